@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// context_ref.h                                                         tier: 2
+// -----------------------------------------------------------------------------
+//
+// `ContextRef` names one life of a context: its handle and the id the driver gave
+// it. A handle alone does not: a primary context that was reset comes back at the
+// same handle with everything that lived in it gone, and the handle of a destroyed
+// context is given to the next one that is created. The id is never reused.
+//
+//   const ContextRef home = ContextRef::Current();   // while it is known alive
+//   ...                                              // host code, maybe a reset
+//   if (!home.IsAlive()) return RebuildEverything();
+//
+// It owns nothing and keeps nothing alive.
+
+#ifndef CUGUEST_CONTEXT_REF_H_
+#define CUGUEST_CONTEXT_REF_H_
+
+#include <cuda.h>
+
+#include "cuguest/export.h"
+
+CUGUEST_BEGIN_NAMESPACE
+
+// ContextRef
+//
+// Stack:   never touched.
+// Threads: a value; any thread.
+// Needs:   cuCtxGetId, CUDA 12.0 (driver 525). Below that the id is 0, two refs
+//          are equal if their handles are, and IsAlive() asks cuCtxGetApiVersion,
+//          which cannot tell a reused handle from the old one.
+// Source:  CUDA Driver API, cuCtxGetId; test/sim/primary_facts_test.cc and
+//          test/sim/destroyed_facts_test.cc (reset and reuse of handles).
+class CUGUEST_API ContextRef {
+ public:
+  constexpr ContextRef() noexcept = default;  // names no context
+
+  // Names the context `context` in its present life. The handle must be alive:
+  // the driver reads its memory to answer.
+  //
+  // Errors: result() is CUDA_ERROR_INVALID_CONTEXT for nullptr,
+  //         CUDA_ERROR_CONTEXT_IS_DESTROYED for a reset primary context (exact)
+  //         or a destroyed one (best effort), or the code of a missing driver;
+  //         the ref is then empty.
+  // Cost:   one driver call (cuCtxGetId), contention-free.
+  [[nodiscard]] static ContextRef Borrow(CUcontext context) noexcept;
+
+  // Names the calling thread's current context; empty if there is none or it is
+  // destroyed.
+  //
+  // Cost:   two driver calls, contention-free.
+  [[nodiscard]] static ContextRef Current() noexcept;
+
+  // Not owned, and not by itself proof of life. nullptr if empty.
+  [[nodiscard]] CUcontext get() const noexcept { return context_; }
+
+  // The driver's id; 0 if empty or below CUDA 12.0.
+  [[nodiscard]] unsigned long long id() const noexcept { return id_; }
+
+  // Whether the handle still names the same life of the same context.
+  //
+  // Exact for a primary context (the driver keeps its handle readable for the
+  // life of the process) and for a context that the caller knows not to have been
+  // destroyed. For a foreign context that may have been destroyed it is best
+  // effort: the driver reads the handle's freed memory. An H100 with driver 580
+  // answers CUDA_ERROR_CONTEXT_IS_DESTROYED; nothing documents it.
+  //
+  // Cost:   one driver call, contention-free.
+  [[nodiscard]] bool IsAlive() const noexcept { return Check() == CUDA_SUCCESS; }
+
+  // The same, with the reason: CUDA_ERROR_CONTEXT_IS_DESTROYED when the life this
+  // ref names is over (also when the handle has begun another),
+  // CUDA_ERROR_INVALID_CONTEXT when the ref is empty.
+  [[nodiscard]] CUresult Check() const noexcept;
+
+  [[nodiscard]] bool ok() const noexcept { return result_ == CUDA_SUCCESS; }
+  [[nodiscard]] CUresult result() const noexcept { return result_; }
+  [[nodiscard]] const char* doing() const noexcept { return "identify a context"; }
+  [[nodiscard]] const char* advice() const noexcept;
+
+  // The same life of the same context.
+  friend bool operator==(const ContextRef& a, const ContextRef& b) noexcept {
+    return a.context_ == b.context_ && a.id_ == b.id_;
+  }
+  friend bool operator!=(const ContextRef& a, const ContextRef& b) noexcept { return !(a == b); }
+
+ private:
+  CUcontext context_ = nullptr;
+  unsigned long long id_ = 0;
+  CUresult result_ = CUDA_ERROR_INVALID_CONTEXT;
+};
+
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_CONTEXT_REF_H_

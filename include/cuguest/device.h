@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// device.h                                                              tier: 1
+// -----------------------------------------------------------------------------
+//
+// `Device` names a GPU of this process. Asking for one initialises the driver but
+// creates no context and makes none current.
+//
+//   absl::StatusOr<cuguest::Device> device = cuguest::Device::At(cuguest::Ordinal{1});
+//   if (!device.ok()) return device.status();   // says how many there are
+
+#ifndef CUGUEST_DEVICE_H_
+#define CUGUEST_DEVICE_H_
+
+#include <cuda.h>
+
+#include <array>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "cuguest/export.h"
+
+CUGUEST_BEGIN_NAMESPACE
+
+// A position in this process's list of devices, in the order CUDA_VISIBLE_DEVICES
+// gave them. It means nothing in another process: pass a UUID there. Write
+// `Ordinal{1}`; an int does not convert.
+enum class Ordinal : int {};
+
+// The 16 bytes that name a device across processes and reboots.
+struct Uuid {
+  std::array<unsigned char, 16> bytes{};
+  // "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", as nvidia-smi and
+  // CUDA_VISIBLE_DEVICES write it.
+  [[nodiscard]] CUGUEST_API std::string ToString() const;
+  friend bool operator==(const Uuid& a, const Uuid& b) { return a.bytes == b.bytes; }
+  friend bool operator!=(const Uuid& a, const Uuid& b) { return !(a == b); }
+};
+
+// Device
+//
+// Stack:   never touched.
+// Count:   never touched: no query here creates or retains a primary context.
+// Threads: a value; any thread.
+// Errors:  every function gives those of Driver::GetInitialized(), except that
+//          Count() answers 0 where a working driver sees no device.
+class CUGUEST_API Device {
+ public:
+  // How many devices this process sees.
+  [[nodiscard]] static absl::StatusOr<int> Count();
+
+  // Errors: kNotFound  no such device; the text says how many there are, and with
+  //                    none at all what usually hides them.
+  [[nodiscard]] static absl::StatusOr<Device> At(Ordinal ordinal);
+
+  // The device of the calling thread's current context.
+  // Errors: kFailedPrecondition, CUDA_ERROR_INVALID_CONTEXT: none is current.
+  [[nodiscard]] static absl::StatusOr<Device> OfCurrentContext();
+
+  // Names a device that the caller has as a handle. Nothing is checked.
+  [[nodiscard]] static constexpr Device Borrow(CUdevice handle) noexcept { return Device(handle); }
+
+  [[nodiscard]] constexpr CUdevice get() const noexcept { return handle_; }
+
+  // The driver's handles are the ordinals: CUDA Driver API, cuDeviceGet, "ordinal";
+  // test/core/device_test.cc.
+  [[nodiscard]] constexpr Ordinal ordinal() const noexcept { return Ordinal{handle_}; }
+
+  [[nodiscard]] absl::StatusOr<std::string> Name() const;
+  // "0000:65:00.0"
+  [[nodiscard]] absl::StatusOr<std::string> PciBusId() const;
+  // Needs: cuDeviceGetUuid, CUDA 9.2; below that kUnimplemented.
+  [[nodiscard]] absl::StatusOr<Uuid> GetUuid() const;
+
+  friend constexpr bool operator==(Device a, Device b) { return a.handle_ == b.handle_; }
+  friend constexpr bool operator!=(Device a, Device b) { return !(a == b); }
+
+ private:
+  explicit constexpr Device(CUdevice handle) noexcept : handle_(handle) {}
+  CUdevice handle_;
+};
+
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_DEVICE_H_

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// driver.h                                                              tier: 1
+// -----------------------------------------------------------------------------
+//
+// `Driver` is a table of driver entry points that was resolved at run time, so
+// that neither this library nor its embedder links libcuda: a program without a
+// driver starts, and gets a status when it asks.
+//
+//   absl::StatusOr<const cuguest::Driver*> driver = cuguest::Driver::Get();
+//   if (!driver.ok()) return driver.status();     // says what is missing
+//   (*driver)->MemAlloc(&pointer, bytes);         // is cuMemAlloc_v2
+//
+// Entries carry the driver's name without "cu", because <cuda.h> defines macros
+// over the names (cuMemAlloc is cuMemAlloc_v2, or its per-thread-stream twin,
+// depending on the including file), and a member whose name changes from one
+// file to the next breaks the one-definition rule.
+//
+// Nothing happens before the first call: no static constructor, no thread, no
+// environment variable, no dlopen, no cuInit.
+
+#ifndef CUGUEST_DRIVER_H_
+#define CUGUEST_DRIVER_H_
+
+#include <cuda.h>
+
+#include <cstddef>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/export.h"
+
+// Note [The version beside each entry]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// cuGetProcAddress(name, version) answers with the newest signature that is not
+// newer than `version`, and one name can mean two signatures: "cuCtxGetDevice"
+// takes one argument at 12000 and two at 13000. So the version that is asked for
+// is the version of the signature written here, never CUDA_VERSION and never the
+// driver's. test/core/driver_test.cc holds each signature against the
+// PFN_cu<Name>_v<Version> typedef of <cudaTypedefs.h>.
+//
+// X(Name, version, symbol, (parameters)): `version` is the API version that
+// introduced the signature (11040 is CUDA 11.4); `symbol` is what a driver older
+// than cuGetProcAddress (before CUDA 11.3) exports it as.
+
+// Required: every one is in CUDA 7.0 or older. A driver without one is too old.
+#define CUGUEST_REQUIRED_ENTRIES(X)                                                               \
+  X(Init, 2000, "cuInit", (unsigned flags))                                                       \
+  X(DriverGetVersion, 2020, "cuDriverGetVersion", (int* version))                                 \
+  X(GetErrorName, 6000, "cuGetErrorName", (CUresult code, const char** name))                     \
+  X(GetErrorString, 6000, "cuGetErrorString", (CUresult code, const char** text))                 \
+  X(DeviceGetCount, 2000, "cuDeviceGetCount", (int* count))                                       \
+  X(DeviceGet, 2000, "cuDeviceGet", (CUdevice * device, int ordinal))                             \
+  X(DeviceGetName, 2000, "cuDeviceGetName", (char* name, int size, CUdevice device))              \
+  X(DeviceGetPCIBusId, 4010, "cuDeviceGetPCIBusId", (char* id, int size, CUdevice device))        \
+  X(DeviceGetAttribute, 2000, "cuDeviceGetAttribute",                                             \
+    (int* value, CUdevice_attribute attribute, CUdevice device))                                  \
+  X(DeviceTotalMem, 3020, "cuDeviceTotalMem_v2", (size_t * bytes, CUdevice device))               \
+  X(CtxCreate, 3020, "cuCtxCreate_v2", (CUcontext * context, unsigned flags, CUdevice device))    \
+  X(CtxDestroy, 4000, "cuCtxDestroy_v2", (CUcontext context))                                     \
+  X(CtxPushCurrent, 4000, "cuCtxPushCurrent_v2", (CUcontext context))                             \
+  X(CtxPopCurrent, 4000, "cuCtxPopCurrent_v2", (CUcontext * context))                             \
+  X(CtxSetCurrent, 4000, "cuCtxSetCurrent", (CUcontext context))                                  \
+  X(CtxGetCurrent, 4000, "cuCtxGetCurrent", (CUcontext * context))                                \
+  X(CtxGetDevice, 2000, "cuCtxGetDevice", (CUdevice * device))                                    \
+  X(CtxGetFlags, 7000, "cuCtxGetFlags", (unsigned* flags))                                        \
+  X(CtxGetApiVersion, 3020, "cuCtxGetApiVersion", (CUcontext context, unsigned* version))         \
+  X(CtxSynchronize, 2000, "cuCtxSynchronize", (void))                                             \
+  X(DevicePrimaryCtxRetain, 7000, "cuDevicePrimaryCtxRetain",                                     \
+    (CUcontext * context, CUdevice device))                                                       \
+  X(DevicePrimaryCtxRelease, 7000, "cuDevicePrimaryCtxRelease", (CUdevice device))                \
+  X(DevicePrimaryCtxGetState, 7000, "cuDevicePrimaryCtxGetState",                                 \
+    (CUdevice device, unsigned* flags, int* active))                                              \
+  X(MemAlloc, 3020, "cuMemAlloc_v2", (CUdeviceptr * pointer, size_t bytes))                       \
+  X(MemFree, 3020, "cuMemFree_v2", (CUdeviceptr pointer))                                         \
+  X(MemcpyHtoD, 3020, "cuMemcpyHtoD_v2", (CUdeviceptr to, const void* from, size_t bytes))        \
+  X(MemcpyDtoH, 3020, "cuMemcpyDtoH_v2", (void* to, CUdeviceptr from, size_t bytes))              \
+  X(MemcpyDtoD, 3020, "cuMemcpyDtoD_v2", (CUdeviceptr to, CUdeviceptr from, size_t bytes))        \
+  X(MemsetD8, 3020, "cuMemsetD8_v2", (CUdeviceptr to, unsigned char value, size_t bytes))         \
+  X(StreamCreate, 2000, "cuStreamCreate", (CUstream * stream, unsigned flags))                    \
+  X(StreamDestroy, 4000, "cuStreamDestroy_v2", (CUstream stream))                                 \
+  X(StreamSynchronize, 2000, "cuStreamSynchronize", (CUstream stream))                            \
+  X(EventCreate, 2000, "cuEventCreate", (CUevent * event, unsigned flags))                        \
+  X(EventDestroy, 4000, "cuEventDestroy_v2", (CUevent event))                                     \
+  X(EventRecord, 2000, "cuEventRecord", (CUevent event, CUstream stream))                         \
+  X(EventSynchronize, 2000, "cuEventSynchronize", (CUevent event))                                \
+  X(PointerGetAttribute, 4000, "cuPointerGetAttribute",                                           \
+    (void* value, CUpointer_attribute attribute, CUdeviceptr pointer))                            \
+  X(ModuleLoadData, 2000, "cuModuleLoadData", (CUmodule * module, const void* image))             \
+  X(ModuleUnload, 2000, "cuModuleUnload", (CUmodule module))                                      \
+  X(ModuleGetFunction, 2000, "cuModuleGetFunction",                                               \
+    (CUfunction * function, CUmodule module, const char* name))                                   \
+  X(LaunchKernel, 4000, "cuLaunchKernel",                                                         \
+    (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,    \
+     unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream, void** parameters, \
+     void** extra))
+
+// Optional: null in the table where the driver does not have them. Ask for one
+// with `Require`, which says which driver does.
+#define CUGUEST_OPTIONAL_ENTRIES(X)                                                               \
+  X(DeviceGetUuid, 9020, "cuDeviceGetUuid", (CUuuid * uuid, CUdevice device))                     \
+  X(StreamGetCtx, 9020, "cuStreamGetCtx", (CUstream stream, CUcontext * context))                 \
+  X(ThreadExchangeStreamCaptureMode, 10010, "cuThreadExchangeStreamCaptureMode",                  \
+    (CUstreamCaptureMode * mode))                                                                 \
+  X(CtxGetId, 12000, "cuCtxGetId", (CUcontext context, unsigned long long* id))
+
+CUGUEST_BEGIN_NAMESPACE
+
+// Why there is no usable driver. Each is a distinct status; see `Driver::Get`,
+// `Driver::GetInitialized` and `Driver::Require`.
+enum class DriverProblem {
+  kNone,
+  kNoLibrary,     // libcuda.so.1 could not be loaded
+  kStub,          // it is the toolkit's link-time stub: every call gives 34
+  kTooOld,        // a required entry is missing
+  kEntryMissing,  // an optional entry was asked for and is missing
+  kForkedChild,   // this process was forked from one that had initialised CUDA
+  kNoDevice,      // the driver works and sees no device
+  kOther,         // cuInit failed for another reason; the status carries the code
+};
+
+// Driver
+//
+// Stack:   no member touches it.
+// Threads: immutable once resolved; every function here may be called from any
+//          thread, also at the same time for the first time.
+struct CUGUEST_API Driver {
+#define CUGUEST_DECLARE_ENTRY(Name, version, symbol, parameters) \
+  CUresult(CUDAAPI* Name) parameters = nullptr;
+  CUGUEST_REQUIRED_ENTRIES(CUGUEST_DECLARE_ENTRY)
+  CUGUEST_OPTIONAL_ENTRIES(CUGUEST_DECLARE_ENTRY)
+#undef CUGUEST_DECLARE_ENTRY
+
+  // The API version the driver reports (13000 is CUDA 13.0).
+  int version = 0;
+
+  // The process's driver, resolved from "libcuda.so.1" on the first call. Does
+  // not call cuInit: enough for work in a context that somebody else made.
+  //
+  // Errors: kUnavailable         kNoLibrary: the text holds the loader's words
+  //         kFailedPrecondition  kStub, with CUDA_ERROR_STUB_LIBRARY
+  //         kUnimplemented       kTooOld: names the entry and the driver that has it
+  //         The outcome, good or bad, is kept for the life of the process.
+  // Cost:   the first call loads the driver library (milliseconds); later ones
+  //         read one atomic. No lock once resolved.
+  [[nodiscard]] static absl::StatusOr<const Driver*> Get();
+
+  // The same, after cuInit(0): needed before devices and primary contexts can be
+  // asked for. cuInit is visible to the host: a child forked afterwards cannot
+  // use CUDA, so a library should call this when it is asked to work, not when
+  // it is loaded.
+  //
+  // Errors: those of Get(), and
+  //         kFailedPrecondition  kForkedChild, with CUDA_ERROR_NOT_INITIALIZED
+  //         kNotFound            kNoDevice, with CUDA_ERROR_NO_DEVICE
+  //         A failed cuInit is tried again by the next call.
+  // Cost:   cuInit the first time (up to seconds); then one atomic and getpid().
+  // Source: CUDA Driver API, "Initialization"; test/process/fork_test.cc.
+  [[nodiscard]] static absl::StatusOr<const Driver*> GetInitialized();
+
+  // Fills `driver` from the library at `path` (a soname or a file), leaving the
+  // process's own table alone. For tests and for tools that look at several
+  // drivers. The library is never unloaded.
+  //
+  // Errors: those of Get(); `driver` is then unchanged.
+  static absl::Status Load(const char* path, Driver* driver);
+
+  // The entry `member`, or a status that names it and says which driver first
+  // has it:
+  //
+  //   auto get_id = driver->Require(&Driver::CtxGetId);
+  //
+  // Errors: kUnimplemented, kEntryMissing.
+  template <typename Function>
+  [[nodiscard]] absl::StatusOr<Function> Require(Function Driver::*member) const {
+    const Function function = this->*member;
+    if (function != nullptr) return function;
+    return MissingEntry(static_cast<std::size_t>(reinterpret_cast<const char*>(&(this->*member)) -
+                                                 reinterpret_cast<const char*>(this)));
+  }
+
+ private:
+  absl::Status MissingEntry(std::size_t offset) const;
+};
+
+// Which of the problems a status from this header (or from anything that passed
+// it on) reports; `kNone` for any other status.
+[[nodiscard]] CUGUEST_API DriverProblem ProblemOf(const absl::Status& status);
+
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_DRIVER_H_

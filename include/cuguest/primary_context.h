@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// primary_context.h                                                     tier: 2
+// -----------------------------------------------------------------------------
+//
+// `PrimaryContext` owns one unit of the driver's reference count on a device's
+// primary context, which the CUDA runtime and every other library of the process
+// share. Owning a unit keeps that context alive, as long as nobody resets it; it
+// does not make it current (that is ContextGuard's work).
+//
+//   absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);
+//   if (!primary.ok()) return primary.status();
+//   ContextGuard guard(primary->incarnation());
+
+#ifndef CUGUEST_PRIMARY_CONTEXT_H_
+#define CUGUEST_PRIMARY_CONTEXT_H_
+
+#include <cuda.h>
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/device.h"
+#include "cuguest/export.h"
+
+CUGUEST_BEGIN_NAMESPACE
+
+// PrimaryContext
+//
+// Stack:   never touched.
+// Count:   +1 on Retain, -1 on Release or destruction; moves keep it.
+// Threads: distinct objects from any threads; one object needs outside locking.
+// Source:  CUDA Driver API, "Primary Context Management";
+//          test/sim/primary_facts_test.cc.
+class CUGUEST_API PrimaryContext {
+ public:
+  // What a query can know without creating anything.
+  struct State {
+    bool active;     // somebody holds a unit
+    unsigned flags;  // CU_CTX_SCHED_* and others; 0 when inactive unless set in advance
+  };
+
+  // Takes one unit, creating the context if nobody holds any.
+  //
+  // Errors: those of Driver::GetInitialized(), and
+  //         kNotFound           no such device
+  //         kResourceExhausted  creating the context ran out of memory
+  //         kUnavailable        the device is in a compute mode that refuses it
+  //         kDataLoss           an earlier sticky error
+  //         Nothing is held then.
+  // Cost:   the first unit of a device creates a context (about 90 ms and 0.5 GiB of
+  //         device memory on an H100); later ones are two driver calls.
+  [[nodiscard]] static absl::StatusOr<PrimaryContext> Retain(Device device);
+
+  // Takes one unit if somebody already holds one, and never creates.
+  //
+  // The driver has no such call, so this asks and then retains: if the last holder
+  // lets go exactly in between, the context is created after all. Whoever must
+  // exclude that needs a unit of his own.
+  //
+  // Errors: those of Retain, and kFailedPrecondition if the context is inactive.
+  [[nodiscard]] static absl::StatusOr<PrimaryContext> RetainIfActive(Device device);
+
+  // Creates nothing, retains nothing.
+  // Cost:   one driver call, which takes the driver's lock: not for hot paths.
+  [[nodiscard]] static absl::StatusOr<State> Query(Device device);
+
+  PrimaryContext() noexcept = default;  // empty: holds no unit
+  PrimaryContext(PrimaryContext&& other) noexcept
+      : device_(other.device_), incarnation_(std::exchange(other.incarnation_, ContextRef())) {}
+  PrimaryContext& operator=(PrimaryContext&& other) noexcept;
+
+  // As Release(), its result dropped. Not from a static or thread_local destructor:
+  // see Note [No driver calls after main].
+  ~PrimaryContext();
+
+  // The shared context, or nullptr if empty. The handle of a device's primary context
+  // stays the same through every reset; incarnation() tells its lives apart.
+  [[nodiscard]] CUcontext get() const noexcept { return incarnation_.get(); }
+  [[nodiscard]] Device device() const noexcept { return device_; }
+
+  // The life that was retained: give this to ContextGuard, and key caches by it.
+  [[nodiscard]] const ContextRef& incarnation() const noexcept { return incarnation_; }
+
+  // Whether the life that was retained is over: somebody reset the device
+  // (cudaDeviceReset, cuDevicePrimaryCtxReset), or released more than was his.
+  // Everything that lived in the context is gone, also if it is active again. Release()
+  // and Retain() anew. False if empty.
+  //
+  // Cost:   one driver call, contention-free. Exact.
+  // Needs:  CUDA 12.0; below that a reset goes unseen once the context is active again.
+  [[nodiscard]] bool WasReset() const noexcept;
+
+  // Gives the unit back now and reports what the destructor cannot. A reset takes no
+  // units away: after one, this gives back ours and nobody else's.
+  //
+  // Errors: kFailedPrecondition  the driver counts no unit any more: somebody released
+  //                              what was not his
+  // Post:   empty, whatever is returned.
+  absl::Status Release();
+
+  // Gives up ownership without a driver call; the unit lasts until the process ends.
+  CUcontext Leak() noexcept { return std::exchange(incarnation_, ContextRef()).get(); }
+
+ private:
+  PrimaryContext(Device device, const ContextRef& incarnation) noexcept
+      : device_(device), incarnation_(incarnation) {}
+
+  Device device_ = Device::Borrow(0);
+  ContextRef incarnation_;  // empty: holds no unit
+};
+
+// Note [No driver calls after main]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// CUDA calls "during program initiation or termination" are undefined (CUDA
+// Programming Guide, "Initialization"), and the order in which shared libraries are
+// torn down is not ours to choose. Keep a PrimaryContext that lives to the end in
+// storage that is never destroyed, or Leak() it; the driver reclaims it with the
+// process. test/process/exit_order_test.cc walks through what was seen to work.
+
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_PRIMARY_CONTEXT_H_

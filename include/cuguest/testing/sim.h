@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// testing/sim.h                                                   tier: testing
+// -----------------------------------------------------------------------------
+//
+// Control of the simulated CUDA driver: a `libcuda.so.1` that models what a real
+// driver does to contexts, stacks and counts, so that a library's etiquette can
+// be tested where there is no GPU. Put its directory (the Meson and pkg-config
+// variable `simdir`) on LD_LIBRARY_PATH of the test; nothing is linked. On a real
+// driver `Sim::IsActive()` is false, and the same binary tests the real thing.
+//
+//   if (Sim::IsActive()) {
+//     Sim::FailCall("cuCtxPopCurrent", /*nth=*/1, CUDA_ERROR_UNKNOWN);
+//     ...
+//     BOOST_TEST(Sim::Calls("cuCtxPushCurrent") == 1);
+//   }
+//
+// It is a test double for contexts, not an emulator of GPUs: device memory is
+// host memory, work is done when it is submitted, and a kernel runs only if a
+// host function was registered under its name. What is undefined on a real driver
+// (pushing a destroyed handle, say, which corrupts the heap) aborts with the
+// name of the call and a stack trace.
+
+#ifndef CUGUEST_TESTING_SIM_H_
+#define CUGUEST_TESTING_SIM_H_
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cuguest/export.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace testing {
+
+// What a host function that stands in for a kernel is given.
+struct SimLaunch {
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned shared_bytes;
+  void* const* parameters;      // one pointer per parameter, as for cuLaunchKernel
+  const size_t* parameter_sizes;  // bytes, from the PTX signature
+  size_t parameter_count;
+};
+
+// Returns CUDA_SUCCESS, or the sticky error (CUDA_ERROR_ILLEGAL_ADDRESS, ...)
+// that the kernel would have ended in: the device is then lost to the process.
+using SimKernel = CUresult (*)(const SimLaunch& launch);
+
+// What is alive in the simulated process; all zero after clean work.
+struct SimLive {
+  size_t contexts;           // made with cuCtxCreate and not destroyed
+  size_t primary_references;  // outstanding retains, over all devices
+  size_t allocations;        // device, pinned host and managed
+  size_t streams;
+  size_t events;
+  size_t modules;
+  friend bool operator==(const SimLive& a, const SimLive& b) {
+    return a.contexts == b.contexts && a.primary_references == b.primary_references &&
+           a.allocations == b.allocations && a.streams == b.streams && a.events == b.events &&
+           a.modules == b.modules;
+  }
+  friend bool operator!=(const SimLive& a, const SimLive& b) { return !(a == b); }
+};
+
+// Sim
+//
+// Entry names are the driver's base names ("cuCtxPushCurrent", whichever version
+// is called). Every function but IsActive() does nothing, or returns zero, where
+// the simulation is not the process's driver. Configuration (devices, version,
+// hidden entries) acts on what is resolved or initialised afterwards.
+//
+// Threads: any.
+class Sim {
+ public:
+  // Whether this process's libcuda.so.1 is the simulation (loads it if nobody has).
+  [[nodiscard]] static bool IsActive();
+
+  // The number of devices cuInit will find; 0 makes it fail with NO_DEVICE.
+  // Default 2. No effect after cuInit.
+  static void SetDeviceCount(int count);
+
+  // The version the driver claims. Entries newer than it are not handed out.
+  // Default 13000.
+  static void SetDriverVersion(int version);
+
+  // Makes cuGetProcAddress answer "not found" for `entry`; nullptr shows all again.
+  static void HideEntry(const char* entry);
+
+  // The `nth` call from now of `entry` (1 is the next) returns `code` and does
+  // nothing else; later ones work again. Several may be armed at a time.
+  // `from_any_thread` false counts only the calling thread's calls.
+  static void FailCall(const char* entry, unsigned nth, CUresult code, bool from_any_thread = true);
+  static void ClearFaults();
+
+  // Calls since the start or the last ResetCalls(), from every thread.
+  [[nodiscard]] static std::uint64_t Calls(const char* entry);
+  [[nodiscard]] static std::uint64_t TotalCalls();
+  static void ResetCalls();
+
+  // The name of entry `index`, in no particular order; nullptr past the last.
+  [[nodiscard]] static const char* EntryName(size_t index);
+
+  [[nodiscard]] static SimLive Live();
+
+  // Runs `kernel` for every launch of a function of that name.
+  static void RegisterKernel(const char* name, SimKernel kernel);
+
+  // From now on every call returns CUDA_ERROR_DEINITIALIZED, as at the very end
+  // of a process. There is no way back.
+  static void Deinitialize();
+};
+
+}  // namespace testing
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_TESTING_SIM_H_

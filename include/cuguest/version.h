@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// version.h                                                             tier: 0
+// -----------------------------------------------------------------------------
+//
+// The version of the headers, for preprocessor checks. The one source of truth
+// is meson.build; test/core/version_test.cc compares the two.
+
+#ifndef CUGUEST_VERSION_H_
+#define CUGUEST_VERSION_H_
+
+#define CUGUEST_VERSION_MAJOR 0
+#define CUGUEST_VERSION_MINOR 1
+#define CUGUEST_VERSION_PATCH 0
+#define CUGUEST_VERSION "0.1.0"
+
+#endif  // CUGUEST_VERSION_H_

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lib/context/advice.h"
+
+#include "lib/core/driver_access.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace internal {
+
+const char* Advice(CUresult code) noexcept {
+  switch (code) {
+    case CUDA_ERROR_INVALID_CONTEXT:
+      return "no context was given";
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+      return "the life of the context that the ContextRef names is over";
+    case CUDA_ERROR_NOT_INITIALIZED:
+      return IsForkedChild() ? "this process was forked from one that used CUDA"
+                             : "CUDA is not initialised in this process, so no context can be "
+                               "alive here: was it forked from one that used CUDA?";
+    case CUDA_ERROR_NOT_PERMITTED:
+      return "called from inside a stream callback or host function";
+    case CUDA_ERROR_NOT_SUPPORTED:
+      return "the stack is too deep to take apart, or holds an entry whose context is destroyed";
+    case CUDA_ERROR_ILLEGAL_STATE:
+      return "the guard's scope has ended";
+    default:
+      return "";
+  }
+}
+
+}  // namespace internal
+CUGUEST_END_NAMESPACE

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuguest/context_ref.h"
+
+#include "lib/context/advice.h"
+#include "lib/context/identity.h"
+#include "lib/core/driver_access.h"
+
+CUGUEST_BEGIN_NAMESPACE
+
+ContextRef ContextRef::Borrow(CUcontext context) noexcept {
+  ContextRef ref;
+  if (context == nullptr) return ref;
+  const Driver* driver = internal::TryDriver(&ref.result_);
+  if (driver == nullptr) return ref;
+  unsigned long long id = 0;
+  ref.result_ = internal::ReadId(*driver, context, &id);
+  if (ref.result_ != CUDA_SUCCESS) return ref;
+  ref.context_ = context;
+  ref.id_ = id;
+  return ref;
+}
+
+ContextRef ContextRef::Current() noexcept {
+  ContextRef ref;
+  CUcontext current = nullptr;
+  const Driver* driver = internal::TryDriver(&ref.result_);
+  if (driver == nullptr) return ref;
+  ref.result_ = driver->CtxGetCurrent(&current);
+  if (ref.result_ != CUDA_SUCCESS) return ref;
+  return Borrow(current);
+}
+
+CUresult ContextRef::Check() const noexcept {
+  if (context_ == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  CUresult code = CUDA_SUCCESS;
+  const Driver* driver = internal::TryDriver(&code);
+  if (driver == nullptr) return code;
+  unsigned long long id = 0;
+  code = internal::ReadId(*driver, context_, &id);
+  if (code != CUDA_SUCCESS) return code;
+  return id == id_ ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
+const char* ContextRef::advice() const noexcept { return internal::Advice(result_); }
+
+CUGUEST_END_NAMESPACE

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuguest/incident.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "lib/context/stack_repair.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace {
+
+std::atomic<IncidentHandler> g_handler{nullptr};
+std::atomic<unsigned long long> g_counts[kIncidentKinds];
+
+}  // namespace
+
+namespace internal {
+
+void Report(const Finding& finding, const ThreadStack& stack, CUcontext expected, const char* file,
+            int line) {
+  g_counts[static_cast<int>(finding.kind)].fetch_add(1, std::memory_order_relaxed);
+  const IncidentHandler handler = g_handler.load(std::memory_order_acquire);
+  if (handler == nullptr) return;
+  CUcontext current = nullptr;
+  static_cast<void>(stack.Current(&current));
+  handler({finding.kind, finding.repair, finding.result, expected, finding.found, current, file,
+           line, static_cast<unsigned long>(syscall(SYS_gettid))});
+}
+
+}  // namespace internal
+
+IncidentHandler SetIncidentHandler(IncidentHandler handler) noexcept {
+  return g_handler.exchange(handler, std::memory_order_acq_rel);
+}
+
+unsigned long long IncidentCount(IncidentKind kind) noexcept {
+  return g_counts[static_cast<int>(kind)].load(std::memory_order_relaxed);
+}
+
+unsigned long long IncidentCount() noexcept {
+  unsigned long long sum = 0;
+  for (const auto& count : g_counts) sum += count.load(std::memory_order_relaxed);
+  return sum;
+}
+
+const char* Name(IncidentKind kind) noexcept {
+  switch (kind) {
+    case IncidentKind::kReplaced: return "replaced the current context";
+    case IncidentKind::kLeakedPush: return "left a push behind";
+    case IncidentKind::kExtraPop: return "popped an entry that was not its own";
+    case IncidentKind::kDestroyed: return "destroyed a context that was in use";
+    case IncidentKind::kFailed: return "left the driver refusing to restore";
+  }
+  return "did something unknown";
+}
+
+const char* Name(Repair repair) noexcept {
+  switch (repair) {
+    case Repair::kRepaired: return "repaired";
+    case Repair::kInferred: return "repaired by inference";
+    case Repair::kUnrepaired: return "not repaired";
+  }
+  return "in an unknown state";
+}
+
+CUGUEST_END_NAMESPACE

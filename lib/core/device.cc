@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuguest/device.h"
+
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "cuguest/driver.h"
+#include "cuguest/error.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace {
+
+std::string DeviceText(CUdevice device) { return absl::StrCat("device ", device); }
+
+}  // namespace
+
+std::string Uuid::ToString() const {
+  constexpr char kHex[] = "0123456789abcdef";
+  std::string text = "GPU-";
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += kHex[bytes[i] >> 4];
+    text += kHex[bytes[i] & 15];
+  }
+  return text;
+}
+
+absl::StatusOr<int> Device::Count() {
+  const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
+  if (ProblemOf(driver.status()) == DriverProblem::kNoDevice) return 0;
+  if (!driver.ok()) return driver.status();
+  int count = 0;
+  const CUresult code = (*driver)->DeviceGetCount(&count);
+  if (code != CUDA_SUCCESS) return ToStatus(code, "count the devices");
+  return count;
+}
+
+absl::StatusOr<Device> Device::At(Ordinal ordinal) {
+  const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
+  if (!driver.ok()) return driver.status();
+  CUdevice handle = 0;
+  const CUresult code = (*driver)->DeviceGet(&handle, static_cast<int>(ordinal));
+  if (code == CUDA_SUCCESS) return Device(handle);
+  int count = 0;
+  const bool counted = (*driver)->DeviceGetCount(&count) == CUDA_SUCCESS;
+  return ToStatus(code, absl::StrCat("find device ", static_cast<int>(ordinal)),
+                  counted ? absl::StrCat("of ", count, " in this process") : std::string());
+}
+
+absl::StatusOr<Device> Device::OfCurrentContext() {
+  const absl::StatusOr<const Driver*> driver = Driver::Get();
+  if (!driver.ok()) return driver.status();
+  CUdevice handle = 0;
+  const CUresult code = (*driver)->CtxGetDevice(&handle);
+  if (code != CUDA_SUCCESS) return ToStatus(code, "find the device of the current context");
+  return Device(handle);
+}
+
+absl::StatusOr<std::string> Device::Name() const {
+  const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
+  if (!driver.ok()) return driver.status();
+  char name[256] = {};
+  const CUresult code = (*driver)->DeviceGetName(name, sizeof(name), handle_);
+  if (code != CUDA_SUCCESS) return ToStatus(code, "read the device's name", DeviceText(handle_));
+  return std::string(name);
+}
+
+absl::StatusOr<std::string> Device::PciBusId() const {
+  const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
+  if (!driver.ok()) return driver.status();
+  char id[32] = {};
+  const CUresult code = (*driver)->DeviceGetPCIBusId(id, sizeof(id), handle_);
+  if (code != CUDA_SUCCESS) return ToStatus(code, "read the device's PCI id", DeviceText(handle_));
+  return std::string(id);
+}
+
+absl::StatusOr<Uuid> Device::GetUuid() const {
+  const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
+  if (!driver.ok()) return driver.status();
+  const auto get_uuid = (*driver)->Require(&Driver::DeviceGetUuid);
+  if (!get_uuid.ok()) return get_uuid.status();
+  CUuuid raw;
+  const CUresult code = (*get_uuid)(&raw, handle_);
+  if (code != CUDA_SUCCESS) return ToStatus(code, "read the device's UUID", DeviceText(handle_));
+  Uuid uuid;
+  static_assert(sizeof(raw.bytes) == sizeof(uuid.bytes));
+  std::memcpy(uuid.bytes.data(), raw.bytes, uuid.bytes.size());
+  return uuid;
+}
+
+CUGUEST_END_NAMESPACE

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuguest/testing/sim.h"
+
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "lib/sim/control.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace testing {
+namespace {
+
+using cuguest_sim::Control;
+
+// The control table of the process's driver; nullptr when that is a real one, or
+// when there is none. The library stays loaded: it is the process's driver.
+const Control* FindControl() {
+  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return nullptr;
+  void* symbol = dlsym(library, cuguest_sim::kControlSymbol);
+  if (symbol == nullptr) return nullptr;
+  const Control* control = reinterpret_cast<const Control* (*)()>(symbol)();
+  if (control->version != cuguest_sim::kControlVersion) {
+    std::fprintf(stderr,
+                 "cuguest-testing was built for version %d of the simulated driver's control "
+                 "interface, the libcuda.so.1 on the library path has version %d\n",
+                 cuguest_sim::kControlVersion, control->version);
+    std::abort();
+  }
+  return control;
+}
+
+const Control* GetControl() {
+  static const Control* const control = FindControl();
+  return control;
+}
+
+}  // namespace
+
+bool Sim::IsActive() { return GetControl() != nullptr; }
+
+void Sim::SetDeviceCount(int count) {
+  if (IsActive()) GetControl()->set_device_count(count);
+}
+
+void Sim::SetDriverVersion(int version) {
+  if (IsActive()) GetControl()->set_driver_version(version);
+}
+
+void Sim::HideEntry(const char* entry) {
+  if (IsActive()) GetControl()->hide_entry(entry);
+}
+
+void Sim::FailCall(const char* entry, unsigned nth, CUresult code, bool from_any_thread) {
+  if (IsActive()) GetControl()->fail_call(entry, nth, code, from_any_thread);
+}
+
+void Sim::ClearFaults() {
+  if (IsActive()) GetControl()->clear_faults();
+}
+
+std::uint64_t Sim::Calls(const char* entry) { return IsActive() ? GetControl()->calls(entry) : 0; }
+
+std::uint64_t Sim::TotalCalls() { return IsActive() ? GetControl()->total_calls() : 0; }
+
+void Sim::ResetCalls() {
+  if (IsActive()) GetControl()->reset_calls();
+}
+
+const char* Sim::EntryName(size_t index) {
+  return IsActive() ? GetControl()->entry_name(index) : nullptr;
+}
+
+SimLive Sim::Live() { return IsActive() ? GetControl()->live() : SimLive{}; }
+
+void Sim::RegisterKernel(const char* name, SimKernel kernel) {
+  if (IsActive()) GetControl()->register_kernel(name, kernel);
+}
+
+void Sim::Deinitialize() {
+  if (IsActive()) GetControl()->deinitialize();
+}
+
+}  // namespace testing
+CUGUEST_END_NAMESPACE
