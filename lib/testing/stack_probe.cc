@@ -37,7 +37,7 @@ bool WalkStack(const Driver& driver, std::vector<StackProbe::Entry>* entries) {
   while (stack.Current(&current) == CUDA_SUCCESS && current != nullptr) {
     cut = stack.CurrentIsDead();
     if (cut) break;
-    entries->push_back({current, stack.CurrentId()});
+    entries->push_back({current, stack.IdOf(current)});
     CUcontext popped = nullptr;
     if (stack.Pop(&popped) != CUDA_SUCCESS) break;
   }

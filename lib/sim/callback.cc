@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Host functions in a stream. A real driver runs them on a thread of its own, with
+// no context current and most of the API not permitted; so does this one, and
+// waits for it, since work is done when it is submitted.
+
+#include <thread>
+
+#include "lib/sim/api.h"
+#include "lib/sim/entry.h"
+#include "lib/sim/stream.h"
+
+namespace cuguest_sim {
+namespace {
+
+template <typename Function>
+void RunOnDriverThread(CUstream stream, const Function& function) {
+  std::thread thread([&] {
+    CallbackStream() = &stream;
+    function();
+    CallbackStream() = nullptr;
+  });
+  thread.join();
+}
+
+}  // namespace
+
+CUresult StreamAddCallback(CUstream handle, CUstreamCallback callback, void* data, unsigned flags) {
+  if (callback == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  Stream stream;
+  const CUresult code = FindReadyStream(handle, &stream);
+  if (code != CUDA_SUCCESS) return code;
+  RunOnDriverThread(handle, [&] { callback(handle, CUDA_SUCCESS, data); });
+  return CUDA_SUCCESS;
+}
+
+CUresult LaunchHostFunc(CUstream handle, CUhostFn function, void* data) {
+  if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Stream stream;
+  const CUresult code = FindReadyStream(handle, &stream);
+  if (code != CUDA_SUCCESS) return code;
+  RunOnDriverThread(handle, [&] { function(data); });
+  return CUDA_SUCCESS;
+}
+
+}  // namespace cuguest_sim

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lib/sim/context.h"
+
+#include <mutex>
+
+#include "lib/sim/device.h"
+#include "lib/sim/panic.h"
+#include "lib/sim/settings.h"
+#include "lib/sim/sweep.h"
+
+namespace cuguest_sim {
+
+// The slots. In static storage and constant-initialised: a handle stays inside the
+// arena for the life of the process, and nothing is freed at its end.
+class Arena {
+ public:
+  static constexpr size_t kUserSlots = 4096;
+
+  Context* Take() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    Context* slot = free_;
+    if (slot != nullptr) {
+      free_ = slot->next_free_;
+      return slot;
+    }
+    return used_ < kUserSlots ? &slots_[used_++] : nullptr;
+  }
+
+  void GiveBack(Context* slot) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    slot->next_free_ = free_;
+    free_ = slot;
+  }
+
+  Context* Find(const void* handle) { return Context::SlotIn(slots_, kUserSlots, handle); }
+
+ private:
+  std::mutex mutex_;
+  Context* free_ = nullptr;  // last freed first
+  size_t used_ = 0;
+  Context slots_[kUserSlots];
+};
+
+// The primary slots, apart because they are not all zeros.
+class PrimaryArena {
+ public:
+  constexpr PrimaryArena() {
+    for (int device = 0; device < kMaxDevices; ++device) {
+      slots_[device].device_ = device;
+      slots_[device].primary_ = true;
+      slots_[device].api_version_ = kApiVersion;
+    }
+  }
+
+  Context* At(CUdevice device) { return &slots_[device]; }
+  Context* Find(const void* handle) { return Context::SlotIn(slots_, kMaxDevices, handle); }
+
+ private:
+  Context slots_[kMaxDevices];
+};
+
+namespace {
+
+Arena arena;
+PrimaryArena primaries;
+std::atomic<std::uint64_t> next_id{1};
+std::atomic<size_t> live_users{0};
+
+}  // namespace
+
+Context* Context::SlotIn(Context* slots, size_t count, const void* handle) {
+  const auto offset =
+      reinterpret_cast<std::uintptr_t>(handle) - reinterpret_cast<std::uintptr_t>(slots);
+  if (offset >= count * sizeof(Context) || offset % sizeof(Context) != 0) return nullptr;
+  return &slots[offset / sizeof(Context)];
+}
+
+Context* Context::Find(CUcontext handle) {
+  Context* user = arena.Find(handle);
+  return user != nullptr ? user : primaries.Find(handle);
+}
+
+Context* Context::FindOrPanic(CUcontext handle) {
+  Context* context = Find(handle);
+  if (context == nullptr || (!context->primary_ && context->id() == 0)) {
+    PanicHandle(handle,
+                "this never was a context; a real driver reads the memory it points at and "
+                "crashes (measured on an H100, driver 580.159.04)");
+  }
+  return context;
+}
+
+Context* Context::Primary(CUdevice device) { return primaries.At(device); }
+
+size_t Context::CountUser() { return live_users.load(); }
+
+Context* Context::Create(CUdevice device, unsigned flags, unsigned api_version) {
+  if (!DeviceMemory::Take(device, kContextMemory)) return nullptr;
+  Context* context = arena.Take();
+  if (context == nullptr) {
+    DeviceMemory::GiveBack(device, kContextMemory);
+    return nullptr;
+  }
+  context->device_ = device;
+  context->api_version_ = api_version;
+  live_users.fetch_add(1);
+  context->BeginLife(flags);
+  return context;
+}
+
+void Context::BeginLife(unsigned flags_of_life) {
+  flags.store(flags_of_life);
+  ResetSettings(this);
+  attached_.store(1);
+  id_.store(next_id.fetch_add(1), std::memory_order_release);
+  // The hold of the life itself, so that a slot is not freed while it is swept.
+  word_.fetch_add(kAlive + 1, std::memory_order_acq_rel);
+}
+
+bool Context::Hold() {
+  std::uint64_t now = word_.load(std::memory_order_relaxed);
+  do {
+    if (!primary_ && now == 0) return false;
+  } while (!word_.compare_exchange_weak(now, now + 1, std::memory_order_acq_rel));
+  return true;
+}
+
+void Context::Unhold() {
+  const std::uint64_t after = word_.fetch_sub(1, std::memory_order_acq_rel) - 1;
+  if (after == 0 && !primary_) arena.GiveBack(this);
+}
+
+bool Context::DestroyUser() {
+  std::uint64_t now = word_.load(std::memory_order_relaxed);
+  do {
+    if ((now & kAlive) == 0) return false;
+  } while (!word_.compare_exchange_weak(now, now & ~kAlive, std::memory_order_acq_rel));
+  SweepLife();
+  live_users.fetch_sub(1);
+  Unhold();
+  return true;
+}
+
+bool Context::Activate(unsigned flags_of_life) {
+  if (!DeviceMemory::Take(device_, kContextMemory)) return false;
+  BeginLife(flags_of_life);
+  return true;
+}
+
+void Context::Deactivate() {
+  word_.fetch_and(~kAlive, std::memory_order_acq_rel);
+  flags.store(0);
+  SweepLife();
+  Unhold();
+}
+
+void Context::SweepLife() {
+  SweepEverythingIn(id());
+  DeviceMemory::GiveBack(device_, kContextMemory);
+}
+
+}  // namespace cuguest_sim

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Contexts: the slots that handles point at, and their lives.
+//
+// Note [A handle is a slot, a life is an id]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// A CUcontext is the address of a slot in a fixed arena, so a value that never was
+// a context is recognised without reading what it points at. What a real driver
+// was measured to do (an H100, driver 580.159.04) gives the rest:
+//
+// - The memory of a destroyed context stays while some thread's stack holds it, and
+//   until then the dead handle may even be pushed again. So `holds` counts stack
+//   entries, and a user slot is free when it is dead and its last hold is gone. The
+//   next create takes the slot that was freed last.
+// - The id of a life is never used again; everything that lives in a context is
+//   keyed by the id, not by the slot.
+// - A device's primary context is one slot for ever. It dies at the last release
+//   and at a reset, and comes back at the same handle with a new id; holding it
+//   while it is dead is allowed.
+//
+// `holds` and the state are one atomic word: pushing and popping take no lock.
+
+#ifndef CUGUEST_LIB_SIM_CONTEXT_H_
+#define CUGUEST_LIB_SIM_CONTEXT_H_
+
+#include <cuda.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace cuguest_sim {
+
+// What cuCtxGetApiVersion answers for all but contexts of the first cuCtxCreate.
+inline constexpr unsigned kApiVersion = 3020;
+inline constexpr unsigned kFirstApiVersion = 3010;
+
+// Threads: any, unless said otherwise.
+class Context {
+ public:
+  // The slot that `handle` is the address of, dead or alive; nullptr for a value
+  // that never was a context.
+  static Context* Find(CUcontext handle);
+
+  // The same, but panics for a value that never was a context: a real driver
+  // reads it as one and crashes, or worse.
+  static Context* FindOrPanic(CUcontext handle);
+
+  // A new user context with no holds, or nullptr when the arena or the device's
+  // memory is full.
+  static Context* Create(CUdevice device, unsigned flags, unsigned api_version);
+
+  // The device's primary slot.
+  static Context* Primary(CUdevice device);
+
+  // User contexts that are alive.
+  static size_t CountUser();
+
+  CUcontext handle() { return reinterpret_cast<CUcontext>(this); }
+  CUdevice device() const { return device_; }
+  bool is_primary() const { return primary_; }
+  bool IsAlive() const { return (word_.load(std::memory_order_acquire) & kAlive) != 0; }
+  std::uint64_t id() const { return id_.load(std::memory_order_acquire); }
+  unsigned api_version() const { return api_version_; }
+
+  // One more, one fewer stack entry. A user context whose memory is gone (see the
+  // Note) cannot be held: false.
+  bool Hold();
+  void Unhold();
+
+  // Whether the memory behind the handle is still there.
+  bool HasMemory() const { return primary_ || word_.load(std::memory_order_acquire) != 0; }
+
+  // Ends the life of a user context: false if another call did before, or if there
+  // is none. Everything that lived in it is gone afterwards.
+  bool DestroyUser();
+
+  // Begins and ends a life of a primary context; the caller serialises these.
+  bool Activate(unsigned flags);
+  void Deactivate();
+
+  // cuCtxAttach's count, which only cuCtxDetach looks at.
+  void Attach() { attached_.fetch_add(1); }
+  bool DetachIsLast() { return attached_.fetch_sub(1) == 1; }
+
+  // Settings of this life.
+  static constexpr size_t kLimits = CU_LIMIT_MAX;
+  std::atomic<unsigned> flags{0};
+  std::atomic<size_t> limits[kLimits] = {};
+  std::atomic<CUfunc_cache> cache_config{CU_FUNC_CACHE_PREFER_NONE};
+
+ private:
+  friend class Arena;
+  friend class PrimaryArena;
+  static Context* SlotIn(Context* slots, size_t count, const void* handle);
+  static constexpr std::uint64_t kHolds = 0xffffffffu;  // mask
+  static constexpr std::uint64_t kAlive = std::uint64_t{1} << 32;
+
+  void BeginLife(unsigned flags_of_life);
+  void SweepLife();
+
+  std::atomic<std::uint64_t> word_{0};
+  std::atomic<std::uint64_t> id_{0};
+  std::atomic<unsigned> attached_{0};
+  CUdevice device_ = 0;
+  unsigned api_version_ = 0;
+  bool primary_ = false;
+  Context* next_free_ = nullptr;  // guarded by the arena's mutex
+};
+
+// One life of a context, as objects in it remember it.
+struct Life {
+  Context* context = nullptr;
+  std::uint64_t id = 0;
+
+  bool IsAlive() const { return context->IsAlive() && context->id() == id; }
+};
+
+inline Life LifeOf(Context* context) { return Life{context, context->id()}; }
+
+}  // namespace cuguest_sim
+
+#endif  // CUGUEST_LIB_SIM_CONTEXT_H_

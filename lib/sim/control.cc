@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The door through which testing/sim.h configures this library.
+
+#include "lib/sim/control.h"
+
+#include "lib/sim/context.h"
+#include "lib/sim/entry.h"
+#include "lib/sim/event.h"
+#include "lib/sim/fault.h"
+#include "lib/sim/launch.h"
+#include "lib/sim/memory.h"
+#include "lib/sim/module.h"
+#include "lib/sim/primary.h"
+#include "lib/sim/process.h"
+#include "lib/sim/stream.h"
+
+namespace cuguest_sim {
+namespace {
+
+// One name per base: the first row of each.
+const char* EntryName(size_t index) {
+  for (const Entry& entry : Entries()) {
+    const bool first = Entries().begin_row + entry.base_index == &entry;
+    if (first && index-- == 0) return entry.base;
+  }
+  return nullptr;
+}
+
+cuguest::testing::SimLive Live() {
+  cuguest::testing::SimLive live = {};
+  live.contexts = Context::CountUser();
+  live.primary_references = CountPrimaryReferences();
+  live.allocations = Memory::Count();
+  live.streams = CountStreams();
+  live.events = CountEvents();
+  live.modules = CountModules();
+  return live;
+}
+
+constexpr Control kControl = {
+    kControlVersion,
+    Process::SetDeviceCount,
+    Process::SetDriverVersion,
+    HideEntry,
+    FailCall,
+    ClearFaults,
+    Calls,
+    TotalCalls,
+    ResetCalls,
+    EntryName,
+    Live,
+    RegisterKernel,
+    Process::End,
+};
+
+}  // namespace
+}  // namespace cuguest_sim
+
+extern "C" __attribute__((visibility("default"))) const cuguest_sim::Control* cuguestSimControl() {
+  return &cuguest_sim::kControl;
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The C interface between testing/sim.h and the simulated libcuda.so.1: one
+// exported function, `cuguestSimControl`, returns this table. It is private to
+// the pair; the number is raised whenever the table changes, and a mismatch makes
+// Sim::IsActive() abort with both numbers rather than guess.
+
+#ifndef CUGUEST_LIB_SIM_CONTROL_H_
+#define CUGUEST_LIB_SIM_CONTROL_H_
+
+#include "cuguest/testing/sim.h"
+
+namespace cuguest_sim {
+
+inline constexpr int kControlVersion = 1;
+inline constexpr char kControlSymbol[] = "cuguestSimControl";
+
+struct Control {
+  int version;
+  void (*set_device_count)(int);
+  void (*set_driver_version)(int);
+  void (*hide_entry)(const char*);
+  void (*fail_call)(const char*, unsigned, CUresult, bool);
+  void (*clear_faults)();
+  std::uint64_t (*calls)(const char*);
+  std::uint64_t (*total_calls)();
+  void (*reset_calls)();
+  const char* (*entry_name)(size_t);
+  cuguest::testing::SimLive (*live)();
+  void (*register_kernel)(const char*, cuguest::testing::SimKernel);
+  void (*deinitialize)();
+};
+
+}  // namespace cuguest_sim
+
+#endif  // CUGUEST_LIB_SIM_CONTROL_H_

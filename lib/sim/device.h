@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The simulated devices: identical H100s that differ in UUID and PCI address.
+
+#ifndef CUGUEST_LIB_SIM_DEVICE_H_
+#define CUGUEST_LIB_SIM_DEVICE_H_
+
+#include <cuda.h>
+
+#include <cstddef>
+
+namespace cuguest_sim {
+
+inline constexpr int kMaxDevices = 16;
+inline constexpr unsigned kMultiprocessors = 132;
+inline constexpr size_t kDeviceMemory = size_t{80} << 30;
+
+// What one context takes: 524-527 MiB, measured on an H200, driver 580.159.04.
+inline constexpr size_t kContextMemory = size_t{524} << 20;
+
+bool IsDevice(CUdevice device);
+
+// DeviceMemory
+//
+// The books of a device's memory; the bytes themselves are host memory and are
+// touched only when somebody writes them.
+//
+// Threads: any; lock-free.
+class DeviceMemory {
+ public:
+  // False when less than `bytes` is free; nothing is then taken.
+  static bool Take(CUdevice device, size_t bytes);
+  static void GiveBack(CUdevice device, size_t bytes);
+  static size_t Free(CUdevice device);
+};
+
+// The error that a kernel left behind, or CUDA_SUCCESS. It never goes away, and
+// it is one for all devices: after an illegal address on one device every context
+// of the process was lost (measured on two H200, driver 580.159.04).
+CUresult StickyError();
+
+// The first one stays; CUDA_SUCCESS changes nothing.
+void SetStickyError(CUresult code);
+
+}  // namespace cuguest_sim
+
+#endif  // CUGUEST_LIB_SIM_DEVICE_H_

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every exported entry does first, and the table of all entries.
+
+#ifndef CUGUEST_LIB_SIM_ENTRY_H_
+#define CUGUEST_LIB_SIM_ENTRY_H_
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace cuguest_sim {
+
+// The state of the process that an entry needs.
+enum class Floor {
+  kAlways,       // also before cuInit and in a forked child; not after the end
+  kOwn,          // the function decides itself
+  kInitialized,  // needs cuInit
+  kCallback,     // the same, and is permitted inside a stream callback
+  kThread,       // the same, and works in a child forked after cuInit: thread state only
+};
+
+// One exported symbol.
+struct Entry {
+  const char* base;    // "cuCtxPushCurrent": what cuGetProcAddress and Sim call it
+  const char* symbol;  // "cuCtxPushCurrent_v2"
+  int version;         // 4000
+  Floor floor;
+  bool per_thread;     // stream 0 means CU_STREAM_PER_THREAD
+  void* (*address)();  // of the exported function
+  size_t base_index;   // counters and faults: the first row with the same base
+};
+
+// All of them; sorted as in entry_list.h.
+struct EntryTable {
+  const Entry* begin_row;
+  size_t count;
+  const Entry* begin() const { return begin_row; }
+  const Entry* end() const { return begin_row + count; }
+};
+const EntryTable& Entries();
+
+// The call that this thread is in: for messages, and for what stream 0 means.
+struct Call {
+  const Entry* entry = nullptr;
+  bool per_thread = false;
+};
+Call& ThisCall();
+
+// The stream whose callback or host function this thread is in; null outside one.
+const CUstream*& CallbackStream();
+
+// EntryScope
+//
+// The prologue: counts the call, takes an injected fault, and refuses where the
+// process is not in a state to be served. The entry returns `refusal()` unless it
+// is CUDA_SUCCESS.
+class EntryScope {
+ public:
+  explicit EntryScope(const Entry& entry);
+  ~EntryScope() { ThisCall() = outer_; }
+  EntryScope(const EntryScope&) = delete;
+  EntryScope& operator=(const EntryScope&) = delete;
+
+  CUresult refusal() const { return refusal_; }
+
+ private:
+  Call outer_;  // a callback may call back into the driver
+  CUresult refusal_;
+};
+
+}  // namespace cuguest_sim
+
+#endif  // CUGUEST_LIB_SIM_ENTRY_H_

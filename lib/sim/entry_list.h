@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every entry of the simulated driver, once. The exports (exports.cc), the table
+// behind cuGetProcAddress (proc_address.cc), the call counters and the fault
+// injection (fault.cc) are all made from these rows; a new part of the driver is
+// a new list here and a file with its functions.
+//
+//   X(Base, version, suffix, Function, Floor, (parameters), (arguments))
+//   T(Base, version, suffix, twin_version, twin_suffix, Function, Floor, (...), (...))
+//
+// The exported symbol is "cu" Base suffix; `version` is the API version that
+// introduced this signature (exports.cc holds each row against the typedef
+// PFN_cu<Base>_v<version> of <cudaTypedefs.h>). A T row also has a twin, for
+// callers whose stream 0 is the per-thread stream. `Floor`: see entry.h.
+//
+// Not here: the 32-bit forms of the memory functions (version 2000), which no
+// 64-bit program can call.
+
+#ifndef CUGUEST_LIB_SIM_ENTRY_LIST_H_
+#define CUGUEST_LIB_SIM_ENTRY_LIST_H_
+
+// clang-format off
+#define CUGUEST_SIM_PROCESS_ENTRIES(X, T)                                                          \
+  X(Init, 2000, "", Init, kOwn, (unsigned flags), (flags))                                         \
+  X(DriverGetVersion, 2020, "", DriverGetVersion, kAlways, (int* version), (version))              \
+  X(GetErrorName, 6000, "", GetErrorName, kAlways, (CUresult code, const char** name),             \
+    (code, name))                                                                                  \
+  X(GetErrorString, 6000, "", GetErrorString, kAlways, (CUresult code, const char** text),         \
+    (code, text))                                                                                  \
+  X(GetProcAddress, 11030, "", GetProcAddress, kAlways,                                            \
+    (const char* name, void** function, int version, cuuint64_t flags),                            \
+    (name, function, version, flags))                                                              \
+  X(GetProcAddress, 12000, "_v2", GetProcAddressStatus, kAlways,                                   \
+    (const char* name, void** function, int version, cuuint64_t flags,                             \
+     CUdriverProcAddressQueryResult* status),                                                      \
+    (name, function, version, flags, status))
+
+#define CUGUEST_SIM_DEVICE_ENTRIES(X, T)                                                           \
+  X(DeviceGet, 2000, "", DeviceGet, kInitialized, (CUdevice* device, int ordinal),                 \
+    (device, ordinal))                                                                             \
+  X(DeviceGetCount, 2000, "", DeviceGetCount, kInitialized, (int* count), (count))                 \
+  X(DeviceGetName, 2000, "", DeviceGetName, kInitialized, (char* name, int size, CUdevice device), \
+    (name, size, device))                                                                          \
+  X(DeviceGetUuid, 9020, "", DeviceGetUuid, kInitialized, (CUuuid* uuid, CUdevice device),         \
+    (uuid, device))                                                                                \
+  X(DeviceGetUuid, 11040, "_v2", DeviceGetUuid, kInitialized, (CUuuid* uuid, CUdevice device),     \
+    (uuid, device))                                                                                \
+  X(DeviceTotalMem, 3020, "_v2", DeviceTotalMem, kInitialized, (size_t* bytes, CUdevice device),   \
+    (bytes, device))                                                                               \
+  X(DeviceGetAttribute, 2000, "", DeviceGetAttribute, kInitialized,                                \
+    (int* value, CUdevice_attribute attribute, CUdevice device), (value, attribute, device))       \
+  X(DeviceComputeCapability, 2000, "", DeviceComputeCapability, kInitialized,                      \
+    (int* major, int* minor, CUdevice device), (major, minor, device))                             \
+  X(DeviceGetPCIBusId, 4010, "", DeviceGetPCIBusId, kInitialized,                                  \
+    (char* id, int size, CUdevice device), (id, size, device))                                     \
+  X(DeviceGetByPCIBusId, 4010, "", DeviceGetByPCIBusId, kInitialized,                              \
+    (CUdevice* device, const char* id), (device, id))                                              \
+  X(DeviceCanAccessPeer, 4000, "", DeviceCanAccessPeer, kInitialized,                              \
+    (int* can, CUdevice device, CUdevice peer), (can, device, peer))                               \
+  X(DeviceGetP2PAttribute, 8000, "", DeviceGetP2PAttribute, kInitialized,                          \
+    (int* value, CUdevice_P2PAttribute attribute, CUdevice from, CUdevice to),                     \
+    (value, attribute, from, to))                                                                  \
+  X(DeviceGetExecAffinitySupport, 11040, "", DeviceGetExecAffinitySupport, kInitialized,           \
+    (int* value, CUexecAffinityType type, CUdevice device), (value, type, device))
+
+#define CUGUEST_SIM_CONTEXT_ENTRIES(X, T)                                                          \
+  X(CtxCreate, 2000, "", CtxCreateFirst, kInitialized,                                             \
+    (CUcontext* context, unsigned flags, CUdevice device), (context, flags, device))               \
+  X(CtxCreate, 3020, "_v2", CtxCreate, kInitialized,                                               \
+    (CUcontext* context, unsigned flags, CUdevice device), (context, flags, device))               \
+  X(CtxCreate, 11040, "_v3", CtxCreateAffinity, kInitialized,                                      \
+    (CUcontext* context, CUexecAffinityParam* affinity, int count, unsigned flags,                 \
+     CUdevice device),                                                                             \
+    (context, affinity, count, flags, device))                                                     \
+  X(CtxCreate, 12050, "_v4", CtxCreateParameters, kInitialized,                                    \
+    (CUcontext* context, CUctxCreateParams* parameters, unsigned flags, CUdevice device),          \
+    (context, parameters, flags, device))                                                          \
+  X(CtxDestroy, 2000, "", CtxDestroy, kOwn, (CUcontext context), (context))                        \
+  X(CtxDestroy, 4000, "_v2", CtxDestroy, kOwn, (CUcontext context), (context))                     \
+  X(CtxAttach, 2000, "", CtxAttach, kInitialized, (CUcontext* context, unsigned flags),            \
+    (context, flags))                                                                              \
+  X(CtxDetach, 2000, "", CtxDetach, kInitialized, (CUcontext context), (context))                  \
+  X(CtxPushCurrent, 2000, "", CtxPushCurrent, kInitialized, (CUcontext context), (context))        \
+  X(CtxPushCurrent, 4000, "_v2", CtxPushCurrent, kInitialized, (CUcontext context), (context))     \
+  X(CtxPopCurrent, 2000, "", CtxPopCurrent, kInitialized, (CUcontext* context), (context))         \
+  X(CtxPopCurrent, 4000, "_v2", CtxPopCurrent, kInitialized, (CUcontext* context), (context))      \
+  X(CtxSetCurrent, 4000, "", CtxSetCurrent, kInitialized, (CUcontext context), (context))          \
+  X(CtxGetCurrent, 4000, "", CtxGetCurrent, kInitialized, (CUcontext* context), (context))         \
+  X(CtxGetDevice, 2000, "", CtxGetDevice, kInitialized, (CUdevice* device), (device))              \
+  X(CtxGetDevice, 13000, "_v2", CtxGetDeviceOf, kInitialized,                                      \
+    (CUdevice* device, CUcontext context), (device, context))                                      \
+  X(CtxGetId, 12000, "", CtxGetId, kInitialized, (CUcontext context, unsigned long long* id),      \
+    (context, id))                                                                                 \
+  X(CtxGetFlags, 7000, "", CtxGetFlags, kInitialized, (unsigned* flags), (flags))                  \
+  X(CtxSetFlags, 12010, "", CtxSetFlags, kInitialized, (unsigned flags), (flags))                  \
+  X(CtxGetApiVersion, 3020, "", CtxGetApiVersion, kInitialized,                                    \
+    (CUcontext context, unsigned* version), (context, version))                                    \
+  X(CtxSynchronize, 2000, "", CtxSynchronize, kInitialized, (), ())                                \
+  X(CtxSynchronize, 13000, "_v2", CtxSynchronizeOf, kInitialized, (CUcontext context), (context))  \
+  X(CtxGetLimit, 3010, "", CtxGetLimit, kInitialized, (size_t* value, CUlimit limit),              \
+    (value, limit))                                                                                \
+  X(CtxSetLimit, 3010, "", CtxSetLimit, kInitialized, (CUlimit limit, size_t value),               \
+    (limit, value))                                                                                \
+  X(CtxGetCacheConfig, 3020, "", CtxGetCacheConfig, kInitialized, (CUfunc_cache* config),          \
+    (config))                                                                                      \
+  X(CtxSetCacheConfig, 3020, "", CtxSetCacheConfig, kInitialized, (CUfunc_cache config), (config)) \
+  X(CtxGetSharedMemConfig, 4020, "", CtxGetSharedMemConfig, kInitialized,                          \
+    (CUsharedconfig* config), (config))                                                            \
+  X(CtxSetSharedMemConfig, 4020, "", CtxSetSharedMemConfig, kInitialized,                          \
+    (CUsharedconfig config), (config))                                                             \
+  X(CtxGetStreamPriorityRange, 5050, "", CtxGetStreamPriorityRange, kInitialized,                  \
+    (int* least, int* greatest), (least, greatest))                                                \
+  X(CtxGetExecAffinity, 11040, "", CtxGetExecAffinity, kInitialized,                               \
+    (CUexecAffinityParam* affinity, CUexecAffinityType type), (affinity, type))                    \
+  X(CtxResetPersistingL2Cache, 11000, "", CtxResetPersistingL2Cache, kInitialized, (), ())         \
+  X(CtxEnablePeerAccess, 4000, "", CtxEnablePeerAccess, kInitialized,                              \
+    (CUcontext peer, unsigned flags), (peer, flags))                                               \
+  X(CtxDisablePeerAccess, 4000, "", CtxDisablePeerAccess, kInitialized, (CUcontext peer), (peer))
+
+#define CUGUEST_SIM_PRIMARY_ENTRIES(X, T)                                                          \
+  X(DevicePrimaryCtxRetain, 7000, "", DevicePrimaryCtxRetain, kInitialized,                        \
+    (CUcontext* context, CUdevice device), (context, device))                                      \
+  X(DevicePrimaryCtxRelease, 7000, "", DevicePrimaryCtxRelease, kInitialized, (CUdevice device),   \
+    (device))                                                                                      \
+  X(DevicePrimaryCtxRelease, 11000, "_v2", DevicePrimaryCtxRelease, kInitialized,                  \
+    (CUdevice device), (device))                                                                   \
+  X(DevicePrimaryCtxReset, 7000, "", DevicePrimaryCtxReset, kInitialized, (CUdevice device),       \
+    (device))                                                                                      \
+  X(DevicePrimaryCtxReset, 11000, "_v2", DevicePrimaryCtxReset, kInitialized, (CUdevice device),   \
+    (device))                                                                                      \
+  X(DevicePrimaryCtxSetFlags, 7000, "", DevicePrimaryCtxSetFlagsInactive, kInitialized,            \
+    (CUdevice device, unsigned flags), (device, flags))                                            \
+  X(DevicePrimaryCtxSetFlags, 11000, "_v2", DevicePrimaryCtxSetFlags, kInitialized,                \
+    (CUdevice device, unsigned flags), (device, flags))                                            \
+  X(DevicePrimaryCtxGetState, 7000, "", DevicePrimaryCtxGetState, kInitialized,                    \
+    (CUdevice device, unsigned* flags, int* active), (device, flags, active))
+
+#define CUGUEST_SIM_MEMORY_ENTRIES(X, T)                                                           \
+  X(MemGetInfo, 3020, "_v2", MemGetInfo, kInitialized, (size_t* free, size_t* total), (free,       \
+    total))                                                                                        \
+  X(MemAlloc, 3020, "_v2", MemAlloc, kInitialized, (CUdeviceptr* address, size_t bytes),           \
+    (address, bytes))                                                                              \
+  X(MemAllocPitch, 3020, "_v2", MemAllocPitch, kInitialized, (CUdeviceptr* address, size_t*        \
+    pitch, size_t width, size_t height, unsigned element), (address, pitch, width, height,         \
+    element))                                                                                      \
+  X(MemAllocManaged, 6000, "", MemAllocManaged, kInitialized, (CUdeviceptr* address, size_t        \
+    bytes, unsigned flags), (address, bytes, flags))                                               \
+  X(MemFree, 3020, "_v2", MemFree, kInitialized, (CUdeviceptr address), (address))                 \
+  X(MemGetAddressRange, 3020, "_v2", MemGetAddressRange, kInitialized, (CUdeviceptr* base,         \
+    size_t* size, CUdeviceptr address), (base, size, address))                                     \
+  X(MemAllocHost, 3020, "_v2", MemAllocHost, kInitialized, (void** pointer, size_t bytes),         \
+    (pointer, bytes))                                                                              \
+  X(MemHostAlloc, 2020, "", MemHostAlloc, kInitialized, (void** pointer, size_t bytes, unsigned    \
+    flags), (pointer, bytes, flags))                                                               \
+  X(MemFreeHost, 2000, "", MemFreeHost, kInitialized, (void* pointer), (pointer))                  \
+  X(MemHostGetDevicePointer, 3020, "_v2", MemHostGetDevicePointer, kInitialized, (CUdeviceptr*     \
+    address, void* pointer, unsigned flags), (address, pointer, flags))                            \
+  X(MemHostGetFlags, 2030, "", MemHostGetFlags, kInitialized, (unsigned* flags, void* pointer),    \
+    (flags, pointer))                                                                              \
+  X(PointerGetAttribute, 4000, "", PointerGetAttribute, kInitialized, (void* data,                 \
+    CUpointer_attribute attribute, CUdeviceptr address), (data, attribute, address))               \
+  X(PointerGetAttributes, 7000, "", PointerGetAttributes, kInitialized, (unsigned count,           \
+    CUpointer_attribute* attributes, void** data, CUdeviceptr address), (count, attributes,        \
+    data, address))
+
+#define CUGUEST_SIM_COPY_ENTRIES(X, T)                                                             \
+  T(Memcpy, 4000, "", 7000, ptds, Memcpy, kInitialized, (CUdeviceptr to, CUdeviceptr from,         \
+    size_t bytes), (to, from, bytes))                                                              \
+  T(MemcpyAsync, 4000, "", 7000, ptsz, MemcpyAsync, kInitialized, (CUdeviceptr to, CUdeviceptr     \
+    from, size_t bytes, CUstream stream), (to, from, bytes, stream))                               \
+  T(MemcpyHtoD, 3020, "_v2", 7000, ptds, MemcpyHtoD, kInitialized, (CUdeviceptr to, const void*    \
+    from, size_t bytes), (to, from, bytes))                                                        \
+  T(MemcpyHtoDAsync, 3020, "_v2", 7000, ptsz, MemcpyHtoDAsync, kInitialized, (CUdeviceptr to,      \
+    const void* from, size_t bytes, CUstream stream), (to, from, bytes, stream))                   \
+  T(MemcpyDtoH, 3020, "_v2", 7000, ptds, MemcpyDtoH, kInitialized, (void* to, CUdeviceptr from,    \
+    size_t bytes), (to, from, bytes))                                                              \
+  T(MemcpyDtoHAsync, 3020, "_v2", 7000, ptsz, MemcpyDtoHAsync, kInitialized, (void* to,            \
+    CUdeviceptr from, size_t bytes, CUstream stream), (to, from, bytes, stream))                   \
+  T(MemcpyDtoD, 3020, "_v2", 7000, ptds, MemcpyDtoD, kInitialized, (CUdeviceptr to, CUdeviceptr    \
+    from, size_t bytes), (to, from, bytes))                                                        \
+  T(MemcpyDtoDAsync, 3020, "_v2", 7000, ptsz, MemcpyDtoDAsync, kInitialized, (CUdeviceptr to,      \
+    CUdeviceptr from, size_t bytes, CUstream stream), (to, from, bytes, stream))                   \
+  T(MemcpyPeer, 4000, "", 7000, ptds, MemcpyPeer, kInitialized, (CUdeviceptr to, CUcontext         \
+    to_context, CUdeviceptr from, CUcontext from_context, size_t bytes), (to, to_context, from,    \
+    from_context, bytes))                                                                          \
+  T(MemcpyPeerAsync, 4000, "", 7000, ptsz, MemcpyPeerAsync, kInitialized, (CUdeviceptr to,         \
+    CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes, CUstream         \
+    stream), (to, to_context, from, from_context, bytes, stream))                                  \
+  T(MemsetD8, 3020, "_v2", 7000, ptds, MemsetD8, kInitialized, (CUdeviceptr to, unsigned char      \
+    value, size_t count), (to, value, count))                                                      \
+  T(MemsetD8Async, 3020, "", 7000, ptsz, MemsetD8Async, kInitialized, (CUdeviceptr to, unsigned    \
+    char value, size_t count, CUstream stream), (to, value, count, stream))                        \
+  T(MemsetD16, 3020, "_v2", 7000, ptds, MemsetD16, kInitialized, (CUdeviceptr to, unsigned short   \
+    value, size_t count), (to, value, count))                                                      \
+  T(MemsetD16Async, 3020, "", 7000, ptsz, MemsetD16Async, kInitialized, (CUdeviceptr to,           \
+    unsigned short value, size_t count, CUstream stream), (to, value, count, stream))              \
+  T(MemsetD32, 3020, "_v2", 7000, ptds, MemsetD32, kInitialized, (CUdeviceptr to, unsigned         \
+    value, size_t count), (to, value, count))                                                      \
+  T(MemsetD32Async, 3020, "", 7000, ptsz, MemsetD32Async, kInitialized, (CUdeviceptr to,           \
+    unsigned value, size_t count, CUstream stream), (to, value, count, stream))
+
+#define CUGUEST_SIM_STREAM_ENTRIES(X, T)                                                           \
+  X(StreamCreate, 2000, "", StreamCreate, kInitialized, (CUstream* stream, unsigned flags),        \
+    (stream, flags))                                                                               \
+  X(StreamCreateWithPriority, 5050, "", StreamCreateWithPriority, kInitialized, (CUstream*         \
+    stream, unsigned flags, int priority), (stream, flags, priority))                              \
+  X(StreamDestroy, 2000, "", StreamDestroy, kInitialized, (CUstream stream), (stream))             \
+  X(StreamDestroy, 4000, "_v2", StreamDestroy, kInitialized, (CUstream stream), (stream))          \
+  T(StreamSynchronize, 2000, "", 7000, ptsz, StreamSynchronize, kCallback, (CUstream stream),      \
+    (stream))                                                                                      \
+  T(StreamQuery, 2000, "", 7000, ptsz, StreamQuery, kCallback, (CUstream stream), (stream))        \
+  T(StreamWaitEvent, 3020, "", 7000, ptsz, StreamWaitEvent, kInitialized, (CUstream stream,        \
+    CUevent event, unsigned flags), (stream, event, flags))                                        \
+  T(StreamGetCtx, 9020, "", 9020, ptsz, StreamGetCtx, kCallback, (CUstream stream, CUcontext*      \
+    context), (stream, context))                                                                   \
+  T(StreamGetCtx, 12050, "_v2", 12050, ptsz, StreamGetCtxGreen, kCallback, (CUstream stream,       \
+    CUcontext* context, CUgreenCtx* green), (stream, context, green))                              \
+  T(StreamGetFlags, 5050, "", 7000, ptsz, StreamGetFlags, kInitialized, (CUstream stream,          \
+    unsigned* flags), (stream, flags))                                                             \
+  T(StreamGetPriority, 5050, "", 7000, ptsz, StreamGetPriority, kInitialized, (CUstream stream,    \
+    int* priority), (stream, priority))                                                            \
+  T(StreamGetId, 12000, "", 12000, ptsz, StreamGetId, kInitialized, (CUstream stream, unsigned     \
+    long long* id), (stream, id))                                                                  \
+  T(StreamGetDevice, 12080, "", 12080, ptsz, StreamGetDevice, kInitialized, (CUstream stream,      \
+    CUdevice* device), (stream, device))                                                           \
+  T(StreamAddCallback, 5000, "", 7000, ptsz, StreamAddCallback, kInitialized, (CUstream stream,    \
+    CUstreamCallback callback, void* data, unsigned flags), (stream, callback, data, flags))       \
+  T(LaunchHostFunc, 10000, "", 10000, ptsz, LaunchHostFunc, kInitialized, (CUstream stream,        \
+    CUhostFn function, void* data), (stream, function, data))                                      \
+  T(StreamIsCapturing, 10000, "", 10000, ptsz, StreamIsCapturing, kCallback, (CUstream stream,     \
+    CUstreamCaptureStatus* status), (stream, status))                                              \
+  X(ThreadExchangeStreamCaptureMode, 10010, "", ThreadExchangeStreamCaptureMode, kThread,          \
+    (CUstreamCaptureMode* mode), (mode))
+
+#define CUGUEST_SIM_EVENT_ENTRIES(X, T)                                                            \
+  X(EventCreate, 2000, "", EventCreate, kInitialized, (CUevent* event, unsigned flags), (event,    \
+    flags))                                                                                        \
+  X(EventDestroy, 2000, "", EventDestroy, kInitialized, (CUevent event), (event))                  \
+  X(EventDestroy, 4000, "_v2", EventDestroy, kInitialized, (CUevent event), (event))               \
+  T(EventRecord, 2000, "", 7000, ptsz, EventRecord, kInitialized, (CUevent event, CUstream         \
+    stream), (event, stream))                                                                      \
+  X(EventQuery, 2000, "", EventQuery, kInitialized, (CUevent event), (event))                      \
+  X(EventSynchronize, 2000, "", EventSynchronize, kInitialized, (CUevent event), (event))          \
+  X(EventElapsedTime, 2000, "", EventElapsedTime, kInitialized, (float* milliseconds, CUevent      \
+    start, CUevent end), (milliseconds, start, end))                                               \
+  X(EventElapsedTime, 12080, "_v2", EventElapsedTime, kInitialized, (float* milliseconds,          \
+    CUevent start, CUevent end), (milliseconds, start, end))
+
+#define CUGUEST_SIM_MODULE_ENTRIES(X, T)                                                           \
+  X(ModuleLoadData, 2000, "", ModuleLoadData, kInitialized, (CUmodule* module, const void*         \
+    image), (module, image))                                                                       \
+  X(ModuleLoadDataEx, 2010, "", ModuleLoadDataEx, kInitialized, (CUmodule* module, const void*     \
+    image, unsigned count, CUjit_option* options, void** values), (module, image, count,           \
+    options, values))                                                                              \
+  X(ModuleUnload, 2000, "", ModuleUnload, kInitialized, (CUmodule module), (module))               \
+  X(ModuleGetFunction, 2000, "", ModuleGetFunction, kInitialized, (CUfunction* function,           \
+    CUmodule module, const char* name), (function, module, name))                                  \
+  X(FuncGetAttribute, 2020, "", FuncGetAttribute, kInitialized, (int* value,                       \
+    CUfunction_attribute attribute, CUfunction function), (value, attribute, function))            \
+  T(LaunchKernel, 4000, "", 7000, ptsz, LaunchKernel, kInitialized, (CUfunction function,          \
+    unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,         \
+    unsigned block_z, unsigned shared_bytes, CUstream stream, void** parameters, void** extra),    \
+    (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream,            \
+    parameters, extra))
+
+#define CUGUEST_SIM_ENTRIES(X, T)       \
+  CUGUEST_SIM_PROCESS_ENTRIES(X, T)     \
+  CUGUEST_SIM_DEVICE_ENTRIES(X, T)      \
+  CUGUEST_SIM_CONTEXT_ENTRIES(X, T)     \
+  CUGUEST_SIM_PRIMARY_ENTRIES(X, T)     \
+  CUGUEST_SIM_MEMORY_ENTRIES(X, T)      \
+  CUGUEST_SIM_COPY_ENTRIES(X, T)        \
+  CUGUEST_SIM_STREAM_ENTRIES(X, T)      \
+  CUGUEST_SIM_EVENT_ENTRIES(X, T)       \
+  CUGUEST_SIM_MODULE_ENTRIES(X, T)
+// clang-format on
+
+#endif  // CUGUEST_LIB_SIM_ENTRY_LIST_H_

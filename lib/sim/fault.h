@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Call counters, injected faults and hidden entries, per base name.
+//
+// Threads: any. An entry that is not armed costs two relaxed atomics.
+
+#ifndef CUGUEST_LIB_SIM_FAULT_H_
+#define CUGUEST_LIB_SIM_FAULT_H_
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace cuguest_sim {
+
+// `base_index` is Entry::base_index.
+void CountCall(size_t base_index);
+
+// The code to return instead of doing the call, or CUDA_SUCCESS.
+CUresult TakeFault(size_t base_index);
+
+// By base name; an unknown name is a mistake in the test and panics.
+void FailCall(const char* base, unsigned nth, CUresult code, bool from_any_thread);
+void ClearFaults();
+std::uint64_t Calls(const char* base);
+std::uint64_t TotalCalls();
+void ResetCalls();
+
+// nullptr shows all again.
+void HideEntry(const char* base);
+bool IsHidden(size_t base_index);
+
+}  // namespace cuguest_sim
+
+#endif  // CUGUEST_LIB_SIM_FAULT_H_

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Objects that live in a context and are named by an opaque handle.
+
+#ifndef CUGUEST_LIB_SIM_HANDLE_TABLE_H_
+#define CUGUEST_LIB_SIM_HANDLE_TABLE_H_
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+
+#include "lib/sim/context.h"
+
+namespace cuguest_sim {
+
+// What a handle names now.
+enum class Handled {
+  kAlive,
+  kOrphan,  // its context died before it was destroyed
+  kGone,    // destroyed
+  kNever,   // not a handle of this table
+};
+
+// HandleTable
+//
+// A handle is a number of its own that is never used again and is no address of
+// anything, so that a garbage or stale one is always recognised; a real driver
+// reads it as a pointer. A `Value` is copied out, so that nothing refers to an
+// object that another thread destroys; it has a member `Life life`. An orphan
+// stays in the table: a real driver answers for it with an error code.
+//
+// Threads: any; one mutex per table.
+template <typename Handle, typename Value>
+class HandleTable {
+ public:
+  // `kind` is 1, 2, ...: distinct per table.
+  explicit HandleTable(std::uintptr_t kind) : kind_(kind) {}
+
+  // CONTEXT_IS_DESTROYED when the context died in the meantime.
+  CUresult Add(const Value& value, Handle* handle) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!value.life.IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    *handle = ToHandle(next_);
+    values_.emplace(next_++, value);
+    return CUDA_SUCCESS;
+  }
+
+  // Copies the object, alive or orphan, to `value`.
+  Handled Find(Handle handle, Value* value) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto number = ToNumber(handle);
+    if (number == 0 || number >= next_) return Handled::kNever;
+    const auto found = values_.find(number);
+    if (found == values_.end()) return Handled::kGone;
+    *value = found->second;
+    return value->life.IsAlive() ? Handled::kAlive : Handled::kOrphan;
+  }
+
+  // Both do nothing if another thread removed the object in the meantime.
+  void Set(Handle handle, const Value& value) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = values_.find(ToNumber(handle));
+    if (found != values_.end()) found->second = value;
+  }
+  void Remove(Handle handle) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    values_.erase(ToNumber(handle));
+  }
+
+  size_t CountAlive() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    size_t count = 0;
+    for (const auto& entry : values_) count += entry.second.life.IsAlive() ? 1 : 0;
+    return count;
+  }
+
+ private:
+  // Outside the addresses that x86-64 and AArch64 programs can have.
+  Handle ToHandle(std::uintptr_t number) const {
+    return reinterpret_cast<Handle>((std::uintptr_t{0xc0da} << 48) | (kind_ << 40) | number << 4);
+  }
+
+  // 0 for a value that is no handle of this table.
+  std::uintptr_t ToNumber(Handle handle) const {
+    const auto number = (reinterpret_cast<std::uintptr_t>(handle) & 0xffffffffffu) >> 4;
+    return ToHandle(number) == handle ? number : 0;
+  }
+
+  const std::uintptr_t kind_;
+  std::mutex mutex_;
+  std::uintptr_t next_ = 1;
+  std::map<std::uintptr_t, Value> values_;
+};
+
+// Whether the life ended and its primary context has another one by now.
+inline bool IsRevived(const Life& life) {
+  return life.context->is_primary() && life.context->IsAlive() && !life.IsAlive();
+}
+
+}  // namespace cuguest_sim
+
+#endif  // CUGUEST_LIB_SIM_HANDLE_TABLE_H_

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lib/sim/launch.h"
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "lib/sim/api.h"
+#include "lib/sim/device.h"
+#include "lib/sim/module.h"
+#include "lib/sim/panic.h"
+#include "lib/sim/stream.h"
+
+namespace cuguest_sim {
+namespace {
+
+using cuguest::testing::SimKernel;
+using cuguest::testing::SimLaunch;
+
+constexpr unsigned kMaxBlock[3] = {1024, 1024, 64};
+constexpr unsigned kMaxGrid[3] = {0x7fffffff, 65535, 65535};
+constexpr unsigned kMaxThreads = 1024;
+constexpr unsigned kMaxShared = 48u << 10;  // more only after cuFuncSetAttribute
+
+std::mutex kernels_mutex;
+std::map<std::string, SimKernel>& Kernels() {
+  static auto& kernels = *new std::map<std::string, SimKernel>;
+  return kernels;
+}
+
+SimKernel KernelOf(const std::string& name) {
+  const std::lock_guard<std::mutex> lock(kernels_mutex);
+  const auto found = Kernels().find(name);
+  if (found == Kernels().end()) {
+    Panic(
+        "launch of \"%s\": no host function stands in for this kernel; call "
+        "Sim::RegisterKernel(\"%s\", ...)",
+        name.c_str(), name.c_str());
+  }
+  return found->second;
+}
+
+bool IsShape(const SimLaunch& launch) {
+  for (int i = 0; i < 3; ++i) {
+    if (launch.grid[i] == 0 || launch.grid[i] > kMaxGrid[i]) return false;
+    if (launch.block[i] == 0 || launch.block[i] > kMaxBlock[i]) return false;
+  }
+  return launch.block[0] * launch.block[1] * launch.block[2] <= kMaxThreads &&
+         launch.shared_bytes <= kMaxShared;
+}
+
+// A launch's parameters, found in one of the two forms in which they are passed.
+class Parameters {
+ public:
+  explicit Parameters(const PtxEntry& entry) : entry_(entry) {
+    for (const PtxParameter& parameter : entry.parameters) sizes_.push_back(parameter.size);
+  }
+
+  CUresult Take(void** each, void** extra) {
+    if (each != nullptr && extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (extra != nullptr) return TakePacked(extra);
+    for (size_t i = 0; i < sizes_.size(); ++i) {
+      if (each == nullptr || each[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;
+      pointers_.push_back(each[i]);
+    }
+    return CUDA_SUCCESS;
+  }
+
+  void Fill(SimLaunch* launch) const {
+    launch->parameters = pointers_.data();
+    launch->parameter_sizes = sizes_.data();
+    launch->parameter_count = sizes_.size();
+  }
+
+ private:
+  CUresult TakePacked(void** extra) {
+    void* buffer = nullptr;
+    const size_t* size = nullptr;
+    for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+      if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER) {
+        buffer = extra[1];
+      } else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE) {
+        size = static_cast<const size_t*>(extra[1]);
+      } else {
+        return CUDA_ERROR_INVALID_VALUE;
+      }
+    }
+    if (buffer == nullptr || size == nullptr || *size == 0) return CUDA_ERROR_INVALID_VALUE;
+    if (*size > entry_.PackedSize()) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    PanicIfTooShort(*size);
+    for (const PtxParameter& parameter : entry_.parameters) {
+      pointers_.push_back(static_cast<char*>(buffer) + parameter.offset);
+    }
+    return CUDA_SUCCESS;
+  }
+
+  void PanicIfTooShort(size_t size) const {
+    if (size == entry_.PackedSize()) return;
+    Panic(
+        "launch of \"%s\": its parameters take %zu bytes, the packed buffer has %zu; a real driver "
+        "accepts it and the kernel reads garbage (measured on an H100, driver 580.159.04)",
+        entry_.name.c_str(), entry_.PackedSize(), size);
+  }
+
+  const PtxEntry& entry_;
+  std::vector<size_t> sizes_;
+  std::vector<void*> pointers_;
+};
+
+CUresult Run(CUfunction handle, const Life& life, void** each, void** extra, SimLaunch* launch) {
+  Function function;
+  CUresult code = FindFunction(handle, &function);
+  if (code != CUDA_SUCCESS) return code;
+  if (function.life.id != life.id) return CUDA_ERROR_INVALID_HANDLE;
+  if (!IsShape(*launch)) return CUDA_ERROR_INVALID_VALUE;
+  Parameters parameters(*function.entry);
+  code = parameters.Take(each, extra);
+  if (code != CUDA_SUCCESS) return code;
+  parameters.Fill(launch);
+  // The launch succeeds whatever the kernel does: the next call that looks finds out.
+  SetStickyError(KernelOf(function.entry->name)(*launch));
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+void RegisterKernel(const char* name, SimKernel kernel) {
+  const std::lock_guard<std::mutex> lock(kernels_mutex);
+  Kernels()[name] = kernel;
+}
+
+CUresult LaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                      unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                      CUstream handle, void** parameters, void** extra) {
+  Stream stream;
+  const CUresult code = FindReadyStream(handle, &stream);
+  if (code != CUDA_SUCCESS) return code;
+  SimLaunch launch = {
+      {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, nullptr, nullptr, 0};
+  return Run(function, stream.life, parameters, extra, &launch);
+}
+
+}  // namespace cuguest_sim

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels: the host functions that stand in for them.
+
+#ifndef CUGUEST_LIB_SIM_LAUNCH_H_
+#define CUGUEST_LIB_SIM_LAUNCH_H_
+
+#include "cuguest/testing/sim.h"
+
+namespace cuguest_sim {
+
+// Runs `kernel` for every launch of a function of that name.
+void RegisterKernel(const char* name, cuguest::testing::SimKernel kernel);
+
+}  // namespace cuguest_sim
+
+#endif  // CUGUEST_LIB_SIM_LAUNCH_H_

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Contexts made, counted and destroyed by the user: cuCtxCreate, cuCtxDestroy,
+// cuCtxAttach, cuCtxDetach; and what identifies one: id, device, API version.
+
+#include "lib/sim/api.h"
+#include "lib/sim/context.h"
+#include "lib/sim/device.h"
+#include "lib/sim/panic.h"
+#include "lib/sim/process.h"
+#include "lib/sim/settings.h"
+#include "lib/sim/stack.h"
+
+namespace cuguest_sim {
+namespace {
+
+CUresult CreateAndPush(CUcontext* handle, unsigned flags, CUdevice device, unsigned api_version) {
+  if (handle == nullptr || !AreContextFlags(flags)) return CUDA_ERROR_INVALID_VALUE;
+  if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
+  if (StickyError() != CUDA_SUCCESS) return StickyError();
+  Context* context = Context::Create(device, flags, api_version);
+  if (context == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  context->Hold();
+  Stack::Push(context);
+  *handle = context->handle();
+  return CUDA_SUCCESS;
+}
+
+// The context an argument names, which may be null for the current one.
+CUresult Named(CUcontext handle, Context** context) {
+  if (handle == nullptr) return Current(context);
+  *context = Context::FindOrPanic(handle);
+  return CUDA_SUCCESS;
+}
+
+CUresult DestroyAndPop(Context* context) {
+  const bool current = Stack::Top() == context;
+  if (!context->DestroyUser()) {
+    return context->HasMemory() ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_CONTEXT;
+  }
+  if (current) Stack::Pop();
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult CtxCreateFirst(CUcontext* handle, unsigned flags, CUdevice device) {
+  return CreateAndPush(handle, flags, device, kFirstApiVersion);
+}
+
+CUresult CtxCreate(CUcontext* handle, unsigned flags, CUdevice device) {
+  return CreateAndPush(handle, flags, device, kApiVersion);
+}
+
+CUresult CtxCreateAffinity(CUcontext* handle, CUexecAffinityParam* affinity, int count,
+                           unsigned flags, CUdevice device) {
+  // Execution affinity exists only under MPS, which is not simulated.
+  if (affinity != nullptr && count > 0) return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+  return CreateAndPush(handle, flags, device, kApiVersion);
+}
+
+CUresult CtxCreateParameters(CUcontext* handle, CUctxCreateParams* parameters, unsigned flags,
+                             CUdevice device) {
+  if (parameters != nullptr && parameters->cigParams != nullptr) return CUDA_ERROR_NOT_SUPPORTED;
+  if (parameters == nullptr) return CreateAndPush(handle, flags, device, kApiVersion);
+  return CtxCreateAffinity(handle, parameters->execAffinityParams,
+                           parameters->numExecAffinityParams, flags, device);
+}
+
+CUresult CtxDestroy(CUcontext handle) {
+  // In this order, unlike every other entry: destroying null before cuInit is
+  // INVALID_VALUE (test/sim/errors_and_init_facts_test.cc).
+  if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult code = Process::Serves(Floor::kInitialized);
+  if (code != CUDA_SUCCESS) return code;
+  Context* context = Context::FindOrPanic(handle);
+  return context->is_primary() ? CUDA_ERROR_INVALID_CONTEXT : DestroyAndPop(context);
+}
+
+CUresult CtxAttach(CUcontext* handle, unsigned flags) {
+  if (handle == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  Life life;
+  const CUresult code = CurrentAlive(&life);
+  if (code != CUDA_SUCCESS) return code;
+  if (!life.context->is_primary()) life.context->Attach();
+  *handle = life.context->handle();
+  return CUDA_SUCCESS;
+}
+
+CUresult CtxDetach(CUcontext handle) {
+  if (handle == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  Context* context = Context::FindOrPanic(handle);
+  if (Stack::Top() != context) return CUDA_ERROR_INVALID_CONTEXT;
+  if (context->is_primary()) return CUDA_SUCCESS;
+  if (!context->IsAlive()) return CUDA_ERROR_INVALID_CONTEXT;
+  return context->DetachIsLast() ? DestroyAndPop(context) : CUDA_SUCCESS;
+}
+
+CUresult CtxGetDevice(CUdevice* device) {
+  if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Context* context = nullptr;
+  const CUresult code = Current(&context);
+  if (code == CUDA_SUCCESS) *device = context->device();
+  return code;
+}
+
+CUresult CtxGetDeviceOf(CUdevice* device, CUcontext handle) {
+  if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Context* context = nullptr;
+  const CUresult code = Named(handle, &context);
+  if (code != CUDA_SUCCESS) return code;
+  if (!context->HasMemory()) {
+    PanicHandle(handle,
+                "the context was destroyed and is on no stack; a real driver crashes here "
+                "(measured on an H100, "
+                "driver 580.159.04)");
+  }
+  *device = context->device();
+  return CUDA_SUCCESS;
+}
+
+CUresult CtxGetId(CUcontext handle, unsigned long long* id) {
+  if (id == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Context* context = nullptr;
+  const CUresult code = Named(handle, &context);
+  if (code != CUDA_SUCCESS) return code;
+  const Life life = LifeOf(context);
+  if (!life.IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  *id = life.id;
+  return CUDA_SUCCESS;
+}
+
+CUresult CtxGetApiVersion(CUcontext handle, unsigned* version) {
+  Context* context = nullptr;
+  const CUresult code = Named(handle, &context);
+  if (code != CUDA_SUCCESS) return code;
+  if (!context->IsAlive()) {
+    return handle == nullptr ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_CONTEXT;
+  }
+  if (version == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *version = context->api_version();
+  return CUDA_SUCCESS;
+}
+
+CUresult CtxSynchronize() {
+  Life life;
+  return CurrentReady(&life);  // work was done when it was submitted
+}
+
+CUresult CtxSynchronizeOf(CUcontext handle) {
+  Context* context = nullptr;
+  const CUresult code = Named(handle, &context);
+  if (code != CUDA_SUCCESS) return code;
+  return context->IsAlive() ? StickyError() : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
+}  // namespace cuguest_sim

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lib/sim/memory.h"
+
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <map>
+#include <mutex>
+
+#include "lib/sim/api.h"
+#include "lib/sim/device.h"
+#include "lib/sim/stack.h"
+
+namespace cuguest_sim {
+namespace {
+
+// A cuMemAlloc pointer is aligned to 256 at least (CUDA programming guide).
+constexpr size_t kAlignment = 512;
+// Rows of cuMemAllocPitch begin at multiples of this on a device of 9.0.
+constexpr size_t kPitchAlignment = 512;
+// Smaller ones come from the heap, where AddressSanitizer sees an overrun.
+constexpr size_t kMapped = size_t{1} << 20;
+
+struct Table {
+  std::mutex mutex;
+  std::map<std::uintptr_t, Allocation> by_base;
+  std::uint64_t next_buffer_id = 1;
+};
+
+// Never destroyed: there are atexit handlers that free memory.
+Table& TheTable() {
+  static auto& table = *new Table;
+  return table;
+}
+
+void* TakeHostMemory(size_t bytes) {
+  if (bytes < kMapped) {
+    return std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+  }
+  void* pointer = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return pointer != MAP_FAILED ? pointer : nullptr;
+}
+
+void GiveBackHostMemory(std::uintptr_t base, size_t bytes) {
+  void* pointer = reinterpret_cast<void*>(base);
+  if (bytes < kMapped) {
+    std::free(pointer);
+  } else {
+    munmap(pointer, bytes);
+  }
+}
+
+// Managed memory takes room on a device only while it is there, which this
+// simulation does not follow.
+size_t DeviceBytes(const Allocation& allocation) {
+  return allocation.kind == MemoryKind::kDevice ? allocation.size : 0;
+}
+
+void Return(const Allocation& allocation) {
+  GiveBackHostMemory(allocation.base, allocation.size);
+  DeviceMemory::GiveBack(allocation.life.context->device(), DeviceBytes(allocation));
+}
+
+// The allocation whose range holds the address, or end().
+std::map<std::uintptr_t, Allocation>::iterator FindIn(Table& table, std::uintptr_t address) {
+  auto after = table.by_base.upper_bound(address);
+  if (after == table.by_base.begin()) return table.by_base.end();
+  auto candidate = std::prev(after);
+  return candidate->second.Contains(address, 0) ? candidate : table.by_base.end();
+}
+
+CUresult Insert(Allocation allocation) {
+  Table& table = TheTable();
+  const std::lock_guard<std::mutex> lock(table.mutex);
+  if (!allocation.life.IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  allocation.buffer_id = table.next_buffer_id++;
+  table.by_base.emplace(allocation.base, allocation);
+  return CUDA_SUCCESS;
+}
+
+CUresult AllocateInCurrent(MemoryKind kind, size_t bytes, unsigned flags, std::uintptr_t* base) {
+  Life life;
+  const CUresult code = CurrentReady(&life);
+  if (code != CUDA_SUCCESS) return code;
+  if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;  // the context comes first
+  return Memory::Allocate(life, kind, bytes, flags, base);
+}
+
+CUresult AllocateDevice(CUdeviceptr* address, MemoryKind kind, size_t bytes, unsigned flags) {
+  std::uintptr_t base = 0;
+  const CUresult code = AllocateInCurrent(kind, address != nullptr ? bytes : 0, flags, &base);
+  if (address != nullptr) *address = base;  // 0 on failure, unlike every other out
+  return code;
+}
+
+}  // namespace
+
+CUresult Memory::Allocate(const Life& life, MemoryKind kind, size_t bytes, unsigned flags,
+                          std::uintptr_t* base) {
+  Allocation allocation;
+  allocation.life = life;
+  allocation.kind = kind;
+  allocation.size = bytes;
+  allocation.flags = flags;
+  const CUdevice device = life.context->device();
+  if (!DeviceMemory::Take(device, DeviceBytes(allocation))) return CUDA_ERROR_OUT_OF_MEMORY;
+  void* pointer = TakeHostMemory(bytes);
+  if (pointer == nullptr) {
+    DeviceMemory::GiveBack(device, DeviceBytes(allocation));
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  allocation.base = reinterpret_cast<std::uintptr_t>(pointer);
+  const CUresult code = Insert(allocation);
+  if (code != CUDA_SUCCESS) {
+    Return(allocation);
+  } else {
+    *base = allocation.base;
+  }
+  return code;
+}
+
+CUresult Memory::Free(std::uintptr_t base, bool host) {
+  Table& table = TheTable();
+  const std::lock_guard<std::mutex> lock(table.mutex);
+  const auto found = table.by_base.find(base);
+  if (found == table.by_base.end() || (found->second.kind == MemoryKind::kHost) != host) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  Return(found->second);
+  table.by_base.erase(found);
+  return CUDA_SUCCESS;
+}
+
+bool Memory::Find(std::uintptr_t address, Allocation* allocation) {
+  Table& table = TheTable();
+  const std::lock_guard<std::mutex> lock(table.mutex);
+  const auto found = FindIn(table, address);
+  if (found == table.by_base.end()) return false;
+  *allocation = found->second;
+  return true;
+}
+
+void Memory::DropLife(std::uint64_t context_id) {
+  Table& table = TheTable();
+  const std::lock_guard<std::mutex> lock(table.mutex);
+  for (auto it = table.by_base.begin(); it != table.by_base.end();) {
+    if (it->second.life.id != context_id) {
+      ++it;
+      continue;
+    }
+    Return(it->second);
+    it = table.by_base.erase(it);
+  }
+}
+
+size_t Memory::Count() {
+  Table& table = TheTable();
+  const std::lock_guard<std::mutex> lock(table.mutex);
+  return table.by_base.size();
+}
+
+CUresult MemGetInfo(size_t* free, size_t* total) {
+  if (free == nullptr || total == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Life life;
+  const CUresult code = CurrentReady(&life);
+  if (code != CUDA_SUCCESS) return code;
+  *free = DeviceMemory::Free(life.context->device());
+  *total = kDeviceMemory;
+  return CUDA_SUCCESS;
+}
+
+CUresult MemAlloc(CUdeviceptr* address, size_t bytes) {
+  return AllocateDevice(address, MemoryKind::kDevice, bytes, 0);
+}
+
+CUresult MemAllocPitch(CUdeviceptr* address, size_t* pitch, size_t width, size_t height,
+                       unsigned element) {
+  if (pitch == nullptr || (element != 4 && element != 8 && element != 16)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  const size_t row = (width + kPitchAlignment - 1) / kPitchAlignment * kPitchAlignment;
+  const CUresult code = AllocateDevice(address, MemoryKind::kDevice, row * height, 0);
+  if (code == CUDA_SUCCESS) *pitch = row;
+  return code;
+}
+
+CUresult MemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned flags) {
+  if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  return AllocateDevice(address, MemoryKind::kManaged, bytes, flags);
+}
+
+// Works with another context current and with none, but not with a dead one.
+CUresult MemFree(CUdeviceptr address) {
+  if (address == 0) return CUDA_SUCCESS;
+  Life life;
+  const CUresult code = CurrentReady(&life);
+  if (code != CUDA_SUCCESS && code != CUDA_ERROR_INVALID_CONTEXT) return code;
+  return Memory::Free(address, /*host=*/false);
+}
+
+CUresult MemGetAddressRange(CUdeviceptr* base, size_t* size, CUdeviceptr address) {
+  Allocation allocation;
+  if (!Memory::Find(address, &allocation)) return CUDA_ERROR_NOT_FOUND;
+  if (base != nullptr) *base = allocation.base;
+  if (size != nullptr) *size = allocation.size;
+  return CUDA_SUCCESS;
+}
+
+CUresult MemHostAlloc(void** pointer, size_t bytes, unsigned flags) {
+  constexpr unsigned kFlags =
+      CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
+  const bool valid = pointer != nullptr && (flags & ~kFlags) == 0;
+  std::uintptr_t base = 0;
+  const CUresult code = AllocateInCurrent(MemoryKind::kHost, valid ? bytes : 0, flags, &base);
+  if (code == CUDA_SUCCESS) *pointer = ToPointer(base);
+  return code;
+}
+
+CUresult MemAllocHost(void** pointer, size_t bytes) { return MemHostAlloc(pointer, bytes, 0); }
+
+CUresult MemFreeHost(void* pointer) {
+  return Memory::Free(reinterpret_cast<std::uintptr_t>(pointer), /*host=*/true);
+}
+
+CUresult MemHostGetDevicePointer(CUdeviceptr* address, void* pointer, unsigned flags) {
+  if (address == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  Allocation allocation;
+  const auto host = reinterpret_cast<std::uintptr_t>(pointer);
+  if (!Memory::Find(host, &allocation) || allocation.kind != MemoryKind::kHost) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  *address = host;  // unified addressing: the same on both sides
+  return CUDA_SUCCESS;
+}
+
+CUresult MemHostGetFlags(unsigned* flags, void* pointer) {
+  if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Allocation allocation;
+  const auto host = reinterpret_cast<std::uintptr_t>(pointer);
+  if (!Memory::Find(host, &allocation) || allocation.kind != MemoryKind::kHost) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  *flags = allocation.flags;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace cuguest_sim

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lib/sim/panic.h"
+
+#include <execinfo.h>
+#include <unistd.h>
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+
+#include "lib/sim/entry.h"
+
+namespace cuguest_sim {
+namespace {
+
+[[noreturn]] void Abort() {
+  std::fflush(stderr);
+  void* frames[64];
+  const int count = backtrace(frames, 64);
+  backtrace_symbols_fd(frames, count, STDERR_FILENO);
+  std::abort();
+}
+
+}  // namespace
+
+void Panic(const char* format, ...) {
+  std::fputs("cuguest simulated driver: ", stderr);
+  va_list arguments;
+  va_start(arguments, format);
+  std::vfprintf(stderr, format, arguments);
+  va_end(arguments);
+  std::fputc('\n', stderr);
+  Abort();
+}
+
+void PanicNull() {
+  PanicHandle(nullptr,
+              "a null argument where a real driver crashes (measured on an H100, driver "
+              "580.159.04)");
+}
+
+void PanicHandle(const void* handle, const char* text) {
+  const Entry* entry = ThisCall().entry;
+  std::fprintf(stderr, "cuguest simulated driver: %s(%p): %s\n",
+               entry != nullptr ? entry->base : "(no entry)", handle, text);
+  Abort();
+}
+
+}  // namespace cuguest_sim

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lib/sim/primary.h"
+
+#include <mutex>
+
+#include "lib/sim/api.h"
+#include "lib/sim/context.h"
+#include "lib/sim/device.h"
+#include "lib/sim/settings.h"
+
+namespace cuguest_sim {
+namespace {
+
+// Primary
+//
+// | call           | active           | inactive, releases due   | inactive          |
+// |----------------|------------------|--------------------------|-------------------|
+// | Retain         | +1               | a new life               | a new life        |
+// | Release        | -1; ends at 0    | one fewer due            | INVALID_CONTEXT   |
+// | Reset          | ends             | nothing                  | nothing           |
+// | SetFlags (v2)  | everybody's      | for the next life        | for the next life |
+//
+// "Releases due" are the retains that a reset cut off: their owners' releases
+// succeed (measured on an H100, driver 580.159.04). Nobody's retain is his own: a
+// release too many takes somebody else's.
+struct Primary {
+  std::mutex mutex;
+  size_t references = 0;  // of this life, or due after a reset
+  bool active = false;
+  unsigned flags = 0;
+
+  void End(Context* context) {
+    active = false;
+    flags = 0;
+    context->Deactivate();
+  }
+};
+
+Primary primaries[kMaxDevices];
+
+// What cuCtxGetFlags says in a primary context whose state says `flags`.
+unsigned ShownFlags(unsigned flags) { return flags | unsigned{CU_CTX_MAP_HOST}; }
+
+CUresult SetFlags(CUdevice device, unsigned flags, bool only_inactive) {
+  if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
+  if (!AreContextFlags(flags) || (flags & CU_CTX_MAP_HOST) != 0) return CUDA_ERROR_INVALID_VALUE;
+  Primary& primary = primaries[device];
+  const std::lock_guard<std::mutex> lock(primary.mutex);
+  if (primary.active && only_inactive) return CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE;
+  primary.flags = flags;
+  if (primary.active) Context::Primary(device)->flags.store(ShownFlags(flags));
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+size_t CountPrimaryReferences() {
+  size_t count = 0;
+  for (Primary& primary : primaries) {
+    const std::lock_guard<std::mutex> lock(primary.mutex);
+    count += primary.references;
+  }
+  return count;
+}
+
+CUresult DevicePrimaryCtxRetain(CUcontext* handle, CUdevice device) {
+  if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
+  if (StickyError() != CUDA_SUCCESS) return StickyError();
+  Context* context = Context::Primary(device);
+  Primary& primary = primaries[device];
+  const std::lock_guard<std::mutex> lock(primary.mutex);
+  if (!primary.active && !context->Activate(ShownFlags(primary.flags)))
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  primary.active = true;
+  ++primary.references;
+  *handle = context->handle();
+  return CUDA_SUCCESS;
+}
+
+CUresult DevicePrimaryCtxRelease(CUdevice device) {
+  if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
+  Primary& primary = primaries[device];
+  const std::lock_guard<std::mutex> lock(primary.mutex);
+  if (primary.references == 0) return CUDA_ERROR_INVALID_CONTEXT;
+  if (--primary.references == 0 && primary.active) primary.End(Context::Primary(device));
+  return CUDA_SUCCESS;
+}
+
+CUresult DevicePrimaryCtxReset(CUdevice device) {
+  if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
+  Primary& primary = primaries[device];
+  const std::lock_guard<std::mutex> lock(primary.mutex);
+  if (primary.active) primary.End(Context::Primary(device));
+  return CUDA_SUCCESS;
+}
+
+CUresult DevicePrimaryCtxSetFlagsInactive(CUdevice device, unsigned flags) {
+  return SetFlags(device, flags, /*only_inactive=*/true);
+}
+
+CUresult DevicePrimaryCtxSetFlags(CUdevice device, unsigned flags) {
+  return SetFlags(device, flags, /*only_inactive=*/false);
+}
+
+CUresult DevicePrimaryCtxGetState(CUdevice device, unsigned* flags, int* active) {
+  if (flags == nullptr || active == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
+  Primary& primary = primaries[device];
+  const std::lock_guard<std::mutex> lock(primary.mutex);
+  *flags = primary.flags;
+  *active = primary.active ? 1 : 0;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace cuguest_sim

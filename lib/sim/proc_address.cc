@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cuGetProcAddress: the entry of a name that is the newest not newer than the
+// version asked for.
+
+#include <cstring>
+
+#include "lib/sim/api.h"
+#include "lib/sim/entry.h"
+#include "lib/sim/fault.h"
+#include "lib/sim/panic.h"
+#include "lib/sim/process.h"
+
+namespace cuguest_sim {
+namespace {
+
+struct Answer {
+  void* function = nullptr;
+  CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+};
+
+bool IsBetter(const Entry& candidate, const Entry* best) {
+  if (best == nullptr || candidate.version != best->version) {
+    return best == nullptr || candidate.version > best->version;
+  }
+  return candidate.per_thread;  // the twin, where both have the same version
+}
+
+Answer Look(const char* name, int version, bool per_thread) {
+  Answer answer;
+  const Entry* best = nullptr;
+  for (const Entry& entry : Entries()) {
+    if (std::strcmp(entry.base, name) != 0 || IsHidden(entry.base_index)) continue;
+    if (entry.version > Process::DriverVersion()) continue;
+    if (entry.per_thread && !per_thread) continue;
+    if (answer.status != CU_GET_PROC_ADDRESS_SUCCESS) {
+      answer.status = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
+    }
+    if ((version >= 0 && entry.version > version) || !IsBetter(entry, best)) continue;
+    best = &entry;
+    answer.status = CU_GET_PROC_ADDRESS_SUCCESS;
+  }
+  if (best != nullptr) answer.function = best->address();
+  return answer;
+}
+
+// There is no check below: a negative version is taken for a very new one.
+bool IsValidQuery(const char* name, void** function, int version, cuuint64_t flags) {
+  if (name == nullptr || function == nullptr) PanicNull();
+  constexpr cuuint64_t kFlags =
+      CU_GET_PROC_ADDRESS_LEGACY_STREAM | CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+  return version <= Process::DriverVersion() && (flags & ~kFlags) == 0;
+}
+
+}  // namespace
+
+CUresult GetProcAddressStatus(const char* name, void** function, int version, cuuint64_t flags,
+                              CUdriverProcAddressQueryResult* status) {
+  if (!IsValidQuery(name, function, version, flags)) return CUDA_ERROR_INVALID_VALUE;
+  const bool per_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
+  const Answer answer = Look(name, version, per_thread);
+  *function = answer.function;
+  if (status != nullptr) *status = answer.status;
+  return CUDA_SUCCESS;
+}
+
+// The first form has no status to fill, and says NOT_FOUND instead.
+CUresult GetProcAddress(const char* name, void** function, int version, cuuint64_t flags) {
+  if (!IsValidQuery(name, function, version, flags)) return CUDA_ERROR_INVALID_VALUE;
+  void* found = nullptr;
+  const CUresult code = GetProcAddressStatus(name, &found, version, flags, nullptr);
+  if (code != CUDA_SUCCESS) return code;
+  if (found == nullptr) return CUDA_ERROR_NOT_FOUND;
+  *function = found;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace cuguest_sim

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lib/sim/process.h"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+
+#include "lib/sim/api.h"
+#include "lib/sim/device.h"
+#include "lib/sim/panic.h"
+
+namespace cuguest_sim {
+namespace {
+
+enum class Phase { kFresh, kReady, kForked, kEnded };
+
+std::atomic<Phase> phase{Phase::kFresh};
+std::atomic<int> device_count{2};
+std::atomic<int> driver_version{13000};
+std::mutex init_mutex;
+
+void BecomeForked() { phase.store(Phase::kForked); }
+
+// A real driver ends as if it had called atexit() inside cuInit: what was registered
+// before cuInit (also a destructor of a global object) runs after the end and gets
+// DEINITIALIZED, what was registered later still works (measured on an H100, driver
+// 580.159.04).
+CUresult InitFresh() {
+  if (device_count.load() == 0) return CUDA_ERROR_NO_DEVICE;
+  if (pthread_atfork(nullptr, nullptr, BecomeForked) != 0) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (std::atexit(Process::End) != 0) return CUDA_ERROR_OUT_OF_MEMORY;
+  phase.store(Phase::kReady);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult Process::Serves(Floor floor) {
+  const Phase now = phase.load(std::memory_order_acquire);
+  if (floor == Floor::kOwn) return CUDA_SUCCESS;
+  if (now == Phase::kEnded) return CUDA_ERROR_DEINITIALIZED;
+  if (floor == Floor::kAlways) return CUDA_SUCCESS;
+  if (now == Phase::kForked && floor == Floor::kThread) return CUDA_SUCCESS;
+  if (now != Phase::kReady) return CUDA_ERROR_NOT_INITIALIZED;
+  // Measured on an H100, driver 580.159.04: test/sim/stream_event_pointer_facts_test.cc.
+  const bool permitted = floor != Floor::kInitialized || CallbackStream() == nullptr;
+  return permitted ? CUDA_SUCCESS : CUDA_ERROR_NOT_PERMITTED;
+}
+
+// In a forked child the end changes nothing: it was never its driver.
+void Process::End() {
+  if (phase.load() != Phase::kForked) phase.store(Phase::kEnded);
+}
+
+void Process::SetDeviceCount(int count) {
+  if (count < 0 || count > kMaxDevices) {
+    Panic("Sim::SetDeviceCount(%d): 0 to %d", count, kMaxDevices);
+  }
+  const std::lock_guard<std::mutex> lock(init_mutex);
+  if (phase.load() == Phase::kFresh) device_count.store(count);
+}
+
+int Process::DeviceCount() { return device_count.load(std::memory_order_relaxed); }
+
+void Process::SetDriverVersion(int version) { driver_version.store(version); }
+
+int Process::DriverVersion() { return driver_version.load(std::memory_order_relaxed); }
+
+CUresult Init(unsigned flags) {
+  // Before the lock, which a thread that does not exist in the child may hold.
+  if (phase.load() == Phase::kForked) return CUDA_ERROR_NOT_INITIALIZED;
+  const std::lock_guard<std::mutex> lock(init_mutex);
+  switch (phase.load()) {
+    case Phase::kForked:
+      return CUDA_ERROR_NOT_INITIALIZED;
+    case Phase::kEnded:
+      return CUDA_ERROR_DEINITIALIZED;
+    case Phase::kReady:
+      return flags != 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    case Phase::kFresh:
+      break;
+  }
+  return flags != 0 ? CUDA_ERROR_INVALID_VALUE : InitFresh();
+}
+
+CUresult DriverGetVersion(int* version) {
+  if (version == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *version = Process::DriverVersion();
+  return CUDA_SUCCESS;
+}
+
+}  // namespace cuguest_sim

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The process as the driver sees it: before cuInit, in use, forked, at its end.
+
+#ifndef CUGUEST_LIB_SIM_PROCESS_H_
+#define CUGUEST_LIB_SIM_PROCESS_H_
+
+#include <cuda.h>
+
+#include "lib/sim/entry.h"
+
+namespace cuguest_sim {
+
+// Process
+//
+// | phase    | entered by                        | an ordinary call gives    |
+// |----------|-----------------------------------|---------------------------|
+// | fresh    | load                              | NOT_INITIALIZED           |
+// | ready    | the first cuInit(0) that succeeds | work                      |
+// | forked   | fork() from ready, in the child   | NOT_INITIALIZED, for good |
+// | ended    | exit(), by a handler that cuInit  | DEINITIALIZED, for good   |
+// |          | registers; Sim::Deinitialize      |                           |
+//
+// A fork before cuInit is harmless: that handler is registered by cuInit, too.
+//
+// Threads: any.
+class Process {
+ public:
+  // CUDA_SUCCESS, or why an entry with this floor cannot be served now.
+  static CUresult Serves(Floor floor);
+
+  static void End();
+
+  // Configuration, read by cuInit (devices) and cuGetProcAddress (version).
+  static void SetDeviceCount(int count);
+  static int DeviceCount();
+  static void SetDriverVersion(int version);
+  static int DriverVersion();
+};
+
+}  // namespace cuguest_sim
+
+#endif  // CUGUEST_LIB_SIM_PROCESS_H_

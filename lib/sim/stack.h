@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The calling thread's stack of contexts, and what an entry that works "in the
+// current context" asks first.
+
+#ifndef CUGUEST_LIB_SIM_STACK_H_
+#define CUGUEST_LIB_SIM_STACK_H_
+
+#include <cuda.h>
+
+#include "lib/sim/context.h"
+
+namespace cuguest_sim {
+
+// Stack
+//
+// Each entry is a hold on its context. The stack of a thread ends with the thread,
+// and its holds with it; the main thread's lives until the process does, because
+// atexit handlers and static destructors still use it.
+//
+// Threads: each has its own; no locks.
+class Stack {
+ public:
+  // The current context; nullptr when there is none.
+  static Context* Top();
+
+  // Takes over one hold on `context`, which the caller has made.
+  static void Push(Context* context);
+
+  // Removes the top, if there is one, and lets go of it.
+  static void Pop();
+};
+
+// The current context, dead or alive. INVALID_CONTEXT when there is none.
+CUresult Current(Context** context);
+
+// The current context's life. CONTEXT_IS_DESTROYED when it is dead.
+CUresult CurrentAlive(Life* life);
+
+// The same, for work on the device: also the sticky error.
+CUresult CurrentReady(Life* life);
+
+}  // namespace cuguest_sim
+
+#endif  // CUGUEST_LIB_SIM_STACK_H_

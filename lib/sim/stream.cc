@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lib/sim/stream.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "lib/sim/api.h"
+#include "lib/sim/device.h"
+#include "lib/sim/entry.h"
+#include "lib/sim/handle_table.h"
+#include "lib/sim/panic.h"
+#include "lib/sim/settings.h"
+#include "lib/sim/stack.h"
+
+namespace cuguest_sim {
+namespace {
+
+using StreamTable = HandleTable<CUstream, Stream>;
+
+StreamTable& Streams() {
+  static auto& table = *new StreamTable(1);
+  return table;
+}
+
+// A created stream. The codes for one whose context is gone were measured on an
+// H100, driver 580.159.04.
+CUresult FindCreated(CUstream handle, Stream* stream) {
+  switch (Streams().Find(handle, stream)) {
+    case Handled::kAlive:
+      return CUDA_SUCCESS;
+    case Handled::kOrphan:
+      return IsRevived(stream->life) ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    case Handled::kGone:
+      PanicHandle(handle,
+                  "the stream was destroyed; a real driver crashes here (measured on an H100, "
+                  "driver 580.159.04)");
+    case Handled::kNever:
+      break;
+  }
+  PanicHandle(handle, "this never was a stream; a real driver reads the memory it points at");
+}
+
+bool IsSpecial(CUstream handle) {
+  return handle == nullptr || handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD;
+}
+
+bool IsPerThread(CUstream handle) {
+  return handle == CU_STREAM_PER_THREAD || (handle == nullptr && ThisCall().per_thread);
+}
+
+std::uint64_t NextStreamId() {
+  static std::atomic<std::uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+// Ids of the special streams: their own range; one per context, and one per
+// context and thread.
+std::uint64_t SpecialId(CUstream handle, const Life& life) {
+  constexpr std::uint64_t kSpecial = std::uint64_t{1} << 62;
+  if (!IsPerThread(handle)) return kSpecial | life.id;
+  thread_local const std::uint64_t thread = NextStreamId();
+  return kSpecial | (thread << 24) | life.id;
+}
+
+CUresult FindSpecial(CUstream handle, Stream* stream) {
+  const CUresult code = CurrentAlive(&stream->life);
+  if (code != CUDA_SUCCESS) return code;
+  stream->id = SpecialId(handle, stream->life);
+  stream->flags = CU_STREAM_DEFAULT;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult FindStream(CUstream handle, Stream* stream) {
+  if (IsSpecial(handle)) return FindSpecial(handle, stream);
+  return FindCreated(handle, stream);
+}
+
+CUresult FindStreamToDescribe(CUstream handle, Stream* stream) {
+  const CUresult code = FindStream(handle, stream);
+  const bool orphan = !IsSpecial(handle) && code != CUDA_SUCCESS;
+  return orphan ? CUDA_ERROR_CONTEXT_IS_DESTROYED : code;
+}
+
+CUresult FindReadyStream(CUstream handle, Stream* stream) {
+  const CUresult code = FindStream(handle, stream);
+  return code != CUDA_SUCCESS ? code : StickyError();
+}
+
+size_t CountStreams() { return Streams().CountAlive(); }
+
+CUresult StreamCreateWithPriority(CUstream* handle, unsigned flags, int priority) {
+  if (handle == nullptr || (flags & ~unsigned{CU_STREAM_NON_BLOCKING}) != 0) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  Stream stream;
+  const CUresult code = CurrentReady(&stream.life);
+  if (code != CUDA_SUCCESS) return code;
+  stream.flags = flags;
+  stream.priority = std::clamp(priority, kGreatestPriority, 0);
+  stream.id = NextStreamId();
+  return Streams().Add(stream, handle);
+}
+
+CUresult StreamCreate(CUstream* handle, unsigned flags) {
+  return StreamCreateWithPriority(handle, flags, 0);
+}
+
+CUresult StreamDestroy(CUstream handle) {
+  if (handle == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  Stream stream;
+  const CUresult code = FindStream(handle, &stream);
+  if (IsSpecial(handle)) return code != CUDA_SUCCESS ? code : CUDA_ERROR_INVALID_HANDLE;
+  if (code == CUDA_SUCCESS) Streams().Remove(handle);
+  return code;
+}
+
+CUresult StreamSynchronize(CUstream handle) {
+  if (CallbackStream() != nullptr && *CallbackStream() == handle) {
+    PanicHandle(handle,
+                "the stream's own callback waits for it; a real driver hangs here (measured on an "
+                "H100, driver 580.159.04)");
+  }
+  Stream stream;
+  return FindReadyStream(handle, &stream);
+}
+
+CUresult StreamQuery(CUstream handle) {
+  Stream stream;
+  return FindReadyStream(handle, &stream);
+}
+
+CUresult StreamGetCtx(CUstream handle, CUcontext* context) {
+  if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Stream stream;
+  const CUresult code = FindStream(handle, &stream);
+  // Of a special stream it is written also when that context is dead.
+  if (code == CUDA_SUCCESS || (IsSpecial(handle) && stream.life.context != nullptr)) {
+    *context = stream.life.context->handle();
+  }
+  return code;
+}
+
+CUresult StreamGetCtxGreen(CUstream handle, CUcontext* context, CUgreenCtx* green) {
+  if (context == nullptr || green == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult code = StreamGetCtx(handle, context);
+  if (code == CUDA_SUCCESS) *green = nullptr;  // no stream here is of a green context
+  return code;
+}
+
+CUresult StreamGetFlags(CUstream handle, unsigned* flags) {
+  if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Stream stream;
+  const CUresult code = FindStream(handle, &stream);
+  if (code == CUDA_SUCCESS) *flags = stream.flags;
+  return code;
+}
+
+CUresult StreamGetPriority(CUstream handle, int* priority) {
+  if (priority == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Stream stream;
+  const CUresult code = FindStream(handle, &stream);
+  if (code == CUDA_SUCCESS) *priority = stream.priority;
+  return code;
+}
+
+CUresult StreamGetId(CUstream handle, unsigned long long* id) {
+  if (id == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Stream stream;
+  const CUresult code = FindStreamToDescribe(handle, &stream);
+  if (code == CUDA_SUCCESS) *id = stream.id;
+  return code;
+}
+
+CUresult StreamGetDevice(CUstream handle, CUdevice* device) {
+  if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Stream stream;
+  const CUresult code = FindStream(handle, &stream);
+  if (code == CUDA_SUCCESS) *device = stream.life.context->device();
+  return code;
+}
+
+}  // namespace cuguest_sim

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lib/sim/sweep.h"
+
+#include "lib/sim/memory.h"
+#include "lib/sim/peer.h"
+
+namespace cuguest_sim {
+
+void SweepEverythingIn(std::uint64_t context_id) {
+  Memory::DropLife(context_id);
+  DropPeersOf(context_id);
+}
+
+}  // namespace cuguest_sim
