@@ -25,6 +25,7 @@
 #include "cuguest/context_ref.h"
 #include "cuguest/export.h"
 #include "cuguest/incident.h"
+#include "cuguest/internal/stack_calls.h"
 
 CUGUEST_BEGIN_NAMESPACE
 
@@ -140,14 +141,27 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   // ContextRef where it may have been destroyed or reset meanwhile.
   // nullptr is refused rather than read as "none": for that, see NoContextGuard.
   explicit ContextGuard(CUcontext context, GuardMode mode = GuardMode::kElide,
-                        const char* file = __builtin_FILE(),
-                        int line = __builtin_LINE()) noexcept;
+                        const char* file = __builtin_FILE(), int line = __builtin_LINE()) noexcept
+      : context_(context), file_(file), line_(line), mode_(mode) {
+    if (context == nullptr) {
+      result_ = CUDA_ERROR_INVALID_CONTEXT;
+      return;
+    }
+    result_ = internal::GetCurrent(&caller_);
+    if (result_ != CUDA_SUCCESS || mode != GuardMode::kElide) {
+      Enter();
+    } else if (caller_ == context) {
+      state_ = State::kElided;
+    } else {
+      result_ = internal::Push(context);
+      if (result_ == CUDA_SUCCESS) state_ = State::kPushed;
+    }
+  }
 
   // The same, refused if the ref's life is over: also when its handle is current
   // and has begun another, since everything that lived in the old one is gone.
   explicit ContextGuard(const ContextRef& context, GuardMode mode = GuardMode::kElide,
-                        const char* file = __builtin_FILE(),
-                        int line = __builtin_LINE()) noexcept;
+                        const char* file = __builtin_FILE(), int line = __builtin_LINE()) noexcept;
 
   // Neither copied nor moved. See Note [Guards do not move].
   ContextGuard(const ContextGuard&) = delete;
@@ -182,17 +196,32 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   //
   // Errors: CUDA_SUCCESS when the caller's stack is as it was, or was repaired;
   //         otherwise the driver's code that prevented it (also in the incident).
-  CUresult Restore() noexcept;
+  CUresult Restore() noexcept {
+    if (state_ != State::kElided && state_ != State::kPushed) return Leave();
+    CUcontext top = nullptr;
+    const CUresult code =
+        state_ == State::kElided ? internal::GetCurrent(&top) : internal::Pop(&top);
+    if (code != CUDA_SUCCESS || top != context_) return LeaveDisturbed(code, top);
+    state_ = State::kOut;
+    return CUDA_SUCCESS;
+  }
 
  private:
   friend class HostScope;
-  enum class State : unsigned char { kOut, kElided, kPushed, kExact };
+  enum class State : unsigned char {
+    kOut,
+    kElided,
+    kPushed,  // in mode kElide
+    kPushedAlways,
+    kExact,
+  };
 
   void Enter() noexcept;
+  CUresult Prepare() noexcept;
   void Reenter() noexcept;
   CUresult Leave() noexcept;
-  CUresult LeaveDisturbed(State state, CUresult code, CUcontext popped) noexcept;
-  internal::Finding Mend(const internal::ThreadStack& stack, State state, CUresult code,
+  CUresult LeaveDisturbed(CUresult code, CUcontext top) noexcept;
+  internal::Finding Mend(const internal::ThreadStack& stack, CUresult code,
                          CUcontext popped) const noexcept;
 
   CUcontext context_;
@@ -203,8 +232,8 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   CUresult result_ = CUDA_SUCCESS;
   GuardMode mode_;
   State state_ = State::kOut;
-  bool gone_ = false;  // leaving has shown that context_ was destroyed
-  int exact_depth_ = 0;
+  bool gone_ = false;                // leaving has shown that context_ was destroyed
+  int exact_depth_;                  // written in kExact only
   CUcontext exact_[kMaxExactDepth];  // bottom first; written in kExact only
 };
 

@@ -2,8 +2,6 @@
 
 #include "cuguest/context_guard.h"
 
-#include <utility>
-
 #include "lib/context/advice.h"
 #include "lib/context/identity.h"
 #include "lib/context/stack_repair.h"
@@ -11,68 +9,67 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-ContextGuard::ContextGuard(CUcontext context, GuardMode mode, const char* file, int line) noexcept
-    : context_(context), file_(file), line_(line), mode_(mode) {
-  Enter();
-}
-
 ContextGuard::ContextGuard(const ContextRef& context, GuardMode mode, const char* file,
                            int line) noexcept
     : context_(context.get()), id_(context.id()), file_(file), line_(line), mode_(mode) {
+  if (context_ == nullptr) {
+    result_ = CUDA_ERROR_INVALID_CONTEXT;
+    return;
+  }
+  result_ = internal::GetCurrent(&caller_);
   Enter();
 }
 
+// result_ and caller_ are what asking for the current context gave.
 void ContextGuard::Enter() noexcept {
-  result_ = CUDA_ERROR_INVALID_CONTEXT;
-  if (context_ == nullptr) return;
-  const Driver* driver = internal::TryDriver(&result_);
-  if (driver == nullptr) return;
-  if (id_ != 0) {
-    unsigned long long id = 0;
-    result_ = internal::ReadId(*driver, context_, &id);
-    if (result_ == CUDA_SUCCESS && id != id_) result_ = CUDA_ERROR_CONTEXT_IS_DESTROYED;
-    if (result_ != CUDA_SUCCESS) return;
+  if (result_ == internal::kNotResolved) {
+    if (internal::ResolveDriver(&result_) == nullptr) return;
+    result_ = internal::GetCurrent(&caller_);
   }
-  if (mode_ == GuardMode::kExact) {
-    result_ = internal::Snapshot(internal::ThreadStack(*driver), exact_, kMaxExactDepth,
-                                 &exact_depth_);
-    if (result_ != CUDA_SUCCESS) return;
-  }
-  result_ = driver->CtxGetCurrent(&caller_);
+  if (result_ == CUDA_SUCCESS) result_ = Prepare();
   if (result_ != CUDA_SUCCESS) return;
   if (caller_ == context_ && mode_ == GuardMode::kElide) {
     state_ = State::kElided;
     return;
   }
-  result_ = driver->CtxPushCurrent(context_);
+  result_ = internal::Push(context_);
   if (result_ != CUDA_SUCCESS) return;
-  state_ = mode_ == GuardMode::kExact ? State::kExact : State::kPushed;
+  constexpr State kStates[] = {State::kPushed, State::kPushedAlways, State::kExact};
+  state_ = kStates[static_cast<int>(mode_)];
 }
 
-CUresult ContextGuard::Leave() noexcept {
-  const State state = std::exchange(state_, State::kOut);
-  if (state == State::kOut) return CUDA_SUCCESS;
-  // Not null: the guard is inside, so the table was there when it entered.
+// What has to be found out before the push, beyond what is current.
+CUresult ContextGuard::Prepare() noexcept {
   const Driver& driver = *internal::g_driver.load(std::memory_order_acquire);
-  CUcontext top = nullptr;
-  if (state == State::kElided) {
-    const CUresult code = driver.CtxGetCurrent(&top);
-    if (code == CUDA_SUCCESS && top == context_) return CUDA_SUCCESS;
-    return LeaveDisturbed(state, code, nullptr);
+  if (id_ != 0) {
+    unsigned long long id = 0;
+    const CUresult code = internal::ReadId(driver, context_, &id);
+    if (code != CUDA_SUCCESS) return code;
+    if (id != id_) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   }
-  if (state == State::kExact) return LeaveDisturbed(state, CUDA_SUCCESS, nullptr);
-  CUresult code = driver.CtxPopCurrent(&top);
-  if (code != CUDA_SUCCESS || top != context_) return LeaveDisturbed(state, code, top);
-  if (mode_ == GuardMode::kElide) return CUDA_SUCCESS;
-  code = driver.CtxGetCurrent(&top);
-  if (code == CUDA_SUCCESS && top == caller_) return CUDA_SUCCESS;
-  return LeaveDisturbed(state, CUDA_SUCCESS, context_);
+  if (mode_ != GuardMode::kExact) return CUDA_SUCCESS;
+  return internal::Snapshot(internal::ThreadStack(driver), exact_, kMaxExactDepth, &exact_depth_);
 }
 
-internal::Finding ContextGuard::Mend(const internal::ThreadStack& stack, State state,
-                                       CUresult code, CUcontext popped) const noexcept {
-  if (state == State::kElided) return internal::RepairElided(stack, context_);
-  if (state == State::kExact) {
+// The modes that look further than the top.
+CUresult ContextGuard::Leave() noexcept {
+  if (state_ == State::kOut) return CUDA_SUCCESS;
+  if (state_ == State::kExact) return LeaveDisturbed(CUDA_SUCCESS, nullptr);
+  CUcontext top = nullptr;
+  CUcontext beneath = nullptr;
+  const CUresult code = internal::Pop(&top);
+  if (code == CUDA_SUCCESS && top == context_ && internal::GetCurrent(&beneath) == CUDA_SUCCESS &&
+      beneath == caller_) {
+    state_ = State::kOut;
+    return CUDA_SUCCESS;
+  }
+  return LeaveDisturbed(code, top);
+}
+
+internal::Finding ContextGuard::Mend(const internal::ThreadStack& stack, CUresult code,
+                                     CUcontext popped) const noexcept {
+  if (state_ == State::kElided) return internal::RepairElided(stack, context_);
+  if (state_ == State::kExact) {
     return internal::RestoreExactly(stack, exact_, exact_depth_, context_);
   }
   if (code != CUDA_SUCCESS) {
@@ -84,11 +81,14 @@ internal::Finding ContextGuard::Mend(const internal::ThreadStack& stack, State s
   return internal::RepairPushed(stack, context_, caller_, popped);
 }
 
-CUresult ContextGuard::LeaveDisturbed(State state, CUresult code, CUcontext popped) noexcept {
-  // The process is ending: there is no stack left to restore, and nothing to report.
-  if (code == CUDA_ERROR_DEINITIALIZED) return CUDA_SUCCESS;
+// `code` and `top` are what asking for the top, or popping it, gave.
+CUresult ContextGuard::LeaveDisturbed(CUresult code, CUcontext top) noexcept {
+  // Not null: the guard is inside, so the table was there when it entered.
   const internal::ThreadStack stack(*internal::g_driver.load(std::memory_order_acquire));
-  const internal::Finding finding = Mend(stack, state, code, popped);
+  // At the end of the process there is no stack left to restore, and nothing to report.
+  const internal::Finding finding =
+      code == CUDA_ERROR_DEINITIALIZED ? internal::Finding{} : Mend(stack, code, top);
+  state_ = State::kOut;
   if (!finding.happened || finding.result == CUDA_ERROR_DEINITIALIZED) return CUDA_SUCCESS;
   gone_ = finding.kind == IncidentKind::kDestroyed;
   if (finding.repair == Repair::kUnrepaired) stack.MakeCurrent(caller_);
@@ -97,12 +97,13 @@ CUresult ContextGuard::LeaveDisturbed(State state, CUresult code, CUcontext popp
   return finding.result != CUDA_SUCCESS ? finding.result : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-// Enters again after Leave(), unless leaving has shown that there is nothing to enter:
+// Enters again after Restore(), unless leaving has shown that there is nothing to enter:
 // pushing a destroyed handle is accepted and corrupts the driver's heap.
 void ContextGuard::Reenter() noexcept {
   if (gone_) {
     result_ = CUDA_ERROR_CONTEXT_IS_DESTROYED;
   } else {
+    result_ = internal::GetCurrent(&caller_);
     Enter();
   }
 }
@@ -110,16 +111,13 @@ void ContextGuard::Reenter() noexcept {
 CUresult ContextGuard::Reassert() noexcept {
   if (state_ == State::kOut) return ok() ? CUDA_ERROR_ILLEGAL_STATE : result_;
   if (state_ != State::kExact) {
-    const Driver& driver = *internal::g_driver.load(std::memory_order_acquire);
     CUcontext top = nullptr;
-    if (driver.CtxGetCurrent(&top) == CUDA_SUCCESS && top == context_) return CUDA_SUCCESS;
+    if (internal::GetCurrent(&top) == CUDA_SUCCESS && top == context_) return CUDA_SUCCESS;
   }
-  static_cast<void>(Leave());
+  static_cast<void>(Restore());
   Reenter();
   return result_;
 }
-
-CUresult ContextGuard::Restore() noexcept { return Leave(); }
 
 const char* ContextGuard::advice() const noexcept { return internal::Advice(result_); }
 

@@ -8,7 +8,7 @@ CUGUEST_BEGIN_NAMESPACE
 
 HostScope::HostScope(ContextGuard& guard) noexcept
     : guard_(guard.state_ == ContextGuard::State::kOut ? nullptr : &guard) {
-  if (guard_ != nullptr) result_ = guard_->Leave();
+  if (guard_ != nullptr) result_ = guard_->Restore();
 }
 
 HostScope::~HostScope() {

@@ -48,20 +48,28 @@ unsigned long long IncidentCount() noexcept {
 
 const char* Name(IncidentKind kind) noexcept {
   switch (kind) {
-    case IncidentKind::kReplaced: return "replaced the current context";
-    case IncidentKind::kLeakedPush: return "left a push behind";
-    case IncidentKind::kExtraPop: return "popped an entry that was not its own";
-    case IncidentKind::kDestroyed: return "destroyed a context that was in use";
-    case IncidentKind::kFailed: return "left the driver refusing to restore";
+    case IncidentKind::kReplaced:
+      return "replaced the current context";
+    case IncidentKind::kLeakedPush:
+      return "left a push behind";
+    case IncidentKind::kExtraPop:
+      return "popped an entry that was not its own";
+    case IncidentKind::kDestroyed:
+      return "destroyed a context that was in use";
+    case IncidentKind::kFailed:
+      return "left the driver refusing to restore";
   }
   return "did something unknown";
 }
 
 const char* Name(Repair repair) noexcept {
   switch (repair) {
-    case Repair::kRepaired: return "repaired";
-    case Repair::kInferred: return "repaired by inference";
-    case Repair::kUnrepaired: return "not repaired";
+    case Repair::kRepaired:
+      return "repaired";
+    case Repair::kInferred:
+      return "repaired by inference";
+    case Repair::kUnrepaired:
+      return "not repaired";
   }
   return "in an unknown state";
 }

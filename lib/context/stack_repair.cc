@@ -45,7 +45,8 @@ IncidentKind GoneBy(const ThreadStack& stack, CUcontext ours, IncidentKind kind)
 
 // The caller had nothing current, so whatever is left belongs to a callee.
 Finding EmptyOut(const ThreadStack& stack, CUcontext ours, CUcontext popped) {
-  if (popped == nullptr) return Found(GoneBy(stack, ours, IncidentKind::kExtraPop), Repair::kRepaired, nullptr);
+  if (popped == nullptr)
+    return Found(GoneBy(stack, ours, IncidentKind::kExtraPop), Repair::kRepaired, nullptr);
   bool saw_ours = popped == ours;
   CUcontext entry = nullptr;
   CUresult code;
@@ -238,8 +239,8 @@ void PushBack(const ThreadStack& stack, const CUcontext* entries, int depth, con
               Finding* finding) {
   for (int i = 0; i < depth; ++i) {
     const bool in_place = i < bottom.count() && bottom.At(i) == entries[i];
-    const CUresult code = in_place && bottom.IsDead(i) ? CUDA_ERROR_CONTEXT_IS_DESTROYED
-                                                       : stack.Push(entries[i]);
+    const CUresult code =
+        in_place && bottom.IsDead(i) ? CUDA_ERROR_CONTEXT_IS_DESTROYED : stack.Push(entries[i]);
     if (code == CUDA_SUCCESS) continue;
     const bool died = code == CUDA_ERROR_CONTEXT_IS_DESTROYED;
     *finding = {true, died ? IncidentKind::kDestroyed : IncidentKind::kFailed, Repair::kUnrepaired,

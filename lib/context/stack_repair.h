@@ -46,8 +46,8 @@ Finding RestoreAfterNone(const ThreadStack& stack, const CUcontext* entries, int
 CUresult Snapshot(const ThreadStack& stack, CUcontext* entries, int max, int* depth);
 
 // Counts the finding and hands it to the handler.
-void Report(const Finding& finding, const ThreadStack& stack, CUcontext expected,
-            const char* file, int line);
+void Report(const Finding& finding, const ThreadStack& stack, CUcontext expected, const char* file,
+            int line);
 
 }  // namespace internal
 CUGUEST_END_NAMESPACE

@@ -59,9 +59,9 @@ bool ThreadStack::IsAlive(CUcontext context) const {
 
 bool ThreadStack::CurrentIsDead() const { return !IsAlive(nullptr); }
 
-unsigned long long ThreadStack::CurrentId() const {
+unsigned long long ThreadStack::IdOf(CUcontext context) const {
   unsigned long long id = 0;
-  return ReadId(driver_, nullptr, &id) == CUDA_SUCCESS ? id : 0;
+  return ReadId(driver_, context, &id) == CUDA_SUCCESS ? id : 0;
 }
 
 bool ThreadStack::CurrentIsPrimary() const {

@@ -49,8 +49,8 @@ class ThreadStack {
   bool CurrentIsPrimary() const;
   // Best effort for a foreign context that may be destroyed; see ContextRef::IsAlive.
   bool IsAlive(CUcontext context) const;
-  // 0 if it is dead, or below CUDA 12.0.
-  unsigned long long CurrentId() const;
+  // The id of a context that is alive; 0 below CUDA 12.0.
+  unsigned long long IdOf(CUcontext context) const;
 
   // Takes the top off onto `taken`. False if that is full, the stack is empty, or the
   // driver refuses.

@@ -14,6 +14,7 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "cuguest/error.h"
+#include "cuguest/internal/stack_calls.h"
 #include "lib/core/driver_access.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -95,8 +96,7 @@ class Finder {
  public:
   explicit Finder(void* library)
       : library_(library),
-        by_version_(
-            reinterpret_cast<ByVersion>(dlsym(library, "cuGetProcAddress_v2"))),
+        by_version_(reinterpret_cast<ByVersion>(dlsym(library, "cuGetProcAddress_v2"))),
         by_version_v1_(reinterpret_cast<ByVersionV1>(dlsym(library, "cuGetProcAddress"))) {}
 
   // nullptr if there is none, or if the library is the stub (see `is_stub`).
@@ -151,8 +151,8 @@ bool FillTable(const char* path, Finder finder, Driver* driver, Failure* failure
       driver->version == 0 ? "of unknown version" : VersionText(driver->version);
   Fail(failure, DriverProblem::kTooOld, CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER,
        absl::StrCat(path, " (", found, ") has no ", missing->name, " of ",
-                    VersionText(missing->version), "; driver ",
-                    FloorOf(missing->version).driver, " or newer is needed"));
+                    VersionText(missing->version), "; driver ", FloorOf(missing->version).driver,
+                    " or newer is needed"));
   return false;
 }
 
@@ -184,9 +184,13 @@ Process g_process;
 void ResolveOnce() {
   std::call_once(g_process.once, [] {
     g_process.resolved_in.store(getpid(), std::memory_order_relaxed);
-    if (Resolve("libcuda.so.1", &g_process.table, &g_process.failure)) {
-      internal::g_driver.store(&g_process.table, std::memory_order_release);
-    }
+    if (!Resolve("libcuda.so.1", &g_process.table, &g_process.failure)) return;
+    const Driver& table = g_process.table;
+    internal::StackCalls& calls = internal::g_stack_calls;
+    internal::g_driver.store(&table, std::memory_order_release);
+    __atomic_store_n(&calls.push, table.CtxPushCurrent, __ATOMIC_RELAXED);
+    __atomic_store_n(&calls.pop, table.CtxPopCurrent, __ATOMIC_RELAXED);
+    __atomic_store_n(&calls.get_current, table.CtxGetCurrent, __ATOMIC_RELEASE);
   });
 }
 
@@ -194,9 +198,9 @@ absl::Status InitStatus(CUresult code) {
   constexpr char kDoing[] = "initialise the CUDA driver";
   switch (code) {
     case CUDA_ERROR_NOT_INITIALIZED:  // the only way cuInit itself says this
-      return ProblemStatus(DriverProblem::kForkedChild, code, kDoing,
-                           absl::StrCat("process ", getpid(),
-                                        " was forked from one that had initialised CUDA"));
+      return ProblemStatus(
+          DriverProblem::kForkedChild, code, kDoing,
+          absl::StrCat("process ", getpid(), " was forked from one that had initialised CUDA"));
     case CUDA_ERROR_NO_DEVICE:
       return ProblemStatus(DriverProblem::kNoDevice, code, kDoing, "no device");
     case CUDA_ERROR_STUB_LIBRARY:
@@ -211,6 +215,12 @@ absl::Status InitStatus(CUresult code) {
 namespace internal {
 
 std::atomic<const Driver*> g_driver{nullptr};
+
+StackCalls g_stack_calls = {
+    [](CUcontext*) { return kNotResolved; },
+    [](CUcontext) { return kNotResolved; },
+    [](CUcontext*) { return kNotResolved; },
+};
 
 const Driver* ResolveDriver(CUresult* code) noexcept {
   ResolveOnce();
@@ -251,11 +261,11 @@ absl::Status Driver::Load(const char* path, Driver* driver) {
 absl::Status Driver::MissingEntry(std::size_t offset) const {
   for (const Entry& entry : kEntries) {
     if (entry.offset != offset) continue;
-    return ProblemStatus(
-        DriverProblem::kEntryMissing, CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER,
-        absl::StrCat("look up ", entry.name),
-        absl::StrCat("it needs driver ", FloorOf(entry.version).driver, " (", VersionText(entry.version),
-                     ") or newer, and this one is of ", VersionText(version)));
+    return ProblemStatus(DriverProblem::kEntryMissing, CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER,
+                         absl::StrCat("look up ", entry.name),
+                         absl::StrCat("it needs driver ", FloorOf(entry.version).driver, " (",
+                                      VersionText(entry.version), ") or newer, and this one is of ",
+                                      VersionText(version)));
   }
   return absl::InternalError("the offset names no entry of the driver table");
 }

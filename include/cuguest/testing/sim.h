@@ -40,7 +40,7 @@ struct SimLaunch {
   unsigned grid[3];
   unsigned block[3];
   unsigned shared_bytes;
-  void* const* parameters;      // one pointer per parameter, as for cuLaunchKernel
+  void* const* parameters;        // one pointer per parameter, as for cuLaunchKernel
   const size_t* parameter_sizes;  // bytes, from the PTX signature
   size_t parameter_count;
 };
@@ -51,9 +51,9 @@ using SimKernel = CUresult (*)(const SimLaunch& launch);
 
 // What is alive in the simulated process; all zero after clean work.
 struct SimLive {
-  size_t contexts;           // made with cuCtxCreate and not destroyed
+  size_t contexts;            // made with cuCtxCreate and not destroyed
   size_t primary_references;  // outstanding retains, over all devices
-  size_t allocations;        // device, pinned host and managed
+  size_t allocations;         // device, pinned host and managed
   size_t streams;
   size_t events;
   size_t modules;

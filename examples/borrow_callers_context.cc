@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How does a library work in the context that its caller has current?
+//
+// A library whose arguments are device pointers and streams belongs where they
+// belong: in the caller's context. It makes none of its own. It looks at what is
+// current, works there under a guard (which is *elided*: entering a context that is
+// current already costs two queries and no push), and refuses, rather than let the
+// driver create something, when nothing is current. The guard is there for what the
+// library calls in its turn: hostile_callee.cc shows what that may do.
+//
+//   1. A host with contexts of its own, A on top of X
+//
+//      the host's stack              [X] [A]<
+//      in the host's callback        [X] [A]<        elided: nothing was pushed
+//      when guest::Saxpy returned    [X] [A]<
+//      pushes and pops               0 and 0         counted by the simulation
+//   ...
+//   3. A thread with nothing current
+//
+//      the host's stack              (empty)
+//      when guest::Saxpy returned    (empty)         it refused, and said why:
+//        ...
+//      the primary context           inactive        it was not created by accident
+
+#include <cuda.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/device.h"
+#include "cuguest/driver.h"
+#include "cuguest/error.h"
+#include "cuguest/primary_context.h"
+#include "cuguest/testing/sim.h"
+#include "cuguest/testing/stack_probe.h"
+#include "examples/support/check.h"
+#include "examples/support/example.h"
+#include "examples/support/gpu.h"
+#include "examples/support/host.h"
+#include "examples/support/picture.h"
+#include "kernels/saxpy.h"
+
+// The library. It links no CUDA library, and knows nothing of its caller.
+namespace guest {
+
+using Progress = std::function<void(bool elided)>;  // called when the work is half done
+using support::Buffer;
+using support::Kernel;
+
+// The work itself, in the current context: y = a * x + y. `stream` is the caller's.
+absl::Status SaxpyHere(const cuguest::Driver& driver, CUstream stream, float a,
+                       const std::vector<float>& x, std::vector<float>* y) {
+  absl::StatusOr<Kernel> kernel = Kernel::Load(driver, cuguest_kernels::saxpy_fatbin, "saxpy");
+  if (!kernel.ok()) return kernel.status();
+  absl::StatusOr<Buffer> device_x = Buffer::CopyOf(driver, x);
+  if (!device_x.ok()) return device_x.status();
+  absl::StatusOr<Buffer> device_y = Buffer::CopyOf(driver, *y);
+  if (!device_y.ok()) return device_y.status();
+
+  auto count = static_cast<unsigned>(x.size());
+  void* parameters[] = {&count, &a, device_x->parameter(), device_y->parameter()};
+  const absl::Status ran = kernel->Run(count, parameters, stream);
+  return ran.ok() ? device_y->CopyTo(y) : ran;
+}
+
+// What the library's users call.
+absl::Status Saxpy(CUstream stream, float a, const std::vector<float>& x, std::vector<float>* y,
+                   const Progress& progress) {
+  const absl::StatusOr<const cuguest::Driver*> driver = cuguest::Driver::Get();
+  if (!driver.ok()) return driver.status();
+
+  const cuguest::ContextRef caller = cuguest::ContextRef::Current();
+  if (!caller.ok()) return cuguest::ToStatus(caller);  // nothing current, or a dead context
+  cuguest::ContextGuard guard(caller);
+  if (!guard.ok()) return cuguest::ToStatus(guard);
+
+  if (progress) progress(guard.elided());
+  return SaxpyHere(**driver, stream, a, x, y);
+}
+
+}  // namespace guest
+
+// A program that calls the library, from three kinds of threads.
+namespace host {
+
+using cuguest::ContextGuard;
+using cuguest::Device;
+using cuguest::Driver;
+using cuguest::PrimaryContext;
+using cuguest::testing::Sim;
+using cuguest::testing::UndisturbedScope;
+using support::Cast;
+using support::HostContext;
+using support::HostStack;
+using support::PrintRow;
+using support::PrintScene;
+using support::Ramp;
+
+void CallGuestAndCheck(const guest::Progress& progress) {
+  std::vector<float> y = Ramp(3);
+  CHECK_OK(guest::Saxpy(/*stream=*/nullptr, 2.0F, Ramp(1), &y, progress));
+  CHECK(y == Ramp(5));
+}
+
+// The guest is called, and draws, in a callback of the host's.
+void ShowCall(const Cast& cast) {
+  const UndisturbedScope undisturbed(&support::ReportDisturbance);
+  const std::string before = cast.Draw();
+  PrintRow("the host's stack", before);
+  CallGuestAndCheck([&](bool elided) {
+    PrintRow("in the host's callback", cast.Draw(), elided ? "elided: nothing was pushed" : "");
+    CHECK(elided);
+    CHECK(cast.Draw() == before);
+  });
+  PrintRow("when guest::Saxpy returned", cast.Draw());
+  CHECK(cast.Draw() == before);
+}
+
+// Once more without drawing, which pushes and pops by itself.
+void CountPushes() {
+  if (!Sim::IsActive()) return;
+  Sim::ResetCalls();
+  CallGuestAndCheck(nullptr);
+  const auto pushes = Sim::Calls("cuCtxPushCurrent");
+  const auto pops = Sim::Calls("cuCtxPopCurrent");
+  PrintRow("pushes and pops", std::to_string(pushes) + " and " + std::to_string(pops),
+           "counted by the simulation");
+  CHECK(pushes == 0 && pops == 0);
+}
+
+absl::Status OwnContexts(const Driver& driver, Device device) {
+  PrintScene("A host with contexts of its own, A on top of X");
+  const absl::StatusOr<HostContext> x = HostContext::Create(driver, device);
+  if (!x.ok()) return x.status();
+  const absl::StatusOr<HostContext> a = HostContext::Create(driver, device);
+  if (!a.ok()) return a.status();
+  Cast cast;
+  cast.Name("X", x->get());
+  cast.Name("A", a->get());
+  const HostStack stack(driver, {x->get(), a->get()});
+  ShowCall(cast);
+  CountPushes();
+  return absl::OkStatus();
+}
+
+// A program of the CUDA runtime: the primary context P is what it works in.
+absl::Status PrimaryCurrent(const Driver& driver, Device device) {
+  PrintScene("A host that works in the primary context P, as a runtime program does");
+  const absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);
+  if (!primary.ok()) return primary.status();
+  Cast cast;
+  cast.Name("P", primary->get());
+  const HostStack stack(driver, {primary->get()});
+  ShowCall(cast);
+  return absl::OkStatus();
+}
+
+void NothingCurrent(Device device) {
+  PrintScene("A thread with nothing current");
+  const UndisturbedScope undisturbed(&support::ReportDisturbance);
+  const Cast cast;
+  PrintRow("the host's stack", cast.Draw());
+
+  std::vector<float> y(1);
+  const absl::Status refused = guest::Saxpy(nullptr, 1.0F, {1.0F}, &y, nullptr);
+  PrintRow("when guest::Saxpy returned", cast.Draw(), "it refused, and said why:");
+  support::PrintParagraph(std::string(refused.message()));
+  CHECK(refused.code() == absl::StatusCode::kFailedPrecondition);
+  CHECK(cuguest::CodeOf(refused) == CUDA_ERROR_INVALID_CONTEXT);
+
+  const absl::StatusOr<PrimaryContext::State> state = PrimaryContext::Query(device);
+  CHECK(state.ok() && !state->active);
+  PrintRow("the primary context", "inactive", "it was not created by accident");
+}
+
+absl::Status Demonstrate(const Driver& driver, Device device) {
+  if (absl::Status status = OwnContexts(driver, device); !status.ok()) return status;
+  if (absl::Status status = PrimaryCurrent(driver, device); !status.ok()) return status;
+  NothingCurrent(device);
+  return absl::OkStatus();
+}
+
+}  // namespace host
+
+int main() {
+  return support::RunExample("How does a library work in the context that its caller has current?",
+                             &host::Demonstrate);
+}

@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What does a guard do when something that the library calls disturbs the stack?
+//
+// A host with the stack [X] [A]< (A is current) calls a library, which calls a third
+// party, which misbehaves: in every way there is, once while the library works in its
+// caller's context A, and once while it works in a context B of its own. Each time the
+// library is written in three ways: with a bare push and pop, with the get-and-set
+// idiom, and with a ContextGuard. The pictures show what the host finds afterwards.
+//
+//   2. The callee leaves a push behind
+//
+//                       in A, its caller's context    in B, its own
+//      before           [X] [A]<                      [X] [A]<
+//      bare push, pop   [X] [A] [A]<  wrong depth     [X] [A] [B]<  WRONG CONTEXT
+//      get, set back    [X] [A] [A]<  wrong depth     [X] [B] [A]<  wrong depth
+//      ContextGuard     [X] [A]<      as it was       [X] [A]<      as it was
+//           both: left a push behind, repaired
+//
+// Two faults are more than the default mode can see or repair, as context_guard.h says;
+// there the example goes on to kAlwaysPush and kExact until one of them does.
+
+#include <cuda.h>
+
+#include <cstdio>
+#include <functional>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/device.h"
+#include "cuguest/driver.h"
+#include "cuguest/error.h"
+#include "cuguest/incident.h"
+#include "cuguest/primary_context.h"
+#include "cuguest/testing/stack_probe.h"
+#include "examples/support/check.h"
+#include "examples/support/example.h"
+#include "examples/support/gpu.h"
+#include "examples/support/host.h"
+#include "examples/support/picture.h"
+#include "kernels/saxpy.h"
+
+// What the library calls: a codec, a solver, a user's callback. It knows all contexts.
+namespace callee {
+
+using cuguest::Driver;
+
+struct Contexts {
+  CUcontext c;        // the callee's own
+  CUcontext p;        // the device's primary, which the CUDA runtime works in
+  CUcontext library;  // the one that the library works in
+};
+
+enum class Fault {
+  kReplacesTop,
+  kLeaksPush,
+  kLeaksLibrarysPush,
+  kPopsOnce,
+  kPopsTwice,
+  kDestroysContext,
+};
+void Pop(const Driver& driver) {
+  CUcontext popped = nullptr;
+  driver.CtxPopCurrent(&popped);
+}
+
+void Misbehave(const Driver& driver, Fault fault, const Contexts& contexts) {
+  switch (fault) {
+    case Fault::kReplacesTop:
+      driver.CtxSetCurrent(contexts.p);
+      break;
+    case Fault::kLeaksPush:
+      driver.CtxPushCurrent(contexts.c);
+      break;
+    case Fault::kLeaksLibrarysPush:
+      driver.CtxPushCurrent(contexts.library);
+      break;
+    case Fault::kPopsOnce:
+      Pop(driver);
+      break;
+    case Fault::kPopsTwice:
+      Pop(driver);
+      Pop(driver);
+      break;
+    case Fault::kDestroysContext:
+      driver.CtxDestroy(contexts.library);
+      break;
+  }
+}
+
+}  // namespace callee
+
+// The library, four times over. `context` is where it works: what is the caller's, or
+// one of its own.
+namespace guest {
+
+using cuguest::ContextGuard;
+using cuguest::Driver;
+using cuguest::GuardMode;
+using support::Buffer;
+using support::Kernel;
+using Callee = std::function<void()>;
+
+// Real work in the current context: true if all of y = 2 * x + y is right.
+absl::StatusOr<bool> Saxpy(const Driver& driver) {
+  const std::vector<float> x(256, 3.0F);
+  std::vector<float> y(256, 1.0F);
+  absl::StatusOr<Kernel> kernel = Kernel::Load(driver, cuguest_kernels::saxpy_ptx, "saxpy");
+  if (!kernel.ok()) return kernel.status();
+  absl::StatusOr<Buffer> device_x = Buffer::CopyOf(driver, x);
+  if (!device_x.ok()) return device_x.status();
+  absl::StatusOr<Buffer> device_y = Buffer::CopyOf(driver, y);
+  if (!device_y.ok()) return device_y.status();
+
+  unsigned count = 256;
+  float a = 2.0F;
+  void* parameters[] = {&count, &a, device_x->parameter(), device_y->parameter()};
+  if (absl::Status status = kernel->Run(count, parameters); !status.ok()) return status;
+  if (absl::Status status = device_y->CopyTo(&y); !status.ok()) return status;
+  return y == std::vector<float>(256, 7.0F);
+}
+
+// What every way of writing it does in between: its own work, and the call.
+void Work(const Driver& driver, const Callee& callee) {
+  const absl::StatusOr<bool> right = Saxpy(driver);
+  if (CHECK_OK(right.status())) CHECK(*right);
+  callee();
+}
+
+// As the Programming Guide has it: push, work, pop.
+void BarePushPop(const Driver& driver, CUcontext context, const Callee& callee) {
+  driver.CtxPushCurrent(context);
+  Work(driver, callee);
+  CUcontext popped = nullptr;
+  driver.CtxPopCurrent(&popped);
+}
+
+// As the runtime's cudaGetDevice / cudaSetDevice guards have it: get, set, work, set back.
+void GetAndSet(const Driver& driver, CUcontext context, const Callee& callee) {
+  CUcontext before = nullptr;
+  driver.CtxGetCurrent(&before);
+  driver.CtxSetCurrent(context);
+  Work(driver, callee);
+  driver.CtxSetCurrent(before);
+}
+
+void Guarded(const Driver& driver, CUcontext context, const Callee& callee, GuardMode mode) {
+  const ContextGuard guard(context, mode);
+  if (CHECK(guard.ok())) Work(driver, callee);
+}
+
+// A library that has to go on after the call asserts its context anew.
+absl::Status WorkAgainAfterwards(const Driver& driver, CUcontext context, const Callee& callee,
+                                 const std::function<void(const char*)>& trace) {
+  ContextGuard guard(context);
+  if (!guard.ok()) return cuguest::ToStatus(guard);
+  trace("inside");
+  Work(driver, callee);
+  trace("when the callee returned");
+  guard.Reassert();
+  if (!guard.ok()) return cuguest::ToStatus(guard);
+  trace("after guard.Reassert()");
+  const absl::StatusOr<bool> right = Saxpy(driver);
+  return right.ok() && !*right ? absl::InternalError("wrong numbers") : right.status();
+}
+
+}  // namespace guest
+
+// The program that calls the library, and looks at its stack afterwards.
+namespace host {
+
+using callee::Fault;
+using cuguest::Device;
+using cuguest::Driver;
+using cuguest::GuardMode;
+using cuguest::Incident;
+using cuguest::PrimaryContext;
+using cuguest::testing::UndisturbedScope;
+using support::Cast;
+using support::HostContext;
+using support::HostStack;
+using support::PrintRow;
+using support::PrintScene;
+
+// How the library is written, and its name in the tables.
+enum class Way { kBarePushPop, kGetAndSet, kGuard, kAlwaysPush, kExact };
+constexpr Way kWays[] = {Way::kBarePushPop, Way::kGetAndSet, Way::kGuard, Way::kAlwaysPush,
+                         Way::kExact};
+constexpr const char* kWayNames[] = {"bare push, pop", "get, set back", "ContextGuard",
+                                     "  kAlwaysPush", "  kExact"};
+
+// What the host finds in place of [X] [A]<, for each way but kExact, which leaves the
+// best there is in every case.
+struct Left {
+  const char* bare_push_pop;
+  const char* get_and_set;
+  const char* guard;
+  const char* always_push;
+};
+
+struct Row {
+  Fault fault;
+  const char* title;
+  Left in_a;  // when the library works in A, its caller's context
+  Left in_b;  // when it works in B, its own
+};
+
+constexpr char kWhole[] = "[X] [A]<";
+constexpr char kNotRun[] = "(not run)";  // it sets a destroyed handle, which is undefined
+
+constexpr Row kRows[] = {
+    {Fault::kReplacesTop,
+     "The callee replaces the current context, as cudaSetDevice does",
+     {kWhole, kWhole, kWhole, kWhole},
+     {kWhole, kWhole, kWhole, kWhole}},
+    {Fault::kLeaksPush,
+     "The callee leaves a push behind",
+     {"[X] [A] [A]<", "[X] [A] [A]<", kWhole, kWhole},
+     {"[X] [A] [B]<", "[X] [B] [A]<", kWhole, kWhole}},
+    {Fault::kLeaksLibrarysPush,
+     "The callee leaves a push of the library's own context behind",
+     {"[X] [A] [A]<", "[X] [A] [A]<", "[X] [A] [A]<", "[X] [A] [A]<"},
+     {"[X] [A] [B]<", "[X] [B] [A]<", "[X] [A] [B]<", kWhole}},
+    {Fault::kPopsOnce,
+     "The callee pops once too often",
+     {"[X]<", "[A]<", kWhole, kWhole},
+     {"[X]<", "[A]<", kWhole, kWhole}},
+    {Fault::kPopsTwice,
+     "The callee pops twice too often",
+     {"(empty)", "[A]<", "[A]<", kWhole},
+     {"(empty)", "[A]<", kWhole, kWhole}},
+    {Fault::kDestroysContext,
+     "The callee destroys the context that the library works in",
+     {"[X]<", kNotRun, "[X]<", "[X]<"},
+     {"[X]<", "[A]<", kWhole, kWhole}},
+};
+
+// The best that can be left: a context that was destroyed comes back for nobody.
+const char* Best(Fault fault, bool in_a) {
+  return fault == Fault::kDestroysContext && in_a ? "[X]<" : kWhole;
+}
+
+const char* Expected(const Row& row, Way way, bool in_a) {
+  const Left& left = in_a ? row.in_a : row.in_b;
+  switch (way) {
+    case Way::kBarePushPop:
+      return left.bare_push_pop;
+    case Way::kGetAndSet:
+      return left.get_and_set;
+    case Way::kGuard:
+      return left.guard;
+    case Way::kAlwaysPush:
+      return left.always_push;
+    case Way::kExact:
+      break;
+  }
+  return Best(row.fault, in_a);
+}
+
+// "[A]<" of "[X] [A]<".
+std::string Top(const std::string& picture) {
+  const std::size_t bracket = picture.rfind('[');
+  return bracket == std::string::npos ? picture : picture.substr(bracket);
+}
+
+const char* Verdict(const std::string& left, const std::string& best) {
+  if (left == kNotRun) return "undefined";
+  if (left == best) return best == kWhole ? "as it was" : "all there is";
+  return Top(left) == Top(best) ? "wrong depth" : "WRONG CONTEXT";
+}
+
+// The incidents of the call that is being made.
+struct Report {
+  int count;
+  cuguest::IncidentKind kind;  // of the last, as what follows
+  cuguest::Repair repair;
+  const char* file;
+  int line;
+
+  [[nodiscard]] std::string ToString() const {
+    if (count == 0) return "nothing seen";
+    return std::string(cuguest::Name(kind)) + ", " + cuguest::Name(repair);
+  }
+};
+Report report;
+
+// Runs inside the guard's destructor: it takes notes, and no more.
+void TakeReport(const Incident& incident) noexcept {
+  report = {report.count + 1, incident.kind, incident.repair, incident.file, incident.line};
+}
+
+// The contexts of the play.
+struct House {
+  HostContext x, a, b, c;
+  PrimaryContext p;
+
+  static absl::StatusOr<House> Furnish(const Driver& driver, Device device);
+  [[nodiscard]] Cast Names() const;
+};
+
+absl::StatusOr<House> House::Furnish(const Driver& driver, Device device) {
+  std::vector<HostContext> made;
+  while (made.size() < 4) {
+    absl::StatusOr<HostContext> context = HostContext::Create(driver, device);
+    if (!context.ok()) return context.status();
+    made.push_back(*std::move(context));
+  }
+  absl::StatusOr<PrimaryContext> p = PrimaryContext::Retain(device);
+  if (!p.ok()) return p.status();
+  return House{std::move(made[0]), std::move(made[1]), std::move(made[2]), std::move(made[3]),
+               *std::move(p)};
+}
+
+Cast House::Names() const {
+  Cast cast;
+  cast.Name("X", x.get());
+  cast.Name("A", a.get());
+  cast.Name("B", b.get());
+  cast.Name("C", c.get());
+  cast.Name("P", p.get());
+  return cast;
+}
+
+// What one call of the library left.
+struct Outcome {
+  std::string picture = kNotRun;
+  std::string best;
+  std::string reported;  // by the guard
+
+  [[nodiscard]] bool good() const { return picture == best; }
+  [[nodiscard]] std::string ToString() const {
+    const std::string padding(picture.size() < 14 ? 14 - picture.size() : 0, ' ');
+    return picture + padding + Verdict(picture, best);
+  }
+};
+
+// Calls the library in every way, with every fault, and draws what is left.
+class Play {
+ public:
+  Play(const Driver& driver, Device device, House* house)
+      : driver_(driver), device_(device), house_(*house), stack_(driver, {}) {}
+
+  void Show(const Row& row);
+  void ShowReassert();
+  void ShowTally() const;
+
+ private:
+  static constexpr int kCalls = 2 * static_cast<int>(std::size(kRows));  // in each way
+
+  Outcome Try(const Row& row, Way way, bool in_a);
+  void CallGuest(Way way, CUcontext context, const guest::Callee& callee) const;
+  void Rebuild(HostContext* destroyed);
+
+  const Driver& driver_;
+  const Device device_;
+  House& house_;
+  HostStack stack_;
+  int good_[std::size(kWays)] = {};  // calls after which the host found what it should
+};
+
+void Play::CallGuest(Way way, CUcontext context, const guest::Callee& callee) const {
+  switch (way) {
+    case Way::kBarePushPop:
+      return guest::BarePushPop(driver_, context, callee);
+    case Way::kGetAndSet:
+      return guest::GetAndSet(driver_, context, callee);
+    case Way::kGuard:
+      return guest::Guarded(driver_, context, callee, GuardMode::kElide);
+    case Way::kAlwaysPush:
+      return guest::Guarded(driver_, context, callee, GuardMode::kAlwaysPush);
+    case Way::kExact:
+      return guest::Guarded(driver_, context, callee, GuardMode::kExact);
+  }
+}
+
+// A context that the callee destroyed is made anew for the next call.
+void Play::Rebuild(HostContext* destroyed) {
+  stack_.Set({});
+  destroyed->Leak();
+  absl::StatusOr<HostContext> anew = HostContext::Create(driver_, device_);
+  if (CHECK_OK(anew.status())) *destroyed = *std::move(anew);
+}
+
+Outcome Play::Try(const Row& row, Way way, bool in_a) {
+  Outcome outcome;
+  outcome.best = Best(row.fault, in_a);
+  const std::string expected = Expected(row, way, in_a);
+  if (expected == kNotRun) return outcome;
+
+  HostContext& workplace = in_a ? house_.a : house_.b;
+  const callee::Contexts contexts{house_.c.get(), house_.p.get(), workplace.get()};
+  stack_.Set({house_.x.get(), house_.a.get()});
+  report = Report();
+  CallGuest(way, workplace.get(), [&] { callee::Misbehave(driver_, row.fault, contexts); });
+  outcome.picture = house_.Names().Draw();
+  outcome.reported = report.ToString();
+  if (row.fault == Fault::kDestroysContext) Rebuild(&workplace);
+
+  CHECK(outcome.picture == expected);
+  CHECK(report.count <= 1);
+  if (way == Way::kExact) CHECK(report.count == 1);
+  if (outcome.good()) ++good_[static_cast<int>(way)];
+  return outcome;
+}
+
+void PrintReport(const char* where, const std::string& reported) {
+  std::printf("        %s %s\n", where, reported.c_str());
+}
+
+void PrintReports(const Outcome& in_a, const Outcome& in_b) {
+  if (in_a.reported == in_b.reported) return PrintReport("both:", in_a.reported);
+  PrintReport("in A:", in_a.reported);
+  PrintReport("in B:", in_b.reported);
+}
+
+void PrintLine(const char* label, const std::string& in_a, const std::string& in_b) {
+  std::printf("   %-16s %-29s %s\n", label, in_a.c_str(), in_b.c_str());
+}
+
+// The stricter modes are tried always, and shown where the one before was not enough.
+void Play::Show(const Row& row) {
+  PrintScene(row.title);
+  PrintLine("", "in A, its caller's context", "in B, its own");
+  PrintLine("before", kWhole, kWhole);
+  bool enough = false;
+  for (const Way way : kWays) {
+    const Outcome in_a = Try(row, way, /*in_a=*/true);
+    const Outcome in_b = Try(row, way, /*in_a=*/false);
+    if (enough) continue;
+    PrintLine(kWayNames[static_cast<int>(way)], in_a.ToString(), in_b.ToString());
+    if (way < Way::kGuard) continue;
+    PrintReports(in_a, in_b);
+    enough = in_a.good() && in_b.good();
+  }
+}
+
+void Play::ShowReassert() {
+  PrintScene("A library that has to go on after such a callee calls guard.Reassert()");
+  stack_.Set({house_.x.get(), house_.a.get()});
+  report = Report();
+  const UndisturbedScope undisturbed(&support::ReportDisturbance);
+  const Cast cast = house_.Names();
+  const callee::Contexts contexts{house_.c.get(), house_.p.get(), house_.b.get()};
+  PrintRow("the host's stack", cast.Draw());
+  CHECK_OK(guest::WorkAgainAfterwards(
+      driver_, house_.b.get(), [&] { callee::Misbehave(driver_, Fault::kReplacesTop, contexts); },
+      [&](const char* where) { PrintRow(where, cast.Draw()); }));
+  PrintRow("when the library returned", cast.Draw(), "its numbers are right");
+  CHECK(cast.Draw() == kWhole);
+  CHECK(report.count == 1);
+  std::printf("\n");
+  support::PrintParagraph("reported: " + std::string(support::BaseName(report.file)) + ":" +
+                          std::to_string(report.line) + ": a callee " + report.ToString());
+}
+
+void Play::ShowTally() const {
+  PrintScene("How often the host found what it should");
+  for (const Way way : kWays) {
+    std::printf("   %-16s %2d of %d\n", kWayNames[static_cast<int>(way)],
+                good_[static_cast<int>(way)], kCalls);
+  }
+  CHECK(good_[static_cast<int>(Way::kExact)] == kCalls);
+}
+
+absl::Status Demonstrate(const Driver& driver, Device device) {
+  absl::StatusOr<House> house = House::Furnish(driver, device);
+  if (!house.ok()) return house.status();
+  std::printf(
+      "\n   The host's stack is [X] [A]<, read from the bottom up: A is current.\n"
+      "   C is the callee's context, P the device's primary.\n");
+
+  cuguest::SetIncidentHandler(&TakeReport);
+  Play play(driver, device, &*house);
+  for (const Row& row : kRows) play.Show(row);
+  play.ShowReassert();
+  play.ShowTally();
+  cuguest::SetIncidentHandler(nullptr);
+  return absl::OkStatus();
+}
+
+}  // namespace host
+
+int main() {
+  return support::RunExample(
+      "What does a guard do when something that the library calls disturbs the stack?",
+      &host::Demonstrate);
+}

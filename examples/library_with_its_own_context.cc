@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How does a library keep a context of its own, and its caller never see it?
+//
+// The CUDA Programming Guide draws it under "Library Context Management": create the
+// context when the library is initialised and take it off the stack at once, so that it
+// *floats*; push it on the way into every call and pop it on the way out; destroy it
+// when the library is shut down. Here the push and the pop are a ContextGuard, and the
+// host's own callback runs in the host's own context, by way of a HostScope.
+//
+//   1. Init: the context is created, and floats
+//
+//      before guest::Mixer::Init     [X] [A]<
+//      cuCtxCreate left it on top    [X] [A] [B]<
+//      cuCtxPopCurrent               [X] [A]<
+//
+//   2. Every call: in, out to the host's callback, in again, out
+//
+//      before guest::Mixer::Mix      [X] [A]<
+//      inside                        [X] [A] [B]<    the library works
+//      in the host's callback        [X] [A]<        the host is at home
+//      inside                        [X] [A] [B]<    the library works
+//      after                         [X] [A]<        1000 samples checked
+
+#include <cuda.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/device.h"
+#include "cuguest/driver.h"
+#include "cuguest/error.h"
+#include "cuguest/host_scope.h"
+#include "cuguest/primary_context.h"
+#include "cuguest/testing/stack_probe.h"
+#include "examples/support/check.h"
+#include "examples/support/example.h"
+#include "examples/support/gpu.h"
+#include "examples/support/host.h"
+#include "examples/support/picture.h"
+#include "kernels/saxpy.h"
+#include "kernels/vector_add.h"
+
+// The library. It links no CUDA library.
+namespace guest {
+
+using cuguest::ContextGuard;
+using cuguest::Driver;
+using support::Buffer;
+using support::Kernel;
+
+// Mixes two signals: gain * (x + y), in a context of its own.
+//
+// Threads: Mix() from any, also at the same time; Shutdown() after the last of them.
+class Mixer {
+ public:
+  // For debugging: where the library is, and which context is its own.
+  using Trace = std::function<void(const char* where, CUcontext own)>;
+  using Progress = std::function<void()>;  // the host's; called in the host's context
+  using Signal = std::vector<float>;
+
+  [[nodiscard]] static absl::StatusOr<std::unique_ptr<Mixer>> Init(cuguest::Device device,
+                                                                   Trace trace);
+  [[nodiscard]] absl::StatusOr<Signal> Mix(float gain, const Signal& x, const Signal& y,
+                                           const Progress& progress);
+  [[nodiscard]] absl::Status Shutdown();
+
+ private:
+  Mixer(const Driver& driver, CUcontext context, Trace trace)
+      : driver_(&driver), context_(context), trace_(std::move(trace)) {}
+
+  [[nodiscard]] absl::Status LoadKernels();
+  [[nodiscard]] absl::Status Add(Buffer* x, Buffer* y, std::size_t size, Buffer* sum) const;
+  [[nodiscard]] absl::Status Scale(float gain, Buffer* x, std::size_t size, Buffer* out) const;
+
+  void Tell(const char* where) const {
+    if (trace_) trace_(where, context_);
+  }
+
+  const Driver* driver_;
+  CUcontext context_;
+  Trace trace_;
+  std::vector<Kernel> kernels_;  // vector_add, saxpy
+};
+
+absl::StatusOr<std::unique_ptr<Mixer>> Mixer::Init(cuguest::Device device, Trace trace) {
+  const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
+  if (!driver.ok()) return driver.status();
+
+  CUcontext context = nullptr;
+  CUresult code = (*driver)->CtxCreate(&context, CU_CTX_SCHED_AUTO, device.get());
+  if (code != CUDA_SUCCESS) return cuguest::ToStatus(code, "create the mixer's context");
+  std::unique_ptr<Mixer> mixer(new Mixer(**driver, context, std::move(trace)));
+  mixer->Tell("cuCtxCreate left it on top");
+
+  CUcontext popped = nullptr;
+  code = (*driver)->CtxPopCurrent(&popped);
+  if (code != CUDA_SUCCESS) return cuguest::ToStatus(code, "take the new context off the stack");
+  mixer->Tell("cuCtxPopCurrent");
+
+  if (absl::Status status = mixer->LoadKernels(); !status.ok()) {
+    mixer->Shutdown().IgnoreError();
+    return status;
+  }
+  return mixer;
+}
+
+absl::Status Mixer::LoadKernels() {
+  const ContextGuard guard(context_);
+  if (!guard.ok()) return cuguest::ToStatus(guard);
+  absl::StatusOr<Kernel> add =
+      Kernel::Load(*driver_, cuguest_kernels::vector_add_fatbin, "vector_add");
+  if (!add.ok()) return add.status();
+  absl::StatusOr<Kernel> scale = Kernel::Load(*driver_, cuguest_kernels::saxpy_fatbin, "saxpy");
+  if (!scale.ok()) return scale.status();
+  kernels_.push_back(*std::move(add));
+  kernels_.push_back(*std::move(scale));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Mixer::Signal> Mixer::Mix(float gain, const Signal& x, const Signal& y,
+                                         const Progress& progress) {
+  ContextGuard guard(context_);  // the push; its destructor is the pop
+  if (!guard.ok()) return cuguest::ToStatus(guard);
+  Tell("inside");
+
+  absl::StatusOr<Buffer> device_x = Buffer::CopyOf(*driver_, x);
+  if (!device_x.ok()) return device_x.status();
+  absl::StatusOr<Buffer> device_y = Buffer::CopyOf(*driver_, y);
+  if (!device_y.ok()) return device_y.status();
+  absl::StatusOr<Buffer> sum = Buffer::Make(*driver_, x.size());
+  if (!sum.ok()) return sum.status();
+  absl::StatusOr<Buffer> out = Buffer::CopyOf(*driver_, Signal(x.size()));  // zeros
+  if (!out.ok()) return out.status();
+  if (absl::Status status = Add(&*device_x, &*device_y, x.size(), &*sum); !status.ok()) {
+    return status;
+  }
+
+  if (progress) {
+    const cuguest::HostScope host(guard);
+    progress();
+  }
+  if (!guard.ok()) return cuguest::ToStatus(guard);  // could not come back in
+  Tell("inside");
+
+  if (absl::Status status = Scale(gain, &*sum, x.size(), &*out); !status.ok()) return status;
+  Signal mixed;
+  if (absl::Status status = out->CopyTo(&mixed); !status.ok()) return status;
+  return mixed;
+}
+
+absl::Status Mixer::Add(Buffer* x, Buffer* y, std::size_t size, Buffer* sum) const {
+  auto count = static_cast<unsigned>(size);
+  void* parameters[] = {&count, x->parameter(), y->parameter(), sum->parameter()};
+  return kernels_[0].Run(size, parameters);
+}
+
+absl::Status Mixer::Scale(float gain, Buffer* x, std::size_t size, Buffer* out) const {
+  auto count = static_cast<unsigned>(size);
+  void* parameters[] = {&count, &gain, x->parameter(), out->parameter()};
+  return kernels_[1].Run(size, parameters);
+}
+
+absl::Status Mixer::Shutdown() {
+  {
+    const ContextGuard guard(context_);
+    if (!guard.ok()) return cuguest::ToStatus(guard);
+    kernels_.clear();
+  }
+  // It floats, so destroying it touches nobody's stack, whatever is current here.
+  return cuguest::ToStatus(driver_->CtxDestroy(std::exchange(context_, nullptr)),
+                           "destroy the mixer's context");
+}
+
+}  // namespace guest
+
+// A program with two contexts of its own, and four threads that all call the library.
+namespace host {
+
+using cuguest::Device;
+using cuguest::Driver;
+using cuguest::PrimaryContext;
+using cuguest::testing::UndisturbedScope;
+using guest::Mixer;
+using support::Cast;
+using support::HostContext;
+using support::HostStack;
+using support::PrintRow;
+using support::PrintScene;
+using support::Ramp;
+
+void CallGuestAndCheck(Mixer& mixer, const Mixer::Progress& progress) {
+  const absl::StatusOr<Mixer::Signal> mixed = mixer.Mix(4.0F, Ramp(1), Ramp(2), progress);
+  if (CHECK_OK(mixed.status())) CHECK(*mixed == Ramp(12));
+}
+
+// Draws where the library says it is; silent once `talking` is false.
+struct Storyteller {
+  Cast* cast;
+  bool talking = true;
+
+  void Tell(const char* where, CUcontext guests) const {
+    if (!talking) return;
+    cast->Name("B", guests);
+    const bool working = std::string(where) == "inside";
+    PrintRow(where, cast->Draw(), working ? "the library works" : "");
+  }
+};
+
+absl::StatusOr<std::unique_ptr<Mixer>> InitGuest(const Storyteller& story, Device device) {
+  PrintScene("Init: the context is created, and floats");
+  const UndisturbedScope undisturbed(&support::ReportDisturbance);
+  PrintRow("before guest::Mixer::Init", story.cast->Draw());
+  return Mixer::Init(device,
+                     [&story](const char* where, CUcontext guests) { story.Tell(where, guests); });
+}
+
+void CallOnce(const Cast& cast, Mixer& mixer) {
+  PrintScene("Every call: in, out to the host's callback, in again, out");
+  const UndisturbedScope undisturbed(&support::ReportDisturbance);
+  const std::string before = cast.Draw();
+  PrintRow("before guest::Mixer::Mix", before);
+  CallGuestAndCheck(mixer, [&] {
+    PrintRow("in the host's callback", cast.Draw(), "the host is at home");
+    CHECK(cast.Draw() == before);
+  });
+  PrintRow("after", cast.Draw(), "1000 samples checked");
+  CHECK(cast.Draw() == before);
+}
+
+// One thread of the host's: it has its own contexts current, and keeps them.
+std::string CallOften(const Driver& driver, const Cast& cast, Mixer& mixer,
+                      const std::vector<CUcontext>& contexts) {
+  HostStack stack(driver, contexts);
+  const UndisturbedScope undisturbed(&support::ReportDisturbance);
+  for (int i = 0; i < 25; ++i) {
+    const std::string before = cast.Draw();
+    CallGuestAndCheck(mixer, [&] { CHECK(cast.Draw() == before); });
+  }
+  return cast.Draw();
+}
+
+void CallFromThreads(const Driver& driver, const Cast& cast, Mixer& mixer,
+                     const std::vector<std::vector<CUcontext>>& stacks) {
+  PrintScene("Four threads at once, 25 calls each, every one with its own stack");
+  std::vector<std::string> pictures(stacks.size());
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < stacks.size(); ++i) {
+    threads.emplace_back([&, i] { pictures[i] = CallOften(driver, cast, mixer, stacks[i]); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (std::size_t i = 0; i < stacks.size(); ++i) {
+    PrintRow("thread " + std::to_string(i + 1) + " before and after", pictures[i]);
+  }
+}
+
+void ShutdownGuest(const Cast& cast, Mixer& mixer) {
+  PrintScene("Shutdown: a floating context is destroyed, and nobody's stack changes");
+  const UndisturbedScope undisturbed(&support::ReportDisturbance);
+  PrintRow("before guest::Mixer::Shutdown", cast.Draw());
+  CHECK_OK(mixer.Shutdown());
+  PrintRow("after", cast.Draw());
+}
+
+absl::Status Demonstrate(const Driver& driver, Device device) {
+  const absl::StatusOr<HostContext> x = HostContext::Create(driver, device);
+  if (!x.ok()) return x.status();
+  const absl::StatusOr<HostContext> a = HostContext::Create(driver, device);
+  if (!a.ok()) return a.status();
+  Cast cast;
+  cast.Name("X", x->get());
+  cast.Name("A", a->get());
+  const HostStack stack(driver, {x->get(), a->get()});
+
+  Storyteller story{&cast};
+  absl::StatusOr<std::unique_ptr<Mixer>> mixer = InitGuest(story, device);
+  if (!mixer.ok()) return mixer.status();
+  CallOnce(cast, **mixer);
+  story.talking = false;
+  CallFromThreads(driver, cast, **mixer,
+                  {{}, {x->get()}, {a->get(), x->get()}, {a->get(), a->get(), a->get()}});
+  ShutdownGuest(cast, **mixer);
+  return absl::OkStatus();
+}
+
+}  // namespace host
+
+int main() {
+  return support::RunExample(
+      "How does a library keep a context of its own, and its caller never see it?",
+      &host::Demonstrate);
+}

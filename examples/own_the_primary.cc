@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How does a library use the primary context without getting in anybody's way?
+//
+// The primary context of a device is shared by everybody in the process: the CUDA
+// runtime, PyTorch, and each library that asks for it. It lives while somebody holds a
+// unit of the driver's count, and anybody may reset it. So a good guest
+//
+//   - looks before it leaps: a query creates nothing;
+//   - holds one unit of its own, and gives back that one and no other;
+//   - keeps the *incarnation* it retained, since a primary that was reset comes back at
+//     the same handle with everything that lived in it gone, and rebuilds its modules
+//     and streams when that has happened;
+//   - works in it under a guard, whatever its caller has current.
+//
+//   4. The host resets the device under the library
+//
+//      P before                      id 2
+//      after the reset               was reset       P is inactive
+//      a guard for the old life      refused         CUDA_ERROR_CONTEXT_IS_DESTROYED
+//      guest::Adder::Add             right again     it noticed, and rebuilt
+//      P now                         id 3            the same handle, another life
+
+#include <cuda.h>
+#include <dlfcn.h>
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/device.h"
+#include "cuguest/driver.h"
+#include "cuguest/error.h"
+#include "cuguest/primary_context.h"
+#include "cuguest/testing/stack_probe.h"
+#include "examples/support/check.h"
+#include "examples/support/example.h"
+#include "examples/support/gpu.h"
+#include "examples/support/host.h"
+#include "examples/support/picture.h"
+#include "kernels/vector_add.h"
+
+// The library. It links no CUDA library.
+namespace guest {
+
+using cuguest::ContextGuard;
+using cuguest::Driver;
+using cuguest::PrimaryContext;
+using support::Buffer;
+using support::Kernel;
+
+// Adds vectors, in the primary context of one device.
+//
+// Threads: one at a time.
+class Adder {
+ public:
+  using Trace = std::function<void()>;  // called while the library is in its context
+
+  [[nodiscard]] static absl::StatusOr<Adder> Open(cuguest::Device device);
+
+  // Notices that the device was reset since, and starts anew then.
+  [[nodiscard]] absl::StatusOr<std::vector<float>> Add(const std::vector<float>& x,
+                                                       const std::vector<float>& y,
+                                                       const Trace& trace = nullptr);
+
+  // The last call; gives the unit back.
+  [[nodiscard]] absl::Status Close();
+
+  [[nodiscard]] const PrimaryContext& primary() const { return primary_; }
+
+ private:
+  Adder(const Driver& driver, PrimaryContext primary, Kernel kernel)
+      : driver_(&driver), primary_(std::move(primary)), kernel_(std::move(kernel)) {}
+
+  [[nodiscard]] static absl::StatusOr<Kernel> LoadKernel(const Driver& driver,
+                                                         const PrimaryContext& primary);
+  [[nodiscard]] absl::Status Rebuild();
+  [[nodiscard]] absl::StatusOr<std::vector<float>> AddHere(const std::vector<float>& x,
+                                                           const std::vector<float>& y);
+
+  const Driver* driver_;
+  PrimaryContext primary_;
+  Kernel kernel_;  // lives in primary_.incarnation(), and dies with it
+};
+
+absl::StatusOr<Kernel> Adder::LoadKernel(const Driver& driver, const PrimaryContext& primary) {
+  const ContextGuard guard(primary.incarnation());
+  if (!guard.ok()) return cuguest::ToStatus(guard);
+  return Kernel::Load(driver, cuguest_kernels::vector_add_ptx, "vector_add");
+}
+
+absl::StatusOr<Adder> Adder::Open(cuguest::Device device) {
+  const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
+  if (!driver.ok()) return driver.status();
+  absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);
+  if (!primary.ok()) return primary.status();
+  absl::StatusOr<Kernel> kernel = LoadKernel(**driver, *primary);
+  if (!kernel.ok()) return kernel.status();
+  return Adder(**driver, *std::move(primary), *std::move(kernel));
+}
+
+// The old life is over: what lived in it is forgotten, not freed.
+absl::Status Adder::Rebuild() {
+  kernel_.Leak();
+  const cuguest::Device device = primary_.device();
+  primary_.Release().IgnoreError();  // the reset may have taken our unit with it
+  absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);
+  if (!primary.ok()) return primary.status();
+  absl::StatusOr<Kernel> kernel = LoadKernel(*driver_, *primary);
+  if (!kernel.ok()) return kernel.status();
+  primary_ = *std::move(primary);
+  kernel_ = *std::move(kernel);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<float>> Adder::Add(const std::vector<float>& x,
+                                              const std::vector<float>& y, const Trace& trace) {
+  if (primary_.WasReset()) {
+    if (absl::Status status = Rebuild(); !status.ok()) return status;
+  }
+  const ContextGuard guard(primary_.incarnation());
+  if (!guard.ok()) return cuguest::ToStatus(guard);
+  if (trace) trace();
+  return AddHere(x, y);
+}
+
+absl::StatusOr<std::vector<float>> Adder::AddHere(const std::vector<float>& x,
+                                                  const std::vector<float>& y) {
+  absl::StatusOr<Buffer> device_x = Buffer::CopyOf(*driver_, x);
+  if (!device_x.ok()) return device_x.status();
+  absl::StatusOr<Buffer> device_y = Buffer::CopyOf(*driver_, y);
+  if (!device_y.ok()) return device_y.status();
+  absl::StatusOr<Buffer> device_sum = Buffer::Make(*driver_, x.size());
+  if (!device_sum.ok()) return device_sum.status();
+
+  auto count = static_cast<unsigned>(x.size());
+  void* parameters[] = {&count, device_x->parameter(), device_y->parameter(),
+                        device_sum->parameter()};
+  if (absl::Status status = kernel_.Run(count, parameters); !status.ok()) return status;
+  std::vector<float> sum;
+  if (absl::Status status = device_sum->CopyTo(&sum); !status.ok()) return status;
+  return sum;
+}
+
+absl::Status Adder::Close() {
+  {
+    const ContextGuard guard(primary_.incarnation());
+    if (guard.ok()) {
+      kernel_.Unload();
+    } else {
+      kernel_.Leak();
+    }
+  }
+  return primary_.Release();
+}
+
+}  // namespace guest
+
+// A program with a context A of its own, and no great love for the primary.
+namespace host {
+
+using cuguest::ContextGuard;
+using cuguest::ContextRef;
+using cuguest::Device;
+using cuguest::Driver;
+using cuguest::PrimaryContext;
+using cuguest::testing::UndisturbedScope;
+using support::Cast;
+using support::HostContext;
+using support::HostStack;
+using support::PrintRow;
+using support::PrintScene;
+using support::Ramp;
+
+bool IsActive(Device device) {
+  const absl::StatusOr<PrimaryContext::State> state = PrimaryContext::Query(device);
+  return CHECK_OK(state.status()) && state->active;
+}
+
+const char* Activity(Device device) { return IsActive(device) ? "P is active" : "P is inactive"; }
+
+std::string Life(const PrimaryContext& primary) {
+  return "id " + std::to_string(primary.incarnation().id());
+}
+
+// What cudaDeviceReset() comes down to. The table has no such entry, because a guest
+// never resets a device.
+CUresult ResetDevice(Device device) {
+  using Reset = CUresult (*)(CUdevice);
+  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  if (library == nullptr) return CUDA_ERROR_SHARED_OBJECT_INIT_FAILED;
+  const auto reset = reinterpret_cast<Reset>(dlsym(library, "cuDevicePrimaryCtxReset_v2"));
+  const CUresult code = reset == nullptr ? CUDA_ERROR_NOT_FOUND : reset(device.get());
+  dlclose(library);
+  return code;
+}
+
+void CallGuestAndCheck(guest::Adder& adder, const guest::Adder::Trace& trace = nullptr) {
+  const absl::StatusOr<std::vector<float>> sum = adder.Add(Ramp(1), Ramp(2), trace);
+  if (CHECK_OK(sum.status())) CHECK(*sum == Ramp(3));
+}
+
+void QueryCreatesNothing(const Cast& cast, Device device) {
+  PrintScene("Asking creates nothing");
+  const UndisturbedScope undisturbed(&support::ReportDisturbance);
+  PrintRow("the host's stack", cast.Draw(), Activity(device));
+  CHECK(!IsActive(device));
+  const absl::StatusOr<PrimaryContext> none = PrimaryContext::RetainIfActive(device);
+  CHECK(none.status().code() == absl::StatusCode::kFailedPrecondition);
+  PrintRow("RetainIfActive", "refused", "it never creates");
+  CHECK(!IsActive(device));
+  PrintRow("the host's stack", cast.Draw(), Activity(device));
+}
+
+absl::StatusOr<guest::Adder> OpenGuest(Cast* cast, Device device) {
+  PrintScene("The library retains the primary context P: the host's stack does not change");
+  const std::string before = cast->Draw();
+  PrintRow("before guest::Adder::Open", before, Activity(device));
+  absl::StatusOr<guest::Adder> adder = guest::Adder::Open(device);
+  if (!adder.ok()) return adder;
+  cast->Name("P", adder->primary().get());
+  PrintRow("after", cast->Draw(), Activity(device));
+  CHECK(cast->Draw() == before);
+  CHECK(IsActive(device));
+  return adder;
+}
+
+void UseGuest(const Cast& cast, guest::Adder& adder) {
+  PrintScene("It works in P while it is called, and only then");
+  const UndisturbedScope undisturbed(&support::ReportDisturbance);
+  const std::string before = cast.Draw();
+  PrintRow("before guest::Adder::Add", before);
+  CallGuestAndCheck(adder, [&cast] { PrintRow("inside", cast.Draw()); });
+  PrintRow("after", cast.Draw(), "1000 sums checked");
+  CHECK(cast.Draw() == before);
+}
+
+// A guard that is given the incarnation, rather than the handle, notices.
+void TryOldLife(const ContextRef& old_life) {
+  const ContextGuard guard(old_life);
+  CHECK(guard.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  PrintRow("a guard for the old life", guard.ok() ? "entered" : "refused",
+           cuguest::ErrorName(guard.result()));
+}
+
+void ResetUnderGuest(const Cast& cast, guest::Adder& adder, Device device) {
+  PrintScene("The host resets the device under the library");
+  const ContextRef old_life = adder.primary().incarnation();
+  const std::string before = cast.Draw();
+  PrintRow("P before", Life(adder.primary()));
+  CHECK(ResetDevice(device) == CUDA_SUCCESS);
+  CHECK(adder.primary().WasReset());
+  PrintRow("after the reset", adder.primary().WasReset() ? "was reset" : "was not reset",
+           Activity(device));
+  TryOldLife(old_life);
+
+  CallGuestAndCheck(adder);
+  PrintRow("guest::Adder::Add", "right again", "it noticed, and rebuilt");
+  CHECK(!adder.primary().WasReset());
+  CHECK(adder.primary().get() == old_life.get());
+  CHECK(adder.primary().incarnation() != old_life);
+  PrintRow("P now", Life(adder.primary()), "the same handle, another life");
+  CHECK(cast.Draw() == before);
+}
+
+void CloseGuest(const Cast& cast, guest::Adder& adder, Device device) {
+  PrintScene("The library gives its unit back; nobody else held one");
+  CHECK_OK(adder.Close());
+  CHECK(!IsActive(device));
+  PrintRow("after guest::Adder::Close", cast.Draw(), Activity(device));
+}
+
+absl::Status Demonstrate(const Driver& driver, Device device) {
+  const absl::StatusOr<HostContext> a = HostContext::Create(driver, device);
+  if (!a.ok()) return a.status();
+  Cast cast;
+  cast.Name("A", a->get());
+  const HostStack stack(driver, {a->get()});
+
+  // From before the library is opened until after it is closed.
+  const UndisturbedScope undisturbed(&support::ReportDisturbance);
+  QueryCreatesNothing(cast, device);
+  absl::StatusOr<guest::Adder> adder = OpenGuest(&cast, device);
+  if (!adder.ok()) return adder.status();
+  UseGuest(cast, *adder);
+  ResetUnderGuest(cast, *adder, device);
+  CloseGuest(cast, *adder, device);
+  return absl::OkStatus();
+}
+
+}  // namespace host
+
+int main() {
+  return support::RunExample(
+      "How does a library use the primary context without getting in anybody's way?",
+      &host::Demonstrate);
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "examples/support/example.h"
+
+#include <cstdio>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "cuguest/testing/sim.h"
+#include "cuguest/testing/stack_probe.h"
+#include "examples/support/check.h"
+#include "examples/support/host_kernels.h"
+
+namespace support {
+namespace {
+
+using cuguest::Driver;
+using cuguest::DriverProblem;
+using cuguest::testing::Sim;
+
+// Whether the machine, and not the example, is what is missing something.
+bool IsMissing(DriverProblem problem) {
+  return problem == DriverProblem::kNoLibrary || problem == DriverProblem::kStub ||
+         problem == DriverProblem::kTooOld || problem == DriverProblem::kNoDevice;
+}
+
+int ReportNoDriver(const absl::Status& status) {
+  const bool missing = IsMissing(cuguest::ProblemOf(status));
+  const std::string reason(status.message());
+  std::fprintf(stderr, "%s: %s\n", missing ? "skipped" : "failed", reason.c_str());
+  return missing ? kSkipped : 1;
+}
+
+void PrintDriver(const Driver& driver, cuguest::Device device) {
+  const absl::StatusOr<std::string> name = device.Name();
+  std::printf("   driver: %s, CUDA %d.%d\n", Sim::IsActive() ? "simulated" : "real",
+              driver.version / 1000, driver.version % 1000 / 10);
+  std::printf("   device: %s\n", name.ok() ? name->c_str() : name.status().ToString().c_str());
+}
+
+// The thread's stack is empty again; on the simulation, which keeps books, nothing else
+// is left either.
+void CheckNothingLeft() {
+  const auto probe = cuguest::testing::StackProbe::Take();
+  CHECK(probe.stack().empty() && !probe.cut());
+  if (Sim::IsActive()) CHECK(Sim::Live() == cuguest::testing::SimLive{});
+}
+
+int PrintVerdict() {
+  const int code = ExitCode();
+  std::printf("\n%s (%d checks)\n", code == 0 ? "All of it is so." : "NOT ALL OF IT IS SO.",
+              ChecksMade());
+  return code;
+}
+
+}  // namespace
+
+int RunExample(const char* question, Demonstration demonstration) {
+  std::printf("%s\n\n", question);
+  const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
+  if (!driver.ok()) return ReportNoDriver(driver.status());
+  const absl::StatusOr<cuguest::Device> device = cuguest::Device::At(cuguest::Ordinal{0});
+  if (!device.ok()) return ReportNoDriver(device.status());
+
+  PrintDriver(**driver, *device);
+  RegisterHostKernels();
+  if (CHECK_OK(demonstration(**driver, *device))) CheckNothingLeft();
+  return PrintVerdict();
+}
+
+}  // namespace support

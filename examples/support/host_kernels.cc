@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "examples/support/host_kernels.h"
+
+#include <cuda.h>
+
+#include <cstddef>
+
+#include "cuguest/testing/sim.h"
+
+namespace support {
+namespace {
+
+using cuguest::testing::Sim;
+using cuguest::testing::SimLaunch;
+
+template <typename T>
+T Parameter(const SimLaunch& launch, std::size_t index) {
+  return *static_cast<const T*>(launch.parameters[index]);
+}
+
+// Threads of the launch, and no more than the kernel's own bound.
+unsigned Count(const SimLaunch& launch) {
+  const unsigned threads = launch.grid[0] * launch.block[0];
+  const unsigned bound = Parameter<unsigned>(launch, 0);
+  return threads < bound ? threads : bound;
+}
+
+CUresult Saxpy(const SimLaunch& launch) {
+  const auto a = Parameter<float>(launch, 1);
+  const auto* x = Parameter<const float*>(launch, 2);
+  auto* y = Parameter<float*>(launch, 3);
+  for (unsigned i = 0; i < Count(launch); ++i) y[i] = a * x[i] + y[i];
+  return CUDA_SUCCESS;
+}
+
+CUresult VectorAdd(const SimLaunch& launch) {
+  const auto* x = Parameter<const float*>(launch, 1);
+  const auto* y = Parameter<const float*>(launch, 2);
+  auto* sum = Parameter<float*>(launch, 3);
+  for (unsigned i = 0; i < Count(launch); ++i) sum[i] = x[i] + y[i];
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+void RegisterHostKernels() {
+  if (!Sim::IsActive()) return;
+  Sim::RegisterKernel("saxpy", &Saxpy);
+  Sim::RegisterKernel("vector_add", &VectorAdd);
+}
+
+}  // namespace support

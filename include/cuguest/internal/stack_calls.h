@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// internal/stack_calls.h                                                tier: 1
+// -----------------------------------------------------------------------------
+//
+// Not for embedders. The three driver calls that a guard makes in line: with them, a
+// guard around a context that is current already costs two queries and a nanosecond or
+// two; out of line it cost as much again as the queries
+// (test/benchmark/guard_benchmark.cc).
+
+#ifndef CUGUEST_INTERNAL_STACK_CALLS_H_
+#define CUGUEST_INTERNAL_STACK_CALLS_H_
+
+#include <cuda.h>
+
+#include "cuguest/export.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace internal {
+
+// What `get_current` gives until the driver table is resolved, and for good where there is
+// no usable driver. No driver says it: it is the last value that the enumeration can hold.
+inline constexpr CUresult kNotResolved = static_cast<CUresult>(1023);
+
+// Never null. `get_current` is written last and read first: whoever has had an answer from
+// it other than kNotResolved may call the other two.
+struct StackCalls {
+  CUresult(CUDAAPI* get_current)(CUcontext*);
+  CUresult(CUDAAPI* push)(CUcontext);
+  CUresult(CUDAAPI* pop)(CUcontext*);
+};
+CUGUEST_API extern StackCalls g_stack_calls;
+
+inline CUresult GetCurrent(CUcontext* current) noexcept {
+  return __atomic_load_n(&g_stack_calls.get_current, __ATOMIC_ACQUIRE)(current);
+}
+inline CUresult Push(CUcontext context) noexcept {
+  return __atomic_load_n(&g_stack_calls.push, __ATOMIC_RELAXED)(context);
+}
+inline CUresult Pop(CUcontext* popped) noexcept {
+  return __atomic_load_n(&g_stack_calls.pop, __ATOMIC_RELAXED)(popped);
+}
+
+}  // namespace internal
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_INTERNAL_STACK_CALLS_H_

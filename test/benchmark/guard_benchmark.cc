@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a guard costs beside what people write today, in one run: with the context
+// current already, with another current, and with none, from 1, 4 and 16 threads in one
+// context. It ends with a table of nanoseconds a scope and of ratios to a bare push and
+// pop, as Markdown, and with the driver calls a scope where the simulation counts them.
+//
+// With --check it fails if a guard costs more than it promises (on a real driver; the
+// simulation's times mean nothing).
+
+#include <benchmark/benchmark.h>
+#include <cuda.h>
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cuguest/context_guard.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/device.h"
+#include "cuguest/driver.h"
+#include "cuguest/primary_context.h"
+#include "cuguest/testing/sim.h"
+
+namespace {
+
+using cuguest::ContextGuard;
+using cuguest::ContextRef;
+using cuguest::Device;
+using cuguest::Driver;
+using cuguest::GuardMode;
+using cuguest::PrimaryContext;
+using cuguest::testing::Sim;
+
+constexpr int kThreads[] = {1, 4, 16};
+
+// What every thread works with. Filled before the first measurement.
+struct World {
+  const Driver* driver;
+  CUcontext user;     // a context of cuCtxCreate, which the scopes enter
+  CUcontext other;    // what the caller has current instead
+  CUcontext primary;  // of device 0: the only context that the runtime's idiom can name
+  ContextRef user_ref;
+  int (*cuda_get_device)(int*) = nullptr;  // the real runtime, if there is one
+  int (*cuda_set_device)(int) = nullptr;
+};
+World g_world;
+
+// The idioms: each enters `target`, and comes back.
+struct Raw {
+  static constexpr char kName[] = "push, pop";
+  static void Scope(CUcontext target) {
+    CUcontext popped;
+    g_world.driver->CtxPushCurrent(target);
+    g_world.driver->CtxPopCurrent(&popped);
+  }
+};
+
+struct Guard {
+  static constexpr char kName[] = "ContextGuard";
+  static void Scope(CUcontext target) { const ContextGuard guard(target); }
+};
+
+struct GuardByRef {
+  static constexpr char kName[] = "ContextGuard(ContextRef)";
+  static void Scope(CUcontext) { const ContextGuard guard(g_world.user_ref); }
+};
+
+struct GuardAlways {
+  static constexpr char kName[] = "ContextGuard, kAlwaysPush";
+  static void Scope(CUcontext target) { const ContextGuard guard(target, GuardMode::kAlwaysPush); }
+};
+
+struct GetSet {
+  static constexpr char kName[] = "get, set, set";
+  static void Scope(CUcontext target) {
+    CUcontext before;
+    g_world.driver->CtxGetCurrent(&before);
+    g_world.driver->CtxSetCurrent(target);
+    g_world.driver->CtxSetCurrent(before);
+  }
+};
+
+struct RuntimeIdiom {
+  static constexpr char kName[] = "cudaGetDevice, Set, Set";
+  static void Scope(CUcontext) {
+    int before = 0;
+    g_world.cuda_get_device(&before);
+    g_world.cuda_set_device(0);
+    g_world.cuda_set_device(before);
+  }
+};
+
+struct TwoQueries {
+  static constexpr char kName[] = "two queries, the floor";
+  static void Scope(CUcontext) {
+    CUcontext current;
+    g_world.driver->CtxGetCurrent(&current);
+    benchmark::DoNotOptimize(current);
+    g_world.driver->CtxGetCurrent(&current);
+    benchmark::DoNotOptimize(current);
+  }
+};
+
+enum class Caller { kTarget, kOther, kNone, kPrimary };
+constexpr std::pair<Caller, const char*> kCallers[] = {
+    {Caller::kTarget, "context current already"},
+    {Caller::kOther, "another current"},
+    {Caller::kNone, "none current"},
+    {Caller::kPrimary, "the primary current already"},
+};
+
+CUcontext TargetOf(Caller caller) {
+  return caller == Caller::kPrimary ? g_world.primary : g_world.user;
+}
+
+// A thread whose stack holds what the caller has current.
+class CallerStack {
+ public:
+  explicit CallerStack(Caller caller)
+      : context_(caller == Caller::kOther  ? g_world.other
+                 : caller == Caller::kNone ? nullptr
+                                           : TargetOf(caller)) {
+    if (context_ != nullptr) g_world.driver->CtxPushCurrent(context_);
+  }
+  ~CallerStack() {
+    CUcontext popped = nullptr;
+    if (context_ != nullptr) g_world.driver->CtxPopCurrent(&popped);
+  }
+
+ private:
+  CUcontext context_;
+};
+
+template <typename Idiom>
+void Measure(benchmark::State& state, Caller caller) {
+  const CallerStack stack(caller);
+  const CUcontext target = TargetOf(caller);
+  for (auto _ : state) Idiom::Scope(target);
+}
+
+struct Idiom {
+  const char* name;
+  void (*measure)(benchmark::State&, Caller);
+  void (*scope)(CUcontext);
+  bool (*applies)(Caller);
+};
+
+template <typename I>
+constexpr Idiom Describe(bool (*applies)(Caller)) {
+  return {I::kName, &Measure<I>, &I::Scope, applies};
+}
+
+bool Always(Caller) { return true; }
+bool IsCurrent(Caller caller) { return caller == Caller::kTarget; }
+bool NamesUser(Caller caller) { return caller != Caller::kPrimary; }
+bool HasRuntime(Caller caller) {
+  return caller == Caller::kPrimary && g_world.cuda_set_device != nullptr;
+}
+
+constexpr Idiom kIdioms[] = {
+    Describe<Raw>(&Always),
+    Describe<Guard>(&Always),
+    Describe<GuardByRef>(&NamesUser),
+    Describe<GuardAlways>(&Always),
+    Describe<GetSet>(&Always),
+    Describe<TwoQueries>(&IsCurrent),
+    Describe<RuntimeIdiom>(&HasRuntime),
+};
+
+std::string KeyOf(Caller caller, const Idiom& idiom, int threads) {
+  return std::to_string(static_cast<int>(caller)) + "/" + idiom.name + "/" +
+         std::to_string(threads);
+}
+
+void RegisterAll(double seconds) {
+  for (const auto& [caller, words] : kCallers) {
+    for (const Idiom& idiom : kIdioms) {
+      if (!idiom.applies(caller)) continue;
+      for (const int threads : kThreads) {
+        benchmark::RegisterBenchmark(KeyOf(caller, idiom, threads).c_str(), idiom.measure, caller)
+            ->Threads(threads)
+            ->UseRealTime()
+            ->Repetitions(7)
+            ->MinTime(seconds);
+      }
+    }
+  }
+}
+
+// Keeps the repetitions of each benchmark, and prints nothing while they run.
+class Collector : public benchmark::BenchmarkReporter {
+ public:
+  bool ReportContext(const Context&) override { return true; }
+  void ReportRuns(const std::vector<Run>& runs) override {
+    for (const Run& run : runs) {
+      if (run.run_type != Run::RT_Iteration || run.error_occurred) continue;
+      // Google Benchmark divides the time by the iterations of all threads together;
+      // what one thread waits for one scope is `threads` times that.
+      times_[run.run_name.function_name].push_back(run.GetAdjustedRealTime() *
+                                                   static_cast<double>(run.threads));
+    }
+  }
+  // The median of the repetitions, in nanoseconds; 0 if it was not measured.
+  double Median(const std::string& key) const {
+    const auto found = times_.find(key);
+    if (found == times_.end()) return 0;
+    std::vector<double> times = found->second;
+    std::sort(times.begin(), times.end());
+    return times[times.size() / 2];
+  }
+
+ private:
+  std::map<std::string, std::vector<double>> times_;
+};
+
+unsigned long long CallsOf(const Idiom& idiom, Caller caller) {
+  const CallerStack stack(caller);
+  Sim::ResetCalls();
+  idiom.scope(TargetOf(caller));
+  return Sim::TotalCalls();
+}
+
+void PrintTable(const Collector& collector) {
+  const bool sim = Sim::IsActive();
+  for (const auto& [caller, words] : kCallers) {
+    std::printf("\n| %-27s |  1 thread |  4 threads | 16 threads |%s\n", words,
+                sim ? " driver calls |" : "");
+    std::printf("|:----------------------------|----------:|-----------:|-----------:|%s\n",
+                sim ? "-------------:|" : "");
+    for (const Idiom& idiom : kIdioms) {
+      if (!idiom.applies(caller)) continue;
+      std::printf("| %-27s |", idiom.name);
+      for (const int threads : kThreads) {
+        const double time = collector.Median(KeyOf(caller, idiom, threads));
+        const double raw = collector.Median(KeyOf(caller, kIdioms[0], threads));
+        std::printf(" %.1f ns, %.2fx |", time, raw > 0 ? time / raw : 0);
+      }
+      if (sim) std::printf(" %llu |", CallsOf(idiom, caller));
+      std::printf("\n");
+    }
+  }
+}
+
+// What the guards promise, as ratios to a bare push and pop of the same run.
+bool Check(const Collector& collector) {
+  struct Promise {
+    Caller caller;
+    int threads;
+    double most;
+  };
+  bool kept = true;
+  for (const Promise& promise :
+       {Promise{Caller::kTarget, 1, 0.6}, Promise{Caller::kTarget, 16, 0.05},
+        Promise{Caller::kOther, 1, 1.35}}) {
+    const double raw = collector.Median(KeyOf(promise.caller, kIdioms[0], promise.threads));
+    const double guard = collector.Median(KeyOf(promise.caller, kIdioms[1], promise.threads));
+    const double ratio = raw > 0 ? guard / raw : 1e9;
+    std::printf("%s: %s, %d thread(s): %.3fx of a push and pop, at most %.2fx promised\n",
+                ratio <= promise.most ? "kept" : "BROKEN",
+                kCallers[static_cast<int>(promise.caller)].second, promise.threads, ratio,
+                promise.most);
+    kept = kept && ratio <= promise.most;
+  }
+  return kept;
+}
+
+// The runtime is measured where one can be loaded; it needs a real driver.
+void FindRuntime() {
+  if (Sim::IsActive()) return;
+  for (const char* name : {"libcudart.so.13", "libcudart.so.12", "libcudart.so"}) {
+    void* runtime = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (runtime == nullptr) continue;
+    g_world.cuda_get_device = reinterpret_cast<int (*)(int*)>(dlsym(runtime, "cudaGetDevice"));
+    g_world.cuda_set_device = reinterpret_cast<int (*)(int)>(dlsym(runtime, "cudaSetDevice"));
+    return;
+  }
+  std::printf("no libcudart could be loaded: the runtime's idiom is not measured\n");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bool check = false;
+  double seconds = 0.03;
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--check") == 0) check = true;
+    if (std::strcmp(argv[i], "--smoke") == 0) seconds = 0.0005;
+  }
+  const auto driver = Driver::GetInitialized();
+  if (!driver.ok()) {
+    std::printf("no driver: %s\n", std::string(driver.status().message()).c_str());
+    return 77;
+  }
+  PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
+  CUcontext popped = nullptr;
+  g_world.driver = *driver;
+  g_world.primary = primary.get();
+  for (CUcontext* context : {&g_world.user, &g_world.other}) {
+    if (g_world.driver->CtxCreate(context, 0, 0) != CUDA_SUCCESS) return 1;
+    g_world.driver->CtxPopCurrent(&popped);
+  }
+  g_world.user_ref = ContextRef::Borrow(g_world.user);
+  FindRuntime();
+
+  std::printf("%s driver, CUDA %d.%d, %s\n", Sim::IsActive() ? "simulated" : "real",
+              (*driver)->version / 1000, (*driver)->version % 1000 / 10,
+              Device::Borrow(0).Name().value_or("?").c_str());
+  RegisterAll(seconds);
+  std::string program = argv[0];
+  std::string interleave = "--benchmark_enable_random_interleaving=true";
+  char* options[] = {program.data(), interleave.data()};
+  int option_count = 2;
+  benchmark::Initialize(&option_count, options);
+  Collector collector;
+  benchmark::RunSpecifiedBenchmarks(&collector);
+  PrintTable(collector);
+  std::printf("\nnanoseconds a scope (median of 7), and the ratio to a bare push and pop\n");
+  g_world.driver->CtxDestroy(g_world.user);
+  g_world.driver->CtxDestroy(g_world.other);
+  if (!check || Sim::IsActive()) return 0;
+  return Check(collector) ? 0 : 1;
+}

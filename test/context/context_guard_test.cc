@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the repair table does not cover: entry, refusal, nesting, Reassert, Restore, and
+// the refs. test/context/repair_table_test.cc has the faults.
+
+#include "cuguest/context_guard.h"
+
+#include <optional>
+#include <string>
+#include <thread>
+#include <type_traits>
+
+#include "absl/strings/match.h"
+#include "cuguest/driver.h"
+#include "cuguest/error.h"
+#include "cuguest/primary_context.h"
+#include "cuguest/testing/stack_probe.h"
+#include "test/support/test.h"
+
+namespace {
+
+using cuguest::ContextGuard;
+using cuguest::ContextRef;
+using cuguest::Driver;
+using cuguest::GuardMode;
+using cuguest::IncidentKind;
+using cuguest_test::GetStack;
+using cuguest_test::OwnContext;
+using cuguest_test::SetStack;
+using cuguest_test::TakeIncidents;
+using Stack = std::vector<CUcontext>;
+
+static_assert(!std::is_copy_constructible_v<ContextGuard> &&
+              !std::is_move_constructible_v<ContextGuard>);
+static_assert(!std::is_default_constructible_v<ContextGuard>);
+static_assert(std::is_nothrow_destructible_v<ContextGuard>);
+static_assert(!std::is_convertible_v<CUcontext, ContextGuard>);
+
+const Driver& TheDriver() { return **Driver::Get(); }
+
+constexpr GuardMode kModes[] = {GuardMode::kElide, GuardMode::kAlwaysPush, GuardMode::kExact};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(context_guard)
+
+BOOST_AUTO_TEST_CASE(enters_and_leaves_from_every_position_of_the_caller) {
+  const OwnContext x;
+  const OwnContext a;
+  const OwnContext ours;
+  for (const GuardMode mode : kModes) {
+    for (const Stack& caller : {Stack{}, Stack{a.get()}, Stack{x.get(), a.get()}, Stack{ours.get()},
+                                Stack{x.get(), ours.get()}, Stack{ours.get(), a.get()}}) {
+      SetStack(caller);
+      {
+        const ContextGuard guard(ours.get(), mode);
+        BOOST_TEST(guard.ok());
+        BOOST_TEST(guard.get() == ours.get());
+        BOOST_TEST(guard.caller() == (caller.empty() ? nullptr : caller.back()));
+        const bool was_current = !caller.empty() && caller.back() == ours.get();
+        BOOST_TEST(guard.elided() == (was_current && mode == GuardMode::kElide));
+        Stack inside = caller;
+        if (!guard.elided()) inside.push_back(ours.get());
+        BOOST_TEST(GetStack() == inside);
+      }
+      BOOST_TEST(GetStack() == caller);
+      SetStack({});
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(work_inside_happens_in_the_guards_context) {
+  const OwnContext ours;
+  CUdeviceptr pointer = 0;
+  {
+    const ContextGuard guard(ours.get());
+    BOOST_TEST(TheDriver().MemAlloc(&pointer, 64) == CUDA_SUCCESS);
+  }
+  CUcontext owner = nullptr;
+  BOOST_TEST(TheDriver().PointerGetAttribute(&owner, CU_POINTER_ATTRIBUTE_CONTEXT, pointer) ==
+             CUDA_SUCCESS);
+  BOOST_TEST(owner == ours.get());
+  BOOST_TEST(TheDriver().MemFree(pointer) == CUDA_SUCCESS);
+}
+
+BOOST_AUTO_TEST_CASE(null_is_refused_and_changes_nothing) {
+  const OwnContext a;
+  SetStack({a.get()});
+  for (const GuardMode mode : kModes) {
+    const ContextGuard guard(static_cast<CUcontext>(nullptr), mode);
+    BOOST_TEST(guard.result() == CUDA_ERROR_INVALID_CONTEXT);
+    BOOST_TEST(!guard.elided());
+    BOOST_TEST(GetStack() == Stack{a.get()});
+  }
+  const ContextGuard empty_ref{ContextRef()};
+  BOOST_TEST(empty_ref.result() == CUDA_ERROR_INVALID_CONTEXT);
+  BOOST_TEST(GetStack() == Stack{a.get()});
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(guards_nest_over_several_contexts_and_modes) {
+  const OwnContext a;
+  const OwnContext b;
+  for (const GuardMode outer : kModes) {
+    for (const GuardMode inner : kModes) {
+      const ContextGuard first(a.get(), outer);
+      {
+        const ContextGuard second(b.get(), inner);
+        const ContextGuard third(b.get(), outer);
+        const ContextGuard fourth(a.get(), inner);
+        BOOST_TEST(GetStack().back() == a.get());
+      }
+      BOOST_TEST(GetStack() == Stack{a.get()});
+    }
+    BOOST_TEST(GetStack().empty());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_conditional_guard_is_an_optional) {
+  const OwnContext a;
+  std::optional<ContextGuard> guard;
+  guard.emplace(a.get());
+  BOOST_TEST(GetStack() == Stack{a.get()});
+  guard.reset();
+  BOOST_TEST(GetStack().empty());
+}
+
+BOOST_AUTO_TEST_CASE(restore_ends_the_scope_once) {
+  const OwnContext a;
+  const OwnContext b;
+  SetStack({a.get()});
+  ContextGuard guard(b.get());
+  BOOST_TEST(guard.Restore() == CUDA_SUCCESS);
+  BOOST_TEST(GetStack() == Stack{a.get()});
+  BOOST_TEST(guard.Restore() == CUDA_SUCCESS);
+  BOOST_TEST(GetStack() == Stack{a.get()});
+  BOOST_TEST(guard.Reassert() == CUDA_ERROR_ILLEGAL_STATE);
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(reassert_does_nothing_when_all_is_well) {
+  const OwnContext a;
+  const OwnContext b;
+  for (const GuardMode mode : kModes) {
+    SetStack({a.get()});
+    ContextGuard guard(b.get(), mode);
+    BOOST_TEST(guard.Reassert() == CUDA_SUCCESS);
+    BOOST_TEST(GetStack() == (Stack{a.get(), b.get()}));
+    BOOST_TEST(guard.Restore() == CUDA_SUCCESS);
+    SetStack({});
+  }
+}
+
+BOOST_AUTO_TEST_CASE(reassert_takes_the_context_back_from_a_callee) {
+  const OwnContext a;
+  const OwnContext b;
+  const OwnContext c;
+  for (const GuardMode mode : kModes) {
+    for (const bool elided : {false, true}) {
+      const Stack caller = elided ? Stack{a.get(), b.get()} : Stack{a.get()};
+      SetStack(caller);
+      ContextGuard guard(b.get(), mode);
+      const Stack inside = GetStack();
+      BOOST_TEST(TheDriver().CtxPushCurrent(c.get()) == CUDA_SUCCESS);
+      BOOST_TEST(guard.Reassert() == CUDA_SUCCESS);
+      BOOST_TEST(GetStack() == inside);
+      BOOST_TEST(guard.ok());
+      const auto incidents = TakeIncidents();
+      BOOST_TEST_REQUIRE(incidents.size() == 1U);
+      BOOST_TEST((incidents[0].kind == IncidentKind::kLeakedPush));
+      BOOST_TEST(incidents[0].found == c.get());
+      BOOST_TEST(guard.Restore() == CUDA_SUCCESS);
+      BOOST_TEST(GetStack() == caller);
+      SetStack({});
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(reassert_never_touches_a_context_that_a_callee_destroyed) {
+  const OwnContext a;
+  for (const GuardMode mode : kModes) {
+    OwnContext b;
+    SetStack({a.get()});
+    ContextGuard guard(b.get(), mode);
+    BOOST_TEST(TheDriver().CtxDestroy(b.release()) == CUDA_SUCCESS);
+    BOOST_TEST(guard.Reassert() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    BOOST_TEST(!guard.ok());
+    BOOST_TEST(GetStack() == Stack{a.get()});
+    const auto incidents = TakeIncidents();
+    BOOST_TEST_REQUIRE(incidents.size() == 1U);
+    BOOST_TEST((incidents[0].kind == IncidentKind::kDestroyed));
+    BOOST_TEST(guard.Restore() == CUDA_SUCCESS);
+    BOOST_TEST(GetStack() == Stack{a.get()});
+    SetStack({});
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_dead_entry_of_our_own_is_popped_without_a_word) {
+  const OwnContext a;
+  OwnContext b;
+  SetStack({a.get()});
+  {
+    const ContextGuard guard(b.get());
+    std::thread([&b] { TheDriver().CtxDestroy(b.release()); }).join();
+    CUdeviceptr pointer = 0;
+    BOOST_TEST(TheDriver().MemAlloc(&pointer, 64) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  }
+  BOOST_TEST(GetStack() == Stack{a.get()});
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(the_callers_context_destroyed_below_ours_is_left_where_it_was) {
+  OwnContext a;
+  const OwnContext b;
+  SetStack({a.get()});
+  {
+    const ContextGuard guard(b.get());
+    BOOST_TEST(TheDriver().CtxDestroy(a.get()) == CUDA_SUCCESS);
+  }
+  CUcontext current = nullptr;
+  BOOST_TEST(TheDriver().CtxGetCurrent(&current) == CUDA_SUCCESS);
+  BOOST_TEST(current == a.release());
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(a_ref_to_a_life_that_is_over_is_refused) {
+  OwnContext mortal;
+  const ContextRef ref = ContextRef::Borrow(mortal.get());
+  BOOST_TEST(ref.ok());
+  {
+    const ContextGuard guard(ref);
+    BOOST_TEST(guard.ok());
+  }
+  BOOST_TEST(TheDriver().CtxDestroy(mortal.release()) == CUDA_SUCCESS);
+  const OwnContext successor;  // often at the same handle
+  for (const GuardMode mode : kModes) {
+    const ContextGuard guard(ref, mode);
+    BOOST_TEST(guard.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    BOOST_TEST(GetStack().empty());
+    const absl::Status status = ToStatus(guard);
+    BOOST_TEST(absl::StrContains(std::string(status.message()), "the ContextRef names is over"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_ref_to_a_primary_that_was_reset_and_came_back_is_refused_also_when_current) {
+  const cuguest::Device device = cuguest::Device::Borrow(0);
+  ContextRef first_life;
+  {
+    const auto primary = cuguest::PrimaryContext::Retain(device).value();
+    first_life = primary.incarnation();
+  }
+  const auto again = cuguest::PrimaryContext::Retain(device).value();
+  BOOST_TEST(again.get() == first_life.get());
+  BOOST_TEST((again.incarnation() != first_life));
+  SetStack({again.get()});
+  {
+    const ContextGuard stale(first_life);
+    BOOST_TEST(stale.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    const ContextGuard fresh(again.incarnation());
+    BOOST_TEST(fresh.ok());
+    BOOST_TEST(fresh.elided());
+  }
+  SetStack({});
+}
+
+// kExact holds the caller's entries in the guard itself.
+BOOST_AUTO_TEST_CASE(exact_refuses_a_stack_deeper_than_it_can_hold) {
+  const OwnContext a;
+  const OwnContext b;
+  const Stack deepest(ContextGuard::kMaxExactDepth, a.get());
+  SetStack(deepest);
+  {
+    const ContextGuard guard(b.get(), GuardMode::kExact);
+    BOOST_TEST(guard.ok());
+  }
+  BOOST_TEST((GetStack() == deepest));
+  Stack deeper = deepest;
+  deeper.push_back(a.get());
+  SetStack(deeper);
+  {
+    const ContextGuard guard(b.get(), GuardMode::kExact);
+    BOOST_TEST(guard.result() == CUDA_ERROR_NOT_SUPPORTED);
+  }
+  BOOST_TEST((GetStack() == deeper));
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(exact_refuses_a_stack_with_a_dead_entry_and_leaves_it) {
+  OwnContext mortal;
+  const OwnContext a;
+  const OwnContext b;
+  SetStack({mortal.get(), a.get()});
+  BOOST_TEST(TheDriver().CtxDestroy(mortal.release()) == CUDA_SUCCESS);
+  {
+    const ContextGuard guard(b.get(), GuardMode::kExact);
+    BOOST_TEST(guard.result() == CUDA_ERROR_NOT_SUPPORTED);
+  }
+  BOOST_TEST(GetStack() == Stack{a.get()});
+  const auto probe = cuguest::testing::StackProbe::Take();
+  BOOST_TEST(probe.cut());
+  // kElide, on the same stack, does not need to look below the top.
+  {
+    const ContextGuard guard(b.get());
+    BOOST_TEST(guard.ok());
+  }
+  BOOST_TEST(cuguest::testing::StackProbe::Take().cut());
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(exact_reports_an_entry_that_died_below_and_restores_the_rest) {
+  const OwnContext x;
+  OwnContext mortal;
+  const OwnContext a;
+  const OwnContext b;
+  SetStack({x.get(), mortal.get(), a.get()});
+  {
+    const ContextGuard guard(b.get(), GuardMode::kExact);
+    BOOST_TEST(guard.ok());
+    BOOST_TEST(TheDriver().CtxDestroy(mortal.release()) == CUDA_SUCCESS);
+  }
+  const auto incidents = TakeIncidents();
+  BOOST_TEST_REQUIRE(incidents.size() == 1U);
+  BOOST_TEST((incidents[0].kind == IncidentKind::kDestroyed));
+  BOOST_TEST((incidents[0].repair == cuguest::Repair::kUnrepaired));
+  BOOST_TEST(GetStack() == (Stack{x.get(), a.get()}));
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(exact_survives_more_leaked_pushes_than_it_keeps) {
+  const OwnContext a;
+  const OwnContext b;
+  SetStack({a.get()});
+  {
+    const ContextGuard guard(b.get(), GuardMode::kExact);
+    for (int i = 0; i < 1000; ++i) TheDriver().CtxPushCurrent(i % 2 == 0 ? a.get() : b.get());
+  }
+  BOOST_TEST(GetStack() == Stack{a.get()});
+  const auto incidents = TakeIncidents();
+  BOOST_TEST_REQUIRE(incidents.size() == 1U);
+  BOOST_TEST((incidents[0].kind == IncidentKind::kLeakedPush));
+  SetStack({});
+}
+
+// The search for our entry is bounded; what lies beyond is left alone, and said.
+BOOST_AUTO_TEST_CASE(a_repair_that_gives_up_leaves_the_callers_context_current_and_says_so) {
+  const OwnContext x;
+  const OwnContext a;
+  const OwnContext b;
+  const OwnContext c;
+  SetStack({x.get(), a.get()});
+  {
+    ContextGuard guard(b.get());
+    for (int i = 0; i < 200; ++i) TheDriver().CtxPushCurrent(c.get());
+    BOOST_TEST(guard.Restore() == CUDA_ERROR_INVALID_CONTEXT);
+  }
+  const auto incidents = TakeIncidents();
+  BOOST_TEST_REQUIRE(incidents.size() == 1U);
+  BOOST_TEST((incidents[0].repair == cuguest::Repair::kUnrepaired));
+  BOOST_TEST(incidents[0].current == a.get());
+  BOOST_TEST(GetStack().back() == a.get());
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(an_empty_stack_is_restored_from_any_number_of_leaked_pushes) {
+  const OwnContext b;
+  const OwnContext c;
+  {
+    const ContextGuard guard(b.get());
+    for (int i = 0; i < 10000; ++i) TheDriver().CtxPushCurrent(c.get());
+  }
+  BOOST_TEST(GetStack().empty());
+  const auto incidents = TakeIncidents();
+  BOOST_TEST_REQUIRE(incidents.size() == 1U);
+  BOOST_TEST((incidents[0].repair == cuguest::Repair::kRepaired));
+}
+
+BOOST_AUTO_TEST_CASE(a_context_of_another_device, *cuguest_test::NeedsDevices(2)) {
+  const OwnContext on_first(0);
+  const OwnContext on_second(1);
+  SetStack({on_first.get()});
+  {
+    const ContextGuard guard(on_second.get());
+    CUdevice device = -1;
+    BOOST_TEST(TheDriver().CtxGetDevice(&device) == CUDA_SUCCESS);
+    BOOST_TEST(device == 1);
+  }
+  BOOST_TEST(GetStack() == Stack{on_first.get()});
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(a_context_that_is_current_on_other_threads) {
+  const OwnContext shared;
+  SetStack({shared.get()});
+  std::thread([&shared] {
+    const ContextGuard guard(shared.get());
+    if (!guard.ok() || guard.elided()) std::abort();
+  }).join();
+  BOOST_TEST(GetStack() == Stack{shared.get()});
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_SUITE_END()

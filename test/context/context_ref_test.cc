@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuguest/context_ref.h"
+
+#include <string>
+
+#include "absl/strings/match.h"
+#include "cuguest/driver.h"
+#include "cuguest/error.h"
+#include "cuguest/primary_context.h"
+#include "cuguest/testing/sim.h"
+#include "test/support/test.h"
+
+namespace {
+
+using cuguest::ContextRef;
+using cuguest::Device;
+using cuguest::Driver;
+using cuguest::PrimaryContext;
+using cuguest::testing::Sim;
+using cuguest_test::OwnContext;
+
+const Driver& TheDriver() { return **Driver::Get(); }
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(context_ref)
+
+BOOST_AUTO_TEST_CASE(empty) {
+  const ContextRef ref;
+  BOOST_TEST(ref.get() == nullptr);
+  BOOST_TEST(ref.id() == 0U);
+  BOOST_TEST(!ref.ok());
+  BOOST_TEST(!ref.IsAlive());
+  BOOST_TEST(ref.Check() == CUDA_ERROR_INVALID_CONTEXT);
+  BOOST_TEST((ref == ContextRef()));
+  BOOST_TEST((ContextRef::Borrow(nullptr) == ContextRef()));
+  BOOST_TEST((ContextRef::Current() == ContextRef()));
+}
+
+BOOST_AUTO_TEST_CASE(names_a_life) {
+  const OwnContext a;
+  const OwnContext b;
+  const ContextRef ref = ContextRef::Borrow(a.get());
+  BOOST_TEST(ref.ok());
+  BOOST_TEST(ref.get() == a.get());
+  BOOST_TEST(ref.id() != 0U);
+  BOOST_TEST(ref.IsAlive());
+  BOOST_TEST((ref == ContextRef::Borrow(a.get())));
+  BOOST_TEST((ref != ContextRef::Borrow(b.get())));
+  cuguest_test::SetStack({a.get()});
+  BOOST_TEST((ContextRef::Current() == ref));
+  cuguest_test::SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(a_life_ends_with_destruction_also_when_the_handle_is_given_again) {
+  OwnContext mortal;
+  const ContextRef ref = ContextRef::Borrow(mortal.get());
+  BOOST_TEST(TheDriver().CtxDestroy(mortal.release()) == CUDA_SUCCESS);
+  BOOST_TEST(ref.Check() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  for (int i = 0; i < 4; ++i) {
+    const OwnContext successor;
+    BOOST_TEST(!ref.IsAlive());
+    BOOST_TEST((ContextRef::Borrow(successor.get()) != ref));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_life_of_a_primary_ends_with_its_last_unit_at_the_same_handle) {
+  ContextRef first;
+  {
+    const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
+    first = primary.incarnation();
+    BOOST_TEST(first.IsAlive());
+  }
+  BOOST_TEST(!first.IsAlive());
+  const absl::Status dead = ToStatus(ContextRef::Borrow(first.get()));
+  BOOST_TEST((cuguest::CodeOf(dead) == CUDA_ERROR_CONTEXT_IS_DESTROYED));
+  BOOST_TEST(absl::StartsWith(std::string(dead.message()), "identify a context, "));
+  const PrimaryContext second = PrimaryContext::Retain(Device::Borrow(0)).value();
+  BOOST_TEST(second.get() == first.get());
+  BOOST_TEST(second.incarnation().IsAlive());
+  BOOST_TEST(!first.IsAlive());
+}
+
+BOOST_AUTO_TEST_CASE(a_dead_context_that_is_current_gives_an_empty_ref) {
+  const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
+  OwnContext mortal;
+  const OwnContext a;
+  cuguest_test::SetStack({mortal.get(), a.get()});
+  BOOST_TEST(TheDriver().CtxDestroy(mortal.release()) == CUDA_SUCCESS);
+  CUcontext popped = nullptr;
+  BOOST_TEST(TheDriver().CtxPopCurrent(&popped) == CUDA_SUCCESS);
+  const ContextRef dead = ContextRef::Current();
+  BOOST_TEST(dead.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  BOOST_TEST(dead.get() == nullptr);
+  cuguest_test::SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(a_failing_driver_is_said, *cuguest_test::OnlySim()) {
+  const OwnContext a;
+  const ContextRef ref = ContextRef::Borrow(a.get());
+  Sim::FailCall("cuCtxGetId", 1, CUDA_ERROR_UNKNOWN);
+  BOOST_TEST(ContextRef::Borrow(a.get()).result() == CUDA_ERROR_UNKNOWN);
+  Sim::FailCall("cuCtxGetId", 1, CUDA_ERROR_UNKNOWN);
+  BOOST_TEST(ref.Check() == CUDA_ERROR_UNKNOWN);
+  Sim::FailCall("cuCtxGetCurrent", 1, CUDA_ERROR_UNKNOWN);
+  BOOST_TEST(ContextRef::Current().result() == CUDA_ERROR_UNKNOWN);
+  Sim::ClearFaults();
+}
+
+BOOST_AUTO_TEST_SUITE_END()

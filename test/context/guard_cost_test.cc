@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The `Cost:` lines of the guards' headers, counted on the simulated driver; and that no
+// guard allocates.
+
+#include <cstdlib>
+#include <new>
+
+#include "cuguest/context_guard.h"
+#include "cuguest/host_scope.h"
+#include "cuguest/no_context_guard.h"
+#include "cuguest/testing/sim.h"
+#include "test/support/test.h"
+
+namespace {
+
+// Of this thread, while `g_count` is set.
+thread_local bool g_count = false;
+thread_local int g_allocations = 0;
+
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+  if (g_count) ++g_allocations;
+  if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
+  std::abort();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace {
+
+using cuguest::ContextGuard;
+using cuguest::ContextRef;
+using cuguest::GuardMode;
+using cuguest::HostScope;
+using cuguest::NoContextGuard;
+using cuguest::testing::Sim;
+using cuguest_test::OwnContext;
+using cuguest_test::SetStack;
+
+// The driver calls of `work`, which must allocate nothing outside the simulation.
+template <typename Work>
+std::uint64_t CallsOf(Work work) {
+  work();  // resolves the table, and grows the simulation's stack once and for all
+  Sim::ResetCalls();
+  g_allocations = 0;
+  g_count = true;
+  work();
+  g_count = false;
+  BOOST_TEST(g_allocations == 0);
+  return Sim::TotalCalls();
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(guard_cost, *cuguest_test::OnlySim())
+
+BOOST_AUTO_TEST_CASE(an_elided_guard_is_two_queries) {
+  const OwnContext a;
+  SetStack({a.get()});
+  BOOST_TEST(CallsOf([&] { const ContextGuard guard(a.get()); }) == 2U);
+  BOOST_TEST(Sim::Calls("cuCtxGetCurrent") == 2U);
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(a_switched_guard_is_a_query_a_push_and_a_pop) {
+  const OwnContext a;
+  const OwnContext b;
+  SetStack({a.get()});
+  BOOST_TEST(CallsOf([&] { const ContextGuard guard(b.get()); }) == 3U);
+  BOOST_TEST(Sim::Calls("cuCtxGetCurrent") == 1U);
+  BOOST_TEST(Sim::Calls("cuCtxPushCurrent") == 1U);
+  BOOST_TEST(Sim::Calls("cuCtxPopCurrent") == 1U);
+  SetStack({});
+  BOOST_TEST(CallsOf([&] { const ContextGuard guard(b.get()); }) == 3U, "on an empty stack");
+}
+
+BOOST_AUTO_TEST_CASE(a_ref_costs_one_query_more) {
+  const OwnContext a;
+  const ContextRef ref = ContextRef::Borrow(a.get());
+  BOOST_TEST(CallsOf([&] { const ContextGuard guard(ref); }) == 4U);
+  SetStack({a.get()});
+  BOOST_TEST(CallsOf([&] { const ContextGuard guard(ref); }) == 3U);
+  BOOST_TEST(Sim::Calls("cuCtxGetId") == 1U);
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(always_push_is_four_calls) {
+  const OwnContext a;
+  const OwnContext b;
+  SetStack({a.get()});
+  BOOST_TEST(CallsOf([&] { const ContextGuard guard(a.get(), GuardMode::kAlwaysPush); }) == 4U);
+  BOOST_TEST(CallsOf([&] { const ContextGuard guard(b.get(), GuardMode::kAlwaysPush); }) == 4U);
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(exact_grows_with_the_stack) {
+  const OwnContext a;
+  const auto exact = [&] { const ContextGuard guard(a.get(), GuardMode::kExact); };
+  const std::uint64_t empty = CallsOf(exact);
+  SetStack({a.get()});
+  const std::uint64_t one = CallsOf(exact);
+  SetStack({a.get(), a.get()});
+  BOOST_TEST(CallsOf(exact) - one == one - empty);
+  BOOST_TEST(one - empty <= 10U);
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(reassert_is_one_query) {
+  const OwnContext a;
+  SetStack({a.get()});
+  ContextGuard guard(a.get());
+  BOOST_TEST(CallsOf([&] { static_cast<void>(guard.Reassert()); }) == 1U);
+  static_cast<void>(guard.Restore());
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(a_host_scope_is_leaving_and_entering) {
+  const OwnContext a;
+  const OwnContext b;
+  SetStack({a.get()});
+  ContextGuard elided(a.get());
+  BOOST_TEST(CallsOf([&] { const HostScope host(elided); }) == 2U);
+  static_cast<void>(elided.Restore());
+  ContextGuard pushed(b.get());
+  BOOST_TEST(CallsOf([&] { const HostScope host(pushed); }) == 3U);
+  static_cast<void>(pushed.Restore());
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(no_context_on_an_empty_stack_is_two_queries_and_grows_with_the_stack) {
+  BOOST_TEST(CallsOf([] { const NoContextGuard none; }) == 2U);
+  const OwnContext a;
+  SetStack({a.get()});
+  const std::uint64_t one = CallsOf([] { const NoContextGuard none; });
+  SetStack({a.get(), a.get()});
+  BOOST_TEST(CallsOf([] { const NoContextGuard none; }) - one <= 8U);
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(a_refused_guard_calls_nothing) {
+  BOOST_TEST(CallsOf([] { const ContextGuard guard(static_cast<CUcontext>(nullptr)); }) == 0U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Any driver call may fail at any point: it must come out as a refusal, a status or an
+// incident, with the caller's stack restored, nothing leaked, and no crash.
+
+#include <functional>
+#include <string>
+
+#include "cuguest/context_guard.h"
+#include "cuguest/device.h"
+#include "cuguest/driver.h"
+#include "cuguest/host_scope.h"
+#include "cuguest/no_context_guard.h"
+#include "cuguest/primary_context.h"
+#include "cuguest/testing/sim.h"
+#include "test/support/test.h"
+
+namespace {
+
+using cuguest::ContextGuard;
+using cuguest::ContextRef;
+using cuguest::Device;
+using cuguest::Driver;
+using cuguest::GuardMode;
+using cuguest::HostScope;
+using cuguest::NoContextGuard;
+using cuguest::PrimaryContext;
+using cuguest::testing::Sim;
+using cuguest_test::GetStack;
+using cuguest_test::OwnContext;
+using cuguest_test::SetStack;
+using cuguest_test::TakeIncidents;
+using Stack = std::vector<CUcontext>;
+
+const Driver& TheDriver() { return **Driver::Get(); }
+
+constexpr CUresult kInjected = CUDA_ERROR_OPERATING_SYSTEM;
+constexpr unsigned kEvery = 40;  // more calls of one entry than any scenario makes
+
+struct Fault {
+  std::string entry;
+  unsigned first;
+  unsigned last;
+};
+
+// Each single call of each entry, and each entry failing for good.
+std::vector<Fault> Faults(unsigned most_calls) {
+  std::vector<Fault> faults;
+  for (const char* entry :
+       {"cuCtxGetCurrent", "cuCtxPushCurrent", "cuCtxPopCurrent", "cuCtxSetCurrent", "cuCtxGetId",
+        "cuCtxGetDevice", "cuDevicePrimaryCtxGetState", "cuDevicePrimaryCtxRetain",
+        "cuDevicePrimaryCtxRelease"}) {
+    for (unsigned nth = 1; nth <= most_calls; ++nth) faults.push_back({entry, nth, nth});
+    faults.push_back({entry, 1, kEvery});
+    faults.push_back({entry, 2, kEvery});
+    faults.push_back({entry, 3, kEvery});
+  }
+  return faults;
+}
+
+void Arm(const Fault& fault) {
+  for (unsigned nth = fault.first; nth <= fault.last; ++nth) {
+    Sim::FailCall(fault.entry.c_str(), nth, kInjected);
+  }
+}
+
+struct Contexts {
+  OwnContext x;
+  OwnContext a;
+  OwnContext t;
+  OwnContext c;
+};
+
+// `work` returns what a guard or owner said of itself.
+using Work = std::function<CUresult(const Contexts&)>;
+
+void RunUnderEachFault(const std::string& name, const Stack& caller, const Contexts& contexts,
+                       bool callee_is_clean, const Work& work) {
+  for (const Fault& fault : Faults(12)) {
+    BOOST_TEST_CONTEXT(name << ": " << fault.entry << " fails from call " << fault.first << " to "
+                            << fault.last) {
+      SetStack(caller);
+      const auto before = Sim::Live();
+      Arm(fault);
+      const CUresult said = work(contexts);
+      Sim::ClearFaults();
+      const auto incidents = TakeIncidents();
+      const Stack after = GetStack();
+      BOOST_TEST((Sim::Live() == before), "leaked");
+      // The right context is current whatever happened...
+      BOOST_TEST((after.empty() ? nullptr : after.back()) ==
+                 (caller.empty() ? nullptr : caller.back()));
+      // ...and a stack that is not the caller's is never passed over in silence.
+      if (after != caller) BOOST_TEST((!incidents.empty() || said != CUDA_SUCCESS));
+      const bool once = fault.first == fault.last;
+      if (once && callee_is_clean) BOOST_TEST(after == caller);
+      for (const auto& incident : incidents) {
+        if (once && callee_is_clean) BOOST_TEST(incident.result == kInjected);
+      }
+    }
+  }
+  SetStack({});
+}
+
+CUresult Scope(CUcontext context, GuardMode mode, const std::function<void()>& callee) {
+  ContextGuard guard(context, mode);
+  if (!guard.ok()) return guard.result();
+  callee();
+  return guard.Restore();
+}
+
+constexpr GuardMode kModes[] = {GuardMode::kElide, GuardMode::kAlwaysPush, GuardMode::kExact};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(injection, *cuguest_test::OnlySim())
+
+BOOST_AUTO_TEST_CASE(a_guard_around_a_clean_callee) {
+  const Contexts c;
+  for (const GuardMode mode : kModes) {
+    for (const Stack& caller : {Stack{}, Stack{c.a.get()}, Stack{c.x.get(), c.a.get()},
+                                Stack{c.t.get()}, Stack{c.x.get(), c.t.get()}}) {
+      RunUnderEachFault("clean", caller, c, true, [mode](const Contexts& contexts) {
+        return Scope(contexts.t.get(), mode, [] {});
+      });
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_guard_by_ref) {
+  const Contexts c;
+  const ContextRef ref = ContextRef::Borrow(c.t.get());
+  RunUnderEachFault("ref", {c.a.get()}, c, true, [&ref](const Contexts&) {
+    ContextGuard guard(ref);
+    return guard.ok() ? guard.Restore() : guard.result();
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_host_scope) {
+  const Contexts c;
+  for (const GuardMode mode : kModes) {
+    RunUnderEachFault("host", {c.a.get()}, c, true, [mode](const Contexts& contexts) {
+      ContextGuard guard(contexts.t.get(), mode);
+      {
+        const HostScope host(guard);
+        if (!host.ok()) return host.result();
+      }
+      return guard.ok() ? guard.Restore() : guard.result();
+    });
+  }
+}
+
+BOOST_AUTO_TEST_CASE(no_context) {
+  const Contexts c;
+  for (const Stack& caller : {Stack{}, Stack{c.a.get()}, Stack{c.x.get(), c.a.get()}}) {
+    RunUnderEachFault("none", caller, c, true, [](const Contexts&) {
+      NoContextGuard none;
+      return none.ok() ? none.Restore() : none.result();
+    });
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_primary_context) {
+  const Contexts c;
+  RunUnderEachFault("primary", {c.a.get()}, c, true, [](const Contexts&) {
+    absl::StatusOr<PrimaryContext> primary = PrimaryContext::RetainIfActive(Device::Borrow(0));
+    if (!primary.ok()) primary = PrimaryContext::Retain(Device::Borrow(0));
+    if (!primary.ok()) return kInjected;
+    const absl::Status released = primary->Release();
+    if (released.ok()) return CUDA_SUCCESS;
+    // A release that the driver refuses leaves the unit with the driver: it is said, and
+    // the object is empty. The test gives it back, so that the next fault starts clean.
+    BOOST_TEST(primary->get() == nullptr);
+    Sim::ClearFaults();
+    TheDriver().DevicePrimaryCtxRelease(0);
+    return kInjected;
+  });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+// The driver fails while a guard is already repairing what a callee did. The caller's
+// context must be current in the end, unless the driver refuses the very calls that
+// could make it so; then it must be said.
+BOOST_AUTO_TEST_SUITE(injection_into_repairs, *cuguest_test::OnlySim())
+
+BOOST_AUTO_TEST_CASE(every_callee_fault) {
+  const Contexts c;
+  const std::pair<const char*, std::function<void()>> callees[] = {
+      {"replaces the top", [&] { TheDriver().CtxSetCurrent(c.c.get()); }},
+      {"leaves a push", [&] { TheDriver().CtxPushCurrent(c.c.get()); }},
+      {"leaves two pushes",
+       [&] {
+         TheDriver().CtxPushCurrent(c.c.get());
+         TheDriver().CtxPushCurrent(c.x.get());
+       }},
+      {"pops once too often",
+       [] {
+         CUcontext popped = nullptr;
+         TheDriver().CtxPopCurrent(&popped);
+       }},
+  };
+  for (const auto& [name, callee] : callees) {
+    for (const GuardMode mode : kModes) {
+      for (const Stack& caller :
+           {Stack{}, Stack{c.a.get()}, Stack{c.x.get(), c.a.get()}, Stack{c.a.get(), c.t.get()}}) {
+        for (const Fault& fault : Faults(12)) {
+          BOOST_TEST_CONTEXT(name << ", mode " << static_cast<int>(mode) << ", depth "
+                                  << caller.size() << ": " << fault.entry << " fails from call "
+                                  << fault.first << " to " << fault.last) {
+            SetStack(caller);
+            const auto before = Sim::Live();
+            CUresult said = CUDA_SUCCESS;
+            {
+              ContextGuard guard(c.t.get(), mode);
+              BOOST_TEST_REQUIRE(guard.ok());
+              callee();
+              Arm(fault);
+              said = guard.Restore();
+              Sim::ClearFaults();
+            }
+            const auto incidents = TakeIncidents();
+            const Stack after = GetStack();
+            const bool current_is_right = (after.empty() ? nullptr : after.back()) ==
+                                          (caller.empty() ? nullptr : caller.back());
+            BOOST_TEST((Sim::Live().contexts == before.contexts));
+            if (fault.first == fault.last) {
+              BOOST_TEST(current_is_right);
+            } else if (!current_is_right) {
+              BOOST_TEST(said != CUDA_SUCCESS);
+              BOOST_TEST(!incidents.empty());
+            }
+            SetStack({});
+          }
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

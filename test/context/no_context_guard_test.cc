@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuguest/no_context_guard.h"
+
+#include "cuguest/driver.h"
+#include "cuguest/error.h"
+#include "test/support/test.h"
+
+namespace {
+
+using cuguest::Driver;
+using cuguest::IncidentKind;
+using cuguest::NoContextGuard;
+using cuguest_test::GetStack;
+using cuguest_test::OwnContext;
+using cuguest_test::SetStack;
+using cuguest_test::TakeIncidents;
+using Stack = std::vector<CUcontext>;
+
+const Driver& TheDriver() { return **Driver::Get(); }
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(no_context_guard)
+
+BOOST_AUTO_TEST_CASE(nothing_is_current_inside_and_everything_is_back_afterwards) {
+  const OwnContext a;
+  const OwnContext b;
+  for (const Stack& caller :
+       {Stack{}, Stack{a.get()}, Stack{a.get(), b.get()}, Stack{a.get(), a.get(), b.get()}}) {
+    SetStack(caller);
+    {
+      const NoContextGuard none;
+      BOOST_TEST(none.ok());
+      BOOST_TEST(GetStack().empty());
+    }
+    BOOST_TEST(GetStack() == caller);
+    SetStack({});
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_a_callee_leaves_is_dropped_and_reported) {
+  const OwnContext a;
+  const OwnContext c;
+  for (const Stack& caller : {Stack{}, Stack{a.get()}}) {
+    SetStack(caller);
+    {
+      const NoContextGuard none;
+      TheDriver().CtxPushCurrent(c.get());
+      TheDriver().CtxPushCurrent(a.get());
+    }
+    BOOST_TEST(GetStack() == caller);
+    const auto incidents = TakeIncidents();
+    BOOST_TEST_REQUIRE(incidents.size() == 1U);
+    BOOST_TEST((incidents[0].kind == IncidentKind::kLeakedPush));
+    BOOST_TEST((incidents[0].repair == cuguest::Repair::kRepaired));
+    BOOST_TEST(incidents[0].found == a.get());
+    SetStack({});
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_context_destroyed_meanwhile_is_not_put_back) {
+  const OwnContext a;
+  OwnContext mortal;
+  SetStack({a.get(), mortal.get()});
+  {
+    const NoContextGuard none;
+    TheDriver().CtxDestroy(mortal.release());
+  }
+  BOOST_TEST(GetStack() == Stack{a.get()});
+  const auto incidents = TakeIncidents();
+  BOOST_TEST_REQUIRE(incidents.size() == 1U);
+  BOOST_TEST((incidents[0].kind == IncidentKind::kDestroyed));
+  BOOST_TEST((incidents[0].repair == cuguest::Repair::kUnrepaired));
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(too_deep_a_stack_is_refused_and_left) {
+  const OwnContext a;
+  const Stack deep(NoContextGuard::kMaxDepth + 1, a.get());
+  SetStack(deep);
+  {
+    const NoContextGuard none;
+    BOOST_TEST(none.result() == CUDA_ERROR_NOT_SUPPORTED);
+    BOOST_TEST((ToStatus(none).code() == absl::StatusCode::kUnimplemented));
+  }
+  BOOST_TEST((GetStack() == deep));
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(restore_ends_it_once) {
+  const OwnContext a;
+  SetStack({a.get()});
+  NoContextGuard none;
+  BOOST_TEST(none.Restore() == CUDA_SUCCESS);
+  BOOST_TEST(none.Restore() == CUDA_SUCCESS);
+  BOOST_TEST(GetStack() == Stack{a.get()});
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_SUITE_END()

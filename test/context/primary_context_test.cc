@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuguest/primary_context.h"
+
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/driver.h"
+#include "cuguest/error.h"
+#include "cuguest/testing/sim.h"
+#include "cuguest/testing/stack_probe.h"
+#include "test/support/raw_driver.h"
+#include "test/support/test.h"
+
+namespace {
+
+using cuguest::ContextGuard;
+using cuguest::Device;
+using cuguest::Driver;
+using cuguest::PrimaryContext;
+using cuguest::testing::Sim;
+
+const Device kFirst = Device::Borrow(0);
+
+bool IsActive(Device device) { return PrimaryContext::Query(device).value().active; }
+
+static_assert(!std::is_copy_constructible_v<PrimaryContext>);
+static_assert(std::is_nothrow_move_constructible_v<PrimaryContext>);
+static_assert(std::is_nothrow_move_assignable_v<PrimaryContext>);
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(primary_context)
+
+BOOST_AUTO_TEST_CASE(a_query_and_a_cautious_retain_create_nothing) {
+  const cuguest::testing::UndisturbedScope scope(
+      [](const std::string& difference) { BOOST_ERROR(difference); });
+  BOOST_TEST(!IsActive(kFirst));
+  const absl::Status status = PrimaryContext::RetainIfActive(kFirst).status();
+  BOOST_TEST((status.code() == absl::StatusCode::kFailedPrecondition));
+  BOOST_TEST(absl::StrContains(std::string(status.message()), "device 0"));
+  BOOST_TEST(!IsActive(kFirst));
+}
+
+BOOST_AUTO_TEST_CASE(retain_creates_and_the_last_release_ends) {
+  PrimaryContext first = PrimaryContext::Retain(kFirst).value();
+  BOOST_TEST(IsActive(kFirst));
+  BOOST_TEST(first.get() != nullptr);
+  BOOST_TEST((first.device() == kFirst));
+  PrimaryContext second = PrimaryContext::RetainIfActive(kFirst).value();
+  BOOST_TEST(second.get() == first.get());
+  BOOST_TEST((second.incarnation() == first.incarnation()));
+  BOOST_TEST(first.Release().ok());
+  BOOST_TEST(first.get() == nullptr);
+  BOOST_TEST(IsActive(kFirst));
+  BOOST_TEST(second.Release().ok());
+  BOOST_TEST(!IsActive(kFirst));
+  BOOST_TEST(second.Release().ok(), "an empty object releases nothing");
+}
+
+BOOST_AUTO_TEST_CASE(retain_makes_nothing_current) {
+  const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  BOOST_TEST(cuguest_test::GetStack().empty());
+}
+
+BOOST_AUTO_TEST_CASE(destruction_and_moves_keep_the_count) {
+  {
+    PrimaryContext a = PrimaryContext::Retain(kFirst).value();
+    PrimaryContext b = std::move(a);
+    BOOST_TEST(a.get() == nullptr);
+    PrimaryContext c;
+    c = std::move(b);
+    PrimaryContext d = PrimaryContext::Retain(kFirst).value();
+    c = std::move(d);  // gives c's old unit back
+    PrimaryContext& same = c;
+    c = std::move(same);
+    BOOST_TEST(c.get() != nullptr);
+    BOOST_TEST(IsActive(kFirst));
+  }
+  BOOST_TEST(!IsActive(kFirst));
+}
+
+BOOST_AUTO_TEST_CASE(leak_gives_up_without_a_call) {
+  PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  const CUcontext context = primary.Leak();
+  BOOST_TEST(context != nullptr);
+  BOOST_TEST(primary.get() == nullptr);
+  BOOST_TEST(primary.Release().ok());
+  BOOST_TEST(IsActive(kFirst));
+  BOOST_TEST((*Driver::Get())->DevicePrimaryCtxRelease(0) == CUDA_SUCCESS);
+}
+
+BOOST_AUTO_TEST_CASE(work_in_the_primary) {
+  const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  const ContextGuard guard(primary.incarnation());
+  BOOST_TEST(guard.ok());
+  CUdeviceptr pointer = 0;
+  BOOST_TEST((*Driver::Get())->MemAlloc(&pointer, 64) == CUDA_SUCCESS);
+  BOOST_TEST((*Driver::Get())->MemFree(pointer) == CUDA_SUCCESS);
+}
+
+BOOST_AUTO_TEST_CASE(a_reset_is_noticed_and_the_unit_can_still_be_given_back) {
+  PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  BOOST_TEST(!primary.WasReset());
+  BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
+  BOOST_TEST(primary.WasReset());
+  {
+    const ContextGuard refused(primary.incarnation());
+    BOOST_TEST(refused.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  }
+  // Somebody else brings it back to life: still not ours.
+  PrimaryContext theirs = PrimaryContext::Retain(kFirst).value();
+  BOOST_TEST(theirs.get() == primary.get());
+  BOOST_TEST((theirs.incarnation() != primary.incarnation()));
+  BOOST_TEST(primary.WasReset());
+  BOOST_TEST(!theirs.WasReset());
+  // And giving ours back takes nothing of theirs.
+  BOOST_TEST(primary.Release().ok());
+  BOOST_TEST(IsActive(kFirst));
+  BOOST_TEST(!theirs.WasReset());
+  BOOST_TEST(theirs.Release().ok());
+  BOOST_TEST(!IsActive(kFirst));
+}
+
+BOOST_AUTO_TEST_CASE(a_unit_that_somebody_stole_is_reported) {
+  PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  BOOST_TEST((*Driver::Get())->DevicePrimaryCtxRelease(0) == CUDA_SUCCESS);
+  BOOST_TEST(primary.WasReset());
+  const absl::Status status = primary.Release();
+  BOOST_TEST((status.code() == absl::StatusCode::kFailedPrecondition), status);
+  BOOST_TEST((cuguest::CodeOf(status) == CUDA_ERROR_INVALID_CONTEXT));
+  BOOST_TEST(primary.get() == nullptr);
+}
+
+BOOST_AUTO_TEST_CASE(a_device_that_is_not_there) {
+  const Device nobody = Device::Borrow(99);
+  for (const absl::Status& status :
+       {PrimaryContext::Retain(nobody).status(), PrimaryContext::RetainIfActive(nobody).status(),
+        PrimaryContext::Query(nobody).status()}) {
+    BOOST_TEST((cuguest::CodeOf(status) == CUDA_ERROR_INVALID_DEVICE));
+    BOOST_TEST(absl::StrContains(std::string(status.message()), "device 99"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(many_threads_share_one_count) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([] {
+      for (int round = 0; round < 5; ++round) {
+        PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+        const ContextGuard guard(primary.get());
+        if (!guard.ok()) std::abort();
+      }
+    });
+  }
+  PrimaryContext anchor = PrimaryContext::Retain(kFirst).value();
+  for (std::thread& thread : threads) thread.join();
+  BOOST_TEST(IsActive(kFirst));
+  BOOST_TEST(anchor.Release().ok());
+  BOOST_TEST(!IsActive(kFirst));
+}
+
+BOOST_AUTO_TEST_CASE(the_other_devices_primary_stays_away, *cuguest_test::NeedsDevices(2)) {
+  const PrimaryContext second = PrimaryContext::Retain(Device::Borrow(1)).value();
+  const ContextGuard guard(second.incarnation());
+  BOOST_TEST(IsActive(Device::Borrow(1)));
+  BOOST_TEST(!IsActive(kFirst));
+}
+
+BOOST_AUTO_TEST_CASE(each_failing_call_is_a_status_and_leaks_nothing, *cuguest_test::OnlySim()) {
+  const auto before = Sim::Live();
+  for (const char* entry :
+       {"cuDevicePrimaryCtxRetain", "cuCtxGetId", "cuDevicePrimaryCtxGetState"}) {
+    Sim::FailCall(entry, 1, CUDA_ERROR_OUT_OF_MEMORY);
+    const bool state = std::string(entry) == "cuDevicePrimaryCtxGetState";
+    const absl::Status status =
+        state ? PrimaryContext::Query(kFirst).status() : PrimaryContext::Retain(kFirst).status();
+    Sim::ClearFaults();
+    BOOST_TEST((status.code() == absl::StatusCode::kResourceExhausted), entry);
+    BOOST_TEST((Sim::Live() == before), entry);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

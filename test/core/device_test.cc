@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuguest/device.h"
+
+#include <set>
+#include <string>
+#include <type_traits>
+
+#include "absl/strings/match.h"
+#include "cuguest/driver.h"
+#include "cuguest/error.h"
+#include "cuguest/testing/sim.h"
+#include "cuguest/testing/stack_probe.h"
+#include "test/support/test.h"
+
+namespace {
+
+using cuguest::Device;
+using cuguest::Ordinal;
+using cuguest::testing::Sim;
+
+static_assert(!std::is_convertible_v<int, Ordinal>, "an int is no ordinal");
+static_assert(!std::is_convertible_v<int, Device>, "an int is no device");
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(device)
+
+BOOST_AUTO_TEST_CASE(handles_are_the_ordinals) {
+  const int count = Device::Count().value();
+  BOOST_TEST(count >= 1);
+  for (int i = 0; i < count; ++i) {
+    const Device device = Device::At(Ordinal{i}).value();
+    BOOST_TEST(device.get() == i);
+    BOOST_TEST((device.ordinal() == Ordinal{i}));
+    BOOST_TEST((device == Device::Borrow(i)));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(devices_differ_by_uuid_and_pci_id) {
+  const int count = Device::Count().value();
+  std::set<std::string> uuids;
+  std::set<std::string> pci_ids;
+  for (int i = 0; i < count; ++i) {
+    const Device device = Device::At(Ordinal{i}).value();
+    BOOST_TEST(!device.Name().value().empty());
+    const std::string uuid = device.GetUuid().value().ToString();
+    BOOST_TEST(uuid.size() == 40);
+    BOOST_TEST(absl::StartsWith(uuid, "GPU-"));
+    uuids.insert(uuid);
+    const std::string pci = device.PciBusId().value();
+    BOOST_TEST(pci.size() == 12);
+    BOOST_TEST(pci[4] == ':');
+    pci_ids.insert(pci);
+  }
+  BOOST_TEST(uuids.size() == static_cast<std::size_t>(count));
+  BOOST_TEST(pci_ids.size() == static_cast<std::size_t>(count));
+}
+
+BOOST_AUTO_TEST_CASE(a_uuid_is_written_as_nvidia_smi_writes_it) {
+  cuguest::Uuid uuid;
+  for (unsigned i = 0; i < 16; ++i) uuid.bytes[i] = static_cast<unsigned char>(i * 17);
+  BOOST_TEST(uuid.ToString() == "GPU-00112233-4455-6677-8899-aabbccddeeff");
+}
+
+BOOST_AUTO_TEST_CASE(a_device_that_is_not_there_says_how_many_are) {
+  const int count = Device::Count().value();
+  for (const int ordinal : {-1, count, 99}) {
+    const absl::Status status = Device::At(Ordinal{ordinal}).status();
+    BOOST_TEST((status.code() == absl::StatusCode::kNotFound));
+    BOOST_TEST((cuguest::CodeOf(status) == CUDA_ERROR_INVALID_DEVICE));
+    BOOST_TEST(absl::StrContains(std::string(status.message()),
+                                 "find device " + std::to_string(ordinal) + ", of " +
+                                     std::to_string(count) + " in this process"));
+  }
+  const Device nobody = Device::Borrow(99);
+  BOOST_TEST((cuguest::CodeOf(nobody.Name().status()) == CUDA_ERROR_INVALID_DEVICE));
+  BOOST_TEST((cuguest::CodeOf(nobody.PciBusId().status()) == CUDA_ERROR_INVALID_DEVICE));
+  BOOST_TEST((cuguest::CodeOf(nobody.GetUuid().status()) == CUDA_ERROR_INVALID_DEVICE));
+}
+
+BOOST_AUTO_TEST_CASE(the_current_contexts_device) {
+  const absl::Status none = Device::OfCurrentContext().status();
+  BOOST_TEST((cuguest::CodeOf(none) == CUDA_ERROR_INVALID_CONTEXT));
+  BOOST_TEST((none.code() == absl::StatusCode::kFailedPrecondition));
+  const cuguest_test::OwnContext context(0);
+  cuguest_test::SetStack({context.get()});
+  BOOST_TEST((Device::OfCurrentContext().value() == Device::Borrow(0)));
+  cuguest_test::SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(the_current_contexts_device_when_it_is_the_second,
+                     *cuguest_test::NeedsDevices(2)) {
+  const cuguest_test::OwnContext context(1);
+  cuguest_test::SetStack({context.get()});
+  BOOST_TEST((Device::OfCurrentContext().value() == Device::Borrow(1)));
+  cuguest_test::SetStack({});
+}
+
+// GPU-0 pollution: a question about a device must not create its primary context.
+BOOST_AUTO_TEST_CASE(no_query_disturbs_anything) {
+  const cuguest::testing::UndisturbedScope scope(
+      [](const std::string& difference) { BOOST_ERROR(difference); });
+  for (int i = 0; i < Device::Count().value(); ++i) {
+    const Device device = Device::At(Ordinal{i}).value();
+    static_cast<void>(device.Name());
+    static_cast<void>(device.PciBusId());
+    static_cast<void>(device.GetUuid());
+  }
+  static_cast<void>(Device::OfCurrentContext());
+}
+
+BOOST_AUTO_TEST_CASE(each_failing_call_is_a_status, *cuguest_test::OnlySim()) {
+  const Device device = Device::Borrow(0);
+  const auto check = [](const char* entry, const auto& query) {
+    Sim::FailCall(entry, 1, CUDA_ERROR_UNKNOWN);
+    BOOST_TEST((cuguest::CodeOf(query()) == CUDA_ERROR_UNKNOWN), entry);
+    Sim::ClearFaults();
+  };
+  check("cuDeviceGetCount", [] { return Device::Count().status(); });
+  check("cuDeviceGet", [] { return Device::At(Ordinal{0}).status(); });
+  check("cuCtxGetDevice", [] { return Device::OfCurrentContext().status(); });
+  check("cuDeviceGetName", [&] { return device.Name().status(); });
+  check("cuDeviceGetPCIBusId", [&] { return device.PciBusId().status(); });
+  check("cuDeviceGetUuid", [&] { return device.GetUuid().status(); });
+}
+
+BOOST_AUTO_TEST_SUITE_END()

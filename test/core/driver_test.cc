@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuguest/driver.h"
+
+#include <cudaTypedefs.h>
+
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "cuguest/error.h"
+#include "cuguest/testing/sim.h"
+#include "test/support/files.h"
+#include "test/support/test.h"
+
+namespace {
+
+using cuguest::Driver;
+using cuguest::DriverProblem;
+using cuguest::testing::Sim;
+
+// The toolkit's header keeps this one to itself. Same signature; the versions differ in
+// what SetFlags does to an active context, and Release follows the family.
+using PFN_cuDevicePrimaryCtxRelease_v7000 = PFN_cuDevicePrimaryCtxRelease_v11000;
+
+// Note [The version beside each entry]: each signature of the table is the toolkit's own
+// for that name and version.
+#define CUGUEST_CHECK_SIGNATURE(Name, version, symbol, parameters)                 \
+  static_assert(std::is_same_v<decltype(Driver::Name), PFN_cu##Name##_v##version>, \
+                "cu" #Name " of " #version);
+CUGUEST_REQUIRED_ENTRIES(CUGUEST_CHECK_SIGNATURE)
+CUGUEST_OPTIONAL_ENTRIES(CUGUEST_CHECK_SIGNATURE)
+
+// Undoes what a case configures, also when it fails half-way.
+struct SimDefaults {
+  ~SimDefaults() {
+    Sim::SetDriverVersion(13000);
+    Sim::HideEntry(nullptr);
+    Sim::ClearFaults();
+  }
+};
+
+std::string Text(const absl::Status& status) { return std::string(status.message()); }
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(driver)
+
+BOOST_AUTO_TEST_CASE(required_entries_are_never_null) {
+  const Driver& table = **Driver::Get();
+#define CUGUEST_CHECK_PRESENT(Name, version, symbol, parameters) \
+  BOOST_TEST((table.Name != nullptr), "cu" #Name);               \
+  BOOST_TEST(version <= 7000, "cu" #Name " is newer than CUDA 7.0");
+  CUGUEST_REQUIRED_ENTRIES(CUGUEST_CHECK_PRESENT)
+  BOOST_TEST(table.version >= 7000);
+}
+
+BOOST_AUTO_TEST_CASE(get_is_one_table_for_the_process_from_any_thread) {
+  const Driver* first = *Driver::Get();
+  std::vector<std::thread> threads;
+  std::vector<const Driver*> seen(8);
+  for (auto& driver : seen) threads.emplace_back([&driver] { driver = *Driver::Get(); });
+  for (std::thread& thread : threads) thread.join();
+  for (const Driver* driver : seen) BOOST_TEST(driver == first);
+  BOOST_TEST(*Driver::GetInitialized() == first);
+}
+
+BOOST_AUTO_TEST_CASE(a_missing_library_says_the_loaders_words) {
+  Driver table;
+  const absl::Status status = Driver::Load("libcuda-that-is-not-there.so.1", &table);
+  BOOST_TEST((status.code() == absl::StatusCode::kUnavailable));
+  BOOST_TEST((cuguest::ProblemOf(status) == DriverProblem::kNoLibrary));
+  BOOST_TEST((cuguest::CodeOf(status) == CUDA_ERROR_SHARED_OBJECT_INIT_FAILED));
+  BOOST_TEST(absl::StrContains(Text(status), "libcuda-that-is-not-there.so.1"));
+  BOOST_TEST((table.Init == nullptr));
+}
+
+BOOST_AUTO_TEST_CASE(a_library_that_is_no_driver_is_too_old) {
+  Driver table;
+  const absl::Status status = Driver::Load("libm.so.6", &table);
+  BOOST_TEST((cuguest::ProblemOf(status) == DriverProblem::kTooOld));
+  BOOST_TEST((status.code() == absl::StatusCode::kUnimplemented));
+  BOOST_TEST(absl::StrContains(Text(status), "libm.so.6 (of unknown version) has no cuInit"));
+}
+
+// The toolkit ships the stub it links programs with; a container that has it on its
+// library path meets it instead of the driver.
+BOOST_AUTO_TEST_CASE(the_toolkits_stub_is_named,
+                     *cuguest_test::OnlyIf([] { return !cuguest_test::FindToolkitStub().empty(); },
+                                           "needs the toolkit's stub libcuda.so")) {
+  const std::string stub = cuguest_test::FindToolkitStub();
+  Driver table;
+  const absl::Status status = Driver::Load(stub.c_str(), &table);
+  BOOST_TEST((cuguest::ProblemOf(status) == DriverProblem::kStub));
+  BOOST_TEST((cuguest::CodeOf(status) == CUDA_ERROR_STUB_LIBRARY));
+  BOOST_TEST(absl::StrContains(Text(status), stub));
+  BOOST_TEST(absl::StrContains(Text(status), "LD_LIBRARY_PATH"));
+}
+
+BOOST_AUTO_TEST_CASE(each_missing_required_entry_is_named, *cuguest_test::OnlySim()) {
+  const SimDefaults defaults;
+#define CUGUEST_CHECK_MISSING(Name, version, symbol, parameters)                    \
+  {                                                                                 \
+    Sim::HideEntry("cu" #Name);                                                     \
+    Driver table;                                                                   \
+    const absl::Status status = Driver::Load("libcuda.so.1", &table);               \
+    BOOST_TEST((cuguest::ProblemOf(status) == DriverProblem::kTooOld), "cu" #Name); \
+    BOOST_TEST(absl::StrContains(Text(status), " has no cu" #Name " of CUDA "));    \
+    Sim::HideEntry(nullptr);                                                        \
+  }
+  CUGUEST_REQUIRED_ENTRIES(CUGUEST_CHECK_MISSING)
+}
+
+BOOST_AUTO_TEST_CASE(each_missing_optional_entry_is_named_when_asked_for,
+                     *cuguest_test::OnlySim()) {
+  const SimDefaults defaults;
+#define CUGUEST_CHECK_OPTIONAL(Name, version, symbol, parameters)                                \
+  {                                                                                              \
+    Sim::HideEntry("cu" #Name);                                                                  \
+    Driver table;                                                                                \
+    BOOST_TEST(Driver::Load("libcuda.so.1", &table).ok(), "cu" #Name);                           \
+    BOOST_TEST((table.Name == nullptr), "cu" #Name);                                             \
+    const auto entry = table.Require(&Driver::Name);                                             \
+    BOOST_TEST((cuguest::ProblemOf(entry.status()) == DriverProblem::kEntryMissing));            \
+    BOOST_TEST((entry.status().code() == absl::StatusCode::kUnimplemented));                     \
+    BOOST_TEST(absl::StartsWith(Text(entry.status()), "look up cu" #Name ", it needs driver ")); \
+    Sim::HideEntry(nullptr);                                                                     \
+  }
+  CUGUEST_OPTIONAL_ENTRIES(CUGUEST_CHECK_OPTIONAL)
+}
+
+BOOST_AUTO_TEST_CASE(an_old_driver_lacks_what_came_later, *cuguest_test::OnlySim()) {
+  const SimDefaults defaults;
+  Sim::SetDriverVersion(11040);
+  Driver table;
+  BOOST_TEST(Driver::Load("libcuda.so.1", &table).ok());
+  BOOST_TEST(table.version == 11040);
+  BOOST_TEST((table.CtxGetId == nullptr));
+  BOOST_TEST((table.StreamGetCtx != nullptr));
+  const absl::Status status = table.Require(&Driver::CtxGetId).status();
+  BOOST_TEST(absl::StrContains(Text(status),
+                               "it needs driver 525.60.13 (CUDA 12.0) or newer, and this one is of "
+                               "CUDA 11.4"));
+  Sim::SetDriverVersion(6050);
+  const absl::Status too_old = Driver::Load("libcuda.so.1", &table);
+  BOOST_TEST((cuguest::ProblemOf(too_old) == DriverProblem::kTooOld));
+  BOOST_TEST(absl::StrContains(Text(too_old), "(CUDA 6.5) has no cuCtxGetFlags of CUDA 7.0"));
+  BOOST_TEST(absl::StrContains(Text(too_old), "driver 346.46 or newer is needed"));
+  BOOST_TEST(table.version == 11040, "a failed load changed the table");
+}
+
+// Drivers before CUDA 11.3 export no cuGetProcAddress at all.
+BOOST_AUTO_TEST_CASE(entries_are_found_by_name_where_there_is_no_get_proc_address,
+                     *cuguest_test::OnlySim()) {
+  const std::string path = cuguest_test::FindBeside("lib/sim/libcuda-without-proc-address.so");
+  Driver table;
+  const absl::Status status = Driver::Load(path.c_str(), &table);
+  BOOST_TEST_REQUIRE(status.ok(), status);
+  BOOST_TEST((table.CtxPushCurrent != nullptr));
+  BOOST_TEST((table.CtxGetId != nullptr));
+  BOOST_TEST(table.Init(0) == CUDA_SUCCESS);
+  CUcontext current = nullptr;
+  BOOST_TEST(table.CtxGetCurrent(&current) == CUDA_SUCCESS);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_there_is_given) {
+  const Driver& table = **Driver::Get();
+  const auto entry = table.Require(&Driver::CtxPushCurrent);
+  BOOST_TEST_REQUIRE(entry.ok());
+  BOOST_TEST((*entry == table.CtxPushCurrent));
+}
+
+BOOST_AUTO_TEST_CASE(a_foreign_status_is_no_problem_of_the_driver) {
+  BOOST_TEST((cuguest::ProblemOf(absl::OkStatus()) == DriverProblem::kNone));
+  BOOST_TEST((cuguest::ProblemOf(absl::InternalError("theirs")) == DriverProblem::kNone));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

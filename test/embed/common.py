@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the embed tests share."""
+
+import contextlib
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+OURS = ("libcuguest", "include/cuguest", "cuguest.pc", "cmake/cuguest", "cuguest/sim")
+passed = 0
+
+
+def environment(**changes):
+    """No library path: the point is a machine without a CUDA driver."""
+    env = {k: v for k, v in os.environ.items() if k not in ("LD_LIBRARY_PATH", "LIBRARY_PATH", "DESTDIR")}
+    env.update(changes)
+    return env
+
+
+def run(*command, env=None, **kwargs):
+    words = [str(word) for word in command]
+    result = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                            env=env or environment(), **kwargs)
+    if result.returncode:
+        print("$", shlex.join(words), result.stdout, sep="\n")
+        sys.exit(f"failed with {result.returncode}")
+    return result.stdout
+
+
+def check(what, holds, details=""):
+    global passed
+    print("ok:" if holds else "NOT OK:", what)
+    if not holds:
+        print(details)
+        print(f"cases: {passed} passed, 1 failed, 0 skipped")
+        sys.exit(1)
+    passed += 1
+
+
+def done():
+    print(f"cases: {passed} passed, 0 failed, 0 skipped")
+
+
+def exported(library):
+    """The dynamic symbols that `library` defines, demangled."""
+    lines = run("nm", "-DC", "--defined-only", library).splitlines()
+    return sorted(line.split(" ", 2)[2] for line in lines)
+
+
+def visible(object_file):
+    """What an object file by itself would add to a shared library's exports, demangled."""
+    columns = (line.split(None, 7) for line in run("readelf", "-sWC", object_file).splitlines())
+    return {c[7] for c in columns
+            if len(c) == 8 and c[4] in ("GLOBAL", "WEAK", "UNIQUE") and c[5] == "DEFAULT" and c[6] != "UND"}
+
+
+def needed(binary):
+    return [line.split("[")[1].rstrip("]") for line in run("readelf", "-d", binary).splitlines()
+            if "(NEEDED)" in line]
+
+
+def check_links_no_cuda(*binaries):
+    for binary in binaries:
+        libraries = needed(binary)
+        check(f"{binary.name} links no CUDA library",
+              not any(name.startswith(("libcuda", "libnv", "libcu")) and not name.startswith("libcuguest")
+                      for name in libraries), libraries)
+
+
+def check_runs_without_driver(viewer, **changes):
+    output = run(viewer, env=environment(**changes))
+    print("   ", output.strip().replace("\n", "\n    "))
+    has_driver = "libcuda.so.1" in run("/sbin/ldconfig", "-p")
+    check("the program runs and says which driver it found",
+          "driver: " in output and "guard: " in output and (has_driver or "libcuda.so.1" in output), output)
+
+
+def check_exports_only_ours(library):
+    strangers = [name for name in exported(library) if not name.removeprefix("typeinfo for ")
+                 .removeprefix("typeinfo name for ").removeprefix("vtable for ").startswith("cuguest::")]
+    check(f"{library.name} exports only cuguest::", exported(library) and not strangers, strangers)
+
+
+def files_below(directory):
+    return sorted(str(p.relative_to(directory)) for p in directory.rglob("*") if not p.is_dir())
+
+
+@contextlib.contextmanager
+def scratch():
+    with tempfile.TemporaryDirectory(prefix="cuguest-embed-") as name:
+        yield pathlib.Path(name).resolve()

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <cstdio>
+
+#include "picture.h"
+
+int main() {
+  std::puts(PictureStatus());
+  return 0;
+}

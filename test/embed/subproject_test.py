@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""subproject_test.py static|shared COMPILER TOOLKIT_INCLUDE MESON...
+
+A parent of ten lines takes cuguest as a Meson subproject, with every warning an
+error, and gets a library that shows nothing of it.
+"""
+
+import json
+import shlex
+import shutil
+import sys
+
+from common import (HERE, OURS, ROOT, check, check_exports_only_ours, check_links_no_cuda,
+                    check_runs_without_driver, done, environment, exported, files_below, run, scratch, visible)
+
+kind, compiler, toolkit, *meson = sys.argv[1:]
+
+with scratch() as tmp:
+    parent, build, stage = tmp / "parent", tmp / "build", tmp / "stage"
+    shutil.copytree(HERE / "parent", parent)
+    (parent / "subprojects").mkdir()
+    (parent / "subprojects" / "cuguest").symlink_to(ROOT)
+    env = environment(CXX=compiler)
+
+    strict = ["-Dwarning_level=3", "-Dwerror=true"]
+    run(*meson, "setup", build, parent, "--prefix=/usr", "--libdir=lib", "--force-fallback-for=cuguest",
+        *strict, *(option.replace("-D", "-Dcuguest:") for option in strict),
+        f"-Dcuguest:default_library={kind}", f"-Dcuguest:toolkit_include={toolkit}", env=env)
+    run("ninja", "-C", build, "-j2", env=env)
+    check(f"builds with {compiler} and {' '.join(strict)}", True)
+
+    def introspect(what):
+        return json.loads(run(*meson, "introspect", f"--{what}", build))
+
+    check("configures no test of ours", not introspect("tests") and not introspect("benchmarks"))
+    targets = [t["name"] for t in introspect("targets") if t["build_by_default"]]
+    check("builds nothing of ours but the library", sorted(targets) == ["cuguest", "picture", "viewer"], targets)
+
+    # The program does not use cuguest, so its command is what the parent gives everybody.
+    commands = {c["file"].split("/")[-1]: set(shlex.split(c["command"]))
+                for c in json.loads((build / "compile_commands.json").read_text())}
+    extra = {word for word in commands["picture.cc"] - commands["viewer.cc"]
+             if not word.startswith(("-I", "-isystem")) and "picture" not in word}
+    # What Abseil wants of its users (-DNOMINMAX, here and there) is between it and them.
+    extra -= {"-fPIC", "-fvisibility=hidden", *run("pkg-config", "--cflags", "absl_status", "absl_statusor").split()}
+    check("adds no flag to the parent's files but -DCUGUEST_STATIC in a static build",
+          extra == ({"-DCUGUEST_STATIC"} if kind == "static" else set()), extra)
+
+    picture = build / "libpicture.so"
+    # Its own, and the inline std:: functions of its own object, which libstdc++ makes
+    # visible. (Inline members of a shared cuguest's classes are compiled into it too.)
+    exports = set(exported(picture))
+    own = visible(next(build.rglob("picture.cc.o")))
+    ours = {name for name in exports if "cuguest" in name or "absl" in name}
+    if kind == "shared":
+        ours = {name for name in ours if not name.startswith("cuguest::") or name not in own}
+    check("the parent's library exports only its own symbols",
+          "PictureStatus()" in exports and exports <= own and not ours, sorted(ours | (exports - own)))
+    binaries = [picture, build / "viewer"]
+    if kind == "shared":
+        library = next((build / "subprojects").rglob("libcuguest.so"))
+        check_exports_only_ours(library)
+        binaries.append(library)
+    check_links_no_cuda(*binaries)
+    check_runs_without_driver(build / "viewer")
+
+    run(*meson, "install", "-C", build, "--no-rebuild", "--destdir", stage, env=env)
+    installed = files_below(stage)
+    ours = [name for name in installed if any(part in name for part in OURS)]
+    check("installs the parent", {"usr/lib/libpicture.so", "usr/bin/viewer"} <= set(installed), installed)
+    if kind == "static":
+        check("installs nothing of ours", not ours and len(installed) == 2, installed)
+    else:
+        expected = {"usr/lib/libcuguest.so", "usr/include/cuguest/context_guard.h",
+                    "usr/lib/pkgconfig/cuguest.pc", "usr/lib/cmake/cuguest/cuguestConfig.cmake"}
+        check("installs library, headers, pkg-config and CMake files", expected <= set(installed), installed)
+        check("installs nothing else, and no test part",
+              len(ours) + 2 == len(installed) and not any("testing" in n or "sim" in n for n in ours), installed)
+    done()

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""pack.py BUILD OUT: a folder that runs the tests where there is only Python.
+
+Copies the test, example and benchmark programs of a Meson build, the libraries
+they load, and run.py. Paths below OUT are those below BUILD, since tests find
+their libraries beside themselves. The simulated driver stays behind.
+"""
+
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+SUITES = ("unit", "process", "interop", "examples", "benchmark")
+# Of the machine that runs it: the C and C++ runtimes, and the driver.
+NOT_OURS = re.compile(r"(ld-linux|linux-vdso|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|cuda|nvidia)[.-])")
+
+build, out = (pathlib.Path(p).resolve() for p in sys.argv[1:3])
+
+
+def introspect(what):
+    result = subprocess.run(["meson", "introspect", f"--{what}", str(build)], check=True, capture_output=True)
+    return json.loads(result.stdout)
+
+
+def copy(source, name):
+    target = out / name
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, target)
+        subprocess.run(["strip", "--strip-unneeded", str(target)], check=True)
+
+
+def copy_with_libraries(path):
+    copy(path, path.relative_to(build))
+    for name, found in re.findall(r"(\S+) => (/\S+)", subprocess.check_output(["ldd", str(path)], text=True)):
+        if NOT_OURS.match(name):
+            continue
+        library = pathlib.Path(found)
+        # ldd may answer with build/test/../lib/...
+        inside = library.parent.resolve()
+        copy(library, (inside.relative_to(build) if build in [inside, *inside.parents] else pathlib.Path("lib")) / name)
+
+
+targets = {target["id"]: target for target in introspect("targets")}
+for target in targets.values():
+    path = pathlib.Path(target["filename"][0])
+    # Stand-ins that tests load by their path; only the simulation itself would be
+    # taken for the driver.
+    if target["type"] == "shared library" and path.parent.name == "sim" and not path.name.startswith("libcuda.so"):
+        copy(path, path.relative_to(build))
+manifest = []
+tests = [t for t in introspect("tests") if "benchmark" not in "".join(t["suite"])]  # no smoke tests
+for test in tests + introspect("benchmarks"):
+    suite = test["suite"][0].split(":")[-1]
+    if suite not in SUITES:
+        continue
+    program, *args = test["cmd"]
+    program = pathlib.Path(program).resolve()
+    copy_with_libraries(program)
+    for target in (targets[id] for id in test["depends"] if id in targets):
+        if target["type"].startswith("shared"):
+            copy_with_libraries(pathlib.Path(target["filename"][0]).resolve())
+    manifest.append({"name": test["name"], "suite": suite, "file": str(program.relative_to(build)), "args": args,
+                     "timeout": test["timeout"], "parallel": test["is_parallel"]})
+
+order = {suite: position for position, suite in enumerate(SUITES)}
+manifest.sort(key=lambda test: order[test["suite"]])
+(out / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
+shutil.copy(pathlib.Path(__file__).with_name("run.py"), out)
+print(f"{len(manifest)} programs in {out}")

@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""run.py [--report DIRECTORY]: runs a folder made by pack.py on the real driver.
+
+Writes <gpu>-<driver>.md into DIRECTORY (its own, unless told). A machine without a
+GPU is a failure, never a pass.
+"""
+
+import argparse
+import concurrent.futures
+import ctypes
+import datetime
+import json
+import os
+import pathlib
+import platform
+import re
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+SKIPPED = 77
+
+
+def no_gpu(why):
+    sys.exit(f"test/run --gpu: no usable GPU: {why}")
+
+
+def look_at_driver():
+    """(GPU names, CUDA version, driver version)"""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError as error:
+        no_gpu(error)
+    if hasattr(driver, "cuguestSimControl"):
+        no_gpu("libcuda.so.1 is the simulation; take it off LD_LIBRARY_PATH")
+    code = driver.cuInit(0)
+    if code:
+        no_gpu(f"cuInit answers {code}")
+    count, version = ctypes.c_int(), ctypes.c_int()
+    driver.cuDeviceGetCount(ctypes.byref(count))
+    driver.cuDriverGetVersion(ctypes.byref(version))
+    names = []
+    for device in range(count.value):
+        name = ctypes.create_string_buffer(200)
+        driver.cuDeviceGetName(name, 200, device)
+        names.append(name.value.decode())
+    if not names:
+        no_gpu("the driver sees no device")
+    try:
+        release = subprocess.check_output(
+            ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], text=True).split()[0]
+    except (OSError, subprocess.CalledProcessError, IndexError):
+        try:
+            release = re.search(r"Kernel Module\D+([\d.]+)", pathlib.Path("/proc/driver/nvidia/version").read_text())[1]
+        except (OSError, TypeError):
+            release = "unknown"
+    return names, f"{version.value // 1000}.{version.value % 1000 // 10}", release
+
+
+def run(test):
+    env = dict(os.environ, LD_LIBRARY_PATH=str(HERE / "lib"), CUGUEST_TEST_DRIVER="real",
+               BOOST_TEST_COLOR_OUTPUT="0", BOOST_TEST_LOG_LEVEL="message")
+    start = time.monotonic()
+    try:
+        done = subprocess.run([str(HERE / test["file"]), *test["args"]], env=env, cwd=HERE, text=True, errors="replace",
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=test["timeout"] or None)
+        code, output = done.returncode, done.stdout
+    except subprocess.TimeoutExpired as expired:
+        code, output = "timeout", (expired.stdout or b"").decode(errors="replace")
+    except OSError as error:
+        code, output = "not run", str(error)
+    counts = re.findall(r"^cases: (\d+) passed, (\d+) failed, (\d+) skipped", output, re.M)
+    result = {0: "passed", SKIPPED: "skipped"}.get(code, "failed")
+    print(f"{result:8} {time.monotonic() - start:7.1f} s  {test['suite']}/{test['name']}", flush=True)
+    if result == "failed":
+        print(output[-4000:], f"(exit: {code})", sep="\n", flush=True)
+    return dict(test, result=result, code=code, output=output, cases=counts[-1] if counts else None,
+                skips=re.findall(r"^skipped: (.+?): (.+)$", output, re.M))
+
+
+def report(results, counts, gpus, cuda, release):
+    os_name = next((line.split("=", 1)[1].strip().strip('"') for line in open("/etc/os-release")
+                    if line.startswith("PRETTY_NAME=")), "unknown")
+    lines = [
+        "<!-- SPDX-License-Identifier: Apache-2.0 -->", f"# {gpus[0]}, driver {release}", "",
+        "Written by `test/run --gpu`: the programs of the simulated runs, on the real driver.", "",
+        "| | |", "|---|---|", f"| GPU | {gpus[0]}{f', {len(gpus)} of them' if len(gpus) > 1 else ''} |",
+        f"| driver | {release} (CUDA {cuda}) |", f"| date | {datetime.date.today()} |",
+        f"| system | {os_name}, Linux {platform.release()} {platform.machine()} |", f"| result | {counts} |", "",
+        "## Tests", "", "| suite | program | result | cases passed | failed | skipped |", "|---|---|---|---|---|---|"]
+    tests = [r for r in results if r["suite"] != "benchmark"]
+    for r in tests:
+        cases = " | ".join(r["cases"] or ("", "", ""))
+        why = f" ({r['code']})" if r["result"] == "failed" else ""
+        lines.append(f"| {r['suite']} | {r['name']} | {r['result']}{why} | {cases} |")
+    skips = [(r["name"], case, reason) for r in tests for case, reason in r["skips"]]
+    lines += ["", "## Skipped", ""]
+    lines += ["| program | case | reason |", "|---|---|---|"] if skips else ["Nothing."]
+    lines += [f"| {name} | {case} | {reason} |" for name, case, reason in skips]
+    for r in results:
+        if r["suite"] == "benchmark":
+            lines += ["", f"## Benchmark: {r['name']}", "", "```", r["output"].rstrip().replace(str(HERE) + "/", ""), "```"]
+        elif r["result"] == "failed":
+            lines += ["", f"## Output of {r['name']}", "", "```", r["output"][-4000:].rstrip(), "```"]
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--report", type=pathlib.Path, default=HERE)
+    directory = parser.parse_args().report
+    gpus, cuda, release = look_at_driver()
+    print(f"{gpus[0]}, driver {release}, CUDA {cuda}")
+
+    tests = json.loads((HERE / "manifest.json").read_text())
+    with concurrent.futures.ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+        results = list(pool.map(run, [t for t in tests if t["parallel"] and t["suite"] != "benchmark"]))
+    results += [run(t) for t in tests if not t["parallel"] or t["suite"] == "benchmark"]
+    order = {test["name"]: position for position, test in enumerate(tests)}
+    results.sort(key=lambda r: order[r["name"]])
+
+    tally = [sum(r["result"] == outcome for r in results) for outcome in ("passed", "failed", "skipped")]
+    counts = "{} passed, {} failed, {} skipped".format(*tally)
+    slug = re.sub(r"[^a-z0-9]+", "-", gpus[0].lower()).strip("-")
+    path = directory / f"{slug}-{release}.md"
+    path.write_text(report(results, counts, gpus, cuda, release))
+    print(f"report: {path}")
+    print(counts)
+    return 1 if tally[1] or not tally[0] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""compile_test.py SOURCE_ROOT BUILD_ROOT COMPILER
+
+Every public header alone, and every source of the library, with one compiler: as
+C++17 and C++20, without exceptions and RTTI, with more warnings than anybody
+asks for, all of them errors. Headers are included twice, to try their guards.
+"""
+
+import concurrent.futures
+import pathlib
+import subprocess
+import sys
+
+from flags import system_includes
+
+root, build, compiler = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
+STRICT = ["-fsyntax-only", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra", "-Wpedantic",
+          "-Wconversion", "-Wshadow", "-Werror"]
+
+
+def check(job):
+    path, standard, text = job
+    run = subprocess.run(
+        [compiler, "-x", "c++", f"-std={standard}", *STRICT, f"-I{root / 'include'}", f"-I{root}",
+         *includes, "-"],
+        input=text, capture_output=True, text=True, cwd=build)
+    return f"{path.relative_to(root)} as {standard}", run.returncode, run.stderr
+
+
+includes = system_includes(build)
+headers = sorted((root / "include").rglob("*.h"))
+sources = sorted(p for part in ("core", "context", "testing") for p in (root / "lib" / part).glob("*.cc"))
+jobs = []
+for header in headers:
+    line = f'#include "{header.relative_to(root / "include")}"\n'
+    jobs += [(header, standard, line * 2) for standard in ("c++17", "c++20")]
+jobs += [(source, "c++17", f'#include "{source}"\n') for source in sources]
+
+failed = 0
+with concurrent.futures.ThreadPoolExecutor(2) as pool:
+    for name, code, errors in pool.map(check, jobs):
+        if code:
+            failed += 1
+            print(f"not ok: {name}\n{errors}")
+print(f"{compiler}: {len(headers)} headers, {len(sources)} sources, {len(jobs)} compilations, {failed} failed")
+print(f"cases: {len(jobs) - failed} passed, {failed} failed, 0 skipped")
+sys.exit(1 if failed or not headers else 0)

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CUDA must not be called from a stream callback or host function: the driver answers
+// CUDA_ERROR_NOT_PERMITTED, and a guard says why.
+
+#include <string>
+
+#include "cuguest/context_guard.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/driver.h"
+#include "cuguest/error.h"
+#include "cuguest/no_context_guard.h"
+#include "cuguest/primary_context.h"
+#include "cuguest/testing/stack_probe.h"
+#include "test/support/raw_driver.h"
+#include "test/support/scenario.h"
+
+namespace {
+
+using cuguest::ContextGuard;
+using cuguest::Driver;
+using cuguest::GuardMode;
+
+struct Seen {
+  CUcontext context;
+  CUresult guard[3];
+  CUresult none;
+  CUresult ref;
+  bool said_why = false;
+  bool primary_refused = false;
+};
+
+void CUDA_CB InHostFunction(void* data) {
+  auto* seen = static_cast<Seen*>(data);
+  for (const GuardMode mode : {GuardMode::kElide, GuardMode::kAlwaysPush, GuardMode::kExact}) {
+    const ContextGuard guard(seen->context, mode);
+    seen->guard[static_cast<int>(mode)] = guard.result();
+    seen->said_why =
+        std::string(ToStatus(guard).message())
+            .find("called from inside a stream callback or host function") != std::string::npos;
+  }
+  seen->none = cuguest::NoContextGuard().result();
+  seen->ref = cuguest::ContextRef::Current().result();
+  const auto primary = cuguest::PrimaryContext::Retain(cuguest::Device::Borrow(0));
+  seen->primary_refused = cuguest::CodeOf(primary.status()) == CUDA_ERROR_NOT_PERMITTED;
+}
+
+void GuardsRefuseInACallback() {
+  const Driver& driver = **Driver::GetInitialized();
+  Seen seen = {};
+  CHECK(driver.CtxCreate(&seen.context, 0, 0) == CUDA_SUCCESS);
+  const auto before = cuguest::testing::StackProbe::Take();
+  CUstream stream = nullptr;
+  CHECK(driver.StreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+  CHECK(RAW(cuLaunchHostFunc)(stream, &InHostFunction, &seen) == CUDA_SUCCESS);
+  CHECK(driver.StreamSynchronize(stream) == CUDA_SUCCESS);
+  for (const CUresult result : seen.guard) CHECK(result == CUDA_ERROR_NOT_PERMITTED);
+  CHECK(seen.said_why);
+  CHECK(seen.none == CUDA_ERROR_NOT_PERMITTED);
+  CHECK(seen.ref == CUDA_ERROR_NOT_PERMITTED);
+  CHECK(seen.primary_refused);
+  CHECK(before.Difference(cuguest::testing::StackProbe::Take()).empty());
+  CHECK(cuguest::IncidentCount() == 0);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return cuguest_test::RunScenarios(argc, argv,
+                                    {{"guards_refuse_in_a_callback", &GuardsRefuseInACallback}});
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Libraries that each embed their own static copy of cuguest, in one process: they do
+// not see each other's statics, nest in each other, and can be unloaded and loaded
+// again, since a copy leaves nothing behind (no thread, no handler, no static
+// destructor that calls the driver).
+
+#include <dlfcn.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cuguest/context_guard.h"
+#include "cuguest/driver.h"
+#include "cuguest/testing/stack_probe.h"
+#include "test/support/files.h"
+#include "test/support/scenario.h"
+
+namespace {
+
+using cuguest::Driver;
+using cuguest::testing::StackProbe;
+
+const Driver& TheDriver() { return **Driver::GetInitialized(); }
+
+class Guest {
+ public:
+  explicit Guest(const std::string& name) {
+    const std::string path = cuguest_test::FindBeside("test/" + name + ".so");
+    library_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library_ == nullptr) std::printf("%s\n", dlerror());
+    CHECK(library_ != nullptr);
+  }
+  Guest(const Guest&) = delete;
+  Guest& operator=(const Guest&) = delete;
+  ~Guest() { CHECK(dlclose(library_) == 0); }
+
+  CUresult Call(CUcontext context, void (*callee)(void*), void* argument) const {
+    return reinterpret_cast<CUresult (*)(CUcontext, void (*)(void*), void*)>(Symbol("GuestCall"))(
+        context, callee, argument);
+  }
+  unsigned long long Incidents() const {
+    return reinterpret_cast<unsigned long long (*)()>(Symbol("GuestIncidents"))();
+  }
+  const void* Table() const { return reinterpret_cast<const void* (*)()>(Symbol("GuestTable"))(); }
+
+ private:
+  void* Symbol(const char* name) const {
+    void* symbol = dlsym(library_, name);
+    CHECK(symbol != nullptr);
+    return symbol;
+  }
+  void* library_;
+};
+
+CUcontext MakeContext() {
+  CUcontext context = nullptr;
+  CUcontext popped = nullptr;
+  CHECK(TheDriver().CtxCreate(&context, 0, 0) == CUDA_SUCCESS);
+  CHECK(TheDriver().CtxPopCurrent(&popped) == CUDA_SUCCESS);
+  return context;
+}
+
+void LeakAPush(void* context) { TheDriver().CtxPushCurrent(static_cast<CUcontext>(context)); }
+
+void EachCopyHasItsOwnStatics() {
+  const Guest a("guest_a");
+  const Guest b("guest_b");
+  const CUcontext ours = MakeContext();
+  const CUcontext other = MakeContext();
+  CHECK(a.Table() != nullptr && b.Table() != nullptr);
+  CHECK(a.Table() != b.Table());
+  CHECK(a.Table() != *Driver::Get());
+  const StackProbe before = StackProbe::Take();
+  CHECK(a.Call(ours, &LeakAPush, other) == CUDA_SUCCESS);
+  CHECK(before.Difference(StackProbe::Take()).empty());
+  CHECK(a.Incidents() == 1);
+  CHECK(b.Incidents() == 0);
+  CHECK(cuguest::IncidentCount() == 0);
+}
+
+struct Nested {
+  const Guest* inner;
+  CUcontext context;
+  CUcontext leaked;
+  CUresult result;
+};
+
+void CallInner(void* data) {
+  auto* nested = static_cast<Nested*>(data);
+  nested->result = nested->inner->Call(nested->context, &LeakAPush, nested->leaked);
+}
+
+// b repairs what its callee did, and a, around it, finds nothing wrong.
+void CopiesNest() {
+  const Guest a("guest_a");
+  const Guest b("guest_b");
+  const CUcontext outer = MakeContext();
+  Nested nested{&b, MakeContext(), MakeContext(), CUDA_ERROR_UNKNOWN};
+  const StackProbe before = StackProbe::Take();
+  CHECK(a.Call(outer, &CallInner, &nested) == CUDA_SUCCESS);
+  CHECK(nested.result == CUDA_SUCCESS);
+  CHECK(a.Incidents() == 0);
+  CHECK(b.Incidents() == 1);
+  CHECK(before.Difference(StackProbe::Take()).empty());
+}
+
+void Nothing(void*) {}
+
+void ACopyIsUnloadedAndLoadedAgain() {
+  const CUcontext context = MakeContext();
+  const CUcontext other = MakeContext();
+  for (int round = 0; round < 5; ++round) {
+    const Guest a("guest_a");
+    CHECK(a.Incidents() == 0);
+    CHECK(a.Call(context, &LeakAPush, other) == CUDA_SUCCESS);
+    CHECK(a.Incidents() == 1);
+    std::thread([&a, context] {
+      CHECK(a.Call(context, &Nothing, nullptr) == CUDA_SUCCESS);
+    }).join();
+  }
+}
+
+void CopiesAreInitialisedByManyThreadsAtOnce() {
+  const Guest a("guest_a");
+  const Guest b("guest_b");
+  const CUcontext context = MakeContext();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 16; ++i) {
+    threads.emplace_back([&, i] {
+      const Guest& guest = i % 2 == 0 ? a : b;
+      for (int round = 0; round < 100; ++round) {
+        CHECK(guest.Call(context, &Nothing, nullptr) == CUDA_SUCCESS);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(a.Incidents() == 0 && b.Incidents() == 0);
+}
+
+// The program ends while the copy is loaded, and while it is not.
+void TheProgramEndsWithACopyLoaded() {
+  static const Guest s_guest("guest_a");
+  CHECK(s_guest.Call(MakeContext(), &Nothing, nullptr) == CUDA_SUCCESS);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return cuguest_test::RunScenarios(
+      argc, argv,
+      {
+          {"each_copy_has_its_own_statics", &EachCopyHasItsOwnStatics},
+          {"copies_nest", &CopiesNest},
+          {"a_copy_is_unloaded_and_loaded_again", &ACopyIsUnloadedAndLoadedAgain},
+          {"copies_are_initialised_by_many_threads_at_once",
+           &CopiesAreInitialisedByManyThreadsAtOnce},
+          {"the_program_ends_with_a_copy_loaded", &TheProgramEndsWithACopyLoaded},
+      });
+}

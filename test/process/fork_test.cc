@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// fork() and CUDA: a child of a process that has called cuInit cannot use CUDA, and the
+// driver says only CUDA_ERROR_NOT_INITIALIZED. cuguest must name the fork.
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <optional>
+#include <string>
+
+#include "cuguest/context_guard.h"
+#include "cuguest/device.h"
+#include "cuguest/driver.h"
+#include "cuguest/error.h"
+#include "cuguest/no_context_guard.h"
+#include "cuguest/primary_context.h"
+#include "cuguest/testing/stack_probe.h"
+#include "test/support/raw_driver.h"
+#include "test/support/scenario.h"
+
+namespace {
+
+using cuguest::ContextGuard;
+using cuguest::Device;
+using cuguest::Driver;
+using cuguest::DriverProblem;
+using cuguest::PrimaryContext;
+using cuguest::ProblemOf;
+
+// Runs `in_child` in a forked child; both ends must do well.
+template <typename InChild>
+void Fork(InChild in_child) {
+  std::fflush(stdout);
+  const pid_t child = fork();
+  CHECK(child >= 0);
+  if (child == 0) {
+    in_child();
+    std::fflush(stdout);
+    _exit(0);
+  }
+  int status = 0;
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+bool Mentions(const absl::Status& status, const char* words) {
+  return std::string(status.message()).find(words) != std::string::npos;
+}
+
+CUcontext MakeContext() {
+  CUcontext context = nullptr;
+  CUcontext popped = nullptr;
+  CHECK(RAW(cuInit)(0) == CUDA_SUCCESS);
+  CHECK((*Driver::Get())->CtxCreate(&context, 0, 0) == CUDA_SUCCESS);
+  CHECK((*Driver::Get())->CtxPopCurrent(&popped) == CUDA_SUCCESS);
+  return context;
+}
+
+void EverythingNamesTheForkInAChild() {
+  CHECK(Driver::GetInitialized().ok());
+  const CUcontext context = MakeContext();
+  Fork([context] {
+    const absl::Status init = Driver::GetInitialized().status();
+    CHECK(ProblemOf(init) == DriverProblem::kForkedChild);
+    CHECK(cuguest::CodeOf(init) == CUDA_ERROR_NOT_INITIALIZED);
+    CHECK(Mentions(init, "was forked from one that had initialised CUDA"));
+    CHECK(ProblemOf(Device::Count().status()) == DriverProblem::kForkedChild);
+    CHECK(ProblemOf(PrimaryContext::Retain(Device::Borrow(0)).status()) ==
+          DriverProblem::kForkedChild);
+    const ContextGuard guard(context);
+    CHECK(guard.result() == CUDA_ERROR_NOT_INITIALIZED);
+    CHECK(Mentions(ToStatus(guard), "this process was forked from one that used CUDA"));
+    const cuguest::NoContextGuard none;
+    CHECK(none.result() == CUDA_ERROR_NOT_INITIALIZED);
+    CHECK(cuguest::testing::StackProbe::Take().stack().empty());
+  });
+  const ContextGuard guard(context);
+  CHECK(guard.ok());
+}
+
+// The host initialised CUDA, and cuguest is used for the first time in the child.
+void TheFirstUseInAChild() {
+  CHECK(RAW(cuInit)(0) == CUDA_SUCCESS);
+  Fork([] {
+    CHECK(ProblemOf(Driver::GetInitialized().status()) == DriverProblem::kForkedChild);
+    int not_null = 0;
+    const ContextGuard guard(reinterpret_cast<CUcontext>(&not_null));
+    CHECK(guard.result() == CUDA_ERROR_NOT_INITIALIZED);
+    CHECK(Mentions(ToStatus(guard), "was it forked from one that used CUDA?"));
+  });
+  CHECK(Driver::GetInitialized().ok());
+}
+
+// The scope of a guard is open when the process forks: the child leaves it with an
+// incident and no crash, and the parent notices nothing.
+void AGuardHeldAcrossAFork() {
+  CHECK(Driver::GetInitialized().ok());
+  const CUcontext context = MakeContext();
+  std::optional<ContextGuard> guard;
+  guard.emplace(context);
+  std::optional<PrimaryContext> primary = PrimaryContext::Retain(Device::Borrow(0)).value();
+  Fork([&guard, &primary] {
+    CHECK(guard->Restore() == CUDA_ERROR_NOT_INITIALIZED);
+    CHECK(cuguest::IncidentCount(cuguest::IncidentKind::kFailed) == 1);
+    CHECK(!primary->Release().ok());
+    guard.reset();
+    primary.reset();
+  });
+  CHECK(guard->Restore() == CUDA_SUCCESS);
+  CHECK(cuguest::IncidentCount() == 0);
+  CHECK(primary->Release().ok());
+}
+
+// Before cuInit a fork is harmless: both sides may use CUDA, at the same time.
+void AForkBeforeCuInit() {
+  CHECK(Driver::Get().ok());
+  Fork([] {
+    CHECK(Driver::GetInitialized().ok());
+    const ContextGuard guard(MakeContext());
+    CHECK(guard.ok());
+  });
+  CHECK(Driver::GetInitialized().ok());
+  const ContextGuard guard(MakeContext());
+  CHECK(guard.ok());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return cuguest_test::RunScenarios(
+      argc, argv,
+      {
+          {"everything_names_the_fork_in_a_child", &EverythingNamesTheForkInAChild},
+          {"the_first_use_in_a_child", &TheFirstUseInAChild},
+          {"a_guard_held_across_a_fork", &AGuardHeldAcrossAFork},
+          {"a_fork_before_cuinit", &AForkBeforeCuInit},
+      });
+}

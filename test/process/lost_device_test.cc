@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// After a sticky error (a kernel that wrote where it must not) every context of the
+// process on that device is lost. The caller's stack must be restored all the same.
+
+#include <cstdio>
+#include <string>
+
+#include "cuguest/context_guard.h"
+#include "cuguest/device.h"
+#include "cuguest/driver.h"
+#include "cuguest/error.h"
+#include "cuguest/primary_context.h"
+#include "cuguest/testing/sim.h"
+#include "cuguest/testing/stack_probe.h"
+#include "kernels/fault.h"
+#include "test/support/scenario.h"
+
+namespace {
+
+using cuguest::ContextGuard;
+using cuguest::Device;
+using cuguest::Driver;
+using cuguest::GuardMode;
+using cuguest::PrimaryContext;
+using cuguest::testing::Sim;
+using cuguest::testing::StackProbe;
+
+const Driver& TheDriver() { return **Driver::GetInitialized(); }
+
+CUcontext MakeContext() {
+  CUcontext context = nullptr;
+  CUcontext popped = nullptr;
+  CHECK(TheDriver().CtxCreate(&context, 0, 0) == CUDA_SUCCESS);
+  CHECK(TheDriver().CtxPopCurrent(&popped) == CUDA_SUCCESS);
+  return context;
+}
+
+// Runs a kernel in the current context that writes through a null pointer.
+CUresult LoseTheDevice() {
+  Sim::RegisterKernel(
+      "fault", [](const cuguest::testing::SimLaunch&) { return CUDA_ERROR_ILLEGAL_ADDRESS; });
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  CHECK(TheDriver().ModuleLoadData(&module, cuguest_kernels::fault_ptx) == CUDA_SUCCESS);
+  CHECK(TheDriver().ModuleGetFunction(&function, module, "fault") == CUDA_SUCCESS);
+  CHECK(TheDriver().LaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr) ==
+        CUDA_SUCCESS);
+  return TheDriver().CtxSynchronize();
+}
+
+void GuardsStillRestore() {
+  const CUcontext callers = MakeContext();
+  const CUcontext ours = MakeContext();
+  CHECK(TheDriver().CtxPushCurrent(callers) == CUDA_SUCCESS);
+  const StackProbe before = StackProbe::Take();
+  {
+    const ContextGuard guard(ours);
+    const CUresult lost = LoseTheDevice();
+    CHECK(lost == CUDA_ERROR_ILLEGAL_ADDRESS);
+    CHECK(cuguest::IsSticky(lost));
+    // A callee that notices nothing and leaves a push behind on top of it all.
+    CHECK(TheDriver().CtxPushCurrent(callers) == CUDA_SUCCESS);
+  }
+  std::printf("%s", before.Difference(StackProbe::Take()).c_str());
+  CHECK(before.Difference(StackProbe::Take()).empty());
+  CHECK(cuguest::IncidentCount(cuguest::IncidentKind::kLeakedPush) == 1);
+  CHECK(cuguest::IncidentCount() == 1);
+  for (const GuardMode mode : {GuardMode::kElide, GuardMode::kAlwaysPush, GuardMode::kExact}) {
+    const ContextGuard again(ours, mode);
+    CHECK(again.ok());
+    CUdeviceptr pointer = 0;
+    CHECK(TheDriver().MemAlloc(&pointer, 64) == CUDA_ERROR_ILLEGAL_ADDRESS);
+  }
+  CHECK(before.Difference(StackProbe::Take()).empty());
+  const absl::Status status = PrimaryContext::Retain(Device::Borrow(0)).status();
+  CHECK(status.code() == absl::StatusCode::kDataLoss);
+  CHECK(cuguest::CodeOf(status) == CUDA_ERROR_ILLEGAL_ADDRESS);
+  CHECK(TheDriver().CtxDestroy(ours) == CUDA_SUCCESS);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return cuguest_test::RunScenarios(argc, argv, {{"guards_still_restore", &GuardsStillRestore}});
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every state of a machine without a usable driver is a status of its own, and no guard,
+// query or owner crashes on it. Each scenario is a process that meets that state from
+// the start.
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "cuguest/context_guard.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/device.h"
+#include "cuguest/driver.h"
+#include "cuguest/error.h"
+#include "cuguest/host_scope.h"
+#include "cuguest/no_context_guard.h"
+#include "cuguest/primary_context.h"
+#include "cuguest/testing/sim.h"
+#include "cuguest/testing/stack_probe.h"
+#include "test/support/files.h"
+#include "test/support/scenario.h"
+
+namespace {
+
+using cuguest::ContextGuard;
+using cuguest::ContextRef;
+using cuguest::Device;
+using cuguest::Driver;
+using cuguest::DriverProblem;
+using cuguest::GuardMode;
+using cuguest::PrimaryContext;
+using cuguest::ProblemOf;
+using cuguest::testing::Sim;
+
+// Whatever is asked, the answer is a refusal with `code`, or a status with `problem`.
+void EverythingRefuses(DriverProblem problem, CUresult code) {
+  const auto refuses = [=](const absl::Status& status) {
+    return ProblemOf(status) == problem && cuguest::CodeOf(status) == code;
+  };
+  CHECK(refuses(Driver::Get().status()));
+  CHECK(refuses(Driver::GetInitialized().status()));
+  CHECK(refuses(Device::Count().status()));
+  CHECK(refuses(Device::At(cuguest::Ordinal{0}).status()));
+  CHECK(refuses(Device::OfCurrentContext().status()));
+  CHECK(refuses(Device::Borrow(0).Name().status()));
+  CHECK(refuses(PrimaryContext::Retain(Device::Borrow(0)).status()));
+  CHECK(refuses(PrimaryContext::RetainIfActive(Device::Borrow(0)).status()));
+  CHECK(refuses(PrimaryContext::Query(Device::Borrow(0)).status()));
+  int not_null = 0;
+  const auto context = reinterpret_cast<CUcontext>(&not_null);
+  for (const GuardMode mode : {GuardMode::kElide, GuardMode::kAlwaysPush, GuardMode::kExact}) {
+    ContextGuard guard(context, mode);
+    CHECK(guard.result() == code);
+    CHECK(cuguest::CodeOf(ToStatus(guard)) == code);
+    const cuguest::HostScope host(guard);
+    CHECK(host.ok());
+    CHECK(guard.Reassert() == code);
+    CHECK(guard.Restore() == CUDA_SUCCESS);
+  }
+  CHECK(cuguest::NoContextGuard().result() == code);
+  CHECK(ContextRef::Borrow(context).result() == code);
+  CHECK(ContextRef::Current().result() == code);
+  CHECK(cuguest::testing::StackProbe::Take().stack().empty());
+  CHECK(cuguest::IncidentCount() == 0);
+  std::printf("%s\n", std::string(Driver::Get().status().message()).c_str());
+}
+
+void NoLibrary() {
+  EverythingRefuses(DriverProblem::kNoLibrary, CUDA_ERROR_SHARED_OBJECT_INIT_FAILED);
+}
+
+void Stub() { EverythingRefuses(DriverProblem::kStub, CUDA_ERROR_STUB_LIBRARY); }
+
+void TooOld() {
+  Sim::SetDriverVersion(6050);
+  EverythingRefuses(DriverProblem::kTooOld, CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER);
+}
+
+// The driver works and sees no device: counting them has an answer.
+void NoDevice() {
+  Sim::SetDeviceCount(0);
+  CHECK(Driver::Get().ok());
+  const absl::Status status = Driver::GetInitialized().status();
+  CHECK(ProblemOf(status) == DriverProblem::kNoDevice);
+  CHECK(cuguest::CodeOf(status) == CUDA_ERROR_NO_DEVICE);
+  CHECK(status.code() == absl::StatusCode::kNotFound);
+  CHECK(Device::Count().value() == 0);
+  const absl::Status at = Device::At(cuguest::Ordinal{0}).status();
+  CHECK(ProblemOf(at) == DriverProblem::kNoDevice);
+  CHECK(ProblemOf(PrimaryContext::Retain(Device::Borrow(0)).status()) == DriverProblem::kNoDevice);
+  std::printf("%s\n", std::string(at.message()).c_str());
+}
+
+// An old driver without context ids: guards and owners work by handle.
+void WithoutIds() {
+  Sim::HideEntry("cuCtxGetId");
+  const Driver& driver = **Driver::GetInitialized();
+  CHECK(driver.CtxGetId == nullptr);
+  CUcontext first = nullptr;
+  CUcontext second = nullptr;
+  CUcontext popped = nullptr;
+  CHECK(driver.CtxCreate(&first, 0, 0) == CUDA_SUCCESS);
+  CHECK(driver.CtxCreate(&second, 0, 0) == CUDA_SUCCESS);
+  CHECK(driver.CtxPopCurrent(&popped) == CUDA_SUCCESS);
+  const ContextRef ref = ContextRef::Borrow(second);
+  CHECK(ref.ok() && ref.id() == 0 && ref.IsAlive());
+  {
+    const ContextGuard guard(ref, GuardMode::kExact);
+    CHECK(guard.ok());
+    CHECK(driver.CtxPushCurrent(first) == CUDA_SUCCESS);
+  }
+  CHECK(cuguest::IncidentCount(cuguest::IncidentKind::kLeakedPush) == 1);
+  PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
+  CHECK(!primary.WasReset());
+  CHECK(primary.Release().ok());
+  CHECK(primary.get() == nullptr);
+  {
+    // Destroyed by a callee: told from an extra pop, and never pushed again.
+    const ContextGuard guard(ref);
+    CHECK(driver.CtxDestroy(second) == CUDA_SUCCESS);
+  }
+  CHECK(cuguest::IncidentCount(cuguest::IncidentKind::kDestroyed) == 1);
+  CHECK(!ref.IsAlive());
+  CHECK(cuguest::testing::StackProbe::Take().current() == first);
+}
+
+// Nothing happens at load time: when main begins, the driver has not been loaded.
+void NothingAtLoadTime() {
+  std::ifstream maps("/proc/self/maps");
+  std::string line;
+  while (std::getline(maps, line)) CHECK(line.find("libcuda.so") == std::string::npos);
+  CHECK(maps.eof());
+}
+
+// The library path less the simulation's directory, and with `first` before it.
+std::string LibraryPath(const std::string& first) {
+  const char* path = std::getenv("LD_LIBRARY_PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  std::string kept = first;
+  std::string folder;
+  while (std::getline(folders, folder, ':')) {
+    if (access((folder + "/libcuda.so.1").c_str(), R_OK) != 0) kept += ":" + folder;
+  }
+  return "LD_LIBRARY_PATH=" + kept;
+}
+
+std::string SkipWhereADriverIsInstalled() {
+  return cuguest_test::RunSelf({"no_library"}, {LibraryPath("")}).output.find("not so") !=
+                 std::string::npos
+             ? "a driver is installed here"
+             : "";
+}
+
+std::string SkipWithoutStub() {
+  return cuguest_test::FindToolkitStub().empty() ? "needs the toolkit's stub libcuda.so" : "";
+}
+
+// A directory that offers the toolkit's stub under the driver's name.
+std::string MakeStubDirectory() {
+  static char s_directory[] = "/tmp/cuguest-stub-XXXXXX";
+  static const char* s_made = mkdtemp(s_directory);
+  if (s_made == nullptr) return "";
+  const std::string link = std::string(s_made) + "/libcuda.so.1";
+  if (symlink(cuguest_test::FindToolkitStub().c_str(), link.c_str()) != 0) return "";
+  return s_made;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bool is_child = argc == 2;
+  const std::string stubs = is_child ? "" : MakeStubDirectory();
+  const int code = cuguest_test::RunScenarios(
+      argc, argv,
+      {
+          {"no_library",
+           &NoLibrary,
+           {"libcuda.so.1: cannot open shared object file", "no NVIDIA driver is installed here"},
+           0,
+           cuguest_test::On::kAnyDriver,
+           {LibraryPath("")},
+           &SkipWhereADriverIsInstalled},
+          {"stub",
+           &Stub,
+           {"link-time stub: take the toolkit's stubs directory out of LD_LIBRARY_PATH"},
+           0,
+           cuguest_test::On::kAnyDriver,
+           {LibraryPath(stubs)},
+           &SkipWithoutStub},
+          {"too_old",
+           &TooOld,
+           {"(CUDA 6.5) has no cuCtxGetFlags of CUDA 7.0; driver 346.46 or newer is needed"},
+           0,
+           cuguest_test::On::kSimulation},
+          {"no_device",
+           &NoDevice,
+           {"the driver sees no CUDA device: look at CUDA_VISIBLE_DEVICES"},
+           0,
+           cuguest_test::On::kAnyDriver,
+           {"CUDA_VISIBLE_DEVICES="}},
+          {"without_ids", &WithoutIds, {}, 0, cuguest_test::On::kSimulation},
+          {"nothing_at_load_time", &NothingAtLoadTime},
+      });
+  if (!stubs.empty()) {
+    unlink((stubs + "/libcuda.so.1").c_str());
+    rmdir(stubs.c_str());
+  }
+  return code;
+}

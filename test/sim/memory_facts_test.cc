@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory: which context, which errors, exact ranges.
+
+#include <cstring>
+#include <numeric>
+
+#include "test/sim/facts.h"
+
+using namespace cuguest_facts;
+
+namespace {
+
+constexpr size_t kBytes = 4096;
+
+// A current context with two allocations.
+struct Memory {
+  Memory() {
+    SetStack({context.get()});
+    OK(RAW(cuMemAlloc)(&p, kBytes));
+    OK(RAW(cuMemAlloc)(&q, kBytes));
+    std::iota(host, host + sizeof(host), static_cast<unsigned char>(0));
+  }
+  ~Memory() { SetStack({}); }
+
+  OwnContext context;
+  CUdeviceptr p = 0;
+  CUdeviceptr q = 0;
+  unsigned char host[2 * kBytes];
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(AFailedAllocationWritesZero) {
+  CUdeviceptr out = 0x77;
+  IS(RAW(cuMemAlloc)(&out, 16), INVALID_CONTEXT);
+  BOOST_TEST(out == 0u);
+  IS(RAW(cuMemAlloc)(&out, 0), INVALID_CONTEXT);
+  IS(RAW(cuMemAlloc)(nullptr, 0), INVALID_CONTEXT);
+  const OwnContext a;
+  SetStack({a.get()});
+  out = 0x77;
+  IS(RAW(cuMemAlloc)(&out, 0), INVALID_VALUE);
+  BOOST_TEST(out == 0u);
+  IS(RAW(cuMemAlloc)(nullptr, 16), INVALID_VALUE);
+  out = 0x77;
+  IS(RAW(cuMemAlloc)(&out, size_t{1} << 60), OUT_OF_MEMORY);
+  BOOST_TEST(out == 0u);
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(FreeWantsTheBeginningOnce) {
+  const Memory memory;
+  int local = 0;
+  IS(RAW(cuMemFree)(reinterpret_cast<CUdeviceptr>(&local)), INVALID_VALUE);
+  IS(RAW(cuMemFree)(0x1000), INVALID_VALUE);
+  IS(RAW(cuMemFree)(memory.p + 16), INVALID_VALUE);
+  OK(RAW(cuMemFree)(memory.p));
+  IS(RAW(cuMemFree)(memory.p), INVALID_VALUE);
+  OK(RAW(cuMemFree)(0));
+}
+
+BOOST_AUTO_TEST_CASE(FreeWorksWithAnotherContextCurrentOrNone) {
+  const Memory memory;
+  const OwnContext other;
+  SetStack({other.get()});
+  OK(RAW(cuMemFree)(memory.p));
+  SetStack({});
+  OK(RAW(cuMemFree)(memory.q));
+  OK(RAW(cuMemFree)(0));
+}
+
+BOOST_AUTO_TEST_CASE(FreedMemoryIsUnknown) {
+  const Memory memory;
+  OK(RAW(cuMemFree)(memory.q));
+  CUcontext context = nullptr;
+  IS(RAW(cuPointerGetAttribute)(&context, CU_POINTER_ATTRIBUTE_CONTEXT, memory.q), INVALID_VALUE);
+  char bytes[16];
+  IS(RAW(cuMemcpyDtoH)(bytes, memory.q, 16), INVALID_VALUE);
+}
+
+BOOST_AUTO_TEST_CASE(CopiesArrive) {
+  Memory memory;
+  unsigned char back[kBytes] = {};
+  OK(RAW(cuMemcpyHtoD)(memory.p, memory.host, kBytes));
+  OK(RAW(cuMemcpyDtoD)(memory.q, memory.p, kBytes));
+  OK(RAW(cuMemcpyDtoH)(back, memory.q, kBytes));
+  BOOST_TEST(std::memcmp(back, memory.host, kBytes) == 0);
+  std::memset(back, 0, kBytes);
+  OK(RAW(cuMemcpy)(reinterpret_cast<CUdeviceptr>(back), memory.p, kBytes));
+  BOOST_TEST(std::memcmp(back, memory.host, kBytes) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(AsynchronousCopiesArrive) {
+  Memory memory;
+  CUstream stream = nullptr;
+  OK(RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING));
+  unsigned char back[kBytes] = {};
+  OK(RAW(cuMemcpyHtoDAsync)(memory.p, memory.host, kBytes, stream));
+  OK(RAW(cuMemcpyDtoDAsync)(memory.q, memory.p, kBytes, stream));
+  OK(RAW(cuMemcpyDtoHAsync)(back, memory.q, kBytes, stream));
+  OK(RAW(cuStreamSynchronize)(stream));
+  BOOST_TEST(std::memcmp(back, memory.host, kBytes) == 0);
+  OK(RAW(cuStreamDestroy)(stream));
+}
+
+BOOST_AUTO_TEST_CASE(FillsArrive) {
+  const Memory memory;
+  unsigned words[4] = {};
+  OK(RAW(cuMemsetD8)(memory.p, 0x11, 4));
+  OK(RAW(cuMemsetD16)(memory.p + 4, 0x2233, 2));
+  OK(RAW(cuMemsetD32)(memory.p + 8, 0x44556677, 2));
+  OK(RAW(cuMemcpyDtoH)(words, memory.p, sizeof(words)));
+  BOOST_TEST(words[0] == 0x11111111u);
+  BOOST_TEST(words[1] == 0x22332233u);
+  BOOST_TEST(words[2] == 0x44556677u);
+  BOOST_TEST(words[3] == 0x44556677u);
+}
+
+BOOST_AUTO_TEST_CASE(RangesAreCheckedToTheByte) {
+  Memory memory;
+  IS(RAW(cuMemcpyHtoD)(memory.p, memory.host, kBytes + 1), INVALID_VALUE);
+  IS(RAW(cuMemcpyHtoD)(memory.p + kBytes - 1, memory.host, 2), INVALID_VALUE);
+  IS(RAW(cuMemcpyDtoH)(memory.host, memory.p, kBytes + 1), INVALID_VALUE);
+  IS(RAW(cuMemsetD8)(memory.p, 0, kBytes + 1), INVALID_VALUE);
+  OK(RAW(cuCtxSynchronize)());
+  OK(RAW(cuMemcpyHtoD)(memory.p, memory.host, kBytes));
+}
+
+BOOST_AUTO_TEST_CASE(NothingIsDoneWithNoBytes) {
+  Memory memory;
+  OK(RAW(cuMemcpyHtoD)(memory.p, memory.host, 0));
+  OK(RAW(cuMemsetD8)(memory.p, 0, 0));
+}
+
+BOOST_AUTO_TEST_CASE(EachEndMustBeWhatItIsCalled) {
+  Memory memory;
+  IS(RAW(cuMemcpyHtoD)(memory.p, nullptr, 16), INVALID_VALUE);
+  IS(RAW(cuMemcpyHtoD)(0, memory.host, 16), INVALID_VALUE);
+  IS(RAW(cuMemcpyHtoD)(0x1000, memory.host, 16), INVALID_VALUE);
+  IS(RAW(cuMemcpyHtoD)(reinterpret_cast<CUdeviceptr>(memory.host), memory.host, 16), INVALID_VALUE);
+  IS(RAW(cuMemcpyDtoH)(nullptr, memory.p, 16), INVALID_VALUE);
+  IS(RAW(cuMemcpyDtoH)(memory.host, 0, 16), INVALID_VALUE);
+  IS(RAW(cuMemsetD8)(0, 0, 16), INVALID_VALUE);
+}
+
+BOOST_AUTO_TEST_CASE(WithNothingCurrentNothingIsCopied) {
+  Memory memory;
+  SetStack({});
+  IS(RAW(cuMemcpyHtoD)(memory.p, memory.host, 16), INVALID_CONTEXT);
+  IS(RAW(cuMemcpyDtoH)(memory.host, memory.p, 16), INVALID_CONTEXT);
+  IS(RAW(cuMemcpyDtoD)(memory.p, memory.q, 16), INVALID_CONTEXT);
+  IS(RAW(cuMemsetD8)(memory.p, 0, 16), INVALID_CONTEXT);
+  IS(RAW(cuMemsetD8Async)(memory.p, 0, 16, nullptr), INVALID_CONTEXT);
+  size_t size = 0;
+  IS(RAW(cuMemGetInfo)(&size, &size), INVALID_CONTEXT);
+  void* host = nullptr;
+  IS(RAW(cuMemAllocHost)(&host, 16), INVALID_CONTEXT);
+}
+
+BOOST_AUTO_TEST_CASE(BetweenContextsOfADeviceEverythingCopies) {
+  const Memory a;
+  Memory b;
+  OK(RAW(cuMemcpyPeer)(a.p, a.context.get(), b.p, b.context.get(), 64));
+  OK(RAW(cuMemcpyDtoD)(a.p, b.p, 64));
+  OK(RAW(cuMemsetD8)(a.p, 0, 64));
+  OK(RAW(cuMemcpyHtoD)(a.p, b.host, 64));
+}
+
+BOOST_AUTO_TEST_CASE(AnAllocationTakesRoomOnTheDevice) {
+  const Memory memory;
+  size_t before = 0;
+  size_t after = 0;
+  size_t total = 0;
+  constexpr size_t kBig = size_t{64} << 20;
+  OK(RAW(cuMemGetInfo)(&before, &total));
+  BOOST_TEST(before <= total);
+  CUdeviceptr big = 0;
+  OK(RAW(cuMemAlloc)(&big, kBig));
+  OK(RAW(cuMemGetInfo)(&after, &total));
+  BOOST_TEST(before - after >= kBig / 2);
+  OK(RAW(cuMemFree)(big));
+}
+
+BOOST_AUTO_TEST_CASE(AnAddressHasARange) {
+  const Memory memory;
+  CUdeviceptr base = 0;
+  size_t size = 0;
+  OK(RAW(cuMemGetAddressRange)(&base, &size, memory.p + 100));
+  BOOST_TEST(base == memory.p);
+  BOOST_TEST(size == kBytes);
+}
+
+BOOST_AUTO_TEST_CASE(PinnedMemoryHasADeviceAddress) {
+  const Memory memory;
+  void* host = nullptr;
+  OK(RAW(cuMemHostAlloc)(&host, kBytes, CU_MEMHOSTALLOC_DEVICEMAP));
+  CUdeviceptr device = 0;
+  OK(RAW(cuMemHostGetDevicePointer)(&device, host, 0));
+  OK(RAW(cuMemcpyDtoD)(device, memory.p, 16));
+  OK(RAW(cuMemFreeHost)(host));
+}
+
+BOOST_AUTO_TEST_CASE(PitchIsAtLeastTheWidth) {
+  const Memory memory;
+  CUdeviceptr pointer = 0;
+  size_t pitch = 0;
+  OK(RAW(cuMemAllocPitch)(&pointer, &pitch, 1000, 10, 4));
+  BOOST_TEST(pitch >= 1000u);
+  OK(RAW(cuMemsetD8)(pointer, 0, pitch * 10));
+  OK(RAW(cuMemFree)(pointer));
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The simulation's own controls: faults, counters, hidden entries, configuration.
+
+#include <cstring>
+#include <set>
+#include <string>
+
+#include "cuguest/testing/sim.h"
+#include "test/sim/facts.h"
+#include "test/support/child.h"
+
+using namespace cuguest_facts;
+using cuguest::testing::Sim;
+using cuguest::testing::SimLive;
+using cuguest_test::OnlySim;
+
+namespace {
+
+struct NoFaultsLeft {
+  ~NoFaultsLeft() {
+    Sim::ClearFaults();
+    Sim::HideEntry(nullptr);
+  }
+};
+
+// Calls an entry with eleven zeros: the calling conventions of x86-64 and AArch64 let a
+// function with fewer parameters be called like that, and all of them are integers or
+// pointers. A fault returns before any is looked at.
+CUresult CallWithZeros(void* function) {
+  using Z = std::uintptr_t;
+  using AnyEntry = CUresult (*)(Z, Z, Z, Z, Z, Z, Z, Z, Z, Z, Z);
+  return reinterpret_cast<AnyEntry>(function)(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+}
+
+// The newest form; null if there is none.
+void* Resolve(const char* name) {
+  void* function = nullptr;
+  RAW(cuGetProcAddress)(name, &function, 13000, 0, nullptr);
+  return function;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(EntryNamesAreDistinct, *OnlySim()) {
+  std::set<std::string> names;
+  size_t index = 0;
+  for (; Sim::EntryName(index) != nullptr; ++index) names.insert(Sim::EntryName(index));
+  BOOST_TEST(names.size() == index);
+  BOOST_TEST(names.count("cuCtxPushCurrent") == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(EveryEntryFailsOnDemandAndDoesNothingElse, *OnlySim()) {
+  const NoFaultsLeft cleanup;
+  const OwnContext a;
+  SetStack({a.get()});
+  const SimLive live = Sim::Live();
+  for (size_t i = 0; Sim::EntryName(i) != nullptr; ++i) {
+    const char* name = Sim::EntryName(i);
+    BOOST_TEST_CONTEXT(name) {
+      void* const function = Resolve(name);
+      BOOST_REQUIRE(function != nullptr);
+      const auto calls = Sim::Calls(name);
+      Sim::FailCall(name, 1, CUDA_ERROR_UNKNOWN);
+      BOOST_CHECK_EQUAL(CallWithZeros(function), CUDA_ERROR_UNKNOWN);
+      BOOST_TEST(Sim::Calls(name) == calls + 1);
+      BOOST_CHECK(Sim::Live() == live);
+      BOOST_CHECK(CurrentContext() == a.get());
+    }
+  }
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(AFaultHitsTheNthCallOnce, *OnlySim()) {
+  const NoFaultsLeft cleanup;
+  CUcontext out = nullptr;
+  Sim::FailCall("cuCtxGetCurrent", 3, CUDA_ERROR_UNKNOWN);
+  Sim::FailCall("cuCtxGetCurrent", 4, CUDA_ERROR_OPERATING_SYSTEM);
+  OK(RAW(cuCtxGetCurrent)(&out));
+  OK(RAW(cuCtxGetCurrent)(&out));
+  IS(RAW(cuCtxGetCurrent)(&out), UNKNOWN);
+  IS(RAW(cuCtxGetCurrent)(&out), OPERATING_SYSTEM);
+  OK(RAW(cuCtxGetCurrent)(&out));
+}
+
+BOOST_AUTO_TEST_CASE(AFaultMayBeOneThreadsOnly, *OnlySim()) {
+  const NoFaultsLeft cleanup;
+  Sim::FailCall("cuCtxGetCurrent", 1, CUDA_ERROR_UNKNOWN, /*from_any_thread=*/false);
+  OnAnotherThread([] { CurrentContext(); });
+  CUcontext out = nullptr;
+  IS(RAW(cuCtxGetCurrent)(&out), UNKNOWN);
+}
+
+BOOST_AUTO_TEST_CASE(FaultsCanBeCleared, *OnlySim()) {
+  Sim::FailCall("cuCtxGetCurrent", 1, CUDA_ERROR_UNKNOWN);
+  Sim::ClearFaults();
+  CurrentContext();
+}
+
+BOOST_AUTO_TEST_CASE(AFaultHitsEveryVersionOfAName, *OnlySim()) {
+  const NoFaultsLeft cleanup;
+  using Pop = CUresult (*)(CUcontext*);
+  Sim::FailCall("cuCtxPopCurrent", 1, CUDA_ERROR_UNKNOWN);
+  IS(RAW_AS(Pop, "cuCtxPopCurrent")(nullptr), UNKNOWN);
+}
+
+BOOST_AUTO_TEST_CASE(CallsAreCounted, *OnlySim()) {
+  Sim::ResetCalls();
+  BOOST_TEST(Sim::TotalCalls() == 0u);
+  CUcontext out = nullptr;
+  OK(RAW(cuCtxGetCurrent)(&out));
+  OnAnotherThread([] { OK(RAW(cuCtxSetCurrent)(nullptr)); });
+  IS(RAW(cuCtxPopCurrent)(&out), INVALID_CONTEXT);
+  BOOST_TEST(Sim::Calls("cuCtxGetCurrent") == 1u);
+  BOOST_TEST(Sim::Calls("cuCtxSetCurrent") == 1u);
+  BOOST_TEST(Sim::Calls("cuCtxPopCurrent") == 1u);
+  BOOST_TEST(Sim::TotalCalls() == 3u);
+}
+
+BOOST_AUTO_TEST_CASE(AHiddenEntryIsNotFound, *OnlySim()) {
+  const NoFaultsLeft cleanup;
+  Sim::HideEntry("cuCtxGetId");
+  void* function = nullptr;
+  CUdriverProcAddressQueryResult status = {};
+  OK(RAW(cuGetProcAddress)("cuCtxGetId", &function, 13000, 0, &status));
+  BOOST_CHECK(function == nullptr);
+  BOOST_CHECK_EQUAL(status, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
+  Sim::HideEntry(nullptr);
+  BOOST_CHECK(Resolve("cuCtxGetId") != nullptr);
+}
+
+BOOST_AUTO_TEST_CASE(AnOlderDriverHasLess, *OnlySim()) {
+  Sim::SetDriverVersion(11080);
+  int version = 0;
+  OK(RAW(cuDriverGetVersion)(&version));
+  BOOST_TEST(version == 11080);
+  void* function = nullptr;
+  CUdriverProcAddressQueryResult status = {};
+  OK(RAW(cuGetProcAddress)("cuCtxGetId", &function, 11080, 0, &status));
+  BOOST_CHECK_EQUAL(status, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
+  OK(RAW(cuGetProcAddress)("cuCtxCreate", &function, 11080, 0, &status));
+  BOOST_CHECK_EQUAL(function, cuguest_test::RawSymbol("cuCtxCreate_v3"));
+  IS(RAW(cuGetProcAddress)("cuCtxCreate", &function, 12000, 0, &status), INVALID_VALUE);
+  Sim::SetDriverVersion(13000);
+}
+
+BOOST_AUTO_TEST_CASE(WhatIsAliveIsCounted, *OnlySim()) {
+  const SimLive before = Sim::Live();
+  CUcontext primary = nullptr;
+  OK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0));
+  CUcontext context = nullptr;
+  CUdeviceptr pointer = 0;
+  void* host = nullptr;
+  CUstream stream = nullptr;
+  CUevent event = nullptr;
+  CUmodule module = nullptr;
+  OK(RAW(cuCtxCreate)(&context, nullptr, 0, 0));
+  OK(RAW(cuMemAlloc)(&pointer, 16));
+  OK(RAW(cuMemAllocHost)(&host, 16));
+  OK(RAW(cuStreamCreate)(&stream, 0));
+  OK(RAW(cuEventCreate)(&event, 0));
+  OK(RAW(cuModuleLoadData)(&module, kPtx));
+  const SimLive now = Sim::Live();
+  BOOST_TEST(now.contexts == before.contexts + 1);
+  BOOST_TEST(now.primary_references == before.primary_references + 1);
+  BOOST_TEST(now.allocations == before.allocations + 2);
+  BOOST_TEST(now.streams == before.streams + 1);
+  BOOST_TEST(now.events == before.events + 1);
+  BOOST_TEST(now.modules == before.modules + 1);
+  OK(RAW(cuDevicePrimaryCtxRelease)(0));
+  OK(RAW(cuCtxDestroy)(context));  // and everything in it
+  BOOST_CHECK(Sim::Live() == before);
+}
+
+BOOST_AUTO_TEST_CASE(ContextsTakeRoomOnTheDevice, *OnlySim()) {
+  std::vector<CUcontext> contexts;
+  CUcontext context = nullptr;
+  while (RAW(cuCtxCreate)(&context, nullptr, 0, 0) == CUDA_SUCCESS) contexts.push_back(context);
+  IS(RAW(cuCtxCreate)(&context, nullptr, 0, 0), OUT_OF_MEMORY);
+  BOOST_TEST(contexts.size() > 100u);
+  while (!contexts.empty()) {
+    OK(RAW(cuCtxDestroy)(contexts.back()));
+    contexts.pop_back();
+  }
+}
+
+BOOST_AUTO_TEST_CASE(AFatbinWithPlainPtxIsRead, *OnlySim()) {
+  const OwnContext a;
+  SetStack({a.get()});
+  struct {
+    unsigned magic = 0xba55ed50;
+    unsigned short version = 1;
+    unsigned short header_size = 16;
+    unsigned long long size = 0;
+    char body[sizeof(kPtx) + 80] = {};
+  } fatbin;
+  CUmodule module = nullptr;
+  fatbin.size = sizeof(fatbin.body);
+  IS(RAW(cuModuleLoadData)(&module, &fatbin), NO_BINARY_FOR_GPU);
+  fatbin.body[63] = '\n';  // the header of the element ends somewhere
+  std::memcpy(fatbin.body + 64, kPtx, sizeof(kPtx));
+  OK(RAW(cuModuleLoadData)(&module, &fatbin));
+  CUfunction function = nullptr;
+  OK(RAW(cuModuleGetFunction)(&function, module, "store"));
+  OK(RAW(cuModuleUnload)(module));
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(ParametersHaveTheSizesOfThePtx, *OnlySim()) {
+  static const char kParameters[] = R"(.version 9.0
+.target sm_90a
+.address_size 64
+// .entry not_this(.param .u8 x)
+.visible .entry sizes(
+  .param .u64 .ptr .global .align 4 sizes_param_0,
+  .param .align 16 .b8 sizes_param_1[32], /* .param */
+  .param .u8 sizes_param_2,
+  .param .f64 sizes_param_3
+)
+.maxntid 128, 1, 1
+{ ret; }
+)";
+  static std::vector<size_t> sizes;
+  static std::vector<std::ptrdiff_t> offsets;
+  Sim::RegisterKernel("sizes", [](const cuguest::testing::SimLaunch& launch) {
+    for (size_t i = 0; i < launch.parameter_count; ++i) {
+      sizes.push_back(launch.parameter_sizes[i]);
+      offsets.push_back(static_cast<char*>(launch.parameters[i]) -
+                        static_cast<char*>(launch.parameters[0]));
+    }
+    return CUDA_SUCCESS;
+  });
+  const OwnContext a;
+  SetStack({a.get()});
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  OK(RAW(cuModuleLoadData)(&module, kParameters));
+  IS(RAW(cuModuleGetFunction)(&function, module, "not_this"), NOT_FOUND);
+  OK(RAW(cuModuleGetFunction)(&function, module, "sizes"));
+  char packed[64] = {};
+  size_t size = sizeof(packed);
+  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                   CU_LAUNCH_PARAM_END};
+  OK(RAW(cuLaunchKernel)(function, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, extra));
+  BOOST_CHECK((sizes == std::vector<size_t>{8, 32, 1, 8}));
+  BOOST_CHECK((offsets == std::vector<std::ptrdiff_t>{0, 16, 48, 56}));
+  SetStack({});
+}
+
+// -----------------------------------------------------------------------------
+
+CHILD(no_device) {
+  Sim::SetDeviceCount(0);
+  CHILD_REQUIRE(RAW(cuInit)(0) == CUDA_ERROR_NO_DEVICE);
+  Sim::SetDeviceCount(3);
+  CHILD_REQUIRE(RAW(cuInit)(0) == CUDA_SUCCESS);
+  Sim::SetDeviceCount(1);  // too late
+  int count = 0;
+  CHILD_REQUIRE(RAW(cuDeviceGetCount)(&count) == CUDA_SUCCESS && count == 3);
+  return 0;
+}
+
+BOOST_AUTO_TEST_CASE(TheDeviceCountIsSetBeforeInit, *OnlySim()) {
+  REQUIRE_CHILD_PASSES("no_device");
+}
+
+CHILD(deinitialize) {
+  CHILD_REQUIRE(RAW(cuInit)(0) == CUDA_SUCCESS);
+  CUcontext context = nullptr;
+  CHILD_REQUIRE(RAW(cuCtxCreate)(&context, nullptr, 0, 0) == CUDA_SUCCESS);
+  std::vector<void*> entries;
+  for (size_t i = 0; Sim::EntryName(i) != nullptr; ++i) {
+    const std::string name = Sim::EntryName(i);
+    // Destroying null is INVALID_VALUE at any time.
+    if (name != "cuCtxDestroy") entries.push_back(Resolve(name.c_str()));
+  }
+  Sim::Deinitialize();
+  for (void* entry : entries) CHILD_REQUIRE(CallWithZeros(entry) == CUDA_ERROR_DEINITIALIZED);
+  CHILD_REQUIRE(RAW(cuCtxDestroy)(context) == CUDA_ERROR_DEINITIALIZED);
+  return 0;
+}
+
+BOOST_AUTO_TEST_CASE(AfterTheEndNothingWorks, *OnlySim()) { REQUIRE_CHILD_PASSES("deinitialize"); }

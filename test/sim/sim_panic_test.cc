@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is undefined on a real driver ends the simulation with a text that says what.
+
+#include <csignal>
+#include <string>
+
+#include "cuguest/testing/sim.h"
+#include "test/sim/facts.h"
+#include "test/support/child.h"
+
+using namespace cuguest_facts;
+using cuguest::testing::Sim;
+using cuguest_test::ChildResult;
+using cuguest_test::OnlySim;
+using cuguest_test::RunChild;
+
+namespace {
+
+void CheckPanics(const char* child, const std::string& entry, const std::string& text) {
+  BOOST_TEST_CONTEXT(child) {
+    const ChildResult result = RunChild(child);
+    BOOST_TEST(result.signal == SIGABRT);
+    const auto has = [&](const std::string& part) {
+      return result.output.find(part) != std::string::npos;
+    };
+    BOOST_TEST(has("cuguest simulated driver: " + entry), result.output);
+    BOOST_TEST(has(text), result.output);
+    BOOST_TEST(has("libcuda"), "no stack trace: " << result.output);
+  }
+}
+
+// A current context.
+CUcontext Create() {
+  CUcontext context = nullptr;
+  RAW(cuInit)(0);
+  RAW(cuCtxCreate)(&context, nullptr, 0, 0);
+  return context;
+}
+
+CUcontext CreateAndDestroy() {
+  const CUcontext context = Create();
+  RAW(cuCtxDestroy)(context);
+  return context;
+}
+
+template <typename Handle>
+Handle Garbage() {
+  static char something[4096];
+  return reinterpret_cast<Handle>(something);
+}
+
+}  // namespace
+
+CHILD(push_destroyed) { return RAW(cuCtxPushCurrent)(CreateAndDestroy()); }
+CHILD(set_destroyed) { return RAW(cuCtxSetCurrent)(CreateAndDestroy()); }
+CHILD(device_of_destroyed) {
+  CUdevice device = 0;
+  return RAW(cuCtxGetDevice_v2)(&device, CreateAndDestroy());
+}
+CHILD(set_flags_of_destroyed) {
+  const CUcontext context = Create();
+  RAW(cuCtxPushCurrent)(context);
+  RAW(cuCtxDestroy)(context);
+  return RAW(cuCtxSetFlags)(0);
+}
+
+BOOST_AUTO_TEST_CASE(DestroyedContexts, *OnlySim()) {
+  const std::string text = "the context was destroyed and is on no stack";
+  CheckPanics("push_destroyed", "cuCtxPushCurrent(0x", text);
+  CheckPanics("set_destroyed", "cuCtxSetCurrent(0x", text);
+  CheckPanics("device_of_destroyed", "cuCtxGetDevice(0x", text);
+  CheckPanics("set_flags_of_destroyed", "cuCtxSetFlags(0x", "the current context was destroyed");
+}
+
+CHILD(push_garbage) {
+  Create();
+  return RAW(cuCtxPushCurrent)(Garbage<CUcontext>());
+}
+CHILD(set_garbage) {
+  Create();
+  return RAW(cuCtxSetCurrent)(Garbage<CUcontext>());
+}
+CHILD(destroy_garbage) {
+  Create();
+  return RAW(cuCtxDestroy)(Garbage<CUcontext>());
+}
+CHILD(id_of_garbage) {
+  Create();
+  unsigned long long id = 0;
+  return RAW(cuCtxGetId)(Garbage<CUcontext>(), &id);
+}
+
+BOOST_AUTO_TEST_CASE(ValuesThatNeverWereContexts, *OnlySim()) {
+  const std::string text = "this never was a context";
+  CheckPanics("push_garbage", "cuCtxPushCurrent(0x", text);
+  CheckPanics("set_garbage", "cuCtxSetCurrent(0x", text);
+  CheckPanics("destroy_garbage", "cuCtxDestroy(0x", text);
+  CheckPanics("id_of_garbage", "cuCtxGetId(0x", text);
+}
+
+CHILD(garbage_stream) {
+  Create();
+  return RAW(cuStreamSynchronize)(Garbage<CUstream>());
+}
+CHILD(destroyed_stream) {
+  Create();
+  CUstream stream = nullptr;
+  RAW(cuStreamCreate)(&stream, 0);
+  RAW(cuStreamDestroy)(stream);
+  return RAW(cuStreamQuery)(stream);
+}
+CHILD(garbage_event) {
+  Create();
+  return RAW(cuEventQuery)(Garbage<CUevent>());
+}
+CHILD(destroyed_event) {
+  Create();
+  CUevent event = nullptr;
+  RAW(cuEventCreate)(&event, 0);
+  RAW(cuEventDestroy)(event);
+  return RAW(cuEventDestroy)(event);
+}
+CHILD(event_of_an_earlier_life) {
+  CUcontext primary = nullptr;
+  CUevent event = nullptr;
+  RAW(cuInit)(0);
+  RAW(cuDevicePrimaryCtxRetain)(&primary, 0);
+  RAW(cuCtxPushCurrent)(primary);
+  RAW(cuEventCreate)(&event, 0);
+  RAW(cuDevicePrimaryCtxReset)(0);
+  RAW(cuDevicePrimaryCtxRetain)(&primary, 0);
+  return RAW(cuEventDestroy)(event);
+}
+CHILD(garbage_module) {
+  Create();
+  return RAW(cuModuleUnload)(Garbage<CUmodule>());
+}
+CHILD(garbage_function) {
+  Create();
+  return RAW(cuLaunchKernel)(Garbage<CUfunction>(), 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr);
+}
+CHILD(callback_waits_for_itself) {
+  Create();
+  static CUstream stream = nullptr;
+  RAW(cuStreamCreate)(&stream, 0);
+  const auto wait = [](void*) { RAW(cuStreamSynchronize)(stream); };
+  return RAW(cuLaunchHostFunc)(stream, wait, nullptr);
+}
+
+BOOST_AUTO_TEST_CASE(Objects, *OnlySim()) {
+  CheckPanics("garbage_stream", "cuStreamSynchronize(0x", "this never was a stream");
+  CheckPanics("destroyed_stream", "cuStreamQuery(0xc0da", "the stream was destroyed");
+  CheckPanics("garbage_event", "cuEventQuery(0x", "this never was an event");
+  CheckPanics("destroyed_event", "cuEventDestroy(0xc0da", "the event was destroyed");
+  CheckPanics("event_of_an_earlier_life", "cuEventDestroy(0xc0da", "its primary context was reset");
+  CheckPanics("garbage_module", "cuModuleUnload(0x", "this never was a module");
+  CheckPanics("garbage_function", "cuLaunchKernel(0x", "this never was a function");
+  CheckPanics("callback_waits_for_itself", "cuStreamSynchronize(0xc0da", "own callback");
+}
+
+namespace {
+
+CUfunction Load(const char* name) {
+  Create();
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  RAW(cuModuleLoadData)(&module, kPtx);
+  RAW(cuModuleGetFunction)(&function, module, name);
+  return function;
+}
+
+}  // namespace
+
+CHILD(unregistered_kernel) {
+  return RAW(cuLaunchKernel)(Load("nothing"), 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr);
+}
+CHILD(short_parameters) {
+  const CUfunction function = Load("store");
+  char packed[4] = {};
+  size_t size = sizeof(packed);
+  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                   CU_LAUNCH_PARAM_END};
+  return RAW(cuLaunchKernel)(function, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, extra);
+}
+CHILD(unknown_entry) {
+  Sim::FailCall("cuNope", 1, CUDA_ERROR_UNKNOWN);
+  return 0;
+}
+CHILD(null_argument) {
+  Create();
+  return RAW(cuThreadExchangeStreamCaptureMode)(nullptr);
+}
+
+BOOST_AUTO_TEST_CASE(LaunchesAndArguments, *OnlySim()) {
+  CheckPanics("unregistered_kernel", "launch of \"nothing\"", "Sim::RegisterKernel(\"nothing\"");
+  CheckPanics("short_parameters", "launch of \"store\"", "take 12 bytes, the packed buffer has 4");
+  CheckPanics("unknown_entry", "\"cuNope\"", "is no entry of the simulation");
+  CheckPanics("null_argument", "cuThreadExchangeStreamCaptureMode(", "null argument");
+}

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Streams, events and pointers: whose they are, and what works with another context
+// current or with none.
+
+#include "test/sim/facts.h"
+
+using namespace cuguest_facts;
+
+namespace {
+
+// A context with memory, a stream and an event; not current.
+struct Owner {
+  explicit Owner(unsigned event_flags = 0) {
+    OK(RAW(cuCtxPushCurrent)(context.get()));
+    OK(RAW(cuMemAlloc)(&memory, 4096));
+    OK(RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING));
+    OK(RAW(cuEventCreate)(&event, event_flags));
+    OK(RAW(cuCtxPopCurrent)(nullptr));
+  }
+
+  OwnContext context;
+  CUdeviceptr memory = 0;
+  CUstream stream = nullptr;
+  CUevent event = nullptr;
+};
+
+CUcontext ContextOf(CUdeviceptr pointer) {
+  CUcontext context = nullptr;
+  OK(RAW(cuPointerGetAttribute)(&context, CU_POINTER_ATTRIBUTE_CONTEXT, pointer));
+  return context;
+}
+
+unsigned TypeOf(CUdeviceptr pointer) {
+  unsigned type = 0;
+  OK(RAW(cuPointerGetAttribute)(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, pointer));
+  return type;
+}
+
+const CUstream kSpecial[] = {nullptr, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(ACreatedStreamKnowsItsContext) {
+  const Owner owner;
+  CUcontext context = nullptr;
+  OK(RAW(cuStreamGetCtx)(owner.stream, &context));
+  BOOST_CHECK(context == owner.context.get());
+  CUgreenCtx green = reinterpret_cast<CUgreenCtx>(0x77);
+  OK(RAW(cuStreamGetCtx_v2)(owner.stream, &context, &green));
+  BOOST_CHECK(context == owner.context.get());
+  BOOST_CHECK(green == nullptr);
+  IS(RAW(cuStreamGetCtx)(owner.stream, nullptr), INVALID_VALUE);
+}
+
+BOOST_AUTO_TEST_CASE(ASpecialStreamIsTheCurrentContexts) {
+  for (const CUstream stream : kSpecial) {
+    CUcontext context = nullptr;
+    IS(RAW(cuStreamGetCtx)(stream, &context), INVALID_CONTEXT);
+    IS(RAW(cuStreamSynchronize)(stream), INVALID_CONTEXT);
+    IS(RAW(cuStreamQuery)(stream), INVALID_CONTEXT);
+    BOOST_CHECK_EQUAL(RAW(cuStreamDestroy)(stream),
+                      stream == nullptr ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_CONTEXT);
+  }
+  const OwnContext a;
+  SetStack({a.get()});
+  for (const CUstream stream : kSpecial) {
+    CUcontext context = nullptr;
+    OK(RAW(cuStreamGetCtx)(stream, &context));
+    BOOST_CHECK(context == a.get());
+    OK(RAW(cuStreamSynchronize)(stream));
+    OK(RAW(cuStreamQuery)(stream));
+    IS(RAW(cuStreamDestroy)(stream), INVALID_HANDLE);
+  }
+  unsigned flags = 77;
+  OK(RAW(cuStreamGetFlags)(nullptr, &flags));
+  BOOST_TEST(flags == 0u);
+  unsigned long long id = 0;
+  OK(RAW(cuStreamGetId)(nullptr, &id));
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(ACreatedStreamWorksWithoutACurrentContext) {
+  Owner owner;
+  OK(RAW(cuStreamQuery)(owner.stream));
+  OK(RAW(cuStreamSynchronize)(owner.stream));
+  unsigned flags = 0;
+  OK(RAW(cuStreamGetFlags)(owner.stream, &flags));
+  BOOST_TEST(flags == unsigned{CU_STREAM_NON_BLOCKING});
+  unsigned long long id = 0;
+  OK(RAW(cuStreamGetId)(owner.stream, &id));
+  CUdevice device = -1;
+  OK(RAW(cuStreamGetDevice)(owner.stream, &device));
+  BOOST_TEST(device == 0);
+  OK(RAW(cuEventRecord)(owner.event, owner.stream));
+  OK(RAW(cuEventSynchronize)(owner.event));
+  OK(RAW(cuEventQuery)(owner.event));
+  OK(RAW(cuStreamWaitEvent)(owner.stream, owner.event, 0));
+  IS(RAW(cuStreamWaitEvent)(nullptr, owner.event, 0), INVALID_CONTEXT);
+  IS(RAW(cuEventRecord)(owner.event, nullptr), INVALID_CONTEXT);
+  OK(RAW(cuEventDestroy)(owner.event));
+  OK(RAW(cuStreamDestroy)(owner.stream));
+}
+
+BOOST_AUTO_TEST_CASE(AStreamOfAnotherContextWorks) {
+  Owner owner;
+  const OwnContext other;
+  SetStack({other.get()});
+  OK(RAW(cuMemsetD8Async)(owner.memory, 0, 64, owner.stream));
+  OK(RAW(cuStreamSynchronize)(owner.stream));
+  OK(RAW(cuStreamDestroy)(owner.stream));
+  OK(RAW(cuCtxSynchronize)());
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(CreatingNeedsACurrentContextAndGoodArguments) {
+  CUstream stream = nullptr;
+  CUevent event = nullptr;
+  IS(RAW(cuStreamCreate)(&stream, 0), INVALID_CONTEXT);
+  IS(RAW(cuEventCreate)(&event, 0), INVALID_CONTEXT);
+  const OwnContext a;
+  SetStack({a.get()});
+  IS(RAW(cuStreamCreate)(&stream, 0x77), INVALID_VALUE);
+  IS(RAW(cuStreamCreate)(nullptr, 0), INVALID_VALUE);
+  IS(RAW(cuEventCreate)(&event, 0x7777), INVALID_VALUE);
+  IS(RAW(cuEventCreate)(&event, CU_EVENT_INTERPROCESS), INVALID_VALUE);
+  IS(RAW(cuEventCreate)(nullptr, 0), INVALID_VALUE);
+  int priority = 0;
+  OK(RAW(cuStreamCreateWithPriority)(&stream, 0, -1000));
+  OK(RAW(cuStreamGetPriority)(stream, &priority));
+  BOOST_TEST(priority == -5);
+  OK(RAW(cuStreamDestroy)(stream));
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(AnEventIsRecordedOnItsContextsStreamsOnly) {
+  const Owner a;
+  const Owner b;
+  SetStack({b.context.get()});
+  IS(RAW(cuEventRecord)(a.event, b.stream), INVALID_HANDLE);
+  IS(RAW(cuEventRecord)(a.event, nullptr), INVALID_HANDLE);
+  OK(RAW(cuStreamWaitEvent)(b.stream, a.event, 0));
+  OK(RAW(cuEventSynchronize)(a.event));
+  OK(RAW(cuEventDestroy)(a.event));
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(NullIsNoEvent) {
+  const Owner owner;
+  IS(RAW(cuEventDestroy)(nullptr), INVALID_HANDLE);
+  IS(RAW(cuEventRecord)(nullptr, owner.stream), INVALID_HANDLE);
+  IS(RAW(cuEventQuery)(nullptr), INVALID_HANDLE);
+  IS(RAW(cuEventSynchronize)(nullptr), INVALID_HANDLE);
+  IS(RAW(cuStreamWaitEvent)(owner.stream, nullptr, 0), INVALID_HANDLE);
+}
+
+BOOST_AUTO_TEST_CASE(ANeverRecordedEventHasHappenedButHasNoTime) {
+  const Owner never;
+  OK(RAW(cuEventQuery)(never.event));
+  OK(RAW(cuEventSynchronize)(never.event));
+  OK(RAW(cuStreamWaitEvent)(never.stream, never.event, 0));
+  IS(RAW(cuStreamWaitEvent)(never.stream, never.event, 7), INVALID_VALUE);
+  float milliseconds = 0;
+  IS(RAW(cuEventElapsedTime)(&milliseconds, never.event, never.event), INVALID_HANDLE);
+}
+
+BOOST_AUTO_TEST_CASE(ElapsedTimeNeedsTwoTimedEvents) {
+  const Owner owner;
+  SetStack({owner.context.get()});
+  CUevent end = nullptr;
+  CUevent untimed = nullptr;
+  OK(RAW(cuEventCreate)(&end, 0));
+  OK(RAW(cuEventCreate)(&untimed, CU_EVENT_DISABLE_TIMING));
+  SetStack({});
+  for (const CUevent event : {owner.event, end, untimed}) {
+    OK(RAW(cuEventRecord)(event, owner.stream));
+  }
+  OK(RAW(cuStreamSynchronize)(owner.stream));
+  float milliseconds = -1;
+  OK(RAW(cuEventElapsedTime)(&milliseconds, owner.event, end));
+  BOOST_TEST(milliseconds >= 0);
+  IS(RAW(cuEventElapsedTime)(nullptr, owner.event, end), INVALID_HANDLE);
+  IS(RAW(cuEventElapsedTime)(&milliseconds, owner.event, untimed), INVALID_HANDLE);
+  IS(RAW(cuEventElapsedTime)(&milliseconds, nullptr, end), INVALID_HANDLE);
+}
+
+BOOST_AUTO_TEST_CASE(APointerKnowsTheContextItWasAllocatedIn) {
+  const Owner owner;
+  BOOST_CHECK(ContextOf(owner.memory) == owner.context.get());
+  BOOST_CHECK(ContextOf(owner.memory + 4095) == owner.context.get());
+  BOOST_TEST(TypeOf(owner.memory) == unsigned{CU_MEMORYTYPE_DEVICE});
+  SetStack({owner.context.get()});
+  void* host = nullptr;
+  CUdeviceptr managed = 0;
+  OK(RAW(cuMemHostAlloc)(&host, 64, 0));
+  OK(RAW(cuMemAllocManaged)(&managed, 64, CU_MEM_ATTACH_GLOBAL));
+  const auto host_address = reinterpret_cast<CUdeviceptr>(host);
+  BOOST_CHECK(ContextOf(host_address) == owner.context.get());
+  BOOST_TEST(TypeOf(host_address) == unsigned{CU_MEMORYTYPE_HOST});
+  BOOST_CHECK(ContextOf(managed) == owner.context.get());
+  BOOST_TEST(TypeOf(managed) == unsigned{CU_MEMORYTYPE_DEVICE});
+  OK(RAW(cuMemFreeHost)(host));
+  OK(RAW(cuMemFree)(managed));
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(AttributesOfUnknownPointers) {
+  const Owner owner;
+  CUcontext context = reinterpret_cast<CUcontext>(0x77);
+  int local = 0;
+  for (const CUdeviceptr pointer : {CUdeviceptr{0}, reinterpret_cast<CUdeviceptr>(&local)}) {
+    IS(RAW(cuPointerGetAttribute)(&context, CU_POINTER_ATTRIBUTE_CONTEXT, pointer), INVALID_VALUE);
+  }
+  BOOST_CHECK(context == reinterpret_cast<CUcontext>(0x77));
+  IS(RAW(cuPointerGetAttribute)(nullptr, CU_POINTER_ATTRIBUTE_CONTEXT, owner.memory),
+     INVALID_VALUE);
+  IS(RAW(cuPointerGetAttribute)(&context, OutOfRange<CUpointer_attribute>(9999), owner.memory),
+     INVALID_VALUE);
+}
+
+BOOST_AUTO_TEST_CASE(ThePluralGivesZerosForUnknownPointers) {
+  const Owner owner;
+  int local = 0;
+  CUcontext context = reinterpret_cast<CUcontext>(0x77);
+  unsigned type = 77;
+  CUpointer_attribute which[] = {CU_POINTER_ATTRIBUTE_CONTEXT, CU_POINTER_ATTRIBUTE_MEMORY_TYPE};
+  void* out[] = {&context, &type};
+  OK(RAW(cuPointerGetAttributes)(2, which, out, reinterpret_cast<CUdeviceptr>(&local)));
+  BOOST_CHECK(context == nullptr);
+  BOOST_TEST(type == 0u);
+  OK(RAW(cuPointerGetAttributes)(2, which, out, owner.memory));
+  BOOST_CHECK(context == owner.context.get());
+  BOOST_TEST(type == unsigned{CU_MEMORYTYPE_DEVICE});
+}
+
+BOOST_AUTO_TEST_CASE(TheCaptureModeIsTheThreadsAndNeedsNoContext) {
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  OK(RAW(cuThreadExchangeStreamCaptureMode)(&mode));
+  BOOST_CHECK_EQUAL(mode, CU_STREAM_CAPTURE_MODE_GLOBAL);
+  OnAnotherThread([] {
+    CUstreamCaptureMode other = CU_STREAM_CAPTURE_MODE_GLOBAL;
+    OK(RAW(cuThreadExchangeStreamCaptureMode)(&other));
+    BOOST_CHECK_EQUAL(other, CU_STREAM_CAPTURE_MODE_GLOBAL);
+  });
+  OK(RAW(cuThreadExchangeStreamCaptureMode)(&mode));
+  BOOST_CHECK_EQUAL(mode, CU_STREAM_CAPTURE_MODE_RELAXED);
+  BOOST_CHECK(CurrentContext() == nullptr);
+  BOOST_TEST(!IsActive(0));
+}
+
+BOOST_AUTO_TEST_CASE(NoStreamCapturesByItself) {
+  const Owner owner;
+  auto status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  OK(RAW(cuStreamIsCapturing)(owner.stream, &status));
+  BOOST_CHECK_EQUAL(status, CU_STREAM_CAPTURE_STATUS_NONE);
+  IS(RAW(cuStreamIsCapturing)(owner.stream, nullptr), INVALID_VALUE);
+  IS(RAW(cuStreamIsCapturing)(nullptr, &status), INVALID_CONTEXT);
+}
+
+namespace {
+
+// What a stream callback and a host function may call. `other` is a second stream.
+struct FromCallback {
+  CUcontext context;
+  CUstream other;
+  bool was_called = false;
+
+  void Check() {
+    was_called = true;
+    auto current = reinterpret_cast<CUcontext>(0x77);
+    IS(RAW(cuCtxGetCurrent)(&current), NOT_PERMITTED);
+    BOOST_CHECK(current == reinterpret_cast<CUcontext>(0x77));
+    IS(RAW(cuCtxPushCurrent)(context), NOT_PERMITTED);
+    IS(RAW(cuCtxPopCurrent)(nullptr), NOT_PERMITTED);
+    IS(RAW(cuCtxSetCurrent)(nullptr), NOT_PERMITTED);
+    unsigned long long id = 0;
+    IS(RAW(cuCtxGetId)(context, &id), NOT_PERMITTED);
+    CUdeviceptr pointer = 0;
+    IS(RAW(cuMemAlloc)(&pointer, 16), NOT_PERMITTED);
+    int count = 0;
+    IS(RAW(cuDeviceGetCount)(&count), NOT_PERMITTED);
+    unsigned flags = 0;
+    IS(RAW(cuDevicePrimaryCtxGetState)(0, &flags, &count), NOT_PERMITTED);
+    OK(RAW(cuDriverGetVersion)(&count));
+    OK(RAW(cuInit)(0));
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+    OK(RAW(cuThreadExchangeStreamCaptureMode)(&mode));
+    CUstreamCaptureStatus status = {};
+    OK(RAW(cuStreamIsCapturing)(other, &status));
+    OK(RAW(cuStreamGetCtx)(other, &current));
+    OK(RAW(cuStreamQuery)(other));
+    OK(RAW(cuStreamSynchronize)(other));
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(InAHostFunctionMostIsNotPermitted) {
+  const Owner owner;
+  const Owner second;
+  FromCallback from = {owner.context.get(), second.stream};
+  OK(RAW(cuLaunchHostFunc)(
+      owner.stream, [](void* data) { static_cast<FromCallback*>(data)->Check(); }, &from));
+  OK(RAW(cuStreamSynchronize)(owner.stream));
+  BOOST_TEST(from.was_called);
+  IS(RAW(cuLaunchHostFunc)(owner.stream, nullptr, nullptr), INVALID_VALUE);
+  IS(RAW(cuLaunchHostFunc)(
+         nullptr, [](void*) {}, nullptr),
+     INVALID_CONTEXT);
+}
+
+BOOST_AUTO_TEST_CASE(InAStreamCallbackMostIsNotPermitted) {
+  const Owner owner;
+  const Owner second;
+  FromCallback from = {owner.context.get(), second.stream};
+  OK(RAW(cuStreamAddCallback)(
+      owner.stream,
+      [](CUstream, CUresult, void* data) { static_cast<FromCallback*>(data)->Check(); }, &from, 0));
+  OK(RAW(cuStreamSynchronize)(owner.stream));
+  BOOST_TEST(from.was_called);
+}

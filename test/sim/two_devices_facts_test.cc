@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Two devices.
+
+#include "test/sim/facts.h"
+
+using namespace cuguest_facts;
+using cuguest_test::NeedsDevices;
+
+namespace {
+
+// A context on each device, with memory, a stream and an event; the second is current.
+struct TwoDevices {
+  TwoDevices() {
+    SetStack({a.get()});
+    OK(RAW(cuMemAlloc)(&a_memory, kBytes));
+    OK(RAW(cuStreamCreate)(&a_stream, CU_STREAM_NON_BLOCKING));
+    OK(RAW(cuEventCreate)(&a_event, 0));
+    SetStack({b.get()});
+    OK(RAW(cuMemAlloc)(&b_memory, kBytes));
+    OK(RAW(cuStreamCreate)(&b_stream, CU_STREAM_NON_BLOCKING));
+  }
+  ~TwoDevices() { SetStack({}); }
+
+  static constexpr size_t kBytes = size_t{1} << 20;
+  OwnContext a{0};
+  OwnContext b{1};
+  CUdeviceptr a_memory = 0;
+  CUdeviceptr b_memory = 0;
+  CUstream a_stream = nullptr;
+  CUstream b_stream = nullptr;
+  CUevent a_event = nullptr;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(AContextKnowsItsDevice, *NeedsDevices(2)) {
+  const TwoDevices two;
+  CUdevice device = -1;
+  OK(RAW(cuCtxGetDevice)(&device));
+  BOOST_TEST(device == 1);
+  OK(RAW(cuCtxGetDevice_v2)(&device, two.a.get()));
+  BOOST_TEST(device == 0);
+  OK(RAW(cuStreamGetDevice)(two.a_stream, &device));
+  BOOST_TEST(device == 0);
+}
+
+BOOST_AUTO_TEST_CASE(APointerKnowsItsDeviceWhateverIsCurrent, *NeedsDevices(2)) {
+  const TwoDevices two;
+  CUcontext context = nullptr;
+  int ordinal = -1;
+  OK(RAW(cuPointerGetAttribute)(&context, CU_POINTER_ATTRIBUTE_CONTEXT, two.a_memory));
+  OK(RAW(cuPointerGetAttribute)(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, two.a_memory));
+  BOOST_CHECK(context == two.a.get());
+  BOOST_TEST(ordinal == 0);
+  OK(RAW(cuMemFree)(two.a_memory));
+}
+
+BOOST_AUTO_TEST_CASE(CopiesNeedNoPeerAccess, *NeedsDevices(2)) {
+  const TwoDevices two;
+  const CUdeviceptr to = two.b_memory;
+  const CUdeviceptr from = two.a_memory;
+  OK(RAW(cuMemcpyDtoD)(to, from, TwoDevices::kBytes));
+  OK(RAW(cuMemcpy)(to, from, TwoDevices::kBytes));
+  OK(RAW(cuMemcpyPeer)(to, two.b.get(), from, two.a.get(), TwoDevices::kBytes));
+}
+
+BOOST_AUTO_TEST_CASE(FillsStayOnTheirDevice, *NeedsDevices(2)) {
+  const TwoDevices two;
+  IS(RAW(cuMemsetD8)(two.a_memory, 1, 64), INVALID_VALUE);
+  IS(RAW(cuMemsetD8Async)(two.b_memory, 0, 64, two.a_stream), INVALID_VALUE);
+  OK(RAW(cuMemsetD8Async)(two.a_memory, 0, 64, two.a_stream));
+  OK(RAW(cuStreamSynchronize)(two.a_stream));
+}
+
+BOOST_AUTO_TEST_CASE(PeerAccessIsEnabledOnce, *NeedsDevices(2)) {
+  const TwoDevices two;
+  int can = 0;
+  OK(RAW(cuDeviceCanAccessPeer)(&can, 1, 0));
+  if (can == 0) return;
+  OK(RAW(cuCtxEnablePeerAccess)(two.a.get(), 0));
+  IS(RAW(cuCtxEnablePeerAccess)(two.a.get(), 0), PEER_ACCESS_ALREADY_ENABLED);
+  OK(RAW(cuCtxDisablePeerAccess)(two.a.get()));
+  IS(RAW(cuCtxDisablePeerAccess)(two.a.get()), PEER_ACCESS_NOT_ENABLED);
+  BOOST_TEST(!IsActive(0));
+  BOOST_TEST(!IsActive(1));
+}
+
+BOOST_AUTO_TEST_CASE(EventsAreRecordedAtHomeAndAwaitedAnywhere, *NeedsDevices(2)) {
+  const TwoDevices two;
+  OK(RAW(cuEventRecord)(two.a_event, two.a_stream));
+  OK(RAW(cuStreamWaitEvent)(two.b_stream, two.a_event, 0));
+  IS(RAW(cuEventRecord)(two.a_event, two.b_stream), INVALID_HANDLE);
+  CUcontext context = nullptr;
+  OK(RAW(cuStreamGetCtx)(two.a_stream, &context));
+  BOOST_CHECK(context == two.a.get());
+}
+
+BOOST_AUTO_TEST_CASE(EachDeviceHasItsPrimary, *NeedsDevices(2)) {
+  CUcontext first = nullptr;
+  CUcontext second = nullptr;
+  OK(RAW(cuDevicePrimaryCtxRetain)(&second, 1));
+  BOOST_TEST(IsActive(1));
+  BOOST_TEST(!IsActive(0));
+  OK(RAW(cuDevicePrimaryCtxRetain)(&first, 0));
+  BOOST_CHECK(first != second);
+  OK(RAW(cuDevicePrimaryCtxRelease)(1));
+  BOOST_TEST(IsActive(0));
+  BOOST_TEST(!IsActive(1));
+  OK(RAW(cuDevicePrimaryCtxRelease)(0));
+}
+
+BOOST_AUTO_TEST_CASE(DevicesDifferInTheirNames, *NeedsDevices(2)) {
+  char first[32] = {};
+  char second[32] = {};
+  OK(RAW(cuDeviceGetPCIBusId)(first, sizeof(first), 0));
+  OK(RAW(cuDeviceGetPCIBusId)(second, sizeof(second), 1));
+  BOOST_TEST(std::string(first) != second);
+  CUdevice device = -1;
+  OK(RAW(cuDeviceGetByPCIBusId)(&device, second));
+  BOOST_TEST(device == 1);
+  CUuuid uuids[2] = {};
+  OK(RAW(cuDeviceGetUuid)(&uuids[0], 0));
+  OK(RAW(cuDeviceGetUuid)(&uuids[1], 1));
+  BOOST_TEST(std::string(uuids[0].bytes, 16) != std::string(uuids[1].bytes, 16));
+}
+
+BOOST_AUTO_TEST_CASE(PeerAccessWithinADeviceIsUnsupported) {
+  const OwnContext a;
+  const OwnContext b;
+  int can = 77;
+  OK(RAW(cuDeviceCanAccessPeer)(&can, 0, 0));
+  BOOST_TEST(can == 0);
+  IS(RAW(cuDeviceGetP2PAttribute)(&can, CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, 0, 0),
+     INVALID_DEVICE);
+  IS(RAW(cuCtxEnablePeerAccess)(a.get(), 0), INVALID_CONTEXT);  // nothing is current
+  IS(RAW(cuCtxDisablePeerAccess)(a.get()), INVALID_CONTEXT);
+  SetStack({b.get()});
+  for (const CUcontext peer : {a.get(), b.get()}) {
+    IS(RAW(cuCtxEnablePeerAccess)(peer, 0), PEER_ACCESS_UNSUPPORTED);
+    IS(RAW(cuCtxEnablePeerAccess)(peer, 1), INVALID_VALUE);
+    IS(RAW(cuCtxDisablePeerAccess)(peer), PEER_ACCESS_NOT_ENABLED);
+  }
+  IS(RAW(cuCtxEnablePeerAccess)(nullptr, 0), INVALID_CONTEXT);
+  IS(RAW(cuCtxDisablePeerAccess)(nullptr), INVALID_CONTEXT);
+  SetStack({});
+}

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Sourced by test/run and examples/run, at the repository root: makes sure that
+# what the build needs is there, then offers `build_in`.
+
+# Package, and a command that succeeds where it is not needed. Asking for the
+# thing rather than for the package lets other suppliers of it count.
+needs() {
+  cat <<'LIST'
+g++              command -v g++
+meson            command -v meson
+ninja-build      command -v ninja
+pkg-config       command -v pkg-config
+python3          command -v python3
+libabsl-dev      pkg-config --exists absl_status absl_statusor absl_strings absl_cord
+libboost-test-dev test -e "$(g++ -print-file-name=libboost_unit_test_framework.so)"
+libbenchmark-dev pkg-config --exists benchmark
+cmake            command -v cmake
+LIST
+}
+
+missing_packages() {
+  local package probe
+  needs | while read -r package probe; do
+    eval "$probe" >/dev/null 2>&1 </dev/null || echo "$package"
+  done
+}
+
+# apt_get PACKAGE...: 1 if nobody here may install.
+apt_get() {
+  local as_root=()
+  command -v apt-get >/dev/null || return 1
+  if [ "$(id -u)" != 0 ]; then
+    sudo -n true 2>/dev/null || return 1
+    as_root=(sudo -n)
+  fi
+  "${as_root[@]}" apt-get update -qq </dev/null
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -qq -y --no-install-recommends "$@" </dev/null >/dev/null
+}
+
+meson_is_new_enough() {
+  [ "$(printf '1.0.1\n%s\n' "$(meson --version)" | sort -V | head -n1)" = 1.0.1 ]
+}
+
+bootstrap() {
+  local packages
+  mapfile -t packages < <(missing_packages)
+  if [ ${#packages[@]} -gt 0 ]; then
+    # clang only widens the header tests, so it is asked for along the way and
+    # never on its own.
+    command -v clang++ >/dev/null || packages+=(clang)
+    echo "installing: ${packages[*]}"
+    if ! apt_get "${packages[@]}"; then
+      echo "packages are missing; run: sudo apt-get install -y ${packages[*]}" >&2
+      exit 1
+    fi
+  fi
+
+  if ! meson_is_new_enough; then  # Ubuntu 22.04 has 0.61
+    if [ ! -x build-tools/bin/meson ]; then
+      echo "installing: Meson, into build-tools/ (the system's is older than 1.0.1)"
+      python3 -c 'import ensurepip' 2>/dev/null || apt_get python3-venv || {
+        echo 'packages are missing; run: sudo apt-get install -y python3-venv' >&2
+        exit 1
+      }
+      python3 -m venv build-tools
+      build-tools/bin/pip install --quiet 'meson>=1.0.1'
+    fi
+    PATH=$PWD/build-tools/bin:$PATH
+  fi
+
+  if ! command -v nvcc >/dev/null; then
+    PATH=$PATH:/usr/local/cuda/bin
+    if ! command -v nvcc >/dev/null; then
+      echo 'the CUDA Toolkit was not found: neither nvcc on the PATH nor /usr/local/cuda/bin/nvcc' >&2
+      exit 1
+    fi
+  fi
+}
+
+# build_in DIRECTORY TARGET... -- OPTION...: configures (again), then builds.
+build_in() {
+  local directory=$1 targets=() mode=()
+  shift
+  while [ "$1" != -- ]; do
+    targets+=("$1")
+    shift
+  done
+  shift
+  [ ! -e "$directory/meson-private/coredata.dat" ] || mode=(--reconfigure)
+  meson setup "${mode[@]}" "$directory" -Dbuildtype=debugoptimized "$@" >"$directory.log" 2>&1 || {
+    # A directory that another Meson or another compiler made is of no use.
+    rm -rf -- "$directory"
+    meson setup "$directory" -Dbuildtype=debugoptimized "$@"
+  }
+  rm -f -- "$directory.log"
+  ninja -C "$directory" "${targets[@]}"
+}

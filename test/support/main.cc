@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The main of every Boost.Test binary. It settles which driver is under test, runs
+// the cases, and prints what a report needs:
+//
+//   driver: simulated, CUDA 13.0, 2 devices
+//   ...
+//   skipped: CASE: REASON
+//   cases: 12 passed, 0 failed, 1 skipped
+//
+// CUGUEST_TEST_DRIVER says which driver there must be, "sim" or "real"; another one, or
+// none, is a failure. Without the variable a missing driver is a skip (77). Boost.Test
+// itself returns 0 when every case was skipped, which would turn a lost GPU green.
+
+#include <boost/test/results_collector.hpp>
+#include <boost/test/tree/traverse.hpp>
+#include <boost/test/tree/visitor.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+#include "cuguest/device.h"
+#include "cuguest/driver.h"
+#include "cuguest/testing/sim.h"
+#include "cuguest/testing/stack_probe.h"
+#include "test/support/test.h"
+
+namespace cuguest_test {
+namespace {
+
+namespace ut = boost::unit_test;
+using cuguest::Driver;
+using cuguest::testing::Sim;
+
+constexpr int kSkip = 77;
+
+const Driver& TheDriver() { return **Driver::Get(); }
+
+std::mutex g_mutex;
+std::vector<cuguest::Incident> g_incidents;
+std::map<std::string, std::string> g_skip_reasons;
+int g_passed = 0;
+int g_failed = 0;
+int g_skipped = 0;
+
+// Not an assertion of Boost.Test: fixtures of whole suites, which are no test cases, and
+// other threads come here too.
+void Require(CUresult code, const char* doing) {
+  if (code != CUDA_SUCCESS) throw std::runtime_error(std::string("a test could not ") + doing);
+}
+
+void Record(const cuguest::Incident& incident) {
+  const std::lock_guard<std::mutex> lock(g_mutex);
+  g_incidents.push_back(incident);
+}
+
+template <typename Applies>
+ut::precondition SkipUnless(Applies applies, std::string reason) {
+  return ut::precondition([=](ut::test_unit_id id) -> boost::test_tools::assertion_result {
+    if (applies()) return true;
+    g_skip_reasons[ut::framework::get(id, ut::TUT_ANY).full_name()] = reason;
+    boost::test_tools::assertion_result no(false);
+    no.message() << reason;
+    return no;
+  });
+}
+
+struct EmptyStackBeforeAndAfter {
+  EmptyStackBeforeAndAfter() {
+    SetStack({});
+    TakeIncidents();
+  }
+  ~EmptyStackBeforeAndAfter() {
+    BOOST_CHECK_MESSAGE(GetStack().empty(), "the case left contexts on its thread's stack");
+    SetStack({});
+    for (const cuguest::Incident& incident : TakeIncidents()) {
+      BOOST_ERROR("unexpected incident: a callee " << Name(incident.kind) << ", "
+                                                   << Name(incident.repair) << ", guard at "
+                                                   << incident.file << ":" << incident.line);
+    }
+  }
+};
+
+struct AddFixture : ut::test_tree_visitor {
+  void visit(const ut::test_case& test_case) override {
+    auto& fixtures = const_cast<ut::test_case&>(test_case).p_fixtures.value;
+    fixtures.insert(fixtures.begin(), ut::test_unit_fixture_ptr(
+                                          new ut::class_based_fixture<EmptyStackBeforeAndAfter>()));
+  }
+};
+
+// The cases that ran to their end, which is not all of those that did not fail.
+std::set<ut::test_unit_id> g_finished;
+
+struct CountCases : ut::test_tree_visitor {
+  void visit(const ut::test_case& test_case) override {
+    const ut::test_results& results = ut::results_collector.results(test_case.p_id);
+    if (!test_case.is_enabled()) return;
+    if (results.p_skipped) {
+      ++g_skipped;
+      const std::string name = test_case.full_name();
+      std::printf("skipped: %s: %s\n", name.c_str(), g_skip_reasons[name].c_str());
+    } else if (results.passed() && g_finished.count(test_case.p_id) != 0) {
+      ++g_passed;
+    } else {
+      ++g_failed;
+    }
+  }
+};
+
+class Runner : public ut::test_observer {
+ public:
+  // After the framework's own observers: with the default priority the order is by
+  // address, and in some of these Boost 1.74 gives up with an empty "Test setup error".
+  int priority() override { return 10; }
+  // Not in Init(): the cases of a data test exist only from here on.
+  void test_start(ut::counter_t, ut::test_unit_id) override {
+    AddFixture add;
+    ut::traverse_test_tree(ut::framework::master_test_suite(), add, true);
+  }
+  void test_unit_finish(const ut::test_unit& unit, unsigned long) override {
+    g_finished.insert(unit.p_id);
+  }
+  void test_finish() override {
+    CountCases count;
+    ut::traverse_test_tree(ut::framework::master_test_suite(), count, true);
+    std::printf("cases: %d passed, %d failed, %d skipped\n", g_passed, g_failed, g_skipped);
+    std::fflush(stdout);
+  }
+};
+
+bool Init() {
+  static Runner runner;
+  ut::framework::register_observer(runner);
+  return true;
+}
+
+// 0, or the exit code with which to end at once.
+int SettleDriver() {
+  const char* wanted = std::getenv("CUGUEST_TEST_DRIVER");
+  const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
+  if (!driver.ok()) {
+    std::printf("no driver to test on: %s\n", std::string(driver.status().message()).c_str());
+    return wanted == nullptr ? kSkip : 1;
+  }
+  const bool sim = Sim::IsActive();
+  if (wanted != nullptr && sim != (std::string(wanted) == "sim")) {
+    std::printf("the driver is %s, and CUGUEST_TEST_DRIVER asks for %s\n",
+                sim ? "simulated" : "real", wanted);
+    return 1;
+  }
+  const int version = (*driver)->version;
+  std::printf("driver: %s, CUDA %d.%d, %d devices\n", sim ? "simulated" : "real", version / 1000,
+              version % 1000 / 10, cuguest::Device::Count().value_or(0));
+  return 0;
+}
+
+}  // namespace
+
+ut::precondition OnlyIf(bool (*applies)(), const char* reason) {
+  return SkipUnless(applies, reason);
+}
+
+ut::precondition OnlySim() { return OnlyIf(&Sim::IsActive, "needs the simulated driver"); }
+
+ut::precondition OnlyReal() {
+  return OnlyIf([] { return !Sim::IsActive(); }, "needs a real driver");
+}
+
+ut::precondition NeedsDevices(int count) {
+  return SkipUnless([count] { return cuguest::Device::Count().value_or(0) >= count; },
+                    "needs " + std::to_string(count) + " devices");
+}
+
+std::vector<cuguest::Incident> TakeIncidents() {
+  const std::lock_guard<std::mutex> lock(g_mutex);
+  return std::exchange(g_incidents, {});
+}
+
+OwnContext::OwnContext(int device) {
+  CUcontext popped = nullptr;
+  Require(TheDriver().CtxCreate(&context_, 0, device), "create a context");
+  Require(TheDriver().CtxPopCurrent(&popped), "pop a new context");
+}
+
+OwnContext::~OwnContext() {
+  if (context_ == nullptr || TheDriver().CtxDestroy(context_) == CUDA_SUCCESS) return;
+  std::fprintf(stderr, "a test could not destroy its own context\n");
+  std::abort();
+}
+
+void SetStack(const std::vector<CUcontext>& entries) {
+  CUcontext popped = nullptr;
+  while (TheDriver().CtxPopCurrent(&popped) == CUDA_SUCCESS) {
+  }
+  for (const CUcontext entry : entries) {
+    Require(TheDriver().CtxPushCurrent(entry), "push a context");
+  }
+}
+
+std::vector<CUcontext> GetStack() {
+  const auto probe = cuguest::testing::StackProbe::Take();
+  std::vector<CUcontext> contexts;
+  for (const auto& entry : probe.stack()) contexts.push_back(entry.context);
+  return contexts;
+}
+
+}  // namespace cuguest_test
+
+int main(int argc, char** argv) {
+  if (const int code = cuguest_test::SettleDriver(); code != 0) return code;
+  cuguest::SetIncidentHandler(&cuguest_test::Record);
+  const int code = boost::unit_test::unit_test_main(&cuguest_test::Init, argc, argv);
+  if (code == 0 && cuguest_test::g_passed == 0 && cuguest_test::g_skipped > 0) {
+    return cuguest_test::kSkip;
+  }
+  return code;
+}

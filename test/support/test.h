@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every Boost.Test binary of the suites shares: the decorators below, and, from
+// main.cc, a fixture around each case that empties the thread's stack of contexts,
+// and fails the case if it is not empty afterwards or if a guard reported an incident
+// that the case did not ask for.
+
+#ifndef CUGUEST_TEST_SUPPORT_TEST_H_
+#define CUGUEST_TEST_SUPPORT_TEST_H_
+
+#include <cuda.h>
+
+#include <boost/test/unit_test.hpp>
+#include <string>
+#include <vector>
+
+#include "cuguest/incident.h"
+
+namespace cuguest_test {
+
+// Decorators: BOOST_AUTO_TEST_CASE(name, *OnlySim()). A case that does not apply is
+// reported as skipped, with the reason; a binary whose every case was skipped ends
+// with 77.
+boost::unit_test::precondition OnlyIf(bool (*applies)(), const char* reason);
+boost::unit_test::precondition OnlySim();
+boost::unit_test::precondition OnlyReal();
+boost::unit_test::precondition NeedsDevices(int count);
+
+// The incidents that guards of this process reported since the case began or since the
+// last call, from every thread. A case that takes none must have caused none.
+std::vector<cuguest::Incident> TakeIncidents();
+
+// A context of the case's own on `device`, floating; destroyed with the object unless
+// released.
+class OwnContext {
+ public:
+  explicit OwnContext(int device = 0);
+  OwnContext(OwnContext&& other) noexcept : context_(other.release()) {}
+  OwnContext(const OwnContext&) = delete;
+  OwnContext& operator=(const OwnContext&) = delete;
+  ~OwnContext();
+  CUcontext get() const { return context_; }
+  CUcontext release() {
+    const CUcontext context = context_;
+    context_ = nullptr;
+    return context;
+  }
+
+ private:
+  CUcontext context_ = nullptr;
+};
+
+// Makes the thread's stack exactly `entries`, bottom first.
+void SetStack(const std::vector<CUcontext>& entries);
+// The thread's stack, bottom first; it is left as it is.
+std::vector<CUcontext> GetStack();
+
+}  // namespace cuguest_test
+
+#endif  // CUGUEST_TEST_SUPPORT_TEST_H_
