@@ -45,6 +45,8 @@
 // than cuGetProcAddress (before CUDA 11.3) exports it as.
 
 // Required: every one is in CUDA 7.0 or older. A driver without one is too old.
+// (cuDevicePrimaryCtxRelease is too, but is asked for by its later version, which has the
+// same signature and reports a release that no retain covers; the first one does not.)
 #define CUGUEST_REQUIRED_ENTRIES(X)                                                            \
   X(Init, 2000, "cuInit", (unsigned flags))                                                    \
   X(DriverGetVersion, 2020, "cuDriverGetVersion", (int* version))                              \
@@ -69,7 +71,7 @@
   X(CtxSynchronize, 2000, "cuCtxSynchronize", (void))                                          \
   X(DevicePrimaryCtxRetain, 7000, "cuDevicePrimaryCtxRetain",                                  \
     (CUcontext * context, CUdevice device))                                                    \
-  X(DevicePrimaryCtxRelease, 7000, "cuDevicePrimaryCtxRelease", (CUdevice device))             \
+  X(DevicePrimaryCtxRelease, 11000, "cuDevicePrimaryCtxRelease", (CUdevice device))            \
   X(DevicePrimaryCtxGetState, 7000, "cuDevicePrimaryCtxGetState",                              \
     (CUdevice device, unsigned* flags, int* active))                                           \
   X(MemAlloc, 3020, "cuMemAlloc_v2", (CUdeviceptr * pointer, size_t bytes))                    \

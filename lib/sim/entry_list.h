@@ -120,7 +120,7 @@
 #define CUGUEST_SIM_PRIMARY_ENTRIES(X, T)                                                          \
   X(DevicePrimaryCtxRetain, 7000, "", DevicePrimaryCtxRetain, kInitialized,                        \
     (CUcontext* context, CUdevice device), (context, device))                                      \
-  X(DevicePrimaryCtxRelease, 7000, "", DevicePrimaryCtxRelease, kInitialized, (CUdevice device),   \
+  X(DevicePrimaryCtxRelease, 7000, "", DevicePrimaryCtxReleaseQuietly, kInitialized, (CUdevice device),   \
     (device))                                                                                      \
   X(DevicePrimaryCtxRelease, 11000, "_v2", DevicePrimaryCtxRelease, kInitialized,                  \
     (CUdevice device), (device))                                                                   \

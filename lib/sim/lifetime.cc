@@ -126,6 +126,7 @@ CUresult CtxGetId(CUcontext handle, unsigned long long* id) {
   if (code != CUDA_SUCCESS) return code;
   const Life life = LifeOf(context);
   if (!life.IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  if (handle == nullptr && StickyError() != CUDA_SUCCESS) return StickyError();
   *id = life.id;
   return CUDA_SUCCESS;
 }
@@ -137,6 +138,7 @@ CUresult CtxGetApiVersion(CUcontext handle, unsigned* version) {
   if (!context->IsAlive()) {
     return handle == nullptr ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_CONTEXT;
   }
+  if (handle == nullptr && StickyError() != CUDA_SUCCESS) return StickyError();
   if (version == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *version = context->api_version();
   return CUDA_SUCCESS;

@@ -88,6 +88,12 @@ CUresult DevicePrimaryCtxRelease(CUdevice device) {
   return CUDA_SUCCESS;
 }
 
+// The first version takes a release that no retain covers for done.
+CUresult DevicePrimaryCtxReleaseQuietly(CUdevice device) {
+  const CUresult code = DevicePrimaryCtxRelease(device);
+  return code == CUDA_ERROR_INVALID_CONTEXT ? CUDA_SUCCESS : code;
+}
+
 CUresult DevicePrimaryCtxReset(CUdevice device) {
   if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
   Primary& primary = primaries[device];

@@ -58,6 +58,10 @@ void GuardsStillRestore() {
     const ContextGuard guard(ours);
     const CUresult lost = LoseTheDevice();
     CHECK(lost == CUDA_ERROR_ILLEGAL_ADDRESS);
+    // By its handle a context can still be identified, as the current one it cannot.
+    unsigned long long id = 0;
+    CHECK(TheDriver().CtxGetId(ours, &id) == CUDA_SUCCESS);
+    CHECK(TheDriver().CtxGetId(nullptr, &id) == CUDA_ERROR_ILLEGAL_ADDRESS);
     CHECK(cuguest::IsSticky(lost));
     // A callee that notices nothing and leaves a push behind on top of it all.
     CHECK(TheDriver().CtxPushCurrent(callers) == CUDA_SUCCESS);

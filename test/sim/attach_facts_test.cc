@@ -20,7 +20,7 @@ CUresult Detach(CUcontext context) { return RAW_AS(DetachFunction, "cuCtxDetach"
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(AttachNeedsACurrentContextAndNoFlags) {
+BOOST_AUTO_TEST_CASE(attach_needs_a_current_context_and_no_flags) {
   CUcontext out = nullptr;
   IS(Attach(&out, 0), INVALID_CONTEXT);
   IS(Detach(nullptr), INVALID_CONTEXT);
@@ -32,7 +32,7 @@ BOOST_AUTO_TEST_CASE(AttachNeedsACurrentContextAndNoFlags) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(DetachOnlyOfTheCurrentContext) {
+BOOST_AUTO_TEST_CASE(detach_only_of_the_current_context) {
   OwnContext a;
   const OwnContext b;
   IS(Detach(a.get()), INVALID_CONTEXT);
@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(DetachOnlyOfTheCurrentContext) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(DetachToZeroDestroysAndPops) {
+BOOST_AUTO_TEST_CASE(detach_to_zero_destroys_and_pops) {
   OwnContext a;
   const CUcontext dead = a.release();
   SetStack({dead});
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(DetachToZeroDestroysAndPops) {
   IS(Detach(dead), INVALID_CONTEXT);
 }
 
-BOOST_AUTO_TEST_CASE(DetachToZeroPopsOneEntry) {
+BOOST_AUTO_TEST_CASE(detach_to_zero_pops_one_entry) {
   OwnContext a;
   const CUcontext dead = a.release();
   SetStack({dead, dead});
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(DetachToZeroPopsOneEntry) {
   BOOST_CHECK(CurrentContext() == nullptr);
 }
 
-BOOST_AUTO_TEST_CASE(DestroyIgnoresTheCount) {
+BOOST_AUTO_TEST_CASE(destroy_ignores_the_count) {
   OwnContext a;
   SetStack({a.get()});
   CUcontext out = nullptr;
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(DestroyIgnoresTheCount) {
   BOOST_CHECK(GetStack().empty());
 }
 
-BOOST_AUTO_TEST_CASE(TheCountBelongsToTheContextNotToTheThread) {
+BOOST_AUTO_TEST_CASE(the_count_belongs_to_the_context_not_to_the_thread) {
   OwnContext a;
   const CUcontext context = a.release();
   SetStack({context});
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(TheCountBelongsToTheContextNotToTheThread) {
   BOOST_CHECK(GetStack().empty());
 }
 
-BOOST_AUTO_TEST_CASE(OnAPrimaryContextTheCountMeansNothing) {
+BOOST_AUTO_TEST_CASE(on_a_primary_context_the_count_means_nothing) {
   CUcontext primary = nullptr;
   OK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0));
   SetStack({primary});

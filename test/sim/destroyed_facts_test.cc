@@ -39,7 +39,7 @@ void CheckDestroy(const char* shape, const char* after, bool top_is_dead) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(DestroyPopsOneEntryAndOnlyFromTheTop) {
+BOOST_AUTO_TEST_CASE(destroy_pops_one_entry_and_only_from_the_top) {
   CheckDestroy("A", "", false);
   CheckDestroy("BA", "B", false);
   CheckDestroy("AB", "AB", false);
@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(DestroyPopsOneEntryAndOnlyFromTheTop) {
   CheckDestroy("BAA", "BA", true);
 }
 
-BOOST_AUTO_TEST_CASE(DestroyOnAnotherThreadLeavesTheEntry) {
+BOOST_AUTO_TEST_CASE(destroy_on_another_thread_leaves_the_entry) {
   const OwnContext b;
   OwnContext a;
   const CUcontext dead = a.release();
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(DestroyOnAnotherThreadLeavesTheEntry) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(ADeadCurrentContextAnswersWhoItWas) {
+BOOST_AUTO_TEST_CASE(a_dead_current_context_answers_who_it_was) {
   const CUcontext dead = PushDeadContext();
   BOOST_CHECK(CurrentContext() == dead);
   CUdevice device = -1;
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(ADeadCurrentContextAnswersWhoItWas) {
   OK(RAW(cuCtxPopCurrent)(nullptr));
 }
 
-BOOST_AUTO_TEST_CASE(ADeadCurrentContextIsDestroyedForEverythingElse) {
+BOOST_AUTO_TEST_CASE(a_dead_current_context_is_destroyed_for_everything_else) {
   PushDeadContext();
   size_t size = 77;
   IS(RAW(cuCtxGetLimit)(&size, CU_LIMIT_STACK_SIZE), CONTEXT_IS_DESTROYED);
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(ADeadCurrentContextIsDestroyedForEverythingElse) {
   OK(RAW(cuCtxPopCurrent)(nullptr));
 }
 
-BOOST_AUTO_TEST_CASE(ADeadCurrentContextHasNoStreamsAndEvents) {
+BOOST_AUTO_TEST_CASE(a_dead_current_context_has_no_streams_and_events) {
   PushDeadContext();
   CUcontext context = nullptr;
   IS(RAW(cuStreamGetCtx)(nullptr, &context), CONTEXT_IS_DESTROYED);
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(ADeadCurrentContextHasNoStreamsAndEvents) {
   OK(RAW(cuCtxPopCurrent)(nullptr));
 }
 
-BOOST_AUTO_TEST_CASE(OverADeadContextOthersWork) {
+BOOST_AUTO_TEST_CASE(over_a_dead_context_others_work) {
   const OwnContext b;
   const CUcontext dead = PushDeadContext();
   OK(RAW(cuCtxPushCurrent)(b.get()));
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(OverADeadContextOthersWork) {
   OK(RAW(cuMemFree)(pointer));
 }
 
-BOOST_AUTO_TEST_CASE(ADestroyedHandleAnswersForItself) {
+BOOST_AUTO_TEST_CASE(a_destroyed_handle_answers_for_itself) {
   OwnContext a;
   const CUcontext dead = a.release();
   OK(RAW(cuCtxDestroy)(dead));
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(ADestroyedHandleAnswersForItself) {
   BOOST_TEST(version == 77u);
 }
 
-BOOST_AUTO_TEST_CASE(DestroyingTwiceFails) {
+BOOST_AUTO_TEST_CASE(destroying_twice_fails) {
   const CUcontext dead = PushDeadContext();
   IS(RAW(cuCtxDestroy)(dead), CONTEXT_IS_DESTROYED);  // while it is on a stack
   OK(RAW(cuCtxPopCurrent)(nullptr));
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(DestroyingTwiceFails) {
   BOOST_TEST((code == CUDA_ERROR_INVALID_CONTEXT || code == CUDA_ERROR_CONTEXT_IS_DESTROYED));
 }
 
-BOOST_AUTO_TEST_CASE(ADeadEntryMayBePushedAgainWhileItIsOnAStack) {
+BOOST_AUTO_TEST_CASE(a_dead_entry_may_be_pushed_again_while_it_is_on_a_stack) {
   const CUcontext dead = PushDeadContext();
   OK(RAW(cuCtxPushCurrent)(dead));
   BOOST_CHECK((CurrentContext() == dead));
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(ADeadEntryMayBePushedAgainWhileItIsOnAStack) {
   OK(RAW(cuCtxPopCurrent)(nullptr));
 }
 
-BOOST_AUTO_TEST_CASE(AHandleIsNotUsedAgainWhileItIsOnAStack) {
+BOOST_AUTO_TEST_CASE(a_handle_is_not_used_again_while_it_is_on_a_stack) {
   const CUcontext dead = PushDeadContext();
   {
     const OwnContext first;

@@ -16,7 +16,7 @@ using namespace cuguest_facts;
 using cuguest::testing::Sim;
 using cuguest::testing::SimLaunch;
 
-BOOST_AUTO_TEST_CASE(ErrorsHaveNamesAndTexts) {
+BOOST_AUTO_TEST_CASE(errors_have_names_and_texts) {
   const char* text = nullptr;
   OK(RAW(cuGetErrorName)(CUDA_ERROR_CONTEXT_IS_DESTROYED, &text));
   BOOST_TEST(text == std::string("CUDA_ERROR_CONTEXT_IS_DESTROYED"));
@@ -34,12 +34,12 @@ BOOST_AUTO_TEST_CASE(ErrorsHaveNamesAndTexts) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(InitMayBeRepeatedAndTakesNoFlags) {
+BOOST_AUTO_TEST_CASE(init_may_be_repeated_and_takes_no_flags) {
   OK(RAW(cuInit)(0));
   IS(RAW(cuInit)(1), INVALID_VALUE);
 }
 
-BOOST_AUTO_TEST_CASE(DevicesAreChecked) {
+BOOST_AUTO_TEST_CASE(devices_are_checked) {
   CUdevice device = 0;
   int value = 0;
   char name[64] = {};
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(DevicesAreChecked) {
   IS(RAW(cuDriverGetVersion)(nullptr), INVALID_VALUE);
 }
 
-BOOST_AUTO_TEST_CASE(DeviceTextsAreCut) {
+BOOST_AUTO_TEST_CASE(device_texts_are_cut) {
   char name[64] = {};
   OK(RAW(cuDeviceGetName)(name, 5, 0));
   BOOST_TEST(name == std::string("NVID"));
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(DeviceTextsAreCut) {
   BOOST_TEST(device == 0);
 }
 
-BOOST_AUTO_TEST_CASE(DeviceQueriesCreateNothing) {
+BOOST_AUTO_TEST_CASE(device_queries_create_nothing) {
   int value = 0;
   OK(RAW(cuDeviceGetAttribute)(&value, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, 0));
   BOOST_TEST(value == 1);
@@ -94,8 +94,8 @@ BOOST_AUTO_TEST_CASE(DeviceQueriesCreateNothing) {
 
 // -----------------------------------------------------------------------------
 
-#define CHILD_OK(call) CHILD_REQUIRE((call) == CUDA_SUCCESS)
-#define CHILD_IS(call, error) CHILD_REQUIRE((call) == CUDA_ERROR_##error)
+#define CHILD_OK(call) CHECK((call) == CUDA_SUCCESS)
+#define CHILD_IS(call, error) CHECK((call) == CUDA_ERROR_##error)
 
 namespace {
 
@@ -191,12 +191,14 @@ CHILD(before_init) {
   CHILD_IS(RAW(cuInit)(1), INVALID_VALUE);
   RequireNotInitialized();
   CHILD_OK(RAW(cuInit)(0));
-  CHILD_REQUIRE(CurrentContext() == nullptr);
+  CHECK(CurrentContext() == nullptr);
   RequireWorks();
   return 0;
 }
 
-BOOST_AUTO_TEST_CASE(BeforeInitNothingWorksThatNeedsIt) { REQUIRE_CHILD_PASSES("before_init"); }
+BOOST_AUTO_TEST_CASE(before_init_nothing_works_that_needs_it) {
+  REQUIRE_CHILD_PASSES("before_init");
+}
 
 CHILD(fork_before_init) {
   RequireHarmlessCallsWork();
@@ -206,13 +208,13 @@ CHILD(fork_before_init) {
     CHILD_OK(RAW(cuInit)(0));
     RequireWorks();
   };
-  CHILD_REQUIRE(InFork(child) == 0);
+  CHECK(InFork(child) == 0);
   CHILD_OK(RAW(cuInit)(0));
   RequireWorks();
   return 0;
 }
 
-BOOST_AUTO_TEST_CASE(AForkBeforeInitIsHarmless) { REQUIRE_CHILD_PASSES("fork_before_init"); }
+BOOST_AUTO_TEST_CASE(a_fork_before_init_is_harmless) { REQUIRE_CHILD_PASSES("fork_before_init"); }
 
 CHILD(fork_after_init) {
   CHILD_OK(RAW(cuInit)(0));
@@ -227,13 +229,15 @@ CHILD(fork_after_init) {
     auto mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
     CHILD_OK(RAW(cuThreadExchangeStreamCaptureMode)(&mode));  // the thread's own
   };
-  CHILD_REQUIRE(InFork(child) == 0);
+  CHECK(InFork(child) == 0);
   CHILD_OK(RAW(cuCtxDestroy)(context));
   RequireWorks();
   return 0;
 }
 
-BOOST_AUTO_TEST_CASE(AChildForkedAfterInitHasNoDriver) { REQUIRE_CHILD_PASSES("fork_after_init"); }
+BOOST_AUTO_TEST_CASE(a_child_forked_after_init_has_no_driver) {
+  REQUIRE_CHILD_PASSES("fork_after_init");
+}
 
 CHILD(exit_order) {
   std::atexit([] { RequireDeinitialized(); });  // runs after the driver's end
@@ -251,7 +255,9 @@ CHILD(exit_order) {
   return 0;
 }
 
-BOOST_AUTO_TEST_CASE(TheDriverEndsAsIfInitHadRegisteredIt) { REQUIRE_CHILD_PASSES("exit_order"); }
+BOOST_AUTO_TEST_CASE(the_driver_ends_as_if_init_had_registered_it) {
+  REQUIRE_CHILD_PASSES("exit_order");
+}
 
 namespace {
 
@@ -304,6 +310,6 @@ CHILD(sticky_error) {
   return 0;
 }
 
-BOOST_AUTO_TEST_CASE(AnIllegalAddressLosesTheDeviceAndNotTheStack) {
+BOOST_AUTO_TEST_CASE(an_illegal_address_loses_the_device_and_not_the_stack) {
   REQUIRE_CHILD_PASSES("sticky_error");
 }

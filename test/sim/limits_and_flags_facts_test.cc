@@ -48,12 +48,12 @@ void CheckDefaults() {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(AFreshContextHasTheseLimits) {
+BOOST_AUTO_TEST_CASE(a_fresh_context_has_these_limits) {
   const Current current;
   CheckDefaults();
 }
 
-BOOST_AUTO_TEST_CASE(LimitsAreRoundedAndChecked) {
+BOOST_AUTO_TEST_CASE(limits_are_rounded_and_checked) {
   const Current current;
   BOOST_TEST(SetLimit(CU_LIMIT_STACK_SIZE, 4096) == 4096u);
   BOOST_TEST(SetLimit(CU_LIMIT_STACK_SIZE, 5000) == 5008u);
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(LimitsAreRoundedAndChecked) {
   IS(RAW(cuCtxSetLimit)(CU_LIMIT_PERSISTING_L2_CACHE_SIZE, size_t{1} << 40), INVALID_VALUE);
 }
 
-BOOST_AUTO_TEST_CASE(SomeLimitsCannotBeSet) {
+BOOST_AUTO_TEST_CASE(some_limits_cannot_be_set) {
   const Current current;
   size_t value = 0;
   IS(RAW(cuCtxSetLimit)(CU_LIMIT_SHMEM_SIZE, 1), NOT_PERMITTED);
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(SomeLimitsCannotBeSet) {
   IS(RAW(cuCtxGetLimit)(nullptr, CU_LIMIT_STACK_SIZE), INVALID_VALUE);
 }
 
-BOOST_AUTO_TEST_CASE(LimitsBelongToOneContext) {
+BOOST_AUTO_TEST_CASE(limits_belong_to_one_context) {
   const Current first;
   OK(RAW(cuCtxSetLimit)(CU_LIMIT_STACK_SIZE, 4096));
   const OwnContext second;
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(LimitsBelongToOneContext) {
   BOOST_TEST(Limit(CU_LIMIT_STACK_SIZE) == 4096u);
 }
 
-BOOST_AUTO_TEST_CASE(SetFlagsReplacesAll) {
+BOOST_AUTO_TEST_CASE(set_flags_replaces_all) {
   const Current current;
   BOOST_TEST(Flags() == 0u);
   for (const unsigned flags : {4u, 1u, 0x80u, 0x10u, 0u}) {
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(SetFlagsReplacesAll) {
   IS(RAW(cuCtxGetFlags)(nullptr), INVALID_VALUE);
 }
 
-BOOST_AUTO_TEST_CASE(CreateKeepsItsFlags) {
+BOOST_AUTO_TEST_CASE(create_keeps_its_flags) {
   for (const unsigned flags : {2u, 8u, 4u, 0x10u, 0x80u, 0x18u}) {
     CUcontext context = nullptr;
     OK(RAW(cuCtxCreate)(&context, nullptr, flags, 0));
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(CreateKeepsItsFlags) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(CreateChecksItsFlagsAndDevice) {
+BOOST_AUTO_TEST_CASE(create_checks_its_flags_and_device) {
   auto context = reinterpret_cast<CUcontext>(0x77);
   for (const unsigned flags : {3u, 5u, 6u, 7u, 0x100u, 0x1000u, 0x40000000u}) {
     IS(RAW(cuCtxCreate)(&context, nullptr, flags, 0), INVALID_VALUE);
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(CreateChecksItsFlagsAndDevice) {
   BOOST_CHECK(GetStack().empty());
 }
 
-BOOST_AUTO_TEST_CASE(CacheAndBankConfiguration) {
+BOOST_AUTO_TEST_CASE(cache_and_bank_configuration) {
   const Current current;
   CUfunc_cache cache = CU_FUNC_CACHE_PREFER_EQUAL;
   OK(RAW(cuCtxGetCacheConfig)(&cache));
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(CacheAndBankConfiguration) {
   BOOST_CHECK_EQUAL(banks, CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE);  // without effect
 }
 
-BOOST_AUTO_TEST_CASE(PrioritiesAndAffinity) {
+BOOST_AUTO_TEST_CASE(priorities_and_affinity) {
   const Current current;
   int least = 77;
   int greatest = 77;
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(PrioritiesAndAffinity) {
      UNSUPPORTED_EXEC_AFFINITY);
 }
 
-BOOST_AUTO_TEST_CASE(WithNothingCurrentAllAreInvalidContext) {
+BOOST_AUTO_TEST_CASE(with_nothing_current_all_are_invalid_context) {
   size_t value = 0;
   CUfunc_cache cache = {};
   IS(RAW(cuCtxGetLimit)(&value, CU_LIMIT_STACK_SIZE), INVALID_CONTEXT);

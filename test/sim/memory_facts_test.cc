@@ -31,7 +31,7 @@ struct Memory {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(AFailedAllocationWritesZero) {
+BOOST_AUTO_TEST_CASE(a_failed_allocation_writes_zero) {
   CUdeviceptr out = 0x77;
   IS(RAW(cuMemAlloc)(&out, 16), INVALID_CONTEXT);
   BOOST_TEST(out == 0u);
@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(AFailedAllocationWritesZero) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(FreeWantsTheBeginningOnce) {
+BOOST_AUTO_TEST_CASE(free_wants_the_beginning_once) {
   const Memory memory;
   int local = 0;
   IS(RAW(cuMemFree)(reinterpret_cast<CUdeviceptr>(&local)), INVALID_VALUE);
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(FreeWantsTheBeginningOnce) {
   OK(RAW(cuMemFree)(0));
 }
 
-BOOST_AUTO_TEST_CASE(FreeWorksWithAnotherContextCurrentOrNone) {
+BOOST_AUTO_TEST_CASE(free_works_with_another_context_current_or_none) {
   const Memory memory;
   const OwnContext other;
   SetStack({other.get()});
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(FreeWorksWithAnotherContextCurrentOrNone) {
   OK(RAW(cuMemFree)(0));
 }
 
-BOOST_AUTO_TEST_CASE(FreedMemoryIsUnknown) {
+BOOST_AUTO_TEST_CASE(freed_memory_is_unknown) {
   const Memory memory;
   OK(RAW(cuMemFree)(memory.q));
   CUcontext context = nullptr;
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(FreedMemoryIsUnknown) {
   IS(RAW(cuMemcpyDtoH)(bytes, memory.q, 16), INVALID_VALUE);
 }
 
-BOOST_AUTO_TEST_CASE(CopiesArrive) {
+BOOST_AUTO_TEST_CASE(copies_arrive) {
   Memory memory;
   unsigned char back[kBytes] = {};
   OK(RAW(cuMemcpyHtoD)(memory.p, memory.host, kBytes));
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(CopiesArrive) {
   BOOST_TEST(std::memcmp(back, memory.host, kBytes) == 0);
 }
 
-BOOST_AUTO_TEST_CASE(AsynchronousCopiesArrive) {
+BOOST_AUTO_TEST_CASE(asynchronous_copies_arrive) {
   Memory memory;
   CUstream stream = nullptr;
   OK(RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING));
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(AsynchronousCopiesArrive) {
   OK(RAW(cuStreamDestroy)(stream));
 }
 
-BOOST_AUTO_TEST_CASE(FillsArrive) {
+BOOST_AUTO_TEST_CASE(fills_arrive) {
   const Memory memory;
   unsigned words[4] = {};
   OK(RAW(cuMemsetD8)(memory.p, 0x11, 4));
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(FillsArrive) {
   BOOST_TEST(words[3] == 0x44556677u);
 }
 
-BOOST_AUTO_TEST_CASE(RangesAreCheckedToTheByte) {
+BOOST_AUTO_TEST_CASE(ranges_are_checked_to_the_byte) {
   Memory memory;
   IS(RAW(cuMemcpyHtoD)(memory.p, memory.host, kBytes + 1), INVALID_VALUE);
   IS(RAW(cuMemcpyHtoD)(memory.p + kBytes - 1, memory.host, 2), INVALID_VALUE);
@@ -127,13 +127,13 @@ BOOST_AUTO_TEST_CASE(RangesAreCheckedToTheByte) {
   OK(RAW(cuMemcpyHtoD)(memory.p, memory.host, kBytes));
 }
 
-BOOST_AUTO_TEST_CASE(NothingIsDoneWithNoBytes) {
+BOOST_AUTO_TEST_CASE(nothing_is_done_with_no_bytes) {
   Memory memory;
   OK(RAW(cuMemcpyHtoD)(memory.p, memory.host, 0));
   OK(RAW(cuMemsetD8)(memory.p, 0, 0));
 }
 
-BOOST_AUTO_TEST_CASE(EachEndMustBeWhatItIsCalled) {
+BOOST_AUTO_TEST_CASE(each_end_must_be_what_it_is_called) {
   Memory memory;
   IS(RAW(cuMemcpyHtoD)(memory.p, nullptr, 16), INVALID_VALUE);
   IS(RAW(cuMemcpyHtoD)(0, memory.host, 16), INVALID_VALUE);
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(EachEndMustBeWhatItIsCalled) {
   IS(RAW(cuMemsetD8)(0, 0, 16), INVALID_VALUE);
 }
 
-BOOST_AUTO_TEST_CASE(WithNothingCurrentNothingIsCopied) {
+BOOST_AUTO_TEST_CASE(with_nothing_current_nothing_is_copied) {
   Memory memory;
   SetStack({});
   IS(RAW(cuMemcpyHtoD)(memory.p, memory.host, 16), INVALID_CONTEXT);
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(WithNothingCurrentNothingIsCopied) {
   IS(RAW(cuMemAllocHost)(&host, 16), INVALID_CONTEXT);
 }
 
-BOOST_AUTO_TEST_CASE(BetweenContextsOfADeviceEverythingCopies) {
+BOOST_AUTO_TEST_CASE(between_contexts_of_a_device_everything_copies) {
   const Memory a;
   Memory b;
   OK(RAW(cuMemcpyPeer)(a.p, a.context.get(), b.p, b.context.get(), 64));
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(BetweenContextsOfADeviceEverythingCopies) {
   OK(RAW(cuMemcpyHtoD)(a.p, b.host, 64));
 }
 
-BOOST_AUTO_TEST_CASE(AnAllocationTakesRoomOnTheDevice) {
+BOOST_AUTO_TEST_CASE(an_allocation_takes_room_on_the_device) {
   const Memory memory;
   size_t before = 0;
   size_t after = 0;
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(AnAllocationTakesRoomOnTheDevice) {
   OK(RAW(cuMemFree)(big));
 }
 
-BOOST_AUTO_TEST_CASE(AnAddressHasARange) {
+BOOST_AUTO_TEST_CASE(an_address_has_a_range) {
   const Memory memory;
   CUdeviceptr base = 0;
   size_t size = 0;
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(AnAddressHasARange) {
   BOOST_TEST(size == kBytes);
 }
 
-BOOST_AUTO_TEST_CASE(PinnedMemoryHasADeviceAddress) {
+BOOST_AUTO_TEST_CASE(pinned_memory_has_a_device_address) {
   const Memory memory;
   void* host = nullptr;
   OK(RAW(cuMemHostAlloc)(&host, kBytes, CU_MEMHOSTALLOC_DEVICEMAP));
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(PinnedMemoryHasADeviceAddress) {
   OK(RAW(cuMemFreeHost)(host));
 }
 
-BOOST_AUTO_TEST_CASE(PitchIsAtLeastTheWidth) {
+BOOST_AUTO_TEST_CASE(pitch_is_at_least_the_width) {
   const Memory memory;
   CUdeviceptr pointer = 0;
   size_t pitch = 0;

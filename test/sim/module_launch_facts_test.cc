@@ -56,7 +56,7 @@ struct Loaded {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(AnImageMustBeOne) {
+BOOST_AUTO_TEST_CASE(an_image_must_be_one) {
   CUmodule module = nullptr;
   IS(RAW(cuModuleLoadData)(&module, kPtx), INVALID_CONTEXT);
   const OwnContext a;
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(AnImageMustBeOne) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(OptionsAreAccepted) {
+BOOST_AUTO_TEST_CASE(options_are_accepted) {
   const Loaded loaded;
   CUmodule module = nullptr;
   char log[256] = {};
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(OptionsAreAccepted) {
   OK(RAW(cuModuleUnload)(module));
 }
 
-BOOST_AUTO_TEST_CASE(FunctionsAreFoundByName) {
+BOOST_AUTO_TEST_CASE(functions_are_found_by_name) {
   const Loaded loaded;
   auto function = reinterpret_cast<CUfunction>(0x77);
   IS(RAW(cuModuleGetFunction)(&function, loaded.module, "nosuch"), NOT_FOUND);
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(FunctionsAreFoundByName) {
   IS(RAW(cuFuncGetAttribute)(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, nullptr), INVALID_HANDLE);
 }
 
-BOOST_AUTO_TEST_CASE(AModuleIsUnloadedOnce) {
+BOOST_AUTO_TEST_CASE(a_module_is_unloaded_once) {
   const Loaded loaded;
   SetStack({});
   IS(RAW(cuModuleUnload)(nullptr), INVALID_HANDLE);
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(AModuleIsUnloadedOnce) {
   IS(RAW(cuModuleUnload)(loaded.module), INVALID_HANDLE);
 }
 
-BOOST_AUTO_TEST_CASE(ParametersArriveInBothForms) {
+BOOST_AUTO_TEST_CASE(parameters_arrive_in_both_forms) {
   const Loaded loaded;
   CUdeviceptr to = loaded.result;
   unsigned value = 7;
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(ParametersArriveInBothForms) {
   BOOST_TEST(loaded.Result() == 11u);
 }
 
-BOOST_AUTO_TEST_CASE(ShapesAreChecked) {
+BOOST_AUTO_TEST_CASE(shapes_are_checked) {
   const Loaded loaded;
   OK(loaded.Launch(nullptr));
   IS(loaded.Launch(nullptr, 0), INVALID_VALUE);
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(ShapesAreChecked) {
   OK(RAW(cuCtxSynchronize)());
 }
 
-BOOST_AUTO_TEST_CASE(AFunctionRunsOnStreamsOfItsContext) {
+BOOST_AUTO_TEST_CASE(a_function_runs_on_streams_of_its_context) {
   const Loaded a;
   const Loaded b;  // current
   OK(b.Launch(nullptr));
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(AFunctionRunsOnStreamsOfItsContext) {
   OK(RAW(cuStreamSynchronize)(a.stream));
 }
 
-BOOST_AUTO_TEST_CASE(AFunctionOfADestroyedContextIsInvalid) {
+BOOST_AUTO_TEST_CASE(a_function_of_a_destroyed_context_is_invalid) {
   Loaded gone;
   OK(RAW(cuCtxDestroy)(gone.context.release()));
   // Either code on a real driver, from one process to the next.

@@ -43,7 +43,7 @@ void CheckIsNot(const char* name, int version, CUdriverProcAddressQueryResult st
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(TheNewestNotNewerThanAskedFor) {
+BOOST_AUTO_TEST_CASE(the_newest_not_newer_than_asked_for) {
   CheckIs("cuInit", 2000, "cuInit");
   CheckIs("cuCtxGetCurrent", 4000, "cuCtxGetCurrent");
   CheckIs("cuCtxGetCurrent", -1, "cuCtxGetCurrent");  // there is no check below
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(TheNewestNotNewerThanAskedFor) {
 }
 
 // The trap: one name, two signatures, and no error.
-BOOST_AUTO_TEST_CASE(OneNameMayHaveTwoSignatures) {
+BOOST_AUTO_TEST_CASE(one_name_may_have_two_signatures) {
   CheckIs("cuCtxGetDevice", 12090, "cuCtxGetDevice");
   CheckIs("cuCtxGetDevice", 13000, "cuCtxGetDevice_v2");
   CheckIs("cuCtxSynchronize", 12000, "cuCtxSynchronize");
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(OneNameMayHaveTwoSignatures) {
   CheckIs("cuStreamGetCtx", 12050, "cuStreamGetCtx_v2");
 }
 
-BOOST_AUTO_TEST_CASE(FlagsChooseTheDefaultStream) {
+BOOST_AUTO_TEST_CASE(flags_choose_the_default_stream) {
   CheckIs("cuStreamGetCtx", 13000, "cuStreamGetCtx_v2", CU_GET_PROC_ADDRESS_LEGACY_STREAM);
   CheckIs("cuStreamGetCtx", 13000, "cuStreamGetCtx_v2_ptsz",
           CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
@@ -103,21 +103,21 @@ BOOST_AUTO_TEST_CASE(FlagsChooseTheDefaultStream) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(TooNewForTheVersionAskedFor) {
+BOOST_AUTO_TEST_CASE(too_new_for_the_version_asked_for) {
   CheckIsNot("cuCtxGetCurrent", 0, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
   CheckIsNot("cuCtxGetCurrent", 3999, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
   CheckIsNot("cuInit", 1999, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
   CheckIsNot("cuCtxGetId", 11999, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
 }
 
-BOOST_AUTO_TEST_CASE(NamesAreExactBaseNames) {
+BOOST_AUTO_TEST_CASE(names_are_exact_base_names) {
   for (const char* name : {"cuNope", "cuMemAlloc_v2", "cuCtxGetDevice_v2", "cuCtxCreate_v4",
                            "cuCtxGetCurrent_ptsz", "", "cuctxgetcurrent", "cudaMalloc"}) {
     CheckIsNot(name, 13000, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
   }
 }
 
-BOOST_AUTO_TEST_CASE(NewerThanTheDriverIsInvalid) {
+BOOST_AUTO_TEST_CASE(newer_than_the_driver_is_invalid) {
   int version = 0;
   OK(RAW(cuDriverGetVersion)(&version));
   for (const int newer : {version + 1, 99999}) {
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(NewerThanTheDriverIsInvalid) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(TheStatusMayBeNull) {
+BOOST_AUTO_TEST_CASE(the_status_may_be_null) {
   void* function = nullptr;
   OK(RAW(cuGetProcAddress)("cuInit", &function, 13000, 0, nullptr));
   BOOST_CHECK(function != nullptr);
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(TheStatusMayBeNull) {
   BOOST_CHECK(function == nullptr);
 }
 
-BOOST_AUTO_TEST_CASE(TheFirstFormSaysNotFound) {
+BOOST_AUTO_TEST_CASE(the_first_form_says_not_found) {
   using First = CUresult (*)(const char*, void**, int, cuuint64_t);
   const First ask = RAW_AS(First, "cuGetProcAddress");
   void* function = kUntouched;

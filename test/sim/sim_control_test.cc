@@ -42,7 +42,7 @@ void* Resolve(const char* name) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(EntryNamesAreDistinct, *OnlySim()) {
+BOOST_AUTO_TEST_CASE(entry_names_are_distinct, *OnlySim()) {
   std::set<std::string> names;
   size_t index = 0;
   for (; Sim::EntryName(index) != nullptr; ++index) names.insert(Sim::EntryName(index));
@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(EntryNamesAreDistinct, *OnlySim()) {
   BOOST_TEST(names.count("cuCtxPushCurrent") == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(EveryEntryFailsOnDemandAndDoesNothingElse, *OnlySim()) {
+BOOST_AUTO_TEST_CASE(every_entry_fails_on_demand_and_does_nothing_else, *OnlySim()) {
   const NoFaultsLeft cleanup;
   const OwnContext a;
   SetStack({a.get()});
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(EveryEntryFailsOnDemandAndDoesNothingElse, *OnlySim()) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(AFaultHitsTheNthCallOnce, *OnlySim()) {
+BOOST_AUTO_TEST_CASE(a_fault_hits_the_nth_call_once, *OnlySim()) {
   const NoFaultsLeft cleanup;
   CUcontext out = nullptr;
   Sim::FailCall("cuCtxGetCurrent", 3, CUDA_ERROR_UNKNOWN);
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(AFaultHitsTheNthCallOnce, *OnlySim()) {
   OK(RAW(cuCtxGetCurrent)(&out));
 }
 
-BOOST_AUTO_TEST_CASE(AFaultMayBeOneThreadsOnly, *OnlySim()) {
+BOOST_AUTO_TEST_CASE(a_fault_may_be_one_threads_only, *OnlySim()) {
   const NoFaultsLeft cleanup;
   Sim::FailCall("cuCtxGetCurrent", 1, CUDA_ERROR_UNKNOWN, /*from_any_thread=*/false);
   OnAnotherThread([] { CurrentContext(); });
@@ -91,20 +91,20 @@ BOOST_AUTO_TEST_CASE(AFaultMayBeOneThreadsOnly, *OnlySim()) {
   IS(RAW(cuCtxGetCurrent)(&out), UNKNOWN);
 }
 
-BOOST_AUTO_TEST_CASE(FaultsCanBeCleared, *OnlySim()) {
+BOOST_AUTO_TEST_CASE(faults_can_be_cleared, *OnlySim()) {
   Sim::FailCall("cuCtxGetCurrent", 1, CUDA_ERROR_UNKNOWN);
   Sim::ClearFaults();
   CurrentContext();
 }
 
-BOOST_AUTO_TEST_CASE(AFaultHitsEveryVersionOfAName, *OnlySim()) {
+BOOST_AUTO_TEST_CASE(a_fault_hits_every_version_of_a_name, *OnlySim()) {
   const NoFaultsLeft cleanup;
   using Pop = CUresult (*)(CUcontext*);
   Sim::FailCall("cuCtxPopCurrent", 1, CUDA_ERROR_UNKNOWN);
   IS(RAW_AS(Pop, "cuCtxPopCurrent")(nullptr), UNKNOWN);
 }
 
-BOOST_AUTO_TEST_CASE(CallsAreCounted, *OnlySim()) {
+BOOST_AUTO_TEST_CASE(calls_are_counted, *OnlySim()) {
   Sim::ResetCalls();
   BOOST_TEST(Sim::TotalCalls() == 0u);
   CUcontext out = nullptr;
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(CallsAreCounted, *OnlySim()) {
   BOOST_TEST(Sim::TotalCalls() == 3u);
 }
 
-BOOST_AUTO_TEST_CASE(AHiddenEntryIsNotFound, *OnlySim()) {
+BOOST_AUTO_TEST_CASE(a_hidden_entry_is_not_found, *OnlySim()) {
   const NoFaultsLeft cleanup;
   Sim::HideEntry("cuCtxGetId");
   void* function = nullptr;
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(AHiddenEntryIsNotFound, *OnlySim()) {
   BOOST_CHECK(Resolve("cuCtxGetId") != nullptr);
 }
 
-BOOST_AUTO_TEST_CASE(AnOlderDriverHasLess, *OnlySim()) {
+BOOST_AUTO_TEST_CASE(an_older_driver_has_less, *OnlySim()) {
   Sim::SetDriverVersion(11080);
   int version = 0;
   OK(RAW(cuDriverGetVersion)(&version));
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(AnOlderDriverHasLess, *OnlySim()) {
   Sim::SetDriverVersion(13000);
 }
 
-BOOST_AUTO_TEST_CASE(WhatIsAliveIsCounted, *OnlySim()) {
+BOOST_AUTO_TEST_CASE(what_is_alive_is_counted, *OnlySim()) {
   const SimLive before = Sim::Live();
   CUcontext primary = nullptr;
   OK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0));
@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(WhatIsAliveIsCounted, *OnlySim()) {
   BOOST_CHECK(Sim::Live() == before);
 }
 
-BOOST_AUTO_TEST_CASE(ContextsTakeRoomOnTheDevice, *OnlySim()) {
+BOOST_AUTO_TEST_CASE(contexts_take_room_on_the_device, *OnlySim()) {
   std::vector<CUcontext> contexts;
   CUcontext context = nullptr;
   while (RAW(cuCtxCreate)(&context, nullptr, 0, 0) == CUDA_SUCCESS) contexts.push_back(context);
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(ContextsTakeRoomOnTheDevice, *OnlySim()) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(AFatbinWithPlainPtxIsRead, *OnlySim()) {
+BOOST_AUTO_TEST_CASE(a_fatbin_with_plain_ptx_is_read, *OnlySim()) {
   const OwnContext a;
   SetStack({a.get()});
   struct {
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(AFatbinWithPlainPtxIsRead, *OnlySim()) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(ParametersHaveTheSizesOfThePtx, *OnlySim()) {
+BOOST_AUTO_TEST_CASE(parameters_have_the_sizes_of_the_ptx, *OnlySim()) {
   static const char kParameters[] = R"(.version 9.0
 .target sm_90a
 .address_size 64
@@ -251,23 +251,23 @@ BOOST_AUTO_TEST_CASE(ParametersHaveTheSizesOfThePtx, *OnlySim()) {
 
 CHILD(no_device) {
   Sim::SetDeviceCount(0);
-  CHILD_REQUIRE(RAW(cuInit)(0) == CUDA_ERROR_NO_DEVICE);
+  CHECK(RAW(cuInit)(0) == CUDA_ERROR_NO_DEVICE);
   Sim::SetDeviceCount(3);
-  CHILD_REQUIRE(RAW(cuInit)(0) == CUDA_SUCCESS);
+  CHECK(RAW(cuInit)(0) == CUDA_SUCCESS);
   Sim::SetDeviceCount(1);  // too late
   int count = 0;
-  CHILD_REQUIRE(RAW(cuDeviceGetCount)(&count) == CUDA_SUCCESS && count == 3);
+  CHECK(RAW(cuDeviceGetCount)(&count) == CUDA_SUCCESS && count == 3);
   return 0;
 }
 
-BOOST_AUTO_TEST_CASE(TheDeviceCountIsSetBeforeInit, *OnlySim()) {
+BOOST_AUTO_TEST_CASE(the_device_count_is_set_before_init, *OnlySim()) {
   REQUIRE_CHILD_PASSES("no_device");
 }
 
 CHILD(deinitialize) {
-  CHILD_REQUIRE(RAW(cuInit)(0) == CUDA_SUCCESS);
+  CHECK(RAW(cuInit)(0) == CUDA_SUCCESS);
   CUcontext context = nullptr;
-  CHILD_REQUIRE(RAW(cuCtxCreate)(&context, nullptr, 0, 0) == CUDA_SUCCESS);
+  CHECK(RAW(cuCtxCreate)(&context, nullptr, 0, 0) == CUDA_SUCCESS);
   std::vector<void*> entries;
   for (size_t i = 0; Sim::EntryName(i) != nullptr; ++i) {
     const std::string name = Sim::EntryName(i);
@@ -275,9 +275,11 @@ CHILD(deinitialize) {
     if (name != "cuCtxDestroy") entries.push_back(Resolve(name.c_str()));
   }
   Sim::Deinitialize();
-  for (void* entry : entries) CHILD_REQUIRE(CallWithZeros(entry) == CUDA_ERROR_DEINITIALIZED);
-  CHILD_REQUIRE(RAW(cuCtxDestroy)(context) == CUDA_ERROR_DEINITIALIZED);
+  for (void* entry : entries) CHECK(CallWithZeros(entry) == CUDA_ERROR_DEINITIALIZED);
+  CHECK(RAW(cuCtxDestroy)(context) == CUDA_ERROR_DEINITIALIZED);
   return 0;
 }
 
-BOOST_AUTO_TEST_CASE(AfterTheEndNothingWorks, *OnlySim()) { REQUIRE_CHILD_PASSES("deinitialize"); }
+BOOST_AUTO_TEST_CASE(after_the_end_nothing_works, *OnlySim()) {
+  REQUIRE_CHILD_PASSES("deinitialize");
+}

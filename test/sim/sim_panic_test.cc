@@ -11,7 +11,7 @@
 
 using namespace cuguest_facts;
 using cuguest::testing::Sim;
-using cuguest_test::ChildResult;
+using cuguest_test::Ended;
 using cuguest_test::OnlySim;
 using cuguest_test::RunChild;
 
@@ -19,14 +19,14 @@ namespace {
 
 void CheckPanics(const char* child, const std::string& entry, const std::string& text) {
   BOOST_TEST_CONTEXT(child) {
-    const ChildResult result = RunChild(child);
-    BOOST_TEST(result.signal == SIGABRT);
+    const Ended ended = RunChild(child);
+    BOOST_TEST(ended.code == -SIGABRT);
     const auto has = [&](const std::string& part) {
-      return result.output.find(part) != std::string::npos;
+      return ended.output.find(part) != std::string::npos;
     };
-    BOOST_TEST(has("cuguest simulated driver: " + entry), result.output);
-    BOOST_TEST(has(text), result.output);
-    BOOST_TEST(has("libcuda"), "no stack trace: " << result.output);
+    BOOST_TEST(has("cuguest simulated driver: " + entry), ended.output);
+    BOOST_TEST(has(text), ended.output);
+    BOOST_TEST(has("libcuda"), "no stack trace: " << ended.output);
   }
 }
 
@@ -65,7 +65,7 @@ CHILD(set_flags_of_destroyed) {
   return RAW(cuCtxSetFlags)(0);
 }
 
-BOOST_AUTO_TEST_CASE(DestroyedContexts, *OnlySim()) {
+BOOST_AUTO_TEST_CASE(destroyed_contexts, *OnlySim()) {
   const std::string text = "the context was destroyed and is on no stack";
   CheckPanics("push_destroyed", "cuCtxPushCurrent(0x", text);
   CheckPanics("set_destroyed", "cuCtxSetCurrent(0x", text);
@@ -91,7 +91,7 @@ CHILD(id_of_garbage) {
   return RAW(cuCtxGetId)(Garbage<CUcontext>(), &id);
 }
 
-BOOST_AUTO_TEST_CASE(ValuesThatNeverWereContexts, *OnlySim()) {
+BOOST_AUTO_TEST_CASE(values_that_never_were_contexts, *OnlySim()) {
   const std::string text = "this never was a context";
   CheckPanics("push_garbage", "cuCtxPushCurrent(0x", text);
   CheckPanics("set_garbage", "cuCtxSetCurrent(0x", text);
@@ -148,7 +148,7 @@ CHILD(callback_waits_for_itself) {
   return RAW(cuLaunchHostFunc)(stream, wait, nullptr);
 }
 
-BOOST_AUTO_TEST_CASE(Objects, *OnlySim()) {
+BOOST_AUTO_TEST_CASE(objects, *OnlySim()) {
   CheckPanics("garbage_stream", "cuStreamSynchronize(0x", "this never was a stream");
   CheckPanics("destroyed_stream", "cuStreamQuery(0xc0da", "the stream was destroyed");
   CheckPanics("garbage_event", "cuEventQuery(0x", "this never was an event");
@@ -192,7 +192,7 @@ CHILD(null_argument) {
   return RAW(cuThreadExchangeStreamCaptureMode)(nullptr);
 }
 
-BOOST_AUTO_TEST_CASE(LaunchesAndArguments, *OnlySim()) {
+BOOST_AUTO_TEST_CASE(launches_and_arguments, *OnlySim()) {
   CheckPanics("unregistered_kernel", "launch of \"nothing\"", "Sim::RegisterKernel(\"nothing\"");
   CheckPanics("short_parameters", "launch of \"store\"", "take 12 bytes, the packed buffer has 4");
   CheckPanics("unknown_entry", "\"cuNope\"", "is no entry of the simulation");

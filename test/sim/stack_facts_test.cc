@@ -6,7 +6,7 @@
 
 using namespace cuguest_facts;
 
-BOOST_AUTO_TEST_CASE(PushOfNullIsInvalidAndChangesNothing) {
+BOOST_AUTO_TEST_CASE(push_of_null_is_invalid_and_changes_nothing) {
   const OwnContext a;
   SetStack({a.get()});
   IS(RAW(cuCtxPushCurrent)(nullptr), INVALID_VALUE);
@@ -14,13 +14,13 @@ BOOST_AUTO_TEST_CASE(PushOfNullIsInvalidAndChangesNothing) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(PopOfEmptyStackWritesNothing) {
+BOOST_AUTO_TEST_CASE(pop_of_empty_stack_writes_nothing) {
   auto out = reinterpret_cast<CUcontext>(0x77);
   IS(RAW(cuCtxPopCurrent)(&out), INVALID_CONTEXT);
   BOOST_CHECK(out == reinterpret_cast<CUcontext>(0x77));
 }
 
-BOOST_AUTO_TEST_CASE(PopGivesTheTopAndMayBeGivenNull) {
+BOOST_AUTO_TEST_CASE(pop_gives_the_top_and_may_be_given_null) {
   const OwnContext a;
   const OwnContext b;
   SetStack({a.get(), b.get()});
@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(PopGivesTheTopAndMayBeGivenNull) {
   BOOST_CHECK(GetStack().empty());
 }
 
-BOOST_AUTO_TEST_CASE(SetCurrentReplacesTheTop) {
+BOOST_AUTO_TEST_CASE(set_current_replaces_the_top) {
   const OwnContext a;
   const OwnContext b;
   const OwnContext c;
@@ -41,14 +41,14 @@ BOOST_AUTO_TEST_CASE(SetCurrentReplacesTheTop) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(SetCurrentOnEmptyStackPushes) {
+BOOST_AUTO_TEST_CASE(set_current_on_empty_stack_pushes) {
   const OwnContext a;
   OK(RAW(cuCtxSetCurrent)(a.get()));
   BOOST_CHECK(GetStack() == Entries{a.get()});
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(SetCurrentOfNullPopsOneEntry) {
+BOOST_AUTO_TEST_CASE(set_current_of_null_pops_one_entry) {
   const OwnContext a;
   const OwnContext b;
   SetStack({a.get(), b.get()});
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(SetCurrentOfNullPopsOneEntry) {
   BOOST_CHECK(GetStack().empty());
 }
 
-BOOST_AUTO_TEST_CASE(TheSameContextMayBePushedManyTimes) {
+BOOST_AUTO_TEST_CASE(the_same_context_may_be_pushed_many_times) {
   constexpr int kTimes = 100000;
   const OwnContext a;
   for (int i = 0; i < kTimes; ++i) BOOST_REQUIRE(RAW(cuCtxPushCurrent)(a.get()) == CUDA_SUCCESS);
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(TheSameContextMayBePushedManyTimes) {
   BOOST_TEST(pops == kTimes);
 }
 
-BOOST_AUTO_TEST_CASE(CreatePushes) {
+BOOST_AUTO_TEST_CASE(create_pushes) {
   CUcontext a = nullptr;
   OK(RAW(cuCtxCreate)(&a, nullptr, 0, 0));
   BOOST_CHECK(GetStack() == Entries{a});
@@ -76,14 +76,14 @@ BOOST_AUTO_TEST_CASE(CreatePushes) {
   BOOST_CHECK(GetStack().empty());
 }
 
-BOOST_AUTO_TEST_CASE(CreateAcceptsZeroedParameters) {
+BOOST_AUTO_TEST_CASE(create_accepts_zeroed_parameters) {
   CUctxCreateParams parameters = {};
   CUcontext a = nullptr;
   OK(RAW(cuCtxCreate)(&a, &parameters, 0, 0));
   OK(RAW(cuCtxDestroy)(a));
 }
 
-BOOST_AUTO_TEST_CASE(EachThreadHasItsOwnStack) {
+BOOST_AUTO_TEST_CASE(each_thread_has_its_own_stack) {
   const OwnContext a;
   SetStack({a.get()});
   OnAnotherThread([&] {
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(EachThreadHasItsOwnStack) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(AThreadMayEndWithContextsOnItsStack) {
+BOOST_AUTO_TEST_CASE(a_thread_may_end_with_contexts_on_its_stack) {
   OwnContext a;
   OnAnotherThread([&] {
     OK(RAW(cuCtxPushCurrent)(a.get()));
@@ -109,14 +109,14 @@ BOOST_AUTO_TEST_CASE(AThreadMayEndWithContextsOnItsStack) {
   OK(RAW(cuCtxDestroy)(a.release()));
 }
 
-BOOST_AUTO_TEST_CASE(GetCurrentOfNullIsInvalid) {
+BOOST_AUTO_TEST_CASE(get_current_of_null_is_invalid) {
   IS(RAW(cuCtxGetCurrent)(nullptr), INVALID_VALUE);
   CUcontext out = reinterpret_cast<CUcontext>(0x77);
   OK(RAW(cuCtxGetCurrent)(&out));
   BOOST_CHECK(out == nullptr);
 }
 
-BOOST_AUTO_TEST_CASE(IdentityIsTheSameOnEveryThread) {
+BOOST_AUTO_TEST_CASE(identity_is_the_same_on_every_thread) {
   const OwnContext a;
   const auto id = IdOf(a.get());
   OnAnotherThread([&] {
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(IdentityIsTheSameOnEveryThread) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(IdsAreNeverUsedAgain) {
+BOOST_AUTO_TEST_CASE(ids_are_never_used_again) {
   unsigned long long last = 0;
   for (int i = 0; i < 4; ++i) {
     const OwnContext a;
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(IdsAreNeverUsedAgain) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(NothingCurrentIsInvalidContext) {
+BOOST_AUTO_TEST_CASE(nothing_current_is_invalid_context) {
   CUdevice device = 77;
   IS(RAW(cuCtxGetDevice)(&device), INVALID_CONTEXT);
   BOOST_TEST(device == 77);
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(NothingCurrentIsInvalidContext) {
   IS(RAW(cuCtxSynchronize_v2)(nullptr), INVALID_CONTEXT);
 }
 
-BOOST_AUTO_TEST_CASE(OneCurrentAnswersForNull) {
+BOOST_AUTO_TEST_CASE(one_current_answers_for_null) {
   const OwnContext a;
   SetStack({a.get()});
   unsigned version = 0;

@@ -41,7 +41,7 @@ const CUstream kSpecial[] = {nullptr, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD};
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(ACreatedStreamKnowsItsContext) {
+BOOST_AUTO_TEST_CASE(a_created_stream_knows_its_context) {
   const Owner owner;
   CUcontext context = nullptr;
   OK(RAW(cuStreamGetCtx)(owner.stream, &context));
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(ACreatedStreamKnowsItsContext) {
   IS(RAW(cuStreamGetCtx)(owner.stream, nullptr), INVALID_VALUE);
 }
 
-BOOST_AUTO_TEST_CASE(ASpecialStreamIsTheCurrentContexts) {
+BOOST_AUTO_TEST_CASE(a_special_stream_is_the_current_contexts) {
   for (const CUstream stream : kSpecial) {
     CUcontext context = nullptr;
     IS(RAW(cuStreamGetCtx)(stream, &context), INVALID_CONTEXT);
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(ASpecialStreamIsTheCurrentContexts) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(ACreatedStreamWorksWithoutACurrentContext) {
+BOOST_AUTO_TEST_CASE(a_created_stream_works_without_a_current_context) {
   Owner owner;
   OK(RAW(cuStreamQuery)(owner.stream));
   OK(RAW(cuStreamSynchronize)(owner.stream));
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(ACreatedStreamWorksWithoutACurrentContext) {
   OK(RAW(cuStreamDestroy)(owner.stream));
 }
 
-BOOST_AUTO_TEST_CASE(AStreamOfAnotherContextWorks) {
+BOOST_AUTO_TEST_CASE(a_stream_of_another_context_works) {
   Owner owner;
   const OwnContext other;
   SetStack({other.get()});
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(AStreamOfAnotherContextWorks) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(CreatingNeedsACurrentContextAndGoodArguments) {
+BOOST_AUTO_TEST_CASE(creating_needs_a_current_context_and_good_arguments) {
   CUstream stream = nullptr;
   CUevent event = nullptr;
   IS(RAW(cuStreamCreate)(&stream, 0), INVALID_CONTEXT);
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(CreatingNeedsACurrentContextAndGoodArguments) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(AnEventIsRecordedOnItsContextsStreamsOnly) {
+BOOST_AUTO_TEST_CASE(an_event_is_recorded_on_its_contexts_streams_only) {
   const Owner a;
   const Owner b;
   SetStack({b.context.get()});
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(AnEventIsRecordedOnItsContextsStreamsOnly) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(NullIsNoEvent) {
+BOOST_AUTO_TEST_CASE(null_is_no_event) {
   const Owner owner;
   IS(RAW(cuEventDestroy)(nullptr), INVALID_HANDLE);
   IS(RAW(cuEventRecord)(nullptr, owner.stream), INVALID_HANDLE);
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(NullIsNoEvent) {
   IS(RAW(cuStreamWaitEvent)(owner.stream, nullptr, 0), INVALID_HANDLE);
 }
 
-BOOST_AUTO_TEST_CASE(ANeverRecordedEventHasHappenedButHasNoTime) {
+BOOST_AUTO_TEST_CASE(a_never_recorded_event_has_happened_but_has_no_time) {
   const Owner never;
   OK(RAW(cuEventQuery)(never.event));
   OK(RAW(cuEventSynchronize)(never.event));
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(ANeverRecordedEventHasHappenedButHasNoTime) {
   IS(RAW(cuEventElapsedTime)(&milliseconds, never.event, never.event), INVALID_HANDLE);
 }
 
-BOOST_AUTO_TEST_CASE(ElapsedTimeNeedsTwoTimedEvents) {
+BOOST_AUTO_TEST_CASE(elapsed_time_needs_two_timed_events) {
   const Owner owner;
   SetStack({owner.context.get()});
   CUevent end = nullptr;
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(ElapsedTimeNeedsTwoTimedEvents) {
   IS(RAW(cuEventElapsedTime)(&milliseconds, nullptr, end), INVALID_HANDLE);
 }
 
-BOOST_AUTO_TEST_CASE(APointerKnowsTheContextItWasAllocatedIn) {
+BOOST_AUTO_TEST_CASE(a_pointer_knows_the_context_it_was_allocated_in) {
   const Owner owner;
   BOOST_CHECK(ContextOf(owner.memory) == owner.context.get());
   BOOST_CHECK(ContextOf(owner.memory + 4095) == owner.context.get());
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(APointerKnowsTheContextItWasAllocatedIn) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(AttributesOfUnknownPointers) {
+BOOST_AUTO_TEST_CASE(attributes_of_unknown_pointers) {
   const Owner owner;
   CUcontext context = reinterpret_cast<CUcontext>(0x77);
   int local = 0;
@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(AttributesOfUnknownPointers) {
      INVALID_VALUE);
 }
 
-BOOST_AUTO_TEST_CASE(ThePluralGivesZerosForUnknownPointers) {
+BOOST_AUTO_TEST_CASE(the_plural_gives_zeros_for_unknown_pointers) {
   const Owner owner;
   int local = 0;
   CUcontext context = reinterpret_cast<CUcontext>(0x77);
@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(ThePluralGivesZerosForUnknownPointers) {
   BOOST_TEST(type == unsigned{CU_MEMORYTYPE_DEVICE});
 }
 
-BOOST_AUTO_TEST_CASE(TheCaptureModeIsTheThreadsAndNeedsNoContext) {
+BOOST_AUTO_TEST_CASE(the_capture_mode_is_the_threads_and_needs_no_context) {
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
   OK(RAW(cuThreadExchangeStreamCaptureMode)(&mode));
   BOOST_CHECK_EQUAL(mode, CU_STREAM_CAPTURE_MODE_GLOBAL);
@@ -248,7 +248,7 @@ BOOST_AUTO_TEST_CASE(TheCaptureModeIsTheThreadsAndNeedsNoContext) {
   BOOST_TEST(!IsActive(0));
 }
 
-BOOST_AUTO_TEST_CASE(NoStreamCapturesByItself) {
+BOOST_AUTO_TEST_CASE(no_stream_captures_by_itself) {
   const Owner owner;
   auto status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
   OK(RAW(cuStreamIsCapturing)(owner.stream, &status));
@@ -295,7 +295,7 @@ struct FromCallback {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(InAHostFunctionMostIsNotPermitted) {
+BOOST_AUTO_TEST_CASE(in_a_host_function_most_is_not_permitted) {
   const Owner owner;
   const Owner second;
   FromCallback from = {owner.context.get(), second.stream};
@@ -309,7 +309,7 @@ BOOST_AUTO_TEST_CASE(InAHostFunctionMostIsNotPermitted) {
      INVALID_CONTEXT);
 }
 
-BOOST_AUTO_TEST_CASE(InAStreamCallbackMostIsNotPermitted) {
+BOOST_AUTO_TEST_CASE(in_a_stream_callback_most_is_not_permitted) {
   const Owner owner;
   const Owner second;
   FromCallback from = {owner.context.get(), second.stream};

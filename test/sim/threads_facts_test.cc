@@ -99,7 +99,7 @@ class Worker {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(ManyThreadsShareContexts) {
+BOOST_AUTO_TEST_CASE(many_threads_share_contexts) {
   constexpr int kSteps = 40;  // a context takes a real driver a tenth of a second
   const OwnContext shared;
   std::atomic<int> failures{0};
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(ManyThreadsShareContexts) {
   BOOST_TEST(!IsActive(0));
 }
 
-BOOST_AUTO_TEST_CASE(AContextMayBeDestroyedUnderManyThreads) {
+BOOST_AUTO_TEST_CASE(a_context_may_be_destroyed_under_many_threads) {
   OwnContext victim;
   const CUcontext context = victim.release();
   std::atomic<int> ready{0};

@@ -34,7 +34,7 @@ struct TwoDevices {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(AContextKnowsItsDevice, *NeedsDevices(2)) {
+BOOST_AUTO_TEST_CASE(a_context_knows_its_device, *NeedsDevices(2)) {
   const TwoDevices two;
   CUdevice device = -1;
   OK(RAW(cuCtxGetDevice)(&device));
@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(AContextKnowsItsDevice, *NeedsDevices(2)) {
   BOOST_TEST(device == 0);
 }
 
-BOOST_AUTO_TEST_CASE(APointerKnowsItsDeviceWhateverIsCurrent, *NeedsDevices(2)) {
+BOOST_AUTO_TEST_CASE(a_pointer_knows_its_device_whatever_is_current, *NeedsDevices(2)) {
   const TwoDevices two;
   CUcontext context = nullptr;
   int ordinal = -1;
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(APointerKnowsItsDeviceWhateverIsCurrent, *NeedsDevices(2)) 
   OK(RAW(cuMemFree)(two.a_memory));
 }
 
-BOOST_AUTO_TEST_CASE(CopiesNeedNoPeerAccess, *NeedsDevices(2)) {
+BOOST_AUTO_TEST_CASE(copies_need_no_peer_access, *NeedsDevices(2)) {
   const TwoDevices two;
   const CUdeviceptr to = two.b_memory;
   const CUdeviceptr from = two.a_memory;
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(CopiesNeedNoPeerAccess, *NeedsDevices(2)) {
   OK(RAW(cuMemcpyPeer)(to, two.b.get(), from, two.a.get(), TwoDevices::kBytes));
 }
 
-BOOST_AUTO_TEST_CASE(FillsStayOnTheirDevice, *NeedsDevices(2)) {
+BOOST_AUTO_TEST_CASE(fills_stay_on_their_device, *NeedsDevices(2)) {
   const TwoDevices two;
   IS(RAW(cuMemsetD8)(two.a_memory, 1, 64), INVALID_VALUE);
   IS(RAW(cuMemsetD8Async)(two.b_memory, 0, 64, two.a_stream), INVALID_VALUE);
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(FillsStayOnTheirDevice, *NeedsDevices(2)) {
   OK(RAW(cuStreamSynchronize)(two.a_stream));
 }
 
-BOOST_AUTO_TEST_CASE(PeerAccessIsEnabledOnce, *NeedsDevices(2)) {
+BOOST_AUTO_TEST_CASE(peer_access_is_enabled_once, *NeedsDevices(2)) {
   const TwoDevices two;
   int can = 0;
   OK(RAW(cuDeviceCanAccessPeer)(&can, 1, 0));
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(PeerAccessIsEnabledOnce, *NeedsDevices(2)) {
   BOOST_TEST(!IsActive(1));
 }
 
-BOOST_AUTO_TEST_CASE(EventsAreRecordedAtHomeAndAwaitedAnywhere, *NeedsDevices(2)) {
+BOOST_AUTO_TEST_CASE(events_are_recorded_at_home_and_awaited_anywhere, *NeedsDevices(2)) {
   const TwoDevices two;
   OK(RAW(cuEventRecord)(two.a_event, two.a_stream));
   OK(RAW(cuStreamWaitEvent)(two.b_stream, two.a_event, 0));
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(EventsAreRecordedAtHomeAndAwaitedAnywhere, *NeedsDevices(2)
   BOOST_CHECK(context == two.a.get());
 }
 
-BOOST_AUTO_TEST_CASE(EachDeviceHasItsPrimary, *NeedsDevices(2)) {
+BOOST_AUTO_TEST_CASE(each_device_has_its_primary, *NeedsDevices(2)) {
   CUcontext first = nullptr;
   CUcontext second = nullptr;
   OK(RAW(cuDevicePrimaryCtxRetain)(&second, 1));
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(EachDeviceHasItsPrimary, *NeedsDevices(2)) {
   OK(RAW(cuDevicePrimaryCtxRelease)(0));
 }
 
-BOOST_AUTO_TEST_CASE(DevicesDifferInTheirNames, *NeedsDevices(2)) {
+BOOST_AUTO_TEST_CASE(devices_differ_in_their_names, *NeedsDevices(2)) {
   char first[32] = {};
   char second[32] = {};
   OK(RAW(cuDeviceGetPCIBusId)(first, sizeof(first), 0));
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(DevicesDifferInTheirNames, *NeedsDevices(2)) {
   BOOST_TEST(std::string(uuids[0].bytes, 16) != std::string(uuids[1].bytes, 16));
 }
 
-BOOST_AUTO_TEST_CASE(PeerAccessWithinADeviceIsUnsupported) {
+BOOST_AUTO_TEST_CASE(peer_access_within_a_device_is_unsupported) {
   const OwnContext a;
   const OwnContext b;
   int can = 77;

@@ -96,15 +96,26 @@ struct AddFixture : ut::test_tree_visitor {
 // The cases that ran to their end, which is not all of those that did not fail.
 std::set<ut::test_unit_id> g_finished;
 
+// The case itself or the suite around it that a decorator skipped; empty if none was.
+std::string SkippedUnit(ut::test_unit_id id) {
+  while (id != ut::INV_TEST_UNIT_ID) {
+    const ut::test_unit& unit = ut::framework::get(id, ut::TUT_ANY);
+    if (g_skip_reasons.count(unit.full_name()) != 0) return unit.full_name();
+    id = unit.p_parent_id;
+  }
+  return "";
+}
+
 struct CountCases : ut::test_tree_visitor {
   void visit(const ut::test_case& test_case) override {
-    const ut::test_results& results = ut::results_collector.results(test_case.p_id);
     if (!test_case.is_enabled()) return;
-    if (results.p_skipped) {
+    const bool finished = g_finished.count(test_case.p_id) != 0;
+    const std::string skipped = finished ? "" : SkippedUnit(test_case.p_id);
+    if (!skipped.empty()) {
       ++g_skipped;
-      const std::string name = test_case.full_name();
-      std::printf("skipped: %s: %s\n", name.c_str(), g_skip_reasons[name].c_str());
-    } else if (results.passed() && g_finished.count(test_case.p_id) != 0) {
+      std::printf("skipped: %s: %s\n", test_case.full_name().c_str(),
+                  g_skip_reasons[skipped].c_str());
+    } else if (finished && ut::results_collector.results(test_case.p_id).passed()) {
       ++g_passed;
     } else {
       ++g_failed;
