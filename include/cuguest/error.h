@@ -20,19 +20,20 @@
 // ~~~~~~~~~~~~~~~~~~~~~~
 // Which absl code a CUresult becomes, by what the author can do about it:
 //
-//   INVALID_ARGUMENT     the call was wrong as written (1, 101 is NOT_FOUND, 400)
-//   NOT_FOUND            no such device, symbol or file (100, 101, 300, 500)
+//   INVALID_ARGUMENT     the call was wrong as written: a value, handle, image (1, 400, 200)
+//   NOT_FOUND            no such device, symbol or file (100, 101, 301, 500)
 //   ALREADY_EXISTS       the state asked for is there already (704, 712)
-//   FAILED_PRECONDITION  something must be done first: no context is current,
-//                        the context is destroyed, a fork, a stub, a capture
-//   RESOURCE_EXHAUSTED   memory or another resource ran out (2, 701, 912)
+//   FAILED_PRECONDITION  something else must come first: no context is current, it is
+//                        destroyed, a fork, a stub, a capture (201, 709, 3, 34, 900)
+//   RESOURCE_EXHAUSTED   memory or another resource ran out (2, 701)
 //   UNAVAILABLE          no driver, or a device busy or gone for now (303, 46, 802)
 //   UNIMPLEMENTED        this driver or device cannot do it (36, 801, 215)
 //   CANCELLED            the process is ending (4)
-//   DATA_LOSS            a sticky error: every context of this process on that
-//                        device is lost, end the process (700, 702, 710, 714..)
-//   PERMISSION_DENIED    refused here, as in a stream callback (800, 1)
-//   UNKNOWN, INTERNAL    the rest
+//   DEADLINE_EXCEEDED    a wait timed out (909)
+//   PERMISSION_DENIED    not from here, as in a stream callback (800)
+//   DATA_LOSS            a sticky error: every context of this process on the device is
+//                        lost, end the process (700, 702, 710, 714 and others)
+//   INTERNAL, UNKNOWN    the rest
 //
 // The table itself is lib/core/error.cc; test/core/error_test.cc checks it
 // against <cuda.h> and, on a real driver, against cuGetErrorName.
