@@ -81,13 +81,15 @@ struct Finding;
 // - caller [A,A]: an extra pop looks like a replaced top;
 // - caller [..,B] below ours: an extra pop looks like a leaked push.
 //
-// A leaked push of *our own* context is the one fault that can go unseen:
+// What leaves *our own* context on top can go unseen, since it is what the guard looks
+// for: above all a push of it that a callee leaves behind.
 //
-// - a guard that switched ([X,A,B,B]): the pop returns B, as it should, and the caller
-//   is left with [X,A,B]. Seeing it costs the fourth driver call, which the default mode
-//   does not make: kAlwaysPush looks once more after its pop, and repairs it.
-// - the caller's context is ours ([X,B,B], or [X,B,B,B] in kAlwaysPush): what is current
-//   is right all along, and only kExact can see that the stack has grown.
+// - A guard that switched ([X,A,B,B]): the pop returns B, as it should, and the caller
+//   is left with [X,A,B]; likewise a callee that pops B and A and pushes B again. Seeing
+//   it costs the fourth driver call, which the default mode does not make: kAlwaysPush
+//   looks once more after its pop, and repairs it.
+// - The caller's context is ours ([X,B,B], or [X,B,B,B] in kAlwaysPush): what is current
+//   is right all along, and only kExact can see that the stack has grown or shrunk.
 //
 // kExact has no such cases at all.
 

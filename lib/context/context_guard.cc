@@ -85,10 +85,9 @@ internal::Finding ContextGuard::Mend(const internal::ThreadStack& stack, CUresul
 CUresult ContextGuard::LeaveDisturbed(CUresult code, CUcontext top) noexcept {
   // Not null: the guard is inside, so the table was there when it entered.
   const internal::ThreadStack stack(*internal::g_driver.load(std::memory_order_acquire));
-  // At the end of the process there is no stack left to restore, and nothing to report.
-  const internal::Finding finding =
-      code == CUDA_ERROR_DEINITIALIZED ? internal::Finding{} : Mend(stack, code, top);
+  const internal::Finding finding = Mend(stack, code, top);
   state_ = State::kOut;
+  // At the end of the process there is no stack left to restore, and nothing to report.
   if (!finding.happened || finding.result == CUDA_ERROR_DEINITIALIZED) return CUDA_SUCCESS;
   gone_ = finding.kind == IncidentKind::kDestroyed;
   if (finding.repair == Repair::kUnrepaired) stack.MakeCurrent(caller_);

@@ -16,7 +16,6 @@ CUresult TakeOff(const internal::ThreadStack& stack, const CUcontext* entries, i
     const CUresult code = stack.Pop(&popped);
     if (code == CUDA_SUCCESS) continue;
     for (int j = i + 1; j < depth; ++j) static_cast<void>(stack.Push(entries[j]));
-    stack.MakeCurrent(entries[depth - 1]);
     return code;
   }
   return CUDA_SUCCESS;

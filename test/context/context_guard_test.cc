@@ -14,6 +14,7 @@
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/testing/sim.h"
 #include "cuguest/testing/stack_probe.h"
 #include "test/support/test.h"
 
@@ -24,6 +25,7 @@ using cuguest::ContextRef;
 using cuguest::Driver;
 using cuguest::GuardMode;
 using cuguest::IncidentKind;
+using cuguest::testing::Sim;
 using cuguest_test::GetStack;
 using cuguest_test::OwnContext;
 using cuguest_test::SetStack;
@@ -358,6 +360,23 @@ BOOST_AUTO_TEST_CASE(a_repair_that_gives_up_leaves_the_callers_context_current_a
   BOOST_TEST((incidents[0].repair == cuguest::Repair::kUnrepaired));
   BOOST_TEST(incidents[0].current == a.get());
   BOOST_TEST(GetStack().back() == a.get());
+  SetStack({});
+}
+
+// To tell a replaced top from an extra pop a guard asks whether what it found is a primary
+// context. The question must not create one.
+BOOST_AUTO_TEST_CASE(a_repair_creates_no_primary_context, *cuguest_test::OnlySim()) {
+  const OwnContext a;
+  const OwnContext c;
+  SetStack({a.get()});
+  Sim::ResetCalls();
+  {
+    const ContextGuard guard(a.get());
+    TheDriver().CtxSetCurrent(c.get());
+  }
+  BOOST_TEST(TakeIncidents().size() == 1U);
+  BOOST_TEST(Sim::Calls("cuDevicePrimaryCtxGetState") == 1U);
+  BOOST_TEST(Sim::Calls("cuDevicePrimaryCtxRetain") == 0U);
   SetStack({});
 }
 

@@ -123,6 +123,7 @@ const char* const kFaults[] = {
     "-",     // one pop too many
     "0",     // the same, as cuCtxSetCurrent(nullptr)
     "--",    // two pops too many
+    "--+T",  // two pops, and the guard's own context pushed again
     "!",     // the guard's context destroyed
     "!+C",   // and a push left behind
 };
@@ -169,6 +170,17 @@ const std::map<std::string, Exception> kExceptions = {
     {"elide [] +T", {"none", "T"}},
     {"push [T] +T", {"none", "TT"}},
     {"push [XT] +T", {"none", "XTT"}},
+    // Two pops and a push of our own context: unseen likewise, or nothing at all is wrong,
+    // because there was only one entry to pop.
+    {"elide [A] --+T", {"none", ""}},
+    {"elide [T] --+T", {"none", "T"}},
+    {"elide [XA] --+T", {"none", "X"}},
+    {"elide [XT] --+T", {"none", "T"}},
+    {"elide [] --+T", {"none", ""}},
+    {"exact [] --+T", {"none", ""}},
+    {"push [] --+T", {"none", ""}},
+    {"push [A] --+T", {"pop inferred", "A"}},
+    {"push [XA] --+T", {"pop inferred", "XA"}},
     // Elided: another context on top, not primary, and not ours beneath, is read as an extra pop.
     {"elide [T] +C+D", {"pop inferred", "TCDT"}},
     {"elide [T] -+C", {"pop inferred", "CT"}},
