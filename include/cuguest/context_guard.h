@@ -145,18 +145,16 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   explicit ContextGuard(CUcontext context, GuardMode mode = GuardMode::kElide,
                         const char* file = __builtin_FILE(), int line = __builtin_LINE()) noexcept
       : context_(context), file_(file), line_(line), mode_(mode) {
-    if (context == nullptr) {
-      result_ = CUDA_ERROR_INVALID_CONTEXT;
-      return;
-    }
-    result_ = internal::GetCurrent(&caller_);
+    CUcontext current = nullptr;
+    result_ = context == nullptr ? CUDA_ERROR_INVALID_CONTEXT : internal::GetCurrent(&current);
+    caller_ = current;
     if (result_ != CUDA_SUCCESS || mode != GuardMode::kElide) {
       Enter();
-    } else if (caller_ == context) {
+    } else if (current == context) {
       state_ = State::kElided;
     } else {
       result_ = internal::Push(context);
-      if (result_ == CUDA_SUCCESS) state_ = State::kPushed;
+      state_ = result_ == CUDA_SUCCESS ? State::kPushed : State::kOut;
     }
   }
 
@@ -212,6 +210,7 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   friend class HostScope;
   enum class State : unsigned char {
     kOut,
+    kGone,  // out, and leaving has shown that context_ was destroyed
     kElided,
     kPushed,  // in mode kElide
     kPushedAlways,
@@ -219,6 +218,7 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   };
 
   void Enter() noexcept;
+  bool IsInside() const noexcept { return state_ != State::kOut && state_ != State::kGone; }
   CUresult Prepare() noexcept;
   void Reenter() noexcept;
   CUresult Leave() noexcept;
@@ -226,17 +226,18 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   internal::Finding Mend(const internal::ThreadStack& stack, CUresult code,
                          CUcontext popped) const noexcept;
 
+  // Written once each where the constructor knows them: a store before the push has to be
+  // drained by the driver's atomic operations.
   CUcontext context_;
-  CUcontext caller_ = nullptr;
-  unsigned long long id_ = 0;  // of the ContextRef it was built from; 0: not checked
+  CUcontext caller_;
   const char* file_;
+  unsigned long long id_ = 0;  // of the ContextRef it was built from; 0: not checked
   int line_;
-  CUresult result_ = CUDA_SUCCESS;
+  CUresult result_;
   GuardMode mode_;
-  State state_ = State::kOut;
-  bool gone_ = false;                // leaving has shown that context_ was destroyed
-  int exact_depth_;                  // written in kExact only
-  CUcontext exact_[kMaxExactDepth];  // bottom first; written in kExact only
+  State state_;
+  int exact_depth_;                  // these two in kExact only
+  CUcontext exact_[kMaxExactDepth];  // bottom first
 };
 
 // Note [Guards carry CUresult, not Status]

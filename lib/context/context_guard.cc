@@ -11,17 +11,19 @@ CUGUEST_BEGIN_NAMESPACE
 
 ContextGuard::ContextGuard(const ContextRef& context, GuardMode mode, const char* file,
                            int line) noexcept
-    : context_(context.get()), id_(context.id()), file_(file), line_(line), mode_(mode) {
-  if (context_ == nullptr) {
-    result_ = CUDA_ERROR_INVALID_CONTEXT;
-    return;
-  }
-  result_ = internal::GetCurrent(&caller_);
+    : context_(context.get()),
+      caller_(nullptr),
+      file_(file),
+      id_(context.id()),
+      line_(line),
+      mode_(mode) {
+  result_ = context_ == nullptr ? CUDA_ERROR_INVALID_CONTEXT : internal::GetCurrent(&caller_);
   Enter();
 }
 
 // result_ and caller_ are what asking for the current context gave.
 void ContextGuard::Enter() noexcept {
+  state_ = State::kOut;
   if (result_ == internal::kNotResolved) {
     if (internal::ResolveDriver(&result_) == nullptr) return;
     result_ = internal::GetCurrent(&caller_);
@@ -53,7 +55,7 @@ CUresult ContextGuard::Prepare() noexcept {
 
 // The modes that look further than the top.
 CUresult ContextGuard::Leave() noexcept {
-  if (state_ == State::kOut) return CUDA_SUCCESS;
+  if (!IsInside()) return CUDA_SUCCESS;
   if (state_ == State::kExact) return LeaveDisturbed(CUDA_SUCCESS, nullptr);
   CUcontext top = nullptr;
   CUcontext beneath = nullptr;
@@ -89,7 +91,7 @@ CUresult ContextGuard::LeaveDisturbed(CUresult code, CUcontext top) noexcept {
   state_ = State::kOut;
   // At the end of the process there is no stack left to restore, and nothing to report.
   if (!finding.happened || finding.result == CUDA_ERROR_DEINITIALIZED) return CUDA_SUCCESS;
-  gone_ = finding.kind == IncidentKind::kDestroyed;
+  if (finding.kind == IncidentKind::kDestroyed) state_ = State::kGone;
   if (finding.repair == Repair::kUnrepaired) stack.MakeCurrent(caller_);
   internal::Report(finding, stack, context_, file_, line_);
   if (finding.repair != Repair::kUnrepaired) return CUDA_SUCCESS;
@@ -99,7 +101,7 @@ CUresult ContextGuard::LeaveDisturbed(CUresult code, CUcontext top) noexcept {
 // Enters again after Restore(), unless leaving has shown that there is nothing to enter:
 // pushing a destroyed handle is accepted and corrupts the driver's heap.
 void ContextGuard::Reenter() noexcept {
-  if (gone_) {
+  if (state_ == State::kGone) {
     result_ = CUDA_ERROR_CONTEXT_IS_DESTROYED;
   } else {
     result_ = internal::GetCurrent(&caller_);
@@ -108,7 +110,7 @@ void ContextGuard::Reenter() noexcept {
 }
 
 CUresult ContextGuard::Reassert() noexcept {
-  if (state_ == State::kOut) return ok() ? CUDA_ERROR_ILLEGAL_STATE : result_;
+  if (!IsInside()) return ok() ? CUDA_ERROR_ILLEGAL_STATE : result_;
   if (state_ != State::kExact) {
     CUcontext top = nullptr;
     if (internal::GetCurrent(&top) == CUDA_SUCCESS && top == context_) return CUDA_SUCCESS;

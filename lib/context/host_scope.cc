@@ -6,8 +6,7 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-HostScope::HostScope(ContextGuard& guard) noexcept
-    : guard_(guard.state_ == ContextGuard::State::kOut ? nullptr : &guard) {
+HostScope::HostScope(ContextGuard& guard) noexcept : guard_(guard.IsInside() ? &guard : nullptr) {
   if (guard_ != nullptr) result_ = guard_->Restore();
 }
 
