@@ -79,7 +79,7 @@ struct Finding;
 //
 // - elided, caller [B,B]: a replaced top looks like a leaked push;
 // - caller [A,A]: an extra pop looks like a replaced top;
-// - caller [..,B] below ours: an extra pop looks like a leaked push.
+// - caller [A,B,A]: an extra pop looks like a leaked push.
 //
 // What leaves *our own* context on top can go unseen, since it is what the guard looks
 // for: above all a push of it that a callee leaves behind.

@@ -363,6 +363,39 @@ BOOST_AUTO_TEST_CASE(a_repair_that_gives_up_leaves_the_callers_context_current_a
   SetStack({});
 }
 
+// The look-alikes of Note [What is inferred]: the caller's context is current, the depth is
+// off, and the report is of the other fault. kExact is not misled.
+BOOST_AUTO_TEST_CASE(the_same_handle_twice_can_make_two_faults_look_alike) {
+  const OwnContext a;
+  const OwnContext b;
+  const OwnContext c;
+  const auto replace = [&] { TheDriver().CtxSetCurrent(c.get()); };
+  const auto pop = [] {
+    CUcontext popped = nullptr;
+    TheDriver().CtxPopCurrent(&popped);
+  };
+  const auto check = [&](const Stack& caller, const auto& callee, const Stack& after,
+                         IncidentKind misread, IncidentKind exactly) {
+    for (const GuardMode mode : {GuardMode::kElide, GuardMode::kExact}) {
+      SetStack(caller);
+      {
+        const ContextGuard guard(b.get(), mode);
+        callee();
+      }
+      const bool is_exact = mode == GuardMode::kExact;
+      BOOST_TEST(GetStack() == (is_exact ? caller : after));
+      const auto incidents = TakeIncidents();
+      BOOST_TEST_REQUIRE(incidents.size() == 1U);
+      BOOST_TEST((incidents[0].kind == (is_exact ? exactly : misread)));
+      SetStack({});
+    }
+  };
+  check({b.get(), b.get()}, replace, {b.get()}, IncidentKind::kLeakedPush, IncidentKind::kReplaced);
+  check({a.get(), a.get()}, pop, {a.get()}, IncidentKind::kReplaced, IncidentKind::kExtraPop);
+  check({a.get(), b.get(), a.get()}, pop, {a.get()}, IncidentKind::kLeakedPush,
+        IncidentKind::kExtraPop);
+}
+
 // To tell a replaced top from an extra pop a guard asks whether what it found is a primary
 // context. The question must not create one.
 BOOST_AUTO_TEST_CASE(a_repair_creates_no_primary_context, *cuguest_test::OnlySim()) {
