@@ -68,7 +68,8 @@ struct Finding;
 //   up to 64 entries off to look for them. If the caller's turns up first, everything
 //   above it is taken for a callee's. If neither does, all is put back, as the caller's
 //   remaining stack, and the caller's context on top of it; the incident is marked
-//   kUnrepaired if the search ended at the limit or at a dead entry.
+//   kUnrepaired if the search ended at the limit, or met an entry whose context is
+//   destroyed and which therefore cannot be put back.
 // - A callee that leaves an empty stack behind has popped at least the caller's current
 //   entry; what lay below cannot be known.
 //

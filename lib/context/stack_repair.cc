@@ -97,7 +97,7 @@ Finding Search(const ThreadStack& stack, CUcontext ours, CUcontext caller, CUcon
   if (now == caller) {
     return Found(GoneBy(stack, ours, IncidentKind::kReplaced), Repair::kInferred, popped);
   }
-  const bool saw_all = now == nullptr;
+  const bool saw_all = now == nullptr && !taken.HasDead();
   const CUresult code = stack.PutBack(taken);
   if (code != CUDA_SUCCESS) return Failed(code, popped);
   return PutOnTop(stack, caller, GoneBy(stack, ours, IncidentKind::kExtraPop),

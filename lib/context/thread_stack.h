@@ -20,6 +20,13 @@ struct Taken {
   static constexpr int kMax = 64;
   CUcontext entries[kMax];
   int count = 0;
+
+  bool HasDead() const {
+    for (int i = 0; i < count; ++i) {
+      if (entries[i] == nullptr) return true;
+    }
+    return false;
+  }
 };
 
 // No state but the table: make one where it is needed. Calls that fail are tried once

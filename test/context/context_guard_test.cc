@@ -413,6 +413,30 @@ BOOST_AUTO_TEST_CASE(a_repair_creates_no_primary_context, *cuguest_test::OnlySim
   SetStack({});
 }
 
+// A search for our entry takes the caller's off and puts them back; a dead one cannot be.
+BOOST_AUTO_TEST_CASE(a_search_that_meets_a_dead_entry_says_that_it_could_not_put_it_back) {
+  const OwnContext w;
+  OwnContext mortal;
+  const OwnContext x;
+  const OwnContext a;
+  const OwnContext b;
+  SetStack({w.get(), mortal.get(), x.get(), a.get()});
+  BOOST_TEST(TheDriver().CtxDestroy(mortal.release()) == CUDA_SUCCESS);
+  {
+    const ContextGuard guard(b.get());
+    CUcontext popped = nullptr;
+    TheDriver().CtxPopCurrent(&popped);
+    TheDriver().CtxPopCurrent(&popped);
+  }
+  const auto incidents = TakeIncidents();
+  BOOST_TEST_REQUIRE(incidents.size() == 1U);
+  BOOST_TEST((incidents[0].kind == IncidentKind::kExtraPop));
+  BOOST_TEST((incidents[0].repair == cuguest::Repair::kUnrepaired));
+  BOOST_TEST(incidents[0].current == a.get());
+  BOOST_TEST(GetStack() == (Stack{w.get(), x.get(), a.get()}));
+  SetStack({});
+}
+
 BOOST_AUTO_TEST_CASE(an_empty_stack_is_restored_from_any_number_of_leaked_pushes) {
   const OwnContext b;
   const OwnContext c;
