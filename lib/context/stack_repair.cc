@@ -167,7 +167,7 @@ CUresult Snapshot(const ThreadStack& stack, CUcontext* entries, int max, int* de
     taken.entries[taken.count++] = current;
   }
   const CUresult put_back = stack.PutBack(taken);
-  if (put_back != CUDA_SUCCESS) stack.MakeCurrent(taken.entries[0]);
+  if (put_back != CUDA_SUCCESS && taken.count > 0) stack.MakeCurrent(taken.entries[0]);
   if (code != CUDA_SUCCESS) return code;
   if (put_back != CUDA_SUCCESS) return put_back;
   for (int i = 0; i < taken.count; ++i) entries[i] = taken.entries[taken.count - 1 - i];
