@@ -22,7 +22,6 @@ namespace {
 
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
-using cuguest::Driver;
 using cuguest::GuardMode;
 using cuguest::IncidentKind;
 using cuguest::testing::Sim;
@@ -30,6 +29,7 @@ using cuguest_test::GetStack;
 using cuguest_test::OwnContext;
 using cuguest_test::SetStack;
 using cuguest_test::TakeIncidents;
+using cuguest_test::TheDriver;
 using Stack = std::vector<CUcontext>;
 
 static_assert(!std::is_copy_constructible_v<ContextGuard> &&
@@ -37,8 +37,6 @@ static_assert(!std::is_copy_constructible_v<ContextGuard> &&
 static_assert(!std::is_default_constructible_v<ContextGuard>);
 static_assert(std::is_nothrow_destructible_v<ContextGuard>);
 static_assert(!std::is_convertible_v<CUcontext, ContextGuard>);
-
-const Driver& TheDriver() { return **Driver::Get(); }
 
 constexpr GuardMode kModes[] = {GuardMode::kElide, GuardMode::kAlwaysPush, GuardMode::kExact};
 

@@ -15,12 +15,10 @@ namespace {
 
 using cuguest::ContextRef;
 using cuguest::Device;
-using cuguest::Driver;
 using cuguest::PrimaryContext;
 using cuguest::testing::Sim;
 using cuguest_test::OwnContext;
-
-const Driver& TheDriver() { return **Driver::Get(); }
+using cuguest_test::TheDriver;
 
 }  // namespace
 

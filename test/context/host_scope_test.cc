@@ -9,7 +9,6 @@ namespace {
 
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
-using cuguest::Driver;
 using cuguest::GuardMode;
 using cuguest::HostScope;
 using cuguest::IncidentKind;
@@ -17,9 +16,8 @@ using cuguest_test::GetStack;
 using cuguest_test::OwnContext;
 using cuguest_test::SetStack;
 using cuguest_test::TakeIncidents;
+using cuguest_test::TheDriver;
 using Stack = std::vector<CUcontext>;
-
-const Driver& TheDriver() { return **Driver::Get(); }
 
 constexpr GuardMode kModes[] = {GuardMode::kElide, GuardMode::kAlwaysPush, GuardMode::kExact};
 

@@ -20,7 +20,6 @@ namespace {
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
 using cuguest::Device;
-using cuguest::Driver;
 using cuguest::GuardMode;
 using cuguest::HostScope;
 using cuguest::NoContextGuard;
@@ -30,9 +29,8 @@ using cuguest_test::GetStack;
 using cuguest_test::OwnContext;
 using cuguest_test::SetStack;
 using cuguest_test::TakeIncidents;
+using cuguest_test::TheDriver;
 using Stack = std::vector<CUcontext>;
-
-const Driver& TheDriver() { return **Driver::Get(); }
 
 constexpr CUresult kInjected = CUDA_ERROR_OPERATING_SYSTEM;
 constexpr unsigned kEvery = 40;  // more calls of one entry than any scenario makes

@@ -8,16 +8,14 @@
 
 namespace {
 
-using cuguest::Driver;
 using cuguest::IncidentKind;
 using cuguest::NoContextGuard;
 using cuguest_test::GetStack;
 using cuguest_test::OwnContext;
 using cuguest_test::SetStack;
 using cuguest_test::TakeIncidents;
+using cuguest_test::TheDriver;
 using Stack = std::vector<CUcontext>;
-
-const Driver& TheDriver() { return **Driver::Get(); }
 
 }  // namespace
 

@@ -26,13 +26,13 @@ namespace {
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
 using cuguest::Device;
-using cuguest::Driver;
 using cuguest::GuardMode;
 using cuguest::HostScope;
 using cuguest::Incident;
 using cuguest::NoContextGuard;
 using cuguest::PrimaryContext;
 using cuguest_test::OwnContext;
+using cuguest_test::TheDriver;
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr int kOperations = 8'000;
@@ -41,8 +41,6 @@ constexpr int kOperations = 140'000;  // of each thread
 #endif
 constexpr int kThreads = 16;
 constexpr std::size_t kDeepest = 5;
-
-const Driver& TheDriver() { return **Driver::Get(); }
 
 std::atomic<long> g_reported{0};
 std::atomic<long> g_unrepaired{0};

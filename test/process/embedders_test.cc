@@ -21,6 +21,7 @@ namespace {
 
 using cuguest::Driver;
 using cuguest::testing::StackProbe;
+using cuguest_test::MakeContext;
 
 const Driver& TheDriver() { return **Driver::GetInitialized(); }
 
@@ -53,14 +54,6 @@ class Guest {
   }
   void* library_;
 };
-
-CUcontext MakeContext() {
-  CUcontext context = nullptr;
-  CUcontext popped = nullptr;
-  CHECK(TheDriver().CtxCreate(&context, 0, 0) == CUDA_SUCCESS);
-  CHECK(TheDriver().CtxPopCurrent(&popped) == CUDA_SUCCESS);
-  return context;
-}
 
 void LeakAPush(void* context) { TheDriver().CtxPushCurrent(static_cast<CUcontext>(context)); }
 

@@ -30,18 +30,10 @@ using cuguest::Device;
 using cuguest::Driver;
 using cuguest::NoContextGuard;
 using cuguest::PrimaryContext;
+using cuguest_test::MakeContext;
 
 CUcontext g_context = nullptr;
 bool g_in_scenario = false;
-
-CUcontext MakeContext() {
-  const Driver& driver = **Driver::GetInitialized();
-  CUcontext context = nullptr;
-  CUcontext popped = nullptr;
-  CHECK(driver.CtxCreate(&context, 0, 0) == CUDA_SUCCESS);
-  CHECK(driver.CtxPopCurrent(&popped) == CUDA_SUCCESS);
-  return context;
-}
 
 // Says what a guard says, and what leaving it gives.
 void UseAGuard(const char* when) {

@@ -28,6 +28,7 @@ using cuguest::Driver;
 using cuguest::DriverProblem;
 using cuguest::PrimaryContext;
 using cuguest::ProblemOf;
+using cuguest_test::MakeContext;
 
 // Runs `in_child` in a forked child; both ends must do well.
 template <typename InChild>
@@ -47,15 +48,6 @@ void Fork(InChild in_child) {
 
 bool Mentions(const absl::Status& status, const char* words) {
   return std::string(status.message()).find(words) != std::string::npos;
-}
-
-CUcontext MakeContext() {
-  CUcontext context = nullptr;
-  CUcontext popped = nullptr;
-  CHECK(RAW(cuInit)(0) == CUDA_SUCCESS);
-  CHECK((*Driver::Get())->CtxCreate(&context, 0, 0) == CUDA_SUCCESS);
-  CHECK((*Driver::Get())->CtxPopCurrent(&popped) == CUDA_SUCCESS);
-  return context;
 }
 
 void EverythingNamesTheForkInAChild() {

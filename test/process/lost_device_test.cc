@@ -25,16 +25,9 @@ using cuguest::GuardMode;
 using cuguest::PrimaryContext;
 using cuguest::testing::Sim;
 using cuguest::testing::StackProbe;
+using cuguest_test::MakeContext;
 
 const Driver& TheDriver() { return **Driver::GetInitialized(); }
-
-CUcontext MakeContext() {
-  CUcontext context = nullptr;
-  CUcontext popped = nullptr;
-  CHECK(TheDriver().CtxCreate(&context, 0, 0) == CUDA_SUCCESS);
-  CHECK(TheDriver().CtxPopCurrent(&popped) == CUDA_SUCCESS);
-  return context;
-}
 
 // Runs a kernel in the current context that writes through a null pointer.
 CUresult LoseTheDevice() {

@@ -38,8 +38,6 @@ using cuguest::testing::Sim;
 
 constexpr int kSkip = 77;
 
-const Driver& TheDriver() { return **Driver::Get(); }
-
 std::mutex g_mutex;
 std::vector<cuguest::Incident> g_incidents;
 std::map<std::string, std::string> g_skip_reasons;
@@ -186,6 +184,8 @@ ut::precondition NeedsDevices(int count) {
   return SkipUnless([count] { return cuguest::Device::Count().value_or(0) >= count; },
                     "needs " + std::to_string(count) + " devices");
 }
+
+const Driver& TheDriver() { return **Driver::Get(); }
 
 std::vector<cuguest::Incident> TakeIncidents() {
   const std::lock_guard<std::mutex> lock(g_mutex);

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "cuguest/driver.h"
 #include "cuguest/testing/sim.h"
 
 extern char** environ;
@@ -94,6 +95,16 @@ Ended RunSelf(const std::vector<std::string>& arguments,
   waitpid(child, &status, 0);
   ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
   return ended;
+}
+
+CUcontext MakeContext() {
+  const auto driver = cuguest::Driver::GetInitialized();
+  CUcontext context = nullptr;
+  CUcontext popped = nullptr;
+  CHECK(driver.ok());
+  CHECK((*driver)->CtxCreate(&context, 0, 0) == CUDA_SUCCESS);
+  CHECK((*driver)->CtxPopCurrent(&popped) == CUDA_SUCCESS);
+  return context;
 }
 
 void CheckFailed(const char* file, int line, const char* what) {

@@ -12,6 +12,8 @@
 #ifndef CUGUEST_TEST_SUPPORT_SCENARIO_H_
 #define CUGUEST_TEST_SUPPORT_SCENARIO_H_
 
+#include <cuda.h>
+
 #include <string>
 #include <vector>
 
@@ -43,6 +45,9 @@ struct Scenario {
 };
 
 int RunScenarios(int argc, char** argv, const std::vector<Scenario>& scenarios);
+
+// For the child: a context of its own, floating. Initialises the driver.
+CUcontext MakeContext();
 
 // Prints the place and what was expected, and ends the child with 1.
 void CheckFailed(const char* file, int line, const char* what);

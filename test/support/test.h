@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "cuguest/driver.h"
 #include "cuguest/incident.h"
 
 namespace cuguest_test {
@@ -25,6 +26,9 @@ boost::unit_test::precondition OnlyIf(bool (*applies)(), const char* reason);
 boost::unit_test::precondition OnlySim();
 boost::unit_test::precondition OnlyReal();
 boost::unit_test::precondition NeedsDevices(int count);
+
+// The driver under test; main() has made sure that there is one.
+const cuguest::Driver& TheDriver();
 
 // The incidents that guards of this process reported since the case began or since the
 // last call, from every thread. A case that takes none must have caused none.

@@ -13,14 +13,12 @@
 namespace {
 
 using cuguest::Device;
-using cuguest::Driver;
 using cuguest::PrimaryContext;
 using cuguest::testing::StackProbe;
 using cuguest::testing::UndisturbedScope;
 using cuguest_test::OwnContext;
 using cuguest_test::SetStack;
-
-const Driver& TheDriver() { return **Driver::Get(); }
+using cuguest_test::TheDriver;
 
 // What a scope around `work` would tell a test.
 template <typename Work>
@@ -110,13 +108,16 @@ BOOST_AUTO_TEST_CASE(a_primary_context_that_appears_or_goes_is_told) {
 BOOST_AUTO_TEST_CASE(flags_that_change_are_told) {
   const OwnContext a;
   SetStack({a.get()});
-  BOOST_TEST(absl::StrContains(Told([] { RAW(cuCtxSetFlags)
-                                         (CU_CTX_SCHED_BLOCKING_SYNC); }),
+  BOOST_TEST(absl::StrContains(Told([] {
+                                 RAW(cuCtxSetFlags)
+                                 (CU_CTX_SCHED_BLOCKING_SYNC);
+                               }),
                                "the flags of the current context were"));
   SetStack({});
-  const std::string told =
-      Told([] { RAW(cuDevicePrimaryCtxSetFlags)
-                (0, CU_CTX_SCHED_BLOCKING_SYNC); });
+  const std::string told = Told([] {
+    RAW(cuDevicePrimaryCtxSetFlags)
+    (0, CU_CTX_SCHED_BLOCKING_SYNC);
+  });
   BOOST_TEST(absl::StrContains(told, "(flags 0) and is inactive (flags 4)"));
   BOOST_TEST(RAW(cuDevicePrimaryCtxSetFlags)(0, 0) == CUDA_SUCCESS);
 }
