@@ -157,7 +157,7 @@ struct CUGUEST_API Driver {
   //         kFailedPrecondition  kForkedChild, with CUDA_ERROR_NOT_INITIALIZED
   //         kNotFound            kNoDevice, with CUDA_ERROR_NO_DEVICE
   //         A failed cuInit is tried again by the next call.
-  // Cost:   cuInit the first time (up to seconds); then one atomic and getpid().
+  // Cost:   cuInit the first time; then one atomic and getpid().
   // Source: CUDA Driver API, "Initialization"; test/process/fork_test.cc.
   [[nodiscard]] static absl::StatusOr<const Driver*> GetInitialized();
 

@@ -102,7 +102,7 @@ template <typename T>
 // is lost: allocation, context creation and cuDevicePrimaryCtxRetain all return
 // them from then on, while the stack can still be pushed, popped and restored.
 //
-// Source: test/process/sticky_error_test.cc.
+// Source: test/process/lost_device_test.cc.
 [[nodiscard]] CUGUEST_API bool IsSticky(CUresult code) noexcept;
 
 CUGUEST_END_NAMESPACE

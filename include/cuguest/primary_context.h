@@ -52,7 +52,7 @@ class CUGUEST_API PrimaryContext {
   //         kDataLoss           an earlier sticky error
   //         Nothing is held then.
   // Cost:   the first unit of a device creates a context (about 90 ms and 0.5 GiB of
-  //         device memory on an H100); later ones are two driver calls.
+  //         device memory on an H200); later ones are two driver calls.
   [[nodiscard]] static absl::StatusOr<PrimaryContext> Retain(Device device);
 
   // Takes one unit if somebody already holds one, and never creates.

@@ -5,8 +5,8 @@
 // -----------------------------------------------------------------------------
 //
 // Not for embedders. The three driver calls that a guard makes in line: with them, a
-// guard around a context that is current already costs two queries and a nanosecond or
-// two; out of line it cost as much again as the queries
+// guard around a context that is current already costs two queries and two or three
+// nanoseconds; out of line it cost as much again as the queries
 // (test/benchmark/guard_benchmark.cc).
 
 #ifndef CUGUEST_INTERNAL_STACK_CALLS_H_
