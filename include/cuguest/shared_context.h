@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// shared_context.h                                                      tier: 2
+// -----------------------------------------------------------------------------
+//
+// `SharedContext` counts who uses a context. The count is one per process: libraries
+// that know nothing of each other, each with its own static and hidden copy of cuguest,
+// attach to the same context, and the last one out turns off the light.
+//
+//   // one library makes it ...
+//   absl::StatusOr<SharedContext> mine = SharedContext::Create(device);
+//   ContextGuard guard(mine->incarnation());
+//
+//   // ... another one, given the handle, keeps it alive for as long as it needs it
+//   absl::StatusOr<SharedContext> also_mine = SharedContext::Attach(handle);
+//
+// The driver's own cuCtxAttach and cuCtxDetach are not used: a detach fails unless the
+// context is current, cuCtxDestroy does not look at their count, and threads that attach
+// one context at the same time corrupt the driver's heap (test/sim/attach_facts_test.cc).
+
+#ifndef CUGUEST_SHARED_CONTEXT_H_
+#define CUGUEST_SHARED_CONTEXT_H_
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/device.h"
+#include "cuguest/export.h"
+
+CUGUEST_BEGIN_NAMESPACE
+
+namespace internal {
+struct Slot;
+}  // namespace internal
+
+// Note [Who ends a shared context]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+//   the context was made by       the last one out
+//   ------------------------------+---------------------------------------------------
+//   SharedContext::Create         | destroys it, whichever library that is
+//   somebody's cuCtxCreate        | does nothing: it is its owner's, who should wait
+//                                 | until nobody is attached
+//   cuDevicePrimaryCtxRetain,     | releases the one unit of the driver's count that all
+//   the CUDA runtime              | who are attached hold together
+//   cuGreenCtxCreate              | does nothing. Counting is all that attaching does, and
+//                                 | it is as good for green contexts; the rule that one is
+//                                 | current to one thread at a time stays the user's
+//
+// Nobody can be kept from destroying a context that others are attached to, or from
+// resetting the device: cuCtxDestroy and cudaDeviceReset ask nobody. What is attached then
+// is over; detaching is safe, and Detach() says so.
+//
+// Note [One count per process]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// The copies of cuguest in a process find each other by an ELF note and share the registry
+// of the first one that was loaded. The object that holds it is then pinned: its dlclose
+// still returns 0, but its code and data stay. (A copy that is the only one, or whose
+// registry nobody else uses, is not.) Unload in any order, but detach first: what a
+// library did not give back before it went, stays counted. Copies in different linker
+// namespaces (dlmopen) do not see each other. A copy whose registry has another layout,
+// from another minor version of cuguest, counts apart: see CheckSharing().
+// test/process/plugins_test.cc.
+
+// SharedContext
+//
+// Stack:   never touched by anything here, whatever is current: not by Create, and not
+//          when the last one out destroys a context that is an entry of some stack. Such
+//          an entry stays, dead, and can be popped.
+// Count:   one unit, from Create, Attach or a copy until Detach or destruction; a move
+//          hands it on.
+// Threads: distinct objects from any threads, also of the same context; one object needs
+//          outside locking.
+// Cost:    copying and dropping a copy are one atomic addition each, no driver call and no
+//          lock. Attaching a context that is attached already: one driver call
+//          (cuCtxGetId, contention-free). The last one out of a context made here: three.
+// Source:  CUDA Driver API, cuCtxDestroy, cuDevicePrimaryCtxRelease;
+//          test/context/shared_context_test.cc.
+class CUGUEST_API SharedContext {
+ public:
+  // Makes a context, as cuCtxCreate does, that is floating: current on no thread.
+  // `flags` are CU_CTX_SCHED_* and the others of cuCtxCreate.
+  //
+  // Errors: those of Driver::GetInitialized(), and
+  //         kInvalidArgument    unknown flags
+  //         kNotFound           no such device
+  //         kResourceExhausted  out of memory
+  //         kDataLoss           an earlier sticky error
+  //         Nothing is left behind then.
+  // Cost:   about 90 ms and 0.5 GiB of device memory on an H200; three driver calls.
+  [[nodiscard]] static absl::StatusOr<SharedContext> Create(Device device, unsigned flags = 0);
+
+  // Adds one to the count of a context that is alive. Who owns it does not matter: see
+  // Note [Who ends a shared context].
+  //
+  // The handle must be alive: the driver reads its memory to answer. What can be checked
+  // without reading it is: null, a value that is no address of an object, memory that is
+  // not mapped. A dead one is recognised as well as ContextRef::IsAlive can. Any other
+  // value that is no context crashes in the driver.
+  //
+  // Errors: kInvalidArgument     nullptr, or what cannot be a context
+  //         kFailedPrecondition  it is destroyed or was reset; or the last one out is
+  //                              destroying it at this moment
+  //         kResourceExhausted   no memory to count it
+  //         and the driver's code where it refuses to say what the context is (a sticky
+  //         error, a stream callback). Nothing is attached then.
+  // Cost:   one driver call if somebody is attached already. Else a page query, and up to
+  //         ten driver calls that find out whether it is a primary context, which take the
+  //         driver's lock; never creates one.
+  [[nodiscard]] static absl::StatusOr<SharedContext> Attach(CUcontext context);
+
+  // The same, refused (kFailedPrecondition) if the life that the ref names is over, also
+  // if its handle has begun another one.
+  [[nodiscard]] static absl::StatusOr<SharedContext> Attach(const ContextRef& context);
+
+  SharedContext() noexcept = default;  // attached to nothing
+  SharedContext(const SharedContext& other) noexcept;
+  SharedContext& operator=(const SharedContext& other) noexcept;
+  SharedContext(SharedContext&& other) noexcept
+      : incarnation_(std::exchange(other.incarnation_, ContextRef())),
+        slot_(std::exchange(other.slot_, nullptr)) {}
+  SharedContext& operator=(SharedContext&& other) noexcept;
+
+  // As Detach(), but asks nothing: for a context that is not ours to end, and while others
+  // are attached, it calls no driver at all. Not from a static or thread_local destructor:
+  // see Note [No driver calls after main] in primary_context.h.
+  ~SharedContext();
+
+  // nullptr if attached to nothing.
+  [[nodiscard]] CUcontext get() const noexcept { return incarnation_.get(); }
+
+  // The life that was attached: give this to ContextGuard, and key caches by it.
+  [[nodiscard]] const ContextRef& incarnation() const noexcept { return incarnation_; }
+
+  // Who ends the context, by the Note above.
+  enum class Owner {
+    kNobody,  // attached to nothing
+    kShared,  // made by Create, here or in another library
+    kOther,
+    kPrimary,
+  };
+  [[nodiscard]] Owner owner() const noexcept;
+
+  // How many units there are in the whole process, for diagnosis: it may have changed when
+  // it returns. 0 if attached to nothing.
+  [[nodiscard]] std::uint64_t use_count() const noexcept;
+
+  // Gives the unit back and says what the destructor cannot.
+  //
+  // Errors: kFailedPrecondition  attached to nothing (a second Detach); or, with
+  //                              CUDA_ERROR_CONTEXT_IS_DESTROYED, the context's life ended
+  //                              while it was attached: its owner destroyed it, or somebody
+  //                              reset the device. The unit was given back all the same.
+  //                              As exact as ContextRef::IsAlive.
+  //         the driver's code    ending the context failed; it lives on, uncounted
+  // Post:   attached to nothing, whatever is returned.
+  // Cost:   one driver call more than the destructor.
+  absl::Status Detach();
+
+  // Gives up ownership and keeps the unit: nobody will ever be the last one out.
+  CUcontext Leak() noexcept {
+    slot_ = nullptr;
+    return std::exchange(incarnation_, ContextRef()).get();
+  }
+
+  // Whether every copy of cuguest in the process shares one count, as far as they are
+  // loaded now. For an author who wants to know at start-up.
+  //
+  // Errors: kFailedPrecondition  names the objects whose copies count apart from this one,
+  //                              and why. What is attached both here and there is then
+  //                              counted twice, and a context made by one may be destroyed
+  //                              while the other one is attached.
+  // Cost:   walks the list of loaded objects.
+  [[nodiscard]] static absl::Status CheckSharing();
+
+ private:
+  SharedContext(const ContextRef& incarnation, internal::Slot* slot) noexcept
+      : incarnation_(incarnation), slot_(slot) {}
+
+  static absl::StatusOr<SharedContext> AttachLiving(const ContextRef& context);
+  CUresult Leave() noexcept;
+
+  ContextRef incarnation_;
+  internal::Slot* slot_ = nullptr;  // of the process's registry; never freed
+};
+
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_SHARED_CONTEXT_H_

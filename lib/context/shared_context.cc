@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuguest/shared_context.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/driver.h"
+#include "cuguest/error.h"
+#include "cuguest/primary_context.h"
+#include "lib/context/context_text.h"
+#include "lib/context/ending.h"
+#include "lib/context/registry.h"
+#include "lib/core/driver_access.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace {
+
+using internal::ContextText;
+using internal::Ending;
+using internal::Registry;
+using internal::Slot;
+
+// Whether a context can be at this address, as far as that is seen without reading it.
+bool CanBeContext(CUcontext context) {
+  const auto address = reinterpret_cast<std::uintptr_t>(context);
+  if (address % alignof(void*) != 0) return false;
+  const auto page_size = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  unsigned char resident = 0;
+  // Fails for a page that is not mapped, and for an address that no page can have.
+  return mincore(reinterpret_cast<void*>(address & ~(page_size - 1)), 1, &resident) == 0;
+}
+
+// What is found out about a context before it is attached for the first time.
+struct Classified {
+  Ending ending = Ending::kNothing;
+  PrimaryContext primary;  // for a primary context: a unit
+};
+
+absl::StatusOr<Classified> Classify(const ContextRef& context) {
+  const ContextGuard guard(context);
+  if (!guard.ok()) return ToStatus(guard);
+  const absl::StatusOr<Device> device = Device::OfCurrentContext();
+  if (!device.ok()) return device.status();
+  const absl::StatusOr<PrimaryContext::State> state = PrimaryContext::Query(*device);
+  if (!state.ok()) return state.status();
+  if (!state->active) return Classified{};
+  absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(*device);
+  if (!primary.ok()) return primary.status();
+  if (primary->incarnation() != context) return Classified{};
+  return Classified{Ending::kReleasePrimary, *std::move(primary)};
+}
+
+absl::Status NoMemory(CUcontext context) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("attach ", ContextText(context), ": no memory to count it"));
+}
+
+}  // namespace
+
+absl::StatusOr<SharedContext> SharedContext::Create(Device device, unsigned flags) {
+  const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
+  if (!driver.ok()) return driver.status();
+  const std::string object = absl::StrCat("device ", device.get(), ", flags 0x", absl::Hex(flags));
+  CUcontext context = nullptr;
+  CUresult code = (*driver)->CtxCreate(&context, flags, device.get());
+  if (code != CUDA_SUCCESS) return ToStatus(code, "create a shared context", object);
+  CUcontext popped = nullptr;
+  code = (*driver)->CtxPopCurrent(&popped);
+  if (code != CUDA_SUCCESS) {
+    // Destroying what is current takes it off the stack as well.
+    static_cast<void>((*driver)->CtxDestroy(context));
+    return ToStatus(code, "take a new shared context off the stack", object);
+  }
+  const ContextRef incarnation = ContextRef::Borrow(context);
+  if (!incarnation.ok()) {
+    static_cast<void>((*driver)->CtxDestroy(context));
+    return ToStatus(incarnation.result(), "identify a new shared context", object);
+  }
+  Slot* slot = nullptr;
+  const Registry::Outcome outcome =
+      Registry::OfProcess().JoinOrOpen(incarnation, Ending::kDestroy, device.get(), &slot);
+  if (outcome == Registry::Outcome::kOpened) return SharedContext(incarnation, slot);
+  static_cast<void>((*driver)->CtxDestroy(context));
+  return NoMemory(context);
+}
+
+absl::StatusOr<SharedContext> SharedContext::Attach(CUcontext context) {
+  if (context == nullptr) return absl::InvalidArgumentError("attach a context: it is null");
+  Registry& registry = Registry::OfProcess();
+  if (!registry.Knows(context) && !CanBeContext(context)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("attach ", ContextText(context), ": there is no context at this address"));
+  }
+  const ContextRef incarnation = ContextRef::Borrow(context);
+  if (!incarnation.ok()) return ToStatus(incarnation.result(), "attach", ContextText(context));
+  return AttachLiving(incarnation);
+}
+
+absl::StatusOr<SharedContext> SharedContext::Attach(const ContextRef& context) {
+  const CUresult code = context.Check();
+  if (code != CUDA_SUCCESS) return ToStatus(code, "attach", ContextText(context.get()));
+  return AttachLiving(context);
+}
+
+absl::StatusOr<SharedContext> SharedContext::AttachLiving(const ContextRef& context) {
+  Registry& registry = Registry::OfProcess();
+  Slot* slot = registry.Join(context);
+  if (slot != nullptr) return SharedContext(context, slot);
+  absl::StatusOr<Classified> found = Classify(context);
+  if (!found.ok()) return found.status();
+  switch (registry.JoinOrOpen(context, found->ending, found->primary.device().get(), &slot)) {
+    case Registry::Outcome::kOpened:
+      static_cast<void>(found->primary.Leak());  // the slot has it now
+      break;
+    case Registry::Outcome::kJoined:
+      break;
+    case Registry::Outcome::kClosing:
+      return absl::FailedPreconditionError(absl::StrCat("attach ", ContextText(context.get()),
+                                                        ": the last one out is destroying it"));
+    case Registry::Outcome::kNoMemory:
+      return NoMemory(context.get());
+  }
+  return SharedContext(context, slot);
+}
+
+SharedContext::SharedContext(const SharedContext& other) noexcept
+    : incarnation_(other.incarnation_), slot_(other.slot_) {
+  if (slot_ != nullptr) Registry::Copy(slot_);
+}
+
+SharedContext& SharedContext::operator=(const SharedContext& other) noexcept {
+  *this = SharedContext(other);
+  return *this;
+}
+
+SharedContext& SharedContext::operator=(SharedContext&& other) noexcept {
+  if (this == &other) return *this;
+  static_cast<void>(Leave());
+  incarnation_ = std::exchange(other.incarnation_, ContextRef());
+  slot_ = std::exchange(other.slot_, nullptr);
+  return *this;
+}
+
+SharedContext::~SharedContext() { static_cast<void>(Leave()); }
+
+CUresult SharedContext::Leave() noexcept {
+  incarnation_ = ContextRef();
+  Slot* slot = std::exchange(slot_, nullptr);
+  return slot != nullptr ? Registry::Leave(slot) : CUDA_SUCCESS;
+}
+
+SharedContext::Owner SharedContext::owner() const noexcept {
+  if (slot_ == nullptr) return Owner::kNobody;
+  switch (slot_->GetEnding()) {
+    case Ending::kDestroy:
+      return Owner::kShared;
+    case Ending::kReleasePrimary:
+      return Owner::kPrimary;
+    case Ending::kNothing:
+      break;
+  }
+  return Owner::kOther;
+}
+
+std::uint64_t SharedContext::use_count() const noexcept {
+  return slot_ != nullptr ? slot_->Count() : 0;
+}
+
+absl::Status SharedContext::Detach() {
+  if (slot_ == nullptr) {
+    return absl::FailedPreconditionError("detach a shared context: it is attached to nothing");
+  }
+  const std::string object = ContextText(get());
+  const CUresult life = incarnation_.Check();
+  const CUresult code = Leave();
+  if (life == CUDA_ERROR_CONTEXT_IS_DESTROYED || code == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
+    return ToStatus(CUDA_ERROR_CONTEXT_IS_DESTROYED, "detach",
+                    absl::StrCat(object, ", whose life ended while it was attached"));
+  }
+  return ToStatus(code, "detach the last unit of", object);
+}
+
+absl::Status SharedContext::CheckSharing() {
+  const Registry* ours = &Registry::OfProcess();
+  const Registry* home = nullptr;
+  std::string apart;
+  for (const internal::EmbeddedCopy& copy : internal::FindCopies()) {
+    if (home == nullptr) home = copy.registry;
+    const std::string name = copy.path.empty() ? "the main program" : copy.path;
+    if (copy.registry == nullptr) {
+      absl::StrAppend(&apart, apart.empty() ? "" : "; ", name, " has registry layout ",
+                      copy.layout);
+    } else if (copy.registry == home && home != ours) {
+      absl::StrAppend(&apart, apart.empty() ? "" : "; ", name,
+                      " could not be kept from being unloaded");
+    }
+  }
+  if (apart.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "share one count of attached contexts: ", apart, "; this copy has layout ",
+      internal::RegistryLayout(), ". Build all with the same minor version of cuguest"));
+}
+
+CUGUEST_END_NAMESPACE
