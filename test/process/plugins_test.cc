@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Libraries that each embed their own static, hidden copy of cuguest share one count of
+// a context: built by several compilers and in several ways, loaded with RTLD_LOCAL,
+// first used by many threads at once, unloaded in any order. This program has no registry
+// of its own (it uses no SharedContext), so the home is always in a plugin.
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cuguest/driver.h"
+#include "test/support/files.h"
+#include "test/support/raw_driver.h"
+#include "test/support/scenario.h"
+
+namespace {
+
+using cuguest_test::FindBeside;
+
+class Plugin {
+ public:
+  explicit Plugin(const std::string& name) : name_(name) {
+    library_ = dlopen(PathOf(name).c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library_ == nullptr) std::printf("%s\n", dlerror());
+    CHECK(library_ != nullptr);
+  }
+  Plugin(const Plugin&) = delete;
+  Plugin& operator=(const Plugin&) = delete;
+  ~Plugin() { CHECK(dlclose(library_) == 0); }
+
+  static std::string PathOf(const std::string& name) { return FindBeside("test/" + name + ".so"); }
+  static bool IsLoaded(const std::string& name) {
+    void* handle = dlopen(PathOf(name).c_str(), RTLD_LAZY | RTLD_NOLOAD);
+    if (handle != nullptr) dlclose(handle);
+    return handle != nullptr;
+  }
+
+  const std::string& name() const { return name_; }
+  void* Create() const { return Call<void* (*)()>("PluginCreate")(); }
+  void* Attach(CUcontext context) const {
+    return Call<void* (*)(CUcontext)>("PluginAttach")(context);
+  }
+  CUcontext Get(void* unit) const { return Call<CUcontext (*)(void*)>("PluginGet")(unit); }
+  unsigned long long UseCount(void* unit) const {
+    return Call<unsigned long long (*)(void*)>("PluginUseCount")(unit);
+  }
+  bool Detach(void* unit) const { return Call<bool (*)(void*)>("PluginDetach")(unit); }
+  std::string CheckSharing() const {
+    char text[2000] = {};
+    Call<void (*)(char*, size_t)>("PluginCheckSharing")(text, sizeof(text));
+    return text;
+  }
+
+ private:
+  template <typename Function>
+  Function Call(const char* name) const {
+    void* symbol = dlsym(library_, name);
+    CHECK(symbol != nullptr);
+    return reinterpret_cast<Function>(symbol);
+  }
+
+  std::string name_;
+  void* library_;
+};
+
+// The plugins that this build has. The first two are the project's own compiler's.
+std::vector<std::string> Names() {
+  std::vector<std::string> names = {"plugin_a", "plugin_b"};
+  for (const char* name : {"plugin_g++", "plugin_clang++"}) {
+    if (!Plugin::PathOf(name).empty()) names.push_back(name);
+  }
+  return names;
+}
+
+// Tells whether a context lives after nobody is attached any more. It is an entry of this
+// thread's stack meanwhile, so that the driver keeps its memory.
+class Watch {
+ public:
+  explicit Watch(CUcontext context) : context_(context) {
+    CHECK(RAW(cuCtxPushCurrent)(context) == CUDA_SUCCESS);
+  }
+  ~Watch() {
+    CUcontext popped = nullptr;
+    CHECK(RAW(cuCtxPopCurrent)(&popped) == CUDA_SUCCESS);
+    CHECK(popped == context_);  // whoever destroyed it left our entry alone
+  }
+  bool IsAlive() const {
+    unsigned long long id = 0;
+    return RAW(cuCtxGetId)(context_, &id) == CUDA_SUCCESS;
+  }
+
+ private:
+  CUcontext context_;
+};
+
+void Initialize() { CHECK(cuguest::Driver::GetInitialized().ok()); }
+
+// Each has been the one with the registry (in its own process: the home is pinned), and
+// they leave in every order: all see the same count, and the last one out destroys.
+void EveryOrderOfLeaving(size_t home) {
+  Initialize();
+  std::vector<std::string> names = Names();
+  std::rotate(names.begin(), names.begin() + static_cast<long>(home % names.size()), names.end());
+  std::vector<size_t> leaving(names.size());
+  std::iota(leaving.begin(), leaving.end(), size_t{0});
+  do {
+    std::vector<std::unique_ptr<Plugin>> plugins;
+    for (const std::string& name : names) plugins.push_back(std::make_unique<Plugin>(name));
+    std::vector<void*> units = {plugins[0]->Create()};
+    CHECK(units[0] != nullptr);
+    const CUcontext context = plugins[0]->Get(units[0]);
+    for (size_t i = 1; i < plugins.size(); ++i) units.push_back(plugins[i]->Attach(context));
+    const Watch watch(context);
+    for (size_t left = 0; left < leaving.size(); ++left) {
+      for (size_t i = left; i < leaving.size(); ++i) {
+        CHECK(units[leaving[i]] != nullptr);
+        CHECK(plugins[leaving[i]]->UseCount(units[leaving[i]]) == leaving.size() - left);
+      }
+      CHECK(watch.IsAlive());
+      CHECK(plugins[leaving[left]]->Detach(units[leaving[left]]));
+      plugins[leaving[left]].reset();
+    }
+    CHECK(!watch.IsAlive());
+  } while (std::next_permutation(leaving.begin(), leaving.end()));
+}
+
+void TheHomeIsUnloadedWhileOthersAreAttached() {
+  Initialize();
+  auto home = std::make_unique<Plugin>("plugin_a");
+  Plugin other("plugin_b");
+  void* first = home->Create();
+  const CUcontext context = home->Get(first);
+  void* second = other.Attach(context);
+  CHECK(home->Detach(first));
+  home.reset();
+  CHECK(Plugin::IsLoaded("plugin_a"));  // pinned: the count is in it
+  CHECK(other.UseCount(second) == 1);
+  // It comes back, and so does anybody else.
+  const Plugin again("plugin_a");
+  const Plugin third(Names().back());
+  void* units[] = {again.Attach(context), third.Attach(context)};
+  CHECK(other.UseCount(second) == 3);
+  const Watch watch(context);
+  CHECK(other.Detach(second));
+  CHECK(again.Detach(units[0]));
+  CHECK(watch.IsAlive());
+  CHECK(third.Detach(units[1]));
+  CHECK(!watch.IsAlive());
+}
+
+// Nobody else uses its registry: it is not pinned.
+void ALonePluginIsReallyUnloaded() {
+  Initialize();
+  for (int round = 0; round < 3; ++round) {
+    {
+      const Plugin alone("plugin_a");
+      void* unit = alone.Create();
+      CHECK(alone.UseCount(unit) == 1);
+      CHECK(alone.Detach(unit));
+    }
+    CHECK(!Plugin::IsLoaded("plugin_a"));
+  }
+}
+
+void ManyThreadsUseThePluginsForTheFirstTime() {
+  Initialize();
+  std::vector<std::unique_ptr<Plugin>> plugins;
+  for (const std::string& name : Names()) plugins.push_back(std::make_unique<Plugin>(name));
+  const CUcontext context = cuguest_test::MakeContext();
+  constexpr int kThreads = 32;
+  std::atomic<int> waiting{kThreads};
+  std::vector<void*> units(kThreads);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      --waiting;
+      while (waiting != 0) std::this_thread::yield();
+      units[i] = plugins[i % plugins.size()]->Attach(context);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int i = 0; i < kThreads; ++i) {
+    CHECK(units[i] != nullptr);
+    CHECK(plugins[i % plugins.size()]->UseCount(units[i]) == kThreads);
+  }
+  for (int i = 0; i < kThreads; ++i) CHECK(plugins[i % plugins.size()]->Detach(units[i]));
+  CHECK(RAW(cuCtxDestroy)(context) == CUDA_SUCCESS);
+}
+
+// The home may be unloaded while another one looks for it: either it is pinned in time, or
+// the other one becomes the home.
+void TheHomeIsUnloadedWhileAnotherLooksForIt() {
+  Initialize();
+  const CUcontext context = cuguest_test::MakeContext();
+  for (int round = 0; round < 50; ++round) {
+    auto home = std::make_unique<Plugin>("plugin_a");
+    const Plugin other("plugin_b");
+    std::thread unloading([&] { home.reset(); });
+    void* unit = other.Attach(context);
+    unloading.join();
+    CHECK(unit != nullptr);
+    CHECK(other.UseCount(unit) == 1);
+    CHECK(other.Detach(unit));
+  }
+  CHECK(RAW(cuCtxDestroy)(context) == CUDA_SUCCESS);
+}
+
+bool Names(const std::string& text, const std::string& plugin) {
+  return text.find(plugin + ".so") != std::string::npos;
+}
+
+// A copy from another version, whichever is loaded first: it counts apart, both sides say
+// so, and nothing breaks.
+void AnotherLayoutCountsApart() {
+  Initialize();
+  for (const bool other_first : {false, true}) {
+    const auto first = std::make_unique<Plugin>(other_first ? "plugin_layout" : "plugin_a");
+    const auto second = std::make_unique<Plugin>(other_first ? "plugin_a" : "plugin_layout");
+    const Plugin same("plugin_b");
+    const Plugin& ours = other_first ? *second : *first;
+    const Plugin& theirs = other_first ? *first : *second;
+    CHECK(Names(ours.CheckSharing(), "plugin_layout"));
+    CHECK(!Names(ours.CheckSharing(), "plugin_b"));
+    CHECK(Names(same.CheckSharing(), "plugin_layout"));
+    CHECK(Names(theirs.CheckSharing(), "plugin_a"));
+    CHECK(Names(theirs.CheckSharing(), "plugin_b"));
+
+    void* made = ours.Create();
+    const CUcontext context = ours.Get(made);
+    void* apart = theirs.Attach(context);
+    void* joined = same.Attach(context);
+    CHECK(ours.UseCount(made) == 2);
+    CHECK(theirs.UseCount(apart) == 1);
+    const Watch watch(context);
+    CHECK(same.Detach(joined));
+    CHECK(ours.Detach(made));
+    CHECK(!watch.IsAlive());
+    CHECK(!theirs.Detach(apart));  // it was destroyed under it, and it says so
+  }
+}
+
+void PluginsOfOneLayoutShare() {
+  Initialize();
+  std::vector<std::unique_ptr<Plugin>> plugins;
+  for (const std::string& name : Names()) plugins.push_back(std::make_unique<Plugin>(name));
+  for (const auto& plugin : plugins) CHECK(plugin->CheckSharing().empty());
+  for (const auto& plugin : plugins) std::printf("%s\n", plugin->name().c_str());
+}
+
+void TheProgramEndsWhileTheyAreAttached() {
+  Initialize();
+  static const Plugin s_home("plugin_a");
+  static const Plugin s_other("plugin_b");
+  void* unit = s_home.Create();
+  CHECK(s_other.Attach(s_home.Get(unit)) != nullptr);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return cuguest_test::RunScenarios(
+      argc, argv,
+      {
+          {"plugins_of_one_layout_share", &PluginsOfOneLayoutShare},
+          {"every_order_of_leaving_the_first_is_home", [] { EveryOrderOfLeaving(0); }},
+          {"every_order_of_leaving_the_second_is_home", [] { EveryOrderOfLeaving(1); }},
+          {"every_order_of_leaving_the_third_is_home", [] { EveryOrderOfLeaving(2); }},
+          {"every_order_of_leaving_the_fourth_is_home", [] { EveryOrderOfLeaving(3); }},
+          {"the_home_is_unloaded_while_others_are_attached",
+           &TheHomeIsUnloadedWhileOthersAreAttached},
+          {"a_lone_plugin_is_really_unloaded", &ALonePluginIsReallyUnloaded},
+          {"many_threads_use_the_plugins_for_the_first_time",
+           &ManyThreadsUseThePluginsForTheFirstTime},
+          {"the_home_is_unloaded_while_another_looks_for_it",
+           &TheHomeIsUnloadedWhileAnotherLooksForIt},
+          {"another_layout_counts_apart", &AnotherLayoutCountsApart},
+          {"the_program_ends_while_they_are_attached", &TheProgramEndsWhileTheyAreAttached},
+      });
+}
