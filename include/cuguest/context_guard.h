@@ -209,6 +209,7 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
 
  private:
   friend class HostScope;
+  friend class ThreadResidency;
   enum class State : unsigned char {
     kOut,
     kGone,  // out, and leaving has shown that context_ was destroyed
@@ -219,6 +220,7 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   };
 
   void Enter() noexcept;
+  void Abandon() noexcept { state_ = State::kOut; }  // leaves the stack as it is
   bool IsInside() const noexcept { return state_ != State::kOut && state_ != State::kGone; }
   CUresult Prepare() noexcept;
   void Reenter() noexcept;

@@ -125,7 +125,11 @@ absl::StatusOr<SharedContext> SharedContext::AttachLiving(const ContextRef& cont
     case Registry::Outcome::kNoMemory:
       return NoMemory(context.get());
   }
-  return SharedContext(context, slot);
+  SharedContext attached(context, slot);
+  // While it was looked at, the last one out may have destroyed it and freed its slot.
+  const CUresult code = context.Check();
+  if (code != CUDA_SUCCESS) return ToStatus(code, "attach", ContextText(context.get()));
+  return attached;
 }
 
 SharedContext::SharedContext(const SharedContext& other) noexcept

@@ -1,5 +1,488 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "cuguest/shared_context.h"
+
+#include <sys/mman.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/error.h"
+#include "cuguest/primary_context.h"
+#include "cuguest/testing/sim.h"
+#include "test/support/raw_driver.h"
+#include "test/support/test.h"
+
+namespace {
+
+using cuguest::ContextGuard;
+using cuguest::ContextRef;
+using cuguest::Device;
+using cuguest::PrimaryContext;
+using cuguest::SharedContext;
+using cuguest::testing::Sim;
+using cuguest_test::GetStack;
+using cuguest_test::OnlySim;
+using cuguest_test::OwnContext;
+using cuguest_test::SetStack;
+using Owner = SharedContext::Owner;
+using Stack = std::vector<CUcontext>;
+
+const Device kFirst = Device::Borrow(0);
+
+SharedContext Create() { return SharedContext::Create(kFirst).value(); }
+SharedContext Attach(CUcontext context) { return SharedContext::Attach(context).value(); }
+
+template <typename Function>
+void OnAnotherThread(const Function& function) {
+  std::thread(function).join();
+}
+
+bool IsActive() { return PrimaryContext::Query(kFirst).value().active; }
+
+// Whether a context lives, also after it was destroyed: it is an entry of another thread's
+// stack meanwhile, which keeps its memory.
+class Watch {
+ public:
+  explicit Watch(CUcontext context) : thread_([this, context] { Hold(context); }) {
+    while (!holding_) std::this_thread::yield();
+  }
+  ~Watch() {
+    done_ = true;
+    thread_.join();
+  }
+  bool IsAlive() {
+    asked_ = true;
+    while (asked_) std::this_thread::yield();
+    return alive_;
+  }
+
+ private:
+  void Hold(CUcontext context) {
+    static_cast<void>(RAW(cuCtxPushCurrent)(context));
+    holding_ = true;
+    while (!done_) {
+      if (asked_) {
+        unsigned long long id = 0;
+        alive_ = RAW(cuCtxGetId)(context, &id) == CUDA_SUCCESS;
+        asked_ = false;
+      }
+      std::this_thread::yield();
+    }
+    CUcontext popped = nullptr;
+    static_cast<void>(RAW(cuCtxPopCurrent)(&popped));
+  }
+
+  std::atomic<bool> holding_{false};
+  std::atomic<bool> asked_{false};
+  std::atomic<bool> alive_{false};
+  std::atomic<bool> done_{false};
+  std::thread thread_;
+};
+
+// The code of a status that must not be OK, checked to name the context.
+CUresult CodeNaming(const absl::Status& status, CUcontext context) {
+  char address[32];
+  std::snprintf(address, sizeof(address), "0x%zx", reinterpret_cast<size_t>(context));
+  BOOST_TEST(absl::StrContains(std::string(status.message()), address), status.ToString());
+  return cuguest::CodeOf(status).value_or(CUDA_SUCCESS);
+}
+
+static_assert(std::is_nothrow_copy_constructible_v<SharedContext>);
+static_assert(std::is_nothrow_move_constructible_v<SharedContext>);
+
+}  // namespace
+
 BOOST_AUTO_TEST_SUITE(shared_context)
+
+BOOST_AUTO_TEST_CASE(create_leaves_it_floating) {
+  const OwnContext a;
+  SetStack({a.get()});
+  SharedContext shared = Create();
+  BOOST_TEST(GetStack() == (Stack{a.get()}));
+  BOOST_TEST(shared.get() != nullptr);
+  BOOST_TEST(shared.use_count() == 1);
+  BOOST_TEST((shared.owner() == Owner::kShared));
+  BOOST_TEST(shared.incarnation().IsAlive());
+  {
+    const ContextGuard guard(shared.incarnation());
+    BOOST_TEST(guard.ok());
+    CUdeviceptr pointer = 0;
+    BOOST_TEST(RAW(cuMemAlloc)(&pointer, 64) == CUDA_SUCCESS);
+    BOOST_TEST(RAW(cuMemFree)(pointer) == CUDA_SUCCESS);
+  }
+  BOOST_TEST(shared.Detach().ok());
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(flags_reach_the_driver) {
+  const SharedContext shared = SharedContext::Create(kFirst, CU_CTX_SCHED_BLOCKING_SYNC).value();
+  const ContextGuard guard(shared.get());
+  unsigned flags = 0;
+  BOOST_TEST(RAW(cuCtxGetFlags)(&flags) == CUDA_SUCCESS);
+  BOOST_TEST((flags & CU_CTX_SCHED_MASK) == CU_CTX_SCHED_BLOCKING_SYNC);
+}
+
+BOOST_AUTO_TEST_CASE(copies_and_moves_count_and_the_last_one_out_destroys) {
+  SharedContext first = Create();
+  Watch watch(first.get());
+  {
+    SharedContext second = first;
+    BOOST_TEST(second.get() == first.get());
+    SharedContext third;
+    BOOST_TEST(third.use_count() == 0);
+    BOOST_TEST((third.owner() == Owner::kNobody));
+    third = second;
+    BOOST_TEST(first.use_count() == 3);
+    third = std::move(second);
+    BOOST_TEST(first.use_count() == 2);
+    BOOST_TEST(second.get() == nullptr);
+    const SharedContext& same = third;
+    third = same;
+    BOOST_TEST(first.use_count() == 2);
+    SharedContext& also_same = third;
+    third = std::move(also_same);
+    BOOST_TEST(first.use_count() == 2);
+    first = SharedContext();
+    BOOST_TEST(third.use_count() == 1);
+    BOOST_TEST(watch.IsAlive());
+  }
+  BOOST_TEST(!watch.IsAlive());
+}
+
+BOOST_AUTO_TEST_CASE(attach_joins_and_the_creator_may_leave_first) {
+  SharedContext creator = Create();
+  SharedContext other = Attach(creator.get());
+  BOOST_TEST((other.owner() == Owner::kShared));
+  BOOST_TEST((other.incarnation() == creator.incarnation()));
+  SharedContext by_ref = SharedContext::Attach(creator.incarnation()).value();
+  BOOST_TEST(creator.use_count() == 3);
+  Watch watch(creator.get());
+  BOOST_TEST(creator.Detach().ok());
+  BOOST_TEST(by_ref.Detach().ok());
+  BOOST_TEST(watch.IsAlive());
+  BOOST_TEST(other.Detach().ok());
+  BOOST_TEST(!watch.IsAlive());
+}
+
+BOOST_AUTO_TEST_CASE(leak_keeps_the_unit) {
+  SharedContext shared = Create();
+  SharedContext other = shared;
+  const CUcontext context = other.Leak();
+  BOOST_TEST(other.get() == nullptr);
+  BOOST_TEST(shared.use_count() == 2);
+  BOOST_TEST(shared.Detach().ok());
+  BOOST_TEST(RAW(cuCtxDestroy)(context) == CUDA_SUCCESS);  // was not, by anybody else
+}
+
+BOOST_AUTO_TEST_CASE(a_foreign_context_is_counted_and_never_destroyed) {
+  const OwnContext theirs;
+  for (int round = 0; round < 3; ++round) {
+    SharedContext a = Attach(theirs.get());
+    SharedContext b = Attach(theirs.get());
+    BOOST_TEST((a.owner() == Owner::kOther));
+    BOOST_TEST(b.use_count() == 2);
+    BOOST_TEST(a.Detach().ok());
+    BOOST_TEST(b.Detach().ok());
+  }
+  BOOST_TEST(ContextRef::Borrow(theirs.get()).ok());
+}
+
+BOOST_AUTO_TEST_CASE(a_primary_context_is_kept_by_one_unit_of_the_drivers_count) {
+  PrimaryContext theirs = PrimaryContext::Retain(kFirst).value();
+  SharedContext a = Attach(theirs.get());
+  BOOST_TEST((a.owner() == Owner::kPrimary));
+  SharedContext b = Attach(theirs.get());
+  const SharedContext c = b;
+  BOOST_TEST(a.use_count() == 3);
+  BOOST_TEST(theirs.Release().ok());
+  BOOST_TEST(IsActive());
+  BOOST_TEST(a.Detach().ok());
+  BOOST_TEST(b.Detach().ok());
+  BOOST_TEST(IsActive());
+  BOOST_TEST(SharedContext(c).Detach().ok());
+  BOOST_TEST(IsActive());
+  const_cast<SharedContext&>(c) = SharedContext();
+  BOOST_TEST(!IsActive());
+  // And nobody else's unit was taken.
+  theirs = PrimaryContext::Retain(kFirst).value();
+  BOOST_TEST(Attach(theirs.get()).Detach().ok());
+  BOOST_TEST(IsActive());
+}
+
+BOOST_AUTO_TEST_CASE(attaching_a_context_of_the_host_creates_no_primary) {
+  const OwnContext theirs;
+  const SharedContext shared = Attach(theirs.get());
+  BOOST_TEST(!IsActive());
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_a_context_is_refused) {
+  void* page = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  munmap(page, 4096);
+  for (const size_t value : {size_t{0}, size_t{1}, size_t{8}, size_t{0x1234}, size_t{0xdead0000},
+                             ~size_t{7}, reinterpret_cast<size_t>(page)}) {
+    const absl::Status status = SharedContext::Attach(reinterpret_cast<CUcontext>(value)).status();
+    BOOST_TEST((status.code() == absl::StatusCode::kInvalidArgument), value << status.ToString());
+  }
+  BOOST_TEST(!SharedContext::Attach(ContextRef()).ok());
+}
+
+BOOST_AUTO_TEST_CASE(a_dead_context_is_refused) {
+  OwnContext theirs;
+  const ContextRef ref = ContextRef::Borrow(theirs.get());
+  Watch watch(theirs.get());
+  const CUcontext context = theirs.release();
+  BOOST_TEST(RAW(cuCtxDestroy)(context) == CUDA_SUCCESS);
+  const absl::Status by_handle = SharedContext::Attach(context).status();
+  const absl::Status by_ref = SharedContext::Attach(ref).status();
+  BOOST_TEST(CodeNaming(by_handle, context) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  BOOST_TEST(CodeNaming(by_ref, context) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+}
+
+BOOST_AUTO_TEST_CASE(a_ref_to_an_earlier_life_is_refused) {
+  PrimaryContext before = PrimaryContext::Retain(kFirst).value();
+  const ContextRef ref = before.incarnation();
+  BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
+  const PrimaryContext after = PrimaryContext::Retain(kFirst).value();
+  BOOST_TEST(CodeNaming(SharedContext::Attach(ref).status(), ref.get()) ==
+             CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  BOOST_TEST(SharedContext::Attach(after.incarnation()).ok());
+}
+
+BOOST_AUTO_TEST_CASE(detaching_twice_says_so) {
+  SharedContext shared = Create();
+  BOOST_TEST(shared.Detach().ok());
+  BOOST_TEST((shared.Detach().code() == absl::StatusCode::kFailedPrecondition));
+  BOOST_TEST((SharedContext().Detach().code() == absl::StatusCode::kFailedPrecondition));
+}
+
+BOOST_AUTO_TEST_CASE(its_owner_destroys_it_while_it_is_attached) {
+  OwnContext theirs;
+  SharedContext a = Attach(theirs.get());
+  SharedContext b = a;
+  const CUcontext context = theirs.release();
+  Watch watch(context);
+  BOOST_TEST(RAW(cuCtxDestroy)(context) == CUDA_SUCCESS);
+  BOOST_TEST(CodeNaming(a.Detach(), context) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  BOOST_TEST(a.get() == nullptr);
+  b = SharedContext();
+}
+
+// Also the one that would have had to destroy it, who must leave whoever has the handle
+// now alone.
+BOOST_AUTO_TEST_CASE(the_host_destroys_ours_and_the_handle_lives_on) {
+  SharedContext shared = Create();
+  SharedContext other = shared;
+  const CUcontext context = shared.get();
+  BOOST_TEST(RAW(cuCtxDestroy)(context) == CUDA_SUCCESS);
+  std::vector<OwnContext> next(2);  // the simulation's first has the handle; a driver's may
+  BOOST_TEST(!shared.Detach().ok());
+  BOOST_TEST(CodeNaming(other.Detach(), context) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  for (const OwnContext& one : next) BOOST_TEST(ContextRef::Borrow(one.get()).ok());
+  if (Sim::IsActive()) BOOST_TEST(next[0].get() == context);
+}
+
+BOOST_AUTO_TEST_CASE(the_device_is_reset_while_the_primary_is_attached) {
+  PrimaryContext theirs = PrimaryContext::Retain(kFirst).value();
+  SharedContext shared = Attach(theirs.get());
+  BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
+  // The host begins another life, which is attached as well.
+  PrimaryContext again = PrimaryContext::Retain(kFirst).value();
+  SharedContext second = Attach(again.get());
+  BOOST_TEST(second.get() == shared.get());
+  BOOST_TEST(second.use_count() == 1);
+  BOOST_TEST(CodeNaming(shared.Detach(), again.get()) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  BOOST_TEST(second.Detach().ok());
+  BOOST_TEST(IsActive());
+  BOOST_TEST(again.Release().ok());
+  BOOST_TEST(theirs.Release().ok());
+  BOOST_TEST(!IsActive());
+}
+
+BOOST_AUTO_TEST_CASE(the_last_one_out_leaves_every_stack_alone) {
+  const OwnContext x;
+  for (const bool on_top : {true, false}) {
+    SharedContext shared = Create();
+    const CUcontext context = shared.get();
+    const Stack stack = on_top ? Stack{x.get(), context, context} : Stack{context, x.get()};
+    Watch watch(context);
+    SetStack(stack);
+    BOOST_TEST(shared.Detach().ok());
+    BOOST_TEST(!watch.IsAlive());
+    // Not through GetStack(): a dead entry cannot be put back.
+    CUcontext current = nullptr;
+    BOOST_TEST(RAW(cuCtxGetCurrent)(&current) == CUDA_SUCCESS);
+    BOOST_TEST(current == stack.back());
+    for (size_t i = stack.size(); i-- > 0;) {
+      CUcontext popped = nullptr;
+      BOOST_TEST(RAW(cuCtxPopCurrent)(&popped) == CUDA_SUCCESS);
+      BOOST_TEST(popped == stack[i]);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_last_one_out_may_be_on_any_thread) {
+  const OwnContext other;
+  SharedContext shared = Create();
+  Watch watch(shared.get());
+  OnAnotherThread([&] {
+    SetStack({other.get()});
+    shared = SharedContext();
+    BOOST_TEST(GetStack() == (Stack{other.get()}));
+    SetStack({});
+  });
+  BOOST_TEST(!watch.IsAlive());
+}
+
+// A guard whose scope it ends in finds its entry, dead, and the caller's beneath it.
+BOOST_AUTO_TEST_CASE(the_last_one_out_inside_a_guard) {
+  const OwnContext x;
+  SetStack({x.get()});
+  SharedContext shared = Create();
+  {
+    const ContextGuard guard(shared.incarnation());
+    BOOST_TEST(shared.Detach().ok());
+  }
+  BOOST_TEST(GetStack() == (Stack{x.get()}));
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(the_copy_in_this_process_is_alone) {
+  BOOST_TEST(SharedContext::CheckSharing().ok());
+}
+
+BOOST_AUTO_TEST_CASE(many_contexts_at_once, *OnlySim()) {
+  for (int round = 0; round < 3; ++round) {
+    std::vector<OwnContext> theirs(60);
+    std::vector<SharedContext> shared;
+    for (const OwnContext& one : theirs) {
+      shared.push_back(Attach(one.get()));
+      shared.push_back(Create());
+    }
+    for (const SharedContext& one : shared) {
+      BOOST_TEST(Attach(one.get()).use_count() == 2);
+      BOOST_TEST(one.use_count() == 1);
+    }
+  }
+  BOOST_TEST(Sim::Live().contexts == 0);
+}
+
+BOOST_AUTO_TEST_CASE(memory_runs_out_in_create, *OnlySim()) {
+  Sim::FailCall("cuCtxCreate", 1, CUDA_ERROR_OUT_OF_MEMORY);
+  const absl::Status status = SharedContext::Create(kFirst).status();
+  BOOST_TEST((status.code() == absl::StatusCode::kResourceExhausted));
+  BOOST_TEST(absl::StrContains(std::string(status.message()), "device 0"));
+  BOOST_TEST(GetStack().empty());
+}
+
+BOOST_AUTO_TEST_CASE(create_passes_on_what_the_driver_refuses) {
+  BOOST_TEST((SharedContext::Create(kFirst, 0x1000).status().code() ==
+              absl::StatusCode::kInvalidArgument));
+  BOOST_TEST(
+      (SharedContext::Create(Device::Borrow(99)).status().code() == absl::StatusCode::kNotFound));
+  BOOST_TEST(GetStack().empty());
+}
+
+BOOST_AUTO_TEST_CASE(any_driver_call_fails, *OnlySim()) {
+  const OwnContext current;
+  const OwnContext theirs;
+  SetStack({current.get()});
+  const auto live = Sim::Live();
+  int failed = 0;
+  for (size_t i = 0; Sim::EntryName(i) != nullptr; ++i) {
+    const std::string entry = Sim::EntryName(i);
+    for (unsigned nth = 1; nth <= 4; ++nth) {
+      BOOST_TEST_CONTEXT(entry << " fails at call " << nth) {
+        PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+        Sim::FailCall(entry.c_str(), nth, CUDA_ERROR_OPERATING_SYSTEM);
+        for (const CUcontext context : {theirs.get(), primary.get()}) {
+          auto attached = SharedContext::Attach(context);
+          if (!attached.ok()) ++failed;
+          if (attached.ok() && !attached->Detach().ok()) ++failed;
+        }
+        auto made = SharedContext::Create(kFirst);
+        if (!made.ok()) ++failed;
+        const CUcontext context = made.ok() ? made->get() : nullptr;
+        const bool detached = !made.ok() || made->Detach().ok();
+        Sim::ClearFaults();
+        if (!detached) {  // as the status says: it lives on, uncounted
+          ++failed;
+          BOOST_TEST(RAW(cuCtxDestroy)(context) == CUDA_SUCCESS);
+        }
+        BOOST_TEST(GetStack() == (Stack{current.get()}));
+        static_cast<void>(primary.Release());
+        // A release that was made to fail left its unit behind.
+        while (IsActive()) BOOST_TEST(RAW(cuDevicePrimaryCtxRelease)(0) == CUDA_SUCCESS);
+        BOOST_TEST((Sim::Live() == live), "leaked");
+        static_cast<void>(cuguest_test::TakeIncidents());
+      }
+    }
+  }
+  BOOST_TEST(failed > 10);
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(a_million_rounds_by_64_threads) {
+  constexpr int kThreads = 64;
+  constexpr int kRounds = 1'000'000 / kThreads;
+  const OwnContext theirs;
+  const SharedContext ours = Create();
+  const SharedContext foreign = Attach(theirs.get());
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      const SharedContext& mine = i % 2 == 0 ? ours : foreign;
+      for (int round = 0; round < kRounds; ++round) {
+        auto attached = SharedContext::Attach(mine.get());
+        if (!attached.ok() || attached->use_count() < 2) ++wrong;
+        if (round % 16 != 0) continue;
+        const SharedContext copy = *attached;
+        if (!attached->Detach().ok()) ++wrong;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  BOOST_TEST(wrong == 0);
+  BOOST_TEST(ours.use_count() == 1);
+  BOOST_TEST(foreign.use_count() == 1);
+}
+
+// The count goes to zero and back all the time: contexts are made, shared and ended by
+// whoever comes last, and attaching one that is on its way out is refused.
+BOOST_AUTO_TEST_CASE(the_last_one_out_races_with_newcomers) {
+  const int rounds = Sim::IsActive() ? 2000 : 20;
+  for (int round = 0; round < rounds; ++round) {
+    SharedContext shared = Create();
+    Watch watch(shared.get());
+    const CUcontext context = shared.get();
+    const ContextRef ref = shared.incarnation();
+    std::atomic<bool> go{false};
+    std::atomic<int> joined{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 3; ++i) {
+      threads.emplace_back([&] {
+        while (!go) std::this_thread::yield();
+        const auto attached = SharedContext::Attach(ref);
+        if (!attached.ok()) return;
+        ++joined;
+        const ContextGuard guard(attached->get());  // alive as long as we hold it
+        unsigned flags = 0;
+        if (RAW(cuCtxGetFlags)(&flags) != CUDA_SUCCESS) joined = -100;
+      });
+    }
+    go = true;
+    shared = SharedContext();
+    for (std::thread& thread : threads) thread.join();
+    BOOST_TEST(joined >= 0, "a context was destroyed while it was attached");
+    BOOST_TEST(!watch.IsAlive());
+    BOOST_TEST(!SharedContext::Attach(context).ok());
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()

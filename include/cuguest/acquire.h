@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// acquire.h                                                             tier: 2
+// -----------------------------------------------------------------------------
+//
+// Which context should I work in? A library is given a stream, a pointer or a device,
+// and each names a context in its own way. `Acquire...` finds it, says where it came
+// from, and holds what must be kept alive. None creates a context, but for the one that
+// is asked to.
+//
+//   absl::Status Sort(float* values, size_t count, CUstream stream) {
+//     absl::StatusOr<AcquiredContext> context = AcquireFromStream(stream);
+//     if (!context.ok()) return context.status();
+//     ContextGuard guard(context->incarnation());
+//     if (!guard.ok()) return ToStatus(guard);
+//     ...
+//
+// Note [Where a context is looked for]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+//   AcquireFromStream    the stream's own; for 0, CU_STREAM_LEGACY and
+//                        CU_STREAM_PER_THREAD, which name no context, the current one
+//   AcquireFromPointer   the one it was allocated in; for pool and virtual memory, which
+//                        belong to a device, as AcquireOn
+//   AcquireCurrent       the current one, if it is on the device that is wanted
+//   AcquireOn            the current one, if it is on the device that is wanted; else the
+//                        device's primary, if it is active; else, only with
+//                        IfInactive::kCreate, the primary, created
+//
+// A context that happens to be current but is on another device is never taken. That the
+// current context comes before the primary, for pool and virtual memory too, is because
+// both can use the memory and the caller's own choice disturbs him least.
+//
+// Note [While something captures]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// Nothing here harms a stream capture, of whichever mode and on whichever thread, not even
+// AcquireFromStream of the capturing stream: of what is called, CUDA Programming Guide,
+// "Prohibited and Unhandled Operations", lists nothing, and test/context/acquire_test.cc
+// tries every path during captures of every mode. (With IfInactive::kCreate too; what
+// creates a context should still not be left to the middle of a capture.)
+
+#ifndef CUGUEST_ACQUIRE_H_
+#define CUGUEST_ACQUIRE_H_
+
+#include <cuda.h>
+
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/device.h"
+#include "cuguest/export.h"
+#include "cuguest/primary_context.h"
+
+CUGUEST_BEGIN_NAMESPACE
+
+// AcquiredContext
+//
+// Stack:   never touched, here or by the functions below.
+// Count:   one unit of the primary context if source() is kPrimary or kCreated, given back
+//          on destruction; none otherwise, because whoever handed in the stream or the
+//          pointer, or made the context current, keeps that alive for the call.
+// Threads: a value; any thread.
+class AcquiredContext {
+ public:
+  enum class Source {
+    kStream,
+    kPointer,
+    kCurrent,
+    kPrimary,  // was active
+    kCreated,  // the primary, which was not active before
+  };
+
+  AcquiredContext(const ContextRef& incarnation, Source source)
+      : incarnation_(incarnation), source_(source) {}
+  AcquiredContext(PrimaryContext primary, Source source)
+      : incarnation_(primary.incarnation()), source_(source), kept_(std::move(primary)) {}
+
+  // Give this to ContextGuard; valid as long as this object.
+  [[nodiscard]] const ContextRef& incarnation() const noexcept { return incarnation_; }
+  [[nodiscard]] CUcontext get() const noexcept { return incarnation_.get(); }
+  [[nodiscard]] Source source() const noexcept { return source_; }
+
+ private:
+  ContextRef incarnation_;
+  Source source_;
+  PrimaryContext kept_;
+};
+
+// "the stream", "the pointer", "the current context", ...
+[[nodiscard]] CUGUEST_API const char* Name(AcquiredContext::Source source) noexcept;
+
+// The functions below
+//
+// Threads: any. Not from a stream callback: kPermissionDenied.
+// Errors:  those of Driver::Get() (of Driver::GetInitialized() where a primary context is
+//          looked for), and what each one adds. Nothing is held and nothing has changed
+//          then.
+
+// Errors: kFailedPrecondition  the stream's context is destroyed or was reset; or the
+//                              stream is a special one and no living context is current
+//         kUnimplemented       a driver below CUDA 9.2 (cuStreamGetCtx)
+//         A handle that is no stream crashes in the driver.
+// Cost:   two driver calls, contention-free.
+// Source: CUDA Driver API, cuStreamGetCtx; test/sim/stream_event_pointer_facts_test.cc.
+[[nodiscard]] CUGUEST_API absl::StatusOr<AcquiredContext> AcquireFromStream(CUstream stream);
+
+// Any address within an allocation will do, of device, managed or pinned host memory.
+//
+// Errors: kInvalidArgument     memory that CUDA does not know: plain host memory, null,
+//                              freed
+//         kFailedPrecondition  pool or virtual memory, and there is no context on its
+//                              device; or the memory's context died
+// Cost:   two driver calls (the first takes the driver's lock: not for hot paths); up to
+//         six for pool and virtual memory.
+// Source: CUDA Driver API, cuPointerGetAttribute; test/sim/pool_facts_test.cc,
+//         test/sim/virtual_memory_facts_test.cc.
+[[nodiscard]] CUGUEST_API absl::StatusOr<AcquiredContext> AcquireFromPointer(CUdeviceptr pointer);
+[[nodiscard]] CUGUEST_API absl::StatusOr<AcquiredContext> AcquireFromPointer(const void* pointer);
+
+// Errors: kFailedPrecondition  none is current, or it is destroyed; or it is on another
+//                              device: the text names both
+// Cost:   three driver calls, contention-free.
+[[nodiscard]] CUGUEST_API absl::StatusOr<AcquiredContext> AcquireCurrent(Device device);
+
+enum class IfInactive { kRefuse, kCreate };
+
+// Errors: kFailedPrecondition  no context on `device` is current, its primary is inactive,
+//                              and creating it was not asked for; the text names the
+//                              device that the current one is on
+//         and those of PrimaryContext::Retain.
+// Cost:   three driver calls for the current context; up to six for the primary, which
+//         take the driver's lock; with kCreate see PrimaryContext::Retain.
+[[nodiscard]] CUGUEST_API absl::StatusOr<AcquiredContext> AcquireOn(
+    Device device, IfInactive if_inactive = IfInactive::kRefuse);
+
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_ACQUIRE_H_

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuguest/acquire.h"
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "cuguest/driver.h"
+#include "cuguest/error.h"
+#include "lib/context/context_text.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace {
+
+using internal::ContextText;
+using Source = AcquiredContext::Source;
+
+// What the calling thread has current: nothing, or a context, dead or alive, and its
+// device.
+struct Current {
+  CUcontext context = nullptr;
+  CUdevice device = 0;
+  ContextRef incarnation;  // empty if it is dead
+
+  bool IsOn(Device wanted) const { return context != nullptr && device == wanted.get(); }
+  std::string Text() const {
+    if (context == nullptr) return "no context is current";
+    return absl::StrCat("the current one, ", ContextText(context), ", is on device ", device);
+  }
+};
+
+absl::StatusOr<Current> LookAtCurrent(const Driver& driver) {
+  Current current;
+  CUresult code = driver.CtxGetCurrent(&current.context);
+  if (code == CUDA_SUCCESS && current.context != nullptr) {
+    code = driver.CtxGetDevice(&current.device);
+  }
+  if (code == CUDA_SUCCESS && current.context != nullptr) {
+    current.incarnation = ContextRef::Borrow(current.context);
+    const CUresult life = current.incarnation.result();
+    if (life != CUDA_ERROR_CONTEXT_IS_DESTROYED) code = life;
+  }
+  if (code != CUDA_SUCCESS) return ToStatus(code, "look at the current context");
+  return current;
+}
+
+std::string StreamText(CUstream stream) {
+  if (stream == nullptr) return "stream 0";
+  if (stream == CU_STREAM_LEGACY) return "stream CU_STREAM_LEGACY";
+  if (stream == CU_STREAM_PER_THREAD) return "stream CU_STREAM_PER_THREAD";
+  return absl::StrCat("stream 0x", absl::Hex(reinterpret_cast<std::uintptr_t>(stream)));
+}
+
+bool NamesNoContext(CUstream stream) {
+  return stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
+}
+
+absl::Status NoContextOf(CUresult code, CUstream stream) {
+  return ToStatus(code, "acquire the context of",
+                  absl::StrCat(StreamText(stream),
+                               NamesNoContext(stream) ? ", which means the current one" : ""));
+}
+
+std::string PointerText(CUdeviceptr pointer) {
+  return absl::StrCat("pointer 0x", absl::Hex(pointer));
+}
+
+absl::Status NothingOn(Device device, const Current& current) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("acquire a context on device ", device.get(), ": ", current.Text(),
+                   "; the primary context of device ", device.get(),
+                   " is not active, and creating it was not asked for. Make a context of device ",
+                   device.get(), " current, or ask with IfInactive::kCreate"));
+}
+
+// Memory that belongs to a device instead of a context.
+absl::StatusOr<AcquiredContext> AcquireForDeviceMemory(const Driver& driver, CUdeviceptr pointer) {
+  int ordinal = 0;
+  const CUresult code =
+      driver.PointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, pointer);
+  if (code != CUDA_SUCCESS) return ToStatus(code, "find the device of", PointerText(pointer));
+  const absl::StatusOr<Device> device = Device::At(Ordinal{ordinal});
+  if (!device.ok()) return device.status();
+  absl::StatusOr<AcquiredContext> acquired = AcquireOn(*device);
+  if (acquired.ok()) return acquired;
+  return absl::Status(acquired.status().code(),
+                      absl::StrCat(PointerText(pointer), " is memory of device ", ordinal,
+                                   " that no context owns; ", acquired.status().message()));
+}
+
+}  // namespace
+
+const char* Name(AcquiredContext::Source source) noexcept {
+  switch (source) {
+    case Source::kStream:
+      return "the stream";
+    case Source::kPointer:
+      return "the pointer";
+    case Source::kCurrent:
+      return "the current context";
+    case Source::kPrimary:
+      return "the primary context";
+    case Source::kCreated:
+      return "the primary context, created";
+  }
+  return "nowhere";
+}
+
+absl::StatusOr<AcquiredContext> AcquireFromStream(CUstream stream) {
+  const absl::StatusOr<const Driver*> driver = Driver::Get();
+  if (!driver.ok()) return driver.status();
+  const auto stream_get_ctx = (*driver)->Require(&Driver::StreamGetCtx);
+  if (!stream_get_ctx.ok()) return stream_get_ctx.status();
+  CUcontext context = nullptr;
+  const CUresult code = (*stream_get_ctx)(stream, &context);
+  if (code != CUDA_SUCCESS) return NoContextOf(code, stream);
+  const ContextRef incarnation = ContextRef::Borrow(context);
+  if (!incarnation.ok()) return NoContextOf(incarnation.result(), stream);
+  return AcquiredContext(incarnation, NamesNoContext(stream) ? Source::kCurrent : Source::kStream);
+}
+
+absl::StatusOr<AcquiredContext> AcquireFromPointer(CUdeviceptr pointer) {
+  const absl::StatusOr<const Driver*> driver = Driver::Get();
+  if (!driver.ok()) return driver.status();
+  CUcontext context = nullptr;
+  const CUresult code =
+      (*driver)->PointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, pointer);
+  if (code == CUDA_ERROR_INVALID_VALUE) {
+    return ToStatus(code, "acquire the context of",
+                    absl::StrCat(PointerText(pointer),
+                                 ", which is not memory that CUDA knows (plain host memory, or "
+                                 "freed)"));
+  }
+  if (code != CUDA_SUCCESS) return ToStatus(code, "acquire the context of", PointerText(pointer));
+  if (context == nullptr) return AcquireForDeviceMemory(**driver, pointer);
+  const ContextRef incarnation = ContextRef::Borrow(context);
+  if (incarnation.ok()) return AcquiredContext(incarnation, Source::kPointer);
+  return ToStatus(incarnation.result(), "acquire the context of", PointerText(pointer));
+}
+
+absl::StatusOr<AcquiredContext> AcquireFromPointer(const void* pointer) {
+  return AcquireFromPointer(static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(pointer)));
+}
+
+absl::StatusOr<AcquiredContext> AcquireCurrent(Device device) {
+  const absl::StatusOr<const Driver*> driver = Driver::Get();
+  if (!driver.ok()) return driver.status();
+  const absl::StatusOr<Current> current = LookAtCurrent(**driver);
+  if (!current.ok()) return current.status();
+  if (!current->IsOn(device)) {
+    return ToStatus(CUDA_ERROR_INVALID_CONTEXT,
+                    absl::StrCat("acquire the current context on device ", device.get()),
+                    current->Text());
+  }
+  if (current->incarnation.ok()) return AcquiredContext(current->incarnation, Source::kCurrent);
+  return ToStatus(current->incarnation.result(), "acquire the current context",
+                  ContextText(current->context));
+}
+
+absl::StatusOr<AcquiredContext> AcquireOn(Device device, IfInactive if_inactive) {
+  const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
+  if (!driver.ok()) return driver.status();
+  const absl::StatusOr<Current> current = LookAtCurrent(**driver);
+  if (!current.ok()) return current.status();
+  if (current->IsOn(device) && current->incarnation.ok()) {
+    return AcquiredContext(current->incarnation, Source::kCurrent);
+  }
+  const absl::StatusOr<PrimaryContext::State> state = PrimaryContext::Query(device);
+  if (!state.ok()) return state.status();
+  if (!state->active && if_inactive == IfInactive::kRefuse) return NothingOn(device, *current);
+  absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);
+  if (!primary.ok()) return primary.status();
+  return AcquiredContext(*std::move(primary), state->active ? Source::kPrimary : Source::kCreated);
+}
+
+CUGUEST_END_NAMESPACE

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuguest/acquire.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/error.h"
+#include "cuguest/testing/sim.h"
+#include "test/support/raw_driver.h"
+#include "test/support/test.h"
+
+namespace {
+
+using cuguest::AcquireCurrent;
+using cuguest::AcquiredContext;
+using cuguest::AcquireFromPointer;
+using cuguest::AcquireFromStream;
+using cuguest::AcquireOn;
+using cuguest::ContextGuard;
+using cuguest::Device;
+using cuguest::IfInactive;
+using cuguest::PrimaryContext;
+using cuguest::testing::Sim;
+using cuguest_test::GetStack;
+using cuguest_test::NeedsDevices;
+using cuguest_test::OnlySim;
+using cuguest_test::OwnContext;
+using cuguest_test::SetStack;
+using Source = AcquiredContext::Source;
+using Result = absl::StatusOr<AcquiredContext>;
+using Stack = std::vector<CUcontext>;
+
+const Device kFirst = Device::Borrow(0);
+const Device kSecond = Device::Borrow(1);
+
+bool IsActive(Device device) { return PrimaryContext::Query(device).value().active; }
+
+// What went wrong; empty if `context` was acquired from `source`.
+std::string Complaint(const Result& result, CUcontext context, Source source) {
+  if (!result.ok()) return result.status().ToString();
+  if (result->get() != context) return "another context";
+  if (!result->incarnation().IsAlive()) return "dead";
+  if (result->source() != source) return std::string("from ") + cuguest::Name(result->source());
+  return "";
+}
+
+// As above, for a refusal with `code` whose text has all of `words`.
+std::string NoRefusal(const Result& result, absl::StatusCode code,
+                      const std::vector<std::string>& words) {
+  if (result.ok()) return "it was acquired";
+  std::string missing;
+  for (const std::string& word : words) {
+    if (!absl::StrContains(std::string(result.status().message()), word)) missing += ", " + word;
+  }
+  if (result.status().code() == code && missing.empty()) return "";
+  return result.status().ToString() + " lacks" + missing;
+}
+
+constexpr auto kPrecondition = absl::StatusCode::kFailedPrecondition;
+constexpr auto kArgument = absl::StatusCode::kInvalidArgument;
+
+// A stream of its own in the current context.
+class OwnStream {
+ public:
+  explicit OwnStream(unsigned flags = CU_STREAM_NON_BLOCKING) {
+    BOOST_TEST(RAW(cuStreamCreate)(&stream_, flags) == CUDA_SUCCESS);
+  }
+  OwnStream(const OwnStream&) = delete;
+  OwnStream& operator=(const OwnStream&) = delete;
+  ~OwnStream() { BOOST_TEST(RAW(cuStreamDestroy)(stream_) == CUDA_SUCCESS); }
+  CUstream get() const { return stream_; }
+
+ private:
+  CUstream stream_ = nullptr;
+};
+
+}  // namespace
+
+#define ACQUIRES(result, context, source)              \
+  BOOST_TEST(Complaint(result, context, source) == "", \
+             #result << ": " << Complaint(result, context, source))
+#define REFUSES(result, code, ...)                         \
+  BOOST_TEST(NoRefusal(result, code, {__VA_ARGS__}) == "", \
+             #result << ": " << NoRefusal(result, code, {__VA_ARGS__}))
+
+BOOST_AUTO_TEST_SUITE(acquire)
+
+BOOST_AUTO_TEST_CASE(from_a_stream_whatever_is_current) {
+  const OwnContext a;
+  const OwnContext b;
+  SetStack({a.get()});
+  const OwnStream stream;
+  for (const Stack& stack : {Stack{a.get()}, Stack{a.get(), b.get()}, Stack{}}) {
+    SetStack(stack);
+    ACQUIRES(AcquireFromStream(stream.get()), a.get(), Source::kStream);
+    BOOST_TEST(GetStack() == stack);
+  }
+  BOOST_TEST(!IsActive(kFirst));
+}
+
+BOOST_AUTO_TEST_CASE(a_special_stream_means_the_current_context) {
+  const OwnContext a;
+  for (const CUstream stream : {CUstream{nullptr}, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD}) {
+    REFUSES(AcquireFromStream(stream), kPrecondition, "means the current one", "stream");
+    SetStack({a.get()});
+    ACQUIRES(AcquireFromStream(stream), a.get(), Source::kCurrent);
+    SetStack({});
+  }
+  BOOST_TEST(!IsActive(kFirst));
+}
+
+BOOST_AUTO_TEST_CASE(a_stream_whose_context_is_gone) {
+  OwnContext a;
+  SetStack({a.get(), a.get()});  // its memory stays
+  CUstream stream = nullptr;
+  BOOST_TEST(RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+  BOOST_TEST(RAW(cuCtxDestroy)(a.release()) == CUDA_SUCCESS);
+  REFUSES(AcquireFromStream(stream), kPrecondition, "stream 0x", "CONTEXT_IS_DESTROYED");
+  REFUSES(AcquireFromStream(nullptr), kPrecondition, "stream 0", "means the current one");
+  CUcontext popped = nullptr;
+  BOOST_TEST(RAW(cuCtxPopCurrent)(&popped) == CUDA_SUCCESS);
+}
+
+BOOST_AUTO_TEST_CASE(from_a_pointer_whatever_is_current) {
+  const OwnContext a;
+  const OwnContext b;
+  SetStack({a.get()});
+  CUdeviceptr device = 0;
+  CUdeviceptr managed = 0;
+  void* host = nullptr;
+  BOOST_TEST(RAW(cuMemAlloc)(&device, 4096) == CUDA_SUCCESS);
+  BOOST_TEST(RAW(cuMemAllocManaged)(&managed, 4096, CU_MEM_ATTACH_GLOBAL) == CUDA_SUCCESS);
+  BOOST_TEST(RAW(cuMemAllocHost)(&host, 4096) == CUDA_SUCCESS);
+  for (const Stack& stack : {Stack{a.get()}, Stack{a.get(), b.get()}, Stack{}}) {
+    SetStack(stack);
+    ACQUIRES(AcquireFromPointer(device), a.get(), Source::kPointer);
+    ACQUIRES(AcquireFromPointer(device + 4095), a.get(), Source::kPointer);
+    ACQUIRES(AcquireFromPointer(managed + 100), a.get(), Source::kPointer);
+    ACQUIRES(AcquireFromPointer(static_cast<char*>(host) + 100), a.get(), Source::kPointer);
+    BOOST_TEST(GetStack() == stack);
+  }
+  BOOST_TEST(RAW(cuMemFree)(device) == CUDA_SUCCESS);
+  BOOST_TEST(RAW(cuMemFree)(managed) == CUDA_SUCCESS);
+  BOOST_TEST(RAW(cuMemFreeHost)(host) == CUDA_SUCCESS);
+  REFUSES(AcquireFromPointer(device), kArgument, "not memory that CUDA knows");
+  BOOST_TEST(!IsActive(kFirst));
+}
+
+BOOST_AUTO_TEST_CASE(a_pointer_that_cuda_does_not_know) {
+  const OwnContext a;
+  static int plain = 0;
+  for (const Stack& stack : {Stack{}, Stack{a.get()}}) {
+    SetStack(stack);
+    REFUSES(AcquireFromPointer(&plain), kArgument, "pointer 0x", "not memory that CUDA knows");
+    REFUSES(AcquireFromPointer(nullptr), kArgument, "pointer 0x0");
+    REFUSES(AcquireFromPointer(CUdeviceptr{8}), kArgument, "pointer 0x8");
+  }
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(the_current_context_if_it_is_on_the_device) {
+  const OwnContext a;
+  REFUSES(AcquireCurrent(kFirst), kPrecondition, "no context is current");
+  SetStack({a.get()});
+  ACQUIRES(AcquireCurrent(kFirst), a.get(), Source::kCurrent);
+  ACQUIRES(AcquireOn(kFirst), a.get(), Source::kCurrent);
+  ACQUIRES(AcquireOn(kFirst, IfInactive::kCreate), a.get(), Source::kCurrent);
+  SetStack({});
+  BOOST_TEST(!IsActive(kFirst));
+}
+
+BOOST_AUTO_TEST_CASE(a_dead_current_context_is_not_taken) {
+  OwnContext a;
+  SetStack({a.get(), a.get()});
+  BOOST_TEST(RAW(cuCtxDestroy)(a.release()) == CUDA_SUCCESS);
+  REFUSES(AcquireCurrent(kFirst), kPrecondition, "CONTEXT_IS_DESTROYED");
+  REFUSES(AcquireOn(kFirst), kPrecondition, "not active");
+  {
+    const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+    ACQUIRES(AcquireOn(kFirst), primary.get(), Source::kPrimary);
+  }
+  CUcontext popped = nullptr;
+  BOOST_TEST(RAW(cuCtxPopCurrent)(&popped) == CUDA_SUCCESS);
+}
+
+BOOST_AUTO_TEST_CASE(the_wrong_device_is_an_error_that_names_both, *NeedsDevices(2)) {
+  const OwnContext first(0);
+  const OwnContext second(1);
+  SetStack({first.get()});
+  REFUSES(AcquireCurrent(kSecond), kPrecondition, "on device 1", "is on device 0");
+  REFUSES(AcquireOn(kSecond), kPrecondition, "on device 1", "is on device 0", "not active");
+  SetStack({first.get(), second.get()});
+  ACQUIRES(AcquireOn(kSecond), second.get(), Source::kCurrent);
+  REFUSES(AcquireCurrent(kFirst), kPrecondition, "on device 0", "is on device 1");
+  {
+    const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+    ACQUIRES(AcquireOn(kFirst), primary.get(), Source::kPrimary);
+  }
+  BOOST_TEST(GetStack() == (Stack{first.get(), second.get()}));
+  SetStack({});
+  BOOST_TEST(!IsActive(kFirst));
+  BOOST_TEST(!IsActive(kSecond));
+}
+
+BOOST_AUTO_TEST_CASE(the_primary_is_kept_alive_and_created_only_when_asked) {
+  REFUSES(AcquireOn(kFirst), kPrecondition, "no context is current", "not active", "kCreate");
+  BOOST_TEST(!IsActive(kFirst));
+  {
+    const Result created = AcquireOn(kFirst, IfInactive::kCreate);
+    BOOST_TEST_REQUIRE(created.ok());
+    BOOST_TEST((created->source() == Source::kCreated));
+    BOOST_TEST(IsActive(kFirst));
+    const Result active = AcquireOn(kFirst, IfInactive::kCreate);
+    ACQUIRES(active, created->get(), Source::kPrimary);
+    const ContextGuard guard(active->incarnation());
+    BOOST_TEST(guard.ok());
+  }
+  BOOST_TEST(!IsActive(kFirst));
+  BOOST_TEST(GetStack().empty());
+}
+
+BOOST_AUTO_TEST_CASE(no_such_device) {
+  BOOST_TEST((AcquireOn(Device::Borrow(99)).status().code() != absl::StatusCode::kOk));
+  REFUSES(AcquireCurrent(Device::Borrow(99)), kPrecondition, "device 99");
+}
+
+BOOST_AUTO_TEST_CASE(any_driver_call_fails, *OnlySim()) {
+  const OwnContext a;
+  SetStack({a.get()});
+  const OwnStream stream;
+  CUdeviceptr device = 0;
+  BOOST_TEST(RAW(cuMemAlloc)(&device, 64) == CUDA_SUCCESS);
+  const auto live = Sim::Live();
+  const std::vector<std::pair<std::function<Result()>, Stack>> paths = {
+      {[&] { return AcquireFromStream(stream.get()); }, {a.get()}},
+      {[&] { return AcquireFromStream(nullptr); }, {a.get()}},
+      {[&] { return AcquireFromPointer(device); }, {a.get()}},
+      {[&] { return AcquireCurrent(kFirst); }, {a.get()}},
+      {[&] { return AcquireOn(kFirst); }, {a.get()}},
+      {[&] { return AcquireOn(kFirst, IfInactive::kCreate); }, {}},
+  };
+  for (const auto& [path, stack] : paths) {
+    SetStack(stack);
+    BOOST_TEST(path().ok());
+    int failures = 0;
+    for (size_t i = 0; Sim::EntryName(i) != nullptr; ++i) {
+      for (unsigned nth = 1; nth <= 2; ++nth) {
+        Sim::FailCall(Sim::EntryName(i), nth, CUDA_ERROR_OPERATING_SYSTEM);
+        {
+          const Result result = path();
+          if (!result.ok()) {
+            ++failures;
+            BOOST_TEST(cuguest::CodeOf(result.status()).has_value(), result.status().ToString());
+          }
+          Sim::ClearFaults();
+        }
+        BOOST_TEST(GetStack() == stack);
+        BOOST_TEST((Sim::Live() == live), Sim::EntryName(i) << " leaked");
+      }
+    }
+    BOOST_TEST(failures >= 2);
+  }
+  SetStack({});
+  BOOST_TEST(RAW(cuMemFree)(device) == CUDA_SUCCESS);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuguest/thread_residency.h"
+
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "cuguest/context_guard.h"
+#include "cuguest/error.h"
+#include "cuguest/primary_context.h"
+#include "cuguest/testing/sim.h"
+#include "test/support/raw_driver.h"
+#include "test/support/test.h"
+
+namespace {
+
+using cuguest::ContextGuard;
+using cuguest::ContextRef;
+using cuguest::Device;
+using cuguest::IncidentKind;
+using cuguest::PrimaryContext;
+using cuguest::ThreadResidency;
+using cuguest::testing::Sim;
+using cuguest_test::GetStack;
+using cuguest_test::OnlySim;
+using cuguest_test::OwnContext;
+using cuguest_test::SetStack;
+using cuguest_test::TakeIncidents;
+using Stack = std::vector<CUcontext>;
+
+ContextRef RefTo(const OwnContext& context) { return ContextRef::Borrow(context.get()); }
+
+template <typename Function>
+void OnAnotherThread(const Function& function) {
+  std::thread(function).join();
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(thread_residency)
+
+BOOST_AUTO_TEST_CASE(a_worker_binds_once_and_its_guards_elide) {
+  const OwnContext context;
+  OnAnotherThread([&] {
+    {
+      ThreadResidency home(RefTo(context));
+      BOOST_TEST(home.ok());
+      BOOST_TEST(home.get() == context.get());
+      for (int job = 0; job < 3; ++job) {
+        const ContextGuard guard(context.get());
+        BOOST_TEST(guard.elided());
+        BOOST_TEST(home.Settle() == CUDA_SUCCESS);
+      }
+      BOOST_TEST(GetStack() == (Stack{context.get()}));
+    }
+    BOOST_TEST(GetStack().empty());
+  });
+}
+
+// Whatever was current: the entry is its own, also above one of the same context.
+BOOST_AUTO_TEST_CASE(leaving_restores) {
+  const OwnContext x;
+  const OwnContext context;
+  for (const Stack& before : {Stack{}, Stack{x.get()}, Stack{x.get(), context.get()}}) {
+    SetStack(before);
+    ThreadResidency home(RefTo(context));
+    Stack inside = before;
+    inside.push_back(context.get());
+    BOOST_TEST(GetStack() == inside);
+    BOOST_TEST(home.Leave() == CUDA_SUCCESS);
+    BOOST_TEST(GetStack() == before);
+    BOOST_TEST(home.get() == nullptr);
+    BOOST_TEST(home.Leave() == CUDA_SUCCESS);
+    BOOST_TEST(home.Settle() == CUDA_ERROR_ILLEGAL_STATE);
+    BOOST_TEST(GetStack() == before);
+  }
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(settling_takes_two_queries, *OnlySim()) {
+  const OwnContext context;
+  Sim::ResetCalls();
+  ThreadResidency home(RefTo(context));
+  BOOST_TEST(Sim::TotalCalls() == 4u);  // one of them names the context
+  Sim::ResetCalls();
+  BOOST_TEST(home.Settle() == CUDA_SUCCESS);
+  BOOST_TEST(Sim::TotalCalls() == 2u);
+  BOOST_TEST(Sim::Calls("cuCtxGetCurrent") == 1u);
+  BOOST_TEST(Sim::Calls("cuCtxGetId") == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(settling_repairs_what_a_job_left) {
+  const OwnContext context;
+  const OwnContext other;
+  ThreadResidency home(RefTo(context));
+  BOOST_TEST(RAW(cuCtxPushCurrent)(other.get()) == CUDA_SUCCESS);
+  BOOST_TEST(home.Settle() == CUDA_SUCCESS);
+  BOOST_TEST(GetStack() == (Stack{context.get()}));
+  BOOST_TEST(RAW(cuCtxSetCurrent)(other.get()) == CUDA_SUCCESS);
+  BOOST_TEST(home.Settle() == CUDA_SUCCESS);
+  BOOST_TEST(GetStack() == (Stack{context.get()}));
+  const auto incidents = TakeIncidents();
+  BOOST_TEST_REQUIRE(incidents.size() == 2u);
+  BOOST_TEST((incidents[0].kind == IncidentKind::kLeakedPush));
+  BOOST_TEST((incidents[1].kind == IncidentKind::kReplaced));
+  BOOST_TEST(home.Leave() == CUDA_SUCCESS);
+}
+
+BOOST_AUTO_TEST_CASE(a_reset_is_noticed_and_the_thread_moves_on) {
+  const OwnContext x;
+  SetStack({x.get()});
+  const PrimaryContext before = PrimaryContext::Retain(Device::Borrow(0)).value();
+  ThreadResidency home(before.incarnation());
+  BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
+  BOOST_TEST(home.Settle() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  const PrimaryContext after = PrimaryContext::Retain(Device::Borrow(0)).value();
+  BOOST_TEST(home.Settle() == CUDA_ERROR_CONTEXT_IS_DESTROYED);  // another life
+  BOOST_TEST(home.MoveTo(after.incarnation()) == CUDA_SUCCESS);
+  BOOST_TEST(home.Settle() == CUDA_SUCCESS);
+  BOOST_TEST(GetStack() == (Stack{x.get(), after.get()}));
+  BOOST_TEST(home.Leave() == CUDA_SUCCESS);
+  BOOST_TEST(GetStack() == (Stack{x.get()}));
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(its_context_is_destroyed) {
+  OwnContext context;
+  const OwnContext next;
+  ThreadResidency home(RefTo(context));
+  const CUcontext dead = context.release();
+  OnAnotherThread([&] { BOOST_TEST(RAW(cuCtxDestroy)(dead) == CUDA_SUCCESS); });
+  BOOST_TEST(home.Settle() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  BOOST_TEST(home.MoveTo(RefTo(next)) == CUDA_SUCCESS);
+  BOOST_TEST(GetStack() == (Stack{next.get()}));
+  BOOST_TEST(home.Leave() == CUDA_SUCCESS);
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_entered_is_refused) {
+  const OwnContext context;
+  ThreadResidency none{ContextRef()};
+  BOOST_TEST(!none.ok());
+  BOOST_TEST(none.get() == nullptr);
+  BOOST_TEST(!cuguest::ToStatus(none).ok());
+  BOOST_TEST(GetStack().empty());
+  // A failed move leaves the thread as it was found, and may be tried again.
+  BOOST_TEST(none.MoveTo(RefTo(context)) == CUDA_SUCCESS);
+  BOOST_TEST(none.ok());
+  BOOST_TEST(none.MoveTo(ContextRef()) == CUDA_ERROR_INVALID_CONTEXT);
+  BOOST_TEST(GetStack().empty());
+}
+
+// Another thread can neither use nor end it, and its own stack is left alone.
+BOOST_AUTO_TEST_CASE(it_is_bound_to_its_thread) {
+  const OwnContext context;
+  const OwnContext other;
+  auto home = std::make_unique<ThreadResidency>(RefTo(context));
+  OnAnotherThread([&] {
+    SetStack({other.get(), context.get()});
+    BOOST_TEST(home->Settle() == CUDA_ERROR_ILLEGAL_STATE);
+    BOOST_TEST(home->MoveTo(RefTo(other)) == CUDA_ERROR_ILLEGAL_STATE);
+    BOOST_TEST(TakeIncidents().empty());
+    BOOST_TEST(home->Leave() == CUDA_ERROR_ILLEGAL_STATE);
+    home.reset();
+    BOOST_TEST(GetStack() == (Stack{other.get(), context.get()}));
+    SetStack({});
+  });
+  for (const auto& incident : TakeIncidents()) {
+    BOOST_TEST((incident.kind == IncidentKind::kFailed));
+    BOOST_TEST(incident.result == CUDA_ERROR_ILLEGAL_STATE);
+    BOOST_TEST(incident.expected == context.get());
+  }
+  BOOST_TEST(GetStack() == (Stack{context.get()}));
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(any_driver_call_fails, *OnlySim()) {
+  const OwnContext x;
+  const OwnContext context;
+  const OwnContext next;
+  for (const char* entry :
+       {"cuCtxGetCurrent", "cuCtxPushCurrent", "cuCtxPopCurrent", "cuCtxGetId"}) {
+    for (unsigned nth = 1; nth <= 6; ++nth) {
+      BOOST_TEST_CONTEXT(entry << " fails at call " << nth) {
+        SetStack({x.get()});
+        const ContextRef first = RefTo(context);
+        const ContextRef second = RefTo(next);
+        Sim::FailCall(entry, nth, CUDA_ERROR_OPERATING_SYSTEM);
+        {
+          ThreadResidency home(first);
+          static_cast<void>(home.Settle());
+          static_cast<void>(home.MoveTo(second));
+        }
+        Sim::ClearFaults();
+        BOOST_TEST(GetStack() == (Stack{x.get()}));
+        static_cast<void>(TakeIncidents());
+      }
+    }
+  }
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_SUITE_END()
