@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// internal/per_context_table.h                                          tier: 2
+// -----------------------------------------------------------------------------
+//
+// Not for embedders. What PerContext<T> (per_context.h) is for every T: the table of
+// contexts and their values, whose type it knows by size, alignment and two functions.
+// lib/context/per_context.cc says how it works.
+
+#ifndef CUGUEST_INTERNAL_PER_CONTEXT_TABLE_H_
+#define CUGUEST_INTERNAL_PER_CONTEXT_TABLE_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <mutex>
+
+#include "absl/status/status.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/export.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace internal {
+
+class CUGUEST_API PerContextTable {
+ private:
+  struct Entry;
+
+ public:
+  struct Type {
+    std::size_t size;
+    std::size_t alignment;
+    void (*leak)(void* value);  // nullptr if it has nothing to leak
+    void (*destroy)(void* value);
+  };
+
+  // A value that is not destroyed before `pins` is counted down again.
+  using PinCount = std::atomic<unsigned>;
+  struct Held {
+    void* value = nullptr;
+    PinCount* pins = nullptr;
+  };
+
+  // The right, and the duty, of one thread to make the value of one context. Without
+  // Publish() it is given back, so that the next thread may try: also when making throws.
+  class CUGUEST_API Claim {
+   public:
+    explicit Claim(PerContextTable* table) noexcept : table_(table) {}
+    Claim(const Claim&) = delete;
+    Claim& operator=(const Claim&) = delete;
+    ~Claim() {
+      if (entry_ != nullptr) GiveBack();
+    }
+
+    // Pins the value of `context`, waiting for it if it is being made; or, if nobody has
+    // made it, takes the claim and leaves `held` empty.
+    absl::Status TakeOrPin(const ContextRef& context, Held* held);
+    // Where the value is to be constructed.
+    [[nodiscard]] void* storage() const noexcept;
+    // The value is there. It comes pinned.
+    [[nodiscard]] Held Publish() noexcept;
+
+   private:
+    void GiveBack() noexcept;
+
+    PerContextTable* table_;
+    Entry* entry_ = nullptr;
+  };
+
+  explicit PerContextTable(const Type& type) noexcept : type_(type) {}
+  PerContextTable(const PerContextTable&) = delete;
+  PerContextTable& operator=(const PerContextTable&) = delete;
+  ~PerContextTable();
+
+  [[nodiscard]] Held Find(const ContextRef& context) noexcept;
+  // `is_dead`: the caller knows it, and the driver is not asked.
+  bool Forget(const ContextRef& context, bool is_dead);
+  std::size_t DropDead();
+  [[nodiscard]] std::size_t size() const noexcept;
+
+ private:
+  // Values that are kept without asking whether their contexts live.
+  static constexpr std::size_t kSoftBound = 32;
+  static constexpr std::size_t kHints = 256;
+
+  [[nodiscard]] static Held TryPin(Entry* entry, const ContextRef& context) noexcept;
+  [[nodiscard]] Entry* Head() const noexcept { return head_.load(std::memory_order_acquire); }
+  // These with mutex_ held.
+  [[nodiscard]] Entry* FindMaking(const ContextRef& context) const noexcept;
+  [[nodiscard]] bool WaitsForThisThread(ContextRef context) const noexcept;
+  void SetAwaited(const ContextRef& context) noexcept;
+  absl::Status CloseOutlived(const ContextRef& context);
+  [[nodiscard]] Entry* FreeEntry() noexcept;
+  [[nodiscard]] Entry* TakeUnpinned() noexcept;
+  // Without it.
+  void End(Entry* entries) noexcept;
+
+  const Type type_;
+  std::atomic<Entry*> head_{nullptr};
+  std::atomic<Entry*> hints_[kHints] = {};
+  std::mutex mutex_;
+  std::condition_variable changed_;  // an entry is no longer being made
+};
+
+}  // namespace internal
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_INTERNAL_PER_CONTEXT_TABLE_H_

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// per_context.h                                                         tier: 2
+// -----------------------------------------------------------------------------
+//
+// `PerContext<T>` is a cache of what a library makes once for every context that it is
+// called in: a module, a stream, a cuBLAS handle. It is keyed by one life of a context
+// (ContextRef), so that after a cudaDeviceReset the same handle gets a new value, and
+// what belonged to the old life is dropped without a driver call in it.
+//
+//   absl::Status Blur(CUcontext context, CUdeviceptr image) {
+//     static auto& kernels = *new cuguest::PerContext<Kernels>;  // never destroyed
+//     auto mine = kernels.GetOrMake(
+//         context, [](const cuguest::ContextRef&) { return Kernels::Load(); });
+//     if (!mine.ok()) return mine.status();
+//     return (*mine)->Blur(image);       // pinned: not destroyed while `mine` is held
+//   }
+
+#ifndef CUGUEST_PER_CONTEXT_H_
+#define CUGUEST_PER_CONTEXT_H_
+
+#include <cuda.h>
+
+#include <atomic>
+#include <cstddef>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/error.h"
+#include "cuguest/export.h"
+#include "cuguest/internal/per_context_table.h"
+
+CUGUEST_BEGIN_NAMESPACE
+
+// Note [How a value ends]
+// ~~~~~~~~~~~~~~~~~~~~~~~
+// A value is *dropped* when nobody can find it any more, and *ends* when no pin is left
+// on it: at once if there is none, otherwise in a later call that drops or makes
+// something (releasing a pin ends nothing, and so costs nothing).
+//
+//   its context ...                          | the value is
+//   -----------------------------------------+---------------------------------------
+//   lives                                    | destroyed: ~T() runs in a ContextGuard
+//   is dead (reset, destroyed)               | given up: Leak() if T has it, then ~T()
+//   cannot be entered: the process is ending, | given up
+//   a forked child, a stream callback        |
+//
+// So ~T() runs in every case, to free host memory. A T whose destructor calls the driver
+// must have a member `Leak()` that throws nothing and makes it forget what it owns in
+// the driver, which has already taken that back (PrimaryContext::Leak() is the pattern).
+//
+// A value is dropped by Forget(), ForgetDestroyed() and DropDead(), by the destructor of
+// the cache, and on its own when the value of another context is made:
+//
+// - a value whose handle has begun a new life is dropped (exact, no call in the old life);
+// - when the cache holds more than 32 values, each one's context is asked whether it
+//   lives. This is not done below that, because the answer of a foreign context that was
+//   destroyed is best effort; see ContextRef::IsAlive().
+//
+// So there are never more values than contexts that live, and 32, and those pinned.
+
+// PerContext
+//
+// Stack:   net 0 in every call. `make` and ~T() run with the value's context current.
+// Count:   none; it keeps no context alive. Who destroys a context calls Forget() first.
+// Threads: all members but the destructor, from any threads at the same time. T is shared
+//          by all that pin it, so what they do with it is T's to make safe. No lock of
+//          the cache is held while `make`, Leak() or ~T() run: they may call it.
+// Fork:    a child that was forked while another thread of its parent was inside a call
+//          other than Find() must not use the cache, as with anything that has a lock.
+//          Otherwise GetOrMake() refuses to make, and what is dropped is given up.
+// Cost:    a value that is there: two atomic operations on a cache line that few threads
+//          share, no lock, no allocation; no driver call by ContextRef, one (cuCtxGetId,
+//          contention-free) by CUcontext. 2 KiB of host memory for each value.
+//          test/benchmark/per_context_benchmark.cc measures it.
+// Needs:   CUDA 12.0 to tell lives apart. Below that the handle alone is the key: a
+//          value outlives the reset of its primary context, unless it is forgotten.
+// Source:  test/context/per_context_test.cc; test/process/per_context_exit_test.cc.
+template <typename T>
+class PerContext {
+  static_assert(std::is_object_v<T> && !std::is_const_v<T> && !std::is_array_v<T>);
+  static_assert(std::is_nothrow_destructible_v<T>);
+
+ public:
+  // Keeps a value from ending while it is held, also after it was dropped: it can be
+  // read, but in a dead context its driver objects are dead too. Not longer than the
+  // cache lives. May be released on another thread than it was taken on.
+  class [[nodiscard]] Pin {
+   public:
+    Pin() noexcept = default;  // holds nothing
+    Pin(Pin&& other) noexcept : held_(std::exchange(other.held_, {})) {}
+    Pin& operator=(Pin&& other) noexcept {
+      if (this == &other) return *this;
+      Release();
+      held_ = std::exchange(other.held_, {});
+      return *this;
+    }
+    ~Pin() { Release(); }
+
+    [[nodiscard]] explicit operator bool() const noexcept { return held_.value != nullptr; }
+    [[nodiscard]] T* get() const noexcept { return static_cast<T*>(held_.value); }
+    [[nodiscard]] T& operator*() const noexcept { return *get(); }
+    [[nodiscard]] T* operator->() const noexcept { return get(); }
+
+   private:
+    friend class PerContext;
+    explicit Pin(internal::PerContextTable::Held held) noexcept : held_(held) {}
+    void Release() noexcept {
+      if (held_.value != nullptr) held_.pins->fetch_sub(1, std::memory_order_release);
+    }
+
+    internal::PerContextTable::Held held_;
+  };
+
+  PerContext() noexcept : table_(kType) {}
+  PerContext(const PerContext&) = delete;
+  PerContext& operator=(const PerContext&) = delete;
+
+  // Drops all values. No other call may be running, and no pin should be held: a value
+  // that is still pinned is leaked, with its memory. Safe wherever destructors run, but
+  // a cache that lives to the end is better never destroyed: see
+  // Note [No driver calls after main] in primary_context.h.
+  ~PerContext() = default;
+
+  // The value of `context`; empty if there is none, or it is only being made. The caller
+  // vouches that the life that `context` names goes on: a guard has just checked it, say.
+  //
+  // Cost: no driver call.
+  [[nodiscard]] Pin Find(const ContextRef& context) noexcept { return Pin(table_.Find(context)); }
+
+  // The same of the handle's present life; also empty if its life is over.
+  //
+  // Cost: one driver call.
+  [[nodiscard]] Pin Find(CUcontext context) noexcept { return Find(ContextRef::Borrow(context)); }
+
+  // The value of `context`, made now if there is none: make(context), which returns
+  // absl::StatusOr<T>, runs inside a ContextGuard built from `context` (`file` and `line`
+  // are that guard's). Threads that ask for one context at the same time wait for the
+  // one that makes its value. If that fails, its caller gets the status, and each of the
+  // others tries for itself. Where `make` throws, it is as if it had failed.
+  //
+  // Errors: those of `make`, and where a value would have to be made
+  //           those of ToStatus(guard)  `context` is empty or its life is over, and others
+  //           kFailedPrecondition       called from a `make` of this cache for the same
+  //                                     context, or one that waits for this thread
+  //                                     (two caches that wait for each other hang)
+  //           kResourceExhausted        no host memory
+  //         No value is left then.
+  // Cost:   as Find(), if there is one. Otherwise four driver calls beside those of
+  //         `make`, and what dropping needs.
+  template <typename Make>
+  [[nodiscard]] absl::StatusOr<Pin> GetOrMake(const ContextRef& context, Make&& make,
+                                              const char* file = __builtin_FILE(),
+                                              int line = __builtin_LINE()) {
+    static_assert(std::is_invocable_r_v<absl::StatusOr<T>, Make, const ContextRef&>,
+                  "make(const ContextRef&) must return absl::StatusOr<T>");
+    if (Pin found = Find(context)) return found;
+    return MakeNow(context, std::forward<Make>(make), file, line);
+  }
+
+  // The same for the handle's present life. `context` must be alive; see
+  // ContextRef::Borrow().
+  //
+  // Errors: also those of ToStatus(ref).
+  // Cost:   one driver call more.
+  template <typename Make>
+  [[nodiscard]] absl::StatusOr<Pin> GetOrMake(CUcontext context, Make&& make,
+                                              const char* file = __builtin_FILE(),
+                                              int line = __builtin_LINE()) {
+    return GetOrMake(ContextRef::Borrow(context), std::forward<Make>(make), file, line);
+  }
+
+  // Drops the value of exactly this life of `context`; whether there was one. For who is
+  // about to destroy the context. The driver is asked whether it still lives, so after
+  // cuCtxDestroy call ForgetDestroyed() instead.
+  bool Forget(const ContextRef& context) { return table_.Forget(context, /*is_dead=*/false); }
+
+  // The same for a life that the caller knows to be over: its value is given up, and the
+  // driver is not asked anything.
+  bool ForgetDestroyed(const ContextRef& context) {
+    return table_.Forget(context, /*is_dead=*/true);
+  }
+
+  // Drops every value whose context is dead, and returns how many those were. Exact for
+  // primary contexts, best effort for others: see ContextRef::IsAlive(). Where the driver
+  // cannot be asked (a stream callback, a forked child) nothing is taken for dead.
+  //
+  // Cost: one driver call for each value, with the cache's lock held.
+  std::size_t DropDead() { return table_.DropDead(); }
+
+  // The values that Find() can find.
+  [[nodiscard]] std::size_t size() const noexcept { return table_.size(); }
+
+ private:
+  template <typename U, typename = void>
+  struct HasLeak : std::false_type {};
+  template <typename U>
+  struct HasLeak<U, std::void_t<decltype(std::declval<U&>().Leak())>> : std::true_type {};
+
+  static void LeakValue([[maybe_unused]] void* value) noexcept {
+    if constexpr (HasLeak<T>::value) static_cast<void>(static_cast<T*>(value)->Leak());
+  }
+  static void DestroyValue(void* value) noexcept { static_cast<T*>(value)->~T(); }
+
+  template <typename Make>
+  [[gnu::noinline]] absl::StatusOr<Pin> MakeNow(const ContextRef& context, Make&& make,
+                                                const char* file, int line) {
+    if (!context.ok()) return ToStatus(context);
+    const ContextGuard guard(context, GuardMode::kElide, file, line);
+    if (!guard.ok()) return ToStatus(guard);
+    internal::PerContextTable::Claim claim(&table_);
+    internal::PerContextTable::Held held;
+    absl::Status status = claim.TakeOrPin(context, &held);
+    if (!status.ok()) return status;
+    if (held.value != nullptr) return Pin(held);
+    absl::StatusOr<T> made = std::forward<Make>(make)(context);
+    if (!made.ok()) return made.status();
+    ::new (claim.storage()) T(*std::move(made));
+    return Pin(claim.Publish());
+  }
+
+  static constexpr internal::PerContextTable::Type kType = {
+      sizeof(T), alignof(T), HasLeak<T>::value ? &LeakValue : nullptr, &DestroyValue};
+
+  internal::PerContextTable table_;
+};
+
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_PER_CONTEXT_H_
