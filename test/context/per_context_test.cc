@@ -1,0 +1,851 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuguest/per_context.h"
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <random>
+#include <shared_mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/driver.h"
+#include "cuguest/error.h"
+#include "cuguest/primary_context.h"
+#include "cuguest/testing/sim.h"
+#include "test/support/raw_driver.h"
+#include "test/support/test.h"
+
+namespace {
+
+using cuguest::ContextGuard;
+using cuguest::ContextRef;
+using cuguest::Device;
+using cuguest::PerContext;
+using cuguest::PrimaryContext;
+using cuguest::testing::Sim;
+using cuguest_test::GetStack;
+using cuguest_test::OwnContext;
+using cuguest_test::SetStack;
+using cuguest_test::TakeIncidents;
+using cuguest_test::TheDriver;
+using Stack = std::vector<CUcontext>;
+
+const Device kFirst = Device::Borrow(0);
+
+CUcontext CurrentContext() {
+  CUcontext current = nullptr;
+  static_cast<void>(TheDriver().CtxGetCurrent(&current));
+  return current;
+}
+
+// What became of the values of a case. Not an assertion where it happens: that may be on
+// any thread.
+struct Ledger {
+  std::atomic<int> made{0};
+  std::atomic<int> destroyed{0};
+  std::atomic<int> given_up{0};
+  std::atomic<int> elsewhere{0};  // destroyed or made with another context current
+  std::atomic<int> damaged{0};
+  int alive() const { return made - destroyed - given_up; }
+};
+
+// Owns a stream of the driver, and memory of the host.
+class Worker {
+ public:
+  static absl::StatusOr<Worker> Make(const ContextRef& context, Ledger* ledger) {
+    if (CurrentContext() != context.get()) ++ledger->elsewhere;
+    Worker worker;
+    const CUresult code = TheDriver().StreamCreate(&worker.stream_, CU_STREAM_NON_BLOCKING);
+    if (code != CUDA_SUCCESS) return cuguest::ToStatus(code, "create a stream");
+    worker.context_ = context;
+    worker.memory_ = std::make_unique<unsigned long long>(context.id());
+    worker.ledger_ = ledger;
+    ++ledger->made;
+    return worker;
+  }
+  Worker(Worker&& other) noexcept
+      : context_(other.context_),
+        stream_(other.stream_),
+        memory_(std::move(other.memory_)),
+        ledger_(std::exchange(other.ledger_, nullptr)) {}
+  ~Worker() {
+    if (ledger_ == nullptr) return;
+    if (!IsWhole()) ++ledger_->damaged;
+    if (stream_ == nullptr) {
+      ++ledger_->given_up;
+    } else {
+      if (CurrentContext() != context_.get()) ++ledger_->elsewhere;
+      static_cast<void>(TheDriver().StreamDestroy(stream_));
+      ++ledger_->destroyed;
+    }
+    *memory_ = 0;
+    mark_ = 0;
+  }
+  void Leak() noexcept { stream_ = nullptr; }
+
+  bool IsWhole() const { return mark_ == kMark && *memory_ == context_.id(); }
+  const ContextRef& context() const { return context_; }
+
+ private:
+  static constexpr unsigned kMark = 0x600df00d;
+  Worker() = default;
+
+  ContextRef context_;
+  CUstream stream_ = nullptr;
+  std::unique_ptr<unsigned long long> memory_;
+  Ledger* ledger_ = nullptr;
+  unsigned mark_ = kMark;
+};
+
+using Cache = PerContext<Worker>;
+
+static_assert(!std::is_copy_constructible_v<Cache>);
+static_assert(!std::is_copy_constructible_v<Cache::Pin>);
+static_assert(std::is_nothrow_move_constructible_v<Cache::Pin>);
+static_assert(std::is_nothrow_move_assignable_v<Cache::Pin>);
+static_assert(!std::is_convertible_v<Cache::Pin, bool>);
+
+auto Maker(Ledger* ledger) {
+  return [ledger](const ContextRef& context) { return Worker::Make(context, ledger); };
+}
+
+bool IsPrecondition(const absl::Status& status) {
+  return status.code() == absl::StatusCode::kFailedPrecondition;
+}
+
+// A handle that one context had and now another has; false if the driver reuses none.
+bool ReuseHandle(CUcontext handle, std::vector<OwnContext>* contexts) {
+  for (int i = 0; i < 8; ++i) {
+    contexts->emplace_back();
+    if (contexts->back().get() == handle) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(per_context)
+
+BOOST_AUTO_TEST_CASE(a_value_is_made_once_and_found_again) {
+  Ledger ledger;
+  const OwnContext a;
+  const ContextRef ref = ContextRef::Borrow(a.get());
+  {
+    Cache cache;
+    BOOST_TEST(!cache.Find(ref));
+    BOOST_TEST(!cache.Find(a.get()));
+    BOOST_TEST(cache.size() == 0U);
+    const auto made = cache.GetOrMake(ref, Maker(&ledger));
+    BOOST_TEST_REQUIRE(made.ok());
+    BOOST_TEST((*made)->IsWhole());
+    BOOST_TEST(((*made)->context() == ref));
+    BOOST_TEST(cache.GetOrMake(ref, Maker(&ledger))->get() == made->get());
+    BOOST_TEST(cache.GetOrMake(a.get(), Maker(&ledger))->get() == made->get());
+    BOOST_TEST(cache.Find(ref).get() == made->get());
+    BOOST_TEST(cache.Find(a.get()).get() == made->get());
+    BOOST_TEST(cache.size() == 1U);
+    BOOST_TEST(ledger.made == 1);
+  }
+  BOOST_TEST(ledger.destroyed == 1);
+  BOOST_TEST(ledger.elsewhere == 0);
+}
+
+BOOST_AUTO_TEST_CASE(each_context_has_its_own) {
+  Ledger ledger;
+  const OwnContext a;
+  const OwnContext b;
+  Cache cache;
+  const auto of_a = cache.GetOrMake(a.get(), Maker(&ledger)).value().get();
+  const auto of_b = cache.GetOrMake(b.get(), Maker(&ledger)).value().get();
+  BOOST_TEST(of_a != of_b);
+  BOOST_TEST(cache.Find(a.get()).get() == of_a);
+  BOOST_TEST(cache.Find(b.get()).get() == of_b);
+  BOOST_TEST(of_a->context().get() == a.get());
+  BOOST_TEST(of_b->context().get() == b.get());
+  BOOST_TEST(cache.size() == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(the_callers_stack_stays_as_it_was) {
+  Ledger ledger;
+  const OwnContext x;
+  const OwnContext a;
+  const OwnContext b;
+  const ContextRef ref = ContextRef::Borrow(a.get());
+  for (const Stack& caller : {Stack{}, Stack{x.get()}, Stack{x.get(), a.get()}, Stack{a.get()}}) {
+    SetStack(caller);
+    {
+      Cache cache;
+      BOOST_TEST(cache.GetOrMake(ref, Maker(&ledger)).ok());
+      BOOST_TEST(GetStack() == caller);
+      BOOST_TEST(cache.GetOrMake(b.get(), Maker(&ledger)).ok());
+      BOOST_TEST(static_cast<bool>(cache.Find(a.get())));
+      BOOST_TEST(GetStack() == caller);
+      BOOST_TEST(cache.Forget(ref));
+      BOOST_TEST(GetStack() == caller);
+      BOOST_TEST(cache.DropDead() == 0U);
+      BOOST_TEST(GetStack() == caller);
+    }
+    BOOST_TEST(GetStack() == caller);
+  }
+  BOOST_TEST(ledger.elsewhere == 0);
+  BOOST_TEST(ledger.destroyed == ledger.made);
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(any_kind_of_value) {
+  const OwnContext a;
+  const ContextRef ref = ContextRef::Borrow(a.get());
+  // A handle: nothing to destroy. And one that needs more alignment than the entry has.
+  PerContext<CUstream> handles;
+  const auto stream = handles.GetOrMake(ref, [](const ContextRef&) -> absl::StatusOr<CUstream> {
+    CUstream made = nullptr;
+    const CUresult code = TheDriver().StreamCreate(&made, 0);
+    if (code != CUDA_SUCCESS) return cuguest::ToStatus(code, "create a stream");
+    return made;
+  });
+  BOOST_TEST_REQUIRE(stream.ok());
+  BOOST_TEST(TheDriver().StreamSynchronize(**stream) == CUDA_SUCCESS);
+  struct alignas(256) Wide {
+    unsigned char bytes[300];
+  };
+  PerContext<Wide> wides;
+  const auto wide =
+      wides.GetOrMake(ref, [](const ContextRef&) -> absl::StatusOr<Wide> { return Wide{{7}}; });
+  BOOST_TEST_REQUIRE(wide.ok());
+  BOOST_TEST(reinterpret_cast<std::uintptr_t>(wide->get()) % 256 == 0U);
+  BOOST_TEST((*wide)->bytes[0] == 7);
+}
+
+BOOST_AUTO_TEST_CASE(what_can_name_no_life_is_refused) {
+  Ledger ledger;
+  Cache cache;
+  const auto refused = [&](const auto& context, CUresult code) {
+    const absl::Status status = cache.GetOrMake(context, Maker(&ledger)).status();
+    BOOST_TEST((cuguest::CodeOf(status) == code), status);
+    BOOST_TEST(!cache.Find(context));
+  };
+  refused(static_cast<CUcontext>(nullptr), CUDA_ERROR_INVALID_CONTEXT);
+  refused(ContextRef(), CUDA_ERROR_INVALID_CONTEXT);
+  BOOST_TEST(!cache.Forget(ContextRef()));
+  BOOST_TEST(!cache.ForgetDestroyed(ContextRef()));
+  PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
+  refused(primary.incarnation(), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  refused(primary.get(), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  BOOST_TEST(ledger.made == 0);
+  BOOST_TEST(cache.size() == 0U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(per_context_making)
+
+BOOST_AUTO_TEST_CASE(sixteen_threads_make_one_value) {
+  const OwnContext a;
+  const ContextRef ref = ContextRef::Borrow(a.get());
+  for (int round = 0; round < 20; ++round) {
+    Ledger ledger;
+    Cache cache;
+    std::atomic<int> ready{0};
+    std::vector<Worker*> got(16);
+    std::vector<std::thread> threads;
+    for (Worker*& mine : got) {
+      threads.emplace_back([&] {
+        ++ready;
+        while (ready < 16) std::this_thread::yield();
+        const auto pin = cache.GetOrMake(ref, Maker(&ledger));
+        if (pin.ok() && (*pin)->IsWhole()) mine = pin->get();
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    BOOST_TEST(ledger.made == 1);
+    BOOST_TEST(got[0] != nullptr);
+    for (const Worker* mine : got) BOOST_TEST(mine == got[0]);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_make_that_fails_leaves_nothing) {
+  Ledger ledger;
+  const OwnContext a;
+  Cache cache;
+  const auto fails = [](const ContextRef&) -> absl::StatusOr<Worker> {
+    return absl::UnavailableError("not today");
+  };
+  const absl::Status status = cache.GetOrMake(a.get(), fails).status();
+  BOOST_TEST((status == absl::UnavailableError("not today")));
+  BOOST_TEST(cache.size() == 0U);
+  BOOST_TEST(!cache.Find(a.get()));
+  BOOST_TEST(GetStack().empty());
+  BOOST_TEST(cache.GetOrMake(a.get(), Maker(&ledger)).ok());
+  BOOST_TEST(ledger.made == 1);
+}
+
+BOOST_AUTO_TEST_CASE(each_waiter_tries_for_itself) {
+  Ledger ledger;
+  const OwnContext a;
+  const ContextRef ref = ContextRef::Borrow(a.get());
+  Cache cache;
+  std::atomic<int> called{0};
+  std::atomic<int> tries{0};
+  std::atomic<int> failed{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] {
+      ++called;
+      const auto pin = cache.GetOrMake(ref, [&](const ContextRef& context) {
+        const bool fails = ++tries <= 3;
+        while (called < 8) std::this_thread::yield();
+        // Long enough for some of the others to wait; if they do not, nothing fails.
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        return fails ? absl::UnavailableError("") : Worker::Make(context, &ledger);
+      });
+      if (!pin.ok()) ++failed;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  BOOST_TEST(tries == 4);
+  BOOST_TEST(failed == 3);
+  BOOST_TEST(ledger.made == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_make_that_throws_leaves_nothing) {
+  Ledger ledger;
+  const OwnContext a;
+  const OwnContext x;
+  Cache cache;
+  SetStack({x.get()});
+  const auto throws = [](const ContextRef&) -> absl::StatusOr<Worker> {
+    throw std::runtime_error("an embedder's own");
+  };
+  BOOST_CHECK_THROW(static_cast<void>(cache.GetOrMake(a.get(), throws)), std::runtime_error);
+  BOOST_TEST(cache.size() == 0U);
+  BOOST_TEST(GetStack() == Stack{x.get()});
+  BOOST_TEST(cache.GetOrMake(a.get(), Maker(&ledger)).ok());
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(a_make_may_not_ask_for_its_own_context) {
+  Ledger ledger;
+  const OwnContext a;
+  const OwnContext b;
+  Cache cache;
+  absl::Status inner;
+  const auto made = cache.GetOrMake(a.get(), [&](const ContextRef& context) {
+    inner = cache.GetOrMake(context, Maker(&ledger)).status();
+    BOOST_TEST(!cache.Find(context));
+    BOOST_TEST(!cache.Forget(context));
+    // Another context's is another matter, and so is what lies two deep.
+    const auto other = cache.GetOrMake(b.get(), [&](const ContextRef& of_b) {
+      BOOST_TEST(IsPrecondition(cache.GetOrMake(context, Maker(&ledger)).status()));
+      return Worker::Make(of_b, &ledger);
+    });
+    BOOST_TEST(other.ok());
+    return Worker::Make(context, &ledger);
+  });
+  BOOST_TEST(made.ok());
+  BOOST_TEST(IsPrecondition(inner));
+  BOOST_TEST(absl::StrContains(std::string(inner.message()), "already being made"), inner);
+  BOOST_TEST(ledger.made == 2);
+}
+
+BOOST_AUTO_TEST_CASE(two_makes_that_ask_for_each_others_context_do_not_hang) {
+  Ledger ledger;
+  const OwnContext a;
+  const OwnContext b;
+  Cache cache;
+  std::atomic<int> inside{0};
+  std::atomic<int> refused{0};
+  const auto cross = [&](CUcontext mine, CUcontext others) {
+    const auto made = cache.GetOrMake(mine, [&](const ContextRef& context) {
+      ++inside;
+      while (inside < 2) std::this_thread::yield();
+      const auto other = cache.GetOrMake(others, Maker(&ledger));
+      if (!other.ok() && IsPrecondition(other.status())) ++refused;
+      return Worker::Make(context, &ledger);
+    });
+    if (!made.ok()) ++ledger.damaged;
+  };
+  std::thread thread([&] { cross(b.get(), a.get()); });
+  cross(a.get(), b.get());
+  thread.join();
+  BOOST_TEST(refused == 1);
+  BOOST_TEST(ledger.damaged == 0);
+  BOOST_TEST(ledger.made == 2);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(per_context_dropping)
+
+BOOST_AUTO_TEST_CASE(a_reset_primary_gets_a_new_value) {
+  Ledger ledger;
+  PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  Cache cache;
+  const ContextRef old_life = primary.incarnation();
+  BOOST_TEST(cache.GetOrMake(old_life, Maker(&ledger)).ok());
+  BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
+  BOOST_TEST(primary.Release().ok());
+  primary = PrimaryContext::Retain(kFirst).value();
+  Sim::ResetCalls();
+  const auto made = cache.GetOrMake(primary.get(), Maker(&ledger));
+  BOOST_TEST_REQUIRE(made.ok());
+  BOOST_TEST(((*made)->context() == primary.incarnation()));
+  BOOST_TEST(Sim::Calls("cuStreamDestroy") == 0U);
+  BOOST_TEST(ledger.given_up == 1);
+  BOOST_TEST(ledger.destroyed == 0);
+  BOOST_TEST(ledger.made == 2);
+  BOOST_TEST(!cache.Find(old_life));
+  BOOST_TEST(cache.size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_reused_handle_gets_a_new_value) {
+  Ledger ledger;
+  OwnContext first;
+  const CUcontext handle = first.get();
+  Cache cache;
+  BOOST_TEST(cache.GetOrMake(handle, Maker(&ledger)).ok());
+  BOOST_TEST(TheDriver().CtxDestroy(first.release()) == CUDA_SUCCESS);
+  std::vector<OwnContext> others;
+  if (!ReuseHandle(handle, &others)) {
+    BOOST_TEST_MESSAGE("this driver did not reuse the handle");
+    return;
+  }
+  BOOST_TEST(!cache.Find(handle));
+  const auto made = cache.GetOrMake(handle, Maker(&ledger));
+  BOOST_TEST_REQUIRE(made.ok());
+  BOOST_TEST(((*made)->context() == ContextRef::Borrow(handle)));
+  BOOST_TEST(ledger.given_up == 1);
+  BOOST_TEST(ledger.made == 2);
+  BOOST_TEST(cache.size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(forget_destroys_in_the_living_context) {
+  Ledger ledger;
+  const OwnContext a;
+  const ContextRef ref = ContextRef::Borrow(a.get());
+  Cache cache;
+  BOOST_TEST(!cache.Forget(ref));
+  BOOST_TEST(cache.GetOrMake(ref, Maker(&ledger)).ok());
+  BOOST_TEST(cache.Forget(ref));
+  BOOST_TEST(!cache.Forget(ref));
+  BOOST_TEST(!cache.Find(ref));
+  BOOST_TEST(cache.size() == 0U);
+  BOOST_TEST(ledger.destroyed == 1);
+  BOOST_TEST(ledger.elsewhere == 0);
+  BOOST_TEST(cache.GetOrMake(ref, Maker(&ledger)).ok());
+  BOOST_TEST(ledger.made == 2);
+}
+
+BOOST_AUTO_TEST_CASE(forget_gives_up_what_is_dead) {
+  Ledger ledger;
+  const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  Cache cache;
+  BOOST_TEST(cache.GetOrMake(primary.incarnation(), Maker(&ledger)).ok());
+  BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
+  BOOST_TEST(cache.Forget(primary.incarnation()));
+  BOOST_TEST(ledger.given_up == 1);
+  BOOST_TEST(ledger.destroyed == 0);
+}
+
+BOOST_AUTO_TEST_CASE(forget_destroyed_asks_the_driver_nothing) {
+  Ledger ledger;
+  OwnContext a;
+  const ContextRef ref = ContextRef::Borrow(a.get());
+  Cache cache;
+  BOOST_TEST(cache.GetOrMake(ref, Maker(&ledger)).ok());
+  BOOST_TEST(TheDriver().CtxDestroy(a.release()) == CUDA_SUCCESS);
+  Sim::ResetCalls();
+  BOOST_TEST(cache.ForgetDestroyed(ref));
+  BOOST_TEST(Sim::TotalCalls() == 0U);
+  BOOST_TEST(!cache.ForgetDestroyed(ref));
+  BOOST_TEST(ledger.given_up == 1);
+}
+
+BOOST_AUTO_TEST_CASE(drop_dead_finds_the_dead_and_no_others) {
+  Ledger ledger;
+  const OwnContext a;
+  OwnContext b;
+  const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  Cache cache;
+  BOOST_TEST(cache.DropDead() == 0U);
+  for (const CUcontext context : {a.get(), b.get(), primary.get()}) {
+    BOOST_TEST(cache.GetOrMake(context, Maker(&ledger)).ok());
+  }
+  BOOST_TEST(cache.DropDead() == 0U);
+  BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
+  BOOST_TEST(TheDriver().CtxDestroy(b.release()) == CUDA_SUCCESS);
+  BOOST_TEST(cache.DropDead() == 2U);
+  BOOST_TEST(cache.DropDead() == 0U);
+  BOOST_TEST(cache.size() == 1U);
+  BOOST_TEST(ledger.given_up == 2);
+  BOOST_TEST(ledger.destroyed == 0);
+  BOOST_TEST(static_cast<bool>(cache.Find(a.get())));
+}
+
+BOOST_AUTO_TEST_CASE(what_the_driver_does_not_answer_is_not_taken_for_dead,
+                     *cuguest_test::OnlySim()) {
+  Ledger ledger;
+  const OwnContext a;
+  Cache cache;
+  BOOST_TEST(cache.GetOrMake(a.get(), Maker(&ledger)).ok());
+  for (const CUresult code :
+       {CUDA_ERROR_NOT_PERMITTED, CUDA_ERROR_NOT_INITIALIZED, CUDA_ERROR_OPERATING_SYSTEM}) {
+    Sim::FailCall("cuCtxGetId", 1, code);
+    BOOST_TEST(cache.DropDead() == 0U);
+  }
+  BOOST_TEST(cache.size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_context_after_another_leaves_no_heap) {
+  Ledger ledger;
+  Cache cache;
+  const int rounds = Sim::IsActive() ? 200 : 40;
+  for (int i = 0; i < rounds; ++i) {
+    const OwnContext context;
+    BOOST_TEST(cache.GetOrMake(context.get(), Maker(&ledger)).ok());
+    BOOST_TEST(cache.size() <= 33U);
+    BOOST_TEST(ledger.alive() <= 33);
+  }
+  BOOST_TEST(ledger.made == rounds);
+}
+
+// All alive at once, so that no handle is reused.
+BOOST_AUTO_TEST_CASE(many_dead_ones_are_asked_for) {
+  Ledger ledger;
+  Cache cache;
+  {
+    std::vector<OwnContext> contexts;
+    for (int i = 0; i < 40; ++i) {
+      contexts.emplace_back();
+      BOOST_TEST(cache.GetOrMake(contexts.back().get(), Maker(&ledger)).ok());
+    }
+    BOOST_TEST(cache.size() == 40U, "those that live are not dropped");
+    for (const OwnContext& context : contexts) {
+      BOOST_TEST(static_cast<bool>(cache.Find(context.get())));
+    }
+  }
+  const OwnContext last;
+  BOOST_TEST(cache.GetOrMake(last.get(), Maker(&ledger)).ok());
+  BOOST_TEST(cache.size() == 1U);
+  BOOST_TEST(ledger.given_up == 40);
+  BOOST_TEST(ledger.destroyed == 0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(per_context_pins)
+
+BOOST_AUTO_TEST_CASE(a_pin_keeps_a_dropped_value) {
+  Ledger ledger;
+  const OwnContext a;
+  const ContextRef ref = ContextRef::Borrow(a.get());
+  Cache cache;
+  {
+    Cache::Pin pin = cache.GetOrMake(ref, Maker(&ledger)).value();
+    const Cache::Pin second = cache.Find(ref);
+    BOOST_TEST(cache.Forget(ref));
+    BOOST_TEST(cache.DropDead() == 0U);
+    BOOST_TEST(ledger.alive() == 1);
+    BOOST_TEST(pin->IsWhole());
+    BOOST_TEST(!cache.Find(ref));
+    // The context has room for another meanwhile.
+    const auto next = cache.GetOrMake(ref, Maker(&ledger));
+    BOOST_TEST(next->get() != pin.get());
+    pin = Cache::Pin();
+    BOOST_TEST(cache.DropDead() == 0U);
+    BOOST_TEST(ledger.alive() == 2, "one is still pinned");
+    BOOST_TEST(second->IsWhole());
+  }
+  BOOST_TEST(ledger.alive() == 2, "letting go ends nothing");
+  BOOST_TEST(cache.DropDead() == 0U);
+  BOOST_TEST(ledger.destroyed == 1);
+  BOOST_TEST(ledger.elsewhere == 0);
+  BOOST_TEST(cache.size() == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_pinned_value_of_a_dead_context_is_given_up_afterwards) {
+  Ledger ledger;
+  PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  Cache cache;
+  {
+    const Cache::Pin pin = cache.GetOrMake(primary.incarnation(), Maker(&ledger)).value();
+    BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
+    BOOST_TEST(primary.Release().ok());
+    primary = PrimaryContext::Retain(kFirst).value();
+    BOOST_TEST(cache.GetOrMake(primary.incarnation(), Maker(&ledger)).ok());
+    BOOST_TEST(pin->IsWhole());
+    BOOST_TEST(cache.size() == 1U);
+    BOOST_TEST(ledger.given_up == 0);
+  }
+  BOOST_TEST(cache.DropDead() == 0U);
+  BOOST_TEST(ledger.given_up == 1);
+  BOOST_TEST(ledger.destroyed == 0);
+}
+
+// Forgotten while it lived, and known to be dead before its last pin went.
+BOOST_AUTO_TEST_CASE(what_is_learnt_of_a_dropped_value_counts) {
+  Ledger ledger;
+  OwnContext a;
+  const ContextRef ref = ContextRef::Borrow(a.get());
+  Cache cache;
+  Cache::Pin pin = cache.GetOrMake(ref, Maker(&ledger)).value();
+  BOOST_TEST(cache.Forget(ref));
+  BOOST_TEST(TheDriver().CtxDestroy(a.release()) == CUDA_SUCCESS);
+  BOOST_TEST(!cache.ForgetDestroyed(ref));
+  pin = Cache::Pin();
+  Sim::ResetCalls();
+  BOOST_TEST(cache.DropDead() == 0U);
+  BOOST_TEST(Sim::TotalCalls() == 0U);
+  BOOST_TEST(ledger.given_up == 1);
+}
+
+BOOST_AUTO_TEST_CASE(pins_move_also_between_threads) {
+  Ledger ledger;
+  const OwnContext a;
+  const ContextRef ref = ContextRef::Borrow(a.get());
+  Cache cache;
+  Cache::Pin pin = cache.GetOrMake(ref, Maker(&ledger)).value();
+  Cache::Pin moved = std::move(pin);
+  BOOST_TEST(!pin);
+  BOOST_TEST(pin.get() == nullptr);
+  Cache::Pin& same = moved;
+  moved = std::move(same);
+  BOOST_TEST(static_cast<bool>(moved));
+  BOOST_TEST((*moved).IsWhole());
+  std::thread([other = std::move(moved)] { static_cast<void>(other); }).join();
+  BOOST_TEST(cache.Forget(ref));
+  BOOST_TEST(ledger.destroyed == 1, "no pin is left");
+}
+
+BOOST_AUTO_TEST_CASE(the_destructor_ends_everything) {
+  Ledger ledger;
+  const OwnContext a;
+  const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  {
+    Cache cache;
+    for (const CUcontext context : {a.get(), primary.get()}) {
+      BOOST_TEST(cache.GetOrMake(context, Maker(&ledger)).ok());
+    }
+    BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
+  }
+  BOOST_TEST(ledger.destroyed == 1);
+  BOOST_TEST(ledger.given_up == 1);
+  BOOST_TEST(ledger.elsewhere == 0);
+}
+
+BOOST_AUTO_TEST_CASE(the_destructor_leaks_what_is_still_pinned) {
+  static Ledger ledger;
+  const OwnContext a;
+  const OwnContext b;
+  static Cache::Pin pin;
+  {
+    Cache cache;
+    BOOST_TEST(cache.GetOrMake(a.get(), Maker(&ledger)).ok());
+    pin = cache.GetOrMake(b.get(), Maker(&ledger)).value();
+  }
+  BOOST_TEST(ledger.destroyed == 1);
+  BOOST_TEST(ledger.alive() == 1);
+  BOOST_TEST(pin->IsWhole());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(per_context_calls, *cuguest_test::OnlySim())
+
+BOOST_AUTO_TEST_CASE(the_calls_of_the_header) {
+  Ledger ledger;
+  const OwnContext a;
+  const ContextRef ref = ContextRef::Borrow(a.get());
+  Cache cache;
+  const auto calls = [](const auto& work) {
+    Sim::ResetCalls();
+    work();
+    return Sim::TotalCalls();
+  };
+  const auto nothing = [](const ContextRef&) -> absl::StatusOr<Worker> {
+    return absl::CancelledError();
+  };
+  BOOST_TEST(calls([&] { BOOST_TEST(!cache.GetOrMake(ref, nothing).ok()); }) == 4U);
+  BOOST_TEST(cache.GetOrMake(ref, Maker(&ledger)).ok());
+  BOOST_TEST(calls([&] { BOOST_TEST(cache.GetOrMake(ref, nothing).ok()); }) == 0U);
+  BOOST_TEST(calls([&] { BOOST_TEST(cache.GetOrMake(a.get(), nothing).ok()); }) == 1U);
+  BOOST_TEST(calls([&] { BOOST_TEST(static_cast<bool>(cache.Find(ref))); }) == 0U);
+  BOOST_TEST(calls([&] { BOOST_TEST(static_cast<bool>(cache.Find(a.get()))); }) == 1U);
+  BOOST_TEST(Sim::Calls("cuCtxGetId") == 1U);
+  BOOST_TEST(calls([&] { cache.DropDead(); }) == 1U);
+}
+
+// Each call that making a value needs, failing: a status or a value, and nothing between.
+BOOST_AUTO_TEST_CASE(any_call_of_making_may_fail) {
+  const OwnContext x;
+  const OwnContext a;
+  const auto before = Sim::Live();
+  for (const Stack& caller : {Stack{}, Stack{x.get()}, Stack{a.get()}}) {
+    for (const char* entry : {"cuCtxGetId", "cuCtxGetCurrent", "cuCtxPushCurrent",
+                              "cuCtxPopCurrent", "cuStreamCreate"}) {
+      for (unsigned nth = 1; nth <= 6; ++nth) {
+        BOOST_TEST_CONTEXT(entry << " fails at call " << nth << ", depth " << caller.size()) {
+          Ledger ledger;
+          SetStack(caller);
+          {
+            Cache cache;
+            Sim::FailCall(entry, nth, CUDA_ERROR_OPERATING_SYSTEM);
+            const bool is_made = cache.GetOrMake(a.get(), Maker(&ledger)).ok();
+            Sim::ClearFaults();
+            TakeIncidents();
+            BOOST_TEST(GetStack() == caller);
+            BOOST_TEST(cache.size() == (is_made ? 1U : 0U));
+            BOOST_TEST(ledger.alive() == (is_made ? 1 : 0));
+            BOOST_TEST(cache.GetOrMake(a.get(), Maker(&ledger)).ok());
+            BOOST_TEST(ledger.made == 1);
+          }
+          BOOST_TEST(ledger.destroyed == 1);
+          BOOST_TEST((Sim::Live() == before));
+        }
+      }
+    }
+  }
+  SetStack({});
+}
+
+// Where the context cannot be entered to destroy a value, it is given up: host memory is
+// freed, and the stack is as it was.
+BOOST_AUTO_TEST_CASE(any_call_of_dropping_may_fail) {
+  const OwnContext x;
+  for (const char* entry :
+       {"cuCtxGetId", "cuCtxGetCurrent", "cuCtxPushCurrent", "cuCtxPopCurrent"}) {
+    for (unsigned nth = 1; nth <= 4; ++nth) {
+      BOOST_TEST_CONTEXT(entry << " fails at call " << nth) {
+        Ledger ledger;
+        const OwnContext a;
+        const ContextRef ref = ContextRef::Borrow(a.get());
+        Cache cache;
+        BOOST_TEST(cache.GetOrMake(ref, Maker(&ledger)).ok());
+        SetStack({x.get()});
+        Sim::FailCall(entry, nth, CUDA_ERROR_OPERATING_SYSTEM);
+        BOOST_TEST(cache.Forget(ref));
+        Sim::ClearFaults();
+        TakeIncidents();
+        BOOST_TEST(GetStack() == Stack{x.get()});
+        BOOST_TEST(ledger.alive() == 0);
+        BOOST_TEST(cache.size() == 0U);
+        SetStack({});
+      }
+    }
+  }
+}
+
+// Between the guard and the lock the primary is reset and another thread makes the new
+// life's value: the old one must not pass for the present one.
+BOOST_AUTO_TEST_CASE(a_life_that_ends_while_its_value_is_to_be_made) {
+  Ledger ledger;
+  PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  const ContextRef old_life = primary.incarnation();
+  BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
+  BOOST_TEST(primary.Release().ok());
+  primary = PrimaryContext::Retain(kFirst).value();
+  cuguest::internal::PerContextTable table({4, 4, nullptr, [](void*) {}});
+  {
+    cuguest::internal::PerContextTable::Claim claim(&table);
+    cuguest::internal::PerContextTable::Held held;
+    BOOST_TEST(claim.TakeOrPin(primary.incarnation(), &held).ok());
+    held = claim.Publish();
+    held.pins->fetch_sub(1);
+  }
+  {
+    cuguest::internal::PerContextTable::Claim claim(&table);
+    cuguest::internal::PerContextTable::Held held;
+    const absl::Status status = claim.TakeOrPin(old_life, &held);
+    BOOST_TEST((cuguest::CodeOf(status) == CUDA_ERROR_CONTEXT_IS_DESTROYED), status);
+  }
+  BOOST_TEST(table.size() == 1U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(per_context_many_threads)
+
+// Sixteen threads find, make, forget and drop at random, and keep pins for a while, also
+// over a reset. A reset excludes the calls of the cache, because a host that resets a
+// context while others enter it has no defined outcome; it does not exclude the pins.
+BOOST_AUTO_TEST_CASE(at_random) {
+  constexpr int kThreads = 16;
+  constexpr int kOperations = 20000;
+  Ledger ledger;
+  std::vector<OwnContext> own(5);
+  PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  std::vector<ContextRef> refs;
+  for (const OwnContext& context : own) refs.push_back(ContextRef::Borrow(context.get()));
+  std::optional<Cache> cache(std::in_place);
+  std::shared_mutex hosts;
+  std::atomic<int> wrong{0};
+  std::atomic<int> resets{0};
+  const auto work = [&](unsigned seed) {
+    std::minstd_rand random(seed);
+    std::vector<Cache::Pin> kept;
+    for (int i = 0; i < kOperations; ++i) {
+      const unsigned dice = random() % 1000;
+      if (dice == 0) {
+        const std::lock_guard<std::shared_mutex> alone(hosts);
+        if (RAW(cuDevicePrimaryCtxReset)(0) != CUDA_SUCCESS || !primary.Release().ok()) ++wrong;
+        primary = PrimaryContext::Retain(kFirst).value();
+        ++resets;
+        continue;
+      }
+      {
+        const std::shared_lock<std::shared_mutex> shared(hosts);
+        const unsigned which = random() % (own.size() + 1);
+        const ContextRef ref = which < own.size() ? refs[which] : primary.incarnation();
+        Cache::Pin pin;
+        if (dice < 600) {
+          pin = cache->Find(ref);
+        } else if (dice < 900) {
+          auto made = cache->GetOrMake(ref, Maker(&ledger));
+          if (made.ok()) {
+            pin = *std::move(made);
+          } else {
+            ++wrong;
+          }
+        } else if (dice < 920) {
+          static_cast<void>(cache->GetOrMake(ref, [](const ContextRef&) -> absl::StatusOr<Worker> {
+            return absl::CancelledError();
+          }));
+        } else if (dice < 990) {
+          cache->Forget(ref);
+        } else {
+          cache->DropDead();
+        }
+        if (pin && pin->context() != ref) ++wrong;
+        if (pin && !pin->IsWhole()) ++wrong;
+        if (pin && dice % 3 == 0) kept.push_back(std::move(pin));
+        if (cache->size() > own.size() + 33) ++wrong;
+      }
+      for (const Cache::Pin& pin : kept) {
+        if (!pin->IsWhole()) ++wrong;
+      }
+      if (kept.size() > 8) kept.clear();
+    }
+    if (CurrentContext() != nullptr) ++wrong;
+  };
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < kThreads; ++i) threads.emplace_back(work, i + 1);
+  for (std::thread& thread : threads) thread.join();
+  BOOST_TEST(wrong == 0);
+  BOOST_TEST(resets > 0);
+  BOOST_TEST(ledger.made > 100);
+  cache.reset();
+  BOOST_TEST(ledger.alive() == 0);
+  BOOST_TEST(ledger.damaged == 0);
+  BOOST_TEST(ledger.elsewhere == 0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
