@@ -15,7 +15,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <map>
 #include <string>
 #include <vector>
@@ -26,6 +25,7 @@
 #include "cuguest/driver.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/testing/sim.h"
+#include "test/benchmark/harness.h"
 
 namespace {
 
@@ -36,8 +36,7 @@ using cuguest::Driver;
 using cuguest::GuardMode;
 using cuguest::PrimaryContext;
 using cuguest::testing::Sim;
-
-constexpr int kThreads[] = {1, 4, 16};
+using cuguest_benchmark::kThreads;
 
 // What every thread works with. Filled before the first measurement.
 struct World {
@@ -201,36 +200,24 @@ std::string KeyOf(Caller caller, const Idiom& idiom, int threads) {
          std::to_string(threads);
 }
 
-void RegisterAll(double seconds) {
+void RegisterAll(const cuguest_benchmark::Options& options) {
   for (const auto& [caller, words] : kCallers) {
     for (const Idiom& idiom : kIdioms) {
       if (!idiom.applies(caller)) continue;
       for (const int threads : kThreads) {
-        benchmark::RegisterBenchmark(KeyOf(caller, idiom, threads).c_str(), idiom.measure, caller)
-            ->Threads(threads)
-            ->UseRealTime()
-            ->Repetitions(9)
-            ->MinTime(seconds);
+        cuguest_benchmark::Register(
+            KeyOf(caller, idiom, threads), threads, options,
+            [&idiom, caller = caller](benchmark::State& state) { idiom.measure(state, caller); });
       }
     }
   }
 }
 
-// Keeps the repetitions of each benchmark, and prints nothing while they run.
-class Collector : public benchmark::BenchmarkReporter {
+// The times, and the ratios to a bare push and pop.
+class Collector : public cuguest_benchmark::Times {
  public:
   // `scopes`: how many make one half of a pair.
   explicit Collector(int scopes) : scopes_(scopes) {}
-  bool ReportContext(const Context&) override { return true; }
-  void ReportRuns(const std::vector<Run>& runs) override {
-    for (const Run& run : runs) {
-      if (run.run_type != Run::RT_Iteration || run.error_occurred) continue;
-      // Google Benchmark divides the time by the iterations of all threads together;
-      // what one thread waits for one scope is `threads` times that.
-      times_[run.run_name.function_name].push_back(run.GetAdjustedRealTime() *
-                                                   static_cast<double>(run.threads));
-    }
-  }
   // Measured when it is first asked for.
   double Ratio(const Idiom& idiom, Caller caller, int threads) {
     const auto [ratio, is_new] = ratios_.try_emplace(KeyOf(caller, idiom, threads), 0);
@@ -242,17 +229,8 @@ class Collector : public benchmark::BenchmarkReporter {
     return ratio->second;
   }
 
-  // The best of the repetitions, in nanoseconds; 0 if it was not measured. Whatever else
-  // the machine does only adds, so the least is the nearest to what a scope costs.
-  double Best(const std::string& key) const {
-    const auto found = times_.find(key);
-    if (found == times_.end()) return 0;
-    return *std::min_element(found->second.begin(), found->second.end());
-  }
-
  private:
   const int scopes_;
-  std::map<std::string, std::vector<double>> times_;
   std::map<std::string, double> ratios_;
 };
 
@@ -320,44 +298,26 @@ void FindRuntime() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  bool check = false;
-  bool smoke = false;
-  for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--check") == 0) check = true;
-    if (std::strcmp(argv[i], "--smoke") == 0) smoke = true;
-  }
-  const auto driver = Driver::GetInitialized();
-  if (!driver.ok()) {
-    std::printf("no driver: %s\n", std::string(driver.status().message()).c_str());
-    return 77;
-  }
+  const cuguest_benchmark::Options options = cuguest_benchmark::Parse(argc, argv);
+  g_world.driver = cuguest_benchmark::FindDriver();
+  if (g_world.driver == nullptr) return 77;
   PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
-  CUcontext popped = nullptr;
-  g_world.driver = *driver;
   g_world.primary = primary.get();
   for (CUcontext* context : {&g_world.user, &g_world.other}) {
-    if (g_world.driver->CtxCreate(context, 0, 0) != CUDA_SUCCESS) return 1;
-    g_world.driver->CtxPopCurrent(&popped);
+    *context = cuguest_benchmark::MakeContext(*g_world.driver);
+    if (*context == nullptr) return 1;
   }
   g_world.user_ref = ContextRef::Borrow(g_world.user);
   FindRuntime();
 
-  std::printf("%s driver, CUDA %d.%d, %s\n", Sim::IsActive() ? "simulated" : "real",
-              (*driver)->version / 1000, (*driver)->version % 1000 / 10,
-              Device::Borrow(0).Name().value_or("?").c_str());
-  RegisterAll(smoke ? 0.0005 : 0.03);
-  std::string program = argv[0];
-  std::string interleave = "--benchmark_enable_random_interleaving=true";
-  char* options[] = {program.data(), interleave.data()};
-  int option_count = 2;
-  benchmark::Initialize(&option_count, options);
-  Collector collector(smoke ? 10 : 2000);
-  benchmark::RunSpecifiedBenchmarks(&collector);
+  RegisterAll(options);
+  Collector collector(options.smoke ? 10 : 2000);
+  cuguest_benchmark::Run(argv[0], &collector);
   PrintTable(collector);
   std::printf(
       "\nnanoseconds a scope (best of 9), and the ratio to a bare push and pop (one thread: median "
       "of 401 pairs measured back to back)\n");
-  const bool kept = !check || Sim::IsActive() || Check(collector);
+  const bool kept = !options.check || Sim::IsActive() || Check(collector);
   g_world.driver->CtxDestroy(g_world.user);
   g_world.driver->CtxDestroy(g_world.other);
   return kept ? 0 : 1;

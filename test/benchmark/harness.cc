@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "test/benchmark/harness.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "cuguest/device.h"
+#include "cuguest/testing/sim.h"
+
+namespace cuguest_benchmark {
+
+using cuguest::Device;
+using cuguest::Driver;
+
+Options Parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--check") == 0) options.check = true;
+    if (std::strcmp(argv[i], "--smoke") == 0) options.smoke = true;
+  }
+  return options;
+}
+
+const Driver* FindDriver() {
+  const auto driver = Driver::GetInitialized();
+  if (!driver.ok()) {
+    std::printf("no driver: %s\n", std::string(driver.status().message()).c_str());
+    return nullptr;
+  }
+  std::printf("%s driver, CUDA %d.%d, %s\n",
+              cuguest::testing::Sim::IsActive() ? "simulated" : "real", (*driver)->version / 1000,
+              (*driver)->version % 1000 / 10, Device::Borrow(0).Name().value_or("?").c_str());
+  return *driver;
+}
+
+CUcontext MakeContext(const Driver& driver) {
+  CUcontext context = nullptr;
+  CUcontext popped = nullptr;
+  if (driver.CtxCreate(&context, 0, 0) != CUDA_SUCCESS) return nullptr;
+  driver.CtxPopCurrent(&popped);
+  return context;
+}
+
+void Times::ReportRuns(const std::vector<Run>& runs) {
+  for (const Run& run : runs) {
+    if (run.run_type != Run::RT_Iteration || run.error_occurred) continue;
+    // Google Benchmark divides the time by the iterations of all threads together;
+    // what one thread waits for one of them is `threads` times that.
+    times_[run.run_name.function_name].push_back(run.GetAdjustedRealTime() *
+                                                 static_cast<double>(run.threads));
+  }
+}
+
+double Times::Best(const std::string& key) const {
+  const auto found = times_.find(key);
+  if (found == times_.end()) return 0;
+  return *std::min_element(found->second.begin(), found->second.end());
+}
+
+double Times::Median(const std::string& key) const {
+  const auto found = times_.find(key);
+  if (found == times_.end()) return 0;
+  std::vector<double> sorted = found->second;
+  std::sort(sorted.begin(), sorted.end());
+  return sorted[sorted.size() / 2];
+}
+
+void Run(const char* program, Times* times) {
+  std::string name = program;
+  std::string interleave = "--benchmark_enable_random_interleaving=true";
+  char* options[] = {name.data(), interleave.data()};
+  int option_count = 2;
+  benchmark::Initialize(&option_count, options);
+  benchmark::RunSpecifiedBenchmarks(times);
+}
+
+}  // namespace cuguest_benchmark
