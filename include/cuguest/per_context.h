@@ -94,28 +94,31 @@ class PerContext {
   class [[nodiscard]] Pin {
    public:
     Pin() noexcept = default;  // holds nothing
-    Pin(Pin&& other) noexcept : held_(std::exchange(other.held_, {})) {}
+    Pin(Pin&& other) noexcept : value_(std::exchange(other.value_, nullptr)), pins_(other.pins_) {}
     Pin& operator=(Pin&& other) noexcept {
       if (this == &other) return *this;
       Release();
-      held_ = std::exchange(other.held_, {});
+      value_ = std::exchange(other.value_, nullptr);
+      pins_ = other.pins_;
       return *this;
     }
     ~Pin() { Release(); }
 
-    [[nodiscard]] explicit operator bool() const noexcept { return held_.value != nullptr; }
-    [[nodiscard]] T* get() const noexcept { return static_cast<T*>(held_.value); }
-    [[nodiscard]] T& operator*() const noexcept { return *get(); }
-    [[nodiscard]] T* operator->() const noexcept { return get(); }
+    [[nodiscard]] explicit operator bool() const noexcept { return value_ != nullptr; }
+    [[nodiscard]] T* get() const noexcept { return value_; }
+    [[nodiscard]] T& operator*() const noexcept { return *value_; }
+    [[nodiscard]] T* operator->() const noexcept { return value_; }
 
    private:
     friend class PerContext;
-    explicit Pin(internal::PerContextTable::Held held) noexcept : held_(held) {}
+    explicit Pin(const internal::PerContextTable::Held& held) noexcept
+        : value_(static_cast<T*>(held.value)), pins_(held.pins) {}
     void Release() noexcept {
-      if (held_.value != nullptr) held_.pins->fetch_sub(1, std::memory_order_release);
+      if (value_ != nullptr) pins_->fetch_sub(1, std::memory_order_release);
     }
 
-    internal::PerContextTable::Held held_;
+    T* value_ = nullptr;
+    internal::PerContextTable::PinCount* pins_ = nullptr;  // where this one is counted
   };
 
   PerContext() noexcept : table_(kType) {}
@@ -160,7 +163,8 @@ class PerContext {
                                               int line = __builtin_LINE()) {
     static_assert(std::is_invocable_r_v<absl::StatusOr<T>, Make, const ContextRef&>,
                   "make(const ContextRef&) must return absl::StatusOr<T>");
-    if (Pin found = Find(context)) return found;
+    const internal::PerContextTable::Held found = table_.Find(context);
+    if (found.value != nullptr) return Pin(found);
     return MakeNow(context, std::forward<Make>(make), file, line);
   }
 

@@ -163,7 +163,8 @@ PerContextTable::~PerContextTable() {
 }
 
 // See Note [Pins and ends].
-PerContextTable::Held PerContextTable::TryPin(Entry* entry, const ContextRef& context) noexcept {
+inline PerContextTable::Held PerContextTable::TryPin(Entry* entry,
+                                                     const ContextRef& context) noexcept {
   PinCount& pins = entry->stripes[StripeOfThisThread()].pins;
   pins.fetch_add(1, std::memory_order_seq_cst);
   if (__builtin_expect(entry->Is(Entry::State::kReady) && entry->Names(context), 1)) {
@@ -180,11 +181,17 @@ PerContextTable::Held PerContextTable::Find(const ContextRef& context) noexcept 
     const Held held = TryPin(hinted, context);
     if (__builtin_expect(held.value != nullptr, 1)) return held;
   }
+  return Search(context, &hint);
+}
+
+// As Find(), without a hint but to renew it.
+PerContextTable::Held PerContextTable::Search(const ContextRef& context,
+                                              std::atomic<Entry*>* hint) const noexcept {
   for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
     if (!entry->Names(context) || !entry->Is(Entry::State::kReady)) continue;
     const Held held = TryPin(entry, context);
     if (held.value == nullptr) continue;
-    hint.store(entry, std::memory_order_release);
+    hint->store(entry, std::memory_order_release);
     return held;
   }
   return {};

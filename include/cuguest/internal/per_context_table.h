@@ -85,6 +85,8 @@ class CUGUEST_API PerContextTable {
   static constexpr std::size_t kHints = 256;
 
   [[nodiscard]] static Held TryPin(Entry* entry, const ContextRef& context) noexcept;
+  [[nodiscard, gnu::noinline]] Held Search(const ContextRef& context,
+                                           std::atomic<Entry*>* hint) const noexcept;
   [[nodiscard]] Entry* Head() const noexcept { return head_.load(std::memory_order_acquire); }
   // These with mutex_ held.
   [[nodiscard]] Entry* FindMaking(const ContextRef& context) const noexcept;
