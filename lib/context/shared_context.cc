@@ -179,14 +179,15 @@ absl::Status SharedContext::Detach() {
   if (slot_ == nullptr) {
     return absl::FailedPreconditionError("detach a shared context: it is attached to nothing");
   }
-  const std::string object = ContextText(get());
+  const CUcontext context = get();
   const CUresult life = incarnation_.Check();
   const CUresult code = Leave();
   if (life == CUDA_ERROR_CONTEXT_IS_DESTROYED || code == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
     return ToStatus(CUDA_ERROR_CONTEXT_IS_DESTROYED, "detach",
-                    absl::StrCat(object, ", whose life ended while it was attached"));
+                    absl::StrCat(ContextText(context), ", whose life ended while it was attached"));
   }
-  return ToStatus(code, "detach the last unit of", object);
+  if (code == CUDA_SUCCESS) return absl::OkStatus();
+  return ToStatus(code, "detach the last unit of", ContextText(context));
 }
 
 absl::Status SharedContext::CheckSharing() {
