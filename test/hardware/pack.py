@@ -62,7 +62,7 @@ for test in tests + introspect("benchmarks"):
     program = pathlib.Path(program).resolve()
     copy_with_libraries(program)
     for target in (targets[id] for id in test["depends"] if id in targets):
-        if target["type"].startswith("shared"):
+        if target["filename"][0].endswith(".so"):
             copy_with_libraries(pathlib.Path(target["filename"][0]).resolve())
     manifest.append({"name": test["name"], "suite": suite, "file": str(program.relative_to(build)), "args": args,
                      "timeout": test["timeout"], "parallel": test["is_parallel"]})
