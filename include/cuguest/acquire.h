@@ -33,11 +33,10 @@
 //
 // Note [While something captures]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// Nothing here harms a stream capture, of whichever mode and on whichever thread, not even
-// AcquireFromStream of the capturing stream: of what is called, CUDA Programming Guide,
-// "Prohibited and Unhandled Operations", lists nothing, and test/context/acquire_test.cc
-// tries every path during captures of every mode. (With IfInactive::kCreate too; what
-// creates a context should still not be left to the middle of a capture.)
+// Nothing here harms a stream capture, of whichever mode and on whichever thread: not
+// AcquireFromStream of the capturing stream, and not of stream 0. test/context/capture_test.cc
+// tries every path during captures of every mode. (With IfInactive::kCreate too; but what
+// creates a context is better not left to the middle of a capture.)
 
 #ifndef CUGUEST_ACQUIRE_H_
 #define CUGUEST_ACQUIRE_H_
@@ -98,7 +97,8 @@ class AcquiredContext {
 //          then.
 
 // Errors: kFailedPrecondition  the stream's context is destroyed or was reset; or the
-//                              stream is a special one and no living context is current
+//                              stream is a special one and no living context is current;
+//                              or its capture is lost and was not ended yet
 //         kUnimplemented       a driver below CUDA 9.2 (cuStreamGetCtx)
 //         A handle that is no stream crashes in the driver.
 // Cost:   two driver calls, contention-free.

@@ -103,6 +103,8 @@
 #define CUGUEST_OPTIONAL_ENTRIES(X)                                               \
   X(DeviceGetUuid, 9020, "cuDeviceGetUuid", (CUuuid * uuid, CUdevice device))     \
   X(StreamGetCtx, 9020, "cuStreamGetCtx", (CUstream stream, CUcontext * context)) \
+  X(StreamIsCapturing, 10000, "cuStreamIsCapturing",                              \
+    (CUstream stream, CUstreamCaptureStatus * status))                            \
   X(ThreadExchangeStreamCaptureMode, 10010, "cuThreadExchangeStreamCaptureMode",  \
     (CUstreamCaptureMode * mode))                                                 \
   X(CtxGetId, 12000, "cuCtxGetId", (CUcontext context, unsigned long long* id))

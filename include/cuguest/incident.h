@@ -4,8 +4,9 @@
 // incident.h                                                            tier: 2
 // -----------------------------------------------------------------------------
 //
-// An incident is a disturbance of the context stack that a guard found when its
-// scope ended (or in `Reassert()`), and what the guard did about it. It names the
+// An incident is a disturbance of the context stack (or of the thread's stream-capture
+// mode) that a guard found when its scope ended (or in `Reassert()`), and what the guard
+// did about it. It names the
 // guard's file and line, which is where to start looking for the culprit.
 //
 //   void Log(const cuguest::Incident& i) noexcept {
@@ -27,14 +28,15 @@
 CUGUEST_BEGIN_NAMESPACE
 
 enum class IncidentKind : unsigned char {
-  kReplaced,    // the top of the stack was replaced, as cudaSetDevice does
-  kLeakedPush,  // one or more pushes were left on the stack
-  kExtraPop,    // an entry that was not the callee's was popped
-  kDestroyed,   // a context whose entry was to be restored, or the guard's own, was
-                // destroyed and its entry with it
-  kFailed,      // the driver refused a call that the restoration needed
+  kReplaced,     // the top of the stack was replaced, as cudaSetDevice does
+  kLeakedPush,   // one or more pushes were left on the stack
+  kExtraPop,     // an entry that was not the callee's was popped
+  kDestroyed,    // a context whose entry was to be restored, or the guard's own, was
+                 // destroyed and its entry with it
+  kFailed,       // the driver refused a call that the restoration needed
+  kCaptureMode,  // another stream-capture mode was left behind; the stack is not concerned
 };
-inline constexpr int kIncidentKinds = 5;
+inline constexpr int kIncidentKinds = 6;
 
 enum class Repair : unsigned char {
   kRepaired,    // the caller's stack is what it was

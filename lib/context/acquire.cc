@@ -9,11 +9,13 @@
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
 #include "lib/context/context_text.h"
+#include "lib/context/special_stream.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {
 
 using internal::ContextText;
+using internal::MeansCurrent;
 using Source = AcquiredContext::Source;
 
 // What the calling thread has current: nothing, or a context, dead or alive, and its
@@ -52,14 +54,18 @@ std::string StreamText(CUstream stream) {
   return absl::StrCat("stream 0x", absl::Hex(reinterpret_cast<std::uintptr_t>(stream)));
 }
 
-bool NamesNoContext(CUstream stream) {
-  return stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
-}
-
 absl::Status NoContextOf(CUresult code, CUstream stream) {
   return ToStatus(code, "acquire the context of",
                   absl::StrCat(StreamText(stream),
-                               NamesNoContext(stream) ? ", which means the current one" : ""));
+                               MeansCurrent(stream) ? ", which means the current one" : ""));
+}
+
+// Not by cuStreamGetCtx, which answers the same, but of stream 0 loses the capture of a
+// blocking stream of the context (test/sim/capture_facts_test.cc).
+absl::StatusOr<AcquiredContext> AcquireFromSpecialStream(CUstream stream) {
+  const ContextRef current = ContextRef::Current();
+  if (!current.ok()) return NoContextOf(current.result(), stream);
+  return AcquiredContext(current, Source::kCurrent);
 }
 
 std::string PointerText(CUdeviceptr pointer) {
@@ -110,6 +116,7 @@ const char* Name(AcquiredContext::Source source) noexcept {
 absl::StatusOr<AcquiredContext> AcquireFromStream(CUstream stream) {
   const absl::StatusOr<const Driver*> driver = Driver::Get();
   if (!driver.ok()) return driver.status();
+  if (MeansCurrent(stream)) return AcquireFromSpecialStream(stream);
   const auto stream_get_ctx = (*driver)->Require(&Driver::StreamGetCtx);
   if (!stream_get_ctx.ok()) return stream_get_ctx.status();
   CUcontext context = nullptr;
@@ -117,7 +124,7 @@ absl::StatusOr<AcquiredContext> AcquireFromStream(CUstream stream) {
   if (code != CUDA_SUCCESS) return NoContextOf(code, stream);
   const ContextRef incarnation = ContextRef::Borrow(context);
   if (!incarnation.ok()) return NoContextOf(incarnation.result(), stream);
-  return AcquiredContext(incarnation, NamesNoContext(stream) ? Source::kCurrent : Source::kStream);
+  return AcquiredContext(incarnation, Source::kStream);
 }
 
 absl::StatusOr<AcquiredContext> AcquireFromPointer(CUdeviceptr pointer) {

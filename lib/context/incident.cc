@@ -58,6 +58,8 @@ const char* Name(IncidentKind kind) noexcept {
       return "destroyed a context that was in use";
     case IncidentKind::kFailed:
       return "left the driver refusing to restore";
+    case IncidentKind::kCaptureMode:
+      return "left another stream-capture mode behind";
   }
   return "did something unknown";
 }
