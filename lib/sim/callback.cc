@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "lib/sim/api.h"
+#include "lib/sim/captures.h"
 #include "lib/sim/entry.h"
 #include "lib/sim/stream.h"
 
@@ -39,8 +40,12 @@ CUresult LaunchHostFunc(CUstream handle, CUhostFn function, void* data) {
   Stream stream;
   const CUresult code = FindReadyStream(handle, &stream);
   if (code != CUDA_SUCCESS) return code;
-  RunOnDriverThread(handle, [&] { function(data); });
-  return CUDA_SUCCESS;
+  Work work;
+  work.type = CU_GRAPH_NODE_TYPE_HOST;
+  work.life = stream.life;
+  work.is_valid = [] { return true; };
+  work.run = [=](CUstream in) { RunOnDriverThread(in, [=] { function(data); }); };
+  return Submit(handle, stream, work);
 }
 
 }  // namespace cuguest_sim

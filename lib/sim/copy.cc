@@ -6,9 +6,10 @@
 #include <cstring>
 
 #include "lib/sim/api.h"
+#include "lib/sim/captures.h"
 #include "lib/sim/device.h"
 #include "lib/sim/memory.h"
-#include "lib/sim/stack.h"
+#include "lib/sim/panic.h"
 #include "lib/sim/stream.h"
 
 namespace cuguest_sim {
@@ -30,26 +31,37 @@ bool IsRange(CUdeviceptr address, size_t bytes, End end) {
   return end != End::kDevice;
 }
 
-CUresult Copy(CUdeviceptr to, End to_end, CUdeviceptr from, End from_end, size_t bytes) {
-  if (bytes == 0) return CUDA_SUCCESS;
-  if (!IsRange(to, bytes, to_end) || !IsRange(from, bytes, from_end)) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  std::memmove(ToPointer(to), ToPointer(from), bytes);
-  return CUDA_SUCCESS;
+bool CanCopy(CUdeviceptr to, End to_end, CUdeviceptr from, End from_end, size_t bytes) {
+  return IsRange(to, bytes, to_end) && IsRange(from, bytes, from_end);
 }
 
-CUresult CopyInCurrent(CUdeviceptr to, End to_end, CUdeviceptr from, End from_end, size_t bytes) {
-  Life life;
-  const CUresult code = CurrentReady(&life);
-  return code != CUDA_SUCCESS ? code : Copy(to, to_end, from, from_end, bytes);
+// For work of a graph, which may run long after it was checked.
+void PanicUnless(bool valid) {
+  if (valid) return;
+  Panic(
+      "a graph copies or fills memory that was freed since it was instantiated; a real driver "
+      "corrupts whatever is there now");
 }
 
 CUresult CopyInStream(CUdeviceptr to, End to_end, CUdeviceptr from, End from_end, size_t bytes,
                       CUstream handle) {
   Stream stream;
   const CUresult code = FindReadyStream(handle, &stream);
-  return code != CUDA_SUCCESS ? code : Copy(to, to_end, from, from_end, bytes);
+  if (code != CUDA_SUCCESS || bytes == 0) return code;
+  Work work;
+  work.type = CU_GRAPH_NODE_TYPE_MEMCPY;
+  work.life = stream.life;
+  work.is_valid = [=] { return CanCopy(to, to_end, from, from_end, bytes); };
+  work.run = [=](CUstream) {
+    PanicUnless(CanCopy(to, to_end, from, from_end, bytes));
+    std::memmove(ToPointer(to), ToPointer(from), bytes);
+  };
+  return work.is_valid() ? Submit(handle, stream, work) : CUDA_ERROR_INVALID_VALUE;
+}
+
+// In stream 0, which no capture may be in the way of.
+CUresult CopyInCurrent(CUdeviceptr to, End to_end, CUdeviceptr from, End from_end, size_t bytes) {
+  return CopyInStream(to, to_end, from, from_end, bytes, nullptr);
 }
 
 CUdeviceptr Address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
@@ -74,29 +86,32 @@ bool CanFill(CUdeviceptr address, size_t bytes, CUdevice device) {
 }
 
 template <typename Element>
-CUresult Fill(const Life& life, CUdeviceptr to, Element value, size_t count) {
-  if (count == 0) return CUDA_SUCCESS;
-  if (to % sizeof(Element) != 0 || count > kDeviceMemory / sizeof(Element) ||
-      !CanFill(to, count * sizeof(Element), life.context->device())) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  auto* elements = static_cast<Element*>(ToPointer(to));
-  for (size_t i = 0; i < count; ++i) elements[i] = value;
-  return CUDA_SUCCESS;
-}
-
-template <typename Element>
-CUresult FillInCurrent(CUdeviceptr to, Element value, size_t count) {
-  Life life;
-  const CUresult code = CurrentReady(&life);
-  return code != CUDA_SUCCESS ? code : Fill(life, to, value, count);
+bool CanFillWith(CUdeviceptr to, size_t count, CUdevice device) {
+  return to % sizeof(Element) == 0 && count <= kDeviceMemory / sizeof(Element) &&
+         CanFill(to, count * sizeof(Element), device);
 }
 
 template <typename Element>
 CUresult FillInStream(CUdeviceptr to, Element value, size_t count, CUstream handle) {
   Stream stream;
   const CUresult code = FindReadyStream(handle, &stream);
-  return code != CUDA_SUCCESS ? code : Fill(stream.life, to, value, count);
+  if (code != CUDA_SUCCESS || count == 0) return code;
+  const CUdevice device = stream.life.context->device();
+  Work work;
+  work.type = CU_GRAPH_NODE_TYPE_MEMSET;
+  work.life = stream.life;
+  work.is_valid = [=] { return CanFillWith<Element>(to, count, device); };
+  work.run = [=](CUstream) {
+    PanicUnless(CanFillWith<Element>(to, count, device));
+    auto* elements = static_cast<Element*>(ToPointer(to));
+    for (size_t i = 0; i < count; ++i) elements[i] = value;
+  };
+  return Submit(handle, stream, work);
+}
+
+template <typename Element>
+CUresult FillInCurrent(CUdeviceptr to, Element value, size_t count) {
+  return FillInStream(to, value, count, nullptr);
 }
 
 }  // namespace

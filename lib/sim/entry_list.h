@@ -232,6 +232,41 @@
   X(ThreadExchangeStreamCaptureMode, 10010, "", ThreadExchangeStreamCaptureMode, kThread,          \
     (CUstreamCaptureMode* mode), (mode))
 
+#define CUGUEST_SIM_CAPTURE_ENTRIES(X, T)                                                          \
+  T(StreamBeginCapture, 10000, "", 10000, ptsz, StreamBeginCaptureFirst, kInitialized, (CUstream   \
+    stream), (stream))                                                                             \
+  T(StreamBeginCapture, 10010, "_v2", 10010, ptsz, StreamBeginCapture, kInitialized, (CUstream     \
+    stream, CUstreamCaptureMode mode), (stream, mode))                                             \
+  T(StreamEndCapture, 10000, "", 10000, ptsz, StreamEndCapture, kInitialized, (CUstream stream,    \
+    CUgraph* graph), (stream, graph))                                                              \
+  T(StreamGetCaptureInfo, 10010, "", 10010, ptsz, StreamGetCaptureInfo, kInitialized, (CUstream    \
+    stream, CUstreamCaptureStatus* status, cuuint64_t* id), (stream, status, id))                  \
+  T(StreamGetCaptureInfo, 11030, "_v2", 11030, ptsz, StreamGetCaptureInfoGraph, kInitialized,      \
+    (CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph, const         \
+    CUgraphNode** dependencies, size_t* count), (stream, status, id, graph, dependencies, count))  \
+  T(StreamGetCaptureInfo, 12030, "_v3", 12030, ptsz, StreamGetCaptureInfoEdges, kInitialized,      \
+    (CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph, const         \
+    CUgraphNode** dependencies, const CUgraphEdgeData** edges, size_t* count), (stream, status,    \
+    id, graph, dependencies, edges, count))
+
+#define CUGUEST_SIM_GRAPH_ENTRIES(X, T)                                                            \
+  X(GraphCreate, 10000, "", GraphCreate, kInitialized, (CUgraph* graph, unsigned flags), (graph,   \
+    flags))                                                                                        \
+  X(GraphDestroy, 10000, "", GraphDestroy, kInitialized, (CUgraph graph), (graph))                 \
+  X(GraphGetNodes, 10000, "", GraphGetNodes, kInitialized, (CUgraph graph, CUgraphNode* nodes,     \
+    size_t* count), (graph, nodes, count))                                                         \
+  X(GraphNodeGetType, 10000, "", GraphNodeGetType, kInitialized, (CUgraphNode node,                \
+    CUgraphNodeType* type), (node, type))                                                          \
+  X(GraphInstantiate, 10000, "", GraphInstantiate, kInitialized, (CUgraphExec* exec, CUgraph       \
+    graph, CUgraphNode* error_node, char* log, size_t size), (exec, graph, error_node, log, size)) \
+  X(GraphInstantiate, 11000, "_v2", GraphInstantiate, kInitialized, (CUgraphExec* exec, CUgraph    \
+    graph, CUgraphNode* error_node, char* log, size_t size), (exec, graph, error_node, log, size)) \
+  X(GraphInstantiateWithFlags, 11040, "", GraphInstantiateWithFlags, kInitialized, (CUgraphExec*   \
+    exec, CUgraph graph, unsigned long long flags), (exec, graph, flags))                          \
+  T(GraphLaunch, 10000, "", 10000, ptsz, GraphLaunch, kInitialized, (CUgraphExec exec, CUstream    \
+    stream), (exec, stream))                                                                       \
+  X(GraphExecDestroy, 10000, "", GraphExecDestroy, kInitialized, (CUgraphExec exec), (exec))
+
 #define CUGUEST_SIM_EVENT_ENTRIES(X, T)                                                            \
   X(EventCreate, 2000, "", EventCreate, kInitialized, (CUevent* event, unsigned flags), (event,    \
     flags))                                                                                        \
@@ -271,6 +306,8 @@
   CUGUEST_SIM_MEMORY_ENTRIES(X, T)      \
   CUGUEST_SIM_COPY_ENTRIES(X, T)        \
   CUGUEST_SIM_STREAM_ENTRIES(X, T)      \
+  CUGUEST_SIM_CAPTURE_ENTRIES(X, T)     \
+  CUGUEST_SIM_GRAPH_ENTRIES(X, T)       \
   CUGUEST_SIM_EVENT_ENTRIES(X, T)       \
   CUGUEST_SIM_MODULE_ENTRIES(X, T)
 // clang-format on

@@ -5,6 +5,8 @@
 #include <chrono>
 
 #include "lib/sim/api.h"
+#include "lib/sim/capture_rules.h"
+#include "lib/sim/captures.h"
 #include "lib/sim/device.h"
 #include "lib/sim/handle_table.h"
 #include "lib/sim/panic.h"
@@ -21,6 +23,7 @@ struct Event {
   unsigned flags = 0;
   bool recorded = false;
   Clock::time_point when;
+  CapturedPoint captured;  // where it was last recorded, if in a capture
 };
 
 using EventTable = HandleTable<CUevent, Event>;
@@ -74,9 +77,30 @@ bool HasTime(const Event& event) {
 // In a revived primary context the answer is another one than for other calls.
 CUresult FindTimed(CUevent handle, Event* event) {
   const CUresult code = FindEvent(handle, event);
-  if (code == CUDA_SUCCESS) return HasTime(*event) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  if (code == CUDA_SUCCESS) {
+    const CUresult captured = Captures::CheckEvent(event->captured, /*lose=*/false);
+    if (captured != CUDA_SUCCESS) return captured;
+    return HasTime(*event) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  }
   const bool orphan = code == CUDA_ERROR_CONTEXT_IS_DESTROYED;
   return orphan && IsRevived(event->life) ? CUDA_ERROR_INVALID_CONTEXT : code;
+}
+
+// A capture knows nothing of what happened outside of it: it may wait only for what has
+// never been recorded, or by a node that does so at each launch.
+CUresult WaitForUncaptured(const Stream& stream, const Event& event, unsigned flags) {
+  if ((flags & CU_EVENT_WAIT_EXTERNAL) != 0) {
+    Work work;
+    work.type = CU_GRAPH_NODE_TYPE_WAIT_EVENT;
+    work.life = stream.life;
+    work.is_valid = [] { return true; };
+    work.run = [](CUstream) {};  // a recorded event has happened
+    return Submit(nullptr, stream, work);
+  }
+  const bool captures = Captures::StatusOf(stream) != CU_STREAM_CAPTURE_STATUS_NONE;
+  if (!captures || !event.recorded) return CUDA_SUCCESS;
+  Captures::Lose(stream);
+  return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
 }
 
 }  // namespace
@@ -108,23 +132,24 @@ CUresult EventRecord(CUevent handle, CUstream stream_handle) {
   code = FindEventToChange(handle, &event);
   if (code != CUDA_SUCCESS) return code;
   if (event.life.id != stream.life.id) return CUDA_ERROR_INVALID_HANDLE;
-  event.recorded = true;
-  event.when = Clock::now();
+  event.captured = Captures::PointOf(stream);
+  if (event.captured.capture_id == 0) {
+    event.recorded = true;
+    event.when = Clock::now();
+  }
   Events().Set(handle, event);
   return CUDA_SUCCESS;
 }
 
 CUresult EventQuery(CUevent handle) {
   Event event;
-  const CUresult code = FindEvent(handle, &event);
+  CUresult code = FindEvent(handle, &event);
+  if (code == CUDA_SUCCESS) code = Captures::CheckEvent(event.captured, /*lose=*/true);
+  if (code == CUDA_SUCCESS) code = AskCaptures();
   return code != CUDA_SUCCESS ? code : StickyError();
 }
 
-CUresult EventSynchronize(CUevent handle) {
-  Event event;
-  const CUresult code = FindEvent(handle, &event);
-  return code != CUDA_SUCCESS ? code : StickyError();
-}
+CUresult EventSynchronize(CUevent handle) { return EventQuery(handle); }
 
 CUresult EventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
   Event from;
@@ -139,13 +164,21 @@ CUresult EventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
 
 // May cross contexts and devices.
 CUresult StreamWaitEvent(CUstream stream_handle, CUevent handle, unsigned flags) {
-  if (handle == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if ((flags & ~unsigned{CU_EVENT_WAIT_EXTERNAL}) != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (handle != nullptr && (flags & ~unsigned{CU_EVENT_WAIT_EXTERNAL}) != 0) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
   Stream stream;
-  const CUresult code = FindReadyStream(stream_handle, &stream);
+  CUresult code = FindReadyStream(stream_handle, &stream);
+  if (handle == nullptr) {
+    if (code == CUDA_SUCCESS) Captures::Lose(stream);
+    return CUDA_ERROR_INVALID_HANDLE;
+  }
   if (code != CUDA_SUCCESS) return code;
   Event event;
-  return FindEvent(handle, &event);
+  code = FindEvent(handle, &event);
+  if (code != CUDA_SUCCESS) return code;
+  if (event.captured.capture_id != 0) return Captures::Join(stream, event.captured);
+  return WaitForUncaptured(stream, event, flags);
 }
 
 }  // namespace cuguest_sim

@@ -10,6 +10,7 @@
 
 #include "lib/sim/entry.h"
 #include "lib/sim/panic.h"
+#include "lib/sim/thread_number.h"
 
 namespace cuguest_sim {
 namespace {
@@ -36,13 +37,6 @@ std::mutex fault_mutex;
 std::vector<Fault>& Faults() {
   static auto& faults = *new std::vector<Fault>;
   return faults;
-}
-
-// Not pthread_self(), which a later thread may get again.
-std::uint64_t ThisThread() {
-  static std::atomic<std::uint64_t> next{1};
-  thread_local const std::uint64_t id = next.fetch_add(1, std::memory_order_relaxed);
-  return id;
 }
 
 size_t IndexOf(const char* base) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lib/sim/api.h"
+#include "lib/sim/captures.h"
 #include "lib/sim/device.h"
 #include "lib/sim/module.h"
 #include "lib/sim/panic.h"
@@ -109,19 +110,77 @@ class Parameters {
   std::vector<void*> pointers_;
 };
 
-CUresult Run(CUfunction handle, const Life& life, void** each, void** extra, SimLaunch* launch) {
+// A launch with parameters of its own.
+class OwnedLaunch {
+ public:
+  explicit OwnedLaunch(const SimLaunch& launch) : launch_(launch) {
+    sizes_.assign(launch.parameter_sizes, launch.parameter_sizes + launch.parameter_count);
+    for (size_t i = 0; i < launch.parameter_count; ++i) {
+      const auto* bytes = static_cast<const unsigned char*>(launch.parameters[i]);
+      values_.emplace_back(bytes, bytes + sizes_[i]);
+    }
+  }
+
+  // The kernel may change its parameters, but not those of the next launch.
+  CUresult Run(SimKernel kernel) const {
+    auto values = values_;
+    std::vector<void*> pointers;
+    for (auto& value : values) pointers.push_back(value.data());
+    SimLaunch launch = launch_;
+    launch.parameters = pointers.data();
+    launch.parameter_sizes = sizes_.data();
+    return kernel(launch);
+  }
+
+ private:
+  SimLaunch launch_;
+  std::vector<size_t> sizes_;
+  std::vector<std::vector<unsigned char>> values_;
+};
+
+// Its code stays after its module is unloaded, but then the graph cannot be
+// instantiated again (measured on an H100, driver 580.159.04).
+bool IsLoaded(CUfunction handle) {
   Function function;
-  CUresult code = FindFunction(handle, &function);
+  if (FindFunction(handle, &function) == CUDA_SUCCESS) return true;
+  PanicHandle(handle, "the module of a kernel in the graph was unloaded; a real driver crashes");
+}
+
+Work MakeWork(CUfunction handle, const Function& function, const SimLaunch& launch) {
+  Work work;
+  work.type = CU_GRAPH_NODE_TYPE_KERNEL;
+  work.life = function.life;
+  work.is_valid = [=] { return IsLoaded(handle); };
+  const OwnedLaunch owned(launch);
+  const SimKernel kernel = KernelOf(function.entry->name);
+  // The launch succeeds whatever the kernel does: the next call that looks finds out.
+  work.run = [=](CUstream) { SetStickyError(owned.Run(kernel)); };
+  return work;
+}
+
+// A bad shape is the one bad argument that also costs the stream its capture.
+CUresult CheckShape(const SimLaunch& launch, const Stream& stream) {
+  if (IsShape(launch)) return CUDA_SUCCESS;
+  Captures::Lose(stream);
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult Launch(CUfunction handle, CUstream stream_handle, void** each, void** extra,
+                SimLaunch* launch) {
+  Stream stream;
+  CUresult code = FindReadyStream(stream_handle, &stream);
   if (code != CUDA_SUCCESS) return code;
-  if (function.life.id != life.id) return CUDA_ERROR_INVALID_HANDLE;
-  if (!IsShape(*launch)) return CUDA_ERROR_INVALID_VALUE;
+  Function function;
+  code = FindFunction(handle, &function);
+  if (code != CUDA_SUCCESS) return code;
+  if (function.life.id != stream.life.id) return CUDA_ERROR_INVALID_HANDLE;
+  code = CheckShape(*launch, stream);
+  if (code != CUDA_SUCCESS) return code;
   Parameters parameters(*function.entry);
   code = parameters.Take(each, extra);
   if (code != CUDA_SUCCESS) return code;
   parameters.Fill(launch);
-  // The launch succeeds whatever the kernel does: the next call that looks finds out.
-  SetStickyError(KernelOf(function.entry->name)(*launch));
-  return CUDA_SUCCESS;
+  return Submit(stream_handle, stream, MakeWork(handle, function, *launch));
 }
 
 }  // namespace
@@ -134,12 +193,9 @@ void RegisterKernel(const char* name, SimKernel kernel) {
 CUresult LaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                       CUstream handle, void** parameters, void** extra) {
-  Stream stream;
-  const CUresult code = FindReadyStream(handle, &stream);
-  if (code != CUDA_SUCCESS) return code;
   SimLaunch launch = {
       {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, nullptr, nullptr, 0};
-  return Run(function, stream.life, parameters, extra, &launch);
+  return Launch(function, handle, parameters, extra, &launch);
 }
 
 }  // namespace cuguest_sim

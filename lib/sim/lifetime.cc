@@ -4,6 +4,7 @@
 // cuCtxAttach, cuCtxDetach; and what identifies one: id, device, API version.
 
 #include "lib/sim/api.h"
+#include "lib/sim/capture_rules.h"
 #include "lib/sim/context.h"
 #include "lib/sim/device.h"
 #include "lib/sim/panic.h"
@@ -153,7 +154,9 @@ CUresult CtxSynchronizeOf(CUcontext handle) {
   Context* context = nullptr;
   const CUresult code = Named(handle, &context);
   if (code != CUDA_SUCCESS) return code;
-  return context->IsAlive() ? StickyError() : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  if (!context->IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  const CUresult captures = AskCaptures(LifeOf(context));
+  return captures != CUDA_SUCCESS ? captures : StickyError();
 }
 
 }  // namespace cuguest_sim

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "lib/sim/api.h"
+#include "lib/sim/capture_rules.h"
 #include "lib/sim/device.h"
 #include "lib/sim/stack.h"
 
@@ -187,7 +188,7 @@ CUresult MemAllocPitch(CUdeviceptr* address, size_t* pitch, size_t width, size_t
 }
 
 CUresult MemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned flags) {
-  if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST) {
+  if (bytes == 0 || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   return AllocateDevice(address, MemoryKind::kManaged, bytes, flags);
@@ -195,11 +196,11 @@ CUresult MemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned flags) {
 
 // Works with another context current and with none, but not with a dead one.
 CUresult MemFree(CUdeviceptr address) {
-  if (address == 0) return CUDA_SUCCESS;
+  if (address == 0) return AskCaptures();
   Life life;
-  const CUresult code = CurrentReady(&life);
-  if (code != CUDA_SUCCESS && code != CUDA_ERROR_INVALID_CONTEXT) return code;
-  return Memory::Free(address, /*host=*/false);
+  CUresult code = CurrentReady(&life);
+  if (code == CUDA_ERROR_INVALID_CONTEXT) code = AskCaptures();
+  return code != CUDA_SUCCESS ? code : Memory::Free(address, /*host=*/false);
 }
 
 CUresult MemGetAddressRange(CUdeviceptr* base, size_t* size, CUdeviceptr address) {
@@ -223,6 +224,8 @@ CUresult MemHostAlloc(void** pointer, size_t bytes, unsigned flags) {
 CUresult MemAllocHost(void** pointer, size_t bytes) { return MemHostAlloc(pointer, bytes, 0); }
 
 CUresult MemFreeHost(void* pointer) {
+  const CUresult code = AskCaptures();
+  if (code != CUDA_SUCCESS) return code;
   return Memory::Free(reinterpret_cast<std::uintptr_t>(pointer), /*host=*/true);
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lib/sim/api.h"
+#include "lib/sim/capture_rules.h"
 #include "lib/sim/handle_table.h"
 #include "lib/sim/panic.h"
 #include "lib/sim/stack.h"
@@ -100,7 +101,8 @@ CUresult ModuleLoadDataEx(CUmodule* handle, const void* image, unsigned count,
 
 CUresult ModuleUnload(CUmodule handle) {
   Module module;
-  const CUresult code = FindModule(handle, &module);
+  CUresult code = FindModule(handle, &module);
+  if (code == CUDA_SUCCESS) code = AskCaptures();
   if (code != CUDA_SUCCESS) return code;
   RemoveFunctions(module);
   Modules().Remove(handle);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lib/sim/api.h"
+#include "lib/sim/capture_rules.h"
 #include "lib/sim/device.h"
 #include "lib/sim/panic.h"
 
@@ -77,7 +78,7 @@ CUresult CurrentAlive(Life* life) {
   const CUresult code = Current(&context);
   if (code != CUDA_SUCCESS) return code;
   *life = LifeOf(context);
-  return context->IsAlive() ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  return context->IsAlive() ? AskCaptures(*life) : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
 CUresult CurrentReady(Life* life) {

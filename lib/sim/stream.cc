@@ -6,6 +6,8 @@
 #include <atomic>
 
 #include "lib/sim/api.h"
+#include "lib/sim/capture_rules.h"
+#include "lib/sim/captures.h"
 #include "lib/sim/device.h"
 #include "lib/sim/entry.h"
 #include "lib/sim/handle_table.h"
@@ -68,20 +70,25 @@ CUresult FindSpecial(CUstream handle, Stream* stream) {
   if (code != CUDA_SUCCESS) return code;
   stream->id = SpecialId(handle, stream->life);
   stream->flags = CU_STREAM_DEFAULT;
+  stream->is_legacy = !IsPerThread(handle);
   return CUDA_SUCCESS;
+}
+
+CUresult FindAny(CUstream handle, Stream* stream) {
+  return IsSpecial(handle) ? FindSpecial(handle, stream) : FindCreated(handle, stream);
 }
 
 }  // namespace
 
 CUresult FindStream(CUstream handle, Stream* stream) {
-  if (IsSpecial(handle)) return FindSpecial(handle, stream);
-  return FindCreated(handle, stream);
+  const CUresult code = FindAny(handle, stream);
+  return code != CUDA_SUCCESS ? code : AskCaptures(*stream);
 }
 
 CUresult FindStreamToDescribe(CUstream handle, Stream* stream) {
-  const CUresult code = FindStream(handle, stream);
-  const bool orphan = !IsSpecial(handle) && code != CUDA_SUCCESS;
-  return orphan ? CUDA_ERROR_CONTEXT_IS_DESTROYED : code;
+  const CUresult code = FindAny(handle, stream);
+  if (code == CUDA_SUCCESS) return AskCaptures(*stream);
+  return IsSpecial(handle) ? code : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
 CUresult FindReadyStream(CUstream handle, Stream* stream) {
@@ -113,8 +120,10 @@ CUresult StreamDestroy(CUstream handle) {
   Stream stream;
   const CUresult code = FindStream(handle, &stream);
   if (IsSpecial(handle)) return code != CUDA_SUCCESS ? code : CUDA_ERROR_INVALID_HANDLE;
-  if (code == CUDA_SUCCESS) Streams().Remove(handle);
-  return code;
+  if (code != CUDA_SUCCESS) return code;
+  Captures::Drop(stream);
+  Streams().Remove(handle);
+  return CUDA_SUCCESS;
 }
 
 CUresult StreamSynchronize(CUstream handle) {

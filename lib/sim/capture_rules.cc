@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lib/sim/capture_rules.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+#include "lib/sim/captures.h"
+#include "lib/sim/entry.h"
+#include "lib/sim/entry_list.h"
+
+namespace cuguest_sim {
+namespace {
+
+// Rule
+//
+// Measured on an H100, driver 580.159.04. 900 is STREAM_CAPTURE_UNSUPPORTED, 901
+// STREAM_CAPTURE_INVALIDATED, 906 STREAM_CAPTURE_IMPLICIT; "!": the capture is lost.
+// "Legacy": stream 0 of a context in which a blocking stream captures, or has lost its
+// capture and not ended it.
+//
+// | rule       | capturing stream | its capture lost | legacy    | otherwise            |
+// |------------|------------------|------------------|-----------|----------------------|
+// | kHarmless  | fine             | fine             | fine      | fine                 |
+// | kUnsafe    | -                | -                | -         | 900! if forbidden    |
+// | kContext   | -                | -                | -         | 900! if the context  |
+// |            |                  |                  |           | has a capture        |
+// | kWork      | recorded         | 901              | 906!      | fine                 |
+// | kDescribes | fine             | 901              | 906!      | fine                 |
+// | kObserves  | fine             | fine             | 906       | fine                 |
+// | kRefused   | 900!             | 900              | 906!      | fine                 |
+// | kWaits     | 900!             | 900              | 906!      | 900! if forbidden    |
+//
+// "If forbidden": by the modes of the captures and of this thread (captures.cc).
+// What is synchronous works on stream 0.
+enum class Rule { kHarmless, kUnsafe, kContext, kWork, kDescribes, kObserves, kRefused, kWaits };
+
+struct Row {
+  std::string_view base;
+  Rule rule;
+};
+
+// All others are harmless.
+constexpr Row kRows[] = {
+    {"cuCtxSynchronize", Rule::kContext},
+
+    {"cuCtxSetLimit", Rule::kUnsafe},
+    {"cuCtxSetCacheConfig", Rule::kUnsafe},
+    {"cuCtxSetSharedMemConfig", Rule::kUnsafe},
+    {"cuMemAlloc", Rule::kUnsafe},
+    {"cuMemAllocPitch", Rule::kUnsafe},
+    {"cuMemAllocManaged", Rule::kUnsafe},
+    {"cuMemAllocHost", Rule::kUnsafe},
+    {"cuMemHostAlloc", Rule::kUnsafe},
+    {"cuMemFree", Rule::kUnsafe},
+    {"cuMemFreeHost", Rule::kUnsafe},
+    {"cuModuleUnload", Rule::kUnsafe},
+    {"cuEventQuery", Rule::kUnsafe},
+    {"cuEventSynchronize", Rule::kUnsafe},
+    {"cuGraphInstantiate", Rule::kUnsafe},
+    {"cuGraphInstantiateWithFlags", Rule::kUnsafe},
+
+    {"cuStreamSynchronize", Rule::kWaits},
+    {"cuStreamQuery", Rule::kWaits},
+
+    {"cuStreamIsCapturing", Rule::kObserves},
+    {"cuStreamGetCaptureInfo", Rule::kObserves},
+    {"cuStreamGetCtx", Rule::kDescribes},
+    {"cuStreamGetPriority", Rule::kDescribes},
+    {"cuStreamGetFlags", Rule::kRefused},
+    {"cuStreamGetId", Rule::kRefused},
+    {"cuStreamGetDevice", Rule::kRefused},
+    {"cuStreamAddCallback", Rule::kRefused},
+    {"cuGraphLaunch", Rule::kRefused},
+
+    {"cuStreamWaitEvent", Rule::kWork},
+    {"cuEventRecord", Rule::kWork},
+    {"cuLaunchKernel", Rule::kWork},
+    {"cuLaunchHostFunc", Rule::kWork},
+    {"cuMemcpyAsync", Rule::kWork},
+    {"cuMemcpyHtoDAsync", Rule::kWork},
+    {"cuMemcpyDtoHAsync", Rule::kWork},
+    {"cuMemcpyDtoDAsync", Rule::kWork},
+    {"cuMemcpyPeerAsync", Rule::kRefused},
+    {"cuMemsetD8Async", Rule::kWork},
+    {"cuMemsetD16Async", Rule::kWork},
+    {"cuMemsetD32Async", Rule::kWork},
+
+    {"cuMemcpy", Rule::kRefused},
+    {"cuMemcpyHtoD", Rule::kRefused},
+    {"cuMemcpyDtoH", Rule::kRefused},
+    {"cuMemcpyDtoD", Rule::kRefused},
+    {"cuMemcpyPeer", Rule::kRefused},
+    {"cuMemsetD8", Rule::kRefused},
+    {"cuMemsetD16", Rule::kRefused},
+    {"cuMemsetD32", Rule::kRefused},
+};
+
+constexpr bool IsEntry(std::string_view base) {
+  constexpr std::string_view kBases[] = {
+#define CUGUEST_SIM_BASE(Base, ...) "cu" #Base,
+      CUGUEST_SIM_ENTRIES(CUGUEST_SIM_BASE, CUGUEST_SIM_BASE)
+#undef CUGUEST_SIM_BASE
+  };
+  for (const std::string_view entry : kBases) {
+    if (entry == base) return true;
+  }
+  return false;
+}
+
+constexpr bool AreEntries() {
+  for (const Row& row : kRows) {
+    if (!IsEntry(row.base)) return false;
+  }
+  return true;
+}
+static_assert(AreEntries());
+
+Rule RuleOfThisCall() {
+  const Entry* entry = ThisCall().entry;
+  const auto row = std::find_if(std::begin(kRows), std::end(kRows), [=](const Row& candidate) {
+    return candidate.base == entry->base;
+  });
+  return row != std::end(kRows) ? row->rule : Rule::kHarmless;
+}
+
+CUresult AskIfForbidden() {
+  return Captures::HasForbiddingUnsafeCalls(/*lose=*/true) ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+                                                           : CUDA_SUCCESS;
+}
+
+CUresult AskOnLegacy(Rule rule, const Stream& stream) {
+  if (rule == Rule::kHarmless) return CUDA_SUCCESS;
+  if (Captures::HasInBlockingStreamOf(stream.life.id, /*lose=*/rule != Rule::kObserves)) {
+    return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+  }
+  return rule == Rule::kWaits ? AskIfForbidden() : CUDA_SUCCESS;
+}
+
+CUresult AskOnCapturing(Rule rule, const Stream& stream, bool lost) {
+  if (rule == Rule::kRefused || rule == Rule::kWaits) {
+    Captures::Lose(stream);
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  }
+  const bool told = rule == Rule::kWork || rule == Rule::kDescribes;
+  return lost && told ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult AskCaptures() {
+  if (!Captures::Any() || RuleOfThisCall() != Rule::kUnsafe) return CUDA_SUCCESS;
+  return AskIfForbidden();
+}
+
+CUresult AskCaptures(const Life& current) {
+  if (!Captures::Any()) return CUDA_SUCCESS;
+  if (RuleOfThisCall() != Rule::kContext) return AskCaptures();
+  return Captures::HasInContext(current.id, /*lose=*/true) ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+                                                           : CUDA_SUCCESS;
+}
+
+CUresult AskCaptures(const Stream& stream) {
+  if (!Captures::Any()) return CUDA_SUCCESS;
+  const Rule rule = RuleOfThisCall();
+  if (stream.is_legacy) return AskOnLegacy(rule, stream);
+  const CUstreamCaptureStatus status = Captures::StatusOf(stream);
+  if (status == CU_STREAM_CAPTURE_STATUS_NONE) {
+    return rule == Rule::kWaits ? AskIfForbidden() : CUDA_SUCCESS;
+  }
+  return AskOnCapturing(rule, stream, status == CU_STREAM_CAPTURE_STATUS_INVALIDATED);
+}
+
+}  // namespace cuguest_sim

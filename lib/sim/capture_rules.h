@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the call that this thread is in may do while streams capture. The rule of each
+// entry is in the table of capture_rules.cc; a function asks at the point at which a
+// real driver does: after the context or the stream was found, and before most other
+// arguments are looked at. CurrentAlive and FindStream ask already.
+
+#ifndef CUGUEST_LIB_SIM_CAPTURE_RULES_H_
+#define CUGUEST_LIB_SIM_CAPTURE_RULES_H_
+
+#include <cuda.h>
+
+#include "lib/sim/stream.h"
+
+namespace cuguest_sim {
+
+// For a call that works on no stream, in no context or in `current`.
+CUresult AskCaptures();
+CUresult AskCaptures(const Life& current);
+
+// For a call on `stream`.
+CUresult AskCaptures(const Stream& stream);
+
+}  // namespace cuguest_sim
+
+#endif  // CUGUEST_LIB_SIM_CAPTURE_RULES_H_

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The captures in progress, of the whole process.
+
+#ifndef CUGUEST_LIB_SIM_CAPTURES_H_
+#define CUGUEST_LIB_SIM_CAPTURES_H_
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "lib/sim/graph.h"
+#include "lib/sim/stream.h"
+
+namespace cuguest_sim {
+
+// What an event recorded in a capturing stream stands for.
+struct CapturedPoint {
+  std::uint64_t capture_id = 0;  // 0: it was not recorded in a capture
+  std::vector<NodePointer> nodes;
+};
+
+// What cuStreamGetCaptureInfo says. The arrays belong to the capture, until the next
+// call for that stream.
+struct CaptureInfo {
+  std::uint64_t id = 0;
+  CUgraph graph = nullptr;
+  const CUgraphNode* dependencies = nullptr;
+  const CUgraphEdgeData* edges = nullptr;
+  size_t count = 0;
+};
+
+// The mode of this thread, which cuThreadExchangeStreamCaptureMode exchanges.
+CUstreamCaptureMode& ThisThreadsCaptureMode();
+
+// Captures
+//
+// A capture is active, or lost ("invalidated": nothing more is recorded, and only
+// cuStreamEndCapture ends it). It has branches: the stream it began in and those that
+// waited for an event of it. What makes one lost is in capture_rules.cc.
+//
+// Threads: any; one mutex, which nothing takes while no stream captures.
+class Captures {
+ public:
+  // No capture begins, records or ends meanwhile.
+  static std::unique_lock<std::mutex> Lock();
+
+  static bool Any();
+  static CUstreamCaptureStatus StatusOf(const Stream& stream);
+  static bool FindInfo(const Stream& stream, CaptureInfo* info);
+
+  static CUresult Begin(const Stream& stream, CUstreamCaptureMode mode);
+  static CUresult End(const Stream& stream, CUgraph* graph);
+
+  // Whether there is such a capture. Those are lost, if `lose`.
+  static bool HasForbiddingUnsafeCalls(bool lose);
+  static bool HasInContext(std::uint64_t context_id, bool lose);
+  static bool HasInBlockingStreamOf(std::uint64_t context_id, bool lose);
+  static void Lose(const Stream& stream);
+
+  // False if the stream does not capture. Else `code` is what the call returns.
+  static bool Record(const Stream& stream, const Work& work, CUresult* code);
+
+  // What an event recorded now in the stream stands for.
+  static CapturedPoint PointOf(const Stream& stream);
+
+  // SUCCESS if the event is no captured one, CAPTURED_EVENT if it is, INVALID_VALUE if
+  // its capture is over. A captured event's capture is lost, if `lose`.
+  static CUresult CheckEvent(const CapturedPoint& point, bool lose);
+
+  // The stream waits for a captured point: it becomes a branch, or the capture is lost.
+  static CUresult Join(const Stream& stream, const CapturedPoint& point);
+
+  // The stream, and everything in the context, is gone.
+  static void Drop(const Stream& stream);
+  static void DropLife(std::uint64_t context_id);
+};
+
+// Does the work, or records it if the stream captures; then invalid work is accepted,
+// and refused when the graph is instantiated.
+CUresult Submit(CUstream handle, const Stream& stream, const Work& work);
+
+}  // namespace cuguest_sim
+
+#endif  // CUGUEST_LIB_SIM_CAPTURES_H_

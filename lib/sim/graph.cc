@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lib/sim/graph.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "lib/sim/api.h"
+#include "lib/sim/captures.h"
+#include "lib/sim/handle_table.h"
+#include "lib/sim/panic.h"
+#include "lib/sim/stack.h"
+#include "lib/sim/stream.h"
+
+namespace cuguest_sim {
+namespace {
+
+// Graphs live in no context.
+struct Immortal {
+  bool IsAlive() const { return true; }
+};
+
+struct GraphEntry {
+  Immortal life;
+  GraphPointer graph;
+};
+struct NodeEntry {
+  Immortal life;
+  NodePointer node;
+};
+struct Executable {
+  Immortal life;
+  std::vector<NodePointer> nodes;
+};
+
+HandleTable<CUgraph, GraphEntry>& Graphs() {
+  static auto& table = *new HandleTable<CUgraph, GraphEntry>(5);
+  return table;
+}
+
+HandleTable<CUgraphNode, NodeEntry>& Nodes() {
+  static auto& table = *new HandleTable<CUgraphNode, NodeEntry>(6);
+  return table;
+}
+
+HandleTable<CUgraphExec, Executable>& Executables() {
+  static auto& table = *new HandleTable<CUgraphExec, Executable>(7);
+  return table;
+}
+
+// Null and what was destroyed are told; any other value is read as a pointer
+// (measured on an H100, driver 580.159.04).
+template <typename Handle, typename Value>
+CUresult FindIn(HandleTable<Handle, Value>& table, Handle handle, Value* value) {
+  if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const Handled found = table.Find(handle, value);
+  if (found == Handled::kNever) {
+    PanicHandle(handle,
+                "this never was a graph, node or executable graph; a real driver reads the memory "
+                "it points at");
+  }
+  return found == Handled::kAlive ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult FindGraph(CUgraph handle, GraphPointer* graph) {
+  GraphEntry entry;
+  const CUresult code = FindIn(Graphs(), handle, &entry);
+  *graph = entry.graph;
+  return code;
+}
+
+void PanicIfContextIsGone(const std::vector<NodePointer>& nodes) {
+  for (const NodePointer& node : nodes) {
+    if (node->work.life.IsAlive()) continue;
+    Panic(
+        "a node of the graph is of a context that was destroyed; a real driver crashes here "
+        "(measured on an H100, driver 580.159.04)");
+  }
+}
+
+bool AreInstantiateFlags(unsigned long long flags) {
+  constexpr unsigned long long kFlags = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH |
+                                        CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
+  return (flags & ~kFlags) == 0;
+}
+
+}  // namespace
+
+GraphPointer MakeGraph() {
+  GraphEntry entry;
+  entry.graph = std::make_shared<Graph>();
+  Graphs().Add(entry, &entry.graph->handle);
+  return entry.graph;
+}
+
+void DropGraph(const GraphPointer& graph) {
+  Graphs().Remove(graph->handle);
+  for (const NodePointer& node : graph->nodes) Nodes().Remove(node->handle);
+}
+
+NodePointer AddNode(const GraphPointer& graph, const Work& work,
+                    const std::vector<NodePointer>& dependencies) {
+  NodeEntry entry;
+  entry.node = std::make_shared<Node>();
+  entry.node->work = work;
+  entry.node->dependencies = dependencies;
+  Nodes().Add(entry, &entry.node->handle);
+  graph->nodes.push_back(entry.node);
+  return entry.node;
+}
+
+CUresult GraphCreate(CUgraph* handle, unsigned flags) {
+  if (handle == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  *handle = MakeGraph()->handle;
+  return CUDA_SUCCESS;
+}
+
+// The graph that a capture still records into is refused, and the capture goes on.
+CUresult GraphDestroy(CUgraph handle) {
+  GraphPointer graph;
+  const CUresult code = FindGraph(handle, &graph);
+  if (code != CUDA_SUCCESS) return code;
+  const auto lock = Captures::Lock();
+  if (graph->is_capturing) return CUDA_ERROR_ILLEGAL_STATE;
+  DropGraph(graph);
+  return CUDA_SUCCESS;
+}
+
+// Without `handles` only the number; places beyond the number become null.
+CUresult GraphGetNodes(CUgraph handle, CUgraphNode* handles, size_t* count) {
+  GraphPointer graph;
+  const CUresult code = FindGraph(handle, &graph);
+  if (code != CUDA_SUCCESS) return code;
+  if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto lock = Captures::Lock();
+  const auto& nodes = graph->nodes;
+  if (handles == nullptr) {
+    *count = nodes.size();
+    return CUDA_SUCCESS;
+  }
+  for (size_t i = 0; i < *count; ++i) {
+    handles[i] = i < nodes.size() ? nodes[i]->handle : nullptr;
+  }
+  *count = std::min(*count, nodes.size());
+  return CUDA_SUCCESS;
+}
+
+CUresult GraphNodeGetType(CUgraphNode handle, CUgraphNodeType* type) {
+  NodeEntry entry;
+  const CUresult code = FindIn(Nodes(), handle, &entry);
+  if (code != CUDA_SUCCESS) return code;
+  if (type == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *type = entry.node->work.type;
+  return CUDA_SUCCESS;
+}
+
+CUresult GraphInstantiateWithFlags(CUgraphExec* handle, CUgraph graph_handle,
+                                   unsigned long long flags) {
+  if (handle == nullptr || !AreInstantiateFlags(flags)) return CUDA_ERROR_INVALID_VALUE;
+  GraphPointer graph;
+  CUresult code = FindGraph(graph_handle, &graph);
+  if (code != CUDA_SUCCESS) return code;
+  Life life;
+  code = CurrentReady(&life);
+  if (code != CUDA_SUCCESS) return code;
+  Executable executable;
+  {
+    const auto lock = Captures::Lock();
+    executable.nodes = graph->nodes;
+  }
+  PanicIfContextIsGone(executable.nodes);
+  for (const NodePointer& node : executable.nodes) {
+    if (!node->work.is_valid()) return CUDA_ERROR_INVALID_VALUE;
+  }
+  return Executables().Add(executable, handle);
+}
+
+CUresult GraphInstantiate(CUgraphExec* handle, CUgraph graph, CUgraphNode* error_node, char* log,
+                          size_t log_size) {
+  if (error_node != nullptr) *error_node = nullptr;
+  if (log != nullptr && log_size > 0) *log = '\0';
+  return GraphInstantiateWithFlags(handle, graph, 0);
+}
+
+// In any stream: each node works in the context it was captured in.
+CUresult GraphLaunch(CUgraphExec handle, CUstream stream_handle) {
+  Executable executable;
+  CUresult code = FindIn(Executables(), handle, &executable);
+  if (code != CUDA_SUCCESS) return code;
+  Stream stream;
+  code = FindReadyStream(stream_handle, &stream);
+  if (code != CUDA_SUCCESS) return code;
+  PanicIfContextIsGone(executable.nodes);
+  for (const NodePointer& node : executable.nodes) node->work.run(stream_handle);
+  return CUDA_SUCCESS;
+}
+
+CUresult GraphExecDestroy(CUgraphExec handle) {
+  Executable executable;
+  const CUresult code = FindIn(Executables(), handle, &executable);
+  if (code != CUDA_SUCCESS) return code;
+  PanicIfContextIsGone(executable.nodes);
+  Executables().Remove(handle);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace cuguest_sim

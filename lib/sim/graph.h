@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Graphs: work that was recorded by a capture, and can be done again.
+
+#ifndef CUGUEST_LIB_SIM_GRAPH_H_
+#define CUGUEST_LIB_SIM_GRAPH_H_
+
+#include <cuda.h>
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "lib/sim/context.h"
+
+namespace cuguest_sim {
+
+// One piece of work in a stream, to be done now or by a graph.
+struct Work {
+  CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
+  Life life;                          // of the stream it was submitted to
+  std::function<bool()> is_valid;     // whether its memory is there
+  std::function<void(CUstream)> run;  // in the stream it is given
+};
+
+struct Node;
+using NodePointer = std::shared_ptr<Node>;
+
+struct Node {
+  Work work;
+  std::vector<NodePointer> dependencies;
+  CUgraphNode handle = nullptr;
+};
+
+// Changed only while a capture records into it, by that capture and under its lock.
+struct Graph {
+  std::vector<NodePointer> nodes;  // a node comes after those it depends on
+  CUgraph handle = nullptr;
+  bool is_capturing = false;
+};
+using GraphPointer = std::shared_ptr<Graph>;
+
+// A new graph with a handle. DropGraph ends the handle and those of its nodes.
+GraphPointer MakeGraph();
+void DropGraph(const GraphPointer& graph);
+
+NodePointer AddNode(const GraphPointer& graph, const Work& work,
+                    const std::vector<NodePointer>& dependencies);
+
+}  // namespace cuguest_sim
+
+#endif  // CUGUEST_LIB_SIM_GRAPH_H_
