@@ -2,6 +2,7 @@
 
 #include "lib/sim/launch.h"
 
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <string>
@@ -55,24 +56,26 @@ bool IsShape(const SimLaunch& launch) {
 // A launch's parameters, found in one of the two forms in which they are passed.
 class Parameters {
  public:
-  explicit Parameters(const PtxEntry& entry) : entry_(entry) {
-    for (const PtxParameter& parameter : entry.parameters) sizes_.push_back(parameter.size);
-  }
+  explicit Parameters(const PtxEntry& entry) : entry_(entry) {}
 
   CUresult Take(void** each, void** extra) {
     if (each != nullptr && extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (extra != nullptr) return TakePacked(extra);
-    for (size_t i = 0; i < sizes_.size(); ++i) {
+    for (size_t i = 0; i < entry_.parameters.size(); ++i) {
       if (each == nullptr || each[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;
       pointers_.push_back(each[i]);
     }
     return CUDA_SUCCESS;
   }
 
-  void Fill(SimLaunch* launch) const {
-    launch->parameters = pointers_.data();
-    launch->parameter_sizes = sizes_.data();
-    launch->parameter_count = sizes_.size();
+  // As the kernel reads them.
+  std::vector<unsigned char> Packed() const {
+    std::vector<unsigned char> bytes(entry_.PackedSize());
+    for (size_t i = 0; i < pointers_.size(); ++i) {
+      const PtxParameter& parameter = entry_.parameters[i];
+      std::memcpy(bytes.data() + parameter.offset, pointers_[i], parameter.size);
+    }
+    return bytes;
   }
 
  private:
@@ -106,37 +109,23 @@ class Parameters {
   }
 
   const PtxEntry& entry_;
-  std::vector<size_t> sizes_;
   std::vector<void*> pointers_;
 };
 
-// A launch with parameters of its own.
-class OwnedLaunch {
- public:
-  explicit OwnedLaunch(const SimLaunch& launch) : launch_(launch) {
-    sizes_.assign(launch.parameter_sizes, launch.parameter_sizes + launch.parameter_count);
-    for (size_t i = 0; i < launch.parameter_count; ++i) {
-      const auto* bytes = static_cast<const unsigned char*>(launch.parameters[i]);
-      values_.emplace_back(bytes, bytes + sizes_[i]);
-    }
+// Runs the kernel with a copy of the parameters, which it may change.
+CUresult Run(SimKernel kernel, const PtxEntry& entry, std::vector<unsigned char> packed,
+             SimLaunch launch) {
+  std::vector<void*> pointers;
+  std::vector<size_t> sizes;
+  for (const PtxParameter& parameter : entry.parameters) {
+    pointers.push_back(packed.data() + parameter.offset);
+    sizes.push_back(parameter.size);
   }
-
-  // The kernel may change its parameters, but not those of the next launch.
-  CUresult Run(SimKernel kernel) const {
-    auto values = values_;
-    std::vector<void*> pointers;
-    for (auto& value : values) pointers.push_back(value.data());
-    SimLaunch launch = launch_;
-    launch.parameters = pointers.data();
-    launch.parameter_sizes = sizes_.data();
-    return kernel(launch);
-  }
-
- private:
-  SimLaunch launch_;
-  std::vector<size_t> sizes_;
-  std::vector<std::vector<unsigned char>> values_;
-};
+  launch.parameters = pointers.data();
+  launch.parameter_sizes = sizes.data();
+  launch.parameter_count = sizes.size();
+  return kernel(launch);
+}
 
 // Its code stays after its module is unloaded, but then the graph cannot be
 // instantiated again (measured on an H100, driver 580.159.04).
@@ -146,15 +135,18 @@ bool IsLoaded(CUfunction handle) {
   PanicHandle(handle, "the module of a kernel in the graph was unloaded; a real driver crashes");
 }
 
-Work MakeWork(CUfunction handle, const Function& function, const SimLaunch& launch) {
+// The parameters are copied now, whenever the kernel runs.
+Work MakeWork(CUfunction handle, const Function& function, const Parameters& parameters,
+              const SimLaunch& launch) {
   Work work;
   work.type = CU_GRAPH_NODE_TYPE_KERNEL;
   work.life = function.life;
   work.is_valid = [=] { return IsLoaded(handle); };
-  const OwnedLaunch owned(launch);
   const SimKernel kernel = KernelOf(function.entry->name);
   // The launch succeeds whatever the kernel does: the next call that looks finds out.
-  work.run = [=](CUstream) { SetStickyError(owned.Run(kernel)); };
+  work.run = [=, entry = function.entry, packed = parameters.Packed()](CUstream) {
+    SetStickyError(Run(kernel, *entry, packed, launch));
+  };
   return work;
 }
 
@@ -166,7 +158,7 @@ CUresult CheckShape(const SimLaunch& launch, const Stream& stream) {
 }
 
 CUresult Launch(CUfunction handle, CUstream stream_handle, void** each, void** extra,
-                SimLaunch* launch) {
+                const SimLaunch& launch) {
   Stream stream;
   CUresult code = FindReadyStream(stream_handle, &stream);
   if (code != CUDA_SUCCESS) return code;
@@ -174,13 +166,12 @@ CUresult Launch(CUfunction handle, CUstream stream_handle, void** each, void** e
   code = FindFunction(handle, &function);
   if (code != CUDA_SUCCESS) return code;
   if (function.life.id != stream.life.id) return CUDA_ERROR_INVALID_HANDLE;
-  code = CheckShape(*launch, stream);
+  code = CheckShape(launch, stream);
   if (code != CUDA_SUCCESS) return code;
   Parameters parameters(*function.entry);
   code = parameters.Take(each, extra);
   if (code != CUDA_SUCCESS) return code;
-  parameters.Fill(launch);
-  return Submit(stream_handle, stream, MakeWork(handle, function, *launch));
+  return Submit(stream_handle, stream, MakeWork(handle, function, parameters, launch));
 }
 
 }  // namespace
@@ -193,9 +184,9 @@ void RegisterKernel(const char* name, SimKernel kernel) {
 CUresult LaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                       CUstream handle, void** parameters, void** extra) {
-  SimLaunch launch = {
+  const SimLaunch launch = {
       {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, nullptr, nullptr, 0};
-  return Launch(function, handle, parameters, extra, &launch);
+  return Launch(function, handle, parameters, extra, launch);
 }
 
 }  // namespace cuguest_sim

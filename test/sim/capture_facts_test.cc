@@ -1,0 +1,529 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What may be called while a stream captures, and what that does to the capture.
+
+#include <cstring>
+#include <functional>
+#include <string>
+
+#include "test/sim/facts.h"
+
+using namespace cuguest_facts;
+
+namespace {
+
+constexpr auto kNone = CU_STREAM_CAPTURE_STATUS_NONE;
+constexpr auto kActive = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+constexpr auto kLost = CU_STREAM_CAPTURE_STATUS_INVALIDATED;
+constexpr auto kGlobal = CU_STREAM_CAPTURE_MODE_GLOBAL;
+constexpr auto kThreadLocal = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+constexpr auto kRelaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
+constexpr CUstreamCaptureMode kModes[] = {kGlobal, kThreadLocal, kRelaxed};
+
+CUstreamCaptureStatus StatusOf(CUstream stream) {
+  auto status = kNone;
+  OK(RAW(cuStreamIsCapturing)(stream, &status));
+  return status;
+}
+
+CUresult Begin(CUstream stream, CUstreamCaptureMode mode = kRelaxed) {
+  return RAW(cuStreamBeginCapture)(stream, mode);
+}
+
+// Ends the capture and destroys the graph.
+CUresult End(CUstream stream) {
+  auto graph = reinterpret_cast<CUgraph>(0x77);
+  const CUresult code = RAW(cuStreamEndCapture)(stream, &graph);
+  BOOST_CHECK((graph != nullptr) == (code == CUDA_SUCCESS));
+  if (graph != nullptr) OK(RAW(cuGraphDestroy)(graph));
+  return code;
+}
+
+CUresult InMode(CUstreamCaptureMode mode, const std::function<CUresult()>& call) {
+  OK(RAW(cuThreadExchangeStreamCaptureMode)(&mode));
+  const CUresult code = call();
+  OK(RAW(cuThreadExchangeStreamCaptureMode)(&mode));
+  return code;
+}
+
+// Two contexts; the first is current and has a stream to capture, a second stream that
+// does not block, one that does, and events recorded in a capture, outside, and never.
+struct Guest {
+  explicit Guest(unsigned flags = CU_STREAM_NON_BLOCKING) {
+    SetStack({other.get()});
+    OK(RAW(cuMemAlloc)(&other_memory, 4096));
+    OK(RAW(cuStreamCreate)(&other_stream, CU_STREAM_NON_BLOCKING));
+    SetStack({context.get()});
+    OK(RAW(cuStreamCreate)(&stream, flags));
+    OK(RAW(cuStreamCreate)(&second, CU_STREAM_NON_BLOCKING));
+    OK(RAW(cuStreamCreate)(&blocking, CU_STREAM_DEFAULT));
+    for (CUevent* event : {&captured, &recorded, &never}) OK(RAW(cuEventCreate)(event, 0));
+    OK(RAW(cuMemAlloc)(&memory, 4096));
+    OK(RAW(cuMemAllocHost)(&host, 4096));
+    OK(RAW(cuEventRecord)(recorded, second));
+    OK(RAW(cuCtxSynchronize)());
+  }
+  ~Guest() { SetStack({}); }
+
+  CUresult Fill(CUstream in) const { return RAW(cuMemsetD8Async)(memory, 1, 16, in); }
+  CUresult FillNow() const { return RAW(cuMemsetD8)(memory, 1, 16); }
+  CUresult Record(CUevent event, CUstream in) const { return RAW(cuEventRecord)(event, in); }
+  CUresult Wait(CUstream in, CUevent event) const { return RAW(cuStreamWaitEvent)(in, event, 0); }
+  void Fork(CUstream to) const {
+    OK(Record(captured, stream));
+    OK(Wait(to, captured));
+  }
+
+  OwnContext context;
+  OwnContext other;
+  CUstream stream = nullptr;
+  CUstream second = nullptr;
+  CUstream blocking = nullptr;
+  CUstream other_stream = nullptr;
+  CUevent captured = nullptr;
+  CUevent recorded = nullptr;
+  CUevent never = nullptr;
+  CUdeviceptr memory = 0;
+  CUdeviceptr other_memory = 0;
+  void* host = nullptr;
+};
+
+struct Situation {
+  CUstreamCaptureMode mode;
+  bool other_thread;
+  bool relaxed;   // the thread, at the time of the call
+  bool blocking;  // the capturing stream
+};
+
+struct Outcome {
+  CUresult code;
+  bool lost;
+};
+
+Outcome Refused(bool refused) {
+  return {refused ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS, refused};
+}
+
+// What is expected of a call, by kind.
+Outcome Fine(const Situation&) { return Refused(false); }
+Outcome Always(const Situation&) { return Refused(true); }
+Outcome Unsafe(const Situation& in) {
+  if (in.relaxed || in.mode == kRelaxed) return Refused(false);
+  return Refused(in.mode == kGlobal || !in.other_thread);
+}
+Outcome OnLegacy(const Situation& in) {
+  return {in.blocking ? CUDA_ERROR_STREAM_CAPTURE_IMPLICIT : CUDA_SUCCESS, in.blocking};
+}
+Outcome WaitOnLegacy(const Situation& in) { return in.blocking ? OnLegacy(in) : Unsafe(in); }
+Outcome LookOnLegacy(const Situation& in) { return {OnLegacy(in).code, false}; }
+Outcome Captured(const Situation&) { return {CUDA_ERROR_CAPTURED_EVENT, true}; }
+Outcome CapturedTime(const Situation&) { return {CUDA_ERROR_CAPTURED_EVENT, false}; }
+Outcome Isolated(const Situation&) { return {CUDA_ERROR_STREAM_CAPTURE_ISOLATION, true}; }
+Outcome Illegal(const Situation&) { return {CUDA_ERROR_ILLEGAL_STATE, false}; }
+Outcome NotOnLegacy(const Situation&) { return {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, false}; }
+Outcome NoHandle(const Situation&) { return {CUDA_ERROR_INVALID_HANDLE, false}; }
+Outcome LosesNoHandle(const Situation&) { return {CUDA_ERROR_INVALID_HANDLE, true}; }
+Outcome NoValue(const Situation&) { return {CUDA_ERROR_INVALID_VALUE, false}; }
+Outcome UnsafeNoValue(const Situation& in) { return Unsafe(in).lost ? Unsafe(in) : NoValue(in); }
+
+struct Call {
+  const char* name;
+  Outcome (*expected)(const Situation&);
+  std::function<CUresult(const Guest&)> call;
+};
+
+CUresult TryIn(const Guest& guest, const Call& call, const Situation& in) {
+  CUresult code = CUDA_ERROR_UNKNOWN;
+  const auto body = [&] {
+    code = InMode(in.relaxed ? kRelaxed : kGlobal, [&] { return call.call(guest); });
+  };
+  if (!in.other_thread) {
+    body();
+    return code;
+  }
+  OnAnotherThread([&] {
+    OK(RAW(cuCtxPushCurrent)(guest.context.get()));
+    body();
+    OK(RAW(cuCtxPopCurrent)(nullptr));
+  });
+  return code;
+}
+
+// NOT_READY is for the query of work that a real device has not done yet.
+bool IsCode(CUresult code, CUresult expected) {
+  return code == expected || (expected == CUDA_SUCCESS && code == CUDA_ERROR_NOT_READY);
+}
+
+void Check(const Guest& guest, const Call& call, const Situation& in) {
+  OK(RAW(cuEventRecord)(guest.recorded, guest.second));
+  OK(Begin(guest.stream, in.mode));
+  OK(guest.Fill(guest.stream));
+  OK(guest.Record(guest.captured, guest.stream));
+  const CUresult code = TryIn(guest, call, in);
+  const Outcome expected = call.expected(in);
+  BOOST_TEST_CONTEXT(call.name << ", mode " << in.mode << (in.other_thread ? ", other thread" : "")
+                               << (in.relaxed ? ", relaxed" : "")
+                               << (in.blocking ? ", blocking" : "")) {
+    BOOST_CHECK_MESSAGE(IsCode(code, expected.code), code << " is not " << expected.code);
+    BOOST_CHECK_EQUAL(StatusOf(guest.stream), expected.lost ? kLost : kActive);
+    const auto end = expected.lost ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
+    BOOST_CHECK_EQUAL(End(guest.stream), end);
+  }
+}
+
+void CheckEverywhere(const std::vector<Call>& calls) {
+  for (const bool blocking : {false, true}) {
+    const Guest guest(blocking ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING);
+    for (const Call& call : calls) {
+      for (const CUstreamCaptureMode mode : kModes) {
+        for (const bool other_thread : {false, true}) {
+          for (const bool relaxed : {false, true}) {
+            Check(guest, call, {mode, other_thread, relaxed, blocking});
+          }
+        }
+      }
+    }
+  }
+}
+
+template <typename Function>
+CUresult InOther(const Guest& guest, const Function& function) {
+  OK(RAW(cuCtxPushCurrent)(guest.other.get()));
+  const CUresult code = function();
+  OK(RAW(cuCtxPopCurrent)(nullptr));
+  return code;
+}
+
+// Allocates, and frees what it got outside of every capture's reach.
+CUresult AllocateAndFree() {
+  CUdeviceptr pointer = 0;
+  const CUresult code = RAW(cuMemAlloc)(&pointer, 16);
+  if (code == CUDA_SUCCESS) OK(InMode(kRelaxed, [&] { return RAW(cuMemFree)(pointer); }));
+  return code;
+}
+
+CUresult FreeNew(const std::function<CUresult()>& allocate, const std::function<CUresult()>& free) {
+  OK(InMode(kRelaxed, allocate));
+  const CUresult code = free();
+  if (code != CUDA_SUCCESS) OK(InMode(kRelaxed, free));
+  return code;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(contexts_are_made_and_changed_freely) {
+  CheckEverywhere({
+      {"push, pop", Fine, [](const Guest& g) { return InOther(g, [] { return CUDA_SUCCESS; }); }},
+      {"id", Fine,
+       [](const Guest& g) {
+         unsigned long long id = 0;
+         return RAW(cuCtxGetId)(g.context.get(), &id);
+       }},
+      {"priorities", Fine,
+       [](const Guest&) {
+         int least = 0;
+         return RAW(cuCtxGetStreamPriorityRange)(&least, &least);
+       }},
+      {"set flags", Fine, [](const Guest&) { return RAW(cuCtxSetFlags)(0); }},
+      {"reset L2", Fine, [](const Guest&) { return RAW(cuCtxResetPersistingL2Cache)(); }},
+      {"set limit", Unsafe,
+       [](const Guest&) { return RAW(cuCtxSetLimit)(CU_LIMIT_STACK_SIZE, 2048); }},
+      {"set no limit", UnsafeNoValue,
+       [](const Guest&) { return RAW(cuCtxSetCacheConfig)(OutOfRange<CUfunc_cache>(9)); }},
+      {"set cache", Unsafe,
+       [](const Guest&) { return RAW(cuCtxSetCacheConfig)(CU_FUNC_CACHE_PREFER_NONE); }},
+      {"synchronize", Always, [](const Guest&) { return RAW(cuCtxSynchronize)(); }},
+      {"synchronize another", Fine,
+       [](const Guest& g) { return InOther(g, [] { return RAW(cuCtxSynchronize)(); }); }},
+  });
+}
+
+BOOST_AUTO_TEST_CASE(contexts_are_destroyed_and_reset_freely) {
+  const Guest guest;
+  for (const CUstreamCaptureMode mode : kModes) {
+    OK(Begin(guest.stream, mode));
+    { const OwnContext made; }
+    CUcontext primary = nullptr;
+    OK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0));
+    OK(RAW(cuDevicePrimaryCtxReset)(0));
+    OK(RAW(cuDevicePrimaryCtxRelease)(0));
+    OK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0));
+    OK(RAW(cuDevicePrimaryCtxRelease)(0));
+    BOOST_CHECK_EQUAL(StatusOf(guest.stream), kActive);
+    OK(End(guest.stream));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(memory_is_unsafe) {
+  CheckEverywhere({
+      {"allocate", Unsafe, [](const Guest&) { return AllocateAndFree(); }},
+      {"allocate in another context", Unsafe,
+       [](const Guest& g) { return InOther(g, AllocateAndFree); }},
+      {"allocate nothing", UnsafeNoValue,
+       [](const Guest&) {
+         CUdeviceptr pointer = 0;
+         return RAW(cuMemAlloc)(&pointer, 0);
+       }},
+      {"allocate bad managed", NoValue,
+       [](const Guest&) {
+         CUdeviceptr pointer = 0;
+         return RAW(cuMemAllocManaged)(&pointer, 16, 77);
+       }},
+      {"free", Unsafe,
+       [](const Guest&) {
+         CUdeviceptr pointer = 0;
+         return FreeNew([&] { return RAW(cuMemAlloc)(&pointer, 16); },
+                        [&] { return RAW(cuMemFree)(pointer); });
+       }},
+      {"free nothing", Unsafe, [](const Guest&) { return RAW(cuMemFree)(0); }},
+      {"free host", Unsafe,
+       [](const Guest&) {
+         void* pointer = nullptr;
+         return FreeNew([&] { return RAW(cuMemAllocHost)(&pointer, 16); },
+                        [&] { return RAW(cuMemFreeHost)(pointer); });
+       }},
+      {"info", Fine,
+       [](const Guest&) {
+         size_t free = 0;
+         return RAW(cuMemGetInfo)(&free, &free);
+       }},
+      {"attribute", Fine,
+       [](const Guest& g) {
+         CUcontext context = nullptr;
+         return RAW(cuPointerGetAttribute)(&context, CU_POINTER_ATTRIBUTE_CONTEXT, g.memory);
+       }},
+  });
+}
+
+BOOST_AUTO_TEST_CASE(without_a_context_a_call_is_refused_before_that) {
+  const Guest guest;
+  OK(Begin(guest.stream, kGlobal));
+  SetStack({});
+  CUdeviceptr pointer = 0;
+  IS(RAW(cuMemAlloc)(&pointer, 16), INVALID_CONTEXT);
+  IS(RAW(cuCtxSynchronize)(), INVALID_CONTEXT);
+  BOOST_CHECK_EQUAL(StatusOf(guest.stream), kActive);
+  IS(RAW(cuMemFree)(guest.memory), STREAM_CAPTURE_UNSUPPORTED);  // it needs none
+  IS(End(guest.stream), STREAM_CAPTURE_INVALIDATED);
+}
+
+BOOST_AUTO_TEST_CASE(a_module_is_loaded_freely_but_unloading_is_unsafe) {
+  const auto load = [](const Guest&, CUmodule* module) {
+    return RAW(cuModuleLoadData)(module, kPtx);
+  };
+  CheckEverywhere({
+      {"load", Fine,
+       [=](const Guest& g) {
+         CUmodule module = nullptr;
+         const CUresult code = load(g, &module);
+         OK(InMode(kRelaxed, [&] { return RAW(cuModuleUnload)(module); }));
+         return code;
+       }},
+      {"unload", Unsafe,
+       [=](const Guest& g) {
+         CUmodule module = nullptr;
+         return FreeNew([&] { return load(g, &module); },
+                        [&] { return RAW(cuModuleUnload)(module); });
+       }},
+      {"unload null", NoHandle, [](const Guest&) { return RAW(cuModuleUnload)(nullptr); }},
+  });
+}
+
+BOOST_AUTO_TEST_CASE(the_capturing_stream_is_not_asked) {
+  CheckEverywhere({
+      {"context", Fine,
+       [](const Guest& g) {
+         CUcontext context = nullptr;
+         return RAW(cuStreamGetCtx)(g.stream, &context);
+       }},
+      {"priority", Fine,
+       [](const Guest& g) {
+         int priority = 0;
+         return RAW(cuStreamGetPriority)(g.stream, &priority);
+       }},
+      {"flags", Always,
+       [](const Guest& g) {
+         unsigned flags = 0;
+         return RAW(cuStreamGetFlags)(g.stream, &flags);
+       }},
+      {"flags of another", Fine,
+       [](const Guest& g) {
+         unsigned flags = 0;
+         return RAW(cuStreamGetFlags)(g.second, &flags);
+       }},
+      {"no flags", NoValue,
+       [](const Guest& g) { return RAW(cuStreamGetFlags)(g.stream, nullptr); }},
+      {"id", Always,
+       [](const Guest& g) {
+         unsigned long long id = 0;
+         return RAW(cuStreamGetId)(g.stream, &id);
+       }},
+      {"device", Always,
+       [](const Guest& g) {
+         CUdevice device = 0;
+         return RAW(cuStreamGetDevice)(g.stream, &device);
+       }},
+      {"callback", Always,
+       [](const Guest& g) {
+         return RAW(cuStreamAddCallback)(
+             g.stream, [](CUstream, CUresult, void*) {}, nullptr, 0);
+       }},
+      {"synchronize", Always, [](const Guest& g) { return RAW(cuStreamSynchronize)(g.stream); }},
+      {"query", Always, [](const Guest& g) { return RAW(cuStreamQuery)(g.stream); }},
+      {"begin", Illegal, [](const Guest& g) { return Begin(g.stream); }},
+  });
+}
+
+BOOST_AUTO_TEST_CASE(other_streams_work_but_waiting_for_them_is_unsafe) {
+  CheckEverywhere({
+      {"create, destroy", Fine,
+       [](const Guest&) {
+         CUstream made = nullptr;
+         OK(RAW(cuStreamCreate)(&made, 0));
+         return RAW(cuStreamDestroy)(made);
+       }},
+      {"fill", Fine, [](const Guest& g) { return g.Fill(g.second); }},
+      {"fill in a blocking one", Fine, [](const Guest& g) { return g.Fill(g.blocking); }},
+      {"synchronize", Unsafe, [](const Guest& g) { return RAW(cuStreamSynchronize)(g.second); }},
+      {"query", Unsafe, [](const Guest& g) { return RAW(cuStreamQuery)(g.second); }},
+      {"per thread", Unsafe,
+       [](const Guest&) { return RAW(cuStreamSynchronize)(CU_STREAM_PER_THREAD); }},
+      {"fill per thread", Fine, [](const Guest& g) { return g.Fill(CU_STREAM_PER_THREAD); }},
+      {"begin, end", Fine,
+       [](const Guest& g) {
+         OK(Begin(g.second));
+         return End(g.second);
+       }},
+      {"end", Illegal, [](const Guest& g) { return End(g.second); }},
+  });
+}
+
+BOOST_AUTO_TEST_CASE(stream_0_depends_on_blocking_captures) {
+  CheckEverywhere({
+      {"fill", OnLegacy, [](const Guest& g) { return g.Fill(nullptr); }},
+      {"fill nothing", OnLegacy,
+       [](const Guest& g) { return RAW(cuMemsetD8Async)(g.memory, 1, 0, CU_STREAM_LEGACY); }},
+      {"fill now", OnLegacy, [](const Guest& g) { return g.FillNow(); }},
+      {"copy now", OnLegacy,
+       [](const Guest& g) { return RAW(cuMemcpyHtoD)(g.memory, g.host, 16); }},
+      {"copy now in another context", Fine,
+       [](const Guest& g) {
+         return InOther(g, [&] { return RAW(cuMemcpyHtoD)(g.other_memory, g.host, 16); });
+       }},
+      {"host function", OnLegacy,
+       [](const Guest&) {
+         return RAW(cuLaunchHostFunc)(
+             nullptr, [](void*) {}, nullptr);
+       }},
+      {"record", OnLegacy, [](const Guest& g) { return g.Record(g.never, nullptr); }},
+      {"wait", OnLegacy, [](const Guest& g) { return g.Wait(nullptr, g.recorded); }},
+      {"synchronize", WaitOnLegacy, [](const Guest&) { return RAW(cuStreamSynchronize)(nullptr); }},
+      {"query", WaitOnLegacy, [](const Guest&) { return RAW(cuStreamQuery)(nullptr); }},
+      {"flags", OnLegacy,
+       [](const Guest&) {
+         unsigned flags = 0;
+         return RAW(cuStreamGetFlags)(nullptr, &flags);
+       }},
+      {"context", OnLegacy,
+       [](const Guest&) {
+         CUcontext context = nullptr;
+         return RAW(cuStreamGetCtx)(nullptr, &context);
+       }},
+      {"is capturing", LookOnLegacy,
+       [](const Guest&) {
+         auto status = kNone;
+         return RAW(cuStreamIsCapturing)(nullptr, &status);
+       }},
+      {"begin", NotOnLegacy, [](const Guest&) { return Begin(nullptr); }},
+      {"end", Illegal, [](const Guest&) { return End(nullptr); }},
+  });
+}
+
+BOOST_AUTO_TEST_CASE(events_inside_and_outside) {
+  CheckEverywhere({
+      {"query", Unsafe, [](const Guest& g) { return RAW(cuEventQuery)(g.recorded); }},
+      {"query never recorded", Unsafe, [](const Guest& g) { return RAW(cuEventQuery)(g.never); }},
+      {"query null", NoHandle, [](const Guest&) { return RAW(cuEventQuery)(nullptr); }},
+      {"synchronize", Unsafe, [](const Guest& g) { return RAW(cuEventSynchronize)(g.recorded); }},
+      {"query captured", Captured, [](const Guest& g) { return RAW(cuEventQuery)(g.captured); }},
+      {"synchronize captured", Captured,
+       [](const Guest& g) { return RAW(cuEventSynchronize)(g.captured); }},
+      {"time of captured", CapturedTime,
+       [](const Guest& g) {
+         float time = 0;
+         return RAW(cuEventElapsedTime)(&time, g.captured, g.captured);
+       }},
+      {"record outside", Fine, [](const Guest& g) { return g.Record(g.recorded, g.second); }},
+      {"record captured outside", Fine,
+       [](const Guest& g) { return g.Record(g.captured, g.second); }},
+      {"record null", NoHandle, [](const Guest& g) { return g.Record(nullptr, g.stream); }},
+      {"wait outside", Fine, [](const Guest& g) { return g.Wait(g.second, g.recorded); }},
+      {"wait for captured", Fine, [](const Guest& g) { return g.Wait(g.stream, g.captured); }},
+      {"wait for recorded", Isolated, [](const Guest& g) { return g.Wait(g.stream, g.recorded); }},
+      {"wait for external", Fine,
+       [](const Guest& g) {
+         return RAW(cuStreamWaitEvent)(g.stream, g.recorded, CU_EVENT_WAIT_EXTERNAL);
+       }},
+      {"wait for null", LosesNoHandle, [](const Guest& g) { return g.Wait(g.stream, nullptr); }},
+      {"wait with bad flags", NoValue,
+       [](const Guest& g) { return RAW(cuStreamWaitEvent)(g.stream, g.captured, 4); }},
+  });
+}
+
+BOOST_AUTO_TEST_CASE(the_threads_mode_decides_what_is_forbidden) {
+  const Guest guest;
+  for (const CUstreamCaptureMode capture : kModes) {
+    for (const CUstreamCaptureMode mine : kModes) {
+      for (const bool other_thread : {false, true}) {
+        OK(Begin(guest.stream, capture));
+        const auto query = [&] {
+          return InMode(mine, [&] { return RAW(cuEventQuery)(guest.never); });
+        };
+        CUresult code = CUDA_ERROR_UNKNOWN;
+        other_thread ? OnAnotherThread([&] { code = query(); }) : void(code = query());
+        const bool of_mine = mine != kRelaxed && capture != kRelaxed && !other_thread;
+        const bool of_others = mine == kGlobal && capture == kGlobal && other_thread;
+        BOOST_CHECK_EQUAL(code, Refused(of_mine || of_others).code);
+        BOOST_CHECK_EQUAL(StatusOf(guest.stream), of_mine || of_others ? kLost : kActive);
+        End(guest.stream);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(only_captures_that_forbid_a_call_are_lost) {
+  const Guest guest;
+  OK(Begin(guest.stream, kRelaxed));
+  OnAnotherThread([&] { OK(Begin(guest.second, kGlobal)); });
+  OnAnotherThread([&] { OK(Begin(guest.blocking, kThreadLocal)); });
+  IS(RAW(cuEventQuery)(guest.never), STREAM_CAPTURE_UNSUPPORTED);
+  BOOST_CHECK_EQUAL(StatusOf(guest.stream), kActive);
+  BOOST_CHECK_EQUAL(StatusOf(guest.second), kLost);
+  BOOST_CHECK_EQUAL(StatusOf(guest.blocking), kActive);
+  IS(RAW(cuEventQuery)(guest.never), STREAM_CAPTURE_UNSUPPORTED);  // until it is ended
+  IS(End(guest.second), STREAM_CAPTURE_INVALIDATED);               // on any thread
+  OK(RAW(cuEventQuery)(guest.never));
+  IS(guest.FillNow(), STREAM_CAPTURE_IMPLICIT);
+  BOOST_CHECK_EQUAL(StatusOf(guest.stream), kActive);
+  BOOST_CHECK_EQUAL(StatusOf(guest.blocking), kLost);
+  IS(End(guest.blocking), STREAM_CAPTURE_INVALIDATED);
+  OK(Begin(guest.other_stream));
+  IS(RAW(cuCtxSynchronize)(), STREAM_CAPTURE_UNSUPPORTED);
+  BOOST_CHECK_EQUAL(StatusOf(guest.stream), kLost);
+  BOOST_CHECK_EQUAL(StatusOf(guest.other_stream), kActive);
+  IS(End(guest.stream), STREAM_CAPTURE_INVALIDATED);
+  OK(End(guest.other_stream));
+}
+
+BOOST_AUTO_TEST_CASE(the_mode_of_the_thread_that_begins_plays_no_part) {
+  const Guest guest;
+  OK(InMode(kRelaxed, [&] { return Begin(guest.stream, kGlobal); }));
+  IS(RAW(cuEventQuery)(guest.never), STREAM_CAPTURE_UNSUPPORTED);
+  IS(End(guest.stream), STREAM_CAPTURE_INVALIDATED);
+  auto mode = kRelaxed;
+  OK(Begin(guest.stream, kThreadLocal));
+  OK(RAW(cuThreadExchangeStreamCaptureMode)(&mode));
+  BOOST_CHECK_EQUAL(mode, kGlobal);
+  OK(RAW(cuThreadExchangeStreamCaptureMode)(&mode));
+  OK(End(guest.stream));
+}
