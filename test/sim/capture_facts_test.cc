@@ -2,91 +2,14 @@
 //
 // What may be called while a stream captures, and what that does to the capture.
 
-#include <cstring>
 #include <functional>
-#include <string>
+#include <vector>
 
-#include "test/sim/facts.h"
+#include "test/sim/capture.h"
 
 using namespace cuguest_facts;
 
 namespace {
-
-constexpr auto kNone = CU_STREAM_CAPTURE_STATUS_NONE;
-constexpr auto kActive = CU_STREAM_CAPTURE_STATUS_ACTIVE;
-constexpr auto kLost = CU_STREAM_CAPTURE_STATUS_INVALIDATED;
-constexpr auto kGlobal = CU_STREAM_CAPTURE_MODE_GLOBAL;
-constexpr auto kThreadLocal = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
-constexpr auto kRelaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
-constexpr CUstreamCaptureMode kModes[] = {kGlobal, kThreadLocal, kRelaxed};
-
-CUstreamCaptureStatus StatusOf(CUstream stream) {
-  auto status = kNone;
-  OK(RAW(cuStreamIsCapturing)(stream, &status));
-  return status;
-}
-
-CUresult Begin(CUstream stream, CUstreamCaptureMode mode = kRelaxed) {
-  return RAW(cuStreamBeginCapture)(stream, mode);
-}
-
-// Ends the capture and destroys the graph.
-CUresult End(CUstream stream) {
-  auto graph = reinterpret_cast<CUgraph>(0x77);
-  const CUresult code = RAW(cuStreamEndCapture)(stream, &graph);
-  BOOST_CHECK((graph != nullptr) == (code == CUDA_SUCCESS));
-  if (graph != nullptr) OK(RAW(cuGraphDestroy)(graph));
-  return code;
-}
-
-CUresult InMode(CUstreamCaptureMode mode, const std::function<CUresult()>& call) {
-  OK(RAW(cuThreadExchangeStreamCaptureMode)(&mode));
-  const CUresult code = call();
-  OK(RAW(cuThreadExchangeStreamCaptureMode)(&mode));
-  return code;
-}
-
-// Two contexts; the first is current and has a stream to capture, a second stream that
-// does not block, one that does, and events recorded in a capture, outside, and never.
-struct Guest {
-  explicit Guest(unsigned flags = CU_STREAM_NON_BLOCKING) {
-    SetStack({other.get()});
-    OK(RAW(cuMemAlloc)(&other_memory, 4096));
-    OK(RAW(cuStreamCreate)(&other_stream, CU_STREAM_NON_BLOCKING));
-    SetStack({context.get()});
-    OK(RAW(cuStreamCreate)(&stream, flags));
-    OK(RAW(cuStreamCreate)(&second, CU_STREAM_NON_BLOCKING));
-    OK(RAW(cuStreamCreate)(&blocking, CU_STREAM_DEFAULT));
-    for (CUevent* event : {&captured, &recorded, &never}) OK(RAW(cuEventCreate)(event, 0));
-    OK(RAW(cuMemAlloc)(&memory, 4096));
-    OK(RAW(cuMemAllocHost)(&host, 4096));
-    OK(RAW(cuEventRecord)(recorded, second));
-    OK(RAW(cuCtxSynchronize)());
-  }
-  ~Guest() { SetStack({}); }
-
-  CUresult Fill(CUstream in) const { return RAW(cuMemsetD8Async)(memory, 1, 16, in); }
-  CUresult FillNow() const { return RAW(cuMemsetD8)(memory, 1, 16); }
-  CUresult Record(CUevent event, CUstream in) const { return RAW(cuEventRecord)(event, in); }
-  CUresult Wait(CUstream in, CUevent event) const { return RAW(cuStreamWaitEvent)(in, event, 0); }
-  void Fork(CUstream to) const {
-    OK(Record(captured, stream));
-    OK(Wait(to, captured));
-  }
-
-  OwnContext context;
-  OwnContext other;
-  CUstream stream = nullptr;
-  CUstream second = nullptr;
-  CUstream blocking = nullptr;
-  CUstream other_stream = nullptr;
-  CUevent captured = nullptr;
-  CUevent recorded = nullptr;
-  CUevent never = nullptr;
-  CUdeviceptr memory = 0;
-  CUdeviceptr other_memory = 0;
-  void* host = nullptr;
-};
 
 struct Situation {
   CUstreamCaptureMode mode;
@@ -238,22 +161,6 @@ BOOST_AUTO_TEST_CASE(contexts_are_made_and_changed_freely) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(contexts_are_destroyed_and_reset_freely) {
-  const Guest guest;
-  for (const CUstreamCaptureMode mode : kModes) {
-    OK(Begin(guest.stream, mode));
-    { const OwnContext made; }
-    CUcontext primary = nullptr;
-    OK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0));
-    OK(RAW(cuDevicePrimaryCtxReset)(0));
-    OK(RAW(cuDevicePrimaryCtxRelease)(0));
-    OK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0));
-    OK(RAW(cuDevicePrimaryCtxRelease)(0));
-    BOOST_CHECK_EQUAL(StatusOf(guest.stream), kActive);
-    OK(End(guest.stream));
-  }
-}
-
 BOOST_AUTO_TEST_CASE(memory_is_unsafe) {
   CheckEverywhere({
       {"allocate", Unsafe, [](const Guest&) { return AllocateAndFree(); }},
@@ -293,18 +200,6 @@ BOOST_AUTO_TEST_CASE(memory_is_unsafe) {
          return RAW(cuPointerGetAttribute)(&context, CU_POINTER_ATTRIBUTE_CONTEXT, g.memory);
        }},
   });
-}
-
-BOOST_AUTO_TEST_CASE(without_a_context_a_call_is_refused_before_that) {
-  const Guest guest;
-  OK(Begin(guest.stream, kGlobal));
-  SetStack({});
-  CUdeviceptr pointer = 0;
-  IS(RAW(cuMemAlloc)(&pointer, 16), INVALID_CONTEXT);
-  IS(RAW(cuCtxSynchronize)(), INVALID_CONTEXT);
-  BOOST_CHECK_EQUAL(StatusOf(guest.stream), kActive);
-  IS(RAW(cuMemFree)(guest.memory), STREAM_CAPTURE_UNSUPPORTED);  // it needs none
-  IS(End(guest.stream), STREAM_CAPTURE_INVALIDATED);
 }
 
 BOOST_AUTO_TEST_CASE(a_module_is_loaded_freely_but_unloading_is_unsafe) {
@@ -468,62 +363,4 @@ BOOST_AUTO_TEST_CASE(events_inside_and_outside) {
       {"wait with bad flags", NoValue,
        [](const Guest& g) { return RAW(cuStreamWaitEvent)(g.stream, g.captured, 4); }},
   });
-}
-
-BOOST_AUTO_TEST_CASE(the_threads_mode_decides_what_is_forbidden) {
-  const Guest guest;
-  for (const CUstreamCaptureMode capture : kModes) {
-    for (const CUstreamCaptureMode mine : kModes) {
-      for (const bool other_thread : {false, true}) {
-        OK(Begin(guest.stream, capture));
-        const auto query = [&] {
-          return InMode(mine, [&] { return RAW(cuEventQuery)(guest.never); });
-        };
-        CUresult code = CUDA_ERROR_UNKNOWN;
-        other_thread ? OnAnotherThread([&] { code = query(); }) : void(code = query());
-        const bool of_mine = mine != kRelaxed && capture != kRelaxed && !other_thread;
-        const bool of_others = mine == kGlobal && capture == kGlobal && other_thread;
-        BOOST_CHECK_EQUAL(code, Refused(of_mine || of_others).code);
-        BOOST_CHECK_EQUAL(StatusOf(guest.stream), of_mine || of_others ? kLost : kActive);
-        End(guest.stream);
-      }
-    }
-  }
-}
-
-BOOST_AUTO_TEST_CASE(only_captures_that_forbid_a_call_are_lost) {
-  const Guest guest;
-  OK(Begin(guest.stream, kRelaxed));
-  OnAnotherThread([&] { OK(Begin(guest.second, kGlobal)); });
-  OnAnotherThread([&] { OK(Begin(guest.blocking, kThreadLocal)); });
-  IS(RAW(cuEventQuery)(guest.never), STREAM_CAPTURE_UNSUPPORTED);
-  BOOST_CHECK_EQUAL(StatusOf(guest.stream), kActive);
-  BOOST_CHECK_EQUAL(StatusOf(guest.second), kLost);
-  BOOST_CHECK_EQUAL(StatusOf(guest.blocking), kActive);
-  IS(RAW(cuEventQuery)(guest.never), STREAM_CAPTURE_UNSUPPORTED);  // until it is ended
-  IS(End(guest.second), STREAM_CAPTURE_INVALIDATED);               // on any thread
-  OK(RAW(cuEventQuery)(guest.never));
-  IS(guest.FillNow(), STREAM_CAPTURE_IMPLICIT);
-  BOOST_CHECK_EQUAL(StatusOf(guest.stream), kActive);
-  BOOST_CHECK_EQUAL(StatusOf(guest.blocking), kLost);
-  IS(End(guest.blocking), STREAM_CAPTURE_INVALIDATED);
-  OK(Begin(guest.other_stream));
-  IS(RAW(cuCtxSynchronize)(), STREAM_CAPTURE_UNSUPPORTED);
-  BOOST_CHECK_EQUAL(StatusOf(guest.stream), kLost);
-  BOOST_CHECK_EQUAL(StatusOf(guest.other_stream), kActive);
-  IS(End(guest.stream), STREAM_CAPTURE_INVALIDATED);
-  OK(End(guest.other_stream));
-}
-
-BOOST_AUTO_TEST_CASE(the_mode_of_the_thread_that_begins_plays_no_part) {
-  const Guest guest;
-  OK(InMode(kRelaxed, [&] { return Begin(guest.stream, kGlobal); }));
-  IS(RAW(cuEventQuery)(guest.never), STREAM_CAPTURE_UNSUPPORTED);
-  IS(End(guest.stream), STREAM_CAPTURE_INVALIDATED);
-  auto mode = kRelaxed;
-  OK(Begin(guest.stream, kThreadLocal));
-  OK(RAW(cuThreadExchangeStreamCaptureMode)(&mode));
-  BOOST_CHECK_EQUAL(mode, kGlobal);
-  OK(RAW(cuThreadExchangeStreamCaptureMode)(&mode));
-  OK(End(guest.stream));
 }
