@@ -69,12 +69,12 @@ CUresult FindGraph(CUgraph handle, GraphPointer* graph) {
   return code;
 }
 
-void PanicIfContextIsGone(const std::vector<NodePointer>& nodes) {
+void PanicIfContextIsGone(const void* handle, const std::vector<NodePointer>& nodes) {
   for (const NodePointer& node : nodes) {
     if (node->work.life.IsAlive()) continue;
-    Panic(
-        "a node of the graph is of a context that was destroyed; a real driver crashes here "
-        "(measured on an H100, driver 580.159.04)");
+    PanicHandle(handle,
+                "a node is of a context that was destroyed; a real driver crashes here (measured "
+                "on an H100, driver 580.159.04)");
   }
 }
 
@@ -168,7 +168,7 @@ CUresult GraphInstantiateWithFlags(CUgraphExec* handle, CUgraph graph_handle,
     const auto lock = Captures::Lock();
     executable.nodes = graph->nodes;
   }
-  PanicIfContextIsGone(executable.nodes);
+  PanicIfContextIsGone(graph_handle, executable.nodes);
   for (const NodePointer& node : executable.nodes) {
     if (!node->work.is_valid()) return CUDA_ERROR_INVALID_VALUE;
   }
@@ -190,7 +190,7 @@ CUresult GraphLaunch(CUgraphExec handle, CUstream stream_handle) {
   Stream stream;
   code = FindReadyStream(stream_handle, &stream);
   if (code != CUDA_SUCCESS) return code;
-  PanicIfContextIsGone(executable.nodes);
+  PanicIfContextIsGone(handle, executable.nodes);
   for (const NodePointer& node : executable.nodes) node->work.run(stream_handle);
   return CUDA_SUCCESS;
 }
@@ -199,7 +199,7 @@ CUresult GraphExecDestroy(CUgraphExec handle) {
   Executable executable;
   const CUresult code = FindIn(Executables(), handle, &executable);
   if (code != CUDA_SUCCESS) return code;
-  PanicIfContextIsGone(executable.nodes);
+  PanicIfContextIsGone(handle, executable.nodes);
   Executables().Remove(handle);
   return CUDA_SUCCESS;
 }

@@ -161,6 +161,42 @@ BOOST_AUTO_TEST_CASE(objects, *OnlySim()) {
 
 namespace {
 
+// A graph with one fill, captured in a context that was destroyed since.
+CUgraph CaptureAndDestroyContext() {
+  const CUcontext context = Create();
+  CUstream stream = nullptr;
+  CUdeviceptr memory = 0;
+  CUgraph graph = nullptr;
+  RAW(cuMemAlloc)(&memory, 16);
+  RAW(cuStreamCreate)(&stream, 0);
+  RAW(cuStreamBeginCapture)(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+  RAW(cuMemsetD8Async)(memory, 1, 16, stream);
+  RAW(cuStreamEndCapture)(stream, &graph);
+  RAW(cuCtxDestroy)(context);
+  return graph;
+}
+
+}  // namespace
+
+CHILD(garbage_graph) {
+  Create();
+  return RAW(cuGraphDestroy)(Garbage<CUgraph>());
+}
+CHILD(graph_of_destroyed_context) {
+  const CUgraph graph = CaptureAndDestroyContext();
+  Create();
+  CUgraphExec executable = nullptr;
+  return RAW(cuGraphInstantiateWithFlags)(&executable, graph, 0);
+}
+
+BOOST_AUTO_TEST_CASE(graphs, *OnlySim()) {
+  CheckPanics("garbage_graph", "cuGraphDestroy(0x", "this never was a graph");
+  CheckPanics("graph_of_destroyed_context", "cuGraphInstantiateWithFlags(0xc0da",
+              "of a context that was destroyed");
+}
+
+namespace {
+
 CUfunction Load(const char* name) {
   Create();
   CUmodule module = nullptr;
