@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CaptureModeGuard and what a library asks before it keeps house; and that nothing of this
+// library that is used on the way into a call harms a capture.
+
+#include "cuguest/capture.h"
+
+#include <cstring>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cuguest/acquire.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/error.h"
+#include "cuguest/per_context.h"
+#include "cuguest/primary_context.h"
+#include "cuguest/shared_context.h"
+#include "cuguest/testing/sim.h"
+#include "cuguest/thread_residency.h"
+#include "test/support/raw_driver.h"
+#include "test/support/test.h"
+
+namespace {
+
+using cuguest::CaptureModeGuard;
+using cuguest::CaptureState;
+using cuguest::CaptureStateOf;
+using cuguest::ContextGuard;
+using cuguest::ContextRef;
+using cuguest::Device;
+using cuguest::GuardMode;
+using cuguest::HousekeepingIsSafe;
+using cuguest::IfInactive;
+using cuguest::IncidentKind;
+using cuguest::PrimaryContext;
+using cuguest::SharedContext;
+using cuguest::ThreadResidency;
+using cuguest::testing::Sim;
+using cuguest_test::GetStack;
+using cuguest_test::OnlySim;
+using cuguest_test::OwnContext;
+using cuguest_test::SetStack;
+using cuguest_test::TakeIncidents;
+
+constexpr auto kGlobal = CU_STREAM_CAPTURE_MODE_GLOBAL;
+constexpr auto kThreadLocal = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+constexpr auto kRelaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
+constexpr CUstreamCaptureMode kModes[] = {kGlobal, kThreadLocal, kRelaxed};
+
+// The thread's mode, left as it is.
+CUstreamCaptureMode ThreadMode() {
+  CUstreamCaptureMode mode = kRelaxed;
+  BOOST_TEST(RAW(cuThreadExchangeStreamCaptureMode)(&mode) == CUDA_SUCCESS);
+  CUstreamCaptureMode back = mode;
+  BOOST_TEST(RAW(cuThreadExchangeStreamCaptureMode)(&back) == CUDA_SUCCESS);
+  return mode;
+}
+
+template <typename Function>
+void OnAnotherThread(const Function& function) {
+  std::thread(function).join();
+}
+
+// A context with a stream that captures, both on this thread. The context is current.
+class Capture {
+ public:
+  Capture(unsigned stream_flags, CUstreamCaptureMode mode) {
+    SetStack({context_.get()});
+    BOOST_TEST(RAW(cuMemAlloc)(&memory_, 64) == CUDA_SUCCESS);
+    BOOST_TEST(RAW(cuStreamCreate)(&stream_, stream_flags) == CUDA_SUCCESS);
+    Begin(mode);
+  }
+  ~Capture() {
+    if (capturing_) End();
+    SetStack({context_.get()});
+    BOOST_TEST(RAW(cuStreamDestroy)(stream_) == CUDA_SUCCESS);
+    BOOST_TEST(RAW(cuMemFree)(memory_) == CUDA_SUCCESS);
+    SetStack({});
+  }
+
+  void Begin(CUstreamCaptureMode mode) {
+    BOOST_TEST(RAW(cuStreamBeginCapture)(stream_, mode) == CUDA_SUCCESS);
+    BOOST_TEST(RAW(cuMemsetD8Async)(memory_, 1, 64, stream_) == CUDA_SUCCESS);
+    capturing_ = true;
+  }
+  // Whether it survived.
+  bool End() {
+    CUgraph graph = nullptr;
+    const CUresult code = RAW(cuStreamEndCapture)(stream_, &graph);
+    if (graph != nullptr) BOOST_TEST(RAW(cuGraphDestroy)(graph) == CUDA_SUCCESS);
+    capturing_ = false;
+    return code == CUDA_SUCCESS;
+  }
+  void Lose() const {
+    unsigned flags = 0;
+    BOOST_TEST(RAW(cuStreamGetFlags)(stream_, &flags) != CUDA_SUCCESS);
+  }
+
+  CUcontext context() const { return context_.get(); }
+  CUstream stream() const { return stream_; }
+  CUdeviceptr memory() const { return memory_; }
+
+ private:
+  OwnContext context_;
+  CUdeviceptr memory_ = 0;
+  CUstream stream_ = nullptr;
+  bool capturing_ = false;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(capture_mode_guard)
+
+BOOST_AUTO_TEST_CASE(it_sets_the_threads_mode_and_restores_it) {
+  BOOST_TEST(ThreadMode() == kGlobal);
+  {
+    const CaptureModeGuard relaxed;
+    BOOST_TEST(relaxed.ok());
+    BOOST_TEST(relaxed.caller() == kGlobal);
+    BOOST_TEST(ThreadMode() == kRelaxed);
+    {
+      CaptureModeGuard local(kThreadLocal);
+      BOOST_TEST(local.caller() == kRelaxed);
+      BOOST_TEST(ThreadMode() == kThreadLocal);
+      OnAnotherThread([] { BOOST_TEST(ThreadMode() == kGlobal); });
+      BOOST_TEST(local.Restore() == CUDA_SUCCESS);
+      BOOST_TEST(ThreadMode() == kRelaxed);
+      BOOST_TEST(local.Restore() == CUDA_SUCCESS);
+    }
+    BOOST_TEST(ThreadMode() == kRelaxed);
+  }
+  BOOST_TEST(ThreadMode() == kGlobal);
+}
+
+BOOST_AUTO_TEST_CASE(it_needs_and_makes_no_context) {
+  const CaptureModeGuard relaxed;
+  BOOST_TEST(relaxed.ok());
+  BOOST_TEST(GetStack().empty());
+  BOOST_TEST(!PrimaryContext::Query(Device::Borrow(0)).value().active);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_mode_is_refused) {
+  CUstreamCaptureMode none;
+  const int value = 7;
+  std::memcpy(&none, &value, sizeof(none));
+  const CaptureModeGuard guard(none);
+  BOOST_TEST(guard.result() == CUDA_ERROR_INVALID_VALUE);
+  BOOST_TEST(!cuguest::ToStatus(guard).ok());
+  BOOST_TEST(ThreadMode() == kGlobal);
+}
+
+BOOST_AUTO_TEST_CASE(a_callee_leaves_another_mode_behind) {
+  {
+    const CaptureModeGuard relaxed;
+    CUstreamCaptureMode mode = kThreadLocal;
+    BOOST_TEST(RAW(cuThreadExchangeStreamCaptureMode)(&mode) == CUDA_SUCCESS);
+  }
+  BOOST_TEST(ThreadMode() == kGlobal);
+  const auto incidents = TakeIncidents();
+  BOOST_TEST_REQUIRE(incidents.size() == 1u);
+  BOOST_TEST((incidents[0].kind == IncidentKind::kCaptureMode));
+  BOOST_TEST((incidents[0].repair == cuguest::Repair::kRepaired));
+  BOOST_TEST(std::strstr(incidents[0].file, "capture_test.cc") != nullptr);
+}
+
+BOOST_AUTO_TEST_CASE(the_driver_refuses, *OnlySim()) {
+  for (const unsigned nth : {1u, 2u}) {
+    Sim::FailCall("cuThreadExchangeStreamCaptureMode", nth, CUDA_ERROR_OPERATING_SYSTEM);
+    CaptureModeGuard guard;
+    BOOST_TEST(guard.ok() == (nth == 2));
+    BOOST_TEST(guard.Restore() == (nth == 2 ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_SUCCESS));
+    BOOST_TEST(TakeIncidents().size() == (nth == 2 ? 1u : 0u));
+    if (nth == 1) continue;
+    CUstreamCaptureMode mode = kGlobal;  // it was left behind, as the incident says
+    BOOST_TEST(RAW(cuThreadExchangeStreamCaptureMode)(&mode) == CUDA_SUCCESS);
+    BOOST_TEST(mode == kRelaxed);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(memory_is_had_while_something_captures) {
+  for (const CUstreamCaptureMode mode : kModes) {
+    for (const bool other_thread : {false, true}) {
+      Capture capture(CU_STREAM_NON_BLOCKING, mode);
+      const auto allocate = [&] {
+        const ContextGuard guard(capture.context());
+        const CaptureModeGuard relaxed;
+        CUdeviceptr pointer = 0;
+        BOOST_TEST(RAW(cuMemAlloc)(&pointer, 64) == CUDA_SUCCESS);
+        BOOST_TEST(RAW(cuMemFree)(pointer) == CUDA_SUCCESS);
+      };
+      if (other_thread) {
+        OnAnotherThread(allocate);
+      } else {
+        allocate();
+      }
+      BOOST_TEST(capture.End());
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(capture_state)
+
+BOOST_AUTO_TEST_CASE(a_stream_tells_and_is_not_harmed) {
+  for (const CUstreamCaptureMode mode : kModes) {
+    Capture capture(CU_STREAM_NON_BLOCKING, mode);
+    BOOST_TEST((CaptureStateOf(capture.stream()) == CaptureState::kActive));
+    BOOST_TEST(!HousekeepingIsSafe(capture.stream()));
+    OnAnotherThread([&] {
+      BOOST_TEST((CaptureStateOf(capture.stream()) == CaptureState::kActive));
+      BOOST_TEST(!HousekeepingIsSafe(capture.stream()));
+    });
+    // Not to be seen from the others.
+    for (const CUstream other : {CUstream{nullptr}, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD}) {
+      BOOST_TEST((CaptureStateOf(other) == CaptureState::kNone));
+      BOOST_TEST(HousekeepingIsSafe(other));
+    }
+    BOOST_TEST(capture.End());
+    BOOST_TEST((CaptureStateOf(capture.stream()) == CaptureState::kNone));
+    BOOST_TEST(HousekeepingIsSafe(capture.stream()));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(stream_0_tells_of_blocking_streams_of_the_current_context) {
+  const OwnContext other;
+  Capture capture(CU_STREAM_DEFAULT, kRelaxed);
+  CUstream second = nullptr;
+  BOOST_TEST(RAW(cuStreamCreate)(&second, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+  BOOST_TEST((CaptureStateOf(nullptr) == CaptureState::kActive));
+  BOOST_TEST((CaptureStateOf(CU_STREAM_LEGACY) == CaptureState::kActive));
+  BOOST_TEST((CaptureStateOf(second) == CaptureState::kNone));
+  for (const CUstream stream : {CUstream{nullptr}, second, CU_STREAM_PER_THREAD}) {
+    BOOST_TEST(!HousekeepingIsSafe(stream));
+  }
+  {
+    const ContextGuard guard(other.get());
+    BOOST_TEST((CaptureStateOf(nullptr) == CaptureState::kNone));
+  }
+  BOOST_TEST(capture.End());
+  BOOST_TEST(HousekeepingIsSafe(second));
+  BOOST_TEST(RAW(cuStreamDestroy)(second) == CUDA_SUCCESS);
+}
+
+BOOST_AUTO_TEST_CASE(a_lost_capture_is_told_until_it_is_ended) {
+  Capture capture(CU_STREAM_NON_BLOCKING, kRelaxed);
+  capture.Lose();
+  BOOST_TEST((CaptureStateOf(capture.stream()) == CaptureState::kInvalidated));
+  BOOST_TEST(!HousekeepingIsSafe(capture.stream()));
+  // The context of such a stream is not told either.
+  BOOST_TEST(!cuguest::AcquireFromStream(capture.stream()).ok());
+  BOOST_TEST(!capture.End());
+  BOOST_TEST(HousekeepingIsSafe(capture.stream()));
+}
+
+BOOST_AUTO_TEST_CASE(without_a_context_stream_0_has_no_capture) {
+  BOOST_TEST((CaptureStateOf(nullptr) == CaptureState::kNone));
+  BOOST_TEST(HousekeepingIsSafe(nullptr));
+  BOOST_TEST(HousekeepingIsSafe(CU_STREAM_PER_THREAD));
+}
+
+BOOST_AUTO_TEST_CASE(what_the_driver_does_not_say_is_not_safe, *OnlySim()) {
+  const OwnContext context;
+  SetStack({context.get()});
+  for (const unsigned nth : {1u, 2u}) {
+    Sim::FailCall("cuStreamIsCapturing", nth, CUDA_ERROR_OPERATING_SYSTEM);
+    BOOST_TEST(!HousekeepingIsSafe(CU_STREAM_PER_THREAD));
+    Sim::ClearFaults();
+  }
+  Sim::FailCall("cuStreamIsCapturing", 1, CUDA_ERROR_OPERATING_SYSTEM);
+  BOOST_TEST((CaptureStateOf(nullptr) == CaptureState::kUnknown));
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+// Each of these is done during captures of every mode, in blocking streams and others, on
+// the capturing thread and on another, and none of them may be lost.
+BOOST_AUTO_TEST_CASE(nothing_on_the_way_into_a_call_harms_a_capture) {
+  const OwnContext another;
+  const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
+  const auto expect = [](const char* what, bool fine) { BOOST_TEST(fine, what); };
+  const std::vector<std::function<void(const Capture&)>> steps = {
+      [&](const Capture& c) {
+        for (const CUstream stream :
+             {c.stream(), CUstream{nullptr}, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD}) {
+          expect("AcquireFromStream", cuguest::AcquireFromStream(stream)->get() == c.context());
+        }
+      },
+      [&](const Capture& c) {
+        expect("AcquireFromPointer", cuguest::AcquireFromPointer(c.memory())->get() == c.context());
+      },
+      [&](const Capture&) {
+        expect("AcquireCurrent", cuguest::AcquireCurrent(Device::Borrow(0)).ok());
+        expect("AcquireOn", cuguest::AcquireOn(Device::Borrow(0)).ok());
+        SetStack({});
+        expect("AcquireOn, primary",
+               cuguest::AcquireOn(Device::Borrow(0), IfInactive::kCreate)->get() == primary.get());
+      },
+      [&](const Capture&) {
+        for (const GuardMode mode :
+             {GuardMode::kElide, GuardMode::kAlwaysPush, GuardMode::kExact}) {
+          ContextGuard guard(another.get(), mode);
+          expect("ContextGuard", guard.ok());
+          expect("Reassert", guard.Reassert() == CUDA_SUCCESS);
+        }
+        ThreadResidency home(ContextRef::Borrow(another.get()));
+        expect("Settle", home.Settle() == CUDA_SUCCESS);
+      },
+      [&](const Capture& c) {
+        for (const CUcontext context : {c.context(), primary.get(), another.get()}) {
+          auto attached = SharedContext::Attach(context);
+          expect("Attach", attached.ok());
+          expect("Detach", attached->Detach().ok());
+        }
+        auto made = SharedContext::Create(Device::Borrow(0));
+        expect("Create", made.ok());
+        expect("the last Detach", made->Detach().ok());
+      },
+      [&](const Capture& c) {
+        cuguest::PerContext<int> cache;
+        const auto make = [](const ContextRef&) -> absl::StatusOr<int> { return 1; };
+        expect("GetOrMake", cache.GetOrMake(c.context(), make).ok());
+        expect("GetOrMake elsewhere", cache.GetOrMake(another.get(), make).ok());
+        cache.Forget(ContextRef::Borrow(c.context()));
+        cache.DropDead();
+      },
+      [&](const Capture& c) {
+        static_cast<void>(HousekeepingIsSafe(c.stream()));
+        static_cast<void>(HousekeepingIsSafe(nullptr));
+        static_cast<void>(PrimaryContext::Query(Device::Borrow(0)));
+        expect("RetainIfActive", PrimaryContext::RetainIfActive(Device::Borrow(0)).ok());
+      },
+  };
+  for (const unsigned flags : {CU_STREAM_DEFAULT, CU_STREAM_NON_BLOCKING}) {
+    Capture capture(flags, kRelaxed);
+    BOOST_TEST(capture.End());
+    for (const CUstreamCaptureMode mode : kModes) {
+      for (size_t step = 0; step < steps.size(); ++step) {
+        for (const bool other_thread : {false, true}) {
+          BOOST_TEST_CONTEXT("step " << step << ", mode " << mode << ", stream flags " << flags
+                                     << (other_thread ? ", another thread" : "")) {
+            SetStack({capture.context()});
+            capture.Begin(mode);
+            if (other_thread) {
+              OnAnotherThread([&] {
+                SetStack({capture.context()});
+                steps[step](capture);
+                SetStack({});
+              });
+            } else {
+              steps[step](capture);
+            }
+            BOOST_TEST(capture.End(), "the capture was lost");
+          }
+        }
+      }
+    }
+  }
+}
