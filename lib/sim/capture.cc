@@ -35,15 +35,16 @@ CUresult ThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
 
 // The thread's own mode plays no part.
 CUresult StreamBeginCapture(CUstream handle, CUstreamCaptureMode mode) {
+  if (!IsMode(mode)) return CUDA_ERROR_INVALID_VALUE;
   Stream stream;
   const CUresult code = FindStream(handle, &stream);
   if (code != CUDA_SUCCESS) return code;
-  if (!IsMode(mode)) return CUDA_ERROR_INVALID_VALUE;
   return stream.is_legacy ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : Captures::Begin(stream, mode);
 }
 
+// From before there were modes.
 CUresult StreamBeginCaptureFirst(CUstream handle) {
-  return StreamBeginCapture(handle, CU_STREAM_CAPTURE_MODE_GLOBAL);
+  return StreamBeginCapture(handle, CU_STREAM_CAPTURE_MODE_RELAXED);
 }
 
 // The graph is null unless this succeeds. Without a place for it, it is destroyed.

@@ -23,6 +23,7 @@ namespace {
 // | rule       | capturing stream | its capture lost | legacy    | otherwise            |
 // |------------|------------------|------------------|-----------|----------------------|
 // | kHarmless  | fine             | fine             | fine      | fine                 |
+// | kNames     | fine             | fine             | 906!      | fine                 |
 // | kUnsafe    | -                | -                | -         | 900! if forbidden    |
 // | kContext   | -                | -                | -         | 900! if the context  |
 // |            |                  |                  |           | has a capture        |
@@ -34,7 +35,17 @@ namespace {
 //
 // "If forbidden": by the modes of the captures and of this thread (captures.cc).
 // What is synchronous works on stream 0.
-enum class Rule { kHarmless, kUnsafe, kContext, kWork, kDescribes, kObserves, kRefused, kWaits };
+enum class Rule {
+  kHarmless,
+  kNames,
+  kUnsafe,
+  kContext,
+  kWork,
+  kDescribes,
+  kObserves,
+  kRefused,
+  kWaits
+};
 
 struct Row {
   std::string_view base;
@@ -64,6 +75,9 @@ constexpr Row kRows[] = {
     {"cuStreamSynchronize", Rule::kWaits},
     {"cuStreamQuery", Rule::kWaits},
 
+    {"cuStreamBeginCapture", Rule::kNames},
+    {"cuStreamEndCapture", Rule::kNames},
+    {"cuStreamDestroy", Rule::kNames},
     {"cuStreamIsCapturing", Rule::kObserves},
     {"cuStreamGetCaptureInfo", Rule::kObserves},
     {"cuStreamGetCtx", Rule::kDescribes},

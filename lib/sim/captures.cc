@@ -115,11 +115,10 @@ bool IsJoined(const Capture& capture) {
 // What cuStreamEndCapture in the stream it began in says of it.
 CUresult Outcome(const Capture& capture) {
   if (capture.lost) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  if (!IsJoined(capture)) return CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
   const bool any_thread = capture.mode == CU_STREAM_CAPTURE_MODE_RELAXED;
-  if (!any_thread && capture.thread != ThisThread()) {
-    return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
-  }
-  return IsJoined(capture) ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+  return any_thread || capture.thread == ThisThread() ? CUDA_SUCCESS
+                                                      : CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
 }
 
 }  // namespace
@@ -234,7 +233,7 @@ CUresult Captures::CheckEvent(const CapturedPoint& point, bool lose) {
   if (point.capture_id == 0) return CUDA_SUCCESS;
   const std::lock_guard<std::mutex> lock(mutex);
   const auto it = TheTable().find(point.capture_id);
-  if (it == TheTable().end()) return CUDA_ERROR_INVALID_VALUE;
+  if (it == TheTable().end() || it->second.lost) return CUDA_ERROR_INVALID_VALUE;
   if (lose) it->second.lost = true;
   return CUDA_ERROR_CAPTURED_EVENT;
 }
@@ -244,7 +243,7 @@ CUresult Captures::Join(const Stream& stream, const CapturedPoint& point) {
   const auto from = TheTable().find(point.capture_id);
   const auto to = FindOf(stream);
   const bool captures = to != TheTable().end();
-  if (from == TheTable().end()) {
+  if (from == TheTable().end() || from->second.lost) {
     if (captures) to->second.lost = true;
     return CUDA_ERROR_INVALID_VALUE;
   }
@@ -256,7 +255,6 @@ CUresult Captures::Join(const Stream& stream, const CapturedPoint& point) {
     from->second.lost = to->second.lost = true;
     return CUDA_ERROR_STREAM_CAPTURE_MERGE;
   }
-  if (from->second.lost) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   auto& tips = from->second.branches.emplace(stream.id, MakeBranch(stream)).first->second.tips;
   for (const NodePointer& node : point.nodes) {
     if (std::find(tips.begin(), tips.end(), node) == tips.end()) tips.push_back(node);
@@ -268,12 +266,7 @@ void Captures::Drop(const Stream& stream) {
   if (!Any()) return;
   const std::lock_guard<std::mutex> lock(mutex);
   const auto it = FindOf(stream);
-  if (it == TheTable().end()) return;
-  if (it->second.origin == stream.id) {
-    Finish(it, /*drop_graph=*/true);
-  } else {
-    it->second.branches.erase(stream.id);
-  }
+  if (it != TheTable().end() && it->second.origin == stream.id) Finish(it, /*drop_graph=*/true);
 }
 
 void Captures::DropLife(std::uint64_t context_id) {
@@ -281,12 +274,9 @@ void Captures::DropLife(std::uint64_t context_id) {
   const std::lock_guard<std::mutex> lock(mutex);
   for (auto it = TheTable().begin(); it != TheTable().end();) {
     const auto here = it++;
-    auto& branches = here->second.branches;
-    for (auto branch = branches.begin(); branch != branches.end();) {
-      const bool dead = branch->second.context_id == context_id;
-      branch = dead ? branches.erase(branch) : std::next(branch);
-    }
-    if (branches.count(here->second.origin) == 0) Finish(here, /*drop_graph=*/true);
+    const Capture& capture = here->second;
+    const bool gone = capture.branches.at(capture.origin).context_id == context_id;
+    if (gone) Finish(here, /*drop_graph=*/true);
   }
 }
 

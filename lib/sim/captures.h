@@ -67,13 +67,14 @@ class Captures {
   static CapturedPoint PointOf(const Stream& stream);
 
   // SUCCESS if the event is no captured one, CAPTURED_EVENT if it is, INVALID_VALUE if
-  // its capture is over. A captured event's capture is lost, if `lose`.
+  // its capture is lost or over. A captured event's capture is lost, if `lose`.
   static CUresult CheckEvent(const CapturedPoint& point, bool lose);
 
   // The stream waits for a captured point: it becomes a branch, or the capture is lost.
   static CUresult Join(const Stream& stream, const CapturedPoint& point);
 
-  // The stream, and everything in the context, is gone.
+  // The stream, or everything in the context, is gone, and with it the capture that
+  // began there. What other branches have recorded stays, and must still be joined.
   static void Drop(const Stream& stream);
   static void DropLife(std::uint64_t context_id);
 };

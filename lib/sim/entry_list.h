@@ -233,18 +233,18 @@
     (CUstreamCaptureMode* mode), (mode))
 
 #define CUGUEST_SIM_CAPTURE_ENTRIES(X, T)                                                          \
-  T(StreamBeginCapture, 10000, "", 10000, ptsz, StreamBeginCaptureFirst, kInitialized, (CUstream   \
+  T(StreamBeginCapture, 10000, "", 10000, ptsz, StreamBeginCaptureFirst, kCallback, (CUstream   \
     stream), (stream))                                                                             \
-  T(StreamBeginCapture, 10010, "_v2", 10010, ptsz, StreamBeginCapture, kInitialized, (CUstream     \
+  T(StreamBeginCapture, 10010, "_v2", 10010, ptsz, StreamBeginCapture, kCallback, (CUstream     \
     stream, CUstreamCaptureMode mode), (stream, mode))                                             \
-  T(StreamEndCapture, 10000, "", 10000, ptsz, StreamEndCapture, kInitialized, (CUstream stream,    \
+  T(StreamEndCapture, 10000, "", 10000, ptsz, StreamEndCapture, kCallback, (CUstream stream,    \
     CUgraph* graph), (stream, graph))                                                              \
-  T(StreamGetCaptureInfo, 10010, "", 10010, ptsz, StreamGetCaptureInfo, kInitialized, (CUstream    \
+  T(StreamGetCaptureInfo, 10010, "", 10010, ptsz, StreamGetCaptureInfo, kCallback, (CUstream    \
     stream, CUstreamCaptureStatus* status, cuuint64_t* id), (stream, status, id))                  \
-  T(StreamGetCaptureInfo, 11030, "_v2", 11030, ptsz, StreamGetCaptureInfoGraph, kInitialized,      \
+  T(StreamGetCaptureInfo, 11030, "_v2", 11030, ptsz, StreamGetCaptureInfoGraph, kCallback,      \
     (CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph, const         \
     CUgraphNode** dependencies, size_t* count), (stream, status, id, graph, dependencies, count))  \
-  T(StreamGetCaptureInfo, 12030, "_v3", 12030, ptsz, StreamGetCaptureInfoEdges, kInitialized,      \
+  T(StreamGetCaptureInfo, 12030, "_v3", 12030, ptsz, StreamGetCaptureInfoEdges, kCallback,      \
     (CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph, const         \
     CUgraphNode** dependencies, const CUgraphEdgeData** edges, size_t* count), (stream, status,    \
     id, graph, dependencies, edges, count))

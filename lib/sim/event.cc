@@ -86,17 +86,19 @@ CUresult FindTimed(CUevent handle, Event* event) {
   return orphan && IsRevived(event->life) ? CUDA_ERROR_INVALID_CONTEXT : code;
 }
 
-// A capture knows nothing of what happened outside of it: it may wait only for what has
-// never been recorded, or by a node that does so at each launch.
-CUresult WaitForUncaptured(const Stream& stream, const Event& event, unsigned flags) {
-  if ((flags & CU_EVENT_WAIT_EXTERNAL) != 0) {
-    Work work;
-    work.type = CU_GRAPH_NODE_TYPE_WAIT_EVENT;
-    work.life = stream.life;
-    work.is_valid = [] { return true; };
-    work.run = [](CUstream) {};  // a recorded event has happened
-    return Submit(nullptr, stream, work);
-  }
+// For what happens outside of the capture: a node that waits at each launch.
+CUresult WaitForExternal(const Stream& stream) {
+  if (Captures::StatusOf(stream) == CU_STREAM_CAPTURE_STATUS_NONE) return CUDA_ERROR_ILLEGAL_STATE;
+  Work work;
+  work.type = CU_GRAPH_NODE_TYPE_WAIT_EVENT;
+  work.life = stream.life;
+  work.is_valid = [] { return true; };
+  work.run = [](CUstream) {};  // a recorded event has happened
+  return Submit(nullptr, stream, work);
+}
+
+// In a capture only an event that was never recorded may come from outside.
+CUresult WaitForUncaptured(const Stream& stream, const Event& event) {
   const bool captures = Captures::StatusOf(stream) != CU_STREAM_CAPTURE_STATUS_NONE;
   if (!captures || !event.recorded) return CUDA_SUCCESS;
   Captures::Lose(stream);
@@ -124,7 +126,6 @@ CUresult EventDestroy(CUevent handle) {
 }
 
 CUresult EventRecord(CUevent handle, CUstream stream_handle) {
-  if (handle == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   Stream stream;
   CUresult code = FindReadyStream(stream_handle, &stream);
   if (code != CUDA_SUCCESS) return code;
@@ -164,21 +165,20 @@ CUresult EventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
 
 // May cross contexts and devices.
 CUresult StreamWaitEvent(CUstream stream_handle, CUevent handle, unsigned flags) {
-  if (handle != nullptr && (flags & ~unsigned{CU_EVENT_WAIT_EXTERNAL}) != 0) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
   Stream stream;
   CUresult code = FindReadyStream(stream_handle, &stream);
+  if (code != CUDA_SUCCESS) return code;
   if (handle == nullptr) {
-    if (code == CUDA_SUCCESS) Captures::Lose(stream);
+    Captures::Lose(stream);
     return CUDA_ERROR_INVALID_HANDLE;
   }
-  if (code != CUDA_SUCCESS) return code;
+  if ((flags & ~unsigned{CU_EVENT_WAIT_EXTERNAL}) != 0) return CUDA_ERROR_INVALID_VALUE;
   Event event;
   code = FindEvent(handle, &event);
   if (code != CUDA_SUCCESS) return code;
-  if (event.captured.capture_id != 0) return Captures::Join(stream, event.captured);
-  return WaitForUncaptured(stream, event, flags);
+  if ((flags & CU_EVENT_WAIT_EXTERNAL) != 0) return WaitForExternal(stream);
+  const bool captured = event.captured.capture_id != 0;
+  return captured ? Captures::Join(stream, event.captured) : WaitForUncaptured(stream, event);
 }
 
 }  // namespace cuguest_sim

@@ -156,12 +156,13 @@ CUresult GraphNodeGetType(CUgraphNode handle, CUgraphNodeType* type) {
 
 CUresult GraphInstantiateWithFlags(CUgraphExec* handle, CUgraph graph_handle,
                                    unsigned long long flags) {
-  if (handle == nullptr || !AreInstantiateFlags(flags)) return CUDA_ERROR_INVALID_VALUE;
-  GraphPointer graph;
-  CUresult code = FindGraph(graph_handle, &graph);
-  if (code != CUDA_SUCCESS) return code;
+  if (!AreInstantiateFlags(flags)) return CUDA_ERROR_INVALID_VALUE;
   Life life;
-  code = CurrentReady(&life);
+  CUresult code = CurrentReady(&life);
+  if (code != CUDA_SUCCESS) return code;
+  if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  GraphPointer graph;
+  code = FindGraph(graph_handle, &graph);
   if (code != CUDA_SUCCESS) return code;
   Executable executable;
   {
@@ -184,11 +185,11 @@ CUresult GraphInstantiate(CUgraphExec* handle, CUgraph graph, CUgraphNode* error
 
 // In any stream: each node works in the context it was captured in.
 CUresult GraphLaunch(CUgraphExec handle, CUstream stream_handle) {
-  Executable executable;
-  CUresult code = FindIn(Executables(), handle, &executable);
-  if (code != CUDA_SUCCESS) return code;
   Stream stream;
-  code = FindReadyStream(stream_handle, &stream);
+  CUresult code = FindReadyStream(stream_handle, &stream);
+  if (code != CUDA_SUCCESS) return code;
+  Executable executable;
+  code = FindIn(Executables(), handle, &executable);
   if (code != CUDA_SUCCESS) return code;
   PanicIfContextIsGone(handle, executable.nodes);
   for (const NodePointer& node : executable.nodes) node->work.run(stream_handle);

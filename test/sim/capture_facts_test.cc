@@ -43,8 +43,12 @@ Outcome Captured(const Situation&) { return {CUDA_ERROR_CAPTURED_EVENT, true}; }
 Outcome CapturedTime(const Situation&) { return {CUDA_ERROR_CAPTURED_EVENT, false}; }
 Outcome Isolated(const Situation&) { return {CUDA_ERROR_STREAM_CAPTURE_ISOLATION, true}; }
 Outcome Illegal(const Situation&) { return {CUDA_ERROR_ILLEGAL_STATE, false}; }
-Outcome NotOnLegacy(const Situation&) { return {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, false}; }
 Outcome NoHandle(const Situation&) { return {CUDA_ERROR_INVALID_HANDLE, false}; }
+Outcome BeginOnLegacy(const Situation& in) {
+  return in.blocking ? OnLegacy(in) : Outcome{CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, false};
+}
+Outcome EndOnLegacy(const Situation& in) { return in.blocking ? OnLegacy(in) : Illegal(in); }
+Outcome DestroyOnLegacy(const Situation& in) { return in.blocking ? OnLegacy(in) : NoHandle(in); }
 Outcome LosesNoHandle(const Situation&) { return {CUDA_ERROR_INVALID_HANDLE, true}; }
 Outcome NoValue(const Situation&) { return {CUDA_ERROR_INVALID_VALUE, false}; }
 Outcome UnsafeNoValue(const Situation& in) { return Unsafe(in).lost ? Unsafe(in) : NoValue(in); }
@@ -329,8 +333,10 @@ BOOST_AUTO_TEST_CASE(stream_0_depends_on_blocking_captures) {
          auto status = kNone;
          return RAW(cuStreamIsCapturing)(nullptr, &status);
        }},
-      {"begin", NotOnLegacy, [](const Guest&) { return Begin(nullptr); }},
-      {"end", Illegal, [](const Guest&) { return End(nullptr); }},
+      {"begin", BeginOnLegacy, [](const Guest&) { return Begin(nullptr); }},
+      {"end", EndOnLegacy, [](const Guest&) { return End(nullptr); }},
+      {"destroy", DestroyOnLegacy,
+       [](const Guest&) { return RAW(cuStreamDestroy)(CU_STREAM_LEGACY); }},
   });
 }
 

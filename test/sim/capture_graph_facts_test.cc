@@ -292,7 +292,8 @@ BOOST_AUTO_TEST_CASE(arguments_of_graph_calls) {
   IS(RAW(cuGraphLaunch)(executable, guest.stream), INVALID_VALUE);
   IS(RAW(cuGraphLaunch)(nullptr, guest.stream), INVALID_VALUE);
   SetStack({});
-  IS(RAW(cuGraphInstantiateWithFlags)(&executable, graph, 0), INVALID_CONTEXT);
+  IS(RAW(cuGraphInstantiateWithFlags)(&executable, nullptr, 0), INVALID_CONTEXT);
+  IS(RAW(cuGraphLaunch)(nullptr, nullptr), INVALID_CONTEXT);
   OK(RAW(cuGraphDestroy)(graph));
   IS(RAW(cuGraphDestroy)(graph), INVALID_VALUE);
   IS(RAW(cuGraphGetNodes)(graph, nullptr, &count), INVALID_VALUE);
