@@ -25,10 +25,16 @@
 // the key of the life that (2) saw. A pin that is undone may make a closer believe that
 // the entry is in use: it stays kClosed, and the next slow call looks again.
 //
+// Note [Stripes]
+// ~~~~~~~~~~~~~~
 // The counts of an entry are striped over cache lines, and each thread keeps to one, so
 // that threads that use one value do not share a line for writing. With one count for all
 // sixteen threads would take turns at it, as they do at the driver's push
 // (test/benchmark/per_context_benchmark.cc).
+//
+// Threads are given stripes in turn. In a process that starts and ends threads two that run
+// at the same time come to share one after all; they see it by the line's last user, and
+// after a few such meetings go elsewhere at random.
 
 #include <cstdint>
 #include <new>
@@ -46,14 +52,48 @@ namespace {
 constexpr std::size_t kCacheLine = 64;
 constexpr unsigned kStripes = 32;
 
-std::atomic<unsigned> g_threads{0};
-thread_local unsigned t_stripe = kStripes;  // none yet
+struct alignas(kCacheLine) Stripe {
+  std::atomic<unsigned> pins{0};
+  std::atomic<unsigned> last_user{0};  // a thread's number; only a hint
+};
 
-unsigned StripeOfThisThread() noexcept {
-  if (__builtin_expect(t_stripe == kStripes, 0)) {
-    t_stripe = g_threads.fetch_add(1, std::memory_order_relaxed) % kStripes;
+struct ThisThread {
+  unsigned number = 0;  // from 1; 0: none yet
+  unsigned stripe = 0;
+  unsigned meetings = 0;  // with others, on this stripe
+  unsigned random = 0;
+};
+thread_local ThisThread t_thread;
+std::atomic<unsigned> g_threads{0};
+
+void GiveNumber(ThisThread* thread) noexcept {
+  do {
+    thread->number = g_threads.fetch_add(1, std::memory_order_relaxed) + 1;
+  } while (thread->number == 0);
+  thread->stripe = thread->number % kStripes;
+  thread->random = thread->number;
+}
+
+// Another thread has used `stripe` since this one did.
+[[gnu::noinline]] void Meet(ThisThread* thread, Stripe* stripe) noexcept {
+  constexpr unsigned kMeetings = 8;
+  stripe->last_user.store(thread->number, std::memory_order_relaxed);
+  if (++thread->meetings < kMeetings) return;
+  thread->meetings = 0;
+  thread->random = thread->random * 1664525U + 1013904223U;
+  thread->stripe = (thread->random >> 16) % kStripes;
+}
+
+// Counts one pin up, and returns where. See Note [Stripes].
+inline std::atomic<unsigned>* CountUp(Stripe* stripes) noexcept {
+  ThisThread& thread = t_thread;
+  if (__builtin_expect(thread.number == 0, 0)) GiveNumber(&thread);
+  Stripe& stripe = stripes[thread.stripe];
+  stripe.pins.fetch_add(1, std::memory_order_seq_cst);
+  if (__builtin_expect(stripe.last_user.load(std::memory_order_relaxed) != thread.number, 0)) {
+    Meet(&thread, &stripe);
   }
-  return t_stripe;
+  return &stripe.pins;
 }
 
 // Ids are counted up by the driver, so their low bits differ; without ids, those of the
@@ -80,10 +120,6 @@ struct PerContextTable::Entry {
     kClosed,  // dropped, and was pinned when that was last looked at
     kEnding,  // the value is being destroyed
   };
-  struct alignas(kCacheLine) Stripe {
-    PinCount pins{0};
-  };
-
   static std::size_t ValueOffset(const Type& type) noexcept {
     return (sizeof(Entry) + type.alignment - 1) / type.alignment * type.alignment;
   }
@@ -165,12 +201,11 @@ PerContextTable::~PerContextTable() {
 // See Note [Pins and ends].
 inline PerContextTable::Held PerContextTable::TryPin(Entry* entry,
                                                      const ContextRef& context) noexcept {
-  PinCount& pins = entry->stripes[StripeOfThisThread()].pins;
-  pins.fetch_add(1, std::memory_order_seq_cst);
+  PinCount* const pins = CountUp(entry->stripes);
   if (__builtin_expect(entry->Is(Entry::State::kReady) && entry->Names(context), 1)) {
-    return {entry->value, &pins};
+    return {entry->value, pins};
   }
-  pins.fetch_sub(1, std::memory_order_release);
+  pins->fetch_sub(1, std::memory_order_release);
   return {};
 }
 
@@ -230,9 +265,7 @@ absl::Status PerContextTable::Claim::TakeOrPin(const ContextRef& context, Held* 
 void* PerContextTable::Claim::storage() const noexcept { return entry_->value; }
 
 PerContextTable::Held PerContextTable::Claim::Publish() noexcept {
-  PinCount& pins = entry_->stripes[StripeOfThisThread()].pins;
-  pins.fetch_add(1, std::memory_order_seq_cst);
-  const Held held{entry_->value, &pins};
+  const Held held{entry_->value, CountUp(entry_->stripes)};
   {
     const std::lock_guard<std::mutex> lock(table_->mutex_);
     entry_->state.store(Entry::State::kReady, std::memory_order_seq_cst);
