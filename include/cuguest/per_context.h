@@ -180,7 +180,8 @@ class PerContext {
     return GetOrMake(ContextRef::Borrow(context), std::forward<Make>(make), file, line);
   }
 
-  // Drops the value of exactly this life of `context`; whether there was one. For who is
+  // Drops the value of exactly this life of `context`; whether there was one (one that is
+  // only being made is not there yet, and stays out of reach of this call). For who is
   // about to destroy the context. The driver is asked whether it still lives, so after
   // cuCtxDestroy call ForgetDestroyed() instead.
   bool Forget(const ContextRef& context) { return table_.Forget(context, /*is_dead=*/false); }

@@ -382,6 +382,53 @@ BOOST_AUTO_TEST_CASE(two_makes_that_ask_for_each_others_context_do_not_hang) {
   BOOST_TEST(ledger.made == 2);
 }
 
+// A wait that is over must not be taken for one that goes on: the first thread has waited
+// for b and still makes a, when the second makes b anew and asks for a.
+BOOST_AUTO_TEST_CASE(a_wait_that_is_over_refuses_nobody) {
+  Ledger ledger;
+  const OwnContext a;
+  const OwnContext b;
+  const ContextRef ref_b = ContextRef::Borrow(b.get());
+  Cache cache;
+  std::atomic<int> step{0};
+  std::atomic<int> refused{0};
+  const auto wait_for = [&step](int wanted) {
+    while (step < wanted) std::this_thread::yield();
+  };
+  // Long enough for the other thread to wait; if it does not, nothing fails.
+  const auto let_it_wait = [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); };
+  std::thread first([&] {
+    wait_for(1);
+    const auto made = cache.GetOrMake(a.get(), [&](const ContextRef& context) {
+      step = 2;
+      if (!cache.GetOrMake(ref_b, Maker(&ledger)).ok()) ++refused;
+      step = 3;
+      wait_for(4);
+      let_it_wait();
+      return Worker::Make(context, &ledger);
+    });
+    if (!made.ok()) ++refused;
+  });
+  const auto made = cache.GetOrMake(ref_b, [&](const ContextRef& context) {
+    step = 1;
+    wait_for(2);
+    let_it_wait();
+    return Worker::Make(context, &ledger);
+  });
+  wait_for(3);
+  BOOST_TEST(cache.Forget(ref_b));
+  const auto again = cache.GetOrMake(ref_b, [&](const ContextRef& context) {
+    step = 4;
+    if (!cache.GetOrMake(a.get(), Maker(&ledger)).ok()) ++refused;
+    return Worker::Make(context, &ledger);
+  });
+  first.join();
+  BOOST_TEST(made.ok());
+  BOOST_TEST(again.ok());
+  BOOST_TEST(refused == 0);
+  BOOST_TEST(ledger.made == 3);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(per_context_dropping)
@@ -675,7 +722,16 @@ BOOST_AUTO_TEST_CASE(the_calls_of_the_header) {
     return absl::CancelledError();
   };
   BOOST_TEST(calls([&] { BOOST_TEST(!cache.GetOrMake(ref, nothing).ok()); }) == 4U);
+  // Nor is any other context asked for, unless there are many.
+  std::vector<OwnContext> others(31);
+  for (const OwnContext& other : others) {
+    BOOST_TEST(cache.GetOrMake(other.get(), Maker(&ledger)).ok());
+  }
+  BOOST_TEST(calls([&] { BOOST_TEST(!cache.GetOrMake(ref, nothing).ok()); }) == 4U);
   BOOST_TEST(cache.GetOrMake(ref, Maker(&ledger)).ok());
+  const OwnContext last;
+  BOOST_TEST(calls([&] { BOOST_TEST(!cache.GetOrMake(last.get(), nothing).ok()); }) == 5U + 32U);
+  for (const OwnContext& other : others) cache.Forget(ContextRef::Borrow(other.get()));
   BOOST_TEST(calls([&] { BOOST_TEST(cache.GetOrMake(ref, nothing).ok()); }) == 0U);
   BOOST_TEST(calls([&] { BOOST_TEST(cache.GetOrMake(a.get(), nothing).ok()); }) == 1U);
   BOOST_TEST(calls([&] { BOOST_TEST(static_cast<bool>(cache.Find(ref))); }) == 0U);
@@ -780,6 +836,7 @@ BOOST_AUTO_TEST_SUITE(per_context_many_threads)
 BOOST_AUTO_TEST_CASE(at_random) {
   constexpr int kThreads = 16;
   constexpr int kOperations = 20000;
+  const unsigned operations_a_reset = Sim::IsActive() ? 1000 : 10000;  // a real one takes long
   Ledger ledger;
   std::vector<OwnContext> own(5);
   PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
@@ -794,7 +851,7 @@ BOOST_AUTO_TEST_CASE(at_random) {
     std::vector<Cache::Pin> kept;
     for (int i = 0; i < kOperations; ++i) {
       const unsigned dice = random() % 1000;
-      if (dice == 0) {
+      if (random() % operations_a_reset == 0) {
         const std::lock_guard<std::shared_mutex> alone(hosts);
         if (RAW(cuDevicePrimaryCtxReset)(0) != CUDA_SUCCESS || !primary.Release().ok()) ++wrong;
         primary = PrimaryContext::Retain(kFirst).value();
