@@ -44,12 +44,12 @@ CUGUEST_BEGIN_NAMESPACE
 // on it: at once if there is none, otherwise in a later call that drops or makes
 // something (releasing a pin ends nothing, and so costs nothing).
 //
-//   its context ...                          | the value is
-//   -----------------------------------------+---------------------------------------
-//   lives                                    | destroyed: ~T() runs in a ContextGuard
-//   is dead (reset, destroyed)               | given up: Leak() if T has it, then ~T()
+//   its context ...                           | the value is
+//   ------------------------------------------+----------------------------------------
+//   lives                                     | destroyed: ~T() runs in a ContextGuard
+//   is dead (reset, destroyed)                | given up: Leak() if T has it, then ~T()
 //   cannot be entered: the process is ending, | given up
-//   a forked child, a stream callback        |
+//   a forked child, a stream callback         |
 //
 // So ~T() runs in every case, to free host memory. A T whose destructor calls the driver
 // must have a member `Leak()` that throws nothing and makes it forget what it owns in
@@ -181,13 +181,13 @@ class PerContext {
   }
 
   // Drops the value of exactly this life of `context`; whether there was one (one that is
-  // only being made is not there yet, and stays out of reach of this call). For who is
-  // about to destroy the context. The driver is asked whether it still lives, so after
-  // cuCtxDestroy call ForgetDestroyed() instead.
+  // only being made is not there yet, and is not stopped). For who is about to destroy
+  // the context: the driver is asked whether it still lives. Where the value may be
+  // pinned, and so ends later, call ForgetDestroyed() as well when that is done.
   bool Forget(const ContextRef& context) { return table_.Forget(context, /*is_dead=*/false); }
 
   // The same for a life that the caller knows to be over: its value is given up, and the
-  // driver is not asked anything.
+  // driver is not asked anything, also not about one that was dropped before.
   bool ForgetDestroyed(const ContextRef& context) {
     return table_.Forget(context, /*is_dead=*/true);
   }

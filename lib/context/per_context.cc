@@ -52,10 +52,14 @@ namespace {
 constexpr std::size_t kCacheLine = 64;
 constexpr unsigned kStripes = 32;
 
-struct alignas(kCacheLine) Stripe {
+}  // namespace
+
+struct alignas(kCacheLine) PinStripe {
   std::atomic<unsigned> pins{0};
   std::atomic<unsigned> last_user{0};  // a thread's number; only a hint
 };
+
+namespace {
 
 struct ThisThread {
   unsigned number = 0;  // from 1; 0: none yet
@@ -75,7 +79,7 @@ void GiveNumber(ThisThread* thread) noexcept {
 }
 
 // Another thread has used `stripe` since this one did.
-[[gnu::noinline]] void Meet(ThisThread* thread, Stripe* stripe) noexcept {
+[[gnu::noinline]] void Meet(ThisThread* thread, PinStripe* stripe) noexcept {
   constexpr unsigned kMeetings = 8;
   stripe->last_user.store(thread->number, std::memory_order_relaxed);
   if (++thread->meetings < kMeetings) return;
@@ -85,10 +89,10 @@ void GiveNumber(ThisThread* thread) noexcept {
 }
 
 // Counts one pin up, and returns where. See Note [Stripes].
-inline std::atomic<unsigned>* CountUp(Stripe* stripes) noexcept {
+inline std::atomic<unsigned>* CountUp(PinStripe* stripes) noexcept {
   ThisThread& thread = t_thread;
   if (__builtin_expect(thread.number == 0, 0)) GiveNumber(&thread);
-  Stripe& stripe = stripes[thread.stripe];
+  PinStripe& stripe = stripes[thread.stripe];
   stripe.pins.fetch_add(1, std::memory_order_seq_cst);
   if (__builtin_expect(stripe.last_user.load(std::memory_order_relaxed) != thread.number, 0)) {
     Meet(&thread, &stripe);
@@ -146,7 +150,7 @@ struct PerContextTable::Entry {
   }
   bool Is(State wanted) const noexcept { return state.load(std::memory_order_seq_cst) == wanted; }
   bool IsPinned() const noexcept {
-    for (const Stripe& stripe : stripes) {
+    for (const PinStripe& stripe : stripes) {
       if (stripe.pins.load(std::memory_order_seq_cst) != 0) return true;
     }
     return false;
@@ -180,7 +184,7 @@ struct PerContextTable::Entry {
   bool is_dead = false;          // from kClosed on: the context is known to be dead
   Entry* next_ending = nullptr;  // while kEnding
 
-  Stripe stripes[kStripes];
+  PinStripe stripes[kStripes];
 };
 
 PerContextTable::~PerContextTable() {
