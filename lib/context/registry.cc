@@ -22,7 +22,7 @@ namespace internal {
 static_assert(std::is_standard_layout_v<Registry> && std::is_trivially_destructible_v<Registry>);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
               sizeof(std::atomic<std::uint64_t>) == sizeof(std::uint64_t));
-static_assert(sizeof(Slot) == 64);
+static_assert(sizeof(Slot) == 128);
 
 // Named without a namespace for the note below, and kept where nothing but the note
 // refers to it.
@@ -252,8 +252,7 @@ CUresult Registry::Leave(Slot* slot) noexcept {
 
 bool Registry::Knows(CUcontext handle) noexcept {
   const auto wanted = reinterpret_cast<std::uintptr_t>(handle);
-  return Find([&](Slot* slot) { return slot->context.load() == wanted && slot->Count() != 0; }) !=
-         nullptr;
+  return Find([=](Slot* slot) { return slot->context.load() == wanted; }) != nullptr;
 }
 
 }  // namespace internal

@@ -60,11 +60,13 @@ enum class Ending : std::uint64_t {
   kReleasePrimary,  // the slot holds one unit of the driver's count
 };
 
-struct alignas(64) Slot {
+struct Slot {
   static constexpr std::uint64_t kOpen = std::uint64_t{1} << 32;
 
-  std::atomic<std::uint64_t> word{0};
-  std::atomic<std::uint64_t> context{0};  // the handle; 0: free
+  // Apart from the rest, which whoever looks for another slot reads too.
+  alignas(64) std::atomic<std::uint64_t> word{0};
+
+  alignas(64) std::atomic<std::uint64_t> context{0};  // the handle; 0: free
   std::atomic<std::uint64_t> id{0};
   std::atomic<std::uint64_t> ending{0};
   std::atomic<std::uint64_t> device{0};
@@ -108,7 +110,7 @@ class Registry {
   // Gives a unit back; the last one out ends the context, and this is the outcome.
   static CUresult Leave(Slot* slot) noexcept;
 
-  // Whether some slot in use is for a context at this handle.
+  // Whether some slot is, or was last, for a context at this handle.
   bool Knows(CUcontext handle) noexcept;
 
   // Whether this is the registry that a note promised.

@@ -8,8 +8,8 @@
 // simulation's times mean nothing).
 //
 // The driver's pair corrupts the driver's heap when threads share a context, and sooner or
-// later aborts. So it is measured in a process of its own, for fewer and fewer rounds until
-// one comes through.
+// later aborts. So it is measured in a process of its own, which says how it fares while it
+// runs; what it said last counts, whether or not it came to its end.
 
 #include <benchmark/benchmark.h>
 #include <cuda.h>
@@ -100,58 +100,57 @@ std::string KeyOf(const Idiom& idiom, int threads) {
 // The driver's pair.
 
 constexpr char kDriversPair[] = "--drivers-pair";
+constexpr char kNanoseconds[] = "nanoseconds: ";
 
-double NanosecondsOfDriversPair(int rounds) {
-  const auto begin = std::chrono::steady_clock::now();
-  for (int round = 0; round < rounds; ++round) {
+void AttachAndDetach(std::atomic<unsigned long long>* pairs) {
+  for (;;) {
     CUcontext attached = nullptr;
-    RAW(cuCtxAttach)(&attached, 0);
-    RAW(cuCtxDetach)(attached);
+    if (RAW(cuCtxAttach)(&attached, 0) != CUDA_SUCCESS) return;  // another one destroyed it
+    if (RAW(cuCtxDetach)(attached) != CUDA_SUCCESS) return;
+    pairs->store(pairs->load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
-  const std::chrono::duration<double, std::nano> all = std::chrono::steady_clock::now() - begin;
-  return all.count() / rounds;
 }
 
-// In a process of its own: prints the time of the median thread, and ends before anything
-// of a corrupted heap is freed.
-[[noreturn]] void MeasureDriversPair(const Driver& driver, int thread_count, int rounds) {
+// In a process of its own, which ends before anything of a corrupted heap is freed.
+[[noreturn]] void MeasureDriversPair(const Driver& driver, int thread_count, int milliseconds) {
+  struct alignas(64) Count {
+    std::atomic<unsigned long long> pairs{0};
+  };
   const CUcontext context = cuguest_benchmark::MakeContext(driver);
-  std::vector<double> times(static_cast<size_t>(thread_count));
-  std::atomic<int> waiting{thread_count};
-  std::vector<std::thread> threads;
-  for (double& time : times) {
-    threads.emplace_back([&, context] {
+  std::vector<Count> counts(static_cast<size_t>(thread_count));
+  for (Count& count : counts) {
+    std::thread([&driver, context, &count] {
       driver.CtxPushCurrent(context);  // the pair works on what is current
-      --waiting;
-      while (waiting != 0) std::this_thread::yield();
-      time = NanosecondsOfDriversPair(rounds);
-    });
+      AttachAndDetach(&count.pairs);
+    }).detach();
   }
-  for (std::thread& thread : threads) thread.join();
-  std::sort(times.begin(), times.end());
-  std::printf("nanoseconds: %f\n", times[times.size() / 2]);
-  std::fflush(stdout);
+  const auto begin = std::chrono::steady_clock::now();
+  std::chrono::duration<double, std::nano> passed{0};
+  while (passed < std::chrono::milliseconds(milliseconds)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    passed = std::chrono::steady_clock::now() - begin;
+    unsigned long long pairs = 0;
+    for (const Count& count : counts) pairs += count.pairs.load(std::memory_order_relaxed);
+    if (pairs == 0) continue;
+    std::printf("%s%f\n", kNanoseconds, passed.count() * thread_count / double(pairs));
+    std::fflush(stdout);
+  }
   _exit(0);
 }
 
 struct DriversPair {
-  double nanoseconds = 0;  // 0: it never came through
-  int crashes = 0;
+  double nanoseconds = 0;  // 0: it said nothing
+  bool crashed = false;
 };
 
 DriversPair RunDriversPair(int threads, bool smoke) {
+  const cuguest_test::Ended ended =
+      cuguest_test::RunSelf({kDriversPair, std::to_string(threads), smoke ? "5" : "300"});
+  const size_t last = ended.output.rfind(kNanoseconds);
   DriversPair pair;
-  for (int rounds = smoke ? 100 : 100'000; rounds >= 100; rounds /= 10) {
-    for (int attempt = 0; attempt < 3; ++attempt) {
-      const cuguest_test::Ended ended =
-          cuguest_test::RunSelf({kDriversPair, std::to_string(threads), std::to_string(rounds)});
-      const char* found = std::strstr(ended.output.c_str(), "nanoseconds: ");
-      if (ended.code == 0 && found != nullptr) {
-        pair.nanoseconds = std::atof(found + std::strlen("nanoseconds: "));
-        return pair;
-      }
-      ++pair.crashes;
-    }
+  pair.crashed = ended.code != 0;
+  if (last != std::string::npos) {
+    pair.nanoseconds = std::atof(ended.output.c_str() + last + std::strlen(kNanoseconds));
   }
   return pair;
 }
@@ -177,16 +176,16 @@ void PrintTable(const cuguest_benchmark::Times& times, const DriversPair* driver
   }
   std::printf("\nnanoseconds that a thread waits for a pair (best of 9)\n");
   for (size_t i = 0; i < std::size(kThreads); ++i) {
-    if (drivers[i].crashes == 0) continue;
-    std::printf("cuCtxAttach, cuCtxDetach, %d threads: %d process(es) crashed%s\n", kThreads[i],
-                drivers[i].crashes, drivers[i].nanoseconds == 0 ? "" : " before one came through");
+    if (!drivers[i].crashed) continue;
+    std::printf("cuCtxAttach, cuCtxDetach, %d threads: the process crashed%s\n", kThreads[i],
+                drivers[i].nanoseconds == 0 ? "" : " after this was measured");
   }
 }
 
 bool Check(const cuguest_benchmark::Times& times, const DriversPair& driver, int threads) {
   constexpr double kLeast = 20;
   if (driver.nanoseconds == 0) {
-    std::printf("not checked: the driver's pair never came through with %d threads\n", threads);
+    std::printf("not checked: with %d threads the driver's pair crashed at once\n", threads);
     return true;
   }
   const double gain = driver.nanoseconds / times.Best(KeyOf(kIdioms[0], threads));
