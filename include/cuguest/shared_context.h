@@ -37,6 +37,7 @@ CUGUEST_BEGIN_NAMESPACE
 
 namespace internal {
 struct Slot;
+struct Unit;
 }  // namespace internal
 
 // Note [Who ends a shared context]
@@ -76,9 +77,11 @@ struct Slot;
 //          hands it on.
 // Threads: distinct objects from any threads, also of the same context; one object needs
 //          outside locking.
-// Cost:    copying and dropping a copy are one atomic addition each, no driver call and no
-//          lock. Attaching a context that is attached already: one driver call
+// Cost:    copying and dropping a copy are one atomic operation each, on a cache line that
+//          few threads share as long as the first one who attached still is; no driver call,
+//          no lock. Attaching a context that is attached already: one driver call more
 //          (cuCtxGetId, contention-free). The last one out of a context made here: three.
+//          test/benchmark/shared_context_benchmark.cc measures it beside the driver's pair.
 // Source:  CUDA Driver API, cuCtxDestroy, cuDevicePrimaryCtxRelease;
 //          test/context/shared_context_test.cc.
 class CUGUEST_API SharedContext {
@@ -123,7 +126,8 @@ class CUGUEST_API SharedContext {
   SharedContext& operator=(const SharedContext& other) noexcept;
   SharedContext(SharedContext&& other) noexcept
       : incarnation_(std::exchange(other.incarnation_, ContextRef())),
-        slot_(std::exchange(other.slot_, nullptr)) {}
+        slot_(std::exchange(other.slot_, nullptr)),
+        stripe_(other.stripe_) {}
   SharedContext& operator=(SharedContext&& other) noexcept;
 
   // As Detach(), but asks nothing: for a context that is not ours to end, and while others
@@ -179,14 +183,15 @@ class CUGUEST_API SharedContext {
   [[nodiscard]] static absl::Status CheckSharing();
 
  private:
-  SharedContext(const ContextRef& incarnation, internal::Slot* slot) noexcept
-      : incarnation_(incarnation), slot_(slot) {}
+  SharedContext(const ContextRef& incarnation, const internal::Unit& unit) noexcept;
 
   static absl::StatusOr<SharedContext> AttachLiving(const ContextRef& context);
   CUresult Leave() noexcept;
 
   ContextRef incarnation_;
-  internal::Slot* slot_ = nullptr;  // of the process's registry; never freed
+  // The unit, in the process's registry; a slot is never freed.
+  internal::Slot* slot_ = nullptr;
+  int stripe_ = 0;
 };
 
 CUGUEST_END_NAMESPACE

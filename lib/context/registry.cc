@@ -22,7 +22,7 @@ namespace internal {
 static_assert(std::is_standard_layout_v<Registry> && std::is_trivially_destructible_v<Registry>);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
               sizeof(std::atomic<std::uint64_t>) == sizeof(std::uint64_t));
-static_assert(sizeof(Slot) == 128);
+static_assert(sizeof(Slot) == 128 + Slot::kStripes * sizeof(Stripe));
 
 // Named without a namespace for the note below, and kept where nothing but the note
 // refers to it.
@@ -146,13 +146,11 @@ class Lock {
   pthread_mutex_t* mutex_;
 };
 
-// A unit of `slot`, if it is (still) an open slot for `context`.
-bool TryJoin(Slot* slot, const ContextRef& context) {
-  if (!slot->Is(context)) return false;
-  const std::uint64_t before = slot->word.fetch_add(1, std::memory_order_acq_rel);
-  if ((before & Slot::kOpen) != 0 && slot->Is(context)) return true;
-  static_cast<void>(Registry::Leave(slot));
-  return false;
+// The stripe of the calling thread: threads are given them in turn.
+int ThisThreadsStripe() {
+  static std::atomic<unsigned> next{0};
+  thread_local const unsigned mine = next.fetch_add(1, std::memory_order_relaxed);
+  return static_cast<int>(mine % Slot::kStripes);
 }
 
 // The slot is closed: nobody else writes it.
@@ -161,7 +159,20 @@ void Open(Slot* slot, const ContextRef& context, Ending ending, CUdevice device)
   slot->ending.store(static_cast<std::uint64_t>(ending), std::memory_order_relaxed);
   slot->device.store(static_cast<std::uint64_t>(device), std::memory_order_relaxed);
   slot->context.store(reinterpret_cast<std::uintptr_t>(context.get()), std::memory_order_release);
-  slot->word.fetch_add(Slot::kOpen + 1, std::memory_order_acq_rel);
+  slot->root.store(Slot::kOpen | Slot::kStriped | 1, std::memory_order_release);
+  for (Stripe& stripe : slot->stripes) {
+    stripe.word.store(Stripe::kOpen, std::memory_order_release);
+  }
+}
+
+// See Note [Stripes of a slot].
+void Gather(Slot* slot) {
+  slot->root.fetch_add(Slot::kBias, std::memory_order_acq_rel);
+  std::uint64_t sum = 0;
+  for (Stripe& stripe : slot->stripes) {
+    sum += stripe.word.exchange(0, std::memory_order_acq_rel) - Stripe::kOpen;
+  }
+  slot->root.fetch_add(sum - Slot::kBias - Slot::kStriped, std::memory_order_acq_rel);
 }
 
 CUresult End(const Slot& slot) {
@@ -170,6 +181,54 @@ CUresult End(const Slot& slot) {
   }
   const auto handle = static_cast<std::uintptr_t>(slot.context.load(std::memory_order_relaxed));
   return DestroyLife(reinterpret_cast<CUcontext>(handle), slot.id.load(std::memory_order_relaxed));
+}
+
+// Adds `change` to the count in `word`, unless it is not open.
+bool CountIfOpen(std::atomic<std::uint64_t>* word, std::uint64_t open, std::uint64_t change) {
+  std::uint64_t now = word->load(std::memory_order_relaxed);
+  while ((now & open) != 0) {
+    if (word->compare_exchange_weak(now, now + change, std::memory_order_acq_rel)) return true;
+  }
+  return false;
+}
+
+// Takes the calling thread's unit off the root; true for the last one.
+bool TakeOffRoot(Slot* slot) {
+  std::uint64_t now = slot->root.load(std::memory_order_acquire);
+  while ((now & Slot::kStriped) != 0) {
+    if ((now & Slot::kCount) == 1) {
+      Gather(slot);
+      break;
+    }
+    if (slot->root.compare_exchange_weak(now, now - 1, std::memory_order_acq_rel)) return false;
+  }
+  return slot->root.fetch_sub(1, std::memory_order_acq_rel) == (Slot::kOpen | 1);
+}
+
+CUresult LeaveRoot(Slot* slot) {
+  if (!TakeOffRoot(slot) || slot->GetEnding() == Ending::kNothing) return CUDA_SUCCESS;
+  std::uint64_t nobody = Slot::kOpen;
+  // Lost to somebody who joined, and is the last one out in his turn.
+  if (!slot->root.compare_exchange_strong(nobody, 0)) return CUDA_SUCCESS;
+  const CUresult code = End(*slot);
+  slot->context.store(0, std::memory_order_release);
+  return code;
+}
+
+// Counts one up, on this thread's stripe if that is open. False if the slot is not.
+bool CountUp(Slot* slot, Unit* unit) {
+  *unit = {slot, ThisThreadsStripe()};
+  if (CountIfOpen(&slot->stripes[unit->stripe].word, Stripe::kOpen, 1)) return true;
+  unit->stripe = Unit::kRoot;
+  return CountIfOpen(&slot->root, Slot::kOpen, 1);
+}
+
+// A unit of `slot`, if it is (still) an open slot for `context`.
+bool TryJoin(Slot* slot, const ContextRef& context, Unit* unit) {
+  if (!slot->Is(context) || !CountUp(slot, unit)) return false;
+  if (slot->Is(context)) return true;
+  static_cast<void>(Registry::Leave(*unit));
+  return false;
 }
 
 }  // namespace
@@ -201,23 +260,23 @@ Slot* Registry::Find(Predicate is_wanted) noexcept {
   return nullptr;
 }
 
-Slot* Registry::Join(const ContextRef& context) noexcept {
-  return Find([&](Slot* slot) { return TryJoin(slot, context); });
+Unit Registry::Join(const ContextRef& context) noexcept {
+  Unit unit;
+  return Find([&](Slot* slot) { return TryJoin(slot, context, &unit); }) != nullptr ? unit : Unit{};
 }
 
 Registry::Outcome Registry::JoinOrOpen(const ContextRef& context, Ending ending, CUdevice device,
-                                       Slot** slot) noexcept {
+                                       Unit* unit) noexcept {
   const Lock lock(&opening_);
-  *slot = Join(context);
-  if (*slot != nullptr) return Outcome::kJoined;
-  const Slot* closing = Find([&](Slot* candidate) {
-    return candidate->Is(context) && !candidate->IsOpen() &&
-           candidate->GetEnding() == Ending::kDestroy;
+  *unit = Join(context);
+  if (unit->slot != nullptr) return Outcome::kJoined;
+  const Slot* closing = Find([&](Slot* slot) {
+    return slot->Is(context) && !slot->IsOpen() && slot->GetEnding() == Ending::kDestroy;
   });
   if (closing != nullptr) return Outcome::kClosing;
-  *slot = FindUnused();
-  if (*slot == nullptr) return Outcome::kNoMemory;
-  Open(*slot, context, ending, device);
+  *unit = {FindUnused(), Unit::kRoot};
+  if (unit->slot == nullptr) return Outcome::kNoMemory;
+  Open(unit->slot, context, ending, device);
   return Outcome::kOpened;
 }
 
@@ -228,7 +287,7 @@ Slot* Registry::FindUnused() noexcept {
   if (unused != nullptr) return unused;
   unused = Find([](Slot* slot) {
     std::uint64_t idle = Slot::kOpen;
-    return slot->GetEnding() == Ending::kNothing && slot->word.compare_exchange_strong(idle, 0);
+    return slot->GetEnding() == Ending::kNothing && slot->root.compare_exchange_strong(idle, 0);
   });
   if (unused != nullptr) return unused;
   auto* chunk = new (std::nothrow) Chunk;
@@ -239,15 +298,27 @@ Slot* Registry::FindUnused() noexcept {
   return &chunk->slots[0];
 }
 
-CUresult Registry::Leave(Slot* slot) noexcept {
-  const std::uint64_t before = slot->word.fetch_sub(1, std::memory_order_acq_rel);
-  if (before != (Slot::kOpen | 1) || slot->GetEnding() == Ending::kNothing) return CUDA_SUCCESS;
-  std::uint64_t nobody = Slot::kOpen;
-  // Lost to somebody who joined, and is the last one out in his turn.
-  if (!slot->word.compare_exchange_strong(nobody, 0)) return CUDA_SUCCESS;
-  const CUresult code = End(*slot);
-  slot->context.store(0, std::memory_order_release);
-  return code;
+Unit Registry::Copy(Slot* slot) noexcept {
+  Unit unit;
+  static_cast<void>(CountUp(slot, &unit));  // it is open: the caller has a unit
+  return unit;
+}
+
+CUresult Registry::Leave(const Unit& unit) noexcept {
+  if (unit.stripe != Unit::kRoot &&
+      CountIfOpen(&unit.slot->stripes[unit.stripe].word, Stripe::kOpen, std::uint64_t(-1))) {
+    return CUDA_SUCCESS;
+  }
+  return LeaveRoot(unit.slot);
+}
+
+std::uint64_t Registry::Count(const Slot& slot) noexcept {
+  std::uint64_t sum = slot.root.load(std::memory_order_relaxed) & (Slot::kBias - 1);
+  for (const Stripe& stripe : slot.stripes) {
+    const std::uint64_t word = stripe.word.load(std::memory_order_relaxed);
+    if ((word & Stripe::kOpen) != 0) sum += word - Stripe::kOpen;
+  }
+  return sum;
 }
 
 bool Registry::Knows(CUcontext handle) noexcept {

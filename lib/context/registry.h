@@ -24,18 +24,32 @@
 //
 // Note [Slots are never freed]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// A slot counts the units of one life of one context. Its word is kOpen and the count.
+// A slot counts the units of one life of one context. Its root is kOpen and a count.
 //
 //   free      context 0, not open
 //   in use    open; the count may be 0, if nothing has to be ended when it gets there
 //   closing   not open, context not 0: the last one out is ending what it counted
 //
-// Joining adds 1 and looks at what was there: if the slot was open and its key is still
-// the one that was looked for, that is a unit; if not, the 1 is taken away again in the
-// same way in which a unit is, since the slot may have been opened for somebody else in
-// between. A slot's key is written only while it is not open, and a slot that is open
-// is closed only at count 0 (compare and exchange). So a unit keeps the key as it is,
-// and no generation count is needed. New slots are opened under the mutex.
+// A count is raised only while what it is in is open, by compare and exchange, and a slot
+// that is open is closed only at count 0, in the same way; its key is written only while it
+// is not open. So a unit keeps the slot open and the key as it is. Who joins reads the key
+// first, and again when he has a unit: if the slot was given to another context in between
+// he leaves again, as any unit does. New slots are opened under the mutex.
+//
+// Note [Stripes of a slot]
+// ~~~~~~~~~~~~~~~~~~~~~~~~
+// Threads that count on one line take turns at it. So whoever opens a slot holds a unit of
+// the root, and others count on stripes, a line for every few threads, without looking for
+// zero: while the slot is striped, the root is not 0, so neither is the sum. The holder of
+// the root's last unit gathers the stripes before he leaves:
+//
+//   1. he adds kBias to the root, so that nobody takes it for low meanwhile,
+//   2. takes each stripe's count and closes it, in one exchange,
+//   3. adds their sum to the root and takes kBias and kStriped off it.
+//
+// A unit that was counted on a stripe is the root's from the moment in which the stripe
+// was closed: who gives it back finds the stripe closed and turns to the root. A slot that
+// was gathered stays so until it is opened anew.
 
 #ifndef CUGUEST_LIB_CONTEXT_REGISTRY_H_
 #define CUGUEST_LIB_CONTEXT_REGISTRY_H_
@@ -60,19 +74,30 @@ enum class Ending : std::uint64_t {
   kReleasePrimary,  // the slot holds one unit of the driver's count
 };
 
+// A cache line that some of the threads count on.
+struct alignas(64) Stripe {
+  static constexpr std::uint64_t kOpen = std::uint64_t{1} << 63;
+  std::atomic<std::uint64_t> word{0};  // kOpen and a count
+};
+
 struct Slot {
-  static constexpr std::uint64_t kOpen = std::uint64_t{1} << 32;
+  static constexpr std::uint64_t kOpen = std::uint64_t{1} << 63;
+  static constexpr std::uint64_t kStriped = std::uint64_t{1} << 62;
+  static constexpr std::uint64_t kBias = std::uint64_t{1} << 48;
+  static constexpr std::uint64_t kCount = kStriped - 1;
+  static constexpr int kStripes = 16;
 
-  // Apart from the rest, which whoever looks for another slot reads too.
-  alignas(64) std::atomic<std::uint64_t> word{0};
+  alignas(64) std::atomic<std::uint64_t> root{0};
 
+  // The key, and what is read with it.
   alignas(64) std::atomic<std::uint64_t> context{0};  // the handle; 0: free
   std::atomic<std::uint64_t> id{0};
   std::atomic<std::uint64_t> ending{0};
   std::atomic<std::uint64_t> device{0};
 
-  std::uint64_t Count() const { return word.load(std::memory_order_relaxed) & (kOpen - 1); }
-  bool IsOpen() const { return (word.load(std::memory_order_acquire) & kOpen) != 0; }
+  Stripe stripes[kStripes];
+
+  bool IsOpen() const { return (root.load(std::memory_order_acquire) & kOpen) != 0; }
   bool Is(const ContextRef& wanted) const {
     return context.load(std::memory_order_acquire) ==
                reinterpret_cast<std::uintptr_t>(wanted.get()) &&
@@ -82,9 +107,16 @@ struct Slot {
 };
 
 struct Chunk {
-  static constexpr int kSlots = 32;
+  static constexpr int kSlots = 16;
   Slot slots[kSlots];
   std::atomic<Chunk*> next{nullptr};
+};
+
+// One unit of a slot, and where it was counted.
+struct Unit {
+  Slot* slot = nullptr;  // nullptr: none
+  int stripe = kRoot;
+  static constexpr int kRoot = -1;
 };
 
 // Registry
@@ -95,20 +127,23 @@ class Registry {
   // The process's; this copy's own if that one cannot be had.
   static Registry& OfProcess() noexcept;
 
-  // Takes a unit of `context` if a slot for it is open; nullptr if none is. No lock.
-  Slot* Join(const ContextRef& context) noexcept;
+  // Takes a unit of `context` if a slot for it is open. No lock.
+  Unit Join(const ContextRef& context) noexcept;
 
   enum class Outcome { kOpened, kJoined, kClosing, kNoMemory };
   // Takes a unit of `context`, opening a slot for it if there is none. kClosing: the
   // last one out is destroying the context.
   Outcome JoinOrOpen(const ContextRef& context, Ending ending, CUdevice device,
-                     Slot** slot) noexcept;
+                     Unit* unit) noexcept;
 
   // One more unit of a slot that the caller has a unit of.
-  static void Copy(Slot* slot) noexcept { slot->word.fetch_add(1, std::memory_order_relaxed); }
+  static Unit Copy(Slot* slot) noexcept;
 
   // Gives a unit back; the last one out ends the context, and this is the outcome.
-  static CUresult Leave(Slot* slot) noexcept;
+  static CUresult Leave(const Unit& unit) noexcept;
+
+  // How many units there are, by adding up what changes meanwhile.
+  static std::uint64_t Count(const Slot& slot) noexcept;
 
   // Whether some slot is, or was last, for a context at this handle.
   bool Knows(CUcontext handle) noexcept;

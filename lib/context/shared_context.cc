@@ -23,7 +23,7 @@ namespace {
 using internal::ContextText;
 using internal::Ending;
 using internal::Registry;
-using internal::Slot;
+using internal::Unit;
 
 // Whether a context can be at this address, as far as that is seen without reading it.
 bool CanBeContext(CUcontext context) {
@@ -81,10 +81,10 @@ absl::StatusOr<SharedContext> SharedContext::Create(Device device, unsigned flag
     static_cast<void>((*driver)->CtxDestroy(context));
     return ToStatus(incarnation.result(), "identify a new shared context", object);
   }
-  Slot* slot = nullptr;
+  Unit unit;
   const Registry::Outcome outcome =
-      Registry::OfProcess().JoinOrOpen(incarnation, Ending::kDestroy, device.get(), &slot);
-  if (outcome == Registry::Outcome::kOpened) return SharedContext(incarnation, slot);
+      Registry::OfProcess().JoinOrOpen(incarnation, Ending::kDestroy, device.get(), &unit);
+  if (outcome == Registry::Outcome::kOpened) return SharedContext(incarnation, unit);
   static_cast<void>((*driver)->CtxDestroy(context));
   return NoMemory(context);
 }
@@ -109,11 +109,11 @@ absl::StatusOr<SharedContext> SharedContext::Attach(const ContextRef& context) {
 
 absl::StatusOr<SharedContext> SharedContext::AttachLiving(const ContextRef& context) {
   Registry& registry = Registry::OfProcess();
-  Slot* slot = registry.Join(context);
-  if (slot != nullptr) return SharedContext(context, slot);
+  Unit unit = registry.Join(context);
+  if (unit.slot != nullptr) return SharedContext(context, unit);
   absl::StatusOr<Classified> found = Classify(context);
   if (!found.ok()) return found.status();
-  switch (registry.JoinOrOpen(context, found->ending, found->primary.device().get(), &slot)) {
+  switch (registry.JoinOrOpen(context, found->ending, found->primary.device().get(), &unit)) {
     case Registry::Outcome::kOpened:
       static_cast<void>(found->primary.Leak());  // the slot has it now
       break;
@@ -125,17 +125,19 @@ absl::StatusOr<SharedContext> SharedContext::AttachLiving(const ContextRef& cont
     case Registry::Outcome::kNoMemory:
       return NoMemory(context.get());
   }
-  SharedContext attached(context, slot);
+  SharedContext attached(context, unit);
   // While it was looked at, the last one out may have destroyed it and freed its slot.
   const CUresult code = context.Check();
   if (code != CUDA_SUCCESS) return ToStatus(code, "attach", ContextText(context.get()));
   return attached;
 }
 
+SharedContext::SharedContext(const ContextRef& incarnation, const Unit& unit) noexcept
+    : incarnation_(incarnation), slot_(unit.slot), stripe_(unit.stripe) {}
+
 SharedContext::SharedContext(const SharedContext& other) noexcept
-    : incarnation_(other.incarnation_), slot_(other.slot_) {
-  if (slot_ != nullptr) Registry::Copy(slot_);
-}
+    : SharedContext(other.incarnation_,
+                    other.slot_ != nullptr ? Registry::Copy(other.slot_) : Unit()) {}
 
 SharedContext& SharedContext::operator=(const SharedContext& other) noexcept {
   *this = SharedContext(other);
@@ -147,6 +149,7 @@ SharedContext& SharedContext::operator=(SharedContext&& other) noexcept {
   static_cast<void>(Leave());
   incarnation_ = std::exchange(other.incarnation_, ContextRef());
   slot_ = std::exchange(other.slot_, nullptr);
+  stripe_ = other.stripe_;
   return *this;
 }
 
@@ -154,8 +157,8 @@ SharedContext::~SharedContext() { static_cast<void>(Leave()); }
 
 CUresult SharedContext::Leave() noexcept {
   incarnation_ = ContextRef();
-  Slot* slot = std::exchange(slot_, nullptr);
-  return slot != nullptr ? Registry::Leave(slot) : CUDA_SUCCESS;
+  const Unit unit{std::exchange(slot_, nullptr), stripe_};
+  return unit.slot != nullptr ? Registry::Leave(unit) : CUDA_SUCCESS;
 }
 
 SharedContext::Owner SharedContext::owner() const noexcept {
@@ -172,7 +175,7 @@ SharedContext::Owner SharedContext::owner() const noexcept {
 }
 
 std::uint64_t SharedContext::use_count() const noexcept {
-  return slot_ != nullptr ? slot_->Count() : 0;
+  return slot_ != nullptr ? Registry::Count(*slot_) : 0;
 }
 
 absl::Status SharedContext::Detach() {

@@ -7,9 +7,12 @@
 // With --check it fails if a unit costs more than it promises (on a real driver; the
 // simulation's times mean nothing).
 //
-// The driver's pair corrupts the driver's heap when threads share a context, and sooner or
-// later aborts. So it is measured in a process of its own, which says how it fares while it
-// runs; what it said last counts, whether or not it came to its end.
+// The driver does not count atomically: threads that share a context lose units, and when
+// the count gets to zero in that way the context is destroyed under them; the calls fail
+// from then on, and sooner or later the process aborts. So the pair is measured in a
+// process of its own, which says how it fares while it runs; what it said last counts,
+// whether or not it came to its end. Once as anybody would call it, failures and all; and
+// once with the count raised by a million first, which keeps the context alive.
 
 #include <benchmark/benchmark.h>
 #include <cuda.h>
@@ -100,99 +103,130 @@ std::string KeyOf(const Idiom& idiom, int threads) {
 // The driver's pair.
 
 constexpr char kDriversPair[] = "--drivers-pair";
-constexpr char kNanoseconds[] = "nanoseconds: ";
+constexpr char kReport[] = "pairs, failed, nanoseconds:";
 
-void AttachAndDetach(std::atomic<unsigned long long>* pairs) {
+struct alignas(64) Progress {
+  std::atomic<unsigned long long> pairs{0};
+  std::atomic<unsigned long long> failed{0};  // of them
+};
+
+void Count(std::atomic<unsigned long long>* count) {
+  count->store(count->load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+void AttachAndDetach(Progress* progress) {
   for (;;) {
     CUcontext attached = nullptr;
-    if (RAW(cuCtxAttach)(&attached, 0) != CUDA_SUCCESS) return;  // another one destroyed it
-    if (RAW(cuCtxDetach)(attached) != CUDA_SUCCESS) return;
-    pairs->store(pairs->load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    const bool fine = RAW(cuCtxAttach)(&attached, 0) == CUDA_SUCCESS &&
+                      RAW(cuCtxDetach)(attached) == CUDA_SUCCESS;
+    if (!fine) Count(&progress->failed);
+    Count(&progress->pairs);
   }
 }
 
 // In a process of its own, which ends before anything of a corrupted heap is freed.
-[[noreturn]] void MeasureDriversPair(const Driver& driver, int thread_count, int milliseconds) {
-  struct alignas(64) Count {
-    std::atomic<unsigned long long> pairs{0};
-  };
+[[noreturn]] void MeasureDriversPair(const Driver& driver, int thread_count, int units,
+                                     int milliseconds) {
   const CUcontext context = cuguest_benchmark::MakeContext(driver);
-  std::vector<Count> counts(static_cast<size_t>(thread_count));
-  for (Count& count : counts) {
-    std::thread([&driver, context, &count] {
+  driver.CtxPushCurrent(context);
+  for (int i = 0; i < units; ++i) {
+    CUcontext attached = nullptr;
+    RAW(cuCtxAttach)(&attached, 0);
+  }
+  std::vector<Progress> all(static_cast<size_t>(thread_count));
+  for (Progress& progress : all) {
+    std::thread([&driver, context, &progress] {
       driver.CtxPushCurrent(context);  // the pair works on what is current
-      AttachAndDetach(&count.pairs);
+      AttachAndDetach(&progress);
     }).detach();
   }
   const auto begin = std::chrono::steady_clock::now();
   std::chrono::duration<double, std::nano> passed{0};
   while (passed < std::chrono::milliseconds(milliseconds)) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
     passed = std::chrono::steady_clock::now() - begin;
     unsigned long long pairs = 0;
-    for (const Count& count : counts) pairs += count.pairs.load(std::memory_order_relaxed);
-    if (pairs == 0) continue;
-    std::printf("%s%f\n", kNanoseconds, passed.count() * thread_count / double(pairs));
-    std::fflush(stdout);
+    unsigned long long failed = 0;
+    for (const Progress& progress : all) {
+      pairs += progress.pairs.load(std::memory_order_relaxed);
+      failed += progress.failed.load(std::memory_order_relaxed);
+    }
+    char line[100];  // not through stdio, which uses the heap
+    const int length =
+        std::snprintf(line, sizeof(line), "%s %llu %llu %f\n", kReport, pairs, failed,
+                      passed.count() * thread_count / static_cast<double>(std::max(pairs, 1ULL)));
+    static_cast<void>(!write(STDOUT_FILENO, line, static_cast<size_t>(length)));
   }
   _exit(0);
 }
 
 struct DriversPair {
-  double nanoseconds = 0;  // 0: it said nothing
+  unsigned long long pairs = 0;  // 0: it said nothing
+  unsigned long long failed = 0;
+  double nanoseconds = 0;
   bool crashed = false;
+
+  // Long enough that starting the threads does not count.
+  bool IsMeasured() const { return pairs >= 10'000; }
 };
 
-DriversPair RunDriversPair(int threads, bool smoke) {
-  const cuguest_test::Ended ended =
-      cuguest_test::RunSelf({kDriversPair, std::to_string(threads), smoke ? "5" : "300"});
-  const size_t last = ended.output.rfind(kNanoseconds);
-  DriversPair pair;
-  pair.crashed = ended.code != 0;
-  if (last != std::string::npos) {
-    pair.nanoseconds = std::atof(ended.output.c_str() + last + std::strlen(kNanoseconds));
+// The longest of a few attempts.
+DriversPair RunDriversPair(int threads, int units, bool smoke) {
+  DriversPair longest;
+  for (int attempt = 0; attempt < (smoke ? 1 : 5) && !longest.IsMeasured(); ++attempt) {
+    const cuguest_test::Ended ended = cuguest_test::RunSelf(
+        {kDriversPair, std::to_string(threads), std::to_string(units), smoke ? "5" : "300"});
+    DriversPair pair;
+    pair.crashed = ended.code != 0;
+    const size_t last = ended.output.rfind(kReport);
+    if (last != std::string::npos) {
+      std::sscanf(ended.output.c_str() + last + std::strlen(kReport), "%llu %llu %lf", &pair.pairs,
+                  &pair.failed, &pair.nanoseconds);
+    }
+    if (attempt == 0 || pair.pairs > longest.pairs) longest = pair;
   }
-  return pair;
+  return longest;
 }
 
-void PrintTable(const cuguest_benchmark::Times& times, const DriversPair* drivers) {
+// With each number of threads.
+struct DriversPairs {
+  const char* name;
+  int units;
+  DriversPair pair[std::size(kThreads)];
+};
+
+void PrintTable(const cuguest_benchmark::Times& times, const std::vector<DriversPairs>& drivers) {
   std::printf(
       "\n| one context                             | 1 thread | 4 threads | 16 threads |\n"
-      "|:----------------------------------------|---------:|----------:|-----------:|\n"
-      "| %-39s |",
-      "cuCtxAttach, cuCtxDetach");
-  for (size_t i = 0; i < std::size(kThreads); ++i) {
-    if (drivers[i].nanoseconds == 0) {
-      std::printf(" crashed |");
-    } else {
-      std::printf(" %.1f ns |", drivers[i].nanoseconds);
+      "|:----------------------------------------|---------:|----------:|-----------:|\n");
+  for (const DriversPairs& variant : drivers) {
+    std::printf("| %-39s |", variant.name);
+    for (const DriversPair& pair : variant.pair) {
+      if (pair.IsMeasured()) std::printf(" %.1f ns", pair.nanoseconds);
+      if (pair.failed > 0) std::printf(" (%.0f %% failed)", 100.0 * pair.failed / pair.pairs);
+      std::printf("%s |", pair.crashed ? " crashed" : "");
     }
+    std::printf("\n");
   }
-  std::printf("\n");
   for (const Idiom& idiom : kIdioms) {
     std::printf("| %-39s |", idiom.name);
     for (const int threads : kThreads) std::printf(" %.1f ns |", times.Best(KeyOf(idiom, threads)));
     std::printf("\n");
   }
   std::printf("\nnanoseconds that a thread waits for a pair (best of 9)\n");
-  for (size_t i = 0; i < std::size(kThreads); ++i) {
-    if (!drivers[i].crashed) continue;
-    std::printf("cuCtxAttach, cuCtxDetach, %d threads: the process crashed%s\n", kThreads[i],
-                drivers[i].nanoseconds == 0 ? "" : " after this was measured");
-  }
 }
 
-bool Check(const cuguest_benchmark::Times& times, const DriversPair& driver, int threads) {
-  constexpr double kLeast = 20;
-  if (driver.nanoseconds == 0) {
-    std::printf("not checked: with %d threads the driver's pair crashed at once\n", threads);
+bool Check(const cuguest_benchmark::Times& times, const DriversPairs& drivers, double least) {
+  constexpr size_t kFour = 1;
+  const DriversPair& pair = drivers.pair[kFour];
+  if (!pair.IsMeasured()) {
+    std::printf("not checked: %s, 4 threads: it crashed at once\n", drivers.name);
     return true;
   }
-  const double gain = driver.nanoseconds / times.Best(KeyOf(kIdioms[0], threads));
-  std::printf(
-      "%s: %s, %d threads: %.1f times as fast as the driver's pair, at least %.0f promised\n",
-      gain >= kLeast ? "kept" : "BROKEN", kIdioms[0].name, threads, gain, kLeast);
-  return gain >= kLeast;
+  const double gain = pair.nanoseconds / times.Best(KeyOf(kIdioms[0], kThreads[kFour]));
+  std::printf("%s: %s, 4 threads: %.1f times as fast as %s, at least %.0f promised\n",
+              gain >= least ? "kept" : "BROKEN", kIdioms[0].name, gain, drivers.name, least);
+  return gain >= least;
 }
 
 }  // namespace
@@ -201,12 +235,15 @@ int main(int argc, char** argv) {
   const cuguest_benchmark::Options options = cuguest_benchmark::Parse(argc, argv);
   g_world.driver = cuguest_benchmark::FindDriver();
   if (g_world.driver == nullptr) return 77;
-  if (argc == 4 && std::strcmp(argv[1], kDriversPair) == 0) {
-    MeasureDriversPair(*g_world.driver, std::atoi(argv[2]), std::atoi(argv[3]));
+  if (argc == 5 && std::strcmp(argv[1], kDriversPair) == 0) {
+    MeasureDriversPair(*g_world.driver, std::atoi(argv[2]), std::atoi(argv[3]), std::atoi(argv[4]));
   }
-  DriversPair drivers[std::size(kThreads)];
-  for (size_t i = 0; i < std::size(kThreads); ++i) {
-    drivers[i] = RunDriversPair(kThreads[i], options.smoke);
+  std::vector<DriversPairs> drivers = {{"cuCtxAttach, cuCtxDetach", 0, {}},
+                                       {"the same, count raised beforehand", 1'000'000, {}}};
+  for (DriversPairs& variant : drivers) {
+    for (size_t i = 0; i < std::size(kThreads); ++i) {
+      variant.pair[i] = RunDriversPair(kThreads[i], variant.units, options.smoke);
+    }
   }
   g_world.context = cuguest_benchmark::MakeContext(*g_world.driver);
   CUcontext primary = nullptr;
@@ -227,7 +264,10 @@ int main(int argc, char** argv) {
     cuguest_benchmark::Times times;
     cuguest_benchmark::Run(argv[0], &times);
     PrintTable(times, drivers);
-    kept = !options.check || Sim::IsActive() || Check(times, drivers[1], kThreads[1]);
+    if (options.check && !Sim::IsActive()) {
+      const bool as_it_is = Check(times, drivers[0], 20);
+      kept = Check(times, drivers[1], 4) && as_it_is;
+    }
   }
   g_world.driver->DevicePrimaryCtxRelease(0);
   g_world.driver->CtxDestroy(g_world.context);

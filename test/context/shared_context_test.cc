@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(a_primary_context_is_kept_by_one_unit_of_the_drivers_count)
   SharedContext a = Attach(theirs.get());
   BOOST_TEST((a.owner() == Owner::kPrimary));
   SharedContext b = Attach(theirs.get());
-  const SharedContext c = b;
+  SharedContext c = b;
   BOOST_TEST(a.use_count() == 3);
   BOOST_TEST(theirs.Release().ok());
   BOOST_TEST(IsActive());
@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(a_primary_context_is_kept_by_one_unit_of_the_drivers_count)
   BOOST_TEST(IsActive());
   BOOST_TEST(SharedContext(c).Detach().ok());
   BOOST_TEST(IsActive());
-  const_cast<SharedContext&>(c) = SharedContext();
+  c = SharedContext();
   BOOST_TEST(!IsActive());
   // And nobody else's unit was taken.
   theirs = PrimaryContext::Retain(kFirst).value();
@@ -451,6 +451,42 @@ BOOST_AUTO_TEST_CASE(a_million_rounds_by_64_threads) {
   BOOST_TEST(wrong == 0);
   BOOST_TEST(ours.use_count() == 1);
   BOOST_TEST(foreign.use_count() == 1);
+}
+
+// Whoever made it leaves while others copy and drop all the time: the count moves to them,
+// and the last one of them is the last one out.
+BOOST_AUTO_TEST_CASE(the_first_one_leaves_while_others_count) {
+  constexpr int kThreads = 4;
+  const int rounds = Sim::IsActive() ? 500 : 20;
+  for (int round = 0; round < rounds; ++round) {
+    SharedContext first = Create();
+    Watch watch(first.get());
+    std::vector<SharedContext> theirs(kThreads, first);
+    BOOST_TEST(first.use_count() == 1u + kThreads);
+    std::atomic<int> at_work{0};
+    std::vector<std::thread> threads;
+    for (SharedContext& mine : theirs) {
+      threads.emplace_back([&mine, &at_work] {
+        for (int i = 0; i < 300; ++i) {
+          SharedContext copy = mine;
+          if (i == 30) ++at_work;
+          mine = std::move(copy);
+        }
+      });
+    }
+    while (at_work < kThreads / 2) std::this_thread::yield();
+    first = SharedContext();
+    for (std::thread& thread : threads) thread.join();
+    BOOST_TEST(theirs[0].use_count() == std::uint64_t{kThreads});
+    BOOST_TEST(watch.IsAlive());
+    SharedContext newcomer = Attach(theirs[0].get());
+    theirs.resize(1);
+    BOOST_TEST(newcomer.use_count() == 2u);
+    theirs.clear();
+    BOOST_TEST(watch.IsAlive());
+    newcomer = SharedContext();
+    BOOST_TEST(!watch.IsAlive());
+  }
 }
 
 // The count goes to zero and back all the time: contexts are made, shared and ended by
