@@ -106,7 +106,8 @@ class CUGUEST_API SharedContext {
   // not mapped. A dead one is recognised as well as ContextRef::IsAlive can. Any other
   // value that is no context crashes in the driver.
   //
-  // Errors: kInvalidArgument     nullptr, or what cannot be a context
+  // Errors: those of Driver::Get(), and
+  //         kInvalidArgument     nullptr, or what cannot be a context
   //         kFailedPrecondition  it is destroyed or was reset; or the last one out is
   //                              destroying it at this moment
   //         kResourceExhausted   no memory to count it

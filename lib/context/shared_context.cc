@@ -90,6 +90,8 @@ absl::StatusOr<SharedContext> SharedContext::Create(Device device, unsigned flag
 }
 
 absl::StatusOr<SharedContext> SharedContext::Attach(CUcontext context) {
+  const absl::StatusOr<const Driver*> driver = Driver::Get();
+  if (!driver.ok()) return driver.status();
   if (context == nullptr) return absl::InvalidArgumentError("attach a context: it is null");
   Registry& registry = Registry::OfProcess();
   if (!registry.Knows(context) && !CanBeContext(context)) {

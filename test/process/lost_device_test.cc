@@ -6,11 +6,13 @@
 #include <cstdio>
 #include <string>
 
+#include "cuguest/acquire.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/device.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/shared_context.h"
 #include "cuguest/testing/sim.h"
 #include "cuguest/testing/stack_probe.h"
 #include "kernels/fault.h"
@@ -23,6 +25,7 @@ using cuguest::Device;
 using cuguest::Driver;
 using cuguest::GuardMode;
 using cuguest::PrimaryContext;
+using cuguest::SharedContext;
 using cuguest::testing::Sim;
 using cuguest::testing::StackProbe;
 using cuguest_test::MakeContext;
@@ -76,8 +79,30 @@ void GuardsStillRestore() {
   CHECK(TheDriver().CtxDestroy(ours) == CUDA_SUCCESS);
 }
 
+// Counting goes on, and the last one out can destroy; what needs the device says why not.
+void UnitsCanBeGivenBack() {
+  SharedContext shared = SharedContext::Create(Device::Borrow(0)).value();
+  SharedContext foreign = SharedContext::Attach(MakeContext()).value();
+  {
+    const ContextGuard guard(shared.get());
+    CHECK(LoseTheDevice() == CUDA_ERROR_ILLEGAL_ADDRESS);
+  }
+  SharedContext again = SharedContext::Attach(shared.get()).value();
+  CHECK(again.use_count() == 2);
+  CHECK(SharedContext::Create(Device::Borrow(0)).status().code() == absl::StatusCode::kDataLoss);
+  {
+    const ContextGuard guard(shared.get());
+    CHECK(cuguest::AcquireCurrent(Device::Borrow(0)).ok());
+  }
+  CHECK(shared.Detach().ok());
+  CHECK(again.Detach().ok());
+  CHECK(foreign.Detach().ok());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  return cuguest_test::RunScenarios(argc, argv, {{"guards_still_restore", &GuardsStillRestore}});
+  return cuguest_test::RunScenarios(argc, argv,
+                                    {{"guards_still_restore", &GuardsStillRestore},
+                                     {"units_can_be_given_back", &UnitsCanBeGivenBack}});
 }

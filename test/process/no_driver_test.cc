@@ -13,6 +13,8 @@
 #include <sstream>
 #include <string>
 
+#include "cuguest/acquire.h"
+#include "cuguest/capture.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/device.h"
@@ -21,8 +23,10 @@
 #include "cuguest/host_scope.h"
 #include "cuguest/no_context_guard.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/shared_context.h"
 #include "cuguest/testing/sim.h"
 #include "cuguest/testing/stack_probe.h"
+#include "cuguest/thread_residency.h"
 #include "test/support/files.h"
 #include "test/support/scenario.h"
 
@@ -36,6 +40,7 @@ using cuguest::DriverProblem;
 using cuguest::GuardMode;
 using cuguest::PrimaryContext;
 using cuguest::ProblemOf;
+using cuguest::SharedContext;
 using cuguest::testing::Sim;
 
 // Whatever is asked, the answer is a refusal with `code`, or a status with `problem`.
@@ -52,8 +57,19 @@ void EverythingRefuses(DriverProblem problem, CUresult code) {
   CHECK(refuses(PrimaryContext::Retain(Device::Borrow(0)).status()));
   CHECK(refuses(PrimaryContext::RetainIfActive(Device::Borrow(0)).status()));
   CHECK(refuses(PrimaryContext::Query(Device::Borrow(0)).status()));
-  int not_null = 0;
+  static CUcontext not_null = nullptr;
   const auto context = reinterpret_cast<CUcontext>(&not_null);
+  CHECK(refuses(SharedContext::Create(Device::Borrow(0)).status()));
+  CHECK(refuses(SharedContext::Attach(context).status()));
+  CHECK(SharedContext::CheckSharing().ok());
+  CHECK(refuses(cuguest::AcquireFromStream(nullptr).status()));
+  CHECK(refuses(cuguest::AcquireFromPointer(&not_null).status()));
+  CHECK(refuses(cuguest::AcquireCurrent(Device::Borrow(0)).status()));
+  CHECK(refuses(cuguest::AcquireOn(Device::Borrow(0)).status()));
+  CHECK(cuguest::CaptureModeGuard().result() == code);
+  CHECK(cuguest::CaptureStateOf(nullptr) == cuguest::CaptureState::kUnknown);
+  CHECK(!cuguest::HousekeepingIsSafe(nullptr));
+  CHECK(!cuguest::ThreadResidency(ContextRef()).ok());
   for (const GuardMode mode : {GuardMode::kElide, GuardMode::kAlwaysPush, GuardMode::kExact}) {
     ContextGuard guard(context, mode);
     CHECK(guard.result() == code);

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Shared contexts, acquiring and residency where the driver cannot be called, or cannot tell
+// lives apart: at the end of the process (exit_order_test.cc has the order), in a forked
+// child, in a stream callback, after a sticky error, and below CUDA 12.0. Statuses name what
+// is wrong, nothing crashes or hangs, and what can be given back is.
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <optional>
+#include <string>
+
+#include "cuguest/acquire.h"
+#include "cuguest/capture.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/driver.h"
+#include "cuguest/error.h"
+#include "cuguest/incident.h"
+#include "cuguest/primary_context.h"
+#include "cuguest/shared_context.h"
+#include "cuguest/testing/sim.h"
+#include "cuguest/thread_residency.h"
+#include "test/support/raw_driver.h"
+#include "test/support/scenario.h"
+
+namespace {
+
+using cuguest::CodeOf;
+using cuguest::ContextRef;
+using cuguest::Device;
+using cuguest::Driver;
+using cuguest::PrimaryContext;
+using cuguest::SharedContext;
+using cuguest::ThreadResidency;
+using cuguest::testing::Sim;
+
+const Device kFirst = Device::Borrow(0);
+
+// At the end of the process.
+
+bool g_in_scenario = false;
+struct DetachesWhenItEnds {
+  const char* when;
+  SharedContext shared;
+  ~DetachesWhenItEnds() {
+    if (!g_in_scenario) return;
+    const absl::Status status = shared.Detach();
+    std::printf("%s: %s, %llu incidents\n", when, status.ToString().c_str(),
+                cuguest::IncidentCount());
+    std::fflush(stdout);
+  }
+};
+DetachesWhenItEnds g_early{"last unit, from before cuInit", {}};
+DetachesWhenItEnds g_early_primary{"primary, from before cuInit", {}};
+
+void DetachedThroughTheEnd() {
+  g_in_scenario = true;
+  g_early.shared = SharedContext::Create(kFirst).value();
+  PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  g_early_primary.shared = SharedContext::Attach(primary.get()).value();
+  static DetachesWhenItEnds late{"last unit, from after cuInit",
+                                 SharedContext::Create(kFirst).value()};
+  std::printf("main\n");
+}
+
+// fork()
+
+bool Mentions(const absl::Status& status, const char* words) {
+  return std::string(status.message()).find(words) != std::string::npos;
+}
+
+bool IsOfAFork(const absl::Status& status) { return CodeOf(status) == CUDA_ERROR_NOT_INITIALIZED; }
+
+void AForkedChild() {
+  std::optional<SharedContext> shared = SharedContext::Create(kFirst).value();
+  std::optional<SharedContext> copy = shared;
+  const ContextRef ref = shared->incarnation();
+  std::optional<ThreadResidency> home(std::in_place, ref);
+  CHECK(home->ok());
+  std::fflush(stdout);
+  const pid_t child = fork();
+  CHECK(child >= 0);
+  if (child == 0) {
+    CHECK(IsOfAFork(SharedContext::Attach(ref.get()).status()));
+    CHECK(IsOfAFork(SharedContext::Attach(ref).status()));
+    CHECK(IsOfAFork(SharedContext::Create(kFirst).status()));
+    CHECK(IsOfAFork(cuguest::AcquireOn(kFirst).status()));
+    CHECK(IsOfAFork(cuguest::AcquireCurrent(kFirst).status()));
+    CHECK(IsOfAFork(cuguest::AcquireFromStream(nullptr).status()));
+    CHECK(ThreadResidency(ref).result() == CUDA_ERROR_NOT_INITIALIZED);
+    copy.reset();
+    CHECK(IsOfAFork(shared->Detach()));
+    home.reset();
+    _exit(0);
+  }
+  int status = 0;
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  // The parent's count and context are its own.
+  CHECK(shared->use_count() == 2);
+  CHECK(home->Leave() == CUDA_SUCCESS);
+  CHECK(copy->Detach().ok());
+  CHECK(shared->Detach().ok());
+}
+
+// Stream callbacks
+
+struct Seen {
+  SharedContext* last;
+  CUstream stream;
+  absl::Status detached;
+  bool others_refused;
+};
+
+void CUDA_CB InHostFunction(void* data) {
+  auto* seen = static_cast<Seen*>(data);
+  const CUcontext context = seen->last->get();
+  seen->others_refused = true;
+  for (const absl::Status& status :
+       {SharedContext::Attach(context).status(), SharedContext::Create(kFirst).status(),
+        cuguest::AcquireFromStream(seen->stream).status(),
+        cuguest::AcquireFromStream(nullptr).status(), cuguest::AcquireOn(kFirst).status()}) {
+    if (CodeOf(status) != CUDA_ERROR_NOT_PERMITTED) seen->others_refused = false;
+  }
+  const cuguest::CaptureModeGuard relaxed;  // permitted
+  if (!relaxed.ok()) seen->others_refused = false;
+  SharedContext copy = *seen->last;  // no driver call in these
+  copy = SharedContext();
+  seen->detached = seen->last->Detach();
+}
+
+// The last one out cannot destroy the context here; the status says so, and it lives on.
+void TheLastOneOutInACallback() {
+  SharedContext shared = SharedContext::Create(kFirst).value();
+  const CUcontext context = shared.get();
+  const cuguest::ContextGuard guard(context);
+  CUstream stream = nullptr;
+  CHECK(RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+  Seen seen = {&shared, stream, absl::OkStatus(), false};
+  CHECK(RAW(cuLaunchHostFunc)(stream, &InHostFunction, &seen) == CUDA_SUCCESS);
+  CHECK(RAW(cuStreamSynchronize)(stream) == CUDA_SUCCESS);
+  CHECK(seen.others_refused);
+  CHECK(CodeOf(seen.detached) == CUDA_ERROR_NOT_PERMITTED);
+  CHECK(Mentions(seen.detached, "detach the last unit"));
+  CHECK(shared.get() == nullptr);
+  CHECK(ContextRef::Borrow(context).ok());
+  SharedContext again = SharedContext::Attach(context).value();  // as anybody's, now
+  CHECK(again.owner() == SharedContext::Owner::kOther);
+  CHECK(again.Detach().ok());
+}
+
+// Below CUDA 12.0 there are no ids: the handle alone is the key.
+void BelowCuda12() {
+  Sim::SetDriverVersion(11080);
+  SharedContext shared = SharedContext::Create(kFirst).value();
+  CHECK(shared.incarnation().id() == 0);
+  SharedContext attached = SharedContext::Attach(shared.get()).value();
+  CHECK(attached.use_count() == 2);
+  CHECK(shared.Detach().ok());
+  CHECK(attached.Detach().ok());
+  CHECK(Sim::Live().contexts == 0);
+  PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  SharedContext of_primary = SharedContext::Attach(primary.get()).value();
+  CHECK(of_primary.owner() == SharedContext::Owner::kPrimary);
+  CHECK(primary.Release().ok());
+  CHECK(of_primary.Detach().ok());
+  CHECK(Sim::Live().primary_references == 0);
+}
+
+// Below CUDA 9.2 a stream cannot be asked for its context, below 10.0 nothing captures, and
+// below 10.1 threads have no mode.
+void WithoutNewerEntries() {
+  for (const char* entry :
+       {"cuStreamGetCtx", "cuStreamIsCapturing", "cuThreadExchangeStreamCaptureMode"}) {
+    Sim::HideEntry(entry);
+  }
+  const SharedContext shared = SharedContext::Create(kFirst).value();
+  const cuguest::ContextGuard guard(shared.get());
+  CUstream stream = nullptr;
+  CHECK(RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+  const absl::Status refused = cuguest::AcquireFromStream(stream).status();
+  CHECK(refused.code() == absl::StatusCode::kUnimplemented);
+  CHECK(Mentions(refused, "cuStreamGetCtx"));
+  CHECK(cuguest::AcquireFromStream(nullptr).ok());
+  CHECK(cuguest::CaptureModeGuard().result() == CUDA_ERROR_NOT_SUPPORTED);
+  CHECK(cuguest::CaptureStateOf(stream) == cuguest::CaptureState::kNone);
+  CHECK(cuguest::HousekeepingIsSafe(stream));
+  CHECK(RAW(cuStreamDestroy)(stream) == CUDA_SUCCESS);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using cuguest_test::On;
+  return cuguest_test::RunScenarios(
+      argc, argv,
+      {
+          {"detached_through_the_end",
+           &DetachedThroughTheEnd,
+           {"main", "last unit, from after cuInit: OK, 0 incidents",
+            "primary, from before cuInit: OK, 0 incidents",
+            "last unit, from before cuInit: OK, 0 incidents"}},
+          {"a_forked_child", &AForkedChild},
+          {"the_last_one_out_in_a_callback", &TheLastOneOutInACallback},
+          {"below_cuda_12", &BelowCuda12, {}, 0, On::kSimulation},
+          {"without_newer_entries", &WithoutNewerEntries, {}, 0, On::kSimulation},
+      });
+}
