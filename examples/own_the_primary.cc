@@ -22,7 +22,6 @@
 //      P now                         id 3            the same handle, another life
 
 #include <cuda.h>
-#include <dlfcn.h>
 
 #include <functional>
 #include <string>
@@ -169,34 +168,17 @@ using cuguest::Device;
 using cuguest::Driver;
 using cuguest::PrimaryContext;
 using cuguest::testing::UndisturbedScope;
+using support::Activity;
 using support::Cast;
 using support::HostContext;
 using support::HostStack;
+using support::IsActive;
 using support::PrintRow;
 using support::PrintScene;
 using support::Ramp;
 
-bool IsActive(Device device) {
-  const absl::StatusOr<PrimaryContext::State> state = PrimaryContext::Query(device);
-  return CHECK_OK(state.status()) && state->active;
-}
-
-const char* Activity(Device device) { return IsActive(device) ? "P is active" : "P is inactive"; }
-
 std::string Life(const PrimaryContext& primary) {
   return "id " + std::to_string(primary.incarnation().id());
-}
-
-// What cudaDeviceReset() comes down to. The table has no such entry, because a guest
-// never resets a device.
-CUresult ResetDevice(Device device) {
-  using Reset = CUresult (*)(CUdevice);
-  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  if (library == nullptr) return CUDA_ERROR_SHARED_OBJECT_INIT_FAILED;
-  const auto reset = reinterpret_cast<Reset>(dlsym(library, "cuDevicePrimaryCtxReset_v2"));
-  const CUresult code = reset == nullptr ? CUDA_ERROR_NOT_FOUND : reset(device.get());
-  dlclose(library);
-  return code;
 }
 
 void CallGuestAndCheck(guest::Adder& adder, const guest::Adder::Trace& trace = nullptr) {
@@ -252,7 +234,7 @@ void ResetUnderGuest(const Cast& cast, guest::Adder& adder, Device device) {
   const ContextRef old_life = adder.primary().incarnation();
   const std::string before = cast.Draw();
   PrintRow("P before", Life(adder.primary()));
-  CHECK(ResetDevice(device) == CUDA_SUCCESS);
+  CHECK(support::ResetDevice(device) == CUDA_SUCCESS);
   CHECK(adder.primary().WasReset());
   PrintRow("after the reset", adder.primary().WasReset() ? "was reset" : "was not reset",
            Activity(device));

@@ -23,14 +23,18 @@ absl::StatusOr<Buffer> Buffer::Make(const Driver& driver, std::size_t count) {
 absl::StatusOr<Buffer> Buffer::CopyOf(const Driver& driver, const std::vector<float>& values) {
   absl::StatusOr<Buffer> buffer = Make(driver, values.size());
   if (!buffer.ok()) return buffer;
-  const CUresult code =
-      driver.MemcpyHtoD(buffer->pointer_, values.data(), values.size() * sizeof(float));
-  if (code != CUDA_SUCCESS) return ToStatus(code, "copy to the device");
+  if (absl::Status status = buffer->CopyFrom(values); !status.ok()) return status;
   return buffer;
 }
 
 Buffer::~Buffer() {
   if (pointer_ != 0) driver_->MemFree(pointer_);
+}
+
+absl::Status Buffer::CopyFrom(const std::vector<float>& values) const {
+  if (values.size() != count_) return absl::InvalidArgumentError("copy to the device: the size");
+  return ToStatus(driver_->MemcpyHtoD(pointer_, values.data(), count_ * sizeof(float)),
+                  "copy to the device");
 }
 
 absl::Status Buffer::CopyTo(std::vector<float>* values) const {

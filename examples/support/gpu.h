@@ -33,10 +33,16 @@ class Buffer {
   Buffer& operator=(Buffer&&) = delete;
   ~Buffer();
 
+  // Fills it, from as many values as it has floats.
+  [[nodiscard]] absl::Status CopyFrom(const std::vector<float>& values) const;
   [[nodiscard]] absl::Status CopyTo(std::vector<float>* values) const;
 
   // What cuLaunchKernel wants: the address of the parameter.
   [[nodiscard]] void* parameter() { return &pointer_; }
+  [[nodiscard]] CUdeviceptr at(std::size_t index) const { return pointer_ + index * sizeof(float); }
+
+  // Forgets the memory without a driver call: its context is gone, and it with it.
+  void Leak() { pointer_ = 0; }
 
  private:
   Buffer(const cuguest::Driver* driver, std::size_t count, CUdeviceptr pointer)

@@ -2,14 +2,36 @@
 
 #include "examples/support/host.h"
 
+#include <dlfcn.h>
+
 #include "cuguest/error.h"
+#include "cuguest/primary_context.h"
 #include "examples/support/check.h"
 
 namespace support {
 
+using cuguest::Device;
 using cuguest::Driver;
+using cuguest::PrimaryContext;
 
-absl::StatusOr<HostContext> HostContext::Create(const Driver& driver, cuguest::Device device) {
+void* FindSymbol(const char* symbol) {
+  static void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  return library == nullptr ? nullptr : dlsym(library, symbol);
+}
+
+CUresult ResetDevice(Device device) {
+  const auto reset = DRIVER(cuDevicePrimaryCtxReset);
+  return reset == nullptr ? CUDA_ERROR_NOT_FOUND : reset(device.get());
+}
+
+bool IsActive(Device device) {
+  const absl::StatusOr<PrimaryContext::State> state = PrimaryContext::Query(device);
+  return CHECK_OK(state.status()) && state->active;
+}
+
+const char* Activity(Device device) { return IsActive(device) ? "P is active" : "P is inactive"; }
+
+absl::StatusOr<HostContext> HostContext::Create(const Driver& driver, Device device) {
   CUcontext context = nullptr;
   const CUresult code = driver.CtxCreate(&context, 0, device.get());
   if (code != CUDA_SUCCESS) return cuguest::ToStatus(code, "create a context of the host's");

@@ -17,7 +17,26 @@
 #include "cuguest/device.h"
 #include "cuguest/driver.h"
 
+// The driver's function that <cuda.h> means by `name` (DRIVER(cuMemAllocHost) is
+// cuMemAllocHost_v2): for what hosts do and a guest has no business with, which cuguest's
+// table therefore lacks. nullptr where this driver has none.
+#define DRIVER(name) ::support::FindEntry<decltype(&::name)>(DRIVER_SYMBOL_(name))
+#define DRIVER_SYMBOL_(symbol) #symbol
+
 namespace support {
+
+[[nodiscard]] void* FindSymbol(const char* symbol);
+template <typename Function>
+[[nodiscard]] Function FindEntry(const char* symbol) {
+  return reinterpret_cast<Function>(FindSymbol(symbol));
+}
+
+// What cudaDeviceReset() comes down to.
+CUresult ResetDevice(cuguest::Device device);
+
+// Whether the primary context of `device` is active, and that in words for the pictures.
+[[nodiscard]] bool IsActive(cuguest::Device device);
+[[nodiscard]] const char* Activity(cuguest::Device device);
 
 // A context that the host made with cuCtxCreate and took off its stack again.
 class HostContext {
