@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the host and its plugins agree on: plain C, and nothing of cuguest in it. A plugin
+// is a sound effect that works on the GPU.
+
+#ifndef CUGUEST_EXAMPLES_PLUGIN_ATTACH_PLUGIN_H_
+#define CUGUEST_EXAMPLES_PLUGIN_ATTACH_PLUGIN_H_
+
+#include <cuda.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Functions that return text return null if all is well, and otherwise what is wrong,
+// in words that are valid until the plugin's next call or its unloading.
+struct Effect {
+  const char* name;
+
+  // The first call. `*context` is where the effects of this host work together. Null:
+  // nobody has made it yet, so this effect does, and leaves it here for the others.
+  const char* (*init)(CUdevice device, CUcontext* context);
+
+  // From `count` numbers in host memory to as many others.
+  const char* (*process)(const float* in, float* out, size_t count);
+
+  // The last call.
+  const char* (*shutdown)(void);
+
+  // For the pictures: how many use the context, as far as this effect knows.
+  unsigned long long (*count_users)(void);
+};
+
+// What a plugin exports.
+#define PLUGIN_ENTRY "PluginGetEffect"
+typedef const struct Effect* (*PluginGetEffectFunction)(void);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif
+
+#endif  // CUGUEST_EXAMPLES_PLUGIN_ATTACH_PLUGIN_H_
