@@ -55,7 +55,7 @@ std::string StreamText(CUstream stream) {
 }
 
 absl::Status NoContextOf(CUresult code, CUstream stream) {
-  return ToStatus(code, "acquire the context of",
+  return ToStatus(code, "acquire a context",
                   absl::StrCat(StreamText(stream),
                                MeansCurrent(stream) ? ", which means the current one" : ""));
 }
@@ -85,7 +85,8 @@ absl::StatusOr<AcquiredContext> AcquireForDeviceMemory(const Driver& driver, CUd
   int ordinal = 0;
   const CUresult code =
       driver.PointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, pointer);
-  if (code != CUDA_SUCCESS) return ToStatus(code, "find the device of", PointerText(pointer));
+  if (code != CUDA_SUCCESS)
+    return ToStatus(code, "find the device of memory", PointerText(pointer));
   const absl::StatusOr<Device> device = Device::At(Ordinal{ordinal});
   if (!device.ok()) return device.status();
   absl::StatusOr<AcquiredContext> acquired = AcquireOn(*device);
@@ -134,16 +135,16 @@ absl::StatusOr<AcquiredContext> AcquireFromPointer(CUdeviceptr pointer) {
   const CUresult code =
       (*driver)->PointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, pointer);
   if (code == CUDA_ERROR_INVALID_VALUE) {
-    return ToStatus(code, "acquire the context of",
+    return ToStatus(code, "acquire a context",
                     absl::StrCat(PointerText(pointer),
                                  ", which is not memory that CUDA knows (plain host memory, or "
                                  "freed)"));
   }
-  if (code != CUDA_SUCCESS) return ToStatus(code, "acquire the context of", PointerText(pointer));
+  if (code != CUDA_SUCCESS) return ToStatus(code, "acquire a context", PointerText(pointer));
   if (context == nullptr) return AcquireForDeviceMemory(**driver, pointer);
   const ContextRef incarnation = ContextRef::Borrow(context);
   if (incarnation.ok()) return AcquiredContext(incarnation, Source::kPointer);
-  return ToStatus(incarnation.result(), "acquire the context of", PointerText(pointer));
+  return ToStatus(incarnation.result(), "acquire a context", PointerText(pointer));
 }
 
 absl::StatusOr<AcquiredContext> AcquireFromPointer(const void* pointer) {
@@ -155,10 +156,13 @@ absl::StatusOr<AcquiredContext> AcquireCurrent(Device device) {
   if (!driver.ok()) return driver.status();
   const absl::StatusOr<Current> current = LookAtCurrent(**driver);
   if (!current.ok()) return current.status();
+  if (current->context == nullptr) {
+    return ToStatus(CUDA_ERROR_INVALID_CONTEXT, "acquire the current context",
+                    absl::StrCat("device ", device.get()));
+  }
   if (!current->IsOn(device)) {
-    return ToStatus(CUDA_ERROR_INVALID_CONTEXT,
-                    absl::StrCat("acquire the current context on device ", device.get()),
-                    current->Text());
+    return absl::FailedPreconditionError(
+        absl::StrCat("acquire the current context, device ", device.get(), ": ", current->Text()));
   }
   if (current->incarnation.ok()) return AcquiredContext(current->incarnation, Source::kCurrent);
   return ToStatus(current->incarnation.result(), "acquire the current context",

@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(a_pointer_that_cuda_does_not_know) {
 
 BOOST_AUTO_TEST_CASE(the_current_context_if_it_is_on_the_device) {
   const OwnContext a;
-  REFUSES(AcquireCurrent(kFirst), kPrecondition, "no context is current");
+  REFUSES(AcquireCurrent(kFirst), kPrecondition, "device 0", "no context is current");
   SetStack({a.get()});
   ACQUIRES(AcquireCurrent(kFirst), a.get(), Source::kCurrent);
   ACQUIRES(AcquireOn(kFirst), a.get(), Source::kCurrent);
@@ -191,11 +191,11 @@ BOOST_AUTO_TEST_CASE(the_wrong_device_is_an_error_that_names_both, *NeedsDevices
   const OwnContext first(0);
   const OwnContext second(1);
   SetStack({first.get()});
-  REFUSES(AcquireCurrent(kSecond), kPrecondition, "on device 1", "is on device 0");
+  REFUSES(AcquireCurrent(kSecond), kPrecondition, "device 1", "is on device 0");
   REFUSES(AcquireOn(kSecond), kPrecondition, "on device 1", "is on device 0", "not active");
   SetStack({first.get(), second.get()});
   ACQUIRES(AcquireOn(kSecond), second.get(), Source::kCurrent);
-  REFUSES(AcquireCurrent(kFirst), kPrecondition, "on device 0", "is on device 1");
+  REFUSES(AcquireCurrent(kFirst), kPrecondition, "device 0", "is on device 1");
   {
     const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
     ACQUIRES(AcquireOn(kFirst), primary.get(), Source::kPrimary);
