@@ -381,7 +381,7 @@ void WrongDevice(const House& house) {
                                              : cuguest::AcquireOn(*second).status();
     PrintRefusal(current_only ? "AcquireCurrent(device 1)" : "AcquireOn(device 1)", status);
     CHECK(status.code() == absl::StatusCode::kFailedPrecondition);
-    CHECK(Says(status, "on device 1") && Says(status, "is on device 0"));
+    CHECK(Says(status, "device 1") && Says(status, "is on device 0"));
   }
 }
 
