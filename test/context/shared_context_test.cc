@@ -217,15 +217,47 @@ BOOST_AUTO_TEST_CASE(a_primary_context_is_kept_by_one_unit_of_the_drivers_count)
 
 BOOST_AUTO_TEST_CASE(attaching_a_context_of_the_host_creates_no_primary) {
   const OwnContext theirs;
+  Sim::ResetCalls();
   const SharedContext shared = Attach(theirs.get());
+  BOOST_TEST(Sim::Calls("cuDevicePrimaryCtxRetain") == 0u);  // not even for a moment
   BOOST_TEST(!IsActive());
+}
+
+BOOST_AUTO_TEST_CASE(a_context_beside_an_active_primary_is_not_taken_for_it) {
+  const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  const OwnContext theirs;
+  SharedContext shared = Attach(theirs.get());
+  BOOST_TEST((shared.owner() == Owner::kOther));
+  BOOST_TEST(shared.Detach().ok());
+  BOOST_TEST(IsActive());
+}
+
+// Wherever a unit was counted, it may be moved and given back anywhere.
+BOOST_AUTO_TEST_CASE(units_of_many_threads_are_moved_about) {
+  SharedContext first = Create();
+  Watch watch(first.get());
+  std::vector<SharedContext> units(40);
+  for (SharedContext& unit : units) OnAnotherThread([&] { unit = Attach(first.get()); });
+  std::vector<SharedContext> moved(40);
+  for (size_t i = 0; i < units.size(); ++i) moved[i] = std::move(units[units.size() - 1 - i]);
+  BOOST_TEST(first.use_count() == 41);
+  for (size_t i = 0; i < 20; ++i) BOOST_TEST(moved[i].Detach().ok());
+  BOOST_TEST(first.use_count() == 21);
+  BOOST_TEST(first.Detach().ok());
+  BOOST_TEST(moved[20].use_count() == 20);
+  for (size_t i = 20; i < 40; ++i) {
+    BOOST_TEST(watch.IsAlive());
+    BOOST_TEST(moved[i].Detach().ok());
+  }
+  BOOST_TEST(!watch.IsAlive());
 }
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_a_context_is_refused) {
   void* page = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   munmap(page, 4096);
-  for (const size_t value : {size_t{0}, size_t{1}, size_t{8}, size_t{0x1234}, size_t{0xdead0000},
-                             ~size_t{7}, reinterpret_cast<size_t>(page)}) {
+  for (const size_t value :
+       {size_t{0}, size_t{1}, size_t{8}, size_t{0x1234}, size_t{0xdead0000}, ~size_t{7},
+        reinterpret_cast<size_t>(page), reinterpret_cast<size_t>(&page) + 1}) {
     const absl::Status status = SharedContext::Attach(reinterpret_cast<CUcontext>(value)).status();
     BOOST_TEST((status.code() == absl::StatusCode::kInvalidArgument), value << status.ToString());
   }
