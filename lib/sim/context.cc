@@ -50,6 +50,8 @@ class PrimaryArena {
       slots_[device].device_ = device;
       slots_[device].primary_ = true;
       slots_[device].api_version_ = kApiVersion;
+      slots_[device].multiprocessors_ = kMultiprocessors;
+      slots_[device].memory_ = kContextMemory;
     }
   }
 
@@ -96,16 +98,36 @@ Context* Context::Primary(CUdevice device) { return primaries.At(device); }
 size_t Context::CountUser() { return live_users.load(); }
 
 Context* Context::Create(CUdevice device, unsigned flags, unsigned api_version) {
-  if (!DeviceMemory::Take(device, kContextMemory)) return nullptr;
-  Context* context = arena.Take();
-  if (context == nullptr) {
-    DeviceMemory::GiveBack(device, kContextMemory);
-    return nullptr;
-  }
-  context->device_ = device;
+  Context* context = TakeSlot(device, kContextMemory);
+  if (context == nullptr) return nullptr;
   context->api_version_ = api_version;
   live_users.fetch_add(1);
   context->BeginLife(flags);
+  return context;
+}
+
+Context* Context::CreateGreen(Context* primary, unsigned multiprocessors) {
+  Context* context = TakeSlot(primary->device(), kGreenContextMemory);
+  if (context == nullptr) return nullptr;
+  context->api_version_ = kApiVersion;
+  context->owner_ = primary;
+  context->multiprocessors_ = multiprocessors;
+  context->BeginLife(0);
+  return context;
+}
+
+// A slot of a user context, until the caller says otherwise.
+Context* Context::TakeSlot(CUdevice device, size_t memory) {
+  if (!DeviceMemory::Take(device, memory)) return nullptr;
+  Context* context = arena.Take();
+  if (context == nullptr) {
+    DeviceMemory::GiveBack(device, memory);
+    return nullptr;
+  }
+  context->device_ = device;
+  context->memory_ = memory;
+  context->owner_ = nullptr;
+  context->multiprocessors_ = kMultiprocessors;
   return context;
 }
 
@@ -131,19 +153,19 @@ void Context::Unhold() {
   if (after == 0 && !primary_) arena.GiveBack(this);
 }
 
-bool Context::DestroyUser() {
+bool Context::Destroy() {
   std::uint64_t now = word_.load(std::memory_order_relaxed);
   do {
     if ((now & kAlive) == 0) return false;
   } while (!word_.compare_exchange_weak(now, now & ~kAlive, std::memory_order_acq_rel));
   SweepLife();
-  live_users.fetch_sub(1);
+  if (!is_green()) live_users.fetch_sub(1);
   Unhold();
   return true;
 }
 
 bool Context::Activate(unsigned flags_of_life) {
-  if (!DeviceMemory::Take(device_, kContextMemory)) return false;
+  if (!DeviceMemory::Take(device_, memory_)) return false;
   BeginLife(flags_of_life);
   return true;
 }
@@ -157,7 +179,7 @@ void Context::Deactivate() {
 
 void Context::SweepLife() {
   SweepEverythingIn(id());
-  DeviceMemory::GiveBack(device_, kContextMemory);
+  DeviceMemory::GiveBack(device_, memory_);
 }
 
 }  // namespace cuguest_sim

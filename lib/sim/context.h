@@ -19,6 +19,14 @@
 //   while it is dead is allowed.
 //
 // `holds` and the state are one atomic word: pushing and popping take no lock.
+//
+// Note [A green context is a place, its primary is the owner]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// A green context has a handle, an id and a life of its own, and CUgreenCtx and
+// CUcontext are the same address. Only streams live in it: memory, events, modules,
+// limits and flags that are made or asked for while it is current are those of its
+// device's primary context, which cannot die before it (measured on an H100, driver
+// 580.159.04). `owner` leads there; every other context is its own owner.
 
 #ifndef CUGUEST_LIB_SIM_CONTEXT_H_
 #define CUGUEST_LIB_SIM_CONTEXT_H_
@@ -50,6 +58,10 @@ class Context {
   // memory is full.
   static Context* Create(CUdevice device, unsigned flags, unsigned api_version);
 
+  // A green context with no holds on a part of the device of `primary`, which is
+  // alive and stays so; or nullptr as above.
+  static Context* CreateGreen(Context* primary, unsigned multiprocessors);
+
   // The device's primary slot.
   static Context* Primary(CUdevice device);
 
@@ -57,8 +69,14 @@ class Context {
   static size_t CountUser();
 
   CUcontext handle() { return reinterpret_cast<CUcontext>(this); }
+  // nullptr unless green.
+  CUgreenCtx green_handle() { return is_green() ? reinterpret_cast<CUgreenCtx>(this) : nullptr; }
   CUdevice device() const { return device_; }
   bool is_primary() const { return primary_; }
+  bool is_green() const { return owner_ != nullptr; }
+  // See Note [A green context is a place, its primary is the owner].
+  Context* owner() { return is_green() ? owner_ : this; }
+  unsigned multiprocessors() const { return multiprocessors_; }
   bool IsAlive() const { return (word_.load(std::memory_order_acquire) & kAlive) != 0; }
   std::uint64_t id() const { return id_.load(std::memory_order_acquire); }
   unsigned api_version() const { return api_version_; }
@@ -71,9 +89,9 @@ class Context {
   // Whether the memory behind the handle is still there.
   bool HasMemory() const { return primary_ || word_.load(std::memory_order_acquire) != 0; }
 
-  // Ends the life of a user context: false if another call did before, or if there
-  // is none. Everything that lived in it is gone afterwards.
-  bool DestroyUser();
+  // Ends the life of a user or green context: false if another call did before, or
+  // if there is none. Everything that lived in it is gone afterwards.
+  bool Destroy();
 
   // Begins and ends a life of a primary context; the caller serialises these.
   bool Activate(unsigned flags);
@@ -96,6 +114,7 @@ class Context {
   static constexpr std::uint64_t kHolds = 0xffffffffu;  // mask
   static constexpr std::uint64_t kAlive = std::uint64_t{1} << 32;
 
+  static Context* TakeSlot(CUdevice device, size_t memory);
   void BeginLife(unsigned flags_of_life);
   void SweepLife();
 
@@ -105,6 +124,9 @@ class Context {
   CUdevice device_ = 0;
   unsigned api_version_ = 0;
   bool primary_ = false;
+  Context* owner_ = nullptr;  // of a green context: its primary
+  unsigned multiprocessors_ = 0;
+  size_t memory_ = 0;             // what the life takes on the device
   Context* next_free_ = nullptr;  // guarded by the arena's mutex
 };
 
@@ -117,6 +139,9 @@ struct Life {
 };
 
 inline Life LifeOf(Context* context) { return Life{context, context->id()}; }
+inline Life OwnerOf(const Life& life) {
+  return life.context->is_green() ? LifeOf(life.context->owner()) : life;
+}
 
 }  // namespace cuguest_sim
 

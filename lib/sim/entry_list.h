@@ -135,6 +135,41 @@
   X(DevicePrimaryCtxGetState, 7000, "", DevicePrimaryCtxGetState, kInitialized,                    \
     (CUdevice device, unsigned* flags, int* active), (device, flags, active))
 
+#define CUGUEST_SIM_GREEN_ENTRIES(X, T)                                                            \
+  X(DeviceGetDevResource, 12040, "", DeviceGetDevResource, kInitialized, (CUdevice device,         \
+    CUdevResource* resource, CUdevResourceType type), (device, resource, type))                    \
+  X(CtxGetDevResource, 12040, "", CtxGetDevResource, kInitialized, (CUcontext context,             \
+    CUdevResource* resource, CUdevResourceType type), (context, resource, type))                   \
+  X(GreenCtxGetDevResource, 12040, "", GreenCtxGetDevResource, kInitialized, (CUgreenCtx green,    \
+    CUdevResource* resource, CUdevResourceType type), (green, resource, type))                     \
+  X(DevSmResourceSplitByCount, 12040, "", DevSmResourceSplitByCount, kInitialized,                 \
+    (CUdevResource* groups, unsigned* count, const CUdevResource* input,                           \
+    CUdevResource* remaining, unsigned flags, unsigned least),                                     \
+    (groups, count, input, remaining, flags, least))                                               \
+  X(DevResourceGenerateDesc, 12040, "", DevResourceGenerateDesc, kInitialized,                     \
+    (CUdevResourceDesc* description, CUdevResource* resources, unsigned count),                    \
+    (description, resources, count))                                                               \
+  X(GreenCtxCreate, 12040, "", GreenCtxCreate, kInitialized, (CUgreenCtx* green,                   \
+    CUdevResourceDesc description, CUdevice device, unsigned flags),                               \
+    (green, description, device, flags))                                                           \
+  X(GreenCtxDestroy, 12040, "", GreenCtxDestroy, kInitialized, (CUgreenCtx green), (green))        \
+  X(CtxFromGreenCtx, 12040, "", CtxFromGreenCtx, kInitialized, (CUcontext* context,                \
+    CUgreenCtx green), (context, green))                                                           \
+  X(GreenCtxGetId, 12090, "", GreenCtxGetId, kInitialized, (CUgreenCtx green,                      \
+    unsigned long long* id), (green, id))                                                          \
+  X(GreenCtxStreamCreate, 12050, "", GreenCtxStreamCreate, kInitialized, (CUstream* stream,        \
+    CUgreenCtx green, unsigned flags, int priority), (stream, green, flags, priority))             \
+  X(StreamGetGreenCtx, 12040, "", StreamGetGreenCtx, kInitialized, (CUstream stream,               \
+    CUgreenCtx* green), (stream, green))                                                           \
+  X(GreenCtxRecordEvent, 12040, "", GreenCtxRecordEvent, kInitialized, (CUgreenCtx green,          \
+    CUevent event), (green, event))                                                                \
+  X(GreenCtxWaitEvent, 12040, "", GreenCtxWaitEvent, kInitialized, (CUgreenCtx green,              \
+    CUevent event), (green, event))                                                                \
+  X(CtxRecordEvent, 12050, "", CtxRecordEvent, kInitialized, (CUcontext context, CUevent event),   \
+    (context, event))                                                                              \
+  X(CtxWaitEvent, 12050, "", CtxWaitEvent, kInitialized, (CUcontext context, CUevent event),       \
+    (context, event))
+
 #define CUGUEST_SIM_MEMORY_ENTRIES(X, T)                                                           \
   X(MemGetInfo, 3020, "_v2", MemGetInfo, kInitialized, (size_t* free, size_t* total), (free,       \
     total))                                                                                        \
@@ -303,6 +338,7 @@
   CUGUEST_SIM_DEVICE_ENTRIES(X, T)      \
   CUGUEST_SIM_CONTEXT_ENTRIES(X, T)     \
   CUGUEST_SIM_PRIMARY_ENTRIES(X, T)     \
+  CUGUEST_SIM_GREEN_ENTRIES(X, T)       \
   CUGUEST_SIM_MEMORY_ENTRIES(X, T)      \
   CUGUEST_SIM_COPY_ENTRIES(X, T)        \
   CUGUEST_SIM_STREAM_ENTRIES(X, T)      \

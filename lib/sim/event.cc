@@ -8,6 +8,7 @@
 #include "lib/sim/capture_rules.h"
 #include "lib/sim/captures.h"
 #include "lib/sim/device.h"
+#include "lib/sim/green.h"
 #include "lib/sim/handle_table.h"
 #include "lib/sim/panic.h"
 #include "lib/sim/stack.h"
@@ -105,6 +106,32 @@ CUresult WaitForUncaptured(const Stream& stream, const Event& event) {
   return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
 }
 
+// An event is recorded where its owner is. `point`: in a capture, or nowhere.
+CUresult Record(CUevent handle, Event event, const Life& place, const CapturedPoint& point) {
+  if (event.life.id != OwnerOf(place).id) return CUDA_ERROR_INVALID_HANDLE;
+  event.captured = point;
+  if (point.capture_id == 0) {
+    event.recorded = true;
+    event.when = Clock::now();
+  }
+  Events().Set(handle, event);
+  return CUDA_SUCCESS;
+}
+
+// For the calls that take all the streams of a context at once.
+CUresult FindContextAndEvent(CUcontext context, CUevent handle, Life* life, Event* event) {
+  if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  *life = LifeOf(Context::FindOrPanic(context));
+  if (!life->IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  const CUresult code = FindEvent(handle, event);
+  if (code == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
+    PanicHandle(handle,
+                "the event's context was destroyed; a real driver crashes here (measured on an "
+                "H100, driver 580.159.04)");
+  }
+  return code != CUDA_SUCCESS ? code : StickyError();
+}
+
 }  // namespace
 
 size_t CountEvents() { return Events().CountAlive(); }
@@ -132,14 +159,33 @@ CUresult EventRecord(CUevent handle, CUstream stream_handle) {
   Event event;
   code = FindEventToChange(handle, &event);
   if (code != CUDA_SUCCESS) return code;
-  if (event.life.id != stream.life.id) return CUDA_ERROR_INVALID_HANDLE;
-  event.captured = Captures::PointOf(stream);
-  if (event.captured.capture_id == 0) {
-    event.recorded = true;
-    event.when = Clock::now();
-  }
-  Events().Set(handle, event);
-  return CUDA_SUCCESS;
+  return Record(handle, event, stream.life, Captures::PointOf(stream));
+}
+
+CUresult CtxRecordEvent(CUcontext context, CUevent handle) {
+  Life life;
+  Event event;
+  const CUresult code = FindContextAndEvent(context, handle, &life, &event);
+  return code != CUDA_SUCCESS ? code : Record(handle, event, life, /*point=*/{});
+}
+
+// May cross contexts, like cuStreamWaitEvent.
+CUresult CtxWaitEvent(CUcontext context, CUevent handle) {
+  Life life;
+  Event event;
+  return FindContextAndEvent(context, handle, &life, &event);
+}
+
+CUresult GreenCtxRecordEvent(CUgreenCtx green, CUevent handle) {
+  Context* context = nullptr;
+  const CUresult code = FindGreenContext(green, &context);
+  return code != CUDA_SUCCESS ? code : CtxRecordEvent(context->handle(), handle);
+}
+
+CUresult GreenCtxWaitEvent(CUgreenCtx green, CUevent handle) {
+  Context* context = nullptr;
+  const CUresult code = FindGreenContext(green, &context);
+  return code != CUDA_SUCCESS ? code : CtxWaitEvent(context->handle(), handle);
 }
 
 CUresult EventQuery(CUevent handle) {

@@ -136,11 +136,11 @@ bool IsLoaded(CUfunction handle) {
 }
 
 // The parameters are copied now, whenever the kernel runs.
-Work MakeWork(CUfunction handle, const Function& function, const Parameters& parameters,
-              const SimLaunch& launch) {
+Work MakeWork(CUfunction handle, const Function& function, const Stream& stream,
+              const Parameters& parameters, const SimLaunch& launch) {
   Work work;
   work.type = CU_GRAPH_NODE_TYPE_KERNEL;
-  work.life = function.life;
+  work.life = stream.life;
   work.is_valid = [=] { return IsLoaded(handle); };
   const SimKernel kernel = KernelOf(function.entry->name);
   // The launch succeeds whatever the kernel does: the next call that looks finds out.
@@ -165,13 +165,13 @@ CUresult Launch(CUfunction handle, CUstream stream_handle, void** each, void** e
   Function function;
   code = FindFunction(handle, &function);
   if (code != CUDA_SUCCESS) return code;
-  if (function.life.id != stream.life.id) return CUDA_ERROR_INVALID_HANDLE;
+  if (function.life.id != OwnerOf(stream.life).id) return CUDA_ERROR_INVALID_HANDLE;
   code = CheckShape(launch, stream);
   if (code != CUDA_SUCCESS) return code;
   Parameters parameters(*function.entry);
   code = parameters.Take(each, extra);
   if (code != CUDA_SUCCESS) return code;
-  return Submit(stream_handle, stream, MakeWork(handle, function, parameters, launch));
+  return Submit(stream_handle, stream, MakeWork(handle, function, stream, parameters, launch));
 }
 
 }  // namespace

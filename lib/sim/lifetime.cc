@@ -36,7 +36,7 @@ CUresult Named(CUcontext handle, Context** context) {
 
 CUresult DestroyAndPop(Context* context) {
   const bool current = Stack::Top() == context;
-  if (!context->DestroyUser()) {
+  if (!context->Destroy()) {
     return context->HasMemory() ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_CONTEXT;
   }
   if (current) Stack::Pop();
@@ -75,7 +75,8 @@ CUresult CtxDestroy(CUcontext handle) {
   const CUresult code = Process::Serves(Floor::kInitialized);
   if (code != CUDA_SUCCESS) return code;
   Context* context = Context::FindOrPanic(handle);
-  return context->is_primary() ? CUDA_ERROR_INVALID_CONTEXT : DestroyAndPop(context);
+  const bool users = !context->is_primary() && !context->is_green();
+  return users ? DestroyAndPop(context) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 CUresult CtxAttach(CUcontext* handle, unsigned flags) {
@@ -93,7 +94,8 @@ CUresult CtxDetach(CUcontext handle) {
   Context* context = Context::FindOrPanic(handle);
   if (Stack::Top() != context) return CUDA_ERROR_INVALID_CONTEXT;
   if (context->is_primary()) return CUDA_SUCCESS;
-  if (!context->IsAlive()) return CUDA_ERROR_INVALID_CONTEXT;
+  if (context->is_green() && !context->IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  if (context->is_green() || !context->IsAlive()) return CUDA_ERROR_INVALID_CONTEXT;
   return context->DetachIsLast() ? DestroyAndPop(context) : CUDA_SUCCESS;
 }
 

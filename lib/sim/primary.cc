@@ -12,6 +12,9 @@
 namespace cuguest_sim {
 namespace {
 
+// What cuCtxGetFlags says in a primary context whose state says `flags`.
+unsigned ShownFlags(unsigned flags) { return flags | unsigned{CU_CTX_MAP_HOST}; }
+
 // Primary
 //
 // | call           | active           | inactive, releases due   | inactive          |
@@ -24,11 +27,32 @@ namespace {
 // "Releases due" are the retains that a reset cut off: their owners' releases
 // succeed (measured on an H100, driver 580.159.04). Nobody's retain is his own: a
 // release too many takes somebody else's.
+//
+// A life does not end under a green context: a reset is then NOT_PERMITTED, and so is
+// the release of the last reference, which is gone all the same. The green context
+// then has no reference left to give back, and the primary stays active until
+// somebody retains and releases or resets it (measured on the same).
 struct Primary {
   std::mutex mutex;
   size_t references = 0;  // of this life, or due after a reset
+  size_t greens = 0;
   bool active = false;
   unsigned flags = 0;
+
+  CUresult Begin(Context* context) {
+    if (!active && !context->Activate(ShownFlags(flags))) return CUDA_ERROR_OUT_OF_MEMORY;
+    active = true;
+    ++references;
+    return CUDA_SUCCESS;
+  }
+
+  CUresult Release(Context* context) {
+    if (references == 0) return CUDA_ERROR_INVALID_CONTEXT;
+    if (--references > 0 || !active) return CUDA_SUCCESS;
+    if (greens > 0) return CUDA_ERROR_NOT_PERMITTED;
+    End(context);
+    return CUDA_SUCCESS;
+  }
 
   void End(Context* context) {
     active = false;
@@ -38,9 +62,6 @@ struct Primary {
 };
 
 Primary primaries[kMaxDevices];
-
-// What cuCtxGetFlags says in a primary context whose state says `flags`.
-unsigned ShownFlags(unsigned flags) { return flags | unsigned{CU_CTX_MAP_HOST}; }
 
 CUresult SetFlags(CUdevice device, unsigned flags, bool only_inactive) {
   if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
@@ -71,11 +92,34 @@ CUresult DevicePrimaryCtxRetain(CUcontext* handle, CUdevice device) {
   Context* context = Context::Primary(device);
   Primary& primary = primaries[device];
   const std::lock_guard<std::mutex> lock(primary.mutex);
-  if (!primary.active && !context->Activate(ShownFlags(primary.flags)))
+  const CUresult code = primary.Begin(context);
+  if (code == CUDA_SUCCESS) *handle = context->handle();
+  return code;
+}
+
+CUresult CreateGreenContext(CUdevice device, unsigned multiprocessors, Context** context) {
+  if (StickyError() != CUDA_SUCCESS) return StickyError();
+  Context* owner = Context::Primary(device);
+  Primary& primary = primaries[device];
+  const std::lock_guard<std::mutex> lock(primary.mutex);
+  const CUresult code = primary.Begin(owner);
+  if (code != CUDA_SUCCESS) return code;
+  *context = Context::CreateGreen(owner, multiprocessors);
+  if (*context == nullptr) {
+    primary.Release(owner);
     return CUDA_ERROR_OUT_OF_MEMORY;
-  primary.active = true;
-  ++primary.references;
-  *handle = context->handle();
+  }
+  ++primary.greens;
+  return CUDA_SUCCESS;
+}
+
+CUresult DestroyGreenContext(Context* context) {
+  Context* owner = context->owner();
+  Primary& primary = primaries[owner->device()];
+  const std::lock_guard<std::mutex> lock(primary.mutex);
+  if (!context->Destroy()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  --primary.greens;
+  primary.Release(owner);  // in vain if its reference was stolen
   return CUDA_SUCCESS;
 }
 
@@ -83,9 +127,7 @@ CUresult DevicePrimaryCtxRelease(CUdevice device) {
   if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
   Primary& primary = primaries[device];
   const std::lock_guard<std::mutex> lock(primary.mutex);
-  if (primary.references == 0) return CUDA_ERROR_INVALID_CONTEXT;
-  if (--primary.references == 0 && primary.active) primary.End(Context::Primary(device));
-  return CUDA_SUCCESS;
+  return primary.Release(Context::Primary(device));
 }
 
 // The first version takes a release that no retain covers for done.
@@ -98,6 +140,7 @@ CUresult DevicePrimaryCtxReset(CUdevice device) {
   if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
   Primary& primary = primaries[device];
   const std::lock_guard<std::mutex> lock(primary.mutex);
+  if (primary.greens > 0) return CUDA_ERROR_NOT_PERMITTED;
   if (primary.active) primary.End(Context::Primary(device));
   return CUDA_SUCCESS;
 }

@@ -67,7 +67,7 @@ CUresult CtxGetFlags(unsigned* flags) {
   if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Context* context = nullptr;
   const CUresult code = Current(&context);
-  if (code == CUDA_SUCCESS) *flags = context->flags.load();
+  if (code == CUDA_SUCCESS) *flags = context->owner()->flags.load();
   return code;
 }
 
@@ -75,13 +75,16 @@ CUresult CtxSetFlags(unsigned flags) {
   Context* context = nullptr;
   const CUresult code = Current(&context);
   if (code != CUDA_SUCCESS) return code;
-  if (!context->IsAlive()) {
+  Context* owner = context->owner();
+  if (!owner->IsAlive()) {
     PanicHandle(context->handle(),
                 "the current context was destroyed; a real driver crashes here (measured on an "
                 "H100, driver 580.159.04)");
   }
   if (!AreContextFlags(flags)) return CUDA_ERROR_INVALID_VALUE;
-  context->flags.store(flags & ~unsigned{CU_CTX_MAP_HOST});  // which means nothing since CUDA 3.2
+  // Which means nothing since CUDA 3.2; every primary context shows it.
+  const unsigned map_host = owner->is_primary() ? unsigned{CU_CTX_MAP_HOST} : 0;
+  owner->flags.store((flags & ~unsigned{CU_CTX_MAP_HOST}) | map_host);
   return CUDA_SUCCESS;
 }
 
@@ -160,8 +163,9 @@ CUresult CtxGetStreamPriorityRange(int* least, int* greatest) {
 CUresult CtxGetExecAffinity(CUexecAffinityParam* affinity, CUexecAffinityType type) {
   if (affinity == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Life life;
-  const CUresult code = CurrentAlive(&life);
+  const CUresult code = CurrentPlace(&life);
   if (code != CUDA_SUCCESS) return code;
+  if (life.context->is_green()) return CUDA_ERROR_INVALID_CONTEXT;
   if (type != CU_EXEC_AFFINITY_TYPE_SM_COUNT) return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
   affinity->type = type;
   affinity->param.smCount.val = kMultiprocessors;

@@ -73,12 +73,18 @@ CUresult Current(Context** context) {
   return *context != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-CUresult CurrentAlive(Life* life) {
+CUresult CurrentPlace(Life* life) {
   Context* context = nullptr;
   const CUresult code = Current(&context);
   if (code != CUDA_SUCCESS) return code;
   *life = LifeOf(context);
   return context->IsAlive() ? AskCaptures(*life) : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
+CUresult CurrentAlive(Life* life) {
+  const CUresult code = CurrentPlace(life);
+  if (code == CUDA_SUCCESS) *life = OwnerOf(*life);
+  return code;
 }
 
 CUresult CurrentReady(Life* life) {

@@ -66,10 +66,12 @@ std::uint64_t SpecialId(CUstream handle, const Life& life) {
 }
 
 CUresult FindSpecial(CUstream handle, Stream* stream) {
-  const CUresult code = CurrentAlive(&stream->life);
+  const CUresult code = CurrentPlace(&stream->life);
   if (code != CUDA_SUCCESS) return code;
+  const bool green = stream->life.context->is_green();
+  if (green && IsPerThread(handle)) return CUDA_ERROR_INVALID_HANDLE;
   stream->id = SpecialId(handle, stream->life);
-  stream->flags = CU_STREAM_DEFAULT;
+  stream->flags = green ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT;
   stream->is_legacy = !IsPerThread(handle);
   return CUDA_SUCCESS;
 }
@@ -96,19 +98,25 @@ CUresult FindReadyStream(CUstream handle, Stream* stream) {
   return code != CUDA_SUCCESS ? code : StickyError();
 }
 
+CUresult CreateStream(const Life& life, unsigned flags, int priority, CUstream* handle) {
+  if (StickyError() != CUDA_SUCCESS) return StickyError();
+  Stream stream;
+  stream.life = life;
+  stream.flags = life.context->is_green() ? unsigned{CU_STREAM_NON_BLOCKING} : flags;
+  stream.priority = std::clamp(priority, kGreatestPriority, 0);
+  stream.id = NextStreamId();
+  return Streams().Add(stream, handle);
+}
+
 size_t CountStreams() { return Streams().CountAlive(); }
 
 CUresult StreamCreateWithPriority(CUstream* handle, unsigned flags, int priority) {
   if (handle == nullptr || (flags & ~unsigned{CU_STREAM_NON_BLOCKING}) != 0) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  Stream stream;
-  const CUresult code = CurrentReady(&stream.life);
-  if (code != CUDA_SUCCESS) return code;
-  stream.flags = flags;
-  stream.priority = std::clamp(priority, kGreatestPriority, 0);
-  stream.id = NextStreamId();
-  return Streams().Add(stream, handle);
+  Life life;
+  const CUresult code = CurrentPlace(&life);
+  return code != CUDA_SUCCESS ? code : CreateStream(life, flags, priority, handle);
 }
 
 CUresult StreamCreate(CUstream* handle, unsigned flags) {
@@ -145,8 +153,9 @@ CUresult StreamGetCtx(CUstream handle, CUcontext* context) {
   if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Stream stream;
   const CUresult code = FindStream(handle, &stream);
-  // Of a special stream it is written also when that context is dead.
-  if (code == CUDA_SUCCESS || (IsSpecial(handle) && stream.life.context != nullptr)) {
+  // Of a special stream it is written also when that context is dead, unless green.
+  const bool special = IsSpecial(handle) && stream.life.context != nullptr;
+  if (code == CUDA_SUCCESS || (special && !stream.life.context->is_green())) {
     *context = stream.life.context->handle();
   }
   return code;
@@ -155,7 +164,18 @@ CUresult StreamGetCtx(CUstream handle, CUcontext* context) {
 CUresult StreamGetCtxGreen(CUstream handle, CUcontext* context, CUgreenCtx* green) {
   if (context == nullptr || green == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const CUresult code = StreamGetCtx(handle, context);
-  if (code == CUDA_SUCCESS) *green = nullptr;  // no stream here is of a green context
+  if (code != CUDA_SUCCESS) return code;
+  Context* place = Context::Find(*context);
+  *green = place->green_handle();
+  *context = place->owner()->handle();
+  return CUDA_SUCCESS;
+}
+
+CUresult StreamGetGreenCtx(CUstream handle, CUgreenCtx* green) {
+  if (green == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Stream stream;
+  const CUresult code = FindStream(handle, &stream);
+  if (code == CUDA_SUCCESS) *green = stream.life.context->green_handle();
   return code;
 }
 

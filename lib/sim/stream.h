@@ -15,7 +15,7 @@
 namespace cuguest_sim {
 
 struct Stream {
-  Life life;
+  Life life;  // where it was created, which may be a green context
   unsigned flags = 0;
   int priority = 0;
   std::uint64_t id = 0;
@@ -24,9 +24,9 @@ struct Stream {
 
 // The stream that a handle means. 0, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD are
 // streams of the current context: INVALID_CONTEXT or CONTEXT_IS_DESTROYED without
-// a living one. A created stream whose context is gone gives the real driver's
-// error; a destroyed one, or what never was one, panics. Captures in progress may refuse
-// the call (capture_rules.h).
+// a living one, and INVALID_HANDLE for the per-thread stream of a green one. A created
+// stream whose context is gone gives the real driver's error; a destroyed one, or what
+// never was one, panics. Captures in progress may refuse the call (capture_rules.h).
 CUresult FindStream(CUstream handle, Stream* stream);
 
 // The same, but for an orphan always CONTEXT_IS_DESTROYED, as cuStreamGetId and
@@ -35,6 +35,10 @@ CUresult FindStreamToDescribe(CUstream handle, Stream* stream);
 
 // The same as FindStream, for work: also the sticky error.
 CUresult FindReadyStream(CUstream handle, Stream* stream);
+
+// A new stream of the context. In a green one it is CU_STREAM_NON_BLOCKING, whatever
+// `flags` say.
+CUresult CreateStream(const Life& life, unsigned flags, int priority, CUstream* handle);
 
 size_t CountStreams();
 

@@ -1,0 +1,708 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Green contexts: their own handle, id and streams; everything else is the primary's.
+
+#include <algorithm>
+
+#include "cuguest/testing/sim.h"
+#include "test/sim/facts.h"
+
+using namespace cuguest_facts;
+using cuguest::testing::Sim;
+using cuguest::testing::SimLaunch;
+
+namespace {
+
+constexpr unsigned kPart = 16;  // multiprocessors
+
+CUdevResource DeviceResource() {
+  CUdevResource resource = {};
+  OK(RAW(cuDeviceGetDevResource)(0, &resource, CU_DEV_RESOURCE_TYPE_SM));
+  return resource;
+}
+
+CUdevResourceDesc Description() {
+  const CUdevResource whole = DeviceResource();
+  CUdevResource part = {};
+  unsigned count = 1;
+  CUdevResourceDesc description = nullptr;
+  OK(RAW(cuDevSmResourceSplitByCount)(&part, &count, &whole, nullptr, 0, kPart));
+  OK(RAW(cuDevResourceGenerateDesc)(&description, &part, 1));
+  return description;
+}
+
+CUgreenCtx Create() {
+  CUgreenCtx green = nullptr;
+  OK(RAW(cuGreenCtxCreate)(&green, Description(), 0, CU_GREEN_CTX_DEFAULT_STREAM));
+  return green;
+}
+
+CUcontext ContextOf(CUgreenCtx green) {
+  CUcontext context = nullptr;
+  OK(RAW(cuCtxFromGreenCtx)(&context, green));
+  return context;
+}
+
+// A green context and a retain of its primary; neither is current.
+struct Green {
+  Green() { OK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0)); }
+  ~Green() {
+    SetStack({});
+    if (raw != nullptr) Destroy();
+    OK(RAW(cuDevicePrimaryCtxRelease)(0));
+    BOOST_TEST(!IsActive(0));
+  }
+  void Destroy() {
+    OK(RAW(cuGreenCtxDestroy)(raw));
+    raw = nullptr;
+  }
+  CUstream CreateStream() const {
+    CUstream stream = nullptr;
+    OK(RAW(cuGreenCtxStreamCreate)(&stream, raw, CU_STREAM_NON_BLOCKING, 0));
+    return stream;
+  }
+
+  CUcontext primary = nullptr;
+  CUgreenCtx raw = Create();
+  CUcontext context = ContextOf(raw);
+};
+
+CUstream CreateStreamIn(CUcontext context) {
+  CUstream stream = nullptr;
+  SetStack({context});
+  OK(RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING));
+  SetStack({});
+  return stream;
+}
+
+CUevent CreateEventIn(CUcontext context) {
+  CUevent event = nullptr;
+  SetStack({context});
+  OK(RAW(cuEventCreate)(&event, 0));
+  SetStack({});
+  return event;
+}
+
+struct Nothing {
+  explicit Nothing(CUcontext context) {
+    Sim::RegisterKernel("nothing", [](const SimLaunch&) { return CUDA_SUCCESS; });
+    SetStack({context});
+    OK(RAW(cuModuleLoadData)(&module, kPtx));
+    OK(RAW(cuModuleGetFunction)(&function, module, "nothing"));
+    SetStack({});
+  }
+  CUresult LaunchOn(CUstream stream) const {
+    return RAW(cuLaunchKernel)(function, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr);
+  }
+
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+};
+
+void CheckStreamIsOf(CUstream stream, const Green& green) {
+  CUcontext context = nullptr;
+  OK(RAW(cuStreamGetCtx)(stream, &context));
+  BOOST_CHECK(context == green.context);
+  CUgreenCtx raw = nullptr;
+  OK(RAW(cuStreamGetCtx_v2)(stream, &context, &raw));
+  BOOST_CHECK(context == green.primary);
+  BOOST_CHECK(raw == green.raw);
+  raw = nullptr;
+  OK(RAW(cuStreamGetGreenCtx)(stream, &raw));
+  BOOST_CHECK(raw == green.raw);
+  unsigned flags = 0;
+  OK(RAW(cuStreamGetFlags)(stream, &flags));
+  BOOST_TEST(flags == unsigned{CU_STREAM_NON_BLOCKING});
+  CUdevice device = -1;
+  OK(RAW(cuStreamGetDevice)(stream, &device));
+  BOOST_TEST(device == 0);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_devices_multiprocessors_are_a_resource) {
+  CUdevResource resource = {};
+  IS(RAW(cuDeviceGetDevResource)(0, nullptr, CU_DEV_RESOURCE_TYPE_SM), INVALID_VALUE);
+  IS(RAW(cuDeviceGetDevResource)(77, &resource, CU_DEV_RESOURCE_TYPE_SM), INVALID_DEVICE);
+  IS(RAW(cuDeviceGetDevResource)(0, &resource, CU_DEV_RESOURCE_TYPE_INVALID),
+     INVALID_RESOURCE_TYPE);
+  int count = 0;
+  OK(RAW(cuDeviceGetAttribute)(&count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0));
+  BOOST_TEST(DeviceResource().sm.smCount == static_cast<unsigned>(count));
+  BOOST_TEST(!IsActive(0));
+}
+
+BOOST_AUTO_TEST_CASE(a_split_makes_equal_groups_and_a_rest) {
+  const CUdevResource whole = DeviceResource();
+  constexpr unsigned kMost = 128;
+  CUdevResource groups[kMost];
+  for (const unsigned flags : {0u, unsigned{CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING}}) {
+    for (const unsigned least : {0u, 1u, 8u, 9u, 17u, 60u, whole.sm.smCount}) {
+      BOOST_TEST_CONTEXT("flags " << flags << ", at least " << least) {
+        unsigned count = kMost;
+        CUdevResource rest = {};
+        OK(RAW(cuDevSmResourceSplitByCount)(groups, &count, &whole, &rest, flags, least));
+        const unsigned size = groups[0].sm.smCount;
+        BOOST_TEST(size >= std::max(least, 1u));
+        BOOST_TEST(size % (flags == 0 && size < whole.sm.smCount ? 8 : 2) == 0u);
+        BOOST_TEST(count * size + rest.sm.smCount == whole.sm.smCount);
+        BOOST_TEST((rest.type == CU_DEV_RESOURCE_TYPE_INVALID) == (rest.sm.smCount == 0));
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_split_counts_without_groups) {
+  const CUdevResource whole = DeviceResource();
+  unsigned count = 0;
+  OK(RAW(cuDevSmResourceSplitByCount)(nullptr, &count, &whole, nullptr, 0, kPart));
+  BOOST_TEST(count == whole.sm.smCount / kPart);
+}
+
+BOOST_AUTO_TEST_CASE(a_split_checks_its_arguments) {
+  const CUdevResource whole = DeviceResource();
+  CUdevResource part = {};
+  CUdevResource rest = {};
+  unsigned count = 1;
+  const auto split = RAW(cuDevSmResourceSplitByCount);
+  IS(split(&part, nullptr, &whole, &rest, 0, kPart), INVALID_VALUE);
+  IS(split(&part, &count, nullptr, &rest, 0, kPart), INVALID_VALUE);
+  IS(split(&part, &count, &whole, &rest, 0x77, kPart), INVALID_VALUE);
+  IS(split(&part, &count, &whole, &rest, 0, whole.sm.smCount + 1), INVALID_RESOURCE_CONFIGURATION);
+  const CUdevResource nothing = {};
+  IS(split(&part, &count, &nothing, &rest, 0, kPart), INVALID_RESOURCE_TYPE);
+  OK(split(&part, &count, &whole, &rest, 0, kPart));
+  BOOST_TEST(part.sm.smCount == kPart);
+  BOOST_TEST(rest.sm.smCount == whole.sm.smCount - kPart);
+  CUdevResource again = {};
+  IS(split(&again, &count, &part, nullptr, 0, 8), INVALID_RESOURCE_CONFIGURATION);
+  IS(split(&again, &count, &rest, nullptr, 0, 8), INVALID_RESOURCE_CONFIGURATION);
+  count = 0;
+  IS(split(&part, &count, &whole, &rest, 0, kPart), INVALID_VALUE);
+}
+
+BOOST_AUTO_TEST_CASE(a_description_checks_its_arguments) {
+  CUdevResource whole = DeviceResource();
+  CUdevResource nothing = {};
+  CUdevResourceDesc description = nullptr;
+  IS(RAW(cuDevResourceGenerateDesc)(nullptr, &whole, 1), INVALID_VALUE);
+  IS(RAW(cuDevResourceGenerateDesc)(&description, nullptr, 1), INVALID_VALUE);
+  IS(RAW(cuDevResourceGenerateDesc)(&description, &nothing, 1), INVALID_RESOURCE_TYPE);
+  OK(RAW(cuDevResourceGenerateDesc)(&description, &whole, 1));
+}
+
+BOOST_AUTO_TEST_CASE(create_checks_its_arguments) {
+  CUgreenCtx green = nullptr;
+  const CUdevResourceDesc description = Description();
+  IS(RAW(cuGreenCtxCreate)(nullptr, description, 0, CU_GREEN_CTX_DEFAULT_STREAM), INVALID_VALUE);
+  IS(RAW(cuGreenCtxCreate)(&green, description, 0, 0), INVALID_VALUE);
+  IS(RAW(cuGreenCtxCreate)(&green, description, 77, CU_GREEN_CTX_DEFAULT_STREAM), INVALID_DEVICE);
+  BOOST_TEST(!IsActive(0));
+  IS(RAW(cuGreenCtxDestroy)(nullptr), INVALID_CONTEXT);
+}
+
+BOOST_AUTO_TEST_CASE(no_description_means_the_whole_device) {
+  CUgreenCtx green = nullptr;
+  OK(RAW(cuGreenCtxCreate)(&green, nullptr, 0, CU_GREEN_CTX_DEFAULT_STREAM));
+  CUdevResource resource = {};
+  OK(RAW(cuGreenCtxGetDevResource)(green, &resource, CU_DEV_RESOURCE_TYPE_SM));
+  BOOST_TEST(resource.sm.smCount == DeviceResource().sm.smCount);
+  OK(RAW(cuGreenCtxDestroy)(green));
+}
+
+BOOST_AUTO_TEST_CASE(a_context_knows_its_resource) {
+  const Green green;
+  const OwnContext user;
+  CUdevResource resource = {};
+  OK(RAW(cuGreenCtxGetDevResource)(green.raw, &resource, CU_DEV_RESOURCE_TYPE_SM));
+  BOOST_TEST(resource.sm.smCount == kPart);
+  OK(RAW(cuCtxGetDevResource)(green.context, &resource, CU_DEV_RESOURCE_TYPE_SM));
+  BOOST_TEST(resource.sm.smCount == kPart);
+  for (const CUcontext context : {green.primary, user.get()}) {
+    OK(RAW(cuCtxGetDevResource)(context, &resource, CU_DEV_RESOURCE_TYPE_SM));
+    BOOST_TEST(resource.sm.smCount == DeviceResource().sm.smCount);
+  }
+  SetStack({green.context});
+  IS(RAW(cuCtxGetDevResource)(nullptr, &resource, CU_DEV_RESOURCE_TYPE_SM), INVALID_CONTEXT);
+  IS(RAW(cuGreenCtxGetDevResource)(nullptr, &resource, CU_DEV_RESOURCE_TYPE_SM), INVALID_CONTEXT);
+  IS(RAW(cuGreenCtxGetDevResource)(green.raw, nullptr, CU_DEV_RESOURCE_TYPE_SM), INVALID_VALUE);
+  IS(RAW(cuGreenCtxGetDevResource)(green.raw, &resource, CU_DEV_RESOURCE_TYPE_INVALID),
+     INVALID_RESOURCE_TYPE);
+}
+
+BOOST_AUTO_TEST_CASE(it_retains_the_primary_and_makes_nothing_current) {
+  const CUgreenCtx a = Create();
+  BOOST_TEST(IsActive(0));
+  BOOST_CHECK(CurrentContext() == nullptr);
+  const CUgreenCtx b = Create();
+  OK(RAW(cuGreenCtxDestroy)(a));
+  BOOST_TEST(IsActive(0));
+  OK(RAW(cuGreenCtxDestroy)(b));
+  BOOST_TEST(!IsActive(0));
+  IS(RAW(cuDevicePrimaryCtxRelease)(0), INVALID_CONTEXT);
+}
+
+BOOST_AUTO_TEST_CASE(the_green_handle_is_the_context) {
+  const Green green;
+  BOOST_CHECK(reinterpret_cast<CUcontext>(green.raw) == green.context);
+  BOOST_CHECK(ContextOf(green.raw) == green.context);
+  unsigned long long id = 0;
+  OK(RAW(cuGreenCtxGetId)(green.raw, &id));
+  BOOST_TEST(id == IdOf(green.context));
+  BOOST_TEST(id != IdOf(green.primary));
+  CUcontext context = nullptr;
+  IS(RAW(cuCtxFromGreenCtx)(nullptr, green.raw), INVALID_VALUE);
+  IS(RAW(cuCtxFromGreenCtx)(&context, nullptr), INVALID_CONTEXT);
+  IS(RAW(cuGreenCtxGetId)(nullptr, &id), INVALID_CONTEXT);
+  IS(RAW(cuGreenCtxGetId)(green.raw, nullptr), INVALID_VALUE);
+}
+
+BOOST_AUTO_TEST_CASE(an_id_is_never_used_again) {
+  const CUgreenCtx first = Create();
+  const auto first_id = IdOf(ContextOf(first));
+  OK(RAW(cuGreenCtxDestroy)(first));
+  const CUgreenCtx second = Create();
+  BOOST_TEST(IdOf(ContextOf(second)) > first_id);
+  OK(RAW(cuGreenCtxDestroy)(second));
+}
+
+BOOST_AUTO_TEST_CASE(an_ordinary_context_is_no_green_one) {
+  const OwnContext user;
+  const auto raw = reinterpret_cast<CUgreenCtx>(user.get());
+  unsigned long long id = 0;
+  CUcontext context = nullptr;
+  IS(RAW(cuGreenCtxGetId)(raw, &id), INVALID_CONTEXT);
+  IS(RAW(cuCtxFromGreenCtx)(&context, raw), INVALID_CONTEXT);
+  IS(RAW(cuGreenCtxDestroy)(raw), INVALID_CONTEXT);
+}
+
+BOOST_AUTO_TEST_CASE(it_becomes_current_like_any_context) {
+  const Green green;
+  SetStack({green.context});
+  BOOST_CHECK(CurrentContext() == green.context);
+  CUdevice device = -1;
+  OK(RAW(cuCtxGetDevice)(&device));
+  BOOST_TEST(device == 0);
+  OK(RAW(cuCtxGetDevice_v2)(&device, green.context));
+  unsigned long long id = 0;
+  OK(RAW(cuCtxGetId)(nullptr, &id));
+  BOOST_TEST(id == IdOf(green.context));
+  unsigned version = 0;
+  OK(RAW(cuCtxGetApiVersion)(nullptr, &version));
+  BOOST_TEST(version == 3020u);
+  OK(RAW(cuCtxSynchronize)());
+  OK(RAW(cuCtxSynchronize_v2)(green.context));
+  size_t bytes = 0;
+  OK(RAW(cuMemGetInfo)(&bytes, &bytes));
+}
+
+BOOST_AUTO_TEST_CASE(two_threads_may_have_it_current) {
+  const Green green;
+  SetStack({green.context});
+  OnAnotherThread([&] {
+    OK(RAW(cuCtxPushCurrent)(green.context));
+    CUdeviceptr pointer = 0;
+    OK(RAW(cuMemAlloc)(&pointer, 64));
+    OK(RAW(cuMemsetD8)(pointer, 0, 64));
+    OK(RAW(cuMemFree)(pointer));
+    OK(RAW(cuCtxPopCurrent)(nullptr));
+  });
+}
+
+BOOST_AUTO_TEST_CASE(only_its_own_destroy_ends_it) {
+  const Green green;
+  IS(RAW(cuCtxDestroy)(green.context), INVALID_CONTEXT);
+  SetStack({green.context});
+  IS(RAW(cuCtxDestroy)(green.context), INVALID_CONTEXT);
+  CUcontext attached = nullptr;
+  OK(RAW(cuCtxAttach)(&attached, 0));
+  BOOST_CHECK(attached == green.primary);
+  IS(RAW(cuCtxDetach)(green.context), INVALID_CONTEXT);
+  BOOST_CHECK(CurrentContext() == green.context);
+  OK(RAW(cuCtxSynchronize)());
+}
+
+BOOST_AUTO_TEST_CASE(flags_limits_and_cache_are_the_primarys) {
+  const Green green;
+  unsigned flags = 0;
+  size_t limit = 0;
+  CUfunc_cache cache = {};
+  SetStack({green.context});
+  OK(RAW(cuCtxSetFlags)(CU_CTX_SCHED_YIELD));
+  OK(RAW(cuCtxGetFlags)(&flags));
+  BOOST_TEST(flags == unsigned{CU_CTX_SCHED_YIELD | CU_CTX_MAP_HOST});
+  OK(RAW(cuCtxSetLimit)(CU_LIMIT_STACK_SIZE, 4096));
+  OK(RAW(cuCtxSetCacheConfig)(CU_FUNC_CACHE_PREFER_L1));
+  SetStack({green.primary});
+  OK(RAW(cuCtxGetFlags)(&flags));
+  BOOST_TEST(flags == unsigned{CU_CTX_SCHED_YIELD | CU_CTX_MAP_HOST});
+  OK(RAW(cuCtxGetLimit)(&limit, CU_LIMIT_STACK_SIZE));
+  BOOST_TEST(limit == 4096u);
+  OK(RAW(cuCtxGetCacheConfig)(&cache));
+  BOOST_TEST(cache == CU_FUNC_CACHE_PREFER_L1);
+  OK(RAW(cuCtxSetLimit)(CU_LIMIT_STACK_SIZE, 8192));
+  SetStack({green.context});
+  OK(RAW(cuCtxGetLimit)(&limit, CU_LIMIT_STACK_SIZE));
+  BOOST_TEST(limit == 8192u);
+  OK(RAW(cuDevicePrimaryCtxSetFlags)(0, CU_CTX_SCHED_SPIN));
+  OK(RAW(cuCtxGetFlags)(&flags));
+  BOOST_TEST(flags == unsigned{CU_CTX_SCHED_SPIN | CU_CTX_MAP_HOST});
+  CUexecAffinityParam affinity = {};
+  IS(RAW(cuCtxGetExecAffinity)(&affinity, CU_EXEC_AFFINITY_TYPE_SM_COUNT), INVALID_CONTEXT);
+}
+
+BOOST_AUTO_TEST_CASE(setting_flags_in_a_primary_leaves_its_state_alone) {
+  CUcontext primary = nullptr;
+  OK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0));
+  SetStack({primary});
+  OK(RAW(cuCtxSetFlags)(CU_CTX_SCHED_YIELD));
+  unsigned flags = 0;
+  int active = 0;
+  OK(RAW(cuCtxGetFlags)(&flags));
+  BOOST_TEST(flags == unsigned{CU_CTX_SCHED_YIELD | CU_CTX_MAP_HOST});
+  OK(RAW(cuDevicePrimaryCtxGetState)(0, &flags, &active));
+  BOOST_TEST(flags == 0u);
+  SetStack({});
+  OK(RAW(cuDevicePrimaryCtxRelease)(0));
+}
+
+BOOST_AUTO_TEST_CASE(memory_is_the_primarys) {
+  Green green;
+  SetStack({green.context});
+  CUdeviceptr pointers[2] = {};
+  void* host = nullptr;
+  OK(RAW(cuMemAlloc)(&pointers[0], 4096));
+  OK(RAW(cuMemAllocManaged)(&pointers[1], 4096, CU_MEM_ATTACH_GLOBAL));
+  OK(RAW(cuMemHostAlloc)(&host, 4096, 0));
+  for (const CUdeviceptr pointer :
+       {pointers[0], pointers[1], reinterpret_cast<CUdeviceptr>(host)}) {
+    CUcontext context = nullptr;
+    OK(RAW(cuPointerGetAttribute)(&context, CU_POINTER_ATTRIBUTE_CONTEXT, pointer));
+    BOOST_CHECK(context == green.primary);
+  }
+  SetStack({});
+  green.Destroy();
+  SetStack({green.primary});
+  OK(RAW(cuMemsetD8)(pointers[0], 1, 4096));
+  OK(RAW(cuMemFree)(pointers[0]));
+  OK(RAW(cuMemFree)(pointers[1]));
+  OK(RAW(cuMemFreeHost)(host));
+}
+
+BOOST_AUTO_TEST_CASE(memory_goes_with_the_primary) {
+  const CUgreenCtx green = Create();
+  SetStack({ContextOf(green)});
+  CUdeviceptr pointer = 0;
+  OK(RAW(cuMemAlloc)(&pointer, 4096));
+  SetStack({});
+  OK(RAW(cuGreenCtxDestroy)(green));
+  CUcontext context = nullptr;
+  IS(RAW(cuPointerGetAttribute)(&context, CU_POINTER_ATTRIBUTE_CONTEXT, pointer), INVALID_VALUE);
+}
+
+BOOST_AUTO_TEST_CASE(a_stream_is_of_the_green_context) {
+  const Green green;
+  CUstream stream = nullptr;
+  const auto create = RAW(cuGreenCtxStreamCreate);
+  IS(create(nullptr, green.raw, CU_STREAM_NON_BLOCKING, 0), INVALID_VALUE);
+  IS(create(&stream, nullptr, CU_STREAM_NON_BLOCKING, 0), INVALID_CONTEXT);
+  IS(create(&stream, green.raw, CU_STREAM_DEFAULT, 0), INVALID_VALUE);
+  OK(create(&stream, green.raw, CU_STREAM_NON_BLOCKING, -1000));
+  int priority = 0;
+  OK(RAW(cuStreamGetPriority)(stream, &priority));
+  BOOST_TEST(priority == -5);
+  CheckStreamIsOf(stream, green);
+  IS(RAW(cuStreamGetGreenCtx)(stream, nullptr), INVALID_VALUE);
+  const OwnContext other;
+  SetStack({other.get()});
+  CheckStreamIsOf(stream, green);
+  OK(RAW(cuStreamSynchronize)(stream));
+  OK(RAW(cuStreamDestroy)(stream));
+}
+
+BOOST_AUTO_TEST_CASE(a_stream_created_while_it_is_current_is_non_blocking) {
+  const Green green;
+  SetStack({green.context});
+  CUstream stream = nullptr;
+  OK(RAW(cuStreamCreate)(&stream, CU_STREAM_DEFAULT));
+  CheckStreamIsOf(stream, green);
+  OK(RAW(cuStreamDestroy)(stream));
+}
+
+BOOST_AUTO_TEST_CASE(stream_0_is_the_green_contexts) {
+  const Green green;
+  SetStack({green.context});
+  for (const CUstream stream : {CUstream{nullptr}, CU_STREAM_LEGACY}) {
+    CheckStreamIsOf(stream, green);
+    OK(RAW(cuStreamSynchronize)(stream));
+    IS(RAW(cuStreamDestroy)(stream), INVALID_HANDLE);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(there_is_no_per_thread_stream) {
+  const Green green;
+  SetStack({green.context});
+  CUcontext context = nullptr;
+  CUgreenCtx raw = nullptr;
+  const CUstream stream = CU_STREAM_PER_THREAD;
+  IS(RAW(cuStreamGetCtx)(stream, &context), INVALID_HANDLE);
+  IS(RAW(cuStreamGetCtx_v2)(stream, &context, &raw), INVALID_HANDLE);
+  IS(RAW(cuStreamGetGreenCtx)(stream, &raw), INVALID_HANDLE);
+  IS(RAW(cuStreamSynchronize)(stream), INVALID_HANDLE);
+  IS(RAW(cuStreamQuery)(stream), INVALID_HANDLE);
+  IS(RAW(cuStreamDestroy)(stream), INVALID_HANDLE);
+  using Synchronize = CUresult (*)(CUstream);
+  IS(RAW_AS(Synchronize, "cuStreamSynchronize_ptsz")(nullptr), INVALID_HANDLE);
+  CUdeviceptr pointer = 0;
+  OK(RAW(cuMemAlloc)(&pointer, 64));
+  using Memset = CUresult (*)(CUdeviceptr, unsigned char, size_t);
+  IS(RAW_AS(Memset, "cuMemsetD8_v2_ptds")(pointer, 0, 64), INVALID_HANDLE);
+  OK(RAW(cuMemFree)(pointer));
+}
+
+BOOST_AUTO_TEST_CASE(other_streams_have_no_green_context) {
+  const Green green;
+  const OwnContext user;
+  for (const CUcontext owner : {green.primary, user.get()}) {
+    const CUstream created = CreateStreamIn(owner);
+    SetStack({owner});
+    for (const CUstream stream : {created, CUstream{nullptr}, CU_STREAM_PER_THREAD}) {
+      CUgreenCtx raw = green.raw;
+      CUcontext context = nullptr;
+      OK(RAW(cuStreamGetCtx_v2)(stream, &context, &raw));
+      BOOST_CHECK(context == owner);
+      BOOST_CHECK(raw == nullptr);
+      raw = green.raw;
+      OK(RAW(cuStreamGetGreenCtx)(stream, &raw));
+      BOOST_CHECK(raw == nullptr);
+    }
+    OK(RAW(cuStreamDestroy)(created));
+  }
+  SetStack({});
+  CUgreenCtx raw = nullptr;
+  IS(RAW(cuStreamGetGreenCtx)(nullptr, &raw), INVALID_CONTEXT);
+}
+
+BOOST_AUTO_TEST_CASE(events_work_across_a_primary_and_its_green_contexts) {
+  Green green;
+  const CUgreenCtx second = Create();
+  CUstream streams[] = {green.CreateStream(), CreateStreamIn(ContextOf(second)),
+                        CreateStreamIn(green.primary)};
+  CUevent events[] = {CreateEventIn(green.context), CreateEventIn(green.primary)};
+  for (const CUevent event : events) {
+    for (const CUstream stream : streams) {
+      OK(RAW(cuEventRecord)(event, stream));
+      OK(RAW(cuStreamWaitEvent)(stream, event, 0));
+    }
+    OK(RAW(cuGreenCtxRecordEvent)(green.raw, event));
+    OK(RAW(cuGreenCtxWaitEvent)(second, event));
+    OK(RAW(cuCtxRecordEvent)(green.primary, event));
+    OK(RAW(cuCtxRecordEvent)(green.context, event));
+    OK(RAW(cuCtxWaitEvent)(green.primary, event));
+    OK(RAW(cuEventSynchronize)(event));
+  }
+  float milliseconds = 0;
+  OK(RAW(cuEventElapsedTime)(&milliseconds, events[0], events[1]));
+  for (const CUstream stream : streams) OK(RAW(cuStreamDestroy)(stream));
+  OK(RAW(cuGreenCtxDestroy)(second));
+  green.Destroy();
+  OK(RAW(cuEventQuery)(events[0]));
+  for (const CUevent event : events) OK(RAW(cuEventDestroy)(event));
+}
+
+BOOST_AUTO_TEST_CASE(events_of_other_contexts_are_only_waited_for) {
+  const Green green;
+  const OwnContext user;
+  const CUstream stream = green.CreateStream();
+  const CUstream users_stream = CreateStreamIn(user.get());
+  const CUevent event = CreateEventIn(green.context);
+  const CUevent users_event = CreateEventIn(user.get());
+  IS(RAW(cuEventRecord)(users_event, stream), INVALID_HANDLE);
+  IS(RAW(cuEventRecord)(event, users_stream), INVALID_HANDLE);
+  IS(RAW(cuGreenCtxRecordEvent)(green.raw, users_event), INVALID_HANDLE);
+  IS(RAW(cuCtxRecordEvent)(user.get(), event), INVALID_HANDLE);
+  OK(RAW(cuCtxRecordEvent)(user.get(), users_event));
+  OK(RAW(cuCtxWaitEvent)(user.get(), event));
+  OK(RAW(cuGreenCtxWaitEvent)(green.raw, users_event));
+  OK(RAW(cuEventDestroy)(event));
+  OK(RAW(cuEventDestroy)(users_event));
+  OK(RAW(cuStreamDestroy)(stream));
+  OK(RAW(cuStreamDestroy)(users_stream));
+}
+
+BOOST_AUTO_TEST_CASE(record_and_wait_check_their_arguments) {
+  const Green green;
+  const CUevent event = CreateEventIn(green.primary);
+  IS(RAW(cuGreenCtxRecordEvent)(green.raw, nullptr), INVALID_HANDLE);
+  IS(RAW(cuGreenCtxRecordEvent)(nullptr, event), INVALID_CONTEXT);
+  IS(RAW(cuGreenCtxWaitEvent)(green.raw, nullptr), INVALID_HANDLE);
+  IS(RAW(cuGreenCtxWaitEvent)(nullptr, event), INVALID_CONTEXT);
+  IS(RAW(cuCtxRecordEvent)(green.primary, nullptr), INVALID_HANDLE);
+  IS(RAW(cuCtxRecordEvent)(nullptr, event), INVALID_CONTEXT);
+  IS(RAW(cuCtxWaitEvent)(green.primary, nullptr), INVALID_HANDLE);
+  IS(RAW(cuCtxWaitEvent)(nullptr, event), INVALID_CONTEXT);
+  OK(RAW(cuEventDestroy)(event));
+}
+
+BOOST_AUTO_TEST_CASE(modules_are_the_primarys) {
+  Green green;
+  const OwnContext user;
+  const Nothing greens(green.context);
+  const Nothing primarys(green.primary);
+  const Nothing users(user.get());
+  const CUstream stream = green.CreateStream();
+  const CUstream primarys_stream = CreateStreamIn(green.primary);
+  OK(greens.LaunchOn(stream));
+  OK(primarys.LaunchOn(stream));
+  IS(users.LaunchOn(stream), INVALID_HANDLE);
+  OK(greens.LaunchOn(primarys_stream));
+  SetStack({green.context});
+  OK(primarys.LaunchOn(nullptr));
+  OK(greens.LaunchOn(nullptr));
+  IS(greens.LaunchOn(CU_STREAM_PER_THREAD), INVALID_HANDLE);
+  OK(RAW(cuCtxSynchronize)());
+  SetStack({});
+  OK(RAW(cuStreamDestroy)(stream));
+  green.Destroy();
+  OK(greens.LaunchOn(primarys_stream));
+  OK(RAW(cuModuleUnload)(greens.module));
+  OK(RAW(cuModuleUnload)(primarys.module));
+  OK(RAW(cuStreamDestroy)(primarys_stream));
+}
+
+BOOST_AUTO_TEST_CASE(destroyed_while_current_it_stays_current_and_dead) {
+  for (const bool elsewhere : {false, true}) {
+    Green green;
+    const CUcontext context = green.context;
+    const CUevent event = CreateEventIn(green.primary);
+    SetStack({green.primary, context});
+    if (elsewhere) OnAnotherThread([&] { green.Destroy(); });
+    if (!elsewhere) green.Destroy();
+    BOOST_CHECK(CurrentContext() == context);
+    CUdeviceptr pointer = 0;
+    IS(RAW(cuMemAlloc)(&pointer, 16), CONTEXT_IS_DESTROYED);
+    IS(RAW(cuCtxSynchronize)(), CONTEXT_IS_DESTROYED);
+    CUstream stream = nullptr;
+    IS(RAW(cuStreamCreate)(&stream, 0), CONTEXT_IS_DESTROYED);
+    CUcontext untouched = green.primary;
+    IS(RAW(cuStreamGetCtx)(nullptr, &untouched), CONTEXT_IS_DESTROYED);
+    BOOST_CHECK(untouched == green.primary);
+    IS(RAW(cuCtxAttach)(&untouched, 0), CONTEXT_IS_DESTROYED);
+    IS(RAW(cuCtxDetach)(context), CONTEXT_IS_DESTROYED);
+    IS(RAW(cuCtxDestroy)(context), INVALID_CONTEXT);
+    size_t limit = 0;
+    IS(RAW(cuCtxGetLimit)(&limit, CU_LIMIT_STACK_SIZE), CONTEXT_IS_DESTROYED);
+    unsigned long long id = 0;
+    IS(RAW(cuCtxGetId)(nullptr, &id), CONTEXT_IS_DESTROYED);
+    IS(RAW(cuCtxGetId)(context, &id), CONTEXT_IS_DESTROYED);
+    unsigned value = 0;
+    IS(RAW(cuCtxGetApiVersion)(nullptr, &value), CONTEXT_IS_DESTROYED);
+    IS(RAW(cuCtxGetApiVersion)(context, &value), INVALID_CONTEXT);
+    IS(RAW(cuCtxRecordEvent)(context, event), CONTEXT_IS_DESTROYED);
+    IS(RAW(cuCtxWaitEvent)(context, event), CONTEXT_IS_DESTROYED);
+    CUdevResource resource = {};
+    IS(RAW(cuCtxGetDevResource)(context, &resource, CU_DEV_RESOURCE_TYPE_SM), CONTEXT_IS_DESTROYED);
+    OK(RAW(cuCtxGetFlags)(&value));
+    CUdevice device = -1;
+    OK(RAW(cuCtxGetDevice)(&device));
+    OK(RAW(cuCtxGetDevice_v2)(&device, context));
+    OK(RAW(cuCtxPushCurrent)(context));
+    OK(RAW(cuCtxPopCurrent)(nullptr));
+    OK(RAW(cuCtxPopCurrent)(nullptr));
+    OK(RAW(cuMemAlloc)(&pointer, 16));
+    OK(RAW(cuMemFree)(pointer));
+    OK(RAW(cuEventDestroy)(event));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_destroyed_green_handle_gives_an_error) {
+  Green green;
+  const CUgreenCtx raw = green.raw;
+  const CUevent event = CreateEventIn(green.primary);
+  SetStack({green.context});
+  green.Destroy();
+  IS(RAW(cuGreenCtxDestroy)(raw), CONTEXT_IS_DESTROYED);
+  CUcontext context = nullptr;
+  IS(RAW(cuCtxFromGreenCtx)(&context, raw), CONTEXT_IS_DESTROYED);
+  unsigned long long id = 0;
+  IS(RAW(cuGreenCtxGetId)(raw, &id), CONTEXT_IS_DESTROYED);
+  CUstream stream = nullptr;
+  IS(RAW(cuGreenCtxStreamCreate)(&stream, raw, CU_STREAM_NON_BLOCKING, 0), CONTEXT_IS_DESTROYED);
+  CUdevResource resource = {};
+  IS(RAW(cuGreenCtxGetDevResource)(raw, &resource, CU_DEV_RESOURCE_TYPE_SM), CONTEXT_IS_DESTROYED);
+  IS(RAW(cuGreenCtxRecordEvent)(raw, event), CONTEXT_IS_DESTROYED);
+  IS(RAW(cuGreenCtxWaitEvent)(raw, event), CONTEXT_IS_DESTROYED);
+  SetStack({});
+  OK(RAW(cuEventDestroy)(event));
+}
+
+BOOST_AUTO_TEST_CASE(streams_of_a_destroyed_green_context_are_lost) {
+  Green green;
+  const CUstream stream = green.CreateStream();
+  green.Destroy();
+  CUcontext context = nullptr;
+  CUgreenCtx raw = nullptr;
+  IS(RAW(cuStreamGetCtx)(stream, &context), CONTEXT_IS_DESTROYED);
+  IS(RAW(cuStreamGetCtx_v2)(stream, &context, &raw), CONTEXT_IS_DESTROYED);
+  IS(RAW(cuStreamGetGreenCtx)(stream, &raw), CONTEXT_IS_DESTROYED);
+  IS(RAW(cuStreamQuery)(stream), CONTEXT_IS_DESTROYED);
+  IS(RAW(cuStreamSynchronize)(stream), CONTEXT_IS_DESTROYED);
+  unsigned long long id = 0;
+  IS(RAW(cuStreamGetId)(stream, &id), CONTEXT_IS_DESTROYED);
+  unsigned flags = 0;
+  IS(RAW(cuStreamGetFlags)(stream, &flags), CONTEXT_IS_DESTROYED);
+  CUstreamCaptureStatus status = {};
+  IS(RAW(cuStreamIsCapturing)(stream, &status), CONTEXT_IS_DESTROYED);
+  IS(RAW(cuStreamDestroy)(stream), CONTEXT_IS_DESTROYED);
+}
+
+BOOST_AUTO_TEST_CASE(the_primary_is_not_reset_under_a_green_context) {
+  {
+    const Green green;
+    const auto id = IdOf(green.primary);
+    IS(RAW(cuDevicePrimaryCtxReset)(0), NOT_PERMITTED);
+    BOOST_TEST(IsActive(0));
+    BOOST_TEST(IdOf(green.primary) == id);
+    SetStack({green.context});
+    OK(RAW(cuCtxSynchronize)());
+  }
+  IS(RAW(cuDevicePrimaryCtxRelease)(0), INVALID_CONTEXT);
+}
+
+BOOST_AUTO_TEST_CASE(a_release_too_many_leaves_the_primary_active_for_good) {
+  const CUgreenCtx green = Create();
+  const CUcontext context = ContextOf(green);
+  IS(RAW(cuDevicePrimaryCtxRelease)(0), NOT_PERMITTED);
+  IS(RAW(cuDevicePrimaryCtxRelease)(0), INVALID_CONTEXT);
+  BOOST_TEST(IsActive(0));
+  SetStack({context});
+  OK(RAW(cuCtxSynchronize)());
+  SetStack({});
+  OK(RAW(cuGreenCtxDestroy)(green));
+  BOOST_TEST(IsActive(0));
+  IS(RAW(cuDevicePrimaryCtxRelease)(0), INVALID_CONTEXT);
+  BOOST_TEST(IsActive(0));
+  CUcontext primary = nullptr;
+  OK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0));
+  OK(RAW(cuDevicePrimaryCtxRelease)(0));
+  BOOST_TEST(!IsActive(0));
+}
+
+BOOST_AUTO_TEST_CASE(a_reset_clears_what_a_release_too_many_left) {
+  const CUgreenCtx green = Create();
+  IS(RAW(cuDevicePrimaryCtxRelease)(0), NOT_PERMITTED);
+  OK(RAW(cuGreenCtxDestroy)(green));
+  OK(RAW(cuDevicePrimaryCtxReset)(0));
+  BOOST_TEST(!IsActive(0));
+  IS(RAW(cuDevicePrimaryCtxRelease)(0), INVALID_CONTEXT);
+}
+
+BOOST_AUTO_TEST_CASE(the_next_retain_pays_for_the_stolen_reference) {
+  const CUgreenCtx green = Create();
+  IS(RAW(cuDevicePrimaryCtxRelease)(0), NOT_PERMITTED);
+  CUcontext primary = nullptr;
+  OK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0));
+  OK(RAW(cuGreenCtxDestroy)(green));
+  BOOST_TEST(!IsActive(0));
+  IS(RAW(cuDevicePrimaryCtxRelease)(0), INVALID_CONTEXT);
+}
