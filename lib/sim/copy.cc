@@ -24,15 +24,16 @@ enum class End {
 
 // The whole of a range in one allocation, or INVALID_VALUE: a byte more is refused,
 // however far the device's page goes (measured on an H100, driver 580.159.04).
-bool IsRange(CUdeviceptr address, size_t bytes, End end) {
+bool IsRange(CUdeviceptr address, size_t bytes, End end, unsigned access) {
   Allocation allocation;
   if (address == 0) return false;
-  if (Memory::Find(address, &allocation)) return allocation.Contains(address, bytes);
+  if (Memory::Find(address, &allocation)) return Memory::Reaches(address, bytes, access);
   return end != End::kDevice;
 }
 
 bool CanCopy(CUdeviceptr to, End to_end, CUdeviceptr from, End from_end, size_t bytes) {
-  return IsRange(to, bytes, to_end) && IsRange(from, bytes, from_end);
+  return IsRange(to, bytes, to_end, Memory::kWrite) &&
+         IsRange(from, bytes, from_end, Memory::kRead);
 }
 
 // For work of a graph, which may run long after it was checked.
@@ -81,8 +82,10 @@ CUresult CheckPeers(CUcontext to, CUcontext from) {
 // (measured on two H200, driver 580.159.04).
 bool CanFill(CUdeviceptr address, size_t bytes, CUdevice device) {
   Allocation allocation;
-  if (!Memory::Find(address, &allocation) || !allocation.Contains(address, bytes)) return false;
-  return allocation.kind != MemoryKind::kDevice || allocation.life.context->device() == device;
+  if (!Memory::Find(address, &allocation)) return false;
+  const bool anywhere = allocation.IsOnHost() || allocation.kind == MemoryKind::kManaged;
+  return (anywhere || allocation.device == device) &&
+         Memory::Reaches(address, bytes, Memory::kWrite);
 }
 
 template <typename Element>

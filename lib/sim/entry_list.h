@@ -198,6 +198,34 @@
     CUpointer_attribute* attributes, void** data, CUdeviceptr address), (count, attributes,        \
     data, address))
 
+#define CUGUEST_SIM_POOL_ENTRIES(X, T)                                                             \
+  T(MemAllocAsync, 11020, "", 11020, ptsz, MemAllocAsync, kInitialized, (CUdeviceptr* address,     \
+    size_t bytes, CUstream stream), (address, bytes, stream))                                      \
+  T(MemFreeAsync, 11020, "", 11020, ptsz, MemFreeAsync, kInitialized, (CUdeviceptr address,        \
+    CUstream stream), (address, stream))                                                           \
+  T(MemAllocFromPoolAsync, 11020, "", 11020, ptsz, MemAllocFromPoolAsync, kInitialized,            \
+    (CUdeviceptr* address, size_t bytes, CUmemoryPool pool, CUstream stream), (address, bytes,     \
+    pool, stream))                                                                                 \
+  X(MemPoolCreate, 11020, "", MemPoolCreate, kInitialized, (CUmemoryPool* pool,                    \
+    const CUmemPoolProps* properties), (pool, properties))                                         \
+  X(MemPoolDestroy, 11020, "", MemPoolDestroy, kInitialized, (CUmemoryPool pool), (pool))          \
+  X(MemPoolGetAttribute, 11020, "", MemPoolGetAttribute, kInitialized, (CUmemoryPool pool,         \
+    CUmemPool_attribute attribute, void* value), (pool, attribute, value))                         \
+  X(MemPoolSetAttribute, 11020, "", MemPoolSetAttribute, kInitialized, (CUmemoryPool pool,         \
+    CUmemPool_attribute attribute, void* value), (pool, attribute, value))                         \
+  X(MemPoolTrimTo, 11020, "", MemPoolTrimTo, kInitialized, (CUmemoryPool pool, size_t bytes),      \
+    (pool, bytes))                                                                                 \
+  X(MemPoolGetAccess, 11020, "", MemPoolGetAccess, kInitialized, (CUmemAccess_flags* flags,        \
+    CUmemoryPool pool, CUmemLocation* location), (flags, pool, location))                          \
+  X(MemPoolSetAccess, 11020, "", MemPoolSetAccess, kInitialized, (CUmemoryPool pool,               \
+    const CUmemAccessDesc* access, size_t count), (pool, access, count))                           \
+  X(DeviceGetDefaultMemPool, 11020, "", DeviceGetDefaultMemPool, kInitialized,                     \
+    (CUmemoryPool* pool, CUdevice device), (pool, device))                                         \
+  X(DeviceGetMemPool, 11020, "", DeviceGetMemPool, kInitialized, (CUmemoryPool* pool,              \
+    CUdevice device), (pool, device))                                                              \
+  X(DeviceSetMemPool, 11020, "", DeviceSetMemPool, kInitialized, (CUdevice device,                 \
+    CUmemoryPool pool), (device, pool))
+
 #define CUGUEST_SIM_COPY_ENTRIES(X, T)                                                             \
   T(Memcpy, 4000, "", 7000, ptds, Memcpy, kInitialized, (CUdeviceptr to, CUdeviceptr from,         \
     size_t bytes), (to, from, bytes))                                                              \
@@ -340,6 +368,7 @@
   CUGUEST_SIM_PRIMARY_ENTRIES(X, T)     \
   CUGUEST_SIM_GREEN_ENTRIES(X, T)       \
   CUGUEST_SIM_MEMORY_ENTRIES(X, T)      \
+  CUGUEST_SIM_POOL_ENTRIES(X, T)        \
   CUGUEST_SIM_COPY_ENTRIES(X, T)        \
   CUGUEST_SIM_STREAM_ENTRIES(X, T)      \
   CUGUEST_SIM_CAPTURE_ENTRIES(X, T)     \

@@ -4,6 +4,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -11,6 +12,7 @@
 #include "lib/sim/api.h"
 #include "lib/sim/capture_rules.h"
 #include "lib/sim/device.h"
+#include "lib/sim/pool.h"
 #include "lib/sim/stack.h"
 
 namespace cuguest_sim {
@@ -60,8 +62,11 @@ size_t DeviceBytes(const Allocation& allocation) {
 }
 
 void Return(const Allocation& allocation) {
-  GiveBackHostMemory(allocation.base, allocation.size);
-  DeviceMemory::GiveBack(allocation.life.context->device(), DeviceBytes(allocation));
+  const bool borrowed =
+      allocation.kind == MemoryKind::kRegistered || allocation.kind == MemoryKind::kMapped;
+  if (!borrowed) GiveBackHostMemory(allocation.base, allocation.size);
+  if (allocation.kind == MemoryKind::kPool) GiveBackToPool(allocation.pool, allocation.size);
+  DeviceMemory::GiveBack(allocation.device, DeviceBytes(allocation));
 }
 
 // The allocation whose range holds the address, or end().
@@ -72,13 +77,12 @@ std::map<std::uintptr_t, Allocation>::iterator FindIn(Table& table, std::uintptr
   return candidate->second.Contains(address, 0) ? candidate : table.by_base.end();
 }
 
-CUresult Insert(Allocation allocation) {
-  Table& table = TheTable();
-  const std::lock_guard<std::mutex> lock(table.mutex);
-  if (!allocation.life.IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-  allocation.buffer_id = table.next_buffer_id++;
-  table.by_base.emplace(allocation.base, allocation);
-  return CUDA_SUCCESS;
+// What the range overlaps, or nullptr.
+const Allocation* FindOverlap(Table& table, std::uintptr_t base, size_t size) {
+  auto found = FindIn(table, base);
+  if (found == table.by_base.end()) found = table.by_base.lower_bound(base);
+  const bool overlaps = found != table.by_base.end() && found->first < base + size;
+  return overlaps ? &found->second : nullptr;
 }
 
 CUresult AllocateInCurrent(MemoryKind kind, size_t bytes, unsigned flags, std::uintptr_t* base) {
@@ -86,7 +90,13 @@ CUresult AllocateInCurrent(MemoryKind kind, size_t bytes, unsigned flags, std::u
   const CUresult code = CurrentReady(&life);
   if (code != CUDA_SUCCESS) return code;
   if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;  // the context comes first
-  return Memory::Allocate(life, kind, bytes, flags, base);
+  Allocation allocation;
+  allocation.life = life;
+  allocation.device = life.context->device();
+  allocation.kind = kind;
+  allocation.size = bytes;
+  allocation.flags = flags;
+  return Memory::Allocate(allocation, base);
 }
 
 CUresult AllocateDevice(CUdeviceptr* address, MemoryKind kind, size_t bytes, unsigned flags) {
@@ -96,37 +106,73 @@ CUresult AllocateDevice(CUdeviceptr* address, MemoryKind kind, size_t bytes, uns
   return code;
 }
 
+// A dead current context is an error for calls that need none.
+CUresult ReadyOrNothingCurrent() {
+  Life life;
+  const CUresult code = CurrentReady(&life);
+  return code == CUDA_ERROR_INVALID_CONTEXT ? AskCaptures() : code;
+}
+
+CUresult FindPinned(void* pointer, Allocation* allocation) {
+  Life life;
+  const CUresult code = CurrentAlive(&life);
+  if (code != CUDA_SUCCESS) return code;
+  const bool found = Memory::Find(reinterpret_cast<std::uintptr_t>(pointer), allocation);
+  return found && allocation->IsOnHost() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+// Everything is mapped; that it is portable is said of registered memory only
+// (measured on an H100, driver 580.159.04).
+unsigned ShownFlags(const Allocation& allocation) {
+  const unsigned kept = allocation.kind == MemoryKind::kRegistered
+                            ? unsigned{CU_MEMHOSTREGISTER_PORTABLE}
+                            : unsigned{CU_MEMHOSTALLOC_WRITECOMBINED};
+  return (allocation.flags & kept) | unsigned{CU_MEMHOSTALLOC_DEVICEMAP};
+}
+
 }  // namespace
 
-CUresult Memory::Allocate(const Life& life, MemoryKind kind, size_t bytes, unsigned flags,
-                          std::uintptr_t* base) {
-  Allocation allocation;
-  allocation.life = life;
-  allocation.kind = kind;
-  allocation.size = bytes;
-  allocation.flags = flags;
-  const CUdevice device = life.context->device();
-  if (!DeviceMemory::Take(device, DeviceBytes(allocation))) return CUDA_ERROR_OUT_OF_MEMORY;
-  void* pointer = TakeHostMemory(bytes);
+CUresult Memory::Allocate(Allocation allocation, std::uintptr_t* base) {
+  if (!DeviceMemory::Take(allocation.device, DeviceBytes(allocation))) {
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  void* pointer = TakeHostMemory(allocation.size);
   if (pointer == nullptr) {
-    DeviceMemory::GiveBack(device, DeviceBytes(allocation));
+    DeviceMemory::GiveBack(allocation.device, DeviceBytes(allocation));
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   allocation.base = reinterpret_cast<std::uintptr_t>(pointer);
-  const CUresult code = Insert(allocation);
-  if (code != CUDA_SUCCESS) {
-    Return(allocation);
-  } else {
+  const CUresult code = Add(allocation);
+  if (code == CUDA_SUCCESS) {
     *base = allocation.base;
+    return code;
   }
+  GiveBackHostMemory(allocation.base, allocation.size);
+  DeviceMemory::GiveBack(allocation.device, DeviceBytes(allocation));
   return code;
 }
 
-CUresult Memory::Free(std::uintptr_t base, bool host) {
+CUresult Memory::Add(const Allocation& allocation) {
+  Table& table = TheTable();
+  const std::lock_guard<std::mutex> lock(table.mutex);
+  const bool bound = allocation.life.context != nullptr;
+  if (bound && !allocation.life.IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  const Allocation* overlap = FindOverlap(table, allocation.base, allocation.size);
+  if (overlap != nullptr) {
+    return overlap->kind == MemoryKind::kRegistered ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED
+                                                    : CUDA_ERROR_INVALID_VALUE;
+  }
+  Allocation& added = table.by_base.emplace(allocation.base, allocation).first->second;
+  added.buffer_id = table.next_buffer_id++;
+  return CUDA_SUCCESS;
+}
+
+CUresult Memory::Free(std::uintptr_t base, std::initializer_list<MemoryKind> kinds) {
   Table& table = TheTable();
   const std::lock_guard<std::mutex> lock(table.mutex);
   const auto found = table.by_base.find(base);
-  if (found == table.by_base.end() || (found->second.kind == MemoryKind::kHost) != host) {
+  if (found == table.by_base.end() ||
+      std::find(kinds.begin(), kinds.end(), found->second.kind) == kinds.end()) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   Return(found->second);
@@ -141,6 +187,18 @@ bool Memory::Find(std::uintptr_t address, Allocation* allocation) {
   if (found == table.by_base.end()) return false;
   *allocation = found->second;
   return true;
+}
+
+bool Memory::Reaches(std::uintptr_t address, size_t bytes, unsigned access) {
+  Allocation part;
+  while (Find(address, &part)) {
+    if ((part.access & access) == 0) return false;
+    if (part.Contains(address, bytes)) return true;
+    if (part.kind != MemoryKind::kMapped) return false;
+    bytes -= part.base + part.size - address;
+    address = part.base + part.size;
+  }
+  return false;
 }
 
 void Memory::DropLife(std::uint64_t context_id) {
@@ -197,15 +255,17 @@ CUresult MemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned flags) {
 // Works with another context current and with none, but not with a dead one.
 CUresult MemFree(CUdeviceptr address) {
   if (address == 0) return AskCaptures();
-  Life life;
-  CUresult code = CurrentReady(&life);
-  if (code == CUDA_ERROR_INVALID_CONTEXT) code = AskCaptures();
-  return code != CUDA_SUCCESS ? code : Memory::Free(address, /*host=*/false);
+  const CUresult code = ReadyOrNothingCurrent();
+  if (code != CUDA_SUCCESS) return code;
+  return Memory::Free(address, {MemoryKind::kDevice, MemoryKind::kManaged, MemoryKind::kPool});
 }
 
 CUresult MemGetAddressRange(CUdeviceptr* base, size_t* size, CUdeviceptr address) {
+  Life life;
+  const CUresult code = CurrentAlive(&life);
+  if (code != CUDA_SUCCESS) return code;
   Allocation allocation;
-  if (!Memory::Find(address, &allocation)) return CUDA_ERROR_NOT_FOUND;
+  if (!Memory::Find(address, &allocation) || allocation.access == 0) return CUDA_ERROR_NOT_FOUND;
   if (base != nullptr) *base = allocation.base;
   if (size != nullptr) *size = allocation.size;
   return CUDA_SUCCESS;
@@ -224,31 +284,26 @@ CUresult MemHostAlloc(void** pointer, size_t bytes, unsigned flags) {
 CUresult MemAllocHost(void** pointer, size_t bytes) { return MemHostAlloc(pointer, bytes, 0); }
 
 CUresult MemFreeHost(void* pointer) {
-  const CUresult code = AskCaptures();
+  const CUresult code = ReadyOrNothingCurrent();
   if (code != CUDA_SUCCESS) return code;
-  return Memory::Free(reinterpret_cast<std::uintptr_t>(pointer), /*host=*/true);
+  return Memory::Free(reinterpret_cast<std::uintptr_t>(pointer), {MemoryKind::kHost});
 }
 
 CUresult MemHostGetDevicePointer(CUdeviceptr* address, void* pointer, unsigned flags) {
   if (address == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
   Allocation allocation;
-  const auto host = reinterpret_cast<std::uintptr_t>(pointer);
-  if (!Memory::Find(host, &allocation) || allocation.kind != MemoryKind::kHost) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  *address = host;  // unified addressing: the same on both sides
-  return CUDA_SUCCESS;
+  const CUresult code = FindPinned(pointer, &allocation);
+  // Unified addressing: the same on both sides.
+  if (code == CUDA_SUCCESS) *address = reinterpret_cast<CUdeviceptr>(pointer);
+  return code;
 }
 
 CUresult MemHostGetFlags(unsigned* flags, void* pointer) {
   if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Allocation allocation;
-  const auto host = reinterpret_cast<std::uintptr_t>(pointer);
-  if (!Memory::Find(host, &allocation) || allocation.kind != MemoryKind::kHost) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  *flags = allocation.flags;
-  return CUDA_SUCCESS;
+  const CUresult code = FindPinned(pointer, &allocation);
+  if (code == CUDA_SUCCESS) *flags = ShownFlags(allocation);
+  return code;
 }
 
 }  // namespace cuguest_sim

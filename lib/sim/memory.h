@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory: device, pinned host and managed. All of it is host memory, and a
+// Memory: whatever a pointer may point into. All of it is host memory, and a
 // CUdeviceptr is its address; a page costs nothing until somebody writes it.
 
 #ifndef CUGUEST_LIB_SIM_MEMORY_H_
@@ -10,21 +10,38 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 
 #include "lib/sim/context.h"
 
 namespace cuguest_sim {
 
-enum class MemoryKind { kDevice, kHost, kManaged };
+enum class MemoryKind {
+  kDevice,
+  kHost,        // pinned: cuMemHostAlloc
+  kRegistered,  // pinned: the user's own
+  kManaged,
+  kPool,    // stream-ordered
+  kMapped,  // part of a reserved range
+};
 
 struct Allocation {
-  Life life;  // where it was allocated, and with which it goes
+  // Where it was allocated, and with which it goes. Memory of a pool and mapped memory
+  // have none, and outlive every context.
+  Life life;
+  CUdevice device = 0;
   MemoryKind kind = MemoryKind::kDevice;
   std::uintptr_t base = 0;
   size_t size = 0;
   unsigned flags = 0;
   std::uint64_t buffer_id = 0;
+  CUmemoryPool pool = nullptr;
+  unsigned access = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;  // of the device
+  // The reserved range around mapped memory.
+  std::uintptr_t range_base = 0;
+  size_t range_size = 0;
 
+  bool IsOnHost() const { return kind == MemoryKind::kHost || kind == MemoryKind::kRegistered; }
   bool Contains(std::uintptr_t address, size_t bytes) const {
     return address - base < size && bytes <= size - (address - base);
   }
@@ -35,14 +52,24 @@ struct Allocation {
 // Threads: any; one mutex.
 class Memory {
  public:
-  static CUresult Allocate(const Life& life, MemoryKind kind, size_t bytes, unsigned flags,
-                           std::uintptr_t* base);
+  // Takes host memory for an allocation that is complete but for its base.
+  static CUresult Allocate(Allocation allocation, std::uintptr_t* base);
 
-  // INVALID_VALUE unless an allocation of host (or not host) memory begins there.
-  static CUresult Free(std::uintptr_t base, bool host);
+  // Adds what has its host memory already. HOST_MEMORY_ALREADY_REGISTERED or
+  // INVALID_VALUE if it overlaps registered or other memory.
+  static CUresult Add(const Allocation& allocation);
+
+  // INVALID_VALUE unless an allocation of one of these kinds begins there.
+  static CUresult Free(std::uintptr_t base, std::initializer_list<MemoryKind> kinds);
 
   // The allocation around an address. The copy stays right until somebody frees it.
   static bool Find(std::uintptr_t address, Allocation* allocation);
+
+  // Whether the range lies in one allocation, or in mappings side by side, and the
+  // device may do with it what `access` (a bit of CUmemAccess_flags) says.
+  static constexpr unsigned kRead = 1;
+  static constexpr unsigned kWrite = 2;
+  static bool Reaches(std::uintptr_t address, size_t bytes, unsigned access);
 
   static void DropLife(std::uint64_t context_id);
   static size_t Count();

@@ -6,66 +6,124 @@
 
 #include "lib/sim/api.h"
 #include "lib/sim/memory.h"
+#include "lib/sim/stack.h"
 
 namespace cuguest_sim {
 namespace {
 
-// One attribute's value, as wide as its type.
+// One attribute's value, as wide as its type, with the code that the singular form
+// gives for it; the plural form writes the value (zeros, if refused) and succeeds.
 class Value {
  public:
   Value() = default;  // unknown attribute
   template <typename T>
-  explicit Value(T value) : size_(sizeof(value)) {
+  explicit Value(T value) : size_(sizeof(value)), code_(CUDA_SUCCESS) {
     static_assert(sizeof(value) <= sizeof(bytes_));
     std::memcpy(bytes_, &value, sizeof(value));
   }
 
+  Value Refused(CUresult code) const {
+    Value refused;
+    refused.size_ = size_;
+    refused.code_ = code;
+    return refused;
+  }
+
   bool is_known() const { return size_ != 0; }
+  CUresult code() const { return code_; }
   void CopyTo(void* data) const { std::memcpy(data, bytes_, size_); }
-  void ZeroTo(void* data) const { std::memset(data, 0, size_); }
 
  private:
   unsigned char bytes_[8] = {};
   size_t size_ = 0;
+  CUresult code_ = CUDA_ERROR_INVALID_VALUE;
 };
+
+bool HasLivingCurrent() {
+  Life life;
+  return CurrentAlive(&life) == CUDA_SUCCESS;
+}
 
 CUmemorytype TypeOf(const Allocation& allocation) {
   // Managed memory says device (measured on an H100, driver 580.159.04).
-  return allocation.kind == MemoryKind::kHost ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+  return allocation.IsOnHost() ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+}
+
+// Needs a current context, of whatever device, and access.
+Value DevicePointer(const Allocation& allocation, std::uintptr_t address) {
+  const Value value(CUdeviceptr{address});
+  if (!HasLivingCurrent()) return value.Refused(CUDA_ERROR_INVALID_CONTEXT);
+  return allocation.access != 0 ? value : value.Refused(CUDA_ERROR_INVALID_VALUE);
 }
 
 // Device memory has no host address.
-std::uintptr_t HostAddress(const Allocation& allocation, std::uintptr_t address) {
-  return allocation.kind == MemoryKind::kDevice ? 0 : address;
+Value HostPointer(const Allocation& allocation, std::uintptr_t address) {
+  const Value value(address);
+  const bool has = allocation.IsOnHost() || allocation.kind == MemoryKind::kManaged;
+  return has ? value : value.Refused(CUDA_ERROR_INVALID_VALUE);
+}
+
+// Of the current context's device; of mapped memory without one: none.
+unsigned AccessOf(const Allocation& allocation) {
+  const bool asks = allocation.kind == MemoryKind::kMapped;
+  return !asks || HasLivingCurrent() ? allocation.access : 0;
 }
 
 Value AttributeOf(const Allocation& allocation, CUpointer_attribute attribute,
                   std::uintptr_t address) {
+  const bool mapped = allocation.kind == MemoryKind::kMapped;
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
       return Value(allocation.life.context);
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
       return Value(static_cast<unsigned>(TypeOf(allocation)));
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-      return Value(CUdeviceptr{address});
+      return DevicePointer(allocation, address);
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-      return Value(HostAddress(allocation, address));
+      return HostPointer(allocation, address);
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-      return Value(false);
+      return Value(allocation.kind == MemoryKind::kManaged);
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
       return Value(static_cast<unsigned long long>(allocation.buffer_id));
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
       return Value(allocation.kind == MemoryKind::kManaged);
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-      return Value(int{allocation.life.context->device()});
+      return Value(int{allocation.device});
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+      return Value(allocation.kind == MemoryKind::kDevice);
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-      return Value(CUdeviceptr{allocation.base});
+      return Value(CUdeviceptr{mapped ? allocation.range_base : allocation.base});
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-      return Value(allocation.size);
+      return Value(mapped ? allocation.range_size : allocation.size);
     case CU_POINTER_ATTRIBUTE_MAPPED:
       return Value(true);
+    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+      return Value(AccessOf(allocation));
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+      return Value(allocation.pool);
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
+      return Value(allocation.size);
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+      return Value(CUdeviceptr{allocation.base});
     default:
       return Value();
+  }
+}
+
+bool IsRange(CUpointer_attribute attribute) {
+  return attribute == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR ||
+         attribute == CU_POINTER_ATTRIBUTE_RANGE_SIZE;
+}
+
+// What the plural form says of a pointer that the driver does not know.
+Value AttributeOfUnknown(CUpointer_attribute attribute, std::uintptr_t address) {
+  switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+      return Value(address);
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+      return Value(int{CU_DEVICE_INVALID});
+    default:
+      return AttributeOf(Allocation{}, attribute, address).Refused(CUDA_ERROR_INVALID_VALUE);
   }
 }
 
@@ -75,22 +133,21 @@ CUresult PointerGetAttribute(void* data, CUpointer_attribute attribute, CUdevice
   Allocation allocation;
   if (data == nullptr || !Memory::Find(address, &allocation)) return CUDA_ERROR_INVALID_VALUE;
   const Value value = AttributeOf(allocation, attribute, address);
-  if (!value.is_known()) return CUDA_ERROR_INVALID_VALUE;
-  value.CopyTo(data);
-  return CUDA_SUCCESS;
+  if (value.code() == CUDA_SUCCESS) value.CopyTo(data);
+  return value.code();
 }
 
-// For a pointer that the driver does not know: zeros, and success.
 CUresult PointerGetAttributes(unsigned count, CUpointer_attribute* attributes, void** data,
                               CUdeviceptr address) {
   if (count == 0 || attributes == nullptr || data == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Allocation allocation;
-  allocation.life.context = Context::Primary(0);  // for the widths only
   const bool known = Memory::Find(address, &allocation);
   for (unsigned i = 0; i < count; ++i) {
-    const Value value = AttributeOf(allocation, attributes[i], address);
+    const Value value = known ? AttributeOf(allocation, attributes[i], address)
+                              : AttributeOfUnknown(attributes[i], address);
     if (!value.is_known()) return CUDA_ERROR_INVALID_VALUE;
-    known ? value.CopyTo(data[i]) : value.ZeroTo(data[i]);
+    // Of an unknown pointer the range is not even written.
+    if (known || !IsRange(attributes[i])) value.CopyTo(data[i]);
   }
   return CUDA_SUCCESS;
 }

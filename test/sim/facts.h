@@ -71,6 +71,33 @@ inline CUcontext PushDeadContext() {
   return dead;
 }
 
+// What cuPointerGetAttribute says. A value that it does not write stays.
+template <typename T>
+CUresult GetAttribute(CUpointer_attribute attribute, CUdeviceptr pointer, T* value) {
+  return RAW(cuPointerGetAttribute)(value, attribute, pointer);
+}
+
+// The same, where it must succeed.
+template <typename T>
+T Attribute(CUpointer_attribute attribute, CUdeviceptr pointer) {
+  T value = {};
+  OK(GetAttribute(attribute, pointer, &value));
+  return value;
+}
+
+// What cuPointerGetAttributes says; it succeeds for every pointer.
+template <typename T>
+T PluralAttribute(CUpointer_attribute attribute, CUdeviceptr pointer, T before = {}) {
+  void* data = &before;
+  OK(RAW(cuPointerGetAttributes)(1, &attribute, &data, pointer));
+  return before;
+}
+
+inline bool IsKnown(CUdeviceptr pointer) {
+  unsigned type = 0;
+  return GetAttribute(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, pointer, &type) == CUDA_SUCCESS;
+}
+
 // A kernel that does nothing, and one that stores its second parameter through the first.
 inline constexpr char kPtx[] = R"(.version 7.0
 .target sm_50

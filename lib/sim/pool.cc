@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lib/sim/pool.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "lib/sim/api.h"
+#include "lib/sim/device.h"
+#include "lib/sim/memory.h"
+#include "lib/sim/panic.h"
+#include "lib/sim/stream.h"
+
+namespace cuguest_sim {
+namespace {
+
+// A pool takes memory from the device in units of this (measured on an H100, driver
+// 580.159.04).
+constexpr size_t kUnit = size_t{32} << 20;
+
+size_t RoundUp(size_t bytes) { return (bytes + kUnit - 1) / kUnit * kUnit; }
+
+struct Watermark {
+  size_t current = 0;
+  size_t high = 0;
+
+  void Set(size_t value) {
+    current = value;
+    high = std::max(high, value);
+  }
+};
+
+struct Pool {
+  CUdevice device = 0;
+  size_t most = 0;         // 0: no limit of its own
+  bool destroyed = false;  // and waits for its last allocation to be freed
+  int reuse[3] = {1, 1, 1};
+  cuuint64_t threshold = 0;
+  bool lent[kMaxDevices] = {};  // to devices other than its own
+  Watermark used;
+  Watermark reserved;
+
+  CUresult Take(size_t bytes) {
+    const bool fits = bytes <= kDeviceMemory && (most == 0 || used.current + bytes <= most);
+    if (!fits) return CUDA_ERROR_OUT_OF_MEMORY;
+    const size_t needed = std::max(RoundUp(used.current + bytes), reserved.current);
+    if (!DeviceMemory::Take(device, needed - reserved.current)) return CUDA_ERROR_OUT_OF_MEMORY;
+    reserved.Set(needed);
+    used.Set(used.current + bytes);
+    return CUDA_SUCCESS;
+  }
+
+  void GiveBack(size_t bytes) {
+    used.current -= bytes;
+    KeepAtMost(threshold);
+  }
+
+  // Keeps what is in use, and beyond it no more than `bytes` in all.
+  void KeepAtMost(size_t bytes) {
+    const size_t kept = RoundUp(std::min(bytes, reserved.current));
+    const size_t needed = std::max(RoundUp(used.current), kept);
+    DeviceMemory::GiveBack(device, reserved.current - needed);
+    reserved.current = needed;
+  }
+};
+
+// Pools by handle. Handles are numbers; a garbage one is INVALID_VALUE on a real
+// driver too. The first ones are the devices' default pools.
+class Pools {
+ public:
+  Pools() {
+    for (CUdevice device = 0; device < kMaxDevices; ++device) {
+      pools_[ToHandle(device + 1)].device = device;
+      current_[device] = DefaultOf(device);
+    }
+  }
+
+  static CUmemoryPool DefaultOf(CUdevice device) { return ToHandle(device + 1); }
+  static bool IsDefault(CUmemoryPool handle) {
+    return ToNumber(handle) >= 1 && ToNumber(handle) <= kMaxDevices;
+  }
+
+  // nullptr for a handle that is no pool's, or a destroyed one's.
+  Pool* Find(CUmemoryPool handle) {
+    const auto found = pools_.find(handle);
+    return found != pools_.end() && !found->second.destroyed ? &found->second : nullptr;
+  }
+
+  bool WasDestroyed(CUmemoryPool handle) {
+    const bool was = ToNumber(handle) >= 1 && ToNumber(handle) < next_;
+    return was && Find(handle) == nullptr;
+  }
+
+  CUmemoryPool Add(const Pool& pool) {
+    const CUmemoryPool handle = ToHandle(next_++);
+    pools_.emplace(handle, pool);
+    return handle;
+  }
+
+  void Destroy(CUmemoryPool handle) {
+    Pool& pool = pools_[handle];
+    pool.destroyed = true;
+    pool.threshold = 0;
+    CUmemoryPool& current = current_[pool.device];
+    if (current == handle) current = DefaultOf(pool.device);
+    pool.KeepAtMost(0);
+    EraseIfDone(handle);
+  }
+
+  void GiveBack(CUmemoryPool handle, size_t bytes) {
+    pools_[handle].GiveBack(bytes);
+    EraseIfDone(handle);
+  }
+
+  CUmemoryPool& CurrentOf(CUdevice device) { return current_[device]; }
+
+ private:
+  static CUmemoryPool ToHandle(std::uintptr_t number) {
+    return reinterpret_cast<CUmemoryPool>(kHandles | number << 4);
+  }
+  static std::uintptr_t ToNumber(CUmemoryPool handle) {
+    const auto value = reinterpret_cast<std::uintptr_t>(handle);
+    return (value & kHandles) == kHandles ? (value & ~kHandles) >> 4 : 0;
+  }
+
+  void EraseIfDone(CUmemoryPool handle) {
+    const Pool& pool = pools_[handle];
+    if (pool.destroyed && pool.used.current == 0) pools_.erase(handle);
+  }
+
+  // Outside the addresses that x86-64 and AArch64 programs can have.
+  static constexpr std::uintptr_t kHandles = std::uintptr_t{0xc0db} << 48;
+  std::map<CUmemoryPool, Pool> pools_;
+  CUmemoryPool current_[kMaxDevices] = {};
+  std::uintptr_t next_ = kMaxDevices + 1;
+};
+
+std::mutex mutex;
+// Never destroyed: there are atexit handlers that free memory.
+Pools& ThePools() {
+  static auto& pools = *new Pools;
+  return pools;
+}
+
+CUresult TakeFromPool(CUmemoryPool handle, size_t bytes, CUdevice* device) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  Pool* pool = ThePools().Find(handle);
+  if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *device = pool->device;
+  return pool->Take(bytes);
+}
+
+CUresult AllocateFrom(CUmemoryPool pool, size_t bytes, CUdeviceptr* address) {
+  Allocation allocation;
+  allocation.kind = MemoryKind::kPool;
+  allocation.pool = pool;
+  allocation.size = bytes;
+  CUresult code = TakeFromPool(pool, bytes, &allocation.device);
+  if (code != CUDA_SUCCESS) return code;
+  std::uintptr_t base = 0;
+  code = Memory::Allocate(allocation, &base);
+  if (code != CUDA_SUCCESS) {
+    GiveBackToPool(pool, bytes);
+  } else {
+    *address = base;
+  }
+  return code;
+}
+
+// What every form asks first, and writes before it.
+CUresult Prepare(CUdeviceptr* address, CUstream handle, Stream* stream) {
+  if (address != nullptr) *address = 0;
+  const CUresult code = FindReadyStream(handle, stream);
+  if (code != CUDA_SUCCESS) return code;
+  return address != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+bool IsReuse(CUmemPool_attribute attribute) {
+  return attribute >= CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES &&
+         attribute <= CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES;
+}
+
+int& ReuseOf(Pool* pool, CUmemPool_attribute attribute) {
+  return pool->reuse[attribute - CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES];
+}
+
+bool IsSize(CUmemPool_attribute attribute) {
+  return attribute >= CU_MEMPOOL_ATTR_RELEASE_THRESHOLD &&
+         attribute <= CU_MEMPOOL_ATTR_USED_MEM_HIGH;
+}
+
+cuuint64_t SizeOf(const Pool& pool, CUmemPool_attribute attribute) {
+  switch (attribute) {
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+      return pool.reserved.current;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+      return pool.reserved.high;
+    case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
+      return pool.used.current;
+    case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+      return pool.used.high;
+    default:
+      return pool.threshold;
+  }
+}
+
+// The high watermarks may be set to 0 only, the current values not at all.
+CUresult SetSize(Pool* pool, CUmemPool_attribute attribute, cuuint64_t value) {
+  if (attribute == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD) {
+    pool->threshold = value;
+    return CUDA_SUCCESS;
+  }
+  const bool used = attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH;
+  const bool reserved = attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH;
+  if (value != 0 || (!used && !reserved)) return CUDA_ERROR_INVALID_VALUE;
+  (used ? pool->used : pool->reserved).high = 0;
+  return CUDA_SUCCESS;
+}
+
+bool IsDeviceLocation(const CUmemLocation& location) {
+  return location.type == CU_MEM_LOCATION_TYPE_DEVICE && IsDevice(location.id);
+}
+
+}  // namespace
+
+void GiveBackToPool(CUmemoryPool pool, size_t bytes) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  ThePools().GiveBack(pool, bytes);
+}
+
+CUresult MemAllocAsync(CUdeviceptr* address, size_t bytes, CUstream handle) {
+  Stream stream;
+  const CUresult code = Prepare(address, handle, &stream);
+  if (code != CUDA_SUCCESS || bytes == 0) return code;  // no bytes: a null pointer
+  CUmemoryPool pool = nullptr;
+  DeviceGetMemPool(&pool, stream.life.context->device());
+  return AllocateFrom(pool, bytes, address);
+}
+
+CUresult MemAllocFromPoolAsync(CUdeviceptr* address, size_t bytes, CUmemoryPool pool,
+                               CUstream handle) {
+  Stream stream;
+  const CUresult code = Prepare(address, handle, &stream);
+  return code != CUDA_SUCCESS ? code : AllocateFrom(pool, bytes, address);
+}
+
+// Any stream will do, of whatever context, and memory of cuMemAlloc too.
+CUresult MemFreeAsync(CUdeviceptr address, CUstream handle) {
+  Stream stream;
+  const CUresult code = FindReadyStream(handle, &stream);
+  if (code != CUDA_SUCCESS || address == 0) return code;
+  Allocation allocation;
+  const bool managed =
+      Memory::Find(address, &allocation) && allocation.kind == MemoryKind::kManaged;
+  if (managed) return CUDA_ERROR_NOT_SUPPORTED;
+  return Memory::Free(address, {MemoryKind::kDevice, MemoryKind::kPool});
+}
+
+CUresult MemPoolCreate(CUmemoryPool* handle, const CUmemPoolProps* properties) {
+  if (handle == nullptr || properties == nullptr ||
+      properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
+      !IsDeviceLocation(properties->location)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  Pool pool;
+  pool.device = properties->location.id;
+  pool.most = properties->maxSize;
+  const std::lock_guard<std::mutex> lock(mutex);
+  *handle = ThePools().Add(pool);
+  return CUDA_SUCCESS;
+}
+
+CUresult MemPoolDestroy(CUmemoryPool handle) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  const bool known = ThePools().Find(handle) != nullptr;
+  if (!known || Pools::IsDefault(handle)) return CUDA_ERROR_INVALID_VALUE;
+  ThePools().Destroy(handle);
+  return CUDA_SUCCESS;
+}
+
+CUresult MemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute, void* value) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  Pool* pool = ThePools().Find(handle);
+  if (pool == nullptr || value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (IsReuse(attribute)) {
+    std::memcpy(value, &ReuseOf(pool, attribute), sizeof(int));
+    return CUDA_SUCCESS;
+  }
+  if (!IsSize(attribute)) return CUDA_ERROR_INVALID_VALUE;
+  const cuuint64_t size = SizeOf(*pool, attribute);
+  std::memcpy(value, &size, sizeof(size));
+  return CUDA_SUCCESS;
+}
+
+CUresult MemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute, void* value) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  Pool* pool = ThePools().Find(handle);
+  if (pool == nullptr || (!IsReuse(attribute) && !IsSize(attribute))) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (value == nullptr) PanicNull();
+  if (IsReuse(attribute)) {
+    ReuseOf(pool, attribute) = *static_cast<int*>(value) != 0 ? 1 : 0;
+    return CUDA_SUCCESS;
+  }
+  return SetSize(pool, attribute, *static_cast<cuuint64_t*>(value));
+}
+
+CUresult MemPoolTrimTo(CUmemoryPool handle, size_t bytes) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  Pool* pool = ThePools().Find(handle);
+  if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  pool->KeepAtMost(bytes);
+  return CUDA_SUCCESS;
+}
+
+CUresult MemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool handle, CUmemLocation* location) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  const Pool* pool = ThePools().Find(handle);
+  if (flags == nullptr || pool == nullptr || location == nullptr || !IsDeviceLocation(*location)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  const bool reaches = location->id == pool->device || pool->lent[location->id];
+  *flags = reaches ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+  return CUDA_SUCCESS;
+}
+
+// The pool's own device cannot lose its access. Copies need none (see peer.h), and so
+// nothing here looks at it.
+CUresult MemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc* access, size_t count) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  Pool* pool = ThePools().Find(handle);
+  if (pool == nullptr || access == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
+  for (size_t i = 0; i < count; ++i) {
+    const CUmemAccessDesc& one = access[i];
+    if (!IsDeviceLocation(one.location)) return CUDA_ERROR_INVALID_DEVICE;
+    if (one.flags == CU_MEM_ACCESS_FLAGS_PROT_READ) return CUDA_ERROR_NOT_SUPPORTED;
+    const bool none = one.flags == CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    if (none && one.location.id == pool->device) return CUDA_ERROR_INVALID_DEVICE;
+    pool->lent[one.location.id] = !none;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult DeviceGetDefaultMemPool(CUmemoryPool* pool, CUdevice device) {
+  if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
+  *pool = Pools::DefaultOf(device);
+  return CUDA_SUCCESS;
+}
+
+CUresult DeviceGetMemPool(CUmemoryPool* pool, CUdevice device) {
+  if (pool == nullptr || !IsDevice(device)) return CUDA_ERROR_INVALID_VALUE;
+  const std::lock_guard<std::mutex> lock(mutex);
+  *pool = ThePools().CurrentOf(device);
+  return CUDA_SUCCESS;
+}
+
+CUresult DeviceSetMemPool(CUdevice device, CUmemoryPool handle) {
+  if (!IsDevice(device)) return CUDA_ERROR_INVALID_VALUE;
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (ThePools().WasDestroyed(handle)) {
+    PanicHandle(handle,
+                "the pool was destroyed; a real driver accepts it, and the next cuMemAllocAsync "
+                "crashes (measured on an H100, driver 580.159.04)");
+  }
+  const Pool* pool = ThePools().Find(handle);
+  if (pool == nullptr || pool->device != device) return CUDA_ERROR_INVALID_VALUE;
+  ThePools().CurrentOf(device) = handle;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace cuguest_sim
