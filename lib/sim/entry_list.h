@@ -226,6 +226,42 @@
   X(DeviceSetMemPool, 11020, "", DeviceSetMemPool, kInitialized, (CUdevice device,                 \
     CUmemoryPool pool), (device, pool))
 
+#define CUGUEST_SIM_VIRTUAL_MEMORY_ENTRIES(X, T)                                                   \
+  X(MemGetAllocationGranularity, 10020, "", MemGetAllocationGranularity, kInitialized,             \
+    (size_t* granularity, const CUmemAllocationProp* properties,                                   \
+    CUmemAllocationGranularity_flags option), (granularity, properties, option))                   \
+  X(MemAddressReserve, 10020, "", MemAddressReserve, kInitialized, (CUdeviceptr* address,          \
+    size_t size, size_t alignment, CUdeviceptr hint, unsigned long long flags), (address, size,    \
+    alignment, hint, flags))                                                                       \
+  X(MemAddressFree, 10020, "", MemAddressFree, kInitialized, (CUdeviceptr address, size_t size),   \
+    (address, size))                                                                               \
+  X(MemCreate, 10020, "", MemCreate, kInitialized, (CUmemGenericAllocationHandle* handle,          \
+    size_t size, const CUmemAllocationProp* properties, unsigned long long flags), (handle, size,  \
+    properties, flags))                                                                            \
+  X(MemRelease, 10020, "", MemRelease, kInitialized, (CUmemGenericAllocationHandle handle),        \
+    (handle))                                                                                      \
+  X(MemMap, 10020, "", MemMap, kInitialized, (CUdeviceptr address, size_t size, size_t offset,     \
+    CUmemGenericAllocationHandle handle, unsigned long long flags), (address, size, offset,        \
+    handle, flags))                                                                                \
+  X(MemUnmap, 10020, "", MemUnmap, kInitialized, (CUdeviceptr address, size_t size), (address,     \
+    size))                                                                                         \
+  X(MemSetAccess, 10020, "", MemSetAccess, kInitialized, (CUdeviceptr address, size_t size,        \
+    const CUmemAccessDesc* access, size_t count), (address, size, access, count))                  \
+  X(MemGetAccess, 10020, "", MemGetAccess, kInitialized, (unsigned long long* flags,               \
+    const CUmemLocation* location, CUdeviceptr address), (flags, location, address))               \
+  X(MemRetainAllocationHandle, 11000, "", MemRetainAllocationHandle, kInitialized,                 \
+    (CUmemGenericAllocationHandle* handle, void* address), (handle, address))                      \
+  X(MemGetAllocationPropertiesFromHandle, 10020, "", MemGetAllocationPropertiesFromHandle,         \
+    kInitialized, (CUmemAllocationProp* properties, CUmemGenericAllocationHandle handle),          \
+    (properties, handle))
+
+#define CUGUEST_SIM_REGISTER_ENTRIES(X, T)                                                         \
+  X(MemHostRegister, 4000, "", MemHostRegister, kInitialized, (void* pointer, size_t bytes,        \
+    unsigned flags), (pointer, bytes, flags))                                                      \
+  X(MemHostRegister, 6050, "_v2", MemHostRegister, kInitialized, (void* pointer, size_t bytes,     \
+    unsigned flags), (pointer, bytes, flags))                                                      \
+  X(MemHostUnregister, 4000, "", MemHostUnregister, kInitialized, (void* pointer), (pointer))
+
 #define CUGUEST_SIM_COPY_ENTRIES(X, T)                                                             \
   T(Memcpy, 4000, "", 7000, ptds, Memcpy, kInitialized, (CUdeviceptr to, CUdeviceptr from,         \
     size_t bytes), (to, from, bytes))                                                              \
@@ -369,6 +405,8 @@
   CUGUEST_SIM_GREEN_ENTRIES(X, T)       \
   CUGUEST_SIM_MEMORY_ENTRIES(X, T)      \
   CUGUEST_SIM_POOL_ENTRIES(X, T)        \
+  CUGUEST_SIM_VIRTUAL_MEMORY_ENTRIES(X, T) \
+  CUGUEST_SIM_REGISTER_ENTRIES(X, T)    \
   CUGUEST_SIM_COPY_ENTRIES(X, T)        \
   CUGUEST_SIM_STREAM_ENTRIES(X, T)      \
   CUGUEST_SIM_CAPTURE_ENTRIES(X, T)     \

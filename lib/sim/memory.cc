@@ -106,13 +106,6 @@ CUresult AllocateDevice(CUdeviceptr* address, MemoryKind kind, size_t bytes, uns
   return code;
 }
 
-// A dead current context is an error for calls that need none.
-CUresult ReadyOrNothingCurrent() {
-  Life life;
-  const CUresult code = CurrentReady(&life);
-  return code == CUDA_ERROR_INVALID_CONTEXT ? AskCaptures() : code;
-}
-
 CUresult FindPinned(void* pointer, Allocation* allocation) {
   Life life;
   const CUresult code = CurrentAlive(&life);
@@ -199,6 +192,13 @@ bool Memory::Reaches(std::uintptr_t address, size_t bytes, unsigned access) {
     address = part.base + part.size;
   }
   return false;
+}
+
+void Memory::SetAccess(std::uintptr_t base, unsigned access) {
+  Table& table = TheTable();
+  const std::lock_guard<std::mutex> lock(table.mutex);
+  const auto found = table.by_base.find(base);
+  if (found != table.by_base.end()) found->second.access = access;
 }
 
 void Memory::DropLife(std::uint64_t context_id) {

@@ -71,6 +71,8 @@ class Memory {
   static constexpr unsigned kWrite = 2;
   static bool Reaches(std::uintptr_t address, size_t bytes, unsigned access);
 
+  static void SetAccess(std::uintptr_t base, unsigned access);
+
   static void DropLife(std::uint64_t context_id);
   static size_t Count();
 };

@@ -7,6 +7,7 @@
 #include "lib/sim/api.h"
 #include "lib/sim/memory.h"
 #include "lib/sim/stack.h"
+#include "lib/sim/virtual_memory.h"
 
 namespace cuguest_sim {
 namespace {
@@ -115,9 +116,16 @@ bool IsRange(CUpointer_attribute attribute) {
          attribute == CU_POINTER_ATTRIBUTE_RANGE_SIZE;
 }
 
-// What the plural form says of a pointer that the driver does not know.
+// What the plural form says of a pointer that the driver does not know. An address
+// that is reserved, but not mapped, has a range.
 Value AttributeOfUnknown(CUpointer_attribute attribute, std::uintptr_t address) {
+  AddressRange reserved;
+  FindReserved(address, &reserved);
   switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+      return Value(CUdeviceptr{reserved.base});
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+      return Value(reserved.size);
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
       return Value(address);
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
@@ -141,13 +149,15 @@ CUresult PointerGetAttributes(unsigned count, CUpointer_attribute* attributes, v
                               CUdeviceptr address) {
   if (count == 0 || attributes == nullptr || data == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Allocation allocation;
+  AddressRange reserved;
   const bool known = Memory::Find(address, &allocation);
+  const bool ranged = known || FindReserved(address, &reserved);
   for (unsigned i = 0; i < count; ++i) {
     const Value value = known ? AttributeOf(allocation, attributes[i], address)
                               : AttributeOfUnknown(attributes[i], address);
     if (!value.is_known()) return CUDA_ERROR_INVALID_VALUE;
-    // Of an unknown pointer the range is not even written.
-    if (known || !IsRange(attributes[i])) value.CopyTo(data[i]);
+    // The range of an address that has none is not even written.
+    if (ranged || !IsRange(attributes[i])) value.CopyTo(data[i]);
   }
   return CUDA_SUCCESS;
 }

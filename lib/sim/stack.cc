@@ -92,6 +92,12 @@ CUresult CurrentReady(Life* life) {
   return code != CUDA_SUCCESS ? code : StickyError();
 }
 
+CUresult ReadyOrNothingCurrent() {
+  Life life;
+  const CUresult code = CurrentReady(&life);
+  return code == CUDA_ERROR_INVALID_CONTEXT ? AskCaptures() : code;
+}
+
 CUresult CtxPushCurrent(CUcontext handle) {
   if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Stack::Push(HoldForEntry(handle));

@@ -44,6 +44,9 @@ CUresult CurrentAlive(Life* life);
 // The same, for work on the device: also the sticky error.
 CUresult CurrentReady(Life* life);
 
+// For calls that need no current context, but refuse a dead one.
+CUresult ReadyOrNothingCurrent();
+
 }  // namespace cuguest_sim
 
 #endif  // CUGUEST_LIB_SIM_STACK_H_
