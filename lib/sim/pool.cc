@@ -66,8 +66,7 @@ struct Pool {
   }
 };
 
-// Pools by handle. Handles are numbers; a garbage one is INVALID_VALUE on a real
-// driver too. The first ones are the devices' default pools.
+// Pools by handle. Handles are numbers, the first ones the devices' default pools.
 class Pools {
  public:
   Pools() {
@@ -82,15 +81,16 @@ class Pools {
     return ToNumber(handle) >= 1 && ToNumber(handle) <= kMaxDevices;
   }
 
-  // nullptr for a handle that is no pool's, or a destroyed one's.
+  // nullptr for null; panics for what is no pool, or no longer one.
   Pool* Find(CUmemoryPool handle) {
+    if (handle == nullptr) return nullptr;
     const auto found = pools_.find(handle);
-    return found != pools_.end() && !found->second.destroyed ? &found->second : nullptr;
-  }
-
-  bool WasDestroyed(CUmemoryPool handle) {
-    const bool was = ToNumber(handle) >= 1 && ToNumber(handle) < next_;
-    return was && Find(handle) == nullptr;
+    if (found == pools_.end() || found->second.destroyed) {
+      PanicHandle(handle,
+                  "this never was a pool, or it was destroyed; a real driver may crash here "
+                  "(measured on an H100, driver 580.159.04)");
+    }
+    return &found->second;
   }
 
   CUmemoryPool Add(const Pool& pool) {
@@ -169,10 +169,21 @@ CUresult AllocateFrom(CUmemoryPool pool, size_t bytes, CUdeviceptr* address) {
   return code;
 }
 
-// What every form asks first, and writes before it.
+// FindReadyStream, for the calls of this file.
+CUresult FindAllocatingStream(CUstream handle, Stream* stream) {
+  const CUresult code = FindReadyStream(handle, stream);
+  if (code != CUDA_SUCCESS && IsOrphan(handle)) {
+    PanicHandle(handle,
+                "the stream's context was destroyed; a real driver may crash here (measured on an "
+                "H100, driver 580.159.04)");
+  }
+  return code;
+}
+
+// What every form of allocation asks first, and writes before it.
 CUresult Prepare(CUdeviceptr* address, CUstream handle, Stream* stream) {
   if (address != nullptr) *address = 0;
-  const CUresult code = FindReadyStream(handle, stream);
+  const CUresult code = FindAllocatingStream(handle, stream);
   if (code != CUDA_SUCCESS) return code;
   return address != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
@@ -249,7 +260,7 @@ CUresult MemAllocFromPoolAsync(CUdeviceptr* address, size_t bytes, CUmemoryPool 
 // Any stream will do, of whatever context, and memory of cuMemAlloc too.
 CUresult MemFreeAsync(CUdeviceptr address, CUstream handle) {
   Stream stream;
-  const CUresult code = FindReadyStream(handle, &stream);
+  const CUresult code = FindAllocatingStream(handle, &stream);
   if (code != CUDA_SUCCESS || address == 0) return code;
   Allocation allocation;
   const bool managed =
@@ -361,11 +372,6 @@ CUresult DeviceGetMemPool(CUmemoryPool* pool, CUdevice device) {
 CUresult DeviceSetMemPool(CUdevice device, CUmemoryPool handle) {
   if (!IsDevice(device)) return CUDA_ERROR_INVALID_VALUE;
   const std::lock_guard<std::mutex> lock(mutex);
-  if (ThePools().WasDestroyed(handle)) {
-    PanicHandle(handle,
-                "the pool was destroyed; a real driver accepts it, and the next cuMemAllocAsync "
-                "crashes (measured on an H100, driver 580.159.04)");
-  }
   const Pool* pool = ThePools().Find(handle);
   if (pool == nullptr || pool->device != device) return CUDA_ERROR_INVALID_VALUE;
   ThePools().CurrentOf(device) = handle;

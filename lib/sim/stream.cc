@@ -98,6 +98,11 @@ CUresult FindReadyStream(CUstream handle, Stream* stream) {
   return code != CUDA_SUCCESS ? code : StickyError();
 }
 
+bool IsOrphan(CUstream handle) {
+  Stream stream;
+  return !IsSpecial(handle) && Streams().Find(handle, &stream) == Handled::kOrphan;
+}
+
 CUresult CreateStream(const Life& life, unsigned flags, int priority, CUstream* handle) {
   if (StickyError() != CUDA_SUCCESS) return StickyError();
   Stream stream;

@@ -36,6 +36,9 @@ CUresult FindStreamToDescribe(CUstream handle, Stream* stream);
 // The same as FindStream, for work: also the sticky error.
 CUresult FindReadyStream(CUstream handle, Stream* stream);
 
+// Whether it is a created stream whose context is gone.
+bool IsOrphan(CUstream handle);
+
 // A new stream of the context. In a green one it is CU_STREAM_NON_BLOCKING, whatever
 // `flags` say.
 CUresult CreateStream(const Life& life, unsigned flags, int priority, CUstream* handle);

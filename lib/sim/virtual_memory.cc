@@ -383,10 +383,11 @@ CUresult MemSetAccess(CUdeviceptr address, size_t size, const CUmemAccessDesc* a
   VirtualMemory& memory = TheMemory();
   const Lock lock(memory.mutex);
   if (!IsFramed(memory, range)) return CUDA_ERROR_INVALID_VALUE;
+  // A hole ends it, without an error (measured on an H100, driver 580.159.04).
   Mapping* mapping = memory.FindMapping(address);
   while (mapping != nullptr && mapping->range.base < range.end()) {
     SetAccess(mapping, access, count);
-    mapping = memory.FindMappingFrom(mapping->range.end());
+    mapping = memory.FindMapping(mapping->range.end());
   }
   return CUDA_SUCCESS;
 }

@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(memory_of_the_driver_is_not_registered) {
   IS(RAW(cuMemHostRegister)(reinterpret_cast<void*>(device), kPage, 0), INVALID_VALUE);
   IS(RAW(cuMemHostRegister)(reinterpret_cast<void*>(managed), kPage, 0), INVALID_VALUE);
   IS(RAW(cuMemHostUnregister)(host), INVALID_VALUE);
-  BOOST_TEST(FlagsOf(host) == unsigned{CU_MEMHOSTALLOC_DEVICEMAP});
+  BOOST_TEST(FlagsOf(host) == unsigned{CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP});
   SetStack({});
 }
 

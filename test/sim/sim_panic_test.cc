@@ -159,6 +159,99 @@ BOOST_AUTO_TEST_CASE(objects, *OnlySim()) {
   CheckPanics("callback_waits_for_itself", "cuStreamSynchronize(0xc0da", "own callback");
 }
 
+CHILD(push_destroyed_green) {
+  CUgreenCtx green = nullptr;
+  RAW(cuInit)(0);
+  RAW(cuGreenCtxCreate)(&green, nullptr, 0, CU_GREEN_CTX_DEFAULT_STREAM);
+  RAW(cuGreenCtxDestroy)(green);
+  return RAW(cuCtxPushCurrent)(reinterpret_cast<CUcontext>(green));
+}
+CHILD(garbage_green) {
+  RAW(cuInit)(0);
+  return RAW(cuGreenCtxDestroy)(Garbage<CUgreenCtx>());
+}
+CHILD(garbage_description) {
+  CUgreenCtx green = nullptr;
+  RAW(cuInit)(0);
+  return RAW(cuGreenCtxCreate)(&green, Garbage<CUdevResourceDesc>(), 0,
+                               CU_GREEN_CTX_DEFAULT_STREAM);
+}
+CHILD(description_of_nothing) {
+  CUdevResource resource = {};
+  CUdevResourceDesc description = nullptr;
+  RAW(cuInit)(0);
+  return RAW(cuDevResourceGenerateDesc)(&description, &resource, 0);
+}
+CHILD(wait_for_orphan) {
+  const CUcontext context = Create();
+  CUevent event = nullptr;
+  RAW(cuEventCreate)(&event, 0);
+  const CUcontext other = Create();
+  RAW(cuCtxDestroy)(context);
+  return RAW(cuCtxWaitEvent)(other, event);
+}
+
+BOOST_AUTO_TEST_CASE(green_contexts, *OnlySim()) {
+  CheckPanics("push_destroyed_green", "cuCtxPushCurrent(0x",
+              "the context was destroyed and is on no stack");
+  CheckPanics("garbage_green", "cuGreenCtxDestroy(0x", "this never was a context");
+  CheckPanics("garbage_description", "cuGreenCtxCreate(0x",
+              "this never was a resource description");
+  CheckPanics("description_of_nothing", "cuDevResourceGenerateDesc(", "null argument");
+  CheckPanics("wait_for_orphan", "cuCtxWaitEvent(0xc0da", "the event's context was destroyed");
+}
+
+CHILD(destroyed_pool) {
+  CUmemPoolProps properties = {};
+  properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  CUmemoryPool pool = nullptr;
+  RAW(cuInit)(0);
+  RAW(cuMemPoolCreate)(&pool, &properties);
+  RAW(cuMemPoolDestroy)(pool);
+  return RAW(cuDeviceSetMemPool)(0, pool);
+}
+CHILD(null_pool_attribute) {
+  CUmemoryPool pool = nullptr;
+  RAW(cuInit)(0);
+  RAW(cuDeviceGetDefaultMemPool)(&pool, 0);
+  return RAW(cuMemPoolSetAttribute)(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, nullptr);
+}
+CHILD(allocate_on_orphan) {
+  const CUcontext context = Create();
+  CUstream stream = nullptr;
+  CUdeviceptr pointer = 0;
+  RAW(cuStreamCreate)(&stream, 0);
+  RAW(cuCtxDestroy)(context);
+  return RAW(cuMemAllocAsync)(&pointer, 64, stream);
+}
+CHILD(released_allocation) {
+  CUmemAllocationProp properties = {};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  constexpr size_t kSize = size_t{2} << 20;
+  CUmemGenericAllocationHandle handle = 0;
+  CUdeviceptr address = 0;
+  RAW(cuInit)(0);
+  RAW(cuMemAddressReserve)(&address, kSize, 0, 0, 0);
+  RAW(cuMemCreate)(&handle, kSize, &properties, 0);
+  RAW(cuMemRelease)(handle);
+  return RAW(cuMemMap)(address, kSize, 0, handle, 0);
+}
+CHILD(garbage_allocation) {
+  RAW(cuInit)(0);
+  return RAW(cuMemRelease)(0x1234);
+}
+
+BOOST_AUTO_TEST_CASE(memory, *OnlySim()) {
+  CheckPanics("destroyed_pool", "cuDeviceSetMemPool(0xc0db",
+              "this never was a pool, or it was destroyed");
+  CheckPanics("null_pool_attribute", "cuMemPoolSetAttribute(", "null argument");
+  CheckPanics("allocate_on_orphan", "cuMemAllocAsync(0xc0da", "the stream's context was destroyed");
+  CheckPanics("released_allocation", "cuMemMap(0xc0dc", "the allocation was released");
+  CheckPanics("garbage_allocation", "cuMemRelease(0x1234", "this never was an allocation handle");
+}
+
 namespace {
 
 // A graph with one fill, captured in a context that was destroyed since.

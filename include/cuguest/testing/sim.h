@@ -53,7 +53,7 @@ using SimKernel = CUresult (*)(const SimLaunch& launch);
 struct SimLive {
   size_t contexts;            // made with cuCtxCreate and not destroyed
   size_t primary_references;  // outstanding retains, over all devices
-  size_t allocations;         // device, pinned host and managed
+  size_t allocations;         // of every kind, registered and mapped memory too
   size_t streams;
   size_t events;
   size_t modules;
