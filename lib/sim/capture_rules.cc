@@ -28,12 +28,15 @@ namespace {
 // | kContext   | -                | -                | -         | 900! if the context  |
 // |            |                  |                  |           | has a capture        |
 // | kWork      | recorded         | 901              | 906!      | fine                 |
+// | kAllocates | recorded         | 901              | 906!      | 900! if forbidden    |
 // | kDescribes | fine             | 901              | 906!      | fine                 |
 // | kObserves  | fine             | fine             | 906       | fine                 |
 // | kRefused   | 900!             | 900              | 906!      | fine                 |
 // | kWaits     | 900!             | 900              | 906!      | 900! if forbidden    |
 //
 // "If forbidden": by the modes of the captures and of this thread (captures.cc).
+// Not measured: 906 of kAllocates, which follows kWork; the green forms of kContext,
+// which follow what cuda.h says.
 // What is synchronous works on stream 0.
 enum class Rule {
   kHarmless,
@@ -41,6 +44,7 @@ enum class Rule {
   kUnsafe,
   kContext,
   kWork,
+  kAllocates,
   kDescribes,
   kObserves,
   kRefused,
@@ -55,6 +59,10 @@ struct Row {
 // All others are harmless.
 constexpr Row kRows[] = {
     {"cuCtxSynchronize", Rule::kContext},
+    {"cuCtxRecordEvent", Rule::kContext},
+    {"cuCtxWaitEvent", Rule::kContext},
+    {"cuGreenCtxRecordEvent", Rule::kContext},
+    {"cuGreenCtxWaitEvent", Rule::kContext},
 
     {"cuCtxSetLimit", Rule::kUnsafe},
     {"cuCtxSetCacheConfig", Rule::kUnsafe},
@@ -66,6 +74,14 @@ constexpr Row kRows[] = {
     {"cuMemHostAlloc", Rule::kUnsafe},
     {"cuMemFree", Rule::kUnsafe},
     {"cuMemFreeHost", Rule::kUnsafe},
+    {"cuMemHostRegister", Rule::kUnsafe},
+    {"cuMemHostUnregister", Rule::kUnsafe},
+    {"cuMemPoolCreate", Rule::kUnsafe},
+    {"cuMemPoolDestroy", Rule::kUnsafe},
+    {"cuMemPoolTrimTo", Rule::kUnsafe},
+    {"cuMemPoolGetAttribute", Rule::kUnsafe},
+    {"cuMemPoolSetAttribute", Rule::kUnsafe},
+    {"cuDeviceSetMemPool", Rule::kUnsafe},
     {"cuModuleUnload", Rule::kUnsafe},
     {"cuEventQuery", Rule::kUnsafe},
     {"cuEventSynchronize", Rule::kUnsafe},
@@ -100,6 +116,10 @@ constexpr Row kRows[] = {
     {"cuMemsetD8Async", Rule::kWork},
     {"cuMemsetD16Async", Rule::kWork},
     {"cuMemsetD32Async", Rule::kWork},
+
+    {"cuMemAllocAsync", Rule::kAllocates},
+    {"cuMemAllocFromPoolAsync", Rule::kAllocates},
+    {"cuMemFreeAsync", Rule::kAllocates},
 
     {"cuMemcpy", Rule::kRefused},
     {"cuMemcpyHtoD", Rule::kRefused},
@@ -144,12 +164,18 @@ CUresult AskIfForbidden() {
                                                            : CUDA_SUCCESS;
 }
 
+// What a stream that does not capture is asked.
+CUresult AskOutside(Rule rule) {
+  const bool unsafe = rule == Rule::kWaits || rule == Rule::kAllocates;
+  return unsafe ? AskIfForbidden() : CUDA_SUCCESS;
+}
+
 CUresult AskOnLegacy(Rule rule, const Stream& stream) {
   if (rule == Rule::kHarmless) return CUDA_SUCCESS;
   if (Captures::HasInBlockingStreamOf(stream.life.id, /*lose=*/rule != Rule::kObserves)) {
     return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
   }
-  return rule == Rule::kWaits ? AskIfForbidden() : CUDA_SUCCESS;
+  return AskOutside(rule);
 }
 
 CUresult AskOnCapturing(Rule rule, const Stream& stream, bool lost) {
@@ -157,7 +183,7 @@ CUresult AskOnCapturing(Rule rule, const Stream& stream, bool lost) {
     Captures::Lose(stream);
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   }
-  const bool told = rule == Rule::kWork || rule == Rule::kDescribes;
+  const bool told = rule == Rule::kWork || rule == Rule::kAllocates || rule == Rule::kDescribes;
   return lost && told ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
 }
 
@@ -180,9 +206,7 @@ CUresult AskCaptures(const Stream& stream) {
   const Rule rule = RuleOfThisCall();
   if (stream.is_legacy) return AskOnLegacy(rule, stream);
   const CUstreamCaptureStatus status = Captures::StatusOf(stream);
-  if (status == CU_STREAM_CAPTURE_STATUS_NONE) {
-    return rule == Rule::kWaits ? AskIfForbidden() : CUDA_SUCCESS;
-  }
+  if (status == CU_STREAM_CAPTURE_STATUS_NONE) return AskOutside(rule);
   return AskOnCapturing(rule, stream, status == CU_STREAM_CAPTURE_STATUS_INVALIDATED);
 }
 

@@ -123,7 +123,9 @@ CUresult FindContextAndEvent(CUcontext context, CUevent handle, Life* life, Even
   if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   *life = LifeOf(Context::FindOrPanic(context));
   if (!life->IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-  const CUresult code = FindEvent(handle, event);
+  CUresult code = AskCaptures(*life);
+  if (code != CUDA_SUCCESS) return code;
+  code = FindEvent(handle, event);
   if (code == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
     PanicHandle(handle,
                 "the event's context was destroyed; a real driver crashes here (measured on an "
@@ -173,7 +175,10 @@ CUresult CtxRecordEvent(CUcontext context, CUevent handle) {
 CUresult CtxWaitEvent(CUcontext context, CUevent handle) {
   Life life;
   Event event;
-  return FindContextAndEvent(context, handle, &life, &event);
+  CUresult code = FindContextAndEvent(context, handle, &life, &event);
+  if (code == CUDA_SUCCESS) code = Captures::CheckEvent(event.captured, /*lose=*/true);
+  // As cuda.h says; not measured.
+  return code == CUDA_ERROR_CAPTURED_EVENT ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : code;
 }
 
 CUresult GreenCtxRecordEvent(CUgreenCtx green, CUevent handle) {

@@ -8,6 +8,8 @@
 #include <mutex>
 
 #include "lib/sim/api.h"
+#include "lib/sim/capture_rules.h"
+#include "lib/sim/captures.h"
 #include "lib/sim/device.h"
 #include "lib/sim/memory.h"
 #include "lib/sim/panic.h"
@@ -180,12 +182,22 @@ CUresult FindAllocatingStream(CUstream handle, Stream* stream) {
   return code;
 }
 
+bool IsCapturing(const Stream& stream) {
+  return Captures::StatusOf(stream) != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
 // What every form of allocation asks first, and writes before it.
 CUresult Prepare(CUdeviceptr* address, CUstream handle, Stream* stream) {
   if (address != nullptr) *address = 0;
   const CUresult code = FindAllocatingStream(handle, stream);
   if (code != CUDA_SUCCESS) return code;
-  return address != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  if (address == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (IsCapturing(*stream)) {
+    PanicHandle(handle,
+                "the stream captures, and allocation nodes are not simulated; a real driver "
+                "records one");
+  }
+  return CUDA_SUCCESS;
 }
 
 bool IsReuse(CUmemPool_attribute attribute) {
@@ -257,11 +269,14 @@ CUresult MemAllocFromPoolAsync(CUdeviceptr* address, size_t bytes, CUmemoryPool 
   return code != CUDA_SUCCESS ? code : AllocateFrom(pool, bytes, address);
 }
 
-// Any stream will do, of whatever context, and memory of cuMemAlloc too.
+// Any stream will do, of whatever context, and memory of cuMemAlloc too. A capture may
+// free only what it allocated, which here is nothing.
 CUresult MemFreeAsync(CUdeviceptr address, CUstream handle) {
   Stream stream;
   const CUresult code = FindAllocatingStream(handle, &stream);
-  if (code != CUDA_SUCCESS || address == 0) return code;
+  if (code != CUDA_SUCCESS) return code;
+  if (IsCapturing(stream)) return CUDA_ERROR_INVALID_VALUE;
+  if (address == 0) return CUDA_SUCCESS;
   Allocation allocation;
   const bool managed =
       Memory::Find(address, &allocation) && allocation.kind == MemoryKind::kManaged;
@@ -270,6 +285,8 @@ CUresult MemFreeAsync(CUdeviceptr address, CUstream handle) {
 }
 
 CUresult MemPoolCreate(CUmemoryPool* handle, const CUmemPoolProps* properties) {
+  const CUresult code = AskCaptures();
+  if (code != CUDA_SUCCESS) return code;
   if (handle == nullptr || properties == nullptr ||
       properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
       !IsDeviceLocation(properties->location)) {
@@ -284,6 +301,8 @@ CUresult MemPoolCreate(CUmemoryPool* handle, const CUmemPoolProps* properties) {
 }
 
 CUresult MemPoolDestroy(CUmemoryPool handle) {
+  const CUresult code = AskCaptures();
+  if (code != CUDA_SUCCESS) return code;
   const std::lock_guard<std::mutex> lock(mutex);
   const bool known = ThePools().Find(handle) != nullptr;
   if (!known || Pools::IsDefault(handle)) return CUDA_ERROR_INVALID_VALUE;
@@ -292,6 +311,8 @@ CUresult MemPoolDestroy(CUmemoryPool handle) {
 }
 
 CUresult MemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute, void* value) {
+  const CUresult code = AskCaptures();
+  if (code != CUDA_SUCCESS) return code;
   const std::lock_guard<std::mutex> lock(mutex);
   Pool* pool = ThePools().Find(handle);
   if (pool == nullptr || value == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -306,6 +327,8 @@ CUresult MemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute,
 }
 
 CUresult MemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute, void* value) {
+  const CUresult code = AskCaptures();
+  if (code != CUDA_SUCCESS) return code;
   const std::lock_guard<std::mutex> lock(mutex);
   Pool* pool = ThePools().Find(handle);
   if (pool == nullptr || (!IsReuse(attribute) && !IsSize(attribute))) {
@@ -320,6 +343,8 @@ CUresult MemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute,
 }
 
 CUresult MemPoolTrimTo(CUmemoryPool handle, size_t bytes) {
+  const CUresult code = AskCaptures();
+  if (code != CUDA_SUCCESS) return code;
   const std::lock_guard<std::mutex> lock(mutex);
   Pool* pool = ThePools().Find(handle);
   if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -370,6 +395,8 @@ CUresult DeviceGetMemPool(CUmemoryPool* pool, CUdevice device) {
 }
 
 CUresult DeviceSetMemPool(CUdevice device, CUmemoryPool handle) {
+  const CUresult code = AskCaptures();
+  if (code != CUDA_SUCCESS) return code;
   if (!IsDevice(device)) return CUDA_ERROR_INVALID_VALUE;
   const std::lock_guard<std::mutex> lock(mutex);
   const Pool* pool = ThePools().Find(handle);

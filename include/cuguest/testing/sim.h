@@ -20,7 +20,8 @@
 // host memory, work is done when it is submitted, and a kernel runs only if a
 // host function was registered under its name. What is undefined on a real driver
 // (pushing a destroyed handle, say, which corrupts the heap) aborts with the
-// name of the call and a stack trace.
+// name of the call and a stack trace; so does an allocation in a capturing stream,
+// which is not simulated.
 
 #ifndef CUGUEST_TESTING_SIM_H_
 #define CUGUEST_TESTING_SIM_H_
