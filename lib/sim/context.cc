@@ -68,6 +68,7 @@ Arena arena;
 PrimaryArena primaries;
 std::atomic<std::uint64_t> next_id{1};
 std::atomic<size_t> live_users{0};
+std::atomic<size_t> live_greens{0};
 
 }  // namespace
 
@@ -96,6 +97,7 @@ Context* Context::FindOrPanic(CUcontext handle) {
 Context* Context::Primary(CUdevice device) { return primaries.At(device); }
 
 size_t Context::CountUser() { return live_users.load(); }
+size_t Context::CountGreen() { return live_greens.load(); }
 
 Context* Context::Create(CUdevice device, unsigned flags, unsigned api_version) {
   Context* context = TakeSlot(device, kContextMemory);
@@ -112,6 +114,7 @@ Context* Context::CreateGreen(Context* primary, unsigned multiprocessors) {
   context->api_version_ = kApiVersion;
   context->owner_ = primary;
   context->multiprocessors_ = multiprocessors;
+  live_greens.fetch_add(1);
   context->BeginLife(0);
   return context;
 }
@@ -159,7 +162,7 @@ bool Context::Destroy() {
     if ((now & kAlive) == 0) return false;
   } while (!word_.compare_exchange_weak(now, now & ~kAlive, std::memory_order_acq_rel));
   SweepLife();
-  if (!is_green()) live_users.fetch_sub(1);
+  (is_green() ? live_greens : live_users).fetch_sub(1);
   Unhold();
   return true;
 }

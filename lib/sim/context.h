@@ -65,8 +65,9 @@ class Context {
   // The device's primary slot.
   static Context* Primary(CUdevice device);
 
-  // User contexts that are alive.
+  // Contexts that are alive.
   static size_t CountUser();
+  static size_t CountGreen();
 
   CUcontext handle() { return reinterpret_cast<CUcontext>(this); }
   // nullptr unless green.

@@ -8,12 +8,15 @@
 #include "lib/sim/entry.h"
 #include "lib/sim/event.h"
 #include "lib/sim/fault.h"
+#include "lib/sim/graph.h"
 #include "lib/sim/launch.h"
 #include "lib/sim/memory.h"
 #include "lib/sim/module.h"
+#include "lib/sim/pool.h"
 #include "lib/sim/primary.h"
 #include "lib/sim/process.h"
 #include "lib/sim/stream.h"
+#include "lib/sim/virtual_memory.h"
 
 namespace cuguest_sim {
 namespace {
@@ -35,6 +38,10 @@ cuguest::testing::SimLive Live() {
   live.streams = CountStreams();
   live.events = CountEvents();
   live.modules = CountModules();
+  live.green_contexts = Context::CountGreen();
+  live.graphs = CountGraphs();
+  live.pools = CountPools();
+  live.virtual_memory = CountVirtualMemory();
   return live;
 }
 

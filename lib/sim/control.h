@@ -12,7 +12,7 @@
 
 namespace cuguest_sim {
 
-inline constexpr int kControlVersion = 1;
+inline constexpr int kControlVersion = 2;
 inline constexpr char kControlSymbol[] = "cuguestSimControl";
 
 struct Control {

@@ -98,6 +98,8 @@ void DropGraph(const GraphPointer& graph) {
   for (const NodePointer& node : graph->nodes) Nodes().Remove(node->handle);
 }
 
+size_t CountGraphs() { return Graphs().CountAlive() + Executables().CountAlive(); }
+
 NodePointer AddNode(const GraphPointer& graph, const Work& work,
                     const std::vector<NodePointer>& dependencies) {
   NodeEntry entry;

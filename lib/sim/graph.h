@@ -44,6 +44,9 @@ using GraphPointer = std::shared_ptr<Graph>;
 GraphPointer MakeGraph();
 void DropGraph(const GraphPointer& graph);
 
+// Graphs and executable graphs.
+size_t CountGraphs();
+
 NodePointer AddNode(const GraphPointer& graph, const Work& work,
                     const std::vector<NodePointer>& dependencies);
 

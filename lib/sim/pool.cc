@@ -116,6 +116,12 @@ class Pools {
     EraseIfDone(handle);
   }
 
+  size_t CountMade() const {
+    const auto made = std::count_if(pools_.begin(), pools_.end(),
+                                    [](const auto& pool) { return !pool.second.destroyed; });
+    return static_cast<size_t>(made) - kMaxDevices;
+  }
+
   CUmemoryPool& CurrentOf(CUdevice device) { return current_[device]; }
 
  private:
@@ -251,6 +257,11 @@ bool IsDeviceLocation(const CUmemLocation& location) {
 void GiveBackToPool(CUmemoryPool pool, size_t bytes) {
   const std::lock_guard<std::mutex> lock(mutex);
   ThePools().GiveBack(pool, bytes);
+}
+
+size_t CountPools() {
+  const std::lock_guard<std::mutex> lock(mutex);
+  return ThePools().CountMade();
 }
 
 CUresult MemAllocAsync(CUdeviceptr* address, size_t bytes, CUstream handle) {

@@ -16,6 +16,9 @@ namespace cuguest_sim {
 // For an allocation of the pool that is freed.
 void GiveBackToPool(CUmemoryPool pool, size_t bytes);
 
+// Those that were made and not destroyed; not the devices' own.
+size_t CountPools();
+
 }  // namespace cuguest_sim
 
 #endif  // CUGUEST_LIB_SIM_POOL_H_

@@ -110,6 +110,8 @@ class VirtualMemory {
     return found != ranges_.end() ? &found->second : nullptr;
   }
 
+  size_t Count() const { return ranges_.size() + physicals_.size(); }
+
   void RemoveRange(std::uintptr_t base) { ranges_.erase(base); }
 
   Handle AddPhysical(const Physical& physical) {
@@ -261,6 +263,12 @@ bool FindReserved(std::uintptr_t address, AddressRange* range) {
   const AddressRange* found = memory.FindRange(address);
   if (found != nullptr) *range = *found;
   return found != nullptr;
+}
+
+size_t CountVirtualMemory() {
+  VirtualMemory& memory = TheMemory();
+  const Lock lock(memory.mutex);
+  return memory.Count();
 }
 
 CUresult MemGetAllocationGranularity(size_t* granularity, const CUmemAllocationProp* properties,

@@ -22,6 +22,9 @@ struct AddressRange {
 // The reserved range around an address; false if there is none.
 bool FindReserved(std::uintptr_t address, AddressRange* range);
 
+// Memory without an address, and reserved ranges.
+size_t CountVirtualMemory();
+
 }  // namespace cuguest_sim
 
 #endif  // CUGUEST_LIB_SIM_VIRTUAL_MEMORY_H_

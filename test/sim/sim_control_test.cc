@@ -172,6 +172,59 @@ BOOST_AUTO_TEST_CASE(what_is_alive_is_counted, *OnlySim()) {
   BOOST_CHECK(Sim::Live() == before);
 }
 
+BOOST_AUTO_TEST_CASE(graphs_are_counted, *OnlySim()) {
+  const cuguest_test::OwnContext context;
+  OK(RAW(cuCtxPushCurrent)(context.get()));
+  const SimLive before = Sim::Live();
+  CUstream stream = nullptr;
+  CUgraph graph = nullptr;
+  CUgraphExec executable = nullptr;
+  OK(RAW(cuStreamCreate)(&stream, 0));
+  OK(RAW(cuStreamBeginCapture)(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+  BOOST_TEST(Sim::Live().graphs == before.graphs + 1);
+  OK(RAW(cuStreamEndCapture)(stream, &graph));
+  OK(RAW(cuGraphInstantiateWithFlags)(&executable, graph, 0));
+  BOOST_TEST(Sim::Live().graphs == before.graphs + 2);
+  OK(RAW(cuGraphExecDestroy)(executable));
+  OK(RAW(cuGraphDestroy)(graph));
+  OK(RAW(cuStreamDestroy)(stream));
+  BOOST_CHECK(Sim::Live() == before);
+  OK(RAW(cuCtxPopCurrent)(nullptr));
+}
+
+BOOST_AUTO_TEST_CASE(what_needs_no_context_is_counted, *OnlySim()) {
+  constexpr size_t kSize = size_t{2} << 20;
+  const SimLive before = Sim::Live();
+  CUmemPoolProps pool_properties = {};
+  pool_properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  pool_properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+  CUmemAllocationProp properties = {};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+  CUgreenCtx green = nullptr;
+  CUmemoryPool pool = nullptr;
+  CUdeviceptr address = 0;
+  CUmemGenericAllocationHandle memory = 0;
+  OK(RAW(cuGreenCtxCreate)(&green, nullptr, 0, CU_GREEN_CTX_DEFAULT_STREAM));
+  OK(RAW(cuMemPoolCreate)(&pool, &pool_properties));
+  OK(RAW(cuMemAddressReserve)(&address, kSize, 0, 0, 0));
+  OK(RAW(cuMemCreate)(&memory, kSize, &properties, 0));
+  OK(RAW(cuMemMap)(address, kSize, 0, memory, 0));
+  const SimLive now = Sim::Live();
+  BOOST_TEST(now.contexts == before.contexts);
+  BOOST_TEST(now.primary_references == before.primary_references + 1);
+  BOOST_TEST(now.green_contexts == before.green_contexts + 1);
+  BOOST_TEST(now.pools == before.pools + 1);
+  BOOST_TEST(now.virtual_memory == before.virtual_memory + 2);
+  BOOST_TEST(now.allocations == before.allocations + 1);
+  OK(RAW(cuMemUnmap)(address, kSize));
+  OK(RAW(cuMemRelease)(memory));
+  OK(RAW(cuMemAddressFree)(address, kSize));
+  OK(RAW(cuMemPoolDestroy)(pool));
+  OK(RAW(cuGreenCtxDestroy)(green));
+  BOOST_CHECK(Sim::Live() == before);
+}
+
 BOOST_AUTO_TEST_CASE(contexts_take_room_on_the_device, *OnlySim()) {
   std::vector<CUcontext> contexts;
   CUcontext context = nullptr;

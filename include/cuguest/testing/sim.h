@@ -58,10 +58,15 @@ struct SimLive {
   size_t streams;
   size_t events;
   size_t modules;
+  size_t green_contexts;  // each is also one of the primary references
+  size_t graphs;          // and executable ones; a capture in progress has one
+  size_t pools;           // made with cuMemPoolCreate and not destroyed
+  size_t virtual_memory;  // allocations of cuMemCreate, and reserved address ranges
   friend bool operator==(const SimLive& a, const SimLive& b) {
     return a.contexts == b.contexts && a.primary_references == b.primary_references &&
            a.allocations == b.allocations && a.streams == b.streams && a.events == b.events &&
-           a.modules == b.modules;
+           a.modules == b.modules && a.green_contexts == b.green_contexts && a.graphs == b.graphs &&
+           a.pools == b.pools && a.virtual_memory == b.virtual_memory;
   }
   friend bool operator!=(const SimLive& a, const SimLive& b) { return !(a == b); }
 };
