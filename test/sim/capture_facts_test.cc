@@ -136,6 +136,70 @@ CUresult FreeNew(const std::function<CUresult()>& allocate, const std::function<
   return code;
 }
 
+CUresult AllocateIn(CUstream stream, CUdeviceptr* pointer) {
+  return RAW(cuMemAllocAsync)(pointer, 16, stream);
+}
+
+// Stream-ordered memory that is no capture's, freed with `free`.
+CUresult FreeOrdered(const Guest& guest, const std::function<CUresult(CUdeviceptr)>& free) {
+  CUdeviceptr pointer = 0;
+  OK(InMode(kRelaxed, [&] { return AllocateIn(guest.second, &pointer); }));
+  const CUresult code = free(pointer);
+  if (code != CUDA_SUCCESS) {
+    OK(InMode(kRelaxed, [&] { return RAW(cuMemFreeAsync)(pointer, guest.second); }));
+  }
+  return code;
+}
+
+CUmemoryPool DefaultPool() {
+  CUmemoryPool pool = nullptr;
+  OK(RAW(cuDeviceGetDefaultMemPool)(&pool, 0));
+  return pool;
+}
+
+CUresult CreatePool(CUmemoryPool* pool) {
+  CUmemPoolProps properties = {};
+  properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+  return RAW(cuMemPoolCreate)(pool, &properties);
+}
+
+// `make`, and `end` of what it made, outside of every capture's reach.
+CUresult MakeAndEnd(const std::function<CUresult()>& make, const std::function<CUresult()>& end) {
+  const CUresult code = make();
+  if (code == CUDA_SUCCESS) OK(InMode(kRelaxed, end));
+  return code;
+}
+
+// Maps memory, makes it accessible, and undoes all of it.
+CUresult MapAndUnmap() {
+  constexpr size_t kSize = size_t{2} << 20;
+  CUmemAllocationProp properties = {};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+  const CUmemAccessDesc access = {properties.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  CUmemGenericAllocationHandle memory = 0;
+  CUdeviceptr address = 0;
+  OK(RAW(cuMemCreate)(&memory, kSize, &properties, 0));
+  OK(RAW(cuMemAddressReserve)(&address, kSize, 0, 0, 0));
+  OK(RAW(cuMemMap)(address, kSize, 0, memory, 0));
+  const CUresult code = RAW(cuMemSetAccess)(address, kSize, &access, 1);
+  OK(InMode(kRelaxed, [&] { return RAW(cuMemUnmap)(address, kSize); }));
+  OK(InMode(kRelaxed, [&] { return RAW(cuMemRelease)(memory); }));
+  OK(InMode(kRelaxed, [&] { return RAW(cuMemAddressFree)(address, kSize); }));
+  return code;
+}
+
+CUresult MakeGreen() {
+  CUdevResource whole = {};
+  CUdevResourceDesc description = nullptr;
+  CUgreenCtx green = nullptr;
+  OK(RAW(cuDeviceGetDevResource)(0, &whole, CU_DEV_RESOURCE_TYPE_SM));
+  OK(RAW(cuDevResourceGenerateDesc)(&description, &whole, 1));
+  OK(RAW(cuGreenCtxCreate)(&green, description, 0, CU_GREEN_CTX_DEFAULT_STREAM));
+  return RAW(cuGreenCtxDestroy)(green);
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(contexts_are_made_and_changed_freely) {
@@ -203,6 +267,118 @@ BOOST_AUTO_TEST_CASE(memory_is_unsafe) {
          CUcontext context = nullptr;
          return RAW(cuPointerGetAttribute)(&context, CU_POINTER_ATTRIBUTE_CONTEXT, g.memory);
        }},
+  });
+}
+
+BOOST_AUTO_TEST_CASE(stream_ordered_memory_is_unsafe_in_another_stream) {
+  CheckEverywhere({
+      {"allocate", Unsafe,
+       [](const Guest& g) {
+         CUdeviceptr pointer = 0;
+         return MakeAndEnd([&] { return AllocateIn(g.second, &pointer); },
+                           [&] { return RAW(cuMemFreeAsync)(pointer, g.second); });
+       }},
+      {"allocate from a pool", Unsafe,
+       [](const Guest& g) {
+         const CUmemoryPool pool = DefaultPool();
+         CUdeviceptr pointer = 0;
+         return MakeAndEnd(
+             [&] { return RAW(cuMemAllocFromPoolAsync)(&pointer, 16, pool, g.second); },
+             [&] { return RAW(cuMemFreeAsync)(pointer, g.second); });
+       }},
+      {"free", Unsafe,
+       [](const Guest& g) {
+         return FreeOrdered(g, [&](CUdeviceptr p) { return RAW(cuMemFreeAsync)(p, g.second); });
+       }},
+      {"free in the capture", NoValue,
+       [](const Guest& g) {
+         return FreeOrdered(g, [&](CUdeviceptr p) { return RAW(cuMemFreeAsync)(p, g.stream); });
+       }},
+      {"free now", Unsafe,
+       [](const Guest& g) {
+         return FreeOrdered(g, [](CUdeviceptr p) { return RAW(cuMemFree)(p); });
+       }},
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_lost_capture_takes_no_stream_ordered_memory) {
+  const Guest guest;
+  CUdeviceptr pointer = 0;
+  OK(AllocateIn(guest.second, &pointer));
+  OK(Begin(guest.stream));
+  IS(RAW(cuStreamSynchronize)(guest.stream), STREAM_CAPTURE_UNSUPPORTED);
+  CUdeviceptr none = 0;
+  IS(AllocateIn(guest.stream, &none), STREAM_CAPTURE_INVALIDATED);
+  IS(RAW(cuMemFreeAsync)(pointer, guest.stream), STREAM_CAPTURE_INVALIDATED);
+  IS(End(guest.stream), STREAM_CAPTURE_INVALIDATED);
+  OK(RAW(cuMemFreeAsync)(pointer, guest.second));
+}
+
+BOOST_AUTO_TEST_CASE(pools_are_unsafe) {
+  CheckEverywhere({
+      {"create", Unsafe,
+       [](const Guest&) {
+         CUmemoryPool pool = nullptr;
+         return MakeAndEnd([&] { return CreatePool(&pool); },
+                           [&] { return RAW(cuMemPoolDestroy)(pool); });
+       }},
+      {"destroy", Unsafe,
+       [](const Guest&) {
+         CUmemoryPool pool = nullptr;
+         return FreeNew([&] { return CreatePool(&pool); },
+                        [&] { return RAW(cuMemPoolDestroy)(pool); });
+       }},
+      {"trim", Unsafe, [](const Guest&) { return RAW(cuMemPoolTrimTo)(DefaultPool(), 0); }},
+      {"get attribute", Unsafe,
+       [](const Guest&) {
+         cuuint64_t value = 0;
+         return RAW(cuMemPoolGetAttribute)(DefaultPool(), CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
+                                           &value);
+       }},
+      {"set attribute", Unsafe,
+       [](const Guest&) {
+         cuuint64_t value = 0;
+         return RAW(cuMemPoolSetAttribute)(DefaultPool(), CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
+                                           &value);
+       }},
+      {"choose", Unsafe, [](const Guest&) { return RAW(cuDeviceSetMemPool)(0, DefaultPool()); }},
+      {"the chosen one", Fine,
+       [](const Guest&) {
+         CUmemoryPool pool = nullptr;
+         return RAW(cuDeviceGetMemPool)(&pool, 0);
+       }},
+      {"the default", Fine,
+       [](const Guest&) {
+         CUmemoryPool pool = nullptr;
+         return RAW(cuDeviceGetDefaultMemPool)(&pool, 0);
+       }},
+  });
+}
+
+BOOST_AUTO_TEST_CASE(host_memory_is_registered_unsafely) {
+  constexpr size_t kSize = 4096;
+  std::vector<char> memory(kSize);
+  const auto add = [&] { return RAW(cuMemHostRegister)(memory.data(), kSize, 0); };
+  const auto remove = [&] { return RAW(cuMemHostUnregister)(memory.data()); };
+  CheckEverywhere({
+      {"register", Unsafe, [&](const Guest&) { return MakeAndEnd(add, remove); }},
+      {"unregister", Unsafe, [&](const Guest&) { return FreeNew(add, remove); }},
+  });
+}
+
+BOOST_AUTO_TEST_CASE(virtual_memory_and_green_contexts_are_made_freely) {
+  CheckEverywhere({
+      {"map", Fine, [](const Guest&) { return MapAndUnmap(); }},
+      {"green context", Fine, [](const Guest&) { return MakeGreen(); }},
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_whole_context_is_recorded_and_waits_in_no_capture) {
+  CheckEverywhere({
+      {"record", Always,
+       [](const Guest& g) { return RAW(cuCtxRecordEvent)(g.context.get(), g.never); }},
+      {"wait", Always,
+       [](const Guest& g) { return RAW(cuCtxWaitEvent)(g.context.get(), g.recorded); }},
   });
 }
 

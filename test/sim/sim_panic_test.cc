@@ -243,12 +243,23 @@ CHILD(garbage_allocation) {
   return RAW(cuMemRelease)(0x1234);
 }
 
+CHILD(allocate_in_capture) {
+  Create();
+  CUstream stream = nullptr;
+  CUdeviceptr pointer = 0;
+  RAW(cuStreamCreate)(&stream, 0);
+  RAW(cuStreamBeginCapture)(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+  return RAW(cuMemAllocAsync)(&pointer, 64, stream);
+}
+
 BOOST_AUTO_TEST_CASE(memory, *OnlySim()) {
   CheckPanics("destroyed_pool", "cuDeviceSetMemPool(0xc0db",
               "this never was a pool, or it was destroyed");
   CheckPanics("null_pool_attribute", "cuMemPoolSetAttribute(", "null argument");
   CheckPanics("allocate_on_orphan", "cuMemAllocAsync(0xc0da", "the stream's context was destroyed");
   CheckPanics("released_allocation", "cuMemMap(0xc0dc", "the allocation was released");
+  CheckPanics("allocate_in_capture", "cuMemAllocAsync(0xc0da",
+              "allocation nodes are not simulated");
   CheckPanics("garbage_allocation", "cuMemRelease(0x1234", "this never was an allocation handle");
 }
 
