@@ -96,11 +96,13 @@ class AcquiredContext {
 //          looked for), and what each one adds. Nothing is held and nothing has changed
 //          then.
 
-// Errors: kFailedPrecondition  the stream's context is destroyed or was reset; or the
-//                              stream is a special one and no living context is current;
-//                              or its capture is lost and was not ended yet
+// The handle must be alive: a created stream dies with its context, also by a reset, and
+// the driver crashes on it more often than not.
+//
+// Errors: kFailedPrecondition  the stream is a special one and no living context is current;
+//                              or its capture is lost and was not ended yet; or its green
+//                              context was destroyed
 //         kUnimplemented       a driver below CUDA 9.2 (cuStreamGetCtx)
-//         A handle that is no stream crashes in the driver.
 // Cost:   two driver calls, contention-free.
 // Source: CUDA Driver API, cuStreamGetCtx; test/sim/stream_event_pointer_facts_test.cc.
 [[nodiscard]] CUGUEST_API absl::StatusOr<AcquiredContext> AcquireFromStream(CUstream stream);

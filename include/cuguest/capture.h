@@ -99,14 +99,15 @@ enum class CaptureState : unsigned char {
   kNone,
   kActive,
   kInvalidated,  // lost, and not ended yet
-  kUnknown,      // the driver does not say: the stream's context is gone, no driver, a fork
+  kUnknown,      // the driver does not say: there is none, or this is a forked child
 };
 
 // Whether `stream` captures. Of stream 0 and CU_STREAM_LEGACY, which cannot: whether a
 // blocking stream of the current context does (kActive, also when its capture is lost);
 // kNone if no context is current.
 //
-// Harms no capture. The handle must be alive, as for any stream call.
+// Harms no capture. The handle must be alive, as for any stream call: a created stream dies
+// with its context, also by a reset.
 // Threads: any; also from a stream callback.
 // Cost:    one driver call, contention-free (15 ns on an H100).
 // Needs:   CUDA 10.0; below that there are no captures: kNone.

@@ -75,7 +75,7 @@ CUresult StreamGetCaptureInfoEdges(CUstream handle, CUstreamCaptureStatus* statu
                                    const CUgraphEdgeData** edges, size_t* count) {
   if (status == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Stream stream;
-  const CUresult code = FindStreamToDescribe(handle, &stream);
+  const CUresult code = FindStream(handle, &stream);
   if (code != CUDA_SUCCESS) return code;
   *status = Captures::StatusOf(stream);
   CaptureInfo info;

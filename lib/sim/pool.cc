@@ -177,17 +177,6 @@ CUresult AllocateFrom(CUmemoryPool pool, size_t bytes, CUdeviceptr* address) {
   return code;
 }
 
-// FindReadyStream, for the calls of this file.
-CUresult FindAllocatingStream(CUstream handle, Stream* stream) {
-  const CUresult code = FindReadyStream(handle, stream);
-  if (code != CUDA_SUCCESS && IsOrphan(handle)) {
-    PanicHandle(handle,
-                "the stream's context was destroyed; a real driver may crash here (measured on an "
-                "H100, driver 580.159.04)");
-  }
-  return code;
-}
-
 bool IsCapturing(const Stream& stream) {
   return Captures::StatusOf(stream) != CU_STREAM_CAPTURE_STATUS_NONE;
 }
@@ -195,7 +184,7 @@ bool IsCapturing(const Stream& stream) {
 // What every form of allocation asks first, and writes before it.
 CUresult Prepare(CUdeviceptr* address, CUstream handle, Stream* stream) {
   if (address != nullptr) *address = 0;
-  const CUresult code = FindAllocatingStream(handle, stream);
+  const CUresult code = FindReadyStream(handle, stream);
   if (code != CUDA_SUCCESS) return code;
   if (address == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (IsCapturing(*stream)) {
@@ -284,7 +273,7 @@ CUresult MemAllocFromPoolAsync(CUdeviceptr* address, size_t bytes, CUmemoryPool 
 // free only what it allocated, which here is nothing.
 CUresult MemFreeAsync(CUdeviceptr address, CUstream handle) {
   Stream stream;
-  const CUresult code = FindAllocatingStream(handle, &stream);
+  const CUresult code = FindReadyStream(handle, &stream);
   if (code != CUDA_SUCCESS) return code;
   if (IsCapturing(stream)) return CUDA_ERROR_INVALID_VALUE;
   if (address == 0) return CUDA_SUCCESS;

@@ -25,19 +25,12 @@ struct Stream {
 // The stream that a handle means. 0, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD are
 // streams of the current context: INVALID_CONTEXT or CONTEXT_IS_DESTROYED without
 // a living one, and INVALID_HANDLE for the per-thread stream of a green one. A created
-// stream whose context is gone gives the real driver's error; a destroyed one, or what
-// never was one, panics. Captures in progress may refuse the call (capture_rules.h).
+// stream that was destroyed, or whose context is gone, panics, and so does what never was
+// one. Captures in progress may refuse the call (capture_rules.h).
 CUresult FindStream(CUstream handle, Stream* stream);
-
-// The same, but for an orphan always CONTEXT_IS_DESTROYED, as cuStreamGetId and
-// cuStreamIsCapturing answer.
-CUresult FindStreamToDescribe(CUstream handle, Stream* stream);
 
 // The same as FindStream, for work: also the sticky error.
 CUresult FindReadyStream(CUstream handle, Stream* stream);
-
-// Whether it is a created stream whose context is gone.
-bool IsOrphan(CUstream handle);
 
 // A new stream of the context. In a green one it is CU_STREAM_NON_BLOCKING, whatever
 // `flags` say.

@@ -113,14 +113,15 @@ BOOST_AUTO_TEST_CASE(a_special_stream_means_the_current_context) {
   BOOST_TEST(!IsActive(kFirst));
 }
 
-BOOST_AUTO_TEST_CASE(a_stream_whose_context_is_gone) {
+// Not of a created stream: its handle dies with its context.
+BOOST_AUTO_TEST_CASE(a_special_stream_where_the_current_context_is_gone) {
   OwnContext a;
   SetStack({a.get(), a.get()});  // its memory stays
-  CUstream stream = nullptr;
-  BOOST_TEST(RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
   BOOST_TEST(RAW(cuCtxDestroy)(a.release()) == CUDA_SUCCESS);
-  REFUSES(AcquireFromStream(stream), kPrecondition, "stream 0x", "CONTEXT_IS_DESTROYED");
-  REFUSES(AcquireFromStream(nullptr), kPrecondition, "stream 0", "means the current one");
+  for (const CUstream stream : {CUstream{nullptr}, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD}) {
+    REFUSES(AcquireFromStream(stream), kPrecondition, "CONTEXT_IS_DESTROYED",
+            "means the current one");
+  }
   CUcontext popped = nullptr;
   BOOST_TEST(RAW(cuCtxPopCurrent)(&popped) == CUDA_SUCCESS);
 }
