@@ -114,7 +114,7 @@ class CUGUEST_API SharedContext {
   //         and the driver's code where it refuses to say what the context is (a sticky
   //         error, a stream callback). Nothing is attached then.
   // Cost:   one driver call if somebody is attached already. Else a page query, and up to
-  //         ten driver calls that find out whether it is a primary context, which take the
+  //         eleven driver calls that find out whether it is a primary context, which take the
   //         driver's lock; never creates one.
   [[nodiscard]] static absl::StatusOr<SharedContext> Attach(CUcontext context);
 

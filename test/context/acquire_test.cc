@@ -229,6 +229,28 @@ BOOST_AUTO_TEST_CASE(no_such_device) {
   REFUSES(AcquireCurrent(Device::Borrow(99)), kPrecondition, "device 99");
 }
 
+BOOST_AUTO_TEST_CASE(the_calls_of_the_header, *OnlySim()) {
+  const OwnContext a;
+  SetStack({a.get()});
+  const OwnStream stream;
+  CUdeviceptr device = 0;
+  BOOST_TEST(RAW(cuMemAlloc)(&device, 64) == CUDA_SUCCESS);
+  const auto calls = [](const auto& acquire) {
+    Sim::ResetCalls();
+    BOOST_TEST(acquire().ok());
+    return Sim::TotalCalls();
+  };
+  BOOST_TEST(calls([&] { return AcquireFromStream(stream.get()); }) == 2u);
+  BOOST_TEST(calls([&] { return AcquireFromStream(nullptr); }) == 2u);
+  BOOST_TEST(calls([&] { return AcquireFromPointer(device); }) == 2u);
+  BOOST_TEST(calls([&] { return AcquireCurrent(kFirst); }) == 3u);
+  BOOST_TEST(calls([&] { return AcquireOn(kFirst); }) == 3u);
+  BOOST_TEST(RAW(cuMemFree)(device) == CUDA_SUCCESS);
+  SetStack({});
+  const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  BOOST_TEST(calls([&] { return AcquireOn(kFirst); }) <= 6u);  // and one to release it
+}
+
 BOOST_AUTO_TEST_CASE(any_driver_call_fails, *OnlySim()) {
   const OwnContext a;
   SetStack({a.get()});

@@ -261,6 +261,20 @@ BOOST_AUTO_TEST_CASE(without_a_context_stream_0_has_no_capture) {
   BOOST_TEST(HousekeepingIsSafe(CU_STREAM_PER_THREAD));
 }
 
+BOOST_AUTO_TEST_CASE(the_calls_of_the_header, *OnlySim()) {
+  const OwnContext context;
+  SetStack({context.get()});
+  Sim::ResetCalls();
+  { const CaptureModeGuard relaxed; }
+  BOOST_TEST(Sim::TotalCalls() == 2u);
+  Sim::ResetCalls();
+  BOOST_TEST(HousekeepingIsSafe(nullptr));
+  BOOST_TEST(Sim::TotalCalls() == 1u);
+  BOOST_TEST(HousekeepingIsSafe(CU_STREAM_PER_THREAD));
+  BOOST_TEST(Sim::TotalCalls() == 3u);
+  SetStack({});
+}
+
 BOOST_AUTO_TEST_CASE(what_the_driver_does_not_say_is_not_safe, *OnlySim()) {
   const OwnContext context;
   SetStack({context.get()});

@@ -388,6 +388,27 @@ BOOST_AUTO_TEST_CASE(the_copy_in_this_process_is_alone) {
   BOOST_TEST(SharedContext::CheckSharing().ok());
 }
 
+BOOST_AUTO_TEST_CASE(the_calls_of_the_header, *OnlySim()) {
+  const auto calls = [](const auto& work) {
+    Sim::ResetCalls();
+    work();
+    return Sim::TotalCalls();
+  };
+  SharedContext shared;
+  SharedContext other;
+  const OwnContext theirs;
+  BOOST_TEST(calls([&] { shared = Create(); }) == 3u);
+  BOOST_TEST(calls([&] { other = Attach(shared.get()); }) == 1u);
+  BOOST_TEST(Sim::Calls("cuCtxGetId") == 1u);
+  BOOST_TEST(calls([&] { const SharedContext copy = shared; }) == 0u);
+  BOOST_TEST(calls([&] { static_cast<void>(shared.use_count()); }) == 0u);
+  BOOST_TEST(calls([&] { BOOST_TEST(shared.Detach().ok()); }) == 1u);
+  BOOST_TEST(calls([&] { other = SharedContext(); }) == 3u);
+  const std::uint64_t first = calls([&] { shared = Attach(theirs.get()); });
+  BOOST_TEST(first <= 11u);  // what it is, and that it is still there
+  BOOST_TEST(calls([&] { shared = SharedContext(); }) == 0u);
+}
+
 BOOST_AUTO_TEST_CASE(many_contexts_at_once, *OnlySim()) {
   for (int round = 0; round < 3; ++round) {
     std::vector<OwnContext> theirs(60);
