@@ -42,7 +42,7 @@ CUGUEST_BEGIN_NAMESPACE
 //          PrimaryContext.
 // Threads: bound to the constructing thread.
 // Errors:  construction never throws, never aborts: test ok(). result() is what
-//          ContextGuard's would be.
+//          ContextGuard's would be, and then what the last Settle() or MoveTo() gave.
 // Source:  test/context/thread_residency_test.cc.
 class [[nodiscard]] CUGUEST_API ThreadResidency {
  public:

@@ -20,8 +20,9 @@ ThreadResidency::~ThreadResidency() {
 
 CUresult ThreadResidency::Settle() noexcept {
   if (!IsHere() || !guard_.has_value()) return CUDA_ERROR_ILLEGAL_STATE;
-  const CUresult code = guard_->Reassert();
-  return code == CUDA_SUCCESS ? context_.Check() : code;
+  result_ = guard_->Reassert();
+  if (result_ == CUDA_SUCCESS) result_ = context_.Check();
+  return result_;
 }
 
 CUresult ThreadResidency::MoveTo(const ContextRef& context) noexcept {

@@ -142,9 +142,7 @@ BOOST_AUTO_TEST_CASE(it_needs_and_makes_no_context) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_no_mode_is_refused) {
-  CUstreamCaptureMode none;
-  const int value = 7;
-  std::memcpy(&none, &value, sizeof(none));
+  const auto none = static_cast<CUstreamCaptureMode>(3);
   const CaptureModeGuard guard(none);
   BOOST_TEST(guard.result() == CUDA_ERROR_INVALID_VALUE);
   BOOST_TEST(!cuguest::ToStatus(guard).ok());

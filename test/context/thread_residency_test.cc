@@ -117,7 +117,10 @@ BOOST_AUTO_TEST_CASE(a_reset_is_noticed_and_the_thread_moves_on) {
   BOOST_TEST(home.Settle() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   const PrimaryContext after = PrimaryContext::Retain(Device::Borrow(0)).value();
   BOOST_TEST(home.Settle() == CUDA_ERROR_CONTEXT_IS_DESTROYED);  // another life
+  BOOST_TEST(home.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  BOOST_TEST(!cuguest::ToStatus(home).ok());
   BOOST_TEST(home.MoveTo(after.incarnation()) == CUDA_SUCCESS);
+  BOOST_TEST(home.ok());
   BOOST_TEST(home.Settle() == CUDA_SUCCESS);
   BOOST_TEST(GetStack() == (Stack{x.get(), after.get()}));
   BOOST_TEST(home.Leave() == CUDA_SUCCESS);

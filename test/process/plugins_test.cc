@@ -258,8 +258,10 @@ void TheProgramEndsWhileTheyAreAttached() {
   Initialize();
   static const Plugin s_home("plugin_a");
   static const Plugin s_other("plugin_b");
-  void* unit = s_home.Create();
-  CHECK(s_other.Attach(s_home.Get(unit)) != nullptr);
+  static void* s_units[2];  // to the very end
+  s_units[0] = s_home.Create();
+  s_units[1] = s_other.Attach(s_home.Get(s_units[0]));
+  CHECK(s_units[1] != nullptr);
 }
 
 }  // namespace

@@ -138,6 +138,7 @@ BOOST_AUTO_TEST_CASE(it_is_the_same_in_every_context) {
   char bytes[kBytes + 1];
   OK(RAW(cuMemsetD8)(pointer, 1, kBytes));
   OK(RAW(cuMemsetD8Async)(pointer, 1, kBytes, other.stream));
+  OK(RAW(cuCtxSynchronize)());
   OK(RAW(cuMemcpyDtoH)(bytes, pointer, kBytes));
   IS(RAW(cuMemcpyDtoH)(bytes, pointer, kBytes + 1), INVALID_VALUE);
   IS(RAW(cuMemsetD8)(pointer, 1, kBytes + 1), INVALID_VALUE);
@@ -230,6 +231,7 @@ BOOST_AUTO_TEST_CASE(it_outlives_a_reset_and_the_last_release_of_the_primary) {
   OK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0));
   SetStack({primary});
   OK(RAW(cuMemsetD8)(pointers[1], 0, kBytes));
+  OK(RAW(cuCtxSynchronize)());
   OK(RAW(cuMemFreeAsync)(pointers[1], nullptr));
   SetStack({});
   OK(RAW(cuDevicePrimaryCtxRelease)(0));
@@ -355,6 +357,7 @@ BOOST_AUTO_TEST_CASE(memory_outlives_its_pool) {
   CheckIsPoolMemory(pointer, pool, pointer);
   SetStack({owner.context.get()});
   OK(RAW(cuMemsetD8)(pointer, 0, kBytes));
+  OK(RAW(cuCtxSynchronize)());
   SetStack({});
   owner.Free(pointer);
   BOOST_TEST(!IsKnown(pointer));
