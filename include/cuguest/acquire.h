@@ -113,8 +113,8 @@ class AcquiredContext {
 //                              freed
 //         kFailedPrecondition  pool or virtual memory, and there is no context on its
 //                              device; or the memory's context died
-// Cost:   two driver calls (the first takes the driver's lock: not for hot paths); up to
-//         six for pool and virtual memory.
+// Cost:   two driver calls (the first takes the driver's lock: not for hot paths); six
+//         to nine for pool and virtual memory.
 // Source: CUDA Driver API, cuPointerGetAttribute; test/sim/pool_facts_test.cc,
 //         test/sim/virtual_memory_facts_test.cc.
 [[nodiscard]] CUGUEST_API absl::StatusOr<AcquiredContext> AcquireFromPointer(CUdeviceptr pointer);

@@ -246,6 +246,9 @@ BOOST_AUTO_TEST_CASE(the_calls_of_the_header, *OnlySim()) {
   BOOST_TEST(calls([&] { return AcquireCurrent(kFirst); }) == 3u);
   BOOST_TEST(calls([&] { return AcquireOn(kFirst); }) == 3u);
   BOOST_TEST(RAW(cuMemFree)(device) == CUDA_SUCCESS);
+  BOOST_TEST(RAW(cuMemAllocAsync)(&device, 64, stream.get()) == CUDA_SUCCESS);
+  BOOST_TEST(calls([&] { return AcquireFromPointer(device); }) == 6u);
+  BOOST_TEST(RAW(cuMemFreeAsync)(device, stream.get()) == CUDA_SUCCESS);
   SetStack({});
   const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
   BOOST_TEST(calls([&] { return AcquireOn(kFirst); }) <= 6u);  // and one to release it
