@@ -81,7 +81,8 @@ CUGUEST_BEGIN_NAMESPACE
 //          test/benchmark/per_context_benchmark.cc measures it.
 // Needs:   CUDA 12.0 to tell lives apart. Below that the handle alone is the key: a
 //          value outlives the reset of its primary context, unless it is forgotten.
-// Source:  test/context/per_context_test.cc; test/process/per_context_exit_test.cc.
+// Source:  test/context/per_context_test.cc and per_context_drop_test.cc;
+//          test/process/per_context_exit_test.cc.
 template <typename T>
 class PerContext {
   static_assert(std::is_object_v<T> && !std::is_const_v<T> && !std::is_array_v<T>);

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PerContext: the driver calls it makes, and any of them failing.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "test/context/per_context.h"
+
+using namespace per_context_test;
+
+BOOST_AUTO_TEST_SUITE(per_context_calls, *cuguest_test::OnlySim())
+
+BOOST_AUTO_TEST_CASE(the_calls_of_the_header) {
+  Ledger ledger;
+  const OwnContext a;
+  const ContextRef ref = ContextRef::Borrow(a.get());
+  Cache cache;
+  const auto calls = [](const auto& work) {
+    Sim::ResetCalls();
+    work();
+    return Sim::TotalCalls();
+  };
+  const auto nothing = [](const ContextRef&) -> absl::StatusOr<Worker> {
+    return absl::CancelledError();
+  };
+  BOOST_TEST(calls([&] { BOOST_TEST(!cache.GetOrMake(ref, nothing).ok()); }) == 4U);
+  // Nor is any other context asked for, unless there are many.
+  std::vector<OwnContext> others(31);
+  for (const OwnContext& other : others) {
+    BOOST_TEST(cache.GetOrMake(other.get(), Maker(&ledger)).ok());
+  }
+  BOOST_TEST(calls([&] { BOOST_TEST(!cache.GetOrMake(ref, nothing).ok()); }) == 4U);
+  BOOST_TEST(cache.GetOrMake(ref, Maker(&ledger)).ok());
+  const OwnContext last;
+  BOOST_TEST(calls([&] { BOOST_TEST(!cache.GetOrMake(last.get(), nothing).ok()); }) == 5U + 32U);
+  for (const OwnContext& other : others) cache.Forget(ContextRef::Borrow(other.get()));
+  BOOST_TEST(calls([&] { BOOST_TEST(cache.GetOrMake(ref, nothing).ok()); }) == 0U);
+  BOOST_TEST(calls([&] { BOOST_TEST(cache.GetOrMake(a.get(), nothing).ok()); }) == 1U);
+  BOOST_TEST(calls([&] { BOOST_TEST(static_cast<bool>(cache.Find(ref))); }) == 0U);
+  BOOST_TEST(calls([&] { BOOST_TEST(static_cast<bool>(cache.Find(a.get()))); }) == 1U);
+  BOOST_TEST(Sim::Calls("cuCtxGetId") == 1U);
+  BOOST_TEST(calls([&] { cache.DropDead(); }) == 1U);
+}
+
+// Each call that making a value needs, failing: a status or a value, and nothing between.
+BOOST_AUTO_TEST_CASE(any_call_of_making_may_fail) {
+  const OwnContext x;
+  const OwnContext a;
+  const auto before = Sim::Live();
+  for (const Stack& caller : {Stack{}, Stack{x.get()}, Stack{a.get()}}) {
+    for (const char* entry : {"cuCtxGetId", "cuCtxGetCurrent", "cuCtxPushCurrent",
+                              "cuCtxPopCurrent", "cuStreamCreate"}) {
+      for (unsigned nth = 1; nth <= 6; ++nth) {
+        BOOST_TEST_CONTEXT(entry << " fails at call " << nth << ", depth " << caller.size()) {
+          Ledger ledger;
+          SetStack(caller);
+          {
+            Cache cache;
+            Sim::FailCall(entry, nth, CUDA_ERROR_OPERATING_SYSTEM);
+            const bool is_made = cache.GetOrMake(a.get(), Maker(&ledger)).ok();
+            Sim::ClearFaults();
+            TakeIncidents();
+            BOOST_TEST(GetStack() == caller);
+            BOOST_TEST(cache.size() == (is_made ? 1U : 0U));
+            BOOST_TEST(ledger.alive() == (is_made ? 1 : 0));
+            BOOST_TEST(cache.GetOrMake(a.get(), Maker(&ledger)).ok());
+            BOOST_TEST(ledger.made == 1);
+          }
+          BOOST_TEST(ledger.destroyed == 1);
+          BOOST_TEST((Sim::Live() == before));
+        }
+      }
+    }
+  }
+  SetStack({});
+}
+
+// Where the context cannot be entered to destroy a value, it is given up: host memory is
+// freed, and the stack is as it was.
+BOOST_AUTO_TEST_CASE(any_call_of_dropping_may_fail) {
+  const OwnContext x;
+  for (const char* entry :
+       {"cuCtxGetId", "cuCtxGetCurrent", "cuCtxPushCurrent", "cuCtxPopCurrent"}) {
+    for (unsigned nth = 1; nth <= 4; ++nth) {
+      BOOST_TEST_CONTEXT(entry << " fails at call " << nth) {
+        Ledger ledger;
+        const OwnContext a;
+        const ContextRef ref = ContextRef::Borrow(a.get());
+        Cache cache;
+        BOOST_TEST(cache.GetOrMake(ref, Maker(&ledger)).ok());
+        SetStack({x.get()});
+        Sim::FailCall(entry, nth, CUDA_ERROR_OPERATING_SYSTEM);
+        BOOST_TEST(cache.Forget(ref));
+        Sim::ClearFaults();
+        TakeIncidents();
+        BOOST_TEST(GetStack() == Stack{x.get()});
+        BOOST_TEST(ledger.alive() == 0);
+        BOOST_TEST(cache.size() == 0U);
+        SetStack({});
+      }
+    }
+  }
+}
+
+// Between the guard and the lock the primary is reset and another thread makes the new
+// life's value: the old one must not pass for the present one.
+BOOST_AUTO_TEST_CASE(a_life_that_ends_while_its_value_is_to_be_made) {
+  Ledger ledger;
+  PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  const ContextRef old_life = primary.incarnation();
+  BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
+  BOOST_TEST(primary.Release().ok());
+  primary = PrimaryContext::Retain(kFirst).value();
+  cuguest::internal::PerContextTable table({4, 4, nullptr, [](void*) {}});
+  {
+    cuguest::internal::PerContextTable::Claim claim(&table);
+    cuguest::internal::PerContextTable::Held held;
+    BOOST_TEST(claim.TakeOrPin(primary.incarnation(), &held).ok());
+    held = claim.Publish();
+    held.pins->fetch_sub(1);
+  }
+  {
+    cuguest::internal::PerContextTable::Claim claim(&table);
+    cuguest::internal::PerContextTable::Held held;
+    const absl::Status status = claim.TakeOrPin(old_life, &held);
+    BOOST_TEST((cuguest::CodeOf(status) == CUDA_ERROR_CONTEXT_IS_DESTROYED), status);
+  }
+  BOOST_TEST(table.size() == 1U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
