@@ -100,14 +100,17 @@
 
 // Optional: null in the table where the driver does not have them. Ask for one
 // with `Require`, which says which driver does.
-#define CUGUEST_OPTIONAL_ENTRIES(X)                                               \
-  X(DeviceGetUuid, 9020, "cuDeviceGetUuid", (CUuuid * uuid, CUdevice device))     \
-  X(StreamGetCtx, 9020, "cuStreamGetCtx", (CUstream stream, CUcontext * context)) \
-  X(StreamIsCapturing, 10000, "cuStreamIsCapturing",                              \
-    (CUstream stream, CUstreamCaptureStatus * status))                            \
-  X(ThreadExchangeStreamCaptureMode, 10010, "cuThreadExchangeStreamCaptureMode",  \
-    (CUstreamCaptureMode * mode))                                                 \
-  X(CtxGetId, 12000, "cuCtxGetId", (CUcontext context, unsigned long long* id))
+#define CUGUEST_OPTIONAL_ENTRIES(X)                                                            \
+  X(DeviceGetUuid, 9020, "cuDeviceGetUuid", (CUuuid * uuid, CUdevice device))                  \
+  X(StreamGetCtx, 9020, "cuStreamGetCtx", (CUstream stream, CUcontext * context))              \
+  X(StreamIsCapturing, 10000, "cuStreamIsCapturing",                                           \
+    (CUstream stream, CUstreamCaptureStatus * status))                                         \
+  X(ThreadExchangeStreamCaptureMode, 10010, "cuThreadExchangeStreamCaptureMode",               \
+    (CUstreamCaptureMode * mode))                                                              \
+  X(CtxGetId, 12000, "cuCtxGetId", (CUcontext context, unsigned long long* id))                \
+  X(FuncGetModule, 11000, "cuFuncGetModule", (CUmodule * module, CUfunction function))         \
+  X(KernelGetFunction, 12000, "cuKernelGetFunction", (CUfunction * function, CUkernel kernel)) \
+  X(KernelGetLibrary, 12050, "cuKernelGetLibrary", (CUlibrary * library, CUkernel kernel))
 
 CUGUEST_BEGIN_NAMESPACE
 

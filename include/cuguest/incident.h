@@ -5,9 +5,9 @@
 // -----------------------------------------------------------------------------
 //
 // An incident is a disturbance of the context stack (or of the thread's stream-capture
-// mode) that a guard found when its scope ended (or in `Reassert()`), and what the guard
-// did about it. It names the
-// guard's file and line, which is where to start looking for the culprit.
+// mode, or of the runtime's last error) that a guard found when its scope ended (or in
+// `Reassert()`), and what the guard did about it. It names the guard's file and line, which
+// is where to start looking for the culprit.
 //
 //   void Log(const cuguest::Incident& i) noexcept {
 //     my_log("%s:%d: a callee %s; the stack was %s", i.file, i.line,
@@ -35,8 +35,10 @@ enum class IncidentKind : unsigned char {
                  // destroyed and its entry with it
   kFailed,       // the driver refused a call that the restoration needed
   kCaptureMode,  // another stream-capture mode was left behind; the stack is not concerned
+  kLastError,    // another last error of the runtime was left behind, or the caller's taken;
+                 // the stack is not concerned
 };
-inline constexpr int kIncidentKinds = 6;
+inline constexpr int kIncidentKinds = 7;
 
 enum class Repair : unsigned char {
   kRepaired,    // the caller's stack is what it was
@@ -49,7 +51,8 @@ enum class Repair : unsigned char {
 struct Incident {
   IncidentKind kind;
   Repair repair;
-  CUresult result;     // the driver's code that stopped a repair; CUDA_SUCCESS if none did
+  CUresult result;     // the driver's code that stopped a repair; CUDA_SUCCESS if none did.
+                       // Of kLastError: the error that was left, as a CUresult
   CUcontext expected;  // what the guard expected on top when it looked
   CUcontext found;     // what was there; nullptr for an empty stack
   CUcontext current;   // what is current now, after the repair

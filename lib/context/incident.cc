@@ -7,6 +7,7 @@
 
 #include <atomic>
 
+#include "cuguest/internal/report.h"
 #include "lib/context/stack_repair.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -15,19 +16,33 @@ namespace {
 std::atomic<IncidentHandler> g_handler{nullptr};
 std::atomic<unsigned long long> g_counts[kIncidentKinds];
 
+// Counts the incident; the handler, if there is one.
+IncidentHandler Count(IncidentKind kind) {
+  g_counts[static_cast<int>(kind)].fetch_add(1, std::memory_order_relaxed);
+  return g_handler.load(std::memory_order_acquire);
+}
+
+unsigned long ThisThread() { return static_cast<unsigned long>(syscall(SYS_gettid)); }
+
 }  // namespace
 
 namespace internal {
 
 void Report(const Finding& finding, const ThreadStack& stack, CUcontext expected, const char* file,
             int line) {
-  g_counts[static_cast<int>(finding.kind)].fetch_add(1, std::memory_order_relaxed);
-  const IncidentHandler handler = g_handler.load(std::memory_order_acquire);
+  const IncidentHandler handler = Count(finding.kind);
   if (handler == nullptr) return;
   CUcontext current = nullptr;
   static_cast<void>(stack.Current(&current));
   handler({finding.kind, finding.repair, finding.result, expected, finding.found, current, file,
-           line, static_cast<unsigned long>(syscall(SYS_gettid))});
+           line, ThisThread()});
+}
+
+void ReportIncident(IncidentKind kind, Repair repair, CUresult result, const char* file,
+                    int line) noexcept {
+  const IncidentHandler handler = Count(kind);
+  if (handler == nullptr) return;
+  handler({kind, repair, result, nullptr, nullptr, nullptr, file, line, ThisThread()});
 }
 
 }  // namespace internal
@@ -60,6 +75,8 @@ const char* Name(IncidentKind kind) noexcept {
       return "left the driver refusing to restore";
     case IncidentKind::kCaptureMode:
       return "left another stream-capture mode behind";
+    case IncidentKind::kLastError:
+      return "left another last error of the runtime behind";
   }
   return "did something unknown";
 }

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// internal/report.h                                                     tier: 2
+// -----------------------------------------------------------------------------
+//
+// Not for embedders. How the header-only guards of runtime/ report what concerns no context.
+
+#ifndef CUGUEST_INTERNAL_REPORT_H_
+#define CUGUEST_INTERNAL_REPORT_H_
+
+#include <cuda.h>
+
+#include "cuguest/export.h"
+#include "cuguest/incident.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace internal {
+
+// Counts it and hands it to the handler, without contexts.
+CUGUEST_API void ReportIncident(IncidentKind kind, Repair repair, CUresult result, const char* file,
+                                int line) noexcept;
+
+}  // namespace internal
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_INTERNAL_REPORT_H_

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// runtime/array.h                                                       tier: 4
+// -----------------------------------------------------------------------------
+//
+// CUDA arrays and mipmapped arrays, and the formats of their elements.
+//
+//   cudaArray_t picture = runtime::ToRuntime(driver_array);
+//   cudaMemcpy2DToArray(picture, ...);
+//
+//   absl::StatusOr<runtime::ArrayFormat> format =
+//   runtime::ToDriver(cudaCreateChannelDesc<float4>()); descriptor.Format = format->format; //
+//   CU_AD_FORMAT_FLOAT descriptor.NumChannels = format->channels;   // 4
+//
+// Note [Whose an array is]
+// ~~~~~~~~~~~~~~~~~~~~~~~~
+// An array lives in the context that was current when it was made, until it is destroyed
+// (by cudaFreeArray or cuArrayDestroy, once, whichever made it) or that context ends. Which
+// context that is cannot be asked of the driver. A level of a mipmapped array
+// (cudaGetMipmappedArrayLevel, cuMipmappedArrayGetLevel) is the mipmapped array's own: it is
+// not destroyed, and ends with it. No conversion takes over anything.
+
+#ifndef CUGUEST_RUNTIME_ARRAY_H_
+#define CUGUEST_RUNTIME_ARRAY_H_
+
+#include <cuda.h>
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/runtime/binding.h"
+
+CUGUEST_BEGIN_RUNTIME_NAMESPACE
+
+// The handles are one value with two types.
+//
+// Stack, count, last error: not touched. Nothing is called, and nothing is checked: null
+// stays null.
+// Threads: any. Cost: none.
+// Source:  CUDA Runtime API, "Interactions with the CUDA Driver API";
+//          test/runtime/array_test.cc.
+[[nodiscard]] inline CUarray ToDriver(cudaArray_t array) noexcept {
+  return reinterpret_cast<CUarray>(array);
+}
+[[nodiscard]] inline cudaArray_t ToRuntime(CUarray array) noexcept {
+  return reinterpret_cast<cudaArray_t>(array);
+}
+[[nodiscard]] inline CUmipmappedArray ToDriver(cudaMipmappedArray_t array) noexcept {
+  return reinterpret_cast<CUmipmappedArray>(array);
+}
+[[nodiscard]] inline cudaMipmappedArray_t ToRuntime(CUmipmappedArray array) noexcept {
+  return reinterpret_cast<cudaMipmappedArray_t>(array);
+}
+
+// What the driver calls a channel descriptor.
+struct ArrayFormat {
+  CUarray_format format;
+  unsigned channels;
+  friend bool operator==(const ArrayFormat& a, const ArrayFormat& b) {
+    return a.format == b.format && a.channels == b.channels;
+  }
+};
+
+namespace internal {
+
+struct FormatRow {
+  CUarray_format format;
+  cudaChannelFormatKind kind;
+  int bits;           // of each channel
+  unsigned channels;  // 0: 1, 2 or 4
+};
+
+inline constexpr FormatRow kFormats[] = {
+    {CU_AD_FORMAT_UNSIGNED_INT8, cudaChannelFormatKindUnsigned, 8, 0},
+    {CU_AD_FORMAT_UNSIGNED_INT16, cudaChannelFormatKindUnsigned, 16, 0},
+    {CU_AD_FORMAT_UNSIGNED_INT32, cudaChannelFormatKindUnsigned, 32, 0},
+    {CU_AD_FORMAT_SIGNED_INT8, cudaChannelFormatKindSigned, 8, 0},
+    {CU_AD_FORMAT_SIGNED_INT16, cudaChannelFormatKindSigned, 16, 0},
+    {CU_AD_FORMAT_SIGNED_INT32, cudaChannelFormatKindSigned, 32, 0},
+    {CU_AD_FORMAT_HALF, cudaChannelFormatKindFloat, 16, 0},
+    {CU_AD_FORMAT_FLOAT, cudaChannelFormatKindFloat, 32, 0},
+    {CU_AD_FORMAT_UNORM_INT8X1, cudaChannelFormatKindUnsignedNormalized8X1, 8, 1},
+    {CU_AD_FORMAT_UNORM_INT8X2, cudaChannelFormatKindUnsignedNormalized8X2, 8, 2},
+    {CU_AD_FORMAT_UNORM_INT8X4, cudaChannelFormatKindUnsignedNormalized8X4, 8, 4},
+    {CU_AD_FORMAT_UNORM_INT16X1, cudaChannelFormatKindUnsignedNormalized16X1, 16, 1},
+    {CU_AD_FORMAT_UNORM_INT16X2, cudaChannelFormatKindUnsignedNormalized16X2, 16, 2},
+    {CU_AD_FORMAT_UNORM_INT16X4, cudaChannelFormatKindUnsignedNormalized16X4, 16, 4},
+    {CU_AD_FORMAT_SNORM_INT8X1, cudaChannelFormatKindSignedNormalized8X1, 8, 1},
+    {CU_AD_FORMAT_SNORM_INT8X2, cudaChannelFormatKindSignedNormalized8X2, 8, 2},
+    {CU_AD_FORMAT_SNORM_INT8X4, cudaChannelFormatKindSignedNormalized8X4, 8, 4},
+    {CU_AD_FORMAT_SNORM_INT16X1, cudaChannelFormatKindSignedNormalized16X1, 16, 1},
+    {CU_AD_FORMAT_SNORM_INT16X2, cudaChannelFormatKindSignedNormalized16X2, 16, 2},
+    {CU_AD_FORMAT_SNORM_INT16X4, cudaChannelFormatKindSignedNormalized16X4, 16, 4},
+};
+
+// How many of x, y, z, w there are, all of as many bits as x, from the left; 0 if they are not.
+inline unsigned ChannelsOf(const cudaChannelFormatDesc& desc) {
+  const int bits[] = {desc.x, desc.y, desc.z, desc.w};
+  unsigned channels = 0;
+  while (channels < 4 && bits[channels] == desc.x) ++channels;
+  for (unsigned i = channels; i < 4; ++i) {
+    if (bits[i] != 0) return 0;
+  }
+  return channels;
+}
+
+inline bool Fits(const FormatRow& row, unsigned channels) {
+  return row.channels != 0 ? row.channels == channels
+                           : channels == 1 || channels == 2 || channels == 4;
+}
+
+}  // namespace internal
+
+// Formats: integers, floats and halves with 1, 2 or 4 equal channels, and the normalised
+// ones of 8 and 16 bits. Not the block-compressed and planar ones.
+//
+// Errors: kInvalidArgument  no array can have it (three channels, unequal ones, a size that
+//                           there is not), or it is a format of the ones left out
+// Source: test/runtime/array_test.cc makes an array of every one by one API and asks the other.
+[[nodiscard]] inline absl::StatusOr<ArrayFormat> ToDriver(const cudaChannelFormatDesc& desc) {
+  const unsigned channels = internal::ChannelsOf(desc);
+  for (const internal::FormatRow& row : internal::kFormats) {
+    if (row.kind == desc.f && row.bits == desc.x && internal::Fits(row, channels)) {
+      return ArrayFormat{row.format, channels};
+    }
+  }
+  return absl::InvalidArgumentError(
+      "convert a channel descriptor: no array format has channels of " + std::to_string(desc.x) +
+      ", " + std::to_string(desc.y) + ", " + std::to_string(desc.z) + " and " +
+      std::to_string(desc.w) + " bits and cudaChannelFormatKind " + std::to_string(desc.f) +
+      "; an array has 1, 2 or 4 channels of one size");
+}
+
+[[nodiscard]] inline absl::StatusOr<cudaChannelFormatDesc> ToRuntime(const ArrayFormat& format) {
+  for (const internal::FormatRow& row : internal::kFormats) {
+    if (row.format != format.format || !internal::Fits(row, format.channels)) continue;
+    const auto bits = [&](unsigned channel) { return channel < format.channels ? row.bits : 0; };
+    return cudaChannelFormatDesc{bits(0), bits(1), bits(2), bits(3), row.kind};
+  }
+  return absl::InvalidArgumentError("convert an array format: CUarray_format " +
+                                    std::to_string(static_cast<unsigned>(format.format)) +
+                                    " with " + std::to_string(format.channels) +
+                                    " channels has no channel descriptor here");
+}
+
+CUGUEST_END_RUNTIME_NAMESPACE
+
+#endif  // CUGUEST_RUNTIME_ARRAY_H_

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// runtime/context.h                                                     tier: 4
+// -----------------------------------------------------------------------------
+//
+// The runtime has no handle for a context: it works in the one that is current, and where
+// none is, it makes the primary context of device 0 current for good. `RuntimeContext` says
+// which it would be, without asking the runtime, which might then do it.
+//
+//   absl::StatusOr<RuntimeContext> next = runtime::RuntimeContext::Query();
+//   if (!next.ok()) return next.status();
+//   if (next->kind == RuntimeContext::Kind::kCreates) return TheCallerMustChooseAContext();
+//
+// From driver to runtime there is nothing to convert: make the context current
+// (ContextGuard), and the runtime works in it.
+//
+// Note [What cudaGetDevice says]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// With a context current, its device. With none, the device that this thread last gave to
+// cudaSetDevice (0 if it never did): but the next call that needs a context makes the primary
+// context of device *0* current all the same. So after cudaSetDevice(1) and a pop,
+// cudaGetDevice answers 1 and cudaMalloc allocates on device 0. Nothing here asks it.
+// Source: test/sim/runtime_device_facts_test.cc.
+
+#ifndef CUGUEST_RUNTIME_CONTEXT_H_
+#define CUGUEST_RUNTIME_CONTEXT_H_
+
+#include <cuda.h>
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/device.h"
+#include "cuguest/driver.h"
+#include "cuguest/error.h"
+#include "cuguest/primary_context.h"
+#include "cuguest/runtime/binding.h"
+
+CUGUEST_BEGIN_RUNTIME_NAMESPACE
+
+// RuntimeContext
+//
+// What the calling thread's next runtime call will work in, if it needs a context.
+//
+// Threads: a value; it speaks of the thread that asked, at that time.
+struct RuntimeContext {
+  enum class Kind : unsigned char {
+    kUser,       // a context that somebody made is current, a green one too
+    kPrimary,    // the primary context of `device` is current
+    kBinds,      // none is: the call makes the primary context of `device` current, which
+                 // is active
+    kCreates,    // the same, and creates it first
+    kDestroyed,  // the current one is destroyed: a primary context (after a reset) is
+                 // created again by the call, any other fails it with
+                 // cudaErrorDeviceUninitialized
+  };
+
+  Kind kind;
+  // Empty for the last three. Not owned.
+  ContextRef context;
+  // The current context's, or device 0 where there is none (the first of the list where this
+  // copy of the runtime was given one with cudaSetValidDevices).
+  Device device;
+
+  // Whether the runtime works in a primary context, or will.
+  [[nodiscard]] bool is_primary() const {
+    return kind == Kind::kPrimary || kind == Kind::kBinds || kind == Kind::kCreates;
+  }
+
+  // "works in the primary context of device 0, which is current", ...
+  [[nodiscard]] std::string ToString() const {
+    const std::string on = std::to_string(device.get());
+    switch (kind) {
+      case Kind::kUser:
+        return "works in the current context, which is not the primary one of device " + on;
+      case Kind::kPrimary:
+        return "works in the primary context of device " + on + ", which is current";
+      case Kind::kBinds:
+        return "makes the primary context of device " + on + " current, which is active";
+      case Kind::kCreates:
+        return "creates the primary context of device " + on + " and makes it current";
+      case Kind::kDestroyed:
+        return "finds the current context, on device " + on + ", destroyed";
+    }
+    return "";
+  }
+
+  // Stack, last error: not touched. No context is created.
+  // Count:   where a context is current on a device whose primary is active, one unit of that
+  //          is taken and given back: the driver tells a primary context's handle to nobody
+  //          else.
+  // Errors:  those of Driver::GetInitialized().
+  // Cost:    3 to 6 driver calls, of which those about the primary take the driver's lock: not
+  //          for hot paths.
+  [[nodiscard]] static absl::StatusOr<RuntimeContext> Query();
+};
+
+namespace internal {
+
+// Of `context`, current on `device`.
+inline absl::StatusOr<bool> IsPrimary(const ContextRef& context, Device device) {
+  const absl::StatusOr<PrimaryContext::State> state = PrimaryContext::Query(device);
+  if (!state.ok()) return state.status();
+  if (!state->active) return false;
+  const absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);
+  if (!primary.ok()) return primary.status();
+  return primary->incarnation() == context;
+}
+
+inline absl::StatusOr<RuntimeContext> WithNothingCurrent() {
+  const absl::StatusOr<Device> first = Device::At(Ordinal{0});
+  if (!first.ok()) return first.status();
+  const absl::StatusOr<PrimaryContext::State> state = PrimaryContext::Query(*first);
+  if (!state.ok()) return state.status();
+  using Kind = RuntimeContext::Kind;
+  return RuntimeContext{state->active ? Kind::kBinds : Kind::kCreates, ContextRef(), *first};
+}
+
+}  // namespace internal
+
+inline absl::StatusOr<RuntimeContext> RuntimeContext::Query() {
+  const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
+  if (!driver.ok()) return driver.status();
+  CUcontext current = nullptr;
+  const CUresult code = (*driver)->CtxGetCurrent(&current);
+  if (code != CUDA_SUCCESS) return ToStatus(code, "look at the current context");
+  if (current == nullptr) return internal::WithNothingCurrent();
+  const absl::StatusOr<Device> device = Device::OfCurrentContext();
+  if (!device.ok()) return device.status();
+  const ContextRef context = ContextRef::Borrow(current);
+  if (context.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
+    return RuntimeContext{Kind::kDestroyed, ContextRef(), *device};
+  }
+  if (!context.ok()) return ToStatus(context);
+  const absl::StatusOr<bool> primary = internal::IsPrimary(context, *device);
+  if (!primary.ok()) return primary.status();
+  return RuntimeContext{*primary ? Kind::kPrimary : Kind::kUser, context, *device};
+}
+
+CUGUEST_END_RUNTIME_NAMESPACE
+
+#endif  // CUGUEST_RUNTIME_CONTEXT_H_

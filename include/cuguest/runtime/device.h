@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// runtime/device.h                                                      tier: 4
+// -----------------------------------------------------------------------------
+//
+// Devices: the runtime's number, the driver's `CUdevice` and `cuguest::Device`.
+//
+//   absl::StatusOr<Device> device = runtime::FromRuntime(ordinal);   // an int of cudaSetDevice
+//   if (!device.ok()) return device.status();                        // says how many there are
+//   cudaDeviceGetAttribute(&value, attribute, runtime::ToRuntime(*device));
+//
+// Nobody owns a device, and none ends.
+
+#ifndef CUGUEST_RUNTIME_DEVICE_H_
+#define CUGUEST_RUNTIME_DEVICE_H_
+
+#include <cuda.h>
+
+#include "absl/status/statusor.h"
+#include "cuguest/device.h"
+#include "cuguest/runtime/binding.h"
+
+CUGUEST_BEGIN_RUNTIME_NAMESPACE
+
+// The number that cudaSetDevice and the like take.
+//
+// Threads: any. Cost: none.
+// Source:  CUDA Runtime API, "Interactions with the CUDA Driver API" (device ordinals and
+//          handles may be used interchangeably); test/runtime/device_test.cc.
+[[nodiscard]] constexpr int ToRuntime(Device device) noexcept {
+  return static_cast<int>(device.ordinal());
+}
+
+// What the runtime calls device `number`, checked against the devices of this process.
+// cudaSetValidDevices restricts the runtime's choice and renumbers nothing.
+//
+// Stack, count: not touched; the last error of the runtime neither.
+// Errors: as Device::At: kNotFound with the number of devices there are.
+[[nodiscard]] inline absl::StatusOr<Device> FromRuntime(int number) {
+  return Device::At(Ordinal{number});
+}
+
+CUGUEST_END_RUNTIME_NAMESPACE
+
+#endif  // CUGUEST_RUNTIME_DEVICE_H_

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// runtime/device_guard.h                                                tier: 4
+// -----------------------------------------------------------------------------
+//
+// What cudaGetDevice, cudaSetDevice(d), ... cudaSetDevice(old) is meant to do. That idiom
+// replaces the caller's current context, and its last call creates a primary context of some
+// 500 MB on the *old* device if there was none. `DeviceGuard` never calls cudaSetDevice: it
+// makes a context of the device current, which is all that the runtime goes by, and the
+// caller's stack comes back.
+//
+//   absl::StatusOr<Device> device = runtime::FromRuntime(d);
+//   if (!device.ok()) return device.status();
+//   runtime::DeviceGuard guard(*device);
+//   if (!guard.ok()) return guard.status();
+//   cudaMalloc(&pointer, bytes);                 // on device d
+
+#ifndef CUGUEST_RUNTIME_DEVICE_GUARD_H_
+#define CUGUEST_RUNTIME_DEVICE_GUARD_H_
+
+#include <optional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/acquire.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/device.h"
+#include "cuguest/error.h"
+#include "cuguest/runtime/binding.h"
+
+CUGUEST_BEGIN_RUNTIME_NAMESPACE
+
+// DeviceGuard
+//
+// For a scope, cudaGetDevice says `device` and runtime calls work there: in the current
+// context if that is on it already, else in the device's primary context.
+//
+// Stack:   as ContextGuard: net 0 over the scope.
+// Count:   one unit of the primary context while the scope lasts, unless a context of the
+//          device was current.
+// Threads: bound to the constructing thread; end it there, in reverse order of construction.
+// Errors:  test ok(). status() is that of AcquireOn or of ContextGuard; a guard that failed
+//          has changed nothing. With kCreate the primary context of `device`, and of no other,
+//          is created if it is inactive, as cudaSetDevice does; with kRefuse that is an error.
+//          What a callee leaves behind is an incident, repaired as by any ContextGuard. Only
+//          the device that cudaGetDevice names with *no* context current stays a callee's, see
+//          runtime/callee_scope.h.
+//          The last error of the runtime is not touched.
+// Cost:    AcquireOn and a ContextGuard: 6 driver calls, without contention, where a context
+//          of the device is current; otherwise the driver's lock is taken.
+// Source:  test/runtime/device_guard_test.cc.
+class [[nodiscard]] DeviceGuard {
+ public:
+  explicit DeviceGuard(Device device, IfInactive if_inactive = IfInactive::kCreate,
+                       const char* file = __builtin_FILE(), int line = __builtin_LINE())
+      : acquired_(AcquireOn(device, if_inactive)) {
+    if (!acquired_.ok()) return;
+    guard_.emplace(acquired_->incarnation(), GuardMode::kElide, file, line);
+  }
+  DeviceGuard(const DeviceGuard&) = delete;
+  DeviceGuard& operator=(const DeviceGuard&) = delete;
+
+  [[nodiscard]] bool ok() const noexcept { return guard_.has_value() && guard_->ok(); }
+  [[nodiscard]] absl::Status status() const {
+    return guard_.has_value() ? ToStatus(*guard_) : acquired_.status();
+  }
+
+  // Needs ok(). The context that the runtime works in; valid as long as this object.
+  [[nodiscard]] const ContextRef& incarnation() const noexcept { return acquired_->incarnation(); }
+
+  // Needs ok(). As ContextGuard::Reassert.
+  CUresult Reassert() noexcept { return guard_->Reassert(); }
+
+ private:
+  absl::StatusOr<AcquiredContext> acquired_;
+  std::optional<ContextGuard> guard_;  // ends before the unit is given back
+};
+
+CUGUEST_END_RUNTIME_NAMESPACE
+
+#endif  // CUGUEST_RUNTIME_DEVICE_GUARD_H_

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// runtime/function.h                                                    tier: 4
+// -----------------------------------------------------------------------------
+//
+// Kernels: the runtime's symbol (`&kernel`, a __global__ function of the program), the kernel
+// that it is in every context, the function that it is in one, and where they come from.
+//
+//   absl::StatusOr<CUfunction> blur = runtime::FunctionOf(&Blur, context);
+//   if (!blur.ok()) return blur.status();
+//   cuLaunchKernel(*blur, ...);                         // a driver launch of a <<<>>> kernel
+//
+//   cudaLaunchKernel(runtime::ToSymbol(driver_kernel), grid, block, arguments, 0, stream);
+//
+// Note [Symbol, kernel, function]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+//   what                       | belongs to         | until
+//   ---------------------------+--------------------+--------------------------------------
+//   symbol, const void*        | the program        | its shared object is unloaded
+//   kernel, CUkernel,          | its library; every | its library is unloaded (a symbol's:
+//   cudaKernel_t               | context            | with the shared object); a destroyed
+//                              |                    | or reset context does not end it
+//   function, CUfunction,      | one context        | that context ends, or the library or
+//   cudaFunction_t             |                    | module it came from is unloaded
+//   library, CUlibrary,        | the process        | cuLibraryUnload or cudaLibraryUnload,
+//   cudaLibrary_t              |                    | once, by who loaded it
+//   module, CUmodule           | one context        | cuModuleUnload or that context ends
+//
+// Nothing here takes anything over. The runtime has no modules, and the driver no way from a
+// function back to its kernel or symbol.
+
+#ifndef CUGUEST_RUNTIME_FUNCTION_H_
+#define CUGUEST_RUNTIME_FUNCTION_H_
+
+#include <cuda.h>
+
+#include <type_traits>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/driver.h"
+#include "cuguest/error.h"
+#include "cuguest/runtime/binding.h"
+#include "cuguest/runtime/error.h"
+#include "cuguest/runtime/last_error_scope.h"
+
+CUGUEST_BEGIN_RUNTIME_NAMESPACE
+
+static_assert(std::is_same_v<cudaFunction_t, CUfunction>);
+static_assert(std::is_same_v<cudaKernel_t, CUkernel>);
+
+// The conversions below
+//
+// Stack, count, last error: not touched. Nothing is called, and nothing is checked: null
+// stays null.
+// Threads: any. Cost: none.
+// Source:  CUDA Runtime API, "Interactions between CUkernel and cudaKernel_t";
+//          <driver_types.h>; test/runtime/function_test.cc.
+[[nodiscard]] constexpr CUfunction ToDriver(cudaFunction_t function) noexcept { return function; }
+[[nodiscard]] constexpr cudaFunction_t ToRuntime(CUfunction function) noexcept { return function; }
+[[nodiscard]] constexpr CUkernel ToDriver(cudaKernel_t kernel) noexcept { return kernel; }
+[[nodiscard]] constexpr cudaKernel_t ToRuntime(CUkernel kernel) noexcept { return kernel; }
+
+// Where the runtime takes a symbol to launch or to ask about, it takes a kernel in its place
+// (cudaLaunchKernel, cudaFuncGetAttributes, ...).
+// Source: CUDA Runtime API, cudaLaunchKernel; test/runtime/function_test.cc.
+[[nodiscard]] inline const void* ToSymbol(CUkernel kernel) noexcept { return kernel; }
+
+#if CUDART_VERSION >= 12090
+static_assert(std::is_same_v<cudaLibrary_t, CUlibrary>);
+
+// Needs: CUDA 12.9 headers.
+[[nodiscard]] constexpr CUlibrary ToDriver(cudaLibrary_t library) noexcept { return library; }
+[[nodiscard]] constexpr cudaLibrary_t ToRuntime(CUlibrary library) noexcept { return library; }
+#endif
+
+// The queries below
+//
+// Stack:   net 0: `context` is entered by a ContextGuard where one is given.
+// Count:   none; no context is created.
+// Threads: any.
+// Errors:  those of Driver::Get() and of ContextGuard, and what each adds. The last error of
+//          the runtime is left as it was.
+
+// The function that `symbol` names, in `context`. Loads its code there if it was not yet.
+//
+// Errors: kInvalidArgument  null, or no __global__ function of a loaded shared object
+//         and what loading code can fail with (kNotFound: none for this device, ...)
+// Cost:   a ContextGuard and one runtime call, which looks `symbol` up under a lock.
+// Source: CUDA Runtime API, cudaGetFuncBySymbol; test/runtime/function_test.cc.
+[[nodiscard]] inline absl::StatusOr<CUfunction> FunctionOf(const void* symbol,
+                                                           const ContextRef& context) {
+  if (symbol == nullptr) return absl::InvalidArgumentError("find the function of a null symbol");
+  const ContextGuard guard(context);
+  if (!guard.ok()) return cuguest::ToStatus(guard);
+  LastErrorScope errors;
+  cudaFunction_t function = nullptr;
+  const cudaError_t code =
+      errors.Note(cudaGetFuncBySymbol(&function, symbol), "cudaGetFuncBySymbol");
+  if (code != cudaSuccess) return ToStatus(code, "find the function of a symbol");
+  return ToDriver(function);
+}
+
+// The kernel that `symbol` names, for every context.
+//
+// Errors: kInvalidArgument  null, or no __global__ function of a loaded shared object
+// Cost:   one runtime call, which looks `symbol` up under a lock.
+// Source: CUDA Runtime API, cudaGetKernel; test/runtime/function_test.cc.
+[[nodiscard]] inline absl::StatusOr<CUkernel> KernelOf(const void* symbol) {
+  if (symbol == nullptr) return absl::InvalidArgumentError("find the kernel of a null symbol");
+  LastErrorScope errors;
+  cudaKernel_t kernel = nullptr;
+  const cudaError_t code = errors.Note(cudaGetKernel(&kernel, symbol), "cudaGetKernel");
+  if (code != cudaSuccess) return ToStatus(code, "find the kernel of a symbol");
+  return ToDriver(kernel);
+}
+
+// What `kernel` is in `context`. Loads its code there if it was not yet.
+//
+// Errors: kInvalidArgument  null
+//         kUnimplemented    a driver below CUDA 12.0
+//         and what loading code can fail with
+// Cost:   a ContextGuard and one driver call.
+// Source: CUDA Driver API, cuKernelGetFunction; test/sim/library_facts_test.cc.
+[[nodiscard]] inline absl::StatusOr<CUfunction> FunctionOf(CUkernel kernel,
+                                                           const ContextRef& context) {
+  if (kernel == nullptr) return absl::InvalidArgumentError("find the function of a null kernel");
+  const absl::StatusOr<const Driver*> driver = Driver::Get();
+  if (!driver.ok()) return driver.status();
+  const auto get = (*driver)->Require(&Driver::KernelGetFunction);
+  if (!get.ok()) return get.status();
+  const ContextGuard guard(context);
+  if (!guard.ok()) return cuguest::ToStatus(guard);
+  CUfunction function = nullptr;
+  const CUresult code = (*get)(&function, kernel);
+  if (code != CUDA_SUCCESS) return cuguest::ToStatus(code, "find the function of a kernel");
+  return function;
+}
+
+// Errors: kInvalidArgument  null
+//         kUnimplemented    a driver below CUDA 12.5
+// Cost:   one driver call.
+[[nodiscard]] inline absl::StatusOr<CUlibrary> LibraryOf(CUkernel kernel) {
+  if (kernel == nullptr) return absl::InvalidArgumentError("find the library of a null kernel");
+  const absl::StatusOr<const Driver*> driver = Driver::Get();
+  if (!driver.ok()) return driver.status();
+  const auto get = (*driver)->Require(&Driver::KernelGetLibrary);
+  if (!get.ok()) return get.status();
+  CUlibrary library = nullptr;
+  const CUresult code = (*get)(&library, kernel);
+  if (code != CUDA_SUCCESS) return cuguest::ToStatus(code, "find the library of a kernel");
+  return library;
+}
+
+// Errors: kInvalidArgument  null
+//         kUnimplemented    a driver below CUDA 11.0
+// Cost:   one driver call.
+[[nodiscard]] inline absl::StatusOr<CUmodule> ModuleOf(CUfunction function) {
+  if (function == nullptr) return absl::InvalidArgumentError("find the module of a null function");
+  const absl::StatusOr<const Driver*> driver = Driver::Get();
+  if (!driver.ok()) return driver.status();
+  const auto get = (*driver)->Require(&Driver::FuncGetModule);
+  if (!get.ok()) return get.status();
+  CUmodule module = nullptr;
+  const CUresult code = (*get)(&module, function);
+  if (code != CUDA_SUCCESS) return cuguest::ToStatus(code, "find the module of a function");
+  return module;
+}
+
+CUGUEST_END_RUNTIME_NAMESPACE
+
+#endif  // CUGUEST_RUNTIME_FUNCTION_H_

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// runtime/handle.h                                                      tier: 4
+// -----------------------------------------------------------------------------
+//
+// Streams, events, graphs and memory pools: one object with one handle, whichever API made
+// it. `ToDriver` and `ToRuntime` say at the call site where a handle came from, and make
+// explicit what both APIs leave to the including file: which stream 0 is.
+//
+//   cufftSetStream(plan, runtime::ToRuntime(stream.get()));
+//   absl::StatusOr<StreamRef> stream = StreamRef::Borrow(runtime::ToDriver(cuda_stream));
+//
+// Note [What may be done with the other API's handle]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// No conversion takes over anything: whoever made the object still has to destroy it, and
+// may do so by either API's call, once.
+//
+//   object       | lives in             | until
+//   -------------+----------------------+------------------------------------------------
+//   stream       | the context current  | destroyed, or that context ends (also by
+//                | when it was made     | cudaDeviceReset): any use then is undefined
+//   event        | the same             | the same; recorded in streams of its own context
+//                |                      | only, waited for by streams of any
+//   graph, node, | no context           | destroyed (a node: with its graph)
+//   user object  |                      |
+//   executable   | the context it was   | destroyed, or that context ends
+//   graph        | instantiated in      |
+//   memory pool  | a device             | destroyed, with its memory freed; a device's
+//                |                      | default pool never ends
+//
+// The runtime takes a stream or event of any context, whatever is current: it does not
+// check (test/runtime/conversion_test.cc goes through every object, direction and context).
+// With *nothing* current most of its calls make the primary context of device 0 and leave
+// it on the caller's stack; so work inside a ContextGuard, or a CalleeScope
+// (runtime/callee_scope.h).
+
+#ifndef CUGUEST_RUNTIME_HANDLE_H_
+#define CUGUEST_RUNTIME_HANDLE_H_
+
+#include <cuda.h>
+
+#include <type_traits>
+
+#include "cuguest/runtime/binding.h"
+
+CUGUEST_BEGIN_RUNTIME_NAMESPACE
+
+// Source: <driver_types.h>, where these are one type.
+static_assert(std::is_same_v<cudaStream_t, CUstream>);
+static_assert(std::is_same_v<cudaEvent_t, CUevent>);
+static_assert(std::is_same_v<cudaGraph_t, CUgraph>);
+static_assert(std::is_same_v<cudaGraphNode_t, CUgraphNode>);
+static_assert(std::is_same_v<cudaGraphExec_t, CUgraphExec>);
+static_assert(std::is_same_v<cudaUserObject_t, CUuserObject>);
+static_assert(std::is_same_v<cudaMemPool_t, CUmemoryPool>);
+
+namespace internal {
+
+// The stream that 0 names in files compiled as the including one is.
+#if defined(CUDA_API_PER_THREAD_DEFAULT_STREAM) || defined(__CUDA_API_PER_THREAD_DEFAULT_STREAM)
+inline constexpr cuuint64_t kDefaultStream = 2;  // CU_STREAM_PER_THREAD, cudaStreamPerThread
+#else
+inline constexpr cuuint64_t kDefaultStream = 1;  // CU_STREAM_LEGACY, cudaStreamLegacy
+#endif
+
+inline CUstream Explicit(CUstream stream) noexcept {
+  return stream != nullptr ? stream : reinterpret_cast<CUstream>(kDefaultStream);
+}
+
+}  // namespace internal
+
+// The functions below
+//
+// Stack, count, last error: not touched. Nothing is called, and nothing is checked: a null
+// handle stays null.
+// Threads: any. Cost: none.
+
+// Of stream 0, the special handle that means the same in every file: CU_STREAM_LEGACY, or
+// CU_STREAM_PER_THREAD where CUDA_API_PER_THREAD_DEFAULT_STREAM is defined. Both APIs have
+// the same two. Special streams belong to whichever context is current when they are used.
+[[nodiscard]] inline CUstream ToDriver(cudaStream_t stream) noexcept {
+  return internal::Explicit(stream);
+}
+[[nodiscard]] inline cudaStream_t ToRuntime(CUstream stream) noexcept {
+  return internal::Explicit(stream);
+}
+
+// The flags of both APIs agree too: cudaEventDisableTiming is CU_EVENT_DISABLE_TIMING.
+[[nodiscard]] constexpr CUevent ToDriver(cudaEvent_t event) noexcept { return event; }
+[[nodiscard]] constexpr cudaEvent_t ToRuntime(CUevent event) noexcept { return event; }
+
+[[nodiscard]] constexpr CUgraph ToDriver(cudaGraph_t graph) noexcept { return graph; }
+[[nodiscard]] constexpr cudaGraph_t ToRuntime(CUgraph graph) noexcept { return graph; }
+[[nodiscard]] constexpr CUgraphNode ToDriver(cudaGraphNode_t node) noexcept { return node; }
+[[nodiscard]] constexpr cudaGraphNode_t ToRuntime(CUgraphNode node) noexcept { return node; }
+[[nodiscard]] constexpr CUgraphExec ToDriver(cudaGraphExec_t exec) noexcept { return exec; }
+[[nodiscard]] constexpr cudaGraphExec_t ToRuntime(CUgraphExec exec) noexcept { return exec; }
+[[nodiscard]] constexpr CUuserObject ToDriver(cudaUserObject_t object) noexcept { return object; }
+[[nodiscard]] constexpr cudaUserObject_t ToRuntime(CUuserObject object) noexcept { return object; }
+
+[[nodiscard]] constexpr CUmemoryPool ToDriver(cudaMemPool_t pool) noexcept { return pool; }
+[[nodiscard]] constexpr cudaMemPool_t ToRuntime(CUmemoryPool pool) noexcept { return pool; }
+
+CUGUEST_END_RUNTIME_NAMESPACE
+
+#endif  // CUGUEST_RUNTIME_HANDLE_H_

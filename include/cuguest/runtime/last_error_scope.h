@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// runtime/last_error_scope.h                                            tier: 4
+// -----------------------------------------------------------------------------
+//
+// The runtime keeps the last error of every thread until somebody takes it, and the host
+// takes it for its own kernel's. `LastErrorScope` leaves it as it found it, and says which
+// call had set it.
+//
+//   runtime::LastErrorScope errors;
+//   void* pointer = nullptr;
+//   if (errors.Note(cudaMalloc(&pointer, bytes), "cudaMalloc") != cudaSuccess) ...
+//   absl::Status clean = errors.Check();   // "... cudaMalloc left cudaErrorMemoryAllocation"
+//
+// Every copy of the runtime in a process has last errors of its own: this is about the copy
+// that the including file is linked with. Driver calls never set one, so nothing else of
+// cuguest needs such a scope.
+
+#ifndef CUGUEST_RUNTIME_LAST_ERROR_SCOPE_H_
+#define CUGUEST_RUNTIME_LAST_ERROR_SCOPE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "cuguest/incident.h"
+#include "cuguest/internal/report.h"
+#include "cuguest/runtime/binding.h"
+#include "cuguest/runtime/error.h"
+
+CUGUEST_BEGIN_RUNTIME_NAMESPACE
+
+// LastErrorScope
+//
+// Stack, count: not touched: the runtime's error functions initialise nothing.
+// Threads: bound to the constructing thread; end it there.
+// Cost:    one cudaPeekAtLastError each for construction, Note() and Check(), two for
+//          Restore(); no driver call, no allocation where nothing changed.
+// Source:  CUDA Runtime API, cudaGetLastError; test/sim/runtime_error_facts_test.cc.
+class [[nodiscard]] LastErrorScope {
+ public:
+  explicit LastErrorScope(const char* file = __builtin_FILE(), int line = __builtin_LINE()) noexcept
+      : file_(file), line_(line), before_(cudaPeekAtLastError()) {}
+  LastErrorScope(const LastErrorScope&) = delete;
+  LastErrorScope& operator=(const LastErrorScope&) = delete;
+  ~LastErrorScope() { static_cast<void>(Restore()); }
+
+  // The last error when the scope began.
+  [[nodiscard]] cudaError_t before() const noexcept { return before_; }
+
+  // Call it with each runtime call of the scope, `call` a text with static storage. Returns
+  // `code`. The first after which the last error was another is the one that Check() names.
+  cudaError_t Note(cudaError_t code, const char* call) noexcept {
+    if (culprit_ == nullptr && cudaPeekAtLastError() != before_) culprit_ = call;
+    return code;
+  }
+
+  // OK while the last error is what it was. Otherwise a status of the new one's code that
+  // names both, and the call that was noted first after the change; kInternal where the old
+  // one was taken, since there is no new one.
+  [[nodiscard]] absl::Status Check() const {
+    const cudaError_t now = cudaPeekAtLastError();
+    if (now == before_) return absl::OkStatus();
+    const std::string doing = std::string("keep the runtime's last error, which was ") +
+                              ErrorName(before_) + ": " +
+                              (culprit_ != nullptr ? culprit_ : "a call that was not noted");
+    if (now != cudaSuccess) return ToStatus(now, doing + " left another");
+    return absl::InternalError(doing + " took it (cudaGetLastError)");
+  }
+
+  // Ends the scope now; does nothing the second time. An error that came up in the scope is
+  // taken back; one that was there before and was overwritten or taken cannot be set again,
+  // and sticky errors stay.
+  //
+  // A change that no call was noted for is an incident (kLastError) with the new error as its
+  // result: somebody else left it.
+  // Returns whether the last error is what it was.
+  bool Restore() noexcept {
+    if (!inside_) return true;
+    inside_ = false;
+    const cudaError_t after = cudaPeekAtLastError();
+    if (after == before_) return true;
+    if (before_ == cudaSuccess) static_cast<void>(cudaGetLastError());
+    const bool restored = cudaPeekAtLastError() == before_;
+    if (culprit_ == nullptr) {
+      ::cuguest::internal::ReportIncident(IncidentKind::kLastError,
+                                          restored ? Repair::kRepaired : Repair::kUnrepaired,
+                                          ToDriver(after), file_, line_);
+    }
+    return restored;
+  }
+
+ private:
+  const char* file_;
+  int line_;
+  cudaError_t before_;
+  const char* culprit_ = nullptr;
+  bool inside_ = true;
+};
+
+CUGUEST_END_RUNTIME_NAMESPACE
+
+#endif  // CUGUEST_RUNTIME_LAST_ERROR_SCOPE_H_

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// runtime/pointer.h                                                     tier: 4
+// -----------------------------------------------------------------------------
+//
+// Heap memory: the driver's `CUdeviceptr` is the number of the runtime's pointer.
+//
+//   CUdeviceptr values;                       // of cuMemAlloc
+//   cublasSaxpy(handle, n, &a, runtime::ToRuntime<float>(values), 1, y, 1);
+//
+// Note [Memory of the other API]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// Memory lives in the context that was current when it was allocated (pool and virtual
+// memory: on the device), until it is freed, by either API, once, or that context ends. A
+// conversion takes over nothing. cuMemFree frees what cudaMalloc gave, and the other way
+// round; but cudaFree with *nothing* current first creates the primary context of device 0
+// and leaves it on the stack. `DeviceBuffer::Adopt` (device_buffer.h) frees in the right
+// context whatever is current, `Describe` (memory.h) tells whose a pointer is, and
+// `DeviceView::Borrow` (device_view.h) checks one that was handed in.
+
+#ifndef CUGUEST_RUNTIME_POINTER_H_
+#define CUGUEST_RUNTIME_POINTER_H_
+
+#include <cuda.h>
+
+#include "cuguest/runtime/binding.h"
+
+CUGUEST_BEGIN_RUNTIME_NAMESPACE
+
+// Stack, count, last error: not touched. Nothing is called, and nothing is checked, also
+// not the alignment for `T`: null is 0, and 0 is null.
+// Threads: any. Cost: none.
+// Source:  CUDA Programming Guide, "Interoperability between Runtime and Driver APIs";
+//          test/runtime/pointer_test.cc.
+[[nodiscard]] inline CUdeviceptr ToDriver(const void* pointer) noexcept {
+  return reinterpret_cast<CUdeviceptr>(pointer);
+}
+template <typename T = void>
+[[nodiscard]] T* ToRuntime(CUdeviceptr pointer) noexcept {
+  return reinterpret_cast<T*>(pointer);
+}
+
+CUGUEST_END_RUNTIME_NAMESPACE
+
+#endif  // CUGUEST_RUNTIME_POINTER_H_
