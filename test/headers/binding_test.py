@@ -62,7 +62,6 @@ def symbols(library, *options):
 
 source = "".join(f'#include "{h.relative_to(root / "include")}"\n' for h in HEADERS) + KINDS
 with tempfile.TemporaryDirectory(prefix="cuguest-binding-") as folder:
-    # By inline namespace, and then without it.
     of = {}
     for stream, define in STREAMS.items():
         library = pathlib.Path(folder) / "library.so"
