@@ -87,8 +87,9 @@ static_assert(std::is_same_v<cudaLibrary_t, CUlibrary>);
 
 // The function that `symbol` names, in `context`. Loads its code there if it was not yet.
 //
-// Errors: kInvalidArgument  null, or no __global__ function of a loaded shared object
-//         and what loading code can fail with (kNotFound: none for this device, ...)
+// Errors: kInvalidArgument  null
+//         kNotFound         no __global__ function of a loaded shared object
+//         and what loading code can fail with
 // Cost:   a ContextGuard and one runtime call, which looks `symbol` up under a lock.
 // Source: CUDA Runtime API, cudaGetFuncBySymbol; test/runtime/function_test.cc.
 [[nodiscard]] inline absl::StatusOr<CUfunction> FunctionOf(const void* symbol,
@@ -106,7 +107,8 @@ static_assert(std::is_same_v<cudaLibrary_t, CUlibrary>);
 
 // The kernel that `symbol` names, for every context.
 //
-// Errors: kInvalidArgument  null, or no __global__ function of a loaded shared object
+// Errors: kInvalidArgument  null
+//         kNotFound         no __global__ function of a loaded shared object
 // Cost:   one runtime call, which looks `symbol` up under a lock.
 // Source: CUDA Runtime API, cudaGetKernel; test/runtime/function_test.cc.
 [[nodiscard]] inline absl::StatusOr<CUkernel> KernelOf(const void* symbol) {
