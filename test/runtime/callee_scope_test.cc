@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuguest/runtime/callee_scope.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "test/runtime/runtime.h"
+
+namespace {
+
+using namespace cuguest_runtime_test;
+using cuguest::Incident;
+using cuguest::IncidentKind;
+using cuguest::Repair;
+using cuguest::runtime::CalleeScope;
+using cuguest_test::TakeIncidents;
+using Stack = std::vector<CUcontext>;
+
+// What callees are known to do.
+void SetTheDevice() { RUNTIME_OK(cudaSetDevice(0)); }
+void LeaveAnError() { BOOST_CHECK_EQUAL(cudaSetDevice(4711), cudaErrorInvalidDevice); }
+void LeaveAPush(CUcontext context) { OK(RAW(cuCtxPushCurrent)(context)); }
+void PopOnceTooOften() {
+  OK(RAW(cuCtxPopCurrent)(nullptr));
+  OK(RAW(cuCtxPopCurrent)(nullptr));
+}
+
+std::vector<IncidentKind> KindsOf(const std::vector<Incident>& incidents) {
+  std::vector<IncidentKind> kinds;
+  for (const Incident& incident : incidents) {
+    BOOST_TEST((incident.repair == Repair::kRepaired));
+    BOOST_TEST(std::string(incident.file) == __FILE__);
+    kinds.push_back(incident.kind);
+  }
+  return kinds;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(callee_scope)
+
+BOOST_AUTO_TEST_CASE(a_good_callee_works_in_the_context_and_nothing_is_reported) {
+  const OwnContext host;
+  const OwnContext ours;
+  for (const Stack& stack : {Stack{}, Stack{host.get()}, Stack{host.get(), ours.get()}}) {
+    SetStack(stack);
+    {
+      const Undisturbed undisturbed;
+      const CalleeScope scope(ContextRef::Borrow(ours.get()));
+      BOOST_TEST(scope.ok());
+      void* pointer = nullptr;
+      RUNTIME_OK(cudaMalloc(&pointer, 64));
+      CUcontext owner = nullptr;
+      OK(RAW(cuPointerGetAttribute)(&owner, CU_POINTER_ATTRIBUTE_CONTEXT,
+                                    reinterpret_cast<CUdeviceptr>(pointer)));
+      BOOST_TEST(owner == ours.get());
+      RUNTIME_OK(cudaFree(pointer));
+    }
+    SetStack({});
+  }
+}
+
+BOOST_AUTO_TEST_CASE(every_bad_habit_is_undone_and_reported) {
+  const OwnContext host;
+  const OwnContext ours;
+  const auto primary = RetainPrimary();
+  struct Habit {
+    std::function<void()> callee;
+    IncidentKind kind;
+  };
+  const Habit habits[] = {
+      {SetTheDevice, IncidentKind::kReplaced},
+      {LeaveAnError, IncidentKind::kLastError},
+      {[&] { LeaveAPush(host.get()); }, IncidentKind::kLeakedPush},
+      {PopOnceTooOften, IncidentKind::kExtraPop},
+  };
+  for (const Habit& habit : habits) {
+    // Ours on top of the stack is where a guard that elides would lose the caller's entry.
+    for (const Stack& stack : {Stack{host.get()}, Stack{host.get(), ours.get()}}) {
+      SetStack(stack);
+      {
+        const CalleeScope scope(ours.get());
+        BOOST_TEST(scope.ok());
+        habit.callee();
+      }
+      BOOST_TEST(GetStack() == stack);
+      BOOST_CHECK_EQUAL(cudaPeekAtLastError(), cudaSuccess);
+      BOOST_TEST((KindsOf(TakeIncidents()) == std::vector<IncidentKind>{habit.kind}));
+      SetStack({});
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_context_is_back_between_two_calls) {
+  const OwnContext host;
+  const OwnContext ours;
+  const auto primary = RetainPrimary();
+  SetStack({host.get()});
+  {
+    CalleeScope scope(ours.get());
+    SetTheDevice();
+    OK(scope.Reassert());
+    BOOST_TEST(GetStack() == (Stack{host.get(), ours.get()}));
+    SetTheDevice();
+    OK(scope.Restore());
+    BOOST_TEST(GetStack() == Stack{host.get()});
+  }
+  BOOST_TEST((KindsOf(TakeIncidents()) ==
+              std::vector<IncidentKind>{IncidentKind::kReplaced, IncidentKind::kReplaced}));
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(an_expected_error_is_taken_back_without_a_report) {
+  const OwnContext ours;
+  {
+    CalleeScope scope(ours.get());
+    BOOST_CHECK_EQUAL(scope.Note(cudaSetDevice(4711), "cudaSetDevice"), cudaErrorInvalidDevice);
+  }
+  BOOST_CHECK_EQUAL(cudaPeekAtLastError(), cudaSuccess);
+}
+
+BOOST_AUTO_TEST_CASE(a_context_that_is_none_or_over_is_refused) {
+  auto primary = RetainPrimary();
+  const ContextRef old = primary.incarnation();
+  EndPrimary();
+  {
+    const Undisturbed undisturbed;
+    const CalleeScope none(nullptr);
+    BOOST_TEST(!none.ok());
+    BOOST_TEST((cuguest::ToStatus(none).code() == absl::StatusCode::kFailedPrecondition));
+    const CalleeScope over(old);
+    BOOST_TEST(over.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  }
+  BOOST_TEST(primary.Release().ok());
+}
+
+BOOST_AUTO_TEST_SUITE_END()

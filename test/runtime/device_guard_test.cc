@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuguest/runtime/device_guard.h"
+
+#include "cuguest/runtime/device.h"
+#include "test/runtime/runtime.h"
+
+namespace {
+
+using namespace cuguest_runtime_test;
+using cuguest::IfInactive;
+using cuguest::IncidentKind;
+using cuguest::Ordinal;
+using cuguest::runtime::DeviceGuard;
+using cuguest_test::NeedsDevices;
+using cuguest_test::TakeIncidents;
+
+int RuntimeDevice() {
+  int device = -1;
+  RUNTIME_OK(cudaGetDevice(&device));
+  return device;
+}
+
+int DeviceOfAnAllocation() {
+  void* pointer = nullptr;
+  RUNTIME_OK(cudaMalloc(&pointer, 64));
+  cudaPointerAttributes attributes = {};
+  RUNTIME_OK(cudaPointerGetAttributes(&attributes, pointer));
+  RUNTIME_OK(cudaFree(pointer));
+  return attributes.device;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(runtime_device)
+
+BOOST_AUTO_TEST_CASE(numbers_go_there_and_back) {
+  const auto count = Device::Count();
+  BOOST_TEST_REQUIRE(count.ok());
+  int runtime_count = 0;
+  RUNTIME_OK(cudaGetDeviceCount(&runtime_count));
+  BOOST_TEST(*count == runtime_count);
+  for (int number = 0; number < *count; ++number) {
+    const auto device = cuguest::runtime::FromRuntime(number);
+    BOOST_TEST_REQUIRE(device.ok(), device.status().ToString());
+    BOOST_TEST(cuguest::runtime::ToRuntime(*device) == number);
+    char runtime_id[32] = {};
+    RUNTIME_OK(cudaDeviceGetPCIBusId(runtime_id, sizeof(runtime_id), number));
+    BOOST_TEST(device->PciBusId().value_or("") == runtime_id);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_number_that_no_device_has_is_refused_and_leaves_no_error) {
+  const Undisturbed undisturbed;
+  for (const int number : {-1, 4711}) {
+    const auto device = cuguest::runtime::FromRuntime(number);
+    BOOST_TEST((device.status().code() == absl::StatusCode::kNotFound));
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(device_guard)
+
+BOOST_AUTO_TEST_CASE(the_runtime_works_on_the_device_and_the_stack_comes_back) {
+  const OwnContext user;
+  const auto primary = RetainPrimary();
+  for (const auto& stack : {std::vector<CUcontext>{}, {user.get()}, {user.get(), primary.get()}}) {
+    SetStack(stack);
+    {
+      const Undisturbed undisturbed;
+      const DeviceGuard guard(First());
+      BOOST_TEST_REQUIRE(guard.ok(), guard.status().ToString());
+      BOOST_TEST(RuntimeDevice() == 0);
+      BOOST_TEST(DeviceOfAnAllocation() == 0);
+      BOOST_TEST(guard.incarnation().get() == (stack.empty() ? primary.get() : stack.back()));
+    }
+    BOOST_TEST(GetStack() == stack);
+    SetStack({});
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_inactive_primary_is_created_only_if_that_was_asked_for) {
+  EndPrimary();
+  {
+    const DeviceGuard guard(First(), IfInactive::kRefuse);
+    BOOST_TEST(!guard.ok());
+    BOOST_TEST((guard.status().code() == absl::StatusCode::kFailedPrecondition));
+    BOOST_TEST(GetStack().empty());
+    BOOST_TEST(!PrimaryIsActive());
+  }
+  {
+    const DeviceGuard guard(First());
+    BOOST_TEST(guard.ok());
+    BOOST_TEST(PrimaryIsActive());
+  }
+  BOOST_TEST(GetStack().empty());
+  BOOST_TEST(!PrimaryIsActive());  // nobody else holds it
+}
+
+BOOST_AUTO_TEST_CASE(a_device_that_is_not_there_is_refused) {
+  const Undisturbed undisturbed;
+  const DeviceGuard guard(Device::Borrow(4711));
+  BOOST_TEST(!guard.ok());
+  BOOST_TEST(!guard.status().ok());
+}
+
+// What the usual idiom does instead: test/sim/two_devices_facts_test.cc.
+BOOST_AUTO_TEST_CASE(the_old_device_gets_no_primary_context, *NeedsDevices(2)) {
+  EndPrimary();
+  EndPrimary(Device::Borrow(1));
+  {
+    const DeviceGuard guard(Device::Borrow(1));
+    BOOST_TEST_REQUIRE(guard.ok(), guard.status().ToString());
+    BOOST_TEST(RuntimeDevice() == 1);
+    BOOST_TEST(DeviceOfAnAllocation() == 1);
+  }
+  BOOST_TEST(RuntimeDevice() == 0);
+  BOOST_TEST(GetStack().empty());
+  BOOST_TEST(!PrimaryIsActive());
+}
+
+BOOST_AUTO_TEST_CASE(a_users_context_of_another_device_is_back_afterwards, *NeedsDevices(2)) {
+  const OwnContext user(1);
+  SetStack({user.get()});
+  {
+    const DeviceGuard guard(First());
+    BOOST_TEST_REQUIRE(guard.ok(), guard.status().ToString());
+    BOOST_TEST(RuntimeDevice() == 0);
+  }
+  BOOST_TEST(RuntimeDevice() == 1);
+  BOOST_TEST(GetStack() == std::vector<CUcontext>{user.get()});
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(a_callee_that_sets_the_device_is_reported_and_undone, *NeedsDevices(2)) {
+  const OwnContext user;
+  SetStack({user.get()});
+  {
+    DeviceGuard guard(First());
+    BOOST_TEST_REQUIRE(guard.ok(), guard.status().ToString());
+    RUNTIME_OK(cudaSetDevice(1));
+    OK(guard.Reassert());
+    BOOST_TEST(RuntimeDevice() == 0);
+    RUNTIME_OK(cudaSetDevice(1));
+  }
+  BOOST_TEST(GetStack() == std::vector<CUcontext>{user.get()});
+  BOOST_TEST(RuntimeDevice() == 0);
+  const auto incidents = TakeIncidents();
+  BOOST_TEST_REQUIRE(incidents.size() == 2U);
+  for (const auto& incident : incidents) {
+    BOOST_TEST((incident.kind == IncidentKind::kReplaced));
+  }
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the tests of the bridge share. They call both APIs: the driver's through RAW, the
+// runtime's as linked.
+
+#ifndef CUGUEST_TEST_RUNTIME_RUNTIME_H_
+#define CUGUEST_TEST_RUNTIME_RUNTIME_H_
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cuguest/context_ref.h"
+#include "cuguest/device.h"
+#include "cuguest/primary_context.h"
+#include "cuguest/testing/stack_probe.h"
+#include "test/support/raw_driver.h"
+#include "test/support/test.h"
+
+#define OK(call) BOOST_CHECK_EQUAL((call), CUDA_SUCCESS)
+#define RUNTIME_OK(call) BOOST_CHECK_EQUAL((call), cudaSuccess)
+
+namespace cuguest_runtime_test {
+
+using cuguest::ContextRef;
+using cuguest::Device;
+using cuguest_test::GetStack;
+using cuguest_test::OwnContext;
+using cuguest_test::SetStack;
+
+inline Device First() { return Device::Borrow(0); }
+
+// The test's own unit of a primary context; it is reset with the last one.
+inline cuguest::PrimaryContext RetainPrimary(Device device = First()) {
+  auto primary = cuguest::PrimaryContext::Retain(device);
+  BOOST_TEST_REQUIRE(primary.ok(), primary.status().ToString());
+  return *std::move(primary);
+}
+
+inline bool PrimaryIsActive(Device device = First()) {
+  const auto state = cuguest::PrimaryContext::Query(device);
+  BOOST_TEST_REQUIRE(state.ok(), state.status().ToString());
+  return state->active;
+}
+
+// The runtime keeps the unit that it took when it first used a primary context, so a case
+// that needs an inactive one ends it first.
+inline void EndPrimary(Device device = First()) {
+  OK(RAW(cuDevicePrimaryCtxReset)(device.get()));
+  BOOST_TEST(!PrimaryIsActive(device));
+}
+
+// Fails the case unless, at its end, this thread's stack and last error and every primary
+// context are what they were.
+class Undisturbed {
+ public:
+  Undisturbed()
+      : error_(cudaPeekAtLastError()),
+        probe_([](const std::string& difference) { BOOST_ERROR(difference); }) {}
+  ~Undisturbed() { BOOST_CHECK_EQUAL(cudaPeekAtLastError(), error_); }
+
+ private:
+  cudaError_t error_;
+  cuguest::testing::UndisturbedScope probe_;
+};
+
+template <typename Function>
+void OnAnotherThread(const Function& function) {
+  std::thread(function).join();
+}
+
+}  // namespace cuguest_runtime_test
+
+#endif  // CUGUEST_TEST_RUNTIME_RUNTIME_H_
