@@ -30,7 +30,8 @@ void PopOnceTooOften() {
 std::vector<IncidentKind> KindsOf(const std::vector<Incident>& incidents) {
   std::vector<IncidentKind> kinds;
   for (const Incident& incident : incidents) {
-    BOOST_TEST((incident.repair == Repair::kRepaired));
+    // With nothing left on the stack it can only be inferred what was there.
+    BOOST_TEST((incident.repair == Repair::kRepaired || incident.found == nullptr));
     BOOST_TEST(std::string(incident.file) == __FILE__);
     kinds.push_back(incident.kind);
   }
