@@ -21,6 +21,10 @@ namespace internal {
 absl::Status ErrorStatus(CUresult code, std::string_view doing, std::string_view object,
                          std::string_view said);
 
+// The same for a code of the runtime, as a plain number.
+absl::Status RuntimeErrorStatus(int code, std::string_view doing, std::string_view object,
+                                std::string_view said);
+
 void SetNumber(const char* payload, int number, absl::Status* status);
 // Nothing if `status` has no such payload, or one that is no number.
 std::optional<int> NumberOf(const char* payload, const absl::Status& status);

@@ -245,12 +245,17 @@ const char* RuntimeErrorText(int code) noexcept {
   return row != nullptr && row->text != nullptr ? row->text : ErrorText(RuntimeToDriver(code));
 }
 
-absl::Status MakeRuntimeStatus(int code, std::string_view doing, std::string_view object) {
-  absl::Status status =
-      ErrorStatus(RuntimeToDriver(code), doing, object,
-                  absl::StrCat(RuntimeErrorName(code), " (", code, "): ", RuntimeErrorText(code)));
+absl::Status RuntimeErrorStatus(int code, std::string_view doing, std::string_view object,
+                                std::string_view said) {
+  absl::Status status = ErrorStatus(RuntimeToDriver(code), doing, object, said);
   SetNumber(kPayload, code, &status);
   return status;
+}
+
+absl::Status MakeRuntimeStatus(int code, std::string_view doing, std::string_view object) {
+  return RuntimeErrorStatus(
+      code, doing, object,
+      absl::StrCat(RuntimeErrorName(code), " (", code, "): ", RuntimeErrorText(code)));
 }
 
 std::optional<int> RuntimeCodeOf(const absl::Status& status) {

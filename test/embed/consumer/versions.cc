@@ -2,6 +2,10 @@
 //
 // A file that uses the runtime bridge; compiled only, because this test has no CUDA runtime.
 
-#include "cuguest/runtime/binding.h"
+#include "cuguest/runtime/error.h"
+#include "cuguest/runtime/version.h"
 
-static_assert(CUDART_VERSION >= 12000, "the headers see the toolkit");
+bool HasOldDriver() {
+  return cuguest::runtime::RuntimeCodeOf(cuguest::runtime::CanWork()) ==
+         cudaErrorInsufficientDriver;
+}
