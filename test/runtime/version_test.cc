@@ -2,6 +2,8 @@
 
 #include "cuguest/runtime/version.h"
 
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -34,6 +36,18 @@ CHILD(asks_first) {
   const absl::Status status = runtime::CanWork();
   CHECK(status.ok());
   CHECK(!PrimaryIsActive());
+  return 0;
+}
+
+// The version is the runtime's own: it needs no driver, and loads none.
+CHILD(asks_the_runtime_only) {
+  int version = 0;
+  CHECK(cudaRuntimeGetVersion(&version) == cudaSuccess);
+  CHECK(version >= 12000);
+  std::ifstream maps("/proc/self/maps");
+  const std::string text(std::istreambuf_iterator<char>(maps), {});
+  CHECK(!text.empty());
+  CHECK(text.find("libcuda.so") == std::string::npos);
   return 0;
 }
 
@@ -93,6 +107,10 @@ BOOST_AUTO_TEST_CASE(asking_leaves_the_last_error_and_the_stack) {
 }
 
 BOOST_AUTO_TEST_CASE(the_first_question_creates_no_context) { REQUIRE_CHILD_PASSES("asks_first"); }
+
+BOOST_AUTO_TEST_CASE(the_runtimes_version_needs_no_driver) {
+  REQUIRE_CHILD_PASSES("asks_the_runtime_only");
+}
 
 BOOST_AUTO_TEST_CASE(what_stands_in_the_way_is_found, *cuguest_test::OnlySim()) {
   REQUIRE_CHILD_PASSES("meets_an_older_driver");

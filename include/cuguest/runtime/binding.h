@@ -41,8 +41,9 @@
 //     namespace that no user has to name tells them apart.
 //
 // What follows for the embedder: a type of this namespace cannot be part of an interface
-// between shared objects. gcc says so (-Wattributes, "greater visibility than the type of
-// its field") of a visible class that has one as a member; hide that class.
+// between shared objects. gcc warns (-Wattributes, "greater visibility than the type of its
+// field") of a class outside a header that has one as a member and is visible itself: put
+// that class in an unnamed namespace, or compile with -fvisibility=hidden.
 //
 // Source: test/headers/binding_test.py.
 #if defined(CUDA_API_PER_THREAD_DEFAULT_STREAM) || defined(__CUDA_API_PER_THREAD_DEFAULT_STREAM)

@@ -29,9 +29,9 @@
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
-// cuguest::QueryVersions(), with the version of the including file's runtime. That call
-// answers without a driver too.
-// Cost: that of cuguest::QueryVersions(); the runtime's version is a constant in it.
+// cuguest::QueryVersions(), with the version of the including file's runtime, which
+// answers where there is no driver too.
+// Cost: that of cuguest::QueryVersions().
 [[nodiscard]] inline Versions QueryVersions() {
   int version = 0;
   // Cannot fail: it is given where to write.
