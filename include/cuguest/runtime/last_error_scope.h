@@ -32,7 +32,8 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
 // LastErrorScope
 //
-// Stack, count: not touched: the runtime's error functions initialise nothing.
+// Stack, count: not touched: the runtime's error functions create no context. In a process
+//          that has not used CUDA they initialise the driver, and say so if that fails.
 // Threads: bound to the constructing thread; end it there.
 // Cost:    one cudaPeekAtLastError each for construction, Note() and Check(), two for
 //          Restore(); no driver call, no allocation where nothing changed.
