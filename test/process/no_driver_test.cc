@@ -25,6 +25,7 @@
 #include "cuguest/no_context_guard.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/stream.h"
 #include "cuguest/testing/sim.h"
 #include "cuguest/testing/stack_probe.h"
 #include "cuguest/thread_residency.h"
@@ -70,6 +71,12 @@ void EverythingRefuses(DriverProblem problem, CUresult code) {
   CHECK(refuses(cuguest::AcquireFromPointer(&not_null).status()));
   CHECK(refuses(cuguest::AcquireCurrent(Device::Borrow(0)).status()));
   CHECK(refuses(cuguest::AcquireOn(Device::Borrow(0)).status()));
+  CHECK(refuses(cuguest::StreamRef::Borrow(nullptr).status()));
+  CHECK(refuses(cuguest::StreamRef().Synchronize()));
+  CHECK(cuguest::StreamRef().capture_state() == cuguest::CaptureState::kUnknown);
+  CHECK(refuses(cuguest::Stream::Create(ContextRef()).status()));
+  CHECK(refuses(cuguest::Event::Create(ContextRef()).status()));
+  CHECK(refuses(cuguest::Event().Synchronize()));
   CHECK(cuguest::CaptureModeGuard().result() == code);
   CHECK(cuguest::CaptureStateOf(nullptr) == cuguest::CaptureState::kUnknown);
   CHECK(!cuguest::HousekeepingIsSafe(nullptr));
