@@ -84,8 +84,9 @@ template <typename T>
 
 // CodeOf()
 //
-// The driver's code that `status` was made from; nothing for a status that was
-// not made from one. CUDA_SUCCESS for an OK status.
+// The driver's code that `status` was made from, or the one for the runtime's code
+// (runtime/error.h) that it was made from; nothing for a status that was made from
+// neither. CUDA_SUCCESS for an OK status.
 [[nodiscard]] CUGUEST_API std::optional<CUresult> CodeOf(const absl::Status& status);
 
 // ErrorName(), ErrorText()

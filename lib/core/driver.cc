@@ -16,6 +16,7 @@
 #include "cuguest/error.h"
 #include "cuguest/internal/stack_calls.h"
 #include "lib/core/driver_access.h"
+#include "lib/core/driver_release.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {
@@ -41,27 +42,8 @@ constexpr Entry kEntries[] = {
 #undef CUGUEST_ROW
 };
 
-// The first driver of each API version that an entry may need, from the table "CUDA
-// Toolkit and Corresponding Driver Versions" of the CUDA Toolkit release notes (Linux).
-struct Floor {
-  int version;
-  const char* driver;
-};
-constexpr Floor kFloors[] = {
-    {13000, "580.65.06"}, {12080, "570.26"},    {12050, "555.42"},
-    {12000, "525.60.13"}, {11000, "450.80.02"}, {10010, "418.39"},
-    {10000, "410.48"},    {9020, "396.26"},     {0, "346.46"},
-};
-
-const Floor& FloorOf(int version) {
-  const Floor* floor = kFloors;
-  while (floor->version > version) ++floor;
-  return *floor;
-}
-
-std::string VersionText(int version) {
-  return absl::StrCat("CUDA ", version / 1000, ".", version % 1000 / 10);
-}
+using internal::FloorOf;
+using internal::VersionText;
 
 // Why there is no table. Fixed storage, because it lives in a constant-initialised
 // global without a destructor.

@@ -9,6 +9,7 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "lib/core/error_status.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {
@@ -258,8 +259,8 @@ const Row& Find(CUresult code) noexcept {
 
 namespace internal {
 
-absl::Status MakeStatus(CUresult code, std::string_view doing, std::string_view object) {
-  const Row& row = Find(code);
+absl::Status ErrorStatus(CUresult code, std::string_view doing, std::string_view object,
+                         std::string_view said) {
   // Spelled out piece by piece: std::string_view and absl::string_view are different
   // types in some builds of Abseil.
   std::string text(doing);
@@ -268,23 +269,39 @@ absl::Status MakeStatus(CUresult code, std::string_view doing, std::string_view 
     text += object;
   }
   if (!text.empty()) text += ": ";
-  absl::StrAppend(&text, row.name, " (", static_cast<int>(code), "): ", row.text);
-  absl::Status status(row.canonical, text);
-  status.SetPayload(kPayload, absl::Cord(absl::StrCat(static_cast<int>(code))));
+  text += said;
+  absl::Status status(Find(code).canonical, text);
+  SetNumber(kPayload, static_cast<int>(code), &status);
   return status;
+}
+
+void SetNumber(const char* payload, int number, absl::Status* status) {
+  status->SetPayload(payload, absl::Cord(absl::StrCat(number)));
+}
+
+std::optional<int> NumberOf(const char* payload, const absl::Status& status) {
+  const auto found = status.GetPayload(payload);
+  if (!found.has_value()) return std::nullopt;
+  const std::string digits(*found);
+  int number = 0;
+  const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (parsed.ec != std::errc() || parsed.ptr != digits.data() + digits.size()) return std::nullopt;
+  return number;
+}
+
+absl::Status MakeStatus(CUresult code, std::string_view doing, std::string_view object) {
+  const Row& row = Find(code);
+  return ErrorStatus(code, doing, object,
+                     absl::StrCat(row.name, " (", static_cast<int>(code), "): ", row.text));
 }
 
 }  // namespace internal
 
 std::optional<CUresult> CodeOf(const absl::Status& status) {
   if (status.ok()) return CUDA_SUCCESS;
-  const auto payload = status.GetPayload(kPayload);
-  if (!payload.has_value()) return std::nullopt;
-  const std::string digits(*payload);
-  int code = 0;
-  const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), code);
-  if (parsed.ec != std::errc() || parsed.ptr != digits.data() + digits.size()) return std::nullopt;
-  return static_cast<CUresult>(code);
+  const std::optional<int> code = internal::NumberOf(kPayload, status);
+  if (!code.has_value()) return std::nullopt;
+  return static_cast<CUresult>(*code);
 }
 
 const char* ErrorName(CUresult code) noexcept { return Find(code).name; }

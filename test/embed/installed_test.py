@@ -52,6 +52,7 @@ with scratch() as tmp:
         run(*common, parent / "viewer.cc", "-o", out / "viewer", f"-L{out}", "-lpicture", env=env)
         run(*common, HERE / "consumer" / "simulated.cc", "-o", out / "simulated",
             *flags("cuguest-testing"), env=env)
+        run(*common, "-fsyntax-only", HERE / "consumer" / "versions.cc", *flags("cuguest-runtime"), env=env)
         simdir = run("pkg-config", "--variable=simdir", "cuguest-testing", env=env).strip()
     else:
         run("cmake", "-S", HERE / "consumer", "-B", out, f"-DPARENT={HERE / 'parent'}",

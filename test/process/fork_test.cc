@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "cuguest/compatibility.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/device.h"
 #include "cuguest/driver.h"
@@ -58,6 +59,9 @@ void EverythingNamesTheForkInAChild() {
     CHECK(ProblemOf(init) == DriverProblem::kForkedChild);
     CHECK(cuguest::CodeOf(init) == CUDA_ERROR_NOT_INITIALIZED);
     CHECK(Mentions(init, "was forked from one that had initialised CUDA"));
+    const absl::Status judged = cuguest::JudgeVersions(cuguest::QueryVersions()).status;
+    CHECK(ProblemOf(judged) == DriverProblem::kForkedChild);
+    CHECK(Mentions(judged, "CUDA cannot work here: "));
     CHECK(ProblemOf(Device::Count().status()) == DriverProblem::kForkedChild);
     CHECK(ProblemOf(PrimaryContext::Retain(Device::Borrow(0)).status()) ==
           DriverProblem::kForkedChild);

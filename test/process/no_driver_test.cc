@@ -15,6 +15,7 @@
 
 #include "cuguest/acquire.h"
 #include "cuguest/capture.h"
+#include "cuguest/compatibility.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/device.h"
@@ -50,6 +51,9 @@ void EverythingRefuses(DriverProblem problem, CUresult code) {
   };
   CHECK(refuses(Driver::Get().status()));
   CHECK(refuses(Driver::GetInitialized().status()));
+  const cuguest::Judgement judgement = cuguest::JudgeVersions(cuguest::QueryVersions());
+  CHECK(refuses(judgement.status));
+  std::printf("%s\n", judgement.sentence.c_str());
   CHECK(refuses(Device::Count().status()));
   CHECK(refuses(Device::At(cuguest::Ordinal{0}).status()));
   CHECK(refuses(Device::OfCurrentContext().status()));
@@ -107,6 +111,9 @@ void NoDevice() {
   CHECK(cuguest::CodeOf(status) == CUDA_ERROR_NO_DEVICE);
   CHECK(status.code() == absl::StatusCode::kNotFound);
   CHECK(Device::Count().value() == 0);
+  const cuguest::Judgement judgement = cuguest::JudgeVersions(cuguest::QueryVersions());
+  CHECK(ProblemOf(judgement.status) == DriverProblem::kNoDevice);
+  std::printf("%s\n", judgement.sentence.c_str());
   const absl::Status at = Device::At(cuguest::Ordinal{0}).status();
   CHECK(ProblemOf(at) == DriverProblem::kNoDevice);
   CHECK(ProblemOf(PrimaryContext::Retain(Device::Borrow(0)).status()) == DriverProblem::kNoDevice);
@@ -197,26 +204,30 @@ int main(int argc, char** argv) {
       {
           {"no_library",
            &NoLibrary,
-           {"libcuda.so.1: cannot open shared object file", "no NVIDIA driver is installed here"},
+           {"CUDA cannot work here: libcuda.so.1 cannot be loaded and no NVIDIA kernel module",
+            "libcuda.so.1: cannot open shared object file", "no NVIDIA driver is installed here"},
            0,
            cuguest_test::On::kAnyDriver,
            {LibraryPath("")},
            &SkipWhereADriverIsInstalled},
           {"stub",
            &Stub,
-           {"link-time stub: take the toolkit's stubs directory out of LD_LIBRARY_PATH"},
+           {"CUDA cannot work here: the libcuda that was loaded is the toolkit's link-time stub",
+            "link-time stub: take the toolkit's stubs directory out of LD_LIBRARY_PATH"},
            0,
            cuguest_test::On::kAnyDriver,
            {LibraryPath(stubs)},
            &SkipWithoutStub},
           {"too_old",
            &TooOld,
-           {"(CUDA 6.5) has no cuCtxGetFlags of CUDA 7.0; driver 346.46 or newer is needed"},
+           {"CUDA cannot work here: load the CUDA driver, libcuda.so.1 (CUDA 6.5)",
+            "(CUDA 6.5) has no cuCtxGetFlags of CUDA 7.0; driver 346.46 or newer is needed"},
            0,
            cuguest_test::On::kSimulation},
           {"no_device",
            &NoDevice,
-           {"the driver sees no CUDA device: look at CUDA_VISIBLE_DEVICES"},
+           {"CUDA cannot work here: the driver sees no CUDA device",
+            "the driver sees no CUDA device: look at CUDA_VISIBLE_DEVICES"},
            0,
            cuguest_test::On::kAnyDriver,
            {"CUDA_VISIBLE_DEVICES="}},

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// runtime/version.h                                                     tier: 4
+// -----------------------------------------------------------------------------
+//
+// Can CUDA work in this process, with the driver that is here and the runtime that the
+// including file is linked with? See compatibility.h for what is judged, and how.
+//
+//   if (absl::Status s = cuguest::runtime::CanWork(); !s.ok()) return s;
+//
+// Every function here initialises the driver as QueryVersions() does, creates no context,
+// and leaves the stack and the runtime's last error as they are.
+//
+// Threads: any.
+// Source:  test/runtime/version_test.cc.
+
+#ifndef CUGUEST_RUNTIME_VERSION_H_
+#define CUGUEST_RUNTIME_VERSION_H_
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "cuguest/compatibility.h"
+#include "cuguest/runtime/binding.h"
+
+CUGUEST_BEGIN_RUNTIME_NAMESPACE
+
+// cuguest::QueryVersions(), with the version of the including file's runtime, which
+// answers where there is no driver too.
+// Cost: that of cuguest::QueryVersions().
+[[nodiscard]] inline Versions QueryVersions() {
+  int version = 0;
+  // Cannot fail: it is given where to write.
+  cudaRuntimeGetVersion(&version);
+  return ::cuguest::QueryVersions(CUDART_VERSION, version);
+}
+
+// OK, or what stands in the way and what to do; the codes are JudgeVersions()'.
+[[nodiscard]] inline absl::Status CanWork() { return JudgeVersions(QueryVersions()).status; }
+
+// The same in one sentence, also where CUDA can work.
+[[nodiscard]] inline std::string Explain() { return JudgeVersions(QueryVersions()).sentence; }
+
+CUGUEST_END_RUNTIME_NAMESPACE
+
+#endif  // CUGUEST_RUNTIME_VERSION_H_

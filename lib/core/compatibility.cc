@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuguest/compatibility.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "cuguest/device.h"
+#include "cuguest/driver.h"
+#include "cuguest/error.h"
+#include "lib/core/driver_release.h"
+#include "lib/core/error_status.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace {
+
+using internal::FloorOf;
+using internal::VersionText;
+
+constexpr char kCan[] = "CUDA can work here";
+constexpr char kCannot[] = "CUDA cannot work here: ";
+constexpr int kInsufficientDriver = 35;  // cudaErrorInsufficientDriver
+
+std::string KernelModule() {
+  std::ifstream file("/proc/driver/nvidia/version");
+  return internal::FindRelease(std::string(std::istreambuf_iterator<char>(file), {}));
+}
+
+// The file, not the link, that `function` was loaded from.
+std::string FileOf(CUresult (*function)(unsigned)) {
+  Dl_info info;
+  if (dladdr(reinterpret_cast<void*>(function), &info) == 0) return "";
+  char* path = realpath(info.dli_fname, nullptr);
+  const std::string file = path != nullptr ? path : info.dli_fname;
+  free(path);
+  return file;
+}
+
+int Major(int version) { return version / 1000; }
+
+// Versions differ from one minor version to the next; the last digit is for patches.
+bool IsOlder(int a, int b) { return a / 10 < b / 10; }
+
+// The driver's API version that a runtime needs at least.
+int NeededBy(int runtime) { return Major(runtime) >= 11 ? Major(runtime) * 1000 : runtime; }
+
+std::string DriverText(const Versions& versions) {
+  if (versions.uses_forward_compatibility()) {
+    return absl::StrCat(versions.library, " (", VersionText(versions.driver), ")",
+                        versions.kernel_module.empty() ? "" : " over kernel module ",
+                        versions.kernel_module);
+  }
+  if (versions.kernel_module.empty()) {
+    return absl::StrCat("a driver of ", VersionText(versions.driver));
+  }
+  return absl::StrCat("driver ", versions.kernel_module, " (", VersionText(versions.driver), ")");
+}
+
+// `status` with another text.
+absl::Status Reworded(const absl::Status& status, const std::string& text) {
+  absl::Status reworded(status.code(), text);
+  status.ForEachPayload(
+      [&](auto url, const absl::Cord& payload) { reworded.SetPayload(url, payload); });
+  return reworded;
+}
+
+Judgement Cannot(const absl::Status& status) { return {status, std::string(status.message())}; }
+
+std::string NoLibraryText(const Versions& versions) {
+  if (versions.kernel_module.empty()) {
+    return "libcuda.so.1 cannot be loaded and no NVIDIA kernel module is to be seen: install the "
+           "driver, or start the container with its GPUs";
+  }
+  return absl::StrCat("kernel module ", versions.kernel_module,
+                      " is loaded but libcuda.so.1 cannot be: let the container have the driver's "
+                      "libraries (NVIDIA_DRIVER_CAPABILITIES with compute), or put their directory "
+                      "on the library path");
+}
+
+// What to say of 803 and 804, which a compatibility package mostly is behind.
+std::string PackageText(const Versions& versions, CUresult code) {
+  constexpr char kRemedy[] = ": take its directory out of LD_LIBRARY_PATH, or update the driver";
+  const bool mismatch = code == CUDA_ERROR_SYSTEM_DRIVER_MISMATCH;
+  return absl::StrCat("the forward-compatibility library ", versions.library,
+                      mismatch ? " does not fit kernel module "
+                               : " supports data-centre GPUs only, and not this one",
+                      !mismatch                        ? ""
+                      : versions.kernel_module.empty() ? "of this machine"
+                                                       : versions.kernel_module,
+                      kRemedy);
+}
+
+std::string ProblemText(const Versions& versions) {
+  const CUresult code = CodeOf(versions.problem).value_or(CUDA_ERROR_UNKNOWN);
+  switch (ProblemOf(versions.problem)) {
+    case DriverProblem::kNoLibrary:
+      return NoLibraryText(versions);
+    case DriverProblem::kStub:
+    case DriverProblem::kForkedChild:
+    case DriverProblem::kNoDevice:
+      return ErrorText(code);
+    default:
+      break;
+  }
+  const bool of_package = code == CUDA_ERROR_SYSTEM_DRIVER_MISMATCH ||
+                          code == CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE;
+  if (of_package && versions.uses_forward_compatibility()) return PackageText(versions, code);
+  return std::string(versions.problem.message());
+}
+
+absl::Status InsufficientDriver(const Versions& versions) {
+  const int runtime = versions.runtime;
+  return internal::RuntimeErrorStatus(
+      kInsufficientDriver, "", "",
+      absl::StrCat(kCannot, "the runtime is of ", VersionText(runtime), " and needs driver ",
+                   FloorOf(NeededBy(runtime)).driver, " or newer, and there is ",
+                   DriverText(versions), ": update the driver, install cuda-compat-",
+                   Major(runtime), "-", runtime % 1000 / 10,
+                   " on a data-centre GPU, or use a runtime of CUDA ", Major(versions.driver)));
+}
+
+absl::Status OtherMajor(const Versions& versions) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      kCannot, "the program was compiled with the headers of ", VersionText(versions.toolkit),
+      " and runs with the runtime of ", VersionText(versions.runtime),
+      ", whose functions and structures differ: link the runtime of the toolkit that "
+      "it is compiled with"));
+}
+
+// How an older or a layered driver can work; empty for a plain one.
+std::string Means(const Versions& versions, int newest) {
+  if (versions.uses_forward_compatibility()) return ", by a forward-compatibility package";
+  if (!IsOlder(versions.driver, newest)) return "";
+  return Major(versions.driver) == Major(newest) ? ", by minor-version compatibility"
+                                                 : ", with what the older driver has";
+}
+
+std::string CanText(const Versions& versions) {
+  const int newest = std::max(versions.toolkit, versions.runtime);
+  std::string text =
+      absl::StrCat(kCan, Means(versions, newest), ": ", DriverText(versions),
+                   versions.runtime == 0 ? "" : ", runtime of " + VersionText(versions.runtime),
+                   ", ", versions.devices, versions.devices == 1 ? " device" : " devices");
+  if (IsOlder(versions.driver, newest)) {
+    absl::StrAppend(&text, "; PTX of ", VersionText(newest),
+                    " may not load (CUDA_ERROR_UNSUPPORTED_PTX_VERSION, 222), and calls newer "
+                    "than ",
+                    VersionText(versions.driver), " are missing");
+  }
+  return text;
+}
+
+}  // namespace
+
+bool Versions::uses_forward_compatibility() const {
+  if (library.find("/compat/") != std::string::npos) return true;
+  const std::string release = internal::ReleaseOfFile(library);
+  return !release.empty() && !kernel_module.empty() && internal::IsNewer(release, kernel_module);
+}
+
+Versions QueryVersions(int toolkit, int runtime) {
+  Versions versions;
+  versions.toolkit = toolkit;
+  versions.runtime = runtime;
+  versions.kernel_module = KernelModule();
+  if (const auto driver = Driver::Get(); driver.ok()) {
+    versions.driver = (*driver)->version;
+    versions.library = FileOf((*driver)->Init);
+  }
+  versions.problem = Driver::GetInitialized().status();
+  if (!versions.problem.ok()) return versions;
+  const absl::StatusOr<int> devices = Device::Count();
+  versions.problem = devices.status();
+  versions.devices = devices.value_or(0);
+  return versions;
+}
+
+Judgement JudgeVersions(const Versions& versions) {
+  if (!versions.problem.ok()) {
+    return Cannot(Reworded(versions.problem, kCannot + ProblemText(versions)));
+  }
+  if (versions.driver <= 0) {
+    return Cannot(internal::ErrorStatus(
+        CUDA_ERROR_UNKNOWN, "", "",
+        absl::StrCat(kCannot, "the driver does not tell its version: install it again")));
+  }
+  if (versions.devices <= 0) {
+    return Cannot(internal::ErrorStatus(CUDA_ERROR_NO_DEVICE, "", "",
+                                        absl::StrCat(kCannot, ErrorText(CUDA_ERROR_NO_DEVICE))));
+  }
+  if (versions.runtime != 0 && versions.driver < NeededBy(versions.runtime)) {
+    return Cannot(InsufficientDriver(versions));
+  }
+  if (versions.runtime != 0 && versions.toolkit != 0 &&
+      Major(versions.runtime) != Major(versions.toolkit)) {
+    return Cannot(OtherMajor(versions));
+  }
+  return {absl::OkStatus(), CanText(versions)};
+}
+
+CUGUEST_END_NAMESPACE

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a status of this library is put together and read again.  tier: 0
+
+#ifndef CUGUEST_LIB_CORE_ERROR_STATUS_H_
+#define CUGUEST_LIB_CORE_ERROR_STATUS_H_
+
+#include <cuda.h>
+
+#include <optional>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "cuguest/export.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace internal {
+
+// A status with the canonical code and the payload of `code`, and the text
+// "doing, object: said".
+absl::Status ErrorStatus(CUresult code, std::string_view doing, std::string_view object,
+                         std::string_view said);
+
+// The same for a code of the runtime, as a plain number.
+absl::Status RuntimeErrorStatus(int code, std::string_view doing, std::string_view object,
+                                std::string_view said);
+
+void SetNumber(const char* payload, int number, absl::Status* status);
+// Nothing if `status` has no such payload, or one that is no number.
+std::optional<int> NumberOf(const char* payload, const absl::Status& status);
+
+}  // namespace internal
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_LIB_CORE_ERROR_STATUS_H_
