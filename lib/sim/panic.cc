@@ -9,8 +9,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "lib/sim/entry.h"
-
 namespace cuguest_sim {
 namespace {
 
@@ -31,19 +29,6 @@ void Panic(const char* format, ...) {
   std::vfprintf(stderr, format, arguments);
   va_end(arguments);
   std::fputc('\n', stderr);
-  Abort();
-}
-
-void PanicNull() {
-  PanicHandle(nullptr,
-              "a null argument where a real driver crashes (measured on an H100, driver "
-              "580.159.04)");
-}
-
-void PanicHandle(const void* handle, const char* text) {
-  const Entry* entry = ThisCall().entry;
-  std::fprintf(stderr, "cuguest simulated driver: %s(%p): %s\n",
-               entry != nullptr ? entry->base : "(no entry)", handle, text);
   Abort();
 }
 

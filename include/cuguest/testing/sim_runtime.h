@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// testing/sim_runtime.h                                           tier: testing
+// -----------------------------------------------------------------------------
+//
+// Control of the simulated CUDA runtime: a `libcudart.so.13` beside the simulated driver
+// (testing/sim.h), written on that driver's public calls, for programs that are linked
+// with NVIDIA's shared runtime. With its directory on LD_LIBRARY_PATH such a program runs
+// without a GPU, and does to contexts, stacks, counts and the last error what was measured
+// of the runtime of CUDA 13.0. This header links no runtime.
+//
+//   SimRuntime::FailCall("cudaMalloc", /*nth=*/1, cudaErrorMemoryAllocation);
+//
+// A runtime that is linked statically is part of the program and cannot be replaced; it
+// does not work on the simulated driver, which has none of the driver's private tables.
+
+#ifndef CUGUEST_TESTING_SIM_RUNTIME_H_
+#define CUGUEST_TESTING_SIM_RUNTIME_H_
+
+#include <driver_types.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cuguest/export.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace testing {
+
+// SimRuntime
+//
+// Entry names are the runtime's ("cudaMemcpyAsync", also for the variant whose default
+// stream is per thread). Every function but IsActive() does nothing, or returns zero, where
+// the simulation is not the process's runtime. An injected code is also the thread's last
+// error afterwards, as if the call had failed by itself; counted are all calls from outside,
+// also failing ones. An unknown name aborts with a message.
+//
+// Threads: any.
+class SimRuntime {
+ public:
+  // Whether the shared runtime in this process is the simulation. Loads none: false until
+  // somebody has.
+  [[nodiscard]] static bool IsActive();
+
+  // The `nth` call from now of `entry` (1 is the next) returns `code` and does nothing
+  // else; later ones work again. Several may be armed at a time. `from_any_thread` false
+  // counts only the calling thread's calls.
+  static void FailCall(const char* entry, unsigned nth, cudaError_t code,
+                       bool from_any_thread = true);
+  static void ClearFaults();
+
+  // Calls since the start or the last ResetCalls(), from every thread.
+  [[nodiscard]] static std::uint64_t Calls(const char* entry);
+  [[nodiscard]] static std::uint64_t TotalCalls();
+  static void ResetCalls();
+
+  // The name of entry `index`, in no particular order; nullptr past the last.
+  [[nodiscard]] static const char* EntryName(size_t index);
+};
+
+}  // namespace testing
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_TESTING_SIM_RUNTIME_H_

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Call counters and injected faults of a simulated library, per entry.
+//
+// Threads: any. An entry that is not armed costs two relaxed atomics.
+
+#ifndef CUGUEST_LIB_SIM_CALL_BOOK_H_
+#define CUGUEST_LIB_SIM_CALL_BOOK_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+namespace cuguest_sim {
+
+// CallBook
+//
+// An entry is a number below kMaxEntries. Codes are those of the library whose book it
+// is; 0 is success in all of them. Constant-initialised and for static storage: entries
+// are called until the very end of the process.
+class CallBook {
+ public:
+  static constexpr size_t kMaxEntries = 1024;
+
+  constexpr CallBook() = default;
+
+  void Count(size_t entry) { meters_[entry].calls.fetch_add(1, std::memory_order_relaxed); }
+
+  // The code to return instead of doing the call, or 0.
+  int TakeFault(size_t entry);
+
+  // `nth` is 1 for the next call.
+  void FailCall(size_t entry, unsigned nth, int code, bool from_any_thread);
+  void ClearFaults();
+
+  std::uint64_t Calls(size_t entry) const {
+    return meters_[entry].calls.load(std::memory_order_relaxed);
+  }
+  std::uint64_t TotalCalls() const;
+  void ResetCalls();
+
+ private:
+  // One cache line each, so that threads in different entries do not share one.
+  struct alignas(64) Meter {
+    std::atomic<std::uint64_t> calls{0};
+    std::atomic<unsigned> armed{0};
+  };
+
+  struct Fault {
+    size_t entry;
+    unsigned remaining;
+    int code;
+    std::uint64_t thread;  // 0: any
+  };
+
+  Meter meters_[kMaxEntries] = {};
+  std::mutex mutex_;
+  std::vector<Fault>* faults_ = nullptr;  // never deleted
+};
+
+}  // namespace cuguest_sim
+
+#endif  // CUGUEST_LIB_SIM_CALL_BOOK_H_

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lib/sim/runtime/context.h"
+
+#include <mutex>
+#include <numeric>
+#include <vector>
+
+#include "lib/sim/runtime/driver.h"
+#include "lib/sim/runtime/thread.h"
+
+namespace cuguest_sim_runtime {
+namespace {
+
+bool IsAlive(CUcontext context, unsigned long long* id) {
+  return Driver().cuCtxGetId(context, id) == CUDA_SUCCESS;
+}
+
+// The runtime's reference to one device's primary.
+struct Reference {
+  std::mutex mutex;
+  CUcontext handle = nullptr;  // the primary's, for ever, once known
+  bool held = false;
+  unsigned long long life = 0;  // the id of the life that is held
+
+  bool HoldsLiving() const {
+    unsigned long long id = 0;
+    return held && IsAlive(handle, &id) && id == life;
+  }
+
+  CUresult Hold(int device) {
+    if (HoldsLiving()) return CUDA_SUCCESS;
+    GiveBack(device);
+    const CUresult code = Driver().cuDevicePrimaryCtxRetain(&handle, device);
+    if (code != CUDA_SUCCESS) return code;
+    held = true;
+    return Driver().cuCtxGetId(handle, &life);
+  }
+
+  // In vain if the driver's user took it.
+  void GiveBack(int device) {
+    if (held) Driver().cuDevicePrimaryCtxRelease(device);
+    held = false;
+  }
+
+  // There is no call that tells a primary's handle without retaining it. Where that
+  // would begin a life, a living context is none of it.
+  bool Is(CUcontext context, int device, bool is_alive) {
+    if (handle == nullptr) Learn(device, is_alive);
+    return handle == context;
+  }
+
+  void Learn(int device, bool only_active) {
+    unsigned flags = 0;
+    int active = 0;
+    Driver().cuDevicePrimaryCtxGetState(device, &flags, &active);
+    if (only_active && active == 0) return;
+    if (Driver().cuDevicePrimaryCtxRetain(&handle, device) != CUDA_SUCCESS) return;
+    Driver().cuDevicePrimaryCtxRelease(device);
+  }
+};
+
+Reference& ReferenceOf(int device) {
+  static auto& references = *new std::vector<Reference>(static_cast<size_t>(DeviceCount()));
+  return references[static_cast<size_t>(device)];
+}
+
+// As if no device were to be had: so says the runtime when the whole process's devices
+// are lost (measured on an H200, driver 580.159.04).
+cudaError_t RetainError(CUresult code) {
+  return code == CUDA_ERROR_ILLEGAL_ADDRESS ? cudaErrorDevicesUnavailable : ToError(code);
+}
+
+std::vector<int> ValidDevices() {
+  std::vector<int> devices = ThisThreadState().valid_devices;
+  if (devices.empty()) {
+    devices.resize(static_cast<size_t>(DeviceCount()));
+    std::iota(devices.begin(), devices.end(), 0);
+  }
+  return devices;
+}
+
+// The first device that can be had.
+cudaError_t BindFirstDevice() {
+  cudaError_t code = cudaErrorNoDevice;
+  for (const int device : ValidDevices()) {
+    CUcontext context = nullptr;
+    code = HoldPrimary(device, &context);
+    if (code == cudaSuccess) return ToError(Driver().cuCtxSetCurrent(context));
+  }
+  return code;
+}
+
+}  // namespace
+
+cudaError_t GetCurrent(Current* current) {
+  CUresult code = Driver().cuCtxGetCurrent(&current->context);
+  if (code != CUDA_SUCCESS || current->context == nullptr) return ToError(code);
+  code = Driver().cuCtxGetDevice(&current->device);
+  if (code != CUDA_SUCCESS) return ToError(code);
+  unsigned long long id = 0;
+  current->is_alive = IsAlive(current->context, &id);
+  Reference& reference = ReferenceOf(current->device);
+  const std::lock_guard<std::mutex> lock(reference.mutex);
+  current->is_primary = reference.Is(current->context, current->device, current->is_alive);
+  return cudaSuccess;
+}
+
+cudaError_t BindContext() {
+  Current current;
+  const cudaError_t code = GetCurrent(&current);
+  if (code != cudaSuccess) return code;
+  if (current.context == nullptr) return BindFirstDevice();
+  if (current.is_primary) return HoldPrimary(current.device, nullptr);
+  return current.is_alive ? cudaSuccess : cudaErrorDeviceUninitialized;
+}
+
+cudaError_t HoldPrimary(int device, CUcontext* context) {
+  Reference& reference = ReferenceOf(device);
+  const std::lock_guard<std::mutex> lock(reference.mutex);
+  const CUresult code = reference.Hold(device);
+  if (code != CUDA_SUCCESS) return RetainError(code);
+  if (context != nullptr) *context = reference.handle;
+  return cudaSuccess;
+}
+
+cudaError_t ResetPrimary(int device) {
+  Reference& reference = ReferenceOf(device);
+  const std::lock_guard<std::mutex> lock(reference.mutex);
+  const CUresult code = Driver().cuDevicePrimaryCtxReset(device);
+  if (code == CUDA_SUCCESS) reference.GiveBack(device);
+  return ToError(code);
+}
+
+}  // namespace cuguest_sim_runtime

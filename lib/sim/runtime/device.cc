@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Devices, the choice of one, and what is set per device. The stack effects are those of
+// Note [What a runtime does to contexts].
+
+#include <algorithm>
+
+#include "lib/sim/runtime/api.h"
+#include "lib/sim/runtime/context.h"
+#include "lib/sim/runtime/driver.h"
+#include "lib/sim/runtime/thread.h"
+
+namespace cuguest_sim_runtime {
+namespace {
+
+// The device that cudaGetDevice names where nothing is current.
+int ChosenDevice() {
+  const ThreadState& thread = ThisThreadState();
+  if (thread.chosen_device >= 0) return thread.chosen_device;
+  return thread.valid_devices.empty() ? 0 : thread.valid_devices.front();
+}
+
+// Every context maps host memory; the driver does not take the flag for a primary.
+cudaError_t SetPrimaryFlags(int device, unsigned flags) {
+  return ToError(Driver().cuDevicePrimaryCtxSetFlags(device, flags & ~unsigned{cudaDeviceMapHost}));
+}
+
+cudaError_t PrimaryFlags(int device, unsigned* flags) {
+  int active = 0;
+  const CUresult code = Driver().cuDevicePrimaryCtxGetState(device, flags, &active);
+  *flags |= cudaDeviceMapHost;
+  return ToError(code);
+}
+
+// The calls that name a device and mean its primary refuse to work in another context.
+cudaError_t RequirePrimary() {
+  Current current;
+  const cudaError_t code = GetCurrent(&current);
+  if (code != cudaSuccess) return code;
+  return current.is_primary ? cudaSuccess : cudaErrorIncompatibleDriverContext;
+}
+
+cudaError_t PeerContext(int peer, CUcontext* context) {
+  if (!IsDevice(peer)) return cudaErrorInvalidDevice;
+  const cudaError_t code = RequirePrimary();
+  return code != cudaSuccess ? code : HoldPrimary(peer, context);
+}
+
+}  // namespace
+
+cudaError_t GetDeviceCount(int* count) {
+  if (count == nullptr) return cudaErrorInvalidValue;
+  *count = DeviceCount();
+  return cudaSuccess;
+}
+
+cudaError_t GetDevice(int* device) {
+  if (device == nullptr) return cudaErrorInvalidValue;
+  CUcontext context = nullptr;
+  const CUresult code = Driver().cuCtxGetCurrent(&context);
+  if (code != CUDA_SUCCESS) return ToError(code);
+  if (context != nullptr) return ToError(Driver().cuCtxGetDevice(device));
+  *device = ChosenDevice();
+  return cudaSuccess;
+}
+
+cudaError_t SetDevice(int device) {
+  if (!IsDevice(device)) return cudaErrorInvalidDevice;
+  CUcontext context = nullptr;
+  const cudaError_t code = HoldPrimary(device, &context);
+  if (code != cudaSuccess) return code;
+  ThisThreadState().chosen_device = device;
+  return ToError(Driver().cuCtxSetCurrent(context));
+}
+
+// It also takes the current context off the stack.
+cudaError_t SetValidDevices(int* devices, int count) {
+  if (count < 0 || (count > 0 && devices == nullptr)) return cudaErrorInvalidValue;
+  if (!std::all_of(devices, devices + count, IsDevice)) return cudaErrorInvalidDevice;
+  ThisThreadState().valid_devices.assign(devices, devices + count);
+  ThisThreadState().chosen_device = -1;
+  return ToError(Driver().cuCtxSetCurrent(nullptr));
+}
+
+// Makes nothing current.
+cudaError_t InitDevice(int device, unsigned device_flags, unsigned flags) {
+  const bool has_flags = (flags & cudaInitDeviceFlagsAreValid) != 0;
+  if ((flags & ~unsigned{cudaInitDeviceFlagsAreValid}) != 0) return cudaErrorInvalidValue;
+  if (has_flags && (device_flags & ~unsigned{cudaDeviceMask}) != 0) return cudaErrorInvalidValue;
+  if (!IsDevice(device)) return cudaErrorInvalidDevice;
+  const cudaError_t code = HoldPrimary(device, nullptr);
+  return code == cudaSuccess && has_flags ? SetPrimaryFlags(device, device_flags) : code;
+}
+
+cudaError_t SetDeviceFlags(unsigned flags) {
+  if ((flags & ~unsigned{cudaDeviceMask}) != 0) return cudaErrorInvalidValue;
+  cudaError_t code = BindContext();
+  if (code == cudaSuccess) code = RequirePrimary();
+  CUdevice device = 0;
+  if (code == cudaSuccess) code = ToError(Driver().cuCtxGetDevice(&device));
+  return code != cudaSuccess ? code : SetPrimaryFlags(device, flags);
+}
+
+// The current context's, whatever it is; where none is, those of the primary to be.
+cudaError_t GetDeviceFlags(unsigned* flags) {
+  if (flags == nullptr) return cudaErrorInvalidValue;
+  CUcontext context = nullptr;
+  const CUresult code = Driver().cuCtxGetCurrent(&context);
+  if (code != CUDA_SUCCESS) return ToError(code);
+  if (context == nullptr) return PrimaryFlags(ChosenDevice(), flags);
+  return ToError(Driver().cuCtxGetFlags(flags));
+}
+
+// The attributes have the driver's numbers.
+cudaError_t DeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+  if (value == nullptr) return cudaErrorInvalidValue;
+  return ToError(
+      Driver().cuDeviceGetAttribute(value, static_cast<CUdevice_attribute>(attribute), device));
+}
+
+cudaError_t DeviceGetPCIBusId(char* id, int size, int device) {
+  if (id == nullptr || size <= 0) return cudaErrorInvalidValue;
+  return ToError(Driver().cuDeviceGetPCIBusId(id, size, device));
+}
+
+cudaError_t DeviceGetByPCIBusId(int* device, const char* id) {
+  if (device == nullptr || id == nullptr) return cudaErrorInvalidValue;
+  return ToError(Driver().cuDeviceGetByPCIBusId(device, id));
+}
+
+cudaError_t DeviceSynchronize() { return ToError(Driver().cuCtxSynchronize()); }
+
+// Only a primary that is current is reset; it stays current, dead.
+cudaError_t DeviceReset() {
+  Current current;
+  const cudaError_t code = GetCurrent(&current);
+  if (code != cudaSuccess || !current.is_primary) return code;
+  return ResetPrimary(current.device);
+}
+
+// The limits and the cache configurations have the driver's numbers.
+cudaError_t DeviceGetLimit(size_t* value, cudaLimit limit) {
+  return ToError(Driver().cuCtxGetLimit(value, static_cast<CUlimit>(limit)));
+}
+
+cudaError_t DeviceSetLimit(cudaLimit limit, size_t value) {
+  return ToError(Driver().cuCtxSetLimit(static_cast<CUlimit>(limit), value));
+}
+
+cudaError_t DeviceGetCacheConfig(cudaFuncCache* config) {
+  CUfunc_cache found = CU_FUNC_CACHE_PREFER_NONE;
+  if (config == nullptr) return cudaErrorInvalidValue;
+  const CUresult code = Driver().cuCtxGetCacheConfig(&found);
+  if (code == CUDA_SUCCESS) *config = static_cast<cudaFuncCache>(found);
+  return ToError(code);
+}
+
+cudaError_t DeviceSetCacheConfig(cudaFuncCache config) {
+  return ToError(Driver().cuCtxSetCacheConfig(static_cast<CUfunc_cache>(config)));
+}
+
+cudaError_t DeviceGetStreamPriorityRange(int* least, int* greatest) {
+  return ToError(Driver().cuCtxGetStreamPriorityRange(least, greatest));
+}
+
+// The one call that wants a context and makes none.
+cudaError_t CtxResetPersistingL2Cache() { return ToError(Driver().cuCtxResetPersistingL2Cache()); }
+
+cudaError_t DeviceCanAccessPeer(int* can, int device, int peer) {
+  if (can == nullptr) return cudaErrorInvalidValue;
+  return ToError(Driver().cuDeviceCanAccessPeer(can, device, peer));
+}
+
+cudaError_t DeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, int from, int to) {
+  if (value == nullptr) return cudaErrorInvalidValue;
+  return ToError(Driver().cuDeviceGetP2PAttribute(
+      value, static_cast<CUdevice_P2PAttribute>(attribute), from, to));
+}
+
+cudaError_t DeviceEnablePeerAccess(int peer, unsigned flags) {
+  CUcontext context = nullptr;
+  const cudaError_t code = PeerContext(peer, &context);
+  return code != cudaSuccess ? code : ToError(Driver().cuCtxEnablePeerAccess(context, flags));
+}
+
+cudaError_t DeviceDisablePeerAccess(int peer) {
+  CUcontext context = nullptr;
+  const cudaError_t code = PeerContext(peer, &context);
+  return code != cudaSuccess ? code : ToError(Driver().cuCtxDisablePeerAccess(context));
+}
+
+}  // namespace cuguest_sim_runtime

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The driver below: public entries of libcuda.so.1, by the names that it exports.
+
+#ifndef CUGUEST_LIB_SIM_RUNTIME_DRIVER_H_
+#define CUGUEST_LIB_SIM_RUNTIME_DRIVER_H_
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+namespace cuguest_sim_runtime {
+
+// Each is the function that <cuda.h> means by the name.
+// clang-format off
+#define CUGUEST_SIM_RUNTIME_DRIVER(X)                                                       \
+  X(cuInit) X(cuDriverGetVersion) X(cuGetProcAddress)                                       \
+  X(cuDeviceGetCount) X(cuDeviceGetName) X(cuDeviceGetUuid) X(cuDeviceTotalMem)             \
+  X(cuDeviceGetAttribute) X(cuDeviceGetPCIBusId) X(cuDeviceGetByPCIBusId)                   \
+  X(cuDeviceCanAccessPeer) X(cuDeviceGetP2PAttribute)                                       \
+  X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease) X(cuDevicePrimaryCtxReset)       \
+  X(cuDevicePrimaryCtxGetState) X(cuDevicePrimaryCtxSetFlags)                               \
+  X(cuCtxGetCurrent) X(cuCtxSetCurrent) X(cuCtxGetDevice) X(cuCtxGetId) X(cuCtxGetFlags)    \
+  X(cuCtxSynchronize) X(cuCtxGetLimit) X(cuCtxSetLimit) X(cuCtxGetCacheConfig)              \
+  X(cuCtxSetCacheConfig) X(cuCtxGetStreamPriorityRange) X(cuCtxResetPersistingL2Cache)      \
+  X(cuCtxEnablePeerAccess) X(cuCtxDisablePeerAccess)                                        \
+  X(cuMemGetInfo) X(cuMemAlloc) X(cuMemAllocPitch) X(cuMemAllocManaged) X(cuMemFree)        \
+  X(cuMemHostAlloc) X(cuMemFreeHost) X(cuMemHostRegister) X(cuMemHostUnregister)            \
+  X(cuMemHostGetDevicePointer) X(cuMemHostGetFlags) X(cuPointerGetAttributes)               \
+  X(cuMemAllocAsync) X(cuMemAllocFromPoolAsync) X(cuMemFreeAsync)                           \
+  X(cuMemPoolCreate) X(cuMemPoolDestroy) X(cuMemPoolGetAttribute) X(cuMemPoolSetAttribute)  \
+  X(cuMemPoolTrimTo) X(cuMemPoolGetAccess) X(cuMemPoolSetAccess)                            \
+  X(cuDeviceGetDefaultMemPool) X(cuDeviceGetMemPool) X(cuDeviceSetMemPool)                  \
+  X(cuMemcpyAsync) X(cuMemcpyHtoDAsync) X(cuMemcpyDtoHAsync) X(cuMemcpyDtoDAsync)           \
+  X(cuMemcpyPeerAsync) X(cuMemsetD8Async)                                                   \
+  X(cuStreamCreate) X(cuStreamCreateWithPriority) X(cuStreamDestroy) X(cuStreamSynchronize) \
+  X(cuStreamQuery) X(cuStreamWaitEvent) X(cuStreamGetFlags) X(cuStreamGetPriority)          \
+  X(cuStreamGetId) X(cuStreamGetDevice) X(cuStreamAddCallback) X(cuLaunchHostFunc)          \
+  X(cuStreamIsCapturing) X(cuThreadExchangeStreamCaptureMode) X(cuStreamBeginCapture)       \
+  X(cuStreamEndCapture) X(cuStreamGetCaptureInfo)                                           \
+  X(cuGraphCreate) X(cuGraphDestroy) X(cuGraphGetNodes) X(cuGraphNodeGetType)               \
+  X(cuGraphInstantiateWithFlags) X(cuGraphLaunch) X(cuGraphExecDestroy)                     \
+  X(cuEventCreate) X(cuEventDestroy) X(cuEventRecord) X(cuEventQuery)                       \
+  X(cuEventSynchronize) X(cuEventElapsedTime)                                               \
+  X(cuModuleLoadData) X(cuModuleUnload) X(cuModuleGetFunction) X(cuFuncGetAttribute)        \
+  X(cuLaunchKernel)
+// Those that also have a twin whose stream 0 is the per-thread stream.
+#define CUGUEST_SIM_RUNTIME_DRIVER_TWINS(X) \
+  X(cuMemcpy) X(cuMemcpyHtoD) X(cuMemcpyDtoH) X(cuMemcpyDtoD) X(cuMemcpyPeer) X(cuMemsetD8)
+// clang-format on
+
+struct DriverApi {
+#define CUGUEST_SIM_RUNTIME_MEMBER(name) decltype(&::name) name = nullptr;
+#define CUGUEST_SIM_RUNTIME_TWINS(name) decltype(&::name) name[2] = {};
+  CUGUEST_SIM_RUNTIME_DRIVER(CUGUEST_SIM_RUNTIME_MEMBER)
+  CUGUEST_SIM_RUNTIME_DRIVER_TWINS(CUGUEST_SIM_RUNTIME_TWINS)
+#undef CUGUEST_SIM_RUNTIME_MEMBER
+#undef CUGUEST_SIM_RUNTIME_TWINS
+};
+
+// Loads and initialises the driver at the first call; the answer is for good.
+//
+// cudaErrorInsufficientDriver if there is none, or one older than this runtime's major
+// version; otherwise what cuInit says. Threads: any.
+cudaError_t EnsureDriver();
+
+// 0 without a driver, which is no error.
+cudaError_t DriverVersion(int* version);
+
+// After EnsureDriver() succeeded.
+const DriverApi& Driver();
+// The devices at that time: a forked child still gets the answer.
+int DeviceCount();
+inline bool IsDevice(int device) { return device >= 0 && device < DeviceCount(); }
+
+// The same number where the runtime has it, else cudaErrorUnknown.
+cudaError_t ToError(CUresult code);
+
+}  // namespace cuguest_sim_runtime
+
+#endif  // CUGUEST_LIB_SIM_RUNTIME_DRIVER_H_

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every call of the simulated runtime that returns a cudaError_t, once. The exports
+// (exports.cc), the call counters and the fault injection (fault.cc) are all made from
+// these rows; a new part of the runtime is a new list here and a file with its functions.
+//
+//   X(Name, Function, Floor, (parameters), (arguments))
+//   T(Name, twin, Function, Floor, (parameters), (arguments))
+//
+// The exported symbol is "cuda" Name; exports.cc holds the signature against the
+// declaration in <cuda_runtime_api.h>. A T row also has a twin, for callers whose stream 0
+// is the per-thread stream. `Floor`: see entry.h.
+//
+// Not here: occupancy, external memory and semaphores, interprocess handles, graphics,
+// EGL and VDPAU, unified and managed registered variables, prefetch and advice, batches of
+// copies, attributes of streams and kernels, user objects, nodes that are made one by one,
+// logs, the profiler. A program that calls one of these does not start on the simulation:
+// its symbol is missing.
+
+#ifndef CUGUEST_LIB_SIM_RUNTIME_ENTRY_LIST_H_
+#define CUGUEST_LIB_SIM_RUNTIME_ENTRY_LIST_H_
+
+// clang-format off
+#define CUGUEST_SIM_RUNTIME_ERROR_ENTRIES(X, T)                                                    \
+  X(GetLastError, GetLastError, kLastError, (), ())                                                \
+  X(PeekAtLastError, PeekAtLastError, kLastError, (), ())
+
+#define CUGUEST_SIM_RUNTIME_VERSION_ENTRIES(X, T)                                                  \
+  X(RuntimeGetVersion, RuntimeGetVersion, kNothing, (int* version), (version))                     \
+  X(DriverGetVersion, DriverGetVersion, kNothing,   (int* version), (version))                     \
+  T(GetDriverEntryPoint, ptsz, GetDriverEntryPoint, kDriver, (const char* symbol,                  \
+    void** function, unsigned long long flags, cudaDriverEntryPointQueryResult* result),           \
+    (symbol, function, flags, result))                                                             \
+  T(GetDriverEntryPointByVersion, ptsz, GetDriverEntryPointByVersion, kDriver,                     \
+    (const char* symbol, void** function, unsigned version, unsigned long long flags,              \
+     cudaDriverEntryPointQueryResult* result), (symbol, function, version, flags, result))
+
+#define CUGUEST_SIM_RUNTIME_DEVICE_ENTRIES(X, T)                                                   \
+  X(GetDeviceCount, GetDeviceCount, kDriver, (int* count), (count))                                \
+  X(GetDevice, GetDevice, kDriver, (int* device), (device))                                        \
+  X(SetDevice, SetDevice, kDriver, (int device), (device))                                         \
+  X(SetValidDevices, SetValidDevices, kDriver, (int* devices, int count), (devices, count))        \
+  X(InitDevice, InitDevice, kDriver, (int device, unsigned device_flags, unsigned flags),          \
+    (device, device_flags, flags))                                                                 \
+  X(SetDeviceFlags, SetDeviceFlags, kDriver, (unsigned flags), (flags))                            \
+  X(GetDeviceFlags, GetDeviceFlags, kDriver, (unsigned* flags), (flags))                           \
+  X(DeviceGetAttribute, DeviceGetAttribute, kDriver, (int* value, cudaDeviceAttr attribute,        \
+    int device), (value, attribute, device))                                                       \
+  X(GetDeviceProperties, GetDeviceProperties, kDriver, (cudaDeviceProp* properties, int device),   \
+    (properties, device))                                                                          \
+  X(ChooseDevice, ChooseDevice, kDriver, (int* device, const cudaDeviceProp* properties),          \
+    (device, properties))                                                                          \
+  X(DeviceGetPCIBusId, DeviceGetPCIBusId, kDriver, (char* id, int size, int device),               \
+    (id, size, device))                                                                            \
+  X(DeviceGetByPCIBusId, DeviceGetByPCIBusId, kDriver, (int* device, const char* id),              \
+    (device, id))                                                                                  \
+  X(DeviceSynchronize, DeviceSynchronize, kContext, (), ())                                        \
+  X(DeviceReset, DeviceReset, kDriver, (), ())                                                     \
+  X(DeviceGetLimit, DeviceGetLimit, kContext, (size_t* value, cudaLimit limit), (value, limit))    \
+  X(DeviceSetLimit, DeviceSetLimit, kContext, (cudaLimit limit, size_t value), (limit, value))     \
+  X(DeviceGetCacheConfig, DeviceGetCacheConfig, kContext, (cudaFuncCache* config), (config))       \
+  X(DeviceSetCacheConfig, DeviceSetCacheConfig, kContext, (cudaFuncCache config), (config))        \
+  X(DeviceGetStreamPriorityRange, DeviceGetStreamPriorityRange, kContext, (int* least,             \
+    int* greatest), (least, greatest))                                                             \
+  X(CtxResetPersistingL2Cache, CtxResetPersistingL2Cache, kDriver, (), ())                         \
+  X(DeviceCanAccessPeer, DeviceCanAccessPeer, kDriver, (int* can, int device, int peer),           \
+    (can, device, peer))                                                                           \
+  X(DeviceGetP2PAttribute, DeviceGetP2PAttribute, kDriver, (int* value,                            \
+    cudaDeviceP2PAttr attribute, int from, int to), (value, attribute, from, to))                  \
+  X(DeviceEnablePeerAccess, DeviceEnablePeerAccess, kContext, (int peer, unsigned flags),          \
+    (peer, flags))                                                                                 \
+  X(DeviceDisablePeerAccess, DeviceDisablePeerAccess, kContext, (int peer), (peer))
+
+#define CUGUEST_SIM_RUNTIME_MEMORY_ENTRIES(X, T)                                                   \
+  X(MemGetInfo, MemGetInfo, kContext, (size_t* free, size_t* total), (free, total))                \
+  X(Malloc, Malloc, kDriver, (void** pointer, size_t bytes), (pointer, bytes))                     \
+  X(MallocPitch, MallocPitch, kContext, (void** pointer, size_t* pitch, size_t width,              \
+    size_t height), (pointer, pitch, width, height))                                               \
+  X(Malloc3D, Malloc3D, kContext, (cudaPitchedPtr* pointer, cudaExtent extent),                    \
+    (pointer, extent))                                                                             \
+  X(MallocManaged, MallocManaged, kContext, (void** pointer, size_t bytes, unsigned flags),        \
+    (pointer, bytes, flags))                                                                       \
+  X(Free, Free, kContext, (void* pointer), (pointer))                                              \
+  X(MallocHost, MallocHost, kContext, (void** pointer, size_t bytes), (pointer, bytes))            \
+  X(HostAlloc, HostAlloc, kContext, (void** pointer, size_t bytes, unsigned flags),                \
+    (pointer, bytes, flags))                                                                       \
+  X(FreeHost, FreeHost, kContext, (void* pointer), (pointer))                                      \
+  X(HostRegister, HostRegister, kContext, (void* pointer, size_t bytes, unsigned flags),           \
+    (pointer, bytes, flags))                                                                       \
+  X(HostUnregister, HostUnregister, kContext, (void* pointer), (pointer))                          \
+  X(HostGetDevicePointer, HostGetDevicePointer, kContext, (void** address, void* pointer,          \
+    unsigned flags), (address, pointer, flags))                                                    \
+  X(HostGetFlags, HostGetFlags, kContext, (unsigned* flags, void* pointer), (flags, pointer))      \
+  X(PointerGetAttributes, PointerGetAttributes, kDriver, (cudaPointerAttributes* attributes,       \
+    const void* pointer), (attributes, pointer))
+
+#define CUGUEST_SIM_RUNTIME_POOL_ENTRIES(X, T)                                                     \
+  T(MallocAsync, ptsz, MallocAsync, kDriver, (void** pointer, size_t bytes,                        \
+    cudaStream_t stream), (pointer, bytes, stream))                                                \
+  T(MallocFromPoolAsync, ptsz, MallocFromPoolAsync, kDriver, (void** pointer, size_t bytes,        \
+    cudaMemPool_t pool, cudaStream_t stream), (pointer, bytes, pool, stream))                      \
+  T(FreeAsync, ptsz, FreeAsync, kDriver, (void* pointer, cudaStream_t stream), (pointer, stream))  \
+  X(MemPoolCreate, MemPoolCreate, kDriver, (cudaMemPool_t* pool,                                   \
+    const cudaMemPoolProps* properties), (pool, properties))                                       \
+  X(MemPoolDestroy, MemPoolDestroy, kDriver, (cudaMemPool_t pool), (pool))                         \
+  X(MemPoolGetAttribute, MemPoolGetAttribute, kDriver, (cudaMemPool_t pool,                        \
+    cudaMemPoolAttr attribute, void* value), (pool, attribute, value))                             \
+  X(MemPoolSetAttribute, MemPoolSetAttribute, kDriver, (cudaMemPool_t pool,                        \
+    cudaMemPoolAttr attribute, void* value), (pool, attribute, value))                             \
+  X(MemPoolTrimTo, MemPoolTrimTo, kDriver, (cudaMemPool_t pool, size_t bytes), (pool, bytes))      \
+  X(MemPoolGetAccess, MemPoolGetAccess, kDriver, (cudaMemAccessFlags* flags, cudaMemPool_t pool,   \
+    cudaMemLocation* location), (flags, pool, location))                                           \
+  X(MemPoolSetAccess, MemPoolSetAccess, kDriver, (cudaMemPool_t pool,                              \
+    const cudaMemAccessDesc* access, size_t count), (pool, access, count))                         \
+  X(DeviceGetDefaultMemPool, DeviceGetDefaultMemPool, kDriver, (cudaMemPool_t* pool, int device),  \
+    (pool, device))                                                                                \
+  X(DeviceGetMemPool, DeviceGetMemPool, kDriver, (cudaMemPool_t* pool, int device),                \
+    (pool, device))                                                                                \
+  X(DeviceSetMemPool, DeviceSetMemPool, kDriver, (int device, cudaMemPool_t pool), (device, pool))
+
+#define CUGUEST_SIM_RUNTIME_COPY_ENTRIES(X, T)                                                     \
+  T(Memcpy, ptds, Memcpy, kContext, (void* to, const void* from, size_t bytes,                     \
+    cudaMemcpyKind kind), (to, from, bytes, kind))                                                 \
+  T(MemcpyAsync, ptsz, MemcpyAsync, kContext, (void* to, const void* from, size_t bytes,           \
+    cudaMemcpyKind kind, cudaStream_t stream), (to, from, bytes, kind, stream))                    \
+  X(MemcpyPeer, MemcpyPeer, kContext, (void* to, int to_device, const void* from,                  \
+    int from_device, size_t bytes), (to, to_device, from, from_device, bytes))                     \
+  T(MemcpyPeerAsync, ptsz, MemcpyPeerAsync, kContext, (void* to, int to_device, const void* from,  \
+    int from_device, size_t bytes, cudaStream_t stream), (to, to_device, from, from_device,        \
+    bytes, stream))                                                                                \
+  T(Memset, ptds, Memset, kContext, (void* to, int value, size_t bytes), (to, value, bytes))       \
+  T(MemsetAsync, ptsz, MemsetAsync, kContext, (void* to, int value, size_t bytes,                  \
+    cudaStream_t stream), (to, value, bytes, stream))
+
+#define CUGUEST_SIM_RUNTIME_STREAM_ENTRIES(X, T)                                                   \
+  X(StreamCreate, StreamCreate, kContext, (cudaStream_t* stream), (stream))                        \
+  X(StreamCreateWithFlags, StreamCreateWithFlags, kContext, (cudaStream_t* stream,                 \
+    unsigned flags), (stream, flags))                                                              \
+  X(StreamCreateWithPriority, StreamCreateWithPriority, kContext, (cudaStream_t* stream,           \
+    unsigned flags, int priority), (stream, flags, priority))                                      \
+  X(StreamDestroy, StreamDestroy, kContext, (cudaStream_t stream), (stream))                       \
+  T(StreamSynchronize, ptsz, StreamSynchronize, kContext, (cudaStream_t stream), (stream))         \
+  T(StreamQuery, ptsz, StreamQuery, kContext, (cudaStream_t stream), (stream))                     \
+  T(StreamWaitEvent, ptsz, StreamWaitEvent, kContext, (cudaStream_t stream, cudaEvent_t event,     \
+    unsigned flags), (stream, event, flags))                                                       \
+  T(StreamGetFlags, ptsz, StreamGetFlags, kContext, (cudaStream_t stream, unsigned* flags),        \
+    (stream, flags))                                                                               \
+  T(StreamGetPriority, ptsz, StreamGetPriority, kContext, (cudaStream_t stream, int* priority),    \
+    (stream, priority))                                                                            \
+  T(StreamGetId, ptsz, StreamGetId, kContext, (cudaStream_t stream, unsigned long long* id),       \
+    (stream, id))                                                                                  \
+  T(StreamGetDevice, ptsz, StreamGetDevice, kDriver, (cudaStream_t stream, int* device),           \
+    (stream, device))                                                                              \
+  T(StreamAddCallback, ptsz, StreamAddCallback, kContext, (cudaStream_t stream,                    \
+    cudaStreamCallback_t callback, void* data, unsigned flags), (stream, callback, data, flags))   \
+  T(LaunchHostFunc, ptsz, LaunchHostFunc, kContext, (cudaStream_t stream, cudaHostFn_t function,   \
+    void* data), (stream, function, data))
+
+#define CUGUEST_SIM_RUNTIME_EVENT_ENTRIES(X, T)                                                    \
+  X(EventCreate, EventCreate, kContext, (cudaEvent_t* event), (event))                             \
+  X(EventCreateWithFlags, EventCreateWithFlags, kContext, (cudaEvent_t* event, unsigned flags),    \
+    (event, flags))                                                                                \
+  X(EventDestroy, EventDestroy, kContext, (cudaEvent_t event), (event))                            \
+  T(EventRecord, ptsz, EventRecord, kContext, (cudaEvent_t event, cudaStream_t stream),            \
+    (event, stream))                                                                               \
+  X(EventQuery, EventQuery, kDriver, (cudaEvent_t event), (event))                                 \
+  X(EventSynchronize, EventSynchronize, kDriver, (cudaEvent_t event), (event))                     \
+  X(EventElapsedTime, EventElapsedTime, kDriver, (float* milliseconds, cudaEvent_t start,          \
+    cudaEvent_t end), (milliseconds, start, end))
+
+#define CUGUEST_SIM_RUNTIME_CAPTURE_ENTRIES(X, T)                                                  \
+  X(ThreadExchangeStreamCaptureMode, ThreadExchangeStreamCaptureMode, kContext,                    \
+    (cudaStreamCaptureMode* mode), (mode))                                                         \
+  T(StreamIsCapturing, ptsz, StreamIsCapturing, kContext, (cudaStream_t stream,                    \
+    cudaStreamCaptureStatus* status), (stream, status))                                            \
+  T(StreamBeginCapture, ptsz, StreamBeginCapture, kContext, (cudaStream_t stream,                  \
+    cudaStreamCaptureMode mode), (stream, mode))                                                   \
+  T(StreamEndCapture, ptsz, StreamEndCapture, kContext, (cudaStream_t stream,                      \
+    cudaGraph_t* graph), (stream, graph))                                                          \
+  T(StreamGetCaptureInfo, ptsz, StreamGetCaptureInfo, kContext, (cudaStream_t stream,              \
+    cudaStreamCaptureStatus* status, unsigned long long* id, cudaGraph_t* graph,                   \
+    const cudaGraphNode_t** dependencies, const cudaGraphEdgeData** edges, size_t* count),         \
+    (stream, status, id, graph, dependencies, edges, count))
+
+#define CUGUEST_SIM_RUNTIME_GRAPH_ENTRIES(X, T)                                                    \
+  X(GraphCreate, GraphCreate, kContext, (cudaGraph_t* graph, unsigned flags), (graph, flags))      \
+  X(GraphDestroy, GraphDestroy, kContext, (cudaGraph_t graph), (graph))                            \
+  X(GraphGetNodes, GraphGetNodes, kContext, (cudaGraph_t graph, cudaGraphNode_t* nodes,            \
+    size_t* count), (graph, nodes, count))                                                         \
+  X(GraphNodeGetType, GraphNodeGetType, kContext, (cudaGraphNode_t node, cudaGraphNodeType* type), \
+    (node, type))                                                                                  \
+  X(GraphInstantiate, GraphInstantiate, kContext, (cudaGraphExec_t* exec, cudaGraph_t graph,       \
+    unsigned long long flags), (exec, graph, flags))                                               \
+  X(GraphInstantiateWithFlags, GraphInstantiate, kContext, (cudaGraphExec_t* exec,                 \
+    cudaGraph_t graph, unsigned long long flags), (exec, graph, flags))                            \
+  T(GraphLaunch, ptsz, GraphLaunch, kContext, (cudaGraphExec_t exec, cudaStream_t stream),         \
+    (exec, stream))                                                                                \
+  X(GraphExecDestroy, GraphExecDestroy, kContext, (cudaGraphExec_t exec), (exec))
+
+#define CUGUEST_SIM_RUNTIME_ENTRIES(X, T)   \
+  CUGUEST_SIM_RUNTIME_ERROR_ENTRIES(X, T)   \
+  CUGUEST_SIM_RUNTIME_VERSION_ENTRIES(X, T) \
+  CUGUEST_SIM_RUNTIME_DEVICE_ENTRIES(X, T)  \
+  CUGUEST_SIM_RUNTIME_MEMORY_ENTRIES(X, T)  \
+  CUGUEST_SIM_RUNTIME_POOL_ENTRIES(X, T)    \
+  CUGUEST_SIM_RUNTIME_COPY_ENTRIES(X, T)    \
+  CUGUEST_SIM_RUNTIME_STREAM_ENTRIES(X, T)  \
+  CUGUEST_SIM_RUNTIME_EVENT_ENTRIES(X, T)   \
+  CUGUEST_SIM_RUNTIME_CAPTURE_ENTRIES(X, T) \
+  CUGUEST_SIM_RUNTIME_GRAPH_ENTRIES(X, T)
+// clang-format on
+
+#endif  // CUGUEST_LIB_SIM_RUNTIME_ENTRY_LIST_H_

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The exported symbols and the table of them. The symbol is given as an asm label, since
+// <cuda_runtime_api.h> declares the names, and a twin's not at all.
+
+#include <string_view>
+#include <type_traits>
+
+#include "lib/sim/runtime/api.h"
+#include "lib/sim/runtime/entry.h"
+
+// Deprecated calls are exported, too.
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
+namespace cuguest_sim_runtime {
+namespace {
+
+enum Row : size_t {
+#define CUGUEST_SIM_RUNTIME_ROW(Name, Function, floor, parameters, arguments) kRow_##Name,
+#define CUGUEST_SIM_RUNTIME_ROW_TWIN(Name, twin, Function, floor, parameters, arguments) \
+  kRow_##Name, kRow_##Name##_twin,
+  CUGUEST_SIM_RUNTIME_ENTRIES(CUGUEST_SIM_RUNTIME_ROW, CUGUEST_SIM_RUNTIME_ROW_TWIN)
+#undef CUGUEST_SIM_RUNTIME_ROW
+#undef CUGUEST_SIM_RUNTIME_ROW_TWIN
+      kRowCount
+};
+
+const Entry& EntryAt(size_t row) { return Entries().begin_row[row]; }
+
+}  // namespace
+
+#define CUGUEST_SIM_RUNTIME_EXPORT_AS(symbol, Name, id, Function, parameters, arguments)       \
+  extern "C" __attribute__((visibility("default")))                                            \
+  cudaError_t Export_##id parameters __asm__(symbol);                                          \
+  cudaError_t Export_##id parameters {                                                         \
+    const EntryScope scope(EntryAt(kRow_##id));                                                \
+    return scope.Leave(scope.refusal() != cudaSuccess ? scope.refusal() : Function arguments); \
+  }                                                                                            \
+  static_assert(std::is_same_v<decltype(&Export_##id), decltype(&::cuda##Name)>);
+#define CUGUEST_SIM_RUNTIME_EXPORT(Name, Function, floor, parameters, arguments) \
+  CUGUEST_SIM_RUNTIME_EXPORT_AS("cuda" #Name, Name, Name, Function, parameters, arguments)
+#define CUGUEST_SIM_RUNTIME_EXPORT_TWIN(Name, twin, Function, floor, parameters, arguments)      \
+  CUGUEST_SIM_RUNTIME_EXPORT(Name, Function, floor, parameters, arguments)                       \
+  CUGUEST_SIM_RUNTIME_EXPORT_AS("cuda" #Name "_" #twin, Name, Name##_twin, Function, parameters, \
+                                arguments)
+CUGUEST_SIM_RUNTIME_ENTRIES(CUGUEST_SIM_RUNTIME_EXPORT, CUGUEST_SIM_RUNTIME_EXPORT_TWIN)
+
+// Without a counter: they neither fail nor do anything.
+extern "C" {
+__attribute__((visibility("default"))) const char* Export_GetErrorName(cudaError_t code) __asm__(
+    "cudaGetErrorName");
+const char* Export_GetErrorName(cudaError_t code) { return GetErrorName(code); }
+
+__attribute__((visibility("default"))) const char* Export_GetErrorString(cudaError_t code) __asm__(
+    "cudaGetErrorString");
+const char* Export_GetErrorString(cudaError_t code) { return GetErrorString(code); }
+
+__attribute__((visibility("default"))) cudaChannelFormatDesc Export_CreateChannelDesc(
+    int x, int y, int z, int w, cudaChannelFormatKind kind) __asm__("cudaCreateChannelDesc");
+cudaChannelFormatDesc Export_CreateChannelDesc(int x, int y, int z, int w,
+                                               cudaChannelFormatKind kind) {
+  return {x, y, z, w, kind};
+}
+}
+
+namespace {
+
+constexpr std::string_view kNames[] = {
+#define CUGUEST_SIM_RUNTIME_NAME(Name, Function, floor, parameters, arguments) "cuda" #Name,
+#define CUGUEST_SIM_RUNTIME_NAME_TWIN(Name, twin, Function, floor, parameters, arguments) \
+  "cuda" #Name, "cuda" #Name,
+    CUGUEST_SIM_RUNTIME_ENTRIES(CUGUEST_SIM_RUNTIME_NAME, CUGUEST_SIM_RUNTIME_NAME_TWIN)};
+
+constexpr size_t FirstOfName(size_t row) {
+  while (row > 0 && kNames[row - 1] == kNames[row]) --row;
+  return row;
+}
+
+#define CUGUEST_SIM_RUNTIME_ENTRY(Name, Function, floor, parameters, arguments) \
+  {"cuda" #Name, "cuda" #Name, Floor::floor, false, FirstOfName(kRow_##Name)},
+#define CUGUEST_SIM_RUNTIME_ENTRY_TWIN(Name, twin, Function, floor, parameters, arguments) \
+  CUGUEST_SIM_RUNTIME_ENTRY(Name, Function, floor, parameters, arguments){                 \
+      "cuda" #Name, "cuda" #Name "_" #twin, Floor::floor, true, FirstOfName(kRow_##Name)},
+
+// Constant-initialised: an entry may be called from a constructor of any library.
+constexpr Entry kEntries[kRowCount] = {
+    CUGUEST_SIM_RUNTIME_ENTRIES(CUGUEST_SIM_RUNTIME_ENTRY, CUGUEST_SIM_RUNTIME_ENTRY_TWIN)};
+constexpr EntryTable kTable = {kEntries, kRowCount};
+
+}  // namespace
+
+const EntryTable& Entries() { return kTable; }
+
+}  // namespace cuguest_sim_runtime

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Call counters and injected faults, per name.
+
+#ifndef CUGUEST_LIB_SIM_RUNTIME_FAULT_H_
+#define CUGUEST_LIB_SIM_RUNTIME_FAULT_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace cuguest_sim_runtime {
+
+// `name_index` is Entry::name_index.
+void CountCall(size_t name_index);
+
+// The code to return instead of doing the call, or cudaSuccess.
+cudaError_t TakeFault(size_t name_index);
+
+// By name; an unknown name is a mistake in the test and panics.
+void FailCall(const char* name, unsigned nth, cudaError_t code, bool from_any_thread);
+void ClearFaults();
+std::uint64_t Calls(const char* name);
+std::uint64_t TotalCalls();
+void ResetCalls();
+
+}  // namespace cuguest_sim_runtime
+
+#endif  // CUGUEST_LIB_SIM_RUNTIME_FAULT_H_

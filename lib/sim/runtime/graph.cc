@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Captures and graphs. The enumerations have the driver's numbers, and the edges its
+// layout.
+
+#include <cuda.h>
+
+#include "lib/sim/runtime/api.h"
+#include "lib/sim/runtime/driver.h"
+#include "lib/sim/runtime/stream.h"
+
+namespace cuguest_sim_runtime {
+
+static_assert(sizeof(CUgraphEdgeData) == sizeof(cudaGraphEdgeData));
+
+cudaError_t ThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
+  if (mode == nullptr) return cudaErrorInvalidValue;
+  auto exchanged = static_cast<CUstreamCaptureMode>(*mode);
+  const CUresult code = Driver().cuThreadExchangeStreamCaptureMode(&exchanged);
+  if (code == CUDA_SUCCESS) *mode = static_cast<cudaStreamCaptureMode>(exchanged);
+  return ToError(code);
+}
+
+cudaError_t StreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  if (status == nullptr) return cudaErrorInvalidValue;
+  CUstreamCaptureStatus found = CU_STREAM_CAPTURE_STATUS_NONE;
+  const CUresult code = Driver().cuStreamIsCapturing(ToDriver(stream), &found);
+  if (code == CUDA_SUCCESS) *status = static_cast<cudaStreamCaptureStatus>(found);
+  return ToError(code);
+}
+
+cudaError_t StreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
+  return ToError(
+      Driver().cuStreamBeginCapture(ToDriver(stream), static_cast<CUstreamCaptureMode>(mode)));
+}
+
+cudaError_t StreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  return ToError(Driver().cuStreamEndCapture(ToDriver(stream), graph));
+}
+
+cudaError_t StreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status,
+                                 unsigned long long* id, cudaGraph_t* graph,
+                                 const cudaGraphNode_t** dependencies,
+                                 const cudaGraphEdgeData** edges, size_t* count) {
+  if (status == nullptr) return cudaErrorInvalidValue;
+  CUstreamCaptureStatus found = CU_STREAM_CAPTURE_STATUS_NONE;
+  cuuint64_t found_id = 0;
+  const CUgraphEdgeData* found_edges = nullptr;
+  const CUresult code =
+      Driver().cuStreamGetCaptureInfo(ToDriver(stream), &found, &found_id, graph, dependencies,
+                                      edges != nullptr ? &found_edges : nullptr, count);
+  if (code != CUDA_SUCCESS) return ToError(code);
+  *status = static_cast<cudaStreamCaptureStatus>(found);
+  if (id != nullptr) *id = found_id;
+  if (edges != nullptr) *edges = reinterpret_cast<const cudaGraphEdgeData*>(found_edges);
+  return cudaSuccess;
+}
+
+cudaError_t GraphCreate(cudaGraph_t* graph, unsigned flags) {
+  return ToError(Driver().cuGraphCreate(graph, flags));
+}
+
+cudaError_t GraphDestroy(cudaGraph_t graph) { return ToError(Driver().cuGraphDestroy(graph)); }
+
+cudaError_t GraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) {
+  return ToError(Driver().cuGraphGetNodes(graph, nodes, count));
+}
+
+cudaError_t GraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* type) {
+  if (type == nullptr) return cudaErrorInvalidValue;
+  CUgraphNodeType found = CU_GRAPH_NODE_TYPE_EMPTY;
+  const CUresult code = Driver().cuGraphNodeGetType(node, &found);
+  if (code == CUDA_SUCCESS) *type = static_cast<cudaGraphNodeType>(found);
+  return ToError(code);
+}
+
+cudaError_t GraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags) {
+  return ToError(Driver().cuGraphInstantiateWithFlags(exec, graph, flags));
+}
+
+cudaError_t GraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
+  return ToError(Driver().cuGraphLaunch(exec, ToDriver(stream)));
+}
+
+cudaError_t GraphExecDestroy(cudaGraphExec_t exec) {
+  return ToError(Driver().cuGraphExecDestroy(exec));
+}
+
+}  // namespace cuguest_sim_runtime

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the runtime remembers per thread.
+
+#ifndef CUGUEST_LIB_SIM_RUNTIME_THREAD_H_
+#define CUGUEST_LIB_SIM_RUNTIME_THREAD_H_
+
+#include <cuda_runtime_api.h>
+
+#include <vector>
+
+namespace cuguest_sim_runtime {
+
+// What <<<...>>> pushed, for the stub that pops it.
+struct CallConfiguration {
+  dim3 grid;
+  dim3 block;
+  size_t shared_bytes;
+  cudaStream_t stream;
+};
+
+struct ThreadState {
+  cudaError_t last_error = cudaSuccess;
+  bool per_thread = false;  // of the call that the thread is in
+  // What cudaGetDevice says where no context is current: the last cudaSetDevice, or -1
+  // for the first valid device. A call that then needs a context does not ask it.
+  int chosen_device = -1;
+  std::vector<int> valid_devices;  // cudaSetValidDevices; empty: all, in order
+  std::vector<CallConfiguration> configurations;
+};
+
+inline ThreadState& ThisThreadState() {
+  thread_local ThreadState state;
+  return state;
+}
+
+}  // namespace cuguest_sim_runtime
+
+#endif  // CUGUEST_LIB_SIM_RUNTIME_THREAD_H_
