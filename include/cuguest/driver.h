@@ -47,94 +47,103 @@
 // Required: every one is in CUDA 7.0 or older. A driver without one is too old.
 // (cuDevicePrimaryCtxRelease is too, but is asked for by its later version, which has the
 // same signature and reports a release that no retain covers; the first one does not.)
-#define CUGUEST_REQUIRED_ENTRIES(X)                                                            \
-  X(Init, 2000, "cuInit", (unsigned flags))                                                    \
-  X(DriverGetVersion, 2020, "cuDriverGetVersion", (int* version))                              \
-  X(GetErrorName, 6000, "cuGetErrorName", (CUresult code, const char** name))                  \
-  X(GetErrorString, 6000, "cuGetErrorString", (CUresult code, const char** text))              \
-  X(DeviceGetCount, 2000, "cuDeviceGetCount", (int* count))                                    \
-  X(DeviceGet, 2000, "cuDeviceGet", (CUdevice * device, int ordinal))                          \
-  X(DeviceGetName, 2000, "cuDeviceGetName", (char* name, int size, CUdevice device))           \
-  X(DeviceGetPCIBusId, 4010, "cuDeviceGetPCIBusId", (char* id, int size, CUdevice device))     \
-  X(DeviceGetAttribute, 2000, "cuDeviceGetAttribute",                                          \
-    (int* value, CUdevice_attribute attribute, CUdevice device))                               \
-  X(DeviceTotalMem, 3020, "cuDeviceTotalMem_v2", (size_t * bytes, CUdevice device))            \
-  X(CtxCreate, 3020, "cuCtxCreate_v2", (CUcontext * context, unsigned flags, CUdevice device)) \
-  X(CtxDestroy, 4000, "cuCtxDestroy_v2", (CUcontext context))                                  \
-  X(CtxPushCurrent, 4000, "cuCtxPushCurrent_v2", (CUcontext context))                          \
-  X(CtxPopCurrent, 4000, "cuCtxPopCurrent_v2", (CUcontext * context))                          \
-  X(CtxSetCurrent, 4000, "cuCtxSetCurrent", (CUcontext context))                               \
-  X(CtxGetCurrent, 4000, "cuCtxGetCurrent", (CUcontext * context))                             \
-  X(CtxGetDevice, 2000, "cuCtxGetDevice", (CUdevice * device))                                 \
-  X(CtxGetFlags, 7000, "cuCtxGetFlags", (unsigned* flags))                                     \
-  X(CtxGetApiVersion, 3020, "cuCtxGetApiVersion", (CUcontext context, unsigned* version))      \
-  X(CtxSynchronize, 2000, "cuCtxSynchronize", (void))                                          \
-  X(DevicePrimaryCtxRetain, 7000, "cuDevicePrimaryCtxRetain",                                  \
-    (CUcontext * context, CUdevice device))                                                    \
-  X(DevicePrimaryCtxRelease, 11000, "cuDevicePrimaryCtxRelease", (CUdevice device))            \
-  X(DevicePrimaryCtxGetState, 7000, "cuDevicePrimaryCtxGetState",                              \
-    (CUdevice device, unsigned* flags, int* active))                                           \
-  X(MemAlloc, 3020, "cuMemAlloc_v2", (CUdeviceptr * pointer, size_t bytes))                    \
-  X(MemFree, 3020, "cuMemFree_v2", (CUdeviceptr pointer))                                      \
-  X(MemcpyHtoD, 3020, "cuMemcpyHtoD_v2", (CUdeviceptr to, const void* from, size_t bytes))     \
-  X(MemcpyDtoH, 3020, "cuMemcpyDtoH_v2", (void* to, CUdeviceptr from, size_t bytes))           \
-  X(MemcpyDtoD, 3020, "cuMemcpyDtoD_v2", (CUdeviceptr to, CUdeviceptr from, size_t bytes))     \
-  X(MemsetD8, 3020, "cuMemsetD8_v2", (CUdeviceptr to, unsigned char value, size_t bytes))      \
-  X(MemsetD16, 3020, "cuMemsetD16_v2", (CUdeviceptr to, unsigned short value, size_t count))   \
-  X(MemsetD32, 3020, "cuMemsetD32_v2", (CUdeviceptr to, unsigned value, size_t count))         \
-  X(MemcpyHtoDAsync, 3020, "cuMemcpyHtoDAsync_v2",                                             \
-    (CUdeviceptr to, const void* from, size_t bytes, CUstream stream))                         \
-  X(MemcpyDtoHAsync, 3020, "cuMemcpyDtoHAsync_v2",                                             \
-    (void* to, CUdeviceptr from, size_t bytes, CUstream stream))                               \
-  X(MemcpyDtoDAsync, 3020, "cuMemcpyDtoDAsync_v2",                                             \
-    (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream))                         \
-  X(MemsetD8Async, 3020, "cuMemsetD8Async",                                                    \
-    (CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream))                      \
-  X(MemsetD16Async, 3020, "cuMemsetD16Async",                                                  \
-    (CUdeviceptr to, unsigned short value, size_t count, CUstream stream))                     \
-  X(MemsetD32Async, 3020, "cuMemsetD32Async",                                                  \
-    (CUdeviceptr to, unsigned value, size_t count, CUstream stream))                           \
-  X(StreamCreate, 2000, "cuStreamCreate", (CUstream * stream, unsigned flags))                 \
-  X(StreamDestroy, 4000, "cuStreamDestroy_v2", (CUstream stream))                              \
-  X(StreamSynchronize, 2000, "cuStreamSynchronize", (CUstream stream))                         \
-  X(EventCreate, 2000, "cuEventCreate", (CUevent * event, unsigned flags))                     \
-  X(EventDestroy, 4000, "cuEventDestroy_v2", (CUevent event))                                  \
-  X(EventRecord, 2000, "cuEventRecord", (CUevent event, CUstream stream))                      \
-  X(EventSynchronize, 2000, "cuEventSynchronize", (CUevent event))                             \
-  X(PointerGetAttribute, 4000, "cuPointerGetAttribute",                                        \
-    (void* value, CUpointer_attribute attribute, CUdeviceptr pointer))                         \
-  X(PointerGetAttributes, 7000, "cuPointerGetAttributes",                                      \
-    (unsigned count, CUpointer_attribute* attributes, void** values, CUdeviceptr pointer))     \
-  X(DeviceCanAccessPeer, 4000, "cuDeviceCanAccessPeer",                                        \
-    (int* can, CUdevice device, CUdevice peer))                                                \
-  X(CtxEnablePeerAccess, 4000, "cuCtxEnablePeerAccess", (CUcontext peer, unsigned flags))      \
-  X(CtxDisablePeerAccess, 4000, "cuCtxDisablePeerAccess", (CUcontext peer))                    \
-  X(ModuleLoadData, 2000, "cuModuleLoadData", (CUmodule * module, const void* image))          \
-  X(ModuleUnload, 2000, "cuModuleUnload", (CUmodule module))                                   \
-  X(ModuleGetFunction, 2000, "cuModuleGetFunction",                                            \
-    (CUfunction * function, CUmodule module, const char* name))                                \
-  X(LaunchKernel, 4000, "cuLaunchKernel",                                                      \
-    (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, \
-     unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,               \
+#define CUGUEST_REQUIRED_ENTRIES(X)                                                               \
+  X(Init, 2000, "cuInit", (unsigned flags))                                                       \
+  X(DriverGetVersion, 2020, "cuDriverGetVersion", (int* version))                                 \
+  X(GetErrorName, 6000, "cuGetErrorName", (CUresult code, const char** name))                     \
+  X(GetErrorString, 6000, "cuGetErrorString", (CUresult code, const char** text))                 \
+  X(DeviceGetCount, 2000, "cuDeviceGetCount", (int* count))                                       \
+  X(DeviceGet, 2000, "cuDeviceGet", (CUdevice * device, int ordinal))                             \
+  X(DeviceGetName, 2000, "cuDeviceGetName", (char* name, int size, CUdevice device))              \
+  X(DeviceGetPCIBusId, 4010, "cuDeviceGetPCIBusId", (char* id, int size, CUdevice device))        \
+  X(DeviceGetAttribute, 2000, "cuDeviceGetAttribute",                                             \
+    (int* value, CUdevice_attribute attribute, CUdevice device))                                  \
+  X(DeviceTotalMem, 3020, "cuDeviceTotalMem_v2", (size_t * bytes, CUdevice device))               \
+  X(CtxCreate, 3020, "cuCtxCreate_v2", (CUcontext * context, unsigned flags, CUdevice device))    \
+  X(CtxDestroy, 4000, "cuCtxDestroy_v2", (CUcontext context))                                     \
+  X(CtxPushCurrent, 4000, "cuCtxPushCurrent_v2", (CUcontext context))                             \
+  X(CtxPopCurrent, 4000, "cuCtxPopCurrent_v2", (CUcontext * context))                             \
+  X(CtxSetCurrent, 4000, "cuCtxSetCurrent", (CUcontext context))                                  \
+  X(CtxGetCurrent, 4000, "cuCtxGetCurrent", (CUcontext * context))                                \
+  X(CtxGetDevice, 2000, "cuCtxGetDevice", (CUdevice * device))                                    \
+  X(CtxGetFlags, 7000, "cuCtxGetFlags", (unsigned* flags))                                        \
+  X(CtxGetApiVersion, 3020, "cuCtxGetApiVersion", (CUcontext context, unsigned* version))         \
+  X(CtxSynchronize, 2000, "cuCtxSynchronize", (void))                                             \
+  X(DevicePrimaryCtxRetain, 7000, "cuDevicePrimaryCtxRetain",                                     \
+    (CUcontext * context, CUdevice device))                                                       \
+  X(DevicePrimaryCtxRelease, 11000, "cuDevicePrimaryCtxRelease", (CUdevice device))               \
+  X(DevicePrimaryCtxGetState, 7000, "cuDevicePrimaryCtxGetState",                                 \
+    (CUdevice device, unsigned* flags, int* active))                                              \
+  X(MemAlloc, 3020, "cuMemAlloc_v2", (CUdeviceptr * pointer, size_t bytes))                       \
+  X(MemFree, 3020, "cuMemFree_v2", (CUdeviceptr pointer))                                         \
+  X(MemcpyHtoD, 3020, "cuMemcpyHtoD_v2", (CUdeviceptr to, const void* from, size_t bytes))        \
+  X(MemcpyDtoH, 3020, "cuMemcpyDtoH_v2", (void* to, CUdeviceptr from, size_t bytes))              \
+  X(MemcpyDtoD, 3020, "cuMemcpyDtoD_v2", (CUdeviceptr to, CUdeviceptr from, size_t bytes))        \
+  X(MemsetD8, 3020, "cuMemsetD8_v2", (CUdeviceptr to, unsigned char value, size_t bytes))         \
+  X(MemsetD16, 3020, "cuMemsetD16_v2", (CUdeviceptr to, unsigned short value, size_t count))      \
+  X(MemsetD32, 3020, "cuMemsetD32_v2", (CUdeviceptr to, unsigned value, size_t count))            \
+  X(MemcpyHtoDAsync, 3020, "cuMemcpyHtoDAsync_v2",                                                \
+    (CUdeviceptr to, const void* from, size_t bytes, CUstream stream))                            \
+  X(MemcpyDtoHAsync, 3020, "cuMemcpyDtoHAsync_v2",                                                \
+    (void* to, CUdeviceptr from, size_t bytes, CUstream stream))                                  \
+  X(MemcpyDtoDAsync, 3020, "cuMemcpyDtoDAsync_v2",                                                \
+    (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream))                            \
+  X(MemsetD8Async, 3020, "cuMemsetD8Async",                                                       \
+    (CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream))                         \
+  X(MemsetD16Async, 3020, "cuMemsetD16Async",                                                     \
+    (CUdeviceptr to, unsigned short value, size_t count, CUstream stream))                        \
+  X(MemsetD32Async, 3020, "cuMemsetD32Async",                                                     \
+    (CUdeviceptr to, unsigned value, size_t count, CUstream stream))                              \
+  X(StreamCreate, 2000, "cuStreamCreate", (CUstream * stream, unsigned flags))                    \
+  X(StreamCreateWithPriority, 5050, "cuStreamCreateWithPriority",                                 \
+    (CUstream * stream, unsigned flags, int priority))                                            \
+  X(StreamDestroy, 4000, "cuStreamDestroy_v2", (CUstream stream))                                 \
+  X(StreamSynchronize, 2000, "cuStreamSynchronize", (CUstream stream))                            \
+  X(StreamQuery, 2000, "cuStreamQuery", (CUstream stream))                                        \
+  X(StreamWaitEvent, 3020, "cuStreamWaitEvent", (CUstream stream, CUevent event, unsigned flags)) \
+  X(EventCreate, 2000, "cuEventCreate", (CUevent * event, unsigned flags))                        \
+  X(EventDestroy, 4000, "cuEventDestroy_v2", (CUevent event))                                     \
+  X(EventRecord, 2000, "cuEventRecord", (CUevent event, CUstream stream))                         \
+  X(EventQuery, 2000, "cuEventQuery", (CUevent event))                                            \
+  X(EventSynchronize, 2000, "cuEventSynchronize", (CUevent event))                                \
+  X(EventElapsedTime, 2000, "cuEventElapsedTime",                                                 \
+    (float* milliseconds, CUevent start, CUevent end))                                            \
+  X(PointerGetAttribute, 4000, "cuPointerGetAttribute",                                           \
+    (void* value, CUpointer_attribute attribute, CUdeviceptr pointer))                            \
+  X(PointerGetAttributes, 7000, "cuPointerGetAttributes",                                         \
+    (unsigned count, CUpointer_attribute* attributes, void** values, CUdeviceptr pointer))        \
+  X(DeviceCanAccessPeer, 4000, "cuDeviceCanAccessPeer",                                           \
+    (int* can, CUdevice device, CUdevice peer))                                                   \
+  X(CtxEnablePeerAccess, 4000, "cuCtxEnablePeerAccess", (CUcontext peer, unsigned flags))         \
+  X(CtxDisablePeerAccess, 4000, "cuCtxDisablePeerAccess", (CUcontext peer))                       \
+  X(ModuleLoadData, 2000, "cuModuleLoadData", (CUmodule * module, const void* image))             \
+  X(ModuleUnload, 2000, "cuModuleUnload", (CUmodule module))                                      \
+  X(ModuleGetFunction, 2000, "cuModuleGetFunction",                                               \
+    (CUfunction * function, CUmodule module, const char* name))                                   \
+  X(LaunchKernel, 4000, "cuLaunchKernel",                                                         \
+    (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,    \
+     unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,                  \
      void** parameters, void** extra))
 
 // Optional: null in the table where the driver does not have them. Ask for one
 // with `Require`, which says which driver does.
 #define CUGUEST_OPTIONAL_ENTRIES(X)                                                  \
   X(DeviceGetUuid, 9020, "cuDeviceGetUuid", (CUuuid * uuid, CUdevice device))        \
-  X(StreamGetCtx, 9020, "cuStreamGetCtx", (CUstream stream, CUcontext * context))    \
-  X(StreamIsCapturing, 10000, "cuStreamIsCapturing",                                 \
-    (CUstream stream, CUstreamCaptureStatus * status))                               \
-  X(ThreadExchangeStreamCaptureMode, 10010, "cuThreadExchangeStreamCaptureMode",     \
-    (CUstreamCaptureMode * mode))                                                    \
-  X(CtxGetId, 12000, "cuCtxGetId", (CUcontext context, unsigned long long* id))      \
   X(DeviceGetP2PAttribute, 8000, "cuDeviceGetP2PAttribute",                          \
     (int* value, CUdevice_P2PAttribute attribute, CUdevice from, CUdevice to))       \
   X(MemGetAccess, 10020, "cuMemGetAccess",                                           \
     (unsigned long long* flags, const CUmemLocation* location, CUdeviceptr pointer)) \
   X(MemAllocAsync, 11020, "cuMemAllocAsync",                                         \
     (CUdeviceptr * pointer, size_t bytes, CUstream stream))                          \
-  X(MemFreeAsync, 11020, "cuMemFreeAsync", (CUdeviceptr pointer, CUstream stream))
+  X(MemFreeAsync, 11020, "cuMemFreeAsync", (CUdeviceptr pointer, CUstream stream))   \
+  X(StreamGetCtx, 9020, "cuStreamGetCtx", (CUstream stream, CUcontext * context))    \
+  X(StreamIsCapturing, 10000, "cuStreamIsCapturing",                                 \
+    (CUstream stream, CUstreamCaptureStatus * status))                               \
+  X(StreamGetCaptureInfo, 10010, "cuStreamGetCaptureInfo",                           \
+    (CUstream stream, CUstreamCaptureStatus * status, cuuint64_t * id))              \
+  X(ThreadExchangeStreamCaptureMode, 10010, "cuThreadExchangeStreamCaptureMode",     \
+    (CUstreamCaptureMode * mode))                                                    \
+  X(CtxGetId, 12000, "cuCtxGetId", (CUcontext context, unsigned long long* id))
 
 CUGUEST_BEGIN_NAMESPACE
 

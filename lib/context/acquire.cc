@@ -10,12 +10,14 @@
 #include "cuguest/error.h"
 #include "lib/context/context_text.h"
 #include "lib/context/special_stream.h"
+#include "lib/context/stream_text.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {
 
 using internal::ContextText;
 using internal::MeansCurrent;
+using internal::StreamText;
 using Source = AcquiredContext::Source;
 
 // What the calling thread has current: nothing, or a context, dead or alive, and its
@@ -45,13 +47,6 @@ absl::StatusOr<Current> LookAtCurrent(const Driver& driver) {
   }
   if (code != CUDA_SUCCESS) return ToStatus(code, "look at the current context");
   return current;
-}
-
-std::string StreamText(CUstream stream) {
-  if (stream == nullptr) return "stream 0";
-  if (stream == CU_STREAM_LEGACY) return "stream CU_STREAM_LEGACY";
-  if (stream == CU_STREAM_PER_THREAD) return "stream CU_STREAM_PER_THREAD";
-  return absl::StrCat("stream 0x", absl::Hex(reinterpret_cast<std::uintptr_t>(stream)));
 }
 
 absl::Status NoContextOf(CUresult code, CUstream stream) {

@@ -84,8 +84,7 @@ CaptureState CaptureStateOf(CUstream stream) noexcept {
 
 bool HousekeepingIsSafe(CUstream stream) noexcept {
   if (CaptureStateOf(stream) != CaptureState::kNone) return false;
-  return stream == nullptr || stream == CU_STREAM_LEGACY ||
-         CaptureStateOf(CU_STREAM_LEGACY) == CaptureState::kNone;
+  return internal::IsLegacy(stream) || CaptureStateOf(CU_STREAM_LEGACY) == CaptureState::kNone;
 }
 
 CUGUEST_END_NAMESPACE

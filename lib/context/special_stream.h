@@ -17,6 +17,9 @@ inline bool MeansCurrent(CUstream stream) {
   return stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
 }
 
+// Whether the handle means stream 0, which waits for the blocking streams of its context.
+inline bool IsLegacy(CUstream stream) { return stream == nullptr || stream == CU_STREAM_LEGACY; }
+
 }  // namespace internal
 CUGUEST_END_NAMESPACE
 

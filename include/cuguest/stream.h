@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// stream.h                                                              tier: 3
+// -----------------------------------------------------------------------------
+//
+// Streams and events that know their context. `StreamRef` names a stream that somebody
+// else owns; `Stream` and `Event` are made in a given context, whatever is current, and
+// destroyed while it lives. None of them breaks a stream capture that can be seen.
+//
+//   absl::Status Encoder::Run(CUstream callers) {
+//     absl::StatusOr<StreamRef> stream = StreamRef::Borrow(callers);
+//     if (!stream.ok()) return stream.status();
+//     absl::Status status = StreamRef(own_).WaitFor(uploaded_);   // cuguest::Stream own_
+//     ...
+//     return finished_.Record(*stream);                         // cuguest::Event finished_
+//   }
+//
+// Note [Which calls need a context]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// The driver finds the context of a created stream and of an event by itself: waiting,
+// querying, recording and destroying work with any context current, or none. Only making
+// them, and the streams that are no objects (0, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD: they
+// mean "of whatever is current"), need it current; only there a ContextGuard is used.
+// Source: test/sim/stream_event_pointer_facts_test.cc.
+//
+// Note [After the context]
+// ~~~~~~~~~~~~~~~~~~~~~~~~
+// A stream or an event dies with its context, also by a reset, and the driver crashes on its
+// handle. So everything here asks first whether that life of the context goes on, which is as
+// exact as ContextRef::IsAlive, and an object whose context is gone is let go without a call.
+//
+// Note [What captures allow]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~
+//   while                                   | these are refused
+//   ----------------------------------------+-----------------------------------------------
+//   the stream captures                     | Synchronize, IsDone, Stream::Release; WaitFor
+//                                           | an event recorded outside of its capture
+//   a blocking stream of a context captures | everything on stream 0 of that context
+//   an event was last recorded in a capture | Event::Synchronize, Event::IsDone; WaitFor on
+//                                           | stream 0
+//
+// A refusal is kFailedPrecondition with the driver's code for the reason, and the capture
+// lives on. Captures of other streams are not harmed either: what waits or queries
+// does so in a CaptureModeGuard. Only a capture that begins on another thread between the
+// question and the call is not seen.
+// Needs:  cuStreamGetCaptureInfo, CUDA 10.1; below that the driver's own answer stands.
+// Source: CUDA Programming Guide, "Prohibited and Unhandled Operations";
+//         test/sim/capture_facts_test.cc, test/sim/capture_life_facts_test.cc.
+
+#ifndef CUGUEST_STREAM_H_
+#define CUGUEST_STREAM_H_
+
+#include <cuda.h>
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/capture.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/device.h"
+#include "cuguest/export.h"
+
+CUGUEST_BEGIN_NAMESPACE
+
+class Event;
+namespace internal {
+struct Capture;
+}  // namespace internal
+
+// StreamRef
+//
+// Stack:   left as it is by every function; see Note [Which calls need a context].
+// Count:   none: it keeps neither the stream nor the context alive.
+// Threads: a value; any thread, but not from a stream callback: kPermissionDenied. A ref to
+//          CU_STREAM_PER_THREAD means the calling thread's, in the context it remembers.
+// Errors:  those of Driver::Get(), and of every operation
+//            kInvalidArgument     an empty ref
+//            kFailedPrecondition  the context's life is over; or a capture forbids it, see
+//                                 Note [What captures allow]
+//            kDataLoss            an earlier sticky error
+//          and what each one adds. Nothing has changed then.
+// Cost:    in driver calls, on a created stream. On the others a guard comes on top: two
+//          calls if the context is current, and three if not.
+class CUGUEST_API StreamRef {
+ public:
+  constexpr StreamRef() noexcept = default;  // names no stream
+
+  // Names `stream`, which must be alive. For 0, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD it
+  // remembers the current context, and stays with it whatever is current later. 0 is the
+  // legacy stream, also where the including file is compiled for per-thread ones.
+  //
+  // Errors: those of AcquireFromStream. In a green context there is no per-thread stream:
+  //         kInvalidArgument when it is used.
+  // Cost:   two driver calls, contention-free.
+  [[nodiscard]] static absl::StatusOr<StreamRef> Borrow(CUstream stream);
+
+  // The same for who knows its context: nothing is asked, and nothing checked. Also for a
+  // stream whose capture is lost, which the driver tells no context of.
+  [[nodiscard]] static constexpr StreamRef Borrow(CUstream stream,
+                                                  const ContextRef& context) noexcept {
+    return StreamRef(stream, context);
+  }
+
+  [[nodiscard]] constexpr CUstream get() const noexcept { return stream_; }
+
+  // Empty if the ref is.
+  [[nodiscard]] constexpr const ContextRef& context() const noexcept { return context_; }
+
+  // The device of its context. (Not by cuStreamGetDevice, which loses a capture.)
+  // Cost: four driver calls if the context is current, else five.
+  [[nodiscard]] absl::StatusOr<Device> device() const;
+
+  // CaptureStateOf(), in the context of the ref; kUnknown also if that is over, or the ref
+  // is empty.
+  // Cost: two driver calls, contention-free.
+  [[nodiscard]] CaptureState capture_state() const noexcept;
+
+  // Blocks until everything submitted so far is done.
+  //
+  // Errors: kDataLoss  work in the stream ended in a sticky error
+  // Cost:   five driver calls, four of them contention-free.
+  absl::Status Synchronize() const;
+
+  // Whether everything submitted so far is done. Errors and cost as Synchronize().
+  [[nodiscard]] absl::StatusOr<bool> IsDone() const;
+
+  // Lets what is submitted from now on wait for what `event` was last recorded behind; an
+  // event that was never recorded is no reason to wait. Does not block the caller. The event
+  // may be of another context, or on another device.
+  //
+  // In a capture, waiting for an event of the same capture is a dependency; a stream that
+  // does not capture joins the capture that the event was recorded in, and must be joined to
+  // it again before it ends.
+  //
+  // Errors: kInvalidArgument  the event is empty; or, while the stream does not capture, the
+  //                           capture it was recorded in is over
+  // Cost:   three driver calls; four if the event is of another context.
+  // Source: CUDA Driver API, cuStreamWaitEvent; test/sim/two_devices_facts_test.cc.
+  absl::Status WaitFor(const Event& event) const;
+
+  // The same stream of the same life of a context. 0 and CU_STREAM_LEGACY are one stream
+  // but not equal.
+  friend bool operator==(const StreamRef& a, const StreamRef& b) noexcept {
+    return a.stream_ == b.stream_ && a.context_ == b.context_;
+  }
+  friend bool operator!=(const StreamRef& a, const StreamRef& b) noexcept { return !(a == b); }
+
+ private:
+  constexpr StreamRef(CUstream stream, const ContextRef& context) noexcept
+      : stream_(stream), context_(context) {}
+
+  CUstream stream_ = nullptr;
+  ContextRef context_;
+};
+
+// Stream
+//
+// Owns a stream. Stack: left as it is.
+// Count:   none: it keeps its context not alive; see Note [After the context].
+// Threads: distinct objects from any threads; one object needs outside locking. Not from a
+//          static or thread_local destructor: see Note [No driver calls after main] in
+//          primary_context.h.
+class CUGUEST_API Stream {
+ public:
+  // A new stream of `context`. `flags` are CU_STREAM_NON_BLOCKING or CU_STREAM_DEFAULT, which
+  // waits for stream 0 and makes it wait, and is no good guest; in a green context every
+  // stream is non-blocking. A lower `priority` goes first; what is outside of the device's
+  // range is clamped to it. Harms no capture.
+  //
+  // Errors: those of ContextGuard, and
+  //         kInvalidArgument  other flags
+  //         kDataLoss         an earlier sticky error
+  //         Nothing is held then.
+  // Cost:   four driver calls if the context is current, else five.
+  // Source: CUDA Driver API, cuStreamCreateWithPriority.
+  [[nodiscard]] static absl::StatusOr<Stream> Create(const ContextRef& context,
+                                                     unsigned flags = CU_STREAM_NON_BLOCKING,
+                                                     int priority = 0);
+
+  // Takes over a stream that somebody made in `context`. Asks the driver nothing.
+  //
+  // Errors: kInvalidArgument  0, CU_STREAM_LEGACY or CU_STREAM_PER_THREAD, which nobody owns;
+  //                           or an empty ContextRef. Whoever owned it still does.
+  [[nodiscard]] static absl::StatusOr<Stream> Adopt(CUstream stream, const ContextRef& context);
+
+  Stream() noexcept = default;  // empty
+  Stream(Stream&& other) noexcept : ref_(std::exchange(other.ref_, StreamRef())) {}
+  Stream& operator=(Stream&& other) noexcept;
+
+  // Destroys the stream, if its context lives; does not wait for its work, which is done all
+  // the same. If it captures, the capture goes with it, and nobody gets its graph.
+  ~Stream();
+
+  // Valid as long as this object; empty if it is.
+  [[nodiscard]] const StreamRef& ref() const noexcept { return ref_; }
+  [[nodiscard]] CUstream get() const noexcept { return ref_.get(); }  // nullptr if empty
+  [[nodiscard]] const ContextRef& context() const noexcept { return ref_.context(); }
+
+  // Destroys the stream now, and says what the destructor cannot. Succeeds if empty, and at
+  // the end of the process.
+  //
+  // Errors: kFailedPrecondition  it captures: end the capture first. It is still owned.
+  //                              Or, with CUDA_ERROR_CONTEXT_IS_DESTROYED, it went with its
+  //                              context before; then, as on success, this object is empty.
+  //         the driver's code    it is still owned
+  // Cost:   three driver calls, where the destructor makes two.
+  // Source: CUDA Driver API, cuStreamDestroy; test/sim/capture_life_facts_test.cc.
+  absl::Status Release();
+
+  // Gives up ownership without a driver call.
+  CUstream Leak() noexcept { return std::exchange(ref_, StreamRef()).get(); }
+
+ private:
+  explicit Stream(const StreamRef& ref) noexcept : ref_(ref) {}
+  void Destroy() noexcept;
+
+  StreamRef ref_;
+};
+
+// Event
+//
+// Owns an event. Record it through this object alone: it remembers whether that was in a
+// capture, and in which, because the driver tells it only by ending the capture. What others
+// record in get() is not known here; the driver's own rules then apply.
+//
+// Stack:   left as it is.
+// Count:   none: it keeps its context not alive; see Note [After the context]. An event made
+//          in a green context is let go when that one is destroyed, though the driver keeps
+//          it until the primary context's end.
+// Threads: distinct objects from any threads; const functions of one object too. Not from a
+//          stream callback (kPermissionDenied), nor from a static or thread_local destructor.
+// Errors:  those of Driver::Get(), and of every operation
+//            kInvalidArgument     an empty event
+//            kFailedPrecondition  the context's life is over; or a capture forbids it, see
+//                                 Note [What captures allow]
+//            kDataLoss            an earlier sticky error
+//          and what each one adds. Nothing has changed then.
+class CUGUEST_API Event {
+ public:
+  // A new event of `context`. `flags` are CU_EVENT_DISABLE_TIMING, which makes it cheaper to
+  // record, or CU_EVENT_DEFAULT for one that ElapsedMilliseconds() can use; and
+  // CU_EVENT_BLOCKING_SYNC, with which Synchronize() yields the processor. Harms no capture.
+  //
+  // Errors: those of ContextGuard, and
+  //         kInvalidArgument  other flags
+  //         Nothing is held then.
+  // Cost:   four driver calls if the context is current, else five.
+  // Source: CUDA Driver API, cuEventCreate.
+  [[nodiscard]] static absl::StatusOr<Event> Create(const ContextRef& context,
+                                                    unsigned flags = CU_EVENT_DISABLE_TIMING);
+
+  Event() noexcept = default;  // empty
+  Event(Event&& other) noexcept : state_(std::exchange(other.state_, State())) {}
+  Event& operator=(Event&& other) noexcept;
+
+  // Destroys the event, if its context lives; does not wait for it. Harms no capture.
+  ~Event();
+
+  [[nodiscard]] CUevent get() const noexcept { return state_.event; }  // nullptr if empty
+  [[nodiscard]] const ContextRef& context() const noexcept { return state_.context; }
+
+  // Records what was submitted to `stream` so far; until it is done, the event has not
+  // happened. The stream must be of the event's context. (A primary context and the green
+  // ones made from it count as one.) In a capturing stream this marks a place in the capture
+  // instead, good for WaitFor and nothing else until it is recorded outside again.
+  //
+  // Errors: kInvalidArgument     the stream is of another context: the text names both
+  //         kFailedPrecondition  the stream's capture is lost and not ended
+  // Cost:   three driver calls; four if the stream's context is another one.
+  // Source: CUDA Driver API, cuEventRecord; test/sim/green_facts_test.cc.
+  absl::Status Record(const StreamRef& stream);
+
+  // Whether it has happened; an event that was never recorded has.
+  // Cost: four driver calls, three of them contention-free.
+  [[nodiscard]] absl::StatusOr<bool> IsDone() const;
+
+  // Blocks until it has happened. Cost as IsDone().
+  absl::Status Synchronize() const;
+
+  // Between two events that have happened, in milliseconds, with a resolution of about half a
+  // microsecond. Harms no capture.
+  //
+  // Errors: kInvalidArgument  one was never recorded or was made without timing, or they are
+  //                           of different contexts
+  //         kUnavailable      one has not happened yet
+  // Cost:   three driver calls; two if they are of one context.
+  // Source: CUDA Driver API, cuEventElapsedTime.
+  [[nodiscard]] static absl::StatusOr<float> ElapsedMilliseconds(const Event& start,
+                                                                 const Event& end);
+
+  // Destroys the event now, and says what the destructor cannot. Succeeds if empty, and at
+  // the end of the process.
+  //
+  // Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED, it went with its
+  //                              context before; then, as on success, this object is empty
+  //         the driver's code    it is still owned
+  // Cost:   two driver calls.
+  absl::Status Release();
+
+  // Gives up ownership without a driver call.
+  CUevent Leak() noexcept { return std::exchange(state_, State()).event; }
+
+ private:
+  friend class StreamRef;
+  enum class Recorded : unsigned char { kNever, kOutside, kInCapture };
+  struct State {
+    CUevent event = nullptr;
+    ContextRef context;
+    Recorded recorded = Recorded::kNever;
+    cuuint64_t capture = 0;  // which, if kInCapture
+  };
+
+  explicit Event(const State& state) noexcept : state_(state) {}
+  CUresult Ask(CUresult(CUDAAPI* call)(CUevent)) const noexcept;
+  CUresult RefusalToWait(CUstream stream, const internal::Capture& capture) const noexcept;
+
+  State state_;
+};
+
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_STREAM_H_

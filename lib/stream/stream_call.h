@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What comes before a driver call on a stream or an event: is its context alive, is it
+// current where it must be, and what captures?
+
+#ifndef CUGUEST_LIB_STREAM_STREAM_CALL_H_
+#define CUGUEST_LIB_STREAM_STREAM_CALL_H_
+
+#include <cuda.h>
+
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "cuguest/capture.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/driver.h"
+#include "cuguest/stream.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace internal {
+
+// CUDA_ERROR_INVALID_HANDLE for the empty ref, that of an object that names or owns nothing;
+// else as ContextRef::Check().
+CUresult CheckLife(const ContextRef& context) noexcept;
+
+// What a stream captures.
+struct Capture {
+  enum class Kind : unsigned char {
+    kNone,
+    kActive,
+    kLost,         // and not ended yet
+    kBlocksStream  // another one: the stream is stream 0, and a blocking one captures
+  };
+  Kind kind = Kind::kNone;
+  cuuint64_t id = 0;  // of an active or lost one; not used twice in a process
+};
+
+// StreamCall
+//
+// Finds out whether a stream can be called, and makes it so for its life. Harms no capture.
+//
+// Cost: two driver calls; for a stream that means the current context those of a
+//       ContextGuard instead of one of them.
+class StreamCall {
+ public:
+  StreamCall(const Driver& driver, const StreamRef& stream) noexcept;
+
+  // Why the stream cannot be called; CUDA_SUCCESS if it can.
+  CUresult result() const { return result_; }
+  const Capture& capture() const { return capture_; }
+
+  // What cuStreamSynchronize and the like would give for the capture, which they would end.
+  CUresult refusal() const;
+
+ private:
+  CUresult Enter(const StreamRef& stream) noexcept;
+  CUresult Look(const Driver& driver, CUstream stream) noexcept;
+
+  std::optional<ContextGuard> guard_;
+  Capture capture_;
+  CUresult result_;
+};
+
+// The status of a call on `stream` that was refused or failed with `code`.
+absl::Status StreamStatus(CUresult code, const char* doing, const StreamRef& stream);
+
+// `call` with no harm to the captures of other streams.
+template <typename Call>
+CUresult WithoutHarm(const Call& call) noexcept {
+  const CaptureModeGuard relaxed;
+  const bool can_harm = !relaxed.ok() && relaxed.result() != CUDA_ERROR_NOT_SUPPORTED;
+  return can_harm ? relaxed.result() : call();
+}
+
+}  // namespace internal
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_LIB_STREAM_STREAM_CALL_H_
