@@ -116,9 +116,9 @@ struct CUGUEST_API MemoryDescription {
 //          kFailedPrecondition  before cuInit, in a forked child; or the memory's context
 //                               ended while it was looked at
 //          kPermissionDenied    from a stream callback
-// Cost:    unregistered and pool memory one driver call, all other two; pinned host memory
-//          five if no context is current. They take the driver's lock: not for hot paths
-//          (60 ns on an H200, four threads 250 ns).
+// Cost:    driver calls: one for unregistered and pool memory, else two; for pinned host memory
+//          up to seven if no context is current. They take the driver's lock: not for hot paths
+//          (60 ns on an H200; 250 ns with four threads).
 // Needs:   nothing; a driver below CUDA 11.3 does not know some of the members, as said above.
 // Source:  CUDA Driver API, cuPointerGetAttributes; test/memory/describe_test.cc.
 [[nodiscard]] CUGUEST_API absl::StatusOr<MemoryDescription> Describe(CUdeviceptr pointer);
