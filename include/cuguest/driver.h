@@ -80,6 +80,20 @@
   X(MemcpyDtoH, 3020, "cuMemcpyDtoH_v2", (void* to, CUdeviceptr from, size_t bytes))              \
   X(MemcpyDtoD, 3020, "cuMemcpyDtoD_v2", (CUdeviceptr to, CUdeviceptr from, size_t bytes))        \
   X(MemsetD8, 3020, "cuMemsetD8_v2", (CUdeviceptr to, unsigned char value, size_t bytes))         \
+  X(MemsetD16, 3020, "cuMemsetD16_v2", (CUdeviceptr to, unsigned short value, size_t count))      \
+  X(MemsetD32, 3020, "cuMemsetD32_v2", (CUdeviceptr to, unsigned value, size_t count))            \
+  X(MemcpyHtoDAsync, 3020, "cuMemcpyHtoDAsync_v2",                                                \
+    (CUdeviceptr to, const void* from, size_t bytes, CUstream stream))                            \
+  X(MemcpyDtoHAsync, 3020, "cuMemcpyDtoHAsync_v2",                                                \
+    (void* to, CUdeviceptr from, size_t bytes, CUstream stream))                                  \
+  X(MemcpyDtoDAsync, 3020, "cuMemcpyDtoDAsync_v2",                                                \
+    (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream))                            \
+  X(MemsetD8Async, 3020, "cuMemsetD8Async",                                                       \
+    (CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream))                         \
+  X(MemsetD16Async, 3020, "cuMemsetD16Async",                                                     \
+    (CUdeviceptr to, unsigned short value, size_t count, CUstream stream))                        \
+  X(MemsetD32Async, 3020, "cuMemsetD32Async",                                                     \
+    (CUdeviceptr to, unsigned value, size_t count, CUstream stream))                              \
   X(StreamCreate, 2000, "cuStreamCreate", (CUstream * stream, unsigned flags))                    \
   X(StreamCreateWithPriority, 5050, "cuStreamCreateWithPriority",                                 \
     (CUstream * stream, unsigned flags, int priority))                                            \
@@ -96,6 +110,12 @@
     (float* milliseconds, CUevent start, CUevent end))                                            \
   X(PointerGetAttribute, 4000, "cuPointerGetAttribute",                                           \
     (void* value, CUpointer_attribute attribute, CUdeviceptr pointer))                            \
+  X(PointerGetAttributes, 7000, "cuPointerGetAttributes",                                         \
+    (unsigned count, CUpointer_attribute* attributes, void** values, CUdeviceptr pointer))        \
+  X(DeviceCanAccessPeer, 4000, "cuDeviceCanAccessPeer",                                           \
+    (int* can, CUdevice device, CUdevice peer))                                                   \
+  X(CtxEnablePeerAccess, 4000, "cuCtxEnablePeerAccess", (CUcontext peer, unsigned flags))         \
+  X(CtxDisablePeerAccess, 4000, "cuCtxDisablePeerAccess", (CUcontext peer))                       \
   X(ModuleLoadData, 2000, "cuModuleLoadData", (CUmodule * module, const void* image))             \
   X(ModuleUnload, 2000, "cuModuleUnload", (CUmodule module))                                      \
   X(ModuleGetFunction, 2000, "cuModuleGetFunction",                                               \
@@ -109,6 +129,13 @@
 // with `Require`, which says which driver does.
 #define CUGUEST_OPTIONAL_ENTRIES(X)                                                            \
   X(DeviceGetUuid, 9020, "cuDeviceGetUuid", (CUuuid * uuid, CUdevice device))                  \
+  X(DeviceGetP2PAttribute, 8000, "cuDeviceGetP2PAttribute",                                    \
+    (int* value, CUdevice_P2PAttribute attribute, CUdevice from, CUdevice to))                 \
+  X(MemGetAccess, 10020, "cuMemGetAccess",                                                     \
+    (unsigned long long* flags, const CUmemLocation* location, CUdeviceptr pointer))           \
+  X(MemAllocAsync, 11020, "cuMemAllocAsync",                                                   \
+    (CUdeviceptr * pointer, size_t bytes, CUstream stream))                                    \
+  X(MemFreeAsync, 11020, "cuMemFreeAsync", (CUdeviceptr pointer, CUstream stream))             \
   X(StreamGetCtx, 9020, "cuStreamGetCtx", (CUstream stream, CUcontext * context))              \
   X(StreamIsCapturing, 10000, "cuStreamIsCapturing",                                           \
     (CUstream stream, CUstreamCaptureStatus * status))                                         \

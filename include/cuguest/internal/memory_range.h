@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// internal/memory_range.h                                               tier: 3
+// -----------------------------------------------------------------------------
+//
+// Not for embedders. What views, buffers and copies are for every element type.
+
+#ifndef CUGUEST_INTERNAL_MEMORY_RANGE_H_
+#define CUGUEST_INTERNAL_MEMORY_RANGE_H_
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/device.h"
+#include "cuguest/export.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace internal {
+
+struct ElementType {
+  std::size_t size;
+  std::size_t alignment;
+};
+
+// Memory that a device can reach. No bytes: no pointer.
+struct MemoryRange {
+  CUdeviceptr pointer = 0;
+  std::size_t bytes = 0;
+  ContextRef context;  // empty: the device's
+  Device device = Device::Borrow(0);
+};
+
+// The range behind a view, for copy.h.
+struct RangeAccess {
+  template <typename View>
+  static const MemoryRange& Of(const View& view) noexcept {
+    return view.range_;
+  }
+};
+
+inline CUdeviceptr AddressOf(const void* pointer) noexcept {
+  return static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(pointer));
+}
+
+CUGUEST_API absl::StatusOr<MemoryRange> BorrowRange(CUdeviceptr pointer, const ElementType& type,
+                                                    std::size_t count, bool read_only);
+CUGUEST_API absl::StatusOr<MemoryRange> Subrange(const MemoryRange& range, const ElementType& type,
+                                                 std::size_t offset, std::size_t count);
+
+}  // namespace internal
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_INTERNAL_MEMORY_RANGE_H_

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuguest/memory.h"
+
+#include <cstdint>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/driver.h"
+#include "cuguest/error.h"
+#include "cuguest/internal/memory_range.h"
+#include "lib/context/context_text.h"
+#include "lib/memory/memory_text.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace {
+
+using internal::ContextText;
+using internal::PointerText;
+
+constexpr char kDoing[] = "describe memory";
+
+// What is asked of the driver in one call.
+struct Attributes {
+  CUcontext context = nullptr;
+  unsigned type = 0;  // CUmemorytype; 0 for what the driver does not know
+  CUdeviceptr device_pointer = 0;
+  void* host_pointer = nullptr;
+  int ordinal = -1;
+  unsigned char is_managed = 0;
+  CUdeviceptr range_base = 0;
+  std::size_t range_size = 0;
+  CUmemoryPool pool = nullptr;
+  CUdeviceptr mapping_base = 0;
+  std::size_t mapping_size = 0;
+};
+
+// One call fails as a whole for an attribute that the driver does not know, and for nothing
+// else that is wrong with the pointer. So the newest are asked for last, and left out where
+// that helps: `kAges` counts those of CUDA 11.3 and newer, of 10.2 and of 7.0.
+CUresult Read(const Driver& driver, CUdeviceptr pointer, Attributes* read) {
+  CUpointer_attribute attributes[] = {
+      CU_POINTER_ATTRIBUTE_CONTEXT,          CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+      CU_POINTER_ATTRIBUTE_DEVICE_POINTER,   CU_POINTER_ATTRIBUTE_HOST_POINTER,
+      CU_POINTER_ATTRIBUTE_IS_MANAGED,       CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+      CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE,
+      CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE,   CU_POINTER_ATTRIBUTE_MAPPING_SIZE,
+      CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR};
+  void* values[] = {&read->context,      &read->type,        &read->device_pointer,
+                    &read->host_pointer, &read->is_managed,  &read->ordinal,
+                    &read->range_base,   &read->range_size,  &read->pool,
+                    &read->mapping_size, &read->mapping_base};
+  static_assert(std::size(attributes) == std::size(values));
+  constexpr unsigned kAges[] = {std::size(attributes), 8, 5};
+  CUresult code = CUDA_SUCCESS;
+  for (const unsigned count : kAges) {
+    *read = Attributes();
+    code = driver.PointerGetAttributes(count, attributes, values, pointer);
+    if (code != CUDA_ERROR_INVALID_VALUE) break;
+  }
+  return code;
+}
+
+MemoryKind KindOf(const Attributes& read) {
+  if (read.type == 0) return MemoryKind::kUnregistered;
+  if (read.is_managed != 0) return MemoryKind::kManaged;
+  if (read.type == CU_MEMORYTYPE_HOST) return MemoryKind::kPinnedHost;
+  if (read.context != nullptr) return MemoryKind::kDevice;
+  return read.pool != nullptr ? MemoryKind::kPool : MemoryKind::kVirtual;
+}
+
+// The range of virtual memory is the reservation around its mapping.
+void SetExtent(const Attributes& read, MemoryDescription* memory) {
+  const bool is_mapping = memory->kind == MemoryKind::kVirtual && read.mapping_size != 0;
+  memory->base = is_mapping ? read.mapping_base : read.range_base;
+  memory->size = is_mapping ? read.mapping_size : read.range_size;
+}
+
+CUresult ReadAccess(const Driver& driver, MemoryDescription* memory) {
+  memory->access = MemoryAccess::kReadWrite;
+  if (memory->kind != MemoryKind::kVirtual || driver.MemGetAccess == nullptr) return CUDA_SUCCESS;
+  const CUmemLocation location = {CU_MEM_LOCATION_TYPE_DEVICE, {memory->device->get()}};
+  unsigned long long flags = 0;
+  const CUresult code = driver.MemGetAccess(&flags, &location, memory->pointer);
+  if (flags == CU_MEM_ACCESS_FLAGS_PROT_NONE) memory->access = MemoryAccess::kNone;
+  if (flags == CU_MEM_ACCESS_FLAGS_PROT_READ) memory->access = MemoryAccess::kRead;
+  return code;
+}
+
+// Memory on a device is at one address in all contexts; pages of the host need not be.
+CUresult ReadDeviceAddress(const Driver& driver, const Attributes& read,
+                           MemoryDescription* memory) {
+  if (memory->kind != MemoryKind::kPinnedHost) {
+    if (memory->access != MemoryAccess::kNone) memory->device_address = memory->pointer;
+    return CUDA_SUCCESS;
+  }
+  memory->device_address = read.device_pointer;
+  if (read.device_pointer != 0) return CUDA_SUCCESS;
+  ContextGuard guard(memory->context);
+  if (!guard.ok()) return guard.result();
+  const CUresult code = driver.PointerGetAttribute(
+      &memory->device_address, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, memory->pointer);
+  return code == CUDA_ERROR_INVALID_VALUE ? CUDA_SUCCESS : code;  // it has none
+}
+
+CUresult ReadOwner(CUcontext owner, MemoryDescription* memory) {
+  if (owner == nullptr) return CUDA_SUCCESS;
+  memory->context = ContextRef::Borrow(owner);
+  return memory->context.result();
+}
+
+// A driver that does not know the ordinal knows only memory that a context owns.
+CUresult ReadDevice(const Driver& driver, int ordinal, MemoryDescription* memory) {
+  if (ordinal >= 0) {
+    memory->device = Device::Borrow(ordinal);
+    return CUDA_SUCCESS;
+  }
+  ContextGuard guard(memory->context);
+  if (!guard.ok()) return guard.result();
+  CUdevice device = 0;
+  const CUresult code = driver.CtxGetDevice(&device);
+  if (code == CUDA_SUCCESS) memory->device = Device::Borrow(device);
+  return code;
+}
+
+CUresult Complete(const Driver& driver, const Attributes& read, MemoryDescription* memory) {
+  CUresult code = ReadOwner(read.context, memory);
+  if (code == CUDA_SUCCESS) code = ReadDevice(driver, read.ordinal, memory);
+  if (code == CUDA_SUCCESS) code = ReadAccess(driver, memory);
+  if (code == CUDA_SUCCESS) code = ReadDeviceAddress(driver, read, memory);
+  return code;
+}
+
+const char* Name(MemoryAccess access) {
+  switch (access) {
+    case MemoryAccess::kNone:
+      return "no access";
+    case MemoryAccess::kRead:
+      return "read-only";
+    case MemoryAccess::kReadWrite:
+      return "read-write";
+  }
+  return "unknown access";
+}
+
+}  // namespace
+
+const char* Name(MemoryKind kind) noexcept {
+  switch (kind) {
+    case MemoryKind::kUnregistered:
+      return "memory that CUDA does not know";
+    case MemoryKind::kDevice:
+      return "device memory";
+    case MemoryKind::kManaged:
+      return "managed memory";
+    case MemoryKind::kPinnedHost:
+      return "pinned host memory";
+    case MemoryKind::kPool:
+      return "pool memory";
+    case MemoryKind::kVirtual:
+      return "virtual memory";
+  }
+  return "memory of an unknown kind";
+}
+
+std::string MemoryDescription::ToString() const {
+  std::string text = absl::StrCat(PointerText(pointer), ": ", Name(kind));
+  if (kind == MemoryKind::kUnregistered) return text;
+  if (device.has_value()) absl::StrAppend(&text, " of device ", device->get());
+  if (size != 0) absl::StrAppend(&text, ", byte ", offset(), " of ", size);
+  if (context.get() != nullptr) absl::StrAppend(&text, ", ", ContextText(context.get()));
+  if (pool != nullptr) {
+    absl::StrAppend(&text, ", pool 0x", absl::Hex(reinterpret_cast<std::uintptr_t>(pool)));
+  }
+  if (access != MemoryAccess::kReadWrite) absl::StrAppend(&text, ", ", Name(access));
+  const bool elsewhere = device_address != 0 && device_address != pointer;
+  if (elsewhere) absl::StrAppend(&text, ", for the device at ", PointerText(device_address));
+  return text;
+}
+
+absl::StatusOr<MemoryDescription> Describe(CUdeviceptr pointer) {
+  const absl::StatusOr<const Driver*> driver = Driver::Get();
+  if (!driver.ok()) return driver.status();
+  Attributes read;
+  CUresult code = Read(**driver, pointer, &read);
+  if (code != CUDA_SUCCESS) return ToStatus(code, kDoing, PointerText(pointer));
+  MemoryDescription memory;
+  memory.pointer = pointer;
+  memory.kind = KindOf(read);
+  if (memory.kind == MemoryKind::kUnregistered) return memory;
+  memory.host_address = read.host_pointer;
+  memory.pool = read.pool;
+  SetExtent(read, &memory);
+  code = Complete(**driver, read, &memory);
+  if (code != CUDA_SUCCESS) return ToStatus(code, kDoing, PointerText(pointer));
+  return memory;
+}
+
+absl::StatusOr<MemoryDescription> Describe(const void* pointer) {
+  return Describe(internal::AddressOf(pointer));
+}
+
+CUGUEST_END_NAMESPACE

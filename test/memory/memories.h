@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory of every kind, and what must not change while somebody works with it.
+
+#ifndef CUGUEST_TEST_MEMORY_MEMORIES_H_
+#define CUGUEST_TEST_MEMORY_MEMORIES_H_
+
+#include <cuda.h>
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/error.h"
+#include "cuguest/primary_context.h"
+#include "cuguest/testing/sim.h"
+#include "test/support/raw_driver.h"
+#include "test/support/test.h"
+
+#define OK(call) BOOST_CHECK_EQUAL((call), CUDA_SUCCESS)
+
+namespace cuguest_test {
+
+using Stack = std::vector<CUcontext>;
+
+inline constexpr size_t kBytes = 4096;
+inline constexpr size_t kUnit = size_t{2} << 20;  // of virtual memory
+
+inline CUdeviceptr AddressOf(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
+
+inline bool IsActive(int device) {
+  return cuguest::PrimaryContext::Query(cuguest::Device::Borrow(device)).value().active;
+}
+
+// What went wrong; empty if `status` has `code` and its text all of `words`.
+inline std::string NoRefusal(const absl::Status& status, absl::StatusCode code,
+                             const std::vector<std::string>& words) {
+  std::string missing;
+  for (const std::string& word : words) {
+    if (!absl::StrContains(std::string(status.message()), word)) missing += ", " + word;
+  }
+  if (status.code() == code && missing.empty()) return "";
+  return status.ToString() + " lacks" + missing;
+}
+
+// At its end the thread's stack and the first primary context are as they were, and, on the
+// simulation, everything that lives.
+class Undisturbed {
+ public:
+  Undisturbed() = default;
+  Undisturbed(const Undisturbed&) = delete;
+  Undisturbed& operator=(const Undisturbed&) = delete;
+  ~Undisturbed() {
+    BOOST_TEST(GetStack() == stack_);
+    BOOST_TEST(IsActive(0) == active_);
+    BOOST_TEST((cuguest::testing::Sim::Live() == live_), "leaked");
+  }
+
+ private:
+  Stack stack_ = GetStack();
+  bool active_ = IsActive(0);
+  cuguest::testing::SimLive live_ = cuguest::testing::Sim::Live();
+};
+
+// A context of its own with a stream; nothing is current afterwards.
+class Owner {
+ public:
+  explicit Owner(int device = 0) : context_(device) {
+    Enter();
+    OK(RAW(cuStreamCreate)(&stream_, CU_STREAM_NON_BLOCKING));
+    SetStack({});
+  }
+  Owner(const Owner&) = delete;
+  Owner& operator=(const Owner&) = delete;
+  CUcontext get() const { return context_.get(); }
+  cuguest::ContextRef ref() const { return cuguest::ContextRef::Borrow(get()); }
+  CUstream stream() const { return stream_; }
+  void Enter() const { SetStack({context_.get()}); }
+
+  // Goes with the context.
+  CUdeviceptr Allocate(size_t bytes = kBytes) const {
+    Enter();
+    CUdeviceptr pointer = 0;
+    OK(RAW(cuMemAlloc)(&pointer, bytes));
+    SetStack({});
+    return pointer;
+  }
+
+ private:
+  OwnContext context_;
+  CUstream stream_ = nullptr;
+};
+
+// Addresses, and mappings in them.
+class Virtual {
+ public:
+  explicit Virtual(size_t units) : size_(units * kUnit) {
+    OK(RAW(cuMemAddressReserve)(&base_, size_, 0, 0, 0));
+  }
+  Virtual(const Virtual&) = delete;
+  Virtual& operator=(const Virtual&) = delete;
+  ~Virtual() {
+    OK(RAW(cuMemUnmap)(base_, size_));
+    OK(RAW(cuMemAddressFree)(base_, size_));
+  }
+  CUdeviceptr At(size_t unit) const { return base_ + unit * kUnit; }
+
+  CUdeviceptr Map(size_t unit, CUmemAccess_flags access) const {
+    CUmemAllocationProp properties = {};
+    properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    CUmemGenericAllocationHandle handle = 0;
+    OK(RAW(cuMemCreate)(&handle, kUnit, &properties, 0));
+    OK(RAW(cuMemMap)(At(unit), kUnit, 0, handle, 0));
+    OK(RAW(cuMemRelease)(handle));
+    CUmemAccessDesc allowed = {};
+    allowed.location = properties.location;
+    allowed.flags = access;
+    OK(RAW(cuMemSetAccess)(At(unit), kUnit, &allowed, 1));
+    return At(unit);
+  }
+
+ private:
+  size_t size_;
+  CUdeviceptr base_ = 0;
+};
+
+// kBytes of each kind that belong to one context, or to its device.
+class Memories {
+ public:
+  explicit Memories(const Owner& owner) {
+    owner.Enter();
+    OK(RAW(cuMemAlloc)(&device, kBytes));
+    OK(RAW(cuMemAllocManaged)(&managed, kBytes, CU_MEM_ATTACH_GLOBAL));
+    void* host = nullptr;
+    OK(RAW(cuMemHostAlloc)(&host, kBytes, 0));
+    pinned = AddressOf(host);
+    pages_ = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    OK(RAW(cuMemHostRegister)(pages_, kBytes, 0));
+    registered = AddressOf(pages_);
+    OK(RAW(cuMemAllocAsync)(&pool, kBytes, owner.stream()));
+    OK(RAW(cuStreamSynchronize)(owner.stream()));
+    virtual_memory = range_.Map(0, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    SetStack({});
+  }
+  Memories(const Memories&) = delete;
+  Memories& operator=(const Memories&) = delete;
+  ~Memories() {
+    OK(RAW(cuMemFree)(device));
+    OK(RAW(cuMemFree)(managed));
+    OK(RAW(cuMemFreeHost)(reinterpret_cast<void*>(pinned)));
+    OK(RAW(cuMemHostUnregister)(pages_));
+    OK(RAW(cuMemFree)(pool));
+    munmap(pages_, kBytes);
+  }
+
+  std::vector<CUdeviceptr> All() const {
+    return {device, managed, pinned, registered, pool, virtual_memory};
+  }
+
+  CUdeviceptr device = 0;
+  CUdeviceptr managed = 0;
+  CUdeviceptr pinned = 0;
+  CUdeviceptr registered = 0;
+  CUdeviceptr pool = 0;
+  CUdeviceptr virtual_memory = 0;  // kUnit bytes
+
+ private:
+  void* pages_ = nullptr;
+  Virtual range_{1};
+};
+
+// A stream that captures; the capture must have survived at the end.
+class Capture {
+ public:
+  Capture(CUstream stream, CUstreamCaptureMode mode) : stream_(stream) {
+    OK(RAW(cuStreamBeginCapture)(stream, mode));
+  }
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+  ~Capture() {
+    CUgraph graph = nullptr;
+    OK(RAW(cuStreamEndCapture)(stream_, &graph));
+    if (graph != nullptr) OK(RAW(cuGraphDestroy)(graph));
+  }
+
+ private:
+  CUstream stream_;
+};
+
+inline constexpr CUstreamCaptureMode kCaptureModes[] = {CU_STREAM_CAPTURE_MODE_GLOBAL,
+                                                        CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+                                                        CU_STREAM_CAPTURE_MODE_RELAXED};
+
+// A context that is current on this thread and destroyed. Pop it.
+inline void PushDeadContext() {
+  OwnContext context;
+  const CUcontext dead = context.release();
+  OK(RAW(cuCtxPushCurrent)(dead));
+  std::thread([dead] { OK(RAW(cuCtxDestroy)(dead)); }).join();
+}
+
+// `work`, which returns a status, with the n-th call of each of `entries` failing, for n from
+// 1 until it is not called so often: the status has the code, the thread's stack is as it was
+// and nothing is leaked. Without a fault it works.
+template <typename Work>
+void FailEachCall(const std::vector<std::string>& entries, const Work& work) {
+  using cuguest::testing::Sim;
+  for (const std::string& entry : entries) {
+    std::uint64_t calls = 1;
+    for (unsigned nth = 1; nth <= calls; ++nth) {
+      BOOST_TEST_CONTEXT(entry << ", call " << nth) {
+        const Undisturbed undisturbed;
+        Sim::FailCall(entry.c_str(), nth, CUDA_ERROR_OPERATING_SYSTEM);
+        Sim::ResetCalls();
+        const absl::Status status = work();
+        calls = Sim::Calls(entry.c_str()) + 1;
+        Sim::ClearFaults();
+        TakeIncidents();
+        const bool failed = cuguest::CodeOf(status) == CUDA_ERROR_OPERATING_SYSTEM;
+        const bool expected = calls > nth ? failed : status.ok();
+        BOOST_TEST(expected, status.ToString());
+      }
+    }
+  }
+}
+
+}  // namespace cuguest_test
+
+#define REFUSES(status, code, ...)                                                  \
+  BOOST_TEST(                                                                       \
+      cuguest_test::NoRefusal(status, absl::StatusCode::code, {__VA_ARGS__}) == "", \
+      #status << ": " << cuguest_test::NoRefusal(status, absl::StatusCode::code, {__VA_ARGS__}))
+#define SUCCEEDS(status)                                                           \
+  do {                                                                             \
+    const absl::Status status_of_call = (status);                                  \
+    BOOST_TEST(status_of_call.ok(), #status << ": " << status_of_call.ToString()); \
+  } while (false)
+
+#endif  // CUGUEST_TEST_MEMORY_MEMORIES_H_
