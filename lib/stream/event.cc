@@ -11,7 +11,6 @@
 #include "lib/context/context_text.h"
 #include "lib/context/special_stream.h"
 #include "lib/context/stream_text.h"
-#include "lib/core/driver_access.h"
 #include "lib/stream/stream_call.h"
 
 CUGUEST_BEGIN_NAMESPACE

@@ -127,6 +127,29 @@ void NoDevice() {
   std::printf("%s\n", std::string(at.message()).c_str());
 }
 
+// Drivers below CUDA 10.1: streams and events do without the calls for captures.
+void WithoutCaptures() {
+  for (const char* entry : {"cuStreamGetCaptureInfo", "cuThreadExchangeStreamCaptureMode"}) {
+    Sim::HideEntry(entry);
+  }
+  const Driver& driver = **Driver::GetInitialized();
+  CHECK(driver.StreamGetCaptureInfo == nullptr);
+  CHECK(driver.ThreadExchangeStreamCaptureMode == nullptr);
+  const ContextRef home = ContextRef::Borrow(cuguest_test::MakeContext());
+  cuguest::Stream stream = cuguest::Stream::Create(home).value();
+  cuguest::Event event = cuguest::Event::Create(home).value();
+  CHECK(stream.ref().capture_state() == cuguest::CaptureState::kNone);
+  for (const CUstream each : {stream.get(), CUstream{nullptr}}) {
+    const auto ref = cuguest::StreamRef::Borrow(each, home);
+    CHECK(event.Record(ref).ok());
+    CHECK(ref.WaitFor(event).ok());
+    CHECK(ref.Synchronize().ok());
+    CHECK(event.IsDone().value());
+  }
+  CHECK(event.Release().ok());
+  CHECK(stream.Release().ok());
+}
+
 // An old driver without context ids: guards and owners work by handle.
 void WithoutIds() {
   Sim::HideEntry("cuCtxGetId");
@@ -238,6 +261,7 @@ int main(int argc, char** argv) {
            0,
            cuguest_test::On::kAnyDriver,
            {"CUDA_VISIBLE_DEVICES="}},
+          {"without_captures", &WithoutCaptures, {}, 0, cuguest_test::On::kSimulation},
           {"without_ids", &WithoutIds, {}, 0, cuguest_test::On::kSimulation},
           {"nothing_at_load_time", &NothingAtLoadTime},
       });

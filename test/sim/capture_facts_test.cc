@@ -551,8 +551,6 @@ BOOST_AUTO_TEST_CASE(events_inside_and_outside) {
          float time = 0;
          return RAW(cuEventElapsedTime)(&time, g.recorded, g.recorded);
        }},
-      {"record in another context's stream", NoHandle,
-       [](const Guest& g) { return g.Record(g.never, g.other_stream); }},
       {"record another context's", NoHandle,
        [](const Guest& g) {
          CUevent others = nullptr;

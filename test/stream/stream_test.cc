@@ -37,7 +37,6 @@ void CheckWorks(const StreamRef& stream, const Entries& stack) {
 // Every operation refuses with `code`, as `canonical`.
 void CheckRefuses(const StreamRef& stream, CUresult code, absl::StatusCode canonical) {
   const Entries stack = GetStack();
-  Event event;
   for (const absl::Status& status : {stream.Synchronize(), stream.IsDone().status()}) {
     BOOST_CHECK_EQUAL(Said(status), code);
     BOOST_TEST((status.code() == canonical), status.message());
