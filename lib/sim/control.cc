@@ -4,6 +4,7 @@
 
 #include "lib/sim/control.h"
 
+#include "lib/sim/array.h"
 #include "lib/sim/context.h"
 #include "lib/sim/entry.h"
 #include "lib/sim/event.h"
@@ -42,6 +43,7 @@ cuguest::testing::SimLive Live() {
   live.graphs = CountGraphs();
   live.pools = CountPools();
   live.virtual_memory = CountVirtualMemory();
+  live.arrays = CountArrays();
   return live;
 }
 

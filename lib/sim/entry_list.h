@@ -298,6 +298,64 @@
   T(MemsetD32Async, 3020, "", 7000, ptsz, MemsetD32Async, kInitialized, (CUdeviceptr to,           \
     unsigned value, size_t count, CUstream stream), (to, value, count, stream))
 
+#define CUGUEST_SIM_AREA_ENTRIES(X, T)                                                             \
+  T(Memcpy2D, 3020, "_v2", 7000, ptds, Memcpy2D, kInitialized, (const CUDA_MEMCPY2D* copy),        \
+    (copy))                                                                                        \
+  T(Memcpy2DUnaligned, 3020, "_v2", 7000, ptds, Memcpy2D, kInitialized,                            \
+    (const CUDA_MEMCPY2D* copy), (copy))                                                           \
+  T(Memcpy2DAsync, 3020, "_v2", 7000, ptsz, Memcpy2DAsync, kInitialized, (const CUDA_MEMCPY2D*     \
+    copy, CUstream stream), (copy, stream))                                                        \
+  T(Memcpy3D, 3020, "_v2", 7000, ptds, Memcpy3D, kInitialized, (const CUDA_MEMCPY3D* copy),        \
+    (copy))                                                                                        \
+  T(Memcpy3DAsync, 3020, "_v2", 7000, ptsz, Memcpy3DAsync, kInitialized, (const CUDA_MEMCPY3D*     \
+    copy, CUstream stream), (copy, stream))                                                        \
+  T(MemcpyHtoA, 3020, "_v2", 7000, ptds, MemcpyHtoA, kInitialized, (CUarray to, size_t offset,     \
+    const void* from, size_t bytes), (to, offset, from, bytes))                                    \
+  T(MemcpyHtoAAsync, 3020, "_v2", 7000, ptsz, MemcpyHtoAAsync, kInitialized, (CUarray to, size_t   \
+    offset, const void* from, size_t bytes, CUstream stream), (to, offset, from, bytes, stream))   \
+  T(MemcpyAtoH, 3020, "_v2", 7000, ptds, MemcpyAtoH, kInitialized, (void* to, CUarray from,        \
+    size_t offset, size_t bytes), (to, from, offset, bytes))                                       \
+  T(MemcpyAtoHAsync, 3020, "_v2", 7000, ptsz, MemcpyAtoHAsync, kInitialized, (void* to, CUarray    \
+    from, size_t offset, size_t bytes, CUstream stream), (to, from, offset, bytes, stream))        \
+  T(MemcpyDtoA, 3020, "_v2", 7000, ptds, MemcpyDtoA, kInitialized, (CUarray to, size_t offset,     \
+    CUdeviceptr from, size_t bytes), (to, offset, from, bytes))                                    \
+  T(MemcpyAtoD, 3020, "_v2", 7000, ptds, MemcpyAtoD, kInitialized, (CUdeviceptr to, CUarray from,  \
+    size_t offset, size_t bytes), (to, from, offset, bytes))                                       \
+  T(MemcpyAtoA, 3020, "_v2", 7000, ptds, MemcpyAtoA, kInitialized, (CUarray to, size_t to_offset,  \
+    CUarray from, size_t from_offset, size_t bytes), (to, to_offset, from, from_offset, bytes))    \
+  T(MemsetD2D8, 3020, "_v2", 7000, ptds, MemsetD2D8, kInitialized, (CUdeviceptr to, size_t pitch,  \
+    unsigned char value, size_t width, size_t height), (to, pitch, value, width, height))          \
+  T(MemsetD2D8Async, 3020, "", 7000, ptsz, MemsetD2D8Async, kInitialized, (CUdeviceptr to, size_t  \
+    pitch, unsigned char value, size_t width, size_t height, CUstream stream), (to, pitch, value,  \
+    width, height, stream))                                                                        \
+  T(MemsetD2D16, 3020, "_v2", 7000, ptds, MemsetD2D16, kInitialized, (CUdeviceptr to, size_t       \
+    pitch, unsigned short value, size_t width, size_t height), (to, pitch, value, width, height))  \
+  T(MemsetD2D16Async, 3020, "", 7000, ptsz, MemsetD2D16Async, kInitialized, (CUdeviceptr to,       \
+    size_t pitch, unsigned short value, size_t width, size_t height, CUstream stream), (to,        \
+    pitch, value, width, height, stream))                                                          \
+  T(MemsetD2D32, 3020, "_v2", 7000, ptds, MemsetD2D32, kInitialized, (CUdeviceptr to, size_t       \
+    pitch, unsigned value, size_t width, size_t height), (to, pitch, value, width, height))        \
+  T(MemsetD2D32Async, 3020, "", 7000, ptsz, MemsetD2D32Async, kInitialized, (CUdeviceptr to,       \
+    size_t pitch, unsigned value, size_t width, size_t height, CUstream stream), (to, pitch,       \
+    value, width, height, stream))
+
+#define CUGUEST_SIM_ARRAY_ENTRIES(X, T)                                                            \
+  X(ArrayCreate, 3020, "_v2", ArrayCreate, kInitialized, (CUarray* array,                          \
+    const CUDA_ARRAY_DESCRIPTOR* description), (array, description))                               \
+  X(Array3DCreate, 3020, "_v2", Array3DCreate, kInitialized, (CUarray* array,                      \
+    const CUDA_ARRAY3D_DESCRIPTOR* shape), (array, shape))                                         \
+  X(ArrayGetDescriptor, 3020, "_v2", ArrayGetDescriptor, kInitialized,                             \
+    (CUDA_ARRAY_DESCRIPTOR* description, CUarray array), (description, array))                     \
+  X(Array3DGetDescriptor, 3020, "_v2", Array3DGetDescriptor, kInitialized,                         \
+    (CUDA_ARRAY3D_DESCRIPTOR* shape, CUarray array), (shape, array))                               \
+  X(ArrayDestroy, 2000, "", ArrayDestroy, kInitialized, (CUarray array), (array))                  \
+  X(MipmappedArrayCreate, 5000, "", MipmappedArrayCreate, kInitialized, (CUmipmappedArray* array,  \
+    const CUDA_ARRAY3D_DESCRIPTOR* shape, unsigned levels), (array, shape, levels))                \
+  X(MipmappedArrayGetLevel, 5000, "", MipmappedArrayGetLevel, kInitialized, (CUarray* level,       \
+    CUmipmappedArray array, unsigned index), (level, array, index))                                \
+  X(MipmappedArrayDestroy, 5000, "", MipmappedArrayDestroy, kInitialized, (CUmipmappedArray        \
+    array), (array))
+
 #define CUGUEST_SIM_STREAM_ENTRIES(X, T)                                                           \
   X(StreamCreate, 2000, "", StreamCreate, kInitialized, (CUstream* stream, unsigned flags),        \
     (stream, flags))                                                                               \
@@ -408,6 +466,8 @@
   CUGUEST_SIM_VIRTUAL_MEMORY_ENTRIES(X, T) \
   CUGUEST_SIM_REGISTER_ENTRIES(X, T)    \
   CUGUEST_SIM_COPY_ENTRIES(X, T)        \
+  CUGUEST_SIM_AREA_ENTRIES(X, T)        \
+  CUGUEST_SIM_ARRAY_ENTRIES(X, T)       \
   CUGUEST_SIM_STREAM_ENTRIES(X, T)      \
   CUGUEST_SIM_CAPTURE_ENTRIES(X, T)     \
   CUGUEST_SIM_GRAPH_ENTRIES(X, T)       \
