@@ -32,9 +32,10 @@ class Cast {
   [[nodiscard]] std::string Draw() const;
   [[nodiscard]] std::string Draw(const cuguest::testing::StackProbe& probe) const;
 
- private:
+  // "?" if it has none.
   [[nodiscard]] std::string NameOf(CUcontext context) const;
 
+ private:
   std::vector<std::pair<std::string, CUcontext>> names_;
 };
 

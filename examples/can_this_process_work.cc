@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Can CUDA work in this process, and if not, why not?
+//
+// The first thing to ask when a program does not find its GPU, and what a library may log
+// before it does anything: which toolkit it was compiled with, which runtime, driver and
+// kernel module it met, which devices, and who of the process is using them already. One
+// sentence says what follows from it. Asking costs nothing that stays: no context is
+// created, where the tool that asks cudaFree(0) would put one on the first device.
+//
+//   toolkit                       CUDA 13.0
+//   runtime                       CUDA 13.0
+//   driver                        CUDA 13.0       /usr/lib/x86_64-linux-gnu/libcuda.so.1
+//   kernel module                 580.159.04
+//   device 0                      NVIDIA H100 80GB HBM3
+//     named everywhere            GPU-5d8aff98-...
+//     on the bus                  0000:65:00.0
+//     its primary context         inactive
+//
+//     CUDA can work here: ...
+//
+// It answers also where CUDA cannot work, and that is a success: it ends with 0 then too,
+// and with 1 only if what it found does not agree with itself.
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include <cstdio>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "cuguest/compatibility.h"
+#include "cuguest/device.h"
+#include "cuguest/error.h"
+#include "cuguest/primary_context.h"
+#include "cuguest/runtime/version.h"
+#include "cuguest/testing/sim.h"
+#include "cuguest/testing/stack_probe.h"
+#include "examples/support/check.h"
+#include "examples/support/picture.h"
+
+namespace {
+
+using cuguest::Device;
+using cuguest::PrimaryContext;
+using cuguest::Versions;
+using cuguest::testing::Sim;
+using cuguest::testing::SimLive;
+using cuguest::testing::StackProbe;
+using support::PrintParagraph;
+using support::PrintRow;
+
+std::string VersionText(int version) {
+  if (version == 0) return "none";
+  return "CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+std::string OrNone(const std::string& text) { return text.empty() ? "none" : text; }
+
+void PrintVersions(const Versions& versions) {
+  PrintRow("toolkit", VersionText(versions.toolkit));
+  PrintRow("runtime", VersionText(versions.runtime));
+  PrintRow("driver", VersionText(versions.driver), versions.library);
+  PrintRow("kernel module", OrNone(versions.kernel_module),
+           versions.uses_forward_compatibility() ? "with a forward-compatibility package" : "");
+  CHECK(versions.toolkit == CUDART_VERSION);
+  CHECK(versions.runtime >= 12000);
+  CHECK(versions.driver == 0 || !versions.library.empty());
+}
+
+template <typename T>
+std::string TextOf(const absl::StatusOr<T>& result, const std::string& text) {
+  return result.ok() ? text : std::string(result.status().message());
+}
+
+void PrintDevice(Device device) {
+  const absl::StatusOr<std::string> name = device.Name();
+  const absl::StatusOr<cuguest::Uuid> uuid = device.GetUuid();
+  const absl::StatusOr<std::string> bus = device.PciBusId();
+  PrintRow("device " + std::to_string(device.get()), TextOf(name, name.value_or("")));
+  PrintRow("  named everywhere", TextOf(uuid, uuid.ok() ? uuid->ToString() : ""));
+  PrintRow("  on the bus", TextOf(bus, bus.value_or("")));
+  CHECK_OK(name.status());
+  CHECK_OK(bus.status());
+
+  const absl::StatusOr<PrimaryContext::State> state = PrimaryContext::Query(device);
+  if (!CHECK_OK(state.status())) return;
+  PrintRow("  its primary context", state->active ? "active" : "inactive");
+  CHECK(!state->active);  // nobody has used it in this process, and asking did not either
+}
+
+void PrintDevices(int count) {
+  for (int i = 0; i < count; ++i) {
+    const absl::StatusOr<Device> device = Device::At(cuguest::Ordinal{i});
+    if (CHECK_OK(device.status())) PrintDevice(*device);
+  }
+}
+
+// The sentence says which of the two it is, and the status says the same to a program.
+void PrintAnswer(const Versions& versions) {
+  const std::string sentence = cuguest::runtime::Explain();
+  const absl::Status status = cuguest::runtime::CanWork();
+  std::printf("\n");
+  PrintParagraph(sentence);
+  if (status.ok()) {
+    CHECK(absl::StartsWith(sentence, "CUDA can work here: "));
+    CHECK(versions.problem.ok() && versions.devices > 0);
+  } else {
+    CHECK(absl::StartsWith(sentence, "CUDA cannot work here: "));
+    CHECK(sentence == status.message());
+  }
+}
+
+void CheckNothingWasCreated() {
+  const StackProbe probe = StackProbe::Take();
+  CHECK(probe.stack().empty());
+  for (const StackProbe::Primary& primary : probe.primaries()) CHECK(!primary.active);
+  if (Sim::IsActive()) CHECK(Sim::Live() == SimLive{});
+}
+
+}  // namespace
+
+int main() {
+  std::printf("Can CUDA work in this process, and if not, why not?\n\n");
+  const Versions versions = cuguest::runtime::QueryVersions();
+  PrintVersions(versions);
+  PrintDevices(versions.devices);
+  PrintAnswer(versions);
+  CheckNothingWasCreated();
+  const int code = support::ExitCode();
+  std::printf("\n%s (%d checks)\n",
+              code == 0 ? "Nothing was created by asking." : "IT DOES NOT AGREE WITH ITSELF.",
+              support::ChecksMade());
+  return code;
+}
