@@ -15,8 +15,8 @@
 //   the same, inside  device  A        100 of 4096  device  cuMemFree, cudaFree
 //   ...
 //
-// In the end the host frees each by the other API's call, which is how both columns on
-// the right are known to be so.
+// In the end the host frees each by the other API's call, which is how the last column
+// is known to be so.
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
