@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// copy.h                                                                tier: 3
+// -----------------------------------------------------------------------------
+//
+// Copies and fills that find the right context by themselves, whatever is current: between
+// device memory of any contexts and devices, and between it and the host.
+//
+//   absl::Status status = Copy(view, HostSpan<const float>(values));   // done when it returns
+//   if (status.ok()) status = CopyAsync(other_view, view, stream);     // done in the stream
+//   if (status.ok()) status = Zero(scratch);
+//
+// Note [Where a copy runs]
+// ~~~~~~~~~~~~~~~~~~~~~~~~
+// Without a stream: on stream 0 of the context that owns the memory that is written, or else
+// of that which owns the memory that is read. For pool and virtual memory, which no context
+// owns: of the current context, if it is on the memory's device, else of that device's
+// primary, if it is active (AcquireOn). With a stream: there, and its context need not own
+// the memory, nor be on its device.
+//
+// Between devices no peer access is needed. Without it the driver goes through the host.
+// Source: test/sim/two_devices_facts_test.cc, test/sim/memory_facts_test.cc.
+//
+// Note [When a copy is done]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~
+// Copy, Fill and Zero wait until it is: also between two pieces of device memory, where
+// cuMemcpyDtoD would not. They wait for what was submitted to the context's stream 0 and its
+// blocking streams before, and for no other stream: memory that a non-blocking stream still
+// works on needs a Synchronize() of it first.
+//
+// CopyAsync, FillAsync and ZeroAsync come in the stream's order. Host memory must stay, and
+// must not be written (or, if it is written to, not be read) until the stream is past the
+// copy. With pinned memory the call returns at once. With pageable memory it may block: to
+// the host, until the stream has got there and the copy is done; from the host, until the
+// driver has taken the bytes.
+// Source: CUDA Driver API, "API synchronization behavior".
+//
+// Note [While something captures]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// On a stream that captures, the Async forms become nodes of the graph, and the memory of
+// both ends must stay as long as the graph. All others use stream 0, or are refused: if a
+// blocking stream of that context captures, with kFailedPrecondition and
+// CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, which the driver would return after it had ended that
+// capture. Captures anywhere else are not harmed.
+// Source: test/sim/capture_facts_test.cc, test/memory/copy_test.cc.
+
+#ifndef CUGUEST_COPY_H_
+#define CUGUEST_COPY_H_
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <type_traits>
+
+#include "absl/status/status.h"
+#include "cuguest/device_view.h"
+#include "cuguest/export.h"
+#include "cuguest/host_span.h"
+#include "cuguest/internal/memory_range.h"
+#include "cuguest/stream.h"
+
+CUGUEST_BEGIN_NAMESPACE
+
+namespace internal {
+
+// One end of a copy: in host memory, or on a device.
+struct CopyEnd {
+  CUdeviceptr address = 0;
+  std::size_t count = 0;               // elements
+  const MemoryRange* range = nullptr;  // nullptr: host memory
+};
+
+template <typename T>
+CopyEnd EndOf(const DeviceView<T>& view) noexcept {
+  return {view.get(), view.size(), &RangeAccess::Of(view)};
+}
+template <typename T>
+CopyEnd EndOf(const HostSpan<T>& span) noexcept {
+  return {AddressOf(span.data()), span.size(), nullptr};
+}
+
+template <typename T>
+const DeviceView<T>& Writable(const DeviceView<T>& view) noexcept {
+  static_assert(!std::is_const_v<T>, "a view of const is only read");
+  return view;
+}
+
+CUGUEST_API absl::Status CopyElements(const CopyEnd& to, const CopyEnd& from,
+                                      std::size_t element_size);
+CUGUEST_API absl::Status CopyElements(const CopyEnd& to, const CopyEnd& from,
+                                      std::size_t element_size, const StreamRef& stream);
+
+// The bits of an element of 1, 2 or 4 bytes.
+struct FillValue {
+  unsigned bits;
+  std::size_t size;
+};
+
+template <typename T>
+FillValue ValueOf(const T& value) noexcept {
+  static_assert((sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4) && alignof(T) == sizeof(T),
+                "the driver fills with elements of 1, 2 or 4 bytes, aligned to their size");
+  FillValue result{0, sizeof(T)};
+  __builtin_memcpy(&result.bits, &value, sizeof(T));
+  return result;
+}
+
+CUGUEST_API absl::Status FillElements(const MemoryRange& to, const FillValue& value);
+CUGUEST_API absl::Status FillElements(const MemoryRange& to, const FillValue& value,
+                                      const StreamRef& stream);
+
+template <typename T>
+using NotDeduced = std::common_type_t<T>;
+
+}  // namespace internal
+
+// Copy(), CopyAsync(), Fill(), FillAsync(), Zero(), ZeroAsync()
+//
+// Both ends have the same number of elements, and do not overlap: overlapping ones are copied
+// in no order that is promised. Nothing to copy is success, and no driver is called.
+//
+// Stack:   as it was.
+// Threads: any; not from a stream callback: kPermissionDenied.
+// Errors:  those of Driver::Get(), and
+//          kInvalidArgument     the ends differ in their number of elements; the host's is
+//                               null; memory was freed (as far as the driver notices: its
+//                               address may have been given away again); a fill on a stream
+//                               of another device than the memory's; or an empty StreamRef
+//          kFailedPrecondition  a context that owns memory, or the stream's, ended: with
+//                               CUDA_ERROR_CONTEXT_IS_DESTROYED; pool or virtual memory, and
+//                               there is no context on its device; or a capture, see
+//                               Note [While something captures]
+//          kDataLoss            an earlier sticky error
+//          Nothing was copied then, except that a sticky error may come in the midst of it.
+// Cost:    in driver calls: without a stream nine if the context it runs in is current, else
+//          ten, and two to eight more for pool and virtual memory; with a stream five if its
+//          context is current, else six. One more if both ends are on a device. Text is made
+//          on failure only. test/memory/copy_test.cc counts them.
+// Source:  CUDA Driver API, cuMemcpyHtoD and its like, cuMemsetD8 and its like.
+
+template <typename T>
+absl::Status Copy(const DeviceView<T>& to, const internal::NotDeduced<DeviceView<const T>>& from) {
+  return internal::CopyElements(internal::EndOf(internal::Writable(to)), internal::EndOf(from),
+                                sizeof(T));
+}
+template <typename T>
+absl::Status Copy(const DeviceView<T>& to, const internal::NotDeduced<HostSpan<const T>>& from) {
+  return internal::CopyElements(internal::EndOf(internal::Writable(to)), internal::EndOf(from),
+                                sizeof(T));
+}
+template <typename T>
+absl::Status Copy(const internal::NotDeduced<HostSpan<std::remove_const_t<T>>>& to,
+                  const DeviceView<T>& from) {
+  return internal::CopyElements(internal::EndOf(to), internal::EndOf(from), sizeof(T));
+}
+
+template <typename T>
+absl::Status CopyAsync(const DeviceView<T>& to,
+                       const internal::NotDeduced<DeviceView<const T>>& from,
+                       const StreamRef& stream) {
+  return internal::CopyElements(internal::EndOf(internal::Writable(to)), internal::EndOf(from),
+                                sizeof(T), stream);
+}
+template <typename T>
+absl::Status CopyAsync(const DeviceView<T>& to, const internal::NotDeduced<HostSpan<const T>>& from,
+                       const StreamRef& stream) {
+  return internal::CopyElements(internal::EndOf(internal::Writable(to)), internal::EndOf(from),
+                                sizeof(T), stream);
+}
+template <typename T>
+absl::Status CopyAsync(const internal::NotDeduced<HostSpan<std::remove_const_t<T>>>& to,
+                       const DeviceView<T>& from, const StreamRef& stream) {
+  return internal::CopyElements(internal::EndOf(to), internal::EndOf(from), sizeof(T), stream);
+}
+
+// Every element becomes `value`. T has 1, 2 or 4 bytes.
+template <typename T>
+absl::Status Fill(const DeviceView<T>& to, const internal::NotDeduced<T>& value) {
+  return internal::FillElements(internal::RangeAccess::Of(internal::Writable(to)),
+                                internal::ValueOf(value));
+}
+template <typename T>
+absl::Status FillAsync(const DeviceView<T>& to, const internal::NotDeduced<T>& value,
+                       const StreamRef& stream) {
+  return internal::FillElements(internal::RangeAccess::Of(internal::Writable(to)),
+                                internal::ValueOf(value), stream);
+}
+
+// Every byte becomes 0.
+template <typename T>
+absl::Status Zero(const DeviceView<T>& to) {
+  return internal::FillElements(internal::RangeAccess::Of(internal::Writable(to)),
+                                internal::FillValue{0, 1});
+}
+template <typename T>
+absl::Status ZeroAsync(const DeviceView<T>& to, const StreamRef& stream) {
+  return internal::FillElements(internal::RangeAccess::Of(internal::Writable(to)),
+                                internal::FillValue{0, 1}, stream);
+}
+
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_COPY_H_

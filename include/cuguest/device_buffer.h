@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// device_buffer.h                                                       tier: 3
+// -----------------------------------------------------------------------------
+//
+// `DeviceBuffer<T>` owns device memory. It is allocated and freed in its own context, or in
+// the order of its own stream, whatever is current at the time.
+//
+//   absl::StatusOr<DeviceBuffer<float>> buffer = DeviceBuffer<float>::Allocate(context, n);
+//   if (!buffer.ok()) return buffer.status();
+//   absl::Status status = Copy(buffer->view(), HostSpan<const float>(values));
+//
+// It can take over what somebody else allocated by the driver or by the runtime, since the
+// memory of both is freed alike: test/sim/memory_facts_test.cc.
+
+#ifndef CUGUEST_DEVICE_BUFFER_H_
+#define CUGUEST_DEVICE_BUFFER_H_
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <type_traits>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/device.h"
+#include "cuguest/device_view.h"
+#include "cuguest/export.h"
+#include "cuguest/internal/owned_memory.h"
+#include "cuguest/stream.h"
+
+CUGUEST_BEGIN_NAMESPACE
+
+// Note [When the context ends first]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// Memory of Allocate goes with its context: when that is destroyed or reset, or its last
+// reference is released. Its address may then be given to somebody else, so a buffer whose
+// context's life is over calls no driver any more: it is let go. Pool memory stays when the
+// context of its stream ends, and is then freed at once, since nothing of that stream can
+// still use it. Life is as exact as ContextRef::IsAlive.
+//
+// Note [Freeing while something captures]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// No capture is harmed by allocating and freeing here, of whatever mode, on whatever thread.
+// What cannot be done is to allocate or free in the order of a stream that captures itself:
+// it would become a node of the graph. AllocateAsync, Free and FreeAsync say so, and the
+// destructor leaks the memory, since nothing else is safe: free before the capture, or in the
+// order of another stream.
+
+// DeviceBuffer
+//
+// Stack:   as it was.
+// Count:   none: it keeps neither its context nor its stream alive.
+// Threads: distinct objects from any threads; one object needs outside locking. Not from a
+//          stream callback (kPermissionDenied; a destructor there leaks), and not from a
+//          static or thread_local destructor: see Note [No driver calls after main] in
+//          primary_context.h.
+// Errors:  every function that has any gives those of Driver::Get(), and
+//          kPermissionDenied  from a stream callback
+//          kDataLoss          an earlier sticky error
+// Source:  CUDA Driver API, cuMemAlloc, cuMemFree, cuMemAllocAsync, cuMemFreeAsync;
+//          test/memory/device_buffer_test.cc.
+template <typename T>
+class DeviceBuffer {
+  static_assert(std::is_trivially_copyable_v<T> && !std::is_const_v<T>,
+                "elements are copied byte by byte, and nobody constructs them");
+
+ public:
+  // `count` elements, not initialised, aligned to 256 bytes. In a green context: memory of
+  // its device's primary context, which then is context(). No elements: an empty buffer.
+  //
+  // Errors: kInvalidArgument     the size in bytes is more than a size_t holds
+  //         kFailedPrecondition  the context's life is over, or the ref is empty
+  //         kResourceExhausted   out of memory
+  //         Nothing is held then.
+  // Cost:   eight driver calls if the context is current, else nine; the allocation itself
+  //         may wait for the device.
+  [[nodiscard]] static absl::StatusOr<DeviceBuffer> Allocate(const ContextRef& context,
+                                                             std::size_t count) {
+    return Made(internal::OwnedMemory::Allocate(context, kElements, count));
+  }
+
+  // The same from the current pool of the stream's device (cuDeviceSetMemPool), for use in
+  // the stream's order from here on, and freed in it. The stream must live until then.
+  //
+  // Errors: as Allocate, and
+  //         kInvalidArgument     an empty ref
+  //         kFailedPrecondition  the stream captures, or for stream 0 a blocking stream of
+  //                              its context does
+  //         kUnimplemented       a driver below CUDA 11.2, or a device without pools
+  // Cost:   eight driver calls if the stream's context is current, else nine.
+  [[nodiscard]] static absl::StatusOr<DeviceBuffer> AllocateAsync(const StreamRef& stream,
+                                                                  std::size_t count) {
+    return Made(internal::OwnedMemory::Allocate(stream, kElements, count));
+  }
+
+  // Takes over what starts at `pointer`, from cuMemAlloc, cuMemAllocManaged, cudaMalloc,
+  // cudaMallocManaged or a pool. It is freed in the context that owns it. Of pool memory the
+  // stream is not known, so work with it must be done before it is freed here.
+  //
+  // Errors: those of DeviceView::Borrow, and
+  //         kInvalidArgument  `pointer` is not where the allocation starts; no elements, which
+  //                           would never be freed; or pinned host or virtual memory, which
+  //                           is freed in another way
+  //         Whoever owned it still does. A module's variable is not recognised; freeing it
+  //         fails.
+  // Cost:   that of Describe(), twice.
+  [[nodiscard]] static absl::StatusOr<DeviceBuffer> Adopt(CUdeviceptr pointer, std::size_t count) {
+    return Made(internal::OwnedMemory::Adopt(pointer, kElements, count));
+  }
+  [[nodiscard]] static absl::StatusOr<DeviceBuffer> Adopt(T* pointer, std::size_t count) {
+    return Adopt(internal::AddressOf(pointer), count);
+  }
+
+  // The same, freed in the order of `stream`, which must live until then.
+  //
+  // Errors: those of Adopt, and
+  //         kInvalidArgument  an empty ref; or managed memory, which the driver does not free
+  //                           so (test/sim/pool_facts_test.cc)
+  [[nodiscard]] static absl::StatusOr<DeviceBuffer> AdoptAsync(CUdeviceptr pointer,
+                                                               std::size_t count,
+                                                               const StreamRef& stream) {
+    return Made(internal::OwnedMemory::Adopt(pointer, kElements, count, stream));
+  }
+
+  DeviceBuffer() noexcept = default;  // empty
+
+  // As Free(), its result dropped.
+  ~DeviceBuffer() = default;
+  DeviceBuffer(DeviceBuffer&&) noexcept = default;
+  DeviceBuffer& operator=(DeviceBuffer&&) noexcept = default;
+
+  // Valid until the buffer frees the memory; moving the buffer leaves it valid.
+  [[nodiscard]] DeviceView<T> view() noexcept { return DeviceView<T>(memory_.range()); }
+  [[nodiscard]] DeviceView<const T> view() const noexcept {
+    return DeviceView<const T>(memory_.range());
+  }
+
+  // 0 and nullptr if empty.
+  [[nodiscard]] CUdeviceptr get() const noexcept { return memory_.range().pointer; }
+  [[nodiscard]] T* data() noexcept { return reinterpret_cast<T*>(get()); }
+  [[nodiscard]] const T* data() const noexcept { return reinterpret_cast<const T*>(get()); }
+
+  // Elements; bytes.
+  [[nodiscard]] std::size_t size() const noexcept { return size_bytes() / sizeof(T); }
+  [[nodiscard]] std::size_t size_bytes() const noexcept { return memory_.range().bytes; }
+  [[nodiscard]] bool empty() const noexcept { return size_bytes() == 0; }
+
+  // The life of the context that the memory goes with; empty for pool memory.
+  [[nodiscard]] const ContextRef& context() const noexcept { return memory_.range().context; }
+  [[nodiscard]] Device device() const noexcept { return memory_.range().device; }
+
+  // Frees it now: memory of Allocate and Adopt at once, waiting for the device where
+  // cuMemFree does; of AllocateAsync and AdoptAsync when the stream gets there. Succeeds if
+  // empty, and at the end of the process.
+  //
+  // Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its
+  //                              context before; the buffer is empty then, as on success.
+  //                              Or its stream captures: it is still owned.
+  //         the driver's code    it is still owned, and Free() may be tried again
+  // Cost:   six driver calls in the current context, else seven.
+  absl::Status Free() { return memory_.Free(); }
+
+  // The same, in the order of another stream than the one it would be freed in.
+  absl::Status FreeAsync(const StreamRef& stream) { return memory_.FreeIn(stream); }
+
+  // Gives up ownership without a driver call.
+  [[nodiscard]] DeviceView<T> Leak() noexcept { return DeviceView<T>(memory_.Leak()); }
+
+ private:
+  static constexpr internal::ElementType kElements = {sizeof(T), alignof(T)};
+
+  static absl::StatusOr<DeviceBuffer> Made(absl::StatusOr<internal::OwnedMemory> memory) {
+    if (!memory.ok()) return memory.status();
+    return DeviceBuffer(*std::move(memory));
+  }
+  explicit DeviceBuffer(internal::OwnedMemory memory) noexcept : memory_(std::move(memory)) {}
+
+  internal::OwnedMemory memory_;
+};
+
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_DEVICE_BUFFER_H_

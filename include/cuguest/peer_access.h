@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// peer_access.h                                                         tier: 3
+// -----------------------------------------------------------------------------
+//
+// `PeerAccess` lets kernels of one context use the memory of another device's, for a scope.
+// Copies do not need it (copy.h); they are faster with it.
+//
+//   absl::StatusOr<PeerAccess> access = PeerAccess::Enable(mine, theirs);
+//   if (access.ok() || absl::IsUnimplemented(access.status())) ...
+//
+// Note [What the driver does not tell]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// Whether access is enabled can be asked of nobody: enabling it and being told that it was is
+// the only way to know. And it is one switch per pair of contexts, for the whole process, and
+// not counted. So a PeerAccess that found it enabled leaves it alone when it ends, and one
+// that enabled it disables it: also when somebody else has come to rely on it meanwhile. In a
+// host that enables it for itself (PyTorch, NCCL do), enable it after the host, or Leak().
+
+#ifndef CUGUEST_PEER_ACCESS_H_
+#define CUGUEST_PEER_ACCESS_H_
+
+#include <cuda.h>
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/device.h"
+#include "cuguest/export.h"
+
+CUGUEST_BEGIN_NAMESPACE
+
+// What the link from one device to another can do, enabled or not.
+struct PeerLink {
+  bool access;        // kernels may use the other's memory, once that is enabled
+  bool atomics;       // with native atomic operations over the whole link
+  bool arrays;        // CUDA arrays too
+  int relative_rank;  // 0 is the fastest link of this machine; undefined without access
+};
+
+// PeerAccess
+//
+// Stack:   as it was. Count: none; it keeps neither context alive.
+// Threads: distinct objects from any threads; one object needs outside locking.
+// Source:  CUDA Driver API, "Peer Context Memory Access"; test/sim/two_devices_facts_test.cc.
+class CUGUEST_API PeerAccess {
+ public:
+  // From `device` to the memory of `peer`. Of one device to itself there is no link: all
+  // false.
+  //
+  // Errors: those of Driver::GetInitialized(), and kNotFound: no such device.
+  // Cost:   four driver calls; no context.
+  // Needs:  for more than `access`: CUDA 8.0; below that the rest is false and 0.
+  [[nodiscard]] static absl::StatusOr<PeerLink> Query(Device device, Device peer);
+
+  // Lets `context` use the memory of `peer`; not the other way round.
+  //
+  // Errors: those of Driver::Get(), and
+  //         kFailedPrecondition  the life of one of them is over, or a ref is empty
+  //         kUnimplemented       the devices have no link, or are the same one
+  //         kResourceExhausted   the device has as many peers as it can
+  //         kDataLoss            an earlier sticky error
+  //         Nothing has changed then.
+  // Cost:   five driver calls if `context` is current, else six.
+  [[nodiscard]] static absl::StatusOr<PeerAccess> Enable(const ContextRef& context,
+                                                         const ContextRef& peer);
+
+  PeerAccess() noexcept = default;  // of nobody
+  PeerAccess(PeerAccess&& other) noexcept
+      : context_(std::exchange(other.context_, ContextRef())),
+        peer_(std::exchange(other.peer_, ContextRef())),
+        was_enabled_(other.was_enabled_) {}
+  PeerAccess& operator=(PeerAccess&& other) noexcept;
+
+  // As Disable(), its result dropped.
+  ~PeerAccess();
+
+  [[nodiscard]] const ContextRef& context() const noexcept { return context_; }
+  [[nodiscard]] const ContextRef& peer() const noexcept { return peer_; }
+
+  // Whether somebody else had enabled it before, who then also has to disable it.
+  [[nodiscard]] bool was_enabled() const noexcept { return was_enabled_; }
+
+  // Disables it now, if this object enabled it. Success too if one of the contexts has ended,
+  // which ended it, or if somebody else has disabled it.
+  //
+  // Errors: the driver's code; it is still enabled, and Disable() may be tried again.
+  // Cost:   as Enable().
+  absl::Status Disable();
+
+  // Gives up the duty to disable it, without a driver call.
+  void Leak() noexcept { context_ = peer_ = ContextRef(); }
+
+ private:
+  PeerAccess(const ContextRef& context, const ContextRef& peer, bool was_enabled) noexcept
+      : context_(context), peer_(peer), was_enabled_(was_enabled) {}
+
+  ContextRef context_;
+  ContextRef peer_;
+  bool was_enabled_ = false;
+};
+
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_PEER_ACCESS_H_

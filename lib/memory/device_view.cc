@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuguest/device_view.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "cuguest/memory.h"
+#include "lib/memory/byte_count.h"
+#include "lib/memory/memory_text.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace internal {
+namespace {
+
+std::string BorrowText(std::size_t bytes) { return absl::StrCat("borrow ", bytes, " bytes of "); }
+
+absl::Status CheckReachable(const MemoryDescription& memory, std::size_t bytes, bool read_only) {
+  if (memory.kind == MemoryKind::kUnregistered) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(BorrowText(bytes), memory.ToString(),
+                     ": it is null, plain host memory, freed, or gone with its context"));
+  }
+  const bool writable = memory.access == MemoryAccess::kReadWrite;
+  if (memory.device_address != 0 && (writable || read_only)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      BorrowText(bytes), memory.ToString(),
+      ": the device may not use it so. Give it access with cuMemSetAccess, or a view of const"));
+}
+
+// How many bytes there are from the pointer on, but `wanted` at most. Mappings that lie side
+// by side are one piece of memory to the driver (test/sim/virtual_memory_facts_test.cc).
+absl::StatusOr<std::size_t> CountReachable(MemoryDescription memory, std::size_t wanted,
+                                           bool read_only) {
+  const CUdeviceptr first = memory.pointer;
+  std::size_t found = memory.bytes_left();
+  while (memory.kind == MemoryKind::kVirtual && found < wanted) {
+    absl::StatusOr<MemoryDescription> next = Describe(first + found);
+    if (!next.ok()) return next.status();
+    if (next->kind != MemoryKind::kVirtual) break;
+    const absl::Status reachable = CheckReachable(*next, wanted, read_only);
+    if (!reachable.ok()) return reachable;
+    memory = *next;
+    found += memory.bytes_left();
+  }
+  return std::min(found, wanted);
+}
+
+absl::Status CheckLength(const MemoryDescription& memory, std::size_t wanted, bool read_only) {
+  if (memory.size == 0) return absl::OkStatus();  // a driver that does not know it
+  const absl::StatusOr<std::size_t> found = CountReachable(memory, wanted, read_only);
+  if (!found.ok()) return found.status();
+  if (*found == wanted) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(BorrowText(wanted), memory.ToString(), ": only ", *found, " are there"));
+}
+
+}  // namespace
+
+absl::StatusOr<MemoryRange> BorrowRange(CUdeviceptr pointer, const ElementType& type,
+                                        std::size_t count, bool read_only) {
+  const absl::StatusOr<std::size_t> bytes = ByteCount("borrow", type, count);
+  if (!bytes.ok()) return bytes.status();
+  if (*bytes == 0) return MemoryRange();
+  const absl::StatusOr<MemoryDescription> memory = Describe(pointer);
+  if (!memory.ok()) return memory.status();
+  absl::Status status = CheckReachable(*memory, *bytes, read_only);
+  if (status.ok()) status = CheckLength(*memory, *bytes, read_only);
+  if (!status.ok()) return status;
+  if (memory->device_address % type.alignment != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(BorrowText(*bytes), memory->ToString(),
+                                                   ": it is not aligned to ", type.alignment,
+                                                   " bytes"));
+  }
+  return MemoryRange{memory->device_address, *bytes, memory->context, *memory->device};
+}
+
+absl::StatusOr<MemoryRange> Subrange(const MemoryRange& range, const ElementType& type,
+                                     std::size_t offset, std::size_t count) {
+  const std::size_t size = range.bytes / type.size;
+  if (offset > size || count > size - offset) {
+    return absl::OutOfRangeError(absl::StrCat("take ", count, " elements from element ", offset,
+                                              " on, of a view of ", size));
+  }
+  if (count == 0) return MemoryRange();
+  return MemoryRange{range.pointer + offset * type.size, count * type.size, range.context,
+                     range.device};
+}
+
+}  // namespace internal
+CUGUEST_END_NAMESPACE

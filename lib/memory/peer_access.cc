@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuguest/peer_access.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/driver.h"
+#include "cuguest/error.h"
+#include "lib/context/context_text.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace {
+
+using internal::ContextText;
+
+std::string PairText(const ContextRef& context, const ContextRef& peer) {
+  return absl::StrCat(ContextText(context.get()), " to ", ContextText(peer.get()));
+}
+
+CUresult ReadAttribute(const Driver& driver, CUdevice_P2PAttribute attribute, Device device,
+                       Device peer, int* value) {
+  if (driver.DeviceGetP2PAttribute == nullptr) return CUDA_SUCCESS;
+  return driver.DeviceGetP2PAttribute(value, attribute, device.get(), peer.get());
+}
+
+// `call` with `context` current, where both contexts are alive.
+template <typename Call>
+CUresult CallInPair(const ContextRef& context, const ContextRef& peer, const Call& call) {
+  const CUresult life = peer.Check();
+  if (life != CUDA_SUCCESS) return life;
+  const ContextGuard guard(context);
+  return guard.ok() ? call() : guard.result();
+}
+
+}  // namespace
+
+absl::StatusOr<PeerLink> PeerAccess::Query(Device device, Device peer) {
+  const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
+  if (!driver.ok()) return driver.status();
+  int access = 0;
+  int atomics = 0;
+  int arrays = 0;
+  int rank = 0;
+  CUresult code = (*driver)->DeviceCanAccessPeer(&access, device.get(), peer.get());
+  const auto read = [&](CUdevice_P2PAttribute attribute, int* value) {
+    if (code != CUDA_SUCCESS || device == peer) return;  // of itself: INVALID_DEVICE
+    code = ReadAttribute(**driver, attribute, device, peer, value);
+  };
+  read(CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, &atomics);
+  read(CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED, &arrays);
+  read(CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK, &rank);
+  if (code != CUDA_SUCCESS) {
+    return ToStatus(code, "query the link between devices",
+                    absl::StrCat("device ", device.get(), " to device ", peer.get()));
+  }
+  return PeerLink{access != 0, atomics != 0, arrays != 0, rank};
+}
+
+absl::StatusOr<PeerAccess> PeerAccess::Enable(const ContextRef& context, const ContextRef& peer) {
+  const absl::StatusOr<const Driver*> driver = Driver::Get();
+  if (!driver.ok()) return driver.status();
+  const CUresult code =
+      CallInPair(context, peer, [&] { return (*driver)->CtxEnablePeerAccess(peer.get(), 0); });
+  const bool was_enabled = code == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+  if (code == CUDA_SUCCESS || was_enabled) return PeerAccess(context, peer, was_enabled);
+  return ToStatus(code, "enable peer access", PairText(context, peer));
+}
+
+PeerAccess& PeerAccess::operator=(PeerAccess&& other) noexcept {
+  if (this == &other) return *this;
+  static_cast<void>(Disable());
+  context_ = std::exchange(other.context_, ContextRef());
+  peer_ = std::exchange(other.peer_, ContextRef());
+  was_enabled_ = other.was_enabled_;
+  return *this;
+}
+
+PeerAccess::~PeerAccess() { static_cast<void>(Disable()); }
+
+absl::Status PeerAccess::Disable() {
+  if (context_.get() == nullptr) return absl::OkStatus();
+  if (!was_enabled_) {
+    const absl::StatusOr<const Driver*> driver = Driver::Get();
+    if (!driver.ok()) return driver.status();
+    const CUresult code =
+        CallInPair(context_, peer_, [&] { return (*driver)->CtxDisablePeerAccess(peer_.get()); });
+    const bool is_over = code == CUDA_SUCCESS || code == CUDA_ERROR_CONTEXT_IS_DESTROYED ||
+                         code == CUDA_ERROR_PEER_ACCESS_NOT_ENABLED ||
+                         code == CUDA_ERROR_DEINITIALIZED;
+    if (!is_over) return ToStatus(code, "disable peer access", PairText(context_, peer_));
+  }
+  Leak();
+  return absl::OkStatus();
+}
+
+CUGUEST_END_NAMESPACE

@@ -1,0 +1,487 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuguest/device_buffer.h"
+
+#include <limits>
+
+#include "cuguest/copy.h"
+#include "cuguest/memory.h"
+#include "test/memory/memories.h"
+
+namespace {
+
+using cuguest::ContextRef;
+using cuguest::Copy;
+using cuguest::Describe;
+using cuguest::Device;
+using cuguest::DeviceBuffer;
+using cuguest::DeviceView;
+using cuguest::Fill;
+using cuguest::MemoryKind;
+using cuguest::StreamRef;
+using cuguest::testing::Sim;
+using namespace cuguest_test;
+using Buffer = DeviceBuffer<int>;
+using Ints = std::vector<int>;
+
+constexpr size_t kInts = kBytes / sizeof(int);
+
+static_assert(!std::is_copy_constructible_v<Buffer> && !std::is_copy_assignable_v<Buffer>);
+static_assert(std::is_nothrow_move_constructible_v<Buffer>);
+static_assert(std::is_nothrow_move_assignable_v<Buffer>);
+
+StreamRef Ref(const Owner& owner) { return StreamRef::Borrow(owner.stream(), owner.ref()); }
+
+MemoryKind KindOf(CUdeviceptr pointer) { return Describe(pointer).value().kind; }
+bool IsThere(CUdeviceptr pointer) { return KindOf(pointer) != MemoryKind::kUnregistered; }
+
+Buffer Made(absl::StatusOr<Buffer> buffer) {
+  BOOST_TEST_REQUIRE(buffer.ok(), buffer.status().ToString());
+  return *std::move(buffer);
+}
+Buffer Allocated(const Owner& owner, size_t count = kInts) {
+  return Made(Buffer::Allocate(owner.ref(), count));
+}
+
+bool Holds(const Buffer& buffer, int value) {
+  Ints ints(buffer.size());
+  SUCCEEDS(Copy(ints, buffer.view()));
+  return ints == Ints(buffer.size(), value);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(device_buffer)
+
+BOOST_AUTO_TEST_CASE(in_its_context_whatever_is_current) {
+  const Owner owner;
+  const OwnContext other;
+  for (const Stack& stack : {Stack{}, Stack{owner.get()}, Stack{owner.get(), other.get()}}) {
+    SetStack(stack);
+    const Undisturbed undisturbed;
+    Buffer buffer = Allocated(owner);
+    BOOST_TEST(buffer.size() == kInts);
+    BOOST_TEST(buffer.size_bytes() == kBytes);
+    BOOST_TEST(buffer.get() % 256 == 0u);
+    BOOST_TEST(AddressOf(buffer.data()) == buffer.get());
+    BOOST_TEST((buffer.context() == owner.ref()));
+    BOOST_TEST((buffer.device() == Device::Borrow(0)));
+    BOOST_TEST((Describe(buffer.get())->context == owner.ref()));
+    SUCCEEDS(Fill(buffer.view(), 7));
+    BOOST_TEST(Holds(buffer, 7));
+    const CUdeviceptr pointer = buffer.get();
+    SUCCEEDS(buffer.Free());
+    BOOST_TEST(buffer.empty());
+    BOOST_TEST(!IsThere(pointer));
+    SUCCEEDS(buffer.Free());
+  }
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(freed_on_another_thread_with_another_context_current) {
+  const Owner owner;
+  const OwnContext other;
+  const Undisturbed undisturbed;
+  Buffer buffer = Allocated(owner);
+  const CUdeviceptr pointer = buffer.get();
+  std::thread([&] {
+    SetStack({other.get()});
+    { const Buffer taken = std::move(buffer); }
+    BOOST_TEST((GetStack() == Stack{other.get()}));
+    SetStack({});
+  }).join();
+  BOOST_TEST(!IsThere(pointer));
+}
+
+BOOST_AUTO_TEST_CASE(freed_with_a_dead_context_current) {
+  const Owner owner;
+  Buffer buffer = Allocated(owner);
+  Buffer ordered = Made(Buffer::AllocateAsync(Ref(owner), kInts));
+  const CUdeviceptr pointers[] = {buffer.get(), ordered.get()};
+  PushDeadContext();
+  SUCCEEDS(buffer.Free());
+  SUCCEEDS(ordered.Free());
+  SetStack({});
+  SUCCEEDS(Ref(owner).Synchronize());
+  for (const CUdeviceptr pointer : pointers) BOOST_TEST(!IsThere(pointer));
+}
+
+BOOST_AUTO_TEST_CASE(in_a_green_context_it_is_the_primarys) {
+  CUdevResource resource = {};
+  CUdevResourceDesc description = nullptr;
+  CUgreenCtx green = nullptr;
+  CUcontext context = nullptr;
+  CUcontext primary = nullptr;
+  OK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0));
+  OK(RAW(cuDeviceGetDevResource)(0, &resource, CU_DEV_RESOURCE_TYPE_SM));
+  OK(RAW(cuDevResourceGenerateDesc)(&description, &resource, 1));
+  OK(RAW(cuGreenCtxCreate)(&green, description, 0, CU_GREEN_CTX_DEFAULT_STREAM));
+  OK(RAW(cuCtxFromGreenCtx)(&context, green));
+  Buffer buffer = Made(Buffer::Allocate(ContextRef::Borrow(context), kInts));
+  BOOST_TEST((buffer.context().get() == primary));
+  OK(RAW(cuGreenCtxDestroy)(green));
+  SUCCEEDS(Fill(buffer.view(), 3));
+  BOOST_TEST(Holds(buffer, 3));
+  const CUdeviceptr pointer = buffer.get();
+  SUCCEEDS(buffer.Free());
+  BOOST_TEST(!IsThere(pointer));
+  OK(RAW(cuDevicePrimaryCtxRelease)(0));
+}
+
+BOOST_AUTO_TEST_CASE(on_the_second_device, *NeedsDevices(2)) {
+  const Owner first(0);
+  const Owner second(1);
+  first.Enter();
+  Buffer buffer = Allocated(second);
+  Buffer ordered = Made(Buffer::AllocateAsync(Ref(second), kInts));
+  BOOST_TEST((buffer.device() == Device::Borrow(1)));
+  BOOST_TEST((ordered.device() == Device::Borrow(1)));
+  SUCCEEDS(ordered.Free());
+  SUCCEEDS(buffer.Free());
+  SetStack({});
+  BOOST_TEST(!IsActive(1));
+}
+
+BOOST_AUTO_TEST_CASE(in_the_order_of_a_stream) {
+  const Owner owner;
+  const OwnContext other;
+  for (const Stack& stack : {Stack{}, Stack{owner.get()}, Stack{other.get()}}) {
+    SetStack(stack);
+    const Undisturbed undisturbed;
+    Buffer buffer = Made(Buffer::AllocateAsync(Ref(owner), kInts));
+    BOOST_TEST((KindOf(buffer.get()) == MemoryKind::kPool));
+    BOOST_TEST((buffer.context() == ContextRef()));
+    BOOST_TEST((buffer.device() == Device::Borrow(0)));
+    SUCCEEDS(FillAsync(buffer.view(), 6, Ref(owner)));
+    Ints ints(kInts);
+    SUCCEEDS(CopyAsync(ints, buffer.view(), Ref(owner)));
+    const CUdeviceptr pointer = buffer.get();
+    SUCCEEDS(buffer.Free());
+    SUCCEEDS(Ref(owner).Synchronize());
+    BOOST_TEST((ints == Ints(kInts, 6)));
+    BOOST_TEST(!IsThere(pointer));
+  }
+  SetStack({});
+  BOOST_TEST(!IsActive(0));
+}
+
+BOOST_AUTO_TEST_CASE(from_the_current_pool_of_the_device) {
+  const Owner owner;
+  CUmemPoolProps properties = {};
+  properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  CUmemoryPool pool = nullptr;
+  CUmemoryPool before = nullptr;
+  OK(RAW(cuDeviceGetMemPool)(&before, 0));
+  OK(RAW(cuMemPoolCreate)(&pool, &properties));
+  OK(RAW(cuDeviceSetMemPool)(0, pool));
+  Buffer buffer = Made(Buffer::AllocateAsync(Ref(owner), kInts));
+  BOOST_TEST((Describe(buffer.get())->pool == pool));
+  SUCCEEDS(buffer.Free());
+  SUCCEEDS(Ref(owner).Synchronize());
+  OK(RAW(cuDeviceSetMemPool)(0, before));
+  OK(RAW(cuMemPoolDestroy)(pool));
+}
+
+BOOST_AUTO_TEST_CASE(on_the_streams_that_are_no_objects) {
+  const Owner owner;
+  for (const CUstream stream : {CUstream{nullptr}, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD}) {
+    const Undisturbed undisturbed;
+    const StreamRef ref = StreamRef::Borrow(stream, owner.ref());
+    Buffer buffer = Made(Buffer::AllocateAsync(ref, kInts));
+    SUCCEEDS(FillAsync(buffer.view(), 2, ref));
+    SUCCEEDS(ref.Synchronize());
+    BOOST_TEST((KindOf(buffer.get()) == MemoryKind::kPool));
+    SUCCEEDS(buffer.Free());
+    SUCCEEDS(ref.Synchronize());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(freed_in_the_order_of_another_stream) {
+  const Owner owner;
+  const Owner other;
+  Buffer pool = Made(Buffer::AllocateAsync(Ref(owner), kInts));
+  Buffer plain = Allocated(owner);
+  SUCCEEDS(Ref(owner).Synchronize());
+  const CUdeviceptr pointers[] = {pool.get(), plain.get()};
+  SUCCEEDS(pool.FreeAsync(Ref(other)));
+  SUCCEEDS(plain.FreeAsync(Ref(other)));
+  BOOST_TEST(pool.empty());
+  SUCCEEDS(plain.FreeAsync(StreamRef()));  // empty already
+  SUCCEEDS(Ref(other).Synchronize());
+  for (const CUdeviceptr pointer : pointers) BOOST_TEST(!IsThere(pointer));
+  Buffer kept = Allocated(owner);
+  REFUSES(kept.FreeAsync(StreamRef()), kInvalidArgument, "free 4096 bytes", "StreamRef is empty");
+  BOOST_TEST(IsThere(kept.get()));
+}
+
+BOOST_AUTO_TEST_CASE(no_elements) {
+  const Owner owner;
+  const Undisturbed undisturbed;
+  BOOST_TEST(Allocated(owner, 0).empty());
+  BOOST_TEST(Made(Buffer::AllocateAsync(Ref(owner), 0)).get() == 0u);
+  BOOST_TEST(Buffer().view().empty());
+  REFUSES(Buffer::Adopt(0x1000, 0).status(), kInvalidArgument, "adopt 0x1000", "no elements");
+}
+
+BOOST_AUTO_TEST_CASE(more_than_there_is) {
+  const Owner owner;
+  const Undisturbed undisturbed;
+  const size_t most = std::numeric_limits<size_t>::max();
+  for (const absl::Status& status : {Buffer::Allocate(owner.ref(), most / 4 + 1).status(),
+                                     Buffer::AllocateAsync(Ref(owner), most).status()}) {
+    REFUSES(status, kInvalidArgument, "allocate", "elements of 4 bytes");
+  }
+  for (const absl::Status& status : {Buffer::Allocate(owner.ref(), size_t{1} << 58).status(),
+                                     Buffer::AllocateAsync(Ref(owner), size_t{1} << 58).status()}) {
+    REFUSES(status, kResourceExhausted, "allocate 1152921504606846976 bytes", "OUT_OF_MEMORY");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(in_no_context_or_one_that_ended) {
+  ContextRef dead;
+  StreamRef stream;
+  {
+    const Owner owner;
+    dead = owner.ref();
+    stream = Ref(owner);
+  }
+  const Undisturbed undisturbed;
+  REFUSES(Buffer::Allocate(ContextRef(), 1).status(), kFailedPrecondition, "allocate 4 bytes");
+  REFUSES(Buffer::AllocateAsync(StreamRef(), 1).status(), kInvalidArgument, "StreamRef is empty");
+  for (const size_t count : {0, 1}) {
+    REFUSES(Buffer::Allocate(dead, count).status(), kFailedPrecondition, "CONTEXT_IS_DESTROYED");
+    REFUSES(Buffer::AllocateAsync(stream, count).status(), kFailedPrecondition,
+            "CONTEXT_IS_DESTROYED");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(after_the_end_of_its_context_no_driver_is_called) {
+  Buffer buffer;
+  Buffer destroyed_silently;
+  CUdeviceptr pointer = 0;
+  {
+    const Owner owner;
+    buffer = Allocated(owner);
+    destroyed_silently = Allocated(owner);
+    pointer = buffer.get();
+  }
+  Sim::ResetCalls();
+  REFUSES(buffer.Free(), kFailedPrecondition, "CONTEXT_IS_DESTROYED", "gone with its context");
+  BOOST_TEST(buffer.empty());
+  SUCCEEDS(buffer.Free());
+  destroyed_silently = Buffer();
+  BOOST_TEST(Sim::Calls("cuMemFree") == 0u);
+  BOOST_TEST(!IsThere(pointer));
+}
+
+BOOST_AUTO_TEST_CASE(after_a_reset_the_next_owner_of_the_address_is_left_alone) {
+  CUcontext primary = nullptr;
+  OK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0));
+  Buffer buffer = Made(Buffer::Allocate(ContextRef::Borrow(primary), kInts));
+  OK(RAW(cuDevicePrimaryCtxReset)(0));
+  OK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0));
+  const Buffer next = Made(Buffer::Allocate(ContextRef::Borrow(primary), kInts));
+  const CUdeviceptr pointer = next.get();  // often the same
+  REFUSES(buffer.Free(), kFailedPrecondition, "CONTEXT_IS_DESTROYED");
+  BOOST_TEST(IsThere(pointer));
+  OK(RAW(cuDevicePrimaryCtxRelease)(0));
+  OK(RAW(cuDevicePrimaryCtxRelease)(0));
+}
+
+BOOST_AUTO_TEST_CASE(pool_memory_is_freed_after_the_end_of_its_streams_context) {
+  const Owner other;
+  for (const Stack& stack : {Stack{}, Stack{other.get()}}) {
+    SetStack(stack);
+    const Undisturbed undisturbed;
+    Buffer buffer;
+    {
+      const Owner owner;
+      buffer = Made(Buffer::AllocateAsync(Ref(owner), kInts));
+      SetStack(stack);
+    }
+    const CUdeviceptr pointer = buffer.get();
+    BOOST_TEST(IsThere(pointer));
+    SUCCEEDS(buffer.Free());
+    BOOST_TEST(!IsThere(pointer));
+  }
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(adopts_what_either_api_allocates) {
+  const Owner owner;
+  for (const bool managed : {false, true}) {
+    owner.Enter();
+    CUdeviceptr pointer = 0;
+    if (managed) {
+      OK(RAW(cuMemAllocManaged)(&pointer, kBytes, CU_MEM_ATTACH_GLOBAL));
+    } else {
+      OK(RAW(cuMemAlloc)(&pointer, kBytes));
+    }
+    SetStack({});
+    Buffer buffer = Made(Buffer::Adopt(reinterpret_cast<int*>(pointer), kInts - 1));
+    BOOST_TEST(buffer.get() == pointer);
+    BOOST_TEST(buffer.size() == kInts - 1);
+    BOOST_TEST((buffer.context() == owner.ref()));
+    SUCCEEDS(buffer.Free());
+    BOOST_TEST(!IsThere(pointer));
+  }
+  CUdeviceptr pool[2] = {};
+  for (CUdeviceptr& pointer : pool) {
+    OK(RAW(cuMemAllocAsync)(&pointer, kBytes, owner.stream()));
+  }
+  SUCCEEDS(Ref(owner).Synchronize());
+  { const Buffer at_once = Made(Buffer::Adopt(pool[0], kInts)); }
+  BOOST_TEST(!IsThere(pool[0]));
+  { const Buffer ordered = Made(Buffer::AdoptAsync(pool[1], kInts, Ref(owner))); }
+  SUCCEEDS(Ref(owner).Synchronize());
+  BOOST_TEST(!IsThere(pool[1]));
+}
+
+BOOST_AUTO_TEST_CASE(does_not_adopt_what_it_cannot_free) {
+  const Owner owner;
+  const Memories all(owner);
+  int local = 0;
+  const Undisturbed undisturbed;
+  for (const CUdeviceptr pointer : {all.pinned, all.registered, all.virtual_memory}) {
+    REFUSES(Buffer::Adopt(pointer, 1).status(), kInvalidArgument, "not freed like device memory");
+  }
+  REFUSES(Buffer::Adopt(all.device + 4, 1).status(), kInvalidArgument, "allocation starts at 0x");
+  REFUSES(Buffer::Adopt(all.device, kInts + 1).status(), kInvalidArgument, "only 4096 are there");
+  REFUSES(Buffer::Adopt(all.device + 1, 1).status(), kInvalidArgument, "not aligned");
+  REFUSES(Buffer::Adopt(&local, 1).status(), kInvalidArgument, "does not know");
+  REFUSES(Buffer::Adopt(nullptr, 1).status(), kInvalidArgument, "does not know");
+  REFUSES(Buffer::AdoptAsync(all.managed, 1, Ref(owner)).status(), kInvalidArgument,
+          "managed memory", "stream's order");
+  REFUSES(Buffer::AdoptAsync(all.device, 1, StreamRef()).status(), kInvalidArgument,
+          "StreamRef is empty");
+}
+
+BOOST_AUTO_TEST_CASE(moves_and_leaks) {
+  const Owner owner;
+  const Undisturbed undisturbed;
+  Buffer first = Allocated(owner);
+  const CUdeviceptr pointer = first.get();
+  const DeviceView<int> view = first.view();
+  Buffer second = std::move(first);
+  BOOST_TEST(first.empty());
+  BOOST_TEST(second.get() == pointer);
+  BOOST_TEST(view.get() == pointer);
+  Buffer third = Allocated(owner);
+  const CUdeviceptr replaced = third.get();
+  third = std::move(second);
+  BOOST_TEST(!IsThere(replaced));
+  Buffer& same = third;
+  third = std::move(same);
+  BOOST_TEST(third.get() == pointer);
+  const DeviceView<int> leaked = third.Leak();
+  BOOST_TEST(leaked.get() == pointer);
+  BOOST_TEST(leaked.size() == kInts);
+  BOOST_TEST(third.empty());
+  SUCCEEDS(third.Free());
+  BOOST_TEST(IsThere(pointer));
+  OK(RAW(cuMemFree)(pointer));
+}
+
+BOOST_AUTO_TEST_CASE(harms_no_capture) {
+  const Owner owner;
+  const Owner other;
+  for (const CUstreamCaptureMode mode : kCaptureModes) {
+    const Capture capture(owner.stream(), mode);
+    for (const Owner* home : {&owner, &other}) {
+      Buffer buffer = Allocated(*home);
+      SUCCEEDS(buffer.Free());
+      std::thread([home] { const Buffer elsewhere = Allocated(*home); }).join();
+    }
+    Buffer ordered = Made(Buffer::AllocateAsync(Ref(other), kInts));
+    SUCCEEDS(ordered.Free());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(refused_in_the_order_of_a_stream_that_captures) {
+  const Owner owner;
+  const Owner other;
+  Buffer buffer = Made(Buffer::AllocateAsync(Ref(owner), kInts));
+  SUCCEEDS(Ref(owner).Synchronize());
+  const CUdeviceptr pointer = buffer.get();
+  for (const CUstreamCaptureMode mode : kCaptureModes) {
+    const Capture capture(owner.stream(), mode);
+    REFUSES(Buffer::AllocateAsync(Ref(owner), kInts).status(), kFailedPrecondition,
+            "STREAM_CAPTURE_UNSUPPORTED", "before the capture");
+    REFUSES(buffer.Free(), kFailedPrecondition, "STREAM_CAPTURE_UNSUPPORTED", "another stream");
+    BOOST_TEST(buffer.get() == pointer);
+    BOOST_TEST(IsThere(pointer));
+  }
+  const Capture capture(owner.stream(), CU_STREAM_CAPTURE_MODE_GLOBAL);
+  SUCCEEDS(buffer.FreeAsync(Ref(other)));
+  BOOST_TEST(buffer.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_failed_free_loses_nothing, *OnlySim()) {
+  const Owner owner;
+  Buffer buffer = Allocated(owner);
+  Buffer ordered = Made(Buffer::AllocateAsync(Ref(owner), kInts));
+  const auto fails_once = [](Buffer* freed, const char* entry) {
+    const CUdeviceptr pointer = freed->get();
+    Sim::FailCall(entry, 1, CUDA_ERROR_OPERATING_SYSTEM);
+    REFUSES(freed->Free(), kInternal, "free 4096 bytes at 0x", "OPERATING_SYSTEM");
+    BOOST_TEST(freed->get() == pointer);
+    Sim::ClearFaults();
+  };
+  for (const char* entry :
+       {"cuMemFree", "cuCtxPushCurrent", "cuCtxGetId", "cuThreadExchangeStreamCaptureMode"}) {
+    fails_once(&buffer, entry);
+  }
+  for (const char* entry :
+       {"cuMemFreeAsync", "cuCtxPushCurrent", "cuThreadExchangeStreamCaptureMode"}) {
+    fails_once(&ordered, entry);
+  }
+  SUCCEEDS(buffer.Free());
+  SUCCEEDS(ordered.Free());
+}
+
+BOOST_AUTO_TEST_CASE(every_call_of_an_allocation_fails_once, *OnlySim()) {
+  const Owner owner;
+  const Memories all(owner);
+  const ContextRef context = owner.ref();
+  const StreamRef stream = Ref(owner);
+  FailEachCall({"cuCtxGetId", "cuCtxPushCurrent", "cuMemAlloc", "cuPointerGetAttributes"},
+               [&] { return Buffer::Allocate(context, kInts); });
+  FailEachCall({"cuCtxGetId", "cuCtxPushCurrent", "cuMemAllocAsync", "cuPointerGetAttributes"},
+               [&] { return Buffer::AllocateAsync(stream, kInts); });
+  FailEachCall({"cuPointerGetAttributes", "cuCtxGetId"}, [&] {
+    absl::StatusOr<Buffer> buffer = Buffer::Adopt(all.device, kInts);
+    if (buffer.ok()) static_cast<void>(buffer->Leak());
+    return buffer.status();
+  });
+}
+
+BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim()) {
+  const Owner owner;
+  const ContextRef context = owner.ref();
+  const StreamRef stream = Ref(owner);
+  for (const unsigned switched : {0u, 1u}) {
+    SetStack(switched == 0 ? Stack{owner.get()} : Stack{});
+    const auto cost = [] {
+      const std::uint64_t calls = Sim::TotalCalls();
+      Sim::ResetCalls();
+      return calls;
+    };
+    cost();
+    Buffer buffer = Made(Buffer::Allocate(context, kInts));
+    BOOST_TEST(cost() == 8 + switched);
+    SUCCEEDS(buffer.Free());
+    BOOST_TEST(cost() == 6 + switched);
+    buffer = Made(Buffer::AllocateAsync(stream, kInts));
+    BOOST_TEST(cost() == 8 + switched);
+    SUCCEEDS(buffer.Free());
+    BOOST_TEST(cost() == 8 + switched);
+    buffer = Made(Buffer::Allocate(context, kInts));
+    cost();
+    SUCCEEDS(buffer.FreeAsync(stream));
+    BOOST_TEST(cost() == 8 + switched);
+  }
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_SUITE_END()

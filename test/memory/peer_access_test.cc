@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuguest/peer_access.h"
+
+#include "test/memory/memories.h"
+
+namespace {
+
+using cuguest::ContextRef;
+using cuguest::Device;
+using cuguest::PeerAccess;
+using cuguest::PeerLink;
+using cuguest::testing::Sim;
+using namespace cuguest_test;
+
+const Device kFirst = Device::Borrow(0);
+const Device kSecond = Device::Borrow(1);
+
+bool AreLinked() {
+  const absl::StatusOr<PeerLink> link = PeerAccess::Query(kFirst, kSecond);
+  return link.ok() && link->access;
+}
+
+boost::unit_test::precondition NeedsLink() {
+  return OnlyIf(&AreLinked, "needs two devices with a link");
+}
+
+// Whether the driver says that it is enabled; leaves it as it was.
+bool IsEnabled(const Owner& from, const Owner& to) {
+  from.Enter();
+  const CUresult code = RAW(cuCtxEnablePeerAccess)(to.get(), 0);
+  if (code == CUDA_SUCCESS) OK(RAW(cuCtxDisablePeerAccess)(to.get()));
+  SetStack({});
+  return code == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+}
+
+PeerAccess Enabled(const Owner& from, const Owner& to) {
+  absl::StatusOr<PeerAccess> access = PeerAccess::Enable(from.ref(), to.ref());
+  BOOST_TEST_REQUIRE(access.ok(), access.status().ToString());
+  return *std::move(access);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(peer_access)
+
+BOOST_AUTO_TEST_CASE(a_device_has_no_link_to_itself) {
+  const Undisturbed undisturbed;
+  const absl::StatusOr<PeerLink> link = PeerAccess::Query(kFirst, kFirst);
+  BOOST_TEST_REQUIRE(link.ok(), link.status().ToString());
+  BOOST_TEST(!link->access);
+  BOOST_TEST(!link->atomics);
+  BOOST_TEST(!link->arrays);
+  REFUSES(PeerAccess::Query(kFirst, Device::Borrow(77)).status(), kNotFound, "device 0",
+          "device 77");
+}
+
+BOOST_AUTO_TEST_CASE(contexts_of_one_device) {
+  const Owner a;
+  const Owner b;
+  const Undisturbed undisturbed;
+  REFUSES(PeerAccess::Enable(a.ref(), b.ref()).status(), kUnimplemented, "enable peer access",
+          "PEER_ACCESS_UNSUPPORTED");
+  REFUSES(PeerAccess::Enable(a.ref(), ContextRef()).status(), kFailedPrecondition,
+          "enable peer access");
+  REFUSES(PeerAccess::Enable(ContextRef(), b.ref()).status(), kFailedPrecondition,
+          "enable peer access");
+}
+
+BOOST_AUTO_TEST_CASE(a_context_that_ended) {
+  const Owner a;
+  ContextRef dead;
+  {
+    const Owner b;
+    dead = b.ref();
+  }
+  const Undisturbed undisturbed;
+  for (const absl::Status& status :
+       {PeerAccess::Enable(a.ref(), dead).status(), PeerAccess::Enable(dead, a.ref()).status()}) {
+    REFUSES(status, kFailedPrecondition, "CONTEXT_IS_DESTROYED");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_link_needs_no_context, *NeedsDevices(2)) {
+  const Undisturbed undisturbed;
+  const absl::StatusOr<PeerLink> there = PeerAccess::Query(kFirst, kSecond);
+  const absl::StatusOr<PeerLink> back = PeerAccess::Query(kSecond, kFirst);
+  BOOST_TEST_REQUIRE(there.ok(), there.status().ToString());
+  BOOST_TEST_REQUIRE(back.ok(), back.status().ToString());
+  BOOST_TEST(there->access == back->access);
+  BOOST_TEST(!IsActive(1));
+}
+
+BOOST_AUTO_TEST_CASE(for_a_scope_whatever_is_current, *NeedsLink()) {
+  const Owner a(0);
+  const Owner b(1);
+  for (const Stack& stack : {Stack{}, Stack{a.get()}, Stack{b.get()}}) {
+    SetStack(stack);
+    {
+      const Undisturbed undisturbed;
+      const PeerAccess access = Enabled(a, b);
+      BOOST_TEST(!access.was_enabled());
+      BOOST_TEST((access.context() == a.ref()));
+      BOOST_TEST((access.peer() == b.ref()));
+      const PeerAccess second = Enabled(a, b);
+      BOOST_TEST(second.was_enabled());
+    }
+    BOOST_TEST(!IsEnabled(a, b));
+    BOOST_TEST(!IsEnabled(b, a));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_somebody_else_enabled_stays, *NeedsLink()) {
+  const Owner a(0);
+  const Owner b(1);
+  a.Enter();
+  OK(RAW(cuCtxEnablePeerAccess)(b.get(), 0));
+  SetStack({});
+  PeerAccess access = Enabled(a, b);
+  BOOST_TEST(access.was_enabled());
+  SUCCEEDS(access.Disable());
+  BOOST_TEST(IsEnabled(a, b));
+}
+
+BOOST_AUTO_TEST_CASE(moves_leaks_and_ends_once, *NeedsLink()) {
+  const Owner a(0);
+  const Owner b(1);
+  PeerAccess access = Enabled(a, b);
+  PeerAccess moved = std::move(access);
+  SUCCEEDS(access.Disable());
+  BOOST_TEST(IsEnabled(a, b));
+  moved = PeerAccess();
+  BOOST_TEST(!IsEnabled(a, b));
+  moved = Enabled(a, b);
+  moved.Leak();
+  SUCCEEDS(moved.Disable());
+  BOOST_TEST(IsEnabled(a, b));
+  a.Enter();
+  OK(RAW(cuCtxDisablePeerAccess)(b.get()));
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(it_ends_with_either_context, *NeedsLink()) {
+  const Owner a(0);
+  PeerAccess to_dead;
+  PeerAccess from_dead;
+  PeerAccess disabled;
+  const Owner c(1);
+  {
+    const Owner b(1);
+    to_dead = Enabled(a, b);
+    from_dead = Enabled(b, a);
+    disabled = Enabled(a, c);
+  }
+  a.Enter();
+  OK(RAW(cuCtxDisablePeerAccess)(c.get()));
+  SetStack({});
+  const Undisturbed undisturbed;
+  Sim::ResetCalls();
+  SUCCEEDS(to_dead.Disable());
+  SUCCEEDS(from_dead.Disable());
+  BOOST_TEST(Sim::Calls("cuCtxDisablePeerAccess") == 0u);
+  SUCCEEDS(disabled.Disable());
+}
+
+BOOST_AUTO_TEST_CASE(every_call_fails_once, *OnlySim()) {
+  const Owner a(0);
+  const Owner b(1);
+  const ContextRef from = a.ref();
+  const ContextRef to = b.ref();
+  FailEachCall({"cuCtxGetId", "cuCtxPushCurrent", "cuCtxEnablePeerAccess"},
+               [&] { return PeerAccess::Enable(from, to); });
+  BOOST_TEST(!IsEnabled(a, b));
+  FailEachCall({"cuDeviceCanAccessPeer", "cuDeviceGetP2PAttribute"},
+               [] { return PeerAccess::Query(kFirst, kSecond); });
+  PeerAccess access = Enabled(a, b);
+  for (const char* entry : {"cuCtxGetId", "cuCtxPushCurrent", "cuCtxDisablePeerAccess"}) {
+    Sim::FailCall(entry, 1, CUDA_ERROR_OPERATING_SYSTEM);
+    REFUSES(access.Disable(), kInternal, "disable peer access", "OPERATING_SYSTEM");
+    Sim::ClearFaults();
+  }
+  BOOST_TEST(IsEnabled(a, b));
+  SUCCEEDS(access.Disable());
+  BOOST_TEST(!IsEnabled(a, b));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
