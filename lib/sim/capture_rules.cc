@@ -83,6 +83,7 @@ constexpr Row kRows[] = {
     {"cuMemPoolSetAttribute", Rule::kUnsafe},
     {"cuDeviceSetMemPool", Rule::kUnsafe},
     {"cuModuleUnload", Rule::kUnsafe},
+    {"cuLibraryUnload", Rule::kUnsafe},
     {"cuArrayCreate", Rule::kUnsafe},
     {"cuArray3DCreate", Rule::kUnsafe},
     {"cuArrayDestroy", Rule::kUnsafe},

@@ -11,6 +11,7 @@
 #include "lib/sim/fault.h"
 #include "lib/sim/graph.h"
 #include "lib/sim/launch.h"
+#include "lib/sim/library.h"
 #include "lib/sim/memory.h"
 #include "lib/sim/module.h"
 #include "lib/sim/pool.h"
@@ -44,6 +45,7 @@ cuguest::testing::SimLive Live() {
   live.pools = CountPools();
   live.virtual_memory = CountVirtualMemory();
   live.arrays = CountArrays();
+  live.libraries = CountLibraries();
   return live;
 }
 

@@ -455,6 +455,47 @@
     (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream,            \
     parameters, extra))
 
+#define CUGUEST_SIM_LIBRARY_ENTRIES(X, T)                                                          \
+  X(ModuleGetFunctionCount, 12040, "", ModuleGetFunctionCount, kInitialized, (unsigned* count,     \
+    CUmodule module), (count, module))                                                             \
+  X(ModuleEnumerateFunctions, 12040, "", ModuleEnumerateFunctions, kInitialized, (CUfunction*      \
+    functions, unsigned count, CUmodule module), (functions, count, module))                       \
+  X(ModuleGetLoadingMode, 11070, "", ModuleGetLoadingMode, kInitialized, (CUmoduleLoadingMode*     \
+    mode), (mode))                                                                                 \
+  X(FuncGetModule, 11000, "", FuncGetModule, kInitialized, (CUmodule* module, CUfunction           \
+    function), (module, function))                                                                 \
+  X(FuncGetName, 12030, "", FuncGetName, kInitialized, (const char** name, CUfunction function),   \
+    (name, function))                                                                              \
+  X(FuncGetParamInfo, 12040, "", FuncGetParamInfo, kInitialized, (CUfunction function, size_t      \
+    index, size_t* offset, size_t* size), (function, index, offset, size))                         \
+  X(FuncLoad, 12040, "", FuncLoad, kInitialized, (CUfunction function), (function))                \
+  X(FuncIsLoaded, 12040, "", FuncIsLoaded, kInitialized, (CUfunctionLoadingState* state,           \
+    CUfunction function), (state, function))                                                       \
+  X(LibraryLoadData, 12000, "", LibraryLoadData, kInitialized, (CUlibrary* library, const void*    \
+    image, CUjit_option* options, void** values, unsigned count, CUlibraryOption* library_options, \
+    void** library_values, unsigned library_count), (library, image, options, values, count,       \
+    library_options, library_values, library_count))                                               \
+  X(LibraryUnload, 12000, "", LibraryUnload, kInitialized, (CUlibrary library), (library))         \
+  X(LibraryGetKernel, 12000, "", LibraryGetKernel, kInitialized, (CUkernel* kernel, CUlibrary      \
+    library, const char* name), (kernel, library, name))                                           \
+  X(LibraryGetKernelCount, 12040, "", LibraryGetKernelCount, kInitialized, (unsigned* count,       \
+    CUlibrary library), (count, library))                                                          \
+  X(LibraryEnumerateKernels, 12040, "", LibraryEnumerateKernels, kInitialized, (CUkernel*          \
+    kernels, unsigned count, CUlibrary library), (kernels, count, library))                        \
+  X(LibraryGetModule, 12000, "", LibraryGetModule, kInitialized, (CUmodule* module, CUlibrary      \
+    library), (module, library))                                                                   \
+  X(KernelGetFunction, 12000, "", KernelGetFunction, kInitialized, (CUfunction* function,          \
+    CUkernel kernel), (function, kernel))                                                          \
+  X(KernelGetLibrary, 12050, "", KernelGetLibrary, kInitialized, (CUlibrary* library, CUkernel     \
+    kernel), (library, kernel))                                                                    \
+  X(KernelGetName, 12030, "", KernelGetName, kInitialized, (const char** name, CUkernel kernel),   \
+    (name, kernel))                                                                                \
+  X(KernelGetParamInfo, 12040, "", KernelGetParamInfo, kInitialized, (CUkernel kernel, size_t      \
+    index, size_t* offset, size_t* size), (kernel, index, offset, size))                           \
+  X(KernelGetAttribute, 12000, "", KernelGetAttribute, kInitialized, (int* value,                  \
+    CUfunction_attribute attribute, CUkernel kernel, CUdevice device), (value, attribute, kernel,  \
+    device))
+
 #define CUGUEST_SIM_ENTRIES(X, T)       \
   CUGUEST_SIM_PROCESS_ENTRIES(X, T)     \
   CUGUEST_SIM_DEVICE_ENTRIES(X, T)      \
@@ -472,7 +513,8 @@
   CUGUEST_SIM_CAPTURE_ENTRIES(X, T)     \
   CUGUEST_SIM_GRAPH_ENTRIES(X, T)       \
   CUGUEST_SIM_EVENT_ENTRIES(X, T)       \
-  CUGUEST_SIM_MODULE_ENTRIES(X, T)
+  CUGUEST_SIM_MODULE_ENTRIES(X, T)      \
+  CUGUEST_SIM_LIBRARY_ENTRIES(X, T)
 // clang-format on
 
 #endif  // CUGUEST_LIB_SIM_ENTRY_LIST_H_
