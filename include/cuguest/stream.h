@@ -11,9 +11,10 @@
 //   absl::Status Encoder::Run(CUstream callers) {
 //     absl::StatusOr<StreamRef> stream = StreamRef::Borrow(callers);
 //     if (!stream.ok()) return stream.status();
-//     absl::Status status = StreamRef(own_).WaitFor(uploaded_);   // cuguest::Stream own_
+//     absl::Status status = stream->WaitFor(uploaded_);  // an Event, of whichever context
+//     if (!status.ok()) return status;
 //     ...
-//     return finished_.Record(*stream);                         // cuguest::Event finished_
+//     return finished_.Record(*stream);
 //   }
 //
 // Note [Which calls need a context]
@@ -26,9 +27,10 @@
 //
 // Note [After the context]
 // ~~~~~~~~~~~~~~~~~~~~~~~~
-// A stream or an event dies with its context, also by a reset, and the driver crashes on its
-// handle. So everything here asks first whether that life of the context goes on, which is as
-// exact as ContextRef::IsAlive, and an object whose context is gone is let go without a call.
+// A stream or an event dies with its context, also by a reset, and a driver that is given its
+// handle reads freed memory: it answers something, or crashes. So everything here asks first
+// whether that life of the context goes on, which is as exact as ContextRef::IsAlive, and an
+// object whose context is gone is let go without a call.
 //
 // Note [What captures allow]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~
@@ -157,11 +159,14 @@ class CUGUEST_API StreamRef {
 
 // Stream
 //
-// Owns a stream. Stack: left as it is.
-// Count:   none: it keeps its context not alive; see Note [After the context].
-// Threads: distinct objects from any threads; one object needs outside locking. Not from a
-//          static or thread_local destructor: see Note [No driver calls after main] in
-//          primary_context.h.
+// Owns a stream.
+//
+// Stack:   left as it is.
+// Count:   none: it does not keep its context alive; see Note [After the context].
+// Threads: distinct objects from any threads; one object needs outside locking. Not in a
+//          stream callback, where creating gives kPermissionDenied and the destructor leaves
+//          the stream to its context; nor in a static or thread_local destructor: see Note
+//          [No driver calls after main] in primary_context.h.
 class CUGUEST_API Stream {
  public:
   // A new stream of `context`. `flags` are CU_STREAM_NON_BLOCKING or CU_STREAM_DEFAULT, which
@@ -226,11 +231,11 @@ class CUGUEST_API Stream {
 // record in get() is not known here; the driver's own rules then apply.
 //
 // Stack:   left as it is.
-// Count:   none: it keeps its context not alive; see Note [After the context]. An event made
-//          in a green context is let go when that one is destroyed, though the driver keeps
-//          it until the primary context's end.
-// Threads: distinct objects from any threads; const functions of one object too. Not from a
-//          stream callback (kPermissionDenied), nor from a static or thread_local destructor.
+// Count:   none: it does not keep its context alive; see Note [After the context]. An event
+//          made in a green context is let go when that one is destroyed, though the driver
+//          keeps it until the primary context's end.
+// Threads: distinct objects from any threads; const functions of one object too. Not in
+//          stream callbacks and static destructors, as Stream.
 // Errors:  those of Driver::Get(), and of every operation
 //            kInvalidArgument     an empty event
 //            kFailedPrecondition  the context's life is over; or a capture forbids it, see

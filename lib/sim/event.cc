@@ -34,15 +34,17 @@ EventTable& Events() {
   return table;
 }
 
-// The codes for an event whose context is gone were measured on an H100, driver
-// 580.159.04.
 CUresult FindEvent(CUevent handle, Event* event) {
   if (handle == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   switch (Events().Find(handle, event)) {
     case Handled::kAlive:
       return CUDA_SUCCESS;
     case Handled::kOrphan:
-      return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+      PanicHandle(
+          handle,
+          "the event's context was destroyed or reset; a real driver reads freed memory, "
+          "and crashes here once it was used again (measured on an H100 and an H200, driver "
+          "580.159.04)");
     case Handled::kGone:
       PanicHandle(handle,
                   "the event was destroyed; a real driver crashes here (measured on an H100, "
@@ -51,17 +53,6 @@ CUresult FindEvent(CUevent handle, Event* event) {
       break;
   }
   PanicHandle(handle, "this never was an event; a real driver reads the memory it points at");
-}
-
-// The same, for calls that crash once the event's primary context is alive again.
-CUresult FindEventToChange(CUevent handle, Event* event) {
-  const CUresult code = FindEvent(handle, event);
-  if (code == CUDA_ERROR_CONTEXT_IS_DESTROYED && IsRevived(event->life)) {
-    PanicHandle(handle,
-                "the event died when its primary context was reset or released; a real driver "
-                "crashes here (measured on an H100, driver 580.159.04)");
-  }
-  return code;
 }
 
 bool AreEventFlags(unsigned flags) {
@@ -75,16 +66,11 @@ bool HasTime(const Event& event) {
   return event.recorded && (event.flags & CU_EVENT_DISABLE_TIMING) == 0;
 }
 
-// In a revived primary context the answer is another one than for other calls.
 CUresult FindTimed(CUevent handle, Event* event) {
-  const CUresult code = FindEvent(handle, event);
-  if (code == CUDA_SUCCESS) {
-    const CUresult captured = Captures::CheckEvent(event->captured, /*lose=*/false);
-    if (captured != CUDA_SUCCESS) return captured;
-    return HasTime(*event) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
-  }
-  const bool orphan = code == CUDA_ERROR_CONTEXT_IS_DESTROYED;
-  return orphan && IsRevived(event->life) ? CUDA_ERROR_INVALID_CONTEXT : code;
+  CUresult code = FindEvent(handle, event);
+  if (code == CUDA_SUCCESS) code = Captures::CheckEvent(event->captured, /*lose=*/false);
+  if (code != CUDA_SUCCESS) return code;
+  return HasTime(*event) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 // For what happens outside of the capture: a node that waits at each launch.
@@ -126,11 +112,6 @@ CUresult FindContextAndEvent(CUcontext context, CUevent handle, Life* life, Even
   CUresult code = AskCaptures(*life);
   if (code != CUDA_SUCCESS) return code;
   code = FindEvent(handle, event);
-  if (code == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
-    PanicHandle(handle,
-                "the event's context was destroyed; a real driver crashes here (measured on an "
-                "H100, driver 580.159.04)");
-  }
   return code != CUDA_SUCCESS ? code : StickyError();
 }
 
@@ -149,7 +130,7 @@ CUresult EventCreate(CUevent* handle, unsigned flags) {
 
 CUresult EventDestroy(CUevent handle) {
   Event event;
-  const CUresult code = FindEventToChange(handle, &event);
+  const CUresult code = FindEvent(handle, &event);
   if (code == CUDA_SUCCESS) Events().Remove(handle);
   return code;
 }
@@ -159,7 +140,7 @@ CUresult EventRecord(CUevent handle, CUstream stream_handle) {
   CUresult code = FindReadyStream(stream_handle, &stream);
   if (code != CUDA_SUCCESS) return code;
   Event event;
-  code = FindEventToChange(handle, &event);
+  code = FindEvent(handle, &event);
   if (code != CUDA_SUCCESS) return code;
   return Record(handle, event, stream.life, Captures::PointOf(stream));
 }

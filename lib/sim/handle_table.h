@@ -30,7 +30,7 @@ enum class Handled {
 // anything, so that a garbage or stale one is always recognised; a real driver
 // reads it as a pointer. A `Value` is copied out, so that nothing refers to an
 // object that another thread destroys; it has a member `Life life`. An orphan
-// stays in the table: a real driver answers for it with an error code.
+// stays in the table, to be told from what was destroyed.
 //
 // Threads: any; one mutex per table.
 template <typename Handle, typename Value>
@@ -94,11 +94,6 @@ class HandleTable {
   std::uintptr_t next_ = 1;
   std::map<std::uintptr_t, Value> values_;
 };
-
-// Whether the life ended and its primary context has another one by now.
-inline bool IsRevived(const Life& life) {
-  return life.context->is_primary() && life.context->IsAlive() && !life.IsAlive();
-}
 
 }  // namespace cuguest_sim
 

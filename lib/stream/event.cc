@@ -11,7 +11,6 @@
 #include "lib/context/context_text.h"
 #include "lib/context/special_stream.h"
 #include "lib/context/stream_text.h"
-#include "lib/core/driver_access.h"
 #include "lib/stream/stream_call.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -164,11 +163,10 @@ absl::StatusOr<float> Event::ElapsedMilliseconds(const Event& start, const Event
   const absl::StatusOr<const Driver*> driver = Driver::Get();
   if (!driver.ok()) return driver.status();
   constexpr char kDoing[] = "measure the time between two events";
-  for (const Event* event : {&start, &end}) {
-    const bool asked = event == &end && end.context() == start.context();
-    const CUresult life = asked ? CUDA_SUCCESS : CheckLife(event->context());
-    if (life != CUDA_SUCCESS) return EventStatus(life, kDoing, event->get());
-  }
+  CUresult life = CheckLife(start.context());
+  if (life != CUDA_SUCCESS) return EventStatus(life, kDoing, start.get());
+  if (end.context() != start.context()) life = CheckLife(end.context());
+  if (life != CUDA_SUCCESS) return EventStatus(life, kDoing, end.get());
   float milliseconds = 0;
   const CUresult code = (*driver)->EventElapsedTime(&milliseconds, start.get(), end.get());
   if (code == CUDA_SUCCESS) return milliseconds;

@@ -16,6 +16,7 @@
 #include "cuguest/error.h"
 #include "cuguest/no_context_guard.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
 #include "test/support/raw_driver.h"
 #include "test/support/scenario.h"
@@ -106,6 +107,26 @@ void AGuardHeldAcrossAFork() {
 }
 
 // Before cuInit a fork is harmless: both sides may use CUDA, at the same time.
+void AStreamAndAnEventHeldAcrossAFork() {
+  CHECK(Driver::GetInitialized().ok());
+  const auto home = cuguest::ContextRef::Borrow(MakeContext());
+  std::optional<cuguest::Stream> stream = cuguest::Stream::Create(home).value();
+  std::optional<cuguest::Event> event = cuguest::Event::Create(home).value();
+  Fork([&stream, &event] {
+    for (const absl::Status& status :
+         {stream->ref().Synchronize(), stream->Release(), event->Record(stream->ref()),
+          event->Synchronize(), event->Release()}) {
+      CHECK(cuguest::CodeOf(status) == CUDA_ERROR_NOT_INITIALIZED);
+    }
+    stream.reset();
+    event.reset();
+  });
+  CHECK(event->Record(stream->ref()).ok());
+  CHECK(event->Synchronize().ok());
+  CHECK(event->Release().ok());
+  CHECK(stream->Release().ok());
+}
+
 void AForkBeforeCuInit() {
   CHECK(Driver::Get().ok());
   Fork([] {
@@ -127,6 +148,7 @@ int main(int argc, char** argv) {
           {"everything_names_the_fork_in_a_child", &EverythingNamesTheForkInAChild},
           {"the_first_use_in_a_child", &TheFirstUseInAChild},
           {"a_guard_held_across_a_fork", &AGuardHeldAcrossAFork},
+          {"a_stream_and_an_event_held_across_a_fork", &AStreamAndAnEventHeldAcrossAFork},
           {"a_fork_before_cuinit", &AForkBeforeCuInit},
       });
 }

@@ -24,6 +24,7 @@
 #include "cuguest/no_context_guard.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/stream.h"
 #include "cuguest/testing/sim.h"
 #include "cuguest/testing/stack_probe.h"
 #include "cuguest/thread_residency.h"
@@ -66,6 +67,12 @@ void EverythingRefuses(DriverProblem problem, CUresult code) {
   CHECK(refuses(cuguest::AcquireFromPointer(&not_null).status()));
   CHECK(refuses(cuguest::AcquireCurrent(Device::Borrow(0)).status()));
   CHECK(refuses(cuguest::AcquireOn(Device::Borrow(0)).status()));
+  CHECK(refuses(cuguest::StreamRef::Borrow(nullptr).status()));
+  CHECK(refuses(cuguest::StreamRef().Synchronize()));
+  CHECK(cuguest::StreamRef().capture_state() == cuguest::CaptureState::kUnknown);
+  CHECK(refuses(cuguest::Stream::Create(ContextRef()).status()));
+  CHECK(refuses(cuguest::Event::Create(ContextRef()).status()));
+  CHECK(refuses(cuguest::Event().Synchronize()));
   CHECK(cuguest::CaptureModeGuard().result() == code);
   CHECK(cuguest::CaptureStateOf(nullptr) == cuguest::CaptureState::kUnknown);
   CHECK(!cuguest::HousekeepingIsSafe(nullptr));
@@ -111,6 +118,29 @@ void NoDevice() {
   CHECK(ProblemOf(at) == DriverProblem::kNoDevice);
   CHECK(ProblemOf(PrimaryContext::Retain(Device::Borrow(0)).status()) == DriverProblem::kNoDevice);
   std::printf("%s\n", std::string(at.message()).c_str());
+}
+
+// Drivers below CUDA 10.1: streams and events do without the calls for captures.
+void WithoutCaptures() {
+  for (const char* entry : {"cuStreamGetCaptureInfo", "cuThreadExchangeStreamCaptureMode"}) {
+    Sim::HideEntry(entry);
+  }
+  const Driver& driver = **Driver::GetInitialized();
+  CHECK(driver.StreamGetCaptureInfo == nullptr);
+  CHECK(driver.ThreadExchangeStreamCaptureMode == nullptr);
+  const ContextRef home = ContextRef::Borrow(cuguest_test::MakeContext());
+  cuguest::Stream stream = cuguest::Stream::Create(home).value();
+  cuguest::Event event = cuguest::Event::Create(home).value();
+  CHECK(stream.ref().capture_state() == cuguest::CaptureState::kNone);
+  for (const CUstream each : {stream.get(), CUstream{nullptr}}) {
+    const auto ref = cuguest::StreamRef::Borrow(each, home);
+    CHECK(event.Record(ref).ok());
+    CHECK(ref.WaitFor(event).ok());
+    CHECK(ref.Synchronize().ok());
+    CHECK(event.IsDone().value());
+  }
+  CHECK(event.Release().ok());
+  CHECK(stream.Release().ok());
 }
 
 // An old driver without context ids: guards and owners work by handle.
@@ -220,6 +250,7 @@ int main(int argc, char** argv) {
            0,
            cuguest_test::On::kAnyDriver,
            {"CUDA_VISIBLE_DEVICES="}},
+          {"without_captures", &WithoutCaptures, {}, 0, cuguest_test::On::kSimulation},
           {"without_ids", &WithoutIds, {}, 0, cuguest_test::On::kSimulation},
           {"nothing_at_load_time", &NothingAtLoadTime},
       });

@@ -190,6 +190,12 @@ CUresult MapAndUnmap() {
   return code;
 }
 
+CUevent CreateUntimed() {
+  CUevent event = nullptr;
+  OK(RAW(cuEventCreate)(&event, CU_EVENT_DISABLE_TIMING));
+  return event;
+}
+
 CUresult MakeGreen() {
   CUdevResource whole = {};
   CUdevResourceDesc description = nullptr;
@@ -529,6 +535,29 @@ BOOST_AUTO_TEST_CASE(events_inside_and_outside) {
        [](const Guest& g) {
          float time = 0;
          return RAW(cuEventElapsedTime)(&time, g.captured, g.captured);
+       }},
+      {"time of untimed captured", CapturedTime,
+       [](const Guest& g) {
+         const CUevent untimed = CreateUntimed();
+         OK(g.Record(untimed, g.stream));
+         float time = 0;
+         const CUresult code = RAW(cuEventElapsedTime)(&time, untimed, untimed);
+         OK(RAW(cuEventDestroy)(untimed));  // harmless too
+         return code;
+       }},
+      {"time of recorded", Fine,
+       [](const Guest& g) {
+         OK(InMode(kRelaxed, [&] { return RAW(cuEventSynchronize)(g.recorded); }));
+         float time = 0;
+         return RAW(cuEventElapsedTime)(&time, g.recorded, g.recorded);
+       }},
+      {"record another context's", NoHandle,
+       [](const Guest& g) {
+         CUevent others = nullptr;
+         OK(InOther(g, [&] { return RAW(cuEventCreate)(&others, 0); }));
+         const CUresult code = g.Record(others, g.stream);
+         OK(RAW(cuEventDestroy)(others));
+         return code;
        }},
       {"record outside", Fine, [](const Guest& g) { return g.Record(g.recorded, g.second); }},
       {"record captured outside", Fine,

@@ -132,6 +132,13 @@ CHILD(event_of_an_earlier_life) {
   RAW(cuDevicePrimaryCtxRetain)(&primary, 0);
   return RAW(cuEventDestroy)(event);
 }
+CHILD(event_of_a_destroyed_context) {
+  const CUcontext context = Create();
+  CUevent event = nullptr;
+  RAW(cuEventCreate)(&event, 0);
+  RAW(cuCtxDestroy)(context);
+  return RAW(cuEventQuery)(event);
+}
 CHILD(garbage_module) {
   Create();
   return RAW(cuModuleUnload)(Garbage<CUmodule>());
@@ -153,7 +160,9 @@ BOOST_AUTO_TEST_CASE(objects, *OnlySim()) {
   CheckPanics("destroyed_stream", "cuStreamQuery(0xc0da", "the stream was destroyed");
   CheckPanics("garbage_event", "cuEventQuery(0x", "this never was an event");
   CheckPanics("destroyed_event", "cuEventDestroy(0xc0da", "the event was destroyed");
-  CheckPanics("event_of_an_earlier_life", "cuEventDestroy(0xc0da", "its primary context was reset");
+  const std::string dead = "the event's context was destroyed or reset";
+  CheckPanics("event_of_an_earlier_life", "cuEventDestroy(0xc0da", dead);
+  CheckPanics("event_of_a_destroyed_context", "cuEventQuery(0xc0da", dead);
   CheckPanics("garbage_module", "cuModuleUnload(0x", "this never was a module");
   CheckPanics("garbage_function", "cuLaunchKernel(0x", "this never was a function");
   CheckPanics("callback_waits_for_itself", "cuStreamSynchronize(0xc0da", "own callback");

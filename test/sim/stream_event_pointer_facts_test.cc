@@ -184,6 +184,17 @@ BOOST_AUTO_TEST_CASE(elapsed_time_needs_two_timed_events) {
   IS(RAW(cuEventElapsedTime)(&milliseconds, nullptr, end), INVALID_HANDLE);
 }
 
+BOOST_AUTO_TEST_CASE(elapsed_time_is_of_one_context) {
+  const Owner a;
+  const Owner b;
+  for (const Owner* owner : {&a, &b}) {
+    OK(RAW(cuEventRecord)(owner->event, owner->stream));
+    OK(RAW(cuEventSynchronize)(owner->event));
+  }
+  float milliseconds = 0;
+  IS(RAW(cuEventElapsedTime)(&milliseconds, a.event, b.event), INVALID_HANDLE);
+}
+
 BOOST_AUTO_TEST_CASE(a_pointer_knows_the_context_it_was_allocated_in) {
   const Owner owner;
   BOOST_CHECK(ContextOf(owner.memory) == owner.context.get());
