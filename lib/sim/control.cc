@@ -4,12 +4,14 @@
 
 #include "lib/sim/control.h"
 
+#include "lib/sim/array.h"
 #include "lib/sim/context.h"
 #include "lib/sim/entry.h"
 #include "lib/sim/event.h"
 #include "lib/sim/fault.h"
 #include "lib/sim/graph.h"
 #include "lib/sim/launch.h"
+#include "lib/sim/library.h"
 #include "lib/sim/memory.h"
 #include "lib/sim/module.h"
 #include "lib/sim/pool.h"
@@ -42,6 +44,8 @@ cuguest::testing::SimLive Live() {
   live.graphs = CountGraphs();
   live.pools = CountPools();
   live.virtual_memory = CountVirtualMemory();
+  live.arrays = CountArrays();
+  live.libraries = CountLibraries();
   return live;
 }
 

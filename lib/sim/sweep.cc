@@ -2,6 +2,7 @@
 
 #include "lib/sim/sweep.h"
 
+#include "lib/sim/array.h"
 #include "lib/sim/captures.h"
 #include "lib/sim/memory.h"
 #include "lib/sim/peer.h"
@@ -11,6 +12,7 @@ namespace cuguest_sim {
 void SweepEverythingIn(std::uint64_t context_id) {
   Captures::DropLife(context_id);
   Memory::DropLife(context_id);
+  DropArraysOf(context_id);
   DropPeersOf(context_id);
 }
 

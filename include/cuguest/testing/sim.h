@@ -62,11 +62,14 @@ struct SimLive {
   size_t graphs;          // and executable ones; a capture in progress has one
   size_t pools;           // made with cuMemPoolCreate and not destroyed
   size_t virtual_memory;  // allocations of cuMemCreate, and reserved address ranges
+  size_t arrays;          // and mipmapped ones, not their levels
+  size_t libraries;       // their modules are counted above
   friend bool operator==(const SimLive& a, const SimLive& b) {
     return a.contexts == b.contexts && a.primary_references == b.primary_references &&
            a.allocations == b.allocations && a.streams == b.streams && a.events == b.events &&
            a.modules == b.modules && a.green_contexts == b.green_contexts && a.graphs == b.graphs &&
-           a.pools == b.pools && a.virtual_memory == b.virtual_memory;
+           a.pools == b.pools && a.virtual_memory == b.virtual_memory && a.arrays == b.arrays &&
+           a.libraries == b.libraries;
   }
   friend bool operator!=(const SimLive& a, const SimLive& b) { return !(a == b); }
 };
