@@ -18,6 +18,7 @@
 #include "lib/sim/primary.h"
 #include "lib/sim/process.h"
 #include "lib/sim/stream.h"
+#include "lib/sim/texture.h"
 #include "lib/sim/virtual_memory.h"
 
 namespace cuguest_sim {
@@ -45,6 +46,7 @@ cuguest::testing::SimLive Live() {
   live.pools = CountPools();
   live.virtual_memory = CountVirtualMemory();
   live.arrays = CountArrays();
+  live.textures = CountTextures();
   live.libraries = CountLibraries();
   return live;
 }
@@ -62,6 +64,9 @@ constexpr Control kControl = {
     EntryName,
     Live,
     RegisterKernel,
+    ReadTexture,
+    ReadSurface,
+    WriteSurface,
     Process::End,
 };
 

@@ -356,6 +356,23 @@
   X(MipmappedArrayDestroy, 5000, "", MipmappedArrayDestroy, kInitialized, (CUmipmappedArray        \
     array), (array))
 
+#define CUGUEST_SIM_TEXTURE_ENTRIES(X, T)                                                          \
+  X(TexObjectCreate, 5000, "", TexObjectCreate, kInitialized, (CUtexObject* object,                \
+    const CUDA_RESOURCE_DESC* resource, const CUDA_TEXTURE_DESC* sampling,                         \
+    const CUDA_RESOURCE_VIEW_DESC* view), (object, resource, sampling, view))                      \
+  X(TexObjectDestroy, 5000, "", TexObjectDestroy, kInitialized, (CUtexObject object), (object))    \
+  X(TexObjectGetResourceDesc, 5000, "", TexObjectGetResourceDesc, kInitialized,                    \
+    (CUDA_RESOURCE_DESC* resource, CUtexObject object), (resource, object))                        \
+  X(TexObjectGetTextureDesc, 5000, "", TexObjectGetTextureDesc, kInitialized,                      \
+    (CUDA_TEXTURE_DESC* sampling, CUtexObject object), (sampling, object))                         \
+  X(TexObjectGetResourceViewDesc, 5000, "", TexObjectGetResourceViewDesc, kInitialized,            \
+    (CUDA_RESOURCE_VIEW_DESC* view, CUtexObject object), (view, object))                           \
+  X(SurfObjectCreate, 5000, "", SurfObjectCreate, kInitialized, (CUsurfObject* object,             \
+    const CUDA_RESOURCE_DESC* resource), (object, resource))                                       \
+  X(SurfObjectDestroy, 5000, "", SurfObjectDestroy, kInitialized, (CUsurfObject object), (object)) \
+  X(SurfObjectGetResourceDesc, 5000, "", SurfObjectGetResourceDesc, kInitialized,                  \
+    (CUDA_RESOURCE_DESC* resource, CUsurfObject object), (resource, object))
+
 #define CUGUEST_SIM_STREAM_ENTRIES(X, T)                                                           \
   X(StreamCreate, 2000, "", StreamCreate, kInitialized, (CUstream* stream, unsigned flags),        \
     (stream, flags))                                                                               \
@@ -509,6 +526,7 @@
   CUGUEST_SIM_COPY_ENTRIES(X, T)        \
   CUGUEST_SIM_AREA_ENTRIES(X, T)        \
   CUGUEST_SIM_ARRAY_ENTRIES(X, T)       \
+  CUGUEST_SIM_TEXTURE_ENTRIES(X, T)     \
   CUGUEST_SIM_STREAM_ENTRIES(X, T)      \
   CUGUEST_SIM_CAPTURE_ENTRIES(X, T)     \
   CUGUEST_SIM_GRAPH_ENTRIES(X, T)       \

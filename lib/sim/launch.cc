@@ -15,6 +15,7 @@
 #include "lib/sim/module.h"
 #include "lib/sim/panic.h"
 #include "lib/sim/stream.h"
+#include "lib/sim/texture.h"
 
 namespace cuguest_sim {
 namespace {
@@ -145,7 +146,9 @@ Work MakeWork(CUfunction handle, const Function& function, const Stream& stream,
   work.is_valid = [=] { return IsLoaded(handle); };
   const SimKernel kernel = KernelOf(function.entry->name);
   // The launch succeeds whatever the kernel does: the next call that looks finds out.
-  work.run = [=, entry = function.entry, packed = parameters.Packed()](CUstream) {
+  work.run = [=, life = function.life, entry = function.entry,
+              packed = parameters.Packed()](CUstream) {
+    const KernelScope scope(life);
     SetStickyError(Run(kernel, *entry, packed, launch));
   };
   return work;
