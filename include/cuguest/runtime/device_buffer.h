@@ -42,6 +42,10 @@ absl::Status CallIn(const ContextRef& context, const char* name, const std::stri
   const ContextGuard guard(context);
   if (!guard.ok()) return ToStatus(guard.result(), doing, guard.advice());
   const CaptureModeGuard relaxed;
+  // A driver that has no such mode has no captures that could be harmed from here.
+  if (!relaxed.ok() && relaxed.result() != CUDA_ERROR_NOT_SUPPORTED) {
+    return ToStatus(relaxed.result(), doing, relaxed.advice());
+  }
   LastErrorScope errors;
   return ToStatus(errors.Note(call(), name), doing);
 }
@@ -51,7 +55,9 @@ absl::Status CallIn(const ContextRef& context, const char* name, const std::stri
 // The functions below
 //
 // Stack:   as it was. Count: none.
-// Threads: as DeviceBuffer. The last error of the runtime is left as it was.
+// Threads: as DeviceBuffer. The last error of the runtime is left as it was; but if a call of
+//          the runtime fails, one that was set before is overwritten, see
+//          LastErrorScope::Restore.
 // Errors:  as the functions of DeviceBuffer that they stand for.
 // Source:  CUDA Runtime API, cudaMalloc, cudaFree; test/runtime/device_buffer_test.cc.
 

@@ -83,7 +83,8 @@ static_assert(std::is_same_v<cudaLibrary_t, CUlibrary>);
 // Count:   none; no context is created.
 // Threads: any.
 // Errors:  those of Driver::Get() and of ContextGuard, and what each adds. The last error of
-//          the runtime is left as it was.
+//          the runtime is left as it was; but if a call of the runtime fails, one that was set
+//          before is overwritten, see LastErrorScope::Restore.
 
 // The function that `symbol` names, in `context`. Loads its code there if it was not yet.
 //

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""calls_test.py SOURCE_ROOT
+
+Every public function of the bridge is named in test/runtime/calls.cc, so that the tests of
+what no call may do (undisturbed_test.cc, injection_test.cc) cannot forget one.
+"""
+
+import pathlib
+import re
+import sys
+
+root = pathlib.Path(sys.argv[1])
+include = root / "include" / "cuguest"
+HEADERS = sorted(include.glob("runtime/*.h")) + [
+    include / name
+    for name in ("copy.h", "device_buffer.h", "device_view.h", "memory.h", "peer_access.h", "stream.h")]
+
+
+def plain(text):
+    """Without comments, literals, directives, attributes and our own macros."""
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.S)
+    text = re.sub(r'"(\\.|[^"\\])*"', '""', text)
+    text = re.sub(r"^[ \t]*#(\\\n|[^\n])*", "", text, flags=re.M)
+    text = re.sub(r"\[\[.*?\]\]|\balignas\([^)]*\)", "", text)
+    text = re.sub(r"CUGUEST_(BEGIN|END)_\w+", "", text)
+    return re.sub(r"CUGUEST_API", "", text)
+
+
+def close(text, start):
+    """The place after the bracket that closes the one at `start`."""
+    depth = 0
+    for i in range(start, len(text)):
+        depth += (text[i] in "({") - (text[i] in ")}")
+        if depth == 0:
+            return i + 1
+    raise ValueError("unbalanced")
+
+
+def declarations(text):
+    """(head, body or None) of each declaration at the top level of `text`."""
+    start = i = 0
+    while i < len(text):
+        if text[i] == "(":
+            i = close(text, i)
+        elif text[i] == "{":
+            end = close(text, i)
+            yield text[start:i].strip(), text[i + 1:end - 1]
+            start = i = end
+        elif text[i] == ";":
+            yield text[start:i].strip(), None
+            start = i = i + 1
+        else:
+            i += 1
+
+
+def public_part(body, kind):
+    """The public sections of a class."""
+    sections = re.split(r"\b(public|private|protected)\s*:", body)
+    shown = sections[0] if kind == "struct" else ""
+    for access, section in zip(sections[1::2], sections[2::2]):
+        shown += section if access == "public" else ""
+    return shown
+
+
+def function_name(head):
+    """What `head` declares, if it is a function that somebody calls by name."""
+    if re.match(r"(static_assert|using|friend|enum|extern)\b", head) or "operator" in head:
+        return None
+    if re.search(r"=\s*(default|delete)$", head) or "(" not in head:
+        return None
+    before = head[:head.index("(")]
+    if "=" in re.sub(r"<.*>", "", before):
+        return None  # an initialiser
+    name = re.search(r"(~?[\w:]+)\s*$", before)
+    return name.group(1) if name and not name.group(1).startswith("~") else None
+
+
+def untemplated(head):
+    """`head` without template<...> before it."""
+    if not head.startswith("template"):
+        return head
+    depth = 0
+    for i, letter in enumerate(head):
+        depth += (letter == "<") - (letter == ">")
+        if letter == ">" and depth == 0:
+            return untemplated(head[i + 1:].strip())
+    return head
+
+
+def functions(text, scope=""):
+    """Of each class that is no struct its name, too: that of its constructors."""
+    for head, body in declarations(text):
+        head = untemplated(head)
+        if match := re.match(r"(inline\s+)?namespace\b\s*(\w*)", head):
+            if body is not None and match.group(2) != "internal":
+                yield from functions(body, scope)
+        elif match := re.match(r"(class|struct)\s+(\w+)", head):
+            if body is not None:
+                if match.group(1) == "class":
+                    yield match.group(2)
+                yield from functions(public_part(body, match.group(1)), f"{match.group(2)}::")
+        elif (name := function_name(head)) and f"{name}::" != scope:
+            yield scope + name
+
+
+declared = {}
+for header in HEADERS:
+    for name in functions(plain(header.read_text())):
+        declared.setdefault(name, header.relative_to(include))
+
+table = (root / "test" / "runtime" / "calls.cc").read_text()
+named = set()
+for literals in re.findall(r'\{\s*((?:"[^"]*"\s*)+),', table):
+    names = "".join(re.findall(r'"([^"]*)"', literals))
+    named.update(re.split(r":(?!:)(?<!::)", names)[0].split())
+
+missing = sorted(set(declared) - named)
+unknown = sorted(named - set(declared))
+for name in missing:
+    print(f"not ok: {name} of {declared[name]} is not in test/runtime/calls.cc")
+for name in unknown:
+    print(f"not ok: test/runtime/calls.cc names {name}, which no header declares")
+print(f"cases: {len(declared) - len(missing)} passed, {len(missing) + len(unknown)} failed, 0 skipped")
+sys.exit(1 if missing or unknown or not declared else 0)

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every call of the bridge, in forms that succeed and in forms that fail, for the tests of
+// what none of them may do. test/headers/calls_test.py fails where a function of the bridge
+// is not named in calls.cc.
+
+#ifndef CUGUEST_TEST_RUNTIME_CALLS_H_
+#define CUGUEST_TEST_RUNTIME_CALLS_H_
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/device_view.h"
+#include "cuguest/stream.h"
+#include "test/memory/memories.h"
+#include "test/runtime/runtime.h"
+
+namespace cuguest_runtime_test {
+
+// What a call said, and the object it gave.
+struct Outcome {
+  Outcome(absl::Status said) : status(std::move(said)) {}  // NOLINT: implicit
+  template <typename T>
+  Outcome(absl::StatusOr<T> result) : status(result.status()) {  // NOLINT: implicit
+    if (result.ok()) object = std::make_shared<T>(*std::move(result));
+  }
+
+  Outcome(absl::Status said, std::shared_ptr<void> of)
+      : status(std::move(said)), object(std::move(of)) {}
+
+  absl::Status status;
+  std::shared_ptr<void> object;
+};
+
+// What the calls are given. Nothing of it changes by a call, and nothing lives in a primary
+// context.
+class Things {
+ public:
+  static constexpr size_t kCount = 16;
+  using Numbers = std::array<int, kCount>;
+
+  Things();
+  Things(const Things&) = delete;
+  Things& operator=(const Things&) = delete;
+  ~Things();
+
+  cuguest_test::Owner home;
+  cuguest_test::Owner other;
+  cuguest_test::Memories memories{home};
+  cuguest::DeviceView<int> view;          // of memory in `home`
+  cuguest::DeviceView<int> managed_view;  // of the same
+  cuguest::DeviceView<int> pool_view;     // of memory that no context owns
+  cuguest::Stream stream;                 // of `home`
+  cuguest::Stream capturing;              // of `home`, in mode relaxed
+  cuguest::Event event;                   // of `home`, recorded
+  cuguest::Event others_event;            // of `other`, recorded
+  CUarray array = nullptr;                // of `home`
+  CUlibrary library = nullptr;
+  CUkernel kernel = nullptr;      // of `library`
+  CUfunction function = nullptr;  // the same in `home`
+  mutable Numbers numbers = {};
+
+  // A life of the primary context that is over, and what lived in it.
+  ContextRef ended;
+  cuguest::DeviceView<int> ended_view;
+  cuguest::Event ended_event;
+  CUdeviceptr freed = 0;
+};
+
+struct Call {
+  // The functions, as `Class::Function`; after a colon, what is particular about this form.
+  const char* names;
+  std::optional<absl::StatusCode> expected;  // nothing where it depends on what is current
+  std::function<Outcome(const Things&)> make;
+};
+
+// They leave the last error of the runtime as it is, set or not.
+const std::vector<Call>& Calls();
+
+// In which a call of the runtime fails: they leave it clean, but overwrite one that was set.
+const std::vector<Call>& CallsThatTheRuntimeRefuses();
+
+// Runs `body(name)` with each stack and state of the primary context that a caller may have.
+// Tests put a stack that a failed call changed back by the argument.
+using SetUp = std::function<void()>;
+void InEveryState(const Things& things,
+                  const std::function<void(const char* name, const SetUp& set_stack)>& body);
+
+}  // namespace cuguest_runtime_test
+
+#endif  // CUGUEST_TEST_RUNTIME_CALLS_H_
