@@ -4,18 +4,21 @@
 
 #include "lib/sim/control.h"
 
+#include "lib/sim/array.h"
 #include "lib/sim/context.h"
 #include "lib/sim/entry.h"
 #include "lib/sim/event.h"
 #include "lib/sim/fault.h"
 #include "lib/sim/graph.h"
 #include "lib/sim/launch.h"
+#include "lib/sim/library.h"
 #include "lib/sim/memory.h"
 #include "lib/sim/module.h"
 #include "lib/sim/pool.h"
 #include "lib/sim/primary.h"
 #include "lib/sim/process.h"
 #include "lib/sim/stream.h"
+#include "lib/sim/texture.h"
 #include "lib/sim/virtual_memory.h"
 
 namespace cuguest_sim {
@@ -42,6 +45,9 @@ cuguest::testing::SimLive Live() {
   live.graphs = CountGraphs();
   live.pools = CountPools();
   live.virtual_memory = CountVirtualMemory();
+  live.arrays = CountArrays();
+  live.textures = CountTextures();
+  live.libraries = CountLibraries();
   return live;
 }
 
@@ -58,6 +64,9 @@ constexpr Control kControl = {
     EntryName,
     Live,
     RegisterKernel,
+    ReadTexture,
+    ReadSurface,
+    WriteSurface,
     Process::End,
 };
 

@@ -3,6 +3,8 @@
 // Copies and fills. They are done by the calling thread, at once; an asynchronous
 // form differs in whose context it works in.
 
+#include "lib/sim/copy.h"
+
 #include <cstring>
 
 #include "lib/sim/api.h"
@@ -13,17 +15,7 @@
 #include "lib/sim/stream.h"
 
 namespace cuguest_sim {
-namespace {
 
-// What must lie at one end of a copy.
-enum class End {
-  kDevice,  // an allocation of this driver
-  kHost,    // anything but null
-  kEither,  // an allocation, or memory that the driver does not know
-};
-
-// The whole of a range in one allocation, or INVALID_VALUE: a byte more is refused,
-// however far the device's page goes (measured on an H100, driver 580.159.04).
 bool IsRange(CUdeviceptr address, size_t bytes, End end, unsigned access) {
   Allocation allocation;
   if (address == 0) return false;
@@ -31,17 +23,23 @@ bool IsRange(CUdeviceptr address, size_t bytes, End end, unsigned access) {
   return end != End::kDevice;
 }
 
-bool CanCopy(CUdeviceptr to, End to_end, CUdeviceptr from, End from_end, size_t bytes) {
-  return IsRange(to, bytes, to_end, Memory::kWrite) &&
-         IsRange(from, bytes, from_end, Memory::kRead);
-}
-
-// For work of a graph, which may run long after it was checked.
 void PanicUnless(bool valid) {
   if (valid) return;
   Panic(
       "a graph copies or fills memory that was freed since it was instantiated; a real driver "
       "corrupts whatever is there now");
+}
+
+bool AreaBytes(size_t width, size_t rows, size_t pitch, size_t* bytes) {
+  return !__builtin_mul_overflow(rows - 1, pitch, bytes) &&
+         !__builtin_add_overflow(*bytes, width, bytes);
+}
+
+namespace {
+
+bool CanCopy(CUdeviceptr to, End to_end, CUdeviceptr from, End from_end, size_t bytes) {
+  return IsRange(to, bytes, to_end, Memory::kWrite) &&
+         IsRange(from, bytes, from_end, Memory::kRead);
 }
 
 CUresult CopyInStream(CUdeviceptr to, End to_end, CUdeviceptr from, End from_end, size_t bytes,
@@ -88,33 +86,70 @@ bool CanFill(CUdeviceptr address, size_t bytes, CUdevice device) {
          Memory::Reaches(address, bytes, Memory::kWrite);
 }
 
+// Rows of elements; one row has no pitch.
+struct Area {
+  CUdeviceptr to = 0;
+  size_t pitch = 0;
+  size_t width = 0;
+  size_t height = 0;
+};
+
 template <typename Element>
-bool CanFillWith(CUdeviceptr to, size_t count, CUdevice device) {
-  return to % sizeof(Element) == 0 && count <= kDeviceMemory / sizeof(Element) &&
-         CanFill(to, count * sizeof(Element), device);
+bool CanFillWith(const Area& area, CUdevice device) {
+  size_t bytes = 0;
+  return area.to % sizeof(Element) == 0 && area.width <= kDeviceMemory / sizeof(Element) &&
+         AreaBytes(area.width * sizeof(Element), area.height, area.pitch, &bytes) &&
+         CanFill(area.to, bytes, device);
 }
 
 template <typename Element>
-CUresult FillInStream(CUdeviceptr to, Element value, size_t count, CUstream handle) {
+void Fill(const Area& area, Element value) {
+  for (size_t y = 0; y < area.height; ++y) {
+    auto* row = static_cast<Element*>(ToPointer(area.to + y * area.pitch));
+    for (size_t x = 0; x < area.width; ++x) row[x] = value;
+  }
+}
+
+template <typename Element>
+CUresult FillInStream(const Area& area, Element value, CUstream handle) {
   Stream stream;
   const CUresult code = FindReadyStream(handle, &stream);
-  if (code != CUDA_SUCCESS || count == 0) return code;
+  if (code != CUDA_SUCCESS || area.width == 0 || area.height == 0) return code;
   const CUdevice device = stream.life.context->device();
   Work work;
   work.type = CU_GRAPH_NODE_TYPE_MEMSET;
   work.life = stream.life;
-  work.is_valid = [=] { return CanFillWith<Element>(to, count, device); };
+  work.is_valid = [=] { return CanFillWith<Element>(area, device); };
   work.run = [=](CUstream) {
-    PanicUnless(CanFillWith<Element>(to, count, device));
-    auto* elements = static_cast<Element*>(ToPointer(to));
-    for (size_t i = 0; i < count; ++i) elements[i] = value;
+    PanicUnless(CanFillWith<Element>(area, device));
+    Fill(area, value);
   };
   return Submit(handle, stream, work);
 }
 
 template <typename Element>
+CUresult FillInStream(CUdeviceptr to, Element value, size_t count, CUstream stream) {
+  return FillInStream(Area{to, 0, count, 1}, value, stream);
+}
+
+template <typename Element>
 CUresult FillInCurrent(CUdeviceptr to, Element value, size_t count) {
   return FillInStream(to, value, count, nullptr);
+}
+
+// The pitch is an argument, refused at once; the range is not.
+template <typename Element>
+CUresult FillRows(CUdeviceptr to, size_t pitch, Element value, size_t width, size_t height,
+                  CUstream handle) {
+  const bool pitched = height > 1 && width > 0;
+  if (!pitched) return FillInStream(Area{to, 0, width, height}, value, handle);
+  Stream stream;
+  const CUresult code = FindReadyStream(handle, &stream);
+  if (code != CUDA_SUCCESS) return code;
+  if (pitch % sizeof(Element) != 0 || pitch / sizeof(Element) < width) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  return FillInStream(Area{to, pitch, width, height}, value, handle);
 }
 
 }  // namespace
@@ -185,6 +220,35 @@ CUresult MemsetD16Async(CUdeviceptr to, unsigned short value, size_t count, CUst
 
 CUresult MemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUstream stream) {
   return FillInStream(to, value, count, stream);
+}
+
+CUresult MemsetD2D8(CUdeviceptr to, size_t pitch, unsigned char value, size_t width,
+                    size_t height) {
+  return FillRows(to, pitch, value, width, height, nullptr);
+}
+
+CUresult MemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char value, size_t width,
+                         size_t height, CUstream stream) {
+  return FillRows(to, pitch, value, width, height, stream);
+}
+
+CUresult MemsetD2D16(CUdeviceptr to, size_t pitch, unsigned short value, size_t width,
+                     size_t height) {
+  return FillRows(to, pitch, value, width, height, nullptr);
+}
+
+CUresult MemsetD2D16Async(CUdeviceptr to, size_t pitch, unsigned short value, size_t width,
+                          size_t height, CUstream stream) {
+  return FillRows(to, pitch, value, width, height, stream);
+}
+
+CUresult MemsetD2D32(CUdeviceptr to, size_t pitch, unsigned value, size_t width, size_t height) {
+  return FillRows(to, pitch, value, width, height, nullptr);
+}
+
+CUresult MemsetD2D32Async(CUdeviceptr to, size_t pitch, unsigned value, size_t width, size_t height,
+                          CUstream stream) {
+  return FillRows(to, pitch, value, width, height, stream);
 }
 
 }  // namespace cuguest_sim

@@ -298,6 +298,81 @@
   T(MemsetD32Async, 3020, "", 7000, ptsz, MemsetD32Async, kInitialized, (CUdeviceptr to,           \
     unsigned value, size_t count, CUstream stream), (to, value, count, stream))
 
+#define CUGUEST_SIM_AREA_ENTRIES(X, T)                                                             \
+  T(Memcpy2D, 3020, "_v2", 7000, ptds, Memcpy2D, kInitialized, (const CUDA_MEMCPY2D* copy),        \
+    (copy))                                                                                        \
+  T(Memcpy2DUnaligned, 3020, "_v2", 7000, ptds, Memcpy2D, kInitialized,                            \
+    (const CUDA_MEMCPY2D* copy), (copy))                                                           \
+  T(Memcpy2DAsync, 3020, "_v2", 7000, ptsz, Memcpy2DAsync, kInitialized, (const CUDA_MEMCPY2D*     \
+    copy, CUstream stream), (copy, stream))                                                        \
+  T(Memcpy3D, 3020, "_v2", 7000, ptds, Memcpy3D, kInitialized, (const CUDA_MEMCPY3D* copy),        \
+    (copy))                                                                                        \
+  T(Memcpy3DAsync, 3020, "_v2", 7000, ptsz, Memcpy3DAsync, kInitialized, (const CUDA_MEMCPY3D*     \
+    copy, CUstream stream), (copy, stream))                                                        \
+  T(MemcpyHtoA, 3020, "_v2", 7000, ptds, MemcpyHtoA, kInitialized, (CUarray to, size_t offset,     \
+    const void* from, size_t bytes), (to, offset, from, bytes))                                    \
+  T(MemcpyHtoAAsync, 3020, "_v2", 7000, ptsz, MemcpyHtoAAsync, kInitialized, (CUarray to, size_t   \
+    offset, const void* from, size_t bytes, CUstream stream), (to, offset, from, bytes, stream))   \
+  T(MemcpyAtoH, 3020, "_v2", 7000, ptds, MemcpyAtoH, kInitialized, (void* to, CUarray from,        \
+    size_t offset, size_t bytes), (to, from, offset, bytes))                                       \
+  T(MemcpyAtoHAsync, 3020, "_v2", 7000, ptsz, MemcpyAtoHAsync, kInitialized, (void* to, CUarray    \
+    from, size_t offset, size_t bytes, CUstream stream), (to, from, offset, bytes, stream))        \
+  T(MemcpyDtoA, 3020, "_v2", 7000, ptds, MemcpyDtoA, kInitialized, (CUarray to, size_t offset,     \
+    CUdeviceptr from, size_t bytes), (to, offset, from, bytes))                                    \
+  T(MemcpyAtoD, 3020, "_v2", 7000, ptds, MemcpyAtoD, kInitialized, (CUdeviceptr to, CUarray from,  \
+    size_t offset, size_t bytes), (to, from, offset, bytes))                                       \
+  T(MemcpyAtoA, 3020, "_v2", 7000, ptds, MemcpyAtoA, kInitialized, (CUarray to, size_t to_offset,  \
+    CUarray from, size_t from_offset, size_t bytes), (to, to_offset, from, from_offset, bytes))    \
+  T(MemsetD2D8, 3020, "_v2", 7000, ptds, MemsetD2D8, kInitialized, (CUdeviceptr to, size_t pitch,  \
+    unsigned char value, size_t width, size_t height), (to, pitch, value, width, height))          \
+  T(MemsetD2D8Async, 3020, "", 7000, ptsz, MemsetD2D8Async, kInitialized, (CUdeviceptr to, size_t  \
+    pitch, unsigned char value, size_t width, size_t height, CUstream stream), (to, pitch, value,  \
+    width, height, stream))                                                                        \
+  T(MemsetD2D16, 3020, "_v2", 7000, ptds, MemsetD2D16, kInitialized, (CUdeviceptr to, size_t       \
+    pitch, unsigned short value, size_t width, size_t height), (to, pitch, value, width, height))  \
+  T(MemsetD2D16Async, 3020, "", 7000, ptsz, MemsetD2D16Async, kInitialized, (CUdeviceptr to,       \
+    size_t pitch, unsigned short value, size_t width, size_t height, CUstream stream), (to,        \
+    pitch, value, width, height, stream))                                                          \
+  T(MemsetD2D32, 3020, "_v2", 7000, ptds, MemsetD2D32, kInitialized, (CUdeviceptr to, size_t       \
+    pitch, unsigned value, size_t width, size_t height), (to, pitch, value, width, height))        \
+  T(MemsetD2D32Async, 3020, "", 7000, ptsz, MemsetD2D32Async, kInitialized, (CUdeviceptr to,       \
+    size_t pitch, unsigned value, size_t width, size_t height, CUstream stream), (to, pitch,       \
+    value, width, height, stream))
+
+#define CUGUEST_SIM_ARRAY_ENTRIES(X, T)                                                            \
+  X(ArrayCreate, 3020, "_v2", ArrayCreate, kInitialized, (CUarray* array,                          \
+    const CUDA_ARRAY_DESCRIPTOR* description), (array, description))                               \
+  X(Array3DCreate, 3020, "_v2", Array3DCreate, kInitialized, (CUarray* array,                      \
+    const CUDA_ARRAY3D_DESCRIPTOR* shape), (array, shape))                                         \
+  X(ArrayGetDescriptor, 3020, "_v2", ArrayGetDescriptor, kInitialized,                             \
+    (CUDA_ARRAY_DESCRIPTOR* description, CUarray array), (description, array))                     \
+  X(Array3DGetDescriptor, 3020, "_v2", Array3DGetDescriptor, kInitialized,                         \
+    (CUDA_ARRAY3D_DESCRIPTOR* shape, CUarray array), (shape, array))                               \
+  X(ArrayDestroy, 2000, "", ArrayDestroy, kInitialized, (CUarray array), (array))                  \
+  X(MipmappedArrayCreate, 5000, "", MipmappedArrayCreate, kInitialized, (CUmipmappedArray* array,  \
+    const CUDA_ARRAY3D_DESCRIPTOR* shape, unsigned levels), (array, shape, levels))                \
+  X(MipmappedArrayGetLevel, 5000, "", MipmappedArrayGetLevel, kInitialized, (CUarray* level,       \
+    CUmipmappedArray array, unsigned index), (level, array, index))                                \
+  X(MipmappedArrayDestroy, 5000, "", MipmappedArrayDestroy, kInitialized, (CUmipmappedArray        \
+    array), (array))
+
+#define CUGUEST_SIM_TEXTURE_ENTRIES(X, T)                                                          \
+  X(TexObjectCreate, 5000, "", TexObjectCreate, kInitialized, (CUtexObject* object,                \
+    const CUDA_RESOURCE_DESC* resource, const CUDA_TEXTURE_DESC* sampling,                         \
+    const CUDA_RESOURCE_VIEW_DESC* view), (object, resource, sampling, view))                      \
+  X(TexObjectDestroy, 5000, "", TexObjectDestroy, kInitialized, (CUtexObject object), (object))    \
+  X(TexObjectGetResourceDesc, 5000, "", TexObjectGetResourceDesc, kInitialized,                    \
+    (CUDA_RESOURCE_DESC* resource, CUtexObject object), (resource, object))                        \
+  X(TexObjectGetTextureDesc, 5000, "", TexObjectGetTextureDesc, kInitialized,                      \
+    (CUDA_TEXTURE_DESC* sampling, CUtexObject object), (sampling, object))                         \
+  X(TexObjectGetResourceViewDesc, 5000, "", TexObjectGetResourceViewDesc, kInitialized,            \
+    (CUDA_RESOURCE_VIEW_DESC* view, CUtexObject object), (view, object))                           \
+  X(SurfObjectCreate, 5000, "", SurfObjectCreate, kInitialized, (CUsurfObject* object,             \
+    const CUDA_RESOURCE_DESC* resource), (object, resource))                                       \
+  X(SurfObjectDestroy, 5000, "", SurfObjectDestroy, kInitialized, (CUsurfObject object), (object)) \
+  X(SurfObjectGetResourceDesc, 5000, "", SurfObjectGetResourceDesc, kInitialized,                  \
+    (CUDA_RESOURCE_DESC* resource, CUsurfObject object), (resource, object))
+
 #define CUGUEST_SIM_STREAM_ENTRIES(X, T)                                                           \
   X(StreamCreate, 2000, "", StreamCreate, kInitialized, (CUstream* stream, unsigned flags),        \
     (stream, flags))                                                                               \
@@ -397,6 +472,47 @@
     (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream,            \
     parameters, extra))
 
+#define CUGUEST_SIM_LIBRARY_ENTRIES(X, T)                                                          \
+  X(ModuleGetFunctionCount, 12040, "", ModuleGetFunctionCount, kInitialized, (unsigned* count,     \
+    CUmodule module), (count, module))                                                             \
+  X(ModuleEnumerateFunctions, 12040, "", ModuleEnumerateFunctions, kInitialized, (CUfunction*      \
+    functions, unsigned count, CUmodule module), (functions, count, module))                       \
+  X(ModuleGetLoadingMode, 11070, "", ModuleGetLoadingMode, kInitialized, (CUmoduleLoadingMode*     \
+    mode), (mode))                                                                                 \
+  X(FuncGetModule, 11000, "", FuncGetModule, kInitialized, (CUmodule* module, CUfunction           \
+    function), (module, function))                                                                 \
+  X(FuncGetName, 12030, "", FuncGetName, kInitialized, (const char** name, CUfunction function),   \
+    (name, function))                                                                              \
+  X(FuncGetParamInfo, 12040, "", FuncGetParamInfo, kInitialized, (CUfunction function, size_t      \
+    index, size_t* offset, size_t* size), (function, index, offset, size))                         \
+  X(FuncLoad, 12040, "", FuncLoad, kInitialized, (CUfunction function), (function))                \
+  X(FuncIsLoaded, 12040, "", FuncIsLoaded, kInitialized, (CUfunctionLoadingState* state,           \
+    CUfunction function), (state, function))                                                       \
+  X(LibraryLoadData, 12000, "", LibraryLoadData, kInitialized, (CUlibrary* library, const void*    \
+    image, CUjit_option* options, void** values, unsigned count, CUlibraryOption* library_options, \
+    void** library_values, unsigned library_count), (library, image, options, values, count,       \
+    library_options, library_values, library_count))                                               \
+  X(LibraryUnload, 12000, "", LibraryUnload, kInitialized, (CUlibrary library), (library))         \
+  X(LibraryGetKernel, 12000, "", LibraryGetKernel, kInitialized, (CUkernel* kernel, CUlibrary      \
+    library, const char* name), (kernel, library, name))                                           \
+  X(LibraryGetKernelCount, 12040, "", LibraryGetKernelCount, kInitialized, (unsigned* count,       \
+    CUlibrary library), (count, library))                                                          \
+  X(LibraryEnumerateKernels, 12040, "", LibraryEnumerateKernels, kInitialized, (CUkernel*          \
+    kernels, unsigned count, CUlibrary library), (kernels, count, library))                        \
+  X(LibraryGetModule, 12000, "", LibraryGetModule, kInitialized, (CUmodule* module, CUlibrary      \
+    library), (module, library))                                                                   \
+  X(KernelGetFunction, 12000, "", KernelGetFunction, kInitialized, (CUfunction* function,          \
+    CUkernel kernel), (function, kernel))                                                          \
+  X(KernelGetLibrary, 12050, "", KernelGetLibrary, kInitialized, (CUlibrary* library, CUkernel     \
+    kernel), (library, kernel))                                                                    \
+  X(KernelGetName, 12030, "", KernelGetName, kInitialized, (const char** name, CUkernel kernel),   \
+    (name, kernel))                                                                                \
+  X(KernelGetParamInfo, 12040, "", KernelGetParamInfo, kInitialized, (CUkernel kernel, size_t      \
+    index, size_t* offset, size_t* size), (kernel, index, offset, size))                           \
+  X(KernelGetAttribute, 12000, "", KernelGetAttribute, kInitialized, (int* value,                  \
+    CUfunction_attribute attribute, CUkernel kernel, CUdevice device), (value, attribute, kernel,  \
+    device))
+
 #define CUGUEST_SIM_ENTRIES(X, T)       \
   CUGUEST_SIM_PROCESS_ENTRIES(X, T)     \
   CUGUEST_SIM_DEVICE_ENTRIES(X, T)      \
@@ -408,11 +524,15 @@
   CUGUEST_SIM_VIRTUAL_MEMORY_ENTRIES(X, T) \
   CUGUEST_SIM_REGISTER_ENTRIES(X, T)    \
   CUGUEST_SIM_COPY_ENTRIES(X, T)        \
+  CUGUEST_SIM_AREA_ENTRIES(X, T)        \
+  CUGUEST_SIM_ARRAY_ENTRIES(X, T)       \
+  CUGUEST_SIM_TEXTURE_ENTRIES(X, T)     \
   CUGUEST_SIM_STREAM_ENTRIES(X, T)      \
   CUGUEST_SIM_CAPTURE_ENTRIES(X, T)     \
   CUGUEST_SIM_GRAPH_ENTRIES(X, T)       \
   CUGUEST_SIM_EVENT_ENTRIES(X, T)       \
-  CUGUEST_SIM_MODULE_ENTRIES(X, T)
+  CUGUEST_SIM_MODULE_ENTRIES(X, T)      \
+  CUGUEST_SIM_LIBRARY_ENTRIES(X, T)
 // clang-format on
 
 #endif  // CUGUEST_LIB_SIM_ENTRY_LIST_H_

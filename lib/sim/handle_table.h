@@ -70,6 +70,15 @@ class HandleTable {
     values_.erase(ToNumber(handle));
   }
 
+  // Calls `change` with each object of that life.
+  template <typename Change>
+  void ForEachOf(std::uint64_t context_id, const Change& change) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (auto& entry : values_) {
+      if (entry.second.life.id == context_id) change(&entry.second);
+    }
+  }
+
   size_t CountAlive() {
     const std::lock_guard<std::mutex> lock(mutex_);
     size_t count = 0;
