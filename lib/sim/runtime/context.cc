@@ -129,9 +129,12 @@ cudaError_t BindContext() {
 }
 
 cudaError_t HoldPrimary(int device, CUcontext* context) {
+  CUcontext current = nullptr;
+  CUresult code = Driver().cuCtxGetCurrent(&current);
+  if (code != CUDA_SUCCESS) return ToError(code);  // a forked child, or the end
   Reference& reference = ReferenceOf(device);
   const std::lock_guard<std::mutex> lock(reference.mutex);
-  const CUresult code = reference.Hold(device);
+  code = reference.Hold(device);
   if (code != CUDA_SUCCESS) return RetainError(code);
   if (context != nullptr) *context = reference.handle;
   return cudaSuccess;
