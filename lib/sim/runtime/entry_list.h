@@ -11,8 +11,9 @@
 // declaration in <cuda_runtime_api.h>. A T row also has a twin, for callers whose stream 0
 // is the per-thread stream. `Floor`: see entry.h.
 //
-// Not here: occupancy, external memory and semaphores, interprocess handles, graphics,
-// EGL and VDPAU, unified and managed registered variables, prefetch and advice, batches of
+// Not here: occupancy, the memory behind registered variables (cudaGetSymbolAddress and
+// copies to it), attributes of functions that are set, cooperative and clustered launches, external memory and semaphores, interprocess handles, graphics,
+// EGL and VDPAU, unified and managed variables, prefetch and advice, batches of
 // copies, attributes of streams and kernels, user objects, nodes that are made one by one,
 // logs, the profiler. A program that calls one of these does not start on the simulation:
 // its symbol is missing.
@@ -74,11 +75,11 @@
 #define CUGUEST_SIM_RUNTIME_MEMORY_ENTRIES(X, T)                                                   \
   X(MemGetInfo, MemGetInfo, kContext, (size_t* free, size_t* total), (free, total))                \
   X(Malloc, Malloc, kDriver, (void** pointer, size_t bytes), (pointer, bytes))                     \
-  X(MallocPitch, MallocPitch, kContext, (void** pointer, size_t* pitch, size_t width,              \
+  X(MallocPitch, MallocPitch, kDriver, (void** pointer, size_t* pitch, size_t width,              \
     size_t height), (pointer, pitch, width, height))                                               \
   X(Malloc3D, Malloc3D, kContext, (cudaPitchedPtr* pointer, cudaExtent extent),                    \
     (pointer, extent))                                                                             \
-  X(MallocManaged, MallocManaged, kContext, (void** pointer, size_t bytes, unsigned flags),        \
+  X(MallocManaged, MallocManaged, kDriver, (void** pointer, size_t bytes, unsigned flags),        \
     (pointer, bytes, flags))                                                                       \
   X(Free, Free, kContext, (void* pointer), (pointer))                                              \
   X(MallocHost, MallocHost, kContext, (void** pointer, size_t bytes), (pointer, bytes))            \
@@ -171,7 +172,7 @@
 #define CUGUEST_SIM_RUNTIME_CAPTURE_ENTRIES(X, T)                                                  \
   X(ThreadExchangeStreamCaptureMode, ThreadExchangeStreamCaptureMode, kContext,                    \
     (cudaStreamCaptureMode* mode), (mode))                                                         \
-  T(StreamIsCapturing, ptsz, StreamIsCapturing, kContext, (cudaStream_t stream,                    \
+  T(StreamIsCapturing, ptsz, StreamIsCapturing, kDriver, (cudaStream_t stream,                    \
     cudaStreamCaptureStatus* status), (stream, status))                                            \
   T(StreamBeginCapture, ptsz, StreamBeginCapture, kContext, (cudaStream_t stream,                  \
     cudaStreamCaptureMode mode), (stream, mode))                                                   \
@@ -197,6 +198,92 @@
     (exec, stream))                                                                                \
   X(GraphExecDestroy, GraphExecDestroy, kContext, (cudaGraphExec_t exec), (exec))
 
+#define CUGUEST_SIM_RUNTIME_AREA_ENTRIES(X, T)                                                     \
+  T(Memcpy2D, ptds, Memcpy2D, kContext, (void* to, size_t to_pitch, const void* from,              \
+    size_t from_pitch, size_t width, size_t height, cudaMemcpyKind kind), (to, to_pitch, from,     \
+    from_pitch, width, height, kind))                                                              \
+  T(Memcpy2DAsync, ptsz, Memcpy2DAsync, kContext, (void* to, size_t to_pitch, const void* from,    \
+    size_t from_pitch, size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t stream),     \
+    (to, to_pitch, from, from_pitch, width, height, kind, stream))                                 \
+  T(Memcpy2DToArray, ptds, Memcpy2DToArray, kContext, (cudaArray_t to, size_t x, size_t y,         \
+    const void* from, size_t pitch, size_t width, size_t height, cudaMemcpyKind kind), (to, x, y,  \
+    from, pitch, width, height, kind))                                                             \
+  T(Memcpy2DToArrayAsync, ptsz, Memcpy2DToArrayAsync, kContext, (cudaArray_t to, size_t x,         \
+    size_t y, const void* from, size_t pitch, size_t width, size_t height, cudaMemcpyKind kind,    \
+    cudaStream_t stream), (to, x, y, from, pitch, width, height, kind, stream))                    \
+  T(Memcpy2DFromArray, ptds, Memcpy2DFromArray, kContext, (void* to, size_t pitch,                 \
+    cudaArray_const_t from, size_t x, size_t y, size_t width, size_t height, cudaMemcpyKind kind), \
+    (to, pitch, from, x, y, width, height, kind))                                                  \
+  T(Memcpy2DFromArrayAsync, ptsz, Memcpy2DFromArrayAsync, kContext, (void* to, size_t pitch,       \
+    cudaArray_const_t from, size_t x, size_t y, size_t width, size_t height, cudaMemcpyKind kind,  \
+    cudaStream_t stream), (to, pitch, from, x, y, width, height, kind, stream))                    \
+  T(Memcpy3D, ptds, Memcpy3D, kContext, (const cudaMemcpy3DParms* parameters), (parameters))       \
+  T(Memcpy3DAsync, ptsz, Memcpy3DAsync, kContext, (const cudaMemcpy3DParms* parameters,            \
+    cudaStream_t stream), (parameters, stream))                                                    \
+  T(Memset2D, ptds, Memset2D, kContext, (void* to, size_t pitch, int value, size_t width,          \
+    size_t height), (to, pitch, value, width, height))                                             \
+  T(Memset2DAsync, ptsz, Memset2DAsync, kContext, (void* to, size_t pitch, int value,              \
+    size_t width, size_t height, cudaStream_t stream), (to, pitch, value, width, height, stream))
+
+#define CUGUEST_SIM_RUNTIME_ARRAY_ENTRIES(X, T)                                                    \
+  X(MallocArray, MallocArray, kContext, (cudaArray_t* array, const cudaChannelFormatDesc* channel, \
+    size_t width, size_t height, unsigned flags), (array, channel, width, height, flags))          \
+  X(Malloc3DArray, Malloc3DArray, kContext, (cudaArray_t* array,                                   \
+    const cudaChannelFormatDesc* channel, cudaExtent extent, unsigned flags), (array, channel,     \
+    extent, flags))                                                                                \
+  X(MallocMipmappedArray, MallocMipmappedArray, kContext, (cudaMipmappedArray_t* array,            \
+    const cudaChannelFormatDesc* channel, cudaExtent extent, unsigned levels, unsigned flags),     \
+    (array, channel, extent, levels, flags))                                                       \
+  X(GetMipmappedArrayLevel, GetMipmappedArrayLevel, kContext, (cudaArray_t* array,                 \
+    cudaMipmappedArray_const_t mipmapped, unsigned level), (array, mipmapped, level))              \
+  X(FreeArray, FreeArray, kContext, (cudaArray_t array), (array))                                  \
+  X(FreeMipmappedArray, FreeMipmappedArray, kContext, (cudaMipmappedArray_t array), (array))       \
+  X(ArrayGetInfo, ArrayGetInfo, kDriver, (cudaChannelFormatDesc* channel, cudaExtent* extent,      \
+    unsigned* flags, cudaArray_t array), (channel, extent, flags, array))                          \
+  X(GetChannelDesc, GetChannelDesc, kContext, (cudaChannelFormatDesc* channel,                     \
+    cudaArray_const_t array), (channel, array))
+
+#define CUGUEST_SIM_RUNTIME_TEXTURE_ENTRIES(X, T)                                                  \
+  X(CreateTextureObject, CreateTextureObject, kDriver, (cudaTextureObject_t* object,               \
+    const cudaResourceDesc* resource, const cudaTextureDesc* texture,                              \
+    const cudaResourceViewDesc* view), (object, resource, texture, view))                          \
+  X(DestroyTextureObject, DestroyTextureObject, kContext, (cudaTextureObject_t object), (object))  \
+  X(GetTextureObjectResourceDesc, GetTextureObjectResourceDesc, kContext,                          \
+    (cudaResourceDesc* resource, cudaTextureObject_t object), (resource, object))                  \
+  X(GetTextureObjectTextureDesc, GetTextureObjectTextureDesc, kContext,                            \
+    (cudaTextureDesc* texture, cudaTextureObject_t object), (texture, object))                     \
+  X(GetTextureObjectResourceViewDesc, GetTextureObjectResourceViewDesc, kContext,                  \
+    (cudaResourceViewDesc* view, cudaTextureObject_t object), (view, object))                      \
+  X(CreateSurfaceObject, CreateSurfaceObject, kDriver, (cudaSurfaceObject_t* object,               \
+    const cudaResourceDesc* resource), (object, resource))                                         \
+  X(DestroySurfaceObject, DestroySurfaceObject, kContext, (cudaSurfaceObject_t object), (object))  \
+  X(GetSurfaceObjectResourceDesc, GetSurfaceObjectResourceDesc, kContext,                          \
+    (cudaResourceDesc* resource, cudaSurfaceObject_t object), (resource, object))
+
+#define CUGUEST_SIM_RUNTIME_LAUNCH_ENTRIES(X, T)                                                   \
+  T(LaunchKernel, ptsz, LaunchKernel, kContext, (const void* symbol, dim3 grid, dim3 block,        \
+    void** arguments, size_t shared_bytes, cudaStream_t stream), (symbol, grid, block, arguments,  \
+    shared_bytes, stream))                                                                         \
+  T(LaunchKernelExC, ptsz, LaunchKernelExC, kContext, (const cudaLaunchConfig_t* config,           \
+    const void* symbol, void** arguments), (config, symbol, arguments))                            \
+  X(FuncGetAttributes, FuncGetAttributes, kContext, (cudaFuncAttributes* attributes,               \
+    const void* symbol), (attributes, symbol))                                                     \
+  X(FuncGetName, FuncGetName, kDriver, (const char** name, const void* symbol), (name, symbol))    \
+  X(GetFuncBySymbol, GetFuncBySymbol, kContext, (cudaFunction_t* function, const void* symbol),    \
+    (function, symbol))                                                                            \
+  X(GetKernel, GetKernel, kDriver, (cudaKernel_t* kernel, const void* symbol), (kernel, symbol))   \
+  X(LibraryLoadData, LibraryLoadData, kDriver, (cudaLibrary_t* library, const void* code,          \
+    cudaJitOption* jit_options, void** jit_values, unsigned jit_count, cudaLibraryOption* options, \
+    void** values, unsigned count), (library, code, jit_options, jit_values, jit_count, options,   \
+    values, count))                                                                                \
+  X(LibraryUnload, LibraryUnload, kDriver, (cudaLibrary_t library), (library))                     \
+  X(LibraryGetKernel, LibraryGetKernel, kDriver, (cudaKernel_t* kernel, cudaLibrary_t library,     \
+    const char* name), (kernel, library, name))                                                    \
+  X(LibraryGetKernelCount, LibraryGetKernelCount, kDriver, (unsigned* count,                       \
+    cudaLibrary_t library), (count, library))                                                      \
+  X(LibraryEnumerateKernels, LibraryEnumerateKernels, kDriver, (cudaKernel_t* kernels,             \
+    unsigned count, cudaLibrary_t library), (kernels, count, library))
+
 #define CUGUEST_SIM_RUNTIME_ENTRIES(X, T)   \
   CUGUEST_SIM_RUNTIME_ERROR_ENTRIES(X, T)   \
   CUGUEST_SIM_RUNTIME_VERSION_ENTRIES(X, T) \
@@ -207,7 +294,11 @@
   CUGUEST_SIM_RUNTIME_STREAM_ENTRIES(X, T)  \
   CUGUEST_SIM_RUNTIME_EVENT_ENTRIES(X, T)   \
   CUGUEST_SIM_RUNTIME_CAPTURE_ENTRIES(X, T) \
-  CUGUEST_SIM_RUNTIME_GRAPH_ENTRIES(X, T)
+  CUGUEST_SIM_RUNTIME_GRAPH_ENTRIES(X, T)   \
+  CUGUEST_SIM_RUNTIME_AREA_ENTRIES(X, T)    \
+  CUGUEST_SIM_RUNTIME_ARRAY_ENTRIES(X, T)   \
+  CUGUEST_SIM_RUNTIME_TEXTURE_ENTRIES(X, T) \
+  CUGUEST_SIM_RUNTIME_LAUNCH_ENTRIES(X, T)
 // clang-format on
 
 #endif  // CUGUEST_LIB_SIM_RUNTIME_ENTRY_LIST_H_
