@@ -564,8 +564,10 @@ Things::Things() {
   OK(RAW(cuMemAlloc)(&memory, kCount * sizeof(int)));
   ended_view = ViewOf(memory);
   ended_event = Get(Event::Create(ended));
+  RUNTIME_OK(cudaFree(nullptr));  // the runtime looks, once, which context is the primary one
+  RUNTIME_OK(cudaDeviceReset());  // which ends its life, and the runtime's unit
   SetStack({});
-  EndPrimary();
+  BOOST_TEST(!PrimaryIsActive());
 
   view = ViewOf(memories.device);
   managed_view = ViewOf(memories.managed);
