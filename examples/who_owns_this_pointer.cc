@@ -33,6 +33,7 @@
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
 #include "cuguest/memory.h"
+#include "cuguest/runtime/array.h"
 #include "cuguest/runtime/pointer.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
@@ -299,6 +300,25 @@ absl::StatusOr<CUdeviceptr> GoneWithItsContext(const Driver& driver, Device devi
   return pointer;
 }
 
+// What is behind an array's handle has no address, and nobody tells whose it is.
+void ShowArray() {
+  PrintScene("An array has no address, and a description of its own");
+  CUDA_ARRAY_DESCRIPTOR shape = {};
+  shape.Width = 64;
+  shape.Height = 16;
+  shape.Format = CU_AD_FORMAT_FLOAT;
+  shape.NumChannels = 4;
+  CUarray array = nullptr;
+  CHECK(DRIVER(cuArrayCreate)(&array, &shape) == CUDA_SUCCESS);
+  const absl::StatusOr<cuguest::ArrayDescription> described = Describe(array);
+  if (CHECK_OK(described.status())) {
+    support::PrintParagraph(described->ToString());
+    CHECK(described->width == 64 && described->height == 16 && described->depth == 0);
+    CHECK(described->bytes == std::size_t{64} * 16 * 4 * sizeof(float));
+  }
+  CHECK(cudaFreeArray(cuguest::runtime::ToRuntime(array)) == cudaSuccess);
+}
+
 // With the context current that the memory was made in, as the runtime's calls ask for.
 void FreeAll(const std::vector<Pointer>& pointers) {
   int freed = 0;
@@ -354,8 +374,9 @@ absl::Status Demonstrate(const Driver& driver, Device device) {
              Unknown("freed", freed), Unknown("context is gone", *gone)},
             cast, stack);
 
-  PrintScene("Each is freed by the other API's call");
   stack.Set({a->get()});
+  ShowArray();
+  PrintScene("Each is freed by the other API's call");
   FreeAll(drivers);
   stack.Set({*primary});
   FreeAll(runtimes);
