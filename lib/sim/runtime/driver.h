@@ -72,8 +72,9 @@ const DriverApi& Driver();
 int DeviceCount();
 inline bool IsDevice(int device) { return device >= 0 && device < DeviceCount(); }
 
-// The same number where the runtime has it, else cudaErrorUnknown.
-cudaError_t ToError(CUresult code);
+// The same number, also where the runtime has no name for it (measured with every code on
+// an H200, driver 580.159.04).
+inline cudaError_t ToError(CUresult code) { return static_cast<cudaError_t>(code); }
 
 }  // namespace cuguest_sim_runtime
 

@@ -74,11 +74,11 @@
 #define CUGUEST_SIM_RUNTIME_MEMORY_ENTRIES(X, T)                                                   \
   X(MemGetInfo, MemGetInfo, kContext, (size_t* free, size_t* total), (free, total))                \
   X(Malloc, Malloc, kDriver, (void** pointer, size_t bytes), (pointer, bytes))                     \
-  X(MallocPitch, MallocPitch, kContext, (void** pointer, size_t* pitch, size_t width,              \
+  X(MallocPitch, MallocPitch, kDriver, (void** pointer, size_t* pitch, size_t width,              \
     size_t height), (pointer, pitch, width, height))                                               \
   X(Malloc3D, Malloc3D, kContext, (cudaPitchedPtr* pointer, cudaExtent extent),                    \
     (pointer, extent))                                                                             \
-  X(MallocManaged, MallocManaged, kContext, (void** pointer, size_t bytes, unsigned flags),        \
+  X(MallocManaged, MallocManaged, kDriver, (void** pointer, size_t bytes, unsigned flags),        \
     (pointer, bytes, flags))                                                                       \
   X(Free, Free, kContext, (void* pointer), (pointer))                                              \
   X(MallocHost, MallocHost, kContext, (void** pointer, size_t bytes), (pointer, bytes))            \
@@ -171,7 +171,7 @@
 #define CUGUEST_SIM_RUNTIME_CAPTURE_ENTRIES(X, T)                                                  \
   X(ThreadExchangeStreamCaptureMode, ThreadExchangeStreamCaptureMode, kContext,                    \
     (cudaStreamCaptureMode* mode), (mode))                                                         \
-  T(StreamIsCapturing, ptsz, StreamIsCapturing, kContext, (cudaStream_t stream,                    \
+  T(StreamIsCapturing, ptsz, StreamIsCapturing, kDriver, (cudaStream_t stream,                    \
     cudaStreamCaptureStatus* status), (stream, status))                                            \
   T(StreamBeginCapture, ptsz, StreamBeginCapture, kContext, (cudaStream_t stream,                  \
     cudaStreamCaptureMode mode), (stream, mode))                                                   \
