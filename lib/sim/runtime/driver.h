@@ -41,8 +41,9 @@ namespace cuguest_sim_runtime {
   X(cuGraphInstantiateWithFlags) X(cuGraphLaunch) X(cuGraphExecDestroy)                     \
   X(cuEventCreate) X(cuEventDestroy) X(cuEventRecord) X(cuEventQuery)                       \
   X(cuEventSynchronize) X(cuEventElapsedTime)                                               \
-  X(cuModuleLoadData) X(cuModuleUnload) X(cuModuleGetFunction) X(cuFuncGetAttribute)        \
-  X(cuLaunchKernel)
+  X(cuLibraryLoadData) X(cuLibraryUnload) X(cuLibraryGetKernel) X(cuLibraryGetKernelCount)  \
+  X(cuLibraryEnumerateKernels) X(cuKernelGetFunction) X(cuKernelGetName)                    \
+  X(cuFuncGetAttribute) X(cuFuncGetName) X(cuLaunchKernel)
 // Those that also have a twin whose stream 0 is the per-thread stream.
 #define CUGUEST_SIM_RUNTIME_DRIVER_TWINS(X) \
   X(cuMemcpy) X(cuMemcpyHtoD) X(cuMemcpyDtoH) X(cuMemcpyDtoD) X(cuMemcpyPeer) X(cuMemsetD8)
