@@ -71,7 +71,7 @@ CUresult FindAsked(const void* out, CUtexObject object, bool is_surface, Texture
   return found && out != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-// Nothing is written once the array is destroyed.
+// Once the array is destroyed nothing is written; a real driver may write a null array.
 CUresult GetResource(CUDA_RESOURCE_DESC* resource, CUtexObject object, bool is_surface) {
   Texture texture;
   const CUresult code = FindAsked(resource, object, is_surface, &texture);

@@ -423,6 +423,7 @@ BOOST_AUTO_TEST_CASE(an_array_of_another_context_is_refused) {
   IS(TrySurface(Of(a.array)), PEER_ACCESS_NOT_ENABLED);
   IS(Try(Of(level)), PEER_ACCESS_NOT_ENABLED);
   OK(Try(Of(mipmap)));  // only arrays
+  OK(RAW(cuMipmappedArrayDestroy)(mipmap));
   OK(Try(Linear(a.memory, 64)));
   OK(Try(Pitched(a.memory, 8, 4, 32)));
 }
