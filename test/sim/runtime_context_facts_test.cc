@@ -345,14 +345,25 @@ BOOST_AUTO_TEST_CASE(the_runtime_holds_one_reference_whatever_is_called) {
   BOOST_TEST(ReleaseAll() == 1);
 }
 
-// After a reset it works in another's without a reference of its own.
-BOOST_AUTO_TEST_CASE(it_does_not_retain_a_primary_that_it_has_reset_before) {
+BOOST_AUTO_TEST_CASE(it_retains_a_primary_that_somebody_else_made_current) {
   const Unused unused;
   RT_OK(cudaFree(nullptr));
   Unused::Restore();
   CUcontext primary = nullptr;
   OK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0));
   SetStack({primary});
+  RT_OK(cudaFree(nullptr));
+  BOOST_TEST(ReleaseAll() == 2);
+}
+
+// The runtime goes on as if it held it; a reset of the dead primary changes nothing.
+BOOST_AUTO_TEST_CASE(a_reference_that_was_stolen_is_not_missed) {
+  const Unused unused;
+  RT_OK(cudaFree(nullptr));
+  BOOST_TEST(ReleaseAll() == 1);
+  RT_OK(cudaDeviceReset());
+  CUcontext primary = nullptr;
+  OK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0));
   RT_OK(cudaFree(nullptr));
   BOOST_TEST(ReleaseAll() == 1);
 }

@@ -61,8 +61,9 @@ struct HostCode {
     static __fatBinC_Wrapper_t wrapper = {
         FATBINC_MAGIC, FATBINC_VERSION,
         reinterpret_cast<const unsigned long long*>(cuguest_kernels::saxpy_fatbin), nullptr};
+    static char name[] = "saxpy";  // nvcc writes it twice
     handle = __cudaRegisterFatBinary(&wrapper);
-    __cudaRegisterFunction(handle, static_cast<const char*>(kSaxpy), nullptr, "saxpy", -1, nullptr,
+    __cudaRegisterFunction(handle, static_cast<const char*>(kSaxpy), name, "saxpy", -1, nullptr,
                            nullptr, nullptr, nullptr, nullptr);
     __cudaRegisterFatBinaryEnd(handle);
   }

@@ -21,7 +21,6 @@ struct Reference {
   std::mutex mutex;
   CUcontext handle = nullptr;  // the primary's, for ever, once known
   bool held = false;
-  bool attached = false;        // has ever been held
   unsigned long long life = 0;  // the id of the life that is held
 
   bool HoldsLiving() const {
@@ -29,15 +28,16 @@ struct Reference {
     return held && IsAlive(handle, &id) && id == life;
   }
 
-  // A living primary that is current: the runtime takes a reference when it meets it first.
-  CUresult Attach(int device) { return attached ? CUDA_SUCCESS : Hold(device); }
+  // A living primary that is current: one reference is enough, and nobody looks whether
+  // the driver's user has released it.
+  CUresult Attach(int device) { return held ? CUDA_SUCCESS : Hold(device); }
 
   CUresult Hold(int device) {
     if (HoldsLiving()) return CUDA_SUCCESS;
     GiveBack(device);
     const CUresult code = Driver().cuDevicePrimaryCtxRetain(&handle, device);
     if (code != CUDA_SUCCESS) return code;
-    held = attached = true;
+    held = true;
     return Driver().cuCtxGetId(handle, &life);
   }
 
@@ -129,9 +129,12 @@ cudaError_t BindContext() {
 }
 
 cudaError_t HoldPrimary(int device, CUcontext* context) {
+  CUcontext current = nullptr;
+  CUresult code = Driver().cuCtxGetCurrent(&current);
+  if (code != CUDA_SUCCESS) return ToError(code);  // a forked child, or the end
   Reference& reference = ReferenceOf(device);
   const std::lock_guard<std::mutex> lock(reference.mutex);
-  const CUresult code = reference.Hold(device);
+  code = reference.Hold(device);
   if (code != CUDA_SUCCESS) return RetainError(code);
   if (context != nullptr) *context = reference.handle;
   return cudaSuccess;

@@ -130,11 +130,11 @@ cudaError_t DeviceGetByPCIBusId(int* device, const char* id) {
 
 cudaError_t DeviceSynchronize() { return ToError(Driver().cuCtxSynchronize()); }
 
-// Only a primary that is current is reset; it stays current, dead.
+// Only a living primary that is current is reset; it stays current, dead.
 cudaError_t DeviceReset() {
   Current current;
   const cudaError_t code = GetCurrent(&current);
-  if (code != cudaSuccess || !current.is_primary) return code;
+  if (code != cudaSuccess || !current.is_primary || !current.is_alive) return code;
   return ResetPrimary(current.device);
 }
 

@@ -41,12 +41,19 @@ namespace cuguest_sim_runtime {
   X(cuGraphInstantiateWithFlags) X(cuGraphLaunch) X(cuGraphExecDestroy)                     \
   X(cuEventCreate) X(cuEventDestroy) X(cuEventRecord) X(cuEventQuery)                       \
   X(cuEventSynchronize) X(cuEventElapsedTime)                                               \
+  X(cuMemcpy3DAsync) X(cuMemsetD2D8Async)                                                   \
+  X(cuArray3DCreate) X(cuArrayDestroy) X(cuArray3DGetDescriptor) X(cuMipmappedArrayCreate)  \
+  X(cuMipmappedArrayGetLevel) X(cuMipmappedArrayDestroy)                                    \
+  X(cuTexObjectCreate) X(cuTexObjectDestroy) X(cuTexObjectGetResourceDesc)                  \
+  X(cuTexObjectGetTextureDesc) X(cuTexObjectGetResourceViewDesc)                            \
+  X(cuSurfObjectCreate) X(cuSurfObjectDestroy) X(cuSurfObjectGetResourceDesc)               \
   X(cuLibraryLoadData) X(cuLibraryUnload) X(cuLibraryGetKernel) X(cuLibraryGetKernelCount)  \
   X(cuLibraryEnumerateKernels) X(cuKernelGetFunction) X(cuKernelGetName)                    \
   X(cuFuncGetAttribute) X(cuFuncGetName) X(cuLaunchKernel)
 // Those that also have a twin whose stream 0 is the per-thread stream.
 #define CUGUEST_SIM_RUNTIME_DRIVER_TWINS(X) \
-  X(cuMemcpy) X(cuMemcpyHtoD) X(cuMemcpyDtoH) X(cuMemcpyDtoD) X(cuMemcpyPeer) X(cuMemsetD8)
+  X(cuMemcpy) X(cuMemcpyHtoD) X(cuMemcpyDtoH) X(cuMemcpyDtoD) X(cuMemcpyPeer) X(cuMemsetD8) \
+  X(cuMemcpy3D) X(cuMemsetD2D8)
 // clang-format on
 
 struct DriverApi {

@@ -198,6 +198,68 @@
     (exec, stream))                                                                                \
   X(GraphExecDestroy, GraphExecDestroy, kContext, (cudaGraphExec_t exec), (exec))
 
+#define CUGUEST_SIM_RUNTIME_AREA_ENTRIES(X, T)                                                     \
+  T(Memcpy2D, ptds, Memcpy2D, kContext, (void* to, size_t to_pitch, const void* from,              \
+    size_t from_pitch, size_t width, size_t height, cudaMemcpyKind kind), (to, to_pitch, from,     \
+    from_pitch, width, height, kind))                                                              \
+  T(Memcpy2DAsync, ptsz, Memcpy2DAsync, kContext, (void* to, size_t to_pitch, const void* from,    \
+    size_t from_pitch, size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t stream),     \
+    (to, to_pitch, from, from_pitch, width, height, kind, stream))                                 \
+  T(Memcpy2DToArray, ptds, Memcpy2DToArray, kContext, (cudaArray_t to, size_t x, size_t y,         \
+    const void* from, size_t pitch, size_t width, size_t height, cudaMemcpyKind kind), (to, x, y,  \
+    from, pitch, width, height, kind))                                                             \
+  T(Memcpy2DToArrayAsync, ptsz, Memcpy2DToArrayAsync, kContext, (cudaArray_t to, size_t x,         \
+    size_t y, const void* from, size_t pitch, size_t width, size_t height, cudaMemcpyKind kind,    \
+    cudaStream_t stream), (to, x, y, from, pitch, width, height, kind, stream))                    \
+  T(Memcpy2DFromArray, ptds, Memcpy2DFromArray, kContext, (void* to, size_t pitch,                 \
+    cudaArray_const_t from, size_t x, size_t y, size_t width, size_t height, cudaMemcpyKind kind), \
+    (to, pitch, from, x, y, width, height, kind))                                                  \
+  T(Memcpy2DFromArrayAsync, ptsz, Memcpy2DFromArrayAsync, kContext, (void* to, size_t pitch,       \
+    cudaArray_const_t from, size_t x, size_t y, size_t width, size_t height, cudaMemcpyKind kind,  \
+    cudaStream_t stream), (to, pitch, from, x, y, width, height, kind, stream))                    \
+  T(Memcpy3D, ptds, Memcpy3D, kContext, (const cudaMemcpy3DParms* parameters), (parameters))       \
+  T(Memcpy3DAsync, ptsz, Memcpy3DAsync, kContext, (const cudaMemcpy3DParms* parameters,            \
+    cudaStream_t stream), (parameters, stream))                                                    \
+  T(Memset2D, ptds, Memset2D, kContext, (void* to, size_t pitch, int value, size_t width,          \
+    size_t height), (to, pitch, value, width, height))                                             \
+  T(Memset2DAsync, ptsz, Memset2DAsync, kContext, (void* to, size_t pitch, int value,              \
+    size_t width, size_t height, cudaStream_t stream), (to, pitch, value, width, height, stream))
+
+#define CUGUEST_SIM_RUNTIME_ARRAY_ENTRIES(X, T)                                                    \
+  X(MallocArray, MallocArray, kContext, (cudaArray_t* array, const cudaChannelFormatDesc* channel, \
+    size_t width, size_t height, unsigned flags), (array, channel, width, height, flags))          \
+  X(Malloc3DArray, Malloc3DArray, kContext, (cudaArray_t* array,                                   \
+    const cudaChannelFormatDesc* channel, cudaExtent extent, unsigned flags), (array, channel,     \
+    extent, flags))                                                                                \
+  X(MallocMipmappedArray, MallocMipmappedArray, kContext, (cudaMipmappedArray_t* array,            \
+    const cudaChannelFormatDesc* channel, cudaExtent extent, unsigned levels, unsigned flags),     \
+    (array, channel, extent, levels, flags))                                                       \
+  X(GetMipmappedArrayLevel, GetMipmappedArrayLevel, kContext, (cudaArray_t* array,                 \
+    cudaMipmappedArray_const_t mipmapped, unsigned level), (array, mipmapped, level))              \
+  X(FreeArray, FreeArray, kContext, (cudaArray_t array), (array))                                  \
+  X(FreeMipmappedArray, FreeMipmappedArray, kContext, (cudaMipmappedArray_t array), (array))       \
+  X(ArrayGetInfo, ArrayGetInfo, kDriver, (cudaChannelFormatDesc* channel, cudaExtent* extent,      \
+    unsigned* flags, cudaArray_t array), (channel, extent, flags, array))                          \
+  X(GetChannelDesc, GetChannelDesc, kContext, (cudaChannelFormatDesc* channel,                     \
+    cudaArray_const_t array), (channel, array))
+
+#define CUGUEST_SIM_RUNTIME_TEXTURE_ENTRIES(X, T)                                                  \
+  X(CreateTextureObject, CreateTextureObject, kDriver, (cudaTextureObject_t* object,               \
+    const cudaResourceDesc* resource, const cudaTextureDesc* texture,                              \
+    const cudaResourceViewDesc* view), (object, resource, texture, view))                          \
+  X(DestroyTextureObject, DestroyTextureObject, kContext, (cudaTextureObject_t object), (object))  \
+  X(GetTextureObjectResourceDesc, GetTextureObjectResourceDesc, kContext,                          \
+    (cudaResourceDesc* resource, cudaTextureObject_t object), (resource, object))                  \
+  X(GetTextureObjectTextureDesc, GetTextureObjectTextureDesc, kContext,                            \
+    (cudaTextureDesc* texture, cudaTextureObject_t object), (texture, object))                     \
+  X(GetTextureObjectResourceViewDesc, GetTextureObjectResourceViewDesc, kContext,                  \
+    (cudaResourceViewDesc* view, cudaTextureObject_t object), (view, object))                      \
+  X(CreateSurfaceObject, CreateSurfaceObject, kDriver, (cudaSurfaceObject_t* object,               \
+    const cudaResourceDesc* resource), (object, resource))                                         \
+  X(DestroySurfaceObject, DestroySurfaceObject, kContext, (cudaSurfaceObject_t object), (object))  \
+  X(GetSurfaceObjectResourceDesc, GetSurfaceObjectResourceDesc, kContext,                          \
+    (cudaResourceDesc* resource, cudaSurfaceObject_t object), (resource, object))
+
 #define CUGUEST_SIM_RUNTIME_LAUNCH_ENTRIES(X, T)                                                   \
   T(LaunchKernel, ptsz, LaunchKernel, kContext, (const void* symbol, dim3 grid, dim3 block,        \
     void** arguments, size_t shared_bytes, cudaStream_t stream), (symbol, grid, block, arguments,  \
@@ -233,6 +295,9 @@
   CUGUEST_SIM_RUNTIME_EVENT_ENTRIES(X, T)   \
   CUGUEST_SIM_RUNTIME_CAPTURE_ENTRIES(X, T) \
   CUGUEST_SIM_RUNTIME_GRAPH_ENTRIES(X, T)   \
+  CUGUEST_SIM_RUNTIME_AREA_ENTRIES(X, T)    \
+  CUGUEST_SIM_RUNTIME_ARRAY_ENTRIES(X, T)   \
+  CUGUEST_SIM_RUNTIME_TEXTURE_ENTRIES(X, T) \
   CUGUEST_SIM_RUNTIME_LAUNCH_ENTRIES(X, T)
 // clang-format on
 
