@@ -106,7 +106,7 @@ class DeviceBuffer {
   //                           is freed in another way
   //         Whoever owned it still does. A module's variable is not recognised; freeing it
   //         fails.
-  // Cost:   that of Describe(), twice.
+  // Cost:   that of Describe(), twice; of AdoptAsync, three times.
   [[nodiscard]] static absl::StatusOr<DeviceBuffer> Adopt(CUdeviceptr pointer, std::size_t count) {
     return Made(internal::OwnedMemory::Adopt(pointer, kElements, count));
   }
@@ -160,7 +160,8 @@ class DeviceBuffer {
   //                              context before; the buffer is empty then, as on success.
   //                              Or its stream captures: it is still owned.
   //         the driver's code    it is still owned, and Free() may be tried again
-  // Cost:   six driver calls in the current context, else seven.
+  // Cost:   six driver calls if its context is current, else seven; in a stream's order eight
+  //         and nine.
   absl::Status Free() { return memory_.Free(); }
 
   // The same, in the order of another stream than the one it would be freed in.

@@ -112,6 +112,8 @@
     (void* value, CUpointer_attribute attribute, CUdeviceptr pointer))                            \
   X(PointerGetAttributes, 7000, "cuPointerGetAttributes",                                         \
     (unsigned count, CUpointer_attribute* attributes, void** values, CUdeviceptr pointer))        \
+  X(Array3DGetDescriptor, 3020, "cuArray3DGetDescriptor_v2",                                      \
+    (CUDA_ARRAY3D_DESCRIPTOR * descriptor, CUarray array))                                        \
   X(DeviceCanAccessPeer, 4000, "cuDeviceCanAccessPeer",                                           \
     (int* can, CUdevice device, CUdevice peer))                                                   \
   X(CtxEnablePeerAccess, 4000, "cuCtxEnablePeerAccess", (CUcontext peer, unsigned flags))         \

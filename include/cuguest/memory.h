@@ -123,6 +123,43 @@ struct CUGUEST_API MemoryDescription {
 // Source:  CUDA Driver API, cuPointerGetAttributes; test/memory/describe_test.cc.
 [[nodiscard]] CUGUEST_API absl::StatusOr<MemoryDescription> Describe(CUdeviceptr pointer);
 [[nodiscard]] CUGUEST_API absl::StatusOr<MemoryDescription> Describe(const void* pointer);
+[[nodiscard]] inline absl::StatusOr<MemoryDescription> Describe(std::nullptr_t) {
+  return Describe(CUdeviceptr{0});
+}
+
+// ArrayDescription
+//
+// Memory behind an array has no address: its elements are read and written by copies, and
+// through texture and surface objects. Nobody tells which context an array is of, nor how
+// much its device has set aside for it.
+struct CUGUEST_API ArrayDescription {
+  CUarray array = nullptr;
+  std::size_t width = 0;  // elements; a height or depth of 0 is a dimension that it has not
+  std::size_t height = 0;
+  std::size_t depth = 0;  // or layers, or faces, by the flags
+  CUarray_format format = CU_AD_FORMAT_UNSIGNED_INT8;
+  unsigned channels = 0;
+  unsigned flags = 0;  // CUDA_ARRAY3D_*
+
+  // Of all elements; 0 for formats other than plain numbers of one size per channel.
+  std::size_t bytes = 0;
+
+  // One line.
+  [[nodiscard]] std::string ToString() const;
+};
+
+// The handle must be alive: the driver crashes on one that was destroyed, and on one of a
+// primary context that was reset and lives again. Levels of a mipmapped array are arrays too.
+//
+// Stack:   never touched; no context is needed.
+// Threads: any; not from a stream callback. Harms no capture.
+// Errors:  those of Driver::Get(), and
+//          kInvalidArgument     null
+//          kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its context
+//          kPermissionDenied    from a stream callback
+// Cost:    one driver call.
+// Source:  CUDA Driver API, cuArray3DGetDescriptor; test/sim/array_facts_test.cc.
+[[nodiscard]] CUGUEST_API absl::StatusOr<ArrayDescription> Describe(CUarray array);
 
 CUGUEST_END_NAMESPACE
 

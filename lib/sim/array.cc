@@ -42,11 +42,6 @@ Handled Find(CUmipmappedArray handle, MipmappedArray* array) {
   return Mipmaps().Find(handle, array);
 }
 
-// Whether the life ended and its primary context has another one by now.
-bool IsRevived(const Life& life) {
-  return life.context->is_primary() && life.context->IsAlive() && !life.IsAlive();
-}
-
 template <typename Handle, typename Value>
 CUresult FindOrAnswer(Handle handle, Value* value) {
   if (handle == nullptr) return CUDA_ERROR_INVALID_HANDLE;

@@ -11,12 +11,14 @@
 #include "lib/sim/fault.h"
 #include "lib/sim/graph.h"
 #include "lib/sim/launch.h"
+#include "lib/sim/library.h"
 #include "lib/sim/memory.h"
 #include "lib/sim/module.h"
 #include "lib/sim/pool.h"
 #include "lib/sim/primary.h"
 #include "lib/sim/process.h"
 #include "lib/sim/stream.h"
+#include "lib/sim/texture.h"
 #include "lib/sim/virtual_memory.h"
 
 namespace cuguest_sim {
@@ -44,6 +46,8 @@ cuguest::testing::SimLive Live() {
   live.pools = CountPools();
   live.virtual_memory = CountVirtualMemory();
   live.arrays = CountArrays();
+  live.textures = CountTextures();
+  live.libraries = CountLibraries();
   return live;
 }
 
@@ -60,6 +64,9 @@ constexpr Control kControl = {
     EntryName,
     Live,
     RegisterKernel,
+    ReadTexture,
+    ReadSurface,
+    WriteSurface,
     Process::End,
 };
 

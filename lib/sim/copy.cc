@@ -12,6 +12,7 @@
 #include "lib/sim/device.h"
 #include "lib/sim/memory.h"
 #include "lib/sim/panic.h"
+#include "lib/sim/stack.h"
 #include "lib/sim/stream.h"
 
 namespace cuguest_sim {
@@ -42,10 +43,20 @@ bool CanCopy(CUdeviceptr to, End to_end, CUdeviceptr from, End from_end, size_t 
          IsRange(from, bytes, from_end, Memory::kRead);
 }
 
+// A copy refuses a dead current context, though the stream has its own: unlike fills,
+// launches, and everything else on a stream (measured on an H200, driver 580.159.04).
+CUresult FindStreamToCopyIn(CUstream handle, Stream* stream) {
+  const CUresult code = FindReadyStream(handle, stream);
+  if (code != CUDA_SUCCESS) return code;
+  Context* current = Stack::Top();
+  const bool dead = current != nullptr && !current->IsAlive();
+  return dead ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_SUCCESS;
+}
+
 CUresult CopyInStream(CUdeviceptr to, End to_end, CUdeviceptr from, End from_end, size_t bytes,
                       CUstream handle) {
   Stream stream;
-  const CUresult code = FindReadyStream(handle, &stream);
+  const CUresult code = FindStreamToCopyIn(handle, &stream);
   if (code != CUDA_SUCCESS || bytes == 0) return code;
   Work work;
   work.type = CU_GRAPH_NODE_TYPE_MEMCPY;

@@ -356,6 +356,23 @@
   X(MipmappedArrayDestroy, 5000, "", MipmappedArrayDestroy, kInitialized, (CUmipmappedArray        \
     array), (array))
 
+#define CUGUEST_SIM_TEXTURE_ENTRIES(X, T)                                                          \
+  X(TexObjectCreate, 5000, "", TexObjectCreate, kInitialized, (CUtexObject* object,                \
+    const CUDA_RESOURCE_DESC* resource, const CUDA_TEXTURE_DESC* sampling,                         \
+    const CUDA_RESOURCE_VIEW_DESC* view), (object, resource, sampling, view))                      \
+  X(TexObjectDestroy, 5000, "", TexObjectDestroy, kInitialized, (CUtexObject object), (object))    \
+  X(TexObjectGetResourceDesc, 5000, "", TexObjectGetResourceDesc, kInitialized,                    \
+    (CUDA_RESOURCE_DESC* resource, CUtexObject object), (resource, object))                        \
+  X(TexObjectGetTextureDesc, 5000, "", TexObjectGetTextureDesc, kInitialized,                      \
+    (CUDA_TEXTURE_DESC* sampling, CUtexObject object), (sampling, object))                         \
+  X(TexObjectGetResourceViewDesc, 5000, "", TexObjectGetResourceViewDesc, kInitialized,            \
+    (CUDA_RESOURCE_VIEW_DESC* view, CUtexObject object), (view, object))                           \
+  X(SurfObjectCreate, 5000, "", SurfObjectCreate, kInitialized, (CUsurfObject* object,             \
+    const CUDA_RESOURCE_DESC* resource), (object, resource))                                       \
+  X(SurfObjectDestroy, 5000, "", SurfObjectDestroy, kInitialized, (CUsurfObject object), (object)) \
+  X(SurfObjectGetResourceDesc, 5000, "", SurfObjectGetResourceDesc, kInitialized,                  \
+    (CUDA_RESOURCE_DESC* resource, CUsurfObject object), (resource, object))
+
 #define CUGUEST_SIM_STREAM_ENTRIES(X, T)                                                           \
   X(StreamCreate, 2000, "", StreamCreate, kInitialized, (CUstream* stream, unsigned flags),        \
     (stream, flags))                                                                               \
@@ -455,6 +472,47 @@
     (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream,            \
     parameters, extra))
 
+#define CUGUEST_SIM_LIBRARY_ENTRIES(X, T)                                                          \
+  X(ModuleGetFunctionCount, 12040, "", ModuleGetFunctionCount, kInitialized, (unsigned* count,     \
+    CUmodule module), (count, module))                                                             \
+  X(ModuleEnumerateFunctions, 12040, "", ModuleEnumerateFunctions, kInitialized, (CUfunction*      \
+    functions, unsigned count, CUmodule module), (functions, count, module))                       \
+  X(ModuleGetLoadingMode, 11070, "", ModuleGetLoadingMode, kInitialized, (CUmoduleLoadingMode*     \
+    mode), (mode))                                                                                 \
+  X(FuncGetModule, 11000, "", FuncGetModule, kInitialized, (CUmodule* module, CUfunction           \
+    function), (module, function))                                                                 \
+  X(FuncGetName, 12030, "", FuncGetName, kInitialized, (const char** name, CUfunction function),   \
+    (name, function))                                                                              \
+  X(FuncGetParamInfo, 12040, "", FuncGetParamInfo, kInitialized, (CUfunction function, size_t      \
+    index, size_t* offset, size_t* size), (function, index, offset, size))                         \
+  X(FuncLoad, 12040, "", FuncLoad, kInitialized, (CUfunction function), (function))                \
+  X(FuncIsLoaded, 12040, "", FuncIsLoaded, kInitialized, (CUfunctionLoadingState* state,           \
+    CUfunction function), (state, function))                                                       \
+  X(LibraryLoadData, 12000, "", LibraryLoadData, kInitialized, (CUlibrary* library, const void*    \
+    image, CUjit_option* options, void** values, unsigned count, CUlibraryOption* library_options, \
+    void** library_values, unsigned library_count), (library, image, options, values, count,       \
+    library_options, library_values, library_count))                                               \
+  X(LibraryUnload, 12000, "", LibraryUnload, kInitialized, (CUlibrary library), (library))         \
+  X(LibraryGetKernel, 12000, "", LibraryGetKernel, kInitialized, (CUkernel* kernel, CUlibrary      \
+    library, const char* name), (kernel, library, name))                                           \
+  X(LibraryGetKernelCount, 12040, "", LibraryGetKernelCount, kInitialized, (unsigned* count,       \
+    CUlibrary library), (count, library))                                                          \
+  X(LibraryEnumerateKernels, 12040, "", LibraryEnumerateKernels, kInitialized, (CUkernel*          \
+    kernels, unsigned count, CUlibrary library), (kernels, count, library))                        \
+  X(LibraryGetModule, 12000, "", LibraryGetModule, kInitialized, (CUmodule* module, CUlibrary      \
+    library), (module, library))                                                                   \
+  X(KernelGetFunction, 12000, "", KernelGetFunction, kInitialized, (CUfunction* function,          \
+    CUkernel kernel), (function, kernel))                                                          \
+  X(KernelGetLibrary, 12050, "", KernelGetLibrary, kInitialized, (CUlibrary* library, CUkernel     \
+    kernel), (library, kernel))                                                                    \
+  X(KernelGetName, 12030, "", KernelGetName, kInitialized, (const char** name, CUkernel kernel),   \
+    (name, kernel))                                                                                \
+  X(KernelGetParamInfo, 12040, "", KernelGetParamInfo, kInitialized, (CUkernel kernel, size_t      \
+    index, size_t* offset, size_t* size), (kernel, index, offset, size))                           \
+  X(KernelGetAttribute, 12000, "", KernelGetAttribute, kInitialized, (int* value,                  \
+    CUfunction_attribute attribute, CUkernel kernel, CUdevice device), (value, attribute, kernel,  \
+    device))
+
 #define CUGUEST_SIM_ENTRIES(X, T)       \
   CUGUEST_SIM_PROCESS_ENTRIES(X, T)     \
   CUGUEST_SIM_DEVICE_ENTRIES(X, T)      \
@@ -468,11 +526,13 @@
   CUGUEST_SIM_COPY_ENTRIES(X, T)        \
   CUGUEST_SIM_AREA_ENTRIES(X, T)        \
   CUGUEST_SIM_ARRAY_ENTRIES(X, T)       \
+  CUGUEST_SIM_TEXTURE_ENTRIES(X, T)     \
   CUGUEST_SIM_STREAM_ENTRIES(X, T)      \
   CUGUEST_SIM_CAPTURE_ENTRIES(X, T)     \
   CUGUEST_SIM_GRAPH_ENTRIES(X, T)       \
   CUGUEST_SIM_EVENT_ENTRIES(X, T)       \
-  CUGUEST_SIM_MODULE_ENTRIES(X, T)
+  CUGUEST_SIM_MODULE_ENTRIES(X, T)      \
+  CUGUEST_SIM_LIBRARY_ENTRIES(X, T)
 // clang-format on
 
 #endif  // CUGUEST_LIB_SIM_ENTRY_LIST_H_

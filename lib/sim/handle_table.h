@@ -104,6 +104,11 @@ class HandleTable {
   std::map<std::uintptr_t, Value> values_;
 };
 
+// Whether the life ended and its primary context has another one by now.
+inline bool IsRevived(const Life& life) {
+  return life.context->is_primary() && life.context->IsAlive() && !life.IsAlive();
+}
+
 }  // namespace cuguest_sim
 
 #endif  // CUGUEST_LIB_SIM_HANDLE_TABLE_H_

@@ -11,9 +11,11 @@
 #include "lib/sim/api.h"
 #include "lib/sim/captures.h"
 #include "lib/sim/device.h"
+#include "lib/sim/library.h"
 #include "lib/sim/module.h"
 #include "lib/sim/panic.h"
 #include "lib/sim/stream.h"
+#include "lib/sim/texture.h"
 
 namespace cuguest_sim {
 namespace {
@@ -144,7 +146,9 @@ Work MakeWork(CUfunction handle, const Function& function, const Stream& stream,
   work.is_valid = [=] { return IsLoaded(handle); };
   const SimKernel kernel = KernelOf(function.entry->name);
   // The launch succeeds whatever the kernel does: the next call that looks finds out.
-  work.run = [=, entry = function.entry, packed = parameters.Packed()](CUstream) {
+  work.run = [=, life = function.life, entry = function.entry,
+              packed = parameters.Packed()](CUstream) {
+    const KernelScope scope(life);
     SetStickyError(Run(kernel, *entry, packed, launch));
   };
   return work;
@@ -157,15 +161,25 @@ CUresult CheckShape(const SimLaunch& launch, const Stream& stream) {
   return CUDA_ERROR_INVALID_VALUE;
 }
 
+// A kernel is launched as its function in the context of the stream.
+CUresult FindToLaunch(const Life& life, CUfunction* handle, Function* function) {
+  if (*handle != nullptr && IsKernel(*handle)) {
+    const CUresult code = FunctionOfKernel(reinterpret_cast<CUkernel>(*handle), life, handle);
+    if (code != CUDA_SUCCESS) return code;
+  }
+  const CUresult code = FindFunction(*handle, function);
+  if (code != CUDA_SUCCESS) return code;
+  return function->life.id == life.id ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
 CUresult Launch(CUfunction handle, CUstream stream_handle, void** each, void** extra,
                 const SimLaunch& launch) {
   Stream stream;
   CUresult code = FindReadyStream(stream_handle, &stream);
   if (code != CUDA_SUCCESS) return code;
   Function function;
-  code = FindFunction(handle, &function);
+  code = FindToLaunch(OwnerOf(stream.life), &handle, &function);
   if (code != CUDA_SUCCESS) return code;
-  if (function.life.id != OwnerOf(stream.life).id) return CUDA_ERROR_INVALID_HANDLE;
   code = CheckShape(launch, stream);
   if (code != CUDA_SUCCESS) return code;
   Parameters parameters(*function.entry);

@@ -2,6 +2,8 @@
 
 #include "lib/sim/module.h"
 
+#include <cstdlib>
+#include <cstring>
 #include <map>
 #include <string>
 #include <utility>
@@ -10,6 +12,7 @@
 #include "lib/sim/api.h"
 #include "lib/sim/capture_rules.h"
 #include "lib/sim/handle_table.h"
+#include "lib/sim/library.h"
 #include "lib/sim/panic.h"
 #include "lib/sim/stack.h"
 
@@ -18,6 +21,7 @@ namespace {
 
 struct Module {
   Life life;
+  CUlibrary library = nullptr;  // that it is of
   std::map<std::string, CUfunction, std::less<>> functions;
 };
 
@@ -44,25 +48,13 @@ void RemoveFunctions(const Module& module) {
   for (const auto& function : module.functions) Functions().Remove(function.second);
 }
 
-CUresult AddFunctions(const std::vector<PtxEntry>& entries, Module* module) {
+CUresult AddFunctions(const std::vector<PtxEntry>& entries, CUmodule handle, Module* module) {
   for (const PtxEntry& entry : entries) {
-    const Function function = {module->life, std::make_shared<const PtxEntry>(entry)};
+    const Function function = {module->life, handle, std::make_shared<const PtxEntry>(entry)};
     const CUresult code = Functions().Add(function, &module->functions[entry.name]);
     if (code != CUDA_SUCCESS) return code;
   }
   return CUDA_SUCCESS;
-}
-
-CUresult Load(CUmodule* handle, const void* image, const Life& life) {
-  std::vector<PtxEntry> entries;
-  CUresult code = ReadImage(image, &entries);
-  if (code != CUDA_SUCCESS) return code;
-  Module module;
-  module.life = life;
-  code = AddFunctions(entries, &module);
-  if (code == CUDA_SUCCESS) code = Modules().Add(module, handle);
-  if (code != CUDA_SUCCESS) RemoveFunctions(module);
-  return code;
 }
 
 }  // namespace
@@ -70,18 +62,65 @@ CUresult Load(CUmodule* handle, const void* image, const Life& life) {
 CUresult FindFunction(CUfunction handle, Function* function) {
   if (handle == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   const Handled found = Functions().Find(handle, function);
-  if (found == Handled::kNever) PanicHandle(handle, "this never was a function");
+  if (found == Handled::kNever && !IsKernel(handle)) {
+    PanicHandle(handle, "this never was a function");
+  }
   return found == Handled::kAlive ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult LoadModule(const std::vector<PtxEntry>& entries, CUlibrary library, const Life& life,
+                    CUmodule* handle) {
+  Module module = {life, library, {}};
+  CUresult code = Modules().Add(module, handle);
+  if (code != CUDA_SUCCESS) return code;
+  code = AddFunctions(entries, *handle, &module);
+  Modules().Set(*handle, module);
+  if (code != CUDA_SUCCESS) UnloadModule(*handle);
+  return code;
+}
+
+void UnloadModule(CUmodule handle) {
+  Module module;
+  if (Modules().Find(handle, &module) == Handled::kNever) return;
+  RemoveFunctions(module);
+  Modules().Remove(handle);
+}
+
+CUresult GetFunctionAttribute(CUfunction_attribute attribute, int* value) {
+  if (value == nullptr || attribute < 0 || attribute >= CU_FUNC_ATTRIBUTE_MAX) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  switch (attribute) {
+    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+      *value = 1024;
+      break;
+    case CU_FUNC_ATTRIBUTE_PTX_VERSION:
+    case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
+      *value = 90;
+      break;
+    default:
+      *value = 0;  // no registers, no static memory: there is no code
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult GetParameter(const PtxEntry& entry, size_t index, size_t* offset, size_t* size) {
+  if (index >= entry.parameters.size()) return CUDA_ERROR_INVALID_VALUE;
+  *offset = entry.parameters[index].offset;
+  if (size != nullptr) *size = entry.parameters[index].size;
+  return CUDA_SUCCESS;
 }
 
 size_t CountModules() { return Modules().CountAlive(); }
 
 CUresult ModuleLoadData(CUmodule* handle, const void* image) {
   Life life;
-  const CUresult code = CurrentReady(&life);
+  CUresult code = CurrentReady(&life);
   if (code != CUDA_SUCCESS) return code;
   if (handle == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return Load(handle, image, life);
+  std::vector<PtxEntry> entries;
+  code = ReadImage(image, &entries);
+  return code != CUDA_SUCCESS ? code : LoadModule(entries, nullptr, life, handle);
 }
 
 // The options tell a compiler what to do, and there is none. What it would answer
@@ -104,8 +143,8 @@ CUresult ModuleUnload(CUmodule handle) {
   CUresult code = FindModule(handle, &module);
   if (code == CUDA_SUCCESS) code = AskCaptures();
   if (code != CUDA_SUCCESS) return code;
-  RemoveFunctions(module);
-  Modules().Remove(handle);
+  if (module.library != nullptr) return CUDA_ERROR_NOT_PERMITTED;
+  UnloadModule(handle);
   return CUDA_SUCCESS;
 }
 
@@ -119,25 +158,81 @@ CUresult ModuleGetFunction(CUfunction* function, CUmodule handle, const char* na
   return *function != nullptr ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
-CUresult FuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction handle) {
-  if (value == nullptr || attribute < 0 || attribute >= CU_FUNC_ATTRIBUTE_MAX) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  Function function;
-  const CUresult code = FindFunction(handle, &function);
+CUresult ModuleGetFunctionCount(unsigned* count, CUmodule handle) {
+  if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Module module;
+  const CUresult code = FindModule(handle, &module);
+  if (code == CUDA_SUCCESS) *count = static_cast<unsigned>(module.functions.size());
+  return code;
+}
+
+CUresult ModuleEnumerateFunctions(CUfunction* functions, unsigned count, CUmodule handle) {
+  if (functions == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Module module;
+  const CUresult code = FindModule(handle, &module);
   if (code != CUDA_SUCCESS) return code;
-  switch (attribute) {
-    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-      *value = 1024;
-      break;
-    case CU_FUNC_ATTRIBUTE_PTX_VERSION:
-    case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
-      *value = 90;
-      break;
-    default:
-      *value = 0;  // no registers, no static memory: there is no code
+  for (const auto& function : module.functions) {
+    if (count-- == 0) break;
+    *functions++ = function.second;
   }
   return CUDA_SUCCESS;
+}
+
+// What the environment asks for. Nothing here is slow to load, so all of it is loaded
+// at once, and a function says so in both modes.
+CUresult ModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
+  if (mode == nullptr) PanicNull();
+  const char* asked = std::getenv("CUDA_MODULE_LOADING");
+  const bool eager = asked != nullptr && std::strcmp(asked, "EAGER") == 0;
+  *mode = eager ? CU_MODULE_EAGER_LOADING : CU_MODULE_LAZY_LOADING;
+  return CUDA_SUCCESS;
+}
+
+CUresult FuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction handle) {
+  int known = 0;
+  CUresult code = GetFunctionAttribute(attribute, value != nullptr ? &known : nullptr);
+  if (code != CUDA_SUCCESS) return code;
+  Function function;
+  code = FindFunction(handle, &function);
+  if (code == CUDA_SUCCESS) *value = known;
+  return code;
+}
+
+CUresult FuncGetModule(CUmodule* module, CUfunction handle) {
+  if (module == nullptr || handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Function function;
+  const CUresult code = FindFunction(handle, &function);
+  if (code == CUDA_SUCCESS) *module = function.module;
+  return code;
+}
+
+// The text lives as long as the module.
+CUresult FuncGetName(const char** name, CUfunction handle) {
+  if (name == nullptr || handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Function function;
+  const CUresult code = FindFunction(handle, &function);
+  if (code == CUDA_SUCCESS) *name = function.entry->name.c_str();
+  return code;
+}
+
+CUresult FuncGetParamInfo(CUfunction handle, size_t index, size_t* offset, size_t* size) {
+  if (offset == nullptr || handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Function function;
+  const CUresult code = FindFunction(handle, &function);
+  return code != CUDA_SUCCESS ? code : GetParameter(*function.entry, index, offset, size);
+}
+
+CUresult FuncLoad(CUfunction handle) {
+  Function function;
+  return FindFunction(handle, &function);
+}
+
+CUresult FuncIsLoaded(CUfunctionLoadingState* state, CUfunction handle) {
+  if (state == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Function function;
+  const CUresult code = FindFunction(handle, &function);
+  if (code == CUDA_SUCCESS) *state = CU_FUNCTION_LOADING_STATE_LOADED;
+  return code;
 }
 
 }  // namespace cuguest_sim

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <vector>
 
 #include "lib/sim/context.h"
 #include "lib/sim/ptx.h"
@@ -17,6 +18,7 @@ namespace cuguest_sim {
 
 struct Function {
   Life life;  // of the module's context
+  CUmodule module = nullptr;
   std::shared_ptr<const PtxEntry> entry;
 };
 
@@ -24,6 +26,19 @@ struct Function {
 // Panics for a value that never was a function.
 CUresult FindFunction(CUfunction handle, Function* function);
 
+// A module of `entries` in the context. One of a library is unloaded with that only.
+CUresult LoadModule(const std::vector<PtxEntry>& entries, CUlibrary library, const Life& life,
+                    CUmodule* handle);
+void UnloadModule(CUmodule handle);
+
+// The same for every function and kernel. INVALID_VALUE for null and for an attribute
+// that there is not.
+CUresult GetFunctionAttribute(CUfunction_attribute attribute, int* value);
+
+// `size` may be null. INVALID_VALUE past the last.
+CUresult GetParameter(const PtxEntry& entry, size_t index, size_t* offset, size_t* size);
+
+// With those of libraries.
 size_t CountModules();
 
 }  // namespace cuguest_sim

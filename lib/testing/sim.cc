@@ -80,6 +80,19 @@ void Sim::RegisterKernel(const char* name, SimKernel kernel) {
   if (IsActive()) GetControl()->register_kernel(name, kernel);
 }
 
+void Sim::ReadTexture(CUtexObject texture, float x, float y, float texel[4]) {
+  if (IsActive()) GetControl()->read_texture(texture, x, y, texel);
+}
+
+CUresult Sim::ReadSurface(CUsurfObject surface, size_t x, size_t y, void* data, size_t bytes) {
+  return IsActive() ? GetControl()->read_surface(surface, x, y, data, bytes) : CUDA_SUCCESS;
+}
+
+CUresult Sim::WriteSurface(CUsurfObject surface, size_t x, size_t y, const void* data,
+                           size_t bytes) {
+  return IsActive() ? GetControl()->write_surface(surface, x, y, data, bytes) : CUDA_SUCCESS;
+}
+
 void Sim::Deinitialize() {
   if (IsActive()) GetControl()->deinitialize();
 }

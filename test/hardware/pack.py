@@ -4,10 +4,11 @@
 
 Copies the test, example and benchmark programs of a Meson build, the libraries
 they load, and run.py. Paths below OUT are those below BUILD, since tests find
-their libraries beside themselves. The simulated driver stays behind.
+their libraries beside themselves. The simulated driver and runtime stay behind.
 """
 
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -17,6 +18,11 @@ import sys
 SUITES = ("unit", "process", "interop", "examples", "benchmark")
 # Of the machine that runs it: the C and C++ runtimes, and the driver.
 NOT_OURS = re.compile(r"(ld-linux|linux-vdso|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|cuda|nvidia)[.-])")
+
+# Taken for the driver or the runtime by whoever looks for them.
+SIMULATION = re.compile(r"libcuda(rt)?\.so")
+# As a program finds them without help, so the toolkit's runtime and not the simulated one.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
 
 build, out = (pathlib.Path(p).resolve() for p in sys.argv[1:3])
 
@@ -36,7 +42,7 @@ def copy(source, name):
 
 def copy_with_libraries(path):
     copy(path, path.relative_to(build))
-    for name, found in re.findall(r"(\S+) => (/\S+)", subprocess.check_output(["ldd", str(path)], text=True)):
+    for name, found in re.findall(r"(\S+) => (/\S+)", subprocess.check_output(["ldd", str(path)], env=ENVIRONMENT, text=True)):
         if NOT_OURS.match(name):
             continue
         library = pathlib.Path(found)
@@ -48,9 +54,8 @@ def copy_with_libraries(path):
 targets = {target["id"]: target for target in introspect("targets")}
 for target in targets.values():
     path = pathlib.Path(target["filename"][0])
-    # Stand-ins that tests load by their path; only the simulation itself would be
-    # taken for the driver.
-    if target["type"] == "shared library" and path.parent.name == "sim" and not path.name.startswith("libcuda.so"):
+    # Stand-ins that tests load by their path.
+    if target["type"] == "shared library" and path.parent.name == "sim" and not SIMULATION.match(path.name):
         copy(path, path.relative_to(build))
 manifest = []
 tests = [t for t in introspect("tests") if "benchmark" not in "".join(t["suite"])]  # no smoke tests

@@ -5,6 +5,7 @@
 
 namespace {
 
+using cuguest::ArrayDescription;
 using cuguest::ContextRef;
 using cuguest::Describe;
 using cuguest::Device;
@@ -324,6 +325,68 @@ BOOST_AUTO_TEST_CASE(every_call_fails_once, *OnlySim()) {
                   "cuCtxPushCurrent"},
                  [pointer] { return Describe(pointer); });
   }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(describe_array)
+
+namespace {
+
+// Of the current context.
+CUarray Create(size_t width, size_t height, size_t depth, CUarray_format format, unsigned channels,
+               unsigned flags = 0) {
+  const CUDA_ARRAY3D_DESCRIPTOR shape = {width, height, depth, format, channels, flags};
+  CUarray array = nullptr;
+  OK(RAW(cuArray3DCreate)(&array, &shape));
+  return array;
+}
+
+void CheckText(CUarray array, const std::string& words, size_t bytes) {
+  const Undisturbed undisturbed;
+  const absl::StatusOr<ArrayDescription> description = Describe(array);
+  BOOST_TEST_REQUIRE(description.ok(), description.status().ToString());
+  BOOST_TEST((description->array == array));
+  BOOST_TEST(description->bytes == bytes);
+  const std::string text = description->ToString();
+  BOOST_TEST(absl::StrContains(text, words), text);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(of_every_shape_whatever_is_current) {
+  const Owner owner;
+  const OwnContext other;
+  owner.Enter();
+  const CUarray line = Create(10, 0, 0, CU_AD_FORMAT_FLOAT, 1);
+  const CUarray plane = Create(8, 4, 0, CU_AD_FORMAT_HALF, 4);
+  const CUarray cube = Create(8, 8, 6, CU_AD_FORMAT_SIGNED_INT32, 2, CUDA_ARRAY3D_CUBEMAP);
+  const CUarray packed = Create(8, 4, 0, CU_AD_FORMAT_UNORM_INT8X4, 4);
+  for (const Stack& stack : {Stack{}, Stack{owner.get()}, Stack{other.get()}}) {
+    SetStack(stack);
+    CheckText(line, ": 10 elements of 1 float, 40 bytes", 40);
+    CheckText(plane, ": 8 x 4 elements of 4 half, 256 bytes", 256);
+    CheckText(cube, ": 8 x 8 x 6 elements of 2 int32, 3072 bytes, flags 0x4", 3072);
+    CheckText(packed, ": 8 x 4 elements of 4 format 0xc2", 0);
+  }
+  const Capture capture(owner.stream(), CU_STREAM_CAPTURE_MODE_GLOBAL);
+  CheckText(line, "float", 40);
+  std::thread([line] { CheckText(line, "float", 40); }).join();
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(null_and_one_that_went_with_its_context) {
+  CUarray array = nullptr;
+  REFUSES(Describe(array).status(), kInvalidArgument, "describe an array", "array 0x0");
+  {
+    const Owner owner;
+    owner.Enter();
+    array = Create(10, 0, 0, CU_AD_FORMAT_FLOAT, 1);
+    SetStack({});
+    FailEachCall({"cuArray3DGetDescriptor"}, [array] { return Describe(array); });
+  }
+  const Undisturbed undisturbed;
+  REFUSES(Describe(array).status(), kFailedPrecondition, "CONTEXT_IS_DESTROYED");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

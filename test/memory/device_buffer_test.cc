@@ -417,6 +417,33 @@ BOOST_AUTO_TEST_CASE(refused_in_the_order_of_a_stream_that_captures) {
   BOOST_TEST(buffer.empty());
 }
 
+BOOST_AUTO_TEST_CASE(from_a_callback_it_is_not_permitted_and_still_owned) {
+  const Owner owner;
+  struct Asked {
+    Buffer buffer;
+    absl::Status allocated;
+    absl::Status freed;
+    absl::Status copied;
+  } asked = {Allocated(owner), {}, {}, {}};
+  OK(RAW(cuLaunchHostFunc)(
+      owner.stream(),
+      [](void* data) {
+        auto& from = *static_cast<Asked*>(data);
+        from.allocated = Buffer::Allocate(from.buffer.context(), 1).status();
+        from.freed = from.buffer.Free();
+        from.copied = Fill(from.buffer.view(), 1);
+      },
+      &asked));
+  SUCCEEDS(Ref(owner).Synchronize());
+  REFUSES(asked.allocated, kPermissionDenied, "allocate 4 bytes");
+  REFUSES(asked.freed, kPermissionDenied, "free 4096 bytes", "callback");
+  REFUSES(asked.copied, kPermissionDenied, "fill 4096 bytes");
+  const CUdeviceptr pointer = asked.buffer.get();
+  BOOST_TEST(IsThere(pointer));
+  SUCCEEDS(asked.buffer.Free());
+  BOOST_TEST(!IsThere(pointer));
+}
+
 BOOST_AUTO_TEST_CASE(a_failed_free_loses_nothing, *OnlySim()) {
   const Owner owner;
   Buffer buffer = Allocated(owner);

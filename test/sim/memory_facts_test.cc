@@ -158,6 +158,31 @@ BOOST_AUTO_TEST_CASE(with_nothing_current_nothing_is_copied) {
   IS(RAW(cuMemAllocHost)(&host, 16), INVALID_CONTEXT);
 }
 
+BOOST_AUTO_TEST_CASE(an_asynchronous_copy_needs_no_current_context_but_no_dead_one) {
+  Memory memory;
+  CUstream stream = nullptr;
+  OK(RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING));
+  SetStack({});
+  const auto host = reinterpret_cast<CUdeviceptr>(memory.host);
+  OK(RAW(cuMemcpyHtoDAsync)(memory.p, memory.host, 16, stream));
+  OK(RAW(cuMemcpyDtoHAsync)(memory.host, memory.p, 16, stream));
+  OK(RAW(cuMemcpyDtoDAsync)(memory.q, memory.p, 16, stream));
+  OK(RAW(cuMemcpyAsync)(memory.q, host, 16, stream));
+  IS(RAW(cuMemcpyAsync)(memory.q, host, 16, nullptr), INVALID_CONTEXT);
+  PushDeadContext();
+  IS(RAW(cuMemcpyHtoDAsync)(memory.p, memory.host, 16, stream), CONTEXT_IS_DESTROYED);
+  IS(RAW(cuMemcpyDtoHAsync)(memory.host, memory.p, 16, stream), CONTEXT_IS_DESTROYED);
+  IS(RAW(cuMemcpyDtoDAsync)(memory.q, memory.p, 16, stream), CONTEXT_IS_DESTROYED);
+  IS(RAW(cuMemcpyAsync)(memory.q, host, 16, stream), CONTEXT_IS_DESTROYED);
+  const CUcontext context = memory.context.get();
+  IS(RAW(cuMemcpyPeerAsync)(memory.q, context, memory.p, context, 16, stream),
+     CONTEXT_IS_DESTROYED);
+  OK(RAW(cuMemsetD8Async)(memory.p, 1, 16, stream));
+  OK(RAW(cuStreamSynchronize)(stream));
+  OK(RAW(cuStreamDestroy)(stream));
+  SetStack({});
+}
+
 BOOST_AUTO_TEST_CASE(between_contexts_of_a_device_everything_copies) {
   const Memory a;
   Memory b;

@@ -41,6 +41,7 @@ constexpr int kSkip = 77;
 std::mutex g_mutex;
 std::vector<cuguest::Incident> g_incidents;
 std::map<std::string, std::string> g_skip_reasons;
+const char* g_needs_real_driver = nullptr;
 int g_passed = 0;
 int g_failed = 0;
 int g_skipped = 0;
@@ -162,6 +163,10 @@ int SettleDriver() {
                 sim ? "simulated" : "real", wanted);
     return 1;
   }
+  if (sim && g_needs_real_driver != nullptr) {
+    std::printf("skipped: %s\n", g_needs_real_driver);
+    return kSkip;
+  }
   const int version = (*driver)->version;
   std::printf("driver: %s, CUDA %d.%d, %d devices\n", sim ? "simulated" : "real", version / 1000,
               version % 1000 / 10, cuguest::Device::Count().value_or(0));
@@ -178,6 +183,11 @@ ut::precondition OnlySim() { return OnlyIf(&Sim::IsActive, "needs the simulated 
 
 ut::precondition OnlyReal() {
   return OnlyIf([] { return !Sim::IsActive(); }, "needs a real driver");
+}
+
+bool NeedRealDriver(const char* reason) {
+  g_needs_real_driver = reason;
+  return true;
 }
 
 ut::precondition NeedsDevices(int count) {

@@ -27,6 +27,10 @@ boost::unit_test::precondition OnlySim();
 boost::unit_test::precondition OnlyReal();
 boost::unit_test::precondition NeedsDevices(int count);
 
+// Called while the program loads: it is of no use on the simulation, and ends there with 77
+// before it begins. Returns true.
+bool NeedRealDriver(const char* reason);
+
 // The driver under test; main() has made sure that there is one.
 const cuguest::Driver& TheDriver();
 

@@ -63,11 +63,14 @@ struct SimLive {
   size_t pools;           // made with cuMemPoolCreate and not destroyed
   size_t virtual_memory;  // allocations of cuMemCreate, and reserved address ranges
   size_t arrays;          // and mipmapped ones, not their levels
+  size_t textures;        // texture and surface objects
+  size_t libraries;       // their modules are counted above
   friend bool operator==(const SimLive& a, const SimLive& b) {
     return a.contexts == b.contexts && a.primary_references == b.primary_references &&
            a.allocations == b.allocations && a.streams == b.streams && a.events == b.events &&
            a.modules == b.modules && a.green_contexts == b.green_contexts && a.graphs == b.graphs &&
-           a.pools == b.pools && a.virtual_memory == b.virtual_memory && a.arrays == b.arrays;
+           a.pools == b.pools && a.virtual_memory == b.virtual_memory && a.arrays == b.arrays &&
+           a.textures == b.textures && a.libraries == b.libraries;
   }
   friend bool operator!=(const SimLive& a, const SimLive& b) { return !(a == b); }
 };
@@ -114,6 +117,26 @@ class Sim {
 
   // Runs `kernel` for every launch of a function of that name.
   static void RegisterKernel(const char* name, SimKernel kernel);
+
+  // What a kernel reads of a 2D texture object of its context (of the current one,
+  // outside a kernel), as tex2D<float4> does: by point or linear filter, every address
+  // mode, normalised coordinates or not, the first slice of an array, one whole level
+  // of a mipmapped one. Integers that are not read as normalised floats come as floats
+  // of their value, exact to 24 bits; a channel that there is not is 0. Of linear memory
+  // it is tex1Dfetch: element `x`, and zeros outside.
+  //
+  // Aborts for what is not simulated: sRGB, resource views, texels between two levels; and
+  // for what is undefined on a GPU: another context's texture, a destroyed array, freed
+  // memory, linear filtering of integers.
+  static void ReadTexture(CUtexObject texture, float x, float y, float texel[4]);
+
+  // What a kernel does with `bytes` bytes of a surface of its context, `x` bytes into row
+  // `y`. CUDA_ERROR_ILLEGAL_ADDRESS, for the kernel to return, where that is outside.
+  // Aborts as ReadTexture does.
+  [[nodiscard]] static CUresult ReadSurface(CUsurfObject surface, size_t x, size_t y, void* data,
+                                            size_t bytes);
+  [[nodiscard]] static CUresult WriteSurface(CUsurfObject surface, size_t x, size_t y,
+                                             const void* data, size_t bytes);
 
   // From now on every call returns CUDA_ERROR_DEINITIALIZED, as at the very end
   // of a process. There is no way back.

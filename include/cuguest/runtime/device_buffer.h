@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// runtime/device_buffer.h                                               tier: 4
+// -----------------------------------------------------------------------------
+//
+// `DeviceBuffer` by the runtime's calls, for who must be seen to use them: by a tool that
+// counts cudaMalloc, or a host that replaces it. The memory is the same, and so is the buffer:
+// it may be freed by either API, and frees itself by the driver's.
+//
+//   absl::StatusOr<DeviceBuffer<float>> buffer = runtime::AllocateBuffer<float>(context, n);
+//   if (!buffer.ok()) return buffer.status();
+//   ...
+//   return runtime::FreeBuffer(*buffer);         // cudaFree; or let the buffer free itself
+
+#ifndef CUGUEST_RUNTIME_DEVICE_BUFFER_H_
+#define CUGUEST_RUNTIME_DEVICE_BUFFER_H_
+
+#include <cstddef>
+#include <limits>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/capture.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/device_buffer.h"
+#include "cuguest/error.h"
+#include "cuguest/runtime/binding.h"
+#include "cuguest/runtime/error.h"
+#include "cuguest/runtime/last_error_scope.h"
+
+CUGUEST_BEGIN_RUNTIME_NAMESPACE
+
+namespace internal {
+
+// Runs `call` (a runtime call that `name` names) in `context`, without harm to captures.
+template <typename Call>
+absl::Status CallIn(const ContextRef& context, const char* name, const std::string& doing,
+                    const Call& call) {
+  const ContextGuard guard(context);
+  if (!guard.ok()) return ToStatus(guard.result(), doing, guard.advice());
+  const CaptureModeGuard relaxed;
+  LastErrorScope errors;
+  return ToStatus(errors.Note(call(), name), doing);
+}
+
+}  // namespace internal
+
+// The functions below
+//
+// Stack:   as it was. Count: none.
+// Threads: as DeviceBuffer. The last error of the runtime is left as it was.
+// Errors:  as the functions of DeviceBuffer that they stand for.
+// Source:  CUDA Runtime API, cudaMalloc, cudaFree; test/runtime/device_buffer_test.cc.
+
+// DeviceBuffer<T>::Allocate by cudaMalloc.
+//
+// Cost: a ContextGuard, one runtime call, and DeviceBuffer::Adopt.
+template <typename T>
+[[nodiscard]] absl::StatusOr<DeviceBuffer<T>> AllocateBuffer(const ContextRef& context,
+                                                             std::size_t count) {
+  if (count > std::numeric_limits<std::size_t>::max() / sizeof(T)) {
+    return absl::InvalidArgumentError("allocate " + std::to_string(count) + " elements of " +
+                                      std::to_string(sizeof(T)) +
+                                      " bytes: the size in bytes is more than a size_t holds");
+  }
+  const std::string doing = "allocate " + std::to_string(count * sizeof(T)) + " bytes";
+  void* pointer = nullptr;
+  const absl::Status status = internal::CallIn(
+      context, "cudaMalloc", doing, [&] { return cudaMalloc(&pointer, count * sizeof(T)); });
+  if (!status.ok()) return status;
+  if (count == 0) return DeviceBuffer<T>();
+  absl::StatusOr<DeviceBuffer<T>> buffer = DeviceBuffer<T>::Adopt(static_cast<T*>(pointer), count);
+  if (!buffer.ok()) {
+    static_cast<void>(
+        internal::CallIn(context, "cudaFree", "free it again", [&] { return cudaFree(pointer); }));
+  }
+  return buffer;
+}
+
+// DeviceBuffer::Free by cudaFree, which needs the memory's context current: with none it
+// creates a primary one first.
+//
+// Errors: kInvalidArgument  memory of a pool, which has no context: free it by Free()
+//         It is still owned after an error, but for CUDA_ERROR_CONTEXT_IS_DESTROYED.
+// Cost:   a ContextGuard and one runtime call.
+template <typename T>
+absl::Status FreeBuffer(DeviceBuffer<T>& buffer) {
+  if (buffer.empty()) return absl::OkStatus();
+  if (buffer.context().get() == nullptr) {
+    return absl::InvalidArgumentError(
+        "free a buffer by cudaFree: memory of a pool belongs to no context; call its Free()");
+  }
+  const absl::Status status = internal::CallIn(buffer.context(), "cudaFree", "free a buffer",
+                                               [&] { return cudaFree(buffer.data()); });
+  if (status.ok() || CodeOf(status) == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
+    static_cast<void>(buffer.Leak());
+  }
+  return status;
+}
+
+CUGUEST_END_RUNTIME_NAMESPACE
+
+#endif  // CUGUEST_RUNTIME_DEVICE_BUFFER_H_

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lib/sim/library.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "lib/sim/api.h"
+#include "lib/sim/capture_rules.h"
+#include "lib/sim/device.h"
+#include "lib/sim/handle_table.h"
+#include "lib/sim/module.h"
+#include "lib/sim/panic.h"
+#include "lib/sim/ptx.h"
+#include "lib/sim/stack.h"
+
+namespace cuguest_sim {
+namespace {
+
+// The life of what no context takes along.
+struct Eternal {
+  bool IsAlive() const { return true; }
+};
+
+// By the id of the life they are in.
+struct Modules {
+  std::mutex mutex;
+  std::map<std::uint64_t, CUmodule> by_life;
+};
+
+struct Library {
+  Eternal life;
+  CUresult code = CUDA_SUCCESS;  // of its image, which nobody looks at before it is used
+  std::vector<PtxEntry> entries;
+  std::map<std::string, CUkernel, std::less<>> kernels;
+  std::shared_ptr<Modules> modules;
+};
+
+struct Kernel {
+  Eternal life;
+  CUlibrary library = nullptr;
+  std::shared_ptr<const PtxEntry> entry;
+};
+
+HandleTable<CUlibrary, Library>& Libraries() {
+  static auto& table = *new HandleTable<CUlibrary, Library>(19);
+  return table;
+}
+HandleTable<CUkernel, Kernel>& Kernels() {
+  static auto& table = *new HandleTable<CUkernel, Kernel>(20);
+  return table;
+}
+
+// Panics unless it is there: a real driver may answer from what lies in its memory
+// still, and crashes at the next call (measured on an H200, driver 580.159.04).
+CUresult FindLibrary(CUlibrary handle, Library* library) {
+  if (handle == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  const Handled found = Libraries().Find(handle, library);
+  if (found == Handled::kNever) PanicHandle(handle, "this never was a library");
+  if (found != Handled::kAlive) PanicHandle(handle, "the library was unloaded");
+  return CUDA_SUCCESS;
+}
+
+CUresult FindKernel(CUkernel handle, Kernel* kernel) {
+  if (handle == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  const Handled found = Kernels().Find(handle, kernel);
+  if (found == Handled::kNever) PanicHandle(handle, "this never was a kernel");
+  if (found != Handled::kAlive) PanicHandle(handle, "the library of the kernel was unloaded");
+  return CUDA_SUCCESS;
+}
+
+void AddKernels(CUlibrary handle, Library* library) {
+  for (const PtxEntry& entry : library->entries) {
+    const Kernel kernel = {{}, handle, std::make_shared<const PtxEntry>(entry)};
+    static_cast<void>(Kernels().Add(kernel, &library->kernels[entry.name]));
+  }
+}
+
+CUresult LoadIn(CUlibrary handle, const Library& library, const Life& life, CUmodule* module) {
+  if (library.code != CUDA_SUCCESS) return library.code;
+  const std::lock_guard<std::mutex> lock(library.modules->mutex);
+  const auto found = library.modules->by_life.find(life.id);
+  if (found != library.modules->by_life.end()) {
+    *module = found->second;
+    return CUDA_SUCCESS;
+  }
+  const CUresult code = LoadModule(library.entries, handle, life, module);
+  if (code == CUDA_SUCCESS) library.modules->by_life.emplace(life.id, *module);
+  return code;
+}
+
+CUresult CheckOptions(CUjit_option* options, void** values, unsigned count,
+                      CUlibraryOption* library_options, unsigned library_count) {
+  if (count > 0 && (options == nullptr || values == nullptr)) return CUDA_ERROR_INVALID_VALUE;
+  if (library_count > 0 && library_options == nullptr) PanicNull();
+  const bool known = std::all_of(library_options, library_options + library_count, [](auto option) {
+    return option == CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE ||
+           option == CU_LIBRARY_BINARY_IS_PRESERVED;
+  });
+  return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+}  // namespace
+
+bool IsKernel(CUfunction handle) {
+  Kernel kernel;
+  return Kernels().Find(reinterpret_cast<CUkernel>(handle), &kernel) != Handled::kNever;
+}
+
+CUresult FunctionOfKernel(CUkernel handle, const Life& life, CUfunction* function) {
+  Kernel kernel;
+  CUresult code = FindKernel(handle, &kernel);
+  if (code != CUDA_SUCCESS) return code;
+  Library library;
+  code = FindLibrary(kernel.library, &library);
+  if (code != CUDA_SUCCESS) return code;
+  CUmodule module = nullptr;
+  code = LoadIn(kernel.library, library, life, &module);
+  return code != CUDA_SUCCESS ? code
+                              : ModuleGetFunction(function, module, kernel.entry->name.c_str());
+}
+
+size_t CountLibraries() { return Libraries().CountAlive(); }
+
+// The image is copied and believed: what is wrong with it is said at its first use.
+CUresult LibraryLoadData(CUlibrary* handle, const void* image, CUjit_option* options, void** values,
+                         unsigned count, CUlibraryOption* library_options,
+                         void** /*library_values*/, unsigned library_count) {
+  if (handle == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUresult code = CheckOptions(options, values, count, library_options, library_count);
+  if (code != CUDA_SUCCESS) return code;
+  Library library;
+  library.code = ReadImage(image, &library.entries);
+  if (library.code != CUDA_SUCCESS) library.entries.clear();
+  library.modules = std::make_shared<Modules>();
+  static_cast<void>(Libraries().Add(library, handle));
+  AddKernels(*handle, &library);
+  Libraries().Set(*handle, library);
+  return CUDA_SUCCESS;
+}
+
+CUresult LibraryUnload(CUlibrary handle) {
+  Library library;
+  CUresult code = FindLibrary(handle, &library);
+  if (code == CUDA_SUCCESS) code = AskCaptures();
+  if (code != CUDA_SUCCESS) return code;
+  Libraries().Remove(handle);
+  for (const auto& kernel : library.kernels) Kernels().Remove(kernel.second);
+  const std::lock_guard<std::mutex> lock(library.modules->mutex);
+  for (const auto& module : library.modules->by_life) UnloadModule(module.second);
+  return CUDA_SUCCESS;
+}
+
+CUresult LibraryGetKernel(CUkernel* kernel, CUlibrary handle, const char* name) {
+  if (kernel == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Library library;
+  const CUresult code = FindLibrary(handle, &library);
+  if (code != CUDA_SUCCESS) return code;
+  if (library.code != CUDA_SUCCESS) return library.code;
+  const auto found = library.kernels.find(name);
+  if (found == library.kernels.end()) return CUDA_ERROR_NOT_FOUND;
+  *kernel = found->second;
+  return CUDA_SUCCESS;
+}
+
+// None, of an image that cannot be used.
+CUresult LibraryGetKernelCount(unsigned* count, CUlibrary handle) {
+  if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Library library;
+  const CUresult code = FindLibrary(handle, &library);
+  if (code == CUDA_SUCCESS) *count = static_cast<unsigned>(library.kernels.size());
+  return code;
+}
+
+CUresult LibraryEnumerateKernels(CUkernel* kernels, unsigned count, CUlibrary handle) {
+  if (kernels == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Library library;
+  const CUresult code = FindLibrary(handle, &library);
+  if (code != CUDA_SUCCESS) return code;
+  for (const auto& kernel : library.kernels) {
+    if (count-- == 0) break;
+    *kernels++ = kernel.second;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult LibraryGetModule(CUmodule* module, CUlibrary handle) {
+  if (module == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Library library;
+  CUresult code = FindLibrary(handle, &library);
+  if (code != CUDA_SUCCESS) return code;
+  Life life;
+  code = CurrentReady(&life);
+  return code != CUDA_SUCCESS ? code : LoadIn(handle, library, life, module);
+}
+
+CUresult KernelGetFunction(CUfunction* function, CUkernel handle) {
+  if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Kernel kernel;
+  CUresult code = FindKernel(handle, &kernel);
+  if (code != CUDA_SUCCESS) return code;
+  Life life;
+  code = CurrentReady(&life);
+  return code != CUDA_SUCCESS ? code : FunctionOfKernel(handle, life, function);
+}
+
+CUresult KernelGetLibrary(CUlibrary* library, CUkernel handle) {
+  if (library == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Kernel kernel;
+  const CUresult code = FindKernel(handle, &kernel);
+  if (code == CUDA_SUCCESS) *library = kernel.library;
+  return code;
+}
+
+// The text lives as long as the library.
+CUresult KernelGetName(const char** name, CUkernel handle) {
+  if (name == nullptr || handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Kernel kernel;
+  const CUresult code = FindKernel(handle, &kernel);
+  if (code == CUDA_SUCCESS) *name = kernel.entry->name.c_str();
+  return code;
+}
+
+CUresult KernelGetParamInfo(CUkernel handle, size_t index, size_t* offset, size_t* size) {
+  if (offset == nullptr || handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Life life;
+  CUresult code = CurrentReady(&life);
+  if (code != CUDA_SUCCESS) return code;
+  Kernel kernel;
+  code = FindKernel(handle, &kernel);
+  return code != CUDA_SUCCESS ? code : GetParameter(*kernel.entry, index, offset, size);
+}
+
+// Needs no context: it is asked of a device.
+CUresult KernelGetAttribute(int* value, CUfunction_attribute attribute, CUkernel handle,
+                            CUdevice device) {
+  if (handle == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
+  Kernel kernel;
+  const CUresult code = FindKernel(handle, &kernel);
+  return code != CUDA_SUCCESS ? code : GetFunctionAttribute(attribute, value);
+}
+
+}  // namespace cuguest_sim

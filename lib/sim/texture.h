@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Texture and surface objects, and what a kernel does with them.
+//
+// Note [An object is a number in its context]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// Textures and surfaces of one context share the numbers 1, 2, 3, ...; a new one gets
+// the lowest that is free. Nothing says whose a number is, so with another context
+// current, and in its kernels, it names the other context's object of that number:
+// destroying a texture of A with B current succeeds and destroys B's, if there is one
+// (measured on an H200, driver 580.159.04).
+
+#ifndef CUGUEST_LIB_SIM_TEXTURE_H_
+#define CUGUEST_LIB_SIM_TEXTURE_H_
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "lib/sim/context.h"
+
+namespace cuguest_sim {
+
+struct Texture {
+  bool is_surface = false;
+  CUDA_RESOURCE_DESC resource = {};
+  CUDA_TEXTURE_DESC sampling = {};
+  bool has_view = false;
+  CUDA_RESOURCE_VIEW_DESC view = {};
+};
+
+// False if the context has no such object.
+bool FindTexture(const Life& life, CUtexObject object, Texture* texture);
+
+void DropTexturesOf(std::uint64_t context_id);
+
+// Textures and surfaces.
+size_t CountTextures();
+
+// KernelScope
+//
+// While a kernel runs on this thread: whose textures and surfaces it sees.
+class KernelScope {
+ public:
+  explicit KernelScope(const Life& life);
+  ~KernelScope();
+  KernelScope(const KernelScope&) = delete;
+  KernelScope& operator=(const KernelScope&) = delete;
+
+ private:
+  const Life* outer_;
+};
+
+// See Sim in testing/sim.h.
+void ReadTexture(CUtexObject object, float x, float y, float texel[4]);
+CUresult ReadSurface(CUsurfObject object, size_t x, size_t y, void* data, size_t bytes);
+CUresult WriteSurface(CUsurfObject object, size_t x, size_t y, const void* data, size_t bytes);
+
+}  // namespace cuguest_sim
+
+#endif  // CUGUEST_LIB_SIM_TEXTURE_H_

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The simulated runtime's own controls, and what only it can be made to show: drivers that
+// are missing, too old, or without devices.
+
+#include <dlfcn.h>
+
+#include <set>
+#include <string>
+
+#include "cuguest/testing/sim.h"
+#include "cuguest/testing/sim_runtime.h"
+#include "test/sim/runtime_facts.h"
+#include "test/support/child.h"
+
+using namespace cuguest_facts;
+using cuguest::testing::Sim;
+using cuguest::testing::SimLive;
+using cuguest::testing::SimRuntime;
+using cuguest_test::OnlySim;
+
+namespace {
+
+struct NoFaultsLeft : Unused {
+  ~NoFaultsLeft() {
+    SimRuntime::ClearFaults();
+    Sim::ClearFaults();
+  }
+};
+
+// As in sim_control_test.cc: a fault returns before any argument is looked at.
+cudaError_t CallWithZeros(const char* name) {
+  using Z = std::uintptr_t;
+  using AnyEntry = cudaError_t (*)(Z, Z, Z, Z, Z, Z, Z, Z);
+  void* function = dlsym(RTLD_DEFAULT, name);
+  BOOST_REQUIRE(function != nullptr);
+  return reinterpret_cast<AnyEntry>(function)(0, 0, 0, 0, 0, 0, 0, 0);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(it_is_active_where_the_driver_is_simulated) {
+  BOOST_TEST(SimRuntime::IsActive() == Sim::IsActive());
+}
+
+BOOST_AUTO_TEST_CASE(it_does_nothing_to_a_real_runtime, *cuguest_test::OnlyReal()) {
+  SimRuntime::FailCall("cudaFree", 1, cudaErrorUnknown);
+  RT_OK(cudaFree(nullptr));
+  BOOST_TEST(SimRuntime::Calls("cudaFree") == 0u);
+  BOOST_TEST(SimRuntime::TotalCalls() == 0u);
+  BOOST_TEST(SimRuntime::EntryName(0) == nullptr);
+  SimRuntime::ClearFaults();
+  SimRuntime::ResetCalls();
+  Unused::Restore();
+}
+
+BOOST_AUTO_TEST_CASE(entry_names_are_distinct, *OnlySim()) {
+  std::set<std::string> names;
+  size_t index = 0;
+  for (; SimRuntime::EntryName(index) != nullptr; ++index) {
+    names.insert(SimRuntime::EntryName(index));
+  }
+  BOOST_TEST(names.size() == index);
+  BOOST_TEST(names.count("cudaMemcpyAsync") == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(every_entry_fails_on_demand_and_does_nothing_else, *OnlySim()) {
+  const NoFaultsLeft cleanup;
+  const SimLive live = Sim::Live();
+  for (size_t i = 0; SimRuntime::EntryName(i) != nullptr; ++i) {
+    const std::string name = SimRuntime::EntryName(i);
+    BOOST_TEST_CONTEXT(name) {
+      const auto calls = SimRuntime::Calls(name.c_str());
+      SimRuntime::FailCall(name.c_str(), 1, cudaErrorTimeout);
+      BOOST_CHECK_EQUAL(CallWithZeros(name.c_str()), cudaErrorTimeout);
+      BOOST_TEST(SimRuntime::Calls(name.c_str()) == calls + 1);
+      BOOST_CHECK(Sim::Live() == live);
+      BOOST_CHECK(GetStack().empty());
+      const bool takes = name == "cudaGetLastError" || name == "cudaPeekAtLastError";
+      BOOST_CHECK_EQUAL(cudaGetLastError(), takes ? cudaSuccess : cudaErrorTimeout);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_fault_hits_the_nth_call_once, *OnlySim()) {
+  const NoFaultsLeft cleanup;
+  int device = -1;
+  SimRuntime::FailCall("cudaGetDevice", 2, cudaErrorUnknown);
+  SimRuntime::FailCall("cudaGetDevice", 3, cudaErrorTimeout, /*from_any_thread=*/false);
+  RT_OK(cudaGetDevice(&device));
+  OnAnotherThread([&] { RT_IS(cudaGetDevice(&device), Unknown); });
+  RT_OK(cudaGetDevice(&device));
+  RT_IS(cudaGetDevice(&device), Timeout);
+  RT_OK(cudaGetDevice(&device));
+  SimRuntime::FailCall("cudaGetDevice", 1, cudaErrorUnknown);
+  SimRuntime::ClearFaults();
+  RT_OK(cudaGetDevice(&device));
+}
+
+BOOST_AUTO_TEST_CASE(calls_are_counted_from_every_thread, *OnlySim()) {
+  const NoFaultsLeft cleanup;
+  SimRuntime::ResetCalls();
+  RT_OK(cudaFree(nullptr));
+  OnAnotherThread([] { RT_IS(cudaSetDevice(99), InvalidDevice); });
+  BOOST_TEST(SimRuntime::Calls("cudaFree") == 1u);
+  BOOST_TEST(SimRuntime::Calls("cudaSetDevice") == 1u);
+  BOOST_TEST(SimRuntime::TotalCalls() == 2u);
+}
+
+// The driver's failures come through with their numbers.
+BOOST_AUTO_TEST_CASE(failures_of_the_driver_become_the_runtimes, *OnlySim()) {
+  const NoFaultsLeft cleanup;
+  void* pointer = nullptr;
+  Sim::FailCall("cuMemAlloc", 1, CUDA_ERROR_OUT_OF_MEMORY);
+  RT_IS(cudaMalloc(&pointer, 16), MemoryAllocation);
+  RT_IS(cudaGetLastError(), MemoryAllocation);
+  BOOST_TEST(pointer == nullptr);
+  Sim::FailCall("cuStreamQuery", 1, CUDA_ERROR_NOT_READY);
+  RT_IS(cudaStreamQuery(nullptr), NotReady);
+  RT_OK(cudaPeekAtLastError());
+  Sim::FailCall("cuStreamQuery", 1, CUDA_ERROR_CONTEXT_ALREADY_CURRENT);
+  RT_IS(cudaStreamQuery(nullptr), Unknown);
+  SetStack({});
+  Sim::FailCall("cuCtxGetCurrent", 1, CUDA_ERROR_DEINITIALIZED);
+  RT_IS(cudaFree(nullptr), CudartUnloading);
+}
+
+CHILD(meets_an_older_driver) {
+  Sim::SetDriverVersion((CUDART_VERSION / 1000 - 1) * 1000 + 40);
+  int number = -1;
+  CHECK(cudaGetDeviceCount(&number) == cudaErrorInsufficientDriver);
+  CHECK(number == -1);
+  CHECK(cudaFree(nullptr) == cudaErrorInsufficientDriver);
+  CHECK(cudaGetLastError() == cudaErrorInsufficientDriver);
+  CHECK(cudaDriverGetVersion(&number) == cudaSuccess);
+  CHECK(number == (CUDART_VERSION / 1000 - 1) * 1000 + 40);
+  return 0;
+}
+
+CHILD(finds_no_device) {
+  Sim::SetDeviceCount(0);
+  int number = -1;
+  CHECK(cudaGetDeviceCount(&number) == cudaErrorNoDevice);
+  CHECK(cudaSetDevice(0) == cudaErrorNoDevice);
+  return 0;
+}
+
+CHILD(names_no_entry) {
+  SimRuntime::FailCall("cudaNoSuchCall", 1, cudaErrorUnknown);
+  return 0;
+}
+
+BOOST_AUTO_TEST_CASE(an_older_driver_is_insufficient, *OnlySim()) {
+  REQUIRE_CHILD_PASSES("meets_an_older_driver");
+}
+
+BOOST_AUTO_TEST_CASE(no_device_is_said_so, *OnlySim()) { REQUIRE_CHILD_PASSES("finds_no_device"); }
+
+BOOST_AUTO_TEST_CASE(an_unknown_entry_is_a_mistake_of_the_test, *OnlySim()) {
+  const cuguest_test::Ended ended = cuguest_test::RunChild("names_no_entry");
+  BOOST_TEST(ended.code != 0);
+  BOOST_TEST(ended.output.find("\"cudaNoSuchCall\" is no entry") != std::string::npos);
+}

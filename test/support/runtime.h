@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// For test programs that are linked with the CUDA runtime. With a static one they run on a
+// real driver only: it looks for the driver's private tables, which the simulation does not
+// have.
+
+#ifndef CUGUEST_TEST_SUPPORT_RUNTIME_H_
+#define CUGUEST_TEST_SUPPORT_RUNTIME_H_
+
+#include <cuda_runtime_api.h>
+
+#include "test/support/test.h"
+
+#ifdef CUGUEST_TEST_STATIC_RUNTIME
+namespace cuguest_test {
+inline const bool needs_real_driver =
+    NeedRealDriver("a static CUDA runtime does not run on the simulated driver");
+}  // namespace cuguest_test
+#endif
+
+#define RT_OK(call) BOOST_CHECK_EQUAL((call), cudaSuccess)
+// RT_IS(cudaMalloc(nullptr, 1), InvalidValue)
+#define RT_IS(call, error) BOOST_CHECK_EQUAL((call), cudaError##error)
+
+#endif  // CUGUEST_TEST_SUPPORT_RUNTIME_H_
