@@ -18,7 +18,7 @@
 //   2. From a thread that has never used CUDA
 //
 //      the host's thread             (empty)         device 0, cudaSuccess
-//      in guest::Axpy                [P]<            found by the stream
+//      in guest::Axpy                [P]<            the stream named its context
 //      when guest::Axpy returned     (empty)         device 0, cudaSuccess
 
 #include <cuda.h>
@@ -33,6 +33,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/context_ref.h"
 #include "cuguest/copy.h"
 #include "cuguest/device_view.h"
 #include "cuguest/driver.h"
@@ -58,7 +59,7 @@ using cuguest::Driver;
 using cuguest::StreamRef;
 using support::Kernel;
 
-using Trace = std::function<void(CUcontext own)>;  // called while the library is at work
+using Trace = std::function<void()>;  // called while the library is at work
 using Kernels = cuguest::PerContext<Kernel>;
 
 // The kernel of this life of a context, loaded there when it is first needed.
@@ -94,7 +95,7 @@ absl::Status Axpy(CUstream stream, float a, const float* x, float* y, std::size_
 
   const ContextGuard guard(work->context());
   if (!guard.ok()) return cuguest::ToStatus(guard);
-  if (trace) trace(work->context().get());
+  if (trace) trace();
   return Launch(*work, a, *from, *to);
 }
 
@@ -169,23 +170,23 @@ std::string DeviceAndError() {
 }
 
 // Draws the thread before, in and after the call; it must be the same after as before.
-void CallGuest(Cast* cast, const std::string& thread,
+void CallGuest(const Cast& cast, const std::string& thread,
                const std::function<absl::Status(const guest::Trace&)>& call) {
   const UndisturbedScope undisturbed(&support::ReportDisturbance);
-  const std::string stack = cast->Draw();
+  const std::string stack = cast.Draw();
   const std::string state = DeviceAndError();
   PrintRow(thread, stack, state);
-  CHECK_OK(call([&](CUcontext own) {
-    cast->Name("P", own);
-    PrintRow("in guest::Axpy", cast->Draw(), "found by the stream");
+  CHECK_OK(call([&] {
+    PrintRow("in guest::Axpy", cast.Draw(), "the stream named its context");
+    CHECK(cast.Draw() == "[P]<");
   }));
-  PrintRow("when guest::Axpy returned", cast->Draw(), DeviceAndError());
-  CHECK(cast->Draw() == stack);
+  PrintRow("when guest::Axpy returned", cast.Draw(), DeviceAndError());
+  CHECK(cast.Draw() == stack);
   CHECK(DeviceAndError() == state);
 }
 
 // The host's kernel, the guest's, the host's: nobody waits before the end.
-void BetweenTwoKernels(Cast* cast, const Stream& stream, const Numbers& x) {
+void BetweenTwoKernels(const Cast& cast, const Stream& stream, const Numbers& x) {
   PrintScene("Between two kernels of the host, on the host's stream");
   const Numbers y(Ramp(1));
   SUCCEEDS(support::Triple(y.get(), kCount, stream.get()));
@@ -198,19 +199,23 @@ void BetweenTwoKernels(Cast* cast, const Stream& stream, const Numbers& x) {
   PrintRow("the numbers", "right", "3 * (3 * y + 2 * x), a thousand of them");
 }
 
-void FromANewThread(Cast* cast, const Stream& stream, const Numbers& x) {
+void OnANewThread(const std::function<void()>& work) { std::thread(work).join(); }
+
+void FromANewThread(const Cast& cast, const Stream& stream, const Numbers& x) {
   PrintScene("From a thread that has never used CUDA");
   const Numbers y(Ramp(1));
-  std::thread([&] {
+  OnANewThread([&] {
     CallGuest(cast, "the host's thread", [&](const guest::Trace& trace) {
       return guest::Axpy(stream.get(), 1.0F, x.get(), y.get(), kCount, trace);
     });
-    stream.Wait();
+  });
+  stream.Wait();
+  OnANewThread([&] {
     const UndisturbedScope undisturbed(&support::ReportDisturbance);
     const absl::StatusOr<std::vector<float>> read = guest::Read(y.get(), kCount);
     if (CHECK_OK(read.status())) CHECK(*read == Ramp(1 + 2));
-    PrintRow("when guest::Read returned", cast->Draw(), "it was found by the pointer");
-  }).join();
+    PrintRow("when guest::Read returned", cast.Draw(), "the pointer named its context");
+  });
 }
 
 void Refused(const char* given, const absl::Status& status) {
@@ -250,9 +255,10 @@ absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device) {
   Cast cast;
   {
     const Numbers x(Ramp(2));
+    cast.Name("P", cuguest::ContextRef::Current().get());  // which cudaMalloc has made
     const Stream stream;
-    BetweenTwoKernels(&cast, stream, x);
-    FromANewThread(&cast, stream, x);
+    BetweenTwoKernels(cast, stream, x);
+    FromANewThread(cast, stream, x);
     WrongPointers(stream, x);
   }
   SUCCEEDS(cudaDeviceReset());
