@@ -252,7 +252,7 @@ CUresult MemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned flags) {
 
 // Works with another context current and with none, but not with a dead one.
 CUresult MemFree(CUdeviceptr address) {
-  if (address == 0) return AskCaptures();
+  if (address == 0) return StickyError() != CUDA_SUCCESS ? StickyError() : AskCaptures();
   const CUresult code = ReadyOrNothingCurrent();
   if (code != CUDA_SUCCESS) return code;
   return Memory::Free(address, {MemoryKind::kDevice, MemoryKind::kManaged, MemoryKind::kPool});

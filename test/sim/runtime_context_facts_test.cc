@@ -293,6 +293,9 @@ BOOST_AUTO_TEST_CASE(the_chosen_device_is_forgotten_by_the_next_call_that_needs_
   BOOST_CHECK(GetStack() == Entries{PrimaryHandle()});
   RT_OK(cudaGetDevice(&device));
   BOOST_TEST(device == 0);
+  SetStack({});
+  RT_OK(cudaGetDevice(&device));
+  BOOST_TEST(device == 1);
   SetStack({chosen});
   OnAnotherThread([&] {
     int of_thread = -1;
@@ -306,6 +309,31 @@ BOOST_AUTO_TEST_CASE(the_chosen_device_is_forgotten_by_the_next_call_that_needs_
   RT_OK(cudaSetDevice(0));
 }
 
+// Of the thread, until it calls cudaSetDevice.
+BOOST_AUTO_TEST_CASE(the_first_valid_device_is_bound, *NeedsDevices(2)) {
+  const Unused unused;
+  OnAnotherThread([] {
+    int device = -1;
+    int valid[] = {1, 0};
+    RT_OK(cudaSetValidDevices(valid, 2));
+    RT_OK(cudaGetDevice(&device));
+    BOOST_TEST(device == 1);
+    BOOST_CHECK(!IsActive(1));
+    RT_OK(cudaFree(nullptr));
+    RT_OK(cudaGetDevice(&device));
+    BOOST_TEST(device == 1);
+    RT_OK(cudaDeviceReset());
+    RT_OK(cudaSetDevice(0));
+    SetStack({});
+    RT_OK(cudaFree(nullptr));
+    BOOST_CHECK(GetStack() == Entries{PrimaryHandle()});
+    int bad = 99;
+    RT_IS(cudaSetValidDevices(&bad, 1), InvalidDevice);
+    RT_IS(cudaSetValidDevices(valid, -1), InvalidValue);
+    RT_OK(cudaSetValidDevices(nullptr, 0));
+  });
+}
+
 // --- references to the primary ---
 
 BOOST_AUTO_TEST_CASE(the_runtime_holds_one_reference_whatever_is_called) {
@@ -317,13 +345,16 @@ BOOST_AUTO_TEST_CASE(the_runtime_holds_one_reference_whatever_is_called) {
   BOOST_TEST(ReleaseAll() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(it_retains_a_primary_that_somebody_else_made_current) {
+// After a reset it works in another's without a reference of its own.
+BOOST_AUTO_TEST_CASE(it_does_not_retain_a_primary_that_it_has_reset_before) {
   const Unused unused;
+  RT_OK(cudaFree(nullptr));
+  Unused::Restore();
   CUcontext primary = nullptr;
   OK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0));
   SetStack({primary});
   RT_OK(cudaFree(nullptr));
-  BOOST_TEST(ReleaseAll() == 2);
+  BOOST_TEST(ReleaseAll() == 1);
 }
 
 BOOST_AUTO_TEST_CASE(a_primary_that_died_below_it_is_retained_anew) {
@@ -470,6 +501,20 @@ CHILD(first_calls) {
   return 0;
 }
 
+// A primary that somebody else made current: the runtime retains it, too.
+CHILD(meets_a_current_primary) {
+  CUcontext primary = nullptr;
+  CHECK(RAW(cuInit)(0) == CUDA_SUCCESS);
+  CHECK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0) == CUDA_SUCCESS);
+  CHECK(RAW(cuCtxPushCurrent)(primary) == CUDA_SUCCESS);
+  CHECK(cudaFree(nullptr) == cudaSuccess);
+  CHECK(RAW(cuDevicePrimaryCtxRelease)(0) == CUDA_SUCCESS);
+  CHECK(PrimaryIsActive());
+  CHECK(RAW(cuDevicePrimaryCtxRelease)(0) == CUDA_SUCCESS);
+  CHECK(!PrimaryIsActive());
+  return 0;
+}
+
 CHILD(first_call_on_another_thread) {
   CHECK(cudaSetDevice(0) == cudaSuccess);
   std::thread([] {
@@ -512,6 +557,10 @@ CHILD(forks) {
 }
 
 BOOST_AUTO_TEST_CASE(a_fresh_process_is_as_an_unused_one) { REQUIRE_CHILD_PASSES("first_calls"); }
+
+BOOST_AUTO_TEST_CASE(the_first_call_retains_a_primary_that_is_current) {
+  REQUIRE_CHILD_PASSES("meets_a_current_primary");
+}
 
 BOOST_AUTO_TEST_CASE(every_thread_is_bound_by_its_own_first_call) {
   REQUIRE_CHILD_PASSES("first_call_on_another_thread");

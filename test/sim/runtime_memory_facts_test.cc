@@ -178,13 +178,13 @@ BOOST_AUTO_TEST_CASE(the_driver_frees_what_the_runtime_allocated) {
   zoo.runtime = zoo.pinned = nullptr;
 }
 
-BOOST_AUTO_TEST_CASE(pinned_memory_is_portable_and_mapped_unasked) {
+BOOST_AUTO_TEST_CASE(pinned_memory_is_mapped_unasked) {
   const Zoo zoo;
   SetStack({PrimaryHandle()});
   unsigned flags = 0;
   void* address = nullptr;
   RT_OK(cudaHostGetFlags(&flags, zoo.pinned));
-  BOOST_TEST(flags == unsigned{cudaHostAllocPortable | cudaHostAllocMapped});
+  BOOST_TEST(flags == unsigned{cudaHostAllocMapped});
   RT_OK(cudaHostGetFlags(&flags, page));
   BOOST_TEST(flags == unsigned{cudaHostRegisterMapped});
   RT_OK(cudaHostGetDevicePointer(&address, zoo.pinned, 0));

@@ -119,8 +119,15 @@ BOOST_AUTO_TEST_CASE(failures_of_the_driver_become_the_runtimes, *OnlySim()) {
   RT_IS(cudaStreamQuery(nullptr), NotReady);
   RT_OK(cudaPeekAtLastError());
   Sim::FailCall("cuStreamQuery", 1, CUDA_ERROR_CONTEXT_ALREADY_CURRENT);
-  RT_IS(cudaStreamQuery(nullptr), Unknown);
+  BOOST_TEST(int{cudaStreamQuery(nullptr)} == int{CUDA_ERROR_CONTEXT_ALREADY_CURRENT});
   SetStack({});
+  Unused::Restore();
+  Sim::FailCall("cuDevicePrimaryCtxRetain", 1, CUDA_ERROR_OUT_OF_MEMORY);
+  Sim::FailCall("cuDevicePrimaryCtxRetain", 2, CUDA_ERROR_OUT_OF_MEMORY);
+  RT_IS(cudaFree(nullptr), MemoryAllocation);
+  Sim::FailCall("cuDevicePrimaryCtxRetain", 1, CUDA_ERROR_UNKNOWN);
+  RT_IS(cudaSetDevice(0), DevicesUnavailable);
+  BOOST_CHECK(GetStack().empty());
   Sim::FailCall("cuCtxGetCurrent", 1, CUDA_ERROR_DEINITIALIZED);
   RT_IS(cudaFree(nullptr), CudartUnloading);
 }

@@ -21,6 +21,7 @@ struct Reference {
   std::mutex mutex;
   CUcontext handle = nullptr;  // the primary's, for ever, once known
   bool held = false;
+  bool attached = false;        // has ever been held
   unsigned long long life = 0;  // the id of the life that is held
 
   bool HoldsLiving() const {
@@ -28,12 +29,15 @@ struct Reference {
     return held && IsAlive(handle, &id) && id == life;
   }
 
+  // A living primary that is current: the runtime takes a reference when it meets it first.
+  CUresult Attach(int device) { return attached ? CUDA_SUCCESS : Hold(device); }
+
   CUresult Hold(int device) {
     if (HoldsLiving()) return CUDA_SUCCESS;
     GiveBack(device);
     const CUresult code = Driver().cuDevicePrimaryCtxRetain(&handle, device);
     if (code != CUDA_SUCCESS) return code;
-    held = true;
+    held = attached = true;
     return Driver().cuCtxGetId(handle, &life);
   }
 
@@ -65,10 +69,11 @@ Reference& ReferenceOf(int device) {
   return references[static_cast<size_t>(device)];
 }
 
-// As if no device were to be had: so says the runtime when the whole process's devices
-// are lost (measured on an H200, driver 580.159.04).
+// Two codes come through, every other one means that there is no device to be had
+// (measured with twenty codes on an H200, driver 580.159.04).
 cudaError_t RetainError(CUresult code) {
-  return code == CUDA_ERROR_ILLEGAL_ADDRESS ? cudaErrorDevicesUnavailable : ToError(code);
+  const bool passes = code == CUDA_ERROR_OUT_OF_MEMORY || code == CUDA_ERROR_NOT_SUPPORTED;
+  return passes ? ToError(code) : cudaErrorDevicesUnavailable;
 }
 
 std::vector<int> ValidDevices() {
@@ -91,6 +96,13 @@ cudaError_t BindFirstDevice() {
   return code;
 }
 
+cudaError_t AttachToPrimary(int device) {
+  Reference& reference = ReferenceOf(device);
+  const std::lock_guard<std::mutex> lock(reference.mutex);
+  const CUresult code = reference.Attach(device);
+  return code == CUDA_SUCCESS ? cudaSuccess : RetainError(code);
+}
+
 }  // namespace
 
 cudaError_t GetCurrent(Current* current) {
@@ -111,6 +123,7 @@ cudaError_t BindContext() {
   const cudaError_t code = GetCurrent(&current);
   if (code != cudaSuccess) return code;
   if (current.context == nullptr) return BindFirstDevice();
+  if (current.is_primary && current.is_alive) return AttachToPrimary(current.device);
   if (current.is_primary) return HoldPrimary(current.device, nullptr);
   return current.is_alive ? cudaSuccess : cudaErrorDeviceUninitialized;
 }

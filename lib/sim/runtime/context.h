@@ -11,7 +11,7 @@
 // |                   | cudaSetDevice) is retained, and becomes current                 |
 // | a user context    | works in it                                                     |
 // | a dead one        | cudaErrorDeviceUninitialized                                    |
-// | a primary         | works in it; the runtime retains it, too                        |
+// | a primary         | works in it; the first time, the runtime retains it, too        |
 // | a dead primary    | it is retained anew: the same handle, another life              |
 //
 // The runtime holds one reference per device, for the whole process, whatever threads do.

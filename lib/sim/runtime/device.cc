@@ -70,6 +70,7 @@ cudaError_t SetDevice(int device) {
   const cudaError_t code = HoldPrimary(device, &context);
   if (code != cudaSuccess) return code;
   ThisThreadState().chosen_device = device;
+  ThisThreadState().valid_devices.clear();
   return ToError(Driver().cuCtxSetCurrent(context));
 }
 
@@ -82,10 +83,9 @@ cudaError_t SetValidDevices(int* devices, int count) {
   return ToError(Driver().cuCtxSetCurrent(nullptr));
 }
 
-// Makes nothing current.
+// Makes nothing current. Unknown bits of `flags` do not matter.
 cudaError_t InitDevice(int device, unsigned device_flags, unsigned flags) {
   const bool has_flags = (flags & cudaInitDeviceFlagsAreValid) != 0;
-  if ((flags & ~unsigned{cudaInitDeviceFlagsAreValid}) != 0) return cudaErrorInvalidValue;
   if (has_flags && (device_flags & ~unsigned{cudaDeviceMask}) != 0) return cudaErrorInvalidValue;
   if (!IsDevice(device)) return cudaErrorInvalidDevice;
   const cudaError_t code = HoldPrimary(device, nullptr);

@@ -5,7 +5,6 @@
 #include <dlfcn.h>
 
 #include "lib/sim/panic.h"
-#include "lib/sim/runtime/error.h"
 
 #define CUGUEST_SIM_RUNTIME_TEXT_(text) #text
 #define CUGUEST_SIM_RUNTIME_TEXT(text) CUGUEST_SIM_RUNTIME_TEXT_(text)
@@ -69,10 +68,5 @@ cudaError_t DriverVersion(int* version) {
 const DriverApi& Driver() { return api; }
 
 int DeviceCount() { return device_count; }
-
-cudaError_t ToError(CUresult code) {
-  const auto same = static_cast<cudaError_t>(code);
-  return FindError(same) != nullptr ? same : cudaErrorUnknown;
-}
 
 }  // namespace cuguest_sim_runtime

@@ -11,8 +11,9 @@
 // declaration in <cuda_runtime_api.h>. A T row also has a twin, for callers whose stream 0
 // is the per-thread stream. `Floor`: see entry.h.
 //
-// Not here: occupancy, external memory and semaphores, interprocess handles, graphics,
-// EGL and VDPAU, unified and managed registered variables, prefetch and advice, batches of
+// Not here: occupancy, the memory behind registered variables (cudaGetSymbolAddress and
+// copies to it), attributes of functions that are set, cooperative and clustered launches, external memory and semaphores, interprocess handles, graphics,
+// EGL and VDPAU, unified and managed variables, prefetch and advice, batches of
 // copies, attributes of streams and kernels, user objects, nodes that are made one by one,
 // logs, the profiler. A program that calls one of these does not start on the simulation:
 // its symbol is missing.
@@ -74,11 +75,11 @@
 #define CUGUEST_SIM_RUNTIME_MEMORY_ENTRIES(X, T)                                                   \
   X(MemGetInfo, MemGetInfo, kContext, (size_t* free, size_t* total), (free, total))                \
   X(Malloc, Malloc, kDriver, (void** pointer, size_t bytes), (pointer, bytes))                     \
-  X(MallocPitch, MallocPitch, kContext, (void** pointer, size_t* pitch, size_t width,              \
+  X(MallocPitch, MallocPitch, kDriver, (void** pointer, size_t* pitch, size_t width,              \
     size_t height), (pointer, pitch, width, height))                                               \
   X(Malloc3D, Malloc3D, kContext, (cudaPitchedPtr* pointer, cudaExtent extent),                    \
     (pointer, extent))                                                                             \
-  X(MallocManaged, MallocManaged, kContext, (void** pointer, size_t bytes, unsigned flags),        \
+  X(MallocManaged, MallocManaged, kDriver, (void** pointer, size_t bytes, unsigned flags),        \
     (pointer, bytes, flags))                                                                       \
   X(Free, Free, kContext, (void* pointer), (pointer))                                              \
   X(MallocHost, MallocHost, kContext, (void** pointer, size_t bytes), (pointer, bytes))            \
@@ -171,7 +172,7 @@
 #define CUGUEST_SIM_RUNTIME_CAPTURE_ENTRIES(X, T)                                                  \
   X(ThreadExchangeStreamCaptureMode, ThreadExchangeStreamCaptureMode, kContext,                    \
     (cudaStreamCaptureMode* mode), (mode))                                                         \
-  T(StreamIsCapturing, ptsz, StreamIsCapturing, kContext, (cudaStream_t stream,                    \
+  T(StreamIsCapturing, ptsz, StreamIsCapturing, kDriver, (cudaStream_t stream,                    \
     cudaStreamCaptureStatus* status), (stream, status))                                            \
   T(StreamBeginCapture, ptsz, StreamBeginCapture, kContext, (cudaStream_t stream,                  \
     cudaStreamCaptureMode mode), (stream, mode))                                                   \
@@ -197,6 +198,30 @@
     (exec, stream))                                                                                \
   X(GraphExecDestroy, GraphExecDestroy, kContext, (cudaGraphExec_t exec), (exec))
 
+#define CUGUEST_SIM_RUNTIME_LAUNCH_ENTRIES(X, T)                                                   \
+  T(LaunchKernel, ptsz, LaunchKernel, kContext, (const void* symbol, dim3 grid, dim3 block,        \
+    void** arguments, size_t shared_bytes, cudaStream_t stream), (symbol, grid, block, arguments,  \
+    shared_bytes, stream))                                                                         \
+  T(LaunchKernelExC, ptsz, LaunchKernelExC, kContext, (const cudaLaunchConfig_t* config,           \
+    const void* symbol, void** arguments), (config, symbol, arguments))                            \
+  X(FuncGetAttributes, FuncGetAttributes, kContext, (cudaFuncAttributes* attributes,               \
+    const void* symbol), (attributes, symbol))                                                     \
+  X(FuncGetName, FuncGetName, kDriver, (const char** name, const void* symbol), (name, symbol))    \
+  X(GetFuncBySymbol, GetFuncBySymbol, kContext, (cudaFunction_t* function, const void* symbol),    \
+    (function, symbol))                                                                            \
+  X(GetKernel, GetKernel, kDriver, (cudaKernel_t* kernel, const void* symbol), (kernel, symbol))   \
+  X(LibraryLoadData, LibraryLoadData, kDriver, (cudaLibrary_t* library, const void* code,          \
+    cudaJitOption* jit_options, void** jit_values, unsigned jit_count, cudaLibraryOption* options, \
+    void** values, unsigned count), (library, code, jit_options, jit_values, jit_count, options,   \
+    values, count))                                                                                \
+  X(LibraryUnload, LibraryUnload, kDriver, (cudaLibrary_t library), (library))                     \
+  X(LibraryGetKernel, LibraryGetKernel, kDriver, (cudaKernel_t* kernel, cudaLibrary_t library,     \
+    const char* name), (kernel, library, name))                                                    \
+  X(LibraryGetKernelCount, LibraryGetKernelCount, kDriver, (unsigned* count,                       \
+    cudaLibrary_t library), (count, library))                                                      \
+  X(LibraryEnumerateKernels, LibraryEnumerateKernels, kDriver, (cudaKernel_t* kernels,             \
+    unsigned count, cudaLibrary_t library), (kernels, count, library))
+
 #define CUGUEST_SIM_RUNTIME_ENTRIES(X, T)   \
   CUGUEST_SIM_RUNTIME_ERROR_ENTRIES(X, T)   \
   CUGUEST_SIM_RUNTIME_VERSION_ENTRIES(X, T) \
@@ -207,7 +232,8 @@
   CUGUEST_SIM_RUNTIME_STREAM_ENTRIES(X, T)  \
   CUGUEST_SIM_RUNTIME_EVENT_ENTRIES(X, T)   \
   CUGUEST_SIM_RUNTIME_CAPTURE_ENTRIES(X, T) \
-  CUGUEST_SIM_RUNTIME_GRAPH_ENTRIES(X, T)
+  CUGUEST_SIM_RUNTIME_GRAPH_ENTRIES(X, T)   \
+  CUGUEST_SIM_RUNTIME_LAUNCH_ENTRIES(X, T)
 // clang-format on
 
 #endif  // CUGUEST_LIB_SIM_RUNTIME_ENTRY_LIST_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-
-#include "lib/sim/runtime/error.h"
+//
+// The last error, and the names and texts of the codes.
 
 #include "lib/sim/runtime/api.h"
 #include "lib/sim/runtime/driver.h"
@@ -8,6 +8,12 @@
 
 namespace cuguest_sim_runtime {
 namespace {
+
+struct ErrorRow {
+  cudaError_t code;
+  const char* name;
+  const char* text;
+};
 
 // The texts are those of the runtime of CUDA 13.0.
 #define CUGUEST_SIM_RUNTIME_ERROR(code, text) \
@@ -235,14 +241,15 @@ constexpr ErrorRow kErrors[] = {
 };
 #undef CUGUEST_SIM_RUNTIME_ERROR
 
-}  // namespace
-
+// nullptr for a number that the runtime does not have.
 const ErrorRow* FindError(cudaError_t code) {
   for (const ErrorRow& row : kErrors) {
     if (row.code == code) return &row;
   }
   return nullptr;
 }
+
+}  // namespace
 
 // Even a name initialises the driver (measured on an H200, driver 580.159.04).
 const char* GetErrorName(cudaError_t code) {

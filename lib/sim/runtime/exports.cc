@@ -45,6 +45,28 @@ const Entry& EntryAt(size_t row) { return Entries().begin_row[row]; }
                                 arguments)
 CUGUEST_SIM_RUNTIME_ENTRIES(CUGUEST_SIM_RUNTIME_EXPORT, CUGUEST_SIM_RUNTIME_EXPORT_TWIN)
 
+// What the stubs of nvcc call for a launch, under the counters of the calls that they are.
+#define CUGUEST_SIM_RUNTIME_EXPORT_LAUNCH(symbol, Row)                                            \
+  extern "C" __attribute__((visibility("default")))                                               \
+  cudaError_t Stub_##Row(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,            \
+                         size_t shared_bytes, cudaStream_t stream) __asm__(symbol);               \
+  cudaError_t Stub_##Row(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,            \
+                         size_t shared_bytes, cudaStream_t stream) {                              \
+    const EntryScope scope(EntryAt(kRow_##Row));                                                  \
+    return scope.Leave(scope.refusal() != cudaSuccess                                             \
+                           ? scope.refusal()                                                      \
+                           : LaunchKernel(kernel, grid, block, arguments, shared_bytes, stream)); \
+  }
+CUGUEST_SIM_RUNTIME_EXPORT_LAUNCH("__cudaLaunchKernel", LaunchKernel)
+CUGUEST_SIM_RUNTIME_EXPORT_LAUNCH("__cudaLaunchKernel_ptsz", LaunchKernel_twin)
+
+extern "C" __attribute__((visibility("default"))) cudaError_t Stub_GetKernel(
+    cudaKernel_t* kernel, const void* symbol) __asm__("__cudaGetKernel");
+cudaError_t Stub_GetKernel(cudaKernel_t* kernel, const void* symbol) {
+  const EntryScope scope(EntryAt(kRow_GetKernel));
+  return scope.Leave(scope.refusal() != cudaSuccess ? scope.refusal() : GetKernel(kernel, symbol));
+}
+
 // Without a counter: they neither fail nor do anything.
 extern "C" {
 __attribute__((visibility("default"))) const char* Export_GetErrorName(cudaError_t code) __asm__(

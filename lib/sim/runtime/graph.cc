@@ -6,7 +6,9 @@
 #include <cuda.h>
 
 #include "lib/sim/runtime/api.h"
+#include "lib/sim/runtime/context.h"
 #include "lib/sim/runtime/driver.h"
+#include "lib/sim/runtime/null.h"
 #include "lib/sim/runtime/stream.h"
 
 namespace cuguest_sim_runtime {
@@ -14,7 +16,7 @@ namespace cuguest_sim_runtime {
 static_assert(sizeof(CUgraphEdgeData) == sizeof(cudaGraphEdgeData));
 
 cudaError_t ThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
-  if (mode == nullptr) return cudaErrorInvalidValue;
+  if (mode == nullptr) PanicNull("cudaThreadExchangeStreamCaptureMode");
   auto exchanged = static_cast<CUstreamCaptureMode>(*mode);
   const CUresult code = Driver().cuThreadExchangeStreamCaptureMode(&exchanged);
   if (code == CUDA_SUCCESS) *mode = static_cast<cudaStreamCaptureMode>(exchanged);
@@ -23,10 +25,12 @@ cudaError_t ThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
 
 cudaError_t StreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
   if (status == nullptr) return cudaErrorInvalidValue;
+  const cudaError_t code = BindContext();
+  if (code != cudaSuccess) return code;
   CUstreamCaptureStatus found = CU_STREAM_CAPTURE_STATUS_NONE;
-  const CUresult code = Driver().cuStreamIsCapturing(ToDriver(stream), &found);
-  if (code == CUDA_SUCCESS) *status = static_cast<cudaStreamCaptureStatus>(found);
-  return ToError(code);
+  const CUresult asked = Driver().cuStreamIsCapturing(ToDriver(stream), &found);
+  if (asked == CUDA_SUCCESS) *status = static_cast<cudaStreamCaptureStatus>(found);
+  return ToError(asked);
 }
 
 cudaError_t StreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {

@@ -47,8 +47,10 @@ cudaError_t Malloc(void** pointer, size_t bytes) {
 
 cudaError_t MallocPitch(void** pointer, size_t* pitch, size_t width, size_t height) {
   if (pointer == nullptr || pitch == nullptr) return cudaErrorInvalidValue;
+  cudaError_t code = BindContext();
+  if (code != cudaSuccess) return code;
   CUdeviceptr address = 0;
-  const cudaError_t code = AllocatePitch(&address, pitch, width, height);
+  code = AllocatePitch(&address, pitch, width, height);
   if (code == cudaSuccess) *pointer = ToPointer(address);
   return code;
 }
@@ -66,25 +68,25 @@ cudaError_t Malloc3D(cudaPitchedPtr* pointer, cudaExtent extent) {
 // The flags have the driver's numbers.
 cudaError_t MallocManaged(void** pointer, size_t bytes, unsigned flags) {
   if (pointer == nullptr) return cudaErrorInvalidValue;
+  const cudaError_t code = BindContext();
+  if (code != cudaSuccess) return code;
   CUdeviceptr address = 0;
-  const CUresult code =
+  const CUresult allocated =
       bytes == 0 ? CUDA_SUCCESS : Driver().cuMemAllocManaged(&address, bytes, flags);
-  if (code == CUDA_SUCCESS) *pointer = ToPointer(address);
-  return ToError(code);
+  if (allocated == CUDA_SUCCESS) *pointer = ToPointer(address);
+  return ToError(allocated);
 }
 
 cudaError_t Free(void* pointer) { return ToError(Driver().cuMemFree(ToAddress(pointer))); }
 
 cudaError_t MallocHost(void** pointer, size_t bytes) { return HostAlloc(pointer, bytes, 0); }
 
-// Whatever the flags say, the memory is portable and mapped (measured on an H200, driver
-// 580.159.04). They have the driver's numbers.
+// The flags have the driver's numbers.
 cudaError_t HostAlloc(void** pointer, size_t bytes, unsigned flags) {
   if (pointer == nullptr) return cudaErrorInvalidValue;
-  constexpr unsigned kAlways = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP;
   void* allocated = nullptr;
   const CUresult code =
-      bytes == 0 ? CUDA_SUCCESS : Driver().cuMemHostAlloc(&allocated, bytes, flags | kAlways);
+      bytes == 0 ? CUDA_SUCCESS : Driver().cuMemHostAlloc(&allocated, bytes, flags);
   if (code == CUDA_SUCCESS) *pointer = allocated;
   return ToError(code);
 }

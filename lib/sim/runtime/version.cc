@@ -6,6 +6,7 @@
 
 #include "lib/sim/runtime/api.h"
 #include "lib/sim/runtime/driver.h"
+#include "lib/sim/runtime/null.h"
 
 namespace cuguest_sim_runtime {
 
@@ -31,7 +32,7 @@ cudaError_t GetDriverEntryPoint(const char* symbol, void** function, unsigned lo
 cudaError_t GetDriverEntryPointByVersion(const char* symbol, void** function, unsigned version,
                                          unsigned long long flags,
                                          cudaDriverEntryPointQueryResult* result) {
-  if (symbol == nullptr || function == nullptr) return cudaErrorInvalidValue;
+  if (symbol == nullptr || function == nullptr) PanicNull("cudaGetDriverEntryPoint");
   CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SUCCESS;
   const CUresult code = Driver().cuGetProcAddress(symbol, function, static_cast<int>(version),
                                                   cuuint64_t{flags}, &found);

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What nvcc's host code registers while a program loads: fat binaries, and which of their
+// functions each host function stands for. A fat binary becomes a library of the driver
+// (which needs uncompressed PTX in it: nvcc --no-compress) when one of its functions is
+// first asked for.
+
+#ifndef CUGUEST_LIB_SIM_RUNTIME_REGISTRY_H_
+#define CUGUEST_LIB_SIM_RUNTIME_REGISTRY_H_
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+namespace cuguest_sim_runtime {
+
+struct FatBinary;
+
+// Threads: any.
+FatBinary* RegisterFatBinary(const void* image);
+void RegisterFunction(FatBinary* binary, const void* symbol, const char* name);
+void UnregisterFatBinary(FatBinary* binary);
+
+bool IsRegistered(const void* symbol);
+
+// InvalidDeviceFunction unless the symbol is registered; what the driver says of the
+// library and of the name.
+cudaError_t FindKernel(const void* symbol, CUkernel* kernel);
+
+}  // namespace cuguest_sim_runtime
+
+#endif  // CUGUEST_LIB_SIM_RUNTIME_REGISTRY_H_
