@@ -63,12 +63,18 @@ Libraries LoadBoth() { return {Load("driver_side"), Load("runtime_side")}; }
 
 enum class Order { kWaiting, kInStreams };
 
+struct Work {
+  Order order;
+  int rounds = kRounds;
+  std::size_t count = kCount;
+};
+
 // Both sides in one context. Keeps the first thing that went wrong, since Boost.Test is for
 // one thread only.
 class Exchange {
  public:
-  Exchange(const Libraries& libraries, CUcontext home)
-      : driver_(libraries.driver(home)), runtime_(libraries.runtime(home)) {
+  Exchange(const Libraries& libraries, CUcontext home, std::size_t count = kCount)
+      : driver_(libraries.driver(home)), runtime_(libraries.runtime(home)), count_(count) {
     if (driver_ == nullptr || runtime_ == nullptr) Fail("a side could not be opened");
   }
 
@@ -79,19 +85,19 @@ class Exchange {
     Side& other = number % 2 == 0 ? *runtime_ : *driver_;
     float* a = nullptr;
     float* b = nullptr;
-    Expect(maker.Allocate(kCount, &a));
-    Expect(other.Allocate(kCount, &b));
+    Expect(maker.Allocate(count_, &a));
+    Expect(other.Allocate(count_, &b));
     Play(number, order, a, b);
-    Expect(other.Free(a, kCount));
-    Expect(maker.Free(b, kCount));
+    Expect(other.Free(a, count_));
+    Expect(maker.Free(b, count_));
     if (runtime_->last_error() != 0) Fail("the runtime's last error was left");
   }
 
   // A pointer that is none: refused by both sides, as source and as target. `good` is one.
   void Refuse(float* wrong, float* good, const char* what) {
     for (Side* side : {driver_.get(), runtime_.get()}) {
-      if (side->Submit(wrong, good, kCount, nullptr).empty() ||
-          side->Submit(good, wrong, kCount, nullptr).empty()) {
+      if (side->Submit(wrong, good, count_, nullptr).empty() ||
+          side->Submit(good, wrong, count_, nullptr).empty()) {
         Fail(std::string("was worked on: ") + what);
       }
     }
@@ -115,59 +121,63 @@ class Exchange {
   }
 
   void Play(int number, Order order, float* a, float* b) {
-    std::array<Numbers, 2> expected = {Numbers(kCount), Numbers(kCount)};
-    for (std::size_t i = 0; i < kCount; ++i) {
-      expected[0][i] = static_cast<float>((i + number) % 7);
-      expected[1][i] = static_cast<float>(i % 5);
+    Numbers host_a(count_);
+    Numbers host_b(count_);
+    for (std::size_t i = 0; i < count_; ++i) {
+      host_a[i] = static_cast<float>((i + number) % 7);
+      host_b[i] = static_cast<float>(i % 5);
     }
-    Upload(expected[0], a);
-    Upload(expected[1], b);
-    for (int turn = 0; turn < kTurns; ++turn) {
-      TakeTurns(order, a, b, turn == 0);
-      for (std::size_t i = 0; i < kCount; ++i) {
-        expected[0][i] += 2.0F * expected[1][i];
-        expected[1][i] = 3.0F * expected[0][i];
-      }
-    }
+    Upload(host_a, a);
+    Upload(host_b, b);
+    for (int turn = 0; turn < kTurns; ++turn) TakeTurns(order, a, b, turn == 0);
     Expect(driver_->Wait());
     Expect(runtime_->Wait());
-    if (Download(a) != expected[0] || Download(b) != expected[1]) Fail("wrong numbers");
+    for (int turn = 0; turn < kTurns; ++turn) TakeTurnsOnHost(&host_a, &host_b);
+    if (Download(a) != host_a || Download(b) != host_b) Fail("wrong numbers");
+  }
+
+  static void TakeTurnsOnHost(Numbers* a, Numbers* b) {
+    for (std::size_t i = 0; i < a->size(); ++i) {
+      (*a)[i] += 2.0F * (*b)[i];
+      (*b)[i] = 3.0F * (*a)[i];
+    }
   }
 
   // a += 2 b by the driver's side, then b = 3 a by the runtime's.
   void TakeTurns(Order order, float* a, float* b, bool first) {
     const bool wait = order == Order::kWaiting;
-    Expect(driver_->Submit(b, a, kCount, wait || first ? nullptr : runtime_->done()));
+    Expect(driver_->Submit(b, a, count_, wait || first ? nullptr : runtime_->done()));
     if (wait) Expect(driver_->Wait());
-    Expect(runtime_->Submit(a, b, kCount, wait ? nullptr : driver_->done()));
+    Expect(runtime_->Submit(a, b, count_, wait ? nullptr : driver_->done()));
     if (wait) Expect(runtime_->Wait());
   }
 
   void Upload(const Numbers& numbers, float* to) {
-    const auto view = DeviceView<float>::Borrow(to, kCount);
+    const auto view = DeviceView<float>::Borrow(to, count_);
     Expect(view.ok() ? cuguest::Copy(*view, numbers) : view.status());
   }
   Numbers Download(const float* from) {
-    Numbers numbers(kCount);
-    const auto view = DeviceView<const float>::Borrow(from, kCount);
+    Numbers numbers(count_);
+    const auto view = DeviceView<const float>::Borrow(from, count_);
     Expect(view.ok() ? cuguest::Copy(numbers, *view) : view.status());
     return numbers;
   }
 
   std::unique_ptr<Side> driver_;
   std::unique_ptr<Side> runtime_;
+  std::size_t count_;
   std::string failure_;
 };
 
 // On a caller's thread with `stack`: as many rounds, undisturbed. What went wrong.
-std::string RunRounds(const Libraries& libraries, CUcontext home, const Stack& stack, Order order,
-                      int rounds) {
+std::string RunRounds(const Libraries& libraries, CUcontext home, const Stack& stack,
+                      const Work& work) {
   SetStack(stack);
-  Exchange exchange(libraries, home);
+  Exchange exchange(libraries, home, work.count);
   {
     const cuguest::testing::UndisturbedScope undisturbed(
         [&](const std::string& difference) { exchange.Fail(difference); });
-    for (int round = 0; round < rounds; ++round) exchange.Round(round, order);
+    for (int round = 0; round < work.rounds; ++round) exchange.Round(round, work.order);
   }
   if (GetStack() != stack) exchange.Fail("the sides' opening changed the stack");
   SetStack({});
@@ -181,9 +191,8 @@ void OnThreads(int count, const Libraries& libraries, CUcontext home, Order orde
   std::vector<std::string> failures(count);
   std::vector<std::thread> threads;
   for (int i = 0; i < count; ++i) {
-    threads.emplace_back([&, i] {
-      failures[i] = RunRounds(libraries, home, stacks[i % stacks.size()], order, kRounds);
-    });
+    threads.emplace_back(
+        [&, i] { failures[i] = RunRounds(libraries, home, stacks[i % stacks.size()], {order}); });
   }
   for (std::thread& thread : threads) thread.join();
   for (const std::string& failure : failures) BOOST_TEST(failure == "");
@@ -191,14 +200,14 @@ void OnThreads(int count, const Libraries& libraries, CUcontext home, Order orde
 
 // Everything in one context: each way of waiting, one thread and several; nothing is left.
 void ExchangeIn(const Libraries& libraries, CUcontext home) {
-  // The first launch loads the runtime's module, and its first work in a primary context
-  // retains that; both are the runtime's to keep.
-  BOOST_TEST_REQUIRE(RunRounds(libraries, home, {home}, Order::kWaiting, 1) == "");
+  // The first launch in a context loads the runtime's module there, and its first work in a
+  // primary context retains that; both are the runtime's to keep.
+  BOOST_TEST_REQUIRE(RunRounds(libraries, home, {home}, {Order::kWaiting, 1}) == "");
   const auto before = Sim::Live();
   for (const Order order : {Order::kWaiting, Order::kInStreams}) {
     BOOST_TEST_CONTEXT((order == Order::kWaiting ? "waiting" : "in streams")) {
       for (const Stack& stack : {Stack{}, Stack{home}}) {
-        BOOST_TEST(RunRounds(libraries, home, stack, order, kRounds) == "");
+        BOOST_TEST(RunRounds(libraries, home, stack, {order}) == "");
       }
       OnThreads(kThreads, libraries, home, order);
     }
@@ -211,6 +220,11 @@ bool PrimaryIsActive() { return PrimaryContext::Query(Device::Borrow(0))->active
 void ExchangeInAUsersContext(const Libraries& libraries) {
   // Whatever another case's runtime still holds.
   BOOST_CHECK_EQUAL(RAW(cuDevicePrimaryCtxReset)(0), CUDA_SUCCESS);
+  {
+    // The first launch of all loads the library of the runtime's kernels, for good.
+    const OwnContext user;
+    BOOST_TEST_REQUIRE(RunRounds(libraries, user.get(), {}, {Order::kWaiting, 1}) == "");
+  }
   const auto before = Sim::Live();
   {
     const OwnContext user;
@@ -243,6 +257,13 @@ BOOST_AUTO_TEST_CASE(in_a_users_context) { ExchangeInAUsersContext(LoadBoth()); 
 
 BOOST_AUTO_TEST_CASE(in_the_primary_context) { ExchangeInThePrimary(LoadBoth()); }
 
+// Kernels that take longer than it takes to submit the next: without the events they would
+// overlap on a device.
+BOOST_AUTO_TEST_CASE(in_streams_with_much_to_do) {
+  const OwnContext user;
+  BOOST_TEST(RunRounds(LoadBoth(), user.get(), {}, {Order::kInStreams, 3, 4'000'000}) == "");
+}
+
 BOOST_AUTO_TEST_CASE(with_a_static_runtime, *NeedsStaticRuntime()) {
   const Libraries libraries{Load("driver_side"), Load(kStaticSide)};
   ExchangeInAUsersContext(libraries);
@@ -255,10 +276,9 @@ BOOST_AUTO_TEST_CASE(with_both_runtimes_at_the_same_time, *NeedsStaticRuntime())
   const Libraries shared = LoadBoth();
   const Libraries with_static{shared.driver, Load(kStaticSide)};
   std::string failure;
-  std::thread thread([&] {
-    failure = RunRounds(with_static, user.get(), {user.get()}, Order::kInStreams, kRounds);
-  });
-  BOOST_TEST(RunRounds(shared, user.get(), {}, Order::kInStreams, kRounds) == "");
+  std::thread thread(
+      [&] { failure = RunRounds(with_static, user.get(), {user.get()}, {Order::kInStreams}); });
+  BOOST_TEST(RunRounds(shared, user.get(), {}, {Order::kInStreams}) == "");
   thread.join();
   BOOST_TEST(failure == "");
 }
