@@ -19,7 +19,7 @@
 //      in the scope                  [X] [A] [A]<    pushed for the library
 //      after cudaSetDevice           [X] [A] [P]<    P is active
 //      after scope.Reassert()        [X] [A] [A]<    the library's next call is in A
-//      after                         [X] [A]<        replaced the context, repaired
+//      after                         [X] [A]<        replaced the current context, repaired
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -146,36 +146,42 @@ bool Holds(DeviceView<const float> values, const std::vector<float>& expected) {
   return CHECK_OK(cuguest::Copy(read, values)) && read == expected;
 }
 
-// The library's pointer is used and freed by the driver, the program's is used by the library.
-absl::Status ExchangePointers(const House& house, const ContextRef& home) {
-  const UndisturbedScope undisturbed(&support::ReportDisturbance);
-  PrintStack(house, "before");
+// The library's pointer becomes the program's.
+absl::StatusOr<DeviceBuffer<float>> TakeRamp(const House& house, const ContextRef& home) {
   float* ramp = nullptr;
   cudaError_t made = cudaErrorUnknown;
-  double sum = 0;
   {
     const CalleeScope scope(home);
     if (!scope.ok()) return cuguest::ToStatus(scope);
     PrintStack(house, "in the scope");
     made = library::MakeRamp(&ramp);
   }
-  absl::StatusOr<DeviceBuffer<float>> values = Take(made, ramp);
+  return Take(made, ramp);
+}
+
+// The program's pointer, of cuMemAlloc, is used by the library.
+absl::Status LendCopy(const ContextRef& home, DeviceView<const float> values, double* sum) {
+  absl::StatusOr<DeviceBuffer<float>> own = DeviceBuffer<float>::Allocate(home, values.size());
+  if (!own.ok()) return own.status();
+  if (absl::Status status = cuguest::Copy(own->view(), values); !status.ok()) return status;
+  const CalleeScope scope(home);
+  if (!scope.ok()) return cuguest::ToStatus(scope);
+  return cuguest::runtime::ToStatus(library::Sum(ToRuntime<float>(own->get()), sum),
+                                    "let the library add numbers");
+}
+
+absl::Status ExchangePointers(const House& house, const ContextRef& home) {
+  const UndisturbedScope undisturbed(&support::ReportDisturbance);
+  PrintStack(house, "before");
+  absl::StatusOr<DeviceBuffer<float>> values = TakeRamp(house, home);
   if (!values.ok()) return values.status();
   CHECK(values->context() == home);
   if (absl::Status status = Triple(house.driver, values->view()); !status.ok()) return status;
   CHECK(Holds(values->view(), Ramp(3)));
   PrintRow("the library's numbers", "tripled", "by a kernel of the driver API");
 
-  absl::StatusOr<DeviceBuffer<float>> own = DeviceBuffer<float>::Allocate(home, library::kCount);
-  if (!own.ok()) return own.status();
-  if (absl::Status status = cuguest::Copy(own->view(), values->view()); !status.ok()) {
-    return status;
-  }
-  {
-    const CalleeScope scope(home);
-    if (!scope.ok()) return cuguest::ToStatus(scope);
-    CHECK(library::Sum(ToRuntime<float>(own->get()), &sum) == cudaSuccess);
-  }
+  double sum = 0;
+  CHECK_OK(LendCopy(home, values->view(), &sum));
   CHECK(sum == 3.0 * 999 * 1000 / 2);
   PrintRow("the host's numbers", "summed", "by the library: it is a pointer");
   CHECK_OK(values->Free());
@@ -219,33 +225,41 @@ absl::Status BringHome(const House& house, DeviceBuffer<float> foreign) {
   return foreign.Free();
 }
 
+// What the library allocated around a Reassert().
+struct Ramps {
+  cudaError_t before_code = cudaErrorUnknown;
+  float* before = nullptr;
+  cudaError_t after_code = cudaErrorUnknown;
+  float* after = nullptr;
+};
+
+absl::Status CallInAScope(const House& house, Ramps* ramps) {
+  CalleeScope scope(house.a);
+  if (!scope.ok()) return cuguest::ToStatus(scope);
+  PrintRow("in the scope", house.cast.Draw(), "pushed for the library");
+  CHECK(library::Initialize() == cudaSuccess);
+  PrintStack(house, "after cudaSetDevice");
+  CHECK(house.cast.Draw() == "[X] [A] [P]<");
+  ramps->before_code = library::MakeRamp(&ramps->before);
+  CHECK(scope.Reassert() == CUDA_SUCCESS);
+  PrintRow("after scope.Reassert()", house.cast.Draw(), "the library's next call is in A");
+  ramps->after_code = library::MakeRamp(&ramps->after);
+  CHECK(library::Initialize() == cudaSuccess);  // the scope's end undoes this one
+  return absl::OkStatus();
+}
+
 absl::Status InAScope(const House& house, CUcontext p) {
   PrintScene("The same inside a CalleeScope");
   PrintStack(house, "before");
-  float* lost = nullptr;
-  float* ramp = nullptr;
-  cudaError_t lost_made = cudaErrorUnknown;
-  cudaError_t made = cudaErrorUnknown;
-  {
-    CalleeScope scope(house.a);
-    if (!scope.ok()) return cuguest::ToStatus(scope);
-    PrintRow("in the scope", house.cast.Draw(), "pushed for the library");
-    CHECK(library::Initialize() == cudaSuccess);
-    PrintStack(house, "after cudaSetDevice");
-    CHECK(house.cast.Draw() == "[X] [A] [P]<");
-    lost_made = library::MakeRamp(&lost);
-    CHECK(scope.Reassert() == CUDA_SUCCESS);
-    PrintRow("after scope.Reassert()", house.cast.Draw(), "the library's next call is in A");
-    made = library::MakeRamp(&ramp);
-    CHECK(library::Initialize() == cudaSuccess);
-  }
+  Ramps ramps;
+  if (absl::Status status = CallInAScope(house, &ramps); !status.ok()) return status;
   PrintRow("after", house.cast.Draw(), g_reported);
   CHECK(house.cast.Draw() == "[X] [A]<");
   CHECK(!g_reported.empty());
 
-  absl::StatusOr<DeviceBuffer<float>> in_p = Take(lost_made, lost);
+  absl::StatusOr<DeviceBuffer<float>> in_p = Take(ramps.before_code, ramps.before);
   if (!in_p.ok()) return in_p.status();
-  absl::StatusOr<DeviceBuffer<float>> in_a = Take(made, ramp);
+  absl::StatusOr<DeviceBuffer<float>> in_a = Take(ramps.after_code, ramps.after);
   if (!in_a.ok()) return in_a.status();
   CHECK(in_p->context().get() == p && in_a->context() == house.a);
   support::PrintParagraph(
