@@ -65,12 +65,16 @@ Kernel& Kernel::operator=(Kernel&& other) noexcept {
   return *this;
 }
 
-absl::Status Kernel::Run(std::size_t count, void** parameters, CUstream stream) const {
+absl::Status Kernel::Submit(std::size_t count, void** parameters, CUstream stream) const {
   constexpr unsigned kBlock = 128;
   const auto blocks = static_cast<unsigned>((count + kBlock - 1) / kBlock);
   const CUresult code =
       driver_->LaunchKernel(function_, blocks, 1, 1, kBlock, 1, 1, 0, stream, parameters, nullptr);
-  if (code != CUDA_SUCCESS) return ToStatus(code, "launch a kernel");
+  return ToStatus(code, "launch a kernel");
+}
+
+absl::Status Kernel::Run(std::size_t count, void** parameters, CUstream stream) const {
+  if (absl::Status status = Submit(count, parameters, stream); !status.ok()) return status;
   return ToStatus(driver_->StreamSynchronize(stream), "wait for a kernel");
 }
 

@@ -76,6 +76,9 @@ class Kernel {
   }
   [[nodiscard]] absl::Status Run(std::size_t count, void** parameters, CUstream stream) const;
 
+  // The same on `stream`, without waiting.
+  [[nodiscard]] absl::Status Submit(std::size_t count, void** parameters, CUstream stream) const;
+
   void Unload();
 
   // Forgets the handles without a driver call: their context is gone, and they with it.

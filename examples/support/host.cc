@@ -31,6 +31,12 @@ bool IsActive(Device device) {
 
 const char* Activity(Device device) { return IsActive(device) ? "P is active" : "P is inactive"; }
 
+absl::StatusOr<CUcontext> HandleOfPrimary(Device device) {
+  const absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);
+  if (!primary.ok()) return primary.status();
+  return primary->get();
+}
+
 absl::StatusOr<HostContext> HostContext::Create(const Driver& driver, Device device) {
   CUcontext context = nullptr;
   const CUresult code = driver.CtxCreate(&context, 0, device.get());

@@ -38,6 +38,10 @@ CUresult ResetDevice(cuguest::Device device);
 [[nodiscard]] bool IsActive(cuguest::Device device);
 [[nodiscard]] const char* Activity(cuguest::Device device);
 
+// Its handle, which stays the same over all its lives. Makes it for that if need be, and
+// ends it again.
+[[nodiscard]] absl::StatusOr<CUcontext> HandleOfPrimary(cuguest::Device device);
+
 // A context that the host made with cuCtxCreate and took off its stack again.
 class HostContext {
  public:

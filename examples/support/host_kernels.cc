@@ -42,11 +42,18 @@ CUresult VectorAdd(const SimLaunch& launch) {
   return CUDA_SUCCESS;
 }
 
+CUresult Triple(const SimLaunch& launch) {
+  auto* values = Parameter<float*>(launch, 0);
+  for (unsigned i = 0; i < Parameter<unsigned>(launch, 1); ++i) values[i] *= 3.0F;
+  return CUDA_SUCCESS;
+}
+
 }  // namespace
 
 void RegisterHostKernels() {
   if (!Sim::IsActive()) return;
   Sim::RegisterKernel("saxpy", &Saxpy);
+  Sim::RegisterKernel("triple", &Triple);
   Sim::RegisterKernel("vector_add", &VectorAdd);
 }
 

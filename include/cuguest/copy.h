@@ -20,7 +20,8 @@
 // the memory, nor be on its device.
 //
 // Between devices no peer access is needed. Without it the driver goes through the host.
-// Source: test/sim/two_devices_facts_test.cc, test/sim/memory_facts_test.cc.
+// Source: CUDA Programming Guide, "Peer-to-Peer Memory Copy"; test/sim/two_devices_facts_test.cc,
+// test/sim/memory_facts_test.cc.
 //
 // Note [When a copy is done]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~

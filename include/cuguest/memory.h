@@ -45,10 +45,9 @@ CUGUEST_BEGIN_NAMESPACE
 //   kUnregistered  | not by CUDA, or freed, or gone | nobody     |
 //                  | with its context               |            |
 //
-// Allocated with a green context current, memory is the primary context's. The user's own
-// pinned pages cannot be told from the driver's: nothing that can be asked of them has
-// another answer. What an allocation node of a graph will allocate is kUnregistered until
-// the graph runs.
+// Allocated with a green context current, memory is the primary context's. Nothing that is
+// documented tells the user's own pinned pages from the driver's. What an allocation node of a
+// graph will allocate is kUnregistered until the graph runs.
 // Source: CUDA Driver API, cuPointerGetAttribute, cuMemHostRegister; test/sim/
 // pool_facts_test.cc, registered_memory_facts_test.cc, virtual_memory_facts_test.cc.
 

@@ -5,7 +5,7 @@
 // -----------------------------------------------------------------------------
 //
 // `PeerAccess` lets kernels of one context use the memory of another device's, for a scope.
-// Copies do not need it (copy.h); they are faster with it.
+// Copies do not need it (copy.h), but are faster with it.
 //
 //   absl::StatusOr<PeerAccess> access = PeerAccess::Enable(mine, theirs);
 //   if (access.ok() || absl::IsUnimplemented(access.status())) ...
@@ -15,8 +15,8 @@
 // Whether access is enabled can be asked of nobody: enabling it and being told that it was is
 // the only way to know. And it is one switch per pair of contexts, for the whole process, and
 // not counted. So a PeerAccess that found it enabled leaves it alone when it ends, and one
-// that enabled it disables it: also when somebody else has come to rely on it meanwhile. In a
-// host that enables it for itself (PyTorch, NCCL do), enable it after the host, or Leak().
+// that enabled it disables it: also when somebody else has come to rely on it meanwhile. Where
+// the host may enable it for itself, enable it after the host, or Leak().
 
 #ifndef CUGUEST_PEER_ACCESS_H_
 #define CUGUEST_PEER_ACCESS_H_
@@ -45,7 +45,8 @@ struct PeerLink {
 //
 // Stack:   as it was. Count: none; it keeps neither context alive.
 // Threads: distinct objects from any threads; one object needs outside locking.
-// Source:  CUDA Driver API, "Peer Context Memory Access"; test/sim/two_devices_facts_test.cc.
+// Source:  CUDA Driver API, "Peer Context Memory Access"; CUDA Programming Guide,
+//          "Peer-to-Peer Memory Copy"; test/sim/two_devices_facts_test.cc.
 class CUGUEST_API PeerAccess {
  public:
   // From `device` to the memory of `peer`. Of one device to itself there is no link: all

@@ -53,6 +53,7 @@ MipmappedArray UseMipmappedArray(CUmipmappedArray handle);
 // Whether it was not destroyed.
 bool IsThere(CUarray handle);
 
+// Panics if there is a mipmapped array.
 void DropArraysOf(std::uint64_t context_id);
 
 // Arrays and mipmapped arrays; levels are not counted.

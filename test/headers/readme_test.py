@@ -3,7 +3,7 @@
 """readme_test.py SOURCE_ROOT BUILD_ROOT COMPILER
 
 Compiles the C++ of README.md, with what a reader would have around it; looks for the tests
-that it names, and for one in each cell of its table of conversions.
+that it and the public headers name, and for one in each cell of its table of conversions.
 """
 
 import pathlib
@@ -38,8 +38,10 @@ for number, block in enumerate(blocks, 1):
     if run.returncode:
         failed += 1
         print(f"not ok: block {number}\n{run.stderr}")
-named = sorted(set(re.findall(r"`(test/[^`\s]*)`", readme)))
-for name in named:
+named = set(re.findall(r"`(test/[^`\s]*)`", readme))
+for header in (root / "include").rglob("*.h"):
+    named.update(re.findall(r"\b(test/[\w/]+\.(?:cc|h|py))\b", header.read_text()))
+for name in sorted(named):
     if not any(root.glob(name)):
         failed += 1
         print(f"not ok: there is no {name}")

@@ -383,6 +383,35 @@ BOOST_AUTO_TEST_CASE(moves_and_leaks) {
   OK(RAW(cuMemFree)(pointer));
 }
 
+BOOST_AUTO_TEST_CASE(on_many_threads_at_once) {
+  const Owner owners[2];
+  const Undisturbed undisturbed;
+  std::vector<std::thread> threads;
+  std::vector<int> wrong(8, 0);
+  for (int number = 0; number < 8; ++number) {
+    threads.emplace_back([&, number] {
+      const Owner& home = owners[number % 2];
+      const Owner& other = owners[(number + 1) % 2];
+      SetStack({other.get()});
+      for (int round = 0; round < 20; ++round) {
+        Buffer buffer = Buffer::Allocate(home.ref(), kInts).value();
+        Buffer ordered = Buffer::AllocateAsync(Ref(other), kInts).value();
+        Ints received(kInts);
+        const bool done = Fill(buffer.view(), number).ok() &&
+                          CopyAsync(ordered.view(), buffer.view(), Ref(other)).ok() &&
+                          CopyAsync(received, ordered.view(), Ref(other)).ok() &&
+                          Ref(other).Synchronize().ok() && ordered.Free().ok() &&
+                          buffer.Free().ok();
+        if (!done || received != Ints(kInts, number)) ++wrong[number];
+      }
+      if (GetStack() != Stack{other.get()}) ++wrong[number];
+      SetStack({});
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const int count : wrong) BOOST_TEST(count == 0);
+}
+
 BOOST_AUTO_TEST_CASE(harms_no_capture) {
   const Owner owner;
   const Owner other;

@@ -12,10 +12,14 @@
 
 #include "cuguest/compatibility.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/copy.h"
 #include "cuguest/device.h"
+#include "cuguest/device_buffer.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
+#include "cuguest/memory.h"
 #include "cuguest/no_context_guard.h"
+#include "cuguest/peer_access.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
@@ -111,6 +115,25 @@ void AGuardHeldAcrossAFork() {
 }
 
 // Before cuInit a fork is harmless: both sides may use CUDA, at the same time.
+void MemoryHeldAcrossAFork() {
+  CHECK(Driver::GetInitialized().ok());
+  const auto home = cuguest::ContextRef::Borrow(MakeContext());
+  using Buffer = cuguest::DeviceBuffer<int>;
+  std::optional<Buffer> buffer = Buffer::Allocate(home, 4).value();
+  Fork([&buffer, &home] {
+    for (const absl::Status& status :
+         {cuguest::Describe(buffer->get()).status(), buffer->Free(),
+          Buffer::Allocate(home, 4).status(), cuguest::Zero(buffer->view()),
+          cuguest::PeerAccess::Enable(home, home).status()}) {
+      CHECK(cuguest::CodeOf(status) == CUDA_ERROR_NOT_INITIALIZED);
+    }
+    CHECK(!buffer->empty());
+    buffer.reset();
+  });
+  CHECK(cuguest::Zero(buffer->view()).ok());
+  CHECK(buffer->Free().ok());
+}
+
 void AStreamAndAnEventHeldAcrossAFork() {
   CHECK(Driver::GetInitialized().ok());
   const auto home = cuguest::ContextRef::Borrow(MakeContext());
@@ -152,6 +175,7 @@ int main(int argc, char** argv) {
           {"everything_names_the_fork_in_a_child", &EverythingNamesTheForkInAChild},
           {"the_first_use_in_a_child", &TheFirstUseInAChild},
           {"a_guard_held_across_a_fork", &AGuardHeldAcrossAFork},
+          {"memory_held_across_a_fork", &MemoryHeldAcrossAFork},
           {"a_stream_and_an_event_held_across_a_fork", &AStreamAndAnEventHeldAcrossAFork},
           {"a_fork_before_cuinit", &AForkBeforeCuInit},
       });

@@ -19,10 +19,14 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/device.h"
+#include "cuguest/device_buffer.h"
+#include "cuguest/device_view.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
 #include "cuguest/host_scope.h"
+#include "cuguest/memory.h"
 #include "cuguest/no_context_guard.h"
+#include "cuguest/peer_access.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/stream.h"
@@ -71,6 +75,14 @@ void EverythingRefuses(DriverProblem problem, CUresult code) {
   CHECK(refuses(cuguest::AcquireFromPointer(&not_null).status()));
   CHECK(refuses(cuguest::AcquireCurrent(Device::Borrow(0)).status()));
   CHECK(refuses(cuguest::AcquireOn(Device::Borrow(0)).status()));
+  CHECK(refuses(cuguest::Describe(CUdeviceptr{1}).status()));
+  CHECK(refuses(cuguest::Describe(CUarray{nullptr}).status()));
+  CHECK(refuses(cuguest::DeviceView<int>::Borrow(CUdeviceptr{4}, 1).status()));
+  CHECK(refuses(cuguest::DeviceBuffer<int>::Allocate(ContextRef(), 1).status()));
+  CHECK(refuses(cuguest::DeviceBuffer<int>::Adopt(CUdeviceptr{4}, 1).status()));
+  CHECK(refuses(cuguest::PeerAccess::Enable(ContextRef(), ContextRef()).status()));
+  CHECK(cuguest::DeviceBuffer<int>().Free().ok());
+  CHECK(cuguest::PeerAccess().Disable().ok());
   CHECK(refuses(cuguest::StreamRef::Borrow(nullptr).status()));
   CHECK(refuses(cuguest::StreamRef().Synchronize()));
   CHECK(cuguest::StreamRef().capture_state() == cuguest::CaptureState::kUnknown);

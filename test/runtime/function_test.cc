@@ -7,6 +7,7 @@
 #include "cuguest/testing/sim.h"
 #include "kernels/saxpy.h"
 #include "test/runtime/everywhere.h"
+#include "test/runtime/host_kernels.h"
 #include "test/runtime/kernels.h"
 
 namespace {
@@ -20,38 +21,7 @@ using cuguest::runtime::ToDriver;
 using cuguest::runtime::ToRuntime;
 using cuguest::runtime::ToSymbol;
 using cuguest::testing::Sim;
-using cuguest::testing::SimLaunch;
 using cuguest_test::OnlySim;
-
-template <typename T>
-T Parameter(const SimLaunch& launch, size_t index) {
-  return *static_cast<const T*>(launch.parameters[index]);
-}
-
-CUresult Scale(const SimLaunch& launch) {
-  auto* const values = Parameter<float*>(launch, 0);
-  for (unsigned i = 0; i < Parameter<unsigned>(launch, 1); ++i) {
-    values[i] *= Parameter<float>(launch, 2);
-  }
-  return CUDA_SUCCESS;
-}
-
-// y = a x + y
-CUresult Saxpy(const SimLaunch& launch) {
-  const auto* const x = Parameter<const float*>(launch, 2);
-  auto* const y = Parameter<float*>(launch, 3);
-  for (unsigned i = 0; i < Parameter<unsigned>(launch, 0); ++i) {
-    y[i] += Parameter<float>(launch, 1) * x[i];
-  }
-  return CUDA_SUCCESS;
-}
-
-struct Kernels {
-  Kernels() {
-    Sim::RegisterKernel("bridge_scale", &Scale);
-    Sim::RegisterKernel("saxpy", &Saxpy);
-  }
-};
 
 constexpr unsigned kCount = 4;
 
@@ -103,7 +73,7 @@ T Value(absl::StatusOr<T> result) {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_SUITE(function, Kernels)
+BOOST_FIXTURE_TEST_SUITE(function, HostKernels)
 
 BOOST_AUTO_TEST_CASE(function_runtime_to_driver) {
   const auto make = [] { return Value(FunctionOf(ScaleSymbol(), ContextRef::Current())); };

@@ -52,8 +52,9 @@ CUresult Paint(const SimLaunch& launch) {
   for (unsigned y = 0; y < Parameter<unsigned>(launch, 2); ++y) {
     for (unsigned x = 0; x < Parameter<unsigned>(launch, 1); ++x) {
       const float value = 100.0F * static_cast<float>(y) + static_cast<float>(x);
-      Sim::WriteSurface(Parameter<CUsurfObject>(launch, 0), x * sizeof(float), y, &value,
-                        sizeof(value));
+      const CUresult code = Sim::WriteSurface(Parameter<CUsurfObject>(launch, 0), x * sizeof(float),
+                                              y, &value, sizeof(value));
+      if (code != CUDA_SUCCESS) return code;
     }
   }
   return CUDA_SUCCESS;

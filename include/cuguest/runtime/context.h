@@ -21,7 +21,7 @@
 // cudaSetDevice (0 if it never did): but the next call that needs a context makes the primary
 // context of device *0* current all the same. So after cudaSetDevice(1) and a pop,
 // cudaGetDevice answers 1 and cudaMalloc allocates on device 0. Nothing here asks it.
-// Source: test/sim/runtime_device_facts_test.cc.
+// Source: test/runtime/context_test.cc.
 
 #ifndef CUGUEST_RUNTIME_CONTEXT_H_
 #define CUGUEST_RUNTIME_CONTEXT_H_

@@ -27,7 +27,7 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 //
 // Threads: any. Cost: none.
 // Source:  CUDA Runtime API, "Interactions with the CUDA Driver API" (device ordinals and
-//          handles may be used interchangeably); test/runtime/device_test.cc.
+//          handles may be used interchangeably); test/runtime/device_guard_test.cc.
 [[nodiscard]] constexpr int ToRuntime(Device device) noexcept {
   return static_cast<int>(device.ordinal());
 }

@@ -32,7 +32,7 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 // not the alignment for `T`: null is 0, and 0 is null.
 // Threads: any. Cost: none.
 // Source:  CUDA Programming Guide, "Interoperability between Runtime and Driver APIs";
-//          test/runtime/pointer_test.cc.
+//          test/runtime/conversion_test.cc.
 [[nodiscard]] inline CUdeviceptr ToDriver(const void* pointer) noexcept {
   return reinterpret_cast<CUdeviceptr>(pointer);
 }

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How does a driver-API program use a library that is written with the CUDA runtime?
+//
+// cuFFT, a neural network, a colleague's solver: it calls cudaMalloc and hands out
+// pointers, and works in whatever context is current. The pointers are CUdeviceptrs, good
+// for every driver call, and freed by either API. What is not good is a library that calls
+// cudaSetDevice: that creates the device's primary context P, and puts it in the place of
+// the program's own on the stack, for good. Inside a CalleeScope the stack comes back.
+//
+//   2. The library calls cudaSetDevice, and nobody looks after it
+//
+//      before                        [X] [A]<        P is inactive
+//      after                         [X] [P]<        P is active
+//
+//   3. The same inside a CalleeScope
+//
+//      before                        [X] [A]<        P is inactive
+//      in the scope                  [X] [A] [A]<    pushed for the library
+//      after cudaSetDevice           [X] [A] [P]<    P is active
+//      after scope.Reassert()        [X] [A] [A]<    the library's next call is in A
+//      after                         [X] [A]<        replaced the current context, repaired
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/copy.h"
+#include "cuguest/device.h"
+#include "cuguest/device_buffer.h"
+#include "cuguest/device_view.h"
+#include "cuguest/driver.h"
+#include "cuguest/error.h"
+#include "cuguest/incident.h"
+#include "cuguest/primary_context.h"
+#include "cuguest/runtime/callee_scope.h"
+#include "cuguest/runtime/error.h"
+#include "cuguest/runtime/pointer.h"
+#include "cuguest/testing/stack_probe.h"
+#include "examples/support/check.h"
+#include "examples/support/example.h"
+#include "examples/support/gpu.h"
+#include "examples/support/host.h"
+#include "examples/support/picture.h"
+#include "kernels/saxpy.h"
+
+// The library: runtime API only. It has never heard of cuguest, or of contexts.
+namespace library {
+
+constexpr std::size_t kCount = 1000;
+
+// 0, 1, 2, ... in device memory; for cudaFree.
+cudaError_t MakeRamp(float** ramp) {
+  std::vector<float> values(kCount);
+  std::iota(values.begin(), values.end(), 0.0F);
+  const cudaError_t code = cudaMalloc(reinterpret_cast<void**>(ramp), kCount * sizeof(float));
+  if (code != cudaSuccess) return code;
+  return cudaMemcpy(*ramp, values.data(), kCount * sizeof(float), cudaMemcpyHostToDevice);
+}
+
+// The sum of `kCount` floats in device memory.
+cudaError_t Sum(const float* values, double* sum) {
+  std::vector<float> read(kCount);
+  const cudaError_t code =
+      cudaMemcpy(read.data(), values, kCount * sizeof(float), cudaMemcpyDeviceToHost);
+  *sum = std::accumulate(read.begin(), read.end(), 0.0);
+  return code;
+}
+
+// As many libraries do before they work.
+cudaError_t Initialize() { return cudaSetDevice(0); }
+
+cudaError_t Shutdown() { return cudaDeviceReset(); }
+
+}  // namespace library
+
+// A program of the driver API, with contexts of its own.
+namespace host {
+
+using cuguest::ContextGuard;
+using cuguest::ContextRef;
+using cuguest::Device;
+using cuguest::DeviceBuffer;
+using cuguest::DeviceView;
+using cuguest::Driver;
+using cuguest::PrimaryContext;
+using cuguest::runtime::CalleeScope;
+using cuguest::runtime::ToRuntime;
+using cuguest::testing::UndisturbedScope;
+using support::Activity;
+using support::Cast;
+using support::HostContext;
+using support::HostStack;
+using support::IsActive;
+using support::PrintRow;
+using support::PrintScene;
+using support::Ramp;
+
+struct House {
+  const Driver& driver;
+  Device device;
+  ContextRef a;
+  const Cast& cast;
+  HostStack& stack;
+};
+
+std::string g_reported;
+void TakeReport(const cuguest::Incident& incident) {
+  g_reported = std::string(Name(incident.kind)) + ", " + Name(incident.repair);
+}
+
+void PrintStack(const House& house, const char* when) {
+  PrintRow(when, house.cast.Draw(), Activity(house.device));
+}
+
+// What the library gave, as the program's own: checked, and freed where it belongs.
+absl::StatusOr<DeviceBuffer<float>> Take(cudaError_t code, float* values) {
+  if (code != cudaSuccess) return cuguest::runtime::ToStatus(code, "let the library make a ramp");
+  return DeviceBuffer<float>::Adopt(values, library::kCount);
+}
+
+// The program's kernel on the library's memory, in the context that owns it: y = 2 x + y.
+absl::Status Triple(const Driver& driver, DeviceView<float> values) {
+  const ContextGuard guard(values.context());
+  if (!guard.ok()) return cuguest::ToStatus(guard);
+  const absl::StatusOr<support::Kernel> kernel =
+      support::Kernel::Load(driver, cuguest_kernels::saxpy_fatbin, "saxpy");
+  if (!kernel.ok()) return kernel.status();
+  auto count = static_cast<unsigned>(values.size());
+  float two = 2.0F;
+  CUdeviceptr pointer = values.get();
+  void* parameters[] = {&count, &two, &pointer, &pointer};
+  return kernel->Run(values.size(), parameters);
+}
+
+bool Holds(DeviceView<const float> values, const std::vector<float>& expected) {
+  std::vector<float> read(values.size());
+  return CHECK_OK(cuguest::Copy(read, values)) && read == expected;
+}
+
+// The library's pointer becomes the program's.
+absl::StatusOr<DeviceBuffer<float>> TakeRamp(const House& house, const ContextRef& home) {
+  float* ramp = nullptr;
+  cudaError_t made = cudaErrorUnknown;
+  {
+    const CalleeScope scope(home);
+    if (!scope.ok()) return cuguest::ToStatus(scope);
+    PrintStack(house, "in the scope");
+    made = library::MakeRamp(&ramp);
+  }
+  return Take(made, ramp);
+}
+
+// The program's pointer, of cuMemAlloc, is used by the library.
+absl::Status LendCopy(const ContextRef& home, DeviceView<const float> values, double* sum) {
+  absl::StatusOr<DeviceBuffer<float>> own = DeviceBuffer<float>::Allocate(home, values.size());
+  if (!own.ok()) return own.status();
+  if (absl::Status status = cuguest::Copy(own->view(), values); !status.ok()) return status;
+  const CalleeScope scope(home);
+  if (!scope.ok()) return cuguest::ToStatus(scope);
+  return cuguest::runtime::ToStatus(library::Sum(ToRuntime<float>(own->get()), sum),
+                                    "let the library add numbers");
+}
+
+absl::Status ExchangePointers(const House& house, const ContextRef& home) {
+  const UndisturbedScope undisturbed(&support::ReportDisturbance);
+  PrintStack(house, "before");
+  absl::StatusOr<DeviceBuffer<float>> values = TakeRamp(house, home);
+  if (!values.ok()) return values.status();
+  CHECK(values->context() == home);
+  if (absl::Status status = Triple(house.driver, values->view()); !status.ok()) return status;
+  CHECK(Holds(values->view(), Ramp(3)));
+  PrintRow("the library's numbers", "tripled", "by a kernel of the driver API");
+
+  double sum = 0;
+  CHECK_OK(LendCopy(home, values->view(), &sum));
+  CHECK(sum == 3.0 * 999 * 1000 / 2);
+  PrintRow("the host's numbers", "summed", "by the library: it is a pointer");
+  CHECK_OK(values->Free());
+  PrintStack(house, "after, and freed");
+  return absl::OkStatus();
+}
+
+absl::Status OwnContext(const House& house) {
+  PrintScene("A library that makes no fuss works in the program's context A");
+  if (absl::Status status = ExchangePointers(house, house.a); !status.ok()) return status;
+  CHECK(!IsActive(house.device));
+  return absl::OkStatus();
+}
+
+// The primary ends, which the library had created, and the program's stack is built anew.
+void Repair(const House& house, CUcontext x, CUcontext p) {
+  house.stack.Set({p});
+  CHECK(library::Shutdown() == cudaSuccess);
+  house.stack.Set({x, house.a.get()});
+  CHECK(!IsActive(house.device));
+}
+
+void Bare(const House& house) {
+  PrintScene("The library calls cudaSetDevice, and nobody looks after it");
+  PrintStack(house, "before");
+  CHECK(library::Initialize() == cudaSuccess);
+  PrintStack(house, "after");
+  CHECK(house.cast.Draw() == "[X] [P]<");
+  CHECK(IsActive(house.device));
+  support::PrintParagraph("The host's next calls, all of them, go to P. A is gone.");
+}
+
+// Memory that the library made in P serves a program that works in A by a copy.
+absl::Status BringHome(const House& house, DeviceBuffer<float> foreign) {
+  absl::StatusOr<DeviceBuffer<float>> own = DeviceBuffer<float>::Allocate(house.a, foreign.size());
+  if (!own.ok()) return own.status();
+  if (absl::Status status = cuguest::Copy(own->view(), foreign.view()); !status.ok()) {
+    return status;
+  }
+  CHECK(Holds(own->view(), Ramp(1)));
+  return foreign.Free();
+}
+
+// What the library allocated around a Reassert().
+struct Ramps {
+  cudaError_t before_code = cudaErrorUnknown;
+  float* before = nullptr;
+  cudaError_t after_code = cudaErrorUnknown;
+  float* after = nullptr;
+};
+
+absl::Status CallInAScope(const House& house, Ramps* ramps) {
+  CalleeScope scope(house.a);
+  if (!scope.ok()) return cuguest::ToStatus(scope);
+  PrintRow("in the scope", house.cast.Draw(), "pushed for the library");
+  CHECK(library::Initialize() == cudaSuccess);
+  PrintStack(house, "after cudaSetDevice");
+  CHECK(house.cast.Draw() == "[X] [A] [P]<");
+  ramps->before_code = library::MakeRamp(&ramps->before);
+  CHECK(scope.Reassert() == CUDA_SUCCESS);
+  PrintRow("after scope.Reassert()", house.cast.Draw(), "the library's next call is in A");
+  ramps->after_code = library::MakeRamp(&ramps->after);
+  CHECK(library::Initialize() == cudaSuccess);  // the scope's end undoes this one
+  return absl::OkStatus();
+}
+
+absl::Status InAScope(const House& house, CUcontext p) {
+  PrintScene("The same inside a CalleeScope");
+  PrintStack(house, "before");
+  Ramps ramps;
+  if (absl::Status status = CallInAScope(house, &ramps); !status.ok()) return status;
+  PrintRow("after", house.cast.Draw(), g_reported);
+  CHECK(house.cast.Draw() == "[X] [A]<");
+  CHECK(!g_reported.empty());
+
+  absl::StatusOr<DeviceBuffer<float>> in_p = Take(ramps.before_code, ramps.before);
+  if (!in_p.ok()) return in_p.status();
+  absl::StatusOr<DeviceBuffer<float>> in_a = Take(ramps.after_code, ramps.after);
+  if (!in_a.ok()) return in_a.status();
+  CHECK(in_p->context().get() == p && in_a->context() == house.a);
+  support::PrintParagraph(
+      "What it allocated before Reassert() is P's memory, and after it A's. Either is freed in "
+      "its own context. P itself stays: the library holds it.");
+  CHECK_OK(in_a->Free());
+  return BringHome(house, *std::move(in_p));
+}
+
+// A program that works in the primary context is not disturbed by cudaSetDevice at all.
+absl::Status InThePrimary(const House& house) {
+  PrintScene("The program works in P itself, which is where such libraries are at home");
+  const absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(house.device);
+  if (!primary.ok()) return primary.status();
+  house.stack.Set({primary->get()});
+  {
+    const UndisturbedScope undisturbed(&support::ReportDisturbance);
+    g_reported.clear();
+    const CalleeScope scope(primary->incarnation());
+    if (!scope.ok()) return cuguest::ToStatus(scope);
+    CHECK(library::Initialize() == cudaSuccess);
+  }
+  CHECK(g_reported.empty());
+  return ExchangePointers(house, primary->incarnation());
+}
+
+absl::Status Demonstrate(const Driver& driver, Device device) {
+  const absl::StatusOr<HostContext> x = HostContext::Create(driver, device);
+  if (!x.ok()) return x.status();
+  const absl::StatusOr<HostContext> a = HostContext::Create(driver, device);
+  if (!a.ok()) return a.status();
+  const absl::StatusOr<CUcontext> p = support::HandleOfPrimary(device);
+  if (!p.ok()) return p.status();
+  Cast cast;
+  cast.Name("X", x->get());
+  cast.Name("A", a->get());
+  cast.Name("P", *p);
+  HostStack stack(driver, {x->get(), a->get()});
+  const House house{driver, device, ContextRef::Borrow(a->get()), cast, stack};
+
+  cuguest::SetIncidentHandler(&TakeReport);
+  if (absl::Status status = OwnContext(house); !status.ok()) return status;
+  Bare(house);
+  Repair(house, x->get(), *p);
+  if (absl::Status status = InAScope(house, *p); !status.ok()) return status;
+  if (absl::Status status = InThePrimary(house); !status.ok()) return status;
+  Repair(house, x->get(), *p);
+  cuguest::SetIncidentHandler(nullptr);
+  return absl::OkStatus();
+}
+
+}  // namespace host
+
+int main() {
+  return support::RunExample(
+      "How does a driver-API program use a library that is written with the CUDA runtime?",
+      &host::Demonstrate);
+}

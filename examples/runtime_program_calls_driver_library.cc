@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How does a library of the driver API serve a program of the CUDA runtime?
+//
+// The program knows no contexts. It has pointers of cudaMalloc, a cudaStream_t and
+// kernels that <<<>>> launches, and calls a library that links no CUDA library and brings
+// a kernel of its own as PTX. What it hands over is one thing in both APIs: its pointers
+// are CUdeviceptrs, and its stream is a CUstream. So the library
+//
+//   - looks at the pointers before it touches them: are they memory that a device can
+//     reach, is there enough of it, and whose is it;
+//   - asks the stream which context it works in, and enters that one for the call,
+//     whatever is current on the caller's thread;
+//   - submits its work in the order of the program's own, and does not wait;
+//   - makes no runtime call, and so cannot leave an error that the program would take
+//     for its own kernel's.
+//
+//   2. From a thread that has never used CUDA
+//
+//      the host's thread             (empty)         device 0, cudaSuccess
+//      in guest::Axpy                [P]<            the stream named its context
+//      when guest::Axpy returned     (empty)         device 0, cudaSuccess
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include <functional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/copy.h"
+#include "cuguest/device_view.h"
+#include "cuguest/driver.h"
+#include "cuguest/error.h"
+#include "cuguest/per_context.h"
+#include "cuguest/stream.h"
+#include "cuguest/testing/stack_probe.h"
+#include "examples/support/check.h"
+#include "examples/support/example.h"
+#include "examples/support/gpu.h"
+#include "examples/support/host.h"
+#include "examples/support/picture.h"
+#include "examples/support/triple.h"
+#include "kernels/saxpy.h"
+
+// The library: driver API and cuguest, not a word of the runtime.
+namespace guest {
+
+using cuguest::ContextGuard;
+using cuguest::ContextRef;
+using cuguest::DeviceView;
+using cuguest::Driver;
+using cuguest::StreamRef;
+using support::Kernel;
+
+using Trace = std::function<void()>;  // called while the library is at work
+using Kernels = cuguest::PerContext<Kernel>;
+
+// The kernel of this life of a context, loaded there when it is first needed.
+absl::StatusOr<Kernels::Pin> KernelOf(const Driver& driver, const ContextRef& context) {
+  static auto& kernels = *new Kernels;  // never destroyed
+  return kernels.GetOrMake(context, [&](const ContextRef&) {
+    return Kernel::Load(driver, cuguest_kernels::saxpy_ptx, "saxpy");
+  });
+}
+
+absl::Status Launch(const StreamRef& stream, float a, const DeviceView<const float>& x,
+                    const DeviceView<float>& y) {
+  const absl::StatusOr<const Driver*> driver = Driver::Get();
+  if (!driver.ok()) return driver.status();
+  const absl::StatusOr<Kernels::Pin> kernel = KernelOf(**driver, stream.context());
+  if (!kernel.ok()) return kernel.status();
+  auto count = static_cast<unsigned>(y.size());
+  CUdeviceptr from = x.get();
+  CUdeviceptr to = y.get();
+  void* parameters[] = {&count, &a, &from, &to};
+  return (*kernel)->Submit(y.size(), parameters, stream.get());
+}
+
+// y = a * x + y, in the order of `stream`; does not wait.
+absl::Status Axpy(CUstream stream, float a, const float* x, float* y, std::size_t count,
+                  const Trace& trace = nullptr) {
+  const absl::StatusOr<DeviceView<const float>> from = DeviceView<const float>::Borrow(x, count);
+  if (!from.ok()) return from.status();
+  const absl::StatusOr<DeviceView<float>> to = DeviceView<float>::Borrow(y, count);
+  if (!to.ok()) return to.status();
+  const absl::StatusOr<StreamRef> work = StreamRef::Borrow(stream);
+  if (!work.ok()) return work.status();
+
+  const ContextGuard guard(work->context());
+  if (!guard.ok()) return cuguest::ToStatus(guard);
+  if (trace) trace();
+  return Launch(*work, a, *from, *to);
+}
+
+// What `values` points to, once nobody writes it any more. No stream says where that is:
+// the copy finds the pointer's own context.
+absl::StatusOr<std::vector<float>> Read(const float* values, std::size_t count) {
+  const absl::StatusOr<DeviceView<const float>> from =
+      DeviceView<const float>::Borrow(values, count);
+  if (!from.ok()) return from.status();
+  std::vector<float> read(count);
+  if (absl::Status status = cuguest::Copy(read, *from); !status.ok()) return status;
+  return read;
+}
+
+}  // namespace guest
+
+// A program of the runtime: no CU... in it, but what RunExample hands to every example.
+namespace host {
+
+using cuguest::testing::UndisturbedScope;
+using support::Cast;
+using support::PrintRow;
+using support::PrintScene;
+using support::Ramp;
+
+#define SUCCEEDS(call) CHECK((call) == cudaSuccess)
+
+constexpr std::size_t kCount = 1000;  // as many as in a Ramp
+constexpr std::size_t kBytes = kCount * sizeof(float);
+
+// Numbers on the device.
+class Numbers {
+ public:
+  explicit Numbers(const std::vector<float>& values) {
+    SUCCEEDS(cudaMalloc(reinterpret_cast<void**>(&values_), kBytes));
+    SUCCEEDS(cudaMemcpy(values_, values.data(), kBytes, cudaMemcpyHostToDevice));
+  }
+  Numbers(const Numbers&) = delete;
+  Numbers& operator=(const Numbers&) = delete;
+  ~Numbers() { SUCCEEDS(cudaFree(values_)); }
+
+  [[nodiscard]] float* get() const { return values_; }
+  [[nodiscard]] std::vector<float> Read() const {
+    std::vector<float> values(kCount);
+    SUCCEEDS(cudaMemcpy(values.data(), values_, kBytes, cudaMemcpyDeviceToHost));
+    return values;
+  }
+
+ private:
+  float* values_ = nullptr;
+};
+
+class Stream {
+ public:
+  Stream() { SUCCEEDS(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  ~Stream() { SUCCEEDS(cudaStreamDestroy(stream_)); }
+  [[nodiscard]] cudaStream_t get() const { return stream_; }
+  void Wait() const { SUCCEEDS(cudaStreamSynchronize(stream_)); }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+// What a program of the runtime knows of its thread. Neither call creates a context.
+std::string DeviceAndError() {
+  int device = -1;
+  const cudaError_t error = cudaPeekAtLastError();
+  SUCCEEDS(cudaGetDevice(&device));
+  return "device " + std::to_string(device) + ", " + cudaGetErrorName(error);
+}
+
+// Draws the thread before, in and after the call; it must be the same after as before.
+void CallGuest(const Cast& cast, const std::string& thread,
+               const std::function<absl::Status(const guest::Trace&)>& call) {
+  const UndisturbedScope undisturbed(&support::ReportDisturbance);
+  const std::string stack = cast.Draw();
+  const std::string state = DeviceAndError();
+  PrintRow(thread, stack, state);
+  CHECK_OK(call([&] {
+    PrintRow("in guest::Axpy", cast.Draw(), "the stream named its context");
+    CHECK(cast.Draw() == "[P]<");
+  }));
+  PrintRow("when guest::Axpy returned", cast.Draw(), DeviceAndError());
+  CHECK(cast.Draw() == stack);
+  CHECK(DeviceAndError() == state);
+}
+
+// The host's kernel, the guest's, the host's: nobody waits before the end.
+void BetweenTwoKernels(const Cast& cast, const Stream& stream, const Numbers& x) {
+  PrintScene("Between two kernels of the host, on the host's stream");
+  const Numbers y(Ramp(1));
+  SUCCEEDS(support::Triple(y.get(), kCount, stream.get()));
+  CallGuest(cast, "the host's thread", [&](const guest::Trace& trace) {
+    return guest::Axpy(stream.get(), 2.0F, x.get(), y.get(), kCount, trace);
+  });
+  SUCCEEDS(support::Triple(y.get(), kCount, stream.get()));
+  stream.Wait();
+  CHECK(y.Read() == Ramp(3 * (3 * 1 + 2 * 2)));
+  PrintRow("the numbers", "right", "3 * (3 * y + 2 * x), a thousand of them");
+}
+
+void OnANewThread(const std::function<void()>& work) { std::thread(work).join(); }
+
+void FromANewThread(const Cast& cast, const Stream& stream, const Numbers& x) {
+  PrintScene("From a thread that has never used CUDA");
+  const Numbers y(Ramp(1));
+  OnANewThread([&] {
+    CallGuest(cast, "the host's thread", [&](const guest::Trace& trace) {
+      return guest::Axpy(stream.get(), 1.0F, x.get(), y.get(), kCount, trace);
+    });
+  });
+  stream.Wait();
+  OnANewThread([&] {
+    const UndisturbedScope undisturbed(&support::ReportDisturbance);
+    const absl::StatusOr<std::vector<float>> read = guest::Read(y.get(), kCount);
+    if (CHECK_OK(read.status())) CHECK(*read == Ramp(1 + 2));
+    PrintRow("when guest::Read returned", cast.Draw(), "the pointer named its context");
+  });
+}
+
+void Refused(const char* given, const absl::Status& status) {
+  PrintRow(given, "refused", "");
+  support::PrintParagraph(std::string(status.message()));
+  CHECK(status.code() == absl::StatusCode::kInvalidArgument);
+}
+
+void WrongPointers(const Stream& stream, const Numbers& x) {
+  PrintScene("Wrong pointers are a status, and not a crash or an error of the host's");
+  std::vector<float> plain(kCount);
+  float* freed = nullptr;
+  SUCCEEDS(cudaMalloc(reinterpret_cast<void**>(&freed), kBytes));
+  SUCCEEDS(cudaFree(freed));
+  const std::pair<const char*, float*> wrong[] = {
+      {"memory of the host's", plain.data()},
+      {"memory that was freed", freed},
+      {"a null pointer", nullptr},
+      {"half of it is beyond the end", x.get() + kCount / 2},
+  };
+  const std::string before = DeviceAndError();
+  {
+    const UndisturbedScope undisturbed(&support::ReportDisturbance);
+    for (const auto& [given, y] : wrong) {
+      Refused(given, guest::Axpy(stream.get(), 1.0F, x.get(), y, kCount));
+    }
+  }
+  CHECK(DeviceAndError() == before);
+  SUCCEEDS(support::Triple(x.get(), kCount, stream.get()));
+  stream.Wait();
+  PrintRow("the host's next kernel", "succeeds", DeviceAndError());
+  CHECK(x.Read() == Ramp(3 * 2));
+}
+
+absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device) {
+  const support::HostStack stack(driver, {});  // empties it at the end
+  Cast cast;
+  {
+    const Numbers x(Ramp(2));
+    cast.Name("P", cuguest::ContextRef::Current().get());  // which cudaMalloc has made
+    const Stream stream;
+    BetweenTwoKernels(cast, stream, x);
+    FromANewThread(cast, stream, x);
+    WrongPointers(stream, x);
+  }
+  SUCCEEDS(cudaDeviceReset());
+  return absl::OkStatus();
+}
+
+}  // namespace host
+
+int main() {
+  return support::RunExample(
+      "How does a library of the driver API serve a program of the CUDA runtime?",
+      &host::Demonstrate);
+}

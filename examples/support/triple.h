@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A kernel as the programs of the CUDA runtime have them: linked in with its symbol, and
+// launched by <<<>>>.
+
+#ifndef CUGUEST_EXAMPLES_SUPPORT_TRIPLE_H_
+#define CUGUEST_EXAMPLES_SUPPORT_TRIPLE_H_
+
+#include <cuda_runtime_api.h>
+
+namespace support {
+
+// values *= 3, on `stream`. Returns the runtime's last error, as is usual after <<<>>>: also
+// one that somebody else has left.
+[[nodiscard]] cudaError_t Triple(float* values, unsigned count, cudaStream_t stream);
+
+}  // namespace support
+
+#endif  // CUGUEST_EXAMPLES_SUPPORT_TRIPLE_H_
