@@ -80,7 +80,9 @@ void SetExtent(const Attributes& read, MemoryDescription* memory) {
 CUresult ReadAccess(const Driver& driver, MemoryDescription* memory) {
   memory->access = MemoryAccess::kReadWrite;
   if (memory->kind != MemoryKind::kVirtual || driver.MemGetAccess == nullptr) return CUDA_SUCCESS;
-  const CUmemLocation location = {CU_MEM_LOCATION_TYPE_DEVICE, {memory->device->get()}};
+  CUmemLocation location = {};
+  location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  location.id = memory->device->get();
   unsigned long long flags = 0;
   const CUresult code = driver.MemGetAccess(&flags, &location, memory->pointer);
   if (flags == CU_MEM_ACCESS_FLAGS_PROT_NONE) memory->access = MemoryAccess::kNone;
