@@ -30,7 +30,7 @@ def check(job):
 
 includes = system_includes(build)
 headers = sorted((root / "include").rglob("*.h"))
-sources = sorted(p for part in ("core", "context", "testing") for p in (root / "lib" / part).glob("*.cc"))
+sources = sorted(p for part in ("core", "context", "memory", "stream", "testing") for p in (root / "lib" / part).glob("*.cc"))
 jobs = []
 for header in headers:
     line = f'#include "{header.relative_to(root / "include")}"\n'
