@@ -12,6 +12,9 @@ struct FormatRow {
   CUarray_format format;
   int bits;
   cudaChannelFormatKind kind;
+  unsigned channels = 0;  // 0: any number
+
+  bool Has(unsigned count) const { return count != 0 && (channels == 0 || channels == count); }
 };
 
 constexpr FormatRow kFormats[] = {
@@ -23,6 +26,18 @@ constexpr FormatRow kFormats[] = {
     {CU_AD_FORMAT_SIGNED_INT32, 32, cudaChannelFormatKindSigned},
     {CU_AD_FORMAT_HALF, 16, cudaChannelFormatKindFloat},
     {CU_AD_FORMAT_FLOAT, 32, cudaChannelFormatKindFloat},
+    {CU_AD_FORMAT_UNORM_INT8X1, 8, cudaChannelFormatKindUnsignedNormalized8X1, 1},
+    {CU_AD_FORMAT_UNORM_INT8X2, 8, cudaChannelFormatKindUnsignedNormalized8X2, 2},
+    {CU_AD_FORMAT_UNORM_INT8X4, 8, cudaChannelFormatKindUnsignedNormalized8X4, 4},
+    {CU_AD_FORMAT_UNORM_INT16X1, 16, cudaChannelFormatKindUnsignedNormalized16X1, 1},
+    {CU_AD_FORMAT_UNORM_INT16X2, 16, cudaChannelFormatKindUnsignedNormalized16X2, 2},
+    {CU_AD_FORMAT_UNORM_INT16X4, 16, cudaChannelFormatKindUnsignedNormalized16X4, 4},
+    {CU_AD_FORMAT_SNORM_INT8X1, 8, cudaChannelFormatKindSignedNormalized8X1, 1},
+    {CU_AD_FORMAT_SNORM_INT8X2, 8, cudaChannelFormatKindSignedNormalized8X2, 2},
+    {CU_AD_FORMAT_SNORM_INT8X4, 8, cudaChannelFormatKindSignedNormalized8X4, 4},
+    {CU_AD_FORMAT_SNORM_INT16X1, 16, cudaChannelFormatKindSignedNormalized16X1, 1},
+    {CU_AD_FORMAT_SNORM_INT16X2, 16, cudaChannelFormatKindSignedNormalized16X2, 2},
+    {CU_AD_FORMAT_SNORM_INT16X4, 16, cudaChannelFormatKindSignedNormalized16X4, 4},
 };
 
 // x, then y, z and w, all as wide as x or absent from some channel on; 3 do not exist.
@@ -64,7 +79,7 @@ ElementFormat ElementOf(const CUDA_ARRAY3D_DESCRIPTOR& description) {
 cudaError_t ToDriver(const cudaChannelFormatDesc& channel, ElementFormat* element) {
   element->channels = CountChannels(channel);
   for (const FormatRow& row : kFormats) {
-    if (row.bits != channel.x || row.kind != channel.f || element->channels == 0) continue;
+    if (row.bits != channel.x || row.kind != channel.f || !row.Has(element->channels)) continue;
     element->format = row.format;
     return cudaSuccess;
   }
