@@ -77,6 +77,17 @@ static_assert(std::is_same_v<cudaLibrary_t, CUlibrary>);
 [[nodiscard]] constexpr cudaLibrary_t ToRuntime(CUlibrary library) noexcept { return library; }
 #endif
 
+namespace internal {
+
+template <typename Function>
+absl::StatusOr<Function> FindEntry(Function Driver::*entry) {
+  const absl::StatusOr<const Driver*> driver = Driver::Get();
+  if (!driver.ok()) return driver.status();
+  return (*driver)->Require(entry);
+}
+
+}  // namespace internal
+
 // The queries below
 //
 // Stack:   net 0: `context` is entered by a ContextGuard where one is given.
@@ -131,9 +142,7 @@ static_assert(std::is_same_v<cudaLibrary_t, CUlibrary>);
 [[nodiscard]] inline absl::StatusOr<CUfunction> FunctionOf(CUkernel kernel,
                                                            const ContextRef& context) {
   if (kernel == nullptr) return absl::InvalidArgumentError("find the function of a null kernel");
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
-  const auto get = (*driver)->Require(&Driver::KernelGetFunction);
+  const auto get = internal::FindEntry(&Driver::KernelGetFunction);
   if (!get.ok()) return get.status();
   const ContextGuard guard(context);
   if (!guard.ok()) return cuguest::ToStatus(guard);
@@ -148,9 +157,7 @@ static_assert(std::is_same_v<cudaLibrary_t, CUlibrary>);
 // Cost:   one driver call.
 [[nodiscard]] inline absl::StatusOr<CUlibrary> LibraryOf(CUkernel kernel) {
   if (kernel == nullptr) return absl::InvalidArgumentError("find the library of a null kernel");
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
-  const auto get = (*driver)->Require(&Driver::KernelGetLibrary);
+  const auto get = internal::FindEntry(&Driver::KernelGetLibrary);
   if (!get.ok()) return get.status();
   CUlibrary library = nullptr;
   const CUresult code = (*get)(&library, kernel);
@@ -163,9 +170,7 @@ static_assert(std::is_same_v<cudaLibrary_t, CUlibrary>);
 // Cost:   one driver call.
 [[nodiscard]] inline absl::StatusOr<CUmodule> ModuleOf(CUfunction function) {
   if (function == nullptr) return absl::InvalidArgumentError("find the module of a null function");
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
-  const auto get = (*driver)->Require(&Driver::FuncGetModule);
+  const auto get = internal::FindEntry(&Driver::FuncGetModule);
   if (!get.ok()) return get.status();
   CUmodule module = nullptr;
   const CUresult code = (*get)(&module, function);

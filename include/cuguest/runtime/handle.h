@@ -29,11 +29,12 @@
 //   memory pool  | a device             | destroyed, with its memory freed; a device's
 //                |                      | default pool never ends
 //
-// The runtime takes a stream or event of any context, whatever is current: it does not
-// check (test/runtime/conversion_test.cc goes through every object, direction and context).
-// With *nothing* current most of its calls make the primary context of device 0 and leave
-// it on the caller's stack; so work inside a ContextGuard, or a CalleeScope
-// (runtime/callee_scope.h).
+// With another context current, both APIs take a stream, event, graph or pool all the same;
+// only recording an event in a stream of another context is refused. With *nothing* current
+// most calls of the runtime make the primary context of device 0 current and leave it so: work
+// inside a ContextGuard, or a CalleeScope (runtime/callee_scope.h).
+// Source: test/runtime/conversion_test.cc, every object in every direction and context;
+// test/sim/runtime_stream_facts_test.cc, with another or nothing current.
 
 #ifndef CUGUEST_RUNTIME_HANDLE_H_
 #define CUGUEST_RUNTIME_HANDLE_H_

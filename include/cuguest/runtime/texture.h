@@ -23,8 +23,13 @@
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 // It lives in the context that was current when it was made, until it is destroyed (by either
 // API, once) or that context ends, and it does not keep its array or memory alive: destroy
-// the object first. A kernel must run in that same context. No conversion takes over
-// anything.
+// the object first. No conversion takes over anything.
+//
+// The number means something in that context only. Each context counts from 1 again, textures
+// and surfaces together: with another context current the same number may be another object,
+// which a kernel then reads, and a destroy destroys. So use it, launch with it and destroy it
+// inside a ContextGuard of its context.
+// Source: test/sim/texture_facts_test.cc.
 
 #ifndef CUGUEST_RUNTIME_TEXTURE_H_
 #define CUGUEST_RUNTIME_TEXTURE_H_
