@@ -2,10 +2,9 @@
 
 #include "cuguest/runtime/array.h"
 
-#include <numeric>
-
 #include "cuguest/error.h"
 #include "test/runtime/everywhere.h"
+#include "test/sim/arrays.h"
 
 namespace {
 
@@ -18,11 +17,7 @@ constexpr unsigned kWidth = 16;
 constexpr unsigned kHeight = 4;
 constexpr size_t kPitch = kWidth * sizeof(float);
 
-std::vector<float> Picture() {
-  std::vector<float> picture(kWidth * kHeight);
-  std::iota(picture.begin(), picture.end(), 0.5F);
-  return picture;
-}
+std::vector<float> Picture() { return cuguest_facts::Counting(kWidth * kHeight, 0.5F); }
 
 CUarray MakeByDriver() {
   CUDA_ARRAY_DESCRIPTOR descriptor = {kWidth, kHeight, CU_AD_FORMAT_FLOAT, 1};
@@ -34,33 +29,8 @@ CUarray MakeByDriver() {
 cudaArray_t MakeByRuntime() {
   const cudaChannelFormatDesc format = {32, 0, 0, 0, cudaChannelFormatKindFloat};
   cudaArray_t array = nullptr;
-  RUNTIME_OK(cudaMallocArray(&array, &format, kWidth, kHeight, 0));
+  RT_OK(cudaMallocArray(&array, &format, kWidth, kHeight, 0));
   return array;
-}
-
-CUDA_MEMCPY2D RowsOf(CUarray array, float* host) {
-  CUDA_MEMCPY2D copy = {};
-  copy.srcMemoryType = CU_MEMORYTYPE_HOST;
-  copy.srcHost = host;
-  copy.srcPitch = kPitch;
-  copy.dstMemoryType = CU_MEMORYTYPE_ARRAY;
-  copy.dstArray = array;
-  copy.WidthInBytes = kPitch;
-  copy.Height = kHeight;
-  return copy;
-}
-
-// The other way round.
-CUDA_MEMCPY2D RowsFrom(CUarray array, float* host) {
-  CUDA_MEMCPY2D copy = {};
-  copy.srcMemoryType = CU_MEMORYTYPE_ARRAY;
-  copy.srcArray = array;
-  copy.dstMemoryType = CU_MEMORYTYPE_HOST;
-  copy.dstHost = host;
-  copy.dstPitch = kPitch;
-  copy.WidthInBytes = kPitch;
-  copy.Height = kHeight;
-  return copy;
 }
 
 constexpr int kLevels = 3;
@@ -72,9 +42,7 @@ BOOST_AUTO_TEST_SUITE(array)
 BOOST_AUTO_TEST_CASE(array_driver_to_runtime) {
   const auto make = [] {
     const CUarray array = MakeByDriver();
-    auto picture = Picture();
-    const CUDA_MEMCPY2D copy = RowsOf(array, picture.data());
-    OK(RAW(cuMemcpy2D)(&copy));
+    cuguest_facts::Write(array, kWidth, kHeight, Picture());
     return array;
   };
   Everywhere(make, [](CUarray made) {
@@ -82,15 +50,15 @@ BOOST_AUTO_TEST_CASE(array_driver_to_runtime) {
     cudaChannelFormatDesc format = {};
     cudaExtent extent = {};
     unsigned flags = 1;
-    RUNTIME_OK(cudaArrayGetInfo(&format, &extent, &flags, array));
+    RT_OK(cudaArrayGetInfo(&format, &extent, &flags, array));
     BOOST_TEST(extent.width == kWidth);
     BOOST_TEST(extent.height == kHeight);
     BOOST_CHECK_EQUAL(format.f, cudaChannelFormatKindFloat);
     std::vector<float> picture(kWidth * kHeight);
-    RUNTIME_OK(cudaMemcpy2DFromArray(picture.data(), kPitch, array, 0, 0, kPitch, kHeight,
-                                     cudaMemcpyDeviceToHost));
+    RT_OK(cudaMemcpy2DFromArray(picture.data(), kPitch, array, 0, 0, kPitch, kHeight,
+                                cudaMemcpyDeviceToHost));
     BOOST_TEST(picture == Picture());
-    RUNTIME_OK(cudaFreeArray(array));
+    RT_OK(cudaFreeArray(array));
   });
 }
 
@@ -98,8 +66,8 @@ BOOST_AUTO_TEST_CASE(array_runtime_to_driver) {
   const auto make = [] {
     const cudaArray_t array = MakeByRuntime();
     const auto picture = Picture();
-    RUNTIME_OK(cudaMemcpy2DToArray(array, 0, 0, picture.data(), kPitch, kPitch, kHeight,
-                                   cudaMemcpyHostToDevice));
+    RT_OK(cudaMemcpy2DToArray(array, 0, 0, picture.data(), kPitch, kPitch, kHeight,
+                              cudaMemcpyHostToDevice));
     return array;
   };
   Everywhere(make, [](cudaArray_t made) {
@@ -109,10 +77,7 @@ BOOST_AUTO_TEST_CASE(array_runtime_to_driver) {
     BOOST_TEST(descriptor.Width == kWidth);
     BOOST_TEST(descriptor.Height == kHeight);
     BOOST_TEST(descriptor.Format == CU_AD_FORMAT_FLOAT);
-    std::vector<float> picture(kWidth * kHeight);
-    const CUDA_MEMCPY2D copy = RowsFrom(array, picture.data());
-    OK(RAW(cuMemcpy2D)(&copy));
-    BOOST_TEST(picture == Picture());
+    BOOST_TEST(cuguest_facts::Read(array, kWidth, kHeight) == Picture());
     OK(RAW(cuArrayDestroy)(array));
   });
 }
@@ -131,12 +96,12 @@ BOOST_AUTO_TEST_CASE(mipmapped_array_driver_to_runtime) {
   Everywhere(make, [](CUmipmappedArray made) {
     const cudaMipmappedArray_t array = ToRuntime(made);
     cudaArray_t level = nullptr;
-    RUNTIME_OK(cudaGetMipmappedArrayLevel(&level, array, 1));
+    RT_OK(cudaGetMipmappedArrayLevel(&level, array, 1));
     cudaExtent extent = {};
-    RUNTIME_OK(cudaArrayGetInfo(nullptr, &extent, nullptr, level));
+    RT_OK(cudaArrayGetInfo(nullptr, &extent, nullptr, level));
     BOOST_TEST(extent.width == kWidth / 2);
     BOOST_TEST(extent.height == kHeight / 2);
-    RUNTIME_OK(cudaFreeMipmappedArray(array));
+    RT_OK(cudaFreeMipmappedArray(array));
   });
 }
 
@@ -144,7 +109,7 @@ BOOST_AUTO_TEST_CASE(mipmapped_array_runtime_to_driver) {
   const auto make = [] {
     const cudaChannelFormatDesc format = {32, 0, 0, 0, cudaChannelFormatKindFloat};
     cudaMipmappedArray_t array = nullptr;
-    RUNTIME_OK(cudaMallocMipmappedArray(&array, &format, {kWidth, kHeight, 0}, kLevels, 0));
+    RT_OK(cudaMallocMipmappedArray(&array, &format, {kWidth, kHeight, 0}, kLevels, 0));
     return array;
   };
   Everywhere(make, [](cudaMipmappedArray_t made) {
@@ -181,7 +146,7 @@ BOOST_AUTO_TEST_CASE(both_apis_agree_on_every_format) {
         BOOST_TEST((ToDriver(*channel_format).value() == format));
 
         cudaArray_t by_runtime = nullptr;
-        RUNTIME_OK(cudaMallocArray(&by_runtime, &*channel_format, kWidth, kHeight, 0));
+        RT_OK(cudaMallocArray(&by_runtime, &*channel_format, kWidth, kHeight, 0));
         CUDA_ARRAY_DESCRIPTOR descriptor = {};
         OK(RAW(cuArrayGetDescriptor)(&descriptor, ToDriver(by_runtime)));
         BOOST_TEST(descriptor.Format == format.format);
@@ -190,10 +155,10 @@ BOOST_AUTO_TEST_CASE(both_apis_agree_on_every_format) {
         CUarray by_driver = nullptr;
         OK(RAW(cuArrayCreate)(&by_driver, &descriptor));
         cudaChannelFormatDesc said = {};
-        RUNTIME_OK(cudaGetChannelDesc(&said, ToRuntime(by_driver)));
+        RT_OK(cudaGetChannelDesc(&said, ToRuntime(by_driver)));
         BOOST_TEST((ToDriver(said).value() == format));
         OK(RAW(cuArrayDestroy)(by_driver));
-        RUNTIME_OK(cudaFreeArray(by_runtime));
+        RT_OK(cudaFreeArray(by_runtime));
       }
     }
   }

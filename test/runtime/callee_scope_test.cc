@@ -19,7 +19,7 @@ using cuguest_test::TakeIncidents;
 using Stack = std::vector<CUcontext>;
 
 // What callees are known to do.
-void SetTheDevice() { RUNTIME_OK(cudaSetDevice(0)); }
+void SetTheDevice() { RT_OK(cudaSetDevice(0)); }
 void LeaveAnError() { BOOST_CHECK_EQUAL(cudaSetDevice(4711), cudaErrorInvalidDevice); }
 void LeaveAPush(CUcontext context) { OK(RAW(cuCtxPushCurrent)(context)); }
 void PopOnceTooOften() {
@@ -53,12 +53,12 @@ BOOST_AUTO_TEST_CASE(a_good_callee_works_in_the_context_and_nothing_is_reported)
       const CalleeScope scope(ContextRef::Borrow(ours.get()));
       BOOST_TEST(scope.ok());
       void* pointer = nullptr;
-      RUNTIME_OK(cudaMalloc(&pointer, 64));
+      RT_OK(cudaMalloc(&pointer, 64));
       CUcontext owner = nullptr;
       OK(RAW(cuPointerGetAttribute)(&owner, CU_POINTER_ATTRIBUTE_CONTEXT,
                                     reinterpret_cast<CUdeviceptr>(pointer)));
       BOOST_TEST(owner == ours.get());
-      RUNTIME_OK(cudaFree(pointer));
+      RT_OK(cudaFree(pointer));
     }
     SetStack({});
   }

@@ -564,8 +564,8 @@ Things::Things() {
   OK(RAW(cuMemAlloc)(&memory, kCount * sizeof(int)));
   ended_view = ViewOf(memory);
   ended_event = Get(Event::Create(ended));
-  RUNTIME_OK(cudaFree(nullptr));  // the runtime looks, once, which context is the primary one
-  RUNTIME_OK(cudaDeviceReset());  // which ends its life, and the runtime's unit
+  RT_OK(cudaFree(nullptr));  // the runtime looks, once, which context is the primary one
+  RT_OK(cudaDeviceReset());  // which ends its life, and the runtime's unit
   SetStack({});
   BOOST_TEST(!PrimaryIsActive());
 

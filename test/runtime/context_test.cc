@@ -25,14 +25,14 @@ RuntimeContext Query() {
 // What the runtime then does.
 CUcontext ContextAfterAnAllocation() {
   void* pointer = nullptr;
-  RUNTIME_OK(cudaMalloc(&pointer, 64));
+  RT_OK(cudaMalloc(&pointer, 64));
   CUcontext owner = nullptr;
   OK(RAW(cuPointerGetAttribute)(&owner, CU_POINTER_ATTRIBUTE_CONTEXT,
                                 reinterpret_cast<CUdeviceptr>(pointer)));
   CUcontext current = nullptr;
   OK(RAW(cuCtxGetCurrent)(&current));
   BOOST_TEST(owner == current);
-  RUNTIME_OK(cudaFree(pointer));
+  RT_OK(cudaFree(pointer));
   return owner;
 }
 
@@ -127,14 +127,14 @@ BOOST_AUTO_TEST_CASE(it_speaks_of_the_second_device, *NeedsDevices(2)) {
 
 BOOST_AUTO_TEST_CASE(with_nothing_current_it_is_device_0_whatever_the_runtime_says,
                      *NeedsDevices(2)) {
-  RUNTIME_OK(cudaSetDevice(1));
+  RT_OK(cudaSetDevice(1));
   SetStack({});
   int said = -1;
-  RUNTIME_OK(cudaGetDevice(&said));
+  RT_OK(cudaGetDevice(&said));
   BOOST_TEST(said == 1);
   BOOST_TEST((Query().device == First()));
   ContextAfterAnAllocation();
-  RUNTIME_OK(cudaGetDevice(&said));
+  RT_OK(cudaGetDevice(&said));
   BOOST_TEST(said == 0);
   SetStack({});
 }

@@ -44,28 +44,28 @@ BOOST_AUTO_TEST_CASE(stream_driver_to_runtime) {
   Everywhere(make, [](CUstream made) {
     const cudaStream_t stream = ToRuntime(made);
     unsigned flags = 0;
-    RUNTIME_OK(cudaStreamGetFlags(stream, &flags));
+    RT_OK(cudaStreamGetFlags(stream, &flags));
     BOOST_TEST(flags == unsigned{cudaStreamNonBlocking});
     void* memory = nullptr;
-    RUNTIME_OK(cudaMalloc(&memory, kBytes));
-    RUNTIME_OK(cudaMemsetAsync(memory, 1, kBytes, stream));
-    RUNTIME_OK(cudaStreamSynchronize(stream));
-    RUNTIME_OK(cudaFree(memory));
-    RUNTIME_OK(cudaStreamDestroy(stream));
+    RT_OK(cudaMalloc(&memory, kBytes));
+    RT_OK(cudaMemsetAsync(memory, 1, kBytes, stream));
+    RT_OK(cudaStreamSynchronize(stream));
+    RT_OK(cudaFree(memory));
+    RT_OK(cudaStreamDestroy(stream));
   });
 }
 
 BOOST_AUTO_TEST_CASE(stream_runtime_to_driver) {
   const auto make = [] {
     cudaStream_t stream = nullptr;
-    RUNTIME_OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    RT_OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     return stream;
   };
   Everywhere(make, [](cudaStream_t made) {
     const CUstream stream = ToDriver(made);
     CUcontext context = nullptr;
     OK(RAW(cuStreamGetCtx)(stream, &context));
-    BOOST_TEST(context == Current());
+    BOOST_TEST(context == CurrentContext());
     CUdeviceptr memory = 0;
     OK(RAW(cuMemAlloc)(&memory, kBytes));
     OK(RAW(cuMemsetD8Async)(memory, 1, kBytes, stream));
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(stream_0_becomes_explicit) {
   BOOST_TEST(ToRuntime(CU_STREAM_PER_THREAD) == cudaStreamPerThread);
   const auto make = [] { return CUstream{nullptr}; };
   Everywhere(make, [](CUstream stream) {
-    RUNTIME_OK(cudaStreamSynchronize(ToRuntime(stream)));
+    RT_OK(cudaStreamSynchronize(ToRuntime(stream)));
     OK(RAW(cuStreamSynchronize)(ToDriver(stream)));
   });
 }
@@ -97,20 +97,20 @@ BOOST_AUTO_TEST_CASE(event_driver_to_runtime) {
   };
   Everywhere(make, [](CUevent made) {
     const cudaEvent_t event = ToRuntime(made);
-    RUNTIME_OK(cudaEventRecord(event, cudaStreamLegacy));
-    RUNTIME_OK(cudaEventSynchronize(event));
-    RUNTIME_OK(cudaEventQuery(event));
+    RT_OK(cudaEventRecord(event, cudaStreamLegacy));
+    RT_OK(cudaEventSynchronize(event));
+    RT_OK(cudaEventQuery(event));
     float milliseconds = -1;
-    RUNTIME_OK(cudaEventElapsedTime(&milliseconds, event, event));
+    RT_OK(cudaEventElapsedTime(&milliseconds, event, event));
     BOOST_TEST(milliseconds == 0.0F);
-    RUNTIME_OK(cudaEventDestroy(event));
+    RT_OK(cudaEventDestroy(event));
   });
 }
 
 BOOST_AUTO_TEST_CASE(event_runtime_to_driver) {
   const auto make = [] {
     cudaEvent_t event = nullptr;
-    RUNTIME_OK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    RT_OK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
     return event;
   };
   Everywhere(make, [](cudaEvent_t made) {
@@ -138,28 +138,28 @@ BOOST_AUTO_TEST_CASE(graph_driver_to_runtime) {
   Everywhere(make, [](CUgraph made) {
     const cudaGraph_t graph = ToRuntime(made);
     size_t count = 0;
-    RUNTIME_OK(cudaGraphGetNodes(graph, nullptr, &count));
+    RT_OK(cudaGraphGetNodes(graph, nullptr, &count));
     BOOST_TEST(count == 1U);
     cudaGraphExec_t exec = nullptr;
-    RUNTIME_OK(cudaGraphInstantiate(&exec, graph, 0));
+    RT_OK(cudaGraphInstantiate(&exec, graph, 0));
     // And on by the driver.
     OK(RAW(cuGraphLaunch)(ToDriver(exec), CU_STREAM_PER_THREAD));
     OK(RAW(cuStreamSynchronize)(CU_STREAM_PER_THREAD));
     OK(RAW(cuGraphExecDestroy)(ToDriver(exec)));
-    RUNTIME_OK(cudaGraphDestroy(graph));
+    RT_OK(cudaGraphDestroy(graph));
   });
 }
 
 BOOST_AUTO_TEST_CASE(graph_runtime_to_driver) {
   const auto make = [] {
     cudaStream_t stream = nullptr;
-    RUNTIME_OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    RUNTIME_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+    RT_OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    RT_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
     const cudaHostFn_t nothing = [](void*) {};
-    RUNTIME_OK(cudaLaunchHostFunc(stream, nothing, nullptr));
+    RT_OK(cudaLaunchHostFunc(stream, nothing, nullptr));
     cudaGraph_t graph = nullptr;
-    RUNTIME_OK(cudaStreamEndCapture(stream, &graph));
-    RUNTIME_OK(cudaStreamDestroy(stream));
+    RT_OK(cudaStreamEndCapture(stream, &graph));
+    RT_OK(cudaStreamDestroy(stream));
     return graph;
   };
   Everywhere(make, [](cudaGraph_t made) {
@@ -171,9 +171,9 @@ BOOST_AUTO_TEST_CASE(graph_runtime_to_driver) {
     BOOST_TEST(ToRuntime(node) == node);
     CUgraphExec exec = nullptr;
     OK(RAW(cuGraphInstantiate)(&exec, graph, 0));
-    RUNTIME_OK(cudaGraphLaunch(ToRuntime(exec), cudaStreamPerThread));
-    RUNTIME_OK(cudaStreamSynchronize(cudaStreamPerThread));
-    RUNTIME_OK(cudaGraphExecDestroy(ToRuntime(exec)));
+    RT_OK(cudaGraphLaunch(ToRuntime(exec), cudaStreamPerThread));
+    RT_OK(cudaStreamSynchronize(cudaStreamPerThread));
+    RT_OK(cudaGraphExecDestroy(ToRuntime(exec)));
     OK(RAW(cuGraphDestroy)(graph));
   });
 }
@@ -190,10 +190,10 @@ BOOST_AUTO_TEST_CASE(memory_pool_driver_to_runtime) {
   Everywhere(make, [](CUmemoryPool made) {
     const cudaMemPool_t pool = ToRuntime(made);
     void* memory = nullptr;
-    RUNTIME_OK(cudaMallocFromPoolAsync(&memory, kBytes, pool, cudaStreamPerThread));
-    RUNTIME_OK(cudaFreeAsync(memory, cudaStreamPerThread));
-    RUNTIME_OK(cudaStreamSynchronize(cudaStreamPerThread));
-    RUNTIME_OK(cudaMemPoolDestroy(pool));
+    RT_OK(cudaMallocFromPoolAsync(&memory, kBytes, pool, cudaStreamPerThread));
+    RT_OK(cudaFreeAsync(memory, cudaStreamPerThread));
+    RT_OK(cudaStreamSynchronize(cudaStreamPerThread));
+    RT_OK(cudaMemPoolDestroy(pool));
   });
 }
 
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(memory_pool_runtime_to_driver) {
     properties.location.type = cudaMemLocationTypeDevice;
     properties.location.id = 0;
     cudaMemPool_t pool = nullptr;
-    RUNTIME_OK(cudaMemPoolCreate(&pool, &properties));
+    RT_OK(cudaMemPoolCreate(&pool, &properties));
     return pool;
   };
   Everywhere(make, [](cudaMemPool_t made) {
@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(a_devices_default_pool_is_the_same_in_both) {
   CUmemoryPool driver_pool = nullptr;
   OK(RAW(cuDeviceGetDefaultMemPool)(&driver_pool, 0));
   cudaMemPool_t runtime_pool = nullptr;
-  RUNTIME_OK(cudaDeviceGetDefaultMemPool(&runtime_pool, 0));
+  RT_OK(cudaDeviceGetDefaultMemPool(&runtime_pool, 0));
   BOOST_TEST(ToDriver(runtime_pool) == driver_pool);
 }
 
@@ -237,27 +237,27 @@ BOOST_AUTO_TEST_CASE(pointer_driver_to_runtime) {
     int* const memory = ToRuntime<int>(made);
     BOOST_TEST(ToDriver(memory + 1) == made + sizeof(int));
     cudaPointerAttributes attributes = {};
-    RUNTIME_OK(cudaPointerGetAttributes(&attributes, memory));
+    RT_OK(cudaPointerGetAttributes(&attributes, memory));
     BOOST_CHECK_EQUAL(attributes.type, cudaMemoryTypeDevice);
     BOOST_TEST(attributes.device == 0);
     std::vector<int> numbers(kCount);
-    RUNTIME_OK(cudaMemcpy(numbers.data(), memory, kBytes, cudaMemcpyDefault));
+    RT_OK(cudaMemcpy(numbers.data(), memory, kBytes, cudaMemcpyDefault));
     BOOST_TEST(numbers == Numbers());
-    RUNTIME_OK(cudaFree(memory));
+    RT_OK(cudaFree(memory));
   });
 }
 
 BOOST_AUTO_TEST_CASE(pointer_runtime_to_driver) {
   const auto make = [] {
     void* memory = nullptr;
-    RUNTIME_OK(cudaMalloc(&memory, kBytes));
+    RT_OK(cudaMalloc(&memory, kBytes));
     const auto numbers = Numbers();
-    RUNTIME_OK(cudaMemcpy(memory, numbers.data(), kBytes, cudaMemcpyHostToDevice));
+    RT_OK(cudaMemcpy(memory, numbers.data(), kBytes, cudaMemcpyHostToDevice));
     return memory;
   };
   Everywhere(make, [](void* made) {
     const CUdeviceptr memory = ToDriver(made);
-    BOOST_TEST(ContextOf(memory) == Current());
+    BOOST_TEST(ContextOf(memory) == CurrentContext());
     std::vector<int> numbers(kCount);
     OK(RAW(cuMemcpyDtoH)(numbers.data(), memory, kBytes));
     BOOST_TEST(numbers == Numbers());
@@ -273,17 +273,17 @@ BOOST_AUTO_TEST_CASE(managed_memory_driver_to_runtime) {
   };
   Everywhere(make, [](CUdeviceptr made) {
     cudaPointerAttributes attributes = {};
-    RUNTIME_OK(cudaPointerGetAttributes(&attributes, ToRuntime(made)));
+    RT_OK(cudaPointerGetAttributes(&attributes, ToRuntime(made)));
     BOOST_CHECK_EQUAL(attributes.type, cudaMemoryTypeManaged);
     *ToRuntime<int>(made) = 7;
-    RUNTIME_OK(cudaFree(ToRuntime(made)));
+    RT_OK(cudaFree(ToRuntime(made)));
   });
 }
 
 BOOST_AUTO_TEST_CASE(managed_memory_runtime_to_driver) {
   const auto make = [] {
     void* memory = nullptr;
-    RUNTIME_OK(cudaMallocManaged(&memory, kBytes, cudaMemAttachGlobal));
+    RT_OK(cudaMallocManaged(&memory, kBytes, cudaMemAttachGlobal));
     return memory;
   };
   Everywhere(make, [](void* made) {
@@ -302,16 +302,16 @@ BOOST_AUTO_TEST_CASE(pinned_memory_driver_to_runtime) {
   };
   Everywhere(make, [](void* made) {
     cudaPointerAttributes attributes = {};
-    RUNTIME_OK(cudaPointerGetAttributes(&attributes, made));
+    RT_OK(cudaPointerGetAttributes(&attributes, made));
     BOOST_CHECK_EQUAL(attributes.type, cudaMemoryTypeHost);
-    RUNTIME_OK(cudaFreeHost(made));
+    RT_OK(cudaFreeHost(made));
   });
 }
 
 BOOST_AUTO_TEST_CASE(pinned_memory_runtime_to_driver) {
   const auto make = [] {
     void* memory = nullptr;
-    RUNTIME_OK(cudaMallocHost(&memory, kBytes));
+    RT_OK(cudaMallocHost(&memory, kBytes));
     return memory;
   };
   Everywhere(make, [](void* made) {
@@ -330,17 +330,17 @@ BOOST_AUTO_TEST_CASE(pool_memory_driver_to_runtime) {
     return memory;
   };
   Everywhere(make, [](CUdeviceptr made) {
-    RUNTIME_OK(cudaMemset(ToRuntime(made), 1, kBytes));
-    RUNTIME_OK(cudaFreeAsync(ToRuntime(made), cudaStreamPerThread));
-    RUNTIME_OK(cudaStreamSynchronize(cudaStreamPerThread));
+    RT_OK(cudaMemset(ToRuntime(made), 1, kBytes));
+    RT_OK(cudaFreeAsync(ToRuntime(made), cudaStreamPerThread));
+    RT_OK(cudaStreamSynchronize(cudaStreamPerThread));
   });
 }
 
 BOOST_AUTO_TEST_CASE(pool_memory_runtime_to_driver) {
   const auto make = [] {
     void* memory = nullptr;
-    RUNTIME_OK(cudaMallocAsync(&memory, kBytes, cudaStreamPerThread));
-    RUNTIME_OK(cudaStreamSynchronize(cudaStreamPerThread));
+    RT_OK(cudaMallocAsync(&memory, kBytes, cudaStreamPerThread));
+    RT_OK(cudaStreamSynchronize(cudaStreamPerThread));
     return memory;
   };
   Everywhere(make, [](void* made) {

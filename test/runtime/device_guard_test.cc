@@ -17,16 +17,16 @@ using cuguest_test::TakeIncidents;
 
 int RuntimeDevice() {
   int device = -1;
-  RUNTIME_OK(cudaGetDevice(&device));
+  RT_OK(cudaGetDevice(&device));
   return device;
 }
 
 int DeviceOfAnAllocation() {
   void* pointer = nullptr;
-  RUNTIME_OK(cudaMalloc(&pointer, 64));
+  RT_OK(cudaMalloc(&pointer, 64));
   cudaPointerAttributes attributes = {};
-  RUNTIME_OK(cudaPointerGetAttributes(&attributes, pointer));
-  RUNTIME_OK(cudaFree(pointer));
+  RT_OK(cudaPointerGetAttributes(&attributes, pointer));
+  RT_OK(cudaFree(pointer));
   return attributes.device;
 }
 
@@ -38,14 +38,14 @@ BOOST_AUTO_TEST_CASE(numbers_go_there_and_back) {
   const auto count = Device::Count();
   BOOST_TEST_REQUIRE(count.ok());
   int runtime_count = 0;
-  RUNTIME_OK(cudaGetDeviceCount(&runtime_count));
+  RT_OK(cudaGetDeviceCount(&runtime_count));
   BOOST_TEST(*count == runtime_count);
   for (int number = 0; number < *count; ++number) {
     const auto device = cuguest::runtime::FromRuntime(number);
     BOOST_TEST_REQUIRE(device.ok(), device.status().ToString());
     BOOST_TEST(cuguest::runtime::ToRuntime(*device) == number);
     char runtime_id[32] = {};
-    RUNTIME_OK(cudaDeviceGetPCIBusId(runtime_id, sizeof(runtime_id), number));
+    RT_OK(cudaDeviceGetPCIBusId(runtime_id, sizeof(runtime_id), number));
     BOOST_TEST(device->PciBusId().value_or("") == runtime_id);
   }
 }
@@ -138,10 +138,10 @@ BOOST_AUTO_TEST_CASE(a_callee_that_sets_the_device_is_reported_and_undone, *Need
   {
     DeviceGuard guard(First());
     BOOST_TEST_REQUIRE(guard.ok(), guard.status().ToString());
-    RUNTIME_OK(cudaSetDevice(1));
+    RT_OK(cudaSetDevice(1));
     OK(guard.Reassert());
     BOOST_TEST(RuntimeDevice() == 0);
-    RUNTIME_OK(cudaSetDevice(1));
+    RT_OK(cudaSetDevice(1));
   }
   BOOST_TEST(GetStack() == std::vector<CUcontext>{user.get()});
   BOOST_TEST(RuntimeDevice() == 0);

@@ -48,12 +48,6 @@ void Everywhere(const Make& make, const Use& use) {
   }
 }
 
-inline CUcontext Current() {
-  CUcontext context = nullptr;
-  OK(RAW(cuCtxGetCurrent)(&context));
-  return context;
-}
-
 }  // namespace cuguest_runtime_test
 
 #endif  // CUGUEST_TEST_RUNTIME_EVERYWHERE_H_

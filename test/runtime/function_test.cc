@@ -99,11 +99,11 @@ BOOST_AUTO_TEST_CASE(kernel_driver_to_runtime) {
   const auto make = [] { return SaxpyOf(LoadByDriver()); };
   Everywhere(make, [](CUkernel kernel) {
     Numbers numbers;
-    RUNTIME_OK(cudaLaunchKernel(ToSymbol(kernel), dim3{1, 1, 1}, dim3{kCount, 1, 1}, numbers.saxpy,
-                                0, nullptr));
+    RT_OK(cudaLaunchKernel(ToSymbol(kernel), dim3{1, 1, 1}, dim3{kCount, 1, 1}, numbers.saxpy, 0,
+                           nullptr));
     numbers.CheckTimes(4);
     cudaFuncAttributes attributes = {};
-    RUNTIME_OK(cudaFuncGetAttributes(&attributes, ToSymbol(kernel)));
+    RT_OK(cudaFuncGetAttributes(&attributes, ToSymbol(kernel)));
     BOOST_TEST(attributes.maxThreadsPerBlock >= 32);
     OK(RAW(cuLibraryUnload)(Value(LibraryOf(kernel))));
   });
@@ -113,20 +113,20 @@ BOOST_AUTO_TEST_CASE(library_driver_to_runtime) {
   Everywhere(LoadByDriver, [](CUlibrary made) {
     const cudaLibrary_t library = ToRuntime(made);
     cudaKernel_t kernel = nullptr;
-    RUNTIME_OK(cudaLibraryGetKernel(&kernel, library, "saxpy"));
+    RT_OK(cudaLibraryGetKernel(&kernel, library, "saxpy"));
     BOOST_TEST(Value(LibraryOf(ToDriver(kernel))) == made);
     Numbers numbers;
     LaunchByDriver(reinterpret_cast<CUfunction>(ToDriver(kernel)), numbers.saxpy);
     numbers.CheckTimes(4);
-    RUNTIME_OK(cudaLibraryUnload(library));
+    RT_OK(cudaLibraryUnload(library));
   });
 }
 
 BOOST_AUTO_TEST_CASE(library_runtime_to_driver) {
   const auto make = [] {
     cudaLibrary_t library = nullptr;
-    RUNTIME_OK(cudaLibraryLoadData(&library, cuguest_kernels::saxpy_fatbin, nullptr, nullptr, 0,
-                                   nullptr, nullptr, 0));
+    RT_OK(cudaLibraryLoadData(&library, cuguest_kernels::saxpy_fatbin, nullptr, nullptr, 0, nullptr,
+                              nullptr, 0));
     return library;
   };
   Everywhere(make, [](cudaLibrary_t made) {

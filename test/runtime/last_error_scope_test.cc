@@ -47,8 +47,8 @@ BOOST_AUTO_TEST_CASE(nothing_happened) {
   LastErrorScope scope;
   BOOST_CHECK_EQUAL(scope.before(), cudaSuccess);
   void* pointer = nullptr;
-  RUNTIME_OK(scope.Note(cudaMalloc(&pointer, 64), "cudaMalloc"));
-  RUNTIME_OK(scope.Note(cudaFree(pointer), "cudaFree"));
+  RT_OK(scope.Note(cudaMalloc(&pointer, 64), "cudaMalloc"));
+  RT_OK(scope.Note(cudaFree(pointer), "cudaFree"));
   BOOST_TEST(scope.Check().ok());
   BOOST_TEST(scope.Restore());
 }
@@ -88,8 +88,8 @@ BOOST_AUTO_TEST_CASE(the_callers_own_error_stays) {
     LastErrorScope scope;
     BOOST_CHECK_EQUAL(scope.before(), cudaErrorInvalidDevice);
     void* pointer = nullptr;
-    RUNTIME_OK(scope.Note(cudaMalloc(&pointer, 64), "cudaMalloc"));
-    RUNTIME_OK(scope.Note(cudaFree(pointer), "cudaFree"));
+    RT_OK(scope.Note(cudaMalloc(&pointer, 64), "cudaMalloc"));
+    RT_OK(scope.Note(cudaFree(pointer), "cudaFree"));
     BOOST_TEST(scope.Check().ok());
   }
   BOOST_CHECK_EQUAL(cudaGetLastError(), cudaErrorInvalidDevice);

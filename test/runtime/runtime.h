@@ -10,23 +10,21 @@
 #include <cuda_runtime_api.h>
 
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "cuguest/context_ref.h"
 #include "cuguest/device.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/testing/stack_probe.h"
-#include "test/support/raw_driver.h"
-#include "test/support/test.h"
-
-#define OK(call) BOOST_CHECK_EQUAL((call), CUDA_SUCCESS)
-#define RUNTIME_OK(call) BOOST_CHECK_EQUAL((call), cudaSuccess)
+#include "test/sim/facts.h"
+#include "test/support/runtime.h"
 
 namespace cuguest_runtime_test {
 
 using cuguest::ContextRef;
 using cuguest::Device;
+using cuguest_facts::CurrentContext;
+using cuguest_facts::OnAnotherThread;
 using cuguest_test::GetStack;
 using cuguest_test::OwnContext;
 using cuguest_test::SetStack;
@@ -66,11 +64,6 @@ class Undisturbed {
   cudaError_t error_;
   cuguest::testing::UndisturbedScope probe_;
 };
-
-template <typename Function>
-void OnAnotherThread(const Function& function) {
-  std::thread(function).join();
-}
 
 }  // namespace cuguest_runtime_test
 

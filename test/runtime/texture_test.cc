@@ -4,13 +4,13 @@
 
 #include "cuguest/runtime/texture.h"
 
-#include <numeric>
-
 #include "cuguest/runtime/array.h"
 #include "cuguest/runtime/function.h"
 #include "cuguest/testing/sim.h"
 #include "test/runtime/everywhere.h"
+#include "test/runtime/host_kernels.h"
 #include "test/runtime/kernels.h"
+#include "test/sim/arrays.h"
 
 namespace {
 
@@ -28,11 +28,6 @@ using cuguest::testing::SimLaunch;
 unsigned kWidth = 8;  // not constant: kernels take their addresses
 unsigned kHeight = 4;
 size_t Pitch() { return kWidth * sizeof(float); }
-
-template <typename T>
-T Parameter(const SimLaunch& launch, size_t index) {
-  return *static_cast<const T*>(launch.parameters[index]);
-}
 
 CUresult Sample(const SimLaunch& launch) {
   auto* const texels = Parameter<float*>(launch, 1);
@@ -67,11 +62,7 @@ struct Kernels {
   }
 };
 
-std::vector<float> Picture() {
-  std::vector<float> picture(kWidth * kHeight);
-  std::iota(picture.begin(), picture.end(), 0.5F);
-  return picture;
-}
+std::vector<float> Picture() { return cuguest_facts::Counting(kWidth * kHeight, 0.5F); }
 
 std::vector<float> Painting() {
   std::vector<float> picture;
@@ -82,61 +73,27 @@ std::vector<float> Painting() {
 }
 
 CUarray ArrayByDriver() {
-  CUDA_ARRAY3D_DESCRIPTOR descriptor = {};
-  descriptor.Width = kWidth;
-  descriptor.Height = kHeight;
-  descriptor.Format = CU_AD_FORMAT_FLOAT;
-  descriptor.NumChannels = 1;
-  descriptor.Flags = CUDA_ARRAY3D_SURFACE_LDST;
-  CUarray array = nullptr;
-  OK(RAW(cuArray3DCreate)(&array, &descriptor));
-  return array;
+  const auto shape = cuguest_facts::Shape(kWidth, kHeight, 0, CUDA_ARRAY3D_SURFACE_LDST);
+  return cuguest_facts::OwnArray(shape).release();
 }
 
 cudaArray_t ArrayByRuntime() {
   const cudaChannelFormatDesc format = {32, 0, 0, 0, cudaChannelFormatKindFloat};
   cudaArray_t array = nullptr;
-  RUNTIME_OK(cudaMallocArray(&array, &format, kWidth, kHeight, cudaArraySurfaceLoadStore));
+  RT_OK(cudaMallocArray(&array, &format, kWidth, kHeight, cudaArraySurfaceLoadStore));
   return array;
-}
-
-void FillByDriver(CUarray array) {
-  const auto picture = Picture();
-  CUDA_MEMCPY2D copy = {};
-  copy.srcMemoryType = CU_MEMORYTYPE_HOST;
-  copy.srcHost = picture.data();
-  copy.srcPitch = Pitch();
-  copy.dstMemoryType = CU_MEMORYTYPE_ARRAY;
-  copy.dstArray = array;
-  copy.WidthInBytes = Pitch();
-  copy.Height = kHeight;
-  OK(RAW(cuMemcpy2D)(&copy));
 }
 
 void FillByRuntime(cudaArray_t array) {
   const auto picture = Picture();
-  RUNTIME_OK(cudaMemcpy2DToArray(array, 0, 0, picture.data(), Pitch(), Pitch(), kHeight,
-                                 cudaMemcpyHostToDevice));
-}
-
-std::vector<float> ReadByDriver(CUarray array) {
-  std::vector<float> picture(kWidth * kHeight);
-  CUDA_MEMCPY2D copy = {};
-  copy.srcMemoryType = CU_MEMORYTYPE_ARRAY;
-  copy.srcArray = array;
-  copy.dstMemoryType = CU_MEMORYTYPE_HOST;
-  copy.dstHost = picture.data();
-  copy.dstPitch = Pitch();
-  copy.WidthInBytes = Pitch();
-  copy.Height = kHeight;
-  OK(RAW(cuMemcpy2D)(&copy));
-  return picture;
+  RT_OK(cudaMemcpy2DToArray(array, 0, 0, picture.data(), Pitch(), Pitch(), kHeight,
+                            cudaMemcpyHostToDevice));
 }
 
 std::vector<float> ReadByRuntime(cudaArray_t array) {
   std::vector<float> picture(kWidth * kHeight);
-  RUNTIME_OK(cudaMemcpy2DFromArray(picture.data(), Pitch(), array, 0, 0, Pitch(), kHeight,
-                                   cudaMemcpyDeviceToHost));
+  RT_OK(cudaMemcpy2DFromArray(picture.data(), Pitch(), array, 0, 0, Pitch(), kHeight,
+                              cudaMemcpyDeviceToHost));
   return picture;
 }
 
@@ -160,8 +117,7 @@ void LaunchByDriver(const void* symbol, void** arguments) {
 }
 
 void LaunchByRuntime(const void* symbol, void** arguments) {
-  RUNTIME_OK(
-      cudaLaunchKernel(symbol, dim3{1, 1, 1}, dim3{kWidth, kHeight, 1}, arguments, 0, nullptr));
+  RT_OK(cudaLaunchKernel(symbol, dim3{1, 1, 1}, dim3{kWidth, kHeight, 1}, arguments, 0, nullptr));
 }
 
 }  // namespace
@@ -188,22 +144,22 @@ BOOST_AUTO_TEST_CASE(texture_driver_to_runtime) {
                   LaunchByRuntime(SampleSymbol(), arguments);
                 }) == Picture()));
     cudaResourceDesc resource = {};
-    RUNTIME_OK(cudaGetTextureObjectResourceDesc(&resource, texture));
-    RUNTIME_OK(cudaDestroyTextureObject(texture));
-    RUNTIME_OK(cudaFreeArray(resource.res.array.array));
+    RT_OK(cudaGetTextureObjectResourceDesc(&resource, texture));
+    RT_OK(cudaDestroyTextureObject(texture));
+    RT_OK(cudaFreeArray(resource.res.array.array));
   });
 }
 
 BOOST_AUTO_TEST_CASE(texture_runtime_to_driver) {
   const auto make = [] {
     const CUarray array = ArrayByDriver();
-    FillByDriver(array);
+    cuguest_facts::Write(array, kWidth, kHeight, Picture());
     cudaResourceDesc resource = {};
     resource.resType = cudaResourceTypeArray;
     resource.res.array.array = ToRuntime(array);
     cudaTextureDesc description = {};
     cudaTextureObject_t texture = 0;
-    RUNTIME_OK(cudaCreateTextureObject(&texture, &resource, &description, nullptr));
+    RT_OK(cudaCreateTextureObject(&texture, &resource, &description, nullptr));
     return texture;
   };
   Everywhere(make, [](cudaTextureObject_t made) {
@@ -232,12 +188,12 @@ BOOST_AUTO_TEST_CASE(surface_driver_to_runtime) {
     cudaSurfaceObject_t surface = SurfaceToRuntime(made);
     void* arguments[] = {&surface, &kWidth, &kHeight};
     LaunchByRuntime(PaintSymbol(), arguments);
-    RUNTIME_OK(cudaStreamSynchronize(nullptr));
+    RT_OK(cudaStreamSynchronize(nullptr));
     cudaResourceDesc resource = {};
-    RUNTIME_OK(cudaGetSurfaceObjectResourceDesc(&resource, surface));
+    RT_OK(cudaGetSurfaceObjectResourceDesc(&resource, surface));
     BOOST_TEST(ReadByRuntime(resource.res.array.array) == Painting());
-    RUNTIME_OK(cudaDestroySurfaceObject(surface));
-    RUNTIME_OK(cudaFreeArray(resource.res.array.array));
+    RT_OK(cudaDestroySurfaceObject(surface));
+    RT_OK(cudaFreeArray(resource.res.array.array));
   });
 }
 
@@ -247,7 +203,7 @@ BOOST_AUTO_TEST_CASE(surface_runtime_to_driver) {
     resource.resType = cudaResourceTypeArray;
     resource.res.array.array = ToRuntime(ArrayByDriver());
     cudaSurfaceObject_t surface = 0;
-    RUNTIME_OK(cudaCreateSurfaceObject(&surface, &resource));
+    RT_OK(cudaCreateSurfaceObject(&surface, &resource));
     return surface;
   };
   Everywhere(make, [](cudaSurfaceObject_t made) {
@@ -257,7 +213,7 @@ BOOST_AUTO_TEST_CASE(surface_runtime_to_driver) {
     OK(RAW(cuCtxSynchronize)());
     CUDA_RESOURCE_DESC resource = {};
     OK(RAW(cuSurfObjectGetResourceDesc)(&resource, surface));
-    BOOST_TEST(ReadByDriver(resource.res.array.hArray) == Painting());
+    BOOST_TEST(cuguest_facts::Read(resource.res.array.hArray, kWidth, kHeight) == Painting());
     OK(RAW(cuSurfObjectDestroy)(surface));
     OK(RAW(cuArrayDestroy)(resource.res.array.hArray));
   });

@@ -12,11 +12,11 @@
 // is the per-thread stream. `Floor`: see entry.h.
 //
 // Not here: occupancy, the memory behind registered variables (cudaGetSymbolAddress and
-// copies to it), attributes of functions that are set, cooperative and clustered launches, external memory and semaphores, interprocess handles, graphics,
-// EGL and VDPAU, unified and managed variables, prefetch and advice, batches of
-// copies, attributes of streams and kernels, user objects, nodes that are made one by one,
-// logs, the profiler. A program that calls one of these does not start on the simulation:
-// its symbol is missing.
+// copies to it), setting attributes of functions, cooperative and clustered launches,
+// external memory and semaphores, interprocess handles, graphics, EGL and VDPAU, unified and
+// managed variables, prefetch and advice, batches of copies, attributes of streams and
+// kernels, user objects, nodes that are made one by one, logs, the profiler. A program that
+// calls one of these does not start on the simulation: its symbol is missing.
 
 #ifndef CUGUEST_LIB_SIM_RUNTIME_ENTRY_LIST_H_
 #define CUGUEST_LIB_SIM_RUNTIME_ENTRY_LIST_H_
