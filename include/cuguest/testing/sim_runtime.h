@@ -12,6 +12,12 @@
 //
 //   SimRuntime::FailCall("cudaMalloc", /*nth=*/1, cudaErrorMemoryAllocation);
 //
+// A kernel that nvcc compiled into the program is launched by the host function that
+// Sim::RegisterKernel has under its mangled name; the simulation takes its parameters from its
+// PTX, which must be there uncompressed (nvcc --no-compress). As with the real runtime the
+// code stays loaded to the end of the process once a kernel of it was used: one of
+// SimLive::libraries.
+//
 // A runtime that is linked statically is part of the program and cannot be replaced; it
 // does not work on the simulated driver, which has none of the driver's private tables.
 
