@@ -10,8 +10,8 @@ extern "C" __global__ void bridge_scale(float* values, unsigned count, float fac
   if (i < count) values[i] *= factor;
 }
 
-extern "C" __global__ void bridge_sample(cudaTextureObject_t texture, float* texels,
-                                         unsigned width, unsigned height) {
+extern "C" __global__ void bridge_sample(cudaTextureObject_t texture, float* texels, unsigned width,
+                                         unsigned height) {
   const unsigned x = threadIdx.x;
   const unsigned y = threadIdx.y;
   if (x < width && y < height) texels[y * width + x] = tex2D<float>(texture, x, y);
