@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cuguest/testing/sim.h"
 #include "test/runtime/runtime.h"
 
 namespace {
@@ -15,6 +16,8 @@ using cuguest::Incident;
 using cuguest::IncidentKind;
 using cuguest::Repair;
 using cuguest::runtime::CalleeScope;
+using cuguest::testing::Sim;
+using cuguest_test::OnlySim;
 using cuguest_test::TakeIncidents;
 using Stack = std::vector<CUcontext>;
 
@@ -62,6 +65,17 @@ BOOST_AUTO_TEST_CASE(a_good_callee_works_in_the_context_and_nothing_is_reported)
     }
     SetStack({});
   }
+}
+
+BOOST_AUTO_TEST_CASE(the_calls_of_the_header, *OnlySim()) {
+  const OwnContext ours;
+  const ContextRef context = ContextRef::Borrow(ours.get());
+  Sim::ResetCalls();
+  { const CalleeScope scope(context); }
+  BOOST_TEST(Sim::TotalCalls() == 5U);
+  Sim::ResetCalls();
+  { const CalleeScope scope(ours.get()); }
+  BOOST_TEST(Sim::TotalCalls() == 4U);
 }
 
 BOOST_AUTO_TEST_CASE(every_bad_habit_is_undone_and_reported) {

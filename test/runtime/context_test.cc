@@ -139,6 +139,22 @@ BOOST_AUTO_TEST_CASE(with_nothing_current_it_is_device_0_whatever_the_runtime_sa
   SetStack({});
 }
 
+BOOST_AUTO_TEST_CASE(the_calls_of_the_header, *OnlySim()) {
+  const OwnContext user;
+  const auto calls_of_a_query = [] {
+    Sim::ResetCalls();
+    BOOST_TEST(RuntimeContext::Query().ok());
+    return Sim::TotalCalls();
+  };
+  EndPrimary();
+  BOOST_TEST(calls_of_a_query() == 3U);
+  SetStack({user.get()});
+  BOOST_TEST(calls_of_a_query() == 4U);
+  const auto primary = RetainPrimary();
+  BOOST_TEST(calls_of_a_query() == 7U);
+  SetStack({});
+}
+
 BOOST_AUTO_TEST_CASE(every_failing_call_is_a_status, *OnlySim()) {
   const OwnContext user;
   const auto primary = RetainPrimary();

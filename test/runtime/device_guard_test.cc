@@ -3,6 +3,7 @@
 #include "cuguest/runtime/device_guard.h"
 
 #include "cuguest/runtime/device.h"
+#include "cuguest/testing/sim.h"
 #include "test/runtime/runtime.h"
 
 namespace {
@@ -12,7 +13,9 @@ using cuguest::IfInactive;
 using cuguest::IncidentKind;
 using cuguest::Ordinal;
 using cuguest::runtime::DeviceGuard;
+using cuguest::testing::Sim;
 using cuguest_test::NeedsDevices;
+using cuguest_test::OnlySim;
 using cuguest_test::TakeIncidents;
 
 int RuntimeDevice() {
@@ -102,6 +105,18 @@ BOOST_AUTO_TEST_CASE(a_device_that_is_not_there_is_refused) {
   const DeviceGuard guard(Device::Borrow(4711));
   BOOST_TEST(!guard.ok());
   BOOST_TEST(!guard.status().ok());
+}
+
+BOOST_AUTO_TEST_CASE(the_calls_of_the_header, *OnlySim()) {
+  const OwnContext user;
+  SetStack({user.get()});
+  Sim::ResetCalls();
+  {
+    const DeviceGuard guard(First());
+    BOOST_TEST(guard.ok());
+  }
+  BOOST_TEST(Sim::TotalCalls() == 6U);
+  SetStack({});
 }
 
 // What the usual idiom does instead: test/sim/two_devices_facts_test.cc.
