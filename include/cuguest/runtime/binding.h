@@ -6,7 +6,8 @@
 //
 // The namespace of the headers under runtime/. They are headers only, without a
 // library behind them: what they call is the CUDA runtime that the including file is
-// linked with, shared or static. They need <cuda_runtime_api.h> of CUDA 12.0 or newer.
+// linked with, shared or static. They refuse <cuda_runtime_api.h> of before CUDA 12.0, and were
+// compiled with that of 13.0.
 //
 //   #include <cuda_runtime_api.h>
 //   #include "cuguest/runtime/binding.h"

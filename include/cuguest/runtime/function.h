@@ -72,7 +72,7 @@ static_assert(std::is_same_v<cudaKernel_t, CUkernel>);
 #if CUDART_VERSION >= 12090
 static_assert(std::is_same_v<cudaLibrary_t, CUlibrary>);
 
-// Needs: CUDA 12.9 headers.
+// Needs: headers of CUDA 12.9 or newer; older ones may not have libraries.
 [[nodiscard]] constexpr CUlibrary ToDriver(cudaLibrary_t library) noexcept { return library; }
 [[nodiscard]] constexpr cudaLibrary_t ToRuntime(CUlibrary library) noexcept { return library; }
 #endif
