@@ -34,13 +34,13 @@
 #include "cuguest/export.h"
 #include "cuguest/kernel.h"
 #include "cuguest/per_context.h"
+#include "lib/module/accepted_params.h"
 #include "lib/module/function_in_context.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
 
 class Code;
-struct ParamLayoutView;
 
 // What every copy of a Kernel shares. It lives as long as its code.
 struct KernelState {
@@ -48,8 +48,8 @@ struct KernelState {
   Code* code = nullptr;
   std::uint32_t number = 0;   // among the kernels of its code that were asked for
   CUkernel kernel = nullptr;  // of a library only
-  // The layout that a launch has compared with the kernel's parameters and found right.
-  std::atomic<const ParamLayoutView*> accepted_layout{nullptr};
+  // What launches have held against the kernel's parameters and found right; see launch_check.h.
+  AcceptedParams accepted;
 };
 
 // A function in a context, which is held for as long as this object.
