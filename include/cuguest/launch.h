@@ -124,7 +124,7 @@ CUGUEST_API absl::Status LaunchPacked(const Kernel& kernel, const LaunchShape& s
 //          Nothing was launched then.
 // Cost:    two driver calls, one of them contention-free, no lock, no allocation: at most 1.03
 //          times cuLaunchKernel alone (test/benchmark/launch_benchmark.cc). On stream 0,
-//          CU_STREAM_LEGACY and CU_STREAM_PER_THREAD four, and five if its context is not
+//          CU_STREAM_LEGACY and CU_STREAM_PER_THREAD five, and six if its context is not
 //          current. The first launch of a kernel in a context, and with a list of types, asks
 //          more. A cluster or a cooperative grid adds one.
 // Source:  CUDA Driver API, cuLaunchKernel, cuLaunchKernelEx; test/module/launch_test.cc.
