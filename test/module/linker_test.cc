@@ -156,7 +156,8 @@ BOOST_AUTO_TEST_CASE(the_report_has_the_log_and_the_time) {
   BOOST_TEST(report.milliseconds > 0);
   SUCCEEDS(Link(owner.ref(), TwistInputs(), {}, &report).status());
   BOOST_TEST(!Has(report.info_log, "twist"), report.info_log);
-  REFUSES(Link(owner.ref(), {IMAGE(linked_object)}, {}, &report).status(), kInvalidArgument);
+  REFUSES(Link(owner.ref(), {IMAGE(linked_object)}, {}, &report).status(), kInvalidArgument,
+          "Twist");
   BOOST_TEST(Has(report.error_log, "Twist"), report.error_log);
 }
 
@@ -281,10 +282,10 @@ CHILD(leaves_a_linker_to_the_end_of_the_process) {
   return 0;
 }
 
-BOOST_AUTO_TEST_CASE(across_a_fork) { REQUIRE_CHILD_PASSES(forks_with_a_linker); }
+BOOST_AUTO_TEST_CASE(across_a_fork) { REQUIRE_CHILD_PASSES("forks_with_a_linker"); }
 
 BOOST_AUTO_TEST_CASE(at_the_end_of_the_process) {
-  REQUIRE_CHILD_PASSES(leaves_a_linker_to_the_end_of_the_process);
+  REQUIRE_CHILD_PASSES("leaves_a_linker_to_the_end_of_the_process");
 }
 
 BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim()) {
