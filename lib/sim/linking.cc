@@ -102,7 +102,7 @@ CUresult Linking::Judge(CUjitInputType kind, std::string_view data, const std::s
 CUresult Linking::JudgeCubin(std::string_view data) {
   Elf elf;
   if (!ReadElf(data, &elf)) return outcome_.code = CUDA_ERROR_INVALID_IMAGE;
-  const bool fits = elf.is_relocatable && elf.architecture == kArchitecture;
+  const bool fits = elf.is_relocatable && elf.architecture == request_.Architecture();
   return fits ? CUDA_SUCCESS : outcome_.code = CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
 
