@@ -85,7 +85,6 @@ BOOST_AUTO_TEST_CASE(texts_become_one_image) {
   OK(link.Complete(&cubin));
   BOOST_TEST(cubin.substr(0, 4) == "\177ELF");
   BOOST_TEST(HasKernel(cubin, "use"));
-  BOOST_TEST(!HasKernel(cubin, "twice"));
   BOOST_TEST(link.jit().ErrorSize() == 0u);
 }
 
@@ -128,32 +127,41 @@ BOOST_AUTO_TEST_CASE(no_input_makes_an_empty_image) {
   BOOST_TEST(!HasKernel(cubin, "store"));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_undefined_is_an_error_at_the_end) {
+// What the linker itself finds has one code or another, from one process to the next: a
+// real driver was seen to answer UNKNOWN, INVALID_SOURCE, and even SUCCESS. The log is
+// always there.
+BOOST_AUTO_TEST_CASE(what_is_undefined_is_in_the_log_at_the_end) {
   const InContext in;
   OwnLink link;
   OK(link.Add(kCaller, CU_JIT_INPUT_PTX, "the caller"));
-  IS(link.Complete(), UNKNOWN);
+  BOOST_TEST(link.jit().Error() == "");
+  static_cast<void>(link.Complete());
   BOOST_TEST(link.jit().Error() == "error   : Undefined reference to 'twice' in 'the caller'");
+}
+
+BOOST_AUTO_TEST_CASE(what_is_undefined_fails_the_link, *OnlySim()) {
+  const InContext in;
+  OwnLink link;
+  OK(link.Add(kCaller));
+  IS(link.Complete(), UNKNOWN);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_defined_twice_ends_the_link) {
   const InContext in;
-  OwnLink link;
-  OK(link.Add(kCallee, CU_JIT_INPUT_PTX, "first"));
-  IS(link.Add(kCallee, CU_JIT_INPUT_PTX, "second"), UNKNOWN);
-  BOOST_TEST(link.jit().Error() ==
-             "error   : Multiple definition of 'twice' in 'second', first defined in 'first'");
-  IS(link.Add(kCaller), UNKNOWN);
-  IS(link.Complete(), UNKNOWN);
-}
-
-BOOST_AUTO_TEST_CASE(kernels_that_are_defined_twice) {
-  const InContext in;
-  OwnLink link;
-  OK(link.Add(kPtx, CU_JIT_INPUT_PTX, "first"));
-  IS(link.Add(kPtx, CU_JIT_INPUT_PTX, "second"), INVALID_SOURCE);
-  BOOST_TEST_MESSAGE("log: " << link.jit().Error());
-  BOOST_TEST_MESSAGE("complete: " << link.Complete());
+  const auto is_failure = [](CUresult code) {
+    return code == CUDA_ERROR_UNKNOWN || code == CUDA_ERROR_INVALID_SOURCE;
+  };
+  const std::pair<const std::string, const char*> texts[] = {
+      {kCallee, "error   : Multiple definition of 'twice' in 'second', first defined in 'first'"},
+      {kPtx, "error   : Multiple definition of 'store' in 'second', first defined in 'first'"}};
+  for (const auto& text : texts) {
+    OwnLink link;
+    OK(link.Add(text.first, CU_JIT_INPUT_PTX, "first"));
+    BOOST_TEST(is_failure(link.Add(text.first, CU_JIT_INPUT_PTX, "second")));
+    BOOST_TEST(Contains(link.jit().Error(), text.second), link.jit().Error());
+    BOOST_TEST(is_failure(link.Add(kCaller)));
+    BOOST_TEST(is_failure(link.Complete()));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(inputs_that_are_not_of_their_kind) {
