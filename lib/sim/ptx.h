@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reads from PTX text what a launch needs to know: the names of the entry
-// functions and the sizes of their parameters. Nothing is compiled.
+// functions, the sizes of their parameters, what bounds their launches; and the
+// variables. Nothing is compiled.
 
 #ifndef CUGUEST_LIB_SIM_PTX_H_
 #define CUGUEST_LIB_SIM_PTX_H_
@@ -13,6 +14,9 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/sim/function_attribute.h"
+#include "lib/sim/ptx_variable.h"
+
 namespace cuguest_sim {
 
 struct PtxParameter {
@@ -23,6 +27,7 @@ struct PtxParameter {
 struct PtxEntry {
   std::string name;
   std::vector<PtxParameter> parameters;
+  FunctionTraits traits;
 
   // Bytes of a packed parameter buffer.
   size_t PackedSize() const {
@@ -30,7 +35,13 @@ struct PtxEntry {
   }
 };
 
-// The entries of a module image: PTX text, or a fatbin container that holds some
+// What a module is made of.
+struct Image {
+  std::vector<PtxEntry> entries;
+  std::vector<Variable> variables;
+};
+
+// The parts of a module image: PTX text, or a fatbin container that holds some
 // uncompressed (nvcc --no-compress).
 //
 // Errors: INVALID_IMAGE            neither
@@ -38,7 +49,7 @@ struct PtxEntry {
 //                                  driver may load it, there is nothing here to run
 //         INVALID_PTX              PTX that cannot be read
 //         UNSUPPORTED_PTX_VERSION  newer than CUDA 13.0's
-CUresult ReadImage(const void* image, std::vector<PtxEntry>* entries);
+CUresult ReadImage(const void* bytes, Image* image);
 
 }  // namespace cuguest_sim
 
