@@ -12,6 +12,8 @@
 #include "lib/sim/capture_rules.h"
 #include "lib/sim/device.h"
 #include "lib/sim/handle_table.h"
+#include "lib/sim/image.h"
+#include "lib/sim/jit.h"
 #include "lib/sim/module.h"
 #include "lib/sim/panic.h"
 #include "lib/sim/ptx.h"
@@ -33,7 +35,7 @@ struct Modules {
 
 struct Library {
   Eternal life;
-  CUresult code = CUDA_SUCCESS;  // of its image, which nobody looks at before it is used
+  CUresult code = CUDA_SUCCESS;  // of its image, told when it is used
   Image image;
   LibraryParts parts;
   std::map<std::string, CUkernel, std::less<>> kernels;
@@ -118,9 +120,7 @@ CUresult LoadIn(const Library& library, const Life& life, CUmodule* module) {
   return code;
 }
 
-CUresult CheckOptions(CUjit_option* options, void** values, unsigned count,
-                      CUlibraryOption* library_options, unsigned library_count) {
-  if (count > 0 && (options == nullptr || values == nullptr)) return CUDA_ERROR_INVALID_VALUE;
+CUresult CheckOptions(CUlibraryOption* library_options, unsigned library_count) {
   if (library_count > 0 && library_options == nullptr) PanicNull();
   const bool known = std::all_of(library_options, library_options + library_count, [](auto option) {
     return option == CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE ||
@@ -159,16 +159,21 @@ CUresult FindManagedOf(CUlibrary handle, std::shared_ptr<const PlacedVariables>*
 
 size_t CountLibraries() { return Libraries().CountAlive(); }
 
-// The image is copied and believed: what is wrong with it is said at its first use.
-CUresult LibraryLoadData(CUlibrary* handle, const void* image, CUjit_option* options, void** values,
+// The image is copied and compiled, and the compiler's logs are written; the code of what is
+// wrong with it is returned at its first use.
+CUresult LibraryLoadData(CUlibrary* handle, const void* bytes, CUjit_option* options, void** values,
                          unsigned count, CUlibraryOption* library_options,
                          void** /*library_values*/, unsigned library_count) {
-  if (handle == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  CUresult code = CheckOptions(options, values, count, library_options, library_count);
+  if (handle == nullptr || bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  JitRequest request;
+  CUresult code = JitRequest::Read(JitRequest::Call::kLoad, count, options, values, &request);
+  if (code == CUDA_SUCCESS) code = CheckOptions(library_options, library_count);
   if (code != CUDA_SUCCESS) return code;
   Library library;
-  library.code = ReadImage(image, &library.image);
-  if (library.code != CUDA_SUCCESS) library.image = Image{};
+  const JitOutcome outcome = ReadImage(bytes, request, &library.image);
+  request.Answer(outcome);
+  library.code = outcome.code;
+  if (library.code != CUDA_SUCCESS) library.image = Image();
   code = AddManaged(&library);
   if (code != CUDA_SUCCESS) return code;
   library.modules = std::make_shared<Modules>();

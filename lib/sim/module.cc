@@ -11,6 +11,8 @@
 #include "lib/sim/api.h"
 #include "lib/sim/capture_rules.h"
 #include "lib/sim/handle_table.h"
+#include "lib/sim/image.h"
+#include "lib/sim/jit.h"
 #include "lib/sim/library.h"
 #include "lib/sim/panic.h"
 #include "lib/sim/stack.h"
@@ -89,6 +91,7 @@ CUresult FindFunction(CUfunction handle, Function* function) {
 
 CUresult LoadModule(const Image& image, const LibraryParts& parts, const Life& life,
                     CUmodule* handle) {
+  if (image.load_code != CUDA_SUCCESS) return image.load_code;
   Module module;
   module.life = life;
   module.library = parts.library;
@@ -128,29 +131,24 @@ CUresult GetParameter(const PtxEntry& entry, size_t index, size_t* offset, size_
 
 size_t CountModules() { return Modules().CountAlive(); }
 
-CUresult ModuleLoadData(CUmodule* handle, const void* image) {
+CUresult ModuleLoadData(CUmodule* handle, const void* bytes) {
+  return ModuleLoadDataEx(handle, bytes, 0, nullptr, nullptr);
+}
+
+CUresult ModuleLoadDataEx(CUmodule* handle, const void* bytes, unsigned count,
+                          CUjit_option* options, void** values) {
   Life life;
   CUresult code = CurrentReady(&life);
   if (code != CUDA_SUCCESS) return code;
-  if (handle == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  Image parts;
-  code = ReadImage(image, &parts);
-  return code != CUDA_SUCCESS ? code : LoadModule(parts, LibraryParts{}, life, handle);
-}
-
-// The options tell a compiler what to do, and there is none. What it would answer
-// through them is nothing: empty logs, no time.
-CUresult ModuleLoadDataEx(CUmodule* handle, const void* image, unsigned count,
-                          CUjit_option* options, void** values) {
-  if (count > 0 && (options == nullptr || values == nullptr)) return CUDA_ERROR_INVALID_VALUE;
-  const CUresult code = ModuleLoadData(handle, image);
-  for (unsigned i = 0; i < count; ++i) {
-    const bool answers = options[i] == CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES ||
-                         options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES ||
-                         options[i] == CU_JIT_WALL_TIME;
-    if (answers) values[i] = nullptr;
-  }
-  return code;
+  if (handle == nullptr || bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  JitRequest request;
+  code = JitRequest::Read(JitRequest::Call::kLoad, count, options, values, &request);
+  if (code != CUDA_SUCCESS) return code;
+  Image image;
+  const JitOutcome outcome = ReadImage(bytes, request, &image);
+  request.Answer(outcome);
+  return outcome.code != CUDA_SUCCESS ? outcome.code
+                                      : LoadModule(image, LibraryParts{}, life, handle);
 }
 
 CUresult ModuleUnload(CUmodule handle) {

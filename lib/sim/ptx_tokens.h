@@ -19,6 +19,11 @@ class Tokens {
  public:
   explicit Tokens(std::string_view text) : rest_(text) {}
 
+  static bool IsWord(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '.' ||
+           c == '%';
+  }
+
   // Empty at the end.
   std::string_view Next() {
     SkipBlank();
@@ -36,11 +41,6 @@ class Tokens {
 
  private:
   static bool IsSpace(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
-  static bool IsWord(char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '.' ||
-           c == '%';
-  }
-
   void SkipBlank() {
     while (!rest_.empty()) {
       if (IsSpace(rest_[0])) {
