@@ -229,17 +229,21 @@ class DeviceElf {
     const std::uint32_t link = section.header.sh_link;
     const std::uint32_t number = section.header.sh_info;
     if (link >= file_.sections.size()) return Wrong(section, "it refers to section ", link);
+    const bool owned =
+        IsRelocation(section) || (section.Is(SHF_INFO_LINK) && section.header.sh_type != SHT_NOTE);
     const bool names_symbol =
         section.Is(SHF_EXECINSTR) || section.Is(kMercury) || &section == symbols_;
-    if (!names_symbol && number >= file_.sections.size()) {
+    const bool names_section = owned || !names_symbol;
+    if (names_section && (number >= file_.sections.size() || (owned && number == 0))) {
       return Wrong(section, "it belongs to section ", number, " of ", file_.sections.size());
     }
-    if (!section.Is(SHF_INFO_LINK) || section.header.sh_type == SHT_NOTE) return absl::OkStatus();
-    if (number == 0 || number >= file_.sections.size()) {
-      return Wrong(section, "it belongs to section ", number, " of ", file_.sections.size());
-    }
+    if (!owned) return absl::OkStatus();
     if (EndsWith(section.name, NameInOthers(file_.sections[number].name))) return absl::OkStatus();
     return Wrong(section, "it belongs to ", file_.sections[number].ToString());
+  }
+
+  static bool IsRelocation(const ElfSection& section) {
+    return section.header.sh_type == SHT_RELA || section.header.sh_type == SHT_REL;
   }
 
   absl::Status CheckRelocations(const ElfSection& section) const {
@@ -252,8 +256,8 @@ class DeviceElf {
   absl::Status CheckRelocationsOf(const ElfSection& section) const {
     const absl::Status entries = CheckEntries(section, sizeof(Relocation));
     if (!entries.ok()) return entries;
-    if (!section.Is(SHF_INFO_LINK) || section.header.sh_link != symbols_->number) {
-      return Wrong(section, "relocations without a section or symbols that they are for");
+    if (section.header.sh_link != symbols_->number) {
+      return Wrong(section, "relocations by symbols that are not in .symtab");
     }
     const ElfSection& target = file_.sections[section.header.sh_info];
     for (std::size_t at = 0; at < section.bytes.size(); at += sizeof(Relocation)) {

@@ -382,9 +382,9 @@ BOOST_AUTO_TEST_CASE(relocations_are_checked) {
   REFUSED(cubin.WithSection(".rela.debug_frame", &Elf64_Shdr::sh_entsize, Elf64_Xword{16}),
           kInvalidArgument, "entries of 16");
   REFUSED(cubin.WithSection(".rela.debug_frame", &Elf64_Shdr::sh_link, Elf64_Word{1}),
-          kInvalidArgument, "relocations without");
-  REFUSED(cubin.WithSection(".rela.debug_frame", &Elf64_Shdr::sh_flags, Elf64_Xword{0}),
-          kInvalidArgument, "relocations without");
+          kInvalidArgument, "not in .symtab");
+  REFUSED(cubin.WithSection(".rela.debug_frame", &Elf64_Shdr::sh_info, Elf64_Word{0}),
+          kInvalidArgument, "belongs to section 0");
 }
 
 BOOST_AUTO_TEST_CASE(records_and_notes_are_checked) {
