@@ -119,7 +119,7 @@ class CUGUEST_API CodeImage {
   // architecture. LTO IR does not tell, so of has_lto_ir() a name that is missing may exist.
   [[nodiscard]] const std::vector<std::string>& kernel_names() const noexcept;
 
-  // LTO IR, or a fatbin or an object with some: a linker with link-time optimisation has to
+  // LTO IR, or a container with some: a linker with link-time optimisation has to
   // compile it.
   [[nodiscard]] bool has_lto_ir() const noexcept;
 
