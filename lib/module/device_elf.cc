@@ -32,7 +32,7 @@ constexpr unsigned char kEntry = 0x10;             // of st_other: a kernel
 constexpr std::uint32_t kSymbolMask = 0xffffff;    // of a .text's sh_info; above: registers
 constexpr std::uint64_t kMercury = 0x10000000;     // of sh_flags: of a second set, for sm_100 on
 constexpr std::uint32_t kMercuryOnly = 1;          // of e_flags
-constexpr std::uint32_t kNewestTool = 0x1fffffff;  // of e_flags, for the linker
+constexpr std::uint32_t kNewestTool = 0x17ffffff;  // of e_flags, for the linker
 constexpr std::uint32_t kRelocationTypes = 256;
 constexpr std::uint64_t kMostAlignment = std::uint64_t{64} << 10;
 constexpr std::size_t kPair = 2 * sizeof(std::uint32_t);
@@ -363,25 +363,29 @@ class DeviceElf {
                    ", which is none of type ", type);
   }
 
-  // Pairs of symbols: who calls whom, or a few marks instead of the latter.
+  // Pairs of symbols: a function or nobody, and what it calls or a mark.
   absl::Status CheckCallGraph(const ImageBytes& bytes) const {
     constexpr std::uint32_t kFirstMark = 0xfffffff0;
     for (std::size_t at = 0; at < bytes.size(); at += kPair) {
       if (!bytes.Has(at, kPair)) return Damaged(bytes, at, "it ends within a pair");
-      absl::Status status = CheckIsSymbol(bytes, at);
       const bool mark = bytes.At<std::uint32_t>(at + kPair / 2) >= kFirstMark;
+      const bool nobody = bytes.At<std::uint32_t>(at) == 0;
+      absl::Status status = nobody ? absl::OkStatus() : CheckNamesSymbol(bytes, at, STT_FUNC);
       if (status.ok() && !mark) status = CheckIsSymbol(bytes, at + kPair / 2);
       if (!status.ok()) return status;
     }
     return absl::OkStatus();
   }
 
-  // Pairs of a function and a number.
+  // Pairs of a function and where its types are among the names of symbols.
   absl::Status CheckPrototypes(const ImageBytes& bytes) const {
     for (std::size_t at = 0; at < bytes.size(); at += kPair) {
       if (!bytes.Has(at, kPair)) return Damaged(bytes, at, "it ends within a pair");
       const absl::Status status = CheckNamesSymbol(bytes, at, STT_FUNC);
       if (!status.ok()) return status;
+      const auto types = bytes.At<std::uint32_t>(at + kPair / 2);
+      if (types < strings_->bytes.size()) continue;
+      return Damaged(bytes, at, "types at ", types, " of ", strings_->bytes.size());
     }
     return absl::OkStatus();
   }

@@ -255,6 +255,19 @@ BOOST_AUTO_TEST_CASE(ptx_with_a_nul_inside_is_refused) {
           kInvalidArgument, "PTX, at offset 12: ");
 }
 
+BOOST_AUTO_TEST_CASE(ptx_that_declares_a_function_of_its_own_and_never_defines_it_is_refused) {
+  const std::string head = ".version 8.0\n.target sm_75\n";
+  const std::string declared = ".func (.param .b32 r) f (.param .b32 p);\n";
+  const std::string defined = ".func (.param .b32 r) f (.param .b32 p) { ret; }\n";
+  REFUSED(CodeImage::FromPtx(head + declared, "p").status(), kInvalidArgument,
+          "at offset " + std::to_string(head.size() + declared.find(" f ") + 1) +
+              ": function \"f\" is declared");
+  DONE(CodeImage::FromPtx(head + declared + defined, "p").status());
+  DONE(CodeImage::FromPtx(head + ".extern " + declared, "p").status());
+  DONE(CodeImage::FromPtx(head + ".visible " + declared, "p").status());
+  DONE(CodeImage::FromPtx(head + ".func", "p").status());
+}
+
 BOOST_AUTO_TEST_CASE(every_truncation_of_what_says_its_size_is_refused) {
   for (const char* name : {"images_cubin", "images_relocatable_cubin", "images_fatbin",
                            "images_compressed_fatbin", "images_fast_fatbin", "images_object"}) {
@@ -410,7 +423,7 @@ BOOST_AUTO_TEST_CASE(records_and_notes_are_checked) {
   REFUSED(Refusal(Patched(cubin.bytes, cubin.Record(".nv.info._Z5greeti", 0x17) + 4, 5000)),
           kInvalidArgument, "it names symbol 5000");
   REFUSED(Refusal(Patched(cubin.bytes, cubin.Begin(".nv.callgraph"), 5000)), kInvalidArgument,
-          "it names symbol 5000");
+          "a record about symbol 5000");
   const std::size_t note = cubin.Begin(".note.nv.tkinfo");
   REFUSED(Refusal(Patched(cubin.bytes, note, ~0U)), kInvalidArgument, "a note of");
   REFUSED(Refusal(Patched(cubin.bytes, note + 32, 0x7fffffff)), kInvalidArgument,
@@ -427,6 +440,8 @@ BOOST_AUTO_TEST_CASE(what_only_a_linker_reads_is_checked) {
           "an alignment of");
   REFUSED(Refusal(Patched(cubin.bytes, cubin.Begin(".nv.prototype"), 0)), kInvalidArgument,
           "a record about symbol 0");
+  REFUSED(Refusal(Patched(cubin.bytes, cubin.Begin(".nv.prototype") + 4, 0xec0001)),
+          kInvalidArgument, "types at ");
   REFUSED(Refusal(Patched(cubin.bytes, cubin.Begin(".nv.callgraph") + 4, 5000)), kInvalidArgument,
           "it names symbol 5000");
 }
