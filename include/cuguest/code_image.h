@@ -56,8 +56,9 @@ enum class CodeKind {
 // What cannot be told from a good image is damaged code and data: it is loaded, and does what
 // it does when it is launched. LTO IR and kinds of entries that are not known are not looked
 // into: the driver does not load them. PTX is left to the driver's compiler, which has an
-// answer to nearly everything; what it crashes on was looked for and is refused. A checksum that
-// comes with the image is the only proof that it is what was built.
+// answer to nearly everything; what it crashes on was looked for and is refused. Of what is
+// given to a linker a few damaged images in ten thousand still crash the driver's one. A
+// checksum that comes with the image is the only proof that it is what was built.
 //
 // Formats: what nvcc 13.0 writes, and of cubins what differs in older ones as far as it is
 // known; an image that breaks a rule of them is refused, even if a driver might take it.
