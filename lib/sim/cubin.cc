@@ -72,10 +72,10 @@ PtxEntry ReadKernel(const Elf& elf, std::string_view name) {
 
 }  // namespace
 
-CUresult ReadCubin(std::string_view bytes, Image* image) {
+CUresult ReadCubin(std::string_view bytes, int architecture, Image* image) {
   Elf elf;
   if (!ReadElf(bytes, &elf)) return CUDA_ERROR_INVALID_IMAGE;
-  if (elf.architecture != kArchitecture) return CUDA_ERROR_NO_BINARY_FOR_GPU;
+  if (elf.architecture != architecture) return CUDA_ERROR_NO_BINARY_FOR_GPU;
   for (const ElfSymbol& symbol : elf.symbols) {
     if (symbol.IsKernel()) image->entries.push_back(ReadKernel(elf, symbol.name));
   }
