@@ -215,8 +215,20 @@ BOOST_AUTO_TEST_CASE(bad_parameters_harm_no_capture) {
     refuses({}, nullptr, extra, kActive);
   }
   refuses(Grid(0), nullptr, nullptr, kLost);
-  refuses(With({Cluster(3)}, 4), nullptr, nullptr, kActive);
-  refuses(With({Cooperative()}, 100000), nullptr, nullptr, kActive);
+}
+
+BOOST_AUTO_TEST_CASE(a_capture_looks_at_resources_before_parameters) {
+  const Launcher launcher;
+  const CUfunction store = launcher.Function("store");
+  const auto refuses = [&](const Shape& shape, CUresult captured) {
+    IS(LaunchOn(launcher.stream, store, shape), INVALID_VALUE);
+    OK(Begin(launcher.stream));
+    BOOST_CHECK_EQUAL(LaunchOn(launcher.stream, store, shape), captured);
+    BOOST_TEST(StatusOf(launcher.stream) == kLost);
+    End(launcher.stream);
+  };
+  refuses(With({Cluster(3)}, 4), CUDA_ERROR_INVALID_CLUSTER_SIZE);
+  refuses(With({Cooperative()}, 100000), CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
 }
 
 BOOST_AUTO_TEST_CASE(a_kernel_without_parameters_takes_an_empty_buffer) {
