@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Code of a Module, or borrowed, and its kernels: what module.h, kernel.h and launch.h stand
+// on.                                                                   tier: 3
+//
+// Note [Three kinds of code]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~
+// library_code.cc    a library of the driver (12.0)
+// module_code.cc     an image, and a module of it for each context
+// borrowed_code.cc   somebody's kernel, or somebody's function in one context
+//
+// They differ in how a kernel's function is found in a context for the first time. What was
+// found is kept here, in a PerContext of each code: FindFunction() asks nobody again.
+
+#ifndef CUGUEST_LIB_MODULE_CODE_H_
+#define CUGUEST_LIB_MODULE_CODE_H_
+
+#include <cuda.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/code_image.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/driver.h"
+#include "cuguest/export.h"
+#include "cuguest/jit.h"
+#include "cuguest/kernel.h"
+#include "cuguest/module.h"
+#include "cuguest/per_context.h"
+#include "lib/module/accepted_params.h"
+#include "lib/module/function_in_context.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace internal {
+
+class Code;
+
+// What every copy of a Kernel shares. It lives as long as its code.
+struct KernelState {
+  std::string name;
+  Code* code = nullptr;
+  std::uint32_t number = 0;   // among the kernels of its code that were asked for
+  CUkernel kernel = nullptr;  // where the code knows it without a context
+  // What launches have held against the kernel's parameters and found right; see launch_check.h.
+  AcceptedParams accepted;
+};
+
+// A function in a context, which is kept for as long as this object.
+struct FoundFunction {
+  PerContext<CodeInContext>::Pin pin;
+  FunctionInContext* function = nullptr;
+};
+
+// The memory of a variable.
+struct Variable {
+  CUdeviceptr pointer = 0;
+  std::size_t bytes = 0;
+};
+
+// Code
+//
+// Threads: all members from any threads at the same time.
+class Code : public std::enable_shared_from_this<Code> {
+ public:
+  Code(const Code&) = delete;
+  Code& operator=(const Code&) = delete;
+  virtual ~Code() = default;  // nobody uses it any more
+
+  // The kernel of that name: the same for all that ask.
+  Kernel AddKernel(std::string name, CUkernel kernel);
+
+ protected:
+  using InContext = PerContext<CodeInContext>::Pin;
+
+  Code() = default;
+  std::optional<Kernel> KnownKernel(std::string_view name);
+
+  // What the code is in `context`, which is current. `report` may be null.
+  absl::StatusOr<InContext> Enter(const Driver& driver, const ContextRef& context,
+                                  JitReport* report);
+
+ private:
+  friend absl::StatusOr<FoundFunction> FindFunctionSlowly(const KernelState& kernel,
+                                                          const ContextRef& context);
+  friend absl::StatusOr<FoundFunction> FindFunction(const KernelState& kernel,
+                                                    const ContextRef& context);
+
+  // These where `context` is current, and captures are relaxed. What is loaded for this
+  // context alone; nullptr if nothing is.
+  virtual absl::StatusOr<CUmodule> LoadModule(const Driver& driver, const ContextRef& context,
+                                              JitReport* report);
+  virtual absl::StatusOr<CUfunction> FindFunctionHere(const Driver& driver,
+                                                      const KernelState& kernel,
+                                                      const ContextRef& context,
+                                                      const CodeInContext& here) = 0;
+
+  Kernel Share(KernelState* state);
+
+  PerContext<CodeInContext> contexts_;
+  std::mutex mutex_;
+  std::map<std::string, std::unique_ptr<KernelState>, std::less<>> kernels_;
+};
+
+// LoadedCode
+//
+// What a Module is.
+class LoadedCode : public Code {
+ public:
+  // Of the image.
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+
+  // These with captures relaxed.
+
+  absl::StatusOr<Kernel> GetKernel(std::string_view name);
+  virtual absl::StatusOr<std::vector<std::string>> KernelNames() = 0;
+
+  // These two where `context` is current, too. Compiles and loads it there; `report` may be
+  // null.
+  virtual absl::Status LoadNow(const Driver& driver, const ContextRef& context,
+                               JitReport* report) = 0;
+  virtual absl::StatusOr<Variable> FindVariable(const Driver& driver, const ContextRef& context,
+                                                const std::string& name) = 0;
+
+  // Where nobody else uses it any more: what can be unloaded at once; the rest is with the
+  // object.
+  virtual CUresult Unload(const Driver& driver) = 0;
+
+ protected:
+  explicit LoadedCode(std::string name) : name_(std::move(name)) {}
+
+ private:
+  // A kernel that there is, or may be: its handle, if it has one without a context.
+  virtual absl::StatusOr<CUkernel> FindKernel(const std::string& name) = 0;
+
+  const std::string name_;
+};
+
+// Finds it in `context` for the first time.
+[[gnu::noinline]] absl::StatusOr<FoundFunction> FindFunctionSlowly(const KernelState& kernel,
+                                                                   const ContextRef& context);
+
+// The function of `kernel` in `context`, whose life the caller vouches for.
+//
+// Errors: those of Kernel's functions.
+// Cost:   where it was found before: no driver call, no lock, no allocation.
+inline absl::StatusOr<FoundFunction> FindFunction(const KernelState& kernel,
+                                                  const ContextRef& context) {
+  PerContext<CodeInContext>::Pin pin = kernel.code->contexts_.Find(context);
+  if (__builtin_expect(static_cast<bool>(pin), 1)) {
+    FunctionInContext* const function = pin->At(kernel.number);
+    if (__builtin_expect(function != nullptr, 1)) return FoundFunction{std::move(pin), function};
+  }
+  return FindFunctionSlowly(kernel, context);
+}
+
+// "use kernel \"scale\"": for statuses.
+std::string UseText(const KernelState& kernel);
+
+// `image` is one that a driver loads, and `options` were checked.
+absl::StatusOr<std::shared_ptr<LoadedCode>> LoadLibrary(const Driver& driver,
+                                                        const CodeImage& image,
+                                                        const JitOptions& options,
+                                                        JitReport* report);
+std::shared_ptr<LoadedCode> MakeModules(const CodeImage& image, const JitOptions& options);
+
+std::shared_ptr<Code> BorrowKernelCode();
+std::shared_ptr<Code> BorrowFunctionCode(CUfunction function, const ContextRef& context);
+
+struct KernelAccess {
+  // nullptr of an empty one.
+  static KernelState* Of(const Kernel& kernel) noexcept { return kernel.state_.get(); }
+  static Kernel Make(std::shared_ptr<KernelState> state) noexcept {
+    return Kernel(std::move(state));
+  }
+};
+
+struct ModuleAccess {
+  static Module Make(std::shared_ptr<LoadedCode> code) noexcept { return Module(std::move(code)); }
+};
+
+}  // namespace internal
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_LIB_MODULE_CODE_H_
