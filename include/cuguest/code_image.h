@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// code_image.h                                                          tier: 3
+// -----------------------------------------------------------------------------
+//
+// `CodeImage` is bytes of device code that were looked at: what they are, what they are
+// called in messages, which kernels they name. A damaged image is a status here, and not
+// a crash of the driver, which trusts what it is given.
+//
+//   absl::StatusOr<CodeImage> image = CodeImage::FromFile("kernels.fatbin");
+//   if (!image.ok()) return image.status();
+//
+//   extern const unsigned char kKernels[];  // embedded; outlives whatever is made of it
+//   absl::StatusOr<CodeImage> embedded = CodeImage::Borrow({kKernels, kKernelsSize}, "kernels");
+
+#ifndef CUGUEST_CODE_IMAGE_H_
+#define CUGUEST_CODE_IMAGE_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cuguest/export.h"
+#include "cuguest/host_span.h"
+
+CUGUEST_BEGIN_NAMESPACE
+
+enum class CodeKind {
+  kPtx,               // text
+  kCubin,             // device ELF that can be loaded
+  kRelocatableCubin,  // device ELF for a linker: nvcc -dc -cubin
+  kFatbin,            // a container of the others; see CodeImage::has_lto_ir()
+  kObject,            // host ELF with device code in it: nvcc -dc
+  kArchive,           // .a
+  kLtoIr,             // nvcc -dlto -ltoir
+};
+
+// "PTX", "a cubin", "an archive" ...: for messages. Never null.
+[[nodiscard]] CUGUEST_API const char* ToString(CodeKind kind) noexcept;
+
+namespace internal {
+struct CodeImageData;
+}  // namespace internal
+
+// CodeImage
+//
+// Immutable, and a copy shares the bytes. No driver is needed or called.
+//
+// Threads: any.
+// Errors:  everything that makes one gives kInvalidArgument for bytes that are no device
+//          code, or damaged: the text has the image's name, the offset and what is wrong
+//          there.
+class CUGUEST_API CodeImage {
+ public:
+  // Read at once; the file may change afterwards. name() is the path.
+  //
+  // Errors: kNotFound            no such file
+  //         kInvalidArgument     a directory or another thing that is no regular file
+  //         kPermissionDenied    it may not be read
+  //         kResourceExhausted   more than 2 GiB
+  //         kUnavailable         reading failed
+  [[nodiscard]] static absl::StatusOr<CodeImage> FromFile(const std::string& path);
+
+  // `name` is for messages only, and may be empty.
+  [[nodiscard]] static absl::StatusOr<CodeImage> Copy(HostSpan<const unsigned char> bytes,
+                                                      std::string_view name);
+
+  // Not copied: the bytes must stay as they are for as long as any copy of the image lives,
+  // and whatever is loaded from it. They are copied all the same if they are PTX without a
+  // NUL as the last byte, or do not start at a multiple of 8.
+  [[nodiscard]] static absl::StatusOr<CodeImage> Borrow(HostSpan<const unsigned char> bytes,
+                                                        std::string_view name);
+
+  // Copied. Made at run time, by NVRTC for example.
+  [[nodiscard]] static absl::StatusOr<CodeImage> FromPtx(std::string_view text,
+                                                         std::string_view name);
+
+  // Copying and moving are one: no image is ever empty.
+  CodeImage(const CodeImage&) = default;
+  CodeImage& operator=(const CodeImage&) = default;
+  ~CodeImage() = default;
+
+  [[nodiscard]] CodeKind kind() const noexcept;
+
+  // Starts at a multiple of 8. PTX ends in a NUL, which is counted.
+  [[nodiscard]] HostSpan<const unsigned char> bytes() const noexcept;
+
+  // Of the file, or as it was given; what was not named is "(unnamed)".
+  [[nodiscard]] const std::string& name() const noexcept;
+
+  // The kernels that can be read off the image, as the driver would be asked for them
+  // (C++ ones mangled), sorted. Of a fatbin those of all its entries that are not
+  // compressed; of a host object and an archive none. So a name that is missing may exist.
+  [[nodiscard]] const std::vector<std::string>& kernel_names() const noexcept;
+
+  // LTO IR, or a fatbin or an object with some: a linker with link-time optimisation has to
+  // compile it.
+  [[nodiscard]] bool has_lto_ir() const noexcept;
+
+ private:
+  explicit CodeImage(std::shared_ptr<const internal::CodeImageData> data) noexcept;
+
+  std::shared_ptr<const internal::CodeImageData> data_;
+};
+
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_CODE_IMAGE_H_

@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What linked.cu lacks.
+
+__device__ float Twist(float value) { return 2 * value + 1; }
