@@ -119,9 +119,13 @@
   X(CtxEnablePeerAccess, 4000, "cuCtxEnablePeerAccess", (CUcontext peer, unsigned flags))         \
   X(CtxDisablePeerAccess, 4000, "cuCtxDisablePeerAccess", (CUcontext peer))                       \
   X(ModuleLoadData, 2000, "cuModuleLoadData", (CUmodule * module, const void* image))             \
+  X(ModuleLoadDataEx, 2010, "cuModuleLoadDataEx",                                                 \
+    (CUmodule * module, const void* image, unsigned count, CUjit_option* options, void** values)) \
   X(ModuleUnload, 2000, "cuModuleUnload", (CUmodule module))                                      \
   X(ModuleGetFunction, 2000, "cuModuleGetFunction",                                               \
     (CUfunction * function, CUmodule module, const char* name))                                   \
+  X(FuncGetAttribute, 2020, "cuFuncGetAttribute",                                                 \
+    (int* value, CUfunction_attribute attribute, CUfunction function))                            \
   X(LaunchKernel, 4000, "cuLaunchKernel",                                                         \
     (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,    \
      unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,                  \
@@ -129,26 +133,54 @@
 
 // Optional: null in the table where the driver does not have them. Ask for one
 // with `Require`, which says which driver does.
-#define CUGUEST_OPTIONAL_ENTRIES(X)                                                            \
-  X(DeviceGetUuid, 9020, "cuDeviceGetUuid", (CUuuid * uuid, CUdevice device))                  \
-  X(DeviceGetP2PAttribute, 8000, "cuDeviceGetP2PAttribute",                                    \
-    (int* value, CUdevice_P2PAttribute attribute, CUdevice from, CUdevice to))                 \
-  X(MemGetAccess, 10020, "cuMemGetAccess",                                                     \
-    (unsigned long long* flags, const CUmemLocation* location, CUdeviceptr pointer))           \
-  X(MemAllocAsync, 11020, "cuMemAllocAsync",                                                   \
-    (CUdeviceptr * pointer, size_t bytes, CUstream stream))                                    \
-  X(MemFreeAsync, 11020, "cuMemFreeAsync", (CUdeviceptr pointer, CUstream stream))             \
-  X(StreamGetCtx, 9020, "cuStreamGetCtx", (CUstream stream, CUcontext * context))              \
-  X(StreamIsCapturing, 10000, "cuStreamIsCapturing",                                           \
-    (CUstream stream, CUstreamCaptureStatus * status))                                         \
-  X(StreamGetCaptureInfo, 10010, "cuStreamGetCaptureInfo",                                     \
-    (CUstream stream, CUstreamCaptureStatus * status, cuuint64_t * id))                        \
-  X(ThreadExchangeStreamCaptureMode, 10010, "cuThreadExchangeStreamCaptureMode",               \
-    (CUstreamCaptureMode * mode))                                                              \
-  X(CtxGetId, 12000, "cuCtxGetId", (CUcontext context, unsigned long long* id))                \
-  X(FuncGetModule, 11000, "cuFuncGetModule", (CUmodule * module, CUfunction function))         \
-  X(KernelGetFunction, 12000, "cuKernelGetFunction", (CUfunction * function, CUkernel kernel)) \
-  X(KernelGetLibrary, 12050, "cuKernelGetLibrary", (CUlibrary * library, CUkernel kernel))
+#define CUGUEST_OPTIONAL_ENTRIES(X)                                                                \
+  X(DeviceGetUuid, 9020, "cuDeviceGetUuid", (CUuuid * uuid, CUdevice device))                      \
+  X(DeviceGetP2PAttribute, 8000, "cuDeviceGetP2PAttribute",                                        \
+    (int* value, CUdevice_P2PAttribute attribute, CUdevice from, CUdevice to))                     \
+  X(MemGetAccess, 10020, "cuMemGetAccess",                                                         \
+    (unsigned long long* flags, const CUmemLocation* location, CUdeviceptr pointer))               \
+  X(MemAllocAsync, 11020, "cuMemAllocAsync",                                                       \
+    (CUdeviceptr * pointer, size_t bytes, CUstream stream))                                        \
+  X(MemFreeAsync, 11020, "cuMemFreeAsync", (CUdeviceptr pointer, CUstream stream))                 \
+  X(StreamGetCtx, 9020, "cuStreamGetCtx", (CUstream stream, CUcontext * context))                  \
+  X(StreamIsCapturing, 10000, "cuStreamIsCapturing",                                               \
+    (CUstream stream, CUstreamCaptureStatus * status))                                             \
+  X(StreamGetCaptureInfo, 10010, "cuStreamGetCaptureInfo",                                         \
+    (CUstream stream, CUstreamCaptureStatus * status, cuuint64_t * id))                            \
+  X(ThreadExchangeStreamCaptureMode, 10010, "cuThreadExchangeStreamCaptureMode",                   \
+    (CUstreamCaptureMode * mode))                                                                  \
+  X(CtxGetId, 12000, "cuCtxGetId", (CUcontext context, unsigned long long* id))                    \
+  X(ModuleGetGlobal, 3020, "cuModuleGetGlobal_v2",                                                 \
+    (CUdeviceptr * pointer, size_t * bytes, CUmodule module, const char* name))                    \
+  X(ModuleGetFunctionCount, 12040, "cuModuleGetFunctionCount", (unsigned* count, CUmodule module)) \
+  X(ModuleEnumerateFunctions, 12040, "cuModuleEnumerateFunctions",                                 \
+    (CUfunction * functions, unsigned count, CUmodule module))                                     \
+  X(ModuleGetLoadingMode, 11070, "cuModuleGetLoadingMode", (CUmoduleLoadingMode * mode))           \
+  X(FuncGetModule, 11000, "cuFuncGetModule", (CUmodule * module, CUfunction function))             \
+  X(FuncGetName, 12030, "cuFuncGetName", (const char** name, CUfunction function))                 \
+  X(FuncGetParamInfo, 12040, "cuFuncGetParamInfo",                                                 \
+    (CUfunction function, size_t index, size_t * offset, size_t * size))                           \
+  X(FuncIsLoaded, 12040, "cuFuncIsLoaded", (CUfunctionLoadingState * state, CUfunction function))  \
+  X(FuncLoad, 12040, "cuFuncLoad", (CUfunction function))                                          \
+  X(FuncSetAttribute, 9000, "cuFuncSetAttribute",                                                  \
+    (CUfunction function, CUfunction_attribute attribute, int value))                              \
+  X(LibraryLoadData, 12000, "cuLibraryLoadData",                                                   \
+    (CUlibrary * library, const void* image, CUjit_option* options, void** values, unsigned count, \
+     CUlibraryOption* library_options, void** library_values, unsigned library_count))             \
+  X(LibraryUnload, 12000, "cuLibraryUnload", (CUlibrary library))                                  \
+  X(LibraryGetKernel, 12000, "cuLibraryGetKernel",                                                 \
+    (CUkernel * kernel, CUlibrary library, const char* name))                                      \
+  X(LibraryGetKernelCount, 12040, "cuLibraryGetKernelCount", (unsigned* count, CUlibrary library)) \
+  X(LibraryEnumerateKernels, 12040, "cuLibraryEnumerateKernels",                                   \
+    (CUkernel * kernels, unsigned count, CUlibrary library))                                       \
+  X(LibraryGetModule, 12000, "cuLibraryGetModule", (CUmodule * module, CUlibrary library))         \
+  X(LibraryGetGlobal, 12000, "cuLibraryGetGlobal",                                                 \
+    (CUdeviceptr * pointer, size_t * bytes, CUlibrary library, const char* name))                  \
+  X(LibraryGetManaged, 12000, "cuLibraryGetManaged",                                               \
+    (CUdeviceptr * pointer, size_t * bytes, CUlibrary library, const char* name))                  \
+  X(KernelGetFunction, 12000, "cuKernelGetFunction", (CUfunction * function, CUkernel kernel))     \
+  X(KernelGetLibrary, 12050, "cuKernelGetLibrary", (CUlibrary * library, CUkernel kernel))         \
+  X(KernelGetName, 12030, "cuKernelGetName", (const char** name, CUkernel kernel))
 
 CUGUEST_BEGIN_NAMESPACE
 

@@ -31,7 +31,7 @@ def check(job):
 
 includes = system_includes(build)
 headers = sorted((root / "include").rglob("*.h"))
-sources = sorted(p for part in ("core", "context", "memory", "stream", "testing") for p in (root / "lib" / part).glob("*.cc"))
+sources = sorted(p for part in ("core", "context", "memory", "module", "stream", "testing") for p in (root / "lib" / part).glob("*.cc"))
 lines = {str(header.relative_to(root)): f'#include "{header.relative_to(root / "include")}"\n' for header in headers}
 jobs = [(name, "c++17", line * 2) for name, line in lines.items()]
 jobs.append(("all headers", "c++20", "".join(lines.values())))

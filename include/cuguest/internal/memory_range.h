@@ -35,11 +35,22 @@ struct MemoryRange {
   Device device = Device::Borrow(0);
 };
 
-// The range behind a view, for copy.h.
+}  // namespace internal
+
+template <typename T>
+class DeviceView;
+
+namespace internal {
+
+// The range behind a view, and a view of a range that needs no look at it.
 struct RangeAccess {
   template <typename View>
   static const MemoryRange& Of(const View& view) noexcept {
     return view.range_;
+  }
+  template <typename T>
+  static DeviceView<T> View(const MemoryRange& range) noexcept {
+    return DeviceView<T>(range);
   }
 };
 

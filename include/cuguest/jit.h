@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// jit.h                                                                 tier: 3
+// -----------------------------------------------------------------------------
+//
+// What the driver's compiler and linker are told, and what they tell: for Module (module.h)
+// and Linker (linker.h).
+//
+//   JitOptions options;
+//   options.max_registers = 64;
+//   options.line_info = true;
+//   JitReport report;
+//   absl::StatusOr<Module> module = Module::LoadIn(context, image, options, &report);
+//
+// Machine code is not compiled, and what concerns the compiler has no effect on it.
+
+#ifndef CUGUEST_JIT_H_
+#define CUGUEST_JIT_H_
+
+#include <cuda.h>
+
+#include <optional>
+#include <string>
+
+#include "cuguest/export.h"
+
+CUGUEST_BEGIN_NAMESPACE
+
+// JitOptions
+//
+// What is not set is the driver's choice. Values are not judged here but by the driver, as
+// CUDA_ERROR_INVALID_VALUE of the call that they are given to.
+//
+// Source: CUDA Driver API, CUjit_option.
+struct JitOptions {
+  std::optional<unsigned> max_registers;  // of a thread
+  // What the compiler is to make room for in registers: a launch with as many succeeds. Not
+  // together with `target`.
+  std::optional<unsigned> threads_per_block;
+  std::optional<unsigned> optimization_level;  // 0 to 4; the driver's choice is 4
+  // By default that of the context, or of the device where code is loaded.
+  std::optional<CUjit_target> target;
+  std::optional<CUjit_cacheMode> cache_mode;  // of loads from global memory
+  // Both are as the PTX directives .minnctapersm and .maxntid, which win where the code has
+  // them, unless override_directives says otherwise. The first works with the second only.
+  std::optional<unsigned> min_blocks_per_multiprocessor;
+  std::optional<unsigned> max_threads_per_block;
+  // Threads of the host that optimise, or load machine code; 0 is all processors.
+  std::optional<unsigned> split_compile;   // Needs: CUDA 12.4
+  std::optional<unsigned> loader_threads;  // CUDA 13.1; an older driver loads with one
+
+  bool debug_info = false;
+  bool line_info = false;
+  bool verbose = false;  // registers, memory and spills of each kernel, in the info log
+  bool position_independent = false;
+  bool override_directives = false;  // max_registers and the like win over PTX directives
+};
+
+// JitReport
+//
+// What the driver said while it compiled or linked. Empty and zero where it did neither.
+struct JitReport {
+  std::string info_log;
+  std::string error_log;  // also of what succeeded: warnings
+  float milliseconds = 0;
+  unsigned threads_per_block = 0;  // that was made room for, if the options asked for any
+};
+
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_JIT_H_

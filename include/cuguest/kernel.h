@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// kernel.h                                                              tier: 3
+// -----------------------------------------------------------------------------
+//
+// `Kernel` is a kernel by name, of a Module (module.h) or of somebody else's code, and is
+// good in every context that its code can be used in. What it is there, a CUfunction with
+// attributes and limits, is found once for each context.
+//
+//   absl::StatusOr<Kernel> scale = module.GetKernel("scale");
+//   if (!scale.ok()) return scale.status();                  // lists the names there are
+//   absl::StatusOr<CUfunction> function = scale->FunctionIn(context);
+//
+// Note [Loading while something captures]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// Nothing here and in module.h harms a stream capture of whichever mode, on whichever
+// thread: loading, finding and unloading happen in a CaptureModeGuard. But a first use may
+// load and even compile, which takes milliseconds and waits for the context where the
+// driver must grow its memory; so preload before a capture, or before kernels that wait for
+// one another run.
+// Source: CUDA Programming Guide, "Lazy Loading"; test/module/capture_test.cc.
+
+#ifndef CUGUEST_KERNEL_H_
+#define CUGUEST_KERNEL_H_
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/export.h"
+
+CUGUEST_BEGIN_NAMESPACE
+
+namespace internal {
+struct KernelState;
+struct KernelAccess;
+}  // namespace internal
+
+// What a kernel is in one context. Bytes, and numbers of threads and of registers.
+struct KernelAttributes {
+  int max_threads_per_block;
+  int static_shared_bytes;
+  int max_dynamic_shared_bytes;
+  int constant_bytes;
+  int local_bytes;  // of a thread
+  int registers;    // of a thread
+  int ptx_version;  // 90 is 9.0; of the architecture that it was compiled for
+  int binary_version;
+};
+
+// Where a parameter lies in a packed buffer. Bytes.
+struct KernelParameter {
+  std::size_t offset;
+  std::size_t size;
+  friend bool operator==(const KernelParameter& a, const KernelParameter& b) {
+    return a.offset == b.offset && a.size == b.size;
+  }
+};
+
+// Kernel
+//
+// A copy is the same kernel. It keeps its code loaded, but not if that is borrowed.
+//
+// Stack:   net 0 in every call.
+// Count:   none; it keeps no context alive.
+// Threads: a value; any thread, but not from a stream callback: kPermissionDenied.
+// Errors:  those of Driver::Get(), and of every function that takes a context
+//            kFailedPrecondition  the kernel is empty; the context's life is over; or a
+//                                 borrowed function is of another context: the text names both
+//            kInvalidArgument     the code cannot be used in that context: no code for its
+//                                 device, PTX that does not compile. The text has the
+//                                 compiler's log
+//            kNotFound            the code has no such kernel, which shows only then where the
+//                                 image cannot be read and the driver has no libraries
+//            kDataLoss            an earlier sticky error
+//          and what each one adds. Nothing has changed then.
+// Cost:    in driver calls, in a context in which the kernel was found before. The first time
+//          adds about twenty, and what loading takes.
+class CUGUEST_API Kernel {
+ public:
+  Kernel() noexcept = default;  // empty
+
+  // A kernel of somebody else's library, which must stay loaded. Good in every context.
+  //
+  // Errors: kInvalidArgument  null
+  //         kUnimplemented    a driver below CUDA 12.0
+  // Cost:   one driver call; and 2 KiB of host memory, 2 KiB more for each context that it
+  //         is used in: to be kept rather than made anew.
+  [[nodiscard]] static absl::StatusOr<Kernel> Borrow(CUkernel kernel);
+
+  // A function of somebody else's module, which must stay loaded. Good in `context` only,
+  // which is the one that the module was loaded in.
+  //
+  // Errors: kInvalidArgument  null, or an empty context
+  // Cost:   as above.
+  [[nodiscard]] static absl::StatusOr<Kernel> Borrow(CUfunction function,
+                                                     const ContextRef& context);
+
+  [[nodiscard]] explicit operator bool() const noexcept { return state_ != nullptr; }
+
+  // As the image names it, so mangled if it is of C++. Empty if the kernel is, and of a
+  // borrowed one below CUDA 12.3.
+  [[nodiscard]] const std::string& name() const noexcept;
+
+  // For cuLaunchKernel and the like. Loads the code there if it was not; a kernel of a module
+  // that the driver loads lazily may still be loaded at its first launch: Preload().
+  //
+  // The caller vouches that the life that `context` names goes on, a guard or the stream's
+  // owner has just checked it, say: in a context that the kernel was found in, the driver is
+  // not asked again.
+  //
+  // Cost: none, no lock: at most 25 ns. test/benchmark/module_benchmark.cc.
+  [[nodiscard]] absl::StatusOr<CUfunction> FunctionIn(const ContextRef& context) const;
+
+  // The same in the handle's present life, which must go on; see ContextRef::Borrow().
+  //
+  // Cost: one, contention-free.
+  [[nodiscard]] absl::StatusOr<CUfunction> FunctionIn(CUcontext context) const;
+
+  // Has its machine code on the device, so that the first launch finds it there.
+  //
+  // Cost:  six.
+  // Needs: cuFuncLoad, CUDA 12.4. Below that it is as FunctionIn(): there the driver has
+  //        loaded the code with that, or loads it at the first launch and cannot be told to.
+  absl::Status Preload(const ContextRef& context) const;
+
+  // Whether a launch would find it loaded. It is not loaded by asking, but the library that
+  // it is of may be.
+  //
+  // Errors: kUnimplemented  a driver below CUDA 12.4 (cuFuncIsLoaded)
+  // Cost:   six.
+  [[nodiscard]] absl::StatusOr<bool> IsLoaded(const ContextRef& context) const;
+
+  // Cost: thirteen.
+  [[nodiscard]] absl::StatusOr<KernelAttributes> Attributes(const ContextRef& context) const;
+
+  // Allows launches with as many bytes of dynamic shared memory, in this context only: more
+  // than the 48 KiB that every device allows must be asked for.
+  //
+  // Errors: kInvalidArgument  more than the device has, less what the kernel has as static
+  //                           memory. The text has all three numbers.
+  //         kUnimplemented    a driver below CUDA 9.0
+  // Cost:   six.
+  absl::Status SetMaxDynamicSharedBytes(const ContextRef& context, std::size_t bytes) const;
+
+  // In their order.
+  //
+  // Errors: kUnimplemented  a driver below CUDA 12.4 (cuFuncGetParamInfo)
+  // Cost:   five, and one for each parameter.
+  [[nodiscard]] absl::StatusOr<std::vector<KernelParameter>> Parameters(
+      const ContextRef& context) const;
+
+  // The same kernel of the same code.
+  friend bool operator==(const Kernel& a, const Kernel& b) noexcept { return a.state_ == b.state_; }
+  friend bool operator!=(const Kernel& a, const Kernel& b) noexcept { return !(a == b); }
+
+ private:
+  friend struct internal::KernelAccess;
+  explicit Kernel(std::shared_ptr<internal::KernelState> state) noexcept
+      : state_(std::move(state)) {}
+
+  std::shared_ptr<internal::KernelState> state_;  // shares the code's count
+};
+
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_KERNEL_H_

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// module.h                                                              tier: 3
+// -----------------------------------------------------------------------------
+//
+// `Module` is device code that is loaded once for the process and used in every context:
+// its kernels by name, its variables by context.
+//
+//   absl::StatusOr<CodeImage> image = CodeImage::FromFile("filters.fatbin");
+//   if (!image.ok()) return image.status();
+//   absl::StatusOr<Module> module = Module::LoadIn(context, *image);
+//   if (!module.ok()) return module.status();         // with the compiler's log
+//   absl::StatusOr<Kernel> blur = module->GetKernel("blur");
+//   absl::StatusOr<DeviceView<float>> weights = module->GetGlobal<float>(context, "weights");
+//
+// Note [Where code is]
+// ~~~~~~~~~~~~~~~~~~~~
+// A driver of CUDA 12.0 or newer has libraries, which belong to no context: a Module is one.
+// An older one has modules, which belong to the context that they were loaded in: there a
+// Module is one of those for each context, loaded at its first use in it. The interface is
+// the same, and these differ:
+//
+//                             | 12.0 and newer          | older
+//   --------------------------+-------------------------+-----------------------------
+//   Load() of damaged code    | may succeed, and fail   | succeeds, and fails in use
+//                             | in use: the driver puts |
+//                             | off looking at it       |
+//   an unknown kernel's name  | GetKernel() fails       | so it does if the image can
+//                             |                         | be read; else its first use
+//   code in a context ends    | with the Module or the  | the same
+//                             | context                 |
+//   the image's bytes         | the driver has a copy   | are kept for as long as the
+//                             |                         | Module
+// Source: CUDA Driver API, "Library Management"; test/module/per_context_code_test.cc.
+
+#ifndef CUGUEST_MODULE_H_
+#define CUGUEST_MODULE_H_
+
+#include <cuda.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/device_view.h"
+#include "cuguest/export.h"
+#include "cuguest/internal/memory_range.h"
+#include "cuguest/jit.h"
+#include "cuguest/kernel.h"
+
+CUGUEST_BEGIN_NAMESPACE
+
+class CodeImage;
+namespace internal {
+class Code;
+}  // namespace internal
+
+// Module
+//
+// Stack:   net 0 in every call.
+// Count:   none; it keeps no context alive.
+// Threads: all members but moves, Unload() and the destructor, from any threads at the same
+//          time; not from a stream callback: kPermissionDenied.
+// Errors:  those of Driver::Get(), and of every function but the first two
+//            kFailedPrecondition  the Module is empty: moved from or unloaded; or the life of
+//                                 the context that it was given is over
+//            kInvalidArgument     as of Kernel, in kernel.h
+//          and what each one adds. Nothing has changed then.
+// Captures: none is harmed; see Note [Loading while something captures] in kernel.h.
+class CUGUEST_API Module {
+ public:
+  // Loads `image`, for every context; no context need exist. Driver::GetInitialized() must
+  // have succeeded once in the process, or somebody else's cuInit.
+  //
+  // Errors: kInvalidArgument     it is a kind that needs a linker (linker.h); the driver does
+  //                              not take it or the options
+  //         kFailedPrecondition  before cuInit
+  // Cost:   one driver call, which copies the image and may look at it.
+  [[nodiscard]] static absl::StatusOr<Module> Load(const CodeImage& image,
+                                                   const JitOptions& options = {});
+
+  // The same, and compiles and loads it in `context` now, so that whatever the driver says of
+  // the code it says here: the status has the compiler's error log.
+  //
+  // Errors: those of Load(), and
+  //         kInvalidArgument     PTX that does not compile; no code for the device
+  //         kUnimplemented       PTX of a newer toolkit than the driver knows: the text has
+  //                              both versions
+  //         kFailedPrecondition  the context's life is over
+  //         kResourceExhausted   no device memory
+  // Post:   *report, if given, has what the compiler said, also on failure.
+  [[nodiscard]] static absl::StatusOr<Module> LoadIn(const ContextRef& context,
+                                                     const CodeImage& image,
+                                                     const JitOptions& options = {},
+                                                     JitReport* report = nullptr);
+
+  Module() noexcept = default;  // empty
+  Module(Module&& other) noexcept = default;
+  Module& operator=(Module&& other) noexcept;
+  // Gives up the code, which is unloaded with the last Kernel of it; as Unload(), its result
+  // dropped. Does nothing in a forked child.
+  ~Module();
+
+  [[nodiscard]] explicit operator bool() const noexcept { return code_ != nullptr; }
+
+  // The image's; empty if the Module is.
+  [[nodiscard]] const std::string& name() const noexcept;
+
+  // Errors: kNotFound         the text lists the names that there are, the nearest first; and
+  //                           of a C++ kernel, which is there under a mangled name, how to
+  //                           declare it
+  //         kInvalidArgument  an empty name, or one with a NUL in it
+  // Cost:   one driver call; none for a kernel that was asked for before.
+  [[nodiscard]] absl::StatusOr<Kernel> GetKernel(std::string_view name) const;
+
+  // Sorted; mangled those of C++.
+  //
+  // Errors: kUnimplemented  the image cannot be read (it is compressed), and the driver is
+  //                         below CUDA 12.4 (cuLibraryEnumerateKernels)
+  // Cost:   two driver calls and one for each kernel, or none.
+  [[nodiscard]] absl::StatusOr<std::vector<std::string>> KernelNames() const;
+
+  // The memory of a `__device__`, `__constant__` or `__managed__` variable in `context`; an
+  // array of them, or one. It lives as long as the code is loaded there. Constants may be
+  // written between launches.
+  //
+  // Errors: kNotFound         no such variable, or a kernel of that name
+  //         kInvalidArgument  its size is no multiple of sizeof(T), or it is not aligned for
+  //                           T: the text has both numbers
+  // Cost:   about ten driver calls.
+  template <typename T>
+  [[nodiscard]] absl::StatusOr<DeviceView<T>> GetGlobal(const ContextRef& context,
+                                                        std::string_view name) const {
+    absl::StatusOr<internal::MemoryRange> range =
+        FindGlobal(context, name, {sizeof(T), alignof(T)});
+    if (!range.ok()) return range.status();
+    return internal::RangeAccess::View<T>(*range);
+  }
+
+  // Has the machine code of every kernel on the context's device, as Kernel::Preload().
+  //
+  // Errors: those of KernelNames() and of Kernel::Preload()
+  absl::Status Preload(const ContextRef& context) const;
+
+  // Unloads the code from every context now, and reports what the destructor cannot. What is
+  // still running on a device must be waited for first: unloading does not.
+  //
+  // Errors: kFailedPrecondition  Kernels hold the code, the text says how many; or a forked
+  //                              child. The Module is as it was.
+  //         CUDA_ERROR_DEINITIALIZED is success: the process is ending.
+  // Post:   empty, on success.
+  absl::Status Unload();
+
+ private:
+  explicit Module(std::shared_ptr<internal::Code> code) noexcept : code_(std::move(code)) {}
+
+  absl::StatusOr<internal::MemoryRange> FindGlobal(const ContextRef& context, std::string_view name,
+                                                   const internal::ElementType& type) const;
+
+  std::shared_ptr<internal::Code> code_;
+};
+
+// When the driver loads kernels: with the code they are of, or at the first use of each.
+enum class LoadingMode { kEager, kLazy };
+
+// As CUDA_MODULE_LOADING was when the driver was initialised.
+//
+// Errors: those of Driver::Get(), and
+//         kUnimplemented       a driver below CUDA 11.7, which knows eager loading only
+//         kFailedPrecondition  before cuInit
+// Threads: any.
+// Cost:    one driver call.
+[[nodiscard]] CUGUEST_API absl::StatusOr<LoadingMode> GetLoadingMode();
+
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_MODULE_H_

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a kernel is in one context, and how it is found there.           tier: 3
+
+#ifndef CUGUEST_LIB_MODULE_FUNCTION_IN_CONTEXT_H_
+#define CUGUEST_LIB_MODULE_FUNCTION_IN_CONTEXT_H_
+
+#include <cuda.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/driver.h"
+#include "cuguest/export.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace internal {
+
+// What the device of a context allows a launch; 0 where it cannot do that at all.
+struct DeviceLimits {
+  CUdevice device = 0;
+  int max_threads_per_block = 0;
+  int max_block[3] = {};  // x, y, z
+  int max_grid[3] = {};
+  int shared_bytes = 0;         // of a block, without asking for more
+  int opt_in_shared_bytes = 0;  // the most that can be asked for
+  int multiprocessors = 0;
+  int cooperative_launch = 0;
+  int cluster_launch = 0;
+};
+
+struct FunctionInContext {
+  CUfunction function = nullptr;
+  const DeviceLimits* device = nullptr;
+  int max_threads_per_block = 0;
+  int static_shared_bytes = 0;
+  // Changes with SetMaxDynamicSharedBytes(), and behind our back with cuFuncSetAttribute: to
+  // be asked again (AskMaxDynamicShared) before a launch is refused for it.
+  std::atomic<int> max_dynamic_shared_bytes{0};
+};
+
+// Asks the driver, and keeps the answer. Its context is current.
+CUresult AskMaxDynamicShared(const Driver& driver, FunctionInContext* function) noexcept;
+
+// What a code is in one context: its functions by the numbers of their kernels, and, where
+// the driver has modules only, the module they are of. The value of a PerContext.
+class CodeInContext {
+ public:
+  // `module` is owned; nullptr if the functions come from elsewhere.
+  CodeInContext(CUmodule module, const DeviceLimits& limits);
+  CodeInContext(CodeInContext&&) noexcept = default;
+  CodeInContext& operator=(CodeInContext&&) = delete;
+  ~CodeInContext();
+  void Leak() noexcept;  // the module is gone with its context
+
+  [[nodiscard]] CUmodule module() const noexcept;
+  [[nodiscard]] const DeviceLimits& limits() const noexcept;
+
+  // nullptr if it was not found yet.
+  [[nodiscard]] FunctionInContext* At(std::uint32_t number) const noexcept {
+    const Place place = PlaceOf(number);
+    const Slot* const chunk = table_->chunks[place.chunk].load(std::memory_order_acquire);
+    return chunk != nullptr ? chunk[place.slot].load(std::memory_order_acquire) : nullptr;
+  }
+
+  // Keeps `found` as the one of `number`, unless another thread was first; returns the one
+  // that is kept. It lives as long as this object.
+  FunctionInContext* Keep(std::uint32_t number, std::unique_ptr<FunctionInContext> found) const;
+
+ private:
+  using Slot = std::atomic<FunctionInContext*>;
+
+  // Chunk c has kFirst << c slots, so that the table grows without moving what readers see.
+  static constexpr std::uint32_t kFirst = 16;
+  static constexpr int kChunks = 28;
+  struct Place {
+    int chunk;
+    std::uint32_t slot;
+  };
+  static constexpr Place PlaceOf(std::uint32_t number) noexcept {
+    const std::uint32_t biased = number + kFirst;
+    const int chunk = __builtin_clz(kFirst) - __builtin_clz(biased);
+    return {chunk, biased - (kFirst << chunk)};
+  }
+  struct Table;
+  struct TableEnd {
+    void operator()(Table* table) const noexcept;
+  };
+  struct Table {
+    CUmodule module;
+    DeviceLimits limits;
+    std::atomic<Slot*> chunks[kChunks];
+  };
+
+  std::unique_ptr<Table, TableEnd> table_;
+};
+
+}  // namespace internal
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_LIB_MODULE_FUNCTION_IN_CONTEXT_H_
