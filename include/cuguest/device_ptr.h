@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// device_ptr.h                                                          tier: 3
+// -----------------------------------------------------------------------------
+//
+// `DevicePtr<T>` is a device pointer as a kernel's parameter: 8 bytes, and nothing of whose
+// memory it is, which DeviceView knows and a kernel does not want.
+//
+//   Launch(kernel, shape, stream, DevicePtr(buffer.view()), n);
+//
+//   TypedKernel<void(DevicePtr<const float>, int)>           // converts from the view itself
+
+#ifndef CUGUEST_DEVICE_PTR_H_
+#define CUGUEST_DEVICE_PTR_H_
+
+#include <cuda.h>
+
+#include <type_traits>
+
+#include "cuguest/device_view.h"
+#include "cuguest/export.h"
+
+CUGUEST_BEGIN_NAMESPACE
+
+// DevicePtr
+//
+// It keeps nothing alive, and checks nothing.
+// Threads: a value; any thread.
+template <typename T>
+class DevicePtr {
+ public:
+  constexpr DevicePtr() noexcept = default;  // null
+
+  // The pointer must be one for the device: where it may be anything, see DeviceView::Borrow.
+  constexpr DevicePtr(T* pointer) noexcept : pointer_(pointer) {}
+  explicit DevicePtr(CUdeviceptr pointer) noexcept : pointer_(reinterpret_cast<T*>(pointer)) {}
+
+  // Null if the view is empty.
+  DevicePtr(const DeviceView<T>& view) noexcept : pointer_(view.data()) {}
+
+  // To const.
+  template <typename U, typename = std::enable_if_t<std::is_same_v<const U, T>>>
+  constexpr DevicePtr(const DevicePtr<U>& other) noexcept : pointer_(other.data()) {}
+  template <typename U, typename = std::enable_if_t<std::is_same_v<const U, T>>>
+  DevicePtr(const DeviceView<U>& view) noexcept : pointer_(view.data()) {}
+
+  [[nodiscard]] CUdeviceptr get() const noexcept { return reinterpret_cast<CUdeviceptr>(pointer_); }
+  [[nodiscard]] constexpr T* data() const noexcept { return pointer_; }
+
+ private:
+  T* pointer_ = nullptr;
+};
+
+template <typename T>
+DevicePtr(const DeviceView<T>&) -> DevicePtr<T>;
+
+static_assert(sizeof(DevicePtr<float>) == 8 && std::is_trivially_copyable_v<DevicePtr<float>>);
+
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_DEVICE_PTR_H_

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// param_buffer.h                                                        tier: 3
+// -----------------------------------------------------------------------------
+//
+// The parameters of a launch in one piece, laid out as the kernel reads them
+// (CU_LAUNCH_PARAM_BUFFER_POINTER). `PackedParams` where the types are known to the compiler:
+//
+//   PackedParams params(n, 2.0F, DevicePtr(x), DevicePtr(y));   // once
+//   params.Set<1>(3.0F);                                        // and changed
+//   Launch(kernel, shape, stream, params);
+//
+// `ParamBuffer` where they are known at run time alone, as in a server that compiles what it
+// is sent:
+//
+//   ParamBuffer params;
+//   for (const Value& value : request.values()) {
+//     absl::Status status = params.AddBytes(value.data(), value.size(), value.alignment());
+//     if (!status.ok()) return status;
+//   }
+//
+// What lies between the parameters is zero, so that nothing of the host's memory leaves with
+// them (inside of a struct it is what the struct has there).
+
+#ifndef CUGUEST_PARAM_BUFFER_H_
+#define CUGUEST_PARAM_BUFFER_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "cuguest/export.h"
+#include "cuguest/param_layout.h"
+
+CUGUEST_BEGIN_NAMESPACE
+
+// PackedParams
+//
+// Threads: a value; one object needs outside locking.
+// Cost:    a copy of the bytes; no allocation.
+template <typename... Ts>
+class PackedParams {
+ public:
+  using Layout = ParamLayout<Ts...>;
+  template <std::size_t kIndex>
+  using Type = std::tuple_element_t<kIndex, std::tuple<Ts...>>;
+
+  explicit PackedParams(const Ts&... values) noexcept {
+    std::size_t index = 0;
+    (Write(index++, values), ...);
+    static_cast<void>(index);
+  }
+
+  template <std::size_t kIndex>
+  void Set(const Type<kIndex>& value) noexcept {
+    Write(kIndex, value);
+  }
+
+  [[nodiscard]] const unsigned char* data() const noexcept { return bytes_.data(); }
+  [[nodiscard]] static constexpr std::size_t size() noexcept { return Layout::kBytes; }  // bytes
+  [[nodiscard]] static constexpr internal::ParamLayoutView layout() noexcept {
+    return Layout::View();
+  }
+
+ private:
+  template <typename T>
+  void Write(std::size_t index, const T& value) noexcept {
+    std::memcpy(bytes_.data() + Layout::kPlaces[index].offset, &value, sizeof(T));
+  }
+
+  std::array<unsigned char, Layout::kBytes> bytes_{};
+};
+
+template <typename... Ts>
+PackedParams(const Ts&...) -> PackedParams<Ts...>;
+
+// ParamBuffer
+//
+// Threads: a value; one object needs outside locking.
+// Cost:    allocates as a vector does; no driver call.
+class CUGUEST_API ParamBuffer {
+ public:
+  ParamBuffer() = default;
+
+  // The next parameter.
+  //
+  // Errors: kOutOfRange  they take more than kMaxParamBytes; nothing is added then
+  template <typename T>
+  absl::Status Add(const T& value) {
+    static_assert(internal::IsParam<T>());
+    return AddBytes(&value, sizeof(T), ParamTraits<T>::kAlignment);
+  }
+
+  // The same of a type that only its size and its alignment in device code are known of,
+  // both in bytes.
+  //
+  // Errors: as Add, and
+  //         kInvalidArgument  an alignment that is no power of two, or a size that is no
+  //                           multiple of it; no bytes; null
+  absl::Status AddBytes(const void* data, std::size_t size, std::size_t alignment);
+
+  // Nothing is left, and the memory is kept.
+  void Clear() noexcept;
+
+  [[nodiscard]] const unsigned char* data() const noexcept { return bytes_.data(); }
+  [[nodiscard]] std::size_t size() const noexcept { return bytes_.size(); }    // bytes
+  [[nodiscard]] std::size_t count() const noexcept { return places_.size(); }  // parameters
+
+  // Of parameter `index`, which must be less than count().
+  [[nodiscard]] const ParamPlace& place(std::size_t index) const noexcept { return places_[index]; }
+
+  [[nodiscard]] internal::ParamLayoutView layout() const noexcept {
+    return {places_.data(), places_.size(), fingerprint_};
+  }
+
+ private:
+  std::vector<unsigned char> bytes_;
+  std::vector<ParamPlace> places_;
+  std::uint64_t fingerprint_ = internal::kNoParams;
+};
+
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_PARAM_BUFFER_H_

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// param_layout.h                                                        tier: 3
+// -----------------------------------------------------------------------------
+//
+// Where a kernel finds its parameters: each at the next multiple of the alignment that its
+// type has in device code, with nothing behind the last. `ParamLayout` is that for a list of
+// types, at compile time.
+//
+//   using Layout = cuguest::ParamLayout<int, float4, char>;
+//   static_assert(Layout::kPlaces[1].offset == 16 && Layout::kBytes == 33);
+//
+// Note [Alignment on the host and on the device]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+//   a type of ...                                | is aligned on the device to
+//   ---------------------------------------------+-----------------------------------------
+//   8 bytes, arithmetic or a pointer, CUdeviceptr| 8, whatever the host does with them
+//   the built-in vectors (<vector_types.h>)      | what the guide's table says, which is
+//                                                | alignof() under gcc and clang too
+//   the rest, structs as well                    | alignof(), unless ParamTraits says more
+//
+// A struct whose device twin holds a built-in vector, where the host's holds four floats, has
+// another size or other padding on the device. Nothing of this can be seen at compile time;
+// where the driver can say what a kernel takes (CUDA 12.4), a launch is refused (launch.h).
+// Source: CUDA Programming Guide, "Kernel Execution" and the table of built-in vector types;
+//         test/module/param_layout_test.cc, launch_layout_test.cc.
+
+#ifndef CUGUEST_PARAM_LAYOUT_H_
+#define CUGUEST_PARAM_LAYOUT_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "cuguest/export.h"
+
+CUGUEST_BEGIN_NAMESPACE
+
+template <typename T>
+class DeviceBuffer;
+template <typename T>
+class DeviceView;
+template <typename T>
+class HostSpan;
+
+// ParamTraits
+//
+// `kAlignment` in device code of a parameter of type T. Specialise it for a struct that is
+// declared with less on the host, and has the same size and padding:
+//
+//   struct Quad { float x, y, z, w; };               // a float4 in the kernel
+//   template <>
+//   struct cuguest::ParamTraits<Quad> { static constexpr std::size_t kAlignment = 16; };
+template <typename T>
+struct ParamTraits {
+  static constexpr std::size_t kAlignment =
+      sizeof(T) == 8 && (std::is_arithmetic_v<T> || std::is_pointer_v<T>) ? 8 : alignof(T);
+};
+
+// What the driver takes on the newest devices; 4,096 on others, and before CUDA 12.1.
+inline constexpr std::size_t kMaxParamBytes = 32764;
+
+// In bytes from the start of the parameters.
+struct ParamPlace {
+  std::size_t offset = 0;
+  std::size_t size = 0;
+};
+
+namespace internal {
+
+template <typename T>
+struct IsOfTheHost : std::false_type {};
+template <typename T>
+struct IsOfTheHost<DeviceBuffer<T>> : std::true_type {};
+template <typename T>
+struct IsOfTheHost<DeviceView<T>> : std::true_type {};
+template <typename T>
+struct IsOfTheHost<HostSpan<T>> : std::true_type {};
+
+// Says in words why T cannot be a parameter.
+template <typename T>
+constexpr bool IsParam() {
+  static_assert(!std::is_reference_v<T>,
+                "a kernel takes its parameters by value: it cannot reach what is on the host");
+  static_assert(!std::is_array_v<T>,
+                "an array cannot be a parameter by value: put it into a struct, or pass a "
+                "DevicePtr to its copy on the device");
+  static_assert(!std::is_null_pointer_v<T>, "pass a DevicePtr<T>(), nullptr has no type");
+  static_assert(!IsOfTheHost<T>::value,
+                "this object is for the host: pass DevicePtr<T>(view), of a DeviceBuffer its "
+                "view()");
+  static_assert(std::is_trivially_copyable_v<T>,
+                "a parameter is copied to the device byte by byte: its type must be trivially "
+                "copyable");
+  static_assert(!std::is_same_v<T, long double>, "device code has no long double");
+  static_assert(ParamTraits<T>::kAlignment != 0 &&
+                    (ParamTraits<T>::kAlignment & (ParamTraits<T>::kAlignment - 1)) == 0,
+                "ParamTraits<T>::kAlignment must be a power of two");
+  static_assert(sizeof(T) % ParamTraits<T>::kAlignment == 0,
+                "ParamTraits<T>::kAlignment says that T is larger on the device: declare it on "
+                "the host with the same padding");
+  return true;
+}
+
+constexpr std::size_t AlignUp(std::size_t offset, std::size_t alignment) {
+  return (offset + alignment - 1) & ~(alignment - 1);
+}
+
+struct ParamShape {
+  std::size_t size;
+  std::size_t alignment;
+};
+
+template <std::size_t kCount>
+constexpr std::array<ParamPlace, kCount> PlacesOf(const ParamShape (&shapes)[kCount]) {
+  std::array<ParamPlace, kCount> places{};
+  std::size_t end = 0;
+  for (std::size_t i = 0; i < kCount; ++i) {
+    places[i].offset = AlignUp(end, shapes[i].alignment);
+    places[i].size = shapes[i].size;
+    end = places[i].offset + places[i].size;
+  }
+  return places;
+}
+
+// Tells layouts apart (FNV-1a). Never 0.
+constexpr std::uint64_t kNoParams = 0xcbf29ce484222325;
+constexpr std::uint64_t Fingerprint(std::uint64_t before, const ParamPlace& place) {
+  for (const std::uint64_t part : {place.offset, place.size}) {
+    for (int shift = 0; shift < 32; shift += 8) {
+      before = (before ^ (part >> shift & 0xff)) * 0x100000001b3;
+    }
+  }
+  return before | 1;
+}
+constexpr std::uint64_t Fingerprint(const ParamPlace* places, std::size_t count) {
+  std::uint64_t print = kNoParams;
+  for (std::size_t i = 0; i < count; ++i) print = Fingerprint(print, places[i]);
+  return print;
+}
+
+// A layout as a launch checks it against the kernel's.
+struct ParamLayoutView {
+  const ParamPlace* places;
+  std::size_t count;
+  std::uint64_t fingerprint;
+};
+
+}  // namespace internal
+
+// ParamLayout
+//
+// A type that cannot be a parameter does not compile, and says why.
+template <typename... Ts>
+struct ParamLayout {
+  static_assert((internal::IsParam<Ts>() && ...));
+
+  static constexpr std::size_t kCount = sizeof...(Ts);
+  static constexpr std::array<ParamPlace, kCount> kPlaces =
+      internal::PlacesOf<kCount>({{sizeof(Ts), ParamTraits<Ts>::kAlignment}...});
+  // Without what a struct would have as padding behind the last.
+  static constexpr std::size_t kBytes = kPlaces[kCount - 1].offset + kPlaces[kCount - 1].size;
+  static_assert(kBytes <= kMaxParamBytes, "a kernel takes at most 32,764 bytes of parameters");
+
+  [[nodiscard]] static constexpr internal::ParamLayoutView View() noexcept {
+    return {kPlaces.data(), kCount, kFingerprint};
+  }
+
+ private:
+  static constexpr std::uint64_t kFingerprint = internal::Fingerprint(kPlaces.data(), kCount);
+};
+
+// Of a kernel without parameters.
+template <>
+struct ParamLayout<> {
+  static constexpr std::size_t kCount = 0;
+  static constexpr std::array<ParamPlace, 0> kPlaces{};
+  static constexpr std::size_t kBytes = 0;
+
+  [[nodiscard]] static constexpr internal::ParamLayoutView View() noexcept {
+    return {nullptr, 0, internal::kNoParams};
+  }
+};
+
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_PARAM_LAYOUT_H_

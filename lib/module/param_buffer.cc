@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuguest/param_buffer.h"
+
+#include "absl/strings/str_cat.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace {
+
+const char* Complaint(const void* data, std::size_t size, std::size_t alignment) {
+  if (data == nullptr || size == 0) return "a parameter has at least one byte";
+  if (alignment == 0 || (alignment & (alignment - 1)) != 0) {
+    return "an alignment is a power of two";
+  }
+  return size % alignment != 0 ? "the size of a type is a multiple of its alignment" : nullptr;
+}
+
+}  // namespace
+
+absl::Status ParamBuffer::AddBytes(const void* data, std::size_t size, std::size_t alignment) {
+  const char* const complaint = Complaint(data, size, alignment);
+  if (complaint != nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat("add parameter ", count(), " of ", size,
+                                                   " bytes, aligned to ", alignment, ": ",
+                                                   complaint));
+  }
+  const ParamPlace place = {internal::AlignUp(bytes_.size(), alignment), size};
+  if (size > kMaxParamBytes || place.offset > kMaxParamBytes - size) {
+    return absl::OutOfRangeError(absl::StrCat(
+        "add parameter ", count(), " of ", size, " bytes at offset ", place.offset,
+        ": a kernel takes at most ", kMaxParamBytes, " bytes; pass a pointer to the rest"));
+  }
+  bytes_.resize(place.offset + size);
+  std::memcpy(bytes_.data() + place.offset, data, size);
+  places_.push_back(place);
+  fingerprint_ = internal::Fingerprint(fingerprint_, place);
+  return absl::OkStatus();
+}
+
+void ParamBuffer::Clear() noexcept {
+  bytes_.clear();
+  places_.clear();
+  fingerprint_ = internal::kNoParams;
+}
+
+CUGUEST_END_NAMESPACE
