@@ -183,8 +183,6 @@
   X(LibraryGetModule, 12000, "cuLibraryGetModule", (CUmodule * module, CUlibrary library))         \
   X(LibraryGetGlobal, 12000, "cuLibraryGetGlobal",                                                 \
     (CUdeviceptr * pointer, size_t * bytes, CUlibrary library, const char* name))                  \
-  X(LibraryGetManaged, 12000, "cuLibraryGetManaged",                                               \
-    (CUdeviceptr * pointer, size_t * bytes, CUlibrary library, const char* name))                  \
   X(KernelGetFunction, 12000, "cuKernelGetFunction", (CUfunction * function, CUkernel kernel))     \
   X(KernelGetLibrary, 12050, "cuKernelGetLibrary", (CUlibrary * library, CUkernel kernel))         \
   X(KernelGetName, 12030, "cuKernelGetName", (const char** name, CUkernel kernel))

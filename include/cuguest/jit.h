@@ -29,10 +29,13 @@ CUGUEST_BEGIN_NAMESPACE
 
 // JitOptions
 //
-// What is not set is the driver's choice. Values are not judged here but by the driver, as
-// CUDA_ERROR_INVALID_VALUE of the call that they are given to.
+// What is not set is the driver's choice.
 //
-// Source: CUDA Driver API, CUjit_option.
+// Errors: of whatever is given the options:
+//           kInvalidArgument  max_registers or threads_per_block of 0, on which drivers crash;
+//                             optimization_level above 4; threads_per_block and target
+//                             together; or the driver refuses a value, without saying which
+// Source: CUDA Driver API, CUjit_option; test/sim/jit_facts_test.cc.
 struct JitOptions {
   std::optional<unsigned> max_registers;  // of a thread
   // What the compiler is to make room for in registers: a launch with as many succeeds. Not
@@ -59,7 +62,8 @@ struct JitOptions {
 
 // JitReport
 //
-// What the driver said while it compiled or linked. Empty and zero where it did neither.
+// What the driver said while it compiled or linked. Empty and zero where it did neither: with
+// machine code, and with PTX that the driver's cache (CUDA_CACHE_PATH) had compiled before.
 struct JitReport {
   std::string info_log;
   std::string error_log;  // also of what succeeded: warnings

@@ -47,6 +47,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cuguest/code_image.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/device_view.h"
 #include "cuguest/export.h"
@@ -56,9 +57,9 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-class CodeImage;
 namespace internal {
-class Code;
+class LoadedCode;
+struct ModuleAccess;
 }  // namespace internal
 
 // Module
@@ -102,10 +103,10 @@ class CUGUEST_API Module {
 
   Module() noexcept = default;  // empty
   Module(Module&& other) noexcept = default;
-  Module& operator=(Module&& other) noexcept;
+  Module& operator=(Module&& other) noexcept = default;
   // Gives up the code, which is unloaded with the last Kernel of it; as Unload(), its result
   // dropped. Does nothing in a forked child.
-  ~Module();
+  ~Module() = default;
 
   [[nodiscard]] explicit operator bool() const noexcept { return code_ != nullptr; }
 
@@ -158,12 +159,13 @@ class CUGUEST_API Module {
   absl::Status Unload();
 
  private:
-  explicit Module(std::shared_ptr<internal::Code> code) noexcept : code_(std::move(code)) {}
+  friend struct internal::ModuleAccess;
+  explicit Module(std::shared_ptr<internal::LoadedCode> code) noexcept : code_(std::move(code)) {}
 
   absl::StatusOr<internal::MemoryRange> FindGlobal(const ContextRef& context, std::string_view name,
                                                    const internal::ElementType& type) const;
 
-  std::shared_ptr<internal::Code> code_;
+  std::shared_ptr<internal::LoadedCode> code_;
 };
 
 // When the driver loads kernels: with the code they are of, or at the first use of each.

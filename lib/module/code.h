@@ -23,16 +23,21 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cuguest/code_image.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/driver.h"
 #include "cuguest/export.h"
+#include "cuguest/jit.h"
 #include "cuguest/kernel.h"
+#include "cuguest/module.h"
 #include "cuguest/per_context.h"
 #include "lib/module/function_in_context.h"
 
@@ -47,60 +52,44 @@ struct KernelState {
   std::string name;
   Code* code = nullptr;
   std::uint32_t number = 0;   // among the kernels of its code that were asked for
-  CUkernel kernel = nullptr;  // of a library only
+  CUkernel kernel = nullptr;  // where the code knows it without a context
   // The layout that a launch has compared with the kernel's parameters and found right.
   std::atomic<const ParamLayoutView*> accepted_layout{nullptr};
 };
 
-// A function in a context, which is held for as long as this object.
+// A function in a context, which is kept for as long as this object.
 struct FoundFunction {
   PerContext<CodeInContext>::Pin pin;
   FunctionInContext* function = nullptr;
 };
 
-// Threads: all members from any threads at the same time, but Unload().
+// The memory of a variable.
+struct Variable {
+  CUdeviceptr pointer = 0;
+  std::size_t bytes = 0;
+};
+
+// Code
+//
+// Threads: all members from any threads at the same time.
 class Code : public std::enable_shared_from_this<Code> {
  public:
   Code(const Code&) = delete;
   Code& operator=(const Code&) = delete;
-  // Each kind unloads what it owns; see Unload().
-  virtual ~Code() = default;
+  virtual ~Code() = default;  // nobody uses it any more
 
-  [[nodiscard]] const std::string& name() const noexcept { return name_; }
-
-  // The kernel of that name: always the same, once it was found.
-  absl::StatusOr<Kernel> GetKernel(std::string_view name);
-
-  virtual absl::StatusOr<std::vector<std::string>> KernelNames() = 0;
-
-  // The address and the bytes of a variable. Inside of a guard of `context`.
-  struct Variable {
-    CUdeviceptr pointer = 0;
-    std::size_t bytes = 0;
-  };
-  virtual absl::StatusOr<Variable> FindVariable(const Driver& driver, const ContextRef& context,
-                                                const std::string& name) = 0;
-
-  // Compiles and loads it in `context` now. Inside of a guard of that.
-  virtual absl::Status LoadNow(const Driver& driver, const ContextRef& context) = 0;
-
-  // Nobody uses it any more. Not loaded anywhere, on success.
-  virtual absl::Status Unload() = 0;
+  // The kernel of that name: the same for all that ask.
+  Kernel AddKernel(std::string name, CUkernel kernel);
 
  protected:
-  explicit Code(std::string name) : name_(std::move(name)) {}
+  using InContext = PerContext<CodeInContext>::Pin;
 
-  // A kernel that there is, or may be: `kernel` is its handle if the kind has such.
-  virtual absl::StatusOr<CUkernel> FindKernel(const std::string& name) = 0;
+  Code() = default;
+  std::optional<Kernel> KnownKernel(std::string_view name);
 
-  // What the code is in `context`, which is current.
-  virtual absl::StatusOr<CodeInContext> Enter(const Driver& driver, const ContextRef& context) = 0;
-
-  // The function of `kernel` in the context of `here`, which is current.
-  virtual CUresult FindFunctionHere(const Driver& driver, const KernelState& kernel,
-                                    const CodeInContext& here, CUfunction* function) = 0;
-
-  PerContext<CodeInContext> contexts_;
+  // What the code is in `context`, which is current. `report` may be null.
+  absl::StatusOr<InContext> Enter(const Driver& driver, const ContextRef& context,
+                                  JitReport* report);
 
  private:
   friend absl::StatusOr<FoundFunction> FindFunctionSlowly(const KernelState& kernel,
@@ -108,9 +97,54 @@ class Code : public std::enable_shared_from_this<Code> {
   friend absl::StatusOr<FoundFunction> FindFunction(const KernelState& kernel,
                                                     const ContextRef& context);
 
-  const std::string name_;
+  // These where `context` is current, and captures are relaxed. What is loaded for this
+  // context alone; nullptr if nothing is.
+  virtual absl::StatusOr<CUmodule> LoadModule(const Driver& driver, const ContextRef& context,
+                                              JitReport* report);
+  virtual absl::StatusOr<CUfunction> FindFunctionHere(const Driver& driver,
+                                                      const KernelState& kernel,
+                                                      const ContextRef& context,
+                                                      const CodeInContext& here) = 0;
+
+  Kernel Share(KernelState* state);
+
+  PerContext<CodeInContext> contexts_;
   std::mutex mutex_;
   std::map<std::string, std::unique_ptr<KernelState>, std::less<>> kernels_;
+};
+
+// LoadedCode
+//
+// What a Module is.
+class LoadedCode : public Code {
+ public:
+  // Of the image.
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+
+  // These with captures relaxed.
+
+  absl::StatusOr<Kernel> GetKernel(std::string_view name);
+  virtual absl::StatusOr<std::vector<std::string>> KernelNames() = 0;
+
+  // These two where `context` is current, too. Compiles and loads it there; `report` may be
+  // null.
+  virtual absl::Status LoadNow(const Driver& driver, const ContextRef& context,
+                               JitReport* report) = 0;
+  virtual absl::StatusOr<Variable> FindVariable(const Driver& driver, const ContextRef& context,
+                                                const std::string& name) = 0;
+
+  // Where nobody else uses it any more: what can be unloaded at once; the rest is with the
+  // object.
+  virtual CUresult Unload(const Driver& driver) = 0;
+
+ protected:
+  explicit LoadedCode(std::string name) : name_(std::move(name)) {}
+
+ private:
+  // A kernel that there is, or may be: its handle, if it has one without a context.
+  virtual absl::StatusOr<CUkernel> FindKernel(const std::string& name) = 0;
+
+  const std::string name_;
 };
 
 // Finds it in `context` for the first time.
@@ -131,12 +165,29 @@ inline absl::StatusOr<FoundFunction> FindFunction(const KernelState& kernel,
   return FindFunctionSlowly(kernel, context);
 }
 
+// "use kernel \"scale\"": for statuses.
+std::string UseText(const KernelState& kernel);
+
+// `image` is one that a driver loads, and `options` were checked.
+absl::StatusOr<std::shared_ptr<LoadedCode>> LoadLibrary(const Driver& driver,
+                                                        const CodeImage& image,
+                                                        const JitOptions& options,
+                                                        JitReport* report);
+std::shared_ptr<LoadedCode> MakeModules(const CodeImage& image, const JitOptions& options);
+
+std::shared_ptr<Code> BorrowKernelCode();
+std::shared_ptr<Code> BorrowFunctionCode(CUfunction function, const ContextRef& context);
+
 struct KernelAccess {
   // nullptr of an empty one.
   static KernelState* Of(const Kernel& kernel) noexcept { return kernel.state_.get(); }
   static Kernel Make(std::shared_ptr<KernelState> state) noexcept {
     return Kernel(std::move(state));
   }
+};
+
+struct ModuleAccess {
+  static Module Make(std::shared_ptr<LoadedCode> code) noexcept { return Module(std::move(code)); }
 };
 
 }  // namespace internal

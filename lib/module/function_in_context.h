@@ -43,7 +43,12 @@ struct FunctionInContext {
   std::atomic<int> max_dynamic_shared_bytes{0};
 };
 
-// Asks the driver, and keeps the answer. Its context is current.
+// Of the current context's device.
+CUresult AskDeviceLimits(const Driver& driver, DeviceLimits* limits) noexcept;
+
+// What there is to know of function->function, whose context is current; the second only
+// what may have changed.
+CUresult AskFunctionLimits(const Driver& driver, FunctionInContext* function) noexcept;
 CUresult AskMaxDynamicShared(const Driver& driver, FunctionInContext* function) noexcept;
 
 // What a code is in one context: its functions by the numbers of their kernels, and, where
@@ -54,11 +59,10 @@ class CodeInContext {
   CodeInContext(CUmodule module, const DeviceLimits& limits);
   CodeInContext(CodeInContext&&) noexcept = default;
   CodeInContext& operator=(CodeInContext&&) = delete;
-  ~CodeInContext();
-  void Leak() noexcept;  // the module is gone with its context
+  ~CodeInContext() = default;
+  void Leak() noexcept { table_->module = nullptr; }  // it is gone with its context
 
-  [[nodiscard]] CUmodule module() const noexcept;
-  [[nodiscard]] const DeviceLimits& limits() const noexcept;
+  [[nodiscard]] CUmodule module() const noexcept { return table_->module; }
 
   // nullptr if it was not found yet.
   [[nodiscard]] FunctionInContext* At(std::uint32_t number) const noexcept {
@@ -77,6 +81,7 @@ class CodeInContext {
   // Chunk c has kFirst << c slots, so that the table grows without moving what readers see.
   static constexpr std::uint32_t kFirst = 16;
   static constexpr int kChunks = 28;
+  static constexpr std::uint32_t SlotsOf(int chunk) noexcept { return kFirst << chunk; }
   struct Place {
     int chunk;
     std::uint32_t slot;
@@ -84,16 +89,15 @@ class CodeInContext {
   static constexpr Place PlaceOf(std::uint32_t number) noexcept {
     const std::uint32_t biased = number + kFirst;
     const int chunk = __builtin_clz(kFirst) - __builtin_clz(biased);
-    return {chunk, biased - (kFirst << chunk)};
+    return {chunk, biased - SlotsOf(chunk)};
   }
-  struct Table;
-  struct TableEnd {
-    void operator()(Table* table) const noexcept;
-  };
   struct Table {
     CUmodule module;
     DeviceLimits limits;
     std::atomic<Slot*> chunks[kChunks];
+  };
+  struct TableEnd {
+    void operator()(Table* table) const noexcept;
   };
 
   std::unique_ptr<Table, TableEnd> table_;

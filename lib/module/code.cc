@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lib/module/code.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/error.h"
+#include "lib/context/context_text.h"
+#include "lib/memory/relaxed_scope.h"
+#include "lib/module/image_status.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace internal {
+
+std::string UseText(const KernelState& kernel) {
+  return kernel.name.empty() ? "use a kernel" : "use kernel " + Quoted(kernel.name);
+}
+
+std::optional<Kernel> Code::KnownKernel(std::string_view name) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto known = kernels_.find(name);
+  if (known == kernels_.end()) return std::nullopt;
+  return Share(known->second.get());
+}
+
+Kernel Code::AddKernel(std::string name, CUkernel kernel) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::unique_ptr<KernelState>& state = kernels_[name];
+  if (state == nullptr) {
+    state = std::make_unique<KernelState>();
+    state->name = std::move(name);
+    state->code = this;
+    state->number = static_cast<std::uint32_t>(kernels_.size() - 1);
+    state->kernel = kernel;
+  }
+  return Share(state.get());
+}
+
+Kernel Code::Share(KernelState* state) {
+  return KernelAccess::Make(std::shared_ptr<KernelState>(shared_from_this(), state));
+}
+
+absl::StatusOr<Code::InContext> Code::Enter(const Driver& driver, const ContextRef& context,
+                                            JitReport* report) {
+  return contexts_.GetOrMake(
+      context, [&](const ContextRef& entered) -> absl::StatusOr<CodeInContext> {
+        DeviceLimits limits;
+        const CUresult code = AskDeviceLimits(driver, &limits);
+        if (code != CUDA_SUCCESS) {
+          return ToStatus(code, "ask for the limits of a device", ContextText(entered.get()));
+        }
+        const absl::StatusOr<CUmodule> module = LoadModule(driver, entered, report);
+        if (!module.ok()) return module.status();
+        return CodeInContext(*module, limits);
+      });
+}
+
+absl::StatusOr<CUmodule> Code::LoadModule(const Driver& /*driver*/, const ContextRef& /*context*/,
+                                          JitReport* /*report*/) {
+  return nullptr;
+}
+
+absl::StatusOr<Kernel> LoadedCode::GetKernel(std::string_view name) {
+  const absl::Status nameable = CheckName("get kernel", name);
+  if (!nameable.ok()) return nameable;
+  std::optional<Kernel> known = KnownKernel(name);
+  if (known) return *std::move(known);
+  std::string text(name);
+  const absl::StatusOr<CUkernel> found = FindKernel(text);
+  if (!found.ok()) return found.status();
+  return AddKernel(std::move(text), *found);
+}
+
+absl::StatusOr<FoundFunction> FindFunctionSlowly(const KernelState& kernel,
+                                                 const ContextRef& context) {
+  const absl::StatusOr<const Driver*> driver = Driver::Get();
+  if (!driver.ok()) return driver.status();
+  const ContextGuard guard(context);
+  if (!guard.ok()) return ToStatus(guard.result(), UseText(kernel), guard.advice());
+  const RelaxedScope relaxed;
+  if (relaxed.result() != CUDA_SUCCESS) return ToStatus(relaxed.result(), UseText(kernel));
+  absl::StatusOr<Code::InContext> here = kernel.code->Enter(**driver, context, nullptr);
+  if (!here.ok()) return here.status();
+  const absl::StatusOr<CUfunction> function =
+      kernel.code->FindFunctionHere(**driver, kernel, context, **here);
+  if (!function.ok()) return function.status();
+  auto found = std::make_unique<FunctionInContext>();
+  found->function = *function;
+  const CUresult code = AskFunctionLimits(**driver, found.get());
+  if (code != CUDA_SUCCESS) return ToStatus(code, UseText(kernel), ContextText(context.get()));
+  FunctionInContext* const kept = (*here)->Keep(kernel.number, std::move(found));
+  return FoundFunction{*std::move(here), kept};
+}
+
+}  // namespace internal
+CUGUEST_END_NAMESPACE

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lib/module/function_in_context.h"
+
+#include <new>
+#include <utility>
+
+#include "lib/core/driver_access.h"
+#include "lib/memory/relaxed_scope.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace internal {
+
+CUresult AskMaxDynamicShared(const Driver& driver, FunctionInContext* function) noexcept {
+  int bytes = 0;
+  const CUresult code = driver.FuncGetAttribute(
+      &bytes, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, function->function);
+  if (code == CUDA_SUCCESS) {
+    function->max_dynamic_shared_bytes.store(bytes, std::memory_order_relaxed);
+  }
+  return code;
+}
+
+CUresult AskFunctionLimits(const Driver& driver, FunctionInContext* function) noexcept {
+  const std::pair<CUfunction_attribute, int*> wanted[] = {
+      {CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &function->max_threads_per_block},
+      {CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, &function->static_shared_bytes},
+  };
+  for (const auto& [attribute, value] : wanted) {
+    const CUresult code = driver.FuncGetAttribute(value, attribute, function->function);
+    if (code != CUDA_SUCCESS) return code;
+  }
+  return AskMaxDynamicShared(driver, function);
+}
+
+CUresult AskDeviceLimits(const Driver& driver, DeviceLimits* limits) noexcept {
+  const CUresult code = driver.CtxGetDevice(&limits->device);
+  if (code != CUDA_SUCCESS) return code;
+  const std::pair<CUdevice_attribute, int*> wanted[] = {
+      {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &limits->max_threads_per_block},
+      {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, &limits->max_block[0]},
+      {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, &limits->max_block[1]},
+      {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, &limits->max_block[2]},
+      {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, &limits->max_grid[0]},
+      {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, &limits->max_grid[1]},
+      {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, &limits->max_grid[2]},
+      {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, &limits->shared_bytes},
+      {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &limits->multiprocessors},
+  };
+  for (const auto& [attribute, value] : wanted) {
+    const CUresult asked = driver.DeviceGetAttribute(value, attribute, limits->device);
+    if (asked != CUDA_SUCCESS) return asked;
+  }
+  // A driver that does not know the question has not got the thing either.
+  const std::pair<CUdevice_attribute, int*> newer[] = {
+      {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &limits->opt_in_shared_bytes},
+      {CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, &limits->cooperative_launch},
+      {CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, &limits->cluster_launch},
+  };
+  for (const auto& [attribute, value] : newer) {
+    const CUresult asked = driver.DeviceGetAttribute(value, attribute, limits->device);
+    if (asked != CUDA_SUCCESS && asked != CUDA_ERROR_INVALID_VALUE) return asked;
+  }
+  return CUDA_SUCCESS;
+}
+
+CodeInContext::CodeInContext(CUmodule module, const DeviceLimits& limits)
+    : table_(new Table{module, limits, {}}) {}
+
+void CodeInContext::TableEnd::operator()(Table* table) const noexcept {
+  CUresult code = CUDA_SUCCESS;
+  const Driver* const driver = table->module != nullptr ? TryDriver(&code) : nullptr;
+  if (driver != nullptr) {
+    const RelaxedScope relaxed;
+    if (relaxed.result() == CUDA_SUCCESS) static_cast<void>(driver->ModuleUnload(table->module));
+  }
+  for (int chunk = 0; chunk < kChunks; ++chunk) {
+    Slot* const slots = table->chunks[chunk].load(std::memory_order_relaxed);
+    for (std::uint32_t slot = 0; slots != nullptr && slot < SlotsOf(chunk); ++slot) {
+      delete slots[slot].load(std::memory_order_relaxed);
+    }
+    delete[] slots;
+  }
+  delete table;
+}
+
+FunctionInContext* CodeInContext::Keep(std::uint32_t number,
+                                       std::unique_ptr<FunctionInContext> found) const {
+  const Place place = PlaceOf(number);
+  std::atomic<Slot*>& chunk = table_->chunks[place.chunk];
+  Slot* slots = chunk.load(std::memory_order_acquire);
+  if (slots == nullptr) {
+    std::unique_ptr<Slot[]> grown(new Slot[SlotsOf(place.chunk)]());
+    if (chunk.compare_exchange_strong(slots, grown.get(), std::memory_order_acq_rel)) {
+      slots = grown.release();
+    }
+  }
+  found->device = &table_->limits;
+  FunctionInContext* kept = nullptr;
+  if (slots[place.slot].compare_exchange_strong(kept, found.get(), std::memory_order_acq_rel)) {
+    kept = found.release();
+  }
+  return kept;
+}
+
+}  // namespace internal
+CUGUEST_END_NAMESPACE

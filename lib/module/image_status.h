@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is said of code that cannot be used.                             tier: 3
+
+#ifndef CUGUEST_LIB_MODULE_IMAGE_STATUS_H_
+#define CUGUEST_LIB_MODULE_IMAGE_STATUS_H_
+
+#include <cuda.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/code_image.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/driver.h"
+#include "cuguest/export.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace internal {
+
+// As ToStatus(), with the compiler's words behind it, if it said any.
+absl::Status CodeStatus(CUresult code, std::string_view doing, std::string_view object,
+                        std::string_view log);
+
+// `wanted` is none of `names`, the kernels of `image` that are known.
+absl::Status NoSuchKernel(std::string_view wanted, std::string_view image,
+                          const std::vector<std::string>& names);
+
+// Whether the driver can be asked for something of that name at all.
+absl::Status CheckName(std::string_view doing, std::string_view name);
+
+// "context 0x5581 on device 0 (compute capability 9.0)". The context is current.
+std::string PlaceText(const Driver& driver, const ContextRef& context);
+
+// The doing of loading the image, and of finding a variable in it.
+std::string LoadText(const CodeImage& image);
+std::string FindVariableText(std::string_view variable, std::string_view image);
+
+// `names` as the names of the kernels of `image`, if any could be read off it.
+absl::StatusOr<std::vector<std::string>> ReadableNames(std::string_view image,
+                                                       const std::vector<std::string>& names);
+
+// "\"name\""
+std::string Quoted(std::string_view name);
+
+}  // namespace internal
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_LIB_MODULE_IMAGE_STATUS_H_

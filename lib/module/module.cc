@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuguest/module.h"
+
+#include "absl/strings/str_cat.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/driver.h"
+#include "cuguest/error.h"
+#include "lib/core/error_status.h"
+#include "lib/memory/relaxed_scope.h"
+#include "lib/module/code.h"
+#include "lib/module/image_status.h"
+#include "lib/module/jit_call.h"
+
+CUGUEST_BEGIN_NAMESPACE
+
+using internal::LoadedCode;
+using internal::MemoryRange;
+using internal::Quoted;
+using internal::RelaxedScope;
+
+namespace {
+
+// A driver has all of them or none.
+bool HasLibraries(const Driver& driver) {
+  return driver.LibraryLoadData != nullptr && driver.LibraryUnload != nullptr &&
+         driver.LibraryGetKernel != nullptr && driver.LibraryGetModule != nullptr &&
+         driver.LibraryGetGlobal != nullptr && driver.KernelGetFunction != nullptr;
+}
+
+absl::Status CheckLoadable(const CodeImage& image) {
+  switch (image.kind()) {
+    case CodeKind::kPtx:
+    case CodeKind::kCubin:
+    case CodeKind::kFatbin:
+      return absl::OkStatus();
+    default:
+      return internal::ErrorStatus(CUDA_ERROR_INVALID_IMAGE, internal::LoadText(image), "",
+                                   "it is not finished code: a Linker makes an image of it that "
+                                   "can be loaded");
+  }
+}
+
+absl::StatusOr<std::shared_ptr<LoadedCode>> LoadCode(const CodeImage& image,
+                                                     const JitOptions& options, JitReport* report) {
+  const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
+  if (!driver.ok()) return driver.status();
+  absl::Status usable = CheckLoadable(image);
+  if (usable.ok()) usable = internal::CheckJitOptions(options);
+  if (!usable.ok()) return usable;
+  const RelaxedScope relaxed;
+  if (relaxed.result() != CUDA_SUCCESS) {
+    return ToStatus(relaxed.result(), internal::LoadText(image));
+  }
+  if (!HasLibraries(**driver)) return internal::MakeModules(image, options);
+  return internal::LoadLibrary(**driver, image, options, report);
+}
+
+absl::Status NoModule(std::string_view doing) {
+  return absl::FailedPreconditionError(
+      absl::StrCat(std::string(doing), ": the Module is empty, or unloaded"));
+}
+
+// What work(driver) returns, where captures are relaxed.
+template <typename Work>
+auto WithRelaxedCaptures(const char* doing, const Work& work)
+    -> decltype(work(std::declval<const Driver&>())) {
+  const absl::StatusOr<const Driver*> driver = Driver::Get();
+  if (!driver.ok()) return driver.status();
+  const RelaxedScope relaxed;
+  if (relaxed.result() != CUDA_SUCCESS) return ToStatus(relaxed.result(), doing);
+  return work(**driver);
+}
+
+absl::Status CheckElements(std::string_view doing, const internal::Variable& variable,
+                           const internal::ElementType& type) {
+  const char* why = nullptr;
+  if (variable.bytes % type.size != 0) why = "size";
+  if (variable.pointer % type.alignment != 0) why = "alignment";
+  if (why == nullptr) return absl::OkStatus();
+  return internal::ErrorStatus(
+      CUDA_ERROR_INVALID_VALUE, doing, "",
+      absl::StrCat("it has ", variable.bytes, " bytes at 0x", absl::Hex(variable.pointer),
+                   ", which by ", why, " are no elements of ", type.size, " bytes, aligned to ",
+                   type.alignment));
+}
+
+}  // namespace
+
+absl::StatusOr<Module> Module::Load(const CodeImage& image, const JitOptions& options) {
+  absl::StatusOr<std::shared_ptr<LoadedCode>> code = LoadCode(image, options, nullptr);
+  if (!code.ok()) return code.status();
+  return Module(*std::move(code));
+}
+
+absl::StatusOr<Module> Module::LoadIn(const ContextRef& context, const CodeImage& image,
+                                      const JitOptions& options, JitReport* report) {
+  if (report != nullptr) *report = JitReport();
+  const ContextGuard guard(context);
+  if (!guard.ok()) return ToStatus(guard.result(), internal::LoadText(image), guard.advice());
+  absl::StatusOr<std::shared_ptr<LoadedCode>> code = LoadCode(image, options, report);
+  if (!code.ok()) return code.status();
+  const absl::Status loaded = WithRelaxedCaptures(
+      "load code", [&](const Driver& driver) { return (*code)->LoadNow(driver, context, report); });
+  if (!loaded.ok()) return loaded;
+  return Module(*std::move(code));
+}
+
+const std::string& Module::name() const noexcept {
+  static const std::string& none = *new std::string;
+  return code_ != nullptr ? code_->name() : none;
+}
+
+absl::StatusOr<Kernel> Module::GetKernel(std::string_view name) const {
+  if (code_ == nullptr) return NoModule("get kernel " + Quoted(name));
+  return WithRelaxedCaptures("get a kernel",
+                             [&](const Driver& /*driver*/) { return code_->GetKernel(name); });
+}
+
+absl::StatusOr<std::vector<std::string>> Module::KernelNames() const {
+  if (code_ == nullptr) return NoModule("list the kernels");
+  return WithRelaxedCaptures("list the kernels",
+                             [&](const Driver& /*driver*/) { return code_->KernelNames(); });
+}
+
+absl::StatusOr<MemoryRange> Module::FindGlobal(const ContextRef& context, std::string_view name,
+                                               const internal::ElementType& type) const {
+  if (code_ == nullptr) return NoModule("find variable " + Quoted(name));
+  const std::string doing = internal::FindVariableText(name, code_->name());
+  absl::Status status = internal::CheckName(doing, name);
+  if (!status.ok()) return status;
+  const ContextGuard guard(context);
+  if (!guard.ok()) return ToStatus(guard.result(), doing, guard.advice());
+  return WithRelaxedCaptures(
+      doing.c_str(), [&](const Driver& driver) -> absl::StatusOr<MemoryRange> {
+        const absl::StatusOr<internal::Variable> variable =
+            code_->FindVariable(driver, context, std::string(name));
+        if (!variable.ok()) return variable.status();
+        absl::Status fits = CheckElements(doing, *variable, type);
+        if (!fits.ok()) return fits;
+        CUdevice device = 0;
+        const CUresult code = driver.CtxGetDevice(&device);
+        if (code != CUDA_SUCCESS) return ToStatus(code, doing);
+        return MemoryRange{variable->pointer, variable->bytes, context, Device::Borrow(device)};
+      });
+}
+
+absl::Status Module::Preload(const ContextRef& context) const {
+  const absl::StatusOr<std::vector<std::string>> names = KernelNames();
+  if (!names.ok()) return names.status();
+  const ContextGuard guard(context);  // so that those of the kernels have nothing to do
+  if (!guard.ok()) return ToStatus(guard.result(), "load all kernels", guard.advice());
+  for (const std::string& name : *names) {
+    const absl::StatusOr<Kernel> kernel = GetKernel(name);
+    if (!kernel.ok()) return kernel.status();
+    absl::Status loaded = kernel->Preload(context);
+    if (!loaded.ok()) return loaded;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Module::Unload() {
+  if (code_ == nullptr) return absl::OkStatus();
+  const std::string doing = "unload " + Quoted(code_->name());
+  if (code_.use_count() > 1) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(doing, ": ", code_.use_count() - 1, " Kernels of it are still there"));
+  }
+  absl::Status status = WithRelaxedCaptures(
+      doing.c_str(), [&](const Driver& driver) { return ToStatus(code_->Unload(driver), doing); });
+  if (status.ok() || CodeOf(status) == CUDA_ERROR_DEINITIALIZED) {
+    code_.reset();
+    return absl::OkStatus();
+  }
+  return status;
+}
+
+absl::StatusOr<LoadingMode> GetLoadingMode() {
+  const absl::StatusOr<const Driver*> driver = Driver::Get();
+  if (!driver.ok()) return driver.status();
+  const auto get_mode = (*driver)->Require(&Driver::ModuleGetLoadingMode);
+  if (!get_mode.ok()) return get_mode.status();
+  CUmoduleLoadingMode mode = CU_MODULE_EAGER_LOADING;
+  const CUresult code = (*get_mode)(&mode);
+  if (code != CUDA_SUCCESS) return ToStatus(code, "ask for the loading mode");
+  return mode == CU_MODULE_LAZY_LOADING ? LoadingMode::kLazy : LoadingMode::kEager;
+}
+
+CUGUEST_END_NAMESPACE
