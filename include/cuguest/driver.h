@@ -185,7 +185,19 @@
     (CUdeviceptr * pointer, size_t * bytes, CUlibrary library, const char* name))                  \
   X(KernelGetFunction, 12000, "cuKernelGetFunction", (CUfunction * function, CUkernel kernel))     \
   X(KernelGetLibrary, 12050, "cuKernelGetLibrary", (CUlibrary * library, CUkernel kernel))         \
-  X(KernelGetName, 12030, "cuKernelGetName", (const char** name, CUkernel kernel))
+  X(KernelGetName, 12030, "cuKernelGetName", (const char** name, CUkernel kernel))                 \
+  X(LaunchKernelEx, 11060, "cuLaunchKernelEx",                                                     \
+    (const CUlaunchConfig* config, CUfunction function, void** parameters, void** extra))          \
+  X(OccupancyMaxActiveBlocksPerMultiprocessor, 6050,                                               \
+    "cuOccupancyMaxActiveBlocksPerMultiprocessor",                                                 \
+    (int* blocks, CUfunction function, int block, size_t shared_bytes))                            \
+  X(OccupancyMaxPotentialBlockSize, 6050, "cuOccupancyMaxPotentialBlockSize",                      \
+    (int* min_grid, int* block, CUfunction function, CUoccupancyB2DSize shared_bytes_of_block,     \
+     size_t shared_bytes, int max_block))                                                          \
+  X(OccupancyAvailableDynamicSMemPerBlock, 10020, "cuOccupancyAvailableDynamicSMemPerBlock",       \
+    (size_t * shared_bytes, CUfunction function, int blocks, int block))                           \
+  X(OccupancyMaxActiveClusters, 11070, "cuOccupancyMaxActiveClusters",                             \
+    (int* clusters, CUfunction function, const CUlaunchConfig* config))
 
 CUGUEST_BEGIN_NAMESPACE
 

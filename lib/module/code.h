@@ -39,13 +39,13 @@
 #include "cuguest/kernel.h"
 #include "cuguest/module.h"
 #include "cuguest/per_context.h"
+#include "lib/module/accepted_params.h"
 #include "lib/module/function_in_context.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
 
 class Code;
-struct ParamLayoutView;
 
 // What every copy of a Kernel shares. It lives as long as its code.
 struct KernelState {
@@ -53,8 +53,8 @@ struct KernelState {
   Code* code = nullptr;
   std::uint32_t number = 0;   // among the kernels of its code that were asked for
   CUkernel kernel = nullptr;  // where the code knows it without a context
-  // The layout that a launch has compared with the kernel's parameters and found right.
-  std::atomic<const ParamLayoutView*> accepted_layout{nullptr};
+  // What launches have held against the kernel's parameters and found right; see launch_check.h.
+  AcceptedParams accepted;
 };
 
 // A function in a context, which is kept for as long as this object.

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// launch.h                                                              tier: 3
+// -----------------------------------------------------------------------------
+//
+// `Launch` runs a kernel on a stream, in that stream's context, whatever is current. What is
+// wrong with a launch is said before the driver sees it: the shape is held against the limits
+// of kernel and device, and the parameters against the kernel's.
+//
+//   absl::StatusOr<LaunchShape> shape = LaunchShape::ForElements(x.size(), 256);
+//   if (!shape.ok()) return shape.status();
+//   return Launch(saxpy, *shape, stream, n, a, DevicePtr(x), DevicePtr(y));
+//
+// Note [What is checked of parameters]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// The driver is told where parameters are, and not what they are: it reads as many as the
+// kernel has, each as large as it is there, out of an array that may be shorter, from objects
+// that may be smaller. So before the first launch of a kernel with a list of types, the list
+// is held against what the driver says of the kernel:
+//
+//   given as                         | held against the kernel's
+//   ---------------------------------+------------------------------------
+//   values, a TypedKernel            | count and sizes
+//   PackedParams, ParamBuffer        | count, sizes and offsets
+//   pointers                         | count
+//
+// A struct that is laid out differently on the device is found so, in most cases by its size.
+// Two types of one size are not told apart, nor are the pads inside of structs of one size.
+// Needs:  cuFuncGetParamInfo, CUDA 12.4 (driver 550). Below that nothing is checked.
+// Source: test/module/launch_layout_test.cc.
+
+#ifndef CUGUEST_LAUNCH_H_
+#define CUGUEST_LAUNCH_H_
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/export.h"
+#include "cuguest/host_span.h"
+#include "cuguest/kernel.h"
+#include "cuguest/param_buffer.h"
+#include "cuguest/param_layout.h"
+#include "cuguest/stream.h"
+
+CUGUEST_BEGIN_NAMESPACE
+
+// A number of blocks or threads in each dimension.
+struct Dim3 {
+  constexpr Dim3(unsigned x_count = 1, unsigned y_count = 1, unsigned z_count = 1) noexcept
+      : x(x_count), y(y_count), z(z_count) {}
+  unsigned x;
+  unsigned y;
+  unsigned z;
+};
+
+// LaunchShape
+//
+//   LaunchShape shape{/*grid=*/{64, 64}, /*block=*/{16, 16}};
+//   shape.shared_bytes = 16 << 10;
+struct LaunchShape {
+  Dim3 grid;   // blocks
+  Dim3 block;  // threads
+  // Of dynamic shared memory, for each block. For more than 48 KiB see
+  // Kernel::SetMaxDynamicSharedBytes().
+  std::size_t shared_bytes = 0;
+  // Blocks; the grid must be a multiple. Nothing: as the kernel was compiled.
+  // Needs: CUDA 11.8, compute capability 9.0.
+  std::optional<Dim3> cluster;
+  // All blocks run at the same time, and may wait for one another.
+  // Needs: CUDA 11.6.
+  bool cooperative = false;
+  // Further ones, as they are; read at the launch. Needs: CUDA 11.6.
+  HostSpan<const CUlaunchAttribute> attributes;
+
+  // A row of blocks of `block` threads, as many as it takes for one thread for each of `count`
+  // elements; the kernel lets those be that are too many.
+  //
+  // Errors: kInvalidArgument  no elements, which is no launch; a block of no threads
+  //         kOutOfRange       more than 2,147,483,647 blocks
+  [[nodiscard]] CUGUEST_API static absl::StatusOr<LaunchShape> ForElements(std::size_t count,
+                                                                           unsigned block);
+};
+
+namespace internal {
+
+CUGUEST_API absl::Status LaunchValues(const Kernel& kernel, const LaunchShape& shape,
+                                      const StreamRef& stream, const void* const* values,
+                                      const ParamLayoutView& layout);
+CUGUEST_API absl::Status LaunchPacked(const Kernel& kernel, const LaunchShape& shape,
+                                      const StreamRef& stream, const unsigned char* data,
+                                      std::size_t bytes, const ParamLayoutView& layout);
+
+}  // namespace internal
+
+// Launch()
+//
+// The parameters are copied before it returns. Success means submitted: what the kernel does
+// wrong, an illegal address say, comes out of a later call.
+//
+// In a capture the launch becomes a node of the graph. A launch that is refused here costs no
+// capture, where the driver invalidates it for a bad shape.
+//
+// Stack:   as it was.
+// Count:   none. Whoever owns the stream and, of a borrowed kernel, the code keeps them
+//          until the kernel has run; a Module's code stays as long as its driver needs it.
+// Threads: any; but not from a stream callback: kPermissionDenied.
+// Errors:  those of Driver::Get(), of Kernel's functions, of StreamRef's operations, and
+//          kInvalidArgument     the shape: a dimension that is zero, or more than the device
+//                               or the kernel allows, more shared memory, or a grid that is
+//                               no multiple of its cluster; or the parameters, see above. The
+//                               text says which, what was given and what is allowed.
+//          kResourceExhausted   a cooperative grid whose blocks cannot all run at once, or a
+//                               cluster that does not fit on the device
+//          kUnimplemented       a driver or a device without what the shape asks for
+//          kFailedPrecondition  stream 0, while a blocking stream of its context captures; or
+//                               the stream's capture is lost and was not ended
+//          kDataLoss            an earlier sticky error
+//          Nothing was launched then.
+// Cost:    two driver calls, one of them contention-free, no lock, no allocation: at most 1.03
+//          times cuLaunchKernel alone (test/benchmark/launch_benchmark.cc). On stream 0,
+//          CU_STREAM_LEGACY and CU_STREAM_PER_THREAD five, and six if its context is not
+//          current. The first launch of a kernel in a context, and with a list of types, asks
+//          more. A cluster or a cooperative grid adds one.
+// Source:  CUDA Driver API, cuLaunchKernel, cuLaunchKernelEx; test/module/launch_test.cc.
+template <typename... Values>
+absl::Status Launch(const Kernel& kernel, const LaunchShape& shape, const StreamRef& stream,
+                    const Values&... values) {
+  // One more: an array has at least one element.
+  const void* const pointers[] = {static_cast<const void*>(std::addressof(values))..., nullptr};
+  return internal::LaunchValues(kernel, shape, stream, pointers, ParamLayout<Values...>::View());
+}
+
+// The same with the parameters in one piece.
+template <typename... Ts>
+absl::Status Launch(const Kernel& kernel, const LaunchShape& shape, const StreamRef& stream,
+                    const PackedParams<Ts...>& params) {
+  return internal::LaunchPacked(kernel, shape, stream, params.data(), params.size(),
+                                params.layout());
+}
+inline absl::Status Launch(const Kernel& kernel, const LaunchShape& shape, const StreamRef& stream,
+                           const ParamBuffer& params) {
+  return internal::LaunchPacked(kernel, shape, stream, params.data(), params.size(),
+                                params.layout());
+}
+
+// The same with a pointer to each parameter, for who knows no types. What they point to must
+// be as large as the kernel's parameter is.
+//
+// Errors: also kInvalidArgument for one that is null.
+CUGUEST_API absl::Status Launch(const Kernel& kernel, const LaunchShape& shape,
+                                const StreamRef& stream, HostSpan<void* const> params);
+
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_LAUNCH_H_

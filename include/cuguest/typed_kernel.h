@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// typed_kernel.h                                                        tier: 3
+// -----------------------------------------------------------------------------
+//
+// `TypedKernel<void(...)>` is a Kernel that knows its signature, so that the compiler converts
+// what it is launched with, as it does for a function.
+//
+//   using Saxpy = TypedKernel<void(unsigned, float, DevicePtr<const float>, DevicePtr<float>)>;
+//   const Saxpy saxpy = Saxpy::Of(*module.GetKernel("saxpy"));
+//   saxpy.Launch(shape, stream, n, 2, x.view(), y.view());      // 2 becomes 2.0F
+
+#ifndef CUGUEST_TYPED_KERNEL_H_
+#define CUGUEST_TYPED_KERNEL_H_
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "cuguest/export.h"
+#include "cuguest/kernel.h"
+#include "cuguest/launch.h"
+#include "cuguest/param_buffer.h"
+#include "cuguest/param_layout.h"
+#include "cuguest/stream.h"
+
+CUGUEST_BEGIN_NAMESPACE
+
+template <typename Signature>
+class TypedKernel;
+
+// TypedKernel
+//
+// Threads: a value; any thread.
+template <typename... Ts>
+class TypedKernel<void(Ts...)> {
+ public:
+  using Params = PackedParams<Ts...>;
+
+  TypedKernel() noexcept = default;  // empty
+
+  // Whether the kernel has these parameters is seen at its first launch, see
+  // Note [What is checked of parameters] in launch.h.
+  [[nodiscard]] static TypedKernel Of(Kernel kernel) noexcept {
+    return TypedKernel(std::move(kernel));
+  }
+
+  [[nodiscard]] const Kernel& kernel() const noexcept { return kernel_; }
+
+  // As Launch() of launch.h, at the same cost.
+  absl::Status Launch(const LaunchShape& shape, const StreamRef& stream, Ts... values) const {
+    return cuguest::Launch(kernel_, shape, stream, values...);
+  }
+  absl::Status Launch(const LaunchShape& shape, const StreamRef& stream,
+                      const Params& params) const {
+    return cuguest::Launch(kernel_, shape, stream, params);
+  }
+
+ private:
+  static_assert(ParamLayout<Ts...>::kCount == sizeof...(Ts));  // each can be a parameter
+
+  explicit TypedKernel(Kernel kernel) noexcept : kernel_(std::move(kernel)) {}
+
+  Kernel kernel_;
+};
+
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_TYPED_KERNEL_H_

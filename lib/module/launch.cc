@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuguest/launch.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "cuguest/driver.h"
+#include "cuguest/error.h"
+#include "lib/context/special_stream.h"
+#include "lib/core/driver_access.h"
+#include "lib/module/code.h"
+#include "lib/module/launch_check.h"
+#include "lib/module/launch_config.h"
+#include "lib/stream/stream_call.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace internal {
+namespace {
+
+// In one of the two forms that the driver takes them in; the other is null.
+struct Params {
+  void** each;
+  void** extra;
+};
+
+absl::Status NoKernel() {
+  return absl::FailedPreconditionError("launch an empty kernel: moved from, or never set");
+}
+
+// The driver's own refusal of what looked right.
+absl::Status Refused(CUresult code, const KernelState& kernel, const StreamRef& stream) {
+  return StreamStatus(code, LaunchText(kernel).c_str(), stream);
+}
+
+absl::Status LaunchExtended(const Driver& driver, const KernelState& kernel,
+                            const LaunchShape& shape, const StreamRef& stream, const Params& params,
+                            const FunctionInContext& function) {
+  const auto launch = driver.Require(&Driver::LaunchKernelEx);
+  if (!launch.ok()) return launch.status();
+  const LaunchConfig config(shape, stream.get());
+  const absl::Status status = CheckConfig(driver, kernel, shape, stream, function, *config.get());
+  if (!status.ok()) return status;
+  const CUresult code = (*launch)(config.get(), function.function, params.each, params.extra);
+  return code == CUDA_SUCCESS ? absl::OkStatus() : Refused(code, kernel, stream);
+}
+
+// In a context that is alive, and current where the stream needs that. `check` looks at the
+// parameters.
+template <typename Check>
+inline absl::Status LaunchThere(const Driver& driver, KernelState& kernel, const LaunchShape& shape,
+                                const StreamRef& stream, const Params& params, const Check& check) {
+  const absl::StatusOr<FoundFunction> found = FindFunction(kernel, stream.context());
+  if (__builtin_expect(!found.ok(), 0)) return found.status();
+  FunctionInContext& function = *found->function;
+  if (__builtin_expect(!FitsLimits(shape, function), 0)) {
+    absl::Status status = RefuseShape(driver, kernel, shape, &function);
+    if (!status.ok()) return status;
+  }
+  if (absl::Status status = check(CheckedKernel{driver, kernel, function.function});
+      __builtin_expect(!status.ok(), 0)) {
+    return status;
+  }
+  if (__builtin_expect(!IsPlain(shape), 0)) {
+    return LaunchExtended(driver, kernel, shape, stream, params, function);
+  }
+  const CUresult code = driver.LaunchKernel(
+      function.function, shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x, shape.block.y,
+      shape.block.z, static_cast<unsigned>(shape.shared_bytes), stream.get(), params.each,
+      params.extra);
+  if (__builtin_expect(code == CUDA_SUCCESS, 1)) return absl::OkStatus();
+  return Refused(code, kernel, stream);
+}
+
+// The same on a stream that means the current context, which is made current for it; unless
+// the driver would end somebody's capture for it.
+template <typename Check>
+[[gnu::noinline]] absl::Status LaunchOnSpecial(const Driver& driver, KernelState& kernel,
+                                               const LaunchShape& shape, const StreamRef& stream,
+                                               const Params& params, const Check& check) {
+  const StreamCall in(driver, stream);
+  if (in.result() != CUDA_SUCCESS) return Refused(in.result(), kernel, stream);
+  const Capture::Kind capture = in.capture().kind;
+  if (capture == Capture::Kind::kBlocksStream || capture == Capture::Kind::kLost) {
+    return Refused(in.refusal(), kernel, stream);
+  }
+  return LaunchThere(driver, kernel, shape, stream, params, check);
+}
+
+template <typename Check>
+inline absl::Status LaunchBy(const Kernel& kernel, const LaunchShape& shape,
+                             const StreamRef& stream, const Params& params, const Check& check) {
+  CUresult code = CUDA_SUCCESS;
+  const Driver* const driver = TryDriver(&code);
+  if (__builtin_expect(driver == nullptr, 0)) return Driver::Get().status();
+  KernelState* const state = KernelAccess::Of(kernel);
+  if (__builtin_expect(state == nullptr, 0)) return NoKernel();
+  if (MeansCurrent(stream.get())) {
+    return LaunchOnSpecial(*driver, *state, shape, stream, params, check);
+  }
+  code = CheckLife(stream.context());
+  if (__builtin_expect(code != CUDA_SUCCESS, 0)) return Refused(code, *state, stream);
+  return LaunchThere(*driver, *state, shape, stream, params, check);
+}
+
+absl::Status NullParameter(const Kernel& kernel, std::size_t index) {
+  const KernelState* const state = KernelAccess::Of(kernel);
+  if (state == nullptr) return NoKernel();
+  return absl::InvalidArgumentError(
+      absl::StrCat(LaunchText(*state), ": the pointer to parameter ", index, " is null"));
+}
+
+}  // namespace
+
+std::string LaunchText(const KernelState& kernel) {
+  return kernel.name.empty() ? "launch a borrowed kernel"
+                             : absl::StrCat("launch \"", kernel.name, "\"");
+}
+
+absl::Status LaunchValues(const Kernel& kernel, const LaunchShape& shape, const StreamRef& stream,
+                          const void* const* values, const ParamLayoutView& layout) {
+  // The driver reads through them.
+  const Params params = {const_cast<void**>(values), nullptr};
+  return LaunchBy(kernel, shape, stream, params, [&](const CheckedKernel& checked) {
+    const std::uint64_t accepted = checked.kernel.accepted.values.load(std::memory_order_relaxed);
+    return __builtin_expect(accepted == layout.fingerprint, 1) ? absl::OkStatus()
+                                                               : CheckValues(checked, layout);
+  });
+}
+
+absl::Status LaunchPacked(const Kernel& kernel, const LaunchShape& shape, const StreamRef& stream,
+                          const unsigned char* data, std::size_t bytes,
+                          const ParamLayoutView& layout) {
+  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, const_cast<unsigned char*>(data),
+                   CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+  // The driver refuses a buffer of no bytes, also of a kernel that takes none.
+  const Params params = {nullptr, bytes == 0 ? nullptr : extra};
+  return LaunchBy(kernel, shape, stream, params, [&](const CheckedKernel& checked) {
+    const std::uint64_t accepted = checked.kernel.accepted.packed.load(std::memory_order_relaxed);
+    return __builtin_expect(accepted == layout.fingerprint, 1) ? absl::OkStatus()
+                                                               : CheckPacked(checked, layout);
+  });
+}
+
+}  // namespace internal
+
+absl::Status Launch(const Kernel& kernel, const LaunchShape& shape, const StreamRef& stream,
+                    HostSpan<void* const> params) {
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    if (params.data()[i] == nullptr) return internal::NullParameter(kernel, i);
+  }
+  const internal::Params each = {const_cast<void**>(params.data()), nullptr};
+  return internal::LaunchBy(
+      kernel, shape, stream, each, [&](const internal::CheckedKernel& checked) {
+        const auto count = static_cast<std::int64_t>(params.size());
+        return checked.kernel.accepted.count.load(std::memory_order_relaxed) == count
+                   ? absl::OkStatus()
+                   : internal::CheckCount(checked, params.size());
+      });
+}
+
+CUGUEST_END_NAMESPACE
