@@ -21,6 +21,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -102,7 +103,10 @@ class CUGUEST_API CodeImage {
   [[nodiscard]] bool has_lto_ir() const noexcept;
 
  private:
-  explicit CodeImage(std::shared_ptr<const internal::CodeImageData> data) noexcept;
+  explicit CodeImage(std::shared_ptr<const internal::CodeImageData> data) noexcept
+      : data_(std::move(data)) {}
+  static absl::StatusOr<CodeImage> Made(
+      absl::StatusOr<std::shared_ptr<const internal::CodeImageData>> data);
 
   std::shared_ptr<const internal::CodeImageData> data_;
 };

@@ -44,8 +44,11 @@ CUGUEST_BEGIN_NAMESPACE
 // toolkit brings. It is loaded then, and never linked with. It must not be older than the
 // toolkit that made the LTO IR, nor of another major version.
 //
-// nvJitLink knows fewer options. It has two levels of optimisation, 0 and all others, and no
-// JitOptions::threads_per_block.
+// What nvJitLink does otherwise:
+//
+// - It has two levels of optimisation, 0 and all others, and no threads_per_block.
+// - A symbol that two inputs define which are not LTO IR is no error: it prints a line to
+//   stderr, and takes the first.
 // Source: CUDA Driver API, cuLinkCreate; nvJitLink documentation, "Compatibility" and
 //         "Supported Link Options"; test/module/lto_link_test.cc.
 
@@ -73,23 +76,26 @@ class CUGUEST_API Linker {
   // architecture of the context's device. May be called again, also after more was added:
   // that is another link. Harms no capture.
   //
-  // `report`, if there is one, is filled in on failure too.
+  // `report`, if there is one, is filled in on failure too. Of PTX that the driver has in its
+  // compute cache from before, there is nothing to report.
   //
-  // Errors: those of Driver::Get() and ContextGuard; every other has what the linker said:
-  //         kInvalidArgument     nothing was added; or an input is malformed, or no code for
-  //                              this device, and then is named; or a symbol is undefined, or
-  //                              defined twice: the text names it
-  //         kFailedPrecondition  the context's life is over
+  // Errors: those of Driver::Get() and ContextGuard, and with what the linker said
+  //         kInvalidArgument     nothing was added; an option has an impossible value; an
+  //                              input, which is named, is malformed, or a cubin that is linked
+  //                              already; a symbol is undefined or defined twice, and named
+  //         kFailedPrecondition  an input has no code for this device; or compiling PTX is
+  //                              switched off (CUDA_DISABLE_PTX_JIT)
   //         kUnavailable         the driver lacks its compiler; or there is LTO IR and no
   //                              nvJitLink
-  //         kUnimplemented       PTX or LTO IR newer than what is to compile it; or an option
-  //                              that nvJitLink does not have
+  //         kUnimplemented       PTX or LTO IR is newer than what is to compile it; or an
+  //                              option that nvJitLink does not have
   //         kResourceExhausted   out of memory
   //         The linker is as before then.
-  // Cost:   four driver calls and one for every input if the context is current, else five;
-  //         the same again if a log was larger than expected. Milliseconds for each
-  //         input that is PTX.
-  // Source: CUDA Driver API, cuLinkAddData, cuLinkComplete; test/module/linker_test.cc.
+  // Cost:   six driver calls and one for every input if the context is current, else one more,
+  //         and all again if a log was larger than expected; by nvJitLink six or seven.
+  //         Milliseconds for every input that is to be compiled.
+  // Source: CUDA Driver API, cuLinkAddData, cuLinkComplete; test/module/linker_test.cc,
+  //         test/module/linker_bad_input_test.cc.
   [[nodiscard]] absl::StatusOr<CodeImage> Complete(JitReport* report = nullptr) const;
 
  private:

@@ -4,9 +4,11 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "cuguest/error.h"
 #include "lib/core/error_status.h"
+#include "lib/module/image_status.h"
 #include "lib/module/jit_call.h"
 #include "lib/module/link.h"
 
@@ -69,10 +71,18 @@ class LinkState {
   CUresult result_;
 };
 
+// The driver gives CUDA_ERROR_UNKNOWN for symbols that are undefined or defined twice, and
+// says in the log which.
+// Source: test/sim/link_facts_test.cc.
 absl::Status LinkStatus(CUresult code, const std::string& object, const JitCall& call) {
-  return ErrorStatus(code, "link", object,
-                     absl::StrCat(ErrorName(code), " (", static_cast<int>(code),
-                                  "): ", ErrorText(code), LogText(call.error_log())));
+  const std::string_view log = call.error_log();
+  if (code != CUDA_ERROR_UNKNOWN || log.empty()) return CodeStatus(code, "link", object, log);
+  const absl::Status said =
+      ErrorStatus(code, "link", object, absl::StrCat(ErrorName(code), LogText(log)));
+  absl::Status status(absl::StatusCode::kInvalidArgument, said.message());
+  said.ForEachPayload(
+      [&status](auto url, const absl::Cord& payload) { status.SetPayload(url, payload); });
+  return status;
 }
 
 absl::StatusOr<CodeImage> LinkOnce(const LinkJob& job, JitCall* call) {

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -34,7 +35,7 @@ std::string InputsText(const std::vector<CodeImage>& inputs);
 // "input 2 of 5, b.ptx".
 std::string InputText(const std::vector<CodeImage>& inputs, std::size_t index);
 
-// A linker's log behind the error: on lines of its own, or nothing if it said nothing.
+// A log behind an error, on lines of its own; empty if it is.
 std::string LogText(std::string_view log);
 
 }  // namespace internal

@@ -8,7 +8,7 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
-#include "lib/memory/relaxed_scope.h"
+#include "lib/module/jit_call.h"
 #include "lib/module/link.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -31,8 +31,25 @@ std::string InputText(const std::vector<CodeImage>& inputs, std::size_t index) {
 std::string LogText(std::string_view log) {
   std::string text(log);
   text.resize(text.find_last_not_of(" \n") + 1);
-  return text.empty() ? text : ". The linker says:\n" + text;
+  return text.empty() ? text : "\n" + text;
 }
+
+namespace {
+
+// What the driver says of linked code is that there is none for this device; nvJitLink
+// leaves it out without a word.
+absl::Status CheckInputs(const std::vector<CodeImage>& inputs) {
+  if (inputs.empty()) return absl::InvalidArgumentError("link: nothing was added");
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].kind() != CodeKind::kCubin) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("link, ", InputText(inputs, i),
+                     ": this cubin is linked already; compile it with nvcc -rdc=true"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 }  // namespace internal
 
@@ -45,13 +62,14 @@ absl::Status Linker::AddFile(const std::string& path) {
 
 absl::StatusOr<CodeImage> Linker::Complete(JitReport* report) const {
   if (report != nullptr) *report = JitReport();
-  if (inputs_.empty()) return absl::InvalidArgumentError("link: nothing was added");
+  const absl::Status valid = internal::CheckInputs(inputs_);
+  if (!valid.ok()) return valid;
+  const absl::Status settable = internal::CheckJitOptions(options_);
+  if (!settable.ok()) return settable;
   const absl::StatusOr<const Driver*> driver = Driver::Get();
   if (!driver.ok()) return driver.status();
   const ContextGuard guard(context_);
   if (!guard.ok()) return ToStatus(guard);
-  const internal::RelaxedScope relaxed;
-  if (relaxed.result() != CUDA_SUCCESS) return ToStatus(relaxed.result(), "link");
   const internal::LinkJob job{**driver, inputs_, options_};
   const bool lto = std::any_of(inputs_.begin(), inputs_.end(),
                                [](const CodeImage& input) { return input.has_lto_ir(); });

@@ -68,10 +68,7 @@ std::vector<std::string> LinkOptions(const JitOptions& options, CUjit_target tar
   std::vector<std::string> texts = {"-lto", "-arch=" + TargetText(target)};
   const auto add = [&texts](const auto&... parts) { texts.push_back(absl::StrCat(parts...)); };
   if (options.max_registers) add("-maxrregcount=", *options.max_registers);
-  if (options.optimization_level) {
-    const unsigned level = *options.optimization_level;
-    add("-O", level >= 1 && level <= 4 ? 3 : level);  // it knows 0 and 3
-  }
+  if (options.optimization_level) add("-O", *options.optimization_level == 0 ? 0 : 3);
   if (options.split_compile) add("-split-compile=", *options.split_compile);
   if (options.cache_mode && *options.cache_mode != CU_JIT_CACHE_OPTION_NONE) {
     add("-Xptxas=--def-load-cache=", CacheText(*options.cache_mode));

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuguest/code_image.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "lib/module/code_contents.h"
+#include "lib/module/image_bytes.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace internal {
+
+struct CodeImageData {
+  std::vector<std::uint64_t> storage;  // empty of what was borrowed
+  HostSpan<const unsigned char> bytes;
+  CodeKind kind;
+  std::string name;
+  std::vector<std::string> kernel_names;
+  bool lto_ir;
+};
+
+}  // namespace internal
+
+namespace {
+
+using internal::CodeContents;
+using internal::CodeImageData;
+using internal::ImageBytes;
+
+constexpr std::size_t kAlignment = alignof(std::uint64_t);  // the driver reads in eights
+constexpr off_t kLargestFile = off_t{2} << 30;
+
+using Storage = std::vector<std::uint64_t>;
+
+// With room for a NUL.
+Storage StorageOf(std::size_t size) { return Storage(size / kAlignment + 1); }
+
+Storage StorageOf(HostSpan<const unsigned char> bytes) {
+  Storage storage = StorageOf(bytes.size());
+  if (bytes.size() > 0) std::memcpy(storage.data(), bytes.data(), bytes.size());
+  return storage;
+}
+
+HostSpan<const unsigned char> BytesOf(const Storage& storage, std::size_t size) {
+  return {reinterpret_cast<const unsigned char*>(storage.data()), size};
+}
+
+std::string NameOf(std::string_view name) { return std::string(name.empty() ? "(unnamed)" : name); }
+
+bool EndsInNul(HostSpan<const unsigned char> bytes) {
+  return bytes.size() > 0 && bytes.data()[bytes.size() - 1] == 0;
+}
+
+// PTX may come with its NUL or without.
+ImageBytes WithoutNuls(HostSpan<const unsigned char> bytes) {
+  while (EndsInNul(bytes)) bytes = {bytes.data(), bytes.size() - 1};
+  return ImageBytes(bytes.data(), bytes.size());
+}
+
+absl::StatusOr<CodeContents> Read(HostSpan<const unsigned char> bytes, const std::string& name) {
+  const ImageBytes text = WithoutNuls(bytes);
+  const bool ptx = internal::IsPtx(text);
+  absl::StatusOr<CodeContents> contents =
+      internal::ReadCode(ptx ? text : ImageBytes(bytes.data(), bytes.size()));
+  if (contents.ok()) return contents;
+  return internal::Within(absl::StrCat("device code \"", name, "\""), contents.status());
+}
+
+bool IsAligned(const unsigned char* data) {
+  return reinterpret_cast<std::uintptr_t>(data) % kAlignment == 0;
+}
+
+// `storage` is empty, or what `bytes` are in.
+absl::StatusOr<std::shared_ptr<const CodeImageData>> Look(HostSpan<const unsigned char> bytes,
+                                                          Storage storage, std::string name) {
+  absl::StatusOr<CodeContents> contents = Read(bytes, name);
+  if (!contents.ok()) return contents.status();
+  const bool ptx = contents->kind == CodeKind::kPtx;
+  const bool lacks_nul = ptx && !EndsInNul(bytes);
+  if (storage.empty() && (lacks_nul || !IsAligned(bytes.data()))) {
+    storage = StorageOf(bytes);
+    bytes = BytesOf(storage, bytes.size());
+  }
+  if (lacks_nul) bytes = {bytes.data(), bytes.size() + 1};
+  return std::make_shared<const CodeImageData>(CodeImageData{
+      std::move(storage),
+      bytes,
+      contents->kind,
+      std::move(name),
+      {contents->kernels.begin(), contents->kernels.end()},
+      contents->lto_ir,
+  });
+}
+
+class File {
+ public:
+  explicit File(const std::string& path)
+      : path_(path), descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+
+  absl::StatusOr<std::size_t> Size() const {
+    struct stat found = {};
+    if (descriptor_ < 0 || fstat(descriptor_, &found) != 0) return Failed(errno);
+    if (!S_ISREG(found.st_mode)) {
+      return absl::InvalidArgumentError(absl::StrCat(Reading(), ": it is not a regular file"));
+    }
+    if (found.st_size <= kLargestFile) return static_cast<std::size_t>(found.st_size);
+    return absl::ResourceExhaustedError(
+        absl::StrCat(Reading(), ": it has ", found.st_size, " bytes; the most is ", kLargestFile));
+  }
+
+  absl::Status Read(unsigned char* to, std::size_t size) const {
+    while (size > 0) {
+      const ssize_t count = read(descriptor_, to, size);
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) return Failed(errno);
+      if (count == 0) {
+        return absl::UnavailableError(absl::StrCat(Reading(), ": it became shorter meanwhile"));
+      }
+      to += count;
+      size -= static_cast<std::size_t>(count);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  std::string Reading() const { return absl::StrCat("read device code from \"", path_, "\""); }
+
+  absl::Status Failed(int error) const {
+    return absl::Status(CodeFor(error), absl::StrCat(Reading(), ": ", std::strerror(error)));
+  }
+
+  static absl::StatusCode CodeFor(int error) {
+    if (error == ENOENT || error == ENOTDIR) return absl::StatusCode::kNotFound;
+    if (error == EACCES || error == EPERM) return absl::StatusCode::kPermissionDenied;
+    return absl::StatusCode::kUnavailable;
+  }
+
+  const std::string path_;
+  const int descriptor_;
+};
+
+}  // namespace
+
+const char* ToString(CodeKind kind) noexcept {
+  switch (kind) {
+    case CodeKind::kPtx:
+      return "PTX";
+    case CodeKind::kCubin:
+      return "a cubin";
+    case CodeKind::kRelocatableCubin:
+      return "a relocatable cubin";
+    case CodeKind::kFatbin:
+      return "a fatbin";
+    case CodeKind::kObject:
+      return "an object";
+    case CodeKind::kArchive:
+      return "an archive";
+    case CodeKind::kLtoIr:
+      return "LTO IR";
+  }
+  return "no device code";
+}
+
+absl::StatusOr<CodeImage> CodeImage::Made(
+    absl::StatusOr<std::shared_ptr<const internal::CodeImageData>> data) {
+  if (!data.ok()) return data.status();
+  return CodeImage(*std::move(data));
+}
+
+absl::StatusOr<CodeImage> CodeImage::FromFile(const std::string& path) {
+  const File file(path);
+  const absl::StatusOr<std::size_t> size = file.Size();
+  if (!size.ok()) return size.status();
+  Storage storage = StorageOf(*size);
+  const absl::Status read = file.Read(reinterpret_cast<unsigned char*>(storage.data()), *size);
+  if (!read.ok()) return read;
+  const HostSpan<const unsigned char> bytes = BytesOf(storage, *size);
+  return Made(Look(bytes, std::move(storage), path));
+}
+
+absl::StatusOr<CodeImage> CodeImage::Copy(HostSpan<const unsigned char> bytes,
+                                          std::string_view name) {
+  Storage storage = StorageOf(bytes);
+  const HostSpan<const unsigned char> copied = BytesOf(storage, bytes.size());
+  return Made(Look(copied, std::move(storage), NameOf(name)));
+}
+
+absl::StatusOr<CodeImage> CodeImage::Borrow(HostSpan<const unsigned char> bytes,
+                                            std::string_view name) {
+  return Made(Look(bytes, Storage(), NameOf(name)));
+}
+
+absl::StatusOr<CodeImage> CodeImage::FromPtx(std::string_view text, std::string_view name) {
+  absl::StatusOr<CodeImage> image =
+      Copy({reinterpret_cast<const unsigned char*>(text.data()), text.size()}, name);
+  if (!image.ok() || image->kind() == CodeKind::kPtx) return image;
+  return absl::InvalidArgumentError(absl::StrCat("device code \"", NameOf(name), "\": it is ",
+                                                 ToString(image->kind()), ", not PTX"));
+}
+
+CodeKind CodeImage::kind() const noexcept { return data_->kind; }
+HostSpan<const unsigned char> CodeImage::bytes() const noexcept { return data_->bytes; }
+const std::string& CodeImage::name() const noexcept { return data_->name; }
+const std::vector<std::string>& CodeImage::kernel_names() const noexcept {
+  return data_->kernel_names;
+}
+bool CodeImage::has_lto_ir() const noexcept { return data_->lto_ir; }
+
+CUGUEST_END_NAMESPACE

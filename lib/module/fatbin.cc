@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Fatbins: a container header, and entries of a header and a payload each. The layout is not
+// published; this is what nvcc 13.0 writes.
+
+#include <cstdint>
+#include <string>
+
+#include "lib/module/code_contents.h"
+#include "lib/module/decompress.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace internal {
+namespace {
+
+constexpr std::uint32_t kMagic = 0xba55ed50;
+
+struct ContainerHeader {
+  std::uint32_t magic;
+  std::uint16_t version;
+  std::uint16_t header_size;
+  std::uint64_t size;  // of what follows the header
+};
+
+struct EntryHeader {
+  std::uint16_t kind;
+  std::uint16_t version;
+  std::uint32_t header_size;  // with options and a name behind these fields
+  std::uint64_t payload_size;
+  std::uint32_t compressed_size;  // within the payload, which is padded
+  std::uint32_t options_offset;   // 0: none
+  std::uint32_t code_version;
+  std::uint32_t architecture;
+  std::uint32_t name_offset;
+  std::uint32_t name_size;
+  std::uint64_t flags;
+  std::uint64_t reserved;
+  std::uint64_t decompressed_size;
+};
+static_assert(sizeof(EntryHeader) == 64, "as nvcc writes it");
+
+enum EntryKind : std::uint16_t { kPtxEntry = 1, kElfEntry = 2, kLtoIrEntry = 8 };
+constexpr std::uint64_t kLz4 = 0x2000;
+constexpr std::uint64_t kZstd = 0x8000;
+
+absl::Status ReadPtxEntry(ImageBytes text, CodeContents* contents) {
+  while (text.size() > 0 && text.data()[text.size() - 1] == 0) text = text.Part(0, text.size() - 1);
+  if (!IsPtx(text)) return Damaged(text, 0, "no PTX, which begins with .version");
+  return ReadPtx(text, contents);
+}
+
+absl::Status ReadElfEntry(const ImageBytes& elf, CodeContents* contents) {
+  if (IsDeviceElf(elf)) return ReadDeviceElf(elf, contents);
+  return Damaged(elf, 0, "no cubin");
+}
+
+absl::Status ReadPayload(const EntryHeader& header, const ImageBytes& payload,
+                         CodeContents* contents) {
+  if (header.kind == kPtxEntry) return ReadPtxEntry(payload, contents);
+  if (header.kind == kElfEntry) return ReadElfEntry(payload, contents);
+  return absl::OkStatus();  // opaque: nothing that is loaded
+}
+
+absl::Status ReadCompressed(const EntryHeader& header, const ImageBytes& payload,
+                            CodeContents* contents) {
+  if (header.compressed_size > payload.size()) {
+    return Damaged(payload, 0, header.compressed_size, " compressed bytes of ", payload.size());
+  }
+  const ImageBytes packed = payload.Part(0, header.compressed_size);
+  const auto decompress = (header.flags & kZstd) != 0 ? DecompressZstd : DecompressLz4;
+  absl::StatusOr<std::string> unpacked = decompress(packed, header.decompressed_size);
+  if (!unpacked.ok()) return unpacked.status();
+  const ImageBytes bytes(reinterpret_cast<const unsigned char*>(unpacked->data()),
+                         unpacked->size());
+  return Within("decompressed", ReadPayload(header, bytes, contents));
+}
+
+absl::Status ReadEntry(const EntryHeader& header, const ImageBytes& payload,
+                       CodeContents* contents) {
+  ++contents->images;
+  if (header.kind == kLtoIrEntry) {
+    contents->lto_ir = true;
+    return absl::OkStatus();
+  }
+  const bool compressed = (header.flags & (kLz4 | kZstd)) != 0;
+  return compressed ? ReadCompressed(header, payload, contents)
+                    : ReadPayload(header, payload, contents);
+}
+
+absl::Status CheckEntryHeader(const EntryHeader& header, const ImageBytes& rest) {
+  if (header.header_size < sizeof(header) || !rest.Has(header.header_size, header.payload_size)) {
+    return Damaged(rest, 0, "a header of ", header.header_size, " bytes and ", header.payload_size,
+                   " behind it, of ", rest.size());
+  }
+  const ImageBytes fields = rest.Part(0, header.header_size);
+  if (!fields.Has(header.name_offset, header.name_size) || !fields.Has(header.options_offset, 0)) {
+    return Damaged(rest, 0, "its name or its options are not in its header");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadEntries(const ImageBytes& bytes, CodeContents* contents) {
+  std::size_t at = 0;
+  for (int number = 1; at < bytes.size(); ++number) {
+    const std::string entry = absl::StrCat("entry ", number);
+    const ImageBytes rest = bytes.From(at);
+    if (!rest.Has(0, sizeof(EntryHeader))) {
+      return Within(entry, Damaged(rest, 0, "the fatbin ends within its header"));
+    }
+    const auto header = rest.At<EntryHeader>(0);
+    absl::Status status = CheckEntryHeader(header, rest);
+    if (!status.ok()) return Within(entry, status);
+    const ImageBytes payload = rest.Part(header.header_size, header.payload_size);
+    status = ReadEntry(header, payload, contents);
+    if (!status.ok()) return Within(entry, status);
+    at += header.header_size + payload.size();
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+bool IsFatbin(const ImageBytes& bytes) {
+  return bytes.Has(0, sizeof(kMagic)) && bytes.At<std::uint32_t>(0) == kMagic;
+}
+
+absl::Status ReadFatbin(const ImageBytes& bytes, CodeContents* contents, std::size_t* size) {
+  if (!bytes.Has(0, sizeof(ContainerHeader))) {
+    return Damaged(bytes, bytes.size(), "it ends within the header of a fatbin");
+  }
+  const auto header = bytes.At<ContainerHeader>(0);
+  if (header.version != 1 || header.header_size != sizeof(header)) {
+    return Damaged(bytes, 0, "a fatbin of version ", header.version, " with a header of ",
+                   header.header_size, " bytes");
+  }
+  if (!bytes.Has(sizeof(header), header.size)) {
+    return Damaged(bytes, 0, "a fatbin of ", header.size,
+                   " bytes behind its header, where there "
+                   "are ",
+                   bytes.size() - sizeof(header));
+  }
+  *size = sizeof(header) + static_cast<std::size_t>(header.size);
+  return ReadEntries(bytes.Part(sizeof(header), header.size), contents);
+}
+
+}  // namespace internal
+CUGUEST_END_NAMESPACE
