@@ -165,7 +165,7 @@ void PrintLayout(const Kernel& kernel, const ContextRef& context) {
     const cuguest::ParamPlace& place = Layout::kPlaces[i];
     PrintRow(kTypes[i], "at " + std::to_string(place.offset),
              std::to_string(place.size) + " bytes");
-    CHECK((*known)[i] == KernelParameter{place.offset, place.size});
+    CHECK((*known)[i].offset == place.offset && (*known)[i].size == place.size);
   }
 }
 
