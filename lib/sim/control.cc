@@ -12,6 +12,7 @@
 #include "lib/sim/graph.h"
 #include "lib/sim/launch.h"
 #include "lib/sim/library.h"
+#include "lib/sim/link.h"
 #include "lib/sim/memory.h"
 #include "lib/sim/module.h"
 #include "lib/sim/pool.h"
@@ -48,6 +49,7 @@ cuguest::testing::SimLive Live() {
   live.arrays = CountArrays();
   live.textures = CountTextures();
   live.libraries = CountLibraries();
+  live.link_states = CountLinkStates();
   return live;
 }
 

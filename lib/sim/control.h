@@ -12,7 +12,7 @@
 
 namespace cuguest_sim {
 
-inline constexpr int kControlVersion = 3;
+inline constexpr int kControlVersion = 4;
 inline constexpr char kControlSymbol[] = "cuguestSimControl";
 
 struct Control {

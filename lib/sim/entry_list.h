@@ -513,6 +513,27 @@
     CUfunction_attribute attribute, CUkernel kernel, CUdevice device), (value, attribute, kernel,  \
     device))
 
+#define CUGUEST_SIM_LINK_ENTRIES(X, T)                                                             \
+  X(LinkCreate, 5050, "", LinkCreate, kInitialized, (unsigned count, CUjit_option* options,        \
+    void** values, CUlinkState* state), (count, options, values, state))                           \
+  X(LinkCreate, 6050, "_v2", LinkCreate, kInitialized, (unsigned count, CUjit_option* options,     \
+    void** values, CUlinkState* state), (count, options, values, state))                           \
+  X(LinkAddData, 5050, "", LinkAddData, kInitialized, (CUlinkState state, CUjitInputType type,     \
+    void* data, size_t size, const char* name, unsigned count, CUjit_option* options,              \
+    void** values), (state, type, data, size, name, count, options, values))                       \
+  X(LinkAddData, 6050, "_v2", LinkAddData, kInitialized, (CUlinkState state, CUjitInputType type,  \
+    void* data, size_t size, const char* name, unsigned count, CUjit_option* options,              \
+    void** values), (state, type, data, size, name, count, options, values))                       \
+  X(LinkAddFile, 5050, "", LinkAddFile, kInitialized, (CUlinkState state, CUjitInputType type,     \
+    const char* path, unsigned count, CUjit_option* options, void** values), (state, type, path,   \
+    count, options, values))                                                                       \
+  X(LinkAddFile, 6050, "_v2", LinkAddFile, kInitialized, (CUlinkState state, CUjitInputType type,  \
+    const char* path, unsigned count, CUjit_option* options, void** values), (state, type, path,   \
+    count, options, values))                                                                       \
+  X(LinkComplete, 5050, "", LinkComplete, kInitialized, (CUlinkState state, void** cubin,          \
+    size_t* size), (state, cubin, size))                                                           \
+  X(LinkDestroy, 5050, "", LinkDestroy, kInitialized, (CUlinkState state), (state))
+
 #define CUGUEST_SIM_ENTRIES(X, T)       \
   CUGUEST_SIM_PROCESS_ENTRIES(X, T)     \
   CUGUEST_SIM_DEVICE_ENTRIES(X, T)      \
@@ -532,7 +553,8 @@
   CUGUEST_SIM_GRAPH_ENTRIES(X, T)       \
   CUGUEST_SIM_EVENT_ENTRIES(X, T)       \
   CUGUEST_SIM_MODULE_ENTRIES(X, T)      \
-  CUGUEST_SIM_LIBRARY_ENTRIES(X, T)
+  CUGUEST_SIM_LIBRARY_ENTRIES(X, T)     \
+  CUGUEST_SIM_LINK_ENTRIES(X, T)
 // clang-format on
 
 #endif  // CUGUEST_LIB_SIM_ENTRY_LIST_H_

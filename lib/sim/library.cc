@@ -13,6 +13,8 @@
 #include "lib/sim/capture_rules.h"
 #include "lib/sim/device.h"
 #include "lib/sim/handle_table.h"
+#include "lib/sim/image.h"
+#include "lib/sim/jit.h"
 #include "lib/sim/module.h"
 #include "lib/sim/panic.h"
 #include "lib/sim/ptx.h"
@@ -34,8 +36,8 @@ struct Modules {
 
 struct Library {
   Eternal life;
-  CUresult code = CUDA_SUCCESS;  // of its image, which nobody looks at before it is used
-  std::vector<PtxEntry> entries;
+  CUresult code = CUDA_SUCCESS;  // of its image, told when it is used
+  Image image;
   std::map<std::string, CUkernel, std::less<>> kernels;
   std::shared_ptr<Modules> modules;
 };
@@ -74,7 +76,7 @@ CUresult FindKernel(CUkernel handle, Kernel* kernel) {
 }
 
 void AddKernels(CUlibrary handle, Library* library) {
-  for (const PtxEntry& entry : library->entries) {
+  for (const PtxEntry& entry : library->image.entries) {
     const Kernel kernel = {{}, handle, std::make_shared<const PtxEntry>(entry)};
     static_cast<void>(Kernels().Add(kernel, &library->kernels[entry.name]));
   }
@@ -88,14 +90,12 @@ CUresult LoadIn(CUlibrary handle, const Library& library, const Life& life, CUmo
     *module = found->second;
     return CUDA_SUCCESS;
   }
-  const CUresult code = LoadModule(library.entries, handle, life, module);
+  const CUresult code = LoadModule(library.image, handle, life, module);
   if (code == CUDA_SUCCESS) library.modules->by_life.emplace(life.id, *module);
   return code;
 }
 
-CUresult CheckOptions(CUjit_option* options, void** values, unsigned count,
-                      CUlibraryOption* library_options, unsigned library_count) {
-  if (count > 0 && (options == nullptr || values == nullptr)) return CUDA_ERROR_INVALID_VALUE;
+CUresult CheckOptions(CUlibraryOption* library_options, unsigned library_count) {
   if (library_count > 0 && library_options == nullptr) PanicNull();
   const bool known = std::all_of(library_options, library_options + library_count, [](auto option) {
     return option == CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE ||
@@ -126,16 +126,21 @@ CUresult FunctionOfKernel(CUkernel handle, const Life& life, CUfunction* functio
 
 size_t CountLibraries() { return Libraries().CountAlive(); }
 
-// The image is copied and believed: what is wrong with it is said at its first use.
-CUresult LibraryLoadData(CUlibrary* handle, const void* image, CUjit_option* options, void** values,
+// The image is copied and compiled, and the compiler's logs are written; the code of what is
+// wrong with it is returned at its first use.
+CUresult LibraryLoadData(CUlibrary* handle, const void* bytes, CUjit_option* options, void** values,
                          unsigned count, CUlibraryOption* library_options,
                          void** /*library_values*/, unsigned library_count) {
-  if (handle == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const CUresult code = CheckOptions(options, values, count, library_options, library_count);
+  if (handle == nullptr || bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  JitRequest request;
+  CUresult code = JitRequest::Read(JitRequest::Call::kLoad, count, options, values, &request);
+  if (code == CUDA_SUCCESS) code = CheckOptions(library_options, library_count);
   if (code != CUDA_SUCCESS) return code;
   Library library;
-  library.code = ReadImage(image, &library.entries);
-  if (library.code != CUDA_SUCCESS) library.entries.clear();
+  const JitOutcome outcome = ReadImage(bytes, request, &library.image);
+  request.Answer(outcome);
+  library.code = outcome.code;
+  if (library.code != CUDA_SUCCESS) library.image = Image();
   library.modules = std::make_shared<Modules>();
   static_cast<void>(Libraries().Add(library, handle));
   AddKernels(*handle, &library);

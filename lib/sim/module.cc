@@ -12,6 +12,8 @@
 #include "lib/sim/api.h"
 #include "lib/sim/capture_rules.h"
 #include "lib/sim/handle_table.h"
+#include "lib/sim/image.h"
+#include "lib/sim/jit.h"
 #include "lib/sim/library.h"
 #include "lib/sim/panic.h"
 #include "lib/sim/stack.h"
@@ -68,12 +70,12 @@ CUresult FindFunction(CUfunction handle, Function* function) {
   return found == Handled::kAlive ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUresult LoadModule(const std::vector<PtxEntry>& entries, CUlibrary library, const Life& life,
-                    CUmodule* handle) {
+CUresult LoadModule(const Image& image, CUlibrary library, const Life& life, CUmodule* handle) {
+  if (image.load_code != CUDA_SUCCESS) return image.load_code;
   Module module = {life, library, {}};
   CUresult code = Modules().Add(module, handle);
   if (code != CUDA_SUCCESS) return code;
-  code = AddFunctions(entries, *handle, &module);
+  code = AddFunctions(image.entries, *handle, &module);
   Modules().Set(*handle, module);
   if (code != CUDA_SUCCESS) UnloadModule(*handle);
   return code;
@@ -113,29 +115,23 @@ CUresult GetParameter(const PtxEntry& entry, size_t index, size_t* offset, size_
 
 size_t CountModules() { return Modules().CountAlive(); }
 
-CUresult ModuleLoadData(CUmodule* handle, const void* image) {
+CUresult ModuleLoadData(CUmodule* handle, const void* bytes) {
+  return ModuleLoadDataEx(handle, bytes, 0, nullptr, nullptr);
+}
+
+CUresult ModuleLoadDataEx(CUmodule* handle, const void* bytes, unsigned count,
+                          CUjit_option* options, void** values) {
   Life life;
   CUresult code = CurrentReady(&life);
   if (code != CUDA_SUCCESS) return code;
-  if (handle == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::vector<PtxEntry> entries;
-  code = ReadImage(image, &entries);
-  return code != CUDA_SUCCESS ? code : LoadModule(entries, nullptr, life, handle);
-}
-
-// The options tell a compiler what to do, and there is none. What it would answer
-// through them is nothing: empty logs, no time.
-CUresult ModuleLoadDataEx(CUmodule* handle, const void* image, unsigned count,
-                          CUjit_option* options, void** values) {
-  if (count > 0 && (options == nullptr || values == nullptr)) return CUDA_ERROR_INVALID_VALUE;
-  const CUresult code = ModuleLoadData(handle, image);
-  for (unsigned i = 0; i < count; ++i) {
-    const bool answers = options[i] == CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES ||
-                         options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES ||
-                         options[i] == CU_JIT_WALL_TIME;
-    if (answers) values[i] = nullptr;
-  }
-  return code;
+  if (handle == nullptr || bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  JitRequest request;
+  code = JitRequest::Read(JitRequest::Call::kLoad, count, options, values, &request);
+  if (code != CUDA_SUCCESS) return code;
+  Image image;
+  const JitOutcome outcome = ReadImage(bytes, request, &image);
+  request.Answer(outcome);
+  return outcome.code != CUDA_SUCCESS ? outcome.code : LoadModule(image, nullptr, life, handle);
 }
 
 CUresult ModuleUnload(CUmodule handle) {

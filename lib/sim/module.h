@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <vector>
 
 #include "lib/sim/context.h"
 #include "lib/sim/ptx.h"
@@ -26,9 +25,8 @@ struct Function {
 // Panics for a value that never was a function.
 CUresult FindFunction(CUfunction handle, Function* function);
 
-// A module of `entries` in the context. One of a library is unloaded with that only.
-CUresult LoadModule(const std::vector<PtxEntry>& entries, CUlibrary library, const Life& life,
-                    CUmodule* handle);
+// A module of `image` in the context. One of a library is unloaded with that only.
+CUresult LoadModule(const Image& image, CUlibrary library, const Life& life, CUmodule* handle);
 void UnloadModule(CUmodule handle);
 
 // The same for every function and kernel. INVALID_VALUE for null and for an attribute

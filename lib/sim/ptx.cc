@@ -135,8 +135,28 @@ CUresult ReadEntry(Tokens* tokens, std::vector<PtxEntry>* entries) {
   return CUDA_SUCCESS;
 }
 
+// The name that is declared behind ".visible":
+//   .func (.param .b32 result) name(   or   .global .align 4 .b8 name[8]
+std::string_view ReadVisibleName(Tokens* tokens) {
+  std::string_view name;
+  for (auto token = tokens->Next(); !token.empty(); token = tokens->Next()) {
+    if (token == "(" && name == ".func") {
+      while (!token.empty() && token != ")") token = tokens->Next();
+    } else if (!IsWord(token[0])) {
+      break;
+    } else {
+      name = token;
+    }
+  }
+  return name;
+}
+
+}  // namespace
+
+bool IsPtx(std::string_view text) { return Tokens(text).Next() == ".version"; }
+
 // A module is ".version", ".target", and then anything.
-CUresult ReadPtx(std::string_view text, std::vector<PtxEntry>* entries) {
+CUresult ReadPtx(std::string_view text, Image* image) {
   Tokens tokens(text);
   if (tokens.Next() != ".version") return CUDA_ERROR_INVALID_IMAGE;
   CUresult code = CheckVersion(tokens.Next());
@@ -144,42 +164,19 @@ CUresult ReadPtx(std::string_view text, std::vector<PtxEntry>* entries) {
   if (tokens.Next() != ".target") return CUDA_ERROR_INVALID_PTX;
   for (auto token = tokens.Next(); !token.empty(); token = tokens.Next()) {
     if (token != ".entry") continue;
-    code = ReadEntry(&tokens, entries);
+    code = ReadEntry(&tokens, &image->entries);
     if (code != CUDA_SUCCESS) return code;
   }
   return CUDA_SUCCESS;
 }
 
-// The header of a fatbin container, as cuobjdump shows it.
-struct FatbinHeader {
-  std::uint32_t magic;
-  std::uint16_t version;
-  std::uint16_t header_size;
-  std::uint64_t size;  // of what follows the header
-};
-constexpr char kFatbinMagic[] = "\x50\xed\x55\xba";  // little-endian
-constexpr char kElfMagic[] = "\177ELF";
-
-// The PTX in a container is text of its own, with a NUL behind it.
-CUresult ReadFatbin(const void* image, std::vector<PtxEntry>* entries) {
-  FatbinHeader header;
-  std::memcpy(&header, image, sizeof(header));
-  const auto* bytes = static_cast<const char*>(image) + header.header_size;
-  const std::string_view body(bytes, header.size);
-  const size_t begin = body.find("\n.version");
-  if (begin == std::string_view::npos) return CUDA_ERROR_NO_BINARY_FOR_GPU;
-  const std::string_view text = body.substr(begin);
-  return ReadPtx(text.substr(0, text.find('\0')), entries);
-}
-
-}  // namespace
-
-CUresult ReadImage(const void* image, std::vector<PtxEntry>* entries) {
-  // A text that is shorter than a magic number differs in an earlier byte.
-  const auto* text = static_cast<const char*>(image);
-  if (std::strncmp(text, kElfMagic, 4) == 0) return CUDA_ERROR_NO_BINARY_FOR_GPU;
-  if (std::strncmp(text, kFatbinMagic, 4) == 0) return ReadFatbin(image, entries);
-  return ReadPtx(text, entries);
+std::vector<std::string> VisibleNames(std::string_view text) {
+  std::vector<std::string> names;
+  Tokens tokens(text);
+  for (auto token = tokens.Next(); !token.empty(); token = tokens.Next()) {
+    if (token == ".visible") names.emplace_back(ReadVisibleName(&tokens));
+  }
+  return names;
 }
 
 }  // namespace cuguest_sim

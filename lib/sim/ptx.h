@@ -30,15 +30,23 @@ struct PtxEntry {
   }
 };
 
-// The entries of a module image: PTX text, or a fatbin container that holds some
-// uncompressed (nvcc --no-compress).
-//
-// Errors: INVALID_IMAGE            neither
-//         NO_BINARY_FOR_GPU        a cubin, or a fatbin without such PTX: a real
-//                                  driver may load it, there is nothing here to run
+// What a module is made of.
+struct Image {
+  std::vector<PtxEntry> entries;
+  // Why a module of it cannot be loaded in a context, where that is known no sooner.
+  CUresult load_code = CUDA_SUCCESS;
+};
+
+// Whether it begins, behind blanks and comments, as PTX does.
+bool IsPtx(std::string_view text);
+
+// Errors: INVALID_IMAGE            not PTX
 //         INVALID_PTX              PTX that cannot be read
 //         UNSUPPORTED_PTX_VERSION  newer than CUDA 13.0's
-CUresult ReadImage(const void* image, std::vector<PtxEntry>* entries);
+CUresult ReadPtx(std::string_view text, Image* image);
+
+// The functions and variables that other code can refer to.
+std::vector<std::string> VisibleNames(std::string_view text);
 
 }  // namespace cuguest_sim
 

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lib/sim/compile.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "lib/sim/nvjitlink.h"
+
+namespace cuguest_sim {
+namespace {
+
+constexpr char kNoCompiler[] =
+    "cuguest simulated driver: there is no libnvJitLink.so: the PTX was read, not compiled";
+constexpr std::string_view kUndefined = "Undefined reference to '";
+
+std::map<std::string, Compiled>& Cache() {
+  static auto& cache = *new std::map<std::string, Compiled>;
+  return cache;
+}
+std::mutex cache_mutex;
+
+// A driver compiles a module as a whole: what is undefined is the compiler's error.
+void TellUndefined(Compiled* compiled) {
+  std::string& log = compiled->outcome.error_log;
+  const size_t begin = log.find(kUndefined);
+  if (begin == std::string::npos) return;
+  const size_t name = begin + kUndefined.size();
+  log = "ptxas fatal   : Unresolved extern function '" +
+        log.substr(name, log.find('\'', name) - name) + "'";
+  compiled->outcome.code = CUDA_ERROR_INVALID_PTX;
+}
+
+// The linker's part of the log begins with "info"; a module that is loaded is not linked.
+std::string WithoutLinker(std::string_view log) {
+  std::string lines;
+  while (!log.empty()) {
+    const size_t end = std::min(log.find('\n'), log.size());
+    const std::string_view line = log.substr(0, end);
+    log.remove_prefix(std::min(end + 1, log.size()));
+    if (line.substr(0, 4) == "info") continue;
+    if (!lines.empty()) lines += '\n';
+    lines += line;
+  }
+  return lines;
+}
+
+Compiled CompileNow(CompilerInput kind, std::string_view data, const JitRequest& request) {
+  Compiled compiled;
+  const auto start = std::chrono::steady_clock::now();
+  const auto link = NvJitLink::Create(request.CompilerOptions());
+  if (link == nullptr) {
+    compiled.outcome.info_log = kNoCompiler;
+    return compiled;
+  }
+  const auto input =
+      kind == CompilerInput::kPtx ? NvJitLink::Input::kPtx : NvJitLink::Input::kFatbin;
+  const auto added = link->Add(input, data, "ptx input");
+  compiled.outcome.error_log = link->ErrorLog();
+  if (added != NvJitLink::Result::kSuccess) {
+    compiled.outcome.code = CodeOfErrorLog(compiled.outcome.error_log);
+  } else if (link->Complete() == NvJitLink::Result::kSuccess) {
+    compiled.cubin = link->Cubin();
+  }
+  compiled.outcome.info_log = WithoutLinker(link->InfoLog());
+  if (compiled.outcome.error_log.empty()) compiled.outcome.error_log = link->ErrorLog();
+  TellUndefined(&compiled);
+  const std::chrono::duration<float, std::milli> taken = std::chrono::steady_clock::now() - start;
+  compiled.outcome.milliseconds = taken.count();
+  return compiled;
+}
+
+std::string KeyOf(CompilerInput kind, std::string_view data, const JitRequest& request) {
+  std::string key(1, kind == CompilerInput::kPtx ? 'p' : 'f');
+  for (const std::string& option : request.CompilerOptions()) key += option + '\n';
+  return key.append(data);
+}
+
+}  // namespace
+
+Compiled Compile(CompilerInput kind, std::string_view data, const JitRequest& request) {
+  const std::string key = KeyOf(kind, data, request);
+  const std::lock_guard<std::mutex> lock(cache_mutex);
+  const auto found = Cache().find(key);
+  if (found == Cache().end()) {
+    if (!IsJitDisabled())
+      return Cache().emplace(key, CompileNow(kind, data, request)).first->second;
+    Compiled disabled;
+    disabled.outcome.code = CUDA_ERROR_JIT_COMPILATION_DISABLED;
+    return disabled;
+  }
+  Compiled again = found->second;
+  const bool cached = again.outcome.code == CUDA_SUCCESS && !IsSet("CUDA_CACHE_DISABLE");
+  if (cached && !again.cubin.empty()) again.outcome = JitOutcome();
+  return again;
+}
+
+CUresult CodeOfErrorLog(std::string_view log) {
+  const bool too_new = log.find("Unsupported .version") != std::string_view::npos;
+  return too_new ? CUDA_ERROR_UNSUPPORTED_PTX_VERSION : CUDA_ERROR_INVALID_PTX;
+}
+
+bool IsJitDisabled() { return IsSet("CUDA_DISABLE_JIT") || IsSet("CUDA_DISABLE_PTX_JIT"); }
+
+bool IsSet(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0' && std::strcmp(value, "0") != 0;
+}
+
+}  // namespace cuguest_sim

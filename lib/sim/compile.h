@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PTX to machine code, as a driver does it.
+
+#ifndef CUGUEST_LIB_SIM_COMPILE_H_
+#define CUGUEST_LIB_SIM_COMPILE_H_
+
+#include <string>
+#include <string_view>
+
+#include "lib/sim/jit.h"
+
+namespace cuguest_sim {
+
+struct Compiled {
+  JitOutcome outcome;
+  std::string cubin;  // empty where there is no compiler, or it failed
+};
+
+// Compiles a PTX text, or the PTX in a fatbin container that nobody but the toolkit can
+// unpack, for the device or the target asked for. The process compiles each text once for
+// the same options; then, as with a driver that has it in its cache, a success takes no
+// time and says nothing (CUDA_CACHE_DISABLE=1: the first answer again). Where the toolkit's
+// compiler is not there, all is well and the info log says so.
+//
+// Errors: INVALID_PTX, UNSUPPORTED_PTX_VERSION: as the log says
+//         JIT_COMPILATION_DISABLED: by CUDA_DISABLE_JIT or CUDA_DISABLE_PTX_JIT, and not in
+//           the cache
+enum class CompilerInput { kPtx, kFatbin };
+Compiled Compile(CompilerInput kind, std::string_view data, const JitRequest& request);
+
+// What one of the compiler's error logs means.
+CUresult CodeOfErrorLog(std::string_view log);
+
+// By the environment.
+bool IsJitDisabled();
+
+// Whether the variable is set to something other than 0.
+bool IsSet(const char* variable);
+
+}  // namespace cuguest_sim
+
+#endif  // CUGUEST_LIB_SIM_COMPILE_H_

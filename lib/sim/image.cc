@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lib/sim/image.h"
+
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "lib/sim/compile.h"
+#include "lib/sim/cubin.h"
+#include "lib/sim/elf.h"
+#include "lib/sim/fatbin.h"
+
+namespace cuguest_sim {
+namespace {
+
+using Members = std::vector<FatbinMember>;
+
+JitOutcome Failure(CUresult code) {
+  JitOutcome outcome;
+  outcome.code = code;
+  return outcome;
+}
+
+JitOutcome Unrecognized() {
+  JitOutcome outcome = Failure(CUDA_ERROR_INVALID_IMAGE);
+  outcome.error_log = "error   : Binary format for key='0', ident='' is not recognized";
+  return outcome;
+}
+
+// The compiler's verdict, and the reader's where there is no compiler. What only the
+// compiler can read has the names and parameters that its result has.
+JitOutcome Finish(const Compiled& compiled, CUresult read, const JitRequest& request,
+                  Image* image) {
+  JitOutcome outcome = compiled.outcome;
+  if (outcome.code != CUDA_SUCCESS || read == CUDA_SUCCESS) return outcome;
+  image->entries.clear();
+  outcome.code =
+      compiled.cubin.empty() ? read : ReadCubin(compiled.cubin, request.Architecture(), image);
+  return outcome;
+}
+
+JitOutcome LoadPtx(std::string_view text, const JitRequest& request, Image* image) {
+  if (!IsPtx(text)) return Unrecognized();
+  if (request.TargetCode() != CUDA_SUCCESS) return Failure(request.TargetCode());
+  // With the NUL behind it.
+  const Compiled compiled = Compile(CompilerInput::kPtx, {text.data(), text.size() + 1}, request);
+  return Finish(compiled, ReadPtx(text, image), request, image);
+}
+
+JitOutcome LoadCubin(std::string_view bytes, const JitRequest& request, Image* image) {
+  const CUresult read = ReadCubin(bytes, request.Architecture(), image);
+  if (read == CUDA_ERROR_INVALID_IMAGE) return Unrecognized();
+  return Failure(read);
+}
+
+const FatbinMember* FindCubin(const Members& members, int architecture) {
+  if (IsSet("CUDA_FORCE_PTX_JIT")) return nullptr;
+  for (const FatbinMember& member : members) {
+    const bool fits = member.kind == FatbinMember::Kind::kCubin && !member.is_compressed &&
+                      member.architecture == architecture;
+    if (fits) return &member;
+  }
+  return nullptr;
+}
+
+// The newest that is not too new.
+const FatbinMember* FindPtx(const Members& members, int architecture) {
+  const FatbinMember* best = nullptr;
+  for (const FatbinMember& member : members) {
+    if (member.kind != FatbinMember::Kind::kPtx || member.architecture > architecture) continue;
+    if (best == nullptr || member.architecture > best->architecture) best = &member;
+  }
+  return best;
+}
+
+// A container of one member, for the compiler to unpack.
+std::string ContainerOf(const void* bytes, const FatbinMember& member) {
+  std::string container(FatbinHeaderOf(bytes));
+  const std::uint64_t size = member.whole.size();
+  std::memcpy(&container[sizeof(std::uint64_t)], &size, sizeof(size));
+  return container.append(member.whole);
+}
+
+JitOutcome LoadPtxMember(const void* bytes, const FatbinMember& member, const JitRequest& request,
+                         Image* image) {
+  if (!member.is_compressed) {
+    const std::string text(member.data.substr(0, member.data.find('\0')));
+    return LoadPtx(text, request, image);
+  }
+  const Compiled compiled = Compile(CompilerInput::kFatbin, ContainerOf(bytes, member), request);
+  return Finish(compiled, CUDA_ERROR_NO_BINARY_FOR_GPU, request, image);
+}
+
+JitOutcome LoadFatbin(const void* bytes, const JitRequest& request, Image* image) {
+  Members members;
+  if (!ReadFatbin(bytes, &members)) return Unrecognized();
+  const FatbinMember* cubin = FindCubin(members, request.Architecture());
+  if (cubin != nullptr) return LoadCubin(cubin->data, request, image);
+  const FatbinMember* ptx = FindPtx(members, request.Architecture());
+  return ptx != nullptr ? LoadPtxMember(bytes, *ptx, request, image)
+                        : Failure(CUDA_ERROR_NO_BINARY_FOR_GPU);
+}
+
+}  // namespace
+
+JitOutcome ReadImage(const void* bytes, const JitRequest& request, Image* image) {
+  if (request.Architecture() != kArchitecture) image->load_code = CUDA_ERROR_INVALID_SOURCE;
+  const auto* text = static_cast<const char*>(bytes);
+  if (std::strncmp(text, "\177ELF", 4) == 0)
+    return LoadCubin({text, SizeOfElf(bytes)}, request, image);
+  if (IsFatbin(bytes)) return LoadFatbin(bytes, request, image);
+  return LoadPtx(text, request, image);
+}
+
+}  // namespace cuguest_sim

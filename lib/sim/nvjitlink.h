@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// NVIDIA's compiler and linker of device code, the CUDA Toolkit's nvJitLink, loaded when
+// it is first wanted: it needs no GPU, and it says of a PTX text what a driver says.
+
+#ifndef CUGUEST_LIB_SIM_NVJITLINK_H_
+#define CUGUEST_LIB_SIM_NVJITLINK_H_
+
+#include <cstddef>
+#include <list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cuguest_sim {
+
+// One link of some inputs to a cubin.
+//
+// Threads: one at a time for one object; calls from several take turns.
+class NvJitLink {
+ public:
+  // As nvJitLinkInputType has them.
+  enum class Input { kCubin = 1, kPtx = 2, kFatbin = 4, kObject = 5, kLibrary = 6 };
+
+  // As nvJitLinkResult has them, where they are told apart here.
+  enum class Result { kSuccess = 0, kWrongKind = 12, kOther = -1 };
+
+  // Whether there is one. CUGUEST_SIM_NVJITLINK names it (empty: none); else the dynamic
+  // linker's path is searched, and the toolkit's usual place. None after exit() began.
+  static bool IsThere();
+
+  // nullptr where there is none.
+  static std::unique_ptr<NvJitLink> Create(const std::vector<std::string>& options);
+  ~NvJitLink();
+  NvJitLink(const NvJitLink&) = delete;
+  NvJitLink& operator=(const NvJitLink&) = delete;
+
+  Result Add(Input kind, std::string_view data, const std::string& name);
+  Result Complete();
+
+  // Empty before Complete() succeeded.
+  std::string Cubin() const;
+
+  // What a driver's logs have: without the lines that nvJitLink says of itself, and
+  // without the last line end. From all calls so far.
+  std::string ErrorLog() const;
+  std::string InfoLog() const;
+
+ private:
+  explicit NvJitLink(void* handle) : handle_(handle) {}
+
+  void* handle_;
+  std::list<std::string> names_;  // which nvJitLink does not copy
+};
+
+}  // namespace cuguest_sim
+
+#endif  // CUGUEST_LIB_SIM_NVJITLINK_H_
