@@ -71,12 +71,12 @@ struct LaunchShape {
   std::size_t shared_bytes = 0;
   // Blocks; the grid must be a multiple. Nothing: as the kernel was compiled.
   // Needs: CUDA 11.8, compute capability 9.0.
-  std::optional<Dim3> cluster;
+  std::optional<Dim3> cluster = {};
   // All blocks run at the same time, and may wait for one another.
   // Needs: CUDA 11.6.
   bool cooperative = false;
   // Further ones, as they are; read at the launch. Needs: CUDA 11.6.
-  HostSpan<const CUlaunchAttribute> attributes;
+  HostSpan<const CUlaunchAttribute> attributes = {};
 
   // A row of blocks of `block` threads, as many as it takes for one thread for each of `count`
   // elements; the kernel lets those be that are too many.
@@ -126,7 +126,7 @@ CUGUEST_API absl::Status LaunchPacked(const Kernel& kernel, const LaunchShape& s
 //          times cuLaunchKernel alone (test/benchmark/launch_benchmark.cc). On stream 0,
 //          CU_STREAM_LEGACY and CU_STREAM_PER_THREAD five, and six if its context is not
 //          current. The first launch of a kernel in a context, and with a list of types, asks
-//          more. A cluster or a cooperative grid adds one.
+//          more. A cluster adds four or five, and so does a cooperative grid.
 // Source:  CUDA Driver API, cuLaunchKernel, cuLaunchKernelEx; test/module/launch_test.cc.
 template <typename... Values>
 absl::Status Launch(const Kernel& kernel, const LaunchShape& shape, const StreamRef& stream,

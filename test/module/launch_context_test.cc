@@ -15,11 +15,13 @@ using cuguest::PrimaryContext;
 // What was captured, ready to run.
 class Replay {
  public:
-  explicit Replay(CUstream captured) {
+  explicit Replay(const Owner& captured) {
     CUgraph graph = nullptr;
-    OK(RAW(cuStreamEndCapture)(captured, &graph));
+    OK(RAW(cuStreamEndCapture)(captured.stream(), &graph));
     BOOST_TEST_REQUIRE((graph != nullptr));
+    captured.Enter();
     OK(RAW(cuGraphInstantiateWithFlags)(&exec_, graph, 0));
+    SetStack({});
     OK(RAW(cuGraphDestroy)(graph));
   }
   Replay(const Replay&) = delete;
@@ -86,7 +88,7 @@ BOOST_AUTO_TEST_CASE(a_launch_in_a_capture_runs_with_the_graph) {
       SUCCEEDS(counter.CountUp());
       SUCCEEDS(Launch(counter.kernel(), counter.shape(), counter.stream(),
                       PackedParams(kCount, kValue, counter.memory())));
-      const Replay replay(stream);
+      const Replay replay(counter.owner());
       BOOST_TEST(counter.Took(0));
       replay.Run(stream);
       replay.Run(stream);
@@ -103,7 +105,7 @@ BOOST_AUTO_TEST_CASE(parameters_are_copied_into_the_graph) {
   OK(RAW(cuStreamBeginCapture)(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
   SUCCEEDS(Launch(counter.kernel(), counter.shape(), counter.stream(), params));
   params.Set<0>(0);
-  const Replay replay(stream);
+  const Replay replay(counter.owner());
   replay.Run(stream);
   BOOST_TEST(counter.Took());
 }
@@ -131,8 +133,8 @@ BOOST_AUTO_TEST_CASE(stream_0_while_a_blocking_stream_captures) {
                 "CU_STREAM_NON_BLOCKING");
       }
       SUCCEEDS(counter.CountUp());
-      BOOST_TEST(counter.Took());
     }
+    BOOST_TEST(counter.Took());
     if (!warm) {
       SUCCEEDS(CountUpOnSpecial(counter));
       BOOST_TEST(counter.Took());
@@ -261,7 +263,6 @@ BOOST_AUTO_TEST_CASE(any_call_may_fail, *OnlySim()) {
                [&] { return CountUpOnSpecial(counter); });
   // A layout that is new each time: nothing is remembered of it.
   FailEachCall({"cuFuncGetParamInfo"}, [&] {
-    REFUSES(Launch(counter.kernel(), {}, counter.stream(), 1U), kInvalidArgument);
     Counter fresh;
     return fresh.CountUp();
   });

@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(a_context_that_ends_first) {
   const Linker linker = LinkerOf(ContextRef::Borrow(context.get()), TwistInputs());
   SetStack({context.get()});  // keeps its memory
   std::thread([dead = context.release()] { OK(RAW(cuCtxDestroy)(dead)); }).join();
-  REFUSES(linker.Complete().status(), kFailedPrecondition, "its life is over");
+  REFUSES(linker.Complete().status(), kFailedPrecondition, "life");
   SetStack({});
   REFUSES(Link(ContextRef(), TwistInputs()).status(), kFailedPrecondition, "no context");
 }

@@ -10,7 +10,7 @@ using namespace cuguest_launches;
 using cuguest::DeviceView;
 using cuguest::TypedKernel;
 
-using CountUp = TypedKernel<void(unsigned, unsigned, DevicePtr<unsigned>)>;
+using CountUpKernel = TypedKernel<void(unsigned, unsigned, DevicePtr<unsigned>)>;
 
 template <typename Typed, typename = void, typename... Args>
 struct CanLaunch : std::false_type {};
@@ -20,12 +20,12 @@ struct CanLaunch<Typed,
                      LaunchShape(), StreamRef(), std::declval<Args>()...))>,
                  Args...> : std::true_type {};
 template <typename... Args>
-constexpr bool kCanCountUp = CanLaunch<CountUp, void, Args...>::value;
+constexpr bool kCanCountUp = CanLaunch<CountUpKernel, void, Args...>::value;
 
 static_assert(kCanCountUp<unsigned, unsigned, DevicePtr<unsigned>>);
 static_assert(kCanCountUp<int, char, DeviceView<unsigned>>, "converted, as for a function");
 static_assert(kCanCountUp<unsigned, unsigned, unsigned*>);
-static_assert(kCanCountUp<CountUp::Params>);
+static_assert(kCanCountUp<CountUpKernel::Params>);
 static_assert(!kCanCountUp<unsigned, unsigned>, "too few");
 static_assert(!kCanCountUp<unsigned, unsigned, DevicePtr<unsigned>, int>, "too many");
 static_assert(!kCanCountUp<unsigned, unsigned, DevicePtr<float>>);
@@ -33,7 +33,7 @@ static_assert(!kCanCountUp<unsigned, unsigned, DeviceView<const unsigned>>);
 static_assert(!kCanCountUp<unsigned, unsigned, CUdeviceptr>);
 static_assert(!kCanCountUp<unsigned, unsigned, DeviceBuffer<unsigned>>);
 static_assert(
-    std::is_same_v<CountUp::Params, PackedParams<unsigned, unsigned, DevicePtr<unsigned>>>);
+    std::is_same_v<CountUpKernel::Params, PackedParams<unsigned, unsigned, DevicePtr<unsigned>>>);
 
 }  // namespace
 
@@ -42,11 +42,11 @@ BOOST_AUTO_TEST_SUITE(typed_kernel)
 BOOST_AUTO_TEST_CASE(converts_and_launches) {
   Bench<unsigned> bench(8);
   const Module module = LoadLaunchKernels(bench.ref());
-  const CountUp count_up = CountUp::Of(module.GetKernel("count_up").value());
+  const CountUpKernel count_up = CountUpKernel::Of(module.GetKernel("count_up").value());
   BOOST_TEST(count_up.kernel().name() == "count_up");
   const Undisturbed undisturbed;
   SUCCEEDS(count_up.Launch({1, 8}, bench.stream(), 8, 2.5, bench.buffer().view()));
-  SUCCEEDS(count_up.Launch({1, 4}, bench.stream(), CountUp::Params(8U, 10U, bench.memory())));
+  SUCCEEDS(count_up.Launch({1, 4}, bench.stream(), CountUpKernel::Params(8U, 10U, bench.memory())));
   BOOST_TEST(bench.Take() == (std::vector<unsigned>{12, 12, 12, 12, 2, 2, 2, 2}));
 }
 
@@ -63,9 +63,9 @@ BOOST_AUTO_TEST_CASE(a_wrong_signature_is_seen_at_the_launch) {
 
 BOOST_AUTO_TEST_CASE(an_empty_one) {
   const Bench<unsigned> bench(1);
-  BOOST_TEST(!CountUp().kernel());
-  REFUSES(CountUp().Launch({}, bench.stream(), 1, 1, DevicePtr<unsigned>()), kFailedPrecondition,
-          "empty kernel");
+  BOOST_TEST(!CountUpKernel().kernel());
+  REFUSES(CountUpKernel().Launch({}, bench.stream(), 1, 1, DevicePtr<unsigned>()),
+          kFailedPrecondition, "empty kernel");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuguest/kernel.h"
+
+#include <vector>
+
+#include "cuguest/context_guard.h"
+#include "test/module/code.h"
+#include "test/support/test.h"
+
+using namespace module_test;
+using cuguest::ContextGuard;
+using cuguest::KernelAttributes;
+using cuguest::KernelParameter;
+using cuguest_test::OnlySim;
+using cuguest_test::OwnContext;
+using cuguest_test::SetStack;
+using cuguest_test::TheDriver;
+
+namespace {
+
+struct Fixture {
+  OwnContext context;
+  ContextRef here = Ref(context.get());
+  Module module = Module::Load(Ptx()).value();
+  Kernel store = module.GetKernel("store").value();
+  Kernel bounded = module.GetKernel("bounded").value();
+};
+
+// Somebody else's library and module, in a context.
+struct Foreign {
+  Foreign() {
+    const ContextGuard guard(context.get());
+    BOOST_TEST(RAW(cuLibraryLoadData)(&library, kCode, nullptr, nullptr, 0, nullptr, nullptr, 0) ==
+               CUDA_SUCCESS);
+    BOOST_TEST(RAW(cuLibraryGetKernel)(&kernel, library, "store") == CUDA_SUCCESS);
+    BOOST_TEST(RAW(cuModuleLoadData)(&module, kCode) == CUDA_SUCCESS);
+    BOOST_TEST(RAW(cuModuleGetFunction)(&function, module, "store") == CUDA_SUCCESS);
+  }
+  ~Foreign() {
+    BOOST_TEST(RAW(cuLibraryUnload)(library) == CUDA_SUCCESS);
+    BOOST_TEST(RAW(cuModuleUnload)(module) == CUDA_SUCCESS);
+  }
+  OwnContext context;
+  CUlibrary library = nullptr;
+  CUkernel kernel = nullptr;
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(kernel)
+
+BOOST_FIXTURE_TEST_CASE(attributes_are_the_drivers, Fixture) {
+  const KernelAttributes attributes = bounded.Attributes(here).value();
+  BOOST_TEST(attributes.max_threads_per_block == 64);
+  BOOST_TEST(attributes.static_shared_bytes == 1024);
+  BOOST_TEST(attributes.max_dynamic_shared_bytes == 48 * 1024 - 1024);
+  const CUfunction function = bounded.FunctionIn(here).value();
+  const auto value = [function](CUfunction_attribute attribute) {
+    int number = 0;
+    BOOST_TEST(RAW(cuFuncGetAttribute)(&number, attribute, function) == CUDA_SUCCESS);
+    return number;
+  };
+  BOOST_TEST(attributes.constant_bytes == value(CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES));
+  BOOST_TEST(attributes.local_bytes == value(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES));
+  BOOST_TEST(attributes.registers == value(CU_FUNC_ATTRIBUTE_NUM_REGS));
+  BOOST_TEST(attributes.ptx_version == value(CU_FUNC_ATTRIBUTE_PTX_VERSION));
+  BOOST_TEST(attributes.binary_version == value(CU_FUNC_ATTRIBUTE_BINARY_VERSION));
+}
+
+BOOST_FIXTURE_TEST_CASE(shared_memory_is_raised_in_one_context, Fixture) {
+  const OwnContext other;
+  constexpr int kMore = 64 * 1024;
+  DONE(bounded.SetMaxDynamicSharedBytes(here, kMore));
+  BOOST_TEST(bounded.Attributes(here)->max_dynamic_shared_bytes == kMore);
+  BOOST_TEST(bounded.Attributes(Ref(other.get()))->max_dynamic_shared_bytes == 48 * 1024 - 1024);
+}
+
+BOOST_FIXTURE_TEST_CASE(more_shared_memory_than_there_is_is_refused, Fixture) {
+  const absl::Status status = bounded.SetMaxDynamicSharedBytes(here, 1 << 20);
+  REFUSED(status, kInvalidArgument, "1048576 bytes of dynamic shared memory beside 1024 static");
+  int most = 0;
+  BOOST_TEST(RAW(cuDeviceGetAttribute)(&most, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+                                       0) == CUDA_SUCCESS);
+  REFUSED(status, kInvalidArgument, "the device has " + std::to_string(most) + " for a block");
+  REFUSED(bounded.SetMaxDynamicSharedBytes(here, std::size_t{1} << 40), kInvalidArgument,
+          "use kernel \"bounded\"");
+  BOOST_TEST(bounded.Attributes(here)->max_dynamic_shared_bytes == 48 * 1024 - 1024);
+}
+
+BOOST_FIXTURE_TEST_CASE(parameters_are_as_the_driver_lays_them_out, Fixture) {
+  const std::vector<KernelParameter> expected = {{0, 8}, {8, 4}};
+  BOOST_TEST((store.Parameters(here).value() == expected));
+  BOOST_TEST(bounded.Parameters(here)->empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(an_empty_kernel_says_so, Fixture) {
+  const Kernel empty;
+  BOOST_TEST(!empty);
+  BOOST_TEST(empty.name() == "");
+  REFUSED(empty.FunctionIn(here).status(), kFailedPrecondition, "the Kernel is empty");
+  REFUSED(empty.FunctionIn(context.get()).status(), kFailedPrecondition, "the Kernel is empty");
+  REFUSED(empty.Preload(here), kFailedPrecondition, "the Kernel is empty");
+  REFUSED(empty.IsLoaded(here).status(), kFailedPrecondition, "the Kernel is empty");
+  REFUSED(empty.Attributes(here).status(), kFailedPrecondition, "the Kernel is empty");
+  REFUSED(empty.Parameters(here).status(), kFailedPrecondition, "the Kernel is empty");
+  REFUSED(empty.SetMaxDynamicSharedBytes(here, 0), kFailedPrecondition, "the Kernel is empty");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(borrowed_kernel)
+
+BOOST_FIXTURE_TEST_CASE(a_kernel_is_good_everywhere, Foreign) {
+  const OwnContext other;
+  const auto borrowed = Kernel::Borrow(kernel);
+  DONE(borrowed.status());
+  BOOST_TEST(borrowed->name() == "store");
+  for (const CUcontext in : {context.get(), other.get()}) {
+    const ContextGuard guard(in);
+    CUfunction expected = nullptr;
+    BOOST_TEST(RAW(cuKernelGetFunction)(&expected, kernel) == CUDA_SUCCESS);
+    BOOST_TEST((borrowed->FunctionIn(in).value() == expected));
+  }
+  DONE(borrowed->Preload(Ref(other.get())));
+  BOOST_TEST(borrowed->Parameters(Ref(other.get()))->size() == 2U);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_function_is_good_in_its_own_context, Foreign) {
+  const OwnContext other;
+  const auto borrowed = Kernel::Borrow(function, Ref(context.get()));
+  DONE(borrowed.status());
+  BOOST_TEST(borrowed->name() == "store");
+  BOOST_TEST((borrowed->FunctionIn(context.get()).value() == function));
+  DONE(borrowed->Preload(Ref(context.get())));
+  const absl::Status status = borrowed->FunctionIn(other.get()).status();
+  REFUSED(status, kFailedPrecondition, "use kernel \"store\", context 0x");
+  REFUSED(status, kFailedPrecondition, "it is a function of context 0x");
+}
+
+BOOST_FIXTURE_TEST_CASE(what_cannot_be_borrowed_is_refused, Foreign) {
+  REFUSED(Kernel::Borrow(CUkernel{nullptr}).status(), kInvalidArgument, "borrow a kernel");
+  REFUSED(Kernel::Borrow(CUfunction{nullptr}, Ref(context.get())).status(), kInvalidArgument,
+          "borrow a function");
+  REFUSED(Kernel::Borrow(function, ContextRef()).status(), kFailedPrecondition,
+          "borrow a function");
+}
+
+BOOST_FIXTURE_TEST_CASE(nothing_of_the_owner_is_taken, Foreign) {
+  { const Kernel borrowed = Kernel::Borrow(kernel).value(); }
+  {
+    const Kernel borrowed = Kernel::Borrow(function, Ref(context.get())).value();
+    DONE(borrowed.FunctionIn(context.get()).status());
+  }
+  BOOST_TEST((Kernel::Borrow(kernel)->name() == "store"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
