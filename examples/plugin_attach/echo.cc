@@ -9,8 +9,11 @@
 namespace plugin {
 namespace {
 
-using support::Buffer;
-using support::Kernel;
+using cuguest::DeviceBuffer;
+using cuguest::DevicePtr;
+using cuguest::DeviceView;
+using cuguest::Kernel;
+using cuguest::Stream;
 
 class Echo {
  public:

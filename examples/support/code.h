@@ -65,6 +65,14 @@ absl::Status Launch(const cuguest::Kernel& kernel, std::size_t count,
   return cuguest::Launch(kernel, *shape, stream, values...);
 }
 
+// The same, and waits for the stream.
+template <typename... Values>
+absl::Status Run(const cuguest::Kernel& kernel, std::size_t count,
+                 const cuguest::StreamRef& stream, const Values&... values) {
+  const absl::Status status = Launch(kernel, count, stream, values...);
+  return status.ok() ? stream.Synchronize() : status;
+}
+
 }  // namespace support
 
 #endif  // CUGUEST_EXAMPLES_SUPPORT_CODE_H_
