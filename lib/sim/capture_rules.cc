@@ -117,6 +117,8 @@ constexpr Row kRows[] = {
     {"cuStreamWaitEvent", Rule::kWork},
     {"cuEventRecord", Rule::kWork},
     {"cuLaunchKernel", Rule::kWork},
+    {"cuLaunchKernelEx", Rule::kWork},
+    {"cuLaunchCooperativeKernel", Rule::kWork},
     {"cuLaunchHostFunc", Rule::kWork},
     {"cuMemcpyAsync", Rule::kWork},
     {"cuMemcpyHtoDAsync", Rule::kWork},

@@ -18,6 +18,7 @@
 #include "lib/sim/pool.h"
 #include "lib/sim/primary.h"
 #include "lib/sim/process.h"
+#include "lib/sim/running_kernel.h"
 #include "lib/sim/stream.h"
 #include "lib/sim/texture.h"
 #include "lib/sim/virtual_memory.h"
@@ -66,6 +67,8 @@ constexpr Control kControl = {
     EntryName,
     Live,
     RegisterKernel,
+    FindVariableOfKernel,
+    ContextIdOfKernel,
     ReadTexture,
     ReadSurface,
     WriteSurface,

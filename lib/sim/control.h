@@ -28,6 +28,8 @@ struct Control {
   const char* (*entry_name)(size_t);
   cuguest::testing::SimLive (*live)();
   void (*register_kernel)(const char*, cuguest::testing::SimKernel);
+  bool (*find_variable)(const char*, void**, size_t*);
+  std::uint64_t (*kernel_context_id)();
   void (*read_texture)(CUtexObject, float, float, float*);
   CUresult (*read_surface)(CUsurfObject, size_t, size_t, void*, size_t);
   CUresult (*write_surface)(CUsurfObject, size_t, size_t, const void*, size_t);

@@ -92,7 +92,7 @@ CUresult CheckPeers(CUcontext to, CUcontext from) {
 bool CanFill(CUdeviceptr address, size_t bytes, CUdevice device) {
   Allocation allocation;
   if (!Memory::Find(address, &allocation)) return false;
-  const bool anywhere = allocation.IsOnHost() || allocation.kind == MemoryKind::kManaged;
+  const bool anywhere = allocation.IsOnHost() || allocation.IsManaged();
   return (anywhere || allocation.device == device) &&
          Memory::Reaches(address, bytes, Memory::kWrite);
 }

@@ -463,14 +463,7 @@
     options, values))                                                                              \
   X(ModuleUnload, 2000, "", ModuleUnload, kInitialized, (CUmodule module), (module))               \
   X(ModuleGetFunction, 2000, "", ModuleGetFunction, kInitialized, (CUfunction* function,           \
-    CUmodule module, const char* name), (function, module, name))                                  \
-  X(FuncGetAttribute, 2020, "", FuncGetAttribute, kInitialized, (int* value,                       \
-    CUfunction_attribute attribute, CUfunction function), (value, attribute, function))            \
-  T(LaunchKernel, 4000, "", 7000, ptsz, LaunchKernel, kInitialized, (CUfunction function,          \
-    unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,         \
-    unsigned block_z, unsigned shared_bytes, CUstream stream, void** parameters, void** extra),    \
-    (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream,            \
-    parameters, extra))
+    CUmodule module, const char* name), (function, module, name))
 
 #define CUGUEST_SIM_LIBRARY_ENTRIES(X, T)                                                          \
   X(ModuleGetFunctionCount, 12040, "", ModuleGetFunctionCount, kInitialized, (unsigned* count,     \
@@ -511,7 +504,62 @@
     index, size_t* offset, size_t* size), (kernel, index, offset, size))                           \
   X(KernelGetAttribute, 12000, "", KernelGetAttribute, kInitialized, (int* value,                  \
     CUfunction_attribute attribute, CUkernel kernel, CUdevice device), (value, attribute, kernel,  \
-    device))
+    device))                                                                                       \
+  X(KernelSetAttribute, 12000, "", KernelSetAttribute, kInitialized, (CUfunction_attribute         \
+    attribute, int value, CUkernel kernel, CUdevice device), (attribute, value, kernel, device))   \
+  X(KernelSetCacheConfig, 12000, "", KernelSetCacheConfig, kInitialized, (CUkernel kernel,         \
+    CUfunc_cache config, CUdevice device), (kernel, config, device))                               \
+  X(LibraryGetGlobal, 12000, "", LibraryGetGlobal, kInitialized, (CUdeviceptr* address, size_t*    \
+    size, CUlibrary library, const char* name), (address, size, library, name))                    \
+  X(LibraryGetManaged, 12000, "", LibraryGetManaged, kInitialized, (CUdeviceptr* address, size_t*  \
+    size, CUlibrary library, const char* name), (address, size, library, name))
+
+// Launches, and what is asked and set of functions for their sake.
+#define CUGUEST_SIM_LAUNCH_ENTRIES(X, T)                                                           \
+  X(FuncGetAttribute, 2020, "", FuncGetAttribute, kInitialized, (int* value,                       \
+    CUfunction_attribute attribute, CUfunction function), (value, attribute, function))            \
+  X(FuncSetAttribute, 9000, "", FuncSetAttribute, kInitialized, (CUfunction function,              \
+    CUfunction_attribute attribute, int value), (function, attribute, value))                      \
+  X(FuncSetCacheConfig, 3000, "", FuncSetCacheConfig, kInitialized, (CUfunction function,          \
+    CUfunc_cache config), (function, config))                                                      \
+  X(ModuleGetGlobal, 3020, "_v2", ModuleGetGlobal, kInitialized, (CUdeviceptr* address, size_t*    \
+    size, CUmodule module, const char* name), (address, size, module, name))                       \
+  T(LaunchKernel, 4000, "", 7000, ptsz, LaunchKernel, kInitialized, (CUfunction function,          \
+    unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,         \
+    unsigned block_z, unsigned shared_bytes, CUstream stream, void** parameters, void** extra),    \
+    (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream,            \
+    parameters, extra))                                                                            \
+  T(LaunchKernelEx, 11060, "", 11060, ptsz, LaunchKernelEx, kInitialized, (const CUlaunchConfig*   \
+    config, CUfunction function, void** parameters, void** extra), (config, function, parameters,  \
+    extra))                                                                                        \
+  T(LaunchCooperativeKernel, 9000, "", 9000, ptsz, LaunchCooperativeKernel, kInitialized,          \
+    (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,     \
+    unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream, void**             \
+    parameters), (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes,       \
+    stream, parameters))
+
+#define CUGUEST_SIM_OCCUPANCY_ENTRIES(X, T)                                                        \
+  X(OccupancyMaxActiveBlocksPerMultiprocessor, 6050, "",                                           \
+    OccupancyMaxActiveBlocksPerMultiprocessor, kInitialized, (int* blocks, CUfunction function,    \
+    int threads, size_t shared_bytes), (blocks, function, threads, shared_bytes))                  \
+  X(OccupancyMaxActiveBlocksPerMultiprocessorWithFlags, 7000, "",                                  \
+    OccupancyMaxActiveBlocksPerMultiprocessorWithFlags, kInitialized, (int* blocks, CUfunction     \
+    function, int threads, size_t shared_bytes, unsigned flags), (blocks, function, threads,       \
+    shared_bytes, flags))                                                                          \
+  X(OccupancyMaxPotentialBlockSize, 6050, "", OccupancyMaxPotentialBlockSize, kInitialized, (int*  \
+    blocks, int* threads, CUfunction function, CUoccupancyB2DSize shared_of, size_t shared_bytes,  \
+    int limit), (blocks, threads, function, shared_of, shared_bytes, limit))                       \
+  X(OccupancyMaxPotentialBlockSizeWithFlags, 7000, "", OccupancyMaxPotentialBlockSizeWithFlags,    \
+    kInitialized, (int* blocks, int* threads, CUfunction function, CUoccupancyB2DSize shared_of,   \
+    size_t shared_bytes, int limit, unsigned flags), (blocks, threads, function, shared_of,        \
+    shared_bytes, limit, flags))                                                                   \
+  X(OccupancyAvailableDynamicSMemPerBlock, 10020, "", OccupancyAvailableDynamicSMemPerBlock,       \
+    kInitialized, (size_t* bytes, CUfunction function, int blocks, int threads), (bytes, function, \
+    blocks, threads))                                                                              \
+  X(OccupancyMaxActiveClusters, 11070, "", OccupancyMaxActiveClusters, kInitialized, (int*         \
+    clusters, CUfunction function, const CUlaunchConfig* config), (clusters, function, config))    \
+  X(OccupancyMaxPotentialClusterSize, 11070, "", OccupancyMaxPotentialClusterSize, kInitialized,   \
+    (int* size, CUfunction function, const CUlaunchConfig* config), (size, function, config))
 
 #define CUGUEST_SIM_LINK_ENTRIES(X, T)                                                             \
   X(LinkCreate, 5050, "", LinkCreate, kInitialized, (unsigned count, CUjit_option* options,        \
@@ -554,6 +602,8 @@
   CUGUEST_SIM_EVENT_ENTRIES(X, T)       \
   CUGUEST_SIM_MODULE_ENTRIES(X, T)      \
   CUGUEST_SIM_LIBRARY_ENTRIES(X, T)     \
+  CUGUEST_SIM_LAUNCH_ENTRIES(X, T)      \
+  CUGUEST_SIM_OCCUPANCY_ENTRIES(X, T)   \
   CUGUEST_SIM_LINK_ENTRIES(X, T)
 // clang-format on
 

@@ -119,6 +119,14 @@ CUresult FindContextAndEvent(CUcontext context, CUevent handle, Life* life, Even
 
 size_t CountEvents() { return Events().CountAlive(); }
 
+CUresult CheckUntimed(CUevent handle) {
+  Event event;
+  const CUresult code = FindEvent(handle, &event);
+  if (code != CUDA_SUCCESS) return code;
+  const bool timed = (event.flags & CU_EVENT_DISABLE_TIMING) == 0;
+  return timed ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+}
+
 CUresult EventCreate(CUevent* handle, unsigned flags) {
   Event event;
   const CUresult code = CurrentReady(&event.life);

@@ -5,11 +5,17 @@
 #ifndef CUGUEST_LIB_SIM_EVENT_H_
 #define CUGUEST_LIB_SIM_EVENT_H_
 
+#include <cuda.h>
+
 #include <cstddef>
 
 namespace cuguest_sim {
 
 size_t CountEvents();
+
+// For an event that a launch records: INVALID_HANDLE for null, NOT_SUPPORTED for one with
+// timing.
+CUresult CheckUntimed(CUevent handle);
 
 }  // namespace cuguest_sim
 

@@ -35,6 +35,7 @@ JitOutcome Finish(const Compiled& compiled, CUresult read, const JitRequest& req
   JitOutcome outcome = compiled.outcome;
   if (outcome.code != CUDA_SUCCESS || read == CUDA_SUCCESS) return outcome;
   image->entries.clear();
+  image->variables.clear();
   outcome.code =
       compiled.cubin.empty() ? read : ReadCubin(compiled.cubin, request.Architecture(), image);
   return outcome;

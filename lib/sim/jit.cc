@@ -194,7 +194,7 @@ void JitRequest::Answer(const JitOutcome& outcome) const {
   info_.Write(outcome.info_log);
   error_.Write(outcome.error_log);
   if (time_ != nullptr) std::memcpy(time_, &outcome.milliseconds, sizeof(float));
-  if (threads_value_ == nullptr || registers_ != 0) return;
+  if (threads_value_ == nullptr) return;
   const unsigned rounded = std::min((threads_ - 1) / kWarp * kWarp + kWarp, kMaxThreads);
   *threads_value_ = reinterpret_cast<void*>(std::uintptr_t{rounded});
 }

@@ -2,7 +2,6 @@
 
 #include "lib/sim/launch.h"
 
-#include <cstring>
 #include <map>
 #include <mutex>
 #include <string>
@@ -11,22 +10,17 @@
 #include "lib/sim/api.h"
 #include "lib/sim/captures.h"
 #include "lib/sim/device.h"
+#include "lib/sim/launch_check.h"
+#include "lib/sim/launch_parameters.h"
 #include "lib/sim/library.h"
-#include "lib/sim/module.h"
 #include "lib/sim/panic.h"
-#include "lib/sim/stream.h"
-#include "lib/sim/texture.h"
+#include "lib/sim/running_kernel.h"
 
 namespace cuguest_sim {
 namespace {
 
 using cuguest::testing::SimKernel;
 using cuguest::testing::SimLaunch;
-
-constexpr unsigned kMaxBlock[3] = {1024, 1024, 64};
-constexpr unsigned kMaxGrid[3] = {0x7fffffff, 65535, 65535};
-constexpr unsigned kMaxThreads = 1024;
-constexpr unsigned kMaxShared = 48u << 10;  // more only after cuFuncSetAttribute
 
 std::mutex kernels_mutex;
 std::map<std::string, SimKernel>& Kernels() {
@@ -45,74 +39,6 @@ SimKernel KernelOf(const std::string& name) {
   }
   return found->second;
 }
-
-bool IsShape(const SimLaunch& launch) {
-  for (int i = 0; i < 3; ++i) {
-    if (launch.grid[i] == 0 || launch.grid[i] > kMaxGrid[i]) return false;
-    if (launch.block[i] == 0 || launch.block[i] > kMaxBlock[i]) return false;
-  }
-  return launch.block[0] * launch.block[1] * launch.block[2] <= kMaxThreads &&
-         launch.shared_bytes <= kMaxShared;
-}
-
-// A launch's parameters, found in one of the two forms in which they are passed.
-class Parameters {
- public:
-  explicit Parameters(const PtxEntry& entry) : entry_(entry) {}
-
-  CUresult Take(void** each, void** extra) {
-    if (each != nullptr && extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
-    if (extra != nullptr) return TakePacked(extra);
-    for (size_t i = 0; i < entry_.parameters.size(); ++i) {
-      if (each == nullptr || each[i] == nullptr) return CUDA_ERROR_INVALID_VALUE;
-      pointers_.push_back(each[i]);
-    }
-    return CUDA_SUCCESS;
-  }
-
-  // As the kernel reads them.
-  std::vector<unsigned char> Packed() const {
-    std::vector<unsigned char> bytes(entry_.PackedSize());
-    for (size_t i = 0; i < pointers_.size(); ++i) {
-      const PtxParameter& parameter = entry_.parameters[i];
-      std::memcpy(bytes.data() + parameter.offset, pointers_[i], parameter.size);
-    }
-    return bytes;
-  }
-
- private:
-  CUresult TakePacked(void** extra) {
-    void* buffer = nullptr;
-    const size_t* size = nullptr;
-    for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
-      if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER) {
-        buffer = extra[1];
-      } else if (*extra == CU_LAUNCH_PARAM_BUFFER_SIZE) {
-        size = static_cast<const size_t*>(extra[1]);
-      } else {
-        return CUDA_ERROR_INVALID_VALUE;
-      }
-    }
-    if (buffer == nullptr || size == nullptr || *size == 0) return CUDA_ERROR_INVALID_VALUE;
-    if (*size > entry_.PackedSize()) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
-    PanicIfTooShort(*size);
-    for (const PtxParameter& parameter : entry_.parameters) {
-      pointers_.push_back(static_cast<char*>(buffer) + parameter.offset);
-    }
-    return CUDA_SUCCESS;
-  }
-
-  void PanicIfTooShort(size_t size) const {
-    if (size == entry_.PackedSize()) return;
-    Panic(
-        "launch of \"%s\": its parameters take %zu bytes, the packed buffer has %zu; a real driver "
-        "accepts it and the kernel reads garbage (measured on an H100, driver 580.159.04)",
-        entry_.name.c_str(), entry_.PackedSize(), size);
-  }
-
-  const PtxEntry& entry_;
-  std::vector<void*> pointers_;
-};
 
 // Runs the kernel with a copy of the parameters, which it may change.
 CUresult Run(SimKernel kernel, const PtxEntry& entry, std::vector<unsigned char> packed,
@@ -137,32 +63,101 @@ bool IsLoaded(CUfunction handle) {
   PanicHandle(handle, "the module of a kernel in the graph was unloaded; a real driver crashes");
 }
 
-// The parameters are copied now, whenever the kernel runs.
-Work MakeWork(CUfunction handle, const Function& function, const Stream& stream,
-              const Parameters& parameters, const SimLaunch& launch) {
-  Work work;
-  work.type = CU_GRAPH_NODE_TYPE_KERNEL;
-  work.life = stream.life;
-  work.is_valid = [=] { return IsLoaded(handle); };
-  const SimKernel kernel = KernelOf(function.entry->name);
-  // The launch succeeds whatever the kernel does: the next call that looks finds out.
-  work.run = [=, life = function.life, entry = function.entry,
-              packed = parameters.Packed()](CUstream) {
-    const KernelScope scope(life);
-    SetStickyError(Run(kernel, *entry, packed, launch));
+SimLaunch ToSimLaunch(const LaunchConfig& config, const Dimensions& cluster) {
+  SimLaunch launch = {};
+  const auto copy = [](const Dimensions& from, unsigned* to) {
+    to[0] = from.x;
+    to[1] = from.y;
+    to[2] = from.z;
   };
-  return work;
+  copy(config.grid, launch.grid);
+  copy(config.block, launch.block);
+  copy(cluster.AllZero() ? Dimensions{1, 1, 1} : cluster, launch.cluster);
+  launch.shared_bytes = config.shared_bytes;
+  launch.cooperative = config.is_cooperative;
+  return launch;
 }
 
-// A bad shape is the one bad argument that also costs the stream its capture.
-CUresult CheckShape(const SimLaunch& launch, const Stream& stream) {
-  if (IsShape(launch)) return CUDA_SUCCESS;
-  Captures::Lose(stream);
-  return CUDA_ERROR_INVALID_VALUE;
-}
+// One launch, from its arguments to its work.
+class Launch {
+ public:
+  CUresult Find(CUfunction handle, CUstream stream) {
+    handle_ = handle;
+    stream_handle_ = stream;
+    const CUresult code = FindReadyStream(stream, &stream_);
+    return code != CUDA_SUCCESS ? code : FindInContextOf(stream_, &handle_, &function_);
+  }
 
-// A kernel is launched as its function in the context of the stream.
-CUresult FindToLaunch(const Life& life, CUfunction* handle, Function* function) {
+  // See launch_check.h. What a capture does not look at is undone when its graph runs.
+  CUresult Check(const CUlaunchConfig& from, void** each, void** extra) {
+    CUresult code = ReadLaunchConfig(from, &config_);
+    if (code != CUDA_SUCCESS) return code;
+    code = LoseUnless(CheckBlocks(function_, config_));
+    if (code != CUDA_SUCCESS) return code;
+    const bool captures = Captures::StatusOf(stream_) != CU_STREAM_CAPTURE_STATUS_NONE;
+    LaunchParameters parameters(*function_.entry);
+    code = parameters.Take(each, extra, captures);
+    if (code != CUDA_SUCCESS) return code;
+    packed_ = parameters.Packed();
+    code = LoseUnless(CheckResources(function_, config_));
+    if (code != CUDA_SUCCESS) return code;
+    fate_ = CheckRun(function_, config_);
+    return captures ? CUDA_SUCCESS : fate_;
+  }
+
+  CUresult Submit() const {
+    CUresult code = cuguest_sim::Submit(stream_handle_, stream_, MakeWork());
+    for (const CUevent event : config_.events) {
+      if (code == CUDA_SUCCESS && event != nullptr) code = EventRecord(event, stream_handle_);
+    }
+    return code;
+  }
+
+ private:
+  CUresult LoseUnless(CUresult code) const {
+    if (code != CUDA_SUCCESS) Captures::Lose(stream_);
+    return code;
+  }
+
+  // The parameters are copied now, whenever the kernel runs.
+  Work MakeWork() const {
+    Work work;
+    work.type = CU_GRAPH_NODE_TYPE_KERNEL;
+    work.life = stream_.life;
+    work.is_valid = [handle = handle_] { return IsLoaded(handle); };
+    Dimensions cluster;
+    static_cast<void>(FindCluster(function_, config_, &cluster));
+    // The launch succeeds whatever the kernel does: the next call that looks finds out.
+    work.run = [kernel = KernelOf(function_.entry->name), function = function_, packed = packed_,
+                launch = ToSimLaunch(config_, cluster), fate = fate_](CUstream) {
+      if (fate != CUDA_SUCCESS) PanicAboutGraph(*function.entry, fate);
+      const RunningKernel running = {function.life, function.module};
+      const KernelScope scope(running);
+      SetStickyError(Run(kernel, *function.entry, packed, launch));
+    };
+    return work;
+  }
+
+  [[noreturn]] static void PanicAboutGraph(const PtxEntry& entry, CUresult fate) {
+    Panic(
+        "launch of \"%s\" by a graph: outside of the capture that took it, it fails with %d; what "
+        "a real driver's graph does is not simulated",
+        entry.name.c_str(), fate);
+  }
+
+  CUfunction handle_ = nullptr;
+  CUstream stream_handle_ = nullptr;
+  Stream stream_;
+  Function function_;
+  LaunchConfig config_;
+  std::vector<unsigned char> packed_;
+  CUresult fate_ = CUDA_SUCCESS;  // of its run
+};
+
+}  // namespace
+
+CUresult FindInContextOf(const Stream& stream, CUfunction* handle, Function* function) {
+  const Life life = OwnerOf(stream.life);
   if (*handle != nullptr && IsKernel(*handle)) {
     const CUresult code = FunctionOfKernel(reinterpret_cast<CUkernel>(*handle), life, handle);
     if (code != CUDA_SUCCESS) return code;
@@ -172,35 +167,38 @@ CUresult FindToLaunch(const Life& life, CUfunction* handle, Function* function) 
   return function->life.id == life.id ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUresult Launch(CUfunction handle, CUstream stream_handle, void** each, void** extra,
-                const SimLaunch& launch) {
-  Stream stream;
-  CUresult code = FindReadyStream(stream_handle, &stream);
-  if (code != CUDA_SUCCESS) return code;
-  Function function;
-  code = FindToLaunch(OwnerOf(stream.life), &handle, &function);
-  if (code != CUDA_SUCCESS) return code;
-  code = CheckShape(launch, stream);
-  if (code != CUDA_SUCCESS) return code;
-  Parameters parameters(*function.entry);
-  code = parameters.Take(each, extra);
-  if (code != CUDA_SUCCESS) return code;
-  return Submit(stream_handle, stream, MakeWork(handle, function, stream, parameters, launch));
-}
-
-}  // namespace
-
 void RegisterKernel(const char* name, SimKernel kernel) {
   const std::lock_guard<std::mutex> lock(kernels_mutex);
   Kernels()[name] = kernel;
 }
 
+CUresult LaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** parameters,
+                        void** extra) {
+  if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Launch launch;
+  CUresult code = launch.Find(function, config->hStream);
+  if (code == CUDA_SUCCESS) code = launch.Check(*config, parameters, extra);
+  return code != CUDA_SUCCESS ? code : launch.Submit();
+}
+
 CUresult LaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
-                      CUstream handle, void** parameters, void** extra) {
-  const SimLaunch launch = {
-      {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, nullptr, nullptr, 0};
-  return Launch(function, handle, parameters, extra, launch);
+                      CUstream stream, void** parameters, void** extra) {
+  const CUlaunchConfig config = {grid_x,  grid_y,       grid_z, block_x, block_y,
+                                 block_z, shared_bytes, stream, nullptr, 0};
+  return LaunchKernelEx(&config, function, parameters, extra);
+}
+
+CUresult LaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
+                                 unsigned grid_z, unsigned block_x, unsigned block_y,
+                                 unsigned block_z, unsigned shared_bytes, CUstream stream,
+                                 void** parameters) {
+  CUlaunchAttribute cooperative = {};
+  cooperative.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+  cooperative.value.cooperative = 1;
+  const CUlaunchConfig config = {grid_x,  grid_y,       grid_z, block_x,      block_y,
+                                 block_z, shared_bytes, stream, &cooperative, 1};
+  return LaunchKernelEx(&config, function, parameters, nullptr);
 }
 
 }  // namespace cuguest_sim

@@ -7,7 +7,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <vector>
 
 #include "lib/sim/api.h"
 #include "lib/sim/capture_rules.h"
@@ -38,6 +37,7 @@ struct Library {
   Eternal life;
   CUresult code = CUDA_SUCCESS;  // of its image, told when it is used
   Image image;
+  LibraryParts parts;
   std::map<std::string, CUkernel, std::less<>> kernels;
   std::shared_ptr<Modules> modules;
 };
@@ -46,6 +46,7 @@ struct Kernel {
   Eternal life;
   CUlibrary library = nullptr;
   std::shared_ptr<const PtxEntry> entry;
+  std::shared_ptr<KernelSettings> settings;
 };
 
 HandleTable<CUlibrary, Library>& Libraries() {
@@ -75,14 +76,38 @@ CUresult FindKernel(CUkernel handle, Kernel* kernel) {
   return CUDA_SUCCESS;
 }
 
+CUresult FindKernelOn(CUkernel handle, CUdevice device, Kernel* kernel) {
+  if (handle == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return IsDevice(device) ? FindKernel(handle, kernel) : CUDA_ERROR_INVALID_DEVICE;
+}
+
+FunctionSettings& SettingsOn(const Kernel& kernel, CUdevice device) {
+  return *(*kernel.settings)[static_cast<size_t>(device)];
+}
+
+std::shared_ptr<KernelSettings> MakeSettings() {
+  auto settings = std::make_shared<KernelSettings>();
+  for (auto& of_device : *settings) of_device = std::make_shared<FunctionSettings>();
+  return settings;
+}
+
 void AddKernels(CUlibrary handle, Library* library) {
+  library->parts.library = handle;
   for (const PtxEntry& entry : library->image.entries) {
-    const Kernel kernel = {{}, handle, std::make_shared<const PtxEntry>(entry)};
+    const Kernel kernel = {{}, handle, std::make_shared<const PtxEntry>(entry), MakeSettings()};
+    library->parts.settings[entry.name] = kernel.settings;
     static_cast<void>(Kernels().Add(kernel, &library->kernels[entry.name]));
   }
 }
 
-CUresult LoadIn(CUlibrary handle, const Library& library, const Life& life, CUmodule* module) {
+CUresult AddManaged(Library* library) {
+  auto placed = std::make_shared<PlacedVariables>();
+  const CUresult code = PlaceManaged(library->image.variables, placed.get());
+  if (code == CUDA_SUCCESS) library->parts.managed = placed;
+  return code;
+}
+
+CUresult LoadIn(const Library& library, const Life& life, CUmodule* module) {
   if (library.code != CUDA_SUCCESS) return library.code;
   const std::lock_guard<std::mutex> lock(library.modules->mutex);
   const auto found = library.modules->by_life.find(life.id);
@@ -90,7 +115,7 @@ CUresult LoadIn(CUlibrary handle, const Library& library, const Life& life, CUmo
     *module = found->second;
     return CUDA_SUCCESS;
   }
-  const CUresult code = LoadModule(library.image, handle, life, module);
+  const CUresult code = LoadModule(library.image, library.parts, life, module);
   if (code == CUDA_SUCCESS) library.modules->by_life.emplace(life.id, *module);
   return code;
 }
@@ -119,9 +144,17 @@ CUresult FunctionOfKernel(CUkernel handle, const Life& life, CUfunction* functio
   code = FindLibrary(kernel.library, &library);
   if (code != CUDA_SUCCESS) return code;
   CUmodule module = nullptr;
-  code = LoadIn(kernel.library, library, life, &module);
+  code = LoadIn(library, life, &module);
   return code != CUDA_SUCCESS ? code
                               : ModuleGetFunction(function, module, kernel.entry->name.c_str());
+}
+
+CUresult FindManagedOf(CUlibrary handle, std::shared_ptr<const PlacedVariables>* variables) {
+  Library library;
+  const CUresult code = FindLibrary(handle, &library);
+  if (code != CUDA_SUCCESS) return code;
+  *variables = library.parts.managed;
+  return library.code;
 }
 
 size_t CountLibraries() { return Libraries().CountAlive(); }
@@ -141,6 +174,8 @@ CUresult LibraryLoadData(CUlibrary* handle, const void* bytes, CUjit_option* opt
   request.Answer(outcome);
   library.code = outcome.code;
   if (library.code != CUDA_SUCCESS) library.image = Image();
+  code = AddManaged(&library);
+  if (code != CUDA_SUCCESS) return code;
   library.modules = std::make_shared<Modules>();
   static_cast<void>(Libraries().Add(library, handle));
   AddKernels(*handle, &library);
@@ -157,6 +192,7 @@ CUresult LibraryUnload(CUlibrary handle) {
   for (const auto& kernel : library.kernels) Kernels().Remove(kernel.second);
   const std::lock_guard<std::mutex> lock(library.modules->mutex);
   for (const auto& module : library.modules->by_life) UnloadModule(module.second);
+  RemoveVariables(*library.parts.managed, {});
   return CUDA_SUCCESS;
 }
 
@@ -200,7 +236,7 @@ CUresult LibraryGetModule(CUmodule* module, CUlibrary handle) {
   if (code != CUDA_SUCCESS) return code;
   Life life;
   code = CurrentReady(&life);
-  return code != CUDA_SUCCESS ? code : LoadIn(handle, library, life, module);
+  return code != CUDA_SUCCESS ? code : LoadIn(library, life, module);
 }
 
 CUresult KernelGetFunction(CUfunction* function, CUkernel handle) {
@@ -240,14 +276,29 @@ CUresult KernelGetParamInfo(CUkernel handle, size_t index, size_t* offset, size_
   return code != CUDA_SUCCESS ? code : GetParameter(*kernel.entry, index, offset, size);
 }
 
-// Needs no context: it is asked of a device.
+// What is asked or set of a kernel on a device needs no context.
 CUresult KernelGetAttribute(int* value, CUfunction_attribute attribute, CUkernel handle,
                             CUdevice device) {
-  if (handle == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
   Kernel kernel;
-  const CUresult code = FindKernel(handle, &kernel);
-  return code != CUDA_SUCCESS ? code : GetFunctionAttribute(attribute, value);
+  const CUresult code = FindKernelOn(handle, device, &kernel);
+  return code != CUDA_SUCCESS
+             ? code
+             : SettingsOn(kernel, device).Get(kernel.entry->traits, attribute, value);
+}
+
+CUresult KernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel handle,
+                            CUdevice device) {
+  Kernel kernel;
+  const CUresult code = FindKernelOn(handle, device, &kernel);
+  return code != CUDA_SUCCESS
+             ? code
+             : SettingsOn(kernel, device).Set(kernel.entry->traits, attribute, value);
+}
+
+CUresult KernelSetCacheConfig(CUkernel handle, CUfunc_cache config, CUdevice device) {
+  Kernel kernel;
+  const CUresult code = FindKernelOn(handle, device, &kernel);
+  return code != CUDA_SUCCESS ? code : CheckCacheConfig(config);
 }
 
 }  // namespace cuguest_sim

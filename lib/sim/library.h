@@ -9,8 +9,10 @@
 #include <cuda.h>
 
 #include <cstddef>
+#include <memory>
 
 #include "lib/sim/context.h"
+#include "lib/sim/variable.h"
 
 namespace cuguest_sim {
 
@@ -19,6 +21,10 @@ bool IsKernel(CUfunction handle);
 
 // The function of a kernel in a context, which loads its library there.
 CUresult FunctionOfKernel(CUkernel kernel, const Life& life, CUfunction* function);
+
+// The managed variables, or what is wrong with the library's image. INVALID_HANDLE for null;
+// panics once it was unloaded.
+CUresult FindManagedOf(CUlibrary library, std::shared_ptr<const PlacedVariables>* variables);
 
 size_t CountLibraries();
 

@@ -112,16 +112,16 @@ CUresult Linking::JudgePtx(std::string_view data) {
   return request_.TargetCode();
 }
 
-// nvJitLink takes the first of two definitions.
+// nvJitLink takes the first of two definitions, and prints.
 CUresult Linking::Define(std::string_view data, const std::string& name) {
   for (const std::string& symbol : DefinedIn(data)) {
     const auto added = defined_.emplace(symbol, name);
     if (added.second) continue;
     TellError("error   : Multiple definition of '" + symbol + "' in '" + name +
               "', first defined in '" + added.first->second + "'");
-    return outcome_.code = CUDA_ERROR_UNKNOWN;
+    outcome_.code = CUDA_ERROR_UNKNOWN;
   }
-  return CUDA_SUCCESS;
+  return outcome_.code;
 }
 
 CUresult Linking::AddToLinker(CUjitInputType kind, std::string_view data, const std::string& name) {
@@ -167,6 +167,7 @@ CUresult Linking::Complete(std::string_view* cubin) {
 
 CUresult Linking::Finish() {
   if (linker_ == nullptr) return outcome_.code = CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
+  // What is undefined is said in the log, and in nvJitLink's code by chance.
   const size_t told = outcome_.error_log.size();
   const bool linked = linker_->Complete() == NvJitLink::Result::kSuccess;
   TellLinker();

@@ -215,7 +215,9 @@ void Memory::DropLife(std::uint64_t context_id) {
 size_t Memory::Count() {
   Table& table = TheTable();
   const std::lock_guard<std::mutex> lock(table.mutex);
-  return table.by_base.size();
+  return static_cast<size_t>(
+      std::count_if(table.by_base.begin(), table.by_base.end(),
+                    [](const auto& entry) { return !entry.second.IsVariable(); }));
 }
 
 CUresult MemGetInfo(size_t* free, size_t* total) {

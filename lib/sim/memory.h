@@ -21,8 +21,10 @@ enum class MemoryKind {
   kHost,        // pinned: cuMemHostAlloc
   kRegistered,  // pinned: the user's own
   kManaged,
-  kPool,    // stream-ordered
-  kMapped,  // part of a reserved range
+  kPool,             // stream-ordered
+  kMapped,           // part of a reserved range
+  kVariable,         // of a module
+  kManagedVariable,  // the same; of a library, it is in no context
 };
 
 struct Allocation {
@@ -41,6 +43,12 @@ struct Allocation {
   std::uintptr_t range_base = 0;
   size_t range_size = 0;
 
+  bool IsManaged() const {
+    return kind == MemoryKind::kManaged || kind == MemoryKind::kManagedVariable;
+  }
+  bool IsVariable() const {
+    return kind == MemoryKind::kVariable || kind == MemoryKind::kManagedVariable;
+  }
   bool IsOnHost() const { return kind == MemoryKind::kHost || kind == MemoryKind::kRegistered; }
   bool Contains(std::uintptr_t address, size_t bytes) const {
     return address - base < size && bytes <= size - (address - base);
@@ -74,6 +82,8 @@ class Memory {
   static void SetAccess(std::uintptr_t base, unsigned access);
 
   static void DropLife(std::uint64_t context_id);
+
+  // But for variables, which go with their modules.
   static size_t Count();
 };
 

@@ -7,7 +7,6 @@
 #include <map>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "lib/sim/api.h"
 #include "lib/sim/capture_rules.h"
@@ -25,6 +24,8 @@ struct Module {
   Life life;
   CUlibrary library = nullptr;  // that it is of
   std::map<std::string, CUfunction, std::less<>> functions;
+  std::shared_ptr<const PlacedVariables> variables = std::make_shared<PlacedVariables>();
+  std::shared_ptr<const PlacedVariables> managed;  // those that are the library's
 };
 
 HandleTable<CUmodule, Module>& Modules() {
@@ -50,13 +51,31 @@ void RemoveFunctions(const Module& module) {
   for (const auto& function : module.functions) Functions().Remove(function.second);
 }
 
-CUresult AddFunctions(const std::vector<PtxEntry>& entries, CUmodule handle, Module* module) {
-  for (const PtxEntry& entry : entries) {
-    const Function function = {module->life, handle, std::make_shared<const PtxEntry>(entry)};
+// Of a kernel, they follow the kernel's.
+std::shared_ptr<FunctionSettings> SettingsOf(const PtxEntry& entry, const LibraryParts& parts,
+                                             CUdevice device) {
+  const auto found = parts.settings.find(entry.name);
+  if (found == parts.settings.end()) return std::make_shared<FunctionSettings>();
+  return std::make_shared<FunctionSettings>((*found->second)[static_cast<size_t>(device)]);
+}
+
+CUresult AddFunctions(const Image& image, const LibraryParts& parts, CUmodule handle,
+                      Module* module) {
+  for (const PtxEntry& entry : image.entries) {
+    const Function function = {module->life, handle, std::make_shared<const PtxEntry>(entry),
+                               SettingsOf(entry, parts, module->life.context->device())};
     const CUresult code = Functions().Add(function, &module->functions[entry.name]);
     if (code != CUDA_SUCCESS) return code;
   }
   return CUDA_SUCCESS;
+}
+
+CUresult AddVariables(const Image& image, Module* module) {
+  auto placed = std::make_shared<PlacedVariables>();
+  const CUresult code =
+      PlaceVariables(image.variables, *module->managed, module->life, placed.get());
+  if (code == CUDA_SUCCESS) module->variables = placed;
+  return code;
 }
 
 }  // namespace
@@ -70,12 +89,17 @@ CUresult FindFunction(CUfunction handle, Function* function) {
   return found == Handled::kAlive ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUresult LoadModule(const Image& image, CUlibrary library, const Life& life, CUmodule* handle) {
+CUresult LoadModule(const Image& image, const LibraryParts& parts, const Life& life,
+                    CUmodule* handle) {
   if (image.load_code != CUDA_SUCCESS) return image.load_code;
-  Module module = {life, library, {}};
+  Module module;
+  module.life = life;
+  module.library = parts.library;
+  module.managed = parts.managed;
   CUresult code = Modules().Add(module, handle);
   if (code != CUDA_SUCCESS) return code;
-  code = AddFunctions(image.entries, *handle, &module);
+  code = AddFunctions(image, parts, *handle, &module);
+  if (code == CUDA_SUCCESS) code = AddVariables(image, &module);
   Modules().Set(*handle, module);
   if (code != CUDA_SUCCESS) UnloadModule(*handle);
   return code;
@@ -83,27 +107,19 @@ CUresult LoadModule(const Image& image, CUlibrary library, const Life& life, CUm
 
 void UnloadModule(CUmodule handle) {
   Module module;
-  if (Modules().Find(handle, &module) == Handled::kNever) return;
+  const Handled found = Modules().Find(handle, &module);
+  if (found == Handled::kNever) return;
   RemoveFunctions(module);
+  // A context takes its memory along, and what is there now may be another's.
+  if (found == Handled::kAlive) RemoveVariables(*module.variables, *module.managed);
   Modules().Remove(handle);
 }
 
-CUresult GetFunctionAttribute(CUfunction_attribute attribute, int* value) {
-  if (value == nullptr || attribute < 0 || attribute >= CU_FUNC_ATTRIBUTE_MAX) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  switch (attribute) {
-    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-      *value = 1024;
-      break;
-    case CU_FUNC_ATTRIBUTE_PTX_VERSION:
-    case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
-      *value = 90;
-      break;
-    default:
-      *value = 0;  // no registers, no static memory: there is no code
-  }
-  return CUDA_SUCCESS;
+CUresult FindVariablesOf(CUmodule handle, std::shared_ptr<const PlacedVariables>* variables) {
+  Module module;
+  const CUresult code = FindModule(handle, &module);
+  if (code == CUDA_SUCCESS) *variables = module.variables;
+  return code;
 }
 
 CUresult GetParameter(const PtxEntry& entry, size_t index, size_t* offset, size_t* size) {
@@ -131,7 +147,8 @@ CUresult ModuleLoadDataEx(CUmodule* handle, const void* bytes, unsigned count,
   Image image;
   const JitOutcome outcome = ReadImage(bytes, request, &image);
   request.Answer(outcome);
-  return outcome.code != CUDA_SUCCESS ? outcome.code : LoadModule(image, nullptr, life, handle);
+  return outcome.code != CUDA_SUCCESS ? outcome.code
+                                      : LoadModule(image, LibraryParts{}, life, handle);
 }
 
 CUresult ModuleUnload(CUmodule handle) {
@@ -182,16 +199,6 @@ CUresult ModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
   const bool eager = asked != nullptr && std::strcmp(asked, "EAGER") == 0;
   *mode = eager ? CU_MODULE_EAGER_LOADING : CU_MODULE_LAZY_LOADING;
   return CUDA_SUCCESS;
-}
-
-CUresult FuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction handle) {
-  int known = 0;
-  CUresult code = GetFunctionAttribute(attribute, value != nullptr ? &known : nullptr);
-  if (code != CUDA_SUCCESS) return code;
-  Function function;
-  code = FindFunction(handle, &function);
-  if (code == CUDA_SUCCESS) *value = known;
-  return code;
 }
 
 CUresult FuncGetModule(CUmodule* module, CUfunction handle) {

@@ -7,11 +7,17 @@
 
 #include <cuda.h>
 
+#include <array>
 #include <cstddef>
+#include <map>
 #include <memory>
+#include <string>
 
 #include "lib/sim/context.h"
+#include "lib/sim/device.h"
+#include "lib/sim/function_attribute.h"
 #include "lib/sim/ptx.h"
+#include "lib/sim/variable.h"
 
 namespace cuguest_sim {
 
@@ -19,6 +25,17 @@ struct Function {
   Life life;  // of the module's context
   CUmodule module = nullptr;
   std::shared_ptr<const PtxEntry> entry;
+  std::shared_ptr<FunctionSettings> settings;
+};
+
+// A kernel's, by device.
+using KernelSettings = std::array<std::shared_ptr<FunctionSettings>, kMaxDevices>;
+
+// What the modules of one library share. A module of its own has none of it.
+struct LibraryParts {
+  CUlibrary library = nullptr;
+  std::shared_ptr<const PlacedVariables> managed = std::make_shared<PlacedVariables>();
+  std::map<std::string, std::shared_ptr<KernelSettings>, std::less<>> settings;
 };
 
 // INVALID_HANDLE for null, or once the function's module or context is gone.
@@ -26,12 +43,13 @@ struct Function {
 CUresult FindFunction(CUfunction handle, Function* function);
 
 // A module of `image` in the context. One of a library is unloaded with that only.
-CUresult LoadModule(const Image& image, CUlibrary library, const Life& life, CUmodule* handle);
+CUresult LoadModule(const Image& image, const LibraryParts& parts, const Life& life,
+                    CUmodule* handle);
 void UnloadModule(CUmodule handle);
 
-// The same for every function and kernel. INVALID_VALUE for null and for an attribute
-// that there is not.
-CUresult GetFunctionAttribute(CUfunction_attribute attribute, int* value);
+// INVALID_HANDLE for null, or once the module or its context is gone. Panics for a value
+// that never was a module.
+CUresult FindVariablesOf(CUmodule handle, std::shared_ptr<const PlacedVariables>* variables);
 
 // `size` may be null. INVALID_VALUE past the last.
 CUresult GetParameter(const PtxEntry& entry, size_t index, size_t* offset, size_t* size);

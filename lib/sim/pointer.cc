@@ -60,7 +60,7 @@ Value DevicePointer(const Allocation& allocation, std::uintptr_t address) {
 // Device memory has no host address.
 Value HostPointer(const Allocation& allocation, std::uintptr_t address) {
   const Value value(address);
-  const bool has = allocation.IsOnHost() || allocation.kind == MemoryKind::kManaged;
+  const bool has = allocation.IsOnHost() || allocation.IsManaged();
   return has ? value : value.Refused(CUDA_ERROR_INVALID_VALUE);
 }
 
@@ -75,7 +75,8 @@ Value AttributeOf(const Allocation& allocation, CUpointer_attribute attribute,
   const bool mapped = allocation.kind == MemoryKind::kMapped;
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
-      return Value(allocation.life.context);
+      return Value(allocation.kind != MemoryKind::kManagedVariable ? allocation.life.context
+                                                                   : nullptr);
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
       return Value(static_cast<unsigned>(TypeOf(allocation)));
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
@@ -83,11 +84,11 @@ Value AttributeOf(const Allocation& allocation, CUpointer_attribute attribute,
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
       return HostPointer(allocation, address);
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-      return Value(allocation.kind == MemoryKind::kManaged);
+      return Value(allocation.IsManaged());
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
       return Value(static_cast<unsigned long long>(allocation.buffer_id));
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-      return Value(allocation.kind == MemoryKind::kManaged);
+      return Value(allocation.IsManaged());
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
       return Value(int{allocation.device});
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:

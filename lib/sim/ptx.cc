@@ -3,10 +3,13 @@
 #include "lib/sim/ptx.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+
+#include "lib/sim/ptx_tokens.h"
+#include "lib/sim/ptx_traits.h"
+#include "lib/sim/variable.h"
 
 namespace cuguest_sim {
 namespace {
@@ -14,64 +17,6 @@ namespace {
 // PTX ISA 9.0 came with CUDA 13.0.
 constexpr int kNewestMajor = 9;
 constexpr int kNewestMinor = 0;
-
-bool IsSpace(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
-bool IsWord(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '.' ||
-         c == '%';
-}
-
-// Words (".param", "k", "32") and single marks ("(", ","), without comments.
-class Tokens {
- public:
-  explicit Tokens(std::string_view text) : rest_(text) {}
-
-  // Empty at the end.
-  std::string_view Next() {
-    SkipBlank();
-    if (rest_.empty()) return {};
-    size_t length = 1;
-    if (IsWord(rest_[0])) {
-      while (length < rest_.size() && IsWord(rest_[length])) ++length;
-    }
-    const std::string_view token = rest_.substr(0, length);
-    rest_.remove_prefix(length);
-    return token;
-  }
-
- private:
-  void SkipBlank() {
-    while (!rest_.empty()) {
-      if (IsSpace(rest_[0])) {
-        rest_.remove_prefix(1);
-      } else if (rest_.substr(0, 2) == "//") {
-        SkipPast("\n");
-      } else if (rest_.substr(0, 2) == "/*") {
-        SkipPast("*/");
-      } else {
-        return;
-      }
-    }
-  }
-
-  void SkipPast(std::string_view end) {
-    const size_t at = rest_.find(end);
-    rest_.remove_prefix(at == std::string_view::npos ? rest_.size() : at + end.size());
-  }
-
-  std::string_view rest_;
-};
-
-size_t ToNumber(std::string_view token) {
-  return static_cast<size_t>(std::strtoull(std::string(token).c_str(), nullptr, 0));
-}
-
-// Bytes of ".u64", ".f32", ".b8" ...; 0 for any other word.
-size_t SizeOfType(std::string_view token) {
-  if (token.size() < 3 || token[0] != '.' || std::strchr("busf", token[1]) == nullptr) return 0;
-  const size_t bits = ToNumber(token.substr(2));
-  return bits % 8 == 0 && bits <= 128 ? bits / 8 : 0;
-}
 
 // One parameter, from behind ".param" to its "," or ")":
 //   .align 16 .b8 name[32]   or   .u64 .ptr .global .align 4 name
@@ -93,7 +38,7 @@ std::string_view ReadParameter(Tokens* tokens, size_t offset, PtxParameter* para
   }
   alignment = std::max({alignment, element, size_t{1}});
   parameter->size = element * count;
-  parameter->offset = (offset + alignment - 1) / alignment * alignment;
+  parameter->offset = AlignUp(offset, alignment);
   return token;
 }
 
@@ -122,17 +67,45 @@ CUresult CheckVersion(std::string_view text) {
   return newer ? CUDA_ERROR_UNSUPPORTED_PTX_VERSION : CUDA_SUCCESS;
 }
 
-CUresult ReadEntry(Tokens* tokens, std::vector<PtxEntry>* entries) {
+// "sm_90a", "compute_50".
+int VersionOfTarget(std::string_view target) {
+  return static_cast<int>(ToNumber(target.substr(target.find('_') + 1)));
+}
+
+CUresult ReadEntry(Tokens* tokens, const std::vector<Variable>& shared, Image* image) {
   PtxEntry entry;
   entry.name = std::string(tokens->Next());
-  Tokens after_name = *tokens;
-  if (after_name.Next() == "(") {
-    *tokens = after_name;
+  if (tokens->Peek() == "(") {
+    tokens->Next();
     if (!ReadParameters(tokens, &entry)) return CUDA_ERROR_INVALID_PTX;
   }
   if (entry.name.empty()) return CUDA_ERROR_INVALID_PTX;
-  entries->push_back(entry);
+  ReadTraits(tokens, shared, &entry.traits);
+  image->entries.push_back(entry);
   return CUDA_SUCCESS;
+}
+
+// A declaration of what is somewhere else has no room here.
+CUresult ReadDeclaration(std::string_view space, bool is_extern, Tokens* tokens,
+                         std::vector<Variable>* shared, Image* image) {
+  Variable variable;
+  if (!ReadVariable(tokens, &variable)) return CUDA_ERROR_INVALID_PTX;
+  variable.is_constant = space == ".const";
+  if (!is_extern) (space == ".shared" ? *shared : image->variables).push_back(variable);
+  return CUDA_SUCCESS;
+}
+
+// What stands outside of functions, or a function.
+CUresult ReadItem(std::string_view token, std::string_view before, Tokens* tokens,
+                  std::vector<Variable>* shared, Image* image) {
+  if (token == ".entry") return ReadEntry(tokens, *shared, image);
+  if (token == ".func") {
+    SkipFunction(tokens);
+    return CUDA_SUCCESS;
+  }
+  const bool declares = token == ".global" || token == ".const" || token == ".shared";
+  return declares ? ReadDeclaration(token, before == ".extern", tokens, shared, image)
+                  : CUDA_SUCCESS;
 }
 
 // The name that is declared behind ".visible":
@@ -142,7 +115,7 @@ std::string_view ReadVisibleName(Tokens* tokens) {
   for (auto token = tokens->Next(); !token.empty(); token = tokens->Next()) {
     if (token == "(" && name == ".func") {
       while (!token.empty() && token != ")") token = tokens->Next();
-    } else if (!IsWord(token[0])) {
+    } else if (!Tokens::IsWord(token[0])) {
       break;
     } else {
       name = token;
@@ -162,10 +135,17 @@ CUresult ReadPtx(std::string_view text, Image* image) {
   CUresult code = CheckVersion(tokens.Next());
   if (code != CUDA_SUCCESS) return code;
   if (tokens.Next() != ".target") return CUDA_ERROR_INVALID_PTX;
+  const int version = VersionOfTarget(tokens.Next());
+  std::vector<Variable> shared;
+  std::string_view before;
   for (auto token = tokens.Next(); !token.empty(); token = tokens.Next()) {
-    if (token != ".entry") continue;
-    code = ReadEntry(&tokens, &image->entries);
+    code = ReadItem(token, before, &tokens, &shared, image);
     if (code != CUDA_SUCCESS) return code;
+    before = token;
+  }
+  for (PtxEntry& entry : image->entries) {
+    entry.traits.ptx_version = version;
+    entry.traits.constant = SizeOfConstants(image->variables);
   }
   return CUDA_SUCCESS;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reads from PTX text what a launch needs to know: the names of the entry
-// functions and the sizes of their parameters. Nothing is compiled.
+// functions, the sizes of their parameters, what bounds their launches; and the
+// variables. Nothing is compiled.
 
 #ifndef CUGUEST_LIB_SIM_PTX_H_
 #define CUGUEST_LIB_SIM_PTX_H_
@@ -13,6 +14,9 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/sim/function_attribute.h"
+#include "lib/sim/ptx_variable.h"
+
 namespace cuguest_sim {
 
 struct PtxParameter {
@@ -23,6 +27,7 @@ struct PtxParameter {
 struct PtxEntry {
   std::string name;
   std::vector<PtxParameter> parameters;
+  FunctionTraits traits;
 
   // Bytes of a packed parameter buffer.
   size_t PackedSize() const {
@@ -33,6 +38,7 @@ struct PtxEntry {
 // What a module is made of.
 struct Image {
   std::vector<PtxEntry> entries;
+  std::vector<Variable> variables;
   // Why a module of it cannot be loaded in a context, where that is known no sooner.
   CUresult load_code = CUDA_SUCCESS;
 };

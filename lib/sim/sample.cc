@@ -12,17 +12,16 @@
 #include "lib/sim/device.h"
 #include "lib/sim/memory.h"
 #include "lib/sim/panic.h"
+#include "lib/sim/running_kernel.h"
 #include "lib/sim/stack.h"
 #include "lib/sim/texture.h"
 
 namespace cuguest_sim {
 namespace {
 
-thread_local const Life* kernel_life = nullptr;
-
 // A kernel's context, or outside one the current one.
 Life LifeToLookIn() {
-  if (kernel_life != nullptr) return *kernel_life;
+  if (ThisKernel() != nullptr) return ThisKernel()->life;
   Life life;
   if (CurrentAlive(&life) == CUDA_SUCCESS) return life;
   Panic("a texture or surface was used outside a kernel and with no living context current");
@@ -288,9 +287,6 @@ unsigned char* FindInSurface(CUsurfObject object, size_t x, size_t y, size_t byt
 }
 
 }  // namespace
-
-KernelScope::KernelScope(const Life& life) : outer_(kernel_life) { kernel_life = &life; }
-KernelScope::~KernelScope() { kernel_life = outer_; }
 
 void ReadTexture(CUtexObject object, float x, float y, float texel[4]) {
   const Texture texture = FindOrPanic(object, /*is_surface=*/false);

@@ -38,20 +38,6 @@ void DropTexturesOf(std::uint64_t context_id);
 // Textures and surfaces.
 size_t CountTextures();
 
-// KernelScope
-//
-// While a kernel runs on this thread: whose textures and surfaces it sees.
-class KernelScope {
- public:
-  explicit KernelScope(const Life& life);
-  ~KernelScope();
-  KernelScope(const KernelScope&) = delete;
-  KernelScope& operator=(const KernelScope&) = delete;
-
- private:
-  const Life* outer_;
-};
-
 // See Sim in testing/sim.h.
 void ReadTexture(CUtexObject object, float x, float y, float texel[4]);
 CUresult ReadSurface(CUsurfObject object, size_t x, size_t y, void* data, size_t bytes);

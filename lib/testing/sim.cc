@@ -80,6 +80,12 @@ void Sim::RegisterKernel(const char* name, SimKernel kernel) {
   if (IsActive()) GetControl()->register_kernel(name, kernel);
 }
 
+bool Sim::FindVariable(const char* name, void** address, size_t* size) {
+  return IsActive() && GetControl()->find_variable(name, address, size);
+}
+
+std::uint64_t Sim::KernelContextId() { return IsActive() ? GetControl()->kernel_context_id() : 0; }
+
 void Sim::ReadTexture(CUtexObject texture, float x, float y, float texel[4]) {
   if (IsActive()) GetControl()->read_texture(texture, x, y, texel);
 }

@@ -44,6 +44,8 @@ struct SimLaunch {
   void* const* parameters;        // one pointer per parameter, as for cuLaunchKernel
   const size_t* parameter_sizes;  // bytes, from the PTX signature
   size_t parameter_count;
+  unsigned cluster[3];  // in blocks; 1, 1, 1 without clusters
+  bool cooperative;
 };
 
 // Returns CUDA_SUCCESS, or the sticky error (CUDA_ERROR_ILLEGAL_ADDRESS, ...)
@@ -118,6 +120,16 @@ class Sim {
 
   // Runs `kernel` for every launch of a function of that name.
   static void RegisterKernel(const char* name, SimKernel kernel);
+
+  // In a kernel: where a variable (`__device__`, `__constant__`, `__managed__`) of the kernel's
+  // module is in the context that the kernel runs in, and its bytes unless `size` is null.
+  // `name` is as in the PTX: mangled, for a variable of a namespace. It may be read and
+  // written as long as the kernel runs. False outside of a kernel, and for a name that the
+  // module does not have; nothing is written then.
+  static bool FindVariable(const char* name, void** address, size_t* size = nullptr);
+
+  // In a kernel: the cuCtxGetId of the context that owns its module. 0 outside of one.
+  [[nodiscard]] static std::uint64_t KernelContextId();
 
   // What a kernel reads of a 2D texture object of its context (of the current one,
   // outside a kernel), as tex2D<float4> does: by point or linear filter, every address

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether a function can be launched as is asked. In the order in which a real driver
+// looks, and what a bad answer does to a capture in the stream (measured on an H100, driver
+// 580.159.04):
+//
+//   attributes in themselves (launch_config.h)  harmless
+//   CheckBlocks                                 the capture is lost
+//   parameters (launch_parameters.h)            harmless
+//   CheckResources                              the capture is lost
+//   CheckRun                                    not looked at in a capture
+
+#ifndef CUGUEST_LIB_SIM_LAUNCH_CHECK_H_
+#define CUGUEST_LIB_SIM_LAUNCH_CHECK_H_
+
+#include <cuda.h>
+
+#include "lib/sim/launch_config.h"
+#include "lib/sim/module.h"
+
+namespace cuguest_sim {
+
+// INVALID_VALUE for a grid or block that the device or the function does not allow.
+CUresult CheckBlocks(const Function& function, const LaunchConfig& config);
+
+// INVALID_CLUSTER_SIZE; INVALID_VALUE for too much shared memory;
+// COOPERATIVE_LAUNCH_TOO_LARGE.
+CUresult CheckResources(const Function& function, const LaunchConfig& config);
+
+// LAUNCH_OUT_OF_RESOURCES for more threads than there are registers for;
+// INVALID_CLUSTER_SIZE where no cluster size was said, or one that no device has;
+// NOT_SUPPORTED for a node that the device may update, outside of a graph.
+CUresult CheckRun(const Function& function, const LaunchConfig& config);
+
+// INVALID_CLUSTER_SIZE for clusters that the grid or the function do not allow.
+CUresult CheckCluster(const Function& function, const LaunchConfig& config);
+
+// As the function has it or the launch says; all zeros: none. INVALID_CLUSTER_SIZE.
+CUresult FindCluster(const Function& function, const LaunchConfig& config, Dimensions* cluster);
+
+// Whether that is none, and the function cannot be without.
+bool LacksCluster(const Function& function, const Dimensions& cluster);
+
+}  // namespace cuguest_sim
+
+#endif  // CUGUEST_LIB_SIM_LAUNCH_CHECK_H_

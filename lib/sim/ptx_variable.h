@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The variables that a module's code declares, and their initial values.
+
+#ifndef CUGUEST_LIB_SIM_PTX_VARIABLE_H_
+#define CUGUEST_LIB_SIM_PTX_VARIABLE_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "lib/sim/ptx_tokens.h"
+
+namespace cuguest_sim {
+
+// Bytes of an initial value that are (a part of) another variable's address.
+struct AddressInValue {
+  size_t offset = 0;
+  size_t size = 0;
+  unsigned shift = 0;  // bits of the address to the right of the part
+  std::string name;
+  size_t addend = 0;
+};
+
+struct Variable {
+  std::string name;
+  size_t size = 0;
+  size_t alignment = 1;
+  bool is_constant = false;
+  bool is_managed = false;
+  std::vector<unsigned char> value;  // the bytes that it lacks are zeros
+  std::vector<AddressInValue> addresses;
+};
+
+// One declaration, from behind ".global" (or ".const", ".shared", ".local") to its ";":
+//   .align 4 .b8 name[8] = {1, 2};   or   .attribute(.managed) .align 8 .u64 name = generic(x);
+// Values are read as nvcc writes them: integers, 0f and 0d floats, addresses. False if it
+// cannot be read.
+bool ReadVariable(Tokens* tokens, Variable* variable);
+
+}  // namespace cuguest_sim
+
+#endif  // CUGUEST_LIB_SIM_PTX_VARIABLE_H_

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where the variables of a module are.
+
+#ifndef CUGUEST_LIB_SIM_VARIABLE_H_
+#define CUGUEST_LIB_SIM_VARIABLE_H_
+
+#include <cuda.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lib/sim/context.h"
+#include "lib/sim/ptx_variable.h"
+
+namespace cuguest_sim {
+
+struct PlacedVariable {
+  CUdeviceptr address = 0;
+  size_t size = 0;
+};
+
+// By name.
+using PlacedVariables = std::map<std::string, PlacedVariable, std::less<>>;
+
+// Room for the variables of a module in a context, with their initial values: each by
+// itself, but the constants side by side (measured on an H100, driver 580.159.04). What
+// is in `managed`, a library's, is not placed again. All or nothing.
+CUresult PlaceVariables(const std::vector<Variable>& variables, const PlacedVariables& managed,
+                        const Life& life, PlacedVariables* placed);
+
+// The managed variables of a library, which are in no context.
+CUresult PlaceManaged(const std::vector<Variable>& variables, PlacedVariables* placed);
+
+// Gives the room back, but for what is in `managed`.
+void RemoveVariables(const PlacedVariables& placed, const PlacedVariables& managed);
+
+// Bytes of the constants, side by side.
+size_t SizeOfConstants(const std::vector<Variable>& variables);
+
+}  // namespace cuguest_sim
+
+#endif  // CUGUEST_LIB_SIM_VARIABLE_H_
