@@ -35,12 +35,15 @@
 #include "cuguest/acquire.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/device.h"
+#include "cuguest/device_buffer.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
+#include "cuguest/kernel.h"
+#include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
+#include "examples/support/code.h"
 #include "examples/support/example.h"
-#include "examples/support/gpu.h"
 #include "examples/support/host.h"
 #include "examples/support/picture.h"
 #include "kernels/saxpy.h"
@@ -81,8 +84,7 @@ absl::Status DoubleIn(const AcquiredContext& context, CUdeviceptr values, std::s
 absl::Status DoubleOn(CUstream stream, CUdeviceptr values, std::size_t size, const Trace& trace) {
   const absl::StatusOr<AcquiredContext> context = cuguest::AcquireFromStream(stream);
   if (!context.ok()) return context.status();
-  return DoubleIn(*context, values, size, StreamRef::Borrow(stream, context->incarnation()),
-                  trace);
+  return DoubleIn(*context, values, size, StreamRef::Borrow(stream, context->incarnation()), trace);
 }
 
 // Doubles what `values` points to, of any kind that a kernel can use.

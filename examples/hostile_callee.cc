@@ -32,15 +32,20 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/context_ref.h"
 #include "cuguest/device.h"
+#include "cuguest/device_buffer.h"
+#include "cuguest/device_ptr.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
 #include "cuguest/incident.h"
+#include "cuguest/kernel.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
+#include "examples/support/code.h"
 #include "examples/support/example.h"
-#include "examples/support/gpu.h"
 #include "examples/support/host.h"
 #include "examples/support/picture.h"
 #include "kernels/saxpy.h"
@@ -373,11 +378,11 @@ void Play::CallGuest(Way way, CUcontext context, const guest::Callee& callee) co
     case Way::kGetAndSet:
       return guest::GetAndSet(driver_, context, callee);
     case Way::kGuard:
-      return guest::Guarded(driver_, context, callee, GuardMode::kElide);
+      return guest::Guarded(context, callee, GuardMode::kElide);
     case Way::kAlwaysPush:
-      return guest::Guarded(driver_, context, callee, GuardMode::kAlwaysPush);
+      return guest::Guarded(context, callee, GuardMode::kAlwaysPush);
     case Way::kExact:
-      return guest::Guarded(driver_, context, callee, GuardMode::kExact);
+      return guest::Guarded(context, callee, GuardMode::kExact);
   }
 }
 
@@ -451,7 +456,7 @@ void Play::ShowReassert() {
   const callee::Contexts contexts{house_.c.get(), house_.p.get(), house_.b.get()};
   PrintRow("the host's stack", cast.Draw());
   CHECK_OK(guest::WorkAgainAfterwards(
-      driver_, house_.b.get(), [&] { callee::Misbehave(driver_, Fault::kReplacesTop, contexts); },
+      house_.b.get(), [&] { callee::Misbehave(driver_, Fault::kReplacesTop, contexts); },
       [&](const char* where) { PrintRow(where, cast.Draw()); }));
   PrintRow("when the library returned", cast.Draw(), "its numbers are right");
   CHECK(cast.Draw() == kWhole);

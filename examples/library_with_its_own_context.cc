@@ -34,15 +34,20 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/context_ref.h"
 #include "cuguest/device.h"
+#include "cuguest/device_buffer.h"
+#include "cuguest/device_ptr.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
 #include "cuguest/host_scope.h"
+#include "cuguest/kernel.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
+#include "examples/support/code.h"
 #include "examples/support/example.h"
-#include "examples/support/gpu.h"
 #include "examples/support/host.h"
 #include "examples/support/picture.h"
 #include "kernels/saxpy.h"
@@ -141,9 +146,8 @@ absl::StatusOr<Mixer::Signal> Mixer::Mix(float gain, const Signal& x, const Sign
   absl::StatusOr<DeviceBuffer<float>> out = support::Upload(here, Signal(x.size()));  // zeros
   if (!out.ok()) return out.status();
   const auto count = static_cast<unsigned>(x.size());
-  absl::Status status =
-      support::Run(add_, count, stream->ref(), count, DevicePtr(device_x->view()),
-                   DevicePtr(sum->view()), DevicePtr(sum->view()));
+  absl::Status status = support::Run(add_, count, stream->ref(), count, DevicePtr(device_x->view()),
+                                     DevicePtr(sum->view()), DevicePtr(sum->view()));
   if (!status.ok()) return status;
 
   if (progress) {

@@ -67,8 +67,8 @@ absl::Status Launch(const cuguest::Kernel& kernel, std::size_t count,
 
 // The same, and waits for the stream.
 template <typename... Values>
-absl::Status Run(const cuguest::Kernel& kernel, std::size_t count,
-                 const cuguest::StreamRef& stream, const Values&... values) {
+absl::Status Run(const cuguest::Kernel& kernel, std::size_t count, const cuguest::StreamRef& stream,
+                 const Values&... values) {
   const absl::Status status = Launch(kernel, count, stream, values...);
   return status.ok() ? stream.Synchronize() : status;
 }
