@@ -126,6 +126,13 @@
     (CUfunction * function, CUmodule module, const char* name))                                   \
   X(FuncGetAttribute, 2020, "cuFuncGetAttribute",                                                 \
     (int* value, CUfunction_attribute attribute, CUfunction function))                            \
+  X(LinkCreate, 6050, "cuLinkCreate_v2",                                                          \
+    (unsigned count, CUjit_option* options, void** values, CUlinkState* state))                   \
+  X(LinkAddData, 6050, "cuLinkAddData_v2",                                                        \
+    (CUlinkState state, CUjitInputType type, void* data, size_t size, const char* name,           \
+     unsigned count, CUjit_option* options, void** values))                                       \
+  X(LinkComplete, 5050, "cuLinkComplete", (CUlinkState state, void** image, size_t* size))        \
+  X(LinkDestroy, 5050, "cuLinkDestroy", (CUlinkState state))                                      \
   X(LaunchKernel, 4000, "cuLaunchKernel",                                                         \
     (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,    \
      unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,                  \

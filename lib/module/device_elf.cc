@@ -28,7 +28,20 @@ constexpr std::uint32_t kReservedShared = SHT_LOPROC + 0x15;
 constexpr std::string_view kCode = ".text.";     // and the function's name
 constexpr unsigned char kEntry = 0x10;           // of st_other: a kernel
 constexpr std::uint32_t kSymbolMask = 0xffffff;  // of a .text's sh_info; above: registers
+constexpr std::uint64_t kMercury = 0x10000000;   // of sh_flags: of a second set, for sm_100 on
+constexpr std::uint32_t kMercuryOnly = 1;        // of e_flags
+constexpr std::uint32_t kToolNote = 2000;
 constexpr std::uint64_t kMostMemory = std::uint64_t{1} << 40;  // that a section may ask for
+
+// .nv.info's, as far as they name symbols.
+enum InfoAttribute : std::uint8_t {
+  kParameterBank = 0x0a,
+  kExterns = 0x0f,
+  kFrameSize = 0x11,
+  kMinStackSize = 0x12,
+  kMaxStackSize = 0x23,
+  kRegisterCount = 0x2f,
+};
 
 bool HasNoBytes(std::uint32_t type) {
   return type == SHT_NULL || type == SHT_NOBITS || type == kUninitialised || type == kLocal ||
@@ -45,10 +58,10 @@ bool EndsWith(std::string_view text, std::string_view end) {
 
 // What the names of sections end in that belong to the one of this name: ".k" for ".text.k".
 std::string_view NameInOthers(std::string_view name) {
-  constexpr std::string_view kMercury = ".nv.merc";  // a second set of sections, for sm_100 on
+  constexpr std::string_view kMercuryName = ".nv.merc";
   const std::size_t code = name.find(kCode);
   if (code != std::string_view::npos) return name.substr(code + kCode.size() - 1);
-  return StartsWith(name, kMercury) ? name.substr(kMercury.size()) : name;
+  return StartsWith(name, kMercuryName) ? name.substr(kMercuryName.size()) : name;
 }
 
 class DeviceElf {
@@ -56,7 +69,8 @@ class DeviceElf {
   DeviceElf(ElfFile file, CodeContents* contents) : file_(std::move(file)), contents_(contents) {}
 
   absl::Status Read() {
-    absl::Status status = FindTables();
+    absl::Status status = CheckFlags();
+    if (status.ok()) status = FindTables();
     if (status.ok()) status = ReadSymbols();
     for (const ElfSection& section : file_.sections) {
       if (status.ok()) status = Within(section.ToString(), CheckSection(section));
@@ -68,6 +82,14 @@ class DeviceElf {
   template <typename... Parts>
   absl::Status Wrong(const ElfSection& section, const Parts&... what) const {
     return Damaged(file_.bytes, section.at, what...);
+  }
+
+  absl::Status CheckFlags() const {
+    bool mercury = (file_.header.e_flags & kMercuryOnly) == 0;
+    for (const ElfSection& section : file_.sections) mercury = mercury || section.Is(kMercury);
+    if (mercury) return absl::OkStatus();
+    return Damaged(file_.bytes, offsetof(Elf64_Ehdr, e_flags), "its flags ", file_.header.e_flags,
+                   " promise sections that it has not");
   }
 
   absl::Status FindTables() {
@@ -124,11 +146,12 @@ class DeviceElf {
     return CheckDefined(symbol, file_.sections[symbol.st_shndx], bytes);
   }
 
-  absl::Status CheckUndefined(const Elf64_Sym& symbol, const ImageBytes& bytes) const {
-    if ((symbol.st_other & kEntry) == 0 || ELF64_ST_TYPE(symbol.st_info) != STT_FUNC) {
-      return absl::OkStatus();
-    }
-    return Damaged(bytes, 0, "a kernel without code");
+  // What the driver or a linker provides by name.
+  static absl::Status CheckUndefined(const Elf64_Sym& symbol, const ImageBytes& bytes) {
+    const unsigned type = ELF64_ST_TYPE(symbol.st_info);
+    const bool function = type == STT_FUNC && ELF64_ST_BIND(symbol.st_info) != STB_LOCAL;
+    if (function || type == STT_NOTYPE || type == STT_OBJECT) return absl::OkStatus();
+    return Damaged(bytes, 0, "it is undefined, of type and binding ", symbol.st_info);
   }
 
   absl::Status CheckDefined(const Elf64_Sym& symbol, const ElfSection& section,
@@ -202,9 +225,14 @@ class DeviceElf {
   // What belongs to another section says to which, in sh_info, and by its name.
   absl::Status CheckLinks(const ElfSection& section) const {
     const std::uint32_t link = section.header.sh_link;
-    if (link >= file_.sections.size()) return Wrong(section, "it refers to section ", link);
-    if (!section.Is(SHF_INFO_LINK) || section.header.sh_type == SHT_NOTE) return absl::OkStatus();
     const std::uint32_t number = section.header.sh_info;
+    if (link >= file_.sections.size()) return Wrong(section, "it refers to section ", link);
+    const bool names_symbol =
+        section.Is(SHF_EXECINSTR) || section.Is(kMercury) || &section == symbols_;
+    if (!names_symbol && number >= file_.sections.size()) {
+      return Wrong(section, "it belongs to section ", number, " of ", file_.sections.size());
+    }
+    if (!section.Is(SHF_INFO_LINK) || section.header.sh_type == SHT_NOTE) return absl::OkStatus();
     if (number == 0 || number >= file_.sections.size()) {
       return Wrong(section, "it belongs to section ", number, " of ", file_.sections.size());
     }
@@ -242,7 +270,7 @@ class DeviceElf {
 
   // Records: a format, an attribute, and two bytes that are the value or, in format 4, the
   // length of what follows.
-  static absl::Status CheckInfo(const ImageBytes& bytes) {
+  absl::Status CheckInfo(const ImageBytes& bytes) const {
     constexpr unsigned char kSized = 4;
     std::size_t at = 0;
     while (at < bytes.size()) {
@@ -253,9 +281,46 @@ class DeviceElf {
       }
       const std::uint64_t size = format == kSized ? bytes.At<std::uint16_t>(at + 2) : 0;
       if (!bytes.Has(at + 4, size)) return Damaged(bytes, at, "a record of ", size, " bytes");
+      const absl::Status status =
+          CheckRecord(bytes.At<InfoAttribute>(at + 1), bytes.Part(at + 4, size));
+      if (!status.ok()) return status;
       at += 4 + size;
     }
     return absl::OkStatus();
+  }
+
+  // Of the records that name symbols.
+  absl::Status CheckRecord(InfoAttribute attribute, const ImageBytes& words) const {
+    switch (attribute) {
+      case kFrameSize:
+      case kMinStackSize:
+      case kMaxStackSize:
+      case kRegisterCount:
+        if (words.size() != 2 * sizeof(std::uint32_t)) break;
+        return CheckNamesSymbol(words, 0, STT_FUNC);
+      case kExterns:
+        for (std::size_t at = 0; words.Has(at, sizeof(std::uint32_t));
+             at += sizeof(std::uint32_t)) {
+          const absl::Status status = CheckNamesSymbol(words, at, STT_FUNC);
+          if (!status.ok()) return status;
+        }
+        return absl::OkStatus();
+      case kParameterBank:
+        if (words.size() != 2 * sizeof(std::uint32_t)) break;
+        return CheckNamesSymbol(words, 0, STT_SECTION);
+      default:
+        return absl::OkStatus();
+    }
+    return Damaged(words, 0, "a record of attribute ", attribute, " with ", words.size(), " bytes");
+  }
+
+  absl::Status CheckNamesSymbol(const ImageBytes& words, std::size_t at, unsigned type) const {
+    const auto number = words.At<std::uint32_t>(at);
+    if (number < symbol_table_.size() && ELF64_ST_TYPE(symbol_table_[number].st_info) == type) {
+      return absl::OkStatus();
+    }
+    return Damaged(words, at, "a record about symbol ", number, " of ", symbol_table_.size(),
+                   ", which is none of type ", type);
   }
 
   static absl::Status CheckNotes(const ImageBytes& bytes) {
@@ -263,11 +328,30 @@ class DeviceElf {
     while (at < bytes.size()) {
       if (!bytes.Has(at, sizeof(Elf64_Nhdr))) return Damaged(bytes, at, "it ends within a note");
       const auto note = bytes.At<Elf64_Nhdr>(at);
-      const std::uint64_t size = Padded(note.n_namesz) + Padded(note.n_descsz);
-      if (!bytes.Has(at + sizeof(note), size)) {
-        return Damaged(bytes, at, "a note of ", size, " bytes");
-      }
-      at += sizeof(note) + size;
+      const std::uint64_t name = Padded(note.n_namesz);
+      const std::uint64_t size = name + Padded(note.n_descsz);
+      at += sizeof(note);
+      if (!bytes.Has(at, size)) return Damaged(bytes, at, "a note of ", size, " bytes");
+      const absl::Status status = note.n_type == kToolNote
+                                      ? CheckToolNote(bytes.Part(at + name, note.n_descsz))
+                                      : absl::OkStatus();
+      if (!status.ok()) return status;
+      at += size;
+    }
+    return absl::OkStatus();
+  }
+
+  // A version, a zero, and the places of four strings behind them.
+  static absl::Status CheckToolNote(const ImageBytes& note) {
+    constexpr std::size_t kStrings = 6 * sizeof(std::uint32_t);
+    if (!note.Has(0, kStrings + 1) || note.data()[note.size() - 1] != 0) {
+      return Damaged(note, 0, "a tool's note of ", note.size(),
+                     " bytes that does not end in a NUL");
+    }
+    for (std::size_t at = 2 * sizeof(std::uint32_t); at < kStrings; at += sizeof(std::uint32_t)) {
+      const auto place = note.At<std::uint32_t>(at);
+      if (place < note.size() - kStrings) continue;
+      return Damaged(note, at, "a tool's name at ", place, " of ", note.size() - kStrings);
     }
     return absl::OkStatus();
   }

@@ -93,7 +93,7 @@ absl::Status NameSections(ElfFile* file) {
 absl::Status CheckSegments(const ElfFile& file) {
   const ImageBytes& bytes = file.bytes;
   const Elf64_Ehdr& header = file.header;
-  if (header.e_phnum == 0) return absl::OkStatus();
+  if (header.e_phnum == 0 && header.e_phoff == 0) return absl::OkStatus();
   const absl::Status inside = CheckTable(bytes, "program", header.e_phoff, header.e_phnum,
                                          header.e_phentsize, sizeof(Elf64_Phdr));
   if (!inside.ok()) return inside;

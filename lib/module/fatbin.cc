@@ -40,6 +40,7 @@ struct EntryHeader {
 static_assert(sizeof(EntryHeader) == 64, "as nvcc writes it");
 
 enum EntryKind : std::uint16_t { kPtxEntry = 1, kElfEntry = 2, kLtoIrEntry = 8 };
+constexpr std::uint64_t kCompression = 0xf000;  // of the flags
 constexpr std::uint64_t kLz4 = 0x2000;
 constexpr std::uint64_t kZstd = 0x8000;
 
@@ -61,13 +62,14 @@ absl::Status ReadPayload(const EntryHeader& header, const ImageBytes& payload,
   return absl::OkStatus();  // opaque: nothing that is loaded
 }
 
-absl::Status ReadCompressed(const EntryHeader& header, const ImageBytes& payload,
-                            CodeContents* contents) {
+using Decompress = absl::StatusOr<std::string> (*)(const ImageBytes& packed, std::uint64_t size);
+
+absl::Status ReadCompressed(Decompress decompress, const EntryHeader& header,
+                            const ImageBytes& payload, CodeContents* contents) {
   if (header.compressed_size > payload.size()) {
     return Damaged(payload, 0, header.compressed_size, " compressed bytes of ", payload.size());
   }
   const ImageBytes packed = payload.Part(0, header.compressed_size);
-  const auto decompress = (header.flags & kZstd) != 0 ? DecompressZstd : DecompressLz4;
   absl::StatusOr<std::string> unpacked = decompress(packed, header.decompressed_size);
   if (!unpacked.ok()) return unpacked.status();
   const ImageBytes bytes(reinterpret_cast<const unsigned char*>(unpacked->data()),
@@ -82,9 +84,15 @@ absl::Status ReadEntry(const EntryHeader& header, const ImageBytes& payload,
     contents->lto_ir = true;
     return absl::OkStatus();
   }
-  const bool compressed = (header.flags & (kLz4 | kZstd)) != 0;
-  return compressed ? ReadCompressed(header, payload, contents)
-                    : ReadPayload(header, payload, contents);
+  switch (header.flags & kCompression) {
+    case 0:
+      return ReadPayload(header, payload, contents);
+    case kLz4:
+      return ReadCompressed(DecompressLz4, header, payload, contents);
+    case kZstd:
+      return ReadCompressed(DecompressZstd, header, payload, contents);
+  }
+  return Damaged(payload, 0, "a payload compressed in an unknown way, by flags ", header.flags);
 }
 
 absl::Status CheckEntryHeader(const EntryHeader& header, const ImageBytes& rest) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels of machine code, with their parameters.
+// The kernels of machine code, with their parameters and traits; and its variables.
 
 #ifndef CUGUEST_LIB_SIM_CUBIN_H_
 #define CUGUEST_LIB_SIM_CUBIN_H_
@@ -17,8 +17,8 @@ namespace cuguest_sim {
 inline constexpr int kArchitecture = 90;
 
 // Errors: INVALID_IMAGE      no ELF file for a GPU, or one that refers to what is outside
-//         NO_BINARY_FOR_GPU  for another architecture
-CUresult ReadCubin(std::string_view bytes, Image* image);
+//         NO_BINARY_FOR_GPU  for another architecture than that (90 for sm_90)
+CUresult ReadCubin(std::string_view bytes, int architecture, Image* image);
 
 }  // namespace cuguest_sim
 

@@ -28,47 +28,66 @@ JitOutcome Unrecognized() {
   return outcome;
 }
 
+// What the compiler decided and the text does not say.
+void TakeDecisions(const Image& compiled, Image* image) {
+  for (PtxEntry& entry : image->entries) {
+    for (const PtxEntry& other : compiled.entries) {
+      if (other.name != entry.name) continue;
+      entry.traits.registers = other.traits.registers;
+      entry.traits.local = other.traits.local;
+      entry.traits.static_shared = other.traits.static_shared;
+    }
+  }
+}
+
 // The compiler's verdict, and the reader's where there is no compiler. What only the
 // compiler can read has the names and parameters that its result has.
-JitOutcome Finish(const Compiled& compiled, CUresult read, Image* image) {
+JitOutcome Finish(const Compiled& compiled, CUresult read, const JitRequest& request,
+                  Image* image) {
   JitOutcome outcome = compiled.outcome;
-  if (outcome.code != CUDA_SUCCESS || read == CUDA_SUCCESS) return outcome;
-  image->entries.clear();
-  image->variables.clear();
-  outcome.code = compiled.cubin.empty() ? read : ReadCubin(compiled.cubin, image);
+  if (outcome.code != CUDA_SUCCESS) return outcome;
+  Image machine;
+  const CUresult built =
+      compiled.cubin.empty() ? read : ReadCubin(compiled.cubin, request.Architecture(), &machine);
+  if (read == CUDA_SUCCESS) {
+    TakeDecisions(machine, image);
+    return outcome;
+  }
+  image->entries = machine.entries;
+  image->variables = machine.variables;
+  outcome.code = built;
   return outcome;
 }
 
 JitOutcome LoadPtx(std::string_view text, const JitRequest& request, Image* image) {
   if (!IsPtx(text)) return Unrecognized();
   if (request.TargetCode() != CUDA_SUCCESS) return Failure(request.TargetCode());
-  if (!request.IsForThisDevice()) image->load_code = CUDA_ERROR_INVALID_SOURCE;
   // With the NUL behind it.
   const Compiled compiled = Compile(CompilerInput::kPtx, {text.data(), text.size() + 1}, request);
-  return Finish(compiled, ReadPtx(text, image), image);
+  return Finish(compiled, ReadPtx(text, image), request, image);
 }
 
-JitOutcome LoadCubin(std::string_view bytes, Image* image) {
-  const CUresult read = ReadCubin(bytes, image);
+JitOutcome LoadCubin(std::string_view bytes, const JitRequest& request, Image* image) {
+  const CUresult read = ReadCubin(bytes, request.Architecture(), image);
   if (read == CUDA_ERROR_INVALID_IMAGE) return Unrecognized();
   return Failure(read);
 }
 
-const FatbinMember* FindCubin(const Members& members) {
+const FatbinMember* FindCubin(const Members& members, int architecture) {
   if (IsSet("CUDA_FORCE_PTX_JIT")) return nullptr;
   for (const FatbinMember& member : members) {
     const bool fits = member.kind == FatbinMember::Kind::kCubin && !member.is_compressed &&
-                      member.architecture == kArchitecture;
+                      member.architecture == architecture;
     if (fits) return &member;
   }
   return nullptr;
 }
 
 // The newest that is not too new.
-const FatbinMember* FindPtx(const Members& members) {
+const FatbinMember* FindPtx(const Members& members, int architecture) {
   const FatbinMember* best = nullptr;
   for (const FatbinMember& member : members) {
-    if (member.kind != FatbinMember::Kind::kPtx || member.architecture > kArchitecture) continue;
+    if (member.kind != FatbinMember::Kind::kPtx || member.architecture > architecture) continue;
     if (best == nullptr || member.architecture > best->architecture) best = &member;
   }
   return best;
@@ -89,15 +108,15 @@ JitOutcome LoadPtxMember(const void* bytes, const FatbinMember& member, const Ji
     return LoadPtx(text, request, image);
   }
   const Compiled compiled = Compile(CompilerInput::kFatbin, ContainerOf(bytes, member), request);
-  return Finish(compiled, CUDA_ERROR_NO_BINARY_FOR_GPU, image);
+  return Finish(compiled, CUDA_ERROR_NO_BINARY_FOR_GPU, request, image);
 }
 
 JitOutcome LoadFatbin(const void* bytes, const JitRequest& request, Image* image) {
   Members members;
   if (!ReadFatbin(bytes, &members)) return Unrecognized();
-  const FatbinMember* cubin = FindCubin(members);
-  if (cubin != nullptr) return LoadCubin(cubin->data, image);
-  const FatbinMember* ptx = FindPtx(members);
+  const FatbinMember* cubin = FindCubin(members, request.Architecture());
+  if (cubin != nullptr) return LoadCubin(cubin->data, request, image);
+  const FatbinMember* ptx = FindPtx(members, request.Architecture());
   return ptx != nullptr ? LoadPtxMember(bytes, *ptx, request, image)
                         : Failure(CUDA_ERROR_NO_BINARY_FOR_GPU);
 }
@@ -105,8 +124,10 @@ JitOutcome LoadFatbin(const void* bytes, const JitRequest& request, Image* image
 }  // namespace
 
 JitOutcome ReadImage(const void* bytes, const JitRequest& request, Image* image) {
+  if (request.Architecture() != kArchitecture) image->load_code = CUDA_ERROR_INVALID_SOURCE;
   const auto* text = static_cast<const char*>(bytes);
-  if (std::strncmp(text, "\177ELF", 4) == 0) return LoadCubin({text, SizeOfElf(bytes)}, image);
+  if (std::strncmp(text, "\177ELF", 4) == 0)
+    return LoadCubin({text, SizeOfElf(bytes)}, request, image);
   if (IsFatbin(bytes)) return LoadFatbin(bytes, request, image);
   return LoadPtx(text, request, image);
 }

@@ -16,6 +16,7 @@ constexpr unsigned kWarp = 32;
 constexpr unsigned kMaxThreads = 1024;
 constexpr unsigned kRegistersPerBlock = 65536;
 constexpr unsigned kMaxRegisters = 255;
+constexpr int kOldestCompiled = 75;
 constexpr unsigned kFirstTarget = 10;  // what is below was a target once
 
 unsigned ToUnsigned(void* value) {
@@ -44,7 +45,8 @@ bool IsTaken(JitRequest::Call call, CUjit_option option) {
   return call == JitRequest::Call::kLoad || option != CU_JIT_FALLBACK_STRATEGY;
 }
 
-std::string Numbered(const char* option, unsigned number) {
+template <typename Number>
+std::string Numbered(const char* option, Number number) {
   return option + std::to_string(number);
 }
 
@@ -119,7 +121,7 @@ CUresult JitRequest::ReadOption(Call call, CUjit_option option, void** value) {
       if (number == CU_JIT_CACHE_OPTION_CA) others_.push_back("-Xptxas=-dlcm=ca");
       break;
     case CU_JIT_NEW_SM3X_OPT:
-      others_.push_back("-Xptxas=-new-sm3x-opt");
+      others_.push_back("-Xptxas=--new-sm3x-opt");
       break;
     case CU_JIT_GLOBAL_SYMBOL_NAMES:
     case CU_JIT_GLOBAL_SYMBOL_ADDRESSES:
@@ -159,10 +161,6 @@ CUresult JitRequest::TargetCode() const {
   return has_target_ && target_ < kFirstTarget ? CUDA_ERROR_INVALID_IMAGE : CUDA_SUCCESS;
 }
 
-bool JitRequest::IsForThisDevice() const {
-  return !has_target_ || (target_ & 0xffff) == kArchitecture;
-}
-
 // As many registers as let a block of that size run; a limit that is given goes before.
 void JitRequest::AddThreads(std::vector<std::string>* options) const {
   unsigned registers = registers_;
@@ -172,12 +170,21 @@ void JitRequest::AddThreads(std::vector<std::string>* options) const {
   if (registers != 0) options->push_back(Numbered("-maxrregcount=", registers));
 }
 
-// A driver compiles for all that the device can (sm_90a).
+// A driver compiles for all that the device can (sm_90a). Nothing runs what it compiles for
+// another device; the toolkit's compiler does not know the oldest ones any more.
+std::string JitRequest::ArchitectureOption() const {
+  if (Architecture() == kArchitecture) return Numbered("-arch=sm_", kArchitecture) + "a";
+  return Numbered("-arch=sm_", std::max(Architecture(), kOldestCompiled));
+}
+
+int JitRequest::Architecture() const {
+  return has_target_ && target_ >= kFirstTarget ? static_cast<int>(target_ & 0xffff)
+                                                : kArchitecture;
+}
+
 std::vector<std::string> JitRequest::CompilerOptions() const {
   std::vector<std::string> options = others_;
-  const unsigned plain = IsForThisDevice() ? unsigned{kArchitecture} : target_ & 0xffff;
-  const bool accelerated = IsForThisDevice() || target_ > plain;
-  options.push_back(Numbered("-arch=sm_", plain) + (accelerated ? "a" : ""));
+  options.push_back(ArchitectureOption());
   AddThreads(&options);
   if (verbose_) options.push_back("-verbose");
   return options;
@@ -187,7 +194,7 @@ void JitRequest::Answer(const JitOutcome& outcome) const {
   info_.Write(outcome.info_log);
   error_.Write(outcome.error_log);
   if (time_ != nullptr) std::memcpy(time_, &outcome.milliseconds, sizeof(float));
-  if (threads_value_ == nullptr || registers_ != 0) return;
+  if (threads_value_ == nullptr) return;
   const unsigned rounded = std::min((threads_ - 1) / kWarp * kWarp + kWarp, kMaxThreads);
   *threads_value_ = reinterpret_cast<void*>(std::uintptr_t{rounded});
 }

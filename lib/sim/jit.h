@@ -40,8 +40,8 @@ class JitRequest {
 
   // INVALID_IMAGE for a target that no driver compiles for any more, else CUDA_SUCCESS.
   CUresult TargetCode() const;
-  // Whether the result is for the simulated devices.
-  bool IsForThisDevice() const;
+  // That of the target, else that of the simulated devices.
+  int Architecture() const;
   bool IsVerbose() const { return verbose_; }
 
   // Writes to the caller's buffers and values: a log, cut to its buffer with a NUL at its
@@ -62,6 +62,7 @@ class JitRequest {
 
   CUresult ReadOption(Call call, CUjit_option option, void** value);
   CUresult ReadTarget(unsigned target);
+  std::string ArchitectureOption() const;
   void AddThreads(std::vector<std::string>* options) const;
 
   Log info_;

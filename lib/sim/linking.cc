@@ -88,7 +88,10 @@ CUresult Linking::Add(CUjitInputType kind, std::string_view data, const std::str
 // What the driver looks at before it asks its linker.
 CUresult Linking::Judge(CUjitInputType kind, std::string_view data, const std::string& name) {
   if (kind == CU_JIT_INPUT_NVVM) return outcome_.code = CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
-  if (kind == CU_JIT_INPUT_CUBIN) return JudgeCubin(data);
+  if (kind == CU_JIT_INPUT_CUBIN) {
+    const CUresult code = JudgeCubin(data);
+    if (code != CUDA_SUCCESS) return code;
+  }
   if (kind == CU_JIT_INPUT_PTX && !IsElf(data)) {
     const CUresult code = JudgePtx(data);
     if (code != CUDA_SUCCESS) return code;
@@ -99,7 +102,7 @@ CUresult Linking::Judge(CUjitInputType kind, std::string_view data, const std::s
 CUresult Linking::JudgeCubin(std::string_view data) {
   Elf elf;
   if (!ReadElf(data, &elf)) return outcome_.code = CUDA_ERROR_INVALID_IMAGE;
-  const bool fits = elf.is_relocatable && elf.architecture == kArchitecture;
+  const bool fits = elf.is_relocatable && elf.architecture == request_.Architecture();
   return fits ? CUDA_SUCCESS : outcome_.code = CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
 
@@ -112,16 +115,16 @@ CUresult Linking::JudgePtx(std::string_view data) {
   return request_.TargetCode();
 }
 
-// nvJitLink takes the first of two definitions.
+// nvJitLink takes the first of two definitions, and prints.
 CUresult Linking::Define(std::string_view data, const std::string& name) {
   for (const std::string& symbol : DefinedIn(data)) {
     const auto added = defined_.emplace(symbol, name);
     if (added.second) continue;
     TellError("error   : Multiple definition of '" + symbol + "' in '" + name +
               "', first defined in '" + added.first->second + "'");
-    return outcome_.code = CUDA_ERROR_UNKNOWN;
+    outcome_.code = CUDA_ERROR_UNKNOWN;
   }
-  return CUDA_SUCCESS;
+  return outcome_.code;
 }
 
 CUresult Linking::AddToLinker(CUjitInputType kind, std::string_view data, const std::string& name) {
@@ -167,6 +170,7 @@ CUresult Linking::Complete(std::string_view* cubin) {
 
 CUresult Linking::Finish() {
   if (linker_ == nullptr) return outcome_.code = CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
+  // What is undefined is said in the log, and in nvJitLink's code by chance.
   const size_t told = outcome_.error_log.size();
   const bool linked = linker_->Complete() == NvJitLink::Result::kSuccess;
   TellLinker();

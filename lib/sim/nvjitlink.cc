@@ -112,8 +112,9 @@ std::unique_ptr<NvJitLink> NvJitLink::Create(const std::vector<std::string>& opt
   for (const std::string& option : options) texts.push_back(option.c_str());
   const std::lock_guard<std::mutex> lock(Turn());
   void* handle = nullptr;
-  api->create(&handle, static_cast<std::uint32_t>(texts.size()), texts.data());
-  return std::unique_ptr<NvJitLink>(handle != nullptr ? new NvJitLink(handle) : nullptr);
+  const int code = api->create(&handle, static_cast<std::uint32_t>(texts.size()), texts.data());
+  // After a failure even to destroy what it gave crashes.
+  return std::unique_ptr<NvJitLink>(code == 0 ? new NvJitLink(handle) : nullptr);
 }
 
 NvJitLink::~NvJitLink() {
@@ -127,8 +128,9 @@ NvJitLink::Result NvJitLink::Add(Input kind, std::string_view data, const std::s
   const Api* api = TheApi();
   if (api == nullptr) return Result::kOther;
   const std::lock_guard<std::mutex> lock(Turn());
-  const int code =
-      api->add_data(handle_, static_cast<int>(kind), data.data(), data.size(), name.c_str());
+  names_.push_back(name);
+  const int code = api->add_data(handle_, static_cast<int>(kind), data.data(), data.size(),
+                                 names_.back().c_str());
   if (code == 0) return Result::kSuccess;
   return code == static_cast<int>(Result::kWrongKind) ? Result::kWrongKind : Result::kOther;
 }

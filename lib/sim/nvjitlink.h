@@ -7,6 +7,7 @@
 #define CUGUEST_LIB_SIM_NVJITLINK_H_
 
 #include <cstddef>
+#include <list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -50,6 +51,7 @@ class NvJitLink {
   explicit NvJitLink(void* handle) : handle_(handle) {}
 
   void* handle_;
+  std::list<std::string> names_;  // which nvJitLink does not copy
 };
 
 }  // namespace cuguest_sim

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// linker.h                                                              tier: 3
+// -----------------------------------------------------------------------------
+//
+// `Linker` makes one image of several: PTX, cubins, fatbins, objects and archives whose
+// functions call each other.
+//
+//   Linker linker(context);
+//   linker.Add(*CodeImage::FromPtx(caller, "caller.ptx"));
+//   linker.Add(*CodeImage::FromFile("callee.o"));
+//   JitReport report;
+//   absl::StatusOr<CodeImage> linked = linker.Complete(&report);
+//   if (!linked.ok()) return linked.status();   // names the input, holds the linker's log
+//   absl::StatusOr<Module> module = Module::Load(*linked);
+//
+// It is no cuLinkCreate and cuLinkAddData in other words: the driver hears of a link when it
+// is complete, and has forgotten it when Complete() returns. So nothing that the driver
+// writes to can be gone before it writes, no state is lost with a context or left over by a
+// fork, and a log that turns out too small is no loss.
+
+#ifndef CUGUEST_LINKER_H_
+#define CUGUEST_LINKER_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/code_image.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/export.h"
+#include "cuguest/jit.h"
+
+CUGUEST_BEGIN_NAMESPACE
+
+// Note [Who links]
+// ~~~~~~~~~~~~~~~~
+// The driver, by cuLinkCreate, cuLinkAddData and cuLinkComplete; it takes no LTO IR of CUDA
+// 12.0 or newer. Where an input has some (CodeImage::has_lto_ir), NVIDIA's nvJitLink links
+// all of them: libnvJitLink.so of the driver's major version or an older one, which the
+// toolkit brings. It is loaded then, and never linked with. It must not be older than the
+// toolkit that made the LTO IR, nor of another major version.
+//
+// What nvJitLink does otherwise:
+//
+// - It has two levels of optimisation, 0 and all others, and no threads_per_block.
+// - A symbol that two inputs define which are not LTO IR is no error: it prints a line to
+//   stderr, and takes the first.
+// Source: CUDA Driver API, cuLinkCreate; nvJitLink documentation, "Compatibility" and
+//         "Supported Link Options"; test/module/lto_link_test.cc.
+
+// Linker
+//
+// Stack:   as it was.
+// Count:   none: it does not keep its context alive.
+// Threads: distinct objects from any threads; const functions of one object too. Complete()
+//          not in a stream callback: kPermissionDenied.
+class CUGUEST_API Linker {
+ public:
+  // Links for the device of `context`, or for options.target. Asks the driver nothing.
+  explicit Linker(const ContextRef& context, const JitOptions& options = {})
+      : context_(context), options_(options) {}
+
+  // Inputs are linked in the order in which they came. The linker shares their bytes.
+  void Add(CodeImage input) { inputs_.push_back(std::move(input)); }
+
+  // The same with what is in a file.
+  //
+  // Errors: those of CodeImage::FromFile; nothing was added then.
+  absl::Status AddFile(const std::string& path);
+
+  // Compiles what is PTX, and links: an image for Module and cuModuleLoadData, of the
+  // architecture of the context's device. May be called again, also after more was added:
+  // that is another link. Harms no capture.
+  //
+  // `report`, if there is one, is filled in on failure too. Of PTX that the driver has in its
+  // compute cache from before, there is nothing to report.
+  //
+  // Errors: those of Driver::Get() and ContextGuard, and with what the linker said
+  //         kInvalidArgument     nothing was added; an option has an impossible value; an
+  //                              input, which is named, is malformed, or a cubin that is linked
+  //                              already; a symbol is undefined or defined twice, and named
+  //         kFailedPrecondition  an input has no code for this device; or compiling PTX is
+  //                              switched off (CUDA_DISABLE_PTX_JIT)
+  //         kUnavailable         the driver lacks its compiler; or there is LTO IR and no
+  //                              nvJitLink
+  //         kUnimplemented       PTX or LTO IR is newer than what is to compile it; or an
+  //                              option that nvJitLink does not have
+  //         kResourceExhausted   out of memory
+  //         The linker is as before then.
+  // Cost:   six driver calls and one for every input if the context is current, else one more,
+  //         and all again if a log was larger than expected. By nvJitLink six or seven, and
+  //         one that it makes itself, cuInit.
+  //         Milliseconds for every input that is to be compiled.
+  // Source: CUDA Driver API, cuLinkAddData, cuLinkComplete; test/module/linker_test.cc,
+  //         test/module/linker_bad_input_test.cc.
+  [[nodiscard]] absl::StatusOr<CodeImage> Complete(JitReport* report = nullptr) const;
+
+ private:
+  ContextRef context_;
+  JitOptions options_;
+  std::vector<CodeImage> inputs_;
+};
+
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_LINKER_H_

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One link, by the driver or by nvJitLink.                              tier: 3
+
+#ifndef CUGUEST_LIB_MODULE_LINK_H_
+#define CUGUEST_LIB_MODULE_LINK_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cuguest/code_image.h"
+#include "cuguest/driver.h"
+#include "cuguest/export.h"
+#include "cuguest/jit.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace internal {
+
+struct LinkJob {
+  const Driver& driver;
+  const std::vector<CodeImage>& inputs;  // one at least
+  const JitOptions& options;
+};
+
+// Both link for the current context. `report` may be null, and is filled in on failure too.
+absl::StatusOr<CodeImage> LinkByDriver(const LinkJob& job, JitReport* report);
+absl::StatusOr<CodeImage> LinkByNvJitLink(const LinkJob& job, JitReport* report);
+
+// "a.ptx, b.ptx and 3 more".
+std::string InputsText(const std::vector<CodeImage>& inputs);
+
+// "input 2 of 5, b.ptx".
+std::string InputText(const std::vector<CodeImage>& inputs, std::size_t index);
+
+// A log behind an error, on lines of its own; empty if it is.
+std::string LogText(std::string_view log);
+
+}  // namespace internal
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_LIB_MODULE_LINK_H_

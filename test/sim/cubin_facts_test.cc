@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Machine code that is loaded: the same kernels and parameters as of the text that it was
+// compiled from. Measured on an NVIDIA H100, driver 580.159.04.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cuguest/testing/sim.h"
+#include "test/sim/jit.h"
+
+using namespace cuguest_facts;
+
+namespace {
+
+using Layout = std::vector<std::pair<size_t, size_t>>;  // offset, size
+
+// As nvcc writes them: numbers, a vector, structures by value, pointers.
+const std::string kParameters = kHead + R"(
+.visible .entry none()
+{ ret; }
+.visible .entry mixed(
+  .param .u8 mixed_param_0,
+  .param .f64 mixed_param_1,
+  .param .u16 mixed_param_2,
+  .param .align 16 .b8 mixed_param_3[16],
+  .param .align 8 .b8 mixed_param_4[24],
+  .param .align 1 .b8 mixed_param_5[3],
+  .param .u64 .ptr .global .align 4 mixed_param_6,
+  .param .u32 mixed_param_7
+)
+.maxntid 128, 1, 1
+{ ret; }
+.entry two(.param .u64 a, .param .u32 b) { ret; }
+.visible .entry several(.param .align 4 .b8 a[3000], .param .u64 b) { ret; }
+)";
+
+const std::map<std::string, Layout> kLayouts = {
+    {"none", {}},
+    {"mixed", {{0, 1}, {8, 8}, {16, 2}, {32, 16}, {48, 24}, {72, 3}, {80, 8}, {88, 4}}},
+    {"two", {{0, 8}, {8, 4}}},
+    {"several", {{0, 3000}, {3000, 8}}},
+};
+
+// More than 4 KiB.
+const std::string kLarge = R"(.version 8.1
+.target sm_70
+.address_size 64
+.visible .entry large(.param .u64 a, .param .align 1 .b8 b[32000], .param .u16 c) { ret; }
+)";
+
+std::string Compile(const std::string& text) {
+  std::string cubin;
+  OwnLink link;
+  OK(link.Add(text));
+  OK(link.Complete(&cubin));
+  return cubin;
+}
+
+// The layout of each of the functions of a module.
+std::map<std::string, Layout> LayoutsOf(const std::string& image) {
+  std::map<std::string, Layout> layouts;
+  CUmodule module = nullptr;
+  OK(RAW(cuModuleLoadData)(&module, image.data()));
+  unsigned count = 0;
+  OK(RAW(cuModuleGetFunctionCount)(&count, module));
+  std::vector<CUfunction> functions(count);
+  OK(RAW(cuModuleEnumerateFunctions)(functions.data(), count, module));
+  for (const CUfunction function : functions) {
+    const char* name = nullptr;
+    OK(RAW(cuFuncGetName)(&name, function));
+    Layout& layout = layouts[name];
+    std::pair<size_t, size_t> parameter;
+    while (RAW(cuFuncGetParamInfo)(function, layout.size(), &parameter.first, &parameter.second) ==
+           CUDA_SUCCESS) {
+      layout.push_back(parameter);
+    }
+  }
+  OK(RAW(cuModuleUnload)(module));
+  return layouts;
+}
+
+template <typename T>
+void Append(T value, std::string* bytes) {
+  bytes->append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+// A container with nothing but that machine code.
+std::string Contain(std::string cubin, std::uint32_t architecture) {
+  cubin.resize((cubin.size() + 7) / 8 * 8);
+  constexpr std::uint32_t kMemberHeader = 64;
+  std::string bytes;
+  Append(std::uint32_t{0xba55ed50}, &bytes);
+  Append(std::uint16_t{1}, &bytes);
+  Append(std::uint16_t{16}, &bytes);
+  Append(std::uint64_t{kMemberHeader + cubin.size()}, &bytes);
+  Append(std::uint16_t{2}, &bytes);
+  Append(std::uint16_t{0x101}, &bytes);
+  Append(kMemberHeader, &bytes);
+  Append(std::uint64_t{cubin.size()}, &bytes);
+  Append(std::uint64_t{0}, &bytes);
+  Append(std::uint32_t{0x10008}, &bytes);
+  Append(architecture, &bytes);
+  Append(std::uint64_t{0}, &bytes);
+  Append(std::uint64_t{0x11}, &bytes);
+  Append(std::uint64_t{0}, &bytes);
+  Append(std::uint64_t{0}, &bytes);
+  return bytes + cubin;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(text_and_machine_code_have_the_same_parameters) {
+  const InContext in;
+  BOOST_CHECK(LayoutsOf(kParameters) == kLayouts);
+  BOOST_CHECK(LayoutsOf(Compile(kParameters)) == kLayouts);
+}
+
+BOOST_AUTO_TEST_CASE(parameters_of_more_than_four_kilobytes) {
+  const InContext in;
+  const std::map<std::string, Layout> layouts = {{"large", {{0, 8}, {8, 32000}, {32008, 2}}}};
+  BOOST_CHECK(LayoutsOf(kLarge) == layouts);
+  BOOST_CHECK(LayoutsOf(Compile(kLarge)) == layouts);
+}
+
+BOOST_AUTO_TEST_CASE(machine_code_is_loaded_as_a_library) {
+  const InContext in;
+  const std::string cubin = Compile(kParameters);
+  CUlibrary library = nullptr;
+  CUkernel kernel = nullptr;
+  CUfunction function = nullptr;
+  unsigned count = 0;
+  Jit jit({{CU_JIT_LOG_VERBOSE, 1}});
+  OK(jit.LoadLibrary(&library, cubin.data()));
+  BOOST_TEST(jit.InfoSize() == 0u);
+  BOOST_TEST(jit.Milliseconds() == 0);
+  OK(RAW(cuLibraryGetKernelCount)(&count, library));
+  BOOST_TEST(count == kLayouts.size());
+  OK(RAW(cuLibraryGetKernel)(&kernel, library, "mixed"));
+  OK(RAW(cuKernelGetFunction)(&function, kernel));
+  IS(RAW(cuLibraryGetKernel)(&kernel, library, "nosuch"), NOT_FOUND);
+  OK(RAW(cuLibraryUnload)(library));
+}
+
+BOOST_AUTO_TEST_CASE(machine_code_runs) {
+  const InContext in;
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  cuguest::testing::Sim::RegisterKernel(
+      "nothing", [](const cuguest::testing::SimLaunch&) { return CUDA_SUCCESS; });
+  OK(RAW(cuModuleLoadData)(&module, Compile(kPtx).data()));
+  OK(RAW(cuModuleGetFunction)(&function, module, "nothing"));
+  OK(RAW(cuLaunchKernel)(function, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr));
+  OK(RAW(cuCtxSynchronize)());
+  OK(RAW(cuModuleUnload)(module));
+}
+
+BOOST_AUTO_TEST_CASE(a_container_of_machine_code_is_for_its_architecture) {
+  const InContext in;
+  const std::string cubin = Compile(kParameters);
+  BOOST_CHECK(LayoutsOf(Contain(cubin, 90)) == kLayouts);
+  CUmodule module = nullptr;
+  Jit jit;
+  IS(jit.LoadModule(&module, Contain(cubin, 80).data()), NO_BINARY_FOR_GPU);
+  BOOST_TEST(jit.Error() == "");
+}
