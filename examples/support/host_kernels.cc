@@ -26,6 +26,12 @@ unsigned Count(const SimLaunch& launch) {
   return threads < bound ? threads : bound;
 }
 
+// Of ptx_error_log.cc.
+CUresult Answer(const SimLaunch& launch) {
+  *Parameter<int*>(launch, 0) = 42;
+  return CUDA_SUCCESS;
+}
+
 CUresult Saxpy(const SimLaunch& launch) {
   const auto a = Parameter<float>(launch, 1);
   const auto* x = Parameter<const float*>(launch, 2);
@@ -42,6 +48,13 @@ CUresult VectorAdd(const SimLaunch& launch) {
   return CUDA_SUCCESS;
 }
 
+// Of link_several_ptx.cc.
+CUresult Shape(const SimLaunch& launch) {
+  auto* values = Parameter<float*>(launch, 1);
+  for (unsigned i = 0; i < Count(launch); ++i) values[i] *= 3.0F;
+  return CUDA_SUCCESS;
+}
+
 CUresult Triple(const SimLaunch& launch) {
   auto* values = Parameter<float*>(launch, 0);
   for (unsigned i = 0; i < Parameter<unsigned>(launch, 1); ++i) values[i] *= 3.0F;
@@ -52,7 +65,9 @@ CUresult Triple(const SimLaunch& launch) {
 
 void RegisterHostKernels() {
   if (!Sim::IsActive()) return;
+  Sim::RegisterKernel("answer", &Answer);
   Sim::RegisterKernel("saxpy", &Saxpy);
+  Sim::RegisterKernel("shape", &Shape);
   Sim::RegisterKernel("triple", &Triple);
   Sim::RegisterKernel("vector_add", &VectorAdd);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The simulation does not execute kernels; these host functions stand in for those
-// of kernels/, and for triple.cu, there.
+// of kernels/, for triple.cu, and for the PTX in examples, there.
 
 #ifndef CUGUEST_EXAMPLES_SUPPORT_HOST_KERNELS_H_
 #define CUGUEST_EXAMPLES_SUPPORT_HOST_KERNELS_H_
