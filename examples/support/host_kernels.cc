@@ -27,6 +27,12 @@ unsigned Count(const SimLaunch& launch) {
   return threads < bound ? threads : bound;
 }
 
+// Of ptx_error_log.cc.
+CUresult Answer(const SimLaunch& launch) {
+  *Parameter<int*>(launch, 0) = 42;
+  return CUDA_SUCCESS;
+}
+
 CUresult Saxpy(const SimLaunch& launch) {
   const auto a = Parameter<float>(launch, 1);
   const auto* x = Parameter<const float*>(launch, 2);
@@ -40,6 +46,13 @@ CUresult VectorAdd(const SimLaunch& launch) {
   const auto* y = Parameter<const float*>(launch, 2);
   auto* sum = Parameter<float*>(launch, 3);
   for (unsigned i = 0; i < Count(launch); ++i) sum[i] = x[i] + y[i];
+  return CUDA_SUCCESS;
+}
+
+// Of link_several_ptx.cc.
+CUresult Shape(const SimLaunch& launch) {
+  auto* values = Parameter<float*>(launch, 1);
+  for (unsigned i = 0; i < Count(launch); ++i) values[i] *= 3.0F;
   return CUDA_SUCCESS;
 }
 
@@ -77,11 +90,13 @@ CUresult MyKernel(const SimLaunch& launch) {
 
 void RegisterHostKernels() {
   if (!Sim::IsActive()) return;
+  Sim::RegisterKernel("answer", &Answer);
   Sim::RegisterKernel("count_up", &CountUp);
   Sim::RegisterKernel("layout_mixed", &WriteParameters);
   Sim::RegisterKernel("layout_struct", &WriteParameters);
   Sim::RegisterKernel("my_kernel", &MyKernel);
   Sim::RegisterKernel("saxpy", &Saxpy);
+  Sim::RegisterKernel("shape", &Shape);
   Sim::RegisterKernel("triple", &Triple);
   Sim::RegisterKernel("vector_add", &VectorAdd);
 }

@@ -60,7 +60,8 @@ class CUGUEST_API CodeImage {
   // Read at once; the file may change afterwards. name() is the path.
   //
   // Errors: kNotFound            no such file
-  //         kInvalidArgument     a directory or another thing that is no regular file
+  //         kInvalidArgument     a directory or another thing that is no regular file, or a
+  //                              NUL in the path
   //         kPermissionDenied    it may not be read
   //         kResourceExhausted   more than 2 GiB
   //         kUnavailable         reading failed

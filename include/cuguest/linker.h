@@ -92,7 +92,8 @@ class CUGUEST_API Linker {
   //         kResourceExhausted   out of memory
   //         The linker is as before then.
   // Cost:   six driver calls and one for every input if the context is current, else one more,
-  //         and all again if a log was larger than expected; by nvJitLink six or seven.
+  //         and all again if a log was larger than expected. By nvJitLink six or seven, and
+  //         one that it makes itself, cuInit.
   //         Milliseconds for every input that is to be compiled.
   // Source: CUDA Driver API, cuLinkAddData, cuLinkComplete; test/module/linker_test.cc,
   //         test/module/linker_bad_input_test.cc.

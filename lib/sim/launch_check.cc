@@ -52,6 +52,11 @@ bool LacksCluster(const Function& function, const Dimensions& cluster) {
   return cluster.AllZero() && function.entry->traits.must_have_cluster;
 }
 
+Dimensions BlockOf(const Function& function, const LaunchConfig& config) {
+  const Dimensions required = ToDimensions(function.entry->traits.required_block);
+  return required.AllZero() ? config.block : required;
+}
+
 CUresult FindCluster(const Function& function, const LaunchConfig& config, Dimensions* cluster) {
   const Dimensions required = RequiredCluster(function);
   const bool contradicts = !config.cluster.AllZero() && config.cluster != required;

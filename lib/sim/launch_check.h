@@ -7,7 +7,8 @@
 //   attributes in themselves (launch_config.h)  harmless
 //   CheckBlocks                                 the capture is lost
 //   parameters (launch_parameters.h)            harmless
-//   CheckResources                              the capture is lost
+//   CheckResources                              the capture is lost; in a capture it comes
+//                                               before the parameters
 //   CheckRun                                    not looked at in a capture
 
 #ifndef CUGUEST_LIB_SIM_LAUNCH_CHECK_H_
@@ -34,6 +35,9 @@ CUresult CheckRun(const Function& function, const LaunchConfig& config);
 
 // INVALID_CLUSTER_SIZE for clusters that the grid or the function do not allow.
 CUresult CheckCluster(const Function& function, const LaunchConfig& config);
+
+// As the function requires it or the launch says.
+Dimensions BlockOf(const Function& function, const LaunchConfig& config);
 
 // As the function has it or the launch says; all zeros: none. INVALID_CLUSTER_SIZE.
 CUresult FindCluster(const Function& function, const LaunchConfig& config, Dimensions* cluster);

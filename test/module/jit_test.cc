@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuguest/jit.h"
+
+#include <sys/stat.h>
+
+#include "test/module/code.h"
+#include "test/support/child.h"
+#include "test/support/test.h"
+
+using namespace module_test;
+using cuguest_test::OwnContext;
+
+namespace {
+
+// PTX that no cache has seen.
+std::string NewCode(const std::string& name) {
+  return "// " + std::to_string(getpid()) + name + kCode;
+}
+
+bool Has(const std::string& text, const char* words) {
+  return text.find(words) != std::string::npos;
+}
+
+struct Loaded {
+  absl::Status status;
+  JitReport report;
+};
+
+Loaded Load(const ContextRef& context, const std::string& text, const JitOptions& options) {
+  Loaded loaded;
+  loaded.status = Module::LoadIn(context, Ptx(text), options, &loaded.report).status();
+  return loaded;
+}
+
+struct Fixture {
+  OwnContext context;
+  ContextRef here = Ref(context.get());
+};
+
+// PTX with so many mistakes that no first buffer holds what there is to say.
+std::string ManyMistakes(int count) {
+  std::string text = ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry broken()\n{\n";
+  for (int i = 0; i < count; ++i) text += "  not.an.instruction %r" + std::to_string(i) + ";\n";
+  return text + "  ret;\n}\n";
+}
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(jit, Fixture)
+
+BOOST_AUTO_TEST_CASE(a_report_has_time_and_log) {
+  JitOptions options;
+  options.verbose = true;
+  const Loaded loaded = Load(here, NewCode("verbose"), options);
+  DONE(loaded.status);
+  BOOST_TEST(loaded.report.milliseconds > 0);
+  BOOST_TEST(Has(loaded.report.info_log, "store"), loaded.report.info_log);
+  BOOST_TEST(loaded.report.error_log == "");
+  BOOST_TEST(loaded.report.threads_per_block == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(every_option_is_taken) {
+  JitOptions options;
+  options.max_registers = 32;
+  options.optimization_level = 1;
+  options.target = CU_TARGET_COMPUTE_90;
+  options.cache_mode = CU_JIT_CACHE_OPTION_CG;
+  options.min_blocks_per_multiprocessor = 2;
+  options.max_threads_per_block = 128;
+  options.split_compile = 0;
+  options.loader_threads = 0;
+  options.line_info = true;
+  options.position_independent = true;
+  options.override_directives = true;
+  int major = 0;
+  RAW(cuDeviceGetAttribute)(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0);
+  if (major != 9) options.target.reset();
+  DONE(Load(here, NewCode("options"), options).status);
+  JitOptions debug;
+  debug.debug_info = true;
+  DONE(Load(here, NewCode("debug"), debug).status);
+}
+
+BOOST_AUTO_TEST_CASE(room_for_threads_is_reported) {
+  JitOptions options;
+  options.threads_per_block = 256;
+  const Loaded loaded = Load(here, NewCode("threads"), options);
+  DONE(loaded.status);
+  BOOST_TEST(loaded.report.threads_per_block >= 256U);
+}
+
+BOOST_AUTO_TEST_CASE(a_long_log_is_whole) {
+  const std::string text = ManyMistakes(400);
+  const Loaded loaded = Load(here, text, {});
+  BOOST_TEST((CodeOf(loaded.status) == CUDA_ERROR_INVALID_PTX));
+  BOOST_TEST(loaded.report.error_log.size() > 8192U);
+  BOOST_TEST(Has(loaded.report.error_log, "line 405"), loaded.report.error_log.size());
+  BOOST_TEST(Says(loaded.status, "line 405"));
+}
+
+BOOST_AUTO_TEST_CASE(a_failure_leaves_no_report_of_before) {
+  JitReport report;
+  report.info_log = "before";
+  BOOST_TEST(!Module::LoadIn(ContextRef(), Ptx(), {}, &report).ok());
+  BOOST_TEST(report.info_log == "");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
