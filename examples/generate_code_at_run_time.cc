@@ -14,16 +14,19 @@
 //
 //   1. Four clients, in contexts of their own, send formulas
 //
-//      lerp                          right, 4 times  x + t * (y - x)
+//      lerp                          right           x + t * (y - x)
 //      ...
 //      compiled                      3               of 12 that were sent
 //
-//   2. A wrong formula
+//   2. Wrong formulas
 //
 //      x + z                         refused
-//        ... error: identifier "z" is undefined ...
+//        compile undefined.cu: NVRTC_ERROR_COMPILATION
+//        undefined.cu(6): error: identifier "z" is undefined
+//        ...
 
 #include <cstddef>
+#include <cstdio>
 #include <map>
 #include <mutex>
 #include <string>
@@ -297,7 +300,7 @@ void Refused(const Formula& formula, const SharedContext& context, const char* r
   const absl::Status status =
       server->Evaluate(context.incarnation(), formula, Ramp(1), Ramp(1)).status();
   PrintRow(formula.text, "refused");
-  support::PrintParagraph(std::string(status.message()));
+  support::PrintLines(std::string(status.message()));
   CHECK(status.code() == absl::StatusCode::kInvalidArgument);
   CHECK(std::string(status.message()).find(reason) != std::string::npos);
 }

@@ -11,7 +11,7 @@
 //
 //   1. The parameters of the guide's example
 //
-//      int                           at  0           4 bytes
+//      int                           at 0            4 bytes
 //      float4                        at 16           16 bytes
 //      char                          at 32           1 bytes
 //      ...
@@ -25,7 +25,8 @@
 //
 //      sizeof(MyStruct)              20              on the device 32
 //      Launch                        refused
-//        ...
+//        launch "layout_struct": parameter 1 is 32 bytes at offset 16 in the kernel,
+//        and 20 bytes at offset 4 is given: ...
 
 #include <cuda.h>
 #include <vector_types.h>

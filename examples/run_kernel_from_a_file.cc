@@ -13,14 +13,13 @@
 //
 //   1. The file is there
 //
-//      my_kernel.ptx                 PTX             my_kernel(float*, size_t)
-//      1024 numbers                  doubled
-//      ...
+//      my_kernel.ptx                 doubled         1024 numbers, by my_kernel
+//      my_kernel.cubin               doubled         1024 numbers, by my_kernel
 //
 //   2. It is not, or it is something else
 //
 //      no_such_kernel.ptx            refused
-//        ...
+//        read device code from ".../no_such_kernel.ptx": No such file or directory
 
 #include <cstddef>
 #include <string>

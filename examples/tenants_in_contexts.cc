@@ -9,15 +9,15 @@
 //
 //   1. Three tenants, one module
 //
-//      ada                           tenant 1        37 of her own, in memory of hers
-//      bob                           tenant 2        ...
-//
+//      ada                           mark 1          variable and memory are the tenant's own
+//      bob                           mark 2          variable and memory are the tenant's own
+//   ...
 //   3. One of them leaves
 //
 //      bob's context                 destroyed       with all that was in it
 //      bob's next launch             refused
 //        ...
-//      ada, cleo                     go on
+//      ada                           goes on         mark and numbers are as they were left
 //
 // What contexts do not keep apart is a kernel that runs wild: an illegal address ends every
 // context of the process on that device (CUDA Driver API, CUDA_ERROR_ILLEGAL_ADDRESS). Who

@@ -11,7 +11,7 @@
 //
 //   1. Three launches of one kernel
 //
-//      <<<>>>                        right           cudaSuccess
+//      <<<>>>                        right           cudaGetLastError() == cudaSuccess
 //      an image                      right           Module::GetKernel, Launch
 //      the symbol                    right           Kernel::Borrow, Launch
 //
