@@ -51,7 +51,7 @@ absl::Status LaunchExtended(const Driver& driver, const KernelState& kernel,
 template <typename Check>
 inline absl::Status LaunchThere(const Driver& driver, KernelState& kernel, const LaunchShape& shape,
                                 const StreamRef& stream, const Params& params, const Check& check) {
-  const absl::StatusOr<FoundFunction> found = FindFunction(kernel, stream.context());
+  absl::StatusOr<FoundFunction> found = FindFunction(kernel, stream.context());
   if (__builtin_expect(!found.ok(), 0)) return found.status();
   FunctionInContext& function = *found->function;
   if (__builtin_expect(!FitsLimits(shape, function), 0)) {
@@ -65,10 +65,15 @@ inline absl::Status LaunchThere(const Driver& driver, KernelState& kernel, const
   if (__builtin_expect(!IsPlain(shape), 0)) {
     return LaunchExtended(driver, kernel, shape, stream, params, function);
   }
-  const CUresult code = driver.LaunchKernel(
-      function.function, shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x, shape.block.y,
-      shape.block.z, static_cast<unsigned>(shape.shared_bytes), stream.get(), params.each,
-      params.extra);
+  // Not kept over the launch: to count a pin down right behind it waits until the driver's
+  // writes to the device are out. The kernel keeps its code, and the life of the context
+  // goes on, or the launch itself would be undefined.
+  const CUfunction launched = function.function;
+  found->pin = {};
+  const CUresult code =
+      driver.LaunchKernel(launched, shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x,
+                          shape.block.y, shape.block.z, static_cast<unsigned>(shape.shared_bytes),
+                          stream.get(), params.each, params.extra);
   if (__builtin_expect(code == CUDA_SUCCESS, 1)) return absl::OkStatus();
   return Refused(code, kernel, stream);
 }
