@@ -35,6 +35,8 @@ const std::string kParameters = kHead + R"(
 .maxntid 128, 1, 1
 { ret; }
 .entry two(.param .u64 a, .param .u32 b) { ret; }
+.visible .entry wide(.param .u8 a, .param .align 32 .b8 b[32], .param .align 64 .b8 c[64])
+{ ret; }
 .visible .entry several(.param .align 4 .b8 a[3000], .param .u64 b) { ret; }
 )";
 
@@ -42,6 +44,8 @@ const std::map<std::string, Layout> kLayouts = {
     {"none", {}},
     {"mixed", {{0, 1}, {8, 8}, {16, 2}, {32, 16}, {48, 24}, {72, 3}, {80, 8}, {88, 4}}},
     {"two", {{0, 8}, {8, 4}}},
+    // From the beginning of the memory that they are in, which has 0x210 bytes before them.
+    {"wide", {{0, 1}, {16, 32}, {48, 64}}},
     {"several", {{0, 3000}, {3000, 8}}},
 };
 
@@ -155,6 +159,8 @@ std::string Contain(std::string cubin, std::uint32_t architecture) {
 
 }  // namespace
 
+BOOST_AUTO_TEST_SUITE(cubin_facts, *NeedsCompiler())
+
 BOOST_AUTO_TEST_CASE(text_and_machine_code_have_the_same_parameters) {
   const InContext in;
   BOOST_CHECK(LayoutsOf(kParameters) == kLayouts);
@@ -229,3 +235,5 @@ BOOST_AUTO_TEST_CASE(a_container_of_machine_code_is_for_its_architecture) {
   IS(jit.LoadModule(&module, Contain(cubin, 80).data()), NO_BINARY_FOR_GPU);
   BOOST_TEST(jit.Error() == "");
 }
+
+BOOST_AUTO_TEST_SUITE_END()
