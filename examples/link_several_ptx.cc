@@ -11,18 +11,19 @@
 //   1. A kernel and the function that it calls
 //
 //      inputs                        kernel.ptx, function.ptx
-//      linked                        a cubin         4968 bytes, in 11.3 ms
-//      the linker's own words:
+//      linked                        a cubin         5096 bytes, in 11.3 ms
+//      the linker said               this:
+//        ptxas info    : Compiling entry function 'shape' for 'sm_90a'
 //        ...
-//      kernels                       shape
 //      what it computed              is right
 //
-//   2. The same without the function
+//   2. The same without the function, and then with it
 //
-//      ...
-//      error   : Undefined reference to 'Shape' in 'kernel.ptx'
-//
-//   3. ...
+//      linked                        no, it says:
+//        link, kernel.ptx: CUDA_ERROR_UNKNOWN (999)
+//        error   : Undefined reference to 'Shape' in 'kernel.ptx'
+//      with the function             linked
+//   ...
 //
 // The texts come from nvcc -ptx -rdc=true; NVRTC makes the like at run time.
 
@@ -184,7 +185,7 @@ absl::Status BothTexts(const ContextRef& context) {
   PrintRow("inputs", linked->name());
   PrintRow("linked", ToString(linked->kind()),
            std::to_string(linked->bytes().size()) + " bytes, in " + InMilliseconds(report));
-  PrintRow("the linker's own words", report.info_log.empty() ? "none" : "");
+  PrintRow("the linker said", report.info_log.empty() ? "nothing" : "this:");
   PrintLines(report.info_log);
   CHECK(absl::StrContains(report.info_log, "shape"));
   CHECK(report.error_log.empty());

@@ -10,12 +10,14 @@
 //   1. A mistake
 //
 //      loaded                        no, it says:
-//        load mistaken.ptx, ...: CUDA_ERROR_INVALID_PTX (218): ...
-//        ptxas application ptx input, line 14; error : Unknown symbol '%rd9'
-//   ...
+//        load PTX "mistaken.ptx": CUDA_ERROR_INVALID_PTX (218): the PTX does not
+//        compile
+//        ptxas application ptx input, line 9; error   : Unknown symbol '%rd9'
+//        ...
 //   3. The same without the mistake
 //
 //      loaded                        in 4.2 ms
+//      ...
 //      what it computed              is right
 
 #include <cuda.h>

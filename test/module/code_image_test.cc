@@ -138,6 +138,7 @@ enum EntryKind : std::uint16_t { kPtxEntry = 1, kCubinEntry = 2 };
 // Of an entry's header.
 constexpr std::size_t kHeaderSize = 4;
 constexpr std::size_t kPayloadSize = 8;
+constexpr std::size_t kOptionsOffset = 20;
 constexpr std::size_t kNameOffset = 32;
 constexpr std::size_t kFlags = 40;
 constexpr std::size_t kDecompressedSize = 56;
@@ -320,6 +321,10 @@ BOOST_AUTO_TEST_CASE(sections_and_segments_are_checked) {
           kInvalidArgument, "not those of its name");
   REFUSED(cubin.WithSection(".nv.global", &Elf64_Shdr::sh_size, Elf64_Xword{1} << 50),
           kInvalidArgument, "bytes of memory");
+  REFUSED(cubin.WithSection(".nv.global", &Elf64_Shdr::sh_offset, Elf64_Off{1} << 40),
+          kInvalidArgument, "section");
+  REFUSED(cubin.WithSection(".debug_frame", &Elf64_Shdr::sh_type, Elf64_Word{SHT_NULL}),
+          kInvalidArgument, "no type");
   REFUSED(Refusal(Patched(cubin.bytes, cubin.HeaderOf(0) + 32, 1)), kInvalidArgument,
           "section 0 is not empty");
   REFUSED(Refusal(Patched(cubin.bytes, cubin.Header().e_phoff + offsetof(Elf64_Phdr, p_filesz),
@@ -377,9 +382,9 @@ BOOST_AUTO_TEST_CASE(relocations_are_checked) {
   REFUSED(cubin.WithSection(".rela.debug_frame", &Elf64_Shdr::sh_entsize, Elf64_Xword{16}),
           kInvalidArgument, "entries of 16");
   REFUSED(cubin.WithSection(".rela.debug_frame", &Elf64_Shdr::sh_link, Elf64_Word{1}),
-          kInvalidArgument, "relocations without");
-  REFUSED(cubin.WithSection(".rela.debug_frame", &Elf64_Shdr::sh_flags, Elf64_Xword{0}),
-          kInvalidArgument, "relocations without");
+          kInvalidArgument, "not in .symtab");
+  REFUSED(cubin.WithSection(".rela.debug_frame", &Elf64_Shdr::sh_info, Elf64_Word{0}),
+          kInvalidArgument, "belongs to section 0");
 }
 
 BOOST_AUTO_TEST_CASE(records_and_notes_are_checked) {
@@ -396,6 +401,8 @@ BOOST_AUTO_TEST_CASE(records_and_notes_are_checked) {
   REFUSED(Refusal(Patched(cubin.bytes, note, ~0U)), kInvalidArgument, "a note of");
   REFUSED(Refusal(Patched(cubin.bytes, note + 32, 0x7fffffff)), kInvalidArgument,
           "at offset " + std::to_string(note + 32) + ": a tool's name");
+  const std::size_t end = note + cubin.Size(".note.nv.tkinfo") - 1;
+  REFUSED(Refusal(Patched(cubin.bytes, end, 'x')), kInvalidArgument, "does not end in a NUL");
 }
 
 BOOST_AUTO_TEST_CASE(fatbins_are_checked) {
@@ -414,6 +421,9 @@ BOOST_AUTO_TEST_CASE(fatbins_are_checked) {
           "no PTX");
   REFUSED(Refusal(Patched(fatbin, EntryOf(fatbin, kPtxEntry), kCubinEntry)), kInvalidArgument,
           "no cubin");
+  const std::size_t ptx = EntryOf(fatbin, kPtxEntry);
+  REFUSED(Refusal(Patched(fatbin, ptx + kOptionsOffset, 3)), kInvalidArgument, "its options at 3");
+  REFUSED(Refusal(Patched(fatbin, ptx + 64, 0xb948)), kInvalidArgument, "its options at 64");
   for (const std::uint64_t flags : {0xf011, 0x1011, 0x4011}) {
     REFUSED(Refusal(Patched(compressed, kFatbinHeader + kFlags, flags)), kInvalidArgument,
             "unknown way");
