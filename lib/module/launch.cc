@@ -3,6 +3,7 @@
 #include "cuguest/launch.h"
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/driver.h"
@@ -103,6 +104,14 @@ inline absl::Status LaunchBy(const Kernel& kernel, const LaunchShape& shape,
   return LaunchThere(*driver, *state, shape, stream, params, check);
 }
 
+// One by one, out of their buffer.
+absl::Status LaunchUnpacked(const Kernel& kernel, const LaunchShape& shape, const StreamRef& stream,
+                            const unsigned char* data, const ParamLayoutView& layout) {
+  std::vector<const void*> values;
+  for (std::size_t i = 0; i < layout.count; ++i) values.push_back(data + layout.places[i].offset);
+  return LaunchValues(kernel, shape, stream, values.data(), layout);
+}
+
 absl::Status NullParameter(const Kernel& kernel, std::size_t index) {
   const KernelState* const state = KernelAccess::Of(kernel);
   if (state == nullptr) return NoKernel();
@@ -131,6 +140,7 @@ absl::Status LaunchValues(const Kernel& kernel, const LaunchShape& shape, const 
 absl::Status LaunchPacked(const Kernel& kernel, const LaunchShape& shape, const StreamRef& stream,
                           const unsigned char* data, std::size_t bytes,
                           const ParamLayoutView& layout) {
+  if (!layout.can_be_packed) return LaunchUnpacked(kernel, shape, stream, data, layout);
   void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, const_cast<unsigned char*>(data),
                    CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
   // The driver refuses a buffer of no bytes, also of a kernel that takes none.

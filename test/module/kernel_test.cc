@@ -96,6 +96,14 @@ BOOST_FIXTURE_TEST_CASE(parameters_are_as_the_driver_lays_them_out, Fixture) {
   BOOST_TEST(bounded.Parameters(here)->empty());
 }
 
+BOOST_FIXTURE_TEST_CASE(asking_whether_it_is_loaded_does_not_load, Fixture) {
+  BOOST_TEST(!store.IsLoaded(here).value());
+  BOOST_TEST(!store.IsLoaded(here).value());
+  DONE(store.Preload(here));
+  BOOST_TEST(store.IsLoaded(here).value());
+  BOOST_TEST(!bounded.IsLoaded(here).value());
+}
+
 BOOST_FIXTURE_TEST_CASE(an_empty_kernel_says_so, Fixture) {
   const Kernel empty;
   BOOST_TEST(!empty);

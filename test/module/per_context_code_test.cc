@@ -103,7 +103,7 @@ void BelowCuda12() {
   CHECK(store.Preload(here).ok());
   CHECK(store.IsLoaded(here).status().code() == absl::StatusCode::kUnimplemented);
   CHECK(store.Parameters(here).status().code() == absl::StatusCode::kUnimplemented);
-  CHECK(Kernel::Borrow(reinterpret_cast<CUkernel>(&here)).status().code() ==
+  CHECK(Kernel::Borrow(reinterpret_cast<CUkernel>(std::uintptr_t{64})).status().code() ==
         absl::StatusCode::kUnimplemented);
 }
 
