@@ -30,7 +30,7 @@ constexpr unsigned char kEntry = 0x10;           // of st_other: a kernel
 constexpr std::uint32_t kSymbolMask = 0xffffff;  // of a .text's sh_info; above: registers
 constexpr std::uint64_t kMercury = 0x10000000;   // of sh_flags: of a second set, for sm_100 on
 constexpr std::uint32_t kMercuryOnly = 1;        // of e_flags
-constexpr std::uint32_t kToolNote = 2000;
+constexpr std::string_view kToolNotes = ".note.nv.tkinfo";
 constexpr std::uint64_t kMostMemory = std::uint64_t{1} << 40;  // that a section may ask for
 
 // .nv.info's, as far as they name symbols.
@@ -44,8 +44,8 @@ enum InfoAttribute : std::uint8_t {
 };
 
 bool HasNoBytes(std::uint32_t type) {
-  return type == SHT_NULL || type == SHT_NOBITS || type == kUninitialised || type == kLocal ||
-         type == kShared || type == kReservedShared;
+  return type == SHT_NOBITS || type == kUninitialised || type == kLocal || type == kShared ||
+         type == kReservedShared;
 }
 
 bool StartsWith(std::string_view text, std::string_view start) {
@@ -183,13 +183,14 @@ class DeviceElf {
 
   absl::Status CheckSection(const ElfSection& section) const {
     if (section.number == 0) return absl::OkStatus();
+    if (section.header.sh_type == SHT_NULL) return Wrong(section, "it has no type");
     absl::Status status = CheckTypeAgreesWithName(section);
     if (status.ok()) status = CheckSize(section);
     if (status.ok() && section.Is(SHF_EXECINSTR)) status = CheckCode(section);
     if (status.ok()) status = CheckLinks(section);
     if (status.ok()) status = CheckRelocations(section);
     if (status.ok() && section.header.sh_type == kInfo) status = CheckInfo(section.bytes);
-    if (status.ok() && section.header.sh_type == SHT_NOTE) status = CheckNotes(section.bytes);
+    if (status.ok() && section.header.sh_type == SHT_NOTE) status = CheckNotes(section);
     return status;
   }
 
@@ -201,6 +202,7 @@ class DeviceElf {
                            (&section == strings_ || section.number == file_.header.e_shstrndx) &&
                        (type == SHT_RELA) == StartsWith(name, ".rela.") &&
                        (type == SHT_REL) == StartsWith(name, ".rel.") &&
+                       (type == SHT_NOTE) == StartsWith(name, ".note.") &&
                        (type == kInfo) == (name == ".nv.info" || StartsWith(name, ".nv.info.")) &&
                        section.Is(SHF_EXECINSTR) == StartsWith(name, kCode);
     if (agree) return absl::OkStatus();
@@ -227,17 +229,21 @@ class DeviceElf {
     const std::uint32_t link = section.header.sh_link;
     const std::uint32_t number = section.header.sh_info;
     if (link >= file_.sections.size()) return Wrong(section, "it refers to section ", link);
+    const bool owned =
+        IsRelocation(section) || (section.Is(SHF_INFO_LINK) && section.header.sh_type != SHT_NOTE);
     const bool names_symbol =
         section.Is(SHF_EXECINSTR) || section.Is(kMercury) || &section == symbols_;
-    if (!names_symbol && number >= file_.sections.size()) {
+    const bool names_section = owned || !names_symbol;
+    if (names_section && (number >= file_.sections.size() || (owned && number == 0))) {
       return Wrong(section, "it belongs to section ", number, " of ", file_.sections.size());
     }
-    if (!section.Is(SHF_INFO_LINK) || section.header.sh_type == SHT_NOTE) return absl::OkStatus();
-    if (number == 0 || number >= file_.sections.size()) {
-      return Wrong(section, "it belongs to section ", number, " of ", file_.sections.size());
-    }
+    if (!owned) return absl::OkStatus();
     if (EndsWith(section.name, NameInOthers(file_.sections[number].name))) return absl::OkStatus();
     return Wrong(section, "it belongs to ", file_.sections[number].ToString());
+  }
+
+  static bool IsRelocation(const ElfSection& section) {
+    return section.header.sh_type == SHT_RELA || section.header.sh_type == SHT_REL;
   }
 
   absl::Status CheckRelocations(const ElfSection& section) const {
@@ -250,8 +256,8 @@ class DeviceElf {
   absl::Status CheckRelocationsOf(const ElfSection& section) const {
     const absl::Status entries = CheckEntries(section, sizeof(Relocation));
     if (!entries.ok()) return entries;
-    if (!section.Is(SHF_INFO_LINK) || section.header.sh_link != symbols_->number) {
-      return Wrong(section, "relocations without a section or symbols that they are for");
+    if (section.header.sh_link != symbols_->number) {
+      return Wrong(section, "relocations by symbols that are not in .symtab");
     }
     const ElfSection& target = file_.sections[section.header.sh_info];
     for (std::size_t at = 0; at < section.bytes.size(); at += sizeof(Relocation)) {
@@ -323,7 +329,8 @@ class DeviceElf {
                    ", which is none of type ", type);
   }
 
-  static absl::Status CheckNotes(const ImageBytes& bytes) {
+  static absl::Status CheckNotes(const ElfSection& section) {
+    const ImageBytes& bytes = section.bytes;
     std::size_t at = 0;
     while (at < bytes.size()) {
       if (!bytes.Has(at, sizeof(Elf64_Nhdr))) return Damaged(bytes, at, "it ends within a note");
@@ -332,10 +339,10 @@ class DeviceElf {
       const std::uint64_t size = name + Padded(note.n_descsz);
       at += sizeof(note);
       if (!bytes.Has(at, size)) return Damaged(bytes, at, "a note of ", size, " bytes");
-      const absl::Status status = note.n_type == kToolNote
-                                      ? CheckToolNote(bytes.Part(at + name, note.n_descsz))
-                                      : absl::OkStatus();
-      if (!status.ok()) return status;
+      if (section.name == kToolNotes) {
+        const absl::Status status = CheckToolNote(bytes.Part(at + name, note.n_descsz));
+        if (!status.ok()) return status;
+      }
       at += size;
     }
     return absl::OkStatus();

@@ -78,7 +78,8 @@ absl::Status LinkStatus(CUresult code, const std::string& object, const JitCall&
   const std::string_view log = call.error_log();
   if (code != CUDA_ERROR_UNKNOWN || log.empty()) return CodeStatus(code, "link", object, log);
   const absl::Status said =
-      ErrorStatus(code, "link", object, absl::StrCat(ErrorName(code), LogText(log)));
+      ErrorStatus(code, "link", object,
+                  absl::StrCat(ErrorName(code), " (", static_cast<int>(code), ")", LogText(log)));
   absl::Status status(absl::StatusCode::kInvalidArgument, said.message());
   said.ForEachPayload(
       [&status](auto url, const absl::Cord& payload) { status.SetPayload(url, payload); });

@@ -115,6 +115,14 @@ BOOST_AUTO_TEST_CASE(symbols_that_are_nowhere_or_twice_are_named) {
           kInvalidArgument, "Twist", "multiply defined");
 }
 
+// It says so on stderr, and nowhere else.
+BOOST_AUTO_TEST_CASE(a_symbol_that_is_there_twice_in_machine_code_is_taken_once) {
+  const Owner owner;
+  BOOST_TEST(
+      Twists(owner, Link(owner.ref(), {IMAGE(linked_lto_ir), IMAGE(linked_part_relocatable_ptx),
+                                       IMAGE(linked_part_relocatable_cubin)})));
+}
+
 BOOST_AUTO_TEST_CASE(code_for_another_architecture) {
   const Owner owner;
   REFUSES(Link(owner.ref(), {IMAGE(linked_lto_ir), IMAGE(linked_part_oldest_relocatable_cubin)})

@@ -101,7 +101,8 @@ BOOST_AUTO_TEST_CASE(nowhere_and_of_nothing) {
   const Loaded loaded;
   const Undisturbed undisturbed;
   REFUSES(MaxActiveBlocks(Kernel(), loaded.ref, 32).status(), kFailedPrecondition, "empty kernel");
-  REFUSES(MaxActiveBlocks(loaded.count_up, ContextRef(), 32).status(), kFailedPrecondition);
+  REFUSES(MaxActiveBlocks(loaded.count_up, ContextRef(), 32).status(), kFailedPrecondition,
+          "context");
   REFUSES(SuggestShape(Kernel(), loaded.ref).status(), kFailedPrecondition, "empty kernel");
   REFUSES(AvailableDynamicShared(Kernel(), loaded.ref, 1, 32).status(), kFailedPrecondition,
           "empty kernel");
