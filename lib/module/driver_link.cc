@@ -101,7 +101,30 @@ absl::StatusOr<CodeImage> LinkOnce(const LinkJob& job, JitCall* call) {
   return CodeImage::Copy(image, InputsText(job.inputs));
 }
 
+// What a linker says of a symbol that an input defines, and an earlier one did.
+bool SaysDefinedTwice(std::string_view log) {
+  return log.find("Multiple definition") != std::string_view::npos;
+}
+
 }  // namespace
+
+absl::Status CheckDefinedOnce(const LinkJob& job) {
+  JitOptions options;
+  options.target = job.options.target;
+  JitCall call(options, job.driver.version);
+  LinkState state(job.driver, &call);
+  if (state.result() != CUDA_SUCCESS) {
+    return LinkStatus(state.result(), InputsText(job.inputs), call);
+  }
+  for (std::size_t i = 0; i < job.inputs.size(); ++i) {
+    if (job.inputs[i].has_lto_ir()) continue;
+    const CUresult code = state.Add(job.inputs[i]);
+    if (code != CUDA_SUCCESS && SaysDefinedTwice(call.error_log())) {
+      return LinkStatus(code, InputText(job.inputs, i), call);
+    }
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<CodeImage> LinkByDriver(const LinkJob& job, JitReport* report) {
   JitCall call(job.options, job.driver.version);

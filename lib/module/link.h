@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cuguest/code_image.h"
 #include "cuguest/driver.h"
@@ -28,6 +29,11 @@ struct LinkJob {
 // Both link for the current context. `report` may be null, and is filled in on failure too.
 absl::StatusOr<CodeImage> LinkByDriver(const LinkJob& job, JitReport* report);
 absl::StatusOr<CodeImage> LinkByNvJitLink(const LinkJob& job, JitReport* report);
+
+// Whether a symbol that two inputs without LTO IR define is in the way: the driver says which,
+// where nvJitLink prints it to stderr and takes the first, or crashes if it has linked before
+// (13.0). Whatever else is wrong with the inputs is not said here.
+absl::Status CheckDefinedOnce(const LinkJob& job);
 
 // "a.ptx, b.ptx and 3 more".
 std::string InputsText(const std::vector<CodeImage>& inputs);

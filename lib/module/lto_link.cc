@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <vector>
@@ -193,6 +194,13 @@ absl::StatusOr<CodeImage> LinkByNvJitLink(const LinkJob& job, JitReport* report)
   if (!target.ok()) return target.status();
   const absl::StatusOr<NvJitLink> library = FindNvJitLink(job.driver.version);
   if (!library.ok()) return library.status();
+  const auto without_lto_ir =
+      std::count_if(job.inputs.begin(), job.inputs.end(),
+                    [](const CodeImage& input) { return !input.has_lto_ir(); });
+  if (without_lto_ir > 1) {
+    const absl::Status defined_once = CheckDefinedOnce(job);
+    if (!defined_once.ok()) return defined_once;
+  }
   const auto start = std::chrono::steady_clock::now();
   LinkState state(*library, LinkOptions(job.options, *target));
   absl::StatusOr<CodeImage> image = LinkIn(&state, *library, job.inputs);
