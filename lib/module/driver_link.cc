@@ -71,9 +71,12 @@ class LinkState {
   CUresult result_;
 };
 
-// The driver gives CUDA_ERROR_UNKNOWN for symbols that are undefined or defined twice, and
-// says in the log which.
-// Source: test/sim/link_facts_test.cc.
+// What the driver's answer to an input or to the end of a link comes to.
+CUresult Verdict(CUresult code, const JitCall& call) {
+  return code == CUDA_SUCCESS && SaysError(call.error_log()) ? CUDA_ERROR_UNKNOWN : code;
+}
+
+// CUDA_ERROR_UNKNOWN with a log is about the inputs: a symbol is undefined or defined twice.
 absl::Status LinkStatus(CUresult code, const std::string& object, const JitCall& call) {
   const std::string_view log = call.error_log();
   if (code != CUDA_ERROR_UNKNOWN || log.empty()) return CodeStatus(code, "link", object, log);
@@ -92,11 +95,11 @@ absl::StatusOr<CodeImage> LinkOnce(const LinkJob& job, JitCall* call) {
     return LinkStatus(state.result(), InputsText(job.inputs), *call);
   }
   for (std::size_t i = 0; i < job.inputs.size(); ++i) {
-    const CUresult code = state.Add(job.inputs[i]);
+    const CUresult code = Verdict(state.Add(job.inputs[i]), *call);
     if (code != CUDA_SUCCESS) return LinkStatus(code, InputText(job.inputs, i), *call);
   }
   HostSpan<const unsigned char> image;
-  const CUresult code = state.Complete(&image);
+  const CUresult code = Verdict(state.Complete(&image), *call);
   if (code != CUDA_SUCCESS) return LinkStatus(code, InputsText(job.inputs), *call);
   return CodeImage::Copy(image, InputsText(job.inputs));
 }
@@ -118,8 +121,8 @@ absl::Status CheckDefinedOnce(const LinkJob& job) {
   }
   for (std::size_t i = 0; i < job.inputs.size(); ++i) {
     if (job.inputs[i].has_lto_ir()) continue;
-    const CUresult code = state.Add(job.inputs[i]);
-    if (code != CUDA_SUCCESS && SaysDefinedTwice(call.error_log())) {
+    const CUresult code = Verdict(state.Add(job.inputs[i]), call);
+    if (SaysDefinedTwice(call.error_log())) {
       return LinkStatus(code, InputText(job.inputs, i), call);
     }
   }

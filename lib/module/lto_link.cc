@@ -16,6 +16,8 @@ CUGUEST_BEGIN_NAMESPACE
 namespace internal {
 namespace {
 
+constexpr int kInternal = 6;  // the nvJitLinkResult that an undefined symbol gives, mostly
+
 // An nvJitLinkInputType.
 int InputType(CodeKind kind) {
   switch (kind) {
@@ -112,6 +114,7 @@ class LinkState {
   int Complete(std::vector<unsigned char>* image) {
     int result = library_.Complete(state_);
     size_t size = 0;
+    if (result == 0 && SaysError(ErrorLog())) result = kInternal;
     if (result == 0) result = library_.GetLinkedCubinSize(state_, &size);
     image->resize(size);
     return result == 0 ? library_.GetLinkedCubin(state_, image->data()) : result;
@@ -139,7 +142,6 @@ class LinkState {
 // What the author can do about it: change an input or an option, most of the time. An
 // undefined symbol comes as an internal error with a log.
 absl::StatusCode CodeFor(int result, bool has_log) {
-  constexpr int kInternal = 6;
   constexpr int kThreadPool = 7;
   constexpr int kOutdatedLibrary = 14;
   constexpr int kUnsupportedArchitecture = 17;
