@@ -98,8 +98,8 @@ std::string SourceOf(const Formula& formula) {
          ") {\n"
          "  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;\n"
          "  if (i >= n) return;\n"
-         "  const float x = xs[i];\n"
-         "  const float y = ys[i];\n"
+         "  [[maybe_unused]] const float x = xs[i];\n"
+         "  [[maybe_unused]] const float y = ys[i];\n"
          "  results[i] = " +
          formula.text + ";\n}\n";
 }

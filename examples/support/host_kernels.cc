@@ -80,6 +80,13 @@ CUresult CountUp(const SimLaunch& launch) {
   return CUDA_SUCCESS;
 }
 
+CUresult GetMark(const SimLaunch& launch) {
+  void* mark = nullptr;
+  if (!Sim::FindVariable("launch_mark", &mark)) return CUDA_ERROR_ILLEGAL_ADDRESS;
+  *Parameter<unsigned*>(launch, 0) = *static_cast<const unsigned*>(mark);
+  return CUDA_SUCCESS;
+}
+
 CUresult MyKernel(const SimLaunch& launch) {
   auto* data = Parameter<float*>(launch, 0);
   for (std::size_t i = 0; i < Parameter<std::size_t>(launch, 1); ++i) data[i] *= 2;
@@ -92,6 +99,7 @@ void RegisterHostKernels() {
   if (!Sim::IsActive()) return;
   Sim::RegisterKernel("answer", &Answer);
   Sim::RegisterKernel("count_up", &CountUp);
+  Sim::RegisterKernel("get_mark", &GetMark);
   Sim::RegisterKernel("layout_mixed", &WriteParameters);
   Sim::RegisterKernel("layout_struct", &WriteParameters);
   Sim::RegisterKernel("my_kernel", &MyKernel);
