@@ -124,6 +124,8 @@
   X(ModuleUnload, 2000, "cuModuleUnload", (CUmodule module))                                      \
   X(ModuleGetFunction, 2000, "cuModuleGetFunction",                                               \
     (CUfunction * function, CUmodule module, const char* name))                                   \
+  X(ModuleGetGlobal, 3020, "cuModuleGetGlobal_v2",                                                \
+    (CUdeviceptr * pointer, size_t * bytes, CUmodule module, const char* name))                   \
   X(FuncGetAttribute, 2020, "cuFuncGetAttribute",                                                 \
     (int* value, CUfunction_attribute attribute, CUfunction function))                            \
   X(LinkCreate, 6050, "cuLinkCreate_v2",                                                          \
@@ -133,6 +135,12 @@
      unsigned count, CUjit_option* options, void** values))                                       \
   X(LinkComplete, 5050, "cuLinkComplete", (CUlinkState state, void** image, size_t* size))        \
   X(LinkDestroy, 5050, "cuLinkDestroy", (CUlinkState state))                                      \
+  X(OccupancyMaxActiveBlocksPerMultiprocessor, 6050,                                              \
+    "cuOccupancyMaxActiveBlocksPerMultiprocessor",                                                \
+    (int* blocks, CUfunction function, int block, size_t shared_bytes))                           \
+  X(OccupancyMaxPotentialBlockSize, 6050, "cuOccupancyMaxPotentialBlockSize",                     \
+    (int* min_grid, int* block, CUfunction function, CUoccupancyB2DSize shared_bytes_of_block,    \
+     size_t shared_bytes, int max_block))                                                         \
   X(LaunchKernel, 4000, "cuLaunchKernel",                                                         \
     (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,    \
      unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,                  \
@@ -157,11 +165,6 @@
   X(ThreadExchangeStreamCaptureMode, 10010, "cuThreadExchangeStreamCaptureMode",                   \
     (CUstreamCaptureMode * mode))                                                                  \
   X(CtxGetId, 12000, "cuCtxGetId", (CUcontext context, unsigned long long* id))                    \
-  X(ModuleGetGlobal, 3020, "cuModuleGetGlobal_v2",                                                 \
-    (CUdeviceptr * pointer, size_t * bytes, CUmodule module, const char* name))                    \
-  X(ModuleGetFunctionCount, 12040, "cuModuleGetFunctionCount", (unsigned* count, CUmodule module)) \
-  X(ModuleEnumerateFunctions, 12040, "cuModuleEnumerateFunctions",                                 \
-    (CUfunction * functions, unsigned count, CUmodule module))                                     \
   X(ModuleGetLoadingMode, 11070, "cuModuleGetLoadingMode", (CUmoduleLoadingMode * mode))           \
   X(FuncGetModule, 11000, "cuFuncGetModule", (CUmodule * module, CUfunction function))             \
   X(FuncGetName, 12030, "cuFuncGetName", (const char** name, CUfunction function))                 \
@@ -188,12 +191,6 @@
   X(KernelGetName, 12030, "cuKernelGetName", (const char** name, CUkernel kernel))                 \
   X(LaunchKernelEx, 11060, "cuLaunchKernelEx",                                                     \
     (const CUlaunchConfig* config, CUfunction function, void** parameters, void** extra))          \
-  X(OccupancyMaxActiveBlocksPerMultiprocessor, 6050,                                               \
-    "cuOccupancyMaxActiveBlocksPerMultiprocessor",                                                 \
-    (int* blocks, CUfunction function, int block, size_t shared_bytes))                            \
-  X(OccupancyMaxPotentialBlockSize, 6050, "cuOccupancyMaxPotentialBlockSize",                      \
-    (int* min_grid, int* block, CUfunction function, CUoccupancyB2DSize shared_bytes_of_block,     \
-     size_t shared_bytes, int max_block))                                                          \
   X(OccupancyAvailableDynamicSMemPerBlock, 10020, "cuOccupancyAvailableDynamicSMemPerBlock",       \
     (size_t * shared_bytes, CUfunction function, int blocks, int block))                           \
   X(OccupancyMaxActiveClusters, 11070, "cuOccupancyMaxActiveClusters",                             \

@@ -69,7 +69,7 @@ absl::Status ReadPayload(const EntryHeader& header, const ImageBytes& payload,
   return absl::OkStatus();  // opaque: nothing that is loaded
 }
 
-using Decompress = absl::StatusOr<std::string> (*)(const ImageBytes& packed, std::uint64_t size);
+using Decompress = absl::StatusOr<UnpackedBytes> (*)(const ImageBytes& packed, std::uint64_t size);
 
 absl::Status ReadCompressed(Decompress decompress, const EntryHeader& header,
                             const ImageBytes& payload, CodeContents* contents) {
@@ -77,10 +77,10 @@ absl::Status ReadCompressed(Decompress decompress, const EntryHeader& header,
     return Damaged(payload, 0, header.compressed_size, " compressed bytes of ", payload.size());
   }
   const ImageBytes packed = payload.Part(0, header.compressed_size);
-  absl::StatusOr<std::string> unpacked = decompress(packed, header.decompressed_size);
+  const absl::StatusOr<UnpackedBytes> unpacked = decompress(packed, header.decompressed_size);
+  if (absl::IsUnavailable(unpacked.status())) return absl::OkStatus();  // nobody can look
   if (!unpacked.ok()) return unpacked.status();
-  const ImageBytes bytes(reinterpret_cast<const unsigned char*>(unpacked->data()),
-                         unpacked->size());
+  const ImageBytes bytes(unpacked->data.get(), unpacked->size);
   return Within("decompressed", ReadPayload(header, bytes, contents));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels of machine code, with their parameters.
+// The kernels of machine code, with their parameters and traits; and its variables.
 
 #ifndef CUGUEST_LIB_SIM_CUBIN_H_
 #define CUGUEST_LIB_SIM_CUBIN_H_

@@ -21,8 +21,8 @@ inline constexpr unsigned kMaxThreadsPerBlock = 1024;
 inline constexpr size_t kSharedPerBlock = size_t{48} << 10;        // without asking for more
 inline constexpr size_t kSharedPerBlockOptIn = size_t{227} << 10;  // static and dynamic
 
-// What a compiler decided. Nothing is compiled here: of PTX the registers are assumed to be
-// so few that they limit nothing; a reader of machine code may know better.
+// What a compiler decided. Where nothing compiles PTX, its registers are assumed to be so few
+// that they limit nothing.
 struct FunctionTraits {
   unsigned max_threads = kMaxThreadsPerBlock;  // .maxntid
   unsigned required_block[3] = {};             // .reqntid; zeros: any

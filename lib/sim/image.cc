@@ -28,16 +28,34 @@ JitOutcome Unrecognized() {
   return outcome;
 }
 
+// What the compiler decided and the text does not say.
+void TakeDecisions(const Image& compiled, Image* image) {
+  for (PtxEntry& entry : image->entries) {
+    for (const PtxEntry& other : compiled.entries) {
+      if (other.name != entry.name) continue;
+      entry.traits.registers = other.traits.registers;
+      entry.traits.local = other.traits.local;
+      entry.traits.static_shared = other.traits.static_shared;
+    }
+  }
+}
+
 // The compiler's verdict, and the reader's where there is no compiler. What only the
 // compiler can read has the names and parameters that its result has.
 JitOutcome Finish(const Compiled& compiled, CUresult read, const JitRequest& request,
                   Image* image) {
   JitOutcome outcome = compiled.outcome;
-  if (outcome.code != CUDA_SUCCESS || read == CUDA_SUCCESS) return outcome;
-  image->entries.clear();
-  image->variables.clear();
-  outcome.code =
-      compiled.cubin.empty() ? read : ReadCubin(compiled.cubin, request.Architecture(), image);
+  if (outcome.code != CUDA_SUCCESS) return outcome;
+  Image machine;
+  const CUresult built =
+      compiled.cubin.empty() ? read : ReadCubin(compiled.cubin, request.Architecture(), &machine);
+  if (read == CUDA_SUCCESS) {
+    TakeDecisions(machine, image);
+    return outcome;
+  }
+  image->entries = machine.entries;
+  image->variables = machine.variables;
+  outcome.code = built;
   return outcome;
 }
 

@@ -63,7 +63,10 @@ bool IsLoaded(CUfunction handle) {
   PanicHandle(handle, "the module of a kernel in the graph was unloaded; a real driver crashes");
 }
 
-SimLaunch ToSimLaunch(const LaunchConfig& config, const Dimensions& cluster) {
+// As it is done: with the block and the cluster that the function fixes.
+SimLaunch ToSimLaunch(const Function& function, const LaunchConfig& config) {
+  Dimensions cluster;
+  static_cast<void>(FindCluster(function, config, &cluster));
   SimLaunch launch = {};
   const auto copy = [](const Dimensions& from, unsigned* to) {
     to[0] = from.x;
@@ -71,7 +74,7 @@ SimLaunch ToSimLaunch(const LaunchConfig& config, const Dimensions& cluster) {
     to[2] = from.z;
   };
   copy(config.grid, launch.grid);
-  copy(config.block, launch.block);
+  copy(BlockOf(function, config), launch.block);
   copy(cluster.AllZero() ? Dimensions{1, 1, 1} : cluster, launch.cluster);
   launch.shared_bytes = config.shared_bytes;
   launch.cooperative = config.is_cooperative;
@@ -88,21 +91,20 @@ class Launch {
     return code != CUDA_SUCCESS ? code : FindInContextOf(stream_, &handle_, &function_);
   }
 
-  // See launch_check.h. What a capture does not look at is undone when its graph runs.
+  // See launch_check.h. What a capture does not look at shows when its graph runs.
   CUresult Check(const CUlaunchConfig& from, void** each, void** extra) {
     CUresult code = ReadLaunchConfig(from, &config_);
+    if (code == CUDA_SUCCESS) code = LoseUnless(CheckBlocks(function_, config_));
     if (code != CUDA_SUCCESS) return code;
-    code = LoseUnless(CheckBlocks(function_, config_));
-    if (code != CUDA_SUCCESS) return code;
-    const bool captures = Captures::StatusOf(stream_) != CU_STREAM_CAPTURE_STATUS_NONE;
-    LaunchParameters parameters(*function_.entry);
-    code = parameters.Take(each, extra, captures);
-    if (code != CUDA_SUCCESS) return code;
-    packed_ = parameters.Packed();
-    code = LoseUnless(CheckResources(function_, config_));
-    if (code != CUDA_SUCCESS) return code;
-    fate_ = CheckRun(function_, config_);
-    return captures ? CUDA_SUCCESS : fate_;
+    if (IsCaptured()) {
+      code = CheckResources();
+      return code != CUDA_SUCCESS ? code : TakeParameters(each, extra);
+    }
+    code = TakeParameters(each, extra);
+    if (code == CUDA_SUCCESS) code = CheckResources();
+    if (code == CUDA_SUCCESS) code = CheckRun(function_, config_);
+    const bool updates_no_graph = code == CUDA_SUCCESS && config_.is_updatable;
+    return updates_no_graph ? CUDA_ERROR_NOT_SUPPORTED : code;
   }
 
   CUresult Submit() const {
@@ -114,6 +116,19 @@ class Launch {
   }
 
  private:
+  bool IsCaptured() const { return Captures::StatusOf(stream_) != CU_STREAM_CAPTURE_STATUS_NONE; }
+
+  CUresult CheckResources() const {
+    return LoseUnless(cuguest_sim::CheckResources(function_, config_));
+  }
+
+  CUresult TakeParameters(void** each, void** extra) {
+    LaunchParameters parameters(*function_.entry);
+    const CUresult code = parameters.Take(each, extra, IsCaptured());
+    if (code == CUDA_SUCCESS) packed_ = parameters.Packed();
+    return code;
+  }
+
   CUresult LoseUnless(CUresult code) const {
     if (code != CUDA_SUCCESS) Captures::Lose(stream_);
     return code;
@@ -125,11 +140,10 @@ class Launch {
     work.type = CU_GRAPH_NODE_TYPE_KERNEL;
     work.life = stream_.life;
     work.is_valid = [handle = handle_] { return IsLoaded(handle); };
-    Dimensions cluster;
-    static_cast<void>(FindCluster(function_, config_, &cluster));
     // The launch succeeds whatever the kernel does: the next call that looks finds out.
     work.run = [kernel = KernelOf(function_.entry->name), function = function_, packed = packed_,
-                launch = ToSimLaunch(config_, cluster), fate = fate_](CUstream) {
+                launch = ToSimLaunch(function_, config_),
+                fate = CheckRun(function_, config_)](CUstream) {
       if (fate != CUDA_SUCCESS) PanicAboutGraph(*function.entry, fate);
       const RunningKernel running = {function.life, function.module};
       const KernelScope scope(running);
@@ -151,7 +165,6 @@ class Launch {
   Function function_;
   LaunchConfig config_;
   std::vector<unsigned char> packed_;
-  CUresult fate_ = CUDA_SUCCESS;  // of its run
 };
 
 }  // namespace

@@ -52,6 +52,11 @@ bool LacksCluster(const Function& function, const Dimensions& cluster) {
   return cluster.AllZero() && function.entry->traits.must_have_cluster;
 }
 
+Dimensions BlockOf(const Function& function, const LaunchConfig& config) {
+  const Dimensions required = ToDimensions(function.entry->traits.required_block);
+  return required.AllZero() ? config.block : required;
+}
+
 CUresult FindCluster(const Function& function, const LaunchConfig& config, Dimensions* cluster) {
   const Dimensions required = RequiredCluster(function);
   const bool contradicts = !config.cluster.AllZero() && config.cluster != required;
@@ -96,7 +101,7 @@ CUresult CheckRun(const Function& function, const LaunchConfig& config) {
   if (LacksCluster(function, cluster) || cluster.Count() > kLargestCluster) {
     return CUDA_ERROR_INVALID_CLUSTER_SIZE;
   }
-  return config.is_updatable ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+  return CUDA_SUCCESS;
 }
 
 }  // namespace cuguest_sim

@@ -7,7 +7,8 @@
 //   attributes in themselves (launch_config.h)  harmless
 //   CheckBlocks                                 the capture is lost
 //   parameters (launch_parameters.h)            harmless
-//   CheckResources                              the capture is lost
+//   CheckResources                              the capture is lost; in a capture it comes
+//                                               before the parameters
 //   CheckRun                                    not looked at in a capture
 
 #ifndef CUGUEST_LIB_SIM_LAUNCH_CHECK_H_
@@ -28,12 +29,14 @@ CUresult CheckBlocks(const Function& function, const LaunchConfig& config);
 CUresult CheckResources(const Function& function, const LaunchConfig& config);
 
 // LAUNCH_OUT_OF_RESOURCES for more threads than there are registers for;
-// INVALID_CLUSTER_SIZE where no cluster size was said, or one that no device has;
-// NOT_SUPPORTED for a node that the device may update, outside of a graph.
+// INVALID_CLUSTER_SIZE where no cluster size was said, or one that no device has.
 CUresult CheckRun(const Function& function, const LaunchConfig& config);
 
 // INVALID_CLUSTER_SIZE for clusters that the grid or the function do not allow.
 CUresult CheckCluster(const Function& function, const LaunchConfig& config);
+
+// As the function requires it or the launch says.
+Dimensions BlockOf(const Function& function, const LaunchConfig& config);
 
 // As the function has it or the launch says; all zeros: none. INVALID_CLUSTER_SIZE.
 CUresult FindCluster(const Function& function, const LaunchConfig& config, Dimensions* cluster);
