@@ -55,9 +55,10 @@ enum class CodeKind {
 //
 // What cannot be told from a good image is damaged code and data: it is loaded, and does what
 // it does when it is launched. LTO IR and kinds of entries that are not known are not looked
-// into: the driver does not load them. PTX is left to the driver's compiler, which has an
-// answer to nearly everything; what it crashes on was looked for and is refused. Of what is
-// given to a linker a few damaged images in ten thousand still crash the driver's one. A
+// into: the driver does not load them. Nor is what is compressed where the machine has no
+// liblz4.so.1 or libzstd.so.1, which are loaded at run time. PTX is left to the driver's compiler,
+// which has an answer to nearly everything; what it crashes on was looked for and is refused. Of
+// what is given to a linker a few damaged images in ten thousand still crash the driver's one. A
 // checksum that comes with the image is the only proof that it is what was built.
 //
 // Formats: what nvcc 13.0 writes, and of cubins what differs in older ones as far as it is
