@@ -132,7 +132,7 @@ class CUGUEST_API Module {
   //
   // Errors: kUnimplemented  there is LTO IR in the image, and the driver is below CUDA 12.4
   //                         (cuLibraryEnumerateKernels)
-  // Cost:   two driver calls and one for each kernel, or none.
+  // Cost:   four driver calls and one for each kernel; two below CUDA 12.4.
   [[nodiscard]] absl::StatusOr<std::vector<std::string>> KernelNames() const;
 
   // The memory of a `__device__`, `__constant__` or `__managed__` variable in `context`; an
@@ -157,8 +157,8 @@ class CUGUEST_API Module {
   // Errors: those of KernelNames() and of Kernel::Preload()
   absl::Status Preload(const ContextRef& context) const;
 
-  // Unloads the code from every context now, and reports what the destructor cannot. What is
-  // still running on a device must be waited for first: unloading does not.
+  // Unloads the code from every context now, and reports what the destructor cannot. What
+  // runs of it on a device must have ended.
   //
   // Errors: kFailedPrecondition  Kernels hold the code, the text says how many; or a forked
   //                              child. The Module is as it was.
