@@ -94,8 +94,8 @@ class Code : public std::enable_shared_from_this<Code> {
  private:
   friend absl::StatusOr<FoundFunction> FindFunctionSlowly(const KernelState& kernel,
                                                           const ContextRef& context);
-  friend absl::StatusOr<FoundFunction> FindFunction(const KernelState& kernel,
-                                                    const ContextRef& context);
+  friend FoundFunction FindKnownFunction(const KernelState& kernel,
+                                         const ContextRef& context) noexcept;
 
   // These where `context` is current, and captures are relaxed. What is loaded for this
   // context alone; nullptr if nothing is.
@@ -151,17 +151,28 @@ class LoadedCode : public Code {
 [[gnu::noinline]] absl::StatusOr<FoundFunction> FindFunctionSlowly(const KernelState& kernel,
                                                                    const ContextRef& context);
 
+// The function of `kernel` in `context`, whose life the caller vouches for, where it was found
+// before; else nothing.
+//
+// Cost: no driver call, no lock, no allocation.
+inline FoundFunction FindKnownFunction(const KernelState& kernel,
+                                       const ContextRef& context) noexcept {
+  FoundFunction found;
+  found.pin = kernel.code->contexts_.Find(context);
+  if (__builtin_expect(static_cast<bool>(found.pin), 1)) {
+    found.function = found.pin->At(kernel.number);
+  }
+  return found;
+}
+
 // The function of `kernel` in `context`, whose life the caller vouches for.
 //
 // Errors: those of Kernel's functions.
 // Cost:   where it was found before: no driver call, no lock, no allocation.
 inline absl::StatusOr<FoundFunction> FindFunction(const KernelState& kernel,
                                                   const ContextRef& context) {
-  PerContext<CodeInContext>::Pin pin = kernel.code->contexts_.Find(context);
-  if (__builtin_expect(static_cast<bool>(pin), 1)) {
-    FunctionInContext* const function = pin->At(kernel.number);
-    if (__builtin_expect(function != nullptr, 1)) return FoundFunction{std::move(pin), function};
-  }
+  FoundFunction known = FindKnownFunction(kernel, context);
+  if (__builtin_expect(known.function != nullptr, 1)) return known;
   return FindFunctionSlowly(kernel, context);
 }
 
