@@ -48,6 +48,14 @@ void PrintParagraph(std::string_view text) {
   }
 }
 
+void PrintLines(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    PrintParagraph(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
 void PrintScene(const char* title) {
   static int scene = 0;
   std::printf("\n%d. %s\n\n", ++scene, title);

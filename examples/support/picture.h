@@ -45,6 +45,9 @@ void PrintRow(const std::string& when, const std::string& picture, const std::st
 // Prints `text`, indented under a row and broken between words at 80 columns.
 void PrintParagraph(std::string_view text);
 
+// The same line by line: what a compiler said, say.
+void PrintLines(std::string_view text);
+
 // Prints a numbered heading: the next scene of the example.
 void PrintScene(const char* title);
 

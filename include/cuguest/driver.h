@@ -124,6 +124,8 @@
   X(ModuleUnload, 2000, "cuModuleUnload", (CUmodule module))                                      \
   X(ModuleGetFunction, 2000, "cuModuleGetFunction",                                               \
     (CUfunction * function, CUmodule module, const char* name))                                   \
+  X(ModuleGetGlobal, 3020, "cuModuleGetGlobal_v2",                                                \
+    (CUdeviceptr * pointer, size_t * bytes, CUmodule module, const char* name))                   \
   X(FuncGetAttribute, 2020, "cuFuncGetAttribute",                                                 \
     (int* value, CUfunction_attribute attribute, CUfunction function))                            \
   X(LinkCreate, 6050, "cuLinkCreate_v2",                                                          \
@@ -163,11 +165,6 @@
   X(ThreadExchangeStreamCaptureMode, 10010, "cuThreadExchangeStreamCaptureMode",                   \
     (CUstreamCaptureMode * mode))                                                                  \
   X(CtxGetId, 12000, "cuCtxGetId", (CUcontext context, unsigned long long* id))                    \
-  X(ModuleGetGlobal, 3020, "cuModuleGetGlobal_v2",                                                 \
-    (CUdeviceptr * pointer, size_t * bytes, CUmodule module, const char* name))                    \
-  X(ModuleGetFunctionCount, 12040, "cuModuleGetFunctionCount", (unsigned* count, CUmodule module)) \
-  X(ModuleEnumerateFunctions, 12040, "cuModuleEnumerateFunctions",                                 \
-    (CUfunction * functions, unsigned count, CUmodule module))                                     \
   X(ModuleGetLoadingMode, 11070, "cuModuleGetLoadingMode", (CUmoduleLoadingMode * mode))           \
   X(FuncGetModule, 11000, "cuFuncGetModule", (CUmodule * module, CUfunction function))             \
   X(FuncGetName, 12030, "cuFuncGetName", (const char** name, CUfunction function))                 \

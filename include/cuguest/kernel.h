@@ -74,16 +74,16 @@ struct KernelParameter {
 // Threads: a value; any thread, but not from a stream callback: kPermissionDenied.
 // Errors:  those of Driver::Get(), and of every function that takes a context
 //            kFailedPrecondition  the kernel is empty; the context's life is over; or a
-//                                 borrowed function is of another context: the text names both
-//            kInvalidArgument     the code cannot be used in that context: no code for its
-//                                 device, PTX that does not compile. The text has the
-//                                 compiler's log
-//            kNotFound            the code has no such kernel, which shows only then where the
-//                                 image cannot be read and the driver has no libraries
+//                                 borrowed function is of another context: the text names both;
+//                                 or the code has nothing for its device
+//            kInvalidArgument     PTX that does not compile: the text has the compiler's log
+//            kNotFound            the code has no such kernel, where that shows only in use
+//                                 (see Note [Where code is] in module.h)
 //            kDataLoss            an earlier sticky error
 //          and what each one adds. Nothing has changed then.
-// Cost:    in driver calls, in a context in which the kernel was found before. The first time
-//          adds about twenty, and what loading takes.
+// Cost:    in driver calls, in a context that is current and in which the kernel was found
+//          before. One that is not current adds one; the first time adds about twenty, and
+//          what loading takes. test/module/kernel_test.cc counts them.
 class CUGUEST_API Kernel {
  public:
   Kernel() noexcept = default;  // empty
@@ -110,8 +110,8 @@ class CUGUEST_API Kernel {
   // borrowed one below CUDA 12.3.
   [[nodiscard]] const std::string& name() const noexcept;
 
-  // For cuLaunchKernel and the like. Loads the code there if it was not; a kernel of a module
-  // that the driver loads lazily may still be loaded at its first launch: Preload().
+  // For cuLaunchKernel and the like. The first time loads the code there, and the kernel too
+  // (seen with driver 580, also in lazy mode); Preload() makes sure of that.
   //
   // The caller vouches that the life that `context` names goes on, a guard or the stream's
   // owner has just checked it, say: in a context that the kernel was found in, the driver is
@@ -128,15 +128,15 @@ class CUGUEST_API Kernel {
   // Has its machine code on the device, so that the first launch finds it there.
   //
   // Cost:  six.
-  // Needs: cuFuncLoad, CUDA 12.4. Below that it is as FunctionIn(): there the driver has
-  //        loaded the code with that, or loads it at the first launch and cannot be told to.
+  // Needs: cuFuncLoad, CUDA 12.4. Below that it is as FunctionIn(): a driver that has not
+  //        loaded the kernel with that cannot be told to before a launch.
   absl::Status Preload(const ContextRef& context) const;
 
-  // Whether a launch would find it loaded. It is not loaded by asking, but the library that
-  // it is of may be.
+  // Whether a launch has nothing to load any more: false if nobody has asked this kernel for
+  // its function there, since asking is what would load it.
   //
   // Errors: kUnimplemented  a driver below CUDA 12.4 (cuFuncIsLoaded)
-  // Cost:   six.
+  // Cost:   two, contention-free.
   [[nodiscard]] absl::StatusOr<bool> IsLoaded(const ContextRef& context) const;
 
   // Cost: thirteen.
@@ -148,13 +148,13 @@ class CUGUEST_API Kernel {
   // Errors: kInvalidArgument  more than the device has, less what the kernel has as static
   //                           memory. The text has all three numbers.
   //         kUnimplemented    a driver below CUDA 9.0
-  // Cost:   six.
+  // Cost:   seven.
   absl::Status SetMaxDynamicSharedBytes(const ContextRef& context, std::size_t bytes) const;
 
   // In their order.
   //
   // Errors: kUnimplemented  a driver below CUDA 12.4 (cuFuncGetParamInfo)
-  // Cost:   five, and one for each parameter.
+  // Cost:   six, and one for each parameter.
   [[nodiscard]] absl::StatusOr<std::vector<KernelParameter>> Parameters(
       const ContextRef& context) const;
 

@@ -23,16 +23,20 @@
 //
 //                             | 12.0 and newer          | older
 //   --------------------------+-------------------------+-----------------------------
-//   Load() of damaged code    | may succeed, and fail   | succeeds, and fails in use
-//                             | in use: the driver puts |
-//                             | off looking at it       |
-//   an unknown kernel's name  | GetKernel() fails       | so it does if the image can
-//                             |                         | be read; else its first use
-//   code in a context ends    | with the Module or the  | the same
-//                             | context                 |
-//   the image's bytes         | the driver has a copy   | are kept for as long as the
-//                             |                         | Module
-// Source: CUDA Driver API, "Library Management"; test/module/per_context_code_test.cc.
+//   PTX is compiled           | by Load(), and by the   | by the first use in each
+//                             | first use on another    | context
+//                             | kind of device          |
+//   Load() of bad code        | fails                   | succeeds, and fails in use
+//   GetKernel() of an unknown | fails                   | fails; if there is LTO IR,
+//   name                      |                         | which does not tell its names,
+//                             |                         | the first use does
+//   the image's bytes         | the driver has a copy   | are kept with the Module
+//   a managed variable        | is one for all contexts | is one for each context
+//   Unload()                  | says what the driver    | drops that
+//                             | says                    |
+// LoadIn() makes no such difference: it fails where the code is bad.
+// Source: CUDA Driver API, "Library Management"; test/module/per_context_code_test.cc;
+//         when what is compiled: test/sim/jit_facts_test.cc.
 
 #ifndef CUGUEST_MODULE_H_
 #define CUGUEST_MODULE_H_
@@ -76,26 +80,28 @@ struct ModuleAccess;
 // Captures: none is harmed; see Note [Loading while something captures] in kernel.h.
 class CUGUEST_API Module {
  public:
-  // Loads `image`, for every context; no context need exist. Driver::GetInitialized() must
-  // have succeeded once in the process, or somebody else's cuInit.
+  // Loads `image`, for every context; no context need exist, and none is made.
   //
-  // Errors: kInvalidArgument     it is a kind that needs a linker (linker.h); the driver does
-  //                              not take it or the options
-  //         kFailedPrecondition  before cuInit
-  // Cost:   one driver call, which copies the image and may look at it.
+  // Errors: those of Driver::GetInitialized(), and
+  //         kInvalidArgument  it is of a kind that needs a linker (linker.h), or the driver
+  //                           does not take it or the options; of PTX the status has the
+  //                           compiler's error log
+  //         kUnimplemented    PTX of a newer toolkit than the driver knows: the log has both
+  //                           versions
+  // Cost:   four driver calls, one of which compiles PTX (milliseconds to minutes) unless the
+  //         driver's cache has it.
   [[nodiscard]] static absl::StatusOr<Module> Load(const CodeImage& image,
                                                    const JitOptions& options = {});
 
-  // The same, and compiles and loads it in `context` now, so that whatever the driver says of
-  // the code it says here: the status has the compiler's error log.
+  // The same, and has it loaded in `context` now, so that whatever the driver says of the
+  // code it says here.
   //
   // Errors: those of Load(), and
-  //         kInvalidArgument     PTX that does not compile; no code for the device
-  //         kUnimplemented       PTX of a newer toolkit than the driver knows: the text has
-  //                              both versions
-  //         kFailedPrecondition  the context's life is over
+  //         kFailedPrecondition  the context's life is over, or the code has nothing for its
+  //                              device
   //         kResourceExhausted   no device memory
   // Post:   *report, if given, has what the compiler said, also on failure.
+  // Cost:   eleven driver calls, with those of a guard.
   [[nodiscard]] static absl::StatusOr<Module> LoadIn(const ContextRef& context,
                                                      const CodeImage& image,
                                                      const JitOptions& options = {},
@@ -105,7 +111,8 @@ class CUGUEST_API Module {
   Module(Module&& other) noexcept = default;
   Module& operator=(Module&& other) noexcept = default;
   // Gives up the code, which is unloaded with the last Kernel of it; as Unload(), its result
-  // dropped. Does nothing in a forked child.
+  // dropped. Safe wherever destructors run, but one that lives to the end is better never
+  // destroyed: see Note [No driver calls after main] in primary_context.h.
   ~Module() = default;
 
   [[nodiscard]] explicit operator bool() const noexcept { return code_ != nullptr; }
@@ -117,24 +124,25 @@ class CUGUEST_API Module {
   //                           of a C++ kernel, which is there under a mangled name, how to
   //                           declare it
   //         kInvalidArgument  an empty name, or one with a NUL in it
-  // Cost:   one driver call; none for a kernel that was asked for before.
+  // Cost:   three driver calls, two for a kernel that was asked for before, and a lock: to be
+  //         kept rather than asked for again.
   [[nodiscard]] absl::StatusOr<Kernel> GetKernel(std::string_view name) const;
 
   // Sorted; mangled those of C++.
   //
-  // Errors: kUnimplemented  the image cannot be read (it is compressed), and the driver is
-  //                         below CUDA 12.4 (cuLibraryEnumerateKernels)
+  // Errors: kUnimplemented  there is LTO IR in the image, and the driver is below CUDA 12.4
+  //                         (cuLibraryEnumerateKernels)
   // Cost:   two driver calls and one for each kernel, or none.
   [[nodiscard]] absl::StatusOr<std::vector<std::string>> KernelNames() const;
 
   // The memory of a `__device__`, `__constant__` or `__managed__` variable in `context`; an
-  // array of them, or one. It lives as long as the code is loaded there. Constants may be
-  // written between launches.
+  // array of them, or one. It lives as long as the code is loaded there, and after a reset it
+  // is another one. Constants may be written between launches.
   //
   // Errors: kNotFound         no such variable, or a kernel of that name
   //         kInvalidArgument  its size is no multiple of sizeof(T), or it is not aligned for
   //                           T: the text has both numbers
-  // Cost:   about ten driver calls.
+  // Cost:   seven driver calls, eight if the context is not current.
   template <typename T>
   [[nodiscard]] absl::StatusOr<DeviceView<T>> GetGlobal(const ContextRef& context,
                                                         std::string_view name) const {

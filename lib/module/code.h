@@ -94,8 +94,7 @@ class Code : public std::enable_shared_from_this<Code> {
  private:
   friend absl::StatusOr<FoundFunction> FindFunctionSlowly(const KernelState& kernel,
                                                           const ContextRef& context);
-  friend FoundFunction FindKnownFunction(const KernelState& kernel,
-                                         const ContextRef& context) noexcept;
+  friend FoundFunction KnownFunction(const KernelState& kernel, const ContextRef& context);
 
   // These where `context` is current, and captures are relaxed. What is loaded for this
   // context alone; nullptr if nothing is.
@@ -151,27 +150,20 @@ class LoadedCode : public Code {
 [[gnu::noinline]] absl::StatusOr<FoundFunction> FindFunctionSlowly(const KernelState& kernel,
                                                                    const ContextRef& context);
 
-// The function of `kernel` in `context`, whose life the caller vouches for, where it was found
-// before; else nothing.
-//
-// Cost: no driver call, no lock, no allocation.
-inline FoundFunction FindKnownFunction(const KernelState& kernel,
-                                       const ContextRef& context) noexcept {
-  FoundFunction found;
-  found.pin = kernel.code->contexts_.Find(context);
-  if (__builtin_expect(static_cast<bool>(found.pin), 1)) {
-    found.function = found.pin->At(kernel.number);
-  }
-  return found;
+// The function of `kernel` in `context`, whose life the caller vouches for; none if it was not
+// found there yet. No driver call, no lock, no allocation.
+inline FoundFunction KnownFunction(const KernelState& kernel, const ContextRef& context) {
+  PerContext<CodeInContext>::Pin pin = kernel.code->contexts_.Find(context);
+  FunctionInContext* const function = pin ? pin->At(kernel.number) : nullptr;
+  return {std::move(pin), function};
 }
 
-// The function of `kernel` in `context`, whose life the caller vouches for.
+// The same, found now if it was not.
 //
 // Errors: those of Kernel's functions.
-// Cost:   where it was found before: no driver call, no lock, no allocation.
 inline absl::StatusOr<FoundFunction> FindFunction(const KernelState& kernel,
                                                   const ContextRef& context) {
-  FoundFunction known = FindKnownFunction(kernel, context);
+  FoundFunction known = KnownFunction(kernel, context);
   if (__builtin_expect(known.function != nullptr, 1)) return known;
   return FindFunctionSlowly(kernel, context);
 }

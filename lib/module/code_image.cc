@@ -181,6 +181,10 @@ absl::StatusOr<CodeImage> CodeImage::Made(
 }
 
 absl::StatusOr<CodeImage> CodeImage::FromFile(const std::string& path) {
+  if (path.find('\0') != std::string::npos) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("read device code from \"", path.c_str(), "...\": a NUL in its name"));
+  }
   const File file(path);
   const absl::StatusOr<std::size_t> size = file.Size();
   if (!size.ok()) return size.status();

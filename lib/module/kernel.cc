@@ -111,17 +111,21 @@ absl::Status Kernel::Preload(const ContextRef& context) const {
                       });
 }
 
+// Finding the function would load it.
 absl::StatusOr<bool> Kernel::IsLoaded(const ContextRef& context) const {
-  return WithFunction(
-      state_.get(), context,
-      [this](const Driver& driver, FunctionInContext& function) -> absl::StatusOr<bool> {
-        const auto is_loaded = driver.Require(&Driver::FuncIsLoaded);
-        if (!is_loaded.ok()) return is_loaded.status();
-        CUfunctionLoadingState state = CU_FUNCTION_LOADING_STATE_UNLOADED;
-        const CUresult code = (*is_loaded)(&state, function.function);
-        if (code != CUDA_SUCCESS) return ToStatus(code, UseText(*state_));
-        return state == CU_FUNCTION_LOADING_STATE_LOADED;
-      });
+  if (state_ == nullptr) return NoKernel();
+  const absl::StatusOr<const Driver*> driver = Driver::Get();
+  if (!driver.ok()) return driver.status();
+  const auto is_loaded = (*driver)->Require(&Driver::FuncIsLoaded);
+  if (!is_loaded.ok()) return is_loaded.status();
+  const CUresult life = context.Check();
+  if (life != CUDA_SUCCESS) return ToStatus(life, UseText(*state_), context.advice());
+  const FoundFunction known = internal::KnownFunction(*state_, context);
+  if (known.function == nullptr) return false;
+  CUfunctionLoadingState state = CU_FUNCTION_LOADING_STATE_UNLOADED;
+  const CUresult code = (*is_loaded)(&state, known.function->function);
+  if (code != CUDA_SUCCESS) return ToStatus(code, UseText(*state_));
+  return state == CU_FUNCTION_LOADING_STATE_LOADED;
 }
 
 absl::StatusOr<KernelAttributes> Kernel::Attributes(const ContextRef& context) const {

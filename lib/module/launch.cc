@@ -53,7 +53,7 @@ template <typename Check>
 inline absl::Status LaunchThere(const Driver& driver, KernelState& kernel, const LaunchShape& shape,
                                 const StreamRef& stream, const Params& params, const Check& check) {
   // Not by FindFunction(): its StatusOr takes 15 ns.
-  FoundFunction found = FindKnownFunction(kernel, stream.context());
+  FoundFunction found = KnownFunction(kernel, stream.context());
   if (__builtin_expect(found.function == nullptr, 0)) {
     absl::StatusOr<FoundFunction> made = FindFunctionSlowly(kernel, stream.context());
     if (!made.ok()) return made.status();

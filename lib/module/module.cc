@@ -166,6 +166,8 @@ absl::Status Module::Unload() {
     return absl::FailedPreconditionError(
         absl::StrCat(doing, ": ", code_.use_count() - 1, " Kernels of it are still there"));
   }
+  const absl::StatusOr<const Driver*> usable = Driver::GetInitialized();  // no forked child
+  if (!usable.ok()) return usable.status();
   absl::Status status = WithRelaxedCaptures(
       doing.c_str(), [&](const Driver& driver) { return ToStatus(code_->Unload(driver), doing); });
   if (status.ok() || CodeOf(status) == CUDA_ERROR_DEINITIALIZED) {

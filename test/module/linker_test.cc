@@ -14,6 +14,7 @@
 #include "cuguest/module.h"
 #include "test/module/links.h"
 #include "test/support/child.h"
+#include "test/support/files.h"
 
 namespace {
 
@@ -95,6 +96,31 @@ BOOST_AUTO_TEST_CASE(inputs_from_files) {
   REFUSES(linker.Complete().status(), kInvalidArgument, "Twist", kernel.path());
   SUCCEEDS(linker.AddFile(part.path()));
   BOOST_TEST(Twists(owner, linker.Complete()));
+}
+
+bool HasDeviceRuntime() { return !FindInToolkit("libcudadevrt.a").empty(); }
+
+// What nvcc makes of a kernel that calls cudaGetDevice().
+BOOST_AUTO_TEST_CASE(the_device_runtime, *OnlyIf(&HasDeviceRuntime, "needs libcudadevrt.a")) {
+  const Owner owner;
+  Linker linker(owner.ref());
+  linker.Add(
+      PtxWith(".extern .func (.param .b32 result) __cudaCDP2GetDevice(.param .b64 to);\n"
+              ".visible .entry ask(.param .u64 to)\n{\n"
+              "  .reg .b64 %rd<2>;\n"
+              "  .param .b64 argument;\n"
+              "  .param .b32 result;\n"
+              "  ld.param.u64 %rd1, [to];\n"
+              "  st.param.b64 [argument], %rd1;\n"
+              "  call.uni (result), __cudaCDP2GetDevice, (argument);\n"
+              "  ret;\n}\n",
+              "ask.ptx"));
+  REFUSES(linker.Complete().status(), kInvalidArgument, "__cudaCDP2GetDevice");
+  SUCCEEDS(linker.AddFile(FindInToolkit("libcudadevrt.a")));
+  const absl::StatusOr<CodeImage> image = linker.Complete();
+  BOOST_TEST_REQUIRE(image.ok(), image.status().ToString());
+  const Undisturbed undisturbed;
+  SUCCEEDS(cuguest::Module::LoadIn(owner.ref(), *image).status());
 }
 
 BOOST_AUTO_TEST_CASE(a_linker_links_again_and_with_more) {

@@ -80,8 +80,8 @@ void AForkedChild() {
   if (child == 0) {
     CHECK(IsOf(CUDA_ERROR_NOT_INITIALIZED, Module::Load(Ptx()).status()));
     CHECK(IsOf(CUDA_ERROR_NOT_INITIALIZED, Module::LoadIn(here, Ptx()).status()));
+    CHECK(IsOf(CUDA_ERROR_NOT_INITIALIZED, library->GetKernel("bounded").status()));
     for (std::optional<Module>* module : {&library, &modules}) {
-      CHECK(IsOf(CUDA_ERROR_NOT_INITIALIZED, (*module)->GetKernel("bounded").status()));
       CHECK(IsOf(CUDA_ERROR_NOT_INITIALIZED, (*module)->GetGlobal<int>(here, "odd").status()));
       CHECK(IsOf(CUDA_ERROR_NOT_INITIALIZED, (*module)->Unload()));
       module->reset();

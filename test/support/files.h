@@ -28,17 +28,20 @@ inline std::string FindBeside(const std::string& path) {
   return "";
 }
 
-inline std::string FindToolkitStub() {
+// `path` is relative to a directory of the toolkit's libraries. Empty if there is none.
+inline std::string FindInToolkit(const std::string& path) {
   const char* home = getenv("CUDA_HOME");
   for (const std::string& root : {std::string(home == nullptr ? "" : home),
                                   std::string("/usr/local/cuda"), std::string("/usr")}) {
-    for (const char* folder : {"/lib64/stubs", "/lib/x86_64-linux-gnu/stubs"}) {
-      const std::string candidate = root + folder + "/libcuda.so";
+    for (const char* folder : {"/lib64/", "/lib/x86_64-linux-gnu/"}) {
+      const std::string candidate = root + folder + path;
       if (access(candidate.c_str(), R_OK) == 0) return candidate;
     }
   }
   return "";
 }
+
+inline std::string FindToolkitStub() { return FindInToolkit("stubs/libcuda.so"); }
 
 }  // namespace cuguest_test
 
