@@ -52,12 +52,15 @@ T Parameter(const SimLaunch& launch, std::size_t index) {
   return value;
 }
 
-// counts[i] += value
+// counts[i] += value. Atomically: the simulation does not put launches from several threads
+// in the order of their stream.
 inline CUresult CountUp(const SimLaunch& launch) {
   const unsigned threads = launch.grid[0] * launch.block[0];
   const unsigned count = std::min(threads, Parameter<unsigned>(launch, 0));
   auto* const counts = Parameter<unsigned*>(launch, 2);
-  for (unsigned i = 0; i < count; ++i) counts[i] += Parameter<unsigned>(launch, 1);
+  for (unsigned i = 0; i < count; ++i) {
+    __atomic_fetch_add(counts + i, Parameter<unsigned>(launch, 1), __ATOMIC_RELAXED);
+  }
   return CUDA_SUCCESS;
 }
 
