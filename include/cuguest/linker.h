@@ -74,8 +74,8 @@ class CUGUEST_API Linker {
   // architecture of the context's device. May be called again, also after more was added:
   // that is another link. Harms no capture.
   //
-  // `report`, if there is one, is filled in on failure too. Of PTX that the driver has in its
-  // compute cache from before, there is nothing to report.
+  // `report`, if there is one, is filled in on failure too. Of what the driver or nvJitLink
+  // has in its cache, compiled before, there is nothing to report.
   //
   // Errors: those of Driver::Get() and ContextGuard, and with what the linker said
   //         kInvalidArgument     nothing was added; an option has an impossible value; an
