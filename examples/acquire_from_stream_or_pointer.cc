@@ -35,12 +35,15 @@
 #include "cuguest/acquire.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/device.h"
+#include "cuguest/device_buffer.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
+#include "cuguest/kernel.h"
+#include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
+#include "examples/support/code.h"
 #include "examples/support/example.h"
-#include "examples/support/gpu.h"
 #include "examples/support/host.h"
 #include "examples/support/picture.h"
 #include "kernels/saxpy.h"
@@ -50,44 +53,45 @@ namespace guest {
 
 using cuguest::AcquiredContext;
 using cuguest::ContextGuard;
-using cuguest::Driver;
-using support::Buffer;
-using support::Kernel;
+using cuguest::DeviceBuffer;
+using cuguest::StreamRef;
 
 // For the pictures: called while the library is in the context.
 using Trace = std::function<void(const AcquiredContext& context)>;
 
-// values = 1 * values + values, in the context that was acquired. `stream` is the
-// caller's, or nothing for one of the kernel's own.
+// values = 1 * values + values, in the context that was acquired, on a stream of it.
 absl::Status DoubleIn(const AcquiredContext& context, CUdeviceptr values, std::size_t size,
-                      const CUstream* stream, const Trace& trace) {
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
+                      const StreamRef& stream, const Trace& trace) {
   const ContextGuard guard(context.incarnation());
   if (!guard.ok()) return cuguest::ToStatus(guard);
   if (trace) trace(context);
 
-  const absl::StatusOr<Kernel> kernel =
-      Kernel::Load(**driver, cuguest_kernels::saxpy_fatbin, "saxpy");
+  const absl::StatusOr<cuguest::Kernel> kernel = support::LoadKernel(
+      {cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy");
   if (!kernel.ok()) return kernel.status();
-  auto count = static_cast<unsigned>(size);
-  float one = 1.0F;
-  void* parameters[] = {&count, &one, &values, &values};
-  return stream != nullptr ? kernel->Run(size, parameters, *stream) : kernel->Run(size, parameters);
+  return support::Run(*kernel, size, stream, static_cast<unsigned>(size), 1.0F, values, values);
+}
+
+// The same on a stream of the library's own.
+absl::Status DoubleIn(const AcquiredContext& context, CUdeviceptr values, std::size_t size,
+                      const Trace& trace) {
+  const absl::StatusOr<cuguest::Stream> stream = cuguest::Stream::Create(context.incarnation());
+  if (!stream.ok()) return stream.status();
+  return DoubleIn(context, values, size, stream->ref(), trace);
 }
 
 // Doubles what `values` points to, on `stream`.
 absl::Status DoubleOn(CUstream stream, CUdeviceptr values, std::size_t size, const Trace& trace) {
   const absl::StatusOr<AcquiredContext> context = cuguest::AcquireFromStream(stream);
   if (!context.ok()) return context.status();
-  return DoubleIn(*context, values, size, &stream, trace);
+  return DoubleIn(*context, values, size, StreamRef::Borrow(stream, context->incarnation()), trace);
 }
 
 // Doubles what `values` points to, of any kind that a kernel can use.
 absl::Status Double(CUdeviceptr values, std::size_t size, const Trace& trace) {
   const absl::StatusOr<AcquiredContext> context = cuguest::AcquireFromPointer(values);
   if (!context.ok()) return context.status();
-  return DoubleIn(*context, values, size, nullptr, trace);
+  return DoubleIn(*context, values, size, trace);
 }
 
 // Doubles the host's numbers, on a device where there may be no context yet.
@@ -95,18 +99,12 @@ absl::StatusOr<std::vector<float>> Doubled(cuguest::Device device, const std::ve
                                            cuguest::IfInactive if_inactive, const Trace& trace) {
   const absl::StatusOr<AcquiredContext> context = cuguest::AcquireOn(device, if_inactive);
   if (!context.ok()) return context.status();
-  const ContextGuard guard(context->incarnation());
-  if (!guard.ok()) return cuguest::ToStatus(guard);
-
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
-  const absl::StatusOr<Buffer> buffer = Buffer::CopyOf(**driver, values);
+  const absl::StatusOr<DeviceBuffer<float>> buffer =
+      support::Upload(context->incarnation(), values);
   if (!buffer.ok()) return buffer.status();
-  const absl::Status status = DoubleIn(*context, buffer->at(0), values.size(), nullptr, trace);
+  const absl::Status status = DoubleIn(*context, buffer->get(), values.size(), trace);
   if (!status.ok()) return status;
-  std::vector<float> doubled;
-  if (absl::Status copied = buffer->CopyTo(&doubled); !copied.ok()) return copied;
-  return doubled;
+  return support::Download(buffer->view());
 }
 
 }  // namespace guest

@@ -33,15 +33,20 @@
 #include "absl/status/statusor.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
+#include "cuguest/copy.h"
 #include "cuguest/device.h"
+#include "cuguest/device_buffer.h"
+#include "cuguest/device_ptr.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
+#include "cuguest/kernel.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/stream.h"
 #include "cuguest/testing/sim.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
+#include "examples/support/code.h"
 #include "examples/support/example.h"
-#include "examples/support/gpu.h"
 #include "examples/support/host.h"
 #include "examples/support/picture.h"
 #include "kernels/saxpy.h"
@@ -50,38 +55,37 @@
 namespace guest {
 
 using Progress = std::function<void(bool elided)>;  // called when the work is half done
-using support::Buffer;
-using support::Kernel;
+using cuguest::ContextRef;
+using cuguest::DeviceBuffer;
+using cuguest::DevicePtr;
 
-// The work itself, in the current context: y = a * x + y. `stream` is the caller's.
-absl::Status SaxpyHere(const cuguest::Driver& driver, CUstream stream, float a,
-                       const std::vector<float>& x, std::vector<float>* y) {
-  absl::StatusOr<Kernel> kernel = Kernel::Load(driver, cuguest_kernels::saxpy_fatbin, "saxpy");
+// The work itself, in the caller's context: y = a * x + y. `stream` is the caller's.
+absl::Status SaxpyIn(const ContextRef& context, CUstream stream, float a,
+                     const std::vector<float>& x, std::vector<float>* y) {
+  const absl::StatusOr<cuguest::Kernel> kernel = support::LoadKernel(
+      {cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy");
   if (!kernel.ok()) return kernel.status();
-  absl::StatusOr<Buffer> device_x = Buffer::CopyOf(driver, x);
+  absl::StatusOr<DeviceBuffer<float>> device_x = support::Upload(context, x);
   if (!device_x.ok()) return device_x.status();
-  absl::StatusOr<Buffer> device_y = Buffer::CopyOf(driver, *y);
+  absl::StatusOr<DeviceBuffer<float>> device_y = support::Upload(context, *y);
   if (!device_y.ok()) return device_y.status();
 
-  auto count = static_cast<unsigned>(x.size());
-  void* parameters[] = {&count, &a, device_x->parameter(), device_y->parameter()};
-  const absl::Status ran = kernel->Run(count, parameters, stream);
-  return ran.ok() ? device_y->CopyTo(y) : ran;
+  const absl::Status ran = support::Run(
+      *kernel, x.size(), cuguest::StreamRef::Borrow(stream, context),
+      static_cast<unsigned>(x.size()), a, DevicePtr(device_x->view()), DevicePtr(device_y->view()));
+  return ran.ok() ? cuguest::Copy(*y, device_y->view()) : ran;
 }
 
 // What the library's users call.
 absl::Status Saxpy(CUstream stream, float a, const std::vector<float>& x, std::vector<float>* y,
                    const Progress& progress) {
-  const absl::StatusOr<const cuguest::Driver*> driver = cuguest::Driver::Get();
-  if (!driver.ok()) return driver.status();
-
-  const cuguest::ContextRef caller = cuguest::ContextRef::Current();
+  const ContextRef caller = ContextRef::Current();
   if (!caller.ok()) return cuguest::ToStatus(caller);  // nothing current, or a dead context
   cuguest::ContextGuard guard(caller);
   if (!guard.ok()) return cuguest::ToStatus(guard);
 
   if (progress) progress(guard.elided());
-  return SaxpyHere(**driver, stream, a, x, y);
+  return SaxpyIn(caller, stream, a, x, y);
 }
 
 }  // namespace guest

@@ -31,23 +31,25 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/copy.h"
 #include "cuguest/device.h"
 #include "cuguest/device_buffer.h"
+#include "cuguest/device_ptr.h"
 #include "cuguest/device_view.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
 #include "cuguest/incident.h"
+#include "cuguest/kernel.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/runtime/callee_scope.h"
 #include "cuguest/runtime/error.h"
 #include "cuguest/runtime/pointer.h"
+#include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
+#include "examples/support/code.h"
 #include "examples/support/example.h"
-#include "examples/support/gpu.h"
 #include "examples/support/host.h"
 #include "examples/support/picture.h"
 #include "kernels/saxpy.h"
@@ -85,10 +87,10 @@ cudaError_t Shutdown() { return cudaDeviceReset(); }
 // A program of the driver API, with contexts of its own.
 namespace host {
 
-using cuguest::ContextGuard;
 using cuguest::ContextRef;
 using cuguest::Device;
 using cuguest::DeviceBuffer;
+using cuguest::DevicePtr;
 using cuguest::DeviceView;
 using cuguest::Driver;
 using cuguest::PrimaryContext;
@@ -128,17 +130,14 @@ absl::StatusOr<DeviceBuffer<float>> Take(cudaError_t code, float* values) {
 }
 
 // The program's kernel on the library's memory, in the context that owns it: y = 2 x + y.
-absl::Status Triple(const Driver& driver, DeviceView<float> values) {
-  const ContextGuard guard(values.context());
-  if (!guard.ok()) return cuguest::ToStatus(guard);
-  const absl::StatusOr<support::Kernel> kernel =
-      support::Kernel::Load(driver, cuguest_kernels::saxpy_fatbin, "saxpy");
+absl::Status Triple(const DeviceView<float>& values) {
+  const absl::StatusOr<cuguest::Kernel> kernel = support::LoadKernel(
+      {cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy");
   if (!kernel.ok()) return kernel.status();
-  auto count = static_cast<unsigned>(values.size());
-  float two = 2.0F;
-  CUdeviceptr pointer = values.get();
-  void* parameters[] = {&count, &two, &pointer, &pointer};
-  return kernel->Run(values.size(), parameters);
+  const absl::StatusOr<cuguest::Stream> stream = cuguest::Stream::Create(values.context());
+  if (!stream.ok()) return stream.status();
+  return support::Run(*kernel, values.size(), stream->ref(), static_cast<unsigned>(values.size()),
+                      2.0F, DevicePtr(values), DevicePtr(values));
 }
 
 bool Holds(DeviceView<const float> values, const std::vector<float>& expected) {
@@ -176,7 +175,7 @@ absl::Status ExchangePointers(const House& house, const ContextRef& home) {
   absl::StatusOr<DeviceBuffer<float>> values = TakeRamp(house, home);
   if (!values.ok()) return values.status();
   CHECK(values->context() == home);
-  if (absl::Status status = Triple(house.driver, values->view()); !status.ok()) return status;
+  if (absl::Status status = Triple(values->view()); !status.ok()) return status;
   CHECK(Holds(values->view(), Ramp(3)));
   PrintRow("the library's numbers", "tripled", "by a kernel of the driver API");
 

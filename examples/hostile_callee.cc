@@ -32,15 +32,20 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/context_ref.h"
 #include "cuguest/device.h"
+#include "cuguest/device_buffer.h"
+#include "cuguest/device_ptr.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
 #include "cuguest/incident.h"
+#include "cuguest/kernel.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
+#include "examples/support/code.h"
 #include "examples/support/example.h"
-#include "examples/support/gpu.h"
 #include "examples/support/host.h"
 #include "examples/support/picture.h"
 #include "kernels/saxpy.h"
@@ -100,34 +105,37 @@ void Misbehave(const Driver& driver, Fault fault, const Contexts& contexts) {
 namespace guest {
 
 using cuguest::ContextGuard;
+using cuguest::ContextRef;
+using cuguest::DeviceBuffer;
+using cuguest::DevicePtr;
 using cuguest::Driver;
 using cuguest::GuardMode;
-using support::Buffer;
-using support::Kernel;
 using Callee = std::function<void()>;
 
 // Real work in the current context: true if all of y = 2 * x + y is right.
-absl::StatusOr<bool> Saxpy(const Driver& driver) {
-  const std::vector<float> x(256, 3.0F);
-  std::vector<float> y(256, 1.0F);
-  absl::StatusOr<Kernel> kernel = Kernel::Load(driver, cuguest_kernels::saxpy_ptx, "saxpy");
+absl::StatusOr<bool> Saxpy() {
+  using Numbers = std::vector<float>;
+  const ContextRef here = ContextRef::Current();
+  const absl::StatusOr<cuguest::Kernel> kernel = support::LoadKernel(
+      {cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy");
   if (!kernel.ok()) return kernel.status();
-  absl::StatusOr<Buffer> device_x = Buffer::CopyOf(driver, x);
-  if (!device_x.ok()) return device_x.status();
-  absl::StatusOr<Buffer> device_y = Buffer::CopyOf(driver, y);
-  if (!device_y.ok()) return device_y.status();
-
-  unsigned count = 256;
-  float a = 2.0F;
-  void* parameters[] = {&count, &a, device_x->parameter(), device_y->parameter()};
-  if (absl::Status status = kernel->Run(count, parameters); !status.ok()) return status;
-  if (absl::Status status = device_y->CopyTo(&y); !status.ok()) return status;
-  return y == std::vector<float>(256, 7.0F);
+  const absl::StatusOr<cuguest::Stream> stream = cuguest::Stream::Create(here);
+  if (!stream.ok()) return stream.status();
+  absl::StatusOr<DeviceBuffer<float>> x = support::Upload(here, Numbers(256, 3.0F));
+  if (!x.ok()) return x.status();
+  absl::StatusOr<DeviceBuffer<float>> y = support::Upload(here, Numbers(256, 1.0F));
+  if (!y.ok()) return y.status();
+  const absl::Status ran = support::Run(*kernel, 256, stream->ref(), 256U, 2.0F,
+                                        DevicePtr(x->view()), DevicePtr(y->view()));
+  if (!ran.ok()) return ran;
+  const absl::StatusOr<Numbers> result = support::Download(y->view());
+  if (!result.ok()) return result.status();
+  return *result == Numbers(256, 7.0F);
 }
 
 // What every way of writing it does in between: its own work, and the call.
-void Work(const Driver& driver, const Callee& callee) {
-  const absl::StatusOr<bool> right = Saxpy(driver);
+void Work(const Callee& callee) {
+  const absl::StatusOr<bool> right = Saxpy();
   if (CHECK_OK(right.status())) CHECK(*right);
   callee();
 }
@@ -135,7 +143,7 @@ void Work(const Driver& driver, const Callee& callee) {
 // As the Programming Guide has it: push, work, pop.
 void BarePushPop(const Driver& driver, CUcontext context, const Callee& callee) {
   driver.CtxPushCurrent(context);
-  Work(driver, callee);
+  Work(callee);
   CUcontext popped = nullptr;
   driver.CtxPopCurrent(&popped);
 }
@@ -145,27 +153,27 @@ void GetAndSet(const Driver& driver, CUcontext context, const Callee& callee) {
   CUcontext before = nullptr;
   driver.CtxGetCurrent(&before);
   driver.CtxSetCurrent(context);
-  Work(driver, callee);
+  Work(callee);
   driver.CtxSetCurrent(before);
 }
 
-void Guarded(const Driver& driver, CUcontext context, const Callee& callee, GuardMode mode) {
+void Guarded(CUcontext context, const Callee& callee, GuardMode mode) {
   const ContextGuard guard(context, mode);
-  if (CHECK(guard.ok())) Work(driver, callee);
+  if (CHECK(guard.ok())) Work(callee);
 }
 
 // A library that has to go on after the call asserts its context anew.
-absl::Status WorkAgainAfterwards(const Driver& driver, CUcontext context, const Callee& callee,
+absl::Status WorkAgainAfterwards(CUcontext context, const Callee& callee,
                                  const std::function<void(const char*)>& trace) {
   ContextGuard guard(context);
   if (!guard.ok()) return cuguest::ToStatus(guard);
   trace("inside");
-  Work(driver, callee);
+  Work(callee);
   trace("when the callee returned");
   guard.Reassert();
   if (!guard.ok()) return cuguest::ToStatus(guard);
   trace("after guard.Reassert()");
-  const absl::StatusOr<bool> right = Saxpy(driver);
+  const absl::StatusOr<bool> right = Saxpy();
   return right.ok() && !*right ? absl::InternalError("wrong numbers") : right.status();
 }
 
@@ -370,11 +378,11 @@ void Play::CallGuest(Way way, CUcontext context, const guest::Callee& callee) co
     case Way::kGetAndSet:
       return guest::GetAndSet(driver_, context, callee);
     case Way::kGuard:
-      return guest::Guarded(driver_, context, callee, GuardMode::kElide);
+      return guest::Guarded(context, callee, GuardMode::kElide);
     case Way::kAlwaysPush:
-      return guest::Guarded(driver_, context, callee, GuardMode::kAlwaysPush);
+      return guest::Guarded(context, callee, GuardMode::kAlwaysPush);
     case Way::kExact:
-      return guest::Guarded(driver_, context, callee, GuardMode::kExact);
+      return guest::Guarded(context, callee, GuardMode::kExact);
   }
 }
 
@@ -448,7 +456,7 @@ void Play::ShowReassert() {
   const callee::Contexts contexts{house_.c.get(), house_.p.get(), house_.b.get()};
   PrintRow("the host's stack", cast.Draw());
   CHECK_OK(guest::WorkAgainAfterwards(
-      driver_, house_.b.get(), [&] { callee::Misbehave(driver_, Fault::kReplacesTop, contexts); },
+      house_.b.get(), [&] { callee::Misbehave(driver_, Fault::kReplacesTop, contexts); },
       [&](const char* where) { PrintRow(where, cast.Draw()); }));
   PrintRow("when the library returned", cast.Draw(), "its numbers are right");
   CHECK(cast.Draw() == kWhole);

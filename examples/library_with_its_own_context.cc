@@ -34,15 +34,20 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/context_ref.h"
 #include "cuguest/device.h"
+#include "cuguest/device_buffer.h"
+#include "cuguest/device_ptr.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
 #include "cuguest/host_scope.h"
+#include "cuguest/kernel.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
+#include "examples/support/code.h"
 #include "examples/support/example.h"
-#include "examples/support/gpu.h"
 #include "examples/support/host.h"
 #include "examples/support/picture.h"
 #include "kernels/saxpy.h"
@@ -52,9 +57,12 @@
 namespace guest {
 
 using cuguest::ContextGuard;
+using cuguest::ContextRef;
+using cuguest::DeviceBuffer;
+using cuguest::DevicePtr;
 using cuguest::Driver;
-using support::Buffer;
-using support::Kernel;
+using cuguest::Kernel;
+using cuguest::Stream;
 
 // Mixes two signals: gain * (x + y), in a context of its own.
 //
@@ -77,9 +85,6 @@ class Mixer {
       : driver_(&driver), context_(context), trace_(std::move(trace)) {}
 
   [[nodiscard]] absl::Status LoadKernels();
-  [[nodiscard]] absl::Status Add(Buffer* x, Buffer* y, std::size_t size, Buffer* sum) const;
-  [[nodiscard]] absl::Status Scale(float gain, Buffer* x, std::size_t size, Buffer* out) const;
-
   void Tell(const char* where) const {
     if (trace_) trace_(where, context_);
   }
@@ -87,7 +92,8 @@ class Mixer {
   const Driver* driver_;
   CUcontext context_;
   Trace trace_;
-  std::vector<Kernel> kernels_;  // vector_add, saxpy
+  Kernel add_;    // vector_add
+  Kernel scale_;  // saxpy
 };
 
 absl::StatusOr<std::unique_ptr<Mixer>> Mixer::Init(cuguest::Device device, Trace trace) {
@@ -113,15 +119,14 @@ absl::StatusOr<std::unique_ptr<Mixer>> Mixer::Init(cuguest::Device device, Trace
 }
 
 absl::Status Mixer::LoadKernels() {
-  const ContextGuard guard(context_);
-  if (!guard.ok()) return cuguest::ToStatus(guard);
-  absl::StatusOr<Kernel> add =
-      Kernel::Load(*driver_, cuguest_kernels::vector_add_fatbin, "vector_add");
+  absl::StatusOr<Kernel> add = support::LoadKernel(
+      {cuguest_kernels::vector_add_fatbin, cuguest_kernels::vector_add_fatbin_size}, "vector_add");
   if (!add.ok()) return add.status();
-  absl::StatusOr<Kernel> scale = Kernel::Load(*driver_, cuguest_kernels::saxpy_fatbin, "saxpy");
+  absl::StatusOr<Kernel> scale = support::LoadKernel(
+      {cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy");
   if (!scale.ok()) return scale.status();
-  kernels_.push_back(*std::move(add));
-  kernels_.push_back(*std::move(scale));
+  add_ = *std::move(add);
+  scale_ = *std::move(scale);
   return absl::OkStatus();
 }
 
@@ -131,17 +136,19 @@ absl::StatusOr<Mixer::Signal> Mixer::Mix(float gain, const Signal& x, const Sign
   if (!guard.ok()) return cuguest::ToStatus(guard);
   Tell("inside");
 
-  absl::StatusOr<Buffer> device_x = Buffer::CopyOf(*driver_, x);
+  const ContextRef here = ContextRef::Borrow(context_);
+  const absl::StatusOr<Stream> stream = Stream::Create(here);
+  if (!stream.ok()) return stream.status();
+  absl::StatusOr<DeviceBuffer<float>> device_x = support::Upload(here, x);
   if (!device_x.ok()) return device_x.status();
-  absl::StatusOr<Buffer> device_y = Buffer::CopyOf(*driver_, y);
-  if (!device_y.ok()) return device_y.status();
-  absl::StatusOr<Buffer> sum = Buffer::Make(*driver_, x.size());
+  absl::StatusOr<DeviceBuffer<float>> sum = support::Upload(here, y);
   if (!sum.ok()) return sum.status();
-  absl::StatusOr<Buffer> out = Buffer::CopyOf(*driver_, Signal(x.size()));  // zeros
+  absl::StatusOr<DeviceBuffer<float>> out = support::Upload(here, Signal(x.size()));  // zeros
   if (!out.ok()) return out.status();
-  if (absl::Status status = Add(&*device_x, &*device_y, x.size(), &*sum); !status.ok()) {
-    return status;
-  }
+  const auto count = static_cast<unsigned>(x.size());
+  absl::Status status = support::Run(add_, count, stream->ref(), count, DevicePtr(device_x->view()),
+                                     DevicePtr(sum->view()), DevicePtr(sum->view()));
+  if (!status.ok()) return status;
 
   if (progress) {
     const cuguest::HostScope host(guard);
@@ -150,30 +157,13 @@ absl::StatusOr<Mixer::Signal> Mixer::Mix(float gain, const Signal& x, const Sign
   if (!guard.ok()) return cuguest::ToStatus(guard);  // could not come back in
   Tell("inside");
 
-  if (absl::Status status = Scale(gain, &*sum, x.size(), &*out); !status.ok()) return status;
-  Signal mixed;
-  if (absl::Status status = out->CopyTo(&mixed); !status.ok()) return status;
-  return mixed;
-}
-
-absl::Status Mixer::Add(Buffer* x, Buffer* y, std::size_t size, Buffer* sum) const {
-  auto count = static_cast<unsigned>(size);
-  void* parameters[] = {&count, x->parameter(), y->parameter(), sum->parameter()};
-  return kernels_[0].Run(size, parameters);
-}
-
-absl::Status Mixer::Scale(float gain, Buffer* x, std::size_t size, Buffer* out) const {
-  auto count = static_cast<unsigned>(size);
-  void* parameters[] = {&count, &gain, x->parameter(), out->parameter()};
-  return kernels_[1].Run(size, parameters);
+  status = support::Run(scale_, count, stream->ref(), count, gain, DevicePtr(sum->view()),
+                        DevicePtr(out->view()));
+  if (!status.ok()) return status;
+  return support::Download(out->view());
 }
 
 absl::Status Mixer::Shutdown() {
-  {
-    const ContextGuard guard(context_);
-    if (!guard.ok()) return cuguest::ToStatus(guard);
-    kernels_.clear();
-  }
   // It floats, so destroying it touches nobody's stack, whatever is current here.
   return cuguest::ToStatus(driver_->CtxDestroy(std::exchange(context_, nullptr)),
                            "destroy the mixer's context");

@@ -9,8 +9,8 @@
 //   - looks before it leaps: a query creates nothing;
 //   - holds one unit of its own, and gives back that one and no other;
 //   - keeps the *incarnation* it retained, since a primary that was reset comes back at
-//     the same handle with everything that lived in it gone, and rebuilds its modules
-//     and streams when that has happened;
+//     the same handle with everything that lived in it gone, and makes its streams and
+//     memory anew when that has happened (a Kernel is good in every life);
 //   - works in it under a guard, whatever its caller has current.
 //
 //   4. The host resets the device under the library
@@ -31,14 +31,19 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/context_ref.h"
 #include "cuguest/device.h"
+#include "cuguest/device_buffer.h"
+#include "cuguest/device_ptr.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
+#include "cuguest/kernel.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
+#include "examples/support/code.h"
 #include "examples/support/example.h"
-#include "examples/support/gpu.h"
 #include "examples/support/host.h"
 #include "examples/support/picture.h"
 #include "kernels/vector_add.h"
@@ -47,10 +52,12 @@
 namespace guest {
 
 using cuguest::ContextGuard;
-using cuguest::Driver;
+using cuguest::ContextRef;
+using cuguest::DeviceBuffer;
+using cuguest::DevicePtr;
+using cuguest::Kernel;
 using cuguest::PrimaryContext;
-using support::Buffer;
-using support::Kernel;
+using cuguest::Stream;
 
 // Adds vectors, in the primary context of one device.
 //
@@ -72,54 +79,43 @@ class Adder {
   [[nodiscard]] const PrimaryContext& primary() const { return primary_; }
 
  private:
-  Adder(const Driver& driver, PrimaryContext primary, Kernel kernel)
-      : driver_(&driver), primary_(std::move(primary)), kernel_(std::move(kernel)) {}
+  explicit Adder(Kernel kernel) : kernel_(std::move(kernel)) {}
 
-  [[nodiscard]] static absl::StatusOr<Kernel> LoadKernel(const Driver& driver,
-                                                         const PrimaryContext& primary);
-  [[nodiscard]] absl::Status Rebuild();
+  [[nodiscard]] absl::Status MoveIn(cuguest::Device device);
   [[nodiscard]] absl::StatusOr<std::vector<float>> AddHere(const std::vector<float>& x,
                                                            const std::vector<float>& y);
 
-  const Driver* driver_;
+  Kernel kernel_;  // for every life of every context
   PrimaryContext primary_;
-  Kernel kernel_;  // lives in primary_.incarnation(), and dies with it
+  Stream stream_;  // lives in primary_.incarnation(), and dies with it
 };
 
-absl::StatusOr<Kernel> Adder::LoadKernel(const Driver& driver, const PrimaryContext& primary) {
-  const ContextGuard guard(primary.incarnation());
-  if (!guard.ok()) return cuguest::ToStatus(guard);
-  return Kernel::Load(driver, cuguest_kernels::vector_add_ptx, "vector_add");
-}
-
 absl::StatusOr<Adder> Adder::Open(cuguest::Device device) {
-  const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
-  if (!driver.ok()) return driver.status();
-  absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);
-  if (!primary.ok()) return primary.status();
-  absl::StatusOr<Kernel> kernel = LoadKernel(**driver, *primary);
+  absl::StatusOr<Kernel> kernel = support::LoadKernel(
+      {cuguest_kernels::vector_add_fatbin, cuguest_kernels::vector_add_fatbin_size}, "vector_add");
   if (!kernel.ok()) return kernel.status();
-  return Adder(**driver, *std::move(primary), *std::move(kernel));
+  Adder adder(*std::move(kernel));
+  if (absl::Status status = adder.MoveIn(device); !status.ok()) return status;
+  return adder;
 }
 
-// The old life is over: what lived in it is forgotten, not freed.
-absl::Status Adder::Rebuild() {
-  kernel_.Leak();
-  const cuguest::Device device = primary_.device();
-  primary_.Release().IgnoreError();  // the reset may have taken our unit with it
+// Into the life that P is in, or its next one. A stream whose life is over is let go.
+absl::Status Adder::MoveIn(cuguest::Device device) {
   absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);
   if (!primary.ok()) return primary.status();
-  absl::StatusOr<Kernel> kernel = LoadKernel(*driver_, *primary);
-  if (!kernel.ok()) return kernel.status();
+  absl::StatusOr<Stream> stream = Stream::Create(primary->incarnation());
+  if (!stream.ok()) return stream.status();
   primary_ = *std::move(primary);
-  kernel_ = *std::move(kernel);
+  stream_ = *std::move(stream);
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<float>> Adder::Add(const std::vector<float>& x,
                                               const std::vector<float>& y, const Trace& trace) {
   if (primary_.WasReset()) {
-    if (absl::Status status = Rebuild(); !status.ok()) return status;
+    const cuguest::Device device = primary_.device();
+    primary_.Release().IgnoreError();  // the reset may have taken our unit with it
+    if (absl::Status status = MoveIn(device); !status.ok()) return status;
   }
   const ContextGuard guard(primary_.incarnation());
   if (!guard.ok()) return cuguest::ToStatus(guard);
@@ -129,31 +125,20 @@ absl::StatusOr<std::vector<float>> Adder::Add(const std::vector<float>& x,
 
 absl::StatusOr<std::vector<float>> Adder::AddHere(const std::vector<float>& x,
                                                   const std::vector<float>& y) {
-  absl::StatusOr<Buffer> device_x = Buffer::CopyOf(*driver_, x);
+  const ContextRef& here = primary_.incarnation();
+  absl::StatusOr<DeviceBuffer<float>> device_x = support::Upload(here, x);
   if (!device_x.ok()) return device_x.status();
-  absl::StatusOr<Buffer> device_y = Buffer::CopyOf(*driver_, y);
-  if (!device_y.ok()) return device_y.status();
-  absl::StatusOr<Buffer> device_sum = Buffer::Make(*driver_, x.size());
-  if (!device_sum.ok()) return device_sum.status();
-
-  auto count = static_cast<unsigned>(x.size());
-  void* parameters[] = {&count, device_x->parameter(), device_y->parameter(),
-                        device_sum->parameter()};
-  if (absl::Status status = kernel_.Run(count, parameters); !status.ok()) return status;
-  std::vector<float> sum;
-  if (absl::Status status = device_sum->CopyTo(&sum); !status.ok()) return status;
-  return sum;
+  absl::StatusOr<DeviceBuffer<float>> sum = support::Upload(here, y);
+  if (!sum.ok()) return sum.status();
+  const absl::Status ran =
+      support::Run(kernel_, x.size(), stream_.ref(), static_cast<unsigned>(x.size()),
+                   DevicePtr(device_x->view()), DevicePtr(sum->view()), DevicePtr(sum->view()));
+  if (!ran.ok()) return ran;
+  return support::Download(sum->view());
 }
 
 absl::Status Adder::Close() {
-  {
-    const ContextGuard guard(primary_.incarnation());
-    if (guard.ok()) {
-      kernel_.Unload();
-    } else {
-      kernel_.Leak();
-    }
-  }
+  stream_ = Stream();
   return primary_.Release();
 }
 

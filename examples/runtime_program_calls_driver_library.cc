@@ -35,15 +35,16 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/copy.h"
+#include "cuguest/device_ptr.h"
 #include "cuguest/device_view.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
-#include "cuguest/per_context.h"
+#include "cuguest/kernel.h"
 #include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
+#include "examples/support/code.h"
 #include "examples/support/example.h"
-#include "examples/support/gpu.h"
 #include "examples/support/host.h"
 #include "examples/support/picture.h"
 #include "examples/support/triple.h"
@@ -53,34 +54,18 @@
 namespace guest {
 
 using cuguest::ContextGuard;
-using cuguest::ContextRef;
+using cuguest::DevicePtr;
 using cuguest::DeviceView;
-using cuguest::Driver;
+using cuguest::Kernel;
 using cuguest::StreamRef;
-using support::Kernel;
 
 using Trace = std::function<void()>;  // called while the library is at work
-using Kernels = cuguest::PerContext<Kernel>;
 
-// The kernel of this life of a context, loaded there when it is first needed.
-absl::StatusOr<Kernels::Pin> KernelOf(const Driver& driver, const ContextRef& context) {
-  static auto& kernels = *new Kernels;  // never destroyed
-  return kernels.GetOrMake(context, [&](const ContextRef&) {
-    return Kernel::Load(driver, cuguest_kernels::saxpy_ptx, "saxpy");
-  });
-}
-
-absl::Status Launch(const StreamRef& stream, float a, const DeviceView<const float>& x,
-                    const DeviceView<float>& y) {
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
-  const absl::StatusOr<Kernels::Pin> kernel = KernelOf(**driver, stream.context());
-  if (!kernel.ok()) return kernel.status();
-  auto count = static_cast<unsigned>(y.size());
-  CUdeviceptr from = x.get();
-  CUdeviceptr to = y.get();
-  void* parameters[] = {&count, &a, &from, &to};
-  return (*kernel)->Submit(y.size(), parameters, stream.get());
+// Loaded in a context when it is first needed there.
+const absl::StatusOr<Kernel>& Saxpy() {
+  static const auto& kernel = *new absl::StatusOr<Kernel>(support::LoadKernel(  // never destroyed
+      {cuguest_kernels::saxpy_ptx, cuguest_kernels::saxpy_ptx_size}, "saxpy"));
+  return kernel;
 }
 
 // y = a * x + y, in the order of `stream`; does not wait.
@@ -93,10 +78,14 @@ absl::Status Axpy(CUstream stream, float a, const float* x, float* y, std::size_
   const absl::StatusOr<StreamRef> work = StreamRef::Borrow(stream);
   if (!work.ok()) return work.status();
 
+  const absl::StatusOr<Kernel>& saxpy = Saxpy();
+  if (!saxpy.ok()) return saxpy.status();
+
   const ContextGuard guard(work->context());
   if (!guard.ok()) return cuguest::ToStatus(guard);
   if (trace) trace();
-  return Launch(*work, a, *from, *to);
+  return support::Launch(*saxpy, count, *work, static_cast<unsigned>(count), a, DevicePtr(*from),
+                         DevicePtr(*to));
 }
 
 // What `values` points to, once nobody writes it any more. No stream says where that is:

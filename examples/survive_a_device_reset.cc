@@ -40,19 +40,24 @@
 #include "absl/status/statusor.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
+#include "cuguest/copy.h"
 #include "cuguest/device.h"
+#include "cuguest/device_buffer.h"
+#include "cuguest/device_ptr.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
 #include "cuguest/incident.h"
+#include "cuguest/kernel.h"
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/stream.h"
 #include "cuguest/testing/sim.h"
 #include "cuguest/testing/stack_probe.h"
 #include "cuguest/thread_residency.h"
 #include "examples/support/check.h"
+#include "examples/support/code.h"
 #include "examples/support/example.h"
-#include "examples/support/gpu.h"
 #include "examples/support/host.h"
 #include "examples/support/picture.h"
 #include "examples/support/worker.h"
@@ -62,13 +67,14 @@
 namespace guest {
 
 using cuguest::ContextRef;
-using cuguest::Driver;
+using cuguest::DeviceBuffer;
+using cuguest::DevicePtr;
+using cuguest::Kernel;
 using cuguest::PerContext;
 using cuguest::PrimaryContext;
 using cuguest::SharedContext;
+using cuguest::Stream;
 using cuguest::ThreadResidency;
-using support::Buffer;
-using support::Kernel;
 using Signal = std::vector<float>;
 
 // What became of everything that the library ever cached.
@@ -78,63 +84,58 @@ struct Tally {
   int given_up = 0;
 };
 
-// What the library makes once for every life of a context that it works in: a module with
-// its stream, the equalizer's curve, and room for a signal.
+// What the library makes once for every life of a context that it works in: a stream, the
+// equalizer's curve, and room for a signal. (A kernel is good in every life.)
 class Tools {
  public:
-  // In the current context.
-  [[nodiscard]] static absl::StatusOr<Tools> Make(const Driver& driver, const Signal& curve,
+  [[nodiscard]] static absl::StatusOr<Tools> Make(const ContextRef& life, const Signal& curve,
                                                   Tally* tally) {
-    absl::StatusOr<Kernel> kernel = Kernel::Load(driver, cuguest_kernels::saxpy_fatbin, "saxpy");
-    if (!kernel.ok()) return kernel.status();
-    absl::StatusOr<Buffer> on_device = Buffer::CopyOf(driver, curve);
+    absl::StatusOr<Stream> stream = Stream::Create(life);
+    if (!stream.ok()) return stream.status();
+    absl::StatusOr<DeviceBuffer<float>> on_device = support::Upload(life, curve);
     if (!on_device.ok()) return on_device.status();
-    absl::StatusOr<Buffer> room = Buffer::Make(driver, curve.size());
+    absl::StatusOr<DeviceBuffer<float>> room = support::Upload(life, curve);
     if (!room.ok()) return room.status();
     ++tally->made;
-    return Tools(tally, *std::move(kernel), *std::move(on_device), *std::move(room));
+    return Tools(tally, *std::move(stream), *std::move(on_device), *std::move(room));
   }
   Tools(Tools&& other) noexcept
       : tally_(std::exchange(other.tally_, nullptr)),
-        kernel_(std::move(other.kernel_)),
+        stream_(std::move(other.stream_)),
         curve_(std::move(other.curve_)),
         room_(std::move(other.room_)) {}
   Tools& operator=(Tools&&) = delete;
-  // Frees what it has in the driver. PerContext calls it in the context, and Leak() first
-  // if there is no context any more.
+  // What it has in the driver is freed, or let go if its life is over. PerContext calls
+  // Leak() first then.
   ~Tools() {
     if (tally_ != nullptr) ++tally_->freed;
   }
 
-  void Leak() {
-    kernel_.Leak();
-    curve_.Leak();
-    room_.Leak();
-    ++std::exchange(tally_, nullptr)->given_up;
-  }
+  void Leak() { ++std::exchange(tally_, nullptr)->given_up; }
 
-  [[nodiscard]] absl::Status Upload(const Signal& signal) { return room_.CopyFrom(signal); }
+  [[nodiscard]] absl::Status Upload(const Signal& signal) {
+    return cuguest::Copy(room_.view(), signal);
+  }
   // room += gain * curve
-  [[nodiscard]] absl::StatusOr<Signal> Equalize(float gain, std::size_t size) {
-    auto count = static_cast<unsigned>(size);
-    void* parameters[] = {&count, &gain, curve_.parameter(), room_.parameter()};
-    if (absl::Status status = kernel_.Run(size, parameters); !status.ok()) return status;
-    Signal signal;
-    if (absl::Status status = room_.CopyTo(&signal); !status.ok()) return status;
-    return signal;
+  [[nodiscard]] absl::StatusOr<Signal> Equalize(const Kernel& saxpy, float gain) {
+    const absl::Status ran =
+        support::Run(saxpy, room_.size(), stream_.ref(), static_cast<unsigned>(room_.size()), gain,
+                     DevicePtr(curve_.view()), DevicePtr(room_.view()));
+    if (!ran.ok()) return ran;
+    return support::Download(room_.view());
   }
 
  private:
-  Tools(Tally* tally, Kernel kernel, Buffer curve, Buffer room)
+  Tools(Tally* tally, Stream stream, DeviceBuffer<float> curve, DeviceBuffer<float> room)
       : tally_(tally),
-        kernel_(std::move(kernel)),
+        stream_(std::move(stream)),
         curve_(std::move(curve)),
         room_(std::move(room)) {}
 
   Tally* tally_;  // nullptr: moved from, or given up
-  Kernel kernel_;
-  Buffer curve_;
-  Buffer room_;
+  Stream stream_;
+  DeviceBuffer<float> curve_;
+  DeviceBuffer<float> room_;
 };
 
 // Adds a curve to signals, on a thread of its own, in the primary context of a device.
@@ -161,8 +162,11 @@ class Equalizer {
   [[nodiscard]] const Tally& tally() const { return tally_; }
 
  private:
-  Equalizer(const Driver& driver, cuguest::Device device, Signal curve, Trace trace)
-      : driver_(&driver), device_(device), curve_(std::move(curve)), trace_(std::move(trace)) {}
+  Equalizer(Kernel saxpy, cuguest::Device device, Signal curve, Trace trace)
+      : saxpy_(std::move(saxpy)),
+        device_(device),
+        curve_(std::move(curve)),
+        trace_(std::move(trace)) {}
 
   using Pin = PerContext<Tools>::Pin;
 
@@ -173,7 +177,7 @@ class Equalizer {
   [[nodiscard]] absl::StatusOr<Signal> ApplyHere(float gain, const Signal& signal,
                                                  const Callback& halfway);
 
-  const Driver* driver_;
+  const Kernel saxpy_;
   const cuguest::Device device_;
   const Signal curve_;
   const Trace trace_;
@@ -186,9 +190,11 @@ class Equalizer {
 
 absl::StatusOr<std::unique_ptr<Equalizer>> Equalizer::Open(cuguest::Device device,
                                                            const Signal& curve, Trace trace) {
-  const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
-  if (!driver.ok()) return driver.status();
-  std::unique_ptr<Equalizer> equalizer(new Equalizer(**driver, device, curve, std::move(trace)));
+  absl::StatusOr<Kernel> saxpy = support::LoadKernel(
+      {cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy");
+  if (!saxpy.ok()) return saxpy.status();
+  std::unique_ptr<Equalizer> equalizer(
+      new Equalizer(*std::move(saxpy), device, curve, std::move(trace)));
   absl::Status status;
   equalizer->thread_.Run([&] { status = equalizer->MoveIn(); });
   if (!status.ok()) return status;
@@ -221,7 +227,7 @@ absl::Status Equalizer::Settle() {
 
 absl::StatusOr<Equalizer::Pin> Equalizer::GetTools() {
   return tools_.GetOrMake(
-      life(), [this](const ContextRef&) { return Tools::Make(*driver_, curve_, &tally_); });
+      life(), [this](const ContextRef& life) { return Tools::Make(life, curve_, &tally_); });
 }
 
 absl::StatusOr<Signal> Equalizer::Apply(float gain, const Signal& signal, const Callback& halfway) {
@@ -246,7 +252,7 @@ absl::StatusOr<Signal> Equalizer::ApplyHere(float gain, const Signal& signal,
     tools = GetTools();
     if (!tools.ok()) return tools.status();
   }
-  return (*tools)->Equalize(gain, signal.size());
+  return (*tools)->Equalize(saxpy_, gain);
 }
 
 absl::Status Equalizer::Close() {

@@ -3,58 +3,57 @@
 // The effect "choir": sings along. What it sings stays on the device from init to
 // shutdown.
 
+#include "cuguest/device_buffer.h"
+#include "cuguest/device_ptr.h"
+#include "cuguest/kernel.h"
+#include "cuguest/stream.h"
 #include "examples/plugin_attach/member.h"
-#include "examples/support/gpu.h"
+#include "examples/support/code.h"
 #include "kernels/vector_add.h"
 
 namespace plugin {
 namespace {
 
-using support::Buffer;
-using support::Kernel;
+using cuguest::DeviceBuffer;
+using cuguest::DevicePtr;
+using cuguest::Kernel;
+using cuguest::Stream;
 
 class Choir {
  public:
-  [[nodiscard]] static absl::StatusOr<Choir> Prepare(const Driver& driver) {
-    absl::StatusOr<Kernel> add =
-        Kernel::Load(driver, cuguest_kernels::vector_add_ptx, "vector_add");
+  [[nodiscard]] static absl::StatusOr<Choir> Prepare(const ContextRef& home) {
+    absl::StatusOr<Kernel> add = support::LoadKernel(
+        {cuguest_kernels::vector_add_ptx, cuguest_kernels::vector_add_ptx_size}, "vector_add");
     if (!add.ok()) return add.status();
+    absl::StatusOr<Stream> stream = Stream::Create(home);
+    if (!stream.ok()) return stream.status();
     Signal song;
     for (int i = 0; i < kLength; ++i) song.push_back(static_cast<float>(3 * i));
-    absl::StatusOr<Buffer> on_device = Buffer::CopyOf(driver, song);
+    absl::StatusOr<DeviceBuffer<float>> on_device = support::Upload(home, song);
     if (!on_device.ok()) return on_device.status();
-    return Choir(driver, *std::move(add), *std::move(on_device));
+    return Choir(*std::move(add), *std::move(stream), *std::move(on_device));
   }
 
   [[nodiscard]] absl::StatusOr<Signal> Apply(const Signal& in) {
     if (in.size() > kLength) return absl::OutOfRangeError("the choir knows a short song only");
-    absl::StatusOr<Buffer> soloist = Buffer::CopyOf(*driver_, in);
-    if (!soloist.ok()) return soloist.status();
-    absl::StatusOr<Buffer> together = Buffer::Make(*driver_, in.size());
-    if (!together.ok()) return together.status();
-
-    auto count = static_cast<unsigned>(in.size());
-    void* parameters[] = {&count, soloist->parameter(), song_.parameter(), together->parameter()};
-    if (absl::Status status = add_.Run(count, parameters); !status.ok()) return status;
-    Signal out;
-    if (absl::Status status = together->CopyTo(&out); !status.ok()) return status;
-    return out;
-  }
-
-  void Leak() {
-    add_.Leak();
-    song_.Leak();
+    absl::StatusOr<DeviceBuffer<float>> voices = support::Upload(stream_.context(), in);
+    if (!voices.ok()) return voices.status();
+    const absl::Status ran =
+        support::Run(add_, in.size(), stream_.ref(), static_cast<unsigned>(in.size()),
+                     DevicePtr(voices->view()), DevicePtr(song_.view()), DevicePtr(voices->view()));
+    if (!ran.ok()) return ran;
+    return support::Download(voices->view());
   }
 
  private:
   static constexpr int kLength = 1000;
 
-  Choir(const Driver& driver, Kernel add, Buffer song)
-      : driver_(&driver), add_(std::move(add)), song_(std::move(song)) {}
+  Choir(Kernel add, Stream stream, DeviceBuffer<float> song)
+      : add_(std::move(add)), stream_(std::move(stream)), song_(std::move(song)) {}
 
-  const Driver* driver_;
   Kernel add_;
-  Buffer song_;
+  Stream stream_;
+  DeviceBuffer<float> song_;
 };
 
 }  // namespace

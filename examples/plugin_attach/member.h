@@ -3,9 +3,8 @@
 // How an effect shares a context with others: all of cuguest that a plugin needs. Each
 // plugin compiles this for itself, against a copy of cuguest of its own.
 //
-// A `Work` is what an effect keeps on the device: Prepare() makes it, Apply() uses it, its
-// destructor frees it, all with the context current; Leak() forgets it when the context
-// is gone.
+// A `Work` is what an effect keeps on the device: Prepare() makes it in the context, Apply()
+// uses it, its destructor frees it, or lets it go if the context is gone.
 
 #ifndef CUGUEST_EXAMPLES_PLUGIN_ATTACH_MEMBER_H_
 #define CUGUEST_EXAMPLES_PLUGIN_ATTACH_MEMBER_H_
@@ -23,8 +22,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/context_ref.h"
 #include "cuguest/device.h"
-#include "cuguest/driver.h"
 #include "cuguest/error.h"
 #include "cuguest/shared_context.h"
 #include "examples/plugin_attach/plugin.h"
@@ -32,7 +31,7 @@
 namespace plugin {
 
 using cuguest::ContextGuard;
-using cuguest::Driver;
+using cuguest::ContextRef;
 using cuguest::SharedContext;
 using Signal = std::vector<float>;
 
@@ -43,15 +42,11 @@ class Member {
   // process's count.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<Member>> Join(cuguest::Device device,
                                                                     CUcontext* context) {
-    const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
-    if (!driver.ok()) return driver.status();
     absl::StatusOr<SharedContext> shared =
         *context == nullptr ? SharedContext::Create(device) : SharedContext::Attach(*context);
     if (!shared.ok()) return shared.status();
 
-    const ContextGuard guard(shared->incarnation());
-    if (!guard.ok()) return cuguest::ToStatus(guard);
-    absl::StatusOr<Work> work = Work::Prepare(**driver);
+    absl::StatusOr<Work> work = Work::Prepare(shared->incarnation());
     if (!work.ok()) return work.status();
     *context = shared->get();
     return std::unique_ptr<Member>(new Member(*std::move(shared), *std::move(work)));
@@ -66,11 +61,7 @@ class Member {
   // Frees what is in the context, and then gives the unit back. If it was the last one of
   // a context that a plugin made, this destroys it, whichever plugin that was.
   [[nodiscard]] absl::Status Leave() {
-    {
-      const ContextGuard guard(shared_.incarnation());
-      if (!guard.ok()) work_->Leak();
-      work_.reset();
-    }
+    work_.reset();
     return shared_.Detach();
   }
 

@@ -5,6 +5,7 @@
 #include <cuda.h>
 
 #include <cstddef>
+#include <cstring>
 
 #include "cuguest/testing/sim.h"
 
@@ -61,11 +62,47 @@ CUresult Triple(const SimLaunch& launch) {
   return CUDA_SUCCESS;
 }
 
+// The kernels of kernels/layout.cu: every parameter but the last goes to where that points.
+CUresult WriteParameters(const SimLaunch& launch) {
+  const std::size_t last = launch.parameter_count - 1;
+  auto* to = Parameter<unsigned char*>(launch, last);
+  for (std::size_t i = 0; i < last; ++i) {
+    std::memcpy(to, launch.parameters[i], launch.parameter_sizes[i]);
+    to += launch.parameter_sizes[i];
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult CountUp(const SimLaunch& launch) {
+  const auto value = Parameter<unsigned>(launch, 1);
+  auto* counts = Parameter<unsigned*>(launch, 2);
+  for (unsigned i = 0; i < Count(launch); ++i) counts[i] += value;
+  return CUDA_SUCCESS;
+}
+
+CUresult GetMark(const SimLaunch& launch) {
+  void* mark = nullptr;
+  if (!Sim::FindVariable("launch_mark", &mark)) return CUDA_ERROR_ILLEGAL_ADDRESS;
+  *Parameter<unsigned*>(launch, 0) = *static_cast<const unsigned*>(mark);
+  return CUDA_SUCCESS;
+}
+
+CUresult MyKernel(const SimLaunch& launch) {
+  auto* data = Parameter<float*>(launch, 0);
+  for (std::size_t i = 0; i < Parameter<std::size_t>(launch, 1); ++i) data[i] *= 2;
+  return CUDA_SUCCESS;
+}
+
 }  // namespace
 
 void RegisterHostKernels() {
   if (!Sim::IsActive()) return;
   Sim::RegisterKernel("answer", &Answer);
+  Sim::RegisterKernel("count_up", &CountUp);
+  Sim::RegisterKernel("get_mark", &GetMark);
+  Sim::RegisterKernel("layout_mixed", &WriteParameters);
+  Sim::RegisterKernel("layout_struct", &WriteParameters);
+  Sim::RegisterKernel("my_kernel", &MyKernel);
   Sim::RegisterKernel("saxpy", &Saxpy);
   Sim::RegisterKernel("shape", &Shape);
   Sim::RegisterKernel("triple", &Triple);

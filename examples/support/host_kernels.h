@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The simulation does not execute kernels; these host functions stand in for those
-// of kernels/, for triple.cu, and for the PTX in examples, there.
+// The simulation does not execute kernels; these host functions stand in there for those
+// of kernels/, of this directory, and of the PTX in examples.
 
 #ifndef CUGUEST_EXAMPLES_SUPPORT_HOST_KERNELS_H_
 #define CUGUEST_EXAMPLES_SUPPORT_HOST_KERNELS_H_

@@ -72,7 +72,7 @@ bool ReadSections(std::string_view bytes, const Elf64_Ehdr& header, std::string_
 bool ReadSymbol(const Elf64_Sym& from, std::string_view names, ElfSymbol* symbol) {
   symbol->type = ELF64_ST_TYPE(from.st_info);
   symbol->other = from.st_other;
-  symbol->is_global = ELF64_ST_BIND(from.st_info) != STB_LOCAL;
+  symbol->is_global = ELF64_ST_BIND(from.st_info) == STB_GLOBAL;
   symbol->is_defined = from.st_shndx != SHN_UNDEF;
   symbol->section = from.st_shndx;
   symbol->value = from.st_value;

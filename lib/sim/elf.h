@@ -24,7 +24,7 @@ struct ElfSymbol {
   std::string_view name;
   std::uint8_t type = 0;   // STT_FUNC, STT_OBJECT ...
   std::uint8_t other = 0;  // bit 4: a kernel
-  bool is_global = false;
+  bool is_global = false;  // and not weak: there may be one of them
   bool is_defined = false;
   std::uint16_t section = 0;
   std::uint64_t value = 0;

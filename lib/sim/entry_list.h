@@ -27,6 +27,8 @@
     (code, name))                                                                                  \
   X(GetErrorString, 6000, "", GetErrorString, kAlways, (CUresult code, const char** text),         \
     (code, text))                                                                                  \
+  X(GetExportTable, 3000, "", GetExportTable, kAlways, (const void** table, const CUuuid* id),     \
+    (table, id))                                                                                   \
   X(GetProcAddress, 11030, "", GetProcAddress, kAlways,                                            \
     (const char* name, void** function, int version, cuuint64_t flags),                            \
     (name, function, version, flags))                                                              \

@@ -88,15 +88,10 @@ CUresult Linking::Add(CUjitInputType kind, std::string_view data, const std::str
 // What the driver looks at before it asks its linker.
 CUresult Linking::Judge(CUjitInputType kind, std::string_view data, const std::string& name) {
   if (kind == CU_JIT_INPUT_NVVM) return outcome_.code = CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
-  if (kind == CU_JIT_INPUT_CUBIN) {
-    const CUresult code = JudgeCubin(data);
-    if (code != CUDA_SUCCESS) return code;
-  }
-  if (kind == CU_JIT_INPUT_PTX && !IsElf(data)) {
-    const CUresult code = JudgePtx(data);
-    if (code != CUDA_SUCCESS) return code;
-  }
-  return Define(data, name);
+  CUresult code = CUDA_SUCCESS;
+  if (kind == CU_JIT_INPUT_CUBIN) code = JudgeCubin(data);
+  if (kind == CU_JIT_INPUT_PTX && !IsElf(data)) code = JudgePtx(data);
+  return code != CUDA_SUCCESS ? code : Define(data, name);
 }
 
 CUresult Linking::JudgeCubin(std::string_view data) {

@@ -86,6 +86,13 @@ CUresult Init(unsigned flags) {
   return flags != 0 ? CUDA_ERROR_INVALID_VALUE : InitFresh();
 }
 
+// There are no private tables. NVRTC asks for one, and crashes where nobody answers.
+CUresult GetExportTable(const void** table, const CUuuid* id) {
+  if (table == nullptr || id == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *table = nullptr;
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
 CUresult DriverGetVersion(int* version) {
   if (version == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *version = Process::DriverVersion();

@@ -19,6 +19,9 @@ SUITES = ("unit", "process", "interop", "examples", "benchmark")
 # Of the machine that runs it: the C and C++ runtimes, and the driver.
 NOT_OURS = re.compile(r"(ld-linux|linux-vdso|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|cuda|nvidia)[.-])")
 
+# Device code that a program finds beside itself.
+IMAGES = (".cubin", ".ptx")
+
 # Taken for the driver or the runtime by whoever looks for them.
 SIMULATION = re.compile(r"libcuda(rt)?\.so")
 # As a program finds them without help, so the toolkit's runtime and not the simulated one.
@@ -32,11 +35,13 @@ def introspect(what):
     return json.loads(result.stdout)
 
 
-def copy(source, name):
+def copy(source, name, strip=True):
     target = out / name
-    if not target.exists():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(source, target)
+    if target.exists():
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(source, target)
+    if strip:
         subprocess.run(["strip", "--strip-unneeded", str(target)], check=True)
 
 
@@ -67,8 +72,11 @@ for test in tests + introspect("benchmarks"):
     program = pathlib.Path(program).resolve()
     copy_with_libraries(program)
     for target in (targets[id] for id in test["depends"] if id in targets):
-        if target["filename"][0].endswith(".so"):
-            copy_with_libraries(pathlib.Path(target["filename"][0]).resolve())
+        path = pathlib.Path(target["filename"][0]).resolve()
+        if path.suffix == ".so":
+            copy_with_libraries(path)
+        elif path.suffix in IMAGES:
+            copy(path, path.relative_to(build), strip=False)
     manifest.append({"name": test["name"], "suite": suite, "file": str(program.relative_to(build)), "args": args,
                      "timeout": test["timeout"], "parallel": test["is_parallel"]})
 

@@ -244,18 +244,28 @@ BOOST_AUTO_TEST_CASE(a_fatbin_with_plain_ptx_is_read, *OnlySim()) {
     unsigned magic = 0xba55ed50;
     unsigned short version = 1;
     unsigned short header_size = 16;
-    unsigned long long size = 0;
-    char body[sizeof(kPtx) + 80] = {};
+    unsigned long long size = 64 + sizeof(text);
+    unsigned short kind = 1;  // PTX
+    unsigned short member_version = 0x101;
+    unsigned member_header_size = 64;
+    unsigned long long member_size = sizeof(text);
+    unsigned compressed_size = 0;
+    unsigned options = 0;
+    unsigned code_version = 0;
+    unsigned architecture = 120;
+    unsigned long long rest[4] = {};
+    char text[(sizeof(kPtx) + 7) / 8 * 8] = {};
   } fatbin;
   CUmodule module = nullptr;
-  fatbin.size = sizeof(fatbin.body);
+  std::memcpy(fatbin.text, kPtx, sizeof(kPtx));
   IS(RAW(cuModuleLoadData)(&module, &fatbin), NO_BINARY_FOR_GPU);
-  fatbin.body[63] = '\n';  // the header of the element ends somewhere
-  std::memcpy(fatbin.body + 64, kPtx, sizeof(kPtx));
+  fatbin.architecture = 50;
   OK(RAW(cuModuleLoadData)(&module, &fatbin));
   CUfunction function = nullptr;
   OK(RAW(cuModuleGetFunction)(&function, module, "store"));
   OK(RAW(cuModuleUnload)(module));
+  fatbin.member_size = sizeof(fatbin.text) + 8;  // beyond the end
+  IS(RAW(cuModuleLoadData)(&module, &fatbin), INVALID_IMAGE);
   SetStack({});
 }
 

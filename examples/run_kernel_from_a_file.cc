@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How does a program run a kernel that it finds in a file?
+//
+// The build has compiled my_kernel.cu twice, and put the files beside this program:
+//
+//   nvcc -ptx my_kernel.cu -o my_kernel.ptx       # text, which the driver compiles: any GPU
+//   nvcc -cubin my_kernel.cu -o my_kernel.cubin   # machine code: GPUs of one generation
+//
+// CodeImage::FromFile reads either, and looks at it before the driver does, which believes
+// what it is given. So a file that is missing, is something else or is cut short is a status
+// that says so, and not CUDA_ERROR_FILE_NOT_FOUND of a name that nobody remembers, or a crash.
+//
+//   1. The file is there
+//
+//      my_kernel.ptx                 doubled         1024 numbers, by my_kernel
+//      my_kernel.cubin               doubled         1024 numbers, by my_kernel
+//
+//   2. It is not, or it is something else
+//
+//      no_such_kernel.ptx            refused
+//        read device code from ".../no_such_kernel.ptx": No such file or directory
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/code_image.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/device.h"
+#include "cuguest/device_buffer.h"
+#include "cuguest/device_ptr.h"
+#include "cuguest/driver.h"
+#include "cuguest/kernel.h"
+#include "cuguest/module.h"
+#include "cuguest/shared_context.h"
+#include "cuguest/stream.h"
+#include "examples/support/beside.h"
+#include "examples/support/check.h"
+#include "examples/support/code.h"
+#include "examples/support/example.h"
+#include "examples/support/picture.h"
+
+namespace {
+
+using cuguest::CodeImage;
+using cuguest::ContextRef;
+using cuguest::DeviceBuffer;
+using cuguest::DevicePtr;
+using cuguest::Kernel;
+using cuguest::Module;
+using cuguest::SharedContext;
+using cuguest::Stream;
+using support::Beside;
+using support::PrintRow;
+using support::PrintScene;
+using Numbers = std::vector<float>;
+
+constexpr std::size_t kCount = 1024;
+
+absl::StatusOr<Kernel> LoadFrom(const ContextRef& context, const std::string& path) {
+  const absl::StatusOr<CodeImage> image = CodeImage::FromFile(path);
+  if (!image.ok()) return image.status();
+  const absl::StatusOr<Module> module = Module::LoadIn(context, *image);
+  if (!module.ok()) return module.status();
+  return module->GetKernel("my_kernel");
+}
+
+absl::StatusOr<Numbers> RunOn(const ContextRef& context, const Kernel& kernel,
+                              const Numbers& numbers) {
+  const absl::StatusOr<Stream> stream = Stream::Create(context);
+  if (!stream.ok()) return stream.status();
+  absl::StatusOr<DeviceBuffer<float>> data = support::Upload(context, numbers);
+  if (!data.ok()) return data.status();
+  absl::Status status = support::Launch(kernel, numbers.size(), stream->ref(),
+                                        DevicePtr(data->view()), numbers.size());
+  if (status.ok()) status = stream->ref().Synchronize();
+  if (!status.ok()) return status;
+  return support::Download(data->view());
+}
+
+void RunFrom(const ContextRef& context, const std::string& file) {
+  const absl::StatusOr<Kernel> kernel = LoadFrom(context, Beside(file));
+  if (!CHECK_OK(kernel.status())) return;
+  const absl::StatusOr<Numbers> doubled = RunOn(context, *kernel, Numbers(kCount, 1));
+  if (!CHECK_OK(doubled.status())) return;
+  CHECK(*doubled == Numbers(kCount, 2));
+  PrintRow(file, "doubled", std::to_string(kCount) + " numbers, by " + kernel->name());
+}
+
+void Refused(const std::string& what, const std::string& named, const absl::Status& status,
+             absl::StatusCode expected) {
+  PrintRow(what, "refused");
+  support::PrintParagraph(std::string(status.message()));
+  CHECK(status.code() == expected);
+  CHECK(std::string(status.message()).find(named) != std::string::npos);
+}
+
+void RefusedFile(const ContextRef& context, const std::string& file, absl::StatusCode expected) {
+  Refused(file, Beside(file), LoadFrom(context, Beside(file)).status(), expected);
+}
+
+void RefusedHalf(const std::string& file) {
+  const absl::StatusOr<CodeImage> whole = CodeImage::FromFile(Beside(file));
+  if (!CHECK_OK(whole.status())) return;
+  const std::string name = "half of " + file;
+  const cuguest::HostSpan<const unsigned char> bytes = whole->bytes();
+  Refused(name, name, CodeImage::Copy({bytes.data(), bytes.size() / 2}, name).status(),
+          absl::StatusCode::kInvalidArgument);
+}
+
+absl::Status Demonstrate(const cuguest::Driver&, cuguest::Device device) {
+  const absl::StatusOr<SharedContext> context = SharedContext::Create(device);
+  if (!context.ok()) return context.status();
+  const ContextRef& here = context->incarnation();
+
+  PrintScene("The file is there");
+  RunFrom(here, "my_kernel.ptx");
+  RunFrom(here, "my_kernel.cubin");
+
+  PrintScene("It is not, or it is something else");
+  RefusedFile(here, "no_such_kernel.ptx", absl::StatusCode::kNotFound);
+  RefusedFile(here, "run_kernel_from_a_file", absl::StatusCode::kInvalidArgument);
+  RefusedHalf("my_kernel.cubin");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int main() {
+  return support::RunExample("How does a program run a kernel that it finds in a file?",
+                             &Demonstrate);
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "examples/support/vector_add.h"
+
+#include "kernels/vector_add.cu"
+
+namespace support {
+
+cudaError_t VectorAdd(unsigned n, const float* x, const float* y, float* sum, cudaStream_t stream) {
+  constexpr unsigned kBlock = 256;
+  vector_add<<<(n + kBlock - 1) / kBlock, kBlock, 0, stream>>>(n, x, y, sum);
+  return cudaGetLastError();
+}
+
+const void* SymbolOfVectorAdd() { return reinterpret_cast<const void*>(&vector_add); }
+
+}  // namespace support

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How are the tenants of one device kept apart?
+//
+// A server works for several users at once, each in a context of its own: what one of them
+// allocates, loads and sets is not the others', and goes with its context. The contexts are
+// current nowhere but while work is submitted to them. The code is loaded once: a Module is
+// good in every context, but its variables are there once for each.
+//
+//   1. Three tenants, one module
+//
+//      ada                           mark 1          variable and memory are the tenant's own
+//      bob                           mark 2          variable and memory are the tenant's own
+//   ...
+//   3. One of them leaves
+//
+//      bob's context                 destroyed       with all that was in it
+//      bob's next launch             refused
+//        ...
+//      ada                           goes on         mark and numbers are as they were left
+//
+// What contexts do not keep apart is a kernel that runs wild: an illegal address ends every
+// context of the process on that device (CUDA Driver API, CUDA_ERROR_ILLEGAL_ADDRESS). Who
+// cannot trust the kernels needs a process for each tenant.
+
+#include <cuda.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/code_image.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/copy.h"
+#include "cuguest/device.h"
+#include "cuguest/device_buffer.h"
+#include "cuguest/device_ptr.h"
+#include "cuguest/device_view.h"
+#include "cuguest/driver.h"
+#include "cuguest/error.h"
+#include "cuguest/kernel.h"
+#include "cuguest/launch.h"
+#include "cuguest/memory.h"
+#include "cuguest/module.h"
+#include "cuguest/shared_context.h"
+#include "cuguest/stream.h"
+#include "cuguest/testing/stack_probe.h"
+#include "examples/support/check.h"
+#include "examples/support/code.h"
+#include "examples/support/example.h"
+#include "examples/support/host.h"
+#include "examples/support/picture.h"
+#include "kernels/launch.h"
+
+namespace server {
+
+using cuguest::CodeImage;
+using cuguest::ContextRef;
+using cuguest::DeviceBuffer;
+using cuguest::DevicePtr;
+using cuguest::DeviceView;
+using cuguest::Kernel;
+using cuguest::Module;
+using cuguest::SharedContext;
+using cuguest::Stream;
+using Counts = std::vector<unsigned>;
+
+// Code for all tenants: counts, and a variable that marks whose a context is.
+struct Code {
+  Module module;
+  Kernel count_up;
+  Kernel get_mark;
+};
+
+absl::StatusOr<Code> LoadCode() {
+  const absl::StatusOr<CodeImage> image = CodeImage::Borrow(
+      {cuguest_kernels::launch_fatbin, cuguest_kernels::launch_fatbin_size}, "launch.fatbin");
+  if (!image.ok()) return image.status();
+  absl::StatusOr<Module> module = Module::Load(*image);
+  if (!module.ok()) return module.status();
+  absl::StatusOr<Kernel> count_up = module->GetKernel("count_up");
+  if (!count_up.ok()) return count_up.status();
+  absl::StatusOr<Kernel> get_mark = module->GetKernel("get_mark");
+  if (!get_mark.ok()) return get_mark.status();
+  return Code{*std::move(module), *std::move(count_up), *std::move(get_mark)};
+}
+
+// Work for one user.
+class Tenant {
+ public:
+  [[nodiscard]] static absl::StatusOr<Tenant> Admit(cuguest::Device device, const Code& code,
+                                                    unsigned mark);
+
+  // Adds `value` to every count, by the kernel.
+  [[nodiscard]] absl::Status CountUp(unsigned value);
+  [[nodiscard]] absl::StatusOr<Counts> Read() const { return support::Download(counts_.view()); }
+
+  // The variable, as a kernel finds it.
+  [[nodiscard]] absl::StatusOr<unsigned> AskKernelForMark();
+
+  [[nodiscard]] const ContextRef& home() const { return context_.incarnation(); }
+  [[nodiscard]] DeviceView<unsigned> counts() { return counts_.view(); }
+
+  // Ends the context, with what is in it.
+  [[nodiscard]] absl::Status Leave() { return context_.Detach(); }
+
+ private:
+  Tenant(const Code& code, SharedContext context, Stream stream, DeviceBuffer<unsigned> counts)
+      : code_(&code),
+        context_(std::move(context)),
+        stream_(std::move(stream)),
+        counts_(std::move(counts)) {}
+
+  const Code* code_;
+  SharedContext context_;
+  Stream stream_;
+  DeviceBuffer<unsigned> counts_;
+};
+
+absl::StatusOr<Tenant> Tenant::Admit(cuguest::Device device, const Code& code, unsigned mark) {
+  absl::StatusOr<SharedContext> context = SharedContext::Create(device);
+  if (!context.ok()) return context.status();
+  const ContextRef home = context->incarnation();
+  const absl::StatusOr<DeviceView<unsigned>> variable =
+      code.module.GetGlobal<unsigned>(home, "launch_mark");
+  if (!variable.ok()) return variable.status();
+  if (absl::Status status = cuguest::Fill(*variable, mark); !status.ok()) return status;
+  absl::StatusOr<Stream> stream = Stream::Create(home);
+  if (!stream.ok()) return stream.status();
+  absl::StatusOr<DeviceBuffer<unsigned>> counts = support::Upload(home, Counts(1000));
+  if (!counts.ok()) return counts.status();
+  return Tenant(code, *std::move(context), *std::move(stream), *std::move(counts));
+}
+
+absl::Status Tenant::CountUp(unsigned value) {
+  const auto n = static_cast<unsigned>(counts_.size());
+  absl::Status status =
+      support::Launch(code_->count_up, n, stream_.ref(), n, value, DevicePtr(counts_.view()));
+  if (status.ok()) status = stream_.ref().Synchronize();
+  return status;
+}
+
+absl::StatusOr<unsigned> Tenant::AskKernelForMark() {
+  absl::StatusOr<DeviceBuffer<unsigned>> mark = support::Upload(home(), Counts(1));
+  if (!mark.ok()) return mark.status();
+  absl::Status status = support::Launch(code_->get_mark, 1, stream_.ref(), DevicePtr(mark->view()));
+  if (status.ok()) status = stream_.ref().Synchronize();
+  if (!status.ok()) return status;
+  const absl::StatusOr<Counts> read = support::Download(mark->view());
+  if (!read.ok()) return read.status();
+  return read->front();
+}
+
+}  // namespace server
+
+namespace house {
+
+using cuguest::ContextGuard;
+using cuguest::Device;
+using cuguest::testing::UndisturbedScope;
+using server::Counts;
+using server::Tenant;
+using support::Cast;
+using support::PrintRow;
+using support::PrintScene;
+
+struct Resident {
+  const char* name;
+  unsigned mark;  // also what is counted for the tenant
+  Tenant tenant;
+};
+using Residents = std::vector<Resident>;
+
+absl::StatusOr<Residents> AdmitAll(Device device, const server::Code& code) {
+  Residents residents;
+  for (const char* name : {"ada", "bob", "cleo"}) {
+    const auto mark = static_cast<unsigned>(residents.size() + 1);
+    absl::StatusOr<Tenant> tenant = Tenant::Admit(device, code, mark);
+    if (!tenant.ok()) return tenant.status();
+    residents.push_back({name, mark, *std::move(tenant)});
+  }
+  return residents;
+}
+
+// Each finds what is its own: the variable, the memory.
+void CheckOwn(Resident* resident, unsigned rounds) {
+  const absl::StatusOr<unsigned> mark = resident->tenant.AskKernelForMark();
+  if (CHECK_OK(mark.status())) CHECK(*mark == resident->mark);
+  const absl::StatusOr<Counts> counts = resident->tenant.Read();
+  if (CHECK_OK(counts.status())) CHECK(*counts == Counts(1000, rounds * resident->mark));
+  CHECK(resident->tenant.counts().context() == resident->tenant.home());
+}
+
+void EachItsOwn(Residents* residents) {
+  PrintScene("Three tenants, one module");
+  const UndisturbedScope undisturbed(&support::ReportDisturbance);
+  for (Resident& resident : *residents) CHECK_OK(resident.tenant.CountUp(resident.mark));
+  for (Resident& resident : *residents) {
+    CheckOwn(&resident, 1);
+    PrintRow(resident.name, "mark " + std::to_string(resident.mark),
+             "variable and memory are the tenant's own");
+  }
+}
+
+// The guide's cuCtxPushCurrent and cuCtxPopCurrent, for driver calls of one's own.
+void EnterAndLeave(Residents* residents, const Cast& cast) {
+  PrintScene("Driver calls of one's own, in one context and then in another");
+  for (Resident& resident : *residents) {
+    const ContextGuard guard(resident.tenant.home());
+    CHECK(guard.ok());
+    PrintRow("inside the guard", cast.Draw(), resident.name);
+    CHECK(cast.Draw() == "[" + std::string(resident.name) + "]<");
+  }
+  PrintRow("afterwards", cast.Draw());
+}
+
+void Refused(const std::string& what, const absl::Status& status) {
+  PrintRow(what, "refused");
+  support::PrintParagraph(std::string(status.message()));
+  CHECK(status.code() == absl::StatusCode::kFailedPrecondition);
+}
+
+void OneLeaves(Residents* residents) {
+  PrintScene("One of them leaves");
+  Resident& bob = (*residents)[1];
+  CHECK_OK(bob.tenant.Leave());
+  PrintRow("bob's context", "destroyed", "with all that was in it");
+  Refused("bob's next launch", bob.tenant.CountUp(1));
+  Refused("a look at bob's numbers", bob.tenant.Read().status());
+  for (Resident* left : {&residents->front(), &residents->back()}) {
+    CHECK_OK(left->tenant.CountUp(left->mark));
+    CheckOwn(left, 2);
+    PrintRow(left->name, "goes on", "mark and numbers are as they were left");
+  }
+}
+
+absl::Status Demonstrate(const cuguest::Driver&, Device device) {
+  const absl::StatusOr<server::Code> code = server::LoadCode();
+  if (!code.ok()) return code.status();
+  absl::StatusOr<Residents> residents = AdmitAll(device, *code);
+  if (!residents.ok()) return residents.status();
+  Cast cast;
+  for (const Resident& resident : *residents) {
+    cast.Name(resident.name, resident.tenant.home().get());
+  }
+  EachItsOwn(&*residents);
+  EnterAndLeave(&*residents, cast);
+  OneLeaves(&*residents);
+  return absl::OkStatus();
+}
+
+}  // namespace house
+
+int main() {
+  return support::RunExample("How are the tenants of one device kept apart?", &house::Demonstrate);
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Can two libraries use one module in one context at the same time?
+//
+// The guide: names belong to their module, "so that modules written by independent third
+// parties may interoperate in the same CUDA context". This program is the host, with one
+// context. Two libraries, red and blue, are loaded with dlopen(RTLD_LOCAL); each embeds a
+// static, hidden copy of cuguest and a copy of the same image, with the same kernels and the
+// same variable in it. They work at the same time, on the host's streams, and neither finds
+// the other's variable, or its kernel gone when the other one unloads.
+//
+//   1. Red and blue count at the same time
+//
+//      red's votes                   50 x 1          on a thread and a stream of its own
+//      blue's votes                  50 x 10         the same kernel, at the same time
+//
+//   2. The same variable, once for each
+//   3. Blue goes while red is at work
+
+#include <cuda.h>
+#include <dlfcn.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/device.h"
+#include "cuguest/device_buffer.h"
+#include "cuguest/driver.h"
+#include "cuguest/shared_context.h"
+#include "cuguest/stream.h"
+#include "cuguest/testing/stack_probe.h"
+#include "examples/support/beside.h"
+#include "examples/support/check.h"
+#include "examples/support/code.h"
+#include "examples/support/example.h"
+#include "examples/support/picture.h"
+#include "examples/two_libraries_one_module/library.h"
+
+namespace host {
+
+using cuguest::ContextRef;
+using cuguest::DeviceBuffer;
+using cuguest::SharedContext;
+using cuguest::Stream;
+using cuguest::testing::UndisturbedScope;
+using support::PrintRow;
+using support::PrintScene;
+using Votes = std::vector<unsigned>;
+
+constexpr std::size_t kSize = 1000;
+constexpr unsigned kRounds = 50;
+
+bool IsWell(const char* complaint) {
+  return CHECK_OK(complaint == nullptr ? absl::OkStatus() : absl::InternalError(complaint));
+}
+
+// A library at work: with a stream and votes that the host gave it.
+class Party {
+ public:
+  [[nodiscard]] static absl::StatusOr<Party> Load(const std::string& color,
+                                                  const ContextRef& context) {
+    const std::string file = "two_libraries_one_module_" + color + ".so";
+    void* const handle = dlopen(support::Beside(file).c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) return absl::NotFoundError(dlerror());
+    const auto get = reinterpret_cast<GetLibraryFunction>(dlsym(handle, LIBRARY_ENTRY));
+    if (get == nullptr) return absl::NotFoundError(file + " has no " LIBRARY_ENTRY);
+    absl::StatusOr<Stream> stream = Stream::Create(context);
+    if (!stream.ok()) return stream.status();
+    absl::StatusOr<DeviceBuffer<unsigned>> votes = support::Upload(context, Votes(kSize));
+    if (!votes.ok()) return votes.status();
+    if (const char* complaint = get()->load()) return absl::InternalError(complaint);
+    return Party(handle, get(), *std::move(stream), *std::move(votes));
+  }
+
+  [[nodiscard]] bool Count(unsigned value) const {
+    return IsWell(library_->count(votes_.get(), kSize, value, stream_.get()));
+  }
+  [[nodiscard]] Votes Read() const {
+    CHECK_OK(stream_.ref().Synchronize());
+    const absl::StatusOr<Votes> votes = support::Download(votes_.view());
+    return CHECK_OK(votes.status()) ? *votes : Votes();
+  }
+  void SetMark(unsigned mark) const { IsWell(library_->set_mark(mark, stream_.get())); }
+  [[nodiscard]] unsigned GetMark() const {
+    unsigned mark = 0;
+    IsWell(library_->get_mark(&mark, stream_.get()));
+    return mark;
+  }
+
+  // Once its work is done: the code is taken away from under nobody else.
+  void Unload() {
+    CHECK_OK(stream_.ref().Synchronize());
+    IsWell(library_->unload());
+    CHECK(dlclose(std::exchange(handle_, nullptr)) == 0);
+  }
+
+ private:
+  Party(void* handle, const Library* library, Stream stream, DeviceBuffer<unsigned> votes)
+      : handle_(handle), library_(library), stream_(std::move(stream)), votes_(std::move(votes)) {}
+
+  void* handle_;
+  const Library* library_;
+  Stream stream_;
+  DeviceBuffer<unsigned> votes_;
+};
+
+void CountOften(const Party& party, unsigned value) {
+  for (unsigned round = 0; round < kRounds && party.Count(value); ++round) {
+  }
+}
+
+void AtTheSameTime(const Party& red, const Party& blue) {
+  PrintScene("Red and blue count at the same time");
+  std::thread other([&blue] { CountOften(blue, 10); });
+  CountOften(red, 1);
+  other.join();
+  CHECK(red.Read() == Votes(kSize, kRounds * 1));
+  CHECK(blue.Read() == Votes(kSize, kRounds * 10));
+  PrintRow("red's votes", std::to_string(kRounds) + " x 1", "on a thread and a stream of its own");
+  PrintRow("blue's votes", std::to_string(kRounds) + " x 10", "the same kernel, at the same time");
+}
+
+void EachItsVariable(const Party& red, const Party& blue) {
+  PrintScene("The same variable, once for each");
+  red.SetMark(1);
+  blue.SetMark(2);
+  PrintRow("red's launch_mark", std::to_string(red.GetMark()));
+  PrintRow("blue's launch_mark", std::to_string(blue.GetMark()));
+  CHECK(red.GetMark() == 1 && blue.GetMark() == 2);
+}
+
+void OneGoes(const Party& red, Party* blue) {
+  PrintScene("Blue goes while red is at work");
+  std::atomic<bool> gone{false};
+  unsigned rounds = 0;
+  std::thread work([&] {
+    while (!gone && red.Count(1)) ++rounds;
+    for (unsigned more = 0; more < kRounds && red.Count(1); ++more) ++rounds;
+  });
+  blue->Unload();
+  gone = true;
+  work.join();
+  CHECK(red.Read() == Votes(kSize, kRounds + rounds));
+  CHECK(red.GetMark() == 1);
+  PrintRow("blue", "unloaded", "its code, and the library itself");
+  PrintRow("red", "right", "every vote was counted, its variable is as it was");
+}
+
+absl::Status Demonstrate(const cuguest::Driver&, cuguest::Device device) {
+  const UndisturbedScope undisturbed(&support::ReportDisturbance);
+  const absl::StatusOr<SharedContext> context = SharedContext::Create(device);
+  if (!context.ok()) return context.status();
+  absl::StatusOr<Party> red = Party::Load("red", context->incarnation());
+  if (!red.ok()) return red.status();
+  absl::StatusOr<Party> blue = Party::Load("blue", context->incarnation());
+  if (!blue.ok()) return blue.status();
+  AtTheSameTime(*red, *blue);
+  EachItsVariable(*red, *blue);
+  OneGoes(*red, &*blue);
+  red->Unload();
+  return absl::OkStatus();
+}
+
+}  // namespace host
+
+int main() {
+  return support::RunExample("Can two libraries use one module in one context at the same time?",
+                             &host::Demonstrate);
+}

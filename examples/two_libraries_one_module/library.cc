@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A library with a copy of cuguest and a copy of the code of its own. It is built twice.
+
+#include "examples/two_libraries_one_module/library.h"
+
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/code_image.h"
+#include "cuguest/copy.h"
+#include "cuguest/device_ptr.h"
+#include "cuguest/device_view.h"
+#include "cuguest/driver.h"
+#include "cuguest/kernel.h"
+#include "cuguest/launch.h"
+#include "cuguest/module.h"
+#include "cuguest/stream.h"
+#include "examples/support/code.h"
+#include "kernels/launch.h"
+
+namespace {
+
+using cuguest::CodeImage;
+using cuguest::DevicePtr;
+using cuguest::DeviceView;
+using cuguest::Kernel;
+using cuguest::Module;
+using cuguest::StreamRef;
+
+struct Code {
+  Module module;
+  Kernel count_up;
+};
+// A plain pointer, so that unloading the library runs no destructor.
+Code* g_code = nullptr;
+
+absl::Status LoadCode() {
+  const absl::StatusOr<CodeImage> image = CodeImage::Borrow(
+      {cuguest_kernels::launch_fatbin, cuguest_kernels::launch_fatbin_size}, "launch.fatbin");
+  if (!image.ok()) return image.status();
+  absl::StatusOr<Module> module = Module::Load(*image);
+  if (!module.ok()) return module.status();
+  absl::StatusOr<Kernel> count_up = module->GetKernel("count_up");
+  if (!count_up.ok()) return count_up.status();
+  g_code = new Code{*std::move(module), *std::move(count_up)};
+  return absl::OkStatus();
+}
+
+// The kernel goes first: it keeps the code.
+absl::Status UnloadCode() {
+  Code* const code = std::exchange(g_code, nullptr);
+  code->count_up = Kernel();
+  absl::Status status = code->module.Unload();
+  delete code;
+  return status;
+}
+
+absl::Status CountUp(CUdeviceptr counts, size_t size, unsigned value, CUstream callers) {
+  const absl::StatusOr<DeviceView<unsigned>> view = DeviceView<unsigned>::Borrow(counts, size);
+  if (!view.ok()) return view.status();
+  const absl::StatusOr<StreamRef> stream = StreamRef::Borrow(callers);
+  if (!stream.ok()) return stream.status();
+  return support::Launch(g_code->count_up, size, *stream, static_cast<unsigned>(size), value,
+                         DevicePtr(*view));
+}
+
+absl::StatusOr<DeviceView<unsigned>> MarkIn(CUstream callers) {
+  const absl::StatusOr<StreamRef> stream = StreamRef::Borrow(callers);
+  if (!stream.ok()) return stream.status();
+  return g_code->module.GetGlobal<unsigned>(stream->context(), "launch_mark");
+}
+
+const char* Say(const absl::Status& status) {
+  static thread_local char text[1000];
+  if (status.ok()) return nullptr;
+  std::snprintf(text, sizeof(text), "%s", std::string(status.message()).c_str());
+  return text;
+}
+
+const char* Load() { return Say(LoadCode()); }
+const char* Unload() { return Say(UnloadCode()); }
+
+const char* Count(CUdeviceptr counts, size_t size, unsigned value, CUstream stream) {
+  return Say(CountUp(counts, size, value, stream));
+}
+
+const char* SetMark(unsigned mark, CUstream stream) {
+  const absl::StatusOr<DeviceView<unsigned>> variable = MarkIn(stream);
+  return Say(variable.ok() ? cuguest::Fill(*variable, mark) : variable.status());
+}
+
+const char* GetMark(unsigned* mark, CUstream stream) {
+  const absl::StatusOr<DeviceView<unsigned>> variable = MarkIn(stream);
+  if (!variable.ok()) return Say(variable.status());
+  return Say(cuguest::Copy(cuguest::HostSpan<unsigned>(mark, 1), *variable));
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const Library* GetLibrary() {
+  static const Library library = {&Load, &Count, &SetMark, &GetMark, &Unload};
+  return &library;
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What does a program of the CUDA runtime gain by launching through the driver?
+//
+// The same vector addition three times, on the same memory of cudaMalloc and the same
+// cudaStream_t: as the runtime has it, with <<<>>>, whose parameters the compiler checks and
+// whose kernel was linked with the program; by cuguest, with a kernel that came as an image
+// and might as well have come over the network; and by cuguest with the linked kernel itself,
+// whose symbol the runtime knows by its CUkernel. A wrong launch of <<<>>> is a number in the
+// runtime's last error, for whoever asks first; of Launch it is a sentence.
+//
+//   1. Three launches of one kernel
+//
+//      <<<>>>                        right           cudaGetLastError() == cudaSuccess
+//      an image                      right           Module::GetKernel, Launch
+//      the symbol                    right           Kernel::Borrow, Launch
+//
+//   2. A block that is too large
+//
+//      <<<>>>                        refused         cudaErrorInvalidConfiguration
+//      Launch                        refused
+//        ...
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/device.h"
+#include "cuguest/device_ptr.h"
+#include "cuguest/driver.h"
+#include "cuguest/kernel.h"
+#include "cuguest/launch.h"
+#include "cuguest/runtime/error.h"
+#include "cuguest/runtime/function.h"
+#include "cuguest/runtime/handle.h"
+#include "cuguest/stream.h"
+#include "examples/support/check.h"
+#include "examples/support/code.h"
+#include "examples/support/example.h"
+#include "examples/support/host.h"
+#include "examples/support/picture.h"
+#include "examples/support/vector_add.h"
+#include "kernels/vector_add.h"
+
+namespace {
+
+using cuguest::DevicePtr;
+using cuguest::Kernel;
+using cuguest::StreamRef;
+using support::PrintRow;
+using support::PrintScene;
+using support::Ramp;
+
+#define SUCCEEDS(call) CHECK((call) == cudaSuccess)
+
+constexpr unsigned kCount = 1000;  // as many as in a Ramp
+constexpr std::size_t kBytes = kCount * sizeof(float);
+
+// The runtime's listing: three vectors, and a stream.
+struct Program {
+  Program() {
+    for (float** vector : {&a, &b, &c}) {
+      SUCCEEDS(cudaMalloc(reinterpret_cast<void**>(vector), kBytes));
+    }
+    SUCCEEDS(cudaMemcpy(a, Ramp(1).data(), kBytes, cudaMemcpyHostToDevice));
+    SUCCEEDS(cudaMemcpy(b, Ramp(2).data(), kBytes, cudaMemcpyHostToDevice));
+    SUCCEEDS(cudaStreamCreate(&stream));
+  }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+  ~Program() {
+    SUCCEEDS(cudaStreamDestroy(stream));
+    for (float* vector : {a, b, c}) SUCCEEDS(cudaFree(vector));
+  }
+
+  [[nodiscard]] absl::Status Launch(const Kernel& kernel, const cuguest::LaunchShape& shape) const {
+    const absl::StatusOr<StreamRef> work = StreamRef::Borrow(cuguest::runtime::ToDriver(stream));
+    if (!work.ok()) return work.status();
+    return cuguest::Launch(kernel, shape, *work, kCount, DevicePtr<const float>(a),
+                           DevicePtr<const float>(b), DevicePtr(c));
+  }
+
+  float* a = nullptr;
+  float* b = nullptr;
+  float* c = nullptr;
+  cudaStream_t stream = nullptr;
+};
+
+void RunAndCheck(const Program& program, const char* how, const char* calls,
+                 const std::function<absl::Status()>& launch) {
+  SUCCEEDS(cudaMemset(program.c, 0, kBytes));
+  CHECK_OK(launch());
+  SUCCEEDS(cudaStreamSynchronize(program.stream));
+  std::vector<float> sum(kCount);
+  SUCCEEDS(cudaMemcpy(sum.data(), program.c, kBytes, cudaMemcpyDeviceToHost));
+  PrintRow(how, CHECK(sum == Ramp(3)) ? "right" : "wrong", calls);
+}
+
+absl::Status LaunchByRuntime(const Program& p) {
+  return cuguest::runtime::ToStatus(support::VectorAdd(kCount, p.a, p.b, p.c, p.stream),
+                                    "launch vector_add");
+}
+
+void ThreeTimes(const Program& program, const Kernel& loaded, const Kernel& linked) {
+  PrintScene("Three launches of one kernel");
+  const auto shape = cuguest::LaunchShape::ForElements(kCount, 256);
+  if (!CHECK_OK(shape.status())) return;
+  RunAndCheck(program, "<<<>>>", "cudaGetLastError() == cudaSuccess",
+              [&] { return LaunchByRuntime(program); });
+  RunAndCheck(program, "an image", "Module::GetKernel, Launch",
+              [&] { return program.Launch(loaded, *shape); });
+  RunAndCheck(program, "the symbol", "Kernel::Borrow, Launch",
+              [&] { return program.Launch(linked, *shape); });
+}
+
+constexpr unsigned kTooLarge = 2048;
+
+// What <<<1, 2048>>> comes down to.
+cudaError_t LaunchTooLarge(const Program& program) {
+  unsigned n = kCount;
+  float* a = program.a;
+  float* b = program.b;
+  float* c = program.c;
+  void* args[] = {&n, &a, &b, &c};
+  return cudaLaunchKernel(support::SymbolOfVectorAdd(), dim3(1), dim3(kTooLarge), args, 0,
+                          program.stream);
+}
+
+void TooLarge(const Program& program, const Kernel& kernel) {
+  PrintScene("A block that is too large");
+  const cudaError_t code = LaunchTooLarge(program);
+  PrintRow("<<<>>>", "refused", cudaGetErrorName(code));
+  CHECK(code != cudaSuccess);
+  CHECK(cudaGetLastError() == code);  // or somebody else would have taken it for their own
+
+  cuguest::LaunchShape shape;
+  shape.block = kTooLarge;
+  const absl::Status refused = program.Launch(kernel, shape);
+  PrintRow("Launch", "refused");
+  support::PrintParagraph(std::string(refused.message()));
+  CHECK(refused.code() == absl::StatusCode::kInvalidArgument);
+  CHECK(cudaGetLastError() == cudaSuccess);
+  PrintRow("the runtime's last error", "cudaSuccess", "nobody can take it for their own");
+}
+
+absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device) {
+  const support::HostStack stack(driver, {});  // empties it at the end
+  {
+    const Program program;
+    const absl::StatusOr<Kernel> loaded = support::LoadKernel(
+        {cuguest_kernels::vector_add_fatbin, cuguest_kernels::vector_add_fatbin_size},
+        "vector_add");
+    if (!loaded.ok()) return loaded.status();
+    const absl::StatusOr<CUkernel> symbol =
+        cuguest::runtime::KernelOf(support::SymbolOfVectorAdd());
+    if (!symbol.ok()) return symbol.status();
+    const absl::StatusOr<Kernel> linked = Kernel::Borrow(*symbol);
+    if (!linked.ok()) return linked.status();
+    ThreeTimes(program, *loaded, *linked);
+    TooLarge(program, *loaded);
+  }
+  SUCCEEDS(cudaDeviceReset());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int main() {
+  return support::RunExample(
+      "What does a program of the CUDA runtime gain by launching through the driver?",
+      &Demonstrate);
+}
