@@ -91,9 +91,9 @@ class CUGUEST_API Linker {
   //         The linker is as before then.
   // Cost:   six driver calls and one for every input if the context is current, else one more,
   //         and all again if a log was larger than expected. By nvJitLink six or seven, and
-  //         one that it makes itself, cuInit; with two inputs or more that are not LTO IR two
-  //         and one for each of these on top.
-  //         Milliseconds for every input that is to be compiled.
+  //         those that it makes itself, cuInit for one; with two inputs or more that are not LTO IR
+  //         two and one for each of these on top. Milliseconds for every input that is to be
+  //         compiled.
   // Source: CUDA Driver API, cuLinkAddData, cuLinkComplete; test/module/linker_test.cc,
   //         test/module/linker_bad_input_test.cc.
   [[nodiscard]] absl::StatusOr<CodeImage> Complete(JitReport* report = nullptr) const;
