@@ -74,8 +74,8 @@ class CUGUEST_API Linker {
   // architecture of the context's device. May be called again, also after more was added:
   // that is another link. Harms no capture.
   //
-  // `report`, if there is one, is filled in on failure too. Of PTX that the driver has in its
-  // compute cache from before, there is nothing to report.
+  // `report`, if there is one, is filled in on failure too. Of what the driver or nvJitLink
+  // has in its cache, compiled before, there is nothing to report.
   //
   // Errors: those of Driver::Get() and ContextGuard, and with what the linker said
   //         kInvalidArgument     nothing was added; an option has an impossible value; an
@@ -91,9 +91,9 @@ class CUGUEST_API Linker {
   //         The linker is as before then.
   // Cost:   six driver calls and one for every input if the context is current, else one more,
   //         and all again if a log was larger than expected. By nvJitLink six or seven, and
-  //         one that it makes itself, cuInit; with two inputs or more that are not LTO IR two
-  //         and one for each of these on top.
-  //         Milliseconds for every input that is to be compiled.
+  //         those that it makes itself, cuInit for one; with two inputs or more that are not LTO IR
+  //         two and one for each of these on top. Milliseconds for every input that is to be
+  //         compiled.
   // Source: CUDA Driver API, cuLinkAddData, cuLinkComplete; test/module/linker_test.cc,
   //         test/module/linker_bad_input_test.cc.
   [[nodiscard]] absl::StatusOr<CodeImage> Complete(JitReport* report = nullptr) const;

@@ -58,6 +58,13 @@ inline absl::StatusOr<CodeImage> Link(const ContextRef& context,
   return LinkerOf(context, inputs, options).Complete(report);
 }
 
+// Since the last Sim::ResetCalls(), but for those that nvJitLink makes itself, by which the
+// simulation links too.
+inline std::uint64_t CallsOfTheLinker() {
+  using cuguest::testing::Sim;
+  return Sim::TotalCalls() - Sim::Calls("cuInit") - Sim::Calls("cuGetExportTable");
+}
+
 // The kernel `twist` with what it calls, as PTX.
 inline std::vector<CodeImage> TwistInputs() {
   return {IMAGE(linked_relocatable_ptx), IMAGE(linked_part_relocatable_ptx)};
