@@ -135,6 +135,12 @@
      unsigned count, CUjit_option* options, void** values))                                       \
   X(LinkComplete, 5050, "cuLinkComplete", (CUlinkState state, void** image, size_t* size))        \
   X(LinkDestroy, 5050, "cuLinkDestroy", (CUlinkState state))                                      \
+  X(OccupancyMaxActiveBlocksPerMultiprocessor, 6050,                                              \
+    "cuOccupancyMaxActiveBlocksPerMultiprocessor",                                                \
+    (int* blocks, CUfunction function, int block, size_t shared_bytes))                           \
+  X(OccupancyMaxPotentialBlockSize, 6050, "cuOccupancyMaxPotentialBlockSize",                     \
+    (int* min_grid, int* block, CUfunction function, CUoccupancyB2DSize shared_bytes_of_block,    \
+     size_t shared_bytes, int max_block))                                                         \
   X(LaunchKernel, 4000, "cuLaunchKernel",                                                         \
     (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,    \
      unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,                  \
@@ -185,12 +191,6 @@
   X(KernelGetName, 12030, "cuKernelGetName", (const char** name, CUkernel kernel))                 \
   X(LaunchKernelEx, 11060, "cuLaunchKernelEx",                                                     \
     (const CUlaunchConfig* config, CUfunction function, void** parameters, void** extra))          \
-  X(OccupancyMaxActiveBlocksPerMultiprocessor, 6050,                                               \
-    "cuOccupancyMaxActiveBlocksPerMultiprocessor",                                                 \
-    (int* blocks, CUfunction function, int block, size_t shared_bytes))                            \
-  X(OccupancyMaxPotentialBlockSize, 6050, "cuOccupancyMaxPotentialBlockSize",                      \
-    (int* min_grid, int* block, CUfunction function, CUoccupancyB2DSize shared_bytes_of_block,     \
-     size_t shared_bytes, int max_block))                                                          \
   X(OccupancyAvailableDynamicSMemPerBlock, 10020, "cuOccupancyAvailableDynamicSMemPerBlock",       \
     (size_t * shared_bytes, CUfunction function, int blocks, int block))                           \
   X(OccupancyMaxActiveClusters, 11070, "cuOccupancyMaxActiveClusters",                             \

@@ -81,8 +81,9 @@ struct KernelParameter {
 //                                 (see Note [Where code is] in module.h)
 //            kDataLoss            an earlier sticky error
 //          and what each one adds. Nothing has changed then.
-// Cost:    in driver calls, in a context in which the kernel was found before. The first time
-//          adds about twenty, and what loading takes.
+// Cost:    in driver calls, in a context that is current and in which the kernel was found
+//          before. One that is not current adds one; the first time adds about twenty, and
+//          what loading takes. test/module/kernel_test.cc counts them.
 class CUGUEST_API Kernel {
  public:
   Kernel() noexcept = default;  // empty
@@ -147,13 +148,13 @@ class CUGUEST_API Kernel {
   // Errors: kInvalidArgument  more than the device has, less what the kernel has as static
   //                           memory. The text has all three numbers.
   //         kUnimplemented    a driver below CUDA 9.0
-  // Cost:   six.
+  // Cost:   seven.
   absl::Status SetMaxDynamicSharedBytes(const ContextRef& context, std::size_t bytes) const;
 
   // In their order.
   //
   // Errors: kUnimplemented  a driver below CUDA 12.4 (cuFuncGetParamInfo)
-  // Cost:   five, and one for each parameter.
+  // Cost:   six, and one for each parameter.
   [[nodiscard]] absl::StatusOr<std::vector<KernelParameter>> Parameters(
       const ContextRef& context) const;
 

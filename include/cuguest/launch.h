@@ -25,6 +25,9 @@
 //   PackedParams, ParamBuffer        | count, sizes and offsets
 //   pointers                         | count
 //
+// (PackedParams and a ParamBuffer with a type that is aligned to more than 16 bytes are passed
+// as values, see param_layout.h; that launch allocates.)
+//
 // A struct that is laid out differently on the device is found so, in most cases by its size.
 // Two types of one size are not told apart, nor are the pads inside of structs of one size.
 // Needs:  cuFuncGetParamInfo, CUDA 12.4 (driver 550). Below that nothing is checked.

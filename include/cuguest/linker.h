@@ -44,11 +44,9 @@ CUGUEST_BEGIN_NAMESPACE
 // toolkit brings. It is loaded then, and never linked with. It must not be older than the
 // toolkit that made the LTO IR, nor of another major version.
 //
-// What nvJitLink does otherwise:
-//
-// - It has two levels of optimisation, 0 and all others, and no threads_per_block.
-// - A symbol that two inputs define which are not LTO IR is no error: it prints a line to
-//   stderr, and takes the first.
+// nvJitLink has two levels of optimisation, 0 and all others, and no threads_per_block. It
+// crashes on a symbol that two inputs define which are not LTO IR (13.0, where it has linked
+// before); so where there are two such inputs the driver is asked first.
 // Source: CUDA Driver API, cuLinkCreate; nvJitLink documentation, "Compatibility" and
 //         "Supported Link Options"; test/module/lto_link_test.cc.
 
@@ -93,7 +91,8 @@ class CUGUEST_API Linker {
   //         The linker is as before then.
   // Cost:   six driver calls and one for every input if the context is current, else one more,
   //         and all again if a log was larger than expected. By nvJitLink six or seven, and
-  //         one that it makes itself, cuInit.
+  //         one that it makes itself, cuInit; with two inputs or more that are not LTO IR two
+  //         and one for each of these on top.
   //         Milliseconds for every input that is to be compiled.
   // Source: CUDA Driver API, cuLinkAddData, cuLinkComplete; test/module/linker_test.cc,
   //         test/module/linker_bad_input_test.cc.

@@ -27,10 +27,11 @@
 //                             | first use on another    | context
 //                             | kind of device          |
 //   Load() of bad code        | fails                   | succeeds, and fails in use
-//   GetKernel() of an unknown | fails                   | fails; of a fatbin, whose
-//   name                      |                         | names may be compressed, the
-//                             |                         | first use does
+//   GetKernel() of an unknown | fails                   | fails; if there is LTO IR,
+//   name                      |                         | which does not tell its names,
+//                             |                         | the first use does
 //   the image's bytes         | the driver has a copy   | are kept with the Module
+//   a managed variable        | is one for all contexts | is one for each context
 //   Unload()                  | says what the driver    | drops that
 //                             | says                    |
 // LoadIn() makes no such difference: it fails where the code is bad.
@@ -123,24 +124,25 @@ class CUGUEST_API Module {
   //                           of a C++ kernel, which is there under a mangled name, how to
   //                           declare it
   //         kInvalidArgument  an empty name, or one with a NUL in it
-  // Cost:   one driver call; none for a kernel that was asked for before.
+  // Cost:   three driver calls, two for a kernel that was asked for before, and a lock: to be
+  //         kept rather than asked for again.
   [[nodiscard]] absl::StatusOr<Kernel> GetKernel(std::string_view name) const;
 
   // Sorted; mangled those of C++.
   //
-  // Errors: kUnimplemented  the image cannot be read (it is compressed), and the driver is
-  //                         below CUDA 12.4 (cuLibraryEnumerateKernels)
+  // Errors: kUnimplemented  there is LTO IR in the image, and the driver is below CUDA 12.4
+  //                         (cuLibraryEnumerateKernels)
   // Cost:   two driver calls and one for each kernel, or none.
   [[nodiscard]] absl::StatusOr<std::vector<std::string>> KernelNames() const;
 
   // The memory of a `__device__`, `__constant__` or `__managed__` variable in `context`; an
-  // array of them, or one. It lives as long as the code is loaded there. Constants may be
-  // written between launches.
+  // array of them, or one. It lives as long as the code is loaded there, and after a reset it
+  // is another one. Constants may be written between launches.
   //
   // Errors: kNotFound         no such variable, or a kernel of that name
   //         kInvalidArgument  its size is no multiple of sizeof(T), or it is not aligned for
   //                           T: the text has both numbers
-  // Cost:   about ten driver calls.
+  // Cost:   seven driver calls, eight if the context is not current.
   template <typename T>
   [[nodiscard]] absl::StatusOr<DeviceView<T>> GetGlobal(const ContextRef& context,
                                                         std::string_view name) const {

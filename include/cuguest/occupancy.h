@@ -28,8 +28,7 @@ CUGUEST_BEGIN_NAMESPACE
 
 // The functions below
 //
-// `block` is a number of threads. The dynamic shared memory that a kernel may have is not
-// looked at, but what the device has: see Kernel::SetMaxDynamicSharedBytes().
+// `block` is a number of threads.
 //
 // Stack:   as it was.
 // Threads: any; but not from a stream callback: kPermissionDenied. No capture is harmed.
@@ -69,7 +68,9 @@ struct SuggestedShape {
                                                                 const ContextRef& context,
                                                                 const LaunchShape& shape);
 
-// Bytes of dynamic shared memory that each of `blocks` blocks on one multiprocessor can have.
+// Bytes of dynamic shared memory that each of `blocks` blocks on one multiprocessor can have:
+// no more than the kernel may, see Kernel::SetMaxDynamicSharedBytes(). The driver does not
+// count what it reserves for itself in each block, so a little less may be what fits.
 //
 // Errors: kInvalidArgument  also where so many blocks do not fit without any
 //         kUnimplemented    a driver below CUDA 10.2

@@ -20,6 +20,11 @@
 //                                                | alignof() under gcc and clang too
 //   the rest, structs as well                    | alignof(), unless ParamTraits says more
 //
+// Above 16 bytes (double4_32a, alignas(32)) it is the address that is aligned on the device,
+// and parameters begin at one that differs from architecture to architecture: the place below
+// is right for some and wrong for others (compute capability 9.0 has it at 16, not at 32).
+// A launch passes such parameters one by one, also those of PackedParams and ParamBuffer.
+//
 // A struct whose device twin holds a built-in vector, where the host's holds four floats, has
 // another size or other padding on the device. Nothing of this can be seen at compile time;
 // where the driver can say what a kernel takes (CUDA 12.4), a launch is refused (launch.h).
@@ -141,11 +146,15 @@ constexpr std::uint64_t Fingerprint(const ParamPlace* places, std::size_t count)
   return print;
 }
 
+// What is aligned to more lies elsewhere on each architecture, and cannot be packed for all.
+constexpr std::size_t kMaxPackedAlignment = 16;
+
 // A layout as a launch checks it against the kernel's.
 struct ParamLayoutView {
   const ParamPlace* places;
   std::size_t count;
   std::uint64_t fingerprint;
+  bool can_be_packed;
 };
 
 }  // namespace internal
@@ -165,7 +174,8 @@ struct ParamLayout {
   static_assert(kBytes <= kMaxParamBytes, "a kernel takes at most 32,764 bytes of parameters");
 
   [[nodiscard]] static constexpr internal::ParamLayoutView View() noexcept {
-    return {kPlaces.data(), kCount, kFingerprint};
+    return {kPlaces.data(), kCount, kFingerprint,
+            ((ParamTraits<Ts>::kAlignment <= internal::kMaxPackedAlignment) && ...)};
   }
 
  private:
@@ -180,7 +190,7 @@ struct ParamLayout<> {
   static constexpr std::size_t kBytes = 0;
 
   [[nodiscard]] static constexpr internal::ParamLayoutView View() noexcept {
-    return {nullptr, 0, internal::kNoParams};
+    return {nullptr, 0, internal::kNoParams, true};
   }
 };
 

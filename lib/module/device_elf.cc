@@ -20,17 +20,23 @@ namespace {
 
 // What <elf.h> has not, as nvcc 13.0 writes it.
 constexpr unsigned kMachine = EM_CUDA;
-constexpr std::uint32_t kInfo = SHT_LOPROC + 0x0;           // .nv.info
+constexpr std::uint32_t kInfo = SHT_LOPROC + 0x0;  // .nv.info
+constexpr std::uint32_t kCallGraph = SHT_LOPROC + 0x1;
+constexpr std::uint32_t kPrototypes = SHT_LOPROC + 0x2;
 constexpr std::uint32_t kUninitialised = SHT_LOPROC + 0x7;  // .nv.global
 constexpr std::uint32_t kLocal = SHT_LOPROC + 0x9;
 constexpr std::uint32_t kShared = SHT_LOPROC + 0xa;
 constexpr std::uint32_t kReservedShared = SHT_LOPROC + 0x15;
-constexpr std::string_view kCode = ".text.";     // and the function's name
-constexpr unsigned char kEntry = 0x10;           // of st_other: a kernel
-constexpr std::uint32_t kSymbolMask = 0xffffff;  // of a .text's sh_info; above: registers
-constexpr std::uint64_t kMercury = 0x10000000;   // of sh_flags: of a second set, for sm_100 on
-constexpr std::uint32_t kMercuryOnly = 1;        // of e_flags
-constexpr std::uint32_t kToolNote = 2000;
+constexpr std::string_view kCode = ".text.";       // and the function's name
+constexpr unsigned char kEntry = 0x10;             // of st_other: a kernel
+constexpr std::uint32_t kSymbolMask = 0xffffff;    // of a .text's sh_info; above: registers
+constexpr std::uint64_t kMercury = 0x10000000;     // of sh_flags: of a second set, for sm_100 on
+constexpr std::uint32_t kMercuryOnly = 1;          // of e_flags
+constexpr std::uint32_t kNewestTool = 0x1fffffff;  // of e_flags, for the linker
+constexpr std::uint32_t kRelocationTypes = 256;
+constexpr std::uint64_t kMostAlignment = std::uint64_t{64} << 10;
+constexpr std::size_t kPair = 2 * sizeof(std::uint32_t);
+constexpr std::string_view kToolNotes = ".note.nv.tkinfo";
 constexpr std::uint64_t kMostMemory = std::uint64_t{1} << 40;  // that a section may ask for
 
 // .nv.info's, as far as they name symbols.
@@ -39,13 +45,14 @@ enum InfoAttribute : std::uint8_t {
   kExterns = 0x0f,
   kFrameSize = 0x11,
   kMinStackSize = 0x12,
+  kParameter = 0x17,
   kMaxStackSize = 0x23,
   kRegisterCount = 0x2f,
 };
 
 bool HasNoBytes(std::uint32_t type) {
-  return type == SHT_NULL || type == SHT_NOBITS || type == kUninitialised || type == kLocal ||
-         type == kShared || type == kReservedShared;
+  return type == SHT_NOBITS || type == kUninitialised || type == kLocal || type == kShared ||
+         type == kReservedShared;
 }
 
 bool StartsWith(std::string_view text, std::string_view start) {
@@ -62,6 +69,10 @@ std::string_view NameInOthers(std::string_view name) {
   const std::size_t code = name.find(kCode);
   if (code != std::string_view::npos) return name.substr(code + kCode.size() - 1);
   return StartsWith(name, kMercuryName) ? name.substr(kMercuryName.size()) : name;
+}
+
+bool IsAlignment(std::uint64_t value) {
+  return value != 0 && value <= kMostAlignment && (value & (value - 1)) == 0;
 }
 
 class DeviceElf {
@@ -85,6 +96,10 @@ class DeviceElf {
   }
 
   absl::Status CheckFlags() const {
+    if (IsRelocatable(file_.bytes) && file_.header.e_flags > kNewestTool) {
+      return Damaged(file_.bytes, offsetof(Elf64_Ehdr, e_flags), "its flags ", file_.header.e_flags,
+                     " are of a tool that is not known");
+    }
     bool mercury = (file_.header.e_flags & kMercuryOnly) == 0;
     for (const ElfSection& section : file_.sections) mercury = mercury || section.Is(kMercury);
     if (mercury) return absl::OkStatus();
@@ -159,6 +174,9 @@ class DeviceElf {
     const std::uint64_t size = section.header.sh_size;
     // Before linking, the value of what takes no place is its alignment.
     const bool placed = file_.header.e_type == ET_EXEC || !HasNoBytes(section.header.sh_type);
+    if (!placed && symbol.st_value != 0 && !IsAlignment(symbol.st_value)) {
+      return Damaged(bytes, 0, "an alignment of ", symbol.st_value);
+    }
     const std::uint64_t start = placed ? symbol.st_value : 0;
     if (start > size || symbol.st_size > size - start) {
       return Damaged(bytes, 0, symbol.st_size, " bytes at ", symbol.st_value, " of ",
@@ -183,13 +201,18 @@ class DeviceElf {
 
   absl::Status CheckSection(const ElfSection& section) const {
     if (section.number == 0) return absl::OkStatus();
+    if (section.header.sh_type == SHT_NULL) return Wrong(section, "it has no type");
     absl::Status status = CheckTypeAgreesWithName(section);
-    if (status.ok()) status = CheckSize(section);
+    if (status.ok()) status = CheckMemory(section);
     if (status.ok() && section.Is(SHF_EXECINSTR)) status = CheckCode(section);
     if (status.ok()) status = CheckLinks(section);
     if (status.ok()) status = CheckRelocations(section);
     if (status.ok() && section.header.sh_type == kInfo) status = CheckInfo(section.bytes);
-    if (status.ok() && section.header.sh_type == SHT_NOTE) status = CheckNotes(section.bytes);
+    if (status.ok() && section.header.sh_type == SHT_NOTE) status = CheckNotes(section);
+    if (status.ok() && section.header.sh_type == kCallGraph) status = CheckCallGraph(section.bytes);
+    if (status.ok() && section.header.sh_type == kPrototypes) {
+      status = CheckPrototypes(section.bytes);
+    }
     return status;
   }
 
@@ -201,6 +224,7 @@ class DeviceElf {
                            (&section == strings_ || section.number == file_.header.e_shstrndx) &&
                        (type == SHT_RELA) == StartsWith(name, ".rela.") &&
                        (type == SHT_REL) == StartsWith(name, ".rel.") &&
+                       (type == SHT_NOTE) == StartsWith(name, ".note.") &&
                        (type == kInfo) == (name == ".nv.info" || StartsWith(name, ".nv.info.")) &&
                        section.Is(SHF_EXECINSTR) == StartsWith(name, kCode);
     if (agree) return absl::OkStatus();
@@ -208,9 +232,12 @@ class DeviceElf {
                  " are not those of its name");
   }
 
-  absl::Status CheckSize(const ElfSection& section) const {
-    if (section.header.sh_size <= kMostMemory) return absl::OkStatus();
-    return Wrong(section, "it asks for ", section.header.sh_size, " bytes of memory");
+  absl::Status CheckMemory(const ElfSection& section) const {
+    if (section.header.sh_size > kMostMemory) {
+      return Wrong(section, "it asks for ", section.header.sh_size, " bytes of memory");
+    }
+    if (IsAlignment(section.header.sh_addralign)) return absl::OkStatus();
+    return Wrong(section, "it asks for an alignment of ", section.header.sh_addralign);
   }
 
   // Code names its function.
@@ -227,17 +254,20 @@ class DeviceElf {
     const std::uint32_t link = section.header.sh_link;
     const std::uint32_t number = section.header.sh_info;
     if (link >= file_.sections.size()) return Wrong(section, "it refers to section ", link);
+    const bool must = IsRelocation(section) || section.Is(SHF_INFO_LINK);
     const bool names_symbol =
         section.Is(SHF_EXECINSTR) || section.Is(kMercury) || &section == symbols_;
-    if (!names_symbol && number >= file_.sections.size()) {
-      return Wrong(section, "it belongs to section ", number, " of ", file_.sections.size());
-    }
-    if (!section.Is(SHF_INFO_LINK) || section.header.sh_type == SHT_NOTE) return absl::OkStatus();
+    if (!must && (number == 0 || names_symbol)) return absl::OkStatus();
     if (number == 0 || number >= file_.sections.size()) {
       return Wrong(section, "it belongs to section ", number, " of ", file_.sections.size());
     }
+    if (section.header.sh_type == SHT_NOTE) return absl::OkStatus();
     if (EndsWith(section.name, NameInOthers(file_.sections[number].name))) return absl::OkStatus();
     return Wrong(section, "it belongs to ", file_.sections[number].ToString());
+  }
+
+  static bool IsRelocation(const ElfSection& section) {
+    return section.header.sh_type == SHT_RELA || section.header.sh_type == SHT_REL;
   }
 
   absl::Status CheckRelocations(const ElfSection& section) const {
@@ -250,8 +280,8 @@ class DeviceElf {
   absl::Status CheckRelocationsOf(const ElfSection& section) const {
     const absl::Status entries = CheckEntries(section, sizeof(Relocation));
     if (!entries.ok()) return entries;
-    if (!section.Is(SHF_INFO_LINK) || section.header.sh_link != symbols_->number) {
-      return Wrong(section, "relocations without a section or symbols that they are for");
+    if (section.header.sh_link != symbols_->number) {
+      return Wrong(section, "relocations by symbols that are not in .symtab");
     }
     const ElfSection& target = file_.sections[section.header.sh_info];
     for (std::size_t at = 0; at < section.bytes.size(); at += sizeof(Relocation)) {
@@ -260,9 +290,10 @@ class DeviceElf {
         return Damaged(section.bytes, at, "a relocation of byte ", relocation.r_offset, " of ",
                        target.ToString(), ", which has ", target.bytes.size());
       }
-      if (ELF64_R_SYM(relocation.r_info) >= symbol_table_.size()) {
-        return Damaged(section.bytes, at, "a relocation by symbol ", ELF64_R_SYM(relocation.r_info),
-                       " of ", symbol_table_.size());
+      if (ELF64_R_SYM(relocation.r_info) >= symbol_table_.size() ||
+          ELF64_R_TYPE(relocation.r_info) >= kRelocationTypes) {
+        return Damaged(section.bytes, at, "a relocation of type ", ELF64_R_TYPE(relocation.r_info),
+                       " by symbol ", ELF64_R_SYM(relocation.r_info), " of ", symbol_table_.size());
       }
     }
     return absl::OkStatus();
@@ -305,6 +336,9 @@ class DeviceElf {
           if (!status.ok()) return status;
         }
         return absl::OkStatus();
+      case kParameter:
+        if (words.size() != 3 * sizeof(std::uint32_t)) break;
+        return CheckIsSymbol(words, 0);
       case kParameterBank:
         if (words.size() != 2 * sizeof(std::uint32_t)) break;
         return CheckNamesSymbol(words, 0, STT_SECTION);
@@ -312,6 +346,12 @@ class DeviceElf {
         return absl::OkStatus();
     }
     return Damaged(words, 0, "a record of attribute ", attribute, " with ", words.size(), " bytes");
+  }
+
+  absl::Status CheckIsSymbol(const ImageBytes& words, std::size_t at) const {
+    const auto number = words.At<std::uint32_t>(at);
+    if (number < symbol_table_.size()) return absl::OkStatus();
+    return Damaged(words, at, "it names symbol ", number, " of ", symbol_table_.size());
   }
 
   absl::Status CheckNamesSymbol(const ImageBytes& words, std::size_t at, unsigned type) const {
@@ -323,7 +363,31 @@ class DeviceElf {
                    ", which is none of type ", type);
   }
 
-  static absl::Status CheckNotes(const ImageBytes& bytes) {
+  // Pairs of symbols: who calls whom, or a few marks instead of the latter.
+  absl::Status CheckCallGraph(const ImageBytes& bytes) const {
+    constexpr std::uint32_t kFirstMark = 0xfffffff0;
+    for (std::size_t at = 0; at < bytes.size(); at += kPair) {
+      if (!bytes.Has(at, kPair)) return Damaged(bytes, at, "it ends within a pair");
+      absl::Status status = CheckIsSymbol(bytes, at);
+      const bool mark = bytes.At<std::uint32_t>(at + kPair / 2) >= kFirstMark;
+      if (status.ok() && !mark) status = CheckIsSymbol(bytes, at + kPair / 2);
+      if (!status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+  // Pairs of a function and a number.
+  absl::Status CheckPrototypes(const ImageBytes& bytes) const {
+    for (std::size_t at = 0; at < bytes.size(); at += kPair) {
+      if (!bytes.Has(at, kPair)) return Damaged(bytes, at, "it ends within a pair");
+      const absl::Status status = CheckNamesSymbol(bytes, at, STT_FUNC);
+      if (!status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+  static absl::Status CheckNotes(const ElfSection& section) {
+    const ImageBytes& bytes = section.bytes;
     std::size_t at = 0;
     while (at < bytes.size()) {
       if (!bytes.Has(at, sizeof(Elf64_Nhdr))) return Damaged(bytes, at, "it ends within a note");
@@ -332,10 +396,10 @@ class DeviceElf {
       const std::uint64_t size = name + Padded(note.n_descsz);
       at += sizeof(note);
       if (!bytes.Has(at, size)) return Damaged(bytes, at, "a note of ", size, " bytes");
-      const absl::Status status = note.n_type == kToolNote
-                                      ? CheckToolNote(bytes.Part(at + name, note.n_descsz))
-                                      : absl::OkStatus();
-      if (!status.ok()) return status;
+      if (section.name == kToolNotes) {
+        const absl::Status status = CheckToolNote(bytes.Part(at + name, note.n_descsz));
+        if (!status.ok()) return status;
+      }
       at += size;
     }
     return absl::OkStatus();

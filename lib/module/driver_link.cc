@@ -71,9 +71,12 @@ class LinkState {
   CUresult result_;
 };
 
-// The driver gives CUDA_ERROR_UNKNOWN for symbols that are undefined or defined twice, and
-// says in the log which.
-// Source: test/sim/link_facts_test.cc.
+// What the driver's answer to an input or to the end of a link comes to.
+CUresult Verdict(CUresult code, const JitCall& call) {
+  return code == CUDA_SUCCESS && SaysError(call.error_log()) ? CUDA_ERROR_UNKNOWN : code;
+}
+
+// CUDA_ERROR_UNKNOWN with a log is about the inputs: a symbol is undefined or defined twice.
 absl::Status LinkStatus(CUresult code, const std::string& object, const JitCall& call) {
   const std::string_view log = call.error_log();
   if (code != CUDA_ERROR_UNKNOWN || log.empty()) return CodeStatus(code, "link", object, log);
@@ -92,16 +95,39 @@ absl::StatusOr<CodeImage> LinkOnce(const LinkJob& job, JitCall* call) {
     return LinkStatus(state.result(), InputsText(job.inputs), *call);
   }
   for (std::size_t i = 0; i < job.inputs.size(); ++i) {
-    const CUresult code = state.Add(job.inputs[i]);
+    const CUresult code = Verdict(state.Add(job.inputs[i]), *call);
     if (code != CUDA_SUCCESS) return LinkStatus(code, InputText(job.inputs, i), *call);
   }
   HostSpan<const unsigned char> image;
-  const CUresult code = state.Complete(&image);
+  const CUresult code = Verdict(state.Complete(&image), *call);
   if (code != CUDA_SUCCESS) return LinkStatus(code, InputsText(job.inputs), *call);
   return CodeImage::Copy(image, InputsText(job.inputs));
 }
 
+// What a linker says of a symbol that an input defines, and an earlier one did.
+bool SaysDefinedTwice(std::string_view log) {
+  return log.find("Multiple definition") != std::string_view::npos;
+}
+
 }  // namespace
+
+absl::Status CheckDefinedOnce(const LinkJob& job) {
+  JitOptions options;
+  options.target = job.options.target;
+  JitCall call(options, job.driver.version);
+  LinkState state(job.driver, &call);
+  if (state.result() != CUDA_SUCCESS) {
+    return LinkStatus(state.result(), InputsText(job.inputs), call);
+  }
+  for (std::size_t i = 0; i < job.inputs.size(); ++i) {
+    if (job.inputs[i].has_lto_ir()) continue;
+    const CUresult code = Verdict(state.Add(job.inputs[i]), call);
+    if (SaysDefinedTwice(call.error_log())) {
+      return LinkStatus(code, InputText(job.inputs, i), call);
+    }
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<CodeImage> LinkByDriver(const LinkJob& job, JitReport* report) {
   JitCall call(job.options, job.driver.version);

@@ -52,13 +52,13 @@ absl::Status ReadSections(ElfFile* file, ElfFile::HasNoBytes has_no_bytes) {
     section->number = i;
     section->at = static_cast<std::size_t>(header.e_shoff) + i * sizeof(Elf64_Shdr);
     section->header = bytes.At<Elf64_Shdr>(section->at);
-    if (has_no_bytes(section->header.sh_type)) continue;
     const Elf64_Shdr& place = section->header;
-    if (!bytes.Has(place.sh_offset, place.sh_size)) {
-      return Damaged(bytes, section->at, "section ", i, " has ", place.sh_size, " bytes at ",
+    const std::uint64_t size = has_no_bytes(place.sh_type) ? 0 : place.sh_size;
+    if (!bytes.Has(place.sh_offset, size)) {
+      return Damaged(bytes, section->at, "section ", i, " has ", size, " bytes at ",
                      place.sh_offset, " of ", bytes.size());
     }
-    section->bytes = bytes.Part(place.sh_offset, place.sh_size);
+    section->bytes = bytes.Part(place.sh_offset, size);
   }
   return absl::OkStatus();
 }

@@ -3,8 +3,10 @@
 // Fatbins: a container header, and entries of a header and a payload each. The layout is not
 // published; this is what nvcc 13.0 writes.
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "lib/module/code_contents.h"
 #include "lib/module/decompress.h"
@@ -39,6 +41,11 @@ struct EntryHeader {
 };
 static_assert(sizeof(EntryHeader) == 64, "as nvcc writes it");
 
+struct OptionsPlace {
+  std::uint32_t offset;
+  std::uint32_t size;
+};
+
 enum EntryKind : std::uint16_t { kPtxEntry = 1, kElfEntry = 2, kLtoIrEntry = 8 };
 constexpr std::uint64_t kCompression = 0xf000;  // of the flags
 constexpr std::uint64_t kLz4 = 0x2000;
@@ -62,7 +69,7 @@ absl::Status ReadPayload(const EntryHeader& header, const ImageBytes& payload,
   return absl::OkStatus();  // opaque: nothing that is loaded
 }
 
-using Decompress = absl::StatusOr<std::string> (*)(const ImageBytes& packed, std::uint64_t size);
+using Decompress = absl::StatusOr<UnpackedBytes> (*)(const ImageBytes& packed, std::uint64_t size);
 
 absl::Status ReadCompressed(Decompress decompress, const EntryHeader& header,
                             const ImageBytes& payload, CodeContents* contents) {
@@ -70,10 +77,10 @@ absl::Status ReadCompressed(Decompress decompress, const EntryHeader& header,
     return Damaged(payload, 0, header.compressed_size, " compressed bytes of ", payload.size());
   }
   const ImageBytes packed = payload.Part(0, header.compressed_size);
-  absl::StatusOr<std::string> unpacked = decompress(packed, header.decompressed_size);
+  const absl::StatusOr<UnpackedBytes> unpacked = decompress(packed, header.decompressed_size);
+  if (absl::IsUnavailable(unpacked.status())) return absl::OkStatus();  // nobody can look
   if (!unpacked.ok()) return unpacked.status();
-  const ImageBytes bytes(reinterpret_cast<const unsigned char*>(unpacked->data()),
-                         unpacked->size());
+  const ImageBytes bytes(unpacked->data.get(), unpacked->size);
   return Within("decompressed", ReadPayload(header, bytes, contents));
 }
 
@@ -95,16 +102,30 @@ absl::Status ReadEntry(const EntryHeader& header, const ImageBytes& payload,
   return Damaged(payload, 0, "a payload compressed in an unknown way, by flags ", header.flags);
 }
 
+// A compiler's options are a text behind the fields.
+absl::Status CheckOptions(const EntryHeader& header, const ImageBytes& fields) {
+  const std::size_t at = header.options_offset;
+  if (at >= sizeof(header) && fields.Has(at, sizeof(OptionsPlace))) {
+    const auto place = fields.At<OptionsPlace>(at);
+    const bool inside = fields.Has(place.offset, place.size);
+    if (inside && fields.From(place.offset).text().find('\0') != std::string_view::npos) {
+      return absl::OkStatus();
+    }
+  }
+  return Damaged(fields, offsetof(EntryHeader, options_offset), "its options at ", at,
+                 " are no text in its header");
+}
+
 absl::Status CheckEntryHeader(const EntryHeader& header, const ImageBytes& rest) {
   if (header.header_size < sizeof(header) || !rest.Has(header.header_size, header.payload_size)) {
     return Damaged(rest, 0, "a header of ", header.header_size, " bytes and ", header.payload_size,
                    " behind it, of ", rest.size());
   }
   const ImageBytes fields = rest.Part(0, header.header_size);
-  if (!fields.Has(header.name_offset, header.name_size) || !fields.Has(header.options_offset, 0)) {
-    return Damaged(rest, 0, "its name or its options are not in its header");
+  if (!fields.Has(header.name_offset, header.name_size)) {
+    return Damaged(rest, offsetof(EntryHeader, name_offset), "its name is not in its header");
   }
-  return absl::OkStatus();
+  return header.options_offset == 0 ? absl::OkStatus() : CheckOptions(header, fields);
 }
 
 absl::Status ReadEntries(const ImageBytes& bytes, CodeContents* contents) {

@@ -12,7 +12,7 @@ CUGUEST_BEGIN_NAMESPACE
 namespace internal {
 namespace {
 
-bool HasNoBytes(std::uint32_t type) { return type == SHT_NULL || type == SHT_NOBITS; }
+bool HasNoBytes(std::uint32_t type) { return type == SHT_NOBITS; }
 
 // Of nvcc -c and of nvcc -dc.
 bool HoldsFatbins(const ElfSection& section) {

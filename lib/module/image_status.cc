@@ -153,12 +153,11 @@ std::string FindVariableText(std::string_view variable, std::string_view image) 
   return "find variable " + Quoted(variable) + " of " + Quoted(image);
 }
 
-absl::StatusOr<std::vector<std::string>> ReadableNames(std::string_view image,
-                                                       const std::vector<std::string>& names) {
-  if (!names.empty()) return names;
-  return ErrorStatus(CUDA_ERROR_NOT_SUPPORTED, "list the kernels of " + Quoted(image), "",
-                     "they cannot be read off the image, and only a driver of CUDA 12.4 or newer "
-                     "lists them");
+absl::StatusOr<std::vector<std::string>> ReadableNames(const CodeImage& image) {
+  if (!image.has_lto_ir()) return image.kernel_names();
+  return ErrorStatus(CUDA_ERROR_NOT_SUPPORTED, "list the kernels of " + Quoted(image.name()), "",
+                     "those of LTO IR cannot be read off an image, and only a driver of CUDA 12.4 "
+                     "or newer lists them");
 }
 
 std::string Quoted(std::string_view name) { return '"' + std::string(name) + '"'; }

@@ -39,9 +39,8 @@ std::string PlaceText(const Driver& driver, const ContextRef& context);
 std::string LoadText(const CodeImage& image);
 std::string FindVariableText(std::string_view variable, std::string_view image);
 
-// `names` as the names of the kernels of `image`, if any could be read off it.
-absl::StatusOr<std::vector<std::string>> ReadableNames(std::string_view image,
-                                                       const std::vector<std::string>& names);
+// The kernels of `image`, if all can be read off it.
+absl::StatusOr<std::vector<std::string>> ReadableNames(const CodeImage& image);
 
 // "\"name\""
 std::string Quoted(std::string_view name);

@@ -3,6 +3,7 @@
 #include "cuguest/launch.h"
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/driver.h"
@@ -50,7 +51,7 @@ absl::Status LaunchExtended(const Driver& driver, const KernelState& kernel,
 template <typename Check>
 inline absl::Status LaunchThere(const Driver& driver, KernelState& kernel, const LaunchShape& shape,
                                 const StreamRef& stream, const Params& params, const Check& check) {
-  const absl::StatusOr<FoundFunction> found = FindFunction(kernel, stream.context());
+  absl::StatusOr<FoundFunction> found = FindFunction(kernel, stream.context());
   if (__builtin_expect(!found.ok(), 0)) return found.status();
   FunctionInContext& function = *found->function;
   if (__builtin_expect(!FitsLimits(shape, function), 0)) {
@@ -64,10 +65,15 @@ inline absl::Status LaunchThere(const Driver& driver, KernelState& kernel, const
   if (__builtin_expect(!IsPlain(shape), 0)) {
     return LaunchExtended(driver, kernel, shape, stream, params, function);
   }
-  const CUresult code = driver.LaunchKernel(
-      function.function, shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x, shape.block.y,
-      shape.block.z, static_cast<unsigned>(shape.shared_bytes), stream.get(), params.each,
-      params.extra);
+  // Not kept over the launch: to count a pin down right behind it waits until the driver's
+  // writes to the device are out. The kernel keeps its code, and the life of the context
+  // goes on, or the launch itself would be undefined.
+  const CUfunction launched = function.function;
+  found->pin = {};
+  const CUresult code =
+      driver.LaunchKernel(launched, shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x,
+                          shape.block.y, shape.block.z, static_cast<unsigned>(shape.shared_bytes),
+                          stream.get(), params.each, params.extra);
   if (__builtin_expect(code == CUDA_SUCCESS, 1)) return absl::OkStatus();
   return Refused(code, kernel, stream);
 }
@@ -103,6 +109,14 @@ inline absl::Status LaunchBy(const Kernel& kernel, const LaunchShape& shape,
   return LaunchThere(*driver, *state, shape, stream, params, check);
 }
 
+// One by one, out of their buffer.
+absl::Status LaunchUnpacked(const Kernel& kernel, const LaunchShape& shape, const StreamRef& stream,
+                            const unsigned char* data, const ParamLayoutView& layout) {
+  std::vector<const void*> values;
+  for (std::size_t i = 0; i < layout.count; ++i) values.push_back(data + layout.places[i].offset);
+  return LaunchValues(kernel, shape, stream, values.data(), layout);
+}
+
 absl::Status NullParameter(const Kernel& kernel, std::size_t index) {
   const KernelState* const state = KernelAccess::Of(kernel);
   if (state == nullptr) return NoKernel();
@@ -131,6 +145,7 @@ absl::Status LaunchValues(const Kernel& kernel, const LaunchShape& shape, const 
 absl::Status LaunchPacked(const Kernel& kernel, const LaunchShape& shape, const StreamRef& stream,
                           const unsigned char* data, std::size_t bytes,
                           const ParamLayoutView& layout) {
+  if (!layout.can_be_packed) return LaunchUnpacked(kernel, shape, stream, data, layout);
   void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, const_cast<unsigned char*>(data),
                    CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
   // The driver refuses a buffer of no bytes, also of a kernel that takes none.

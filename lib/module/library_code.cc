@@ -21,7 +21,7 @@ class LibraryCode : public LoadedCode {
               CUlibrary library)
       : LoadedCode(image.name()),
         driver_(driver),
-        readable_names_(image.kernel_names()),
+        readable_names_(ReadableNames(image)),
         jit_(std::move(jit)),
         library_(library) {}
   ~LibraryCode() override {
@@ -50,7 +50,7 @@ class LibraryCode : public LoadedCode {
   CUresult Enumerate(std::vector<std::string>* names) const;
 
   const Driver& driver_;
-  const std::vector<std::string> readable_names_;
+  const absl::StatusOr<std::vector<std::string>> readable_names_;
   // Written by the driver while it loads; no document says that it is not later.
   const std::unique_ptr<JitCall> jit_;
   CUlibrary library_;  // nullptr once it is unloaded
@@ -81,7 +81,7 @@ CUresult LibraryCode::Enumerate(std::vector<std::string>* names) const {
 }
 
 absl::StatusOr<std::vector<std::string>> LibraryCode::KernelNames() {
-  if (!CanEnumerate()) return ReadableNames(name(), readable_names_);
+  if (!CanEnumerate()) return readable_names_;
   std::vector<std::string> names;
   const CUresult code = Enumerate(&names);
   if (code != CUDA_SUCCESS) return ToStatus(code, "list the kernels of " + Quoted(name()));
@@ -121,7 +121,7 @@ absl::StatusOr<CUkernel> LibraryCode::FindKernel(const std::string& name) {
     return ToStatus(code, "get kernel " + Quoted(name), "of " + Quoted(this->name()));
   }
   const absl::StatusOr<std::vector<std::string>> names = KernelNames();
-  return NoSuchKernel(name, this->name(), names.ok() ? *names : readable_names_);
+  return NoSuchKernel(name, this->name(), names.ok() ? *names : std::vector<std::string>());
 }
 
 absl::StatusOr<CUfunction> LibraryCode::FindFunctionHere(const Driver& driver,

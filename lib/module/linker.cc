@@ -28,6 +28,11 @@ std::string InputText(const std::vector<CodeImage>& inputs, std::size_t index) {
   return absl::StrCat("input ", index + 1, " of ", inputs.size(), ", ", inputs[index].name());
 }
 
+bool SaysError(std::string_view log) {
+  return log.find("error   :") != std::string_view::npos ||
+         log.find("fatal   :") != std::string_view::npos;
+}
+
 std::string LogText(std::string_view log) {
   std::string text(log);
   text.resize(text.find_last_not_of(" \n") + 1);

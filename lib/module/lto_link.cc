@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <vector>
@@ -14,6 +15,8 @@
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
 namespace {
+
+constexpr int kInternal = 6;  // the nvJitLinkResult that an undefined symbol gives, mostly
 
 // An nvJitLinkInputType.
 int InputType(CodeKind kind) {
@@ -111,6 +114,7 @@ class LinkState {
   int Complete(std::vector<unsigned char>* image) {
     int result = library_.Complete(state_);
     size_t size = 0;
+    if (result == 0 && SaysError(ErrorLog())) result = kInternal;
     if (result == 0) result = library_.GetLinkedCubinSize(state_, &size);
     image->resize(size);
     return result == 0 ? library_.GetLinkedCubin(state_, image->data()) : result;
@@ -138,7 +142,6 @@ class LinkState {
 // What the author can do about it: change an input or an option, most of the time. An
 // undefined symbol comes as an internal error with a log.
 absl::StatusCode CodeFor(int result, bool has_log) {
-  constexpr int kInternal = 6;
   constexpr int kThreadPool = 7;
   constexpr int kOutdatedLibrary = 14;
   constexpr int kUnsupportedArchitecture = 17;
@@ -193,6 +196,13 @@ absl::StatusOr<CodeImage> LinkByNvJitLink(const LinkJob& job, JitReport* report)
   if (!target.ok()) return target.status();
   const absl::StatusOr<NvJitLink> library = FindNvJitLink(job.driver.version);
   if (!library.ok()) return library.status();
+  const auto without_lto_ir =
+      std::count_if(job.inputs.begin(), job.inputs.end(),
+                    [](const CodeImage& input) { return !input.has_lto_ir(); });
+  if (without_lto_ir > 1) {
+    const absl::Status defined_once = CheckDefinedOnce(job);
+    if (!defined_once.ok()) return defined_once;
+  }
   const auto start = std::chrono::steady_clock::now();
   LinkState state(*library, LinkOptions(job.options, *target));
   absl::StatusOr<CodeImage> image = LinkIn(&state, *library, job.inputs);

@@ -19,9 +19,7 @@ class ModuleCode : public LoadedCode {
   ModuleCode(const CodeImage& image, const JitOptions& options)
       : LoadedCode(image.name()), image_(image), options_(options) {}
 
-  absl::StatusOr<std::vector<std::string>> KernelNames() override {
-    return ReadableNames(name(), image_.kernel_names());
-  }
+  absl::StatusOr<std::vector<std::string>> KernelNames() override { return ReadableNames(image_); }
   absl::Status LoadNow(const Driver& driver, const ContextRef& context,
                        JitReport* report) override {
     return Enter(driver, context, report).status();
@@ -54,12 +52,9 @@ absl::StatusOr<Variable> ModuleCode::FindVariable(const Driver& driver, const Co
   return ToStatus(code, FindVariableText(name, this->name()), PlaceText(driver, context));
 }
 
-// A fatbin may have kernels that cannot be read off it.
 absl::StatusOr<CUkernel> ModuleCode::FindKernel(const std::string& name) {
   const std::vector<std::string>& names = image_.kernel_names();
-  if (image_.kind() == CodeKind::kFatbin || std::binary_search(names.begin(), names.end(), name)) {
-    return nullptr;
-  }
+  if (image_.has_lto_ir() || std::binary_search(names.begin(), names.end(), name)) return nullptr;
   return NoSuchKernel(name, this->name(), names);
 }
 

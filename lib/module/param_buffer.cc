@@ -34,6 +34,7 @@ absl::Status ParamBuffer::AddBytes(const void* data, std::size_t size, std::size
   std::memcpy(bytes_.data() + place.offset, data, size);
   places_.push_back(place);
   fingerprint_ = internal::Fingerprint(fingerprint_, place);
+  can_be_packed_ = can_be_packed_ && alignment <= internal::kMaxPackedAlignment;
   return absl::OkStatus();
 }
 
@@ -41,6 +42,7 @@ void ParamBuffer::Clear() noexcept {
   bytes_.clear();
   places_.clear();
   fingerprint_ = internal::kNoParams;
+  can_be_packed_ = true;
 }
 
 CUGUEST_END_NAMESPACE

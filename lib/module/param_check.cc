@@ -12,7 +12,7 @@ namespace internal {
 namespace {
 
 // The kernel's own parameters. The driver needs no context for that, and harms no capture
-// (test/sim/launch_facts_test.cc).
+// (test/sim/library_facts_test.cc).
 absl::StatusOr<std::vector<ParamPlace>> AskParams(const CheckedKernel& checked) {
   std::vector<ParamPlace> places;
   for (;;) {

@@ -91,7 +91,7 @@ class Launch {
     return code != CUDA_SUCCESS ? code : FindInContextOf(stream_, &handle_, &function_);
   }
 
-  // See launch_check.h. What a capture does not look at is undone when its graph runs.
+  // See launch_check.h. What a capture does not look at shows when its graph runs.
   CUresult Check(const CUlaunchConfig& from, void** each, void** extra) {
     CUresult code = ReadLaunchConfig(from, &config_);
     if (code == CUDA_SUCCESS) code = LoseUnless(CheckBlocks(function_, config_));
@@ -102,7 +102,9 @@ class Launch {
     }
     code = TakeParameters(each, extra);
     if (code == CUDA_SUCCESS) code = CheckResources();
-    return code != CUDA_SUCCESS ? code : CheckRun(function_, config_);
+    if (code == CUDA_SUCCESS) code = CheckRun(function_, config_);
+    const bool updates_no_graph = code == CUDA_SUCCESS && config_.is_updatable;
+    return updates_no_graph ? CUDA_ERROR_NOT_SUPPORTED : code;
   }
 
   CUresult Submit() const {

@@ -101,7 +101,7 @@ CUresult CheckRun(const Function& function, const LaunchConfig& config) {
   if (LacksCluster(function, cluster) || cluster.Count() > kLargestCluster) {
     return CUDA_ERROR_INVALID_CLUSTER_SIZE;
   }
-  return config.is_updatable ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+  return CUDA_SUCCESS;
 }
 
 }  // namespace cuguest_sim

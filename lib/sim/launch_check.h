@@ -29,8 +29,7 @@ CUresult CheckBlocks(const Function& function, const LaunchConfig& config);
 CUresult CheckResources(const Function& function, const LaunchConfig& config);
 
 // LAUNCH_OUT_OF_RESOURCES for more threads than there are registers for;
-// INVALID_CLUSTER_SIZE where no cluster size was said, or one that no device has;
-// NOT_SUPPORTED for a node that the device may update, outside of a graph.
+// INVALID_CLUSTER_SIZE where no cluster size was said, or one that no device has.
 CUresult CheckRun(const Function& function, const LaunchConfig& config);
 
 // INVALID_CLUSTER_SIZE for clusters that the grid or the function do not allow.

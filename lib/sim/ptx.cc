@@ -18,6 +18,10 @@ namespace {
 constexpr int kNewestMajor = 9;
 constexpr int kNewestMinor = 0;
 
+// Where parameters begin in the memory that a kernel for sm_90 reads them from: more than 16
+// bytes of alignment are counted from its beginning.
+constexpr size_t kParameterBase = 0x210;
+
 // One parameter, from behind ".param" to its "," or ")":
 //   .align 16 .b8 name[32]   or   .u64 .ptr .global .align 4 name
 // Returns the mark that ended it.
@@ -38,7 +42,7 @@ std::string_view ReadParameter(Tokens* tokens, size_t offset, PtxParameter* para
   }
   alignment = std::max({alignment, element, size_t{1}});
   parameter->size = element * count;
-  parameter->offset = AlignUp(offset, alignment);
+  parameter->offset = AlignUp(kParameterBase + offset, alignment) - kParameterBase;
   return token;
 }
 

@@ -19,6 +19,7 @@
 #include "cuguest/code_image.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/device_buffer.h"
+#include "cuguest/device_ptr.h"
 #include "cuguest/launch.h"
 #include "cuguest/module.h"
 #include "cuguest/stream.h"
@@ -58,7 +59,8 @@ struct World {
         kernel(module.GetKernel("count_up").value()),
         typed(CountUp::Of(kernel)),
         function(kernel.FunctionIn(ref).value()),
-        packed(1U, 1U, DevicePtr(counts.view())) {}
+        pointer(counts.view()),
+        packed(1U, 1U, pointer) {}
 
   const cuguest::Driver& driver;
   ContextRef ref;
@@ -68,6 +70,7 @@ struct World {
   Kernel kernel;
   CountUp typed;
   CUfunction function;
+  DevicePtr<unsigned> pointer;
   PackedParams<unsigned, unsigned, DevicePtr<unsigned>> packed;
   LaunchShape shape;
 };
@@ -80,7 +83,7 @@ CUresult RawLaunch(World& world, void** each, void** extra) {
 bool RawValues(World& world) {
   unsigned n = 1;
   unsigned value = 1;
-  CUdeviceptr counts = world.counts.get();
+  CUdeviceptr counts = world.pointer.get();
   void* each[] = {&n, &value, &counts};
   return RawLaunch(world, each, nullptr) == CUDA_SUCCESS;
 }
@@ -93,9 +96,7 @@ bool RawPacked(World& world) {
 }
 
 bool Values(World& world) {
-  return Launch(world.kernel, world.shape, world.stream.ref(), 1U, 1U,
-                DevicePtr(world.counts.view()))
-      .ok();
+  return Launch(world.kernel, world.shape, world.stream.ref(), 1U, 1U, world.pointer).ok();
 }
 
 bool Packed(World& world) {
@@ -103,7 +104,7 @@ bool Packed(World& world) {
 }
 
 bool Typed(World& world) {
-  return world.typed.Launch(world.shape, world.stream.ref(), 1, 1, world.counts.view()).ok();
+  return world.typed.Launch(world.shape, world.stream.ref(), 1, 1, world.pointer).ok();
 }
 
 struct Side {

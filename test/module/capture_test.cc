@@ -102,6 +102,7 @@ BOOST_AUTO_TEST_CASE(a_capture_in_another_context_is_not_harmed) {
 }
 
 BOOST_AUTO_TEST_CASE(what_was_found_before_is_launched_in_a_capture) {
+  Sim::RegisterKernel("bounded", [](const cuguest::testing::SimLaunch&) { return CUDA_SUCCESS; });
   for (const CUstreamCaptureMode mode : kModes) {
     const Module module = Module::Load(Ptx()).value();
     const Capture capture(mode);

@@ -32,7 +32,7 @@ using cuguest::Module;
 using cuguest::testing::Sim;
 
 // store(unsigned* to, unsigned value), a C++ kernel blur(int), one that changes when it is
-// told to (more shared memory), and variables of three kinds.
+// told to (more shared memory), and variables of every kind.
 inline constexpr char kCode[] = R"(
 .version 6.0
 .target sm_50
@@ -41,6 +41,7 @@ inline constexpr char kCode[] = R"(
 .visible .global .align 4 .u32 counters[4] = {1, 2, 3, 4};
 .visible .const .align 4 .f32 factor = 0f3F800000;
 .visible .global .align 1 .b8 odd[3] = {7, 8, 9};
+.visible .global .attribute(.managed) .align 4 .u32 common = 5;
 
 .visible .entry store(.param .u64 to, .param .u32 value)
 {

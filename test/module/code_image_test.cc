@@ -50,7 +50,9 @@ T At(const Bytes& bytes, std::size_t offset) {
 
 // Where things are in a cubin.
 struct Cubin {
-  Bytes bytes = SampleOf("images_cubin").bytes;
+  explicit Cubin(const char* sample = "images_cubin") : bytes(SampleOf(sample).bytes) {}
+
+  Bytes bytes;
 
   Elf64_Ehdr Header() const { return At<Elf64_Ehdr>(bytes, 0); }
   std::size_t HeaderOf(std::size_t section) const {
@@ -138,6 +140,7 @@ enum EntryKind : std::uint16_t { kPtxEntry = 1, kCubinEntry = 2 };
 // Of an entry's header.
 constexpr std::size_t kHeaderSize = 4;
 constexpr std::size_t kPayloadSize = 8;
+constexpr std::size_t kOptionsOffset = 20;
 constexpr std::size_t kNameOffset = 32;
 constexpr std::size_t kFlags = 40;
 constexpr std::size_t kDecompressedSize = 56;
@@ -320,6 +323,17 @@ BOOST_AUTO_TEST_CASE(sections_and_segments_are_checked) {
           kInvalidArgument, "not those of its name");
   REFUSED(cubin.WithSection(".nv.global", &Elf64_Shdr::sh_size, Elf64_Xword{1} << 50),
           kInvalidArgument, "bytes of memory");
+  for (const Elf64_Xword alignment : {0, 3, 1 << 20}) {
+    REFUSED(cubin.WithSection(code, &Elf64_Shdr::sh_addralign, alignment), kInvalidArgument,
+            "an alignment of " + std::to_string(alignment));
+  }
+  REFUSED(cubin.WithSection(".nv.constant4", &Elf64_Shdr::sh_info,
+                            static_cast<Elf64_Word>(cubin.Find(code))),
+          kInvalidArgument, "belongs to section");
+  REFUSED(cubin.WithSection(".nv.global", &Elf64_Shdr::sh_offset, Elf64_Off{1} << 40),
+          kInvalidArgument, "section");
+  REFUSED(cubin.WithSection(".debug_frame", &Elf64_Shdr::sh_type, Elf64_Word{SHT_NULL}),
+          kInvalidArgument, "no type");
   REFUSED(Refusal(Patched(cubin.bytes, cubin.HeaderOf(0) + 32, 1)), kInvalidArgument,
           "section 0 is not empty");
   REFUSED(Refusal(Patched(cubin.bytes, cubin.Header().e_phoff + offsetof(Elf64_Phdr, p_filesz),
@@ -373,13 +387,14 @@ BOOST_AUTO_TEST_CASE(relocations_are_checked) {
   const std::size_t first = cubin.Begin(".rela.debug_frame");
   const std::string offset = "at offset " + std::to_string(first) + ": ";
   REFUSED(Refusal(Patched(cubin.bytes, first, std::uint64_t{1} << 40)), kInvalidArgument, offset);
+  REFUSED(Refusal(Patched(cubin.bytes, first + 8, 5000)), kInvalidArgument, "of type 5000");
   REFUSED(Refusal(Patched(cubin.bytes, first + 12, 5000)), kInvalidArgument, "by symbol 5000");
   REFUSED(cubin.WithSection(".rela.debug_frame", &Elf64_Shdr::sh_entsize, Elf64_Xword{16}),
           kInvalidArgument, "entries of 16");
   REFUSED(cubin.WithSection(".rela.debug_frame", &Elf64_Shdr::sh_link, Elf64_Word{1}),
-          kInvalidArgument, "relocations without");
-  REFUSED(cubin.WithSection(".rela.debug_frame", &Elf64_Shdr::sh_flags, Elf64_Xword{0}),
-          kInvalidArgument, "relocations without");
+          kInvalidArgument, "not in .symtab");
+  REFUSED(cubin.WithSection(".rela.debug_frame", &Elf64_Shdr::sh_info, Elf64_Word{0}),
+          kInvalidArgument, "belongs to section 0");
 }
 
 BOOST_AUTO_TEST_CASE(records_and_notes_are_checked) {
@@ -392,10 +407,28 @@ BOOST_AUTO_TEST_CASE(records_and_notes_are_checked) {
           "a record of 65535 bytes");
   REFUSED(Refusal(Patched(cubin.bytes, cubin.Record(".nv.info._Z5greeti", 0x0f) + 4, 5000)),
           kInvalidArgument, "a record about symbol 5000");
+  REFUSED(Refusal(Patched(cubin.bytes, cubin.Record(".nv.info._Z5greeti", 0x17) + 4, 5000)),
+          kInvalidArgument, "it names symbol 5000");
+  REFUSED(Refusal(Patched(cubin.bytes, cubin.Begin(".nv.callgraph"), 5000)), kInvalidArgument,
+          "it names symbol 5000");
   const std::size_t note = cubin.Begin(".note.nv.tkinfo");
   REFUSED(Refusal(Patched(cubin.bytes, note, ~0U)), kInvalidArgument, "a note of");
   REFUSED(Refusal(Patched(cubin.bytes, note + 32, 0x7fffffff)), kInvalidArgument,
           "at offset " + std::to_string(note + 32) + ": a tool's name");
+  const std::size_t end = note + cubin.Size(".note.nv.tkinfo") - 1;
+  REFUSED(Refusal(Patched(cubin.bytes, end, 'x')), kInvalidArgument, "does not end in a NUL");
+}
+
+BOOST_AUTO_TEST_CASE(what_only_a_linker_reads_is_checked) {
+  const Cubin cubin("images_relocatable_cubin");
+  REFUSED(cubin.WithHeader(&Elf64_Ehdr::e_flags, cubin.Header().e_flags | 0x40000000),
+          kInvalidArgument, "at offset 48: ");
+  REFUSED(cubin.WithSymbol("table", &Elf64_Sym::st_value, Elf64_Addr{0xfffffff0}), kInvalidArgument,
+          "an alignment of");
+  REFUSED(Refusal(Patched(cubin.bytes, cubin.Begin(".nv.prototype"), 0)), kInvalidArgument,
+          "a record about symbol 0");
+  REFUSED(Refusal(Patched(cubin.bytes, cubin.Begin(".nv.callgraph") + 4, 5000)), kInvalidArgument,
+          "it names symbol 5000");
 }
 
 BOOST_AUTO_TEST_CASE(fatbins_are_checked) {
@@ -414,6 +447,9 @@ BOOST_AUTO_TEST_CASE(fatbins_are_checked) {
           "no PTX");
   REFUSED(Refusal(Patched(fatbin, EntryOf(fatbin, kPtxEntry), kCubinEntry)), kInvalidArgument,
           "no cubin");
+  const std::size_t ptx = EntryOf(fatbin, kPtxEntry);
+  REFUSED(Refusal(Patched(fatbin, ptx + kOptionsOffset, 3)), kInvalidArgument, "its options at 3");
+  REFUSED(Refusal(Patched(fatbin, ptx + 64, 0xb948)), kInvalidArgument, "its options at 64");
   for (const std::uint64_t flags : {0xf011, 0x1011, 0x4011}) {
     REFUSED(Refusal(Patched(compressed, kFatbinHeader + kFlags, flags)), kInvalidArgument,
             "unknown way");

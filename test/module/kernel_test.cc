@@ -104,6 +104,28 @@ BOOST_FIXTURE_TEST_CASE(asking_whether_it_is_loaded_does_not_load, Fixture) {
   BOOST_TEST(!bounded.IsLoaded(here).value());
 }
 
+BOOST_FIXTURE_TEST_CASE(calls_cost_what_the_header_says, Fixture, *OnlySim()) {
+  const auto cost = [](const auto& call) {
+    Sim::ResetCalls();
+    DONE(call());
+    return Sim::TotalCalls();
+  };
+  SetStack({context.get()});
+  DONE(store.Preload(here));
+  BOOST_TEST(cost([&] { return store.FunctionIn(here).status(); }) == 0U);
+  BOOST_TEST(cost([&] { return store.FunctionIn(context.get()).status(); }) == 1U);
+  BOOST_TEST(cost([&] { return store.Preload(here); }) == 6U);
+  BOOST_TEST(cost([&] { return store.IsLoaded(here).status(); }) == 2U);
+  BOOST_TEST(cost([&] { return store.Attributes(here).status(); }) == 13U);
+  BOOST_TEST(cost([&] { return store.SetMaxDynamicSharedBytes(here, 4096); }) == 7U);
+  BOOST_TEST(cost([&] { return store.Parameters(here).status(); }) == 8U);
+  BOOST_TEST(cost([&] { return module.GetKernel("store").status(); }) == 2U);
+  BOOST_TEST(cost([&] { return module.GetGlobal<float>(here, "factor").status(); }) == 7U);
+  BOOST_TEST(cost([&] { return Module::Load(Ptx()).status(); }) == 7U);  // and unloading
+  SetStack({});
+  BOOST_TEST(cost([&] { return store.Preload(here); }) == 7U);
+}
+
 BOOST_FIXTURE_TEST_CASE(an_empty_kernel_says_so, Fixture) {
   const Kernel empty;
   BOOST_TEST(!empty);

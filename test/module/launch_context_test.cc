@@ -3,6 +3,10 @@
 // Launches in captures, in contexts whose life is over, from where CUDA must not be called;
 // their driver calls, and every one of those failing.
 
+#include <atomic>
+#include <thread>
+#include <vector>
+
 #include "cuguest/primary_context.h"
 #include "test/module/launches.h"
 
@@ -211,20 +215,22 @@ BOOST_AUTO_TEST_CASE(from_a_stream_callback) {
 BOOST_AUTO_TEST_CASE(from_many_threads) {
   Counter counter;
   std::vector<std::thread> threads;
+  std::atomic<unsigned> wrong{0};
   for (unsigned i = 0; i < 8; ++i) {
-    threads.emplace_back([&counter, i] {
+    threads.emplace_back([&counter, &wrong, i] {
       // By turns of two layouts that are right, and one that is not.
       for (unsigned j = 0; j < 50; ++j) {
         const absl::Status status =
             (i + j) % 2 != 0 ? counter.CountUp()
                              : Launch(counter.kernel(), counter.shape(), counter.stream(),
                                       PackedParams(kCount, kValue, counter.memory()));
-        BOOST_REQUIRE(status.ok());
-        BOOST_REQUIRE(!Launch(counter.kernel(), {}, counter.stream(), 1.0).ok());
+        if (!status.ok()) ++wrong;
+        if (Launch(counter.kernel(), {}, counter.stream(), 1.0).ok()) ++wrong;
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
+  BOOST_TEST(wrong == 0u);
   BOOST_TEST(counter.Took(400));
 }
 

@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(a_cluster) {
   BOOST_TEST(counter.Took());
 }
 
-BOOST_AUTO_TEST_CASE(a_cluster_arrives, *OnlyReal()) {
+BOOST_AUTO_TEST_CASE(a_cluster_arrives) {
   Counter counter;
   LaunchShape shape{{4, 6, 2}, 32};
   shape.cluster = Dim3{2, 3, 1};

@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(whatever_is_current) {
 }
 
 // One kernel in the contexts of two streams, with variables of its own in each.
-BOOST_AUTO_TEST_CASE(in_the_context_of_the_stream, *OnlyReal()) {
+BOOST_AUTO_TEST_CASE(in_the_context_of_the_stream) {
   Counter here;
   Counter there;
   const Kernel set = here.Get("set_mark");

@@ -65,8 +65,22 @@ inline CUresult GetShape(const SimLaunch& launch) {
   auto* const shape = Parameter<unsigned*>(launch, 0);
   std::copy(launch.grid, launch.grid + 3, shape);
   std::copy(launch.block, launch.block + 3, shape + 3);
-  std::fill(shape + 6, shape + 9, 1);
+  std::copy(launch.cluster, launch.cluster + 3, shape + 6);
   shape[9] = launch.shared_bytes;
+  return CUDA_SUCCESS;
+}
+
+// The variable of launch.cu, in the context that the kernel runs in.
+inline unsigned* LaunchMark() {
+  void* mark = nullptr;
+  return Sim::FindVariable("launch_mark", &mark) ? static_cast<unsigned*>(mark) : nullptr;
+}
+inline CUresult SetMark(const SimLaunch& launch) {
+  *LaunchMark() = Parameter<unsigned>(launch, 0);
+  return CUDA_SUCCESS;
+}
+inline CUresult GetMark(const SimLaunch& launch) {
+  *Parameter<unsigned*>(launch, 0) = *LaunchMark();
   return CUDA_SUCCESS;
 }
 
@@ -89,6 +103,8 @@ inline void RegisterKernels() {
   Sim::RegisterKernel("nothing", [](const SimLaunch&) { return CUDA_SUCCESS; });
   Sim::RegisterKernel("count_up", &CountUp);
   Sim::RegisterKernel("get_shape", &GetShape);
+  Sim::RegisterKernel("get_mark", &GetMark);
+  Sim::RegisterKernel("set_mark", &SetMark);
   Sim::RegisterKernel("small_blocks", &LastThread);
 #define CUGUEST_REGISTER(Type, ...) Sim::RegisterKernel("layout_" #Type, &WriteAll);
   CUGUEST_VECTOR_TYPES(CUGUEST_REGISTER)

@@ -115,12 +115,19 @@ BOOST_AUTO_TEST_CASE(symbols_that_are_nowhere_or_twice_are_named) {
           kInvalidArgument, "Twist", "multiply defined");
 }
 
-// It says so on stderr, and nowhere else.
-BOOST_AUTO_TEST_CASE(a_symbol_that_is_there_twice_in_machine_code_is_taken_once) {
+// nvJitLink would print it and go on, or crash.
+BOOST_AUTO_TEST_CASE(a_symbol_that_is_there_twice_in_machine_code_is_named) {
   const Owner owner;
-  BOOST_TEST(
-      Twists(owner, Link(owner.ref(), {IMAGE(linked_lto_ir), IMAGE(linked_part_relocatable_ptx),
-                                       IMAGE(linked_part_relocatable_cubin)})));
+  const Undisturbed undisturbed;
+  SUCCEEDS(Link(owner.ref(), LtoInputs()).status());
+  REFUSES(Link(owner.ref(), {IMAGE(linked_lto_ir), IMAGE(linked_part_relocatable_ptx),
+                             IMAGE(linked_part_relocatable_cubin)})
+              .status(),
+          kInvalidArgument, "input 3 of 3, linked_part_relocatable_cubin", "Multiple definition",
+          "Twist", "linked_part_relocatable_ptx");
+  const CodeImage other = PtxWith(".visible .entry other()\n{\n  ret;\n}\n", "other.ptx");
+  BOOST_TEST(Twists(
+      owner, Link(owner.ref(), {IMAGE(linked_lto_ir), IMAGE(linked_part_relocatable_ptx), other})));
 }
 
 BOOST_AUTO_TEST_CASE(code_for_another_architecture) {
@@ -211,6 +218,10 @@ BOOST_AUTO_TEST_CASE(every_driver_call_fails_once, *OnlySim()) {
   const Linker linker = LinkerOf(owner.ref(), LtoInputs());
   FailEachCall({"cuCtxGetId", "cuCtxPushCurrent", "cuCtxGetDevice", "cuDeviceGetAttribute"},
                [&] { return linker.Complete(); });
+  const CodeImage other = PtxWith(".visible .entry other()\n{\n  ret;\n}\n", "other.ptx");
+  const Linker mixed =
+      LinkerOf(owner.ref(), {IMAGE(linked_lto_ir), IMAGE(linked_part_relocatable_ptx), other});
+  FailEachCall({"cuLinkCreate"}, [&] { return mixed.Complete(); });
 }
 
 CHILD(links_by_the_older_one) {

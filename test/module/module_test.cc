@@ -165,6 +165,25 @@ BOOST_FIXTURE_TEST_CASE(constants_are_variables, Fixture) {
   DONE(module.GetGlobal<const float>(here, "factor").status());
 }
 
+BOOST_FIXTURE_TEST_CASE(a_managed_variable_is_one_for_all_contexts, Fixture) {
+  const OwnContext other;
+  const DeviceView<unsigned> mine = module.GetGlobal<unsigned>(here, "common").value();
+  BOOST_TEST(ValuesOf(mine) == std::vector<unsigned>{5});
+  Fill(mine, 6);
+  const auto others = module.GetGlobal<unsigned>(Ref(other.get()), "common").value();
+  BOOST_TEST(others.get() == mine.get());
+  BOOST_TEST(ValuesOf(others) == std::vector<unsigned>{6});
+}
+
+BOOST_FIXTURE_TEST_CASE(variables_are_read_by_those_who_borrow_them, Fixture) {
+  const DeviceView<unsigned> counters = module.GetGlobal<unsigned>(here, "counters").value();
+  const auto borrowed = DeviceView<unsigned>::Borrow(counters.get(), counters.size());
+  DONE(borrowed.status());
+  BOOST_TEST((borrowed->context() == here));
+  DONE(counters.Subview(1, 2).status());
+  REFUSED(counters.Subview(3, 2).status(), kOutOfRange, "4");
+}
+
 BOOST_FIXTURE_TEST_CASE(a_variable_of_another_size_is_refused, Fixture) {
   const auto odd = module.GetGlobal<unsigned>(here, "odd").status();
   REFUSED(odd, kInvalidArgument, "it has 3 bytes");
@@ -237,6 +256,26 @@ BOOST_AUTO_TEST_CASE(a_destroyed_context_is_refused) {
   check(store.SetMaxDynamicSharedBytes(dead, 0));
   REFUSED(Module::LoadIn(ContextRef(), Ptx()).status(), kFailedPrecondition, "load PTX \"code\"");
   REFUSED(store.FunctionIn(ContextRef()).status(), kFailedPrecondition, "use kernel \"store\"");
+}
+
+// Code belongs to no context, so one that is dead on top of the stack is in nobody's way.
+BOOST_AUTO_TEST_CASE(a_dead_context_may_be_current) {
+  const OwnContext context;
+  OwnContext doomed;
+  const CUcontext dead = doomed.release();
+  BOOST_TEST(RAW(cuCtxPushCurrent)(dead) == CUDA_SUCCESS);
+  OnAnotherThread([dead] { BOOST_TEST(RAW(cuCtxDestroy)(dead) == CUDA_SUCCESS); });
+  {
+    Module module = Module::Load(Ptx()).value();
+    DONE(module.KernelNames().status());
+    DONE(module.GetKernel("bounded")->FunctionIn(Ref(context.get())).status());
+    DONE(module.GetGlobal<unsigned>(Ref(context.get()), "counters").status());
+    DONE(module.Unload());
+    DONE(Module::LoadIn(Ref(context.get()), Ptx()).status());
+  }
+  CUcontext popped = nullptr;
+  BOOST_TEST(RAW(cuCtxPopCurrent)(&popped) == CUDA_SUCCESS);
+  BOOST_TEST((popped == dead));
 }
 
 BOOST_AUTO_TEST_CASE(a_reset_context_gets_the_code_anew) {

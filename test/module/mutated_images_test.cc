@@ -23,7 +23,7 @@ namespace {
 // Of each sample and kind of damage. CUGUEST_TEST_MUTATIONS asks for more.
 int Repetitions() {
   const char* asked = std::getenv("CUGUEST_TEST_MUTATIONS");
-  return asked == nullptr ? 8 : std::atoi(asked);
+  return asked == nullptr ? 16 : std::atoi(asked);
 }
 
 bool CanBeLoaded(CodeKind kind) {

@@ -105,6 +105,17 @@ BOOST_AUTO_TEST_CASE(types_that_are_known_at_run_time_alone) {
   BOOST_TEST(BytesOf(params) == BytesOf(PackedParams('c', f4)));
 }
 
+BOOST_AUTO_TEST_CASE(more_alignment_than_can_be_packed) {
+  ParamBuffer params = Added(1.0F);
+  BOOST_TEST(params.layout().can_be_packed);
+  const unsigned char bytes[32] = {};
+  SUCCEEDS(params.AddBytes(bytes, 32, 32));
+  SUCCEEDS(params.Add(1.0F));
+  BOOST_TEST(!params.layout().can_be_packed);
+  params.Clear();
+  BOOST_TEST(params.layout().can_be_packed);
+}
+
 BOOST_AUTO_TEST_CASE(bad_bytes_add_nothing) {
   ParamBuffer params = Added('c');
   const auto before = params.layout().fingerprint;

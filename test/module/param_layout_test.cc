@@ -78,6 +78,10 @@ static_assert(Mixed::kBytes == 56);
 
 static_assert(ParamLayout<double, char>::kBytes == 9, "no padding behind the last");
 static_assert(ParamLayout<char, Quad>::kPlaces[1].offset == 16, "by the specialisation");
+static_assert(ParamLayout<char, float4>::View().can_be_packed);
+#if CUDA_VERSION >= 13000
+static_assert(!ParamLayout<double4_32a, char>::View().can_be_packed, "differs by architecture");
+#endif
 static_assert(ParamLayout<>::kCount == 0 && ParamLayout<>::kBytes == 0);
 
 // What tells layouts apart.

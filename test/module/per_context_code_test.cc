@@ -173,9 +173,7 @@ void EveryCallMayFail() {
       absl::Status status;
       {
         const Module module = PerContextModule(Ptx());
-        const Kernel store = module.GetKernel("store").value();
-        status = store.FunctionIn(here).status();
-        if (status.ok()) status = module.Preload(here);
+        status = module.Preload(here);
         if (status.ok()) status = module.GetGlobal<unsigned>(here, "counters").status();
         Sim::ClearFaults();
       }

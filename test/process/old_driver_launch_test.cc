@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "cuguest/driver.h"
 #include "cuguest/launch.h"
 #include "cuguest/module.h"
 #include "cuguest/occupancy.h"

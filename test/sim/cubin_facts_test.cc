@@ -35,6 +35,8 @@ const std::string kParameters = kHead + R"(
 .maxntid 128, 1, 1
 { ret; }
 .entry two(.param .u64 a, .param .u32 b) { ret; }
+.visible .entry wide(.param .u8 a, .param .align 32 .b8 b[32], .param .align 64 .b8 c[64])
+{ ret; }
 .visible .entry several(.param .align 4 .b8 a[3000], .param .u64 b) { ret; }
 )";
 
@@ -42,8 +44,34 @@ const std::map<std::string, Layout> kLayouts = {
     {"none", {}},
     {"mixed", {{0, 1}, {8, 8}, {16, 2}, {32, 16}, {48, 24}, {72, 3}, {80, 8}, {88, 4}}},
     {"two", {{0, 8}, {8, 4}}},
+    // From the beginning of the memory that they are in, which has 0x210 bytes before them.
+    {"wide", {{0, 1}, {16, 32}, {48, 64}}},
     {"several", {{0, 3000}, {3000, 8}}},
 };
+
+// With variables, one of them without a value, and a kernel that must not be compiled away.
+const std::string kVariables = kHead + R"(
+.visible .global .align 4 .u32 number = 7;
+.visible .global .align 8 .b8 bytes[12] = {1, 2, 3};
+.visible .global .align 4 .u32 zero;
+.visible .const .align 4 .u32 fixed[2] = {5, 6};
+.visible .entry add(.param .u64 to)
+{
+  .reg .b64 %rd<3>;
+  .reg .b32 %r<9>;
+  ld.param.u64 %rd1, [to];
+  cvta.to.global.u64 %rd2, %rd1;
+  ld.global.u32 %r1, [number];
+  ld.global.u32 %r2, [bytes];
+  ld.global.u32 %r3, [zero];
+  ld.const.u32 %r4, [fixed];
+  add.u32 %r5, %r1, %r2;
+  add.u32 %r6, %r3, %r4;
+  add.u32 %r7, %r5, %r6;
+  st.global.u32 [%rd2], %r7;
+  ret;
+}
+)";
 
 // More than 4 KiB.
 const std::string kLarge = R"(.version 8.1
@@ -83,6 +111,24 @@ std::map<std::string, Layout> LayoutsOf(const std::string& image) {
   return layouts;
 }
 
+// The bytes of a variable of a module.
+std::string ValueOf(CUmodule module, const char* name) {
+  CUdeviceptr address = 0;
+  size_t size = 0;
+  OK(RAW(cuModuleGetGlobal)(&address, &size, module, name));
+  std::string value(size, '#');
+  OK(RAW(cuMemcpyDtoH)(&value[0], address, size));
+  return value;
+}
+
+int AttributeOf(CUmodule module, CUfunction_attribute attribute) {
+  CUfunction function = nullptr;
+  int value = -1;
+  OK(RAW(cuModuleGetFunction)(&function, module, "add"));
+  OK(RAW(cuFuncGetAttribute)(&value, attribute, function));
+  return value;
+}
+
 template <typename T>
 void Append(T value, std::string* bytes) {
   bytes->append(reinterpret_cast<const char*>(&value), sizeof(value));
@@ -113,6 +159,8 @@ std::string Contain(std::string cubin, std::uint32_t architecture) {
 
 }  // namespace
 
+BOOST_AUTO_TEST_SUITE(cubin_facts, *NeedsCompiler())
+
 BOOST_AUTO_TEST_CASE(text_and_machine_code_have_the_same_parameters) {
   const InContext in;
   BOOST_CHECK(LayoutsOf(kParameters) == kLayouts);
@@ -124,6 +172,26 @@ BOOST_AUTO_TEST_CASE(parameters_of_more_than_four_kilobytes) {
   const std::map<std::string, Layout> layouts = {{"large", {{0, 8}, {8, 32000}, {32008, 2}}}};
   BOOST_CHECK(LayoutsOf(kLarge) == layouts);
   BOOST_CHECK(LayoutsOf(Compile(kLarge)) == layouts);
+}
+
+BOOST_AUTO_TEST_CASE(text_and_machine_code_have_the_same_variables_and_attributes) {
+  const InContext in;
+  for (const std::string& image : {kVariables, Compile(kVariables)}) {
+    CUmodule module = nullptr;
+    OK(RAW(cuModuleLoadData)(&module, image.data()));
+    BOOST_TEST(ValueOf(module, "number") == std::string("\7\0\0\0", 4));
+    BOOST_TEST(ValueOf(module, "bytes") == "\1\2\3" + std::string(9, '\0'));
+    BOOST_TEST(ValueOf(module, "zero") == std::string(4, '\0'));
+    BOOST_TEST(ValueOf(module, "fixed") == std::string("\5\0\0\0\6\0\0\0", 8));
+    const int registers = AttributeOf(module, CU_FUNC_ATTRIBUTE_NUM_REGS);
+    BOOST_TEST(registers > 0);
+    BOOST_TEST(registers < 32);
+    BOOST_TEST(AttributeOf(module, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES) == 0);
+    BOOST_TEST(AttributeOf(module, CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES) == 8);
+    BOOST_TEST(AttributeOf(module, CU_FUNC_ATTRIBUTE_PTX_VERSION) == 50);
+    BOOST_TEST(AttributeOf(module, CU_FUNC_ATTRIBUTE_BINARY_VERSION) == 90);
+    OK(RAW(cuModuleUnload)(module));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(machine_code_is_loaded_as_a_library) {
@@ -167,3 +235,5 @@ BOOST_AUTO_TEST_CASE(a_container_of_machine_code_is_for_its_architecture) {
   IS(jit.LoadModule(&module, Contain(cubin, 80).data()), NO_BINARY_FOR_GPU);
   BOOST_TEST(jit.Error() == "");
 }
+
+BOOST_AUTO_TEST_SUITE_END()

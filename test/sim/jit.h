@@ -83,6 +83,24 @@ class Jit {
   std::vector<void*> values_;
 };
 
+// Whether the driver can compile and link: the simulation does it by the CUDA Toolkit's
+// nvJitLink. A decorator for suites: *NeedsCompiler().
+inline bool HasCompiler() {
+  CUcontext context = nullptr;
+  CUlinkState state = nullptr;
+  std::string text = kPtx;
+  RAW(cuCtxCreate)(&context, nullptr, 0, 0);
+  RAW(cuLinkCreate)(0, nullptr, nullptr, &state);
+  const CUresult code = RAW(cuLinkAddData)(state, CU_JIT_INPUT_PTX, &text[0], text.size() + 1, "x",
+                                           0, nullptr, nullptr);
+  RAW(cuLinkDestroy)(state);
+  RAW(cuCtxDestroy)(context);
+  return code == CUDA_SUCCESS;
+}
+inline auto NeedsCompiler() {
+  return cuguest_test::OnlyIf(HasCompiler, "needs the CUDA Toolkit's nvJitLink");
+}
+
 // With what no text had before, so that no cache has it.
 inline std::string Unique(const std::string& text) {
   static int number = 0;

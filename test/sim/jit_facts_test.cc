@@ -68,6 +68,8 @@ CUresult LoadWith(std::vector<std::pair<int, size_t>> options, Jit* jit) {
 
 }  // namespace
 
+BOOST_AUTO_TEST_SUITE(jit_facts, *NeedsCompiler())
+
 BOOST_AUTO_TEST_CASE(bad_images_and_what_the_log_says) {
   const InContext in;
   for (const Bad& bad : BadImages()) {
@@ -305,25 +307,6 @@ BOOST_AUTO_TEST_CASE(no_threads_per_block_panic, *OnlySim()) {
   BOOST_TEST(Contains(ended.output, "CU_JIT_THREADS_PER_BLOCK is 0"), ended.output);
 }
 
-// Then the simulation's own reader judges.
-CHILD(has_no_compiler) {
-  cuguest_test::MakeContext();
-  CUlibrary library = nullptr;
-  CUkernel kernel = nullptr;
-  Jit jit;
-  CHECK(jit.LoadLibrary(&library, kPtx) == CUDA_SUCCESS);
-  CHECK(Contains(jit.Info(), "there is no libnvJitLink.so"));
-  CHECK(RAW(cuLibraryGetKernel)(&kernel, library, "store") == CUDA_SUCCESS);
-  CHECK(Jit().LoadLibrary(&library, ".version 99.0\n.target sm_90\n") == CUDA_SUCCESS);
-  CHECK(RAW(cuLibraryGetKernel)(&kernel, library, "store") == CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
-  return 0;
-}
-BOOST_AUTO_TEST_CASE(without_a_compiler_texts_are_read, *OnlySim()) {
-  const cuguest_test::Ended ended =
-      cuguest_test::RunSelf({"--child=has_no_compiler"}, {"CUGUEST_SIM_NVJITLINK="});
-  BOOST_TEST(ended.code == 0, ended.output);
-}
-
 CHILD(may_not_compile) {
   cuguest_test::MakeContext();
   CUlibrary library = nullptr;
@@ -366,4 +349,25 @@ BOOST_AUTO_TEST_CASE(a_library_for_another_device_has_kernels) {
   IS(RAW(cuLibraryGetModule)(&module, library), INVALID_SOURCE);
   IS(RAW(cuKernelGetFunction)(&function, kernel), INVALID_SOURCE);
   OK(RAW(cuLibraryUnload)(library));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+// Then the simulation's own reader judges.
+CHILD(has_no_compiler) {
+  cuguest_test::MakeContext();
+  CUlibrary library = nullptr;
+  CUkernel kernel = nullptr;
+  Jit jit;
+  CHECK(jit.LoadLibrary(&library, kPtx) == CUDA_SUCCESS);
+  CHECK(Contains(jit.Info(), "there is no libnvJitLink.so"));
+  CHECK(RAW(cuLibraryGetKernel)(&kernel, library, "store") == CUDA_SUCCESS);
+  CHECK(Jit().LoadLibrary(&library, ".version 99.0\n.target sm_90\n") == CUDA_SUCCESS);
+  CHECK(RAW(cuLibraryGetKernel)(&kernel, library, "store") == CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+  return 0;
+}
+BOOST_AUTO_TEST_CASE(without_a_compiler_texts_are_read, *OnlySim()) {
+  const cuguest_test::Ended ended =
+      cuguest_test::RunSelf({"--child=has_no_compiler"}, {"CUGUEST_SIM_NVJITLINK="});
+  BOOST_TEST(ended.code == 0, ended.output);
 }

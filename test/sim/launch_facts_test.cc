@@ -164,6 +164,50 @@ BOOST_AUTO_TEST_CASE(a_kernel_may_require_a_block) {
   }
 }
 
+namespace {
+
+// Holds 200 values at a time. The simulation knows how many registers that takes where it
+// finds a compiler.
+std::string HeavyPtx() {
+  std::string loads;
+  std::string stores;
+  for (int i = 0; i < 200; ++i) {
+    const std::string number = std::to_string(i);
+    const std::string place = "[%rd2+" + std::to_string(4 * i) + "]";
+    loads += "ld.volatile.global.f32 %f" + number + ", " + place + ";\n";
+    stores += "st.volatile.global.f32 " + place + ", %f" + number + ";\n";
+  }
+  return ".version 8.0\n.target sm_90\n.address_size 64\n"
+         ".visible .entry heavy(.param .u64 to) {\n.reg .b64 %rd<3>;\n.reg .f32 %f<200>;\n"
+         "ld.param.u64 %rd1, [to];\ncvta.to.global.u64 %rd2, %rd1;\n" +
+         loads + stores + "ret;\n}\n";
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_block_needs_registers) {
+  const Launcher launcher;
+  Sim::RegisterKernel("heavy", [](const SimLaunch&) { return CUDA_SUCCESS; });
+  CUmodule module = nullptr;
+  CUfunction heavy = nullptr;
+  CUdeviceptr to = 0;
+  int most = 0;
+  void* each[] = {&to};
+  OK(RAW(cuModuleLoadData)(&module, HeavyPtx().c_str()));
+  OK(RAW(cuModuleGetFunction)(&heavy, module, "heavy"));
+  OK(RAW(cuFuncGetAttribute)(&most, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, heavy));
+  OK(RAW(cuMemAlloc)(&to, 800));
+  OK(LaunchOn(launcher.stream, heavy, Block(static_cast<unsigned>(most)), each));
+  if (most < 1024) {
+    IS(LaunchOn(launcher.stream, heavy, Block(1024), each), LAUNCH_OUT_OF_RESOURCES);
+    OK(Begin(launcher.stream));
+    OK(LaunchOn(launcher.stream, heavy, Block(1024), each));
+    BOOST_TEST(StatusOf(launcher.stream) == kActive);
+    End(launcher.stream);
+  }
+  OK(RAW(cuStreamSynchronize)(launcher.stream));
+}
+
 BOOST_AUTO_TEST_CASE(more_shared_memory_must_be_asked_for) {
   const Launcher launcher;
   const CUfunction dynamic = launcher.Function("with_dynamic");

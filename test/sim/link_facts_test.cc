@@ -50,6 +50,8 @@ class OwnFile {
 
 }  // namespace
 
+BOOST_AUTO_TEST_SUITE(link_facts, *NeedsCompiler())
+
 BOOST_AUTO_TEST_CASE(a_link_needs_a_context_to_begin_only) {
   CUlinkState state = nullptr;
   IS(RAW(cuLinkCreate)(0, nullptr, nullptr, &state), INVALID_CONTEXT);
@@ -353,6 +355,8 @@ BOOST_AUTO_TEST_CASE(a_destroyed_link_panics, *OnlySim()) {
   BOOST_TEST(ended.code == -SIGABRT);
   BOOST_TEST(Contains(ended.output, "the link state was destroyed"), ended.output);
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 CHILD(links_without_a_linker) {
   CUcontext context = cuguest_test::MakeContext();

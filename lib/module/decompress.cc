@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lib/module/decompress.h"
+
+#include <dlfcn.h>
+
+#include <climits>
+#include <cstddef>
+#include <new>
+#include <utility>
+
+CUGUEST_BEGIN_NAMESPACE
+namespace internal {
+namespace {
+
+// Most that LZ4 takes, and more than an image of code has.
+constexpr std::uint64_t kMostBytes = INT_MAX;
+
+// In the libraries' own words: lz4.h 1.7, zstd.h 1.0.
+using Lz4DecompressSafe = int (*)(const char* from, char* to, int bytes, int capacity);
+using ZstdDecompress = std::size_t (*)(void* to, std::size_t capacity, const void* from,
+                                       std::size_t bytes);
+
+// Stays loaded for the life of the process, as what any program may use.
+template <typename Function>
+Function FindFunction(const char* soname, const char* symbol) {
+  void* const library = dlopen(soname, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  return library != nullptr ? reinterpret_cast<Function>(dlsym(library, symbol)) : nullptr;
+}
+
+absl::Status NoLibrary(const char* soname) {
+  return absl::UnavailableError(absl::StrCat(soname, " could not be loaded"));
+}
+
+// `decompress(to)` writes up to `size` bytes and returns how many it did; of damage, a number
+// that `size` cannot be.
+template <typename Decompress>
+absl::StatusOr<UnpackedBytes> Unpack(const ImageBytes& packed, std::uint64_t size,
+                                     const char* format, const Decompress& decompress) {
+  if (size > kMostBytes || packed.size() > kMostBytes) {
+    return Damaged(packed, 0, "it claims to decompress to ", size, " bytes");
+  }
+  std::unique_ptr<unsigned char[]> bytes(new (std::nothrow) unsigned char[size + 1]);
+  if (bytes == nullptr) return absl::ResourceExhaustedError(absl::StrCat(size, " bytes"));
+  if (decompress(bytes.get()) == size) {
+    return UnpackedBytes{std::move(bytes), static_cast<std::size_t>(size)};
+  }
+  return Damaged(packed, 0, "it does not decompress, by ", format, ", to ", size, " bytes");
+}
+
+}  // namespace
+
+absl::StatusOr<UnpackedBytes> DecompressLz4(const ImageBytes& packed, std::uint64_t size) {
+  constexpr char kSoname[] = "liblz4.so.1";
+  static const auto decompress = FindFunction<Lz4DecompressSafe>(kSoname, "LZ4_decompress_safe");
+  if (decompress == nullptr) return NoLibrary(kSoname);
+  return Unpack(packed, size, "LZ4", [&](unsigned char* to) {
+    return static_cast<std::uint64_t>(
+        decompress(reinterpret_cast<const char*>(packed.data()), reinterpret_cast<char*>(to),
+                   static_cast<int>(packed.size()), static_cast<int>(size)));
+  });
+}
+
+absl::StatusOr<UnpackedBytes> DecompressZstd(const ImageBytes& packed, std::uint64_t size) {
+  constexpr char kSoname[] = "libzstd.so.1";
+  static const auto decompress = FindFunction<ZstdDecompress>(kSoname, "ZSTD_decompress");
+  if (decompress == nullptr) return NoLibrary(kSoname);
+  return Unpack(packed, size, "zstd", [&](unsigned char* to) -> std::uint64_t {
+    return decompress(to, static_cast<std::size_t>(size), packed.data(), packed.size());
+  });
+}
+
+}  // namespace internal
+CUGUEST_END_NAMESPACE
