@@ -17,7 +17,7 @@
 //
 //   2. A block that is too large
 //
-//      <<<>>>                        refused         cudaErrorInvalidConfiguration
+//      <<<>>>                        refused         cudaErrorInvalidValue
 //      Launch                        refused
 //        ...
 

@@ -25,8 +25,6 @@
 
 #include <cuda.h>
 #include <dlfcn.h>
-#include <limits.h>
-#include <unistd.h>
 
 #include <map>
 #include <memory>
@@ -41,6 +39,7 @@
 #include "cuguest/error.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/plugin_attach/plugin.h"
+#include "examples/support/beside.h"
 #include "examples/support/check.h"
 #include "examples/support/example.h"
 #include "examples/support/host.h"
@@ -80,13 +79,7 @@ const Known& Find(const std::string& name) {
   return known.at(name);
 }
 
-// The plugins lie beside the program.
-std::string PathOf(const std::string& name) {
-  char self[PATH_MAX] = {};
-  if (readlink("/proc/self/exe", self, sizeof(self) - 1) <= 0) return name;
-  const std::string program = self;
-  return program.substr(0, program.rfind('/') + 1) + Find(name).file;
-}
+std::string PathOf(const std::string& name) { return support::Beside(Find(name).file); }
 
 bool IsInMemory(const std::string& name) {
   void* library = dlopen(PathOf(name).c_str(), RTLD_LAZY | RTLD_NOLOAD);

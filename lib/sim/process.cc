@@ -86,7 +86,9 @@ CUresult Init(unsigned flags) {
   return flags != 0 ? CUDA_ERROR_INVALID_VALUE : InitFresh();
 }
 
-// There are no private tables. NVRTC asks for one, and crashes where nobody answers.
+// There are no private tables; a real driver answers so for those that it does not know
+// (measured on an H100, driver 580.159.04). NVRTC asks for one, and crashes where the entry
+// is missing.
 CUresult GetExportTable(const void** table, const CUuuid* id) {
   if (table == nullptr || id == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *table = nullptr;

@@ -39,6 +39,15 @@ BOOST_AUTO_TEST_CASE(init_may_be_repeated_and_takes_no_flags) {
   IS(RAW(cuInit)(1), INVALID_VALUE);
 }
 
+BOOST_AUTO_TEST_CASE(an_unknown_table_is_refused) {
+  CUuuid unknown;
+  std::memset(&unknown, 0x5a, sizeof(unknown));
+  const void* table = &unknown;
+  IS(RAW(cuGetExportTable)(&table, &unknown), INVALID_VALUE);
+  BOOST_CHECK(table == nullptr);
+  IS(RAW(cuGetExportTable)(nullptr, &unknown), INVALID_VALUE);
+}
+
 BOOST_AUTO_TEST_CASE(devices_are_checked) {
   CUdevice device = 0;
   int value = 0;
