@@ -185,7 +185,7 @@ void Mixed(Desk* desk) {
   CHECK_OK(cuguest::Launch(desk->mixed, LaunchShape(), desk->stream.ref(), packed));
   const Bytes expected = SideBySide(given.i, given.f4, given.c, given.f, given.pointer, given.f2);
   CHECK(StartsWith(desk->Read(), expected));
-  PrintRow("in the kernel", "bit for bit", "what was packed by hand, types or at run time");
+  PrintRow("in the kernel", "bit for bit", "all three ways alike");
 }
 
 // As a header declares it that knows no <vector_types.h>.

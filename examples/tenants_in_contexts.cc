@@ -9,15 +9,15 @@
 //
 //   1. Three tenants, one module
 //
-//      ada                           mark 1          variable and memory are the tenant's own
-//      bob                           mark 2          variable and memory are the tenant's own
+//      ada                           mark 1          finds what is its own
+//      bob                           mark 2          finds what is its own
 //   ...
 //   3. One of them leaves
 //
 //      bob's context                 destroyed       with all that was in it
 //      bob's next launch             refused
 //        ...
-//      ada                           goes on         mark and numbers are as they were left
+//      ada                           goes on         all is as it was left
 //
 // What contexts do not keep apart is a kernel that runs wild: an illegal address ends every
 // context of the process on that device (CUDA Driver API, CUDA_ERROR_ILLEGAL_ADDRESS). Who
@@ -201,8 +201,7 @@ void EachItsOwn(Residents* residents) {
   for (Resident& resident : *residents) CHECK_OK(resident.tenant.CountUp(resident.mark));
   for (Resident& resident : *residents) {
     CheckOwn(&resident, 1);
-    PrintRow(resident.name, "mark " + std::to_string(resident.mark),
-             "variable and memory are the tenant's own");
+    PrintRow(resident.name, "mark " + std::to_string(resident.mark), "finds what is its own");
   }
 }
 
@@ -234,7 +233,7 @@ void OneLeaves(Residents* residents) {
   for (Resident* left : {&residents->front(), &residents->back()}) {
     CHECK_OK(left->tenant.CountUp(left->mark));
     CheckOwn(left, 2);
-    PrintRow(left->name, "goes on", "mark and numbers are as they were left");
+    PrintRow(left->name, "goes on", "all is as it was left");
   }
 }
 

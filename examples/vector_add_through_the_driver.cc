@@ -20,9 +20,9 @@
 //
 //   1. An array of pointers
 //
-//      values                        right           Launch(kernel, shape, stream, n, a, b, c)
-//      the guide's args[]            right           Launch(kernel, shape, stream, args)
-//      a typed kernel                right           VectorAdd::Launch, which converts
+//      values                        right           Launch(..., n, a, b, c)
+//      the guide's args[]            right           Launch(..., args)
+//      a typed kernel                right           VectorAdd::Launch converts
 
 #include <functional>
 #include <utility>
@@ -122,25 +122,21 @@ void LaunchAndCheck(const char* how, const char* call, Program* program,
 
 void ByPointers(Program* p) {
   PrintScene("An array of pointers");
-  LaunchAndCheck(
-      "values", "Launch(kernel, shape, stream, n, a, b, c)", p, [p](const LaunchShape& shape) {
-        return cuguest::Launch(p->kernel, shape, p->stream.ref(), p->n, DevicePtr(p->a.view()),
-                               DevicePtr(p->b.view()), DevicePtr(p->c.view()));
-      });
-  LaunchAndCheck("the guide's args[]", "Launch(kernel, shape, stream, args)", p,
-                 [p](const LaunchShape& shape) {
-                   CUdeviceptr a = p->a.get();
-                   CUdeviceptr b = p->b.get();
-                   CUdeviceptr c = p->c.get();
-                   void* const args[] = {&p->n, &a, &b, &c};
-                   return cuguest::Launch(p->kernel, shape, p->stream.ref(),
-                                          cuguest::HostSpan<void* const>(args));
-                 });
-  LaunchAndCheck("a typed kernel", "VectorAdd::Launch, which converts", p,
-                 [p](const LaunchShape& shape) {
-                   return VectorAdd::Of(p->kernel).Launch(shape, p->stream.ref(), p->n, p->a.view(),
-                                                          p->b.view(), p->c.view());
-                 });
+  LaunchAndCheck("values", "Launch(..., n, a, b, c)", p, [p](const LaunchShape& shape) {
+    return cuguest::Launch(p->kernel, shape, p->stream.ref(), p->n, DevicePtr(p->a.view()),
+                           DevicePtr(p->b.view()), DevicePtr(p->c.view()));
+  });
+  LaunchAndCheck("the guide's args[]", "Launch(..., args)", p, [p](const LaunchShape& shape) {
+    CUdeviceptr a = p->a.get();
+    CUdeviceptr b = p->b.get();
+    CUdeviceptr c = p->c.get();
+    void* const args[] = {&p->n, &a, &b, &c};
+    return cuguest::Launch(p->kernel, shape, p->stream.ref(), cuguest::HostSpan<void* const>(args));
+  });
+  LaunchAndCheck("a typed kernel", "VectorAdd::Launch converts", p, [p](const LaunchShape& shape) {
+    return VectorAdd::Of(p->kernel).Launch(shape, p->stream.ref(), p->n, p->a.view(), p->b.view(),
+                                           p->c.view());
+  });
 }
 
 void InOneBuffer(Program* p) {

@@ -11,7 +11,7 @@
 //
 //   1. Red and blue count at the same time
 //
-//      red's votes                   50 x 1          on a thread and a stream of its own
+//      red's votes                   50 x 1          on its own thread and stream
 //      blue's votes                  50 x 10         the same kernel, at the same time
 //
 //   2. The same variable, once for each
@@ -121,7 +121,7 @@ void AtTheSameTime(const Party& red, const Party& blue) {
   other.join();
   CHECK(red.Read() == Votes(kSize, kRounds * 1));
   CHECK(blue.Read() == Votes(kSize, kRounds * 10));
-  PrintRow("red's votes", std::to_string(kRounds) + " x 1", "on a thread and a stream of its own");
+  PrintRow("red's votes", std::to_string(kRounds) + " x 1", "on its own thread and stream");
   PrintRow("blue's votes", std::to_string(kRounds) + " x 10", "the same kernel, at the same time");
 }
 
@@ -148,7 +148,7 @@ void OneGoes(const Party& red, Party* blue) {
   CHECK(red.Read() == Votes(kSize, kRounds + rounds));
   CHECK(red.GetMark() == 1);
   PrintRow("blue", "unloaded", "its code, and the library itself");
-  PrintRow("red", "right", "every vote was counted, its variable is as it was");
+  PrintRow("red", "right", "no vote was lost");
 }
 
 absl::Status Demonstrate(const cuguest::Driver&, cuguest::Device device) {
