@@ -16,7 +16,8 @@ namespace cuguest_sim {
 namespace {
 
 constexpr char kNoCompiler[] =
-    "cuguest simulated driver: there is no libnvJitLink.so: the PTX was read, not compiled";
+    "cuguest simulated driver: there is no libnvJitLink.so that knows these options: the PTX was "
+    "read, not compiled";
 constexpr std::string_view kUndefined = "Undefined reference to '";
 
 std::map<std::string, Compiled>& Cache() {
@@ -25,15 +26,19 @@ std::map<std::string, Compiled>& Cache() {
 }
 std::mutex cache_mutex;
 
+// What fails here is said in the log, and in nvJitLink's code by chance.
+bool Complete(NvJitLink* link) {
+  const size_t told = link->ErrorLog().size();
+  return link->Complete() == NvJitLink::Result::kSuccess && link->ErrorLog().size() == told;
+}
+
 // A driver compiles a module as a whole: what is undefined is the compiler's error.
-void TellUndefined(Compiled* compiled) {
-  std::string& log = compiled->outcome.error_log;
+std::string TellUndefined(const std::string& log) {
   const size_t begin = log.find(kUndefined);
-  if (begin == std::string::npos) return;
+  if (begin == std::string::npos) return log;
   const size_t name = begin + kUndefined.size();
-  log = "ptxas fatal   : Unresolved extern function '" +
-        log.substr(name, log.find('\'', name) - name) + "'";
-  compiled->outcome.code = CUDA_ERROR_INVALID_PTX;
+  return "ptxas fatal   : Unresolved extern function '" +
+         log.substr(name, log.find('\'', name) - name) + "'";
 }
 
 // The linker's part of the log begins with "info"; a module that is loaded is not linked.
@@ -60,16 +65,15 @@ Compiled CompileNow(CompilerInput kind, std::string_view data, const JitRequest&
   }
   const auto input =
       kind == CompilerInput::kPtx ? NvJitLink::Input::kPtx : NvJitLink::Input::kFatbin;
-  const auto added = link->Add(input, data, "ptx input");
-  compiled.outcome.error_log = link->ErrorLog();
-  if (added != NvJitLink::Result::kSuccess) {
-    compiled.outcome.code = CodeOfErrorLog(compiled.outcome.error_log);
-  } else if (link->Complete() == NvJitLink::Result::kSuccess) {
-    compiled.cubin = link->Cubin();
-  }
+  const bool linked =
+      link->Add(input, data, "ptx input") == NvJitLink::Result::kSuccess && Complete(link.get());
+  compiled.outcome.error_log = TellUndefined(link->ErrorLog());
   compiled.outcome.info_log = WithoutLinker(link->InfoLog());
-  if (compiled.outcome.error_log.empty()) compiled.outcome.error_log = link->ErrorLog();
-  TellUndefined(&compiled);
+  if (linked) {
+    compiled.cubin = link->Cubin();
+  } else {
+    compiled.outcome.code = CodeOfErrorLog(compiled.outcome.error_log);
+  }
   const std::chrono::duration<float, std::milli> taken = std::chrono::steady_clock::now() - start;
   compiled.outcome.milliseconds = taken.count();
   return compiled;

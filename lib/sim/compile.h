@@ -21,7 +21,7 @@ struct Compiled {
 // unpack, for the device or the target asked for. The process compiles each text once for
 // the same options; then, as with a driver that has it in its cache, a success takes no
 // time and says nothing (CUDA_CACHE_DISABLE=1: the first answer again). Where the toolkit's
-// compiler is not there, all is well and the info log says so.
+// compiler is not there or does not know the options, all is well and the info log says so.
 //
 // Errors: INVALID_PTX, UNSUPPORTED_PTX_VERSION: as the log says
 //         JIT_COMPILATION_DISABLED: by CUDA_DISABLE_JIT or CUDA_DISABLE_PTX_JIT, and not in

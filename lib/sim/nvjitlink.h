@@ -30,7 +30,7 @@ class NvJitLink {
   // linker's path is searched, and the toolkit's usual place. None after exit() began.
   static bool IsThere();
 
-  // nullptr where there is none.
+  // nullptr where there is none, or it does not know the options.
   static std::unique_ptr<NvJitLink> Create(const std::vector<std::string>& options);
   ~NvJitLink();
   NvJitLink(const NvJitLink&) = delete;

@@ -9,6 +9,7 @@
 
 #include <cuda.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -29,9 +30,14 @@ struct PtxEntry {
   std::vector<PtxParameter> parameters;
   FunctionTraits traits;
 
-  // Bytes of a packed parameter buffer.
+  // Bytes of a packed parameter buffer. In damaged code the last parameter need not be the
+  // one that ends last.
   size_t PackedSize() const {
-    return parameters.empty() ? 0 : parameters.back().offset + parameters.back().size;
+    size_t size = 0;
+    for (const PtxParameter& parameter : parameters) {
+      size = std::max(size, parameter.offset + parameter.size);
+    }
+    return size;
   }
 };
 

@@ -72,8 +72,11 @@ void WriteAddress(const AddressInValue& part, const PlacedVariables& placed, uns
   std::memcpy(value + part.offset, &address, std::min(part.size, sizeof(address)));
 }
 
+// Of two that damaged code gives one name, there is room for the first.
 void WriteValue(const Variable& variable, const PlacedVariables& placed) {
-  auto* value = static_cast<unsigned char*>(ToPointer(placed.find(variable.name)->second.address));
+  const PlacedVariable& place = placed.find(variable.name)->second;
+  if (place.size != variable.size) return;
+  auto* value = static_cast<unsigned char*>(ToPointer(place.address));
   if (!variable.value.empty()) std::memcpy(value, variable.value.data(), variable.value.size());
   for (const AddressInValue& part : variable.addresses) WriteAddress(part, placed, value);
 }

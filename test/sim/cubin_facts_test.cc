@@ -194,6 +194,24 @@ BOOST_AUTO_TEST_CASE(text_and_machine_code_have_the_same_variables_and_attribute
   }
 }
 
+// Each keeps to its own room.
+BOOST_AUTO_TEST_CASE(variables_that_damage_gives_one_name, *cuguest_test::OnlySim()) {
+  const InContext in;
+  std::string cubin = Compile(R"(.version 7.0
+.target sm_50
+.address_size 64
+.visible .global .align 4 .u32 variable_1 = 7;
+.visible .global .align 4 .u32 variable_2[400] = {8, 9};
+)");
+  size_t at = 0;
+  while ((at = cubin.find("variable_2", at)) != std::string::npos) cubin[at + 9] = '1';
+  CUmodule module = nullptr;
+  OK(RAW(cuModuleLoadData)(&module, cubin.data()));
+  const std::string value = ValueOf(module, "variable_1");
+  BOOST_TEST(static_cast<int>(value[0]) == (value.size() == 4 ? 7 : 8));
+  OK(RAW(cuModuleUnload)(module));
+}
+
 BOOST_AUTO_TEST_CASE(machine_code_is_loaded_as_a_library) {
   const InContext in;
   const std::string cubin = Compile(kParameters);

@@ -85,6 +85,20 @@ BOOST_AUTO_TEST_CASE(bad_images_and_what_the_log_says) {
   }
 }
 
+// What the compiler finds when it is through with the text.
+BOOST_AUTO_TEST_CASE(what_no_device_has_room_for_is_an_error, *OnlySim()) {
+  const InContext in;
+  CUmodule module = nullptr;
+  Jit jit;
+  const std::string text =
+      kHead +
+      ".visible .entry nothing(.param .u64 to) {\n  .shared .b8 room[300000];\n"
+      "  .reg .u64 %r;\n  mov.u64 %r, room;\n  st.shared.u64 [%r], %r;\n"
+      "  ret;\n}\n";
+  IS(jit.LoadModule(&module, text.c_str()), INVALID_PTX);
+  BOOST_TEST(Contains(jit.Error(), "uses too much shared data"), jit.Error());
+}
+
 // It is compiled when it is loaded, with a context or without; its code is kept back.
 BOOST_AUTO_TEST_CASE(a_library_says_its_log_at_once_and_its_code_later) {
   const OwnContext context;
