@@ -118,8 +118,12 @@ class CUGUEST_API CodeImage {
 
   // The kernels that can be read off the image, as the driver would be asked for them
   // (C++ ones mangled), sorted; of a container those of all that is in it, for whatever
-  // architecture. LTO IR does not tell, so of has_lto_ir() a name that is missing may exist.
+  // architecture.
   [[nodiscard]] const std::vector<std::string>& kernel_names() const noexcept;
+
+  // Whether those are all. LTO IR does not tell its own, nor does what is compressed where the
+  // machine lacks the library to look into it.
+  [[nodiscard]] bool names_all_kernels() const noexcept;
 
   // LTO IR, or a container with some: a linker with link-time optimisation has to
   // compile it.

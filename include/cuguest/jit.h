@@ -50,8 +50,9 @@ struct JitOptions {
   std::optional<unsigned> min_blocks_per_multiprocessor;
   std::optional<unsigned> max_threads_per_block;
   // Threads of the host that optimise, or load machine code; 0 is all processors.
-  std::optional<unsigned> split_compile;   // Needs: CUDA 12.4
-  std::optional<unsigned> loader_threads;  // CUDA 13.1; an older driver loads with one
+  // Needs: CUDA 13.0, and 13.1; an older driver is not told, and works with one.
+  std::optional<unsigned> split_compile;
+  std::optional<unsigned> loader_threads;
 
   bool debug_info = false;
   bool line_info = false;

@@ -27,9 +27,9 @@
 //                             | first use on another    | context
 //                             | kind of device          |
 //   Load() of bad code        | fails                   | succeeds, and fails in use
-//   GetKernel() of an unknown | fails                   | fails; if there is LTO IR,
-//   name                      |                         | which does not tell its names,
-//                             |                         | the first use does
+//   GetKernel() of an unknown | fails                   | fails; if the image does not
+//   name                      |                         | name all its kernels (see
+//                             |                         | code_image.h) the first use does
 //   the image's bytes         | the driver has a copy   | are kept with the Module
 //   a managed variable        | is one for all contexts | is one for each context
 //   a reset primary context   | gets the code anew      | cannot be told from before: unload,
@@ -132,8 +132,8 @@ class CUGUEST_API Module {
 
   // Sorted; mangled those of C++.
   //
-  // Errors: kUnimplemented  there is LTO IR in the image, and the driver is below CUDA 12.4
-  //                         (cuLibraryEnumerateKernels)
+  // Errors: kUnimplemented  not CodeImage::names_all_kernels(), and the driver is below CUDA
+  //                         12.4 (cuLibraryEnumerateKernels)
   // Cost:   four driver calls and one for each kernel; two below CUDA 12.4.
   [[nodiscard]] absl::StatusOr<std::vector<std::string>> KernelNames() const;
 

@@ -34,6 +34,7 @@ absl::Status ReadWholeHostObject(const ImageBytes& bytes, CodeContents* contents
 
 absl::Status ReadLtoIr(const ImageBytes& bytes, CodeContents* contents) {
   contents->lto_ir = true;
+  contents->names_all = false;
   if (bytes.size() > kLtoIrHeader) return absl::OkStatus();
   return Damaged(bytes, bytes.size(), "it ends within the header of LTO IR");
 }

@@ -25,6 +25,7 @@ namespace internal {
 struct CodeContents {
   CodeKind kind = CodeKind::kPtx;
   std::set<std::string> kernels;
+  bool names_all = true;  // whether `kernels` are all
   bool lto_ir = false;
   std::size_t images = 0;  // that a container holds
 };

@@ -24,6 +24,7 @@ struct CodeImageData {
   CodeKind kind;
   std::string name;
   std::vector<std::string> kernel_names;
+  bool names_all_kernels;
   bool lto_ir;
 };
 
@@ -102,6 +103,7 @@ absl::StatusOr<std::shared_ptr<const CodeImageData>> Look(HostSpan<const unsigne
       contents->kind,
       std::move(name),
       {contents->kernels.begin(), contents->kernels.end()},
+      contents->names_all,
       contents->lto_ir,
   });
 }
@@ -231,6 +233,7 @@ const std::string& CodeImage::name() const noexcept { return data_->name; }
 const std::vector<std::string>& CodeImage::kernel_names() const noexcept {
   return data_->kernel_names;
 }
+bool CodeImage::names_all_kernels() const noexcept { return data_->names_all_kernels; }
 bool CodeImage::has_lto_ir() const noexcept { return data_->lto_ir; }
 
 CUGUEST_END_NAMESPACE

@@ -78,7 +78,10 @@ absl::Status ReadCompressed(Decompress decompress, const EntryHeader& header,
   }
   const ImageBytes packed = payload.Part(0, header.compressed_size);
   const absl::StatusOr<UnpackedBytes> unpacked = decompress(packed, header.decompressed_size);
-  if (absl::IsUnavailable(unpacked.status())) return absl::OkStatus();  // nobody can look
+  if (absl::IsUnavailable(unpacked.status())) {  // nobody can look
+    contents->names_all = false;
+    return absl::OkStatus();
+  }
   if (!unpacked.ok()) return unpacked.status();
   const ImageBytes bytes(unpacked->data.get(), unpacked->size);
   return Within("decompressed", ReadPayload(header, bytes, contents));
@@ -89,6 +92,7 @@ absl::Status ReadEntry(const EntryHeader& header, const ImageBytes& payload,
   ++contents->images;
   if (header.kind == kLtoIrEntry) {
     contents->lto_ir = true;
+    contents->names_all = false;
     return absl::OkStatus();
   }
   switch (header.flags & kCompression) {

@@ -154,9 +154,10 @@ std::string FindVariableText(std::string_view variable, std::string_view image) 
 }
 
 absl::StatusOr<std::vector<std::string>> ReadableNames(const CodeImage& image) {
-  if (!image.has_lto_ir()) return image.kernel_names();
+  if (image.names_all_kernels()) return image.kernel_names();
   return ErrorStatus(CUDA_ERROR_NOT_SUPPORTED, "list the kernels of " + Quoted(image.name()), "",
-                     "those of LTO IR cannot be read off an image, and only a driver of CUDA 12.4 "
+                     "those of LTO IR, and of what is compressed where liblz4.so.1 or "
+                     "libzstd.so.1 is missing, cannot be read off an image; a driver of CUDA 12.4 "
                      "or newer lists them");
 }
 

@@ -20,10 +20,12 @@ constexpr unsigned kMostOptimization = 4;
 // What the driver writes is in front.
 enum Place { kWallTime, kInfoLog, kInfoSize, kErrorLog, kErrorSize, kThreads };
 
-// Newer than the <cuda.h> of CUDA 13.0.
+// Newer than the <cuda.h> of CUDA 12.8 and 13.0: CU_JIT_SPLIT_COMPILE and
+// CU_JIT_BINARY_LOADER_THREAD_COUNT.
+constexpr auto kSplitCompile = static_cast<CUjit_option>(34);
 constexpr auto kLoaderThreads = static_cast<CUjit_option>(35);
+constexpr int kHasSplitCompile = 13000;
 constexpr int kHasLoaderThreads = 13010;
-constexpr int kHasSplitCompile = 12040;
 
 // A number stands in the place of a pointer.
 void* Packed(std::size_t number) {
@@ -84,7 +86,7 @@ JitCall::JitCall(const JitOptions& options, int driver_version)
   add_true(CU_JIT_LOG_VERBOSE, options.verbose);
   add_true(CU_JIT_POSITION_INDEPENDENT_CODE, options.position_independent);
   add_true(CU_JIT_OVERRIDE_DIRECTIVE_VALUES, options.override_directives);
-  if (driver_version >= kHasSplitCompile) add_set(CU_JIT_SPLIT_COMPILE, options.split_compile);
+  if (driver_version >= kHasSplitCompile) add_set(kSplitCompile, options.split_compile);
   if (driver_version >= kHasLoaderThreads) add_set(kLoaderThreads, options.loader_threads);
 }
 

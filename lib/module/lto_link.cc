@@ -38,13 +38,16 @@ int InputType(CodeKind kind) {
   return 0;
 }
 
+// CU_COMPUTE_FAMILY_TARGET_BASE: newer than the <cuda.h> of CUDA 12.8.
+constexpr unsigned kFamily = 0x20000;
+
 // "sm_90" of 90, "sm_90a" of CU_TARGET_COMPUTE_90A.
 std::string TargetText(CUjit_target target) {
   const unsigned number = static_cast<unsigned>(target);
   const unsigned features = number & ~0xffffu;
   return absl::StrCat("sm_", number & 0xffffu,
                       features == CU_COMPUTE_ACCELERATED_TARGET_BASE ? "a"
-                      : features == CU_COMPUTE_FAMILY_TARGET_BASE    ? "f"
+                      : features == kFamily                          ? "f"
                                                                      : "");
 }
 

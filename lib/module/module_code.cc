@@ -54,7 +54,9 @@ absl::StatusOr<Variable> ModuleCode::FindVariable(const Driver& driver, const Co
 
 absl::StatusOr<CUkernel> ModuleCode::FindKernel(const std::string& name) {
   const std::vector<std::string>& names = image_.kernel_names();
-  if (image_.has_lto_ir() || std::binary_search(names.begin(), names.end(), name)) return nullptr;
+  if (!image_.names_all_kernels() || std::binary_search(names.begin(), names.end(), name)) {
+    return nullptr;
+  }
   return NoSuchKernel(name, this->name(), names);
 }
 

@@ -8,6 +8,7 @@
 
 #include "lib/sim/cubin.h"
 #include "lib/sim/panic.h"
+#include "lib/sim/process.h"
 
 namespace cuguest_sim {
 namespace {
@@ -30,6 +31,12 @@ bool IsKnownTarget(unsigned target) {
   const bool known =
       std::find(std::begin(kTargets), std::end(kTargets), plain) != std::end(kTargets);
   return known && (target == plain || plain >= kArchitecture);
+}
+
+// The first number that is no option. What CUDA 12.8 has ends with the one before
+// CU_JIT_SPLIT_COMPILE.
+int OptionsEnd() {
+  return Process::DriverVersion() < 13000 ? CU_JIT_SPLIT_COMPILE : CU_JIT_NUM_OPTIONS;
 }
 
 // What cuLinkAddData and cuLinkAddFile take.
@@ -59,7 +66,7 @@ CUresult JitRequest::Read(Call call, unsigned count, const CUjit_option* options
     // The number may be none of the enumeration.
     int number = 0;
     std::memcpy(&number, options + i, sizeof(number));
-    if (number < 0 || number >= CU_JIT_NUM_OPTIONS || !IsTaken(call, options[i])) {
+    if (number < 0 || number >= OptionsEnd() || !IsTaken(call, options[i])) {
       return CUDA_ERROR_INVALID_VALUE;
     }
     const CUresult code = request->ReadOption(call, options[i], values + i);

@@ -15,6 +15,7 @@
 
 #include "test/module/code.h"
 #include "test/module/mutations.h"
+#include "test/support/child.h"
 #include "test/support/test.h"
 
 using namespace module_test;
@@ -179,11 +180,41 @@ BOOST_AUTO_TEST_CASE(kernels_are_named_also_where_they_are_compressed_or_in_a_co
       const auto image = Look(SampleOf(name).bytes);
       BOOST_TEST_REQUIRE(image.ok(), image.status().ToString());
       BOOST_TEST(image->kernel_names() == kNames, boost::test_tools::per_element());
+      BOOST_TEST(image->names_all_kernels());
     }
   }
   for (const char* name : {"images_lto_ir", "images_lto_fatbin"}) {
-    BOOST_TEST(Look(SampleOf(name).bytes)->kernel_names().empty());
+    const auto image = Look(SampleOf(name).bytes);
+    BOOST_TEST(image->kernel_names().empty());
+    BOOST_TEST(!image->names_all_kernels());
   }
+}
+
+CHILD(cannot_decompress) {
+  for (const char* name : {"images_compressed_fatbin", "images_fast_fatbin"}) {
+    const CodeImage image = Look(SampleOf(name).bytes).value();
+    CHECK(!image.names_all_kernels() && !image.has_lto_ir());
+    if (!Sim::IsActive()) continue;
+    // Where a Module is the image itself, a name that cannot be looked up may be one.
+    Sim::SetDriverVersion(11080);
+    const Module module = Module::Load(image).value();
+    CHECK(module.GetKernel("unseen").ok());
+    CHECK(Says(module.KernelNames().status(), "compressed"));
+  }
+  CHECK(Look(SampleOf("images_fatbin").bytes)->names_all_kernels());
+  return 0;
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_decompressed_is_taken_unseen) {
+  const Folder folder;
+  const char* const names[] = {"/liblz4.so.1", "/libzstd.so.1"};
+  for (const char* name : names) std::ofstream(folder.path() + name) << "no library";
+  const char* const others = getenv("LD_LIBRARY_PATH");
+  const std::string path =
+      "LD_LIBRARY_PATH=" + folder.path() + ":" + (others != nullptr ? others : "");
+  const cuguest_test::Ended ended = cuguest_test::RunSelf({"--child=cannot_decompress"}, {path});
+  for (const char* name : names) unlink((folder.path() + name).c_str());
+  BOOST_TEST(ended.code == 0, ended.output);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_in_comments_and_strings_is_no_kernel) {

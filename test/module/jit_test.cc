@@ -82,6 +82,20 @@ BOOST_AUTO_TEST_CASE(every_option_is_taken) {
   DONE(Load(here, NewCode("debug"), debug).status);
 }
 
+// It would refuse them, and they change no code.
+CHILD(asks_an_older_driver_for_more_threads) {
+  Sim::SetDriverVersion(12080);
+  JitOptions options;
+  options.split_compile = 2;
+  options.loader_threads = 2;
+  CHECK(Module::Load(Ptx(), options).ok());
+  return 0;
+}
+
+BOOST_AUTO_TEST_CASE(an_older_driver_is_not_asked_for_more_threads, *cuguest_test::OnlySim()) {
+  REQUIRE_CHILD_PASSES("asks_an_older_driver_for_more_threads");
+}
+
 BOOST_AUTO_TEST_CASE(room_for_threads_is_reported) {
   JitOptions options;
   options.threads_per_block = 256;

@@ -548,13 +548,13 @@ std::vector<Call> Events() {
   };
 }
 
+}  // namespace
+
 std::vector<Call> Joined(const std::vector<std::vector<Call>>& tables) {
   std::vector<Call> all;
   for (const std::vector<Call>& table : tables) all.insert(all.end(), table.begin(), table.end());
   return all;
 }
-
-}  // namespace
 
 Things::Things() {
   const cuguest::PrimaryContext primary = RetainPrimary();

@@ -2,7 +2,7 @@
 //
 // Every call of the bridge, in forms that succeed and in forms that fail, for the tests of
 // what none of them may do. test/headers/calls_test.py fails where a function of the bridge
-// is not named in calls.cc.
+// is named neither in calls.cc nor in code_calls.cc.
 
 #ifndef CUGUEST_TEST_RUNTIME_CALLS_H_
 #define CUGUEST_TEST_RUNTIME_CALLS_H_
@@ -80,8 +80,13 @@ struct Call {
   std::function<Outcome(const Things&)> make;
 };
 
+std::vector<Call> Joined(const std::vector<std::vector<Call>>& tables);
+
 // They leave the last error of the runtime as it is, set or not.
 const std::vector<Call>& Calls();
+
+// Those that load, link and launch code, which never call the runtime.
+const std::vector<Call>& CallsOfCode();
 
 // In which a call of the runtime fails: they leave it clean, but overwrite one that was set.
 const std::vector<Call>& CallsThatTheRuntimeRefuses();

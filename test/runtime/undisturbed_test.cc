@@ -54,6 +54,8 @@ BOOST_AUTO_TEST_SUITE(undisturbed)
 
 BOOST_AUTO_TEST_CASE(no_call_disturbs) { RunAll(Calls(), cudaSuccess); }
 
+BOOST_AUTO_TEST_CASE(no_call_with_code_disturbs) { RunAll(CallsOfCode(), cudaErrorInvalidDevice); }
+
 BOOST_AUTO_TEST_CASE(no_call_takes_or_changes_a_last_error) {
   RunAll(Calls(), cudaErrorInvalidDevice);
 }

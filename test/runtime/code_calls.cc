@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The calls of module.h, kernel.h, launch.h, occupancy.h and linker.h. Each loads what it
+// needs, and leaves nothing loaded.
+
+#include "cuguest/launch.h"
+#include "cuguest/linker.h"
+#include "cuguest/module.h"
+#include "cuguest/occupancy.h"
+#include "test/module/code.h"
+#include "test/runtime/calls.h"
+
+namespace cuguest_runtime_test {
+namespace {
+
+using absl::StatusCode;
+using cuguest::Kernel;
+using cuguest::Launch;
+using cuguest::LaunchShape;
+using cuguest::Linker;
+using cuguest::Module;
+using cuguest::StreamRef;
+using cuguest::testing::Sim;
+using module_test::kBroken;
+using module_test::Ptx;
+
+constexpr auto kOk = StatusCode::kOk;
+constexpr auto kRefused = StatusCode::kInvalidArgument;
+constexpr auto kOver = StatusCode::kFailedPrecondition;
+constexpr auto kDepends = std::nullopt;
+constexpr LaunchShape kShape{1, 32};
+
+absl::Status Holds(bool claim) {
+  return claim ? absl::OkStatus() : absl::InternalError("a value is not what it should be");
+}
+
+// use(things, module, kernel), of code that is loaded for it.
+template <typename Use>
+std::function<Outcome(const Things&)> WithCode(const Use& use) {
+  return [use](const Things& t) -> Outcome {
+    Sim::RegisterKernel("bounded", [](const auto&) { return CUDA_SUCCESS; });
+    absl::StatusOr<Module> module = Module::Load(Ptx());
+    if (!module.ok()) return module.status();
+    const absl::StatusOr<Kernel> kernel = module->GetKernel("bounded");
+    if (!kernel.ok()) return kernel.status();
+    return use(t, *module, *kernel);
+  };
+}
+
+// Launches on `stream`, and waits for it.
+absl::Status RunOn(const StreamRef& stream, const Kernel& kernel) {
+  const absl::Status status = Launch(kernel, kShape, stream);
+  return status.ok() ? stream.Synchronize() : status;
+}
+
+std::vector<Call> Modules() {
+  return {
+      {"Module Module::Load", kOk, [](const Things&) { return Module::Load(Ptx()); }},
+      {"Module::Load: that does not compile", kRefused,
+       [](const Things&) { return Module::Load(Ptx(kBroken)); }},
+      {"Module::LoadIn", kOk, [](const Things& t) { return Module::LoadIn(t.home.ref(), Ptx()); }},
+      {"Module::LoadIn: that does not compile", kRefused,
+       [](const Things& t) { return Module::LoadIn(t.home.ref(), Ptx(kBroken)); }},
+      {"Module::LoadIn: a life that is over", kOver,
+       [](const Things& t) { return Module::LoadIn(t.ended, Ptx()); }},
+      {"Module::name Module::KernelNames", kOk,
+       WithCode([](const Things&, Module& module, const Kernel&) {
+         const auto names = module.KernelNames();
+         return names.ok() ? Holds(names->size() == 3 && module.name() == "code") : names.status();
+       })},
+      {"Module::GetKernel: unknown", StatusCode::kNotFound,
+       WithCode([](const Things&, Module& module, const Kernel&) {
+         return module.GetKernel("unbounded").status();
+       })},
+      {"Module::GetGlobal", kOk, WithCode([](const Things& t, Module& module, const Kernel&) {
+         return module.GetGlobal<float>(t.home.ref(), "factor").status();
+       })},
+      {"Module::GetGlobal: unknown", StatusCode::kNotFound,
+       WithCode([](const Things& t, Module& module, const Kernel&) {
+         return module.GetGlobal<float>(t.home.ref(), "divisor").status();
+       })},
+      {"Module::GetGlobal: a life that is over", kOver,
+       WithCode([](const Things& t, Module& module, const Kernel&) {
+         return module.GetGlobal<float>(t.ended, "factor").status();
+       })},
+      {"Module::Preload", kOk, WithCode([](const Things& t, Module& module, const Kernel&) {
+         return module.Preload(t.home.ref());
+       })},
+      {"Module::Preload: a life that is over", kOver,
+       WithCode(
+           [](const Things& t, Module& module, const Kernel&) { return module.Preload(t.ended); })},
+      {"Module::Unload: held by a kernel", kOver,
+       WithCode([](const Things&, Module& module, const Kernel&) { return module.Unload(); })},
+      {"Module::Unload", kOk,
+       [](const Things& t) {
+         absl::StatusOr<Module> module = Module::LoadIn(t.home.ref(), Ptx());
+         return module.ok() ? module->Unload() : module.status();
+       }},
+      {"GetLoadingMode", kOk, [](const Things&) { return cuguest::GetLoadingMode(); }},
+  };
+}
+
+std::vector<Call> Kernels() {
+  return {
+      {"Kernel Kernel::name", kOk, WithCode([](const Things&, Module&, const Kernel& kernel) {
+         return Holds(kernel.name() == "bounded" && Kernel().name().empty());
+       })},
+      {"Kernel::FunctionIn", kOk, WithCode([](const Things& t, Module&, const Kernel& kernel) {
+         return kernel.FunctionIn(t.home.ref()).status();
+       })},
+      {"Kernel::FunctionIn: by handle", kOk,
+       WithCode([](const Things& t, Module&, const Kernel& kernel) {
+         return kernel.FunctionIn(t.other.get()).status();
+       })},
+      {"Kernel::FunctionIn: a life that is over", kOver,
+       WithCode([](const Things& t, Module&, const Kernel& kernel) {
+         return kernel.FunctionIn(t.ended).status();
+       })},
+      {"Kernel::Preload", kOk, WithCode([](const Things& t, Module&, const Kernel& kernel) {
+         return kernel.Preload(t.home.ref());
+       })},
+      {"Kernel::IsLoaded", kOk, WithCode([](const Things& t, Module&, const Kernel& kernel) {
+         return kernel.IsLoaded(t.home.ref()).status();
+       })},
+      {"Kernel::IsLoaded: a life that is over", kOver,
+       WithCode([](const Things& t, Module&, const Kernel& kernel) {
+         return kernel.IsLoaded(t.ended).status();
+       })},
+      {"Kernel::Attributes", kOk, WithCode([](const Things& t, Module&, const Kernel& kernel) {
+         return kernel.Attributes(t.home.ref()).status();
+       })},
+      {"Kernel::Attributes: a life that is over", kOver,
+       WithCode([](const Things& t, Module&, const Kernel& kernel) {
+         return kernel.Attributes(t.ended).status();
+       })},
+      {"Kernel::SetMaxDynamicSharedBytes", kOk,
+       WithCode([](const Things& t, Module&, const Kernel& kernel) {
+         return kernel.SetMaxDynamicSharedBytes(t.home.ref(), 4096);
+       })},
+      {"Kernel::SetMaxDynamicSharedBytes: more than there is", kRefused,
+       WithCode([](const Things& t, Module&, const Kernel& kernel) {
+         return kernel.SetMaxDynamicSharedBytes(t.home.ref(), 1 << 30);
+       })},
+      {"Kernel::Parameters", kOk, WithCode([](const Things& t, Module&, const Kernel& kernel) {
+         return kernel.Parameters(t.home.ref()).status();
+       })},
+      {"Kernel::Borrow", kOk, [](const Things& t) { return Kernel::Borrow(t.kernel); }},
+      {"Kernel::Borrow: a function", kOk,
+       [](const Things& t) { return Kernel::Borrow(t.function, t.home.ref()); }},
+      {"Kernel::Borrow: of a life that is over", kOver,
+       [](const Things& t) { return Kernel::Borrow(t.function, t.ended); }},
+      {"Kernel::Borrow: null", kRefused, [](const Things&) { return Kernel::Borrow(CUkernel{}); }},
+  };
+}
+
+std::vector<Call> Launches() {
+  return {
+      {"LaunchShape::ForElements", kOk,
+       [](const Things&) { return LaunchShape::ForElements(100, 32).status(); }},
+      {"Launch", kOk, WithCode([](const Things& t, Module&, const Kernel& kernel) {
+         return RunOn(t.stream.ref(), kernel);
+       })},
+      {"Launch: on stream 0", kOk, WithCode([](const Things& t, Module&, const Kernel& kernel) {
+         return RunOn(StreamRef::Borrow(nullptr, t.home.ref()), kernel);
+       })},
+      {"Launch: all blocks at once", kOk,
+       WithCode([](const Things& t, Module&, const Kernel& kernel) {
+         LaunchShape shape = kShape;
+         shape.cooperative = true;
+         const absl::Status status = Launch(kernel, shape, t.stream.ref());
+         return status.ok() ? t.stream.ref().Synchronize() : status;
+       })},
+      {"Launch: a bad shape", kRefused,
+       WithCode([](const Things& t, Module&, const Kernel& kernel) {
+         return Launch(kernel, {0, 1}, t.stream.ref());
+       })},
+      {"Launch: wrong parameters", kRefused,
+       WithCode([](const Things& t, Module&, const Kernel& kernel) {
+         return Launch(kernel, kShape, t.stream.ref(), 1);
+       })},
+      {"Launch: no stream", kRefused, WithCode([](const Things&, Module&, const Kernel& kernel) {
+         return Launch(kernel, kShape, StreamRef());
+       })},
+      {"Launch: a life that is over", kOver,
+       WithCode([](const Things& t, Module&, const Kernel& kernel) {
+         return Launch(kernel, kShape, StreamRef::Borrow(nullptr, t.ended));
+       })},
+      {"MaxActiveBlocks", kOk, WithCode([](const Things& t, Module&, const Kernel& kernel) {
+         return MaxActiveBlocks(kernel, t.home.ref(), 32).status();
+       })},
+      {"MaxActiveBlocks: a life that is over", kOver,
+       WithCode([](const Things& t, Module&, const Kernel& kernel) {
+         return MaxActiveBlocks(kernel, t.ended, 32).status();
+       })},
+      {"SuggestShape", kOk, WithCode([](const Things& t, Module&, const Kernel& kernel) {
+         return SuggestShape(kernel, t.home.ref()).status();
+       })},
+      {"AvailableDynamicShared", kOk, WithCode([](const Things& t, Module&, const Kernel& kernel) {
+         return AvailableDynamicShared(kernel, t.home.ref(), 1, 32).status();
+       })},
+      {"MaxActiveClusters", kDepends, WithCode([](const Things& t, Module&, const Kernel& kernel) {
+         LaunchShape shape = kShape;
+         shape.cluster = cuguest::Dim3{1};
+         return MaxActiveClusters(kernel, t.home.ref(), shape).status();
+       })},
+  };
+}
+
+std::vector<Call> Links() {
+  return {
+      {"Linker Linker::Add Linker::Complete", kOk,
+       [](const Things& t) {
+         Linker linker(t.home.ref());
+         linker.Add(Ptx());
+         return linker.Complete().status();
+       }},
+      {"Linker::Complete: that does not compile", kRefused,
+       [](const Things& t) {
+         Linker linker(t.home.ref());
+         linker.Add(Ptx(kBroken));
+         return linker.Complete().status();
+       }},
+      {"Linker::Complete: a life that is over", kOver,
+       [](const Things& t) {
+         Linker linker(t.ended);
+         linker.Add(Ptx());
+         return linker.Complete().status();
+       }},
+      {"Linker::AddFile: no file", StatusCode::kNotFound,
+       [](const Things& t) { return Linker(t.home.ref()).AddFile("/nowhere/code.ptx"); }},
+  };
+}
+
+}  // namespace
+
+const std::vector<Call>& CallsOfCode() {
+  static const auto& calls =
+      *new std::vector<Call>(Joined({Modules(), Kernels(), Launches(), Links()}));
+  return calls;
+}
+
+}  // namespace cuguest_runtime_test
