@@ -99,8 +99,9 @@ class CUGUEST_API Kernel {
   // A function of somebody else's module, which must stay loaded. Good in `context` only,
   // which is the one that the module was loaded in.
   //
-  // Errors: kInvalidArgument  null, or an empty context
-  // Cost:   as above.
+  // Errors: kInvalidArgument     null
+  //         kFailedPrecondition  no context, or its life is over
+  // Cost:   as above, and one driver call.
   [[nodiscard]] static absl::StatusOr<Kernel> Borrow(CUfunction function,
                                                      const ContextRef& context);
 

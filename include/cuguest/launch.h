@@ -110,8 +110,9 @@ CUGUEST_API absl::Status LaunchPacked(const Kernel& kernel, const LaunchShape& s
 // capture, where the driver invalidates it for a bad shape.
 //
 // Stack:   as it was.
-// Count:   none. Whoever owns the stream and, of a borrowed kernel, the code keeps them
-//          until the kernel has run; a Module's code stays as long as its driver needs it.
+// Count:   none. Whoever owns the stream and the code (the Module, a Kernel of it, or who it
+//          was borrowed from) keeps them until the kernel has run, and what was captured
+//          until its graph runs no more.
 // Threads: any; but not from a stream callback: kPermissionDenied.
 // Errors:  those of Driver::Get(), of Kernel's functions, of StreamRef's operations, and
 //          kInvalidArgument     the shape: a dimension that is zero, or more than the device

@@ -32,6 +32,8 @@
 //                             |                         | the first use does
 //   the image's bytes         | the driver has a copy   | are kept with the Module
 //   a managed variable        | is one for all contexts | is one for each context
+//   a reset primary context   | gets the code anew      | cannot be told from before: unload,
+//                             |                         | and load again
 //   Unload()                  | says what the driver    | drops that
 //                             | says                    |
 // LoadIn() makes no such difference: it fails where the code is bad.
@@ -158,7 +160,7 @@ class CUGUEST_API Module {
   absl::Status Preload(const ContextRef& context) const;
 
   // Unloads the code from every context now, and reports what the destructor cannot. What
-  // runs of it on a device must have ended.
+  // runs of it on a device must have ended, and no graph may run it later.
   //
   // Errors: kFailedPrecondition  Kernels hold the code, the text says how many; or a forked
   //                              child. The Module is as it was.

@@ -62,7 +62,7 @@ struct SuggestedShape {
 
 // Clusters of that shape on the device; 0 if not even one fits.
 //
-// Errors: kInvalidArgument  the shape has no cluster, or a bad one
+// Errors: kInvalidArgument  the shape has no cluster, or Launch() would refuse it
 //         kUnimplemented    a driver below CUDA 11.7, or a device without clusters
 [[nodiscard]] CUGUEST_API absl::StatusOr<int> MaxActiveClusters(const Kernel& kernel,
                                                                 const ContextRef& context,

@@ -65,6 +65,12 @@ ImageBytes WithoutNuls(HostSpan<const unsigned char> bytes) {
   return ImageBytes(bytes.data(), bytes.size());
 }
 
+absl::Status CheckNotNull(HostSpan<const unsigned char> bytes, std::string_view name) {
+  if (bytes.data() != nullptr || bytes.size() == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("device code \"", NameOf(name), "\": ", bytes.size(), " bytes at null"));
+}
+
 absl::StatusOr<CodeContents> Read(HostSpan<const unsigned char> bytes, const std::string& name) {
   const ImageBytes text = WithoutNuls(bytes);
   const bool ptx = internal::IsPtx(text);
@@ -197,6 +203,8 @@ absl::StatusOr<CodeImage> CodeImage::FromFile(const std::string& path) {
 
 absl::StatusOr<CodeImage> CodeImage::Copy(HostSpan<const unsigned char> bytes,
                                           std::string_view name) {
+  const absl::Status status = CheckNotNull(bytes, name);
+  if (!status.ok()) return status;
   Storage storage = StorageOf(bytes);
   const HostSpan<const unsigned char> copied = BytesOf(storage, bytes.size());
   return Made(Look(copied, std::move(storage), NameOf(name)));
@@ -204,6 +212,8 @@ absl::StatusOr<CodeImage> CodeImage::Copy(HostSpan<const unsigned char> bytes,
 
 absl::StatusOr<CodeImage> CodeImage::Borrow(HostSpan<const unsigned char> bytes,
                                             std::string_view name) {
+  const absl::Status status = CheckNotNull(bytes, name);
+  if (!status.ok()) return status;
   return Made(Look(bytes, Storage(), NameOf(name)));
 }
 

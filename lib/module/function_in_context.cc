@@ -2,6 +2,7 @@
 
 #include "lib/module/function_in_context.h"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -36,6 +37,7 @@ CUresult AskFunctionLimits(const Driver& driver, FunctionInContext* function) no
 CUresult AskDeviceLimits(const Driver& driver, DeviceLimits* limits) noexcept {
   const CUresult code = driver.CtxGetDevice(&limits->device);
   if (code != CUDA_SUCCESS) return code;
+  int shared_bytes = 0;  // of a block, without asking for more
   const std::pair<CUdevice_attribute, int*> wanted[] = {
       {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &limits->max_threads_per_block},
       {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, &limits->max_block[0]},
@@ -44,7 +46,7 @@ CUresult AskDeviceLimits(const Driver& driver, DeviceLimits* limits) noexcept {
       {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, &limits->max_grid[0]},
       {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, &limits->max_grid[1]},
       {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, &limits->max_grid[2]},
-      {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, &limits->shared_bytes},
+      {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, &shared_bytes},
       {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &limits->multiprocessors},
   };
   for (const auto& [attribute, value] : wanted) {
@@ -61,6 +63,7 @@ CUresult AskDeviceLimits(const Driver& driver, DeviceLimits* limits) noexcept {
     const CUresult asked = driver.DeviceGetAttribute(value, attribute, limits->device);
     if (asked != CUDA_SUCCESS && asked != CUDA_ERROR_INVALID_VALUE) return asked;
   }
+  limits->opt_in_shared_bytes = std::max(limits->opt_in_shared_bytes, shared_bytes);
   return CUDA_SUCCESS;
 }
 

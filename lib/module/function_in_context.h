@@ -26,8 +26,7 @@ struct DeviceLimits {
   int max_threads_per_block = 0;
   int max_block[3] = {};  // x, y, z
   int max_grid[3] = {};
-  int shared_bytes = 0;         // of a block, without asking for more
-  int opt_in_shared_bytes = 0;  // the most that can be asked for
+  int opt_in_shared_bytes = 0;  // of a block: the most that can be asked for
   int multiprocessors = 0;
   int cooperative_launch = 0;
   int cluster_launch = 0;

@@ -99,7 +99,10 @@ absl::StatusOr<CUfunction> Kernel::FunctionIn(const ContextRef& context) const {
 }
 
 absl::StatusOr<CUfunction> Kernel::FunctionIn(CUcontext context) const {
-  return FunctionIn(ContextRef::Borrow(context));
+  if (state_ == nullptr) return NoKernel();
+  const ContextRef life = ContextRef::Borrow(context);
+  if (!life.ok()) return ToStatus(life.result(), UseText(*state_), life.advice());
+  return FunctionIn(life);
 }
 
 absl::Status Kernel::Preload(const ContextRef& context) const {

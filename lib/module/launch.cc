@@ -40,8 +40,10 @@ absl::Status LaunchExtended(const Driver& driver, const KernelState& kernel,
                             const FunctionInContext& function) {
   const auto launch = driver.Require(&Driver::LaunchKernelEx);
   if (!launch.ok()) return launch.status();
+  absl::Status status = CheckAttributes(kernel, shape);
+  if (!status.ok()) return status;
   const LaunchConfig config(shape, stream.get());
-  const absl::Status status = CheckConfig(driver, kernel, shape, stream, function, *config.get());
+  status = CheckConfig(driver, kernel, shape, stream, function, *config.get());
   if (!status.ok()) return status;
   const CUresult code = (*launch)(config.get(), function.function, params.each, params.extra);
   return code == CUDA_SUCCESS ? absl::OkStatus() : Refused(code, kernel, stream);
@@ -168,7 +170,8 @@ absl::Status LaunchPacked(const Kernel& kernel, const LaunchShape& shape, const 
 absl::Status Launch(const Kernel& kernel, const LaunchShape& shape, const StreamRef& stream,
                     HostSpan<void* const> params) {
   for (std::size_t i = 0; i < params.size(); ++i) {
-    if (params.data()[i] == nullptr) return internal::NullParameter(kernel, i);
+    if (params.data() == nullptr || params.data()[i] == nullptr)
+      return internal::NullParameter(kernel, i);
   }
   const internal::Params each = {const_cast<void**>(params.data()), nullptr};
   return internal::LaunchBy(

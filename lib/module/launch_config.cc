@@ -103,6 +103,12 @@ LaunchConfig::LaunchConfig(const LaunchShape& shape, CUstream stream)
   config_.numAttrs = static_cast<unsigned>(attributes_.size());
 }
 
+absl::Status CheckAttributes(const KernelState& kernel, const LaunchShape& shape) {
+  if (shape.attributes.data() != nullptr || shape.attributes.size() == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(LaunchText(kernel), ": ", shape.attributes.size(), " attributes at null"));
+}
+
 absl::StatusOr<int> CountClusters(const Driver& driver, const KernelState& kernel,
                                   const LaunchShape& shape, const FunctionInContext& function,
                                   const CUlaunchConfig& config) {
@@ -125,6 +131,7 @@ absl::StatusOr<int> CountClusters(const Driver& driver, const KernelState& kerne
 absl::Status CheckConfig(const Driver& driver, const KernelState& kernel, const LaunchShape& shape,
                          const StreamRef& stream, const FunctionInContext& function,
                          const CUlaunchConfig& config) {
+  if (!shape.cluster.has_value() && !shape.cooperative) return absl::OkStatus();
   const ContextGuard guard(stream.context());
   if (!guard.ok()) return ToStatus(guard);
   if (shape.cluster.has_value()) {

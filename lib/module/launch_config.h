@@ -24,6 +24,7 @@ inline bool IsPlain(const LaunchShape& shape) {
   return !shape.cluster.has_value() && !shape.cooperative && shape.attributes.size() == 0;
 }
 
+// Of a shape that passes CheckAttributes().
 class LaunchConfig {
  public:
   LaunchConfig(const LaunchShape& shape, CUstream stream);
@@ -36,6 +37,8 @@ class LaunchConfig {
   std::vector<CUlaunchAttribute> attributes_;
   CUlaunchConfig config_ = {};
 };
+
+absl::Status CheckAttributes(const KernelState& kernel, const LaunchShape& shape);
 
 // How many clusters of that shape the device runs at once, by cuOccupancyMaxActiveClusters.
 // The shape has one, and its context is current.

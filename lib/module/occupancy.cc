@@ -95,11 +95,16 @@ absl::StatusOr<int> MaxActiveClusters(const Kernel& kernel, const ContextRef& co
                                       const LaunchShape& shape) {
   return AskIn<int>(kernel, context,
                     [&](const Driver& driver, const KernelState& state,
-                        const FunctionInContext& function) -> absl::StatusOr<int> {
+                        FunctionInContext& function) -> absl::StatusOr<int> {
                       if (!shape.cluster.has_value()) {
                         return absl::InvalidArgumentError(
                             absl::StrCat(AskText(state), ": the shape has no cluster"));
                       }
+                      absl::Status status = internal::CheckAttributes(state, shape);
+                      if (status.ok() && !internal::FitsLimits(shape, function)) {
+                        status = internal::RefuseShape(driver, state, shape, &function);
+                      }
+                      if (!status.ok()) return status;
                       const internal::LaunchConfig config(shape, nullptr);
                       return internal::CountClusters(driver, state, shape, function, *config.get());
                     });

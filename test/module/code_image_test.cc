@@ -245,6 +245,9 @@ BOOST_AUTO_TEST_CASE(bytes_that_are_no_device_code_are_refused) {
   REFUSED(Refusal(ToBytes("!<arch>\nnothing")), kInvalidArgument, "at offset 8: ");
   REFUSED(Refusal({0xed, 0x43, 0x4e, 0x7f, 1}), kInvalidArgument, "at offset 5: ");
   REFUSED(CodeImage::FromPtx("", "p").status(), kInvalidArgument, "empty");
+  const HostSpan<const unsigned char> nowhere(nullptr, 8);
+  REFUSED(CodeImage::Copy(nowhere, "p").status(), kInvalidArgument, "\"p\": 8 bytes at null");
+  REFUSED(CodeImage::Borrow(nowhere, "").status(), kInvalidArgument, "(unnamed)");
   const Bytes& cubin = SampleOf("images_cubin").bytes;
   const std::string_view text(reinterpret_cast<const char*>(cubin.data()), cubin.size());
   REFUSED(CodeImage::FromPtx(text, "p").status(), kInvalidArgument, "it is a cubin, not PTX");

@@ -254,6 +254,11 @@ BOOST_AUTO_TEST_CASE(driver_calls, *OnlySim()) {
   BOOST_TEST(calls(count_up) == 2u);
   BOOST_TEST(calls(packed) == 2u);
   BOOST_TEST(calls(special) == 6u);
+  CUlaunchAttribute priority = {};
+  priority.id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
+  LaunchShape shape = counter.shape();
+  shape.attributes = HostSpan<const CUlaunchAttribute>(&priority, 1);
+  BOOST_TEST(calls([&] { return counter.CountUp(shape, counter.stream()); }) == 2u);
   SetStack({counter.ref().get()});
   BOOST_TEST(calls(count_up) == 2u);
   BOOST_TEST(calls(special) == 5u);
@@ -278,6 +283,17 @@ BOOST_AUTO_TEST_CASE(any_call_may_fail, *OnlySim()) {
   const absl::Status status = counter.CountUp(shape, counter.stream());
   Sim::ClearFaults();
   BOOST_TEST((cuguest::CodeOf(status) == CUDA_ERROR_OPERATING_SYSTEM), status.ToString());
+}
+
+// It is the tenth that is asked for, and only newer drivers know it.
+BOOST_AUTO_TEST_CASE(without_more_shared_memory_to_ask_for, *OnlySim()) {
+  Counter counter;
+  LaunchShape shape = counter.shape();
+  shape.shared_bytes = 49 << 10;
+  Sim::FailCall("cuDeviceGetAttribute", 10, CUDA_ERROR_INVALID_VALUE);
+  const absl::Status status = counter.CountUp(shape, counter.stream());
+  Sim::ClearFaults();
+  REFUSES(status, kInvalidArgument, "the device has 49152 for a block");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

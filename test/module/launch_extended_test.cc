@@ -125,6 +125,8 @@ BOOST_AUTO_TEST_CASE(further_attributes) {
   shape.attributes = HostSpan<const CUlaunchAttribute>(&streams_only, 1);
   REFUSES(counter.CountUp(shape, counter.stream()), kInvalidArgument, "\"count_up\"",
           "CUDA_ERROR_INVALID_VALUE");
+  shape.attributes = HostSpan<const CUlaunchAttribute>(nullptr, 2);
+  REFUSES(counter.CountUp(shape, counter.stream()), kInvalidArgument, "2 attributes at null");
 }
 
 BOOST_AUTO_TEST_CASE(any_call_may_fail, *OnlySim()) {

@@ -236,6 +236,8 @@ BOOST_AUTO_TEST_CASE(wrong_parameters_cost_no_capture) {
     REFUSES(Launch(kernel, one, stream, HostSpan<void* const>()), kInvalidArgument, "0 are given");
     REFUSES(Launch(kernel, one, stream, HostSpan<void* const>(holed)), kInvalidArgument,
             "pointer to parameter 1 is null");
+    REFUSES(Launch(kernel, one, stream, HostSpan<void* const>(nullptr, 3)), kInvalidArgument,
+            "pointer to parameter 0 is null");
   }
 }
 

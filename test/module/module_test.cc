@@ -114,7 +114,6 @@ BOOST_FIXTURE_TEST_CASE(kernels_are_listed, Fixture) {
 
 BOOST_FIXTURE_TEST_CASE(a_kernel_is_the_same_each_time, Fixture) {
   const Kernel first = module.GetKernel("store").value();
-  Sim::ResetCalls();
   BOOST_TEST((module.GetKernel("store").value() == first));
   BOOST_TEST((module.GetKernel("bounded").value() != first));
   BOOST_TEST(first.name() == "store");
@@ -288,6 +287,7 @@ BOOST_AUTO_TEST_CASE(a_reset_context_gets_the_code_anew) {
   BOOST_TEST(Stored(store, before, 1) == 1U);
   Fill(*module.GetGlobal<unsigned>(before, "counters"), 9);
   BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
+  BOOST_TEST((CodeOf(store.FunctionIn(primary.get()).status()) == CUDA_ERROR_CONTEXT_IS_DESTROYED));
   PrimaryContext again = PrimaryContext::Retain(device).value();
   const ContextRef after = again.incarnation();
   BOOST_TEST_REQUIRE((after != before));

@@ -95,6 +95,18 @@ BOOST_AUTO_TEST_CASE(clusters) {
   shape.cluster = Dim3{3};
   REFUSES(MaxActiveClusters(loaded.count_up, loaded.ref, shape).status(), kInvalidArgument,
           "grid.x is 4", "multiple");
+  shape.cluster = Dim3{2};
+  shape.block = 1025;
+  REFUSES(MaxActiveClusters(loaded.count_up, loaded.ref, shape).status(), kInvalidArgument,
+          "block.x is 1025");
+  shape.block = 32;
+  shape.shared_bytes = (std::size_t{1} << 32) + 1;
+  REFUSES(MaxActiveClusters(loaded.count_up, loaded.ref, shape).status(), kInvalidArgument,
+          "4294967297 bytes");
+  shape.shared_bytes = 0;
+  shape.attributes = cuguest::HostSpan<const CUlaunchAttribute>(nullptr, 1);
+  REFUSES(MaxActiveClusters(loaded.count_up, loaded.ref, shape).status(), kInvalidArgument,
+          "1 attributes at null");
 }
 
 BOOST_AUTO_TEST_CASE(nowhere_and_of_nothing) {
