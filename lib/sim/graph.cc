@@ -15,21 +15,16 @@
 namespace cuguest_sim {
 namespace {
 
-// Graphs live in no context.
-struct Immortal {
-  bool IsAlive() const { return true; }
-};
-
 struct GraphEntry {
-  Immortal life;
+  Eternal life;  // graphs live in no context
   GraphPointer graph;
 };
 struct NodeEntry {
-  Immortal life;
+  Eternal life;
   NodePointer node;
 };
 struct Executable {
-  Immortal life;
+  Eternal life;
   std::vector<NodePointer> nodes;
 };
 

@@ -24,6 +24,11 @@ enum class Handled {
   kNever,   // not a handle of this table
 };
 
+// The life of what no context takes along.
+struct Eternal {
+  bool IsAlive() const { return true; }
+};
+
 // HandleTable
 //
 // A handle is a number of its own that is never used again and is no address of

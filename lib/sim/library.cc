@@ -22,11 +22,6 @@
 namespace cuguest_sim {
 namespace {
 
-// The life of what no context takes along.
-struct Eternal {
-  bool IsAlive() const { return true; }
-};
-
 // By the id of the life they are in.
 struct Modules {
   std::mutex mutex;

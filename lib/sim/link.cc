@@ -25,9 +25,7 @@ constexpr char kElfMagic = '\177';
 // Works, and is destroyed, without its context too (measured on an H100, driver
 // 580.159.04).
 struct LinkState {
-  struct {
-    bool IsAlive() const { return true; }
-  } life;
+  Eternal life;
   std::shared_ptr<Linking> linking;
 };
 

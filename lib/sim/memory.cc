@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <mutex>
 
@@ -58,7 +59,9 @@ void GiveBackHostMemory(std::uintptr_t base, size_t bytes) {
 // Managed memory takes room on a device only while it is there, which this
 // simulation does not follow.
 size_t DeviceBytes(const Allocation& allocation) {
-  return allocation.kind == MemoryKind::kDevice ? allocation.size : 0;
+  const bool is_there =
+      allocation.kind == MemoryKind::kDevice || allocation.kind == MemoryKind::kVariable;
+  return is_there ? allocation.size : 0;
 }
 
 void Return(const Allocation& allocation) {
@@ -210,6 +213,15 @@ void Memory::DropLife(std::uint64_t context_id) {
     Return(it->second);
     it = table.by_base.erase(it);
   }
+}
+
+// What was mapped is zeros without being written, and takes no room until it is.
+CUresult Memory::AllocateZeros(const Allocation& allocation, std::uintptr_t* base) {
+  const CUresult code = Allocate(allocation, base);
+  if (code == CUDA_SUCCESS && allocation.size < kMapped) {
+    std::memset(reinterpret_cast<void*>(*base), 0, allocation.size);
+  }
+  return code;
 }
 
 size_t Memory::Count() {

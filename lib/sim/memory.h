@@ -62,6 +62,7 @@ class Memory {
  public:
   // Takes host memory for an allocation that is complete but for its base.
   static CUresult Allocate(Allocation allocation, std::uintptr_t* base);
+  static CUresult AllocateZeros(const Allocation& allocation, std::uintptr_t* base);
 
   // Adds what has its host memory already. HOST_MEMORY_ALREADY_REGISTERED or
   // INVALID_VALUE if it overlaps registered or other memory.

@@ -35,11 +35,9 @@ CUresult Allocate(MemoryKind kind, size_t size, const Life& life, CUdeviceptr* a
   allocation.kind = kind;
   allocation.size = std::max<size_t>(size, 1);
   std::uintptr_t base = 0;
-  const CUresult code = Memory::Allocate(allocation, &base);
-  if (code != CUDA_SUCCESS) return code;
-  std::memset(ToPointer(base), 0, allocation.size);
-  *address = base;
-  return CUDA_SUCCESS;
+  const CUresult code = Memory::AllocateZeros(allocation, &base);
+  if (code == CUDA_SUCCESS) *address = base;
+  return code;
 }
 
 CUresult PlaceOne(const Variable& variable, const Life& life, PlacedVariables* placed) {

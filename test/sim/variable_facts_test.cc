@@ -380,6 +380,20 @@ BOOST_AUTO_TEST_CASE(a_bad_image_has_none) {
   SetStack({});
 }
 
+BOOST_AUTO_TEST_CASE(a_device_has_no_room_for_every_variable, *OnlySim()) {
+  const OwnContext context;
+  SetStack({context.get()});
+  const auto before = Sim::Live();
+  CUmodule module = nullptr;
+  IS(RAW(cuModuleLoadData)(&module,
+                           ".version 8.0\n.target sm_50\n.address_size 64\n"
+                           ".visible .global .b8 small[16];\n"
+                           ".visible .global .b8 large[400000000000];\n"),
+     OUT_OF_MEMORY);
+  BOOST_CHECK(Sim::Live() == before);
+  SetStack({});
+}
+
 BOOST_AUTO_TEST_CASE(asking_harms_no_capture) {
   const Loaded loaded;
   OK(Begin(loaded.stream, kGlobal));
