@@ -26,7 +26,7 @@ extern "C" __global__ void get_shape(unsigned* shape) {
   asm("mov.u32 %0, %%cluster_nctaid.z;" : "=r"(cluster[2]));
 #endif
   asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(shared_bytes));
-  const unsigned values[] = {gridDim.x,  gridDim.y,  gridDim.z,  blockDim.x,  blockDim.y,
+  const unsigned values[] = {gridDim.x,  gridDim.y,  gridDim.z,  blockDim.x, blockDim.y,
                              blockDim.z, cluster[0], cluster[1], cluster[2], shared_bytes};
   for (unsigned i = 0; i < 10; ++i) shape[i] = values[i];
 }

@@ -22,10 +22,10 @@ __device__ void WriteAll(unsigned char* to, const Ts&... values) {
 }  // namespace
 
 // layout_float4 and so on: the vector between two that need no alignment.
-#define CUGUEST_LAYOUT_KERNEL(Type, Scalar, elements, alignment)                            \
-  extern "C" __global__ void layout_##Type(char before, Type value, char after,             \
-                                           unsigned char* bytes) {                          \
-    WriteAll(bytes, before, value, after);                                                  \
+#define CUGUEST_LAYOUT_KERNEL(Type, Scalar, elements, alignment)                \
+  extern "C" __global__ void layout_##Type(char before, Type value, char after, \
+                                           unsigned char* bytes) {              \
+    WriteAll(bytes, before, value, after);                                      \
   }
 CUGUEST_VECTOR_TYPES(CUGUEST_LAYOUT_KERNEL)
 #if CUDART_VERSION >= 13000
