@@ -7,6 +7,7 @@
 #include <csignal>
 #include <string>
 
+#include "cuguest/testing/sim.h"
 #include "test/sim/jit.h"
 #include "test/support/child.h"
 
@@ -99,9 +100,16 @@ BOOST_AUTO_TEST_CASE(what_no_device_has_room_for_is_an_error, *OnlySim()) {
   BOOST_TEST(Contains(jit.Error(), "uses too much shared data"), jit.Error());
 }
 
-// It is compiled when it is loaded, with a context or without; its code is kept back. Where
-// there are several devices a log loses its last character (two H200): each one's compiler
-// seems to have the room that the one before it took.
+// What a real driver cuts off the end of a library's log where there are several devices (two
+// H200): each one's compiler seems to have the room that the one before it took. The
+// simulation, which compiles once, has the whole.
+static size_t CutOff() {
+  int devices = 0;
+  OK(RAW(cuDeviceGetCount)(&devices));
+  return !cuguest::testing::Sim::IsActive() && devices > 1 ? 1 : 0;
+}
+
+// It is compiled when it is loaded, with a context or without; its code is kept back.
 BOOST_AUTO_TEST_CASE(a_library_says_its_log_at_once_and_its_code_later) {
   const OwnContext context;
   for (const bool with_context : {true, false}) {
@@ -115,7 +123,8 @@ BOOST_AUTO_TEST_CASE(a_library_says_its_log_at_once_and_its_code_later) {
         Jit jit;
         OK(jit.LoadLibrary(&library, bad.image.c_str()));
         const std::string said = bad.said;
-        BOOST_TEST(Contains(jit.Error(), said.substr(0, said.size() - 1).c_str()), jit.Error());
+        BOOST_TEST(Contains(jit.Error(), said.substr(0, said.size() - CutOff()).c_str()),
+                   jit.Error());
         jit = Jit();
         BOOST_CHECK_EQUAL(RAW(cuLibraryGetKernel)(&kernel, library, "nothing"), bad.code);
         OK(RAW(cuLibraryGetKernelCount)(&count, library));
