@@ -2,11 +2,11 @@
 //
 // How does a driver-API program call cuBLAS, and what does it cost?
 //
-// A cuBLAS handle belongs to the context that was current when it was made. cuBLAS does not
-// check that this one is current again when the handle is used: with another it works there,
-// and with none it creates the device's primary context P and leaves it on the caller's stack.
-// A CublasScope borrows a handle of the stream's context, makes that context current, and puts
-// everything back.
+// A cuBLAS handle belongs to the context that was current when it was made. cuBLAS does not ask
+// for it when the handle is used: with another context current a call on stream 0 fails, and
+// with nothing current it creates the device's primary context P and leaves that on the caller's
+// stack. A CublasScope borrows a handle of the stream's context, makes that context current, and
+// puts everything back.
 //
 //   1. cuBLAS by itself, on a thread that has nothing current
 //
@@ -166,13 +166,14 @@ void Bare(const House& house) {
   PrintRow("before", house.cast.Draw(), Activity(house.device));
   CHECK(!IsActive(house.device));
 
+  CHECK(cublasSetStream(handle, house.in_a.stream().get()) == CUBLAS_STATUS_SUCCESS);
   CHECK(house.in_a.Multiply(handle) == CUBLAS_STATUS_SUCCESS);
   PrintRow("after cublasSgemm", house.cast.Draw(), Activity(house.device));
   CHECK(house.cast.Draw() == "[P]<");
   CHECK(IsActive(house.device));
-  CHECK(cudaDeviceSynchronize() == cudaSuccess);
+  CHECK(house.in_a.IsRight());
   support::PrintParagraph(
-      "It returns CUBLAS_STATUS_SUCCESS. The thread's next calls, of both APIs, go to P.");
+      "It succeeds, and the product is right. The thread's next calls, of both APIs, go to P.");
 
   house.stack.Set({house.a});
   CHECK(cublasDestroy(handle) == CUBLAS_STATUS_SUCCESS);

@@ -2,8 +2,8 @@
 //
 // How does a product of cuBLAS get into a graph?
 //
-// To make a handle ends every capture in its context, in every mode, so the handle must be
-// there before: CublasHandles::Prepare. And what the product needs of workspace becomes part
+// To make a handle, or to destroy one, can end every capture in its context, so the handle must
+// be there before: CublasHandles::Prepare. And what the product needs of workspace becomes part
 // of the graph, so it must be there as long as that: the caller's, not the handle's, which
 // somebody else borrows meanwhile.
 //
