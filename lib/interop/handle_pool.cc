@@ -38,11 +38,14 @@ absl::Status RefuseToMake(const char* what, const ContextRef& context, CUstream 
 
 }  // namespace
 
+bool MayDestroyHandles() noexcept { return HousekeepingIsSafe(CU_STREAM_LEGACY); }
+
 HandlePool::~HandlePool() {
   if (head_.load(std::memory_order_relaxed) == nullptr) return;
-  const bool is_over = is_over_ || !HousekeepingIsSafe(CU_STREAM_LEGACY);
+  const bool is_over = is_over_ || (type_->destroy_ends_captures && !MayDestroyHandles());
+  const CaptureModeGuard relaxed;
   for (HandleSlot* slot = head_.load(std::memory_order_acquire); slot != nullptr;) {
-    const std::unique_ptr<HandleSlot> ending(slot);
+    const std::unique_ptr<const HandleSlot> ending(slot);
     slot = slot->next;
     type_->destroy(library_, ending->handle, is_over);
   }
@@ -103,6 +106,21 @@ std::size_t HandlePool::Count(const void* kind) const noexcept {
   return count;
 }
 
+const void* HandlePool::Any(const void* kind) const noexcept {
+  const HandleSlot* slot = head_.load(std::memory_order_acquire);
+  while (slot != nullptr && !Fits(*slot, kind)) slot = slot->next;
+  return slot == nullptr ? nullptr : slot->handle;
+}
+
+absl::Status HandlePool::Prepare(const ContextRef& context, const void* kind, std::size_t count) {
+  while (Count(kind) < count) {
+    const absl::StatusOr<HandleSlot*> made = Make(context, kind, CU_STREAM_LEGACY);
+    if (!made.ok()) return made.status();
+    GiveBack(*made, /*is_good=*/true);
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<HandlePools::Pin> HandlePools::PoolOf(const ContextRef& context) {
   return pools_.GetOrMake(context, [this](const ContextRef&) -> absl::StatusOr<HandlePool> {
     const absl::StatusOr<Device> device = Device::OfCurrentContext();
@@ -117,12 +135,19 @@ absl::Status HandlePools::Prepare(const ContextRef& context, const void* kind, s
   if (!guard.ok()) return ToStatus(guard);
   const absl::StatusOr<Pin> pool = PoolOf(context);
   if (!pool.ok()) return pool.status();
-  while ((*pool)->Count(kind) < count) {
-    const absl::StatusOr<HandleSlot*> made = (*pool)->Make(context, kind, CU_STREAM_LEGACY);
-    if (!made.ok()) return made.status();
-    (*pool)->GiveBack(*made, /*is_good=*/true);
-  }
-  return absl::OkStatus();
+  return (*pool)->Prepare(context, kind, count);
+}
+
+absl::Status HandlePools::Inspect(const ContextRef& context, const void* kind,
+                                  void (*look)(const void* handle, void* out), void* out,
+                                  const char* file, int line) {
+  const ContextGuard guard(context, GuardMode::kElide, file, line);
+  if (!guard.ok()) return ToStatus(guard);
+  const absl::StatusOr<Pin> pool = PoolOf(context);
+  if (!pool.ok()) return pool.status();
+  absl::Status status = (*pool)->Prepare(context, kind, 1);
+  if (status.ok()) look((*pool)->Any(kind), out);
+  return status;
 }
 
 HandleScope::HandleScope(HandlePools& pools, const HandleRequest& request, const char* file,

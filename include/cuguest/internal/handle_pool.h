@@ -29,6 +29,10 @@
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
 
+// Whether a handle whose end would end captures may be destroyed in the current context: no
+// capture can be seen.
+[[nodiscard]] CUGUEST_API bool MayDestroyHandles() noexcept;
+
 // What a scope wants of a handle.
 struct HandleRequest {
   StreamRef stream;
@@ -42,6 +46,8 @@ struct HandleRequest {
 // is_over run with the handle's context current; none may disturb the stack.
 struct HandleType {
   const char* what;  // "a cuBLAS handle"
+  // `destroy` waits for the context, which ends every capture in it.
+  bool destroy_ends_captures;
   // Never null on success. `kind` is a request's.
   absl::StatusOr<void*> (*make)(const void* library, const ContextRef& context, const void* kind);
   // nullptr: every handle fits.
@@ -89,6 +95,10 @@ class CUGUEST_API HandlePool {
 
   // Those that fit and can be lent, now or later.
   [[nodiscard]] std::size_t Count(const void* kind) const noexcept;
+  // One of them, whoever has it; nullptr if there is none.
+  [[nodiscard]] const void* Any(const void* kind) const noexcept;
+  // Makes them until there are so many. Its context must be current.
+  absl::Status Prepare(const ContextRef& context, const void* kind, std::size_t count);
 
  private:
   static constexpr std::size_t kHints = 32;
@@ -118,9 +128,13 @@ class CUGUEST_API HandlePools {
   bool ForgetDestroyed(const ContextRef& context) { return pools_.ForgetDestroyed(context); }
   std::size_t DropDead() { return pools_.DropDead(); }
 
-  // So many handles that fit, idle or lent.
+  // From now on there are so many handles that fit, idle or lent.
   absl::Status Prepare(const ContextRef& context, const void* kind, std::size_t count,
                        const char* file, int line);
+  // Calls `look` with one that fits, which somebody may have, and `out`.
+  absl::Status Inspect(const ContextRef& context, const void* kind,
+                       void (*look)(const void* handle, void* out), void* out, const char* file,
+                       int line);
 
  private:
   friend class HandleScope;

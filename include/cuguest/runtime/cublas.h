@@ -196,7 +196,7 @@ class CublasHandle {
     status =
         ToStatus(made->settings_.Read(cublas, made->handle_), "read a cuBLAS handle's settings");
     if (status.ok()) return made.release();
-    static_cast<void>(cublas.Destroy(made->handle_));
+    if (::cuguest::internal::MayDestroyHandles()) static_cast<void>(cublas.Destroy(made->handle_));
     return status;
   }
 
@@ -276,8 +276,10 @@ class CublasHandle {
 };
 
 inline constexpr ::cuguest::internal::HandleType kCublasHandles = {
-    "a cuBLAS handle",    &CublasHandle::Make, nullptr,
-    &CublasHandle::Begin, &CublasHandle::End,  &CublasHandle::Destroy};
+    "a cuBLAS handle",     true,
+    &CublasHandle::Make,   nullptr,
+    &CublasHandle::Begin,  &CublasHandle::End,
+    &CublasHandle::Destroy};
 
 }  // namespace internal
 
