@@ -13,6 +13,7 @@
 #include "cuguest/device_view.h"
 #include "cuguest/error.h"
 #include "lib/context/context_text.h"
+#include "lib/context/special_stream.h"
 #include "lib/context/stream_text.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -28,6 +29,8 @@ std::size_t ThreadHash() noexcept {
   const auto address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(&t_anchor));
   return static_cast<std::size_t>((address * 0x9E3779B97F4A7C15U) >> 32);
 }
+
+constexpr CUdeviceptr kWorkAreaAlignment = 256;
 
 // A driver that has no modes has no captures.
 bool IsRelaxed(const CaptureModeGuard& guard) noexcept {
@@ -185,7 +188,7 @@ absl::Status HandleScope::Enter(const HandleRequest& request) {
   absl::StatusOr<HandlePools::Pin> pool = pools_.PoolOf(context_);
   if (!pool.ok()) return pool.status();
   pool_ = *std::move(pool);
-  absl::Status status = CheckWorkArea(request);
+  absl::Status status = Check(request);
   if (!status.ok()) return status;
   HandleSlot* slot = pool_->TakeIdle(request.kind);
   if (slot == nullptr) {
@@ -198,12 +201,27 @@ absl::Status HandleScope::Enter(const HandleRequest& request) {
   return pools_.type_.begin(pools_.library_, slot_->handle, request);
 }
 
-absl::Status HandleScope::CheckWorkArea(const HandleRequest& request) const {
+// What the libraries do not check, or not without harm.
+absl::Status HandleScope::Check(const HandleRequest& request) const {
+  const CUstream stream = request.stream.get();
+  if (IsLegacy(stream) && CaptureStateOf(stream) != CaptureState::kNone) {
+    return ToStatus(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, absl::StrCat("borrow ", pools_.type_.what),
+                    absl::StrCat("for ", StreamText(stream), " of ", ContextText(context_.get()),
+                                 ", while a blocking stream of it captures"));
+  }
   const MemoryRange& area = request.work_area;
-  if (area.bytes == 0 || area.device == pool_->device()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("borrow ", pools_.type_.what, " on device ", pool_->device().get(),
-                   ": the work area is memory of device ", area.device.get()));
+  if (area.bytes == 0) return absl::OkStatus();
+  if (area.device != pool_->device()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("borrow ", pools_.type_.what, " on device ", pool_->device().get(),
+                     ": the work area is memory of device ", area.device.get()));
+  }
+  if (area.pointer % kWorkAreaAlignment != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "borrow ", pools_.type_.what, ": the work area, at 0x", absl::Hex(area.pointer),
+        ", must be aligned to ", kWorkAreaAlignment, " bytes, which the library does not check"));
+  }
+  return absl::OkStatus();
 }
 
 // Gives the handle back as it was made; or gives it up, if its context has ended.

@@ -174,7 +174,7 @@ class CUGUEST_API HandleScope {
  private:
   [[nodiscard]] absl::Status Enter(const HandleRequest& request);
   [[nodiscard]] absl::Status Begin(const HandleRequest& request);
-  [[nodiscard]] absl::Status CheckWorkArea(const HandleRequest& request) const;
+  [[nodiscard]] absl::Status Check(const HandleRequest& request) const;
   absl::Status End();
 
   HandlePools& pools_;

@@ -48,8 +48,9 @@
 //   stream captures, the handles are given up instead, to be freed with their context;
 //   captures of other streams cannot be seen from here. So forget no context while anything
 //   captures in it.
-// - A captured call that was given no workspace allocates and frees it in the graph, by memory
-//   nodes. Given one, it keeps its address: that must live as long as the graph.
+// - A captured call that was given no workspace may allocate and free it in the graph, by memory
+//   nodes, and such a graph can be instantiated only once. Given one, it keeps its address: that
+//   must live as long as the graph. The handle need not.
 // - With scalars in host memory (the default pointer mode) the graph keeps their values. A result
 //   in host memory (cublasSdot and others) waits for the stream, and ends the capture.
 // Source: cuBLAS documentation, "CUDA Graphs Support"; test/sim/cublas_facts_test.cc.
@@ -217,11 +218,6 @@ class CublasHandle {
         ToStatus(cublas.SetStream(handle, reinterpret_cast<cudaStream_t>(request.stream.get())),
                  "set the stream of a cuBLAS handle");
     if (!status.ok() || !request.brings_work_area) return status;
-    if (request.work_area.pointer % kWorkspaceAlignment != 0) {
-      return absl::InvalidArgumentError(
-          "set the workspace of a cuBLAS handle: it is not aligned to 256 bytes, which cuBLAS "
-          "requires and does not check");
-    }
     return ToStatus(cublas.SetWorkspace(handle, reinterpret_cast<void*>(request.work_area.pointer),
                                         request.work_area.bytes),
                     "set the workspace of a cuBLAS handle",
@@ -280,8 +276,6 @@ class CublasHandle {
     cublasAtomicsMode_t atomics_mode = CUBLAS_ATOMICS_NOT_ALLOWED;
     int sm_count = 0;
   };
-
-  static constexpr CUdeviceptr kWorkspaceAlignment = 256;
 
   static const CublasLibrary& Of(const void* library) {
     return *static_cast<const CublasLibrary*>(library);
@@ -383,7 +377,9 @@ class CublasHandles {
 // Errors:  test ok(); nothing is disturbed and nothing borrowed when it is false. status() is
 //            kInvalidArgument     an empty StreamRef; a workspace of another device, or one that
 //                                 is not aligned to 256 bytes
-//            kFailedPrecondition  the context's life is over; a forked child
+//            kFailedPrecondition  the context's life is over; a forked child; stream 0, while a
+//                                 blocking stream of its context captures: any work on it would
+//                                 end the capture
 //            kPermissionDenied    inside a stream callback
 //            kCancelled           the process is ending
 //            kDataLoss            an earlier sticky error

@@ -35,12 +35,12 @@
 #include "cuguest/stream.h"
 
 // X(member, function)
-#define CUGUEST_CUSOLVER_ENTRIES(X)                                     \
-  X(Create, cusolverDnCreate)                                           \
-  X(Destroy, cusolverDnDestroy)                                         \
-  X(GetProperty, cusolverGetProperty) X(SetStream, cusolverDnSetStream) \
-      X(GetDeterministicMode, cusolverDnGetDeterministicMode)           \
-          X(SetDeterministicMode, cusolverDnSetDeterministicMode)
+#define CUGUEST_CUSOLVER_ENTRIES(X)                                                         \
+  X(Create, cusolverDnCreate)                                                               \
+  X(Destroy, cusolverDnDestroy)                                                             \
+  X(GetProperty, cusolverGetProperty)                                                       \
+  X(SetStream, cusolverDnSetStream) X(GetDeterministicMode, cusolverDnGetDeterministicMode) \
+      X(SetDeterministicMode, cusolverDnSetDeterministicMode)
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 

@@ -35,11 +35,12 @@
 #include "cuguest/stream.h"
 
 // X(member, function)
-#define CUGUEST_CUSPARSE_ENTRIES(X)                                   \
-  X(Create, cusparseCreate)                                           \
-  X(Destroy, cusparseDestroy)                                         \
-  X(GetProperty, cusparseGetProperty) X(SetStream, cusparseSetStream) \
-      X(GetPointerMode, cusparseGetPointerMode) X(SetPointerMode, cusparseSetPointerMode)
+#define CUGUEST_CUSPARSE_ENTRIES(X)                                         \
+  X(Create, cusparseCreate)                                                 \
+  X(Destroy, cusparseDestroy)                                               \
+  X(GetProperty, cusparseGetProperty)                                       \
+  X(SetStream, cusparseSetStream) X(GetPointerMode, cusparseGetPointerMode) \
+      X(SetPointerMode, cusparseSetPointerMode)
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
