@@ -4,7 +4,7 @@
 
 Copies the test, example and benchmark programs of a Meson build, the libraries
 they load, and run.py. Paths below OUT are those below BUILD, since tests find
-their libraries beside themselves. The simulated driver and runtime stay behind.
+their libraries beside themselves. The simulated driver, runtime and libraries stay behind.
 """
 
 import json
@@ -16,14 +16,16 @@ import subprocess
 import sys
 
 SUITES = ("unit", "process", "interop", "examples", "benchmark")
-# Of the machine that runs it: the C and C++ runtimes, and the driver.
-NOT_OURS = re.compile(r"(ld-linux|linux-vdso|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|cuda|nvidia)[.-])")
+# Of the machine that runs it: the C and C++ runtimes, the driver, and the toolkit's large
+# libraries, which run.py finds there.
+TOOLKIT = "cublas|cublasLt|cufft|cusolver|cusparse|nvJitLink"
+NOT_OURS = re.compile(rf"(ld-linux|linux-vdso|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|cuda|nvidia|{TOOLKIT})[.-])")
 
 # Device code that a program finds beside itself.
 IMAGES = (".cubin", ".ptx")
 
-# Taken for the driver or the runtime by whoever looks for them.
-SIMULATION = re.compile(r"libcuda(rt)?\.so")
+# Taken for NVIDIA's by whoever looks for them.
+SIMULATION = re.compile(rf"lib(cuda|cudart|{TOOLKIT})\.so")
 # As a program finds them without help, so the toolkit's runtime and not the simulated one.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
 

@@ -21,6 +21,8 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 SKIPPED = 77
+# What pack.py leaves to the toolkit.
+LIBRARIES = f"{HERE / 'lib'}:/usr/local/cuda/lib64"
 
 
 def no_gpu(why):
@@ -60,7 +62,7 @@ def look_at_driver():
 
 
 def run(test):
-    env = dict(os.environ, LD_LIBRARY_PATH=str(HERE / "lib"), CUGUEST_TEST_DRIVER="real",
+    env = dict(os.environ, LD_LIBRARY_PATH=LIBRARIES, CUGUEST_TEST_DRIVER="real",
                BOOST_TEST_COLOR_OUTPUT="0", BOOST_TEST_LOG_LEVEL="message")
     start = time.monotonic()
     try:

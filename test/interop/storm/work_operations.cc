@@ -153,9 +153,9 @@ Operations WorkOperations() {
           {"event", 8, &WaitForEvent},
           {"launch, module", 10, &LaunchOfModule},
           {"launch, runtime", 10, &LaunchOfRuntime},
-          {"memory, driver", 10, &AllocateByDriver},
-          {"memory, runtime", 10, &AllocateByRuntime},
-          {"memory, in order", 6, &AllocateInOrder}};
+          {"memory, driver", 6, &AllocateByDriver},
+          {"memory, runtime", 6, &AllocateByRuntime},
+          {"memory, in order", 5, &AllocateInOrder}};
 }
 
 }  // namespace storm
