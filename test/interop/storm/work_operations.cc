@@ -65,8 +65,10 @@ void LaunchScale(float factor, const DeviceView<float>& values, const StreamRef&
 
 namespace {
 
+// In stream 0, which does not wait for the lane's.
 void CopyAndWait(Worker& worker) {
   Lane& lane = worker.LaneOf(worker.PickPlace());
+  Require(lane.stream.ref().Synchronize());
   const Numbers numbers = PickNumbers(worker);
   Numbers found(numbers.size());
   Require(cuguest::Copy(lane.x.view(), numbers));
