@@ -5,14 +5,15 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "cuguest/capture.h"
 #include "cuguest/device_view.h"
 #include "cuguest/error.h"
 #include "lib/context/context_text.h"
+#include "lib/context/special_stream.h"
 #include "lib/context/stream_text.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -29,6 +30,13 @@ std::size_t ThreadHash() noexcept {
   return static_cast<std::size_t>((address * 0x9E3779B97F4A7C15U) >> 32);
 }
 
+constexpr CUdeviceptr kWorkAreaAlignment = 256;
+
+// A driver that has no modes has no captures.
+bool IsRelaxed(const CaptureModeGuard& guard) noexcept {
+  return guard.ok() || guard.result() == CUDA_ERROR_NOT_SUPPORTED;
+}
+
 absl::Status RefuseToMake(const char* what, const ContextRef& context, CUstream stream) {
   return ToStatus(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, absl::StrCat("make ", what),
                   absl::StrCat("in ", ContextText(context.get()), " for ", StreamText(stream),
@@ -38,17 +46,20 @@ absl::Status RefuseToMake(const char* what, const ContextRef& context, CUstream 
 
 }  // namespace
 
-bool MayDestroyHandles() noexcept { return HousekeepingIsSafe(CU_STREAM_LEGACY); }
-
 HandlePool::~HandlePool() {
-  if (head_.load(std::memory_order_relaxed) == nullptr) return;
-  const bool is_over = is_over_ || (type_->destroy_ends_captures && !MayDestroyHandles());
-  const CaptureModeGuard relaxed;
-  for (HandleSlot* slot = head_.load(std::memory_order_acquire); slot != nullptr;) {
+  HandleSlot* slot = head_.load(std::memory_order_acquire);
+  if (slot == nullptr) return;
+  std::optional<CaptureModeGuard> relaxed;
+  if (!is_over_) is_over_ = !IsRelaxed(relaxed.emplace()) || !MayDestroy();
+  while (slot != nullptr) {
     const std::unique_ptr<const HandleSlot> ending(slot);
     slot = slot->next;
-    type_->destroy(library_, ending->handle, is_over);
+    type_->destroy(library_, ending->handle, is_over_);
   }
+}
+
+bool HandlePool::MayDestroy() const noexcept {
+  return !type_->destroy_ends_captures || HousekeepingIsSafe(CU_STREAM_LEGACY);
 }
 
 bool HandlePool::Take(HandleSlot* slot, const void* kind) const noexcept {
@@ -73,7 +84,9 @@ HandleSlot* HandlePool::TakeIdle(const void* kind) noexcept {
 
 absl::StatusOr<HandleSlot*> HandlePool::Make(const ContextRef& context, const void* kind,
                                              CUstream stream) {
-  if (!HousekeepingIsSafe(stream)) return RefuseToMake(type_->what, context, stream);
+  if (type_->make_ends_captures && !HousekeepingIsSafe(stream)) {
+    return RefuseToMake(type_->what, context, stream);
+  }
   std::unique_ptr<HandleSlot> slot(new (std::nothrow) HandleSlot);
   if (slot == nullptr) {
     return absl::ResourceExhaustedError(absl::StrCat("make ", type_->what, ": no host memory"));
@@ -81,7 +94,6 @@ absl::StatusOr<HandleSlot*> HandlePool::Make(const ContextRef& context, const vo
   // The library is foreign code: what it leaves on the stack stays inside.
   const ContextGuard guard(context.get(), GuardMode::kAlwaysPush);
   if (!guard.ok()) return ToStatus(guard);
-  const CaptureModeGuard relaxed;
   const absl::StatusOr<void*> made = type_->make(library_, context, kind);
   if (!made.ok()) return made.status();
   slot->handle = *made;
@@ -129,34 +141,41 @@ absl::StatusOr<HandlePools::Pin> HandlePools::PoolOf(const ContextRef& context) 
   });
 }
 
-absl::Status HandlePools::Prepare(const ContextRef& context, const void* kind, std::size_t count,
-                                  const char* file, int line) {
+template <typename Use>
+absl::Status HandlePools::With(const ContextRef& context, const char* file, int line,
+                               const Use& use) {
   const ContextGuard guard(context, GuardMode::kElide, file, line);
   if (!guard.ok()) return ToStatus(guard);
+  const CaptureModeGuard relaxed(CU_STREAM_CAPTURE_MODE_RELAXED, file, line);
+  if (!IsRelaxed(relaxed)) return ToStatus(relaxed);
   const absl::StatusOr<Pin> pool = PoolOf(context);
-  if (!pool.ok()) return pool.status();
-  return (*pool)->Prepare(context, kind, count);
+  return pool.ok() ? use(**pool) : pool.status();
+}
+
+absl::Status HandlePools::Prepare(const ContextRef& context, const void* kind, std::size_t count,
+                                  const char* file, int line) {
+  return With(context, file, line,
+              [&](HandlePool& pool) { return pool.Prepare(context, kind, count); });
 }
 
 absl::Status HandlePools::Inspect(const ContextRef& context, const void* kind,
                                   void (*look)(const void* handle, void* out), void* out,
                                   const char* file, int line) {
-  const ContextGuard guard(context, GuardMode::kElide, file, line);
-  if (!guard.ok()) return ToStatus(guard);
-  const absl::StatusOr<Pin> pool = PoolOf(context);
-  if (!pool.ok()) return pool.status();
-  absl::Status status = (*pool)->Prepare(context, kind, 1);
-  if (status.ok()) look((*pool)->Any(kind), out);
-  return status;
+  return With(context, file, line, [&](HandlePool& pool) {
+    absl::Status status = pool.Prepare(context, kind, 1);
+    if (status.ok()) look(pool.Any(kind), out);
+    return status;
+  });
 }
 
 HandleScope::HandleScope(HandlePools& pools, const HandleRequest& request, const char* file,
                          int line) noexcept
     : pools_(pools),
       context_(request.stream.context()),
-      guard_(context_, GuardMode::kElide, file, line) {
-  status_ = Enter(request);
-  if (!status_.ok()) static_cast<void>(guard_.Restore());
+      guard_(context_, GuardMode::kElide, file, line),
+      relaxed_(CU_STREAM_CAPTURE_MODE_RELAXED, file, line),
+      status_(Enter(request)) {
+  if (!status_.ok()) static_cast<void>(Restore());
 }
 
 absl::Status HandleScope::Enter(const HandleRequest& request) {
@@ -165,33 +184,50 @@ absl::Status HandleScope::Enter(const HandleRequest& request) {
         "borrow ", pools_.type_.what, ": the stream is empty: moved from, or never set"));
   }
   if (!guard_.ok()) return ToStatus(guard_);
+  if (!IsRelaxed(relaxed_)) return ToStatus(relaxed_);
   absl::StatusOr<HandlePools::Pin> pool = pools_.PoolOf(context_);
   if (!pool.ok()) return pool.status();
   pool_ = *std::move(pool);
-  if (request.brings_work_area && request.work_area.bytes != 0 &&
-      request.work_area.device != pool_->device()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("borrow ", pools_.type_.what, " on device ", pool_->device().get(),
-                     ": the work area is memory of device ", request.work_area.device.get()));
-  }
-  slot_ = pool_->TakeIdle(request.kind);
-  if (slot_ == nullptr) {
+  absl::Status status = Check(request);
+  if (!status.ok()) return status;
+  HandleSlot* slot = pool_->TakeIdle(request.kind);
+  if (slot == nullptr) {
     const absl::StatusOr<HandleSlot*> made =
         pool_->Make(context_, request.kind, request.stream.get());
     if (!made.ok()) return made.status();
-    slot_ = *made;
+    slot = *made;
   }
-  absl::Status status = pools_.type_.begin(pools_.library_, slot_->handle, request);
-  if (!status.ok()) static_cast<void>(End());
-  return status;
+  slot_ = slot;
+  return pools_.type_.begin(pools_.library_, slot_->handle, request);
 }
 
-// Gives the handle back, as it was made; or given up, if its context has ended.
+// What the libraries do not check, or not without harm.
+absl::Status HandleScope::Check(const HandleRequest& request) const {
+  const CUstream stream = request.stream.get();
+  if (IsLegacy(stream) && CaptureStateOf(stream) != CaptureState::kNone) {
+    return ToStatus(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, absl::StrCat("borrow ", pools_.type_.what),
+                    absl::StrCat("for ", StreamText(stream), " of ", ContextText(context_.get()),
+                                 ", while a blocking stream of it captures"));
+  }
+  const MemoryRange& area = request.work_area;
+  if (area.bytes == 0) return absl::OkStatus();
+  if (area.device != pool_->device()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("borrow ", pools_.type_.what, " on device ", pool_->device().get(),
+                     ": the work area is memory of device ", area.device.get()));
+  }
+  if (area.pointer % kWorkAreaAlignment != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "borrow ", pools_.type_.what, ": the work area, at 0x", absl::Hex(area.pointer),
+        ", must be aligned to ", kWorkAreaAlignment, " bytes, which the library does not check"));
+  }
+  return absl::OkStatus();
+}
+
+// Gives the handle back as it was made; or gives it up, if its context has ended.
 absl::Status HandleScope::End() {
   HandleSlot* const slot = std::exchange(slot_, nullptr);
-  absl::Status status = Reassert();
-  const CUresult life = status.ok() ? context_.Check() : CUDA_SUCCESS;
-  if (life != CUDA_SUCCESS) status = ToStatus(life, absl::StrCat("give back ", pools_.type_.what));
+  absl::Status status = ToStatus(context_.Check(), "put back", pools_.type_.what);
   if (status.ok()) status = pools_.type_.end(pools_.library_, slot->handle);
   pool_->GiveBack(slot, status.ok());
   return status;
@@ -203,6 +239,8 @@ absl::Status HandleScope::Reassert() {
 
 absl::Status HandleScope::Restore() {
   absl::Status status = slot_ == nullptr ? absl::OkStatus() : End();
+  const CUresult mode = relaxed_.Restore();
+  if (status.ok()) status = ToStatus(mode, "restore the stream-capture mode");
   const CUresult code = guard_.Restore();
   if (status.ok()) status = ToStatus(code, "leave the context of a scope");
   return status;

@@ -18,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cuguest/capture.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/device.h"
@@ -29,10 +30,6 @@
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
 
-// Whether a handle whose end would end captures may be destroyed in the current context: no
-// capture can be seen.
-[[nodiscard]] CUGUEST_API bool MayDestroyHandles() noexcept;
-
 // What a scope wants of a handle.
 struct HandleRequest {
   StreamRef stream;
@@ -42,11 +39,12 @@ struct HandleRequest {
 };
 
 // How a pool deals with the handles of one library. A `handle` is an object of the library's
-// header, made by `make` and ended by `destroy`. All but `fits` and a `destroy` with
-// is_over run with the handle's context current; none may disturb the stack.
+// header, made by `make` and ended by `destroy`. All but `fits`, and `destroy` where the context
+// is over, run with the handle's context current and the thread's capture mode relaxed.
 struct HandleType {
   const char* what;  // "a cuBLAS handle"
-  // `destroy` waits for the context, which ends every capture in it.
+  // Whether the call may end a capture in its context, also with the thread's mode relaxed.
+  bool make_ends_captures;
   bool destroy_ends_captures;
   // Never null on success. `kind` is a request's.
   absl::StatusOr<void*> (*make)(const void* library, const ContextRef& context, const void* kind);
@@ -77,7 +75,8 @@ class CUGUEST_API HandlePool {
   // Only before anything is in it.
   HandlePool(HandlePool&& other) noexcept
       : HandlePool(*other.type_, other.library_, other.device_) {}
-  // Destroys the handles, if no capture can be seen that it would end; else gives them up.
+  // Destroys the handles, unless that would end a capture that can be seen: then, as after
+  // Leak(), it gives them up.
   ~HandlePool();
 
   // From now on its handles are given up, without a call.
@@ -87,8 +86,8 @@ class CUGUEST_API HandlePool {
 
   // An idle handle that fits, lent; nullptr if there is none.
   [[nodiscard]] HandleSlot* TakeIdle(const void* kind) noexcept;
-  // Makes one, lent. Refuses while `stream`, or a blocking stream, captures. Its context must
-  // be current.
+  // Makes one, lent, unless that would end a capture of `stream` or of a blocking stream. Its
+  // context must be current, the capture mode relaxed.
   [[nodiscard]] absl::StatusOr<HandleSlot*> Make(const ContextRef& context, const void* kind,
                                                  CUstream stream);
   void GiveBack(HandleSlot* slot, bool is_good) noexcept;
@@ -97,12 +96,13 @@ class CUGUEST_API HandlePool {
   [[nodiscard]] std::size_t Count(const void* kind) const noexcept;
   // One of them, whoever has it; nullptr if there is none.
   [[nodiscard]] const void* Any(const void* kind) const noexcept;
-  // Makes them until there are so many. Its context must be current.
+  // Makes them until there are so many. As Make().
   absl::Status Prepare(const ContextRef& context, const void* kind, std::size_t count);
 
  private:
   static constexpr std::size_t kHints = 32;
 
+  [[nodiscard]] bool MayDestroy() const noexcept;
   [[nodiscard]] bool Fits(const HandleSlot& slot, const void* kind) const noexcept {
     return type_->fits == nullptr || type_->fits(slot.handle, kind);
   }
@@ -141,6 +141,9 @@ class CUGUEST_API HandlePools {
   using Pin = PerContext<HandlePool>::Pin;
 
   [[nodiscard]] absl::StatusOr<Pin> PoolOf(const ContextRef& context);
+  // `use` with the pool, in its context.
+  template <typename Use>
+  absl::Status With(const ContextRef& context, const char* file, int line, const Use& use);
 
   const HandleType& type_;
   const void* library_;
@@ -149,7 +152,8 @@ class CUGUEST_API HandlePools {
 
 // HandleScope
 //
-// Has a handle to itself, in the context of the request's stream, which it makes current.
+// Has a handle to itself, in the context of the request's stream, which it makes current, and in
+// relaxed capture mode.
 class CUGUEST_API HandleScope {
  public:
   HandleScope(HandlePools& pools, const HandleRequest& request, const char* file,
@@ -170,11 +174,13 @@ class CUGUEST_API HandleScope {
  private:
   [[nodiscard]] absl::Status Enter(const HandleRequest& request);
   [[nodiscard]] absl::Status Begin(const HandleRequest& request);
-  [[nodiscard]] absl::Status End();
+  [[nodiscard]] absl::Status Check(const HandleRequest& request) const;
+  absl::Status End();
 
   HandlePools& pools_;
   ContextRef context_;
   ContextGuard guard_;
+  CaptureModeGuard relaxed_;
   HandlePools::Pin pool_;
   HandleSlot* slot_ = nullptr;
   absl::Status status_;

@@ -18,31 +18,41 @@
 //
 // Note [Where a handle may be used]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// A handle belongs to the context that was current when it was made, and cuBLAS does not check.
-// With another context of the device current a call runs there all the same; with nothing
-// current it creates the primary context and leaves it on the caller's stack; with another
-// device current it returns success, and every context of the process is lost. In a
-// context that is over, a handle is a dangling pointer. A scope rules these out as long as
-// the handle is used inside of it, on its thread, and memory is of its device: see
-// CublasScope::CheckOperand.
-// Source: cuBLAS documentation, 2.1.2 "cuBLAS Context"; test/sim/cublas_facts_test.cc.
+// A handle's memory lives in the context that was current when it was made, its work runs in the
+// context of its stream, and cuBLAS checks neither:
+//
+//   what is current at a call           | what happens
+//   ------------------------------------+----------------------------------------------------
+//   another context of the device       | on a created stream: nothing bad; on stream 0, which is
+//                                       | then the other context's: CUBLAS_STATUS_EXECUTION_FAILED
+//   a context of another device         | success, and every context of the process is lost
+//   nothing                             | success, and the primary context is created, and left
+//                                       | on the caller's stack
+//   the context is over                 | a crash, or every context of the process is lost; also
+//                                       | cublasDestroy crashes
+//
+// A scope rules these out as long as the handle is used inside of it, on its thread, and memory
+// is of its device: see CublasScope::CheckOperand.
+// Source: cuBLAS documentation, 2.1.2 "cuBLAS Context"; test/sim/cublas_facts_test.cc;
+//         test/sim/two_devices_facts_test.cc.
 //
 // Note [Handles and captures]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// Making a handle and destroying one wait for the device, which ends every capture in the
-// context: also those that cannot be seen from here, which are all but that of the scope's own
-// stream and of blocking streams (HousekeepingIsSafe in capture.h). So:
+// In mode GLOBAL a capture is lost by a plain cublasCreate on any thread, and also by a plain
+// cublasSgemm on another stream, which allocates and says nothing. A scope puts its thread into
+// capture mode RELAXED until it ends, as a CaptureModeGuard does; so neither harms any
+// capture, in its own stream or in another, and a handle may be made at any time. What is left:
 //
-// - Who is called inside of captures calls Prepare() before, once for each thread that will be
-//   inside at the same time. A scope that finds an idle handle makes no such call.
-// - A scope that finds none refuses rather than end a capture that it sees.
-// - A pool that is dropped while it sees one gives its handles up, and does not destroy them.
-// - A routine's first call loads its code, which may end a capture: call it once before, too.
-// - A captured call that was given no workspace allocates it in the graph (memory nodes), or
-//   keeps the address of the handle's own, which other users of the handle then share with
-//   the graph. Give the scope a workspace that lives as long as the graph.
-// - With scalars in host memory (the default pointer mode) the graph keeps their values. A
-//   result in host memory (cublasSdot and others) waits for the stream, and ends the capture.
+// - cublasDestroy waits for its context, which ends every capture in it, in every mode. It is
+//   called where a pool is dropped: Forget(), and the destructor of CublasHandles. Where a blocking
+//   stream captures, the handles are given up instead, to be freed with their context;
+//   captures of other streams cannot be seen from here. So forget no context while anything
+//   captures in it.
+// - A captured call that was given no workspace may allocate and free it in the graph, by memory
+//   nodes, and such a graph can be instantiated only once. Given one, it keeps its address: that
+//   must live as long as the graph. The handle need not.
+// - With scalars in host memory (the default pointer mode) the graph keeps their values. A result
+//   in host memory (cublasSdot and others) waits for the stream, and ends the capture.
 // Source: cuBLAS documentation, "CUDA Graphs Support"; test/sim/cublas_facts_test.cc.
 
 #ifndef CUGUEST_RUNTIME_CUBLAS_H_
@@ -196,7 +206,7 @@ class CublasHandle {
     status =
         ToStatus(made->settings_.Read(cublas, made->handle_), "read a cuBLAS handle's settings");
     if (status.ok()) return made.release();
-    if (::cuguest::internal::MayDestroyHandles()) static_cast<void>(cublas.Destroy(made->handle_));
+    // Not destroyed: that would end captures.
     return status;
   }
 
@@ -275,11 +285,14 @@ class CublasHandle {
   Settings settings_;
 };
 
-inline constexpr ::cuguest::internal::HandleType kCublasHandles = {
-    "a cuBLAS handle",     true,
-    &CublasHandle::Make,   nullptr,
-    &CublasHandle::Begin,  &CublasHandle::End,
-    &CublasHandle::Destroy};
+inline constexpr ::cuguest::internal::HandleType kCublasHandles = {"a cuBLAS handle",
+                                                                   false,
+                                                                   true,
+                                                                   &CublasHandle::Make,
+                                                                   nullptr,
+                                                                   &CublasHandle::Begin,
+                                                                   &CublasHandle::End,
+                                                                   &CublasHandle::Destroy};
 
 }  // namespace internal
 
@@ -289,15 +302,18 @@ inline constexpr ::cuguest::internal::HandleType kCublasHandles = {
 // were in use at a time. They are made when they are first needed, or by Prepare(), and kept.
 //
 // Stack:   net 0.
-// Count:   none; it keeps no context alive. Who destroys a context calls Forget() first.
+// Count:   none; it keeps no context alive. Who destroys a context calls Forget() first. cuBLAS
+//          keeps two references on a primary context for itself, once a handle was made in it, to
+//          the end of the process.
 // Threads: all members but the destructor, from any threads at the same time.
 // Fork, and the end of the process: as PerContext. In a forked child and in a stream callback
-//          everything is refused and nothing is called; so no static or thread_local one that
-//          is destroyed: `static auto& handles = *new CublasHandles;`.
-// After the context: a handle whose context was destroyed or reset is given up without a
-//          call, as PerContext does with its values; its host memory is then leaked.
-// Cost:    a handle takes about 0.2 s to make the first time in a process, then milliseconds,
-//          and some MiB of device memory for its workspace.
+//          everything is refused and nothing is called. It is no object with static or
+//          thread_local duration: `static auto& handles = *new CublasHandles;`.
+// After the context: a handle whose context was destroyed or reset is given up without a call, as
+//          PerContext does with its values, because cublasDestroy would crash. The device memory
+//          went with the context; the host memory of cuBLAS is leaked.
+// Cost:    on an H100 a handle takes 66 MiB of device memory and 0.1 to 0.3 ms to make, the first
+//          in a process 17 ms; the first call of a routine in a process another 0.2 s.
 class CublasHandles {
  public:
   // With the cuBLAS that the program is linked with; see CublasLibrary::Linked().
@@ -311,17 +327,14 @@ class CublasHandles {
 
   [[nodiscard]] const CublasLibrary& library() const noexcept { return library_; }
 
-  // From now on `context` has at least `count` handles, idle or in use: before a capture, or to
-  // take the cost of making them out of a hot path. Not while anything in the context captures:
-  // see Note [Handles and captures].
+  // From now on `context` has at least `count` handles, idle or in use: to take the cost of making
+  // them out of a hot path. Harms no capture.
   //
-  // Errors: those of ContextGuard, and
-  //         kFailedPrecondition  a blocking stream of the context captures
-  //         kResourceExhausted   no device memory, or no host memory
+  // Errors: those of ContextGuard and CaptureModeGuard, and
+  //         kResourceExhausted                 no device memory, or no host memory
   //         those of ToStatus(cublasStatus_t)
   //         The handles that were made before the failure stay.
-  // Cost:   waits for the device, once for each handle that is made; otherwise three driver
-  //         calls if the context is current, else four.
+  // Cost:   that of the handles, and five driver calls if the context is current, else six.
   absl::Status Prepare(const ContextRef& context, std::size_t count = 1,
                        const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     return pools_.Prepare(context, nullptr, count, file, line);
@@ -331,7 +344,7 @@ class CublasHandles {
   // uses one: now, or in a later call that makes or drops something. Not while anything in
   // the context captures: see Note [Handles and captures]. Whether there were any.
   //
-  // Cost: waits for the device, once for each handle.
+  // Cost: waits for the context, once for each handle.
   bool Forget(const ContextRef& context) { return pools_.Forget(context); }
 
   // The same for a life that the caller knows to be over: they are given up, without a call.
@@ -350,29 +363,30 @@ class CublasHandles {
 
 // CublasScope
 //
-// Borrows a handle for itself, makes the context of `stream` current, and sets the handle's
-// stream, and its workspace if one is given. At its end the handle has the stream, workspace,
-// pointer mode, math mode, atomics mode and SM count target with which cuBLAS made it, and
-// the caller's stack is what it was, as by a ContextGuard. A handle that could not be
-// put back is not lent again.
+// Borrows a handle for itself, makes the context of `stream` current, puts the thread into relaxed
+// capture mode, and sets the handle's stream, and its workspace if one is given. At its
+// end the handle has the stream, workspace, pointer mode, math mode, atomics mode and SM count
+// target with which cuBLAS made it, and the caller's stack and capture mode are what they were, as
+// by a ContextGuard and a CaptureModeGuard. A handle that could not be put back is not lent
+// again. Not put back: the settings of floating-point emulation (cuBLAS 13.1).
 //
 // Stack:   as ContextGuard: +1 or +0 on construction, undone at the end.
 // Count:   none.
 // Threads: bound to the constructing thread; end it there, in reverse order of construction.
 //          As many on one thread as there are uses for, each with another handle.
 // Errors:  test ok(); nothing is disturbed and nothing borrowed when it is false. status() is
-//            kInvalidArgument     an empty StreamRef; a workspace of another device, or one
-//                                 that cuBLAS refuses: it must be aligned to 256 bytes
-//            kFailedPrecondition  the context's life is over; a forked child; or no handle is
-//                                 idle, and `stream` or a blocking stream of its context
-//                                 captures: see Note [Handles and captures]
+//            kInvalidArgument     an empty StreamRef; a workspace of another device, or one that
+//                                 is not aligned to 256 bytes
+//            kFailedPrecondition  the context's life is over; a forked child; stream 0, while a
+//                                 blocking stream of its context captures: any work on it would
+//                                 end the capture
 //            kPermissionDenied    inside a stream callback
 //            kCancelled           the process is ending
 //            kDataLoss            an earlier sticky error
 //            kResourceExhausted   a handle had to be made, and there was no memory
-//            and others of ContextGuard and ToStatus(cublasStatus_t)
-// Cost:    with an idle handle and the context current, five contention-free driver calls, two
-//          cublasSetStream and four cublasGet...; two more driver calls if it is not current.
+//            and others of ContextGuard, CaptureModeGuard and ToStatus(cublasStatus_t)
+// Cost:    with an idle handle and the context current, six contention-free driver calls, two
+//          cublasSetStream and four cublasGet...; one more push and pop if it is not current.
 //          A thread finds the handle that it had last at once.
 //          The first scope in a context, and the first at each depth of concurrency, makes
 //          its handle: see CublasHandles.
@@ -380,14 +394,14 @@ class CublasHandles {
 // Source:  test/runtime/cublas_test.cc; test/runtime/library_injection_test.cc.
 class [[nodiscard]] CublasScope {
  public:
-  // With the workspace of the handle's own.
+  // With the workspace that cuBLAS has for the handle.
   CublasScope(CublasHandles& handles, const StreamRef& stream, const char* file = __builtin_FILE(),
               int line = __builtin_LINE())
       : scope_(handles.pools_, {stream}, file, line) {}
 
   // With `workspace`, which must stay until the work of the scope is done, and as long as a graph
-  // that is captured in it. 32 MiB serve every routine on Hopper, 4 MiB on older devices. An empty
-  // view lets cuBLAS do without.
+  // that is captured in it. 32 MiB are what cuBLAS recommends on Hopper, 4 MiB on older devices. An
+  // empty view lets cuBLAS do without.
   CublasScope(CublasHandles& handles, const StreamRef& stream, DeviceView<std::byte> workspace,
               const char* file = __builtin_FILE(), int line = __builtin_LINE())
       : scope_(handles.pools_,

@@ -17,18 +17,26 @@
 //
 // Note [Work areas]
 // ~~~~~~~~~~~~~~~~~
-// Most plans need device memory to work in, CufftPlans::WorkBytes() of it. A scope gives the plan
+// Many plans need device memory to work in, CufftPlans::WorkBytes() of it. A scope gives the plan
 // the caller's, or the plan's own, which is allocated when it is first needed and freed with the
 // plan. The own one is used by one scope after the other, on different streams: at the end
-// of a scope an event is recorded behind its work, and a scope on another stream lets that
-// wait for it. In a capture the work area must be the caller's: the graph keeps its address, and
-// would share the plan's own with whoever borrows it next.
-//
-// Making a plan loads code, and with some sizes compiles it; both, and destroying one, end a
-// capture as what is said in Note [Handles and captures] of runtime/cublas.h does: Prepare()
-// before a capture, and transform once.
+// of a scope an event is recorded behind its work, and the next scope lets its stream wait for
+// it. In a capture the work area must be the caller's: the graph keeps its address, and would
+// share the plan's own with whoever borrows it next.
 // Source: cuFFT documentation, cufftSetWorkArea, cufftSetAutoAllocation;
 //         test/sim/cufft_facts_test.cc.
+//
+// Note [Plans and captures]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~
+// Transforming harms no capture. Making a plan does, also in relaxed capture mode: it uses stream
+// 0, which ends the captures of blocking streams of its context, and for some sizes (such as
+// 13117) it waits for the context, which ends every capture there. So a scope that finds no
+// idle plan refuses while its own stream or a blocking one captures; other captures cannot be seen
+// from here: Prepare() the plans before. Destroying plans, as Forget() and the destructor of
+// CufftPlans do, waits for the context, too; where a blocking stream captures they are given up.
+// A captured graph uses the tables of its plan: a context whose graphs still run must not be
+// forgotten, or all of the process's contexts are lost.
+// Source: measured on an H100 with cuFFT 12.0; test/runtime/cufft_test.cc.
 
 #ifndef CUGUEST_RUNTIME_CUFFT_H_
 #define CUGUEST_RUNTIME_CUFFT_H_
@@ -356,9 +364,14 @@ class CufftPlan {
   std::optional<StreamRef> user_;  // of area_, while a scope has the plan
 };
 
-inline constexpr ::cuguest::internal::HandleType kCufftPlans = {
-    "a cuFFT plan",    false,           &CufftPlan::Make,   &CufftPlan::Fits,
-    &CufftPlan::Begin, &CufftPlan::End, &CufftPlan::Destroy};
+inline constexpr ::cuguest::internal::HandleType kCufftPlans = {"a cuFFT plan",
+                                                                true,
+                                                                true,
+                                                                &CufftPlan::Make,
+                                                                &CufftPlan::Fits,
+                                                                &CufftPlan::Begin,
+                                                                &CufftPlan::End,
+                                                                &CufftPlan::Destroy};
 
 }  // namespace internal
 
@@ -368,8 +381,10 @@ inline constexpr ::cuguest::internal::HandleType kCufftPlans = {
 // many as were in use at a time. They are made when they are first needed, or by Prepare(), and
 // kept. They are found one after the other: for some dozens of layouts in a context.
 //
-// Stack, count, threads, fork, the end of the process and of contexts: as CublasHandles, which
-// says it.
+// Stack, threads, fork, the end of the process and of contexts: as CublasHandles, which says it.
+// Count:   none.
+// Cost:    on an H100 a plan takes 0.4 ms to make, and 2 MiB of device memory for eight; the first
+//          in a process 0.2 s, and the first of some sizes as much, to compile code.
 class CufftPlans {
  public:
   // With the cuFFT that the program is linked with; see CufftLibrary::Linked().
@@ -383,9 +398,11 @@ class CufftPlans {
 
   [[nodiscard]] const CufftLibrary& library() const noexcept { return library_; }
 
-  // As CublasHandles::Prepare, with plans of `layout`; they have no work area of their own yet.
+  // As CublasHandles::Prepare, with plans of `layout`, but while nothing in the context captures:
+  // see Note [Plans and captures]. They have no work area of their own yet.
   //
-  // Errors: also those of CufftLayout::Check
+  // Errors: also those of CufftLayout::Check, and
+  //         kFailedPrecondition  a blocking stream of the context captures
   absl::Status Prepare(const ContextRef& context, const CufftLayout& layout, std::size_t count = 1,
                        const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     return pools_.Prepare(context, &layout, count, file, line);
@@ -423,20 +440,21 @@ class CufftPlans {
 
 // CufftScope
 //
-// Borrows a plan of `layout` for itself, makes the context of `stream` current, and sets the
-// plan's stream and work area. At its end the plan has stream 0 again, and the caller's stack is
-// what it was, as by a ContextGuard. Callbacks and properties that were set on the plan stay on
-// it: set none.
+// Borrows a plan of `layout` for itself, makes the context of `stream` current, puts the thread
+// into relaxed capture mode, and sets the plan's stream and work area. At its end the plan has
+// stream 0 again, and the caller's stack and capture mode are what they were. Callbacks and
+// properties that were set on the plan stay on it: set none.
 //
 // Stack, count, threads: as CublasScope.
 // Errors:  those of CublasScope and of CufftLayout::Check, and
 //            kInvalidArgument     the caller's work area is smaller than WorkBytes()
-//            kFailedPrecondition  the plan needs a work area, none is given, and `stream`
-//                                 captures: see Note [Work areas]
-// Cost:    with an idle plan and the context current, five contention-free driver calls, two
+//            kFailedPrecondition  no plan is idle, or it needs a work area and none is given, while
+//                                 `stream` captures; or no plan is idle while a blocking stream
+//                                 of its context does
+// Cost:    with an idle plan and the context current, six contention-free driver calls, two
 //          cufftSetStream and, if the plan needs a work area, one cufftSetWorkArea. With the
-//          plan's own area eight driver calls more: the questions about the capture, the wait
-//          for the last user, and the event for the next.
+//          plan's own area eight driver calls more: the question about the capture, the wait for
+//          the last user, and the event for the next.
 // Source:  test/runtime/cufft_test.cc; test/runtime/library_injection_test.cc.
 class [[nodiscard]] CufftScope {
  public:

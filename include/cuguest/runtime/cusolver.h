@@ -35,11 +35,12 @@
 #include "cuguest/stream.h"
 
 // X(member, function)
-#define CUGUEST_CUSOLVER_ENTRIES(X)                                                             \
-  X(Create, cusolverDnCreate)                                                                   \
-  X(Destroy, cusolverDnDestroy) X(GetProperty, cusolverGetProperty)                             \
-      X(SetStream, cusolverDnSetStream) X(GetDeterministicMode, cusolverDnGetDeterministicMode) \
-          X(SetDeterministicMode, cusolverDnSetDeterministicMode)
+#define CUGUEST_CUSOLVER_ENTRIES(X)                                                         \
+  X(Create, cusolverDnCreate)                                                               \
+  X(Destroy, cusolverDnDestroy)                                                             \
+  X(GetProperty, cusolverGetProperty)                                                       \
+  X(SetStream, cusolverDnSetStream) X(GetDeterministicMode, cusolverDnGetDeterministicMode) \
+      X(SetDeterministicMode, cusolverDnSetDeterministicMode)
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
@@ -122,8 +123,7 @@ class CusolverDnHandle {
     status = ToStatus(cusolver.GetDeterministicMode(made->handle_, &made->mode_),
                       "read a cuSOLVER handle's settings");
     if (status.ok()) return made.release();
-    if (::cuguest::internal::MayDestroyHandles())
-      static_cast<void>(cusolver.Destroy(made->handle_));
+    // Not destroyed: that would end captures.
     return status;
   }
 
@@ -165,11 +165,14 @@ class CusolverDnHandle {
   cusolverDeterministicMode_t mode_ = {};
 };
 
-inline constexpr ::cuguest::internal::HandleType kCusolverDnHandles = {
-    "a cuSOLVER handle",       true,
-    &CusolverDnHandle::Make,   nullptr,
-    &CusolverDnHandle::Begin,  &CusolverDnHandle::End,
-    &CusolverDnHandle::Destroy};
+inline constexpr ::cuguest::internal::HandleType kCusolverDnHandles = {"a cuSOLVER handle",
+                                                                       false,
+                                                                       true,
+                                                                       &CusolverDnHandle::Make,
+                                                                       nullptr,
+                                                                       &CusolverDnHandle::Begin,
+                                                                       &CusolverDnHandle::End,
+                                                                       &CusolverDnHandle::Destroy};
 
 }  // namespace internal
 

@@ -35,10 +35,12 @@
 #include "cuguest/stream.h"
 
 // X(member, function)
-#define CUGUEST_CUSPARSE_ENTRIES(X)                                                               \
-  X(Create, cusparseCreate)                                                                       \
-  X(Destroy, cusparseDestroy) X(GetProperty, cusparseGetProperty) X(SetStream, cusparseSetStream) \
-      X(GetPointerMode, cusparseGetPointerMode) X(SetPointerMode, cusparseSetPointerMode)
+#define CUGUEST_CUSPARSE_ENTRIES(X)                                         \
+  X(Create, cusparseCreate)                                                 \
+  X(Destroy, cusparseDestroy)                                               \
+  X(GetProperty, cusparseGetProperty)                                       \
+  X(SetStream, cusparseSetStream) X(GetPointerMode, cusparseGetPointerMode) \
+      X(SetPointerMode, cusparseSetPointerMode)
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
@@ -163,11 +165,14 @@ class CusparseHandle {
   cusparsePointerMode_t mode_ = {};
 };
 
-inline constexpr ::cuguest::internal::HandleType kCusparseHandles = {
-    "a cuSPARSE handle",     false,
-    &CusparseHandle::Make,   nullptr,
-    &CusparseHandle::Begin,  &CusparseHandle::End,
-    &CusparseHandle::Destroy};
+inline constexpr ::cuguest::internal::HandleType kCusparseHandles = {"a cuSPARSE handle",
+                                                                     false,
+                                                                     false,
+                                                                     &CusparseHandle::Make,
+                                                                     nullptr,
+                                                                     &CusparseHandle::Begin,
+                                                                     &CusparseHandle::End,
+                                                                     &CusparseHandle::Destroy};
 
 }  // namespace internal
 
