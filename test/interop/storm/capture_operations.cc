@@ -65,7 +65,7 @@ void Begin(Worker& worker) {
 void Extend(Worker& worker) {
   Capture& capture = *worker.capture;
   const StreamRef& stream = capture.stream.ref();
-  switch (worker.random.Below(3)) {
+  switch (worker.random.Below(4)) {
     case 0:
       LaunchSaxpy(worker, 2, capture.x.view(), capture.y.view(), stream);
       capture.expected_y += 2 * capture.expected_x;
@@ -73,6 +73,11 @@ void Extend(Worker& worker) {
     case 1:
       LaunchScale(2, capture.x.view(), stream);
       capture.expected_x *= 2;
+      break;
+    case 2:
+      if (SubmitSaxpy(worker, 1, capture.x.view(), capture.y.view(), stream)) {
+        capture.expected_y += capture.expected_x;
+      }
       break;
     default:
       Require(cuguest::CopyAsync(capture.x.view(), capture.y.view(), stream));
@@ -106,6 +111,6 @@ void Worker::EndCapture() {
   REQUIRE_CALL(RAW(cuGraphDestroy)(graph));
 }
 
-Operations CaptureOperations() { return {{"capture", 60, &Advance}}; }
+Operations CaptureOperations() { return {{"capture", 40, &Advance}}; }
 
 }  // namespace storm

@@ -161,7 +161,7 @@ bool Storm::Run() {
   Watch();
   for (std::thread& thread : threads) thread.join();
   const double seconds = SecondsSince(start);
-  world_.DropMarks();
+  world_.ForgetAll();
   if (!failure_.has_value()) {
     const std::string left = before.Difference(Footprint::Take(world_));
     if (!left.empty()) Fail(-1, 0, options_.operations, "end of the storm", "left behind\n" + left);

@@ -65,8 +65,10 @@ void LaunchScale(float factor, const DeviceView<float>& values, const StreamRef&
 
 namespace {
 
+// In stream 0, which does not wait for the lane's.
 void CopyAndWait(Worker& worker) {
   Lane& lane = worker.LaneOf(worker.PickPlace());
+  Require(lane.stream.ref().Synchronize());
   const Numbers numbers = PickNumbers(worker);
   Numbers found(numbers.size());
   Require(cuguest::Copy(lane.x.view(), numbers));
@@ -153,9 +155,9 @@ Operations WorkOperations() {
           {"event", 8, &WaitForEvent},
           {"launch, module", 10, &LaunchOfModule},
           {"launch, runtime", 10, &LaunchOfRuntime},
-          {"memory, driver", 10, &AllocateByDriver},
-          {"memory, runtime", 10, &AllocateByRuntime},
-          {"memory, in order", 6, &AllocateInOrder}};
+          {"memory, driver", 6, &AllocateByDriver},
+          {"memory, runtime", 6, &AllocateByRuntime},
+          {"memory, in order", 5, &AllocateInOrder}};
 }
 
 }  // namespace storm

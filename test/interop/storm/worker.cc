@@ -108,7 +108,7 @@ void Worker::MakeOwn() {
 void Worker::EndOwn() {
   lanes_.erase(kOwn);
   const ContextRef own = std::exchange(own_, ContextRef());
-  world_->marks().Forget(own);
+  world_->Forget(own);
   REQUIRE_CALL(RAW(cuCtxDestroy)(own.get()));
 }
 

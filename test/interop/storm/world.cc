@@ -43,6 +43,7 @@ World::World(const Options& options) : options_(options) {
 
 // A reset takes the runtime's own units, too.
 World::~World() {
+  ForgetAll();
   for (int device = 0; device < devices(); ++device) {
     const ContextGuard guard(primary(device));
     static_cast<void>(cudaDeviceReset());
@@ -79,6 +80,7 @@ std::string World::NameOf(CUcontext context) const {
 
 void World::ResetPrimaries() {
   for (PrimaryContext& primary : primaries_) {
+    Forget(primary.incarnation());
     {
       const ContextGuard guard(primary.incarnation());
       RequireOk(guard);
@@ -91,8 +93,14 @@ void World::ResetPrimaries() {
   TouchPrimaries();
 }
 
-void World::DropMarks() {
-  for (int i = 0; i < places(); ++i) marks_.Forget(place(i));
+void World::Forget(const ContextRef& context) {
+  marks_.Forget(context);
+  blas_.Forget(context);
+  plans_.Forget(context);
+}
+
+void World::ForgetAll() {
+  for (int i = 0; i < places(); ++i) Forget(place(i));
 }
 
 // So that the runtime has its unit of each from the start.

@@ -15,6 +15,8 @@
 #include "cuguest/module.h"
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/runtime/cublas.h"
+#include "cuguest/runtime/cufft.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/stream.h"
 #include "test/interop/storm/failure.h"
@@ -73,13 +75,17 @@ class World {
   // thread may use one meanwhile.
   void ResetPrimaries();
 
-  // For who looks what is left.
-  void DropMarks();
+  // Drops what is cached in `context`, before it ends.
+  void Forget(const cuguest::ContextRef& context);
+  // The same for every place, for who looks what is left.
+  void ForgetAll();
 
   [[nodiscard]] const Options& options() const { return options_; }
   [[nodiscard]] const cuguest::Kernel& saxpy() const { return saxpy_; }
   std::deque<Slot>& slots() { return slots_; }
   cuguest::PerContext<Mark>& marks() { return marks_; }
+  cuguest::runtime::CublasHandles& blas() { return blas_; }
+  cuguest::runtime::CufftPlans& plans() { return plans_; }
 
  private:
   void TouchPrimaries();
@@ -91,6 +97,8 @@ class World {
   cuguest::Module module_;
   cuguest::Kernel saxpy_;
   cuguest::PerContext<Mark> marks_;
+  cuguest::runtime::CublasHandles blas_;
+  cuguest::runtime::CufftPlans plans_;
 };
 
 }  // namespace storm
