@@ -5,15 +5,15 @@ import os
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
-import unittest
-
 import jax
 import jax.numpy
 import numpy
 
 import cases
 import driver
+from cases import COUNT, ROUNDS
 from host import Host, Missing
+from xla_call import XlaCall
 
 
 @jax.jit
@@ -58,6 +58,28 @@ class JaxCases(cases.Cases):
         except RuntimeError as error:
             raise Missing(f"JAX finds no GPU: {error}") from error
 
-    @unittest.skip("it captures by itself, and lets nobody take part")
     def test_inside_a_capture(self):
-        pass
+        """JAX captures by itself what it has compiled: long enough chains of calls that allow it."""
+        x, y = self.arrays()
+        self.guest.prepare(self.host.handle(self.host.stream()), y)
+        captured = []
+
+        def twice_and_one(stream, x, y):
+            captured.append(driver.capture_status(stream) == driver.CAPTURING)
+            self.guest.fill(stream, y, 1)
+            self.guest.scale_add(stream, 2, x, y)
+
+        call = XlaCall("guest_twice_and_one", twice_and_one)
+
+        @jax.jit
+        def chain(x):
+            for _ in range(10):
+                x = call(x)
+            return x
+
+        for _ in range(ROUNDS):
+            self.assertEqual(self.host.values(chain(x)), [4.0 * 2**10 - 1] * COUNT)
+            self.expect_own_work(self.host.stream())
+        self.assertEqual(call.raised, [])
+        print(f"XLA made {len(captured)} calls of {10 * ROUNDS}, {sum(captured)} of them in a capture")
+        self.assertIn(True, captured)

@@ -22,7 +22,6 @@ class Graph:
 
 class TorchHost(Host):
     name = "PyTorch"
-    works_in_any_context = True
 
     def versions(self):
         return f"{torch.__version__}, CUDA {torch.version.cuda}"
