@@ -62,7 +62,8 @@ def look_at_driver():
 
 
 def run(test):
-    env = dict(os.environ, LD_LIBRARY_PATH=str(HERE / test["libraries"]), CUGUEST_TEST_DRIVER="real",
+    libraries = ":".join(str(HERE / directory) for directory in test["libraries"])
+    env = dict(os.environ, LD_LIBRARY_PATH=libraries, CUGUEST_TEST_DRIVER="real",
                BOOST_TEST_COLOR_OUTPUT="0", BOOST_TEST_LOG_LEVEL="message")
     interpreter = [sys.executable] if test["file"].endswith(".py") else []
     start = time.monotonic()
