@@ -2,18 +2,23 @@
 """What every host is put through. A host's cases are these, and what it has on top."""
 
 import gc
+import pathlib
 import threading
 import unittest
 
 import driver
 import rude
-from guest import FAILED_PRECONDITION, INVALID_ARGUMENT, NOT_FOUND, Guest, GuestError
+from guest import FAILED_PRECONDITION, INVALID_ARGUMENT, NOT_FOUND, UNAVAILABLE, GemmGuest, Guest, GuestError
 from handover import Memory, memory_of_dlpack
 from watch import Disturbed, Watch, loaded_runtimes
 
 COUNT = 1000
 ROUNDS = 20
 THREADS = 8
+
+ROWS = 64
+PRODUCT = [6.0 * ROWS] * ROWS**2  # of matrices of 2 and of 3
+WORKSPACE = 1 << 20  # floats
 
 
 def in_threads(bodies):
@@ -189,6 +194,64 @@ class Cases(unittest.TestCase):
         self.host.refill(x, 4, stream)
         graph.replay()
         self.assertEqual(self.host.values(y), [13.0] * COUNT)
+        graph.close()
+        self.expect_own_work(stream)
+
+    # ---- cuBLAS
+
+    def gemm_guest(self, stream, array):
+        """Made ready for all threads in the context of the stream."""
+        if not (pathlib.Path(self.directory) / GemmGuest.file).exists():
+            self.skipTest("the guest was built without cuBLAS")
+        if driver.is_simulated() and not driver.simulates("libcublas.so.13"):
+            self.skipTest("cuBLAS is not simulated here")
+        guest = GemmGuest(self.directory, self.watch)
+        try:
+            guest.prepare(stream, array, THREADS)
+        except GuestError as error:
+            if error.code != UNAVAILABLE:
+                raise
+            self.skipTest(f"no cuBLAS: {error}")
+        self.addCleanup(guest.close)
+        return guest
+
+    def matrices(self):
+        return [self.host.array(ROWS**2, value) for value in (2, 3, 0)]
+
+    def test_cublas_between_the_hosts_own_work(self):
+        stream = self.host.stream()
+        handle = self.host.handle(stream)
+        guest = self.gemm_guest(handle, self.matrices()[0])
+
+        def body():
+            stream = self.host.stream()
+            matrices, workspace = self.matrices(), self.host.array(WORKSPACE, 0)
+            for _ in range(ROUNDS // 4):
+                guest.multiply(self.host.handle(stream), *matrices, ROWS, workspace)
+                self.expect_own_work(stream)
+            self.assertEqual(self.host.values(matrices[2]), PRODUCT)
+
+        body()
+        in_threads([body] * THREADS)
+
+    def test_cublas_whatever_is_current(self):
+        handle = self.host.handle(self.host.stream())
+        matrices, workspace = self.matrices(), self.host.array(WORKSPACE, 0)
+        guest = self.gemm_guest(handle, matrices[0])
+        with driver.own_context() as top:
+            for contexts in ([], [top], [top, top]):
+                with driver.stack_of(contexts):
+                    guest.multiply(handle, *matrices, ROWS, workspace)
+        self.assertEqual(self.host.values(matrices[2]), PRODUCT)
+
+    def test_cublas_inside_a_capture(self):
+        stream = self.host.stream()
+        matrices, workspace = self.matrices(), self.host.array(WORKSPACE, 0)
+        guest = self.gemm_guest(self.host.handle(stream), matrices[0])
+        graph = self.host.capture(stream, lambda captured: guest.multiply(
+            self.host.handle(captured), *matrices, ROWS, workspace))
+        graph.replay()
+        self.assertEqual(self.host.values(matrices[2]), PRODUCT)
         graph.close()
         self.expect_own_work(stream)
 

@@ -3,6 +3,8 @@
 
 import contextlib
 import ctypes
+import pathlib
+import re
 
 RELAXED = 2
 CAPTURING = 1
@@ -17,6 +19,12 @@ class DriverError(Exception):
 
 def is_simulated():
     return hasattr(_cuda, "cuguestSimControl")
+
+
+def simulates(library):
+    """Whether the simulation brings a stand-in for another library, which lies beside it."""
+    maps = pathlib.Path("/proc/self/maps").read_text()
+    return pathlib.Path(re.search(r"(/\S+)/libcuda\.so", maps)[1], library).exists()
 
 
 def call(entry, *arguments):

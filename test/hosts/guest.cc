@@ -3,7 +3,6 @@
 #include "test/hosts/guest.h"
 
 #include <atomic>
-#include <cstdio>
 #include <map>
 #include <mutex>
 #include <numeric>
@@ -13,7 +12,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "cuguest/acquire.h"
 #include "cuguest/code_image.h"
 #include "cuguest/copy.h"
 #include "cuguest/device_buffer.h"
@@ -26,10 +24,10 @@
 #include "cuguest/shared_context.h"
 #include "cuguest/stream.h"
 #include "kernels/saxpy.h"
+#include "test/hosts/caller.h"
 
 namespace {
 
-using cuguest::AcquiredContext;
 using cuguest::ContextRef;
 using cuguest::Device;
 using cuguest::DeviceBuffer;
@@ -39,6 +37,9 @@ using cuguest::PrimaryContext;
 using cuguest::SharedContext;
 using cuguest::Stream;
 using cuguest::StreamRef;
+using hosts::Place;
+using hosts::PlaceOf;
+using hosts::Told;
 
 // What the library keeps between calls. Never destroyed: nothing is called after main.
 struct State {
@@ -95,21 +96,6 @@ class Scratch {
   DeviceBuffer<float> buffer_;
 };
 
-// The caller's stream in its context, which is kept for the call.
-struct Place {
-  AcquiredContext context;
-  StreamRef stream;
-};
-absl::StatusOr<Place> PlaceOf(CUstream stream, const float* values) {
-  const bool has_context =
-      stream != nullptr && stream != CU_STREAM_LEGACY && stream != CU_STREAM_PER_THREAD;
-  absl::StatusOr<AcquiredContext> context =
-      has_context ? cuguest::AcquireFromStream(stream) : cuguest::AcquireFromPointer(values);
-  if (!context.ok()) return context.status();
-  const StreamRef ref = StreamRef::Borrow(stream, context->incarnation());
-  return Place{*std::move(context), ref};
-}
-
 absl::Status ScaleAdd(const StreamRef& stream, float a, const DeviceView<const float>& x,
                       const DeviceView<float>& y) {
   const absl::StatusOr<Kernel> saxpy = Saxpy();
@@ -151,14 +137,6 @@ absl::Status WorkIn(const ContextRef& context, size_t count, double* sum) {
   if (status.ok()) status = cuguest::FillAsync(y.view(), 1.0F, stream->ref());
   if (status.ok()) status = ScaleAdd(stream->ref(), 2.0F, x.view(), y.view());
   return status.ok() ? Sum(stream->ref(), y.view(), sum) : status;
-}
-
-thread_local char g_error[1000];
-
-// For C.
-int Told(const absl::Status& status) {
-  if (!status.ok()) std::snprintf(g_error, sizeof(g_error), "%s", status.ToString().c_str());
-  return status.raw_code();
 }
 
 }  // namespace
@@ -207,7 +185,7 @@ int guest_work_in_primary_context(int device, size_t count, double* sum) {
   return Told(status.ok() ? released : status);
 }
 
-const char* guest_last_error_text(void) { return g_error; }
+const char* guest_last_error_text(void) { return hosts::last_error; }
 
 long guest_live(void) {
   const std::lock_guard<std::mutex> lock(Kept().mutex);

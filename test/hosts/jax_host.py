@@ -2,6 +2,7 @@
 """JAX. The guest works on the stream that it gives to others."""
 
 import os
+import unittest
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
@@ -57,6 +58,10 @@ class JaxCases(cases.Cases):
             return JaxHost(jax.devices("gpu")[0])
         except RuntimeError as error:
             raise Missing(f"JAX finds no GPU: {error}") from error
+
+    @unittest.skip("JAX captures only what it has compiled: see test_inside_a_capture")
+    def test_cublas_inside_a_capture(self):
+        pass
 
     def test_inside_a_capture(self):
         """JAX captures by itself what it has compiled: long enough chains of calls that allow it."""

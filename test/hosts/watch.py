@@ -4,6 +4,7 @@
 import contextlib
 import ctypes
 import os
+import pathlib
 import re
 import threading
 
@@ -23,7 +24,7 @@ class Disturbed(AssertionError):
 
 def loaded_runtimes():
     """Every CUDA runtime that is a shared library of its own in the process, by its path."""
-    maps = open("/proc/self/maps").read()
+    maps = pathlib.Path("/proc/self/maps").read_text()
     paths = sorted(set(re.findall(r"(/\S+/libcudart\.so\S*)", maps)))
     return {path: ctypes.CDLL(path, mode=os.RTLD_NOLOAD) for path in paths}
 
