@@ -124,6 +124,13 @@ class Cases(unittest.TestCase):
             self.assertEqual(self.guest.work_in_primary_context(COUNT), 7 * COUNT)
             self.expect_own_work(stream)
 
+    def test_on_every_device(self):
+        stream = self.host.stream()
+        for device in range(driver.device_count()):
+            self.assertEqual(self.guest.work_in_own_context(COUNT, device), 7 * COUNT)
+            self.assertEqual(self.guest.work_in_primary_context(COUNT, device), 7 * COUNT)
+            self.expect_own_work(stream)
+
     # ---- threads
 
     def test_threads_at_once(self):
@@ -235,7 +242,8 @@ class Cases(unittest.TestCase):
         in_threads([body] * THREADS)
 
     def test_cublas_whatever_is_current(self):
-        handle = self.host.handle(self.host.stream())
+        stream = self.host.stream()  # it lives as long as this
+        handle = self.host.handle(stream)
         matrices, workspace = self.matrices(), self.host.array(WORKSPACE, 0)
         guest = self.gemm_guest(handle, matrices[0])
         with driver.own_context() as top:

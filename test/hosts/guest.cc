@@ -6,7 +6,6 @@
 #include <map>
 #include <mutex>
 #include <numeric>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the common cases ask of a host."""
 
+import unittest
 
-class Missing(Exception):
+
+class Missing(unittest.SkipTest):
     """Why this machine has no such host."""
 
 
@@ -10,7 +12,8 @@ class Host:
     """A framework in whose process a guest works. Its arrays are of floats, on device 0."""
 
     name = ""
-    # Whether its own work may be done while a context is current that it does not know.
+    # Whether its own work may be done while a context is current that it does not know, and that
+    # ends before it does.
     works_in_any_context = False
 
     def versions(self):

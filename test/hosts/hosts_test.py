@@ -8,13 +8,15 @@ without that host says so, and exits with 77.
 
 import importlib
 import importlib.util
+import re
 import sys
 import unittest
 
 from host import Missing
 
 # The package that a host is, if it is one.
-PACKAGES = {"driver": None, "cupy": "cupy", "jax": "jax", "numba": "numba", "torch": "torch"}
+PACKAGES = {"driver": None, "cupy": "cupy", "jax": "jax", "numba": "numba",
+            "torch": "torch", "torch_pool": "torch", "torch_segments": "torch"}
 SKIPPED = 77
 
 
@@ -25,7 +27,8 @@ class Transcript(unittest.TestResult):
 
     @staticmethod
     def _say(outcome, test, why=""):
-        print(f"{outcome}: {test.id().split('.', 2)[-1]}{why and ': '}{why}", flush=True)
+        name = re.sub(r"^\w+\.\w+\.", "", test.id())  # without module and class
+        print(f"{outcome}: {name}{why and ': '}{why}", flush=True)
 
     def addSuccess(self, test):
         self.passed += 1
@@ -70,7 +73,9 @@ def main(name, directory):
     unittest.defaultTestLoader.loadTestsFromTestCase(cases).run(transcript)
     failed = len(transcript.failures) + len(transcript.errors)
     print(f"cases: {transcript.passed} passed, {failed} failed, {len(transcript.skipped)} skipped")
-    return 1 if failed or not transcript.passed else 0
+    if failed:
+        return 1
+    return 0 if transcript.passed else SKIPPED
 
 
 if __name__ == "__main__":

@@ -20,7 +20,8 @@ from xla_call import XlaCall
 @jax.jit
 def numbers(small):
     product = small @ small
-    return product.sum(), jax.grad(lambda x: jax.nn.relu(x @ x).sum())(small).sum(), jax.numpy.sort(product.ravel())[100]
+    gradient = jax.grad(lambda x: jax.nn.relu(x @ x).sum())(small)
+    return product.sum(), gradient.sum(), jax.numpy.sort(product.ravel())[100]
 
 
 class JaxHost(Host):

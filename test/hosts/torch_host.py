@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch."""
 
+import ctypes
+import os
+
 import torch
 
 import cases
+import driver
 from host import Host, Missing
 
 
@@ -24,7 +28,8 @@ class TorchHost(Host):
     name = "PyTorch"
 
     def versions(self):
-        return f"{torch.__version__}, CUDA {torch.version.cuda}"
+        settings = os.environ.get("PYTORCH_ALLOC_CONF", "as it comes")
+        return f"{torch.__version__}, CUDA {torch.version.cuda}, allocator {settings}"
 
     def array(self, count, value):
         array = torch.full((count,), float(value), device="cuda")
@@ -79,6 +84,14 @@ class TorchCases(cases.Cases):
         self.guest.sum(self.host.handle(stream), arrays[1])
         del arrays
         self.assertEqual((torch.cuda.memory_allocated(), torch.cuda.memory_reserved()), before)
+
+    def test_its_own_work_under_a_users_context(self):
+        """One that is never destroyed: PyTorch allocates in it, and keeps that memory for other uses."""
+        context = driver.ask("cuCtxCreate_v2", ctypes.c_void_p, 0, 0)
+        driver.pop()
+        with driver.stack_of([context]):
+            self.work_between(self.host.stream())
+        self.work_between(self.host.stream())
 
     def test_inside_a_backward_pass(self):
         """The guest is called on the thread that PyTorch runs a backward pass on."""

@@ -18,7 +18,8 @@ Int = ctypes.c_int
 
 def _structure(name, *fields, base=()):
     """One that starts, as nearly all of them, with its size and its extensions."""
-    return type(name, (ctypes.Structure,), {"_fields_": [*(base or [("size", Size), ("extensions", Pointer)]), *fields]})
+    start = base or [("size", Size), ("extensions", Pointer)]
+    return type(name, (ctypes.Structure,), {"_fields_": [*start, *fields]})
 
 
 Version = _structure("Version", ("major", Int), ("minor", Int))
