@@ -66,6 +66,8 @@ class Cases(unittest.TestCase):
         print(f"{cls.watch.times} calls, each looked at before and after")
         if cls.guest.live():
             raise AssertionError(f"the guest still owns {cls.guest.live()} of its things")
+        # Left to the end of the process, as many guests leave it.
+        cls.guest.work_in_own_context(COUNT)
 
     def expect_own_work(self, stream):
         self.assertEqual(self.host.work(stream), self.expected)

@@ -86,7 +86,6 @@ class DriverHost(Host):
         return driver.Graph(stream, lambda: body(stream))
 
     def close(self):
-        driver.pop()
         driver.call("cuCtxDestroy_v2", driver.handle(self._context))
 
 

@@ -2,7 +2,6 @@
 """JAX. The guest works on the stream that it gives to others."""
 
 import os
-import unittest
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
@@ -12,7 +11,7 @@ import numpy
 
 import cases
 import driver
-from cases import COUNT, ROUNDS
+from cases import COUNT, ROUNDS, ROWS, WORKSPACE
 from host import Host, Missing
 from xla_call import XlaCall
 
@@ -60,22 +59,15 @@ class JaxCases(cases.Cases):
         except RuntimeError as error:
             raise Missing(f"JAX finds no GPU: {error}") from error
 
-    @unittest.skip("JAX captures only what it has compiled: see test_inside_a_capture")
-    def test_cublas_inside_a_capture(self):
-        pass
-
-    def test_inside_a_capture(self):
-        """JAX captures by itself what it has compiled: long enough chains of calls that allow it."""
-        x, y = self.arrays()
-        self.guest.prepare(self.host.handle(self.host.stream()), y)
+    def expect_in_captures(self, function, array, values):
+        """Ten calls of function(stream, x, y) in a row are captured: JAX does so by itself with what it compiles."""
         captured = []
 
-        def twice_and_one(stream, x, y):
+        def called(stream, x, y):
             captured.append(driver.capture_status(stream) == driver.CAPTURING)
-            self.guest.fill(stream, y, 1)
-            self.guest.scale_add(stream, 2, x, y)
+            function(stream, x, y)
 
-        call = XlaCall("guest_twice_and_one", twice_and_one)
+        call = XlaCall(function.__name__, called)
 
         @jax.jit
         def chain(x):
@@ -84,8 +76,28 @@ class JaxCases(cases.Cases):
             return x
 
         for _ in range(ROUNDS):
-            self.assertEqual(self.host.values(chain(x)), [4.0 * 2**10 - 1] * COUNT)
+            self.assertEqual(self.host.values(chain(array)), values)
             self.expect_own_work(self.host.stream())
         self.assertEqual(call.raised, [])
-        print(f"XLA made {len(captured)} calls of {10 * ROUNDS}, {sum(captured)} of them in a capture")
         self.assertIn(True, captured)
+
+    def test_inside_a_capture(self):
+        x, y = self.arrays()
+        self.guest.prepare(self.host.handle(self.host.stream()), y)
+
+        def twice_and_one(stream, x, y):
+            self.guest.fill(stream, y, 1)
+            self.guest.scale_add(stream, 2, x, y)
+
+        self.expect_in_captures(twice_and_one, x, [4.0 * 2**10 - 1] * COUNT)
+
+    def test_cublas_inside_a_capture(self):
+        a = self.host.array(ROWS**2, 1)
+        twice = self.host.array(ROWS**2, 2 / ROWS)
+        workspace = self.host.array(WORKSPACE, 0)
+        guest = self.gemm_guest(self.host.handle(self.host.stream()), a)
+
+        def times_two(stream, x, y):
+            guest.multiply(stream, x, twice, y, ROWS, workspace)
+
+        self.expect_in_captures(times_two, a, [2.0**10] * ROWS**2)
