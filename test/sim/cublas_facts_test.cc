@@ -28,10 +28,10 @@ struct Blas {
   static constexpr bool kDestroyBinds = true;
 
   struct Data {
-    Numbers<float> a{std::vector<float>(kSize * kSize, 1)};
-    Numbers<float> b{std::vector<float>(kSize * kSize, 2)};
-    Numbers<float> c{std::vector<float>(kSize * kSize, 0)};
-    Numbers<float> workspace{std::vector<float>(8 << 20, 0)};
+    Values<float> a{std::vector<float>(kSize * kSize, 1)};
+    Values<float> b{std::vector<float>(kSize * kSize, 2)};
+    Values<float> c{std::vector<float>(kSize * kSize, 0)};
+    Values<float> workspace{std::vector<float>(8 << 20, 0)};
   };
 
   ~Blas() {

@@ -45,8 +45,8 @@ struct Fft {
 
   void Fill() {
     std::vector<cufftComplex> ones(static_cast<size_t>(size), cufftComplex{1, 0});
-    from = std::make_unique<Numbers<cufftComplex>>(ones);
-    to = std::make_unique<Numbers<cufftComplex>>(ones);
+    from = std::make_unique<Values<cufftComplex>>(ones);
+    to = std::make_unique<Values<cufftComplex>>(ones);
     Clear();
   }
   void Clear() { to->Write(std::vector<cufftComplex>(static_cast<size_t>(size))); }
@@ -59,15 +59,15 @@ struct Fft {
 
   int size;
   cufftHandle plan = -1;
-  std::unique_ptr<Numbers<cufftComplex>> from;
-  std::unique_ptr<Numbers<cufftComplex>> to;
+  std::unique_ptr<Values<cufftComplex>> from;
+  std::unique_ptr<Values<cufftComplex>> to;
 };
 
 struct LargeFft : Fft {
   LargeFft() : Fft(kLarge) {}
 };
 
-Numbers<char> Area(size_t size) { return Numbers<char>(std::vector<char>(size, 0)); }
+Values<char> Area(size_t size) { return Values<char>(std::vector<char>(size, 0)); }
 
 }  // namespace
 
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(making_and_destroying_a_plan_wait_for_the_context, *OnlyRea
 // Its own is freed at once.
 BOOST_AUTO_TEST_CASE(a_work_area_of_the_callers) {
   const Guest guest;
-  const Numbers<char> area = Area(kLargeArea);
+  const Values<char> area = Area(kLargeArea);
   LargeFft fft;
   fft.Fill();
   size_t size = 0;

@@ -28,9 +28,9 @@ struct Solver {
   static constexpr bool kDestroyBinds = true;
 
   struct Data {
-    Numbers<float> matrix{Diagonal(4)};
-    Numbers<float> work{std::vector<float>(1 << 16, 0)};
-    Numbers<int> info{{-1}};
+    Values<float> matrix{Diagonal(4)};
+    Values<float> work{std::vector<float>(1 << 16, 0)};
+    Values<int> info{{-1}};
   };
   static std::vector<float> Diagonal(float value) {
     std::vector<float> matrix(kSize * kSize, 0);

@@ -47,12 +47,12 @@ struct Sparse {
       return numbers;
     }
 
-    Numbers<int> rows{Upwards(kSize + 1)};
-    Numbers<int> columns{Upwards(kSize)};
-    Numbers<float> values{std::vector<float>(kSize, 2)};
-    Numbers<float> x{std::vector<float>(kSize, 1)};
-    Numbers<float> y{std::vector<float>(kSize, 0)};
-    Numbers<char> buffer{std::vector<char>(1 << 16, 0)};
+    Values<int> rows{Upwards(kSize + 1)};
+    Values<int> columns{Upwards(kSize)};
+    Values<float> values{std::vector<float>(kSize, 2)};
+    Values<float> x{std::vector<float>(kSize, 1)};
+    Values<float> y{std::vector<float>(kSize, 0)};
+    Values<char> buffer{std::vector<char>(1 << 16, 0)};
     cusparseSpMatDescr_t matrix = nullptr;
     cusparseDnVecDescr_t in = nullptr;
     cusparseDnVecDescr_t out = nullptr;

@@ -42,18 +42,18 @@ namespace cuguest_facts {
 
 // Numbers in device memory of the context that was current when they were made.
 template <typename T>
-class Numbers {
+class Values {
  public:
-  explicit Numbers(const std::vector<T>& values) : size_(values.size()) {
+  explicit Values(const std::vector<T>& values) : size_(values.size()) {
     RAW(cuCtxGetCurrent)(&context_);
     RAW(cuMemAlloc)(&at_, size_ * sizeof(T));
     Write(values);
   }
-  ~Numbers() {
+  ~Values() {
     if (at_ != 0) RAW(cuMemFree)(at_);
   }
-  Numbers(const Numbers&) = delete;
-  Numbers& operator=(const Numbers&) = delete;
+  Values(const Values&) = delete;
+  Values& operator=(const Values&) = delete;
 
   // Their context is over.
   void GiveUp() { at_ = 0; }
