@@ -57,17 +57,19 @@ constexpr CUstreamCaptureMode kModes[] = {CU_STREAM_CAPTURE_MODE_GLOBAL,
 
 inline void Fail(const std::string& difference) { BOOST_ERROR(difference); }
 
-#define STATUS_OK(expression)                               \
-  do {                                                      \
-    const absl::Status status_ = (expression);              \
-    BOOST_TEST(status_.ok(), status_.ToString());           \
+#define STATUS_OK(expression)                     \
+  do {                                            \
+    const absl::Status status_ = (expression);    \
+    BOOST_TEST(status_.ok(), status_.ToString()); \
   } while (false)
 
 inline StreamRef StreamOf(const Owner& owner) {
   return StreamRef::Borrow(owner.stream(), owner.ref());
 }
 
-inline PrimaryContext Primary() { return PrimaryContext::Retain(cuguest::Device::Borrow(0)).value(); }
+inline PrimaryContext Primary() {
+  return PrimaryContext::Retain(cuguest::Device::Borrow(0)).value();
+}
 
 // A stream that captures, of a context; the capture must live to its end.
 class Capture {
@@ -92,6 +94,7 @@ class Capture {
     BOOST_TEST_REQUIRE(graph_ != nullptr);
   }
   void Replay() {
+    const ContextGuard guard(guard_.get());
     CUgraphExec exec = nullptr;
     OK(RAW(cuGraphInstantiate)(&exec, graph_, 0));
     OK(RAW(cuGraphLaunch)(exec, stream_));
@@ -355,8 +358,7 @@ void RefusesMemoryOfAnotherDevice() {
   typename Kit::Handles handles;
   auto buffer = DeviceBuffer<float>::Allocate(far.ref(), 64).value();
   const auto scope = Kit::Borrow(handles, StreamOf(home));
-  const absl::Status status =
-      scope.CheckOperand(reinterpret_cast<const float*>(buffer.get()), 256);
+  const absl::Status status = scope.CheckOperand(reinterpret_cast<const float*>(buffer.get()), 256);
   const std::string no_refusal =
       NoRefusal(status, StatusCode::kInvalidArgument, {"device 1", "device 0"});
   BOOST_TEST(no_refusal.empty(), no_refusal);
@@ -383,25 +385,23 @@ void MayBeOpened() {
 
 }  // namespace cuguest_library_test
 
-#define LIBRARY_SUITE(Kit)                                                                   \
-  BOOST_AUTO_TEST_CASE(works_whatever_is_current) { WorksWhateverIsCurrent<Kit>(); }         \
-  BOOST_AUTO_TEST_CASE(makes_its_context_current) { MakesItsContextCurrent<Kit>(); }         \
-  BOOST_AUTO_TEST_CASE(each_scope_has_a_handle_to_itself) {                                  \
-    EachScopeHasAHandleToItself<Kit>();                                                      \
-  }                                                                                          \
-  BOOST_AUTO_TEST_CASE(threads_share_the_pool) { ThreadsShareThePool<Kit>(); }               \
-  BOOST_AUTO_TEST_CASE(harms_no_capture) { HarmsNoCapture<Kit>(); }                          \
-  BOOST_AUTO_TEST_CASE(refuses) { Refuses<Kit>(); }                                          \
-  BOOST_AUTO_TEST_CASE(is_given_up_after_a_reset) { IsGivenUpAfterAReset<Kit>(); }           \
-  BOOST_AUTO_TEST_CASE(outlives_its_context) { OutlivesItsContext<Kit>(); }                  \
-  BOOST_AUTO_TEST_CASE(forgets_what_is_in_use_later) { ForgetsWhatIsInUseLater<Kit>(); }     \
-  BOOST_AUTO_TEST_CASE(gives_up_rather_than_end_a_capture) {                                 \
-    GivesUpRatherThanEndACapture<Kit>();                                                     \
-  }                                                                                          \
-  BOOST_AUTO_TEST_CASE(checks_operands) { ChecksOperands<Kit>(); }                           \
-  BOOST_AUTO_TEST_CASE(refuses_memory_of_another_device, *cuguest_test::NeedsDevices(2)) {   \
-    RefusesMemoryOfAnotherDevice<Kit>();                                                     \
-  }                                                                                          \
+#define LIBRARY_SUITE(Kit)                                                                        \
+  BOOST_AUTO_TEST_CASE(works_whatever_is_current) { WorksWhateverIsCurrent<Kit>(); }              \
+  BOOST_AUTO_TEST_CASE(makes_its_context_current) { MakesItsContextCurrent<Kit>(); }              \
+  BOOST_AUTO_TEST_CASE(each_scope_has_a_handle_to_itself) { EachScopeHasAHandleToItself<Kit>(); } \
+  BOOST_AUTO_TEST_CASE(threads_share_the_pool) { ThreadsShareThePool<Kit>(); }                    \
+  BOOST_AUTO_TEST_CASE(harms_no_capture) { HarmsNoCapture<Kit>(); }                               \
+  BOOST_AUTO_TEST_CASE(refuses) { Refuses<Kit>(); }                                               \
+  BOOST_AUTO_TEST_CASE(is_given_up_after_a_reset) { IsGivenUpAfterAReset<Kit>(); }                \
+  BOOST_AUTO_TEST_CASE(outlives_its_context) { OutlivesItsContext<Kit>(); }                       \
+  BOOST_AUTO_TEST_CASE(forgets_what_is_in_use_later) { ForgetsWhatIsInUseLater<Kit>(); }          \
+  BOOST_AUTO_TEST_CASE(gives_up_rather_than_end_a_capture) {                                      \
+    GivesUpRatherThanEndACapture<Kit>();                                                          \
+  }                                                                                               \
+  BOOST_AUTO_TEST_CASE(checks_operands) { ChecksOperands<Kit>(); }                                \
+  BOOST_AUTO_TEST_CASE(refuses_memory_of_another_device, *cuguest_test::NeedsDevices(2)) {        \
+    RefusesMemoryOfAnotherDevice<Kit>();                                                          \
+  }                                                                                               \
   BOOST_AUTO_TEST_CASE(may_be_opened) { MayBeOpened<Kit>(); }
 
 #endif  // CUGUEST_TEST_RUNTIME_LIBRARY_SUITE_H_
