@@ -21,8 +21,8 @@
 //      ...
 //   3. The same product in a plain program of the CUDA runtime
 //
-//      the plain program, in P       51.4 TFLOP/s    best of 20
-//      through a CublasScope, in A   51.4 TFLOP/s    best of 20, 0.0 % slower
+//      the plain program, in P       50.80 TFLOP/s   best of 20
+//      through a CublasScope, in A   50.79 TFLOP/s   best of 20, +0.01 % time
 
 #include <cublas_v2.h>
 #include <cuda.h>

@@ -2,17 +2,25 @@
 //
 // How does a product of cuBLAS get into a graph?
 //
-// To make a handle, or to destroy one, can end every capture in its context, so the handle must
-// be there before: CublasHandles::Prepare. And what the product needs of workspace becomes part
-// of the graph, so it must be there as long as that: the caller's, not the handle's, which
-// somebody else borrows meanwhile.
+// While a stream captures in the default mode, cublasCreate ends the capture, and so may a
+// product on quite another stream, which allocates and says nothing. In a CublasScope neither
+// does. What a captured product needs of workspace is the caller's to give: cuBLAS would
+// allocate it in the graph, which then can be instantiated only once.
 //
-//   1. Nothing was prepared
+//   1. cuBLAS by itself
+//
+//      the stream captures           [X] [A]<
+//      cublasCreate                  fails
+//        ...
+//      the capture                   is lost
+//
+//   2. Through a CublasScope
 //
 //      the stream captures           [X]<
-//      CublasScope                   refused
-//        ...
-//      the capture                   lives on        0 nodes
+//      a product in this stream      [X] [A]<        its handle is made now
+//      a product in another one      [X] [A]<        with the same handle
+//      the other product             right           while the first is captured
+//      captured                      [X]<            2 node(s)
 //
 //   3. The graph is launched
 //
@@ -29,12 +37,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "cuguest/capture.h"
+#include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/device.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
 #include "cuguest/runtime/cublas.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/stream.h"
@@ -64,13 +71,14 @@ using support::Product;
 
 #define SUCCEEDS(call) CHECK((call) == CUDA_SUCCESS)
 
-// What the host captured, in the driver's calls.
+// In the driver's calls, and in the default mode, which is the strictest.
+void BeginCapture(const StreamRef& stream) {
+  SUCCEEDS(DRIVER(cuStreamBeginCapture)(stream.get(), CU_STREAM_CAPTURE_MODE_GLOBAL));
+}
+
+// What the host captured.
 class Graph {
  public:
-  // In the strictest mode.
-  static void Begin(const StreamRef& stream) {
-    SUCCEEDS(DRIVER(cuStreamBeginCapture)(stream.get(), CU_STREAM_CAPTURE_MODE_GLOBAL));
-  }
   explicit Graph(const StreamRef& stream) {
     SUCCEEDS(DRIVER(cuStreamEndCapture)(stream.get(), &graph_));
   }
@@ -78,7 +86,7 @@ class Graph {
   Graph& operator=(const Graph&) = delete;
   ~Graph() {
     if (executable_ != nullptr) SUCCEEDS(DRIVER(cuGraphExecDestroy)(executable_));
-    if (graph_ != nullptr) SUCCEEDS(DRIVER(cuGraphDestroy)(graph_));
+    SUCCEEDS(DRIVER(cuGraphDestroy)(graph_));
   }
 
   [[nodiscard]] std::size_t CountNodes() const {
@@ -102,34 +110,44 @@ class Graph {
 struct House {
   const Cast& cast;
   CublasHandles& handles;
-  DeviceProduct& matrices;
+  DeviceProduct& captured;
+  DeviceProduct& other;  // in the same context, on a stream of its own
   DeviceBuffer<std::byte>& workspace;
 
-  [[nodiscard]] const StreamRef& stream() const { return matrices.stream(); }
+  [[nodiscard]] const StreamRef& stream() const { return captured.stream(); }
 };
 
-void Unprepared(const House& house) {
-  PrintScene("Nothing was prepared");
+void Bare(const House& house) {
+  PrintScene("cuBLAS by itself");
   const UndisturbedScope undisturbed(&support::ReportDisturbance);
-  Graph::Begin(house.stream());
+  const cuguest::ContextGuard guard(house.stream().context());
+  BeginCapture(house.stream());
   PrintRow("the stream captures", house.cast.Draw());
-  {
-    const CublasScope blas(house.handles, house.stream(), house.workspace.view());
-    PrintRow("CublasScope", "refused");
-    support::PrintParagraph(std::string(blas.status().message()));
-    CHECK(blas.status().code() == absl::StatusCode::kFailedPrecondition);
-  }
-  CHECK(house.stream().capture_state() == cuguest::CaptureState::kActive);
-  const Graph graph(house.stream());
-  CHECK(graph.CountNodes() == 0);
-  PrintRow("the capture", "lives on", std::to_string(graph.CountNodes()) + " nodes");
+  cublasHandle_t handle = nullptr;
+  const absl::Status made =
+      cuguest::runtime::ToStatus(cublasCreate(&handle), "make a handle while a stream captures");
+  PrintRow("cublasCreate", made.ok() ? "succeeds" : "fails");
+  support::PrintParagraph(std::string(made.message()));
+  CHECK(!made.ok());
+  CUgraph graph = nullptr;
+  const CUresult ended = DRIVER(cuStreamEndCapture)(house.stream().get(), &graph);
+  PrintRow("the capture", ended == CUDA_SUCCESS ? "lives on" : "is lost");
+  CHECK(ended == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
 }
 
-absl::Status Capture(const House& house) {
+void CaptureProduct(const House& house) {
   const CublasScope blas(house.handles, house.stream(), house.workspace.view());
-  if (!blas.ok()) return blas.status();
-  PrintRow("in the scope", house.cast.Draw());
-  return cuguest::runtime::ToStatus(house.matrices.Multiply(blas.handle()), "capture a product");
+  if (!CHECK_OK(blas.status())) return;
+  PrintRow("a product in this stream", house.cast.Draw(), "its handle is made now");
+  CHECK(house.captured.Multiply(blas.handle()) == CUBLAS_STATUS_SUCCESS);
+}
+
+// In the midst of the capture. This one is done now, with a workspace of cuBLAS's.
+void MultiplyElsewhere(const House& house) {
+  const CublasScope blas(house.handles, house.other.stream());
+  if (!CHECK_OK(blas.status())) return;
+  PrintRow("a product in another one", house.cast.Draw(), "with the same handle");
+  CHECK(house.other.Multiply(blas.handle()) == CUBLAS_STATUS_SUCCESS);
 }
 
 // For every product the same addresses, and other matrices there.
@@ -138,26 +156,25 @@ void Replay(const House& house, Graph& graph, const std::vector<Product>& produc
   const UndisturbedScope undisturbed(&support::ReportDisturbance);
   int launch = 0;
   for (const Product& product : products) {
-    CHECK_OK(house.matrices.Change(product));
+    CHECK_OK(house.captured.Change(product));
     graph.Launch(house.stream());
-    PrintRow("launch " + std::to_string(++launch), house.matrices.IsRight() ? "right" : "WRONG",
+    PrintRow("launch " + std::to_string(++launch), house.captured.IsRight() ? "right" : "WRONG",
              "other matrices each time");
   }
 }
 
-absl::Status PreparedAndReplayed(const House& house, const std::vector<Product>& products) {
-  PrintScene("A handle is there before the capture begins");
-  const ContextRef& context = house.stream().context();
-  if (absl::Status status = house.handles.Prepare(context); !status.ok()) return status;
-  PrintRow("CublasHandles::Prepare", house.cast.Draw());
-  Graph::Begin(house.stream());
-  const absl::Status captured = Capture(house);
+void ThroughAScope(const House& house, const std::vector<Product>& products) {
+  PrintScene("Through a CublasScope");
+  BeginCapture(house.stream());
+  PrintRow("the stream captures", house.cast.Draw());
+  CaptureProduct(house);
+  MultiplyElsewhere(house);
+  PrintRow("the other product", house.other.IsRight() ? "right" : "WRONG",
+           "while the first is captured");
   Graph graph(house.stream());
-  if (!captured.ok()) return captured;
-  CHECK(graph.CountNodes() > 0);
   PrintRow("captured", house.cast.Draw(), std::to_string(graph.CountNodes()) + " node(s)");
+  CHECK(graph.CountNodes() > 0);
   Replay(house, graph, products);
-  return absl::OkStatus();
 }
 
 absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
@@ -169,12 +186,14 @@ absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) 
 
   std::vector<Product> products;
   for (unsigned seed = 1; seed <= 3; ++seed) {
-    products.emplace_back(cuguest::testing::Sim::IsActive() ? 64 : 1024, seed);
+    products.emplace_back(cuguest::testing::Sim::IsActive() ? 64 : 256, seed);
   }
   std::printf("   matrices: %d x %d\n", products.front().n(), products.front().n());
-  absl::StatusOr<DeviceProduct> matrices = DeviceProduct::Upload(context, products.front());
-  if (!matrices.ok()) return matrices.status();
-  // As much as cuBLAS recommends for a Hopper device, the most that it does for any.
+  absl::StatusOr<DeviceProduct> captured = DeviceProduct::Upload(context, products.front());
+  if (!captured.ok()) return captured.status();
+  absl::StatusOr<DeviceProduct> other = DeviceProduct::Upload(context, products.front());
+  if (!other.ok()) return other.status();
+  // As much as cuBLAS recommends for a Hopper device (cuBLAS documentation, cublasSetWorkspace).
   constexpr std::size_t kWorkspace = std::size_t{32} << 20;
   absl::StatusOr<DeviceBuffer<std::byte>> workspace =
       DeviceBuffer<std::byte>::Allocate(context, kWorkspace);
@@ -185,9 +204,10 @@ absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) 
   cast.Name("A", context.get());
   const support::HostStack stack(driver, {x->get()});
   CublasHandles handles;
-  const House house{cast, handles, *matrices, *workspace};
-  Unprepared(house);
-  return PreparedAndReplayed(house, products);
+  const House house{cast, handles, *captured, *other, *workspace};
+  Bare(house);
+  ThroughAScope(house, products);
+  return absl::OkStatus();
 }
 
 }  // namespace

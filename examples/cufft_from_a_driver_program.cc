@@ -7,14 +7,17 @@
 // a CufftScope borrows one, makes its context current, sets the stream, and puts everything
 // back.
 //
-//   1. A signal of 1048576 samples, and its spectrum
+//   1. A signal of four tones, and its spectrum
 //
 //      before                        [X]<            P is inactive
 //      in the scope                  [X] [A]<
-//      after                         [X]<            right: 1.6e-07 off, 8.4e-06 allowed
+//      after                         [X]<            P is inactive
+//                                    right           off by 2.8e-07, allowed are 8.4e-06
 //
-//   2. And back
+//   2. And back, on another thread, which has nothing current
 //
+//      before                        (empty)         P is inactive
+//      in the scope                  [A]<
 //      ...
 
 #include <cuda.h>
