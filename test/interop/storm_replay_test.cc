@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The machinery of the storm (storm_test.cc) itself: a fault that is planted in it is found,
-// and the storm is cut down to the operation that the fault was planted in. The storms run in
-// children, with a std::thread for each of their threads.
+// and the storm is cut down to the operation that the fault was planted in; and what the seed
+// says is done in lockstep as well as by threads that run freely.
 
 #include <cstdio>
 #include <cstring>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "cuguest/testing/sim.h"
 #include "test/interop/storm/supervisor.h"
 #include "test/support/scenario.h"
 
 namespace {
+
+using cuguest_test::Ended;
 
 struct Case {
   const char* plant;
@@ -40,13 +44,50 @@ bool PrintsInOrder(const std::string& output, const char* const (&lines)[3]) {
   return true;
 }
 
+bool Report(const char* name, bool passed, const std::string& output) {
+  std::printf("%s: %s\n", passed ? "passed" : "FAILED", name);
+  if (!passed) std::printf("--- its output\n%s---\n", output.c_str());
+  std::fflush(stdout);
+  return passed;
+}
+
+Ended RunStorm(const std::vector<std::string>& more) {
+  std::vector<std::string> arguments = {"--seeds", "1", "--threads", "6", "--operations", "1200"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return cuguest_test::RunSelf(arguments);
+}
+
 bool Finds(const Case& planted) {
-  const cuguest_test::Ended ended = cuguest_test::RunSelf(
-      {"--seeds", "1", "--threads", "6", "--operations", "1200", "--plant", planted.plant});
-  const bool found = ended.code == 1 && PrintsInOrder(ended.output, planted.lines);
-  std::printf("%s: %s\n", found ? "passed" : "FAILED", planted.plant);
-  if (!found) std::printf("--- its output\n%s---\n", ended.output.c_str());
-  return found;
+  const Ended ended = RunStorm({"--plant", planted.plant});
+  return Report(planted.plant, ended.code == 1 && PrintsInOrder(ended.output, planted.lines),
+                ended.output);
+}
+
+// Every operation and how often it was done, without the times.
+std::string Counts(const std::string& output) {
+  std::istringstream lines(output);
+  std::string counts;
+  for (std::string line; std::getline(lines, line);) {
+    const bool is_operation = line.size() > 3 && line.compare(line.size() - 3, 3, " us") == 0;
+    if (is_operation) counts += line.substr(0, 34) + "\n";
+  }
+  return counts;
+}
+
+bool FollowsTheSeed() {
+  const Ended free = RunStorm({"--seed", "5"});
+  const Ended lockstep = RunStorm({"--seed", "5", "--lockstep"});
+  const Ended other = RunStorm({"--seed", "6"});
+  const std::string counts = Counts(free.output);
+  return Report("follows the seed",
+                free.code == 0 && lockstep.code == 0 && other.code == 0 && !counts.empty() &&
+                    counts == Counts(lockstep.output) && counts != Counts(other.output),
+                free.output + lockstep.output);
+}
+
+bool Refuses(const std::vector<std::string>& arguments) {
+  const Ended ended = RunStorm(arguments);
+  return Report(("refuses " + arguments.back()).c_str(), ended.code == 2, ended.output);
 }
 
 }  // namespace
@@ -57,7 +98,13 @@ int main(int argc, char** argv) {
     std::printf("skipped: it takes hundreds of storms, too long where contexts cost time\n");
     return 77;
   }
-  int failed = 0;
-  for (const Case& planted : kCases) failed += Finds(planted) ? 0 : 1;
-  return failed == 0 ? 0 : 1;
+  bool passed = FollowsTheSeed();
+  passed &= Refuses({"--only", "6"});
+  passed &= Refuses({"--only", "1,"});
+  passed &= Refuses({"--operations", "1e3"});
+  passed &= Refuses({"--threads", "0"});
+  passed &= Refuses({"--plant", "nothing@1"});
+  passed &= Refuses({"--seed"});
+  for (const Case& planted : kCases) passed &= Finds(planted);
+  return passed ? 0 : 1;
 }

@@ -3,9 +3,11 @@
 #include "test/interop/storm/options.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
+#include <system_error>
 
 #include "cuguest/testing/sim.h"
 #include "test/interop/storm/plant.h"
@@ -18,7 +20,7 @@ constexpr const char* kUsage =
     "                  [--contexts C] [--heavy N] [--lockstep] [--only T,T,...] [--no-shrink]\n";
 
 // Creating a context costs the simulation nothing.
-int DefaultHeavy() { return cuguest::testing::Sim::IsActive() ? 200 : 20000; }
+int DefaultHeavy() { return cuguest::testing::Sim::IsActive() ? 200 : 5000; }
 
 class CommandLine {
  public:
@@ -33,9 +35,8 @@ class CommandLine {
   bool TakeNumber(T* number) {
     std::string_view word;
     if (!Take(&word)) return false;
-    char* rest = nullptr;
-    *number = static_cast<T>(std::strtod(word.data(), &rest));
-    return rest != word.data() && *rest == '\0' && *number >= 0;
+    const auto end = std::from_chars(word.data(), word.data() + word.size(), *number);
+    return end.ec == std::errc() && end.ptr == word.data() + word.size() && *number >= 0;
   }
 
  private:
@@ -44,13 +45,16 @@ class CommandLine {
 };
 
 bool ParseThreads(std::string_view list, std::vector<int>* threads) {
-  while (!list.empty()) {
-    char* rest = nullptr;
-    threads->push_back(static_cast<int>(std::strtol(list.data(), &rest, 10)));
-    if (rest == list.data() || (*rest != ',' && *rest != '\0')) return false;
-    list.remove_prefix(static_cast<std::size_t>(rest - list.data()) + (*rest == ',' ? 1 : 0));
+  const char* const end = list.data() + list.size();
+  for (const char* from = list.data();; ++from) {
+    int thread = 0;
+    const auto number = std::from_chars(from, end, thread);
+    if (number.ec != std::errc()) return false;
+    threads->push_back(thread);
+    from = number.ptr;
+    if (from == end) return true;
+    if (*from != ',') return false;
   }
-  return !threads->empty();
 }
 
 bool ParsePlant(std::string_view word, std::optional<Plant>* plant) {

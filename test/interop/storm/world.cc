@@ -103,12 +103,16 @@ void World::ForgetAll() {
   for (int i = 0; i < places(); ++i) Forget(place(i));
 }
 
-// So that the runtime has its unit of each from the start.
+// So that every runtime has its units from the start: the program's, and those inside of the
+// libraries.
 void World::TouchPrimaries() {
   for (const PrimaryContext& primary : primaries_) {
     const ContextGuard guard(primary.incarnation());
     RequireOk(guard);
     REQUIRE_CALL(cudaFree(nullptr));
+    Require(blas_.Prepare(primary.incarnation()));
+    Require(plans_.Prepare(primary.incarnation(), cuguest::runtime::CufftLayout::Line(8)));
+    Forget(primary.incarnation());
   }
 }
 
