@@ -254,6 +254,20 @@ class Cases(unittest.TestCase):
                     guest.multiply(handle, *matrices, ROWS, workspace)
         self.assertEqual(self.host.values(matrices[2]), PRODUCT)
 
+    def test_bad_input_of_cublas_is_refused(self):
+        stream = self.host.stream()
+        handle = self.host.handle(stream)
+        a, b, c = self.matrices()
+        workspace = self.host.array(WORKSPACE, 0)
+        guest = self.gemm_guest(handle, a)
+        for bad in (Memory(0, ROWS**2), Memory(64, ROWS**2)):
+            self.refused(INVALID_ARGUMENT, "", guest.multiply, handle, bad, b, c, ROWS, workspace)
+            self.refused(INVALID_ARGUMENT, "", guest.multiply, handle, a, b, bad, ROWS, workspace)
+        self.refused(INVALID_ARGUMENT, "", guest.multiply, handle, a, b, c, 1 << 20, workspace)
+        self.refused(INVALID_ARGUMENT, "", guest.multiply, handle, a, b, c, 1 << 40, workspace)
+        self.refused(INVALID_ARGUMENT, "", guest.multiply, handle, a, b, c, ROWS, Memory(64, WORKSPACE))
+        self.expect_own_work(stream)
+
     def test_cublas_inside_a_capture(self):
         stream = self.host.stream()
         matrices, workspace = self.matrices(), self.host.array(WORKSPACE, 0)

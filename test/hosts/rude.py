@@ -10,6 +10,8 @@ import ctypes
 
 import driver
 
+BLOCKING_SYNC = 4  # a flag of contexts
+
 DEEDS = []
 
 
@@ -63,7 +65,7 @@ def loses_what_is_below(context, _runtime):
 @deed("primaries")
 def sets_flags_of_the_primary(_context, _runtime):
     flags, _ = driver.primary_state(0)
-    driver.call("cuDevicePrimaryCtxSetFlags_v2", 0, flags ^ 4)
+    driver.call("cuDevicePrimaryCtxSetFlags_v2", 0, flags ^ BLOCKING_SYNC)
     yield
     driver.call("cuDevicePrimaryCtxSetFlags_v2", 0, flags)
 
