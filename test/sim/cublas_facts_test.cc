@@ -15,6 +15,7 @@ using cuguest_test::OnlyReal;
 namespace {
 
 constexpr int kSize = 64;  // of the matrices; the real one takes a workspace for it
+constexpr size_t kWorkspaceBytes = 4 << 20;
 
 struct Blas {
   static constexpr int kDeadContext = CUBLAS_STATUS_NOT_INITIALIZED;
@@ -31,7 +32,7 @@ struct Blas {
     Values<float> a{std::vector<float>(kSize * kSize, 1)};
     Values<float> b{std::vector<float>(kSize * kSize, 2)};
     Values<float> c{std::vector<float>(kSize * kSize, 0)};
-    Values<float> workspace{std::vector<float>(8 << 20, 0)};
+    Values<char> workspace{std::vector<char>(kWorkspaceBytes, 0)};
   };
 
   ~Blas() {
@@ -47,7 +48,7 @@ struct Blas {
     return cublasSgemm(handle, CUBLAS_OP_T, CUBLAS_OP_N, size, size, size, &alpha, data->a.get(),
                        kSize, data->b.get(), kSize, &beta, data->c.get(), kSize);
   }
-  int SetWorkspace() { return cublasSetWorkspace(handle, data->workspace.get(), size_t{32} << 20); }
+  int SetWorkspace() { return cublasSetWorkspace(handle, data->workspace.get(), kWorkspaceBytes); }
   int Dot(float* result) {
     return cublasSdot(handle, kSize, data->a.get(), 1, data->b.get(), 1, result);
   }
