@@ -61,7 +61,11 @@ struct Sparse {
   ~Sparse() {
     if (handle != nullptr) Destroy();
   }
-  int Create() { return cusparseCreate(&handle); }
+  int Create() {
+    const int status = cusparseCreate(&handle);
+    if (status != 0) handle = nullptr;
+    return status;
+  }
   int SetStream(CUstream stream) { return cusparseSetStream(handle, stream); }
   int Destroy() { return cusparseDestroy(std::exchange(handle, nullptr)); }
   int Run() { return Multiply(&data->matrix, CUDA_R_32F); }
@@ -132,7 +136,7 @@ BOOST_AUTO_TEST_CASE(bad_arguments) {
                     CUSPARSE_STATUS_INVALID_VALUE);
   int version = 0;
   FINE(cusparseGetVersion(sparse.handle, &version));
-  BOOST_TEST(version == CUSPARSE_VERSION);
+  BOOST_TEST(version / 1000 == CUSPARSE_VER_MAJOR);
   BOOST_CHECK_EQUAL(cusparseGetErrorString(CUSPARSE_STATUS_INVALID_VALUE),
                     std::string("invalid value"));
 }

@@ -14,7 +14,7 @@
 //     static constexpr int kImplicit;       // Run() on stream 0, a blocking stream capturing
 //     static constexpr int kForkedCreate, kForkedRun;
 //     static constexpr bool kCreateBinds, kRunBinds, kDestroyBinds;  // see ChildWithoutContext
-//     int Create();
+//     int Create();        // without a handle if that fails
 //     int SetStream(CUstream stream);
 //     int Run();
 //     int Destroy();
@@ -273,17 +273,13 @@ void CheckCreatingInCaptures() {
 
 template <typename Library>
 void CheckUsingInCaptures(Ends destroying) {
-  const auto set_capturing = [](Library& library, const Guest& guest) {
-    FINE(library.SetStream(guest.stream));
-  };
   CheckInCaptures<Library>({
       {"destroy", destroying, 0, [](Library& library, const Guest&) { return library.Destroy(); }},
       {"set the capturing stream", Ends::kNone, 0,
        [](Library& library, const Guest& guest) { return library.SetStream(guest.stream); }},
       {"set another stream", Ends::kNone, 0,
-       [](Library& library, const Guest&) { return library.SetStream(nullptr); }, set_capturing},
-      {"run in the capture", Ends::kNone, 0,
-       [](Library& library, const Guest&) { return library.Run(); }, set_capturing},
+       [](Library& library, const Guest&) { return library.SetStream(nullptr); },
+       [](Library& library, const Guest& guest) { FINE(library.SetStream(guest.stream)); }},
   });
 }
 
@@ -306,9 +302,10 @@ void CheckStreamZeroInCaptures() {
 template <typename Library>
 class Captured {
  public:
-  Captured(Library& library, const Guest& guest) : stream_(guest.stream) {
+  Captured(Library& library, const Guest& guest, CUstreamCaptureMode mode = kGlobal)
+      : stream_(guest.stream) {
     FINE(library.SetStream(stream_));
-    OK(Begin(stream_, kGlobal));
+    OK(Begin(stream_, mode));
     FINE(library.Run());
     OK(RAW(cuStreamEndCapture)(stream_, &graph_));
     OK(RAW(cuGraphInstantiate)(&program_, graph_, 0));
@@ -353,13 +350,16 @@ template <typename Library>
 void CheckReplays() {
   const Guest guest;
   Ready<Library> library(guest);
-  const Captured<Library> captured(library, guest);
-  BOOST_TEST(!library.IsRight());
-  BOOST_TEST(captured.Count(CU_GRAPH_NODE_TYPE_KERNEL) >= 1u);
-  captured.CheckReplay(library);
-  FINE(library.SetStream(guest.second));
-  FINE(library.Run());
-  captured.CheckReplay(library);
+  for (const CUstreamCaptureMode mode : kModes) {
+    library.Clear();
+    const Captured<Library> captured(library, guest, mode);
+    BOOST_TEST(!library.IsRight());
+    BOOST_TEST(captured.Count(CU_GRAPH_NODE_TYPE_KERNEL) >= 1u);
+    captured.CheckReplay(library);
+    FINE(library.SetStream(guest.second));
+    FINE(library.Run());
+    captured.CheckReplay(library);
+  }
   FINE(library.Destroy());
 }
 
@@ -390,17 +390,25 @@ bool WaitsFor(CUstream stream, bool expected, const Function& call) {
   return waits;
 }
 
-// Destroying a handle waits for every stream of its context, and for no other's.
+// Destroying a handle waits for every stream of its context, and for no other's; using it
+// waits for nothing.
 template <typename Library>
-void CheckWhoWaits(bool creating, bool destroying) {
+void CheckDestroyingWaits() {
   const Guest guest;
   Ready<Library> library(guest);
-  Library another;
-  BOOST_TEST(WaitsFor(guest.stream, creating, [&] { FINE(another.Create()); }) == creating);
+  Ready<Library> another(guest);
   BOOST_TEST(!WaitsFor(guest.stream, false, [&] { FINE(library.Run()); }));
   BOOST_TEST(!WaitsFor(guest.stream, false, [&] { FINE(library.SetStream(nullptr)); }));
   BOOST_TEST(!WaitsFor(guest.other_stream, false, [&] { FINE(another.Destroy()); }));
-  BOOST_TEST(WaitsFor(guest.stream, destroying, [&] { FINE(library.Destroy()); }) == destroying);
+  BOOST_TEST(WaitsFor(guest.stream, true, [&] { FINE(library.Destroy()); }));
+}
+
+template <typename Library>
+void CheckCreatingDoesNotWait() {
+  const Guest guest;
+  Ready<Library> first(guest);
+  Library second;
+  BOOST_TEST(!WaitsFor(guest.stream, false, [&] { FINE(second.Create()); }));
 }
 
 template <typename Library>
@@ -519,19 +527,21 @@ int ChildDestroysWithoutContext() {
 
 template <typename Library>
 int CallsInFork(Library& library) {
-  Library another;
-  if (another.Create() != Library::kForkedCreate) return 1;
+  if (library.Run() != Library::kForkedRun) return 1;
   if (library.SetStream(nullptr) != 0) return 2;
-  if (library.Run() != Library::kForkedRun) return 3;
-  return library.Destroy() == 0 ? 0 : 4;
+  if (library.Destroy() != 0) return 3;
+  return library.Create() == Library::kForkedCreate ? 0 : 4;
 }
 
 // Nothing works in a forked child, and the parent does not notice.
 template <typename Library>
 int ChildForks() {
   MakeCurrent();
+  CUstream stream = nullptr;
+  CHECK(RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
   Library library;
   CHECK(library.Create() == 0);
+  CHECK(library.SetStream(stream) == 0);
   library.Fill();
   CHECK(library.Run() == 0);
   CHECK(library.IsRight());
