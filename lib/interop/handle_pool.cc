@@ -64,7 +64,8 @@ bool HandlePool::MayDestroy() const noexcept {
 
 bool HandlePool::Take(HandleSlot* slot, const void* kind) const noexcept {
   State idle = State::kIdle;
-  return Fits(*slot, kind) &&
+  // Looked at first, so as not to take the line from who has it.
+  return slot->state.load(std::memory_order_relaxed) == idle && Fits(*slot, kind) &&
          slot->state.compare_exchange_strong(idle, State::kLent, std::memory_order_acquire,
                                              std::memory_order_relaxed);
 }
@@ -185,9 +186,12 @@ absl::Status HandleScope::Enter(const HandleRequest& request) {
   }
   if (!guard_.ok()) return ToStatus(guard_);
   if (!IsRelaxed(relaxed_)) return ToStatus(relaxed_);
-  absl::StatusOr<HandlePools::Pin> pool = pools_.PoolOf(context_);
-  if (!pool.ok()) return pool.status();
-  pool_ = *std::move(pool);
+  pool_ = pools_.pools_.Find(context_);
+  if (!pool_) {
+    absl::StatusOr<HandlePools::Pin> made = pools_.PoolOf(context_);
+    if (!made.ok()) return made.status();
+    pool_ = *std::move(made);
+  }
   absl::Status status = Check(request);
   if (!status.ok()) return status;
   HandleSlot* slot = pool_->TakeIdle(request.kind);
@@ -227,8 +231,9 @@ absl::Status HandleScope::Check(const HandleRequest& request) const {
 // Gives the handle back as it was made; or gives it up, if its context has ended.
 absl::Status HandleScope::End() {
   HandleSlot* const slot = std::exchange(slot_, nullptr);
-  absl::Status status = ToStatus(context_.Check(), "put back", pools_.type_.what);
-  if (status.ok()) status = pools_.type_.end(pools_.library_, slot->handle);
+  const CUresult life = context_.Check();
+  absl::Status status = life == CUDA_SUCCESS ? pools_.type_.end(pools_.library_, slot->handle)
+                                             : ToStatus(life, "put back", pools_.type_.what);
   pool_->GiveBack(slot, status.ok());
   return status;
 }

@@ -129,6 +129,7 @@ void WorksWhateverIsCurrent() {
     typename Kit::Work work(home.ref());
     SetStack(stack);
     Run<Kit>(handles, StreamOf(home), work);
+    BOOST_TEST(work.IsRight());
     Run<Kit>(handles, StreamRef::Borrow(nullptr, home.ref()), work);
     BOOST_TEST(GetStack() == stack);
     SetStack({});

@@ -100,7 +100,7 @@ class CUGUEST_API HandlePool {
   absl::Status Prepare(const ContextRef& context, const void* kind, std::size_t count);
 
  private:
-  static constexpr std::size_t kHints = 32;
+  static constexpr std::size_t kHints = 128;
 
   [[nodiscard]] bool MayDestroy() const noexcept;
   [[nodiscard]] bool Fits(const HandleSlot& slot, const void* kind) const noexcept {
@@ -160,7 +160,9 @@ class CUGUEST_API HandleScope {
               int line) noexcept;
   HandleScope(const HandleScope&) = delete;
   HandleScope& operator=(const HandleScope&) = delete;
-  ~HandleScope() { static_cast<void>(Restore()); }
+  ~HandleScope() {
+    if (slot_ != nullptr) static_cast<void>(End());
+  }
 
   [[nodiscard]] bool ok() const noexcept { return slot_ != nullptr; }
   [[nodiscard]] const absl::Status& status() const noexcept { return status_; }

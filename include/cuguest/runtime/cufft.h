@@ -272,14 +272,12 @@ class CufftPlan {
                                     : plan.UseOwnArea(cufft, request.stream);
   }
 
-  static absl::Status End(const void* library, void* self) {
+  static absl::Status End(const void*, void* self) {
     auto& plan = *static_cast<CufftPlan*>(self);
     absl::Status status;
     if (plan.user_.has_value()) status = plan.used_.Record(*plan.user_);
     plan.user_.reset();
-    if (!status.ok()) return status;
-    return ToStatus(Of(library).SetStream(plan.plan_, nullptr),
-                    "put a cuFFT plan back as it was made");
+    return status;
   }
 
   static void Destroy(const void* library, void* self, bool is_over) {
@@ -441,9 +439,9 @@ class CufftPlans {
 // CufftScope
 //
 // Borrows a plan of `layout` for itself, makes the context of `stream` current, puts the thread
-// into relaxed capture mode, and sets the plan's stream and work area. At its end the plan has
-// stream 0 again, and the caller's stack and capture mode are what they were. Callbacks and
-// properties that were set on the plan stay on it: set none.
+// into relaxed capture mode, and sets the plan's stream and work area. At its end the caller's
+// stack and capture mode are what they were; stream and work area stay in the idle plan until the
+// next scope sets its own. Callbacks and properties that were set on the plan stay on it: set none.
 //
 // Stack, count, threads: as CublasScope.
 // Errors:  those of CublasScope and of CufftLayout::Check, and
@@ -451,7 +449,7 @@ class CufftPlans {
 //            kFailedPrecondition  no plan is idle, or it needs a work area and none is given, while
 //                                 `stream` captures; or no plan is idle while a blocking stream
 //                                 of its context does
-// Cost:    with an idle plan and the context current, six contention-free driver calls, two
+// Cost:    with an idle plan and the context current, six contention-free driver calls, one
 //          cufftSetStream and, if the plan needs a work area, one cufftSetWorkArea. With the
 //          plan's own area eight driver calls more: the question about the capture, the wait for
 //          the last user, and the event for the next.

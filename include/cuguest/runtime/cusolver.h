@@ -35,11 +35,12 @@
 #include "cuguest/stream.h"
 
 // X(member, function)
-#define CUGUEST_CUSOLVER_ENTRIES(X)                                                         \
-  X(Create, cusolverDnCreate)                                                               \
-  X(Destroy, cusolverDnDestroy)                                                             \
-  X(GetProperty, cusolverGetProperty)                                                       \
-  X(SetStream, cusolverDnSetStream) X(GetDeterministicMode, cusolverDnGetDeterministicMode) \
+#define CUGUEST_CUSOLVER_ENTRIES(X)                       \
+  X(Create, cusolverDnCreate)                             \
+  X(Destroy, cusolverDnDestroy)                           \
+  X(GetProperty, cusolverGetProperty)                     \
+  X(SetStream, cusolverDnSetStream)                       \
+  X(GetDeterministicMode, cusolverDnGetDeterministicMode) \
       X(SetDeterministicMode, cusolverDnSetDeterministicMode)
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
@@ -142,9 +143,7 @@ class CusolverDnHandle {
     if (code == CUSOLVER_STATUS_SUCCESS && now != made.mode_) {
       code = cusolver.SetDeterministicMode(made.handle_, made.mode_);
     }
-    const cusolverStatus_t stream = cusolver.SetStream(made.handle_, nullptr);
-    return ToStatus(code != CUSOLVER_STATUS_SUCCESS ? code : stream,
-                    "put a cuSOLVER handle back as it was made");
+    return ToStatus(code, "put a cuSOLVER handle back as it was made");
   }
 
   static void Destroy(const void* library, void* self, bool is_over) {
@@ -209,7 +208,7 @@ class CusolverDnHandles {
 // CusolverDnScope
 //
 // As CublasScope, without a workspace: cuSOLVER takes it with each call. At its end the handle has
-// the stream and deterministic mode with which cuSOLVER made it.
+// the deterministic mode with which cuSOLVER made it.
 //
 // Stack, count, threads, errors: as CublasScope.
 // Cost:    as CublasScope, with one cusolverDnGetDeterministicMode instead of four cublasGet...

@@ -35,12 +35,12 @@
 #include "cuguest/stream.h"
 
 // X(member, function)
-#define CUGUEST_CUSPARSE_ENTRIES(X)                                         \
-  X(Create, cusparseCreate)                                                 \
-  X(Destroy, cusparseDestroy)                                               \
-  X(GetProperty, cusparseGetProperty)                                       \
-  X(SetStream, cusparseSetStream) X(GetPointerMode, cusparseGetPointerMode) \
-      X(SetPointerMode, cusparseSetPointerMode)
+#define CUGUEST_CUSPARSE_ENTRIES(X)   \
+  X(Create, cusparseCreate)           \
+  X(Destroy, cusparseDestroy)         \
+  X(GetProperty, cusparseGetProperty) \
+  X(SetStream, cusparseSetStream)     \
+  X(GetPointerMode, cusparseGetPointerMode) X(SetPointerMode, cusparseSetPointerMode)
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
@@ -142,9 +142,7 @@ class CusparseHandle {
     if (code == CUSPARSE_STATUS_SUCCESS && now != made.mode_) {
       code = cusparse.SetPointerMode(made.handle_, made.mode_);
     }
-    const cusparseStatus_t stream = cusparse.SetStream(made.handle_, nullptr);
-    return ToStatus(code != CUSPARSE_STATUS_SUCCESS ? code : stream,
-                    "put a cuSPARSE handle back as it was made");
+    return ToStatus(code, "put a cuSPARSE handle back as it was made");
   }
 
   static void Destroy(const void* library, void* self, bool is_over) {
@@ -209,7 +207,7 @@ class CusparseHandles {
 // CusparseScope
 //
 // As CublasScope, without a workspace: cuSPARSE takes it with each call. At its end the handle has
-// the stream and pointer mode with which cuSPARSE made it.
+// the pointer mode with which cuSPARSE made it.
 //
 // Stack, count, threads, errors: as CublasScope.
 // Cost:    as CublasScope, with one cusparseGetPointerMode instead of four cublasGet...
