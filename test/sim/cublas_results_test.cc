@@ -17,12 +17,9 @@ namespace {
 // A context with a handle.
 struct Blas {
   Blas() { BLAS(cublasCreate(&handle)); }
-  ~Blas() {
-    BLAS(cublasDestroy(handle));
-    SetStack({});
-  }
+  ~Blas() { BLAS(cublasDestroy(handle)); }
 
-  OwnContext context;
+  const Current current;
   cublasHandle_t handle = nullptr;
 };
 

@@ -13,6 +13,13 @@
 
 namespace cuguest_facts {
 
+// A context that is current.
+struct Current {
+  Current() { SetStack({context.get()}); }
+  ~Current() { SetStack({}); }
+  OwnContext context;
+};
+
 // Numbers in device memory of the current context.
 template <typename T>
 class OnDevice {
