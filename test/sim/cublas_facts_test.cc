@@ -5,6 +5,7 @@
 #include <cublas_v2.h>
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "test/sim/math_library.h"
@@ -255,6 +256,18 @@ BOOST_AUTO_TEST_CASE(no_handle_is_an_error) {
   BOOST_TEST(version / 10000 == CUBLAS_VER_MAJOR);
   FINE(cublasGetProperty(MAJOR_VERSION, &version));
   BOOST_TEST(version == CUBLAS_VER_MAJOR);
+}
+
+BOOST_AUTO_TEST_CASE(what_its_codes_are_called) {
+  const std::string unknown = "unrecognized status";
+  BOOST_TEST(cublasGetStatusName(CUBLAS_STATUS_NOT_INITIALIZED) ==
+             std::string("CUBLAS_STATUS_NOT_INITIALIZED"));
+  BOOST_TEST(cublasGetStatusString(CUBLAS_STATUS_EXECUTION_FAILED) ==
+             std::string("the function failed to launch on the GPU"));
+  for (const int code : {2, 999}) {
+    BOOST_TEST(cublasGetStatusName(OutOfRange<cublasStatus_t>(code)) == unknown);
+    BOOST_TEST(cublasGetStatusString(OutOfRange<cublasStatus_t>(code)) == unknown);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(the_stream_that_was_set_is_got) {
