@@ -5,6 +5,7 @@
 #include <cublas_v2.h>
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "test/sim/math_library.h"
@@ -255,6 +256,35 @@ BOOST_AUTO_TEST_CASE(no_handle_is_an_error) {
   BOOST_TEST(version / 10000 == CUBLAS_VER_MAJOR);
   FINE(cublasGetProperty(MAJOR_VERSION, &version));
   BOOST_TEST(version == CUBLAS_VER_MAJOR);
+}
+
+BOOST_AUTO_TEST_CASE(what_its_codes_are_called) {
+  struct Code {
+    int code;
+    const char* name;
+    const char* text;
+  };
+  const Code codes[] = {
+      {0, "CUBLAS_STATUS_SUCCESS", "success"},
+      {1, "CUBLAS_STATUS_NOT_INITIALIZED", "the library was not initialized"},
+      {3, "CUBLAS_STATUS_ALLOC_FAILED", "the resource allocation failed"},
+      {7, "CUBLAS_STATUS_INVALID_VALUE",
+       "an unsupported value or parameter was passed to the function"},
+      {8, "CUBLAS_STATUS_ARCH_MISMATCH",
+       "the function requires an architectural feature absent from the device"},
+      {11, "CUBLAS_STATUS_MAPPING_ERROR", "an access to GPU memory space failed"},
+      {13, "CUBLAS_STATUS_EXECUTION_FAILED", "the function failed to launch on the GPU"},
+      {14, "CUBLAS_STATUS_INTERNAL_ERROR", "an internal operation failed"},
+      {15, "CUBLAS_STATUS_NOT_SUPPORTED", "the requested functionality is not supported"},
+      {16, "CUBLAS_STATUS_LICENSE_ERROR", "the license check failed"},
+      {2, "unrecognized status", "unrecognized status"},
+      {999, "unrecognized status", "unrecognized status"},
+  };
+  for (const Code& of : codes) {
+    const auto status = OutOfRange<cublasStatus_t>(of.code);
+    BOOST_TEST(cublasGetStatusName(status) == std::string(of.name));
+    BOOST_TEST(cublasGetStatusString(status) == std::string(of.text));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(the_stream_that_was_set_is_got) {

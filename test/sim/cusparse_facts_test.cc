@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <numeric>
+#include <string>
 #include <utility>
 
 #include "test/sim/math_library.h"

@@ -13,7 +13,8 @@
 //     static constexpr int kElsewhere;      // Run() on a stream of another context
 //     static constexpr int kImplicit;       // Run() on stream 0, a blocking stream capturing
 //     static constexpr int kForkedCreate, kForkedRun;
-//     static constexpr bool kCreateBinds, kRunBinds, kDestroyBinds;  // see ChildWithoutContext
+//     static constexpr bool kCreateBinds, kRunBinds, kDestroyBinds;
+//                          // with nothing current it leaves the primary context so
 //     int Create();        // without a handle if that fails
 //     int SetStream(CUstream stream);
 //     int Run();
@@ -40,7 +41,8 @@
 
 namespace cuguest_facts {
 
-// Numbers in device memory of the context that was current when they were made.
+// Numbers in device memory of the context that was current when they were made. Nothing is
+// checked but by what is read: children have them, too.
 template <typename T>
 class Values {
  public:
