@@ -70,9 +70,10 @@ absl::Status Leave(Scope& scope) {
 }
 
 template <typename Scope>
-absl::Status CheckOperands(const Scope& scope, const Things& t) {
+absl::Status CheckOperands(Scope scope, const Things& t) {
   if (!scope.ok()) return scope.status();
-  return scope.CheckOperand(reinterpret_cast<const void*>(t.area.get()), 256);
+  absl::Status status = scope.CheckOperand(reinterpret_cast<const void*>(t.area.get()), 256);
+  return status.ok() ? scope.Restore() : status;
 }
 
 template <typename Pool>
@@ -128,9 +129,11 @@ std::vector<LibraryCall> CublasCalls() {
        With<CublasHandles>([](CublasHandles& handles, const Things& t) {
          CublasScope scope(handles, t.stream, t.area.view());
          if (!scope.ok()) return scope.status();
-         static_cast<void>(cublasSetPointerMode(scope.handle(), CUBLAS_POINTER_MODE_DEVICE));
-         static_cast<void>(cublasSetMathMode(scope.handle(), CUBLAS_PEDANTIC_MATH));
-         return Leave(scope);
+         cublasStatus_t code = cublasSetPointerMode(scope.handle(), CUBLAS_POINTER_MODE_DEVICE);
+         if (code == CUBLAS_STATUS_SUCCESS) {
+           code = cublasSetMathMode(scope.handle(), CUBLAS_PEDANTIC_MATH);
+         }
+         return code == CUBLAS_STATUS_SUCCESS ? Leave(scope) : runtime::ToStatus(code, "set");
        })},
       {"CublasScope: no stream", kRefused,
        With<CublasHandles>([](CublasHandles& handles, const Things&) {
