@@ -174,18 +174,18 @@ HandleScope::HandleScope(HandlePools& pools, const HandleRequest& request, const
     : pools_(pools),
       context_(request.stream.context()),
       guard_(context_, GuardMode::kElide, file, line),
-      relaxed_(CU_STREAM_CAPTURE_MODE_RELAXED, file, line),
-      status_(Enter(request)) {
+      status_(Enter(request, file, line)) {
   if (!status_.ok()) static_cast<void>(Restore());
 }
 
-absl::Status HandleScope::Enter(const HandleRequest& request) {
+absl::Status HandleScope::Enter(const HandleRequest& request, const char* file, int line) {
   if (context_.get() == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat(
         "borrow ", pools_.type_.what, ": the stream is empty: moved from, or never set"));
   }
   if (!guard_.ok()) return ToStatus(guard_);
-  if (!IsRelaxed(relaxed_)) return ToStatus(relaxed_);
+  relaxed_.emplace(CU_STREAM_CAPTURE_MODE_RELAXED, file, line);
+  if (!IsRelaxed(*relaxed_)) return ToStatus(*relaxed_);
   pool_ = pools_.pools_.Find(context_);
   if (!pool_) {
     absl::StatusOr<HandlePools::Pin> made = pools_.PoolOf(context_);
@@ -244,7 +244,7 @@ absl::Status HandleScope::Reassert() {
 
 absl::Status HandleScope::Restore() {
   absl::Status status = slot_ == nullptr ? absl::OkStatus() : End();
-  const CUresult mode = relaxed_.Restore();
+  const CUresult mode = relaxed_.has_value() ? relaxed_->Restore() : CUDA_SUCCESS;
   if (status.ok()) status = ToStatus(mode, "restore the stream-capture mode");
   const CUresult code = guard_.Restore();
   if (status.ok()) status = ToStatus(code, "leave the context of a scope");

@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -174,7 +175,7 @@ class CUGUEST_API HandleScope {
   [[nodiscard]] absl::Status CheckOperand(CUdeviceptr pointer, std::size_t bytes) const;
 
  private:
-  [[nodiscard]] absl::Status Enter(const HandleRequest& request);
+  [[nodiscard]] absl::Status Enter(const HandleRequest& request, const char* file, int line);
   [[nodiscard]] absl::Status Begin(const HandleRequest& request);
   [[nodiscard]] absl::Status Check(const HandleRequest& request) const;
   absl::Status End();
@@ -182,7 +183,7 @@ class CUGUEST_API HandleScope {
   HandlePools& pools_;
   ContextRef context_;
   ContextGuard guard_;
-  CaptureModeGuard relaxed_;
+  std::optional<CaptureModeGuard> relaxed_;  // once inside
   HandlePools::Pin pool_;
   HandleSlot* slot_ = nullptr;
   absl::Status status_;

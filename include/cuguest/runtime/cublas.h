@@ -390,7 +390,7 @@ class CublasHandles {
 //          context, and the first at each depth of concurrency, makes its handle: see
 //          CublasHandles.
 // Needs:   what cuBLAS does.
-// Source:  test/runtime/cublas_test.cc; test/runtime/library_injection_test.cc.
+// Source:  test/runtime/cublas_test.cc; test/runtime/library_test.cc.
 class [[nodiscard]] CublasScope {
  public:
   // With the workspace that cuBLAS has for the handle.

@@ -453,7 +453,7 @@ class CufftPlans {
 //          cufftSetStream and, if the plan needs a work area, one cufftSetWorkArea. With the
 //          plan's own area eight driver calls more: the question about the capture, the wait for
 //          the last user, and the event for the next.
-// Source:  test/runtime/cufft_test.cc; test/runtime/library_injection_test.cc.
+// Source:  test/runtime/cufft_test.cc; test/runtime/library_test.cc.
 class [[nodiscard]] CufftScope {
  public:
   // With the work area of the plan's own.

@@ -212,7 +212,7 @@ class CusolverDnHandles {
 //
 // Stack, count, threads, errors: as CublasScope.
 // Cost:    as CublasScope, with one cusolverDnGetDeterministicMode instead of four cublasGet...
-// Source:  test/runtime/cusolver_test.cc; test/runtime/library_injection_test.cc.
+// Source:  test/runtime/cusolver_test.cc; test/runtime/library_test.cc.
 class [[nodiscard]] CusolverDnScope {
  public:
   CusolverDnScope(CusolverDnHandles& handles, const StreamRef& stream,

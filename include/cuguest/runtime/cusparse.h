@@ -211,7 +211,7 @@ class CusparseHandles {
 //
 // Stack, count, threads, errors: as CublasScope.
 // Cost:    as CublasScope, with one cusparseGetPointerMode instead of four cublasGet...
-// Source:  test/runtime/cusparse_test.cc; test/runtime/library_injection_test.cc.
+// Source:  test/runtime/cusparse_test.cc; test/runtime/library_test.cc.
 class [[nodiscard]] CusparseScope {
  public:
   CusparseScope(CusparseHandles& handles, const StreamRef& stream,
