@@ -140,6 +140,12 @@ struct Life {
 };
 
 inline Life LifeOf(Context* context) { return Life{context, context->id()}; }
+
+// Whether the life ended and its primary context has another one by now.
+inline bool IsRevived(const Life& life) {
+  return life.context->is_primary() && life.context->IsAlive() && !life.IsAlive();
+}
+
 inline Life OwnerOf(const Life& life) {
   return life.context->is_green() ? LifeOf(life.context->owner()) : life;
 }

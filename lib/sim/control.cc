@@ -69,6 +69,7 @@ constexpr Control kControl = {
     RegisterKernel,
     FindVariableOfKernel,
     ContextIdOfKernel,
+    KernelMayAccess,
     ReadTexture,
     ReadSurface,
     WriteSurface,

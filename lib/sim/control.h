@@ -12,7 +12,7 @@
 
 namespace cuguest_sim {
 
-inline constexpr int kControlVersion = 4;
+inline constexpr int kControlVersion = 5;
 inline constexpr char kControlSymbol[] = "cuguestSimControl";
 
 struct Control {
@@ -30,6 +30,7 @@ struct Control {
   void (*register_kernel)(const char*, cuguest::testing::SimKernel);
   bool (*find_variable)(const char*, void**, size_t*);
   std::uint64_t (*kernel_context_id)();
+  bool (*kernel_may_access)(const void*, size_t);
   void (*read_texture)(CUtexObject, float, float, float*);
   CUresult (*read_surface)(CUsurfObject, size_t, size_t, void*, size_t);
   CUresult (*write_surface)(CUsurfObject, size_t, size_t, const void*, size_t);

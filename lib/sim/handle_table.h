@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Objects that live in a context and are named by an opaque handle.
+// Objects that are named by an opaque handle, most of which live in a context.
 
 #ifndef CUGUEST_LIB_SIM_HANDLE_TABLE_H_
 #define CUGUEST_LIB_SIM_HANDLE_TABLE_H_
@@ -11,8 +11,6 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
-
-#include "lib/sim/context.h"
 
 namespace cuguest_sim {
 
@@ -108,11 +106,6 @@ class HandleTable {
   std::uintptr_t next_ = 1;
   std::map<std::uintptr_t, Value> values_;
 };
-
-// Whether the life ended and its primary context has another one by now.
-inline bool IsRevived(const Life& life) {
-  return life.context->is_primary() && life.context->IsAlive() && !life.IsAlive();
-}
 
 }  // namespace cuguest_sim
 

@@ -53,6 +53,11 @@ CUresult CtxDisablePeerAccess(CUcontext peer) {
   return removed ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
 }
 
+bool IsPeer(std::uint64_t from_id, std::uint64_t to_id) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  return Pairs().count({from_id, to_id}) != 0;
+}
+
 void DropPeersOf(std::uint64_t context_id) {
   const std::lock_guard<std::mutex> lock(mutex);
   auto& pairs = Pairs();

@@ -10,6 +10,9 @@
 
 namespace cuguest_sim {
 
+// Whether the one was allowed to reach the other, by the ids of their lives.
+bool IsPeer(std::uint64_t from_id, std::uint64_t to_id);
+
 void DropPeersOf(std::uint64_t context_id);
 
 }  // namespace cuguest_sim

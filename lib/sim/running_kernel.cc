@@ -6,11 +6,19 @@
 
 #include "lib/sim/memory.h"
 #include "lib/sim/module.h"
+#include "lib/sim/peer.h"
 
 namespace cuguest_sim {
 namespace {
 
 thread_local const RunningKernel* this_kernel = nullptr;
+
+bool IsOnThisDevice(const Allocation& memory, const Life& kernel) {
+  const bool is_of_device = !memory.IsOnHost() && !memory.IsManaged();
+  if (!is_of_device || memory.device == kernel.context->device()) return true;
+  const bool has_context = memory.kind != MemoryKind::kPool && memory.kind != MemoryKind::kMapped;
+  return !has_context || IsPeer(kernel.id, memory.life.id);
+}
 
 }  // namespace
 
@@ -30,6 +38,13 @@ bool FindVariableOfKernel(const char* name, void** address, size_t* size) {
   *address = ToPointer(found->second.address);
   if (size != nullptr) *size = found->second.size;
   return true;
+}
+
+bool KernelMayAccess(const void* address, size_t bytes) {
+  const auto base = reinterpret_cast<std::uintptr_t>(address);
+  Allocation memory;
+  return this_kernel != nullptr && Memory::Find(base, &memory) &&
+         IsOnThisDevice(memory, this_kernel->life) && Memory::Reaches(base, bytes, Memory::kWrite);
 }
 
 std::uint64_t ContextIdOfKernel() { return this_kernel != nullptr ? this_kernel->life.id : 0; }

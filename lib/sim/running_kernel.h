@@ -40,6 +40,10 @@ const RunningKernel* ThisKernel();
 bool FindVariableOfKernel(const char* name, void** address, size_t* size);
 std::uint64_t ContextIdOfKernel();
 
+// In a kernel: whether its device may read and write all of the range. Memory of a pool and
+// mapped memory of another device are taken for accessible: that is not followed.
+bool KernelMayAccess(const void* address, size_t bytes);
+
 }  // namespace cuguest_sim
 
 #endif  // CUGUEST_LIB_SIM_RUNNING_KERNEL_H_

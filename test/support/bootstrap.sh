@@ -15,6 +15,7 @@ python3          command -v python3
 libabsl-dev      pkg-config --exists absl_status absl_statusor absl_strings absl_cord
 libboost-test-dev test -e "$(g++ -print-file-name=libboost_unit_test_framework.so)"
 libbenchmark-dev pkg-config --exists benchmark
+libeigen3-dev    pkg-config --exists eigen3
 cmake            command -v cmake
 LIST
 }

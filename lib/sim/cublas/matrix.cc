@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Matrices and vectors, and triangular systems.
+
+#include <Eigen/Core>
+
+#include "lib/sim/cublas/eigen.h"
+#include "lib/sim/cublas/rows.h"
+
+namespace cuguest_sim_cublas {
+namespace {
+
+template <typename T>
+Dense<T> CopyOf(const Vector<T>& vector) {
+  Dense<T> copy(vector.count, 1);
+  for (int i = 0; i < vector.count; ++i) copy(i) = vector[i];
+  return copy;
+}
+template <typename T>
+Dense<T> CopyOf(const Vector<const T>& vector) {
+  Dense<T> copy(vector.count, 1);
+  for (int i = 0; i < vector.count; ++i) copy(i) = vector[i];
+  return copy;
+}
+
+template <typename T>
+struct GemvOperation {
+  cublasOperation_t operation;
+  Scalar<T> alpha;
+  Scalar<T> beta;
+  Matrix<const T> a;
+  Vector<const T> x;
+  Vector<T> y;
+
+  CUresult Run() const {
+    if (!AreThere(alpha, beta, a, x, y)) return CUDA_ERROR_ILLEGAL_ADDRESS;
+    Dense<T> result = CopyOf(y);
+    Scale(beta.Get(), result);
+    const Dense<T> from = alpha.Get() * CopyOf(x);
+    if (operation == CUBLAS_OP_N) {
+      result.noalias() += Map(a) * from;
+    } else {
+      result.noalias() += Apply(operation, a) * from;
+    }
+    for (int i = 0; i < y.count; ++i) y[i] = result(i);
+    return CUDA_SUCCESS;
+  }
+};
+
+// Negative sizes and increments of 0 are no error.
+template <typename T>
+Status Gemv(cublasHandle_t handle, cublasOperation_t operation, int m, int n, const T* alpha,
+            const T* a, int lda, const T* x, int incx, const T* beta, T* y, int incy) {
+  Handle found;
+  const Status status = FindToCompute(handle, &found);
+  if (status != CUBLAS_STATUS_SUCCESS) return status;
+  if (!IsOperation(operation) || !IsStride(lda, m)) return CUBLAS_STATUS_INVALID_VALUE;
+  if (m <= 0 || n <= 0) return CUBLAS_STATUS_SUCCESS;
+  const bool is_plain = operation == CUBLAS_OP_N;
+  return Submit(found, GemvOperation<Host<T>>{operation,
+                                              ToScalar(found, alpha),
+                                              ToScalar(found, beta),
+                                              {ToHost(a), m, n, lda},
+                                              {ToHost(x), is_plain ? n : m, incx},
+                                              {ToHost(y), is_plain ? m : n, incy}});
+}
+
+template <typename T, bool conjugates>
+struct GerOperation {
+  Scalar<T> alpha;
+  Vector<const T> x;
+  Vector<const T> y;
+  Matrix<T> a;
+
+  CUresult Run() const {
+    if (!AreThere(alpha, x, y, a)) return CUDA_ERROR_ILLEGAL_ADDRESS;
+    const T factor = alpha.Get();
+    for (int column = 0; column < a.columns; ++column) {
+      const T of_column = factor * (conjugates ? Conjugate(y[column]) : y[column]);
+      for (int row = 0; row < a.rows; ++row) a(row, column) += x[row] * of_column;
+    }
+    return CUDA_SUCCESS;
+  }
+};
+
+template <bool conjugates, typename T>
+Status SubmitGer(cublasHandle_t handle, int m, int n, const T* alpha, const T* x, int incx,
+                 const T* y, int incy, T* a, int lda) {
+  Handle found;
+  const Status status = FindToCompute(handle, &found);
+  if (status != CUBLAS_STATUS_SUCCESS) return status;
+  const bool is_valid =
+      m >= 0 && n >= 0 && IsStride(lda, m) && incx != 0 && incy != 0 && alpha != nullptr;
+  if (!is_valid) return CUBLAS_STATUS_INVALID_VALUE;
+  if (m == 0 || n == 0) return CUBLAS_STATUS_SUCCESS;
+  return Submit(found, GerOperation<Host<T>, conjugates>{ToScalar(found, alpha),
+                                                         {ToHost(x), m, incx},
+                                                         {ToHost(y), n, incy},
+                                                         {ToHost(a), m, n, lda}});
+}
+
+template <typename T>
+Status Ger(cublasHandle_t handle, int m, int n, const T* alpha, const T* x, int incx, const T* y,
+           int incy, T* a, int lda) {
+  return SubmitGer<false>(handle, m, n, alpha, x, incx, y, incy, a, lda);
+}
+
+template <typename T>
+Status Gerc(cublasHandle_t handle, int m, int n, const T* alpha, const T* x, int incx, const T* y,
+            int incy, T* a, int lda) {
+  return SubmitGer<true>(handle, m, n, alpha, x, incx, y, incy, a, lda);
+}
+
+// X of op(A) X = alpha B, or of X op(A) = alpha B, in the place of B.
+template <typename T>
+struct TrsmOperation {
+  cublasSideMode_t side;
+  cublasFillMode_t fill;
+  cublasOperation_t operation;
+  cublasDiagType_t diagonal;
+  Scalar<T> alpha;
+  Matrix<const T> a;
+  Matrix<T> b;
+
+  CUresult Run() const {
+    if (!AreThere(alpha, a, b)) return CUDA_ERROR_ILLEGAL_ADDRESS;
+    Dense<T> triangle = Apply(operation, a);
+    if (diagonal == CUBLAS_DIAG_UNIT) triangle.diagonal().setOnes();
+    const bool is_lower = (fill == CUBLAS_FILL_MODE_LOWER) == (operation == CUBLAS_OP_N);
+    auto solution = Map(b);
+    solution *= alpha.Get();
+    if (side == CUBLAS_SIDE_LEFT) {
+      Solve(triangle, is_lower, &solution);
+    } else {
+      const Dense<T> transposed = triangle.transpose();
+      Dense<T> right = solution.transpose();
+      Solve(transposed, !is_lower, &right);
+      solution = right.transpose();
+    }
+    return CUDA_SUCCESS;
+  }
+
+  // Substitution, row after row.
+  template <typename Solution>
+  static void Solve(const Dense<T>& triangle, bool is_lower, Solution* solution) {
+    const auto size = triangle.rows();
+    for (Eigen::Index step = 0; step < size; ++step) {
+      const auto row = is_lower ? step : size - 1 - step;
+      const auto known = is_lower ? 0 : row + 1;
+      solution->row(row) -= triangle.block(row, known, 1, step) * solution->middleRows(known, step);
+      solution->row(row) /= triangle(row, row);
+    }
+  }
+};
+
+template <typename T>
+Status Trsm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t fill,
+            cublasOperation_t operation, cublasDiagType_t diagonal, int m, int n, const T* alpha,
+            const T* a, int lda, T* b, int ldb) {
+  Handle found;
+  const Status status = FindToCompute(handle, &found);
+  if (status != CUBLAS_STATUS_SUCCESS) return status;
+  const int order = side == CUBLAS_SIDE_LEFT ? m : n;
+  const bool is_valid = IsOperation(operation) && m >= 0 && n >= 0 && IsStride(lda, order) &&
+                        IsStride(ldb, m) && alpha != nullptr && fill != CUBLAS_FILL_MODE_FULL;
+  if (!is_valid) return CUBLAS_STATUS_INVALID_VALUE;
+  if (m == 0 || n == 0) return CUBLAS_STATUS_SUCCESS;
+  return Submit(found, TrsmOperation<Host<T>>{side,
+                                              fill,
+                                              operation,
+                                              diagonal,
+                                              ToScalar(found, alpha),
+                                              {ToHost(a), order, order, lda},
+                                              {ToHost(b), m, n, ldb}});
+}
+
+}  // namespace
+
+CUGUEST_SIM_CUBLAS_MATRIX_ENTRIES(CUGUEST_SIM_LIBRARY_EXPORT)
+
+}  // namespace cuguest_sim_cublas

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the operations of cuBLAS work on, in the types of the host.
+
+#ifndef CUGUEST_LIB_SIM_CUBLAS_OPERAND_H_
+#define CUGUEST_LIB_SIM_CUBLAS_OPERAND_H_
+
+#include <cuComplex.h>
+
+#include <algorithm>
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "lib/sim/library/kernel.h"
+
+namespace cuguest_sim_cublas {
+
+template <typename T>
+struct OnHost {
+  using Type = T;
+};
+template <>
+struct OnHost<cuComplex> {
+  using Type = std::complex<float>;
+};
+template <>
+struct OnHost<cuDoubleComplex> {
+  using Type = std::complex<double>;
+};
+template <typename T>
+using Host = typename OnHost<T>::Type;
+
+template <typename T>
+const Host<T>* ToHost(const T* pointer) {
+  return reinterpret_cast<const Host<T>*>(pointer);
+}
+template <typename T>
+Host<T>* ToHost(T* pointer) {
+  return reinterpret_cast<Host<T>*>(pointer);
+}
+
+template <typename T>
+struct RealOf {
+  using Type = T;
+};
+template <typename T>
+struct RealOf<std::complex<T>> {
+  using Type = T;
+};
+template <typename T>
+using Real = typename RealOf<T>::Type;
+
+template <typename T>
+T Conjugate(T value) {
+  return value;
+}
+template <typename T>
+std::complex<T> Conjugate(std::complex<T> value) {
+  return std::conj(value);
+}
+
+// The absolute value as BLAS takes it: |re| + |im|.
+template <typename T>
+T Size(T value) {
+  return std::abs(value);
+}
+template <typename T>
+T Size(std::complex<T> value) {
+  return std::abs(value.real()) + std::abs(value.imag());
+}
+
+// A factor: a value of the call, or in device memory when the work is done.
+template <typename T>
+struct Scalar {
+  T value;
+  const T* device;
+
+  bool IsThere() const {
+    return device == nullptr || cuguest_sim_library::MayAccess(device, sizeof(T));
+  }
+  T Get() const { return device != nullptr ? *device : value; }
+};
+
+// `count` elements, of which the first is the last in memory if the increment is negative.
+template <typename T>
+struct Vector {
+  T* data;
+  int count;
+  int increment;
+
+  bool IsThere() const {
+    if (count <= 0) return true;
+    const auto elements = static_cast<size_t>(count - 1) *
+                              static_cast<size_t>(std::abs(static_cast<std::int64_t>(increment))) +
+                          1;
+    return cuguest_sim_library::MayAccess(data, elements * sizeof(T));
+  }
+  T& operator[](std::int64_t i) const {
+    const std::int64_t first = increment < 0 ? std::int64_t{1 - count} * increment : 0;
+    return data[first + i * increment];
+  }
+};
+
+// By columns, `stride` elements apart.
+template <typename T>
+struct Matrix {
+  T* data;
+  int rows;
+  int columns;
+  int stride;
+
+  bool IsThere() const { return IsThere(data); }
+  bool IsThere(T* at) const {
+    if (rows <= 0 || columns <= 0) return true;
+    const auto elements =
+        static_cast<size_t>(columns - 1) * static_cast<size_t>(stride) + static_cast<size_t>(rows);
+    return cuguest_sim_library::MayAccess(at, elements * sizeof(T));
+  }
+  T& operator()(std::int64_t row, std::int64_t column) const { return data[column * stride + row]; }
+};
+
+// Whether the device may touch all of them.
+template <typename... Operands>
+bool AreThere(const Operands&... operands) {
+  return (operands.IsThere() && ...);
+}
+
+}  // namespace cuguest_sim_cublas
+
+#endif  // CUGUEST_LIB_SIM_CUBLAS_OPERAND_H_

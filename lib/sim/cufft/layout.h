@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a plan transforms, and where its numbers are.
+
+#ifndef CUGUEST_LIB_SIM_CUFFT_LAYOUT_H_
+#define CUGUEST_LIB_SIM_CUFFT_LAYOUT_H_
+
+#include <cufft.h>
+
+#include <cstddef>
+
+namespace cuguest_sim_cufft {
+
+using Status = cufftResult;
+using Number = long long;
+
+// One side, in elements. Of rank 1 and 2 the last dimensions are used, and the others are 1.
+struct Side {
+  Number embed[3];  // [0] is not looked at
+  Number stride;
+  Number distance;  // between transforms of a batch
+
+  Number IndexOf(const Number at[3]) const {
+    return ((at[0] * embed[1] + at[1]) * embed[2] + at[2]) * stride;
+  }
+};
+
+// Without padding, since plans are found by their bytes.
+struct Layout {
+  Number size[3];
+  Number batch;
+  Side input;
+  Side output;
+  int rank;
+  cufftType type;
+  Number is_packed;  // made without strides: a transform in place has its rows padded
+
+  bool IsDouble() const { return type == CUFFT_Z2Z || type == CUFFT_D2Z || type == CUFFT_Z2D; }
+  bool IsFromReal() const { return type == CUFFT_R2C || type == CUFFT_D2Z; }
+  bool IsToReal() const { return type == CUFFT_C2R || type == CUFFT_Z2D; }
+  Number Elements() const { return size[0] * size[1] * size[2]; }
+
+  // As it is when input and output are the same memory.
+  Layout InPlace() const;
+
+  // Bytes of the work area: as measured for powers of two and for sizes up to 4096.
+  size_t WorkBytes() const;
+
+  // Whether a dimension has so large a prime factor that a real library compiles code at
+  // run time.
+  bool HasLargeFactor() const;
+};
+
+// How cufftMakePlanMany describes one.
+template <typename N>
+struct Description {
+  int rank;
+  const N* size;
+  const N* input_embed;
+  N input_stride;
+  N input_distance;
+  const N* output_embed;
+  N output_stride;
+  N output_distance;
+  cufftType type;
+  N batch;
+};
+
+// INVALID_VALUE, INVALID_TYPE or INVALID_SIZE.
+Status MakeLayout(const Description<int>& from, Layout* layout);
+Status MakeLayout(const Description<Number>& from, Layout* layout);
+
+}  // namespace cuguest_sim_cufft
+
+#endif  // CUGUEST_LIB_SIM_CUFFT_LAYOUT_H_

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every exported call of a simulated library does first, and the table of all of
+// them. Each of the libraries has its own copy of everything here, as each real one
+// embeds its own runtime.
+
+#ifndef CUGUEST_LIB_SIM_LIBRARY_ENTRY_H_
+#define CUGUEST_LIB_SIM_LIBRARY_ENTRY_H_
+
+#include <cuda.h>
+
+#include <cstddef>
+
+namespace cuguest_sim_library {
+
+// What an entry needs before it begins.
+enum class Floor {
+  kNothing,
+  kContext,  // a living current context: see lib/sim/runtime/context.h
+};
+
+struct Entry {
+  const char* name;  // "cublasSgemm_v2", which is also the symbol
+  Floor floor;
+};
+
+struct EntryTable {
+  const Entry* begin_row;
+  size_t count;
+  const Entry* begin() const { return begin_row; }
+  const Entry* end() const { return begin_row + count; }
+};
+
+// Each library defines these two: its entries, and its code for a floor that could not be
+// established (0 only for success).
+const EntryTable& Entries();
+int RefusalOf(CUresult code);
+
+// Counts the call, takes an injected fault and establishes the floor. The entry does its
+// work if that is 0, and returns it otherwise.
+int Enter(size_t row);
+
+// What kContext establishes. The driver's code; the numbers of the runtime's are the same.
+CUresult BindContext();
+
+}  // namespace cuguest_sim_library
+
+#endif  // CUGUEST_LIB_SIM_LIBRARY_ENTRY_H_

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lib/sim/library/kernel.h"
+
+#include <dlfcn.h>
+
+#include <cstring>
+#include <mutex>
+
+#include "lib/sim/control.h"
+#include "lib/sim/panic.h"
+#include "lib/sim/runtime/driver.h"
+
+namespace cuguest_sim_library {
+namespace {
+
+using cuguest::testing::SimLaunch;
+using cuguest_sim_runtime::Driver;
+
+constexpr char kName[] = "cuguest_sim_library_operation";
+constexpr char kPtx[] =
+    ".version 7.0\n.target sm_52\n.address_size 64\n"
+    ".visible .entry cuguest_sim_library_operation(\n"
+    "  .param .align 16 .b8 operation[240],\n"
+    "  .param .u64 run) { ret; }\n";
+
+const cuguest_sim::Control* FindControl() {
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  void* symbol = dlsym(driver, cuguest_sim::kControlSymbol);
+  if (symbol == nullptr) {
+    cuguest_sim::Panic(
+        "the simulated libraries work on the simulated driver only; another libcuda.so.1 is "
+        "first on the library path");
+  }
+  const auto* control = reinterpret_cast<const cuguest_sim::Control* (*)()>(symbol)();
+  if (control->version != cuguest_sim::kControlVersion) {
+    cuguest_sim::Panic("the simulated driver and library are of different builds");
+  }
+  return control;
+}
+
+const cuguest_sim::Control& SimulatedDriver() {
+  static const cuguest_sim::Control* const control = FindControl();
+  return *control;
+}
+
+CUresult RunOperation(const SimLaunch& launch) {
+  CUresult (*run)(const void*) = nullptr;
+  std::memcpy(&run, launch.parameters[1], sizeof(run));
+  return run(launch.parameters[0]);
+}
+
+std::mutex mutex;
+CUkernel kernel = nullptr;
+
+CUresult LoadKernel() {
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (kernel != nullptr) return CUDA_SUCCESS;
+  SimulatedDriver().register_kernel(kName, RunOperation);
+  CUlibrary library = nullptr;
+  const CUresult code =
+      Driver().cuLibraryLoadData(&library, kPtx, nullptr, nullptr, 0, nullptr, nullptr, 0);
+  return code != CUDA_SUCCESS ? code : Driver().cuLibraryGetKernel(&kernel, library, kName);
+}
+
+}  // namespace
+
+CUresult Code::Load() {
+  const CUresult code = LoadKernel();
+  if (code != CUDA_SUCCESS) return code;
+  anywhere = reinterpret_cast<CUfunction>(kernel);
+  return Driver().cuKernelGetFunction(&here, kernel);
+}
+
+bool Code::IsOver() const {
+  const char* name = nullptr;
+  return Driver().cuFuncGetName(&name, here) == CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult SubmitBytes(CUfunction code, CUstream stream, CUresult (*run)(const void*),
+                     const void* operation, size_t bytes) {
+  unsigned char padded[kOperationBytes] = {};
+  std::memcpy(padded, operation, bytes);
+  void* parameters[] = {padded, &run};
+  return Driver().cuLaunchKernel(code, 1, 1, 1, 1, 1, 1, 0, stream, parameters, nullptr);
+}
+
+bool MayAccess(const void* address, size_t bytes) {
+  return bytes == 0 || SimulatedDriver().kernel_may_access(address, bytes);
+}
+
+}  // namespace cuguest_sim_library
