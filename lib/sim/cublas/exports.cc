@@ -29,12 +29,11 @@ constexpr StatusText kTexts[] = {
      "the function failed to launch on the GPU"},
     {CUBLAS_STATUS_INTERNAL_ERROR, "CUBLAS_STATUS_INTERNAL_ERROR", "an internal operation failed"},
     {CUBLAS_STATUS_NOT_SUPPORTED, "CUBLAS_STATUS_NOT_SUPPORTED",
-     "the functionality requested is not supported"},
-    {CUBLAS_STATUS_LICENSE_ERROR, "CUBLAS_STATUS_LICENSE_ERROR",
-     "the functionality requested requires some license and an error was detected"},
+     "the requested functionality is not supported"},
+    {CUBLAS_STATUS_LICENSE_ERROR, "CUBLAS_STATUS_LICENSE_ERROR", "the license check failed"},
 };
-constexpr StatusText kUnknown = {CUBLAS_STATUS_INTERNAL_ERROR, "CUBLAS_STATUS_UNKNOWN",
-                                 "unknown cuBLAS status code"};
+constexpr StatusText kUnknown = {CUBLAS_STATUS_INTERNAL_ERROR, "unrecognized status",
+                                 "unrecognized status"};
 
 const StatusText& TextOf(Status status) {
   for (const StatusText& text : kTexts) {

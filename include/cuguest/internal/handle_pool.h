@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// internal/handle_pool.h                                                tier: 3
+// -----------------------------------------------------------------------------
+//
+// Not for embedders. What the handles of cuBLAS, cuSOLVER and cuSPARSE and the plans of cuFFT
+// (runtime/cublas.h and beside it) have in common: they belong to one life of a context, are
+// dear to make, and carry settings, so that one user at a time must have one to itself.
+
+#ifndef CUGUEST_INTERNAL_HANDLE_POOL_H_
+#define CUGUEST_INTERNAL_HANDLE_POOL_H_
+
+#include <cuda.h>
+
+#include <atomic>
+#include <cstddef>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/capture.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/device.h"
+#include "cuguest/export.h"
+#include "cuguest/internal/memory_range.h"
+#include "cuguest/per_context.h"
+#include "cuguest/stream.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace internal {
+
+// What a scope wants of a handle.
+struct HandleRequest {
+  StreamRef stream;
+  const void* kind = nullptr;  // what HandleType::fits compares; alive while the call lasts
+  MemoryRange work_area = {};
+  bool brings_work_area = false;
+};
+
+// How a pool deals with the handles of one library. A `handle` is an object of the library's
+// header, made by `make` and ended by `destroy`. All but `fits`, and `destroy` where the context
+// is over, run with the handle's context current and the thread's capture mode relaxed.
+struct HandleType {
+  const char* what;  // "a cuBLAS handle"
+  // Whether the call may end a capture in its context, also with the thread's mode relaxed.
+  bool make_ends_captures;
+  bool destroy_ends_captures;
+  // Never null on success. `kind` is a request's.
+  absl::StatusOr<void*> (*make)(const void* library, const ContextRef& context, const void* kind);
+  // nullptr: every handle fits.
+  bool (*fits)(const void* handle, const void* kind);
+  // Gives it the stream and the work area. If this fails, `end` is called all the same.
+  absl::Status (*begin)(const void* library, void* handle, const HandleRequest& request);
+  // Puts it back as it was made; if that fails it is not used again.
+  absl::Status (*end)(const void* library, void* handle);
+  // `is_over`: the library must not be called; only host memory is freed.
+  void (*destroy)(const void* library, void* handle, bool is_over);
+};
+
+// A handle and who has it. Slots are freed with their pool, and the list only grows.
+struct alignas(64) HandleSlot {
+  enum class State : unsigned char { kIdle, kLent, kSpoiled };
+
+  std::atomic<State> state{State::kLent};
+  void* handle = nullptr;  // this and `next` do not change once the slot is in the list
+  HandleSlot* next = nullptr;
+};
+
+// The handles in one life of one context.
+class CUGUEST_API HandlePool {
+ public:
+  HandlePool(const HandleType& type, const void* library, Device device) noexcept
+      : type_(&type), library_(library), device_(device) {}
+  // Only before anything is in it.
+  HandlePool(HandlePool&& other) noexcept
+      : HandlePool(*other.type_, other.library_, other.device_) {}
+  // Destroys the handles, unless that would end a capture that can be seen: then, as after
+  // Leak(), it gives them up.
+  ~HandlePool();
+
+  // From now on its handles are given up, without a call.
+  void Leak() noexcept { is_over_ = true; }
+
+  [[nodiscard]] Device device() const noexcept { return device_; }
+
+  // An idle handle that fits, lent; nullptr if there is none.
+  [[nodiscard]] HandleSlot* TakeIdle(const void* kind) noexcept;
+  // Makes one, lent, unless that would end a capture of `stream` or of a blocking stream. Its
+  // context must be current, the capture mode relaxed.
+  [[nodiscard]] absl::StatusOr<HandleSlot*> Make(const ContextRef& context, const void* kind,
+                                                 CUstream stream);
+  void GiveBack(HandleSlot* slot, bool is_good) noexcept;
+
+  // Those that fit and can be lent, now or later.
+  [[nodiscard]] std::size_t Count(const void* kind) const noexcept;
+  // One of them, whoever has it; nullptr if there is none.
+  [[nodiscard]] const void* Any(const void* kind) const noexcept;
+  // Makes them until there are so many. As Make().
+  absl::Status Prepare(const ContextRef& context, const void* kind, std::size_t count);
+
+ private:
+  static constexpr std::size_t kHints = 128;
+
+  [[nodiscard]] bool MayDestroy() const noexcept;
+  [[nodiscard]] bool Fits(const HandleSlot& slot, const void* kind) const noexcept {
+    return type_->fits == nullptr || type_->fits(slot.handle, kind);
+  }
+  [[nodiscard]] bool Take(HandleSlot* slot, const void* kind) const noexcept;
+
+  const HandleType* type_;
+  const void* library_;
+  Device device_;
+  bool is_over_ = false;
+  std::atomic<HandleSlot*> head_{nullptr};
+  std::atomic<HandleSlot*> hints_[kHints] = {};  // by thread: what it had last
+};
+
+// The pools of one library: one for each life of a context.
+class CUGUEST_API HandlePools {
+ public:
+  // Both must live as long as this.
+  HandlePools(const HandleType& type, const void* library) noexcept
+      : type_(type), library_(library) {}
+
+  // As those of PerContext.
+  bool Forget(const ContextRef& context) { return pools_.Forget(context); }
+  bool ForgetDestroyed(const ContextRef& context) { return pools_.ForgetDestroyed(context); }
+  std::size_t DropDead() { return pools_.DropDead(); }
+
+  // From now on there are so many handles that fit, idle or lent.
+  absl::Status Prepare(const ContextRef& context, const void* kind, std::size_t count,
+                       const char* file, int line);
+  // Calls `look` with one that fits, which somebody may have, and `out`.
+  absl::Status Inspect(const ContextRef& context, const void* kind,
+                       void (*look)(const void* handle, void* out), void* out, const char* file,
+                       int line);
+
+ private:
+  friend class HandleScope;
+  using Pin = PerContext<HandlePool>::Pin;
+
+  [[nodiscard]] absl::StatusOr<Pin> PoolOf(const ContextRef& context);
+  // `use` with the pool, in its context.
+  template <typename Use>
+  absl::Status With(const ContextRef& context, const char* file, int line, const Use& use);
+
+  const HandleType& type_;
+  const void* library_;
+  PerContext<HandlePool> pools_;
+};
+
+// HandleScope
+//
+// Has a handle to itself, in the context of the request's stream, which it makes current, and in
+// relaxed capture mode.
+class CUGUEST_API HandleScope {
+ public:
+  HandleScope(HandlePools& pools, const HandleRequest& request, const char* file,
+              int line) noexcept;
+  HandleScope(const HandleScope&) = delete;
+  HandleScope& operator=(const HandleScope&) = delete;
+  ~HandleScope() {
+    if (slot_ != nullptr) static_cast<void>(End());
+  }
+
+  [[nodiscard]] bool ok() const noexcept { return slot_ != nullptr; }
+  [[nodiscard]] const absl::Status& status() const noexcept { return status_; }
+  // nullptr unless ok().
+  [[nodiscard]] void* handle() const noexcept { return slot_ == nullptr ? nullptr : slot_->handle; }
+
+  absl::Status Reassert();
+  absl::Status Restore();
+  [[nodiscard]] absl::Status CheckOperand(CUdeviceptr pointer, std::size_t bytes) const;
+
+ private:
+  [[nodiscard]] absl::Status Enter(const HandleRequest& request, const char* file, int line);
+  [[nodiscard]] absl::Status Begin(const HandleRequest& request);
+  [[nodiscard]] absl::Status Check(const HandleRequest& request) const;
+  absl::Status End();
+
+  HandlePools& pools_;
+  ContextRef context_;
+  ContextGuard guard_;
+  std::optional<CaptureModeGuard> relaxed_;  // once inside
+  HandlePools::Pin pool_;
+  HandleSlot* slot_ = nullptr;
+  absl::Status status_;
+};
+
+}  // namespace internal
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_INTERNAL_HANDLE_POOL_H_

@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// runtime/cublas.h                                                      tier: 4
+// -----------------------------------------------------------------------------
+//
+// cuBLAS in whatever context, from whatever thread: a pool of handles for each context, and a
+// scope that has one of them to itself, in the right context, on the right stream.
+//
+//   absl::Status Multiply(CublasHandles& handles, const StreamRef& stream, ...) {
+//     const runtime::CublasScope blas(handles, stream);
+//     if (!blas.ok()) return blas.status();
+//     return runtime::ToStatus(cublasSgemm(blas.handle(), ...), "multiply");
+//   }
+//
+// It calls no CUDA runtime of the program's (cuBLAS has one of its own inside), and cuBLAS by a
+// table of functions, so that the program may link it or load it at run time.
+//
+// Note [Where a handle may be used]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// A handle's memory lives in the context that was current when it was made, its work runs in the
+// context of its stream, and cuBLAS checks neither:
+//
+//   what is current at a call           | what happens
+//   ------------------------------------+----------------------------------------------------
+//   another context of the device       | on a created stream: nothing bad; on stream 0, which is
+//                                       | then the other context's: CUBLAS_STATUS_EXECUTION_FAILED
+//   a context of another device         | success, and every context of the process is lost
+//   nothing                             | success, and the primary context is created, and left
+//                                       | on the caller's stack
+//   the context is over                 | a crash, or every context of the process is lost; also
+//                                       | cublasDestroy crashes
+//
+// A scope rules these out as long as the handle is used inside of it, on its thread, and memory
+// is of its device: see CublasScope::CheckOperand.
+// Source: cuBLAS documentation, 2.1.2 "cuBLAS Context"; test/sim/cublas_facts_test.cc;
+//         test/sim/two_devices_facts_test.cc.
+//
+// Note [Handles and captures]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// In mode GLOBAL a capture is lost by a plain cublasCreate on any thread, and also by a plain
+// cublasSgemm on another stream, which allocates and says nothing. A scope puts its thread into
+// capture mode RELAXED until it ends, as a CaptureModeGuard does; so neither harms any
+// capture, in its own stream or in another, and a handle may be made at any time. What is left:
+//
+// - cublasDestroy waits for its context, which ends every capture in it, in every mode. It is
+//   called where a pool is dropped: Forget(), and the destructor of CublasHandles. Where a blocking
+//   stream captures, the handles are given up instead, to be freed with their context;
+//   captures of other streams cannot be seen from here. So forget no context while anything
+//   captures in it.
+// - A captured call that was given no workspace may allocate and free it in the graph, by memory
+//   nodes, and such a graph can be instantiated only once. Given one, it keeps its address: that
+//   must live as long as the graph. The handle need not.
+// - With scalars in host memory (the default pointer mode) the graph keeps their values. A result
+//   in host memory (cublasSdot and others) waits for the stream, and ends the capture.
+// Source: cuBLAS documentation, "CUDA Graphs Support"; test/sim/cublas_facts_test.cc.
+
+#ifndef CUGUEST_RUNTIME_CUBLAS_H_
+#define CUGUEST_RUNTIME_CUBLAS_H_
+
+#include <cublas_v2.h>
+#include <cuda.h>
+
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/device_view.h"
+#include "cuguest/internal/handle_pool.h"
+#include "cuguest/internal/library_error.h"
+#include "cuguest/internal/library_file.h"
+#include "cuguest/runtime/error.h"
+#include "cuguest/stream.h"
+
+// X(member, function)
+#define CUGUEST_CUBLAS_ENTRIES(X)             \
+  X(Create, cublasCreate_v2)                  \
+  X(Destroy, cublasDestroy_v2)                \
+  X(GetProperty, cublasGetProperty)           \
+  X(SetStream, cublasSetStream_v2)            \
+  X(SetWorkspace, cublasSetWorkspace_v2)      \
+  X(GetPointerMode, cublasGetPointerMode_v2)  \
+  X(SetPointerMode, cublasSetPointerMode_v2)  \
+  X(GetMathMode, cublasGetMathMode)           \
+  X(SetMathMode, cublasSetMathMode)           \
+  X(GetAtomicsMode, cublasGetAtomicsMode)     \
+  X(SetAtomicsMode, cublasSetAtomicsMode)     \
+  X(GetSmCountTarget, cublasGetSmCountTarget) \
+  X(SetSmCountTarget, cublasSetSmCountTarget)
+
+CUGUEST_BEGIN_RUNTIME_NAMESPACE
+
+// ToStatus()
+//
+// "multiply, layer 3: CUBLAS_STATUS_INVALID_VALUE (7): an unsupported value or parameter was
+// passed to the function; check sizes, ...": what was being done, to what, the name, the words of
+// cublasGetStatusString, and what to do. The words are in cuguest, so that nothing has to be
+// linked or loaded. A code that is newer than cuguest has its number.
+//
+// Where a sticky error has already been seen in the current context, the status is that:
+// kDataLoss, with CodeOf() of error.h, whatever cuBLAS said.
+//
+// Threads: any. Stack, last error: not touched. No handle is needed.
+// Cost:    one comparison on success; on failure one driver call, contention-free.
+// Source:  test/runtime/cublas_test.cc, against the library's own names and words.
+[[nodiscard]] inline absl::Status ToStatus(cublasStatus_t code, std::string_view doing,
+                                           std::string_view object = {}) {
+  if (code == CUBLAS_STATUS_SUCCESS) return absl::OkStatus();
+  return ::cuguest::internal::MakeLibraryStatus(::cuguest::internal::Library::kCublas,
+                                                static_cast<int>(code), doing, object);
+}
+
+// The code that `status` was made from by ToStatus(), directly or by a function here; nothing
+// for another status. CUBLAS_STATUS_SUCCESS for an OK one.
+[[nodiscard]] inline std::optional<cublasStatus_t> CublasCodeOf(const absl::Status& status) {
+  const std::optional<int> code =
+      ::cuguest::internal::LibraryCodeOf(::cuguest::internal::Library::kCublas, status);
+  if (!code.has_value()) return std::nullopt;
+  return static_cast<cublasStatus_t>(*code);
+}
+
+// CublasLibrary
+//
+// The functions of one cuBLAS that the pool and the scope need.
+//
+// Stack, count, last error: not touched. Nothing here needs a driver, or initialises one.
+// Threads: a value; any thread.
+struct CublasLibrary {
+#define CUGUEST_DECLARE_ENTRY(Name, function) decltype(&::function) Name = nullptr;
+  CUGUEST_CUBLAS_ENTRIES(CUGUEST_DECLARE_ENTRY)
+#undef CUGUEST_DECLARE_ENTRY
+
+  // Those that the program is linked with. Only who calls it (or the default constructor of
+  // CublasHandles) needs cuBLAS at link time.
+  [[nodiscard]] static CublasLibrary Linked() {
+    CublasLibrary library;
+#define CUGUEST_TAKE_ENTRY(Name, function) library.Name = &::function;
+    CUGUEST_CUBLAS_ENTRIES(CUGUEST_TAKE_ENTRY)
+#undef CUGUEST_TAKE_ENTRY
+    return library;
+  }
+
+  // Those of the library `name`, a soname or a path; of "libcublas.so.<major version of the
+  // header>" by default. It stays loaded to the end of the process, also on failure.
+  //
+  // Errors: kUnavailable         it cannot be loaded: the text holds the loader's words
+  //         kUnimplemented       it has not got one of the functions: the text names it
+  //         kFailedPrecondition  its major version is not the header's
+  // Cost:   the first time, loading it (a second, and hundreds of MiB of address space).
+  [[nodiscard]] static absl::StatusOr<CublasLibrary> Open(const char* name = nullptr) {
+    absl::StatusOr<::cuguest::internal::LibraryFile> file = ::cuguest::internal::LibraryFile::Open(
+        name != nullptr ? name : "libcublas.so." + std::to_string(CUBLAS_VER_MAJOR));
+    if (!file.ok()) return file.status();
+    CublasLibrary library;
+    library.file_ = *std::move(file);
+    absl::Status status;
+#define CUGUEST_FILL_ENTRY(Name, function) library.file_.Fill(#function, &library.Name, &status);
+    CUGUEST_CUBLAS_ENTRIES(CUGUEST_FILL_ENTRY)
+#undef CUGUEST_FILL_ENTRY
+    int major = 0;
+    if (status.ok()) {
+      status = ToStatus(library.GetProperty(MAJOR_VERSION, &major), "ask cuBLAS for its version");
+    }
+    if (status.ok()) status = library.file_.CheckMajor(major, CUBLAS_VER_MAJOR);
+    if (!status.ok()) return status;
+    return library;
+  }
+
+  // Another function of the same library, for who has not linked it:
+  //
+  //   auto sgemm = library.Find<decltype(&cublasSgemm_v2)>("cublasSgemm_v2");
+  //
+  // Errors: kUnimplemented  it has not got it
+  // Cost:   dlsym().
+  template <typename Function>
+  [[nodiscard]] absl::StatusOr<Function> Find(const char* symbol) const {
+    const absl::StatusOr<void*> found = file_.Find(symbol);
+    if (!found.ok()) return found.status();
+    return reinterpret_cast<Function>(*found);
+  }
+
+ private:
+  ::cuguest::internal::LibraryFile file_;
+};
+
+#undef CUGUEST_CUBLAS_ENTRIES
+
+namespace internal {
+
+// A handle, and the settings with which cuBLAS made it.
+class CublasHandle {
+ public:
+  static absl::StatusOr<void*> Make(const void* library, const ContextRef&, const void*) {
+    std::unique_ptr<CublasHandle> made(new (std::nothrow) CublasHandle);
+    if (made == nullptr)
+      return absl::ResourceExhaustedError("make a cuBLAS handle: no host memory");
+    const CublasLibrary& cublas = Of(library);
+    absl::Status status = ToStatus(cublas.Create(&made->handle_), "make a cuBLAS handle");
+    if (!status.ok()) return status;
+    status =
+        ToStatus(made->settings_.Read(cublas, made->handle_), "read a cuBLAS handle's settings");
+    if (status.ok()) return made.release();
+    // Not destroyed: that would end captures.
+    return status;
+  }
+
+  static absl::Status Begin(const void* library, void* self,
+                            const ::cuguest::internal::HandleRequest& request) {
+    const CublasLibrary& cublas = Of(library);
+    const cublasHandle_t handle = Get(self);
+    absl::Status status =
+        ToStatus(cublas.SetStream(handle, reinterpret_cast<cudaStream_t>(request.stream.get())),
+                 "set the stream of a cuBLAS handle");
+    if (!status.ok() || !request.brings_work_area) return status;
+    return ToStatus(cublas.SetWorkspace(handle, reinterpret_cast<void*>(request.work_area.pointer),
+                                        request.work_area.bytes),
+                    "set the workspace of a cuBLAS handle",
+                    std::to_string(request.work_area.bytes) + " bytes");
+  }
+
+  static absl::Status End(const void* library, void* self) {
+    const CublasLibrary& cublas = Of(library);
+    const auto* made = static_cast<const CublasHandle*>(self);
+    return ToStatus(made->settings_.PutBack(cublas, made->handle_),
+                    "put a cuBLAS handle back as it was made");
+  }
+
+  static void Destroy(const void* library, void* self, bool is_over) {
+    const std::unique_ptr<CublasHandle> ending(static_cast<CublasHandle*>(self));
+    if (!is_over) static_cast<void>(Of(library).Destroy(ending->handle_));
+  }
+
+  static cublasHandle_t Get(void* self) {
+    return self == nullptr ? nullptr : static_cast<CublasHandle*>(self)->handle_;
+  }
+
+ private:
+  struct Settings {
+    cublasStatus_t Read(const CublasLibrary& cublas, cublasHandle_t handle) {
+      cublasStatus_t code = cublas.GetPointerMode(handle, &pointer_mode);
+      if (code == CUBLAS_STATUS_SUCCESS) code = cublas.GetMathMode(handle, &math_mode);
+      if (code == CUBLAS_STATUS_SUCCESS) code = cublas.GetAtomicsMode(handle, &atomics_mode);
+      if (code == CUBLAS_STATUS_SUCCESS) code = cublas.GetSmCountTarget(handle, &sm_count);
+      return code;
+    }
+    // Asks first: few users change anything.
+    cublasStatus_t PutBack(const CublasLibrary& cublas, cublasHandle_t handle) const {
+      Settings now;
+      cublasStatus_t code = now.Read(cublas, handle);
+      if (code == CUBLAS_STATUS_SUCCESS && now.pointer_mode != pointer_mode) {
+        code = cublas.SetPointerMode(handle, pointer_mode);
+      }
+      if (code == CUBLAS_STATUS_SUCCESS && now.math_mode != math_mode) {
+        code = cublas.SetMathMode(handle, math_mode);
+      }
+      if (code == CUBLAS_STATUS_SUCCESS && now.atomics_mode != atomics_mode) {
+        code = cublas.SetAtomicsMode(handle, atomics_mode);
+      }
+      if (code == CUBLAS_STATUS_SUCCESS && now.sm_count != sm_count) {
+        code = cublas.SetSmCountTarget(handle, sm_count);
+      }
+      return code;
+    }
+
+    cublasPointerMode_t pointer_mode = CUBLAS_POINTER_MODE_HOST;
+    cublasMath_t math_mode = CUBLAS_DEFAULT_MATH;
+    cublasAtomicsMode_t atomics_mode = CUBLAS_ATOMICS_NOT_ALLOWED;
+    int sm_count = 0;
+  };
+
+  static const CublasLibrary& Of(const void* library) {
+    return *static_cast<const CublasLibrary*>(library);
+  }
+
+  cublasHandle_t handle_ = nullptr;
+  Settings settings_;
+};
+
+inline constexpr ::cuguest::internal::HandleType kCublasHandles = {"a cuBLAS handle",
+                                                                   false,
+                                                                   true,
+                                                                   &CublasHandle::Make,
+                                                                   nullptr,
+                                                                   &CublasHandle::Begin,
+                                                                   &CublasHandle::End,
+                                                                   &CublasHandle::Destroy};
+
+}  // namespace internal
+
+// CublasHandles
+//
+// The handles of a library or program that uses cuBLAS: for each life of a context as many as
+// were in use at a time. They are made when they are first needed, or by Prepare(), and kept.
+//
+// Stack:   net 0.
+// Count:   none; it keeps no context alive. Who destroys a context calls Forget() first. cuBLAS
+//          keeps two references on a primary context for itself, once a handle was made in it, to
+//          the end of the process.
+// Threads: all members but the destructor, from any threads at the same time.
+// Fork, and the end of the process: as PerContext. In a forked child and in a stream callback
+//          everything is refused and nothing is called. It is no object with static or
+//          thread_local duration: `static auto& handles = *new CublasHandles;`.
+// After the context: a handle whose context was destroyed or reset is given up without a call, as
+//          PerContext does with its values, because cublasDestroy would crash. The device memory
+//          went with the context; the host memory of cuBLAS is leaked.
+// Cost:    on an H100 a handle takes 66 MiB of device memory and 0.1 to 0.3 ms to make, the first
+//          in a process 17 ms; the first call of a routine in a process another 0.2 s.
+class CublasHandles {
+ public:
+  // With the cuBLAS that the program is linked with; see CublasLibrary::Linked().
+  CublasHandles() : CublasHandles(CublasLibrary::Linked()) {}
+  explicit CublasHandles(const CublasLibrary& library)
+      : library_(library), pools_(internal::kCublasHandles, &library_) {}
+  CublasHandles(const CublasHandles&) = delete;
+  CublasHandles& operator=(const CublasHandles&) = delete;
+  // Destroys the handles of contexts that live, as Forget(). No scope may be left.
+  ~CublasHandles() = default;
+
+  [[nodiscard]] const CublasLibrary& library() const noexcept { return library_; }
+
+  // From now on `context` has at least `count` handles, idle or in use: to take the cost of making
+  // them out of a hot path. Harms no capture.
+  //
+  // Errors: those of ContextGuard and CaptureModeGuard, and
+  //         kResourceExhausted                 no device memory, or no host memory
+  //         those of ToStatus(cublasStatus_t)
+  //         The handles that were made before the failure stay.
+  // Cost:   that of the handles, and five driver calls if the context is current, else six.
+  absl::Status Prepare(const ContextRef& context, std::size_t count = 1,
+                       const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return pools_.Prepare(context, nullptr, count, file, line);
+  }
+
+  // Drops the handles of this life of `context`, and destroys them when no scope is left that
+  // uses one: now, or in a later call that makes or drops something. Not while anything in
+  // the context captures: see Note [Handles and captures]. Whether there were any.
+  //
+  // Cost: waits for the context, once for each handle.
+  bool Forget(const ContextRef& context) { return pools_.Forget(context); }
+
+  // The same for a life that the caller knows to be over: they are given up, without a call.
+  bool ForgetDestroyed(const ContextRef& context) { return pools_.ForgetDestroyed(context); }
+
+  // Gives up those of every context that is over, and returns how many contexts those were.
+  // As exact as PerContext::DropDead(), which says what it costs.
+  std::size_t DropDead() { return pools_.DropDead(); }
+
+ private:
+  friend class CublasScope;
+
+  CublasLibrary library_;
+  ::cuguest::internal::HandlePools pools_;
+};
+
+// CublasScope
+//
+// Borrows a handle for itself, makes the context of `stream` current, puts the thread into relaxed
+// capture mode, and sets the handle's stream, and its workspace if one is given. At its
+// end the handle has the pointer mode, math mode, atomics mode and SM count target with which
+// cuBLAS made it, and the caller's stack and capture mode are what they were, as by a
+// ContextGuard and a CaptureModeGuard. A handle that could not be put back is not lent again.
+// Stream and workspace stay in the idle handle, which uses neither, until the next scope sets
+// its own. Not put back: the settings of floating-point emulation (cuBLAS 13.1).
+//
+// Stack:   as ContextGuard: +1 or +0 on construction, undone at the end.
+// Count:   none.
+// Threads: bound to the constructing thread; end it there, in reverse order of construction.
+//          As many on one thread as there are uses for, each with another handle.
+// Errors:  test ok(); nothing is disturbed and nothing borrowed when it is false. status() is
+//            kInvalidArgument     an empty StreamRef; a workspace of another device, or one that
+//                                 is not aligned to 256 bytes
+//            kFailedPrecondition  the context's life is over; a forked child; stream 0, while a
+//                                 blocking stream of its context captures: any work on it would
+//                                 end the capture
+//            kPermissionDenied    inside a stream callback
+//            kCancelled           the process is ending
+//            kDataLoss            an earlier sticky error
+//            kResourceExhausted   a handle had to be made, and there was no memory
+//            and others of ContextGuard, CaptureModeGuard and ToStatus(cublasStatus_t)
+// Cost:    with an idle handle and the context current, six contention-free driver calls, one
+//          cublasSetStream and four cublasGet...: about 0.2 us on an H100 beside the
+//          cublasSetStream (34 ns) that is needed anyhow. A push and a pop more if it is not
+//          current. A thread finds the handle that it had last at once. The first scope in a
+//          context, and the first at each depth of concurrency, makes its handle: see
+//          CublasHandles.
+// Needs:   what cuBLAS does.
+// Source:  test/runtime/cublas_test.cc; test/runtime/library_test.cc.
+class [[nodiscard]] CublasScope {
+ public:
+  // With the workspace that cuBLAS has for the handle.
+  CublasScope(CublasHandles& handles, const StreamRef& stream, const char* file = __builtin_FILE(),
+              int line = __builtin_LINE())
+      : scope_(handles.pools_, {stream}, file, line) {}
+
+  // With `workspace`, which must stay until the work of the scope is done, and as long as a graph
+  // that is captured in it. 32 MiB are what cuBLAS recommends on Hopper, 4 MiB on older devices. An
+  // empty view lets cuBLAS do without.
+  CublasScope(CublasHandles& handles, const StreamRef& stream, DeviceView<std::byte> workspace,
+              const char* file = __builtin_FILE(), int line = __builtin_LINE())
+      : scope_(handles.pools_,
+               {stream, nullptr, ::cuguest::internal::RangeAccess::Of(workspace), true}, file,
+               line) {}
+
+  [[nodiscard]] bool ok() const noexcept { return scope_.ok(); }
+  [[nodiscard]] const absl::Status& status() const noexcept { return scope_.status(); }
+
+  // nullptr unless ok(). Good until the scope ends, on this thread; not to be destroyed.
+  [[nodiscard]] cublasHandle_t handle() const noexcept {
+    return internal::CublasHandle::Get(scope_.handle());
+  }
+
+  // Whether the `bytes` from `pointer` on may be an operand: memory that the scope's device
+  // can reach without peer access. cuBLAS does not check, and a wrong one costs the process
+  // every context. For tests and debugging: it costs what Describe() does, and takes the
+  // driver's lock. Memory of another device with peer access enabled is refused, too.
+  //
+  // Errors: kFailedPrecondition  the scope is not ok()
+  //         kInvalidArgument     null, plain host memory, freed, too short, or another device's
+  //         those of DeviceView::Borrow
+  [[nodiscard]] absl::Status CheckOperand(const void* pointer, std::size_t bytes) const {
+    return scope_.CheckOperand(::cuguest::internal::AddressOf(pointer), bytes);
+  }
+
+  // As ContextGuard::Reassert: after foreign code was called inside the scope.
+  absl::Status Reassert() { return scope_.Reassert(); }
+
+  // Ends the scope now. Does nothing the second time.
+  //
+  // Errors: kFailedPrecondition  the context's life has ended inside the scope: the handle was
+  //                              given up
+  //         those of ToStatus(cublasStatus_t)  the handle could not be put back as it was made
+  //         as ContextGuard::Restore           the caller's stack could not be restored
+  absl::Status Restore() { return scope_.Restore(); }
+
+ private:
+  ::cuguest::internal::HandleScope scope_;
+};
+
+CUGUEST_END_RUNTIME_NAMESPACE
+
+#endif  // CUGUEST_RUNTIME_CUBLAS_H_

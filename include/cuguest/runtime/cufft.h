@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// runtime/cufft.h                                                       tier: 4
+// -----------------------------------------------------------------------------
+//
+// cuFFT in whatever context, from whatever thread: plans for each layout in each context, and
+// a scope that has one of them to itself, in the right context, on the right stream.
+//
+//   absl::Status Transform(CufftPlans& plans, const StreamRef& stream, cufftComplex* data) {
+//     const runtime::CufftScope fft(plans, CufftLayout::Line(4096, CUFFT_C2C, 64), stream);
+//     if (!fft.ok()) return fft.status();
+//     return runtime::ToStatus(cufftExecC2C(fft.plan(), data, data, CUFFT_FORWARD), "transform");
+//   }
+//
+// Note [Where a handle may be used] of runtime/cublas.h holds for plans.
+//
+// Note [Work areas]
+// ~~~~~~~~~~~~~~~~~
+// Many plans need device memory to work in, CufftPlans::WorkBytes() of it. A scope gives the plan
+// the caller's, or the plan's own, which is allocated when it is first needed and freed with the
+// plan. The own one is used by one scope after the other, on different streams: at the end
+// of a scope an event is recorded behind its work, and the next scope lets its stream wait for
+// it. In a capture the work area must be the caller's: the graph keeps its address, and would
+// share the plan's own with whoever borrows it next.
+// Source: cuFFT documentation, cufftSetWorkArea, cufftSetAutoAllocation;
+//         test/sim/cufft_facts_test.cc.
+//
+// Note [Plans and captures]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~
+// Transforming harms no capture. Making a plan does, also in relaxed capture mode: it uses stream
+// 0, which ends the captures of blocking streams of its context, and for some sizes (such as
+// 13117) it waits for the context, which ends every capture there. So a scope that finds no
+// idle plan refuses while its own stream or a blocking one captures; other captures cannot be seen
+// from here: Prepare() the plans before. Destroying plans, as Forget() and the destructor of
+// CufftPlans do, waits for the context, too; where a blocking stream captures they are given up.
+// A captured graph uses the tables of its plan: a context whose graphs still run must not be
+// forgotten, or all of the process's contexts are lost.
+// Source: measured on an H100 with cuFFT 12.0; test/runtime/cufft_test.cc.
+
+#ifndef CUGUEST_RUNTIME_CUFFT_H_
+#define CUGUEST_RUNTIME_CUFFT_H_
+
+#include <cuda.h>
+#include <cufft.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/capture.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/device_buffer.h"
+#include "cuguest/device_view.h"
+#include "cuguest/internal/fft_layout.h"
+#include "cuguest/internal/handle_pool.h"
+#include "cuguest/internal/library_error.h"
+#include "cuguest/internal/library_file.h"
+#include "cuguest/runtime/error.h"
+#include "cuguest/stream.h"
+
+// X(member, function)
+#define CUGUEST_CUFFT_ENTRIES(X)               \
+  X(Create, cufftCreate)                       \
+  X(Destroy, cufftDestroy)                     \
+  X(GetProperty, cufftGetProperty)             \
+  X(SetAutoAllocation, cufftSetAutoAllocation) \
+  X(MakePlanMany64, cufftMakePlanMany64)       \
+  X(SetStream, cufftSetStream)                 \
+  X(SetWorkArea, cufftSetWorkArea)
+
+CUGUEST_BEGIN_RUNTIME_NAMESPACE
+
+// As ToStatus(cublasStatus_t). cuFFT has no words of its own: these are from its documentation.
+[[nodiscard]] inline absl::Status ToStatus(cufftResult code, std::string_view doing,
+                                           std::string_view object = {}) {
+  if (code == CUFFT_SUCCESS) return absl::OkStatus();
+  return ::cuguest::internal::MakeLibraryStatus(::cuguest::internal::Library::kCufft,
+                                                static_cast<int>(code), doing, object);
+}
+
+// As CublasCodeOf().
+[[nodiscard]] inline std::optional<cufftResult> CufftCodeOf(const absl::Status& status) {
+  const std::optional<int> code =
+      ::cuguest::internal::LibraryCodeOf(::cuguest::internal::Library::kCufft, status);
+  if (!code.has_value()) return std::nullopt;
+  return static_cast<cufftResult>(*code);
+}
+
+// As CublasLibrary, which says what each function does, needs and costs; by default
+// "libcufft.so.<major version of the header>".
+struct CufftLibrary {
+#define CUGUEST_DECLARE_ENTRY(Name, function) decltype(&::function) Name = nullptr;
+  CUGUEST_CUFFT_ENTRIES(CUGUEST_DECLARE_ENTRY)
+#undef CUGUEST_DECLARE_ENTRY
+
+  [[nodiscard]] static CufftLibrary Linked() {
+    CufftLibrary library;
+#define CUGUEST_TAKE_ENTRY(Name, function) library.Name = &::function;
+    CUGUEST_CUFFT_ENTRIES(CUGUEST_TAKE_ENTRY)
+#undef CUGUEST_TAKE_ENTRY
+    return library;
+  }
+
+  [[nodiscard]] static absl::StatusOr<CufftLibrary> Open(const char* name = nullptr) {
+    absl::StatusOr<::cuguest::internal::LibraryFile> file = ::cuguest::internal::LibraryFile::Open(
+        name != nullptr ? name : "libcufft.so." + std::to_string(CUFFT_VER_MAJOR));
+    if (!file.ok()) return file.status();
+    CufftLibrary library;
+    library.file_ = *std::move(file);
+    absl::Status status;
+#define CUGUEST_FILL_ENTRY(Name, function) library.file_.Fill(#function, &library.Name, &status);
+    CUGUEST_CUFFT_ENTRIES(CUGUEST_FILL_ENTRY)
+#undef CUGUEST_FILL_ENTRY
+    int major = 0;
+    if (status.ok()) {
+      status = ToStatus(library.GetProperty(MAJOR_VERSION, &major), "ask cuFFT for its version");
+    }
+    if (status.ok()) status = library.file_.CheckMajor(major, CUFFT_VER_MAJOR);
+    if (!status.ok()) return status;
+    return library;
+  }
+
+  template <typename Function>
+  [[nodiscard]] absl::StatusOr<Function> Find(const char* symbol) const {
+    const absl::StatusOr<void*> found = file_.Find(symbol);
+    if (!found.ok()) return found.status();
+    return reinterpret_cast<Function>(*found);
+  }
+
+ private:
+  ::cuguest::internal::LibraryFile file_;
+};
+
+#undef CUGUEST_CUFFT_ENTRIES
+
+// CufftLayout
+//
+// What is transformed: `batch` transforms of `rank` dimensions, the last of which is contiguous
+// unless the layout says otherwise. A value; plans are found by it, member by member.
+//
+// In real transforms (R2C, C2R and their doubles) `sizes` are those of the real side, and the
+// complex side has sizes[rank - 1] / 2 + 1 elements in the last dimension.
+struct CufftLayout {
+  static constexpr int kMaxRank = 3;
+
+  // Where one side's elements are, in elements of that side: element x of transform b, in one
+  // dimension, is at b * distance + x * stride; `embed` are the sizes of the array that the
+  // transform is a part of, whose first is not looked at. As in cufftMakePlanMany64.
+  struct Side {
+    long long embed[kMaxRank] = {};
+    long long stride = 0;  // 0: contiguous, and the other members mean nothing
+    long long distance = 0;
+
+    friend bool operator==(const Side& a, const Side& b) noexcept {
+      return a.embed[0] == b.embed[0] && a.embed[1] == b.embed[1] && a.embed[2] == b.embed[2] &&
+             a.stride == b.stride && a.distance == b.distance;
+    }
+  };
+
+  cufftType type = CUFFT_C2C;
+  int rank = 0;
+  long long sizes[kMaxRank] = {};  // slowest first
+  long long batch = 1;
+  Side input;
+  Side output;
+
+  // Contiguous ones, of 1, 2 and 3 dimensions.
+  [[nodiscard]] static constexpr CufftLayout Line(long long n, cufftType type = CUFFT_C2C,
+                                                  long long batch = 1) noexcept {
+    return {type, 1, {n, 0, 0}, batch, {}, {}};
+  }
+  [[nodiscard]] static constexpr CufftLayout Plane(long long rows, long long columns,
+                                                   cufftType type = CUFFT_C2C,
+                                                   long long batch = 1) noexcept {
+    return {type, 2, {rows, columns, 0}, batch, {}, {}};
+  }
+  [[nodiscard]] static constexpr CufftLayout Volume(long long planes, long long rows,
+                                                    long long columns, cufftType type = CUFFT_C2C,
+                                                    long long batch = 1) noexcept {
+    return {type, 3, {planes, rows, columns}, batch, {}, {}};
+  }
+  // `layout` with its elements elsewhere. Both sides, or neither, as cuFFT wants it.
+  [[nodiscard]] static constexpr CufftLayout Many(const CufftLayout& layout, const Side& input,
+                                                  const Side& output) noexcept {
+    return {layout.type,  layout.rank, {layout.sizes[0], layout.sizes[1], layout.sizes[2]},
+            layout.batch, input,       output};
+  }
+
+  // Whether cuFFT can be asked for it. A plan of it may still be refused, as
+  // CUFFT_NOT_SUPPORTED and the like. Calls nothing.
+  //
+  // Errors: kInvalidArgument  the rank, type, a size, batch, stride or distance is outside of
+  //                           what there is; a side is smaller than what is transformed; one
+  //                           side is contiguous and the other is not; or a side has more bytes
+  //                           than a size_t holds. The text says which.
+  [[nodiscard]] absl::Status Check() const { return ::cuguest::internal::CheckFftLayout(Shape()); }
+
+  // From the first element to the last one's end: what CufftScope::CheckOperand is given.
+  //
+  // Errors: those of Check()
+  [[nodiscard]] absl::StatusOr<std::size_t> InputBytes() const {
+    return ::cuguest::internal::FftBytes(Shape(), /*of_input=*/true);
+  }
+  [[nodiscard]] absl::StatusOr<std::size_t> OutputBytes() const {
+    return ::cuguest::internal::FftBytes(Shape(), /*of_input=*/false);
+  }
+
+  // "2 x 4096 C2C"
+  [[nodiscard]] std::string ToString() const { return ::cuguest::internal::FftLayoutText(Shape()); }
+
+  friend bool operator==(const CufftLayout& a, const CufftLayout& b) noexcept {
+    return a.type == b.type && a.rank == b.rank && a.sizes[0] == b.sizes[0] &&
+           a.sizes[1] == b.sizes[1] && a.sizes[2] == b.sizes[2] && a.batch == b.batch &&
+           a.input == b.input && a.output == b.output;
+  }
+  friend bool operator!=(const CufftLayout& a, const CufftLayout& b) noexcept { return !(a == b); }
+
+ private:
+  [[nodiscard]] ::cuguest::internal::FftShape Shape() const {
+    return {static_cast<int>(type),
+            rank,
+            sizes,
+            batch,
+            {input.embed, input.stride, input.distance},
+            {output.embed, output.stride, output.distance}};
+  }
+};
+
+namespace internal {
+
+// A plan, the work area of its own, and what the next user of that waits for.
+class CufftPlan {
+ public:
+  static absl::StatusOr<void*> Make(const void* library, const ContextRef& context,
+                                    const void* kind) {
+    const CufftLayout& layout = *static_cast<const CufftLayout*>(kind);
+    absl::Status status = layout.Check();
+    if (!status.ok()) return status;
+    std::unique_ptr<CufftPlan> made(new (std::nothrow) CufftPlan(context, layout));
+    if (made == nullptr) return absl::ResourceExhaustedError("make a cuFFT plan: no host memory");
+    const CufftLibrary& cufft = Of(library);
+    status = ToStatus(cufft.Create(&made->plan_), "make a cuFFT plan");
+    if (!status.ok()) return status;
+    cufftResult code = cufft.SetAutoAllocation(made->plan_, 0);
+    if (code == CUFFT_SUCCESS) code = made->Plan(cufft);
+    if (code == CUFFT_SUCCESS) return made.release();
+    static_cast<void>(cufft.Destroy(made->plan_));
+    return ToStatus(code, "make a cuFFT plan", layout.ToString());
+  }
+
+  static bool Fits(const void* self, const void* kind) {
+    return static_cast<const CufftPlan*>(self)->layout_ == *static_cast<const CufftLayout*>(kind);
+  }
+
+  static absl::Status Begin(const void* library, void* self,
+                            const ::cuguest::internal::HandleRequest& request) {
+    const CufftLibrary& cufft = Of(library);
+    auto& plan = *static_cast<CufftPlan*>(self);
+    absl::Status status =
+        ToStatus(cufft.SetStream(plan.plan_, reinterpret_cast<cudaStream_t>(request.stream.get())),
+                 "set the stream of a cuFFT plan");
+    if (!status.ok() || plan.work_bytes_ == 0) return status;
+    return request.brings_work_area ? plan.UseArea(cufft, request.work_area)
+                                    : plan.UseOwnArea(cufft, request.stream);
+  }
+
+  static absl::Status End(const void*, void* self) {
+    auto& plan = *static_cast<CufftPlan*>(self);
+    absl::Status status;
+    if (plan.user_.has_value()) status = plan.used_.Record(*plan.user_);
+    plan.user_.reset();
+    return status;
+  }
+
+  static void Destroy(const void* library, void* self, bool is_over) {
+    const std::unique_ptr<CufftPlan> ending(static_cast<CufftPlan*>(self));
+    if (is_over) {
+      static_cast<void>(ending->area_.Leak());
+      static_cast<void>(ending->used_.Leak());
+    } else {
+      static_cast<void>(Of(library).Destroy(ending->plan_));
+    }
+  }
+
+  static cufftHandle Get(void* self) {
+    return self == nullptr ? kNone : static_cast<CufftPlan*>(self)->plan_;
+  }
+  static std::size_t WorkBytes(const void* self) {
+    return static_cast<const CufftPlan*>(self)->work_bytes_;
+  }
+
+ private:
+  static constexpr cufftHandle kNone = -1;
+
+  CufftPlan(const ContextRef& context, const CufftLayout& layout)
+      : context_(context), layout_(layout) {}
+
+  static const CufftLibrary& Of(const void* library) {
+    return *static_cast<const CufftLibrary*>(library);
+  }
+
+  cufftResult Plan(const CufftLibrary& cufft) {
+    CufftLayout layout = layout_;  // cuFFT takes it as not const
+    const bool is_contiguous = layout.input.stride == 0;
+    return cufft.MakePlanMany64(
+        plan_, layout.rank, layout.sizes, is_contiguous ? nullptr : layout.input.embed,
+        layout.input.stride, layout.input.distance, is_contiguous ? nullptr : layout.output.embed,
+        layout.output.stride, layout.output.distance, layout.type, layout.batch, &work_bytes_);
+  }
+
+  absl::Status SetArea(const CufftLibrary& cufft, CUdeviceptr area) {
+    return ToStatus(cufft.SetWorkArea(plan_, reinterpret_cast<void*>(area)),
+                    "set the work area of a cuFFT plan");
+  }
+
+  absl::Status UseArea(const CufftLibrary& cufft, const ::cuguest::internal::MemoryRange& area) {
+    if (area.bytes >= work_bytes_) return SetArea(cufft, area.pointer);
+    return absl::InvalidArgumentError("set the work area of a cuFFT plan, " + layout_.ToString() +
+                                      ": it has " + std::to_string(area.bytes) +
+                                      " bytes, and the plan needs " + std::to_string(work_bytes_));
+  }
+
+  absl::Status UseOwnArea(const CufftLibrary& cufft, const StreamRef& stream) {
+    if (stream.capture_state() != CaptureState::kNone) {
+      return absl::FailedPreconditionError(
+          "use the work area of a cuFFT plan, " + layout_.ToString() +
+          ": the stream captures, and the graph would keep its address: give the scope a work area "
+          "of " +
+          std::to_string(work_bytes_) + " bytes that lives as long as the graph");
+    }
+    absl::Status status = area_.empty() ? MakeArea() : stream.WaitFor(used_);
+    if (status.ok()) status = SetArea(cufft, area_.get());
+    if (status.ok()) user_ = stream;
+    return status;
+  }
+
+  absl::Status MakeArea() {
+    absl::StatusOr<Event> used = Event::Create(context_);
+    if (!used.ok()) return used.status();
+    absl::StatusOr<DeviceBuffer<std::byte>> area =
+        DeviceBuffer<std::byte>::Allocate(context_, work_bytes_);
+    if (!area.ok()) return area.status();
+    used_ = *std::move(used);
+    area_ = *std::move(area);
+    return absl::OkStatus();
+  }
+
+  ContextRef context_;
+  CufftLayout layout_;
+  cufftHandle plan_ = kNone;
+  std::size_t work_bytes_ = 0;
+  DeviceBuffer<std::byte> area_;   // its own; made when it is first needed
+  Event used_;                     // behind the last work in area_
+  std::optional<StreamRef> user_;  // of area_, while a scope has the plan
+};
+
+inline constexpr ::cuguest::internal::HandleType kCufftPlans = {"a cuFFT plan",
+                                                                true,
+                                                                true,
+                                                                &CufftPlan::Make,
+                                                                &CufftPlan::Fits,
+                                                                &CufftPlan::Begin,
+                                                                &CufftPlan::End,
+                                                                &CufftPlan::Destroy};
+
+}  // namespace internal
+
+// CufftPlans
+//
+// The plans of a library or program that uses cuFFT: for each life of a context and each layout as
+// many as were in use at a time. They are made when they are first needed, or by Prepare(), and
+// kept. They are found one after the other: for some dozens of layouts in a context.
+//
+// Stack, threads, fork, the end of the process and of contexts: as CublasHandles, which says it.
+// Count:   none.
+// Cost:    on an H100 a plan takes 0.4 ms to make, and 2 MiB of device memory for eight; the first
+//          in a process 0.2 s, and the first of some sizes as much, to compile code.
+class CufftPlans {
+ public:
+  // With the cuFFT that the program is linked with; see CufftLibrary::Linked().
+  CufftPlans() : CufftPlans(CufftLibrary::Linked()) {}
+  explicit CufftPlans(const CufftLibrary& library)
+      : library_(library), pools_(internal::kCufftPlans, &library_) {}
+  CufftPlans(const CufftPlans&) = delete;
+  CufftPlans& operator=(const CufftPlans&) = delete;
+  // Destroys the plans of contexts that live, as Forget(). No scope may be left.
+  ~CufftPlans() = default;
+
+  [[nodiscard]] const CufftLibrary& library() const noexcept { return library_; }
+
+  // As CublasHandles::Prepare, with plans of `layout`, but while nothing in the context captures:
+  // see Note [Plans and captures]. They have no work area of their own yet.
+  //
+  // Errors: also those of CufftLayout::Check, and
+  //         kFailedPrecondition  a blocking stream of the context captures
+  absl::Status Prepare(const ContextRef& context, const CufftLayout& layout, std::size_t count = 1,
+                       const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return pools_.Prepare(context, &layout, count, file, line);
+  }
+
+  // The bytes of work area that a plan of `layout` needs in `context`; 0 if it needs none.
+  //
+  // Errors and cost: those of Prepare(context, layout); it makes a plan if there is none.
+  [[nodiscard]] absl::StatusOr<std::size_t> WorkBytes(const ContextRef& context,
+                                                      const CufftLayout& layout,
+                                                      const char* file = __builtin_FILE(),
+                                                      int line = __builtin_LINE()) {
+    std::size_t bytes = 0;
+    absl::Status status = pools_.Inspect(
+        context, &layout,
+        [](const void* plan, void* out) {
+          *static_cast<std::size_t*>(out) = internal::CufftPlan::WorkBytes(plan);
+        },
+        &bytes, file, line);
+    if (!status.ok()) return status;
+    return bytes;
+  }
+
+  // As those of CublasHandles.
+  bool Forget(const ContextRef& context) { return pools_.Forget(context); }
+  bool ForgetDestroyed(const ContextRef& context) { return pools_.ForgetDestroyed(context); }
+  std::size_t DropDead() { return pools_.DropDead(); }
+
+ private:
+  friend class CufftScope;
+
+  CufftLibrary library_;
+  ::cuguest::internal::HandlePools pools_;
+};
+
+// CufftScope
+//
+// Borrows a plan of `layout` for itself, makes the context of `stream` current, puts the thread
+// into relaxed capture mode, and sets the plan's stream and work area. At its end the caller's
+// stack and capture mode are what they were; stream and work area stay in the idle plan until the
+// next scope sets its own. Callbacks and properties that were set on the plan stay on it: set none.
+//
+// Stack, count, threads: as CublasScope.
+// Errors:  those of CublasScope and of CufftLayout::Check, and
+//            kInvalidArgument     the caller's work area is smaller than WorkBytes()
+//            kFailedPrecondition  no plan is idle, or it needs a work area and none is given, while
+//                                 `stream` captures; or no plan is idle while a blocking stream
+//                                 of its context does
+// Cost:    with an idle plan and the context current, six contention-free driver calls, one
+//          cufftSetStream and, if the plan needs a work area, one cufftSetWorkArea. With the
+//          plan's own area eight driver calls more: the question about the capture, the wait for
+//          the last user, and the event for the next.
+// Source:  test/runtime/cufft_test.cc; test/runtime/library_test.cc.
+class [[nodiscard]] CufftScope {
+ public:
+  // With the work area of the plan's own.
+  CufftScope(CufftPlans& plans, const CufftLayout& layout, const StreamRef& stream,
+             const char* file = __builtin_FILE(), int line = __builtin_LINE())
+      : scope_(plans.pools_, {stream, &layout}, file, line) {}
+
+  // With `work_area`, which must stay until the work of the scope is done, and as long as a graph
+  // that is captured in it.
+  CufftScope(CufftPlans& plans, const CufftLayout& layout, const StreamRef& stream,
+             DeviceView<std::byte> work_area, const char* file = __builtin_FILE(),
+             int line = __builtin_LINE())
+      : scope_(plans.pools_,
+               {stream, &layout, ::cuguest::internal::RangeAccess::Of(work_area), true}, file,
+               line) {}
+
+  [[nodiscard]] bool ok() const noexcept { return scope_.ok(); }
+  [[nodiscard]] const absl::Status& status() const noexcept { return scope_.status(); }
+
+  // -1 unless ok(). Good until the scope ends, on this thread; not to be destroyed.
+  [[nodiscard]] cufftHandle plan() const noexcept {
+    return internal::CufftPlan::Get(scope_.handle());
+  }
+
+  // As those of CublasScope.
+  [[nodiscard]] absl::Status CheckOperand(const void* pointer, std::size_t bytes) const {
+    return scope_.CheckOperand(::cuguest::internal::AddressOf(pointer), bytes);
+  }
+  absl::Status Reassert() { return scope_.Reassert(); }
+  absl::Status Restore() { return scope_.Restore(); }
+
+ private:
+  ::cuguest::internal::HandleScope scope_;
+};
+
+CUGUEST_END_RUNTIME_NAMESPACE
+
+#endif  // CUGUEST_RUNTIME_CUFFT_H_

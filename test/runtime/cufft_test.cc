@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuguest/runtime/cufft.h"
+
+#include <cmath>
+
+#include "test/runtime/library_suite.h"
+
+namespace {
+
+using namespace cuguest_library_test;
+namespace runtime = cuguest::runtime;
+using cuguest::DeviceView;
+using runtime::CufftLayout;
+using runtime::CufftPlans;
+using runtime::CufftScope;
+
+constexpr int kSize = 8;
+constexpr CufftLayout kSmall = CufftLayout::Line(kSize);
+constexpr CufftLayout kLarge = CufftLayout::Line(1 << 16);  // needs a work area
+
+// A transform of ones, which gives their sum and zeros.
+class Transform {
+ public:
+  explicit Transform(const ContextRef& context, long long size = kSize)
+      : context_(context),
+        size_(static_cast<size_t>(size)),
+        memory_(DeviceBuffer<cufftComplex>::Allocate(context, 2 * size_).value()) {
+    const std::vector<cufftComplex> ones(size_, cufftComplex{1.0F, 0.0F});
+    const ContextGuard guard(context_);
+    OK(RAW(cuMemcpyHtoD)(memory_.get(), ones.data(), size_ * sizeof(cufftComplex)));
+  }
+
+  absl::Status Run(CufftScope& scope) {
+    auto* const data = reinterpret_cast<cufftComplex*>(memory_.get());
+    return runtime::ToStatus(cufftExecC2C(scope.plan(), data, data + size_, CUFFT_FORWARD),
+                             "transform");
+  }
+
+  bool IsRight() {
+    const ContextGuard guard(context_);
+    const CUdeviceptr result = memory_.get() + size_ * sizeof(cufftComplex);
+    std::vector<cufftComplex> host(size_);
+    OK(RAW(cuCtxSynchronize)());
+    OK(RAW(cuMemcpyDtoH)(host.data(), result, size_ * sizeof(cufftComplex)));
+    OK(RAW(cuMemsetD8)(result, 0, size_ * sizeof(cufftComplex)));
+    return std::abs(host[0].x - static_cast<float>(size_)) < 1e-3F && std::abs(host[1].x) < 1e-3F;
+  }
+
+ private:
+  ContextRef context_;
+  size_t size_;
+  DeviceBuffer<cufftComplex> memory_;
+};
+
+struct Cufft {
+  using Handles = CufftPlans;
+  using Scope = CufftScope;
+  using Work = Transform;
+  static constexpr char kSoname[] = "libcufft.so.12";
+  static constexpr char kCreate[] = "cufftCreate";
+  static constexpr char kDestroy[] = "cufftDestroy";
+  static constexpr bool kMakesInCaptures = false;
+  static constexpr cufftHandle kNoHandle = -1;
+  static Scope Borrow(Handles& plans, const StreamRef& stream) { return {plans, kSmall, stream}; }
+  static absl::Status Prepare(Handles& plans, const ContextRef& context, size_t count) {
+    return plans.Prepare(context, kSmall, count);
+  }
+  static cufftHandle Handle(const Scope& scope) { return scope.plan(); }
+  static bool IsFresh(const Scope&) { return true; }
+  static bool Spoil(const Scope&) { return true; }
+};
+
+std::string NotRefused(const CufftLayout& layout, const std::string& words) {
+  return NoRefusal(layout.Check(), StatusCode::kInvalidArgument, {words});
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(cufft)
+
+LIBRARY_SUITE(Cufft)
+
+BOOST_AUTO_TEST_CASE(layouts_are_checked) {
+  constexpr long long kHuge = 1LL << 40;
+  CufftLayout half = kSmall;
+  half.input.stride = 1;
+  CufftLayout rank_0 = kSmall;
+  rank_0.rank = 0;
+  CufftLayout rank_4 = kSmall;
+  rank_4.rank = 4;
+  const CufftLayout::Side narrow = {{0, 7, 0}, 1, 64};
+  const CufftLayout::Side backwards = {{0, 8, 0}, -1, 64};
+  const CufftLayout::Side on_top = {{0, 8, 0}, 1, 0};
+  const CufftLayout::Side good = {{0, 8, 0}, 1, 64};
+  const CufftLayout plane = CufftLayout::Plane(8, 8, CUFFT_C2C, 2);
+  STATUS_OK(CufftLayout::Many(plane, good, good).Check());
+  const std::pair<CufftLayout, const char*> rows[] = {
+      {rank_0, "rank is 0"},
+      {rank_4, "rank is 4"},
+      {CufftLayout(), "rank is 0"},
+      {CufftLayout::Line(0), "size"},
+      {CufftLayout::Plane(4, -1), "size"},
+      {CufftLayout::Line(8, CUFFT_C2C, 0), "batch"},
+      {CufftLayout::Line(8, static_cast<cufftType>(0)), "no cufftType"},
+      {half, "one side has a stride"},
+      {CufftLayout::Many(plane, narrow, good), "dimension 1 of the input has 8"},
+      {CufftLayout::Many(plane, good, narrow), "dimension 1 of the output"},
+      {CufftLayout::Many(plane, backwards, good), "stride is -1"},
+      {CufftLayout::Many(plane, on_top, good), "distance 0"},
+      {CufftLayout::Volume(kHuge, kHuge, kHuge), "more bytes"},
+      {CufftLayout::Line(kHuge, CUFFT_Z2Z, kHuge), "more bytes"},
+  };
+  const Owner home;
+  CufftPlans plans;
+  for (const auto& [layout, words] : rows) {
+    const std::string not_refused = NotRefused(layout, words);
+    BOOST_TEST(not_refused.empty(), not_refused);
+    BOOST_TEST((layout.InputBytes().status() == layout.Check() || layout.InputBytes().ok()));
+    const CufftScope scope(plans, layout, StreamOf(home));
+    BOOST_TEST((scope.status() == layout.Check()), scope.status().ToString());
+    BOOST_TEST((plans.WorkBytes(home.ref(), layout).status() == layout.Check()));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(layouts_know_their_bytes) {
+  const auto bytes = [](const CufftLayout& layout, size_t input, size_t output) {
+    BOOST_TEST(layout.InputBytes().value() == input);
+    BOOST_TEST(layout.OutputBytes().value() == output);
+  };
+  bytes(CufftLayout::Line(8), 64, 64);
+  bytes(CufftLayout::Line(8, CUFFT_Z2Z, 3), 384, 384);
+  bytes(CufftLayout::Line(8, CUFFT_R2C), 32, 40);
+  bytes(CufftLayout::Line(8, CUFFT_C2R, 2), 80, 64);
+  bytes(CufftLayout::Plane(4, 6, CUFFT_D2Z), 192, 256);
+  bytes(CufftLayout::Volume(2, 3, 4, CUFFT_R2C), 96, 144);
+  const CufftLayout::Side every_other = {{0, 0, 0}, 2, 16};
+  bytes(CufftLayout::Many(CufftLayout::Line(8, CUFFT_C2C, 2), every_other, every_other), 248, 248);
+  BOOST_TEST(CufftLayout::Plane(4, 6, CUFFT_D2Z, 2).ToString() == "2 x 4x6 D2Z");
+  BOOST_TEST((kSmall == CufftLayout::Line(kSize)));
+  BOOST_TEST((kSmall != CufftLayout::Line(kSize, CUFFT_Z2Z)));
+}
+
+BOOST_AUTO_TEST_CASE(plans_are_found_by_their_layout) {
+  const Owner home;
+  CufftPlans plans;
+  cufftHandle small = -1;
+  {
+    const CufftScope scope(plans, kSmall, StreamOf(home));
+    small = scope.plan();
+  }
+  const CufftScope twice(plans, CufftLayout::Line(kSize, CUFFT_C2C, 2), StreamOf(home));
+  BOOST_TEST(twice.ok());
+  BOOST_TEST(twice.plan() != small);
+  const CufftScope again(plans, kSmall, StreamOf(home));
+  BOOST_TEST(again.plan() == small);
+}
+
+BOOST_AUTO_TEST_CASE(a_real_transform_goes_there_and_back) {
+  const Owner home;
+  CufftPlans plans;
+  const float values[kSize] = {1, 2, 3, 4, 5, 6, 7, 8};
+  const CUdeviceptr real = home.Allocate();
+  const CUdeviceptr complex = home.Allocate();
+  home.Enter();
+  OK(RAW(cuMemcpyHtoD)(real, values, sizeof(values)));
+  SetStack({});
+  {
+    const CufftScope there(plans, CufftLayout::Line(kSize, CUFFT_R2C), StreamOf(home));
+    STATUS_OK(runtime::ToStatus(cufftExecR2C(there.plan(), reinterpret_cast<cufftReal*>(real),
+                                             reinterpret_cast<cufftComplex*>(complex)),
+                                "transform"));
+    const CufftScope back(plans, CufftLayout::Line(kSize, CUFFT_C2R), StreamOf(home));
+    STATUS_OK(runtime::ToStatus(cufftExecC2R(back.plan(), reinterpret_cast<cufftComplex*>(complex),
+                                             reinterpret_cast<cufftReal*>(real)),
+                                "transform back"));
+  }
+  float result[kSize] = {};
+  home.Enter();
+  OK(RAW(cuCtxSynchronize)());
+  OK(RAW(cuMemcpyDtoH)(result, real, sizeof(result)));
+  SetStack({});
+  for (int i = 0; i < kSize; ++i) BOOST_TEST(std::abs(result[i] - kSize * values[i]) < 1e-3F);
+}
+
+BOOST_AUTO_TEST_CASE(a_plan_has_a_work_area_of_its_own) {
+  const Owner home;
+  const auto second = cuguest::Stream::Create(home.ref()).value();
+  CufftPlans plans;
+  const size_t bytes = plans.WorkBytes(home.ref(), kLarge).value();
+  BOOST_TEST(bytes > 0U);
+  Transform transform(home.ref(), kLarge.sizes[0]);
+  for (const StreamRef& stream :
+       {StreamOf(home), second.ref(), second.ref(), StreamRef::Borrow(nullptr, home.ref())}) {
+    const UndisturbedScope undisturbed(&Fail);
+    CufftScope scope(plans, kLarge, stream);
+    BOOST_TEST_REQUIRE(scope.ok(), scope.status().ToString());
+    STATUS_OK(transform.Run(scope));
+    STATUS_OK(scope.Restore());
+  }
+  BOOST_TEST(transform.IsRight());
+}
+
+BOOST_AUTO_TEST_CASE(a_capture_needs_the_callers_work_area) {
+  const Owner home;
+  CufftPlans plans;
+  const size_t bytes = plans.WorkBytes(home.ref(), kLarge).value();
+  auto buffer = DeviceBuffer<std::byte>::Allocate(home.ref(), bytes).value();
+  Transform transform(home.ref(), kLarge.sizes[0]);
+  {
+    CufftScope once(plans, kLarge, StreamOf(home), buffer.view());  // loads the code
+    STATUS_OK(transform.Run(once));
+  }
+  BOOST_TEST(transform.IsRight());
+  const auto too_small = buffer.view().Subview(0, bytes - 1).value();
+  const CufftScope refused(plans, kLarge, StreamOf(home), too_small);
+  std::string no_refusal =
+      NoRefusal(refused.status(), StatusCode::kInvalidArgument, {std::to_string(bytes - 1)});
+  BOOST_TEST(no_refusal.empty(), no_refusal);
+
+  Capture capture(home.get(), CU_STREAM_CAPTURE_MODE_GLOBAL);
+  const StreamRef stream = StreamRef::Borrow(capture.stream(), home.ref());
+  {
+    const UndisturbedScope undisturbed(&Fail);
+    const CufftScope without(plans, kLarge, stream);
+    no_refusal = NoRefusal(without.status(), StatusCode::kFailedPrecondition,
+                           {"captures", std::to_string(bytes)});
+    BOOST_TEST(no_refusal.empty(), no_refusal);
+    CufftScope scope(plans, kLarge, stream, buffer.view());
+    BOOST_TEST_REQUIRE(scope.ok(), scope.status().ToString());
+    STATUS_OK(transform.Run(scope));
+    const CufftScope another(plans, kLarge, stream, buffer.view());  // would have to be made
+    no_refusal = NoRefusal(another.status(), StatusCode::kFailedPrecondition,
+                           {"make a cuFFT plan", "Prepare()"});
+    BOOST_TEST(no_refusal.empty(), no_refusal);
+  }
+  capture.End();
+  capture.Replay();
+  BOOST_TEST(transform.IsRight());
+}
+
+BOOST_AUTO_TEST_CASE(statuses_have_names) {
+  STATUS_OK(runtime::ToStatus(CUFFT_SUCCESS, "do nothing"));
+  const absl::Status status = runtime::ToStatus(CUFFT_INVALID_SIZE, "transform", "a picture");
+  const std::string no_refusal = NoRefusal(status, StatusCode::kInvalidArgument,
+                                           {"transform, a picture: CUFFT_INVALID_SIZE (8): "});
+  BOOST_TEST(no_refusal.empty(), no_refusal);
+  BOOST_TEST((runtime::CufftCodeOf(status) == CUFFT_INVALID_SIZE));
+  BOOST_TEST((runtime::CufftCodeOf(absl::OkStatus()) == CUFFT_SUCCESS));
+  BOOST_TEST(!runtime::CufftCodeOf(absl::InternalError("")).has_value());
+}
+
+BOOST_AUTO_TEST_SUITE_END()

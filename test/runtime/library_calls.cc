@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "test/runtime/library_calls.h"
+
+#include "cuguest/runtime/cublas.h"
+#include "cuguest/runtime/cufft.h"
+#include "cuguest/runtime/cusolver.h"
+#include "cuguest/runtime/cusparse.h"
+
+namespace cuguest_runtime_test {
+namespace {
+
+namespace runtime = cuguest::runtime;
+using absl::StatusCode;
+using cuguest::DeviceView;
+using cuguest::StreamRef;
+using runtime::CublasHandles;
+using runtime::CublasLibrary;
+using runtime::CublasScope;
+using runtime::CufftLayout;
+using runtime::CufftLibrary;
+using runtime::CufftPlans;
+using runtime::CufftScope;
+using runtime::CusolverDnHandles;
+using runtime::CusolverDnScope;
+using runtime::CusolverLibrary;
+using runtime::CusparseHandles;
+using runtime::CusparseLibrary;
+using runtime::CusparseScope;
+using Things = LibraryThings;
+using Outcome = LibraryOutcome;
+
+constexpr auto kOk = StatusCode::kOk;
+constexpr auto kRefused = StatusCode::kInvalidArgument;
+constexpr auto kOver = StatusCode::kFailedPrecondition;
+constexpr CufftLayout kSmall = CufftLayout::Line(8);
+constexpr CufftLayout kLarge = CufftLayout::Line(1 << 16);  // needs a work area
+
+absl::Status Holds(bool claim) {
+  return claim ? absl::OkStatus() : absl::InternalError("a value is not what it should be");
+}
+
+// A call on a pool of its own.
+template <typename Pool>
+auto With(absl::Status (*use)(Pool& pool, const Things& things)) {
+  return [use](const Things& things) -> Outcome {
+    auto pool = std::make_shared<Pool>();
+    absl::Status status = use(*pool, things);
+    return {std::move(status), pool};
+  };
+}
+
+template <typename Library>
+Outcome OpenAndFind(const char* symbol) {
+  const absl::StatusOr<Library> library = Library::Open();
+  if (!library.ok()) return library.status();
+  return library->template Find<void (*)()>(symbol).status();
+}
+
+template <typename Library>
+Outcome OpenNothing(const Things&) {
+  return Library::Open("libno_such_library.so.13").status();
+}
+
+template <typename Scope>
+absl::Status Leave(Scope& scope) {
+  if (!scope.ok()) return scope.status();
+  absl::Status status = scope.Reassert();
+  return status.ok() ? scope.Restore() : status;
+}
+
+template <typename Scope>
+absl::Status CheckOperands(Scope scope, const Things& t) {
+  if (!scope.ok()) return scope.status();
+  absl::Status status = scope.CheckOperand(reinterpret_cast<const void*>(t.area.get()), 256);
+  return status.ok() ? scope.Restore() : status;
+}
+
+template <typename Pool>
+absl::Status Forget(Pool& pool, const Things& t, absl::Status prepared) {
+  if (!prepared.ok()) return prepared;
+  return Holds(pool.Forget(t.home.ref()) && !pool.ForgetDestroyed(t.home.ref()) &&
+               pool.DropDead() == 0);
+}
+
+template <typename Pool>
+absl::Status ForgetDestroyed(Pool& pool, const Things& t, absl::Status prepared) {
+  return prepared.ok() ? Holds(pool.ForgetDestroyed(t.home.ref())) : prepared;
+}
+
+std::vector<LibraryCall> CublasCalls() {
+  return {
+      {"CublasCodeOf CublasLibrary::Linked", kOk,
+       [](const Things&) -> Outcome {
+         const absl::Status status = runtime::ToStatus(CUBLAS_STATUS_INVALID_VALUE, "try");
+         return Holds(runtime::CublasCodeOf(status) == CUBLAS_STATUS_INVALID_VALUE &&
+                      CublasLibrary::Linked().Create != nullptr);
+       }},
+      {"CublasLibrary::Open CublasLibrary::Find", kOk,
+       [](const Things&) { return OpenAndFind<CublasLibrary>("cublasSgemm_v2"); }},
+      {"CublasLibrary::Open: no such library", StatusCode::kUnavailable,
+       OpenNothing<CublasLibrary>},
+      {"CublasLibrary::Find: no such function", StatusCode::kUnimplemented,
+       [](const Things&) { return OpenAndFind<CublasLibrary>("cublasNothing"); }},
+      {"CublasHandles CublasHandles::Prepare CublasHandles::library", kOk,
+       With<CublasHandles>([](CublasHandles& handles, const Things& t) {
+         absl::Status status = handles.Prepare(t.home.ref(), 2);
+         return status.ok() ? Holds(handles.library().Create != nullptr) : status;
+       })},
+      {"CublasHandles::Prepare: a life that is over", kOver,
+       With<CublasHandles>(
+           [](CublasHandles& handles, const Things& t) { return handles.Prepare(t.ended); })},
+      {"CublasHandles::Forget CublasHandles::DropDead", kOk,
+       With<CublasHandles>([](CublasHandles& handles, const Things& t) {
+         return Forget(handles, t, handles.Prepare(t.home.ref()));
+       })},
+      {"CublasHandles::ForgetDestroyed", kOk,
+       With<CublasHandles>([](CublasHandles& handles, const Things& t) {
+         return ForgetDestroyed(handles, t, handles.Prepare(t.home.ref()));
+       })},
+      {"CublasScope CublasScope::ok CublasScope::status CublasScope::handle CublasScope::Reassert "
+       "CublasScope::Restore",
+       kOk, With<CublasHandles>([](CublasHandles& handles, const Things& t) {
+         CublasScope scope(handles, t.stream);
+         absl::Status status = Leave(scope);
+         return status.ok() ? Holds(scope.handle() == nullptr) : status;
+       })},
+      {"CublasScope: a workspace, and other settings", kOk,
+       With<CublasHandles>([](CublasHandles& handles, const Things& t) {
+         CublasScope scope(handles, t.stream, t.area.view());
+         if (!scope.ok()) return scope.status();
+         cublasStatus_t code = cublasSetPointerMode(scope.handle(), CUBLAS_POINTER_MODE_DEVICE);
+         if (code == CUBLAS_STATUS_SUCCESS) {
+           code = cublasSetMathMode(scope.handle(), CUBLAS_PEDANTIC_MATH);
+         }
+         return code == CUBLAS_STATUS_SUCCESS ? Leave(scope) : runtime::ToStatus(code, "set");
+       })},
+      {"CublasScope: no stream", kRefused,
+       With<CublasHandles>([](CublasHandles& handles, const Things&) {
+         return CublasScope(handles, StreamRef()).status();
+       })},
+      {"CublasScope: a life that is over", kOver,
+       With<CublasHandles>([](CublasHandles& handles, const Things& t) {
+         return CublasScope(handles, StreamRef::Borrow(nullptr, t.ended)).status();
+       })},
+      {"CublasScope::CheckOperand", kOk,
+       With<CublasHandles>([](CublasHandles& handles, const Things& t) {
+         return CheckOperands(CublasScope(handles, t.stream), t);
+       })},
+  };
+}
+
+std::vector<LibraryCall> CufftCalls() {
+  return {
+      {"CufftCodeOf CufftLibrary::Linked", kOk,
+       [](const Things&) -> Outcome {
+         const absl::Status status = runtime::ToStatus(CUFFT_INVALID_SIZE, "try");
+         return Holds(runtime::CufftCodeOf(status) == CUFFT_INVALID_SIZE &&
+                      CufftLibrary::Linked().Create != nullptr);
+       }},
+      {"CufftLibrary::Open CufftLibrary::Find", kOk,
+       [](const Things&) { return OpenAndFind<CufftLibrary>("cufftExecC2C"); }},
+      {"CufftLibrary::Open: no such library", StatusCode::kUnavailable, OpenNothing<CufftLibrary>},
+      {"CufftLayout::Line CufftLayout::Plane CufftLayout::Volume CufftLayout::Many "
+       "CufftLayout::Check CufftLayout::InputBytes CufftLayout::OutputBytes CufftLayout::ToString",
+       kOk,
+       [](const Things&) -> Outcome {
+         const CufftLayout::Side side = {{0, 8, 8}, 1, 512};
+         const CufftLayout cube = CufftLayout::Volume(8, 8, 8);
+         return Holds(CufftLayout::Many(cube, side, side).Check().ok() &&
+                      CufftLayout::Plane(8, 8).InputBytes().value() == 512 &&
+                      CufftLayout::Line(8).OutputBytes().value() == 64 &&
+                      cube.ToString() == "1 x 8x8x8 C2C");
+       }},
+      {"CufftPlans CufftPlans::Prepare CufftPlans::WorkBytes CufftPlans::library", kOk,
+       With<CufftPlans>([](CufftPlans& plans, const Things& t) {
+         absl::Status status = plans.Prepare(t.home.ref(), kSmall, 2);
+         if (!status.ok()) return status;
+         const absl::StatusOr<size_t> bytes = plans.WorkBytes(t.home.ref(), kLarge);
+         if (!bytes.ok()) return bytes.status();
+         return Holds(*bytes > 0 && *bytes <= t.area.size() && plans.library().Create != nullptr);
+       })},
+      {"CufftPlans::Prepare: a life that is over", kOver,
+       With<CufftPlans>(
+           [](CufftPlans& plans, const Things& t) { return plans.Prepare(t.ended, kSmall); })},
+      {"CufftPlans::WorkBytes: no layout", kRefused,
+       With<CufftPlans>([](CufftPlans& plans, const Things& t) {
+         return plans.WorkBytes(t.home.ref(), CufftLayout()).status();
+       })},
+      {"CufftPlans::Forget CufftPlans::DropDead", kOk,
+       With<CufftPlans>([](CufftPlans& plans, const Things& t) {
+         return Forget(plans, t, plans.Prepare(t.home.ref(), kSmall));
+       })},
+      {"CufftPlans::ForgetDestroyed", kOk, With<CufftPlans>([](CufftPlans& plans, const Things& t) {
+         return ForgetDestroyed(plans, t, plans.Prepare(t.home.ref(), kSmall));
+       })},
+      {"CufftScope CufftScope::ok CufftScope::status CufftScope::plan CufftScope::Reassert "
+       "CufftScope::Restore",
+       kOk, With<CufftPlans>([](CufftPlans& plans, const Things& t) {
+         CufftScope scope(plans, kSmall, t.stream);
+         absl::Status status = Leave(scope);
+         return status.ok() ? Holds(scope.plan() == -1) : status;
+       })},
+      {"CufftScope: the plan's work area, twice", kOk,
+       With<CufftPlans>([](CufftPlans& plans, const Things& t) {
+         CufftScope first(plans, kLarge, t.stream);
+         absl::Status status = Leave(first);
+         if (!status.ok()) return status;
+         CufftScope second(plans, kLarge, StreamRef::Borrow(nullptr, t.home.ref()));
+         return Leave(second);
+       })},
+      {"CufftScope: the caller's work area", kOk,
+       With<CufftPlans>([](CufftPlans& plans, const Things& t) {
+         CufftScope scope(plans, kLarge, t.stream, t.area.view());
+         return Leave(scope);
+       })},
+      {"CufftScope: no stream", kRefused, With<CufftPlans>([](CufftPlans& plans, const Things&) {
+         return CufftScope(plans, kSmall, StreamRef()).status();
+       })},
+      {"CufftScope: no layout", kRefused, With<CufftPlans>([](CufftPlans& plans, const Things& t) {
+         return CufftScope(plans, CufftLayout(), t.stream).status();
+       })},
+      {"CufftScope: a life that is over", kOver,
+       With<CufftPlans>([](CufftPlans& plans, const Things& t) {
+         return CufftScope(plans, kSmall, StreamRef::Borrow(nullptr, t.ended)).status();
+       })},
+      {"CufftScope::CheckOperand", kOk, With<CufftPlans>([](CufftPlans& plans, const Things& t) {
+         return CheckOperands(CufftScope(plans, kSmall, t.stream), t);
+       })},
+  };
+}
+
+std::vector<LibraryCall> CusolverCalls() {
+  return {
+      {"CusolverCodeOf CusolverLibrary::Linked", kOk,
+       [](const Things&) -> Outcome {
+         const absl::Status status = runtime::ToStatus(CUSOLVER_STATUS_INVALID_VALUE, "try");
+         return Holds(runtime::CusolverCodeOf(status) == CUSOLVER_STATUS_INVALID_VALUE &&
+                      CusolverLibrary::Linked().Create != nullptr);
+       }},
+      {"CusolverLibrary::Open CusolverLibrary::Find", kOk,
+       [](const Things&) { return OpenAndFind<CusolverLibrary>("cusolverDnSpotrf"); }},
+      {"CusolverLibrary::Open: no such library", StatusCode::kUnavailable,
+       OpenNothing<CusolverLibrary>},
+      {"CusolverDnHandles CusolverDnHandles::Prepare CusolverDnHandles::library", kOk,
+       With<CusolverDnHandles>([](CusolverDnHandles& handles, const Things& t) {
+         absl::Status status = handles.Prepare(t.home.ref());
+         return status.ok() ? Holds(handles.library().Create != nullptr) : status;
+       })},
+      {"CusolverDnHandles::Forget CusolverDnHandles::DropDead", kOk,
+       With<CusolverDnHandles>([](CusolverDnHandles& handles, const Things& t) {
+         return Forget(handles, t, handles.Prepare(t.home.ref()));
+       })},
+      {"CusolverDnHandles::ForgetDestroyed", kOk,
+       With<CusolverDnHandles>([](CusolverDnHandles& handles, const Things& t) {
+         return ForgetDestroyed(handles, t, handles.Prepare(t.home.ref()));
+       })},
+      {"CusolverDnScope CusolverDnScope::ok CusolverDnScope::status CusolverDnScope::handle "
+       "CusolverDnScope::Reassert CusolverDnScope::Restore",
+       kOk, With<CusolverDnHandles>([](CusolverDnHandles& handles, const Things& t) {
+         CusolverDnScope scope(handles, t.stream);
+         absl::Status status = Leave(scope);
+         return status.ok() ? Holds(scope.handle() == nullptr) : status;
+       })},
+      {"CusolverDnScope: a life that is over", kOver,
+       With<CusolverDnHandles>([](CusolverDnHandles& handles, const Things& t) {
+         return CusolverDnScope(handles, StreamRef::Borrow(nullptr, t.ended)).status();
+       })},
+      {"CusolverDnScope::CheckOperand", kOk,
+       With<CusolverDnHandles>([](CusolverDnHandles& handles, const Things& t) {
+         return CheckOperands(CusolverDnScope(handles, t.stream), t);
+       })},
+  };
+}
+
+std::vector<LibraryCall> CusparseCalls() {
+  return {
+      {"CusparseCodeOf CusparseLibrary::Linked", kOk,
+       [](const Things&) -> Outcome {
+         const absl::Status status = runtime::ToStatus(CUSPARSE_STATUS_INVALID_VALUE, "try");
+         return Holds(runtime::CusparseCodeOf(status) == CUSPARSE_STATUS_INVALID_VALUE &&
+                      CusparseLibrary::Linked().Create != nullptr);
+       }},
+      {"CusparseLibrary::Open CusparseLibrary::Find", kOk,
+       [](const Things&) { return OpenAndFind<CusparseLibrary>("cusparseSpMV"); }},
+      {"CusparseLibrary::Open: no such library", StatusCode::kUnavailable,
+       OpenNothing<CusparseLibrary>},
+      {"CusparseHandles CusparseHandles::Prepare CusparseHandles::library", kOk,
+       With<CusparseHandles>([](CusparseHandles& handles, const Things& t) {
+         absl::Status status = handles.Prepare(t.home.ref());
+         return status.ok() ? Holds(handles.library().Create != nullptr) : status;
+       })},
+      {"CusparseHandles::Forget CusparseHandles::DropDead", kOk,
+       With<CusparseHandles>([](CusparseHandles& handles, const Things& t) {
+         return Forget(handles, t, handles.Prepare(t.home.ref()));
+       })},
+      {"CusparseHandles::ForgetDestroyed", kOk,
+       With<CusparseHandles>([](CusparseHandles& handles, const Things& t) {
+         return ForgetDestroyed(handles, t, handles.Prepare(t.home.ref()));
+       })},
+      {"CusparseScope CusparseScope::ok CusparseScope::status CusparseScope::handle "
+       "CusparseScope::Reassert CusparseScope::Restore",
+       kOk, With<CusparseHandles>([](CusparseHandles& handles, const Things& t) {
+         CusparseScope scope(handles, t.stream);
+         absl::Status status = Leave(scope);
+         return status.ok() ? Holds(scope.handle() == nullptr) : status;
+       })},
+      {"CusparseScope: a life that is over", kOver,
+       With<CusparseHandles>([](CusparseHandles& handles, const Things& t) {
+         return CusparseScope(handles, StreamRef::Borrow(nullptr, t.ended)).status();
+       })},
+      {"CusparseScope::CheckOperand", kOk,
+       With<CusparseHandles>([](CusparseHandles& handles, const Things& t) {
+         return CheckOperands(CusparseScope(handles, t.stream), t);
+       })},
+  };
+}
+
+}  // namespace
+
+const std::vector<LibraryCall>& LibraryCalls() {
+  static const auto& calls = *new std::vector<LibraryCall>([] {
+    std::vector<LibraryCall> all;
+    for (const auto& table : {CublasCalls(), CufftCalls(), CusolverCalls(), CusparseCalls()}) {
+      all.insert(all.end(), table.begin(), table.end());
+    }
+    return all;
+  }());
+  return calls;
+}
+
+}  // namespace cuguest_runtime_test

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What holds for the handles of every library, as cases of each one's test program:
+//
+//   struct Cublas { ... };          // what Note [Kits] wants
+//   LIBRARY_SUITE(Cublas)
+//
+// Note [Kits]
+// ~~~~~~~~~~~
+//   Handles, Scope                     the types under test
+//   kCreate, kDestroy                  the library's entries
+//   kMakesInCaptures                   a handle may be made while something captures
+//   Borrow(handles, stream)            a scope
+//   Prepare(handles, context, count)
+//   Handle(scope)                      what it borrowed, comparable
+//   Work(context)                      memory in a context, and
+//     Run(scope), IsRight()            something to compute with it, and whether it was; waits
+
+#ifndef CUGUEST_TEST_RUNTIME_LIBRARY_SUITE_H_
+#define CUGUEST_TEST_RUNTIME_LIBRARY_SUITE_H_
+
+#include <atomic>
+#include <optional>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "cuguest/context_guard.h"
+#include "cuguest/device_buffer.h"
+#include "cuguest/error.h"
+#include "cuguest/primary_context.h"
+#include "cuguest/stream.h"
+#include "cuguest/testing/sim_library.h"
+#include "cuguest/testing/stack_probe.h"
+#include "test/memory/memories.h"
+
+namespace cuguest_library_test {
+
+using absl::StatusCode;
+using cuguest::ContextGuard;
+using cuguest::ContextRef;
+using cuguest::DeviceBuffer;
+using cuguest::PrimaryContext;
+using cuguest::StreamRef;
+using cuguest::testing::Sim;
+using cuguest::testing::SimLibrary;
+using cuguest::testing::UndisturbedScope;
+using cuguest_test::GetStack;
+using cuguest_test::NoRefusal;
+using cuguest_test::Owner;
+using cuguest_test::SetStack;
+using cuguest_test::TakeIncidents;
+
+constexpr CUstreamCaptureMode kModes[] = {CU_STREAM_CAPTURE_MODE_GLOBAL,
+                                          CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+                                          CU_STREAM_CAPTURE_MODE_RELAXED};
+
+inline void Fail(const std::string& difference) { BOOST_ERROR(difference); }
+
+#define STATUS_OK(expression)                     \
+  do {                                            \
+    const absl::Status status_ = (expression);    \
+    BOOST_TEST(status_.ok(), status_.ToString()); \
+  } while (false)
+
+inline StreamRef StreamOf(const Owner& owner) {
+  return StreamRef::Borrow(owner.stream(), owner.ref());
+}
+
+inline PrimaryContext Primary() {
+  return PrimaryContext::Retain(cuguest::Device::Borrow(0)).value();
+}
+
+// A stream that captures, of a context; the capture must live to its end.
+class Capture {
+ public:
+  Capture(CUcontext context, CUstreamCaptureMode mode, unsigned flags = CU_STREAM_NON_BLOCKING)
+      : guard_(context) {
+    OK(RAW(cuStreamCreate)(&stream_, flags));
+    OK(RAW(cuStreamBeginCapture)(stream_, mode));
+    OK(guard_.Restore());
+  }
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+  ~Capture() {
+    if (graph_ == nullptr) End();
+    OK(RAW(cuGraphDestroy)(graph_));
+    OK(RAW(cuStreamDestroy)(stream_));
+  }
+  CUstream stream() const { return stream_; }
+
+  void End() {
+    OK(RAW(cuStreamEndCapture)(stream_, &graph_));
+    BOOST_TEST_REQUIRE(graph_ != nullptr);
+  }
+  void Replay() {
+    const ContextGuard guard(guard_.get());
+    CUgraphExec exec = nullptr;
+    OK(RAW(cuGraphInstantiate)(&exec, graph_, 0));
+    OK(RAW(cuGraphLaunch)(exec, stream_));
+    OK(RAW(cuStreamSynchronize)(stream_));
+    OK(RAW(cuGraphExecDestroy)(exec));
+  }
+
+ private:
+  ContextGuard guard_;
+  CUstream stream_ = nullptr;
+  CUgraph graph_ = nullptr;
+};
+
+template <typename Kit>
+void Run(typename Kit::Handles& handles, const StreamRef& stream, typename Kit::Work& work) {
+  const UndisturbedScope undisturbed(&Fail);
+  auto scope = Kit::Borrow(handles, stream);
+  BOOST_TEST_REQUIRE(scope.ok(), scope.status().ToString());
+  STATUS_OK(work.Run(scope));
+  STATUS_OK(scope.Restore());
+  STATUS_OK(scope.Restore());
+  BOOST_TEST(!scope.ok());
+}
+
+template <typename Kit>
+void WorksWhateverIsCurrent() {
+  const Owner home;
+  const Owner other;
+  typename Kit::Handles handles;
+  for (const std::vector<CUcontext>& stack :
+       {std::vector<CUcontext>{}, {home.get()}, {other.get()}, {home.get(), other.get()}}) {
+    typename Kit::Work work(home.ref());
+    SetStack(stack);
+    Run<Kit>(handles, StreamOf(home), work);
+    BOOST_TEST(work.IsRight());
+    Run<Kit>(handles, StreamRef::Borrow(nullptr, home.ref()), work);
+    BOOST_TEST(GetStack() == stack);
+    SetStack({});
+    BOOST_TEST(work.IsRight());
+    std::thread([&] { Run<Kit>(handles, StreamOf(home), work); }).join();
+    BOOST_TEST(work.IsRight());
+  }
+  BOOST_TEST(handles.Forget(home.ref()));
+  BOOST_TEST(!handles.Forget(home.ref()));
+}
+
+// The context of the scope is current inside, and on top of the caller's.
+template <typename Kit>
+void MakesItsContextCurrent() {
+  const Owner home;
+  const Owner other;
+  typename Kit::Handles handles;
+  SetStack({other.get()});
+  {
+    auto scope = Kit::Borrow(handles, StreamOf(home));
+    BOOST_TEST(GetStack() == (std::vector<CUcontext>{other.get(), home.get()}));
+    OK(RAW(cuCtxSetCurrent)(other.get()));  // a callee that does not behave
+    STATUS_OK(scope.Reassert());
+    BOOST_TEST(GetStack() == (std::vector<CUcontext>{other.get(), home.get()}));
+    BOOST_TEST(TakeIncidents().size() == 1U);
+    OK(RAW(cuCtxPushCurrent)(other.get()));
+  }
+  BOOST_TEST(TakeIncidents().size() == 1U);
+  BOOST_TEST(GetStack() == (std::vector<CUcontext>{other.get()}));
+  SetStack({});
+}
+
+template <typename Kit>
+void EachScopeHasAHandleToItself() {
+  const Owner home;
+  typename Kit::Handles handles;
+  STATUS_OK(Kit::Prepare(handles, home.ref(), 2));
+  SimLibrary::ResetCalls();
+  std::optional<decltype(Kit::Handle(Kit::Borrow(handles, StreamOf(home))))> first;
+  {
+    auto outer = Kit::Borrow(handles, StreamOf(home));
+    auto inner = Kit::Borrow(handles, StreamOf(home));
+    first = Kit::Handle(outer);
+    BOOST_TEST((Kit::Handle(inner) != *first));
+    STATUS_OK(inner.Restore());
+    const auto again = Kit::Borrow(handles, StreamOf(home));
+    BOOST_TEST(again.ok());
+  }
+  STATUS_OK(Kit::Prepare(handles, home.ref(), 2));
+  STATUS_OK(Kit::Prepare(handles, home.ref(), 0));
+  BOOST_TEST(SimLibrary::Calls(Kit::kCreate) == 0U);
+  BOOST_TEST(SimLibrary::Calls(Kit::kDestroy) == 0U);
+}
+
+template <typename Kit>
+void ThreadsShareThePool() {
+  constexpr int kThreads = 8;
+  constexpr int kRounds = 40;
+  const Owner homes[2];
+  typename Kit::Handles handles;
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      for (int round = 0; round < kRounds; ++round) {
+        const Owner& home = homes[(i + round) % 2];
+        auto scope = Kit::Borrow(handles, StreamOf(home));
+        // Settings of one thread never meet another's.
+        if (!scope.ok() || !Kit::IsFresh(scope) || !Kit::Spoil(scope)) ++wrong;
+        if (!scope.Restore().ok()) ++wrong;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  BOOST_TEST(wrong == 0);
+  if (SimLibrary::IsActive(Kit::kSoname)) BOOST_TEST(handles.Forget(homes[0].ref()));
+}
+
+template <typename Kit>
+void HarmsNoCapture() {
+  const Owner home;
+  typename Kit::Handles handles;
+  {  // what is loaded but once is loaded
+    typename Kit::Work work(home.ref());
+    STATUS_OK(Kit::Prepare(handles, home.ref(), Kit::kMakesInCaptures ? 1 : 2));
+    Run<Kit>(handles, StreamOf(home), work);
+  }
+  for (const CUstreamCaptureMode mode : kModes) {
+    for (const unsigned flags : {CU_STREAM_NON_BLOCKING, CU_STREAM_DEFAULT}) {
+      typename Kit::Work captured(home.ref());
+      typename Kit::Work beside(home.ref());
+      Capture capture(home.get(), mode, flags);
+      {
+        const auto taken = Kit::Borrow(handles, StreamOf(home));
+        Run<Kit>(handles, StreamRef::Borrow(capture.stream(), home.ref()), captured);
+        std::thread([&] {
+          if (Kit::kMakesInCaptures) Run<Kit>(handles, StreamOf(home), beside);
+        }).join();
+      }
+      Run<Kit>(handles, StreamOf(home), beside);
+      capture.End();
+      BOOST_TEST(beside.IsRight());
+      capture.Replay();
+      BOOST_TEST(captured.IsRight());
+    }
+  }
+}
+
+template <typename Kit>
+void Refuses() {
+  const Owner home;
+  typename Kit::Handles handles;
+  ContextRef ended;
+  {
+    const PrimaryContext primary = Primary();
+    ended = primary.incarnation();
+    OK(RAW(cuDevicePrimaryCtxReset)(0));
+  }
+  const auto refused = [&](const StreamRef& stream, StatusCode code,
+                           const std::vector<std::string>& words) {
+    const UndisturbedScope undisturbed(&Fail);
+    const auto scope = Kit::Borrow(handles, stream);
+    BOOST_TEST(!scope.ok());
+    const std::string no_refusal = NoRefusal(scope.status(), code, words);
+    BOOST_TEST(no_refusal.empty(), no_refusal);
+    BOOST_TEST((Kit::Handle(scope) == Kit::kNoHandle));
+    BOOST_TEST((scope.CheckOperand(&scope, 1).code() == StatusCode::kFailedPrecondition));
+  };
+  refused(StreamRef(), StatusCode::kInvalidArgument, {"borrow", "empty"});
+  refused(StreamRef::Borrow(nullptr, ended), StatusCode::kFailedPrecondition, {"destroyed"});
+  BOOST_TEST((Kit::Prepare(handles, ended, 1).code() == StatusCode::kFailedPrecondition));
+  BOOST_TEST((Kit::Prepare(handles, ContextRef(), 1).code() == StatusCode::kFailedPrecondition));
+  STATUS_OK(Kit::Prepare(handles, home.ref(), 1));
+  const Capture capture(home.get(), CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_DEFAULT);
+  refused(StreamRef::Borrow(nullptr, home.ref()), StatusCode::kFailedPrecondition,
+          {"stream 0", "blocking stream", "906"});
+}
+
+// A handle of a life that is over is never used nor destroyed.
+template <typename Kit>
+void IsGivenUpAfterAReset() {
+  typename Kit::Handles handles;
+  for (const bool is_told : {true, false}) {
+    const PrimaryContext primary = Primary();
+    const ContextRef life = primary.incarnation();
+    STATUS_OK(Kit::Prepare(handles, life, 2));
+    OK(RAW(cuDevicePrimaryCtxReset)(0));
+    SimLibrary::ResetCalls();
+    if (is_told) BOOST_TEST(handles.ForgetDestroyed(life));
+    BOOST_TEST(handles.DropDead() == (is_told ? 0U : 1U));
+    const PrimaryContext revived = Primary();
+    BOOST_TEST((revived.incarnation() != life));
+    {
+      typename Kit::Work work(revived.incarnation());
+      Run<Kit>(handles, StreamRef::Borrow(nullptr, revived.incarnation()), work);
+      BOOST_TEST(work.IsRight());
+    }
+    BOOST_TEST(SimLibrary::Calls(Kit::kDestroy) == 0U);
+    BOOST_TEST(handles.Forget(revived.incarnation()));
+  }
+}
+
+template <typename Kit>
+void OutlivesItsContext() {
+  typename Kit::Handles handles;
+  const PrimaryContext primary = Primary();
+  auto scope = Kit::Borrow(handles, StreamRef::Borrow(nullptr, primary.incarnation()));
+  BOOST_TEST_REQUIRE(scope.ok());
+  OK(RAW(cuDevicePrimaryCtxReset)(0));
+  SimLibrary::ResetCalls();
+  const absl::Status status = scope.Restore();
+  BOOST_TEST((cuguest::CodeOf(status) == CUDA_ERROR_CONTEXT_IS_DESTROYED), status.ToString());
+  BOOST_TEST(GetStack().empty());
+  BOOST_TEST(handles.DropDead() == 1U);
+  BOOST_TEST(SimLibrary::Calls(Kit::kDestroy) == 0U);
+}
+
+template <typename Kit>
+void ForgetsWhatIsInUseLater() {
+  const Owner home;
+  const Owner other;
+  typename Kit::Handles handles;
+  STATUS_OK(Kit::Prepare(handles, home.ref(), 1));
+  auto scope = Kit::Borrow(handles, StreamOf(home));
+  SimLibrary::ResetCalls();
+  BOOST_TEST(handles.Forget(home.ref()));
+  BOOST_TEST(SimLibrary::Calls(Kit::kDestroy) == 0U);
+  typename Kit::Work work(home.ref());
+  STATUS_OK(work.Run(scope));
+  STATUS_OK(scope.Restore());
+  BOOST_TEST(work.IsRight());
+}
+
+// Destroying would end what can be seen to capture.
+template <typename Kit>
+void GivesUpRatherThanEndACapture() {
+  const Owner home;
+  typename Kit::Handles handles;
+  STATUS_OK(Kit::Prepare(handles, home.ref(), 1));
+  const Capture capture(home.get(), CU_STREAM_CAPTURE_MODE_RELAXED, CU_STREAM_DEFAULT);
+  const UndisturbedScope undisturbed(&Fail);
+  BOOST_TEST(handles.Forget(home.ref()));
+}
+
+template <typename Kit>
+void ChecksOperands() {
+  const Owner home;
+  typename Kit::Handles handles;
+  auto buffer = DeviceBuffer<float>::Allocate(home.ref(), 64).value();
+  const auto pointer = reinterpret_cast<const float*>(buffer.get());
+  const auto scope = Kit::Borrow(handles, StreamOf(home));
+  const float on_the_host = 0;
+  STATUS_OK(scope.CheckOperand(pointer, 256));
+  STATUS_OK(scope.CheckOperand(pointer + 60, 16));
+  STATUS_OK(scope.CheckOperand(nullptr, 0));
+  for (const absl::Status& status :
+       {scope.CheckOperand(&on_the_host, 4), scope.CheckOperand(nullptr, 4),
+        scope.CheckOperand(pointer + 60, 1 << 20)}) {
+    BOOST_TEST((status.code() == StatusCode::kInvalidArgument), status.ToString());
+  }
+}
+
+template <typename Kit>
+void RefusesMemoryOfAnotherDevice() {
+  const Owner home;
+  const Owner far(1);
+  typename Kit::Handles handles;
+  auto buffer = DeviceBuffer<float>::Allocate(far.ref(), 64).value();
+  const auto scope = Kit::Borrow(handles, StreamOf(home));
+  const absl::Status status = scope.CheckOperand(reinterpret_cast<const float*>(buffer.get()), 256);
+  const std::string no_refusal =
+      NoRefusal(status, StatusCode::kInvalidArgument, {"device 1", "device 0"});
+  BOOST_TEST(no_refusal.empty(), no_refusal);
+}
+
+// A library that is opened does what the linked one does.
+template <typename Kit>
+void MayBeOpened() {
+  using Library = std::decay_t<decltype(std::declval<typename Kit::Handles&>().library())>;
+  const absl::StatusOr<Library> library = Library::Open();
+  BOOST_TEST_REQUIRE(library.ok(), library.status().ToString());
+  const Owner home;
+  typename Kit::Handles handles(*library);
+  {
+    typename Kit::Work work(home.ref());
+    Run<Kit>(handles, StreamOf(home), work);
+    BOOST_TEST(work.IsRight());
+  }
+  BOOST_TEST(library->template Find<void (*)()>(Kit::kCreate).ok());
+  BOOST_TEST((library->template Find<void (*)()>("no_such_function").status().code() ==
+              StatusCode::kUnimplemented));
+  BOOST_TEST(handles.library().template Find<void (*)()>(Kit::kDestroy).ok());
+}
+
+}  // namespace cuguest_library_test
+
+#define LIBRARY_SUITE(Kit)                                                                        \
+  BOOST_AUTO_TEST_CASE(works_whatever_is_current) { WorksWhateverIsCurrent<Kit>(); }              \
+  BOOST_AUTO_TEST_CASE(makes_its_context_current) { MakesItsContextCurrent<Kit>(); }              \
+  BOOST_AUTO_TEST_CASE(each_scope_has_a_handle_to_itself) { EachScopeHasAHandleToItself<Kit>(); } \
+  BOOST_AUTO_TEST_CASE(threads_share_the_pool) { ThreadsShareThePool<Kit>(); }                    \
+  BOOST_AUTO_TEST_CASE(harms_no_capture) { HarmsNoCapture<Kit>(); }                               \
+  BOOST_AUTO_TEST_CASE(refuses) { Refuses<Kit>(); }                                               \
+  BOOST_AUTO_TEST_CASE(is_given_up_after_a_reset) { IsGivenUpAfterAReset<Kit>(); }                \
+  BOOST_AUTO_TEST_CASE(outlives_its_context) { OutlivesItsContext<Kit>(); }                       \
+  BOOST_AUTO_TEST_CASE(forgets_what_is_in_use_later) { ForgetsWhatIsInUseLater<Kit>(); }          \
+  BOOST_AUTO_TEST_CASE(gives_up_rather_than_end_a_capture) {                                      \
+    GivesUpRatherThanEndACapture<Kit>();                                                          \
+  }                                                                                               \
+  BOOST_AUTO_TEST_CASE(checks_operands) { ChecksOperands<Kit>(); }                                \
+  BOOST_AUTO_TEST_CASE(refuses_memory_of_another_device, *cuguest_test::NeedsDevices(2)) {        \
+    RefusesMemoryOfAnotherDevice<Kit>();                                                          \
+  }                                                                                               \
+  BOOST_AUTO_TEST_CASE(may_be_opened) { MayBeOpened<Kit>(); }
+
+#endif  // CUGUEST_TEST_RUNTIME_LIBRARY_SUITE_H_
