@@ -26,7 +26,7 @@ def install(build, prefix):
     # Of the tests only cuguest-testing and the simulation are wanted.
     targets = json.loads(run(*meson, "introspect", "--targets", build))
     files = [f for t in targets if t["installed"] for f in t["filename"]]
-    run("ninja", "-C", build, "-j2", *(f.removeprefix(f"{build}/") for f in files), env=env)
+    run("ninja", "-C", build, "-j1", *(f.removeprefix(f"{build}/") for f in files), env=env)
     run(*meson, "install", "-C", build, "--no-rebuild", env=env)
     return next(prefix.rglob("cuguest.pc")).parent.parent
 
@@ -57,7 +57,7 @@ def build_with_cmake(prefix, libdir, out):
     run("cmake", "-S", HERE / "consumer", "-B", out, f"-DPARENT={PARENT}",
         f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_CXX_STANDARD=17",
         *([f"-Dcuguest_TOOLKIT_INCLUDE={toolkit}"] if toolkit else []), env=env)
-    run("cmake", "--build", out, "-j2", env=env)
+    run("cmake", "--build", out, "-j1", env=env)
     return (out / "simdir").read_text()
 
 

@@ -24,10 +24,11 @@ with scratch() as tmp:
     env = environment(CXX=compiler)
 
     strict = ["-Dwarning_level=3", "-Dwerror=true"]
-    run(*meson, "setup", build, parent, "--prefix=/usr", "--libdir=lib", "--force-fallback-for=cuguest",
+    run(*meson, "setup", build, parent, "--prefix=/usr", "--libdir=lib", "--buildtype=plain",
+        "--force-fallback-for=cuguest",
         *strict, *(option.replace("-D", "-Dcuguest:") for option in strict),
         f"-Dcuguest:default_library={kind}", f"-Dcuguest:toolkit_include={toolkit}", env=env)
-    run("ninja", "-C", build, "-j2", env=env)
+    run("ninja", "-C", build, "-j1", env=env)
     check(f"builds with {compiler} and {' '.join(strict)}", True)
 
     def introspect(what):

@@ -5,6 +5,7 @@
 Copies the test, example and benchmark programs of a Meson build, the libraries
 they load, and run.py. Paths below OUT are those below BUILD, since tests find
 their libraries beside themselves. The simulated driver, runtime and libraries stay behind.
+A test that is a Python script is run by the Python of the machine that runs it.
 """
 
 import json
@@ -15,9 +16,8 @@ import shutil
 import subprocess
 import sys
 
-SUITES = ("unit", "process", "interop", "examples", "benchmark")
-# Of the machine that runs it: the C and C++ runtimes, the driver, and the toolkit's large
-# libraries, which run.py finds there.
+SUITES = ("unit", "process", "interop", "hosts", "examples", "benchmark")
+# Of the machine that runs it: the C and C++ runtimes, the driver, and the toolkit's large libraries.
 TOOLKIT = "cublas|cublasLt|cufft|cusolver|cusparse|nvJitLink"
 NOT_OURS = re.compile(rf"(ld-linux|linux-vdso|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|cuda|nvidia|{TOOLKIT})[.-])")
 
@@ -47,7 +47,8 @@ def copy(source, name, strip=True):
         subprocess.run(["strip", "--strip-unneeded", str(target)], check=True)
 
 
-def copy_with_libraries(path):
+def copy_with_libraries(path, directory):
+    """Libraries of the build to where they were in it, others to `directory`."""
     copy(path, path.relative_to(build))
     for name, found in re.findall(r"(\S+) => (/\S+)", subprocess.check_output(["ldd", str(path)], env=ENVIRONMENT, text=True)):
         if NOT_OURS.match(name):
@@ -55,7 +56,14 @@ def copy_with_libraries(path):
         library = pathlib.Path(found)
         # ldd may answer with build/test/../lib/...
         inside = library.parent.resolve()
-        copy(library, (inside.relative_to(build) if build in [inside, *inside.parents] else pathlib.Path("lib")) / name)
+        copy(library, (inside.relative_to(build) if build in [inside, *inside.parents] else pathlib.Path(directory)) / name)
+
+
+def copy_script(path):
+    """With the modules beside it."""
+    for module in path.parent.glob("*.py"):
+        copy(module, pathlib.Path("scripts") / path.parent.name / module.name, strip=False)
+    return pathlib.Path("scripts") / path.parent.name / path.name
 
 
 targets = {target["id"]: target for target in introspect("targets")}
@@ -71,16 +79,24 @@ for test in tests + introspect("benchmarks"):
     if suite not in SUITES:
         continue
     program, *args = test["cmd"]
-    program = pathlib.Path(program).resolve()
-    copy_with_libraries(program)
+    if args and args[0].endswith(".py"):
+        # A process of somebody else's: it is given the libraries of its guest, and no toolkit.
+        file = copy_script(pathlib.Path(args.pop(0)))
+        args = [arg.replace(f"{build}/", "") for arg in args]
+        libraries = ["lib/guest"]
+    else:
+        program = pathlib.Path(program).resolve()
+        file = program.relative_to(build)
+        libraries = ["lib", "/usr/local/cuda/lib64"]
+        copy_with_libraries(program, libraries[0])
     for target in (targets[id] for id in test["depends"] if id in targets):
         path = pathlib.Path(target["filename"][0]).resolve()
         if path.suffix == ".so":
-            copy_with_libraries(path)
+            copy_with_libraries(path, libraries[0])
         elif path.suffix in IMAGES:
             copy(path, path.relative_to(build), strip=False)
-    manifest.append({"name": test["name"], "suite": suite, "file": str(program.relative_to(build)), "args": args,
-                     "timeout": test["timeout"], "parallel": test["is_parallel"]})
+    manifest.append({"name": test["name"], "suite": suite, "file": str(file), "args": args,
+                     "libraries": libraries, "timeout": test["timeout"], "parallel": test["is_parallel"]})
 
 order = {suite: position for position, suite in enumerate(SUITES)}
 manifest.sort(key=lambda test: order[test["suite"]])

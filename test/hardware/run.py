@@ -21,8 +21,8 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 SKIPPED = 77
-# What pack.py leaves to the toolkit.
-LIBRARIES = f"{HERE / 'lib'}:/usr/local/cuda/lib64"
+# Suites whose output is a part of the report.
+TRANSCRIPTS = {"benchmark": "Benchmark", "hosts": "Host"}
 
 
 def no_gpu(why):
@@ -62,11 +62,13 @@ def look_at_driver():
 
 
 def run(test):
-    env = dict(os.environ, LD_LIBRARY_PATH=LIBRARIES, CUGUEST_TEST_DRIVER="real",
+    libraries = ":".join(str(HERE / directory) for directory in test["libraries"])
+    env = dict(os.environ, LD_LIBRARY_PATH=libraries, CUGUEST_TEST_DRIVER="real",
                BOOST_TEST_COLOR_OUTPUT="0", BOOST_TEST_LOG_LEVEL="message")
+    interpreter = [sys.executable] if test["file"].endswith(".py") else []
     start = time.monotonic()
     try:
-        done = subprocess.run([str(HERE / test["file"]), *test["args"]], env=env, cwd=HERE, text=True, errors="replace",
+        done = subprocess.run([*interpreter, str(HERE / test["file"]), *test["args"]], env=env, cwd=HERE, text=True, errors="replace",
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               timeout=test["timeout"] or None)
         code, output = done.returncode, done.stdout
@@ -103,8 +105,8 @@ def report(results, counts, gpus, cuda, release):
     lines += ["| program | case | reason |", "|---|---|---|"] if skips else ["Nothing."]
     lines += [f"| {name} | {case} | {reason} |" for name, case, reason in skips]
     for r in results:
-        if r["suite"] == "benchmark":
-            lines += ["", f"## Benchmark: {r['name']}", "", "```", r["output"].rstrip().replace(str(HERE) + "/", ""), "```"]
+        if r["suite"] in TRANSCRIPTS:
+            lines += ["", f"## {TRANSCRIPTS[r['suite']]}: {r['name']}", "", "```", r["output"].rstrip().replace(str(HERE) + "/", ""), "```"]
         elif r["result"] == "failed":
             lines += ["", f"## Output of {r['name']}", "", "```", r["output"][-4000:].rstrip(), "```"]
     return "\n".join(lines) + "\n"

@@ -80,9 +80,10 @@ bootstrap() {
   fi
 }
 
-# build_in DIRECTORY TARGET... -- OPTION...: configures (again), then builds.
+# build_in DIRECTORY TARGET... -- OPTION...: configures (again), then builds. With as much
+# debug information (-g1) as a backtrace needs.
 build_in() {
-  local directory=$1 targets=() mode=()
+  local directory=$1 targets=() mode=() common=(-Dbuildtype=debugoptimized -Dcpp_args=-g1)
   shift
   while [ "$1" != -- ]; do
     targets+=("$1")
@@ -90,10 +91,10 @@ build_in() {
   done
   shift
   [ ! -e "$directory/meson-private/coredata.dat" ] || mode=(--reconfigure)
-  meson setup "${mode[@]}" "$directory" -Dbuildtype=debugoptimized "$@" >"$directory.log" 2>&1 || {
+  meson setup "${mode[@]}" "$directory" "${common[@]}" "$@" >"$directory.log" 2>&1 || {
     # A directory that another Meson or another compiler made is of no use.
     rm -rf -- "$directory"
-    meson setup "$directory" -Dbuildtype=debugoptimized "$@"
+    meson setup "$directory" "${common[@]}" "$@"
   }
   rm -f -- "$directory.log"
   ninja -C "$directory" "${targets[@]}"

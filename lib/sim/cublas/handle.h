@@ -8,14 +8,23 @@
 #include <cublas_api.h>
 #include <cuda.h>
 
-#include "lib/sim/cublas/operand.h"
 #include "lib/sim/handle_table.h"
 #include "lib/sim/library/entry.h"
 #include "lib/sim/library/kernel.h"
+#include "lib/sim/library/operand.h"
 
 namespace cuguest_sim_cublas {
 
 using Status = cublasStatus_t;
+using cuguest_sim_library::AreThere;
+using cuguest_sim_library::Conjugate;
+using cuguest_sim_library::Host;
+using cuguest_sim_library::Matrix;
+using cuguest_sim_library::Real;
+using cuguest_sim_library::Scalar;
+using cuguest_sim_library::Size;
+using cuguest_sim_library::ToHost;
+using cuguest_sim_library::Vector;
 
 inline Status Launched(CUresult code) {
   return code == CUDA_SUCCESS ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
@@ -50,9 +59,7 @@ void TakeWorkspace(const Handle& handle);
 
 template <typename T>
 Scalar<Host<T>> ToScalar(const Handle& handle, const T* factor) {
-  const bool on_device = handle.pointer_mode == CUBLAS_POINTER_MODE_DEVICE;
-  const Host<T>* at = ToHost(factor);
-  return on_device ? Scalar<Host<T>>{{}, at} : Scalar<Host<T>>{*at, nullptr};
+  return cuguest_sim_library::ToScalar(handle.pointer_mode == CUBLAS_POINTER_MODE_DEVICE, factor);
 }
 
 // Waits for what the handle's stream has to do, and copies the first bytes of its memory.

@@ -2,26 +2,11 @@
 //
 // Matrices and vectors, and triangular systems.
 
-#include <Eigen/Core>
-
-#include "lib/sim/cublas/eigen.h"
+#include "lib/sim/cublas/dense.h"
 #include "lib/sim/cublas/rows.h"
 
 namespace cuguest_sim_cublas {
 namespace {
-
-template <typename T>
-Dense<T> CopyOf(const Vector<T>& vector) {
-  Dense<T> copy(vector.count, 1);
-  for (int i = 0; i < vector.count; ++i) copy(i) = vector[i];
-  return copy;
-}
-template <typename T>
-Dense<T> CopyOf(const Vector<const T>& vector) {
-  Dense<T> copy(vector.count, 1);
-  for (int i = 0; i < vector.count; ++i) copy(i) = vector[i];
-  return copy;
-}
 
 template <typename T>
 struct GemvOperation {
@@ -34,16 +19,20 @@ struct GemvOperation {
 
   CUresult Run() const {
     if (!AreThere(alpha, beta, a, x, y)) return CUDA_ERROR_ILLEGAL_ADDRESS;
-    Dense<T> result = CopyOf(y);
-    Scale(beta.Get(), result);
-    const Dense<T> from = alpha.Get() * CopyOf(x);
-    if (operation == CUBLAS_OP_N) {
-      result.noalias() += Map(a) * from;
-    } else {
-      result.noalias() += Apply(operation, a) * from;
+    for (int i = 0; i < y.count; ++i) y[i] = beta.Get() == T{0} ? T{0} : beta.Get() * y[i];
+    const T factor = alpha.Get();
+    for (int column = 0; column < a.columns; ++column) {
+      for (int row = 0; row < a.rows; ++row) Add(row, column, factor);
     }
-    for (int i = 0; i < y.count; ++i) y[i] = result(i);
     return CUDA_SUCCESS;
+  }
+  void Add(int row, int column, T factor) const {
+    const T element = a(row, column);
+    if (operation == CUBLAS_OP_N) {
+      y[row] += factor * element * x[column];
+    } else {
+      y[column] += factor * (operation == CUBLAS_OP_C ? Conjugate(element) : element) * x[row];
+    }
   }
 };
 
@@ -124,32 +113,27 @@ struct TrsmOperation {
 
   CUresult Run() const {
     if (!AreThere(alpha, a, b)) return CUDA_ERROR_ILLEGAL_ADDRESS;
-    Dense<T> triangle = Apply(operation, a);
-    if (diagonal == CUBLAS_DIAG_UNIT) triangle.diagonal().setOnes();
+    const Dense<T> triangle(a.rows, a.columns);
+    CopyAs(ToForm(operation), a, triangle.view());
+    for (int i = 0; i < a.rows && diagonal == CUBLAS_DIAG_UNIT; ++i) triangle(i, i) = 1;
+    for (int column = 0; column < b.columns; ++column) {
+      for (int row = 0; row < b.rows; ++row) b(row, column) *= alpha.Get();
+    }
     const bool is_lower = (fill == CUBLAS_FILL_MODE_LOWER) == (operation == CUBLAS_OP_N);
-    auto solution = Map(b);
-    solution *= alpha.Get();
     if (side == CUBLAS_SIDE_LEFT) {
-      Solve(triangle, is_lower, &solution);
+      cuguest_sim_library::SolveTriangle(triangle.view(), is_lower, b);
     } else {
-      const Dense<T> transposed = triangle.transpose();
-      Dense<T> right = solution.transpose();
-      Solve(transposed, !is_lower, &right);
-      solution = right.transpose();
+      SolveTransposed(triangle, !is_lower);
     }
     return CUDA_SUCCESS;
   }
-
-  // Substitution, row after row.
-  template <typename Solution>
-  static void Solve(const Dense<T>& triangle, bool is_lower, Solution* solution) {
-    const auto size = triangle.rows();
-    for (Eigen::Index step = 0; step < size; ++step) {
-      const auto row = is_lower ? step : size - 1 - step;
-      const auto known = is_lower ? 0 : row + 1;
-      solution->row(row) -= triangle.block(row, known, 1, step) * solution->middleRows(known, step);
-      solution->row(row) /= triangle(row, row);
-    }
+  void SolveTransposed(const Dense<T>& triangle, bool is_lower) const {
+    const Dense<T> transposed(a.columns, a.rows);
+    const Dense<T> right(b.columns, b.rows);
+    CopyAs(Form::kTransposed, triangle.view(), transposed.view());
+    CopyAs(Form::kTransposed, b, right.view());
+    cuguest_sim_library::SolveTriangle(transposed.view(), is_lower, right.view());
+    CopyAs(Form::kTransposed, right.view(), b);
   }
 };
 

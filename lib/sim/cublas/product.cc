@@ -2,9 +2,10 @@
 //
 // Products of matrices: gemm in all its forms.
 
+#include <Eigen/Core>
 #include <cstdio>
 
-#include "lib/sim/cublas/eigen.h"
+#include "lib/sim/cublas/dense.h"
 #include "lib/sim/cublas/rows.h"
 #include "lib/sim/panic.h"
 
@@ -60,16 +61,32 @@ struct Factors {
   bool IsThere() const { return AreThere(alpha, beta); }
 };
 
+// A beta of 0 does not read what was there.
+template <typename T>
+void ScaleBy(T beta, const Matrix<T>& c) {
+  for (int column = 0; column < c.columns; ++column) {
+    for (int row = 0; row < c.rows; ++row) {
+      c(row, column) = beta == T{0} ? T{0} : beta * c(row, column);
+    }
+  }
+}
+
 template <typename T>
 CUresult Multiply(const Shape& shape, const Factors<T>& factors, const T* a, const T* b, T* c) {
   const auto matrix_a = shape.A(a);
   const auto matrix_b = shape.B(b);
   const auto matrix_c = shape.C(c);
   if (!AreThere(matrix_a, matrix_b, matrix_c)) return CUDA_ERROR_ILLEGAL_ADDRESS;
-  auto result = Map(matrix_c);
-  Scale(factors.beta.Get(), result);
-  const Dense<T> left = factors.alpha.Get() * Apply(shape.of_a, matrix_a);
-  result.noalias() += left * Apply(shape.of_b, matrix_b);
+  using All = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic>;
+  Dense<T> left(shape.m, shape.k), right(shape.k, shape.n);
+  CopyAs(ToForm(shape.of_a), matrix_a, left.view());
+  CopyAs(ToForm(shape.of_b), matrix_b, right.view());
+  for (T& value : left.values()) value *= factors.alpha.Get();
+  ScaleBy(factors.beta.Get(), matrix_c);
+  Eigen::Map<All, 0, Eigen::OuterStride<>> result(c, shape.m, shape.n,
+                                                  Eigen::OuterStride<>(shape.ldc));
+  result.noalias() += Eigen::Map<const All>(left.values().data(), shape.m, shape.k) *
+                      Eigen::Map<const All>(right.values().data(), shape.k, shape.n);
   return CUDA_SUCCESS;
 }
 

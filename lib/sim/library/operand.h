@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the operations of cuBLAS work on, in the types of the host.
+// What operations work on, in the types of the host.
 
-#ifndef CUGUEST_LIB_SIM_CUBLAS_OPERAND_H_
-#define CUGUEST_LIB_SIM_CUBLAS_OPERAND_H_
+#ifndef CUGUEST_LIB_SIM_LIBRARY_OPERAND_H_
+#define CUGUEST_LIB_SIM_LIBRARY_OPERAND_H_
 
 #include <cuComplex.h>
 
@@ -15,7 +15,7 @@
 
 #include "lib/sim/library/kernel.h"
 
-namespace cuguest_sim_cublas {
+namespace cuguest_sim_library {
 
 template <typename T>
 struct OnHost {
@@ -52,10 +52,8 @@ struct RealOf<std::complex<T>> {
 template <typename T>
 using Real = typename RealOf<T>::Type;
 
-template <typename T>
-T Conjugate(T value) {
-  return value;
-}
+inline float Conjugate(float value) { return value; }
+inline double Conjugate(double value) { return value; }
 template <typename T>
 std::complex<T> Conjugate(std::complex<T> value) {
   return std::conj(value);
@@ -77,11 +75,16 @@ struct Scalar {
   T value;
   const T* device;
 
-  bool IsThere() const {
-    return device == nullptr || cuguest_sim_library::MayAccess(device, sizeof(T));
-  }
+  bool IsThere() const { return device == nullptr || MayAccess(device, sizeof(T)); }
   T Get() const { return device != nullptr ? *device : value; }
 };
+
+// The pointer of a call, as the mode of its handle has it.
+template <typename T>
+Scalar<Host<T>> ToScalar(bool is_on_device, const T* factor) {
+  const Host<T>* at = ToHost(factor);
+  return is_on_device ? Scalar<Host<T>>{{}, at} : Scalar<Host<T>>{*at, nullptr};
+}
 
 // `count` elements, of which the first is the last in memory if the increment is negative.
 template <typename T>
@@ -95,7 +98,7 @@ struct Vector {
     const auto elements = static_cast<size_t>(count - 1) *
                               static_cast<size_t>(std::abs(static_cast<std::int64_t>(increment))) +
                           1;
-    return cuguest_sim_library::MayAccess(data, elements * sizeof(T));
+    return MayAccess(data, elements * sizeof(T));
   }
   T& operator[](std::int64_t i) const {
     const std::int64_t first = increment < 0 ? std::int64_t{1 - count} * increment : 0;
@@ -116,7 +119,7 @@ struct Matrix {
     if (rows <= 0 || columns <= 0) return true;
     const auto elements =
         static_cast<size_t>(columns - 1) * static_cast<size_t>(stride) + static_cast<size_t>(rows);
-    return cuguest_sim_library::MayAccess(at, elements * sizeof(T));
+    return MayAccess(at, elements * sizeof(T));
   }
   T& operator()(std::int64_t row, std::int64_t column) const { return data[column * stride + row]; }
 };
@@ -124,9 +127,9 @@ struct Matrix {
 // Whether the device may touch all of them.
 template <typename... Operands>
 bool AreThere(const Operands&... operands) {
-  return (operands.IsThere() && ...);
+  return (... && operands.IsThere());
 }
 
-}  // namespace cuguest_sim_cublas
+}  // namespace cuguest_sim_library
 
-#endif  // CUGUEST_LIB_SIM_CUBLAS_OPERAND_H_
+#endif  // CUGUEST_LIB_SIM_LIBRARY_OPERAND_H_

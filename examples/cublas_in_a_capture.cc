@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How does a product of cuBLAS get into a graph?
+//
+// While a stream captures in the default mode, cublasCreate ends the capture, and so may a
+// product on quite another stream, which allocates and says nothing. In a CublasScope neither
+// does. What a captured product needs of workspace is the caller's to give: cuBLAS would
+// allocate it in the graph, which then can be instantiated only once.
+//
+//   1. cuBLAS by itself
+//
+//      the stream captures           [X] [A]<
+//      cublasCreate                  fails
+//        ...
+//      the capture                   is lost
+//
+//   2. Through a CublasScope
+//
+//      the stream captures           [X]<
+//      a product in this stream      [X] [A]<        its handle is made now
+//      a product in another one      [X] [A]<        with the same handle
+//      the other product             right           while the first is captured
+//      captured                      [X]<            2 node(s)
+//
+//   3. The graph is launched
+//
+//      launch 1                      right           other matrices each time
+
+#include <cublas_v2.h>
+#include <cuda.h>
+
+#include <cstddef>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/device.h"
+#include "cuguest/device_buffer.h"
+#include "cuguest/driver.h"
+#include "cuguest/runtime/cublas.h"
+#include "cuguest/shared_context.h"
+#include "cuguest/stream.h"
+#include "cuguest/testing/sim.h"
+#include "cuguest/testing/stack_probe.h"
+#include "examples/support/check.h"
+#include "examples/support/example.h"
+#include "examples/support/host.h"
+#include "examples/support/multiply.h"
+#include "examples/support/picture.h"
+#include "examples/support/product.h"
+
+namespace {
+
+using cuguest::ContextRef;
+using cuguest::DeviceBuffer;
+using cuguest::SharedContext;
+using cuguest::StreamRef;
+using cuguest::runtime::CublasHandles;
+using cuguest::runtime::CublasScope;
+using cuguest::testing::UndisturbedScope;
+using support::Cast;
+using support::DeviceProduct;
+using support::PrintRow;
+using support::PrintScene;
+using support::Product;
+
+#define SUCCEEDS(call) CHECK((call) == CUDA_SUCCESS)
+
+// In the driver's calls, and in the default mode, which is the strictest.
+void BeginCapture(const StreamRef& stream) {
+  SUCCEEDS(DRIVER(cuStreamBeginCapture)(stream.get(), CU_STREAM_CAPTURE_MODE_GLOBAL));
+}
+
+// What the host captured.
+class Graph {
+ public:
+  explicit Graph(const StreamRef& stream) {
+    SUCCEEDS(DRIVER(cuStreamEndCapture)(stream.get(), &graph_));
+  }
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+  ~Graph() {
+    if (executable_ != nullptr) SUCCEEDS(DRIVER(cuGraphExecDestroy)(executable_));
+    SUCCEEDS(DRIVER(cuGraphDestroy)(graph_));
+  }
+
+  [[nodiscard]] std::size_t CountNodes() const {
+    std::size_t count = 0;
+    SUCCEEDS(DRIVER(cuGraphGetNodes)(graph_, nullptr, &count));
+    return count;
+  }
+
+  void Launch(const StreamRef& stream) {
+    if (executable_ == nullptr) {
+      SUCCEEDS(DRIVER(cuGraphInstantiateWithFlags)(&executable_, graph_, 0));
+    }
+    SUCCEEDS(DRIVER(cuGraphLaunch)(executable_, stream.get()));
+  }
+
+ private:
+  CUgraph graph_ = nullptr;
+  CUgraphExec executable_ = nullptr;
+};
+
+struct House {
+  const Cast& cast;
+  CublasHandles& handles;
+  DeviceProduct& captured;
+  DeviceProduct& other;  // in the same context, on a stream of its own
+  DeviceBuffer<std::byte>& workspace;
+
+  [[nodiscard]] const StreamRef& stream() const { return captured.stream(); }
+};
+
+void Bare(const House& house) {
+  PrintScene("cuBLAS by itself");
+  const UndisturbedScope undisturbed(&support::ReportDisturbance);
+  const cuguest::ContextGuard guard(house.stream().context());
+  BeginCapture(house.stream());
+  PrintRow("the stream captures", house.cast.Draw());
+  cublasHandle_t handle = nullptr;
+  const absl::Status made =
+      cuguest::runtime::ToStatus(cublasCreate(&handle), "make a handle while a stream captures");
+  PrintRow("cublasCreate", made.ok() ? "succeeds" : "fails");
+  support::PrintParagraph(std::string(made.message()));
+  CHECK(!made.ok());
+  CUgraph graph = nullptr;
+  const CUresult ended = DRIVER(cuStreamEndCapture)(house.stream().get(), &graph);
+  PrintRow("the capture", ended == CUDA_SUCCESS ? "lives on" : "is lost");
+  CHECK(ended == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+}
+
+void CaptureProduct(const House& house) {
+  const CublasScope blas(house.handles, house.stream(), house.workspace.view());
+  if (!CHECK_OK(blas.status())) return;
+  PrintRow("a product in this stream", house.cast.Draw(), "its handle is made now");
+  CHECK(house.captured.Multiply(blas.handle()) == CUBLAS_STATUS_SUCCESS);
+}
+
+// In the midst of the capture. This one is done now, with a workspace of cuBLAS's.
+void MultiplyElsewhere(const House& house) {
+  const CublasScope blas(house.handles, house.other.stream());
+  if (!CHECK_OK(blas.status())) return;
+  PrintRow("a product in another one", house.cast.Draw(), "with the same handle");
+  CHECK(house.other.Multiply(blas.handle()) == CUBLAS_STATUS_SUCCESS);
+}
+
+// For every product the same addresses, and other matrices there.
+void Replay(const House& house, Graph& graph, const std::vector<Product>& products) {
+  PrintScene("The graph is launched");
+  const UndisturbedScope undisturbed(&support::ReportDisturbance);
+  int launch = 0;
+  for (const Product& product : products) {
+    CHECK_OK(house.captured.Change(product));
+    graph.Launch(house.stream());
+    PrintRow("launch " + std::to_string(++launch), house.captured.IsRight() ? "right" : "WRONG",
+             "other matrices each time");
+  }
+}
+
+void ThroughAScope(const House& house, const std::vector<Product>& products) {
+  PrintScene("Through a CublasScope");
+  BeginCapture(house.stream());
+  PrintRow("the stream captures", house.cast.Draw());
+  CaptureProduct(house);
+  MultiplyElsewhere(house);
+  PrintRow("the other product", house.other.IsRight() ? "right" : "WRONG",
+           "while the first is captured");
+  Graph graph(house.stream());
+  PrintRow("captured", house.cast.Draw(), std::to_string(graph.CountNodes()) + " node(s)");
+  CHECK(graph.CountNodes() > 0);
+  Replay(house, graph, products);
+}
+
+absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
+  const absl::StatusOr<support::HostContext> x = support::HostContext::Create(driver, device);
+  if (!x.ok()) return x.status();
+  const absl::StatusOr<SharedContext> a = SharedContext::Create(device);
+  if (!a.ok()) return a.status();
+  const ContextRef context = a->incarnation();
+
+  std::vector<Product> products;
+  for (unsigned seed = 1; seed <= 3; ++seed) {
+    products.emplace_back(cuguest::testing::Sim::IsActive() ? 64 : 256, seed);
+  }
+  std::printf("   matrices: %d x %d\n", products.front().n(), products.front().n());
+  absl::StatusOr<DeviceProduct> captured = DeviceProduct::Upload(context, products.front());
+  if (!captured.ok()) return captured.status();
+  absl::StatusOr<DeviceProduct> other = DeviceProduct::Upload(context, products.front());
+  if (!other.ok()) return other.status();
+  // As much as cuBLAS recommends for a Hopper device (cuBLAS documentation, cublasSetWorkspace).
+  constexpr std::size_t kWorkspace = std::size_t{32} << 20;
+  absl::StatusOr<DeviceBuffer<std::byte>> workspace =
+      DeviceBuffer<std::byte>::Allocate(context, kWorkspace);
+  if (!workspace.ok()) return workspace.status();
+
+  Cast cast;
+  cast.Name("X", x->get());
+  cast.Name("A", context.get());
+  const support::HostStack stack(driver, {x->get()});
+  CublasHandles handles;
+  const House house{cast, handles, *captured, *other, *workspace};
+  Bare(house);
+  ThroughAScope(house, products);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int main() {
+  return support::RunExample("How does a product of cuBLAS get into a graph?", &Demonstrate);
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How does a driver-API program call cuFFT?
+//
+// A cuFFT plan belongs to the context that was current when it was made, has work memory there,
+// and is used by one thread at a time. CufftPlans keeps the plans of every context, by layout;
+// a CufftScope borrows one, makes its context current, sets the stream, and puts everything
+// back.
+//
+//   1. A signal of four tones, and its spectrum
+//
+//      before                        [X]<            P is inactive
+//      in the scope                  [X] [A]<
+//      after                         [X]<            P is inactive
+//                                    right           off by 2.8e-07, allowed are 8.4e-06
+//
+//   2. And back, on another thread, which has nothing current
+//
+//      before                        (empty)         P is inactive
+//      in the scope                  [A]<
+//      ...
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#include <cufft.h>
+
+#include <complex>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/device.h"
+#include "cuguest/device_buffer.h"
+#include "cuguest/driver.h"
+#include "cuguest/runtime/cufft.h"
+#include "cuguest/stream.h"
+#include "cuguest/testing/sim.h"
+#include "cuguest/testing/stack_probe.h"
+#include "examples/support/check.h"
+#include "examples/support/code.h"
+#include "examples/support/example.h"
+#include "examples/support/host.h"
+#include "examples/support/picture.h"
+#include "examples/support/tones.h"
+#include "examples/support/worker.h"
+
+namespace {
+
+using cuguest::ContextRef;
+using cuguest::Device;
+using cuguest::DeviceBuffer;
+using cuguest::Stream;
+using cuguest::runtime::CufftLayout;
+using cuguest::runtime::CufftPlans;
+using cuguest::runtime::CufftScope;
+using cuguest::testing::UndisturbedScope;
+using support::Activity;
+using support::Cast;
+using support::PrintRow;
+using support::PrintScene;
+using support::Samples;
+
+struct House {
+  Device device;
+  CUcontext x;
+  const Cast& cast;
+  support::HostStack& stack;
+  CufftPlans& plans;
+  const Stream& stream;                        // of the program's context A
+  DeviceBuffer<std::complex<float>>& samples;  // and its memory there
+
+  [[nodiscard]] int count() const { return static_cast<int>(samples.size()); }
+};
+
+std::string Format(const char* format, double value) {
+  char text[40];
+  std::snprintf(text, sizeof(text), format, value);
+  return text;
+}
+
+// In place, until it is done.
+absl::Status Transform(const House& house, int direction) {
+  {
+    const CufftScope fft(house.plans, CufftLayout::Line(house.count(), CUFFT_C2C),
+                         house.stream.ref());
+    if (!fft.ok()) return fft.status();
+    PrintRow("in the scope", house.cast.Draw());
+    auto* const data = reinterpret_cast<cufftComplex*>(house.samples.data());
+    const cufftResult code = cufftExecC2C(fft.plan(), data, data, direction);
+    if (code != CUFFT_SUCCESS) return cuguest::runtime::ToStatus(code, "transform a signal");
+  }
+  return house.stream.ref().Synchronize();
+}
+
+void TransformAndCheck(const House& house, int direction, const Samples& expected,
+                       double tolerance) {
+  const UndisturbedScope undisturbed(&support::ReportDisturbance);
+  PrintRow("before", house.cast.Draw(), Activity(house.device));
+  CHECK_OK(Transform(house, direction));
+  PrintRow("after", house.cast.Draw(), Activity(house.device));
+  CHECK(cudaPeekAtLastError() == cudaSuccess);
+
+  const absl::StatusOr<Samples> result = support::Download(house.samples.view());
+  if (!CHECK_OK(result.status())) return;
+  const double error = support::RelativeError(*result, expected);
+  PrintRow("", CHECK(error <= tolerance) ? "right" : "WRONG",
+           Format("off by %.1e", error) + Format(", allowed are %.1e", tolerance));
+}
+
+// cuFFT leaves out the division by the number of samples.
+Samples Scaled(Samples samples, int factor) {
+  for (std::complex<float>& sample : samples) sample *= static_cast<float>(factor);
+  return samples;
+}
+
+void ThereAndBack(const House& house, const Samples& signal) {
+  const double tolerance = support::TransformTolerance(house.count());
+  PrintScene("A signal of four tones, and its spectrum");
+  house.stack.Set({house.x});
+  TransformAndCheck(house, CUFFT_FORWARD, support::SpectrumOfTones(house.count()), tolerance);
+
+  PrintScene("And back, on another thread, which has nothing current");
+  support::Worker thread;
+  thread.Run([&] {
+    TransformAndCheck(house, CUFFT_INVERSE, Scaled(signal, house.count()), 2 * tolerance);
+  });
+  CHECK(!support::IsActive(house.device));
+}
+
+absl::Status Demonstrate(const cuguest::Driver& driver, Device device) {
+  const absl::StatusOr<support::HostContext> x = support::HostContext::Create(driver, device);
+  if (!x.ok()) return x.status();
+  const absl::StatusOr<support::HostContext> a = support::HostContext::Create(driver, device);
+  if (!a.ok()) return a.status();
+  const ContextRef context = ContextRef::Borrow(a->get());
+
+  const int count = cuguest::testing::Sim::IsActive() ? 1 << 12 : 1 << 20;
+  std::printf("   samples: %d%s\n", count,
+              cuguest::testing::Sim::IsActive() ? " (1048576 on a GPU)" : "");
+  const Samples signal = support::MakeTones(count);
+  absl::StatusOr<DeviceBuffer<std::complex<float>>> samples = support::Upload(context, signal);
+  if (!samples.ok()) return samples.status();
+  const absl::StatusOr<Stream> stream = Stream::Create(context);
+  if (!stream.ok()) return stream.status();
+
+  Cast cast;
+  cast.Name("X", x->get());
+  cast.Name("A", a->get());
+  support::HostStack stack(driver, {});
+  CufftPlans plans;
+  ThereAndBack(House{device, x->get(), cast, stack, plans, *stream, *samples}, signal);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int main() {
+  return support::RunExample("How does a driver-API program call cuFFT?", &Demonstrate);
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A product of matrices on a device, for programs that are linked with cuBLAS.
+
+#ifndef CUGUEST_EXAMPLES_SUPPORT_MULTIPLY_H_
+#define CUGUEST_EXAMPLES_SUPPORT_MULTIPLY_H_
+
+#include <cublas_v2.h>
+
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/copy.h"
+#include "cuguest/device_buffer.h"
+#include "cuguest/stream.h"
+#include "examples/support/check.h"
+#include "examples/support/code.h"
+#include "examples/support/product.h"
+
+namespace support {
+
+// C = A B. In single precision throughout: the math mode of a new handle uses no TF32.
+inline cublasStatus_t Multiply(cublasHandle_t handle, int n, const float* a, const float* b,
+                               float* c) {
+  const float one = 1;
+  const float zero = 0;
+  return cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, a, n, b, n, &zero, c, n);
+}
+
+// A product's matrices in memory of cuMemAlloc of one context, and a stream to work on them.
+class DeviceProduct {
+ public:
+  // C begins with zeros. `product` must stay.
+  [[nodiscard]] static absl::StatusOr<DeviceProduct> Upload(const cuguest::ContextRef& context,
+                                                            const Product& product) {
+    absl::StatusOr<cuguest::DeviceBuffer<float>> a = support::Upload(context, product.a());
+    if (!a.ok()) return a.status();
+    absl::StatusOr<cuguest::DeviceBuffer<float>> b = support::Upload(context, product.b());
+    if (!b.ok()) return b.status();
+    absl::StatusOr<cuguest::DeviceBuffer<float>> c =
+        support::Upload(context, std::vector<float>(product.a().size()));
+    if (!c.ok()) return c.status();
+    absl::StatusOr<cuguest::Stream> stream = cuguest::Stream::Create(context);
+    if (!stream.ok()) return stream.status();
+    return DeviceProduct(&product, *std::move(a), *std::move(b), *std::move(c), *std::move(stream));
+  }
+
+  [[nodiscard]] const cuguest::StreamRef& stream() const { return stream_.ref(); }
+
+  // The bare call, on the handle's stream; does not wait.
+  cublasStatus_t Multiply(cublasHandle_t handle) {
+    return support::Multiply(handle, product_->n(), a_.data(), b_.data(), c_.data());
+  }
+
+  // Other matrices of the same size, and zeros for C.
+  [[nodiscard]] absl::Status Change(const Product& product) {
+    product_ = &product;
+    if (absl::Status status = cuguest::Copy(a_.view(), product.a()); !status.ok()) return status;
+    if (absl::Status status = cuguest::Copy(b_.view(), product.b()); !status.ok()) return status;
+    return cuguest::Zero(c_.view());
+  }
+
+  // Waits for the stream, and checks C, which is zeros again then.
+  bool IsRight() {
+    if (!CHECK_OK(stream().Synchronize())) return false;
+    const absl::StatusOr<std::vector<float>> c = Download(c_.view());
+    return CHECK_OK(c.status()) && CHECK(product_->IsRight(*c)) &&
+           CHECK_OK(cuguest::Zero(c_.view()));
+  }
+
+ private:
+  DeviceProduct(const Product* product, cuguest::DeviceBuffer<float> a,
+                cuguest::DeviceBuffer<float> b, cuguest::DeviceBuffer<float> c,
+                cuguest::Stream stream)
+      : product_(product),
+        a_(std::move(a)),
+        b_(std::move(b)),
+        c_(std::move(c)),
+        stream_(std::move(stream)) {}
+
+  const Product* product_;
+  cuguest::DeviceBuffer<float> a_;
+  cuguest::DeviceBuffer<float> b_;
+  cuguest::DeviceBuffer<float> c_;
+  cuguest::Stream stream_;
+};
+
+}  // namespace support
+
+#endif  // CUGUEST_EXAMPLES_SUPPORT_MULTIPLY_H_

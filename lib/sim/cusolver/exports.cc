@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Note [What cuSOLVER does to contexts]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// As measured on an H100, driver 580.159.04, with cuSOLVER 12:
+//
+// - With nothing current, a handle that is made or destroyed and all that computes make
+//   device 0's primary, and leave it on the caller's stack. The real library then holds
+//   three references to it; the stand-in holds one.
+// - Nothing compares contexts: work is right wherever its stream is, also when the context
+//   of the handle is over. Destroying the handle then crashes.
+// - Making a handle allocates; destroying it waits for the context that is current, which
+//   loses its captures whatever their modes, and yet succeeds.
+// - No handle is ever checked: null and destroyed ones crash.
+
+#include <cusolverDn.h>
+
+#include <cmath>
+
+#include "lib/sim/cusolver/entry_list.h"
+#include "lib/sim/handle_table.h"
+#include "lib/sim/library/dense.h"
+#include "lib/sim/library/exports.h"
+#include "lib/sim/panic.h"
+#include "lib/sim/runtime/driver.h"
+
+namespace cuguest_sim_cusolver {
+
+CUGUEST_SIM_LIBRARY_ROWS(CUGUEST_SIM_CUSOLVER_ENTRIES)
+
+namespace {
+
+CUGUEST_SIM_LIBRARY_TABLE(CUGUEST_SIM_CUSOLVER_ENTRIES)
+
+using Status = cusolverStatus_t;
+using cuguest_sim::Panic;
+using cuguest_sim_library::AreThere;
+using cuguest_sim_library::Conjugate;
+using cuguest_sim_library::CopyAs;
+using cuguest_sim_library::Dense;
+using cuguest_sim_library::Form;
+using cuguest_sim_library::Host;
+using cuguest_sim_library::Matrix;
+using cuguest_sim_library::ToHost;
+using cuguest_sim_library::Vector;
+using cuguest_sim_runtime::Driver;
+
+// Of a size that shows, and not of what a real handle takes.
+constexpr size_t kMemoryBytes = 1 << 16;
+
+struct Handle {
+  cuguest_sim::Eternal life;
+  cuguest_sim_library::Code code;
+  CUstream stream = nullptr;
+  cusolverDeterministicMode_t deterministic_mode = CUSOLVER_DETERMINISTIC_RESULTS;
+  CUdeviceptr memory = 0;
+};
+
+using HandleTable = cuguest_sim::HandleTable<cusolverDnHandle_t, Handle>;
+HandleTable& Handles() {
+  static auto& table = *new HandleTable(65);
+  return table;
+}
+
+Handle Find(cusolverDnHandle_t handle) {
+  Handle found;
+  if (Handles().Find(handle, &found) == cuguest_sim::Handled::kAlive) return found;
+  Panic("cuSOLVER was given %p, which is no handle, or one that was destroyed; a real one crashes",
+        static_cast<void*>(handle));
+}
+
+Status ToStatus(CUresult code) {
+  return code == CUDA_SUCCESS ? CUSOLVER_STATUS_SUCCESS : CUSOLVER_STATUS_INTERNAL_ERROR;
+}
+
+CUresult Make(Handle* created) {
+  CUresult code = cuguest_sim_library::BindContext();
+  if (code == CUDA_SUCCESS) code = Driver().cuMemAlloc(&created->memory, kMemoryBytes);
+  if (code != CUDA_SUCCESS) return code;
+  code = created->code.Load();
+  if (code != CUDA_SUCCESS) Driver().cuMemFree(created->memory);
+  return code;
+}
+
+Status Create(cusolverDnHandle_t* handle) {
+  if (handle == nullptr) Panic("cusolverDnCreate: a null argument, at which a real one crashes");
+  Handle created;
+  CUresult code = Make(&created);
+  if (code == CUDA_SUCCESS) code = Handles().Add(created, handle);
+  return code == CUDA_ERROR_NOT_INITIALIZED ? CUSOLVER_STATUS_NOT_INITIALIZED : ToStatus(code);
+}
+
+// Nothing that the driver says counts.
+Status Destroy(cusolverDnHandle_t handle) {
+  const Handle found = Find(handle);
+  if (found.code.IsOver()) {
+    Panic("cusolverDnDestroy(%p): its context is over; a real one crashes",
+          static_cast<void*>(handle));
+  }
+  if (cuguest_sim_library::BindContext() == CUDA_SUCCESS) {
+    Driver().cuCtxSynchronize();
+    Driver().cuMemFree(found.memory);
+  }
+  Handles().Remove(handle);
+  return CUSOLVER_STATUS_SUCCESS;
+}
+
+Status SetStream(cusolverDnHandle_t handle, cudaStream_t stream) {
+  Handle found = Find(handle);
+  found.stream = stream;
+  Handles().Set(handle, found);
+  return CUSOLVER_STATUS_SUCCESS;
+}
+
+Status GetStream(cusolverDnHandle_t handle, cudaStream_t* stream) {
+  *stream = Find(handle).stream;
+  return CUSOLVER_STATUS_SUCCESS;
+}
+
+Status SetDeterministicMode(cusolverDnHandle_t handle, cusolverDeterministicMode_t mode) {
+  Handle found = Find(handle);
+  found.deterministic_mode = mode;
+  Handles().Set(handle, found);
+  return CUSOLVER_STATUS_SUCCESS;
+}
+
+Status GetDeterministicMode(cusolverDnHandle_t handle, cusolverDeterministicMode_t* mode) {
+  *mode = Find(handle).deterministic_mode;
+  return CUSOLVER_STATUS_SUCCESS;
+}
+
+Status GetVersion(int* version) {
+  if (version == nullptr) return CUSOLVER_STATUS_INVALID_VALUE;
+  *version = CUSOLVER_VERSION;
+  return CUSOLVER_STATUS_SUCCESS;
+}
+
+Status GetProperty(libraryPropertyType type, int* value) {
+  constexpr int kVersion[] = {CUSOLVER_VER_MAJOR, CUSOLVER_VER_MINOR, CUSOLVER_VER_PATCH};
+  if (value == nullptr || type < MAJOR_VERSION || type > PATCH_LEVEL) {
+    return CUSOLVER_STATUS_INVALID_VALUE;
+  }
+  *value = kVersion[type];
+  return CUSOLVER_STATUS_SUCCESS;
+}
+
+bool IsFill(cublasFillMode_t fill) {
+  return fill == CUBLAS_FILL_MODE_LOWER || fill == CUBLAS_FILL_MODE_UPPER;
+}
+
+// The factor L of A = L L^H, in the place of A's lower triangle. The order of the first
+// leading minor that is not positive definite, or 0.
+template <typename T>
+int Factorize(const Matrix<T>& a) {
+  for (int j = 0; j < a.rows; ++j) {
+    for (int k = 0; k < j; ++k) {
+      const T factor = Conjugate(a(j, k));
+      for (int i = j; i < a.rows; ++i) a(i, j) -= a(i, k) * factor;
+    }
+    const auto square = std::real(a(j, j));
+    if (!(square > 0)) return j + 1;
+    const auto root = std::sqrt(square);
+    for (int i = j; i < a.rows; ++i) a(i, j) /= root;
+  }
+  return 0;
+}
+
+// What is upper is worked on as its adjoint, which is lower.
+Form ToLower(cublasFillMode_t fill) {
+  return fill == CUBLAS_FILL_MODE_LOWER ? Form::kPlain : Form::kAdjoint;
+}
+
+template <typename T>
+struct PotrfOperation {
+  cublasFillMode_t fill;
+  Matrix<T> a;
+  Vector<int> info;
+
+  CUresult Run() const {
+    if (!AreThere(a, info)) return CUDA_ERROR_ILLEGAL_ADDRESS;
+    const Dense<T> lower(a.rows, a.columns);
+    CopyAs(ToLower(fill), a, lower.view());
+    info[0] = Factorize(lower.view());
+    for (int column = 0; column < a.columns; ++column) {
+      for (int row = column; row < a.rows; ++row) {
+        const T value = lower(row, column);
+        (fill == CUBLAS_FILL_MODE_LOWER ? a(row, column) : a(column, row)) =
+            fill == CUBLAS_FILL_MODE_LOWER ? value : Conjugate(value);
+      }
+    }
+    return CUDA_SUCCESS;
+  }
+};
+
+template <typename T>
+struct PotrsOperation {
+  cublasFillMode_t fill;
+  Matrix<const T> a;
+  Matrix<T> b;
+  Vector<int> info;
+
+  CUresult Run() const {
+    if (!AreThere(a, b, info)) return CUDA_ERROR_ILLEGAL_ADDRESS;
+    const Dense<T> lower(a.rows, a.columns);
+    const Dense<T> upper(a.rows, a.columns);
+    CopyAs(ToLower(fill), a, lower.view());
+    CopyAs(Form::kAdjoint, lower.view(), upper.view());
+    cuguest_sim_library::SolveTriangle(lower.view(), true, b);
+    cuguest_sim_library::SolveTriangle(upper.view(), false, b);
+    info[0] = 0;
+    return CUDA_SUCCESS;
+  }
+};
+
+template <typename Operation>
+Status Submit(const Handle& handle, const Operation& operation) {
+  return ToStatus(cuguest_sim_library::Submit(handle.code.anywhere, handle.stream, operation));
+}
+
+// In elements; the arithmetic of the stand-in needs none. Little is checked.
+template <typename T>
+Status PotrfBufferSize(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, T*, int,
+                       int* count) {
+  Find(handle);
+  if (!IsFill(fill)) return CUSOLVER_STATUS_INVALID_VALUE;
+  *count = std::max(n, 0) + 32;
+  return CUSOLVER_STATUS_SUCCESS;
+}
+
+template <typename T>
+Status Potrf(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, T* a, int lda, T*, int,
+             int* info) {
+  const Handle found = Find(handle);
+  if (!IsFill(fill) || n < 0 || lda < std::max(1, n)) return CUSOLVER_STATUS_INVALID_VALUE;
+  return Submit(found, PotrfOperation<Host<T>>{fill, {ToHost(a), n, n, lda}, {info, 1, 1}});
+}
+
+template <typename T>
+Status Potrs(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, int sides, const T* a,
+             int lda, T* b, int ldb, int* info) {
+  const Handle found = Find(handle);
+  const int stride = std::max(1, n);
+  const bool is_valid = IsFill(fill) && n >= 0 && sides >= 0 && lda >= stride && ldb >= stride;
+  if (!is_valid) return CUSOLVER_STATUS_INVALID_VALUE;
+  return Submit(found, PotrsOperation<Host<T>>{
+                           fill, {ToHost(a), n, n, lda}, {ToHost(b), n, sides, ldb}, {info, 1, 1}});
+}
+
+}  // namespace
+
+CUGUEST_SIM_CUSOLVER_ENTRIES(CUGUEST_SIM_LIBRARY_EXPORT)
+
+}  // namespace cuguest_sim_cusolver
+
+namespace cuguest_sim_library {
+
+const EntryTable& Entries() { return cuguest_sim_cusolver::kTable; }
+
+int RefusalOf(CUresult code) { return cuguest_sim_cusolver::ToStatus(code); }
+
+}  // namespace cuguest_sim_library

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lib/sim/cusparse/product.h"
+
+#include "lib/sim/library/kernel.h"
+#include "lib/sim/library/operand.h"
+
+namespace cuguest_sim_cusparse {
+namespace {
+
+using cuguest_sim_library::Conjugate;
+using cuguest_sim_library::Host;
+using cuguest_sim_library::MayAccess;
+using cuguest_sim_library::Scalar;
+
+template <typename T>
+bool IsArray(const T* data, std::int64_t count) {
+  return MayAccess(data, static_cast<size_t>(count) * sizeof(T));
+}
+
+// A beta of 0 does not read what was there.
+template <typename T>
+struct Operation {
+  const int* offsets;
+  const int* indices;
+  const T* values;
+  const T* x;
+  T* y;
+  std::int64_t rows;
+  std::int64_t columns;
+  std::int64_t count;
+  int base;
+  cusparseOperation_t operation;
+  Scalar<T> alpha;
+  Scalar<T> beta;
+
+  bool IsPlain() const { return operation == CUSPARSE_OPERATION_NON_TRANSPOSE; }
+  bool IsThere() const {
+    return alpha.IsThere() && beta.IsThere() && IsArray(offsets, rows + 1) &&
+           IsArray(indices, count) && IsArray(values, count) &&
+           IsArray(x, IsPlain() ? columns : rows) && IsArray(y, IsPlain() ? rows : columns);
+  }
+
+  CUresult Run() const {
+    if (!IsThere()) return CUDA_ERROR_ILLEGAL_ADDRESS;
+    const T scale = beta.Get();
+    for (std::int64_t i = 0; i < (IsPlain() ? rows : columns); ++i) {
+      y[i] = scale == T{0} ? T{0} : scale * y[i];
+    }
+    const T factor = alpha.Get();
+    const bool conjugates = operation == CUSPARSE_OPERATION_CONJUGATE_TRANSPOSE;
+    for (std::int64_t row = 0; row < rows; ++row) {
+      for (int at = offsets[row] - base; at < offsets[row + 1] - base; ++at) {
+        const int column = indices[at] - base;
+        const T value = factor * (conjugates ? Conjugate(values[at]) : values[at]);
+        if (IsPlain()) {
+          y[row] += value * x[column];
+        } else {
+          y[column] += value * x[row];
+        }
+      }
+    }
+    return CUDA_SUCCESS;
+  }
+};
+
+template <typename T>
+CUresult SubmitOf(CUfunction code, CUstream stream, const Product& product) {
+  using Number = Host<T>;
+  const auto factor = [&](const void* pointer) {
+    return cuguest_sim_library::ToScalar(product.on_device, static_cast<const T*>(pointer));
+  };
+  const Csr& a = product.a;
+  return cuguest_sim_library::Submit(
+      code, stream,
+      Operation<Number>{static_cast<const int*>(a.offsets), static_cast<const int*>(a.indices),
+                        static_cast<const Number*>(a.values),
+                        static_cast<const Number*>(product.x.values),
+                        static_cast<Number*>(const_cast<void*>(product.y.values)), a.rows,
+                        a.columns, a.count, a.base == CUSPARSE_INDEX_BASE_ONE ? 1 : 0,
+                        product.operation, factor(product.alpha), factor(product.beta)});
+}
+
+}  // namespace
+
+bool IsType(cudaDataType type) {
+  return type == CUDA_R_32F || type == CUDA_R_64F || type == CUDA_C_32F || type == CUDA_C_64F;
+}
+
+CUresult SubmitProduct(CUfunction code, CUstream stream, const Product& product) {
+  switch (product.a.type) {
+    case CUDA_R_32F:
+      return SubmitOf<float>(code, stream, product);
+    case CUDA_R_64F:
+      return SubmitOf<double>(code, stream, product);
+    case CUDA_C_32F:
+      return SubmitOf<cuComplex>(code, stream, product);
+    default:
+      return SubmitOf<cuDoubleComplex>(code, stream, product);
+  }
+}
+
+}  // namespace cuguest_sim_cusparse

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The simulation does not execute kernels: what stands in for the guest's there. For a host
+// that is no C++ program.
+
+#include "test/runtime/host_kernels.h"
+
+extern "C" __attribute__((visibility("default"))) void RegisterStandIns() {
+  cuguest_runtime_test::HostKernels();
+}

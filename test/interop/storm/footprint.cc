@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "test/interop/storm/footprint.h"
+
+#include "cuguest/context_guard.h"
+#include "cuguest/primary_context.h"
+#include "test/interop/storm/failure.h"
+#include "test/support/raw_driver.h"
+
+namespace storm {
+namespace {
+
+using cuguest::Device;
+using cuguest::testing::Sim;
+using cuguest::testing::SimLive;
+
+// A driver keeps memory that it will use again, but not as much as a context takes.
+constexpr std::size_t kKept = std::size_t{300} << 20;
+
+struct Count {
+  const char* name;
+  std::size_t SimLive::*count;
+};
+// Code stays loaded once it was used, and the runtimes inside of libraries keep their units of
+// primary contexts.
+constexpr Count kCounts[] = {
+    {"contexts", &SimLive::contexts}, {"allocations", &SimLive::allocations},
+    {"streams", &SimLive::streams},   {"events", &SimLive::events},
+    {"graphs", &SimLive::graphs},     {"pools", &SimLive::pools},
+    {"arrays", &SimLive::arrays}};
+
+void AddDifference(const char* name, std::size_t before, std::size_t after, std::string* text) {
+  if (before == after) return;
+  *text += std::string("  ") + name + ": " + std::to_string(before) + " before, " +
+           std::to_string(after) + " after\n";
+}
+
+}  // namespace
+
+Footprint Footprint::Take(const World& world) {
+  Footprint footprint;
+  footprint.live_ = Sim::Live();
+  for (int device = 0; device < world.devices(); ++device) {
+    const cuguest::ContextGuard guard(world.primary(device));
+    RequireOk(guard);
+    std::size_t free_bytes = 0;
+    std::size_t bytes = 0;
+    REQUIRE_CALL(RAW(cuMemGetInfo)(&free_bytes, &bytes));
+    footprint.free_bytes_.push_back(free_bytes);
+  }
+  return footprint;
+}
+
+std::string Footprint::Difference(const Footprint& later) const {
+  std::string text;
+  for (const Count& count : kCounts) {
+    AddDifference(count.name, live_.*count.count, later.live_.*count.count, &text);
+  }
+  AddDifference("units of primary contexts", live_.primary_references,
+                later.live_.primary_references, &text);
+  for (std::size_t i = 0; i < free_bytes_.size(); ++i) {
+    if (free_bytes_[i] <= later.free_bytes_[i] + kKept) continue;
+    AddDifference("free bytes on a device", free_bytes_[i], later.free_bytes_[i], &text);
+  }
+  return text;
+}
+
+std::string WhatIsLeft() {
+  std::string text;
+  const SimLive live = Sim::Live();
+  for (const Count& count : kCounts) AddDifference(count.name, 0, live.*count.count, &text);
+  for (int device = 0; device < Value(Device::Count()); ++device) {
+    const auto state = Value(cuguest::PrimaryContext::Query(Device::Borrow(device)));
+    if (state.active) text += "  an active primary context on device " + std::to_string(device);
+  }
+  return text;
+}
+
+}  // namespace storm

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Guards of every kind, around callees that behave.
+
+#include "cuguest/acquire.h"
+#include "cuguest/capture.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/host_scope.h"
+#include "cuguest/no_context_guard.h"
+#include "cuguest/runtime/callee_scope.h"
+#include "cuguest/runtime/context.h"
+#include "cuguest/runtime/device_guard.h"
+#include "cuguest/thread_residency.h"
+#include "test/interop/storm/operations.h"
+#include "test/support/raw_driver.h"
+
+namespace storm {
+namespace {
+
+using cuguest::AcquiredContext;
+using cuguest::ContextGuard;
+using cuguest::ContextRef;
+using cuguest::Device;
+using cuguest::GuardMode;
+
+void RequireCurrent(CUcontext expected) {
+  CUcontext current = nullptr;
+  REQUIRE_CALL(RAW(cuCtxGetCurrent)(&current));
+  Require(current == expected, "the guard's context is current");
+}
+
+void RequireInside(const ContextGuard& guard) {
+  RequireOk(guard);
+  RequireCurrent(guard.get());
+}
+
+// Two guards, one in the other.
+void Nest(Worker& worker, GuardMode mode) {
+  const ContextRef& outer = worker.PickContext();
+  const ContextRef& inner = worker.PickContext();
+  ContextGuard first(outer, mode);
+  RequireInside(first);
+  {
+    ContextGuard second(inner.get(), mode);
+    RequireInside(second);
+    Require(second.caller() == outer.get(), "the first guard's context is the second's caller");
+    Require(second.Restore(), "leave the inner guard");
+  }
+  RequireCurrent(outer.get());
+  Require(first.Reassert(), "reassert");
+  Require(first.Restore(), "leave the outer guard");
+}
+void Elide(Worker& worker) { Nest(worker, GuardMode::kElide); }
+void AlwaysPush(Worker& worker) { Nest(worker, GuardMode::kAlwaysPush); }
+void Exact(Worker& worker) { Nest(worker, GuardMode::kExact); }
+
+void CallBack(Worker& worker) {
+  const ContextRef& home = worker.PickContext();
+  ContextGuard guard(home);
+  RequireInside(guard);
+  {
+    const cuguest::HostScope host(guard);
+    RequireOk(host);
+    RequireCurrent(worker.top());
+    const ContextGuard nested(worker.PickContext());
+    RequireInside(nested);
+  }
+  RequireInside(guard);
+}
+
+void NoContext(Worker& worker) {
+  cuguest::NoContextGuard none;
+  RequireOk(none);
+  RequireCurrent(nullptr);
+  {
+    const ContextGuard guard(worker.PickContext());
+    RequireInside(guard);
+  }
+  Require(none.Restore(), "put the stack back");
+}
+
+void Reside(Worker& worker) {
+  cuguest::ThreadResidency home(worker.PickContext());
+  RequireOk(home);
+  Require(home.Settle(), "settle");
+  Require(home.MoveTo(worker.PickContext()), "move to another context");
+  RequireCurrent(home.get());
+  Require(home.Leave(), "leave");
+}
+
+void CallCallee(Worker& worker) {
+  const ContextRef& home = worker.PickContext();
+  cuguest::runtime::CalleeScope scope(home);
+  RequireOk(scope);
+  int device = -1;
+  Require(scope.Note(cudaGetDevice(&device), "cudaGetDevice"), "cudaGetDevice");
+  Require(scope.Reassert(), "reassert");
+  Require(scope.Restore(), "leave a callee");
+}
+
+void OnDevice(Worker& worker) {
+  const int device = worker.random.Below(worker.world().devices());
+  cuguest::runtime::DeviceGuard guard(Device::Borrow(device));
+  Require(guard.status());
+  int said = -1;
+  REQUIRE_CALL(cudaGetDevice(&said));
+  Require(said == device, "cudaGetDevice says the guard's device");
+  Require(guard.Reassert(), "reassert");
+}
+
+void RequireAcquired(const AcquiredContext& acquired, const ContextRef& expected) {
+  Require(acquired.incarnation() == expected, "the context that was acquired is the owner");
+  const ContextGuard guard(acquired.incarnation());
+  RequireInside(guard);
+}
+
+void FromStream(Worker& worker) {
+  const Lane& lane = worker.LaneOf(worker.PickPlace());
+  RequireAcquired(Value(cuguest::AcquireFromStream(lane.stream.get())), lane.context);
+}
+
+void FromPointer(Worker& worker) {
+  const Lane& lane = worker.LaneOf(worker.PickPlace());
+  RequireAcquired(Value(cuguest::AcquireFromPointer(lane.x.get() + 4)), lane.context);
+}
+
+void FromDevice(Worker& worker) {
+  const int device = worker.random.Below(worker.world().devices());
+  const auto acquired = Value(cuguest::AcquireOn(Device::Borrow(device)));
+  if (acquired.source() == AcquiredContext::Source::kCurrent) {
+    Require(acquired.get() == worker.top(), "the current context is acquired");
+  } else {
+    RequireAcquired(acquired, worker.world().primary(device));
+  }
+}
+
+void AskTheRuntime(Worker& worker) {
+  using Kind = cuguest::runtime::RuntimeContext::Kind;
+  const auto next = Value(cuguest::runtime::RuntimeContext::Query());
+  const bool primary = worker.world().IsPrimary(worker.top());
+  const Kind expected =
+      worker.stack.empty() ? Kind::kBinds : (primary ? Kind::kPrimary : Kind::kUser);
+  Require(next.kind == expected, "where the runtime would work: " + next.ToString());
+}
+
+void Relax(Worker& worker) {
+  const auto mode = static_cast<CUstreamCaptureMode>(worker.random.Below(3));
+  cuguest::CaptureModeGuard guard(mode);
+  RequireOk(guard);
+  const ContextGuard nested(worker.PickContext());
+  RequireInside(nested);
+  Require(guard.Restore(), "put the capture mode back");
+}
+
+}  // namespace
+
+Operations GuardOperations() {
+  return {{"guard, elide", 120, &Elide},
+          {"guard, always push", 50, &AlwaysPush},
+          {"guard, exact", 20, &Exact},
+          {"host scope", 20, &CallBack},
+          {"no context", 20, &NoContext},
+          {"residency", 20, &Reside},
+          {"callee scope", 30, &CallCallee},
+          {"device guard", 30, &OnDevice},
+          {"acquire by stream", 30, &FromStream},
+          {"acquire by pointer", 20, &FromPointer},
+          {"acquire on device", 20, &FromDevice},
+          {"runtime context", 15, &AskTheRuntime},
+          {"capture mode", 20, &Relax}};
+}
+
+}  // namespace storm

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Callees that do not behave, inside scopes that put right what they did.
+
+#include <set>
+
+#include "cuguest/capture.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/no_context_guard.h"
+#include "cuguest/runtime/callee_scope.h"
+#include "test/interop/storm/operations.h"
+#include "test/support/raw_driver.h"
+
+namespace storm {
+namespace {
+
+using cuguest::ContextGuard;
+using cuguest::ContextRef;
+using cuguest::GuardMode;
+using cuguest::IncidentKind;
+
+enum class Damage { kReplace, kLeak, kPop };
+
+// What a callee does in a guard's scope.
+struct Deed {
+  Damage damage;
+  ContextRef home;     // the guard's context
+  ContextRef foreign;  // what is left on the stack
+  int device = 0;      // of `foreign`, a primary context, for kReplace
+};
+
+Deed PickDeed(Worker& worker, Damage damage) {
+  const ContextRef home = worker.PickContext();
+  if (damage != Damage::kReplace) return {damage, home, worker.PickContext()};
+  const int device = worker.random.Below(worker.world().devices());
+  return {damage, home, worker.world().primary(device), device};
+}
+
+void Commit(const Deed& deed) {
+  CUcontext popped = nullptr;
+  switch (deed.damage) {
+    case Damage::kReplace:
+      REQUIRE_CALL(cudaSetDevice(deed.device));
+      break;
+    case Damage::kLeak:
+      REQUIRE_CALL(RAW(cuCtxPushCurrent)(deed.foreign.get()));
+      break;
+    case Damage::kPop:
+      REQUIRE_CALL(RAW(cuCtxPopCurrent)(&popped));
+      break;
+  }
+}
+
+bool ChangesNothing(const Deed& deed) {
+  return deed.damage == Damage::kReplace && deed.foreign == deed.home;
+}
+
+IncidentKind KindOf(Damage damage) {
+  switch (damage) {
+    case Damage::kReplace:
+      return IncidentKind::kReplaced;
+    case Damage::kLeak:
+      return IncidentKind::kLeakedPush;
+    case Damage::kPop:
+      break;
+  }
+  return IncidentKind::kExtraPop;
+}
+
+// Whether the top of the stack tells a guard all: see Note [What is inferred] of
+// context_guard.h. Any other case is for kExact.
+bool ShowsOnTop(Worker& worker, const Deed& deed, GuardMode mode) {
+  std::set<CUcontext> seen;
+  for (const auto& entry : worker.stack) seen.insert(entry.context);
+  if (seen.size() != worker.stack.size()) return false;
+  const std::size_t depth = worker.stack.size();
+  const bool elided = mode == GuardMode::kElide && worker.top() == deed.home.get();
+  if (!elided && seen.count(deed.home.get()) != 0) return false;
+  if (deed.damage == Damage::kPop) {
+    return !elided || depth < 2 || !worker.world().IsPrimary(worker.stack[depth - 2].context);
+  }
+  return deed.foreign != deed.home && seen.count(deed.foreign.get()) == 0;
+}
+
+void Suffer(Worker& worker, Damage damage) {
+  const Deed deed = PickDeed(worker, damage);
+  auto mode = static_cast<GuardMode>(worker.random.Below(3));
+  const bool shows = ShowsOnTop(worker, deed, mode);
+  if (!shows) mode = GuardMode::kExact;
+  ContextGuard guard(deed.home, mode);
+  RequireOk(guard);
+  Commit(deed);
+  Require(guard.Restore(), "repair the stack");
+  if (ChangesNothing(deed)) return;
+  worker.ExpectIncident(shows ? std::optional(KindOf(damage)) : std::nullopt);
+}
+
+void Replace(Worker& worker) { Suffer(worker, Damage::kReplace); }
+void Leak(Worker& worker) { Suffer(worker, Damage::kLeak); }
+void PopTooOften(Worker& worker) { Suffer(worker, Damage::kPop); }
+
+void Reassert(Worker& worker) {
+  const Deed deed = PickDeed(worker, Damage::kReplace);
+  const bool shows = ShowsOnTop(worker, deed, GuardMode::kElide);
+  ContextGuard guard(deed.home, shows ? GuardMode::kElide : GuardMode::kExact);
+  RequireOk(guard);
+  Commit(deed);
+  Require(guard.Reassert(), "reassert");
+  CUcontext current = nullptr;
+  REQUIRE_CALL(RAW(cuCtxGetCurrent)(&current));
+  Require(current == deed.home.get(), "reasserting makes the guard's context current");
+  if (ChangesNothing(deed)) return;
+  worker.ExpectIncident(shows ? std::optional(IncidentKind::kReplaced) : std::nullopt);
+}
+
+// A callee that binds a primary context where it was to find none.
+void BindFromNone(Worker& worker) {
+  cuguest::NoContextGuard none;
+  RequireOk(none);
+  REQUIRE_CALL(cudaSetDevice(worker.random.Below(worker.world().devices())));
+  worker.ExpectIncident(IncidentKind::kLeakedPush);
+}
+
+void LeaveAnError(Worker& worker) {
+  const cuguest::runtime::CalleeScope scope(worker.PickContext());
+  RequireOk(scope);
+  Require(cudaSetDevice(1 << 20) == cudaErrorInvalidDevice, "there is no such device");
+  worker.ExpectIncident(IncidentKind::kLastError);
+}
+
+void LeaveACaptureMode(Worker& worker) {
+  const cuguest::CaptureModeGuard guard(CU_STREAM_CAPTURE_MODE_RELAXED);
+  RequireOk(guard);
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+  REQUIRE_CALL(RAW(cuThreadExchangeStreamCaptureMode)(&mode));
+  worker.ExpectIncident(IncidentKind::kCaptureMode);
+}
+
+}  // namespace
+
+Operations HostileOperations() {
+  return {{"cudaSetDevice", 40, &Replace},
+          {"leaked push", 40, &Leak},
+          {"extra pop", 40, &PopTooOften},
+          {"reassert", 20, &Reassert},
+          {"bound from none", 10, &BindFromNone},
+          {"last error left", 10, &LeaveAnError},
+          {"capture mode left", 5, &LeaveACaptureMode}};
+}
+
+}  // namespace storm

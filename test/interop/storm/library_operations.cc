@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Libraries that are written with the runtime, by handles and plans that the threads share.
+
+#include <cmath>
+
+#include "cuguest/capture.h"
+#include "cuguest/copy.h"
+#include "cuguest/device_view.h"
+#include "cuguest/runtime/cublas.h"
+#include "cuguest/runtime/cufft.h"
+#include "test/interop/storm/operations.h"
+#include "test/interop/storm/work.h"
+
+namespace storm {
+
+using cuguest::CaptureModeGuard;
+using cuguest::CaptureState;
+using cuguest::DeviceView;
+using cuguest::StreamRef;
+using cuguest::runtime::CublasScope;
+using cuguest::runtime::CufftLayout;
+using cuguest::runtime::CufftScope;
+
+// Relaxed, as all work here: the first call of a routine loads code.
+bool SubmitSaxpy(Worker& worker, float a, const DeviceView<float>& x, const DeviceView<float>& y,
+                 const StreamRef& stream) {
+  const CaptureModeGuard relaxed;
+  RequireOk(relaxed);
+  CublasScope blas(worker.world().blas(), stream, DeviceView<std::byte>());
+  if (!blas.ok() && stream.capture_state() == CaptureState::kActive) {
+    Require(absl::IsFailedPrecondition(blas.status()), blas.status().ToString());
+    return false;
+  }
+  Require(blas.status());
+  Require(blas.CheckOperand(x.data(), x.size_bytes()));
+  const auto count = static_cast<int>(x.size());
+  Require(cuguest::runtime::ToStatus(
+      cublasSaxpy(blas.handle(), count, &a, x.data(), 1, y.data(), 1), "cublasSaxpy"));
+  Require(blas.Restore());
+  return true;
+}
+
+namespace {
+
+constexpr int kSide = 8;  // of a square matrix that fills a lane's buffer
+static_assert(kSide * kSide == Lane::kCount);
+
+// y = x x + y, column by column.
+void MultiplyOnHost(const Numbers& x, Numbers* y) {
+  for (int column = 0; column < kSide; ++column) {
+    for (int row = 0; row < kSide; ++row) {
+      for (int k = 0; k < kSide; ++k) {
+        (*y)[column * kSide + row] += x[k * kSide + row] * x[column * kSide + k];
+      }
+    }
+  }
+}
+
+void Multiply(Worker& worker) {
+  Lane& lane = worker.LaneOf(worker.PickPlace());
+  const StreamRef& stream = lane.stream.ref();
+  const Numbers x = PickNumbers(worker);
+  Numbers y = PickNumbers(worker);
+  Upload(x, lane.x.view(), stream);
+  Upload(y, lane.y.view(), stream);
+  {
+    const CaptureModeGuard relaxed;
+    const CublasScope blas(worker.world().blas(), stream);
+    Require(blas.status());
+    const float one = 1;
+    Require(cuguest::runtime::ToStatus(
+        cublasSgemm(blas.handle(), CUBLAS_OP_N, CUBLAS_OP_N, kSide, kSide, kSide, &one,
+                    lane.x.data(), kSide, lane.x.data(), kSide, &one, lane.y.data(), kSide),
+        "cublasSgemm"));
+  }
+  MultiplyOnHost(x, &y);
+  RequireContents(lane.y.view(), y, stream);
+}
+
+void AddByBlas(Worker& worker) {
+  Lane& lane = worker.LaneOf(worker.PickPlace());
+  const Numbers x = PickNumbers(worker);
+  Numbers y = PickNumbers(worker);
+  Upload(x, lane.x.view(), lane.stream.ref());
+  Upload(y, lane.y.view(), lane.stream.ref());
+  SubmitSaxpy(worker, 2, lane.x.view(), lane.y.view(), lane.stream.ref());
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] += 2 * x[i];
+  RequireContents(lane.y.view(), y, lane.stream.ref());
+}
+
+// There and back again, which gives every number as many times as there are.
+void Transform(Worker& worker) {
+  constexpr int kComplex = Lane::kCount / 2;
+  Lane& lane = worker.LaneOf(worker.PickPlace());
+  const StreamRef& stream = lane.stream.ref();
+  const Numbers x = PickNumbers(worker);
+  Upload(x, lane.x.view(), stream);
+  {
+    const CaptureModeGuard relaxed;
+    const CufftScope fft(worker.world().plans(), CufftLayout::Line(kComplex), stream);
+    Require(fft.status());
+    auto* const data = reinterpret_cast<cufftComplex*>(lane.x.data());
+    for (const int direction : {CUFFT_FORWARD, CUFFT_INVERSE}) {
+      Require(cuguest::runtime::ToStatus(cufftExecC2C(fft.plan(), data, data, direction),
+                                         "cufftExecC2C"));
+    }
+  }
+  Numbers found(x.size());
+  Require(cuguest::CopyAsync(found, lane.x.view(), stream));
+  Require(stream.Synchronize());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    Require(std::abs(found[i] - kComplex * x[i]) < 0.1F, "the numbers that were transformed");
+  }
+}
+
+}  // namespace
+
+Operations LibraryOperations() {
+  return {{"cublasSgemm", 8, &Multiply}, {"cublasSaxpy", 4, &AddByBlas}, {"cuFFT", 8, &Transform}};
+}
+
+}  // namespace storm

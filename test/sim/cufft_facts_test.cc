@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cuFFT, as a program with contexts of its own sees it.
+
+#include <cufft.h>
+
+#include <memory>
+#include <utility>
+
+#include "test/sim/math_library.h"
+
+using namespace cuguest_facts;
+using cuguest_test::OnlyReal;
+
+namespace {
+
+constexpr int kSmall = 1024;   // needs no work area
+constexpr int kLarge = 65536;  // needs one
+constexpr size_t kLargeArea = size_t{kLarge} * sizeof(cufftComplex);
+
+struct Fft {
+  static constexpr int kDeadContext = CUFFT_INTERNAL_ERROR;
+  static constexpr int kRefused = CUFFT_INTERNAL_ERROR;
+  static constexpr int kElsewhere = CUFFT_EXEC_FAILED;
+  static constexpr int kImplicit = CUFFT_EXEC_FAILED;
+  static constexpr int kForkedCreate = CUFFT_INTERNAL_ERROR;
+  static constexpr int kForkedRun = CUFFT_EXEC_FAILED;
+  static constexpr bool kCreateBinds = false;
+  static constexpr bool kRunBinds = false;
+  static constexpr bool kDestroyBinds = true;
+
+  explicit Fft(int length = kSmall) : size(length) {}
+  ~Fft() {
+    if (plan >= 0) Destroy();
+  }
+  int Create() {
+    const int status = cufftPlan1d(&plan, size, CUFFT_C2C, 1);
+    if (status != 0) plan = -1;
+    return status;
+  }
+  int CreateWithoutArea(size_t* area) {
+    FINE(cufftCreate(&plan));
+    FINE(cufftSetAutoAllocation(plan, 0));
+    return cufftMakePlan1d(plan, size, CUFFT_C2C, 1, area);
+  }
+  int SetStream(CUstream stream) { return cufftSetStream(plan, stream); }
+  int Destroy() { return cufftDestroy(std::exchange(plan, -1)); }
+  int Run() { return cufftExecC2C(plan, in(), out(), CUFFT_FORWARD); }
+
+  void Fill() {
+    std::vector<cufftComplex> ones(static_cast<size_t>(size), cufftComplex{1, 0});
+    from = std::make_unique<Values<cufftComplex>>(ones);
+    to = std::make_unique<Values<cufftComplex>>(ones);
+    Clear();
+  }
+  void Clear() { to->Write(std::vector<cufftComplex>(static_cast<size_t>(size))); }
+  bool IsRight() const {
+    const std::vector<cufftComplex> result = to->Read();
+    return result[0].x == static_cast<float>(size) && result[1].x == 0;
+  }
+  cufftComplex* in() const { return from->get(); }
+  cufftComplex* out() const { return to->get(); }
+
+  int size;
+  cufftHandle plan = -1;
+  std::unique_ptr<Values<cufftComplex>> from;
+  std::unique_ptr<Values<cufftComplex>> to;
+};
+
+struct LargeFft : Fft {
+  LargeFft() : Fft(kLarge) {}
+};
+
+Values<char> Area(size_t size) { return Values<char>(std::vector<char>(size, 0)); }
+
+}  // namespace
+
+CUGUEST_MATH_FACTS(Fft)
+
+BOOST_AUTO_TEST_CASE(what_ends_captures) {
+  CheckCreatingInCaptures<Fft>();
+  CheckUsingInCaptures<Fft>(Ends::kStrict);
+  CheckInCaptures<LargeFft>({
+      {"run beside the capture", Ends::kNone, 0,
+       [](LargeFft& fft, const Guest&) { return fft.Run(); }},
+      {"begin and drop a plan", Ends::kNone, 0,
+       [](LargeFft&, const Guest&) {
+         cufftHandle plan = 0;
+         FINE(cufftCreate(&plan));
+         FINE(cufftSetAutoAllocation(plan, 0));
+         return static_cast<int>(cufftDestroy(plan));
+       }},
+      {"replace its own work area", Ends::kStrict, 0,
+       [](LargeFft& fft, const Guest&) {
+         return static_cast<int>(cufftSetWorkArea(fft.plan, fft.out()));
+       }},
+  });
+}
+
+// The simulation does its work when it is submitted.
+BOOST_AUTO_TEST_CASE(destroying_a_plan_waits_for_its_context, *OnlyReal()) {
+  CheckDestroyingWaits<Fft>();
+}
+
+// Its own is freed at once.
+BOOST_AUTO_TEST_CASE(a_work_area_of_the_callers) {
+  const Guest guest;
+  const Values<char> area = Area(kLargeArea);
+  LargeFft fft;
+  fft.Fill();
+  size_t size = 0;
+  FINE(fft.CreateWithoutArea(&size));
+  BOOST_TEST(size == kLargeArea);
+  size = 0;
+  FINE(cufftGetSize(fft.plan, &size));
+  BOOST_TEST(size == kLargeArea);
+  FINE(fft.SetStream(guest.stream));
+  FINE(cufftSetWorkArea(fft.plan, area.get()));
+  FINE(fft.Run());
+  BOOST_TEST(fft.IsRight());
+  const Captured<Fft> captured(fft, guest);
+  captured.CheckReplay(fft);
+  OK(RAW(cuCtxSynchronize)());
+}
+
+BOOST_AUTO_TEST_CASE(a_small_plan_needs_no_work_area) {
+  const Guest guest;
+  Fft fft;
+  fft.Fill();
+  size_t size = 77;
+  FINE(fft.CreateWithoutArea(&size));
+  BOOST_TEST(size == 0u);
+  FINE(fft.Run());
+  BOOST_TEST(fft.IsRight());
+}
+
+// Its plan is of no use then, but harmless, also with a new context at the same address.
+BOOST_AUTO_TEST_CASE(a_plan_whose_context_is_over) {
+  const Guest guest;
+  OwnContext context;
+  SetStack({context.get()});
+  Fft fft;
+  FINE(fft.Create());
+  fft.Fill();
+  FINE(fft.Run());
+  BOOST_TEST(fft.IsRight());
+  fft.from->GiveUp();
+  fft.to->GiveUp();
+  SetStack({guest.context.get()});
+  OK(RAW(cuCtxDestroy)(context.release()));
+  fft.Fill();
+  FINE(fft.SetStream(guest.stream));
+  BOOST_CHECK_EQUAL(fft.Run(), CUFFT_EXEC_FAILED);
+  FINE(fft.Destroy());
+  OK(RAW(cuCtxSynchronize)());
+  FINE(fft.Create());
+  FINE(fft.Run());
+  BOOST_TEST(fft.IsRight());
+}
+
+BOOST_AUTO_TEST_CASE(no_plan_is_an_error) {
+  const Guest guest;
+  Fft fft;
+  fft.Fill();
+  for (const cufftHandle none : {0, 777}) {
+    fft.plan = none;
+    BOOST_CHECK_EQUAL(fft.SetStream(nullptr), CUFFT_INVALID_PLAN);
+    BOOST_CHECK_EQUAL(fft.Run(), CUFFT_INVALID_PLAN);
+    BOOST_CHECK_EQUAL(fft.Destroy(), CUFFT_INVALID_PLAN);
+  }
+  FINE(fft.Create());
+  const cufftHandle destroyed = fft.plan;
+  FINE(fft.Destroy());
+  BOOST_CHECK_EQUAL(cufftDestroy(destroyed), CUFFT_INVALID_PLAN);
+  BOOST_CHECK_EQUAL(cufftSetStream(destroyed, nullptr), CUFFT_INVALID_PLAN);
+  FINE(fft.Create());
+  BOOST_TEST(fft.plan == destroyed);  // numbers are used again
+  BOOST_CHECK_EQUAL(cufftCreate(nullptr), CUFFT_INVALID_VALUE);
+  BOOST_CHECK_EQUAL(cufftPlan1d(nullptr, kSmall, CUFFT_C2C, 1), CUFFT_INVALID_VALUE);
+}
+
+BOOST_AUTO_TEST_CASE(bad_sizes_and_types) {
+  const Guest guest;
+  cufftHandle plan = 0;
+  for (const int size : {0, -1}) {
+    BOOST_CHECK_EQUAL(cufftPlan1d(&plan, size, CUFFT_C2C, 1), CUFFT_INVALID_SIZE);
+    BOOST_CHECK_EQUAL(cufftPlan1d(&plan, kSmall, CUFFT_C2C, size), CUFFT_INVALID_SIZE);
+  }
+  BOOST_CHECK_EQUAL(cufftPlan2d(&plan, 0, 8, CUFFT_C2C), CUFFT_INVALID_SIZE);
+  BOOST_CHECK_EQUAL(cufftPlan1d(&plan, 8, OutOfRange<cufftType>(1), 1), CUFFT_INVALID_TYPE);
+}
+
+BOOST_AUTO_TEST_CASE(a_plan_is_made_once) {
+  const Guest guest;
+  Fft fft;
+  fft.Fill();
+  size_t size = 0;
+  int lengths[] = {8, 8, 8, 8};
+  FINE(cufftCreate(&fft.plan));
+  FINE(fft.SetStream(guest.stream));
+  FINE(cufftSetWorkArea(fft.plan, fft.out()));
+  FINE(cufftSetAutoAllocation(fft.plan, 0));
+  BOOST_CHECK_EQUAL(fft.Run(), CUFFT_INVALID_PLAN);
+  BOOST_CHECK_EQUAL(cufftGetSize(fft.plan, &size), CUFFT_INVALID_PLAN);
+  const auto many = [&](int rank, int* of) {
+    return cufftMakePlanMany(fft.plan, rank, of, nullptr, 1, 0, nullptr, 1, 0, CUFFT_C2C, 1, &size);
+  };
+  BOOST_CHECK_EQUAL(many(0, lengths), CUFFT_INVALID_VALUE);
+  BOOST_CHECK_EQUAL(many(4, lengths), CUFFT_INVALID_VALUE);
+  BOOST_CHECK_EQUAL(many(1, nullptr), CUFFT_INVALID_VALUE);
+  BOOST_CHECK_EQUAL(cufftMakePlan1d(fft.plan, kSmall, CUFFT_C2C, 1, nullptr), CUFFT_INVALID_VALUE);
+  FINE(cufftMakePlan1d(fft.plan, kSmall, CUFFT_C2C, 1, &size));
+  BOOST_CHECK_EQUAL(cufftMakePlan1d(fft.plan, kSmall, CUFFT_C2C, 1, &size), CUFFT_INVALID_PLAN);
+  FINE(fft.Run());
+  BOOST_TEST(fft.IsRight());
+  for (const int direction : {0, 5}) {
+    BOOST_CHECK_EQUAL(cufftExecC2C(fft.plan, fft.in(), fft.out(), direction), CUFFT_INVALID_VALUE);
+  }
+  auto* const odd = reinterpret_cast<cufftComplex*>(reinterpret_cast<char*>(fft.in()) + 4);
+  BOOST_CHECK_EQUAL(cufftExecC2C(fft.plan, odd, fft.out(), CUFFT_FORWARD), CUFFT_INVALID_VALUE);
+}

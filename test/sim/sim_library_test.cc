@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The controls of the simulated libraries, and what ends a program there.
+
+#include "cuguest/testing/sim_library.h"
+
+#include <cublas_v2.h>
+#include <cufft.h>
+#include <cusolverDn.h>
+#include <cusparse.h>
+#include <dlfcn.h>
+
+#include <csignal>
+#include <set>
+#include <string>
+
+#include "cuguest/testing/sim.h"
+#include "test/sim/library.h"
+#include "test/support/child.h"
+
+using namespace cuguest_facts;
+using cuguest::testing::Sim;
+using cuguest::testing::SimLibrary;
+using cuguest::testing::SimLive;
+using cuguest_test::OnlyReal;
+using cuguest_test::OnlySim;
+
+namespace {
+
+struct NoFaultsLeft {
+  ~NoFaultsLeft() { SimLibrary::ClearFaults(); }
+};
+
+// Loads each, and none is left out by the linker.
+void UseAll() {
+  int version = 0;
+  BOOST_TEST(cublasGetProperty(MAJOR_VERSION, &version) == CUBLAS_STATUS_SUCCESS);
+  BOOST_TEST(cufftGetProperty(MAJOR_VERSION, &version) == CUFFT_SUCCESS);
+  BOOST_TEST(cusolverGetProperty(MAJOR_VERSION, &version) == CUSOLVER_STATUS_SUCCESS);
+  BOOST_TEST(cusparseGetProperty(MAJOR_VERSION, &version) == CUSPARSE_STATUS_SUCCESS);
+}
+
+// A fault returns before any argument is looked at.
+int CallWithZeros(const char* name) {
+  using Z = std::uintptr_t;
+  using AnyEntry = int (*)(Z, Z, Z, Z, Z, Z, Z, Z, Z, Z, Z, Z, Z, Z, Z, Z, Z, Z, Z, Z);
+  void* function = dlsym(RTLD_DEFAULT, name);
+  BOOST_REQUIRE(function != nullptr);
+  return reinterpret_cast<AnyEntry>(function)(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+                                              0, 0);
+}
+
+std::string Soname(const char* name, int major) {
+  return std::string("lib") + name + ".so." + std::to_string(major);
+}
+
+void CheckPanics(const char* child, const std::string& text) {
+  const cuguest_test::Ended ended = cuguest_test::RunChild(child);
+  BOOST_TEST(ended.code == -SIGABRT, child << ": " << ended.output);
+  BOOST_TEST((ended.output.find(text) != std::string::npos), child << ": " << ended.output);
+}
+
+// A handle of a context that is current.
+cublasHandle_t Create(CUcontext* context) {
+  cublasHandle_t handle = nullptr;
+  RAW(cuInit)(0);
+  RAW(cuCtxCreate)(context, nullptr, 0, 0);
+  cublasCreate(&handle);
+  return handle;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(they_are_active_where_the_driver_is_simulated) {
+  UseAll();
+  for (const std::string& soname :
+       {Soname("cublas", CUBLAS_VER_MAJOR), Soname("cufft", CUFFT_VER_MAJOR),
+        Soname("cusolver", CUSOLVER_VER_MAJOR), Soname("cusparse", CUSPARSE_VER_MAJOR)}) {
+    BOOST_TEST(SimLibrary::IsActive(soname.c_str()) == Sim::IsActive(), soname);
+  }
+  BOOST_TEST(!SimLibrary::IsActive("libcublas.so.1"));
+}
+
+BOOST_AUTO_TEST_CASE(nothing_is_done_to_real_libraries, *OnlyReal()) {
+  UseAll();
+  SimLibrary::FailCall("cublasGetProperty", 1, CUBLAS_STATUS_INTERNAL_ERROR);
+  int version = 0;
+  BOOST_TEST(cublasGetProperty(MAJOR_VERSION, &version) == CUBLAS_STATUS_SUCCESS);
+  BOOST_TEST(SimLibrary::Calls("cublasGetProperty") == 0u);
+  BOOST_TEST(SimLibrary::EntryName(0) == nullptr);
+  SimLibrary::ClearFaults();
+  SimLibrary::ResetCalls();
+}
+
+BOOST_AUTO_TEST_CASE(every_entry_fails_on_demand_and_does_nothing_else, *OnlySim()) {
+  UseAll();
+  const NoFaultsLeft cleanup;
+  const SimLive live = Sim::Live();
+  std::set<std::string> names;
+  size_t index = 0;
+  for (; SimLibrary::EntryName(index) != nullptr; ++index) {
+    const char* name = SimLibrary::EntryName(index);
+    names.insert(name);
+    const auto calls = SimLibrary::Calls(name);
+    SimLibrary::FailCall(name, 1, 77);
+    BOOST_TEST(CallWithZeros(name) == 77, name);
+    BOOST_TEST(SimLibrary::Calls(name) == calls + 1, name);
+  }
+  BOOST_TEST(names.size() == index);
+  for (const char* name : {"cublasSgemm_v2", "cufftExecC2C", "cusolverDnCreate", "cusparseSpMV"}) {
+    BOOST_TEST(names.count(name) == 1u, name);
+  }
+  BOOST_CHECK(Sim::Live() == live);
+  BOOST_CHECK(GetStack().empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_fault_hits_the_nth_call_once, *OnlySim()) {
+  const NoFaultsLeft cleanup;
+  int version = 0;
+  const auto call = [&] { return cufftGetVersion(&version); };
+  BOOST_TEST(call() == CUFFT_SUCCESS);
+  SimLibrary::FailCall("cufftGetVersion", 2, CUFFT_ALLOC_FAILED);
+  SimLibrary::FailCall("cufftGetVersion", 3, CUFFT_INTERNAL_ERROR, /*from_any_thread=*/false);
+  BOOST_TEST(call() == CUFFT_SUCCESS);
+  OnAnotherThread([&] { BOOST_TEST(call() == CUFFT_ALLOC_FAILED); });
+  BOOST_TEST(call() == CUFFT_SUCCESS);
+  BOOST_TEST(call() == CUFFT_INTERNAL_ERROR);
+  BOOST_TEST(call() == CUFFT_SUCCESS);
+  SimLibrary::FailCall("cufftGetVersion", 1, CUFFT_ALLOC_FAILED);
+  SimLibrary::ClearFaults();
+  BOOST_TEST(call() == CUFFT_SUCCESS);
+  SimLibrary::ResetCalls();
+  BOOST_TEST(SimLibrary::Calls("cufftGetVersion") == 0u);
+}
+
+// What a library takes in a context, it gives back, or it goes with the context.
+BOOST_AUTO_TEST_CASE(memory_of_handles_and_plans_shows, *OnlySim()) {
+  const Current current;
+  const size_t before = Sim::Live().allocations;
+  cublasHandle_t blas = nullptr;
+  cusolverDnHandle_t solver = nullptr;
+  cufftHandle plan = 0;
+  BOOST_TEST(cublasCreate(&blas) == CUBLAS_STATUS_SUCCESS);
+  BOOST_TEST(cusolverDnCreate(&solver) == CUSOLVER_STATUS_SUCCESS);
+  BOOST_TEST(cufftPlan1d(&plan, 1 << 16, CUFFT_C2C, 1) == CUFFT_SUCCESS);
+  BOOST_TEST(Sim::Live().allocations == before + 4);
+  BOOST_TEST(cublasDestroy(blas) == CUBLAS_STATUS_SUCCESS);
+  BOOST_TEST(cusolverDnDestroy(solver) == CUSOLVER_STATUS_SUCCESS);
+  BOOST_TEST(cufftDestroy(plan) == CUFFT_SUCCESS);
+  BOOST_TEST(Sim::Live().allocations == before);
+}
+
+// No memory for a handle: nothing is left.
+BOOST_AUTO_TEST_CASE(what_cannot_be_made_leaves_nothing, *OnlySim()) {
+  const Current current;
+  const SimLive live = Sim::Live();
+  cublasHandle_t blas = nullptr;
+  cufftHandle plan = 0;
+  Sim::FailCall("cuMemAlloc", 1, CUDA_ERROR_OUT_OF_MEMORY);
+  BOOST_TEST(cublasCreate(&blas) == CUBLAS_STATUS_ALLOC_FAILED);
+  Sim::FailCall("cuMemAlloc", 2, CUDA_ERROR_OUT_OF_MEMORY);
+  BOOST_TEST(cufftPlan1d(&plan, 1 << 16, CUFFT_C2C, 1) == CUFFT_INTERNAL_ERROR);
+  Sim::ClearFaults();
+  BOOST_TEST(Sim::Live().allocations == live.allocations);
+}
+
+// Memory that the device cannot reach.
+CHILD(host_memory) {
+  CUcontext context = nullptr;
+  const cublasHandle_t handle = Create(&context);
+  std::vector<float> x(4), y(4);
+  const float factor = 2;
+  if (cublasSaxpy(handle, 4, &factor, x.data(), 1, y.data(), 1) != CUBLAS_STATUS_SUCCESS) return 1;
+  return RAW(cuCtxSynchronize)() == CUDA_ERROR_ILLEGAL_ADDRESS ? 0 : 2;
+}
+
+CHILD(memory_of_another_device) {
+  CUcontext context = nullptr, other = nullptr;
+  CUdeviceptr x = 0;
+  RAW(cuInit)(0);
+  RAW(cuCtxCreate)(&other, nullptr, 0, 1);
+  RAW(cuMemAlloc)(&x, 64);
+  const cublasHandle_t handle = Create(&context);
+  auto* data = reinterpret_cast<float*>(x);
+  const float factor = 2;
+  if (cublasSscal(handle, 4, &factor, data, 1) != CUBLAS_STATUS_SUCCESS) return 1;
+  return RAW(cuCtxSynchronize)() == CUDA_ERROR_ILLEGAL_ADDRESS ? 0 : 2;
+}
+
+BOOST_AUTO_TEST_CASE(memory_that_a_device_cannot_reach_loses_it, *OnlySim()) {
+  REQUIRE_CHILD_PASSES("host_memory");
+  REQUIRE_CHILD_PASSES("memory_of_another_device");
+}
+
+CHILD(destroyed_handle) {
+  CUcontext context = nullptr;
+  const cublasHandle_t handle = Create(&context);
+  cublasDestroy(handle);
+  return cublasSetStream(handle, nullptr);
+}
+
+CHILD(handle_of_a_dead_context) {
+  CUcontext context = nullptr;
+  const cublasHandle_t handle = Create(&context);
+  RAW(cuCtxDestroy)(context);
+  return cublasDestroy(handle);
+}
+
+CHILD(unknown_entry) {
+  int version = 0;
+  cublasGetProperty(MAJOR_VERSION, &version);
+  SimLibrary::FailCall("cublasNothing", 1, 1);
+  return 0;
+}
+
+BOOST_AUTO_TEST_CASE(what_is_undefined_ends_the_program, *OnlySim()) {
+  CheckPanics("destroyed_handle", "no handle, or one that was destroyed");
+  CheckPanics("handle_of_a_dead_context", "of a context that is over");
+  CheckPanics("unknown_entry", "\"cublasNothing\" is no entry");
+}
