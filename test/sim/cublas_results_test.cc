@@ -242,10 +242,12 @@ void CheckVectors() {
   BOOST_CHECK(result == dot);
 
   BLAS(Calls<T>::kScal(blas.handle, kCount, Cuda(&alpha), In(on_x), 2));
-  BLAS(Calls<T>::kSwap(blas.handle, 3 * kCount, In(on_y), 1, In(on_y), 1));
   BLAS(Calls<T>::kCopy(blas.handle, kCount, In(on_x), 2, In(on_y), 1));
   for (size_t i = 0; i < kCount; ++i) expected[i] = alpha * x[2 * i];
   BOOST_CHECK(on_y.Read() == expected);
+  const OnDevice<T> other({1, 2});
+  BLAS(Calls<T>::kSwap(blas.handle, 2, In(on_y), 1, In(other), 1));
+  BOOST_CHECK(other.Read() == std::vector<T>(expected.begin(), expected.begin() + 2));
 }
 
 }  // namespace

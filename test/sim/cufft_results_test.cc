@@ -94,7 +94,7 @@ void CheckLine(int n) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(lines_there_and_back) {
-  for (const int n : {1, 2, 7, 12, 16, 131}) CheckLine(n);
+  for (const int n : {2, 7, 12, 16, 131}) CheckLine(n);
 }
 
 BOOST_AUTO_TEST_CASE(a_batch_in_single_precision) {
@@ -191,24 +191,24 @@ BOOST_AUTO_TEST_CASE(strides_and_distances) {
 
 BOOST_AUTO_TEST_CASE(the_callers_work_area_in_a_graph) {
   const Current current;
-  constexpr int kSize = 8192;
-  std::vector<Complex> impulse(kSize);
+  constexpr int kSize = 1 << 16;
+  std::vector<std::complex<float>> impulse(kSize);
   impulse[0] = 2;
-  const OnDevice<Complex> input(impulse);
-  const OnDevice<Complex> output{std::vector<Complex>(kSize)};
+  const OnDevice<std::complex<float>> input(impulse);
+  const OnDevice<std::complex<float>> output{std::vector<std::complex<float>>(kSize)};
   CUstream stream = nullptr;
   OK(RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING));
   Plan plan;
   size_t bytes = 0;
   FFT(cufftCreate(&plan.number));
   FFT(cufftSetAutoAllocation(plan.number, 0));
-  FFT(cufftMakePlan1d(plan.number, kSize, CUFFT_Z2Z, 1, &bytes));
+  FFT(cufftMakePlan1d(plan.number, kSize, CUFFT_C2C, 1, &bytes));
   BOOST_TEST(bytes > 0u);
   const OnDevice<char> area{std::vector<char>(bytes)};
   FFT(cufftSetWorkArea(plan.number, area.get()));
   FFT(cufftSetStream(plan.number, stream));
   OK(RAW(cuStreamBeginCapture)(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
-  FFT(cufftExecZ2Z(plan.number, input.get<cufftDoubleComplex>(), output.get<cufftDoubleComplex>(),
+  FFT(cufftExecC2C(plan.number, input.get<cufftComplex>(), output.get<cufftComplex>(),
                    CUFFT_FORWARD));
   CUgraph graph = nullptr;
   OK(RAW(cuStreamEndCapture)(stream, &graph));
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(the_callers_work_area_in_a_graph) {
   OK(RAW(cuGraphInstantiateWithFlags)(&exec, graph, 0));
   OK(RAW(cuGraphLaunch)(exec, stream));
   OK(RAW(cuStreamSynchronize)(stream));
-  CheckClose(output.Read(), std::vector<Complex>(kSize, 2));
+  CheckClose(output.Read(), std::vector<std::complex<float>>(kSize, 2), 1e-5);
   OK(RAW(cuGraphExecDestroy)(exec));
   OK(RAW(cuGraphDestroy)(graph));
   OK(RAW(cuStreamDestroy)(stream));

@@ -25,6 +25,10 @@
     (handle, stream))                                                                              \
   X(cusolverDnGetStream, GetStream, kNothing, (cusolverDnHandle_t handle, cudaStream_t* stream),   \
     (handle, stream))                                                                              \
+  X(cusolverDnSetDeterministicMode, SetDeterministicMode, kNothing, (cusolverDnHandle_t handle,    \
+    cusolverDeterministicMode_t mode), (handle, mode))                                             \
+  X(cusolverDnGetDeterministicMode, GetDeterministicMode, kNothing, (cusolverDnHandle_t handle,    \
+    cusolverDeterministicMode_t* mode), (handle, mode))                                            \
   X(cusolverGetVersion, GetVersion, kNothing, (int* version), (version))                           \
   X(cusolverGetProperty, GetProperty, kNothing, (libraryPropertyType type, int* value),            \
     (type, value))                                                                                 \

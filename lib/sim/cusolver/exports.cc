@@ -52,6 +52,7 @@ struct Handle {
   cuguest_sim::Eternal life;
   cuguest_sim_library::Code code;
   CUstream stream = nullptr;
+  cusolverDeterministicMode_t deterministic_mode = CUSOLVER_DETERMINISTIC_RESULTS;
   CUdeviceptr memory = 0;
 };
 
@@ -113,6 +114,18 @@ Status SetStream(cusolverDnHandle_t handle, cudaStream_t stream) {
 
 Status GetStream(cusolverDnHandle_t handle, cudaStream_t* stream) {
   *stream = Find(handle).stream;
+  return CUSOLVER_STATUS_SUCCESS;
+}
+
+Status SetDeterministicMode(cusolverDnHandle_t handle, cusolverDeterministicMode_t mode) {
+  Handle found = Find(handle);
+  found.deterministic_mode = mode;
+  Handles().Set(handle, found);
+  return CUSOLVER_STATUS_SUCCESS;
+}
+
+Status GetDeterministicMode(cusolverDnHandle_t handle, cusolverDeterministicMode_t* mode) {
+  *mode = Find(handle).deterministic_mode;
   return CUSOLVER_STATUS_SUCCESS;
 }
 
