@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // -----------------------------------------------------------------------------
-// testing/sim_library.h                                         tier: testing
+// testing/sim_library.h                                          tier: testing
 // -----------------------------------------------------------------------------
 //
 // Control of the simulated CUDA libraries: `libcublas.so.13`, `libcufft.so.12`,

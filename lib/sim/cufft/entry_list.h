@@ -20,13 +20,13 @@
 #define CUGUEST_SIM_CUFFT_ENTRIES(X)                                                               \
   X(cufftCreate, Create, kNothing, (cufftHandle* plan), (plan))                                    \
   X(cufftDestroy, Destroy, kNothing, (cufftHandle plan), (plan))                                   \
-  X(cufftPlan1d, PlanAtOnce, kNothing, (cufftHandle* plan, int n, cufftType type, int batch),            \
+  X(cufftPlan1d, PlanAtOnce, kNothing, (cufftHandle* plan, int n, cufftType type, int batch),      \
     (plan, Plain({n}, type, batch)))                                                               \
-  X(cufftPlan2d, PlanAtOnce, kNothing, (cufftHandle* plan, int n0, int n1, cufftType type),              \
+  X(cufftPlan2d, PlanAtOnce, kNothing, (cufftHandle* plan, int n0, int n1, cufftType type),        \
     (plan, Plain({n0, n1}, type)))                                                                 \
   X(cufftPlan3d, PlanAtOnce, kNothing, (cufftHandle* plan, int n0, int n1, int n2, cufftType type),      \
     (plan, Plain({n0, n1, n2}, type)))                                                             \
-  X(cufftPlanMany, PlanAtOnce, kNothing, (cufftHandle* plan, CUGUEST_SIM_CUFFT_MANY(int)),               \
+  X(cufftPlanMany, PlanAtOnce, kNothing, (cufftHandle* plan, CUGUEST_SIM_CUFFT_MANY(int)),         \
     (plan, CUGUEST_SIM_CUFFT_MANY_LAYOUT(int)))                                                    \
   X(cufftMakePlan1d, MakePlan, kNothing, (cufftHandle plan, int n, cufftType type, int batch,      \
     size_t* bytes), (plan, Plain({n}, type, batch), bytes))                                        \

@@ -242,6 +242,7 @@ Status Potrs(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, int sides,
   const int stride = std::max(1, n);
   const bool is_valid = IsFill(fill) && n >= 0 && sides >= 0 && lda >= stride && ldb >= stride;
   if (!is_valid) return CUSOLVER_STATUS_INVALID_VALUE;
+  if (n == 0 || sides == 0) return CUSOLVER_STATUS_SUCCESS;
   return Submit(found, PotrsOperation<Host<T>>{
                            fill, {ToHost(a), n, n, lda}, {ToHost(b), n, sides, ldb}, {info, 1, 1}});
 }
