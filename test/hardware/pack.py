@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""pack.py BUILD OUT: a folder that runs the tests where there is only Python.
+"""pack.py BUILD OUT: a folder that runs the tests where there is only Python: run.py and an archive.
 
 Copies the test, example and benchmark programs of a Meson build, the libraries
-they load, and run.py. Paths below OUT are those below BUILD, since tests find
+they load, into OUT/pack.tar.xz. Paths in it are those below BUILD, since tests find
 their libraries beside themselves. The simulated driver, runtime and libraries stay behind.
 A test that is a Python script is run by the Python of the machine that runs it.
 """
@@ -15,6 +15,8 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
+import tempfile
 
 SUITES = ("unit", "process", "interop", "hosts", "examples", "benchmark")
 # Of the machine that runs it: the C and C++ runtimes, the driver, and the toolkit's large libraries.
@@ -29,7 +31,9 @@ SIMULATION = re.compile(rf"lib(cuda|cudart|{TOOLKIT})\.so")
 # As a program finds them without help, so the toolkit's runtime and not the simulated one.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
 
-build, out = (pathlib.Path(p).resolve() for p in sys.argv[1:3])
+build, archive_directory = (pathlib.Path(p).resolve() for p in sys.argv[1:3])
+contents = tempfile.TemporaryDirectory(prefix="cuguest-pack-")
+out = pathlib.Path(contents.name)
 
 
 def introspect(what):
@@ -101,5 +105,8 @@ for test in tests + introspect("benchmarks"):
 order = {suite: position for position, suite in enumerate(SUITES)}
 manifest.sort(key=lambda test: order[test["suite"]])
 (out / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
-shutil.copy(pathlib.Path(__file__).with_name("run.py"), out)
-print(f"{len(manifest)} programs in {out}")
+archive_directory.mkdir(parents=True, exist_ok=True)
+with tarfile.open(archive_directory / "pack.tar.xz", "w:xz") as archive:
+    archive.add(out, ".")
+shutil.copy(pathlib.Path(__file__).with_name("run.py"), archive_directory)
+print(f"{len(manifest)} programs in {archive_directory}")

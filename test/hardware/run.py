@@ -15,11 +15,14 @@ import os
 import pathlib
 import platform
 import re
+import shutil
 import subprocess
 import sys
+import tarfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
+CONTENTS = HERE / "contents"  # of the archive
 SKIPPED = 77
 # Suites whose output is a part of the report.
 TRANSCRIPTS = {"benchmark": "Benchmark", "hosts": "Host"}
@@ -62,13 +65,13 @@ def look_at_driver():
 
 
 def run(test):
-    libraries = ":".join(str(HERE / directory) for directory in test["libraries"])
+    libraries = ":".join(str(CONTENTS / directory) for directory in test["libraries"])
     env = dict(os.environ, LD_LIBRARY_PATH=libraries, CUGUEST_TEST_DRIVER="real",
                BOOST_TEST_COLOR_OUTPUT="0", BOOST_TEST_LOG_LEVEL="message")
     interpreter = [sys.executable] if test["file"].endswith(".py") else []
     start = time.monotonic()
     try:
-        done = subprocess.run([*interpreter, str(HERE / test["file"]), *test["args"]], env=env, cwd=HERE, text=True, errors="replace",
+        done = subprocess.run([*interpreter, str(CONTENTS / test["file"]), *test["args"]], env=env, cwd=CONTENTS, text=True, errors="replace",
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               timeout=test["timeout"] or None)
         code, output = done.returncode, done.stdout
@@ -106,7 +109,7 @@ def report(results, counts, gpus, cuda, release):
     lines += [f"| {name} | {case} | {reason} |" for name, case, reason in skips]
     for r in results:
         if r["suite"] in TRANSCRIPTS:
-            lines += ["", f"## {TRANSCRIPTS[r['suite']]}: {r['name']}", "", "```", r["output"].rstrip().replace(str(HERE) + "/", ""), "```"]
+            lines += ["", f"## {TRANSCRIPTS[r['suite']]}: {r['name']}", "", "```", r["output"].rstrip().replace(str(CONTENTS) + "/", ""), "```"]
         elif r["result"] == "failed":
             lines += ["", f"## Output of {r['name']}", "", "```", r["output"][-4000:].rstrip(), "```"]
     return "\n".join(lines) + "\n"
@@ -119,7 +122,10 @@ def main():
     gpus, cuda, release = look_at_driver()
     print(f"{gpus[0]}, driver {release}, CUDA {cuda}")
 
-    tests = json.loads((HERE / "manifest.json").read_text())
+    shutil.rmtree(CONTENTS, ignore_errors=True)
+    with tarfile.open(HERE / "pack.tar.xz") as archive:
+        archive.extractall(CONTENTS)
+    tests = json.loads((CONTENTS / "manifest.json").read_text())
     with concurrent.futures.ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
         results = list(pool.map(run, [t for t in tests if t["parallel"] and t["suite"] != "benchmark"]))
     results += [run(t) for t in tests if not t["parallel"] or t["suite"] == "benchmark"]

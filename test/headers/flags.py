@@ -2,10 +2,23 @@
 """Where the build found CUDA and Abseil; they are not ours to be strict with."""
 
 import json
+import re
 import shlex
+import subprocess
 
 
 def system_includes(build):
     commands = json.loads((build / "compile_commands.json").read_text())
     command = next(c["command"] for c in commands if c["file"].endswith("lib/core/error.cc"))
     return [word for word in shlex.split(command) if word.startswith("-isystem")]
+
+
+def headers_that_can_be_included(headers, build, compiler):
+    """Without those for libraries of the toolkit that are not installed."""
+    needed = {header: re.findall(r"^#include <(cu(?:blas|fft|solver|sparse)\w*\.h)>$", header.read_text(), re.M)
+              for header in headers}
+    names = sorted({name for found in needed.values() for name in found})
+    text = "".join(f"#if __has_include(<{name}>)\nhas {name}\n#endif\n" for name in names)
+    has = subprocess.run([compiler, "-x", "c++", "-E", "-P", *system_includes(build), "-"],
+                         input=text, check=True, capture_output=True, text=True).stdout.split()
+    return [header for header in headers if set(needed[header]) <= set(has)]

@@ -22,12 +22,14 @@ class Shrinker {
   // Whether it fails as it is.
   bool Reproduces() { return Fails(shortest_.options); }
 
+  // Most faults show in the operation that has them, behind which all is cut off already.
   void DropOperations() {
+    if (shortest_.options.operations == 0) return;
+    if (!FailsUpTo(shortest_.options.operations - 1)) return;
     std::uint64_t passes = 0;  // no operations, no failure
     while (passes + 1 < shortest_.options.operations) {
-      Options options = shortest_.options;
-      options.operations = passes + (options.operations - passes) / 2;
-      if (!Fails(options)) passes = options.operations;
+      const std::uint64_t half = passes + (shortest_.options.operations - passes) / 2;
+      if (!FailsUpTo(half)) passes = half;
     }
   }
 
@@ -54,6 +56,12 @@ class Shrinker {
   const Shortest& shortest() const { return shortest_; }
 
  private:
+  bool FailsUpTo(std::uint64_t operations) {
+    Options options = shortest_.options;
+    options.operations = operations;
+    return Fails(options);
+  }
+
   // Keeps it if it does.
   bool Fails(const Options& options) {
     for (int run = 0; run < (options.lockstep ? 1 : kFreeRuns); ++run) {
@@ -94,7 +102,6 @@ std::optional<Shortest> Shrink(const Options& options) {
     if (!shrinker.Reproduces()) continue;
     shrinker.DropOperations();
     shrinker.DropThreads();
-    shrinker.DropOperations();
     return shrinker.shortest();
   }
   return std::nullopt;
