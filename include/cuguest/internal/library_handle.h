@@ -31,7 +31,8 @@ namespace internal {
 //   kName, kDestroyEndsCaptures
 //   Library, Handle, Code          types; Code{} is success
 //   ToStatus(code, doing)
-//   SetWorkArea(library, handle, area)
+//   kTakesWorkspace                and if it does
+//   SetWorkspace(library, handle, area)
 //   Settings                       with Code Read(library, handle), and
 //                                  Code PutBack(library, handle) const
 template <typename Api>
@@ -63,9 +64,12 @@ class LibraryHandle {
     // Of cuBLAS, this takes the last user's workspace away, too.
     const auto stream = reinterpret_cast<cudaStream_t>(request.stream.get());
     absl::Status status = Say(Of(library).SetStream(Get(self), stream), "set the stream of ");
-    if (!status.ok() || !request.brings_work_area) return status;
-    return Say(Api::SetWorkArea(Of(library), Get(self), request.work_area),
-               "set the workspace of ");
+    if constexpr (Api::kTakesWorkspace) {
+      if (!status.ok() || !request.brings_work_area) return status;
+      return Say(Api::SetWorkspace(Of(library), Get(self), request.work_area),
+                 "set the workspace of ");
+    }
+    return status;
   }
 
   static absl::Status End(const void* library, void* self) {

@@ -195,13 +195,14 @@ struct CublasApi {
   using Code = cublasStatus_t;
   static constexpr char kName[] = "a cuBLAS handle";
   static constexpr bool kDestroyEndsCaptures = true;
+  static constexpr bool kTakesWorkspace = true;
 
   static absl::Status ToStatus(Code code, std::string_view doing) {
     return runtime::ToStatus(code, doing);
   }
 
-  static Code SetWorkArea(const Library& cublas, Handle handle,
-                          const ::cuguest::internal::MemoryRange& area) {
+  static Code SetWorkspace(const Library& cublas, Handle handle,
+                           const ::cuguest::internal::MemoryRange& area) {
     return cublas.SetWorkspace(handle, reinterpret_cast<void*>(area.pointer), area.bytes);
   }
 

@@ -112,14 +112,10 @@ struct CusolverDnApi {
   using Code = cusolverStatus_t;
   static constexpr char kName[] = "a cuSOLVER handle";
   static constexpr bool kDestroyEndsCaptures = true;
+  static constexpr bool kTakesWorkspace = false;
 
   static absl::Status ToStatus(Code code, std::string_view doing) {
     return runtime::ToStatus(code, doing);
-  }
-
-  // It has none: no scope brings one.
-  static Code SetWorkArea(const Library&, Handle, const ::cuguest::internal::MemoryRange&) {
-    return Code{};
   }
 
   struct Settings {

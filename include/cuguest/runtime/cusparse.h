@@ -111,14 +111,10 @@ struct CusparseApi {
   using Code = cusparseStatus_t;
   static constexpr char kName[] = "a cuSPARSE handle";
   static constexpr bool kDestroyEndsCaptures = false;
+  static constexpr bool kTakesWorkspace = false;
 
   static absl::Status ToStatus(Code code, std::string_view doing) {
     return runtime::ToStatus(code, doing);
-  }
-
-  // It has none: no scope brings one.
-  static Code SetWorkArea(const Library&, Handle, const ::cuguest::internal::MemoryRange&) {
-    return Code{};
   }
 
   struct Settings {
