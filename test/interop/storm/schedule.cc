@@ -85,13 +85,14 @@ bool Schedule::Meet() {
 }
 
 void Schedule::Leave() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  std::unique_lock<std::mutex> lock(mutex_);
   --present_;
-  if (present_ > 0 && waiting_ == present_) {
+  if (waiting_ == present_) {
     waiting_ = 0;
     ++meetings_;
     meeting_.notify_all();
   }
+  meeting_.wait(lock, [&] { return stopped_ || present_ == 0; });
 }
 
 void Schedule::Stop() {

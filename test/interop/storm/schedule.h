@@ -34,7 +34,8 @@ class Schedule {
 
   // Waits for every thread that has not left. False: the storm was stopped.
   [[nodiscard]] bool Meet();
-  // The thread takes no more steps.
+  // The thread takes no more steps. Waits until that is so of all, or the storm was stopped:
+  // what a thread has in progress stays so until the last operation.
   void Leave();
 
   void Stop();
