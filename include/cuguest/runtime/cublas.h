@@ -287,7 +287,8 @@ class CublasHandles {
 
   // Drops the handles of this life of `context`, and destroys them when no scope is left that
   // uses one: now, or in a later call that makes or drops something. Not while anything in
-  // the context captures: see Note [Handles and captures]. Whether there were any.
+  // the context captures: see Note [Handles and captures]. Whether there were any. Where a scope
+  // may be left and the context is destroyed, call ForgetDestroyed() after that.
   //
   // Cost: waits for the context, once for each handle.
   bool Forget(const ContextRef& context) { return pools_.Forget(context); }
@@ -331,9 +332,9 @@ class CublasHandles {
 //            kDataLoss            an earlier sticky error
 //            kResourceExhausted   a handle had to be made, and there was no memory
 //            and others of ContextGuard, CaptureModeGuard and ToStatus(cublasStatus_t)
-// Cost:    with an idle handle and the context current, six contention-free driver calls, one
-//          cublasSetStream and four cublasGet...: about 0.2 us on an H100 beside the
-//          cublasSetStream (34 ns) that is needed anyhow. A push and a pop more if it is not
+// Cost:    with an idle handle and the context current, six contention-free driver calls (seven
+//          for stream 0), one cublasSetStream and four cublasGet...: about 0.2 us on an H100 beside
+//          the cublasSetStream (34 ns) that is needed anyhow. A push and a pop more if it is not
 //          current. A thread finds the handle that it had last at once. The first scope in a
 //          context, and the first at each depth of concurrency, makes its handle: see
 //          CublasHandles.
@@ -375,7 +376,10 @@ class [[nodiscard]] CublasScope {
     return scope_.CheckOperand(::cuguest::internal::AddressOf(pointer), bytes);
   }
 
-  // As ContextGuard::Reassert: after foreign code was called inside the scope.
+  // As ContextGuard::Reassert: after foreign code was called inside the scope. If it fails, also
+  // because that code has ended the context's life, the scope is ended.
+  //
+  // Cost: two driver calls when nothing is wrong.
   absl::Status Reassert() { return scope_.Reassert(); }
 
   // Ends the scope now. Does nothing the second time.
