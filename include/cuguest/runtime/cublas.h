@@ -182,6 +182,8 @@ struct CublasLibrary {
   }
 
  private:
+  CublasLibrary() = default;
+
   ::cuguest::internal::LibraryFile file_;
 };
 

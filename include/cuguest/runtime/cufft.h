@@ -134,6 +134,8 @@ struct CufftLibrary {
   }
 
  private:
+  CufftLibrary() = default;
+
   ::cuguest::internal::LibraryFile file_;
 };
 

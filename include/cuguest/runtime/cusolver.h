@@ -99,6 +99,8 @@ struct CusolverLibrary {
   }
 
  private:
+  CusolverLibrary() = default;
+
   ::cuguest::internal::LibraryFile file_;
 };
 
