@@ -291,6 +291,24 @@ BOOST_AUTO_TEST_CASE(a_capture_needs_the_callers_work_area) {
   BOOST_TEST(transform.IsRight());
 }
 
+// What a borrowed plan costs where it is wanted again and again.
+BOOST_AUTO_TEST_CASE(a_warm_scope_makes_few_calls, *cuguest_test::OnlySim()) {
+  const Owner home;
+  const StreamRef stream = StreamOf(home);
+  CufftPlans plans;
+  for (const auto& [layout, calls] : {std::pair(kSmall, 6U), std::pair(kLarge, 16U)}) {
+    { const CufftScope first(plans, layout, stream); }
+    home.Enter();
+    Sim::ResetCalls();
+    SimLibrary::ResetCalls();
+    { const CufftScope scope(plans, layout, stream); }
+    BOOST_TEST(Sim::TotalCalls() == calls);
+    BOOST_TEST(SimLibrary::Calls("cufftSetStream") == 1U);
+    BOOST_TEST(SimLibrary::Calls("cufftSetWorkArea") == (layout == kLarge ? 1U : 0U));
+    SetStack({});
+  }
+}
+
 BOOST_AUTO_TEST_CASE(statuses_have_names) {
   STATUS_OK(runtime::ToStatus(CUFFT_SUCCESS, "do nothing"));
   const absl::Status status = runtime::ToStatus(CUFFT_INVALID_SIZE, "transform", "a picture");
