@@ -317,7 +317,8 @@ class CublasHandles {
 // cuBLAS made it, and the caller's stack and capture mode are what they were, as by a
 // ContextGuard and a CaptureModeGuard. A handle that could not be put back is not lent again.
 // Stream and workspace stay in the idle handle, which uses neither, until the next scope sets
-// its own. Not put back: the settings of floating-point emulation (cuBLAS 13.1).
+// its own. Not put back: the settings of floating-point emulation (cuBLAS 13.1); who sets them puts
+// them back.
 //
 // Stack:   as ContextGuard: +1 or +0 on construction, undone at the end.
 // Count:   none.
