@@ -228,6 +228,30 @@ BOOST_AUTO_TEST_CASE(a_plan_has_a_work_area_of_its_own) {
   BOOST_TEST(transform.IsRight());
 }
 
+BOOST_AUTO_TEST_CASE(a_work_area_ends_as_its_plan_does) {
+  const auto borrow_once = [](CufftPlans& plans, const ContextRef& context) {
+    const CufftScope scope(plans, kLarge, StreamRef::Borrow(nullptr, context));
+    BOOST_TEST(scope.ok(), scope.status().ToString());
+  };
+  CufftPlans plans;
+  {
+    const PrimaryContext primary = Primary();
+    borrow_once(plans, primary.incarnation());
+    OK(RAW(cuDevicePrimaryCtxReset)(0));
+    BOOST_TEST(plans.DropDead() == 1U);
+  }
+  const Owner home;
+  const auto live = Sim::Live();
+  borrow_once(plans, home.ref());
+  BOOST_TEST(plans.Forget(home.ref()));
+  BOOST_TEST(Sim::Live().allocations == live.allocations);
+  BOOST_TEST(Sim::Live().events == live.events);
+  borrow_once(plans, home.ref());
+  const Capture capture(home.get(), CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_DEFAULT);
+  const UndisturbedScope undisturbed(&Fail);
+  BOOST_TEST(plans.Forget(home.ref()));
+}
+
 // Nobody who borrows later is drawn into a capture that began inside a scope.
 BOOST_AUTO_TEST_CASE(a_capture_that_begins_inside_costs_the_plan) {
   const Owner home;
