@@ -241,8 +241,11 @@ absl::Status HandleScope::End() {
 absl::Status HandleScope::Reassert() {
   CUresult code = guard_.Reassert();
   if (code == CUDA_SUCCESS) code = context_.Check();
-  if (code != CUDA_SUCCESS) static_cast<void>(Restore());
-  return ToStatus(code, "re-enter the context of a scope");
+  if (code == CUDA_SUCCESS) return absl::OkStatus();
+  absl::Status status = ToStatus(code, "re-enter the context of a scope");
+  if (ok()) status_ = status;
+  static_cast<void>(Restore());
+  return status;
 }
 
 absl::Status HandleScope::Restore() {

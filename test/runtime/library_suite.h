@@ -321,6 +321,7 @@ void EndsWhereItCannotGoOn() {
   const absl::Status status = scope.Reassert();
   BOOST_TEST((cuguest::CodeOf(status) == CUDA_ERROR_CONTEXT_IS_DESTROYED), status.ToString());
   BOOST_TEST(!scope.ok());
+  BOOST_TEST((scope.status() == status));
   BOOST_TEST((Kit::Handle(scope) == Kit::kNoHandle));
   BOOST_TEST(GetStack().empty());
   BOOST_TEST((cuguest::CodeOf(scope.Reassert()) == CUDA_ERROR_ILLEGAL_STATE));

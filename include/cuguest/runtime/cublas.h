@@ -380,7 +380,7 @@ class [[nodiscard]] CublasScope {
   }
 
   // As ContextGuard::Reassert: after foreign code was called inside the scope. If it fails, also
-  // because that code has ended the context's life, the scope is ended.
+  // because that code has ended the context's life, the scope is ended, and status() says why.
   //
   // Cost: two driver calls when nothing is wrong.
   absl::Status Reassert() { return scope_.Reassert(); }
