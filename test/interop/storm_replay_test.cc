@@ -103,6 +103,7 @@ int main(int argc, char** argv) {
   passed &= Refuses({"--only", "1,"});
   passed &= Refuses({"--operations", "1e3"});
   passed &= Refuses({"--threads", "0"});
+  passed &= Refuses({"--seeds", "0"});
   passed &= Refuses({"--plant", "nothing@1"});
   passed &= Refuses({"--seed"});
   for (const Case& planted : kCases) passed &= Finds(planted);
