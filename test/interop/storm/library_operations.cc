@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "cuguest/capture.h"
 #include "cuguest/copy.h"
 #include "cuguest/device_view.h"
 #include "cuguest/runtime/cublas.h"
@@ -14,31 +13,22 @@
 
 namespace storm {
 
-using cuguest::CaptureModeGuard;
-using cuguest::CaptureState;
 using cuguest::DeviceView;
 using cuguest::StreamRef;
 using cuguest::runtime::CublasScope;
 using cuguest::runtime::CufftLayout;
 using cuguest::runtime::CufftScope;
 
-// Relaxed, as all work here: the first call of a routine loads code.
-bool SubmitSaxpy(Worker& worker, float a, const DeviceView<float>& x, const DeviceView<float>& y,
+// The first call of a routine loads code: the scope's capture mode is for that, too.
+void SubmitSaxpy(Worker& worker, float a, const DeviceView<float>& x, const DeviceView<float>& y,
                  const StreamRef& stream) {
-  const CaptureModeGuard relaxed;
-  RequireOk(relaxed);
   CublasScope blas(worker.world().blas(), stream, DeviceView<std::byte>());
-  if (!blas.ok() && stream.capture_state() == CaptureState::kActive) {
-    Require(absl::IsFailedPrecondition(blas.status()), blas.status().ToString());
-    return false;
-  }
   Require(blas.status());
   Require(blas.CheckOperand(x.data(), x.size_bytes()));
   const auto count = static_cast<int>(x.size());
   Require(cuguest::runtime::ToStatus(
       cublasSaxpy(blas.handle(), count, &a, x.data(), 1, y.data(), 1), "cublasSaxpy"));
   Require(blas.Restore());
-  return true;
 }
 
 namespace {
@@ -65,7 +55,6 @@ void Multiply(Worker& worker) {
   Upload(x, lane.x.view(), stream);
   Upload(y, lane.y.view(), stream);
   {
-    const CaptureModeGuard relaxed;
     const CublasScope blas(worker.world().blas(), stream);
     Require(blas.status());
     const float one = 1;
@@ -97,7 +86,6 @@ void Transform(Worker& worker) {
   const Numbers x = PickNumbers(worker);
   Upload(x, lane.x.view(), stream);
   {
-    const CaptureModeGuard relaxed;
     const CufftScope fft(worker.world().plans(), CufftLayout::Line(kComplex), stream);
     Require(fft.status());
     auto* const data = reinterpret_cast<cufftComplex*>(lane.x.data());
