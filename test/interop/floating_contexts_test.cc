@@ -123,8 +123,9 @@ absl::Status WorkBesideOthers(const SharedContext& context, const Kernel& saxpy,
   Numbers found(kCount);
   status = cuguest::CopyAsync(found, numbers->view(), stream->ref());
   if (!status.ok()) return status;
+  status = stream->ref().Synchronize();
   *result = found.back();
-  return stream->ref().Synchronize();
+  return status;
 }
 
 class Fixture : cuguest_runtime_test::HostKernels {
