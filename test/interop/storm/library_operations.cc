@@ -3,11 +3,13 @@
 // Libraries that are written with the runtime, by handles and plans that the threads share.
 
 #include <cmath>
+#include <thread>
 
 #include "cuguest/copy.h"
 #include "cuguest/device_view.h"
 #include "cuguest/runtime/cublas.h"
 #include "cuguest/runtime/cufft.h"
+#include "cuguest/runtime/handle.h"
 #include "test/interop/storm/operations.h"
 #include "test/interop/storm/work.h"
 
@@ -18,6 +20,19 @@ using cuguest::StreamRef;
 using cuguest::runtime::CublasScope;
 using cuguest::runtime::CufftLayout;
 using cuguest::runtime::CufftScope;
+using cuguest::runtime::ToRuntime;
+
+namespace {
+
+// Whatever the other threads do meanwhile.
+void RequireMine(cublasHandle_t handle, const StreamRef& stream) {
+  std::this_thread::yield();
+  cudaStream_t found = nullptr;
+  Require(cuguest::runtime::ToStatus(cublasGetStream(handle, &found), "cublasGetStream"));
+  Require(found == ToRuntime(stream.get()), "the handle is this scope's alone");
+}
+
+}  // namespace
 
 // The first call of a routine loads code: the scope's capture mode is for that, too.
 void SubmitSaxpy(Worker& worker, float a, const DeviceView<float>& x, const DeviceView<float>& y,
@@ -28,6 +43,7 @@ void SubmitSaxpy(Worker& worker, float a, const DeviceView<float>& x, const Devi
   const auto count = static_cast<int>(x.size());
   Require(cuguest::runtime::ToStatus(
       cublasSaxpy(blas.handle(), count, &a, x.data(), 1, y.data(), 1), "cublasSaxpy"));
+  RequireMine(blas.handle(), stream);
   Require(blas.Restore());
 }
 
@@ -62,6 +78,7 @@ void Multiply(Worker& worker) {
         cublasSgemm(blas.handle(), CUBLAS_OP_N, CUBLAS_OP_N, kSide, kSide, kSide, &one,
                     lane.x.data(), kSide, lane.x.data(), kSide, &one, lane.y.data(), kSide),
         "cublasSgemm"));
+    RequireMine(blas.handle(), stream);
   }
   MultiplyOnHost(x, &y);
   RequireContents(lane.y.view(), y, stream);
