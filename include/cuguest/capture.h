@@ -25,17 +25,17 @@
 //   cuStreamGetCtx of a created stream                    |         |
 //   allocate, free (device, managed, pinned host), unload | loses,  | fine
 //   a module, set a limit, query or wait for an event or  | by mode |
-//   a stream that does not capture                        |         |
+//   a stream that does not capture, make a cuBLAS handle  |         |
 //   cuCtxSynchronize in the context of the capture;       | loses   | loses
 //   synchronise, query, or ask flags, id or device of     |         |
 //   what captures; stream 0 (also cuStreamGetCtx of it)   |         |
 //   while a blocking stream of its context captures;      |         |
-//   make or destroy a cuBLAS handle                       |         |
+//   destroy a cuBLAS handle in the context of the capture |         |
 //
 // "By mode": a capture in mode GLOBAL is lost from any thread, in THREAD_LOCAL from the
 // thread that captures, in RELAXED from none.
 // Source: CUDA Programming Guide, "Prohibited and Unhandled Operations"; measured call by
-// call in test/sim/capture_facts_test.cc.
+// call in test/sim/capture_facts_test.cc and, of cuBLAS, cublas_facts_test.cc.
 
 #ifndef CUGUEST_CAPTURE_H_
 #define CUGUEST_CAPTURE_H_
@@ -115,7 +115,7 @@ enum class CaptureState : unsigned char {
 [[nodiscard]] CUGUEST_API CaptureState CaptureStateOf(CUstream stream) noexcept;
 
 // Whether a library that was given `stream` may do now what a capture forbids even inside
-// a CaptureModeGuard: synchronise its context, make a cuBLAS handle, use stream 0. True if
+// a CaptureModeGuard: synchronise its context, destroy a cuBLAS handle, use stream 0. True if
 // neither `stream` nor a blocking stream of the current context captures; false if one
 // does, or the driver does not say.
 //

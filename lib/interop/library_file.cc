@@ -9,7 +9,8 @@
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
 
-absl::StatusOr<LibraryFile> LibraryFile::Open(std::string name) {
+absl::StatusOr<LibraryFile> LibraryFile::Open(const char* given, const char* stem, int major) {
+  std::string name = given != nullptr ? given : absl::StrCat(stem, ".so.", major);
   void* const handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle != nullptr) return LibraryFile(std::move(name), handle);
   const char* const why = dlerror();

@@ -2,6 +2,10 @@
 
 #include "cuguest/runtime/cublas.h"
 
+#include <atomic>
+#include <thread>
+#include <vector>
+
 #include "test/runtime/library_suite.h"
 
 namespace {
@@ -192,6 +196,32 @@ BOOST_AUTO_TEST_CASE(statuses_have_the_librarys_words) {
     BOOST_TEST(no_refusal.empty(), no_refusal);
   }
   BOOST_TEST(known == 9);
+}
+
+// Pools come and go under their users' hands.
+BOOST_AUTO_TEST_CASE(threads_borrow_what_others_forget) {
+  constexpr int kThreads = 4;
+  constexpr int kRounds = 25;
+  const Owner homes[2];
+  CublasHandles handles;
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      for (int round = 0; round < kRounds; ++round) {
+        const Owner& home = homes[(i + round) % 2];
+        const CublasScope scope(handles, cuguest_library_test::StreamOf(home));
+        const CublasScope another(handles, cuguest_library_test::StreamOf(home));
+        if (!scope.ok() || !another.ok() || scope.handle() == another.handle()) ++wrong;
+        if (i == 0) handles.Forget(home.ref());
+        if (i == 1) handles.DropDead();
+        if (i == 2 && !handles.Prepare(homes[0].ref(), 2).ok()) ++wrong;
+        if (!Cublas::IsFresh(scope)) ++wrong;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  BOOST_TEST(wrong == 0);
 }
 
 // What a borrowed handle costs where it is wanted again and again.

@@ -42,39 +42,47 @@ const State kStates[] = {
      }},
 };
 
-// `arm` lets one call fail. Nothing is left when the contexts are gone.
+// `arm` lets one call fail.
 template <typename Arm>
-absl::Status Run(const LibraryCall& call, const State& state, const ContextRef& ended,
-                 const Arm& arm) {
-  const SimLive live = Sim::Live();
+absl::Status Make(const LibraryCall& call, const State& state, const LibraryThings& things,
+                  const Arm& arm) {
+  SetStack(state.stack(things));
   absl::Status status;
   {
-    const LibraryThings things(ended);
-    SetStack(state.stack(things));
-    {
-      const Undisturbed undisturbed;
-      arm();
-      LibraryOutcome outcome = call.make(things);
-      Sim::ClearFaults();
-      SimLibrary::ClearFaults();
-      outcome.pool.reset();
-      status = outcome.status;
-    }
-    SetStack({});
+    const Undisturbed undisturbed;
+    arm();
+    LibraryOutcome outcome = call.make(things);
+    Sim::ClearFaults();
+    SimLibrary::ClearFaults();
+    outcome.pool.reset();
+    status = outcome.status;
   }
-  BOOST_TEST((Sim::Live() == live), "leaked");
+  SetStack({});
   return status;
 }
 
+// Nothing is left when the contexts are gone.
+template <typename Run>
+void LeaksNothing(const ContextRef& ended, const Run& run) {
+  const SimLive live = Sim::Live();
+  {
+    const LibraryThings things(ended);
+    run(things);
+  }
+  BOOST_TEST((Sim::Live() == live), "leaked");
+}
+
 void ExpectAll(const ContextRef& ended) {
-  for (const LibraryCall& call : LibraryCalls()) {
-    for (const State& state : kStates) {
-      BOOST_TEST_CONTEXT(call.names << ", " << state.name) {
-        const absl::Status status = Run(call, state, ended, [] {});
-        BOOST_TEST((status.code() == call.expected), status.ToString());
+  LeaksNothing(ended, [](const LibraryThings& things) {
+    for (const LibraryCall& call : LibraryCalls()) {
+      for (const State& state : kStates) {
+        BOOST_TEST_CONTEXT(call.names << ", " << state.name) {
+          const absl::Status status = Make(call, state, things, [] {});
+          BOOST_TEST((status.code() == call.expected), status.ToString());
+        }
       }
     }
-  }
+  });
 }
 
 // What is loaded but once, is.
@@ -119,7 +127,10 @@ void FailEachCall(const Fail& fail, const std::set<std::string>& answered) {
         for (unsigned nth = 1; nth <= count; ++nth) {
           BOOST_TEST_CONTEXT(call.names << ", " << state.name << ": " << entry << ", call "
                                         << nth) {
-            const absl::Status status = Run(call, state, ended, [&] { fail(entry.c_str(), nth); });
+            absl::Status status;
+            LeaksNothing(ended, [&](const LibraryThings& things) {
+              status = Make(call, state, things, [&] { fail(entry.c_str(), nth); });
+            });
             const bool was_reported = !TakeIncidents().empty();
             const bool was_said = status.code() != call.expected || was_reported;
             BOOST_TEST((was_said || is_silent || answered.count(entry) != 0),

@@ -25,18 +25,27 @@ namespace internal {
 class CUGUEST_API LibraryFile {
  public:
   LibraryFile() = default;
-  [[nodiscard]] static absl::StatusOr<LibraryFile> Open(std::string name);
+  // `name`, or "<stem>.so.<major>" if that is nullptr.
+  [[nodiscard]] static absl::StatusOr<LibraryFile> Open(const char* name, const char* stem,
+                                                        int major);
 
   // The address of `symbol`.
   [[nodiscard]] absl::StatusOr<void*> Find(const char* symbol) const;
+
+  template <typename Function>
+  [[nodiscard]] absl::StatusOr<Function> FindAs(const char* symbol) const {
+    const absl::StatusOr<void*> found = Find(symbol);
+    if (!found.ok()) return found.status();
+    return reinterpret_cast<Function>(*found);
+  }
 
   // Fills `entry` with the address of `symbol`, or says why not; does nothing after a failure.
   template <typename Function>
   void Fill(const char* symbol, Function* entry, absl::Status* status) const {
     if (!status->ok()) return;
-    const absl::StatusOr<void*> found = Find(symbol);
+    const absl::StatusOr<Function> found = FindAs<Function>(symbol);
     if (found.ok()) {
-      *entry = reinterpret_cast<Function>(*found);
+      *entry = *found;
     } else {
       *status = found.status();
     }

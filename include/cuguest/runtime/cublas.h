@@ -62,10 +62,7 @@
 #include <cuda.h>
 
 #include <cstddef>
-#include <memory>
-#include <new>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -75,6 +72,7 @@
 #include "cuguest/internal/handle_pool.h"
 #include "cuguest/internal/library_error.h"
 #include "cuguest/internal/library_file.h"
+#include "cuguest/internal/library_handle.h"
 #include "cuguest/runtime/error.h"
 #include "cuguest/stream.h"
 
@@ -154,8 +152,8 @@ struct CublasLibrary {
   //         kFailedPrecondition  its major version is not the header's
   // Cost:   the first time, loading it (a second, and hundreds of MiB of address space).
   [[nodiscard]] static absl::StatusOr<CublasLibrary> Open(const char* name = nullptr) {
-    absl::StatusOr<::cuguest::internal::LibraryFile> file = ::cuguest::internal::LibraryFile::Open(
-        name != nullptr ? name : "libcublas.so." + std::to_string(CUBLAS_VER_MAJOR));
+    absl::StatusOr<::cuguest::internal::LibraryFile> file =
+        ::cuguest::internal::LibraryFile::Open(name, "libcublas", CUBLAS_VER_MAJOR);
     if (!file.ok()) return file.status();
     CublasLibrary library;
     library.file_ = *std::move(file);
@@ -180,9 +178,7 @@ struct CublasLibrary {
   // Cost:   dlsym().
   template <typename Function>
   [[nodiscard]] absl::StatusOr<Function> Find(const char* symbol) const {
-    const absl::StatusOr<void*> found = file_.Find(symbol);
-    if (!found.ok()) return found.status();
-    return reinterpret_cast<Function>(*found);
+    return file_.FindAs<Function>(symbol);
   }
 
  private:
@@ -193,77 +189,44 @@ struct CublasLibrary {
 
 namespace internal {
 
-// A handle, and the settings with which cuBLAS made it.
-class CublasHandle {
- public:
-  static absl::StatusOr<void*> Make(const void* library, const ContextRef&, const void*) {
-    std::unique_ptr<CublasHandle> made(new (std::nothrow) CublasHandle);
-    if (made == nullptr)
-      return absl::ResourceExhaustedError("make a cuBLAS handle: no host memory");
-    const CublasLibrary& cublas = Of(library);
-    absl::Status status = ToStatus(cublas.Create(&made->handle_), "make a cuBLAS handle");
-    if (!status.ok()) return status;
-    status =
-        ToStatus(made->settings_.Read(cublas, made->handle_), "read a cuBLAS handle's settings");
-    if (status.ok()) return made.release();
-    // Not destroyed: that would end captures.
-    return status;
+struct CublasApi {
+  using Library = CublasLibrary;
+  using Handle = cublasHandle_t;
+  using Code = cublasStatus_t;
+  static constexpr char kName[] = "a cuBLAS handle";
+  static constexpr bool kDestroyEndsCaptures = true;
+  static constexpr bool kTakesWorkspace = true;
+
+  static absl::Status ToStatus(Code code, std::string_view doing) {
+    return runtime::ToStatus(code, doing);
   }
 
-  static absl::Status Begin(const void* library, void* self,
-                            const ::cuguest::internal::HandleRequest& request) {
-    const CublasLibrary& cublas = Of(library);
-    const cublasHandle_t handle = Get(self);
-    absl::Status status =
-        ToStatus(cublas.SetStream(handle, reinterpret_cast<cudaStream_t>(request.stream.get())),
-                 "set the stream of a cuBLAS handle");
-    if (!status.ok() || !request.brings_work_area) return status;
-    return ToStatus(cublas.SetWorkspace(handle, reinterpret_cast<void*>(request.work_area.pointer),
-                                        request.work_area.bytes),
-                    "set the workspace of a cuBLAS handle",
-                    std::to_string(request.work_area.bytes) + " bytes");
+  static Code SetWorkspace(const Library& cublas, Handle handle,
+                           const ::cuguest::internal::MemoryRange& area) {
+    return cublas.SetWorkspace(handle, reinterpret_cast<void*>(area.pointer), area.bytes);
   }
 
-  static absl::Status End(const void* library, void* self) {
-    const CublasLibrary& cublas = Of(library);
-    const auto* made = static_cast<const CublasHandle*>(self);
-    return ToStatus(made->settings_.PutBack(cublas, made->handle_),
-                    "put a cuBLAS handle back as it was made");
-  }
-
-  static void Destroy(const void* library, void* self, bool is_over) {
-    const std::unique_ptr<CublasHandle> ending(static_cast<CublasHandle*>(self));
-    if (!is_over) static_cast<void>(Of(library).Destroy(ending->handle_));
-  }
-
-  static cublasHandle_t Get(void* self) {
-    return self == nullptr ? nullptr : static_cast<CublasHandle*>(self)->handle_;
-  }
-
- private:
   struct Settings {
-    cublasStatus_t Read(const CublasLibrary& cublas, cublasHandle_t handle) {
-      cublasStatus_t code = cublas.GetPointerMode(handle, &pointer_mode);
-      if (code == CUBLAS_STATUS_SUCCESS) code = cublas.GetMathMode(handle, &math_mode);
-      if (code == CUBLAS_STATUS_SUCCESS) code = cublas.GetAtomicsMode(handle, &atomics_mode);
-      if (code == CUBLAS_STATUS_SUCCESS) code = cublas.GetSmCountTarget(handle, &sm_count);
+    Code Read(const Library& cublas, Handle handle) {
+      Code code = cublas.GetPointerMode(handle, &pointer_mode);
+      if (code == Code{}) code = cublas.GetMathMode(handle, &math_mode);
+      if (code == Code{}) code = cublas.GetAtomicsMode(handle, &atomics_mode);
+      if (code == Code{}) code = cublas.GetSmCountTarget(handle, &sm_count);
       return code;
     }
-    // Asks first: few users change anything.
-    cublasStatus_t PutBack(const CublasLibrary& cublas, cublasHandle_t handle) const {
-      Settings now;
-      cublasStatus_t code = now.Read(cublas, handle);
-      if (code == CUBLAS_STATUS_SUCCESS && now.pointer_mode != pointer_mode) {
-        code = cublas.SetPointerMode(handle, pointer_mode);
+    Code PutBack(const Library& cublas, Handle handle) const {
+      Code code =
+          internal::PutBack(cublas.GetPointerMode, cublas.SetPointerMode, handle, pointer_mode);
+      if (code == Code{}) {
+        code = internal::PutBack(cublas.GetMathMode, cublas.SetMathMode, handle, math_mode);
       }
-      if (code == CUBLAS_STATUS_SUCCESS && now.math_mode != math_mode) {
-        code = cublas.SetMathMode(handle, math_mode);
+      if (code == Code{}) {
+        code =
+            internal::PutBack(cublas.GetAtomicsMode, cublas.SetAtomicsMode, handle, atomics_mode);
       }
-      if (code == CUBLAS_STATUS_SUCCESS && now.atomics_mode != atomics_mode) {
-        code = cublas.SetAtomicsMode(handle, atomics_mode);
-      }
-      if (code == CUBLAS_STATUS_SUCCESS && now.sm_count != sm_count) {
-        code = cublas.SetSmCountTarget(handle, sm_count);
+      if (code == Code{}) {
+        code =
+            internal::PutBack(cublas.GetSmCountTarget, cublas.SetSmCountTarget, handle, sm_count);
       }
       return code;
     }
@@ -273,23 +236,7 @@ class CublasHandle {
     cublasAtomicsMode_t atomics_mode = CUBLAS_ATOMICS_NOT_ALLOWED;
     int sm_count = 0;
   };
-
-  static const CublasLibrary& Of(const void* library) {
-    return *static_cast<const CublasLibrary*>(library);
-  }
-
-  cublasHandle_t handle_ = nullptr;
-  Settings settings_;
 };
-
-inline constexpr ::cuguest::internal::HandleType kCublasHandles = {"a cuBLAS handle",
-                                                                   false,
-                                                                   true,
-                                                                   &CublasHandle::Make,
-                                                                   nullptr,
-                                                                   &CublasHandle::Begin,
-                                                                   &CublasHandle::End,
-                                                                   &CublasHandle::Destroy};
 
 }  // namespace internal
 
@@ -310,13 +257,14 @@ inline constexpr ::cuguest::internal::HandleType kCublasHandles = {"a cuBLAS han
 //          PerContext does with its values, because cublasDestroy would crash. The device memory
 //          went with the context; the host memory of cuBLAS is leaked.
 // Cost:    on an H100 a handle takes 66 MiB of device memory and 0.1 to 0.3 ms to make, the first
-//          in a process 17 ms; the first call of a routine in a process another 0.2 s.
+//          in a process 17 ms. The first call of a routine in a process takes another 0.2 s, and in
+//          a context it waits for all work there: call it once before anything there waits for you.
 class CublasHandles {
  public:
   // With the cuBLAS that the program is linked with; see CublasLibrary::Linked().
   CublasHandles() : CublasHandles(CublasLibrary::Linked()) {}
   explicit CublasHandles(const CublasLibrary& library)
-      : library_(library), pools_(internal::kCublasHandles, &library_) {}
+      : library_(library), pools_(internal::kHandleType<internal::CublasApi>, &library_) {}
   CublasHandles(const CublasHandles&) = delete;
   CublasHandles& operator=(const CublasHandles&) = delete;
   // Destroys the handles of contexts that live, as Forget(). No scope may be left.
@@ -412,7 +360,7 @@ class [[nodiscard]] CublasScope {
 
   // nullptr unless ok(). Good until the scope ends, on this thread; not to be destroyed.
   [[nodiscard]] cublasHandle_t handle() const noexcept {
-    return internal::CublasHandle::Get(scope_.handle());
+    return internal::LibraryHandle<internal::CublasApi>::Get(scope_.handle());
   }
 
   // Whether the `bytes` from `pointer` on may be an operand: memory that the scope's device

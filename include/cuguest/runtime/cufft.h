@@ -110,8 +110,8 @@ struct CufftLibrary {
   }
 
   [[nodiscard]] static absl::StatusOr<CufftLibrary> Open(const char* name = nullptr) {
-    absl::StatusOr<::cuguest::internal::LibraryFile> file = ::cuguest::internal::LibraryFile::Open(
-        name != nullptr ? name : "libcufft.so." + std::to_string(CUFFT_VER_MAJOR));
+    absl::StatusOr<::cuguest::internal::LibraryFile> file =
+        ::cuguest::internal::LibraryFile::Open(name, "libcufft", CUFFT_VER_MAJOR);
     if (!file.ok()) return file.status();
     CufftLibrary library;
     library.file_ = *std::move(file);
@@ -130,9 +130,7 @@ struct CufftLibrary {
 
   template <typename Function>
   [[nodiscard]] absl::StatusOr<Function> Find(const char* symbol) const {
-    const absl::StatusOr<void*> found = file_.Find(symbol);
-    if (!found.ok()) return found.status();
-    return reinterpret_cast<Function>(*found);
+    return file_.FindAs<Function>(symbol);
   }
 
  private:

@@ -19,10 +19,7 @@
 #include <cusolverDn.h>
 
 #include <cstddef>
-#include <memory>
-#include <new>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -31,6 +28,7 @@
 #include "cuguest/internal/handle_pool.h"
 #include "cuguest/internal/library_error.h"
 #include "cuguest/internal/library_file.h"
+#include "cuguest/internal/library_handle.h"
 #include "cuguest/runtime/error.h"
 #include "cuguest/stream.h"
 
@@ -41,7 +39,7 @@
   X(GetProperty, cusolverGetProperty)                     \
   X(SetStream, cusolverDnSetStream)                       \
   X(GetDeterministicMode, cusolverDnGetDeterministicMode) \
-      X(SetDeterministicMode, cusolverDnSetDeterministicMode)
+  X(SetDeterministicMode, cusolverDnSetDeterministicMode)
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
@@ -77,8 +75,8 @@ struct CusolverLibrary {
   }
 
   [[nodiscard]] static absl::StatusOr<CusolverLibrary> Open(const char* name = nullptr) {
-    absl::StatusOr<::cuguest::internal::LibraryFile> file = ::cuguest::internal::LibraryFile::Open(
-        name != nullptr ? name : "libcusolver.so." + std::to_string(CUSOLVER_VER_MAJOR));
+    absl::StatusOr<::cuguest::internal::LibraryFile> file =
+        ::cuguest::internal::LibraryFile::Open(name, "libcusolver", CUSOLVER_VER_MAJOR);
     if (!file.ok()) return file.status();
     CusolverLibrary library;
     library.file_ = *std::move(file);
@@ -97,9 +95,7 @@ struct CusolverLibrary {
 
   template <typename Function>
   [[nodiscard]] absl::StatusOr<Function> Find(const char* symbol) const {
-    const absl::StatusOr<void*> found = file_.Find(symbol);
-    if (!found.ok()) return found.status();
-    return reinterpret_cast<Function>(*found);
+    return file_.FindAs<Function>(symbol);
   }
 
  private:
@@ -110,68 +106,30 @@ struct CusolverLibrary {
 
 namespace internal {
 
-// A handle, and the setting with which cuSOLVER made it.
-class CusolverDnHandle {
- public:
-  static absl::StatusOr<void*> Make(const void* library, const ContextRef&, const void*) {
-    std::unique_ptr<CusolverDnHandle> made(new (std::nothrow) CusolverDnHandle);
-    if (made == nullptr) {
-      return absl::ResourceExhaustedError("make a cuSOLVER handle: no host memory");
+struct CusolverDnApi {
+  using Library = CusolverLibrary;
+  using Handle = cusolverDnHandle_t;
+  using Code = cusolverStatus_t;
+  static constexpr char kName[] = "a cuSOLVER handle";
+  static constexpr bool kDestroyEndsCaptures = true;
+  static constexpr bool kTakesWorkspace = false;
+
+  static absl::Status ToStatus(Code code, std::string_view doing) {
+    return runtime::ToStatus(code, doing);
+  }
+
+  struct Settings {
+    Code Read(const Library& cusolver, Handle handle) {
+      return cusolver.GetDeterministicMode(handle, &mode);
     }
-    const CusolverLibrary& cusolver = Of(library);
-    absl::Status status = ToStatus(cusolver.Create(&made->handle_), "make a cuSOLVER handle");
-    if (!status.ok()) return status;
-    status = ToStatus(cusolver.GetDeterministicMode(made->handle_, &made->mode_),
-                      "read a cuSOLVER handle's settings");
-    if (status.ok()) return made.release();
-    // Not destroyed: that would end captures.
-    return status;
-  }
-
-  static absl::Status Begin(const void* library, void* self,
-                            const ::cuguest::internal::HandleRequest& request) {
-    return ToStatus(
-        Of(library).SetStream(Get(self), reinterpret_cast<cudaStream_t>(request.stream.get())),
-        "set the stream of a cuSOLVER handle");
-  }
-
-  static absl::Status End(const void* library, void* self) {
-    const CusolverLibrary& cusolver = Of(library);
-    const auto& made = *static_cast<const CusolverDnHandle*>(self);
-    cusolverDeterministicMode_t now = made.mode_;
-    cusolverStatus_t code = cusolver.GetDeterministicMode(made.handle_, &now);
-    if (code == CUSOLVER_STATUS_SUCCESS && now != made.mode_) {
-      code = cusolver.SetDeterministicMode(made.handle_, made.mode_);
+    Code PutBack(const Library& cusolver, Handle handle) const {
+      return internal::PutBack(cusolver.GetDeterministicMode, cusolver.SetDeterministicMode, handle,
+                               mode);
     }
-    return ToStatus(code, "put a cuSOLVER handle back as it was made");
-  }
 
-  static void Destroy(const void* library, void* self, bool is_over) {
-    const std::unique_ptr<CusolverDnHandle> ending(static_cast<CusolverDnHandle*>(self));
-    if (!is_over) static_cast<void>(Of(library).Destroy(ending->handle_));
-  }
-
-  static cusolverDnHandle_t Get(void* self) {
-    return self == nullptr ? nullptr : static_cast<CusolverDnHandle*>(self)->handle_;
-  }
-
- private:
-  static const CusolverLibrary& Of(const void* library) {
-    return *static_cast<const CusolverLibrary*>(library);
-  }
-
-  cusolverDnHandle_t handle_ = nullptr;
-  cusolverDeterministicMode_t mode_ = {};
+    cusolverDeterministicMode_t mode = CUSOLVER_DETERMINISTIC_RESULTS;
+  };
 };
-
-inline constexpr ::cuguest::internal::HandleType kCusolverDnHandles = {"a cuSOLVER handle",
-                                                                       false,
-                                                                       true,
-                                                                       &CusolverDnHandle::Make,
-                                                                       nullptr,
-                                                                       &CusolverDnHandle::Begin,
-                                                                       &CusolverDnHandle::End,
-                                                                       &CusolverDnHandle::Destroy};
 
 }  // namespace internal
 
@@ -183,7 +141,7 @@ class CusolverDnHandles {
  public:
   CusolverDnHandles() : CusolverDnHandles(CusolverLibrary::Linked()) {}
   explicit CusolverDnHandles(const CusolverLibrary& library)
-      : library_(library), pools_(internal::kCusolverDnHandles, &library_) {}
+      : library_(library), pools_(internal::kHandleType<internal::CusolverDnApi>, &library_) {}
   CusolverDnHandles(const CusolverDnHandles&) = delete;
   CusolverDnHandles& operator=(const CusolverDnHandles&) = delete;
   ~CusolverDnHandles() = default;
@@ -224,7 +182,7 @@ class [[nodiscard]] CusolverDnScope {
 
   // nullptr unless ok(). Good until the scope ends, on this thread; not to be destroyed.
   [[nodiscard]] cusolverDnHandle_t handle() const noexcept {
-    return internal::CusolverDnHandle::Get(scope_.handle());
+    return internal::LibraryHandle<internal::CusolverDnApi>::Get(scope_.handle());
   }
 
   // As those of CublasScope.

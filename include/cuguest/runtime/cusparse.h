@@ -19,10 +19,7 @@
 #include <cusparse.h>
 
 #include <cstddef>
-#include <memory>
-#include <new>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -31,6 +28,7 @@
 #include "cuguest/internal/handle_pool.h"
 #include "cuguest/internal/library_error.h"
 #include "cuguest/internal/library_file.h"
+#include "cuguest/internal/library_handle.h"
 #include "cuguest/runtime/error.h"
 #include "cuguest/stream.h"
 
@@ -76,8 +74,8 @@ struct CusparseLibrary {
   }
 
   [[nodiscard]] static absl::StatusOr<CusparseLibrary> Open(const char* name = nullptr) {
-    absl::StatusOr<::cuguest::internal::LibraryFile> file = ::cuguest::internal::LibraryFile::Open(
-        name != nullptr ? name : "libcusparse.so." + std::to_string(CUSPARSE_VER_MAJOR));
+    absl::StatusOr<::cuguest::internal::LibraryFile> file =
+        ::cuguest::internal::LibraryFile::Open(name, "libcusparse", CUSPARSE_VER_MAJOR);
     if (!file.ok()) return file.status();
     CusparseLibrary library;
     library.file_ = *std::move(file);
@@ -96,9 +94,7 @@ struct CusparseLibrary {
 
   template <typename Function>
   [[nodiscard]] absl::StatusOr<Function> Find(const char* symbol) const {
-    const absl::StatusOr<void*> found = file_.Find(symbol);
-    if (!found.ok()) return found.status();
-    return reinterpret_cast<Function>(*found);
+    return file_.FindAs<Function>(symbol);
   }
 
  private:
@@ -109,68 +105,29 @@ struct CusparseLibrary {
 
 namespace internal {
 
-// A handle, and the setting with which cuSPARSE made it.
-class CusparseHandle {
- public:
-  static absl::StatusOr<void*> Make(const void* library, const ContextRef&, const void*) {
-    std::unique_ptr<CusparseHandle> made(new (std::nothrow) CusparseHandle);
-    if (made == nullptr) {
-      return absl::ResourceExhaustedError("make a cuSPARSE handle: no host memory");
+struct CusparseApi {
+  using Library = CusparseLibrary;
+  using Handle = cusparseHandle_t;
+  using Code = cusparseStatus_t;
+  static constexpr char kName[] = "a cuSPARSE handle";
+  static constexpr bool kDestroyEndsCaptures = false;
+  static constexpr bool kTakesWorkspace = false;
+
+  static absl::Status ToStatus(Code code, std::string_view doing) {
+    return runtime::ToStatus(code, doing);
+  }
+
+  struct Settings {
+    Code Read(const Library& cusparse, Handle handle) {
+      return cusparse.GetPointerMode(handle, &mode);
     }
-    const CusparseLibrary& cusparse = Of(library);
-    absl::Status status = ToStatus(cusparse.Create(&made->handle_), "make a cuSPARSE handle");
-    if (!status.ok()) return status;
-    status = ToStatus(cusparse.GetPointerMode(made->handle_, &made->mode_),
-                      "read a cuSPARSE handle's settings");
-    if (status.ok()) return made.release();
-    static_cast<void>(cusparse.Destroy(made->handle_));
-    return status;
-  }
-
-  static absl::Status Begin(const void* library, void* self,
-                            const ::cuguest::internal::HandleRequest& request) {
-    return ToStatus(
-        Of(library).SetStream(Get(self), reinterpret_cast<cudaStream_t>(request.stream.get())),
-        "set the stream of a cuSPARSE handle");
-  }
-
-  static absl::Status End(const void* library, void* self) {
-    const CusparseLibrary& cusparse = Of(library);
-    const auto& made = *static_cast<const CusparseHandle*>(self);
-    cusparsePointerMode_t now = made.mode_;
-    cusparseStatus_t code = cusparse.GetPointerMode(made.handle_, &now);
-    if (code == CUSPARSE_STATUS_SUCCESS && now != made.mode_) {
-      code = cusparse.SetPointerMode(made.handle_, made.mode_);
+    Code PutBack(const Library& cusparse, Handle handle) const {
+      return internal::PutBack(cusparse.GetPointerMode, cusparse.SetPointerMode, handle, mode);
     }
-    return ToStatus(code, "put a cuSPARSE handle back as it was made");
-  }
 
-  static void Destroy(const void* library, void* self, bool is_over) {
-    const std::unique_ptr<CusparseHandle> ending(static_cast<CusparseHandle*>(self));
-    if (!is_over) static_cast<void>(Of(library).Destroy(ending->handle_));
-  }
-
-  static cusparseHandle_t Get(void* self) {
-    return self == nullptr ? nullptr : static_cast<CusparseHandle*>(self)->handle_;
-  }
-
- private:
-  static const CusparseLibrary& Of(const void* library) {
-    return *static_cast<const CusparseLibrary*>(library);
-  }
-
-  cusparseHandle_t handle_ = nullptr;
-  cusparsePointerMode_t mode_ = {};
+    cusparsePointerMode_t mode = CUSPARSE_POINTER_MODE_HOST;
+  };
 };
-
-inline constexpr ::cuguest::internal::HandleType kCusparseHandles = {"a cuSPARSE handle",
-                                                                     false,
-                                                                     false,
-                                                                     &CusparseHandle::Make,
-                                                                     nullptr,
-                                                                     &CusparseHandle::Begin,
-                                                                     &CusparseHandle::End,
-                                                                     &CusparseHandle::Destroy};
 
 }  // namespace internal
 
@@ -182,7 +139,7 @@ class CusparseHandles {
  public:
   CusparseHandles() : CusparseHandles(CusparseLibrary::Linked()) {}
   explicit CusparseHandles(const CusparseLibrary& library)
-      : library_(library), pools_(internal::kCusparseHandles, &library_) {}
+      : library_(library), pools_(internal::kHandleType<internal::CusparseApi>, &library_) {}
   CusparseHandles(const CusparseHandles&) = delete;
   CusparseHandles& operator=(const CusparseHandles&) = delete;
   ~CusparseHandles() = default;
@@ -223,7 +180,7 @@ class [[nodiscard]] CusparseScope {
 
   // nullptr unless ok(). Good until the scope ends, on this thread; not to be destroyed.
   [[nodiscard]] cusparseHandle_t handle() const noexcept {
-    return internal::CusparseHandle::Get(scope_.handle());
+    return internal::LibraryHandle<internal::CusparseApi>::Get(scope_.handle());
   }
 
   // As those of CublasScope.

@@ -24,8 +24,8 @@
     (plan, Plain({n}, type, batch)))                                                               \
   X(cufftPlan2d, PlanAtOnce, kNothing, (cufftHandle* plan, int n0, int n1, cufftType type),        \
     (plan, Plain({n0, n1}, type)))                                                                 \
-  X(cufftPlan3d, PlanAtOnce, kNothing, (cufftHandle* plan, int n0, int n1, int n2, cufftType type),      \
-    (plan, Plain({n0, n1, n2}, type)))                                                             \
+  X(cufftPlan3d, PlanAtOnce, kNothing, (cufftHandle* plan, int n0, int n1, int n2,                 \
+    cufftType type), (plan, Plain({n0, n1, n2}, type)))                                            \
   X(cufftPlanMany, PlanAtOnce, kNothing, (cufftHandle* plan, CUGUEST_SIM_CUFFT_MANY(int)),         \
     (plan, CUGUEST_SIM_CUFFT_MANY_LAYOUT(int)))                                                    \
   X(cufftMakePlan1d, MakePlan, kNothing, (cufftHandle plan, int n, cufftType type, int batch,      \

@@ -79,7 +79,9 @@ bool ShowsOnTop(Worker& worker, const Deed& deed, GuardMode mode) {
   if (deed.damage == Damage::kPop) {
     return !elided || depth < 2 || !worker.world().IsPrimary(worker.stack[depth - 2].context);
   }
-  return deed.foreign != deed.home && seen.count(deed.foreign.get()) == 0;
+  // What leaves the guard's own context on top is seen by looking once more.
+  if (deed.foreign == deed.home) return mode == GuardMode::kAlwaysPush;
+  return seen.count(deed.foreign.get()) == 0;
 }
 
 void Suffer(Worker& worker, Damage damage) {

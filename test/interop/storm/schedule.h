@@ -34,8 +34,8 @@ class Schedule {
 
   // Waits for every thread that has not left. False: the storm was stopped.
   [[nodiscard]] bool Meet();
-  // The thread takes no more steps; waits for all others to say so, too. False: the storm was
-  // stopped.
+  // The thread takes no more steps. Waits until that is so of all: what a thread has in progress
+  // stays so until the last operation. False: the storm was stopped.
   [[nodiscard]] bool Leave();
 
   void Stop();

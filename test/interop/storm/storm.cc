@@ -125,7 +125,7 @@ void Storm::Fail(int thread, std::uint64_t step, std::uint64_t index, const char
                  const std::string& what) {
   schedule_.Stop();
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (failure_.has_value() && failure_->index <= index) return;
+  if (failure_.has_value()) return;
   failure_ = FirstFailure{index, "(seed " + std::to_string(options_.seed) + ", thread " +
                                      std::to_string(thread) + ", step " + std::to_string(step) +
                                      ", " + operation + "): " + what};

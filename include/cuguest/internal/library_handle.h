@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// internal/library_handle.h                                             tier: 4
+// -----------------------------------------------------------------------------
+//
+// Not for embedders. What the headers of cuBLAS, cuSOLVER and cuSPARSE under runtime/ share: a
+// handle as a HandlePool deals with it.
+
+#ifndef CUGUEST_INTERNAL_LIBRARY_HANDLE_H_
+#define CUGUEST_INTERNAL_LIBRARY_HANDLE_H_
+
+#include <cuda.h>
+
+#include <memory>
+#include <new>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/internal/handle_pool.h"
+#include "cuguest/runtime/binding.h"
+
+CUGUEST_BEGIN_RUNTIME_NAMESPACE
+namespace internal {
+
+// LibraryHandle
+//
+// A handle, and the settings with which the library made it. `Api` has
+//   kName, kDestroyEndsCaptures
+//   Library, Handle, Code          types; Code{} is success
+//   ToStatus(code, doing)
+//   kTakesWorkspace                and if it does
+//   SetWorkspace(library, handle, area)
+//   Settings                       with Code Read(library, handle), and
+//                                  Code PutBack(library, handle) const
+template <typename Api>
+class LibraryHandle {
+  using Library = typename Api::Library;
+  using Handle = typename Api::Handle;
+  using Code = typename Api::Code;
+  using Request = ::cuguest::internal::HandleRequest;
+
+ public:
+  static Handle Get(void* self) {
+    return self == nullptr ? nullptr : static_cast<LibraryHandle*>(self)->handle_;
+  }
+
+  static absl::StatusOr<void*> Make(const void* library, const ContextRef&, const void*) {
+    std::unique_ptr<LibraryHandle> made(new (std::nothrow) LibraryHandle);
+    if (made == nullptr) {
+      return absl::ResourceExhaustedError(std::string("make ") + Api::kName + ": no host memory");
+    }
+    absl::Status status = Say(Of(library).Create(&made->handle_), "make ");
+    if (!status.ok()) return status;
+    status = Say(made->settings_.Read(Of(library), made->handle_), "read the settings of ");
+    // On failure it is not destroyed: that may end captures.
+    if (!status.ok()) return status;
+    return made.release();
+  }
+
+  static absl::Status Begin(const void* library, void* self, const Request& request) {
+    // Of cuBLAS, this takes the last user's workspace away, too.
+    const auto stream = reinterpret_cast<cudaStream_t>(request.stream.get());
+    absl::Status status = Say(Of(library).SetStream(Get(self), stream), "set the stream of ");
+    if constexpr (Api::kTakesWorkspace) {
+      if (!status.ok() || !request.brings_work_area) return status;
+      return Say(Api::SetWorkspace(Of(library), Get(self), request.work_area),
+                 "set the workspace of ");
+    }
+    return status;
+  }
+
+  static absl::Status End(const void* library, void* self) {
+    return Say(static_cast<LibraryHandle*>(self)->settings_.PutBack(Of(library), Get(self)),
+               "put back the settings of ");
+  }
+
+  static void Destroy(const void* library, void* self, bool is_over) {
+    const std::unique_ptr<LibraryHandle> ending(static_cast<LibraryHandle*>(self));
+    if (!is_over) static_cast<void>(Of(library).Destroy(ending->handle_));
+  }
+
+ private:
+  static const Library& Of(const void* library) { return *static_cast<const Library*>(library); }
+
+  static absl::Status Say(Code code, const char* doing) {
+    if (code == Code{}) return absl::OkStatus();
+    return Api::ToStatus(code, std::string(doing) + Api::kName);
+  }
+
+  Handle handle_ = nullptr;
+  typename Api::Settings settings_;
+};
+
+template <typename Api>
+inline constexpr ::cuguest::internal::HandleType kHandleType = {Api::kName,
+                                                                /*make_ends_captures=*/false,
+                                                                Api::kDestroyEndsCaptures,
+                                                                &LibraryHandle<Api>::Make,
+                                                                nullptr,
+                                                                &LibraryHandle<Api>::Begin,
+                                                                &LibraryHandle<Api>::End,
+                                                                &LibraryHandle<Api>::Destroy};
+
+// One setting of a handle: reads it and, if it differs from `made`, sets it.
+template <typename Code, typename Handle, typename Value>
+Code PutBack(Code (*get)(Handle, Value*), Code (*set)(Handle, Value), Handle handle, Value made) {
+  Value now = made;
+  const Code code = get(handle, &now);
+  return code == Code{} && now != made ? set(handle, made) : code;
+}
+
+}  // namespace internal
+CUGUEST_END_RUNTIME_NAMESPACE
+
+#endif  // CUGUEST_INTERNAL_LIBRARY_HANDLE_H_
