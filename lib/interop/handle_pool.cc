@@ -105,6 +105,13 @@ absl::StatusOr<HandleSlot*> HandlePool::Make(const ContextRef& context, const vo
   return slot.release();
 }
 
+absl::StatusOr<HandleSlot*> HandlePool::Lend(const ContextRef& context, const void* kind,
+                                             CUstream stream) {
+  HandleSlot* const idle = TakeIdle(kind);
+  if (idle != nullptr) return idle;
+  return Make(context, kind, stream);
+}
+
 void HandlePool::GiveBack(HandleSlot* slot, bool is_good) noexcept {
   slot->state.store(is_good ? State::kIdle : State::kSpoiled, std::memory_order_release);
 }
@@ -186,22 +193,15 @@ absl::Status HandleScope::Enter(const HandleRequest& request, const char* file, 
   if (!guard_.ok()) return ToStatus(guard_);
   relaxed_.emplace(CU_STREAM_CAPTURE_MODE_RELAXED, file, line);
   if (!IsRelaxed(*relaxed_)) return ToStatus(*relaxed_);
-  pool_ = pools_.pools_.Find(context_);
-  if (!pool_) {
-    absl::StatusOr<HandlePools::Pin> made = pools_.PoolOf(context_);
-    if (!made.ok()) return made.status();
-    pool_ = *std::move(made);
-  }
+  absl::StatusOr<HandlePools::Pin> pool = pools_.PoolOf(context_);
+  if (!pool.ok()) return pool.status();
+  pool_ = *std::move(pool);
   absl::Status status = Check(request);
   if (!status.ok()) return status;
-  HandleSlot* slot = pool_->TakeIdle(request.kind);
-  if (slot == nullptr) {
-    const absl::StatusOr<HandleSlot*> made =
-        pool_->Make(context_, request.kind, request.stream.get());
-    if (!made.ok()) return made.status();
-    slot = *made;
-  }
-  slot_ = slot;
+  const absl::StatusOr<HandleSlot*> lent =
+      pool_->Lend(context_, request.kind, request.stream.get());
+  if (!lent.ok()) return lent.status();
+  slot_ = *lent;
   return pools_.type_.begin(pools_.library_, slot_->handle, request);
 }
 
@@ -239,11 +239,15 @@ absl::Status HandleScope::End() {
 }
 
 absl::Status HandleScope::Reassert() {
-  return ToStatus(guard_.Reassert(), "re-enter the context of a scope");
+  CUresult code = guard_.Reassert();
+  if (code == CUDA_SUCCESS) code = context_.Check();
+  if (code != CUDA_SUCCESS) static_cast<void>(Restore());
+  return ToStatus(code, "re-enter the context of a scope");
 }
 
 absl::Status HandleScope::Restore() {
   absl::Status status = slot_ == nullptr ? absl::OkStatus() : End();
+  pool_ = HandlePools::Pin();
   const CUresult mode = relaxed_.has_value() ? relaxed_->Restore() : CUDA_SUCCESS;
   if (status.ok()) status = ToStatus(mode, "restore the stream-capture mode");
   const CUresult code = guard_.Restore();

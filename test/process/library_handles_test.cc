@@ -46,10 +46,17 @@ float* Matrices(const ContextRef& context) {
   return cuguest::DeviceBuffer<float>::Allocate(context, 12).value().Leak().data();
 }
 
-bool g_in_scenario = false;
+// Never destroyed; nullptr outside of the scenario.
+CublasHandles* g_leaked = nullptr;
+ContextRef g_context;
+
 struct SaysWhenItEnds {
   ~SaysWhenItEnds() {
-    if (g_in_scenario) std::printf("static objects are gone\n");
+    if (g_leaked == nullptr) return;
+    const CublasScope scope(*g_leaked, StreamRef::Borrow(nullptr, g_context));
+    CHECK(scope.status().code() == absl::StatusCode::kCancelled);
+    CHECK(g_leaked->Prepare(g_context, 2).code() == absl::StatusCode::kCancelled);
+    std::printf("static objects are gone\n");
   }
 };
 
@@ -58,13 +65,12 @@ SaysWhenItEnds g_last;
 CublasHandles g_early;
 
 void HandlesThroughTheEnd() {
-  g_in_scenario = true;
-  const ContextRef context = ContextRef::Borrow(MakeContext());
-  static auto& leaked = *new CublasHandles;
-  for (CublasHandles* handles : {&g_early, &leaked}) {
-    CublasScope scope(*handles, StreamRef::Borrow(nullptr, context));
+  g_context = ContextRef::Borrow(MakeContext());
+  g_leaked = new CublasHandles;
+  for (CublasHandles* handles : {&g_early, g_leaked}) {
+    CublasScope scope(*handles, StreamRef::Borrow(nullptr, g_context));
     CHECK(scope.ok());
-    CHECK(Multiply(scope, Matrices(context)).ok());
+    CHECK(Multiply(scope, Matrices(g_context)).ok());
   }
   std::printf("main ends\n");
 }

@@ -237,6 +237,12 @@ BOOST_AUTO_TEST_CASE(a_warm_scope_makes_few_calls, *cuguest_test::OnlySim()) {
     { const CublasScope scope(handles, stream); }
     BOOST_TEST(Sim::TotalCalls() == (is_current ? 6U : 7U));
     BOOST_TEST(SimLibrary::Calls("cublasSetStream_v2") == 1U);
+    Sim::ResetCalls();
+    { const CublasScope scope(handles, StreamRef::Borrow(nullptr, stream.context())); }
+    BOOST_TEST(Sim::TotalCalls() == (is_current ? 7U : 8U));
+    Sim::ResetCalls();
+    STATUS_OK(handles.Prepare(stream.context()));
+    BOOST_TEST(Sim::TotalCalls() == (is_current ? 5U : 6U));
     BOOST_TEST(SimLibrary::Calls("cublasCreate_v2") == 0U);
   }
   SetStack({});

@@ -141,6 +141,32 @@ BOOST_AUTO_TEST_CASE(layouts_know_their_bytes) {
   BOOST_TEST((kSmall != CufftLayout::Line(kSize, CUFFT_Z2Z)));
 }
 
+BOOST_AUTO_TEST_CASE(elements_may_lie_apart) {
+  const Owner home;
+  CufftPlans plans;
+  const CufftLayout::Side every_other = {{0, 0, 0}, 2, 2 * kSize};
+  const CufftLayout layout = CufftLayout::Many(CufftLayout::Line(kSize), every_other, every_other);
+  cufftComplex values[2 * kSize];
+  for (int i = 0; i < 2 * kSize; ++i) values[i] = {i % 2 == 0 ? 1.0F : 7.0F, 0.0F};
+  auto buffer = DeviceBuffer<cufftComplex>::Allocate(home.ref(), 2 * kSize).value();
+  auto* const data = reinterpret_cast<cufftComplex*>(buffer.get());
+  home.Enter();
+  OK(RAW(cuMemcpyHtoD)(buffer.get(), values, sizeof(values)));
+  {
+    const CufftScope scope(plans, layout, StreamOf(home));
+    BOOST_TEST_REQUIRE(scope.ok(), scope.status().ToString());
+    STATUS_OK(
+        runtime::ToStatus(cufftExecC2C(scope.plan(), data, data, CUFFT_FORWARD), "transform"));
+  }
+  OK(RAW(cuCtxSynchronize)());
+  OK(RAW(cuMemcpyDtoH)(values, buffer.get(), sizeof(values)));
+  SetStack({});
+  for (int i = 0; i < 2 * kSize; ++i) {
+    const float expected = i % 2 != 0 ? 7.0F : i == 0 ? static_cast<float>(kSize) : 0.0F;
+    BOOST_TEST(std::abs(values[i].x - expected) < 1e-3F);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(plans_are_found_by_their_layout) {
   const Owner home;
   CufftPlans plans;
@@ -191,7 +217,8 @@ BOOST_AUTO_TEST_CASE(a_plan_has_a_work_area_of_its_own) {
   BOOST_TEST(bytes > 0U);
   Transform transform(home.ref(), kLarge.sizes[0]);
   for (const StreamRef& stream :
-       {StreamOf(home), second.ref(), second.ref(), StreamRef::Borrow(nullptr, home.ref())}) {
+       {StreamOf(home), second.ref(), second.ref(), StreamRef::Borrow(nullptr, home.ref()),
+        StreamRef::Borrow(CU_STREAM_PER_THREAD, home.ref())}) {
     const UndisturbedScope undisturbed(&Fail);
     CufftScope scope(plans, kLarge, stream);
     BOOST_TEST_REQUIRE(scope.ok(), scope.status().ToString());
@@ -199,6 +226,31 @@ BOOST_AUTO_TEST_CASE(a_plan_has_a_work_area_of_its_own) {
     STATUS_OK(scope.Restore());
   }
   BOOST_TEST(transform.IsRight());
+}
+
+// Nobody who borrows later is drawn into a capture that began inside a scope.
+BOOST_AUTO_TEST_CASE(a_capture_that_begins_inside_costs_the_plan) {
+  const Owner home;
+  const auto capturing = cuguest::Stream::Create(home.ref()).value();
+  CufftPlans plans;
+  STATUS_OK(plans.Prepare(home.ref(), kLarge, 2));
+  CufftScope scope(plans, kLarge, capturing.ref());
+  BOOST_TEST_REQUIRE(scope.ok(), scope.status().ToString());
+  const cufftHandle plan = scope.plan();
+  OK(RAW(cuStreamBeginCapture)(capturing.get(), CU_STREAM_CAPTURE_MODE_GLOBAL));
+  const std::string no_refusal =
+      NoRefusal(scope.Restore(), StatusCode::kFailedPrecondition, {"captures"});
+  BOOST_TEST(no_refusal.empty(), no_refusal);
+  for (int i = 0; i < 2; ++i) {
+    CufftScope later(plans, kLarge, StreamOf(home));
+    BOOST_TEST_REQUIRE(later.ok(), later.status().ToString());
+    BOOST_TEST(later.plan() != plan);
+    STATUS_OK(later.Restore());
+    BOOST_TEST((StreamOf(home).capture_state() == cuguest::CaptureState::kNone));
+  }
+  CUgraph graph = nullptr;
+  OK(RAW(cuStreamEndCapture)(capturing.get(), &graph));
+  OK(RAW(cuGraphDestroy)(graph));
 }
 
 BOOST_AUTO_TEST_CASE(a_capture_needs_the_callers_work_area) {
@@ -237,6 +289,24 @@ BOOST_AUTO_TEST_CASE(a_capture_needs_the_callers_work_area) {
   capture.End();
   capture.Replay();
   BOOST_TEST(transform.IsRight());
+}
+
+// What a borrowed plan costs where it is wanted again and again.
+BOOST_AUTO_TEST_CASE(a_warm_scope_makes_few_calls, *cuguest_test::OnlySim()) {
+  const Owner home;
+  const StreamRef stream = StreamOf(home);
+  CufftPlans plans;
+  for (const auto& [layout, calls] : {std::pair(kSmall, 6U), std::pair(kLarge, 16U)}) {
+    { const CufftScope first(plans, layout, stream); }
+    home.Enter();
+    Sim::ResetCalls();
+    SimLibrary::ResetCalls();
+    { const CufftScope scope(plans, layout, stream); }
+    BOOST_TEST(Sim::TotalCalls() == calls);
+    BOOST_TEST(SimLibrary::Calls("cufftSetStream") == 1U);
+    BOOST_TEST(SimLibrary::Calls("cufftSetWorkArea") == (layout == kLarge ? 1U : 0U));
+    SetStack({});
+  }
 }
 
 BOOST_AUTO_TEST_CASE(statuses_have_names) {

@@ -8,11 +8,12 @@
 // Note [Kits]
 // ~~~~~~~~~~~
 //   Handles, Scope                     the types under test
-//   kCreate, kDestroy                  the library's entries
+//   kSoname, kCreate, kDestroy         the library, and entries of it
 //   kMakesInCaptures                   a handle may be made while something captures
 //   Borrow(handles, stream)            a scope
 //   Prepare(handles, context, count)
-//   Handle(scope)                      what it borrowed, comparable
+//   Handle(scope), kNoHandle           what it borrowed, comparable
+//   IsFresh(scope), Spoil(scope)       its settings are as they were made; change them all
 //   Work(context)                      memory in a context, and
 //     Run(scope), IsRight()            something to compute with it, and whether it was; waits
 
@@ -131,6 +132,7 @@ void WorksWhateverIsCurrent() {
     Run<Kit>(handles, StreamOf(home), work);
     BOOST_TEST(work.IsRight());
     Run<Kit>(handles, StreamRef::Borrow(nullptr, home.ref()), work);
+    Run<Kit>(handles, StreamRef::Borrow(CU_STREAM_PER_THREAD, home.ref()), work);
     BOOST_TEST(GetStack() == stack);
     SetStack({});
     BOOST_TEST(work.IsRight());
@@ -307,10 +309,29 @@ void OutlivesItsContext() {
   BOOST_TEST(SimLibrary::Calls(Kit::kDestroy) == 0U);
 }
 
+// A scope does not go on in a life that foreign code has ended.
+template <typename Kit>
+void EndsWhereItCannotGoOn() {
+  typename Kit::Handles handles;
+  const PrimaryContext primary = Primary();
+  auto scope = Kit::Borrow(handles, StreamRef::Borrow(nullptr, primary.incarnation()));
+  STATUS_OK(scope.Reassert());
+  OK(RAW(cuDevicePrimaryCtxReset)(0));
+  SimLibrary::ResetCalls();
+  const absl::Status status = scope.Reassert();
+  BOOST_TEST((cuguest::CodeOf(status) == CUDA_ERROR_CONTEXT_IS_DESTROYED), status.ToString());
+  BOOST_TEST(!scope.ok());
+  BOOST_TEST((Kit::Handle(scope) == Kit::kNoHandle));
+  BOOST_TEST(GetStack().empty());
+  BOOST_TEST((cuguest::CodeOf(scope.Reassert()) == CUDA_ERROR_ILLEGAL_STATE));
+  STATUS_OK(scope.Restore());
+  BOOST_TEST(handles.DropDead() == 1U);
+  BOOST_TEST(SimLibrary::Calls(Kit::kDestroy) == 0U);
+}
+
 template <typename Kit>
 void ForgetsWhatIsInUseLater() {
   const Owner home;
-  const Owner other;
   typename Kit::Handles handles;
   STATUS_OK(Kit::Prepare(handles, home.ref(), 1));
   auto scope = Kit::Borrow(handles, StreamOf(home));
@@ -321,6 +342,8 @@ void ForgetsWhatIsInUseLater() {
   STATUS_OK(work.Run(scope));
   STATUS_OK(scope.Restore());
   BOOST_TEST(work.IsRight());
+  BOOST_TEST(!handles.Forget(home.ref()));
+  if (SimLibrary::IsActive(Kit::kSoname)) BOOST_TEST(SimLibrary::Calls(Kit::kDestroy) == 1U);
 }
 
 // Destroying would end what can be seen to capture.
@@ -395,6 +418,7 @@ void MayBeOpened() {
   BOOST_AUTO_TEST_CASE(refuses) { Refuses<Kit>(); }                                               \
   BOOST_AUTO_TEST_CASE(is_given_up_after_a_reset) { IsGivenUpAfterAReset<Kit>(); }                \
   BOOST_AUTO_TEST_CASE(outlives_its_context) { OutlivesItsContext<Kit>(); }                       \
+  BOOST_AUTO_TEST_CASE(ends_where_it_cannot_go_on) { EndsWhereItCannotGoOn<Kit>(); }              \
   BOOST_AUTO_TEST_CASE(forgets_what_is_in_use_later) { ForgetsWhatIsInUseLater<Kit>(); }          \
   BOOST_AUTO_TEST_CASE(gives_up_rather_than_end_a_capture) {                                      \
     GivesUpRatherThanEndACapture<Kit>();                                                          \

@@ -40,8 +40,9 @@ struct HandleRequest {
 };
 
 // How a pool deals with the handles of one library. A `handle` is an object of the library's
-// header, made by `make` and ended by `destroy`. All but `fits`, and `destroy` where the context
-// is over, run with the handle's context current and the thread's capture mode relaxed.
+// header, made by `make` and ended by `destroy`. `make`, `begin`, and `destroy` where the context
+// is not over, run with the handle's context current; these and `end` with the thread's capture
+// mode relaxed.
 struct HandleType {
   const char* what;  // "a cuBLAS handle"
   // Whether the call may end a capture in its context, also with the thread's mode relaxed.
@@ -85,11 +86,9 @@ class CUGUEST_API HandlePool {
 
   [[nodiscard]] Device device() const noexcept { return device_; }
 
-  // An idle handle that fits, lent; nullptr if there is none.
-  [[nodiscard]] HandleSlot* TakeIdle(const void* kind) noexcept;
-  // Makes one, lent, unless that would end a capture of `stream` or of a blocking stream. Its
-  // context must be current, the capture mode relaxed.
-  [[nodiscard]] absl::StatusOr<HandleSlot*> Make(const ContextRef& context, const void* kind,
+  // An idle handle that fits, or else a new one, unless making it would end a capture of `stream`
+  // or of a blocking stream. Its context must be current, the capture mode relaxed.
+  [[nodiscard]] absl::StatusOr<HandleSlot*> Lend(const ContextRef& context, const void* kind,
                                                  CUstream stream);
   void GiveBack(HandleSlot* slot, bool is_good) noexcept;
 
@@ -97,13 +96,17 @@ class CUGUEST_API HandlePool {
   [[nodiscard]] std::size_t Count(const void* kind) const noexcept;
   // One of them, whoever has it; nullptr if there is none.
   [[nodiscard]] const void* Any(const void* kind) const noexcept;
-  // Makes them until there are so many. As Make().
+  // Makes them until there are so many. As Lend().
   absl::Status Prepare(const ContextRef& context, const void* kind, std::size_t count);
 
  private:
   static constexpr std::size_t kHints = 128;
 
   [[nodiscard]] bool MayDestroy() const noexcept;
+  // nullptr if there is none.
+  [[nodiscard]] HandleSlot* TakeIdle(const void* kind) noexcept;
+  [[nodiscard]] absl::StatusOr<HandleSlot*> Make(const ContextRef& context, const void* kind,
+                                                 CUstream stream);
   [[nodiscard]] bool Fits(const HandleSlot& slot, const void* kind) const noexcept {
     return type_->fits == nullptr || type_->fits(slot.handle, kind);
   }
@@ -141,6 +144,7 @@ class CUGUEST_API HandlePools {
   friend class HandleScope;
   using Pin = PerContext<HandlePool>::Pin;
 
+  // The caller has just checked that `context` lives.
   [[nodiscard]] absl::StatusOr<Pin> PoolOf(const ContextRef& context);
   // `use` with the pool, in its context.
   template <typename Use>
@@ -176,7 +180,6 @@ class CUGUEST_API HandleScope {
 
  private:
   [[nodiscard]] absl::Status Enter(const HandleRequest& request, const char* file, int line);
-  [[nodiscard]] absl::Status Begin(const HandleRequest& request);
   [[nodiscard]] absl::Status Check(const HandleRequest& request) const;
   absl::Status End();
 

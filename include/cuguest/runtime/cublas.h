@@ -182,6 +182,8 @@ struct CublasLibrary {
   }
 
  private:
+  CublasLibrary() = default;
+
   ::cuguest::internal::LibraryFile file_;
 };
 
@@ -287,7 +289,8 @@ class CublasHandles {
 
   // Drops the handles of this life of `context`, and destroys them when no scope is left that
   // uses one: now, or in a later call that makes or drops something. Not while anything in
-  // the context captures: see Note [Handles and captures]. Whether there were any.
+  // the context captures: see Note [Handles and captures]. Whether there were any. Where a scope
+  // may be left and the context is destroyed, call ForgetDestroyed() after that.
   //
   // Cost: waits for the context, once for each handle.
   bool Forget(const ContextRef& context) { return pools_.Forget(context); }
@@ -314,7 +317,8 @@ class CublasHandles {
 // cuBLAS made it, and the caller's stack and capture mode are what they were, as by a
 // ContextGuard and a CaptureModeGuard. A handle that could not be put back is not lent again.
 // Stream and workspace stay in the idle handle, which uses neither, until the next scope sets
-// its own. Not put back: the settings of floating-point emulation (cuBLAS 13.1).
+// its own. Not put back: the settings of floating-point emulation (cuBLAS 13.1); who sets them puts
+// them back.
 //
 // Stack:   as ContextGuard: +1 or +0 on construction, undone at the end.
 // Count:   none.
@@ -331,9 +335,9 @@ class CublasHandles {
 //            kDataLoss            an earlier sticky error
 //            kResourceExhausted   a handle had to be made, and there was no memory
 //            and others of ContextGuard, CaptureModeGuard and ToStatus(cublasStatus_t)
-// Cost:    with an idle handle and the context current, six contention-free driver calls, one
-//          cublasSetStream and four cublasGet...: about 0.2 us on an H100 beside the
-//          cublasSetStream (34 ns) that is needed anyhow. A push and a pop more if it is not
+// Cost:    with an idle handle and the context current, six contention-free driver calls (seven
+//          for stream 0), one cublasSetStream and four cublasGet...: about 0.2 us on an H100 beside
+//          the cublasSetStream (34 ns) that is needed anyhow. A push and a pop more if it is not
 //          current. A thread finds the handle that it had last at once. The first scope in a
 //          context, and the first at each depth of concurrency, makes its handle: see
 //          CublasHandles.
@@ -375,7 +379,10 @@ class [[nodiscard]] CublasScope {
     return scope_.CheckOperand(::cuguest::internal::AddressOf(pointer), bytes);
   }
 
-  // As ContextGuard::Reassert: after foreign code was called inside the scope.
+  // As ContextGuard::Reassert: after foreign code was called inside the scope. If it fails, also
+  // because that code has ended the context's life, the scope is ended.
+  //
+  // Cost: two driver calls when nothing is wrong.
   absl::Status Reassert() { return scope_.Reassert(); }
 
   // Ends the scope now. Does nothing the second time.

@@ -134,6 +134,8 @@ struct CufftLibrary {
   }
 
  private:
+  CufftLibrary() = default;
+
   ::cuguest::internal::LibraryFile file_;
 };
 
@@ -272,10 +274,11 @@ class CufftPlan {
 
   static absl::Status End(const void*, void* self) {
     auto& plan = *static_cast<CufftPlan*>(self);
-    absl::Status status;
-    if (plan.user_.has_value()) status = plan.used_.Record(*plan.user_);
-    plan.user_.reset();
-    return status;
+    if (!plan.user_.has_value()) return absl::OkStatus();
+    const StreamRef user = *std::exchange(plan.user_, std::nullopt);
+    // An event that is recorded in a capture would draw the next user into it.
+    absl::Status status = plan.CheckNotCapturing(user);
+    return status.ok() ? plan.used_.Record(user) : status;
   }
 
   static void Destroy(const void* library, void* self, bool is_over) {
@@ -326,15 +329,19 @@ class CufftPlan {
                                       " bytes, and the plan needs " + std::to_string(work_bytes_));
   }
 
+  absl::Status CheckNotCapturing(const StreamRef& stream) const {
+    if (stream.capture_state() == CaptureState::kNone) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        "use the work area of a cuFFT plan, " + layout_.ToString() +
+        ": the stream captures, and the graph would keep its address: give the scope a work area "
+        "of " +
+        std::to_string(work_bytes_) + " bytes that lives as long as the graph");
+  }
+
   absl::Status UseOwnArea(const CufftLibrary& cufft, const StreamRef& stream) {
-    if (stream.capture_state() != CaptureState::kNone) {
-      return absl::FailedPreconditionError(
-          "use the work area of a cuFFT plan, " + layout_.ToString() +
-          ": the stream captures, and the graph would keep its address: give the scope a work area "
-          "of " +
-          std::to_string(work_bytes_) + " bytes that lives as long as the graph");
-    }
-    absl::Status status = area_.empty() ? MakeArea() : stream.WaitFor(used_);
+    absl::Status status = CheckNotCapturing(stream);
+    if (!status.ok()) return status;
+    status = area_.empty() ? MakeArea() : stream.WaitFor(used_);
     if (status.ok()) status = SetArea(cufft, area_.get());
     if (status.ok()) user_ = stream;
     return status;
@@ -449,12 +456,12 @@ class CufftPlans {
 //                                 of its context does
 // Cost:    with an idle plan and the context current, six contention-free driver calls, one
 //          cufftSetStream and, if the plan needs a work area, one cufftSetWorkArea. With the
-//          plan's own area eight driver calls more: the question about the capture, the wait for
-//          the last user, and the event for the next.
+//          plan's own area ten driver calls more: the question about the capture, twice, the wait
+//          for the last user, and the event for the next.
 // Source:  test/runtime/cufft_test.cc; test/runtime/library_test.cc.
 class [[nodiscard]] CufftScope {
  public:
-  // With the work area of the plan's own.
+  // With the work area of the plan's own. `stream` must live until the scope has ended.
   CufftScope(CufftPlans& plans, const CufftLayout& layout, const StreamRef& stream,
              const char* file = __builtin_FILE(), int line = __builtin_LINE())
       : scope_(plans.pools_, {stream, &layout}, file, line) {}
@@ -476,7 +483,8 @@ class [[nodiscard]] CufftScope {
     return internal::CufftPlan::Get(scope_.handle());
   }
 
-  // As those of CublasScope.
+  // As those of CublasScope. Restore() gives the plan up with kFailedPrecondition also if `stream`
+  // has begun to capture inside a scope that uses the plan's own work area.
   [[nodiscard]] absl::Status CheckOperand(const void* pointer, std::size_t bytes) const {
     return scope_.CheckOperand(::cuguest::internal::AddressOf(pointer), bytes);
   }

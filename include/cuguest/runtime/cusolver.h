@@ -99,6 +99,8 @@ struct CusolverLibrary {
   }
 
  private:
+  CusolverLibrary() = default;
+
   ::cuguest::internal::LibraryFile file_;
 };
 
@@ -166,7 +168,8 @@ class CusolverDnHandles {
 // CusolverDnScope
 //
 // As CublasScope, without a workspace: cuSOLVER takes it with each call. At its end the handle has
-// the deterministic mode with which cuSOLVER made it.
+// the deterministic mode with which cuSOLVER made it. Not put back: math mode and emulation
+// strategy, which not every cuSOLVER 12 has; who sets them puts them back.
 //
 // Stack, count, threads, errors: as CublasScope.
 // Cost:    as CublasScope, with one cusolverDnGetDeterministicMode instead of four cublasGet...

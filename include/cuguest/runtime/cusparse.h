@@ -98,6 +98,8 @@ struct CusparseLibrary {
   }
 
  private:
+  CusparseLibrary() = default;
+
   ::cuguest::internal::LibraryFile file_;
 };
 
