@@ -191,6 +191,29 @@ BOOST_AUTO_TEST_CASE(a_plan_whose_context_is_over) {
   BOOST_TEST(fft.IsRight());
 }
 
+// The same of a primary context that has another life by now.
+CHILD(primary_is_revived) {
+  CUcontext primary = nullptr;
+  CHECK(RAW(cuInit)(0) == CUDA_SUCCESS);
+  CHECK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0) == CUDA_SUCCESS);
+  SetStack({primary});
+  Fft fft;
+  CHECK(fft.Create() == 0);
+  CHECK(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
+  CHECK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0) == CUDA_SUCCESS);
+  fft.Fill();
+  CHECK(fft.Run() == CUFFT_EXEC_FAILED);
+  CHECK(fft.Destroy() == 0);
+  CHECK(fft.Create() == 0);
+  CHECK(fft.Run() == 0);
+  CHECK(fft.IsRight());
+  return 0;
+}
+
+BOOST_AUTO_TEST_CASE(a_plan_of_an_earlier_life_of_the_primary_context) {
+  REQUIRE_CHILD_PASSES("primary_is_revived");
+}
+
 BOOST_AUTO_TEST_CASE(no_plan_is_an_error) {
   const Guest guest;
   Fft fft;
