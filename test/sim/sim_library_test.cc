@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <set>
 #include <string>
 
@@ -187,7 +188,24 @@ CHILD(memory_of_another_device) {
   return RAW(cuCtxSynchronize)() == CUDA_ERROR_ILLEGAL_ADDRESS ? 0 : 2;
 }
 
+CHILD(work_area_that_is_not_aligned) {
+  RAW(cuInit)(0);
+  const Current current;
+  constexpr int kLength = 1 << 16;
+  const OnDevice<cufftComplex> data{std::vector<cufftComplex>(kLength)};
+  const OnDevice<char> area{std::vector<char>(kLength * sizeof(cufftComplex) + 1)};
+  cufftHandle plan = 0;
+  size_t bytes = 0;
+  cufftCreate(&plan);
+  cufftSetAutoAllocation(plan, 0);
+  cufftMakePlan1d(plan, kLength, CUFFT_C2C, 1, &bytes);
+  if (cufftSetWorkArea(plan, area.get() + 1) != CUFFT_SUCCESS) return 1;
+  if (cufftExecC2C(plan, data.get(), data.get(), CUFFT_FORWARD) != CUFFT_SUCCESS) return 2;
+  std::_Exit(RAW(cuCtxSynchronize)() == CUDA_ERROR_MISALIGNED_ADDRESS ? 0 : 3);
+}
+
 BOOST_AUTO_TEST_CASE(memory_that_a_device_cannot_reach_loses_it, *OnlySim()) {
+  REQUIRE_CHILD_PASSES("work_area_that_is_not_aligned");
   REQUIRE_CHILD_PASSES("host_memory");
   REQUIRE_CHILD_PASSES("memory_of_another_device");
 }
@@ -251,6 +269,10 @@ BOOST_AUTO_TEST_CASE(modes_and_counts_of_cublas_that_there_are_not, *OnlySim()) 
                        CUBLAS_OP_N, OutOfRange<cublasDiagType_t>(diagonal), 1, 1, &one, a.get(), 1,
                        b.get(), 1);
   };
+  BOOST_TEST(cublasSetPointerMode(blas, OutOfRange<cublasPointerMode_t>(2)) ==
+             CUBLAS_STATUS_INVALID_VALUE);
+  BOOST_TEST(cublasSetAtomicsMode(blas, OutOfRange<cublasAtomicsMode_t>(2)) ==
+             CUBLAS_STATUS_INVALID_VALUE);
   BOOST_TEST(solve(0, 0, 0) == CUBLAS_STATUS_SUCCESS);
   BOOST_TEST(solve(2, 0, 0) == CUBLAS_STATUS_INVALID_VALUE);
   BOOST_TEST(solve(0, CUBLAS_FILL_MODE_FULL, 0) == CUBLAS_STATUS_INVALID_VALUE);
@@ -303,6 +325,13 @@ CHILD(handle_of_a_dead_context) {
   return cublasDestroy(handle);
 }
 
+CHILD(call_before_the_next) {
+  int version = 0;
+  cublasGetProperty(MAJOR_VERSION, &version);
+  SimLibrary::FailCall("cublasGetProperty", 0, 1);
+  return 0;
+}
+
 CHILD(unknown_entry) {
   int version = 0;
   cublasGetProperty(MAJOR_VERSION, &version);
@@ -315,5 +344,6 @@ BOOST_AUTO_TEST_CASE(what_is_undefined_ends_the_program, *OnlySim()) {
   CheckPanics("handle_of_a_dead_context", "of a context that is over");
   CheckPanics("index_outside_of_the_matrix", "row 0 of the matrix has an offset or an index");
   CheckPanics("long_indices", "is not simulated");
+  CheckPanics("call_before_the_next", "the next call is 1");
   CheckPanics("unknown_entry", "\"cublasNothing\" is no entry");
 }

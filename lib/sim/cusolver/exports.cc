@@ -16,7 +16,9 @@
 
 #include <cusolverDn.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "lib/sim/cusolver/entry_list.h"
@@ -226,7 +228,8 @@ Status PotrfBufferSize(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, 
                        int* count) {
   Find(handle);
   if (!IsFill(fill)) return CUSOLVER_STATUS_INVALID_VALUE;
-  *count = std::max(n, 0) + 32;
+  constexpr int kMore = 32;
+  *count = std::clamp(n, 0, std::numeric_limits<int>::max() - kMore) + kMore;
   return CUSOLVER_STATUS_SUCCESS;
 }
 

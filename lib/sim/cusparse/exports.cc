@@ -138,6 +138,8 @@ Status GetStream(cusparseHandle_t handle, cudaStream_t* stream) {
 }
 
 Status SetPointerMode(cusparseHandle_t handle, cusparsePointerMode_t mode) {
+  const bool is_mode = mode == CUSPARSE_POINTER_MODE_HOST || mode == CUSPARSE_POINTER_MODE_DEVICE;
+  if (!is_mode) return Illegal("cusparseSetPointerMode", 2, "mode");
   return Set("cusparseSetPointerMode", handle, &Handle::pointer_mode, mode);
 }
 
