@@ -31,6 +31,7 @@
 #include <cuda_runtime_api.h>
 #include <cufft.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -426,7 +427,7 @@ absl::Status Demonstrate(const Driver& driver, Device device) {
 // Whether all of the command line was understood.
 bool Parse(int argc, char** argv) {
   for (int i = 1; i < argc; i += 2) {
-    const double value = i + 1 < argc ? std::atof(argv[i + 1]) : 0;
+    const double value = i + 1 < argc ? std::min(std::atof(argv[i + 1]), 1e6) : 0;
     if (std::strcmp(argv[i], "--seconds") == 0 && value > 0) {
       g_options.seconds = value;
     } else if (std::strcmp(argv[i], "--threads") == 0 && value >= 1) {

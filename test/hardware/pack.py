@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """pack.py BUILD OUT: a folder that runs the tests where there is only Python: run.py and an archive.
 
-Copies the test, example and benchmark programs of a Meson build, the libraries
+Packs the test, example and benchmark programs of a Meson build, and the libraries that
 they load, into OUT/pack.tar.xz. Paths in it are those below BUILD, since tests find
 their libraries beside themselves. The simulated driver, runtime and libraries stay behind.
 A test that is a Python script is run by the Python of the machine that runs it.

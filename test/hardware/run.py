@@ -18,7 +18,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -69,11 +68,11 @@ def run(test):
     env = dict(os.environ, LD_LIBRARY_PATH=libraries, CUGUEST_TEST_DRIVER="real",
                BOOST_TEST_COLOR_OUTPUT="0", BOOST_TEST_LOG_LEVEL="message")
     interpreter = [sys.executable] if test["file"].endswith(".py") else []
+    command = [*interpreter, str(CONTENTS / test["file"]), *test["args"]]
     start = time.monotonic()
     try:
-        done = subprocess.run([*interpreter, str(CONTENTS / test["file"]), *test["args"]], env=env, cwd=CONTENTS, text=True, errors="replace",
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              timeout=test["timeout"] or None)
+        done = subprocess.run(command, env=env, cwd=CONTENTS, text=True, errors="replace", stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=test["timeout"] or None)
         code, output = done.returncode, done.stdout
     except subprocess.TimeoutExpired as expired:
         code, output = "timeout", (expired.stdout or b"").decode(errors="replace")
@@ -109,7 +108,8 @@ def report(results, counts, gpus, cuda, release):
     lines += [f"| {name} | {case} | {reason} |" for name, case, reason in skips]
     for r in results:
         if r["suite"] in TRANSCRIPTS:
-            lines += ["", f"## {TRANSCRIPTS[r['suite']]}: {r['name']}", "", "```", r["output"].rstrip().replace(str(CONTENTS) + "/", ""), "```"]
+            output = r["output"].rstrip().replace(f"{CONTENTS}/", "")
+            lines += ["", f"## {TRANSCRIPTS[r['suite']]}: {r['name']}", "", "```", output, "```"]
         elif r["result"] == "failed":
             lines += ["", f"## Output of {r['name']}", "", "```", r["output"][-4000:].rstrip(), "```"]
     return "\n".join(lines) + "\n"
@@ -123,8 +123,7 @@ def main():
     print(f"{gpus[0]}, driver {release}, CUDA {cuda}")
 
     shutil.rmtree(CONTENTS, ignore_errors=True)
-    with tarfile.open(HERE / "pack.tar.xz") as archive:
-        archive.extractall(CONTENTS)
+    shutil.unpack_archive(HERE / "pack.tar.xz", CONTENTS)
     tests = json.loads((CONTENTS / "manifest.json").read_text())
     with concurrent.futures.ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
         results = list(pool.map(run, [t for t in tests if t["parallel"] and t["suite"] != "benchmark"]))

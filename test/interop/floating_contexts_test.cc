@@ -4,6 +4,7 @@
 // thread and current on none, up to fifteen other threads of each device take them, launch in
 // them and check what came of it, and they end on yet another thread.
 
+#include <algorithm>
 #include <deque>
 #include <mutex>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "cuguest/code_image.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/context_ref.h"
 #include "cuguest/copy.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/device_ptr.h"
@@ -20,7 +22,6 @@
 #include "cuguest/launch.h"
 #include "cuguest/module.h"
 #include "cuguest/shared_context.h"
-#include "cuguest/testing/sim.h"
 #include "cuguest/testing/stack_probe.h"
 #include "kernels/saxpy.h"
 #include "test/runtime/host_kernels.h"
@@ -30,6 +31,7 @@
 namespace {
 
 using cuguest::ContextGuard;
+using cuguest::ContextRef;
 using cuguest::Device;
 using cuguest::DeviceBuffer;
 using cuguest::DevicePtr;
@@ -37,7 +39,6 @@ using cuguest::GuardMode;
 using cuguest::Kernel;
 using cuguest::SharedContext;
 using cuguest::Stream;
-using cuguest::testing::Sim;
 using cuguest::testing::StackProbe;
 using Numbers = std::vector<float>;
 
@@ -95,6 +96,7 @@ class Floating {
                      "pop what was pushed");
   }
 
+  const ContextRef& context() const { return context_.incarnation(); }
   int turns() const { return turns_; }
 
  private:
@@ -123,8 +125,14 @@ absl::Status WorkBesideOthers(const SharedContext& context, const Kernel& saxpy,
   Numbers found(kCount);
   status = cuguest::CopyAsync(found, numbers->view(), stream->ref());
   if (!status.ok()) return status;
+  status = stream->ref().Synchronize();
   *result = found.back();
-  return stream->ref().Synchronize();
+  return status;
+}
+
+bool AreOver(const std::vector<ContextRef>& lives) {
+  return std::none_of(lives.begin(), lives.end(),
+                      [](const ContextRef& life) { return life.IsAlive(); });
 }
 
 class Fixture : cuguest_runtime_test::HostKernels {
@@ -172,10 +180,10 @@ BOOST_FIXTURE_TEST_SUITE(floating_contexts, Fixture)
 
 // Each thread takes the contexts of its device in turn, whoever had them before.
 BOOST_AUTO_TEST_CASE(are_handed_from_thread_to_thread) {
-  const std::size_t before = Sim::Live().contexts;
   std::deque<Floating> contexts;  // kContexts of each device, side by side
+  std::vector<ContextRef> lives;
   for (int i = 0; i < devices() * kContexts; ++i) {
-    contexts.emplace_back(Device::Borrow(i / kContexts));
+    lives.push_back(contexts.emplace_back(Device::Borrow(i / kContexts)).context());
   }
   BOOST_TEST(cuguest_test::GetStack().empty());
   OnAllThreads([&](int device, int thread) {
@@ -189,15 +197,16 @@ BOOST_AUTO_TEST_CASE(are_handed_from_thread_to_thread) {
   BOOST_TEST(turns == devices() * kThreads * kRounds);
   // With what is in them, on a thread that has never seen them.
   std::thread([&] { contexts.clear(); }).join();
-  BOOST_TEST(Sim::Live().contexts == before);
+  BOOST_TEST(AreOver(lives));
 }
 
 // All threads of a device are in one context at the same time; the last one out ends it.
 BOOST_AUTO_TEST_CASE(are_shared_by_many_threads) {
-  const std::size_t before = Sim::Live().contexts;
   std::vector<SharedContext> contexts;
+  std::vector<ContextRef> lives;
   for (int device = 0; device < devices(); ++device) {
     contexts.push_back(SharedContext::Create(Device::Borrow(device)).value());
+    lives.push_back(contexts.back().incarnation());
   }
   std::vector<SharedContext> units;  // of each thread
   for (int i = 0; i < devices() * kThreads; ++i) units.push_back(contexts[i / kThreads]);
@@ -213,7 +222,7 @@ BOOST_AUTO_TEST_CASE(are_shared_by_many_threads) {
       failures.Expect(result == 8.0F, "3 x 2 + 2");
     }
   });
-  BOOST_TEST(Sim::Live().contexts == before);
+  BOOST_TEST(AreOver(lives));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -63,13 +63,15 @@ bool Finds(const Case& planted) {
                 ended.output);
 }
 
-// Every operation and how often it was done, without the times.
+// Every operation and how often it was done, and how many incidents, without the times.
 std::string Counts(const std::string& output) {
   std::istringstream lines(output);
   std::string counts;
   for (std::string line; std::getline(lines, line);) {
     const bool is_operation = line.size() > 3 && line.compare(line.size() - 3, 3, " us") == 0;
     if (is_operation) counts += line.substr(0, 34) + "\n";
+    const std::size_t incidents = line.find("incidents caused");
+    if (incidents != std::string::npos) counts += line.substr(incidents);
   }
   return counts;
 }
@@ -103,6 +105,7 @@ int main(int argc, char** argv) {
   passed &= Refuses({"--only", "1,"});
   passed &= Refuses({"--operations", "1e3"});
   passed &= Refuses({"--threads", "0"});
+  passed &= Refuses({"--seeds", "0"});
   passed &= Refuses({"--plant", "nothing@1"});
   passed &= Refuses({"--seed"});
   for (const Case& planted : kCases) passed &= Finds(planted);

@@ -71,6 +71,14 @@ struct LargeFft : Fft {
   LargeFft() : Fft(kLarge) {}
 };
 
+// Whose second plan is given back after the capture in which it was made.
+struct TwoFfts : Fft {
+  ~TwoFfts() {
+    if (second >= 0) FINE(cufftDestroy(second));
+  }
+  cufftHandle second = -1;
+};
+
 Values<char> Area(size_t size) { return Values<char>(std::vector<char>(size, 0)); }
 
 }  // namespace
@@ -95,6 +103,31 @@ BOOST_AUTO_TEST_CASE(what_ends_captures) {
          return static_cast<int>(cufftSetWorkArea(fft.plan, fft.out()));
        }},
   });
+  CheckInCaptures<TwoFfts>({
+      {"plan what was planned", Ends::kNone, 0,
+       [](TwoFfts& fft, const Guest&) {
+         return static_cast<int>(cufftPlan1d(&fft.second, kSmall, CUFFT_C2C, 1));
+       }},
+      {"estimate", Ends::kStrict, 0,
+       [](TwoFfts&, const Guest&) {
+         size_t bytes = 0;
+         return static_cast<int>(cufftEstimate1d(kSmall, CUFFT_C2C, 1, &bytes));
+       }},
+  });
+}
+
+// Its code is compiled then, which even a relaxed capture does not survive.
+BOOST_AUTO_TEST_CASE(a_size_with_a_large_factor_cannot_be_planned_in_a_capture) {
+  const Guest guest;
+  Fft fft;
+  size_t bytes = 0;
+  FINE(cufftCreate(&fft.plan));
+  FINE(cufftSetAutoAllocation(fft.plan, 0));
+  OK(Begin(guest.stream, kRelaxed));
+  BOOST_CHECK_EQUAL(cufftMakePlan1d(fft.plan, 13 * 1009, CUFFT_C2C, 4, &bytes),
+                    CUFFT_INTERNAL_ERROR);
+  BOOST_CHECK_EQUAL(StatusOf(guest.stream), kLost);
+  IS(End(guest.stream), STREAM_CAPTURE_INVALIDATED);
 }
 
 // The simulation does its work when it is submitted.
@@ -158,6 +191,29 @@ BOOST_AUTO_TEST_CASE(a_plan_whose_context_is_over) {
   BOOST_TEST(fft.IsRight());
 }
 
+// The same of a primary context that has another life by now.
+CHILD(primary_is_revived) {
+  CUcontext primary = nullptr;
+  CHECK(RAW(cuInit)(0) == CUDA_SUCCESS);
+  CHECK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0) == CUDA_SUCCESS);
+  SetStack({primary});
+  Fft fft;
+  CHECK(fft.Create() == 0);
+  CHECK(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
+  CHECK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0) == CUDA_SUCCESS);
+  fft.Fill();
+  CHECK(fft.Run() == CUFFT_EXEC_FAILED);
+  CHECK(fft.Destroy() == 0);
+  CHECK(fft.Create() == 0);
+  CHECK(fft.Run() == 0);
+  CHECK(fft.IsRight());
+  return 0;
+}
+
+BOOST_AUTO_TEST_CASE(a_plan_of_an_earlier_life_of_the_primary_context) {
+  REQUIRE_CHILD_PASSES("primary_is_revived");
+}
+
 BOOST_AUTO_TEST_CASE(no_plan_is_an_error) {
   const Guest guest;
   Fft fft;
@@ -181,13 +237,15 @@ BOOST_AUTO_TEST_CASE(no_plan_is_an_error) {
 
 BOOST_AUTO_TEST_CASE(bad_sizes_and_types) {
   const Guest guest;
-  cufftHandle plan = 0;
+  constexpr cufftHandle kBefore = -5;
+  cufftHandle plan = kBefore;
   for (const int size : {0, -1}) {
     BOOST_CHECK_EQUAL(cufftPlan1d(&plan, size, CUFFT_C2C, 1), CUFFT_INVALID_SIZE);
     BOOST_CHECK_EQUAL(cufftPlan1d(&plan, kSmall, CUFFT_C2C, size), CUFFT_INVALID_SIZE);
   }
   BOOST_CHECK_EQUAL(cufftPlan2d(&plan, 0, 8, CUFFT_C2C), CUFFT_INVALID_SIZE);
   BOOST_CHECK_EQUAL(cufftPlan1d(&plan, 8, OutOfRange<cufftType>(1), 1), CUFFT_INVALID_TYPE);
+  BOOST_TEST(plan == kBefore);  // not written
 }
 
 BOOST_AUTO_TEST_CASE(a_plan_is_made_once) {

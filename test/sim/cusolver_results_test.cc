@@ -87,6 +87,34 @@ BOOST_AUTO_TEST_CASE(a_factor_and_a_solution) {
   }
 }
 
+// ((4, 2 - 2i), (2 + 2i, 3)) is L times its adjoint, for L = ((2, 0), (1 + i, 1)).
+BOOST_AUTO_TEST_CASE(a_factor_and_a_solution_of_complex_numbers) {
+  using Complex = std::complex<double>;
+  for (const bool is_lower : {true, false}) {
+    const Solver solver;
+    const auto fill = is_lower ? CUBLAS_FILL_MODE_LOWER : CUBLAS_FILL_MODE_UPPER;
+    const OnDevice<Complex> matrix({4, {2, 2}, {2, -2}, 3});
+    const OnDevice<Complex> sides({{6, 2}, {2, 5}});
+    const OnDevice<int> info({-1});
+    auto* a = matrix.get<cuDoubleComplex>();
+    auto* b = sides.get<cuDoubleComplex>();
+    int count = 0;
+    SOLVER(cusolverDnZpotrf_bufferSize(solver.handle, fill, 2, a, 2, &count));
+    const OnDevice<Complex> buffer{std::vector<Complex>(static_cast<size_t>(count))};
+    SOLVER(cusolverDnZpotrf(solver.handle, fill, 2, a, 2, buffer.get<cuDoubleComplex>(), count,
+                            info.get()));
+    BOOST_TEST(info.Read()[0] == 0);
+    const auto factor = matrix.Read();
+    const Complex off_diagonal = is_lower ? factor[1] : std::conj(factor[2]);
+    BOOST_TEST(std::abs(off_diagonal - Complex(1, 1)) < 1e-12);
+    BOOST_TEST(std::abs(factor[3] - 1.0) < 1e-12);
+    SOLVER(cusolverDnZpotrs(solver.handle, fill, 2, 1, a, 2, b, 2, info.get()));
+    const auto solution = sides.Read();
+    BOOST_TEST(std::abs(solution[0] - 1.0) < 1e-12);
+    BOOST_TEST(std::abs(solution[1] - Complex(0, 1)) < 1e-12);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(what_is_not_positive_definite_is_told_by_its_minor) {
   const Solver solver;
   auto values = Matrix(CUBLAS_FILL_MODE_LOWER);

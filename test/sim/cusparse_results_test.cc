@@ -13,14 +13,14 @@ using namespace cuguest_facts;
 namespace {
 
 // The matrix ((1, 0, 2), (0, 3, 0)) and the vectors (1, 2, 3) and (10, 20), or such of the
-// lengths that the operation wants; y = 2 op(A) x + 3 y.
+// lengths that the operation wants; y = 2 op(unit A) x + 3 y.
 template <typename T>
-std::vector<T> Multiply(cusparseOperation_t operation, cudaDataType type, int base) {
+std::vector<T> Multiply(cusparseOperation_t operation, cudaDataType type, int base, T unit = 1) {
   const Current current;
   const bool is_plain = operation == CUSPARSE_OPERATION_NON_TRANSPOSE;
   const OnDevice<int> offsets({base, base + 2, base + 3});
   const OnDevice<int> indices({base, base + 2, base + 1});
-  const OnDevice<T> values({1, 2, 3});
+  const OnDevice<T> values({unit, T{2} * unit, T{3} * unit});
   const std::vector<T> three = {1, 2, 3}, two = {10, 20};
   const OnDevice<T> x(is_plain ? three : two), y(is_plain ? two : three);
   cusparseHandle_t handle = nullptr;
@@ -56,4 +56,7 @@ BOOST_AUTO_TEST_CASE(a_matrix_in_csr_format_and_a_vector) {
     BOOST_CHECK(Multiply<double>(CUSPARSE_OPERATION_TRANSPOSE, CUDA_R_64F, base) ==
                 std::vector<double>({23, 126, 49}));
   }
+  using Complex = std::complex<float>;
+  BOOST_CHECK(Multiply<Complex>(CUSPARSE_OPERATION_CONJUGATE_TRANSPOSE, CUDA_C_32F, 0, {0, 1}) ==
+              std::vector<Complex>({{3, -20}, {6, -120}, {9, -40}}));
 }

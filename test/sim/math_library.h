@@ -439,6 +439,17 @@ void CheckInAGreenContext() {
       FINE(library.Run());
       BOOST_TEST(library.IsRight());
     }
+    // Its primary context is as good.
+    CUcontext primary = nullptr;
+    OK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0));
+    SetStack({primary});
+    library.Clear();
+    FINE(library.SetStream(stream));
+    FINE(library.Run());
+    BOOST_TEST(library.IsRight());
+    BOOST_TEST((GetStack() == Entries{primary}));
+    SetStack({context});
+    OK(RAW(cuDevicePrimaryCtxRelease)(0));
     FINE(library.Destroy());
   }
   BOOST_TEST((GetStack() == Entries{context}));

@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <set>
 #include <string>
 
@@ -187,9 +188,127 @@ CHILD(memory_of_another_device) {
   return RAW(cuCtxSynchronize)() == CUDA_ERROR_ILLEGAL_ADDRESS ? 0 : 2;
 }
 
+CHILD(work_area_that_is_not_aligned) {
+  RAW(cuInit)(0);
+  const Current current;
+  constexpr int kLength = 1 << 16;
+  const OnDevice<cufftComplex> data{std::vector<cufftComplex>(kLength)};
+  const OnDevice<char> area{std::vector<char>(kLength * sizeof(cufftComplex) + 1)};
+  cufftHandle plan = 0;
+  size_t bytes = 0;
+  cufftCreate(&plan);
+  cufftSetAutoAllocation(plan, 0);
+  cufftMakePlan1d(plan, kLength, CUFFT_C2C, 1, &bytes);
+  if (cufftSetWorkArea(plan, area.get() + 1) != CUFFT_SUCCESS) return 1;
+  if (cufftExecC2C(plan, data.get(), data.get(), CUFFT_FORWARD) != CUFFT_SUCCESS) return 2;
+  std::_Exit(RAW(cuCtxSynchronize)() == CUDA_ERROR_MISALIGNED_ADDRESS ? 0 : 3);
+}
+
 BOOST_AUTO_TEST_CASE(memory_that_a_device_cannot_reach_loses_it, *OnlySim()) {
+  REQUIRE_CHILD_PASSES("work_area_that_is_not_aligned");
   REQUIRE_CHILD_PASSES("host_memory");
   REQUIRE_CHILD_PASSES("memory_of_another_device");
+}
+
+// The code that all work runs by is loaded by the first handle.
+CHILD(code_that_cannot_be_loaded) {
+  CUcontext context = nullptr;
+  cublasHandle_t handle = nullptr;
+  RAW(cuInit)(0);
+  RAW(cuCtxCreate)(&context, nullptr, 0, 0);
+  for (const char* entry : {"cuLibraryLoadData", "cuLibraryGetKernel", "cuKernelGetFunction"}) {
+    const SimLive live = Sim::Live();
+    Sim::FailCall(entry, 1, CUDA_ERROR_OUT_OF_MEMORY);
+    if (cublasCreate(&handle) != CUBLAS_STATUS_ALLOC_FAILED) return 1;
+    if (Sim::Live().allocations != live.allocations) return 2;
+    const bool has_code = std::string(entry) == "cuKernelGetFunction";  // which is kept
+    if (Sim::Live().libraries != live.libraries + (has_code ? 1 : 0)) return 3;
+  }
+  if (cublasCreate(&handle) != CUBLAS_STATUS_SUCCESS) return 4;
+  return cublasDestroy(handle);
+}
+
+BOOST_AUTO_TEST_CASE(code_that_cannot_be_loaded_leaves_nothing, *OnlySim()) {
+  REQUIRE_CHILD_PASSES("code_that_cannot_be_loaded");
+}
+
+// cuSOLVER leaves a handle of what it could not make.
+BOOST_AUTO_TEST_CASE(a_solver_that_could_not_be_made_can_be_destroyed, *OnlySim()) {
+  const Current current;
+  const NoFaultsLeft cleanup;
+  const size_t before = Sim::Live().allocations;
+  cusolverDnHandle_t solver = nullptr;
+  Sim::FailCall("cuMemAlloc", 1, CUDA_ERROR_OUT_OF_MEMORY);
+  BOOST_TEST(cusolverDnCreate(&solver) == CUSOLVER_STATUS_INTERNAL_ERROR);
+  BOOST_REQUIRE(solver != nullptr);
+  BOOST_TEST(cusolverDnDestroy(solver) == CUSOLVER_STATUS_SUCCESS);
+  BOOST_TEST(Sim::Live().allocations == before);
+}
+
+// With numbers whose product no integer holds.
+BOOST_AUTO_TEST_CASE(sizes_beyond_all_memory_are_refused, *OnlySim()) {
+  const Current current;
+  constexpr int kLarge = 0x7fffffff;
+  cufftHandle plan = 0;
+  int size[] = {8, 8, 8}, embed[] = {kLarge, kLarge, kLarge};
+  BOOST_TEST(cufftPlan3d(&plan, kLarge, kLarge, kLarge, CUFFT_Z2Z) == CUFFT_INVALID_SIZE);
+  BOOST_TEST(cufftPlanMany(&plan, 3, size, embed, kLarge, 1, embed, 1, 1, CUFFT_C2C, 1) ==
+             CUFFT_INVALID_SIZE);
+  BOOST_TEST(cufftPlanMany(&plan, 1, size, embed, -1, 8, embed, 1, 8, CUFFT_C2C, 1) ==
+             CUFFT_INVALID_SIZE);
+}
+
+BOOST_AUTO_TEST_CASE(modes_and_counts_of_cublas_that_there_are_not, *OnlySim()) {
+  const Current current;
+  cublasHandle_t blas = nullptr;
+  BOOST_TEST(cublasCreate(&blas) == CUBLAS_STATUS_SUCCESS);
+  const OnDevice<float> a({1}), b({2});
+  const float one = 1;
+  const auto solve = [&](int side, int fill, int diagonal) {
+    return cublasStrsm(blas, OutOfRange<cublasSideMode_t>(side), OutOfRange<cublasFillMode_t>(fill),
+                       CUBLAS_OP_N, OutOfRange<cublasDiagType_t>(diagonal), 1, 1, &one, a.get(), 1,
+                       b.get(), 1);
+  };
+  BOOST_TEST(cublasSetPointerMode(blas, OutOfRange<cublasPointerMode_t>(2)) ==
+             CUBLAS_STATUS_INVALID_VALUE);
+  BOOST_TEST(cublasSetAtomicsMode(blas, OutOfRange<cublasAtomicsMode_t>(2)) ==
+             CUBLAS_STATUS_INVALID_VALUE);
+  BOOST_TEST(solve(0, 0, 0) == CUBLAS_STATUS_SUCCESS);
+  BOOST_TEST(solve(2, 0, 0) == CUBLAS_STATUS_INVALID_VALUE);
+  BOOST_TEST(solve(0, CUBLAS_FILL_MODE_FULL, 0) == CUBLAS_STATUS_INVALID_VALUE);
+  BOOST_TEST(solve(0, 0, 2) == CUBLAS_STATUS_INVALID_VALUE);
+  BOOST_TEST(cublasSgemmStridedBatched(blas, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, a.get(), 1, 1,
+                                       a.get(), 1, 1, &one, b.get(), 1, 1,
+                                       -1) == CUBLAS_STATUS_INVALID_VALUE);
+  BOOST_TEST(cublasDestroy(blas) == CUBLAS_STATUS_SUCCESS);
+}
+
+// y = A x of a matrix of one row, one column and an index.
+int Multiply(int index, cusparseIndexType_t type) {
+  const Current current;
+  const OnDevice<int> offsets({0, 1}), indices({index});
+  const OnDevice<float> values({2}), x({3}), y({0});
+  const float one = 1, zero = 0;
+  cusparseHandle_t handle = nullptr;
+  cusparseSpMatDescr_t matrix = nullptr;
+  cusparseDnVecDescr_t from = nullptr, to = nullptr;
+  cusparseCreate(&handle);
+  cusparseCreateCsr(&matrix, 1, 1, 1, offsets.get(), indices.get(), values.get(), type, type,
+                    CUSPARSE_INDEX_BASE_ZERO, CUDA_R_32F);
+  cusparseCreateDnVec(&from, 1, x.get(), CUDA_R_32F);
+  cusparseCreateDnVec(&to, 1, y.get(), CUDA_R_32F);
+  return cusparseSpMV(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix, from, &zero, to,
+                      CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, offsets.get());
+}
+
+CHILD(index_outside_of_the_matrix) {
+  RAW(cuInit)(0);
+  return Multiply(1, CUSPARSE_INDEX_32I);
+}
+
+CHILD(long_indices) {
+  RAW(cuInit)(0);
+  return Multiply(0, CUSPARSE_INDEX_64I);
 }
 
 CHILD(destroyed_handle) {
@@ -206,6 +325,13 @@ CHILD(handle_of_a_dead_context) {
   return cublasDestroy(handle);
 }
 
+CHILD(call_before_the_next) {
+  int version = 0;
+  cublasGetProperty(MAJOR_VERSION, &version);
+  SimLibrary::FailCall("cublasGetProperty", 0, 1);
+  return 0;
+}
+
 CHILD(unknown_entry) {
   int version = 0;
   cublasGetProperty(MAJOR_VERSION, &version);
@@ -216,5 +342,8 @@ CHILD(unknown_entry) {
 BOOST_AUTO_TEST_CASE(what_is_undefined_ends_the_program, *OnlySim()) {
   CheckPanics("destroyed_handle", "no handle, or one that was destroyed");
   CheckPanics("handle_of_a_dead_context", "of a context that is over");
+  CheckPanics("index_outside_of_the_matrix", "row 0 of the matrix has an offset or an index");
+  CheckPanics("long_indices", "is not simulated");
+  CheckPanics("call_before_the_next", "the next call is 1");
   CheckPanics("unknown_entry", "\"cublasNothing\" is no entry");
 }

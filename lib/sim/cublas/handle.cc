@@ -158,7 +158,8 @@ Status SetWorkspace(cublasHandle_t handle, void*, size_t) {
 }
 
 Status SetPointerMode(cublasHandle_t handle, cublasPointerMode_t mode) {
-  return Set(handle, &Handle::pointer_mode, mode);
+  const bool is_mode = mode == CUBLAS_POINTER_MODE_HOST || mode == CUBLAS_POINTER_MODE_DEVICE;
+  return is_mode ? Set(handle, &Handle::pointer_mode, mode) : CUBLAS_STATUS_INVALID_VALUE;
 }
 
 Status GetPointerMode(cublasHandle_t handle, cublasPointerMode_t* mode) {
@@ -166,7 +167,8 @@ Status GetPointerMode(cublasHandle_t handle, cublasPointerMode_t* mode) {
 }
 
 Status SetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t mode) {
-  return Set(handle, &Handle::atomics_mode, mode);
+  const bool is_mode = mode == CUBLAS_ATOMICS_NOT_ALLOWED || mode == CUBLAS_ATOMICS_ALLOWED;
+  return is_mode ? Set(handle, &Handle::atomics_mode, mode) : CUBLAS_STATUS_INVALID_VALUE;
 }
 
 Status GetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t* mode) {

@@ -19,8 +19,9 @@ struct GemvOperation {
 
   CUresult Run() const {
     if (!AreThere(alpha, beta, a, x, y)) return CUDA_ERROR_ILLEGAL_ADDRESS;
-    for (int i = 0; i < y.count; ++i) y[i] = beta.Get() == T{0} ? T{0} : beta.Get() * y[i];
+    const T scale = beta.Get();
     const T factor = alpha.Get();
+    for (int i = 0; i < y.count; ++i) y[i] = Scaled(scale, y[i]);
     for (int column = 0; column < a.columns; ++column) {
       for (int row = 0; row < a.rows; ++row) Add(row, column, factor);
     }
@@ -116,9 +117,7 @@ struct TrsmOperation {
     const Dense<T> triangle(a.rows, a.columns);
     CopyAs(ToForm(operation), a, triangle.view());
     for (int i = 0; i < a.rows && diagonal == CUBLAS_DIAG_UNIT; ++i) triangle(i, i) = 1;
-    for (int column = 0; column < b.columns; ++column) {
-      for (int row = 0; row < b.rows; ++row) b(row, column) *= alpha.Get();
-    }
+    ScaleBy(alpha.Get(), b);
     const bool is_lower = (fill == CUBLAS_FILL_MODE_LOWER) == (operation == CUBLAS_OP_N);
     if (side == CUBLAS_SIDE_LEFT) {
       cuguest_sim_library::SolveTriangle(triangle.view(), is_lower, b);
@@ -145,9 +144,11 @@ Status Trsm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t fill,
   const Status status = FindToCompute(handle, &found);
   if (status != CUBLAS_STATUS_SUCCESS) return status;
   const int order = side == CUBLAS_SIDE_LEFT ? m : n;
-  const bool is_valid = IsOperation(operation) && m >= 0 && n >= 0 && IsStride(lda, order) &&
-                        IsStride(ldb, m) && alpha != nullptr && fill != CUBLAS_FILL_MODE_FULL;
-  if (!is_valid) return CUBLAS_STATUS_INVALID_VALUE;
+  const bool is_known =
+      IsSide(side) && IsTriangle(fill) && IsOperation(operation) && IsDiagonal(diagonal);
+  const bool is_valid =
+      m >= 0 && n >= 0 && IsStride(lda, order) && IsStride(ldb, m) && alpha != nullptr;
+  if (!is_known || !is_valid) return CUBLAS_STATUS_INVALID_VALUE;
   if (m == 0 || n == 0) return CUBLAS_STATUS_SUCCESS;
   return Submit(found, TrsmOperation<Host<T>>{side,
                                               fill,

@@ -61,16 +61,6 @@ struct Factors {
   bool IsThere() const { return AreThere(alpha, beta); }
 };
 
-// A beta of 0 does not read what was there.
-template <typename T>
-void ScaleBy(T beta, const Matrix<T>& c) {
-  for (int column = 0; column < c.columns; ++column) {
-    for (int row = 0; row < c.rows; ++row) {
-      c(row, column) = beta == T{0} ? T{0} : beta * c(row, column);
-    }
-  }
-}
-
 template <typename T>
 CUresult Multiply(const Shape& shape, const Factors<T>& factors, const T* a, const T* b, T* c) {
   const auto matrix_a = shape.A(a);
@@ -124,9 +114,8 @@ struct BatchedOperation {
   int count;
 
   bool AreArrays() const {
-    const size_t bytes = static_cast<size_t>(std::max(count, 0)) * sizeof(void*);
-    return cuguest_sim_library::MayAccess(a, bytes) && cuguest_sim_library::MayAccess(b, bytes) &&
-           cuguest_sim_library::MayAccess(c, bytes);
+    const auto size = static_cast<std::uint64_t>(count);
+    return IsArray(a, size) && IsArray(b, size) && IsArray(c, size);
   }
   CUresult Run() const {
     if (!factors.IsThere() || !AreArrays()) return CUDA_ERROR_ILLEGAL_ADDRESS;
@@ -191,6 +180,7 @@ Status GemmStridedBatched(cublasHandle_t handle, cublasOperation_t of_a, cublasO
   bool is_nothing = false;
   const Status status = Check(handle, shape, &found, &is_nothing, alpha, beta, a, b, c);
   if (status != CUBLAS_STATUS_SUCCESS || is_nothing) return status;
+  if (count < 0) return CUBLAS_STATUS_INVALID_VALUE;
   return SubmitProduct(
       found, StridedOperation<Host<T>>{shape, ToFactors(found, alpha, beta), ToHost(a), ToHost(b),
                                        ToHost(c), step_a, step_b, step_c, count});
@@ -213,6 +203,7 @@ Status GemmBatched(cublasHandle_t handle, cublasOperation_t of_a, cublasOperatio
   bool is_nothing = false;
   const Status status = Check(handle, shape, &found, &is_nothing, alpha, beta, a, b, c);
   if (status != CUBLAS_STATUS_SUCCESS || is_nothing) return status;
+  if (count < 0) return CUBLAS_STATUS_INVALID_VALUE;
   return SubmitProduct(found,
                        BatchedOperation<Host<T>>{shape, ToFactors(found, alpha, beta),
                                                  reinterpret_cast<const Host<T>* const*>(a),

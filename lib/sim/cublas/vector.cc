@@ -109,7 +109,7 @@ struct Reduction {
   Result* result;
 
   CUresult Run() const {
-    if (!value.IsThere() || !cuguest_sim_library::MayAccess(result, sizeof(Result))) {
+    if (!value.IsThere() || !IsArray(result, 1)) {
       return CUDA_ERROR_ILLEGAL_ADDRESS;
     }
     *result = value.Get();

@@ -130,14 +130,19 @@ Status Create(cufftHandle* number) {
   return CUFFT_SUCCESS;
 }
 
+// One that cannot be made is not written to `number`.
 template <typename From>
 Status PlanAtOnce(cufftHandle* number, const From& from) {
+  if (number == nullptr) return CUFFT_INVALID_VALUE;
   size_t bytes = 0;
-  const Status created = Create(number);
-  if (created != CUFFT_SUCCESS) return created;
-  const Status status = MakePlan(*number, from, &bytes);
+  const cufftHandle added = Plans::Add();
+  const Status status = MakePlan(added, from, &bytes);
   Plan plan;
-  if (status != CUFFT_SUCCESS) Plans::Remove(*number, &plan);
+  if (status != CUFFT_SUCCESS) {
+    Plans::Remove(added, &plan);
+  } else {
+    *number = added;
+  }
   return status;
 }
 

@@ -27,6 +27,40 @@ Side Strided(int rank, const N* embed, N stride, N distance) {
   return side;
 }
 
+// More numbers than any memory holds; their bytes can still be counted.
+constexpr double kTooMany = 1e16;
+
+// A plan is asked for with any numbers. Whether these can be calculated with; that it is
+// rounded here does not matter.
+bool IsCountable(const Number size[3], Number batch) {
+  double numbers = static_cast<double>(batch);
+  for (int i = 0; i < 3; ++i) numbers *= static_cast<double>(size[i]);
+  return numbers < kTooMany;
+}
+
+bool IsCountable(const Side& side, const Layout& layout) {
+  if (side.embed[1] < 0 || side.embed[2] < 0 || side.stride < 0 || side.distance < 0) return false;
+  const auto number = [](Number value) { return static_cast<double>(value); };
+  const double planes = number(layout.size[0]) * number(side.embed[1]) + number(layout.size[1]);
+  const double one =
+      (planes * number(side.embed[2]) + number(layout.size[2])) * number(side.stride);
+  return one + number(layout.batch) * number(side.distance) < kTooMany;
+}
+
+// Of sizes and a type that are valid.
+template <typename N>
+void SetSides(const Description<N>& from, Layout* layout) {
+  const Number last = layout->size[2];
+  if (layout->is_packed) {
+    layout->input = Packed(layout->size, layout->IsToReal() ? HalfOf(last) : last);
+    layout->output = Packed(layout->size, layout->IsFromReal() ? HalfOf(last) : last);
+  } else {
+    layout->input = Strided(from.rank, from.input_embed, from.input_stride, from.input_distance);
+    layout->output =
+        Strided(from.rank, from.output_embed, from.output_stride, from.output_distance);
+  }
+}
+
 template <typename N>
 Status Make(const Description<N>& from, Layout* layout) {
   if (from.rank < 1 || from.rank > 3 || from.size == nullptr) return CUFFT_INVALID_VALUE;
@@ -40,29 +74,19 @@ Status Make(const Description<N>& from, Layout* layout) {
   layout->type = from.type;
   const bool is_positive =
       std::all_of(layout->size, layout->size + 3, [](Number n) { return n > 0; });
-  if (!is_positive) return CUFFT_INVALID_SIZE;
+  if (!is_positive || !IsCountable(layout->size, layout->batch)) return CUFFT_INVALID_SIZE;
   layout->is_packed = from.input_embed == nullptr || from.output_embed == nullptr;
-  const Number last = layout->size[2];
-  if (layout->is_packed) {
-    layout->input = Packed(layout->size, layout->IsToReal() ? HalfOf(last) : last);
-    layout->output = Packed(layout->size, layout->IsFromReal() ? HalfOf(last) : last);
-  } else {
-    layout->input = Strided(from.rank, from.input_embed, from.input_stride, from.input_distance);
-    layout->output =
-        Strided(from.rank, from.output_embed, from.output_stride, from.output_distance);
-  }
-  return CUFFT_SUCCESS;
+  SetSides(from, layout);
+  const bool are_sides =
+      IsCountable(layout->input, *layout) && IsCountable(layout->output, *layout);
+  return are_sides ? CUFFT_SUCCESS : CUFFT_INVALID_SIZE;
 }
 
-Number LargestFactor(Number number) {
-  Number largest = 1;
-  for (Number factor = 2; factor * factor <= number; ++factor) {
-    while (number % factor == 0) {
-      largest = factor;
-      number /= factor;
-    }
+bool HasFactorAbove(Number limit, Number number) {
+  for (Number factor = 2; factor <= limit; ++factor) {
+    while (number % factor == 0) number /= factor;
   }
-  return std::max(largest, number);
+  return number > 1;
 }
 
 }  // namespace
@@ -86,7 +110,7 @@ size_t Layout::WorkBytes() const {
 }
 
 bool Layout::HasLargeFactor() const {
-  return std::any_of(size, size + 3, [](Number n) { return LargestFactor(n) > 127; });
+  return std::any_of(size, size + 3, [](Number n) { return HasFactorAbove(127, n); });
 }
 
 }  // namespace cuguest_sim_cufft

@@ -66,7 +66,8 @@ struct Description {
   N batch;
 };
 
-// INVALID_VALUE, INVALID_TYPE or INVALID_SIZE.
+// INVALID_VALUE, INVALID_TYPE or INVALID_SIZE. A real library takes a third dimension of 0, and
+// has other codes for sizes that are too large.
 Status MakeLayout(const Description<int>& from, Layout* layout);
 Status MakeLayout(const Description<Number>& from, Layout* layout);
 

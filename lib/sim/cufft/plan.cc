@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "lib/sim/runtime/driver.h"
@@ -31,6 +32,8 @@ std::map<TablesKey, Tables>& AllTables() {
   static auto& tables = *new std::map<TablesKey, Tables>;
   return tables;
 }
+
+static_assert(std::has_unique_object_representations_v<Layout>);
 
 TablesKey KeyOf(unsigned long long context_id, const Layout& layout) {
   return {context_id, std::string(reinterpret_cast<const char*>(&layout), sizeof(layout))};

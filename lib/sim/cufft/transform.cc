@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <complex>
+#include <cstdint>
 #include <unsupported/Eigen/FFT>
 #include <utility>
 #include <vector>
@@ -139,6 +140,8 @@ CUresult Transform::Run() const {
       !IsThere(output, layout.output, layout, to_real, from_real)) {
     return CUDA_ERROR_ILLEGAL_ADDRESS;
   }
+  const bool is_aligned = reinterpret_cast<std::uintptr_t>(area) % 8 == 0;
+  if (area_bytes > 0 && !is_aligned) return CUDA_ERROR_MISALIGNED_ADDRESS;
   const auto transform = layout.IsDouble() ? TransformAll<double> : TransformAll<float>;
   transform(layout, input, output, is_inverse);
   return CUDA_SUCCESS;

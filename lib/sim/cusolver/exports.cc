@@ -11,11 +11,15 @@
 //   of the handle is over. Destroying the handle then crashes.
 // - Making a handle allocates; destroying it waits for the context that is current, which
 //   loses its captures whatever their modes, and yet succeeds.
+// - What could not be made leaves a handle, too, which can only be destroyed.
 // - No handle is ever checked: null and destroyed ones crash.
 
 #include <cusolverDn.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 #include "lib/sim/cusolver/entry_list.h"
 #include "lib/sim/handle_table.h"
@@ -78,15 +82,15 @@ CUresult Make(Handle* created) {
   if (code == CUDA_SUCCESS) code = Driver().cuMemAlloc(&created->memory, kMemoryBytes);
   if (code != CUDA_SUCCESS) return code;
   code = created->code.Load();
-  if (code != CUDA_SUCCESS) Driver().cuMemFree(created->memory);
+  if (code != CUDA_SUCCESS) Driver().cuMemFree(std::exchange(created->memory, 0));
   return code;
 }
 
 Status Create(cusolverDnHandle_t* handle) {
   if (handle == nullptr) Panic("cusolverDnCreate: a null argument, at which a real one crashes");
   Handle created;
-  CUresult code = Make(&created);
-  if (code == CUDA_SUCCESS) code = Handles().Add(created, handle);
+  const CUresult code = Make(&created);
+  Handles().Add(created, handle);
   return code == CUDA_ERROR_NOT_INITIALIZED ? CUSOLVER_STATUS_NOT_INITIALIZED : ToStatus(code);
 }
 
@@ -99,7 +103,7 @@ Status Destroy(cusolverDnHandle_t handle) {
   }
   if (cuguest_sim_library::BindContext() == CUDA_SUCCESS) {
     Driver().cuCtxSynchronize();
-    Driver().cuMemFree(found.memory);
+    if (found.memory != 0) Driver().cuMemFree(found.memory);
   }
   Handles().Remove(handle);
   return CUSOLVER_STATUS_SUCCESS;
@@ -160,7 +164,8 @@ int Factorize(const Matrix<T>& a) {
     const auto square = std::real(a(j, j));
     if (!(square > 0)) return j + 1;
     const auto root = std::sqrt(square);
-    for (int i = j; i < a.rows; ++i) a(i, j) /= root;
+    a(j, j) = root;
+    for (int i = j + 1; i < a.rows; ++i) a(i, j) /= root;
   }
   return 0;
 }
@@ -223,7 +228,8 @@ Status PotrfBufferSize(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, 
                        int* count) {
   Find(handle);
   if (!IsFill(fill)) return CUSOLVER_STATUS_INVALID_VALUE;
-  *count = std::max(n, 0) + 32;
+  constexpr int kMore = 32;
+  *count = std::clamp(n, 0, std::numeric_limits<int>::max() - kMore) + kMore;
   return CUSOLVER_STATUS_SUCCESS;
 }
 

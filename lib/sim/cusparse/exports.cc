@@ -138,6 +138,8 @@ Status GetStream(cusparseHandle_t handle, cudaStream_t* stream) {
 }
 
 Status SetPointerMode(cusparseHandle_t handle, cusparsePointerMode_t mode) {
+  const bool is_mode = mode == CUSPARSE_POINTER_MODE_HOST || mode == CUSPARSE_POINTER_MODE_DEVICE;
+  if (!is_mode) return Illegal("cusparseSetPointerMode", 2, "mode");
   return Set("cusparseSetPointerMode", handle, &Handle::pointer_mode, mode);
 }
 
@@ -184,9 +186,19 @@ Status DestroyVector(cusparseConstDnVecDescr_t vector) {
 }
 
 // Of one type throughout, and with indices of 32 bits.
-bool IsSimulated(const Csr& a, const DenseVector& x, const DenseVector& y, cudaDataType compute) {
-  return a.type == compute && x.type == compute && y.type == compute && IsType(compute) &&
-         a.offset_type == CUSPARSE_INDEX_32I && a.index_type == CUSPARSE_INDEX_32I;
+void PanicUnlessSimulated(const Csr& a, const DenseVector& x, const DenseVector& y) {
+  const bool is_simulated = IsType(a.type) && x.type == a.type && y.type == a.type &&
+                            a.offset_type == CUSPARSE_INDEX_32I &&
+                            a.index_type == CUSPARSE_INDEX_32I;
+  if (is_simulated) return;
+  Panic("cusparseSpMV of the types %d, %d, %d with offsets %d and indices %d is not simulated",
+        a.type, x.type, y.type, a.offset_type, a.index_type);
+}
+
+bool IsOperation(cusparseOperation_t operation) {
+  return operation == CUSPARSE_OPERATION_NON_TRANSPOSE ||
+         operation == CUSPARSE_OPERATION_TRANSPOSE ||
+         operation == CUSPARSE_OPERATION_CONJUGATE_TRANSPOSE;
 }
 
 Status Check(const char* call, CUGUEST_SIM_CUSPARSE_SPMV, Handle* found) {
@@ -194,6 +206,7 @@ Status Check(const char* call, CUGUEST_SIM_CUSPARSE_SPMV, Handle* found) {
   const Status status = Find(call, handle, found);
   if (status != CUSPARSE_STATUS_SUCCESS) return status;
   const bool is_plain = operation == CUSPARSE_OPERATION_NON_TRANSPOSE;
+  if (!IsOperation(operation)) return Illegal(call, 2, "opA");
   if (alpha == nullptr) return Illegal(call, 3, "alpha");
   if (a == nullptr) return Illegal(call, 4, "matA");
   if (x == nullptr) return Illegal(call, 5, "vecX");
@@ -206,8 +219,8 @@ Status Check(const char* call, CUGUEST_SIM_CUSPARSE_SPMV, Handle* found) {
   if (ToVector(y)->size != (is_plain ? matrix.rows : matrix.columns)) {
     return Illegal(call, 7, "vecY");
   }
-  const bool is_simulated = IsSimulated(matrix, *ToVector(x), *ToVector(y), compute);
-  return is_simulated ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_NOT_SUPPORTED;
+  PanicUnlessSimulated(matrix, *ToVector(x), *ToVector(y));
+  return compute == matrix.type ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_NOT_SUPPORTED;
 }
 
 Status SpmvBufferSize(CUGUEST_SIM_CUSPARSE_SPMV, size_t* bytes) {

@@ -4,21 +4,17 @@
 
 #include "lib/sim/library/kernel.h"
 #include "lib/sim/library/operand.h"
+#include "lib/sim/panic.h"
 
 namespace cuguest_sim_cusparse {
 namespace {
 
 using cuguest_sim_library::Conjugate;
 using cuguest_sim_library::Host;
-using cuguest_sim_library::MayAccess;
+using cuguest_sim_library::IsArray;
 using cuguest_sim_library::Scalar;
+using cuguest_sim_library::Scaled;
 
-template <typename T>
-bool IsArray(const T* data, std::int64_t count) {
-  return MayAccess(data, static_cast<size_t>(count) * sizeof(T));
-}
-
-// A beta of 0 does not read what was there.
 template <typename T>
 struct Operation {
   const int* offsets;
@@ -36,20 +32,40 @@ struct Operation {
 
   bool IsPlain() const { return operation == CUSPARSE_OPERATION_NON_TRANSPOSE; }
   bool IsThere() const {
-    return alpha.IsThere() && beta.IsThere() && IsArray(offsets, rows + 1) &&
-           IsArray(indices, count) && IsArray(values, count) &&
-           IsArray(x, IsPlain() ? columns : rows) && IsArray(y, IsPlain() ? rows : columns);
+    const auto entries = static_cast<std::uint64_t>(count);
+    const auto width = static_cast<std::uint64_t>(columns);
+    const auto height = static_cast<std::uint64_t>(rows);
+    return alpha.IsThere() && beta.IsThere() && IsArray(offsets, height + 1) &&
+           IsArray(indices, entries) && IsArray(values, entries) &&
+           IsArray(x, IsPlain() ? width : height) && IsArray(y, IsPlain() ? height : width);
+  }
+  // A real library reads, and writes, beside its arrays.
+  void CheckIndices(std::int64_t row) const {
+    const auto first = std::int64_t{offsets[row]} - base;
+    const auto end = std::int64_t{offsets[row + 1]} - base;
+    const bool is_row = first >= 0 && end <= count;
+    for (std::int64_t at = first; is_row && at < end; ++at) {
+      const auto column = std::int64_t{indices[at]} - base;
+      if (column < 0 || column >= columns) PanicRow(row);
+    }
+    if (!is_row) PanicRow(row);
+  }
+  [[noreturn]] static void PanicRow(std::int64_t row) {
+    cuguest_sim::Panic(
+        "cusparseSpMV: row %lld of the matrix has an offset or an index outside of it",
+        static_cast<long long>(row));
   }
 
   CUresult Run() const {
     if (!IsThere()) return CUDA_ERROR_ILLEGAL_ADDRESS;
     const T scale = beta.Get();
     for (std::int64_t i = 0; i < (IsPlain() ? rows : columns); ++i) {
-      y[i] = scale == T{0} ? T{0} : scale * y[i];
+      y[i] = Scaled(scale, y[i]);
     }
     const T factor = alpha.Get();
     const bool conjugates = operation == CUSPARSE_OPERATION_CONJUGATE_TRANSPOSE;
     for (std::int64_t row = 0; row < rows; ++row) {
+      CheckIndices(row);
       for (int at = offsets[row] - base; at < offsets[row + 1] - base; ++at) {
         const int column = indices[at] - base;
         const T value = factor * (conjugates ? Conjugate(values[at]) : values[at]);

@@ -45,6 +45,15 @@ void CopyAs(Form form, const Matrix<From>& from, const Matrix<T>& to) {
   }
 }
 
+template <typename T>
+void ScaleBy(T factor, const Matrix<T>& matrix) {
+  for (int column = 0; column < matrix.columns; ++column) {
+    for (int row = 0; row < matrix.rows; ++row) {
+      matrix(row, column) = Scaled(factor, matrix(row, column));
+    }
+  }
+}
+
 // The solution of a triangle's system, in the place of the right sides.
 template <typename T>
 void SolveTriangle(const Matrix<T>& triangle, bool is_lower, const Matrix<T>& solution) {

@@ -58,9 +58,12 @@ CUresult LoadKernel() {
   if (kernel != nullptr) return CUDA_SUCCESS;
   SimulatedDriver().register_kernel(kName, RunOperation);
   CUlibrary library = nullptr;
-  const CUresult code =
+  CUresult code =
       Driver().cuLibraryLoadData(&library, kPtx, nullptr, nullptr, 0, nullptr, nullptr, 0);
-  return code != CUDA_SUCCESS ? code : Driver().cuLibraryGetKernel(&kernel, library, kName);
+  if (code != CUDA_SUCCESS) return code;
+  code = Driver().cuLibraryGetKernel(&kernel, library, kName);
+  if (code != CUDA_SUCCESS) Driver().cuLibraryUnload(library);
+  return code;
 }
 
 }  // namespace
@@ -74,7 +77,7 @@ CUresult Code::Load() {
 
 bool Code::IsOver() const {
   const char* name = nullptr;
-  return Driver().cuFuncGetName(&name, here) == CUDA_ERROR_INVALID_HANDLE;
+  return here != nullptr && Driver().cuFuncGetName(&name, here) == CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult SubmitBytes(CUfunction code, CUstream stream, CUresult (*run)(const void*),

@@ -25,9 +25,9 @@ struct Code {
   CUfunction anywhere = nullptr;
   CUfunction here = nullptr;
 
-  // What is loaded stays to the end of the process. Not while anything captures.
+  // What is loaded stays to the end of the process.
   CUresult Load();
-  // Whether the context of `here` is over.
+  // Whether the context of `here` is over. False if it was never loaded.
   bool IsOver() const;
 };
 

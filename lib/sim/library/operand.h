@@ -69,13 +69,25 @@ T Size(std::complex<T> value) {
   return std::abs(value.real()) + std::abs(value.imag());
 }
 
+// Whether the device may touch `count` of them; a number that no memory has is none.
+template <typename T>
+bool IsArray(const T* data, std::uint64_t count) {
+  return count <= SIZE_MAX / sizeof(T) && MayAccess(data, count * sizeof(T));
+}
+
+// The product, in which a factor of 0 makes 0 of everything, also of what is no number.
+template <typename T>
+T Scaled(T factor, T value) {
+  return factor == T{0} ? T{0} : factor * value;
+}
+
 // A factor: a value of the call, or in device memory when the work is done.
 template <typename T>
 struct Scalar {
   T value;
   const T* device;
 
-  bool IsThere() const { return device == nullptr || MayAccess(device, sizeof(T)); }
+  bool IsThere() const { return device == nullptr || IsArray(device, 1); }
   T Get() const { return device != nullptr ? *device : value; }
 };
 
@@ -95,10 +107,8 @@ struct Vector {
 
   bool IsThere() const {
     if (count <= 0) return true;
-    const auto elements = static_cast<size_t>(count - 1) *
-                              static_cast<size_t>(std::abs(static_cast<std::int64_t>(increment))) +
-                          1;
-    return MayAccess(data, elements * sizeof(T));
+    const auto step = static_cast<std::uint64_t>(std::abs(std::int64_t{increment}));
+    return IsArray(data, static_cast<std::uint64_t>(count - 1) * step + 1);
   }
   T& operator[](std::int64_t i) const {
     const std::int64_t first = increment < 0 ? std::int64_t{1 - count} * increment : 0;
@@ -114,12 +124,11 @@ struct Matrix {
   int columns;
   int stride;
 
-  bool IsThere() const { return IsThere(data); }
-  bool IsThere(T* at) const {
+  bool IsThere() const {
     if (rows <= 0 || columns <= 0) return true;
-    const auto elements =
-        static_cast<size_t>(columns - 1) * static_cast<size_t>(stride) + static_cast<size_t>(rows);
-    return MayAccess(at, elements * sizeof(T));
+    const auto before =
+        static_cast<std::uint64_t>(columns - 1) * static_cast<std::uint64_t>(stride);
+    return IsArray(data, before + static_cast<std::uint64_t>(rows));
   }
   T& operator()(std::int64_t row, std::int64_t column) const { return data[column * stride + row]; }
 };

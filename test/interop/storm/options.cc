@@ -116,6 +116,7 @@ std::optional<Options> ParseOptions(int argc, char** argv) {
     return std::nullopt;
   }
   const bool in_range = options.threads >= 1 && options.contexts >= 1 && options.heavy >= 1 &&
+                        (options.seeds >= 1 || options.seconds > 0) &&
                         std::all_of(options.only.begin(), options.only.end(),
                                     [&](int t) { return t >= 0 && t < options.threads; });
   if (!in_range) {

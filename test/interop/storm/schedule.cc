@@ -18,7 +18,7 @@ std::pair<std::uint64_t, int> Key(std::uint64_t seed, int thread, std::uint64_t 
 
 Schedule::Schedule(const Options& options)
     : options_(options), turns_(static_cast<std::size_t>(options.threads)) {
-  present_ = options.only.empty() ? options.threads : static_cast<int>(options.only.size());
+  for (int thread = 0; thread < options.threads; ++thread) present_ += options.Runs(thread);
   next_ = NextFrom(0);
 }
 
@@ -75,24 +75,22 @@ void Schedule::End(std::uint64_t index) {
 bool Schedule::Meet() {
   std::unique_lock<std::mutex> lock(mutex_);
   const std::uint64_t meeting = meetings_;
-  if (++waiting_ == present_) {
-    waiting_ = 0;
-    ++meetings_;
-    meeting_.notify_all();
-  }
+  if (++waiting_ == present_) HoldMeeting();
   meeting_.wait(lock, [&] { return stopped_ || meetings_ != meeting; });
   return !stopped_;
 }
 
-void Schedule::Leave() {
+bool Schedule::Leave() {
   std::unique_lock<std::mutex> lock(mutex_);
-  --present_;
-  if (waiting_ == present_) {
-    waiting_ = 0;
-    ++meetings_;
-    meeting_.notify_all();
-  }
+  if (waiting_ == --present_) HoldMeeting();
   meeting_.wait(lock, [&] { return stopped_ || present_ == 0; });
+  return !stopped_;
+}
+
+void Schedule::HoldMeeting() {
+  waiting_ = 0;
+  ++meetings_;
+  meeting_.notify_all();
 }
 
 void Schedule::Stop() {
@@ -100,11 +98,6 @@ void Schedule::Stop() {
   stopped_ = true;
   meeting_.notify_all();
   for (std::condition_variable& turn : turns_) turn.notify_all();
-}
-
-bool Schedule::stopped() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return stopped_;
 }
 
 }  // namespace storm

@@ -34,25 +34,25 @@ class Schedule {
 
   // Waits for every thread that has not left. False: the storm was stopped.
   [[nodiscard]] bool Meet();
-  // The thread takes no more steps. Waits until that is so of all, or the storm was stopped:
-  // what a thread has in progress stays so until the last operation.
-  void Leave();
+  // The thread takes no more steps. Waits until that is so of all: what a thread has in progress
+  // stays so until the last operation. False: the storm was stopped.
+  [[nodiscard]] bool Leave();
 
   void Stop();
-  [[nodiscard]] bool stopped() const;
 
  private:
   [[nodiscard]] int Position(int thread, std::uint64_t step) const;
   [[nodiscard]] int ThreadAt(std::uint64_t index) const;
   [[nodiscard]] std::uint64_t NextFrom(std::uint64_t index) const;
+  void HoldMeeting();
 
   const Options& options_;
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   bool stopped_ = false;
   std::uint64_t next_;                          // in lockstep: whose turn it is
   std::vector<std::condition_variable> turns_;  // one for each thread
   std::condition_variable meeting_;
-  int present_;  // threads that have not left
+  int present_ = 0;  // threads that have not left
   int waiting_ = 0;
   std::uint64_t meetings_ = 0;
 };

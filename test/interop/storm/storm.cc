@@ -108,9 +108,9 @@ void Storm::RunThread(int thread) {
   {
     Worker worker(&world_, thread);
     TakeSteps(thread, &worker);
-    schedule_.Leave();
     try {
-      if (!schedule_.stopped()) worker.Clear();
+      // Once no thread has a step left, which may be a reset, or has its turn in lockstep.
+      if (schedule_.Leave()) worker.Clear();
     } catch (const Failure& failure) {
       Fail(thread, 0, options_.operations, "end of the thread", failure.what);
     }

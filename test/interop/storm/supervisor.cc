@@ -25,7 +25,6 @@ bool DriverIsWanted() {
 }
 
 void Report(const Options& options, const Outcome& outcome) {
-  std::printf("%s", outcome.output.c_str());
   if (outcome.code < 0) std::printf("storm: ended by signal %d\n", -outcome.code);
   if (!options.shrink) return;
   std::printf("storm: looking for the shortest that fails\n");
@@ -57,16 +56,13 @@ int StormMain(int argc, char** argv) {
   int storms = 0;
   while (storms < options->seeds || std::chrono::steady_clock::now() < end) {
     const Outcome outcome = RunChild(storm);
-    if (outcome.code != 0) {
-      if (outcome.failed()) {
-        Report(storm, outcome);
-      } else {
-        std::printf("%s", outcome.output.c_str());
-      }
-      return outcome.failed() ? kFailed : outcome.code;
-    }
     std::printf("%s", outcome.output.c_str());
     std::fflush(stdout);
+    if (outcome.failed()) {
+      Report(storm, outcome);
+      return kFailed;
+    }
+    if (outcome.code != 0) return outcome.code;
     ++storm.seed;
     ++storms;
   }

@@ -27,9 +27,8 @@ void LaunchSaxpy(Worker& worker, float a, const cuguest::DeviceView<float>& x,
 void LaunchScale(float factor, const cuguest::DeviceView<float>& values,
                  const cuguest::StreamRef& stream);
 
-// y = a x + y, by cuBLAS, without a workspace. Whether it was submitted: not where the stream
-// captures and there is no idle handle.
-bool SubmitSaxpy(Worker& worker, float a, const cuguest::DeviceView<float>& x,
+// y = a x + y, by cuBLAS, without a workspace.
+void SubmitSaxpy(Worker& worker, float a, const cuguest::DeviceView<float>& x,
                  const cuguest::DeviceView<float>& y, const cuguest::StreamRef& stream);
 
 }  // namespace storm

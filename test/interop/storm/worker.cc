@@ -79,10 +79,6 @@ const ContextRef& Worker::ContextOf(int place) const {
   return place == kOwn ? own_ : world_->place(place);
 }
 
-int Worker::DeviceOf(int place) const {
-  return place == kOwn ? own_device_ : world_->device_of(place);
-}
-
 Lane& Worker::LaneOf(int place) {
   std::unique_ptr<Lane>& lane = lanes_[place];
   if (lane == nullptr) lane = std::make_unique<Lane>(ContextOf(place));
@@ -96,10 +92,10 @@ bool Worker::IsInStack(CUcontext context) const {
 
 // As a host does it.
 void Worker::MakeOwn() {
-  own_device_ = random.Below(world_->devices());
+  const int device = random.Below(world_->devices());
   CUcontext context = nullptr;
   CUcontext popped = nullptr;
-  REQUIRE_CALL(cuguest::Driver::Get().value()->CtxCreate(&context, 0, own_device_));
+  REQUIRE_CALL(cuguest::Driver::Get().value()->CtxCreate(&context, 0, device));
   REQUIRE_CALL(RAW(cuCtxPopCurrent)(&popped));
   own_ = ContextRef::Borrow(context);
   RequireOk(own_);

@@ -90,12 +90,8 @@ class Worker {
   [[nodiscard]] World& world() { return *world_; }
   [[nodiscard]] int PickPlace();
   [[nodiscard]] const cuguest::ContextRef& ContextOf(int place) const;
-  [[nodiscard]] int DeviceOf(int place) const;
   [[nodiscard]] Lane& LaneOf(int place);
   [[nodiscard]] const cuguest::ContextRef& PickContext() { return ContextOf(PickPlace()); }
-  [[nodiscard]] const cuguest::ContextRef& PickPrimary() {
-    return world_->primary(random.Below(world_->devices()));
-  }
 
   // The operation causes exactly the incidents that it expects. `kind` may be left open.
   void ExpectIncident(std::optional<cuguest::IncidentKind> kind) { expected_.push_back(kind); }
@@ -127,7 +123,6 @@ class Worker {
   int thread_;
   std::map<int, std::unique_ptr<Lane>> lanes_;  // by place
   cuguest::ContextRef own_;
-  int own_device_ = 0;
   std::vector<std::optional<cuguest::IncidentKind>> expected_;
 };
 

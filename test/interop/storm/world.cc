@@ -55,10 +55,6 @@ const ContextRef& World::place(int place) const {
   return contexts_[static_cast<std::size_t>(place)].incarnation();
 }
 
-int World::device_of(int place) const {
-  return place < contexts() ? place % devices() : place - contexts();
-}
-
 const ContextRef& World::primary(int device) const {
   return primaries_[static_cast<std::size_t>(device)].incarnation();
 }

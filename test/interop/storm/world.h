@@ -65,7 +65,6 @@ class World {
   [[nodiscard]] int contexts() const { return static_cast<int>(contexts_.size()); }
   [[nodiscard]] int devices() const { return static_cast<int>(primaries_.size()); }
   [[nodiscard]] const cuguest::ContextRef& place(int place) const;
-  [[nodiscard]] int device_of(int place) const;
   [[nodiscard]] const cuguest::ContextRef& primary(int device) const;
   [[nodiscard]] bool IsPrimary(CUcontext context) const;
   // "c0", "P1"; "other" for one that is neither.
