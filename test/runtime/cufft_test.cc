@@ -315,7 +315,6 @@ BOOST_AUTO_TEST_CASE(a_capture_needs_the_callers_work_area) {
   BOOST_TEST(transform.IsRight());
 }
 
-// What a borrowed plan costs where it is wanted again and again.
 // In stream 0, where cuFFT fills its tables: a non-blocking stream does not wait for it.
 BOOST_AUTO_TEST_CASE(a_plan_is_complete_when_it_is_made, *cuguest_test::OnlySim()) {
   const Owner home;
@@ -328,6 +327,7 @@ BOOST_AUTO_TEST_CASE(a_plan_is_complete_when_it_is_made, *cuguest_test::OnlySim(
   STATUS_OK(plans.Prepare(home.ref(), kSmall, 2));
 }
 
+// What a borrowed plan costs where it is wanted again and again.
 BOOST_AUTO_TEST_CASE(a_warm_scope_makes_few_calls, *cuguest_test::OnlySim()) {
   const Owner home;
   const StreamRef stream = StreamOf(home);
