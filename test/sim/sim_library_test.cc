@@ -311,6 +311,29 @@ CHILD(long_indices) {
   return Multiply(0, CUSPARSE_INDEX_64I);
 }
 
+// Registered before cuInit, it runs after the end of the driver.
+CHILD(computes_after_the_end) {
+  static cublasHandle_t handle = nullptr;
+  std::atexit([] {
+    const float factor = 2;
+    if (cublasSetStream(handle, nullptr) == CUBLAS_STATUS_SUCCESS) {
+      cublasSscal(handle, 1, &factor, nullptr, 1);
+    }
+  });
+  CUcontext context = nullptr;
+  handle = Create(&context);
+  return 0;
+}
+
+// So that nothing but the work was it.
+CHILD(destroys_after_the_end) {
+  static cublasHandle_t handle = nullptr;
+  std::atexit([] { std::_Exit(cublasDestroy(handle)); });
+  CUcontext context = nullptr;
+  handle = Create(&context);
+  return 1;
+}
+
 CHILD(destroyed_handle) {
   CUcontext context = nullptr;
   const cublasHandle_t handle = Create(&context);
@@ -340,6 +363,8 @@ CHILD(unknown_entry) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_undefined_ends_the_program, *OnlySim()) {
+  CheckPanics("computes_after_the_end", "after the end of the driver");
+  REQUIRE_CHILD_PASSES("destroys_after_the_end");
   CheckPanics("destroyed_handle", "no handle, or one that was destroyed");
   CheckPanics("handle_of_a_dead_context", "of a context that is over");
   CheckPanics("index_outside_of_the_matrix", "row 0 of the matrix has an offset or an index");
