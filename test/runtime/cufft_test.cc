@@ -292,6 +292,18 @@ BOOST_AUTO_TEST_CASE(a_capture_needs_the_callers_work_area) {
 }
 
 // What a borrowed plan costs where it is wanted again and again.
+// In stream 0, where cuFFT fills its tables: a non-blocking stream does not wait for it.
+BOOST_AUTO_TEST_CASE(a_plan_is_complete_when_it_is_made, *cuguest_test::OnlySim()) {
+  const Owner home;
+  CufftPlans plans;
+  Sim::ResetCalls();
+  STATUS_OK(plans.Prepare(home.ref(), kSmall));
+  BOOST_TEST(Sim::Calls("cuStreamSynchronize") == 1U);
+  Sim::FailCall("cuStreamSynchronize", 1, CUDA_ERROR_UNKNOWN);
+  BOOST_TEST(!plans.Prepare(home.ref(), kSmall, 2).ok());
+  STATUS_OK(plans.Prepare(home.ref(), kSmall, 2));
+}
+
 BOOST_AUTO_TEST_CASE(a_warm_scope_makes_few_calls, *cuguest_test::OnlySim()) {
   const Owner home;
   const StreamRef stream = StreamOf(home);

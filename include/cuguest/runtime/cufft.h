@@ -251,9 +251,13 @@ class CufftPlan {
     if (!status.ok()) return status;
     cufftResult code = cufft.SetAutoAllocation(made->plan_, 0);
     if (code == CUFFT_SUCCESS) code = made->Plan(cufft);
-    if (code == CUFFT_SUCCESS) return made.release();
+    status = ToStatus(code, "make a cuFFT plan", layout.ToString());
+    // cuFFT works in stream 0 when it makes a plan, and a non-blocking stream does not wait
+    // for that.
+    if (status.ok()) status = StreamRef::Borrow(CU_STREAM_LEGACY, context).Synchronize();
+    if (status.ok()) return made.release();
     static_cast<void>(cufft.Destroy(made->plan_));
-    return ToStatus(code, "make a cuFFT plan", layout.ToString());
+    return status;
   }
 
   static bool Fits(const void* self, const void* kind) {
