@@ -120,6 +120,30 @@ BOOST_AUTO_TEST_CASE(a_handle_whose_context_is_over_is_destroyed) {
   BOOST_TEST(sparse.IsRight());
 }
 
+// One of a primary context works in its next life.
+CHILD(primary_is_revived) {
+  CUcontext primary = nullptr;
+  CHECK(RAW(cuInit)(0) == CUDA_SUCCESS);
+  CHECK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0) == CUDA_SUCCESS);
+  SetStack({primary});
+  Sparse sparse;
+  CHECK(sparse.Create() == 0);
+  CHECK(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
+  CHECK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0) == CUDA_SUCCESS);
+  CUstream stream = nullptr;
+  CHECK(RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+  sparse.Fill();
+  CHECK(sparse.SetStream(stream) == 0);
+  CHECK(sparse.Run() == 0);
+  CHECK(sparse.IsRight());
+  CHECK(sparse.Destroy() == 0);
+  return 0;
+}
+
+BOOST_AUTO_TEST_CASE(a_handle_of_an_earlier_life_of_the_primary_context) {
+  REQUIRE_CHILD_PASSES("primary_is_revived");
+}
+
 BOOST_AUTO_TEST_CASE(bad_arguments) {
   const Guest guest;
   Sparse sparse;

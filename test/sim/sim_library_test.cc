@@ -284,15 +284,20 @@ BOOST_AUTO_TEST_CASE(modes_and_counts_of_cublas_that_there_are_not, *OnlySim()) 
 }
 
 // y = A x of a matrix of one row, one column and an index.
-int Multiply(int index, cusparseIndexType_t type) {
-  const Current current;
+int Multiply(int index, cusparseIndexType_t type, bool with_dead_handle = false) {
+  const OwnContext context;
+  cusparseHandle_t handle = nullptr;
+  if (with_dead_handle) {
+    const Current dead;
+    cusparseCreate(&handle);
+  }
+  SetStack({context.get()});
+  if (!with_dead_handle) cusparseCreate(&handle);
   const OnDevice<int> offsets({0, 1}), indices({index});
   const OnDevice<float> values({2}), x({3}), y({0});
   const float one = 1, zero = 0;
-  cusparseHandle_t handle = nullptr;
   cusparseSpMatDescr_t matrix = nullptr;
   cusparseDnVecDescr_t from = nullptr, to = nullptr;
-  cusparseCreate(&handle);
   cusparseCreateCsr(&matrix, 1, 1, 1, offsets.get(), indices.get(), values.get(), type, type,
                     CUSPARSE_INDEX_BASE_ZERO, CUDA_R_32F);
   cusparseCreateDnVec(&from, 1, x.get(), CUDA_R_32F);
@@ -306,9 +311,37 @@ CHILD(index_outside_of_the_matrix) {
   return Multiply(1, CUSPARSE_INDEX_32I);
 }
 
+CHILD(sparse_handle_of_a_dead_context) {
+  RAW(cuInit)(0);
+  return Multiply(0, CUSPARSE_INDEX_32I, /*with_dead_handle=*/true);
+}
+
 CHILD(long_indices) {
   RAW(cuInit)(0);
   return Multiply(0, CUSPARSE_INDEX_64I);
+}
+
+// Registered before cuInit, it runs after the end of the driver.
+CHILD(computes_after_the_end) {
+  static cublasHandle_t handle = nullptr;
+  std::atexit([] {
+    const float factor = 2;
+    if (cublasSetStream(handle, nullptr) == CUBLAS_STATUS_SUCCESS) {
+      cublasSscal(handle, 1, &factor, nullptr, 1);
+    }
+  });
+  CUcontext context = nullptr;
+  handle = Create(&context);
+  return 0;
+}
+
+// So that nothing but the work was it.
+CHILD(destroys_after_the_end) {
+  static cublasHandle_t handle = nullptr;
+  std::atexit([] { std::_Exit(cublasDestroy(handle)); });
+  CUcontext context = nullptr;
+  handle = Create(&context);
+  return 1;
 }
 
 CHILD(destroyed_handle) {
@@ -340,9 +373,12 @@ CHILD(unknown_entry) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_undefined_ends_the_program, *OnlySim()) {
+  CheckPanics("computes_after_the_end", "after the end of the driver");
+  REQUIRE_CHILD_PASSES("destroys_after_the_end");
   CheckPanics("destroyed_handle", "no handle, or one that was destroyed");
   CheckPanics("handle_of_a_dead_context", "of a context that is over");
   CheckPanics("index_outside_of_the_matrix", "row 0 of the matrix has an offset or an index");
+  CheckPanics("sparse_handle_of_a_dead_context", "of a context that is over");
   CheckPanics("long_indices", "is not simulated");
   CheckPanics("call_before_the_next", "the next call is 1");
   CheckPanics("unknown_entry", "\"cublasNothing\" is no entry");

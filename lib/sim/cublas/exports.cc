@@ -3,6 +3,7 @@
 // The table of the entries, the codes, and their names.
 
 #include "lib/sim/cublas/rows.h"
+#include "lib/sim/panic.h"
 
 namespace cuguest_sim_cublas {
 namespace {
@@ -66,6 +67,9 @@ namespace cuguest_sim_library {
 const EntryTable& Entries() { return cuguest_sim_cublas::kTable; }
 
 int RefusalOf(CUresult code) {
+  if (code == CUDA_ERROR_DEINITIALIZED) {
+    cuguest_sim::Panic("cuBLAS was to compute after the end of the driver; a real one crashes");
+  }
   return code == CUDA_SUCCESS ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INTERNAL_ERROR;
 }
 

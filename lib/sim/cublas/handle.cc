@@ -13,7 +13,8 @@
 // - Making a handle allocates; destroying it waits for the context that is current, which
 //   loses its captures whatever their modes, and yet succeeds.
 // - When its context is over a handle may only be given a stream. To compute with it or
-//   destroy it crashes, or loses the process's devices.
+//   destroy it crashes, or loses the process's devices. At the end of the process to compute
+//   crashes, and the rest does not.
 
 #include "lib/sim/cublas/handle.h"
 

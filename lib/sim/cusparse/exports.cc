@@ -8,7 +8,8 @@
 //   primary, and leave it on the caller's stack. To destroy a handle asks the driver
 //   nothing.
 // - Nothing compares contexts: work is right wherever its stream is. To compute with a
-//   handle whose context is over loses the process's devices.
+//   handle whose context is over loses the process's devices; it works where another
+//   context, or another life of the primary, has the same CUcontext by then.
 // - A handle takes no memory; but making one is as forbidden in a capture as taking some.
 // - Bad arguments are told of on the standard output, too.
 
@@ -40,6 +41,7 @@ using cuguest_sim_runtime::Driver;
 struct Handle {
   cuguest_sim::Eternal life;
   cuguest_sim_library::Code code;
+  CUcontext context = nullptr;
   CUstream stream = nullptr;
   cusparsePointerMode_t pointer_mode = CUSPARSE_POINTER_MODE_HOST;
 };
@@ -86,6 +88,7 @@ Status Get(const char* call, cusparseHandle_t handle, Member member, T* value) {
 CUresult Make(Handle* created) {
   CUdeviceptr memory = 0;
   CUresult code = cuguest_sim_library::BindContext();
+  if (code == CUDA_SUCCESS) code = Driver().cuCtxGetCurrent(&created->context);
   if (code == CUDA_SUCCESS) code = Driver().cuMemAlloc(&memory, 1);
   if (code == CUDA_SUCCESS) code = Driver().cuMemFree(memory);
   return code == CUDA_SUCCESS ? created->code.Load() : code;
@@ -233,13 +236,18 @@ Status SpmvBufferSize(CUGUEST_SIM_CUSPARSE_SPMV, size_t* bytes) {
   return CUSPARSE_STATUS_SUCCESS;
 }
 
+bool IsOver(CUcontext context) {
+  unsigned long long id = 0;
+  return Driver().cuCtxGetId(context, &id) == CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
 Status Spmv(CUGUEST_SIM_CUSPARSE_SPMV, void* buffer) {
   constexpr char kCall[] = "cusparseSpMV";
   Handle found;
   const Status status = Check(kCall, handle, operation, alpha, a, x, beta, y, compute, how, &found);
   if (status != CUSPARSE_STATUS_SUCCESS) return status;
   if (buffer == nullptr) return Illegal(kCall, 10, "externalBuffer");
-  if (found.code.IsOver()) {
+  if (IsOver(found.context)) {
     Panic("%s was given the handle %p of a context that is over; a real one loses the devices",
           kCall, static_cast<void*>(handle));
   }
