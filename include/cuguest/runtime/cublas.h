@@ -34,7 +34,7 @@
 // A scope rules these out as long as the handle is used inside of it, on its thread, and memory
 // is of its device: see CublasScope::CheckOperand.
 // Source: cuBLAS documentation, 2.1.2 "cuBLAS Context"; test/sim/cublas_facts_test.cc;
-//         test/sim/two_devices_facts_test.cc.
+//         another device's: two H200, driver 580.159.04, by hand, since it ends the process.
 //
 // Note [Handles and captures]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~
