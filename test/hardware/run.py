@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""run.py [--report DIRECTORY]: runs a folder made by pack.py on the real driver.
+"""run.py [--report DIRECTORY] [--only PATTERN] [--jobs N]
 
-Writes <gpu>-<driver>.md into DIRECTORY (its own, unless told). A machine without a
-GPU is a failure, never a pass.
+Runs a folder made by pack.py on the real driver, or of it the programs whose
+"suite/name" has PATTERN in it, N at a time where they may run side by side. Writes
+<gpu>-<driver>.md into DIRECTORY (its own, unless told). A machine without a GPU is a
+failure, never a pass.
 """
 
 import argparse
@@ -118,14 +120,17 @@ def report(results, counts, gpus, cuda, release):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--report", type=pathlib.Path, default=HERE)
-    directory = parser.parse_args().report
+    parser.add_argument("--only", type=re.compile, default=re.compile(""))
+    parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1))
+    options = parser.parse_args()
     gpus, cuda, release = look_at_driver()
     print(f"{gpus[0]}, driver {release}, CUDA {cuda}")
 
     shutil.rmtree(CONTENTS, ignore_errors=True)
     shutil.unpack_archive(HERE / "pack.tar.xz", CONTENTS)
-    tests = json.loads((CONTENTS / "manifest.json").read_text())
-    with concurrent.futures.ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+    tests = [test for test in json.loads((CONTENTS / "manifest.json").read_text())
+             if options.only.search(f"{test['suite']}/{test['name']}")]
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         results = list(pool.map(run, [t for t in tests if t["parallel"] and t["suite"] != "benchmark"]))
     results += [run(t) for t in tests if not t["parallel"] or t["suite"] == "benchmark"]
     order = {test["name"]: position for position, test in enumerate(tests)}
@@ -134,7 +139,9 @@ def main():
     tally = [sum(r["result"] == outcome for r in results) for outcome in ("passed", "failed", "skipped")]
     counts = "{} passed, {} failed, {} skipped".format(*tally)
     slug = re.sub(r"[^a-z0-9]+", "-", gpus[0].lower()).strip("-")
-    path = directory / f"{slug}-{release}.md"
+    if options.only.pattern:
+        counts += f" (of the programs that match `{options.only.pattern}`)"
+    path = options.report / f"{slug}-{release}.md"
     path.write_text(report(results, counts, gpus, cuda, release))
     print(f"report: {path}")
     print(counts)
