@@ -65,6 +65,13 @@ struct Blas {
   std::unique_ptr<Data> data;
 };
 
+// One of the current context, which it ends with.
+void SetNewStream(Blas& blas, const Guest&) {
+  CUstream stream = nullptr;
+  OK(RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING));
+  FINE(blas.SetStream(stream));
+}
+
 int DotToHost(Blas& blas, const Guest&) {
   float result = 0;
   return blas.Dot(&result);
@@ -107,18 +114,27 @@ BOOST_AUTO_TEST_CASE(what_ends_captures) {
   });
 }
 
-// Outside of the capture, on another stream: the workspace of its own is what ends captures.
+// Outside of the capture, on another stream: what ends captures is that the workspace of its own
+// is taken for a stream which the handle did not work on before.
 BOOST_AUTO_TEST_CASE(work_beside_a_capture_ends_it_unless_the_workspace_is_the_callers) {
+  const auto run = [](Blas& blas, const Guest&) { return blas.Run(); };
   CheckInCaptures<Blas>({
-      {"own workspace", Ends::kStrict, 0, [](Blas& blas, const Guest&) { return blas.Run(); }},
-      {"caller's workspace", Ends::kNone, 0, [](Blas& blas, const Guest&) { return blas.Run(); },
-       [](Blas& blas, const Guest&) { FINE(blas.SetWorkspace()); }},
-      {"no workspace", Ends::kNone, 0, [](Blas& blas, const Guest&) { return blas.Run(); },
-       [](Blas& blas, const Guest&) { FINE(cublasSetWorkspace(blas.handle, nullptr, 0)); }},
-      {"forgotten workspace", Ends::kStrict, 0, [](Blas& blas, const Guest&) { return blas.Run(); },
+      {"own workspace", Ends::kStrict, 0, run, SetNewStream},
+      {"own workspace, as before", Ends::kNone, 0, run},
+      {"caller's workspace", Ends::kNone, 0, run,
+       [](Blas& blas, const Guest& guest) {
+         SetNewStream(blas, guest);
+         FINE(blas.SetWorkspace());
+       }},
+      {"no workspace", Ends::kNone, 0, run,
+       [](Blas& blas, const Guest& guest) {
+         SetNewStream(blas, guest);
+         FINE(cublasSetWorkspace(blas.handle, nullptr, 0));
+       }},
+      {"forgotten workspace", Ends::kStrict, 0, run,
        [](Blas& blas, const Guest& guest) {
          FINE(blas.SetWorkspace());
-         FINE(blas.SetStream(guest.second));
+         SetNewStream(blas, guest);
        }},
   });
 }
@@ -128,7 +144,12 @@ BOOST_AUTO_TEST_CASE(a_result_on_the_host_cannot_be_captured) {
   CheckInCaptures<Blas>({
       {"to the host, beside", Ends::kStrict, CUBLAS_STATUS_INTERNAL_ERROR, DotToHost,
        PrepareDotToHost},
-      {"to the device, beside", Ends::kStrict, 0, DotToDevice, PrepareDotToDevice},
+      {"to the device, beside", Ends::kStrict, 0, DotToDevice,
+       [](Blas& blas, const Guest& guest) {
+         PrepareDotToDevice(blas, guest);
+         SetNewStream(blas, guest);
+       }},
+      {"to the device, beside, as before", Ends::kNone, 0, DotToDevice, PrepareDotToDevice},
   });
   for (const CUstreamCaptureMode mode : kModes) {
     for (const bool to_host : {true, false}) {

@@ -38,9 +38,9 @@
 //
 // Note [Handles and captures]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// In mode GLOBAL a capture is lost by a plain cublasCreate on any thread, and also by a plain
-// cublasSgemm on another stream, which allocates and says nothing. A scope puts its thread into
-// capture mode RELAXED until it ends, as a CaptureModeGuard does; so neither harms any
+// In mode GLOBAL a capture is lost by a plain cublasCreate on any thread, and also by a handle's
+// first cublasSgemm on another stream, which allocates and says nothing. A scope puts its thread
+// into capture mode RELAXED until it ends, as a CaptureModeGuard does; so neither harms any
 // capture, in its own stream or in another, and a handle may be made at any time. What is left:
 //
 // - cublasDestroy waits for its context, which ends every capture in it, in every mode. It is

@@ -82,12 +82,13 @@ Status FindToCompute(cublasHandle_t handle, Handle* found) {
 
 void TakeWorkspace(const Handle& handle) {
   CUstreamCaptureStatus captures = CU_STREAM_CAPTURE_STATUS_NONE;
-  if (handle.has_workspace) return;
+  if (handle.has_workspace || handle.served == handle.stream) return;
   const CUresult code = Driver().cuStreamIsCapturing(handle.stream, &captures);
   if (code != CUDA_SUCCESS || captures != CU_STREAM_CAPTURE_STATUS_NONE) return;
   CUdeviceptr workspace = 0;
   if (Driver().cuMemAllocAsync(&workspace, 1, handle.stream) != CUDA_SUCCESS) return;
   Driver().cuMemFreeAsync(workspace, handle.stream);
+  Set(handle.self, &Handle::served, handle.stream);
 }
 
 Status FetchResult(const Handle& handle, void* result, size_t bytes) {
@@ -112,7 +113,11 @@ Status Create(cublasHandle_t* handle) {
   if (code != CUDA_SUCCESS) return CreateStatus(code);
   code = created.code.Load();
   if (code == CUDA_SUCCESS) code = Handles().Add(created, handle);
-  if (code != CUDA_SUCCESS) Driver().cuMemFree(created.memory);
+  if (code == CUDA_SUCCESS) {
+    Set(*handle, &Handle::self, *handle);
+  } else {
+    Driver().cuMemFree(created.memory);
+  }
   return CreateStatus(code);
 }
 

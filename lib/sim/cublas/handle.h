@@ -8,6 +8,8 @@
 #include <cublas_api.h>
 #include <cuda.h>
 
+#include <optional>
+
 #include "lib/sim/handle_table.h"
 #include "lib/sim/library/entry.h"
 #include "lib/sim/library/kernel.h"
@@ -37,6 +39,8 @@ struct Handle {
   cuguest_sim_library::Code code;
   CUstream stream = nullptr;
   bool has_workspace = false;  // the caller's, which SetStream takes away
+  cublasHandle_t self = nullptr;
+  std::optional<CUstream> served;  // the stream that the library's workspace was last taken for
   cublasPointerMode_t pointer_mode = CUBLAS_POINTER_MODE_HOST;
   cublasAtomicsMode_t atomics_mode = CUBLAS_ATOMICS_NOT_ALLOWED;
   cublasMath_t math_mode = CUBLAS_DEFAULT_MATH;
@@ -55,8 +59,9 @@ Status Submit(const Handle& handle, const Operation& operation) {
 }
 
 // For an operation that was measured to need a workspace: the library's is memory that is
-// allocated in the order of the stream, which loses captures that are on elsewhere. (In
-// the handle's stream a real one becomes part of the graph; here it does not.)
+// allocated in the order of the stream, which loses captures that are on elsewhere; but not
+// again for the stream that it was last taken for. (In a capturing stream a real one becomes
+// part of the graph; here it does not.)
 void TakeWorkspace(const Handle& handle);
 
 template <typename T>
