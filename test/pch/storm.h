@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// As test.h beside it, for the sources of the storm.
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "cuguest/capture.h"
+#include "cuguest/copy.h"
+#include "cuguest/runtime/cublas.h"
+#include "cuguest/runtime/cufft.h"
+#include "cuguest/shared_context.h"
+#include "cuguest/testing/sim.h"
+#include "cuguest/testing/stack_probe.h"
