@@ -36,7 +36,8 @@
 // CufftPlans do, waits for the context, too; where a blocking stream captures they are given up.
 // A captured graph uses the tables of its plan: a context whose graphs still run must not be
 // forgotten, or all of the process's contexts are lost.
-// Source: measured on an H100 with cuFFT 12.0; test/runtime/cufft_test.cc.
+// Source: measured on an H100 with cuFFT 12.0; test/sim/cufft_facts_test.cc;
+//         test/runtime/cufft_test.cc.
 
 #ifndef CUGUEST_RUNTIME_CUFFT_H_
 #define CUGUEST_RUNTIME_CUFFT_H_
@@ -391,7 +392,8 @@ inline constexpr ::cuguest::internal::HandleType kCufftPlans = {"a cuFFT plan",
 // Stack, threads, fork, the end of the process and of contexts: as CublasHandles, which says it.
 // Count:   none.
 // Cost:    on an H100 a plan takes 0.4 ms to make, and 2 MiB of device memory for eight; the first
-//          in a process 0.2 s, and the first of some sizes as much, to compile code.
+//          in a process 0.2 s, and the first of some sizes as much, to compile code. Making one
+//          waits for all work of its context, by cuFFT, and for stream 0, by us.
 class CufftPlans {
  public:
   // With the cuFFT that the program is linked with; see CufftLibrary::Linked().
