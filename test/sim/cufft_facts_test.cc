@@ -167,7 +167,8 @@ BOOST_AUTO_TEST_CASE(a_small_plan_needs_no_work_area) {
   BOOST_TEST(fft.IsRight());
 }
 
-// Its plan is of no use then, but harmless, also with a new context at the same address.
+// Destroying its plan frees some memory of the host's twice: one of 1024 points aborts. So it is
+// left behind.
 BOOST_AUTO_TEST_CASE(a_plan_whose_context_is_over) {
   const Guest guest;
   OwnContext context;
@@ -184,7 +185,6 @@ BOOST_AUTO_TEST_CASE(a_plan_whose_context_is_over) {
   fft.Fill();
   FINE(fft.SetStream(guest.stream));
   BOOST_CHECK_EQUAL(fft.Run(), CUFFT_EXEC_FAILED);
-  FINE(fft.Destroy());
   OK(RAW(cuCtxSynchronize)());
   FINE(fft.Create());
   FINE(fft.Run());
@@ -203,7 +203,6 @@ CHILD(primary_is_revived) {
   CHECK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0) == CUDA_SUCCESS);
   fft.Fill();
   CHECK(fft.Run() == CUFFT_EXEC_FAILED);
-  CHECK(fft.Destroy() == 0);
   CHECK(fft.Create() == 0);
   CHECK(fft.Run() == 0);
   CHECK(fft.IsRight());
@@ -237,15 +236,20 @@ BOOST_AUTO_TEST_CASE(no_plan_is_an_error) {
 
 BOOST_AUTO_TEST_CASE(bad_sizes_and_types) {
   const Guest guest;
-  constexpr cufftHandle kBefore = -5;
-  cufftHandle plan = kBefore;
+  // 0 is written, which is no plan's number.
+  const auto refuses = [](cufftResult reason, const auto& make) {
+    cufftHandle plan = -5;
+    BOOST_CHECK_EQUAL(make(&plan), reason);
+    BOOST_TEST(plan == 0);
+  };
   for (const int size : {0, -1}) {
-    BOOST_CHECK_EQUAL(cufftPlan1d(&plan, size, CUFFT_C2C, 1), CUFFT_INVALID_SIZE);
-    BOOST_CHECK_EQUAL(cufftPlan1d(&plan, kSmall, CUFFT_C2C, size), CUFFT_INVALID_SIZE);
+    refuses(CUFFT_INVALID_SIZE, [&](auto* plan) { return cufftPlan1d(plan, size, CUFFT_C2C, 1); });
+    refuses(CUFFT_INVALID_SIZE,
+            [&](auto* plan) { return cufftPlan1d(plan, kSmall, CUFFT_C2C, size); });
   }
-  BOOST_CHECK_EQUAL(cufftPlan2d(&plan, 0, 8, CUFFT_C2C), CUFFT_INVALID_SIZE);
-  BOOST_CHECK_EQUAL(cufftPlan1d(&plan, 8, OutOfRange<cufftType>(1), 1), CUFFT_INVALID_TYPE);
-  BOOST_TEST(plan == kBefore);  // not written
+  refuses(CUFFT_INVALID_SIZE, [](auto* plan) { return cufftPlan2d(plan, 0, 8, CUFFT_C2C); });
+  refuses(CUFFT_INVALID_TYPE,
+          [](auto* plan) { return cufftPlan1d(plan, 8, OutOfRange<cufftType>(1), 1); });
 }
 
 BOOST_AUTO_TEST_CASE(a_plan_is_made_once) {
@@ -269,6 +273,10 @@ BOOST_AUTO_TEST_CASE(a_plan_is_made_once) {
   BOOST_CHECK_EQUAL(cufftMakePlan1d(fft.plan, kSmall, CUFFT_C2C, 1, nullptr), CUFFT_INVALID_VALUE);
   FINE(cufftMakePlan1d(fft.plan, kSmall, CUFFT_C2C, 1, &size));
   BOOST_CHECK_EQUAL(cufftMakePlan1d(fft.plan, kSmall, CUFFT_C2C, 1, &size), CUFFT_INVALID_PLAN);
+  // The work area is the output, though the plan needs none.
+  BOOST_CHECK_EQUAL(fft.Run(), CUFFT_EXEC_FAILED);
+  const Values<char> area(std::vector<char>(kSmall, 0));
+  FINE(cufftSetWorkArea(fft.plan, area.get()));
   FINE(fft.Run());
   BOOST_TEST(fft.IsRight());
   for (const int direction : {0, 5}) {

@@ -358,6 +358,16 @@ CHILD(handle_of_a_dead_context) {
   return cublasDestroy(handle);
 }
 
+CHILD(plan_of_a_dead_context) {
+  CUcontext context = nullptr;
+  cufftHandle plan = 0;
+  RAW(cuInit)(0);
+  RAW(cuCtxCreate)(&context, nullptr, 0, 0);
+  cufftPlan1d(&plan, 8, CUFFT_C2C, 1);
+  RAW(cuCtxDestroy)(context);
+  return cufftDestroy(plan);
+}
+
 CHILD(call_before_the_next) {
   int version = 0;
   cublasGetProperty(MAJOR_VERSION, &version);
@@ -377,6 +387,7 @@ BOOST_AUTO_TEST_CASE(what_is_undefined_ends_the_program, *OnlySim()) {
   REQUIRE_CHILD_PASSES("destroys_after_the_end");
   CheckPanics("destroyed_handle", "no handle, or one that was destroyed");
   CheckPanics("handle_of_a_dead_context", "of a context that is over");
+  CheckPanics("plan_of_a_dead_context", "of a context that is over");
   CheckPanics("index_outside_of_the_matrix", "row 0 of the matrix has an offset or an index");
   CheckPanics("sparse_handle_of_a_dead_context", "of a context that is over");
   CheckPanics("long_indices", "is not simulated");

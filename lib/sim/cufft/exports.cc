@@ -8,7 +8,7 @@
 //   empty; destroying one leaves the primary on it. A transform binds nothing.
 // - A plan's code is of the context in which the plan was made: on a stream of another one
 //   (stream 0 is the current one's) it fails, and does nothing. The same when the context
-//   is over; the plan may then be destroyed if anything is current.
+//   is over; destroying the plan then frees memory of the host's twice.
 // - Making a plan allocates, unless one of its layout is there, and destroying one frees:
 //   captures are lost where these lose them, and destroying succeeds all the same.
 // - A graph that has a plan's transform needs the plan.
@@ -130,11 +130,12 @@ Status Create(cufftHandle* number) {
   return CUFFT_SUCCESS;
 }
 
-// One that cannot be made is not written to `number`.
+// 0 for one that cannot be made.
 template <typename From>
 Status PlanAtOnce(cufftHandle* number, const From& from) {
   if (number == nullptr) return CUFFT_INVALID_VALUE;
   size_t bytes = 0;
+  *number = 0;
   const cufftHandle added = Plans::Add();
   const Status status = MakePlan(added, from, &bytes);
   Plan plan;
@@ -146,16 +147,15 @@ Status PlanAtOnce(cufftHandle* number, const From& from) {
   return status;
 }
 
-// What the driver says does not count. One whose context is over has no memory any more.
+// What the driver says does not count.
 Status Destroy(cufftHandle number) {
   if (number == CUFFT_PLAN_NULL) return CUFFT_SUCCESS;
   Plan plan;
   if (!Plans::Remove(number, &plan)) return CUFFT_INVALID_PLAN;
   if (!plan.is_made) return CUFFT_SUCCESS;
   if (plan.code.IsOver()) {
-    if (!NothingIsCurrent()) return CUFFT_SUCCESS;
     cuguest_sim::Panic(
-        "cufftDestroy(%d): the plan's context is over and nothing is current; a real one crashes",
+        "cufftDestroy(%d): the plan is of a context that is over; a real one frees memory twice",
         number);
   }
   if (NothingIsCurrent()) cuguest_sim_library::BindContext();
@@ -231,7 +231,8 @@ Status Exec(cufftHandle number, const void* input, void* output, int direction) 
   if (!Plans::Find(number, &plan) || !plan.is_made) return CUFFT_INVALID_PLAN;
   const bool has_direction = direction == CUFFT_FORWARD || direction == CUFFT_INVERSE;
   if (!has_direction || !IsAligned(input) || !IsAligned(output)) return CUFFT_INVALID_VALUE;
-  if (input == nullptr && output == nullptr) return CUFFT_EXEC_FAILED;
+  const bool works_in_output = input != output && output == plan.area;
+  if (works_in_output || (input == nullptr && output == nullptr)) return CUFFT_EXEC_FAILED;
   const Transform transform = {input == output ? plan.layout.InPlace() : plan.layout,
                                direction == CUFFT_INVERSE,
                                input,
