@@ -15,6 +15,8 @@ from common import (HERE, ROOT, check, check_exports_only_ours, check_links_no_c
 
 kind, compiler, toolkit, *meson = sys.argv[1:]
 PARENT = HERE / "parent"
+# Once without them, as where Eigen is missing.
+SIM_LIBRARIES = {"shared": "auto", "static": "disabled"}
 
 
 def install(build, prefix):
@@ -22,7 +24,7 @@ def install(build, prefix):
     env = environment(CXX=compiler)
     run(*meson, "setup", build, ROOT, f"--prefix={prefix}", f"-Ddefault_library={kind}", "--buildtype=plain",
         f"-Dtoolkit_include={toolkit}", "-Dtests=enabled", "-Dexamples=disabled", "-Dkernels=disabled",
-        "-Dbenchmarks=disabled", env=env)
+        "-Dbenchmarks=disabled", f"-Dsim_libraries={SIM_LIBRARIES[kind]}", env=env)
     # Of the tests only cuguest-testing and the simulation are wanted.
     targets = json.loads(run(*meson, "introspect", "--targets", build))
     files = [f for t in targets if t["installed"] for f in t["filename"]]

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """subproject_test.py static|shared COMPILER TOOLKIT_INCLUDE MESON...
 
-A parent of ten lines takes cuguest as a Meson subproject, with every warning an
-error, and gets a library that shows nothing of it.
+A parent of ten lines takes cuguest as a Meson subproject, without exceptions and RTTI,
+with more warnings than anybody asks for, all of them errors, and gets a library that
+shows nothing of it.
 """
 
 import json
@@ -21,12 +22,14 @@ with scratch() as tmp:
     shutil.copytree(HERE / "parent", parent)
     (parent / "subprojects").mkdir()
     (parent / "subprojects" / "cuguest").symlink_to(ROOT)
-    env = environment(CXX=compiler)
+    env = environment(CXX=compiler, CXXFLAGS="-fno-exceptions -fno-rtti -Wconversion -Wshadow")
 
     strict = ["-Dwarning_level=3", "-Dwerror=true"]
+    # What is precompiled would hide that a source does not include what it uses.
+    precompiled = [f"-Db_pch={str(kind == 'shared').lower()}"]
     run(*meson, "setup", build, parent, "--prefix=/usr", "--libdir=lib", "--buildtype=plain",
         "--force-fallback-for=cuguest",
-        *strict, *(option.replace("-D", "-Dcuguest:") for option in strict),
+        *precompiled, *strict, *(option.replace("-D", "-Dcuguest:") for option in strict),
         f"-Dcuguest:default_library={kind}", f"-Dcuguest:toolkit_include={toolkit}", env=env)
     run("ninja", "-C", build, "-j1", env=env)
     check(f"builds with {compiler} and {' '.join(strict)}", True)
