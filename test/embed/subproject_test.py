@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""subproject_test.py static|shared COMPILER TOOLKIT_INCLUDE MESON...
+"""subproject_test.py static|shared true|false COMPILER TOOLKIT_INCLUDE MESON...
 
 A parent of ten lines takes cuguest as a Meson subproject, without exceptions and RTTI,
 with more warnings than anybody asks for, all of them errors, and gets a library that
-shows nothing of it.
+shows nothing of it. The second argument: whether a header is precompiled, which hides
+that a source does not include what it uses.
 """
 
 import json
@@ -15,7 +16,7 @@ import sys
 from common import (HERE, OURS, ROOT, check, check_exports_only_ours, check_links_no_cuda,
                     check_runs_without_driver, done, environment, exported, files_below, run, scratch, visible)
 
-kind, compiler, toolkit, *meson = sys.argv[1:]
+kind, precompiled, compiler, toolkit, *meson = sys.argv[1:]
 
 with scratch() as tmp:
     parent, build, stage = tmp / "parent", tmp / "build", tmp / "stage"
@@ -25,11 +26,9 @@ with scratch() as tmp:
     env = environment(CXX=compiler, CXXFLAGS="-fno-exceptions -fno-rtti -Wconversion -Wshadow")
 
     strict = ["-Dwarning_level=3", "-Dwerror=true"]
-    # What is precompiled would hide that a source does not include what it uses.
-    precompiled = [f"-Db_pch={str(kind == 'shared').lower()}"]
     run(*meson, "setup", build, parent, "--prefix=/usr", "--libdir=lib", "--buildtype=plain",
         "--force-fallback-for=cuguest",
-        *precompiled, *strict, *(option.replace("-D", "-Dcuguest:") for option in strict),
+        f"-Db_pch={precompiled}", *strict, *(option.replace("-D", "-Dcuguest:") for option in strict),
         f"-Dcuguest:default_library={kind}", f"-Dcuguest:toolkit_include={toolkit}", env=env)
     run("ninja", "-C", build, "-j1", env=env)
     check(f"builds with {compiler} and {' '.join(strict)}", True)
