@@ -63,6 +63,11 @@ def copy_with_libraries(path, directory):
         copy(library, (inside.relative_to(build) if build in [inside, *inside.parents] else pathlib.Path(directory)) / name)
 
 
+def is_parallel(test):
+    """What is free of the device's memory is everybody's."""
+    return test["is_parallel"] and not any(suite.endswith(":device_memory") for suite in test["suite"])
+
+
 def copy_script(path):
     """With the modules beside it."""
     for module in path.parent.glob("*.py"):
@@ -100,7 +105,7 @@ for test in tests + introspect("benchmarks"):
         elif path.suffix in IMAGES:
             copy(path, path.relative_to(build), strip=False)
     manifest.append({"name": test["name"], "suite": suite, "file": str(file), "args": args,
-                     "libraries": libraries, "timeout": test["timeout"], "parallel": test["is_parallel"]})
+                     "libraries": libraries, "timeout": test["timeout"], "parallel": is_parallel(test)})
 
 order = {suite: position for position, suite in enumerate(SUITES)}
 manifest.sort(key=lambda test: order[test["suite"]])

@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""run.py [--report DIRECTORY] [--only PATTERN] [--jobs N]
+"""run.py [--report DIRECTORY] [--only PATTERN] [--jobs N] [--results FILE]
 
 Runs a folder made by pack.py on the real driver, or of it the programs whose
 "suite/name" has PATTERN in it, N at a time where they may run side by side. Writes
 <gpu>-<driver>.md into DIRECTORY (its own, unless told). A machine without a GPU is a
 failure, never a pass.
+
+FILE keeps the result of each program as it ends, so that a run which is cut off can go on:
+what has passed or was skipped, of the same archive on the same GPU, is not run again.
 """
 
 import argparse
 import concurrent.futures
 import ctypes
 import datetime
+import hashlib
 import json
 import os
 import pathlib
@@ -20,6 +24,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -89,6 +94,28 @@ def run(test):
                 skips=re.findall(r"^skipped: (.+?): (.+)$", output, re.M))
 
 
+class Results:
+    """Of the programs of one archive on one GPU, kept in the file `path` unless that is None."""
+
+    def __init__(self, path, machine):
+        self.path, self.lock, self.known = path, threading.Lock(), {}
+        self.origin = [*machine, hashlib.sha256((HERE / "pack.tar.xz").read_bytes()).hexdigest()]
+        for line in path.read_text().splitlines() if path and path.exists() else []:
+            result = json.loads(line)
+            if result["origin"] == self.origin:
+                self.known[result["name"]] = result
+
+    def of(self, test):
+        before = self.known.get(test["name"])
+        if before and before["result"] != "failed":
+            return before
+        result = dict(run(test), origin=self.origin, tries=before["tries"] + 1 if before else 1)
+        if self.path:
+            with self.lock, self.path.open("a") as file:
+                file.write(json.dumps(result) + "\n")
+        return result
+
+
 def report(results, counts, gpus, cuda, release):
     os_name = next((line.split("=", 1)[1].strip().strip('"') for line in open("/etc/os-release")
                     if line.startswith("PRETTY_NAME=")), "unknown")
@@ -102,7 +129,7 @@ def report(results, counts, gpus, cuda, release):
     tests = [r for r in results if r["suite"] != "benchmark"]
     for r in tests:
         cases = " | ".join(r["cases"] or ("", "", ""))
-        why = f" ({r['code']})" if r["result"] == "failed" else ""
+        why = f" ({r['code']})" if r["result"] == "failed" else f" (try {r['tries']})" if r["tries"] > 1 else ""
         lines.append(f"| {r['suite']} | {r['name']} | {r['result']}{why} | {cases} |")
     skips = [(r["name"], case, reason) for r in tests for case, reason in r["skips"]]
     lines += ["", "## Skipped", ""]
@@ -121,6 +148,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--report", type=pathlib.Path, default=HERE)
     parser.add_argument("--only", type=re.compile, default=re.compile(""))
+    parser.add_argument("--results", type=pathlib.Path)
     parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1))
     options = parser.parse_args()
     gpus, cuda, release = look_at_driver()
@@ -130,9 +158,10 @@ def main():
     shutil.unpack_archive(HERE / "pack.tar.xz", CONTENTS)
     tests = [test for test in json.loads((CONTENTS / "manifest.json").read_text())
              if options.only.search(f"{test['suite']}/{test['name']}")]
+    kept = Results(options.results, [*gpus, release])
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        results = list(pool.map(run, [t for t in tests if t["parallel"] and t["suite"] != "benchmark"]))
-    results += [run(t) for t in tests if not t["parallel"] or t["suite"] == "benchmark"]
+        results = list(pool.map(kept.of, [t for t in tests if t["parallel"] and t["suite"] != "benchmark"]))
+    results += [kept.of(t) for t in tests if not t["parallel"] or t["suite"] == "benchmark"]
     order = {test["name"]: position for position, test in enumerate(tests)}
     results.sort(key=lambda r: order[r["name"]])
 
