@@ -146,25 +146,31 @@ BOOST_AUTO_TEST_CASE(a_context_after_another_leaves_no_heap) {
   BOOST_TEST(ledger.made == rounds);
 }
 
-// All alive at once, so that no handle is reused.
+// All alive at once, so that no handle is reused. A driver reads what it has freed when it is asked
+// for a destroyed context (ContextRef::IsAlive): an H100's did not know one of the 40, once in
+// many runs.
 BOOST_AUTO_TEST_CASE(many_dead_ones_are_asked_for) {
+  constexpr int kContexts = 40;
+  const int may_be_missed = Sim::IsActive() ? 0 : 2;
   Ledger ledger;
   Cache cache;
   {
     std::vector<OwnContext> contexts;
-    for (int i = 0; i < 40; ++i) {
+    for (int i = 0; i < kContexts; ++i) {
       contexts.emplace_back();
       BOOST_TEST(cache.GetOrMake(contexts.back().get(), Maker(&ledger)).ok());
     }
-    BOOST_TEST(cache.size() == 40U, "those that live are not dropped");
+    BOOST_TEST(cache.size() == static_cast<std::size_t>(kContexts),
+               "those that live are not dropped");
     for (const OwnContext& context : contexts) {
       BOOST_TEST(static_cast<bool>(cache.Find(context.get())));
     }
   }
   const OwnContext last;
   BOOST_TEST(cache.GetOrMake(last.get(), Maker(&ledger)).ok());
-  BOOST_TEST(cache.size() == 1U);
-  BOOST_TEST(ledger.given_up == 40);
+  const int missed = kContexts - ledger.given_up;
+  BOOST_TEST(missed <= may_be_missed);
+  BOOST_TEST(cache.size() == static_cast<std::size_t>(1 + missed));
   BOOST_TEST(ledger.destroyed == 0);
 }
 
