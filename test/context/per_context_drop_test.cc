@@ -152,12 +152,14 @@ BOOST_AUTO_TEST_CASE(a_context_after_another_leaves_no_heap) {
 BOOST_AUTO_TEST_CASE(many_dead_ones_are_asked_for) {
   constexpr int kContexts = 40;
   const int may_be_missed = Sim::IsActive() ? 0 : 2;
+  std::vector<ContextRef> dead;
   Ledger ledger;
   Cache cache;
   {
     std::vector<OwnContext> contexts;
     for (int i = 0; i < kContexts; ++i) {
       contexts.emplace_back();
+      dead.push_back(ContextRef::Borrow(contexts.back().get()));
       BOOST_TEST(cache.GetOrMake(contexts.back().get(), Maker(&ledger)).ok());
     }
     BOOST_TEST(cache.size() == static_cast<std::size_t>(kContexts),
@@ -168,6 +170,10 @@ BOOST_AUTO_TEST_CASE(many_dead_ones_are_asked_for) {
   }
   const OwnContext last;
   BOOST_TEST(cache.GetOrMake(last.get(), Maker(&ledger)).ok());
+  for (const ContextRef& context : dead) {
+    const CUresult code = context.Check();
+    if (code != CUDA_ERROR_CONTEXT_IS_DESTROYED) BOOST_TEST_MESSAGE("a dead one: " << code);
+  }
   const int missed = kContexts - ledger.given_up;
   BOOST_TEST(missed <= may_be_missed);
   BOOST_TEST(cache.size() == static_cast<std::size_t>(1 + missed));

@@ -160,7 +160,9 @@ def main():
              if options.only.search(f"{test['suite']}/{test['name']}")]
     kept = Results(options.results, [*gpus, release])
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        results = list(pool.map(kept.of, [t for t in tests if t["parallel"] and t["suite"] != "benchmark"]))
+        parallel = [t for t in tests if t["parallel"] and t["suite"] != "benchmark"]
+        # What may take longest first, so that its end is not waited for with nothing beside it.
+        results = list(pool.map(kept.of, sorted(parallel, key=lambda t: -t["timeout"])))
     results += [kept.of(t) for t in tests if not t["parallel"] or t["suite"] == "benchmark"]
     order = {test["name"]: position for position, test in enumerate(tests)}
     results.sort(key=lambda r: order[r["name"]])

@@ -255,7 +255,8 @@ class CufftPlan {
     status = ToStatus(code, "make a cuFFT plan", layout.ToString());
     // cuFFT works in stream 0 when it makes a plan, and a non-blocking stream does not wait for
     // that: plans used at once, by 16 threads in 4 contexts, were now and then
-    // CUDA_ERROR_ILLEGAL_ADDRESS, which loses the process's contexts; after this they never were.
+    // CUDA_ERROR_ILLEGAL_ADDRESS, which loses the process's contexts; after this they never were
+    // (the H100's report in test/hardware/).
     if (status.ok()) status = StreamRef::Borrow(CU_STREAM_LEGACY, context).Synchronize();
     if (status.ok()) return made.release();
     static_cast<void>(cufft.Destroy(made->plan_));
