@@ -101,7 +101,10 @@ class Results:
         self.path, self.lock, self.known = path, threading.Lock(), {}
         self.origin = [*machine, hashlib.sha256((HERE / "pack.tar.xz").read_bytes()).hexdigest()]
         for line in path.read_text().splitlines() if path and path.exists() else []:
-            result = json.loads(line)
+            try:
+                result = json.loads(line)
+            except ValueError:  # cut off
+                continue
             if result["origin"] == self.origin:
                 self.known[result["name"]] = result
 
@@ -112,7 +115,7 @@ class Results:
         result = dict(run(test), origin=self.origin, tries=before["tries"] + 1 if before else 1)
         if self.path:
             with self.lock, self.path.open("a") as file:
-                file.write(json.dumps(result) + "\n")
+                file.write("\n" + json.dumps(result))  # a line of its own, whatever was cut off before
         return result
 
 
