@@ -65,8 +65,8 @@ class CUGUEST_API ContextRef {
   // life of the process) and for a context that the caller knows not to have been
   // destroyed. For a foreign context that may have been destroyed it is best
   // effort: the driver reads the handle's freed memory. An H100 with driver 580
-  // answers CUDA_ERROR_CONTEXT_IS_DESTROYED, but not of every one: of 40 that were
-  // destroyed in a row it once missed one (test/context/per_context_drop_test.cc).
+  // answers CUDA_ERROR_CONTEXT_IS_DESTROYED, but perhaps not of every one: a cache that
+  // asked for 40 once kept one of them (test/context/per_context_drop_test.cc).
   // Nothing documents it.
   //
   // Cost:   one driver call, contention-free.
