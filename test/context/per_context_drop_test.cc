@@ -146,12 +146,10 @@ BOOST_AUTO_TEST_CASE(a_context_after_another_leaves_no_heap) {
   BOOST_TEST(ledger.made == rounds);
 }
 
-// All alive at once, so that no handle is reused. A driver reads what it has freed when it is asked
-// for a destroyed context (ContextRef::IsAlive): on an H100 one of the 40 was once kept. What the
-// driver had answered of it was not seen; it is printed now.
+// All alive at once, so that no handle is reused. On an H100 one was once kept: so what the driver
+// answers of them is printed, if it is not what it should be.
 BOOST_AUTO_TEST_CASE(many_dead_ones_are_asked_for) {
   constexpr int kContexts = 40;
-  const int may_be_missed = Sim::IsActive() ? 0 : 2;
   std::vector<ContextRef> dead;
   Ledger ledger;
   Cache cache;
@@ -174,9 +172,8 @@ BOOST_AUTO_TEST_CASE(many_dead_ones_are_asked_for) {
     const CUresult code = context.Check();
     if (code != CUDA_ERROR_CONTEXT_IS_DESTROYED) BOOST_TEST_MESSAGE("a dead one: " << code);
   }
-  const int missed = kContexts - ledger.given_up;
-  BOOST_TEST(missed <= may_be_missed);
-  BOOST_TEST(cache.size() == static_cast<std::size_t>(1 + missed));
+  BOOST_TEST(cache.size() == 1U);
+  BOOST_TEST(ledger.given_up == kContexts);
   BOOST_TEST(ledger.destroyed == 0);
 }
 
