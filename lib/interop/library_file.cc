@@ -4,6 +4,8 @@
 
 #include <dlfcn.h>
 
+#include <cstring>
+
 #include "absl/strings/str_cat.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -26,6 +28,15 @@ absl::StatusOr<void*> LibraryFile::Find(const char* symbol) const {
       absl::StrCat("find ", symbol, " in ", name_.empty() ? "the program" : name_,
                    ": it is not there; use a library of the CUDA version that this was compiled "
                    "with, or newer"));
+}
+
+absl::Status LibraryFile::Fill(std::initializer_list<Entry> entries) const {
+  for (const Entry& entry : entries) {
+    const absl::StatusOr<void*> found = Find(entry.symbol);
+    if (!found.ok()) return found.status();
+    std::memcpy(entry.address, &*found, sizeof(void*));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status LibraryFile::CheckMajor(int major, int compiled_for) const {

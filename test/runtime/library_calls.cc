@@ -96,13 +96,13 @@ std::vector<LibraryCall> CublasCalls() {
          return Holds(runtime::CublasCodeOf(status) == CUBLAS_STATUS_INVALID_VALUE &&
                       CublasLibrary::Linked().Create != nullptr);
        }},
-      {"CublasLibrary::Open CublasLibrary::Find", kOk,
+      {"CublasLibrary::Open LibraryTable LibraryTable::Find", kOk,
        [](const Things&) { return OpenAndFind<CublasLibrary>("cublasSgemm_v2"); }},
       {"CublasLibrary::Open: no such library", StatusCode::kUnavailable,
        OpenNothing<CublasLibrary>},
-      {"CublasLibrary::Find: no such function", StatusCode::kUnimplemented,
+      {"LibraryTable::Find: no such function", StatusCode::kUnimplemented,
        [](const Things&) { return OpenAndFind<CublasLibrary>("cublasNothing"); }},
-      {"CublasHandles CublasHandles::Prepare CublasHandles::library", kOk,
+      {"CublasHandles CublasHandles::Prepare LibraryHandles LibraryHandles::library", kOk,
        With<CublasHandles>([](CublasHandles& handles, const Things& t) {
          absl::Status status = handles.Prepare(t.home.ref(), 2);
          return status.ok() ? Holds(handles.library().Create != nullptr) : status;
@@ -110,16 +110,16 @@ std::vector<LibraryCall> CublasCalls() {
       {"CublasHandles::Prepare: a life that is over", kOver,
        With<CublasHandles>(
            [](CublasHandles& handles, const Things& t) { return handles.Prepare(t.ended); })},
-      {"CublasHandles::Forget CublasHandles::DropDead", kOk,
+      {"CublasHandles LibraryHandles::Forget LibraryHandles::DropDead", kOk,
        With<CublasHandles>([](CublasHandles& handles, const Things& t) {
          return Forget(handles, t, handles.Prepare(t.home.ref()));
        })},
-      {"CublasHandles::ForgetDestroyed", kOk,
+      {"CublasHandles LibraryHandles::ForgetDestroyed", kOk,
        With<CublasHandles>([](CublasHandles& handles, const Things& t) {
          return ForgetDestroyed(handles, t, handles.Prepare(t.home.ref()));
        })},
-      {"CublasScope CublasScope::ok CublasScope::status CublasScope::handle CublasScope::Reassert "
-       "CublasScope::Restore",
+      {"CublasScope LibraryScope LibraryScope::ok LibraryScope::status CublasScope::handle "
+       "LibraryScope::Reassert LibraryScope::Restore",
        kOk, With<CublasHandles>([](CublasHandles& handles, const Things& t) {
          CublasScope scope(handles, t.stream);
          absl::Status status = Leave(scope);
@@ -143,7 +143,7 @@ std::vector<LibraryCall> CublasCalls() {
        With<CublasHandles>([](CublasHandles& handles, const Things& t) {
          return CublasScope(handles, StreamRef::Borrow(nullptr, t.ended)).status();
        })},
-      {"CublasScope::CheckOperand", kOk,
+      {"CublasScope LibraryScope::CheckOperand", kOk,
        With<CublasHandles>([](CublasHandles& handles, const Things& t) {
          return CheckOperands(CublasScope(handles, t.stream), t);
        })},
@@ -158,7 +158,7 @@ std::vector<LibraryCall> CufftCalls() {
          return Holds(runtime::CufftCodeOf(status) == CUFFT_INVALID_SIZE &&
                       CufftLibrary::Linked().Create != nullptr);
        }},
-      {"CufftLibrary::Open CufftLibrary::Find", kOk,
+      {"CufftLibrary::Open LibraryTable::Find", kOk,
        [](const Things&) { return OpenAndFind<CufftLibrary>("cufftExecC2C"); }},
       {"CufftLibrary::Open: no such library", StatusCode::kUnavailable, OpenNothing<CufftLibrary>},
       {"CufftLayout::Line CufftLayout::Plane CufftLayout::Volume CufftLayout::Many "
@@ -172,7 +172,7 @@ std::vector<LibraryCall> CufftCalls() {
                       CufftLayout::Line(8).OutputBytes().value() == 64 &&
                       cube.ToString() == "1 x 8x8x8 C2C");
        }},
-      {"CufftPlans CufftPlans::Prepare CufftPlans::WorkBytes CufftPlans::library", kOk,
+      {"CufftPlans CufftPlans::Prepare CufftPlans::WorkBytes LibraryHandles::library", kOk,
        With<CufftPlans>([](CufftPlans& plans, const Things& t) {
          absl::Status status = plans.Prepare(t.home.ref(), kSmall, 2);
          if (!status.ok()) return status;
@@ -187,15 +187,16 @@ std::vector<LibraryCall> CufftCalls() {
        With<CufftPlans>([](CufftPlans& plans, const Things& t) {
          return plans.WorkBytes(t.home.ref(), CufftLayout()).status();
        })},
-      {"CufftPlans::Forget CufftPlans::DropDead", kOk,
+      {"CufftPlans LibraryHandles::Forget LibraryHandles::DropDead", kOk,
        With<CufftPlans>([](CufftPlans& plans, const Things& t) {
          return Forget(plans, t, plans.Prepare(t.home.ref(), kSmall));
        })},
-      {"CufftPlans::ForgetDestroyed", kOk, With<CufftPlans>([](CufftPlans& plans, const Things& t) {
+      {"CufftPlans LibraryHandles::ForgetDestroyed", kOk,
+       With<CufftPlans>([](CufftPlans& plans, const Things& t) {
          return ForgetDestroyed(plans, t, plans.Prepare(t.home.ref(), kSmall));
        })},
-      {"CufftScope CufftScope::ok CufftScope::status CufftScope::plan CufftScope::Reassert "
-       "CufftScope::Restore",
+      {"CufftScope LibraryScope::ok LibraryScope::status CufftScope::plan LibraryScope::Reassert "
+       "LibraryScope::Restore",
        kOk, With<CufftPlans>([](CufftPlans& plans, const Things& t) {
          CufftScope scope(plans, kSmall, t.stream);
          absl::Status status = Leave(scope);
@@ -224,7 +225,8 @@ std::vector<LibraryCall> CufftCalls() {
        With<CufftPlans>([](CufftPlans& plans, const Things& t) {
          return CufftScope(plans, kSmall, StreamRef::Borrow(nullptr, t.ended)).status();
        })},
-      {"CufftScope::CheckOperand", kOk, With<CufftPlans>([](CufftPlans& plans, const Things& t) {
+      {"CufftScope LibraryScope::CheckOperand", kOk,
+       With<CufftPlans>([](CufftPlans& plans, const Things& t) {
          return CheckOperands(CufftScope(plans, kSmall, t.stream), t);
        })},
   };
@@ -238,25 +240,25 @@ std::vector<LibraryCall> CusolverCalls() {
          return Holds(runtime::CusolverCodeOf(status) == CUSOLVER_STATUS_INVALID_VALUE &&
                       CusolverLibrary::Linked().Create != nullptr);
        }},
-      {"CusolverLibrary::Open CusolverLibrary::Find", kOk,
+      {"CusolverLibrary::Open LibraryTable::Find", kOk,
        [](const Things&) { return OpenAndFind<CusolverLibrary>("cusolverDnSpotrf"); }},
       {"CusolverLibrary::Open: no such library", StatusCode::kUnavailable,
        OpenNothing<CusolverLibrary>},
-      {"CusolverDnHandles CusolverDnHandles::Prepare CusolverDnHandles::library", kOk,
+      {"CusolverDnHandles CusolverDnHandles::Prepare LibraryHandles::library", kOk,
        With<CusolverDnHandles>([](CusolverDnHandles& handles, const Things& t) {
          absl::Status status = handles.Prepare(t.home.ref());
          return status.ok() ? Holds(handles.library().Create != nullptr) : status;
        })},
-      {"CusolverDnHandles::Forget CusolverDnHandles::DropDead", kOk,
+      {"CusolverDnHandles LibraryHandles::Forget LibraryHandles::DropDead", kOk,
        With<CusolverDnHandles>([](CusolverDnHandles& handles, const Things& t) {
          return Forget(handles, t, handles.Prepare(t.home.ref()));
        })},
-      {"CusolverDnHandles::ForgetDestroyed", kOk,
+      {"CusolverDnHandles LibraryHandles::ForgetDestroyed", kOk,
        With<CusolverDnHandles>([](CusolverDnHandles& handles, const Things& t) {
          return ForgetDestroyed(handles, t, handles.Prepare(t.home.ref()));
        })},
-      {"CusolverDnScope CusolverDnScope::ok CusolverDnScope::status CusolverDnScope::handle "
-       "CusolverDnScope::Reassert CusolverDnScope::Restore",
+      {"CusolverDnScope LibraryScope::ok LibraryScope::status CusolverDnScope::handle "
+       "LibraryScope::Reassert LibraryScope::Restore",
        kOk, With<CusolverDnHandles>([](CusolverDnHandles& handles, const Things& t) {
          CusolverDnScope scope(handles, t.stream);
          absl::Status status = Leave(scope);
@@ -266,7 +268,7 @@ std::vector<LibraryCall> CusolverCalls() {
        With<CusolverDnHandles>([](CusolverDnHandles& handles, const Things& t) {
          return CusolverDnScope(handles, StreamRef::Borrow(nullptr, t.ended)).status();
        })},
-      {"CusolverDnScope::CheckOperand", kOk,
+      {"CusolverDnScope LibraryScope::CheckOperand", kOk,
        With<CusolverDnHandles>([](CusolverDnHandles& handles, const Things& t) {
          return CheckOperands(CusolverDnScope(handles, t.stream), t);
        })},
@@ -281,25 +283,25 @@ std::vector<LibraryCall> CusparseCalls() {
          return Holds(runtime::CusparseCodeOf(status) == CUSPARSE_STATUS_INVALID_VALUE &&
                       CusparseLibrary::Linked().Create != nullptr);
        }},
-      {"CusparseLibrary::Open CusparseLibrary::Find", kOk,
+      {"CusparseLibrary::Open LibraryTable::Find", kOk,
        [](const Things&) { return OpenAndFind<CusparseLibrary>("cusparseSpMV"); }},
       {"CusparseLibrary::Open: no such library", StatusCode::kUnavailable,
        OpenNothing<CusparseLibrary>},
-      {"CusparseHandles CusparseHandles::Prepare CusparseHandles::library", kOk,
+      {"CusparseHandles CusparseHandles::Prepare LibraryHandles::library", kOk,
        With<CusparseHandles>([](CusparseHandles& handles, const Things& t) {
          absl::Status status = handles.Prepare(t.home.ref());
          return status.ok() ? Holds(handles.library().Create != nullptr) : status;
        })},
-      {"CusparseHandles::Forget CusparseHandles::DropDead", kOk,
+      {"CusparseHandles LibraryHandles::Forget LibraryHandles::DropDead", kOk,
        With<CusparseHandles>([](CusparseHandles& handles, const Things& t) {
          return Forget(handles, t, handles.Prepare(t.home.ref()));
        })},
-      {"CusparseHandles::ForgetDestroyed", kOk,
+      {"CusparseHandles LibraryHandles::ForgetDestroyed", kOk,
        With<CusparseHandles>([](CusparseHandles& handles, const Things& t) {
          return ForgetDestroyed(handles, t, handles.Prepare(t.home.ref()));
        })},
-      {"CusparseScope CusparseScope::ok CusparseScope::status CusparseScope::handle "
-       "CusparseScope::Reassert CusparseScope::Restore",
+      {"CusparseScope LibraryScope::ok LibraryScope::status CusparseScope::handle "
+       "LibraryScope::Reassert LibraryScope::Restore",
        kOk, With<CusparseHandles>([](CusparseHandles& handles, const Things& t) {
          CusparseScope scope(handles, t.stream);
          absl::Status status = Leave(scope);
@@ -309,7 +311,7 @@ std::vector<LibraryCall> CusparseCalls() {
        With<CusparseHandles>([](CusparseHandles& handles, const Things& t) {
          return CusparseScope(handles, StreamRef::Borrow(nullptr, t.ended)).status();
        })},
-      {"CusparseScope::CheckOperand", kOk,
+      {"CusparseScope LibraryScope::CheckOperand", kOk,
        With<CusparseHandles>([](CusparseHandles& handles, const Things& t) {
          return CheckOperands(CusparseScope(handles, t.stream), t);
        })},

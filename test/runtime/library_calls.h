@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every call of runtime/cublas.h, cufft.h, cusolver.h and cusparse.h, in forms that succeed and
-// in forms that fail, as calls.h has those of the other headers.
+// Every call of runtime/library.h, cublas.h, cufft.h, cusolver.h and cusparse.h, in forms that
+// succeed and in forms that fail, as calls.h has those of the other headers.
 
 #ifndef CUGUEST_TEST_RUNTIME_LIBRARY_CALLS_H_
 #define CUGUEST_TEST_RUNTIME_LIBRARY_CALLS_H_

@@ -9,7 +9,9 @@
 #ifndef CUGUEST_INTERNAL_LIBRARY_FILE_H_
 #define CUGUEST_INTERNAL_LIBRARY_FILE_H_
 
+#include <initializer_list>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -32,24 +34,17 @@ class CUGUEST_API LibraryFile {
   // The address of `symbol`.
   [[nodiscard]] absl::StatusOr<void*> Find(const char* symbol) const;
 
-  template <typename Function>
-  [[nodiscard]] absl::StatusOr<Function> FindAs(const char* symbol) const {
-    const absl::StatusOr<void*> found = Find(symbol);
-    if (!found.ok()) return found.status();
-    return reinterpret_cast<Function>(*found);
-  }
-
-  // Fills `entry` with the address of `symbol`, or says why not; does nothing after a failure.
-  template <typename Function>
-  void Fill(const char* symbol, Function* entry, absl::Status* status) const {
-    if (!status->ok()) return;
-    const absl::StatusOr<Function> found = FindAs<Function>(symbol);
-    if (found.ok()) {
-      *entry = *found;
-    } else {
-      *status = found.status();
+  // A pointer to a function, and the symbol that it is to be filled with.
+  struct Entry {
+    template <typename Function>
+    Entry(const char* of, Function** pointer) : symbol(of), address(pointer) {
+      static_assert(std::is_function_v<Function> && sizeof(Function*) == sizeof(void*));
     }
-  }
+    const char* symbol;
+    void* address;
+  };
+  // Stops at the first that is not there.
+  [[nodiscard]] absl::Status Fill(std::initializer_list<Entry> entries) const;
 
   // kFailedPrecondition unless `major` is what the caller was compiled for.
   [[nodiscard]] absl::Status CheckMajor(int major, int compiled_for) const;

@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/internal/handle_pool.h"
+#include "cuguest/internal/library_error.h"
 #include "cuguest/runtime/binding.h"
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
@@ -28,9 +29,8 @@ namespace internal {
 // LibraryHandle
 //
 // A handle, and the settings with which the library made it. `Api` has
-//   kName, kDestroyEndsCaptures
+//   kLibrary, kName, kDestroyEndsCaptures
 //   Library, Handle, Code          types; Code{} is success
-//   ToStatus(code, doing)
 //   kTakesWorkspace                and if it does
 //   SetWorkspace(library, handle, area)
 //   Settings                       with Code Read(library, handle), and
@@ -86,8 +86,9 @@ class LibraryHandle {
   static const Library& Of(const void* library) { return *static_cast<const Library*>(library); }
 
   static absl::Status Say(Code code, const char* doing) {
-    if (code == Code{}) return absl::OkStatus();
-    return Api::ToStatus(code, std::string(doing) + Api::kName);
+    if (code == Code{}) return absl::OkStatus();  // without the text
+    return ::cuguest::internal::ToLibraryStatus(Api::kLibrary, code,
+                                                std::string(doing) + Api::kName);
   }
 
   Handle handle_ = nullptr;

@@ -71,9 +71,9 @@
 #include "cuguest/device_view.h"
 #include "cuguest/internal/handle_pool.h"
 #include "cuguest/internal/library_error.h"
-#include "cuguest/internal/library_file.h"
 #include "cuguest/internal/library_handle.h"
 #include "cuguest/runtime/error.h"
+#include "cuguest/runtime/library.h"
 #include "cuguest/stream.h"
 
 // X(member, function)
@@ -109,82 +109,40 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 // Source:  test/runtime/cublas_test.cc, against the library's own names and words.
 [[nodiscard]] inline absl::Status ToStatus(cublasStatus_t code, std::string_view doing,
                                            std::string_view object = {}) {
-  if (code == CUBLAS_STATUS_SUCCESS) return absl::OkStatus();
-  return ::cuguest::internal::MakeLibraryStatus(::cuguest::internal::Library::kCublas,
-                                                static_cast<int>(code), doing, object);
+  return ::cuguest::internal::ToLibraryStatus(::cuguest::internal::Library::kCublas, code, doing,
+                                              object);
 }
 
 // The code that `status` was made from by ToStatus(), directly or by a function here; nothing
 // for another status. CUBLAS_STATUS_SUCCESS for an OK one.
 [[nodiscard]] inline std::optional<cublasStatus_t> CublasCodeOf(const absl::Status& status) {
-  const std::optional<int> code =
-      ::cuguest::internal::LibraryCodeOf(::cuguest::internal::Library::kCublas, status);
-  if (!code.has_value()) return std::nullopt;
-  return static_cast<cublasStatus_t>(*code);
+  return ::cuguest::internal::LibraryCodeOfType<cublasStatus_t>(
+      ::cuguest::internal::Library::kCublas, status);
 }
 
 // CublasLibrary
 //
-// The functions of one cuBLAS that the pool and the scope need.
-//
-// Stack, count, last error: not touched. Nothing here needs a driver, or initialises one.
-// Threads: a value; any thread.
-struct CublasLibrary {
-#define CUGUEST_DECLARE_ENTRY(Name, function) decltype(&::function) Name = nullptr;
-  CUGUEST_CUBLAS_ENTRIES(CUGUEST_DECLARE_ENTRY)
-#undef CUGUEST_DECLARE_ENTRY
+// See LibraryTable. Open() opens "libcublas.so.<major version of the header>" by default.
+struct CublasLibrary : LibraryTable {
+  CUGUEST_CUBLAS_ENTRIES(CUGUEST_LIBRARY_POINTER)
 
-  // Those that the program is linked with. Only who calls it (or the default constructor of
-  // CublasHandles) needs cuBLAS at link time.
   [[nodiscard]] static CublasLibrary Linked() {
     CublasLibrary library;
-#define CUGUEST_TAKE_ENTRY(Name, function) library.Name = &::function;
-    CUGUEST_CUBLAS_ENTRIES(CUGUEST_TAKE_ENTRY)
-#undef CUGUEST_TAKE_ENTRY
+    CUGUEST_CUBLAS_ENTRIES(CUGUEST_LIBRARY_LINK)
     return library;
   }
 
-  // Those of the library `name`, a soname or a path; of "libcublas.so.<major version of the
-  // header>" by default. It stays loaded to the end of the process, also on failure.
-  //
-  // Errors: kUnavailable         it cannot be loaded: the text holds the loader's words
-  //         kUnimplemented       it has not got one of the functions: the text names it
-  //         kFailedPrecondition  its major version is not the header's
-  // Cost:   the first time, loading it (a second, and hundreds of MiB of address space).
   [[nodiscard]] static absl::StatusOr<CublasLibrary> Open(const char* name = nullptr) {
-    absl::StatusOr<::cuguest::internal::LibraryFile> file =
-        ::cuguest::internal::LibraryFile::Open(name, "libcublas", CUBLAS_VER_MAJOR);
-    if (!file.ok()) return file.status();
     CublasLibrary library;
-    library.file_ = *std::move(file);
-    absl::Status status;
-#define CUGUEST_FILL_ENTRY(Name, function) library.file_.Fill(#function, &library.Name, &status);
-    CUGUEST_CUBLAS_ENTRIES(CUGUEST_FILL_ENTRY)
-#undef CUGUEST_FILL_ENTRY
-    int major = 0;
-    if (status.ok()) {
-      status = ToStatus(library.GetProperty(MAJOR_VERSION, &major), "ask cuBLAS for its version");
-    }
-    if (status.ok()) status = library.file_.CheckMajor(major, CUBLAS_VER_MAJOR);
+    absl::Status status =
+        library.Load(::cuguest::internal::Library::kCublas, name, "libcublas", CUBLAS_VER_MAJOR,
+                     {CUGUEST_CUBLAS_ENTRIES(CUGUEST_LIBRARY_FIND)}, &library.GetProperty);
     if (!status.ok()) return status;
     return library;
   }
 
-  // Another function of the same library, for who has not linked it:
-  //
-  //   auto sgemm = library.Find<decltype(&cublasSgemm_v2)>("cublasSgemm_v2");
-  //
-  // Errors: kUnimplemented  it has not got it
-  // Cost:   dlsym().
-  template <typename Function>
-  [[nodiscard]] absl::StatusOr<Function> Find(const char* symbol) const {
-    return file_.FindAs<Function>(symbol);
-  }
-
  private:
   CublasLibrary() = default;
-
-  ::cuguest::internal::LibraryFile file_;
 };
 
 #undef CUGUEST_CUBLAS_ENTRIES
@@ -195,13 +153,10 @@ struct CublasApi {
   using Library = CublasLibrary;
   using Handle = cublasHandle_t;
   using Code = cublasStatus_t;
+  static constexpr ::cuguest::internal::Library kLibrary = ::cuguest::internal::Library::kCublas;
   static constexpr char kName[] = "a cuBLAS handle";
   static constexpr bool kDestroyEndsCaptures = true;
   static constexpr bool kTakesWorkspace = true;
-
-  static absl::Status ToStatus(Code code, std::string_view doing) {
-    return runtime::ToStatus(code, doing);
-  }
 
   static Code SetWorkspace(const Library& cublas, Handle handle,
                            const ::cuguest::internal::MemoryRange& area) {
@@ -244,35 +199,20 @@ struct CublasApi {
 
 // CublasHandles
 //
-// The handles of a library or program that uses cuBLAS: for each life of a context as many as
-// were in use at a time. They are made when they are first needed, or by Prepare(), and kept.
+// The handles of a library or program that uses cuBLAS. LibraryHandles has the rest of the
+// contract.
 //
-// Stack:   net 0.
-// Count:   none; it keeps no context alive. Who destroys a context calls Forget() first. cuBLAS
-//          keeps two references on a primary context for itself, once a handle was made in it, to
-//          the end of the process.
-// Threads: all members but the destructor, from any threads at the same time.
-// Fork, and the end of the process: as PerContext. In a forked child and in a stream callback
-//          everything is refused and nothing is called. It is no object with static or
-//          thread_local duration: `static auto& handles = *new CublasHandles;`.
-// After the context: a handle whose context was destroyed or reset is given up without a call, as
-//          PerContext does with its values, because cublasDestroy would crash. The device memory
-//          went with the context; the host memory of cuBLAS is leaked.
+// Count:   none of ours. cuBLAS keeps two references on a primary context for itself, once a handle
+//          was made in it, to the end of the process.
 // Cost:    on an H100 a handle takes 66 MiB of device memory and 0.1 to 0.3 ms to make, the first
 //          in a process 17 ms. The first call of a routine in a process takes another 0.2 s, and in
 //          a context it waits for all work there: call it once before anything there waits for you.
-class CublasHandles {
+class CublasHandles : public LibraryHandles<CublasLibrary> {
  public:
   // With the cuBLAS that the program is linked with; see CublasLibrary::Linked().
   CublasHandles() : CublasHandles(CublasLibrary::Linked()) {}
   explicit CublasHandles(const CublasLibrary& library)
-      : library_(library), pools_(internal::kHandleType<internal::CublasApi>, &library_) {}
-  CublasHandles(const CublasHandles&) = delete;
-  CublasHandles& operator=(const CublasHandles&) = delete;
-  // Destroys the handles of contexts that live, as Forget(). No scope may be left.
-  ~CublasHandles() = default;
-
-  [[nodiscard]] const CublasLibrary& library() const noexcept { return library_; }
+      : LibraryHandles(internal::kHandleType<internal::CublasApi>, library) {}
 
   // From now on `context` has at least `count` handles, idle or in use: to take the cost of making
   // them out of a hot path. Harms no capture.
@@ -284,29 +224,11 @@ class CublasHandles {
   // Cost:   that of the handles, and five driver calls if the context is current, else six.
   absl::Status Prepare(const ContextRef& context, std::size_t count = 1,
                        const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-    return pools_.Prepare(context, nullptr, count, file, line);
+    return pools().Prepare(context, nullptr, count, file, line);
   }
-
-  // Drops the handles of this life of `context`, and destroys them when no scope is left that
-  // uses one: now, or in a later call that makes or drops something. Not while anything in
-  // the context captures: see Note [Handles and captures]. Whether there were any. Where a scope
-  // may be left and the context is destroyed, call ForgetDestroyed() after that.
-  //
-  // Cost: waits for the context, once for each handle.
-  bool Forget(const ContextRef& context) { return pools_.Forget(context); }
-
-  // The same for a life that the caller knows to be over: they are given up, without a call.
-  bool ForgetDestroyed(const ContextRef& context) { return pools_.ForgetDestroyed(context); }
-
-  // Gives up those of every context that is over, and returns how many contexts those were.
-  // As exact as PerContext::DropDead(), which says what it costs.
-  std::size_t DropDead() { return pools_.DropDead(); }
 
  private:
   friend class CublasScope;
-
-  CublasLibrary library_;
-  ::cuguest::internal::HandlePools pools_;
 };
 
 // CublasScope
@@ -343,58 +265,26 @@ class CublasHandles {
 //          CublasHandles.
 // Needs:   what cuBLAS does.
 // Source:  test/runtime/cublas_test.cc; test/runtime/library_test.cc.
-class [[nodiscard]] CublasScope {
+class [[nodiscard]] CublasScope : public LibraryScope {
  public:
   // With the workspace that cuBLAS has for the handle.
   CublasScope(CublasHandles& handles, const StreamRef& stream, const char* file = __builtin_FILE(),
               int line = __builtin_LINE())
-      : scope_(handles.pools_, {stream}, file, line) {}
+      : LibraryScope(handles.pools(), {stream}, file, line) {}
 
   // With `workspace`, which must stay until the work of the scope is done, and as long as a graph
   // that is captured in it. 32 MiB are what cuBLAS recommends on Hopper, 4 MiB on older devices. An
   // empty view lets cuBLAS do without.
   CublasScope(CublasHandles& handles, const StreamRef& stream, DeviceView<std::byte> workspace,
               const char* file = __builtin_FILE(), int line = __builtin_LINE())
-      : scope_(handles.pools_,
-               {stream, nullptr, ::cuguest::internal::RangeAccess::Of(workspace), true}, file,
-               line) {}
-
-  [[nodiscard]] bool ok() const noexcept { return scope_.ok(); }
-  [[nodiscard]] const absl::Status& status() const noexcept { return scope_.status(); }
+      : LibraryScope(handles.pools(),
+                     {stream, nullptr, ::cuguest::internal::RangeAccess::Of(workspace), true}, file,
+                     line) {}
 
   // nullptr unless ok(). Good until the scope ends, on this thread; not to be destroyed.
   [[nodiscard]] cublasHandle_t handle() const noexcept {
-    return internal::LibraryHandle<internal::CublasApi>::Get(scope_.handle());
+    return internal::LibraryHandle<internal::CublasApi>::Get(borrowed());
   }
-
-  // Whether the `bytes` from `pointer` on may be an operand: memory that the scope's device
-  // can reach without peer access. cuBLAS does not check, and a wrong one costs the process
-  // every context. For tests and debugging: it costs what Describe() does, and takes the
-  // driver's lock. Memory of another device with peer access enabled is refused, too.
-  //
-  // Errors: kFailedPrecondition  the scope is not ok()
-  //         kInvalidArgument     null, plain host memory, freed, too short, or another device's
-  //         those of DeviceView::Borrow
-  [[nodiscard]] absl::Status CheckOperand(const void* pointer, std::size_t bytes) const {
-    return scope_.CheckOperand(::cuguest::internal::AddressOf(pointer), bytes);
-  }
-
-  // As ContextGuard::Reassert: after foreign code was called inside the scope. If it fails, also
-  // because that code has ended the context's life, the scope is ended, and status() says why.
-  //
-  // Cost: two driver calls when nothing is wrong.
-  absl::Status Reassert() { return scope_.Reassert(); }
-
-  // Ends the scope now. Does nothing the second time.
-  //
-  // Errors: kFailedPrecondition  the context's life has ended inside the scope: the handle was
-  //                              given up
-  //         those of ToStatus(cublasStatus_t)  the handle could not be put back as it was made
-  //         as ContextGuard::Restore           the caller's stack could not be restored
-  absl::Status Restore() { return scope_.Restore(); }
-
- private:
-  ::cuguest::internal::HandleScope scope_;
 };
 
 CUGUEST_END_RUNTIME_NAMESPACE

@@ -63,8 +63,8 @@
 #include "cuguest/internal/fft_layout.h"
 #include "cuguest/internal/handle_pool.h"
 #include "cuguest/internal/library_error.h"
-#include "cuguest/internal/library_file.h"
 #include "cuguest/runtime/error.h"
+#include "cuguest/runtime/library.h"
 #include "cuguest/stream.h"
 
 // X(member, function)
@@ -82,62 +82,39 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 // As ToStatus(cublasStatus_t). cuFFT has no words of its own: these are from its documentation.
 [[nodiscard]] inline absl::Status ToStatus(cufftResult code, std::string_view doing,
                                            std::string_view object = {}) {
-  if (code == CUFFT_SUCCESS) return absl::OkStatus();
-  return ::cuguest::internal::MakeLibraryStatus(::cuguest::internal::Library::kCufft,
-                                                static_cast<int>(code), doing, object);
+  return ::cuguest::internal::ToLibraryStatus(::cuguest::internal::Library::kCufft, code, doing,
+                                              object);
 }
 
 // As CublasCodeOf().
 [[nodiscard]] inline std::optional<cufftResult> CufftCodeOf(const absl::Status& status) {
-  const std::optional<int> code =
-      ::cuguest::internal::LibraryCodeOf(::cuguest::internal::Library::kCufft, status);
-  if (!code.has_value()) return std::nullopt;
-  return static_cast<cufftResult>(*code);
+  return ::cuguest::internal::LibraryCodeOfType<cufftResult>(::cuguest::internal::Library::kCufft,
+                                                             status);
 }
 
-// As CublasLibrary, which says what each function does, needs and costs; by default
-// "libcufft.so.<major version of the header>".
-struct CufftLibrary {
-#define CUGUEST_DECLARE_ENTRY(Name, function) decltype(&::function) Name = nullptr;
-  CUGUEST_CUFFT_ENTRIES(CUGUEST_DECLARE_ENTRY)
-#undef CUGUEST_DECLARE_ENTRY
+// CufftLibrary
+//
+// See LibraryTable. Open() opens "libcufft.so.<major version of the header>" by default.
+struct CufftLibrary : LibraryTable {
+  CUGUEST_CUFFT_ENTRIES(CUGUEST_LIBRARY_POINTER)
 
   [[nodiscard]] static CufftLibrary Linked() {
     CufftLibrary library;
-#define CUGUEST_TAKE_ENTRY(Name, function) library.Name = &::function;
-    CUGUEST_CUFFT_ENTRIES(CUGUEST_TAKE_ENTRY)
-#undef CUGUEST_TAKE_ENTRY
+    CUGUEST_CUFFT_ENTRIES(CUGUEST_LIBRARY_LINK)
     return library;
   }
 
   [[nodiscard]] static absl::StatusOr<CufftLibrary> Open(const char* name = nullptr) {
-    absl::StatusOr<::cuguest::internal::LibraryFile> file =
-        ::cuguest::internal::LibraryFile::Open(name, "libcufft", CUFFT_VER_MAJOR);
-    if (!file.ok()) return file.status();
     CufftLibrary library;
-    library.file_ = *std::move(file);
-    absl::Status status;
-#define CUGUEST_FILL_ENTRY(Name, function) library.file_.Fill(#function, &library.Name, &status);
-    CUGUEST_CUFFT_ENTRIES(CUGUEST_FILL_ENTRY)
-#undef CUGUEST_FILL_ENTRY
-    int major = 0;
-    if (status.ok()) {
-      status = ToStatus(library.GetProperty(MAJOR_VERSION, &major), "ask cuFFT for its version");
-    }
-    if (status.ok()) status = library.file_.CheckMajor(major, CUFFT_VER_MAJOR);
+    absl::Status status =
+        library.Load(::cuguest::internal::Library::kCufft, name, "libcufft", CUFFT_VER_MAJOR,
+                     {CUGUEST_CUFFT_ENTRIES(CUGUEST_LIBRARY_FIND)}, &library.GetProperty);
     if (!status.ok()) return status;
     return library;
   }
 
-  template <typename Function>
-  [[nodiscard]] absl::StatusOr<Function> Find(const char* symbol) const {
-    return file_.FindAs<Function>(symbol);
-  }
-
  private:
   CufftLibrary() = default;
-
-  ::cuguest::internal::LibraryFile file_;
 };
 
 #undef CUGUEST_CUFFT_ENTRIES
@@ -387,27 +364,19 @@ inline constexpr ::cuguest::internal::HandleType kCufftPlans = {"a cuFFT plan",
 
 // CufftPlans
 //
-// The plans of a library or program that uses cuFFT: for each life of a context and each layout as
-// many as were in use at a time. They are made when they are first needed, or by Prepare(), and
-// kept. They are found one after the other: for some dozens of layouts in a context.
+// The plans of a library or program that uses cuFFT, for each layout its own. They are found one
+// after the other: for some dozens of layouts in a context. LibraryHandles has the rest of the
+// contract.
 //
-// Stack, threads, fork, the end of the process and of contexts: as CublasHandles, which says it.
-// Count:   none.
 // Cost:    on an H100 a plan takes 0.4 ms to make, and 2 MiB of device memory for eight; the first
 //          in a process 0.2 s, and the first of some sizes as much, to compile code. Making one
 //          waits for all work of its context, by cuFFT, and for stream 0, by us.
-class CufftPlans {
+class CufftPlans : public LibraryHandles<CufftLibrary> {
  public:
   // With the cuFFT that the program is linked with; see CufftLibrary::Linked().
   CufftPlans() : CufftPlans(CufftLibrary::Linked()) {}
   explicit CufftPlans(const CufftLibrary& library)
-      : library_(library), pools_(internal::kCufftPlans, &library_) {}
-  CufftPlans(const CufftPlans&) = delete;
-  CufftPlans& operator=(const CufftPlans&) = delete;
-  // Destroys the plans of contexts that live, as Forget(). No scope may be left.
-  ~CufftPlans() = default;
-
-  [[nodiscard]] const CufftLibrary& library() const noexcept { return library_; }
+      : LibraryHandles(internal::kCufftPlans, library) {}
 
   // As CublasHandles::Prepare, with plans of `layout`, but while nothing in the context captures:
   // see Note [Plans and captures]. They have no work area of their own yet.
@@ -416,7 +385,7 @@ class CufftPlans {
   //         kFailedPrecondition  a blocking stream of the context captures
   absl::Status Prepare(const ContextRef& context, const CufftLayout& layout, std::size_t count = 1,
                        const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-    return pools_.Prepare(context, &layout, count, file, line);
+    return pools().Prepare(context, &layout, count, file, line);
   }
 
   // The bytes of work area that a plan of `layout` needs in `context`; 0 if it needs none.
@@ -427,7 +396,7 @@ class CufftPlans {
                                                       const char* file = __builtin_FILE(),
                                                       int line = __builtin_LINE()) {
     std::size_t bytes = 0;
-    absl::Status status = pools_.Inspect(
+    absl::Status status = pools().Inspect(
         context, &layout,
         [](const void* plan, void* out) {
           *static_cast<std::size_t*>(out) = internal::CufftPlan::WorkBytes(plan);
@@ -437,16 +406,8 @@ class CufftPlans {
     return bytes;
   }
 
-  // As those of CublasHandles.
-  bool Forget(const ContextRef& context) { return pools_.Forget(context); }
-  bool ForgetDestroyed(const ContextRef& context) { return pools_.ForgetDestroyed(context); }
-  std::size_t DropDead() { return pools_.DropDead(); }
-
  private:
   friend class CufftScope;
-
-  CufftLibrary library_;
-  ::cuguest::internal::HandlePools pools_;
 };
 
 // CufftScope
@@ -462,45 +423,32 @@ class CufftPlans {
 //            kFailedPrecondition  no plan is idle, or it needs a work area and none is given, while
 //                                 `stream` captures; or no plan is idle while a blocking stream
 //                                 of its context does
+//          of Restore() also
+//            kFailedPrecondition  `stream` has begun to capture inside a scope that uses the plan's
+//                                 own work area: the plan was given up
 // Cost:    with an idle plan and the context current, six contention-free driver calls, one
 //          cufftSetStream and, if the plan needs a work area, one cufftSetWorkArea. With the
 //          plan's own area ten driver calls more: the question about the capture, twice, the wait
 //          for the last user, and the event for the next.
 // Source:  test/runtime/cufft_test.cc; test/runtime/library_test.cc.
-class [[nodiscard]] CufftScope {
+class [[nodiscard]] CufftScope : public LibraryScope {
  public:
   // With the work area of the plan's own. `stream` must live until the scope has ended.
   CufftScope(CufftPlans& plans, const CufftLayout& layout, const StreamRef& stream,
              const char* file = __builtin_FILE(), int line = __builtin_LINE())
-      : scope_(plans.pools_, {stream, &layout}, file, line) {}
+      : LibraryScope(plans.pools(), {stream, &layout}, file, line) {}
 
   // With `work_area`, which must stay until the work of the scope is done, and as long as a graph
   // that is captured in it.
   CufftScope(CufftPlans& plans, const CufftLayout& layout, const StreamRef& stream,
              DeviceView<std::byte> work_area, const char* file = __builtin_FILE(),
              int line = __builtin_LINE())
-      : scope_(plans.pools_,
-               {stream, &layout, ::cuguest::internal::RangeAccess::Of(work_area), true}, file,
-               line) {}
-
-  [[nodiscard]] bool ok() const noexcept { return scope_.ok(); }
-  [[nodiscard]] const absl::Status& status() const noexcept { return scope_.status(); }
+      : LibraryScope(plans.pools(),
+                     {stream, &layout, ::cuguest::internal::RangeAccess::Of(work_area), true}, file,
+                     line) {}
 
   // -1 unless ok(). Good until the scope ends, on this thread; not to be destroyed.
-  [[nodiscard]] cufftHandle plan() const noexcept {
-    return internal::CufftPlan::Get(scope_.handle());
-  }
-
-  // As those of CublasScope. Restore() gives the plan up with kFailedPrecondition also if `stream`
-  // has begun to capture inside a scope that uses the plan's own work area.
-  [[nodiscard]] absl::Status CheckOperand(const void* pointer, std::size_t bytes) const {
-    return scope_.CheckOperand(::cuguest::internal::AddressOf(pointer), bytes);
-  }
-  absl::Status Reassert() { return scope_.Reassert(); }
-  absl::Status Restore() { return scope_.Restore(); }
-
- private:
-  ::cuguest::internal::HandleScope scope_;
+  [[nodiscard]] cufftHandle plan() const noexcept { return internal::CufftPlan::Get(borrowed()); }
 };
 
 CUGUEST_END_RUNTIME_NAMESPACE

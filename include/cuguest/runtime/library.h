@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// runtime/library.h                                                     tier: 4
+// -----------------------------------------------------------------------------
+//
+// What runtime/cublas.h, cufft.h, cusolver.h and cusparse.h have in common: the table of a
+// library's functions, its handles in all contexts, and the scope that borrows one. Each of those
+// headers says what is its library's own, above all which calls end captures, and what they cost.
+
+#ifndef CUGUEST_RUNTIME_LIBRARY_H_
+#define CUGUEST_RUNTIME_LIBRARY_H_
+
+#include <cuda.h>
+#include <library_types.h>
+
+#include <cstddef>
+#include <initializer_list>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/internal/handle_pool.h"
+#include "cuguest/internal/library_error.h"
+#include "cuguest/internal/library_file.h"
+#include "cuguest/internal/memory_range.h"
+#include "cuguest/runtime/binding.h"
+
+// What a table's list X(member, function) is expanded with.
+#define CUGUEST_LIBRARY_POINTER(Name, function) decltype(&::function) Name = nullptr;
+#define CUGUEST_LIBRARY_LINK(Name, function) library.Name = &::function;
+#define CUGUEST_LIBRARY_FIND(Name, function) {#function, &library.Name},
+
+CUGUEST_BEGIN_RUNTIME_NAMESPACE
+
+// LibraryTable
+//
+// The functions of one CUDA library that its pool and its scope need. Each table has
+//
+//   Linked()             those that the program is linked with. Only who calls it (or the default
+//                        constructor of the handles) needs the library at link time.
+//   Open(name)           those of the library `name`, a soname or a path; by default of
+//                        "lib<name>.so.<major version of the header>". It stays loaded to the end
+//                        of the process, also on failure.
+//
+// Stack, count, last error: not touched. Nothing here needs a driver, or initialises one.
+// Threads: a value; any thread.
+// Errors:  of Open():
+//            kUnavailable         it cannot be loaded: the text holds the loader's words
+//            kUnimplemented       it has not got one of the functions: the text names it
+//            kFailedPrecondition  its major version is not the header's
+// Cost:    of Open(), the first time: loading it (a second, and hundreds of MiB of address space).
+// Source:  test/runtime/library_missing_test.cc.
+class LibraryTable {
+ public:
+  // Another function of the same library, for who has not linked it:
+  //
+  //   auto sgemm = library.Find<decltype(&cublasSgemm_v2)>("cublasSgemm_v2");
+  //
+  // Errors: kUnimplemented  it has not got it
+  // Cost:   dlsym().
+  template <typename Function>
+  [[nodiscard]] absl::StatusOr<Function> Find(const char* symbol) const {
+    const absl::StatusOr<void*> found = file_.Find(symbol);
+    if (!found.ok()) return found.status();
+    return reinterpret_cast<Function>(*found);
+  }
+
+ protected:
+  LibraryTable() = default;
+
+  // Fills `entries`, among which `get_property` is, from the file `name`, or else from
+  // "<stem>.so.<major>", whose major version must be `major`.
+  template <typename Code>
+  absl::Status Load(::cuguest::internal::Library which, const char* name, const char* stem,
+                    int major,
+                    std::initializer_list<::cuguest::internal::LibraryFile::Entry> entries,
+                    Code (*const* get_property)(libraryPropertyType, int*)) {
+    absl::StatusOr<::cuguest::internal::LibraryFile> file =
+        ::cuguest::internal::LibraryFile::Open(name, stem, major);
+    if (!file.ok()) return file.status();
+    file_ = *std::move(file);
+    absl::Status status = file_.Fill(entries);
+    if (!status.ok()) return status;
+    int its_major = 0;
+    status = ::cuguest::internal::ToLibraryStatus(which, (*get_property)(MAJOR_VERSION, &its_major),
+                                                  "ask for the version", stem);
+    return status.ok() ? file_.CheckMajor(its_major, major) : status;
+  }
+
+ private:
+  ::cuguest::internal::LibraryFile file_;
+};
+
+// LibraryHandles
+//
+// The handles (of cuFFT: plans) of a library or program: for each life of a context as many as were
+// in use at a time. They are made when they are first needed, or by Prepare(), and kept.
+//
+// Stack:   net 0.
+// Count:   none; it keeps no context alive. Who destroys a context calls Forget() first.
+// Threads: all members but the destructor, from any threads at the same time.
+// Fork, and the end of the process: as PerContext. In a forked child and in a stream callback
+//          everything is refused and nothing is called. It is no object with static or
+//          thread_local duration: `static auto& handles = *new CublasHandles;`.
+// After the context: a handle whose context was destroyed or reset is given up without a call, as
+//          PerContext does with its values, because most libraries would crash. The device memory
+//          went with the context; the library's host memory is leaked.
+// Source:  test/runtime/library_test.cc; test/process/library_handles_test.cc.
+template <typename Table>
+class LibraryHandles {
+ public:
+  LibraryHandles(const LibraryHandles&) = delete;
+  LibraryHandles& operator=(const LibraryHandles&) = delete;
+
+  [[nodiscard]] const Table& library() const noexcept { return library_; }
+
+  // Drops the handles of this life of `context`, and destroys them when no scope is left that
+  // uses one: now, or in a later call that makes or drops something. Not while anything in
+  // the context captures: see Note [Handles and captures] of runtime/cublas.h. Whether there were
+  // any. Where a scope may be left and the context is destroyed, call ForgetDestroyed() after that.
+  //
+  // Cost: of most libraries, it waits for the context, once for each handle.
+  bool Forget(const ContextRef& context) { return pools_.Forget(context); }
+
+  // The same for a life that the caller knows to be over: they are given up, without a call.
+  bool ForgetDestroyed(const ContextRef& context) { return pools_.ForgetDestroyed(context); }
+
+  // Gives up those of every context that is over, and returns how many contexts those were.
+  // As exact as PerContext::DropDead(), which says what it costs.
+  std::size_t DropDead() { return pools_.DropDead(); }
+
+ protected:
+  LibraryHandles(const ::cuguest::internal::HandleType& type, const Table& library)
+      : library_(library), pools_(type, &library_) {}
+  // Destroys the handles of contexts that live, as Forget(). No scope may be left.
+  ~LibraryHandles() = default;
+
+  [[nodiscard]] ::cuguest::internal::HandlePools& pools() noexcept { return pools_; }
+
+ private:
+  Table library_;
+  ::cuguest::internal::HandlePools pools_;  // after library_, which it calls to its end
+};
+
+// LibraryScope
+//
+// Has a handle to itself, in the context of a stream, which it makes current, with the thread in
+// relaxed capture mode. CublasScope says what it does, and each library's scope what else.
+class [[nodiscard]] LibraryScope {
+ public:
+  LibraryScope(const LibraryScope&) = delete;
+  LibraryScope& operator=(const LibraryScope&) = delete;
+
+  [[nodiscard]] bool ok() const noexcept { return scope_.ok(); }
+  [[nodiscard]] const absl::Status& status() const noexcept { return scope_.status(); }
+
+  // Whether the `bytes` from `pointer` on may be an operand: memory that the scope's device
+  // can reach without peer access. The libraries do not check, and a wrong one costs the process
+  // every context. For tests and debugging: it costs what Describe() does, and takes the
+  // driver's lock. Memory of another device with peer access enabled is refused, too.
+  //
+  // Errors: kFailedPrecondition  the scope is not ok()
+  //         kInvalidArgument     null, plain host memory, freed, too short, or another device's
+  //         those of DeviceView::Borrow
+  [[nodiscard]] absl::Status CheckOperand(const void* pointer, std::size_t bytes) const {
+    return scope_.CheckOperand(::cuguest::internal::AddressOf(pointer), bytes);
+  }
+
+  // As ContextGuard::Reassert: after foreign code was called inside the scope. If it fails, also
+  // because that code has ended the context's life, the scope is ended, and status() says why.
+  //
+  // Cost: two driver calls when nothing is wrong.
+  absl::Status Reassert() { return scope_.Reassert(); }
+
+  // Ends the scope now. Does nothing the second time.
+  //
+  // Errors: kFailedPrecondition  the context's life has ended inside the scope: the handle was
+  //                              given up
+  //         those of the library's ToStatus()  the handle could not be put back as it was made
+  //         as ContextGuard::Restore           the caller's stack could not be restored
+  absl::Status Restore() { return scope_.Restore(); }
+
+ protected:
+  LibraryScope(::cuguest::internal::HandlePools& pools,
+               const ::cuguest::internal::HandleRequest& request, const char* file, int line)
+      : scope_(pools, request, file, line) {}
+  // As Restore(), without a word.
+  ~LibraryScope() = default;
+
+  // What the pool keeps for the handle; nullptr unless ok().
+  [[nodiscard]] void* borrowed() const noexcept { return scope_.handle(); }
+
+ private:
+  ::cuguest::internal::HandleScope scope_;
+};
+
+CUGUEST_END_RUNTIME_NAMESPACE
+
+#endif  // CUGUEST_RUNTIME_LIBRARY_H_
