@@ -30,14 +30,14 @@ namespace internal {
 //
 // A handle, and the settings with which the library made it. `Api` has
 //   kLibrary, kName, kDestroyEndsCaptures
-//   Library, Handle, Code          types; Code{} is success
+//   Table, Handle, Code            types; Code{} is success
 //   kTakesWorkspace                and if it does
 //   SetWorkspace(library, handle, area)
 //   Settings                       with Code Read(library, handle), and
 //                                  Code PutBack(library, handle) const
 template <typename Api>
 class LibraryHandle {
-  using Library = typename Api::Library;
+  using Table = typename Api::Table;
   using Handle = typename Api::Handle;
   using Code = typename Api::Code;
   using Request = ::cuguest::internal::HandleRequest;
@@ -83,10 +83,10 @@ class LibraryHandle {
   }
 
  private:
-  static const Library& Of(const void* library) { return *static_cast<const Library*>(library); }
+  static const Table& Of(const void* library) { return *static_cast<const Table*>(library); }
 
   static absl::Status Say(Code code, const char* doing) {
-    if (code == Code{}) return absl::OkStatus();  // without the text
+    if (code == Code{}) return absl::OkStatus();  // before the text is made
     return ::cuguest::internal::ToLibraryStatus(Api::kLibrary, code,
                                                 std::string(doing) + Api::kName);
   }

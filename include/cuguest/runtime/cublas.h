@@ -150,7 +150,7 @@ struct CublasLibrary : LibraryTable {
 namespace internal {
 
 struct CublasApi {
-  using Library = CublasLibrary;
+  using Table = CublasLibrary;
   using Handle = cublasHandle_t;
   using Code = cublasStatus_t;
   static constexpr ::cuguest::internal::Library kLibrary = ::cuguest::internal::Library::kCublas;
@@ -158,20 +158,20 @@ struct CublasApi {
   static constexpr bool kDestroyEndsCaptures = true;
   static constexpr bool kTakesWorkspace = true;
 
-  static Code SetWorkspace(const Library& cublas, Handle handle,
+  static Code SetWorkspace(const Table& cublas, Handle handle,
                            const ::cuguest::internal::MemoryRange& area) {
     return cublas.SetWorkspace(handle, reinterpret_cast<void*>(area.pointer), area.bytes);
   }
 
   struct Settings {
-    Code Read(const Library& cublas, Handle handle) {
+    Code Read(const Table& cublas, Handle handle) {
       Code code = cublas.GetPointerMode(handle, &pointer_mode);
       if (code == Code{}) code = cublas.GetMathMode(handle, &math_mode);
       if (code == Code{}) code = cublas.GetAtomicsMode(handle, &atomics_mode);
       if (code == Code{}) code = cublas.GetSmCountTarget(handle, &sm_count);
       return code;
     }
-    Code PutBack(const Library& cublas, Handle handle) const {
+    Code PutBack(const Table& cublas, Handle handle) const {
       Code code =
           internal::PutBack(cublas.GetPointerMode, cublas.SetPointerMode, handle, pointer_mode);
       if (code == Code{}) {

@@ -86,7 +86,7 @@ struct CusolverLibrary : LibraryTable {
 namespace internal {
 
 struct CusolverDnApi {
-  using Library = CusolverLibrary;
+  using Table = CusolverLibrary;
   using Handle = cusolverDnHandle_t;
   using Code = cusolverStatus_t;
   static constexpr ::cuguest::internal::Library kLibrary = ::cuguest::internal::Library::kCusolver;
@@ -95,10 +95,10 @@ struct CusolverDnApi {
   static constexpr bool kTakesWorkspace = false;
 
   struct Settings {
-    Code Read(const Library& cusolver, Handle handle) {
+    Code Read(const Table& cusolver, Handle handle) {
       return cusolver.GetDeterministicMode(handle, &mode);
     }
-    Code PutBack(const Library& cusolver, Handle handle) const {
+    Code PutBack(const Table& cusolver, Handle handle) const {
       return internal::PutBack(cusolver.GetDeterministicMode, cusolver.SetDeterministicMode, handle,
                                mode);
     }

@@ -85,7 +85,7 @@ struct CusparseLibrary : LibraryTable {
 namespace internal {
 
 struct CusparseApi {
-  using Library = CusparseLibrary;
+  using Table = CusparseLibrary;
   using Handle = cusparseHandle_t;
   using Code = cusparseStatus_t;
   static constexpr ::cuguest::internal::Library kLibrary = ::cuguest::internal::Library::kCusparse;
@@ -94,10 +94,10 @@ struct CusparseApi {
   static constexpr bool kTakesWorkspace = false;
 
   struct Settings {
-    Code Read(const Library& cusparse, Handle handle) {
+    Code Read(const Table& cusparse, Handle handle) {
       return cusparse.GetPointerMode(handle, &mode);
     }
-    Code PutBack(const Library& cusparse, Handle handle) const {
+    Code PutBack(const Table& cusparse, Handle handle) const {
       return internal::PutBack(cusparse.GetPointerMode, cusparse.SetPointerMode, handle, mode);
     }
 
