@@ -259,9 +259,13 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_put_back_is_not_lent_again, *cuguest_test::O
     const absl::Status status = scope.Restore();
     BOOST_TEST((runtime::CublasCodeOf(status) == CUBLAS_STATUS_INTERNAL_ERROR));
   }
+  SimLibrary::ResetCalls();
+  STATUS_OK(handles.Prepare(home.ref(), 1));
+  BOOST_TEST(SimLibrary::Calls("cublasCreate_v2") == 1U, "the spoiled one does not count");
   const CublasScope scope(handles, cuguest_library_test::StreamOf(home));
   BOOST_TEST_REQUIRE(scope.ok());
   BOOST_TEST(scope.handle() != bad);
+  BOOST_TEST(SimLibrary::Calls("cublasCreate_v2") == 1U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

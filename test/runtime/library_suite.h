@@ -31,6 +31,7 @@
 #include "cuguest/error.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/stream.h"
+#include "cuguest/testing/sim.h"
 #include "cuguest/testing/sim_library.h"
 #include "cuguest/testing/stack_probe.h"
 #include "test/memory/memories.h"
@@ -280,7 +281,9 @@ void IsGivenUpAfterAReset() {
     STATUS_OK(Kit::Prepare(handles, life, 2));
     OK(RAW(cuDevicePrimaryCtxReset)(0));
     SimLibrary::ResetCalls();
+    Sim::ResetCalls();
     if (is_told) BOOST_TEST(handles.ForgetDestroyed(life));
+    BOOST_TEST(Sim::TotalCalls() == 0U);
     BOOST_TEST(handles.DropDead() == (is_told ? 0U : 1U));
     const PrimaryContext revived = Primary();
     BOOST_TEST((revived.incarnation() != life));
