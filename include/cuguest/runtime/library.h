@@ -40,9 +40,9 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 //
 //   Linked()             those that the program is linked with. Only who calls it (or the default
 //                        constructor of the handles) needs the library at link time.
-//   Open(name)           those of the library `name`, a soname or a path; by default of
-//                        "lib<name>.so.<major version of the header>". It stays loaded to the end
-//                        of the process, also on failure.
+//   Open(name)           those of the library `name`, a soname or a path; by default of NVIDIA's
+//                        soname for the header's major version. It stays loaded to the end of the
+//                        process, also on failure.
 //
 // Stack, count, last error: not touched. Nothing here needs a driver, or initialises one.
 // Threads: a value; any thread.
