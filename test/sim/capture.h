@@ -47,7 +47,8 @@ CUresult InMode(CUstreamCaptureMode mode, const Function& call) {
 // Two contexts; the first is current and has a stream to capture, a second stream that
 // does not block, one that does, and events recorded in a capture, outside, and never.
 struct Guest {
-  explicit Guest(unsigned flags = CU_STREAM_NON_BLOCKING) {
+  explicit Guest(unsigned flags = CU_STREAM_NON_BLOCKING, CUdevice others_device = 0)
+      : other(others_device) {
     SetStack({other.get()});
     OK(RAW(cuMemAlloc)(&other_memory, 4096));
     OK(RAW(cuStreamCreate)(&other_stream, CU_STREAM_NON_BLOCKING));
