@@ -82,6 +82,9 @@ struct Unit;
 //          no lock. Attaching a context that is attached already: one driver call more
 //          (cuCtxGetId, contention-free). The last one out of a context made here: three.
 //          test/benchmark/shared_context_benchmark.cc measures it beside the driver's pair.
+// Needs:   CUDA 12.0 to tell a destroyed context from the next one at its handle. Below that,
+//          a handle that the host's own new context took over joins what was attached before;
+//          Create is exact.
 // Source:  CUDA Driver API, cuCtxDestroy, cuDevicePrimaryCtxRelease;
 //          test/context/shared_context_test.cc.
 class CUGUEST_API SharedContext {
@@ -103,19 +106,22 @@ class CUGUEST_API SharedContext {
   //
   // The handle must be alive: the driver reads its memory to answer. What can be checked
   // without reading it is: null, a value that is no address of an object, memory that is
-  // not mapped. A dead one is recognised as well as ContextRef::IsAlive can. Any other
-  // value that is no context crashes in the driver.
+  // not mapped (where a system call filter allows that question). A dead one is recognised
+  // as well as ContextRef::IsAlive can. Any other value that is no context crashes in the
+  // driver. The context is never entered: if it was made by Create, its last holder may be
+  // destroying it at this moment, and the call then fails and leaves it alone.
   //
   // Errors: those of Driver::Get(), and
   //         kInvalidArgument     nullptr, or what cannot be a context
-  //         kFailedPrecondition  it is destroyed or was reset; or the last one out is
+  //         kFailedPrecondition  it is destroyed or was reset; or its last holder is
   //                              destroying it at this moment
   //         kResourceExhausted   no memory to count it
-  //         and the driver's code where it refuses to say what the context is (a sticky
-  //         error, a stream callback). Nothing is attached then.
-  // Cost:   one driver call if somebody is attached already. Else a page query, and up to
-  //         eleven driver calls that find out whether it is a primary context, which take the
-  //         driver's lock; never creates one.
+  //         and the driver's code where it refuses to say whether the context is a primary
+  //         one (a sticky error of any device, a stream callback). Nothing is attached then.
+  // Cost:   one driver call if somebody is attached already. Else a page query, three driver
+  //         calls, and for every device one, or four where its primary context is active,
+  //         which take the driver's lock. As PrimaryContext::RetainIfActive, it creates a
+  //         primary context if its last holder lets go exactly in between.
   [[nodiscard]] static absl::StatusOr<SharedContext> Attach(CUcontext context);
 
   // The same, refused (kFailedPrecondition) if the life that the ref names is over, also
@@ -152,7 +158,7 @@ class CUGUEST_API SharedContext {
   [[nodiscard]] Owner owner() const noexcept;
 
   // How many units there are in the whole process, for diagnosis: it may have changed when
-  // it returns. 0 if attached to nothing.
+  // it returns. At least 1; 0 if attached to nothing.
   [[nodiscard]] std::uint64_t use_count() const noexcept;
 
   // Gives the unit back and says what the destructor cannot.
@@ -186,7 +192,7 @@ class CUGUEST_API SharedContext {
  private:
   SharedContext(const ContextRef& incarnation, const internal::Unit& unit) noexcept;
 
-  static absl::StatusOr<SharedContext> AttachLiving(const ContextRef& context);
+  static absl::StatusOr<SharedContext> AttachFirst(const ContextRef& context);
   CUresult Leave() noexcept;
 
   ContextRef incarnation_;

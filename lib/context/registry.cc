@@ -1,159 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The protocol: see Note [Slots are never freed] and Note [Stripes of a slot].
 
 #include "lib/context/registry.h"
 
-#include <dlfcn.h>
-#include <link.h>
-
-#include <cstring>
+#include <memory>
+#include <mutex>
 #include <new>
-#include <type_traits>
 
 #include "lib/context/ending.h"
 
-// A test builds copies with another one.
-#ifndef CUGUEST_REGISTRY_LAYOUT
-#define CUGUEST_REGISTRY_LAYOUT 1
-#endif
-
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
-
-static_assert(std::is_standard_layout_v<Registry> && std::is_trivially_destructible_v<Registry>);
-static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
-              sizeof(std::atomic<std::uint64_t>) == sizeof(std::uint64_t));
-static_assert(sizeof(Slot) == 128 + Slot::kStripes * sizeof(Stripe));
-
-// Named without a namespace for the note below, and kept where nothing but the note
-// refers to it.
-extern "C" {
-[[gnu::visibility("hidden"), gnu::used]] Registry cuguest_registry;
-}
-
-// An ELF note (System V ABI, "Note Section") of the owner "cuguest", whose type is the
-// layout and whose description is the distance from itself to the registry.
-#define CUGUEST_STRING(x) #x
-#define CUGUEST_VALUE(x) CUGUEST_STRING(x)
-asm(".pushsection .note.cuguest, \"a\", %note\n"
-    ".balign 4\n"
-    ".long 8\n"  // the owner with its terminating zero
-    ".long 8\n"  // the description
-    ".long " CUGUEST_VALUE(CUGUEST_REGISTRY_LAYOUT) "\n"
-    ".asciz \"cuguest\"\n"
-    ".quad cuguest_registry - .\n"
-    ".popsection\n");
-
 namespace {
 
-constexpr char kOwner[] = "cuguest";
+int ThisThreadsStripe() { return static_cast<int>(ThreadNumber() % unsigned{Slot::kStripes}); }
 
-// The note in one of an object's note segments, if it is there.
-class NoteReader {
- public:
-  NoteReader(const char* begin, size_t size, size_t alignment)
-      : next_(begin), end_(begin + size), alignment_(alignment == 8 ? 8 : 4) {}
-
-  bool Find(EmbeddedCopy* copy) {
-    ElfW(Nhdr) header;
-    while (Remaining() >= sizeof(header)) {
-      std::memcpy(&header, next_, sizeof(header));
-      const char* owner = next_ + sizeof(header);
-      const size_t description = sizeof(header) + RoundUp(header.n_namesz);
-      const size_t whole = description + RoundUp(header.n_descsz);
-      if (whole > Remaining()) return false;
-      if (header.n_namesz == sizeof(kOwner) && std::memcmp(owner, kOwner, sizeof(kOwner)) == 0) {
-        Read(header, next_ + description, copy);
-        return true;
-      }
-      next_ += whole;
-    }
-    return false;
-  }
-
- private:
-  size_t Remaining() const { return next_ < end_ ? static_cast<size_t>(end_ - next_) : 0; }
-  size_t RoundUp(size_t bytes) const { return (bytes + alignment_ - 1) & ~(alignment_ - 1); }
-
-  static void Read(const ElfW(Nhdr) & header, const char* description, EmbeddedCopy* copy) {
-    copy->layout = header.n_type;
-    std::int64_t distance = 0;
-    if (copy->layout != RegistryLayout() || header.n_descsz != sizeof(distance)) return;
-    std::memcpy(&distance, description, sizeof(distance));
-    const auto address =
-        reinterpret_cast<std::uintptr_t>(description) + static_cast<std::uintptr_t>(distance);
-    auto* registry = reinterpret_cast<Registry*>(address);
-    if (registry->IsValid()) copy->registry = registry;
-  }
-
-  const char* next_;
-  const char* end_;
-  size_t alignment_;
-};
-
-int AddCopy(dl_phdr_info* object, size_t, void* data) {
-  for (int i = 0; i < object->dlpi_phnum; ++i) {
-    const ElfW(Phdr)& segment = object->dlpi_phdr[i];
-    if (segment.p_type != PT_NOTE) continue;
-    const auto* begin = reinterpret_cast<const char*>(object->dlpi_addr + segment.p_vaddr);
-    EmbeddedCopy copy;
-    if (!NoteReader(begin, segment.p_memsz, segment.p_align).Find(&copy)) continue;
-    if (object->dlpi_name != nullptr) copy.path = object->dlpi_name;
-    static_cast<std::vector<EmbeddedCopy>*>(data)->push_back(copy);
-    break;
-  }
-  return 0;
-}
-
-// The first copy with our layout: our own, at the latest.
-EmbeddedCopy FindHome() {
-  for (const EmbeddedCopy& copy : FindCopies()) {
-    if (copy.registry != nullptr) return copy;
-  }
-  return {{}, RegistryLayout(), &cuguest_registry};
-}
-
-// Keeps the object that embeds `copy` from being unloaded. The main program never is.
-bool Pin(const EmbeddedCopy& copy) {
-  if (copy.path.empty()) return true;
-  void* handle = dlopen(copy.path.c_str(), RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
-  if (handle == nullptr) return false;
-  dlclose(handle);  // it stays all the same
-  return true;
-}
-
-// Pinning cannot be done while the list is walked, so the home may go away in between:
-// it is the home if it still is after it was pinned.
-Registry& FindAndPinHome() {
-  constexpr int kAttempts = 16;
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const EmbeddedCopy home = FindHome();
-    if (home.registry == &cuguest_registry) break;
-    if (Pin(home) && FindHome().registry == home.registry) return *home.registry;
-  }
-  return cuguest_registry;
-}
-
-std::atomic<Registry*> g_home{nullptr};
-
-class Lock {
- public:
-  explicit Lock(pthread_mutex_t* mutex) : mutex_(mutex) { pthread_mutex_lock(mutex_); }
-  ~Lock() { pthread_mutex_unlock(mutex_); }
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
-
- private:
-  pthread_mutex_t* mutex_;
-};
-
-// The stripe of the calling thread: threads are given them in turn.
-int ThisThreadsStripe() {
-  static std::atomic<unsigned> next{0};
-  thread_local const unsigned mine = next.fetch_add(1, std::memory_order_relaxed);
-  return static_cast<int>(mine % Slot::kStripes);
-}
-
-// The slot is closed: nobody else writes it.
+// The slot is closed, and the mutex is held: nobody else writes it.
 void Open(Slot* slot, const ContextRef& context, Ending ending, CUdevice device) {
   slot->id.store(context.id(), std::memory_order_relaxed);
   slot->ending.store(static_cast<std::uint64_t>(ending), std::memory_order_relaxed);
@@ -165,14 +28,18 @@ void Open(Slot* slot, const ContextRef& context, Ending ending, CUdevice device)
   }
 }
 
-// See Note [Stripes of a slot].
+// Step 1 of Note [Stripes of a slot] is done.
 void Gather(Slot* slot) {
-  slot->root.fetch_add(Slot::kBias, std::memory_order_acq_rel);
   std::uint64_t sum = 0;
   for (Stripe& stripe : slot->stripes) {
     sum += stripe.word.exchange(0, std::memory_order_acq_rel) - Stripe::kOpen;
   }
   slot->root.fetch_add(sum - Slot::kBias - Slot::kStriped, std::memory_order_acq_rel);
+}
+
+bool HasNothingToEnd(const Slot& slot) {
+  const Ending ending = slot.GetEnding();
+  return ending == Ending::kNothing || ending == Ending::kRetired;
 }
 
 CUresult End(const Slot& slot) {
@@ -184,33 +51,34 @@ CUresult End(const Slot& slot) {
 }
 
 // Adds `change` to the count in `word`, unless it is not open.
-bool CountIfOpen(std::atomic<std::uint64_t>* word, std::uint64_t open, std::uint64_t change) {
-  std::uint64_t now = word->load(std::memory_order_relaxed);
+bool CountIfOpen(Atomic<std::uint64_t>* word, std::uint64_t open, std::uint64_t change) {
+  std::uint64_t now = word->load(std::memory_order_acquire);
   while ((now & open) != 0) {
     if (word->compare_exchange_weak(now, now + change, std::memory_order_acq_rel)) return true;
   }
   return false;
 }
 
-// Takes the calling thread's unit off the root; true for the last one.
+// Takes the caller's reference off the root. True for the last holder of a slot that has
+// something to end; the slot is closing then, and the caller's to end.
 bool TakeOffRoot(Slot* slot) {
+  const bool is_idle_at_zero = HasNothingToEnd(*slot);  // kept as it is by the reference
   std::uint64_t now = slot->root.load(std::memory_order_acquire);
-  while ((now & Slot::kStriped) != 0) {
-    if ((now & Slot::kCount) == 1) {
-      Gather(slot);
-      break;
-    }
-    if (slot->root.compare_exchange_weak(now, now - 1, std::memory_order_acq_rel)) return false;
+  for (;;) {
+    const bool gathers = now == (Slot::kOpen | Slot::kStriped | 1);
+    const bool closes = now == (Slot::kOpen | 1) && !is_idle_at_zero;
+    const std::uint64_t next = gathers ? now + Slot::kBias : closes ? 0 : now - 1;
+    if (!slot->root.compare_exchange_weak(now, next, std::memory_order_acq_rel)) continue;
+    if (!gathers) return closes;
+    Gather(slot);
+    now = slot->root.load(std::memory_order_acquire);
   }
-  return slot->root.fetch_sub(1, std::memory_order_acq_rel) == (Slot::kOpen | 1);
 }
 
 CUresult LeaveRoot(Slot* slot) {
-  if (!TakeOffRoot(slot) || slot->GetEnding() == Ending::kNothing) return CUDA_SUCCESS;
-  std::uint64_t nobody = Slot::kOpen;
-  // Lost to somebody who joined, and is the last one out in his turn.
-  if (!slot->root.compare_exchange_strong(nobody, 0)) return CUDA_SUCCESS;
-  const CUresult code = End(*slot);
+  if (!TakeOffRoot(slot)) return CUDA_SUCCESS;
+  // Retired meanwhile: below CUDA 12.0 another context has the handle.
+  const CUresult code = HasNothingToEnd(*slot) ? CUDA_SUCCESS : End(*slot);
   slot->context.store(0, std::memory_order_release);
   return code;
 }
@@ -223,31 +91,15 @@ bool CountUp(Slot* slot, Unit* unit) {
   return CountIfOpen(&slot->root, Slot::kOpen, 1);
 }
 
-// A unit of `slot`, if it is (still) an open slot for `context`.
-bool TryJoin(Slot* slot, const ContextRef& context, Unit* unit) {
-  if (!slot->Is(context) || !CountUp(slot, unit)) return false;
-  if (slot->Is(context)) return true;
+// A reference to `slot`, if it is (still) an open slot for this incarnation.
+bool TryJoin(Slot* slot, CUcontext context, unsigned long long id, Unit* unit) {
+  if (!slot->IsFor(context, id) || !CountUp(slot, unit)) return false;
+  if (slot->IsFor(context, id)) return true;
   static_cast<void>(Registry::Leave(*unit));
   return false;
 }
 
 }  // namespace
-
-std::uint32_t RegistryLayout() noexcept { return CUGUEST_REGISTRY_LAYOUT; }
-
-std::vector<EmbeddedCopy> FindCopies() {
-  std::vector<EmbeddedCopy> copies;
-  dl_iterate_phdr(&AddCopy, &copies);
-  return copies;
-}
-
-Registry& Registry::OfProcess() noexcept {
-  Registry* home = g_home.load(std::memory_order_acquire);
-  if (home != nullptr) return *home;
-  // Two threads may do this at once; the first answer is the one that stays.
-  Registry* found = &FindAndPinHome();
-  return g_home.compare_exchange_strong(home, found) ? *found : *home;
-}
 
 template <typename Predicate>
 Slot* Registry::Find(Predicate is_wanted) noexcept {
@@ -260,47 +112,112 @@ Slot* Registry::Find(Predicate is_wanted) noexcept {
   return nullptr;
 }
 
-Unit Registry::Join(const ContextRef& context) noexcept {
+Unit Registry::Join(CUcontext context, unsigned long long id) noexcept {
   Unit unit;
-  return Find([&](Slot* slot) { return TryJoin(slot, context, &unit); }) != nullptr ? unit : Unit{};
+  const auto joins = [&](Slot* slot) { return TryJoin(slot, context, id, &unit); };
+  return Find(joins) != nullptr ? unit : Unit{};
+}
+
+Unit Registry::Join(const ContextRef& context) noexcept {
+  return Join(context.get(), context.id());
+}
+
+Unit Registry::JoinLatest(CUcontext context) noexcept {
+  bool is_known = false;
+  unsigned long long latest = 0;  // the driver counts ids up
+  const auto look = [&](Slot* slot) {
+    const unsigned long long id = slot->id.load(std::memory_order_relaxed);
+    if (slot->IsFor(context, id) && slot->IsOpen()) {
+      is_known = true;
+      if (id > latest) latest = id;
+    }
+    return false;
+  };
+  static_cast<void>(Find(look));
+  return is_known ? Join(context, latest) : Unit{};
+}
+
+// Calls `use` under the mutex; again, with more slots, for as long as it returns kNoMemory
+// and there is memory.
+template <typename Use>
+Registry::Outcome Registry::WithSlots(Use use) noexcept {
+  std::unique_ptr<Chunk> chunk;
+  for (;;) {
+    {
+      const std::lock_guard<SharedMutex> lock(opening_);
+      if (chunk != nullptr) Add(chunk.release());
+      const Outcome outcome = use();
+      if (outcome != Outcome::kNoMemory) return outcome;
+    }
+    chunk.reset(new (std::nothrow) Chunk);
+    if (chunk == nullptr) return Outcome::kNoMemory;
+  }
 }
 
 Registry::Outcome Registry::JoinOrOpen(const ContextRef& context, Ending ending, CUdevice device,
                                        Unit* unit) noexcept {
-  const Lock lock(&opening_);
-  *unit = Join(context);
-  if (unit->slot != nullptr) return Outcome::kJoined;
-  const Slot* closing = Find([&](Slot* slot) {
-    return slot->Is(context) && !slot->IsOpen() && slot->GetEnding() == Ending::kDestroy;
+  return WithSlots([&] {
+    // Nobody gives a slot to another context while the mutex is held, so the key need not be
+    // read again, and there is nothing to leave.
+    const auto joins = [&](Slot* slot) { return slot->IsFor(context) && CountUp(slot, unit); };
+    if (Find(joins) != nullptr) return Outcome::kJoined;
+    *unit = Unit{};
+    const Slot* closing = Find([&](Slot* slot) {
+      return slot->IsFor(context) && !slot->IsOpen() && slot->GetEnding() == Ending::kDestroy;
+    });
+    if (closing != nullptr) return Outcome::kClosing;
+    Slot* unused = FindUnused();
+    if (unused == nullptr) return Outcome::kNoMemory;
+    Open(unused, context, ending, device);
+    *unit = {unused, Unit::kRoot};
+    return Outcome::kOpened;
   });
-  if (closing != nullptr) return Outcome::kClosing;
-  *unit = {FindUnused(), Unit::kRoot};
-  if (unit->slot == nullptr) return Outcome::kNoMemory;
-  Open(unit->slot, context, ending, device);
-  return Outcome::kOpened;
 }
 
-// A closed one: free, or closed now because nobody has a unit of it any more and nothing
-// has to be ended; or a new one. Call under the mutex.
-Slot* Registry::FindUnused() noexcept {
-  Slot* unused = Find([](Slot* slot) { return slot->context.load() == 0; });
-  if (unused != nullptr) return unused;
-  unused = Find([](Slot* slot) {
-    std::uint64_t idle = Slot::kOpen;
-    return slot->GetEnding() == Ending::kNothing && slot->root.compare_exchange_strong(idle, 0);
+Registry::Outcome Registry::OpenNew(const ContextRef& context, CUdevice device,
+                                    Unit* unit) noexcept {
+  return WithSlots([&] {
+    const auto retire = [&](Slot* slot) {
+      if (slot->IsFor(context)) {
+        slot->ending.store(static_cast<std::uint64_t>(Ending::kRetired), std::memory_order_relaxed);
+      }
+      return false;
+    };
+    static_cast<void>(Find(retire));
+    *unit = Unit{};
+    Slot* unused = FindUnused();
+    if (unused == nullptr) return Outcome::kNoMemory;
+    Open(unused, context, Ending::kDestroy, device);
+    *unit = {unused, Unit::kRoot};
+    return Outcome::kOpened;
   });
+}
+
+// A closed one: free, or closed now because it was idle; nullptr if there is none. Call
+// under the mutex.
+Slot* Registry::FindUnused() noexcept {
+  const auto is_free = [](Slot* slot) {
+    return slot->context.load(std::memory_order_acquire) == 0;
+  };
+  Slot* unused = Find(is_free);
   if (unused != nullptr) return unused;
-  auto* chunk = new (std::nothrow) Chunk;
-  if (chunk == nullptr) return nullptr;
+  return Find([](Slot* slot) {
+    std::uint64_t idle = Slot::kOpen;
+    return HasNothingToEnd(*slot) &&
+           slot->root.compare_exchange_strong(idle, 0, std::memory_order_acq_rel);
+  });
+}
+
+// Call under the mutex.
+void Registry::Add(Chunk* chunk) noexcept {
   Chunk* last = &first_;
-  while (last->next.load() != nullptr) last = last->next.load();
+  while (Chunk* next = last->next.load(std::memory_order_relaxed)) last = next;
   last->next.store(chunk, std::memory_order_release);
-  return &chunk->slots[0];
 }
 
 Unit Registry::Copy(Slot* slot) noexcept {
   Unit unit;
-  static_cast<void>(CountUp(slot, &unit));  // it is open: the caller has a unit
+  static_cast<void>(CountUp(slot, &unit));  // it is open: the caller has a reference
   return unit;
 }
 
@@ -313,17 +230,21 @@ CUresult Registry::Leave(const Unit& unit) noexcept {
 }
 
 std::uint64_t Registry::Count(const Slot& slot) noexcept {
-  std::uint64_t sum = slot.root.load(std::memory_order_relaxed) & (Slot::kBias - 1);
+  std::uint64_t sum = slot.root.load(std::memory_order_relaxed) & Slot::kCount;
+  // Gathered at this moment: the bias is there, and perhaps more has left the root than came.
+  if (sum >= Slot::kBias / 2) sum -= Slot::kBias;
   for (const Stripe& stripe : slot.stripes) {
     const std::uint64_t word = stripe.word.load(std::memory_order_relaxed);
     if ((word & Stripe::kOpen) != 0) sum += word - Stripe::kOpen;
   }
-  return sum;
+  return static_cast<std::int64_t>(sum) < 1 ? 1 : sum;
 }
 
 bool Registry::Knows(CUcontext handle) noexcept {
   const auto wanted = reinterpret_cast<std::uintptr_t>(handle);
-  return Find([=](Slot* slot) { return slot->context.load() == wanted; }) != nullptr;
+  return Find([=](Slot* slot) {
+           return slot->context.load(std::memory_order_relaxed) == wanted;
+         }) != nullptr;
 }
 
 }  // namespace internal

@@ -14,70 +14,91 @@
 // the home is pinned by the first copy that is not itself in it, and outlives its
 // dlclose from then on; being first in the list is then for good.
 //
-// The layout is C: fixed offsets, no pointers to code, atomic words of 64 bits. A copy
-// with another layout is left alone; SharedContext::CheckSharing() tells of it. Any
-// change to Slot, Chunk or Registry, or to what their words mean, is a new layout.
-//
 // A note, because nothing else survives how libraries are built: a weak or GNU-unique
 // symbol is hidden by -Wl,--exclude-libs, and clang does not make the latter.
 // test/process/plugins_test.cc has the builds that were tried.
 //
+// Note [The layout is an ABI]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// Copies from different releases work on one registry, so its layout is C: fixed offsets,
+// no pointers to code, atomic words of 64 bits. Any change to Slot, Chunk or Registry, to
+// what their words mean, or to the protocol below takes a new layout number
+// (registry_home.cc, which also asserts the offsets). A patch release never changes it; a
+// minor release may, and its entry in the changelog says so. A copy with another layout is
+// left alone; SharedContext::CheckSharing() reports it.
+//
+//   1   before the first release
+//   2   the last holder closes a slot in the step that takes its reference off; kRetired
+//
 // Note [Slots are never freed]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// A slot counts the units of one life of one context. Its root is kOpen and a count.
+// A slot counts the references to one incarnation of one context. Its root is kOpen and a
+// count.
 //
 //   free      context 0, not open
-//   in use    open; the count may be 0, if nothing has to be ended when it gets there
-//   closing   not open, context not 0: the last one out is ending what it counted
+//   in use    open; the count may be 0 (idle) if nothing has to be ended when it gets there
+//   closing   not open, context not 0: the last holder is ending what the slot counted
 //
-// A count is raised only while what it is in is open, by compare and exchange, and a slot
-// that is open is closed only at count 0, in the same way; its key is written only while it
-// is not open. So a unit keeps the slot open and the key as it is. Who joins reads the key
-// first, and again when he has a unit: if the slot was given to another context in between
-// he leaves again, as any unit does. New slots are opened under the mutex.
+//   (1) A count is raised only while what it is in is open, by compare-and-exchange.
+//   (2) An open slot is closed only by an exchange from exactly kOpen | 1, by the holder of
+//       that reference, to closing; or from exactly kOpen | 0, under the mutex, to free.
+//   (3) Key and ending are written only under the mutex: while the slot is not open; or the
+//       ending alone, to kRetired.
+//
+// So a reference keeps the slot open and the key as it is, and the last holder reads the
+// ending while it still holds its reference. There is no moment between "nobody is left"
+// and "closed" in which the slot could be opened for another context: a slot that has
+// something to end is never idle.
+//
+// A thread that joins reads the key first, and again when it has a reference; if the slot
+// was given to another context in between it leaves again, like any holder. Under the mutex
+// no slot is given to another context, so nobody leaves (and calls the driver) there.
+//
+// test/schedules/registry_test.cc explores the schedules of this and of the next note.
 //
 // Note [Stripes of a slot]
 // ~~~~~~~~~~~~~~~~~~~~~~~~
-// Threads that count on one line take turns at it. So whoever opens a slot holds a unit of
-// the root, and others count on stripes, a line for every few threads, without looking for
-// zero: while the slot is striped, the root is not 0, so neither is the sum. The holder of
-// the root's last unit gathers the stripes before he leaves:
+// Threads that count on one line take turns at it. So the opener of a slot holds a
+// reference of the root, and others count on stripes, a line for every few threads, without
+// looking for zero: while the slot is striped, the root is not 0, so neither is the sum. The
+// holder of the root's last reference gathers the stripes before it leaves:
 //
-//   1. he adds kBias to the root, so that nobody takes it for low meanwhile,
+//   1. it exchanges kOpen | kStriped | 1 for the same with kBias added, so that nobody takes
+//      the root for low meanwhile, and nobody else gathers,
 //   2. takes each stripe's count and closes it, in one exchange,
 //   3. adds their sum to the root and takes kBias and kStriped off it.
 //
-// A unit that was counted on a stripe is the root's from the moment in which the stripe
-// was closed: who gives it back finds the stripe closed and turns to the root. A slot that
-// was gathered stays so until it is opened anew.
+// A reference that was counted on a stripe is the root's from the moment in which the stripe
+// was closed: its holder finds the stripe closed and turns to the root. A slot that was
+// gathered stays so until it is opened anew. A thread that finds a stripe closed must see
+// the root at least as step 1 left it, so stripes are read with acquire.
 
 #ifndef CUGUEST_LIB_CONTEXT_REGISTRY_H_
 #define CUGUEST_LIB_CONTEXT_REGISTRY_H_
 
-#include <pthread.h>
-
-#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "cuguest/context_ref.h"
 #include "cuguest/export.h"
+#include "lib/core/concurrency.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
 
-// What happens when the last one leaves.
+// What happens when the last holder leaves.
 enum class Ending : std::uint64_t {
   kNothing,         // the context is its owner's
   kDestroy,         // it was made for sharing
-  kReleasePrimary,  // the slot holds one unit of the driver's count
+  kReleasePrimary,  // the slot holds one reference of the driver's count
+  kRetired,         // nothing: the context is gone, and another one has its handle and id
 };
 
 // A cache line that some of the threads count on.
 struct alignas(64) Stripe {
   static constexpr std::uint64_t kOpen = std::uint64_t{1} << 63;
-  std::atomic<std::uint64_t> word{0};  // kOpen and a count
+  Atomic<std::uint64_t> word{0};  // kOpen and a count
 };
 
 struct Slot {
@@ -85,34 +106,34 @@ struct Slot {
   static constexpr std::uint64_t kStriped = std::uint64_t{1} << 62;
   static constexpr std::uint64_t kBias = std::uint64_t{1} << 48;
   static constexpr std::uint64_t kCount = kStriped - 1;
-  static constexpr int kStripes = 16;
+  static constexpr int kStripes = Spread(16, 2);
 
-  alignas(64) std::atomic<std::uint64_t> root{0};
+  alignas(64) Atomic<std::uint64_t> root{0};
 
   // The key, and what is read with it.
-  alignas(64) std::atomic<std::uint64_t> context{0};  // the handle; 0: free
-  std::atomic<std::uint64_t> id{0};
-  std::atomic<std::uint64_t> ending{0};
-  std::atomic<std::uint64_t> device{0};
+  alignas(64) Atomic<std::uint64_t> context{0};  // the handle; 0: free
+  Atomic<std::uint64_t> id{0};
+  Atomic<std::uint64_t> ending{0};
+  Atomic<std::uint64_t> device{0};
 
   Stripe stripes[kStripes];
 
   bool IsOpen() const { return (root.load(std::memory_order_acquire) & kOpen) != 0; }
-  bool Is(const ContextRef& wanted) const {
-    return context.load(std::memory_order_acquire) ==
-               reinterpret_cast<std::uintptr_t>(wanted.get()) &&
-           id.load(std::memory_order_relaxed) == wanted.id();
+  bool IsFor(CUcontext handle, unsigned long long wanted_id) const {
+    return context.load(std::memory_order_acquire) == reinterpret_cast<std::uintptr_t>(handle) &&
+           id.load(std::memory_order_relaxed) == wanted_id && GetEnding() != Ending::kRetired;
   }
+  bool IsFor(const ContextRef& wanted) const { return IsFor(wanted.get(), wanted.id()); }
   Ending GetEnding() const { return static_cast<Ending>(ending.load(std::memory_order_relaxed)); }
 };
 
 struct Chunk {
-  static constexpr int kSlots = 16;
+  static constexpr int kSlots = Spread(16, 2);
   Slot slots[kSlots];
-  std::atomic<Chunk*> next{nullptr};
+  Atomic<Chunk*> next{nullptr};
 };
 
-// One unit of a slot, and where it was counted.
+// One reference to a slot, and where it was counted.
 struct Unit {
   Slot* slot = nullptr;  // nullptr: none
   int stripe = kRoot;
@@ -121,28 +142,39 @@ struct Unit {
 
 // Registry
 //
-// Threads: any.
+// Threads: any. The mutex is held neither across a call of the driver nor an allocation.
 class Registry {
  public:
   // The process's; this copy's own if that one cannot be had.
   static Registry& OfProcess() noexcept;
 
-  // Takes a unit of `context` if a slot for it is open. No lock.
+  // Takes a reference to `context` if a slot for it is open. No lock. May turn out to be
+  // the last holder of another slot, and end what that one counted.
   Unit Join(const ContextRef& context) noexcept;
 
+  // The same for the latest incarnation of `context` that a slot is open for, so that the
+  // reference keeps it from being ended while the caller asks which incarnation is alive.
+  Unit JoinLatest(CUcontext context) noexcept;
+
   enum class Outcome { kOpened, kJoined, kClosing, kNoMemory };
-  // Takes a unit of `context`, opening a slot for it if there is none. kClosing: the
-  // last one out is destroying the context.
+  // Takes a reference to `context`, opening a slot for it if there is none. kClosing: the
+  // last holder is destroying the context.
   Outcome JoinOrOpen(const ContextRef& context, Ending ending, CUdevice device,
                      Unit* unit) noexcept;
 
-  // One more unit of a slot that the caller has a unit of.
+  // Opens a slot for a context that was created a moment ago and that nobody else knows:
+  // kOpened or kNoMemory. A slot with the same key, which there can be below CUDA 12.0,
+  // where all ids are 0, counts a context that is gone; nobody joins it any more.
+  Outcome OpenNew(const ContextRef& context, CUdevice device, Unit* unit) noexcept;
+
+  // One more reference to a slot that the caller has one to.
   static Unit Copy(Slot* slot) noexcept;
 
-  // Gives a unit back; the last one out ends the context, and this is the outcome.
+  // Gives a reference back; the last holder ends the context, and this is the outcome.
   static CUresult Leave(const Unit& unit) noexcept;
 
-  // How many units there are, by adding up what changes meanwhile.
+  // How many references there are, by adding up what changes meanwhile; at least the
+  // caller's.
   static std::uint64_t Count(const Slot& slot) noexcept;
 
   // Whether some slot is, or was last, for a context at this handle.
@@ -154,13 +186,17 @@ class Registry {
  private:
   static constexpr std::uint32_t kMagic = 0x74736775;
 
+  Unit Join(CUcontext context, unsigned long long id) noexcept;
   template <typename Predicate>
   Slot* Find(Predicate is_wanted) noexcept;
+  template <typename Use>
+  Outcome WithSlots(Use use) noexcept;
   Slot* FindUnused() noexcept;
+  void Add(Chunk* chunk) noexcept;
 
   std::uint32_t magic_ = kMagic;
   std::uint32_t size_ = sizeof(Registry);
-  pthread_mutex_t opening_ = PTHREAD_MUTEX_INITIALIZER;
+  SharedMutex opening_;
   Chunk first_;
 };
 

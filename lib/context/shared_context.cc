@@ -5,10 +5,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
 #include "cuguest/primary_context.h"
@@ -28,31 +28,33 @@ using internal::Unit;
 // Whether a context can be at this address, as far as that is seen without reading it.
 bool CanBeContext(CUcontext context) {
   const auto address = reinterpret_cast<std::uintptr_t>(context);
-  if (address % alignof(void*) != 0) return false;
   const auto page_size = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const std::uintptr_t page = address & ~(page_size - 1);
+  if (address % alignof(void*) != 0 || page == 0) return false;
   unsigned char resident = 0;
-  // Fails for a page that is not mapped, and for an address that no page can have.
-  return mincore(reinterpret_cast<void*>(address & ~(page_size - 1)), 1, &resident) == 0;
+  // ENOMEM: the page is not mapped, or no page can be there. Any other error, such as a system
+  // call filter's EPERM, says nothing of the address.
+  return mincore(reinterpret_cast<void*>(page), 1, &resident) == 0 || errno != ENOMEM;
 }
 
-// What is found out about a context before it is attached for the first time.
-struct Classified {
-  Ending ending = Ending::kNothing;
-  PrimaryContext primary;  // for a primary context: a unit
-};
-
-absl::StatusOr<Classified> Classify(const ContextRef& context) {
-  const ContextGuard guard(context);
-  if (!guard.ok()) return ToStatus(guard);
-  const absl::StatusOr<Device> device = Device::OfCurrentContext();
-  if (!device.ok()) return device.status();
-  const absl::StatusOr<PrimaryContext::State> state = PrimaryContext::Query(*device);
-  if (!state.ok()) return state.status();
-  if (!state->active) return Classified{};
-  absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(*device);
-  if (!primary.ok()) return primary.status();
-  if (primary->incarnation() != context) return Classified{};
-  return Classified{Ending::kReleasePrimary, *std::move(primary)};
+// A reference to the primary context that `context` is; an empty one if it is none. Asks each
+// device for its primary context, because entering `context` to ask for its device would race
+// with its destruction.
+absl::StatusOr<PrimaryContext> RetainIfPrimary(const ContextRef& context) {
+  const absl::StatusOr<int> count = Device::Count();
+  if (!count.ok()) return count.status();
+  absl::Status failure;
+  for (int ordinal = 0; ordinal < *count; ++ordinal) {
+    const Device device = Device::Borrow(ordinal);
+    const absl::StatusOr<PrimaryContext::State> state = PrimaryContext::Query(device);
+    failure.Update(state.status());
+    if (!state.ok() || !state->active) continue;
+    absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);
+    failure.Update(primary.status());
+    if (primary.ok() && primary->incarnation() == context) return primary;
+  }
+  if (!failure.ok()) return failure;
+  return PrimaryContext();
 }
 
 absl::Status NoMemory(CUcontext context) {
@@ -82,8 +84,7 @@ absl::StatusOr<SharedContext> SharedContext::Create(Device device, unsigned flag
     return ToStatus(incarnation.result(), "identify a new shared context", object);
   }
   Unit unit;
-  const Registry::Outcome outcome =
-      Registry::OfProcess().JoinOrOpen(incarnation, Ending::kDestroy, device.get(), &unit);
+  const Registry::Outcome outcome = Registry::OfProcess().OpenNew(incarnation, device.get(), &unit);
   if (outcome == Registry::Outcome::kOpened) return SharedContext(incarnation, unit);
   static_cast<void>((*driver)->CtxDestroy(context));
   return NoMemory(context);
@@ -98,37 +99,45 @@ absl::StatusOr<SharedContext> SharedContext::Attach(CUcontext context) {
     return absl::InvalidArgumentError(
         absl::StrCat("attach ", ContextText(context), ": there is no context at this address"));
   }
+  // With a reference, so that no holder destroys it while it is asked which one it is.
+  const Unit unit = registry.JoinLatest(context);
   const ContextRef incarnation = ContextRef::Borrow(context);
+  const bool is_it = unit.slot != nullptr && incarnation.ok() && unit.slot->IsFor(incarnation);
+  if (is_it) return SharedContext(incarnation, unit);
+  if (unit.slot != nullptr) static_cast<void>(Registry::Leave(unit));
   if (!incarnation.ok()) return ToStatus(incarnation.result(), "attach", ContextText(context));
-  return AttachLiving(incarnation);
+  return AttachFirst(incarnation);
 }
 
 absl::StatusOr<SharedContext> SharedContext::Attach(const ContextRef& context) {
+  SharedContext attached(context, Registry::OfProcess().Join(context));
   const CUresult code = context.Check();
   if (code != CUDA_SUCCESS) return ToStatus(code, "attach", ContextText(context.get()));
-  return AttachLiving(context);
+  if (attached.slot_ != nullptr) return attached;
+  return AttachFirst(context);
 }
 
-absl::StatusOr<SharedContext> SharedContext::AttachLiving(const ContextRef& context) {
-  Registry& registry = Registry::OfProcess();
-  Unit unit = registry.Join(context);
-  if (unit.slot != nullptr) return SharedContext(context, unit);
-  absl::StatusOr<Classified> found = Classify(context);
-  if (!found.ok()) return found.status();
-  switch (registry.JoinOrOpen(context, found->ending, found->primary.device().get(), &unit)) {
+absl::StatusOr<SharedContext> SharedContext::AttachFirst(const ContextRef& context) {
+  absl::StatusOr<PrimaryContext> primary = RetainIfPrimary(context);
+  if (!primary.ok()) return primary.status();
+  const Ending ending = primary->get() != nullptr ? Ending::kReleasePrimary : Ending::kNothing;
+  Unit unit;
+  switch (Registry::OfProcess().JoinOrOpen(context, ending, primary->device().get(), &unit)) {
     case Registry::Outcome::kOpened:
-      static_cast<void>(found->primary.Leak());  // the slot has it now
+      static_cast<void>(primary->Leak());  // the slot has it now
       break;
     case Registry::Outcome::kJoined:
       break;
     case Registry::Outcome::kClosing:
-      return absl::FailedPreconditionError(absl::StrCat("attach ", ContextText(context.get()),
-                                                        ": the last one out is destroying it"));
+      return absl::FailedPreconditionError(
+          absl::StrCat("attach ", ContextText(context.get()),
+                       ": its last holder is destroying it. Keep a SharedContext of your own for "
+                       "as long as the context is needed"));
     case Registry::Outcome::kNoMemory:
       return NoMemory(context.get());
   }
   SharedContext attached(context, unit);
-  // While it was looked at, the last one out may have destroyed it and freed its slot.
+  // Meanwhile its last holder may have destroyed it and freed its slot.
   const CUresult code = context.Check();
   if (code != CUDA_SUCCESS) return ToStatus(code, "attach", ContextText(context.get()));
   return attached;
@@ -171,6 +180,7 @@ SharedContext::Owner SharedContext::owner() const noexcept {
     case Ending::kReleasePrimary:
       return Owner::kPrimary;
     case Ending::kNothing:
+    case Ending::kRetired:
       break;
   }
   return Owner::kOther;

@@ -74,7 +74,9 @@ bool ThreadStack::CurrentIsPrimary() const {
   if (driver_.CtxGetDevice(&device) != CUDA_SUCCESS) return false;
   if (driver_.DevicePrimaryCtxGetState(device, &flags, &active) != CUDA_SUCCESS) return false;
   if (active == 0 || driver_.DevicePrimaryCtxRetain(&primary, device) != CUDA_SUCCESS) return false;
-  static_cast<void>(Twice([&] { return driver_.DevicePrimaryCtxRelease(device); }));
+  // Once: a release that failed may have taken the reference all the same, and the next one
+  // would take somebody else's.
+  static_cast<void>(driver_.DevicePrimaryCtxRelease(device));
   return primary == current;
 }
 

@@ -185,4 +185,26 @@ BOOST_AUTO_TEST_CASE(each_failing_call_is_a_status_and_leaks_nothing, *cuguest_t
   }
 }
 
+// A repair that asks whether a context is the primary one retains it for a moment. A release
+// that failed may have taken the reference all the same; another would take somebody else's.
+BOOST_AUTO_TEST_CASE(a_failed_release_is_not_repeated, *cuguest_test::OnlySim()) {
+  const cuguest_test::OwnContext current;
+  PrimaryContext theirs = PrimaryContext::Retain(kFirst).value();
+  cuguest_test::SetStack({current.get()});
+  Sim::ResetCalls();
+  {
+    const ContextGuard guard(current.get());
+    BOOST_TEST(RAW(cuCtxSetCurrent)(theirs.get()) == CUDA_SUCCESS);
+    Sim::FailCall("cuDevicePrimaryCtxRelease", 1, CUDA_ERROR_OPERATING_SYSTEM);
+  }
+  Sim::ClearFaults();
+  BOOST_TEST(Sim::Calls("cuDevicePrimaryCtxRelease") == 1u);
+  static_cast<void>(cuguest_test::TakeIncidents());
+  cuguest_test::SetStack({});
+  BOOST_TEST(theirs.Release().ok());
+  // The one that was not released, because it was made to fail before it did anything.
+  BOOST_TEST(RAW(cuDevicePrimaryCtxRelease)(0) == CUDA_SUCCESS);
+  BOOST_TEST(!IsActive(kFirst));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

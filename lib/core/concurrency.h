@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the protocols without locks are written with. test/schedules compiles the same sources
+// with replacements whose schedule and memory order it chooses, and explores every schedule up to
+// a bound; so a protocol that is to be explored uses these names and no others.
+
+#ifndef CUGUEST_LIB_CORE_CONCURRENCY_H_
+#define CUGUEST_LIB_CORE_CONCURRENCY_H_
+
+#ifdef CUGUEST_SCHEDULED_CONCURRENCY
+#include CUGUEST_SCHEDULED_CONCURRENCY
+#else
+
+#include <pthread.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+
+#include "cuguest/export.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace internal {
+
+template <typename T>
+using Atomic = std::atomic<T>;
+using Mutex = std::mutex;
+using ConditionVariable = std::condition_variable;
+
+// A mutex whose layout is C, for memory that several copies of cuguest share.
+struct SharedMutex {
+  void lock() noexcept { pthread_mutex_lock(&native); }
+  void unlock() noexcept { pthread_mutex_unlock(&native); }
+  pthread_mutex_t native = PTHREAD_MUTEX_INITIALIZER;
+};
+
+// A number of the calling thread: 0 for the first one that asked, and counted up.
+unsigned ThreadNumber() noexcept;
+
+// The size of what only spreads contention: `size`, and the least that is of interest where
+// every schedule is explored.
+template <typename T>
+constexpr T Spread(T size, T /*when_explored*/) noexcept {
+  return size;
+}
+
+}  // namespace internal
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_SCHEDULED_CONCURRENCY
+
+#endif  // CUGUEST_LIB_CORE_CONCURRENCY_H_

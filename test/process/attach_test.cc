@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Shared contexts in processes that differ from the usual one: with drivers below CUDA 12.0, where
+// contexts have no ids and are told apart by handle alone, and with a system call filter.
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "cuguest/shared_context.h"
+#include "cuguest/testing/sim.h"
+#include "test/support/raw_driver.h"
+#include "test/support/scenario.h"
+
+namespace {
+
+using cuguest::ContextRef;
+using cuguest::Device;
+using cuguest::SharedContext;
+using cuguest::testing::Sim;
+using cuguest_test::MakeContext;
+using Owner = SharedContext::Owner;
+
+int g_mincore_error = 0;
+int g_mincore_calls = 0;
+
+SharedContext Create() { return SharedContext::Create(Device::Borrow(0)).value(); }
+SharedContext Attach(CUcontext context) { return SharedContext::Attach(context).value(); }
+
+void Destroy(CUcontext context) { CHECK(RAW(cuCtxDestroy)(context) == CUDA_SUCCESS); }
+
+void CreateAtAHandleThatWasAttached() {
+  Sim::SetDriverVersion(11080);
+  const CUcontext old = MakeContext();
+  CHECK(Attach(old).Detach().ok());
+  Destroy(old);
+  SharedContext made = Create();
+  CHECK(made.get() == old);
+  CHECK(made.owner() == Owner::kShared);
+  CHECK(made.use_count() == 1);
+  CHECK(Attach(old).use_count() == 2);
+  CHECK(made.Detach().ok());
+  CHECK(Sim::Live().contexts == 0);
+}
+
+void CreateAtAHandleThatIsStillAttached() {
+  Sim::SetDriverVersion(11080);
+  const CUcontext old = MakeContext();
+  SharedContext stale = Attach(old);
+  Destroy(old);
+  SharedContext made = Create();
+  CHECK(made.get() == old);
+  CHECK(made.use_count() == 1);
+  SharedContext joined = Attach(old);
+  CHECK(joined.owner() == Owner::kShared);
+  CHECK(made.use_count() == 2);
+  CHECK(stale.use_count() == 1);
+  stale = SharedContext();
+  CHECK(made.use_count() == 2);
+  CHECK(made.Detach().ok());
+  CHECK(Sim::Live().contexts == 1);
+  CHECK(joined.Detach().ok());
+  CHECK(Sim::Live().contexts == 0);
+}
+
+// The host destroyed a context that was made for sharing, and its holder lets go after another
+// one, made for sharing as well, has the handle.
+void AStaleHolderLeavesTheNewContextAlone() {
+  Sim::SetDriverVersion(11080);
+  SharedContext stale = Create();
+  const CUcontext handle = stale.get();
+  Destroy(handle);
+  SharedContext made = Create();
+  CHECK(made.get() == handle);
+  stale = SharedContext();
+  CHECK(Sim::Live().contexts == 1);
+  CHECK(Attach(handle).use_count() == 2);
+  CHECK(made.Detach().ok());
+  CHECK(Sim::Live().contexts == 0);
+}
+
+void ManyContextsAtOneHandle() {
+  Sim::SetDriverVersion(11080);
+  for (int i = 0; i < 100; ++i) {
+    const CUcontext old = MakeContext();
+    CHECK(Attach(old).Detach().ok());
+    Destroy(old);
+    SharedContext made = Create();
+    CHECK(made.owner() == Owner::kShared);
+    CHECK(made.Detach().ok());
+  }
+  CHECK(Sim::Live().contexts == 0);
+}
+
+// A filter that answers EPERM says nothing of the address.
+void AnAddressThatCannotBeAskedAboutIsNotRefused() {
+  const CUcontext theirs = MakeContext();
+  for (const int error : {EPERM, ENOSYS, EAGAIN}) {
+    g_mincore_error = error;
+    const int calls = g_mincore_calls;
+    SharedContext attached = Attach(theirs);
+    CHECK(g_mincore_calls > calls || error != EPERM);  // known from the second time on
+    CHECK(attached.Detach().ok());
+  }
+  g_mincore_error = EPERM;
+  for (const std::uintptr_t value : {0x0, 0x8, 0x1001}) {  // needs no question
+    CHECK(SharedContext::Attach(reinterpret_cast<CUcontext>(value)).status().code() ==
+          absl::StatusCode::kInvalidArgument);
+  }
+  Destroy(theirs);
+}
+
+void AnAddressWithoutMemoryIsRefused() {
+  const CUcontext theirs = MakeContext();
+  g_mincore_error = ENOMEM;
+  CHECK(SharedContext::Attach(theirs).status().code() == absl::StatusCode::kInvalidArgument);
+  CHECK(g_mincore_calls == 1);
+  Destroy(theirs);
+}
+
+}  // namespace
+
+// Found before the C library's.
+extern "C" int mincore(void*, size_t, unsigned char*) noexcept {
+  ++g_mincore_calls;
+  if (g_mincore_error == 0) return 0;
+  errno = g_mincore_error;
+  return -1;
+}
+
+int main(int argc, char** argv) {
+  using cuguest_test::On;
+  return cuguest_test::RunScenarios(
+      argc, argv,
+      {
+          {"create_at_a_handle_that_was_attached",
+           &CreateAtAHandleThatWasAttached,
+           {},
+           0,
+           On::kSimulation},
+          {"create_at_a_handle_that_is_still_attached",
+           &CreateAtAHandleThatIsStillAttached,
+           {},
+           0,
+           On::kSimulation},
+          {"a_stale_holder_leaves_the_new_context_alone",
+           &AStaleHolderLeavesTheNewContextAlone,
+           {},
+           0,
+           On::kSimulation},
+          {"many_contexts_at_one_handle", &ManyContextsAtOneHandle, {}, 0, On::kSimulation},
+          {"an_address_that_cannot_be_asked_about_is_not_refused",
+           &AnAddressThatCannotBeAskedAboutIsNotRefused},
+          {"an_address_without_memory_is_refused", &AnAddressWithoutMemoryIsRefused},
+      });
+}
