@@ -14,17 +14,80 @@
 #ifndef CUGUEST_EXPORT_H_
 #define CUGUEST_EXPORT_H_
 
+#include "cuguest/version.h"
+
 #if defined(CUGUEST_STATIC)
 #define CUGUEST_API
 #else
 #define CUGUEST_API [[gnu::visibility("default")]]
 #endif
 
+#define CUGUEST_INTERNAL_JOIN_2(a, b) v##a##_##b
+#define CUGUEST_INTERNAL_JOIN_3(a, b, c) v##a##_##b##_##c
+#define CUGUEST_INTERNAL_EXPAND_2(a, b) CUGUEST_INTERNAL_JOIN_2(a, b)
+#define CUGUEST_INTERNAL_EXPAND_3(a, b, c) CUGUEST_INTERNAL_JOIN_3(a, b, c)
+#define CUGUEST_INTERNAL_QUOTE(word) #word
+#define CUGUEST_INTERNAL_TEXT(word) CUGUEST_INTERNAL_QUOTE(word)
+
+// One release: v0_1_0.
+#define CUGUEST_INTERNAL_RELEASE \
+  CUGUEST_INTERNAL_EXPAND_3(CUGUEST_VERSION_MAJOR, CUGUEST_VERSION_MINOR, CUGUEST_VERSION_PATCH)
+
+// Note [What two embedders share]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// The dynamic linker makes equal visible symbols of a process one, and the compiler makes every
+// inline function and static data member that it emits such a symbol. So the inline code of one
+// embedder would run in another one, with the wrong copy's driver table and counts, and, being
+// unique to the process (STB_GNU_UNIQUE), would keep the embedder loaded after dlclose. Hence:
+//
+// - Each inline function and static data member of the headers is declared with `CUGUEST_HIDE`.
+//   It is no symbol of the embedder's dynamic table, whatever -fvisibility is. The types stay
+//   visible: a class of the embedder's may have them as members, and its functions as parameters,
+//   without a warning.
+// - The namespace names the release: in a static build all of it, since such copies have nothing
+//   in common; with a shared cuguest its ABI (`v0_1`: each 0.x may break it; from 1.0 on, `v1`), and
+//   the tag of `CUGUEST_HIDE` the rest, so that objects compiled with two releases' headers can
+//   be linked into one.
+//
+// What remains are other people's templates over our types, like std::optional<ContextGuard>: they
+// are as visible as the embedder makes its own code. Two embedders of the same release that are
+// both compiled with default visibility can share those, and so, through them, one of the two
+// copies of cuguest; they are the same code and need no order of initialisation, so this is
+// correct as long as both stay loaded, which the dynamic linker ensures; but the incidents of one
+// may be counted by the other. Compile with -fvisibility=hidden, link with a version script, or
+// give the namespace a name of your own with CUGUEST_NAMESPACE_SUFFIX (Meson:
+// -Dcuguest:namespace_suffix), the same for the library and for all that includes its headers.
+//
+// Source: test/headers/hidden_test.py, test/embed/matrix_test.py.
+#if defined(CUGUEST_STATIC)
+#define CUGUEST_HIDE [[gnu::visibility("hidden")]]
+#else
+#define CUGUEST_HIDE \
+  [[gnu::visibility("hidden"), gnu::abi_tag(CUGUEST_INTERNAL_TEXT(CUGUEST_INTERNAL_RELEASE))]]
+#endif
+
+#if defined(CUGUEST_NAMESPACE_SUFFIX)
+#define CUGUEST_INTERNAL_JOIN_SUFFIX(release, suffix) release##_##suffix
+#define CUGUEST_INTERNAL_EXPAND_SUFFIX(release, suffix) \
+  CUGUEST_INTERNAL_JOIN_SUFFIX(release, suffix)
+#define CUGUEST_INTERNAL_NAMESPACE \
+  CUGUEST_INTERNAL_EXPAND_SUFFIX(CUGUEST_INTERNAL_RELEASE, CUGUEST_NAMESPACE_SUFFIX)
+#elif defined(CUGUEST_STATIC)
+#define CUGUEST_INTERNAL_NAMESPACE CUGUEST_INTERNAL_RELEASE
+#elif CUGUEST_VERSION_MAJOR == 0
+#define CUGUEST_INTERNAL_NAMESPACE \
+  CUGUEST_INTERNAL_EXPAND_2(CUGUEST_VERSION_MAJOR, CUGUEST_VERSION_MINOR)
+#else
+#define CUGUEST_INTERNAL_JOIN_1(a) v##a
+#define CUGUEST_INTERNAL_EXPAND_1(a) CUGUEST_INTERNAL_JOIN_1(a)
+#define CUGUEST_INTERNAL_NAMESPACE CUGUEST_INTERNAL_EXPAND_1(CUGUEST_VERSION_MAJOR)
+#endif
+
 #define CUGUEST_BEGIN_NAMESPACE \
   namespace cuguest {           \
-  inline namespace v0 {
+  inline namespace CUGUEST_INTERNAL_NAMESPACE {
 #define CUGUEST_END_NAMESPACE \
-  } /* inline namespace v0 */ \
+  } /* inline namespace */    \
   } /* namespace cuguest */
 
 #endif  // CUGUEST_EXPORT_H_
