@@ -4,7 +4,7 @@
 
 Runs a folder made by pack.py on the real driver, or of it the programs whose
 "suite/name" has PATTERN in it, N at a time where they may run side by side. Writes
-<gpu>-<driver>.md into DIRECTORY (its own, unless told). A machine without a GPU is a
+<gpu>-<driver>.md into DIRECTORY (its own, unless told), which it makes. A machine without a GPU is a
 failure, never a pass.
 
 FILE keeps the result of each program as it ends, so that a run which is cut off can go on:
@@ -154,6 +154,9 @@ def main():
     parser.add_argument("--results", type=pathlib.Path)
     parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1))
     options = parser.parse_args()
+    # Now, and not after hours of work whose results it is for.
+    for directory in [options.report, *([options.results.parent] if options.results else [])]:
+        directory.mkdir(parents=True, exist_ok=True)
     gpus, cuda, release = look_at_driver()
     print(f"{gpus[0]}, driver {release}, CUDA {cuda}")
 

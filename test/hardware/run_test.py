@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""run_test.py
+
+run.py with a pack of one program and without a GPU: makes the directories that its results go
+to, before the programs run.
+"""
+
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+# Fails if what it was started for has nowhere to go.
+PROGRAM = """import pathlib
+where = pathlib.Path("../deep")
+assert (where / "report").is_dir() and (where / "kept").is_dir(), "no directories while it runs"
+print("cases: 1 passed, 0 failed, 0 skipped")
+"""
+TEST = {"name": "one", "suite": "unit", "file": "one.py", "args": [], "libraries": [],
+        "timeout": 60, "parallel": True}
+
+with tempfile.TemporaryDirectory() as name:
+    tmp = pathlib.Path(name).resolve()
+    (tmp / "pack").mkdir()
+    (tmp / "pack" / "one.py").write_text(PROGRAM)
+    (tmp / "pack" / "manifest.json").write_text(json.dumps([TEST]))
+    shutil.make_archive(tmp / "pack", "xztar", tmp / "pack")
+    shutil.copy(HERE / "run.py", tmp)
+    without_gpu = "import run, sys; run.look_at_driver = lambda: (['GPU'], '13.0', '1'); sys.exit(run.main())"
+    run = subprocess.run(
+        [sys.executable, "-c", without_gpu, "--report", tmp / "deep" / "report",
+         "--results", tmp / "deep" / "kept" / "results"],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=tmp)
+    print(run.stdout)
+    reports = list((tmp / "deep" / "report").glob("*.md"))
+    good = run.returncode == 0 and len(reports) == 1 and (tmp / "deep" / "kept" / "results").is_file()
+    print(f"cases: {int(good)} passed, {int(not good)} failed, 0 skipped")
+    sys.exit(0 if good else 1)
