@@ -7,9 +7,9 @@
 // `DevicePtr<T>` is a device pointer as a kernel's parameter: 8 bytes, and nothing of whose
 // memory it is, which DeviceView knows and a kernel does not want.
 //
-//   Launch(kernel, shape, stream, DevicePtr(buffer.view()), n);
+//   absl::Status status = Launch(kernel, shape, stream, DevicePtr(buffer.view()), n);
 //
-//   TypedKernel<void(DevicePtr<const float>, int)>           // converts from the view itself
+//   using Sum = TypedKernel<void(DevicePtr<const float>, int)>;   // converts from the view itself
 
 #ifndef CUGUEST_DEVICE_PTR_H_
 #define CUGUEST_DEVICE_PTR_H_

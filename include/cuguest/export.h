@@ -45,8 +45,8 @@
 //   visible: a class of the embedder's may have them as members, and its functions as parameters,
 //   without a warning.
 // - The namespace names the release: in a static build all of it, since such copies have nothing
-//   in common; with a shared cuguest its ABI (`v0_1`: each 0.x may break it; from 1.0 on, `v1`), and
-//   the tag of `CUGUEST_HIDE` the rest, so that objects compiled with two releases' headers can
+//   in common; with a shared cuguest its ABI (`v0_1`: each 0.x may break it; from 1.0 on, `v1`),
+//   and the tag of `CUGUEST_HIDE` the rest, so that objects compiled with two releases' headers can
 //   be linked into one.
 //
 // What remains are other people's templates over our types, like std::optional<ContextGuard>: they
@@ -57,8 +57,6 @@
 // may be counted by the other. Compile with -fvisibility=hidden, link with a version script, or
 // give the namespace a name of your own with CUGUEST_NAMESPACE_SUFFIX (Meson:
 // -Dcuguest:namespace_suffix), the same for the library and for all that includes its headers.
-//
-// Source: test/headers/hidden_test.py, test/embed/matrix_test.py.
 #if defined(CUGUEST_STATIC)
 #define CUGUEST_HIDE [[gnu::visibility("hidden")]]
 #else

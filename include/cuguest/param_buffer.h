@@ -9,7 +9,7 @@
 //
 //   PackedParams params(n, 2.0F, DevicePtr(x), DevicePtr(y));   // once
 //   params.Set<1>(3.0F);                                        // and changed
-//   Launch(kernel, shape, stream, params);
+//   absl::Status status = Launch(kernel, shape, stream, params);
 //
 // `ParamBuffer` where they are known at run time alone, as in a server that compiles what it
 // is sent:

@@ -9,7 +9,8 @@
 //
 //   using Saxpy = TypedKernel<void(unsigned, float, DevicePtr<const float>, DevicePtr<float>)>;
 //   const Saxpy saxpy = Saxpy::Of(*module.GetKernel("saxpy"));
-//   saxpy.Launch(shape, stream, n, 2, x.view(), y.view());      // 2 becomes 2.0F
+//   absl::Status status =
+//       saxpy.Launch(shape, stream, n, 2, x.view(), y.view());  // 2 becomes 2.0F
 
 #ifndef CUGUEST_TYPED_KERNEL_H_
 #define CUGUEST_TYPED_KERNEL_H_

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """readme_test.py SOURCE_ROOT BUILD_ROOT COMPILER
 
-Compiles the C++ of README.md, with what a reader would have around it; looks for the tests
+Compiles the C++ of README.md and CHANGELOG.md, with what a reader would have around it; looks for the tests
 that it and the public headers name, and for one in each cell of its table of conversions.
 """
 
@@ -28,7 +28,7 @@ extern int frame;
 """
 
 readme = (root / "README.md").read_text()
-blocks = re.findall(r"```cpp\n(.*?)```", readme, re.S)
+blocks = re.findall(r"```cpp\n(.*?)```", readme + (root / "CHANGELOG.md").read_text(), re.S)
 failed = 0
 for number, block in enumerate(blocks, 1):
     run = subprocess.run(

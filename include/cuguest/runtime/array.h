@@ -10,8 +10,10 @@
 //   cudaMemcpy2DToArray(picture, ...);
 //
 //   absl::StatusOr<runtime::ArrayFormat> format =
-//   runtime::ToDriver(cudaCreateChannelDesc<float4>()); descriptor.Format = format->format; //
-//   CU_AD_FORMAT_FLOAT descriptor.NumChannels = format->channels;   // 4
+//       runtime::ToDriver(cudaCreateChannelDesc(32, 32, 32, 32, cudaChannelFormatKindFloat));
+//   if (!format.ok()) return format.status();
+//   descriptor.Format = format->format;           // CU_AD_FORMAT_FLOAT
+//   descriptor.NumChannels = format->channels;    // 4
 //
 // Note [Whose an array is]
 // ~~~~~~~~~~~~~~~~~~~~~~~~

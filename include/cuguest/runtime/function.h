@@ -117,6 +117,13 @@ absl::StatusOr<Function> FindEntry(Function Driver::*entry) {
   return ToDriver(function);
 }
 
+// The same of a __global__ function of the program: FunctionOf(&Blur, context).
+template <typename... Parameters>
+[[nodiscard]] absl::StatusOr<CUfunction> FunctionOf(void (*kernel)(Parameters...),
+                                                    const ContextRef& context) {
+  return FunctionOf(reinterpret_cast<const void*>(kernel), context);
+}
+
 // The kernel that `symbol` names, for every context.
 //
 // Errors: kInvalidArgument  null
@@ -130,6 +137,12 @@ absl::StatusOr<Function> FindEntry(Function Driver::*entry) {
   const cudaError_t code = errors.Note(cudaGetKernel(&kernel, symbol), "cudaGetKernel");
   if (code != cudaSuccess) return ToStatus(code, "find the kernel of a symbol");
   return ToDriver(kernel);
+}
+
+// The same of a __global__ function of the program: KernelOf(&Blur).
+template <typename... Parameters>
+[[nodiscard]] absl::StatusOr<CUkernel> KernelOf(void (*kernel)(Parameters...)) {
+  return KernelOf(reinterpret_cast<const void*>(kernel));
 }
 
 // What `kernel` is in `context`. Loads its code there if it was not yet.
