@@ -165,6 +165,9 @@
   X(ThreadExchangeStreamCaptureMode, 10010, "cuThreadExchangeStreamCaptureMode",                   \
     (CUstreamCaptureMode * mode))                                                                  \
   X(CtxGetId, 12000, "cuCtxGetId", (CUcontext context, unsigned long long* id))                    \
+  X(CtxGetDevResource, 12040, "cuCtxGetDevResource",                                               \
+    (CUcontext context, CUdevResource * resource, CUdevResourceType type))                         \
+  X(StreamGetGreenCtx, 12040, "cuStreamGetGreenCtx", (CUstream stream, CUgreenCtx * green))        \
   X(ModuleGetLoadingMode, 11070, "cuModuleGetLoadingMode", (CUmoduleLoadingMode * mode))           \
   X(FuncGetModule, 11000, "cuFuncGetModule", (CUmodule * module, CUfunction function))             \
   X(FuncGetName, 12030, "cuFuncGetName", (const char** name, CUfunction function))                 \
@@ -197,6 +200,22 @@
     (int* clusters, CUfunction function, const CUlaunchConfig* config))
 
 CUGUEST_BEGIN_NAMESPACE
+
+#if CUDA_VERSION < 12040
+// What entries below take of the <cuda.h> of CUDA 12.4, with the same layout.
+enum CUdevResourceType { CU_DEV_RESOURCE_TYPE_SM = 1 };
+struct CUdevResource {
+  CUdevResourceType type;
+  unsigned char internal_padding[92];
+  union {
+    struct {
+      unsigned smCount;
+    } sm;
+    unsigned char oversize[48];
+  };
+};
+using CUgreenCtx = struct GreenContext*;
+#endif
 
 // Why there is no usable driver. Each is a distinct status; see `Driver::Get`,
 // `Driver::GetInitialized` and `Driver::Require`.

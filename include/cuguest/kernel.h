@@ -97,11 +97,14 @@ class CUGUEST_API Kernel {
   [[nodiscard]] static absl::StatusOr<Kernel> Borrow(CUkernel kernel);
 
   // A function of somebody else's module, which must stay loaded. Good in `context` only,
-  // which is the one that the module was loaded in.
+  // which is the one that the module was loaded in; and, if that is a primary context, in its
+  // green contexts.
   //
   // Errors: kInvalidArgument     null
   //         kFailedPrecondition  no context, or its life is over
-  // Cost:   as above, and one driver call.
+  // Cost:   as above, and one driver call. The first use in another context adds about eight,
+  //         which make a stream there and destroy it, to find out whether that is a green one.
+  // Source: test/module/green_context_test.cc.
   [[nodiscard]] static absl::StatusOr<Kernel> Borrow(CUfunction function,
                                                      const ContextRef& context);
 

@@ -119,8 +119,10 @@ CUGUEST_API absl::Status LaunchPacked(const Kernel& kernel, const LaunchShape& s
 //                               or the kernel allows, more shared memory, or a grid that is
 //                               no multiple of its cluster; or the parameters, see above. The
 //                               text says which, what was given and what is allowed.
-//          kResourceExhausted   a cooperative grid whose blocks cannot all run at once, or a
-//                               cluster that does not fit on the device
+//          kResourceExhausted   a cooperative grid whose blocks cannot all run at once on the
+//                               multiprocessors of the stream's context (of a green one, its
+//                               part of the device), or a cluster that does not fit on the
+//                               device
 //          kUnimplemented       a driver or a device without what the shape asks for
 //          kFailedPrecondition  stream 0, while a blocking stream of its context captures; or
 //                               the stream's capture is lost and was not ended

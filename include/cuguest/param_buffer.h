@@ -28,7 +28,6 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <tuple>
 #include <type_traits>
@@ -117,13 +116,12 @@ class CUGUEST_API ParamBuffer {
   [[nodiscard]] const ParamPlace& place(std::size_t index) const noexcept { return places_[index]; }
 
   [[nodiscard]] internal::ParamLayoutView layout() const noexcept {
-    return {places_.data(), places_.size(), fingerprint_, can_be_packed_};
+    return {places_.data(), places_.size(), can_be_packed_};
   }
 
  private:
   std::vector<unsigned char> bytes_;
   std::vector<ParamPlace> places_;
-  std::uint64_t fingerprint_ = internal::kNoParams;
   bool can_be_packed_ = true;
 };
 

@@ -36,7 +36,6 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <type_traits>
 
 #include "cuguest/export.h"
@@ -130,22 +129,6 @@ constexpr std::array<ParamPlace, kCount> PlacesOf(const ParamShape (&shapes)[kCo
   return places;
 }
 
-// Tells layouts apart (FNV-1a). Never 0.
-constexpr std::uint64_t kNoParams = 0xcbf29ce484222325;
-constexpr std::uint64_t Fingerprint(std::uint64_t before, const ParamPlace& place) {
-  for (const std::uint64_t part : {place.offset, place.size}) {
-    for (int shift = 0; shift < 32; shift += 8) {
-      before = (before ^ (part >> shift & 0xff)) * 0x100000001b3;
-    }
-  }
-  return before | 1;
-}
-constexpr std::uint64_t Fingerprint(const ParamPlace* places, std::size_t count) {
-  std::uint64_t print = kNoParams;
-  for (std::size_t i = 0; i < count; ++i) print = Fingerprint(print, places[i]);
-  return print;
-}
-
 // What is aligned to more lies elsewhere on each architecture, and cannot be packed for all.
 constexpr std::size_t kMaxPackedAlignment = 16;
 
@@ -153,7 +136,6 @@ constexpr std::size_t kMaxPackedAlignment = 16;
 struct ParamLayoutView {
   const ParamPlace* places;
   std::size_t count;
-  std::uint64_t fingerprint;
   bool can_be_packed;
 };
 
@@ -174,12 +156,9 @@ struct ParamLayout {
   static_assert(kBytes <= kMaxParamBytes, "a kernel takes at most 32,764 bytes of parameters");
 
   [[nodiscard]] static constexpr internal::ParamLayoutView View() noexcept {
-    return {kPlaces.data(), kCount, kFingerprint,
+    return {kPlaces.data(), kCount,
             ((ParamTraits<Ts>::kAlignment <= internal::kMaxPackedAlignment) && ...)};
   }
-
- private:
-  static constexpr std::uint64_t kFingerprint = internal::Fingerprint(kPlaces.data(), kCount);
 };
 
 // Of a kernel without parameters.
@@ -190,7 +169,7 @@ struct ParamLayout<> {
   static constexpr std::size_t kBytes = 0;
 
   [[nodiscard]] static constexpr internal::ParamLayoutView View() noexcept {
-    return {nullptr, 0, internal::kNoParams, true};
+    return {nullptr, 0, true};
   }
 };
 

@@ -47,7 +47,7 @@ absl::StatusOr<Code::InContext> Code::Enter(const Driver& driver, const ContextR
   return contexts_.GetOrMake(
       context, [&](const ContextRef& entered) -> absl::StatusOr<CodeInContext> {
         DeviceLimits limits;
-        const CUresult code = AskDeviceLimits(driver, &limits);
+        const CUresult code = AskDeviceLimits(driver, entered.get(), &limits);
         if (code != CUDA_SUCCESS) {
           return ToStatus(code, "ask for the limits of a device", ContextText(entered.get()));
         }

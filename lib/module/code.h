@@ -39,8 +39,8 @@
 #include "cuguest/kernel.h"
 #include "cuguest/module.h"
 #include "cuguest/per_context.h"
-#include "lib/module/accepted_params.h"
 #include "lib/module/function_in_context.h"
+#include "lib/module/kernel_params.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
@@ -53,8 +53,7 @@ struct KernelState {
   Code* code = nullptr;
   std::uint32_t number = 0;   // among the kernels of its code that were asked for
   CUkernel kernel = nullptr;  // where the code knows it without a context
-  // What launches have held against the kernel's parameters and found right; see launch_check.h.
-  AcceptedParams accepted;
+  KernelParams params;        // see launch_check.h
 };
 
 // A function in a context, which is kept for as long as this object.

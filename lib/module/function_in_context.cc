@@ -22,6 +22,44 @@ CUresult AskMaxDynamicShared(const Driver& driver, FunctionInContext* function) 
   return code;
 }
 
+namespace {
+
+// A driver that does not know the question (it came with CUDA 11.8) knows no such kernel either.
+CUresult AskRequiredCluster(const Driver& driver, FunctionInContext* function) noexcept {
+  int sizes[3] = {};
+  const std::pair<CUfunction_attribute, int*> wanted[] = {
+      {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, &sizes[0]},
+      {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT, &sizes[1]},
+      {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH, &sizes[2]},
+  };
+  for (const auto& [attribute, value] : wanted) {
+    const CUresult code = driver.FuncGetAttribute(value, attribute, function->function);
+    if (code == CUDA_ERROR_INVALID_VALUE) return CUDA_SUCCESS;
+    if (code != CUDA_SUCCESS) return code;
+  }
+  const auto size = [&sizes](int i) { return static_cast<std::uint64_t>(sizes[i]) & 0xffff; };
+  function->required_cluster.store(PackSizes(size(0), size(1), size(2)), std::memory_order_relaxed);
+  return CUDA_SUCCESS;
+}
+
+// Those of a green context are a part of its device's. Without the question (CUDA 12.4) there
+// are no green contexts.
+CUresult AskMultiprocessors(const Driver& driver, CUcontext context,
+                            DeviceLimits* limits) noexcept {
+  if (driver.CtxGetDevResource == nullptr) return CUDA_SUCCESS;
+  CUdevResource resource = {};
+  const CUresult code = driver.CtxGetDevResource(context, &resource, CU_DEV_RESOURCE_TYPE_SM);
+  if (code == CUDA_SUCCESS) limits->multiprocessors = static_cast<int>(resource.sm.smCount);
+  return code;
+}
+
+}  // namespace
+
+CUresult AskChangingLimits(const Driver& driver, FunctionInContext* function) noexcept {
+  const CUresult code = AskMaxDynamicShared(driver, function);
+  return code == CUDA_SUCCESS ? AskRequiredCluster(driver, function) : code;
+}
+
 CUresult AskFunctionLimits(const Driver& driver, FunctionInContext* function) noexcept {
   const std::pair<CUfunction_attribute, int*> wanted[] = {
       {CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &function->max_threads_per_block},
@@ -31,10 +69,10 @@ CUresult AskFunctionLimits(const Driver& driver, FunctionInContext* function) no
     const CUresult code = driver.FuncGetAttribute(value, attribute, function->function);
     if (code != CUDA_SUCCESS) return code;
   }
-  return AskMaxDynamicShared(driver, function);
+  return AskChangingLimits(driver, function);
 }
 
-CUresult AskDeviceLimits(const Driver& driver, DeviceLimits* limits) noexcept {
+CUresult AskDeviceLimits(const Driver& driver, CUcontext context, DeviceLimits* limits) noexcept {
   const CUresult code = driver.CtxGetDevice(&limits->device);
   if (code != CUDA_SUCCESS) return code;
   int shared_bytes = 0;  // of a block, without asking for more
@@ -64,7 +102,7 @@ CUresult AskDeviceLimits(const Driver& driver, DeviceLimits* limits) noexcept {
     if (asked != CUDA_SUCCESS && asked != CUDA_ERROR_INVALID_VALUE) return asked;
   }
   limits->opt_in_shared_bytes = std::max(limits->opt_in_shared_bytes, shared_bytes);
-  return CUDA_SUCCESS;
+  return AskMultiprocessors(driver, context, limits);
 }
 
 CodeInContext::CodeInContext(CUmodule module, const DeviceLimits& limits)

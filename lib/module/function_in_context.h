@@ -20,14 +20,19 @@
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
 
-// What the device of a context allows a launch; 0 where it cannot do that at all.
+// Three sizes as one number, so that one comparison compares them. Each must be below 65536.
+constexpr std::uint64_t PackSizes(std::uint64_t x, std::uint64_t y, std::uint64_t z) noexcept {
+  return x | y << 16 | z << 32;
+}
+
+// What the device of a context allows a launch there; 0 where it cannot do that at all.
 struct DeviceLimits {
   CUdevice device = 0;
   int max_threads_per_block = 0;
   int max_block[3] = {};  // x, y, z
   int max_grid[3] = {};
   int opt_in_shared_bytes = 0;  // of a block: the most that can be asked for
-  int multiprocessors = 0;
+  int multiprocessors = 0;      // that the context has: of a green one, a part of the device's
   int cooperative_launch = 0;
   int cluster_launch = 0;
 };
@@ -40,14 +45,18 @@ struct FunctionInContext {
   // Changes with SetMaxDynamicSharedBytes(), and behind our back with cuFuncSetAttribute: to
   // be asked again (AskMaxDynamicShared) before a launch is refused for it.
   std::atomic<int> max_dynamic_shared_bytes{0};
+  // As PackSizes(): what the grid must be a multiple of; 0 if nothing. Changes with
+  // cuFuncSetAttribute, unless the kernel was compiled with it.
+  std::atomic<std::uint64_t> required_cluster{0};
 };
 
-// Of the current context's device.
-CUresult AskDeviceLimits(const Driver& driver, DeviceLimits* limits) noexcept;
+// Of `context`, which is current, and its device.
+CUresult AskDeviceLimits(const Driver& driver, CUcontext context, DeviceLimits* limits) noexcept;
 
 // What there is to know of function->function, whose context is current; the second only
-// what may have changed.
+// what may have changed, the third only a part of that.
 CUresult AskFunctionLimits(const Driver& driver, FunctionInContext* function) noexcept;
+CUresult AskChangingLimits(const Driver& driver, FunctionInContext* function) noexcept;
 CUresult AskMaxDynamicShared(const Driver& driver, FunctionInContext* function) noexcept;
 
 // What a code is in one context: its functions by the numbers of their kernels, and, where

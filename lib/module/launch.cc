@@ -144,9 +144,9 @@ absl::Status LaunchValues(const Kernel& kernel, const LaunchShape& shape, const 
   // The driver reads through them.
   const Params params = {const_cast<void**>(values), nullptr};
   return LaunchBy(kernel, shape, stream, params, [&](const CheckedKernel& checked) {
-    const std::uint64_t accepted = checked.kernel.accepted.values.load(std::memory_order_relaxed);
-    return __builtin_expect(accepted == layout.fingerprint, 1) ? absl::OkStatus()
-                                                               : CheckValues(checked, layout);
+    return __builtin_expect(checked.kernel.params.AreSizes(layout), 1)
+               ? absl::OkStatus()
+               : CheckValues(checked, layout);
   });
 }
 
@@ -159,9 +159,9 @@ absl::Status LaunchPacked(const Kernel& kernel, const LaunchShape& shape, const 
   // The driver refuses a buffer of no bytes, also of a kernel that takes none.
   const Params params = {nullptr, bytes == 0 ? nullptr : extra};
   return LaunchBy(kernel, shape, stream, params, [&](const CheckedKernel& checked) {
-    const std::uint64_t accepted = checked.kernel.accepted.packed.load(std::memory_order_relaxed);
-    return __builtin_expect(accepted == layout.fingerprint, 1) ? absl::OkStatus()
-                                                               : CheckPacked(checked, layout);
+    return __builtin_expect(checked.kernel.params.ArePlaces(layout), 1)
+               ? absl::OkStatus()
+               : CheckPacked(checked, layout);
   });
 }
 
@@ -174,13 +174,12 @@ absl::Status Launch(const Kernel& kernel, const LaunchShape& shape, const Stream
       return internal::NullParameter(kernel, i);
   }
   const internal::Params each = {const_cast<void**>(params.data()), nullptr};
-  return internal::LaunchBy(
-      kernel, shape, stream, each, [&](const internal::CheckedKernel& checked) {
-        const auto count = static_cast<std::int64_t>(params.size());
-        return checked.kernel.accepted.count.load(std::memory_order_relaxed) == count
-                   ? absl::OkStatus()
-                   : internal::CheckCount(checked, params.size());
-      });
+  return internal::LaunchBy(kernel, shape, stream, each,
+                            [&](const internal::CheckedKernel& checked) {
+                              return checked.kernel.params.AreCount(params.size())
+                                         ? absl::OkStatus()
+                                         : internal::CheckCount(checked, params.size());
+                            });
 }
 
 CUGUEST_END_NAMESPACE

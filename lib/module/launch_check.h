@@ -35,16 +35,34 @@ inline std::uint64_t ThreadsOf(const Dim3& block) {
   return std::uint64_t{block.x} * block.y * block.z;
 }
 
+// Whether the grid is a multiple of the cluster that the kernel requires, and the launch asks for
+// no other one.
+inline bool FitsCluster(const LaunchShape& shape, std::uint64_t required) {
+  // Set by cuFuncSetAttribute one by one, one may be missing: no grid is right then.
+  const auto divides = [required](unsigned blocks, int shift) {
+    const std::uint64_t size = required >> shift & 0xffff;
+    return size != 0 && blocks % size == 0;
+  };
+  if (shape.cluster.has_value() &&
+      (ThreadsOf(*shape.cluster) > 0xffff ||
+       PackSizes(shape.cluster->x, shape.cluster->y, shape.cluster->z) != required)) {
+    return false;
+  }
+  return divides(shape.grid.x, 0) && divides(shape.grid.y, 16) && divides(shape.grid.z, 32);
+}
+
 inline bool FitsLimits(const LaunchShape& shape, const FunctionInContext& function) {
   const DeviceLimits& device = *function.device;
+  const std::uint64_t cluster = function.required_cluster.load(std::memory_order_relaxed);
   return IsWithin(shape.grid, device.max_grid) && IsWithin(shape.block, device.max_block) &&
          ThreadsOf(shape.block) <= static_cast<std::uint64_t>(function.max_threads_per_block) &&
          shape.shared_bytes <= static_cast<std::size_t>(function.max_dynamic_shared_bytes.load(
-                                   std::memory_order_relaxed));
+                                   std::memory_order_relaxed)) &&
+         (__builtin_expect(cluster == 0, 1) || FitsCluster(shape, cluster));
 }
 
-// A launch whose shape is not within the limits, as far as they are known. The limit that may
-// have been changed is asked again first: it may be within them after all.
+// A launch whose shape is not within the limits, as far as they are known. Limits that may
+// have been changed are asked again first: it may be within them after all.
 absl::Status RefuseShape(const Driver& driver, const KernelState& kernel, const LaunchShape& shape,
                          FunctionInContext* function);
 
@@ -55,7 +73,8 @@ struct CheckedKernel {
   CUfunction function;
 };
 
-// What these find right, they keep in the kernel's AcceptedParams.
+// What a launch asks where the kernel's KernelParams do not say yes: the driver knows best, and
+// what it says of the parameters is kept there. Where it cannot say, all are right.
 absl::Status CheckValues(const CheckedKernel& checked, const ParamLayoutView& layout);
 absl::Status CheckPacked(const CheckedKernel& checked, const ParamLayoutView& layout);
 absl::Status CheckCount(const CheckedKernel& checked, std::size_t count);

@@ -85,6 +85,20 @@ absl::Status CheckElements(std::string_view doing, const internal::Variable& var
                    type.alignment));
 }
 
+// The context that the driver counts a variable as the memory of: `context`, or the primary one
+// of a green `context`.
+absl::StatusOr<ContextRef> OwnerOf(const Driver& driver, CUdeviceptr variable,
+                                   const ContextRef& context) {
+  CUcontext owner = nullptr;
+  const CUresult code = driver.PointerGetAttribute(&owner, CU_POINTER_ATTRIBUTE_CONTEXT, variable);
+  if (code != CUDA_SUCCESS) return ToStatus(code, "ask whose memory a variable is");
+  if (owner == nullptr || owner == context.get()) return context;
+  ContextRef found = ContextRef::Borrow(owner);
+  if (!found.ok())
+    return ToStatus(found.result(), "ask whose memory a variable is", found.advice());
+  return found;
+}
+
 }  // namespace
 
 absl::StatusOr<Module> Module::Load(const CodeImage& image, const JitOptions& options) {
@@ -141,7 +155,9 @@ absl::StatusOr<MemoryRange> Module::FindGlobal(const ContextRef& context, std::s
         CUdevice device = 0;
         const CUresult code = driver.CtxGetDevice(&device);
         if (code != CUDA_SUCCESS) return ToStatus(code, doing);
-        return MemoryRange{variable->pointer, variable->bytes, context, Device::Borrow(device)};
+        const absl::StatusOr<ContextRef> owner = OwnerOf(driver, variable->pointer, context);
+        if (!owner.ok()) return owner.status();
+        return MemoryRange{variable->pointer, variable->bytes, *owner, Device::Borrow(device)};
       });
 }
 

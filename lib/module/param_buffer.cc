@@ -33,7 +33,6 @@ absl::Status ParamBuffer::AddBytes(const void* data, std::size_t size, std::size
   bytes_.resize(place.offset + size);
   std::memcpy(bytes_.data() + place.offset, data, size);
   places_.push_back(place);
-  fingerprint_ = internal::Fingerprint(fingerprint_, place);
   can_be_packed_ = can_be_packed_ && alignment <= internal::kMaxPackedAlignment;
   return absl::OkStatus();
 }
@@ -41,7 +40,6 @@ absl::Status ParamBuffer::AddBytes(const void* data, std::size_t size, std::size
 void ParamBuffer::Clear() noexcept {
   bytes_.clear();
   places_.clear();
-  fingerprint_ = internal::kNoParams;
   can_be_packed_ = true;
 }
 

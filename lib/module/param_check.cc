@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -51,49 +52,48 @@ absl::Status WrongPlace(const KernelState& kernel, std::size_t index, const Para
 
 using IsRight = bool (*)(const ParamPlace& takes, const ParamPlace& given);
 
-absl::Status CheckLayout(const CheckedKernel& checked, const ParamLayoutView& layout,
-                         IsRight is_right, std::atomic<std::uint64_t>* accepted) {
-  if (checked.driver.FuncGetParamInfo != nullptr) {
-    const absl::StatusOr<std::vector<ParamPlace>> takes = AskParams(checked);
-    if (!takes.ok()) return takes.status();
-    if (takes->size() != layout.count) {
-      return WrongCount(checked.kernel, takes->size(), layout.count);
-    }
-    for (std::size_t i = 0; i < layout.count; ++i) {
-      if (!is_right((*takes)[i], layout.places[i])) {
-        return WrongPlace(checked.kernel, i, (*takes)[i], layout.places[i]);
-      }
+absl::Status Compare(const KernelState& kernel, const std::vector<ParamPlace>& takes,
+                     const ParamLayoutView& layout, IsRight is_right) {
+  if (takes.size() != layout.count) return WrongCount(kernel, takes.size(), layout.count);
+  for (std::size_t i = 0; i < layout.count; ++i) {
+    if (!is_right(takes[i], layout.places[i])) {
+      return WrongPlace(kernel, i, takes[i], layout.places[i]);
     }
   }
-  accepted->store(layout.fingerprint, std::memory_order_relaxed);
   return absl::OkStatus();
+}
+
+absl::Status CheckLayout(const CheckedKernel& checked, const ParamLayoutView& layout,
+                         IsRight is_right) {
+  if (checked.driver.FuncGetParamInfo == nullptr) return absl::OkStatus();
+  absl::StatusOr<std::vector<ParamPlace>> takes = AskParams(checked);
+  if (!takes.ok()) return takes.status();
+  absl::Status status = Compare(checked.kernel, *takes, layout, is_right);
+  checked.kernel.params.Keep(*std::move(takes));
+  return status;
 }
 
 }  // namespace
 
 absl::Status CheckValues(const CheckedKernel& checked, const ParamLayoutView& layout) {
-  return CheckLayout(
-      checked, layout,
-      [](const ParamPlace& takes, const ParamPlace& given) { return takes.size == given.size; },
-      &checked.kernel.accepted.values);
+  return CheckLayout(checked, layout, [](const ParamPlace& takes, const ParamPlace& given) {
+    return takes.size == given.size;
+  });
 }
 
 absl::Status CheckPacked(const CheckedKernel& checked, const ParamLayoutView& layout) {
-  return CheckLayout(
-      checked, layout,
-      [](const ParamPlace& takes, const ParamPlace& given) {
-        return takes.size == given.size && takes.offset == given.offset;
-      },
-      &checked.kernel.accepted.packed);
+  return CheckLayout(checked, layout, [](const ParamPlace& takes, const ParamPlace& given) {
+    return takes.size == given.size && takes.offset == given.offset;
+  });
 }
 
 absl::Status CheckCount(const CheckedKernel& checked, std::size_t count) {
   if (checked.driver.FuncGetParamInfo == nullptr) return absl::OkStatus();
-  const absl::StatusOr<std::vector<ParamPlace>> takes = AskParams(checked);
+  absl::StatusOr<std::vector<ParamPlace>> takes = AskParams(checked);
   if (!takes.ok()) return takes.status();
-  if (takes->size() != count) return WrongCount(checked.kernel, takes->size(), count);
-  checked.kernel.accepted.count.store(static_cast<std::int64_t>(count), std::memory_order_relaxed);
-  return absl::OkStatus();
+  const std::size_t taken = takes->size();
+  checked.kernel.params.Keep(*std::move(takes));
+  return taken == count ? absl::OkStatus() : WrongCount(checked.kernel, taken, count);
 }
 
 }  // namespace internal

@@ -10,6 +10,10 @@ CUGUEST_BEGIN_NAMESPACE
 namespace internal {
 namespace {
 
+std::string SizesText(const Dim3& sizes) {
+  return absl::StrCat(sizes.x, " x ", sizes.y, " x ", sizes.z);
+}
+
 // Empty if each dimension is within.
 std::string Complaint(const char* what, const Dim3& size, const int (&most)[3]) {
   const unsigned counts[] = {size.x, size.y, size.z};
@@ -27,8 +31,7 @@ std::string ThreadsComplaint(const Dim3& block, const FunctionInContext& functio
   const int most = function.max_threads_per_block;
   if (ThreadsOf(block) <= static_cast<std::uint64_t>(most)) return "";
   const bool is_device = most >= function.device->max_threads_per_block;
-  return absl::StrCat("a block of ", block.x, " x ", block.y, " x ", block.z, " is ",
-                      ThreadsOf(block), " threads, and ",
+  return absl::StrCat("a block of ", SizesText(block), " is ", ThreadsOf(block), " threads, and ",
                       is_device ? "the device allows " : "the kernel allows ", most,
                       is_device ? "" : ", by its launch bounds or for its registers");
 }
@@ -45,10 +48,29 @@ std::string SharedComplaint(std::size_t bytes, const FunctionInContext& function
                       function.static_shared_bytes);
 }
 
+std::string ClusterComplaint(const LaunchShape& shape, std::uint64_t required) {
+  if (required == 0 || FitsCluster(shape, required)) return "";
+  const auto count = [required](int shift) {
+    return static_cast<unsigned>(required >> shift & 0xffff);
+  };
+  const Dim3 fixed(count(0), count(16), count(32));
+  const Dim3 given = shape.cluster.value_or(fixed);
+  const std::string wanted =
+      absl::StrCat("the cluster of ", SizesText(fixed), " blocks that the kernel requires");
+  if (given.x != fixed.x || given.y != fixed.y || given.z != fixed.z) {
+    return absl::StrCat("a cluster of ", SizesText(given), " blocks is asked for, and not ",
+                        wanted);
+  }
+  return absl::StrCat("a grid of ", SizesText(shape.grid), " blocks is no multiple of ", wanted);
+}
+
 std::string ShapeComplaint(const LaunchShape& shape, const FunctionInContext& function) {
   std::string complaint = Complaint("grid", shape.grid, function.device->max_grid);
   if (complaint.empty()) complaint = Complaint("block", shape.block, function.device->max_block);
   if (complaint.empty()) complaint = ThreadsComplaint(shape.block, function);
+  if (complaint.empty()) {
+    complaint = ClusterComplaint(shape, function.required_cluster.load(std::memory_order_relaxed));
+  }
   if (complaint.empty()) complaint = SharedComplaint(shape.shared_bytes, function);
   return complaint;
 }
@@ -57,9 +79,9 @@ std::string ShapeComplaint(const LaunchShape& shape, const FunctionInContext& fu
 
 absl::Status RefuseShape(const Driver& driver, const KernelState& kernel, const LaunchShape& shape,
                          FunctionInContext* function) {
-  const CUresult code = AskMaxDynamicShared(driver, function);
+  const CUresult code = AskChangingLimits(driver, function);
   if (code != CUDA_SUCCESS) {
-    return ToStatus(code, LaunchText(kernel), "how much shared memory it may have");
+    return ToStatus(code, LaunchText(kernel), "which shapes it allows");
   }
   if (FitsLimits(shape, *function)) return absl::OkStatus();
   return absl::InvalidArgumentError(

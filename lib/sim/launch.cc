@@ -119,7 +119,8 @@ class Launch {
   bool IsCaptured() const { return Captures::StatusOf(stream_) != CU_STREAM_CAPTURE_STATUS_NONE; }
 
   CUresult CheckResources() const {
-    return LoseUnless(cuguest_sim::CheckResources(function_, config_));
+    return LoseUnless(
+        cuguest_sim::CheckResources(function_, config_, stream_.life.context->multiprocessors()));
   }
 
   CUresult TakeParameters(void** each, void** extra) {

@@ -39,10 +39,11 @@ bool IsRank(const Function& function, unsigned long long blocks) {
   return (max == 0 || blocks <= max) && (blocks <= kPortableCluster || AllowsAnyCluster(function));
 }
 
-CUresult CheckCooperative(const Function& function, const LaunchConfig& config) {
+CUresult CheckCooperative(const Function& function, const LaunchConfig& config,
+                          unsigned multiprocessors) {
   const auto threads = static_cast<unsigned>(config.block.Count());
   const unsigned blocks = ActiveBlocksOf(function, threads, config.shared_bytes);
-  const bool fits = config.grid.Count() <= 1ull * blocks * kMultiprocessors;
+  const bool fits = config.grid.Count() <= 1ull * blocks * multiprocessors;
   return fits ? CUDA_SUCCESS : CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 }
 
@@ -85,11 +86,12 @@ CUresult CheckBlocks(const Function& function, const LaunchConfig& config) {
   return fits ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult CheckResources(const Function& function, const LaunchConfig& config) {
+CUresult CheckResources(const Function& function, const LaunchConfig& config,
+                        unsigned multiprocessors) {
   const CUresult code = CheckCluster(function, config);
   if (code != CUDA_SUCCESS) return code;
   if (config.shared_bytes > MaxDynamicSharedOf(function)) return CUDA_ERROR_INVALID_VALUE;
-  return config.is_cooperative ? CheckCooperative(function, config) : CUDA_SUCCESS;
+  return config.is_cooperative ? CheckCooperative(function, config, multiprocessors) : CUDA_SUCCESS;
 }
 
 CUresult CheckRun(const Function& function, const LaunchConfig& config) {

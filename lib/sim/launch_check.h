@@ -26,7 +26,8 @@ CUresult CheckBlocks(const Function& function, const LaunchConfig& config);
 
 // INVALID_CLUSTER_SIZE; INVALID_VALUE for too much shared memory;
 // COOPERATIVE_LAUNCH_TOO_LARGE.
-CUresult CheckResources(const Function& function, const LaunchConfig& config);
+CUresult CheckResources(const Function& function, const LaunchConfig& config,
+                        unsigned multiprocessors);
 
 // LAUNCH_OUT_OF_RESOURCES for more threads than there are registers for;
 // INVALID_CLUSTER_SIZE where no cluster size was said, or one that no device has.

@@ -120,7 +120,7 @@ BOOST_FIXTURE_TEST_CASE(calls_cost_what_the_header_says, Fixture, *OnlySim()) {
   BOOST_TEST(cost([&] { return store.SetMaxDynamicSharedBytes(here, 4096); }) == 7U);
   BOOST_TEST(cost([&] { return store.Parameters(here).status(); }) == 8U);
   BOOST_TEST(cost([&] { return module.GetKernel("store").status(); }) == 2U);
-  BOOST_TEST(cost([&] { return module.GetGlobal<float>(here, "factor").status(); }) == 7U);
+  BOOST_TEST(cost([&] { return module.GetGlobal<float>(here, "factor").status(); }) == 8U);
   BOOST_TEST(cost([&] { return Module::Load(Ptx()).status(); }) == 7U);  // and unloading
   SetStack({});
   BOOST_TEST(cost([&] { return store.Preload(here); }) == 7U);

@@ -202,4 +202,41 @@ BOOST_AUTO_TEST_CASE(four_floats_for_a_vector) {
           "parameter 1 is 16 bytes at offset 16", "16 bytes at offset 4");
 }
 
+// What one launch took says nothing of another list of parameters, however much the two have in
+// common. (These two, of 1 byte alignment, have one FNV-1a in 64 bits.)
+BOOST_AUTO_TEST_CASE(a_list_is_held_against_the_kernels_and_not_against_one_like_it) {
+  constexpr std::size_t kRight[] = {345, 429, 418, 59, 417, 490, 335};
+  constexpr std::size_t kLike[] = {224, 169, 488, 217, 463, 235, 200};
+  const Owner owner;
+  const StreamRef stream = StreamRef::Borrow(owner.stream(), owner.ref());
+  std::string text = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry takes(";
+  for (std::size_t i = 0; i < std::size(kRight); ++i) {
+    text += (i == 0 ? ".param .align 1 .b8 p" : ", .param .align 1 .b8 p") + std::to_string(i) +
+            "[" + std::to_string(kRight[i]) + "]";
+  }
+  Sim::RegisterKernel("takes", [](const SimLaunch&) { return CUDA_SUCCESS; });
+  const CodeImage image = CodeImage::FromPtx(text + ")\n{\n ret;\n}\n", "takes").value();
+  const Module module = Module::LoadIn(owner.ref(), image).value();
+  const Kernel kernel = module.GetKernel("takes").value();
+  const Bytes zeros(512);
+  const auto launch = [&](const auto& sizes) {
+    ParamBuffer params;
+    for (const std::size_t size : sizes) SUCCEEDS(params.AddBytes(zeros.data(), size, 1));
+    return Launch(kernel, {}, stream, params);
+  };
+  SUCCEEDS(launch(kRight));
+  REFUSES(launch(kLike), kInvalidArgument, "parameter 0 is 345 bytes at offset 0", "224 bytes");
+  for (std::size_t i = 0; i < std::size(kRight); ++i) {  // one byte more, and one less
+    std::vector<std::size_t> sizes(std::begin(kRight), std::end(kRight));
+    ++sizes[i];
+    REFUSES(launch(sizes), kInvalidArgument, "parameter " + std::to_string(i));
+    sizes[i] -= 2;
+    REFUSES(launch(sizes), kInvalidArgument, "parameter " + std::to_string(i));
+  }
+  REFUSES(launch(std::vector<std::size_t>(std::begin(kRight), std::end(kRight) - 1)),
+          kInvalidArgument, "takes 7 parameters, and 6 are given");
+  SUCCEEDS(launch(kRight));
+  SUCCEEDS(stream.Synchronize());
+}
+
 BOOST_AUTO_TEST_SUITE_END()

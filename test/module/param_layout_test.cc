@@ -84,20 +84,6 @@ static_assert(!ParamLayout<double4_32a, char>::View().can_be_packed, "differs by
 #endif
 static_assert(ParamLayout<>::kCount == 0 && ParamLayout<>::kBytes == 0);
 
-// What tells layouts apart.
-template <typename... Ts>
-constexpr std::uint64_t Print() {
-  return ParamLayout<Ts...>::View().fingerprint;
-}
-static_assert(Print<int, float>() == Print<float, unsigned>());
-static_assert(Print<char, Quad>() == Print<char, float4>());
-static_assert(Print<int, int>() != Print<int>());
-static_assert(Print<int, int>() != Print<long>());
-static_assert(Print<char, int>() != Print<short, int>());
-static_assert(Print<char, float4>() != Print<char, float, float, float, float>());
-static_assert(Print<>() != Print<char>());
-static_assert(Print<>() != 0);
-
 // DevicePtr
 static_assert(sizeof(DevicePtr<double>) == 8 && alignof(DevicePtr<double>) == 8);
 static_assert(std::is_convertible_v<DeviceView<int>, DevicePtr<int>>);
