@@ -4,6 +4,8 @@
 
 #include "lib/sim/control.h"
 
+#include <cstring>
+
 #include "lib/sim/array.h"
 #include "lib/sim/context.h"
 #include "lib/sim/entry.h"
@@ -31,6 +33,14 @@ const char* EntryName(size_t index) {
   for (const Entry& entry : Entries()) {
     const bool first = Entries().begin_row + entry.base_index == &entry;
     if (first && index-- == 0) return entry.base;
+  }
+  return nullptr;
+}
+
+// Also one that came after the driver's version.
+void* FindEntry(const char* symbol) {
+  for (const Entry& entry : Entries()) {
+    if (std::strcmp(entry.symbol, symbol) == 0) return entry.address();
   }
   return nullptr;
 }
@@ -65,6 +75,7 @@ constexpr Control kControl = {
     TotalCalls,
     ResetCalls,
     EntryName,
+    FindEntry,
     Live,
     RegisterKernel,
     FindVariableOfKernel,

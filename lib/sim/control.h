@@ -12,7 +12,7 @@
 
 namespace cuguest_sim {
 
-inline constexpr int kControlVersion = 5;
+inline constexpr int kControlVersion = 6;
 inline constexpr char kControlSymbol[] = "cuguestSimControl";
 
 struct Control {
@@ -26,6 +26,7 @@ struct Control {
   std::uint64_t (*total_calls)();
   void (*reset_calls)();
   const char* (*entry_name)(size_t);
+  void* (*find_entry)(const char*);
   cuguest::testing::SimLive (*live)();
   void (*register_kernel)(const char*, cuguest::testing::SimKernel);
   bool (*find_variable)(const char*, void**, size_t*);

@@ -9,6 +9,7 @@
 #include "lib/sim/api.h"
 #include "lib/sim/panic.h"
 #include "lib/sim/process.h"
+#include "lib/sim/release.h"
 
 namespace cuguest_sim {
 namespace {
@@ -81,7 +82,7 @@ int BusOf(CUdevice device) { return kFirstBus + device; }
 
 bool IsAttribute(CUdevice_attribute attribute) {
   return attribute >= CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK &&
-         attribute < CU_DEVICE_ATTRIBUTE_MAX;
+         attribute < ThisRelease().device_attributes;
 }
 
 int ValueOf(CUdevice_attribute attribute, CUdevice device) {

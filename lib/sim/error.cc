@@ -4,6 +4,8 @@
 
 #include "lib/sim/api.h"
 #include "lib/sim/panic.h"
+#include "lib/sim/process.h"
+#include "lib/sim/release.h"
 
 namespace cuguest_sim {
 namespace {
@@ -189,7 +191,8 @@ constexpr ErrorRow kErrors[] = {
 
 const ErrorRow* FindError(CUresult code) {
   for (const ErrorRow& row : kErrors) {
-    if (row.code == code) return &row;
+    if (row.code != code) continue;
+    return ReleaseOfError(code) <= Process::DriverVersion() ? &row : nullptr;
   }
   return nullptr;
 }

@@ -8,12 +8,13 @@
 #include "lib/sim/module.h"
 #include "lib/sim/occupancy.h"
 #include "lib/sim/panic.h"
+#include "lib/sim/release.h"
 
 namespace cuguest_sim {
 namespace {
 
 bool IsAttribute(CUfunction_attribute attribute) {
-  return static_cast<int>(attribute) >= 0 && attribute < CU_FUNC_ATTRIBUTE_MAX;
+  return static_cast<int>(attribute) >= 0 && attribute < ThisRelease().function_attributes;
 }
 
 bool HasRequiredCluster(const FunctionTraits& traits) { return traits.required_cluster[0] != 0; }

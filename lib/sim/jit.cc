@@ -8,7 +8,7 @@
 
 #include "lib/sim/cubin.h"
 #include "lib/sim/panic.h"
-#include "lib/sim/process.h"
+#include "lib/sim/release.h"
 
 namespace cuguest_sim {
 namespace {
@@ -31,12 +31,6 @@ bool IsKnownTarget(unsigned target) {
   const bool known =
       std::find(std::begin(kTargets), std::end(kTargets), plain) != std::end(kTargets);
   return known && (target == plain || plain >= kArchitecture);
-}
-
-// The first number that is no option. What CUDA 12.8 has ends with the one before
-// CU_JIT_SPLIT_COMPILE.
-int OptionsEnd() {
-  return Process::DriverVersion() < 13000 ? CU_JIT_SPLIT_COMPILE : CU_JIT_NUM_OPTIONS;
 }
 
 // What cuLinkAddData and cuLinkAddFile take.
@@ -66,7 +60,7 @@ CUresult JitRequest::Read(Call call, unsigned count, const CUjit_option* options
     // The number may be none of the enumeration.
     int number = 0;
     std::memcpy(&number, options + i, sizeof(number));
-    if (number < 0 || number >= OptionsEnd() || !IsTaken(call, options[i])) {
+    if (number < 0 || number >= ThisRelease().jit_options || !IsTaken(call, options[i])) {
       return CUDA_ERROR_INVALID_VALUE;
     }
     const CUresult code = request->ReadOption(call, options[i], values + i);

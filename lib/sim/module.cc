@@ -15,6 +15,7 @@
 #include "lib/sim/jit.h"
 #include "lib/sim/library.h"
 #include "lib/sim/panic.h"
+#include "lib/sim/process.h"
 #include "lib/sim/stack.h"
 
 namespace cuguest_sim {
@@ -195,8 +196,10 @@ CUresult ModuleEnumerateFunctions(CUfunction* functions, unsigned count, CUmodul
 // at once, and a function says so in both modes.
 CUresult ModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
   if (mode == nullptr) PanicNull();
+  // Lazy loading is the default since CUDA 12.2 (the programming guide's "Lazy Loading").
+  const char* by_default = Process::DriverVersion() < 12020 ? "EAGER" : "LAZY";
   const char* asked = std::getenv("CUDA_MODULE_LOADING");
-  const bool eager = asked != nullptr && std::strcmp(asked, "EAGER") == 0;
+  const bool eager = std::strcmp(asked != nullptr ? asked : by_default, "EAGER") == 0;
   *mode = eager ? CU_MODULE_EAGER_LOADING : CU_MODULE_LAZY_LOADING;
   return CUDA_SUCCESS;
 }

@@ -19,7 +19,6 @@ enum class Phase { kFresh, kReady, kForked, kEnded };
 
 std::atomic<Phase> phase{Phase::kFresh};
 std::atomic<int> device_count{2};
-std::atomic<int> driver_version{13000};
 std::mutex init_mutex;
 
 void BecomeForked() { phase.store(Phase::kForked); }
@@ -65,10 +64,6 @@ void Process::SetDeviceCount(int count) {
 
 int Process::DeviceCount() { return device_count.load(std::memory_order_relaxed); }
 
-void Process::SetDriverVersion(int version) { driver_version.store(version); }
-
-int Process::DriverVersion() { return driver_version.load(std::memory_order_relaxed); }
-
 CUresult Init(unsigned flags) {
   // Before the lock, which a thread that does not exist in the child may hold.
   if (phase.load() == Phase::kForked) return CUDA_ERROR_NOT_INITIALIZED;
@@ -93,12 +88,6 @@ CUresult GetExportTable(const void** table, const CUuuid* id) {
   if (table == nullptr || id == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *table = nullptr;
   return CUDA_ERROR_INVALID_VALUE;
-}
-
-CUresult DriverGetVersion(int* version) {
-  if (version == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *version = Process::DriverVersion();
-  return CUDA_SUCCESS;
 }
 
 }  // namespace cuguest_sim

@@ -7,6 +7,7 @@
 #include "lib/sim/api.h"
 #include "lib/sim/device.h"
 #include "lib/sim/panic.h"
+#include "lib/sim/release.h"
 #include "lib/sim/stack.h"
 
 namespace cuguest_sim {
@@ -38,6 +39,7 @@ constexpr LimitRow kLimitRows[] = {
 };
 
 const LimitRow* FindLimit(CUlimit limit) {
+  if (limit >= ThisRelease().limits) return nullptr;
   for (const LimitRow& row : kLimitRows) {
     if (row.limit == limit) return &row;
   }
@@ -45,14 +47,14 @@ const LimitRow* FindLimit(CUlimit limit) {
 }
 
 CUresult LimitError(CUlimit limit) {
-  return limit < 0 || limit >= CU_LIMIT_MAX ? CUDA_ERROR_INVALID_VALUE
-                                            : CUDA_ERROR_UNSUPPORTED_LIMIT;
+  return limit < 0 || limit >= ThisRelease().limits ? CUDA_ERROR_INVALID_VALUE
+                                                    : CUDA_ERROR_UNSUPPORTED_LIMIT;
 }
 
 }  // namespace
 
 bool AreContextFlags(unsigned flags) {
-  if ((flags & ~static_cast<unsigned>(CU_CTX_FLAGS_MASK)) != 0) return false;
+  if ((flags & ~ThisRelease().context_flags) != 0) return false;
   const unsigned schedule = flags & CU_CTX_SCHED_MASK;
   return (schedule & (schedule - 1)) == 0;  // none or one of the three
 }

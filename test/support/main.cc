@@ -42,6 +42,8 @@ std::mutex g_mutex;
 std::vector<cuguest::Incident> g_incidents;
 std::map<std::string, std::string> g_skip_reasons;
 const char* g_needs_real_driver = nullptr;
+int g_needs_version = 0;
+const char* g_needs_version_why = nullptr;
 int g_passed = 0;
 int g_failed = 0;
 int g_skipped = 0;
@@ -66,6 +68,14 @@ ut::precondition SkipUnless(Applies applies, std::string reason) {
     no.message() << reason;
     return no;
   });
+}
+
+std::string CudaText(int version) {
+  return "CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+std::string NeedsText(int version, const char* why) {
+  return "needs a driver of " + CudaText(version) + ": " + why;
 }
 
 struct EmptyStackBeforeAndAfter {
@@ -168,8 +178,12 @@ int SettleDriver() {
     return kSkip;
   }
   const int version = (*driver)->version;
-  std::printf("driver: %s, CUDA %d.%d, %d devices\n", sim ? "simulated" : "real", version / 1000,
-              version % 1000 / 10, cuguest::Device::Count().value_or(0));
+  std::printf("driver: %s, %s, %d devices\n", sim ? "simulated" : "real", CudaText(version).c_str(),
+              cuguest::Device::Count().value_or(0));
+  if (version < g_needs_version) {
+    std::printf("skipped: %s\n", NeedsText(g_needs_version, g_needs_version_why).c_str());
+    return kSkip;
+  }
   return 0;
 }
 
@@ -188,6 +202,22 @@ ut::precondition OnlyReal() {
 bool NeedRealDriver(const char* reason) {
   g_needs_real_driver = reason;
   return true;
+}
+
+bool NeedDriver(int version, const char* why) {
+  if (version <= g_needs_version) return true;
+  g_needs_version = version;
+  g_needs_version_why = why;
+  return true;
+}
+
+ut::precondition NeedsDriver(int version, const char* why) {
+  return SkipUnless([version] { return TheDriver().version >= version; }, NeedsText(version, why));
+}
+
+ut::precondition NeedsDriverBefore(int version, const char* why) {
+  return SkipUnless([version] { return TheDriver().version < version; },
+                    "needs a driver older than " + CudaText(version) + ": " + why);
 }
 
 ut::precondition NeedsDevices(int count) {

@@ -130,7 +130,10 @@ int RunScenarios(int argc, char** argv, const std::vector<Scenario>& scenarios) 
     std::printf("the driver is not the one that CUGUEST_TEST_DRIVER asks for: %s\n", wanted);
     return 1;
   }
-  std::printf("driver: %s\n", Sim::IsActive() ? "simulated" : "real");
+  const auto driver = cuguest::Driver::Get();
+  const int version = driver.ok() ? (*driver)->version : 0;
+  std::printf("driver: %s, CUDA %d.%d\n", Sim::IsActive() ? "simulated" : "real", version / 1000,
+              version % 1000 / 10);
   for (const Scenario& scenario : scenarios) {
     const std::string why = WhySkipped(scenario);
     if (!why.empty()) {

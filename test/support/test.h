@@ -27,9 +27,20 @@ boost::unit_test::precondition OnlySim();
 boost::unit_test::precondition OnlyReal();
 boost::unit_test::precondition NeedsDevices(int count);
 
+// The case needs a driver of CUDA `version` (12040) or newer, because `why`:
+//
+//   BOOST_AUTO_TEST_CASE(lists_kernels, *NeedsDriver(12040, "cuLibraryEnumerateKernels"))
+//
+// `why` names what older drivers lack: an entry or the documented behaviour.
+boost::unit_test::precondition NeedsDriver(int version, const char* why);
+// The case shows what such an older driver does.
+boost::unit_test::precondition NeedsDriverBefore(int version, const char* why);
+
 // Called while the program loads: it is of no use on the simulation, and ends there with 77
 // before it begins. Returns true.
 bool NeedRealDriver(const char* reason);
+// The same, for a driver that is older than `version`.
+bool NeedDriver(int version, const char* why);
 
 // The driver under test; main() has made sure that there is one.
 const cuguest::Driver& TheDriver();

@@ -16,6 +16,13 @@
 //     BOOST_TEST(Sim::Calls("cuCtxPushCurrent") == 1);
 //   }
 //
+// Older drivers are in the subdirectories 11.2, 11.4, 11.8, 12.0, 12.2, 12.4, 12.6 and 12.8:
+// with `simdir`/11.8 in front of `simdir` on LD_LIBRARY_PATH the driver claims CUDA 11.8, and
+// neither cuGetProcAddress nor dlsym finds what came later. Calls behave as measured on driver
+// 580 (CUDA 13.0) but where the headers of a CUDA release say otherwise: enumerators of
+// errors, attributes and flags that came later are unknown. PTX and cubins of every version
+// load on every driver.
+//
 // It is a test double for contexts, not an emulator of GPUs: device memory is
 // host memory, work is done when it is submitted, and a kernel runs only if a
 // host function was registered under its name. What is undefined on a real driver
@@ -95,8 +102,8 @@ class Sim {
   // Default 2. No effect after cuInit.
   static void SetDeviceCount(int count);
 
-  // The version the driver claims. Entries newer than it are not handed out.
-  // Default 13000.
+  // The version the driver claims. cuGetProcAddress does not hand out entries that are newer;
+  // what dlsym finds stays that of the loaded library. Default 13000, or the directory's.
   static void SetDriverVersion(int version);
 
   // Makes cuGetProcAddress answer "not found" for `entry`; nullptr shows all again.

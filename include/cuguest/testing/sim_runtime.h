@@ -18,6 +18,12 @@
 // code stays loaded to the end of the process once a kernel of it was used: one of
 // SimLive::libraries.
 //
+// The environment variable CUGUEST_SIM_RUNTIME_VERSION ("12.0" to the toolkit's own version)
+// makes it claim an older version: cudaRuntimeGetVersion, the entries of
+// cudaGetDriverEntryPoint, and a driver of that major version suffices; with an older one every
+// call is cudaErrorInsufficientDriver, as the runtime's documentation has it (CUDA
+// Compatibility, "Minor Version Compatibility"). Signatures stay those of the toolkit's headers.
+//
 // A runtime that is linked statically is part of the program and cannot be replaced; it
 // does not work on the simulated driver, which has none of the driver's private tables.
 

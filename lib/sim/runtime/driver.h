@@ -78,6 +78,10 @@ cudaError_t DriverVersion(int* version);
 const DriverApi& Driver();
 // The devices at that time: a forked child still gets the answer.
 int DeviceCount();
+
+// CUDART_VERSION, or the older one that CUGUEST_SIM_RUNTIME_VERSION asks for.
+int RuntimeVersion();
+
 inline bool IsDevice(int device) { return device >= 0 && device < DeviceCount(); }
 
 // The same number, also where the runtime has no name for it (measured with every code on

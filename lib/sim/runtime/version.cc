@@ -12,7 +12,7 @@ namespace cuguest_sim_runtime {
 
 cudaError_t RuntimeGetVersion(int* version) {
   if (version == nullptr) return cudaErrorInvalidValue;
-  *version = CUDART_VERSION;
+  *version = RuntimeVersion();
   return cudaSuccess;
 }
 
@@ -25,7 +25,8 @@ cudaError_t DriverGetVersion(int* version) {
 
 cudaError_t GetDriverEntryPoint(const char* symbol, void** function, unsigned long long flags,
                                 cudaDriverEntryPointQueryResult* result) {
-  return GetDriverEntryPointByVersion(symbol, function, CUDART_VERSION, flags, result);
+  return GetDriverEntryPointByVersion(symbol, function, static_cast<unsigned>(RuntimeVersion()),
+                                      flags, result);
 }
 
 // The flags and the result have the driver's numbers.

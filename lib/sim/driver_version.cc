@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The CUDA version of the driver. This file is compiled once for each version that there is
+// a libcuda.so.1 of, and all else once: see meson.build.
+
+#include <atomic>
+
+#include "lib/sim/api.h"
+#include "lib/sim/process.h"
+
+namespace cuguest_sim {
+namespace {
+
+// Constant-initialised: an entry may be called from a constructor of any library.
+std::atomic<int> driver_version{CUGUEST_SIM_DRIVER_VERSION};
+
+}  // namespace
+
+void Process::SetDriverVersion(int version) { driver_version.store(version); }
+
+int Process::DriverVersion() { return driver_version.load(std::memory_order_relaxed); }
+
+CUresult DriverGetVersion(int* version) {
+  if (version == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *version = Process::DriverVersion();
+  return CUDA_SUCCESS;
+}
+
+}  // namespace cuguest_sim

@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""exports_map.py ENTRY_LIST VERSION
+
+Prints the version script of a simulated driver of CUDA VERSION (11080, say): all that
+entry_list.h has, but what came later. test/sim/driver_version_test.cc compares the library
+with the list as the compiler reads it.
+"""
+
+import re
+import sys
+
+# X(Base, version, suffix, ...  or  T(Base, version, suffix, twin_version, twin_suffix, ...
+ROW = re.compile(r'^ *[XT]\((\w+), (\d+), "(\w*)",(?: (\d+), (\w+),)?', re.MULTILINE)
+
+
+def symbols(text):
+    """(symbol, version of its introduction) of each row and of its twin."""
+    for base, version, suffix, twin_version, twin_suffix in ROW.findall(text):
+        yield f"cu{base}{suffix}", int(version)
+        if twin_version:
+            yield f"cu{base}{suffix}_{twin_suffix}", int(twin_version)
+
+
+def main():
+    entry_list, driver = sys.argv[1], int(sys.argv[2])
+    with open(entry_list) as file:
+        # A row may be broken anywhere.
+        text = re.sub(r"\s*\\\n\s*", " ", file.read())
+    text = text.replace(" X(", "\nX(").replace(" T(", "\nT(")
+    later = [symbol for symbol, version in symbols(text) if version > driver]
+    print("{")
+    print("  global: cu*;")
+    print("  local:")
+    for symbol in later:
+        print(f"    {symbol};")
+    print("    *;")
+    print("};")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the headers of CUDA releases differ in, beside their entries.
+
+#ifndef CUGUEST_LIB_SIM_RELEASE_H_
+#define CUGUEST_LIB_SIM_RELEASE_H_
+
+#include <cuda.h>
+
+namespace cuguest_sim {
+
+// The ends of enumerations in a release's <cuda.h>. A driver answers a larger value as one that
+// it does not know.
+struct Release {
+  int version;
+  int device_attributes;    // CU_DEVICE_ATTRIBUTE_MAX
+  int function_attributes;  // CU_FUNC_ATTRIBUTE_MAX
+  int limits;               // CU_LIMIT_MAX
+  unsigned context_flags;   // CU_CTX_FLAGS_MASK
+  int jit_options;          // CU_JIT_NUM_OPTIONS
+};
+
+// That of the driver's version.
+const Release& ThisRelease();
+
+// The version whose header first has it; 0 for what is older than 11.8.
+int ReleaseOfError(CUresult code);
+
+}  // namespace cuguest_sim
+
+#endif  // CUGUEST_LIB_SIM_RELEASE_H_
