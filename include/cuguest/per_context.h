@@ -41,8 +41,10 @@ CUGUEST_BEGIN_NAMESPACE
 // Note [How a value ends]
 // ~~~~~~~~~~~~~~~~~~~~~~~
 // A value is *dropped* when nobody can find it any more, and *ends* when no pin is left
-// on it: at once if there is none, otherwise in a later call that drops or makes
-// something (releasing a pin ends nothing, and so costs nothing).
+// on it: at once if there is none. Otherwise it ends in a later call, since releasing a pin
+// ends nothing, and so costs nothing: one whose context is dead in any call that drops or
+// makes something, one whose context lives in the next Forget() of that context, and in no
+// call for another purpose, because ~T() might end a capture that has begun there meanwhile.
 //
 //   its context ...                           | the value is
 //   ------------------------------------------+----------------------------------------
@@ -63,7 +65,8 @@ CUGUEST_BEGIN_NAMESPACE
 //   lives. This is not done below that, because the answer of a foreign context that was
 //   destroyed is best effort; see ContextRef::IsAlive().
 //
-// So there are never more values than contexts that live, and 32, and those pinned.
+// So there are never more values than contexts that live, and 32, and those pinned, and those
+// that were forgotten while pinned and not again.
 
 // PerContext
 //
@@ -71,7 +74,8 @@ CUGUEST_BEGIN_NAMESPACE
 // Count:   none; it keeps no context alive. Who destroys a context calls Forget() first.
 // Threads: all members but the destructor, from any threads at the same time. T is shared
 //          by all that pin it, so what they do with it is T's to make safe. No lock of
-//          the cache is held while `make`, Leak() or ~T() run: they may call it.
+//          the cache is held while the driver is called, host memory is allocated, or `make`,
+//          Leak() or ~T() run: they may call it.
 // Fork:    a child that was forked while another thread of its parent was inside a call
 //          other than Find() must not use the cache, as with anything that has a lock.
 //          Otherwise GetOrMake() refuses to make, and what is dropped is given up.
@@ -181,10 +185,16 @@ class PerContext {
     return GetOrMake(ContextRef::Borrow(context), std::forward<Make>(make), file, line);
   }
 
-  // Drops the value of exactly this life of `context`; whether there was one (one that is
-  // only being made is not there yet, and is not stopped). For who is about to destroy
-  // the context: the driver is asked whether it still lives. Where the value may be
-  // pinned, and so ends later, call ForgetDestroyed() as well when that is done.
+  // Drops the value of exactly this incarnation of `context`, and ends it, and what was dropped
+  // of it before, unless it is pinned. Returns whether there was one to drop (one that is only
+  // being made is not there yet, and is not stopped). Call it before destroying the context:
+  // when it returns, no other thread is ending a value of the context, unless that one waits for
+  // this thread, as in a Forget() that ~T() calls. Of a value that was pinned, call Forget() again
+  // when the pin is released, or ForgetDestroyed() when the context is destroyed.
+  //
+  // Cost: three driver calls for each value that ends, and those of ~T(); waits for other
+  //       threads' ~T() of values of the context.
+  // Source: test/context/per_context_drop_test.cc, forget_waits_for_another_threads_ending.
   bool Forget(const ContextRef& context) { return table_.Forget(context, /*is_dead=*/false); }
 
   // The same for a life that the caller knows to be over: its value is given up, and the
@@ -197,7 +207,7 @@ class PerContext {
   // primary contexts, best effort for others: see ContextRef::IsAlive(). Where the driver
   // cannot be asked (a stream callback, a forked child) nothing is taken for dead.
   //
-  // Cost: one driver call for each value, with the cache's lock held.
+  // Cost: one driver call for each value.
   std::size_t DropDead() { return table_.DropDead(); }
 
   // The values that Find() can find.

@@ -9,9 +9,9 @@
 //   kFree --> kMaking --> kReady --> kClosed --> kEnding --> kFree
 //                 `--> kFree
 //
-// Only a thread that holds mutex_ opens (kFree to kMaking), closes (kReady to kClosed) and
-// ends (kClosed to kEnding) an entry; the thread that makes or ends it then owns the
-// storage, without the lock.
+// Every change of state is made with mutex_ held. The thread that makes or ends an entry (its
+// `worker`) owns the storage meanwhile, without the lock. Nothing else is done with the lock
+// held: no driver call, no allocation, no function of the value's.
 //
 // A pin is taken without the lock, and the entry may be closed, ended and opened for
 // another context at any moment before. So:
@@ -23,7 +23,15 @@
 // (3) and the closer sees the count at (4), until it is taken down again; otherwise the
 // pin is undone and was no pin. The key is read after the pin holds the entry, so it is
 // the key of the life that (2) saw. A pin that is undone may make a closer believe that
-// the entry is in use: it stays kClosed, and the next slow call looks again.
+// the entry is in use: it stays kClosed, and the next call that may end it looks again.
+//
+// Note [Who waits for whom]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~
+// A thread waits until a context has no entry that is being made (for its value), or none
+// that is being ended (in Forget). It says so on every entry that it works on itself. What
+// makes or ends a value may call the table again, so before each wait it is checked, with the
+// lock held, that the wait does not lead back to the thread that would wait: then making
+// fails, and Forget returns. So there is no circle of waits in one table.
 //
 // Note [Stripes]
 // ~~~~~~~~~~~~~~
@@ -116,14 +124,23 @@ bool IsOver(const ContextRef& context) noexcept {
 
 }  // namespace
 
+enum class PerContextTable::EntryState : unsigned char {
+  kFree,
+  kMaking,  // by `worker`
+  kReady,   // can be found and pinned
+  kClosed,  // dropped
+  kEnding,  // the value is being destroyed, by `worker`
+};
+
 struct PerContextTable::Entry {
-  enum class State : unsigned char {
-    kFree,
-    kMaking,  // claimed by `maker`
-    kReady,   // can be found and pinned
-    kClosed,  // dropped, and was pinned when that was last looked at
-    kEnding,  // the value is being destroyed
+  using State = EntryState;
+
+  // All entries of `context` that are in `state`; of no context: nothing.
+  struct Awaited {
+    State state = State::kFree;
+    ContextRef context;
   };
+
   static std::size_t ValueOffset(const Type& type) noexcept {
     return (sizeof(Entry) + type.alignment - 1) / type.alignment * type.alignment;
   }
@@ -157,10 +174,14 @@ struct PerContextTable::Entry {
   }
 
   // With mutex_ held.
+
+  // Whether there is a value in it that is not known to be dead.
+  bool IsKept() const noexcept { return Is(State::kReady) || (Is(State::kClosed) && !is_dead); }
   void Open(const ContextRef& of) noexcept {
     context = of;
-    maker = std::this_thread::get_id();
     is_dead = false;
+    worker = std::this_thread::get_id();
+    awaited = Awaited();
     id.store(of.id(), std::memory_order_relaxed);
     handle.store(of.get(), std::memory_order_relaxed);
     state.store(State::kMaking, std::memory_order_seq_cst);
@@ -168,6 +189,11 @@ struct PerContextTable::Entry {
   void Close(bool dead) noexcept {
     is_dead = dead;
     state.store(State::kClosed, std::memory_order_seq_cst);
+  }
+  void BeginEnding() noexcept {
+    worker = std::this_thread::get_id();
+    awaited = Awaited();
+    state.store(State::kEnding, std::memory_order_seq_cst);
   }
 
   // What is read without the lock, on a line that is written only when the entry changes.
@@ -179,8 +205,8 @@ struct PerContextTable::Entry {
 
   // What is read with mutex_ held, or by the thread that makes or ends the entry.
   alignas(kCacheLine) ContextRef context;
-  std::thread::id maker;         // while kMaking
-  ContextRef awaited;            // while kMaking: what the maker waits for meanwhile
+  std::thread::id worker;        // while kMaking or kEnding
+  Awaited awaited;               // then: what the worker waits for meanwhile
   bool is_dead = false;          // from kClosed on: the context is known to be dead
   Entry* next_ending = nullptr;  // while kEnding
 
@@ -190,10 +216,10 @@ struct PerContextTable::Entry {
 PerContextTable::~PerContextTable() {
   for (Entry* entry = Head(); entry != nullptr;) {
     Entry* const next = entry->next;
-    if (entry->Is(Entry::State::kReady)) entry->Close(/*dead=*/false);
+    if (entry->Is(EntryState::kReady)) entry->Close(/*dead=*/false);
     // What somebody still pins, or makes, is leaked rather than freed under his hands.
-    const bool is_used = entry->IsPinned() || entry->Is(Entry::State::kMaking);
-    if (!is_used && entry->Is(Entry::State::kClosed)) {
+    const bool is_used = entry->IsPinned() || entry->Is(EntryState::kMaking);
+    if (!is_used && entry->Is(EntryState::kClosed)) {
       entry->next_ending = nullptr;
       End(entry);
     }
@@ -206,7 +232,7 @@ PerContextTable::~PerContextTable() {
 inline PerContextTable::Held PerContextTable::TryPin(Entry* entry,
                                                      const ContextRef& context) noexcept {
   PinCount* const pins = CountUp(entry->stripes);
-  if (__builtin_expect(entry->Is(Entry::State::kReady) && entry->Names(context), 1)) {
+  if (__builtin_expect(entry->Is(EntryState::kReady) && entry->Names(context), 1)) {
     return {entry->value, pins};
   }
   pins->fetch_sub(1, std::memory_order_release);
@@ -227,7 +253,7 @@ PerContextTable::Held PerContextTable::Find(const ContextRef& context) noexcept 
 PerContextTable::Held PerContextTable::Search(const ContextRef& context,
                                               std::atomic<Entry*>* hint) const noexcept {
   for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
-    if (!entry->Names(context) || !entry->Is(Entry::State::kReady)) continue;
+    if (!entry->Names(context) || !entry->Is(EntryState::kReady)) continue;
     const Held held = TryPin(entry, context);
     if (held.value == nullptr) continue;
     hint->store(entry, std::memory_order_release);
@@ -237,33 +263,39 @@ PerContextTable::Held PerContextTable::Search(const ContextRef& context,
 }
 
 absl::Status PerContextTable::Claim::TakeOrPin(const ContextRef& context, Held* held) {
-  std::unique_lock<std::mutex> lock(table_->mutex_);
+  bool may_be_many = false;
   for (;;) {
-    // Nobody closes what is ready while the lock is held.
-    *held = table_->Find(context);
-    if (held->value != nullptr) return absl::OkStatus();
-    if (table_->FindMaking(context) == nullptr) break;
-    if (table_->WaitsForThisThread(context)) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("make the value of context 0x",
-                       absl::Hex(reinterpret_cast<std::uintptr_t>(context.get())),
-                       ": it is already being made, by this thread or by one that waits for it"));
+    const Turn turn = table_->TakeTurn(context, may_be_many);
+    switch (turn.kind) {
+      case Turn::Kind::kPinned:
+        *held = turn.held;
+        return absl::OkStatus();
+      case Turn::Kind::kClaimed:
+        entry_ = turn.entry;
+        table_->EndDropped(ContextRef());
+        return absl::OkStatus();
+      case Turn::Kind::kReplaces: {
+        // Ours was alive when its guard was built; but if it died meanwhile, the other one may be
+        // the later. A handle has one incarnation at a time, so if ours lives, theirs are over.
+        const CUresult code = context.Check();
+        if (code != CUDA_SUCCESS) return ToStatus(code, context.doing());
+        table_->CloseDead(turn.entry, turn.other);
+        break;
+      }
+      case Turn::Kind::kMany:
+        table_->CloseDead();
+        may_be_many = true;
+        break;
+      case Turn::Kind::kNoEntry:
+        if (table_->AddEntry()) break;
+        return absl::ResourceExhaustedError("make the value of a context: no host memory");
+      case Turn::Kind::kCircle:
+        return absl::FailedPreconditionError(
+            absl::StrCat("make the value of context 0x",
+                         absl::Hex(reinterpret_cast<std::uintptr_t>(context.get())),
+                         ": it is already being made, by this thread or by one that waits for it"));
     }
-    table_->SetAwaited(context);
-    table_->changed_.wait(lock);
-    table_->SetAwaited(ContextRef());
   }
-  absl::Status status = table_->CloseOutlived(context);
-  if (!status.ok()) return status;
-  entry_ = table_->FreeEntry();
-  if (entry_ == nullptr) {
-    return absl::ResourceExhaustedError("make the value of a context: no host memory");
-  }
-  entry_->Open(context);
-  Entry* const ending = table_->TakeUnpinned();
-  lock.unlock();
-  table_->End(ending);
-  return absl::OkStatus();
 }
 
 void* PerContextTable::Claim::storage() const noexcept { return entry_->value; }
@@ -272,7 +304,7 @@ PerContextTable::Held PerContextTable::Claim::Publish() noexcept {
   const Held held{entry_->value, CountUp(entry_->stripes)};
   {
     const std::lock_guard<std::mutex> lock(table_->mutex_);
-    entry_->state.store(Entry::State::kReady, std::memory_order_seq_cst);
+    entry_->state.store(EntryState::kReady, std::memory_order_seq_cst);
   }
   entry_ = nullptr;
   table_->changed_.notify_all();
@@ -282,7 +314,7 @@ PerContextTable::Held PerContextTable::Claim::Publish() noexcept {
 void PerContextTable::Claim::GiveBack() noexcept {
   {
     const std::lock_guard<std::mutex> lock(table_->mutex_);
-    entry_->state.store(Entry::State::kFree, std::memory_order_seq_cst);
+    entry_->state.store(EntryState::kFree, std::memory_order_seq_cst);
   }
   entry_ = nullptr;
   table_->changed_.notify_all();
@@ -291,125 +323,159 @@ void PerContextTable::Claim::GiveBack() noexcept {
 bool PerContextTable::Forget(const ContextRef& context, bool is_dead) {
   if (context.get() == nullptr) return false;
   bool found = false;
-  Entry* ending = nullptr;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
       if (!entry->Names(context)) continue;
-      if (entry->Is(Entry::State::kReady)) {
+      if (entry->Is(EntryState::kReady)) {
         entry->Close(is_dead);
         found = true;
-      } else if (entry->Is(Entry::State::kClosed)) {
+      } else if (entry->Is(EntryState::kClosed)) {
         entry->is_dead = entry->is_dead || is_dead;
       }
     }
-    ending = TakeUnpinned();
   }
-  End(ending);
+  EndDropped(context);
+  std::unique_lock<std::mutex> lock(mutex_);
+  static_cast<void>(WaitWhile(EntryState::kEnding, context, &lock));
   return found;
 }
 
 std::size_t PerContextTable::DropDead() {
-  std::size_t dropped = 0;
-  Entry* ending = nullptr;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
-      if (!entry->Is(Entry::State::kReady) || !IsOver(entry->context)) continue;
-      entry->Close(/*dead=*/true);
-      ++dropped;
-    }
-    ending = TakeUnpinned();
-  }
-  End(ending);
+  const std::size_t dropped = CloseDead();
+  EndDropped(ContextRef());
   return dropped;
 }
 
 std::size_t PerContextTable::size() const noexcept {
   std::size_t count = 0;
   for (const Entry* entry = Head(); entry != nullptr; entry = entry->next) {
-    if (entry->Is(Entry::State::kReady)) ++count;
+    if (entry->Is(EntryState::kReady)) ++count;
   }
   return count;
 }
 
-PerContextTable::Entry* PerContextTable::FindMaking(const ContextRef& context) const noexcept {
-  for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
-    if (entry->Is(Entry::State::kMaking) && entry->context == context) return entry;
-  }
-  return nullptr;
-}
-
-// Whether the making of `context` can end only after this thread has gone on: it makes it,
-// or something that its maker waits for. Every wait is checked, so there is no other circle.
-bool PerContextTable::WaitsForThisThread(ContextRef context) const noexcept {
+// Pins the value of `context`, or claims an entry for it, or says what has to be done first
+// without the lock. Waits while another thread makes it.
+PerContextTable::Turn PerContextTable::TakeTurn(const ContextRef& context, bool may_be_many) {
+  std::unique_lock<std::mutex> lock(mutex_);
   for (;;) {
-    const Entry* const making = FindMaking(context);
-    if (making == nullptr) return false;
-    if (making->maker == std::this_thread::get_id()) return true;
-    context = making->awaited;
+    // Nobody closes what is ready while the lock is held.
+    const Held held = Find(context);
+    if (held.value != nullptr) return {Turn::Kind::kPinned, held};
+    if (!Has(EntryState::kMaking, context)) break;
+    if (!WaitWhile(EntryState::kMaking, context, &lock)) return {Turn::Kind::kCircle};
   }
-}
-
-// Says what this thread waits for on everything that it makes itself; by key, because by
-// the time it wakes the entry may stand for something else.
-void PerContextTable::SetAwaited(const ContextRef& context) noexcept {
-  for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
-    if (entry->Is(Entry::State::kMaking) && entry->maker == std::this_thread::get_id()) {
-      entry->awaited = context;
-    }
-  }
-}
-
-// Closes what has to make room for the value of `context`.
-absl::Status PerContextTable::CloseOutlived(const ContextRef& context) {
-  const auto is_another_life = [&context](const Entry& entry) {
-    return (entry.Is(Entry::State::kReady) || entry.Is(Entry::State::kClosed)) &&
-           entry.context.get() == context.get() && entry.context != context;
-  };
+  Entry* free = nullptr;
   std::size_t in_use = 0;
-  bool has_another_life = false;
-  for (const Entry* entry = Head(); entry != nullptr; entry = entry->next) {
-    if (!entry->Is(Entry::State::kFree)) ++in_use;
-    has_another_life = has_another_life || is_another_life(*entry);
-  }
-  if (has_another_life) {
-    // It was alive when its guard was built; but if it died meanwhile, the other life may
-    // be the later one. A handle has one life at a time, so if ours goes on theirs are over.
-    const CUresult code = context.Check();
-    if (code != CUDA_SUCCESS) return ToStatus(code, context.doing());
-    for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
-      if (is_another_life(*entry)) entry->Close(/*dead=*/true);
+  for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
+    if (entry->Is(EntryState::kFree)) {
+      free = entry;
+      continue;
+    }
+    ++in_use;
+    if (entry->IsKept() && entry->context.get() == context.get() && entry->context != context) {
+      return {Turn::Kind::kReplaces, {}, entry, entry->context};
     }
   }
-  if (in_use < kSoftBound) return absl::OkStatus();
-  for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
-    if (entry->Is(Entry::State::kReady) && IsOver(entry->context)) entry->Close(/*dead=*/true);
-  }
-  return absl::OkStatus();
+  if (in_use >= kSoftBound && !may_be_many) return {Turn::Kind::kMany};
+  if (free == nullptr) return {Turn::Kind::kNoEntry};
+  free->Open(context);
+  return {Turn::Kind::kClaimed, {}, free};
 }
 
-PerContextTable::Entry* PerContextTable::FreeEntry() noexcept {
-  for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
-    if (entry->Is(Entry::State::kFree)) return entry;
+bool PerContextTable::Has(EntryState state, const ContextRef& context) const noexcept {
+  for (const Entry* entry = Head(); entry != nullptr; entry = entry->next) {
+    if (entry->Is(state) && entry->context == context) return true;
   }
+  return false;
+}
+
+// Waits while an entry of `context` is in `state`, with `lock` released; false, without waiting,
+// if that would be for ever. See Note [Who waits for whom].
+bool PerContextTable::WaitWhile(EntryState state, const ContextRef& context,
+                                std::unique_lock<std::mutex>* lock) {
+  while (Has(state, context)) {
+    if (WaitsForThisThread(state, context)) return false;
+    SetAwaited(state, context);
+    changed_.wait(*lock);
+    SetAwaited(EntryState::kFree, ContextRef());
+  }
+  return true;
+}
+
+// Whether entries of `context` leave `state` only after this thread has gone on: it works on one,
+// or on something that the worker of one waits for. Every wait is checked, so the recursion ends.
+bool PerContextTable::WaitsForThisThread(EntryState state,
+                                         const ContextRef& context) const noexcept {
+  for (const Entry* entry = Head(); entry != nullptr; entry = entry->next) {
+    if (!entry->Is(state) || entry->context != context) continue;
+    if (entry->worker == std::this_thread::get_id()) return true;
+    const Entry::Awaited& next = entry->awaited;
+    if (next.context.get() != nullptr && WaitsForThisThread(next.state, next.context)) return true;
+  }
+  return false;
+}
+
+// Says what this thread waits for on everything that it works on; by key, because by the time it
+// wakes the entry that it waited for may stand for something else.
+void PerContextTable::SetAwaited(EntryState state, const ContextRef& context) noexcept {
+  for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
+    const bool is_worked_on = entry->Is(EntryState::kMaking) || entry->Is(EntryState::kEnding);
+    if (is_worked_on && entry->worker == std::this_thread::get_id()) {
+      entry->awaited = {state, context};
+    }
+  }
+}
+
+// Closes what is dead, and returns how many of them could be found until now.
+std::size_t PerContextTable::CloseDead() {
+  std::size_t closed = 0;
+  for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
+    ContextRef context;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (entry->IsKept()) context = entry->context;
+    }
+    if (context.get() != nullptr && IsOver(context) && CloseDead(entry, context)) ++closed;
+  }
+  return closed;
+}
+
+// Closes `entry`, if it is still that of `context`, which is dead; whether it could be found.
+bool PerContextTable::CloseDead(Entry* entry, const ContextRef& context) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!entry->IsKept() || entry->context != context) return false;
+  const bool was_ready = entry->Is(EntryState::kReady);
+  entry->Close(/*dead=*/true);
+  return was_ready;
+}
+
+// One more that is free; false if there is no memory.
+bool PerContextTable::AddEntry() {
   Entry* const entry = Entry::New(type_);
-  if (entry == nullptr) return nullptr;
+  if (entry == nullptr) return false;
+  const std::lock_guard<std::mutex> lock(mutex_);
   entry->next = Head();
   head_.store(entry, std::memory_order_release);
-  return entry;
+  return true;
 }
 
-// What is dropped and no longer pinned, for End().
-PerContextTable::Entry* PerContextTable::TakeUnpinned() noexcept {
-  Entry* taken = nullptr;
-  for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
-    if (!entry->Is(Entry::State::kClosed) || entry->IsPinned()) continue;
-    entry->state.store(Entry::State::kEnding, std::memory_order_seq_cst);
-    entry->next_ending = taken;
-    taken = entry;
+// Ends what was dropped and is no longer pinned, if it is dead, or of `context`. What lives ends
+// only in a call that names its context: nobody else knows whether that harms a capture there.
+void PerContextTable::EndDropped(const ContextRef& context) noexcept {
+  Entry* ending = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
+      if (!entry->Is(EntryState::kClosed) || entry->IsPinned()) continue;
+      if (!entry->is_dead && entry->context != context) continue;
+      entry->BeginEnding();
+      entry->next_ending = ending;
+      ending = entry;
+    }
   }
-  return taken;
+  End(ending);
 }
 
 void PerContextTable::End(Entry* entries) noexcept {
@@ -426,7 +492,11 @@ void PerContextTable::End(Entry* entries) noexcept {
       if (type_.leak != nullptr) type_.leak(entry->value);
       type_.destroy(entry->value);
     }
-    entry->state.store(Entry::State::kFree, std::memory_order_seq_cst);
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      entry->state.store(EntryState::kFree, std::memory_order_seq_cst);
+    }
+    changed_.notify_all();
   }
 }
 

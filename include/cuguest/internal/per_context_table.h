@@ -25,6 +25,7 @@ namespace internal {
 
 class CUGUEST_API PerContextTable {
  private:
+  enum class EntryState : unsigned char;
   struct Entry;
 
  public:
@@ -74,7 +75,8 @@ class CUGUEST_API PerContextTable {
   ~PerContextTable();
 
   [[nodiscard]] Held Find(const ContextRef& context) noexcept;
-  // `is_dead`: the caller knows it, and the driver is not asked.
+  // `is_dead`: the caller knows it, and the driver is not asked. When it returns no other thread
+  // is ending a value of `context`, unless that one waits for this thread.
   bool Forget(const ContextRef& context, bool is_dead);
   std::size_t DropDead();
   [[nodiscard]] std::size_t size() const noexcept;
@@ -88,21 +90,42 @@ class CUGUEST_API PerContextTable {
   [[nodiscard, gnu::noinline]] Held Search(const ContextRef& context,
                                            std::atomic<Entry*>* hint) const noexcept;
   [[nodiscard]] Entry* Head() const noexcept { return head_.load(std::memory_order_acquire); }
-  // These with mutex_ held.
-  [[nodiscard]] Entry* FindMaking(const ContextRef& context) const noexcept;
-  [[nodiscard]] bool WaitsForThisThread(ContextRef context) const noexcept;
-  void SetAwaited(const ContextRef& context) noexcept;
-  absl::Status CloseOutlived(const ContextRef& context);
-  [[nodiscard]] Entry* FreeEntry() noexcept;
-  [[nodiscard]] Entry* TakeUnpinned() noexcept;
-  // Without it.
+
+  // What comes next for who asks for a value.
+  struct Turn {
+    enum class Kind : unsigned char {
+      kPinned,    // `held`
+      kClaimed,   // `entry`
+      kReplaces,  // first close `entry`, of another incarnation of the handle, `other`
+      kMany,      // first see which are dead
+      kNoEntry,   // first allocate one
+      kCircle     // the value is being made, by this thread or by one that waits for it
+    };
+    Kind kind;
+    Held held = {};
+    Entry* entry = nullptr;
+    ContextRef other = {};
+  };
+
+  // None of these is called with mutex_ held, and none holds it while it calls something else.
+  [[nodiscard]] Turn TakeTurn(const ContextRef& context, bool may_be_many);
+  std::size_t CloseDead();
+  bool CloseDead(Entry* entry, const ContextRef& context);
+  [[nodiscard]] bool AddEntry();
+  void EndDropped(const ContextRef& context) noexcept;
   void End(Entry* entries) noexcept;
+
+  // These are.
+  [[nodiscard]] bool Has(EntryState state, const ContextRef& context) const noexcept;
+  bool WaitWhile(EntryState state, const ContextRef& context, std::unique_lock<std::mutex>* lock);
+  [[nodiscard]] bool WaitsForThisThread(EntryState state, const ContextRef& context) const noexcept;
+  void SetAwaited(EntryState state, const ContextRef& context) noexcept;
 
   const Type type_;
   std::atomic<Entry*> head_{nullptr};
   std::atomic<Entry*> hints_[kHints] = {};
   std::mutex mutex_;
-  std::condition_variable changed_;  // an entry is no longer being made
+  std::condition_variable changed_;  // an entry is no longer being made, or ended
 };
 
 }  // namespace internal

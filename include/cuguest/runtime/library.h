@@ -116,12 +116,16 @@ class LibraryHandles {
 
   [[nodiscard]] const Table& library() const noexcept { return library_; }
 
-  // Drops the handles of this life of `context`, and destroys them when no scope is left that
-  // uses one: now, or in a later call that makes or drops something. Not while anything in
-  // the context captures: see Note [Handles and captures] of runtime/cublas.h. Whether there were
-  // any. Where a scope may be left and the context is destroyed, call ForgetDestroyed() after that.
+  // Drops the handles of this incarnation of `context`, and destroys them, and those that were
+  // dropped before, unless a scope still uses one of them. Not while anything in the context
+  // captures: see Note [Handles and captures] of runtime/cublas.h. Returns whether there were any
+  // to drop; by then no other thread is destroying a handle of the context. Where a scope was left,
+  // call Forget() again when it has ended: no other call destroys them, since nobody else knows
+  // what captures there by then. Or call ForgetDestroyed() when the context is destroyed.
   //
-  // Cost: of most libraries, it waits for the context, once for each handle.
+  // Cost: of most libraries, it waits for the context, once for each handle; and for other threads
+  //       that destroy handles of the context.
+  // Source: test/runtime/library_suite.h, forgets_what_is_in_use_later.
   bool Forget(const ContextRef& context) { return pools_.Forget(context); }
 
   // The same for a life that the caller knows to be over: they are given up, without a call.
