@@ -67,6 +67,8 @@ constexpr Row kRows[] = {
     {"cuCtxSetLimit", Rule::kUnsafe},
     {"cuCtxSetCacheConfig", Rule::kUnsafe},
     {"cuCtxSetSharedMemConfig", Rule::kUnsafe},
+    {"cuCtxEnablePeerAccess", Rule::kUnsafe},
+    {"cuCtxDisablePeerAccess", Rule::kUnsafe},
     {"cuMemAlloc", Rule::kUnsafe},
     {"cuMemAllocPitch", Rule::kUnsafe},
     {"cuMemAllocManaged", Rule::kUnsafe},
