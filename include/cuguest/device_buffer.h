@@ -39,7 +39,19 @@ CUGUEST_BEGIN_NAMESPACE
 // reference is released. Its address may then be given to somebody else, so a buffer whose
 // context's life is over calls no driver any more: it is let go. Pool memory stays when the
 // context of its stream ends, and is then freed at once, since nothing of that stream can
-// still use it. Life is as exact as ContextRef::IsAlive.
+// still use it; where the current context is itself dead, on a thread made for that, because
+// the driver frees nothing then. Life is as exact as ContextRef::IsAlive.
+//
+// Note [Per-thread streams]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~
+// CU_STREAM_PER_THREAD is another stream on every thread, and no thread can name the stream of
+// another. So a buffer of AllocateAsync or AdoptAsync with that stream remembers its thread:
+// - On that thread it is freed in the order of that stream.
+// - On another thread Free() refuses. FreeAsync() takes a stream that the caller has made wait
+//   for the work. The destructor frees in the order of the context's stream 0, which waits for
+//   the per-thread streams of all threads; if a blocking stream of the context captures, it
+//   leaks the memory, as Note [Freeing while something captures] says.
+// Source: CUDA Driver API, "Stream synchronization behavior".
 //
 // Note [Freeing while something captures]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
@@ -127,7 +139,7 @@ class DeviceBuffer {
 
   DeviceBuffer() noexcept = default;  // empty
 
-  // As Free(), its result dropped.
+  // As Free(), its result dropped, but for Note [Per-thread streams]. Allocates no host memory.
   ~DeviceBuffer() = default;
   DeviceBuffer(DeviceBuffer&&) noexcept = default;
   DeviceBuffer& operator=(DeviceBuffer&&) noexcept = default;
@@ -158,10 +170,11 @@ class DeviceBuffer {
   //
   // Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its
   //                              context before; the buffer is empty then, as on success.
-  //                              Or its stream captures: it is still owned.
+  //                              Or its stream captures, or is another thread's per-thread
+  //                              stream: it is still owned.
   //         the driver's code    it is still owned, and Free() may be tried again
   // Cost:   six driver calls if its context is current, else seven; in a stream's order eight
-  //         and nine.
+  //         and nine; of pool memory at once, four.
   absl::Status Free() { return memory_.Free(); }
 
   // The same, in the order of another stream than the one it would be freed in.

@@ -45,6 +45,8 @@ struct PeerLink {
 //
 // Stack:   as it was. Count: none; it keeps neither context alive.
 // Threads: distinct objects from any threads; one object needs outside locking.
+// Capture: harms none: the driver ends captures for it, as for an allocation, so it is enabled and
+//          disabled in relaxed mode (test/sim/capture_copy_facts_test.cc).
 // Source:  CUDA Driver API, "Peer Context Memory Access"; CUDA Programming Guide,
 //          "Peer-to-Peer Memory Copy"; test/sim/two_devices_facts_test.cc.
 class CUGUEST_API PeerAccess {
@@ -65,7 +67,7 @@ class CUGUEST_API PeerAccess {
   //         kResourceExhausted   the device has as many peers as it can
   //         kDataLoss            an earlier sticky error
   //         Nothing has changed then.
-  // Cost:   five driver calls if `context` is current, else six.
+  // Cost:   seven driver calls if `context` is current, else eight.
   [[nodiscard]] static absl::StatusOr<PeerAccess> Enable(const ContextRef& context,
                                                          const ContextRef& peer);
 
@@ -76,7 +78,7 @@ class CUGUEST_API PeerAccess {
         was_enabled_(other.was_enabled_) {}
   PeerAccess& operator=(PeerAccess&& other) noexcept;
 
-  // As Disable(), its result dropped.
+  // As Disable(), its result dropped; allocates nothing.
   ~PeerAccess();
 
   [[nodiscard]] const ContextRef& context() const noexcept { return context_; }
@@ -98,6 +100,8 @@ class CUGUEST_API PeerAccess {
  private:
   PeerAccess(const ContextRef& context, const ContextRef& peer, bool was_enabled) noexcept
       : context_(context), peer_(peer), was_enabled_(was_enabled) {}
+
+  CUresult End() noexcept;
 
   ContextRef context_;
   ContextRef peer_;

@@ -4,6 +4,9 @@
 
 #include "cuguest/internal/owned_memory.h"
 
+#include <pthread.h>
+#include <signal.h>
+
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -12,8 +15,9 @@
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
 #include "cuguest/memory.h"
-#include "cuguest/no_context_guard.h"
 #include "lib/context/context_text.h"
+#include "lib/core/concurrency.h"
+#include "lib/core/driver_access.h"
 #include "lib/memory/byte_count.h"
 #include "lib/memory/memory_text.h"
 #include "lib/memory/relaxed_scope.h"
@@ -32,11 +36,50 @@ std::string AdoptText(CUdeviceptr pointer) {
   return absl::StrCat("adopt ", PointerText(pointer), ": ");
 }
 
-bool IsEmpty(const StreamRef& stream) { return stream.context().get() == nullptr; }
+std::string FreeText(const MemoryRange& range) {
+  return absl::StrCat("free ", range.bytes, " bytes at ", PointerText(range.pointer));
+}
+
+bool IsEmpty(const StreamRef& stream) noexcept { return stream.context().get() == nullptr; }
 
 absl::Status NoStream(std::string_view doing) {
   std::string text(doing);
   return absl::InvalidArgumentError(text + ": the StreamRef is empty");
+}
+
+struct FreeCall {
+  const Driver& driver;
+  CUdeviceptr pointer;
+  CUresult code;
+};
+
+// Frees memory of no context where nothing is current: on a thread of its own, which must
+// not be given the process's signals.
+void FreeElsewhere(FreeCall* call) noexcept {
+  const auto run = [](void* data) -> void* {
+    auto* const its = static_cast<FreeCall*>(data);
+    const RelaxedScope relaxed;
+    its->code = relaxed.result();
+    if (its->code == CUDA_SUCCESS) its->code = its->driver.MemFree(its->pointer);
+    return nullptr;
+  };
+  sigset_t all;
+  sigset_t callers;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &callers);
+  pthread_t thread;
+  const bool is_running = pthread_create(&thread, nullptr, run, call) == 0;
+  pthread_sigmask(SIG_SETMASK, &callers, nullptr);
+  if (is_running) pthread_join(thread, nullptr);
+}
+
+// Frees memory of no context, at once. That works with nothing current, or any living context, but
+// not with a dead one (test/sim/pool_facts_test.cc). A dead one cannot be taken off and pushed
+// again, so then it is done where nothing is current.
+CUresult FreeOfNoContext(const Driver& driver, CUdeviceptr pointer) noexcept {
+  FreeCall call{driver, pointer, driver.MemFree(pointer)};
+  if (call.code == CUDA_ERROR_CONTEXT_IS_DESTROYED) FreeElsewhere(&call);
+  return call.code;
 }
 
 // The range of what was just allocated, which is freed again if the driver does not tell.
@@ -134,77 +177,112 @@ absl::StatusOr<OwnedMemory> OwnedMemory::Adopt(CUdeviceptr pointer, const Elemen
   return owned;
 }
 
+OwnedMemory::OwnedMemory(const MemoryRange& range, const StreamRef& stream) noexcept
+    : range_(range), stream_(stream), thread_(ThreadNumber()) {}
+
 OwnedMemory& OwnedMemory::operator=(OwnedMemory&& other) noexcept {
   if (this == &other) return *this;
-  static_cast<void>(Free());
+  End();
   range_ = std::exchange(other.range_, MemoryRange());
   stream_ = std::exchange(other.stream_, StreamRef());
+  thread_ = other.thread_;
   return *this;
 }
 
 absl::Status OwnedMemory::Free() {
   if (range_.pointer == 0) return absl::OkStatus();
-  // When the stream's context is over, nothing of the stream still uses pool memory.
-  const bool is_ordered =
-      !IsEmpty(stream_) && stream_.context().Check() != CUDA_ERROR_CONTEXT_IS_DESTROYED;
-  return is_ordered ? FreeIn(stream_) : FreeAtOnce();
+  const bool is_ordered = IsOrdered();
+  if (is_ordered && IsOfAnotherThread()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        FreeText(range_),
+        ": it is in the order of the per-thread stream of another thread, which cannot be named "
+        "here: free it on that thread, or with FreeAsync() in a stream that waits for its work"));
+  }
+  const MemoryRange range = range_;
+  return Report(range, is_ordered ? TryFreeIn(stream_) : TryFreeAtOnce());
 }
 
 absl::Status OwnedMemory::FreeIn(const StreamRef& stream) {
   if (range_.pointer == 0) return absl::OkStatus();
-  if (IsEmpty(stream)) return NoStream(absl::StrCat("free ", range_.bytes, " bytes"));
+  const MemoryRange range = range_;
+  if (IsEmpty(stream)) return NoStream(FreeText(range));
   const absl::StatusOr<const Driver*> driver = Driver::Get();
   if (!driver.ok()) return driver.status();
   const auto free = (*driver)->Require(&Driver::MemFreeAsync);
   if (!free.ok()) return free.status();
+  return Report(range, TryFreeIn(stream));
+}
+
+// As Free(), where nobody can be told what went wrong. Stream 0 waits for the per-thread streams
+// of all threads.
+void OwnedMemory::End() noexcept {
+  if (range_.pointer == 0) return;
+  if (!IsOrdered()) {
+    static_cast<void>(TryFreeAtOnce());
+  } else if (IsOfAnotherThread()) {
+    static_cast<void>(TryFreeIn(StreamRef::Borrow(CU_STREAM_LEGACY, stream_.context())));
+  } else {
+    static_cast<void>(TryFreeIn(stream_));
+  }
+}
+
+// When the stream's context is over, nothing of the stream still uses pool memory.
+bool OwnedMemory::IsOrdered() const noexcept {
+  return !IsEmpty(stream_) && stream_.context().Check() != CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
+bool OwnedMemory::IsOfAnotherThread() const noexcept {
+  return stream_.get() == CU_STREAM_PER_THREAD && thread_ != ThreadNumber();
+}
+
+OwnedMemory::Outcome OwnedMemory::TryFreeIn(const StreamRef& stream) noexcept {
+  CUresult code = CUDA_SUCCESS;
+  const Driver* driver = TryDriver(&code);
+  if (driver == nullptr) return Settle(code, "");
+  if (driver->MemFreeAsync == nullptr) return Settle(CUDA_ERROR_NOT_SUPPORTED, "");
   if (range_.context.get() != nullptr) {
-    const CUresult life = range_.context.Check();
-    if (life != CUDA_SUCCESS) return Settle(life);
+    code = range_.context.Check();
+    if (code == CUDA_ERROR_CONTEXT_IS_DESTROYED) return SettleGone();
+    if (code != CUDA_SUCCESS) return Settle(code, "");
   }
   const ContextGuard guard(stream.context());
-  if (!guard.ok()) return Keep(guard.result(), guard.advice());
+  if (!guard.ok()) return Settle(guard.result(), guard.advice());
   if (CaptureStateOf(stream.get()) != CaptureState::kNone) {
-    return Keep(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, kCaptures);
+    return Settle(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, kCaptures);
   }
   const RelaxedScope relaxed;
-  CUresult code = relaxed.result();
-  if (code == CUDA_SUCCESS) code = (*free)(range_.pointer, stream.get());
-  return code == CUDA_SUCCESS ? LetGo() : Keep(code, "");
+  code = relaxed.result();
+  if (code == CUDA_SUCCESS) code = driver->MemFreeAsync(range_.pointer, stream.get());
+  return Settle(code, "");
 }
 
-absl::Status OwnedMemory::FreeAtOnce() {
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
+OwnedMemory::Outcome OwnedMemory::TryFreeAtOnce() noexcept {
+  CUresult code = CUDA_SUCCESS;
+  const Driver* driver = TryDriver(&code);
+  if (driver == nullptr) return Settle(code, "");
   const RelaxedScope relaxed;
-  if (relaxed.result() != CUDA_SUCCESS) return Keep(relaxed.result(), "");
-  if (range_.context.get() != nullptr) {
-    const ContextGuard guard(range_.context);
-    return Settle(guard.ok() ? (*driver)->MemFree(range_.pointer) : guard.result());
-  }
-  // Works with any living context current, or none, but not with a dead one.
-  const NoContextGuard none;
-  return Settle(none.ok() ? (*driver)->MemFree(range_.pointer) : none.result());
+  if (relaxed.result() != CUDA_SUCCESS) return Settle(relaxed.result(), "");
+  if (range_.context.get() == nullptr) return Settle(FreeOfNoContext(*driver, range_.pointer), "");
+  const ContextGuard guard(range_.context);
+  code = guard.ok() ? driver->MemFree(range_.pointer) : guard.result();
+  return code == CUDA_ERROR_CONTEXT_IS_DESTROYED ? SettleGone() : Settle(code, guard.advice());
 }
 
-absl::Status OwnedMemory::LetGo() noexcept {
-  range_ = MemoryRange();
-  stream_ = StreamRef();
-  return absl::OkStatus();
+OwnedMemory::Outcome OwnedMemory::SettleGone() noexcept {
+  static_cast<void>(Leak());
+  return {CUDA_ERROR_CONTEXT_IS_DESTROYED, "the memory is gone with its context"};
 }
 
-// After a call in which a dead context can only be the memory's own.
-absl::Status OwnedMemory::Settle(CUresult code) {
-  if (code == CUDA_SUCCESS) return LetGo();
-  const absl::Status status = Keep(code, "the memory is gone with its context");
-  if (code == CUDA_ERROR_CONTEXT_IS_DESTROYED) static_cast<void>(LetGo());
-  return status;
-}
-
-absl::Status OwnedMemory::Keep(CUresult code, std::string_view reason) const {
+OwnedMemory::Outcome OwnedMemory::Settle(CUresult code, const char* reason) noexcept {
+  if (code == CUDA_SUCCESS) static_cast<void>(Leak());
   // The process is ending, and the driver takes everything back.
-  if (code == CUDA_ERROR_DEINITIALIZED) return absl::OkStatus();
-  return ToStatus(
-      code, absl::StrCat("free ", range_.bytes, " bytes at ", PointerText(range_.pointer)), reason);
+  if (code == CUDA_ERROR_DEINITIALIZED) code = CUDA_SUCCESS;
+  return {code, *reason != '\0' ? reason : "it was not freed, and the buffer still owns it"};
+}
+
+absl::Status OwnedMemory::Report(const MemoryRange& range, const Outcome& outcome) {
+  if (outcome.code == CUDA_SUCCESS) return absl::OkStatus();
+  return ToStatus(outcome.code, FreeText(range), outcome.reason);
 }
 
 }  // namespace internal

@@ -9,6 +9,8 @@
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
 #include "lib/context/context_text.h"
+#include "lib/core/driver_access.h"
+#include "lib/memory/relaxed_scope.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {
@@ -25,13 +27,16 @@ CUresult ReadAttribute(const Driver& driver, CUdevice_P2PAttribute attribute, De
   return driver.DeviceGetP2PAttribute(value, attribute, device.get(), peer.get());
 }
 
-// `call` with `context` current, where both contexts are alive.
+// `call` with `context` current, where both contexts are alive. Outside of relaxed mode it would
+// end captures.
 template <typename Call>
-CUresult CallInPair(const ContextRef& context, const ContextRef& peer, const Call& call) {
+CUresult CallInPair(const ContextRef& context, const ContextRef& peer, const Call& call) noexcept {
   const CUresult life = peer.Check();
   if (life != CUDA_SUCCESS) return life;
   const ContextGuard guard(context);
-  return guard.ok() ? call() : guard.result();
+  if (!guard.ok()) return guard.result();
+  const internal::RelaxedScope relaxed;
+  return relaxed.result() == CUDA_SUCCESS ? call() : relaxed.result();
 }
 
 }  // namespace
@@ -70,29 +75,35 @@ absl::StatusOr<PeerAccess> PeerAccess::Enable(const ContextRef& context, const C
 
 PeerAccess& PeerAccess::operator=(PeerAccess&& other) noexcept {
   if (this == &other) return *this;
-  static_cast<void>(Disable());
+  static_cast<void>(End());
   context_ = std::exchange(other.context_, ContextRef());
   peer_ = std::exchange(other.peer_, ContextRef());
   was_enabled_ = other.was_enabled_;
   return *this;
 }
 
-PeerAccess::~PeerAccess() { static_cast<void>(Disable()); }
+PeerAccess::~PeerAccess() { static_cast<void>(End()); }
 
 absl::Status PeerAccess::Disable() {
-  if (context_.get() == nullptr) return absl::OkStatus();
-  if (!was_enabled_) {
-    const absl::StatusOr<const Driver*> driver = Driver::Get();
-    if (!driver.ok()) return driver.status();
-    const CUresult code =
-        CallInPair(context_, peer_, [&] { return (*driver)->CtxDisablePeerAccess(peer_.get()); });
+  const CUresult code = End();
+  if (code == CUDA_SUCCESS) return absl::OkStatus();
+  return ToStatus(code, "disable peer access", PairText(context_, peer_));
+}
+
+// Without a text, for the destructor: it must not need memory.
+CUresult PeerAccess::End() noexcept {
+  if (context_.get() != nullptr && !was_enabled_) {
+    CUresult code = CUDA_SUCCESS;
+    const Driver* driver = internal::TryDriver(&code);
+    if (driver == nullptr) return code;
+    code = CallInPair(context_, peer_, [&] { return driver->CtxDisablePeerAccess(peer_.get()); });
     const bool is_over = code == CUDA_SUCCESS || code == CUDA_ERROR_CONTEXT_IS_DESTROYED ||
                          code == CUDA_ERROR_PEER_ACCESS_NOT_ENABLED ||
                          code == CUDA_ERROR_DEINITIALIZED;
-    if (!is_over) return ToStatus(code, "disable peer access", PairText(context_, peer_));
+    if (!is_over) return code;
   }
   Leak();
-  return absl::OkStatus();
+  return CUDA_SUCCESS;
 }
 
 CUGUEST_END_NAMESPACE

@@ -308,6 +308,81 @@ BOOST_AUTO_TEST_CASE(pool_memory_is_freed_after_the_end_of_its_streams_context) 
   SetStack({});
 }
 
+// A dead entry stays on a stack until it is popped, as after cudaDeviceReset().
+BOOST_AUTO_TEST_CASE(pool_memory_is_freed_over_a_dead_entry) {
+  const Owner below;
+  for (const bool silently : {false, true}) {
+    Buffer buffer;
+    Buffer adopted;
+    {
+      const Owner owner;
+      buffer = Made(Buffer::AllocateAsync(Ref(owner), kInts));
+      CUdeviceptr pointer = 0;
+      OK(RAW(cuMemAllocAsync)(&pointer, kBytes, owner.stream()));
+      SUCCEEDS(Ref(owner).Synchronize());
+      adopted = Made(Buffer::Adopt(pointer, kInts));
+    }
+    const CUdeviceptr pointers[] = {buffer.get(), adopted.get()};
+    SetStack({below.get()});
+    PushDeadContext();
+    const Stack stack = GetStack();
+    if (!silently) {
+      SUCCEEDS(buffer.Free());
+      SUCCEEDS(adopted.Free());
+    }
+    buffer = Buffer();
+    adopted = Buffer();
+    BOOST_TEST(GetStack() == stack);
+    SetStack({});
+    for (const CUdeviceptr pointer : pointers) BOOST_TEST(!IsThere(pointer));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(per_thread_streams_memory_ends_on_another_thread) {
+  const Owner owner;
+  const StreamRef ref = StreamRef::Borrow(CU_STREAM_PER_THREAD, owner.ref());
+  for (const bool adopts : {false, true}) {
+    Buffer buffer = Made(Buffer::AllocateAsync(ref, kInts));
+    if (adopts) {
+      const CUdeviceptr pointer = buffer.Leak().get();
+      buffer = Made(Buffer::AdoptAsync(pointer, kInts, ref));
+    }
+    Buffer ordered = Made(Buffer::AllocateAsync(ref, kInts));
+    SUCCEEDS(FillAsync(buffer.view(), 2, ref));
+    const CUdeviceptr pointers[] = {buffer.get(), ordered.get()};
+    std::thread([&] {
+      // Its own per-thread stream is not the one to wait for.
+      REFUSES(buffer.Free(), kFailedPrecondition, "free 4096 bytes", "another thread",
+              "FreeAsync()");
+      BOOST_TEST(!buffer.empty());
+      {
+        // This is refused for stream 0 and its waiting alone.
+        owner.Enter();
+        const Capture capture(CU_STREAM_PER_THREAD, CU_STREAM_CAPTURE_MODE_RELAXED);
+        REFUSES(buffer.FreeAsync(StreamRef::Borrow(CU_STREAM_LEGACY, owner.ref())),
+                kFailedPrecondition, "captures");
+      }
+      SetStack({});
+      Sim::ResetCalls();
+      const Buffer ending = std::move(buffer);
+      SUCCEEDS(ordered.FreeAsync(Ref(owner)));
+    }).join();
+    if (Sim::IsActive()) BOOST_TEST(Sim::Calls("cuMemFreeAsync") == 2U);
+    SUCCEEDS(StreamRef::Borrow(CU_STREAM_LEGACY, owner.ref()).Synchronize());
+    SUCCEEDS(Ref(owner).Synchronize());
+    for (const CUdeviceptr pointer : pointers) BOOST_TEST(!IsThere(pointer));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(failing_free_says_what_happened, *OnlySim()) {
+  const Owner owner;
+  Buffer buffer = Allocated(owner);
+  Sim::FailCall("cuMemFree", 1, CUDA_ERROR_UNKNOWN);
+  REFUSES(buffer.Free(), kUnknown, "free 4096 bytes at 0x", "the buffer still owns it");
+  BOOST_TEST(!buffer.empty());
+  SUCCEEDS(buffer.Free());
+}
+
 BOOST_AUTO_TEST_CASE(adopts_what_either_api_allocates) {
   const Owner owner;
   for (const bool managed : {false, true}) {

@@ -163,6 +163,38 @@ BOOST_AUTO_TEST_CASE(it_ends_with_either_context, *NeedsLink()) {
   SUCCEEDS(disabled.Disable());
 }
 
+BOOST_AUTO_TEST_CASE(harms_no_capture, *NeedsLink()) {
+  const Owner a(0);
+  const Owner b(1);
+  for (const CUstreamCaptureMode mode : kCaptureModes) {
+    for (const Owner* capturing : {&a, &b}) {
+      const Capture capture(capturing->stream(), mode);
+      PeerAccess access = Enabled(a, b);
+      SUCCEEDS(access.Disable());
+      BOOST_TEST(!Enabled(b, a).was_enabled());
+      std::thread([&] { BOOST_TEST(PeerAccess::Enable(a.ref(), b.ref()).ok()); }).join();
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim()) {
+  const Owner a(0);
+  const Owner b(1);
+  const ContextRef from = a.ref();
+  const ContextRef to = b.ref();
+  for (const Stack& stack : {Stack{a.get()}, Stack{b.get()}, Stack{}}) {
+    SetStack(stack);
+    const std::uint64_t expected = stack == Stack{a.get()} ? 7 : 8;
+    Sim::ResetCalls();
+    PeerAccess access = PeerAccess::Enable(from, to).value();
+    BOOST_TEST(Sim::TotalCalls() == expected);
+    Sim::ResetCalls();
+    SUCCEEDS(access.Disable());
+    BOOST_TEST(Sim::TotalCalls() == expected);
+  }
+  SetStack({});
+}
+
 BOOST_AUTO_TEST_CASE(every_call_fails_once, *OnlySim()) {
   const Owner a(0);
   const Owner b(1);

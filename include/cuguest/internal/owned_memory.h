@@ -39,9 +39,10 @@ class CUGUEST_API OwnedMemory {
   OwnedMemory() noexcept = default;
   OwnedMemory(OwnedMemory&& other) noexcept
       : range_(std::exchange(other.range_, MemoryRange())),
-        stream_(std::exchange(other.stream_, StreamRef())) {}
+        stream_(std::exchange(other.stream_, StreamRef())),
+        thread_(other.thread_) {}
   OwnedMemory& operator=(OwnedMemory&& other) noexcept;
-  ~OwnedMemory() { static_cast<void>(Free()); }
+  ~OwnedMemory() { End(); }
 
   const MemoryRange& range() const noexcept { return range_; }
 
@@ -50,16 +51,26 @@ class CUGUEST_API OwnedMemory {
   MemoryRange Leak() noexcept { return std::exchange(range_, MemoryRange()); }
 
  private:
-  OwnedMemory(const MemoryRange& range, const StreamRef& stream) noexcept
-      : range_(range), stream_(stream) {}
+  // What came of freeing, without a text: a destructor must not need memory.
+  struct Outcome {
+    CUresult code;
+    const char* reason;
+  };
 
-  absl::Status FreeAtOnce();
-  absl::Status LetGo() noexcept;
-  absl::Status Settle(CUresult code);
-  absl::Status Keep(CUresult code, std::string_view reason) const;
+  OwnedMemory(const MemoryRange& range, const StreamRef& stream) noexcept;
+
+  void End() noexcept;
+  [[nodiscard]] bool IsOrdered() const noexcept;
+  [[nodiscard]] bool IsOfAnotherThread() const noexcept;
+  Outcome TryFreeIn(const StreamRef& stream) noexcept;
+  Outcome TryFreeAtOnce() noexcept;
+  Outcome Settle(CUresult code, const char* reason) noexcept;
+  Outcome SettleGone() noexcept;
+  static absl::Status Report(const MemoryRange& range, const Outcome& outcome);
 
   MemoryRange range_;
-  StreamRef stream_;  // in whose order it is freed; empty: in none
+  StreamRef stream_;     // in whose order it is freed; empty: in none
+  unsigned thread_ = 0;  // whose per-thread stream it is, if it is one
 };
 
 }  // namespace internal
