@@ -88,4 +88,14 @@
   } /* inline namespace */    \
   } /* namespace cuguest */
 
+CUGUEST_BEGIN_NAMESPACE
+namespace internal {
+struct [[gnu::visibility("hidden")]] Hidden;
+}  // namespace internal
+CUGUEST_END_NAMESPACE
+
+// The last template parameter of a member template of a class template, beside CUGUEST_HIDE, which
+// clang 14 does not heed there: what has a hidden argument is hidden.
+#define CUGUEST_HIDE_TEMPLATE typename = ::cuguest::CUGUEST_INTERNAL_NAMESPACE::internal::Hidden
+
 #endif  // CUGUEST_EXPORT_H_

@@ -3,8 +3,8 @@
 """hide.py SOURCE_ROOT BUILD_ROOT [--fix]
 
 Finds each inline function and static data member of the headers that is declared without
-CUGUEST_HIDE (export.h, Note [What two embedders share]); with --fix, inserts it, and the headers
-are then to be formatted with clang-format. Reads the headers with libclang: "skipped" where Python
+CUGUEST_HIDE, or CUGUEST_HIDE_TEMPLATE where that is needed (export.h, Note [What two embedders
+share]); with --fix, inserts it, and the headers are then to be formatted with clang-format. Reads the headers with libclang: "skipped" where Python
 has no bindings for it. hidden_test.py asks the compilers the same.
 """
 
@@ -28,6 +28,7 @@ INCLUDE = root / "include"
 MACRO = "CUGUEST_HIDE"
 SCOPES = {Kind.NAMESPACE, Kind.CLASS_DECL, Kind.STRUCT_DECL, Kind.CLASS_TEMPLATE, Kind.FRIEND_DECL,
           Kind.CLASS_TEMPLATE_PARTIAL_SPECIALIZATION, Kind.LINKAGE_SPEC, Kind.UNEXPOSED_DECL}
+TEMPLATES = {Kind.CLASS_TEMPLATE, Kind.CLASS_TEMPLATE_PARTIAL_SPECIALIZATION}
 FUNCTIONS = {Kind.FUNCTION_DECL, Kind.CXX_METHOD, Kind.CONSTRUCTOR, Kind.DESTRUCTOR,
              Kind.CONVERSION_FUNCTION, Kind.FUNCTION_TEMPLATE}
 texts = {}
@@ -84,14 +85,18 @@ def template_header_end(text, at):
     return template_header_end(text, re.compile(rb"\s*").match(text, at).end())
 
 
-def place(first, begin):
-    """Whether it has the macro, and the offset where the macro belongs."""
+def places(first, begin):
+    """Of each macro that belongs to it: whether it is there, at which offset, and its text."""
     text = text_of(begin)
     start, name = begin.extent.start.offset, first.location.offset
     before = re.search(rb"(?:\[\[[^\]]*\]\]|\bCUGUEST_\w+|\s)*$", text[:start]).group()
     at = template_header_end(text, start)
     at = re.compile(rb"(?:\[\[[^\]]*\]\]\s*)*").match(text, at).end()
-    return MACRO.encode() in before + text[start:name], at
+    yield MACRO.encode() in re.findall(rb"\w+", before + text[start:name]), at, MACRO.encode() + b" "
+    if first.kind == Kind.FUNCTION_TEMPLATE and first.semantic_parent.kind in TEMPLATES:
+        last = text.rindex(b">", 0, at)  # of the template parameters
+        before = text[start:last]
+        yield b"CUGUEST_HIDE_TEMPLATE" in before, last, b", CUGUEST_HIDE_TEMPLATE"
 
 
 unit = index.parse(
@@ -106,17 +111,18 @@ for error in errors:
 bare = {}
 seen = set()
 for first, begin in walk(unit.cursor):
-    hidden, at = place(first, begin)
-    seen.add((begin.extent.start.file.name, at))
-    if not hidden:
-        bare[begin.extent.start.file.name, at] = f"{first.location.file}:{first.location.line}: {first.spelling}"
-for what in bare.values():
-    print("inserted:" if fix else f"not ok: without {MACRO}:", what)
+    for hidden, at, macro in places(first, begin):
+        where = begin.extent.start.file.name, at
+        seen.add(where)
+        if not hidden:
+            bare[where] = macro, f"{first.location.file}:{first.location.line}: {first.spelling}"
+for macro, what in bare.values():
+    print("inserted" if fix else "not ok: without", macro.decode().strip(" ,"), "at", what)
 if fix:
     for name in {name for name, _ in bare}:
         text = texts[name]
         for at in sorted((at for file, at in bare if file == name), reverse=True):
-            text = text[:at] + MACRO.encode() + b" " + text[at:]
+            text = text[:at] + bare[name, at][0] + text[at:]
         pathlib.Path(name).write_bytes(text)
 failed = len(errors) + (0 if fix else len(bare))
 print(f"cases: {len(seen) - len(bare)} passed, {failed} failed, 0 skipped")

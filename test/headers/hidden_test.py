@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""hidden_test.py SOURCE_ROOT BUILD_ROOT COMPILER
+
+What the headers leave in an object file of an embedder that is compiled with default visibility
+and without optimisation: none of it may be a visible symbol of ours (export.h, Note [What two
+embedders share]). g++ is told to keep every inline function, used or not; the templates and what
+the compiler declares by itself (constructors, destructors, assignments of each type) are used here.
+
+The one exception: what it declares by itself for an aggregate, which is data and has no function
+that could be declared hidden without taking its designated initializers away.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+from flags import headers_that_can_be_included, system_includes
+
+root, build, compiler = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]), sys.argv[3]
+INCLUDE = root / "include"
+# Of each class template, and nested types that an embedder names.
+INSTANCES = [
+    "DeviceBuffer<float>", "DeviceView<float>", "DeviceView<const float>", "DevicePtr<float>", "HostSpan<float>",
+    "PackedParams<int, float>", "ParamLayout<int, float>", "PerContext<int>", "PerContext<int>::Pin",
+    "TypedKernel<void(int, DevicePtr<float>)>",
+]
+USE = """
+#include <new>
+#include <type_traits>
+template <typename T>
+void Use(void* at, T* other) {
+  if constexpr (std::is_default_constructible_v<T>) new (at) T();
+  if constexpr (std::is_copy_constructible_v<T>) new (at) T(static_cast<const T&>(*other));
+  if constexpr (std::is_move_constructible_v<T>) new (at) T(static_cast<T&&>(*other));
+  if constexpr (std::is_copy_assignable_v<T>) *static_cast<T*>(at) = static_cast<const T&>(*other);
+  if constexpr (std::is_move_assignable_v<T>) *static_cast<T*>(at) = static_cast<T&&>(*other);
+  if constexpr (std::is_destructible_v<T>) other->~T();
+}
+template <typename T, bool is_aggregate>
+void IsAggregate() {}
+"""
+OURS = re.compile(r"_Z(?:GV|GR|T[VITS]|Z)*N[KVrRO]*7cuguest")
+
+
+def types(header):
+    """The classes of a header that are no templates, outside of others, as qualified names."""
+    scope, before = ["cuguest"], ""
+    for line in header.read_text().splitlines():
+        if line.startswith("CUGUEST_BEGIN_RUNTIME_NAMESPACE"):
+            scope = ["cuguest", "runtime"]
+        if opened := re.match(r"namespace (\w+) \{$", line):
+            scope.append(opened[1])
+        if re.match(r"\}  // namespace \w", line):
+            scope.pop()
+        defined = re.match(r"(?:class|struct)\s+(?:\[\[[^\]]*\]\]\s*|CUGUEST_\w+\s+|alignas\([^)]*\)\s*)*(\w+)[^;]*\{", line)
+        if defined and not before.startswith("template"):
+            yield "::".join([*scope, defined[1]])
+        before = line or before
+
+
+def symbols(flags, text):
+    """Name of each visible symbol that the object file of `text` defines: demangled."""
+    with tempfile.TemporaryDirectory() as tmp:
+        made = pathlib.Path(tmp) / "o.o"
+        run = subprocess.run(
+            [compiler, "-x", "c++", "-std=c++17", "-O0", "-fPIC", "-w", *flags, f"-I{INCLUDE}", *system_includes(build),
+             "-c", "-o", made, "-"], input=text, capture_output=True, text=True, cwd=build)
+        if run.returncode:
+            sys.exit(run.stderr[:4000])
+        rows = (line.split() for line in subprocess.run(["readelf", "-sW", made], check=True, capture_output=True,
+                                                        text=True).stdout.splitlines())
+        mangled = sorted({row[7] for row in rows if len(row) > 7 and row[4] in ("GLOBAL", "WEAK", "UNIQUE")
+                          and row[5] == "DEFAULT" and row[6] != "UND"})
+    names = subprocess.run(["c++filt"], input="\n".join(mangled), check=True, capture_output=True, text=True).stdout
+    return dict(zip(mangled, names.splitlines()))
+
+
+headers = headers_that_can_be_included(sorted(INCLUDE.rglob("*.h")), build, compiler)
+names = [name for header in headers for name in types(header)]
+text = "".join(f'#include "{header.relative_to(INCLUDE)}"\n' for header in headers) + USE
+text += "using namespace cuguest;\n"
+for name in names + INSTANCES:
+    text += f"template void Use(void*, {name}*);\ntemplate void IsAggregate<{name}, std::is_aggregate_v<{name}>>();\n"
+for name in INSTANCES:
+    if name.endswith(">"):
+        text += f"template class cuguest::{name};\n"
+
+kept = ["-fkeep-inline-functions"] if "g++" in pathlib.Path(compiler).name and "clang" not in compiler else []
+failed = 0
+for flags in (["-DCUGUEST_STATIC"], []):
+    found = symbols(kept + flags, text)
+    aggregates = {name[1] for name in (re.match(r"void IsAggregate<(.*), true>\(\)", n) for n in found.values()) if name}
+    ours = {mangled: name for mangled, name in found.items() if OURS.match(mangled)}
+    implicit = re.compile("|".join(
+        rf"{re.escape(a)}::(~?{re.escape(a.split('::')[-1])}|operator=)\((|{re.escape(a)}( const&|&&))\)" for a in aggregates))
+    bad = [name for name in ours.values() if not implicit.fullmatch(name)]
+    for name in sorted(set(bad)):
+        print(f"not ok: {' '.join(flags) or 'shared'}: visible: {name}")
+    print(f"{compiler} {' '.join(flags) or 'shared'}: {len(names)} classes, {len(aggregates)} of them aggregates with "
+          f"{len(ours) - len(bad)} visible members of the compiler's, {len(bad)} other visible symbols")
+    failed += bool(bad)
+print(f"cases: {2 - failed} passed, {failed} failed, 0 skipped")
+sys.exit(1 if failed or len(names) < 50 else 0)
