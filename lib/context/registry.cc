@@ -52,7 +52,7 @@ CUresult End(const Slot& slot) {
 
 // Adds `change` to the count in `word`, unless it is not open.
 bool CountIfOpen(Atomic<std::uint64_t>* word, std::uint64_t open, std::uint64_t change) {
-  std::uint64_t now = word->load(std::memory_order_acquire);
+  std::uint64_t now = word->load(std::memory_order_relaxed);
   while ((now & open) != 0) {
     if (word->compare_exchange_weak(now, now + change, std::memory_order_acq_rel)) return true;
   }

@@ -70,8 +70,8 @@
 //
 // A reference that was counted on a stripe is the root's from the moment in which the stripe
 // was closed: its holder finds the stripe closed and turns to the root. A slot that was
-// gathered stays so until it is opened anew. A thread that finds a stripe closed must see
-// the root at least as step 1 left it, so stripes are read with acquire.
+// gathered stays so until it is opened anew. Step 1 is one exchange, because a thread that
+// finds its stripe closed may still read the root as it was before step 1.
 
 #ifndef CUGUEST_LIB_CONTEXT_REGISTRY_H_
 #define CUGUEST_LIB_CONTEXT_REGISTRY_H_

@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes a source wrong on purpose, so that a test can show that it would notice.
+
+usage: mutate.py NAME SOURCE OUTPUT
+
+A mutation replaces text that must occur exactly once in the source: where the source has changed,
+the build fails until the mutation has followed.
+"""
+
+import pathlib
+import sys
+
+MUTATIONS = {
+    # The root is left first, and the slot is closed later, when it may be another context's.
+    "closes_late": [
+        ("    if (!gathers) return closes;\n",
+         """    if (!gathers) {
+      if (now != (Slot::kOpen | 1) || HasNothingToEnd(*slot)) return false;
+      std::uint64_t nobody = Slot::kOpen;
+      return slot->root.compare_exchange_strong(nobody, 0);
+    }
+"""),
+        (" && !is_idle_at_zero;", " && !is_idle_at_zero && false;"),
+        ("HasNothingToEnd(*slot) ? CUDA_SUCCESS : End(*slot)", "End(*slot)"),
+    ],
+    # Who joins believes the key that it read before it had a reference.
+    "joins_without_a_second_look": [
+        ("  if (slot->IsFor(context, id)) return true;\n", "  return true;\n"),
+    ],
+    # The root can be low while its stripes are gathered.
+    "gathers_without_bias": [
+        ("gathers ? now + Slot::kBias", "gathers ? now"),
+        ("sum - Slot::kBias - Slot::kStriped", "sum - Slot::kStriped"),
+    ],
+    # The holder of the root's last reference adds the bias without looking at the root again.
+    "gathers_twice": [
+        ("    if (!slot->root.compare_exchange_weak(now, next, std::memory_order_acq_rel)) continue;\n",
+         """    if (gathers) {
+      slot->root.fetch_add(Slot::kBias, std::memory_order_acq_rel);
+    } else if (!slot->root.compare_exchange_weak(now, next, std::memory_order_acq_rel)) {
+      continue;
+    }
+"""),
+    ],
+    # The slot is free before what it counted is ended.
+    "frees_before_it_ends": [
+        ("  const CUresult code = HasNothingToEnd(*slot) ? CUDA_SUCCESS : End(*slot);\n"
+         "  slot->context.store(0, std::memory_order_release);\n",
+         "  slot->context.store(0, std::memory_order_release);\n"
+         "  const CUresult code = HasNothingToEnd(*slot) ? CUDA_SUCCESS : End(*slot);\n"),
+    ],
+    # A slot that is gathered at this moment counts 2^48.
+    "counts_the_bias": [
+        ("  if (sum >= Slot::kBias / 2) sum -= Slot::kBias;\n", ""),
+    ],
+    # What a holder did need not have happened before the last one ends the context.
+    "leaves_relaxed": [
+        ("next, std::memory_order_acq_rel)) continue;", "next, std::memory_order_relaxed)) continue;"),
+    ],
+}
+
+
+def main():
+    name, source, output = sys.argv[1:]
+    text = pathlib.Path(source).read_text()
+    for old, new in MUTATIONS[name]:
+        if text.count(old) != 1:
+            sys.exit(f"{name}: {source} has {text.count(old)} times:\n{old}")
+        text = text.replace(old, new)
+    pathlib.Path(output).write_text(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The schedules of lib/context/registry.cc. A program is a word for each of its threads, whose
+// letters are operations as SharedContext calls them:
+//
+//   L     gives back the reference that the thread begins with, to S
+//   C c   copies that reference; gives the copy back
+//   S s   attaches the context that was made for sharing; gives it back
+//   H h   attaches the host's own context; gives it back
+//   P p   attaches the primary context; gives it back
+//   N n   makes a context for sharing; gives it back
+//   U     looks at the count of S, to which the thread has a reference
+//
+// The driver is a model of one: contexts at handles, which are given out again as soon as they are
+// free. It is an error to destroy the host's context, or any that is held; to release the primary
+// context without having retained it; and to leave a context that was made for sharing alive when
+// nobody holds it.
+
+#include "lib/context/registry.h"
+
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lib/context/ending.h"
+#include "test/schedules/cases.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace {
+
+using internal::Atomic;
+using internal::Ending;
+using internal::Registry;
+using internal::Unit;
+using schedules::Bounds;
+using schedules::Case;
+using schedules::Group;
+using schedules::kUnbounded;
+using schedules::Require;
+
+enum class MadeBy { kNobody, kShared, kHost, kPrimary };
+
+// One incarnation of a context. `is_alive` is what the driver's calls read and write.
+struct ModelContext {
+  MadeBy made_by = MadeBy::kNobody;
+  std::uintptr_t handle = 0;
+  bool has_handle = false;
+  Atomic<int> is_alive{0};
+  int holders = 0;
+
+  // What each thread did with it: all of that happens before it is destroyed.
+  static constexpr unsigned kThreads = 5;
+  std::array<Atomic<int>, kThreads> work;
+  std::array<int, kThreads> worked{};
+
+  void Work() {
+    const unsigned thread = internal::ThreadNumber();
+    work[thread].store(++worked[thread], std::memory_order_relaxed);
+  }
+  void SeeAllWork() {
+    for (unsigned thread = 0; thread < kThreads; ++thread) {
+      if (worked[thread] == 0) continue;
+      Require(work[thread].load(std::memory_order_relaxed) == worked[thread],
+              "a context was destroyed before a holder's use of it");
+    }
+  }
+};
+
+constexpr int kDevice = 3;
+
+// Incarnations by their ids, from 1.
+class ModelDriver {
+ public:
+  static constexpr unsigned kIncarnations = 8;
+
+  ContextRef Make(MadeBy made_by);
+
+  ModelContext& Of(unsigned long long id) { return contexts_[id]; }
+  ModelContext& Of(const ContextRef& context) { return Of(context.id()); }
+
+  CUresult Destroy(CUcontext handle, unsigned long long id) {
+    ModelContext& context = Of(id);
+    Require(context.handle == reinterpret_cast<std::uintptr_t>(handle), "ended by a mixed key");
+    if (context.is_alive.exchange(0) == 0) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    Require(context.made_by == MadeBy::kShared, "a stranger's context was destroyed");
+    Require(context.holders == 0, "a context was destroyed that somebody holds");
+    context.SeeAllWork();
+    handles_.fetch_add(1);
+    context.has_handle = false;
+    return CUDA_SUCCESS;
+  }
+
+  void RetainPrimary() { primary_count_.fetch_add(1); }
+  void ReleasePrimary() {
+    Require(primary_count_.fetch_sub(1) > 1, "more was released than retained");
+  }
+  int PrimaryCount() const { return primary_count_.load(); }
+
+ private:
+  std::array<ModelContext, kIncarnations> contexts_;
+  unsigned next_id_ = 1;
+  Atomic<int> handles_{0};        // given out or taken back
+  Atomic<int> primary_count_{1};  // the host's
+};
+
+ModelDriver* g_driver = nullptr;
+unsigned long long g_id_of_new = 0;
+
+// At the first handle that no context has.
+ContextRef ModelDriver::Make(MadeBy made_by) {
+  handles_.fetch_add(1);
+  std::uintptr_t handle = 0x1000;
+  for (unsigned id = 1; id < next_id_;) {
+    const bool is_taken = contexts_[id].handle == handle && contexts_[id].has_handle;
+    if (is_taken) handle += 0x1000;
+    id = is_taken ? 1 : id + 1;
+  }
+  g_id_of_new = next_id_;
+  const ContextRef ref = ContextRef::Borrow(reinterpret_cast<CUcontext>(handle));
+  ModelContext& made = contexts_[next_id_++];
+  made.made_by = made_by;
+  made.handle = handle;
+  made.has_handle = true;
+  made.is_alive.store(1);
+  return ref;
+}
+
+}  // namespace
+
+// The driver's answer, in place of lib/context/context_ref.cc.
+ContextRef ContextRef::Borrow(CUcontext context) noexcept {
+  ContextRef ref;
+  ref.context_ = context;
+  ref.id_ = g_id_of_new;
+  ref.result_ = CUDA_SUCCESS;
+  return ref;
+}
+
+namespace internal {
+
+// In place of lib/context/ending.cc.
+CUresult DestroyLife(CUcontext context, unsigned long long id) noexcept {
+  return g_driver->Destroy(context, id);
+}
+CUresult ReleasePrimary(CUdevice device) noexcept {
+  Require(device == kDevice, "the primary context of another device was released");
+  g_driver->ReleasePrimary();
+  return CUDA_SUCCESS;
+}
+
+}  // namespace internal
+
+namespace {
+
+// Where the references are that the threads begin with: one on the root and the others on a stripe;
+// all on a stripe; or all on the root of a slot that was gathered.
+enum class Begin { kRootAndStripe, kStripe, kGathered };
+
+class Attaching : public schedules::Program {
+ public:
+  Attaching(std::vector<std::string> threads, Begin begin)
+      : words_(std::move(threads)), held_(words_.size()) {
+    g_driver = &driver_;
+    shared_ = driver_.Make(MadeBy::kShared);
+    hosts_ = driver_.Make(MadeBy::kHost);
+    primary_ = driver_.Make(MadeBy::kPrimary);
+    Unit first;
+    static_cast<void>(registry_.OpenNew(shared_, kDevice, &first));
+    for (std::size_t i = 0; i < words_.size(); ++i) {
+      if (i == 0 && begin == Begin::kRootAndStripe) {
+        Hold(&held_[i], 'L', shared_, first);
+      } else if (words_[i].find_first_of("LCU") != std::string::npos) {
+        Hold(&held_[i], 'L', shared_, Registry::Copy(first.slot));
+      }
+    }
+    if (begin == Begin::kStripe) Hold(&rest_, 'L', shared_, first);
+    if (begin == Begin::kGathered) static_cast<void>(Registry::Leave(first));
+  }
+
+  int Threads() const override { return static_cast<int>(words_.size()); }
+
+  void Run(int thread) override {
+    const auto index = static_cast<std::size_t>(thread);
+    for (const char operation : words_[index]) Do(operation, &held_[index]);
+  }
+
+  void Finish() override {
+    for (std::vector<Held>& held : held_) {
+      while (!held.empty()) GiveBack(&held, held.back().letter);
+    }
+    while (!rest_.empty()) GiveBack(&rest_, 'L');
+    for (unsigned id = 1; id < ModelDriver::kIncarnations; ++id) {
+      const ModelContext& context = driver_.Of(id);
+      const bool is_alive = context.is_alive.load() != 0;
+      if (context.made_by == MadeBy::kShared) Require(!is_alive, "it outlived its last holder");
+      if (context.made_by == MadeBy::kHost) Require(is_alive, "the host's was destroyed");
+    }
+    Require(driver_.PrimaryCount() == 1, "the registry kept a reference of the driver's count");
+    // Whatever is counted from now on, is counted from 0.
+    for (const ContextRef& context : {hosts_, primary_}) {
+      std::vector<Held> held;
+      Attach('X', context, &held);
+      Require(held.size() == 1, "it cannot be attached any more");
+      Require(Registry::Count(*held[0].unit.slot) == 1, "the count does not begin at 1");
+      GiveBack(&held, 'X');
+    }
+  }
+
+ private:
+  struct Held {
+    char letter;  // of the operation that took it
+    ContextRef context;
+    Unit unit;
+  };
+
+  void Do(char operation, std::vector<Held>* held) {
+    switch (operation) {
+      case 'S':
+        return Attach('S', shared_, held);
+      case 'H':
+        return Attach('H', hosts_, held);
+      case 'P':
+        return Attach('P', primary_, held);
+      case 'N':
+        return Make(held);
+      case 'C':
+        return Hold(held, 'C', shared_, Registry::Copy(Find(held, 'L')->unit.slot));
+      case 'U': {
+        const std::uint64_t count = Registry::Count(*Find(held, 'L')->unit.slot);
+        return Require(count >= 1 && count <= 8, "a count that there cannot be");
+      }
+      case 'L':
+        return GiveBack(held, 'L');
+      default:
+        return GiveBack(held, static_cast<char>(operation - 'a' + 'A'));
+    }
+  }
+
+  void Hold(std::vector<Held>* held, char letter, const ContextRef& context, const Unit& unit) {
+    Require(unit.slot->IsOpen() && unit.slot->IsFor(context), "a reference to something else");
+    ++driver_.Of(context).holders;
+    held->push_back({letter, context, unit});
+  }
+
+  // As SharedContext::Attach() of a ref.
+  void Attach(char letter, const ContextRef& context, std::vector<Held>* held) {
+    Unit unit = registry_.Join(context);
+    if (unit.slot != nullptr) Hold(held, letter, context, unit);
+    const bool is_alive = driver_.Of(context).is_alive.load() != 0;
+    if (!is_alive && unit.slot != nullptr) GiveBack(held, letter);
+    if (!is_alive || unit.slot != nullptr) return;
+    const bool is_primary = driver_.Of(context).made_by == MadeBy::kPrimary;
+    if (is_primary) driver_.RetainPrimary();
+    const Registry::Outcome outcome = registry_.JoinOrOpen(
+        context, is_primary ? Ending::kReleasePrimary : Ending::kNothing, kDevice, &unit);
+    if (is_primary && outcome != Registry::Outcome::kOpened) driver_.ReleasePrimary();
+    if (unit.slot == nullptr) {
+      return Require(driver_.Of(context).made_by == MadeBy::kShared, "it was refused");
+    }
+    Hold(held, letter, context, unit);
+    if (driver_.Of(context).is_alive.load() == 0) GiveBack(held, letter);
+  }
+
+  void Make(std::vector<Held>* held) {
+    const ContextRef made = driver_.Make(MadeBy::kShared);
+    Unit unit;
+    Require(registry_.OpenNew(made, kDevice, &unit) == Registry::Outcome::kOpened, "not made");
+    Hold(held, 'N', made, unit);
+  }
+
+  static Held* Find(std::vector<Held>* held, char letter) {
+    for (Held& one : *held) {
+      if (one.letter == letter) return &one;
+    }
+    return nullptr;
+  }
+
+  // Nothing, if it was not had: its context was over.
+  void GiveBack(std::vector<Held>* held, char letter) {
+    Held* const found = Find(held, letter);
+    if (found == nullptr) return;
+    const Held leaving = *found;
+    held->erase(held->begin() + (found - held->data()));
+    driver_.Of(leaving.context).Work();
+    --driver_.Of(leaving.context).holders;
+    static_cast<void>(Registry::Leave(leaving.unit));
+  }
+
+  Registry registry_;
+  ModelDriver driver_;
+  ContextRef shared_;
+  ContextRef hosts_;
+  ContextRef primary_;
+  std::vector<std::string> words_;
+  std::vector<std::vector<Held>> held_;
+  std::vector<Held> rest_;  // given back in the end
+};
+
+Case Words(const std::vector<std::string>& threads, Begin begin, const Bounds& bounds) {
+  std::string name = begin == Begin::kRootAndStripe ? "root"
+                     : begin == Begin::kStripe      ? "stripe"
+                                                    : "gathered";
+  for (const std::string& word : threads) name += " " + word;
+  return {name, [=] { return std::make_unique<Attaching>(threads, begin); }, bounds};
+}
+
+constexpr Begin kBegins[] = {Begin::kRootAndStripe, Begin::kStripe, Begin::kGathered};
+
+// Two threads with one operation each: all pairs.
+Group Pairs(const std::string& name, const Bounds& bounds) {
+  Group group{name, {}};
+  const std::vector<std::string> operations = {"L", "C", "U", "S", "H", "P", "N"};
+  for (const Begin begin : kBegins) {
+    for (const std::string& a : operations) {
+      for (const std::string& b : operations) {
+        // The threads differ in where their references are.
+        if (begin != Begin::kRootAndStripe && a > b) continue;
+        group.cases.push_back(Words({a, b}, begin, bounds));
+      }
+    }
+  }
+  return group;
+}
+
+// Every pair of words.
+Group Longer(const std::string& name, const std::vector<std::string>& first,
+             const std::vector<std::string>& second, const Bounds& bounds) {
+  Group group{name, {}};
+  for (const Begin begin : kBegins) {
+    for (const std::string& a : first) {
+      for (const std::string& b : second) group.cases.push_back(Words({a, b}, begin, bounds));
+    }
+  }
+  return group;
+}
+
+std::vector<Group> Groups() {
+  const Bounds every = {};
+  const Bounds weak = {kUnbounded, kUnbounded};
+  const Bounds one_stale_read = {kUnbounded, 1};
+  const Bounds three_preemptions = {3};
+  const std::vector<std::string> shorter = {"L", "C", "S", "H", "P", "N", "U", "Ss", "CL"};
+  const std::vector<std::string> longer = {"SsHh", "LHhP", "LNnH", "PpLH", "HhSs", "LSsN"};
+  const std::vector<std::vector<std::string>> threes = {
+      {"L", "Ss", "Hh"}, {"Cc", "L", "Ss"}, {"CL", "Ss", "Nn"}, {"LP", "Pp", "SL"}};
+  Group all_threes{"three_threads_all", {}};
+  all_threes.is_long = true;
+  for (const Begin begin : kBegins) {
+    for (const auto& threads : threes) {
+      all_threes.cases.push_back(Words(threads, begin, three_preemptions));
+    }
+  }
+  Group longer_weak = Longer("two_threads_longer_weak_all", shorter, longer, one_stale_read);
+  longer_weak.is_long = true;
+  return {
+      Pairs("two_threads_one_operation", every),
+      Pairs("two_threads_one_operation_weak", weak),
+      Longer("two_threads_longer", shorter, longer, every),
+      Longer("two_threads_longer_weak", {"L", "S", "P", "U"}, {"SsHh", "LHhP"}, one_stale_read),
+      longer_weak,
+      {"three_threads",
+       {Words({"L", "Ss", "Hh"}, Begin::kRootAndStripe, three_preemptions),
+        Words({"Cc", "L", "Ss"}, Begin::kRootAndStripe, three_preemptions),
+        Words({"Cc", "L", "Ss"}, Begin::kGathered, three_preemptions),
+        Words({"CL", "Ss", "Nn"}, Begin::kStripe, three_preemptions)}},
+      all_threes,
+  };
+}
+
+}  // namespace
+CUGUEST_END_NAMESPACE
+
+int main(int argc, char** argv) { return schedules::RunGroups(argc, argv, cuguest::Groups()); }
