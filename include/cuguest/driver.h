@@ -12,10 +12,7 @@
 //   if (!driver.ok()) return driver.status();     // says what is missing
 //   (*driver)->MemAlloc(&pointer, bytes);         // is cuMemAlloc_v2
 //
-// Entries carry the driver's name without "cu", because <cuda.h> defines macros
-// over the names (cuMemAlloc is cuMemAlloc_v2, or its per-thread-stream twin,
-// depending on the including file), and a member whose name changes from one
-// file to the next breaks the one-definition rule.
+// driver_table.h lists the entries.
 //
 // Nothing happens before the first call: no static constructor, no thread, no
 // environment variable, no dlopen, no cuInit.
@@ -26,234 +23,40 @@
 #include <cuda.h>
 
 #include <cstddef>
+#include <type_traits>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cuguest/driver_table.h"
 #include "cuguest/export.h"
 
-// Note [The version beside each entry]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// cuGetProcAddress(name, version) answers with the newest signature that is not
-// newer than `version`, and one name can mean two signatures: "cuCtxGetDevice"
-// takes one argument at 12000 and two at 13000. So the version that is asked for
-// is the version of the signature written here, never CUDA_VERSION and never the
-// driver's. test/core/driver_test.cc holds each signature against the
-// PFN_cu<Name>_v<Version> typedef of <cudaTypedefs.h>.
-//
-// X(Name, version, symbol, (parameters)): `version` is the API version that
-// introduced the signature (11040 is CUDA 11.4); `symbol` is what a driver older
-// than cuGetProcAddress (before CUDA 11.3) exports it as.
-
-// Required: every one is in CUDA 7.0 or older. A driver without one is too old.
-// (cuDevicePrimaryCtxRelease is too, but is asked for by its later version, which has the
-// same signature and reports a release that no retain covers; the first one does not.)
-#define CUGUEST_REQUIRED_ENTRIES(X)                                                               \
-  X(Init, 2000, "cuInit", (unsigned flags))                                                       \
-  X(DriverGetVersion, 2020, "cuDriverGetVersion", (int* version))                                 \
-  X(GetErrorName, 6000, "cuGetErrorName", (CUresult code, const char** name))                     \
-  X(GetErrorString, 6000, "cuGetErrorString", (CUresult code, const char** text))                 \
-  X(DeviceGetCount, 2000, "cuDeviceGetCount", (int* count))                                       \
-  X(DeviceGet, 2000, "cuDeviceGet", (CUdevice * device, int ordinal))                             \
-  X(DeviceGetName, 2000, "cuDeviceGetName", (char* name, int size, CUdevice device))              \
-  X(DeviceGetPCIBusId, 4010, "cuDeviceGetPCIBusId", (char* id, int size, CUdevice device))        \
-  X(DeviceGetAttribute, 2000, "cuDeviceGetAttribute",                                             \
-    (int* value, CUdevice_attribute attribute, CUdevice device))                                  \
-  X(DeviceTotalMem, 3020, "cuDeviceTotalMem_v2", (size_t * bytes, CUdevice device))               \
-  X(CtxCreate, 3020, "cuCtxCreate_v2", (CUcontext * context, unsigned flags, CUdevice device))    \
-  X(CtxDestroy, 4000, "cuCtxDestroy_v2", (CUcontext context))                                     \
-  X(CtxPushCurrent, 4000, "cuCtxPushCurrent_v2", (CUcontext context))                             \
-  X(CtxPopCurrent, 4000, "cuCtxPopCurrent_v2", (CUcontext * context))                             \
-  X(CtxSetCurrent, 4000, "cuCtxSetCurrent", (CUcontext context))                                  \
-  X(CtxGetCurrent, 4000, "cuCtxGetCurrent", (CUcontext * context))                                \
-  X(CtxGetDevice, 2000, "cuCtxGetDevice", (CUdevice * device))                                    \
-  X(CtxGetFlags, 7000, "cuCtxGetFlags", (unsigned* flags))                                        \
-  X(CtxGetApiVersion, 3020, "cuCtxGetApiVersion", (CUcontext context, unsigned* version))         \
-  X(CtxSynchronize, 2000, "cuCtxSynchronize", (void))                                             \
-  X(DevicePrimaryCtxRetain, 7000, "cuDevicePrimaryCtxRetain",                                     \
-    (CUcontext * context, CUdevice device))                                                       \
-  X(DevicePrimaryCtxRelease, 11000, "cuDevicePrimaryCtxRelease", (CUdevice device))               \
-  X(DevicePrimaryCtxGetState, 7000, "cuDevicePrimaryCtxGetState",                                 \
-    (CUdevice device, unsigned* flags, int* active))                                              \
-  X(MemAlloc, 3020, "cuMemAlloc_v2", (CUdeviceptr * pointer, size_t bytes))                       \
-  X(MemFree, 3020, "cuMemFree_v2", (CUdeviceptr pointer))                                         \
-  X(MemcpyHtoD, 3020, "cuMemcpyHtoD_v2", (CUdeviceptr to, const void* from, size_t bytes))        \
-  X(MemcpyDtoH, 3020, "cuMemcpyDtoH_v2", (void* to, CUdeviceptr from, size_t bytes))              \
-  X(MemcpyDtoD, 3020, "cuMemcpyDtoD_v2", (CUdeviceptr to, CUdeviceptr from, size_t bytes))        \
-  X(MemsetD8, 3020, "cuMemsetD8_v2", (CUdeviceptr to, unsigned char value, size_t bytes))         \
-  X(MemsetD16, 3020, "cuMemsetD16_v2", (CUdeviceptr to, unsigned short value, size_t count))      \
-  X(MemsetD32, 3020, "cuMemsetD32_v2", (CUdeviceptr to, unsigned value, size_t count))            \
-  X(MemcpyHtoDAsync, 3020, "cuMemcpyHtoDAsync_v2",                                                \
-    (CUdeviceptr to, const void* from, size_t bytes, CUstream stream))                            \
-  X(MemcpyDtoHAsync, 3020, "cuMemcpyDtoHAsync_v2",                                                \
-    (void* to, CUdeviceptr from, size_t bytes, CUstream stream))                                  \
-  X(MemcpyDtoDAsync, 3020, "cuMemcpyDtoDAsync_v2",                                                \
-    (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream))                            \
-  X(MemsetD8Async, 3020, "cuMemsetD8Async",                                                       \
-    (CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream))                         \
-  X(MemsetD16Async, 3020, "cuMemsetD16Async",                                                     \
-    (CUdeviceptr to, unsigned short value, size_t count, CUstream stream))                        \
-  X(MemsetD32Async, 3020, "cuMemsetD32Async",                                                     \
-    (CUdeviceptr to, unsigned value, size_t count, CUstream stream))                              \
-  X(StreamCreate, 2000, "cuStreamCreate", (CUstream * stream, unsigned flags))                    \
-  X(StreamCreateWithPriority, 5050, "cuStreamCreateWithPriority",                                 \
-    (CUstream * stream, unsigned flags, int priority))                                            \
-  X(StreamDestroy, 4000, "cuStreamDestroy_v2", (CUstream stream))                                 \
-  X(StreamSynchronize, 2000, "cuStreamSynchronize", (CUstream stream))                            \
-  X(StreamQuery, 2000, "cuStreamQuery", (CUstream stream))                                        \
-  X(StreamWaitEvent, 3020, "cuStreamWaitEvent", (CUstream stream, CUevent event, unsigned flags)) \
-  X(EventCreate, 2000, "cuEventCreate", (CUevent * event, unsigned flags))                        \
-  X(EventDestroy, 4000, "cuEventDestroy_v2", (CUevent event))                                     \
-  X(EventRecord, 2000, "cuEventRecord", (CUevent event, CUstream stream))                         \
-  X(EventQuery, 2000, "cuEventQuery", (CUevent event))                                            \
-  X(EventSynchronize, 2000, "cuEventSynchronize", (CUevent event))                                \
-  X(EventElapsedTime, 2000, "cuEventElapsedTime",                                                 \
-    (float* milliseconds, CUevent start, CUevent end))                                            \
-  X(PointerGetAttribute, 4000, "cuPointerGetAttribute",                                           \
-    (void* value, CUpointer_attribute attribute, CUdeviceptr pointer))                            \
-  X(PointerGetAttributes, 7000, "cuPointerGetAttributes",                                         \
-    (unsigned count, CUpointer_attribute* attributes, void** values, CUdeviceptr pointer))        \
-  X(Array3DGetDescriptor, 3020, "cuArray3DGetDescriptor_v2",                                      \
-    (CUDA_ARRAY3D_DESCRIPTOR * descriptor, CUarray array))                                        \
-  X(DeviceCanAccessPeer, 4000, "cuDeviceCanAccessPeer",                                           \
-    (int* can, CUdevice device, CUdevice peer))                                                   \
-  X(CtxEnablePeerAccess, 4000, "cuCtxEnablePeerAccess", (CUcontext peer, unsigned flags))         \
-  X(CtxDisablePeerAccess, 4000, "cuCtxDisablePeerAccess", (CUcontext peer))                       \
-  X(ModuleLoadData, 2000, "cuModuleLoadData", (CUmodule * module, const void* image))             \
-  X(ModuleLoadDataEx, 2010, "cuModuleLoadDataEx",                                                 \
-    (CUmodule * module, const void* image, unsigned count, CUjit_option* options, void** values)) \
-  X(ModuleUnload, 2000, "cuModuleUnload", (CUmodule module))                                      \
-  X(ModuleGetFunction, 2000, "cuModuleGetFunction",                                               \
-    (CUfunction * function, CUmodule module, const char* name))                                   \
-  X(ModuleGetGlobal, 3020, "cuModuleGetGlobal_v2",                                                \
-    (CUdeviceptr * pointer, size_t * bytes, CUmodule module, const char* name))                   \
-  X(FuncGetAttribute, 2020, "cuFuncGetAttribute",                                                 \
-    (int* value, CUfunction_attribute attribute, CUfunction function))                            \
-  X(LinkCreate, 6050, "cuLinkCreate_v2",                                                          \
-    (unsigned count, CUjit_option* options, void** values, CUlinkState* state))                   \
-  X(LinkAddData, 6050, "cuLinkAddData_v2",                                                        \
-    (CUlinkState state, CUjitInputType type, void* data, size_t size, const char* name,           \
-     unsigned count, CUjit_option* options, void** values))                                       \
-  X(LinkComplete, 5050, "cuLinkComplete", (CUlinkState state, void** image, size_t* size))        \
-  X(LinkDestroy, 5050, "cuLinkDestroy", (CUlinkState state))                                      \
-  X(OccupancyMaxActiveBlocksPerMultiprocessor, 6050,                                              \
-    "cuOccupancyMaxActiveBlocksPerMultiprocessor",                                                \
-    (int* blocks, CUfunction function, int block, size_t shared_bytes))                           \
-  X(OccupancyMaxPotentialBlockSize, 6050, "cuOccupancyMaxPotentialBlockSize",                     \
-    (int* min_grid, int* block, CUfunction function, CUoccupancyB2DSize shared_bytes_of_block,    \
-     size_t shared_bytes, int max_block))                                                         \
-  X(LaunchKernel, 4000, "cuLaunchKernel",                                                         \
-    (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,    \
-     unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,                  \
-     void** parameters, void** extra))
-
-// Optional: null in the table where the driver does not have them. Ask for one
-// with `Require`, which says which driver does.
-#define CUGUEST_OPTIONAL_ENTRIES(X)                                                                \
-  X(DeviceGetUuid, 9020, "cuDeviceGetUuid", (CUuuid * uuid, CUdevice device))                      \
-  X(DeviceGetP2PAttribute, 8000, "cuDeviceGetP2PAttribute",                                        \
-    (int* value, CUdevice_P2PAttribute attribute, CUdevice from, CUdevice to))                     \
-  X(MemGetAccess, 10020, "cuMemGetAccess",                                                         \
-    (unsigned long long* flags, const CUmemLocation* location, CUdeviceptr pointer))               \
-  X(MemAllocAsync, 11020, "cuMemAllocAsync",                                                       \
-    (CUdeviceptr * pointer, size_t bytes, CUstream stream))                                        \
-  X(MemFreeAsync, 11020, "cuMemFreeAsync", (CUdeviceptr pointer, CUstream stream))                 \
-  X(StreamGetCtx, 9020, "cuStreamGetCtx", (CUstream stream, CUcontext * context))                  \
-  X(StreamIsCapturing, 10000, "cuStreamIsCapturing",                                               \
-    (CUstream stream, CUstreamCaptureStatus * status))                                             \
-  X(StreamGetCaptureInfo, 10010, "cuStreamGetCaptureInfo",                                         \
-    (CUstream stream, CUstreamCaptureStatus * status, cuuint64_t * id))                            \
-  X(ThreadExchangeStreamCaptureMode, 10010, "cuThreadExchangeStreamCaptureMode",                   \
-    (CUstreamCaptureMode * mode))                                                                  \
-  X(CtxGetId, 12000, "cuCtxGetId", (CUcontext context, unsigned long long* id))                    \
-  X(CtxGetDevResource, 12040, "cuCtxGetDevResource",                                               \
-    (CUcontext context, CUdevResource * resource, CUdevResourceType type))                         \
-  X(StreamGetGreenCtx, 12040, "cuStreamGetGreenCtx", (CUstream stream, CUgreenCtx * green))        \
-  X(ModuleGetLoadingMode, 11070, "cuModuleGetLoadingMode", (CUmoduleLoadingMode * mode))           \
-  X(FuncGetModule, 11000, "cuFuncGetModule", (CUmodule * module, CUfunction function))             \
-  X(FuncGetName, 12030, "cuFuncGetName", (const char** name, CUfunction function))                 \
-  X(FuncGetParamInfo, 12040, "cuFuncGetParamInfo",                                                 \
-    (CUfunction function, size_t index, size_t * offset, size_t * size))                           \
-  X(FuncIsLoaded, 12040, "cuFuncIsLoaded", (CUfunctionLoadingState * state, CUfunction function))  \
-  X(FuncLoad, 12040, "cuFuncLoad", (CUfunction function))                                          \
-  X(FuncSetAttribute, 9000, "cuFuncSetAttribute",                                                  \
-    (CUfunction function, CUfunction_attribute attribute, int value))                              \
-  X(LibraryLoadData, 12000, "cuLibraryLoadData",                                                   \
-    (CUlibrary * library, const void* image, CUjit_option* options, void** values, unsigned count, \
-     CUlibraryOption* library_options, void** library_values, unsigned library_count))             \
-  X(LibraryUnload, 12000, "cuLibraryUnload", (CUlibrary library))                                  \
-  X(LibraryGetKernel, 12000, "cuLibraryGetKernel",                                                 \
-    (CUkernel * kernel, CUlibrary library, const char* name))                                      \
-  X(LibraryGetKernelCount, 12040, "cuLibraryGetKernelCount", (unsigned* count, CUlibrary library)) \
-  X(LibraryEnumerateKernels, 12040, "cuLibraryEnumerateKernels",                                   \
-    (CUkernel * kernels, unsigned count, CUlibrary library))                                       \
-  X(LibraryGetModule, 12000, "cuLibraryGetModule", (CUmodule * module, CUlibrary library))         \
-  X(LibraryGetGlobal, 12000, "cuLibraryGetGlobal",                                                 \
-    (CUdeviceptr * pointer, size_t * bytes, CUlibrary library, const char* name))                  \
-  X(KernelGetFunction, 12000, "cuKernelGetFunction", (CUfunction * function, CUkernel kernel))     \
-  X(KernelGetLibrary, 12050, "cuKernelGetLibrary", (CUlibrary * library, CUkernel kernel))         \
-  X(KernelGetName, 12030, "cuKernelGetName", (const char** name, CUkernel kernel))                 \
-  X(LaunchKernelEx, 11060, "cuLaunchKernelEx",                                                     \
-    (const CUlaunchConfig* config, CUfunction function, void** parameters, void** extra))          \
-  X(OccupancyAvailableDynamicSMemPerBlock, 10020, "cuOccupancyAvailableDynamicSMemPerBlock",       \
-    (size_t * shared_bytes, CUfunction function, int blocks, int block))                           \
-  X(OccupancyMaxActiveClusters, 11070, "cuOccupancyMaxActiveClusters",                             \
-    (int* clusters, CUfunction function, const CUlaunchConfig* config))
-
 CUGUEST_BEGIN_NAMESPACE
-
-#if CUDA_VERSION < 12040
-// What entries below take of the <cuda.h> of CUDA 12.4, with the same layout.
-enum CUdevResourceType { CU_DEV_RESOURCE_TYPE_SM = 1 };
-struct CUdevResource {
-  CUdevResourceType type;
-  unsigned char internal_padding[92];
-  union {
-    struct {
-      unsigned smCount;
-    } sm;
-    unsigned char oversize[48];
-  };
-};
-using CUgreenCtx = struct GreenContext*;
-#endif
-
-// Why there is no usable driver. Each is a distinct status; see `Driver::Get`,
-// `Driver::GetInitialized` and `Driver::Require`.
-enum class DriverProblem {
-  kNone,
-  kNoLibrary,     // libcuda.so.1 could not be loaded
-  kStub,          // it is the toolkit's link-time stub: every call gives 34
-  kTooOld,        // a required entry is missing
-  kEntryMissing,  // an optional entry was asked for and is missing
-  kForkedChild,   // this process was forked from one that had initialised CUDA
-  kNoDevice,      // the driver works and sees no device
-  kOther,         // cuInit failed for another reason; the status carries the code
-};
 
 // Driver
 //
 // Stack:   no member touches it.
 // Threads: immutable once resolved; every function here may be called from any
-//          thread, also at the same time for the first time.
-struct CUGUEST_API Driver {
-#define CUGUEST_DECLARE_ENTRY(Name, version, symbol, parameters) \
-  CUresult(CUDAAPI* Name) parameters = nullptr;
-  CUGUEST_REQUIRED_ENTRIES(CUGUEST_DECLARE_ENTRY)
-  CUGUEST_OPTIONAL_ENTRIES(CUGUEST_DECLARE_ENTRY)
-#undef CUGUEST_DECLARE_ENTRY
-
-  // The API version the driver reports (13000 is CUDA 13.0).
-  int version = 0;
-
-  // The process's driver, resolved from "libcuda.so.1" on the first call. Does
-  // not call cuInit: enough for work in a context that somebody else made.
+//          thread, also at the same time for the first time. None holds a lock, so all
+//          of them may be called where the dynamic linker's lock is held: in the
+//          constructor of a library that is being loaded. Threads that race for the
+//          first use each load the driver library, and keep one table.
+//          Source: test/process/first_use_test.cc.
+struct CUGUEST_API Driver : DriverTable {
+  // The process's driver, resolved from "libcuda.so.1" on the first call unless
+  // Adopt() has given one. Does not call cuInit: enough for work in a context that
+  // somebody else made.
+  //
+  // "The process's" is this copy of cuguest's: each library that embeds cuguest has a
+  // table of its own.
   //
   // Errors: kUnavailable         kNoLibrary: the text holds the loader's words
   //         kFailedPrecondition  kStub, with CUDA_ERROR_STUB_LIBRARY
   //         kUnimplemented       kTooOld: names the entry and the driver that has it
   //         The outcome, good or bad, is kept for the life of the process.
+  //         kResourceExhausted   kOther, with CUDA_ERROR_OUT_OF_MEMORY: no host memory;
+  //                              the next call tries again
   // Cost:   the first call loads the driver library (milliseconds); later ones
-  //         read one atomic. No lock once resolved.
+  //         read one atomic.
   [[nodiscard]] static absl::StatusOr<const Driver*> Get();
 
   // The same, after cuInit(0): needed before devices and primary contexts can be
@@ -265,9 +68,28 @@ struct CUGUEST_API Driver {
   //         kFailedPrecondition  kForkedChild, with CUDA_ERROR_NOT_INITIALIZED
   //         kNotFound            kNoDevice, with CUDA_ERROR_NO_DEVICE
   //         A failed cuInit is tried again by the next call.
-  // Cost:   cuInit the first time; then one atomic and getpid().
+  // Cost:   cuInit the first time; then two atomics and getpid().
   // Source: CUDA Driver API, "Initialization"; test/process/fork_test.cc.
   [[nodiscard]] static absl::StatusOr<const Driver*> GetInitialized();
+
+  // Makes the driver that `lookup` knows the process's: for a host that has loaded the
+  // driver itself, for a test that replaces entries, for a tool that wraps them. Call it
+  // before anything else of this copy of cuguest; "libcuda.so.1" is then never opened.
+  //
+  // `lookup` is called with each name of the table during this call, and later by Find(),
+  // on any thread. It must not throw, and it, `user` and the functions that it gives must
+  // outlive every use of this copy of cuguest. It may call cuguest, but that is a first use.
+  //
+  // Errors: the table is as if this had not been called:
+  //         kInvalidArgument     `lookup` is null
+  //         kFailedPrecondition  kInUse: after the first use, or after another Adopt()
+  //                              kStub: cuDriverGetVersion answered CUDA_ERROR_STUB_LIBRARY
+  //         kUnimplemented       kTooOld: `lookup` has no address for a required entry;
+  //                              the text names it
+  //         kResourceExhausted   kOther: no host memory
+  // Cost:   a call of `lookup` for each entry, and cuDriverGetVersion.
+  // Source: test/process/adopt_test.cc.
+  static absl::Status Adopt(DriverLookup lookup, void* user);
 
   // Fills `driver` from the library at `path` (a soname or a file), leaving the
   // process's own table alone. For tests and for tools that look at several
@@ -283,15 +105,40 @@ struct CUGUEST_API Driver {
   //
   // Errors: kUnimplemented, kEntryMissing.
   template <typename Function>
-  [[nodiscard]] absl::StatusOr<Function> Require(Function Driver::*member) const {
+  [[nodiscard]] absl::StatusOr<Function> Require(Function DriverTable::*member) const {
     const Function function = this->*member;
     if (function != nullptr) return function;
     return MissingEntry(static_cast<std::size_t>(reinterpret_cast<const char*>(&(this->*member)) -
                                                  reinterpret_cast<const char*>(this)));
   }
 
+  // The driver's function `name`, for what the table does not list. `Function` must be the
+  // signature that API version `api_version` introduced, which <cudaTypedefs.h> names
+  // PFN_<name>_v<api_version>; functions that take a stream have the legacy default stream for
+  // stream 0:
+  //
+  //   auto create = driver->Find<PFN_cuGraphCreate_v10000>("cuGraphCreate", 10000);
+  //
+  // Drivers before CUDA 11.3 cannot be asked for a version: there, only functions of the
+  // table are found.
+  //
+  // Errors: kUnimplemented    kEntryMissing: this driver has no such function
+  //         kInvalidArgument  `name` is null, `api_version` is not positive, or the table is
+  //                           empty
+  // Cost:   one cuGetProcAddress or call of the adopted lookup; keep the result.
+  template <typename Function>
+  [[nodiscard]] absl::StatusOr<Function> Find(const char* name, int api_version) const {
+    static_assert(
+        std::is_function_v<std::remove_pointer_t<Function>> && sizeof(Function) == sizeof(void*),
+        "Function is a pointer to a function");
+    const absl::StatusOr<void*> address = FindAddress(name, api_version);
+    if (!address.ok()) return address.status();
+    return reinterpret_cast<Function>(*address);
+  }
+
  private:
   absl::Status MissingEntry(std::size_t offset) const;
+  absl::StatusOr<void*> FindAddress(const char* name, int api_version) const;
 };
 
 // Which of the problems a status from this header (or from anything that passed

@@ -35,7 +35,7 @@ CaptureModeGuard::CaptureModeGuard(CUstreamCaptureMode mode, const char* file, i
 CUresult CaptureModeGuard::Restore() noexcept {
   if (!inside_) return CUDA_SUCCESS;
   inside_ = false;
-  const Driver& driver = *internal::g_driver.load(std::memory_order_acquire);
+  const Driver& driver = internal::ResolvedDriver();
   CUstreamCaptureMode mode = caller_;
   const CUresult code = Exchange(driver, &mode);
   if (code == CUDA_ERROR_DEINITIALIZED || (code == CUDA_SUCCESS && mode == mode_)) {

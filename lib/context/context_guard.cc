@@ -42,7 +42,7 @@ void ContextGuard::Enter() noexcept {
 
 // What has to be found out before the push, beyond what is current.
 CUresult ContextGuard::Prepare() noexcept {
-  const Driver& driver = *internal::g_driver.load(std::memory_order_acquire);
+  const Driver& driver = internal::ResolvedDriver();
   if (id_ != 0) {
     unsigned long long id = 0;
     const CUresult code = internal::ReadId(driver, context_, &id);
@@ -86,7 +86,7 @@ internal::Finding ContextGuard::Mend(const internal::ThreadStack& stack, CUresul
 // `code` and `top` are what asking for the top, or popping it, gave.
 CUresult ContextGuard::LeaveDisturbed(CUresult code, CUcontext top) noexcept {
   // Not null: the guard is inside, so the table was there when it entered.
-  const internal::ThreadStack stack(*internal::g_driver.load(std::memory_order_acquire));
+  const internal::ThreadStack stack(internal::ResolvedDriver());
   const internal::Finding finding = Mend(stack, code, top);
   state_ = State::kOut;
   // At the end of the process there is no stack left to restore, and nothing to report.

@@ -40,7 +40,7 @@ NoContextGuard::NoContextGuard(const char* file, int line) noexcept : file_(file
 CUresult NoContextGuard::Restore() noexcept {
   if (!inside_) return CUDA_SUCCESS;
   inside_ = false;
-  const Driver& driver = *internal::g_driver.load(std::memory_order_acquire);
+  const Driver& driver = internal::ResolvedDriver();
   CUcontext current = nullptr;
   const CUresult code = driver.CtxGetCurrent(&current);
   if (code == CUDA_ERROR_DEINITIALIZED) return CUDA_SUCCESS;

@@ -48,7 +48,7 @@ CUresult ThreadResidency::Leave() noexcept {
 }
 
 CUresult ThreadResidency::ReportElsewhere() const noexcept {
-  const internal::ThreadStack stack(*internal::g_driver.load(std::memory_order_acquire));
+  const internal::ThreadStack stack(internal::ResolvedDriver());
   internal::Report(
       {true, IncidentKind::kFailed, Repair::kUnrepaired, CUDA_ERROR_ILLEGAL_STATE, nullptr}, stack,
       get(), file_, line_);

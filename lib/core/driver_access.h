@@ -8,26 +8,32 @@
 #include <atomic>
 
 #include "cuguest/driver.h"
+#include "lib/core/resolver.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
 
-// The process's table once it is resolved; nullptr before, and for good where there is
-// no usable driver.
-extern std::atomic<const Driver*> g_driver;
+// A `Driver` is a DriverTable with functions, and no more.
+inline const Driver* AsDriver(const DriverTable* table) noexcept {
+  static_assert(sizeof(Driver) == sizeof(DriverTable));
+  return static_cast<const Driver*>(table);
+}
+
+// The process's table, after a call below has given it, or an answer of a guard's in-line calls
+// has shown that there is one.
+inline const Driver& ResolvedDriver() noexcept {
+  return *AsDriver(g_driver.load(std::memory_order_acquire));
+}
 
 // Resolves it on the first call. On failure returns nullptr and writes the code that
 // stands for the problem to `code`.
 const Driver* ResolveDriver(CUresult* code) noexcept;
 
 inline const Driver* TryDriver(CUresult* code) noexcept {
-  const Driver* driver = g_driver.load(std::memory_order_acquire);
-  if (__builtin_expect(driver != nullptr, 1)) return driver;
+  const DriverTable* table = g_driver.load(std::memory_order_acquire);
+  if (__builtin_expect(table != nullptr, 1)) return AsDriver(table);
   return ResolveDriver(code);
 }
-
-// Whether this process was forked from the one that resolved the table.
-bool IsForkedChild() noexcept;
 
 }  // namespace internal
 CUGUEST_END_NAMESPACE

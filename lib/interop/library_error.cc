@@ -199,7 +199,7 @@ const Row& Find(const Table& table, int code) noexcept {
 // The sticky error of the current context's device; CUDA_SUCCESS if there is none.
 // Source: test/process/lost_device_test.cc.
 CUresult StickyError() noexcept {
-  const Driver* const driver = g_driver.load(std::memory_order_acquire);
+  const Driver* const driver = AsDriver(g_driver.load(std::memory_order_acquire));
   unsigned long long id = 0;
   const CUresult code = driver == nullptr ? CUDA_SUCCESS : ReadId(*driver, nullptr, &id);
   return IsSticky(code) ? code : CUDA_SUCCESS;

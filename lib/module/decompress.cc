@@ -2,12 +2,12 @@
 
 #include "lib/module/decompress.h"
 
-#include <dlfcn.h>
-
 #include <climits>
 #include <cstddef>
 #include <new>
 #include <utility>
+
+#include "lib/core/library_function.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
@@ -21,12 +21,8 @@ using Lz4DecompressSafe = int (*)(const char* from, char* to, int bytes, int cap
 using ZstdDecompress = std::size_t (*)(void* to, std::size_t capacity, const void* from,
                                        std::size_t bytes);
 
-// Stays loaded for the life of the process, as what any program may use.
-template <typename Function>
-Function FindFunction(const char* soname, const char* symbol) {
-  void* const library = dlopen(soname, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  return library != nullptr ? reinterpret_cast<Function>(dlsym(library, symbol)) : nullptr;
-}
+LibraryFunction<Lz4DecompressSafe> g_lz4("liblz4.so.1", "LZ4_decompress_safe");
+LibraryFunction<ZstdDecompress> g_zstd("libzstd.so.1", "ZSTD_decompress");
 
 absl::Status NoLibrary(const char* soname) {
   return absl::UnavailableError(absl::StrCat(soname, " could not be loaded"));
@@ -51,9 +47,8 @@ absl::StatusOr<UnpackedBytes> Unpack(const ImageBytes& packed, std::uint64_t siz
 }  // namespace
 
 absl::StatusOr<UnpackedBytes> DecompressLz4(const ImageBytes& packed, std::uint64_t size) {
-  constexpr char kSoname[] = "liblz4.so.1";
-  static const auto decompress = FindFunction<Lz4DecompressSafe>(kSoname, "LZ4_decompress_safe");
-  if (decompress == nullptr) return NoLibrary(kSoname);
+  const Lz4DecompressSafe decompress = g_lz4.Find();
+  if (decompress == nullptr) return NoLibrary(g_lz4.soname());
   return Unpack(packed, size, "LZ4", [&](unsigned char* to) {
     return static_cast<std::uint64_t>(
         decompress(reinterpret_cast<const char*>(packed.data()), reinterpret_cast<char*>(to),
@@ -62,9 +57,8 @@ absl::StatusOr<UnpackedBytes> DecompressLz4(const ImageBytes& packed, std::uint6
 }
 
 absl::StatusOr<UnpackedBytes> DecompressZstd(const ImageBytes& packed, std::uint64_t size) {
-  constexpr char kSoname[] = "libzstd.so.1";
-  static const auto decompress = FindFunction<ZstdDecompress>(kSoname, "ZSTD_decompress");
-  if (decompress == nullptr) return NoLibrary(kSoname);
+  const ZstdDecompress decompress = g_zstd.Find();
+  if (decompress == nullptr) return NoLibrary(g_zstd.soname());
   return Unpack(packed, size, "zstd", [&](unsigned char* to) -> std::uint64_t {
     return decompress(to, static_cast<std::size_t>(size), packed.data(), packed.size());
   });

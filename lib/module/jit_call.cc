@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/error.h"
+#include "cuguest/internal/toolkit.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
@@ -20,10 +21,7 @@ constexpr unsigned kMostOptimization = 4;
 // What the driver writes is in front.
 enum Place { kWallTime, kInfoLog, kInfoSize, kErrorLog, kErrorSize, kThreads };
 
-// Newer than the <cuda.h> of CUDA 12.8 and 13.0: CU_JIT_SPLIT_COMPILE and
-// CU_JIT_BINARY_LOADER_THREAD_COUNT.
-constexpr auto kSplitCompile = static_cast<CUjit_option>(34);
-constexpr auto kLoaderThreads = static_cast<CUjit_option>(35);
+// The API versions of kJitSplitCompile and kJitLoaderThreads.
 constexpr int kHasSplitCompile = 13000;
 constexpr int kHasLoaderThreads = 13010;
 
@@ -62,11 +60,12 @@ JitCall::JitCall(const JitOptions& options, int driver_version)
     : info_(options.verbose ? kVerboseLogBytes : kLogBytes),
       error_(kLogBytes),
       asks_for_threads_(options.threads_per_block.has_value()) {
-  const auto add_set = [this](CUjit_option name, const auto& value) {
-    if (value.has_value()) Add(name, Packed(static_cast<std::size_t>(*value)));
+  const auto add_set = [this](unsigned name, const auto& value) {
+    if (!value.has_value()) return;
+    Add(static_cast<CUjit_option>(name), Packed(static_cast<std::size_t>(*value)));
   };
-  const auto add_true = [this](CUjit_option name, bool value) {
-    if (value) Add(name, Packed(1));
+  const auto add_true = [this](unsigned name, bool value) {
+    if (value) Add(static_cast<CUjit_option>(name), Packed(1));
   };
   for (const CUjit_option name :
        {CU_JIT_WALL_TIME, CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
@@ -79,15 +78,15 @@ JitCall::JitCall(const JitOptions& options, int driver_version)
   add_set(CU_JIT_OPTIMIZATION_LEVEL, options.optimization_level);
   add_set(CU_JIT_TARGET, options.target);
   add_set(CU_JIT_CACHE_MODE, options.cache_mode);
-  add_set(CU_JIT_MIN_CTA_PER_SM, options.min_blocks_per_multiprocessor);
-  add_set(CU_JIT_MAX_THREADS_PER_BLOCK, options.max_threads_per_block);
+  add_set(kJitMinBlocksPerMultiprocessor, options.min_blocks_per_multiprocessor);
+  add_set(kJitMaxThreadsPerBlock, options.max_threads_per_block);
   add_true(CU_JIT_GENERATE_DEBUG_INFO, options.debug_info);
   add_true(CU_JIT_GENERATE_LINE_INFO, options.line_info);
   add_true(CU_JIT_LOG_VERBOSE, options.verbose);
   add_true(CU_JIT_POSITION_INDEPENDENT_CODE, options.position_independent);
-  add_true(CU_JIT_OVERRIDE_DIRECTIVE_VALUES, options.override_directives);
-  if (driver_version >= kHasSplitCompile) add_set(kSplitCompile, options.split_compile);
-  if (driver_version >= kHasLoaderThreads) add_set(kLoaderThreads, options.loader_threads);
+  add_true(kJitOverrideDirectives, options.override_directives);
+  if (driver_version >= kHasSplitCompile) add_set(kJitSplitCompile, options.split_compile);
+  if (driver_version >= kHasLoaderThreads) add_set(kJitLoaderThreads, options.loader_threads);
 }
 
 bool JitCall::GrowFullLogs() {

@@ -122,7 +122,7 @@ Stream::~Stream() { Destroy(); }
 void Stream::Destroy() noexcept {
   if (get() == nullptr || context().Check() != CUDA_SUCCESS) return;
   // Not null: the check has used it.
-  static_cast<void>(internal::g_driver.load(std::memory_order_acquire)->StreamDestroy(get()));
+  static_cast<void>(internal::ResolvedDriver().StreamDestroy(get()));
 }
 
 absl::Status Stream::Release() {

@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -168,6 +169,51 @@ BOOST_AUTO_TEST_CASE(what_is_there_is_given) {
   const auto entry = table.Require(&Driver::CtxPushCurrent);
   BOOST_TEST_REQUIRE(entry.ok());
   BOOST_TEST((*entry == table.CtxPushCurrent));
+}
+
+BOOST_AUTO_TEST_CASE(find_gives_what_the_table_does_not_list) {
+  const Driver& table = **Driver::Get();
+  const auto known = table.Find<PFN_cuCtxPushCurrent_v4000>("cuCtxPushCurrent", 4000);
+  BOOST_TEST_REQUIRE(known.ok(), known.status());
+  BOOST_TEST((*known == table.CtxPushCurrent));
+  const auto other = table.Find<PFN_cuGraphCreate_v10000>("cuGraphCreate", 10000);
+  BOOST_TEST_REQUIRE(other.ok(), other.status());
+  BOOST_TEST((*other != nullptr));
+}
+
+BOOST_AUTO_TEST_CASE(find_names_what_the_driver_lacks) {
+  const Driver& table = **Driver::Get();
+  const absl::Status none = table.Find<PFN_cuInit_v2000>("cuNoSuchFunction", 11000).status();
+  BOOST_TEST((cuguest::ProblemOf(none) == DriverProblem::kEntryMissing));
+  BOOST_TEST((none.code() == absl::StatusCode::kUnimplemented));
+  BOOST_TEST(absl::StrContains(Text(none), "has no cuNoSuchFunction of CUDA 11.0"));
+  // A version newer than the driver's.
+  const absl::Status newer = table.Find<PFN_cuInit_v2000>("cuInit", 99000).status();
+  BOOST_TEST((cuguest::ProblemOf(newer) == DriverProblem::kEntryMissing));
+}
+
+BOOST_AUTO_TEST_CASE(find_refuses_bad_input) {
+  const Driver& table = **Driver::Get();
+  for (const auto& [name, version] :
+       {std::pair<const char*, int>{nullptr, 2000}, {"cuInit", 0}, {"cuInit", -1}}) {
+    const auto found = table.Find<PFN_cuInit_v2000>(name, version);
+    BOOST_TEST((found.status().code() == absl::StatusCode::kInvalidArgument));
+  }
+  const Driver empty;
+  BOOST_TEST((empty.Find<PFN_cuInit_v2000>("cuInit", 2000).status().code() ==
+              absl::StatusCode::kInvalidArgument));
+}
+
+// Without cuGetProcAddress nothing tells which signature is behind a symbol.
+BOOST_AUTO_TEST_CASE(find_without_get_proc_address_knows_the_table_only, *cuguest_test::OnlySim()) {
+  const std::string path = cuguest_test::FindBeside("lib/sim/11.2/libcuda.so.1");
+  Driver table;
+  BOOST_TEST_REQUIRE(Driver::Load(path.c_str(), &table).ok());
+  const auto listed = table.Find<PFN_cuCtxPushCurrent_v4000>("cuCtxPushCurrent", 4000);
+  BOOST_TEST_REQUIRE(listed.ok(), listed.status());
+  BOOST_TEST((*listed == table.CtxPushCurrent));
+  const auto other = table.Find<PFN_cuCtxPushCurrent_v4000>("cuCtxPushCurrent", 13000);
+  BOOST_TEST((cuguest::ProblemOf(other.status()) == DriverProblem::kEntryMissing));
 }
 
 BOOST_AUTO_TEST_CASE(a_foreign_status_is_no_problem_of_the_driver) {

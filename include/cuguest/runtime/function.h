@@ -80,7 +80,7 @@ static_assert(std::is_same_v<cudaLibrary_t, CUlibrary>);
 namespace internal {
 
 template <typename Function>
-absl::StatusOr<Function> FindEntry(Function Driver::*entry) {
+absl::StatusOr<Function> FindEntry(Function DriverTable::*entry) {
   const absl::StatusOr<const Driver*> driver = Driver::Get();
   if (!driver.ok()) return driver.status();
   return (*driver)->Require(entry);

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// internal/toolkit.h                                                    tier: 0
+// -----------------------------------------------------------------------------
+//
+// Not for embedders. The declarations of <cuda.h> that the library uses and that the headers of
+// an older CUDA Toolkit lack. They are the driver's ABI, which does not depend on the headers:
+// code compiled with CUDA 12.0 also runs on a newer driver.
+//
+// Oldest headers: CUDA 12.0. Source: <cuda.h> of the releases named below.
+
+#ifndef CUGUEST_INTERNAL_TOOLKIT_H_
+#define CUGUEST_INTERNAL_TOOLKIT_H_
+
+#include <cuda.h>
+
+#include "cuguest/export.h"
+
+#if CUDA_VERSION < 12000
+#error "cuguest needs the headers of CUDA 12.0 or newer. (The driver may be older.)"
+#endif
+
+CUGUEST_BEGIN_NAMESPACE
+
+#if CUDA_VERSION < 12040
+// Types of CUDA 12.4, by their own names, with the same layout.
+enum CUfunctionLoadingState {
+  CU_FUNCTION_LOADING_STATE_UNLOADED = 0,
+  CU_FUNCTION_LOADING_STATE_LOADED = 1,
+};
+enum CUdevResourceType { CU_DEV_RESOURCE_TYPE_SM = 1 };
+struct CUdevSmResource {
+  unsigned smCount;
+};
+struct CUdevResource {
+  CUdevResourceType type;
+  unsigned char internal_padding[92];
+  union {
+    CUdevSmResource sm;
+    unsigned char oversize[48];
+  };
+};
+using CUgreenCtx = struct GreenContext*;
+#endif
+
+namespace internal {
+
+// CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER of CUDA 13.0.
+inline constexpr CUresult kCallRequiresNewerDriver = static_cast<CUresult>(36);
+
+// Values of CUjit_option: CU_JIT_MIN_CTA_PER_SM, CU_JIT_MAX_THREADS_PER_BLOCK and
+// CU_JIT_OVERRIDE_DIRECTIVE_VALUES are in the headers since CUDA 12.4, CU_JIT_SPLIT_COMPILE since
+// 13.0, CU_JIT_BINARY_LOADER_THREAD_COUNT since 13.1. Numbers, because the enumeration of older
+// headers is too narrow for a constant with such a value.
+inline constexpr unsigned kJitMinBlocksPerMultiprocessor = 31;
+inline constexpr unsigned kJitMaxThreadsPerBlock = 32;
+inline constexpr unsigned kJitOverrideDirectives = 33;
+inline constexpr unsigned kJitSplitCompile = 34;
+inline constexpr unsigned kJitLoaderThreads = 35;
+
+#if CUDA_VERSION >= 12040
+static_assert(kJitMinBlocksPerMultiprocessor == CU_JIT_MIN_CTA_PER_SM);
+static_assert(kJitMaxThreadsPerBlock == CU_JIT_MAX_THREADS_PER_BLOCK);
+static_assert(kJitOverrideDirectives == CU_JIT_OVERRIDE_DIRECTIVE_VALUES);
+#endif
+#if CUDA_VERSION >= 13000
+static_assert(kCallRequiresNewerDriver == CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER);
+static_assert(kJitSplitCompile == CU_JIT_SPLIT_COMPILE);
+#endif
+
+}  // namespace internal
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_INTERNAL_TOOLKIT_H_

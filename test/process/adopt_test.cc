@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Driver::Adopt: a driver that the host gives instead of the one that cuguest would load. Each
+// scenario is a process that has used nothing of cuguest yet.
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/device.h"
+#include "cuguest/driver.h"
+#include "cuguest/error.h"
+#include "cuguest/no_context_guard.h"
+#include "test/support/scenario.h"
+
+namespace {
+
+using cuguest::Driver;
+using cuguest::DriverProblem;
+using cuguest::ProblemOf;
+
+// The host's own way to the driver. Names that the host replaces come first.
+struct Host {
+  Host() : library(dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) {
+    CHECK(library != nullptr);
+    get = reinterpret_cast<Get>(dlsym(library, "cuGetProcAddress"));
+    CHECK(get != nullptr);
+  }
+
+  template <typename Function>
+  void Replace(const char* name, Function* function) {
+    replaced.emplace_back(name, reinterpret_cast<void*>(function));
+  }
+  void Hide(const char* name) { replaced.emplace_back(name, nullptr); }
+
+  void* Find(const char* name, int version) const {
+    for (const auto& [other, function] : replaced) {
+      if (std::strcmp(other, name) == 0) return function;
+    }
+    void* function = nullptr;
+    return get(name, &function, version, CU_GET_PROC_ADDRESS_LEGACY_STREAM) == CUDA_SUCCESS
+               ? function
+               : nullptr;
+  }
+
+  using Get = CUresult (*)(const char*, void**, int, cuuint64_t);
+  void* library;
+  Get get;
+  std::vector<std::pair<const char*, void*>> replaced;
+  mutable std::vector<std::pair<std::string, int>> asked;
+};
+
+void* LookUp(const char* name, int version, void* user) {
+  const Host& host = *static_cast<const Host*>(user);
+  host.asked.emplace_back(name, version);
+  return host.Find(name, version);
+}
+
+bool Says(const absl::Status& status, const char* words) {
+  return absl::StrContains(status.ToString(), words);
+}
+
+// By function-local static: the table lives until the process ends.
+Host& TheHost() {
+  static Host& host = *new Host;
+  return host;
+}
+
+CUresult SevenDevices(int* count) {
+  *count = 7;
+  return CUDA_SUCCESS;
+}
+
+void AdoptedFunctionsAreCalled() {
+  Host& host = TheHost();
+  host.Replace("cuDeviceGetCount", &SevenDevices);
+  CHECK(Driver::Adopt(&LookUp, &host).ok());
+  CHECK((*Driver::Get())->DeviceGetCount == &SevenDevices);
+  CHECK(*cuguest::Device::Count() == 7);
+}
+
+std::atomic<int> g_pushes{0};
+
+CUresult CountedPush(CUcontext context) {
+  ++g_pushes;
+  static const auto push =
+      reinterpret_cast<CUresult (*)(CUcontext)>(dlsym(TheHost().library, "cuCtxPushCurrent_v2"));
+  return push(context);
+}
+
+void GuardsUseTheAdoptedPush() {
+  TheHost().Replace("cuCtxPushCurrent", &CountedPush);
+  CHECK(Driver::Adopt(&LookUp, &TheHost()).ok());
+  const CUcontext context = cuguest_test::MakeContext();
+  g_pushes = 0;
+  {
+    const cuguest::ContextGuard guard(context);
+    CHECK(guard.ok());
+  }
+  CHECK(g_pushes == 1);
+}
+
+// What is asked for is what the table lists, whose versions driver_test.cc holds against
+// <cudaTypedefs.h>: each once, and nothing else.
+void EachEntryIsAskedForOnceByItsVersion() {
+  CHECK(Driver::Adopt(&LookUp, &TheHost()).ok());
+  std::vector<std::pair<std::string, int>> listed = {
+#define CUGUEST_NAME_AND_VERSION(Name, version, symbol, parameters) {"cu" #Name, version},
+      CUGUEST_REQUIRED_ENTRIES(CUGUEST_NAME_AND_VERSION)
+          CUGUEST_OPTIONAL_ENTRIES(CUGUEST_NAME_AND_VERSION)
+#undef CUGUEST_NAME_AND_VERSION
+  };
+  std::vector<std::pair<std::string, int>> asked = TheHost().asked;
+  std::sort(listed.begin(), listed.end());
+  std::sort(asked.begin(), asked.end());
+  CHECK(asked == listed);
+}
+
+// A process without libcuda, on functions that are all the test's.
+CUresult VersionOfTest(int* version) {
+  *version = 12040;
+  return CUDA_SUCCESS;
+}
+CUresult NoDevice(unsigned) { return CUDA_ERROR_NO_DEVICE; }
+CUresult NeverCalled() { std::abort(); }
+
+void NothingIsLoadedForAnAdoptedDriver() {
+  const auto lookup = [](const char* name, int, void*) {
+    if (std::strcmp(name, "cuDriverGetVersion") == 0) {
+      return reinterpret_cast<void*>(&VersionOfTest);
+    }
+    if (std::strcmp(name, "cuInit") == 0) return reinterpret_cast<void*>(&NoDevice);
+    if (std::strcmp(name, "cuCtxGetId") == 0) return static_cast<void*>(nullptr);
+    return reinterpret_cast<void*>(&NeverCalled);
+  };
+  CHECK(Driver::Adopt(lookup, nullptr).ok());
+  CHECK((*Driver::Get())->version == 12040);
+  CHECK(ProblemOf(Driver::GetInitialized().status()) == DriverProblem::kNoDevice);
+  CHECK(*cuguest::Device::Count() == 0);
+  CHECK(ProblemOf((*Driver::Get())->Require(&Driver::CtxGetId).status()) ==
+        DriverProblem::kEntryMissing);
+  CHECK(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) == nullptr);
+}
+
+// A refused Adopt() leaves what was there.
+void AdoptAfterTheFirstUseIsRefused() {
+  const Driver* const driver = *Driver::Get();
+  const absl::Status status = Driver::Adopt(&LookUp, &TheHost());
+  CHECK(absl::IsFailedPrecondition(status));
+  CHECK(ProblemOf(status) == DriverProblem::kInUse);
+  CHECK(Says(status, "call Driver::Adopt before anything else of cuguest"));
+  CHECK(*Driver::Get() == driver);
+  CHECK(TheHost().asked.empty());
+}
+
+void AdoptAfterAGuardIsRefused() {
+  { const cuguest::NoContextGuard guard; }
+  CHECK(ProblemOf(Driver::Adopt(&LookUp, &TheHost())) == DriverProblem::kInUse);
+}
+
+void SecondAdoptIsRefused() {
+  CHECK(Driver::Adopt(&LookUp, &TheHost()).ok());
+  const Driver* const driver = *Driver::Get();
+  CHECK(ProblemOf(Driver::Adopt(&LookUp, &TheHost())) == DriverProblem::kInUse);
+  CHECK(*Driver::Get() == driver);
+}
+
+// After each refusal the next one is tried, and at last the machine's own driver is taken.
+void RefusedAdoptsChangeNothing() {
+  CHECK(absl::IsInvalidArgument(Driver::Adopt(nullptr, nullptr)));
+  TheHost().Hide("cuMemAlloc");
+  const absl::Status old = Driver::Adopt(&LookUp, &TheHost());
+  CHECK(ProblemOf(old) == DriverProblem::kTooOld);
+  CHECK(absl::IsUnimplemented(old));
+  CHECK(Says(old, "has no cuMemAlloc of CUDA 3.2"));
+  TheHost().replaced.clear();
+  TheHost().Replace(
+      "cuDriverGetVersion", +[](int*) { return CUDA_ERROR_STUB_LIBRARY; });
+  const absl::Status stub = Driver::Adopt(&LookUp, &TheHost());
+  CHECK(ProblemOf(stub) == DriverProblem::kStub);
+  CHECK(cuguest::CodeOf(stub) == CUDA_ERROR_STUB_LIBRARY);
+  TheHost().asked.clear();
+  CHECK(Driver::GetInitialized().ok());
+  CHECK((*Driver::Get())->MemAlloc != nullptr);
+  CHECK(TheHost().asked.empty());
+}
+
+// A lookup that uses cuguest makes the first use itself.
+void LookupThatUsesCuguestIsTheFirstUse() {
+  static const Driver* inside = nullptr;
+  const auto lookup = [](const char* name, int version, void* user) {
+    if (inside == nullptr) inside = *Driver::Get();
+    return LookUp(name, version, user);
+  };
+  CHECK(ProblemOf(Driver::Adopt(lookup, &TheHost())) == DriverProblem::kInUse);
+  CHECK(inside == *Driver::Get());
+}
+
+// Of racing ones, one Adopt() or the first use wins, and everybody has the winner's table.
+void RacingAdoptsHaveOneWinner() {
+  constexpr int kThreads = 8;
+  std::atomic<int> waiting{0};
+  std::atomic<int> adopted{0};
+  std::vector<const Driver*> tables(kThreads);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      const bool adopts = i % 2 == 0;
+      Host host;
+      ++waiting;
+      while (waiting < kThreads) std::this_thread::yield();
+      if (adopts) {
+        const absl::Status status = Driver::Adopt(&LookUp, &host);
+        CHECK(status.ok() || ProblemOf(status) == DriverProblem::kInUse);
+        if (status.ok()) ++adopted;
+      }
+      tables[static_cast<std::size_t>(i)] = *Driver::Get();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(adopted <= 1);
+  for (const Driver* table : tables) CHECK(table == tables[0]);
+  CHECK((tables[0]->lookup == &LookUp) == (adopted == 1));
+}
+
+void FindAsksTheLookup() {
+  TheHost().Replace("cuGuestOwn", &SevenDevices);
+  CHECK(Driver::Adopt(&LookUp, &TheHost()).ok());
+  using Count = CUresult (*)(int*);
+  const auto own = (*Driver::Get())->Find<Count>("cuGuestOwn", 13000);
+  CHECK(own.ok() && *own == &SevenDevices);
+  CHECK((TheHost().asked.back() == std::pair<std::string, int>("cuGuestOwn", 13000)));
+  const auto none = (*Driver::Get())->Find<Count>("cuGuestOther", 12090);
+  CHECK(ProblemOf(none.status()) == DriverProblem::kEntryMissing);
+  CHECK(Says(none.status(), "has no cuGuestOther of CUDA 12.9"));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return cuguest_test::RunScenarios(
+      argc, argv,
+      {
+          {"adopted_functions_are_called", &AdoptedFunctionsAreCalled},
+          {"guards_use_the_adopted_push", &GuardsUseTheAdoptedPush},
+          {"each_entry_is_asked_for_once_by_its_version", &EachEntryIsAskedForOnceByItsVersion},
+          {"nothing_is_loaded_for_an_adopted_driver", &NothingIsLoadedForAnAdoptedDriver},
+          {"adopt_after_the_first_use_is_refused", &AdoptAfterTheFirstUseIsRefused},
+          {"adopt_after_a_guard_is_refused", &AdoptAfterAGuardIsRefused},
+          {"second_adopt_is_refused", &SecondAdoptIsRefused},
+          {"refused_adopts_change_nothing", &RefusedAdoptsChangeNothing},
+          {"lookup_that_uses_cuguest_is_the_first_use", &LookupThatUsesCuguestIsTheFirstUse},
+          {"racing_adopts_have_one_winner", &RacingAdoptsHaveOneWinner},
+          {"find_asks_the_lookup", &FindAsksTheLookup},
+      });
+}
