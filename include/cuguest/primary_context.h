@@ -109,6 +109,8 @@ class CUGUEST_API PrimaryContext {
   PrimaryContext(Device device, const ContextRef& incarnation) noexcept
       : device_(device), incarnation_(incarnation) {}
 
+  CUresult End() noexcept;
+
   Device device_ = Device::Borrow(0);
   ContextRef incarnation_;  // empty: holds no unit
 };

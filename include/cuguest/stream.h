@@ -69,6 +69,7 @@ CUGUEST_BEGIN_NAMESPACE
 class Event;
 namespace internal {
 struct Capture;
+struct EventAccess;
 }  // namespace internal
 
 // StreamRef
@@ -260,7 +261,8 @@ class CUGUEST_API Event {
   Event(Event&& other) noexcept : state_(std::exchange(other.state_, State())) {}
   Event& operator=(Event&& other) noexcept;
 
-  // Destroys the event, if its context lives; does not wait for it. Harms no capture.
+  // Destroys the event, if its context lives; does not wait for it. Harms no capture, and
+  // allocates no host memory.
   ~Event();
 
   [[nodiscard]] CUevent get() const noexcept { return state_.event; }  // nullptr if empty
@@ -309,6 +311,7 @@ class CUGUEST_API Event {
 
  private:
   friend class StreamRef;
+  friend struct internal::EventAccess;
   enum class Recorded : unsigned char { kNever, kOutside, kInCapture };
   struct State {
     CUevent event = nullptr;
@@ -317,7 +320,16 @@ class CUGUEST_API Event {
     cuuint64_t capture = 0;  // which, if kInCapture
   };
 
+  // What came of a call, and what it failed for.
+  struct Attempt {
+    enum class Part : unsigned char { kEvent, kStream, kBoth };
+    CUresult code;
+    Part failed;
+  };
+
   explicit Event(const State& state) noexcept : state_(state) {}
+  CUresult Destroy() noexcept;
+  Attempt TryRecord(const StreamRef& stream) noexcept;
   CUresult Ask(CUresult(CUDAAPI* call)(CUevent)) const noexcept;
   CUresult RefusalToWait(CUstream stream, const internal::Capture& capture) const noexcept;
 

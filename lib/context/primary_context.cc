@@ -49,27 +49,32 @@ absl::StatusOr<PrimaryContext::State> PrimaryContext::Query(Device device) {
 
 PrimaryContext& PrimaryContext::operator=(PrimaryContext&& other) noexcept {
   if (this == &other) return *this;
-  static_cast<void>(Release());
+  static_cast<void>(End());
   device_ = other.device_;
   incarnation_ = std::exchange(other.incarnation_, ContextRef());
   return *this;
 }
 
-PrimaryContext::~PrimaryContext() { static_cast<void>(Release()); }
+PrimaryContext::~PrimaryContext() { static_cast<void>(End()); }
 
 bool PrimaryContext::WasReset() const noexcept {
   return get() != nullptr && incarnation_.Check() == CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
 absl::Status PrimaryContext::Release() {
-  if (get() == nullptr) return absl::OkStatus();
+  const CUresult code = End();
+  return code == CUDA_SUCCESS ? absl::OkStatus() : ToStatus(code, "release", PrimaryText(device_));
+}
+
+// Without a text, for the destructor: it must not need memory.
+CUresult PrimaryContext::End() noexcept {
+  if (get() == nullptr) return CUDA_SUCCESS;
   incarnation_ = ContextRef();
   CUresult code = CUDA_SUCCESS;
   const Driver* driver = internal::TryDriver(&code);
   if (driver != nullptr) code = driver->DevicePrimaryCtxRelease(device_.get());
   // The process is ending, and the driver has taken everything back.
-  if (code == CUDA_ERROR_DEINITIALIZED) return absl::OkStatus();
-  return ToStatus(code, "release", PrimaryText(device_));
+  return code == CUDA_ERROR_DEINITIALIZED ? CUDA_SUCCESS : code;
 }
 
 CUGUEST_END_NAMESPACE

@@ -177,7 +177,7 @@ absl::Status HandlePools::Inspect(const ContextRef& context, const void* kind,
 }
 
 HandleScope::HandleScope(HandlePools& pools, const HandleRequest& request, const char* file,
-                         int line) noexcept
+                         int line)
     : pools_(pools),
       context_(request.stream.context()),
       guard_(context_, GuardMode::kElide, file, line),
@@ -201,7 +201,7 @@ absl::Status HandleScope::Enter(const HandleRequest& request, const char* file, 
   const absl::StatusOr<HandleSlot*> lent =
       pool_->Lend(context_, request.kind, request.stream.get());
   if (!lent.ok()) return lent.status();
-  slot_ = *lent;
+  slot_.reset(*lent);
   return pools_.type_.begin(pools_.library_, slot_->handle, request);
 }
 
@@ -228,14 +228,19 @@ absl::Status HandleScope::Check(const HandleRequest& request) const {
   return absl::OkStatus();
 }
 
-// Gives the handle back as it was made; or gives it up, if its context has ended.
-absl::Status HandleScope::End() {
-  HandleSlot* const slot = std::exchange(slot_, nullptr);
+// Gives the handle back as it was made; or gives it up, if its context has ended. Whether it was
+// put back, and why not, unless nobody asks.
+bool HandleScope::End(absl::Status* why) {
+  if (slot_ == nullptr) return true;
   const CUresult life = context_.Check();
-  absl::Status status = life == CUDA_SUCCESS ? pools_.type_.end(pools_.library_, slot->handle)
-                                             : ToStatus(life, "put back", pools_.type_.what);
-  pool_->GiveBack(slot, status.ok());
-  return status;
+  bool is_good = life == CUDA_SUCCESS;
+  if (is_good) {
+    is_good = pools_.type_.end(pools_.library_, slot_->handle, why);
+  } else if (why != nullptr) {
+    *why = ToStatus(life, "put back", pools_.type_.what);
+  }
+  pool_->GiveBack(slot_.release(), is_good);
+  return is_good;
 }
 
 absl::Status HandleScope::Reassert() {
@@ -249,7 +254,8 @@ absl::Status HandleScope::Reassert() {
 }
 
 absl::Status HandleScope::Restore() {
-  absl::Status status = slot_ == nullptr ? absl::OkStatus() : End();
+  absl::Status status;
+  static_cast<void>(End(&status));
   pool_ = HandlePools::Pin();
   const CUresult mode = relaxed_.has_value() ? relaxed_->Restore() : CUDA_SUCCESS;
   if (status.ok()) status = ToStatus(mode, "restore the stream-capture mode");

@@ -11,6 +11,7 @@
 #include "lib/context/context_text.h"
 #include "lib/context/special_stream.h"
 #include "lib/context/stream_text.h"
+#include "lib/core/driver_access.h"
 #include "lib/stream/stream_call.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -99,41 +100,64 @@ absl::StatusOr<Event> Event::Create(const ContextRef& context, unsigned flags) {
 
 Event& Event::operator=(Event&& other) noexcept {
   if (this == &other) return *this;
-  static_cast<void>(Release());
+  static_cast<void>(Destroy());
   state_ = std::exchange(other.state_, State());
   return *this;
 }
 
-Event::~Event() { static_cast<void>(Release()); }
+Event::~Event() { static_cast<void>(Destroy()); }
 
 absl::Status Event::Release() {
-  if (get() == nullptr) return absl::OkStatus();
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
+  const CUevent event = get();
+  return EventStatus(Destroy(), "destroy an event", event);
+}
+
+// Without a text, for the destructor: it must not need memory.
+CUresult Event::Destroy() noexcept {
+  if (get() == nullptr) return CUDA_SUCCESS;
+  // It asks the driver, which is there, then.
   CUresult code = context().Check();
-  if (code == CUDA_SUCCESS) code = (*driver)->EventDestroy(get());
+  if (code == CUDA_SUCCESS) {
+    code = internal::g_driver.load(std::memory_order_acquire)->EventDestroy(get());
+  }
   // The process is ending, and the driver has taken everything back.
   if (code == CUDA_ERROR_DEINITIALIZED) code = CUDA_SUCCESS;
-  const CUevent event = get();
   if (code == CUDA_SUCCESS || code == CUDA_ERROR_CONTEXT_IS_DESTROYED) static_cast<void>(Leak());
-  return EventStatus(code, "destroy an event", event);
+  return code;
 }
 
 absl::Status Event::Record(const StreamRef& stream) {
   const absl::StatusOr<const Driver*> driver = Driver::Get();
   if (!driver.ok()) return driver.status();
   constexpr char kDoing[] = "record an event";
-  const CUresult life = CheckEvent(*this, stream);
-  if (life != CUDA_SUCCESS) return EventStatus(life, kDoing, get());
-  const StreamCall in(**driver, stream);
-  if (in.result() != CUDA_SUCCESS) return StreamStatus(in.result(), kDoing, stream);
-  const bool active = in.capture().kind == Capture::Kind::kActive;
-  if (!active && in.refusal() != CUDA_SUCCESS) return StreamStatus(in.refusal(), kDoing, stream);
-  const CUresult code = (*driver)->EventRecord(get(), stream.get());
-  if (code != CUDA_SUCCESS) return RecordStatus(code, *this, stream);
-  state_.recorded = active ? Recorded::kInCapture : Recorded::kOutside;
-  state_.capture = in.capture().id;
+  const Attempt attempt = TryRecord(stream);
+  switch (attempt.failed) {
+    case Attempt::Part::kEvent:
+      return EventStatus(attempt.code, kDoing, get());
+    case Attempt::Part::kStream:
+      return StreamStatus(attempt.code, kDoing, stream);
+    case Attempt::Part::kBoth:
+      return RecordStatus(attempt.code, *this, stream);
+  }
   return absl::OkStatus();
+}
+
+Event::Attempt Event::TryRecord(const StreamRef& stream) noexcept {
+  const CUresult life = CheckEvent(*this, stream);
+  if (life != CUDA_SUCCESS) return {life, Attempt::Part::kEvent};
+  CUresult code = CUDA_SUCCESS;
+  const Driver* driver = internal::TryDriver(&code);
+  if (driver == nullptr) return {code, Attempt::Part::kEvent};
+  const StreamCall in(*driver, stream);
+  if (in.result() != CUDA_SUCCESS) return {in.result(), Attempt::Part::kStream};
+  const bool active = in.capture().kind == Capture::Kind::kActive;
+  if (!active && in.refusal() != CUDA_SUCCESS) return {in.refusal(), Attempt::Part::kStream};
+  code = driver->EventRecord(get(), stream.get());
+  if (code == CUDA_SUCCESS) {
+    state_.recorded = active ? Recorded::kInCapture : Recorded::kOutside;
+    state_.capture = in.capture().id;
+  }
+  return {code, Attempt::Part::kBoth};
 }
 
 // What `call` says of the event, where it harms no capture.

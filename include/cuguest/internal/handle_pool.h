@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <memory>
 #include <optional>
 
 #include "absl/status/status.h"
@@ -54,8 +55,9 @@ struct HandleType {
   bool (*fits)(const void* handle, const void* kind);
   // Gives it the stream and the work area. If this fails, `end` is called all the same.
   absl::Status (*begin)(const void* library, void* handle, const HandleRequest& request);
-  // Puts it back as it was made; if that fails it is not used again.
-  absl::Status (*end)(const void* library, void* handle);
+  // Puts it back as it was made, and returns whether that succeeded: if not, it is not used again,
+  // and `*why` says why. A destructor passes nullptr: then no text is made, which needs memory.
+  bool (*end)(const void* library, void* handle, absl::Status* why);
   // `is_over`: the library must not be called; only host memory is freed.
   void (*destroy)(const void* library, void* handle, bool is_over);
 };
@@ -63,6 +65,13 @@ struct HandleType {
 // A handle and who has it. Slots are freed with their pool, and the list only grows.
 struct alignas(64) HandleSlot {
   enum class State : unsigned char { kIdle, kLent, kSpoiled };
+
+  // For one that is lent and in an unknown state.
+  struct Spoil {
+    void operator()(HandleSlot* slot) const noexcept {
+      slot->state.store(State::kSpoiled, std::memory_order_release);
+    }
+  };
 
   std::atomic<State> state{State::kLent};
   void* handle = nullptr;  // this and `next` do not change once the slot is in the list
@@ -161,13 +170,11 @@ class CUGUEST_API HandlePools {
 // relaxed capture mode.
 class CUGUEST_API HandleScope {
  public:
-  HandleScope(HandlePools& pools, const HandleRequest& request, const char* file,
-              int line) noexcept;
+  // Not noexcept: to say why it failed needs memory.
+  HandleScope(HandlePools& pools, const HandleRequest& request, const char* file, int line);
   HandleScope(const HandleScope&) = delete;
   HandleScope& operator=(const HandleScope&) = delete;
-  ~HandleScope() {
-    if (slot_ != nullptr) static_cast<void>(End());
-  }
+  ~HandleScope() { static_cast<void>(End(nullptr)); }
 
   [[nodiscard]] bool ok() const noexcept { return slot_ != nullptr; }
   [[nodiscard]] const absl::Status& status() const noexcept { return status_; }
@@ -181,14 +188,14 @@ class CUGUEST_API HandleScope {
  private:
   [[nodiscard]] absl::Status Enter(const HandleRequest& request, const char* file, int line);
   [[nodiscard]] absl::Status Check(const HandleRequest& request) const;
-  absl::Status End();
+  bool End(absl::Status* why);
 
   HandlePools& pools_;
   ContextRef context_;
   ContextGuard guard_;
   std::optional<CaptureModeGuard> relaxed_;  // once inside
   HandlePools::Pin pool_;
-  HandleSlot* slot_ = nullptr;
+  std::unique_ptr<HandleSlot, HandleSlot::Spoil> slot_;  // before pool_ is let go
   absl::Status status_;
 };
 

@@ -72,9 +72,10 @@ class LibraryHandle {
     return status;
   }
 
-  static absl::Status End(const void* library, void* self) {
-    return Say(static_cast<LibraryHandle*>(self)->settings_.PutBack(Of(library), Get(self)),
-               "put back the settings of ");
+  static bool End(const void* library, void* self, absl::Status* why) {
+    const Code code = static_cast<LibraryHandle*>(self)->settings_.PutBack(Of(library), Get(self));
+    if (why != nullptr) *why = Say(code, "put back the settings of ");
+    return code == Code{};
   }
 
   static void Destroy(const void* library, void* self, bool is_over) {

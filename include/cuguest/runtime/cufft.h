@@ -60,6 +60,7 @@
 #include "cuguest/context_ref.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/device_view.h"
+#include "cuguest/internal/event_access.h"
 #include "cuguest/internal/fft_layout.h"
 #include "cuguest/internal/handle_pool.h"
 #include "cuguest/internal/library_error.h"
@@ -256,13 +257,18 @@ class CufftPlan {
                                     : plan.UseOwnArea(cufft, request.stream);
   }
 
-  static absl::Status End(const void*, void* self) {
+  static bool End(const void*, void* self, absl::Status* why) {
     auto& plan = *static_cast<CufftPlan*>(self);
-    if (!plan.user_.has_value()) return absl::OkStatus();
+    if (!plan.user_.has_value()) return true;
     const StreamRef user = *std::exchange(plan.user_, std::nullopt);
     // An event that is recorded in a capture would draw the next user into it.
-    absl::Status status = plan.CheckNotCapturing(user);
-    return status.ok() ? plan.used_.Record(user) : status;
+    if (why == nullptr) {
+      return user.capture_state() == CaptureState::kNone &&
+             ::cuguest::internal::EventAccess::Record(plan.used_, user);
+    }
+    *why = plan.CheckNotCapturing(user);
+    if (why->ok()) *why = plan.used_.Record(user);
+    return why->ok();
   }
 
   static void Destroy(const void* library, void* self, bool is_over) {
