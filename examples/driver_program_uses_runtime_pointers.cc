@@ -19,7 +19,8 @@
 //      in the scope                  [X] [A] [A]<    pushed for the library
 //      after cudaSetDevice           [X] [A] [P]<    P is active
 //      after scope.Reassert()        [X] [A] [A]<    the library's next call is in A
-//      after                         [X] [A]<        replaced the current context, repaired
+//      after                         [X] [A]<        replaced the current context, repaired by
+//                                                    inference
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>

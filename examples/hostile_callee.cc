@@ -15,7 +15,7 @@
 //      bare push, pop   [X] [A] [A]<  wrong depth     [X] [A] [B]<  WRONG CONTEXT
 //      get, set back    [X] [A] [A]<  wrong depth     [X] [B] [A]<  wrong depth
 //      ContextGuard     [X] [A]<      as it was       [X] [A]<      as it was
-//           both: left a push behind, repaired
+//           both: left a push behind, repaired by inference
 //
 // Two faults are more than the default mode can see or repair, as context_guard.h says;
 // there the example goes on to kAlwaysPush and kExact until one of them does.

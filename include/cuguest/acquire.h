@@ -10,11 +10,13 @@
 // is asked to.
 //
 //   absl::Status Sort(float* values, size_t count, CUstream stream) {
-//     absl::StatusOr<AcquiredContext> context = AcquireFromStream(stream);
+//     const AcquireResult context = AcquireFromStream(stream);
 //     if (!context.ok()) return context.status();
 //     ContextGuard guard(context->incarnation());
 //     if (!guard.ok()) return ToStatus(guard);
 //     ...
+//
+// AcquiredGuard (acquired_guard.h) is the four lines as one scope.
 //
 // Note [Where a context is looked for]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
@@ -75,15 +77,29 @@ class AcquiredContext {
   AcquiredContext(PrimaryContext primary, Source source)
       : incarnation_(primary.incarnation()), source_(source), kept_(std::move(primary)) {}
 
-  // Give this to ContextGuard; valid as long as this object.
-  [[nodiscard]] const ContextRef& incarnation() const noexcept { return incarnation_; }
-  [[nodiscard]] CUcontext get() const noexcept { return incarnation_.get(); }
+  // Give this to ContextGuard; valid as long as this object. A temporary has none: it gives
+  // its reference back at the semicolon.
+  [[nodiscard]] const ContextRef& incarnation() const& noexcept { return incarnation_; }
+  const ContextRef& incarnation() const&& = delete;
+  [[nodiscard]] CUcontext get() const& noexcept { return incarnation_.get(); }
+  CUcontext get() const&& = delete;
   [[nodiscard]] Source source() const noexcept { return source_; }
 
  private:
   ContextRef incarnation_;
   Source source_;
   PrimaryContext kept_;
+};
+
+// What the functions below return: an absl::StatusOr<AcquiredContext>, and usable as one,
+// whose `->` does not compile on a temporary either.
+class [[nodiscard]] AcquireResult : public absl::StatusOr<AcquiredContext> {
+ public:
+  using absl::StatusOr<AcquiredContext>::StatusOr;
+
+  const AcquiredContext* operator->() const& { return &**this; }
+  AcquiredContext* operator->() & { return &**this; }
+  const AcquiredContext* operator->() const&& = delete;
 };
 
 // "the stream", "the pointer", "the current context", ...
@@ -105,7 +121,7 @@ class AcquiredContext {
 //         kUnimplemented       a driver below CUDA 9.2 (cuStreamGetCtx)
 // Cost:   two driver calls, contention-free.
 // Source: CUDA Driver API, cuStreamGetCtx; test/sim/stream_event_pointer_facts_test.cc.
-[[nodiscard]] CUGUEST_API absl::StatusOr<AcquiredContext> AcquireFromStream(CUstream stream);
+[[nodiscard]] CUGUEST_API AcquireResult AcquireFromStream(CUstream stream);
 
 // Any address within an allocation will do, of device, managed or pinned host memory.
 //
@@ -117,13 +133,13 @@ class AcquiredContext {
 //         to nine for pool and virtual memory.
 // Source: CUDA Driver API, cuPointerGetAttribute; test/sim/pool_facts_test.cc,
 //         test/sim/virtual_memory_facts_test.cc.
-[[nodiscard]] CUGUEST_API absl::StatusOr<AcquiredContext> AcquireFromPointer(CUdeviceptr pointer);
-[[nodiscard]] CUGUEST_API absl::StatusOr<AcquiredContext> AcquireFromPointer(const void* pointer);
+[[nodiscard]] CUGUEST_API AcquireResult AcquireFromPointer(CUdeviceptr pointer);
+[[nodiscard]] CUGUEST_API AcquireResult AcquireFromPointer(const void* pointer);
 
 // Errors: kFailedPrecondition  none is current, or it is destroyed; or it is on another
 //                              device: the text names both
 // Cost:   three driver calls, contention-free.
-[[nodiscard]] CUGUEST_API absl::StatusOr<AcquiredContext> AcquireCurrent(Device device);
+[[nodiscard]] CUGUEST_API AcquireResult AcquireCurrent(Device device);
 
 enum class IfInactive { kRefuse, kCreate };
 
@@ -133,8 +149,8 @@ enum class IfInactive { kRefuse, kCreate };
 //         and those of PrimaryContext::Retain.
 // Cost:   three driver calls for the current context; up to six for the primary, which
 //         take the driver's lock; with kCreate see PrimaryContext::Retain.
-[[nodiscard]] CUGUEST_API absl::StatusOr<AcquiredContext> AcquireOn(
-    Device device, IfInactive if_inactive = IfInactive::kRefuse);
+[[nodiscard]] CUGUEST_API AcquireResult AcquireOn(Device device,
+                                                  IfInactive if_inactive = IfInactive::kRefuse);
 
 CUGUEST_END_NAMESPACE
 

@@ -66,9 +66,9 @@ CUGUEST_BEGIN_NAMESPACE
 // Source:  CUDA Driver API, cuThreadExchangeStreamCaptureMode; test/context/capture_test.cc.
 class [[nodiscard]] CUGUEST_API CaptureModeGuard {
  public:
-  explicit CaptureModeGuard(CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED,
-                            const char* file = __builtin_FILE(),
-                            int line = __builtin_LINE()) noexcept;
+  [[nodiscard]] explicit CaptureModeGuard(CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED,
+                                          const char* file = __builtin_FILE(),
+                                          int line = __builtin_LINE()) noexcept;
   CaptureModeGuard(const CaptureModeGuard&) = delete;
   CaptureModeGuard& operator=(const CaptureModeGuard&) = delete;
   ~CaptureModeGuard() { static_cast<void>(Restore()); }

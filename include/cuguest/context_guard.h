@@ -25,7 +25,10 @@
 #include "cuguest/context_ref.h"
 #include "cuguest/export.h"
 #include "cuguest/incident.h"
+#include "cuguest/internal/incarnation.h"
 #include "cuguest/internal/stack_calls.h"
+#include "cuguest/internal/this_thread.h"
+#include "cuguest/location.h"
 
 CUGUEST_BEGIN_NAMESPACE
 
@@ -58,29 +61,29 @@ struct Finding;
 // Note [What is inferred]
 // ~~~~~~~~~~~~~~~~~~~~~~~
 // The driver shows the top of the stack and nothing else, not even its depth, and a
-// guard does not take the caller's stack apart to look. So:
+// guard does not take the caller's stack apart to look. `Repair::kRepaired`, that the
+// caller's stack is what it was, is therefore said only where that is certain: by kExact,
+// which knows every entry, and where the caller had no context current. Every other repair
+// is marked `Repair::kInferred`: the caller's context is current, and the rest is the most
+// likely reading of what was found. It is right for every row of the table above; a callee
+// that pushed the caller's context, or the guard's, can have left something that looks the
+// same. What is read how:
 //
-// - An elided guard that finds another context C on top, and not its own beneath
-//   (nor beneath a run of the same C), cannot know whether C replaced its context
-//   or lay below it all along. If C is a primary context it is taken for a
-//   replacement, which is what cudaSetDevice leaves; otherwise for an extra pop.
+// - An elided guard that finds another context C on top, and not its own beneath (nor
+//   beneath a run of the same C), cannot know whether C replaced its context or lay below
+//   it all along. If C is a primary context it is treated as a replacement, which is what
+//   cudaSetDevice leaves; otherwise as an extra pop.
 // - A guard that pushed, and finds neither its own context nor the caller's on top, takes
 //   up to 64 entries off to look for them. If the caller's turns up first, everything
-//   above it is taken for a callee's. If neither does, all is put back, as the caller's
+//   above it is treated as a callee's. If neither does, all is put back, as the caller's
 //   remaining stack, and the caller's context on top of it; the incident is marked
 //   kUnrepaired if the search ended at the limit, or met an entry whose context is
 //   destroyed and which therefore cannot be put back.
 // - A callee that leaves an empty stack behind has popped at least the caller's current
 //   entry; what lay below cannot be known.
-//
-// Such an incident is marked `Repair::kInferred`. The caller's context is current
-// in every one of these cases; only the depth may be off. The same handle twice in
-// the stack can make two of the rows above look alike, with the same effect and
-// without the mark:
-//
-// - elided, caller [B,B]: a replaced top looks like a leaked push;
-// - caller [A,A]: an extra pop looks like a replaced top;
-// - caller [A,B,A]: an extra pop looks like a leaked push.
+// - The same handle twice in the stack can make two rows look alike: elided, caller [B,B],
+//   a replaced top looks like a leaked push; caller [A,A], an extra pop looks like a
+//   replaced top; caller [A,B,A], an extra pop looks like a leaked push.
 //
 // What leaves *our own* context on top can go unseen, since it is what the guard looks
 // for: above all a push of it that a callee leaves behind.
@@ -93,6 +96,27 @@ struct Finding;
 //   is right all along, and only kExact can see that the stack has grown or shrunk.
 //
 // kExact has no such cases at all.
+
+// Note [Handles and incarnations]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// A handle is used again: a primary context that was reset comes back at its handle, and so
+// may a destroyed context's handle as somebody else's. A guard that was built from a ContextRef
+// knows the incarnation it entered, and neither enters nor puts back another one.
+//
+// - On the way out a handle on top is enough: an entry keeps its context's memory, so that
+//   as long as the guard's entry is on the stack no other context can have its handle
+//   (test/sim/destroyed_facts_test.cc).
+// - An entry that has to be put back on the stack is pushed only if its context is alive, and
+//   the incarnation it was if that is known: of the guard's context from the ContextRef, of
+//   the caller's from an outer guard around it that was built from one, of everything in
+//   kExact. A primary context that was reset and retained again is put back; its entry on
+//   the stack would have come back in the same way.
+// - Where nothing is known of an entry but its handle (the caller's in kElide and
+//   kAlwaysPush, since asking for its id would cost every guard a driver call), and a callee
+//   took it off, destroyed its context and let another begin at the handle, that other one is
+//   put back. The incident is then marked kInferred.
+// - Below CUDA 12.0 there are no ids: a destroyed handle is noticed, and a primary context
+//   that is reset, but not another incarnation at the same handle.
 
 enum class GuardMode : unsigned char {
   // No push when the context is already current: two contention-free queries. With
@@ -112,15 +136,18 @@ enum class GuardMode : unsigned char {
 // Stack:   +1 or +0 on construction, undone on destruction; net 0 over the scope.
 // Count:   none; it keeps nothing alive. That is the caller's business.
 // Threads: bound to the constructing thread; end it there, in reverse order of
-//          construction.
+//          construction. Ended on another, it leaves both threads' stacks alone and
+//          reports kElsewhere; its own thread keeps the entry.
 // Cost:    driver calls when nothing went wrong:
 //            kElide       2 elided (query, query), 3 switched (query, push, pop)
 //            kAlwaysPush  4 (query, push, pop, query)
 //            kExact       about 10 for every entry of the stack
 //          and one more (cuCtxGetId) when built from a ContextRef. No lock, no
-//          allocation, no other work. test/context/guard_cost_test.cc counts them.
+//          allocation; one thread_local. test/context/guard_cost_test.cc counts them.
 // Errors:  construction never throws, never aborts: test ok(). A guard that failed
-//          to enter has changed nothing and will restore nothing. result() is
+//          to enter has changed nothing and will restore nothing. One whose ok() or
+//          result() is never asked reports kUnasked when it ends, if the file that
+//          constructs it is compiled without NDEBUG. result() is
 //            CUDA_ERROR_INVALID_CONTEXT       nullptr, or an empty ContextRef
 //            CUDA_ERROR_CONTEXT_IS_DESTROYED  the ContextRef's life is over
 //            CUDA_ERROR_NOT_INITIALIZED       a forked child, see advice()
@@ -134,7 +161,7 @@ enum class GuardMode : unsigned char {
 //          is ending and there is no stack left to restore.
 // Source:  CUDA Driver API, "Context Management"; test/context/repair_table_test.cc
 //          runs every row of the table above in every mode.
-class [[nodiscard]] CUGUEST_API ContextGuard {
+class [[nodiscard]] CUGUEST_API ContextGuard : private internal::StackGuard {
  public:
   // Entries that kExact can hold; the guard has room for them so as not to allocate.
   static constexpr int kMaxExactDepth = 32;
@@ -143,9 +170,13 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   // corrupts the driver's heap, and no driver call can tell for certain. Give a
   // ContextRef where it may have been destroyed or reset meanwhile.
   // nullptr is refused rather than read as "none": for that, see NoContextGuard.
-  explicit ContextGuard(CUcontext context, GuardMode mode = GuardMode::kElide,
-                        const char* file = __builtin_FILE(), int line = __builtin_LINE()) noexcept
-      : context_(context), file_(file), line_(line), mode_(mode) {
+  //
+  // `file` and `line` are for incidents. The defaults name the code that constructs the
+  // guard: give a Location where that is the standard library's, as in emplace().
+  [[nodiscard]] explicit ContextGuard(CUcontext context, GuardMode mode = GuardMode::kElide,
+                                      const char* file = __builtin_FILE(),
+                                      int line = __builtin_LINE()) noexcept
+      : ours_(internal::Incarnation::Unknown(context)), file_(file), line_(line), mode_(mode) {
     CUcontext current = nullptr;
     result_ = context == nullptr ? CUDA_ERROR_INVALID_CONTEXT : internal::GetCurrent(&current);
     caller_ = current;
@@ -153,31 +184,54 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
       Enter();
     } else if (current == context) {
       state_ = State::kElided;
+      Link();
     } else {
       result_ = internal::Push(context);
-      state_ = result_ == CUDA_SUCCESS ? State::kPushed : State::kOut;
+      state_ = State::kOut;
+      if (result_ == CUDA_SUCCESS) {
+        state_ = State::kPushed;
+        Link();
+      }
     }
   }
+  [[nodiscard]] ContextGuard(CUcontext context, Location where,
+                             GuardMode mode = GuardMode::kElide) noexcept
+      : ContextGuard(context, mode, where.file, where.line) {}
 
   // The same, refused if the ref's life is over: also when its handle is current
   // and has begun another, since everything that lived in the old one is gone.
-  explicit ContextGuard(const ContextRef& context, GuardMode mode = GuardMode::kElide,
-                        const char* file = __builtin_FILE(), int line = __builtin_LINE()) noexcept;
+  [[nodiscard]] explicit ContextGuard(const ContextRef& context, GuardMode mode = GuardMode::kElide,
+                                      const char* file = __builtin_FILE(),
+                                      int line = __builtin_LINE()) noexcept
+      : ours_(internal::Incarnation::Of(context)), file_(file), line_(line), mode_(mode) {
+    caller_ = nullptr;
+    result_ =
+        context.get() == nullptr ? CUDA_ERROR_INVALID_CONTEXT : internal::GetCurrent(&caller_);
+    Enter();
+  }
+  [[nodiscard]] ContextGuard(const ContextRef& context, Location where,
+                             GuardMode mode = GuardMode::kElide) noexcept
+      : ContextGuard(context, mode, where.file, where.line) {}
 
   // Neither copied nor moved. See Note [Guards do not move].
   ContextGuard(const ContextGuard&) = delete;
   ContextGuard& operator=(const ContextGuard&) = delete;
 
   // As Restore(), whose result an incident carries.
-  ~ContextGuard() { static_cast<void>(Restore()); }
+  ~ContextGuard() {
+    if (Restore() != CUDA_SUCCESS) GiveUp();
+  }
 
-  [[nodiscard]] bool ok() const noexcept { return result_ == CUDA_SUCCESS; }
-  [[nodiscard]] CUresult result() const noexcept { return result_; }
+  [[nodiscard]] bool ok() const noexcept { return result() == CUDA_SUCCESS; }
+  [[nodiscard]] CUresult result() const noexcept {
+    if (result_ != CUDA_SUCCESS) asked_ = true;
+    return result_;
+  }
   [[nodiscard]] const char* doing() const noexcept { return "enter a context"; }
   [[nodiscard]] const char* advice() const noexcept;
 
   // The guard's context.
-  [[nodiscard]] CUcontext get() const noexcept { return context_; }
+  [[nodiscard]] CUcontext get() const noexcept { return ours_.context; }
   // What was current when it entered; nullptr if nothing was.
   [[nodiscard]] CUcontext caller() const noexcept { return caller_; }
   // Whether it is inside without having pushed.
@@ -189,20 +243,28 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   //
   // Stack:  as right after construction.
   // Errors: the code with which re-entering failed; the guard is then no longer
-  //         ok(), and the caller's context is current.
-  // Cost:   one driver call when nothing is wrong (kExact: as leaving and entering).
+  //         ok(), and the caller's context is current. CUDA_ERROR_ILLEGAL_STATE, and
+  //         nothing done, after Restore() and on another thread.
+  // Cost:   one driver call when nothing is wrong, two when built from a ContextRef
+  //         (kExact: as leaving and entering).
   CUresult Reassert() noexcept;
 
   // Ends the scope now. Does nothing the second time.
   //
   // Errors: CUDA_SUCCESS when the caller's stack is as it was, or was repaired;
   //         otherwise the driver's code that prevented it (also in the incident).
+  //         CUDA_ERROR_ILLEGAL_STATE, and nothing done, on another thread than its own:
+  //         the scope can still be ended there.
   CUresult Restore() noexcept {
-    if (state_ != State::kElided && state_ != State::kPushed) return Leave();
+    internal::ThisThread& here = internal::t_this_thread;
+    if ((state_ != State::kElided && state_ != State::kPushed) || here.innermost != this) {
+      return Leave();
+    }
     CUcontext top = nullptr;
     const CUresult code =
         state_ == State::kElided ? internal::GetCurrent(&top) : internal::Pop(&top);
-    if (code != CUDA_SUCCESS || top != context_) return LeaveDisturbed(code, top);
+    if (code != CUDA_SUCCESS || top != ours_.context) return LeaveDisturbed(code, top);
+    here.innermost = outer;
     state_ = State::kOut;
     return CUDA_SUCCESS;
   }
@@ -212,35 +274,56 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   friend class ThreadResidency;
   enum class State : unsigned char {
     kOut,
-    kGone,  // out, and leaving has shown that context_ was destroyed
+    kGone,       // out, and leaving has shown that its context was destroyed
+    kSuspended,  // out for the time of a HostScope
     kElided,
     kPushed,  // in mode kElide
     kPushedAlways,
     kExact,
   };
+#ifdef NDEBUG
+  static constexpr bool kReportsUnasked = false;
+#else
+  static constexpr bool kReportsUnasked = true;
+#endif
+
+  // Once it is inside; after the push, because the driver's atomic operations wait for
+  // every store before them.
+  void Link() noexcept {
+    internal::ThisThread& here = internal::t_this_thread;
+    type = &kType;
+    thread = here.number != 0 ? here.number : internal::NumberOfThisThread();
+    outer = here.innermost;
+    here.innermost = this;
+  }
+
+  static const Type kType;
 
   void Enter() noexcept;
-  void Abandon() noexcept { state_ = State::kOut; }  // leaves the stack as it is
-  bool IsInside() const noexcept { return state_ != State::kOut && state_ != State::kGone; }
-  CUresult Prepare() noexcept;
+  void EnterChecked() noexcept;
+  CUresult Identify() noexcept;
   void Reenter() noexcept;
+  CUresult Suspend() noexcept;
+  void Resume() noexcept;
+  bool IsInside() const noexcept { return state_ >= State::kElided; }
   CUresult Leave() noexcept;
   CUresult LeaveDisturbed(CUresult code, CUcontext top) noexcept;
-  internal::Finding Mend(const internal::ThreadStack& stack, CUresult code,
-                         CUcontext popped) const noexcept;
+  void GiveUp() noexcept;
+  internal::Incarnation Caller() const noexcept;
+  internal::Finding Mend(const internal::ThreadStack& stack, const internal::Incarnation& caller,
+                         CUresult code, CUcontext popped) const noexcept;
 
-  // Written once each where the constructor knows them: a store before the push has to be
-  // drained by the driver's atomic operations.
-  CUcontext context_;
+  // Written once each where the constructor knows them.
+  internal::Incarnation ours_;  // unknown if built from a handle
   CUcontext caller_;
   const char* file_;
-  unsigned long long id_ = 0;  // of the ContextRef it was built from; 0: not checked
   int line_;
   CUresult result_;
   GuardMode mode_;
   State state_;
-  int exact_depth_;                  // these two in kExact only
-  CUcontext exact_[kMaxExactDepth];  // bottom first
+  mutable bool asked_ = !kReportsUnasked;
+  int exact_depth_;                              // these two in kExact only
+  internal::Incarnation exact_[kMaxExactDepth];  // bottom first
 };
 
 // Note [Guards carry CUresult, not Status]
@@ -254,7 +337,7 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
 // A guard restores by stack discipline, so its lifetime must nest. Moving one out of
 // its scope lets guards end out of order, and no answer to "which context is current
 // now?" is then right. For a conditional one use std::optional<ContextGuard> and
-// emplace().
+// emplace(context, Location::Here()).
 
 CUGUEST_END_NAMESPACE
 

@@ -4,14 +4,15 @@
 // host_scope.h                                                          tier: 2
 // -----------------------------------------------------------------------------
 //
-// `HostScope` is the inverse of a guard: inside a guarded scope it gives the host
+// `HostScope` is the inverse of the guards: inside a guarded scope it gives the host
 // its own stack back, so that a user callback, allocator or logger runs where its
-// author expects, and then comes back into the guard's context.
+// author expects, and then comes back to where the library was.
 //
 //   cuguest::ContextGuard guard(context_);
 //   ...
 //   {
 //     cuguest::HostScope host(guard);
+//     if (!host.ok()) return cuguest::ToStatus(host);
 //     options.allocate(bytes);           // runs with the caller's context current
 //   }
 //   if (!guard.ok()) return cuguest::ToStatus(guard);   // could not come back
@@ -21,26 +22,45 @@
 
 #include "cuguest/context_guard.h"
 #include "cuguest/export.h"
+#include "cuguest/internal/this_thread.h"
 
 CUGUEST_BEGIN_NAMESPACE
 
 // HostScope
 //
-// Stack:   leaves the guard's scope on construction (verifying and repairing, as at
+// It leaves every ContextGuard and NoContextGuard of this copy of cuguest that is inside on
+// the calling thread (those of ThreadResidency, DeviceGuard and CalleeScope too), the
+// innermost first, and enters them again in the opposite order: the host finds the stack
+// with which it called the library, however many guards are in between.
+//
+// Stack:   leaves each guard's scope on construction (verifying and repairing, as at
 //          its end) and enters it again on destruction. What the host does to its
-//          own stack meanwhile is the host's right: the guard takes what it finds on
-//          the way back for the caller's stack, and reports nothing.
-// Threads: the guard's.
-// Errors:  result() is what leaving gave. If coming back fails, the guard is no
-//          longer ok() and the caller's context stays current.
-// Cost:    that of leaving and entering the guard: 2 or 3 driver calls.
-class [[nodiscard]] CUGUEST_API HostScope {
+//          own stack meanwhile is the host's right: the guards take what they find on
+//          the way back for the caller's stack, and report nothing.
+// Threads: bound to the constructing thread; end it there. Ended on another it reports
+//          kElsewhere, and the guards stay outside.
+// Errors:  result() is the first failure that leaving gave, or CUDA_ERROR_ILLEGAL_STATE,
+//          with nothing changed: `guard` belongs to another thread, or one of this thread's
+//          guards was ended on another thread before.
+//          A guard that cannot come back (the host destroyed its context, also where the
+//          handle has begun another life) is no longer ok() and pushes nothing; what was
+//          current before it stays so.
+// Cost:    for each guard that of leaving and entering it, and one cuCtxGetId (two the first
+//          time, for a guard of a raw handle); test/context/guard_cost_test.cc. No lock, no
+//          allocation.
+class [[nodiscard]] CUGUEST_API HostScope : private internal::HostView {
  public:
-  // `guard` must outlive the scope. A guard that is not inside is left alone.
-  explicit HostScope(ContextGuard& guard) noexcept;
+  [[nodiscard]] explicit HostScope(const char* file = __builtin_FILE(),
+                                   int line = __builtin_LINE()) noexcept;
+  // The same. `guard` is the one to ask afterwards; where it is not inside it makes no
+  // difference.
+  [[nodiscard]] explicit HostScope(const ContextGuard& guard, const char* file = __builtin_FILE(),
+                                   int line = __builtin_LINE()) noexcept;
   HostScope(const HostScope&) = delete;
   HostScope& operator=(const HostScope&) = delete;
-  ~HostScope();
+  ~HostScope() {
+    if (resume_all != nullptr) resume_all(this);
+  }
 
   [[nodiscard]] bool ok() const noexcept { return result_ == CUDA_SUCCESS; }
   [[nodiscard]] CUresult result() const noexcept { return result_; }
@@ -48,8 +68,7 @@ class [[nodiscard]] CUGUEST_API HostScope {
   [[nodiscard]] const char* advice() const noexcept;
 
  private:
-  ContextGuard* guard_;  // nullptr: the guard was not inside
-  CUresult result_ = CUDA_SUCCESS;
+  CUresult result_;
 };
 
 CUGUEST_END_NAMESPACE

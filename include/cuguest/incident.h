@@ -16,7 +16,8 @@
 //   cuguest::SetIncidentHandler(&Log);
 //
 // By default incidents are counted and nothing is printed: a guest does not write
-// to its host's stderr.
+// to its host's stderr. A library that is not alone in its process, or may be unloaded,
+// registers an IncidentListener (incident_listener.h) instead.
 
 #ifndef CUGUEST_INCIDENT_H_
 #define CUGUEST_INCIDENT_H_
@@ -37,13 +38,18 @@ enum class IncidentKind : unsigned char {
   kCaptureMode,  // another stream-capture mode was left behind; the stack is not concerned
   kLastError,    // another last error of the runtime was left behind, or the caller's taken;
                  // the stack is not concerned
+  kElsewhere,    // a guard was ended on another thread than its own; both stacks were left alone
+  kUnasked,      // a guard failed to enter, and ended without anybody having asked: what was
+                 // done in its scope was done in the caller's context. Only where the guard's
+                 // file is compiled without NDEBUG
 };
-inline constexpr int kIncidentKinds = 7;
+inline constexpr int kIncidentKinds = 9;
 
 enum class Repair : unsigned char {
-  kRepaired,    // the caller's stack is what it was
-  kInferred,    // the caller's context is current; the depth rests on the most
-                // likely reading of what was found, see Note [What is inferred]
+  kRepaired,    // the caller's stack is what it was, for certain
+  kInferred,    // the caller's context is current; the rest of the stack is what it was on
+                // the most likely reading of what was found, see Note [What is inferred] of
+                // context_guard.h
   kUnrepaired,  // neither is known: see `current`
 };
 
@@ -51,13 +57,14 @@ enum class Repair : unsigned char {
 struct Incident {
   IncidentKind kind;
   Repair repair;
-  CUresult result;     // the driver's code that stopped a repair; CUDA_SUCCESS if none did.
-                       // Of kLastError: the error that was left, as a CUresult
-  CUcontext expected;  // what the guard expected on top when it looked
-  CUcontext found;     // what was there; nullptr for an empty stack
-  CUcontext current;   // what is current now, after the repair
-  const char* file;    // of the guard
-  int line;
+  CUresult result;       // the driver's code that stopped a repair; CUDA_SUCCESS if none did.
+                         // Of kLastError: the error that was left, as a CUresult; of kUnasked: the
+                         // guard's
+  CUcontext expected;    // what the guard expected on top when it looked
+  CUcontext found;       // what was there; nullptr for an empty stack
+  CUcontext current;     // what is current now, after the repair
+  const char* file;      // of the guard; where it was constructed by the standard library (emplace,
+  int line;              // make_unique) and not given a Location, a text that says so, and line 0
   unsigned long thread;  // the kernel's id of the calling thread (gettid)
 };
 
@@ -66,12 +73,12 @@ struct Incident {
 using IncidentHandler = void (*)(const Incident& incident);
 
 // Replaces the handler and returns the one before; nullptr, the default, means
-// count and say nothing. There is one handler and one set of counts per copy of
-// cuguest: a library that embeds it statically has its own, and hears only of its
-// own guards.
+// count and say nothing. There is one such handler, beside any number of listeners, and one
+// set of counts per copy of cuguest: a library that embeds it statically has its own, and
+// hears only of its own guards.
 //
 // Threads: any, at any time. A handler may still run for a moment on another
-//          thread after it was replaced.
+//          thread after it was replaced: of no use where its code is to be unloaded.
 CUGUEST_API IncidentHandler SetIncidentHandler(IncidentHandler handler) noexcept;
 
 // How many incidents of `kind` there were since the library was loaded.

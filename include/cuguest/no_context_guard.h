@@ -20,6 +20,9 @@
 #include <cuda.h>
 
 #include "cuguest/export.h"
+#include "cuguest/internal/incarnation.h"
+#include "cuguest/internal/this_thread.h"
+#include "cuguest/location.h"
 
 CUGUEST_BEGIN_NAMESPACE
 
@@ -27,38 +30,70 @@ CUGUEST_BEGIN_NAMESPACE
 //
 // Stack:   empty inside the scope, as it was afterwards. What a callee leaves on it
 //          is popped and reported as kLeakedPush.
-// Threads: bound to the constructing thread.
-// Errors:  as ContextGuard. CUDA_ERROR_NOT_SUPPORTED if the stack is deeper than
-//          kMaxDepth or holds an entry whose context is destroyed: such an entry
-//          could not be put back, so nothing is changed.
-//          A context that is destroyed inside the scope is not put back (kDestroyed).
+// Threads: bound to the constructing thread; ended on another, it leaves both threads'
+//          stacks alone and reports kElsewhere.
+// Errors:  as ContextGuard, kUnasked included. CUDA_ERROR_NOT_SUPPORTED if the stack is
+//          deeper than kMaxDepth or holds an entry whose context is destroyed: such an
+//          entry could not be put back, so nothing is changed.
+//          A context that is destroyed inside the scope is not put back (kDestroyed), nor
+//          is another one that was given its handle; a primary context that was reset and
+//          retained again is.
 // Cost:    one driver call on an empty stack, and one more at the end; otherwise about
-//          eight for every entry. No lock, no allocation.
-class [[nodiscard]] CUGUEST_API NoContextGuard {
+//          ten for every entry. No lock, no allocation.
+class [[nodiscard]] CUGUEST_API NoContextGuard : private internal::StackGuard {
  public:
   static constexpr int kMaxDepth = 32;
 
-  explicit NoContextGuard(const char* file = __builtin_FILE(),
-                          int line = __builtin_LINE()) noexcept;
+  [[nodiscard]] explicit NoContextGuard(const char* file = __builtin_FILE(),
+                                        int line = __builtin_LINE()) noexcept
+      : file_(file), line_(line) {
+    Enter();
+  }
+  [[nodiscard]] explicit NoContextGuard(Location where) noexcept
+      : NoContextGuard(where.file, where.line) {}
   NoContextGuard(const NoContextGuard&) = delete;
   NoContextGuard& operator=(const NoContextGuard&) = delete;
-  ~NoContextGuard() { static_cast<void>(Restore()); }
+  ~NoContextGuard() {
+    if (Restore() != CUDA_SUCCESS) GiveUp();
+  }
 
-  [[nodiscard]] bool ok() const noexcept { return result_ == CUDA_SUCCESS; }
-  [[nodiscard]] CUresult result() const noexcept { return result_; }
+  [[nodiscard]] bool ok() const noexcept { return result() == CUDA_SUCCESS; }
+  [[nodiscard]] CUresult result() const noexcept {
+    asked_ = true;
+    return result_;
+  }
   [[nodiscard]] const char* doing() const noexcept { return "leave every context"; }
   [[nodiscard]] const char* advice() const noexcept;
 
   // Ends the scope now. Does nothing the second time.
+  //
+  // Errors: as ContextGuard::Restore.
   CUresult Restore() noexcept;
 
  private:
+  friend class HostScope;
+  enum class State : unsigned char { kOut, kSuspended, kInside };
+#ifdef NDEBUG
+  static constexpr bool kReportsUnasked = false;
+#else
+  static constexpr bool kReportsUnasked = true;
+#endif
+
+  static const Type kType;
+
+  void Enter() noexcept;
+  CUresult Leave() noexcept;
+  void GiveUp() noexcept;
+  CUresult Suspend() noexcept;
+  void Resume() noexcept;
+
   const char* file_;
   int line_;
   CUresult result_ = CUDA_SUCCESS;
-  bool inside_ = false;
+  State state_ = State::kOut;
+  mutable bool asked_ = !kReportsUnasked;
   int depth_ = 0;
-  CUcontext taken_[kMaxDepth];  // bottom first
+  internal::Incarnation taken_[kMaxDepth];  // bottom first
 };
 
 CUGUEST_END_NAMESPACE

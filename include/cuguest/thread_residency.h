@@ -23,13 +23,14 @@
 #define CUGUEST_THREAD_RESIDENCY_H_
 
 #include <cuda.h>
-#include <pthread.h>
 
 #include <optional>
 
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/export.h"
+#include "cuguest/internal/this_thread.h"
+#include "cuguest/location.h"
 
 CUGUEST_BEGIN_NAMESPACE
 
@@ -40,19 +41,23 @@ CUGUEST_BEGIN_NAMESPACE
 //          leaving, and reported as an incident, as ContextGuard in mode kAlwaysPush does.
 // Count:   none. Who runs the thread keeps the context alive, with a SharedContext or a
 //          PrimaryContext.
-// Threads: bound to the constructing thread.
+// Threads: bound to the constructing thread, which is known by a number that is never used
+//          again: not even a thread that began after it had ended is mistaken for it.
 // Errors:  construction never throws, never aborts: test ok(). result() is what
 //          ContextGuard's would be, and then what the last Settle() or MoveTo() gave.
 // Source:  test/context/thread_residency_test.cc.
 class [[nodiscard]] CUGUEST_API ThreadResidency {
  public:
   // Cost: three driver calls.
-  explicit ThreadResidency(const ContextRef& context, const char* file = __builtin_FILE(),
-                           int line = __builtin_LINE()) noexcept;
+  [[nodiscard]] explicit ThreadResidency(const ContextRef& context,
+                                         const char* file = __builtin_FILE(),
+                                         int line = __builtin_LINE()) noexcept;
+  [[nodiscard]] ThreadResidency(const ContextRef& context, Location where) noexcept
+      : ThreadResidency(context, where.file, where.line) {}
   ThreadResidency(const ThreadResidency&) = delete;
   ThreadResidency& operator=(const ThreadResidency&) = delete;
   // As Leave().
-  ~ThreadResidency();
+  ~ThreadResidency() = default;
 
   [[nodiscard]] bool ok() const noexcept { return result_ == CUDA_SUCCESS; }
   [[nodiscard]] CUresult result() const noexcept { return result_; }
@@ -63,7 +68,7 @@ class [[nodiscard]] CUGUEST_API ThreadResidency {
   [[nodiscard]] CUcontext get() const noexcept { return context_.get(); }
 
   // Between two jobs: makes the context current again if a job left another, and looks
-  // whether its life goes on.
+  // whether its life goes on. If it does not, the thread has what it had at the beginning.
   //
   // Errors: CUDA_ERROR_CONTEXT_IS_DESTROYED  it was reset or destroyed; MoveTo() another
   //         CUDA_ERROR_ILLEGAL_STATE         not inside, or not on the thread it is bound to
@@ -81,14 +86,11 @@ class [[nodiscard]] CUGUEST_API ThreadResidency {
   //
   // Errors: as ContextGuard::Restore; CUDA_ERROR_ILLEGAL_STATE on another thread than the
   //         one it is bound to: that thread's stack keeps the entry (until it ends), this
-  //         one's is left alone, and an incident says so (kFailed).
+  //         one's is left alone, and an incident says so (kElsewhere).
   CUresult Leave() noexcept;
 
  private:
-  CUresult ReportElsewhere() const noexcept;
-  bool IsHere() const noexcept { return pthread_equal(thread_, pthread_self()) != 0; }
-
-  const pthread_t thread_;
+  const internal::BoundThread thread_;
   const char* const file_;
   const int line_;
   ContextRef context_;

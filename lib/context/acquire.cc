@@ -57,7 +57,7 @@ absl::Status NoContextOf(CUresult code, CUstream stream) {
 
 // Not by cuStreamGetCtx, which answers the same, but of stream 0 loses the capture of a
 // blocking stream of the context (test/sim/capture_facts_test.cc).
-absl::StatusOr<AcquiredContext> AcquireFromSpecialStream(CUstream stream) {
+AcquireResult AcquireFromSpecialStream(CUstream stream) {
   const ContextRef current = ContextRef::Current();
   if (!current.ok()) return NoContextOf(current.result(), stream);
   return AcquiredContext(current, Source::kCurrent);
@@ -76,7 +76,7 @@ absl::Status NothingOn(Device device, const Current& current) {
 }
 
 // Memory that belongs to a device instead of a context.
-absl::StatusOr<AcquiredContext> AcquireForDeviceMemory(const Driver& driver, CUdeviceptr pointer) {
+AcquireResult AcquireForDeviceMemory(const Driver& driver, CUdeviceptr pointer) {
   int ordinal = 0;
   const CUresult code =
       driver.PointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, pointer);
@@ -84,7 +84,7 @@ absl::StatusOr<AcquiredContext> AcquireForDeviceMemory(const Driver& driver, CUd
     return ToStatus(code, "find the device of memory", PointerText(pointer));
   const absl::StatusOr<Device> device = Device::At(Ordinal{ordinal});
   if (!device.ok()) return device.status();
-  absl::StatusOr<AcquiredContext> acquired = AcquireOn(*device);
+  AcquireResult acquired = AcquireOn(*device);
   if (acquired.ok()) return acquired;
   return absl::Status(acquired.status().code(),
                       absl::StrCat(PointerText(pointer), " is memory of device ", ordinal,
@@ -109,7 +109,7 @@ const char* Name(AcquiredContext::Source source) noexcept {
   return "nowhere";
 }
 
-absl::StatusOr<AcquiredContext> AcquireFromStream(CUstream stream) {
+AcquireResult AcquireFromStream(CUstream stream) {
   const absl::StatusOr<const Driver*> driver = Driver::Get();
   if (!driver.ok()) return driver.status();
   if (MeansCurrent(stream)) return AcquireFromSpecialStream(stream);
@@ -123,7 +123,7 @@ absl::StatusOr<AcquiredContext> AcquireFromStream(CUstream stream) {
   return AcquiredContext(incarnation, Source::kStream);
 }
 
-absl::StatusOr<AcquiredContext> AcquireFromPointer(CUdeviceptr pointer) {
+AcquireResult AcquireFromPointer(CUdeviceptr pointer) {
   const absl::StatusOr<const Driver*> driver = Driver::Get();
   if (!driver.ok()) return driver.status();
   CUcontext context = nullptr;
@@ -142,11 +142,11 @@ absl::StatusOr<AcquiredContext> AcquireFromPointer(CUdeviceptr pointer) {
   return ToStatus(incarnation.result(), "acquire a context", PointerText(pointer));
 }
 
-absl::StatusOr<AcquiredContext> AcquireFromPointer(const void* pointer) {
+AcquireResult AcquireFromPointer(const void* pointer) {
   return AcquireFromPointer(static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(pointer)));
 }
 
-absl::StatusOr<AcquiredContext> AcquireCurrent(Device device) {
+AcquireResult AcquireCurrent(Device device) {
   const absl::StatusOr<const Driver*> driver = Driver::Get();
   if (!driver.ok()) return driver.status();
   const absl::StatusOr<Current> current = LookAtCurrent(**driver);
@@ -164,7 +164,7 @@ absl::StatusOr<AcquiredContext> AcquireCurrent(Device device) {
                   ContextText(current->context));
 }
 
-absl::StatusOr<AcquiredContext> AcquireOn(Device device, IfInactive if_inactive) {
+AcquireResult AcquireOn(Device device, IfInactive if_inactive) {
   const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
   if (!driver.ok()) return driver.status();
   const absl::StatusOr<Current> current = LookAtCurrent(**driver);

@@ -22,7 +22,7 @@ const char* Advice(CUresult code) noexcept {
     case CUDA_ERROR_NOT_SUPPORTED:
       return "the stack is too deep to take apart, or holds an entry whose context is destroyed";
     case CUDA_ERROR_ILLEGAL_STATE:
-      return "the guard's scope has ended";
+      return "the guard's scope has ended, or it belongs to another thread";
     default:
       return "";
   }

@@ -2,24 +2,22 @@
 
 #include "cuguest/context_guard.h"
 
+#include "cuguest/internal/report.h"
 #include "lib/context/advice.h"
 #include "lib/context/identity.h"
 #include "lib/context/stack_repair.h"
+#include "lib/context/thread_guards.h"
 #include "lib/core/driver_access.h"
 
 CUGUEST_BEGIN_NAMESPACE
 
-ContextGuard::ContextGuard(const ContextRef& context, GuardMode mode, const char* file,
-                           int line) noexcept
-    : context_(context.get()),
-      caller_(nullptr),
-      file_(file),
-      id_(context.id()),
-      line_(line),
-      mode_(mode) {
-  result_ = context_ == nullptr ? CUDA_ERROR_INVALID_CONTEXT : internal::GetCurrent(&caller_);
-  Enter();
-}
+const internal::StackGuard::Type ContextGuard::kType = {
+    [](StackGuard* guard) { return static_cast<ContextGuard*>(guard)->Restore(); },
+    [](StackGuard* guard) { return static_cast<ContextGuard*>(guard)->Suspend(); },
+    [](StackGuard* guard) { static_cast<ContextGuard*>(guard)->Resume(); },
+    &internal::SuspendAll,
+    &internal::ForgetListOf,
+};
 
 // result_ and caller_ are what asking for the current context gave.
 void ContextGuard::Enter() noexcept {
@@ -28,96 +26,160 @@ void ContextGuard::Enter() noexcept {
     if (internal::ResolveDriver(&result_) == nullptr) return;
     result_ = internal::GetCurrent(&caller_);
   }
-  if (result_ == CUDA_SUCCESS) result_ = Prepare();
-  if (result_ != CUDA_SUCCESS) return;
-  if (caller_ == context_ && mode_ == GuardMode::kElide) {
-    state_ = State::kElided;
-    return;
-  }
-  result_ = internal::Push(context_);
-  if (result_ != CUDA_SUCCESS) return;
-  constexpr State kStates[] = {State::kPushed, State::kPushedAlways, State::kExact};
-  state_ = kStates[static_cast<int>(mode_)];
+  if (result_ == CUDA_SUCCESS) EnterChecked();
 }
 
-// What has to be found out before the push, beyond what is current.
-CUresult ContextGuard::Prepare() noexcept {
+// From what is current, caller_, into the incarnation, if it is a known one only while it goes on.
+void ContextGuard::EnterChecked() noexcept {
   const Driver& driver = internal::ResolvedDriver();
-  if (id_ != 0) {
-    unsigned long long id = 0;
-    const CUresult code = internal::ReadId(driver, context_, &id);
-    if (code != CUDA_SUCCESS) return code;
-    if (id != id_) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  if (caller_ == ours_.context && mode_ == GuardMode::kElide) {
+    if (ours_.IsKnown()) result_ = internal::CheckIncarnation(driver, ours_);
+  } else {
+    if (mode_ == GuardMode::kExact) {
+      result_ =
+          internal::Snapshot(internal::ThreadStack(driver), exact_, kMaxExactDepth, &exact_depth_);
+    }
+    if (result_ == CUDA_SUCCESS) result_ = internal::EnterIncarnation(driver, ours_);
   }
-  if (mode_ != GuardMode::kExact) return CUDA_SUCCESS;
-  return internal::Snapshot(internal::ThreadStack(driver), exact_, kMaxExactDepth, &exact_depth_);
+  if (result_ != CUDA_SUCCESS) return;
+  constexpr State kPushes[] = {State::kPushed, State::kPushedAlways, State::kExact};
+  state_ = mode_ == GuardMode::kElide && caller_ == ours_.context
+               ? State::kElided
+               : kPushes[static_cast<int>(mode_)];
+  Link();
 }
 
-// The modes that look further than the top.
+// What the fast path does not do: the modes that look further than the top, guards that do not
+// end in reverse order of construction, on another thread, or in another copy of cuguest, and
+// those that are out.
 CUresult ContextGuard::Leave() noexcept {
-  if (!IsInside()) return CUDA_SUCCESS;
-  if (state_ == State::kExact) return LeaveDisturbed(CUDA_SUCCESS, nullptr);
-  CUcontext top = nullptr;
-  CUcontext beneath = nullptr;
-  const CUresult code = internal::Pop(&top);
-  if (code == CUDA_SUCCESS && top == context_ && internal::GetCurrent(&beneath) == CUDA_SUCCESS &&
-      beneath == caller_) {
+  if (!IsInside() && state_ != State::kSuspended) {
+    if (result_ != CUDA_SUCCESS && !asked_) {
+      asked_ = true;
+      internal::ReportIncident(IncidentKind::kUnasked, Repair::kUnrepaired, result_, file_, line_);
+    }
+    return CUDA_SUCCESS;
+  }
+  if (type != &kType) return type->restore(this);
+  if (!internal::IsThisThread(thread)) {
+    return internal::ReportElsewhere(ours_.context, file_, line_);
+  }
+  if (state_ == State::kSuspended) {
+    internal::Resign(this);
     state_ = State::kOut;
     return CUDA_SUCCESS;
   }
-  return LeaveDisturbed(code, top);
+  if (state_ == State::kExact) return LeaveDisturbed(CUDA_SUCCESS, nullptr);
+  CUcontext top = nullptr;
+  CUcontext beneath = nullptr;
+  const CUresult code = state_ == State::kElided ? internal::GetCurrent(&top) : internal::Pop(&top);
+  bool is_clean = code == CUDA_SUCCESS && top == ours_.context;
+  if (is_clean && state_ == State::kPushedAlways) {
+    is_clean = internal::GetCurrent(&beneath) == CUDA_SUCCESS && beneath == caller_;
+  }
+  if (!is_clean) return LeaveDisturbed(code, top);
+  internal::Unlink(this);
+  state_ = State::kOut;
+  return CUDA_SUCCESS;
 }
 
-internal::Finding ContextGuard::Mend(const internal::ThreadStack& stack, CUresult code,
+// The caller's context. kExact knows which incarnation it is, and an outer guard may.
+internal::Incarnation ContextGuard::Caller() const noexcept {
+  if (state_ == State::kExact && exact_depth_ > 0) return exact_[exact_depth_ - 1];
+  if (caller_ == ours_.context) return ours_;
+  if (!internal::ListIsSound()) return internal::Incarnation::Unknown(caller_);
+  for (const StackGuard* guard = outer; guard != nullptr; guard = guard->outer) {
+    if (guard->type != &kType) break;
+    const internal::Incarnation& theirs = static_cast<const ContextGuard*>(guard)->ours_;
+    if (theirs.context == caller_) return theirs;
+  }
+  return internal::Incarnation::Unknown(caller_);
+}
+
+internal::Finding ContextGuard::Mend(const internal::ThreadStack& stack,
+                                     const internal::Incarnation& caller, CUresult code,
                                      CUcontext popped) const noexcept {
-  if (state_ == State::kElided) return internal::RepairElided(stack, context_);
+  if (state_ == State::kElided) return internal::RepairElided(stack, ours_);
   if (state_ == State::kExact) {
-    return internal::RestoreExactly(stack, exact_, exact_depth_, context_);
+    return internal::RestoreExactly(stack, exact_, exact_depth_, ours_);
   }
   if (code != CUDA_SUCCESS) {
     code = stack.Pop(&popped);
     if (code != CUDA_SUCCESS && code != CUDA_ERROR_INVALID_CONTEXT) {
-      return {true, IncidentKind::kFailed, Repair::kUnrepaired, code, context_};
+      return {true, IncidentKind::kFailed, Repair::kUnrepaired, code, ours_.context};
     }
   }
-  return internal::RepairPushed(stack, context_, caller_, popped);
+  return internal::RepairPushed(stack, ours_, caller, popped);
 }
 
 // `code` and `top` are what asking for the top, or popping it, gave.
 CUresult ContextGuard::LeaveDisturbed(CUresult code, CUcontext top) noexcept {
   // Not null: the guard is inside, so the table was there when it entered.
   const internal::ThreadStack stack(internal::ResolvedDriver());
-  const internal::Finding finding = Mend(stack, code, top);
+  const internal::Incarnation caller = Caller();
+  const internal::Finding finding = Mend(stack, caller, code, top);
+  internal::Unlink(this);
   state_ = State::kOut;
   // At the end of the process there is no stack left to restore, and nothing to report.
   if (!finding.happened || finding.result == CUDA_ERROR_DEINITIALIZED) return CUDA_SUCCESS;
   if (finding.kind == IncidentKind::kDestroyed) state_ = State::kGone;
-  if (finding.repair == Repair::kUnrepaired) stack.MakeCurrent(caller_);
-  internal::Report(finding, stack, context_, file_, line_);
+  if (finding.repair == Repair::kUnrepaired) stack.MakeCurrent(caller);
+  internal::Report(finding, stack, ours_.context, file_, line_);
   if (finding.repair != Repair::kUnrepaired) return CUDA_SUCCESS;
   return finding.result != CUDA_SUCCESS ? finding.result : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-// Enters again after Restore(), unless leaving has shown that there is nothing to enter:
-// pushing a destroyed handle is accepted and corrupts the driver's heap.
+// The end of a guard that could not be left: on another thread than its own, whose list keeps
+// a place that is gone.
+void ContextGuard::GiveUp() noexcept {
+  if (IsInside() || state_ == State::kSuspended) type->forget_list_of(thread);
+}
+
+// Makes the incarnation known; for certain while the context's entry is on the stack.
+CUresult ContextGuard::Identify() noexcept {
+  if (ours_.IsKnown()) return CUDA_SUCCESS;
+  const Driver& driver = internal::ResolvedDriver();
+  unsigned long long id = 0;
+  const CUresult code = internal::ReadId(driver, ours_.context, &id);
+  if (code == CUDA_SUCCESS) ours_.id = id;
+  return code;
+}
+
+// Enters again after Restore(), unless the context is gone: pushing a destroyed handle is
+// accepted and corrupts the driver's heap.
 void ContextGuard::Reenter() noexcept {
-  if (state_ == State::kGone) {
-    result_ = CUDA_ERROR_CONTEXT_IS_DESTROYED;
-  } else {
-    result_ = internal::GetCurrent(&caller_);
-    Enter();
-  }
+  result_ = state_ == State::kGone ? CUDA_ERROR_CONTEXT_IS_DESTROYED : Identify();
+  if (result_ == CUDA_SUCCESS) result_ = internal::GetCurrent(&caller_);
+  if (result_ == CUDA_SUCCESS) EnterChecked();
+  asked_ = !kReportsUnasked;
+}
+
+CUresult ContextGuard::Suspend() noexcept {
+  static_cast<void>(Identify());  // if it fails, Resume() tries once more
+  const CUresult code = Restore();
+  if (state_ == State::kOut) state_ = State::kSuspended;
+  return code;
+}
+
+void ContextGuard::Resume() noexcept {
+  if (state_ == State::kSuspended) state_ = State::kOut;
+  Reenter();
 }
 
 CUresult ContextGuard::Reassert() noexcept {
   if (!IsInside()) return ok() ? CUDA_ERROR_ILLEGAL_STATE : result_;
+  if (!internal::IsThisThread(thread)) return CUDA_ERROR_ILLEGAL_STATE;
   if (state_ != State::kExact) {
+    const Driver& driver = internal::ResolvedDriver();
     CUcontext top = nullptr;
-    if (internal::GetCurrent(&top) == CUDA_SUCCESS && top == context_) return CUDA_SUCCESS;
+    if (internal::GetCurrent(&top) == CUDA_SUCCESS && top == ours_.context &&
+        (!ours_.IsKnown() || internal::CheckIncarnation(driver, ours_) == CUDA_SUCCESS)) {
+      return CUDA_SUCCESS;
+    }
   }
   static_cast<void>(Restore());
   Reenter();
-  return result_;
+  return result();
 }
 
 const char* ContextGuard::advice() const noexcept { return internal::Advice(result_); }

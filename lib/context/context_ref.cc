@@ -36,10 +36,7 @@ CUresult ContextRef::Check() const noexcept {
   CUresult code = CUDA_SUCCESS;
   const Driver* driver = internal::TryDriver(&code);
   if (driver == nullptr) return code;
-  unsigned long long id = 0;
-  code = internal::ReadId(*driver, context_, &id);
-  if (code != CUDA_SUCCESS) return code;
-  return id == id_ ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  return internal::CheckIncarnation(*driver, internal::Incarnation::Of(*this));
 }
 
 const char* ContextRef::advice() const noexcept { return internal::Advice(result_); }

@@ -3,17 +3,57 @@
 #include "cuguest/host_scope.h"
 
 #include "lib/context/advice.h"
+#include "lib/context/thread_guards.h"
 
 CUGUEST_BEGIN_NAMESPACE
 
-HostScope::HostScope(ContextGuard& guard) noexcept : guard_(guard.IsInside() ? &guard : nullptr) {
-  if (guard_ != nullptr) result_ = guard_->Restore();
-}
+HostScope::HostScope(const char* file, int line) noexcept
+    : HostView{{file, line}, nullptr, nullptr, 0, nullptr},
+      result_(internal::SuspendAll(this, internal::NumberOfThisThread())) {}
 
-HostScope::~HostScope() {
-  if (guard_ != nullptr) guard_->Reenter();
-}
+HostScope::HostScope(const ContextGuard& guard, const char* file, int line) noexcept
+    : HostView{{file, line}, nullptr, nullptr, 0, nullptr},
+      result_(guard.IsInside() ? guard.type->suspend_all(this, guard.thread)
+                               : internal::SuspendAll(this, internal::NumberOfThisThread())) {}
 
 const char* HostScope::advice() const noexcept { return internal::Advice(result_); }
 
+namespace internal {
+namespace {
+
+void ResumeAll(HostView* view) {
+  if (!IsThisThread(view->thread)) {
+    if (view->suspended == nullptr) return;
+    static_cast<void>(ReportElsewhere(nullptr, view->where.file, view->where.line));
+    ForgetListOf(view->thread);
+    return;
+  }
+  if (!ListIsSound()) return;
+  LeaveHostView(view);
+  while (StackGuard* guard = view->suspended) {
+    view->suspended = guard->outer;
+    guard->type->resume(guard);
+  }
+}
+
+}  // namespace
+
+CUresult SuspendAll(HostView* view, unsigned long long thread) noexcept {
+  if (!IsThisThread(thread) || !ListIsSound()) return CUDA_ERROR_ILLEGAL_STATE;
+  ThisThread& here = t_this_thread;
+  view->thread = thread;
+  view->resume_all = &ResumeAll;
+  view->outer = here.host_view;
+  here.host_view = view;
+  CUresult result = CUDA_SUCCESS;
+  while (StackGuard* guard = here.innermost) {
+    const CUresult code = guard->type->suspend(guard);
+    if (result == CUDA_SUCCESS) result = code;
+    guard->outer = view->suspended;
+    view->suspended = guard;
+  }
+  return result;
+}
+
+}  // namespace internal
 CUGUEST_END_NAMESPACE

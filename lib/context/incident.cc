@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstring>
 
 #include "cuguest/internal/report.h"
+#include "lib/context/incident_listeners.h"
 #include "lib/context/stack_repair.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -16,13 +18,29 @@ namespace {
 std::atomic<IncidentHandler> g_handler{nullptr};
 std::atomic<unsigned long long> g_counts[kIncidentKinds];
 
-// Counts the incident; the handler, if there is one.
-IncidentHandler Count(IncidentKind kind) {
+// Whether anybody wants to hear of it.
+bool Count(IncidentKind kind) {
   g_counts[static_cast<int>(kind)].fetch_add(1, std::memory_order_relaxed);
-  return g_handler.load(std::memory_order_acquire);
+  return g_handler.load(std::memory_order_acquire) != nullptr || internal::HasListeners();
 }
 
-unsigned long ThisThread() { return static_cast<unsigned long>(syscall(SYS_gettid)); }
+// Headers of the standard libraries (of GCC and LLVM: .../c++/...), and of CUDA's: a guard that
+// one of these constructed took its default location from it.
+bool IsStandardLibrary(const char* file) {
+  if (file == nullptr) return false;
+  return std::strstr(file, "/c++/") != nullptr || std::strstr(file, "/cuda/std/") != nullptr;
+}
+
+void Tell(Incident incident) {
+  if (IsStandardLibrary(incident.file)) {
+    incident.file = "(a guard that the standard library constructed without a Location)";
+    incident.line = 0;
+  }
+  incident.thread = static_cast<unsigned long>(syscall(SYS_gettid));
+  const IncidentHandler handler = g_handler.load(std::memory_order_acquire);
+  if (handler != nullptr) handler(incident);
+  internal::CallListeners(incident);
+}
 
 }  // namespace
 
@@ -30,19 +48,17 @@ namespace internal {
 
 void Report(const Finding& finding, const ThreadStack& stack, CUcontext expected, const char* file,
             int line) {
-  const IncidentHandler handler = Count(finding.kind);
-  if (handler == nullptr) return;
+  if (!Count(finding.kind)) return;
   CUcontext current = nullptr;
   static_cast<void>(stack.Current(&current));
-  handler({finding.kind, finding.repair, finding.result, expected, finding.found, current, file,
-           line, ThisThread()});
+  Tell({finding.kind, finding.repair, finding.result, expected, finding.found, current, file, line,
+        0});
 }
 
 void ReportIncident(IncidentKind kind, Repair repair, CUresult result, const char* file,
                     int line) noexcept {
-  const IncidentHandler handler = Count(kind);
-  if (handler == nullptr) return;
-  handler({kind, repair, result, nullptr, nullptr, nullptr, file, line, ThisThread()});
+  if (!Count(kind)) return;
+  Tell({kind, repair, result, nullptr, nullptr, nullptr, file, line, 0});
 }
 
 }  // namespace internal
@@ -77,6 +93,10 @@ const char* Name(IncidentKind kind) noexcept {
       return "left another stream-capture mode behind";
     case IncidentKind::kLastError:
       return "left another last error of the runtime behind";
+    case IncidentKind::kElsewhere:
+      return "ended a guard on another thread than its own";
+    case IncidentKind::kUnasked:
+      return "never asked a guard that had failed";
   }
   return "did something unknown";
 }

@@ -2,15 +2,18 @@
 
 #include "cuguest/no_context_guard.h"
 
+#include "cuguest/internal/report.h"
 #include "lib/context/advice.h"
 #include "lib/context/stack_repair.h"
+#include "lib/context/thread_guards.h"
 #include "lib/core/driver_access.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {
 
 // Empties a stack that Snapshot() has just seen whole.
-CUresult TakeOff(const internal::ThreadStack& stack, const CUcontext* entries, int depth) {
+CUresult TakeOff(const internal::ThreadStack& stack, const internal::Incarnation* entries,
+                 int depth) {
   for (int i = depth - 1; i >= 0; --i) {
     CUcontext popped = nullptr;
     const CUresult code = stack.Pop(&popped);
@@ -23,23 +26,52 @@ CUresult TakeOff(const internal::ThreadStack& stack, const CUcontext* entries, i
 
 }  // namespace
 
-NoContextGuard::NoContextGuard(const char* file, int line) noexcept : file_(file), line_(line) {
+const internal::StackGuard::Type NoContextGuard::kType = {
+    [](StackGuard* guard) { return static_cast<NoContextGuard*>(guard)->Restore(); },
+    [](StackGuard* guard) { return static_cast<NoContextGuard*>(guard)->Suspend(); },
+    [](StackGuard* guard) { static_cast<NoContextGuard*>(guard)->Resume(); },
+    &internal::SuspendAll,
+    &internal::ForgetListOf,
+};
+
+void NoContextGuard::Enter() noexcept {
   const Driver* driver = internal::TryDriver(&result_);
   if (driver == nullptr) return;
   CUcontext current = nullptr;
   result_ = driver->CtxGetCurrent(&current);
   if (result_ != CUDA_SUCCESS) return;
   const internal::ThreadStack stack(*driver);
+  depth_ = 0;
   if (current != nullptr) {
     result_ = internal::Snapshot(stack, taken_, kMaxDepth, &depth_);
     if (result_ == CUDA_SUCCESS) result_ = TakeOff(stack, taken_, depth_);
   }
-  inside_ = result_ == CUDA_SUCCESS;
+  if (result_ != CUDA_SUCCESS) return;
+  state_ = State::kInside;
+  internal::Link(this, &kType);
 }
 
 CUresult NoContextGuard::Restore() noexcept {
-  if (!inside_) return CUDA_SUCCESS;
-  inside_ = false;
+  if (state_ == State::kOut) {
+    if (result_ != CUDA_SUCCESS && !asked_) {
+      asked_ = true;
+      internal::ReportIncident(IncidentKind::kUnasked, Repair::kUnrepaired, result_, file_, line_);
+    }
+    return CUDA_SUCCESS;
+  }
+  if (type != &kType) return type->restore(this);
+  if (!internal::IsThisThread(thread)) {
+    return internal::ReportElsewhere(nullptr, file_, line_);
+  }
+  if (state_ == State::kInside) return Leave();
+  internal::Resign(this);
+  state_ = State::kOut;
+  return CUDA_SUCCESS;
+}
+
+CUresult NoContextGuard::Leave() noexcept {
+  internal::Unlink(this);
+  state_ = State::kOut;
   const Driver& driver = internal::ResolvedDriver();
   CUcontext current = nullptr;
   const CUresult code = driver.CtxGetCurrent(&current);
@@ -54,6 +86,22 @@ CUresult NoContextGuard::Restore() noexcept {
   internal::Report(finding, stack, nullptr, file_, line_);
   if (finding.repair != Repair::kUnrepaired) return CUDA_SUCCESS;
   return finding.result != CUDA_SUCCESS ? finding.result : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+void NoContextGuard::GiveUp() noexcept {
+  if (state_ != State::kOut) type->forget_list_of(thread);
+}
+
+CUresult NoContextGuard::Suspend() noexcept {
+  const CUresult code = Restore();
+  state_ = State::kSuspended;
+  return code;
+}
+
+void NoContextGuard::Resume() noexcept {
+  state_ = State::kOut;
+  asked_ = !kReportsUnasked;
+  Enter();
 }
 
 const char* NoContextGuard::advice() const noexcept { return internal::Advice(result_); }

@@ -14,11 +14,11 @@ Finding Failed(CUresult code, CUcontext found) {
   return {true, IncidentKind::kFailed, Repair::kUnrepaired, code, found};
 }
 
-// Ends a repair by making `context` current on top of what is there.
-Finding PutOnTop(const ThreadStack& stack, CUcontext context, IncidentKind kind, Repair repair,
+// Ends a repair by making `entry` current on top of what is there.
+Finding PutOnTop(const ThreadStack& stack, const Incarnation& entry, IncidentKind kind,
                  CUcontext found) {
-  const CUresult code = stack.Push(context);
-  if (code == CUDA_SUCCESS) return Found(kind, repair, found);
+  const CUresult code = stack.Push(entry);
+  if (code == CUDA_SUCCESS) return Found(kind, Repair::kInferred, found);
   const bool died = code == CUDA_ERROR_CONTEXT_IS_DESTROYED;
   return {true, died ? IncidentKind::kDestroyed : kind, Repair::kUnrepaired, code, found};
 }
@@ -39,132 +39,131 @@ bool TakeRunDownTo(const ThreadStack& stack, CUcontext same, CUcontext wanted, T
 
 // Our entry is no longer where it was: by what a callee did to the stack, or because our
 // context was destroyed?
-IncidentKind GoneBy(const ThreadStack& stack, CUcontext ours, IncidentKind kind) {
+IncidentKind GoneBy(const ThreadStack& stack, const Incarnation& ours, IncidentKind kind) {
   return stack.IsAlive(ours) ? kind : IncidentKind::kDestroyed;
 }
 
-// The caller had nothing current, so whatever is left belongs to a callee.
-Finding EmptyOut(const ThreadStack& stack, CUcontext ours, CUcontext popped) {
-  if (popped == nullptr)
+// The caller had nothing current, so whatever is left belongs to a callee: the only repair
+// outside of kExact that leaves nothing to be inferred.
+Finding EmptyOut(const ThreadStack& stack, const Incarnation& ours, CUcontext popped) {
+  if (popped == nullptr) {
     return Found(GoneBy(stack, ours, IncidentKind::kExtraPop), Repair::kRepaired, nullptr);
-  bool saw_ours = popped == ours;
+  }
+  bool saw_ours = popped == ours.context;
   CUcontext entry = nullptr;
   CUresult code;
-  while ((code = stack.Pop(&entry)) == CUDA_SUCCESS) saw_ours = saw_ours || entry == ours;
+  while ((code = stack.Pop(&entry)) == CUDA_SUCCESS) saw_ours = saw_ours || entry == ours.context;
   if (code != CUDA_ERROR_INVALID_CONTEXT) return Failed(code, popped);
   if (saw_ours) return Found(IncidentKind::kLeakedPush, Repair::kRepaired, popped);
   return Found(GoneBy(stack, ours, IncidentKind::kReplaced), Repair::kRepaired, popped);
 }
 
 // Our entry came off as it should, but the caller's context is not beneath it.
-Finding RepairBeneath(const ThreadStack& stack, CUcontext ours, CUcontext caller, CUcontext now) {
-  if (now == ours) {
+Finding RepairBeneath(const ThreadStack& stack, const Incarnation& ours, const Incarnation& caller,
+                      CUcontext now) {
+  if (now == ours.context) {
     Taken taken;
-    if (TakeRunDownTo(stack, ours, caller, &taken)) {
-      return Found(IncidentKind::kLeakedPush, Repair::kRepaired, now);
+    if (TakeRunDownTo(stack, ours.context, caller.context, &taken)) {
+      return Found(IncidentKind::kLeakedPush, Repair::kInferred, now);
     }
     const CUresult code = stack.PutBack(taken);
     if (code != CUDA_SUCCESS) return Failed(code, now);
   }
-  const Repair repair = caller == ours ? Repair::kRepaired : Repair::kInferred;
-  return PutOnTop(stack, caller, IncidentKind::kExtraPop, repair, now);
+  return PutOnTop(stack, caller, IncidentKind::kExtraPop, now);
 }
 
-// `ours` is current and something else was popped from above it: a leaked push, if the
+// Our context is current and something else was popped from above it: a leaked push, if the
 // caller's context is beneath. Nothing is changed, and nothing found, if it is not.
-Finding DropOurs(const ThreadStack& stack, CUcontext caller, CUcontext popped) {
+Finding DropOurs(const ThreadStack& stack, const Incarnation& caller, CUcontext popped) {
   Taken taken;
   if (!stack.Take(&taken)) return {};
-  if (CurrentOf(stack) == caller) {
-    return Found(IncidentKind::kLeakedPush, Repair::kRepaired, popped);
+  if (CurrentOf(stack) == caller.context) {
+    return Found(IncidentKind::kLeakedPush, Repair::kInferred, popped);
   }
   const CUresult code = stack.PutBack(taken);
   return code == CUDA_SUCCESS ? Finding{} : Failed(code, popped);
 }
 
 // Neither our context nor the caller's is near the top.
-Finding Search(const ThreadStack& stack, CUcontext ours, CUcontext caller, CUcontext popped) {
+Finding Search(const ThreadStack& stack, const Incarnation& ours, const Incarnation& caller,
+               CUcontext popped) {
   Taken taken;
-  taken.entries[taken.count++] = popped;
+  taken.entries[taken.count++] = Incarnation::Unknown(popped);
   CUcontext now;
-  while ((now = CurrentOf(stack)) != ours && now != caller) {
+  while ((now = CurrentOf(stack)) != ours.context && now != caller.context) {
     if (!stack.Take(&taken)) break;
   }
-  if (now == ours) {
+  if (now == ours.context) {
     const Finding leaked = DropOurs(stack, caller, popped);
     if (leaked.happened) return leaked;
   }
-  if (now == caller) {
+  if (now == caller.context) {
     return Found(GoneBy(stack, ours, IncidentKind::kReplaced), Repair::kInferred, popped);
   }
   const bool saw_all = now == nullptr && !taken.HasDead();
   const CUresult code = stack.PutBack(taken);
   if (code != CUDA_SUCCESS) return Failed(code, popped);
-  return PutOnTop(stack, caller, GoneBy(stack, ours, IncidentKind::kExtraPop),
-                  saw_all ? Repair::kInferred : Repair::kUnrepaired, popped);
+  Finding finding = PutOnTop(stack, caller, GoneBy(stack, ours, IncidentKind::kExtraPop), popped);
+  if (!saw_all) finding.repair = Repair::kUnrepaired;
+  return finding;
 }
 
 }  // namespace
 
-Finding RepairElided(const ThreadStack& stack, CUcontext ours) {
+Finding RepairElided(const ThreadStack& stack, const Incarnation& ours) {
   CUcontext top = nullptr;
   const CUresult code = stack.Current(&top);
   if (code != CUDA_SUCCESS) return Failed(code, nullptr);
-  if (top == ours) return {};
-  if (top == nullptr) {
-    return PutOnTop(stack, ours, IncidentKind::kExtraPop, Repair::kInferred, nullptr);
-  }
+  if (top == ours.context) return {};
+  if (top == nullptr) return PutOnTop(stack, ours, IncidentKind::kExtraPop, nullptr);
   Taken taken;
-  if (TakeRunDownTo(stack, top, ours, &taken)) {
-    return Found(IncidentKind::kLeakedPush, Repair::kRepaired, top);
+  if (TakeRunDownTo(stack, top, ours.context, &taken)) {
+    return Found(IncidentKind::kLeakedPush, Repair::kInferred, top);
   }
   const CUresult put_back = stack.PutBack(taken);
   if (put_back != CUDA_SUCCESS) return Failed(put_back, top);
-  if (!stack.IsAlive(ours)) {
-    return {true, IncidentKind::kDestroyed, Repair::kUnrepaired, CUDA_ERROR_CONTEXT_IS_DESTROYED,
-            top};
-  }
-  if (!stack.CurrentIsPrimary()) {
-    return PutOnTop(stack, ours, IncidentKind::kExtraPop, Repair::kInferred, top);
-  }
+  if (!stack.CurrentIsPrimary()) return PutOnTop(stack, ours, IncidentKind::kExtraPop, top);
   const CUresult replaced = stack.Replace(ours);
-  if (replaced != CUDA_SUCCESS) return Failed(replaced, top);
-  return Found(IncidentKind::kReplaced, Repair::kInferred, top);
+  if (replaced == CUDA_SUCCESS) return Found(IncidentKind::kReplaced, Repair::kInferred, top);
+  if (replaced != CUDA_ERROR_CONTEXT_IS_DESTROYED) return Failed(replaced, top);
+  return {true, IncidentKind::kDestroyed, Repair::kUnrepaired, replaced, top};
 }
 
-Finding RepairPushed(const ThreadStack& stack, CUcontext ours, CUcontext caller, CUcontext popped) {
+Finding RepairPushed(const ThreadStack& stack, const Incarnation& ours, const Incarnation& caller,
+                     CUcontext popped) {
   CUcontext now = nullptr;
   const CUresult code = stack.Current(&now);
   if (code != CUDA_SUCCESS) return Failed(code, popped);
-  if (popped == ours && now == caller) return {};
-  if (caller == nullptr) return EmptyOut(stack, ours, popped);
-  if (popped == ours) return RepairBeneath(stack, ours, caller, now);
-  if (now == ours) {
+  if (popped == ours.context && now == caller.context) return {};
+  if (caller.context == nullptr) return EmptyOut(stack, ours, popped);
+  if (popped == ours.context) return RepairBeneath(stack, ours, caller, now);
+  if (now == ours.context) {
     const Finding leaked = DropOurs(stack, caller, popped);
     if (leaked.happened) return leaked;
   }
-  if (now == caller) {
-    return Found(GoneBy(stack, ours, IncidentKind::kReplaced), Repair::kRepaired, popped);
+  if (now == caller.context) {
+    return Found(GoneBy(stack, ours, IncidentKind::kReplaced), Repair::kInferred, popped);
   }
-  if (popped == caller || popped == nullptr) {
-    return PutOnTop(stack, caller, GoneBy(stack, ours, IncidentKind::kExtraPop),
-                    popped == caller ? Repair::kRepaired : Repair::kInferred, popped);
+  if (popped == caller.context || popped == nullptr) {
+    return PutOnTop(stack, caller, GoneBy(stack, ours, IncidentKind::kExtraPop), popped);
   }
   return Search(stack, ours, caller, popped);
 }
 
-CUresult Snapshot(const ThreadStack& stack, CUcontext* entries, int max, int* depth) {
+CUresult Snapshot(const ThreadStack& stack, Incarnation* entries, int max, int* depth) {
   Taken taken;
   CUresult code = CUDA_SUCCESS;
   CUcontext current = nullptr;
   while ((code = stack.Current(&current)) == CUDA_SUCCESS && current != nullptr) {
-    if (taken.count == max || stack.CurrentIsDead()) {
+    const Incarnation entry =
+        taken.count == max ? Incarnation::Unknown(nullptr) : stack.Look(current);
+    if (entry.context == nullptr) {
       code = CUDA_ERROR_NOT_SUPPORTED;
       break;
     }
     code = stack.Pop(&current);
     if (code != CUDA_SUCCESS) break;
-    taken.entries[taken.count++] = current;
+    taken.entries[taken.count++] = entry;
   }
   const CUresult put_back = stack.PutBack(taken);
   if (put_back != CUDA_SUCCESS && taken.count > 0) stack.MakeCurrent(taken.entries[0]);
@@ -182,18 +181,19 @@ namespace {
 class Bottom {
  public:
   static constexpr long kMax = Taken::kMax;
-  void Add(CUcontext context, bool dead) {
-    entries_[count_ % kMax] = {context, dead};
+  // `found` as ThreadStack::Look gave it, of the entry `context`.
+  void Add(CUcontext context, const Incarnation& found) {
+    entries_[count_ % kMax] = {{context, found.id}, found.context == nullptr};
     ++count_;
   }
   long count() const { return count_; }
   // Entry `i` from the bottom, which must be below both count() and kMax.
-  CUcontext At(long i) const { return entries_[(count_ - 1 - i) % kMax].context; }
+  const Incarnation& At(long i) const { return entries_[(count_ - 1 - i) % kMax].found; }
   bool IsDead(long i) const { return entries_[(count_ - 1 - i) % kMax].dead; }
 
  private:
   struct Entry {
-    CUcontext context;
+    Incarnation found;
     bool dead;
   };
   Entry entries_[kMax];
@@ -204,54 +204,50 @@ CUresult TakeAll(const ThreadStack& stack, Bottom* bottom) {
   CUcontext current = nullptr;
   CUresult code;
   while ((code = stack.Current(&current)) == CUDA_SUCCESS && current != nullptr) {
-    const bool dead = stack.CurrentIsDead();
-    CUcontext popped = nullptr;
-    code = stack.Pop(&popped);
+    const Incarnation found = stack.Look(current);
+    code = stack.Pop(&current);
     if (code != CUDA_SUCCESS) return code;
-    bottom->Add(popped, dead);
+    bottom->Add(current, found);
   }
   return code;
 }
 
-Finding Compare(const ThreadStack& stack, const CUcontext* entries, int depth, CUcontext ours,
-                const Bottom& bottom) {
+Finding Compare(const ThreadStack& stack, const Incarnation* entries, int depth,
+                const Incarnation& ours, const Bottom& bottom) {
   const long expected = depth + 1;
   long same = 0;
   while (same < expected && same < bottom.count() &&
-         bottom.At(same) == (same < depth ? entries[same] : ours)) {
+         stack.IsSame(same < depth ? entries[same] : ours, bottom.At(same))) {
     ++same;
   }
   if (same == expected && bottom.count() == expected) return {};
-  const CUcontext found = bottom.count() > same && same < Bottom::kMax ? bottom.At(same) : nullptr;
+  const CUcontext found =
+      bottom.count() > same && same < Bottom::kMax ? bottom.At(same).context : nullptr;
   if (same == expected) return Found(IncidentKind::kLeakedPush, Repair::kRepaired, found);
   const IncidentKind kind =
       bottom.count() >= expected ? IncidentKind::kReplaced : IncidentKind::kExtraPop;
   return Found(GoneBy(stack, ours, kind), Repair::kRepaired, found);
 }
 
-}  // namespace
-
-namespace {
-
 // Pushes the caller's entries on an empty stack, but for those that died; `bottom` is
 // what was taken off where they were.
-void PushBack(const ThreadStack& stack, const CUcontext* entries, int depth, const Bottom& bottom,
+void PushBack(const ThreadStack& stack, const Incarnation* entries, int depth, const Bottom& bottom,
               Finding* finding) {
   for (int i = 0; i < depth; ++i) {
-    const bool in_place = i < bottom.count() && bottom.At(i) == entries[i];
+    const bool in_place = i < bottom.count() && bottom.At(i).context == entries[i].context;
     const CUresult code =
         in_place && bottom.IsDead(i) ? CUDA_ERROR_CONTEXT_IS_DESTROYED : stack.Push(entries[i]);
     if (code == CUDA_SUCCESS) continue;
     const bool died = code == CUDA_ERROR_CONTEXT_IS_DESTROYED;
     *finding = {true, died ? IncidentKind::kDestroyed : IncidentKind::kFailed, Repair::kUnrepaired,
-                code, entries[i]};
+                code, entries[i].context};
   }
 }
 
 }  // namespace
 
-Finding RestoreExactly(const ThreadStack& stack, const CUcontext* entries, int depth,
-                       CUcontext ours) {
+Finding RestoreExactly(const ThreadStack& stack, const Incarnation* entries, int depth,
+                       const Incarnation& ours) {
   Bottom bottom;
   const CUresult code = TakeAll(stack, &bottom);
   if (code != CUDA_SUCCESS) return Failed(code, nullptr);
@@ -260,13 +256,14 @@ Finding RestoreExactly(const ThreadStack& stack, const CUcontext* entries, int d
   return finding;
 }
 
-Finding RestoreAfterNone(const ThreadStack& stack, const CUcontext* entries, int depth) {
+Finding RestoreAfterNone(const ThreadStack& stack, const Incarnation* entries, int depth) {
   Bottom left;
   const CUresult code = TakeAll(stack, &left);
   if (code != CUDA_SUCCESS) return Failed(code, nullptr);
   Finding finding{};
   if (left.count() != 0) {
-    finding = Found(IncidentKind::kLeakedPush, Repair::kRepaired, left.At(left.count() - 1));
+    finding =
+        Found(IncidentKind::kLeakedPush, Repair::kRepaired, left.At(left.count() - 1).context);
   }
   PushBack(stack, entries, depth, Bottom(), &finding);
   return finding;

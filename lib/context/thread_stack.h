@@ -3,27 +3,29 @@
 // The calling thread's stack of contexts, as far as the driver lets it be seen: one
 // entry at a time, from the top. Everything that takes entries off in order to put
 // them back goes through here, because of one rule: a handle whose context is dead is
-// never pushed (the driver accepts it and corrupts its heap), so whether an entry is
-// dead is asked while it is still on the stack, where the driver keeps its memory.
+// never pushed (the driver accepts it and corrupts its heap), so which incarnation an entry
+// is, and whether it is dead, is asked while it is still on the stack, where the driver keeps
+// its memory.
 
 #ifndef CUGUEST_LIB_CONTEXT_THREAD_STACK_H_
 #define CUGUEST_LIB_CONTEXT_THREAD_STACK_H_
 
 #include "cuguest/driver.h"
+#include "cuguest/internal/incarnation.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
 
 // Entries taken off a stack, in the order they came: entries[0] was on top. A dead one
-// is kept as nullptr.
+// is kept with a null context.
 struct Taken {
   static constexpr int kMax = 64;
-  CUcontext entries[kMax];
+  Incarnation entries[kMax];
   int count = 0;
 
   bool HasDead() const {
     for (int i = 0; i < count; ++i) {
-      if (entries[i] == nullptr) return true;
+      if (entries[i].context == nullptr) return true;
     }
     return false;
   }
@@ -40,22 +42,31 @@ class ThreadStack {
   CUresult Current(CUcontext* current) const;
   // CUDA_ERROR_INVALID_CONTEXT if, and only if, the stack is empty.
   CUresult Pop(CUcontext* popped) const;
-  // CUDA_ERROR_CONTEXT_IS_DESTROYED, and nothing pushed, for a dead handle.
-  CUresult Push(CUcontext context) const;
-  // Replaces the top; the same for a dead handle.
-  CUresult Replace(CUcontext context) const;
+  // Pushes `entry`, or replaces the top by it. CUDA_ERROR_CONTEXT_IS_DESTROYED, and nothing
+  // done, if the incarnation is over; also where another has its handle, unless that is a
+  // primary context that was reset and retained again: the caller's entry would have come
+  // back to life with it.
+  CUresult Push(const Incarnation& entry) const;
+  CUresult Replace(const Incarnation& entry) const;
 
   // The last resort where entries cannot be taken off: whatever is on top becomes
-  // `context` (nullptr: one entry goes), so that at least the right one is current.
-  void MakeCurrent(CUcontext context) const;
+  // `entry` (a null context: one entry goes), so that at least the right one is current.
+  void MakeCurrent(const Incarnation& entry) const;
 
-  // The current context's life is over. Exact, since its entry keeps its memory.
+  // `held`, an entry of this stack, with its id; without where the driver does not tell it,
+  // and null if its life is over. Exact, since the entry keeps its context's memory.
+  Incarnation Look(CUcontext held) const;
+  // The current context's life is over. Exact for the same reason.
   bool CurrentIsDead() const;
   // The current context is its device's primary context. Creates none: asks for the
   // state first, and retains and releases only an active one.
   bool CurrentIsPrimary() const;
-  // Best effort for a foreign context that may be destroyed; see ContextRef::IsAlive.
-  bool IsAlive(CUcontext context) const;
+  // Whether the incarnation goes on; of an unknown one, whether its handle is alive. Best
+  // effort for a foreign context that may be destroyed; see ContextRef::IsAlive.
+  bool IsAlive(const Incarnation& incarnation) const;
+  // Whether `found`, an entry that was on the stack, is what `entry` was: the same handle, of
+  // the same incarnation or of a primary context that was reset and retained again.
+  bool IsSame(const Incarnation& entry, const Incarnation& found) const;
   // The id of a context that is alive; 0 below CUDA 12.0.
   unsigned long long IdOf(CUcontext context) const;
 
@@ -66,6 +77,9 @@ class ThreadStack {
   CUresult PutBack(const Taken& taken) const;
 
  private:
+  CUresult Enter(CUresult(CUDAAPI* enter)(CUcontext), const Incarnation& entry) const;
+  Incarnation Successor(const Incarnation& entry) const;
+
   const Driver& driver_;
 };
 

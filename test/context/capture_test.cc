@@ -109,6 +109,9 @@ class Capture {
   bool capturing_ = false;
 };
 
+// Of what was acquired for no longer than a comparison.
+CUcontext HandleOf(const cuguest::AcquireResult& acquired) { return acquired->get(); }
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(capture_mode_guard)
@@ -298,18 +301,19 @@ BOOST_AUTO_TEST_CASE(nothing_on_the_way_into_a_call_harms_a_capture) {
       [&](const Capture& c) {
         for (const CUstream stream :
              {c.stream(), CUstream{nullptr}, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD}) {
-          expect("AcquireFromStream", cuguest::AcquireFromStream(stream)->get() == c.context());
+          expect("AcquireFromStream", HandleOf(cuguest::AcquireFromStream(stream)) == c.context());
         }
       },
       [&](const Capture& c) {
-        expect("AcquireFromPointer", cuguest::AcquireFromPointer(c.memory())->get() == c.context());
+        expect("AcquireFromPointer",
+               HandleOf(cuguest::AcquireFromPointer(c.memory())) == c.context());
       },
       [&](const Capture&) {
         expect("AcquireCurrent", cuguest::AcquireCurrent(Device::Borrow(0)).ok());
         expect("AcquireOn", cuguest::AcquireOn(Device::Borrow(0)).ok());
         SetStack({});
-        expect("AcquireOn, primary",
-               cuguest::AcquireOn(Device::Borrow(0), IfInactive::kCreate)->get() == primary.get());
+        expect("AcquireOn, primary", HandleOf(cuguest::AcquireOn(
+                                         Device::Borrow(0), IfInactive::kCreate)) == primary.get());
       },
       [&](const Capture&) {
         for (const GuardMode mode :

@@ -5,6 +5,7 @@
 
 #include "cuguest/context_guard.h"
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -16,6 +17,7 @@
 #include "cuguest/primary_context.h"
 #include "cuguest/testing/sim.h"
 #include "cuguest/testing/stack_probe.h"
+#include "test/support/raw_driver.h"
 #include "test/support/test.h"
 
 namespace {
@@ -470,6 +472,258 @@ BOOST_AUTO_TEST_CASE(a_context_that_is_current_on_other_threads) {
     if (!guard.ok() || guard.elided()) std::abort();
   }).join();
   BOOST_TEST(GetStack() == Stack{shared.get()});
+  SetStack({});
+}
+
+// What is built from a ContextRef never takes another context for its own, which has the handle
+// because a callee destroyed ours.
+BOOST_AUTO_TEST_CASE(a_guard_by_ref_never_puts_back_a_stranger, *cuguest_test::OnlySim()) {
+  const OwnContext a;
+  for (const GuardMode mode : kModes) {
+    OwnContext own;
+    const CUcontext handle = own.get();
+    SetStack({a.get(), handle});
+    std::optional<OwnContext> stranger;
+    {
+      const ContextGuard guard(ContextRef::Borrow(handle), mode);
+      BOOST_TEST(guard.ok());
+      for (int entries = guard.elided() ? 1 : 2; entries > 0; --entries) {
+        BOOST_TEST(TheDriver().CtxPopCurrent(nullptr) == CUDA_SUCCESS);
+      }
+      BOOST_TEST(TheDriver().CtxDestroy(own.release()) == CUDA_SUCCESS);
+      stranger.emplace();
+      BOOST_TEST_REQUIRE(stranger->get() == handle);
+    }
+    BOOST_TEST(GetStack() == Stack{a.get()});
+    const auto incidents = TakeIncidents();
+    BOOST_TEST_REQUIRE(incidents.size() == 1U);
+    BOOST_TEST((incidents[0].kind == IncidentKind::kDestroyed));
+    BOOST_TEST((incidents[0].repair == cuguest::Repair::kUnrepaired));
+    SetStack({});
+  }
+}
+
+// The caller's entry is the outer guard's, which knows what it entered.
+BOOST_AUTO_TEST_CASE(an_outer_guard_by_ref_knows_the_inner_ones_caller, *cuguest_test::OnlySim()) {
+  const OwnContext a;
+  const OwnContext inner;
+  OwnContext own;
+  const CUcontext handle = own.get();
+  SetStack({a.get()});
+  std::optional<OwnContext> stranger;
+  {
+    const ContextGuard outer(ContextRef::Borrow(handle));
+    {
+      const ContextGuard guard(inner.get());
+      for (int entries = 2; entries > 0; --entries) TheDriver().CtxPopCurrent(nullptr);
+      BOOST_TEST(TheDriver().CtxDestroy(own.release()) == CUDA_SUCCESS);
+      stranger.emplace();
+      BOOST_TEST_REQUIRE(stranger->get() == handle);
+    }
+    BOOST_TEST(GetStack() == Stack{a.get()});
+  }
+  for (const auto& incident : TakeIncidents()) {
+    BOOST_TEST(
+        (incident.kind == IncidentKind::kDestroyed || incident.kind == IncidentKind::kExtraPop));
+  }
+  BOOST_TEST(GetStack() == Stack{a.get()});
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(exact_never_puts_back_a_stranger, *cuguest_test::OnlySim()) {
+  const OwnContext a;
+  const OwnContext b;
+  for (const bool in_place : {false, true}) {
+    OwnContext mortal;
+    const CUcontext handle = mortal.get();
+    SetStack({a.get(), handle});
+    std::optional<OwnContext> stranger;
+    {
+      const ContextGuard guard(b.get(), GuardMode::kExact);
+      TheDriver().CtxPopCurrent(nullptr);
+      TheDriver().CtxPopCurrent(nullptr);
+      BOOST_TEST(TheDriver().CtxDestroy(mortal.release()) == CUDA_SUCCESS);
+      stranger.emplace();
+      BOOST_TEST_REQUIRE(stranger->get() == handle);
+      if (in_place) {
+        TheDriver().CtxPushCurrent(handle);
+        TheDriver().CtxPushCurrent(b.get());
+      }
+    }
+    BOOST_TEST(GetStack() == Stack{a.get()});
+    const auto incidents = TakeIncidents();
+    BOOST_TEST_REQUIRE(incidents.size() == 1U);
+    BOOST_TEST((incidents[0].kind == IncidentKind::kDestroyed));
+    SetStack({});
+  }
+}
+
+// The entry of a primary context comes back to life with it, and so does what a guard puts back.
+BOOST_AUTO_TEST_CASE(an_entry_of_a_primary_context_outlives_a_reset) {
+  const cuguest::Device device = cuguest::Device::Borrow(0);
+  const OwnContext b;
+  auto primary = cuguest::PrimaryContext::Retain(device).value();
+  const CUcontext handle = primary.get();
+  const auto begin_another_life = [&] {
+    BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
+    BOOST_TEST(primary.Release().ok());
+    primary = cuguest::PrimaryContext::Retain(device).value();
+    BOOST_TEST(primary.get() == handle);
+  };
+  SetStack({handle});
+  {
+    const ContextGuard guard(b.get(), GuardMode::kExact);
+    begin_another_life();
+  }
+  BOOST_TEST(GetStack() == Stack{handle});
+  {
+    const ContextGuard guard(primary.incarnation());
+    begin_another_life();
+    TheDriver().CtxPopCurrent(nullptr);
+  }
+  BOOST_TEST(GetStack() == Stack{handle});
+  const auto incidents = TakeIncidents();
+  BOOST_TEST_REQUIRE(incidents.size() == 1U);
+  BOOST_TEST((incidents[0].kind == IncidentKind::kExtraPop));
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(reassert_notices_another_incarnation) {
+  const cuguest::Device device = cuguest::Device::Borrow(0);
+  auto primary = cuguest::PrimaryContext::Retain(device).value();
+  for (const GuardMode mode : {GuardMode::kElide, GuardMode::kAlwaysPush}) {
+    ContextGuard guard(primary.incarnation(), mode);
+    BOOST_TEST(guard.Reassert() == CUDA_SUCCESS);
+    BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
+    BOOST_TEST(primary.Release().ok());
+    primary = cuguest::PrimaryContext::Retain(device).value();
+    BOOST_TEST(guard.Reassert() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    BOOST_TEST(!guard.ok());
+    BOOST_TEST(GetStack().empty());
+  }
+}
+
+// On a stack that has our own context on top, so that a pop would look right; and on a thread
+// that has the pthread_t of the guard's own.
+BOOST_AUTO_TEST_CASE(a_guard_that_ends_on_another_thread_leaves_both_stacks_alone) {
+  const OwnContext a;
+  const OwnContext b;
+  for (const GuardMode mode : kModes) {
+    for (const Stack& own : {Stack{a.get()}, Stack{b.get()}}) {
+      for (const Stack& others : {Stack{}, Stack{a.get()}, Stack{a.get(), b.get()}}) {
+        for (const bool own_thread_has_ended : {false, true}) {
+          std::optional<ContextGuard> guard;
+          const auto enter = [&] {
+            SetStack(own);
+            guard.emplace(b.get(), mode, __FILE__, 4711);
+            BOOST_TEST(guard->ok());
+          };
+          if (own_thread_has_ended) {
+            std::thread(enter).join();
+          } else {
+            enter();
+          }
+          const Stack inside = GetStack();
+          std::thread([&] {
+            SetStack(others);
+            BOOST_TEST(guard->Restore() == CUDA_ERROR_ILLEGAL_STATE);
+            BOOST_TEST(guard->Reassert() == CUDA_ERROR_ILLEGAL_STATE);
+            guard.reset();
+            BOOST_TEST(GetStack() == others);
+          }).join();
+          BOOST_TEST(GetStack() == inside);
+          const auto incidents = TakeIncidents();
+          BOOST_TEST(incidents.size() == 2U);
+          for (const auto& incident : incidents) {
+            BOOST_TEST((incident.kind == IncidentKind::kElsewhere));
+            BOOST_TEST((incident.repair == cuguest::Repair::kUnrepaired));
+            BOOST_TEST(incident.result == CUDA_ERROR_ILLEGAL_STATE);
+            BOOST_TEST(incident.line == 4711);
+          }
+          SetStack({});
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(after_a_refusal_elsewhere_the_own_thread_ends_the_guard) {
+  const OwnContext a;
+  const OwnContext b;
+  SetStack({a.get()});
+  ContextGuard guard(b.get());
+  std::thread([&] { BOOST_TEST(guard.Restore() == CUDA_ERROR_ILLEGAL_STATE); }).join();
+  BOOST_TEST(TakeIncidents().size() == 1U);
+  BOOST_TEST(guard.Restore() == CUDA_SUCCESS);
+  BOOST_TEST(GetStack() == Stack{a.get()});
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(two_elided_guards_may_end_in_any_order) {
+  const OwnContext a;
+  SetStack({a.get()});
+  std::optional<ContextGuard> first;
+  std::optional<ContextGuard> second;
+  first.emplace(a.get(), cuguest::Location::Here());
+  second.emplace(a.get(), cuguest::Location::Here());
+  first.reset();
+  BOOST_TEST(GetStack() == Stack{a.get()});
+  second.reset();
+  BOOST_TEST(GetStack() == Stack{a.get()});
+  SetStack({});
+}
+
+#ifndef NDEBUG
+constexpr bool kReportsUnasked = true;
+#else
+constexpr bool kReportsUnasked = false;
+#endif
+
+BOOST_AUTO_TEST_CASE(a_failed_guard_that_nobody_asked_is_reported) {
+  { const ContextGuard guard(static_cast<CUcontext>(nullptr)); }
+  const auto incidents = TakeIncidents();
+  BOOST_TEST_REQUIRE(incidents.size() == (kReportsUnasked ? 1U : 0U));
+  if (kReportsUnasked) {
+    BOOST_TEST((incidents[0].kind == IncidentKind::kUnasked));
+    BOOST_TEST(incidents[0].result == CUDA_ERROR_INVALID_CONTEXT);
+    BOOST_TEST(std::string(incidents[0].file) == __FILE__);
+  }
+  for (const bool by_status : {false, true}) {
+    const ContextGuard guard(static_cast<CUcontext>(nullptr));
+    BOOST_TEST(!(by_status ? ToStatus(guard).ok() : guard.ok()));
+  }
+}
+
+// The constructors' default location is where the standard library constructs the guard.
+BOOST_AUTO_TEST_CASE(a_location_is_where_the_guard_is_written) {
+  const OwnContext a;
+  const OwnContext b;
+  SetStack({a.get()});
+  const auto incident_of = [&](auto make) {
+    {
+      const auto guard = make();
+      BOOST_TEST(guard->ok());
+      TheDriver().CtxPushCurrent(a.get());
+    }
+    const auto incidents = TakeIncidents();
+    BOOST_TEST_REQUIRE(incidents.size() == 1U);
+    return incidents[0];
+  };
+  using Owned = std::unique_ptr<ContextGuard>;
+  const auto given = incident_of([&]() -> Owned {
+    return std::make_unique<ContextGuard>(b.get(), cuguest::Location::Here());
+  });
+  BOOST_TEST(std::string(given.file) == __FILE__);
+  BOOST_TEST(given.line == __LINE__ - 3);
+  const auto by_ref = incident_of([&]() -> Owned {
+    return std::make_unique<ContextGuard>(ContextRef::Borrow(b.get()), cuguest::Location::Here());
+  });
+  BOOST_TEST(by_ref.line == __LINE__ - 2);
+  const auto forgotten =
+      incident_of([&]() -> Owned { return std::make_unique<ContextGuard>(b.get()); });
+  BOOST_TEST(absl::StrContains(forgotten.file, "without a Location"));
+  BOOST_TEST(forgotten.line == 0);
+  BOOST_TEST(GetStack() == Stack{a.get()});
   SetStack({});
 }
 

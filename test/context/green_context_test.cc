@@ -56,6 +56,9 @@ class Green {
 
 bool HasGreenContexts() { return cuguest_test::FindRawSymbol("cuGreenCtxCreate") != nullptr; }
 
+// Of what was acquired for no longer than a comparison.
+CUcontext HandleOf(const cuguest::AcquireResult& acquired) { return acquired->get(); }
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(green_context, *cuguest_test::OnlyIf(&HasGreenContexts,
@@ -116,16 +119,16 @@ BOOST_AUTO_TEST_CASE(a_stream_names_it_and_a_pointer_names_the_primary) {
   CUstream stream = nullptr;
   BOOST_TEST(RAW(cuGreenCtxStreamCreate)(&stream, green.green(), CU_STREAM_NON_BLOCKING, 0) ==
              CUDA_SUCCESS);
-  BOOST_TEST(cuguest::AcquireFromStream(stream)->get() == green.context());
+  BOOST_TEST(HandleOf(cuguest::AcquireFromStream(stream)) == green.context());
   {
     const ContextGuard guard(green.context());
     CUdeviceptr pointer = 0;
     BOOST_TEST(RAW(cuMemAlloc)(&pointer, 64) == CUDA_SUCCESS);
-    BOOST_TEST(cuguest::AcquireFromPointer(pointer)->get() == primary.get());
-    BOOST_TEST(cuguest::AcquireCurrent(kFirst)->get() == green.context());
-    BOOST_TEST(cuguest::AcquireOn(kFirst)->get() == green.context());
+    BOOST_TEST(HandleOf(cuguest::AcquireFromPointer(pointer)) == primary.get());
+    BOOST_TEST(HandleOf(cuguest::AcquireCurrent(kFirst)) == green.context());
+    BOOST_TEST(HandleOf(cuguest::AcquireOn(kFirst)) == green.context());
     for (const CUstream special : {CUstream{nullptr}, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD}) {
-      BOOST_TEST(cuguest::AcquireFromStream(special)->get() == green.context());
+      BOOST_TEST(HandleOf(cuguest::AcquireFromStream(special)) == green.context());
     }
     BOOST_TEST(RAW(cuMemFree)(pointer) == CUDA_SUCCESS);
   }

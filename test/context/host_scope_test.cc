@@ -2,7 +2,14 @@
 
 #include "cuguest/host_scope.h"
 
+#include <memory>
+#include <optional>
+#include <thread>
+
 #include "cuguest/driver.h"
+#include "cuguest/error.h"
+#include "cuguest/location.h"
+#include "cuguest/no_context_guard.h"
 #include "test/support/test.h"
 
 namespace {
@@ -121,6 +128,245 @@ BOOST_AUTO_TEST_CASE(a_guard_that_is_not_inside_is_left_alone) {
   BOOST_TEST(refused.result() == CUDA_ERROR_INVALID_CONTEXT);
   BOOST_TEST(GetStack() == Stack{a.get()});
   SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(a_guard_of_a_handle_does_not_come_back_into_a_context_the_host_destroyed) {
+  for (const GuardMode mode : kModes) {
+    for (const bool is_given_away : {false, true}) {
+      const OwnContext a;
+      OwnContext b;
+      std::optional<OwnContext> stranger;
+      SetStack({a.get()});
+      {
+        ContextGuard guard(b.get(), mode);
+        {
+          const HostScope host(guard);
+          TheDriver().CtxDestroy(b.release());
+          if (is_given_away) stranger.emplace();  // on the simulation at the same handle
+        }
+        BOOST_TEST(guard.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+        BOOST_TEST(GetStack() == Stack{a.get()});
+      }
+      BOOST_TEST(GetStack() == Stack{a.get()});
+      SetStack({});
+    }
+  }
+}
+
+// A library that is inside of several guards: whichever is given, the host finds its own stack,
+// and every one of them its own.
+BOOST_AUTO_TEST_CASE(every_guard_of_the_thread_is_undone) {
+  const OwnContext x;
+  const OwnContext a;
+  const OwnContext b;
+  const OwnContext c;
+  for (const Stack& caller : {Stack{}, Stack{x.get(), a.get()}, Stack{b.get()}}) {
+    for (const GuardMode entrys : kModes) {
+      for (const GuardMode helpers : kModes) {
+        SetStack(caller);
+        {
+          ContextGuard entry(b.get(), entrys);
+          const ContextGuard again(b.get(), helpers);
+          ContextGuard helper(c.get(), helpers);
+          const Stack inside = GetStack();
+          for (ContextGuard* guard : {&entry, &helper}) {
+            {
+              const HostScope host(*guard);
+              BOOST_TEST(host.ok());
+              BOOST_TEST(GetStack() == caller);
+            }
+            BOOST_TEST(GetStack() == inside);
+          }
+          {
+            const HostScope host;
+            BOOST_TEST(GetStack() == caller);
+          }
+          BOOST_TEST(GetStack() == inside);
+          BOOST_TEST(entry.ok());
+          BOOST_TEST(again.ok());
+          BOOST_TEST(helper.ok());
+        }
+        BOOST_TEST(GetStack() == caller);
+        SetStack({});
+      }
+    }
+  }
+}
+
+// The host's right, with an outermost guard that had nothing to push.
+BOOST_AUTO_TEST_CASE(the_host_may_change_its_stack_under_several_guards) {
+  const OwnContext b;
+  const OwnContext c;
+  const OwnContext d;
+  SetStack({b.get()});
+  {
+    const ContextGuard entry(b.get());
+    BOOST_TEST(entry.elided());
+    {
+      ContextGuard helper(c.get());
+      {
+        const HostScope host(helper);
+        TheDriver().CtxSetCurrent(d.get());
+      }
+      BOOST_TEST(GetStack() == (Stack{d.get(), b.get(), c.get()}));
+    }
+    BOOST_TEST(GetStack() == (Stack{d.get(), b.get()}));
+  }
+  BOOST_TEST(GetStack() == Stack{d.get()});
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(a_scope_without_context_is_undone_too) {
+  const OwnContext a;
+  const OwnContext b;
+  const OwnContext c;
+  SetStack({a.get()});
+  {
+    ContextGuard entry(b.get());
+    const cuguest::NoContextGuard none;
+    const ContextGuard inner(c.get());
+    {
+      const HostScope host(entry);
+      BOOST_TEST(GetStack() == Stack{a.get()});
+    }
+    BOOST_TEST(GetStack() == Stack{c.get()});
+  }
+  BOOST_TEST(GetStack() == Stack{a.get()});
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(the_host_may_call_the_library_again) {
+  const OwnContext a;
+  const OwnContext b;
+  const OwnContext c;
+  SetStack({a.get()});
+  {
+    ContextGuard entry(b.get());
+    {
+      const HostScope host(entry);
+      {
+        ContextGuard again(c.get());
+        {
+          const HostScope deeper(again);
+          BOOST_TEST(GetStack() == Stack{a.get()});
+        }
+        BOOST_TEST(GetStack() == (Stack{a.get(), c.get()}));
+      }
+      BOOST_TEST(GetStack() == Stack{a.get()});
+    }
+    BOOST_TEST(GetStack() == (Stack{a.get(), b.get()}));
+  }
+  BOOST_TEST(GetStack() == Stack{a.get()});
+  SetStack({});
+}
+
+// With one of two contexts gone the other guard still gets its own.
+BOOST_AUTO_TEST_CASE(each_guard_comes_back_by_itself) {
+  const OwnContext a;
+  OwnContext b;
+  const OwnContext c;
+  SetStack({a.get()});
+  {
+    const ContextGuard entry(b.get());
+    const ContextGuard elided(b.get());
+    ContextGuard helper(c.get());
+    {
+      const HostScope host(helper);
+      TheDriver().CtxDestroy(b.release());
+    }
+    BOOST_TEST(entry.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    BOOST_TEST(elided.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    BOOST_TEST(helper.ok());
+    BOOST_TEST(GetStack() == (Stack{a.get(), c.get()}));
+  }
+  BOOST_TEST(GetStack() == Stack{a.get()});
+  SetStack({});
+}
+
+// A guard that ends in the callback is not entered again.
+BOOST_AUTO_TEST_CASE(a_guard_may_end_while_the_host_is_called) {
+  const OwnContext a;
+  const OwnContext b;
+  const OwnContext c;
+  SetStack({a.get()});
+  {
+    std::optional<ContextGuard> ended;
+    const ContextGuard entry(b.get());
+    ended.emplace(c.get(), cuguest::Location::Here());
+    const ContextGuard elided(c.get());
+    {
+      const HostScope host(entry);
+      ended.reset();
+      BOOST_TEST(GetStack() == Stack{a.get()});
+    }
+    BOOST_TEST(GetStack() == (Stack{a.get(), b.get(), c.get()}));
+  }
+  BOOST_TEST(GetStack() == Stack{a.get()});
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(a_guard_of_another_thread_is_refused) {
+  const OwnContext a;
+  const OwnContext b;
+  SetStack({a.get()});
+  ContextGuard guard(b.get());
+  std::thread([&] {
+    SetStack({a.get()});
+    const ContextGuard own(b.get());
+    const HostScope host(guard);
+    BOOST_TEST(host.result() == CUDA_ERROR_ILLEGAL_STATE);
+    BOOST_TEST(!ToStatus(host).ok());
+    BOOST_TEST(GetStack() == (Stack{a.get(), b.get()}));
+  }).join();
+  BOOST_TEST(guard.Restore() == CUDA_SUCCESS);
+  SetStack({});
+}
+
+// Its list of guards then names one that is gone.
+BOOST_AUTO_TEST_CASE(a_thread_whose_guard_ended_elsewhere_is_refused) {
+  const OwnContext a;
+  const OwnContext b;
+  std::thread([&] {
+    SetStack({a.get()});
+    auto stray = std::make_unique<ContextGuard>(b.get());
+    std::thread([&] { stray.reset(); }).join();
+    {
+      ContextGuard guard(a.get());
+      {
+        const HostScope host(guard);
+        BOOST_TEST(host.result() == CUDA_ERROR_ILLEGAL_STATE);
+        BOOST_TEST(GetStack() == (Stack{a.get(), b.get(), a.get()}));
+      }
+      BOOST_TEST(guard.ok());
+    }
+    BOOST_TEST(GetStack() == (Stack{a.get(), b.get()}));
+    SetStack({});
+  }).join();
+  ContextGuard guard(b.get());
+  BOOST_TEST(HostScope(guard).ok());
+  const auto incidents = TakeIncidents();
+  BOOST_TEST_REQUIRE(incidents.size() == 1U);
+  BOOST_TEST((incidents[0].kind == IncidentKind::kElsewhere));
+}
+
+BOOST_AUTO_TEST_CASE(on_another_thread_nothing_is_entered) {
+  const OwnContext a;
+  const OwnContext b;
+  std::thread([&] {
+    SetStack({a.get()});
+    ContextGuard guard(b.get());
+    auto host = std::make_unique<HostScope>(guard);
+    std::thread([&] {
+      SetStack({a.get()});
+      host.reset();
+      BOOST_TEST(GetStack() == Stack{a.get()});
+    }).join();
+    BOOST_TEST(GetStack() == Stack{a.get()});
+    SetStack({});
+  }).join();
+  const auto incidents = TakeIncidents();
+  BOOST_TEST_REQUIRE(incidents.size() == 1U);
+  BOOST_TEST((incidents[0].kind == IncidentKind::kElsewhere));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

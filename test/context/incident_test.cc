@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(an_incident_holds_what_is_needed_to_find_the_culprit) {
   const int line = LeakAPush(b.get(), c.get());
   BOOST_TEST(g_heard == 1);
   BOOST_TEST((g_last.kind == IncidentKind::kLeakedPush));
-  BOOST_TEST((g_last.repair == Repair::kRepaired));
+  BOOST_TEST((g_last.repair == Repair::kInferred));
   BOOST_TEST(g_last.result == CUDA_SUCCESS);
   BOOST_TEST(g_last.expected == b.get());
   BOOST_TEST(g_last.found == c.get());

@@ -2,8 +2,15 @@
 
 #include "cuguest/no_context_guard.h"
 
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "cuguest/device.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
+#include "cuguest/primary_context.h"
+#include "test/support/raw_driver.h"
 #include "test/support/test.h"
 
 namespace {
@@ -94,6 +101,56 @@ BOOST_AUTO_TEST_CASE(restore_ends_it_once) {
   BOOST_TEST(none.Restore() == CUDA_SUCCESS);
   BOOST_TEST(GetStack() == Stack{a.get()});
   SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(a_stranger_with_the_handle_is_not_put_back, *cuguest_test::OnlySim()) {
+  const OwnContext a;
+  OwnContext mortal;
+  const CUcontext handle = mortal.get();
+  SetStack({a.get(), handle});
+  std::optional<OwnContext> stranger;
+  {
+    const NoContextGuard none;
+    TheDriver().CtxDestroy(mortal.release());
+    stranger.emplace();
+    BOOST_TEST_REQUIRE(stranger->get() == handle);
+  }
+  BOOST_TEST(GetStack() == Stack{a.get()});
+  const auto incidents = TakeIncidents();
+  BOOST_TEST_REQUIRE(incidents.size() == 1U);
+  BOOST_TEST((incidents[0].kind == IncidentKind::kDestroyed));
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(a_primary_context_that_was_reset_meanwhile_is_put_back) {
+  auto primary = cuguest::PrimaryContext::Retain(cuguest::Device::Borrow(0)).value();
+  const CUcontext handle = primary.get();
+  SetStack({handle});
+  {
+    const NoContextGuard none;
+    BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
+    BOOST_TEST(primary.Release().ok());
+    primary = cuguest::PrimaryContext::Retain(cuguest::Device::Borrow(0)).value();
+  }
+  BOOST_TEST(GetStack() == Stack{handle});
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(on_another_thread_it_ends_nothing) {
+  const OwnContext a;
+  const OwnContext c;
+  SetStack({a.get()});
+  auto none = std::make_unique<NoContextGuard>();
+  std::thread([&] {
+    SetStack({c.get()});
+    BOOST_TEST(none->Restore() == CUDA_ERROR_ILLEGAL_STATE);
+    none.reset();
+    BOOST_TEST(GetStack() == Stack{c.get()});
+  }).join();
+  BOOST_TEST(GetStack().empty());
+  for (const auto& incident : TakeIncidents()) {
+    BOOST_TEST((incident.kind == IncidentKind::kElsewhere));
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -47,11 +47,11 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 class [[nodiscard]] CalleeScope {
  public:
   // As ContextGuard's: `context` must be alive; a ContextRef is checked.
-  explicit CalleeScope(const ContextRef& context, const char* file = __builtin_FILE(),
-                       int line = __builtin_LINE()) noexcept
+  [[nodiscard]] explicit CalleeScope(const ContextRef& context, const char* file = __builtin_FILE(),
+                                     int line = __builtin_LINE()) noexcept
       : errors_(file, line), guard_(context, GuardMode::kAlwaysPush, file, line) {}
-  explicit CalleeScope(CUcontext context, const char* file = __builtin_FILE(),
-                       int line = __builtin_LINE()) noexcept
+  [[nodiscard]] explicit CalleeScope(CUcontext context, const char* file = __builtin_FILE(),
+                                     int line = __builtin_LINE()) noexcept
       : errors_(file, line), guard_(context, GuardMode::kAlwaysPush, file, line) {}
 
   [[nodiscard]] bool ok() const noexcept { return guard_.ok(); }

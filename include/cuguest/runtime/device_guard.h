@@ -19,15 +19,12 @@
 #ifndef CUGUEST_RUNTIME_DEVICE_GUARD_H_
 #define CUGUEST_RUNTIME_DEVICE_GUARD_H_
 
-#include <optional>
-#include <utility>
-
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "cuguest/acquire.h"
+#include "cuguest/acquired_guard.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/context_ref.h"
 #include "cuguest/device.h"
-#include "cuguest/error.h"
 #include "cuguest/runtime/binding.h"
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
@@ -53,29 +50,24 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 // Source:  test/runtime/device_guard_test.cc.
 class [[nodiscard]] DeviceGuard {
  public:
-  explicit DeviceGuard(Device device, IfInactive if_inactive = IfInactive::kCreate,
-                       const char* file = __builtin_FILE(), int line = __builtin_LINE())
-      : acquired_(AcquireOn(device, if_inactive)) {
-    if (!acquired_.ok()) return;
-    guard_.emplace(acquired_->incarnation(), GuardMode::kElide, file, line);
-  }
+  [[nodiscard]] explicit DeviceGuard(Device device, IfInactive if_inactive = IfInactive::kCreate,
+                                     const char* file = __builtin_FILE(),
+                                     int line = __builtin_LINE())
+      : guard_(AcquireOn(device, if_inactive), GuardMode::kElide, file, line) {}
   DeviceGuard(const DeviceGuard&) = delete;
   DeviceGuard& operator=(const DeviceGuard&) = delete;
 
-  [[nodiscard]] bool ok() const noexcept { return guard_.has_value() && guard_->ok(); }
-  [[nodiscard]] absl::Status status() const {
-    return guard_.has_value() ? ToStatus(*guard_) : acquired_.status();
-  }
+  [[nodiscard]] bool ok() const noexcept { return guard_.ok(); }
+  [[nodiscard]] absl::Status status() const { return guard_.status(); }
 
   // Needs ok(). The context that the runtime works in; valid as long as this object.
-  [[nodiscard]] const ContextRef& incarnation() const noexcept { return acquired_->incarnation(); }
+  [[nodiscard]] const ContextRef& incarnation() const noexcept { return guard_.incarnation(); }
 
-  // Needs ok(). As ContextGuard::Reassert.
-  CUresult Reassert() noexcept { return guard_->Reassert(); }
+  // As ContextGuard::Reassert.
+  CUresult Reassert() noexcept { return guard_.Reassert(); }
 
  private:
-  absl::StatusOr<AcquiredContext> acquired_;
-  std::optional<ContextGuard> guard_;  // ends before the unit is given back
+  AcquiredGuard guard_;
 };
 
 CUGUEST_END_RUNTIME_NAMESPACE

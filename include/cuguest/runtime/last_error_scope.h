@@ -40,7 +40,8 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 // Source:  CUDA Runtime API, cudaGetLastError; test/sim/runtime_error_facts_test.cc.
 class [[nodiscard]] LastErrorScope {
  public:
-  explicit LastErrorScope(const char* file = __builtin_FILE(), int line = __builtin_LINE()) noexcept
+  [[nodiscard]] explicit LastErrorScope(const char* file = __builtin_FILE(),
+                                        int line = __builtin_LINE()) noexcept
       : file_(file), line_(line), before_(cudaPeekAtLastError()) {}
   LastErrorScope(const LastErrorScope&) = delete;
   LastErrorScope& operator=(const LastErrorScope&) = delete;

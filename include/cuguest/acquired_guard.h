@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// acquired_guard.h                                                      tier: 2
+// -----------------------------------------------------------------------------
+//
+// `AcquiredGuard` finds the context to work in and is inside it for a scope, in one line.
+//
+//   absl::Status Sort(float* values, size_t count, CUstream stream) {
+//     AcquiredGuard guard(AcquireFromStream(stream));
+//     if (!guard.ok()) return guard.status();
+//     ...
+
+#ifndef CUGUEST_ACQUIRED_GUARD_H_
+#define CUGUEST_ACQUIRED_GUARD_H_
+
+#include <cuda.h>
+
+#include <optional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/acquire.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/error.h"
+#include "cuguest/export.h"
+#include "cuguest/location.h"
+
+CUGUEST_BEGIN_NAMESPACE
+
+// AcquiredGuard
+//
+// Owns what one of the Acquire functions returned, and a ContextGuard by its incarnation, which
+// ends first.
+//
+// Stack:   as ContextGuard: net 0 over the scope.
+// Count:   that of the AcquiredContext, for the scope.
+// Threads: bound to the constructing thread; end it there, in reverse order of construction.
+// Errors:  test ok(). status() is that of acquiring, or of entering; nothing has changed then.
+// Cost:    a ContextGuard from a ContextRef, beside the acquiring.
+class [[nodiscard]] AcquiredGuard {
+ public:
+  [[nodiscard]] explicit AcquiredGuard(absl::StatusOr<AcquiredContext> acquired,
+                                       GuardMode mode = GuardMode::kElide,
+                                       const char* file = __builtin_FILE(),
+                                       int line = __builtin_LINE())
+      : acquired_(std::move(acquired)) {
+    if (!acquired_.ok()) return;
+    // The cast is for nvcc, which takes the reference for a guard that is thrown away.
+    static_cast<void>(guard_.emplace((*acquired_).incarnation(), mode, file, line));
+  }
+  [[nodiscard]] AcquiredGuard(absl::StatusOr<AcquiredContext> acquired, Location where,
+                              GuardMode mode = GuardMode::kElide)
+      : AcquiredGuard(std::move(acquired), mode, where.file, where.line) {}
+  AcquiredGuard(const AcquiredGuard&) = delete;
+  AcquiredGuard& operator=(const AcquiredGuard&) = delete;
+
+  [[nodiscard]] bool ok() const noexcept { return guard_.has_value() && guard_->ok(); }
+  [[nodiscard]] absl::Status status() const {
+    return guard_.has_value() ? ToStatus(*guard_) : acquired_.status();
+  }
+
+  // These need ok().
+  [[nodiscard]] const AcquiredContext& acquired() const& noexcept { return *acquired_; }
+  [[nodiscard]] const ContextRef& incarnation() const& noexcept { return acquired().incarnation(); }
+  [[nodiscard]] const ContextGuard& guard() const& noexcept { return *guard_; }
+
+  // As ContextGuard::Reassert; CUDA_ERROR_INVALID_CONTEXT if there was nothing to acquire.
+  CUresult Reassert() noexcept {
+    return guard_.has_value() ? guard_->Reassert() : CUDA_ERROR_INVALID_CONTEXT;
+  }
+
+  // Leaves the context now; what was acquired is kept until the end of the scope. As
+  // ContextGuard::Restore.
+  CUresult Restore() noexcept { return guard_.has_value() ? guard_->Restore() : CUDA_SUCCESS; }
+
+ private:
+  absl::StatusOr<AcquiredContext> acquired_;
+  std::optional<ContextGuard> guard_;  // ends before the reference is given back
+};
+
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_ACQUIRED_GUARD_H_

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// internal/this_thread.h                                                tier: 1
+// -----------------------------------------------------------------------------
+//
+// Not for embedders. Which thread this is, and which guards are inside on it.
+
+#ifndef CUGUEST_INTERNAL_THIS_THREAD_H_
+#define CUGUEST_INTERNAL_THIS_THREAD_H_
+
+#include <cuda.h>
+
+#include "cuguest/export.h"
+#include "cuguest/location.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace internal {
+
+struct StackGuard;
+
+// Base of HostScope: the guards that it has taken out and will enter again, outermost first.
+struct HostView {
+  Location where;
+  HostView* outer;
+  StackGuard* suspended;
+  unsigned long long thread;
+  void (*resume_all)(HostView*);  // nullptr if it took none out
+};
+
+// Base of the guards that change the stack: a place on the list of those that are inside on
+// one thread, the innermost first.
+//
+// The list and the numbers of threads are of one copy of cuguest. What a template of somebody
+// else's instantiates (std::optional<ContextGuard>) may be shared by two embedders, so that a
+// guard that one copy entered is ended by another: that one hands it back by `type`.
+struct StackGuard {
+  // One for each class of guards, in every copy.
+  struct Type {
+    CUresult (*restore)(StackGuard*);
+    CUresult (*suspend)(StackGuard*);
+    void (*resume)(StackGuard*);
+    // For all that are inside on this thread, which must be `thread`.
+    CUresult (*suspend_all)(HostView*, unsigned long long thread);
+    void (*forget_list_of)(unsigned long long thread);
+  };
+
+  StackGuard* outer;          // of a HostView's: the next one further in
+  unsigned long long thread;  // the number of the thread that it is bound to
+  const Type* type;
+};
+
+// Zero when a thread begins; has no destructor, so that it is good for as long as the thread.
+struct ThisThread {
+  // Neither a pthread_t nor the address of a thread_local will do: both are used again as
+  // soon as a thread has ended. 0 until it is asked for.
+  unsigned long long number;
+  StackGuard* innermost;
+  HostView* host_view;  // the innermost
+};
+// `__thread`: an `extern thread_local` costs a call of a wrapper besides.
+CUGUEST_API extern __thread ThisThread t_this_thread;
+
+// Never used again for another thread. Not for the fast paths.
+[[nodiscard]] CUGUEST_API unsigned long long NumberOfThisThread() noexcept;
+[[nodiscard]] CUGUEST_API bool IsThisThread(unsigned long long number) noexcept;
+
+// A thread that something is bound to, told by the copy that numbered it.
+class BoundThread {
+ public:
+  BoundThread() noexcept : number_(NumberOfThisThread()), is_this_(&IsThisThread) {}
+  [[nodiscard]] bool IsThis() const noexcept { return is_this_(number_); }
+
+ private:
+  unsigned long long number_;
+  bool (*is_this_)(unsigned long long);
+};
+
+}  // namespace internal
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_INTERNAL_THIS_THREAD_H_

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lib/context/thread_guards.h"
+
+#include <atomic>
+
+#include "lib/context/stack_repair.h"
+#include "lib/core/driver_access.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace internal {
+
+__thread ThisThread t_this_thread = {0, nullptr, nullptr};
+
+namespace {
+
+std::atomic<unsigned long long> g_threads{0};
+
+// The threads whose list is given up, in no order. Nobody gets here but by a guard that was
+// ended on the wrong thread; when there is no more room every list is given up.
+constexpr unsigned kMaxForgotten = 64;
+std::atomic<unsigned> g_forgotten{0};
+std::atomic<unsigned long long> g_forgotten_threads[kMaxForgotten];
+
+// Takes `link` off a chain by `outer`. False if it is not there.
+template <typename Place>
+bool TakeOff(Place** chain, const Place* place) {
+  while (*chain != nullptr && *chain != place) chain = &(*chain)->outer;
+  if (*chain == nullptr) return false;
+  *chain = place->outer;
+  return true;
+}
+
+}  // namespace
+
+unsigned long long NumberOfThisThread() noexcept {
+  unsigned long long& number = t_this_thread.number;
+  if (number == 0) number = g_threads.fetch_add(1, std::memory_order_relaxed) + 1;
+  return number;
+}
+
+bool IsThisThread(unsigned long long number) noexcept { return number == NumberOfThisThread(); }
+
+void Link(StackGuard* guard, const StackGuard::Type* type) noexcept {
+  guard->type = type;
+  guard->thread = NumberOfThisThread();
+  guard->outer = t_this_thread.innermost;
+  t_this_thread.innermost = guard;
+}
+
+void Unlink(StackGuard* guard) noexcept {
+  if (t_this_thread.innermost == guard) {
+    t_this_thread.innermost = guard->outer;
+  } else if (ListIsSound()) {
+    TakeOff(&t_this_thread.innermost, guard);
+  }
+}
+
+void Resign(StackGuard* guard) noexcept {
+  if (!ListIsSound()) return;
+  for (HostView* view = t_this_thread.host_view; view != nullptr; view = view->outer) {
+    if (TakeOff(&view->suspended, guard)) return;
+  }
+}
+
+void LeaveHostView(HostView* view) noexcept { TakeOff(&t_this_thread.host_view, view); }
+
+void ForgetListOf(unsigned long long thread) noexcept {
+  const unsigned place = g_forgotten.fetch_add(1, std::memory_order_acq_rel);
+  if (place < kMaxForgotten) {
+    g_forgotten_threads[place].store(thread, std::memory_order_release);
+  } else {
+    g_forgotten.store(kMaxForgotten + 1, std::memory_order_release);
+  }
+}
+
+bool ListIsSound() noexcept {
+  const unsigned count = g_forgotten.load(std::memory_order_acquire);
+  if (count > kMaxForgotten) return false;
+  for (unsigned i = 0; i < count; ++i) {
+    if (g_forgotten_threads[i].load(std::memory_order_acquire) == t_this_thread.number) {
+      return false;
+    }
+  }
+  return true;
+}
+
+CUresult ReportElsewhere(CUcontext context, const char* file, int line) noexcept {
+  // Not null: a guard that is inside found the table when it entered.
+  const ThreadStack stack(ResolvedDriver());
+  CUcontext current = nullptr;
+  static_cast<void>(stack.Current(&current));
+  Report({true, IncidentKind::kElsewhere, Repair::kUnrepaired, CUDA_ERROR_ILLEGAL_STATE, current},
+         stack, context, file, line);
+  return CUDA_ERROR_ILLEGAL_STATE;
+}
+
+}  // namespace internal
+CUGUEST_END_NAMESPACE

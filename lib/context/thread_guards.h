@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The list of the guards that are inside on the calling thread: what cuguest/internal/
+// this_thread.h leaves to the library.
+
+#ifndef CUGUEST_LIB_CONTEXT_THREAD_GUARDS_H_
+#define CUGUEST_LIB_CONTEXT_THREAD_GUARDS_H_
+
+#include <cuda.h>
+
+#include "cuguest/internal/this_thread.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace internal {
+
+// Adds a guard that this thread has entered. (ContextGuard does it in line.)
+void Link(StackGuard* guard, const StackGuard::Type* type) noexcept;
+
+// Takes `guard`, which is bound to this thread, off its list.
+void Unlink(StackGuard* guard) noexcept;
+
+// The same of the HostScope that has taken it out.
+void Resign(StackGuard* guard) noexcept;
+
+// Begins a HostScope (in host_scope.cc).
+CUresult SuspendAll(HostView* view, unsigned long long thread) noexcept;
+
+// Takes `view`, which is this thread's, off its list.
+void LeaveHostView(HostView* view) noexcept;
+
+// For a guard that was ended on another thread than `thread`, its own: its place on that
+// thread's list can be neither taken off nor read from now on. The list is given up for the
+// rest of that thread.
+void ForgetListOf(unsigned long long thread) noexcept;
+
+// Whether this thread's list still names its guards.
+bool ListIsSound() noexcept;
+
+// Reports that a guard of `context` (nullptr: of none) was used on another thread than its
+// own, and returns CUDA_ERROR_ILLEGAL_STATE.
+CUresult ReportElsewhere(CUcontext context, const char* file, int line) noexcept;
+
+}  // namespace internal
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_LIB_CONTEXT_THREAD_GUARDS_H_
