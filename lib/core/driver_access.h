@@ -20,9 +20,12 @@ inline const Driver* AsDriver(const DriverTable* table) noexcept {
 }
 
 // The process's table, after a call below has given it, or an answer of a guard's in-line calls
-// has shown that there is one.
+// has shown that there is one. If that was in another copy of cuguest, whose inline code has made
+// the object that is at hand (export.h, Note [What two embedders share]), it is resolved here.
 inline const Driver& ResolvedDriver() noexcept {
-  return *AsDriver(g_driver.load(std::memory_order_acquire));
+  const DriverTable* table = g_driver.load(std::memory_order_acquire);
+  if (__builtin_expect(table == nullptr, 0)) table = &ProcessDriver().table;
+  return *AsDriver(table);
 }
 
 // Resolves it on the first call. On failure returns nullptr and writes the code that
