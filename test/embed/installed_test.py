@@ -7,6 +7,7 @@ compiler with what pkg-config says, and by CMake.
 """
 
 import json
+import re
 import shutil
 import sys
 
@@ -17,12 +18,15 @@ kind, compiler, toolkit, *meson = sys.argv[1:]
 PARENT = HERE / "parent"
 # Once without them, as where Eigen is missing.
 SIM_LIBRARIES = {"shared": "auto", "static": "disabled"}
+SUFFIX = "embed_test"
 
 
 def install(build, prefix):
     """The directory of the installed libraries."""
     env = environment(CXX=compiler)
-    run(*meson, "setup", build, ROOT, f"--prefix={prefix}", f"-Ddefault_library={kind}", "--buildtype=plain",
+    # The static one with headers outside of the prefix, and with a namespace of its own.
+    other = [f"--includedir={prefix}-headers", f"-Dnamespace_suffix={SUFFIX}"] if kind == "static" else []
+    run(*meson, "setup", build, ROOT, f"--prefix={prefix}", *other, f"-Ddefault_library={kind}", "--buildtype=plain",
         f"-Dtoolkit_include={toolkit}", "-Dtests=enabled", "-Dexamples=disabled", "-Dkernels=disabled",
         "-Dbenchmarks=disabled", f"-Dsim_libraries={SIM_LIBRARIES[kind]}", env=env)
     # Of the tests only cuguest-testing and the simulation are wanted.
@@ -59,6 +63,8 @@ def build_with_cmake(prefix, libdir, out):
     run("cmake", "-S", HERE / "consumer", "-B", out, f"-DPARENT={PARENT}",
         f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_CXX_STANDARD=17",
         *([f"-Dcuguest_TOOLKIT_INCLUDE={toolkit}"] if toolkit else []), env=env)
+    found = (out / "CMakeCache.txt").read_text()
+    check("CMake found this one", f"cuguest_DIR:PATH={prefix}/" in found, found)
     run("cmake", "--build", out, "-j1", env=env)
     return (out / "simdir").read_text()
 
@@ -76,10 +82,22 @@ with scratch() as tmp:
     libdir = install(tmp / "build", prefix)
     if kind == "shared":
         check_exports_only_ours(libdir / "libcuguest.so")
+        soname = re.search(r"soname: \[(.*)\]", run("readelf", "-d", libdir / "libcuguest.so"))[1]
+        check("each 0.x has a soname of its own", soname == "libcuguest.so.0.1", soname)
+    else:
+        names = run("nm", "-C", libdir / "libcuguest.a")
+        check("the namespace has the suffix", f"_{SUFFIX}::ContextGuard::" in names)
+        sections = run("readelf", "-SW", libdir / "libcuguest.a")
+        check("each function is a section", ".text._ZN" in sections and "CopyElements" in sections)
     for tool in tools:
         out = tmp / tool
         out.mkdir()
-        simdir = BUILDS[tool](prefix, libdir, out)
+        if tool == "cmake" and kind == "shared":  # as /lib is linked to /usr/lib
+            (tmp / "linked").mkdir()
+            (tmp / "linked" / "lib").symlink_to(prefix / "lib")
+            simdir = BUILDS[tool](tmp / "linked", libdir, out)
+        else:
+            simdir = BUILDS[tool](prefix, libdir, out)
         check(f"builds with {compiler} through {tool}", True)
         binaries = [out / "libpicture.so", out / "viewer"]
         check_links_no_cuda(*binaries, *([libdir / "libcuguest.so"] if kind == "shared" else []))

@@ -50,6 +50,25 @@ with scratch() as tmp:
     check("adds no flag to the parent's files but -DCUGUEST_STATIC in a static build",
           extra == ({"-DCUGUEST_STATIC"} if kind == "static" else set()), extra)
 
+    # A parent with tests, and with options of its own that reach us: its sources are one each
+    # target, which ours cannot be, and its archives are for programs only. What would be built is
+    # looked at; to build it would take minutes.
+    if kind == "static":
+        with (parent / "meson.build").open("a") as file:
+            file.write("executable('tested', 'viewer.cc', link_with: picture, dependencies: dependency('cuguest-testing'))\n")
+        tested = tmp / "tested"
+        run(*meson, "setup", tested, parent, "--force-fallback-for=cuguest", "-Dunity=on", "-Db_staticpic=false",
+            f"-Dcuguest:default_library={kind}", f"-Dcuguest:toolkit_include={toolkit}", env=env)
+        steps = run("ninja", "-C", tested, "-n", "-v", env=env).splitlines()
+        linked = [at for at, step in enumerate(steps) if "/lib/sim/libcuda.so.1 " in step and " -o " in step]
+        uses = [at for at, step in enumerate(steps) if " -o tested.p/" in step]
+        compiled = [step for step in steps if " -c " in step and " -o subprojects/cuguest/" in step]
+        check("each source of ours is compiled by itself, for any use",
+              len(compiled) > 50 and all("unity" not in step and " -fPIC " in step for step in compiled),
+              [step for step in compiled if "unity" in step or " -fPIC " not in step])
+        check("what uses cuguest-testing is compiled after the simulation is built",
+              linked and uses and linked[0] < uses[0], (linked, uses, steps[-20:]))
+
     picture = build / "libpicture.so"
     # Its own, and the inline std:: functions of its own object, which libstdc++ makes
     # visible. (Inline members of a shared cuguest's classes are compiled into it too.)
