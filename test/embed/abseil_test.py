@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""abseil_test.py static|shared BUILD_ROOT COMPILER TOOLKIT_INCLUDE MESON...
+
+As subproject_test.py, where no system Abseil is: Abseil is a subproject too, built from its sources, under
+the names of the wrap (subprojects/abseil-cpp.wrap) and with its faults: the libraries of strings and of
+status do not name those for mutexes, time and stack traces, which they need.
+
+It compiles Abseil and cuguest, which takes minutes, so it is skipped unless CUGUEST_TEST_ABSEIL is set: to
+a directory that has absl/ in it, or to `debian`, the source package of the distribution, which is then
+kept in BUILD_ROOT. For example
+
+  CUGUEST_TEST_ABSEIL=debian meson test -C build --suite abseil
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+from common import HERE, ROOT, check, check_links_no_cuda, check_runs_without_driver, done, environment, run, scratch
+
+kind, build_root, compiler, toolkit, *meson = sys.argv[1:]
+# A library of the wrap: those that it names.
+LIBRARIES = {
+    "base": [], "numeric": [], "hash": [], "types": [], "profiling": ["base"], "crc": ["base"],
+    "strings": ["base", "numeric", "profiling"], "debugging": ["base", "strings"],
+    "time": ["base", "numeric", "strings"], "synchronization": ["base", "debugging", "time"],
+    "status": ["base", "strings"],
+}
+NO_PART = re.compile(r"test|benchmark|gentables|print_hash_of|mock|randen_")
+
+
+def skip(why):
+    print(f"skipped: {kind}: {why}\ncases: 0 passed, 0 failed, 1 skipped")
+    sys.exit(77)
+
+
+def debians():
+    """The directory of Debian's source package, by apt with a configuration and lists of its own."""
+    apt = pathlib.Path(build_root) / "abseil"
+    if not (kept := next(apt.glob("abseil-*/absl"), None)):
+        for part in ("lists/partial", "cache/archives/partial"):
+            (apt / part).mkdir(parents=True, exist_ok=True)
+        release = re.search(r"^VERSION_CODENAME=(\w+)", pathlib.Path("/etc/os-release").read_text(), re.M)
+        (apt / "sources.list").write_text(f"deb-src http://deb.debian.org/debian {release and release[1]} main\n")
+        options = [f"-oDir::Etc::sourcelist={apt}/sources.list", "-oDir::Etc::sourceparts=-",
+                   f"-oDir::State::lists={apt}/lists", f"-oDir::Cache={apt}/cache", "-oAPT::Sandbox::User=root"]
+        for command in (["update"], ["source", "--download-only", "abseil"]):
+            try:
+                got = subprocess.run(["apt-get", *options, *command], cwd=apt, stdout=subprocess.PIPE,
+                                     stderr=subprocess.STDOUT, text=True, timeout=300)
+            except (OSError, subprocess.TimeoutExpired) as error:
+                skip(error)
+            if got.returncode:
+                skip(f"apt-get {command[0]}: {got.stdout.strip().splitlines()[-1:]}")
+        shutil.unpack_archive(next(apt.glob("abseil_*.orig.tar.gz")), apt)
+        unpacked = next(path for path in apt.glob("*/absl") if path.is_dir()).parent
+        kept = unpacked.rename(apt / "abseil-source") / "absl"
+    return kept.parent
+
+
+def write_project(sources, directory):
+    directory.mkdir()
+    (directory / "absl").symlink_to(sources / "absl")
+    lines = ["project('abseil-cpp', 'cpp', default_options: ['cpp_std=c++17'])", "inc = include_directories('.')",
+             "threads = dependency('threads')"]
+    for name, uses in LIBRARIES.items():
+        files = sorted(str(path.relative_to(sources)) for path in (sources / "absl" / name).rglob("*.cc")
+                       if not NO_PART.search(path.name))
+        if not files:
+            continue
+        uses = [f"absl_{use}_dep" for use in uses]
+        lines += [f"absl_{name}_lib = static_library('absl_{name}', {files}, include_directories: inc,",
+                  f"  build_by_default: false, override_options: ['warning_level=0', 'werror=false', 'unity=off'],",
+                  f"  dependencies: [threads, {', '.join(uses)}])",
+                  f"absl_{name}_dep = declare_dependency(include_directories: inc, link_with: absl_{name}_lib,",
+                  f"  dependencies: [threads, {', '.join(uses)}])"]
+    (directory / "meson.build").write_text("\n".join(lines) + "\n")
+
+
+wanted = os.environ.get("CUGUEST_TEST_ABSEIL", "")
+if not wanted:
+    skip("CUGUEST_TEST_ABSEIL is not set")
+sources = debians() if wanted == "debian" else pathlib.Path(wanted).resolve()
+wrap = (ROOT / "subprojects" / "abseil-cpp.wrap").read_text()
+
+with scratch() as tmp:
+    parent, build = tmp / "parent", tmp / "build"
+    shutil.copytree(HERE / "parent", parent)
+    (parent / "subprojects").mkdir()
+    (parent / "subprojects" / "cuguest").symlink_to(ROOT)
+    write_project(sources, parent / "subprojects" / re.search(r"^directory = (.*)", wrap, re.M)[1])
+    env = environment(CXX=compiler, LDFLAGS="-Wl,-z,defs")
+    run(*meson, "setup", build, parent, "--buildtype=plain", "--force-fallback-for=cuguest,abseil-cpp",
+        f"-Dcuguest:default_library={kind}", f"-Dcuguest:toolkit_include={toolkit}", env=env)
+    commands = (build / "compile_commands.json").read_text()
+    check("Abseil is the subproject", "absl/status/status.cc" in commands)
+    run("ninja", "-C", build, "-j2", env=env)
+    check(f"builds with {compiler}, every symbol of every library defined", True)
+    binaries = [build / "libpicture.so", build / "viewer"]
+    check_links_no_cuda(*binaries)
+    libraries = [line for binary in binaries for line in run("ldd", binary).splitlines() if "absl" in line]
+    check("no other Abseil is linked", not libraries, libraries)
+    check_runs_without_driver(build / "viewer")
+    done()
