@@ -48,8 +48,10 @@ OURS = re.compile(r"_Z(?:GV|GR|T[VITS]|Z)*N[KVrRO]*7cuguest")
 def types(header):
     """The classes of a header that are no templates, outside of others, as qualified names."""
     scope, before = ["cuguest"], ""
-    for line in header.read_text().splitlines():
-        if line.startswith("CUGUEST_BEGIN_RUNTIME_NAMESPACE"):
+    text = header.read_text().partition("\nCUGUEST_BEGIN")[2]
+    text = re.sub(r"^#if \w+ <.*?^#endif", "", text, flags=re.M | re.S)  # stand-ins for an older toolkit's types
+    for line in text.splitlines():
+        if line.startswith("_RUNTIME_NAMESPACE"):
             scope = ["cuguest", "runtime"]
         if opened := re.match(r"namespace (\w+) \{$", line):
             scope.append(opened[1])

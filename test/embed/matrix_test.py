@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""matrix_test.py SOURCE_ROOT BUILD_ROOT [--strength 3] [--keep DIRECTORY]
+
+Libraries that embed cuguest and are compiled in different ways, all in one process. The table has
+a row for a library; each two settings of different columns are in a row together (with --strength
+3: each three). For each library:
+
+- no visible symbol of ours is in its dynamic table, but what the compiler declares by itself for
+  aggregates (test/headers/hidden_test.py). Instances of other people's templates over our types are
+  counted: none where it is compiled with hidden visibility.
+- it works on the simulated driver between all others, with the ones that are linked and the ones that
+  are loaded in one order, and in the other; finds its own values in its caches; and counts the
+  incidents of its own callees.
+- it is unloaded when it is closed, unless a unique symbol of somebody else's is in it.
+
+The second release of cuguest is this one under the names of another: its headers have another
+version, its archive's symbols are renamed. One row is all that is linked with GNU gold, or lld.
+"""
+
+import argparse
+import concurrent.futures
+import itertools
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "headers"))
+from flags import system_includes
+
+HERE = pathlib.Path(__file__).resolve().parent / "matrix"
+COLUMNS = {
+    "compiler": ["g++", "clang++"],
+    "visibility": ["default", "hidden"],
+    "level": ["-O0", "-Os", "-O2"],
+    "exceptions": ["-fexceptions", "-fno-exceptions"],
+    "rtti": ["-frtti", "-fno-rtti"],
+    "standard": ["-std=c++17", "-std=c++20"],
+    "load": ["needed", "local", "global"],
+    "assert": ["-UNDEBUG", "-DNDEBUG"],
+    "stream": ["legacy", "per-thread"],
+    "release": ["this", "other"],
+}
+OURS = re.compile(r"_Z(?:GV|GR|T[VITS]|Z)*N[KVrRO]*7cuguest")
+
+
+def covering(columns, strength):
+    """Rows in which each `strength` settings of different columns stand together. Greedy: a row begins
+    with a combination that is missing, and takes in each other column what covers most."""
+    names = list(columns)
+    wanted = {frozenset(zip(chosen, values)) for chosen in itertools.combinations(names, strength)
+              for values in itertools.product(*(columns[name] for name in chosen))}
+    missing, rows = set(wanted), []
+    while missing:
+        row = dict(min(missing, key=sorted))
+        for name in (name for name in names if name not in row):
+            row[name] = max(columns[name], key=lambda value: sum(
+                set(combination) <= {*row.items(), (name, value)} and (name, value) in combination
+                for combination in missing))
+        rows.append({name: row[name] for name in names})
+        missing -= {combination for combination in missing if set(combination) <= set(row.items())}
+    assert all(any(combination <= set(row.items()) for row in rows) for combination in wanted)
+    return rows
+
+
+def run(*command, **kwargs):
+    done = subprocess.run([str(word) for word in command], text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, **kwargs)
+    if done.returncode:
+        sys.exit(f"{' '.join(done.args)}\n{done.stdout[-4000:]}")
+    return done.stdout
+
+
+def make_other_release(out):
+    """A directory with a version.h of its own, and an archive with the names that belong to it."""
+    header = (root / "include" / "cuguest" / "version.h").read_text()
+    numbers = re.findall(r"define CUGUEST_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", header)
+    this, other = "v" + "_".join(numbers), "v" + "_".join([numbers[0], numbers[1], "9"])
+    assert this != other and len(this) == len(other), "names of one length: they are renamed in mangled ones"
+    (out / "include" / "cuguest").mkdir(parents=True)
+    (out / "include" / "cuguest" / "version.h").write_text(
+        re.sub(r"(define CUGUEST_VERSION_PATCH) \d+", r"\1 9", header))
+    names = {line.split()[-1] for line in run("nm", archives["this"]).splitlines() if this in line}
+    (out / "names").write_text("".join(f"{name} {name.replace(this, other)}\n" for name in names))
+    for number, member in enumerate(run("ar", "t", archives["this"]).split()):  # paths: it is a thin archive
+        run("objcopy", f"--redefine-syms={out / 'names'}", member, out / f"{number}.o")
+    run("ar", "rcs", out / "libcuguest_other.a", *out.glob("*.o"))
+    assert other in run("nm", out / "libcuguest_other.a") and names
+    return out / "libcuguest_other.a"
+
+
+def build(number, row):
+    file = out / f"libembedder{number}.so"
+    flags = [row[name] for name in ("level", "exceptions", "rtti", "standard", "assert")]
+    flags += ["-fvisibility=hidden"] if row["visibility"] == "hidden" else []
+    flags += ["-DCUDA_API_PER_THREAD_DEFAULT_STREAM"] if row["stream"] == "per-thread" else []
+    flags += [f"-I{out / 'other' / 'include'}"] if row["release"] == "other" else []
+    flags += [f"-DIS_LOCAL={int(row['load'] == 'local')}"]
+    archive = archives[row["release"]]
+    # A class of the embedder's has ours as members, without a warning.
+    run(row["compiler"], "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", f"-DROW={number}", "-DCUGUEST_STATIC",
+        *flags, f"-I{root / 'include'}", *system_includes(build_root), HERE / "embedder.cc", "-o", file,
+        f"-Wl,-soname,{file.name}", "-Wl,-z,defs", f"-Wl,--exclude-libs,{archive.name}", archive, *abseil, "-ldl",
+        "-pthread")
+    return file
+
+
+def table_of(file):
+    """[(name, binding, demangled)] of what is visible in a library's dynamic table and is defined there."""
+    rows = (line.split() for line in run("readelf", "--dyn-syms", "-W", file).splitlines())
+    rows = [(r[7].split("@")[0], r[4]) for r in rows if len(r) > 7 and r[4] in ("GLOBAL", "WEAK", "UNIQUE")
+            and r[5] == "DEFAULT" and r[6] != "UND"]
+    names = run("c++filt", input="\n".join(name for name, _ in rows)).splitlines()
+    return [(name, binding, text) for (name, binding), text in zip(rows, names)]
+
+
+def is_implicit(text):
+    """Whether it is what a compiler declares by itself for an aggregate."""
+    member = re.fullmatch(r"cuguest::(?:\w+::)*(\w+)::(?:~?\1\((?:|cuguest::\S*::\1(?: const&|&&))\)|operator=\(.*\))", text)
+    return member and member[1] in structs
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("root", type=pathlib.Path)
+parser.add_argument("build", type=pathlib.Path)
+parser.add_argument("--strength", type=int, default=2)
+parser.add_argument("--keep", type=pathlib.Path)
+options = parser.parse_args()
+root, build_root = options.root.resolve(), options.build.resolve()
+archives = {"this": build_root / "lib" / "libcuguest_embedded.a"}
+abseil = run("pkg-config", "--libs", "absl_status", "absl_statusor", "absl_cord", "absl_strings").split()
+for compiler in list(COLUMNS["compiler"]):
+    if not shutil.which(compiler):
+        print(f"skipped: {compiler}: not installed")
+        COLUMNS["compiler"].remove(compiler)
+rows = covering(COLUMNS, options.strength)
+structs = {name for header in (root / "include").rglob("*.h")
+           for name in re.findall(r"^ *struct (\w+) \{", header.read_text(), re.M)}
+failed = 0
+
+with tempfile.TemporaryDirectory(prefix="cuguest-matrix-") as scratch:
+    out = (options.keep or pathlib.Path(scratch)).resolve()
+    (out / "other").mkdir(parents=True)
+    archives["other"] = make_other_release(out / "other")
+    with concurrent.futures.ThreadPoolExecutor(1 if os.cpu_count() < 4 else 4) as pool:
+        files = list(pool.map(build, range(1, len(rows) + 1), rows))
+
+    unique = {}
+    for number, (row, file) in enumerate(zip(rows, files), 1):
+        table = table_of(file)
+        ours = [entry for entry in table if OURS.match(entry[0])]
+        bad = [text for _, _, text in ours if not is_implicit(text)]
+        implicit = [text for _, _, text in ours if is_implicit(text)]
+        others = [text for name, _, text in table if not OURS.match(name) and "7cuguest" in name]
+        if row["visibility"] == "hidden":
+            bad += implicit + others
+        unique[number] = [text for _, binding, text in table if binding == "UNIQUE"]
+        print(f"{number:3} " + " ".join(f"{row[name]:15}" if name in ("exceptions",) else f"{row[name]:10}" for name in COLUMNS)
+              + f" visible: ours {len(bad)}, implicit {len(implicit)}, instances {len(others)}, unique {len(unique[number])}")
+        for text in sorted(set(bad))[:20]:
+            print(f"not ok: row {number}: visible: {text[:200]}")
+        failed += bool(bad)
+
+    for turn, order in (("as listed", list(zip(range(1, len(rows) + 1), rows, files))),
+                        ("the other way round", list(reversed(list(zip(range(1, len(rows) + 1), rows, files)))))):
+        host = out / f"host_{turn.split()[0]}"
+        linked = [file for _, row, file in order if row["load"] == "needed"]
+        run("g++", "-std=c++17", "-O1", *system_includes(build_root), HERE / "host.cc", "-o", host, "-Wl,--no-as-needed",
+            f"-Wl,-rpath,{out}", *linked, "-ldl")
+        process = subprocess.run(
+            [host, *(f"{file.name}:{number}:{row['load']}" for number, row, file in order)], text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            env={**os.environ, "LD_LIBRARY_PATH": f"{build_root / 'lib' / 'sim'}:{out}"})
+        stays = [int(number) for number in re.findall(r"^stays: (\d+)", process.stdout, re.M)]
+        wrong = [number for number in stays if not unique[number]]
+        print(process.stdout + f"all in one process, {turn}: exit status {process.returncode}; closed and still loaded: "
+              f"{len(stays)}" + "".join(f", {number} for {unique[number][0]}" for number in stays if unique[number])[:300])
+        for number in wrong:
+            print(f"not ok: row {number} stays loaded, and has no unique symbol")
+        failed += process.returncode != 0 or bool(wrong)
+
+total = len(rows) + 2
+print(f"cases: {total - failed} passed, {failed} failed, 0 skipped")
+sys.exit(1 if failed else 0)
