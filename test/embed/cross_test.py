@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""cross_test.py libc++|aarch64 SOURCE_ROOT BUILD_ROOT [--all]
+
+cuguest with another standard library, or for another processor: all public headers compile, and a
+library that uses guards compiles and links with the sources that these need, every symbol defined. No
+Abseil is linked (the system's is made for its own standard library and processor): what a guard needs
+has none of it. With --all every source of the library is compiled, too.
+"""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "headers"))
+from flags import headers_that_can_be_included, system_includes
+
+part, root, build = sys.argv[1], pathlib.Path(sys.argv[2]).resolve(), pathlib.Path(sys.argv[3]).resolve()
+COMMAND = {"libc++": ["clang++", "-stdlib=libc++"], "aarch64": ["aarch64-linux-gnu-g++"]}[part]
+GUARDS = """
+#include "cuguest/context_guard.h"
+#include "cuguest/no_context_guard.h"
+extern "C" int Run(CUcontext context) {
+  const cuguest::ContextGuard guard(context);
+  const cuguest::NoContextGuard none;
+  return guard.result() + none.result();
+}
+"""
+
+
+def skip(why):
+    print(f"skipped: {part}: {why}\ncases: 0 passed, 0 failed, 1 skipped")
+    sys.exit(77)
+
+
+def run(*command, text=None):
+    return subprocess.run([str(word) for word in command], input=text, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, cwd=build)
+
+
+def directory_of(header):
+    """Where the build's compiler finds it."""
+    found = run("g++", *system_includes(build), "-x", "c++", "-M", "-", text=f"#include <{header}>\n").stdout
+    return pathlib.Path(re.search(rf"(\S+)/{re.escape(header)}", found)[1]).resolve()
+
+
+if not shutil.which(COMMAND[0]):
+    skip(f"no {COMMAND[0]}")
+if run(*COMMAND, "-x", "c++", "-fsyntax-only", "-", text="#include <vector>\n").returncode:
+    skip("no such standard library")
+
+with tempfile.TemporaryDirectory() as name:
+    tmp = pathlib.Path(name)
+    # Only Abseil's, of the system's directory: the rest there is another library's or processor's.
+    (tmp / "system").mkdir()
+    (tmp / "system" / "absl").symlink_to(directory_of("absl/base/config.h") / "absl")
+    flags = ["-std=c++17", "-O1", "-fPIC", "-Wall", "-Wextra", "-Werror", "-DCUGUEST_STATIC", "-fvisibility=hidden",
+             "-ffunction-sections", "-fdata-sections", f"-I{root / 'include'}", f"-I{root}", "-isystem", tmp / "system",
+             "-isystem", directory_of("cuda.h")]
+    failed, passed = 0, 0
+
+    def check(what, done):
+        global failed, passed
+        print("ok:" if done.returncode == 0 else "NOT OK:", what)
+        if done.returncode:
+            print(done.stdout[:3000])
+        failed, passed = failed + (done.returncode != 0), passed + (done.returncode == 0)
+
+    headers = headers_that_can_be_included(sorted((root / "include").rglob("*.h")), build, "g++")
+    lines = "".join(f'#include "{header.relative_to(root / "include")}"\n' for header in headers)
+    check(f"{len(headers)} headers", run(*COMMAND, *flags, "-x", "c++", "-fsyntax-only", "-", text=lines))
+
+    commands = json.loads((build / "compile_commands.json").read_text())
+    sources = sorted({(build / c["directory"] / c["file"]).resolve() for c in commands
+                      if c["output"].startswith("lib/libcuguest_embedded.a.p/")})
+    (tmp / "guards.cc").write_text(GUARDS)
+
+    def compiled(source):
+        done = run(*COMMAND, *flags, "-c", source, "-o", tmp / f"{source.parent.name}_{source.stem}.o")
+        return source, done
+
+    if "--all" in sys.argv:
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            for source, done in pool.map(compiled, sources):
+                check(source.relative_to(root), done)
+    link = [*COMMAND, "-shared", "-Wl,-z,defs", "-Wl,--gc-sections", "-o", tmp / "libguards.so", *flags, tmp / "guards.cc"]
+    # What a guard needs; what these have beside it, and Abseil for it, is left out by the linker.
+    wanted = [root / "lib" / path for path in (
+        "context/advice.cc", "context/context_guard.cc", "context/incident.cc", "context/no_context_guard.cc",
+        "context/stack_repair.cc", "context/thread_stack.cc", "core/driver.cc", "core/error.cc", "core/resolver.cc")]
+    check("guards compile and link without Abseil", run(*link, *wanted, "-ldl", "-pthread"))
+    machine = run("readelf", "-h", tmp / "libguards.so").stdout
+    check(f"for the right machine: {re.search(r'Machine: *(.*)', machine)[1]}",
+          run("true" if ("AArch64" in machine) == (part == "aarch64") else "false"))
+    print(f"cases: {passed} passed, {failed} failed, 0 skipped")
+sys.exit(1 if failed else 0)
