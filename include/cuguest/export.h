@@ -22,8 +22,10 @@
 #define CUGUEST_API [[gnu::visibility("default")]]
 #endif
 
+#define CUGUEST_INTERNAL_JOIN_1(a) v##a
 #define CUGUEST_INTERNAL_JOIN_2(a, b) v##a##_##b
 #define CUGUEST_INTERNAL_JOIN_3(a, b, c) v##a##_##b##_##c
+#define CUGUEST_INTERNAL_EXPAND_1(a) CUGUEST_INTERNAL_JOIN_1(a)
 #define CUGUEST_INTERNAL_EXPAND_2(a, b) CUGUEST_INTERNAL_JOIN_2(a, b)
 #define CUGUEST_INTERNAL_EXPAND_3(a, b, c) CUGUEST_INTERNAL_JOIN_3(a, b, c)
 #define CUGUEST_INTERNAL_QUOTE(word) #word
@@ -44,10 +46,9 @@
 //   It is no symbol of the embedder's dynamic table, whatever -fvisibility is. The types stay
 //   visible: a class of the embedder's may have them as members, and its functions as parameters,
 //   without a warning.
-// - The namespace names the release: in a static build all of it, since such copies have nothing
-//   in common; with a shared cuguest its ABI (`v0_1`: each 0.x may break it; from 1.0 on, `v1`),
-//   and the tag of `CUGUEST_HIDE` the rest, so that objects compiled with two releases' headers can
-//   be linked into one.
+// - The inline namespace names the release as far as it may change a type: `v0_1`, since each 0.x
+//   may; from 1.0 on `v1`. The tag of `CUGUEST_HIDE` names all of it, so that objects compiled with
+//   the headers of two patch releases can be linked into one.
 //
 // What remains are other people's templates over our types, like std::optional<ContextGuard>: they
 // are as visible as the embedder makes its own code. Two embedders of the same release that are
@@ -57,28 +58,22 @@
 // may be counted by the other. Compile with -fvisibility=hidden, link with a version script, or
 // give the namespace a name of your own with CUGUEST_NAMESPACE_SUFFIX (Meson:
 // -Dcuguest:namespace_suffix), the same for the library and for all that includes its headers.
-#if defined(CUGUEST_STATIC)
-#define CUGUEST_HIDE [[gnu::visibility("hidden")]]
-#else
 #define CUGUEST_HIDE \
   [[gnu::visibility("hidden"), gnu::abi_tag(CUGUEST_INTERNAL_TEXT(CUGUEST_INTERNAL_RELEASE))]]
+
+#if CUGUEST_VERSION_MAJOR == 0
+#define CUGUEST_INTERNAL_ABI CUGUEST_INTERNAL_EXPAND_2(CUGUEST_VERSION_MAJOR, CUGUEST_VERSION_MINOR)
+#else
+#define CUGUEST_INTERNAL_ABI CUGUEST_INTERNAL_EXPAND_1(CUGUEST_VERSION_MAJOR)
 #endif
 
 #if defined(CUGUEST_NAMESPACE_SUFFIX)
-#define CUGUEST_INTERNAL_JOIN_SUFFIX(release, suffix) release##_##suffix
-#define CUGUEST_INTERNAL_EXPAND_SUFFIX(release, suffix) \
-  CUGUEST_INTERNAL_JOIN_SUFFIX(release, suffix)
+#define CUGUEST_INTERNAL_JOIN_SUFFIX(abi, suffix) abi##_##suffix
+#define CUGUEST_INTERNAL_EXPAND_SUFFIX(abi, suffix) CUGUEST_INTERNAL_JOIN_SUFFIX(abi, suffix)
 #define CUGUEST_INTERNAL_NAMESPACE \
-  CUGUEST_INTERNAL_EXPAND_SUFFIX(CUGUEST_INTERNAL_RELEASE, CUGUEST_NAMESPACE_SUFFIX)
-#elif defined(CUGUEST_STATIC)
-#define CUGUEST_INTERNAL_NAMESPACE CUGUEST_INTERNAL_RELEASE
-#elif CUGUEST_VERSION_MAJOR == 0
-#define CUGUEST_INTERNAL_NAMESPACE \
-  CUGUEST_INTERNAL_EXPAND_2(CUGUEST_VERSION_MAJOR, CUGUEST_VERSION_MINOR)
+  CUGUEST_INTERNAL_EXPAND_SUFFIX(CUGUEST_INTERNAL_ABI, CUGUEST_NAMESPACE_SUFFIX)
 #else
-#define CUGUEST_INTERNAL_JOIN_1(a) v##a
-#define CUGUEST_INTERNAL_EXPAND_1(a) CUGUEST_INTERNAL_JOIN_1(a)
-#define CUGUEST_INTERNAL_NAMESPACE CUGUEST_INTERNAL_EXPAND_1(CUGUEST_VERSION_MAJOR)
+#define CUGUEST_INTERNAL_NAMESPACE CUGUEST_INTERNAL_ABI
 #endif
 
 #define CUGUEST_BEGIN_NAMESPACE \
