@@ -43,6 +43,7 @@
 #include <cuda.h>
 
 #include "cuguest/export.h"
+#include "cuguest/internal/this_thread.h"
 
 CUGUEST_BEGIN_NAMESPACE
 
@@ -84,9 +85,11 @@ class [[nodiscard]] CUGUEST_API CaptureModeGuard {
   // Ends the scope now. Does nothing the second time.
   //
   // Errors: the driver's code, if it would not take the mode back.
+  //         CUDA_ERROR_ILLEGAL_STATE, and nothing done, on another thread than its own.
   CUresult Restore() noexcept;
 
  private:
+  const internal::BoundThread thread_;
   const char* file_;
   int line_;
   CUresult result_;

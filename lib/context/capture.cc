@@ -5,6 +5,7 @@
 #include "lib/context/advice.h"
 #include "lib/context/special_stream.h"
 #include "lib/context/stack_repair.h"
+#include "lib/context/thread_guards.h"
 #include "lib/core/driver_access.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -34,6 +35,7 @@ CaptureModeGuard::CaptureModeGuard(CUstreamCaptureMode mode, const char* file, i
 
 CUresult CaptureModeGuard::Restore() noexcept {
   if (!inside_) return CUDA_SUCCESS;
+  if (!thread_.IsThis()) return internal::ReportElsewhere(nullptr, file_, line_);
   inside_ = false;
   const Driver& driver = internal::ResolvedDriver();
   CUstreamCaptureMode mode = caller_;

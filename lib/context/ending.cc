@@ -42,11 +42,9 @@ CUresult DestroyLife(CUcontext context, unsigned long long id) noexcept {
   CUresult code = CUDA_SUCCESS;
   const Driver* driver = TryDriver(&code);
   if (driver == nullptr) return code;
-  unsigned long long now = 0;
-  code = ReadId(*driver, context, &now);
+  code = CheckIncarnation(*driver, {context, id});
   if (code == CUDA_ERROR_DEINITIALIZED) return CUDA_SUCCESS;
   if (code != CUDA_SUCCESS) return code;
-  if (now != id) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   CUcontext current = nullptr;
   static_cast<void>(driver->CtxGetCurrent(&current));
   Destruction destruction{driver, context, CUDA_SUCCESS};

@@ -7,6 +7,7 @@
 
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -164,6 +165,20 @@ BOOST_AUTO_TEST_CASE(a_callee_leaves_another_mode_behind) {
   BOOST_TEST((incidents[0].kind == IncidentKind::kCaptureMode));
   BOOST_TEST((incidents[0].repair == cuguest::Repair::kRepaired));
   BOOST_TEST(std::strstr(incidents[0].file, "capture_test.cc") != nullptr);
+}
+
+BOOST_AUTO_TEST_CASE(on_another_thread_its_end_changes_no_mode) {
+  auto guard = std::make_unique<CaptureModeGuard>(kThreadLocal);
+  std::thread([&] {
+    BOOST_TEST(guard->Restore() == CUDA_ERROR_ILLEGAL_STATE);
+    BOOST_TEST(ThreadMode() == kGlobal);
+  }).join();
+  BOOST_TEST(ThreadMode() == kThreadLocal);
+  guard.reset();
+  BOOST_TEST(ThreadMode() == kGlobal);
+  const auto incidents = TakeIncidents();
+  BOOST_TEST_REQUIRE(incidents.size() == 1u);
+  BOOST_TEST((incidents[0].kind == IncidentKind::kElsewhere));
 }
 
 BOOST_AUTO_TEST_CASE(the_driver_refuses, *OnlySim()) {

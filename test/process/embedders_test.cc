@@ -41,6 +41,10 @@ class Guest {
     return reinterpret_cast<CUresult (*)(CUcontext, void (*)(void*), void*)>(Symbol("GuestCall"))(
         context, callee, argument);
   }
+  CUresult Enter(void* storage, CUcontext context) const {
+    return reinterpret_cast<CUresult (*)(void*, CUcontext)>(Symbol("GuestEnter"))(storage, context);
+  }
+  void Leave(void* guard) const { reinterpret_cast<void (*)(void*)>(Symbol("GuestLeave"))(guard); }
   unsigned long long Incidents() const {
     return reinterpret_cast<unsigned long long (*)()>(Symbol("GuestIncidents"))();
   }
@@ -99,6 +103,45 @@ void CopiesNest() {
   CHECK(before.Difference(StackProbe::Take()).empty());
 }
 
+// A guard goes back to the copy that entered it, which knows its thread and its place; also if
+// others are in between, and if it has to be repaired.
+void OneCopyEndsTheGuardOfAnother() {
+  const Guest a("guest_a");
+  const Guest b("guest_b");
+  const CUcontext host = MakeContext();
+  const CUcontext ours = MakeContext();
+  CHECK(TheDriver().CtxPushCurrent(host) == CUDA_SUCCESS);
+  const StackProbe before = StackProbe::Take();
+  alignas(cuguest::ContextGuard) char first[sizeof(cuguest::ContextGuard)];
+  alignas(cuguest::ContextGuard) char second[sizeof(cuguest::ContextGuard)];
+  for (const CUcontext context : {ours, host}) {
+    CHECK(a.Enter(first, context) == CUDA_SUCCESS);
+    CHECK(b.Enter(second, ours) == CUDA_SUCCESS);
+    a.Leave(second);
+    b.Leave(first);
+    CHECK(before.Difference(StackProbe::Take()).empty());
+  }
+  CHECK(a.Incidents() == 0);
+  CHECK(b.Incidents() == 0);
+  CHECK(a.Enter(first, ours) == CUDA_SUCCESS);
+  LeakAPush(host);
+  b.Leave(first);
+  CHECK(before.Difference(StackProbe::Take()).empty());
+  CHECK(a.Incidents() == 1);
+  CHECK(b.Incidents() == 0);
+  // Elsewhere it is elsewhere for each copy.
+  CHECK(a.Enter(first, ours) == CUDA_SUCCESS);
+  std::thread([&] {
+    const StackProbe there = StackProbe::Take();
+    b.Leave(first);
+    CHECK(there.Difference(StackProbe::Take()).empty());
+  }).join();
+  CHECK(a.Incidents() == 2);
+  CHECK(TheDriver().CtxPopCurrent(nullptr) == CUDA_SUCCESS);
+  CHECK(before.Difference(StackProbe::Take()).empty());
+  CHECK(TheDriver().CtxPopCurrent(nullptr) == CUDA_SUCCESS);
+}
+
 void Nothing(void*) {}
 
 void ACopyIsUnloadedAndLoadedAgain() {
@@ -146,6 +189,7 @@ int main(int argc, char** argv) {
       {
           {"each_copy_has_its_own_statics", &EachCopyHasItsOwnStatics},
           {"copies_nest", &CopiesNest},
+          {"one_copy_ends_the_guard_of_another", &OneCopyEndsTheGuardOfAnother},
           {"a_copy_is_unloaded_and_loaded_again", &ACopyIsUnloadedAndLoadedAgain},
           {"copies_are_initialised_by_many_threads_at_once",
            &CopiesAreInitialisedByManyThreadsAtOnce},

@@ -2,7 +2,9 @@
 
 #include "cuguest/runtime/last_error_scope.h"
 
+#include <memory>
 #include <string>
+#include <thread>
 
 #include "test/runtime/runtime.h"
 
@@ -65,6 +67,19 @@ BOOST_AUTO_TEST_CASE(the_first_culprit_is_named_and_its_error_taken_back) {
   }
   BOOST_CHECK_EQUAL(cudaPeekAtLastError(), cudaSuccess);
   BOOST_TEST(TakeIncidents().empty());
+}
+
+BOOST_AUTO_TEST_CASE(on_another_thread_its_end_takes_no_error) {
+  auto scope = std::make_unique<LastErrorScope>();
+  std::thread([&] {
+    static_cast<void>(SetABadDevice());
+    BOOST_TEST(!scope->Restore());
+    BOOST_CHECK_EQUAL(cudaGetLastError(), cudaErrorInvalidDevice);
+  }).join();
+  BOOST_TEST(scope->Restore());
+  const auto incidents = TakeIncidents();
+  BOOST_TEST_REQUIRE(incidents.size() == 1U);
+  BOOST_TEST((incidents[0].kind == cuguest::IncidentKind::kElsewhere));
 }
 
 BOOST_AUTO_TEST_CASE(an_error_that_nobody_noted_is_an_incident) {

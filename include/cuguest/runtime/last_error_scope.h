@@ -25,6 +25,7 @@
 #include "absl/status/status.h"
 #include "cuguest/incident.h"
 #include "cuguest/internal/report.h"
+#include "cuguest/internal/this_thread.h"
 #include "cuguest/runtime/binding.h"
 #include "cuguest/runtime/error.h"
 
@@ -76,9 +77,15 @@ class [[nodiscard]] LastErrorScope {
   //
   // A change that no call was noted for is an incident (kLastError) with the new error as its
   // result: somebody else left it.
-  // Returns whether the last error is what it was.
+  // Returns whether the last error is what it was. On another thread than its own, whose last
+  // error is none of its business, it does nothing but report kElsewhere, and returns false.
   bool Restore() noexcept {
     if (!inside_) return true;
+    if (!thread_.IsThis()) {
+      ::cuguest::internal::ReportIncident(IncidentKind::kElsewhere, Repair::kUnrepaired,
+                                          CUDA_ERROR_ILLEGAL_STATE, file_, line_);
+      return false;
+    }
     inside_ = false;
     const cudaError_t after = cudaPeekAtLastError();
     if (after == before_) return true;
@@ -93,6 +100,7 @@ class [[nodiscard]] LastErrorScope {
   }
 
  private:
+  const ::cuguest::internal::BoundThread thread_;
   const char* file_;
   int line_;
   cudaError_t before_;
