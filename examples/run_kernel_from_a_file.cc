@@ -7,9 +7,9 @@
 //   nvcc -ptx my_kernel.cu -o my_kernel.ptx       # text, which the driver compiles: any GPU
 //   nvcc -cubin my_kernel.cu -o my_kernel.cubin   # machine code: GPUs of one generation
 //
-// CodeImage::FromFile reads either, and looks at it before the driver does, which believes
-// what it is given. So a file that is missing, is something else or is cut short is a status
-// that says so, and not CUDA_ERROR_FILE_NOT_FOUND of a name that nobody remembers, or a crash.
+// CodeImage::FromFile reads either. A file that is missing, is something else or is cut short is
+// a status that says so, and not CUDA_ERROR_FILE_NOT_FOUND of a name that nobody remembers, or a
+// crash of the driver. (Of a file from a place that is not trusted ask CodeImage::Validate(), too.)
 //
 //   1. The file is there
 //

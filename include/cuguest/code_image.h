@@ -4,12 +4,15 @@
 // code_image.h                                                          tier: 3
 // -----------------------------------------------------------------------------
 //
-// `CodeImage` is bytes of device code that were looked at: what they are, what they are
-// called in messages, which kernels they name. A damaged image is a status here, and not
-// a crash of the driver, which trusts what it is given.
+// `CodeImage` is bytes of device code: what they are, what they are called in messages,
+// which kernels they name. Whatever a compiler writes is accepted, also a newer one than
+// cuguest knows; Validate() finds damage in images from places that are not trusted, before
+// the driver does, which may crash of it.
 //
 //   absl::StatusOr<CodeImage> image = CodeImage::FromFile("kernels.fatbin");
 //   if (!image.ok()) return image.status();
+//   absl::Status sound = image->Validate();           // what somebody uploaded, say
+//   if (!sound.ok()) return sound;
 //
 //   extern const unsigned char kKernels[];  // embedded; outlives whatever is made of it
 //   absl::StatusOr<CodeImage> embedded = CodeImage::Borrow({kKernels, kKernelsSize}, "kernels");
@@ -24,6 +27,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cuguest/export.h"
 #include "cuguest/host_span.h"
@@ -47,25 +51,34 @@ enum class CodeKind {
 // ~~~~~~~~~~~~~~~~~~~~~
 // The driver trusts what a cubin or a fatbin says of itself: damage of its tables ends in a
 // crash or in an endless loop inside the driver (one damaged image in ten, measured with
-// 580.159.04). So everything that says where something is, how much of it there is or what
-// belongs to what is checked here, through every container and every compression that nvcc
-// has: headers, sections, segments, symbols, relocations, names, notes, and the records about
-// kernels. After that none of the damaged images of test/module/mutated_images_test.cc, nor of
-// tens of thousands more, crashed the driver or harmed its context; it loads them or says no.
+// 580.159.04). So there are two steps:
 //
-// What cannot be told from a good image is damaged code and data: it is loaded, and does what
-// it does when it is launched. LTO IR and kinds of entries that are not known are not looked
-// into: the driver does not load them. Nor is what is compressed where the machine has no
-// liblz4.so.1 or libzstd.so.1, which are loaded at run time. PTX is left to the driver's compiler,
-// which has an answer to nearly everything; what it crashes on was looked for and is refused. Of
+//   making a CodeImage | refuses what is no image: bytes that begin as nothing that is known
+//                      | does, and what ends before its own header says. All else goes to
+//                      | the driver, which accepts it, refuses it with its compiler's log,
+//                      | or crashes of damage.
+//   Validate()         | refuses what is certainly damaged: what says where something is, how
+//                      | much of it there is or what belongs to what, through every container
+//                      | and every compression that nvcc has: headers, sections, segments,
+//                      | symbols, relocations, names, notes, the records about kernels; and
+//                      | PTX that is known to crash the driver.
+//
+// Neither refuses what is not understood: versions, types, flags, kinds of entries and of
+// compression that cuguest does not know are accepted, and not looked into. Every image that
+// the compilers of CUDA 11.8 to 13 write, and every one in the libraries of CUDA 13, passes both
+// (test/module/device_code_test.cc, device_code.py).
+//
+// What Validate() cannot tell from a good image is damaged code and data: it is loaded, and does
+// what it does when it is launched. LTO IR is not looked into: the driver does not load it. Nor
+// is what is compressed where the machine has no liblz4.so.1 or libzstd.so.1, which are loaded at
+// run time; nor what belongs to what in a cubin of another ABI than those of CUDA 11 to 13. Of
 // what is given to a linker a few damaged images in ten thousand still crash the driver's one. A
 // checksum that comes with the image is the only proof that it is what was built.
-//
-// Formats: what nvcc 13.0 writes, and of cubins what differs in older ones as far as it is
-// known; an image that breaks a rule of them is refused, even if a driver might take it.
+// Source: test/module/mutated_images_test.cc.
 
 namespace internal {
 struct CodeImageData;
+struct ImageAccess;
 }  // namespace internal
 
 // CodeImage
@@ -73,10 +86,9 @@ struct CodeImageData;
 // Immutable, and a copy shares the bytes. No driver is needed or called.
 //
 // Threads: any.
-// Errors:  everything that makes one gives kInvalidArgument for bytes that are no device
-//          code, or damaged: the text has the image's name, the offset and what is wrong
-//          there. See Note [Damaged images].
-// Cost:    all bytes are read once, and what is compressed is decompressed to look at it.
+// Errors:  everything that makes one gives kInvalidArgument for bytes that are no image, see
+//          Note [Damaged images]: the text has the image's name and what is wrong.
+// Cost:    making one reads the header, and of a container those of its entries.
 class CUGUEST_API CodeImage {
  public:
   // Read at once; the file may change afterwards. name() is the path.
@@ -116,20 +128,31 @@ class CUGUEST_API CodeImage {
   // Of the file, or as it was given; what was not named is "(unnamed)".
   [[nodiscard]] const std::string& name() const noexcept;
 
+  // Whether it is free of damage that could harm the process; see Note [Damaged images]. For
+  // images from places that are not trusted.
+  //
+  // Errors: kInvalidArgument  it is certainly damaged: the text has the image's name, the
+  //                           offset and what is wrong there; or it is an object of the host
+  //                           without device code for a linker
+  // Cost:   the first of this and the next two reads all bytes, and decompresses what is
+  //         compressed; the image keeps what was found.
+  absl::Status Validate() const;
+
   // The kernels that can be read off the image, as the driver would be asked for them
   // (C++ ones mangled), sorted; of a container those of all that is in it, for whatever
-  // architecture.
-  [[nodiscard]] const std::vector<std::string>& kernel_names() const noexcept;
+  // architecture. A Module asks the driver instead, from CUDA 12.4 on.
+  [[nodiscard]] const std::vector<std::string>& kernel_names() const;
 
-  // Whether those are all. LTO IR does not tell its own, nor does what is compressed where the
-  // machine lacks the library to look into it.
-  [[nodiscard]] bool names_all_kernels() const noexcept;
+  // Whether those are all. LTO IR does not tell its own, nor does what is damaged, what is not
+  // understood, and what is compressed where the machine lacks the library to look into it.
+  [[nodiscard]] bool names_all_kernels() const;
 
   // LTO IR, or a container with some: a linker with link-time optimisation has to
   // compile it.
   [[nodiscard]] bool has_lto_ir() const noexcept;
 
  private:
+  friend struct internal::ImageAccess;
   explicit CodeImage(std::shared_ptr<const internal::CodeImageData> data) noexcept
       : data_(std::move(data)) {}
   static absl::StatusOr<CodeImage> Made(

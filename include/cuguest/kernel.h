@@ -83,7 +83,9 @@ struct KernelParameter {
 //          and what each one adds. Nothing has changed then.
 // Cost:    in driver calls, in a context that is current and in which the kernel was found
 //          before. One that is not current adds one; the first time adds about twenty, and
-//          what loading takes. test/module/kernel_test.cc counts them.
+//          what loading takes; the first kernel of a Module that is used reads the image's
+//          bytes once, decompressed (for launches: see Note [What is checked of a shape] in
+//          launch.h). test/module/kernel_test.cc counts them.
 class CUGUEST_API Kernel {
  public:
   Kernel() noexcept = default;  // empty

@@ -32,6 +32,24 @@
 // Two types of one size are not told apart, nor are the pads inside of structs of one size.
 // Needs:  cuFuncGetParamInfo, CUDA 12.4 (driver 550). Below that nothing is checked.
 // Source: test/module/launch_layout_test.cc.
+//
+// Note [What is checked of a shape]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+//   grid, block, shared memory   | against the device and the kernel's attributes
+//   cluster of the launch        | the grid is a multiple; the kernel allows its size; one
+//                                | fits on the device
+//   cluster of the kernel        | the grid is a multiple, and the launch asks for no other
+//   (.reqnctapercluster)         | (CUDA 11.8)
+//   cooperative grid             | against the multiprocessors of the stream's context
+//   block of the kernel          | is the launch's, as far as it can be read off the image: of
+//   (.reqntid, __block_size__)   | a Module's kernels, in PTX and machine code, compressed or
+//                                | not; the driver has no attribute of it
+//
+// The driver alone knows, and a launch that it refuses for one of these invalidates a capture:
+// the required block of a borrowed kernel, of one out of LTO IR, of one whose block differs
+// between the architectures of an image, and where liblz4.so.1 or libzstd.so.1 is missing;
+// .maxclusterrank; and whatever LaunchShape::attributes ask for.
+// Source: test/module/fixed_shape_test.cc, launch_test.cc, launch_extended_test.cc.
 
 #ifndef CUGUEST_LAUNCH_H_
 #define CUGUEST_LAUNCH_H_
@@ -106,8 +124,9 @@ CUGUEST_API absl::Status LaunchPacked(const Kernel& kernel, const LaunchShape& s
 // The parameters are copied before it returns. Success means submitted: what the kernel does
 // wrong, an illegal address say, comes out of a later call.
 //
-// In a capture the launch becomes a node of the graph. A launch that is refused here costs no
-// capture, where the driver invalidates it for a bad shape.
+// In a capture the launch becomes a node of the graph. A launch that is refused here does not
+// invalidate the capture, where the driver invalidates it for a bad shape; see
+// Note [What is checked of a shape].
 //
 // Stack:   as it was.
 // Count:   none. Whoever owns the stream and the code (the Module, a Kernel of it, or who it

@@ -30,7 +30,10 @@
 //   GetKernel() of an unknown | fails                   | fails; if the image does not
 //   name                      |                         | name all its kernels (see
 //                             |                         | code_image.h) the first use does
-//   the image's bytes         | the driver has a copy   | are kept with the Module
+//   the image's bytes         | are kept until a kernel | are kept with the Module
+//                             | is used (below 12.4 as  |
+//                             | beside); the driver has |
+//                             | a copy                  |
 //   a managed variable        | is one for all contexts | is one for each context
 //   a reset primary context   | gets the code anew      | cannot be told from before: unload,
 //                             |                         | and load again
@@ -87,7 +90,8 @@ class CUGUEST_API Module {
   // Errors: those of Driver::GetInitialized(), and
   //         kInvalidArgument  it is of a kind that needs a linker (linker.h), or the driver
   //                           does not take it or the options; of PTX the status has the
-  //                           compiler's error log
+  //                           compiler's error log. Of damage that CodeImage::Validate()
+  //                           finds the driver may crash instead.
   //         kUnimplemented    PTX of a newer toolkit than the driver knows: the log has both
   //                           versions
   // Cost:   four driver calls, one of which compiles PTX (milliseconds to minutes) unless the
@@ -122,7 +126,8 @@ class CUGUEST_API Module {
   // The image's; empty if the Module is.
   [[nodiscard]] const std::string& name() const noexcept;
 
-  // Errors: kNotFound         the text lists the names that there are, the nearest first; and
+  // Errors: kNotFound         the text lists the names that there are (those that the driver
+  //                           lists, from CUDA 12.4 on), the nearest first; and
   //                           of a C++ kernel, which is there under a mangled name, how to
   //                           declare it
   //         kInvalidArgument  an empty name, or one with a NUL in it

@@ -57,6 +57,8 @@ absl::StatusOr<Code::InContext> Code::Enter(const Driver& driver, const ContextR
       });
 }
 
+std::uint64_t Code::RequiredBlock(const std::string& /*kernel*/) { return 0; }
+
 absl::StatusOr<CUmodule> Code::LoadModule(const Driver& /*driver*/, const ContextRef& /*context*/,
                                           JitReport* /*report*/) {
   return nullptr;
@@ -88,6 +90,7 @@ absl::StatusOr<FoundFunction> FindFunctionSlowly(const KernelState& kernel,
   if (!function.ok()) return function.status();
   auto found = std::make_unique<FunctionInContext>();
   found->function = *function;
+  found->required_block = kernel.code->RequiredBlock(kernel.name);
   const CUresult code = AskFunctionLimits(**driver, found.get());
   if (code != CUDA_SUCCESS) return ToStatus(code, UseText(kernel), ContextText(context.get()));
   FunctionInContext* const kept = (*here)->Keep(kernel.number, std::move(found));

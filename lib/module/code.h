@@ -40,6 +40,7 @@
 #include "cuguest/module.h"
 #include "cuguest/per_context.h"
 #include "lib/module/function_in_context.h"
+#include "lib/module/image_access.h"
 #include "lib/module/kernel_params.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -104,6 +105,9 @@ class Code : public std::enable_shared_from_this<Code> {
                                                       const ContextRef& context,
                                                       const CodeInContext& here) = 0;
 
+  // As PackSizes(), the block that a kernel must be launched with; 0 if any, or nobody knows.
+  virtual std::uint64_t RequiredBlock(const std::string& kernel);
+
   Kernel Share(KernelState* state);
 
   PerContext<CodeInContext> contexts_;
@@ -136,13 +140,15 @@ class LoadedCode : public Code {
   virtual CUresult Unload(const Driver& driver) = 0;
 
  protected:
-  explicit LoadedCode(std::string name) : name_(std::move(name)) {}
+  explicit LoadedCode(const CodeImage& image) : name_(image.name()), blocks_(image) {}
 
  private:
   // A kernel that there is, or may be: its handle, if it has one without a context.
   virtual absl::StatusOr<CUkernel> FindKernel(const std::string& name) = 0;
+  std::uint64_t RequiredBlock(const std::string& kernel) override { return blocks_.Of(kernel); }
 
   const std::string name_;
+  RequiredBlocks blocks_;
 };
 
 // Finds it in `context` for the first time.

@@ -3,7 +3,8 @@
 #include "lib/module/code_contents.h"
 
 #include <cstdint>
-#include <cstring>
+
+#include "lib/module/elf_file.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
@@ -19,9 +20,22 @@ bool StartsWith(const ImageBytes& bytes, std::uint32_t magic) {
   return bytes.Has(0, sizeof(magic)) && bytes.At<std::uint32_t>(0) == magic;
 }
 
-absl::Status ReadWholeFatbin(const ImageBytes& bytes, CodeContents* contents) {
+bool IsLtoIr(const ImageBytes& bytes) { return StartsWith(bytes, kLtoIrMagic); }
+bool IsCubin(const ImageBytes& bytes) { return IsDeviceElf(bytes) && !IsRelocatable(bytes); }
+
+absl::Status CheckLtoIrSize(const ImageBytes& bytes) {
+  if (bytes.size() > kLtoIrHeader) return absl::OkStatus();
+  return Damaged(bytes, bytes.size(), "it ends within the header of LTO IR");
+}
+
+absl::Status HasNoSize(const ImageBytes& /*bytes*/) { return absl::OkStatus(); }
+
+bool Never(const ImageBytes& /*bytes*/) { return false; }
+bool Always(const ImageBytes& /*bytes*/) { return true; }
+
+absl::Status CheckFatbinSize(const ImageBytes& bytes) {
   std::size_t size = 0;
-  return ReadFatbin(bytes, contents, &size);
+  return FindFatbinSize(bytes, &size);
 }
 
 absl::Status ReadWholeHostObject(const ImageBytes& bytes, CodeContents* contents) {
@@ -32,44 +46,46 @@ absl::Status ReadWholeHostObject(const ImageBytes& bytes, CodeContents* contents
                  "with nvcc -dc");
 }
 
-absl::Status ReadLtoIr(const ImageBytes& bytes, CodeContents* contents) {
-  contents->lto_ir = true;
+// It does not tell its kernels.
+absl::Status ReadLtoIr(const ImageBytes& /*bytes*/, CodeContents* contents) {
   contents->names_all = false;
-  if (bytes.size() > kLtoIrHeader) return absl::OkStatus();
-  return Damaged(bytes, bytes.size(), "it ends within the header of LTO IR");
+  return absl::OkStatus();
 }
 
 struct Format {
   CodeKind kind;
   bool (*is)(const ImageBytes& bytes);
+  absl::Status (*check_size)(const ImageBytes& bytes);
+  bool (*has_lto_ir)(const ImageBytes& bytes);
   absl::Status (*read)(const ImageBytes& bytes, CodeContents* contents);
 };
 
-bool IsLtoIr(const ImageBytes& bytes) { return StartsWith(bytes, kLtoIrMagic); }
-bool IsCubin(const ImageBytes& bytes) { return IsDeviceElf(bytes) && !IsRelocatable(bytes); }
-
 // The first that it is.
 constexpr Format kFormats[] = {
-    {CodeKind::kFatbin, IsFatbin, ReadWholeFatbin},
-    {CodeKind::kCubin, IsCubin, ReadDeviceElf},
-    {CodeKind::kRelocatableCubin, IsDeviceElf, ReadDeviceElf},
-    {CodeKind::kObject, IsElf, ReadWholeHostObject},
-    {CodeKind::kArchive, IsArchive, ReadArchive},
-    {CodeKind::kLtoIr, IsLtoIr, ReadLtoIr},
-    {CodeKind::kPtx, IsPtx, ReadPtx},
+    {CodeKind::kFatbin, IsFatbin, CheckFatbinSize, FatbinHasLtoIr, ReadFatbin},
+    {CodeKind::kCubin, IsCubin, CheckElfSize, Never, ReadDeviceElf},
+    {CodeKind::kRelocatableCubin, IsDeviceElf, CheckElfSize, Never, ReadDeviceElf},
+    {CodeKind::kObject, IsElf, CheckElfSize, HostObjectHasLtoIr, ReadWholeHostObject},
+    {CodeKind::kArchive, IsArchive, CheckArchiveSize, ArchiveHasLtoIr, ReadArchive},
+    {CodeKind::kLtoIr, IsLtoIr, CheckLtoIrSize, Always, ReadLtoIr},
+    {CodeKind::kPtx, IsPtx, HasNoSize, Never, ReadPtx},
 };
+
+const Format& FormatOf(CodeKind kind) {
+  const Format* format = kFormats;
+  while (format->kind != kind) ++format;
+  return *format;
+}
 
 }  // namespace
 
-absl::StatusOr<CodeContents> ReadCode(const ImageBytes& bytes) {
+absl::StatusOr<CodeKind> RecogniseCode(const ImageBytes& bytes) {
   if (bytes.size() == 0) return absl::InvalidArgumentError("it is empty");
   for (const Format& format : kFormats) {
     if (!format.is(bytes)) continue;
-    CodeContents contents;
-    contents.kind = format.kind;
-    const absl::Status status = format.read(bytes, &contents);
-    if (!status.ok()) return Within(ToString(format.kind), status);
-    return contents;
+    const absl::Status whole = format.check_size(bytes);
+    if (!whole.ok()) return Within(ToString(format.kind), whole);
+    return format.kind;
   }
   if (StartsWith(bytes, kFatbinWrapper)) {
     return absl::InvalidArgumentError(
@@ -78,6 +94,14 @@ absl::StatusOr<CodeContents> ReadCode(const ImageBytes& bytes) {
   return absl::InvalidArgumentError(
       "it is neither PTX, which begins with .version, nor a cubin, a fatbin, an object, an archive "
       "or LTO IR");
+}
+
+bool HasLtoIr(CodeKind kind, const ImageBytes& bytes) { return FormatOf(kind).has_lto_ir(bytes); }
+
+absl::Status ReadCode(CodeKind kind, const ImageBytes& bytes, CodeContents* contents) {
+  const absl::Status status = FormatOf(kind).read(bytes, contents);
+  if (!status.ok()) contents->names_all = false;
+  return Within(ToString(kind), status);
 }
 
 }  // namespace internal

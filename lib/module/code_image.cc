@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -13,28 +14,47 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "lib/module/code_contents.h"
+#include "lib/module/image_access.h"
 #include "lib/module/image_bytes.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
 
+// What the bytes were found to hold.
+struct ImageContents {
+  std::vector<std::string> kernel_names;  // sorted
+  CodeContents contents;
+  absl::Status damage;
+};
+
 struct CodeImageData {
-  std::vector<std::uint64_t> storage;  // empty of what was borrowed
-  HostSpan<const unsigned char> bytes;
-  CodeKind kind;
-  std::string name;
-  std::vector<std::string> kernel_names;
-  bool names_all_kernels;
-  bool lto_ir;
+  CodeImageData(std::vector<std::uint64_t> words, HostSpan<const unsigned char> all,
+                CodeKind of_kind, std::string called, bool has_lto_ir)
+      : storage(std::move(words)),
+        bytes(all),
+        kind(of_kind),
+        name(std::move(called)),
+        lto_ir(has_lto_ir) {}
+  CodeImageData(const CodeImageData&) = delete;
+  CodeImageData& operator=(const CodeImageData&) = delete;
+  ~CodeImageData() { delete contents.load(std::memory_order_relaxed); }
+
+  const std::vector<std::uint64_t> storage;  // empty of what was borrowed
+  const HostSpan<const unsigned char> bytes;
+  const CodeKind kind;
+  const std::string name;
+  const bool lto_ir;
+  // Null until somebody asks.
+  mutable std::atomic<const ImageContents*> contents{nullptr};
 };
 
 }  // namespace internal
 
 namespace {
 
-using internal::CodeContents;
 using internal::CodeImageData;
 using internal::ImageBytes;
+using internal::ImageContents;
 
 constexpr std::size_t kAlignment = alignof(std::uint64_t);  // the driver reads in eights
 constexpr off_t kLargestFile = off_t{2} << 30;
@@ -72,13 +92,22 @@ absl::Status CheckNotNull(HostSpan<const unsigned char> bytes, std::string_view 
       absl::StrCat("device code \"", NameOf(name), "\": ", bytes.size(), " bytes at null"));
 }
 
-absl::StatusOr<CodeContents> Read(HostSpan<const unsigned char> bytes, const std::string& name) {
+// What is read of the bytes of an image of this kind: PTX without its NUL.
+ImageBytes TextOf(CodeKind kind, HostSpan<const unsigned char> bytes) {
+  return kind == CodeKind::kPtx ? WithoutNuls(bytes) : ImageBytes(bytes.data(), bytes.size());
+}
+
+absl::Status OfImage(const std::string& name, const absl::Status& status) {
+  return internal::Within(absl::StrCat("device code \"", name, "\""), status);
+}
+
+absl::StatusOr<CodeKind> Recognise(HostSpan<const unsigned char> bytes, const std::string& name) {
   const ImageBytes text = WithoutNuls(bytes);
   const bool ptx = internal::IsPtx(text);
-  absl::StatusOr<CodeContents> contents =
-      internal::ReadCode(ptx ? text : ImageBytes(bytes.data(), bytes.size()));
-  if (contents.ok()) return contents;
-  return internal::Within(absl::StrCat("device code \"", name, "\""), contents.status());
+  const absl::StatusOr<CodeKind> kind =
+      internal::RecogniseCode(ptx ? text : ImageBytes(bytes.data(), bytes.size()));
+  if (!kind.ok()) return OfImage(name, kind.status());
+  return kind;
 }
 
 bool IsAligned(const unsigned char* data) {
@@ -88,24 +117,31 @@ bool IsAligned(const unsigned char* data) {
 // `storage` is empty, or what `bytes` are in.
 absl::StatusOr<std::shared_ptr<const CodeImageData>> Look(HostSpan<const unsigned char> bytes,
                                                           Storage storage, std::string name) {
-  absl::StatusOr<CodeContents> contents = Read(bytes, name);
-  if (!contents.ok()) return contents.status();
-  const bool ptx = contents->kind == CodeKind::kPtx;
-  const bool lacks_nul = ptx && !EndsInNul(bytes);
+  const absl::StatusOr<CodeKind> kind = Recognise(bytes, name);
+  if (!kind.ok()) return kind.status();
+  const bool lacks_nul = *kind == CodeKind::kPtx && !EndsInNul(bytes);
   if (storage.empty() && (lacks_nul || !IsAligned(bytes.data()))) {
     storage = StorageOf(bytes);
     bytes = BytesOf(storage, bytes.size());
   }
   if (lacks_nul) bytes = {bytes.data(), bytes.size() + 1};
-  return std::make_shared<const CodeImageData>(CodeImageData{
-      std::move(storage),
-      bytes,
-      contents->kind,
-      std::move(name),
-      {contents->kernels.begin(), contents->kernels.end()},
-      contents->names_all,
-      contents->lto_ir,
-  });
+  const bool lto_ir = internal::HasLtoIr(*kind, TextOf(*kind, bytes));
+  return std::make_shared<const CodeImageData>(std::move(storage), bytes, *kind, std::move(name),
+                                               lto_ir);
+}
+
+// Read by whoever asks first; by several, if they do so at the same time.
+const ImageContents& ContentsOf(const CodeImageData& data) {
+  const ImageContents* known = data.contents.load(std::memory_order_acquire);
+  if (known != nullptr) return *known;
+  auto read = std::make_unique<ImageContents>();
+  read->damage = OfImage(
+      data.name, internal::ReadCode(data.kind, TextOf(data.kind, data.bytes), &read->contents));
+  for (const auto& kernel : read->contents.kernels) read->kernel_names.push_back(kernel.first);
+  if (data.contents.compare_exchange_strong(known, read.get(), std::memory_order_acq_rel)) {
+    return *read.release();
+  }
+  return *known;
 }
 
 class File {
@@ -230,10 +266,18 @@ absl::StatusOr<CodeImage> CodeImage::FromPtx(std::string_view text, std::string_
 CodeKind CodeImage::kind() const noexcept { return data_->kind; }
 HostSpan<const unsigned char> CodeImage::bytes() const noexcept { return data_->bytes; }
 const std::string& CodeImage::name() const noexcept { return data_->name; }
-const std::vector<std::string>& CodeImage::kernel_names() const noexcept {
-  return data_->kernel_names;
-}
-bool CodeImage::names_all_kernels() const noexcept { return data_->names_all_kernels; }
 bool CodeImage::has_lto_ir() const noexcept { return data_->lto_ir; }
+const std::vector<std::string>& CodeImage::kernel_names() const {
+  return ContentsOf(*data_).kernel_names;
+}
+bool CodeImage::names_all_kernels() const { return ContentsOf(*data_).contents.names_all; }
+absl::Status CodeImage::Validate() const { return ContentsOf(*data_).damage; }
+std::map<std::string, std::uint64_t> internal::ImageAccess::RequiredBlocks(const CodeImage& image) {
+  std::map<std::string, std::uint64_t> blocks;
+  for (const auto& kernel : ContentsOf(*image.data_).contents.kernels) {
+    if (kernel.second != internal::kAnyBlock) blocks.insert(kernel);
+  }
+  return blocks;
+}
 
 CUGUEST_END_NAMESPACE

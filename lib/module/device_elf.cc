@@ -3,16 +3,26 @@
 // Cubins. Which damage ends in a crash of the driver was measured, by loading tens of
 // thousands of damaged cubins: places, names and counts in the tables, symbols, relocations.
 // Damage of code and data does not, and cannot be told from code and data.
+//
+// Of every cubin it is checked what ELF itself lays down: that tables, names and entries are
+// inside of what they are in. What belongs to what (a kernel's code, its records, their symbols) is
+// NVIDIA's to lay down, by an ABI whose version is in the header; of a version that is not known,
+// none of that is held against the file. What is known of those that are: test/module/device_code
+// holds it against all that there is of real compilers and libraries.
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "lib/module/code_contents.h"
 #include "lib/module/elf_file.h"
+#include "lib/module/packed_sizes.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
@@ -27,22 +37,19 @@ constexpr std::uint32_t kUninitialised = SHT_LOPROC + 0x7;  // .nv.global
 constexpr std::uint32_t kLocal = SHT_LOPROC + 0x9;
 constexpr std::uint32_t kShared = SHT_LOPROC + 0xa;
 constexpr std::uint32_t kReservedShared = SHT_LOPROC + 0x15;
-constexpr std::string_view kCode = ".text.";       // and the function's name
-constexpr unsigned char kEntry = 0x10;             // of st_other: a kernel
-constexpr std::uint32_t kSymbolMask = 0xffffff;    // of a .text's sh_info; above: registers
-constexpr std::uint64_t kMercury = 0x10000000;     // of sh_flags: of a second set, for sm_100 on
-constexpr std::uint32_t kMercuryOnly = 1;          // of e_flags
-constexpr std::uint32_t kNewestTool = 0x17ffffff;  // of e_flags, for the linker
-constexpr std::uint32_t kRelocationTypes = 256;
-constexpr std::uint64_t kMostAlignment = std::uint64_t{64} << 10;
+constexpr std::string_view kCode = ".text.";     // and the function's name
+constexpr unsigned char kEntry = 0x10;           // of st_other: a kernel
+constexpr std::uint32_t kSymbolMask = 0xffffff;  // of a .text's sh_info; above: registers
+constexpr std::uint64_t kMercury = 0x10000000;   // of sh_flags: of a second set, for sm_100 on
 constexpr std::size_t kPair = 2 * sizeof(std::uint32_t);
 constexpr std::string_view kToolNotes = ".note.nv.tkinfo";
 constexpr std::uint64_t kMostMemory = std::uint64_t{1} << 40;  // that a section may ask for
 
-// .nv.info's, as far as they name symbols.
+// .nv.info's, as far as they name symbols; and the block that a kernel must be launched with.
 enum InfoAttribute : std::uint8_t {
   kParameterBank = 0x0a,
   kExterns = 0x0f,
+  kRequiredBlock = 0x10,
   kFrameSize = 0x11,
   kMinStackSize = 0x12,
   kParameter = 0x17,
@@ -50,10 +57,28 @@ enum InfoAttribute : std::uint8_t {
   kRegisterCount = 0x2f,
 };
 
-bool HasNoBytes(std::uint32_t type) {
-  return type == SHT_NOBITS || type == kUninitialised || type == kLocal || type == kShared ||
-         type == kReservedShared;
+// Those of the compilers from CUDA 11 to 12.9 and of CUDA 13: EI_OSABI and EI_ABIVERSION.
+bool IsKnownAbi(const ImageBytes& elf) {
+  struct Abi {
+    unsigned char os;
+    unsigned char version;
+  };
+  constexpr Abi kKnown[] = {{0x33, 7}, {0x41, 8}};
+  const auto header = elf.At<Elf64_Ehdr>(0);
+  if (header.e_ident[EI_CLASS] != ELFCLASS64) return false;
+  return std::any_of(std::begin(kKnown), std::end(kKnown), [&header](const Abi& abi) {
+    return header.e_ident[EI_OSABI] == abi.os && header.e_ident[EI_ABIVERSION] == abi.version;
+  });
 }
+
+// By NVIDIA's ABI.
+bool HasBytes(std::uint32_t type) {
+  return type != SHT_NOBITS && type != kUninitialised && type != kLocal && type != kShared &&
+         type != kReservedShared;
+}
+
+// By ELF alone.
+bool HasBytesAnywhere(std::uint32_t type) { return type != SHT_NOBITS && type < SHT_LOOS; }
 
 bool StartsWith(std::string_view text, std::string_view start) {
   return text.substr(0, start.size()) == start;
@@ -71,17 +96,20 @@ std::string_view NameInOthers(std::string_view name) {
   return StartsWith(name, kMercuryName) ? name.substr(kMercuryName.size()) : name;
 }
 
-bool IsAlignment(std::uint64_t value) {
-  return value != 0 && value <= kMostAlignment && (value & (value - 1)) == 0;
-}
+// 0 is none, as 1 is.
+bool IsAlignment(std::uint64_t value) { return (value & (value - 1)) == 0; }
 
 class DeviceElf {
  public:
-  DeviceElf(ElfFile file, CodeContents* contents) : file_(std::move(file)), contents_(contents) {}
+  DeviceElf(ElfFile file, CodeContents* contents)
+      : file_(std::move(file)), known_(IsKnownAbi(file_.bytes)), contents_(contents) {}
 
   absl::Status Read() {
-    absl::Status status = CheckFlags();
-    if (status.ok()) status = FindTables();
+    if (!FindSymbols()) {
+      contents_->names_all = false;
+      return known_ ? Damaged(file_.bytes, 0, "a cubin without a symbol table") : absl::OkStatus();
+    }
+    absl::Status status = CheckSymbolTable();
     if (status.ok()) status = ReadSymbols();
     for (const ElfSection& section : file_.sections) {
       if (status.ok()) status = Within(section.ToString(), CheckSection(section));
@@ -95,27 +123,23 @@ class DeviceElf {
     return Damaged(file_.bytes, section.at, what...);
   }
 
-  absl::Status CheckFlags() const {
-    if (IsRelocatable(file_.bytes) && file_.header.e_flags > kNewestTool) {
-      return Damaged(file_.bytes, offsetof(Elf64_Ehdr, e_flags), "its flags ", file_.header.e_flags,
-                     " are of a tool that is not known");
+  // False if it has none.
+  bool FindSymbols() {
+    for (const ElfSection& section : file_.sections) {
+      const std::uint32_t type = section.header.sh_type;
+      if (type == SHT_SYMTAB && symbols_ == nullptr) symbols_ = &section;
+      if (type == SHT_SYMTAB_SHNDX) extended_ = &section;
+      if (type == kInfo) infos_.emplace(section.name, &section);
     }
-    bool mercury = (file_.header.e_flags & kMercuryOnly) == 0;
-    for (const ElfSection& section : file_.sections) mercury = mercury || section.Is(kMercury);
-    if (mercury) return absl::OkStatus();
-    return Damaged(file_.bytes, offsetof(Elf64_Ehdr, e_flags), "its flags ", file_.header.e_flags,
-                   " promise sections that it has not");
+    return symbols_ != nullptr;
   }
 
-  absl::Status FindTables() {
-    symbols_ = file_.Find(".symtab");
-    strings_ = file_.Find(".strtab");
-    if (symbols_ == nullptr || symbols_->header.sh_type != SHT_SYMTAB) {
-      return Damaged(file_.bytes, 0, "a cubin without a symbol table");
+  absl::Status CheckSymbolTable() {
+    if (symbols_->header.sh_link >= file_.sections.size()) {
+      return Wrong(*symbols_, "the symbol table's names are in section ", symbols_->header.sh_link,
+                   " of ", file_.sections.size());
     }
-    if (strings_ == nullptr || symbols_->header.sh_link != strings_->number) {
-      return Wrong(*symbols_, "the symbol table's names are not in .strtab");
-    }
+    strings_ = &file_.sections[symbols_->header.sh_link];
     const absl::Status strings = CheckStrings(*strings_);
     return strings.ok() ? CheckEntries(*symbols_, sizeof(Elf64_Sym)) : strings;
   }
@@ -152,28 +176,55 @@ class DeviceElf {
       return Damaged(bytes, 0, "its name is at ", symbol.st_name, " of ", strings_->bytes.size(),
                      " bytes of names");
     }
-    if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx >= SHN_LORESERVE) {
-      return CheckUndefined(symbol, bytes);
+    const std::size_t number = SectionOf(symbol, bytes);
+    if (number == SHN_UNDEF) return absl::OkStatus();  // for a linker, or the driver
+    if (number >= file_.sections.size()) {
+      return Damaged(bytes, 0, "it is in section ", number, " of ", file_.sections.size());
     }
-    if (symbol.st_shndx >= file_.sections.size()) {
-      return Damaged(bytes, 0, "it is in section ", symbol.st_shndx, " of ", file_.sections.size());
+    const ElfSection& section = file_.sections[number];
+    if (known_) {
+      const absl::Status status = CheckDefined(symbol, section, bytes);
+      if (!status.ok()) return status;
     }
-    return CheckDefined(symbol, file_.sections[symbol.st_shndx], bytes);
+    if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && (symbol.st_other & kEntry) != 0) {
+      const std::string name(NameOf(symbol));
+      contents_->AddKernel(name, RequiredBlock(name));
+    }
+    return absl::OkStatus();
   }
 
-  // What the driver or a linker provides by name.
-  static absl::Status CheckUndefined(const Elf64_Sym& symbol, const ImageBytes& bytes) {
-    const unsigned type = ELF64_ST_TYPE(symbol.st_info);
-    const bool function = type == STT_FUNC && ELF64_ST_BIND(symbol.st_info) != STB_LOCAL;
-    if (function || type == STT_NOTYPE || type == STT_OBJECT) return absl::OkStatus();
-    return Damaged(bytes, 0, "it is undefined, of type and binding ", symbol.st_info);
+  // SHN_UNDEF of one that is in no section of this file.
+  std::size_t SectionOf(const Elf64_Sym& symbol, const ImageBytes& bytes) const {
+    if (symbol.st_shndx < SHN_LORESERVE) return symbol.st_shndx;
+    const std::size_t at =
+        (bytes.origin() - symbols_->bytes.origin()) / sizeof(Elf64_Sym) * sizeof(std::uint32_t);
+    const bool extended = symbol.st_shndx == SHN_XINDEX && extended_ != nullptr &&
+                          extended_->bytes.Has(at, sizeof(std::uint32_t));
+    return extended ? extended_->bytes.At<std::uint32_t>(at) : std::size_t{SHN_UNDEF};
+  }
+
+  // By the records about a kernel.
+  std::uint64_t RequiredBlock(const std::string& kernel) const {
+    const std::string name = ".nv.info." + kernel;
+    const auto found = infos_.find(std::string_view(name));
+    std::uint64_t block = kAnyBlock;
+    if (found == infos_.end()) return block;
+    const auto read = [&block](InfoAttribute attribute, const ImageBytes& words) {
+      if (attribute == kRequiredBlock && words.Has(0, 3 * sizeof(std::uint32_t))) {
+        block = PackSizes(words.At<std::uint32_t>(0), words.At<std::uint32_t>(4),
+                          words.At<std::uint32_t>(8));
+      }
+      return absl::OkStatus();
+    };
+    static_cast<void>(ForEachRecord(found->second->bytes, read));  // to where it is damaged
+    return block;
   }
 
   absl::Status CheckDefined(const Elf64_Sym& symbol, const ElfSection& section,
                             const ImageBytes& bytes) {
     const std::uint64_t size = section.header.sh_size;
     // Before linking, the value of what takes no place is its alignment.
-    const bool placed = file_.header.e_type == ET_EXEC || !HasNoBytes(section.header.sh_type);
+    const bool placed = file_.header.e_type == ET_EXEC || HasBytes(section.header.sh_type);
     if (!placed && symbol.st_value != 0 && !IsAlignment(symbol.st_value)) {
       return Damaged(bytes, 0, "an alignment of ", symbol.st_value);
     }
@@ -183,50 +234,51 @@ class DeviceElf {
                      section.ToString(), ", which has ", size);
     }
     if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC) return absl::OkStatus();
-    if (!section.Is(SHF_EXECINSTR)) {
-      return Damaged(bytes, 0, "a function in ", section.ToString(), ", which is no code");
-    }
     if ((symbol.st_other & kEntry) == 0) return absl::OkStatus();
-    return AddKernel(std::string(NameOf(symbol)), section, bytes);
-  }
-
-  absl::Status AddKernel(const std::string& name, const ElfSection& section,
-                         const ImageBytes& bytes) {
-    if (section.name != std::string(kCode) + name) {
-      return Damaged(bytes, 0, "kernel \"", name, "\" is in ", section.ToString());
-    }
-    contents_->kernels.insert(name);
-    return absl::OkStatus();
+    if (section.name == std::string(kCode) + std::string(NameOf(symbol))) return absl::OkStatus();
+    return Damaged(bytes, 0, "kernel \"", std::string(NameOf(symbol)), "\" is in ",
+                   section.ToString());
   }
 
   absl::Status CheckSection(const ElfSection& section) const {
     if (section.number == 0) return absl::OkStatus();
-    if (section.header.sh_type == SHT_NULL) return Wrong(section, "it has no type");
+    absl::Status status = CheckMemory(section);
+    if (status.ok()) status = CheckRelocations(section);
+    if (status.ok() && known_) status = CheckByAbi(section);
+    return status;
+  }
+
+  absl::Status CheckByAbi(const ElfSection& section) const {
+    if (section.header.sh_addralign == 0) return Wrong(section, "it asks for an alignment of 0");
     absl::Status status = CheckTypeAgreesWithName(section);
-    if (status.ok()) status = CheckMemory(section);
     if (status.ok() && section.Is(SHF_EXECINSTR)) status = CheckCode(section);
     if (status.ok()) status = CheckLinks(section);
-    if (status.ok()) status = CheckRelocations(section);
-    if (status.ok() && section.header.sh_type == kInfo) status = CheckInfo(section.bytes);
-    if (status.ok() && section.header.sh_type == SHT_NOTE) status = CheckNotes(section);
-    if (status.ok() && section.header.sh_type == kCallGraph) status = CheckCallGraph(section.bytes);
-    if (status.ok() && section.header.sh_type == kPrototypes) {
-      status = CheckPrototypes(section.bytes);
+    if (!status.ok()) return status;
+    switch (section.header.sh_type) {
+      case kInfo:
+        return CheckInfo(section.bytes);
+      case SHT_NOTE:
+        return CheckNotes(section);
+      case kCallGraph:
+        return CheckCallGraph(section.bytes);
+      case kPrototypes:
+        return CheckPrototypes(section.bytes);
+      default:
+        return absl::OkStatus();
     }
-    return status;
   }
 
   absl::Status CheckTypeAgreesWithName(const ElfSection& section) const {
     const std::uint32_t type = section.header.sh_type;
     const std::string_view name = section.name;
-    const bool agree = (type == SHT_SYMTAB) == (&section == symbols_) &&
-                       (type == SHT_STRTAB) ==
-                           (&section == strings_ || section.number == file_.header.e_shstrndx) &&
-                       (type == SHT_RELA) == StartsWith(name, ".rela.") &&
-                       (type == SHT_REL) == StartsWith(name, ".rel.") &&
-                       (type == SHT_NOTE) == StartsWith(name, ".note.") &&
-                       (type == kInfo) == (name == ".nv.info" || StartsWith(name, ".nv.info.")) &&
-                       section.Is(SHF_EXECINSTR) == StartsWith(name, kCode);
+    const bool agree =
+        (type == SHT_SYMTAB) == (&section == symbols_) &&
+        (type == SHT_STRTAB) == (&section == strings_ || section.number == file_.names) &&
+        (type == SHT_RELA) == StartsWith(name, ".rela.") &&
+        (type == SHT_REL) == StartsWith(name, ".rel.") &&
+        (type == SHT_NOTE) == StartsWith(name, ".note.") &&
+        (type == kInfo) == (name == ".nv.info" || StartsWith(name, ".nv.info.")) &&
+        section.Is(SHF_EXECINSTR) == StartsWith(name, kCode);
     if (agree) return absl::OkStatus();
     return Wrong(section, "its type ", type, " and flags ", section.header.sh_flags,
                  " are not those of its name");
@@ -257,7 +309,9 @@ class DeviceElf {
     const bool must = IsRelocation(section) || section.Is(SHF_INFO_LINK);
     const bool names_symbol =
         section.Is(SHF_EXECINSTR) || section.Is(kMercury) || &section == symbols_;
-    if (!must && (number == 0 || names_symbol)) return absl::OkStatus();
+    if (!must && (number == 0 || names_symbol || section.header.sh_type == SHT_NOTE)) {
+      return absl::OkStatus();
+    }
     if (number == 0 || number >= file_.sections.size()) {
       return Wrong(section, "it belongs to section ", number, " of ", file_.sections.size());
     }
@@ -276,12 +330,22 @@ class DeviceElf {
     return absl::OkStatus();
   }
 
+  // What relocations say they are by is no symbol table at all in what ptxas -g writes, up to
+  // CUDA 12.9: it is .symtab there, too.
+  bool IsByOtherSymbols(const ElfSection& section) const {
+    const std::uint32_t link = section.header.sh_link;
+    return link != symbols_->number && link < file_.sections.size() &&
+           (file_.sections[link].header.sh_type == SHT_SYMTAB ||
+            file_.sections[link].header.sh_type == SHT_DYNSYM);
+  }
+
   template <typename Relocation>
   absl::Status CheckRelocationsOf(const ElfSection& section) const {
     const absl::Status entries = CheckEntries(section, sizeof(Relocation));
     if (!entries.ok()) return entries;
-    if (section.header.sh_link != symbols_->number) {
-      return Wrong(section, "relocations by symbols that are not in .symtab");
+    if (section.header.sh_info >= file_.sections.size()) {
+      return Wrong(section, "it belongs to section ", section.header.sh_info, " of ",
+                   file_.sections.size());
     }
     const ElfSection& target = file_.sections[section.header.sh_info];
     for (std::size_t at = 0; at < section.bytes.size(); at += sizeof(Relocation)) {
@@ -290,8 +354,7 @@ class DeviceElf {
         return Damaged(section.bytes, at, "a relocation of byte ", relocation.r_offset, " of ",
                        target.ToString(), ", which has ", target.bytes.size());
       }
-      if (ELF64_R_SYM(relocation.r_info) >= symbol_table_.size() ||
-          ELF64_R_TYPE(relocation.r_info) >= kRelocationTypes) {
+      if (ELF64_R_SYM(relocation.r_info) >= symbol_table_.size() && !IsByOtherSymbols(section)) {
         return Damaged(section.bytes, at, "a relocation of type ", ELF64_R_TYPE(relocation.r_info),
                        " by symbol ", ELF64_R_SYM(relocation.r_info), " of ", symbol_table_.size());
       }
@@ -300,24 +363,28 @@ class DeviceElf {
   }
 
   // Records: a format, an attribute, and two bytes that are the value or, in format 4, the
-  // length of what follows.
-  absl::Status CheckInfo(const ImageBytes& bytes) const {
+  // length of what follows. Behind one of another format nothing is known.
+  template <typename Visit>
+  static absl::Status ForEachRecord(const ImageBytes& bytes, const Visit& visit) {
     constexpr unsigned char kSized = 4;
     std::size_t at = 0;
     while (at < bytes.size()) {
       if (!bytes.Has(at, 4)) return Damaged(bytes, at, "it ends within a record");
       const auto format = bytes.At<unsigned char>(at);
-      if (format == 0 || format > kSized) {
-        return Damaged(bytes, at, "a record of format ", format, ", which there is not");
-      }
+      if (format == 0 || format > kSized) return absl::OkStatus();
       const std::uint64_t size = format == kSized ? bytes.At<std::uint16_t>(at + 2) : 0;
       if (!bytes.Has(at + 4, size)) return Damaged(bytes, at, "a record of ", size, " bytes");
-      const absl::Status status =
-          CheckRecord(bytes.At<InfoAttribute>(at + 1), bytes.Part(at + 4, size));
+      const absl::Status status = visit(bytes.At<InfoAttribute>(at + 1), bytes.Part(at + 4, size));
       if (!status.ok()) return status;
       at += 4 + size;
     }
     return absl::OkStatus();
+  }
+
+  absl::Status CheckInfo(const ImageBytes& bytes) const {
+    return ForEachRecord(bytes, [this](InfoAttribute attribute, const ImageBytes& words) {
+      return CheckRecord(attribute, words);
+    });
   }
 
   // Of the records that name symbols.
@@ -332,7 +399,7 @@ class DeviceElf {
       case kExterns:
         for (std::size_t at = 0; words.Has(at, sizeof(std::uint32_t));
              at += sizeof(std::uint32_t)) {
-          const absl::Status status = CheckNamesSymbol(words, at, STT_FUNC);
+          const absl::Status status = CheckIsSymbol(words, at);
           if (!status.ok()) return status;
         }
         return absl::OkStatus();
@@ -341,7 +408,7 @@ class DeviceElf {
         return CheckIsSymbol(words, 0);
       case kParameterBank:
         if (words.size() != 2 * sizeof(std::uint32_t)) break;
-        return CheckNamesSymbol(words, 0, STT_SECTION);
+        return CheckIsSymbol(words, 0);
       default:
         return absl::OkStatus();
     }
@@ -427,9 +494,12 @@ class DeviceElf {
   static std::uint64_t Padded(std::uint64_t size) { return (size + 3) / 4 * 4; }
 
   const ElfFile file_;
+  const bool known_;  // its ABI
   CodeContents* const contents_;
   const ElfSection* symbols_ = nullptr;
   const ElfSection* strings_ = nullptr;
+  const ElfSection* extended_ = nullptr;  // numbers of sections that symbols have no room for
+  std::unordered_map<std::string_view, const ElfSection*> infos_;  // by name
   std::vector<Elf64_Sym> symbol_table_;
 };
 
@@ -447,12 +517,9 @@ bool IsDeviceElf(const ImageBytes& bytes) {
 bool IsRelocatable(const ImageBytes& bytes) { return bytes.At<Elf64_Ehdr>(0).e_type == ET_REL; }
 
 absl::Status ReadDeviceElf(const ImageBytes& bytes, CodeContents* contents) {
-  absl::StatusOr<ElfFile> file = ElfFile::Read(bytes, HasNoBytes);
+  const bool known = IsKnownAbi(bytes);
+  absl::StatusOr<ElfFile> file = ElfFile::Read(bytes, known ? HasBytes : HasBytesAnywhere);
   if (!file.ok()) return file.status();
-  const unsigned type = file->header.e_type;
-  if (type != ET_EXEC && type != ET_REL) {
-    return Damaged(bytes, offsetof(Elf64_Ehdr, e_type), "ELF type ", type);
-  }
   return DeviceElf(*std::move(file), contents).Read();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables of a 64-bit ELF file, all inside of its bytes.                        tier: 3
+// The tables of an ELF file, all inside of its bytes. Read are those of 64-bit little-endian files,
+// the only ones that a driver of today loads; another has none here.               tier: 3
 
 #ifndef CUGUEST_LIB_MODULE_ELF_FILE_H_
 #define CUGUEST_LIB_MODULE_ELF_FILE_H_
@@ -33,11 +34,11 @@ struct ElfSection {
 };
 
 struct ElfFile {
-  // Whether a section of this type takes no place in the file, whatever its size.
-  using HasNoBytes = bool (*)(std::uint32_t type);
+  // Whether a section of this type is known to take as much place in the file as its size says.
+  using HasBytes = bool (*)(std::uint32_t type);
 
   // Checks the header, the sections' places and names, and the segments' places.
-  static absl::StatusOr<ElfFile> Read(const ImageBytes& bytes, HasNoBytes has_no_bytes);
+  static absl::StatusOr<ElfFile> Read(const ImageBytes& bytes, HasBytes has_bytes);
 
   // Null if there is none.
   const ElfSection* Find(std::string_view name) const;
@@ -45,13 +46,17 @@ struct ElfFile {
   ImageBytes bytes;
   Elf64_Ehdr header = {};
   std::vector<ElfSection> sections;
+  std::size_t names = 0;  // the section of the sections' names; 0: they have none
 };
+
+// Whether the file has all of the header, and of the tables that it places.
+absl::Status CheckElfSize(const ImageBytes& bytes);
 
 // The text at `offset` of a string table that ends in a NUL.
 inline std::string_view StringAt(const ImageBytes& table, std::uint32_t offset) {
   return std::string_view(reinterpret_cast<const char*>(table.data()) + offset);
 }
-// "a string table": begins and ends with a NUL.
+// A string table that ends in a NUL.
 absl::Status CheckStrings(const ElfSection& section);
 
 }  // namespace internal

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Fatbins: a container header, and entries of a header and a payload each. The layout is not
-// published; this is what nvcc 13.0 writes.
+// published; this is what nvcc 11.8 to 13.0 write. A container or an entry of another version may
+// have more in its header, and says so; kinds of entries and of compression that are not known are
+// not looked into.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -41,6 +45,9 @@ struct EntryHeader {
 };
 static_assert(sizeof(EntryHeader) == 64, "as nvcc writes it");
 
+// To where its sizes end.
+constexpr std::size_t kLeastHeader = offsetof(EntryHeader, compressed_size);
+
 struct OptionsPlace {
   std::uint32_t offset;
   std::uint32_t size;
@@ -51,59 +58,57 @@ constexpr std::uint64_t kCompression = 0xf000;  // of the flags
 constexpr std::uint64_t kLz4 = 0x2000;
 constexpr std::uint64_t kZstd = 0x8000;
 
-absl::Status ReadPtxEntry(ImageBytes text, CodeContents* contents) {
-  while (text.size() > 0 && text.data()[text.size() - 1] == 0) text = text.Part(0, text.size() - 1);
-  if (!IsPtx(text)) return Damaged(text, 0, "no PTX, which begins with .version");
-  return ReadPtx(text, contents);
-}
+struct Entry {
+  EntryHeader header;
+  ImageBytes payload;
+};
 
-absl::Status ReadElfEntry(const ImageBytes& elf, CodeContents* contents) {
-  if (IsDeviceElf(elf)) return ReadDeviceElf(elf, contents);
-  return Damaged(elf, 0, "no cubin");
-}
+// The entries of one container, one by one.
+class Entries {
+ public:
+  explicit Entries(const ImageBytes& fatbin) : status_(Open(fatbin)) {}
 
-absl::Status ReadPayload(const EntryHeader& header, const ImageBytes& payload,
-                         CodeContents* contents) {
-  if (header.kind == kPtxEntry) return ReadPtxEntry(payload, contents);
-  if (header.kind == kElfEntry) return ReadElfEntry(payload, contents);
-  return absl::OkStatus();  // opaque: nothing that is loaded
-}
-
-using Decompress = absl::StatusOr<UnpackedBytes> (*)(const ImageBytes& packed, std::uint64_t size);
-
-absl::Status ReadCompressed(Decompress decompress, const EntryHeader& header,
-                            const ImageBytes& payload, CodeContents* contents) {
-  if (header.compressed_size > payload.size()) {
-    return Damaged(payload, 0, header.compressed_size, " compressed bytes of ", payload.size());
+  // False at the end, and at what is damaged.
+  bool Next(Entry* entry) {
+    if (!status_.ok() || rest_.size() == 0) return false;
+    ++number_;
+    status_ = Within(name(), Take(entry));
+    return status_.ok();
   }
-  const ImageBytes packed = payload.Part(0, header.compressed_size);
-  const absl::StatusOr<UnpackedBytes> unpacked = decompress(packed, header.decompressed_size);
-  if (absl::IsUnavailable(unpacked.status())) {  // nobody can look
-    contents->names_all = false;
-    return absl::OkStatus();
-  }
-  if (!unpacked.ok()) return unpacked.status();
-  const ImageBytes bytes(unpacked->data.get(), unpacked->size);
-  return Within("decompressed", ReadPayload(header, bytes, contents));
-}
 
-absl::Status ReadEntry(const EntryHeader& header, const ImageBytes& payload,
-                       CodeContents* contents) {
-  ++contents->images;
-  if (header.kind == kLtoIrEntry) {
-    contents->lto_ir = true;
-    contents->names_all = false;
-    return absl::OkStatus();
+  // "entry 2", of the one that was taken last.
+  std::string name() const { return absl::StrCat("entry ", number_); }
+  // What ended it.
+  const absl::Status& status() const { return status_; }
+  // Of the container, header included.
+  std::size_t size() const { return size_; }
+
+ private:
+  absl::Status Open(const ImageBytes& fatbin);
+  absl::Status Take(Entry* entry);
+
+  ImageBytes rest_;
+  std::size_t size_ = 0;
+  int number_ = 0;
+  absl::Status status_;
+};
+
+absl::Status Entries::Open(const ImageBytes& fatbin) {
+  if (!fatbin.Has(0, sizeof(ContainerHeader))) {
+    return Damaged(fatbin, fatbin.size(), "it ends within the header of a fatbin");
   }
-  switch (header.flags & kCompression) {
-    case 0:
-      return ReadPayload(header, payload, contents);
-    case kLz4:
-      return ReadCompressed(DecompressLz4, header, payload, contents);
-    case kZstd:
-      return ReadCompressed(DecompressZstd, header, payload, contents);
+  const auto header = fatbin.At<ContainerHeader>(0);
+  if (header.header_size < sizeof(header)) {
+    return Damaged(fatbin, 0, "a fatbin with a header of ", header.header_size, " bytes");
   }
-  return Damaged(payload, 0, "a payload compressed in an unknown way, by flags ", header.flags);
+  if (!fatbin.Has(header.header_size, header.size)) {
+    return Damaged(fatbin, 0, "a fatbin of ", header.size,
+                   " bytes behind its header, where there are ",
+                   fatbin.size() - std::min<std::size_t>(fatbin.size(), header.header_size));
+  }
+  rest_ = fatbin.Part(header.header_size, header.size);
+  size_ = header.header_size + static_cast<std::size_t>(header.size);
+  return absl::OkStatus();
 }
 
 // A compiler's options are a text behind the fields.
@@ -120,34 +125,88 @@ absl::Status CheckOptions(const EntryHeader& header, const ImageBytes& fields) {
                  " are no text in its header");
 }
 
-absl::Status CheckEntryHeader(const EntryHeader& header, const ImageBytes& rest) {
-  if (header.header_size < sizeof(header) || !rest.Has(header.header_size, header.payload_size)) {
-    return Damaged(rest, 0, "a header of ", header.header_size, " bytes and ", header.payload_size,
-                   " behind it, of ", rest.size());
+absl::Status Entries::Take(Entry* entry) {
+  if (!rest_.Has(0, sizeof(EntryHeader))) {
+    return Damaged(rest_, 0, "the fatbin ends within its header");
   }
-  const ImageBytes fields = rest.Part(0, header.header_size);
+  auto header = rest_.At<EntryHeader>(0);
+  if (header.header_size < kLeastHeader || !rest_.Has(header.header_size, header.payload_size)) {
+    return Damaged(rest_, 0, "a header of ", header.header_size, " bytes and ", header.payload_size,
+                   " behind it, of ", rest_.size());
+  }
+  if (header.header_size < sizeof(header)) {  // what it has not is nothing
+    std::memset(reinterpret_cast<char*>(&header) + header.header_size, 0,
+                sizeof(header) - header.header_size);
+  }
+  const ImageBytes fields = rest_.Part(0, header.header_size);
   if (!fields.Has(header.name_offset, header.name_size)) {
-    return Damaged(rest, offsetof(EntryHeader, name_offset), "its name is not in its header");
+    return Damaged(rest_, offsetof(EntryHeader, name_offset), "its name is not in its header");
   }
-  return header.options_offset == 0 ? absl::OkStatus() : CheckOptions(header, fields);
+  if (header.options_offset != 0) {
+    const absl::Status options = CheckOptions(header, fields);
+    if (!options.ok()) return options;
+  }
+  *entry = {header, rest_.Part(header.header_size, header.payload_size)};
+  rest_ = rest_.From(header.header_size + entry->payload.size());
+  return absl::OkStatus();
 }
 
-absl::Status ReadEntries(const ImageBytes& bytes, CodeContents* contents) {
-  std::size_t at = 0;
-  for (int number = 1; at < bytes.size(); ++number) {
-    const std::string entry = absl::StrCat("entry ", number);
-    const ImageBytes rest = bytes.From(at);
-    if (!rest.Has(0, sizeof(EntryHeader))) {
-      return Within(entry, Damaged(rest, 0, "the fatbin ends within its header"));
-    }
-    const auto header = rest.At<EntryHeader>(0);
-    absl::Status status = CheckEntryHeader(header, rest);
-    if (!status.ok()) return Within(entry, status);
-    const ImageBytes payload = rest.Part(header.header_size, header.payload_size);
-    status = ReadEntry(header, payload, contents);
-    if (!status.ok()) return Within(entry, status);
-    at += header.header_size + payload.size();
+absl::Status ReadPtxEntry(const ImageBytes& bytes, CodeContents* contents) {
+  ImageBytes text = bytes;
+  while (text.size() > 0 && text.data()[text.size() - 1] == 0) text = text.Part(0, text.size() - 1);
+  if (IsPtx(text)) return ReadPtx(text, contents);
+  contents->names_all = false;
+  return absl::OkStatus();
+}
+
+absl::Status ReadElfEntry(const ImageBytes& elf, CodeContents* contents) {
+  if (IsDeviceElf(elf)) return ReadDeviceElf(elf, contents);
+  if (!IsElf(elf)) return Damaged(elf, 0, "no ELF file");
+  contents->names_all = false;
+  return absl::OkStatus();
+}
+
+using ReadPayload = absl::Status (*)(const ImageBytes& payload, CodeContents* contents);
+using Decompress = absl::StatusOr<UnpackedBytes> (*)(const ImageBytes& packed, std::uint64_t size);
+
+// Null where it is not known, or tells nothing.
+ReadPayload ReaderOf(std::uint16_t kind) {
+  if (kind == kPtxEntry) return ReadPtxEntry;
+  return kind == kElfEntry ? ReadElfEntry : nullptr;
+}
+Decompress DecompressorOf(std::uint64_t flags) {
+  if ((flags & kCompression) == kLz4) return DecompressLz4;
+  return (flags & kCompression) == kZstd ? DecompressZstd : nullptr;
+}
+
+absl::Status ReadCompressed(Decompress decompress, const Entry& entry, ReadPayload read,
+                            CodeContents* contents) {
+  const EntryHeader& header = entry.header;
+  if (header.compressed_size > entry.payload.size()) {
+    return Damaged(entry.payload, 0, header.compressed_size, " compressed bytes of ",
+                   entry.payload.size());
   }
+  const ImageBytes packed = entry.payload.Part(0, header.compressed_size);
+  const absl::StatusOr<UnpackedBytes> unpacked = decompress(packed, header.decompressed_size);
+  if (absl::IsUnavailable(unpacked.status())) {  // nobody can look
+    contents->names_all = false;
+    return absl::OkStatus();
+  }
+  if (!unpacked.ok()) return unpacked.status();
+  return Within("decompressed", read(ImageBytes(unpacked->data.get(), unpacked->size), contents));
+}
+
+absl::Status ReadEntry(const Entry& entry, CodeContents* contents) {
+  ++contents->images;
+  const ReadPayload read = ReaderOf(entry.header.kind);
+  if (read != nullptr && (entry.header.flags & kCompression) == 0) {
+    return read(entry.payload, contents);
+  }
+  const Decompress decompress = DecompressorOf(entry.header.flags);
+  if (read != nullptr && decompress != nullptr) {
+    return ReadCompressed(decompress, entry, read, contents);
+  }
+  contents->names_all = false;
   return absl::OkStatus();
 }
 
@@ -157,23 +216,29 @@ bool IsFatbin(const ImageBytes& bytes) {
   return bytes.Has(0, sizeof(kMagic)) && bytes.At<std::uint32_t>(0) == kMagic;
 }
 
-absl::Status ReadFatbin(const ImageBytes& bytes, CodeContents* contents, std::size_t* size) {
-  if (!bytes.Has(0, sizeof(ContainerHeader))) {
-    return Damaged(bytes, bytes.size(), "it ends within the header of a fatbin");
+absl::Status FindFatbinSize(const ImageBytes& bytes, std::size_t* size) {
+  const Entries entries(bytes);
+  *size = entries.size();
+  return entries.status();
+}
+
+bool FatbinHasLtoIr(const ImageBytes& bytes) {
+  Entries entries(bytes);
+  Entry entry;
+  while (entries.Next(&entry)) {
+    if (entry.header.kind == kLtoIrEntry) return true;
   }
-  const auto header = bytes.At<ContainerHeader>(0);
-  if (header.version != 1 || header.header_size != sizeof(header)) {
-    return Damaged(bytes, 0, "a fatbin of version ", header.version, " with a header of ",
-                   header.header_size, " bytes");
+  return false;
+}
+
+absl::Status ReadFatbin(const ImageBytes& bytes, CodeContents* contents) {
+  Entries entries(bytes);
+  Entry entry;
+  while (entries.Next(&entry)) {
+    const absl::Status status = ReadEntry(entry, contents);
+    if (!status.ok()) return Within(entries.name(), status);
   }
-  if (!bytes.Has(sizeof(header), header.size)) {
-    return Damaged(bytes, 0, "a fatbin of ", header.size,
-                   " bytes behind its header, where there "
-                   "are ",
-                   bytes.size() - sizeof(header));
-  }
-  *size = sizeof(header) + static_cast<std::size_t>(header.size);
-  return ReadEntries(bytes.Part(sizeof(header), header.size), contents);
+  return entries.status();
 }
 
 }  // namespace internal

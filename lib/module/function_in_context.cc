@@ -37,7 +37,7 @@ CUresult AskRequiredCluster(const Driver& driver, FunctionInContext* function) n
     if (code == CUDA_ERROR_INVALID_VALUE) return CUDA_SUCCESS;
     if (code != CUDA_SUCCESS) return code;
   }
-  const auto size = [&sizes](int i) { return static_cast<std::uint64_t>(sizes[i]) & 0xffff; };
+  const auto size = [&sizes](int i) { return static_cast<std::uint64_t>(sizes[i]); };
   function->required_cluster.store(PackSizes(size(0), size(1), size(2)), std::memory_order_relaxed);
   return CUDA_SUCCESS;
 }

@@ -16,14 +16,10 @@
 #include "cuguest/context_ref.h"
 #include "cuguest/driver.h"
 #include "cuguest/export.h"
+#include "lib/module/packed_sizes.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
-
-// Three sizes as one number, so that one comparison compares them. Each must be below 65536.
-constexpr std::uint64_t PackSizes(std::uint64_t x, std::uint64_t y, std::uint64_t z) noexcept {
-  return x | y << 16 | z << 32;
-}
 
 // What the device of a context allows a launch there; 0 where it cannot do that at all.
 struct DeviceLimits {
@@ -45,6 +41,9 @@ struct FunctionInContext {
   // Changes with SetMaxDynamicSharedBytes(), and behind our back with cuFuncSetAttribute: to
   // be asked again (AskMaxDynamicShared) before a launch is refused for it.
   std::atomic<int> max_dynamic_shared_bytes{0};
+  // As PackSizes(): the only block that the kernel takes beside one of a single thread; 0 if it
+  // takes others, or nobody knows.
+  std::uint64_t required_block = 0;
   // As PackSizes(): what the grid must be a multiple of; 0 if nothing. Changes with
   // cuFuncSetAttribute, unless the kernel was compiled with it.
   std::atomic<std::uint64_t> required_cluster{0};

@@ -2,8 +2,10 @@
 //
 // Objects of the host's compiler, in which nvcc puts fatbins, and archives of them.
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "lib/module/code_contents.h"
 #include "lib/module/elf_file.h"
@@ -12,25 +14,57 @@ CUGUEST_BEGIN_NAMESPACE
 namespace internal {
 namespace {
 
-bool HasNoBytes(std::uint32_t type) { return type == SHT_NOBITS; }
+bool HasBytes(std::uint32_t type) { return type != SHT_NOBITS; }
 
 // Of nvcc -c and of nvcc -dc.
 bool HoldsFatbins(const ElfSection& section) {
   return section.name == ".nv_fatbin" || section.name == "__nv_relfatbin";
 }
 
-// One behind the other, each at a multiple of 8.
-absl::Status ReadFatbins(const ImageBytes& bytes, CodeContents* contents) {
-  std::size_t at = 0;
-  while (at < bytes.size()) {
-    const ImageBytes rest = bytes.From(at);
-    if (!IsFatbin(rest)) return Damaged(rest, 0, "no fatbin");
+// The fatbins of a section, one behind the other, each at a multiple of 8.
+class Fatbins {
+ public:
+  explicit Fatbins(const ImageBytes& section) : rest_(section) {}
+
+  // False at the end, at what is damaged and at what is no fatbin.
+  bool Next(ImageBytes* fatbin) {
+    while (rest_.Has(0, kStep) && rest_.At<std::uint64_t>(0) == 0) rest_ = rest_.From(kStep);
     std::size_t size = 0;
-    const absl::Status status = ReadFatbin(rest, contents, &size);
-    if (!status.ok()) return status;
-    at += (size + 7) / 8 * 8;
+    if (IsFatbin(rest_)) status_ = FindFatbinSize(rest_, &size);
+    if (size == 0) return false;
+    *fatbin = rest_.Part(0, size);
+    rest_ = rest_.From(std::min(rest_.size(), (size + kStep - 1) / kStep * kStep));
+    return true;
   }
-  return absl::OkStatus();
+  // What is not read.
+  const ImageBytes& rest() const { return rest_; }
+  const absl::Status& status() const { return status_; }
+
+ private:
+  static constexpr std::size_t kStep = 8;
+
+  ImageBytes rest_;
+  absl::Status status_;
+};
+
+absl::Status ReadFatbins(const ImageBytes& section, CodeContents* contents) {
+  Fatbins fatbins(section);
+  ImageBytes fatbin;
+  while (fatbins.Next(&fatbin)) {
+    const absl::Status status = ReadFatbin(fatbin, contents);
+    if (!status.ok()) return status;
+  }
+  if (fatbins.rest().size() > 0) contents->names_all = false;
+  return fatbins.status();
+}
+
+bool SectionHasLtoIr(const ImageBytes& section) {
+  Fatbins fatbins(section);
+  ImageBytes fatbin;
+  while (fatbins.Next(&fatbin)) {
+    if (FatbinHasLtoIr(fatbin)) return true;
+  }
+  return false;
 }
 
 constexpr std::string_view kArchiveMagic = "!<arch>\n";
@@ -54,6 +88,52 @@ bool ReadDecimal(std::string_view text, std::uint64_t* value) {
   return !text.empty();
 }
 
+// The members of an archive, one by one.
+class Members {
+ public:
+  explicit Members(const ImageBytes& archive) : archive_(archive), at_(kArchiveMagic.size()) {}
+
+  // False at the end, and at what is damaged.
+  bool Next(ImageBytes* member) {
+    if (at_ >= archive_.size() || !status_.ok()) return false;
+    status_ = Take(member);
+    return status_.ok();
+  }
+
+  // Where the member that was taken last has its header.
+  std::uint64_t header() const { return header_; }
+  const absl::Status& status() const { return status_; }
+  // The same, if the archive ends too early.
+  const absl::Status& whole() const { return whole_; }
+
+ private:
+  absl::Status Take(ImageBytes* member) {
+    header_ = at_;
+    if (!archive_.Has(at_, sizeof(MemberHeader))) {
+      return whole_ = Damaged(archive_, at_, "it ends within the header of a member");
+    }
+    const auto header = archive_.At<MemberHeader>(at_);
+    const std::string_view end(header.end, sizeof(header.end));
+    std::uint64_t size = 0;
+    if (end != "`\n" || !ReadDecimal({header.size, sizeof(header.size)}, &size)) {
+      return Damaged(archive_, at_, "no header of a member");
+    }
+    if (!archive_.Has(at_ + sizeof(header), size)) {
+      return whole_ = Damaged(archive_, at_, "a member of ", size, " bytes, where there are ",
+                              archive_.size() - at_ - sizeof(header));
+    }
+    *member = archive_.Part(at_ + sizeof(header), size);
+    at_ += sizeof(header) + (size + 1) / 2 * 2;
+    return absl::OkStatus();
+  }
+
+  const ImageBytes archive_;
+  std::uint64_t at_;
+  std::uint64_t header_ = 0;
+  absl::Status status_;
+  absl::Status whole_;
+};
+
 absl::Status ReadMember(const ImageBytes& member, CodeContents* contents) {
   if (IsDeviceElf(member)) {
     ++contents->images;
@@ -64,8 +144,16 @@ absl::Status ReadMember(const ImageBytes& member, CodeContents* contents) {
 
 }  // namespace
 
+bool HostObjectHasLtoIr(const ImageBytes& bytes) {
+  const absl::StatusOr<ElfFile> file = ElfFile::Read(bytes, HasBytes);
+  if (!file.ok()) return false;
+  return std::any_of(file->sections.begin(), file->sections.end(), [](const ElfSection& section) {
+    return HoldsFatbins(section) && SectionHasLtoIr(section.bytes);
+  });
+}
+
 absl::Status ReadHostObject(const ImageBytes& bytes, CodeContents* contents) {
-  const absl::StatusOr<ElfFile> file = ElfFile::Read(bytes, HasNoBytes);
+  const absl::StatusOr<ElfFile> file = ElfFile::Read(bytes, HasBytes);
   if (!file.ok()) return file.status();
   for (const ElfSection& section : file->sections) {
     if (!HoldsFatbins(section)) continue;
@@ -79,28 +167,31 @@ bool IsArchive(const ImageBytes& bytes) {
   return bytes.text().substr(0, kArchiveMagic.size()) == kArchiveMagic;
 }
 
-absl::Status ReadArchive(const ImageBytes& bytes, CodeContents* contents) {
-  std::uint64_t at = kArchiveMagic.size();
-  while (at < bytes.size()) {
-    std::uint64_t size = 0;
-    if (!bytes.Has(at, sizeof(MemberHeader))) {
-      return Damaged(bytes, at, "it ends within the header of a member");
-    }
-    const auto header = bytes.At<MemberHeader>(at);
-    const std::string_view end(header.end, sizeof(header.end));
-    if (end != "`\n" || !ReadDecimal({header.size, sizeof(header.size)}, &size)) {
-      return Damaged(bytes, at, "no header of a member");
-    }
-    if (!bytes.Has(at + sizeof(header), size)) {
-      return Damaged(bytes, at, "a member of ", size, " bytes, where there are ",
-                     bytes.size() - at - sizeof(header));
-    }
-    const ImageBytes member = bytes.Part(at + sizeof(header), size);
-    const absl::Status status = ReadMember(member, contents);
-    if (!status.ok()) return Within(absl::StrCat("member at ", at), status);
-    at += sizeof(header) + (size + 1) / 2 * 2;
+absl::Status CheckArchiveSize(const ImageBytes& bytes) {
+  Members members(bytes);
+  ImageBytes member;
+  while (members.Next(&member)) {
   }
-  return absl::OkStatus();
+  return members.whole();
+}
+
+bool ArchiveHasLtoIr(const ImageBytes& bytes) {
+  Members members(bytes);
+  ImageBytes member;
+  while (members.Next(&member)) {
+    if (IsElf(member) && !IsDeviceElf(member) && HostObjectHasLtoIr(member)) return true;
+  }
+  return false;
+}
+
+absl::Status ReadArchive(const ImageBytes& bytes, CodeContents* contents) {
+  Members members(bytes);
+  ImageBytes member;
+  while (members.Next(&member)) {
+    const absl::Status status = ReadMember(member, contents);
+    if (!status.ok()) return Within(absl::StrCat("member at ", members.header()), status);
+  }
+  return members.status();
 }
 
 }  // namespace internal

@@ -39,8 +39,8 @@ inline std::uint64_t ThreadsOf(const Dim3& block) {
 // no other one.
 inline bool FitsCluster(const LaunchShape& shape, std::uint64_t required) {
   // Set by cuFuncSetAttribute one by one, one may be missing: no grid is right then.
-  const auto divides = [required](unsigned blocks, int shift) {
-    const std::uint64_t size = required >> shift & 0xffff;
+  const auto divides = [required](unsigned blocks, int dimension) {
+    const unsigned size = SizeOf(required, dimension);
     return size != 0 && blocks % size == 0;
   };
   if (shape.cluster.has_value() &&
@@ -48,7 +48,13 @@ inline bool FitsCluster(const LaunchShape& shape, std::uint64_t required) {
        PackSizes(shape.cluster->x, shape.cluster->y, shape.cluster->z) != required)) {
     return false;
   }
-  return divides(shape.grid.x, 0) && divides(shape.grid.y, 16) && divides(shape.grid.z, 32);
+  return divides(shape.grid.x, 0) && divides(shape.grid.y, 1) && divides(shape.grid.z, 2);
+}
+
+// Whether the block is the one that the kernel requires. The driver takes a block of one thread
+// for it, too (test/sim/launch_facts_test.cc). Its sizes must be within the device's.
+inline bool FitsBlock(const Dim3& block, std::uint64_t required) {
+  return PackSizes(block.x, block.y, block.z) == required || ThreadsOf(block) == 1;
 }
 
 inline bool FitsLimits(const LaunchShape& shape, const FunctionInContext& function) {
@@ -58,6 +64,8 @@ inline bool FitsLimits(const LaunchShape& shape, const FunctionInContext& functi
          ThreadsOf(shape.block) <= static_cast<std::uint64_t>(function.max_threads_per_block) &&
          shape.shared_bytes <= static_cast<std::size_t>(function.max_dynamic_shared_bytes.load(
                                    std::memory_order_relaxed)) &&
+         (__builtin_expect(function.required_block == 0, 1) ||
+          FitsBlock(shape.block, function.required_block)) &&
          (__builtin_expect(cluster == 0, 1) || FitsCluster(shape, cluster));
 }
 

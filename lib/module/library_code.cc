@@ -3,6 +3,7 @@
 // Code as a library of the driver.                                      tier: 3
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "cuguest/error.h"
@@ -19,9 +20,9 @@ class LibraryCode : public LoadedCode {
  public:
   LibraryCode(const Driver& driver, const CodeImage& image, std::unique_ptr<JitCall> jit,
               CUlibrary library)
-      : LoadedCode(image.name()),
+      : LoadedCode(image),
         driver_(driver),
-        readable_names_(ReadableNames(image)),
+        image_(CanEnumerate() ? std::nullopt : std::make_optional(image)),
         jit_(std::move(jit)),
         library_(library) {}
   ~LibraryCode() override {
@@ -50,7 +51,7 @@ class LibraryCode : public LoadedCode {
   CUresult Enumerate(std::vector<std::string>* names) const;
 
   const Driver& driver_;
-  const absl::StatusOr<std::vector<std::string>> readable_names_;
+  const std::optional<CodeImage> image_;  // where the driver cannot list the kernels
   // Written by the driver while it loads; no document says that it is not later.
   const std::unique_ptr<JitCall> jit_;
   CUlibrary library_;  // nullptr once it is unloaded
@@ -81,7 +82,7 @@ CUresult LibraryCode::Enumerate(std::vector<std::string>* names) const {
 }
 
 absl::StatusOr<std::vector<std::string>> LibraryCode::KernelNames() {
-  if (!CanEnumerate()) return readable_names_;
+  if (image_) return ReadableNames(*image_);
   std::vector<std::string> names;
   const CUresult code = Enumerate(&names);
   if (code != CUDA_SUCCESS) return ToStatus(code, "list the kernels of " + Quoted(name()));

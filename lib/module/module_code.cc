@@ -17,7 +17,7 @@ namespace {
 class ModuleCode : public LoadedCode {
  public:
   ModuleCode(const CodeImage& image, const JitOptions& options)
-      : LoadedCode(image.name()), image_(image), options_(options) {}
+      : LoadedCode(image), image_(image), options_(options) {}
 
   absl::StatusOr<std::vector<std::string>> KernelNames() override { return ReadableNames(image_); }
   absl::Status LoadNow(const Driver& driver, const ContextRef& context,

@@ -5,13 +5,17 @@
 // that is declared and never defined, which crashes the driver when a kernel that calls it is
 // loaded (measured with 580.159.04).
 
+#include <algorithm>
 #include <cctype>
 #include <cstdint>
+#include <cstdlib>
+#include <iterator>
 #include <set>
 #include <string>
 #include <string_view>
 
 #include "lib/module/code_contents.h"
+#include "lib/module/packed_sizes.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
@@ -71,6 +75,27 @@ bool IsName(std::string_view token) {
   return !token.empty() && IsWord(token[0]) && token[0] != '.';
 }
 
+// From behind ".entry" to the end of its head.
+void ReadEntry(PtxTokens* tokens, CodeContents* contents) {
+  const std::string_view name = tokens->Next();
+  if (!IsName(name)) return;
+  std::uint64_t sizes[3] = {};  // of .reqntid, where a size that is left out is 1
+  std::string_view token = tokens->Next();
+  while (!token.empty() && token != "{" && token != ";" && token != ".reqntid") {
+    token = tokens->Next();
+  }
+  if (token == ".reqntid") {
+    std::fill(std::begin(sizes), std::end(sizes), std::uint64_t{1});
+    for (std::uint64_t& size : sizes) {
+      size = std::strtoul(std::string(tokens->Next()).c_str(), nullptr, 0);
+      token = tokens->Next();
+      if (token != ",") break;
+    }
+  }
+  while (!token.empty() && token != "{" && token != ";") token = tokens->Next();
+  contents->AddKernel(std::string(name), PackSizes(sizes[0], sizes[1], sizes[2]));
+}
+
 // The functions of the module's own: without .extern, .visible or .weak.
 class LocalFunctions {
  public:
@@ -116,10 +141,8 @@ absl::Status ReadPtx(const ImageBytes& bytes, CodeContents* contents) {
   std::string_view before;
   for (std::string_view token = tokens.Next(); !token.empty(); token = tokens.Next()) {
     if (token == ".func") functions.Read(before, &tokens);
+    if (token == ".entry") ReadEntry(&tokens, contents);
     before = token;
-    if (token != ".entry") continue;
-    const std::string_view name = tokens.Next();
-    if (IsName(name)) contents->kernels.insert(std::string(name));
   }
   const std::string_view missing = functions.Missing();
   if (missing.empty()) return absl::OkStatus();

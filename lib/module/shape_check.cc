@@ -36,6 +36,14 @@ std::string ThreadsComplaint(const Dim3& block, const FunctionInContext& functio
                       is_device ? "" : ", by its launch bounds or for its registers");
 }
 
+std::string BlockComplaint(const Dim3& block, std::uint64_t required) {
+  if (required == 0 || FitsBlock(block, required)) return "";
+  const Dim3 fixed(SizeOf(required, 0), SizeOf(required, 1), SizeOf(required, 2));
+  return absl::StrCat("a block of ", SizesText(block),
+                      " threads is asked for, and the kernel is compiled for one of ",
+                      SizesText(fixed), " (.reqntid)");
+}
+
 std::string SharedComplaint(std::size_t bytes, const FunctionInContext& function) {
   const std::size_t most =
       static_cast<std::size_t>(function.device->opt_in_shared_bytes - function.static_shared_bytes);
@@ -50,10 +58,7 @@ std::string SharedComplaint(std::size_t bytes, const FunctionInContext& function
 
 std::string ClusterComplaint(const LaunchShape& shape, std::uint64_t required) {
   if (required == 0 || FitsCluster(shape, required)) return "";
-  const auto count = [required](int shift) {
-    return static_cast<unsigned>(required >> shift & 0xffff);
-  };
-  const Dim3 fixed(count(0), count(16), count(32));
+  const Dim3 fixed(SizeOf(required, 0), SizeOf(required, 1), SizeOf(required, 2));
   const Dim3 given = shape.cluster.value_or(fixed);
   const std::string wanted =
       absl::StrCat("the cluster of ", SizesText(fixed), " blocks that the kernel requires");
@@ -68,6 +73,7 @@ std::string ShapeComplaint(const LaunchShape& shape, const FunctionInContext& fu
   std::string complaint = Complaint("grid", shape.grid, function.device->max_grid);
   if (complaint.empty()) complaint = Complaint("block", shape.block, function.device->max_block);
   if (complaint.empty()) complaint = ThreadsComplaint(shape.block, function);
+  if (complaint.empty()) complaint = BlockComplaint(shape.block, function.required_block);
   if (complaint.empty()) {
     complaint = ClusterComplaint(shape, function.required_cluster.load(std::memory_order_relaxed));
   }

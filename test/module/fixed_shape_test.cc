@@ -3,6 +3,7 @@
 // Kernels that are compiled for one block or one cluster: a launch with another shape is refused
 // before the driver ends a capture for it.
 
+#include "kernels/fixed.h"
 #include "test/module/launches.h"
 
 namespace {
@@ -14,6 +15,8 @@ constexpr char kKernels[] = R"(
 .target sm_90
 .address_size 64
 .visible .entry any() { ret; }
+.visible .entry block() .reqntid 64, 2 { ret; }
+.visible .entry bounded() .maxntid 64, 1, 1 { ret; }
 .visible .entry cluster() .reqnctapercluster 2, 2, 1 { ret; }
 )";
 
@@ -26,10 +29,10 @@ LaunchShape WithCluster(const Dim3& grid, const Dim3& cluster) {
 class Kernels {
  public:
   Kernels() {
-    for (const char* name : {"any", "cluster"}) {
+    for (const char* name : {"any", "block", "bounded", "cluster"}) {
       Sim::RegisterKernel(name, [](const SimLaunch&) { return CUDA_SUCCESS; });
     }
-    module_ = Module::LoadIn(ref(), CodeImage::FromPtx(kKernels, "kernels").value()).value();
+    module_ = Module::LoadIn(ref(), image_).value();
   }
   ContextRef ref() const { return owner_.ref(); }
   StreamRef stream() const { return StreamRef::Borrow(owner_.stream(), ref()); }
@@ -37,6 +40,7 @@ class Kernels {
   CUfunction Function(const char* name) const { return Get(name).FunctionIn(ref()).value(); }
 
  private:
+  const CodeImage image_ = CodeImage::FromPtx(kKernels, "kernels").value();
   Owner owner_;
   Module module_;
 };
@@ -58,6 +62,44 @@ void Check(const Kernels& kernels, const char* name, const LaunchShape& right,
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(fixed_shape)
+
+BOOST_AUTO_TEST_CASE(a_block_is_the_kernels) {
+  const Kernels kernels;
+  const LaunchShape right{1, {64, 2}};
+  Check(kernels, "block", right, {1, 64},
+        "a block of 64 x 1 x 1 threads is asked for, and the kernel is compiled for one of "
+        "64 x 2 x 1");
+  Check(kernels, "block", right, {1, {2, 64}}, "a block of 2 x 64 x 1 threads");
+  Check(kernels, "block", right, {1, {32, 2, 2}}, "a block of 32 x 2 x 2 threads");
+  SUCCEEDS(Launch(kernels.Get("block"), {}, kernels.stream()));  // of one thread: as measured
+  SUCCEEDS(Launch(kernels.Get("bounded"), {1, 32}, kernels.stream()));
+  SUCCEEDS(Launch(kernels.Get("any"), {1, 32}, kernels.stream()));
+  SUCCEEDS(kernels.stream().Synchronize());
+}
+
+// The same of machine code, in a container and not.
+BOOST_AUTO_TEST_CASE(a_block_is_read_off_machine_code) {
+  const Owner owner;
+  const StreamRef stream = StreamRef::Borrow(owner.stream(), owner.ref());
+  Sim::RegisterKernel("blocks_of_64", [](const SimLaunch&) { return CUDA_SUCCESS; });
+  using namespace cuguest_kernels;
+  const HostSpan<const unsigned char> images[] = {
+      {fixed_cubin, fixed_cubin_size},
+      {fixed_machine_code_fatbin, fixed_machine_code_fatbin_size},
+  };
+  for (const HostSpan<const unsigned char> bytes : images) {
+    const CodeImage image = CodeImage::Borrow(bytes, "fixed").value();
+    if (image.kernel_names().empty()) {
+      BOOST_TEST_MESSAGE("compiled for an architecture without __block_size__");
+      continue;
+    }
+    const Module module = Module::LoadIn(owner.ref(), image).value();
+    const Kernel kernel = module.GetKernel("blocks_of_64").value();
+    const Capture capture(owner.stream(), CU_STREAM_CAPTURE_MODE_GLOBAL);
+    REFUSES(Launch(kernel, {1, 32}, stream), kInvalidArgument, "compiled for one of 64 x 1 x 1");
+    SUCCEEDS(Launch(kernel, {1, 64}, stream));
+  }
+}
 
 BOOST_AUTO_TEST_CASE(a_grid_is_a_multiple_of_the_kernels_cluster) {
   const Kernels kernels;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Damaged images, through everything that one does with an image: each is refused, or loads
-// and unloads. None harms the process, the context or the device, and none leaves anything
-// behind. No kernel of a damaged image is launched: damaged code can be told from code by
-// nobody.
+// Damaged images, through everything that one does with an image from a place that is not
+// trusted: each is refused, by CodeImage or its Validate(), or loads and unloads. None harms the
+// process, the context or the device, and none leaves anything behind. No kernel of a damaged
+// image is launched: damaged code can be told from code by nobody.
 
 #include <cstdlib>
 #include <string>
@@ -32,8 +32,9 @@ bool CanBeLoaded(CodeKind kind) {
 
 struct Counts {
   int images = 0;
-  int refused = 0;  // by CodeImage
-  int failed = 0;   // in the driver
+  int no_image = 0;  // by CodeImage
+  int refused = 0;   // by its Validate()
+  int failed = 0;    // in the driver
   int loaded = 0;
 };
 
@@ -54,15 +55,29 @@ void Use(const Module& module, const ContextRef& context) {
   }
 }
 
-void Try(const Bytes& bytes, const ContextRef& context, Counts* counts) {
+void CheckRefusal(const absl::Status& status) {
+  BOOST_TEST((status.code() == StatusCode::kInvalidArgument));
+  BOOST_TEST(Says(status, "\"damaged\", "), status.ToString());
+}
+
+// What is asked of an image before it is loaded.
+using Check = absl::Status (*)(const CodeImage& image);
+
+absl::Status Validate(const CodeImage& image) { return image.Validate(); }
+absl::Status Trust(const CodeImage& /*image*/) { return absl::OkStatus(); }
+
+void Try(const Bytes& bytes, Check check, const ContextRef& context, Counts* counts) {
   const AtTheEndOfMemory memory(bytes);
   ++counts->images;
   const auto image = CodeImage::Borrow(memory.span(), "damaged");
   if (!image.ok()) {
+    ++counts->no_image;
+    return CheckRefusal(image.status());
+  }
+  const absl::Status sound = check(*image);
+  if (!sound.ok()) {
     ++counts->refused;
-    BOOST_TEST((image.status().code() == StatusCode::kInvalidArgument));
-    BOOST_TEST(Says(image.status(), "\"damaged\", "), image.status().ToString());
-    return;
+    return CheckRefusal(sound);
   }
   if (!CanBeLoaded(image->kind())) return;
   auto module = Module::LoadIn(context, *image);
@@ -76,7 +91,7 @@ void Try(const Bytes& bytes, const ContextRef& context, Counts* counts) {
   DONE(module->Unload());
 }
 
-Counts TryAll(const ContextRef& context) {
+Counts TryAll(Check check, const ContextRef& context) {
   Counts counts;
   for (const Sample& sample : Samples()) {
     for (const Mutation& mutation : kMutations) {
@@ -85,7 +100,7 @@ Counts TryAll(const ContextRef& context) {
             sample.name + ", " + mutation.name + ", number " + std::to_string(i);
         BOOST_TEST_CHECKPOINT(seed);
         Chance chance(seed);
-        Try(mutation.mutate(sample.bytes, &chance), context, &counts);
+        Try(mutation.mutate(sample.bytes, &chance), check, context, &counts);
       }
     }
   }
@@ -95,7 +110,7 @@ Counts TryAll(const ContextRef& context) {
 // What the first use of anything leaves in the context for good.
 void WarmUp(const ContextRef& context) {
   Counts counts;
-  for (const Sample& sample : Samples()) Try(sample.bytes, context, &counts);
+  for (const Sample& sample : Samples()) Try(sample.bytes, &Validate, context, &counts);
 }
 
 void CheckWorks(CUcontext context) {
@@ -131,15 +146,29 @@ BOOST_AUTO_TEST_CASE(damage_is_refused_or_harmless_and_leaves_nothing_behind) {
   WarmUp(context);
   const auto live = Sim::Live();
   const std::size_t free = FreeMemory(own.get());
-  const Counts counts = TryAll(context);
-  BOOST_TEST_MESSAGE(counts.images << " damaged images: " << counts.refused << " refused, "
-                                   << counts.failed << " failed to load, " << counts.loaded
-                                   << " loaded");
+  const Counts counts = TryAll(&Validate, context);
+  BOOST_TEST_MESSAGE(counts.images << " damaged images: " << counts.no_image << " are none, "
+                                   << counts.refused << " refused by Validate(), " << counts.failed
+                                   << " failed to load, " << counts.loaded << " loaded");
   BOOST_TEST((Sim::Live() == live));
   BOOST_TEST(FreeMemory(own.get()) + kSlack >= free);
   CheckWorks(own.get());
   BOOST_TEST(counts.images >= 1000);
+  BOOST_TEST(counts.no_image > 0);
   BOOST_TEST(counts.refused > 0);
+  BOOST_TEST(counts.failed > 0);
+  BOOST_TEST(counts.loaded > 0);
+}
+
+// The driver may crash of an image that nobody validated; the simulation does not.
+BOOST_AUTO_TEST_CASE(the_simulation_has_an_answer_to_all_damage, *OnlySim()) {
+  const OwnContext own;
+  const ContextRef context = Ref(own.get());
+  WarmUp(context);
+  const auto live = Sim::Live();
+  const Counts counts = TryAll(&Trust, context);
+  BOOST_TEST((Sim::Live() == live));
+  BOOST_TEST(counts.refused == 0);
   BOOST_TEST(counts.failed > 0);
   BOOST_TEST(counts.loaded > 0);
 }
