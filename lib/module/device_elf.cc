@@ -249,7 +249,9 @@ class DeviceElf {
   }
 
   absl::Status CheckByAbi(const ElfSection& section) const {
-    if (section.header.sh_addralign == 0) return Wrong(section, "it asks for an alignment of 0");
+    if (section.header.sh_addralign == 0 && section.Is(SHF_ALLOC)) {
+      return Wrong(section, "it asks for an alignment of 0");
+    }
     absl::Status status = CheckTypeAgreesWithName(section);
     if (status.ok() && section.Is(SHF_EXECINSTR)) status = CheckCode(section);
     if (status.ok()) status = CheckLinks(section);
