@@ -2,15 +2,23 @@
 """Where the build found CUDA and Abseil; they are not ours to be strict with."""
 
 import json
+import pathlib
 import re
 import shlex
 import subprocess
+import tempfile
 
 
 def system_includes(build):
     commands = json.loads((build / "compile_commands.json").read_text())
     command = next(c["command"] for c in commands if c["file"].endswith("lib/core/error.cc"))
     return [word for word in shlex.split(command) if word.startswith("-isystem")]
+
+
+def absl_includes(build):
+    """Of these, the ones that are not the toolkit's."""
+    return [word for word in system_includes(build)
+            if not (pathlib.Path(word[len("-isystem"):]) / "cuda.h").exists()]
 
 
 def headers_that_can_be_included(headers, build, compiler):
@@ -22,3 +30,15 @@ def headers_that_can_be_included(headers, build, compiler):
     has = subprocess.run([compiler, "-x", "c++", "-E", "-P", *system_includes(build), "-"],
                          input=text, check=True, capture_output=True, text=True).stdout.split()
     return [header for header in headers if set(needed[header]) <= set(has)]
+
+
+def compile_by_nvcc(nvcc, standard, includes, text):
+    """The errors of `text` with all warnings as errors, of nvcc and of the host compiler; "" if none."""
+    with tempfile.TemporaryDirectory() as scratch:
+        source = pathlib.Path(scratch) / "headers.cu"
+        source.write_text(text)
+        run = subprocess.run(
+            [nvcc, f"-std={standard}", "-DCUGUEST_STATIC", "--Werror", "all-warnings", "-Xcompiler",
+             "-Wall,-Wextra,-Werror", *includes, "-c", str(source), "-o", str(source.with_suffix(".o"))],
+            capture_output=True, text=True)
+    return "" if run.returncode == 0 else run.stdout + run.stderr or f"exit status {run.returncode}"

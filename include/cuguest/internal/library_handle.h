@@ -52,11 +52,12 @@ class LibraryHandle {
     if (made == nullptr) {
       return absl::ResourceExhaustedError(std::string("make ") + Api::kName + ": no host memory");
     }
-    absl::Status status = Say(Of(library).Create(&made->handle_), "make ");
-    if (!status.ok()) return status;
-    status = Say(made->settings_.Read(Of(library), made->handle_), "read the settings of ");
+    const absl::Status created = Say(Of(library).Create(&made->handle_), "make ");
+    if (!created.ok()) return created;
+    const absl::Status read =
+        Say(made->settings_.Read(Of(library), made->handle_), "read the settings of ");
     // On failure it is not destroyed: that may end captures.
-    if (!status.ok()) return status;
+    if (!read.ok()) return read;
     return made.release();
   }
 
@@ -74,7 +75,7 @@ class LibraryHandle {
 
   static bool End(const void* library, void* self, absl::Status* why) {
     const Code code = static_cast<LibraryHandle*>(self)->settings_.PutBack(Of(library), Get(self));
-    if (why != nullptr) *why = Say(code, "put back the settings of ");
+    if (why != nullptr) static_cast<void>(*why = Say(code, "put back the settings of "));
     return code == Code{};
   }
 

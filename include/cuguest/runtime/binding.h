@@ -6,8 +6,8 @@
 //
 // The namespace of the headers under runtime/. They are headers only, without a
 // library behind them: what they call is the CUDA runtime that the including file is
-// linked with, shared or static. They refuse <cuda_runtime_api.h> of before CUDA 12.0, and were
-// compiled with that of 13.0.
+// linked with, shared or static. They need the <cuda_runtime_api.h> of CUDA 12.0 or newer
+// (test/headers/toolkits_test.py).
 //
 //   #include <cuda_runtime_api.h>
 //   #include "cuguest/runtime/binding.h"

@@ -221,24 +221,17 @@ class CufftPlan {
   static absl::StatusOr<void*> Make(const void* library, const ContextRef& context,
                                     const void* kind) {
     const CufftLayout& layout = *static_cast<const CufftLayout*>(kind);
-    absl::Status status = layout.Check();
-    if (!status.ok()) return status;
+    const absl::Status valid = layout.Check();
+    if (!valid.ok()) return valid;
     std::unique_ptr<CufftPlan> made(new (std::nothrow) CufftPlan(context, layout));
     if (made == nullptr) return absl::ResourceExhaustedError("make a cuFFT plan: no host memory");
     const CufftLibrary& cufft = Of(library);
-    status = ToStatus(cufft.Create(&made->plan_), "make a cuFFT plan");
-    if (!status.ok()) return status;
-    cufftResult code = cufft.SetAutoAllocation(made->plan_, 0);
-    if (code == CUFFT_SUCCESS) code = made->Plan(cufft);
-    status = ToStatus(code, "make a cuFFT plan", layout.ToString());
-    // cuFFT works in stream 0 when it makes a plan, and a non-blocking stream does not wait for
-    // that: plans used at once, by 16 threads in 4 contexts, were now and then
-    // CUDA_ERROR_ILLEGAL_ADDRESS, which loses the process's contexts; after this they never were
-    // (the H100's report in test/hardware/).
-    if (status.ok()) status = StreamRef::Borrow(CU_STREAM_LEGACY, context).Synchronize();
-    if (status.ok()) return made.release();
+    const absl::Status created = ToStatus(cufft.Create(&made->plan_), "make a cuFFT plan");
+    if (!created.ok()) return created;
+    const absl::Status planned = made->Plan(cufft);
+    if (planned.ok()) return made.release();
     static_cast<void>(cufft.Destroy(made->plan_));
-    return status;
+    return planned;
   }
 
   static bool Fits(const void* self, const void* kind) {
@@ -266,8 +259,8 @@ class CufftPlan {
       return user.capture_state() == CaptureState::kNone &&
              ::cuguest::internal::EventAccess::Record(plan.used_, user);
     }
-    *why = plan.CheckNotCapturing(user);
-    if (why->ok()) *why = plan.used_.Record(user);
+    static_cast<void>(*why = plan.CheckNotCapturing(user));
+    if (why->ok()) why->Update(plan.used_.Record(user));
     return why->ok();
   }
 
@@ -298,7 +291,19 @@ class CufftPlan {
     return *static_cast<const CufftLibrary*>(library);
   }
 
-  cufftResult Plan(const CufftLibrary& cufft) {
+  absl::Status Plan(const CufftLibrary& cufft) {
+    const cufftResult off = cufft.SetAutoAllocation(plan_, 0);
+    const absl::Status planned = ToStatus(off == CUFFT_SUCCESS ? MakePlan(cufft) : off,
+                                          "make a cuFFT plan", layout_.ToString());
+    if (!planned.ok()) return planned;
+    // cuFFT works in stream 0 when it makes a plan, and a non-blocking stream does not wait for
+    // that: plans used at once, by 16 threads in 4 contexts, were now and then
+    // CUDA_ERROR_ILLEGAL_ADDRESS, which loses the process's contexts; after this they never were
+    // (the H100's report in test/hardware/).
+    return StreamRef::Borrow(CU_STREAM_LEGACY, context_).Synchronize();
+  }
+
+  cufftResult MakePlan(const CufftLibrary& cufft) {
     CufftLayout layout = layout_;  // cuFFT takes it as not const
     const bool is_contiguous = layout.input.stride == 0;
     return cufft.MakePlanMany64(
@@ -329,12 +334,13 @@ class CufftPlan {
   }
 
   absl::Status UseOwnArea(const CufftLibrary& cufft, const StreamRef& stream) {
-    absl::Status status = CheckNotCapturing(stream);
-    if (!status.ok()) return status;
-    status = area_.empty() ? MakeArea() : stream.WaitFor(used_);
-    if (status.ok()) status = SetArea(cufft, area_.get());
-    if (status.ok()) user_ = stream;
-    return status;
+    const absl::Status may_use = CheckNotCapturing(stream);
+    if (!may_use.ok()) return may_use;
+    const absl::Status ready = area_.empty() ? MakeArea() : stream.WaitFor(used_);
+    if (!ready.ok()) return ready;
+    const absl::Status set = SetArea(cufft, area_.get());
+    if (set.ok()) user_ = stream;
+    return set;
   }
 
   absl::Status MakeArea() {

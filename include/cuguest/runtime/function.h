@@ -50,7 +50,6 @@
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
 static_assert(std::is_same_v<cudaFunction_t, CUfunction>);
-static_assert(std::is_same_v<cudaKernel_t, CUkernel>);
 
 // The conversions below
 //
@@ -61,8 +60,14 @@ static_assert(std::is_same_v<cudaKernel_t, CUkernel>);
 //          <driver_types.h>; test/runtime/function_test.cc.
 [[nodiscard]] constexpr CUfunction ToDriver(cudaFunction_t function) noexcept { return function; }
 [[nodiscard]] constexpr cudaFunction_t ToRuntime(CUfunction function) noexcept { return function; }
+
+#if CUDART_VERSION >= 12010
+static_assert(std::is_same_v<cudaKernel_t, CUkernel>);
+
+// Needs: headers of CUDA 12.1 or newer; the runtime of older ones has no kernels.
 [[nodiscard]] constexpr CUkernel ToDriver(cudaKernel_t kernel) noexcept { return kernel; }
 [[nodiscard]] constexpr cudaKernel_t ToRuntime(CUkernel kernel) noexcept { return kernel; }
+#endif
 
 // Where the runtime takes a symbol to launch or to ask about, it takes a kernel in its place
 // (cudaLaunchKernel, cudaFuncGetAttributes, ...).
@@ -124,8 +129,10 @@ template <typename... Parameters>
   return FunctionOf(reinterpret_cast<const void*>(kernel), context);
 }
 
+#if CUDART_VERSION >= 12010
 // The kernel that `symbol` names, for every context.
 //
+// Needs:  headers of CUDA 12.1 or newer.
 // Errors: kInvalidArgument  null
 //         kNotFound         no __global__ function of a loaded shared object
 // Cost:   one runtime call, which looks `symbol` up under a lock.
@@ -144,6 +151,7 @@ template <typename... Parameters>
 [[nodiscard]] absl::StatusOr<CUkernel> KernelOf(void (*kernel)(Parameters...)) {
   return KernelOf(reinterpret_cast<const void*>(kernel));
 }
+#endif
 
 // What `kernel` is in `context`. Loads its code there if it was not yet.
 //

@@ -81,12 +81,12 @@ class LibraryTable {
         ::cuguest::internal::LibraryFile::Open(name, stem, major);
     if (!file.ok()) return file.status();
     file_ = *std::move(file);
-    absl::Status status = file_.Fill(entries);
-    if (!status.ok()) return status;
+    const absl::Status filled = file_.Fill(entries);
+    if (!filled.ok()) return filled;
     int its_major = 0;
-    status = ::cuguest::internal::ToLibraryStatus(which, (*get_property)(MAJOR_VERSION, &its_major),
-                                                  "ask for the version", stem);
-    return status.ok() ? file_.CheckMajor(its_major, major) : status;
+    const absl::Status asked = ::cuguest::internal::ToLibraryStatus(
+        which, (*get_property)(MAJOR_VERSION, &its_major), "ask for the version", stem);
+    return asked.ok() ? file_.CheckMajor(its_major, major) : asked;
   }
 
  private:

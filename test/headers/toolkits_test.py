@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""toolkits_test.py SOURCE_ROOT BUILD_ROOT [--libraries] [RELEASE...]
+
+Compiles cuguest with the headers of other CUDA Toolkits, with g++ and clang++, warnings as errors:
+every public header as C++17 and C++20, the versions and signatures of the driver table against the
+toolkit's own <cudaTypedefs.h>, and every source of the library with the oldest and the newest
+toolkit. With the newest toolkit's own nvcc, every public header, too. Prints a table.
+
+The headers come from NVIDIA's Python packages, by pip, into BUILD_ROOT/toolkits, where they stay. A
+toolkit whose packages cannot be had is skipped. The headers for cuBLAS, cuFFT, cuSOLVER and
+cuSPARSE are in large packages: with --libraries, they are compiled with the oldest and the newest.
+"""
+
+import concurrent.futures
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+from flags import absl_includes, compile_by_nvcc
+
+NEWEST = "newest"
+SUFFIX = {release: "-cu12" for release in ("12.0", "12.2", "12.4", "12.6", "12.8", "12.9")}
+RELEASES = [*SUFFIX, "13.0", NEWEST]
+# Of CUDA 12.0; they have versions of their own.
+OLDEST_LIBRARIES = {"cublas": "12.0.*", "cufft": "11.0.*", "cusolver": "11.4.2.*", "cusparse": "12.0.*"}
+STRICT = ["-fsyntax-only", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra", "-Wpedantic",
+          "-Wconversion", "-Wshadow", "-Werror"]
+LIBRARY_HEADER = re.compile(r"^#include <cu(?:blas|fft|solver|sparse)\w*\.h>$", re.M)
+
+options = [word for word in sys.argv[1:] if not word.startswith("--")]
+root, build = (pathlib.Path(word).resolve() for word in options[:2])
+wanted = options[2:] or RELEASES
+with_libraries = "--libraries" in sys.argv
+cache = build / "toolkits"
+counts = {"passed": 0, "failed": 0, "skipped": 0}
+
+
+def fetch(package, version, folder):
+    """Unpacks the wheel into `folder` once; the reason if it cannot be had, else None."""
+    done = folder / f".{package}"
+    if done.exists():
+        return None
+    with tempfile.TemporaryDirectory() as download:
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:",
+                   "--retries", "1", "--dest", download, package + (f"=={version}" if version else "")]
+        run = subprocess.run(command, capture_output=True, text=True)
+        if run.returncode:
+            return (run.stderr.strip().splitlines() or ["pip failed"])[-1]
+        folder.mkdir(parents=True, exist_ok=True)
+        for wheel in pathlib.Path(download).glob("*.whl"):
+            with zipfile.ZipFile(wheel) as archive:
+                keep = [name for name in archive.namelist() if not re.search(r"\.(so[.\d]*|a)$", name)]
+                archive.extractall(folder, keep)
+    done.touch()
+    return None
+
+
+def prepare(release):
+    """The toolkit's directories of headers, those of its libraries, and why not."""
+    folder, suffix = cache / release, SUFFIX.get(release, "")
+    version = {NEWEST: ""}.get(release, f"{release}.*")
+    why = fetch("nvidia-cuda-runtime" + suffix, version, folder)
+    if why is None and not suffix:  # <crt/host_defines.h>
+        why = fetch("nvidia-cuda-crt", version, folder)
+    if why is None and with_libraries and release in (RELEASES[0], NEWEST):
+        for name in OLDEST_LIBRARIES:
+            of_release = OLDEST_LIBRARIES[name] if release == RELEASES[0] else ""
+            why = why or fetch(f"nvidia-{name}{suffix}", of_release, folder)
+    return sorted({path.parent for path in folder.glob("nvidia/*/include/cu*.h")}), why
+
+
+def includes(folders):
+    words = [f"-I{root / 'include'}", f"-I{root}"]
+    for folder in folders:
+        words += ["-isystem", str(folder)]
+    return [*words, *absl_includes(build)]
+
+
+def headers(folders):
+    """As #include lines; without those for libraries that the toolkit was not given."""
+    has_libraries = any((folder / "cublas_v2.h").exists() for folder in folders)
+    names = sorted((root / "include").rglob("*.h"))
+    texts = {name: name.read_text() for name in names}
+    needs = {name for name in names if LIBRARY_HEADER.search(texts[name])}
+    while True:  # who includes one of them needs them, too
+        more = {name for name in names if name not in needs and any(
+            f'#include "{other.relative_to(root / "include")}"' in texts[name] for other in needs)}
+        if not more:
+            break
+        needs |= more
+    return "".join(f'#include "{name.relative_to(root / "include")}"\n'
+                   for name in names if has_libraries or name not in needs)
+
+
+VERSIONS = """
+#include <cudaTypedefs.h>
+#include <type_traits>
+#include "cuguest/driver_table.h"
+namespace cuguest {
+%s
+}
+"""
+
+
+def versions(folders):
+    """Each row of the driver table is the toolkit's own typedef for its name and version, unless the
+    toolkit is older than the version."""
+    typedefs = next(folder / "cudaTypedefs.h" for folder in folders if (folder / "cudaTypedefs.h").exists())
+    cuda = re.search(r"#define CUDA_VERSION (\d+)", (typedefs.parent / "cuda.h").read_text())
+    rows = re.findall(r"^  X\((\w+), (\d+),", (root / "include" / "cuguest" / "driver_table.h").read_text(), re.M)
+    held = [(name, version) for name, version in rows if int(version) <= int(cuda[1])]
+    asserts = "".join(f'static_assert(std::is_same_v<decltype(DriverTable::{name}), PFN_cu{name}_v{version}>);\n'
+                      for name, version in held)
+    return VERSIONS % asserts, len(held)
+
+
+def library_sources():
+    names = re.findall(r"'((?:context|core|interop|memory|module|stream|testing)/\w+\.cc)'",
+                       (root / "lib" / "meson.build").read_text())
+    return sorted(set(names))
+
+
+def compile_text(job):
+    command, text = job
+    run = subprocess.run(command, input=text, capture_output=True, text=True, cwd=build)
+    return "" if run.returncode == 0 else run.stderr or f"exit status {run.returncode}"
+
+
+def report(release, compiler, what, errors):
+    wrong = [error for error in errors if error]
+    counts["failed" if wrong else "passed"] += 1
+    print(f"{'NOT OK' if wrong else 'ok':7} {release:7} {compiler:8} {what}", flush=True)
+    for error in wrong[:3]:
+        print(error[:4000])
+
+
+def check(release, folders, compiler, pool):
+    flags = ["-DCUGUEST_STATIC", *STRICT, *includes(folders)]
+    base = [compiler, "-x", "c++"]
+    name = pathlib.Path(compiler).name
+    text = headers(folders)
+    report(release, name, f"{text.count('#include')} headers, C++17 and C++20",
+           pool.map(compile_text, [([*base, f"-std={s}", *flags, "-"], text) for s in ("c++17", "c++20")]))
+    text, count = versions(folders)
+    report(release, name, f"{count} versions of the driver table",
+           [compile_text(([*base, "-std=c++17", *flags, "-"], text))])
+    if release in (RELEASES[0], RELEASES[-1]):
+        sources = library_sources()
+        report(release, name, f"{len(sources)} sources",
+               pool.map(compile_text, [([*base, "-std=c++17", *flags, str(root / "lib" / source)], None)
+                                       for source in sources]))
+
+
+def check_nvcc(folders):
+    """By the newest nvcc, with its own headers."""
+    folder = cache / NEWEST
+    for package in ("nvidia-cuda-nvcc", "nvidia-nvvm"):
+        why = fetch(package, "", folder)
+        if why is not None:
+            counts["skipped"] += 1
+            print(f"skipped: nvcc of the newest toolkit: {why}")
+            return
+    nvcc = next(folder.glob("nvidia/*/bin/nvcc"))
+    for program in [*nvcc.parent.iterdir(), *folder.glob("nvidia/*/nvvm/bin/*")]:
+        if program.is_file():
+            program.chmod(0o755)
+    report(NEWEST, "nvcc", "headers, C++17 and C++20",
+           [compile_by_nvcc(str(nvcc), standard, includes(folders), headers(folders))
+            for standard in ("c++17", "c++20")])
+
+
+def check_configure(release, folder, expected):
+    """What Meson says of headers in `folder`."""
+    with tempfile.TemporaryDirectory() as scratch:
+        run = subprocess.run(["meson", "setup", scratch, str(root), f"-Dtoolkit_include={folder}"],
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    said = re.sub(r"\s+", " ", run.stdout)
+    report(release, "meson", "configure", [f"it does not say: {words}\n{run.stdout[-2000:]}"
+                                           for words in expected if words not in said])
+
+
+def check_too_old():
+    with tempfile.TemporaryDirectory() as folder:
+        (pathlib.Path(folder) / "cuda.h").write_text("#define CUDA_VERSION 11080\n")
+        check_configure("11.8", folder, ["the headers are of CUDA 11.8; 12.0 or newer is needed"])
+        include = f'#include "{root / "include" / "cuguest" / "driver_table.h"}"\n'
+        said = compile_text((["g++", "-x", "c++", "-fsyntax-only", "-isystem", folder, *includes([]), "-"], include))
+        report("11.8", "g++", "is refused", [] if "cuguest needs the headers of CUDA 12.0" in said else [said or "accepted"])
+
+
+compilers = [found for found in map(shutil.which, ("g++", "clang++")) if found]
+if shutil.which("meson"):
+    check_too_old()
+with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+    for release in wanted:
+        folders, why = prepare(release)
+        if why is not None:
+            counts["skipped"] += 1
+            print(f"skipped: headers of CUDA {release}: {why}")
+            continue
+        for compiler in compilers:
+            check(release, folders, compiler, pool)
+        if release == RELEASES[0] and shutil.which("meson"):
+            check_configure(release, folders[0], [
+                "CUDA 12.0 has no cudaKernel_t: runtime/function.h leaves out KernelOf",
+                "Without tests and examples: the simulated driver and the tests need"])
+        if release == NEWEST:
+            check_nvcc(folders)
+print("cases: " + ", ".join(f"{count} {word}" for word, count in counts.items()))
+sys.exit(1 if counts["failed"] else 0 if counts["passed"] else 77)
