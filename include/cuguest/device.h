@@ -31,7 +31,8 @@ enum class Ordinal : int {};
 // The 16 bytes that name a device across processes and reboots.
 struct Uuid {
   std::array<unsigned char, 16> bytes{};
-  // "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", as nvidia-smi and
+  bool is_mig = false;  // they name an instance of a device in MIG mode
+  // "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", or "MIG-" and the same, as nvidia-smi and
   // CUDA_VISIBLE_DEVICES write it.
   [[nodiscard]] CUGUEST_API std::string ToString() const;
   friend bool operator==(const Uuid& a, const Uuid& b) { return a.bytes == b.bytes; }
@@ -70,7 +71,14 @@ class CUGUEST_API Device {
   [[nodiscard]] absl::StatusOr<std::string> Name() const;
   // "0000:65:00.0"
   [[nodiscard]] absl::StatusOr<std::string> PciBusId() const;
-  // Needs: cuDeviceGetUuid, CUDA 9.2; below that kUnimplemented.
+  // Of a MIG instance its own. Before CUDA 11.4 a driver knows the whole device's only, which
+  // all of its instances then share, and `is_mig` is false.
+  //
+  // Needs:  cuDeviceGetUuid, CUDA 9.2; below that kUnimplemented.
+  // Cost:   two driver calls and a lookup.
+  // Source: CUDA Driver API, cuDeviceGetUuid_v2: "If the device is in MIG mode, returns its MIG
+  //         UUID"; that the first version then gives another one is what tells MIG mode, and
+  //         has not been measured on such a device. test/process/mig_test.cc.
   [[nodiscard]] absl::StatusOr<Uuid> GetUuid() const;
 
   friend constexpr bool operator==(Device a, Device b) { return a.handle_ == b.handle_; }

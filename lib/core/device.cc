@@ -13,11 +13,21 @@ namespace {
 
 std::string DeviceText(CUdevice device) { return absl::StrCat("device ", device); }
 
+absl::StatusOr<Uuid> ReadUuid(decltype(Driver::DeviceGetUuid) get, CUdevice device) {
+  CUuuid raw;
+  const CUresult code = get(&raw, device);
+  if (code != CUDA_SUCCESS) return ToStatus(code, "read the device's UUID", DeviceText(device));
+  Uuid uuid;
+  static_assert(sizeof(raw.bytes) == sizeof(uuid.bytes));
+  std::memcpy(uuid.bytes.data(), raw.bytes, uuid.bytes.size());
+  return uuid;
+}
+
 }  // namespace
 
 std::string Uuid::ToString() const {
   constexpr char kHex[] = "0123456789abcdef";
-  std::string text = "GPU-";
+  std::string text = is_mig ? "MIG-" : "GPU-";
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
     text += kHex[bytes[i] >> 4];
@@ -78,15 +88,16 @@ absl::StatusOr<std::string> Device::PciBusId() const {
 absl::StatusOr<Uuid> Device::GetUuid() const {
   const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
   if (!driver.ok()) return driver.status();
-  const auto get_uuid = (*driver)->Require(&Driver::DeviceGetUuid);
-  if (!get_uuid.ok()) return get_uuid.status();
-  CUuuid raw;
-  const CUresult code = (*get_uuid)(&raw, handle_);
-  if (code != CUDA_SUCCESS) return ToStatus(code, "read the device's UUID", DeviceText(handle_));
-  Uuid uuid;
-  static_assert(sizeof(raw.bytes) == sizeof(uuid.bytes));
-  std::memcpy(uuid.bytes.data(), raw.bytes, uuid.bytes.size());
-  return uuid;
+  const auto of_device = (*driver)->Require(&Driver::DeviceGetUuid);
+  if (!of_device.ok()) return of_device.status();
+  const absl::StatusOr<Uuid> whole = ReadUuid(*of_device, handle_);
+  // The same name, and another function since CUDA 11.4.
+  const auto of_instance =
+      (*driver)->Find<decltype(Driver::DeviceGetUuid)>("cuDeviceGetUuid", 11040);
+  if (!whole.ok() || !of_instance.ok()) return whole;
+  absl::StatusOr<Uuid> own = ReadUuid(*of_instance, handle_);
+  if (own.ok()) own->is_mig = *own != *whole;
+  return own;
 }
 
 CUGUEST_END_NAMESPACE

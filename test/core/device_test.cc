@@ -61,6 +61,8 @@ BOOST_AUTO_TEST_CASE(a_uuid_is_written_as_nvidia_smi_writes_it) {
   cuguest::Uuid uuid;
   for (unsigned i = 0; i < 16; ++i) uuid.bytes[i] = static_cast<unsigned char>(i * 17);
   BOOST_TEST(uuid.ToString() == "GPU-00112233-4455-6677-8899-aabbccddeeff");
+  uuid.is_mig = true;
+  BOOST_TEST(uuid.ToString() == "MIG-00112233-4455-6677-8899-aabbccddeeff");
 }
 
 BOOST_AUTO_TEST_CASE(a_device_that_is_not_there_says_how_many_are) {
