@@ -107,7 +107,8 @@ BOOST_AUTO_TEST_CASE(every_kind_with_a_dead_context_current) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(memory_of_the_primary_and_of_a_green_context) {
+BOOST_AUTO_TEST_CASE(memory_of_the_primary_and_of_a_green_context,
+                     *NeedsDriver(12040, "green contexts")) {
   CUcontext primary = nullptr;
   OK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0));
   SetStack({primary});

@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(freed_with_a_dead_context_current) {
   for (const CUdeviceptr pointer : pointers) BOOST_TEST(!IsThere(pointer));
 }
 
-BOOST_AUTO_TEST_CASE(in_a_green_context_it_is_the_primarys) {
+BOOST_AUTO_TEST_CASE(in_a_green_context_it_is_the_primarys, *NeedsDriver(12040, "green contexts")) {
   CUdevResource resource = {};
   CUdevResourceDesc description = nullptr;
   CUgreenCtx green = nullptr;

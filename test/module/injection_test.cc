@@ -12,6 +12,7 @@
 
 using namespace module_test;
 using cuguest_test::GetStack;
+using cuguest_test::HasDriver;
 using cuguest_test::OnlySim;
 using cuguest_test::OwnContext;
 using cuguest_test::SetStack;
@@ -64,10 +65,15 @@ absl::Status UseCode(const ContextRef& context) {
   if (!borrowed.ok()) return borrowed.status();
   for (const absl::Status& status :
        {module->Preload(context), kernel->Preload(context), borrowed->Preload(context),
-        kernel->IsLoaded(context).status(), kernel->Attributes(context).status(),
-        kernel->Parameters(context).status(), kernel->SetMaxDynamicSharedBytes(context, 4096),
+        kernel->Attributes(context).status(), kernel->SetMaxDynamicSharedBytes(context, 4096),
         module->GetGlobal<unsigned>(context, "counters").status()}) {
     if (!status.ok()) return status;
+  }
+  if (HasDriver(12040)) {
+    for (const absl::Status& status :
+         {kernel->IsLoaded(context).status(), kernel->Parameters(context).status()}) {
+      if (!status.ok()) return status;
+    }
   }
   kernel.reset();
   return module->Unload();

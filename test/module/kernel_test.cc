@@ -12,6 +12,7 @@ using namespace module_test;
 using cuguest::ContextGuard;
 using cuguest::KernelAttributes;
 using cuguest::KernelParameter;
+using cuguest_test::NeedsDriver;
 using cuguest_test::OnlySim;
 using cuguest_test::OwnContext;
 using cuguest_test::SetStack;
@@ -90,13 +91,15 @@ BOOST_FIXTURE_TEST_CASE(more_shared_memory_than_there_is_is_refused, Fixture) {
   BOOST_TEST(bounded.Attributes(here)->max_dynamic_shared_bytes == 48 * 1024 - 1024);
 }
 
-BOOST_FIXTURE_TEST_CASE(parameters_are_as_the_driver_lays_them_out, Fixture) {
+BOOST_FIXTURE_TEST_CASE(parameters_are_as_the_driver_lays_them_out, Fixture,
+                        *NeedsDriver(12040, "cuFuncGetParamInfo")) {
   const std::vector<KernelParameter> expected = {{0, 8}, {8, 4}};
   BOOST_TEST((store.Parameters(here).value() == expected));
   BOOST_TEST(bounded.Parameters(here)->empty());
 }
 
-BOOST_FIXTURE_TEST_CASE(asking_whether_it_is_loaded_does_not_load, Fixture) {
+BOOST_FIXTURE_TEST_CASE(asking_whether_it_is_loaded_does_not_load, Fixture,
+                        *NeedsDriver(12040, "cuFuncIsLoaded")) {
   BOOST_TEST(!store.IsLoaded(here).value());
   BOOST_TEST(!store.IsLoaded(here).value());
   DONE(store.Preload(here));
@@ -104,7 +107,8 @@ BOOST_FIXTURE_TEST_CASE(asking_whether_it_is_loaded_does_not_load, Fixture) {
   BOOST_TEST(!bounded.IsLoaded(here).value());
 }
 
-BOOST_FIXTURE_TEST_CASE(calls_cost_what_the_header_says, Fixture, *OnlySim()) {
+BOOST_FIXTURE_TEST_CASE(calls_cost_what_the_header_says, Fixture,
+                        *OnlySim() * NeedsDriver(12040, "the costs are of its entries")) {
   const auto cost = [](const auto& call) {
     Sim::ResetCalls();
     DONE(call());
@@ -141,9 +145,10 @@ BOOST_FIXTURE_TEST_CASE(an_empty_kernel_says_so, Fixture) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-BOOST_AUTO_TEST_SUITE(borrowed_kernel)
+BOOST_AUTO_TEST_SUITE(borrowed_kernel, *NeedsDriver(12000, "CUlibrary and CUkernel"))
 
-BOOST_FIXTURE_TEST_CASE(a_kernel_is_good_everywhere, Foreign) {
+BOOST_FIXTURE_TEST_CASE(a_kernel_is_good_everywhere, Foreign,
+                        *NeedsDriver(12040, "cuKernelGetName and cuFuncGetParamInfo")) {
   const OwnContext other;
   const auto borrowed = Kernel::Borrow(kernel);
   DONE(borrowed.status());
@@ -158,7 +163,8 @@ BOOST_FIXTURE_TEST_CASE(a_kernel_is_good_everywhere, Foreign) {
   BOOST_TEST(borrowed->Parameters(Ref(other.get()))->size() == 2U);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_function_is_good_in_its_own_context, Foreign) {
+BOOST_FIXTURE_TEST_CASE(a_function_is_good_in_its_own_context, Foreign,
+                        *NeedsDriver(12030, "cuFuncGetName")) {
   const OwnContext other;
   const auto borrowed = Kernel::Borrow(function, Ref(context.get()));
   DONE(borrowed.status());
@@ -178,7 +184,8 @@ BOOST_FIXTURE_TEST_CASE(what_cannot_be_borrowed_is_refused, Foreign) {
           "borrow a function");
 }
 
-BOOST_FIXTURE_TEST_CASE(nothing_of_the_owner_is_taken, Foreign) {
+BOOST_FIXTURE_TEST_CASE(nothing_of_the_owner_is_taken, Foreign,
+                        *NeedsDriver(12030, "cuKernelGetName")) {
   { const Kernel borrowed = Kernel::Borrow(kernel).value(); }
   {
     const Kernel borrowed = Kernel::Borrow(function, Ref(context.get())).value();

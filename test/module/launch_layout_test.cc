@@ -173,7 +173,8 @@ BOOST_AUTO_TEST_CASE(a_struct_that_is_a_vector_on_the_device) {
 }
 
 // The guide's myStruct, without what aligns its float4.
-BOOST_AUTO_TEST_CASE(the_guides_struct_declared_without_alignment) {
+BOOST_AUTO_TEST_CASE(the_guides_struct_declared_without_alignment,
+                     *NeedsDriver(12040, "cuFuncGetParamInfo, by which parameters are checked")) {
   Layouts layouts;
   const Kernel kernel = layouts.Get("struct");
   const auto value = Pattern<GuideWithoutAlignment>(1);
@@ -190,7 +191,8 @@ BOOST_AUTO_TEST_CASE(the_guides_struct_declared_without_alignment) {
 
 // As values only the sizes count: each is copied from where it is. Packed, it would be read
 // from the wrong place.
-BOOST_AUTO_TEST_CASE(four_floats_for_a_vector) {
+BOOST_AUTO_TEST_CASE(four_floats_for_a_vector,
+                     *NeedsDriver(12040, "cuFuncGetParamInfo, by which parameters are checked")) {
   Layouts layouts;
   const Kernel kernel = layouts.Get("float4");
   using Floats = std::array<float, 4>;

@@ -78,7 +78,9 @@ absl::StatusOr<CodeImage> LinkInAChild() {
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(lto_link)
+BOOST_AUTO_TEST_SUITE(lto_link,
+                      *NeedsDriver(CUDA_VERSION / 1000 * 1000,
+                                   "an older one is given the nvJitLink of its own version"))
 
 BOOST_AUTO_TEST_SUITE(with_nvjitlink,
                       *OnlyIf(&HasNvJitLink, "needs libnvJitLink.so.13 of the CUDA Toolkit"))

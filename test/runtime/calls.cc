@@ -45,6 +45,10 @@ using runtime::ToRuntime;
 constexpr auto kOk = StatusCode::kOk;
 constexpr auto kRefused = StatusCode::kInvalidArgument;
 constexpr auto kOver = StatusCode::kFailedPrecondition;
+
+// A program compiled for another major version of the runtime is told that it cannot work.
+bool IsOfItsHeaders(int runtime) { return runtime / 1000 == CUDART_VERSION / 1000; }
+bool IsOfItsHeaders() { return IsOfItsHeaders(runtime::QueryVersions().runtime); }
 constexpr auto kDepends = std::nullopt;
 constexpr size_t kCount = Things::kCount;
 constexpr size_t kOverflow = ~size_t{0};
@@ -162,9 +166,11 @@ std::vector<Call> Questions() {
          const cuguest::Versions versions = runtime::QueryVersions();
          return versions.problem.ok() ? Holds(versions.runtime >= 12000) : versions.problem;
        }},
-      {"CanWork", kOk, [](const Things&) { return runtime::CanWork(); }},
+      {"CanWork", IsOfItsHeaders() ? kOk : kOver, [](const Things&) { return runtime::CanWork(); }},
       {"Explain", kOk,
-       [](const Things&) { return Holds(runtime::Explain().find("CUDA can work here") == 0); }},
+       [](const Things&) {
+         return Holds((runtime::Explain().find("CUDA can work here") == 0) == IsOfItsHeaders());
+       }},
       {"RuntimeContext::Query RuntimeContext::is_primary RuntimeContext::ToString", kOk,
        [](const Things&) {
          const auto context = runtime::RuntimeContext::Query();
@@ -188,7 +194,8 @@ std::vector<Call> Questions() {
        [](const Things& t) { return runtime::FunctionOf(t.kernel, t.ended); }},
       {"FunctionOf: a null kernel", kRefused,
        [](const Things& t) { return runtime::FunctionOf(CUkernel{}, t.home.ref()); }},
-      {"LibraryOf", kOk, [](const Things& t) { return runtime::LibraryOf(t.kernel); }},
+      {"LibraryOf", Since(12050, kOk),
+       [](const Things& t) { return runtime::LibraryOf(t.kernel); }},
       {"LibraryOf: null", kRefused, [](const Things&) { return runtime::LibraryOf(nullptr); }},
       {"ModuleOf", kOk, [](const Things& t) { return runtime::ModuleOf(t.function); }},
       {"ModuleOf: null", kRefused, [](const Things&) { return runtime::ModuleOf(nullptr); }},

@@ -23,6 +23,11 @@
 
 namespace cuguest_runtime_test {
 
+// The code of what `version` of the driver brought, where the driver is older.
+inline absl::StatusCode Since(int version, absl::StatusCode code) {
+  return cuguest_test::HasDriver(version) ? code : absl::StatusCode::kUnimplemented;
+}
+
 // What a call said, and the object it gave.
 struct Outcome {
   Outcome(absl::Status said) : status(std::move(said)) {}  // NOLINT: implicit

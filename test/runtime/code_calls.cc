@@ -119,10 +119,11 @@ std::vector<Call> Kernels() {
       {"Kernel::Preload", kOk, WithCode([](const Things& t, Module&, const Kernel& kernel) {
          return kernel.Preload(t.home.ref());
        })},
-      {"Kernel::IsLoaded", kOk, WithCode([](const Things& t, Module&, const Kernel& kernel) {
+      {"Kernel::IsLoaded", Since(12040, kOk),
+       WithCode([](const Things& t, Module&, const Kernel& kernel) {
          return kernel.IsLoaded(t.home.ref()).status();
        })},
-      {"Kernel::IsLoaded: a life that is over", kOver,
+      {"Kernel::IsLoaded: a life that is over", Since(12040, kOver),
        WithCode([](const Things& t, Module&, const Kernel& kernel) {
          return kernel.IsLoaded(t.ended).status();
        })},
@@ -141,7 +142,8 @@ std::vector<Call> Kernels() {
        WithCode([](const Things& t, Module&, const Kernel& kernel) {
          return kernel.SetMaxDynamicSharedBytes(t.home.ref(), 1 << 30);
        })},
-      {"Kernel::Parameters", kOk, WithCode([](const Things& t, Module&, const Kernel& kernel) {
+      {"Kernel::Parameters", Since(12040, kOk),
+       WithCode([](const Things& t, Module&, const Kernel& kernel) {
          return kernel.Parameters(t.home.ref()).status();
        })},
       {"Kernel::Borrow", kOk, [](const Things& t) { return Kernel::Borrow(t.kernel); }},

@@ -21,6 +21,8 @@ using cuguest::runtime::ToDriver;
 using cuguest::runtime::ToRuntime;
 using cuguest::runtime::ToSymbol;
 using cuguest::testing::Sim;
+using cuguest_test::HasDriver;
+using cuguest_test::NeedsDriver;
 using cuguest_test::OnlySim;
 
 constexpr unsigned kCount = 4;
@@ -95,7 +97,7 @@ BOOST_AUTO_TEST_CASE(kernel_runtime_to_driver) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(kernel_driver_to_runtime) {
+BOOST_AUTO_TEST_CASE(kernel_driver_to_runtime, *NeedsDriver(12050, "cuKernelGetLibrary")) {
   const auto make = [] { return SaxpyOf(LoadByDriver()); };
   Everywhere(make, [](CUkernel kernel) {
     Numbers numbers;
@@ -109,7 +111,7 @@ BOOST_AUTO_TEST_CASE(kernel_driver_to_runtime) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(library_driver_to_runtime) {
+BOOST_AUTO_TEST_CASE(library_driver_to_runtime, *NeedsDriver(12050, "cuKernelGetLibrary")) {
   Everywhere(LoadByDriver, [](CUlibrary made) {
     const cudaLibrary_t library = ToRuntime(made);
     cudaKernel_t kernel = nullptr;
@@ -204,8 +206,10 @@ BOOST_AUTO_TEST_CASE(every_failing_call_is_a_status, *OnlySim()) {
   }
   Sim::FailCall("cuKernelGetFunction", 1, CUDA_ERROR_NO_BINARY_FOR_GPU);
   BOOST_TEST((cuguest::CodeOf(FunctionOf(kernel, home).status()) == CUDA_ERROR_NO_BINARY_FOR_GPU));
-  Sim::FailCall("cuKernelGetLibrary", 1, CUDA_ERROR_UNKNOWN);
-  BOOST_TEST((cuguest::CodeOf(LibraryOf(kernel).status()) == CUDA_ERROR_UNKNOWN));
+  if (HasDriver(12050)) {
+    Sim::FailCall("cuKernelGetLibrary", 1, CUDA_ERROR_UNKNOWN);
+    BOOST_TEST((cuguest::CodeOf(LibraryOf(kernel).status()) == CUDA_ERROR_UNKNOWN));
+  }
   Sim::FailCall("cuFuncGetModule", 1, CUDA_ERROR_UNKNOWN);
   BOOST_TEST((cuguest::CodeOf(ModuleOf(function).status()) == CUDA_ERROR_UNKNOWN));
 }

@@ -35,6 +35,7 @@
 #include "cuguest/testing/sim_library.h"
 #include "cuguest/testing/stack_probe.h"
 #include "test/memory/memories.h"
+#include "test/support/runtime.h"
 
 namespace cuguest_library_test {
 

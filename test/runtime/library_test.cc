@@ -11,6 +11,7 @@
 #include "cuguest/testing/sim.h"
 #include "cuguest/testing/sim_library.h"
 #include "test/runtime/library_calls.h"
+#include "test/support/runtime.h"
 
 namespace {
 

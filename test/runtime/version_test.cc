@@ -19,6 +19,9 @@ namespace {
 namespace runtime = cuguest::runtime;
 using cuguest::testing::Sim;
 
+// The oldest driver that the runtime of this toolkit works with.
+constexpr int kToolkit = CUDART_VERSION / 1000 * 1000;
+
 int TheRuntime() {
   int version = 0;
   BOOST_TEST((cudaRuntimeGetVersion(&version) == cudaSuccess));
@@ -83,7 +86,9 @@ BOOST_AUTO_TEST_CASE(the_query_knows_the_runtime_too) {
   BOOST_TEST(versions.problem.ok(), versions.problem);
 }
 
-BOOST_AUTO_TEST_CASE(one_call_says_that_cuda_can_work) {
+BOOST_AUTO_TEST_CASE(one_call_says_that_cuda_can_work,
+                     *cuguest_test::NeedsDriver(kToolkit,
+                                                "an older one comes with an older runtime")) {
   BOOST_TEST(runtime::CanWork().ok(), runtime::CanWork());
   const std::string sentence = runtime::Explain();
   BOOST_TEST(absl::StartsWith(sentence, "CUDA can work here"));
@@ -97,7 +102,7 @@ BOOST_AUTO_TEST_CASE(asking_leaves_the_last_error_and_the_stack) {
   BOOST_TEST((cudaSetDevice(99) != cudaSuccess));
   const cudaError_t before = cudaPeekAtLastError();
   BOOST_TEST((before != cudaSuccess));
-  BOOST_TEST(runtime::CanWork().ok());
+  static_cast<void>(runtime::CanWork());
   BOOST_TEST(!runtime::Explain().empty());
   BOOST_TEST((cudaPeekAtLastError() == before));
   BOOST_TEST((cuguest_test::GetStack() == std::vector<CUcontext>{own.get()}));
@@ -106,13 +111,36 @@ BOOST_AUTO_TEST_CASE(asking_leaves_the_last_error_and_the_stack) {
   cuguest_test::SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(the_first_question_creates_no_context) { REQUIRE_CHILD_PASSES("asks_first"); }
+BOOST_AUTO_TEST_CASE(the_first_question_creates_no_context,
+                     *cuguest_test::NeedsDriver(kToolkit,
+                                                "an older one comes with an older runtime")) {
+  REQUIRE_CHILD_PASSES("asks_first");
+}
 
 BOOST_AUTO_TEST_CASE(the_runtimes_version_needs_no_driver) {
   REQUIRE_CHILD_PASSES("asks_the_runtime_only");
 }
 
-BOOST_AUTO_TEST_CASE(what_stands_in_the_way_is_found, *cuguest_test::OnlySim()) {
+// The simulated runtime is of the driver's version, but of 12.0 at least.
+BOOST_AUTO_TEST_CASE(a_runtime_of_another_major_version_is_refused,
+                     *cuguest_test::OnlySim() *
+                         cuguest_test::NeedsDriverBefore(kToolkit, "it has the toolkit's")) {
+  const absl::Status status = runtime::CanWork();
+  const std::string text(status.message());
+  if (cuguest_test::HasDriver(12000)) {
+    BOOST_TEST((status.code() == absl::StatusCode::kFailedPrecondition), status);
+    BOOST_TEST(absl::StrContains(text, "runs with the runtime of CUDA 12."), text);
+  } else {
+    BOOST_TEST((runtime::RuntimeCodeOf(status) == cudaErrorInsufficientDriver), status);
+    BOOST_TEST(absl::StrContains(text, "the runtime is of CUDA 12.0 and needs driver "), text);
+  }
+  BOOST_TEST(runtime::Explain() == text);
+}
+
+BOOST_AUTO_TEST_CASE(what_stands_in_the_way_is_found,
+                     *cuguest_test::OnlySim() *
+                         cuguest_test::NeedsDriver(kToolkit,
+                                                   "an older one comes with an older runtime")) {
   REQUIRE_CHILD_PASSES("meets_an_older_driver");
   REQUIRE_CHILD_PASSES("finds_no_device");
 }

@@ -211,12 +211,14 @@ bool NeedDriver(int version, const char* why) {
   return true;
 }
 
+bool HasDriver(int version) { return TheDriver().version >= version; }
+
 ut::precondition NeedsDriver(int version, const char* why) {
-  return SkipUnless([version] { return TheDriver().version >= version; }, NeedsText(version, why));
+  return SkipUnless([version] { return HasDriver(version); }, NeedsText(version, why));
 }
 
 ut::precondition NeedsDriverBefore(int version, const char* why) {
-  return SkipUnless([version] { return TheDriver().version < version; },
+  return SkipUnless([version] { return !HasDriver(version); },
                     "needs a driver older than " + CudaText(version) + ": " + why);
 }
 

@@ -18,6 +18,13 @@ inline const bool needs_real_driver =
 }  // namespace cuguest_test
 #endif
 
+namespace cuguest_test {
+// The simulated one is of the driver's version, but not older than what cuguest can be built
+// with.
+inline const bool needs_driver_for_runtime =
+    NeedDriver(12000, "a CUDA runtime of 12.0 or newer refuses an older one");
+}  // namespace cuguest_test
+
 #define RT_OK(call) BOOST_CHECK_EQUAL((call), cudaSuccess)
 // RT_IS(cudaMalloc(nullptr, 1), InvalidValue)
 #define RT_IS(call, error) BOOST_CHECK_EQUAL((call), cudaError##error)

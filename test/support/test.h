@@ -36,6 +36,9 @@ boost::unit_test::precondition NeedsDriver(int version, const char* why);
 // The case shows what such an older driver does.
 boost::unit_test::precondition NeedsDriverBefore(int version, const char* why);
 
+// For a line of a case that such a driver would fail.
+bool HasDriver(int version);
+
 // Called while the program loads: it is of no use on the simulation, and ends there with 77
 // before it begins. Returns true.
 bool NeedRealDriver(const char* reason);
