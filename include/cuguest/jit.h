@@ -47,6 +47,8 @@ struct JitOptions {
   std::optional<CUjit_cacheMode> cache_mode;  // of loads from global memory
   // Both are as the PTX directives .minnctapersm and .maxntid, which win where the code has
   // them, unless override_directives says otherwise. The first works with the second only.
+  // Needs: CUDA 12.3, and 12.4. As with position_independent (12.0) and override_directives
+  //        (12.4) kUnimplemented says so of an older driver, unless nvJitLink links.
   std::optional<unsigned> min_blocks_per_multiprocessor;
   std::optional<unsigned> max_threads_per_block;
   // Threads of the host that optimise, or load machine code; 0 is all processors.

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "cuguest/error.h"
 #include "cuguest/internal/toolkit.h"
+#include "lib/core/driver_release.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
@@ -52,6 +53,26 @@ absl::Status CheckJitOptions(const JitOptions& options) {
   if (options.optimization_level > kMostOptimization) {
     return Refused(
         absl::StrCat("optimization_level is ", *options.optimization_level, ", and 4 is the most"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckDriverKnows(const JitOptions& options, int driver_version) {
+  const struct {
+    const char* name;
+    bool is_set;
+    int needs;
+  } rows[] = {
+      {"position_independent", options.position_independent, 12000},
+      {"min_blocks_per_multiprocessor", options.min_blocks_per_multiprocessor.has_value(), 12030},
+      {"max_threads_per_block", options.max_threads_per_block.has_value(), 12040},
+      {"override_directives", options.override_directives, 12040},
+  };
+  for (const auto& row : rows) {
+    if (!row.is_set || driver_version >= row.needs) continue;
+    return absl::UnimplementedError(absl::StrCat(
+        "set JIT options: ", row.name, " needs driver ", FloorOf(row.needs).driver, " (",
+        VersionText(row.needs), ") or newer, and this one is of ", VersionText(driver_version)));
   }
   return absl::OkStatus();
 }

@@ -24,6 +24,10 @@ namespace internal {
 // only that there is a wrong one.
 absl::Status CheckJitOptions(const JitOptions& options);
 
+// kUnimplemented for an option that a driver of this version does not know: the driver says only
+// that a value is wrong. By the <cuda.h> of CUDA 11.8 to 13.0.
+absl::Status CheckDriverKnows(const JitOptions& options, int driver_version);
+
 // JitCall
 //
 // The driver is given pointers into this object: to the arrays, which it may read, and to

@@ -73,11 +73,15 @@ absl::StatusOr<CodeImage> Linker::Complete(JitReport* report) const {
   if (!settable.ok()) return settable;
   const absl::StatusOr<const Driver*> driver = Driver::Get();
   if (!driver.ok()) return driver.status();
+  const bool lto = std::any_of(inputs_.begin(), inputs_.end(),
+                               [](const CodeImage& input) { return input.has_lto_ir(); });
+  if (!lto) {
+    const absl::Status known = internal::CheckDriverKnows(options_, (*driver)->version);
+    if (!known.ok()) return known;
+  }
   const ContextGuard guard(context_);
   if (!guard.ok()) return ToStatus(guard);
   const internal::LinkJob job{**driver, inputs_, options_};
-  const bool lto = std::any_of(inputs_.begin(), inputs_.end(),
-                               [](const CodeImage& input) { return input.has_lto_ir(); });
   return lto ? internal::LinkByNvJitLink(job, report) : internal::LinkByDriver(job, report);
 }
 

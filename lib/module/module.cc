@@ -47,6 +47,7 @@ absl::StatusOr<std::shared_ptr<LoadedCode>> LoadCode(const CodeImage& image,
   if (!driver.ok()) return driver.status();
   absl::Status usable = CheckLoadable(image);
   if (usable.ok()) usable = internal::CheckJitOptions(options);
+  if (usable.ok()) usable = internal::CheckDriverKnows(options, (*driver)->version);
   if (!usable.ok()) return usable;
   const RelaxedScope relaxed;
   if (relaxed.result() != CUDA_SUCCESS) {

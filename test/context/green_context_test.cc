@@ -113,7 +113,8 @@ BOOST_AUTO_TEST_CASE(others_release_the_primary_before_it) {
   BOOST_TEST(IsActive());
 }
 
-BOOST_AUTO_TEST_CASE(a_stream_names_it_and_a_pointer_names_the_primary) {
+BOOST_AUTO_TEST_CASE(a_stream_names_it_and_a_pointer_names_the_primary,
+                     *cuguest_test::NeedsDriver(12050, "cuGreenCtxStreamCreate")) {
   const Green green;
   const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
   CUstream stream = nullptr;

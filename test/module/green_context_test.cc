@@ -85,7 +85,8 @@ class Foreign {
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(code_in_green_context, *NeedsGreenContexts())
+BOOST_AUTO_TEST_SUITE(code_in_green_context,
+                      *NeedsGreenContexts() * NeedsDriver(12050, "cuGreenCtxStreamCreate"))
 
 BOOST_AUTO_TEST_CASE(a_borrowed_function_of_the_primary_runs_on_a_green_stream) {
   const Part part;

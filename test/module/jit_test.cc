@@ -60,7 +60,8 @@ BOOST_AUTO_TEST_CASE(a_report_has_time_and_log) {
   BOOST_TEST(loaded.report.threads_per_block == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(every_option_is_taken) {
+BOOST_AUTO_TEST_CASE(every_option_is_taken,
+                     *cuguest_test::NeedsDriver(12040, "CU_JIT_OVERRIDE_DIRECTIVE_VALUES")) {
   JitOptions options;
   options.max_registers = 32;
   options.optimization_level = 1;
@@ -80,6 +81,35 @@ BOOST_AUTO_TEST_CASE(every_option_is_taken) {
   JitOptions debug;
   debug.debug_info = true;
   DONE(Load(here, NewCode("debug"), debug).status);
+}
+
+struct Since {
+  const char* name;
+  void (*set)(JitOptions*);
+  int version;
+};
+const Since kSince[] = {
+    {"position_independent", [](JitOptions* o) { o->position_independent = true; }, 12000},
+    {"min_blocks_per_multiprocessor",
+     [](JitOptions* o) { o->min_blocks_per_multiprocessor = o->max_threads_per_block = 64; },
+     12030},
+    {"max_threads_per_block", [](JitOptions* o) { o->max_threads_per_block = 64; }, 12040},
+    {"override_directives", [](JitOptions* o) { o->override_directives = true; }, 12040},
+};
+
+// The simulation refuses the option numbers that the <cuda.h> of its version ends before.
+BOOST_AUTO_TEST_CASE(an_option_newer_than_the_driver_is_named) {
+  for (const Since& option : kSince) {
+    JitOptions options;
+    option.set(&options);
+    const absl::Status status = Load(here, NewCode("since"), options).status;
+    if (cuguest_test::HasDriver(option.version)) {
+      BOOST_TEST((status.code() != absl::StatusCode::kUnimplemented), status);
+    } else {
+      BOOST_TEST((status.code() == absl::StatusCode::kUnimplemented), status);
+      BOOST_TEST(Says(status, option.name), status);
+    }
+  }
 }
 
 // It would refuse them, and they change no code.

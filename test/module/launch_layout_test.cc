@@ -206,7 +206,8 @@ BOOST_AUTO_TEST_CASE(four_floats_for_a_vector,
 
 // What one launch took says nothing of another list of parameters, however much the two have in
 // common. (These two, of 1 byte alignment, have one FNV-1a in 64 bits.)
-BOOST_AUTO_TEST_CASE(a_list_is_held_against_the_kernels_and_not_against_one_like_it) {
+BOOST_AUTO_TEST_CASE(a_list_is_held_against_the_kernels_and_not_against_one_like_it,
+                     *NeedsDriver(12040, "cuFuncGetParamInfo, by which parameters are checked")) {
   constexpr std::size_t kRight[] = {345, 429, 418, 59, 417, 490, 335};
   constexpr std::size_t kLike[] = {224, 169, 488, 217, 463, 235, 200};
   const Owner owner;

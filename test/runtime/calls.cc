@@ -47,8 +47,7 @@ constexpr auto kRefused = StatusCode::kInvalidArgument;
 constexpr auto kOver = StatusCode::kFailedPrecondition;
 
 // A program compiled for another major version of the runtime is told that it cannot work.
-bool IsOfItsHeaders(int runtime) { return runtime / 1000 == CUDART_VERSION / 1000; }
-bool IsOfItsHeaders() { return IsOfItsHeaders(runtime::QueryVersions().runtime); }
+bool IsOfItsHeaders() { return runtime::QueryVersions().runtime / 1000 == CUDART_VERSION / 1000; }
 constexpr auto kDepends = std::nullopt;
 constexpr size_t kCount = Things::kCount;
 constexpr size_t kOverflow = ~size_t{0};
@@ -160,16 +159,19 @@ std::vector<Call> Conversions() {
 }
 
 std::vector<Call> Questions() {
+  const bool can_work = IsOfItsHeaders();
   return {
       {"QueryVersions", kOk,
        [](const Things&) {
          const cuguest::Versions versions = runtime::QueryVersions();
          return versions.problem.ok() ? Holds(versions.runtime >= 12000) : versions.problem;
        }},
-      {"CanWork", IsOfItsHeaders() ? kOk : kOver, [](const Things&) { return runtime::CanWork(); }},
-      {"Explain", kOk,
+      {"CanWork", can_work ? kOk : kOver, [](const Things&) { return runtime::CanWork(); }},
+      {"Explain", can_work ? kOk : kOver,
        [](const Things&) {
-         return Holds((runtime::Explain().find("CUDA can work here") == 0) == IsOfItsHeaders());
+         const std::string sentence = runtime::Explain();
+         return sentence.find("CUDA can work here") == 0 ? absl::OkStatus()
+                                                         : absl::FailedPreconditionError(sentence);
        }},
       {"RuntimeContext::Query RuntimeContext::is_primary RuntimeContext::ToString", kOk,
        [](const Things&) {

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""driver_matrix.py run --sim DIR --results FILE VERSION SUITE=PROGRAM...
+"""driver_matrix.py run --sim DIR --results FILE VERSION PROGRAMS
 driver_matrix.py table DIRECTORY
 
-`run` runs the test programs on the simulated driver of CUDA VERSION, which is DIR/VERSION or,
-for the newest, DIR itself, and with the simulated runtime of that version (12.0 at least: an
-older one cannot be built with). It prints what each suite did and what was skipped for which
-reason, fails if a case did, and leaves the counts in FILE, which ends with .driver.json.
+`run` runs test programs, of which PROGRAMS has a line SUITE=PATH each, on the simulated driver
+of CUDA VERSION, which is DIR/VERSION or, for the newest, DIR itself, and with the simulated
+runtime of that version (12.0 at least: an older one cannot be built with). It prints what each
+suite did and what was skipped for which reason, fails if a case did, and leaves the counts in
+FILE, which ends with .driver.json.
 
 `table` prints the counts of all such files of DIRECTORY: versions by suites, passed/failed/
 skipped, and the reasons.
@@ -23,7 +24,7 @@ import sys
 
 SKIPPED = 77
 OLDEST_RUNTIME = "12.0"
-SECONDS = 60  # for one program
+SECONDS = 120  # for one program
 CASES = re.compile(r"^cases: (\d+) passed, (\d+) failed, (\d+) skipped$", re.MULTILINE)
 SKIP = re.compile(r"^skipped: (?:(\S+): )?(.*)$", re.MULTILINE)
 DRIVER = re.compile(r"^driver: simulated, CUDA (\d+\.\d+)", re.MULTILINE)
@@ -81,7 +82,7 @@ def run(arguments):
     variables = environment(arguments.sim, arguments.version)
     suites = collections.defaultdict(lambda: [0, 0, 0])
     reasons = []
-    for pair in arguments.programs:
+    for pair in arguments.programs.read_text().split():
         suite, program = pair.split("=", 1)
         name = pathlib.Path(program).name.removesuffix("_test")
         code, output = run_program(program, variables)
@@ -129,7 +130,7 @@ def main():
     running.add_argument("--sim", type=pathlib.Path, required=True)
     running.add_argument("--results", type=pathlib.Path, required=True)
     running.add_argument("version")
-    running.add_argument("programs", nargs="+")
+    running.add_argument("programs", type=pathlib.Path)
     running.set_defaults(command=run)
     showing = commands.add_parser("table")
     showing.add_argument("directory", type=pathlib.Path)
