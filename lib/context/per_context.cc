@@ -46,25 +46,25 @@
 
 #include <cstdint>
 #include <new>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/error.h"
 #include "cuguest/internal/per_context_table.h"
+#include "lib/core/concurrency.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
 namespace {
 
 constexpr std::size_t kCacheLine = 64;
-constexpr unsigned kStripes = 32;
+constexpr unsigned kStripes = Spread(32U, 2U);
 
 }  // namespace
 
 struct alignas(kCacheLine) PinStripe {
-  std::atomic<unsigned> pins{0};
-  std::atomic<unsigned> last_user{0};  // a thread's number; only a hint
+  Atomic<unsigned> pins{0};
+  Atomic<unsigned> last_user{0};  // a thread's number; only a hint
 };
 
 namespace {
@@ -75,13 +75,10 @@ struct ThisThread {
   unsigned meetings = 0;  // with others, on this stripe
   unsigned random = 0;
 };
-thread_local ThisThread t_thread;
-std::atomic<unsigned> g_threads{0};
+CUGUEST_THREAD_LOCAL(ThisThread) t_thread;
 
 void GiveNumber(ThisThread* thread) noexcept {
-  do {
-    thread->number = g_threads.fetch_add(1, std::memory_order_relaxed) + 1;
-  } while (thread->number == 0);
+  thread->number = ThreadNumber() + 1;
   thread->stripe = thread->number % kStripes;
   thread->random = thread->number;
 }
@@ -97,7 +94,7 @@ void GiveNumber(ThisThread* thread) noexcept {
 }
 
 // Counts one pin up, and returns where. See Note [Stripes].
-inline std::atomic<unsigned>* CountUp(PinStripe* stripes) noexcept {
+inline Atomic<unsigned>* CountUp(PinStripe* stripes) noexcept {
   ThisThread& thread = t_thread;
   if (__builtin_expect(thread.number == 0, 0)) GiveNumber(&thread);
   PinStripe& stripe = stripes[thread.stripe];
@@ -180,7 +177,7 @@ struct PerContextTable::Entry {
   void Open(const ContextRef& of) noexcept {
     context = of;
     is_dead = false;
-    worker = std::this_thread::get_id();
+    worker = ThisThreadId();
     awaited = Awaited();
     id.store(of.id(), std::memory_order_relaxed);
     handle.store(of.get(), std::memory_order_relaxed);
@@ -191,21 +188,21 @@ struct PerContextTable::Entry {
     state.store(State::kClosed, std::memory_order_seq_cst);
   }
   void BeginEnding() noexcept {
-    worker = std::this_thread::get_id();
+    worker = ThisThreadId();
     awaited = Awaited();
     state.store(State::kEnding, std::memory_order_seq_cst);
   }
 
   // What is read without the lock, on a line that is written only when the entry changes.
-  std::atomic<State> state{State::kFree};
-  std::atomic<CUcontext> handle{nullptr};
-  std::atomic<unsigned long long> id{0};
+  Atomic<State> state{State::kFree};
+  Atomic<CUcontext> handle{nullptr};
+  Atomic<unsigned long long> id{0};
   void* value = nullptr;  // this and `next` do not change once the entry is in the list
   Entry* next = nullptr;
 
   // What is read with mutex_ held, or by the thread that makes or ends the entry.
   alignas(kCacheLine) ContextRef context;
-  std::thread::id worker;        // while kMaking or kEnding
+  ThreadId worker;               // while kMaking or kEnding
   Awaited awaited;               // then: what the worker waits for meanwhile
   bool is_dead = false;          // from kClosed on: the context is known to be dead
   Entry* next_ending = nullptr;  // while kEnding
@@ -240,7 +237,7 @@ inline PerContextTable::Held PerContextTable::TryPin(Entry* entry,
 }
 
 PerContextTable::Held PerContextTable::Find(const ContextRef& context) noexcept {
-  std::atomic<Entry*>& hint = hints_[Hash(context) % kHints];
+  Atomic<Entry*>& hint = hints_[Hash(context) % kHints];
   Entry* const hinted = hint.load(std::memory_order_acquire);
   if (__builtin_expect(hinted != nullptr && hinted->Names(context), 1)) {
     const Held held = TryPin(hinted, context);
@@ -251,7 +248,7 @@ PerContextTable::Held PerContextTable::Find(const ContextRef& context) noexcept 
 
 // As Find(), without a hint but to renew it.
 PerContextTable::Held PerContextTable::Search(const ContextRef& context,
-                                              std::atomic<Entry*>* hint) const noexcept {
+                                              Atomic<Entry*>* hint) const noexcept {
   for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
     if (!entry->Names(context) || !entry->Is(EntryState::kReady)) continue;
     const Held held = TryPin(entry, context);
@@ -303,7 +300,7 @@ void* PerContextTable::Claim::storage() const noexcept { return entry_->value; }
 PerContextTable::Held PerContextTable::Claim::Publish() noexcept {
   const Held held{entry_->value, CountUp(entry_->stripes)};
   {
-    const std::lock_guard<std::mutex> lock(table_->mutex_);
+    const std::lock_guard<Mutex> lock(table_->mutex_);
     entry_->state.store(EntryState::kReady, std::memory_order_seq_cst);
   }
   entry_ = nullptr;
@@ -313,7 +310,7 @@ PerContextTable::Held PerContextTable::Claim::Publish() noexcept {
 
 void PerContextTable::Claim::GiveBack() noexcept {
   {
-    const std::lock_guard<std::mutex> lock(table_->mutex_);
+    const std::lock_guard<Mutex> lock(table_->mutex_);
     entry_->state.store(EntryState::kFree, std::memory_order_seq_cst);
   }
   entry_ = nullptr;
@@ -324,7 +321,7 @@ bool PerContextTable::Forget(const ContextRef& context, bool is_dead) {
   if (context.get() == nullptr) return false;
   bool found = false;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<Mutex> lock(mutex_);
     for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
       if (!entry->Names(context)) continue;
       if (entry->Is(EntryState::kReady)) {
@@ -336,7 +333,7 @@ bool PerContextTable::Forget(const ContextRef& context, bool is_dead) {
     }
   }
   EndDropped(context);
-  std::unique_lock<std::mutex> lock(mutex_);
+  std::unique_lock<Mutex> lock(mutex_);
   static_cast<void>(WaitWhile(EntryState::kEnding, context, &lock));
   return found;
 }
@@ -358,7 +355,7 @@ std::size_t PerContextTable::size() const noexcept {
 // Pins the value of `context`, or claims an entry for it, or says what has to be done first
 // without the lock. Waits while another thread makes it.
 PerContextTable::Turn PerContextTable::TakeTurn(const ContextRef& context, bool may_be_many) {
-  std::unique_lock<std::mutex> lock(mutex_);
+  std::unique_lock<Mutex> lock(mutex_);
   for (;;) {
     // Nobody closes what is ready while the lock is held.
     const Held held = Find(context);
@@ -394,7 +391,7 @@ bool PerContextTable::Has(EntryState state, const ContextRef& context) const noe
 // Waits while an entry of `context` is in `state`, with `lock` released; false, without waiting,
 // if that would be for ever. See Note [Who waits for whom].
 bool PerContextTable::WaitWhile(EntryState state, const ContextRef& context,
-                                std::unique_lock<std::mutex>* lock) {
+                                std::unique_lock<Mutex>* lock) {
   while (Has(state, context)) {
     if (WaitsForThisThread(state, context)) return false;
     SetAwaited(state, context);
@@ -410,7 +407,7 @@ bool PerContextTable::WaitsForThisThread(EntryState state,
                                          const ContextRef& context) const noexcept {
   for (const Entry* entry = Head(); entry != nullptr; entry = entry->next) {
     if (!entry->Is(state) || entry->context != context) continue;
-    if (entry->worker == std::this_thread::get_id()) return true;
+    if (entry->worker == ThisThreadId()) return true;
     const Entry::Awaited& next = entry->awaited;
     if (next.context.get() != nullptr && WaitsForThisThread(next.state, next.context)) return true;
   }
@@ -422,7 +419,7 @@ bool PerContextTable::WaitsForThisThread(EntryState state,
 void PerContextTable::SetAwaited(EntryState state, const ContextRef& context) noexcept {
   for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
     const bool is_worked_on = entry->Is(EntryState::kMaking) || entry->Is(EntryState::kEnding);
-    if (is_worked_on && entry->worker == std::this_thread::get_id()) {
+    if (is_worked_on && entry->worker == ThisThreadId()) {
       entry->awaited = {state, context};
     }
   }
@@ -434,7 +431,7 @@ std::size_t PerContextTable::CloseDead() {
   for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
     ContextRef context;
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const std::lock_guard<Mutex> lock(mutex_);
       if (entry->IsKept()) context = entry->context;
     }
     if (context.get() != nullptr && IsOver(context) && CloseDead(entry, context)) ++closed;
@@ -444,7 +441,7 @@ std::size_t PerContextTable::CloseDead() {
 
 // Closes `entry`, if it is still that of `context`, which is dead; whether it could be found.
 bool PerContextTable::CloseDead(Entry* entry, const ContextRef& context) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   if (!entry->IsKept() || entry->context != context) return false;
   const bool was_ready = entry->Is(EntryState::kReady);
   entry->Close(/*dead=*/true);
@@ -455,7 +452,7 @@ bool PerContextTable::CloseDead(Entry* entry, const ContextRef& context) {
 bool PerContextTable::AddEntry() {
   Entry* const entry = Entry::New(type_);
   if (entry == nullptr) return false;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   entry->next = Head();
   head_.store(entry, std::memory_order_release);
   return true;
@@ -466,7 +463,7 @@ bool PerContextTable::AddEntry() {
 void PerContextTable::EndDropped(const ContextRef& context) noexcept {
   Entry* ending = nullptr;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::lock_guard<Mutex> lock(mutex_);
     for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
       if (!entry->Is(EntryState::kClosed) || entry->IsPinned()) continue;
       if (!entry->is_dead && entry->context != context) continue;
@@ -493,7 +490,7 @@ void PerContextTable::End(Entry* entries) noexcept {
       type_.destroy(entry->value);
     }
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const std::lock_guard<Mutex> lock(mutex_);
       entry->state.store(EntryState::kFree, std::memory_order_seq_cst);
     }
     changed_.notify_all();

@@ -7,25 +7,21 @@
 #ifndef CUGUEST_LIB_CORE_CONCURRENCY_H_
 #define CUGUEST_LIB_CORE_CONCURRENCY_H_
 
-#ifdef CUGUEST_SCHEDULED_CONCURRENCY
-#include CUGUEST_SCHEDULED_CONCURRENCY
-#else
+#include "cuguest/internal/concurrency.h"
+
+#ifndef CUGUEST_SCHEDULED_CONCURRENCY
 
 #include <pthread.h>
 
-#include <atomic>
-#include <condition_variable>
-#include <mutex>
+#include <thread>
 
 #include "cuguest/export.h"
 
+// A variable that each thread has.
+#define CUGUEST_THREAD_LOCAL(Type) thread_local Type
+
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
-
-template <typename T>
-using Atomic = std::atomic<T>;
-using Mutex = std::mutex;
-using ConditionVariable = std::condition_variable;
 
 // A mutex whose layout is C, for memory that several copies of cuguest share.
 struct SharedMutex {
@@ -33,6 +29,9 @@ struct SharedMutex {
   void unlock() noexcept { pthread_mutex_unlock(&native); }
   pthread_mutex_t native = PTHREAD_MUTEX_INITIALIZER;
 };
+
+using ThreadId = std::thread::id;
+inline ThreadId ThisThreadId() noexcept { return std::this_thread::get_id(); }
 
 // A number of the calling thread: 0 for the first one that asked, and counted up.
 unsigned ThreadNumber() noexcept;

@@ -71,7 +71,7 @@ bool HandlePool::Take(HandleSlot* slot, const void* kind) const noexcept {
 }
 
 HandleSlot* HandlePool::TakeIdle(const void* kind) noexcept {
-  std::atomic<HandleSlot*>& hint = hints_[ThreadHash() % kHints];
+  Atomic<HandleSlot*>& hint = hints_[ThreadHash() % kHints];
   HandleSlot* const hinted = hint.load(std::memory_order_acquire);
   if (hinted != nullptr && Take(hinted, kind)) return hinted;
   for (HandleSlot* slot = head_.load(std::memory_order_acquire); slot != nullptr;

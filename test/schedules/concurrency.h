@@ -13,6 +13,8 @@
 #include "cuguest/export.h"
 #include "test/schedules/explorer.h"
 
+#define CUGUEST_THREAD_LOCAL(Type) ::schedules::PerThread<Type>
+
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
 
@@ -21,8 +23,9 @@ class Atomic {
  public:
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(std::uint64_t));
 
-  Atomic() : Atomic(T{}) {}
-  Atomic(T value) : location_(Bits(value)) {}  // NOLINT(google-explicit-constructor): as std's
+  // Implicit, as the standard library's.
+  constexpr Atomic() : location_(0) {}
+  constexpr Atomic(T value) : location_(Bits(value)) {}  // NOLINT(google-explicit-constructor)
 
   T load(std::memory_order order = std::memory_order_seq_cst) const {
     return Value(location_.Load(order));
@@ -62,7 +65,14 @@ class Atomic {
     if (order == std::memory_order_acq_rel) return std::memory_order_acquire;
     return order == std::memory_order_release ? std::memory_order_relaxed : order;
   }
-  static std::uint64_t Bits(T value) {
+  static constexpr std::uint64_t Bits(T value) {
+    if constexpr (std::is_integral_v<T> || std::is_enum_v<T>) {
+      return static_cast<std::uint64_t>(value);
+    } else {
+      return value == nullptr ? 0 : BitsOfPointer(value);
+    }
+  }
+  static std::uint64_t BitsOfPointer(T value) {
     std::uint64_t bits = 0;
     std::memcpy(&bits, &value, sizeof(value));
     return bits;
@@ -103,6 +113,9 @@ class ConditionVariable {
  private:
   schedules::Location location_{0};
 };
+
+using ThreadId = int;
+inline ThreadId ThisThreadId() noexcept { return schedules::ThisThread(); }
 
 inline unsigned ThreadNumber() noexcept {
   return static_cast<unsigned>(schedules::ThisThread() + 1);

@@ -106,6 +106,7 @@ class Explorer {
   }
 
   int running() const { return running_; }
+  std::uint64_t epoch() const { return epoch_; }
   void RunThread(int thread) {
     program_->Run(thread);
     threads_[thread].is_finished = true;
@@ -462,6 +463,8 @@ int ThisThread() {
   const int running = g_explorer == nullptr ? kMain : g_explorer->running();
   return running == kMain ? -1 : running;
 }
+
+std::uint64_t ThisExecution() { return g_explorer == nullptr ? 0 : g_explorer->epoch(); }
 
 std::uint64_t Location::Load(std::memory_order order) const {
   return g_explorer == nullptr ? value_ : g_explorer->Load(*this, order);

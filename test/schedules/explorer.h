@@ -40,6 +40,7 @@
 #define CUGUEST_TEST_SCHEDULES_EXPLORER_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -83,11 +84,31 @@ void Require(bool condition, const char* what);
 // The thread that is running: from 0; -1 outside of all threads.
 int ThisThread();
 
+// Which execution this is; 0 outside of Explore().
+std::uint64_t ThisExecution();
+
+// A variable that each thread has, and code outside of all threads; as new in every execution.
+template <typename T>
+class PerThread {
+ public:
+  operator T&() {  // NOLINT(google-explicit-constructor): as a variable
+    const auto index = static_cast<std::size_t>(ThisThread() + 1);
+    if (executions_[index] != ThisExecution()) values_[index] = T();
+    executions_[index] = ThisExecution();
+    return values_[index];
+  }
+
+ private:
+  static constexpr std::size_t kThreads = 5;
+  std::uint64_t executions_[kThreads] = {};
+  T values_[kThreads] = {};
+};
+
 // An object that threads share: the values it has had, in this execution. Outside of Explore()
 // an ordinary variable. One that outlives an execution begins the next one with its first value.
 class Location {
  public:
-  explicit Location(std::uint64_t value) : first_(value), value_(value) {}
+  explicit constexpr Location(std::uint64_t value) : first_(value), value_(value) {}
   Location(const Location&) = delete;
   Location& operator=(const Location&) = delete;
 

@@ -58,6 +58,37 @@ MUTATIONS = {
     "leaves_relaxed": [
         ("next, std::memory_order_acq_rel)) continue;", "next, std::memory_order_relaxed)) continue;"),
     ],
+    # per_context.cc: a pin is counted after the state was seen, when the value may be ending.
+    "pins_late": [
+        ("  PinCount* const pins = CountUp(entry->stripes);\n"
+         "  if (__builtin_expect(entry->Is(EntryState::kReady) && entry->Names(context), 1)) {\n"
+         "    return {entry->value, pins};\n"
+         "  }\n"
+         "  pins->fetch_sub(1, std::memory_order_release);\n"
+         "  return {};\n",
+         "  if (!entry->Is(EntryState::kReady) || !entry->Names(context)) return {};\n"
+         "  return {entry->value, CountUp(entry->stripes)};\n"),
+    ],
+    # The pin and the look at the state may be seen in the other order.
+    "pins_without_an_order": [
+        ("  stripe.pins.fetch_add(1, std::memory_order_seq_cst);\n",
+         "  stripe.pins.fetch_add(1, std::memory_order_acq_rel);\n"),
+        ("return state.load(std::memory_order_seq_cst) == wanted;",
+         "return state.load(std::memory_order_acquire) == wanted;"),
+    ],
+    "forgets_without_waiting": [
+        ("  static_cast<void>(WaitWhile(EntryState::kEnding, context, &lock));\n", ""),
+    ],
+    # A maker that waits is not woken.
+    "gives_back_in_silence": [
+        ("    entry_->state.store(EntryState::kReady, std::memory_order_seq_cst);\n"
+         "  }\n"
+         "  entry_ = nullptr;\n"
+         "  table_->changed_.notify_all();\n",
+         "    entry_->state.store(EntryState::kReady, std::memory_order_seq_cst);\n"
+         "  }\n"
+         "  entry_ = nullptr;\n"),
+    ],
 }
 
 

@@ -13,7 +13,6 @@
 
 #include <cuda.h>
 
-#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -25,6 +24,7 @@
 #include "cuguest/context_ref.h"
 #include "cuguest/device.h"
 #include "cuguest/export.h"
+#include "cuguest/internal/concurrency.h"
 #include "cuguest/internal/memory_range.h"
 #include "cuguest/per_context.h"
 #include "cuguest/stream.h"
@@ -73,7 +73,7 @@ struct alignas(64) HandleSlot {
     }
   };
 
-  std::atomic<State> state{State::kLent};
+  Atomic<State> state{State::kLent};
   void* handle = nullptr;  // this and `next` do not change once the slot is in the list
   HandleSlot* next = nullptr;
 };
@@ -125,8 +125,8 @@ class CUGUEST_API HandlePool {
   const void* library_;
   Device device_;
   bool is_over_ = false;
-  std::atomic<HandleSlot*> head_{nullptr};
-  std::atomic<HandleSlot*> hints_[kHints] = {};  // by thread: what it had last
+  Atomic<HandleSlot*> head_{nullptr};
+  Atomic<HandleSlot*> hints_[kHints] = {};  // by thread: what it had last
 };
 
 // The pools of one library: one for each life of a context.

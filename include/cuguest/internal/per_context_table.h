@@ -11,14 +11,13 @@
 #ifndef CUGUEST_INTERNAL_PER_CONTEXT_TABLE_H_
 #define CUGUEST_INTERNAL_PER_CONTEXT_TABLE_H_
 
-#include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <mutex>
 
 #include "absl/status/status.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/export.h"
+#include "cuguest/internal/concurrency.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
@@ -37,7 +36,7 @@ class CUGUEST_API PerContextTable {
   };
 
   // A value that is not destroyed before `pins` is counted down again.
-  using PinCount = std::atomic<unsigned>;
+  using PinCount = Atomic<unsigned>;
   struct Held {
     void* value = nullptr;
     PinCount* pins = nullptr;
@@ -88,7 +87,7 @@ class CUGUEST_API PerContextTable {
 
   [[nodiscard]] static Held TryPin(Entry* entry, const ContextRef& context) noexcept;
   [[nodiscard, gnu::noinline]] Held Search(const ContextRef& context,
-                                           std::atomic<Entry*>* hint) const noexcept;
+                                           Atomic<Entry*>* hint) const noexcept;
   [[nodiscard]] Entry* Head() const noexcept { return head_.load(std::memory_order_acquire); }
 
   // What comes next for who asks for a value.
@@ -117,15 +116,15 @@ class CUGUEST_API PerContextTable {
 
   // These are.
   [[nodiscard]] bool Has(EntryState state, const ContextRef& context) const noexcept;
-  bool WaitWhile(EntryState state, const ContextRef& context, std::unique_lock<std::mutex>* lock);
+  bool WaitWhile(EntryState state, const ContextRef& context, std::unique_lock<Mutex>* lock);
   [[nodiscard]] bool WaitsForThisThread(EntryState state, const ContextRef& context) const noexcept;
   void SetAwaited(EntryState state, const ContextRef& context) noexcept;
 
   const Type type_;
-  std::atomic<Entry*> head_{nullptr};
-  std::atomic<Entry*> hints_[kHints] = {};
-  std::mutex mutex_;
-  std::condition_variable changed_;  // an entry is no longer being made, or ended
+  Atomic<Entry*> head_{nullptr};
+  Atomic<Entry*> hints_[kHints] = {};
+  Mutex mutex_;
+  ConditionVariable changed_;  // an entry is no longer being made, or ended
 };
 
 }  // namespace internal

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// internal/concurrency.h                                                tier: 0
+// -----------------------------------------------------------------------------
+//
+// Not for embedders. What protocols without locks are written with: the standard library's, unless
+// cuguest's own tests compile them with replacements that explore every schedule
+// (test/schedules).
+
+#ifndef CUGUEST_INTERNAL_CONCURRENCY_H_
+#define CUGUEST_INTERNAL_CONCURRENCY_H_
+
+#ifdef CUGUEST_SCHEDULED_CONCURRENCY
+#include CUGUEST_SCHEDULED_CONCURRENCY
+#else
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+
+#include "cuguest/export.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace internal {
+
+template <typename T>
+using Atomic = std::atomic<T>;
+using Mutex = std::mutex;
+using ConditionVariable = std::condition_variable;
+
+}  // namespace internal
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_SCHEDULED_CONCURRENCY
+
+#endif  // CUGUEST_INTERNAL_CONCURRENCY_H_
