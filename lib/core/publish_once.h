@@ -5,12 +5,12 @@
 #ifndef CUGUEST_LIB_CORE_PUBLISH_ONCE_H_
 #define CUGUEST_LIB_CORE_PUBLISH_ONCE_H_
 
-#include <atomic>
 #include <cstdlib>
 #include <new>
 #include <type_traits>
 
 #include "cuguest/export.h"
+#include "lib/core/concurrency.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
@@ -67,8 +67,8 @@ class PublishOnce {
   }
 
  private:
-  std::atomic<const T*> kept_{nullptr};
-  std::atomic<bool> own_is_taken_{false};
+  Atomic<const T*> kept_{nullptr};
+  Atomic<bool> own_is_taken_{false};
   alignas(T) unsigned char own_[sizeof(T)] = {};
 };
 

@@ -89,6 +89,39 @@ MUTATIONS = {
          "  }\n"
          "  entry_ = nullptr;\n"),
     ],
+    # publish_once.h: the value may be seen before what is in it.
+    "publishes_relaxed": [
+        ("copy, std::memory_order_release,", "copy, std::memory_order_relaxed,"),
+    ],
+    # Two threads write the value to one place.
+    "takes_the_place_twice": [
+        ("!own_is_taken_.exchange(true, std::memory_order_relaxed);",
+         "!own_is_taken_.load();\n    own_is_taken_.store(true);"),
+    ],
+    # The later value replaces the one that others have.
+    "publishes_twice": [
+        ("    if (const T* const kept = Get()) return kept;\n", ""),
+        ("    if (kept_.compare_exchange_strong(kept, copy, std::memory_order_release,\n"
+         "                                      std::memory_order_acquire)) {\n",
+         "    kept_.store(copy);\n    if (kept == nullptr) {\n"),
+    ],
+    # handle_pool.cc: two threads take one handle.
+    "lends_twice": [
+        ("         slot->state.compare_exchange_strong(idle, State::kLent, std::memory_order_acquire,\n"
+         "                                             std::memory_order_relaxed);\n",
+         "         (slot->state.store(State::kLent), true);\n"),
+    ],
+    # The next user need not see what the last one did to the handle.
+    "lends_relaxed": [
+        ("(idle, State::kLent, std::memory_order_acquire,",
+         "(idle, State::kLent, std::memory_order_relaxed,"),
+    ],
+    "loses_a_handle": [
+        ("  while (!head_.compare_exchange_weak(slot->next, slot.get(), std::memory_order_release,\n"
+         "                                      std::memory_order_relaxed)) {\n"
+         "  }\n",
+         "  head_.store(slot.get());\n"),
+    ],
 }
 
 

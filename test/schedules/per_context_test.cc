@@ -238,15 +238,20 @@ std::vector<Group> Groups() {
       All("two_threads_one_operation", one, one, every) + All("", {"D"}, one_beside, every),
       All("two_threads_one_operation_weak", one, one, weak) + All("", {"D"}, one_beside, weak),
       All("two_threads_longer", {"F", "X", "aF"}, longer, every) +
-          All("", {"DR", "DRr", "aDE"}, {"BX", "XB", "FX"}, every),
+          All("", {"DR", "aDE"}, {"BX", "XB", "FX"}, every),
       All("two_threads_longer_weak", {"F", "aF"}, {"AaF"}, one_stale_read) +
           All("", {"DR"}, {"BX", "F"}, one_stale_read),
       {"three_threads",
-       {Words({"aF", "F", "X"}, Begin::kPinned, three_preemptions),
-        Words({"aF", "FX", "X"}, Begin::kPinned, three_preemptions),
-        Words({"aF", "FX", "XF"}, Begin::kMade, three_preemptions),
-        Words({"D", "B", "X"}, Begin::kMade, three_preemptions),
+       {Words({"aF", "FX", "X"}, Begin::kPinned, three_preemptions),
         Words({"A", "F", "A"}, Begin::kMade, {2})}},
+      {"three_threads_all",
+       {Words({"aF", "FX", "XF"}, Begin::kMade, three_preemptions),
+        Words({"aF", "FX", "BX"}, Begin::kPinned, three_preemptions),
+        Words({"D", "B", "X"}, Begin::kMade, three_preemptions),
+        Words({"A", "F", "A"}, Begin::kMade, three_preemptions),
+        Words({"A", "A", "B"}, Begin::kEmpty, three_preemptions)},
+       schedules::Expect::kSuccess,
+       /*is_long=*/true},
   };
 }
 
