@@ -64,6 +64,11 @@ CUGUEST_BEGIN_NAMESPACE
 // Threads: a value; any thread.
 class AcquiredContext {
  public:
+  // As the compiler declares them, but hidden.
+  CUGUEST_HIDE AcquiredContext(AcquiredContext&&) = default;
+  CUGUEST_HIDE AcquiredContext& operator=(AcquiredContext&&) = default;
+  CUGUEST_HIDE ~AcquiredContext() = default;
+
   enum class Source {
     kStream,
     kPointer,
@@ -72,18 +77,20 @@ class AcquiredContext {
     kCreated,  // the primary, which was not active before
   };
 
-  AcquiredContext(const ContextRef& incarnation, Source source)
+  CUGUEST_HIDE AcquiredContext(const ContextRef& incarnation, Source source)
       : incarnation_(incarnation), source_(source) {}
-  AcquiredContext(PrimaryContext primary, Source source)
+  CUGUEST_HIDE AcquiredContext(PrimaryContext primary, Source source)
       : incarnation_(primary.incarnation()), source_(source), kept_(std::move(primary)) {}
 
   // Give this to ContextGuard; valid as long as this object. A temporary has none: it gives
   // its reference back at the semicolon.
-  [[nodiscard]] const ContextRef& incarnation() const& noexcept { return incarnation_; }
+  [[nodiscard]] CUGUEST_HIDE const ContextRef& incarnation() const& noexcept {
+    return incarnation_;
+  }
   const ContextRef& incarnation() const&& = delete;
-  [[nodiscard]] CUcontext get() const& noexcept { return incarnation_.get(); }
+  [[nodiscard]] CUGUEST_HIDE CUcontext get() const& noexcept { return incarnation_.get(); }
   CUcontext get() const&& = delete;
-  [[nodiscard]] Source source() const noexcept { return source_; }
+  [[nodiscard]] CUGUEST_HIDE Source source() const noexcept { return source_; }
 
  private:
   ContextRef incarnation_;
@@ -95,10 +102,16 @@ class AcquiredContext {
 // whose `->` does not compile on a temporary either.
 class [[nodiscard]] AcquireResult : public absl::StatusOr<AcquiredContext> {
  public:
+  // As the compiler declares them, but hidden.
+  CUGUEST_HIDE AcquireResult() = default;
+  CUGUEST_HIDE AcquireResult(AcquireResult&&) = default;
+  CUGUEST_HIDE AcquireResult& operator=(AcquireResult&&) = default;
+  CUGUEST_HIDE ~AcquireResult() = default;
+
   using absl::StatusOr<AcquiredContext>::StatusOr;
 
-  const AcquiredContext* operator->() const& { return &**this; }
-  AcquiredContext* operator->() & { return &**this; }
+  CUGUEST_HIDE const AcquiredContext* operator->() const& { return &**this; }
+  CUGUEST_HIDE AcquiredContext* operator->() & { return &**this; }
   const AcquiredContext* operator->() const&& = delete;
 };
 

@@ -42,39 +42,48 @@ CUGUEST_BEGIN_NAMESPACE
 // Cost:    a ContextGuard from a ContextRef, beside the acquiring.
 class [[nodiscard]] AcquiredGuard {
  public:
-  [[nodiscard]] explicit AcquiredGuard(absl::StatusOr<AcquiredContext> acquired,
-                                       GuardMode mode = GuardMode::kElide,
-                                       const char* file = __builtin_FILE(),
-                                       int line = __builtin_LINE())
+  // As the compiler declares them, but hidden.
+  CUGUEST_HIDE ~AcquiredGuard() = default;
+
+  [[nodiscard]] CUGUEST_HIDE explicit AcquiredGuard(absl::StatusOr<AcquiredContext> acquired,
+                                                    GuardMode mode = GuardMode::kElide,
+                                                    const char* file = __builtin_FILE(),
+                                                    int line = __builtin_LINE())
       : acquired_(std::move(acquired)) {
     if (!acquired_.ok()) return;
     // The cast is for nvcc, which takes the reference for a guard that is thrown away.
     static_cast<void>(guard_.emplace((*acquired_).incarnation(), mode, file, line));
   }
-  [[nodiscard]] AcquiredGuard(absl::StatusOr<AcquiredContext> acquired, Location where,
-                              GuardMode mode = GuardMode::kElide)
+  [[nodiscard]] CUGUEST_HIDE AcquiredGuard(absl::StatusOr<AcquiredContext> acquired, Location where,
+                                           GuardMode mode = GuardMode::kElide)
       : AcquiredGuard(std::move(acquired), mode, where.file, where.line) {}
   AcquiredGuard(const AcquiredGuard&) = delete;
   AcquiredGuard& operator=(const AcquiredGuard&) = delete;
 
-  [[nodiscard]] bool ok() const noexcept { return guard_.has_value() && guard_->ok(); }
-  [[nodiscard]] absl::Status status() const {
+  [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return guard_.has_value() && guard_->ok(); }
+  [[nodiscard]] CUGUEST_HIDE absl::Status status() const {
     return guard_.has_value() ? ToStatus(*guard_) : acquired_.status();
   }
 
   // These need ok().
-  [[nodiscard]] const AcquiredContext& acquired() const& noexcept { return *acquired_; }
-  [[nodiscard]] const ContextRef& incarnation() const& noexcept { return acquired().incarnation(); }
-  [[nodiscard]] const ContextGuard& guard() const& noexcept { return *guard_; }
+  [[nodiscard]] CUGUEST_HIDE const AcquiredContext& acquired() const& noexcept {
+    return *acquired_;
+  }
+  [[nodiscard]] CUGUEST_HIDE const ContextRef& incarnation() const& noexcept {
+    return acquired().incarnation();
+  }
+  [[nodiscard]] CUGUEST_HIDE const ContextGuard& guard() const& noexcept { return *guard_; }
 
   // As ContextGuard::Reassert; CUDA_ERROR_INVALID_CONTEXT if there was nothing to acquire.
-  CUresult Reassert() noexcept {
+  CUGUEST_HIDE CUresult Reassert() noexcept {
     return guard_.has_value() ? guard_->Reassert() : CUDA_ERROR_INVALID_CONTEXT;
   }
 
   // Leaves the context now; what was acquired is kept until the end of the scope. As
   // ContextGuard::Restore.
-  CUresult Restore() noexcept { return guard_.has_value() ? guard_->Restore() : CUDA_SUCCESS; }
+  CUGUEST_HIDE CUresult Restore() noexcept {
+    return guard_.has_value() ? guard_->Restore() : CUDA_SUCCESS;
+  }
 
  private:
   absl::StatusOr<AcquiredContext> acquired_;

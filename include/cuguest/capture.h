@@ -72,15 +72,17 @@ class [[nodiscard]] CUGUEST_API CaptureModeGuard {
                                           int line = __builtin_LINE()) noexcept;
   CaptureModeGuard(const CaptureModeGuard&) = delete;
   CaptureModeGuard& operator=(const CaptureModeGuard&) = delete;
-  ~CaptureModeGuard() { static_cast<void>(Restore()); }
+  CUGUEST_HIDE ~CaptureModeGuard() { static_cast<void>(Restore()); }
 
-  [[nodiscard]] bool ok() const noexcept { return result_ == CUDA_SUCCESS; }
-  [[nodiscard]] CUresult result() const noexcept { return result_; }
-  [[nodiscard]] const char* doing() const noexcept { return "set the stream-capture mode"; }
+  [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return result_ == CUDA_SUCCESS; }
+  [[nodiscard]] CUGUEST_HIDE CUresult result() const noexcept { return result_; }
+  [[nodiscard]] CUGUEST_HIDE const char* doing() const noexcept {
+    return "set the stream-capture mode";
+  }
   [[nodiscard]] const char* advice() const noexcept;
 
   // The thread's mode when the guard was made.
-  [[nodiscard]] CUstreamCaptureMode caller() const noexcept { return caller_; }
+  [[nodiscard]] CUGUEST_HIDE CUstreamCaptureMode caller() const noexcept { return caller_; }
 
   // Ends the scope now. Does nothing the second time.
   //

@@ -116,9 +116,9 @@ class CUGUEST_API CodeImage {
                                                          std::string_view name);
 
   // Copying and moving are one: no image is ever empty.
-  CodeImage(const CodeImage&) = default;
-  CodeImage& operator=(const CodeImage&) = default;
-  ~CodeImage() = default;
+  CUGUEST_HIDE CodeImage(const CodeImage&) = default;
+  CUGUEST_HIDE CodeImage& operator=(const CodeImage&) = default;
+  CUGUEST_HIDE ~CodeImage() = default;
 
   [[nodiscard]] CodeKind kind() const noexcept;
 
@@ -153,7 +153,7 @@ class CUGUEST_API CodeImage {
 
  private:
   friend struct internal::ImageAccess;
-  explicit CodeImage(std::shared_ptr<const internal::CodeImageData> data) noexcept
+  CUGUEST_HIDE explicit CodeImage(std::shared_ptr<const internal::CodeImageData> data) noexcept
       : data_(std::move(data)) {}
   static absl::StatusOr<CodeImage> Made(
       absl::StatusOr<std::shared_ptr<const internal::CodeImageData>> data);

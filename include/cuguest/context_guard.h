@@ -164,7 +164,7 @@ enum class GuardMode : unsigned char {
 class [[nodiscard]] CUGUEST_API ContextGuard : private internal::StackGuard {
  public:
   // Entries that kExact can hold; the guard has room for them so as not to allocate.
-  static constexpr int kMaxExactDepth = 32;
+  CUGUEST_HIDE static constexpr int kMaxExactDepth = 32;
 
   // Enters `context`, which must be alive: a destroyed handle that is pushed
   // corrupts the driver's heap, and no driver call can tell for certain. Give a
@@ -173,9 +173,10 @@ class [[nodiscard]] CUGUEST_API ContextGuard : private internal::StackGuard {
   //
   // `file` and `line` are for incidents. The defaults name the code that constructs the
   // guard: give a Location where that is the standard library's, as in emplace().
-  [[nodiscard]] explicit ContextGuard(CUcontext context, GuardMode mode = GuardMode::kElide,
-                                      const char* file = __builtin_FILE(),
-                                      int line = __builtin_LINE()) noexcept
+  [[nodiscard]] CUGUEST_HIDE explicit ContextGuard(CUcontext context,
+                                                   GuardMode mode = GuardMode::kElide,
+                                                   const char* file = __builtin_FILE(),
+                                                   int line = __builtin_LINE()) noexcept
       : ours_(internal::Incarnation::Unknown(context)), file_(file), line_(line), mode_(mode) {
     CUcontext current = nullptr;
     result_ = context == nullptr ? CUDA_ERROR_INVALID_CONTEXT : internal::GetCurrent(&current);
@@ -194,23 +195,24 @@ class [[nodiscard]] CUGUEST_API ContextGuard : private internal::StackGuard {
       }
     }
   }
-  [[nodiscard]] ContextGuard(CUcontext context, Location where,
-                             GuardMode mode = GuardMode::kElide) noexcept
+  [[nodiscard]] CUGUEST_HIDE ContextGuard(CUcontext context, Location where,
+                                          GuardMode mode = GuardMode::kElide) noexcept
       : ContextGuard(context, mode, where.file, where.line) {}
 
   // The same, refused if the ref's life is over: also when its handle is current
   // and has begun another, since everything that lived in the old one is gone.
-  [[nodiscard]] explicit ContextGuard(const ContextRef& context, GuardMode mode = GuardMode::kElide,
-                                      const char* file = __builtin_FILE(),
-                                      int line = __builtin_LINE()) noexcept
+  [[nodiscard]] CUGUEST_HIDE explicit ContextGuard(const ContextRef& context,
+                                                   GuardMode mode = GuardMode::kElide,
+                                                   const char* file = __builtin_FILE(),
+                                                   int line = __builtin_LINE()) noexcept
       : ours_(internal::Incarnation::Of(context)), file_(file), line_(line), mode_(mode) {
     caller_ = nullptr;
     result_ =
         context.get() == nullptr ? CUDA_ERROR_INVALID_CONTEXT : internal::GetCurrent(&caller_);
     Enter();
   }
-  [[nodiscard]] ContextGuard(const ContextRef& context, Location where,
-                             GuardMode mode = GuardMode::kElide) noexcept
+  [[nodiscard]] CUGUEST_HIDE ContextGuard(const ContextRef& context, Location where,
+                                          GuardMode mode = GuardMode::kElide) noexcept
       : ContextGuard(context, mode, where.file, where.line) {}
 
   // Neither copied nor moved. See Note [Guards do not move].
@@ -218,24 +220,24 @@ class [[nodiscard]] CUGUEST_API ContextGuard : private internal::StackGuard {
   ContextGuard& operator=(const ContextGuard&) = delete;
 
   // As Restore(), whose result an incident carries.
-  ~ContextGuard() {
+  CUGUEST_HIDE ~ContextGuard() {
     if (Restore() != CUDA_SUCCESS) GiveUp();
   }
 
-  [[nodiscard]] bool ok() const noexcept { return result() == CUDA_SUCCESS; }
-  [[nodiscard]] CUresult result() const noexcept {
+  [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return result() == CUDA_SUCCESS; }
+  [[nodiscard]] CUGUEST_HIDE CUresult result() const noexcept {
     if (result_ != CUDA_SUCCESS) asked_ = true;
     return result_;
   }
-  [[nodiscard]] const char* doing() const noexcept { return "enter a context"; }
+  [[nodiscard]] CUGUEST_HIDE const char* doing() const noexcept { return "enter a context"; }
   [[nodiscard]] const char* advice() const noexcept;
 
   // The guard's context.
-  [[nodiscard]] CUcontext get() const noexcept { return ours_.context; }
+  [[nodiscard]] CUGUEST_HIDE CUcontext get() const noexcept { return ours_.context; }
   // What was current when it entered; nullptr if nothing was.
-  [[nodiscard]] CUcontext caller() const noexcept { return caller_; }
+  [[nodiscard]] CUGUEST_HIDE CUcontext caller() const noexcept { return caller_; }
   // Whether it is inside without having pushed.
-  [[nodiscard]] bool elided() const noexcept { return state_ == State::kElided; }
+  [[nodiscard]] CUGUEST_HIDE bool elided() const noexcept { return state_ == State::kElided; }
 
   // After a call into foreign code: makes the guard's context current again if it is
   // not, and reports who it was expected to be. The caller's entries below are
@@ -255,7 +257,7 @@ class [[nodiscard]] CUGUEST_API ContextGuard : private internal::StackGuard {
   //         otherwise the driver's code that prevented it (also in the incident).
   //         CUDA_ERROR_ILLEGAL_STATE, and nothing done, on another thread than its own:
   //         the scope can still be ended there.
-  CUresult Restore() noexcept {
+  CUGUEST_HIDE CUresult Restore() noexcept {
     internal::ThisThread& here = internal::t_this_thread;
     if ((state_ != State::kElided && state_ != State::kPushed) || here.innermost != this) {
       return Leave();
@@ -284,12 +286,12 @@ class [[nodiscard]] CUGUEST_API ContextGuard : private internal::StackGuard {
 #ifdef NDEBUG
   static constexpr bool kReportsUnasked = false;
 #else
-  static constexpr bool kReportsUnasked = true;
+  CUGUEST_HIDE static constexpr bool kReportsUnasked = true;
 #endif
 
   // Once it is inside; after the push, because the driver's atomic operations wait for
   // every store before them.
-  void Link() noexcept {
+  CUGUEST_HIDE void Link() noexcept {
     internal::ThisThread& here = internal::t_this_thread;
     type = &kType;
     thread = here.number != 0 ? here.number : internal::NumberOfThisThread();
@@ -305,7 +307,7 @@ class [[nodiscard]] CUGUEST_API ContextGuard : private internal::StackGuard {
   void Reenter() noexcept;
   CUresult Suspend() noexcept;
   void Resume() noexcept;
-  bool IsInside() const noexcept { return state_ >= State::kElided; }
+  CUGUEST_HIDE bool IsInside() const noexcept { return state_ >= State::kElided; }
   CUresult Leave() noexcept;
   CUresult LeaveDisturbed(CUresult code, CUcontext top) noexcept;
   void GiveUp() noexcept;

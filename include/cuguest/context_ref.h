@@ -35,7 +35,7 @@ CUGUEST_BEGIN_NAMESPACE
 //          test/sim/destroyed_facts_test.cc (reset and reuse of handles).
 class CUGUEST_API ContextRef {
  public:
-  constexpr ContextRef() noexcept = default;  // names no context
+  CUGUEST_HIDE constexpr ContextRef() noexcept = default;  // names no context
 
   // Names the context `context` in its present life. The handle must be alive:
   // the driver reads its memory to answer.
@@ -54,10 +54,10 @@ class CUGUEST_API ContextRef {
   [[nodiscard]] static ContextRef Current() noexcept;
 
   // Not owned, and not by itself proof of life. nullptr if empty.
-  [[nodiscard]] CUcontext get() const noexcept { return context_; }
+  [[nodiscard]] CUGUEST_HIDE CUcontext get() const noexcept { return context_; }
 
   // The driver's id; 0 if empty or below CUDA 12.0.
-  [[nodiscard]] unsigned long long id() const noexcept { return id_; }
+  [[nodiscard]] CUGUEST_HIDE unsigned long long id() const noexcept { return id_; }
 
   // Whether the handle still names the same life of the same context.
   //
@@ -70,23 +70,25 @@ class CUGUEST_API ContextRef {
   // Nothing documents it.
   //
   // Cost:   one driver call, contention-free.
-  [[nodiscard]] bool IsAlive() const noexcept { return Check() == CUDA_SUCCESS; }
+  [[nodiscard]] CUGUEST_HIDE bool IsAlive() const noexcept { return Check() == CUDA_SUCCESS; }
 
   // The same, with the reason: CUDA_ERROR_CONTEXT_IS_DESTROYED when the life this
   // ref names is over (also when the handle has begun another),
   // CUDA_ERROR_INVALID_CONTEXT when the ref is empty.
   [[nodiscard]] CUresult Check() const noexcept;
 
-  [[nodiscard]] bool ok() const noexcept { return result_ == CUDA_SUCCESS; }
-  [[nodiscard]] CUresult result() const noexcept { return result_; }
-  [[nodiscard]] const char* doing() const noexcept { return "identify a context"; }
+  [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return result_ == CUDA_SUCCESS; }
+  [[nodiscard]] CUGUEST_HIDE CUresult result() const noexcept { return result_; }
+  [[nodiscard]] CUGUEST_HIDE const char* doing() const noexcept { return "identify a context"; }
   [[nodiscard]] const char* advice() const noexcept;
 
   // The same life of the same context.
-  friend bool operator==(const ContextRef& a, const ContextRef& b) noexcept {
+  CUGUEST_HIDE friend bool operator==(const ContextRef& a, const ContextRef& b) noexcept {
     return a.context_ == b.context_ && a.id_ == b.id_;
   }
-  friend bool operator!=(const ContextRef& a, const ContextRef& b) noexcept { return !(a == b); }
+  CUGUEST_HIDE friend bool operator!=(const ContextRef& a, const ContextRef& b) noexcept {
+    return !(a == b);
+  }
 
  private:
   CUcontext context_ = nullptr;

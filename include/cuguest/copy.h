@@ -73,16 +73,16 @@ struct CopyEnd {
 };
 
 template <typename T>
-CopyEnd EndOf(const DeviceView<T>& view) noexcept {
+CUGUEST_HIDE CopyEnd EndOf(const DeviceView<T>& view) noexcept {
   return {view.get(), view.size(), &RangeAccess::Of(view)};
 }
 template <typename T>
-CopyEnd EndOf(const HostSpan<T>& span) noexcept {
+CUGUEST_HIDE CopyEnd EndOf(const HostSpan<T>& span) noexcept {
   return {AddressOf(span.data()), span.size(), nullptr};
 }
 
 template <typename T>
-const DeviceView<T>& Writable(const DeviceView<T>& view) noexcept {
+CUGUEST_HIDE const DeviceView<T>& Writable(const DeviceView<T>& view) noexcept {
   static_assert(!std::is_const_v<T>, "a view of const is only read");
   return view;
 }
@@ -99,7 +99,7 @@ struct FillValue {
 };
 
 template <typename T>
-FillValue ValueOf(const T& value) noexcept {
+CUGUEST_HIDE FillValue ValueOf(const T& value) noexcept {
   static_assert((sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4) && alignof(T) == sizeof(T),
                 "the driver fills with elements of 1, 2 or 4 bytes, aligned to their size");
   FillValue result{0, sizeof(T)};
@@ -141,61 +141,65 @@ using NotDeduced = std::common_type_t<T>;
 // Source:  CUDA Driver API, cuMemcpyHtoD and its like, cuMemsetD8 and its like.
 
 template <typename T>
-absl::Status Copy(const DeviceView<T>& to, const internal::NotDeduced<DeviceView<const T>>& from) {
+CUGUEST_HIDE absl::Status Copy(const DeviceView<T>& to,
+                               const internal::NotDeduced<DeviceView<const T>>& from) {
   return internal::CopyElements(internal::EndOf(internal::Writable(to)), internal::EndOf(from),
                                 sizeof(T));
 }
 template <typename T>
-absl::Status Copy(const DeviceView<T>& to, const internal::NotDeduced<HostSpan<const T>>& from) {
+CUGUEST_HIDE absl::Status Copy(const DeviceView<T>& to,
+                               const internal::NotDeduced<HostSpan<const T>>& from) {
   return internal::CopyElements(internal::EndOf(internal::Writable(to)), internal::EndOf(from),
                                 sizeof(T));
 }
 template <typename T>
-absl::Status Copy(const internal::NotDeduced<HostSpan<std::remove_const_t<T>>>& to,
-                  const DeviceView<T>& from) {
+CUGUEST_HIDE absl::Status Copy(const internal::NotDeduced<HostSpan<std::remove_const_t<T>>>& to,
+                               const DeviceView<T>& from) {
   return internal::CopyElements(internal::EndOf(to), internal::EndOf(from), sizeof(T));
 }
 
 template <typename T>
-absl::Status CopyAsync(const DeviceView<T>& to,
-                       const internal::NotDeduced<DeviceView<const T>>& from,
-                       const StreamRef& stream) {
+CUGUEST_HIDE absl::Status CopyAsync(const DeviceView<T>& to,
+                                    const internal::NotDeduced<DeviceView<const T>>& from,
+                                    const StreamRef& stream) {
   return internal::CopyElements(internal::EndOf(internal::Writable(to)), internal::EndOf(from),
                                 sizeof(T), stream);
 }
 template <typename T>
-absl::Status CopyAsync(const DeviceView<T>& to, const internal::NotDeduced<HostSpan<const T>>& from,
-                       const StreamRef& stream) {
+CUGUEST_HIDE absl::Status CopyAsync(const DeviceView<T>& to,
+                                    const internal::NotDeduced<HostSpan<const T>>& from,
+                                    const StreamRef& stream) {
   return internal::CopyElements(internal::EndOf(internal::Writable(to)), internal::EndOf(from),
                                 sizeof(T), stream);
 }
 template <typename T>
-absl::Status CopyAsync(const internal::NotDeduced<HostSpan<std::remove_const_t<T>>>& to,
-                       const DeviceView<T>& from, const StreamRef& stream) {
+CUGUEST_HIDE absl::Status CopyAsync(
+    const internal::NotDeduced<HostSpan<std::remove_const_t<T>>>& to, const DeviceView<T>& from,
+    const StreamRef& stream) {
   return internal::CopyElements(internal::EndOf(to), internal::EndOf(from), sizeof(T), stream);
 }
 
 // Every element becomes `value`. T has 1, 2 or 4 bytes.
 template <typename T>
-absl::Status Fill(const DeviceView<T>& to, const internal::NotDeduced<T>& value) {
+CUGUEST_HIDE absl::Status Fill(const DeviceView<T>& to, const internal::NotDeduced<T>& value) {
   return internal::FillElements(internal::RangeAccess::Of(internal::Writable(to)),
                                 internal::ValueOf(value));
 }
 template <typename T>
-absl::Status FillAsync(const DeviceView<T>& to, const internal::NotDeduced<T>& value,
-                       const StreamRef& stream) {
+CUGUEST_HIDE absl::Status FillAsync(const DeviceView<T>& to, const internal::NotDeduced<T>& value,
+                                    const StreamRef& stream) {
   return internal::FillElements(internal::RangeAccess::Of(internal::Writable(to)),
                                 internal::ValueOf(value), stream);
 }
 
 // Every byte becomes 0.
 template <typename T>
-absl::Status Zero(const DeviceView<T>& to) {
+CUGUEST_HIDE absl::Status Zero(const DeviceView<T>& to) {
   return internal::FillElements(internal::RangeAccess::Of(internal::Writable(to)),
                                 internal::FillValue{0, 1});
 }
 template <typename T>
-absl::Status ZeroAsync(const DeviceView<T>& to, const StreamRef& stream) {
+CUGUEST_HIDE absl::Status ZeroAsync(const DeviceView<T>& to, const StreamRef& stream) {
   return internal::FillElements(internal::RangeAccess::Of(internal::Writable(to)),
                                 internal::FillValue{0, 1}, stream);
 }

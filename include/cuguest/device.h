@@ -35,8 +35,8 @@ struct Uuid {
   // "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", or "MIG-" and the same, as nvidia-smi and
   // CUDA_VISIBLE_DEVICES write it.
   [[nodiscard]] CUGUEST_API std::string ToString() const;
-  friend bool operator==(const Uuid& a, const Uuid& b) { return a.bytes == b.bytes; }
-  friend bool operator!=(const Uuid& a, const Uuid& b) { return !(a == b); }
+  CUGUEST_HIDE friend bool operator==(const Uuid& a, const Uuid& b) { return a.bytes == b.bytes; }
+  CUGUEST_HIDE friend bool operator!=(const Uuid& a, const Uuid& b) { return !(a == b); }
 };
 
 // Device
@@ -60,13 +60,15 @@ class CUGUEST_API Device {
   [[nodiscard]] static absl::StatusOr<Device> OfCurrentContext();
 
   // Names a device that the caller has as a handle. Nothing is checked.
-  [[nodiscard]] static constexpr Device Borrow(CUdevice handle) noexcept { return Device(handle); }
+  [[nodiscard]] CUGUEST_HIDE static constexpr Device Borrow(CUdevice handle) noexcept {
+    return Device(handle);
+  }
 
-  [[nodiscard]] constexpr CUdevice get() const noexcept { return handle_; }
+  [[nodiscard]] CUGUEST_HIDE constexpr CUdevice get() const noexcept { return handle_; }
 
   // The driver's handles are the ordinals: CUDA Driver API, cuDeviceGet, "ordinal";
   // test/core/device_test.cc.
-  [[nodiscard]] constexpr Ordinal ordinal() const noexcept { return Ordinal{handle_}; }
+  [[nodiscard]] CUGUEST_HIDE constexpr Ordinal ordinal() const noexcept { return Ordinal{handle_}; }
 
   [[nodiscard]] absl::StatusOr<std::string> Name() const;
   // "0000:65:00.0"
@@ -81,11 +83,13 @@ class CUGUEST_API Device {
   //         has not been measured on such a device. test/process/mig_test.cc.
   [[nodiscard]] absl::StatusOr<Uuid> GetUuid() const;
 
-  friend constexpr bool operator==(Device a, Device b) { return a.handle_ == b.handle_; }
-  friend constexpr bool operator!=(Device a, Device b) { return !(a == b); }
+  CUGUEST_HIDE friend constexpr bool operator==(Device a, Device b) {
+    return a.handle_ == b.handle_;
+  }
+  CUGUEST_HIDE friend constexpr bool operator!=(Device a, Device b) { return !(a == b); }
 
  private:
-  explicit constexpr Device(CUdevice handle) noexcept : handle_(handle) {}
+  CUGUEST_HIDE explicit constexpr Device(CUdevice handle) noexcept : handle_(handle) {}
   CUdevice handle_;
 };
 

@@ -89,8 +89,8 @@ class DeviceBuffer {
   //         Nothing is held then.
   // Cost:   eight driver calls if the context is current, else nine; the allocation itself
   //         may wait for the device.
-  [[nodiscard]] static absl::StatusOr<DeviceBuffer> Allocate(const ContextRef& context,
-                                                             std::size_t count) {
+  [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceBuffer> Allocate(const ContextRef& context,
+                                                                          std::size_t count) {
     return Made(internal::OwnedMemory::Allocate(context, kElements, count));
   }
 
@@ -103,8 +103,8 @@ class DeviceBuffer {
   //                              its context does
   //         kUnimplemented       a driver below CUDA 11.2, or a device without pools
   // Cost:   eight driver calls if the stream's context is current, else nine.
-  [[nodiscard]] static absl::StatusOr<DeviceBuffer> AllocateAsync(const StreamRef& stream,
-                                                                  std::size_t count) {
+  [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceBuffer> AllocateAsync(
+      const StreamRef& stream, std::size_t count) {
     return Made(internal::OwnedMemory::Allocate(stream, kElements, count));
   }
 
@@ -119,10 +119,12 @@ class DeviceBuffer {
   //         Whoever owned it still does. A module's variable is not recognised; freeing it
   //         fails.
   // Cost:   that of Describe(), twice; of AdoptAsync, three times.
-  [[nodiscard]] static absl::StatusOr<DeviceBuffer> Adopt(CUdeviceptr pointer, std::size_t count) {
+  [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceBuffer> Adopt(CUdeviceptr pointer,
+                                                                       std::size_t count) {
     return Made(internal::OwnedMemory::Adopt(pointer, kElements, count));
   }
-  [[nodiscard]] static absl::StatusOr<DeviceBuffer> Adopt(T* pointer, std::size_t count) {
+  [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceBuffer> Adopt(T* pointer,
+                                                                       std::size_t count) {
     return Adopt(internal::AddressOf(pointer), count);
   }
 
@@ -131,38 +133,45 @@ class DeviceBuffer {
   // Errors: those of Adopt, and
   //         kInvalidArgument  an empty ref; or managed memory, which the driver does not free
   //                           so (test/sim/pool_facts_test.cc)
-  [[nodiscard]] static absl::StatusOr<DeviceBuffer> AdoptAsync(CUdeviceptr pointer,
-                                                               std::size_t count,
-                                                               const StreamRef& stream) {
+  [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceBuffer> AdoptAsync(
+      CUdeviceptr pointer, std::size_t count, const StreamRef& stream) {
     return Made(internal::OwnedMemory::Adopt(pointer, kElements, count, stream));
   }
 
-  DeviceBuffer() noexcept = default;  // empty
+  CUGUEST_HIDE DeviceBuffer() noexcept = default;  // empty
 
   // As Free(), its result dropped, but for Note [Per-thread streams]. Allocates no host memory.
-  ~DeviceBuffer() = default;
-  DeviceBuffer(DeviceBuffer&&) noexcept = default;
-  DeviceBuffer& operator=(DeviceBuffer&&) noexcept = default;
+  CUGUEST_HIDE ~DeviceBuffer() = default;
+  CUGUEST_HIDE DeviceBuffer(DeviceBuffer&&) noexcept = default;
+  CUGUEST_HIDE DeviceBuffer& operator=(DeviceBuffer&&) noexcept = default;
 
   // Valid until the buffer frees the memory; moving the buffer leaves it valid.
-  [[nodiscard]] DeviceView<T> view() noexcept { return DeviceView<T>(memory_.range()); }
-  [[nodiscard]] DeviceView<const T> view() const noexcept {
+  [[nodiscard]] CUGUEST_HIDE DeviceView<T> view() noexcept {
+    return DeviceView<T>(memory_.range());
+  }
+  [[nodiscard]] CUGUEST_HIDE DeviceView<const T> view() const noexcept {
     return DeviceView<const T>(memory_.range());
   }
 
   // 0 and nullptr if empty.
-  [[nodiscard]] CUdeviceptr get() const noexcept { return memory_.range().pointer; }
-  [[nodiscard]] T* data() noexcept { return reinterpret_cast<T*>(get()); }
-  [[nodiscard]] const T* data() const noexcept { return reinterpret_cast<const T*>(get()); }
+  [[nodiscard]] CUGUEST_HIDE CUdeviceptr get() const noexcept { return memory_.range().pointer; }
+  [[nodiscard]] CUGUEST_HIDE T* data() noexcept { return reinterpret_cast<T*>(get()); }
+  [[nodiscard]] CUGUEST_HIDE const T* data() const noexcept {
+    return reinterpret_cast<const T*>(get());
+  }
 
   // Elements; bytes.
-  [[nodiscard]] std::size_t size() const noexcept { return size_bytes() / sizeof(T); }
-  [[nodiscard]] std::size_t size_bytes() const noexcept { return memory_.range().bytes; }
-  [[nodiscard]] bool empty() const noexcept { return size_bytes() == 0; }
+  [[nodiscard]] CUGUEST_HIDE std::size_t size() const noexcept { return size_bytes() / sizeof(T); }
+  [[nodiscard]] CUGUEST_HIDE std::size_t size_bytes() const noexcept {
+    return memory_.range().bytes;
+  }
+  [[nodiscard]] CUGUEST_HIDE bool empty() const noexcept { return size_bytes() == 0; }
 
   // The life of the context that the memory goes with; empty for pool memory.
-  [[nodiscard]] const ContextRef& context() const noexcept { return memory_.range().context; }
-  [[nodiscard]] Device device() const noexcept { return memory_.range().device; }
+  [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const noexcept {
+    return memory_.range().context;
+  }
+  [[nodiscard]] CUGUEST_HIDE Device device() const noexcept { return memory_.range().device; }
 
   // Frees it now: memory of Allocate and Adopt at once, waiting for the device where
   // cuMemFree does; of AllocateAsync and AdoptAsync when the stream gets there. Succeeds if
@@ -175,22 +184,24 @@ class DeviceBuffer {
   //         the driver's code    it is still owned, and Free() may be tried again
   // Cost:   six driver calls if its context is current, else seven; in a stream's order eight
   //         and nine; of pool memory at once, four.
-  absl::Status Free() { return memory_.Free(); }
+  CUGUEST_HIDE absl::Status Free() { return memory_.Free(); }
 
   // The same, in the order of another stream than the one it would be freed in.
-  absl::Status FreeAsync(const StreamRef& stream) { return memory_.FreeIn(stream); }
+  CUGUEST_HIDE absl::Status FreeAsync(const StreamRef& stream) { return memory_.FreeIn(stream); }
 
   // Gives up ownership without a driver call.
-  [[nodiscard]] DeviceView<T> Leak() noexcept { return DeviceView<T>(memory_.Leak()); }
+  [[nodiscard]] CUGUEST_HIDE DeviceView<T> Leak() noexcept { return DeviceView<T>(memory_.Leak()); }
 
  private:
-  static constexpr internal::ElementType kElements = {sizeof(T), alignof(T)};
+  CUGUEST_HIDE static constexpr internal::ElementType kElements = {sizeof(T), alignof(T)};
 
-  static absl::StatusOr<DeviceBuffer> Made(absl::StatusOr<internal::OwnedMemory> memory) {
+  CUGUEST_HIDE static absl::StatusOr<DeviceBuffer> Made(
+      absl::StatusOr<internal::OwnedMemory> memory) {
     if (!memory.ok()) return memory.status();
     return DeviceBuffer(*std::move(memory));
   }
-  explicit DeviceBuffer(internal::OwnedMemory memory) noexcept : memory_(std::move(memory)) {}
+  CUGUEST_HIDE explicit DeviceBuffer(internal::OwnedMemory memory) noexcept
+      : memory_(std::move(memory)) {}
 
   internal::OwnedMemory memory_;
 };

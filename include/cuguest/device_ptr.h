@@ -30,23 +30,28 @@ CUGUEST_BEGIN_NAMESPACE
 template <typename T>
 class DevicePtr {
  public:
-  constexpr DevicePtr() noexcept = default;  // null
+  CUGUEST_HIDE constexpr DevicePtr() noexcept = default;  // null
 
   // The pointer must be one for the device: where it may be anything, see DeviceView::Borrow.
-  constexpr DevicePtr(T* pointer) noexcept : pointer_(pointer) {}
-  explicit DevicePtr(CUdeviceptr pointer) noexcept : pointer_(reinterpret_cast<T*>(pointer)) {}
+  CUGUEST_HIDE constexpr DevicePtr(T* pointer) noexcept : pointer_(pointer) {}
+  CUGUEST_HIDE explicit DevicePtr(CUdeviceptr pointer) noexcept
+      : pointer_(reinterpret_cast<T*>(pointer)) {}
 
   // Null if the view is empty.
-  DevicePtr(const DeviceView<T>& view) noexcept : pointer_(view.data()) {}
+  CUGUEST_HIDE DevicePtr(const DeviceView<T>& view) noexcept : pointer_(view.data()) {}
 
   // To const.
-  template <typename U, typename = std::enable_if_t<std::is_same_v<const U, T>>>
-  constexpr DevicePtr(const DevicePtr<U>& other) noexcept : pointer_(other.data()) {}
-  template <typename U, typename = std::enable_if_t<std::is_same_v<const U, T>>>
-  DevicePtr(const DeviceView<U>& view) noexcept : pointer_(view.data()) {}
+  template <typename U, typename = std::enable_if_t<std::is_same_v<const U, T>>,
+            CUGUEST_HIDE_TEMPLATE>
+  CUGUEST_HIDE constexpr DevicePtr(const DevicePtr<U>& other) noexcept : pointer_(other.data()) {}
+  template <typename U, typename = std::enable_if_t<std::is_same_v<const U, T>>,
+            CUGUEST_HIDE_TEMPLATE>
+  CUGUEST_HIDE DevicePtr(const DeviceView<U>& view) noexcept : pointer_(view.data()) {}
 
-  [[nodiscard]] CUdeviceptr get() const noexcept { return reinterpret_cast<CUdeviceptr>(pointer_); }
-  [[nodiscard]] constexpr T* data() const noexcept { return pointer_; }
+  [[nodiscard]] CUGUEST_HIDE CUdeviceptr get() const noexcept {
+    return reinterpret_cast<CUdeviceptr>(pointer_);
+  }
+  [[nodiscard]] CUGUEST_HIDE constexpr T* data() const noexcept { return pointer_; }
 
  private:
   T* pointer_ = nullptr;

@@ -46,7 +46,7 @@ class DeviceView {
                 "what is copied to and from a device byte by byte must be trivially copyable");
 
  public:
-  constexpr DeviceView() noexcept = default;  // no elements
+  CUGUEST_HIDE constexpr DeviceView() noexcept = default;  // no elements
 
   // A view of `count` elements from `pointer` on: device, managed, pinned host, pool or
   // virtual memory, of whichever context or device. Mapped virtual memory may go over any
@@ -62,38 +62,44 @@ class DeviceView {
   //                              where T is not const
   // Cost:   that of Describe(); once for every mapping of virtual memory.
   // Source: test/memory/device_view_test.cc.
-  [[nodiscard]] static absl::StatusOr<DeviceView> Borrow(CUdeviceptr pointer, std::size_t count) {
+  [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceView> Borrow(CUdeviceptr pointer,
+                                                                      std::size_t count) {
     absl::StatusOr<internal::MemoryRange> range =
         internal::BorrowRange(pointer, kElements, count, std::is_const_v<T>);
     if (!range.ok()) return range.status();
     return DeviceView(*range);
   }
-  [[nodiscard]] static absl::StatusOr<DeviceView> Borrow(T* pointer, std::size_t count) {
+  [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceView> Borrow(T* pointer,
+                                                                      std::size_t count) {
     return Borrow(internal::AddressOf(pointer), count);
   }
 
-  template <typename U, typename = std::enable_if_t<std::is_same_v<const U, T>>>
-  DeviceView(const DeviceView<U>& other) noexcept : range_(other.range_) {}
+  template <typename U, typename = std::enable_if_t<std::is_same_v<const U, T>>,
+            CUGUEST_HIDE_TEMPLATE>
+  CUGUEST_HIDE DeviceView(const DeviceView<U>& other) noexcept : range_(other.range_) {}
 
   // For the driver API, and for kernels and the runtime; 0 and nullptr if empty. Of pinned
   // host memory: the address on the device's side.
-  [[nodiscard]] CUdeviceptr get() const noexcept { return range_.pointer; }
-  [[nodiscard]] T* data() const noexcept { return reinterpret_cast<T*>(range_.pointer); }
+  [[nodiscard]] CUGUEST_HIDE CUdeviceptr get() const noexcept { return range_.pointer; }
+  [[nodiscard]] CUGUEST_HIDE T* data() const noexcept {
+    return reinterpret_cast<T*>(range_.pointer);
+  }
 
   // Elements; bytes.
-  [[nodiscard]] std::size_t size() const noexcept { return range_.bytes / sizeof(T); }
-  [[nodiscard]] std::size_t size_bytes() const noexcept { return range_.bytes; }
-  [[nodiscard]] bool empty() const noexcept { return range_.bytes == 0; }
+  [[nodiscard]] CUGUEST_HIDE std::size_t size() const noexcept { return range_.bytes / sizeof(T); }
+  [[nodiscard]] CUGUEST_HIDE std::size_t size_bytes() const noexcept { return range_.bytes; }
+  [[nodiscard]] CUGUEST_HIDE bool empty() const noexcept { return range_.bytes == 0; }
 
   // The life of the context that the memory belongs to; empty for pool and virtual memory,
   // which belong to device().
-  [[nodiscard]] const ContextRef& context() const noexcept { return range_.context; }
-  [[nodiscard]] Device device() const noexcept { return range_.device; }
+  [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const noexcept { return range_.context; }
+  [[nodiscard]] CUGUEST_HIDE Device device() const noexcept { return range_.device; }
 
   // `count` elements from element `offset` on. Calls no driver.
   //
   // Errors: kOutOfRange  the view does not have them; the text has all three numbers
-  [[nodiscard]] absl::StatusOr<DeviceView> Subview(std::size_t offset, std::size_t count) const {
+  [[nodiscard]] CUGUEST_HIDE absl::StatusOr<DeviceView> Subview(std::size_t offset,
+                                                                std::size_t count) const {
     absl::StatusOr<internal::MemoryRange> range =
         internal::Subrange(range_, kElements, offset, count);
     if (!range.ok()) return range.status();
@@ -107,9 +113,9 @@ class DeviceView {
   friend class DeviceBuffer;
   friend struct internal::RangeAccess;
 
-  static constexpr internal::ElementType kElements = {sizeof(T), alignof(T)};
+  CUGUEST_HIDE static constexpr internal::ElementType kElements = {sizeof(T), alignof(T)};
 
-  explicit DeviceView(const internal::MemoryRange& range) noexcept : range_(range) {}
+  CUGUEST_HIDE explicit DeviceView(const internal::MemoryRange& range) noexcept : range_(range) {}
 
   internal::MemoryRange range_;
 };

@@ -105,7 +105,7 @@ struct CUGUEST_API Driver : DriverTable {
   //
   // Errors: kUnimplemented, kEntryMissing.
   template <typename Function>
-  [[nodiscard]] absl::StatusOr<Function> Require(Function DriverTable::*member) const {
+  [[nodiscard]] CUGUEST_HIDE absl::StatusOr<Function> Require(Function DriverTable::*member) const {
     const Function function = this->*member;
     if (function != nullptr) return function;
     return MissingEntry(static_cast<std::size_t>(reinterpret_cast<const char*>(&(this->*member)) -
@@ -127,7 +127,8 @@ struct CUGUEST_API Driver : DriverTable {
   //                           empty
   // Cost:   one cuGetProcAddress or call of the adopted lookup; keep the result.
   template <typename Function>
-  [[nodiscard]] absl::StatusOr<Function> Find(const char* name, int api_version) const {
+  [[nodiscard]] CUGUEST_HIDE absl::StatusOr<Function> Find(const char* name,
+                                                           int api_version) const {
     static_assert(
         std::is_function_v<std::remove_pointer_t<Function>> && sizeof(Function) == sizeof(void*),
         "Function is a pointer to a function");

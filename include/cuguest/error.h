@@ -62,8 +62,8 @@ CUGUEST_API absl::Status MakeStatus(CUresult code, std::string_view doing, std::
 //
 // Threads: any.
 // Cost:    one comparison on success, nothing allocated; text is built on failure only.
-[[nodiscard]] inline absl::Status ToStatus(CUresult code, std::string_view doing,
-                                           std::string_view object = {}) {
+[[nodiscard]] CUGUEST_HIDE inline absl::Status ToStatus(CUresult code, std::string_view doing,
+                                                        std::string_view object = {}) {
   if (code == CUDA_SUCCESS) return absl::OkStatus();
   return internal::MakeStatus(code, doing, object);
 }
@@ -76,7 +76,7 @@ CUGUEST_API absl::Status MakeStatus(CUresult code, std::string_view doing, std::
 //
 // See Note [Guards carry CUresult, not Status] in context_guard.h.
 template <typename T>
-[[nodiscard]] auto ToStatus(const T& carrier)
+[[nodiscard]] CUGUEST_HIDE auto ToStatus(const T& carrier)
     -> decltype(internal::MakeStatus(carrier.result(), carrier.doing(), carrier.advice())) {
   if (carrier.result() == CUDA_SUCCESS) return absl::OkStatus();
   return internal::MakeStatus(carrier.result(), carrier.doing(), carrier.advice());

@@ -53,11 +53,16 @@
 // What remains are other people's templates over our types, like std::optional<ContextGuard>: they
 // are as visible as the embedder makes its own code. Two embedders of the same release that are
 // both compiled with default visibility can share those, and so, through them, one of the two
-// copies of cuguest; they are the same code and need no order of initialisation, so this is
-// correct as long as both stay loaded, which the dynamic linker ensures; but the incidents of one
-// may be counted by the other. Compile with -fvisibility=hidden, link with a version script, or
-// give the namespace a name of your own with CUGUEST_NAMESPACE_SUFFIX (Meson:
-// -Dcuguest:namespace_suffix), the same for the library and for all that includes its headers.
+// copies of cuguest: they are the same code, a guard is ended by the copy that entered it, and the
+// dynamic linker keeps a library loaded that another one uses. (Patch releases change no type that
+// a template of somebody else's may hold.) To share nothing, compile with -fvisibility=hidden, link
+// with a version script, or give the namespace a name of your own with CUGUEST_NAMESPACE_SUFFIX
+// (Meson: -Dcuguest:namespace_suffix), the same for the library and for all that includes its
+// headers. And the implicit members of structs without functions are as visible: they touch nothing
+// of a copy.
+//
+// Source: test/headers/hidden_test.py, test/embed/matrix_test.py. test/headers/hide.py finds
+// declarations without the macro, and inserts it with --fix.
 #define CUGUEST_HIDE \
   [[gnu::visibility("hidden"), gnu::abi_tag(CUGUEST_INTERNAL_TEXT(CUGUEST_INTERNAL_RELEASE))]]
 

@@ -58,13 +58,15 @@ class [[nodiscard]] CUGUEST_API HostScope : private internal::HostView {
                                    int line = __builtin_LINE()) noexcept;
   HostScope(const HostScope&) = delete;
   HostScope& operator=(const HostScope&) = delete;
-  ~HostScope() {
+  CUGUEST_HIDE ~HostScope() {
     if (resume_all != nullptr) resume_all(this);
   }
 
-  [[nodiscard]] bool ok() const noexcept { return result_ == CUDA_SUCCESS; }
-  [[nodiscard]] CUresult result() const noexcept { return result_; }
-  [[nodiscard]] const char* doing() const noexcept { return "restore the host's context"; }
+  [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return result_ == CUDA_SUCCESS; }
+  [[nodiscard]] CUGUEST_HIDE CUresult result() const noexcept { return result_; }
+  [[nodiscard]] CUGUEST_HIDE const char* doing() const noexcept {
+    return "restore the host's context";
+  }
   [[nodiscard]] const char* advice() const noexcept;
 
  private:

@@ -32,21 +32,24 @@ class HostSpan {
                 "what is copied to and from a device byte by byte must be trivially copyable");
 
  public:
-  constexpr HostSpan() noexcept = default;
-  constexpr HostSpan(T* data, std::size_t size) noexcept : data_(data), size_(size) {}
+  CUGUEST_HIDE constexpr HostSpan() noexcept = default;
+  CUGUEST_HIDE constexpr HostSpan(T* data, std::size_t size) noexcept : data_(data), size_(size) {}
 
-  template <std::size_t kSize>
-  constexpr HostSpan(T (&array)[kSize]) noexcept : HostSpan(array, kSize) {}
+  template <std::size_t kSize, CUGUEST_HIDE_TEMPLATE>
+  CUGUEST_HIDE constexpr HostSpan(T (&array)[kSize]) noexcept : HostSpan(array, kSize) {}
 
   // Not of what only adds const, or changes the size of an element.
   template <typename Container, typename = typename std::remove_reference_t<Container>::value_type,
             typename Element = std::remove_pointer_t<decltype(std::declval<Container&>().data())>,
-            typename = std::enable_if_t<std::is_convertible_v<Element (*)[], T (*)[]>>>
-  constexpr HostSpan(Container&& container) noexcept
+            typename = std::enable_if_t<std::is_convertible_v<Element (*)[], T (*)[]>>,
+            CUGUEST_HIDE_TEMPLATE>
+  CUGUEST_HIDE constexpr HostSpan(Container&& container) noexcept
       : HostSpan(container.data(), container.size()) {}
 
-  [[nodiscard]] constexpr T* data() const noexcept { return data_; }
-  [[nodiscard]] constexpr std::size_t size() const noexcept { return size_; }  // elements
+  [[nodiscard]] CUGUEST_HIDE constexpr T* data() const noexcept { return data_; }
+  [[nodiscard]] CUGUEST_HIDE constexpr std::size_t size() const noexcept {
+    return size_;
+  }  // elements
 
  private:
   T* data_ = nullptr;

@@ -43,7 +43,7 @@ enum class IncidentKind : unsigned char {
                  // done in its scope was done in the caller's context. Only where the guard's
                  // file is compiled without NDEBUG
 };
-inline constexpr int kIncidentKinds = 9;
+CUGUEST_HIDE inline constexpr int kIncidentKinds = 9;
 
 enum class Repair : unsigned char {
   kRepaired,    // the caller's stack is what it was, for certain

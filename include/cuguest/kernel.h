@@ -60,7 +60,7 @@ struct KernelAttributes {
 struct KernelParameter {
   std::size_t offset;
   std::size_t size;
-  friend bool operator==(const KernelParameter& a, const KernelParameter& b) {
+  CUGUEST_HIDE friend bool operator==(const KernelParameter& a, const KernelParameter& b) {
     return a.offset == b.offset && a.size == b.size;
   }
 };
@@ -88,7 +88,14 @@ struct KernelParameter {
 //          launch.h). test/module/kernel_test.cc counts them.
 class CUGUEST_API Kernel {
  public:
-  Kernel() noexcept = default;  // empty
+  // As the compiler declares them, but hidden.
+  CUGUEST_HIDE Kernel(const Kernel&) = default;
+  CUGUEST_HIDE Kernel(Kernel&&) = default;
+  CUGUEST_HIDE Kernel& operator=(const Kernel&) = default;
+  CUGUEST_HIDE Kernel& operator=(Kernel&&) = default;
+  CUGUEST_HIDE ~Kernel() = default;
+
+  CUGUEST_HIDE Kernel() noexcept = default;  // empty
 
   // A kernel of somebody else's library, which must stay loaded. Good in every context.
   //
@@ -110,7 +117,7 @@ class CUGUEST_API Kernel {
   [[nodiscard]] static absl::StatusOr<Kernel> Borrow(CUfunction function,
                                                      const ContextRef& context);
 
-  [[nodiscard]] explicit operator bool() const noexcept { return state_ != nullptr; }
+  [[nodiscard]] CUGUEST_HIDE explicit operator bool() const noexcept { return state_ != nullptr; }
 
   // As the image names it, so mangled if it is of C++. Empty if the kernel is, and of a
   // borrowed one below CUDA 12.3.
@@ -165,12 +172,16 @@ class CUGUEST_API Kernel {
       const ContextRef& context) const;
 
   // The same kernel of the same code.
-  friend bool operator==(const Kernel& a, const Kernel& b) noexcept { return a.state_ == b.state_; }
-  friend bool operator!=(const Kernel& a, const Kernel& b) noexcept { return !(a == b); }
+  CUGUEST_HIDE friend bool operator==(const Kernel& a, const Kernel& b) noexcept {
+    return a.state_ == b.state_;
+  }
+  CUGUEST_HIDE friend bool operator!=(const Kernel& a, const Kernel& b) noexcept {
+    return !(a == b);
+  }
 
  private:
   friend struct internal::KernelAccess;
-  explicit Kernel(std::shared_ptr<internal::KernelState> state) noexcept
+  CUGUEST_HIDE explicit Kernel(std::shared_ptr<internal::KernelState> state) noexcept
       : state_(std::move(state)) {}
 
   std::shared_ptr<internal::KernelState> state_;  // shares the code's count

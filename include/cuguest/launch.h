@@ -73,7 +73,8 @@ CUGUEST_BEGIN_NAMESPACE
 
 // A number of blocks or threads in each dimension.
 struct Dim3 {
-  constexpr Dim3(unsigned x_count = 1, unsigned y_count = 1, unsigned z_count = 1) noexcept
+  CUGUEST_HIDE constexpr Dim3(unsigned x_count = 1, unsigned y_count = 1,
+                              unsigned z_count = 1) noexcept
       : x(x_count), y(y_count), z(z_count) {}
   unsigned x;
   unsigned y;
@@ -154,8 +155,8 @@ CUGUEST_API absl::Status LaunchPacked(const Kernel& kernel, const LaunchShape& s
 //          more. A cluster adds four or five, and so does a cooperative grid.
 // Source:  CUDA Driver API, cuLaunchKernel, cuLaunchKernelEx; test/module/launch_test.cc.
 template <typename... Values>
-absl::Status Launch(const Kernel& kernel, const LaunchShape& shape, const StreamRef& stream,
-                    const Values&... values) {
+CUGUEST_HIDE absl::Status Launch(const Kernel& kernel, const LaunchShape& shape,
+                                 const StreamRef& stream, const Values&... values) {
   // One more: an array has at least one element.
   const void* const pointers[] = {static_cast<const void*>(std::addressof(values))..., nullptr};
   return internal::LaunchValues(kernel, shape, stream, pointers, ParamLayout<Values...>::View());
@@ -163,13 +164,13 @@ absl::Status Launch(const Kernel& kernel, const LaunchShape& shape, const Stream
 
 // The same with the parameters in one piece.
 template <typename... Ts>
-absl::Status Launch(const Kernel& kernel, const LaunchShape& shape, const StreamRef& stream,
-                    const PackedParams<Ts...>& params) {
+CUGUEST_HIDE absl::Status Launch(const Kernel& kernel, const LaunchShape& shape,
+                                 const StreamRef& stream, const PackedParams<Ts...>& params) {
   return internal::LaunchPacked(kernel, shape, stream, params.data(), params.size(),
                                 params.layout());
 }
-inline absl::Status Launch(const Kernel& kernel, const LaunchShape& shape, const StreamRef& stream,
-                           const ParamBuffer& params) {
+CUGUEST_HIDE inline absl::Status Launch(const Kernel& kernel, const LaunchShape& shape,
+                                        const StreamRef& stream, const ParamBuffer& params) {
   return internal::LaunchPacked(kernel, shape, stream, params.data(), params.size(),
                                 params.layout());
 }

@@ -58,12 +58,19 @@ CUGUEST_BEGIN_NAMESPACE
 //          not in a stream callback: kPermissionDenied.
 class CUGUEST_API Linker {
  public:
+  // As the compiler declares them, but hidden.
+  CUGUEST_HIDE Linker(const Linker&) = default;
+  CUGUEST_HIDE Linker(Linker&&) = default;
+  CUGUEST_HIDE Linker& operator=(const Linker&) = default;
+  CUGUEST_HIDE Linker& operator=(Linker&&) = default;
+  CUGUEST_HIDE ~Linker() = default;
+
   // Links for the device of `context`, or for options.target. Asks the driver nothing.
-  explicit Linker(const ContextRef& context, const JitOptions& options = {})
+  CUGUEST_HIDE explicit Linker(const ContextRef& context, const JitOptions& options = {})
       : context_(context), options_(options) {}
 
   // Inputs are linked in the order in which they came. The linker shares their bytes.
-  void Add(CodeImage input) { inputs_.push_back(std::move(input)); }
+  CUGUEST_HIDE void Add(CodeImage input) { inputs_.push_back(std::move(input)); }
 
   // The same with what is in a file.
   //

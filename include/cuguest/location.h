@@ -20,8 +20,8 @@ CUGUEST_BEGIN_NAMESPACE
 
 struct Location {
   // The place of the call. Give no arguments.
-  [[nodiscard]] static constexpr Location Here(const char* file = __builtin_FILE(),
-                                               int line = __builtin_LINE()) noexcept {
+  [[nodiscard]] CUGUEST_HIDE static constexpr Location Here(const char* file = __builtin_FILE(),
+                                                            int line = __builtin_LINE()) noexcept {
     return {file, line};
   }
 

@@ -92,10 +92,10 @@ struct CUGUEST_API MemoryDescription {
   CUmemoryPool pool = nullptr;  // of kPool; it may have been destroyed
 
   // From `base` to the pointer, and from there to the end.
-  [[nodiscard]] std::size_t offset() const noexcept {
+  [[nodiscard]] CUGUEST_HIDE std::size_t offset() const noexcept {
     return size == 0 ? 0 : static_cast<std::size_t>(pointer - base);
   }
-  [[nodiscard]] std::size_t bytes_left() const noexcept { return size - offset(); }
+  [[nodiscard]] CUGUEST_HIDE std::size_t bytes_left() const noexcept { return size - offset(); }
 
   // One line.
   [[nodiscard]] std::string ToString() const;
@@ -122,7 +122,7 @@ struct CUGUEST_API MemoryDescription {
 // Source:  CUDA Driver API, cuPointerGetAttributes; test/memory/describe_test.cc.
 [[nodiscard]] CUGUEST_API absl::StatusOr<MemoryDescription> Describe(CUdeviceptr pointer);
 [[nodiscard]] CUGUEST_API absl::StatusOr<MemoryDescription> Describe(const void* pointer);
-[[nodiscard]] inline absl::StatusOr<MemoryDescription> Describe(std::nullptr_t) {
+[[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<MemoryDescription> Describe(std::nullptr_t) {
   return Describe(CUdeviceptr{0});
 }
 

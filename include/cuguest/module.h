@@ -113,15 +113,15 @@ class CUGUEST_API Module {
                                                      const JitOptions& options = {},
                                                      JitReport* report = nullptr);
 
-  Module() noexcept = default;  // empty
-  Module(Module&& other) noexcept = default;
-  Module& operator=(Module&& other) noexcept = default;
+  CUGUEST_HIDE Module() noexcept = default;  // empty
+  CUGUEST_HIDE Module(Module&& other) noexcept = default;
+  CUGUEST_HIDE Module& operator=(Module&& other) noexcept = default;
   // Gives up the code, which is unloaded with the last Kernel of it; as Unload(), its result
   // dropped. Safe wherever destructors run, but one that lives to the end is better never
   // destroyed: see Note [No driver calls after main] in primary_context.h.
-  ~Module() = default;
+  CUGUEST_HIDE ~Module() = default;
 
-  [[nodiscard]] explicit operator bool() const noexcept { return code_ != nullptr; }
+  [[nodiscard]] CUGUEST_HIDE explicit operator bool() const noexcept { return code_ != nullptr; }
 
   // The image's; empty if the Module is.
   [[nodiscard]] const std::string& name() const noexcept;
@@ -153,8 +153,8 @@ class CUGUEST_API Module {
   // Cost:   eight driver calls, nine if the context is not current.
   // Source: test/module/green_context_test.cc.
   template <typename T>
-  [[nodiscard]] absl::StatusOr<DeviceView<T>> GetGlobal(const ContextRef& context,
-                                                        std::string_view name) const {
+  [[nodiscard]] CUGUEST_HIDE absl::StatusOr<DeviceView<T>> GetGlobal(const ContextRef& context,
+                                                                     std::string_view name) const {
     absl::StatusOr<internal::MemoryRange> range =
         FindGlobal(context, name, {sizeof(T), alignof(T)});
     if (!range.ok()) return range.status();
@@ -177,7 +177,8 @@ class CUGUEST_API Module {
 
  private:
   friend struct internal::ModuleAccess;
-  explicit Module(std::shared_ptr<internal::LoadedCode> code) noexcept : code_(std::move(code)) {}
+  CUGUEST_HIDE explicit Module(std::shared_ptr<internal::LoadedCode> code) noexcept
+      : code_(std::move(code)) {}
 
   absl::StatusOr<internal::MemoryRange> FindGlobal(const ContextRef& context, std::string_view name,
                                                    const internal::ElementType& type) const;

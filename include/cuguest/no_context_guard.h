@@ -42,27 +42,27 @@ CUGUEST_BEGIN_NAMESPACE
 //          ten for every entry. No lock, no allocation.
 class [[nodiscard]] CUGUEST_API NoContextGuard : private internal::StackGuard {
  public:
-  static constexpr int kMaxDepth = 32;
+  CUGUEST_HIDE static constexpr int kMaxDepth = 32;
 
-  [[nodiscard]] explicit NoContextGuard(const char* file = __builtin_FILE(),
-                                        int line = __builtin_LINE()) noexcept
+  [[nodiscard]] CUGUEST_HIDE explicit NoContextGuard(const char* file = __builtin_FILE(),
+                                                     int line = __builtin_LINE()) noexcept
       : file_(file), line_(line) {
     Enter();
   }
-  [[nodiscard]] explicit NoContextGuard(Location where) noexcept
+  [[nodiscard]] CUGUEST_HIDE explicit NoContextGuard(Location where) noexcept
       : NoContextGuard(where.file, where.line) {}
   NoContextGuard(const NoContextGuard&) = delete;
   NoContextGuard& operator=(const NoContextGuard&) = delete;
-  ~NoContextGuard() {
+  CUGUEST_HIDE ~NoContextGuard() {
     if (Restore() != CUDA_SUCCESS) GiveUp();
   }
 
-  [[nodiscard]] bool ok() const noexcept { return result() == CUDA_SUCCESS; }
-  [[nodiscard]] CUresult result() const noexcept {
+  [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return result() == CUDA_SUCCESS; }
+  [[nodiscard]] CUGUEST_HIDE CUresult result() const noexcept {
     asked_ = true;
     return result_;
   }
-  [[nodiscard]] const char* doing() const noexcept { return "leave every context"; }
+  [[nodiscard]] CUGUEST_HIDE const char* doing() const noexcept { return "leave every context"; }
   [[nodiscard]] const char* advice() const noexcept;
 
   // Ends the scope now. Does nothing the second time.
@@ -76,7 +76,7 @@ class [[nodiscard]] CUGUEST_API NoContextGuard : private internal::StackGuard {
 #ifdef NDEBUG
   static constexpr bool kReportsUnasked = false;
 #else
-  static constexpr bool kReportsUnasked = true;
+  CUGUEST_HIDE static constexpr bool kReportsUnasked = true;
 #endif
 
   static const Type kType;

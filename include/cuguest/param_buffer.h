@@ -51,26 +51,28 @@ class PackedParams {
   template <std::size_t kIndex>
   using Type = std::tuple_element_t<kIndex, std::tuple<Ts...>>;
 
-  explicit PackedParams(const Ts&... values) noexcept {
+  CUGUEST_HIDE explicit PackedParams(const Ts&... values) noexcept {
     std::size_t index = 0;
     (Write(index++, values), ...);
     static_cast<void>(index);
   }
 
-  template <std::size_t kIndex>
-  void Set(const Type<kIndex>& value) noexcept {
+  template <std::size_t kIndex, CUGUEST_HIDE_TEMPLATE>
+  CUGUEST_HIDE void Set(const Type<kIndex>& value) noexcept {
     Write(kIndex, value);
   }
 
-  [[nodiscard]] const unsigned char* data() const noexcept { return bytes_.data(); }
-  [[nodiscard]] static constexpr std::size_t size() noexcept { return Layout::kBytes; }  // bytes
-  [[nodiscard]] static constexpr internal::ParamLayoutView layout() noexcept {
+  [[nodiscard]] CUGUEST_HIDE const unsigned char* data() const noexcept { return bytes_.data(); }
+  [[nodiscard]] CUGUEST_HIDE static constexpr std::size_t size() noexcept {
+    return Layout::kBytes;
+  }  // bytes
+  [[nodiscard]] CUGUEST_HIDE static constexpr internal::ParamLayoutView layout() noexcept {
     return Layout::View();
   }
 
  private:
-  template <typename T>
-  void Write(std::size_t index, const T& value) noexcept {
+  template <typename T, CUGUEST_HIDE_TEMPLATE>
+  CUGUEST_HIDE void Write(std::size_t index, const T& value) noexcept {
     std::memcpy(bytes_.data() + Layout::kPlaces[index].offset, &value, sizeof(T));
   }
 
@@ -86,13 +88,20 @@ PackedParams(const Ts&...) -> PackedParams<Ts...>;
 // Cost:    allocates as a vector does; no driver call.
 class CUGUEST_API ParamBuffer {
  public:
-  ParamBuffer() = default;
+  // As the compiler declares them, but hidden.
+  CUGUEST_HIDE ParamBuffer(const ParamBuffer&) = default;
+  CUGUEST_HIDE ParamBuffer(ParamBuffer&&) = default;
+  CUGUEST_HIDE ParamBuffer& operator=(const ParamBuffer&) = default;
+  CUGUEST_HIDE ParamBuffer& operator=(ParamBuffer&&) = default;
+  CUGUEST_HIDE ~ParamBuffer() = default;
+
+  CUGUEST_HIDE ParamBuffer() = default;
 
   // The next parameter.
   //
   // Errors: kOutOfRange  they take more than kMaxParamBytes; nothing is added then
   template <typename T>
-  absl::Status Add(const T& value) {
+  CUGUEST_HIDE absl::Status Add(const T& value) {
     static_assert(internal::IsParam<T>());
     return AddBytes(&value, sizeof(T), ParamTraits<T>::kAlignment);
   }
@@ -108,14 +117,18 @@ class CUGUEST_API ParamBuffer {
   // Nothing is left, and the memory is kept.
   void Clear() noexcept;
 
-  [[nodiscard]] const unsigned char* data() const noexcept { return bytes_.data(); }
-  [[nodiscard]] std::size_t size() const noexcept { return bytes_.size(); }    // bytes
-  [[nodiscard]] std::size_t count() const noexcept { return places_.size(); }  // parameters
+  [[nodiscard]] CUGUEST_HIDE const unsigned char* data() const noexcept { return bytes_.data(); }
+  [[nodiscard]] CUGUEST_HIDE std::size_t size() const noexcept { return bytes_.size(); }  // bytes
+  [[nodiscard]] CUGUEST_HIDE std::size_t count() const noexcept {
+    return places_.size();
+  }  // parameters
 
   // Of parameter `index`, which must be less than count().
-  [[nodiscard]] const ParamPlace& place(std::size_t index) const noexcept { return places_[index]; }
+  [[nodiscard]] CUGUEST_HIDE const ParamPlace& place(std::size_t index) const noexcept {
+    return places_[index];
+  }
 
-  [[nodiscard]] internal::ParamLayoutView layout() const noexcept {
+  [[nodiscard]] CUGUEST_HIDE internal::ParamLayoutView layout() const noexcept {
     return {places_.data(), places_.size(), can_be_packed_};
   }
 

@@ -59,12 +59,12 @@ class HostSpan;
 //   struct cuguest::ParamTraits<Quad> { static constexpr std::size_t kAlignment = 16; };
 template <typename T>
 struct ParamTraits {
-  static constexpr std::size_t kAlignment =
+  CUGUEST_HIDE static constexpr std::size_t kAlignment =
       sizeof(T) == 8 && (std::is_arithmetic_v<T> || std::is_pointer_v<T>) ? 8 : alignof(T);
 };
 
 // What the driver takes on the newest devices; 4,096 on others, and before CUDA 12.1.
-inline constexpr std::size_t kMaxParamBytes = 32764;
+CUGUEST_HIDE inline constexpr std::size_t kMaxParamBytes = 32764;
 
 // In bytes from the start of the parameters.
 struct ParamPlace {
@@ -85,7 +85,7 @@ struct IsOfTheHost<HostSpan<T>> : std::true_type {};
 
 // Says in words why T cannot be a parameter.
 template <typename T>
-constexpr bool IsParam() {
+CUGUEST_HIDE constexpr bool IsParam() {
   static_assert(!std::is_reference_v<T>,
                 "a kernel takes its parameters by value: it cannot reach what is on the host");
   static_assert(!std::is_array_v<T>,
@@ -108,7 +108,7 @@ constexpr bool IsParam() {
   return true;
 }
 
-constexpr std::size_t AlignUp(std::size_t offset, std::size_t alignment) {
+CUGUEST_HIDE constexpr std::size_t AlignUp(std::size_t offset, std::size_t alignment) {
   return (offset + alignment - 1) & ~(alignment - 1);
 }
 
@@ -118,7 +118,7 @@ struct ParamShape {
 };
 
 template <std::size_t kCount>
-constexpr std::array<ParamPlace, kCount> PlacesOf(const ParamShape (&shapes)[kCount]) {
+CUGUEST_HIDE constexpr std::array<ParamPlace, kCount> PlacesOf(const ParamShape (&shapes)[kCount]) {
   std::array<ParamPlace, kCount> places{};
   std::size_t end = 0;
   for (std::size_t i = 0; i < kCount; ++i) {
@@ -148,14 +148,15 @@ template <typename... Ts>
 struct ParamLayout {
   static_assert((internal::IsParam<Ts>() && ...));
 
-  static constexpr std::size_t kCount = sizeof...(Ts);
-  static constexpr std::array<ParamPlace, kCount> kPlaces =
+  CUGUEST_HIDE static constexpr std::size_t kCount = sizeof...(Ts);
+  CUGUEST_HIDE static constexpr std::array<ParamPlace, kCount> kPlaces =
       internal::PlacesOf<kCount>({{sizeof(Ts), ParamTraits<Ts>::kAlignment}...});
   // Without what a struct would have as padding behind the last.
-  static constexpr std::size_t kBytes = kPlaces[kCount - 1].offset + kPlaces[kCount - 1].size;
+  CUGUEST_HIDE static constexpr std::size_t kBytes =
+      kPlaces[kCount - 1].offset + kPlaces[kCount - 1].size;
   static_assert(kBytes <= kMaxParamBytes, "a kernel takes at most 32,764 bytes of parameters");
 
-  [[nodiscard]] static constexpr internal::ParamLayoutView View() noexcept {
+  [[nodiscard]] CUGUEST_HIDE static constexpr internal::ParamLayoutView View() noexcept {
     return {kPlaces.data(), kCount,
             ((ParamTraits<Ts>::kAlignment <= internal::kMaxPackedAlignment) && ...)};
   }
@@ -164,11 +165,11 @@ struct ParamLayout {
 // Of a kernel without parameters.
 template <>
 struct ParamLayout<> {
-  static constexpr std::size_t kCount = 0;
-  static constexpr std::array<ParamPlace, 0> kPlaces{};
-  static constexpr std::size_t kBytes = 0;
+  CUGUEST_HIDE static constexpr std::size_t kCount = 0;
+  CUGUEST_HIDE static constexpr std::array<ParamPlace, 0> kPlaces{};
+  CUGUEST_HIDE static constexpr std::size_t kBytes = 0;
 
-  [[nodiscard]] static constexpr internal::ParamLayoutView View() noexcept {
+  [[nodiscard]] CUGUEST_HIDE static constexpr internal::ParamLayoutView View() noexcept {
     return {nullptr, 0, true};
   }
 };

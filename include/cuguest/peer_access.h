@@ -71,8 +71,8 @@ class CUGUEST_API PeerAccess {
   [[nodiscard]] static absl::StatusOr<PeerAccess> Enable(const ContextRef& context,
                                                          const ContextRef& peer);
 
-  PeerAccess() noexcept = default;  // of nobody
-  PeerAccess(PeerAccess&& other) noexcept
+  CUGUEST_HIDE PeerAccess() noexcept = default;  // of nobody
+  CUGUEST_HIDE PeerAccess(PeerAccess&& other) noexcept
       : context_(std::exchange(other.context_, ContextRef())),
         peer_(std::exchange(other.peer_, ContextRef())),
         was_enabled_(other.was_enabled_) {}
@@ -81,11 +81,11 @@ class CUGUEST_API PeerAccess {
   // As Disable(), its result dropped; allocates nothing.
   ~PeerAccess();
 
-  [[nodiscard]] const ContextRef& context() const noexcept { return context_; }
-  [[nodiscard]] const ContextRef& peer() const noexcept { return peer_; }
+  [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const noexcept { return context_; }
+  [[nodiscard]] CUGUEST_HIDE const ContextRef& peer() const noexcept { return peer_; }
 
   // Whether somebody else had enabled it before, who then also has to disable it.
-  [[nodiscard]] bool was_enabled() const noexcept { return was_enabled_; }
+  [[nodiscard]] CUGUEST_HIDE bool was_enabled() const noexcept { return was_enabled_; }
 
   // Disables it now, if this object enabled it. Success too if one of the contexts has ended,
   // which ended it, or if somebody else has disabled it.
@@ -95,10 +95,11 @@ class CUGUEST_API PeerAccess {
   absl::Status Disable();
 
   // Gives up the duty to disable it, without a driver call.
-  void Leak() noexcept { context_ = peer_ = ContextRef(); }
+  CUGUEST_HIDE void Leak() noexcept { context_ = peer_ = ContextRef(); }
 
  private:
-  PeerAccess(const ContextRef& context, const ContextRef& peer, bool was_enabled) noexcept
+  CUGUEST_HIDE PeerAccess(const ContextRef& context, const ContextRef& peer,
+                          bool was_enabled) noexcept
       : context_(context), peer_(peer), was_enabled_(was_enabled) {}
 
   CUresult End() noexcept;

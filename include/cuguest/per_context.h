@@ -98,27 +98,28 @@ class PerContext {
   // cache lives. May be released on another thread than it was taken on.
   class [[nodiscard]] Pin {
    public:
-    Pin() noexcept = default;  // holds nothing
-    Pin(Pin&& other) noexcept : value_(std::exchange(other.value_, nullptr)), pins_(other.pins_) {}
-    Pin& operator=(Pin&& other) noexcept {
+    CUGUEST_HIDE Pin() noexcept = default;  // holds nothing
+    CUGUEST_HIDE Pin(Pin&& other) noexcept
+        : value_(std::exchange(other.value_, nullptr)), pins_(other.pins_) {}
+    CUGUEST_HIDE Pin& operator=(Pin&& other) noexcept {
       if (this == &other) return *this;
       Release();
       value_ = std::exchange(other.value_, nullptr);
       pins_ = other.pins_;
       return *this;
     }
-    ~Pin() { Release(); }
+    CUGUEST_HIDE ~Pin() { Release(); }
 
-    [[nodiscard]] explicit operator bool() const noexcept { return value_ != nullptr; }
-    [[nodiscard]] T* get() const noexcept { return value_; }
-    [[nodiscard]] T& operator*() const noexcept { return *value_; }
-    [[nodiscard]] T* operator->() const noexcept { return value_; }
+    [[nodiscard]] CUGUEST_HIDE explicit operator bool() const noexcept { return value_ != nullptr; }
+    [[nodiscard]] CUGUEST_HIDE T* get() const noexcept { return value_; }
+    [[nodiscard]] CUGUEST_HIDE T& operator*() const noexcept { return *value_; }
+    [[nodiscard]] CUGUEST_HIDE T* operator->() const noexcept { return value_; }
 
    private:
     friend class PerContext;
-    explicit Pin(const internal::PerContextTable::Held& held) noexcept
+    CUGUEST_HIDE explicit Pin(const internal::PerContextTable::Held& held) noexcept
         : value_(static_cast<T*>(held.value)), pins_(held.pins) {}
-    void Release() noexcept {
+    CUGUEST_HIDE void Release() noexcept {
       if (value_ != nullptr) pins_->fetch_sub(1, std::memory_order_release);
     }
 
@@ -126,7 +127,7 @@ class PerContext {
     internal::PerContextTable::PinCount* pins_ = nullptr;  // where this one is counted
   };
 
-  PerContext() noexcept : table_(kType) {}
+  CUGUEST_HIDE PerContext() noexcept : table_(kType) {}
   PerContext(const PerContext&) = delete;
   PerContext& operator=(const PerContext&) = delete;
 
@@ -134,18 +135,22 @@ class PerContext {
   // that is still pinned is leaked, with its memory. Safe wherever destructors run, but
   // a cache that lives to the end is better never destroyed: see
   // Note [No driver calls after main] in primary_context.h.
-  ~PerContext() = default;
+  CUGUEST_HIDE ~PerContext() = default;
 
   // The value of `context`; empty if there is none, or it is only being made. The caller
   // vouches that the life that `context` names goes on: a guard has just checked it, say.
   //
   // Cost: no driver call.
-  [[nodiscard]] Pin Find(const ContextRef& context) noexcept { return Pin(table_.Find(context)); }
+  [[nodiscard]] CUGUEST_HIDE Pin Find(const ContextRef& context) noexcept {
+    return Pin(table_.Find(context));
+  }
 
   // The same of the handle's present life; also empty if its life is over.
   //
   // Cost: one driver call.
-  [[nodiscard]] Pin Find(CUcontext context) noexcept { return Find(ContextRef::Borrow(context)); }
+  [[nodiscard]] CUGUEST_HIDE Pin Find(CUcontext context) noexcept {
+    return Find(ContextRef::Borrow(context));
+  }
 
   // The value of `context`, made now if there is none: make(context), which returns
   // absl::StatusOr<T>, runs inside a ContextGuard built from `context` (`file` and `line`
@@ -162,10 +167,10 @@ class PerContext {
   //         No value is left then.
   // Cost:   as Find(), if there is one. Otherwise four driver calls beside those of
   //         `make`, and what dropping needs.
-  template <typename Make>
-  [[nodiscard]] absl::StatusOr<Pin> GetOrMake(const ContextRef& context, Make&& make,
-                                              const char* file = __builtin_FILE(),
-                                              int line = __builtin_LINE()) {
+  template <typename Make, CUGUEST_HIDE_TEMPLATE>
+  [[nodiscard]] CUGUEST_HIDE absl::StatusOr<Pin> GetOrMake(const ContextRef& context, Make&& make,
+                                                           const char* file = __builtin_FILE(),
+                                                           int line = __builtin_LINE()) {
     static_assert(std::is_invocable_r_v<absl::StatusOr<T>, Make, const ContextRef&>,
                   "make(const ContextRef&) must return absl::StatusOr<T>");
     const internal::PerContextTable::Held found = table_.Find(context);
@@ -178,10 +183,10 @@ class PerContext {
   //
   // Errors: also those of ToStatus(ref).
   // Cost:   one driver call more.
-  template <typename Make>
-  [[nodiscard]] absl::StatusOr<Pin> GetOrMake(CUcontext context, Make&& make,
-                                              const char* file = __builtin_FILE(),
-                                              int line = __builtin_LINE()) {
+  template <typename Make, CUGUEST_HIDE_TEMPLATE>
+  [[nodiscard]] CUGUEST_HIDE absl::StatusOr<Pin> GetOrMake(CUcontext context, Make&& make,
+                                                           const char* file = __builtin_FILE(),
+                                                           int line = __builtin_LINE()) {
     return GetOrMake(ContextRef::Borrow(context), std::forward<Make>(make), file, line);
   }
 
@@ -195,11 +200,13 @@ class PerContext {
   // Cost: three driver calls for each value that ends, and those of ~T(); waits for other
   //       threads' ~T() of values of the context.
   // Source: test/context/per_context_drop_test.cc, forget_waits_for_another_threads_ending.
-  bool Forget(const ContextRef& context) { return table_.Forget(context, /*is_dead=*/false); }
+  CUGUEST_HIDE bool Forget(const ContextRef& context) {
+    return table_.Forget(context, /*is_dead=*/false);
+  }
 
   // The same for a life that the caller knows to be over: its value is given up, and the
   // driver is not asked anything, also not about one that was dropped before.
-  bool ForgetDestroyed(const ContextRef& context) {
+  CUGUEST_HIDE bool ForgetDestroyed(const ContextRef& context) {
     return table_.Forget(context, /*is_dead=*/true);
   }
 
@@ -208,10 +215,10 @@ class PerContext {
   // cannot be asked (a stream callback, a forked child) nothing is taken for dead.
   //
   // Cost: one driver call for each value.
-  std::size_t DropDead() { return table_.DropDead(); }
+  CUGUEST_HIDE std::size_t DropDead() { return table_.DropDead(); }
 
   // The values that Find() can find.
-  [[nodiscard]] std::size_t size() const noexcept { return table_.size(); }
+  [[nodiscard]] CUGUEST_HIDE std::size_t size() const noexcept { return table_.size(); }
 
  private:
   template <typename U, typename = void>
@@ -219,14 +226,14 @@ class PerContext {
   template <typename U>
   struct HasLeak<U, std::void_t<decltype(std::declval<U&>().Leak())>> : std::true_type {};
 
-  static void LeakValue([[maybe_unused]] void* value) noexcept {
+  CUGUEST_HIDE static void LeakValue([[maybe_unused]] void* value) noexcept {
     if constexpr (HasLeak<T>::value) static_cast<void>(static_cast<T*>(value)->Leak());
   }
-  static void DestroyValue(void* value) noexcept { static_cast<T*>(value)->~T(); }
+  CUGUEST_HIDE static void DestroyValue(void* value) noexcept { static_cast<T*>(value)->~T(); }
 
-  template <typename Make>
-  [[gnu::noinline]] absl::StatusOr<Pin> MakeNow(const ContextRef& context, Make&& make,
-                                                const char* file, int line) {
+  template <typename Make, CUGUEST_HIDE_TEMPLATE>
+  [[gnu::noinline]] CUGUEST_HIDE absl::StatusOr<Pin> MakeNow(const ContextRef& context, Make&& make,
+                                                             const char* file, int line) {
     if (!context.ok()) return ToStatus(context);
     const ContextGuard guard(context, GuardMode::kElide, file, line);
     if (!guard.ok()) return ToStatus(guard);
@@ -241,7 +248,7 @@ class PerContext {
     return Pin(claim.Publish());
   }
 
-  static constexpr internal::PerContextTable::Type kType = {
+  CUGUEST_HIDE static constexpr internal::PerContextTable::Type kType = {
       sizeof(T), alignof(T), HasLeak<T>::value ? &LeakValue : nullptr, &DestroyValue};
 
   internal::PerContextTable table_;

@@ -68,8 +68,8 @@ class CUGUEST_API PrimaryContext {
   // Cost:   one driver call, which takes the driver's lock: not for hot paths.
   [[nodiscard]] static absl::StatusOr<State> Query(Device device);
 
-  PrimaryContext() noexcept = default;  // empty: holds no unit
-  PrimaryContext(PrimaryContext&& other) noexcept
+  CUGUEST_HIDE PrimaryContext() noexcept = default;  // empty: holds no unit
+  CUGUEST_HIDE PrimaryContext(PrimaryContext&& other) noexcept
       : device_(other.device_), incarnation_(std::exchange(other.incarnation_, ContextRef())) {}
   PrimaryContext& operator=(PrimaryContext&& other) noexcept;
 
@@ -79,11 +79,11 @@ class CUGUEST_API PrimaryContext {
 
   // The shared context, or nullptr if empty. The handle of a device's primary context
   // stays the same through every reset; incarnation() tells its lives apart.
-  [[nodiscard]] CUcontext get() const noexcept { return incarnation_.get(); }
-  [[nodiscard]] Device device() const noexcept { return device_; }
+  [[nodiscard]] CUGUEST_HIDE CUcontext get() const noexcept { return incarnation_.get(); }
+  [[nodiscard]] CUGUEST_HIDE Device device() const noexcept { return device_; }
 
   // The life that was retained: give this to ContextGuard, and key caches by it.
-  [[nodiscard]] const ContextRef& incarnation() const noexcept { return incarnation_; }
+  [[nodiscard]] CUGUEST_HIDE const ContextRef& incarnation() const noexcept { return incarnation_; }
 
   // Whether the life that was retained is over: somebody reset the device
   // (cudaDeviceReset, cuDevicePrimaryCtxReset), or released more than was his.
@@ -103,10 +103,10 @@ class CUGUEST_API PrimaryContext {
   absl::Status Release();
 
   // Gives up ownership without a driver call; the unit lasts until the process ends.
-  CUcontext Leak() noexcept { return std::exchange(incarnation_, ContextRef()).get(); }
+  CUGUEST_HIDE CUcontext Leak() noexcept { return std::exchange(incarnation_, ContextRef()).get(); }
 
  private:
-  PrimaryContext(Device device, const ContextRef& incarnation) noexcept
+  CUGUEST_HIDE PrimaryContext(Device device, const ContextRef& incarnation) noexcept
       : device_(device), incarnation_(incarnation) {}
 
   CUresult End() noexcept;

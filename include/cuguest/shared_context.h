@@ -128,10 +128,10 @@ class CUGUEST_API SharedContext {
   // if its handle has begun another one.
   [[nodiscard]] static absl::StatusOr<SharedContext> Attach(const ContextRef& context);
 
-  SharedContext() noexcept = default;  // attached to nothing
+  CUGUEST_HIDE SharedContext() noexcept = default;  // attached to nothing
   SharedContext(const SharedContext& other) noexcept;
   SharedContext& operator=(const SharedContext& other) noexcept;
-  SharedContext(SharedContext&& other) noexcept
+  CUGUEST_HIDE SharedContext(SharedContext&& other) noexcept
       : incarnation_(std::exchange(other.incarnation_, ContextRef())),
         slot_(std::exchange(other.slot_, nullptr)),
         stripe_(other.stripe_) {}
@@ -143,10 +143,10 @@ class CUGUEST_API SharedContext {
   ~SharedContext();
 
   // nullptr if attached to nothing.
-  [[nodiscard]] CUcontext get() const noexcept { return incarnation_.get(); }
+  [[nodiscard]] CUGUEST_HIDE CUcontext get() const noexcept { return incarnation_.get(); }
 
   // The life that was attached: give this to ContextGuard, and key caches by it.
-  [[nodiscard]] const ContextRef& incarnation() const noexcept { return incarnation_; }
+  [[nodiscard]] CUGUEST_HIDE const ContextRef& incarnation() const noexcept { return incarnation_; }
 
   // Who ends the context, by the Note above.
   enum class Owner {
@@ -174,7 +174,7 @@ class CUGUEST_API SharedContext {
   absl::Status Detach();
 
   // Gives up ownership and keeps the unit: nobody will ever be the last one out.
-  CUcontext Leak() noexcept {
+  CUGUEST_HIDE CUcontext Leak() noexcept {
     slot_ = nullptr;
     return std::exchange(incarnation_, ContextRef()).get();
   }

@@ -88,7 +88,7 @@ struct EventAccess;
 //          calls if the context is current, and three if not.
 class CUGUEST_API StreamRef {
  public:
-  constexpr StreamRef() noexcept = default;  // names no stream
+  CUGUEST_HIDE constexpr StreamRef() noexcept = default;  // names no stream
 
   // Names `stream`, which must be alive. For 0, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD it
   // remembers the current context, and stays with it whatever is current later. 0 is the
@@ -101,15 +101,17 @@ class CUGUEST_API StreamRef {
 
   // The same for who knows its context: nothing is asked, and nothing checked. Also for a
   // stream whose capture is lost, which the driver tells no context of.
-  [[nodiscard]] static constexpr StreamRef Borrow(CUstream stream,
-                                                  const ContextRef& context) noexcept {
+  [[nodiscard]] CUGUEST_HIDE static constexpr StreamRef Borrow(CUstream stream,
+                                                               const ContextRef& context) noexcept {
     return StreamRef(stream, context);
   }
 
-  [[nodiscard]] constexpr CUstream get() const noexcept { return stream_; }
+  [[nodiscard]] CUGUEST_HIDE constexpr CUstream get() const noexcept { return stream_; }
 
   // Empty if the ref is.
-  [[nodiscard]] constexpr const ContextRef& context() const noexcept { return context_; }
+  [[nodiscard]] CUGUEST_HIDE constexpr const ContextRef& context() const noexcept {
+    return context_;
+  }
 
   // The device of its context. (Not by cuStreamGetDevice, which loses a capture.)
   // Cost: four driver calls if the context is current, else five.
@@ -145,13 +147,15 @@ class CUGUEST_API StreamRef {
 
   // The same stream of the same life of a context. 0 and CU_STREAM_LEGACY are one stream
   // but not equal.
-  friend bool operator==(const StreamRef& a, const StreamRef& b) noexcept {
+  CUGUEST_HIDE friend bool operator==(const StreamRef& a, const StreamRef& b) noexcept {
     return a.stream_ == b.stream_ && a.context_ == b.context_;
   }
-  friend bool operator!=(const StreamRef& a, const StreamRef& b) noexcept { return !(a == b); }
+  CUGUEST_HIDE friend bool operator!=(const StreamRef& a, const StreamRef& b) noexcept {
+    return !(a == b);
+  }
 
  private:
-  constexpr StreamRef(CUstream stream, const ContextRef& context) noexcept
+  CUGUEST_HIDE constexpr StreamRef(CUstream stream, const ContextRef& context) noexcept
       : stream_(stream), context_(context) {}
 
   CUstream stream_ = nullptr;
@@ -191,8 +195,8 @@ class CUGUEST_API Stream {
   //                           or an empty ContextRef. Whoever owned it still does.
   [[nodiscard]] static absl::StatusOr<Stream> Adopt(CUstream stream, const ContextRef& context);
 
-  Stream() noexcept = default;  // empty
-  Stream(Stream&& other) noexcept : ref_(std::exchange(other.ref_, StreamRef())) {}
+  CUGUEST_HIDE Stream() noexcept = default;  // empty
+  CUGUEST_HIDE Stream(Stream&& other) noexcept : ref_(std::exchange(other.ref_, StreamRef())) {}
   Stream& operator=(Stream&& other) noexcept;
 
   // Destroys the stream, if its context lives; does not wait for its work, which is done all
@@ -200,9 +204,11 @@ class CUGUEST_API Stream {
   ~Stream();
 
   // Valid as long as this object; empty if it is.
-  [[nodiscard]] const StreamRef& ref() const noexcept { return ref_; }
-  [[nodiscard]] CUstream get() const noexcept { return ref_.get(); }  // nullptr if empty
-  [[nodiscard]] const ContextRef& context() const noexcept { return ref_.context(); }
+  [[nodiscard]] CUGUEST_HIDE const StreamRef& ref() const noexcept { return ref_; }
+  [[nodiscard]] CUGUEST_HIDE CUstream get() const noexcept {
+    return ref_.get();
+  }  // nullptr if empty
+  [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const noexcept { return ref_.context(); }
 
   // Destroys the stream now, and says what the destructor cannot. Succeeds if empty, and at
   // the end of the process.
@@ -216,10 +222,10 @@ class CUGUEST_API Stream {
   absl::Status Release();
 
   // Gives up ownership without a driver call.
-  CUstream Leak() noexcept { return std::exchange(ref_, StreamRef()).get(); }
+  CUGUEST_HIDE CUstream Leak() noexcept { return std::exchange(ref_, StreamRef()).get(); }
 
  private:
-  explicit Stream(const StreamRef& ref) noexcept : ref_(ref) {}
+  CUGUEST_HIDE explicit Stream(const StreamRef& ref) noexcept : ref_(ref) {}
   void Destroy() noexcept;
 
   StreamRef ref_;
@@ -257,16 +263,18 @@ class CUGUEST_API Event {
   [[nodiscard]] static absl::StatusOr<Event> Create(const ContextRef& context,
                                                     unsigned flags = CU_EVENT_DISABLE_TIMING);
 
-  Event() noexcept = default;  // empty
-  Event(Event&& other) noexcept : state_(std::exchange(other.state_, State())) {}
+  CUGUEST_HIDE Event() noexcept = default;  // empty
+  CUGUEST_HIDE Event(Event&& other) noexcept : state_(std::exchange(other.state_, State())) {}
   Event& operator=(Event&& other) noexcept;
 
   // Destroys the event, if its context lives; does not wait for it. Harms no capture, and
   // allocates no host memory.
   ~Event();
 
-  [[nodiscard]] CUevent get() const noexcept { return state_.event; }  // nullptr if empty
-  [[nodiscard]] const ContextRef& context() const noexcept { return state_.context; }
+  [[nodiscard]] CUGUEST_HIDE CUevent get() const noexcept {
+    return state_.event;
+  }  // nullptr if empty
+  [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const noexcept { return state_.context; }
 
   // Records what was submitted to `stream` so far; until it is done, the event has not
   // happened. The stream must be of the event's context. (A primary context and the green
@@ -307,13 +315,14 @@ class CUGUEST_API Event {
   absl::Status Release();
 
   // Gives up ownership without a driver call.
-  CUevent Leak() noexcept { return std::exchange(state_, State()).event; }
+  CUGUEST_HIDE CUevent Leak() noexcept { return std::exchange(state_, State()).event; }
 
  private:
   friend class StreamRef;
   friend struct internal::EventAccess;
   enum class Recorded : unsigned char { kNever, kOutside, kInCapture };
   struct State {
+    CUGUEST_HIDE State() noexcept = default;  // as the compiler declares it, but hidden
     CUevent event = nullptr;
     ContextRef context;
     Recorded recorded = Recorded::kNever;
@@ -327,7 +336,7 @@ class CUGUEST_API Event {
     Part failed;
   };
 
-  explicit Event(const State& state) noexcept : state_(state) {}
+  CUGUEST_HIDE explicit Event(const State& state) noexcept : state_(state) {}
   CUresult Destroy() noexcept;
   Attempt TryRecord(const StreamRef& stream) noexcept;
   CUresult Ask(CUresult(CUDAAPI* call)(CUevent)) const noexcept;

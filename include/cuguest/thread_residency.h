@@ -52,20 +52,22 @@ class [[nodiscard]] CUGUEST_API ThreadResidency {
   [[nodiscard]] explicit ThreadResidency(const ContextRef& context,
                                          const char* file = __builtin_FILE(),
                                          int line = __builtin_LINE()) noexcept;
-  [[nodiscard]] ThreadResidency(const ContextRef& context, Location where) noexcept
+  [[nodiscard]] CUGUEST_HIDE ThreadResidency(const ContextRef& context, Location where) noexcept
       : ThreadResidency(context, where.file, where.line) {}
   ThreadResidency(const ThreadResidency&) = delete;
   ThreadResidency& operator=(const ThreadResidency&) = delete;
   // As Leave().
-  ~ThreadResidency() = default;
+  CUGUEST_HIDE ~ThreadResidency() = default;
 
-  [[nodiscard]] bool ok() const noexcept { return result_ == CUDA_SUCCESS; }
-  [[nodiscard]] CUresult result() const noexcept { return result_; }
-  [[nodiscard]] const char* doing() const noexcept { return "make a context a thread's own"; }
+  [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return result_ == CUDA_SUCCESS; }
+  [[nodiscard]] CUGUEST_HIDE CUresult result() const noexcept { return result_; }
+  [[nodiscard]] CUGUEST_HIDE const char* doing() const noexcept {
+    return "make a context a thread's own";
+  }
   [[nodiscard]] const char* advice() const noexcept;
 
   // The context; nullptr if the thread has none.
-  [[nodiscard]] CUcontext get() const noexcept { return context_.get(); }
+  [[nodiscard]] CUGUEST_HIDE CUcontext get() const noexcept { return context_.get(); }
 
   // Between two jobs: makes the context current again if a job left another, and looks
   // whether its life goes on. If it does not, the thread has what it had at the beginning.

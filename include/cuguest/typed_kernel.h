@@ -36,31 +36,39 @@ class TypedKernel;
 template <typename... Ts>
 class TypedKernel<void(Ts...)> {
  public:
+  // As the compiler declares them, but hidden.
+  CUGUEST_HIDE TypedKernel(const TypedKernel&) = default;
+  CUGUEST_HIDE TypedKernel(TypedKernel&&) = default;
+  CUGUEST_HIDE TypedKernel& operator=(const TypedKernel&) = default;
+  CUGUEST_HIDE TypedKernel& operator=(TypedKernel&&) = default;
+  CUGUEST_HIDE ~TypedKernel() = default;
+
   using Params = PackedParams<Ts...>;
 
-  TypedKernel() noexcept = default;  // empty
+  CUGUEST_HIDE TypedKernel() noexcept = default;  // empty
 
   // Whether the kernel has these parameters is seen at its first launch, see
   // Note [What is checked of parameters] in launch.h.
-  [[nodiscard]] static TypedKernel Of(Kernel kernel) noexcept {
+  [[nodiscard]] CUGUEST_HIDE static TypedKernel Of(Kernel kernel) noexcept {
     return TypedKernel(std::move(kernel));
   }
 
-  [[nodiscard]] const Kernel& kernel() const noexcept { return kernel_; }
+  [[nodiscard]] CUGUEST_HIDE const Kernel& kernel() const noexcept { return kernel_; }
 
   // As Launch() of launch.h, at the same cost.
-  absl::Status Launch(const LaunchShape& shape, const StreamRef& stream, Ts... values) const {
+  CUGUEST_HIDE absl::Status Launch(const LaunchShape& shape, const StreamRef& stream,
+                                   Ts... values) const {
     return cuguest::Launch(kernel_, shape, stream, values...);
   }
-  absl::Status Launch(const LaunchShape& shape, const StreamRef& stream,
-                      const Params& params) const {
+  CUGUEST_HIDE absl::Status Launch(const LaunchShape& shape, const StreamRef& stream,
+                                   const Params& params) const {
     return cuguest::Launch(kernel_, shape, stream, params);
   }
 
  private:
   static_assert(ParamLayout<Ts...>::kCount == sizeof...(Ts));  // each can be a parameter
 
-  explicit TypedKernel(Kernel kernel) noexcept : kernel_(std::move(kernel)) {}
+  CUGUEST_HIDE explicit TypedKernel(Kernel kernel) noexcept : kernel_(std::move(kernel)) {}
 
   Kernel kernel_;
 };

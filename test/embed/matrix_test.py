@@ -14,8 +14,8 @@ a row for a library; each two settings of different columns are in a row togethe
   incidents of its own callees.
 - it is unloaded when it is closed, unless a unique symbol of somebody else's is in it.
 
-The second release of cuguest is this one under the names of another: its headers have another
-version, its archive's symbols are renamed. One row is all that is linked with GNU gold, or lld.
+The other releases of cuguest are this one under the names of another: their headers have another
+version, their archives' symbols are renamed.
 """
 
 import argparse
@@ -43,7 +43,7 @@ COLUMNS = {
     "load": ["needed", "local", "global"],
     "assert": ["-UNDEBUG", "-DNDEBUG"],
     "stream": ["legacy", "per-thread"],
-    "release": ["this", "other"],
+    "release": ["this", "patch", "minor"],
 }
 OURS = re.compile(r"_Z(?:GV|GR|T[VITS]|Z)*N[KVrRO]*7cuguest")
 
@@ -75,22 +75,23 @@ def run(*command, **kwargs):
     return done.stdout
 
 
-def make_other_release(out):
-    """A directory with a version.h of its own, and an archive with the names that belong to it."""
+def make_other_release(out, part):
+    """An archive of which `part` of the version is another; in `out`, with the version.h for it."""
     header = (root / "include" / "cuguest" / "version.h").read_text()
     numbers = re.findall(r"define CUGUEST_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", header)
-    this, other = "v" + "_".join(numbers), "v" + "_".join([numbers[0], numbers[1], "9"])
+    minor, patch = "v" + "_".join(numbers[:2]), "v" + "_".join(numbers)  # the namespace, the tag
+    this, other = {"minor": (minor, f"v{numbers[0]}_9"), "patch": (patch, f"{minor}_9")}[part]
     assert this != other and len(this) == len(other), "names of one length: they are renamed in mangled ones"
     (out / "include" / "cuguest").mkdir(parents=True)
     (out / "include" / "cuguest" / "version.h").write_text(
-        re.sub(r"(define CUGUEST_VERSION_PATCH) \d+", r"\1 9", header))
+        re.sub(rf"(define CUGUEST_VERSION_{part.upper()}) \d+", r"\1 9", header))
     names = {line.split()[-1] for line in run("nm", archives["this"]).splitlines() if this in line}
     (out / "names").write_text("".join(f"{name} {name.replace(this, other)}\n" for name in names))
     for number, member in enumerate(run("ar", "t", archives["this"]).split()):  # paths: it is a thin archive
         run("objcopy", f"--redefine-syms={out / 'names'}", member, out / f"{number}.o")
-    run("ar", "rcs", out / "libcuguest_other.a", *out.glob("*.o"))
-    assert other in run("nm", out / "libcuguest_other.a") and names
-    return out / "libcuguest_other.a"
+    run("ar", "rcs", out / f"libcuguest_{part}.a", *out.glob("*.o"))
+    assert other in run("nm", out / f"libcuguest_{part}.a") and names
+    return out / f"libcuguest_{part}.a"
 
 
 def build(number, row):
@@ -98,7 +99,7 @@ def build(number, row):
     flags = [row[name] for name in ("level", "exceptions", "rtti", "standard", "assert")]
     flags += ["-fvisibility=hidden"] if row["visibility"] == "hidden" else []
     flags += ["-DCUDA_API_PER_THREAD_DEFAULT_STREAM"] if row["stream"] == "per-thread" else []
-    flags += [f"-I{out / 'other' / 'include'}"] if row["release"] == "other" else []
+    flags += [f"-I{out / row['release'] / 'include'}"] if row["release"] != "this" else []
     flags += [f"-DIS_LOCAL={int(row['load'] == 'local')}"]
     archive = archives[row["release"]]
     # A class of the embedder's has ours as members, without a warning.
@@ -144,8 +145,8 @@ failed = 0
 
 with tempfile.TemporaryDirectory(prefix="cuguest-matrix-") as scratch:
     out = (options.keep or pathlib.Path(scratch)).resolve()
-    (out / "other").mkdir(parents=True)
-    archives["other"] = make_other_release(out / "other")
+    for part in ("patch", "minor"):
+        archives[part] = make_other_release(out / part, part)
     with concurrent.futures.ThreadPoolExecutor(1 if os.cpu_count() < 4 else 4) as pool:
         files = list(pool.map(build, range(1, len(rows) + 1), rows))
 

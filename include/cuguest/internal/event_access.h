@@ -19,7 +19,7 @@ namespace internal {
 
 struct EventAccess {
   // As Event::Record(); whether it was recorded.
-  static bool Record(Event& event, const StreamRef& stream) noexcept {
+  CUGUEST_HIDE static bool Record(Event& event, const StreamRef& stream) noexcept {
     return event.TryRecord(stream).code == CUDA_SUCCESS;
   }
 };

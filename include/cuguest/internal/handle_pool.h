@@ -68,7 +68,7 @@ struct alignas(64) HandleSlot {
 
   // For one that is lent and in an unknown state.
   struct Spoil {
-    void operator()(HandleSlot* slot) const noexcept {
+    CUGUEST_HIDE void operator()(HandleSlot* slot) const noexcept {
       slot->state.store(State::kSpoiled, std::memory_order_release);
     }
   };
@@ -81,19 +81,19 @@ struct alignas(64) HandleSlot {
 // The handles in one life of one context.
 class CUGUEST_API HandlePool {
  public:
-  HandlePool(const HandleType& type, const void* library, Device device) noexcept
+  CUGUEST_HIDE HandlePool(const HandleType& type, const void* library, Device device) noexcept
       : type_(&type), library_(library), device_(device) {}
   // Only before anything is in it.
-  HandlePool(HandlePool&& other) noexcept
+  CUGUEST_HIDE HandlePool(HandlePool&& other) noexcept
       : HandlePool(*other.type_, other.library_, other.device_) {}
   // Destroys the handles, unless that would end a capture that can be seen: then, as after
   // Leak(), it gives them up.
   ~HandlePool();
 
   // From now on its handles are given up, without a call.
-  void Leak() noexcept { is_over_ = true; }
+  CUGUEST_HIDE void Leak() noexcept { is_over_ = true; }
 
-  [[nodiscard]] Device device() const noexcept { return device_; }
+  [[nodiscard]] CUGUEST_HIDE Device device() const noexcept { return device_; }
 
   // An idle handle that fits, or else a new one, unless making it would end a capture of `stream`
   // or of a blocking stream. Its context must be current, the capture mode relaxed.
@@ -109,14 +109,14 @@ class CUGUEST_API HandlePool {
   absl::Status Prepare(const ContextRef& context, const void* kind, std::size_t count);
 
  private:
-  static constexpr std::size_t kHints = 128;
+  CUGUEST_HIDE static constexpr std::size_t kHints = 128;
 
   [[nodiscard]] bool MayDestroy() const noexcept;
   // nullptr if there is none.
   [[nodiscard]] HandleSlot* TakeIdle(const void* kind) noexcept;
   [[nodiscard]] absl::StatusOr<HandleSlot*> Make(const ContextRef& context, const void* kind,
                                                  CUstream stream);
-  [[nodiscard]] bool Fits(const HandleSlot& slot, const void* kind) const noexcept {
+  [[nodiscard]] CUGUEST_HIDE bool Fits(const HandleSlot& slot, const void* kind) const noexcept {
     return type_->fits == nullptr || type_->fits(slot.handle, kind);
   }
   [[nodiscard]] bool Take(HandleSlot* slot, const void* kind) const noexcept;
@@ -132,14 +132,19 @@ class CUGUEST_API HandlePool {
 // The pools of one library: one for each life of a context.
 class CUGUEST_API HandlePools {
  public:
+  // As the compiler declares them, but hidden.
+  CUGUEST_HIDE ~HandlePools() = default;
+
   // Both must live as long as this.
-  HandlePools(const HandleType& type, const void* library) noexcept
+  CUGUEST_HIDE HandlePools(const HandleType& type, const void* library) noexcept
       : type_(type), library_(library) {}
 
   // As those of PerContext.
-  bool Forget(const ContextRef& context) { return pools_.Forget(context); }
-  bool ForgetDestroyed(const ContextRef& context) { return pools_.ForgetDestroyed(context); }
-  std::size_t DropDead() { return pools_.DropDead(); }
+  CUGUEST_HIDE bool Forget(const ContextRef& context) { return pools_.Forget(context); }
+  CUGUEST_HIDE bool ForgetDestroyed(const ContextRef& context) {
+    return pools_.ForgetDestroyed(context);
+  }
+  CUGUEST_HIDE std::size_t DropDead() { return pools_.DropDead(); }
 
   // From now on there are so many handles that fit, idle or lent.
   absl::Status Prepare(const ContextRef& context, const void* kind, std::size_t count,
@@ -174,12 +179,14 @@ class CUGUEST_API HandleScope {
   HandleScope(HandlePools& pools, const HandleRequest& request, const char* file, int line);
   HandleScope(const HandleScope&) = delete;
   HandleScope& operator=(const HandleScope&) = delete;
-  ~HandleScope() { static_cast<void>(End(nullptr)); }
+  CUGUEST_HIDE ~HandleScope() { static_cast<void>(End(nullptr)); }
 
-  [[nodiscard]] bool ok() const noexcept { return slot_ != nullptr; }
-  [[nodiscard]] const absl::Status& status() const noexcept { return status_; }
+  [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return slot_ != nullptr; }
+  [[nodiscard]] CUGUEST_HIDE const absl::Status& status() const noexcept { return status_; }
   // nullptr unless ok().
-  [[nodiscard]] void* handle() const noexcept { return slot_ == nullptr ? nullptr : slot_->handle; }
+  [[nodiscard]] CUGUEST_HIDE void* handle() const noexcept {
+    return slot_ == nullptr ? nullptr : slot_->handle;
+  }
 
   absl::Status Reassert();
   absl::Status Restore();

@@ -21,15 +21,15 @@ namespace internal {
 // it is what a context of a driver below CUDA 12.0 is remembered by. Not initialised by itself,
 // since a guard has room for many.
 struct Incarnation {
-  static constexpr unsigned long long kUnknownId = ~0ULL;
+  CUGUEST_HIDE static constexpr unsigned long long kUnknownId = ~0ULL;
 
-  [[nodiscard]] static constexpr Incarnation Unknown(CUcontext context) noexcept {
+  [[nodiscard]] CUGUEST_HIDE static constexpr Incarnation Unknown(CUcontext context) noexcept {
     return {context, kUnknownId};
   }
-  [[nodiscard]] static Incarnation Of(const ContextRef& ref) noexcept {
+  [[nodiscard]] CUGUEST_HIDE static Incarnation Of(const ContextRef& ref) noexcept {
     return {ref.get(), ref.id()};
   }
-  [[nodiscard]] constexpr bool IsKnown() const noexcept { return id != kUnknownId; }
+  [[nodiscard]] CUGUEST_HIDE constexpr bool IsKnown() const noexcept { return id != kUnknownId; }
 
   CUcontext context;
   unsigned long long id;

@@ -31,13 +31,15 @@ CUGUEST_API absl::Status MakeLibraryStatus(Library library, int code, std::strin
 
 // The same, with the library's own type, whose success is Code{}.
 template <typename Code>
-[[nodiscard]] absl::Status ToLibraryStatus(Library library, Code code, std::string_view doing,
-                                           std::string_view object = {}) {
+[[nodiscard]] CUGUEST_HIDE absl::Status ToLibraryStatus(Library library, Code code,
+                                                        std::string_view doing,
+                                                        std::string_view object = {}) {
   if (code == Code{}) return absl::OkStatus();
   return MakeLibraryStatus(library, static_cast<int>(code), doing, object);
 }
 template <typename Code>
-[[nodiscard]] std::optional<Code> LibraryCodeOfType(Library library, const absl::Status& status) {
+[[nodiscard]] CUGUEST_HIDE std::optional<Code> LibraryCodeOfType(Library library,
+                                                                 const absl::Status& status) {
   const std::optional<int> code = LibraryCodeOf(library, status);
   if (!code.has_value()) return std::nullopt;
   return static_cast<Code>(*code);

@@ -26,7 +26,14 @@ namespace internal {
 // Opened and never closed. The default one stands for whatever the program is linked with.
 class CUGUEST_API LibraryFile {
  public:
-  LibraryFile() = default;
+  // As the compiler declares them, but hidden.
+  CUGUEST_HIDE LibraryFile(const LibraryFile&) = default;
+  CUGUEST_HIDE LibraryFile(LibraryFile&&) = default;
+  CUGUEST_HIDE LibraryFile& operator=(const LibraryFile&) = default;
+  CUGUEST_HIDE LibraryFile& operator=(LibraryFile&&) = default;
+  CUGUEST_HIDE ~LibraryFile() = default;
+
+  CUGUEST_HIDE LibraryFile() = default;
   // `name`, or "<stem>.so.<major>" if that is nullptr.
   [[nodiscard]] static absl::StatusOr<LibraryFile> Open(const char* name, const char* stem,
                                                         int major);
@@ -37,7 +44,7 @@ class CUGUEST_API LibraryFile {
   // A pointer to a function, and the symbol that it is to be filled with.
   struct Entry {
     template <typename Function>
-    Entry(const char* of, Function** pointer) : symbol(of), address(pointer) {
+    CUGUEST_HIDE Entry(const char* of, Function** pointer) : symbol(of), address(pointer) {
       static_assert(std::is_function_v<Function> && sizeof(Function*) == sizeof(void*));
     }
     const char* symbol;
@@ -50,7 +57,8 @@ class CUGUEST_API LibraryFile {
   [[nodiscard]] absl::Status CheckMajor(int major, int compiled_for) const;
 
  private:
-  explicit LibraryFile(std::string name, void* handle) : name_(std::move(name)), handle_(handle) {}
+  CUGUEST_HIDE explicit LibraryFile(std::string name, void* handle)
+      : name_(std::move(name)), handle_(handle) {}
 
   std::string name_;
   void* handle_ = nullptr;  // nullptr: the program and what it is linked with, to dlsym()

@@ -43,11 +43,12 @@ class LibraryHandle {
   using Request = ::cuguest::internal::HandleRequest;
 
  public:
-  static Handle Get(void* self) {
+  CUGUEST_HIDE static Handle Get(void* self) {
     return self == nullptr ? nullptr : static_cast<LibraryHandle*>(self)->handle_;
   }
 
-  static absl::StatusOr<void*> Make(const void* library, const ContextRef&, const void*) {
+  CUGUEST_HIDE static absl::StatusOr<void*> Make(const void* library, const ContextRef&,
+                                                 const void*) {
     std::unique_ptr<LibraryHandle> made(new (std::nothrow) LibraryHandle);
     if (made == nullptr) {
       return absl::ResourceExhaustedError(std::string("make ") + Api::kName + ": no host memory");
@@ -61,7 +62,7 @@ class LibraryHandle {
     return made.release();
   }
 
-  static absl::Status Begin(const void* library, void* self, const Request& request) {
+  CUGUEST_HIDE static absl::Status Begin(const void* library, void* self, const Request& request) {
     // Of cuBLAS, this takes the last user's workspace away, too.
     const auto stream = reinterpret_cast<cudaStream_t>(request.stream.get());
     absl::Status status = Say(Of(library).SetStream(Get(self), stream), "set the stream of ");
@@ -73,21 +74,23 @@ class LibraryHandle {
     return status;
   }
 
-  static bool End(const void* library, void* self, absl::Status* why) {
+  CUGUEST_HIDE static bool End(const void* library, void* self, absl::Status* why) {
     const Code code = static_cast<LibraryHandle*>(self)->settings_.PutBack(Of(library), Get(self));
     if (why != nullptr) static_cast<void>(*why = Say(code, "put back the settings of "));
     return code == Code{};
   }
 
-  static void Destroy(const void* library, void* self, bool is_over) {
+  CUGUEST_HIDE static void Destroy(const void* library, void* self, bool is_over) {
     const std::unique_ptr<LibraryHandle> ending(static_cast<LibraryHandle*>(self));
     if (!is_over) static_cast<void>(Of(library).Destroy(ending->handle_));
   }
 
  private:
-  static const Table& Of(const void* library) { return *static_cast<const Table*>(library); }
+  CUGUEST_HIDE static const Table& Of(const void* library) {
+    return *static_cast<const Table*>(library);
+  }
 
-  static absl::Status Say(Code code, const char* doing) {
+  CUGUEST_HIDE static absl::Status Say(Code code, const char* doing) {
     if (code == Code{}) return absl::OkStatus();  // before the text is made
     return ::cuguest::internal::ToLibraryStatus(Api::kLibrary, code,
                                                 std::string(doing) + Api::kName);
@@ -109,7 +112,8 @@ inline constexpr ::cuguest::internal::HandleType kHandleType = {Api::kName,
 
 // One setting of a handle: reads it and, if it differs from `made`, sets it.
 template <typename Code, typename Handle, typename Value>
-Code PutBack(Code (*get)(Handle, Value*), Code (*set)(Handle, Value), Handle handle, Value made) {
+CUGUEST_HIDE Code PutBack(Code (*get)(Handle, Value*), Code (*set)(Handle, Value), Handle handle,
+                          Value made) {
   Value now = made;
   const Code code = get(handle, &now);
   return code == Code{} && now != made ? set(handle, made) : code;

@@ -45,16 +45,16 @@ namespace internal {
 // The range behind a view, and a view of a range that needs no look at it.
 struct RangeAccess {
   template <typename View>
-  static const MemoryRange& Of(const View& view) noexcept {
+  CUGUEST_HIDE static const MemoryRange& Of(const View& view) noexcept {
     return view.range_;
   }
   template <typename T>
-  static DeviceView<T> View(const MemoryRange& range) noexcept {
+  CUGUEST_HIDE static DeviceView<T> View(const MemoryRange& range) noexcept {
     return DeviceView<T>(range);
   }
 };
 
-inline CUdeviceptr AddressOf(const void* pointer) noexcept {
+CUGUEST_HIDE inline CUdeviceptr AddressOf(const void* pointer) noexcept {
   return static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(pointer));
 }
 

@@ -36,19 +36,19 @@ class CUGUEST_API OwnedMemory {
   static absl::StatusOr<OwnedMemory> Adopt(CUdeviceptr pointer, const ElementType& type,
                                            std::size_t count, const StreamRef& stream);
 
-  OwnedMemory() noexcept = default;
-  OwnedMemory(OwnedMemory&& other) noexcept
+  CUGUEST_HIDE OwnedMemory() noexcept = default;
+  CUGUEST_HIDE OwnedMemory(OwnedMemory&& other) noexcept
       : range_(std::exchange(other.range_, MemoryRange())),
         stream_(std::exchange(other.stream_, StreamRef())),
         thread_(other.thread_) {}
   OwnedMemory& operator=(OwnedMemory&& other) noexcept;
-  ~OwnedMemory() { End(); }
+  CUGUEST_HIDE ~OwnedMemory() { End(); }
 
-  const MemoryRange& range() const noexcept { return range_; }
+  CUGUEST_HIDE const MemoryRange& range() const noexcept { return range_; }
 
   absl::Status Free();
   absl::Status FreeIn(const StreamRef& stream);
-  MemoryRange Leak() noexcept { return std::exchange(range_, MemoryRange()); }
+  CUGUEST_HIDE MemoryRange Leak() noexcept { return std::exchange(range_, MemoryRange()); }
 
  private:
   // What came of freeing, without a text: a destructor must not need memory.

@@ -46,10 +46,10 @@ class CUGUEST_API PerContextTable {
   // Publish() it is given back, so that the next thread may try: also when making throws.
   class CUGUEST_API Claim {
    public:
-    explicit Claim(PerContextTable* table) noexcept : table_(table) {}
+    CUGUEST_HIDE explicit Claim(PerContextTable* table) noexcept : table_(table) {}
     Claim(const Claim&) = delete;
     Claim& operator=(const Claim&) = delete;
-    ~Claim() {
+    CUGUEST_HIDE ~Claim() {
       if (entry_ != nullptr) GiveBack();
     }
 
@@ -68,7 +68,7 @@ class CUGUEST_API PerContextTable {
     Entry* entry_ = nullptr;
   };
 
-  explicit PerContextTable(const Type& type) noexcept : type_(type) {}
+  CUGUEST_HIDE explicit PerContextTable(const Type& type) noexcept : type_(type) {}
   PerContextTable(const PerContextTable&) = delete;
   PerContextTable& operator=(const PerContextTable&) = delete;
   ~PerContextTable();
@@ -82,13 +82,15 @@ class CUGUEST_API PerContextTable {
 
  private:
   // Values that are kept without asking whether their contexts live.
-  static constexpr std::size_t kSoftBound = 32;
-  static constexpr std::size_t kHints = 256;
+  CUGUEST_HIDE static constexpr std::size_t kSoftBound = 32;
+  CUGUEST_HIDE static constexpr std::size_t kHints = 256;
 
   [[nodiscard]] static Held TryPin(Entry* entry, const ContextRef& context) noexcept;
   [[nodiscard, gnu::noinline]] Held Search(const ContextRef& context,
                                            Atomic<Entry*>* hint) const noexcept;
-  [[nodiscard]] Entry* Head() const noexcept { return head_.load(std::memory_order_acquire); }
+  [[nodiscard]] CUGUEST_HIDE Entry* Head() const noexcept {
+    return head_.load(std::memory_order_acquire);
+  }
 
   // What comes next for who asks for a value.
   struct Turn {

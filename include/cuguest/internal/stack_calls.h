@@ -21,7 +21,7 @@ namespace internal {
 
 // What `get_current` gives until the driver table is resolved, and for good where there is
 // no usable driver. No driver says it: it is the last value that the enumeration can hold.
-inline constexpr CUresult kNotResolved = static_cast<CUresult>(1023);
+CUGUEST_HIDE inline constexpr CUresult kNotResolved = static_cast<CUresult>(1023);
 
 // Never null. `get_current` is written last and read first: whoever has had an answer from
 // it other than kNotResolved may call the other two.
@@ -32,13 +32,13 @@ struct StackCalls {
 };
 CUGUEST_API extern StackCalls g_stack_calls;
 
-inline CUresult GetCurrent(CUcontext* current) noexcept {
+CUGUEST_HIDE inline CUresult GetCurrent(CUcontext* current) noexcept {
   return __atomic_load_n(&g_stack_calls.get_current, __ATOMIC_ACQUIRE)(current);
 }
-inline CUresult Push(CUcontext context) noexcept {
+CUGUEST_HIDE inline CUresult Push(CUcontext context) noexcept {
   return __atomic_load_n(&g_stack_calls.push, __ATOMIC_RELAXED)(context);
 }
-inline CUresult Pop(CUcontext* popped) noexcept {
+CUGUEST_HIDE inline CUresult Pop(CUcontext* popped) noexcept {
   return __atomic_load_n(&g_stack_calls.pop, __ATOMIC_RELAXED)(popped);
 }
 

@@ -68,8 +68,8 @@ CUGUEST_API extern __thread ThisThread t_this_thread;
 // A thread that something is bound to, told by the copy that numbered it.
 class BoundThread {
  public:
-  BoundThread() noexcept : number_(NumberOfThisThread()), is_this_(&IsThisThread) {}
-  [[nodiscard]] bool IsThis() const noexcept { return is_this_(number_); }
+  CUGUEST_HIDE BoundThread() noexcept : number_(NumberOfThisThread()), is_this_(&IsThisThread) {}
+  [[nodiscard]] CUGUEST_HIDE bool IsThis() const noexcept { return is_this_(number_); }
 
  private:
   unsigned long long number_;

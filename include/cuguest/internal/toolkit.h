@@ -47,17 +47,17 @@ using CUgreenCtx = struct GreenContext*;
 namespace internal {
 
 // CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER of CUDA 13.0.
-inline constexpr CUresult kCallRequiresNewerDriver = static_cast<CUresult>(36);
+CUGUEST_HIDE inline constexpr CUresult kCallRequiresNewerDriver = static_cast<CUresult>(36);
 
 // Values of CUjit_option: CU_JIT_MIN_CTA_PER_SM, CU_JIT_MAX_THREADS_PER_BLOCK and
 // CU_JIT_OVERRIDE_DIRECTIVE_VALUES are in the headers since CUDA 12.4, CU_JIT_SPLIT_COMPILE since
 // 13.0, CU_JIT_BINARY_LOADER_THREAD_COUNT since 13.1. Numbers, because the enumeration of older
 // headers is too narrow for a constant with such a value.
-inline constexpr unsigned kJitMinBlocksPerMultiprocessor = 31;
-inline constexpr unsigned kJitMaxThreadsPerBlock = 32;
-inline constexpr unsigned kJitOverrideDirectives = 33;
-inline constexpr unsigned kJitSplitCompile = 34;
-inline constexpr unsigned kJitLoaderThreads = 35;
+CUGUEST_HIDE inline constexpr unsigned kJitMinBlocksPerMultiprocessor = 31;
+CUGUEST_HIDE inline constexpr unsigned kJitMaxThreadsPerBlock = 32;
+CUGUEST_HIDE inline constexpr unsigned kJitOverrideDirectives = 33;
+CUGUEST_HIDE inline constexpr unsigned kJitSplitCompile = 34;
+CUGUEST_HIDE inline constexpr unsigned kJitLoaderThreads = 35;
 
 #if CUDA_VERSION >= 12040
 static_assert(kJitMinBlocksPerMultiprocessor == CU_JIT_MIN_CTA_PER_SM);

@@ -47,16 +47,16 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 // Threads: any. Cost: none.
 // Source:  CUDA Runtime API, "Interactions with the CUDA Driver API";
 //          test/runtime/array_test.cc.
-[[nodiscard]] inline CUarray ToDriver(cudaArray_t array) noexcept {
+[[nodiscard]] CUGUEST_HIDE inline CUarray ToDriver(cudaArray_t array) noexcept {
   return reinterpret_cast<CUarray>(array);
 }
-[[nodiscard]] inline cudaArray_t ToRuntime(CUarray array) noexcept {
+[[nodiscard]] CUGUEST_HIDE inline cudaArray_t ToRuntime(CUarray array) noexcept {
   return reinterpret_cast<cudaArray_t>(array);
 }
-[[nodiscard]] inline CUmipmappedArray ToDriver(cudaMipmappedArray_t array) noexcept {
+[[nodiscard]] CUGUEST_HIDE inline CUmipmappedArray ToDriver(cudaMipmappedArray_t array) noexcept {
   return reinterpret_cast<CUmipmappedArray>(array);
 }
-[[nodiscard]] inline cudaMipmappedArray_t ToRuntime(CUmipmappedArray array) noexcept {
+[[nodiscard]] CUGUEST_HIDE inline cudaMipmappedArray_t ToRuntime(CUmipmappedArray array) noexcept {
   return reinterpret_cast<cudaMipmappedArray_t>(array);
 }
 
@@ -64,7 +64,7 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 struct ArrayFormat {
   CUarray_format format;
   unsigned channels;
-  friend bool operator==(const ArrayFormat& a, const ArrayFormat& b) {
+  CUGUEST_HIDE friend bool operator==(const ArrayFormat& a, const ArrayFormat& b) {
     return a.format == b.format && a.channels == b.channels;
   }
 };
@@ -78,7 +78,7 @@ struct FormatRow {
   unsigned channels;  // 0: 1, 2 or 4
 };
 
-inline constexpr FormatRow kFormats[] = {
+CUGUEST_HIDE inline constexpr FormatRow kFormats[] = {
     {CU_AD_FORMAT_UNSIGNED_INT8, cudaChannelFormatKindUnsigned, 8, 0},
     {CU_AD_FORMAT_UNSIGNED_INT16, cudaChannelFormatKindUnsigned, 16, 0},
     {CU_AD_FORMAT_UNSIGNED_INT32, cudaChannelFormatKindUnsigned, 32, 0},
@@ -102,7 +102,7 @@ inline constexpr FormatRow kFormats[] = {
 };
 
 // How many of x, y, z, w there are, all of as many bits as x, from the left; 0 if they are not.
-inline unsigned ChannelsOf(const cudaChannelFormatDesc& desc) {
+CUGUEST_HIDE inline unsigned ChannelsOf(const cudaChannelFormatDesc& desc) {
   const int bits[] = {desc.x, desc.y, desc.z, desc.w};
   unsigned channels = 0;
   while (channels < 4 && bits[channels] == desc.x) ++channels;
@@ -112,7 +112,7 @@ inline unsigned ChannelsOf(const cudaChannelFormatDesc& desc) {
   return channels;
 }
 
-inline bool Fits(const FormatRow& row, unsigned channels) {
+CUGUEST_HIDE inline bool Fits(const FormatRow& row, unsigned channels) {
   return row.channels != 0 ? row.channels == channels
                            : channels == 1 || channels == 2 || channels == 4;
 }
@@ -125,7 +125,8 @@ inline bool Fits(const FormatRow& row, unsigned channels) {
 // Errors: kInvalidArgument  no array can have it (three channels, unequal ones, a size that
 //                           there is not), or it is a format of the ones left out
 // Source: test/runtime/array_test.cc makes an array of every one by one API and asks the other.
-[[nodiscard]] inline absl::StatusOr<ArrayFormat> ToDriver(const cudaChannelFormatDesc& desc) {
+[[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<ArrayFormat> ToDriver(
+    const cudaChannelFormatDesc& desc) {
   const unsigned channels = internal::ChannelsOf(desc);
   for (const internal::FormatRow& row : internal::kFormats) {
     if (row.kind == desc.f && row.bits == desc.x && internal::Fits(row, channels)) {
@@ -139,7 +140,8 @@ inline bool Fits(const FormatRow& row, unsigned channels) {
       "; an array has 1, 2 or 4 channels of one size");
 }
 
-[[nodiscard]] inline absl::StatusOr<cudaChannelFormatDesc> ToRuntime(const ArrayFormat& format) {
+[[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<cudaChannelFormatDesc> ToRuntime(
+    const ArrayFormat& format) {
   for (const internal::FormatRow& row : internal::kFormats) {
     if (row.format != format.format || !internal::Fits(row, format.channels)) continue;
     const auto bits = [&](unsigned channel) { return channel < format.channels ? row.bits : 0; };

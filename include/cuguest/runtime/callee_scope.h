@@ -47,26 +47,30 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 class [[nodiscard]] CalleeScope {
  public:
   // As ContextGuard's: `context` must be alive; a ContextRef is checked.
-  [[nodiscard]] explicit CalleeScope(const ContextRef& context, const char* file = __builtin_FILE(),
-                                     int line = __builtin_LINE()) noexcept
+  [[nodiscard]] CUGUEST_HIDE explicit CalleeScope(const ContextRef& context,
+                                                  const char* file = __builtin_FILE(),
+                                                  int line = __builtin_LINE()) noexcept
       : errors_(file, line), guard_(context, GuardMode::kAlwaysPush, file, line) {}
-  [[nodiscard]] explicit CalleeScope(CUcontext context, const char* file = __builtin_FILE(),
-                                     int line = __builtin_LINE()) noexcept
+  [[nodiscard]] CUGUEST_HIDE explicit CalleeScope(CUcontext context,
+                                                  const char* file = __builtin_FILE(),
+                                                  int line = __builtin_LINE()) noexcept
       : errors_(file, line), guard_(context, GuardMode::kAlwaysPush, file, line) {}
 
-  [[nodiscard]] bool ok() const noexcept { return guard_.ok(); }
-  [[nodiscard]] CUresult result() const noexcept { return guard_.result(); }
-  [[nodiscard]] const char* doing() const noexcept { return guard_.doing(); }
-  [[nodiscard]] const char* advice() const noexcept { return guard_.advice(); }
+  [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return guard_.ok(); }
+  [[nodiscard]] CUGUEST_HIDE CUresult result() const noexcept { return guard_.result(); }
+  [[nodiscard]] CUGUEST_HIDE const char* doing() const noexcept { return guard_.doing(); }
+  [[nodiscard]] CUGUEST_HIDE const char* advice() const noexcept { return guard_.advice(); }
 
   // For calls of the callee whose error is expected; see LastErrorScope::Note.
-  cudaError_t Note(cudaError_t code, const char* call) noexcept { return errors_.Note(code, call); }
+  CUGUEST_HIDE cudaError_t Note(cudaError_t code, const char* call) noexcept {
+    return errors_.Note(code, call);
+  }
 
   // As ContextGuard::Reassert.
-  CUresult Reassert() noexcept { return guard_.Reassert(); }
+  CUGUEST_HIDE CUresult Reassert() noexcept { return guard_.Reassert(); }
 
   // Ends the scope now: ContextGuard::Restore, and LastErrorScope::Restore.
-  CUresult Restore() noexcept {
+  CUGUEST_HIDE CUresult Restore() noexcept {
     const CUresult code = guard_.Restore();
     static_cast<void>(errors_.Restore());
     return code;

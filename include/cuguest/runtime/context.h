@@ -66,12 +66,12 @@ struct RuntimeContext {
   Device device;
 
   // Whether the runtime works in a primary context, or will.
-  [[nodiscard]] bool is_primary() const {
+  [[nodiscard]] CUGUEST_HIDE bool is_primary() const {
     return kind == Kind::kPrimary || kind == Kind::kBinds || kind == Kind::kCreates;
   }
 
   // "works in the primary context of device 0, which is current", ...
-  [[nodiscard]] std::string ToString() const {
+  [[nodiscard]] CUGUEST_HIDE std::string ToString() const {
     const std::string on = std::to_string(device.get());
     switch (kind) {
       case Kind::kUser:
@@ -95,13 +95,13 @@ struct RuntimeContext {
   // Errors:  those of Driver::GetInitialized().
   // Cost:    3 driver calls with nothing current; 4 with a context, and 7 if the primary of its
   //          device is active. Those about the primary take the driver's lock: not for hot paths.
-  [[nodiscard]] static absl::StatusOr<RuntimeContext> Query();
+  [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<RuntimeContext> Query();
 };
 
 namespace internal {
 
 // Of `context`, current on `device`.
-inline absl::StatusOr<bool> IsPrimary(const ContextRef& context, Device device) {
+CUGUEST_HIDE inline absl::StatusOr<bool> IsPrimary(const ContextRef& context, Device device) {
   const absl::StatusOr<PrimaryContext::State> state = PrimaryContext::Query(device);
   if (!state.ok()) return state.status();
   if (!state->active) return false;
@@ -110,7 +110,7 @@ inline absl::StatusOr<bool> IsPrimary(const ContextRef& context, Device device) 
   return primary->incarnation() == context;
 }
 
-inline absl::StatusOr<RuntimeContext> WithNothingCurrent() {
+CUGUEST_HIDE inline absl::StatusOr<RuntimeContext> WithNothingCurrent() {
   const absl::StatusOr<Device> first = Device::At(Ordinal{0});
   if (!first.ok()) return first.status();
   const absl::StatusOr<PrimaryContext::State> state = PrimaryContext::Query(*first);

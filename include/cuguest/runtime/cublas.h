@@ -107,15 +107,16 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 // Threads: any. Stack, last error: not touched. No handle is needed.
 // Cost:    one comparison on success; on failure one driver call, contention-free.
 // Source:  test/runtime/cublas_test.cc, against the library's own names and words.
-[[nodiscard]] inline absl::Status ToStatus(cublasStatus_t code, std::string_view doing,
-                                           std::string_view object = {}) {
+[[nodiscard]] CUGUEST_HIDE inline absl::Status ToStatus(cublasStatus_t code, std::string_view doing,
+                                                        std::string_view object = {}) {
   return ::cuguest::internal::ToLibraryStatus(::cuguest::internal::Library::kCublas, code, doing,
                                               object);
 }
 
 // The code that `status` was made from by ToStatus(), directly or by a function here; nothing
 // for another status. CUBLAS_STATUS_SUCCESS for an OK one.
-[[nodiscard]] inline std::optional<cublasStatus_t> CublasCodeOf(const absl::Status& status) {
+[[nodiscard]] CUGUEST_HIDE inline std::optional<cublasStatus_t> CublasCodeOf(
+    const absl::Status& status) {
   return ::cuguest::internal::LibraryCodeOfType<cublasStatus_t>(
       ::cuguest::internal::Library::kCublas, status);
 }
@@ -126,13 +127,13 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 struct CublasLibrary : LibraryTable {
   CUGUEST_CUBLAS_ENTRIES(CUGUEST_LIBRARY_POINTER)
 
-  [[nodiscard]] static CublasLibrary Linked() {
+  [[nodiscard]] CUGUEST_HIDE static CublasLibrary Linked() {
     CublasLibrary library;
     CUGUEST_CUBLAS_ENTRIES(CUGUEST_LIBRARY_LINK)
     return library;
   }
 
-  [[nodiscard]] static absl::StatusOr<CublasLibrary> Open(const char* name = nullptr) {
+  [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<CublasLibrary> Open(const char* name = nullptr) {
     CublasLibrary library;
     absl::Status status =
         library.Load(::cuguest::internal::Library::kCublas, name, "libcublas", CUBLAS_VER_MAJOR,
@@ -142,7 +143,7 @@ struct CublasLibrary : LibraryTable {
   }
 
  private:
-  CublasLibrary() = default;
+  CUGUEST_HIDE CublasLibrary() = default;
 };
 
 #undef CUGUEST_CUBLAS_ENTRIES
@@ -153,25 +154,26 @@ struct CublasApi {
   using Table = CublasLibrary;
   using Handle = cublasHandle_t;
   using Code = cublasStatus_t;
-  static constexpr ::cuguest::internal::Library kLibrary = ::cuguest::internal::Library::kCublas;
-  static constexpr char kName[] = "a cuBLAS handle";
-  static constexpr bool kDestroyEndsCaptures = true;
-  static constexpr bool kTakesWorkspace = true;
+  CUGUEST_HIDE static constexpr ::cuguest::internal::Library kLibrary =
+      ::cuguest::internal::Library::kCublas;
+  CUGUEST_HIDE static constexpr char kName[] = "a cuBLAS handle";
+  CUGUEST_HIDE static constexpr bool kDestroyEndsCaptures = true;
+  CUGUEST_HIDE static constexpr bool kTakesWorkspace = true;
 
-  static Code SetWorkspace(const Table& cublas, Handle handle,
-                           const ::cuguest::internal::MemoryRange& area) {
+  CUGUEST_HIDE static Code SetWorkspace(const Table& cublas, Handle handle,
+                                        const ::cuguest::internal::MemoryRange& area) {
     return cublas.SetWorkspace(handle, reinterpret_cast<void*>(area.pointer), area.bytes);
   }
 
   struct Settings {
-    Code Read(const Table& cublas, Handle handle) {
+    CUGUEST_HIDE Code Read(const Table& cublas, Handle handle) {
       Code code = cublas.GetPointerMode(handle, &pointer_mode);
       if (code == Code{}) code = cublas.GetMathMode(handle, &math_mode);
       if (code == Code{}) code = cublas.GetAtomicsMode(handle, &atomics_mode);
       if (code == Code{}) code = cublas.GetSmCountTarget(handle, &sm_count);
       return code;
     }
-    Code PutBack(const Table& cublas, Handle handle) const {
+    CUGUEST_HIDE Code PutBack(const Table& cublas, Handle handle) const {
       Code code =
           internal::PutBack(cublas.GetPointerMode, cublas.SetPointerMode, handle, pointer_mode);
       if (code == Code{}) {
@@ -210,8 +212,8 @@ struct CublasApi {
 class CublasHandles : public LibraryHandles<CublasLibrary> {
  public:
   // With the cuBLAS that the program is linked with; see CublasLibrary::Linked().
-  CublasHandles() : CublasHandles(CublasLibrary::Linked()) {}
-  explicit CublasHandles(const CublasLibrary& library)
+  CUGUEST_HIDE CublasHandles() : CublasHandles(CublasLibrary::Linked()) {}
+  CUGUEST_HIDE explicit CublasHandles(const CublasLibrary& library)
       : LibraryHandles(internal::kHandleType<internal::CublasApi>, library) {}
 
   // From now on `context` has at least `count` handles, idle or in use: to take the cost of making
@@ -222,8 +224,9 @@ class CublasHandles : public LibraryHandles<CublasLibrary> {
   //         those of ToStatus(cublasStatus_t)
   //         The handles that were made before the failure stay.
   // Cost:   that of the handles, and five driver calls if the context is current, else six.
-  absl::Status Prepare(const ContextRef& context, std::size_t count = 1,
-                       const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  CUGUEST_HIDE absl::Status Prepare(const ContextRef& context, std::size_t count = 1,
+                                    const char* file = __builtin_FILE(),
+                                    int line = __builtin_LINE()) {
     return pools().Prepare(context, nullptr, count, file, line);
   }
 
@@ -268,21 +271,22 @@ class CublasHandles : public LibraryHandles<CublasLibrary> {
 class [[nodiscard]] CublasScope : public LibraryScope {
  public:
   // With the workspace that cuBLAS has for the handle.
-  CublasScope(CublasHandles& handles, const StreamRef& stream, const char* file = __builtin_FILE(),
-              int line = __builtin_LINE())
+  CUGUEST_HIDE CublasScope(CublasHandles& handles, const StreamRef& stream,
+                           const char* file = __builtin_FILE(), int line = __builtin_LINE())
       : LibraryScope(handles.pools(), {stream}, file, line) {}
 
   // With `workspace`, which must stay until the work of the scope is done, and as long as a graph
   // that is captured in it. 32 MiB are what cuBLAS recommends on Hopper, 4 MiB on older devices. An
   // empty view lets cuBLAS do without.
-  CublasScope(CublasHandles& handles, const StreamRef& stream, DeviceView<std::byte> workspace,
-              const char* file = __builtin_FILE(), int line = __builtin_LINE())
+  CUGUEST_HIDE CublasScope(CublasHandles& handles, const StreamRef& stream,
+                           DeviceView<std::byte> workspace, const char* file = __builtin_FILE(),
+                           int line = __builtin_LINE())
       : LibraryScope(handles.pools(),
                      {stream, nullptr, ::cuguest::internal::RangeAccess::Of(workspace), true}, file,
                      line) {}
 
   // nullptr unless ok(). Good until the scope ends, on this thread; not to be destroyed.
-  [[nodiscard]] cublasHandle_t handle() const noexcept {
+  [[nodiscard]] CUGUEST_HIDE cublasHandle_t handle() const noexcept {
     return internal::LibraryHandle<internal::CublasApi>::Get(borrowed());
   }
 };

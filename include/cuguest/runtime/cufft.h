@@ -81,14 +81,15 @@
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
 // As ToStatus(cublasStatus_t). cuFFT has no words of its own: these are from its documentation.
-[[nodiscard]] inline absl::Status ToStatus(cufftResult code, std::string_view doing,
-                                           std::string_view object = {}) {
+[[nodiscard]] CUGUEST_HIDE inline absl::Status ToStatus(cufftResult code, std::string_view doing,
+                                                        std::string_view object = {}) {
   return ::cuguest::internal::ToLibraryStatus(::cuguest::internal::Library::kCufft, code, doing,
                                               object);
 }
 
 // As CublasCodeOf().
-[[nodiscard]] inline std::optional<cufftResult> CufftCodeOf(const absl::Status& status) {
+[[nodiscard]] CUGUEST_HIDE inline std::optional<cufftResult> CufftCodeOf(
+    const absl::Status& status) {
   return ::cuguest::internal::LibraryCodeOfType<cufftResult>(::cuguest::internal::Library::kCufft,
                                                              status);
 }
@@ -99,13 +100,13 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 struct CufftLibrary : LibraryTable {
   CUGUEST_CUFFT_ENTRIES(CUGUEST_LIBRARY_POINTER)
 
-  [[nodiscard]] static CufftLibrary Linked() {
+  [[nodiscard]] CUGUEST_HIDE static CufftLibrary Linked() {
     CufftLibrary library;
     CUGUEST_CUFFT_ENTRIES(CUGUEST_LIBRARY_LINK)
     return library;
   }
 
-  [[nodiscard]] static absl::StatusOr<CufftLibrary> Open(const char* name = nullptr) {
+  [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<CufftLibrary> Open(const char* name = nullptr) {
     CufftLibrary library;
     absl::Status status =
         library.Load(::cuguest::internal::Library::kCufft, name, "libcufft", CUFFT_VER_MAJOR,
@@ -115,7 +116,7 @@ struct CufftLibrary : LibraryTable {
   }
 
  private:
-  CufftLibrary() = default;
+  CUGUEST_HIDE CufftLibrary() = default;
 };
 
 #undef CUGUEST_CUFFT_ENTRIES
@@ -128,7 +129,7 @@ struct CufftLibrary : LibraryTable {
 // In real transforms (R2C, C2R and their doubles) `sizes` are those of the real side, and the
 // complex side has sizes[rank - 1] / 2 + 1 elements in the last dimension.
 struct CufftLayout {
-  static constexpr int kMaxRank = 3;
+  CUGUEST_HIDE static constexpr int kMaxRank = 3;
 
   // Where one side's elements are, in elements of that side: element x of transform b, in one
   // dimension, is at b * distance + x * stride; `embed` are the sizes of the array that the
@@ -138,7 +139,7 @@ struct CufftLayout {
     long long stride = 0;  // 0: contiguous, and the other members mean nothing
     long long distance = 0;
 
-    friend bool operator==(const Side& a, const Side& b) noexcept {
+    CUGUEST_HIDE friend bool operator==(const Side& a, const Side& b) noexcept {
       return a.embed[0] == b.embed[0] && a.embed[1] == b.embed[1] && a.embed[2] == b.embed[2] &&
              a.stride == b.stride && a.distance == b.distance;
     }
@@ -152,23 +153,26 @@ struct CufftLayout {
   Side output;
 
   // Contiguous ones, of 1, 2 and 3 dimensions.
-  [[nodiscard]] static constexpr CufftLayout Line(long long n, cufftType type = CUFFT_C2C,
-                                                  long long batch = 1) noexcept {
+  [[nodiscard]] CUGUEST_HIDE static constexpr CufftLayout Line(long long n,
+                                                               cufftType type = CUFFT_C2C,
+                                                               long long batch = 1) noexcept {
     return {type, 1, {n, 0, 0}, batch, {}, {}};
   }
-  [[nodiscard]] static constexpr CufftLayout Plane(long long rows, long long columns,
-                                                   cufftType type = CUFFT_C2C,
-                                                   long long batch = 1) noexcept {
+  [[nodiscard]] CUGUEST_HIDE static constexpr CufftLayout Plane(long long rows, long long columns,
+                                                                cufftType type = CUFFT_C2C,
+                                                                long long batch = 1) noexcept {
     return {type, 2, {rows, columns, 0}, batch, {}, {}};
   }
-  [[nodiscard]] static constexpr CufftLayout Volume(long long planes, long long rows,
-                                                    long long columns, cufftType type = CUFFT_C2C,
-                                                    long long batch = 1) noexcept {
+  [[nodiscard]] CUGUEST_HIDE static constexpr CufftLayout Volume(long long planes, long long rows,
+                                                                 long long columns,
+                                                                 cufftType type = CUFFT_C2C,
+                                                                 long long batch = 1) noexcept {
     return {type, 3, {planes, rows, columns}, batch, {}, {}};
   }
   // `layout` with its elements elsewhere. Both sides, or neither, as cuFFT wants it.
-  [[nodiscard]] static constexpr CufftLayout Many(const CufftLayout& layout, const Side& input,
-                                                  const Side& output) noexcept {
+  [[nodiscard]] CUGUEST_HIDE static constexpr CufftLayout Many(const CufftLayout& layout,
+                                                               const Side& input,
+                                                               const Side& output) noexcept {
     return {layout.type,  layout.rank, {layout.sizes[0], layout.sizes[1], layout.sizes[2]},
             layout.batch, input,       output};
   }
@@ -180,30 +184,36 @@ struct CufftLayout {
   //                           what there is; a side is smaller than what is transformed; one
   //                           side is contiguous and the other is not; or a side has more bytes
   //                           than a size_t holds. The text says which.
-  [[nodiscard]] absl::Status Check() const { return ::cuguest::internal::CheckFftLayout(Shape()); }
+  [[nodiscard]] CUGUEST_HIDE absl::Status Check() const {
+    return ::cuguest::internal::CheckFftLayout(Shape());
+  }
 
   // From the first element to the last one's end: what CufftScope::CheckOperand is given.
   //
   // Errors: those of Check()
-  [[nodiscard]] absl::StatusOr<std::size_t> InputBytes() const {
+  [[nodiscard]] CUGUEST_HIDE absl::StatusOr<std::size_t> InputBytes() const {
     return ::cuguest::internal::FftBytes(Shape(), /*of_input=*/true);
   }
-  [[nodiscard]] absl::StatusOr<std::size_t> OutputBytes() const {
+  [[nodiscard]] CUGUEST_HIDE absl::StatusOr<std::size_t> OutputBytes() const {
     return ::cuguest::internal::FftBytes(Shape(), /*of_input=*/false);
   }
 
   // "2 x 4096 C2C"
-  [[nodiscard]] std::string ToString() const { return ::cuguest::internal::FftLayoutText(Shape()); }
+  [[nodiscard]] CUGUEST_HIDE std::string ToString() const {
+    return ::cuguest::internal::FftLayoutText(Shape());
+  }
 
-  friend bool operator==(const CufftLayout& a, const CufftLayout& b) noexcept {
+  CUGUEST_HIDE friend bool operator==(const CufftLayout& a, const CufftLayout& b) noexcept {
     return a.type == b.type && a.rank == b.rank && a.sizes[0] == b.sizes[0] &&
            a.sizes[1] == b.sizes[1] && a.sizes[2] == b.sizes[2] && a.batch == b.batch &&
            a.input == b.input && a.output == b.output;
   }
-  friend bool operator!=(const CufftLayout& a, const CufftLayout& b) noexcept { return !(a == b); }
+  CUGUEST_HIDE friend bool operator!=(const CufftLayout& a, const CufftLayout& b) noexcept {
+    return !(a == b);
+  }
 
  private:
-  [[nodiscard]] ::cuguest::internal::FftShape Shape() const {
+  [[nodiscard]] CUGUEST_HIDE ::cuguest::internal::FftShape Shape() const {
     return {static_cast<int>(type),
             rank,
             sizes,
@@ -218,8 +228,8 @@ namespace internal {
 // A plan, the work area of its own, and what the next user of that waits for.
 class CufftPlan {
  public:
-  static absl::StatusOr<void*> Make(const void* library, const ContextRef& context,
-                                    const void* kind) {
+  CUGUEST_HIDE static absl::StatusOr<void*> Make(const void* library, const ContextRef& context,
+                                                 const void* kind) {
     const CufftLayout& layout = *static_cast<const CufftLayout*>(kind);
     const absl::Status valid = layout.Check();
     if (!valid.ok()) return valid;
@@ -234,12 +244,12 @@ class CufftPlan {
     return planned;
   }
 
-  static bool Fits(const void* self, const void* kind) {
+  CUGUEST_HIDE static bool Fits(const void* self, const void* kind) {
     return static_cast<const CufftPlan*>(self)->layout_ == *static_cast<const CufftLayout*>(kind);
   }
 
-  static absl::Status Begin(const void* library, void* self,
-                            const ::cuguest::internal::HandleRequest& request) {
+  CUGUEST_HIDE static absl::Status Begin(const void* library, void* self,
+                                         const ::cuguest::internal::HandleRequest& request) {
     const CufftLibrary& cufft = Of(library);
     auto& plan = *static_cast<CufftPlan*>(self);
     absl::Status status =
@@ -250,7 +260,7 @@ class CufftPlan {
                                     : plan.UseOwnArea(cufft, request.stream);
   }
 
-  static bool End(const void*, void* self, absl::Status* why) {
+  CUGUEST_HIDE static bool End(const void*, void* self, absl::Status* why) {
     auto& plan = *static_cast<CufftPlan*>(self);
     if (!plan.user_.has_value()) return true;
     const StreamRef user = *std::exchange(plan.user_, std::nullopt);
@@ -264,7 +274,7 @@ class CufftPlan {
     return why->ok();
   }
 
-  static void Destroy(const void* library, void* self, bool is_over) {
+  CUGUEST_HIDE static void Destroy(const void* library, void* self, bool is_over) {
     const std::unique_ptr<CufftPlan> ending(static_cast<CufftPlan*>(self));
     if (is_over) {
       static_cast<void>(ending->area_.Leak());
@@ -274,24 +284,24 @@ class CufftPlan {
     }
   }
 
-  static cufftHandle Get(void* self) {
+  CUGUEST_HIDE static cufftHandle Get(void* self) {
     return self == nullptr ? kNone : static_cast<CufftPlan*>(self)->plan_;
   }
-  static std::size_t WorkBytes(const void* self) {
+  CUGUEST_HIDE static std::size_t WorkBytes(const void* self) {
     return static_cast<const CufftPlan*>(self)->work_bytes_;
   }
 
  private:
-  static constexpr cufftHandle kNone = -1;
+  CUGUEST_HIDE static constexpr cufftHandle kNone = -1;
 
-  CufftPlan(const ContextRef& context, const CufftLayout& layout)
+  CUGUEST_HIDE CufftPlan(const ContextRef& context, const CufftLayout& layout)
       : context_(context), layout_(layout) {}
 
-  static const CufftLibrary& Of(const void* library) {
+  CUGUEST_HIDE static const CufftLibrary& Of(const void* library) {
     return *static_cast<const CufftLibrary*>(library);
   }
 
-  absl::Status Plan(const CufftLibrary& cufft) {
+  CUGUEST_HIDE absl::Status Plan(const CufftLibrary& cufft) {
     const cufftResult off = cufft.SetAutoAllocation(plan_, 0);
     const absl::Status planned = ToStatus(off == CUFFT_SUCCESS ? MakePlan(cufft) : off,
                                           "make a cuFFT plan", layout_.ToString());
@@ -303,7 +313,7 @@ class CufftPlan {
     return StreamRef::Borrow(CU_STREAM_LEGACY, context_).Synchronize();
   }
 
-  cufftResult MakePlan(const CufftLibrary& cufft) {
+  CUGUEST_HIDE cufftResult MakePlan(const CufftLibrary& cufft) {
     CufftLayout layout = layout_;  // cuFFT takes it as not const
     const bool is_contiguous = layout.input.stride == 0;
     return cufft.MakePlanMany64(
@@ -312,19 +322,20 @@ class CufftPlan {
         layout.output.stride, layout.output.distance, layout.type, layout.batch, &work_bytes_);
   }
 
-  absl::Status SetArea(const CufftLibrary& cufft, CUdeviceptr area) {
+  CUGUEST_HIDE absl::Status SetArea(const CufftLibrary& cufft, CUdeviceptr area) {
     return ToStatus(cufft.SetWorkArea(plan_, reinterpret_cast<void*>(area)),
                     "set the work area of a cuFFT plan");
   }
 
-  absl::Status UseArea(const CufftLibrary& cufft, const ::cuguest::internal::MemoryRange& area) {
+  CUGUEST_HIDE absl::Status UseArea(const CufftLibrary& cufft,
+                                    const ::cuguest::internal::MemoryRange& area) {
     if (area.bytes >= work_bytes_) return SetArea(cufft, area.pointer);
     return absl::InvalidArgumentError("set the work area of a cuFFT plan, " + layout_.ToString() +
                                       ": it has " + std::to_string(area.bytes) +
                                       " bytes, and the plan needs " + std::to_string(work_bytes_));
   }
 
-  absl::Status CheckNotCapturing(const StreamRef& stream) const {
+  CUGUEST_HIDE absl::Status CheckNotCapturing(const StreamRef& stream) const {
     if (stream.capture_state() == CaptureState::kNone) return absl::OkStatus();
     return absl::FailedPreconditionError(
         "use the work area of a cuFFT plan, " + layout_.ToString() +
@@ -333,7 +344,7 @@ class CufftPlan {
         std::to_string(work_bytes_) + " bytes that lives as long as the graph");
   }
 
-  absl::Status UseOwnArea(const CufftLibrary& cufft, const StreamRef& stream) {
+  CUGUEST_HIDE absl::Status UseOwnArea(const CufftLibrary& cufft, const StreamRef& stream) {
     const absl::Status may_use = CheckNotCapturing(stream);
     if (!may_use.ok()) return may_use;
     const absl::Status ready = area_.empty() ? MakeArea() : stream.WaitFor(used_);
@@ -343,7 +354,7 @@ class CufftPlan {
     return set;
   }
 
-  absl::Status MakeArea() {
+  CUGUEST_HIDE absl::Status MakeArea() {
     absl::StatusOr<Event> used = Event::Create(context_);
     if (!used.ok()) return used.status();
     absl::StatusOr<DeviceBuffer<std::byte>> area =
@@ -363,14 +374,14 @@ class CufftPlan {
   std::optional<StreamRef> user_;  // of area_, while a scope has the plan
 };
 
-inline constexpr ::cuguest::internal::HandleType kCufftPlans = {"a cuFFT plan",
-                                                                true,
-                                                                true,
-                                                                &CufftPlan::Make,
-                                                                &CufftPlan::Fits,
-                                                                &CufftPlan::Begin,
-                                                                &CufftPlan::End,
-                                                                &CufftPlan::Destroy};
+CUGUEST_HIDE inline constexpr ::cuguest::internal::HandleType kCufftPlans = {"a cuFFT plan",
+                                                                             true,
+                                                                             true,
+                                                                             &CufftPlan::Make,
+                                                                             &CufftPlan::Fits,
+                                                                             &CufftPlan::Begin,
+                                                                             &CufftPlan::End,
+                                                                             &CufftPlan::Destroy};
 
 }  // namespace internal
 
@@ -386,8 +397,8 @@ inline constexpr ::cuguest::internal::HandleType kCufftPlans = {"a cuFFT plan",
 class CufftPlans : public LibraryHandles<CufftLibrary> {
  public:
   // With the cuFFT that the program is linked with; see CufftLibrary::Linked().
-  CufftPlans() : CufftPlans(CufftLibrary::Linked()) {}
-  explicit CufftPlans(const CufftLibrary& library)
+  CUGUEST_HIDE CufftPlans() : CufftPlans(CufftLibrary::Linked()) {}
+  CUGUEST_HIDE explicit CufftPlans(const CufftLibrary& library)
       : LibraryHandles(internal::kCufftPlans, library) {}
 
   // As CublasHandles::Prepare, with plans of `layout`, but while nothing in the context captures:
@@ -395,18 +406,18 @@ class CufftPlans : public LibraryHandles<CufftLibrary> {
   //
   // Errors: also those of CufftLayout::Check, and
   //         kFailedPrecondition  a blocking stream of the context captures
-  absl::Status Prepare(const ContextRef& context, const CufftLayout& layout, std::size_t count = 1,
-                       const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  CUGUEST_HIDE absl::Status Prepare(const ContextRef& context, const CufftLayout& layout,
+                                    std::size_t count = 1, const char* file = __builtin_FILE(),
+                                    int line = __builtin_LINE()) {
     return pools().Prepare(context, &layout, count, file, line);
   }
 
   // The bytes of work area that a plan of `layout` needs in `context`; 0 if it needs none.
   //
   // Errors and cost: those of Prepare(context, layout); it makes a plan if there is none.
-  [[nodiscard]] absl::StatusOr<std::size_t> WorkBytes(const ContextRef& context,
-                                                      const CufftLayout& layout,
-                                                      const char* file = __builtin_FILE(),
-                                                      int line = __builtin_LINE()) {
+  [[nodiscard]] CUGUEST_HIDE absl::StatusOr<std::size_t> WorkBytes(
+      const ContextRef& context, const CufftLayout& layout, const char* file = __builtin_FILE(),
+      int line = __builtin_LINE()) {
     std::size_t bytes = 0;
     absl::Status status = pools().Inspect(
         context, &layout,
@@ -446,21 +457,23 @@ class CufftPlans : public LibraryHandles<CufftLibrary> {
 class [[nodiscard]] CufftScope : public LibraryScope {
  public:
   // With the work area of the plan's own. `stream` must live until the scope has ended.
-  CufftScope(CufftPlans& plans, const CufftLayout& layout, const StreamRef& stream,
-             const char* file = __builtin_FILE(), int line = __builtin_LINE())
+  CUGUEST_HIDE CufftScope(CufftPlans& plans, const CufftLayout& layout, const StreamRef& stream,
+                          const char* file = __builtin_FILE(), int line = __builtin_LINE())
       : LibraryScope(plans.pools(), {stream, &layout}, file, line) {}
 
   // With `work_area`, which must stay until the work of the scope is done, and as long as a graph
   // that is captured in it.
-  CufftScope(CufftPlans& plans, const CufftLayout& layout, const StreamRef& stream,
-             DeviceView<std::byte> work_area, const char* file = __builtin_FILE(),
-             int line = __builtin_LINE())
+  CUGUEST_HIDE CufftScope(CufftPlans& plans, const CufftLayout& layout, const StreamRef& stream,
+                          DeviceView<std::byte> work_area, const char* file = __builtin_FILE(),
+                          int line = __builtin_LINE())
       : LibraryScope(plans.pools(),
                      {stream, &layout, ::cuguest::internal::RangeAccess::Of(work_area), true}, file,
                      line) {}
 
   // -1 unless ok(). Good until the scope ends, on this thread; not to be destroyed.
-  [[nodiscard]] cufftHandle plan() const noexcept { return internal::CufftPlan::Get(borrowed()); }
+  [[nodiscard]] CUGUEST_HIDE cufftHandle plan() const noexcept {
+    return internal::CufftPlan::Get(borrowed());
+  }
 };
 
 CUGUEST_END_RUNTIME_NAMESPACE

@@ -44,14 +44,16 @@
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
 // As ToStatus(cublasStatus_t). cuSOLVER has no words of its own: these are from its documentation.
-[[nodiscard]] inline absl::Status ToStatus(cusolverStatus_t code, std::string_view doing,
-                                           std::string_view object = {}) {
+[[nodiscard]] CUGUEST_HIDE inline absl::Status ToStatus(cusolverStatus_t code,
+                                                        std::string_view doing,
+                                                        std::string_view object = {}) {
   return ::cuguest::internal::ToLibraryStatus(::cuguest::internal::Library::kCusolver, code, doing,
                                               object);
 }
 
 // As CublasCodeOf().
-[[nodiscard]] inline std::optional<cusolverStatus_t> CusolverCodeOf(const absl::Status& status) {
+[[nodiscard]] CUGUEST_HIDE inline std::optional<cusolverStatus_t> CusolverCodeOf(
+    const absl::Status& status) {
   return ::cuguest::internal::LibraryCodeOfType<cusolverStatus_t>(
       ::cuguest::internal::Library::kCusolver, status);
 }
@@ -62,13 +64,14 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 struct CusolverLibrary : LibraryTable {
   CUGUEST_CUSOLVER_ENTRIES(CUGUEST_LIBRARY_POINTER)
 
-  [[nodiscard]] static CusolverLibrary Linked() {
+  [[nodiscard]] CUGUEST_HIDE static CusolverLibrary Linked() {
     CusolverLibrary library;
     CUGUEST_CUSOLVER_ENTRIES(CUGUEST_LIBRARY_LINK)
     return library;
   }
 
-  [[nodiscard]] static absl::StatusOr<CusolverLibrary> Open(const char* name = nullptr) {
+  [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<CusolverLibrary> Open(
+      const char* name = nullptr) {
     CusolverLibrary library;
     absl::Status status = library.Load(
         ::cuguest::internal::Library::kCusolver, name, "libcusolver", CUSOLVER_VER_MAJOR,
@@ -78,7 +81,7 @@ struct CusolverLibrary : LibraryTable {
   }
 
  private:
-  CusolverLibrary() = default;
+  CUGUEST_HIDE CusolverLibrary() = default;
 };
 
 #undef CUGUEST_CUSOLVER_ENTRIES
@@ -89,16 +92,17 @@ struct CusolverDnApi {
   using Table = CusolverLibrary;
   using Handle = cusolverDnHandle_t;
   using Code = cusolverStatus_t;
-  static constexpr ::cuguest::internal::Library kLibrary = ::cuguest::internal::Library::kCusolver;
-  static constexpr char kName[] = "a cuSOLVER handle";
-  static constexpr bool kDestroyEndsCaptures = true;
-  static constexpr bool kTakesWorkspace = false;
+  CUGUEST_HIDE static constexpr ::cuguest::internal::Library kLibrary =
+      ::cuguest::internal::Library::kCusolver;
+  CUGUEST_HIDE static constexpr char kName[] = "a cuSOLVER handle";
+  CUGUEST_HIDE static constexpr bool kDestroyEndsCaptures = true;
+  CUGUEST_HIDE static constexpr bool kTakesWorkspace = false;
 
   struct Settings {
-    Code Read(const Table& cusolver, Handle handle) {
+    CUGUEST_HIDE Code Read(const Table& cusolver, Handle handle) {
       return cusolver.GetDeterministicMode(handle, &mode);
     }
-    Code PutBack(const Table& cusolver, Handle handle) const {
+    CUGUEST_HIDE Code PutBack(const Table& cusolver, Handle handle) const {
       return internal::PutBack(cusolver.GetDeterministicMode, cusolver.SetDeterministicMode, handle,
                                mode);
     }
@@ -114,12 +118,13 @@ struct CusolverDnApi {
 // As CublasHandles. A handle takes about 100 MiB of device memory: it has a cuBLAS handle inside.
 class CusolverDnHandles : public LibraryHandles<CusolverLibrary> {
  public:
-  CusolverDnHandles() : CusolverDnHandles(CusolverLibrary::Linked()) {}
-  explicit CusolverDnHandles(const CusolverLibrary& library)
+  CUGUEST_HIDE CusolverDnHandles() : CusolverDnHandles(CusolverLibrary::Linked()) {}
+  CUGUEST_HIDE explicit CusolverDnHandles(const CusolverLibrary& library)
       : LibraryHandles(internal::kHandleType<internal::CusolverDnApi>, library) {}
 
-  absl::Status Prepare(const ContextRef& context, std::size_t count = 1,
-                       const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  CUGUEST_HIDE absl::Status Prepare(const ContextRef& context, std::size_t count = 1,
+                                    const char* file = __builtin_FILE(),
+                                    int line = __builtin_LINE()) {
     return pools().Prepare(context, nullptr, count, file, line);
   }
 
@@ -138,12 +143,12 @@ class CusolverDnHandles : public LibraryHandles<CusolverLibrary> {
 // Source:  test/runtime/cusolver_test.cc; test/runtime/library_test.cc.
 class [[nodiscard]] CusolverDnScope : public LibraryScope {
  public:
-  CusolverDnScope(CusolverDnHandles& handles, const StreamRef& stream,
-                  const char* file = __builtin_FILE(), int line = __builtin_LINE())
+  CUGUEST_HIDE CusolverDnScope(CusolverDnHandles& handles, const StreamRef& stream,
+                               const char* file = __builtin_FILE(), int line = __builtin_LINE())
       : LibraryScope(handles.pools(), {stream}, file, line) {}
 
   // nullptr unless ok(). Good until the scope ends, on this thread; not to be destroyed.
-  [[nodiscard]] cusolverDnHandle_t handle() const noexcept {
+  [[nodiscard]] CUGUEST_HIDE cusolverDnHandle_t handle() const noexcept {
     return internal::LibraryHandle<internal::CusolverDnApi>::Get(borrowed());
   }
 };

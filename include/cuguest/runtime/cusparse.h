@@ -43,14 +43,16 @@
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
 // As ToStatus(cublasStatus_t), with the words of cusparseGetErrorString.
-[[nodiscard]] inline absl::Status ToStatus(cusparseStatus_t code, std::string_view doing,
-                                           std::string_view object = {}) {
+[[nodiscard]] CUGUEST_HIDE inline absl::Status ToStatus(cusparseStatus_t code,
+                                                        std::string_view doing,
+                                                        std::string_view object = {}) {
   return ::cuguest::internal::ToLibraryStatus(::cuguest::internal::Library::kCusparse, code, doing,
                                               object);
 }
 
 // As CublasCodeOf().
-[[nodiscard]] inline std::optional<cusparseStatus_t> CusparseCodeOf(const absl::Status& status) {
+[[nodiscard]] CUGUEST_HIDE inline std::optional<cusparseStatus_t> CusparseCodeOf(
+    const absl::Status& status) {
   return ::cuguest::internal::LibraryCodeOfType<cusparseStatus_t>(
       ::cuguest::internal::Library::kCusparse, status);
 }
@@ -61,13 +63,14 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 struct CusparseLibrary : LibraryTable {
   CUGUEST_CUSPARSE_ENTRIES(CUGUEST_LIBRARY_POINTER)
 
-  [[nodiscard]] static CusparseLibrary Linked() {
+  [[nodiscard]] CUGUEST_HIDE static CusparseLibrary Linked() {
     CusparseLibrary library;
     CUGUEST_CUSPARSE_ENTRIES(CUGUEST_LIBRARY_LINK)
     return library;
   }
 
-  [[nodiscard]] static absl::StatusOr<CusparseLibrary> Open(const char* name = nullptr) {
+  [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<CusparseLibrary> Open(
+      const char* name = nullptr) {
     CusparseLibrary library;
     absl::Status status = library.Load(
         ::cuguest::internal::Library::kCusparse, name, "libcusparse", CUSPARSE_VER_MAJOR,
@@ -77,7 +80,7 @@ struct CusparseLibrary : LibraryTable {
   }
 
  private:
-  CusparseLibrary() = default;
+  CUGUEST_HIDE CusparseLibrary() = default;
 };
 
 #undef CUGUEST_CUSPARSE_ENTRIES
@@ -88,16 +91,17 @@ struct CusparseApi {
   using Table = CusparseLibrary;
   using Handle = cusparseHandle_t;
   using Code = cusparseStatus_t;
-  static constexpr ::cuguest::internal::Library kLibrary = ::cuguest::internal::Library::kCusparse;
-  static constexpr char kName[] = "a cuSPARSE handle";
-  static constexpr bool kDestroyEndsCaptures = false;
-  static constexpr bool kTakesWorkspace = false;
+  CUGUEST_HIDE static constexpr ::cuguest::internal::Library kLibrary =
+      ::cuguest::internal::Library::kCusparse;
+  CUGUEST_HIDE static constexpr char kName[] = "a cuSPARSE handle";
+  CUGUEST_HIDE static constexpr bool kDestroyEndsCaptures = false;
+  CUGUEST_HIDE static constexpr bool kTakesWorkspace = false;
 
   struct Settings {
-    Code Read(const Table& cusparse, Handle handle) {
+    CUGUEST_HIDE Code Read(const Table& cusparse, Handle handle) {
       return cusparse.GetPointerMode(handle, &mode);
     }
-    Code PutBack(const Table& cusparse, Handle handle) const {
+    CUGUEST_HIDE Code PutBack(const Table& cusparse, Handle handle) const {
       return internal::PutBack(cusparse.GetPointerMode, cusparse.SetPointerMode, handle, mode);
     }
 
@@ -113,12 +117,13 @@ struct CusparseApi {
 // and destroying one harms no capture.
 class CusparseHandles : public LibraryHandles<CusparseLibrary> {
  public:
-  CusparseHandles() : CusparseHandles(CusparseLibrary::Linked()) {}
-  explicit CusparseHandles(const CusparseLibrary& library)
+  CUGUEST_HIDE CusparseHandles() : CusparseHandles(CusparseLibrary::Linked()) {}
+  CUGUEST_HIDE explicit CusparseHandles(const CusparseLibrary& library)
       : LibraryHandles(internal::kHandleType<internal::CusparseApi>, library) {}
 
-  absl::Status Prepare(const ContextRef& context, std::size_t count = 1,
-                       const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  CUGUEST_HIDE absl::Status Prepare(const ContextRef& context, std::size_t count = 1,
+                                    const char* file = __builtin_FILE(),
+                                    int line = __builtin_LINE()) {
     return pools().Prepare(context, nullptr, count, file, line);
   }
 
@@ -136,12 +141,12 @@ class CusparseHandles : public LibraryHandles<CusparseLibrary> {
 // Source:  test/runtime/cusparse_test.cc; test/runtime/library_test.cc.
 class [[nodiscard]] CusparseScope : public LibraryScope {
  public:
-  CusparseScope(CusparseHandles& handles, const StreamRef& stream,
-                const char* file = __builtin_FILE(), int line = __builtin_LINE())
+  CUGUEST_HIDE CusparseScope(CusparseHandles& handles, const StreamRef& stream,
+                             const char* file = __builtin_FILE(), int line = __builtin_LINE())
       : LibraryScope(handles.pools(), {stream}, file, line) {}
 
   // nullptr unless ok(). Good until the scope ends, on this thread; not to be destroyed.
-  [[nodiscard]] cusparseHandle_t handle() const noexcept {
+  [[nodiscard]] CUGUEST_HIDE cusparseHandle_t handle() const noexcept {
     return internal::LibraryHandle<internal::CusparseApi>::Get(borrowed());
   }
 };

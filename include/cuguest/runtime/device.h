@@ -28,7 +28,7 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 // Threads: any. Cost: none.
 // Source:  CUDA Runtime API, "Interactions with the CUDA Driver API" (device ordinals and
 //          handles may be used interchangeably); test/runtime/device_guard_test.cc.
-[[nodiscard]] constexpr int ToRuntime(Device device) noexcept {
+[[nodiscard]] CUGUEST_HIDE constexpr int ToRuntime(Device device) noexcept {
   return static_cast<int>(device.ordinal());
 }
 
@@ -37,7 +37,7 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 //
 // Stack, count: not touched; the last error of the runtime neither.
 // Errors: as Device::At: kNotFound with the number of devices there are.
-[[nodiscard]] inline absl::StatusOr<Device> FromRuntime(int number) {
+[[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<Device> FromRuntime(int number) {
   return Device::At(Ordinal{number});
 }
 

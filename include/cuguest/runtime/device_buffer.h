@@ -37,8 +37,8 @@ namespace internal {
 
 // Runs `call` (a runtime call that `name` names) in `context`, without harm to captures.
 template <typename Call>
-absl::Status CallIn(const ContextRef& context, const char* name, const std::string& doing,
-                    const Call& call) {
+CUGUEST_HIDE absl::Status CallIn(const ContextRef& context, const char* name,
+                                 const std::string& doing, const Call& call) {
   const ContextGuard guard(context);
   if (!guard.ok()) return ToStatus(guard.result(), doing, guard.advice());
   const CaptureModeGuard relaxed;
@@ -65,8 +65,8 @@ absl::Status CallIn(const ContextRef& context, const char* name, const std::stri
 //
 // Cost: a ContextGuard, one runtime call, and DeviceBuffer::Adopt.
 template <typename T>
-[[nodiscard]] absl::StatusOr<DeviceBuffer<T>> AllocateBuffer(const ContextRef& context,
-                                                             std::size_t count) {
+[[nodiscard]] CUGUEST_HIDE absl::StatusOr<DeviceBuffer<T>> AllocateBuffer(const ContextRef& context,
+                                                                          std::size_t count) {
   if (count > std::numeric_limits<std::size_t>::max() / sizeof(T)) {
     return absl::InvalidArgumentError("allocate " + std::to_string(count) + " elements of " +
                                       std::to_string(sizeof(T)) +
@@ -93,7 +93,7 @@ template <typename T>
 //         It is still owned after an error, but for CUDA_ERROR_CONTEXT_IS_DESTROYED.
 // Cost:   a ContextGuard and one runtime call.
 template <typename T>
-absl::Status FreeBuffer(DeviceBuffer<T>& buffer) {
+CUGUEST_HIDE absl::Status FreeBuffer(DeviceBuffer<T>& buffer) {
   if (buffer.empty()) return absl::OkStatus();
   if (buffer.context().get() == nullptr) {
     return absl::InvalidArgumentError(

@@ -50,21 +50,24 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 // Source:  test/runtime/device_guard_test.cc.
 class [[nodiscard]] DeviceGuard {
  public:
-  [[nodiscard]] explicit DeviceGuard(Device device, IfInactive if_inactive = IfInactive::kCreate,
-                                     const char* file = __builtin_FILE(),
-                                     int line = __builtin_LINE())
+  [[nodiscard]] CUGUEST_HIDE explicit DeviceGuard(Device device,
+                                                  IfInactive if_inactive = IfInactive::kCreate,
+                                                  const char* file = __builtin_FILE(),
+                                                  int line = __builtin_LINE())
       : guard_(AcquireOn(device, if_inactive), GuardMode::kElide, file, line) {}
   DeviceGuard(const DeviceGuard&) = delete;
   DeviceGuard& operator=(const DeviceGuard&) = delete;
 
-  [[nodiscard]] bool ok() const noexcept { return guard_.ok(); }
-  [[nodiscard]] absl::Status status() const { return guard_.status(); }
+  [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return guard_.ok(); }
+  [[nodiscard]] CUGUEST_HIDE absl::Status status() const { return guard_.status(); }
 
   // Needs ok(). The context that the runtime works in; valid as long as this object.
-  [[nodiscard]] const ContextRef& incarnation() const noexcept { return guard_.incarnation(); }
+  [[nodiscard]] CUGUEST_HIDE const ContextRef& incarnation() const noexcept {
+    return guard_.incarnation();
+  }
 
   // As ContextGuard::Reassert.
-  CUresult Reassert() noexcept { return guard_.Reassert(); }
+  CUGUEST_HIDE CUresult Reassert() noexcept { return guard_.Reassert(); }
 
  private:
   AcquiredGuard guard_;

@@ -84,10 +84,10 @@ using ::cuguest::IsSticky;
 using ::cuguest::ToStatus;
 
 // The other API's code; see Note [Two APIs, one list of numbers].
-[[nodiscard]] inline CUresult ToDriver(cudaError_t code) noexcept {
+[[nodiscard]] CUGUEST_HIDE inline CUresult ToDriver(cudaError_t code) noexcept {
   return ::cuguest::internal::RuntimeToDriver(static_cast<int>(code));
 }
-[[nodiscard]] inline cudaError_t ToRuntime(CUresult code) noexcept {
+[[nodiscard]] CUGUEST_HIDE inline cudaError_t ToRuntime(CUresult code) noexcept {
   return static_cast<cudaError_t>(::cuguest::internal::DriverToRuntime(code));
 }
 
@@ -97,8 +97,8 @@ using ::cuguest::ToStatus;
 // of ToDriver(code): equal errors of both APIs are equal to whoever switches on it.
 //
 // Cost: one comparison on success, nothing allocated; text is built on failure only.
-[[nodiscard]] inline absl::Status ToStatus(cudaError_t code, std::string_view doing,
-                                           std::string_view object = {}) {
+[[nodiscard]] CUGUEST_HIDE inline absl::Status ToStatus(cudaError_t code, std::string_view doing,
+                                                        std::string_view object = {}) {
   if (code == cudaSuccess) return absl::OkStatus();
   return ::cuguest::internal::MakeRuntimeStatus(static_cast<int>(code), doing, object);
 }
@@ -108,7 +108,8 @@ using ::cuguest::ToStatus;
 // The runtime's code that `status` was made from, or ToRuntime() of the driver's code;
 // nothing for a status that was made from neither. cudaSuccess for an OK status.
 // cuguest::CodeOf() takes the driver's code out of either.
-[[nodiscard]] inline std::optional<cudaError_t> RuntimeCodeOf(const absl::Status& status) {
+[[nodiscard]] CUGUEST_HIDE inline std::optional<cudaError_t> RuntimeCodeOf(
+    const absl::Status& status) {
   const std::optional<int> code = ::cuguest::internal::RuntimeCodeOf(status);
   if (!code.has_value()) return std::nullopt;
   return static_cast<cudaError_t>(*code);
@@ -117,15 +118,17 @@ using ::cuguest::ToStatus;
 // The name ("cudaErrorMemoryAllocation") and one sentence that says what it means and
 // what to do. Never null; a code newer than this library gives "cudaErrorUnrecognized".
 // Not cudaGetErrorName, which knows only its own runtime's codes.
-[[nodiscard]] inline const char* ErrorName(cudaError_t code) noexcept {
+[[nodiscard]] CUGUEST_HIDE inline const char* ErrorName(cudaError_t code) noexcept {
   return ::cuguest::internal::RuntimeErrorName(static_cast<int>(code));
 }
-[[nodiscard]] inline const char* ErrorText(cudaError_t code) noexcept {
+[[nodiscard]] CUGUEST_HIDE inline const char* ErrorText(cudaError_t code) noexcept {
   return ::cuguest::internal::RuntimeErrorText(static_cast<int>(code));
 }
 
 // As the one of error.h.
-[[nodiscard]] inline bool IsSticky(cudaError_t code) noexcept { return IsSticky(ToDriver(code)); }
+[[nodiscard]] CUGUEST_HIDE inline bool IsSticky(cudaError_t code) noexcept {
+  return IsSticky(ToDriver(code));
+}
 
 CUGUEST_END_RUNTIME_NAMESPACE
 

@@ -58,34 +58,46 @@ static_assert(std::is_same_v<cudaFunction_t, CUfunction>);
 // Threads: any. Cost: none.
 // Source:  CUDA Runtime API, "Interactions between CUkernel and cudaKernel_t";
 //          <driver_types.h>; test/runtime/function_test.cc.
-[[nodiscard]] constexpr CUfunction ToDriver(cudaFunction_t function) noexcept { return function; }
-[[nodiscard]] constexpr cudaFunction_t ToRuntime(CUfunction function) noexcept { return function; }
+[[nodiscard]] CUGUEST_HIDE constexpr CUfunction ToDriver(cudaFunction_t function) noexcept {
+  return function;
+}
+[[nodiscard]] CUGUEST_HIDE constexpr cudaFunction_t ToRuntime(CUfunction function) noexcept {
+  return function;
+}
 
 #if CUDART_VERSION >= 12010
 static_assert(std::is_same_v<cudaKernel_t, CUkernel>);
 
 // Needs: headers of CUDA 12.1 or newer; the runtime of older ones has no kernels.
-[[nodiscard]] constexpr CUkernel ToDriver(cudaKernel_t kernel) noexcept { return kernel; }
-[[nodiscard]] constexpr cudaKernel_t ToRuntime(CUkernel kernel) noexcept { return kernel; }
+[[nodiscard]] CUGUEST_HIDE constexpr CUkernel ToDriver(cudaKernel_t kernel) noexcept {
+  return kernel;
+}
+[[nodiscard]] CUGUEST_HIDE constexpr cudaKernel_t ToRuntime(CUkernel kernel) noexcept {
+  return kernel;
+}
 #endif
 
 // Where the runtime takes a symbol to launch or to ask about, it takes a kernel in its place
 // (cudaLaunchKernel, cudaFuncGetAttributes, ...).
 // Source: CUDA Runtime API, cudaLaunchKernel; test/runtime/function_test.cc.
-[[nodiscard]] inline const void* ToSymbol(CUkernel kernel) noexcept { return kernel; }
+[[nodiscard]] CUGUEST_HIDE inline const void* ToSymbol(CUkernel kernel) noexcept { return kernel; }
 
 #if CUDART_VERSION >= 12090
 static_assert(std::is_same_v<cudaLibrary_t, CUlibrary>);
 
 // Needs: headers of CUDA 12.9 or newer; older ones may not have libraries.
-[[nodiscard]] constexpr CUlibrary ToDriver(cudaLibrary_t library) noexcept { return library; }
-[[nodiscard]] constexpr cudaLibrary_t ToRuntime(CUlibrary library) noexcept { return library; }
+[[nodiscard]] CUGUEST_HIDE constexpr CUlibrary ToDriver(cudaLibrary_t library) noexcept {
+  return library;
+}
+[[nodiscard]] CUGUEST_HIDE constexpr cudaLibrary_t ToRuntime(CUlibrary library) noexcept {
+  return library;
+}
 #endif
 
 namespace internal {
 
 template <typename Function>
-absl::StatusOr<Function> FindEntry(Function DriverTable::*entry) {
+CUGUEST_HIDE absl::StatusOr<Function> FindEntry(Function DriverTable::*entry) {
   const absl::StatusOr<const Driver*> driver = Driver::Get();
   if (!driver.ok()) return driver.status();
   return (*driver)->Require(entry);
@@ -109,8 +121,8 @@ absl::StatusOr<Function> FindEntry(Function DriverTable::*entry) {
 //         and what loading code can fail with
 // Cost:   a ContextGuard and one runtime call, which looks `symbol` up under a lock.
 // Source: CUDA Runtime API, cudaGetFuncBySymbol; test/runtime/function_test.cc.
-[[nodiscard]] inline absl::StatusOr<CUfunction> FunctionOf(const void* symbol,
-                                                           const ContextRef& context) {
+[[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<CUfunction> FunctionOf(const void* symbol,
+                                                                        const ContextRef& context) {
   if (symbol == nullptr) return absl::InvalidArgumentError("find the function of a null symbol");
   const ContextGuard guard(context);
   if (!guard.ok()) return cuguest::ToStatus(guard);
@@ -124,8 +136,8 @@ absl::StatusOr<Function> FindEntry(Function DriverTable::*entry) {
 
 // The same of a __global__ function of the program: FunctionOf(&Blur, context).
 template <typename... Parameters>
-[[nodiscard]] absl::StatusOr<CUfunction> FunctionOf(void (*kernel)(Parameters...),
-                                                    const ContextRef& context) {
+[[nodiscard]] CUGUEST_HIDE absl::StatusOr<CUfunction> FunctionOf(void (*kernel)(Parameters...),
+                                                                 const ContextRef& context) {
   return FunctionOf(reinterpret_cast<const void*>(kernel), context);
 }
 
@@ -137,7 +149,7 @@ template <typename... Parameters>
 //         kNotFound         no __global__ function of a loaded shared object
 // Cost:   one runtime call, which looks `symbol` up under a lock.
 // Source: CUDA Runtime API, cudaGetKernel; test/runtime/function_test.cc.
-[[nodiscard]] inline absl::StatusOr<CUkernel> KernelOf(const void* symbol) {
+[[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<CUkernel> KernelOf(const void* symbol) {
   if (symbol == nullptr) return absl::InvalidArgumentError("find the kernel of a null symbol");
   LastErrorScope errors;
   cudaKernel_t kernel = nullptr;
@@ -148,7 +160,7 @@ template <typename... Parameters>
 
 // The same of a __global__ function of the program: KernelOf(&Blur).
 template <typename... Parameters>
-[[nodiscard]] absl::StatusOr<CUkernel> KernelOf(void (*kernel)(Parameters...)) {
+[[nodiscard]] CUGUEST_HIDE absl::StatusOr<CUkernel> KernelOf(void (*kernel)(Parameters...)) {
   return KernelOf(reinterpret_cast<const void*>(kernel));
 }
 #endif
@@ -160,8 +172,8 @@ template <typename... Parameters>
 //         and what loading code can fail with
 // Cost:   a ContextGuard and one driver call.
 // Source: CUDA Driver API, cuKernelGetFunction; test/sim/library_facts_test.cc.
-[[nodiscard]] inline absl::StatusOr<CUfunction> FunctionOf(CUkernel kernel,
-                                                           const ContextRef& context) {
+[[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<CUfunction> FunctionOf(CUkernel kernel,
+                                                                        const ContextRef& context) {
   if (kernel == nullptr) return absl::InvalidArgumentError("find the function of a null kernel");
   const auto get = internal::FindEntry(&Driver::KernelGetFunction);
   if (!get.ok()) return get.status();
@@ -176,7 +188,7 @@ template <typename... Parameters>
 // Errors: kInvalidArgument  null
 //         kUnimplemented    a driver below CUDA 12.5
 // Cost:   one driver call.
-[[nodiscard]] inline absl::StatusOr<CUlibrary> LibraryOf(CUkernel kernel) {
+[[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<CUlibrary> LibraryOf(CUkernel kernel) {
   if (kernel == nullptr) return absl::InvalidArgumentError("find the library of a null kernel");
   const auto get = internal::FindEntry(&Driver::KernelGetLibrary);
   if (!get.ok()) return get.status();
@@ -189,7 +201,7 @@ template <typename... Parameters>
 // Errors: kInvalidArgument  null
 //         kUnimplemented    a driver below CUDA 11.0
 // Cost:   one driver call.
-[[nodiscard]] inline absl::StatusOr<CUmodule> ModuleOf(CUfunction function) {
+[[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<CUmodule> ModuleOf(CUfunction function) {
   if (function == nullptr) return absl::InvalidArgumentError("find the module of a null function");
   const auto get = internal::FindEntry(&Driver::FuncGetModule);
   if (!get.ok()) return get.status();

@@ -41,19 +41,19 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 // Source:  CUDA Runtime API, cudaGetLastError; test/sim/runtime_error_facts_test.cc.
 class [[nodiscard]] LastErrorScope {
  public:
-  [[nodiscard]] explicit LastErrorScope(const char* file = __builtin_FILE(),
-                                        int line = __builtin_LINE()) noexcept
+  [[nodiscard]] CUGUEST_HIDE explicit LastErrorScope(const char* file = __builtin_FILE(),
+                                                     int line = __builtin_LINE()) noexcept
       : file_(file), line_(line), before_(cudaPeekAtLastError()) {}
   LastErrorScope(const LastErrorScope&) = delete;
   LastErrorScope& operator=(const LastErrorScope&) = delete;
-  ~LastErrorScope() { static_cast<void>(Restore()); }
+  CUGUEST_HIDE ~LastErrorScope() { static_cast<void>(Restore()); }
 
   // The last error when the scope began.
-  [[nodiscard]] cudaError_t before() const noexcept { return before_; }
+  [[nodiscard]] CUGUEST_HIDE cudaError_t before() const noexcept { return before_; }
 
   // Call it with each runtime call of the scope, `call` a text with static storage. Returns
   // `code`. The first after which the last error was another is the one that Check() names.
-  cudaError_t Note(cudaError_t code, const char* call) noexcept {
+  CUGUEST_HIDE cudaError_t Note(cudaError_t code, const char* call) noexcept {
     if (culprit_ == nullptr && cudaPeekAtLastError() != before_) culprit_ = call;
     return code;
   }
@@ -61,7 +61,7 @@ class [[nodiscard]] LastErrorScope {
   // OK while the last error is what it was. Otherwise a status of the new one's code that
   // names both, and the call that was noted first after the change; kInternal where the old
   // one was taken, since there is no new one.
-  [[nodiscard]] absl::Status Check() const {
+  [[nodiscard]] CUGUEST_HIDE absl::Status Check() const {
     const cudaError_t now = cudaPeekAtLastError();
     if (now == before_) return absl::OkStatus();
     const std::string doing = std::string("keep the runtime's last error, which was ") +
@@ -79,7 +79,7 @@ class [[nodiscard]] LastErrorScope {
   // result: somebody else left it.
   // Returns whether the last error is what it was. On another thread than its own, whose last
   // error is none of its business, it does nothing but report kElsewhere, and returns false.
-  bool Restore() noexcept {
+  CUGUEST_HIDE bool Restore() noexcept {
     if (!inside_) return true;
     if (!thread_.IsThis()) {
       ::cuguest::internal::ReportIncident(IncidentKind::kElsewhere, Repair::kUnrepaired,

@@ -61,22 +61,22 @@ class LibraryTable {
   // Errors: kUnimplemented  it has not got it
   // Cost:   dlsym().
   template <typename Function>
-  [[nodiscard]] absl::StatusOr<Function> Find(const char* symbol) const {
+  [[nodiscard]] CUGUEST_HIDE absl::StatusOr<Function> Find(const char* symbol) const {
     const absl::StatusOr<void*> found = file_.Find(symbol);
     if (!found.ok()) return found.status();
     return reinterpret_cast<Function>(*found);
   }
 
  protected:
-  LibraryTable() = default;
+  CUGUEST_HIDE LibraryTable() = default;
 
   // Fills `entries`, among which `get_property` is, from the file `name`, or else from
   // "<stem>.so.<major>", whose major version must be `major`.
   template <typename Code>
-  absl::Status Load(::cuguest::internal::Library which, const char* name, const char* stem,
-                    int major,
-                    std::initializer_list<::cuguest::internal::LibraryFile::Entry> entries,
-                    Code (*const* get_property)(libraryPropertyType, int*)) {
+  CUGUEST_HIDE absl::Status Load(
+      ::cuguest::internal::Library which, const char* name, const char* stem, int major,
+      std::initializer_list<::cuguest::internal::LibraryFile::Entry> entries,
+      Code (*const* get_property)(libraryPropertyType, int*)) {
     absl::StatusOr<::cuguest::internal::LibraryFile> file =
         ::cuguest::internal::LibraryFile::Open(name, stem, major);
     if (!file.ok()) return file.status();
@@ -114,7 +114,7 @@ class LibraryHandles {
   LibraryHandles(const LibraryHandles&) = delete;
   LibraryHandles& operator=(const LibraryHandles&) = delete;
 
-  [[nodiscard]] const Table& library() const noexcept { return library_; }
+  [[nodiscard]] CUGUEST_HIDE const Table& library() const noexcept { return library_; }
 
   // Drops the handles of this incarnation of `context`, and destroys them, and those that were
   // dropped before, unless a scope still uses one of them. Not while anything in the context
@@ -126,22 +126,24 @@ class LibraryHandles {
   // Cost: of most libraries, it waits for the context, once for each handle; and for other threads
   //       that destroy handles of the context.
   // Source: test/runtime/library_suite.h, forgets_what_is_in_use_later.
-  bool Forget(const ContextRef& context) { return pools_.Forget(context); }
+  CUGUEST_HIDE bool Forget(const ContextRef& context) { return pools_.Forget(context); }
 
   // The same for a life that the caller knows to be over: they are given up, without a call.
-  bool ForgetDestroyed(const ContextRef& context) { return pools_.ForgetDestroyed(context); }
+  CUGUEST_HIDE bool ForgetDestroyed(const ContextRef& context) {
+    return pools_.ForgetDestroyed(context);
+  }
 
   // Gives up those of every context that is over, and returns how many contexts those were.
   // As exact as PerContext::DropDead(), which says what it costs.
-  std::size_t DropDead() { return pools_.DropDead(); }
+  CUGUEST_HIDE std::size_t DropDead() { return pools_.DropDead(); }
 
  protected:
-  LibraryHandles(const ::cuguest::internal::HandleType& type, const Table& library)
+  CUGUEST_HIDE LibraryHandles(const ::cuguest::internal::HandleType& type, const Table& library)
       : library_(library), pools_(type, &library_) {}
   // Destroys the handles of contexts that live, as Forget(). No scope may be left.
-  ~LibraryHandles() = default;
+  CUGUEST_HIDE ~LibraryHandles() = default;
 
-  [[nodiscard]] ::cuguest::internal::HandlePools& pools() noexcept { return pools_; }
+  [[nodiscard]] CUGUEST_HIDE ::cuguest::internal::HandlePools& pools() noexcept { return pools_; }
 
  private:
   Table library_;
@@ -157,8 +159,8 @@ class [[nodiscard]] LibraryScope {
   LibraryScope(const LibraryScope&) = delete;
   LibraryScope& operator=(const LibraryScope&) = delete;
 
-  [[nodiscard]] bool ok() const noexcept { return scope_.ok(); }
-  [[nodiscard]] const absl::Status& status() const noexcept { return scope_.status(); }
+  [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return scope_.ok(); }
+  [[nodiscard]] CUGUEST_HIDE const absl::Status& status() const noexcept { return scope_.status(); }
 
   // Whether the `bytes` from `pointer` on may be an operand: memory that the scope's device
   // can reach without peer access. The libraries do not check, and a wrong one costs the process
@@ -168,7 +170,8 @@ class [[nodiscard]] LibraryScope {
   // Errors: kFailedPrecondition  the scope is not ok()
   //         kInvalidArgument     null, plain host memory, freed, too short, or another device's
   //         those of DeviceView::Borrow
-  [[nodiscard]] absl::Status CheckOperand(const void* pointer, std::size_t bytes) const {
+  [[nodiscard]] CUGUEST_HIDE absl::Status CheckOperand(const void* pointer,
+                                                       std::size_t bytes) const {
     return scope_.CheckOperand(::cuguest::internal::AddressOf(pointer), bytes);
   }
 
@@ -176,7 +179,7 @@ class [[nodiscard]] LibraryScope {
   // because that code has ended the context's life, the scope is ended, and status() says why.
   //
   // Cost: two driver calls when nothing is wrong.
-  absl::Status Reassert() { return scope_.Reassert(); }
+  CUGUEST_HIDE absl::Status Reassert() { return scope_.Reassert(); }
 
   // Ends the scope now. Does nothing the second time.
   //
@@ -184,17 +187,18 @@ class [[nodiscard]] LibraryScope {
   //                              given up
   //         those of the library's ToStatus()  the handle could not be put back as it was made
   //         as ContextGuard::Restore           the caller's stack could not be restored
-  absl::Status Restore() { return scope_.Restore(); }
+  CUGUEST_HIDE absl::Status Restore() { return scope_.Restore(); }
 
  protected:
-  LibraryScope(::cuguest::internal::HandlePools& pools,
-               const ::cuguest::internal::HandleRequest& request, const char* file, int line)
+  CUGUEST_HIDE LibraryScope(::cuguest::internal::HandlePools& pools,
+                            const ::cuguest::internal::HandleRequest& request, const char* file,
+                            int line)
       : scope_(pools, request, file, line) {}
   // As Restore(), without a word.
-  ~LibraryScope() = default;
+  CUGUEST_HIDE ~LibraryScope() = default;
 
   // What the pool keeps for the handle; nullptr unless ok().
-  [[nodiscard]] void* borrowed() const noexcept { return scope_.handle(); }
+  [[nodiscard]] CUGUEST_HIDE void* borrowed() const noexcept { return scope_.handle(); }
 
  private:
   ::cuguest::internal::HandleScope scope_;

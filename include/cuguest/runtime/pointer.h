@@ -33,11 +33,11 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 // Threads: any. Cost: none.
 // Source:  CUDA Programming Guide, "Interoperability between Runtime and Driver APIs";
 //          test/runtime/conversion_test.cc.
-[[nodiscard]] inline CUdeviceptr ToDriver(const void* pointer) noexcept {
+[[nodiscard]] CUGUEST_HIDE inline CUdeviceptr ToDriver(const void* pointer) noexcept {
   return reinterpret_cast<CUdeviceptr>(pointer);
 }
 template <typename T = void>
-[[nodiscard]] T* ToRuntime(CUdeviceptr pointer) noexcept {
+[[nodiscard]] CUGUEST_HIDE T* ToRuntime(CUdeviceptr pointer) noexcept {
   return reinterpret_cast<T*>(pointer);
 }
 

@@ -32,7 +32,7 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 // cuguest::QueryVersions(), with the version of the including file's runtime, which
 // answers where there is no driver too.
 // Cost: that of cuguest::QueryVersions().
-[[nodiscard]] inline Versions QueryVersions() {
+[[nodiscard]] CUGUEST_HIDE inline Versions QueryVersions() {
   int version = 0;
   // Cannot fail: it is given where to write.
   cudaRuntimeGetVersion(&version);
@@ -40,10 +40,14 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 }
 
 // OK, or what stands in the way and what to do; the codes are JudgeVersions()'.
-[[nodiscard]] inline absl::Status CanWork() { return JudgeVersions(QueryVersions()).status; }
+[[nodiscard]] CUGUEST_HIDE inline absl::Status CanWork() {
+  return JudgeVersions(QueryVersions()).status;
+}
 
 // The same in one sentence, also where CUDA can work.
-[[nodiscard]] inline std::string Explain() { return JudgeVersions(QueryVersions()).sentence; }
+[[nodiscard]] CUGUEST_HIDE inline std::string Explain() {
+  return JudgeVersions(QueryVersions()).sentence;
+}
 
 CUGUEST_END_RUNTIME_NAMESPACE
 

@@ -75,14 +75,14 @@ struct SimLive {
   size_t textures;        // texture and surface objects
   size_t libraries;       // their modules are counted above
   size_t link_states;     // made with cuLinkCreate and not destroyed
-  friend bool operator==(const SimLive& a, const SimLive& b) {
+  CUGUEST_HIDE friend bool operator==(const SimLive& a, const SimLive& b) {
     return a.contexts == b.contexts && a.primary_references == b.primary_references &&
            a.allocations == b.allocations && a.streams == b.streams && a.events == b.events &&
            a.modules == b.modules && a.green_contexts == b.green_contexts && a.graphs == b.graphs &&
            a.pools == b.pools && a.virtual_memory == b.virtual_memory && a.arrays == b.arrays &&
            a.textures == b.textures && a.libraries == b.libraries && a.link_states == b.link_states;
   }
-  friend bool operator!=(const SimLive& a, const SimLive& b) { return !(a == b); }
+  CUGUEST_HIDE friend bool operator!=(const SimLive& a, const SimLive& b) { return !(a == b); }
 };
 
 // Sim

@@ -44,17 +44,25 @@ namespace testing {
 //          empty. It never calls cuInit.
 class StackProbe {
  public:
+  // As the compiler declares them, but hidden.
+  CUGUEST_HIDE StackProbe() = default;
+  CUGUEST_HIDE StackProbe(const StackProbe&) = default;
+  CUGUEST_HIDE StackProbe(StackProbe&&) = default;
+  CUGUEST_HIDE StackProbe& operator=(const StackProbe&) = default;
+  CUGUEST_HIDE StackProbe& operator=(StackProbe&&) = default;
+  CUGUEST_HIDE ~StackProbe() = default;
+
   struct Entry {
     CUcontext context;
     unsigned long long id;  // 0 below CUDA 12.0
-    friend bool operator==(const Entry& a, const Entry& b) {
+    CUGUEST_HIDE friend bool operator==(const Entry& a, const Entry& b) {
       return a.context == b.context && a.id == b.id;
     }
   };
   struct Primary {
     bool active;
     unsigned flags;
-    friend bool operator==(const Primary& a, const Primary& b) {
+    CUGUEST_HIDE friend bool operator==(const Primary& a, const Primary& b) {
       return a.active == b.active && a.flags == b.flags;
     }
   };
@@ -62,16 +70,16 @@ class StackProbe {
   [[nodiscard]] static StackProbe Take();
 
   // Bottom first: back() is the current context.
-  [[nodiscard]] const std::vector<Entry>& stack() const { return stack_; }
-  [[nodiscard]] CUcontext current() const {
+  [[nodiscard]] CUGUEST_HIDE const std::vector<Entry>& stack() const { return stack_; }
+  [[nodiscard]] CUGUEST_HIDE CUcontext current() const {
     return stack_.empty() ? nullptr : stack_.back().context;
   }
   // One for each device the driver counts; empty before cuInit.
-  [[nodiscard]] const std::vector<Primary>& primaries() const { return primaries_; }
+  [[nodiscard]] CUGUEST_HIDE const std::vector<Primary>& primaries() const { return primaries_; }
   // Of the current context; 0 if there is none.
-  [[nodiscard]] unsigned flags() const { return flags_; }
+  [[nodiscard]] CUGUEST_HIDE unsigned flags() const { return flags_; }
   // Whether a destroyed context ended the walk, with entries below it unseen.
-  [[nodiscard]] bool cut() const { return cut_; }
+  [[nodiscard]] CUGUEST_HIDE bool cut() const { return cut_; }
 
   // What `later` shows otherwise than this one, a line for each difference; empty if
   // nothing. A driver that was initialised in between is not a difference.
