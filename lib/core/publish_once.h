@@ -10,7 +10,7 @@
 #include <type_traits>
 
 #include "cuguest/export.h"
-#include "lib/core/concurrency.h"
+#include "cuguest/internal/concurrency.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
