@@ -73,7 +73,7 @@ absl::Status SaxpyIn(const ContextRef& context, CUstream stream, float a,
   const absl::Status ran = support::Run(
       *kernel, x.size(), cuguest::StreamRef::Borrow(stream, context),
       static_cast<unsigned>(x.size()), a, DevicePtr(device_x->view()), DevicePtr(device_y->view()));
-  return ran.ok() ? cuguest::Copy(*y, device_y->view()) : ran;
+  return ran.ok() ? cuguest::Copy(cuguest::HostSpan<float>(*y), device_y->view()) : ran;
 }
 
 // What the library's users call.

@@ -43,6 +43,7 @@
 #include "cuguest/device_buffer.h"
 #include "cuguest/device_ptr.h"
 #include "cuguest/driver.h"
+#include "cuguest/host_span.h"
 #include "cuguest/launch.h"
 #include "cuguest/linker.h"
 #include "cuguest/module.h"
@@ -59,6 +60,7 @@ using cuguest::CodeImage;
 using cuguest::ContextRef;
 using cuguest::DeviceBuffer;
 using cuguest::DevicePtr;
+using cuguest::HostSpan;
 using cuguest::JitOptions;
 using cuguest::JitReport;
 using cuguest::Kernel;
@@ -152,7 +154,8 @@ absl::StatusOr<std::vector<float>> Run(const ContextRef& context, const CodeImag
   absl::StatusOr<DeviceBuffer<float>> buffer =
       DeviceBuffer<float>::Allocate(context, values.size());
   if (!buffer.ok()) return buffer.status();
-  if (absl::Status status = Copy(buffer->view(), values); !status.ok()) return status;
+  const HostSpan<float> host(values);
+  if (absl::Status status = Copy(buffer->view(), host); !status.ok()) return status;
 
   const auto count = static_cast<unsigned>(values.size());
   const absl::StatusOr<LaunchShape> threads = LaunchShape::ForElements(count, 128);
@@ -161,7 +164,7 @@ absl::StatusOr<std::vector<float>> Run(const ContextRef& context, const CodeImag
       Launch(*shape, *threads, stream->ref(), count, DevicePtr<float>(buffer->view()));
   if (!launched.ok()) return launched;
   if (absl::Status status = stream->ref().Synchronize(); !status.ok()) return status;
-  if (absl::Status status = Copy(values, buffer->view()); !status.ok()) return status;
+  if (absl::Status status = Copy(host, buffer->view()); !status.ok()) return status;
   return values;
 }
 

@@ -29,6 +29,7 @@
 #include "cuguest/device_buffer.h"
 #include "cuguest/device_ptr.h"
 #include "cuguest/driver.h"
+#include "cuguest/host_span.h"
 #include "cuguest/launch.h"
 #include "cuguest/module.h"
 #include "cuguest/primary_context.h"
@@ -45,6 +46,7 @@ using cuguest::CodeImage;
 using cuguest::ContextRef;
 using cuguest::DeviceBuffer;
 using cuguest::DevicePtr;
+using cuguest::HostSpan;
 using cuguest::JitOptions;
 using cuguest::Kernel;
 using cuguest::LaunchShape;
@@ -65,7 +67,8 @@ absl::StatusOr<std::vector<float>> Saxpy(const ContextRef& context, const Module
   absl::StatusOr<DeviceBuffer<float>> device_y = DeviceBuffer<float>::Allocate(context, y.size());
   if (!device_y.ok()) return device_y.status();
   if (absl::Status status = Copy(device_x->view(), x); !status.ok()) return status;
-  if (absl::Status status = Copy(device_y->view(), y); !status.ok()) return status;
+  if (absl::Status status = Copy(device_y->view(), HostSpan<const float>(y)); !status.ok())
+    return status;
 
   const auto count = static_cast<unsigned>(x.size());
   const absl::StatusOr<LaunchShape> shape = LaunchShape::ForElements(count, 128);
@@ -75,7 +78,7 @@ absl::StatusOr<std::vector<float>> Saxpy(const ContextRef& context, const Module
              DevicePtr<float>(device_y->view()));
   if (!launched.ok()) return launched;
   if (absl::Status status = stream->ref().Synchronize(); !status.ok()) return status;
-  if (absl::Status status = Copy(y, device_y->view()); !status.ok()) return status;
+  if (absl::Status status = Copy(HostSpan<float>(y), device_y->view()); !status.ok()) return status;
   return y;
 }
 

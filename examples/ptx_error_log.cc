@@ -37,6 +37,7 @@
 #include "cuguest/device_ptr.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
+#include "cuguest/host_span.h"
 #include "cuguest/launch.h"
 #include "cuguest/module.h"
 #include "cuguest/primary_context.h"
@@ -51,6 +52,7 @@ using cuguest::CodeImage;
 using cuguest::ContextRef;
 using cuguest::DeviceBuffer;
 using cuguest::DevicePtr;
+using cuguest::HostSpan;
 using cuguest::JitOptions;
 using cuguest::JitReport;
 using cuguest::Kernel;
@@ -109,7 +111,7 @@ absl::StatusOr<int> Ask(const ContextRef& context, const Module& module) {
   if (!launched.ok()) return launched;
   if (absl::Status status = stream->ref().Synchronize(); !status.ok()) return status;
   std::vector<int> said(1);
-  if (absl::Status status = Copy(said, to->view()); !status.ok()) return status;
+  if (absl::Status status = Copy(HostSpan<int>(said), to->view()); !status.ok()) return status;
   return said[0];
 }
 

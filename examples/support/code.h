@@ -41,7 +41,8 @@ template <typename T>
 [[nodiscard]] absl::StatusOr<std::vector<std::remove_const_t<T>>> Download(
     const cuguest::DeviceView<T>& view) {
   std::vector<std::remove_const_t<T>> values(view.size());
-  if (absl::Status status = cuguest::Copy(values, view); !status.ok()) return status;
+  const cuguest::HostSpan<std::remove_const_t<T>> to(values);
+  if (absl::Status status = cuguest::Copy(to, view); !status.ok()) return status;
   return values;
 }
 

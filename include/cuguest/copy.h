@@ -114,9 +114,40 @@ CUGUEST_API absl::Status FillElements(const MemoryRange& to, const FillValue& va
 template <typename T>
 using NotDeduced = std::common_type_t<T>;
 
+// Whether `Host` is a container or an array, and no span of one: what a type of ours is not.
+template <typename Host>
+struct IsSpan : std::false_type {};
+template <typename T>
+struct IsSpan<HostSpan<T>> : std::true_type {};
+template <typename T>
+struct IsSpan<DeviceView<T>> : std::true_type {};
+
+template <typename Host>
+using Bare = std::remove_cv_t<std::remove_reference_t<Host>>;
+
+// A host end that can be written, opposite to a view of T that can be, says nothing of the
+// direction.
+template <typename T, typename Host>
+using IfSaysNoDirection =
+    std::enable_if_t<!std::is_const_v<T> && !IsSpan<Bare<Host>>::value &&
+                     std::is_convertible_v<Host, HostSpan<std::remove_const_t<T>>>>;
+
+// A temporary whose elements go with it.
+template <typename T, typename Host>
+using IfEndsBeforeTheCopy =
+    std::enable_if_t<!std::is_lvalue_reference_v<Host> && !IsSpan<Bare<Host>>::value &&
+                     std::is_convertible_v<Host, HostSpan<const T>> &&
+                     !kRefersToElements<Bare<Host>>>;
+
 }  // namespace internal
 
 // Copy(), CopyAsync(), Fill(), FillAsync(), Zero(), ZeroAsync()
+//
+// The destination comes first, as in cuMemcpy. Where a container of the host and a view can both
+// be written, their order alone would say which is which, and a mistake would overwrite what was
+// to be copied; so that does not compile: say HostSpan<T>(values) for a destination on the host,
+// and HostSpan<const T>(values) or std::as_const(values) for a source. Nor does an asynchronous
+// copy from a temporary container, which is gone before the device has read it.
 //
 // Both ends have the same number of elements, and do not overlap: overlapping ones are copied
 // in no order that is promised. Nothing to copy is success, and no driver is called.
@@ -158,6 +189,12 @@ CUGUEST_HIDE absl::Status Copy(const internal::NotDeduced<HostSpan<std::remove_c
   return internal::CopyElements(internal::EndOf(to), internal::EndOf(from), sizeof(T));
 }
 
+// The direction is not said: see above.
+template <typename T, typename Host, typename = internal::IfSaysNoDirection<T, Host>>
+absl::Status Copy(const DeviceView<T>& to, Host&& from) = delete;
+template <typename T, typename Host, typename = internal::IfSaysNoDirection<T, Host>>
+absl::Status Copy(Host&& to, const DeviceView<T>& from) = delete;
+
 template <typename T>
 CUGUEST_HIDE absl::Status CopyAsync(const DeviceView<T>& to,
                                     const internal::NotDeduced<DeviceView<const T>>& from,
@@ -178,6 +215,16 @@ CUGUEST_HIDE absl::Status CopyAsync(
     const StreamRef& stream) {
   return internal::CopyElements(internal::EndOf(to), internal::EndOf(from), sizeof(T), stream);
 }
+
+// The direction is not said: see above.
+template <typename T, typename Host, typename = internal::IfSaysNoDirection<T, Host>>
+absl::Status CopyAsync(const DeviceView<T>& to, Host&& from, const StreamRef& stream) = delete;
+template <typename T, typename Host, typename = internal::IfSaysNoDirection<T, Host>>
+absl::Status CopyAsync(Host&& to, const DeviceView<T>& from, const StreamRef& stream) = delete;
+// The source is gone before the device has read it.
+template <typename T, typename Host, typename = internal::IfEndsBeforeTheCopy<T, Host>,
+          typename = void>
+absl::Status CopyAsync(const DeviceView<T>& to, Host&& from, const StreamRef& stream) = delete;
 
 // Every element becomes `value`. T has 1, 2 or 4 bytes.
 template <typename T>

@@ -32,8 +32,9 @@ class DevicePtr {
  public:
   CUGUEST_HIDE constexpr DevicePtr() noexcept = default;  // null
 
-  // The pointer must be one for the device: where it may be anything, see DeviceView::Borrow.
-  CUGUEST_HIDE constexpr DevicePtr(T* pointer) noexcept : pointer_(pointer) {}
+  // The pointer must be one for the device, which its type does not say: so it is not converted
+  // without a word. Where it may be anything, see DeviceView::Borrow.
+  CUGUEST_HIDE constexpr explicit DevicePtr(T* pointer) noexcept : pointer_(pointer) {}
   CUGUEST_HIDE explicit DevicePtr(CUdeviceptr pointer) noexcept
       : pointer_(reinterpret_cast<T*>(pointer)) {}
 

@@ -10,6 +10,12 @@
 //
 //   std::vector<float> values(n);
 //   absl::Status status = Copy(HostSpan<float>(values), view);
+//
+// Note [Temporary containers]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// As of a std::span: a HostSpan<const T> takes a temporary vector, for the call that it is an
+// argument of, and a HostSpan<T> does not. What only refers to elements (a span, a string_view,
+// another HostSpan) may be a temporary for both.
 
 #ifndef CUGUEST_HOST_SPAN_H_
 #define CUGUEST_HOST_SPAN_H_
@@ -21,6 +27,17 @@
 #include "cuguest/export.h"
 
 CUGUEST_BEGIN_NAMESPACE
+
+namespace internal {
+
+// Whether a container only refers to its elements: then it is copied as cheaply as a pointer, and
+// its own const is not theirs.
+template <typename Container>
+CUGUEST_HIDE inline constexpr bool kRefersToElements = std::is_trivially_copyable_v<Container>&&
+    std::is_same_v<decltype(std::declval<Container&>().data()),
+                   decltype(std::declval<const Container&>().data())>;
+
+}  // namespace internal
 
 // HostSpan
 //
@@ -38,11 +55,20 @@ class HostSpan {
   template <std::size_t kSize, CUGUEST_HIDE_TEMPLATE>
   CUGUEST_HIDE constexpr HostSpan(T (&array)[kSize]) noexcept : HostSpan(array, kSize) {}
 
-  // Not of what only adds const, or changes the size of an element.
-  template <typename Container, typename = typename std::remove_reference_t<Container>::value_type,
-            typename Element = std::remove_pointer_t<decltype(std::declval<Container&>().data())>,
-            typename = std::enable_if_t<std::is_convertible_v<Element (*)[], T (*)[]>>,
+  // To const.
+  template <typename U, typename = std::enable_if_t<std::is_same_v<const U, T>>,
             CUGUEST_HIDE_TEMPLATE>
+  CUGUEST_HIDE constexpr HostSpan(const HostSpan<U>& other) noexcept
+      : HostSpan(other.data(), other.size()) {}
+
+  // Not of what takes const away, or changes the size of an element.
+  template <
+      typename Container, typename = typename std::remove_reference_t<Container>::value_type,
+      typename Element = std::remove_pointer_t<decltype(std::declval<Container&>().data())>,
+      typename = std::enable_if_t<std::is_convertible_v<Element (*)[], T (*)[]>>,
+      typename = std::enable_if_t<std::is_lvalue_reference_v<Container> || std::is_const_v<T> ||
+                                  internal::kRefersToElements<std::remove_const_t<Container>>>,
+      CUGUEST_HIDE_TEMPLATE>
   CUGUEST_HIDE constexpr HostSpan(Container&& container) noexcept
       : HostSpan(container.data(), container.size()) {}
 

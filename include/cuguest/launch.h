@@ -59,6 +59,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <type_traits>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -118,6 +119,15 @@ CUGUEST_API absl::Status LaunchPacked(const Kernel& kernel, const LaunchShape& s
                                       const StreamRef& stream, const unsigned char* data,
                                       std::size_t bytes, const ParamLayoutView& layout);
 
+// Of types that the caller has named.
+template <typename... Values>
+CUGUEST_HIDE absl::Status LaunchTyped(const Kernel& kernel, const LaunchShape& shape,
+                                      const StreamRef& stream, const Values&... values) {
+  // One more: an array has at least one element.
+  const void* const pointers[] = {static_cast<const void*>(std::addressof(values))..., nullptr};
+  return LaunchValues(kernel, shape, stream, pointers, ParamLayout<Values...>::View());
+}
+
 }  // namespace internal
 
 // Launch()
@@ -157,9 +167,10 @@ CUGUEST_API absl::Status LaunchPacked(const Kernel& kernel, const LaunchShape& s
 template <typename... Values>
 CUGUEST_HIDE absl::Status Launch(const Kernel& kernel, const LaunchShape& shape,
                                  const StreamRef& stream, const Values&... values) {
-  // One more: an array has at least one element.
-  const void* const pointers[] = {static_cast<const void*>(std::addressof(values))..., nullptr};
-  return internal::LaunchValues(kernel, shape, stream, pointers, ParamLayout<Values...>::View());
+  static_assert((!std::is_pointer_v<Values> && ...),
+                "a pointer may as well be the host's: pass DevicePtr<T>(pointer) if it is one for "
+                "the device, or launch a TypedKernel, whose types say that it takes pointers");
+  return internal::LaunchTyped(kernel, shape, stream, values...);
 }
 
 // The same with the parameters in one piece.

@@ -58,7 +58,7 @@ class TypedKernel<void(Ts...)> {
   // As Launch() of launch.h, at the same cost.
   CUGUEST_HIDE absl::Status Launch(const LaunchShape& shape, const StreamRef& stream,
                                    Ts... values) const {
-    return cuguest::Launch(kernel_, shape, stream, values...);
+    return internal::LaunchTyped(kernel_, shape, stream, values...);
   }
   CUGUEST_HIDE absl::Status Launch(const LaunchShape& shape, const StreamRef& stream,
                                    const Params& params) const {

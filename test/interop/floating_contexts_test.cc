@@ -88,7 +88,8 @@ class Floating {
                                      DevicePtr(ones_.view()), DevicePtr(sum_.view())));
     ++turns_;
     Numbers found(kCount);
-    failures->Expect(cuguest::CopyAsync(found, sum_.view(), stream_.ref()));
+    failures->Expect(
+        cuguest::CopyAsync(cuguest::HostSpan<float>(found), sum_.view(), stream_.ref()));
     failures->Expect(stream_.ref().Synchronize());
     failures->Expect(found == Numbers(kCount, static_cast<float>(turns_)), "one for each turn");
     CUcontext popped = nullptr;
@@ -123,7 +124,7 @@ absl::Status WorkBesideOthers(const SharedContext& context, const Kernel& saxpy,
                            DevicePtr(numbers->view()), DevicePtr(numbers->view()));
   if (!status.ok()) return status;
   Numbers found(kCount);
-  status = cuguest::CopyAsync(found, numbers->view(), stream->ref());
+  status = cuguest::CopyAsync(cuguest::HostSpan<float>(found), numbers->view(), stream->ref());
   if (!status.ok()) return status;
   status = stream->ref().Synchronize();
   *result = found.back();

@@ -25,6 +25,53 @@ using Ints = std::vector<int>;
 
 constexpr size_t kInts = kBytes / sizeof(int);
 
+using ReadView = DeviceView<const int>;
+
+template <typename To, typename From, typename = void>
+struct Copies : std::false_type {};
+template <typename To, typename From>
+struct Copies<To, From, std::void_t<decltype(Copy(std::declval<To>(), std::declval<From>()))>>
+    : std::true_type {};
+template <typename To, typename From, typename = void>
+struct CopiesAsync : std::false_type {};
+template <typename To, typename From>
+struct CopiesAsync<To, From,
+                   std::void_t<decltype(CopyAsync(std::declval<To>(), std::declval<From>(),
+                                                  std::declval<StreamRef>()))>> : std::true_type {};
+
+// Host and view can both be written: only where the host's end says which it is.
+static_assert(Copies<View, View>::value);
+static_assert(Copies<View, ReadView>::value);
+static_assert(!Copies<Ints&, View>::value);
+static_assert(!Copies<View, Ints&>::value);
+static_assert(Copies<View, const Ints&>::value);
+static_assert(Copies<Ints&, ReadView>::value);
+static_assert(Copies<View, Ints>::value);
+static_assert(!Copies<Ints, ReadView>::value);
+static_assert(!Copies<Ints, View>::value);
+static_assert(Copies<HostSpan<int>, View>::value);
+static_assert(Copies<View, HostSpan<int>>::value);
+static_assert(Copies<View, HostSpan<const int>>::value);
+static_assert(!Copies<int (&)[3], View>::value);
+static_assert(!Copies<View, int (&)[3]>::value);
+static_assert(Copies<View, const int (&)[3]>::value);
+static_assert(Copies<int (&)[3], ReadView>::value);
+static_assert(CopiesAsync<View, View>::value);
+static_assert(!CopiesAsync<Ints&, View>::value);
+static_assert(!CopiesAsync<View, Ints&>::value);
+static_assert(!CopiesAsync<View, Ints>::value);
+static_assert(CopiesAsync<Ints&, ReadView>::value);
+static_assert(!CopiesAsync<Ints, ReadView>::value);
+static_assert(!CopiesAsync<View, const Ints>::value);
+static_assert(CopiesAsync<View, const Ints&>::value);
+static_assert(CopiesAsync<View, HostSpan<int>>::value);
+static_assert(CopiesAsync<HostSpan<int>, View>::value);
+static_assert(!CopiesAsync<View, std::array<int, 3>>::value);
+static_assert(CopiesAsync<DeviceView<char>, std::string_view>::value);
+static_assert(!CopiesAsync<DeviceView<char>, std::string>::value);
+static_assert(std::is_convertible_v<HostSpan<float>, HostSpan<const float>>);
+static_assert(!std::is_convertible_v<HostSpan<const float>, HostSpan<float>>);
+
 View Borrowed(CUdeviceptr pointer, size_t count = kInts) {
   const absl::StatusOr<View> view = View::Borrow(pointer, count);
   BOOST_TEST_REQUIRE(view.ok(), view.status().ToString());
@@ -41,7 +88,7 @@ Ints Counted(int first, size_t count = kInts) {
 
 Ints Read(const View& view) {
   Ints ints(view.size());
-  SUCCEEDS(Copy(ints, view));
+  SUCCEEDS(Copy(HostSpan<int>(ints), view));
   return ints;
 }
 
@@ -139,7 +186,7 @@ BOOST_AUTO_TEST_CASE(with_the_primary_and_a_dead_context_current) {
   SUCCEEDS(Fill(view, 4));
   BOOST_TEST((Read(view) == Ints(kInts, 4)));
   Ints received(kInts);
-  SUCCEEDS(CopyAsync(received, view, Ref(owner)));
+  SUCCEEDS(CopyAsync(HostSpan<int>(received), view, Ref(owner)));
   SUCCEEDS(Ref(owner).Synchronize());
   BOOST_TEST((received == Ints(kInts, 4)));
   SetStack({});
@@ -149,13 +196,13 @@ BOOST_AUTO_TEST_CASE(host_memory_in_its_many_forms) {
   const Owner owner;
   const View view = Borrowed(owner.Allocate(), 4);
   int array[4] = {1, 2, 3, 4};
-  SUCCEEDS(Copy(view, array));
+  SUCCEEDS(Copy(view, HostSpan<const int>(array)));
   std::array<int, 4> standard = {};
-  SUCCEEDS(Copy(standard, view));
+  SUCCEEDS(Copy(HostSpan<int>(standard), view));
   BOOST_TEST(standard[3] == 4);
   const Ints vector = {5, 6, 7, 8};
   SUCCEEDS(Copy(view, vector));
-  SUCCEEDS(Copy(array, view));
+  SUCCEEDS(Copy(HostSpan<int>(array), view));
   BOOST_TEST(array[3] == 8);
   SUCCEEDS(Copy(view.Subview(1, 2).value(), HostSpan<const int>(vector.data(), 2)));
   SUCCEEDS(Copy(HostSpan<int>(array, 4), DeviceView<const int>(view)));
@@ -174,7 +221,7 @@ BOOST_AUTO_TEST_CASE(a_copy_is_done_when_it_returns) {
     SUCCEEDS(Copy(to, from));
     // On a stream that waits for nobody.
     Ints received(count);
-    SUCCEEDS(CopyAsync(received, to, Ref(other)));
+    SUCCEEDS(CopyAsync(HostSpan<int>(received), to, Ref(other)));
     SUCCEEDS(Ref(other).Synchronize());
     BOOST_TEST((received == Ints(count, value)));
   }
@@ -259,10 +306,12 @@ BOOST_AUTO_TEST_CASE(bad_ends) {
   OK(RAW(cuMemFree)(pointer));
   Ints ints(4);
   const Undisturbed undisturbed;
-  REFUSES(Copy(view, ints), kInvalidArgument, "copy 16 bytes", "host 0x", "to device 0x");
-  REFUSES(Copy(ints, view), kInvalidArgument, "from device 0x");
+  REFUSES(Copy(view, HostSpan<const int>(ints)), kInvalidArgument, "copy 16 bytes", "host 0x",
+          "to device 0x");
+  REFUSES(Copy(HostSpan<int>(ints), view), kInvalidArgument, "from device 0x");
   REFUSES(Zero(view), kInvalidArgument, "fill 16 bytes");
-  REFUSES(CopyAsync(view, ints, Ref(owner)), kInvalidArgument, "copy 16 bytes");
+  REFUSES(CopyAsync(view, HostSpan<const int>(ints), Ref(owner)), kInvalidArgument,
+          "copy 16 bytes");
   REFUSES(ZeroAsync(view, Ref(owner)), kInvalidArgument, "fill 16 bytes");
 }
 
@@ -279,9 +328,10 @@ BOOST_AUTO_TEST_CASE(after_the_end_of_a_context) {
   Ints ints(kInts);
   const Undisturbed undisturbed;
   for (const absl::Status& status :
-       {Copy(gone, alive), Copy(alive, gone), Copy(ints, gone), Copy(gone, ints), Zero(gone),
-        CopyAsync(alive, gone, Ref(owner)), CopyAsync(gone, alive, Ref(owner)),
-        ZeroAsync(gone, Ref(owner)), CopyAsync(alive, ints, stream), ZeroAsync(alive, stream)}) {
+       {Copy(gone, alive), Copy(alive, gone), Copy(HostSpan<int>(ints), gone),
+        Copy(gone, HostSpan<const int>(ints)), Zero(gone), CopyAsync(alive, gone, Ref(owner)),
+        CopyAsync(gone, alive, Ref(owner)), ZeroAsync(gone, Ref(owner)),
+        CopyAsync(alive, HostSpan<const int>(ints), stream), ZeroAsync(alive, stream)}) {
     REFUSES(status, kFailedPrecondition, "CUDA_ERROR_CONTEXT_IS_DESTROYED");
   }
 }
@@ -355,8 +405,9 @@ BOOST_AUTO_TEST_CASE(refused_while_a_blocking_stream_of_the_context_captures) {
   const StreamRef legacy = StreamRef::Borrow(nullptr, owner.ref());
   for (const CUstreamCaptureMode mode : kCaptureModes) {
     const Capture capture(blocking, mode);
-    for (const absl::Status& status : {Copy(view, Counted(1)), Zero(view), ZeroAsync(view, legacy),
-                                       CopyAsync(view, Counted(1), legacy)}) {
+    const Ints ints = Counted(1);
+    for (const absl::Status& status :
+         {Copy(view, ints), Zero(view), ZeroAsync(view, legacy), CopyAsync(view, ints, legacy)}) {
       REFUSES(status, kFailedPrecondition, "STREAM_CAPTURE_IMPLICIT", "Async form on another");
     }
     SUCCEEDS(ZeroAsync(view, Ref(owner)));
@@ -399,11 +450,11 @@ BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim()) {
   for (const unsigned switched : {0u, 1u}) {
     SetStack(switched == 0 ? Stack{owner.get()} : Stack{});
     Sim::ResetCalls();
-    BOOST_TEST(cost(Copy(view, ints)) == 9 + switched);
-    BOOST_TEST(cost(Copy(ints, view)) == 9 + switched);
+    BOOST_TEST(cost(Copy(view, HostSpan<const int>(ints))) == 9 + switched);
+    BOOST_TEST(cost(Copy(HostSpan<int>(ints), view)) == 9 + switched);
     BOOST_TEST(cost(Zero(view)) == 9 + switched);
     BOOST_TEST(cost(Copy(view, others)) == 10 + switched);
-    BOOST_TEST(cost(CopyAsync(view, ints, stream)) == 5 + switched);
+    BOOST_TEST(cost(CopyAsync(view, HostSpan<const int>(ints), stream)) == 5 + switched);
     BOOST_TEST(cost(CopyAsync(view, others, stream)) == 6 + switched);
   }
   SetStack({});
@@ -418,13 +469,14 @@ BOOST_AUTO_TEST_CASE(every_call_fails_once, *OnlySim()) {
   const StreamRef stream = Ref(other);
   Ints ints(kInts);
   FailEachCall({"cuCtxGetId", "cuCtxPushCurrent", "cuMemcpyHtoD", "cuStreamSynchronize"},
-               [&] { return Copy(view, ints); });
-  FailEachCall({"cuCtxGetId", "cuMemcpyDtoH"}, [&] { return Copy(ints, view); });
+               [&] { return Copy(view, HostSpan<const int>(ints)); });
+  FailEachCall({"cuCtxGetId", "cuMemcpyDtoH"}, [&] { return Copy(HostSpan<int>(ints), view); });
   FailEachCall({"cuCtxGetId", "cuMemcpyDtoD"}, [&] { return Copy(view, others); });
   FailEachCall({"cuCtxGetId", "cuCtxPushCurrent", "cuMemsetD32"}, [&] { return Fill(view, 1); });
   FailEachCall({"cuCtxGetId", "cuCtxPushCurrent", "cuMemcpyHtoDAsync"},
-               [&] { return CopyAsync(view, ints, stream); });
-  FailEachCall({"cuCtxGetId", "cuMemcpyDtoHAsync"}, [&] { return CopyAsync(ints, view, stream); });
+               [&] { return CopyAsync(view, HostSpan<const int>(ints), stream); });
+  FailEachCall({"cuCtxGetId", "cuMemcpyDtoHAsync"},
+               [&] { return CopyAsync(HostSpan<int>(ints), view, stream); });
   FailEachCall({"cuCtxGetId", "cuMemcpyDtoDAsync"},
                [&] { return CopyAsync(view, others, stream); });
   FailEachCall({"cuCtxGetId", "cuMemsetD32Async"}, [&] { return FillAsync(view, 1, stream); });

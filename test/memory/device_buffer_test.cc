@@ -17,6 +17,7 @@ using cuguest::Device;
 using cuguest::DeviceBuffer;
 using cuguest::DeviceView;
 using cuguest::Fill;
+using cuguest::HostSpan;
 using cuguest::MemoryKind;
 using cuguest::StreamRef;
 using cuguest::testing::Sim;
@@ -154,7 +155,7 @@ BOOST_AUTO_TEST_CASE(in_the_order_of_a_stream) {
     BOOST_TEST((buffer.device() == Device::Borrow(0)));
     SUCCEEDS(FillAsync(buffer.view(), 6, Ref(owner)));
     Ints ints(kInts);
-    SUCCEEDS(CopyAsync(ints, buffer.view(), Ref(owner)));
+    SUCCEEDS(CopyAsync(HostSpan<int>(ints), buffer.view(), Ref(owner)));
     const CUdeviceptr pointer = buffer.get();
     SUCCEEDS(buffer.Free());
     SUCCEEDS(Ref(owner).Synchronize());
@@ -474,7 +475,7 @@ BOOST_AUTO_TEST_CASE(on_many_threads_at_once) {
         Ints received(kInts);
         const bool done = Fill(buffer.view(), number).ok() &&
                           CopyAsync(ordered.view(), buffer.view(), Ref(other)).ok() &&
-                          CopyAsync(received, ordered.view(), Ref(other)).ok() &&
+                          CopyAsync(HostSpan<int>(received), ordered.view(), Ref(other)).ok() &&
                           Ref(other).Synchronize().ok() && ordered.Free().ok() &&
                           buffer.Free().ok();
         if (!done || received != Ints(kInts, number)) ++wrong[number];

@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(right_and_wrong_parameters_by_turns,
     REFUSES(Launch(counter.kernel(), {}, counter.stream(), 1.0, 1U, counter.memory()),
             kInvalidArgument, "parameter 0");
     SUCCEEDS(Launch(counter.kernel(), counter.shape(), counter.stream(), 100, 3,
-                    reinterpret_cast<void*>(counter.memory().get())));
+                    counter.memory().get()));
     BOOST_TEST(counter.Took(2));
   }
 }

@@ -24,7 +24,7 @@ constexpr bool kCanCountUp = CanLaunch<CountUpKernel, void, Args...>::value;
 
 static_assert(kCanCountUp<unsigned, unsigned, DevicePtr<unsigned>>);
 static_assert(kCanCountUp<int, char, DeviceView<unsigned>>, "converted, as for a function");
-static_assert(kCanCountUp<unsigned, unsigned, unsigned*>);
+static_assert(!kCanCountUp<unsigned, unsigned, unsigned*>, "it may be one of the host");
 static_assert(kCanCountUp<CountUpKernel::Params>);
 static_assert(!kCanCountUp<unsigned, unsigned>, "too few");
 static_assert(!kCanCountUp<unsigned, unsigned, DevicePtr<unsigned>, int>, "too many");

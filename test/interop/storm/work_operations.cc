@@ -37,7 +37,7 @@ void Upload(const Numbers& numbers, const DeviceView<float>& to, const StreamRef
 void RequireContents(const DeviceView<float>& from, const Numbers& expected,
                      const StreamRef& stream) {
   Numbers found(expected.size());
-  Require(cuguest::CopyAsync(found, from, stream));
+  Require(cuguest::CopyAsync(cuguest::HostSpan<float>(found), from, stream));
   Require(stream.Synchronize());
   Require(found == expected, "the numbers on the device");
 }
@@ -73,7 +73,7 @@ void CopyAndWait(Worker& worker) {
   Numbers found(numbers.size());
   Require(cuguest::Copy(lane.x.view(), numbers));
   Require(cuguest::Copy(lane.y.view(), lane.x.view()));
-  Require(cuguest::Copy(found, lane.y.view()));
+  Require(cuguest::Copy(cuguest::HostSpan<float>(found), lane.y.view()));
   Require(found == numbers, "the numbers on the device");
 }
 
