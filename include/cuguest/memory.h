@@ -39,17 +39,21 @@ CUGUEST_BEGIN_NAMESPACE
 //   kPinnedHost    | cuMemHostAlloc, or the user's  | a context  | its context; the user's own
 //                  | own pages, pinned by           |            | pages are then plain again
 //                  | cuMemHostRegister              |            |
-//   kPool          | cuMemAllocAsync,               | a device   | its own free; it outlives
-//                  | cudaMallocAsync                |            | contexts and its pool
-//   kVirtual       | cuMemCreate and cuMemMap       | a device   | its own unmapping
+//   kPool          | cuMemAllocAsync,               | a device,  | its own free; it outlives
+//                  | cudaMallocAsync                | the host   | contexts and its pool
+//   kVirtual       | cuMemCreate and cuMemMap       | the same   | its own unmapping
 //   kUnregistered  | not by CUDA, or freed, or gone | nobody     |
 //                  | with its context               |            |
 //
 // Allocated with a green context current, memory is the primary context's. Nothing that is
 // documented tells the user's own pinned pages from the driver's. What an allocation node of a
-// graph will allocate is kUnregistered until the graph runs.
+// graph will allocate is kUnregistered until the graph runs. Pools and virtual memory may also lie
+// on the host (CU_MEM_LOCATION_TYPE_HOST, HOST_NUMA), and a pool's memory may be managed: kind
+// says how it is owned and freed, is_on_host and host_address where it lies. The driver's copies
+// from and to memory of a pool on the host fail with CUDA_ERROR_INVALID_VALUE, fills do not.
 // Source: CUDA Driver API, cuPointerGetAttribute, cuMemHostRegister; test/sim/
-// pool_facts_test.cc, registered_memory_facts_test.cc, virtual_memory_facts_test.cc.
+// pool_facts_test.cc, registered_memory_facts_test.cc, virtual_memory_facts_test.cc,
+// host_location_facts_test.cc.
 
 enum class MemoryKind : unsigned char {
   kUnregistered,
@@ -76,11 +80,16 @@ struct CUGUEST_API MemoryDescription {
 
   // The life of the context that it belongs to; empty where it belongs to a device.
   ContextRef context;
-  // Of host memory: its context's. Nothing if unregistered.
+  // Of pinned host memory: its context's; of pools and virtual memory on the host the one that the
+  // driver names, which need not be the only one to reach it. Nothing if unregistered.
   std::optional<Device> device;
 
+  // Its pages are the host's, whatever kind it is; not of managed memory.
+  bool is_on_host = false;
+
   // The allocation around the pointer; of virtual memory, the one mapping around it, which
-  // may have others beside it. 0 and 0 if unregistered, or below CUDA 10.2.
+  // may have others beside it. 0 and 0 if unregistered, below CUDA 10.2, or memory of a pool on
+  // the host, whose start the driver does not tell.
   CUdeviceptr base = 0;
   std::size_t size = 0;
 

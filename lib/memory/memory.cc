@@ -62,16 +62,19 @@ CUresult Read(const Driver& driver, CUdeviceptr pointer, Attributes* read) {
   return code;
 }
 
+// What no context owns may lie on the host, too, and pools may have managed memory.
 MemoryKind KindOf(const Attributes& read) {
   if (read.type == 0) return MemoryKind::kUnregistered;
+  if (read.context == nullptr && read.pool != nullptr) return MemoryKind::kPool;
   if (read.is_managed != 0) return MemoryKind::kManaged;
-  if (read.type == CU_MEMORYTYPE_HOST) return MemoryKind::kPinnedHost;
-  if (read.context != nullptr) return MemoryKind::kDevice;
-  return read.pool != nullptr ? MemoryKind::kPool : MemoryKind::kVirtual;
+  if (read.context == nullptr) return MemoryKind::kVirtual;
+  return read.type == CU_MEMORYTYPE_HOST ? MemoryKind::kPinnedHost : MemoryKind::kDevice;
 }
 
-// The range of virtual memory is the reservation around its mapping.
+// The range of virtual memory is the reservation around its mapping. Of memory that a pool has on
+// the host the driver tells the size and no start (test/sim/host_location_facts_test.cc).
 void SetExtent(const Attributes& read, MemoryDescription* memory) {
+  if (memory->kind == MemoryKind::kPool && read.range_base == 0) return;
   const bool is_mapping = memory->kind == MemoryKind::kVirtual && read.mapping_size != 0;
   memory->base = is_mapping ? read.mapping_base : read.range_base;
   memory->size = is_mapping ? read.mapping_size : read.range_size;
@@ -169,7 +172,9 @@ const char* Name(MemoryKind kind) noexcept {
 std::string MemoryDescription::ToString() const {
   std::string text = absl::StrCat(PointerText(pointer), ": ", Name(kind));
   if (kind == MemoryKind::kUnregistered) return text;
-  if (device.has_value()) absl::StrAppend(&text, " of device ", device->get());
+  const bool is_hosts = is_on_host && context.get() == nullptr;
+  if (is_hosts) absl::StrAppend(&text, " of the host");
+  if (device.has_value() && !is_hosts) absl::StrAppend(&text, " of device ", device->get());
   if (size != 0) absl::StrAppend(&text, ", byte ", offset(), " of ", size);
   if (context.get() != nullptr) absl::StrAppend(&text, ", ", ContextText(context.get()));
   if (pool != nullptr) {
@@ -191,6 +196,7 @@ absl::StatusOr<MemoryDescription> Describe(CUdeviceptr pointer) {
   memory.pointer = pointer;
   memory.kind = KindOf(read);
   if (memory.kind == MemoryKind::kUnregistered) return memory;
+  memory.is_on_host = read.type == CU_MEMORYTYPE_HOST;
   memory.host_address = read.host_pointer;
   memory.pool = read.pool;
   SetExtent(read, &memory);

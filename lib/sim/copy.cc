@@ -20,7 +20,12 @@ namespace cuguest_sim {
 bool IsRange(CUdeviceptr address, size_t bytes, End end, unsigned access) {
   Allocation allocation;
   if (address == 0) return false;
-  if (Memory::Find(address, &allocation)) return Memory::Reaches(address, bytes, access);
+  if (Memory::Find(address, &allocation)) {
+    // Measured on an H100, driver 580.159.04.
+    const bool is_hosts = allocation.kind == MemoryKind::kPool && allocation.lies_on_host;
+    if (is_hosts && end == End::kDevice) return false;
+    return Memory::Reaches(address, bytes, access);
+  }
   return end != End::kDevice;
 }
 

@@ -195,11 +195,13 @@ bool Memory::Reaches(std::uintptr_t address, size_t bytes, unsigned access) {
   return false;
 }
 
-void Memory::SetAccess(std::uintptr_t base, unsigned access) {
+void Memory::SetAccess(std::uintptr_t base, unsigned access, bool host_access) {
   Table& table = TheTable();
   const std::lock_guard<std::mutex> lock(table.mutex);
   const auto found = table.by_base.find(base);
-  if (found != table.by_base.end()) found->second.access = access;
+  if (found == table.by_base.end()) return;
+  found->second.access = access;
+  found->second.host_access = host_access;
 }
 
 void Memory::DropLife(std::uint64_t context_id) {

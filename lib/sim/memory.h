@@ -39,6 +39,9 @@ struct Allocation {
   std::uint64_t buffer_id = 0;
   CUmemoryPool pool = nullptr;
   unsigned access = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;  // of the device
+  // Of a pool or a mapping whose pages are the host's.
+  bool lies_on_host = false;
+  bool host_access = false;  // of a mapping
   // The reserved range around mapped memory.
   std::uintptr_t range_base = 0;
   size_t range_size = 0;
@@ -80,7 +83,7 @@ class Memory {
   static constexpr unsigned kWrite = 2;
   static bool Reaches(std::uintptr_t address, size_t bytes, unsigned access);
 
-  static void SetAccess(std::uintptr_t base, unsigned access);
+  static void SetAccess(std::uintptr_t base, unsigned access, bool host_access);
 
   static void DropLife(std::uint64_t context_id);
 

@@ -47,7 +47,8 @@ bool HasLivingCurrent() {
 
 CUmemorytype TypeOf(const Allocation& allocation) {
   // Managed memory says device (measured on an H100, driver 580.159.04).
-  return allocation.IsOnHost() ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+  return allocation.IsOnHost() || allocation.lies_on_host ? CU_MEMORYTYPE_HOST
+                                                          : CU_MEMORYTYPE_DEVICE;
 }
 
 // Needs a current context, of whatever device, and access.
@@ -57,10 +58,11 @@ Value DevicePointer(const Allocation& allocation, std::uintptr_t address) {
   return allocation.access != 0 ? value : value.Refused(CUDA_ERROR_INVALID_VALUE);
 }
 
-// Device memory has no host address.
+// Device memory has no host address, nor has memory of the host that is mapped without access.
 Value HostPointer(const Allocation& allocation, std::uintptr_t address) {
   const Value value(address);
-  const bool has = allocation.IsOnHost() || allocation.IsManaged();
+  const bool has = allocation.IsOnHost() || allocation.IsManaged() || allocation.host_access ||
+                   (allocation.lies_on_host && allocation.kind == MemoryKind::kPool);
   return has ? value : value.Refused(CUDA_ERROR_INVALID_VALUE);
 }
 
@@ -94,6 +96,7 @@ Value AttributeOf(const Allocation& allocation, CUpointer_attribute attribute,
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
       return Value(allocation.kind == MemoryKind::kDevice);
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+      if (allocation.lies_on_host && !mapped) return Value(CUdeviceptr{0});
       return Value(CUdeviceptr{mapped ? allocation.range_base : allocation.base});
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
       return Value(mapped ? allocation.range_size : allocation.size);

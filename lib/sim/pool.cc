@@ -36,6 +36,7 @@ struct Watermark {
 
 struct Pool {
   CUdevice device = 0;
+  bool lies_on_host = false;
   size_t most = 0;         // 0: no limit of its own
   bool destroyed = false;  // and waits for its last allocation to be freed
   int reuse[3] = {1, 1, 1};
@@ -160,11 +161,18 @@ CUresult TakeFromPool(CUmemoryPool handle, size_t bytes, CUdevice* device) {
   return pool->Take(bytes);
 }
 
+bool IsPoolOfHost(CUmemoryPool handle) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  const Pool* pool = ThePools().Find(handle);
+  return pool != nullptr && pool->lies_on_host;
+}
+
 CUresult AllocateFrom(CUmemoryPool pool, size_t bytes, CUdeviceptr* address) {
   Allocation allocation;
   allocation.kind = MemoryKind::kPool;
   allocation.pool = pool;
   allocation.size = bytes;
+  allocation.lies_on_host = IsPoolOfHost(pool);
   CUresult code = TakeFromPool(pool, bytes, &allocation.device);
   if (code != CUDA_SUCCESS) return code;
   std::uintptr_t base = 0;
@@ -237,6 +245,12 @@ CUresult SetSize(Pool* pool, CUmemPool_attribute attribute, cuuint64_t value) {
   return CUDA_SUCCESS;
 }
 
+// NUMA node 0 is the only one.
+bool IsHostLocation(const CUmemLocation& location) {
+  return location.type == CU_MEM_LOCATION_TYPE_HOST ||
+         (location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA && location.id == 0);
+}
+
 bool IsDeviceLocation(const CUmemLocation& location) {
   return location.type == CU_MEM_LOCATION_TYPE_DEVICE && IsDevice(location.id);
 }
@@ -289,11 +303,12 @@ CUresult MemPoolCreate(CUmemoryPool* handle, const CUmemPoolProps* properties) {
   if (code != CUDA_SUCCESS) return code;
   if (handle == nullptr || properties == nullptr ||
       properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
-      !IsDeviceLocation(properties->location)) {
+      (!IsDeviceLocation(properties->location) && !IsHostLocation(properties->location))) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   Pool pool;
-  pool.device = properties->location.id;
+  pool.lies_on_host = IsHostLocation(properties->location);
+  pool.device = pool.lies_on_host ? 0 : properties->location.id;
   pool.most = properties->maxSize;
   const std::lock_guard<std::mutex> lock(mutex);
   *handle = ThePools().Add(pool);

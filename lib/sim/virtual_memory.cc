@@ -33,17 +33,20 @@ struct Physical {
   size_t mappings = 0;
   int file = -1;
 
-  CUdevice device() const { return properties.location.id; }
+  bool is_on_host() const { return properties.location.type != CU_MEM_LOCATION_TYPE_DEVICE; }
+  CUdevice device() const { return is_on_host() ? 0 : properties.location.id; }
 };
 
 struct Mapping {
   AddressRange range;
   Handle handle = 0;
   unsigned access[kMaxDevices] = {};  // CUmemAccess_flags
+  unsigned host_access = 0;           // of NUMA node 0, the only one
 
   unsigned Union() const {
     unsigned all = 0;
     for (const unsigned one : access) all |= one;
+    all |= host_access;
     return all;
   }
 };
@@ -183,7 +186,7 @@ class VirtualMemory {
     const Physical& physical = *FindPhysical(handle);
     if (physical.handles != 0 || physical.mappings != 0) return;
     close(physical.file);
-    DeviceMemory::GiveBack(physical.device(), physical.size);
+    if (!physical.is_on_host()) DeviceMemory::GiveBack(physical.device(), physical.size);
     physicals_.erase((handle & ~kHandles) >> 4);
   }
 
@@ -221,6 +224,7 @@ CUresult Map(VirtualMemory& memory, const Mapping& mapping, const AddressRange& 
   Allocation allocation;
   allocation.kind = MemoryKind::kMapped;
   allocation.device = physical.device();
+  allocation.lies_on_host = physical.is_on_host();
   allocation.base = mapping.range.base;
   allocation.size = mapping.range.size;
   allocation.access = CU_MEM_ACCESS_FLAGS_PROT_NONE;
@@ -230,21 +234,29 @@ CUresult Map(VirtualMemory& memory, const Mapping& mapping, const AddressRange& 
   return Memory::Add(allocation);
 }
 
+// NUMA node 0 is the only one.
+bool IsHost(const CUmemLocation& location) {
+  return location.type == CU_MEM_LOCATION_TYPE_HOST ||
+         (location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA && location.id == 0);
+}
+
 bool IsAccess(const CUmemAccessDesc& access) {
   const bool flags = access.flags == CU_MEM_ACCESS_FLAGS_PROT_NONE ||
                      access.flags == CU_MEM_ACCESS_FLAGS_PROT_READ ||
                      access.flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  return flags && access.location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
-         IsDevice(access.location.id);
+  if (access.location.type != CU_MEM_LOCATION_TYPE_DEVICE) return flags && IsHost(access.location);
+  return flags && IsDevice(access.location.id);
 }
 
 void SetAccess(Mapping* mapping, const CUmemAccessDesc* access, size_t count) {
   for (size_t i = 0; i < count; ++i) {
-    mapping->access[access[i].location.id] = static_cast<unsigned>(access[i].flags);
+    unsigned& held =
+        IsHost(access[i].location) ? mapping->host_access : mapping->access[access[i].location.id];
+    held = static_cast<unsigned>(access[i].flags);
   }
   const unsigned all = mapping->Union();
   mprotect(PointerTo(mapping->range.base), mapping->range.size, ProtectionOf(all));
-  Memory::SetAccess(mapping->range.base, all);
+  Memory::SetAccess(mapping->range.base, all, mapping->host_access != 0);
 }
 
 // Mappings begin and end where the range does; there may be holes between.
@@ -315,17 +327,18 @@ CUresult MemCreate(Handle* handle, size_t size, const CUmemAllocationProp* prope
                    unsigned long long flags) {
   if (handle == nullptr || size == 0 || !IsGranular(size) || properties == nullptr || flags != 0 ||
       properties->type != CU_MEM_ALLOCATION_TYPE_PINNED ||
-      properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
+      (properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE && !IsHost(properties->location))) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  if (!IsDevice(properties->location.id)) return CUDA_ERROR_INVALID_DEVICE;
   Physical physical;
   physical.properties = *properties;
   physical.size = size;
-  if (!DeviceMemory::Take(physical.device(), size)) return CUDA_ERROR_OUT_OF_MEMORY;
+  const bool is_devices = !physical.is_on_host();
+  if (is_devices && !IsDevice(physical.device())) return CUDA_ERROR_INVALID_DEVICE;
+  if (is_devices && !DeviceMemory::Take(physical.device(), size)) return CUDA_ERROR_OUT_OF_MEMORY;
   physical.file = OpenFile(size);
   if (physical.file < 0) {
-    DeviceMemory::GiveBack(physical.device(), size);
+    if (is_devices) DeviceMemory::GiveBack(physical.device(), size);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   VirtualMemory& memory = TheMemory();
@@ -403,13 +416,19 @@ CUresult MemSetAccess(CUdeviceptr address, size_t size, const CUmemAccessDesc* a
 CUresult MemGetAccess(unsigned long long* flags, const CUmemLocation* location,
                       CUdeviceptr address) {
   if (flags == nullptr || location == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (location->type != CU_MEM_LOCATION_TYPE_DEVICE || !IsDevice(location->id)) {
+  const bool is_node = location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA && location->id == 0;
+  // The host as a whole is taken for device 0 (measured on an H100, driver 580.159.04).
+  const CUdevice device = location->type == CU_MEM_LOCATION_TYPE_HOST ? 0 : location->id;
+  if (!is_node && ((location->type != CU_MEM_LOCATION_TYPE_DEVICE &&
+                    location->type != CU_MEM_LOCATION_TYPE_HOST) ||
+                   !IsDevice(device))) {
     return CUDA_ERROR_INVALID_DEVICE;
   }
   VirtualMemory& memory = TheMemory();
   const Lock lock(memory.mutex);
   const Mapping* mapping = memory.FindMapping(address);
-  *flags = mapping != nullptr ? mapping->access[location->id] : 0;  // also on failure
+  *flags = 0;  // also on failure
+  if (mapping != nullptr) *flags = is_node ? mapping->host_access : mapping->access[device];
   return mapping != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

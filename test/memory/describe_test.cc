@@ -199,6 +199,77 @@ BOOST_AUTO_TEST_CASE(pool_memory_outlives_its_pool) {
   OK(RAW(cuMemFree)(pointer));
 }
 
+static CUmemLocation HostLocation() {
+  CUmemLocation location = {};
+  location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
+  return location;
+}
+
+BOOST_AUTO_TEST_CASE(virtual_memory_of_the_host) {
+  const Owner owner;
+  const Virtual range(1);
+  CUmemAllocationProp properties = {};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = HostLocation();
+  CUmemGenericAllocationHandle handle = 0;
+  if (RAW(cuMemCreate)(&handle, kUnit, &properties, 0) != CUDA_SUCCESS) {
+    BOOST_TEST_MESSAGE("this driver has no such memory");
+    return;
+  }
+  OK(RAW(cuMemMap)(range.At(0), kUnit, 0, handle, 0));
+  OK(RAW(cuMemRelease)(handle));
+  const CUmemAccessDesc accesses[] = {
+      {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE},
+      {HostLocation(), CU_MEM_ACCESS_FLAGS_PROT_READWRITE}};
+  for (const bool is_current : {false, true}) {
+    if (is_current) owner.Enter();
+    const Undisturbed undisturbed;
+    OK(RAW(cuMemSetAccess)(range.At(0), kUnit, &accesses[0], 1));
+    const MemoryDescription memory = Of(range.At(0) + 64);
+    BOOST_TEST((memory.kind == MemoryKind::kVirtual));
+    BOOST_TEST(memory.is_on_host);
+    BOOST_TEST((memory.context == ContextRef()));
+    BOOST_TEST(memory.base == range.At(0));
+    BOOST_TEST(memory.size == kUnit);
+    BOOST_TEST(memory.device_address == range.At(0) + 64);
+    BOOST_TEST((memory.access == MemoryAccess::kReadWrite));
+    BOOST_TEST(memory.ToString().find("virtual memory of the host") != std::string::npos);
+  }
+  OK(RAW(cuMemSetAccess)(range.At(0), kUnit, &accesses[1], 1));
+  BOOST_TEST(AddressOf(Of(range.At(0) + 64).host_address) == range.At(0) + 64);
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(pool_memory_of_the_host) {
+  const Owner owner;
+  CUmemPoolProps properties = {};
+  properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = HostLocation();
+  CUmemoryPool pool = nullptr;
+  if (RAW(cuMemPoolCreate)(&pool, &properties) != CUDA_SUCCESS) {
+    BOOST_TEST_MESSAGE("this driver has no such pools");
+    return;
+  }
+  CUdeviceptr pointer = 0;
+  OK(RAW(cuMemAllocFromPoolAsync)(&pointer, kBytes, pool, owner.stream()));
+  OK(RAW(cuStreamSynchronize)(owner.stream()));
+  {
+    const Undisturbed undisturbed;
+    const MemoryDescription memory = Of(pointer + 64);
+    BOOST_TEST((memory.kind == MemoryKind::kPool));
+    BOOST_TEST(memory.is_on_host);
+    BOOST_TEST((memory.pool == pool));
+    BOOST_TEST((memory.context == ContextRef()));
+    BOOST_TEST(memory.device_address == pointer + 64);
+    BOOST_TEST(AddressOf(memory.host_address) == pointer + 64);
+    BOOST_TEST(memory.bytes_left() == memory.size, "the start is not known, or it is right");
+    BOOST_TEST(memory.offset() <= memory.size);
+    BOOST_TEST(memory.ToString().find("pool memory of the host") != std::string::npos);
+  }
+  OK(RAW(cuMemFree)(pointer));
+  OK(RAW(cuMemPoolDestroy)(pool));
+}
+
 BOOST_AUTO_TEST_CASE(virtual_memory_is_its_mapping_with_its_access) {
   const Virtual range(4);
   range.Map(0, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
