@@ -33,9 +33,10 @@ namespace internal {
 // Whether a container only refers to its elements: then it is copied as cheaply as a pointer, and
 // its own const is not theirs.
 template <typename Container>
-CUGUEST_HIDE inline constexpr bool kRefersToElements = std::is_trivially_copyable_v<Container>&&
-    std::is_same_v<decltype(std::declval<Container&>().data()),
-                   decltype(std::declval<const Container&>().data())>;
+CUGUEST_HIDE inline constexpr bool kRefersToElements =
+    std::conjunction_v<std::is_trivially_copyable<Container>,
+                       std::is_same<decltype(std::declval<Container&>().data()),
+                                    decltype(std::declval<const Container&>().data())>>;
 
 }  // namespace internal
 
