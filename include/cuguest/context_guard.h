@@ -306,6 +306,8 @@ class [[nodiscard]] CUGUEST_API ContextGuard : private internal::StackGuard {
   CUresult Identify() noexcept;
   void Reenter() noexcept;
   CUresult Suspend() noexcept;
+  bool SuspendIfOnTop() noexcept;
+  bool IsAllOnTop(const internal::ThreadStack& stack) const noexcept;
   void Resume() noexcept;
   CUGUEST_HIDE bool IsInside() const noexcept { return state_ >= State::kElided; }
   CUresult Leave() noexcept;

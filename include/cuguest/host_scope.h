@@ -28,10 +28,12 @@ CUGUEST_BEGIN_NAMESPACE
 
 // HostScope
 //
-// It leaves every ContextGuard and NoContextGuard of this copy of cuguest that is inside on
-// the calling thread (those of ThreadResidency, DeviceGuard and CalleeScope too), the
-// innermost first, and enters them again in the opposite order: the host finds the stack
-// with which it called the library, however many guards are in between.
+// It leaves the ContextGuards and NoContextGuards of this copy of cuguest that are inside on the
+// calling thread (those of ThreadResidency, DeviceGuard and CalleeScope too), the innermost
+// first, and enters them again in the opposite order: the host finds the stack with which it
+// called the library, however many guards are in between. It stops where somebody else's entry
+// lies above what a guard left on the stack: that is the caller's, who called the library from
+// inside it (a callback that was called without a HostScope, say).
 //
 // Stack:   leaves each guard's scope on construction (verifying and repairing, as at
 //          its end) and enters it again on destruction. What the host does to its
@@ -40,14 +42,14 @@ CUGUEST_BEGIN_NAMESPACE
 // Threads: bound to the constructing thread; end it there. Ended on another it reports
 //          kElsewhere, and the guards stay outside.
 // Errors:  result() is the first failure that leaving gave, or CUDA_ERROR_ILLEGAL_STATE,
-//          with nothing changed: `guard` belongs to another thread, or one of this thread's
-//          guards was ended on another thread before.
+//          with nothing changed: `guard` belongs to another thread, somebody else's entry lies
+//          above it, or one of this thread's guards was ended on another thread before.
 //          A guard that cannot come back (the host destroyed its context, also where the
 //          handle has begun another life) is no longer ok() and pushes nothing; what was
 //          current before it stays so.
 // Cost:    for each guard that of leaving and entering it, and one cuCtxGetId (two the first
-//          time, for a guard of a raw handle); test/context/guard_cost_test.cc. No lock, no
-//          allocation.
+//          time, for a guard of a raw handle), and two queries for those but the innermost;
+//          test/context/guard_cost_test.cc. No lock, no allocation.
 class [[nodiscard]] CUGUEST_API HostScope : private internal::HostView {
  public:
   [[nodiscard]] explicit HostScope(const char* file = __builtin_FILE(),

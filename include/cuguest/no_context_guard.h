@@ -85,6 +85,7 @@ class [[nodiscard]] CUGUEST_API NoContextGuard : private internal::StackGuard {
   CUresult Leave() noexcept;
   void GiveUp() noexcept;
   CUresult Suspend() noexcept;
+  bool SuspendIfOnTop() noexcept;
   void Resume() noexcept;
 
   const char* file_;

@@ -15,6 +15,7 @@ const internal::StackGuard::Type ContextGuard::kType = {
     [](StackGuard* guard) { return static_cast<ContextGuard*>(guard)->Restore(); },
     [](StackGuard* guard) { return static_cast<ContextGuard*>(guard)->Suspend(); },
     [](StackGuard* guard) { static_cast<ContextGuard*>(guard)->Resume(); },
+    [](StackGuard* guard) { return static_cast<ContextGuard*>(guard)->SuspendIfOnTop(); },
     &internal::SuspendAll,
     &internal::ForgetListOf,
 };
@@ -159,6 +160,36 @@ CUresult ContextGuard::Suspend() noexcept {
   const CUresult code = Restore();
   if (state_ == State::kOut) state_ = State::kSuspended;
   return code;
+}
+
+bool ContextGuard::SuspendIfOnTop() noexcept {
+  const internal::ThreadStack stack(internal::ResolvedDriver());
+  CUcontext top = nullptr;
+  CUcontext beneath = nullptr;
+  if (internal::GetCurrent(&top) != CUDA_SUCCESS || top != ours_.context) return false;
+  static_cast<void>(Identify());
+  if (state_ == State::kElided) return Suspend() == CUDA_SUCCESS;
+  if (state_ == State::kExact) return IsAllOnTop(stack) && Suspend() == CUDA_SUCCESS;
+  if (internal::Pop(&top) != CUDA_SUCCESS) return false;
+  if (internal::GetCurrent(&beneath) != CUDA_SUCCESS || beneath != caller_) {
+    static_cast<void>(stack.Push(ours_));
+    return false;
+  }
+  internal::Unlink(this);
+  state_ = State::kSuspended;
+  return true;
+}
+
+// Of kExact: whether the whole stack is what the guard left.
+bool ContextGuard::IsAllOnTop(const internal::ThreadStack& stack) const noexcept {
+  internal::Incarnation entries[kMaxExactDepth + 1];
+  int depth = 0;
+  if (internal::Snapshot(stack, entries, kMaxExactDepth + 1, &depth) != CUDA_SUCCESS) return false;
+  if (depth != exact_depth_ + 1) return false;
+  for (int i = 0; i < exact_depth_; ++i) {
+    if (entries[i].context != exact_[i].context) return false;
+  }
+  return true;
 }
 
 void ContextGuard::Resume() noexcept {

@@ -9,12 +9,12 @@ CUGUEST_BEGIN_NAMESPACE
 
 HostScope::HostScope(const char* file, int line) noexcept
     : HostView{{file, line}, nullptr, nullptr, 0, nullptr},
-      result_(internal::SuspendAll(this, internal::NumberOfThisThread())) {}
+      result_(internal::SuspendAll(this, nullptr)) {}
 
 HostScope::HostScope(const ContextGuard& guard, const char* file, int line) noexcept
     : HostView{{file, line}, nullptr, nullptr, 0, nullptr},
-      result_(guard.IsInside() ? guard.type->suspend_all(this, guard.thread)
-                               : internal::SuspendAll(this, internal::NumberOfThisThread())) {}
+      result_(guard.IsInside() ? guard.type->suspend_all(this, &guard)
+                               : internal::SuspendAll(this, nullptr)) {}
 
 const char* HostScope::advice() const noexcept { return internal::Advice(result_); }
 
@@ -38,21 +38,31 @@ void ResumeAll(HostView* view) {
 
 }  // namespace
 
-CUresult SuspendAll(HostView* view, unsigned long long thread) noexcept {
-  if (!IsThisThread(thread) || !ListIsSound()) return CUDA_ERROR_ILLEGAL_STATE;
+CUresult SuspendAll(HostView* view, const StackGuard* wanted) noexcept {
+  if ((wanted != nullptr && !IsThisThread(wanted->thread)) || !ListIsSound()) {
+    return CUDA_ERROR_ILLEGAL_STATE;
+  }
   ThisThread& here = t_this_thread;
-  view->thread = thread;
+  view->thread = NumberOfThisThread();
   view->resume_all = &ResumeAll;
   view->outer = here.host_view;
   here.host_view = view;
   CUresult result = CUDA_SUCCESS;
+  bool found = wanted == nullptr;
   while (StackGuard* guard = here.innermost) {
-    const CUresult code = guard->type->suspend(guard);
-    if (result == CUDA_SUCCESS) result = code;
+    if (view->suspended == nullptr) {
+      result = guard->type->suspend(guard);
+    } else if (!guard->type->suspend_if_on_top(guard)) {
+      break;
+    }
+    found = found || guard == wanted;
     guard->outer = view->suspended;
     view->suspended = guard;
   }
-  return result;
+  if (found) return result;
+  ResumeAll(view);
+  view->resume_all = nullptr;
+  return CUDA_ERROR_ILLEGAL_STATE;
 }
 
 }  // namespace internal

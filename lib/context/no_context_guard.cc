@@ -30,6 +30,7 @@ const internal::StackGuard::Type NoContextGuard::kType = {
     [](StackGuard* guard) { return static_cast<NoContextGuard*>(guard)->Restore(); },
     [](StackGuard* guard) { return static_cast<NoContextGuard*>(guard)->Suspend(); },
     [](StackGuard* guard) { static_cast<NoContextGuard*>(guard)->Resume(); },
+    [](StackGuard* guard) { return static_cast<NoContextGuard*>(guard)->SuspendIfOnTop(); },
     &internal::SuspendAll,
     &internal::ForgetListOf,
 };
@@ -96,6 +97,12 @@ CUresult NoContextGuard::Suspend() noexcept {
   const CUresult code = Restore();
   state_ = State::kSuspended;
   return code;
+}
+
+bool NoContextGuard::SuspendIfOnTop() noexcept {
+  CUcontext current = nullptr;
+  const CUresult code = internal::ResolvedDriver().CtxGetCurrent(&current);
+  return code == CUDA_SUCCESS && current == nullptr && Suspend() == CUDA_SUCCESS;
 }
 
 void NoContextGuard::Resume() noexcept {

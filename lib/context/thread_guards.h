@@ -23,7 +23,7 @@ void Unlink(StackGuard* guard) noexcept;
 void Resign(StackGuard* guard) noexcept;
 
 // Begins a HostScope (in host_scope.cc).
-CUresult SuspendAll(HostView* view, unsigned long long thread) noexcept;
+CUresult SuspendAll(HostView* view, const StackGuard* wanted) noexcept;
 
 // Takes `view`, which is this thread's, off its list.
 void LeaveHostView(HostView* view) noexcept;

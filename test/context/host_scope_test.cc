@@ -260,6 +260,40 @@ BOOST_AUTO_TEST_CASE(the_host_may_call_the_library_again) {
   SetStack({});
 }
 
+// A callback that was called without a HostScope calls the library from a context of its own.
+BOOST_AUTO_TEST_CASE(it_stops_at_somebody_elses_entry) {
+  const OwnContext a;
+  const OwnContext b;
+  const OwnContext c;
+  const OwnContext d;
+  for (const GuardMode outers : kModes) {
+    for (const CUcontext callbacks : {c.get(), b.get()}) {
+      SetStack({a.get()});
+      {
+        ContextGuard outer(b.get(), outers);
+        TheDriver().CtxPushCurrent(callbacks);
+        {
+          ContextGuard inner(d.get());
+          {
+            const HostScope host(inner);
+            BOOST_TEST(host.ok());
+            BOOST_TEST(GetStack() == (Stack{a.get(), b.get(), callbacks}));
+          }
+          {
+            const HostScope host(outer);
+            BOOST_TEST(host.result() == CUDA_ERROR_ILLEGAL_STATE);
+            BOOST_TEST(GetStack() == (Stack{a.get(), b.get(), callbacks, d.get()}));
+          }
+          BOOST_TEST(inner.ok());
+        }
+        TheDriver().CtxPopCurrent(nullptr);
+      }
+      BOOST_TEST(GetStack() == Stack{a.get()});
+      SetStack({});
+    }
+  }
+}
+
 // With one of two contexts gone the other guard still gets its own.
 BOOST_AUTO_TEST_CASE(each_guard_comes_back_by_itself) {
   const OwnContext a;

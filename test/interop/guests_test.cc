@@ -138,8 +138,10 @@ class Guest {
     {
       const NoContextGuard none;
       if (!none.ok()) Fail("NoContextGuard refused");
+      frames_.push_back({nullptr, false, false, callers});
       model_.clear();
       Step();
+      frames_.pop_back();
     }
     model_ = callers;
   }
@@ -173,20 +175,44 @@ class Guest {
       }
       if (!guard->ok()) return Fail("a guard refused");
       if (!guard->elided()) model_.push_back(target);
-      Inside(*guard, callers, may_act && IsUnambiguous());
+      frames_.push_back({target, guard->elided(), mode == GuardMode::kExact, callers});
+      Inside(*guard, may_act && IsUnambiguous());
+      frames_.pop_back();
     }
     model_ = callers;
     CheckTop();
   }
 
-  void Inside(ContextGuard& guard, const std::vector<CUcontext>& callers, bool may_act) {
+  // What a HostScope leaves: the innermost guard, and those around it as long as nothing of
+  // somebody else's lies above their own.
+  void LeaveToHost() {
+    model_ = frames_.back().callers;
+    frames_.pop_back();
+    for (; !frames_.empty(); frames_.pop_back()) {
+      const Frame& frame = frames_.back();
+      if (Top() != frame.target) return;
+      if (frame.target == nullptr) {
+        model_ = frame.callers;
+      } else if (!frame.elided) {
+        const CUcontext beneath = model_.size() > 1 ? model_[model_.size() - 2] : nullptr;
+        if (beneath != (frame.callers.empty() ? nullptr : frame.callers.back())) return;
+        if (frame.exact && model_.size() != frame.callers.size() + 1) return;
+        model_.pop_back();
+      }
+    }
+  }
+
+  void Inside(ContextGuard& guard, bool may_act) {
     const std::vector<CUcontext> inside = model_;
     Step();
     switch (Pick(4)) {
       case 0: {
+        const std::vector<Frame> frames = frames_;
         const HostScope host(guard);
-        model_ = callers;
+        if (!host.ok()) Fail("HostScope refused");
+        LeaveToHost();
         Step();
+        frames_ = frames;
         break;
       }
       case 1:
@@ -229,9 +255,18 @@ class Guest {
     }
   }
 
+  // A guard that is inside; of NoContextGuard without a target.
+  struct Frame {
+    CUcontext target;
+    bool elided;
+    bool exact;
+    std::vector<CUcontext> callers;
+  };
+
   const Shared& shared_;
   std::mt19937 random_;
   std::vector<CUcontext> model_;
+  std::vector<Frame> frames_;
   long operations_ = 0;
   long acts_ = 0;
   std::string failure_;

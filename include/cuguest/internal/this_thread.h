@@ -40,8 +40,11 @@ struct StackGuard {
     CUresult (*restore)(StackGuard*);
     CUresult (*suspend)(StackGuard*);
     void (*resume)(StackGuard*);
-    // For all that are inside on this thread, which must be `thread`.
-    CUresult (*suspend_all)(HostView*, unsigned long long thread);
+    // The same if nothing lies above what the guard left on the stack. If something does,
+    // nothing is changed or reported.
+    bool (*suspend_if_on_top)(StackGuard*);
+    // Of the guards that are inside on this thread, down to `wanted` at least (nullptr: none).
+    CUresult (*suspend_all)(HostView*, const StackGuard* wanted);
     void (*forget_list_of)(unsigned long long thread);
   };
 
