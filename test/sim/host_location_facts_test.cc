@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Memory of the host, or of one of its NUMA nodes, from cuMemCreate and from pools. The program
-// prints what the driver says of it.
+// prints what the driver says of it, too: NUMA nodes differ between machines.
 
 #include <cstdio>
 #include <string>
@@ -79,6 +79,15 @@ void Print(const char* what, CUdeviceptr pointer) {
   std::fflush(stdout);
 }
 
+// Of what lies on the host and no context owns.
+void CheckIsHosts(CUdeviceptr pointer) {
+  BOOST_CHECK(Attribute<CUcontext>(CU_POINTER_ATTRIBUTE_CONTEXT, pointer) == nullptr);
+  BOOST_TEST(Attribute<unsigned>(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, pointer) ==
+             unsigned{CU_MEMORYTYPE_HOST});
+  BOOST_TEST(!Attribute<bool>(CU_POINTER_ATTRIBUTE_IS_MANAGED, pointer));
+  BOOST_TEST(Attribute<int>(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, pointer) == 0);
+}
+
 void PrintWithout(const char* what, CUdeviceptr pointer) {
   SetStack({});
   Print((std::string(what) + ", no context current").c_str(), pointer);
@@ -121,6 +130,13 @@ void PrintVirtual(const OwnContext& context, const Place& place) {
   const CUresult device = SetAccess(base, {CU_MEM_LOCATION_TYPE_DEVICE, 0});
   std::printf("  access for device 0: %d\n", device);
   PrintWithout("for the device", base + 64);
+  const bool is_hosts = place.location.type != CU_MEM_LOCATION_TYPE_DEVICE;
+  CUdeviceptr address = 0;
+  if (is_hosts) {
+    CheckIsHosts(base + 64);
+    BOOST_TEST(Attribute<CUdeviceptr>(CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, base + 64) == base);
+    IS(GetAttribute(CU_POINTER_ATTRIBUTE_HOST_POINTER, base + 64, &address), INVALID_VALUE);
+  }
   const CUresult host = SetAccess(base, place.location);
   std::printf("  access for %s: %d\n", place.name, host);
   if (host != CUDA_SUCCESS) {
@@ -129,6 +145,9 @@ void PrintVirtual(const OwnContext& context, const Place& place) {
                 SetAccess(base, {CU_MEM_LOCATION_TYPE_HOST_NUMA, 0}));
   }
   PrintWithout("for both", base + 64);
+  if (is_hosts && host == CUDA_SUCCESS) {
+    BOOST_TEST(Attribute<CUdeviceptr>(CU_POINTER_ATTRIBUTE_HOST_POINTER, base + 64) == base + 64);
+  }
   SetStack({context.get()});
   Print("for both, a context current", base + 64);
   if (device == CUDA_SUCCESS) PrintUse(context.get(), base);
@@ -153,6 +172,20 @@ void PrintPool(const OwnContext& context, const Place& place, CUmemAllocationTyp
   std::printf("  cuMemAllocFromPoolAsync %d\n", allocated);
   if (allocated == CUDA_SUCCESS) {
     PrintWithout("allocated", pointer + 64);
+    const bool is_hosts =
+        place.location.type != CU_MEM_LOCATION_TYPE_DEVICE && type == CU_MEM_ALLOCATION_TYPE_PINNED;
+    if (is_hosts) {
+      char byte = 0;
+      CheckIsHosts(pointer + 64);
+      BOOST_CHECK(Attribute<CUmemoryPool>(CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, pointer) == pool);
+      BOOST_TEST(Attribute<CUdeviceptr>(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, pointer) == 0u);
+      BOOST_TEST(Attribute<size_t>(CU_POINTER_ATTRIBUTE_RANGE_SIZE, pointer) == 4096u);
+      BOOST_TEST(Attribute<CUdeviceptr>(CU_POINTER_ATTRIBUTE_HOST_POINTER, pointer) == pointer);
+      SetStack({context.get()});
+      OK(RAW(cuMemsetD8)(pointer, 1, 16));
+      IS(RAW(cuMemcpyHtoD)(pointer, &byte, 1), INVALID_VALUE);
+      IS(RAW(cuMemcpyDtoH)(&byte, pointer, 1), INVALID_VALUE);
+    }
     const CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0},
                                     CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
     const CUresult shared = RAW(cuMemPoolSetAccess)(pool, &access, 1);
