@@ -36,7 +36,9 @@ BOOST_AUTO_TEST_CASE(empty) {
   BOOST_TEST((ContextRef::Current() == ContextRef()));
 }
 
-BOOST_AUTO_TEST_CASE(names_a_life) {
+BOOST_AUTO_TEST_CASE(
+    names_a_life,
+    *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   const OwnContext a;
   const OwnContext b;
   const ContextRef ref = ContextRef::Borrow(a.get());
@@ -51,7 +53,9 @@ BOOST_AUTO_TEST_CASE(names_a_life) {
   cuguest_test::SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(a_life_ends_with_destruction_also_when_the_handle_is_given_again) {
+BOOST_AUTO_TEST_CASE(
+    a_life_ends_with_destruction_also_when_the_handle_is_given_again,
+    *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   OwnContext mortal;
   const ContextRef ref = ContextRef::Borrow(mortal.get());
   BOOST_TEST(TheDriver().CtxDestroy(mortal.release()) == CUDA_SUCCESS);
@@ -63,7 +67,9 @@ BOOST_AUTO_TEST_CASE(a_life_ends_with_destruction_also_when_the_handle_is_given_
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_life_of_a_primary_ends_with_its_last_unit_at_the_same_handle) {
+BOOST_AUTO_TEST_CASE(
+    a_life_of_a_primary_ends_with_its_last_unit_at_the_same_handle,
+    *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   ContextRef first;
   {
     const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
@@ -94,7 +100,10 @@ BOOST_AUTO_TEST_CASE(a_dead_context_that_is_current_gives_an_empty_ref) {
   cuguest_test::SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(a_failing_driver_is_said, *cuguest_test::OnlySim()) {
+BOOST_AUTO_TEST_CASE(
+    a_failing_driver_is_said,
+    *cuguest_test::OnlySim() *
+        cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   const OwnContext a;
   const ContextRef ref = ContextRef::Borrow(a.get());
   Sim::FailCall("cuCtxGetId", 1, CUDA_ERROR_UNKNOWN);

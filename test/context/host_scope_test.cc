@@ -133,6 +133,7 @@ BOOST_AUTO_TEST_CASE(a_guard_that_is_not_inside_is_left_alone) {
 BOOST_AUTO_TEST_CASE(a_guard_of_a_handle_does_not_come_back_into_a_context_the_host_destroyed) {
   for (const GuardMode mode : kModes) {
     for (const bool is_given_away : {false, true}) {
+      if (is_given_away && !cuguest_test::HasDriver(12000)) continue;  // it cannot be told
       const OwnContext a;
       OwnContext b;
       std::optional<OwnContext> stranger;

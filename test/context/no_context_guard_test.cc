@@ -103,7 +103,10 @@ BOOST_AUTO_TEST_CASE(restore_ends_it_once) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(a_stranger_with_the_handle_is_not_put_back, *cuguest_test::OnlySim()) {
+BOOST_AUTO_TEST_CASE(
+    a_stranger_with_the_handle_is_not_put_back,
+    *cuguest_test::OnlySim() *
+        cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   const OwnContext a;
   OwnContext mortal;
   const CUcontext handle = mortal.get();

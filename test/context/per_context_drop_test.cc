@@ -19,7 +19,9 @@ using namespace per_context_test;
 
 BOOST_AUTO_TEST_SUITE(per_context_dropping)
 
-BOOST_AUTO_TEST_CASE(a_reset_primary_gets_a_new_value) {
+BOOST_AUTO_TEST_CASE(
+    a_reset_primary_gets_a_new_value,
+    *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   Ledger ledger;
   PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
   Cache cache;
@@ -40,7 +42,9 @@ BOOST_AUTO_TEST_CASE(a_reset_primary_gets_a_new_value) {
   BOOST_TEST(cache.size() == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(a_reused_handle_gets_a_new_value) {
+BOOST_AUTO_TEST_CASE(
+    a_reused_handle_gets_a_new_value,
+    *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   Ledger ledger;
   OwnContext first;
   const CUcontext handle = first.get();
@@ -138,7 +142,9 @@ BOOST_AUTO_TEST_CASE(what_the_driver_does_not_answer_is_not_taken_for_dead,
   BOOST_TEST(cache.size() == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(a_context_after_another_leaves_no_heap) {
+BOOST_AUTO_TEST_CASE(
+    a_context_after_another_leaves_no_heap,
+    *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   Ledger ledger;
   Cache cache;
   const int rounds = Sim::IsActive() ? 200 : 40;
@@ -153,7 +159,9 @@ BOOST_AUTO_TEST_CASE(a_context_after_another_leaves_no_heap) {
 
 // All alive at once, so that no handle is reused. On an H100 one was once kept: so what the driver
 // answers of them is printed, if it is not what it should be.
-BOOST_AUTO_TEST_CASE(many_dead_ones_are_asked_for) {
+BOOST_AUTO_TEST_CASE(
+    many_dead_ones_are_asked_for,
+    *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   constexpr int kContexts = 40;
   std::vector<ContextRef> dead;
   Ledger ledger;
@@ -251,7 +259,9 @@ BOOST_AUTO_TEST_CASE(dropped_value_of_dead_context_is_found) {
   BOOST_TEST(ledger.given_up == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_pinned_value_of_a_dead_context_is_given_up_afterwards) {
+BOOST_AUTO_TEST_CASE(
+    a_pinned_value_of_a_dead_context_is_given_up_afterwards,
+    *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   Ledger ledger;
   PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
   Cache cache;

@@ -327,7 +327,9 @@ BOOST_AUTO_TEST_SUITE(per_context_many_threads)
 // Sixteen threads find, make, forget and drop at random, and keep pins for a while, also
 // over a reset. A reset excludes the calls of the cache, because a host that resets a
 // context while others enter it has no defined outcome; it does not exclude the pins.
-BOOST_AUTO_TEST_CASE(at_random) {
+BOOST_AUTO_TEST_CASE(
+    at_random,
+    *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   constexpr int kThreads = 16;
   constexpr int kOperations = 20000;
   const unsigned operations_a_reset = Sim::IsActive() ? 1000 : 10000;  // a real one takes long

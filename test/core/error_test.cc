@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(the_table_agrees_with_the_driver) {
     BOOST_TEST(std::string(ErrorName(code)) == name);
     ++agreed;
   }
-  BOOST_TEST(agreed >= 90);
+  BOOST_TEST(agreed >= (cuguest_test::HasDriver(12000) ? 90 : 85));
 }
 
 BOOST_AUTO_TEST_CASE(every_text_is_one_helpful_phrase) {

@@ -336,7 +336,9 @@ BOOST_AUTO_TEST_CASE(after_the_end_of_a_context) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(after_a_reset_also_if_the_primary_lives_again) {
+BOOST_AUTO_TEST_CASE(
+    after_a_reset_also_if_the_primary_lives_again,
+    *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   CUcontext primary = nullptr;
   OK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0));
   SetStack({primary});

@@ -37,6 +37,7 @@
 #include "cuguest/stream.h"
 #include "cuguest/thread_residency.h"
 #include "test/memory/memories.h"
+#include "test/support/runtime.h"
 
 namespace {
 
@@ -254,7 +255,8 @@ const std::vector<Kind>& Kinds() {
            ::operator delete(handles, std::align_val_t(alignof(runtime::CublasHandles)));
          };
        }},
-      {"DeviceGuard", [](const Scene&) { return EndOfScope<runtime::DeviceGuard>(Device::Borrow(0)); }},
+      {"DeviceGuard",
+       [](const Scene&) { return EndOfScope<runtime::DeviceGuard>(Device::Borrow(0)); }},
       {"LastErrorScope", [](const Scene&) { return EndOfScope<runtime::LastErrorScope>(); }},
   };
   return kinds;

@@ -207,6 +207,7 @@ BOOST_AUTO_TEST_CASE(every_call_fails_once, *OnlySim()) {
                [] { return PeerAccess::Query(kFirst, kSecond); });
   PeerAccess access = Enabled(a, b);
   for (const char* entry : {"cuCtxGetId", "cuCtxPushCurrent", "cuCtxDisablePeerAccess"}) {
+    if (!HasDriver(12000) && std::string(entry) == "cuCtxGetId") continue;
     Sim::FailCall(entry, 1, CUDA_ERROR_OPERATING_SYSTEM);
     REFUSES(access.Disable(), kInternal, "disable peer access", "OPERATING_SYSTEM");
     Sim::ClearFaults();

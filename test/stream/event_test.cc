@@ -251,7 +251,9 @@ BOOST_AUTO_TEST_CASE(it_goes_with_its_context) {
   BOOST_CHECK(event.get() == nullptr);
 }
 
-BOOST_AUTO_TEST_CASE(it_goes_with_the_primary_context) {
+BOOST_AUTO_TEST_CASE(
+    it_goes_with_the_primary_context,
+    *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   const OwnContext other;
   const Stream stream = MakeStream(RefTo(other));
   PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();

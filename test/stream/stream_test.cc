@@ -126,7 +126,9 @@ BOOST_AUTO_TEST_CASE(after_its_context_was_destroyed) {
   for (const CUstream special : kSpecial) CheckIsOver(StreamRef::Borrow(special, ref));
 }
 
-BOOST_AUTO_TEST_CASE(after_the_primary_context_was_reset) {
+BOOST_AUTO_TEST_CASE(
+    after_the_primary_context_was_reset,
+    *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
   const Stream stream = MakeStream(primary.incarnation());
   const StreamRef stream_0 = StreamRef::Borrow(nullptr, primary.incarnation());
@@ -345,7 +347,9 @@ BOOST_AUTO_TEST_CASE(it_goes_with_its_context) {
   OK(Said(stream.Release()));
 }
 
-BOOST_AUTO_TEST_CASE(it_goes_with_the_primary_context) {
+BOOST_AUTO_TEST_CASE(
+    it_goes_with_the_primary_context,
+    *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
   Stream stream = MakeStream(primary.incarnation());
   Stream assigned = MakeStream(primary.incarnation());
