@@ -229,7 +229,8 @@ class DeviceElf {
       return Damaged(bytes, 0, "an alignment of ", symbol.st_value);
     }
     const std::uint64_t start = placed ? symbol.st_value : 0;
-    if (start > size || symbol.st_size > size - start) {
+    // A label of no bytes may lie behind: ptxas -g puts them into what shared memory there was.
+    if (symbol.st_size > 0 && (start > size || symbol.st_size > size - start)) {
       return Damaged(bytes, 0, symbol.st_size, " bytes at ", symbol.st_value, " of ",
                      section.ToString(), ", which has ", size);
     }

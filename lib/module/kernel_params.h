@@ -8,7 +8,9 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstring>
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -32,19 +34,21 @@ class KernelParams {
   // Whether the kernel is known to take a layout: by count and sizes; by offsets as well; a
   // number of parameters. False until Keep().
   [[nodiscard]] bool AreSizes(const ParamLayoutView& layout) const noexcept {
-    return Are(layout, [](const ParamPlace& takes, const ParamPlace& given) {
-      return takes.size == given.size;
-    });
+    const Places* const places = Kept(layout.count);
+    if (places == nullptr) return false;
+    for (std::size_t i = 0; i < layout.count; ++i) {
+      if ((*places)[i].size != layout.places[i].size) return false;
+    }
+    return true;
   }
   [[nodiscard]] bool ArePlaces(const ParamLayoutView& layout) const noexcept {
-    return Are(layout, [](const ParamPlace& takes, const ParamPlace& given) {
-      return ((takes.size ^ given.size) | (takes.offset ^ given.offset)) == 0;
-    });
+    static_assert(std::has_unique_object_representations_v<ParamPlace>, "compared as bytes");
+    const Places* const places = Kept(layout.count);
+    return places != nullptr &&
+           (layout.count == 0 ||
+            std::memcmp(places->data(), layout.places, layout.count * sizeof(ParamPlace)) == 0);
   }
-  [[nodiscard]] bool AreCount(std::size_t count) const noexcept {
-    const Places* const places = Kept();
-    return places != nullptr && places->size() == count;
-  }
+  [[nodiscard]] bool AreCount(std::size_t count) const noexcept { return Kept(count) != nullptr; }
 
   // Nothing if others were first.
   void Keep(std::vector<ParamPlace> places) {
@@ -59,19 +63,11 @@ class KernelParams {
  private:
   using Places = std::vector<ParamPlace>;
 
-  template <typename IsRight>
-  bool Are(const ParamLayoutView& layout, const IsRight& is_right) const noexcept {
-    const Places* const places = Kept();
-    if (places == nullptr || places->size() != layout.count) return false;
-    const ParamPlace* takes = places->data();
-    const ParamPlace* given = layout.places;
-    for (const ParamPlace* const end = given + layout.count; given != end; ++takes, ++given) {
-      if (!is_right(*takes, *given)) return false;
-    }
-    return true;
+  // Null if they are not known, or not so many.
+  const Places* Kept(std::size_t count) const noexcept {
+    const Places* const places = places_.load(std::memory_order_acquire);
+    return places != nullptr && places->size() == count ? places : nullptr;
   }
-
-  const Places* Kept() const noexcept { return places_.load(std::memory_order_acquire); }
 
   std::atomic<const Places*> places_{nullptr};
 };
