@@ -135,8 +135,8 @@ def host_images(nvcc, gencode):
     with open(other, 'w', encoding='utf-8') as file:
         file.write('__device__ float factor = 2;\n')
     whole = nvcc.make('whole.o', '-c', *gencode)
-    first = nvcc.make('first.o', '-dc', *gencode)
-    second = nvcc.make('second.o', '-dc', *gencode, source=other)
+    first = nvcc.make('first.o', '-dc', '-Xcompiler=-fPIC', *gencode)
+    second = nvcc.make('second.o', '-dc', '-Xcompiler=-fPIC', *gencode, source=other)
     if whole:
         nvcc.make('whole.a', '-lib', source=whole)
     if first and second:
