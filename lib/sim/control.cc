@@ -71,6 +71,7 @@ constexpr Control kControl = {
     HideEntry,
     FailCall,
     ClearFaults,
+    OnEveryCall,
     Calls,
     TotalCalls,
     ResetCalls,

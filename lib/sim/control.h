@@ -12,7 +12,7 @@
 
 namespace cuguest_sim {
 
-inline constexpr int kControlVersion = 6;
+inline constexpr int kControlVersion = 7;
 inline constexpr char kControlSymbol[] = "cuguestSimControl";
 
 struct Control {
@@ -22,6 +22,7 @@ struct Control {
   void (*hide_entry)(const char*);
   void (*fail_call)(const char*, unsigned, CUresult, bool);
   void (*clear_faults)();
+  void (*on_every_call)(void (*)(const char*));
   std::uint64_t (*calls)(const char*);
   std::uint64_t (*total_calls)();
   void (*reset_calls)();

@@ -30,6 +30,7 @@ const CUstream*& CallbackStream() {
 }
 
 EntryScope::EntryScope(const Entry& entry) : outer_(ThisCall()), refusal_(CUDA_SUCCESS) {
+  RunHook(entry.base);
   ThisCall() = Call{&entry, entry.per_thread};
   refusal_ = Refusal(entry);
 }

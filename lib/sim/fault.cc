@@ -14,6 +14,7 @@ namespace {
 
 CallBook book;
 std::atomic<bool> hidden[CallBook::kMaxEntries];
+std::atomic<void (*)(const char*)> hook_of_calls{nullptr};
 
 size_t IndexOf(const char* base) {
   for (const Entry& entry : Entries()) {
@@ -35,6 +36,17 @@ void FailCall(const char* base, unsigned nth, CUresult code, bool from_any_threa
 }
 
 void ClearFaults() { book.ClearFaults(); }
+
+void OnEveryCall(void (*hook)(const char* base)) { hook_of_calls.store(hook); }
+
+void RunHook(const char* base) {
+  thread_local bool t_is_in_hook = false;
+  const auto hook = hook_of_calls.load(std::memory_order_relaxed);
+  if (hook == nullptr || t_is_in_hook) return;
+  t_is_in_hook = true;
+  hook(base);
+  t_is_in_hook = false;
+}
 
 std::uint64_t Calls(const char* base) { return book.Calls(IndexOf(base)); }
 

@@ -23,6 +23,11 @@ CUresult TakeFault(size_t base_index);
 // By base name; an unknown name is a mistake in the test and panics.
 void FailCall(const char* base, unsigned nth, CUresult code, bool from_any_thread);
 void ClearFaults();
+
+// `hook` runs at the beginning of every call that is not made by it; nullptr removes it.
+void OnEveryCall(void (*hook)(const char* base));
+void RunHook(const char* base);
+
 std::uint64_t Calls(const char* base);
 std::uint64_t TotalCalls();
 void ResetCalls();

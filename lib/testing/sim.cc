@@ -62,6 +62,10 @@ void Sim::ClearFaults() {
   if (IsActive()) GetControl()->clear_faults();
 }
 
+void Sim::OnEveryCall(void (*hook)(const char*)) {
+  if (IsActive()) GetControl()->on_every_call(hook);
+}
+
 std::uint64_t Sim::Calls(const char* entry) { return IsActive() ? GetControl()->calls(entry) : 0; }
 
 std::uint64_t Sim::TotalCalls() { return IsActive() ? GetControl()->total_calls() : 0; }

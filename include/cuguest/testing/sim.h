@@ -115,6 +115,11 @@ class Sim {
   static void FailCall(const char* entry, unsigned nth, CUresult code, bool from_any_thread = true);
   static void ClearFaults();
 
+  // Runs `hook` at the beginning of every call, on the calling thread, before the simulation takes
+  // any lock: as a tool's callback, or a thread that is preempted there, would. Calls that `hook`
+  // itself makes run no hook. nullptr removes it; calls in progress may still run it.
+  static void OnEveryCall(void (*hook)(const char* entry));
+
   // Calls since the start or the last ResetCalls(), from every thread.
   [[nodiscard]] static std::uint64_t Calls(const char* entry);
   [[nodiscard]] static std::uint64_t TotalCalls();
