@@ -70,6 +70,19 @@ class Event;
 namespace internal {
 struct Capture;
 struct EventAccess;
+
+// What stream 0 is in a file. A default argument names it, which the caller's file chooses;
+// inline code that did would be one function of two files that differ.
+enum class ZeroStream : unsigned char { kLegacy, kPerThread };
+#if defined(CUDA_API_PER_THREAD_DEFAULT_STREAM) || defined(__CUDA_API_PER_THREAD_DEFAULT_STREAM)
+#define CUGUEST_INTERNAL_ZERO_STREAM internal::ZeroStream::kPerThread
+#else
+#define CUGUEST_INTERNAL_ZERO_STREAM internal::ZeroStream::kLegacy
+#endif
+
+CUGUEST_HIDE constexpr CUstream NamedBy(CUstream stream, ZeroStream zero) noexcept {
+  return stream == nullptr && zero == ZeroStream::kPerThread ? CU_STREAM_PER_THREAD : stream;
+}
 }  // namespace internal
 
 // StreamRef
@@ -91,19 +104,23 @@ class CUGUEST_API StreamRef {
   CUGUEST_HIDE constexpr StreamRef() noexcept = default;  // names no stream
 
   // Names `stream`, which must be alive. For 0, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD it
-  // remembers the current context, and stays with it whatever is current later. 0 is the
-  // legacy stream, also where the including file is compiled for per-thread ones.
+  // remembers the current context, and stays with it whatever is current later. 0 names what
+  // it does in <cuda.h>'s calls in the same file: CU_STREAM_PER_THREAD where
+  // CUDA_API_PER_THREAD_DEFAULT_STREAM is defined, otherwise the legacy stream. `zero` says
+  // which; leave it to its default.
   //
   // Errors: those of AcquireFromStream. In a green context there is no per-thread stream:
   //         kInvalidArgument when it is used.
   // Cost:   two driver calls, contention-free.
-  [[nodiscard]] static absl::StatusOr<StreamRef> Borrow(CUstream stream);
+  [[nodiscard]] static absl::StatusOr<StreamRef> Borrow(
+      CUstream stream, internal::ZeroStream zero = CUGUEST_INTERNAL_ZERO_STREAM);
 
   // The same for who knows its context: nothing is asked, and nothing checked. Also for a
   // stream whose capture is lost, which the driver tells no context of.
-  [[nodiscard]] CUGUEST_HIDE static constexpr StreamRef Borrow(CUstream stream,
-                                                               const ContextRef& context) noexcept {
-    return StreamRef(stream, context);
+  [[nodiscard]] CUGUEST_HIDE static constexpr StreamRef Borrow(
+      CUstream stream, const ContextRef& context,
+      internal::ZeroStream zero = CUGUEST_INTERNAL_ZERO_STREAM) noexcept {
+    return StreamRef(internal::NamedBy(stream, zero), context);
   }
 
   [[nodiscard]] CUGUEST_HIDE constexpr CUstream get() const noexcept { return stream_; }

@@ -69,22 +69,22 @@ struct alignas(kCacheLine) PinStripe {
 
 namespace {
 
-struct ThisThread {
+struct PinningThread {
   unsigned number = 0;  // from 1; 0: none yet
   unsigned stripe = 0;
   unsigned meetings = 0;  // with others, on this stripe
   unsigned random = 0;
 };
-CUGUEST_THREAD_LOCAL(ThisThread) t_thread;
+CUGUEST_THREAD_LOCAL(PinningThread) t_thread;
 
-void GiveNumber(ThisThread* thread) noexcept {
+void GiveNumber(PinningThread* thread) noexcept {
   thread->number = ThreadNumber() + 1;
   thread->stripe = thread->number % kStripes;
   thread->random = thread->number;
 }
 
 // Another thread has used `stripe` since this one did.
-[[gnu::noinline]] void Meet(ThisThread* thread, PinStripe* stripe) noexcept {
+[[gnu::noinline]] void Meet(PinningThread* thread, PinStripe* stripe) noexcept {
   constexpr unsigned kMeetings = 8;
   stripe->last_user.store(thread->number, std::memory_order_relaxed);
   if (++thread->meetings < kMeetings) return;
@@ -95,7 +95,7 @@ void GiveNumber(ThisThread* thread) noexcept {
 
 // Counts one pin up, and returns where. See Note [Stripes].
 inline Atomic<unsigned>* CountUp(PinStripe* stripes) noexcept {
-  ThisThread& thread = t_thread;
+  PinningThread& thread = t_thread;
   if (__builtin_expect(thread.number == 0, 0)) GiveNumber(&thread);
   PinStripe& stripe = stripes[thread.stripe];
   stripe.pins.fetch_add(1, std::memory_order_seq_cst);

@@ -39,7 +39,8 @@ CUresult DestroyUnlessCapturing(const Driver& driver, const StreamRef& stream) {
 
 }  // namespace
 
-absl::StatusOr<StreamRef> StreamRef::Borrow(CUstream stream) {
+absl::StatusOr<StreamRef> StreamRef::Borrow(CUstream stream, internal::ZeroStream zero) {
+  stream = internal::NamedBy(stream, zero);
   const absl::StatusOr<AcquiredContext> context = AcquireFromStream(stream);
   if (!context.ok()) return context.status();
   return StreamRef(stream, context->incarnation());

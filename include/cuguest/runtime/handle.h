@@ -60,7 +60,7 @@ namespace internal {
 
 // The stream that 0 names in files compiled as the including one is.
 #if defined(CUDA_API_PER_THREAD_DEFAULT_STREAM) || defined(__CUDA_API_PER_THREAD_DEFAULT_STREAM)
-inline constexpr cuuint64_t kDefaultStream = 2;  // CU_STREAM_PER_THREAD, cudaStreamPerThread
+CUGUEST_HIDE inline constexpr cuuint64_t kDefaultStream = 2;  // CU_STREAM_PER_THREAD, cudaStreamPerThread
 #else
 CUGUEST_HIDE inline constexpr cuuint64_t kDefaultStream = 1;  // CU_STREAM_LEGACY, cudaStreamLegacy
 #endif
