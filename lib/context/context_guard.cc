@@ -201,11 +201,14 @@ CUresult ContextGuard::Reassert() noexcept {
   if (!IsInside()) return ok() ? CUDA_ERROR_ILLEGAL_STATE : result_;
   if (!internal::IsThisThread(thread)) return CUDA_ERROR_ILLEGAL_STATE;
   if (state_ != State::kExact) {
-    const Driver& driver = internal::ResolvedDriver();
     CUcontext top = nullptr;
-    if (internal::GetCurrent(&top) == CUDA_SUCCESS && top == ours_.context &&
-        (!ours_.IsKnown() || internal::CheckIncarnation(driver, ours_) == CUDA_SUCCESS)) {
-      return CUDA_SUCCESS;
+    if (internal::GetCurrent(&top) == CUDA_SUCCESS && top == ours_.context) {
+      if (!ours_.IsKnown()) return CUDA_SUCCESS;
+      const CUresult code = internal::CheckIncarnation(internal::ResolvedDriver(), ours_);
+      if (code == CUDA_SUCCESS) return CUDA_SUCCESS;
+      static_cast<void>(Restore());  // there is nothing to come back into
+      result_ = code;
+      return result();
     }
   }
   static_cast<void>(Restore());

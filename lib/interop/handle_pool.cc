@@ -186,11 +186,11 @@ HandleScope::HandleScope(HandlePools& pools, const HandleRequest& request, const
 }
 
 absl::Status HandleScope::Enter(const HandleRequest& request, const char* file, int line) {
-  if (context_.get() == nullptr) {
+  if (!guard_.ok()) {
+    if (context_.get() != nullptr) return ToStatus(guard_);
     return absl::InvalidArgumentError(absl::StrCat(
         "borrow ", pools_.type_.what, ": the stream is empty: moved from, or never set"));
   }
-  if (!guard_.ok()) return ToStatus(guard_);
   relaxed_.emplace(CU_STREAM_CAPTURE_MODE_RELAXED, file, line);
   if (!IsRelaxed(*relaxed_)) return ToStatus(*relaxed_);
   absl::StatusOr<HandlePools::Pin> pool = pools_.PoolOf(context_);
@@ -244,8 +244,7 @@ bool HandleScope::End(absl::Status* why) {
 }
 
 absl::Status HandleScope::Reassert() {
-  CUresult code = guard_.Reassert();
-  if (code == CUDA_SUCCESS) code = context_.Check();
+  const CUresult code = slot_ == nullptr ? CUDA_ERROR_ILLEGAL_STATE : guard_.Reassert();
   if (code == CUDA_SUCCESS) return absl::OkStatus();
   absl::Status status = ToStatus(code, "re-enter the context of a scope");
   if (ok()) status_ = status;
