@@ -50,7 +50,8 @@ CUGUEST_BEGIN_NAMESPACE
 // graph will allocate is kUnregistered until the graph runs. Pools and virtual memory may also lie
 // on the host (CU_MEM_LOCATION_TYPE_HOST, HOST_NUMA), and a pool's memory may be managed: kind
 // says how it is owned and freed, is_on_host and host_address where it lies. The driver's copies
-// from and to memory of a pool on the host fail with CUDA_ERROR_INVALID_VALUE, fills do not.
+// from and to memory of a pool on the host fail with CUDA_ERROR_INVALID_VALUE, as do fills until
+// the device is given access to the pool (cuMemPoolSetAccess).
 // Source: CUDA Driver API, cuPointerGetAttribute, cuMemHostRegister; test/sim/
 // pool_facts_test.cc, registered_memory_facts_test.cc, virtual_memory_facts_test.cc,
 // host_location_facts_test.cc.

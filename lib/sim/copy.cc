@@ -12,6 +12,7 @@
 #include "lib/sim/device.h"
 #include "lib/sim/memory.h"
 #include "lib/sim/panic.h"
+#include "lib/sim/pool.h"
 #include "lib/sim/stack.h"
 #include "lib/sim/stream.h"
 
@@ -92,12 +93,16 @@ CUresult CheckPeers(CUcontext to, CUcontext from) {
   return code != CUDA_SUCCESS ? code : CheckPeer(from);
 }
 
-// Device memory of another device than the one that works is INVALID_VALUE
-// (measured on two H200, driver 580.159.04).
+// Device memory of another device than the one that works is INVALID_VALUE (measured on two H200,
+// driver 580.159.04), and so is a host pool's that the device was given no access to (on an H100).
 bool CanFill(CUdeviceptr address, size_t bytes, CUdevice device) {
   Allocation allocation;
   if (!Memory::Find(address, &allocation)) return false;
-  const bool anywhere = allocation.IsOnHost() || allocation.IsManaged();
+  if (allocation.kind == MemoryKind::kPool && allocation.lies_on_host &&
+      !PoolReaches(allocation.pool, device)) {
+    return false;
+  }
+  const bool anywhere = allocation.IsOnHost() || allocation.IsManaged() || allocation.lies_on_host;
   return (anywhere || allocation.device == device) &&
          Memory::Reaches(address, bytes, Memory::kWrite);
 }

@@ -41,9 +41,11 @@ struct Pool {
   bool destroyed = false;  // and waits for its last allocation to be freed
   int reuse[3] = {1, 1, 1};
   cuuint64_t threshold = 0;
-  bool lent[kMaxDevices] = {};  // to devices other than its own
+  bool lent[kMaxDevices] = {};  // to devices other than its own; on the host it has none
   Watermark used;
   Watermark reserved;
+
+  bool Reaches(CUdevice from) const { return (!lies_on_host && from == device) || lent[from]; }
 
   CUresult Take(size_t bytes) {
     const bool fits = bytes <= kDeviceMemory && (most == 0 || used.current + bytes <= most);
@@ -111,6 +113,9 @@ class Pools {
     pool.KeepAtMost(0);
     EraseIfDone(handle);
   }
+
+  // Also where only its allocations are left of it.
+  bool Reaches(CUmemoryPool handle, CUdevice from) { return pools_[handle].Reaches(from); }
 
   void GiveBack(CUmemoryPool handle, size_t bytes) {
     pools_[handle].GiveBack(bytes);
@@ -257,6 +262,11 @@ bool IsDeviceLocation(const CUmemLocation& location) {
 
 }  // namespace
 
+bool PoolReaches(CUmemoryPool pool, CUdevice device) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  return ThePools().Reaches(pool, device);
+}
+
 void GiveBackToPool(CUmemoryPool pool, size_t bytes) {
   const std::lock_guard<std::mutex> lock(mutex);
   ThePools().GiveBack(pool, bytes);
@@ -373,7 +383,7 @@ CUresult MemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool handle, CUmemLo
   if (flags == nullptr || pool == nullptr || location == nullptr || !IsDeviceLocation(*location)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  const bool reaches = location->id == pool->device || pool->lent[location->id];
+  const bool reaches = pool->Reaches(location->id);
   *flags = reaches ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
   return CUDA_SUCCESS;
 }
@@ -389,7 +399,9 @@ CUresult MemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc* access, si
     if (!IsDeviceLocation(one.location)) return CUDA_ERROR_INVALID_DEVICE;
     if (one.flags == CU_MEM_ACCESS_FLAGS_PROT_READ) return CUDA_ERROR_NOT_SUPPORTED;
     const bool none = one.flags == CU_MEM_ACCESS_FLAGS_PROT_NONE;
-    if (none && one.location.id == pool->device) return CUDA_ERROR_INVALID_DEVICE;
+    if (none && !pool->lies_on_host && one.location.id == pool->device) {
+      return CUDA_ERROR_INVALID_DEVICE;
+    }
     pool->lent[one.location.id] = !none;
   }
   return CUDA_SUCCESS;

@@ -16,6 +16,9 @@ namespace cuguest_sim {
 // For an allocation of the pool that is freed.
 void GiveBackToPool(CUmemoryPool pool, size_t bytes);
 
+// Whether the device has access to what the living allocations of `pool` are in.
+bool PoolReaches(CUmemoryPool pool, CUdevice device);
+
 // Those that were made and not destroyed; not the devices' own.
 size_t CountPools();
 

@@ -182,7 +182,7 @@ void PrintPool(const OwnContext& context, const Place& place, CUmemAllocationTyp
       BOOST_TEST(Attribute<size_t>(CU_POINTER_ATTRIBUTE_RANGE_SIZE, pointer) == 4096u);
       BOOST_TEST(Attribute<CUdeviceptr>(CU_POINTER_ATTRIBUTE_HOST_POINTER, pointer) == pointer);
       SetStack({context.get()});
-      OK(RAW(cuMemsetD8)(pointer, 1, 16));
+      IS(RAW(cuMemsetD8)(pointer, 1, 16), INVALID_VALUE);  // no device has access yet
       IS(RAW(cuMemcpyHtoD)(pointer, &byte, 1), INVALID_VALUE);
       IS(RAW(cuMemcpyDtoH)(&byte, pointer, 1), INVALID_VALUE);
     }
@@ -194,6 +194,14 @@ void PrintPool(const OwnContext& context, const Place& place, CUmemAllocationTyp
     SetStack({context.get()});
     Print("for the device, a context current", pointer);
     if (shared == CUDA_SUCCESS) PrintUse(context.get(), pointer);
+    if (is_hosts) {
+      char byte = 0;
+      OK(shared);
+      SetStack({context.get()});
+      OK(RAW(cuMemsetD8)(pointer, 1, 16));
+      IS(RAW(cuMemcpyHtoD)(pointer, &byte, 1), INVALID_VALUE);
+      IS(RAW(cuMemcpyDtoH)(&byte, pointer, 1), INVALID_VALUE);
+    }
     SetStack({context.get()});
     OK(RAW(cuMemFree)(pointer));
   }
