@@ -64,10 +64,10 @@ class CUGUEST_API ContextRef {
   // Exact for a primary context (the driver keeps its handle readable for the
   // life of the process) and for a context that the caller knows not to have been
   // destroyed. For a foreign context that may have been destroyed it is best
-  // effort: the driver reads the handle's freed memory. An H100 with driver 580
-  // answers CUDA_ERROR_CONTEXT_IS_DESTROYED, but perhaps not of every one: a cache that
-  // asked for 40 once kept one of them (test/context/per_context_drop_test.cc).
-  // Nothing documents it.
+  // effort: the driver reads the handle's freed memory. On an H100 with driver 580 it mostly
+  // answered CUDA_ERROR_CONTEXT_IS_DESTROYED, once did not, and, where the memory had been used
+  // again, once crashed (test/context/per_context_drop_test.cc). Nothing documents it. So do not
+  // ask about contexts that others destroy without telling you.
   //
   // Cost:   one driver call, contention-free.
   [[nodiscard]] CUGUEST_HIDE bool IsAlive() const noexcept { return Check() == CUDA_SUCCESS; }

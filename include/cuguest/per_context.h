@@ -71,7 +71,10 @@ CUGUEST_BEGIN_NAMESPACE
 // PerContext
 //
 // Stack:   net 0 in every call. `make` and ~T() run with the value's context current.
-// Count:   none; it keeps no context alive. Who destroys a context calls Forget() first.
+// Count:   none; it keeps no context alive. Who destroys a context calls Forget() first, or
+//          ForgetDestroyed() afterwards: the cache asks the driver about contexts that it was not
+//          told of, also when it ends, and a driver may crash when it is asked about a destroyed
+//          one (ContextRef::IsAlive). Primary contexts need neither.
 // Threads: all members but the destructor, from any threads at the same time. T is shared
 //          by all that pin it, so what they do with it is T's to make safe. No lock of
 //          the cache is held while the driver is called, host memory is allocated, or `make`,

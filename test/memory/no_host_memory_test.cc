@@ -252,7 +252,7 @@ const std::vector<Kind>& Kinds() {
          BOOST_TEST(handles->Prepare(s.context->ref()).ok());
          return [handles] {
            handles->~CublasHandles();
-           ::operator delete(handles, std::align_val_t(alignof(runtime::CublasHandles)));
+           ::operator delete(handles);
          };
        }},
       {"DeviceGuard",
