@@ -60,9 +60,11 @@ namespace internal {
 
 // The stream that 0 names in files compiled as the including one is.
 #if defined(CUDA_API_PER_THREAD_DEFAULT_STREAM) || defined(__CUDA_API_PER_THREAD_DEFAULT_STREAM)
-CUGUEST_HIDE inline constexpr cuuint64_t kDefaultStream = 2;  // CU_STREAM_PER_THREAD, cudaStreamPerThread
+// CU_STREAM_PER_THREAD, cudaStreamPerThread
+CUGUEST_HIDE inline constexpr cuuint64_t kDefaultStream = 2;
 #else
-CUGUEST_HIDE inline constexpr cuuint64_t kDefaultStream = 1;  // CU_STREAM_LEGACY, cudaStreamLegacy
+// CU_STREAM_LEGACY, cudaStreamLegacy
+CUGUEST_HIDE inline constexpr cuuint64_t kDefaultStream = 1;
 #endif
 
 CUGUEST_HIDE inline CUstream Explicit(CUstream stream) noexcept {

@@ -95,7 +95,8 @@ const char* Memory(const ContextRef& context) {
       !cuguest::Copy(cuguest::HostSpan<float>(back), buffer->view()).ok() || back != numbers) {
     return "a copy is another";
   }
-  const absl::StatusOr<cuguest::StreamRef> stream = cuguest::StreamRef::Borrow(CU_STREAM_PER_THREAD);
+  const absl::StatusOr<cuguest::StreamRef> stream =
+      cuguest::StreamRef::Borrow(CU_STREAM_PER_THREAD);
   const absl::StatusOr<cuguest::LaunchShape> shape = cuguest::LaunchShape::ForElements(100, 32);
   if (!shape.ok()) return "there is no shape";
   if (stream.ok() && cuguest::Launch(cuguest::Kernel(), *shape, *stream, ROW,

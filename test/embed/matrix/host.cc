@@ -67,8 +67,7 @@ int main(int argc, char** argv) {
   static_cast<void>(home);  // stays current
   for (int round = 0; round < 3; ++round) {
     for (const Library& library : libraries) {
-      const char* wrong =
-          library.Find<const char* (*)(CUcontext, CUcontext)>("Run")(work, leaked);
+      const char* wrong = library.Find<const char* (*)(CUcontext, CUcontext)>("Run")(work, leaked);
       Check(wrong == nullptr, library, wrong == nullptr ? "" : wrong);
     }
   }
