@@ -377,6 +377,26 @@ BOOST_AUTO_TEST_CASE(per_thread_streams_memory_ends_on_another_thread) {
   }
 }
 
+// While a blocking stream captures stream 0 cannot be used. No other one of this thread waits for
+// what the other thread has submitted, so the memory is given up rather than freed there.
+BOOST_AUTO_TEST_CASE(per_thread_streams_memory_is_freed_in_stream_0_elsewhere) {
+  const Owner owner;
+  Buffer buffer =
+      Made(Buffer::AllocateAsync(StreamRef::Borrow(CU_STREAM_PER_THREAD, owner.ref()), kInts));
+  const CUdeviceptr pointer = buffer.get();
+  owner.Enter();
+  CUstream blocking = nullptr;
+  BOOST_TEST(RAW(cuStreamCreate)(&blocking, CU_STREAM_DEFAULT) == CUDA_SUCCESS);
+  {
+    const Capture capture(blocking, CU_STREAM_CAPTURE_MODE_RELAXED);
+    std::thread([&] { const Buffer ending = std::move(buffer); }).join();
+  }
+  BOOST_TEST(IsThere(pointer));
+  BOOST_TEST(RAW(cuMemFree)(pointer) == CUDA_SUCCESS);
+  BOOST_TEST(RAW(cuStreamDestroy)(blocking) == CUDA_SUCCESS);
+  SetStack({});
+}
+
 BOOST_AUTO_TEST_CASE(failing_free_says_what_happened, *OnlySim()) {
   const Owner owner;
   Buffer buffer = Allocated(owner);
