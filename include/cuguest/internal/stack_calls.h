@@ -5,7 +5,7 @@
 // -----------------------------------------------------------------------------
 //
 // Not for embedders. The three driver calls that a guard makes in line: with them, a
-// guard around a context that is current already costs two queries and two or three
+// guard around a context that is current already costs two queries and a few
 // nanoseconds; out of line it cost as much again as the queries
 // (test/benchmark/guard_benchmark.cc).
 
