@@ -468,17 +468,6 @@ BOOST_AUTO_TEST_CASE(a_context_of_another_device, *cuguest_test::NeedsDevices(2)
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(a_context_that_is_current_on_other_threads) {
-  const OwnContext shared;
-  SetStack({shared.get()});
-  std::thread([&shared] {
-    const ContextGuard guard(shared.get());
-    if (!guard.ok() || guard.elided()) std::abort();
-  }).join();
-  BOOST_TEST(GetStack() == Stack{shared.get()});
-  SetStack({});
-}
-
 // What is built from a ContextRef never takes another context for its own, which has the handle
 // because a callee destroyed ours.
 BOOST_AUTO_TEST_CASE(
@@ -618,62 +607,6 @@ BOOST_AUTO_TEST_CASE(
   }
 }
 
-// On a stack that has our own context on top, so that a pop would look right; and on a thread
-// that has the pthread_t of the guard's own.
-BOOST_AUTO_TEST_CASE(a_guard_that_ends_on_another_thread_leaves_both_stacks_alone) {
-  const OwnContext a;
-  const OwnContext b;
-  for (const GuardMode mode : kModes) {
-    for (const Stack& own : {Stack{a.get()}, Stack{b.get()}}) {
-      for (const Stack& others : {Stack{}, Stack{a.get()}, Stack{a.get(), b.get()}}) {
-        for (const bool own_thread_has_ended : {false, true}) {
-          std::optional<ContextGuard> guard;
-          const auto enter = [&] {
-            SetStack(own);
-            guard.emplace(b.get(), mode, __FILE__, 4711);
-            BOOST_TEST(guard->ok());
-          };
-          if (own_thread_has_ended) {
-            std::thread(enter).join();
-          } else {
-            enter();
-          }
-          const Stack inside = GetStack();
-          std::thread([&] {
-            SetStack(others);
-            BOOST_TEST(guard->Restore() == CUDA_ERROR_ILLEGAL_STATE);
-            BOOST_TEST(guard->Reassert() == CUDA_ERROR_ILLEGAL_STATE);
-            guard.reset();
-            BOOST_TEST(GetStack() == others);
-          }).join();
-          BOOST_TEST(GetStack() == inside);
-          const auto incidents = TakeIncidents();
-          BOOST_TEST(incidents.size() == 2U);
-          for (const auto& incident : incidents) {
-            BOOST_TEST((incident.kind == IncidentKind::kElsewhere));
-            BOOST_TEST((incident.repair == cuguest::Repair::kUnrepaired));
-            BOOST_TEST(incident.result == CUDA_ERROR_ILLEGAL_STATE);
-            BOOST_TEST(incident.line == 4711);
-          }
-          SetStack({});
-        }
-      }
-    }
-  }
-}
-
-BOOST_AUTO_TEST_CASE(after_a_refusal_elsewhere_the_own_thread_ends_the_guard) {
-  const OwnContext a;
-  const OwnContext b;
-  SetStack({a.get()});
-  ContextGuard guard(b.get());
-  std::thread([&] { BOOST_TEST(guard.Restore() == CUDA_ERROR_ILLEGAL_STATE); }).join();
-  BOOST_TEST(TakeIncidents().size() == 1U);
-  BOOST_TEST(guard.Restore() == CUDA_SUCCESS);
-  BOOST_TEST(GetStack() == Stack{a.get()});
-  SetStack({});
-}
-
 BOOST_AUTO_TEST_CASE(two_elided_guards_may_end_in_any_order) {
   const OwnContext a;
   SetStack({a.get()});
@@ -684,60 +617,6 @@ BOOST_AUTO_TEST_CASE(two_elided_guards_may_end_in_any_order) {
   first.reset();
   BOOST_TEST(GetStack() == Stack{a.get()});
   second.reset();
-  BOOST_TEST(GetStack() == Stack{a.get()});
-  SetStack({});
-}
-
-#ifndef NDEBUG
-constexpr bool kReportsUnasked = true;
-#else
-constexpr bool kReportsUnasked = false;
-#endif
-
-BOOST_AUTO_TEST_CASE(a_failed_guard_that_nobody_asked_is_reported) {
-  { const ContextGuard guard(static_cast<CUcontext>(nullptr)); }
-  const auto incidents = TakeIncidents();
-  BOOST_TEST_REQUIRE(incidents.size() == (kReportsUnasked ? 1U : 0U));
-  if (kReportsUnasked) {
-    BOOST_TEST((incidents[0].kind == IncidentKind::kUnasked));
-    BOOST_TEST(incidents[0].result == CUDA_ERROR_INVALID_CONTEXT);
-    BOOST_TEST(std::string(incidents[0].file) == __FILE__);
-  }
-  for (const bool by_status : {false, true}) {
-    const ContextGuard guard(static_cast<CUcontext>(nullptr));
-    BOOST_TEST(!(by_status ? ToStatus(guard).ok() : guard.ok()));
-  }
-}
-
-// The constructors' default location is where the standard library constructs the guard.
-BOOST_AUTO_TEST_CASE(a_location_is_where_the_guard_is_written) {
-  const OwnContext a;
-  const OwnContext b;
-  SetStack({a.get()});
-  const auto incident_of = [&](auto make) {
-    {
-      const auto guard = make();
-      BOOST_TEST(guard->ok());
-      TheDriver().CtxPushCurrent(a.get());
-    }
-    const auto incidents = TakeIncidents();
-    BOOST_TEST_REQUIRE(incidents.size() == 1U);
-    return incidents[0];
-  };
-  using Owned = std::unique_ptr<ContextGuard>;
-  const auto given = incident_of([&]() -> Owned {
-    return std::make_unique<ContextGuard>(b.get(), cuguest::Location::Here());
-  });
-  BOOST_TEST(std::string(given.file) == __FILE__);
-  BOOST_TEST(given.line == __LINE__ - 3);
-  const auto by_ref = incident_of([&]() -> Owned {
-    return std::make_unique<ContextGuard>(ContextRef::Borrow(b.get()), cuguest::Location::Here());
-  });
-  BOOST_TEST(by_ref.line == __LINE__ - 2);
-  const auto forgotten =
-      incident_of([&]() -> Owned { return std::make_unique<ContextGuard>(b.get()); });
-  BOOST_TEST(absl::StrContains(forgotten.file, "without a Location"));
-  BOOST_TEST(forgotten.line == 0);
   BOOST_TEST(GetStack() == Stack{a.get()});
   SetStack({});
 }

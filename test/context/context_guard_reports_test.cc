@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a guard reports of itself: that nobody asked whether it failed, and where it is written.
+
+#include "cuguest/context_guard.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "cuguest/driver.h"
+#include "cuguest/error.h"
+#include "test/support/test.h"
+
+namespace {
+
+using cuguest::ContextGuard;
+using cuguest::ContextRef;
+using cuguest::IncidentKind;
+using cuguest_test::GetStack;
+using cuguest_test::OwnContext;
+using cuguest_test::SetStack;
+using cuguest_test::TakeIncidents;
+using cuguest_test::TheDriver;
+using Stack = std::vector<CUcontext>;
+
+#ifndef NDEBUG
+constexpr bool kReportsUnasked = true;
+#else
+constexpr bool kReportsUnasked = false;
+#endif
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(context_guard_reports)
+
+BOOST_AUTO_TEST_CASE(a_failed_guard_that_nobody_asked_is_reported) {
+  { const ContextGuard guard(static_cast<CUcontext>(nullptr)); }
+  const auto incidents = TakeIncidents();
+  BOOST_TEST_REQUIRE(incidents.size() == (kReportsUnasked ? 1U : 0U));
+  if (kReportsUnasked) {
+    BOOST_TEST((incidents[0].kind == IncidentKind::kUnasked));
+    BOOST_TEST(incidents[0].result == CUDA_ERROR_INVALID_CONTEXT);
+    BOOST_TEST(std::string(incidents[0].file) == __FILE__);
+  }
+  for (const bool by_status : {false, true}) {
+    const ContextGuard guard(static_cast<CUcontext>(nullptr));
+    BOOST_TEST(!(by_status ? ToStatus(guard).ok() : guard.ok()));
+  }
+}
+
+// The constructors' default location is where the standard library constructs the guard.
+BOOST_AUTO_TEST_CASE(a_location_is_where_the_guard_is_written) {
+  const OwnContext a;
+  const OwnContext b;
+  SetStack({a.get()});
+  const auto incident_of = [&](auto make) {
+    {
+      const auto guard = make();
+      BOOST_TEST(guard->ok());
+      TheDriver().CtxPushCurrent(a.get());
+    }
+    const auto incidents = TakeIncidents();
+    BOOST_TEST_REQUIRE(incidents.size() == 1U);
+    return incidents[0];
+  };
+  using Owned = std::unique_ptr<ContextGuard>;
+  const auto given = incident_of([&]() -> Owned {
+    return std::make_unique<ContextGuard>(b.get(), cuguest::Location::Here());
+  });
+  BOOST_TEST(std::string(given.file) == __FILE__);
+  BOOST_TEST(given.line == __LINE__ - 3);
+  const auto by_ref = incident_of([&]() -> Owned {
+    return std::make_unique<ContextGuard>(ContextRef::Borrow(b.get()), cuguest::Location::Here());
+  });
+  BOOST_TEST(by_ref.line == __LINE__ - 2);
+  const auto forgotten =
+      incident_of([&]() -> Owned { return std::make_unique<ContextGuard>(b.get()); });
+  BOOST_TEST(absl::StrContains(forgotten.file, "without a Location"));
+  BOOST_TEST(forgotten.line == 0);
+  BOOST_TEST(GetStack() == Stack{a.get()});
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_SUITE_END()
