@@ -8,7 +8,6 @@
 
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <string>
@@ -108,41 +107,8 @@ inline bool RunGroup(const Group& group, bool is_verbose) {
   return is_as_expected;
 }
 
-// main() of a program of groups. Arguments:
-//   -v         prints every program
-//   -a         explores the long groups, too
-//   -m NAME    a source was made wrong, in the way of this name, which one of them must find
-//   NAME       the only group to explore
-inline int RunGroups(int argc, char** argv, const std::vector<Group>& groups) {
-  bool is_verbose = false;
-  bool with_long = false;
-  std::string mutation;
-  std::string only;
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (argument == "-v") {
-      is_verbose = true;
-    } else if (argument == "-a") {
-      with_long = true;
-    } else if (argument == "-m" && i + 1 < argc) {
-      mutation = argv[++i];
-    } else {
-      only = argument;
-    }
-  }
-  Group mutated{mutation, {}, Expect::kFailure};
-  int failed = 0;
-  for (const Group& group : groups) {
-    if (only.empty() ? group.is_long && !with_long : group.name != only) continue;
-    if (!mutation.empty()) {
-      mutated.cases.insert(mutated.cases.end(), group.cases.begin(), group.cases.end());
-    } else if (!RunGroup(group, is_verbose)) {
-      ++failed;
-    }
-  }
-  if (!mutation.empty() && !RunGroup(mutated, is_verbose)) ++failed;
-  return failed == 0 ? 0 : 1;
-}
+// What a program explores: each defines it, and main.cc explores them.
+std::vector<Group> Groups();
 
 }  // namespace schedules
 

@@ -146,7 +146,9 @@ Case Words(const std::vector<std::string>& threads, bool is_prepared, const Boun
   return {name, [=] { return std::make_unique<Lending>(threads, is_prepared); }, bounds};
 }
 
-std::vector<Group> Groups() {
+}  // namespace
+
+std::vector<Group> schedules::Groups() {
   const Bounds every = {};
   const Bounds weak = {kUnbounded, kUnbounded};
   const Bounds three_preemptions = {3};
@@ -171,7 +173,3 @@ std::vector<Group> Groups() {
   groups.push_back(three);
   return groups;
 }
-
-}  // namespace
-
-int main(int argc, char** argv) { return schedules::RunGroups(argc, argv, Groups()); }

@@ -225,7 +225,9 @@ Group operator+(Group group, const Group& other) {
   return group;
 }
 
-std::vector<Group> Groups() {
+}  // namespace
+
+std::vector<Group> schedules::Groups() {
   const Bounds every = {};
   const Bounds weak = {kUnbounded, kUnbounded};
   const Bounds one_stale_read = {kUnbounded, 1};
@@ -254,7 +256,3 @@ std::vector<Group> Groups() {
        /*is_long=*/true},
   };
 }
-
-}  // namespace
-
-int main(int argc, char** argv) { return schedules::RunGroups(argc, argv, Groups()); }

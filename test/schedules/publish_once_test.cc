@@ -102,7 +102,9 @@ Case Words(const std::vector<std::string>& threads, const Bounds& bounds) {
   return {name, [=] { return std::make_unique<Publishing>(threads); }, bounds};
 }
 
-std::vector<Group> Groups() {
+}  // namespace
+
+std::vector<Group> schedules::Groups() {
   const Bounds every = {};
   const Bounds weak = {kUnbounded, kUnbounded};
   std::vector<Group> groups;
@@ -123,7 +125,3 @@ std::vector<Group> Groups() {
   }
   return groups;
 }
-
-}  // namespace
-
-int main(int argc, char** argv) { return schedules::RunGroups(argc, argv, Groups()); }

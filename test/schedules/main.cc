@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// main() of every program of groups. Arguments:
+//   -v         prints every program
+//   -a         explores the long groups, too
+//   -m NAME    a source was made wrong, in the way of this name, which one of them must find
+//   NAME       the only group to explore
+
+#include <string>
+#include <vector>
+
+#include "test/schedules/cases.h"
+
+int main(int argc, char** argv) {
+  bool is_verbose = false;
+  bool with_long = false;
+  std::string mutation;
+  std::string only;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (argument == "-v") {
+      is_verbose = true;
+    } else if (argument == "-a") {
+      with_long = true;
+    } else if (argument == "-m" && i + 1 < argc) {
+      mutation = argv[++i];
+    } else {
+      only = argument;
+    }
+  }
+  using schedules::Group;
+  Group mutated{mutation, {}, schedules::Expect::kFailure};
+  int failed = 0;
+  for (const Group& group : schedules::Groups()) {
+    if (only.empty() ? group.is_long && !with_long : group.name != only) continue;
+    if (!mutation.empty()) {
+      mutated.cases.insert(mutated.cases.end(), group.cases.begin(), group.cases.end());
+    } else if (!schedules::RunGroup(group, is_verbose)) {
+      ++failed;
+    }
+  }
+  if (!mutation.empty() && !schedules::RunGroup(mutated, is_verbose)) ++failed;
+  return failed == 0 ? 0 : 1;
+}
