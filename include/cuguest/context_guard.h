@@ -283,11 +283,6 @@ class [[nodiscard]] CUGUEST_API ContextGuard : private internal::StackGuard {
     kPushedAlways,
     kExact,
   };
-#ifdef NDEBUG
-  static constexpr bool kReportsUnasked = false;
-#else
-  CUGUEST_HIDE static constexpr bool kReportsUnasked = true;
-#endif
 
   // Once it is inside; after the push, because the driver's atomic operations wait for
   // every store before them.
@@ -325,7 +320,7 @@ class [[nodiscard]] CUGUEST_API ContextGuard : private internal::StackGuard {
   CUresult result_;
   GuardMode mode_;
   State state_;
-  mutable bool asked_ = !kReportsUnasked;
+  mutable bool asked_ = !internal::kReportsUnasked;
   int exact_depth_;                              // these two in kExact only
   internal::Incarnation exact_[kMaxExactDepth];  // bottom first
 };

@@ -73,11 +73,6 @@ class [[nodiscard]] CUGUEST_API NoContextGuard : private internal::StackGuard {
  private:
   friend class HostScope;
   enum class State : unsigned char { kOut, kSuspended, kInside };
-#ifdef NDEBUG
-  static constexpr bool kReportsUnasked = false;
-#else
-  CUGUEST_HIDE static constexpr bool kReportsUnasked = true;
-#endif
 
   static const Type kType;
 
@@ -92,7 +87,7 @@ class [[nodiscard]] CUGUEST_API NoContextGuard : private internal::StackGuard {
   int line_;
   CUresult result_ = CUDA_SUCCESS;
   State state_ = State::kOut;
-  mutable bool asked_ = !kReportsUnasked;
+  mutable bool asked_ = !internal::kReportsUnasked;
   int depth_ = 0;
   internal::Incarnation taken_[kMaxDepth];  // bottom first
 };

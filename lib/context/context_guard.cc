@@ -2,7 +2,6 @@
 
 #include "cuguest/context_guard.h"
 
-#include "cuguest/internal/report.h"
 #include "lib/context/advice.h"
 #include "lib/context/identity.h"
 #include "lib/context/stack_repair.h"
@@ -55,10 +54,7 @@ void ContextGuard::EnterChecked() noexcept {
 // those that are out.
 CUresult ContextGuard::Leave() noexcept {
   if (!IsInside() && state_ != State::kSuspended) {
-    if (result_ != CUDA_SUCCESS && !asked_) {
-      asked_ = true;
-      internal::ReportIncident(IncidentKind::kUnasked, Repair::kUnrepaired, result_, file_, line_);
-    }
+    internal::ReportUnasked(result_, &asked_, file_, line_);
     return CUDA_SUCCESS;
   }
   if (type != &kType) return type->restore(this);
@@ -152,7 +148,7 @@ void ContextGuard::Reenter() noexcept {
   result_ = state_ == State::kGone ? CUDA_ERROR_CONTEXT_IS_DESTROYED : Identify();
   if (result_ == CUDA_SUCCESS) result_ = internal::GetCurrent(&caller_);
   if (result_ == CUDA_SUCCESS) EnterChecked();
-  asked_ = !kReportsUnasked;
+  asked_ = !internal::kReportsUnasked;
 }
 
 CUresult ContextGuard::Suspend() noexcept {

@@ -2,7 +2,6 @@
 
 #include "cuguest/no_context_guard.h"
 
-#include "cuguest/internal/report.h"
 #include "lib/context/advice.h"
 #include "lib/context/stack_repair.h"
 #include "lib/context/thread_guards.h"
@@ -54,10 +53,7 @@ void NoContextGuard::Enter() noexcept {
 
 CUresult NoContextGuard::Restore() noexcept {
   if (state_ == State::kOut) {
-    if (result_ != CUDA_SUCCESS && !asked_) {
-      asked_ = true;
-      internal::ReportIncident(IncidentKind::kUnasked, Repair::kUnrepaired, result_, file_, line_);
-    }
+    internal::ReportUnasked(result_, &asked_, file_, line_);
     return CUDA_SUCCESS;
   }
   if (type != &kType) return type->restore(this);
@@ -107,7 +103,7 @@ bool NoContextGuard::SuspendIfOnTop() noexcept {
 
 void NoContextGuard::Resume() noexcept {
   state_ = State::kOut;
-  asked_ = !kReportsUnasked;
+  asked_ = !internal::kReportsUnasked;
   Enter();
 }
 

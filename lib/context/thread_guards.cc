@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "cuguest/internal/report.h"
 #include "lib/context/stack_repair.h"
 #include "lib/core/driver_access.h"
 
@@ -93,6 +94,12 @@ CUresult ReportElsewhere(CUcontext context, const char* file, int line) noexcept
   Report({true, IncidentKind::kElsewhere, Repair::kUnrepaired, CUDA_ERROR_ILLEGAL_STATE, current},
          stack, context, file, line);
   return CUDA_ERROR_ILLEGAL_STATE;
+}
+
+void ReportUnasked(CUresult result, bool* asked, const char* file, int line) noexcept {
+  if (result == CUDA_SUCCESS || *asked) return;
+  *asked = true;
+  ReportIncident(IncidentKind::kUnasked, Repair::kUnrepaired, result, file, line);
 }
 
 }  // namespace internal

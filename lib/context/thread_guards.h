@@ -40,6 +40,10 @@ bool ListIsSound() noexcept;
 // own, and returns CUDA_ERROR_ILLEGAL_STATE.
 CUresult ReportElsewhere(CUcontext context, const char* file, int line) noexcept;
 
+// At the end of a guard that is not inside: reports, once, that it failed to enter and that
+// nobody asked.
+void ReportUnasked(CUresult result, bool* asked, const char* file, int line) noexcept;
+
 }  // namespace internal
 CUGUEST_END_NAMESPACE
 

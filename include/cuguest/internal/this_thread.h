@@ -79,6 +79,14 @@ class BoundThread {
   bool (*is_this_)(unsigned long long);
 };
 
+// Whether a guard that failed to enter says so at its end if nobody asked it before: not where
+// the file that constructs it is compiled with NDEBUG.
+#ifdef NDEBUG
+constexpr bool kReportsUnasked = false;
+#else
+constexpr bool kReportsUnasked = true;
+#endif
+
 }  // namespace internal
 CUGUEST_END_NAMESPACE
 
