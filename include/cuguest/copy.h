@@ -10,6 +10,7 @@
 //   absl::Status status = Copy(view, HostSpan<const float>(values));   // done when it returns
 //   if (status.ok()) status = CopyAsync(other_view, view, stream);     // done in the stream
 //   if (status.ok()) status = Zero(scratch);
+//   absl::StatusOr<std::vector<float>> back = Download(view);
 //
 // Note [Where a copy runs]
 // ~~~~~~~~~~~~~~~~~~~~~~~~
@@ -25,7 +26,7 @@
 //
 // Note [When a copy is done]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~
-// Copy, Fill and Zero wait until it is: also between two pieces of device memory, where
+// Copy, Download, Fill and Zero wait until it is: also between two pieces of device memory, where
 // cuMemcpyDtoD would not. They wait for what was submitted to the context's stream 0 and its
 // blocking streams before, and for no other stream: memory that a non-blocking stream still
 // works on needs a Synchronize() of it first.
@@ -53,8 +54,10 @@
 
 #include <cstddef>
 #include <type_traits>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "cuguest/device_view.h"
 #include "cuguest/export.h"
 #include "cuguest/host_span.h"
@@ -141,7 +144,7 @@ using IfEndsBeforeTheCopy =
 
 }  // namespace internal
 
-// Copy(), CopyAsync(), Fill(), FillAsync(), Zero(), ZeroAsync()
+// Copy(), CopyAsync(), Download(), Fill(), FillAsync(), Zero(), ZeroAsync()
 //
 // The destination comes first, as in cuMemcpy. Where a container of the host and a view can both
 // be written, their order alone would say which is which, and a mistake would overwrite what was
@@ -225,6 +228,18 @@ absl::Status CopyAsync(Host&& to, const DeviceView<T>& from, const StreamRef& st
 template <typename T, typename Host, typename = internal::IfEndsBeforeTheCopy<T, Host>,
           typename = void>
 absl::Status CopyAsync(const DeviceView<T>& to, Host&& from, const StreamRef& stream) = delete;
+
+// The elements of `from`, copied to the host as by Copy(), at its cost.
+template <typename T>
+[[nodiscard]] CUGUEST_HIDE absl::StatusOr<std::vector<std::remove_const_t<T>>> Download(
+    const DeviceView<T>& from) {
+  static_assert(!std::is_same_v<std::remove_const_t<T>, bool>,
+                "a std::vector<bool> has no elements to copy to: use Copy()");
+  std::vector<std::remove_const_t<T>> values(from.size());
+  absl::Status copied = Copy(HostSpan<std::remove_const_t<T>>(values), from);
+  if (!copied.ok()) return copied;
+  return values;
+}
 
 // Every element becomes `value`. T has 1, 2 or 4 bytes.
 template <typename T>

@@ -8,9 +8,10 @@
 // wrong with a launch is said before the driver sees it: the shape is held against the limits
 // of kernel and device, and the parameters against the kernel's.
 //
-//   absl::StatusOr<LaunchShape> shape = LaunchShape::ForElements(x.size(), 256);
-//   if (!shape.ok()) return shape.status();
-//   return Launch(saxpy, *shape, stream, n, a, DevicePtr(x), DevicePtr(y));
+//   LaunchShape shape{/*grid=*/{64, 64}, /*block=*/{16, 16}};
+//   absl::Status status = Launch(blur, shape, stream, DevicePtr(pixels), radius);
+//   // One thread for each element:
+//   status = LaunchForElements(saxpy, x.size(), stream, n, a, DevicePtr(x), DevicePtr(y));
 //
 // Note [What is checked of parameters]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
@@ -102,7 +103,8 @@ struct LaunchShape {
   HostSpan<const CUlaunchAttribute> attributes = {};
 
   // A row of blocks of `block` threads, as many as it takes for one thread for each of `count`
-  // elements; the kernel lets those be that are too many.
+  // elements; the last block may have more, so the kernel must check bounds. See also
+  // LaunchForElements().
   //
   // Errors: kInvalidArgument  no elements, which is no launch; a block of no threads
   //         kOutOfRange       more than 2,147,483,647 blocks
@@ -127,6 +129,10 @@ CUGUEST_HIDE absl::Status LaunchTyped(const Kernel& kernel, const LaunchShape& s
   const void* const pointers[] = {static_cast<const void*>(std::addressof(values))..., nullptr};
   return LaunchValues(kernel, shape, stream, pointers, ParamLayout<Values...>::View());
 }
+
+// Of LaunchForElements(); `count` is not 0.
+CUGUEST_API absl::StatusOr<LaunchShape> ShapeForElements(const Kernel& kernel, std::size_t count,
+                                                         const StreamRef& stream);
 
 }  // namespace internal
 
@@ -192,6 +198,35 @@ CUGUEST_HIDE inline absl::Status Launch(const Kernel& kernel, const LaunchShape&
 // Errors: also kInvalidArgument for one that is null.
 CUGUEST_API absl::Status Launch(const Kernel& kernel, const LaunchShape& shape,
                                 const StreamRef& stream, HostSpan<void* const> params);
+
+// LaunchForElements()
+//
+// Launches `kernel` with one thread for each of `count` elements: in a row of blocks of 256
+// threads, or of fewer if the kernel allows no more in the stream's context (by its launch bounds
+// or registers), or of the size that it is compiled for (.reqntid, __block_size__). The last block
+// may have more threads than there are elements, so the kernel must check bounds. `params` are
+// those of any form of Launch(). Where the block matters to the kernel's speed, see occupancy.h.
+//
+//   absl::Status status = LaunchForElements(scale, x.size(), stream, n, a, DevicePtr(x));
+//
+// No elements: success; nothing is launched or checked, and the driver is not called.
+//
+// Errors: those of Launch(), and
+//         kOutOfRange       more elements than 2,147,483,647 blocks have threads
+//         kInvalidArgument  a kernel that is compiled for blocks of more than one dimension, or
+//                           for clusters of which the grid is no multiple
+//         Nothing was launched then.
+// Stack, count, threads, captures: as of Launch().
+// Cost:   the driver calls of Launch(). The block is looked up without one.
+// Source: test/module/launch_for_elements_test.cc.
+template <typename... Params>
+CUGUEST_HIDE absl::Status LaunchForElements(const Kernel& kernel, std::size_t count,
+                                            const StreamRef& stream, const Params&... params) {
+  if (count == 0) return absl::OkStatus();
+  const absl::StatusOr<LaunchShape> shape = internal::ShapeForElements(kernel, count, stream);
+  if (!shape.ok()) return shape.status();
+  return Launch(kernel, *shape, stream, params...);
+}
 
 CUGUEST_END_NAMESPACE
 

@@ -14,6 +14,9 @@
 //   absl::StatusOr<Kernel> blur = module->GetKernel("blur");
 //   absl::StatusOr<DeviceView<float>> weights = module->GetGlobal<float>(context, "weights");
 //
+//   extern const unsigned char kKernels[];            // embedded in the program
+//   absl::StatusOr<Module> embedded = Module::Load({kKernels, kKernelsSize}, "kernels");
+//
 // Note [Where code is]
 // ~~~~~~~~~~~~~~~~~~~~
 // A driver of CUDA 12.0 or newer has libraries, which belong to no context: a Module is one.
@@ -60,6 +63,7 @@
 #include "cuguest/context_ref.h"
 #include "cuguest/device_view.h"
 #include "cuguest/export.h"
+#include "cuguest/host_span.h"
 #include "cuguest/internal/memory_range.h"
 #include "cuguest/jit.h"
 #include "cuguest/kernel.h"
@@ -110,6 +114,19 @@ class CUGUEST_API Module {
   // Cost:   eleven driver calls, with those of a guard.
   [[nodiscard]] static absl::StatusOr<Module> LoadIn(const ContextRef& context,
                                                      const CodeImage& image,
+                                                     const JitOptions& options = {},
+                                                     JitReport* report = nullptr);
+
+  // Both for an image that is embedded in the program, as CodeImage::Borrow(bytes, name) makes
+  // it: `bytes` must stay unchanged until the code is unloaded. `name` is for messages.
+  //
+  // Errors: those of CodeImage::Borrow() first
+  [[nodiscard]] static absl::StatusOr<Module> Load(HostSpan<const unsigned char> bytes,
+                                                   std::string_view name,
+                                                   const JitOptions& options = {});
+  [[nodiscard]] static absl::StatusOr<Module> LoadIn(const ContextRef& context,
+                                                     HostSpan<const unsigned char> bytes,
+                                                     std::string_view name,
                                                      const JitOptions& options = {},
                                                      JitReport* report = nullptr);
 

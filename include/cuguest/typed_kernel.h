@@ -10,14 +10,16 @@
 //   using Saxpy = TypedKernel<void(unsigned, float, DevicePtr<const float>, DevicePtr<float>)>;
 //   const Saxpy saxpy = Saxpy::Of(*module.GetKernel("saxpy"));
 //   absl::Status status =
-//       saxpy.Launch(shape, stream, n, 2, x.view(), y.view());  // 2 becomes 2.0F
+//       saxpy.LaunchForElements(n, stream, n, 2, x.view(), y.view());  // 2 becomes 2.0F
 
 #ifndef CUGUEST_TYPED_KERNEL_H_
 #define CUGUEST_TYPED_KERNEL_H_
 
+#include <cstddef>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "cuguest/export.h"
 #include "cuguest/kernel.h"
 #include "cuguest/launch.h"
@@ -63,6 +65,18 @@ class TypedKernel<void(Ts...)> {
   CUGUEST_HIDE absl::Status Launch(const LaunchShape& shape, const StreamRef& stream,
                                    const Params& params) const {
     return cuguest::Launch(kernel_, shape, stream, params);
+  }
+
+  // As LaunchForElements() of launch.h, at the same cost.
+  CUGUEST_HIDE absl::Status LaunchForElements(std::size_t count, const StreamRef& stream,
+                                              Ts... values) const {
+    if (count == 0) return absl::OkStatus();
+    const absl::StatusOr<LaunchShape> shape = internal::ShapeForElements(kernel_, count, stream);
+    return shape.ok() ? internal::LaunchTyped(kernel_, *shape, stream, values...) : shape.status();
+  }
+  CUGUEST_HIDE absl::Status LaunchForElements(std::size_t count, const StreamRef& stream,
+                                              const Params& params) const {
+    return cuguest::LaunchForElements(kernel_, count, stream, params);
   }
 
  private:

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "cuguest/capture.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/copy.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
 #include "cuguest/memory.h"
@@ -149,6 +150,20 @@ absl::StatusOr<OwnedMemory> OwnedMemory::Allocate(const StreamRef& stream, const
   const absl::StatusOr<MemoryRange> range = Identify(**driver, pointer, *bytes);
   if (!range.ok()) return range.status();
   return OwnedMemory(*range, stream);
+}
+
+absl::StatusOr<OwnedMemory> OwnedMemory::CopyOf(const ContextRef& context, const ElementType& type,
+                                                const void* values, std::size_t count) {
+  if (values == nullptr && count != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "copy ", count, " elements to new device memory: the pointer to the host's is null"));
+  }
+  absl::StatusOr<OwnedMemory> memory = Allocate(context, type, count);
+  if (!memory.ok()) return memory;
+  absl::Status copied = CopyElements({memory->range().pointer, count, &memory->range()},
+                                     {AddressOf(values), count, nullptr}, type.size);
+  if (!copied.ok()) return copied;
+  return memory;
 }
 
 absl::StatusOr<OwnedMemory> OwnedMemory::Adopt(CUdeviceptr pointer, const ElementType& type,

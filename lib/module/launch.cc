@@ -2,6 +2,8 @@
 
 #include "cuguest/launch.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -163,6 +165,31 @@ absl::Status LaunchPacked(const Kernel& kernel, const LaunchShape& shape, const 
                ? absl::OkStatus()
                : CheckPacked(checked, layout);
   });
+}
+
+namespace {
+
+// How many threads a block of a row has. Where the kernel cannot be found, any: the launch, which
+// looks for it again, says why.
+unsigned RowBlock(const Kernel& kernel, const ContextRef& context) {
+  constexpr unsigned kUsual = 256;
+  const KernelState* const state = KernelAccess::Of(kernel);
+  if (state == nullptr) return kUsual;
+  FoundFunction found = KnownFunction(*state, context);
+  if (found.function == nullptr && kernel.FunctionIn(context).ok()) {
+    found = KnownFunction(*state, context);
+  }
+  if (found.function == nullptr) return kUsual;
+  const std::uint64_t required = found.function->required_block;
+  if (SizeOf(required, 1) == 1 && SizeOf(required, 2) == 1) return SizeOf(required, 0);
+  return std::min(kUsual, static_cast<unsigned>(found.function->max_threads_per_block));
+}
+
+}  // namespace
+
+absl::StatusOr<LaunchShape> ShapeForElements(const Kernel& kernel, std::size_t count,
+                                             const StreamRef& stream) {
+  return LaunchShape::ForElements(count, RowBlock(kernel, stream.context()));
 }
 
 }  // namespace internal

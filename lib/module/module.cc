@@ -121,6 +121,22 @@ absl::StatusOr<Module> Module::LoadIn(const ContextRef& context, const CodeImage
   return Module(*std::move(code));
 }
 
+absl::StatusOr<Module> Module::Load(HostSpan<const unsigned char> bytes, std::string_view name,
+                                    const JitOptions& options) {
+  const absl::StatusOr<CodeImage> image = CodeImage::Borrow(bytes, name);
+  if (!image.ok()) return image.status();
+  return Load(*image, options);
+}
+
+absl::StatusOr<Module> Module::LoadIn(const ContextRef& context,
+                                      HostSpan<const unsigned char> bytes, std::string_view name,
+                                      const JitOptions& options, JitReport* report) {
+  if (report != nullptr) *report = JitReport();
+  const absl::StatusOr<CodeImage> image = CodeImage::Borrow(bytes, name);
+  if (!image.ok()) return image.status();
+  return LoadIn(context, *image, options, report);
+}
+
 const std::string& Module::name() const noexcept {
   static const std::string& none = *new std::string;
   return code_ != nullptr ? code_->name() : none;

@@ -12,6 +12,7 @@ namespace {
 using cuguest::Copy;
 using cuguest::CopyAsync;
 using cuguest::DeviceView;
+using cuguest::Download;
 using cuguest::Fill;
 using cuguest::FillAsync;
 using cuguest::HostSpan;
@@ -208,6 +209,22 @@ BOOST_AUTO_TEST_CASE(host_memory_in_its_many_forms) {
   SUCCEEDS(Copy(HostSpan<int>(array, 4), DeviceView<const int>(view)));
   BOOST_TEST(array[2] == 6);
   BOOST_TEST(array[3] == 8);
+}
+
+BOOST_AUTO_TEST_CASE(download_returns_the_elements) {
+  const Owner owner;
+  const OwnContext other;
+  const View view = Borrowed(owner.Allocate());
+  SUCCEEDS(Copy(view, HostSpan<const int>(Counted(3))));
+  for (const Stack& stack : {Stack{}, Stack{owner.get()}, Stack{owner.get(), other.get()}}) {
+    SetStack(stack);
+    const Undisturbed undisturbed;
+    BOOST_TEST((Download(view).value() == Counted(3)));
+    BOOST_TEST((Download(ReadView(view)).value() == Counted(3)));
+    BOOST_TEST((Download(view.Subview(5, 7).value()).value() == Counted(8, 7)));
+    BOOST_TEST(Download(View()).value().empty());
+  }
+  SetStack({});
 }
 
 BOOST_AUTO_TEST_CASE(a_copy_is_done_when_it_returns) {
@@ -454,6 +471,8 @@ BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim()) {
     Sim::ResetCalls();
     BOOST_TEST(cost(Copy(view, HostSpan<const int>(ints))) == 9 + switched);
     BOOST_TEST(cost(Copy(HostSpan<int>(ints), view)) == 9 + switched);
+    BOOST_TEST(cost(Download(view).status()) == 9 + switched);
+    BOOST_TEST(cost(Download(View()).status()) == 0u);
     BOOST_TEST(cost(Zero(view)) == 9 + switched);
     BOOST_TEST(cost(Copy(view, others)) == 10 + switched);
     BOOST_TEST(cost(CopyAsync(view, HostSpan<const int>(ints), stream)) == 5 + switched);
@@ -473,6 +492,7 @@ BOOST_AUTO_TEST_CASE(every_call_fails_once, *OnlySim()) {
   FailEachCall({"cuCtxGetId", "cuCtxPushCurrent", "cuMemcpyHtoD", "cuStreamSynchronize"},
                [&] { return Copy(view, HostSpan<const int>(ints)); });
   FailEachCall({"cuCtxGetId", "cuMemcpyDtoH"}, [&] { return Copy(HostSpan<int>(ints), view); });
+  FailEachCall({"cuCtxGetId", "cuMemcpyDtoH"}, [&] { return Download(view); });
   FailEachCall({"cuCtxGetId", "cuMemcpyDtoD"}, [&] { return Copy(view, others); });
   FailEachCall({"cuCtxGetId", "cuCtxPushCurrent", "cuMemsetD32"}, [&] { return Fill(view, 1); });
   FailEachCall({"cuCtxGetId", "cuCtxPushCurrent", "cuMemcpyHtoDAsync"},

@@ -79,6 +79,36 @@ BOOST_AUTO_TEST_CASE(in_its_context_whatever_is_current) {
   SetStack({});
 }
 
+BOOST_AUTO_TEST_CASE(copy_of_host_values) {
+  const Owner owner;
+  const OwnContext other;
+  const Ints values(kInts, 7);
+  for (const Stack& stack : {Stack{}, Stack{owner.get()}, Stack{owner.get(), other.get()}}) {
+    SetStack(stack);
+    const Undisturbed undisturbed;
+    const Buffer buffer = Made(Buffer::CopyOf(owner.ref(), values));
+    BOOST_TEST(buffer.size() == kInts);
+    BOOST_TEST((buffer.context() == owner.ref()));
+    BOOST_TEST(Holds(buffer, 7));
+    const int array[] = {9, 9};
+    BOOST_TEST(Holds(Made(Buffer::CopyOf(owner.ref(), array)), 9));
+    BOOST_TEST(Holds(Made(Buffer::CopyOf(owner.ref(), Ints(3, 8))), 8));  // a temporary
+    const Buffer empty = Made(Buffer::CopyOf(owner.ref(), Ints()));
+    BOOST_TEST(empty.empty());
+  }
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(copy_that_fails_holds_nothing) {
+  const Owner owner;
+  const Ints values(kInts, 7);
+  const Undisturbed undisturbed;
+  REFUSES(Buffer::CopyOf(ContextRef(), values).status(), kFailedPrecondition);
+  REFUSES(Buffer::CopyOf(owner.ref(), HostSpan<const int>(nullptr, kInts)).status(),
+          kInvalidArgument, "null");
+  REFUSES(Buffer::CopyOf(owner.ref(), {values.data(), ~size_t{0}}).status(), kInvalidArgument);
+}
+
 BOOST_AUTO_TEST_CASE(freed_on_another_thread_with_another_context_current) {
   const Owner owner;
   const OwnContext other;
@@ -604,6 +634,9 @@ BOOST_AUTO_TEST_CASE(every_call_of_an_allocation_fails_once, *OnlySim()) {
                [&] { return Buffer::Allocate(context, kInts); });
   FailEachCall({"cuCtxGetId", "cuCtxPushCurrent", "cuMemAllocAsync", "cuPointerGetAttributes"},
                [&] { return Buffer::AllocateAsync(stream, kInts); });
+  const Ints values(kInts);
+  FailEachCall({"cuCtxGetId", "cuCtxPushCurrent", "cuMemAlloc", "cuMemcpyHtoD"},
+               [&] { return Buffer::CopyOf(context, values); });
   FailEachCall({"cuPointerGetAttributes", "cuCtxGetId"}, [&] {
     absl::StatusOr<Buffer> buffer = Buffer::Adopt(all.device, kInts);
     if (buffer.ok()) static_cast<void>(buffer->Leak());
@@ -615,6 +648,7 @@ BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim()) {
   const Owner owner;
   const ContextRef context = owner.ref();
   const StreamRef stream = Ref(owner);
+  const Ints values(kInts);
   for (const unsigned switched : {0u, 1u}) {
     SetStack(switched == 0 ? Stack{owner.get()} : Stack{});
     const auto cost = [] {
@@ -627,6 +661,10 @@ BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim()) {
     BOOST_TEST(cost() == 8 + switched);
     SUCCEEDS(buffer.Free());
     BOOST_TEST(cost() == 6 + switched);
+    buffer = Made(Buffer::CopyOf(context, values));
+    BOOST_TEST(cost() == 17 + 2 * switched);
+    SUCCEEDS(buffer.Free());
+    cost();
     buffer = Made(Buffer::AllocateAsync(stream, kInts));
     BOOST_TEST(cost() == 8 + switched);
     SUCCEEDS(buffer.Free());

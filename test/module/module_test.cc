@@ -95,6 +95,36 @@ BOOST_AUTO_TEST_CASE(loading_needs_no_context_and_makes_none) {
   BOOST_TEST(!PrimaryContext::Query(Device::Borrow(0))->active);
 }
 
+BOOST_FIXTURE_TEST_CASE(embedded_bytes_are_loaded, Fixture) {
+  const HostSpan<const unsigned char> bytes(reinterpret_cast<const unsigned char*>(kCode),
+                                            sizeof(kCode));
+  const Module loaded = Module::Load(bytes, "embedded").value();
+  BOOST_TEST(loaded.name() == "embedded");
+  BOOST_TEST(Stored(loaded.GetKernel("store").value(), here, 7) == 7U);
+
+  JitReport report;
+  JitOptions verbose;
+  verbose.verbose = true;
+  const Module there = Module::LoadIn(here, bytes, "embedded", verbose, &report).value();
+  BOOST_TEST(there.name() == "embedded");
+  BOOST_TEST(Stored(there.GetKernel("store").value(), here, 8) == 8U);
+  BOOST_TEST(report.error_log.empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(embedded_bytes_that_are_no_image_are_refused, Fixture) {
+  constexpr unsigned char kNoise[] = {1, 2, 3, 4, 5, 6, 7, 8};
+  JitReport report;
+  report.error_log = "of an earlier load";
+  REFUSED(Module::Load({}, "none").status(), kInvalidArgument, "none");
+  REFUSED(Module::Load(kNoise, "noise").status(), kInvalidArgument, "noise");
+  REFUSED(Module::LoadIn(here, kNoise, "noise", {}, &report).status(), kInvalidArgument, "noise");
+  BOOST_TEST(report.error_log.empty());
+  const HostSpan<const unsigned char> broken(reinterpret_cast<const unsigned char*>(kBroken),
+                                             sizeof(kBroken));
+  REFUSED(Module::LoadIn(here, broken, "broken", {}, &report).status(), kInvalidArgument, "broken");
+  BOOST_TEST(!report.error_log.empty());
+}
+
 BOOST_FIXTURE_TEST_CASE(the_callers_stack_is_left_alone, Fixture) {
   const OwnContext other;
   for (const std::vector<CUcontext>& stack :

@@ -34,6 +34,7 @@ using cuguest::CopyAsync;
 using cuguest::Describe;
 using cuguest::DeviceBuffer;
 using cuguest::DeviceView;
+using cuguest::Download;
 using cuguest::Event;
 using cuguest::HostSpan;
 using cuguest::PeerAccess;
@@ -352,6 +353,14 @@ std::vector<Call> Buffers() {
        [](const Things& t) { return Buffer::Allocate(t.home.ref(), kOverflow); }},
       {"DeviceBuffer::Allocate: more than there is", StatusCode::kResourceExhausted,
        [](const Things& t) { return Buffer::Allocate(t.home.ref(), kTooMany); }},
+      {"DeviceBuffer::CopyOf", kOk,
+       [](const Things& t) { return Buffer::CopyOf(t.home.ref(), Source(t)); }},
+      {"DeviceBuffer::CopyOf: a life that is over", kOver,
+       [](const Things& t) { return Buffer::CopyOf(t.ended, Source(t)); }},
+      {"DeviceBuffer::CopyOf: null", kRefused,
+       [](const Things& t) {
+         return Buffer::CopyOf(t.home.ref(), HostSpan<const int>(nullptr, kCount));
+       }},
       {"DeviceBuffer::AllocateAsync", kOk,
        [](const Things& t) { return Buffer::AllocateAsync(t.stream.ref(), kCount); }},
       {"DeviceBuffer::AllocateAsync: in a capture", kOver,
@@ -430,6 +439,9 @@ std::vector<Call> Copies() {
        [](const Things& t) { return Copy(t.view, HostSpan<const int>(nullptr, kCount)); }},
       {"Copy: in a life that is over", kOver,
        [](const Things& t) { return Copy(t.ended_view, Source(t)); }},
+      {"Download", kOk, [](const Things& t) { return Download(t.view).status(); }},
+      {"Download: in a life that is over", kOver,
+       [](const Things& t) { return Download(t.ended_view).status(); }},
       {"CopyAsync: from the host", kOk,
        [](const Things& t) { return CopyAsync(t.view, Source(t), t.stream.ref()); }},
       {"CopyAsync: to the host", kOk,

@@ -29,6 +29,8 @@ constexpr auto kRefused = StatusCode::kInvalidArgument;
 constexpr auto kOver = StatusCode::kFailedPrecondition;
 constexpr auto kDepends = std::nullopt;
 constexpr LaunchShape kShape{1, 32};
+const cuguest::HostSpan<const unsigned char> kEmbedded(
+    reinterpret_cast<const unsigned char*>(module_test::kCode), sizeof(module_test::kCode));
 
 absl::Status Holds(bool claim) {
   return claim ? absl::OkStatus() : absl::InternalError("a value is not what it should be");
@@ -63,6 +65,10 @@ std::vector<Call> Modules() {
        [](const Things& t) { return Module::LoadIn(t.home.ref(), Ptx(kBroken)); }},
       {"Module::LoadIn: a life that is over", kOver,
        [](const Things& t) { return Module::LoadIn(t.ended, Ptx()); }},
+      {"Module::Load: embedded", kOk,
+       [](const Things&) { return Module::Load(kEmbedded, "code"); }},
+      {"Module::LoadIn: embedded, no image", kRefused,
+       [](const Things& t) { return Module::LoadIn(t.home.ref(), {}, "code"); }},
       {"Module::name Module::KernelNames", kOk,
        WithCode([](const Things&, Module& module, const Kernel&) {
          const auto names = module.KernelNames();
@@ -187,6 +193,18 @@ std::vector<Call> Launches() {
       {"Launch: a life that is over", kOver,
        WithCode([](const Things& t, Module&, const Kernel& kernel) {
          return Launch(kernel, kShape, StreamRef::Borrow(nullptr, t.ended));
+       })},
+      {"LaunchForElements", kOk, WithCode([](const Things& t, Module&, const Kernel& kernel) {
+         const absl::Status status = LaunchForElements(kernel, 1000, t.stream.ref());
+         return status.ok() ? t.stream.ref().Synchronize() : status;
+       })},
+      {"LaunchForElements: more than there can be", StatusCode::kOutOfRange,
+       WithCode([](const Things& t, Module&, const Kernel& kernel) {
+         return LaunchForElements(kernel, ~std::size_t{0}, t.stream.ref());
+       })},
+      {"LaunchForElements: a life that is over", kOver,
+       WithCode([](const Things& t, Module&, const Kernel& kernel) {
+         return LaunchForElements(kernel, 1000, StreamRef::Borrow(nullptr, t.ended));
        })},
       {"MaxActiveBlocks", kOk, WithCode([](const Things& t, Module&, const Kernel& kernel) {
          return MaxActiveBlocks(kernel, t.home.ref(), 32).status();

@@ -31,6 +31,9 @@ class CUGUEST_API OwnedMemory {
                                               std::size_t count);
   static absl::StatusOr<OwnedMemory> Allocate(const StreamRef& stream, const ElementType& type,
                                               std::size_t count);
+  // Of `count` elements at `values` in host memory.
+  static absl::StatusOr<OwnedMemory> CopyOf(const ContextRef& context, const ElementType& type,
+                                            const void* values, std::size_t count);
   static absl::StatusOr<OwnedMemory> Adopt(CUdeviceptr pointer, const ElementType& type,
                                            std::size_t count);
   static absl::StatusOr<OwnedMemory> Adopt(CUdeviceptr pointer, const ElementType& type,
