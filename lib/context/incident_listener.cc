@@ -2,10 +2,10 @@
 
 #include "cuguest/incident_listener.h"
 
-#include <pthread.h>
+#include <mutex>
 
-#include "cuguest/internal/this_thread.h"
 #include "lib/context/incident_listeners.h"
+#include "lib/core/concurrency.h"
 
 CUGUEST_BEGIN_NAMESPACE
 
@@ -16,67 +16,71 @@ CUGUEST_BEGIN_NAMESPACE
 // stack and is on a list itself, with the listener that it calls and the one that comes next.
 // Whoever destroys a listener takes it off the list, moves every walk that would come to it one
 // further, and then waits for those of other threads that are in it. A walk never looks back at
-// the listener it has called, so a callback may destroy its own.
+// the listener it has called, so a callback may destroy its own; the walk then forgets its
+// address, where another listener may begin.
 struct IncidentListeners {
   struct Walk {
     IncidentListener* called;
     IncidentListener* next;
-    unsigned long long thread;
+    internal::ThreadId thread;
     Walk* other;
   };
+  using Lock = std::unique_lock<internal::SharedMutex>;
 
-  // Both without a destructor: incidents are told for as long as the process runs.
-  static pthread_mutex_t mutex;
-  static pthread_cond_t called_changed;
-  static IncidentListener* first;
-  static Walk* walks;
-
-  class Lock {
-   public:
-    Lock() { pthread_mutex_lock(&mutex); }
-    ~Lock() { pthread_mutex_unlock(&mutex); }
-    Lock(const Lock&) = delete;
-    Lock& operator=(const Lock&) = delete;
-  };
+  // Without destructors: incidents are told for as long as the process runs.
+  static inline internal::SharedMutex mutex;
+  static inline internal::SharedConditionVariable called_changed;
+  static inline IncidentListener* first = nullptr;
+  static inline Walk* walks = nullptr;
+  // What is read without the lock, to tell nobody at no cost.
+  static inline internal::Atomic<unsigned> count{0};
 
   static void Add(IncidentListener* listener) {
-    const Lock lock;
+    const Lock lock(mutex);
     IncidentListener** place = &first;
     while (*place != nullptr) place = &(*place)->next_;
-    __atomic_store_n(place, listener, __ATOMIC_RELAXED);
+    *place = listener;
+    count.fetch_add(1, std::memory_order_relaxed);
   }
 
   static void Remove(IncidentListener* listener) {
-    const Lock lock;
+    Lock lock(mutex);
     IncidentListener** place = &first;
     while (*place != listener) place = &(*place)->next_;
-    __atomic_store_n(place, listener->next_, __ATOMIC_RELAXED);
-    for (Walk* walk = walks; walk != nullptr; walk = walk->other) {
-      if (walk->next == listener) walk->next = listener->next_;
-    }
-    while (IsCalledElsewhere(listener)) pthread_cond_wait(&called_changed, &mutex);
+    *place = listener->next_;
+    count.fetch_sub(1, std::memory_order_relaxed);
+    LeaveWalks(listener);
+    while (IsCalled(listener)) called_changed.wait(lock);
   }
 
-  static bool IsCalledElsewhere(const IncidentListener* listener) {
-    const unsigned long long here = internal::NumberOfThisThread();
+  // None comes to `listener` any more, and those of this thread are in it no longer.
+  static void LeaveWalks(const IncidentListener* listener) {
+    const internal::ThreadId here = internal::ThisThreadId();
+    for (Walk* walk = walks; walk != nullptr; walk = walk->other) {
+      if (walk->next == listener) walk->next = listener->next_;
+      if (walk->called == listener && walk->thread == here) walk->called = nullptr;
+    }
+  }
+
+  static bool IsCalled(const IncidentListener* listener) {
     for (const Walk* walk = walks; walk != nullptr; walk = walk->other) {
-      if (walk->called == listener && walk->thread != here) return true;
+      if (walk->called == listener) return true;
     }
     return false;
   }
 
   static void Begin(Walk* walk) {
-    const Lock lock;
-    *walk = {nullptr, first, internal::NumberOfThisThread(), walks};
+    const Lock lock(mutex);
+    *walk = {nullptr, first, internal::ThisThreadId(), walks};
     walks = walk;
   }
 
   // The next to be called; at the end the walk is over. A copy, since what is called may be
   // destroyed by its own callback.
   static bool Next(Walk* walk, IncidentCallback* callback, void** user) {
-    const Lock lock;
+    const Lock lock(mutex);
     walk->called = walk->next;
-    pthread_cond_broadcast(&called_changed);
+    called_changed.notify_all();
     if (walk->called != nullptr) {
       walk->next = walk->called->next_;
       *callback = walk->called->callback_;
@@ -90,11 +94,6 @@ struct IncidentListeners {
   }
 };
 
-pthread_mutex_t IncidentListeners::mutex = PTHREAD_MUTEX_INITIALIZER;
-pthread_cond_t IncidentListeners::called_changed = PTHREAD_COND_INITIALIZER;
-IncidentListener* IncidentListeners::first = nullptr;
-IncidentListeners::Walk* IncidentListeners::walks = nullptr;
-
 IncidentListener::IncidentListener(IncidentCallback callback, void* user) noexcept
     : callback_(callback), user_(user) {
   IncidentListeners::Add(this);
@@ -105,7 +104,7 @@ IncidentListener::~IncidentListener() { IncidentListeners::Remove(this); }
 namespace internal {
 
 bool HasListeners() noexcept {
-  return __atomic_load_n(&IncidentListeners::first, __ATOMIC_RELAXED) != nullptr;
+  return IncidentListeners::count.load(std::memory_order_relaxed) != 0;
 }
 
 void CallListeners(const Incident& incident) noexcept {

@@ -13,6 +13,7 @@
 
 #include <pthread.h>
 
+#include <mutex>
 #include <thread>
 
 #include "cuguest/export.h"
@@ -23,11 +24,21 @@
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
 
-// A mutex whose layout is C, for memory that several copies of cuguest share.
+// A mutex whose layout is C, for memory that several copies of cuguest share, and for static
+// storage: neither constructor nor destructor runs.
 struct SharedMutex {
   void lock() noexcept { pthread_mutex_lock(&native); }
   void unlock() noexcept { pthread_mutex_unlock(&native); }
   pthread_mutex_t native = PTHREAD_MUTEX_INITIALIZER;
+};
+
+// The condition variable that goes with it; std::condition_variable has a constructor to run.
+struct SharedConditionVariable {
+  void wait(std::unique_lock<SharedMutex>& lock) noexcept {
+    pthread_cond_wait(&native, &lock.mutex()->native);
+  }
+  void notify_all() noexcept { pthread_cond_broadcast(&native); }
+  pthread_cond_t native = PTHREAD_COND_INITIALIZER;
 };
 
 using ThreadId = std::thread::id;

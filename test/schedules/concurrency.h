@@ -113,6 +113,7 @@ class ConditionVariable {
  private:
   schedules::Location location_{0};
 };
+using SharedConditionVariable = ConditionVariable;
 
 using ThreadId = int;
 inline ThreadId ThisThreadId() noexcept { return schedules::ThisThread(); }

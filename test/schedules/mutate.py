@@ -122,6 +122,32 @@ MUTATIONS = {
          "  }\n",
          "  head_.store(slot.get());\n"),
     ],
+    # incident_listener.cc: the destructor returns while another thread is in the callback.
+    "removes_without_waiting": [
+        ("    while (IsCalled(listener)) called_changed.wait(lock);\n", ""),
+    ],
+    # It returns when any call has ended.
+    "waits_once": [
+        ("while (IsCalled(listener)) called_changed", "if (IsCalled(listener)) called_changed"),
+    ],
+    # It waits for the call that it is made from.
+    "ends_itself_by_waiting": [
+        ("      if (walk->called == listener && walk->thread == here) walk->called = nullptr;\n", ""),
+    ],
+    # A call that goes on is taken for one of the listener that began at the same address.
+    "remembers_an_address": [
+        ("      if (walk->called == listener && walk->thread == here) walk->called = nullptr;\n", ""),
+        ("if (walk->called == listener) return true;",
+         "if (walk->called == listener && walk->thread != internal::ThisThreadId()) return true;"),
+    ],
+    # A walk comes to a listener that is gone.
+    "keeps_its_place": [
+        ("      if (walk->next == listener) walk->next = listener->next_;\n", ""),
+    ],
+    # Who waits for a call is not woken when it ends.
+    "walks_on_in_silence": [
+        ("    called_changed.notify_all();\n", ""),
+    ],
 }
 
 
