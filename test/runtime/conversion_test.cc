@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Streams, events, graphs, memory pools and memory: made by one API, converted, used and
-// ended by the other. The names of the cases are those of the README's table.
+// ended by the other. The names of the cases are those of the table in docs/bridge.md.
 
 #include <numeric>
 

@@ -20,9 +20,10 @@ cmake            command -v cmake
 LIST
 }
 
+# missing_packages NEED...: of needs(), and further lines like its.
 missing_packages() {
   local package probe
-  needs | while read -r package probe; do
+  { needs; printf '%s\n' "$@"; } | while read -r package probe; do
     eval "$probe" >/dev/null 2>&1 </dev/null || echo "$package"
   done
 }
@@ -44,9 +45,10 @@ meson_is_new_enough() {
   [ "$(printf '1.0.1\n%s\n' "$(meson --version)" | sort -V | head -n1)" = 1.0.1 ]
 }
 
+# bootstrap NEED...: installs what needs() lists, and further lines like its.
 bootstrap() {
   local packages
-  mapfile -t packages < <(missing_packages)
+  mapfile -t packages < <(missing_packages "$@")
   if [ ${#packages[@]} -gt 0 ]; then
     # clang only widens the header tests, so it is asked for along the way and
     # never on its own.

@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""program_test.py SOURCE_ROOT BUILD_ROOT COMPILER MESON...
+
+Pastes the program and the meson.build of README.md into a directory, builds and runs them there
+against this build of cuguest (by its pkg-config files for use without installation), and compares
+what the program prints with what the README says that it prints.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+root, build, compiler, meson = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3], sys.argv[4:]
+readme = (root / "README.md").read_text()
+
+
+def block(language, first_line):
+    found = re.search(rf"^```{language}\n({re.escape(first_line)}\n.*?)^```", readme, re.M | re.S)
+    if not found:
+        sys.exit(f"not ok: README.md has no {language} block that begins with {first_line}")
+    return found[1]
+
+
+packages = build / "meson-uninstalled"
+if not (packages / "cuguest-testing-uninstalled.pc").exists():
+    print("skipped: this build has no pkg-config files")
+    sys.exit(77)
+promised = re.search(r"meson test -C build -v\n(.*?)^```", readme, re.M | re.S)[1].splitlines()
+
+with tempfile.TemporaryDirectory(prefix="cuguest-readme-") as name:
+    directory = pathlib.Path(name)
+    for file, language, comment in (("hello.cc", "cpp", "//"), ("meson.build", "meson", "#")):
+        (directory / file).write_text(block(language, f"{comment} {file}"))
+    env = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
+    env.update(CXX=compiler, PKG_CONFIG_PATH=str(packages))
+
+    def run(*command):
+        result = subprocess.run([*meson, *command], cwd=directory, env=env, text=True, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT)
+        if result.returncode:
+            sys.exit(f"{result.stdout}\nnot ok: meson {command[0]} failed")
+        return result.stdout.splitlines()
+
+    run("setup", "build")
+    printed = run("test", "-C", "build", "-v")
+
+missing = [line for line in promised if line not in printed]
+print(*printed, sep="\n")
+for line in missing:
+    print(f"not ok: the program did not print: {line}")
+lines = readme.count("\n")
+if lines > 150:
+    print(f"not ok: README.md has {lines} lines, more than 150")
+failed = bool(missing) + (lines > 150)
+print(f"cases: {2 - failed} passed, {failed} failed, 0 skipped")
+sys.exit(1 if failed or not promised else 0)

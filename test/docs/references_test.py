@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""references_test.py SOURCE_ROOT
+
+What README.md, docs/ and the headers refer to exists: files of the repository in backquotes, the
+tests that headers name, links between pages, every example, and one test case in each cell of the
+table of conversions.
+"""
+
+import pathlib
+import re
+import sys
+
+root = pathlib.Path(sys.argv[1])
+pages = [root / "README.md", *sorted((root / "docs").glob("*.md"))]
+failures = []
+checked = 0
+
+
+def check(holds, what):
+    global checked
+    checked += 1
+    if not holds:
+        failures.append(what)
+
+
+# `dir/file`: a path of the repository, or of a header as it is included.
+PLACES = ("test", "lib", "include", "docs", "examples", "kernels", "cuguest", ".ci")
+for page in pages:
+    text = page.read_text()
+    where = page.relative_to(root)
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+    for name in sorted(set(re.findall(r"`((?:%s)/[^`\s]*)`" % "|".join(map(re.escape, PLACES)), prose))):
+        base = root / "include" if name.startswith("cuguest/") else root
+        check(any(base.glob(name.rstrip("/"))), f"{where}: there is no {name}")
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose):
+        if "://" not in target:
+            check((page.parent / target).exists(), f"{where}: a link to {target}, which does not exist")
+    if page.name != "README.md":
+        check(f"docs/{page.name}" in (root / "README.md").read_text() or page.name == "index.md",
+              f"README.md has no link to {where}")
+
+named = set()
+for header in (root / "include").rglob("*.h"):
+    named.update(re.findall(r"\b(test/[\w/]+\.(?:cc|h|py))\b", header.read_text()))
+for name in sorted(named):
+    check(any(root.glob(name)), f"the headers name {name}, which does not exist")
+
+# Every header is in the table of headers, with its tier.
+tiers = {}
+for tier, names in re.findall(r"^\| (\w) \| ([^|]*) \|", (root / "docs" / "headers.md").read_text(), re.M):
+    tiers.update(dict.fromkeys(re.findall(r"`([\w/.]+)`", names), tier))
+for header in sorted((root / "include" / "cuguest").rglob("*.h")):
+    name = str(header.relative_to(root / "include" / "cuguest"))
+    if not name.startswith("internal/"):
+        tier = re.search(r"\btier: (\w)", header.read_text())[1]
+        check(tiers.pop(name, None) == tier, f"docs/headers.md does not list {name} as of tier {tier}")
+for name in tiers:
+    check(False, f"docs/headers.md lists {name}, which does not exist")
+
+# Every example is in the table of examples.
+listed = (root / "docs" / "examples.md").read_text()
+programs = {line for line in re.findall(r"^  '(\w+)': \{", (root / "examples" / "meson.build").read_text(), re.M)}
+for program in sorted(programs):
+    check(f"`{program}`" in listed, f"docs/examples.md does not list {program}")
+for name in re.findall(r"`(\w+)`", "".join(re.findall(r"^\|([^|]*)\|", listed, re.M))):
+    check(name in programs, f"docs/examples.md lists {name}, which is no example")
+
+cases = set()
+for source in (root / "test" / "runtime").glob("*_test.cc"):
+    cases.update(re.findall(r"^BOOST_AUTO_TEST_CASE\((\w+)", source.read_text(), re.M))
+# What the toolkit does not have.
+NOTHING = ("texture and surface reference", "no runtime call takes", "the runtime has none")
+cells = 0
+for row in re.findall(r"^\|(.*)\|$", (root / "docs" / "bridge.md").read_text().split("\n## ")[0], re.M)[2:]:
+    object_name, *directions = row.split("|")
+    for cell in directions:
+        cells += 1
+        tests = [word for word in re.findall(r"`([\w/.]+)`", cell) if word in cases or (root / word).is_file()]
+        check(tests or any(words in object_name + cell for words in NOTHING),
+              f"docs/bridge.md: no test of {object_name.strip()}: {cell.strip()}")
+
+for failure in failures:
+    print("not ok:", failure)
+print(f"cases: {checked - len(failures)} passed, {len(failures)} failed, 0 skipped")
+sys.exit(1 if failures or not cells or not programs or not named else 0)
