@@ -35,12 +35,12 @@
 #include "cuguest/shared_context.h"
 #include "cuguest/testing/sim.h"
 #include "cuguest/testing/stack_probe.h"
+#include "examples/libraries/multiply.h"
+#include "examples/libraries/product.h"
 #include "examples/support/check.h"
 #include "examples/support/example.h"
 #include "examples/support/host.h"
-#include "examples/support/multiply.h"
 #include "examples/support/picture.h"
-#include "examples/support/product.h"
 #include "examples/support/worker.h"
 
 namespace {

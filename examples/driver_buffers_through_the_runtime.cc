@@ -31,12 +31,15 @@
 #include "absl/status/statusor.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
+#include "cuguest/copy.h"
 #include "cuguest/device.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/device_ptr.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
 #include "cuguest/kernel.h"
+#include "cuguest/launch.h"
+#include "cuguest/module.h"
 #include "cuguest/runtime/cublas.h"
 #include "cuguest/runtime/error.h"
 #include "cuguest/runtime/handle.h"
@@ -44,7 +47,6 @@
 #include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
-#include "examples/support/code.h"
 #include "examples/support/example.h"
 #include "examples/support/host.h"
 #include "examples/support/picture.h"
@@ -211,12 +213,15 @@ absl::Status FromHandToHand(const House& house) {
   PrintScene("One buffer and one stream, from hand to hand");
   const UndisturbedScope undisturbed(&support::ReportDisturbance);
   absl::StatusOr<DeviceBuffer<float>> x =
-      support::Upload(house.stream.context(), std::vector<float>(kCount));
+      DeviceBuffer<float>::CopyOf(house.stream.context(), std::vector<float>(kCount));
   if (!x.ok()) return x.status();
-  absl::StatusOr<DeviceBuffer<float>> y = support::Upload(house.stream.context(), Ramp(1));
+  absl::StatusOr<DeviceBuffer<float>> y =
+      DeviceBuffer<float>::CopyOf(house.stream.context(), Ramp(1));
   if (!y.ok()) return y.status();
-  const absl::StatusOr<cuguest::Kernel> saxpy = support::LoadKernel(
+  const absl::StatusOr<cuguest::Module> module = cuguest::Module::Load(
       {cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy");
+  if (!module.ok()) return module.status();
+  const absl::StatusOr<cuguest::Kernel> saxpy = module->GetKernel("saxpy");
   if (!saxpy.ok()) return saxpy.status();
 
   std::vector<float> result(kCount);
@@ -226,8 +231,8 @@ absl::Status FromHandToHand(const House& house) {
   PrintRow("the driver", "x", "0, 1, 2, ...");
   CHECK_OK(Saxpy(house, x->data(), y->data()));
   PrintRow("cuBLAS", "y = 2 x + y", "0, 3, 6, ...");
-  CHECK_OK(support::Launch(*saxpy, kCount, house.stream, static_cast<unsigned>(kCount), 4.0F,
-                           DevicePtr(y->view()), DevicePtr(x->view())));
+  CHECK_OK(cuguest::LaunchForElements(*saxpy, kCount, house.stream, static_cast<unsigned>(kCount),
+                                      4.0F, DevicePtr(y->view()), DevicePtr(x->view())));
   PrintRow("a kernel of the program", "x = 4 y + x", "0, 13, 26, ...");
   {
     const ContextGuard guard(house.stream.context());

@@ -42,6 +42,8 @@
 #include "cuguest/error.h"
 #include "cuguest/incident.h"
 #include "cuguest/kernel.h"
+#include "cuguest/launch.h"
+#include "cuguest/module.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/runtime/callee_scope.h"
 #include "cuguest/runtime/error.h"
@@ -49,7 +51,6 @@
 #include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
-#include "examples/support/code.h"
 #include "examples/support/example.h"
 #include "examples/support/host.h"
 #include "examples/support/picture.h"
@@ -132,13 +133,18 @@ absl::StatusOr<DeviceBuffer<float>> Take(cudaError_t code, float* values) {
 
 // The program's kernel on the library's memory, in the context that owns it: y = 2 x + y.
 absl::Status Triple(const DeviceView<float>& values) {
-  const absl::StatusOr<cuguest::Kernel> kernel = support::LoadKernel(
+  const absl::StatusOr<cuguest::Module> module = cuguest::Module::Load(
       {cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy");
+  if (!module.ok()) return module.status();
+  const absl::StatusOr<cuguest::Kernel> kernel = module->GetKernel("saxpy");
   if (!kernel.ok()) return kernel.status();
   const absl::StatusOr<cuguest::Stream> stream = cuguest::Stream::Create(values.context());
   if (!stream.ok()) return stream.status();
-  return support::Run(*kernel, values.size(), stream->ref(), static_cast<unsigned>(values.size()),
-                      2.0F, DevicePtr(values), DevicePtr(values));
+  absl::Status status = cuguest::LaunchForElements(*kernel, values.size(), stream->ref(),
+                                                   static_cast<unsigned>(values.size()), 2.0F,
+                                                   DevicePtr(values), DevicePtr(values));
+  if (status.ok()) status = stream->ref().Synchronize();
+  return status;
 }
 
 bool Holds(DeviceView<const float> values, const std::vector<float>& expected) {

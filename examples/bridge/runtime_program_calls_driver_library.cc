@@ -40,14 +40,15 @@
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
 #include "cuguest/kernel.h"
+#include "cuguest/launch.h"
+#include "cuguest/module.h"
 #include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
+#include "examples/bridge/triple.h"
 #include "examples/support/check.h"
-#include "examples/support/code.h"
 #include "examples/support/example.h"
 #include "examples/support/host.h"
 #include "examples/support/picture.h"
-#include "examples/support/triple.h"
 #include "kernels/saxpy.h"
 
 // The library: driver API and cuguest, not a word of the runtime.
@@ -57,14 +58,21 @@ using cuguest::ContextGuard;
 using cuguest::DevicePtr;
 using cuguest::DeviceView;
 using cuguest::Kernel;
+using cuguest::Module;
 using cuguest::StreamRef;
 
 using Trace = std::function<void()>;  // called while the library is at work
 
-// Loaded in a context when it is first needed there.
+absl::StatusOr<Kernel> LoadSaxpy() {
+  const absl::StatusOr<Module> module =
+      Module::Load({cuguest_kernels::saxpy_ptx, cuguest_kernels::saxpy_ptx_size}, "saxpy");
+  if (!module.ok()) return module.status();
+  return module->GetKernel("saxpy");  // which keeps the module loaded
+}
+
+// One for all contexts. Never destroyed.
 const absl::StatusOr<Kernel>& Saxpy() {
-  static const auto& kernel = *new absl::StatusOr<Kernel>(support::LoadKernel(  // never destroyed
-      {cuguest_kernels::saxpy_ptx, cuguest_kernels::saxpy_ptx_size}, "saxpy"));
+  static const auto& kernel = *new absl::StatusOr<Kernel>(LoadSaxpy());
   return kernel;
 }
 
@@ -84,8 +92,8 @@ absl::Status Axpy(CUstream stream, float a, const float* x, float* y, std::size_
   const ContextGuard guard(work->context());
   if (!guard.ok()) return cuguest::ToStatus(guard);
   if (trace) trace();
-  return support::Launch(*saxpy, count, *work, static_cast<unsigned>(count), a, DevicePtr(*from),
-                         DevicePtr(*to));
+  return cuguest::LaunchForElements(*saxpy, count, *work, static_cast<unsigned>(count), a,
+                                    DevicePtr(*from), DevicePtr(*to));
 }
 
 // What `values` points to, once nobody writes it any more. No stream says where that is:
@@ -94,9 +102,7 @@ absl::StatusOr<std::vector<float>> Read(const float* values, std::size_t count) 
   const absl::StatusOr<DeviceView<const float>> from =
       DeviceView<const float>::Borrow(values, count);
   if (!from.ok()) return from.status();
-  std::vector<float> read(count);
-  if (absl::Status status = cuguest::Copy(read, *from); !status.ok()) return status;
-  return read;
+  return cuguest::Download(*from);
 }
 
 }  // namespace guest

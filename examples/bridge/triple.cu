@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "examples/support/triple.h"
+#include "examples/bridge/triple.h"
 
 // extern "C", so that the simulation knows it by its plain name.
 extern "C" __global__ void triple(float* values, unsigned count) {

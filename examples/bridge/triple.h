@@ -3,8 +3,8 @@
 // A kernel as the programs of the CUDA runtime have them: linked in with its symbol, and
 // launched by <<<>>>.
 
-#ifndef CUGUEST_EXAMPLES_SUPPORT_TRIPLE_H_
-#define CUGUEST_EXAMPLES_SUPPORT_TRIPLE_H_
+#ifndef CUGUEST_EXAMPLES_BRIDGE_TRIPLE_H_
+#define CUGUEST_EXAMPLES_BRIDGE_TRIPLE_H_
 
 #include <cuda_runtime_api.h>
 
@@ -16,4 +16,4 @@ namespace support {
 
 }  // namespace support
 
-#endif  // CUGUEST_EXAMPLES_SUPPORT_TRIPLE_H_
+#endif  // CUGUEST_EXAMPLES_BRIDGE_TRIPLE_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "examples/support/vector_add.h"
+#include "examples/bridge/vector_add.h"
 
 #include "kernels/vector_add.cu"
 

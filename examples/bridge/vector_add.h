@@ -3,8 +3,8 @@
 // kernels/vector_add.cu as the programs of the CUDA runtime have it: linked in with its
 // symbol, and launched by <<<>>>.
 
-#ifndef CUGUEST_EXAMPLES_SUPPORT_VECTOR_ADD_H_
-#define CUGUEST_EXAMPLES_SUPPORT_VECTOR_ADD_H_
+#ifndef CUGUEST_EXAMPLES_BRIDGE_VECTOR_ADD_H_
+#define CUGUEST_EXAMPLES_BRIDGE_VECTOR_ADD_H_
 
 #include <cuda_runtime_api.h>
 
@@ -20,4 +20,4 @@ namespace support {
 
 }  // namespace support
 
-#endif  // CUGUEST_EXAMPLES_SUPPORT_VECTOR_ADD_H_
+#endif  // CUGUEST_EXAMPLES_BRIDGE_VECTOR_ADD_H_

@@ -35,22 +35,23 @@
 #include "cuguest/driver.h"
 #include "cuguest/kernel.h"
 #include "cuguest/launch.h"
+#include "cuguest/module.h"
 #include "cuguest/runtime/error.h"
 #include "cuguest/runtime/function.h"
 #include "cuguest/runtime/handle.h"
 #include "cuguest/stream.h"
+#include "examples/bridge/vector_add.h"
 #include "examples/support/check.h"
-#include "examples/support/code.h"
 #include "examples/support/example.h"
 #include "examples/support/host.h"
 #include "examples/support/picture.h"
-#include "examples/support/vector_add.h"
 #include "kernels/vector_add.h"
 
 namespace {
 
 using cuguest::DevicePtr;
 using cuguest::Kernel;
+using cuguest::Module;
 using cuguest::StreamRef;
 using support::PrintRow;
 using support::PrintScene;
@@ -152,9 +153,11 @@ absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device) {
   const support::HostStack stack(driver, {});  // empties it at the end
   {
     const Program program;
-    const absl::StatusOr<Kernel> loaded = support::LoadKernel(
-        {cuguest_kernels::vector_add_fatbin, cuguest_kernels::vector_add_fatbin_size},
-        "vector_add");
+    const absl::StatusOr<Module> module =
+        Module::Load({cuguest_kernels::vector_add_fatbin, cuguest_kernels::vector_add_fatbin_size},
+                     "vector_add");
+    if (!module.ok()) return module.status();
+    const absl::StatusOr<Kernel> loaded = module->GetKernel("vector_add");
     if (!loaded.ok()) return loaded.status();
     const absl::StatusOr<CUkernel> symbol =
         cuguest::runtime::KernelOf(support::SymbolOfVectorAdd());

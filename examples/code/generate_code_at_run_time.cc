@@ -39,6 +39,7 @@
 #include "absl/status/statusor.h"
 #include "cuguest/code_image.h"
 #include "cuguest/context_ref.h"
+#include "cuguest/copy.h"
 #include "cuguest/device.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/device_ptr.h"
@@ -50,11 +51,10 @@
 #include "cuguest/shared_context.h"
 #include "cuguest/stream.h"
 #include "cuguest/testing/sim.h"
+#include "examples/code/nvrtc.h"
 #include "examples/support/check.h"
-#include "examples/support/code.h"
 #include "examples/support/example.h"
 #include "examples/support/host.h"
-#include "examples/support/nvrtc.h"
 #include "examples/support/picture.h"
 
 namespace server {
@@ -171,9 +171,9 @@ absl::StatusOr<Numbers> Server::Run(const ContextRef& client, const Kernel& kern
                                     const Formula& formula, const Numbers& xs, const Numbers& ys) {
   const absl::StatusOr<Stream> stream = Stream::Create(client);
   if (!stream.ok()) return stream.status();
-  const absl::StatusOr<DeviceBuffer<float>> x = support::Upload(client, xs);
+  const absl::StatusOr<DeviceBuffer<float>> x = DeviceBuffer<float>::CopyOf(client, xs);
   if (!x.ok()) return x.status();
-  const absl::StatusOr<DeviceBuffer<float>> y = support::Upload(client, ys);
+  const absl::StatusOr<DeviceBuffer<float>> y = DeviceBuffer<float>::CopyOf(client, ys);
   if (!y.ok()) return y.status();
   const absl::StatusOr<DeviceBuffer<float>> results =
       DeviceBuffer<float>::Allocate(client, xs.size());
@@ -181,10 +181,10 @@ absl::StatusOr<Numbers> Server::Run(const ContextRef& client, const Kernel& kern
   const absl::StatusOr<ParamBuffer> params = Pack(xs.size(), *x, *y, *results, formula.parameters);
   if (!params.ok()) return params.status();
 
-  absl::Status status = support::Launch(kernel, xs.size(), stream->ref(), *params);
+  absl::Status status = cuguest::LaunchForElements(kernel, xs.size(), stream->ref(), *params);
   if (status.ok()) status = stream->ref().Synchronize();
   if (!status.ok()) return status;
-  return support::Download(results->view());
+  return cuguest::Download(results->view());
 }
 
 }  // namespace server

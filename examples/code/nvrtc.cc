@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "examples/support/nvrtc.h"
+#include "examples/code/nvrtc.h"
 
 #include <cuda.h>
 #include <dlfcn.h>

@@ -3,8 +3,8 @@
 // NVRTC, the toolkit's compiler for CUDA C++ at run time. It is loaded when it is first asked
 // for, so that a program starts, and can say what is missing, where it is not.
 
-#ifndef CUGUEST_EXAMPLES_SUPPORT_NVRTC_H_
-#define CUGUEST_EXAMPLES_SUPPORT_NVRTC_H_
+#ifndef CUGUEST_EXAMPLES_CODE_NVRTC_H_
+#define CUGUEST_EXAMPLES_CODE_NVRTC_H_
 
 #include <nvrtc.h>
 
@@ -52,4 +52,4 @@ class Nvrtc {
 
 }  // namespace support
 
-#endif  // CUGUEST_EXAMPLES_SUPPORT_NVRTC_H_
+#endif  // CUGUEST_EXAMPLES_CODE_NVRTC_H_

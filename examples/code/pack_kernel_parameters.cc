@@ -40,17 +40,18 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cuguest/context_ref.h"
+#include "cuguest/copy.h"
 #include "cuguest/device.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/device_ptr.h"
 #include "cuguest/driver.h"
 #include "cuguest/kernel.h"
 #include "cuguest/launch.h"
+#include "cuguest/module.h"
 #include "cuguest/param_buffer.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/stream.h"
 #include "examples/support/check.h"
-#include "examples/support/code.h"
 #include "examples/support/example.h"
 #include "examples/support/host.h"
 #include "examples/support/picture.h"
@@ -64,6 +65,7 @@ using cuguest::DevicePtr;
 using cuguest::Kernel;
 using cuguest::KernelParameter;
 using cuguest::LaunchShape;
+using cuguest::Module;
 using cuguest::PackedParams;
 using cuguest::ParamBuffer;
 using cuguest::SharedContext;
@@ -147,7 +149,7 @@ struct Desk {
   // What a launch has written there.
   [[nodiscard]] Bytes Read() const {
     CHECK_OK(stream.ref().Synchronize());
-    const absl::StatusOr<Bytes> bytes = support::Download(received.view());
+    const absl::StatusOr<Bytes> bytes = cuguest::Download(received.view());
     return CHECK_OK(bytes.status()) ? *bytes : Bytes();
   }
 };
@@ -227,15 +229,17 @@ void Struct(Desk* desk) {
 }
 
 absl::StatusOr<Desk> Prepare(const ContextRef& context) {
-  const cuguest::HostSpan<const unsigned char> image(cuguest_kernels::layout_fatbin,
-                                                     cuguest_kernels::layout_fatbin_size);
-  absl::StatusOr<Kernel> mixed = support::LoadKernel(image, "layout_mixed");
+  const absl::StatusOr<Module> module =
+      Module::Load({cuguest_kernels::layout_fatbin, cuguest_kernels::layout_fatbin_size}, "layout");
+  if (!module.ok()) return module.status();
+  absl::StatusOr<Kernel> mixed = module->GetKernel("layout_mixed");
   if (!mixed.ok()) return mixed.status();
-  absl::StatusOr<Kernel> with_struct = support::LoadKernel(image, "layout_struct");
+  absl::StatusOr<Kernel> with_struct = module->GetKernel("layout_struct");
   if (!with_struct.ok()) return with_struct.status();
   absl::StatusOr<Stream> stream = Stream::Create(context);
   if (!stream.ok()) return stream.status();
-  absl::StatusOr<DeviceBuffer<unsigned char>> received = support::Upload(context, Bytes(64));
+  absl::StatusOr<DeviceBuffer<unsigned char>> received =
+      DeviceBuffer<unsigned char>::CopyOf(context, Bytes(64));
   if (!received.ok()) return received.status();
   return Desk{*std::move(mixed), *std::move(with_struct), *std::move(stream), *std::move(received)};
 }

@@ -29,17 +29,17 @@
 #include "absl/status/statusor.h"
 #include "cuguest/code_image.h"
 #include "cuguest/context_ref.h"
+#include "cuguest/copy.h"
 #include "cuguest/device.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/device_ptr.h"
 #include "cuguest/driver.h"
 #include "cuguest/kernel.h"
+#include "cuguest/launch.h"
 #include "cuguest/module.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/stream.h"
-#include "examples/support/beside.h"
 #include "examples/support/check.h"
-#include "examples/support/code.h"
 #include "examples/support/example.h"
 #include "examples/support/picture.h"
 
@@ -72,13 +72,13 @@ absl::StatusOr<Numbers> RunOn(const ContextRef& context, const Kernel& kernel,
                               const Numbers& numbers) {
   const absl::StatusOr<Stream> stream = Stream::Create(context);
   if (!stream.ok()) return stream.status();
-  absl::StatusOr<DeviceBuffer<float>> data = support::Upload(context, numbers);
+  absl::StatusOr<DeviceBuffer<float>> data = DeviceBuffer<float>::CopyOf(context, numbers);
   if (!data.ok()) return data.status();
-  absl::Status status = support::Launch(kernel, numbers.size(), stream->ref(),
-                                        DevicePtr(data->view()), numbers.size());
+  absl::Status status = cuguest::LaunchForElements(kernel, numbers.size(), stream->ref(),
+                                                   DevicePtr(data->view()), numbers.size());
   if (status.ok()) status = stream->ref().Synchronize();
   if (!status.ok()) return status;
-  return support::Download(data->view());
+  return cuguest::Download(data->view());
 }
 
 void RunFrom(const ContextRef& context, const std::string& file) {

@@ -50,7 +50,6 @@
 #include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
-#include "examples/support/code.h"
 #include "examples/support/example.h"
 #include "examples/support/host.h"
 #include "examples/support/picture.h"
@@ -97,7 +96,7 @@ class Tenant {
 
   // Adds `value` to every count, by the kernel.
   [[nodiscard]] absl::Status CountUp(unsigned value);
-  [[nodiscard]] absl::StatusOr<Counts> Read() const { return support::Download(counts_.view()); }
+  [[nodiscard]] absl::StatusOr<Counts> Read() const { return cuguest::Download(counts_.view()); }
 
   // The variable, as a kernel finds it.
   [[nodiscard]] absl::StatusOr<unsigned> AskKernelForMark();
@@ -131,26 +130,28 @@ absl::StatusOr<Tenant> Tenant::Admit(cuguest::Device device, const Code& code, u
   if (absl::Status status = cuguest::Fill(*variable, mark); !status.ok()) return status;
   absl::StatusOr<Stream> stream = Stream::Create(home);
   if (!stream.ok()) return stream.status();
-  absl::StatusOr<DeviceBuffer<unsigned>> counts = support::Upload(home, Counts(1000));
+  absl::StatusOr<DeviceBuffer<unsigned>> counts =
+      DeviceBuffer<unsigned>::CopyOf(home, Counts(1000));
   if (!counts.ok()) return counts.status();
   return Tenant(code, *std::move(context), *std::move(stream), *std::move(counts));
 }
 
 absl::Status Tenant::CountUp(unsigned value) {
   const auto n = static_cast<unsigned>(counts_.size());
-  absl::Status status =
-      support::Launch(code_->count_up, n, stream_.ref(), n, value, DevicePtr(counts_.view()));
+  absl::Status status = cuguest::LaunchForElements(code_->count_up, n, stream_.ref(), n, value,
+                                                   DevicePtr(counts_.view()));
   if (status.ok()) status = stream_.ref().Synchronize();
   return status;
 }
 
 absl::StatusOr<unsigned> Tenant::AskKernelForMark() {
-  absl::StatusOr<DeviceBuffer<unsigned>> mark = support::Upload(home(), Counts(1));
+  absl::StatusOr<DeviceBuffer<unsigned>> mark = DeviceBuffer<unsigned>::CopyOf(home(), Counts(1));
   if (!mark.ok()) return mark.status();
-  absl::Status status = support::Launch(code_->get_mark, 1, stream_.ref(), DevicePtr(mark->view()));
+  absl::Status status =
+      cuguest::LaunchForElements(code_->get_mark, 1, stream_.ref(), DevicePtr(mark->view()));
   if (status.ok()) status = stream_.ref().Synchronize();
   if (!status.ok()) return status;
-  const absl::StatusOr<Counts> read = support::Download(mark->view());
+  const absl::StatusOr<Counts> read = cuguest::Download(mark->view());
   if (!read.ok()) return read.status();
   return read->front();
 }

@@ -34,15 +34,17 @@
 #include "absl/status/statusor.h"
 #include "cuguest/acquire.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/copy.h"
 #include "cuguest/device.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
 #include "cuguest/kernel.h"
+#include "cuguest/launch.h"
+#include "cuguest/module.h"
 #include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
-#include "examples/support/code.h"
 #include "examples/support/example.h"
 #include "examples/support/host.h"
 #include "examples/support/picture.h"
@@ -65,11 +67,15 @@ absl::Status DoubleIn(const AcquiredContext& context, CUdeviceptr values, std::s
   const ContextGuard guard(context.incarnation());
   if (!guard.ok()) return cuguest::ToStatus(guard);
   if (trace) trace(context);
-
-  const absl::StatusOr<cuguest::Kernel> kernel = support::LoadKernel(
+  const absl::StatusOr<cuguest::Module> module = cuguest::Module::Load(
       {cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy");
+  if (!module.ok()) return module.status();
+  const absl::StatusOr<cuguest::Kernel> kernel = module->GetKernel("saxpy");
   if (!kernel.ok()) return kernel.status();
-  return support::Run(*kernel, size, stream, static_cast<unsigned>(size), 1.0F, values, values);
+  absl::Status status = cuguest::LaunchForElements(
+      *kernel, size, stream, static_cast<unsigned>(size), 1.0F, values, values);
+  if (status.ok()) status = stream.Synchronize();
+  return status;
 }
 
 // The same on a stream of the library's own.
@@ -100,11 +106,11 @@ absl::StatusOr<std::vector<float>> Doubled(cuguest::Device device, const std::ve
   const absl::StatusOr<AcquiredContext> context = cuguest::AcquireOn(device, if_inactive);
   if (!context.ok()) return context.status();
   const absl::StatusOr<DeviceBuffer<float>> buffer =
-      support::Upload(context->incarnation(), values);
+      DeviceBuffer<float>::CopyOf(context->incarnation(), values);
   if (!buffer.ok()) return buffer.status();
   const absl::Status status = DoubleIn(*context, buffer->get(), values.size(), trace);
   if (!status.ok()) return status;
-  return support::Download(buffer->view());
+  return cuguest::Download(buffer->view());
 }
 
 }  // namespace guest

@@ -40,12 +40,13 @@
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
 #include "cuguest/kernel.h"
+#include "cuguest/launch.h"
+#include "cuguest/module.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/stream.h"
 #include "cuguest/testing/sim.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
-#include "examples/support/code.h"
 #include "examples/support/example.h"
 #include "examples/support/host.h"
 #include "examples/support/picture.h"
@@ -62,17 +63,19 @@ using cuguest::DevicePtr;
 // The work itself, in the caller's context: y = a * x + y. `stream` is the caller's.
 absl::Status SaxpyIn(const ContextRef& context, CUstream stream, float a,
                      const std::vector<float>& x, std::vector<float>* y) {
-  const absl::StatusOr<cuguest::Kernel> kernel = support::LoadKernel(
+  const absl::StatusOr<cuguest::Module> module = cuguest::Module::Load(
       {cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy");
+  if (!module.ok()) return module.status();
+  const absl::StatusOr<cuguest::Kernel> kernel = module->GetKernel("saxpy");
   if (!kernel.ok()) return kernel.status();
-  absl::StatusOr<DeviceBuffer<float>> device_x = support::Upload(context, x);
+  absl::StatusOr<DeviceBuffer<float>> device_x = DeviceBuffer<float>::CopyOf(context, x);
   if (!device_x.ok()) return device_x.status();
-  absl::StatusOr<DeviceBuffer<float>> device_y = support::Upload(context, *y);
+  absl::StatusOr<DeviceBuffer<float>> device_y = DeviceBuffer<float>::CopyOf(context, *y);
   if (!device_y.ok()) return device_y.status();
-
-  const absl::Status ran = support::Run(
+  absl::Status ran = cuguest::LaunchForElements(
       *kernel, x.size(), cuguest::StreamRef::Borrow(stream, context),
       static_cast<unsigned>(x.size()), a, DevicePtr(device_x->view()), DevicePtr(device_y->view()));
+  if (ran.ok()) ran = cuguest::StreamRef::Borrow(stream, context).Synchronize();
   return ran.ok() ? cuguest::Copy(cuguest::HostSpan<float>(*y), device_y->view()) : ran;
 }
 

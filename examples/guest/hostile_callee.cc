@@ -33,6 +33,7 @@
 #include "absl/status/statusor.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
+#include "cuguest/copy.h"
 #include "cuguest/device.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/device_ptr.h"
@@ -40,11 +41,12 @@
 #include "cuguest/error.h"
 #include "cuguest/incident.h"
 #include "cuguest/kernel.h"
+#include "cuguest/launch.h"
+#include "cuguest/module.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
-#include "examples/support/code.h"
 #include "examples/support/example.h"
 #include "examples/support/host.h"
 #include "examples/support/picture.h"
@@ -116,19 +118,22 @@ using Callee = std::function<void()>;
 absl::StatusOr<bool> Saxpy() {
   using Numbers = std::vector<float>;
   const ContextRef here = ContextRef::Current();
-  const absl::StatusOr<cuguest::Kernel> kernel = support::LoadKernel(
+  const absl::StatusOr<cuguest::Module> module = cuguest::Module::Load(
       {cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy");
+  if (!module.ok()) return module.status();
+  const absl::StatusOr<cuguest::Kernel> kernel = module->GetKernel("saxpy");
   if (!kernel.ok()) return kernel.status();
   const absl::StatusOr<cuguest::Stream> stream = cuguest::Stream::Create(here);
   if (!stream.ok()) return stream.status();
-  absl::StatusOr<DeviceBuffer<float>> x = support::Upload(here, Numbers(256, 3.0F));
+  absl::StatusOr<DeviceBuffer<float>> x = DeviceBuffer<float>::CopyOf(here, Numbers(256, 3.0F));
   if (!x.ok()) return x.status();
-  absl::StatusOr<DeviceBuffer<float>> y = support::Upload(here, Numbers(256, 1.0F));
+  absl::StatusOr<DeviceBuffer<float>> y = DeviceBuffer<float>::CopyOf(here, Numbers(256, 1.0F));
   if (!y.ok()) return y.status();
-  const absl::Status ran = support::Run(*kernel, 256, stream->ref(), 256U, 2.0F,
-                                        DevicePtr(x->view()), DevicePtr(y->view()));
-  if (!ran.ok()) return ran;
-  const absl::StatusOr<Numbers> result = support::Download(y->view());
+  absl::Status status = cuguest::LaunchForElements(*kernel, 256, stream->ref(), 256U, 2.0F,
+                                                   DevicePtr(x->view()), DevicePtr(y->view()));
+  if (status.ok()) status = stream->ref().Synchronize();
+  if (!status.ok()) return status;
+  const absl::StatusOr<Numbers> result = cuguest::Download(y->view());
   if (!result.ok()) return result.status();
   return *result == Numbers(256, 7.0F);
 }

@@ -35,6 +35,7 @@
 #include "absl/status/statusor.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
+#include "cuguest/copy.h"
 #include "cuguest/device.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/device_ptr.h"
@@ -42,11 +43,12 @@
 #include "cuguest/error.h"
 #include "cuguest/host_scope.h"
 #include "cuguest/kernel.h"
+#include "cuguest/launch.h"
+#include "cuguest/module.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
-#include "examples/support/code.h"
 #include "examples/support/example.h"
 #include "examples/support/host.h"
 #include "examples/support/picture.h"
@@ -62,6 +64,7 @@ using cuguest::DeviceBuffer;
 using cuguest::DevicePtr;
 using cuguest::Driver;
 using cuguest::Kernel;
+using cuguest::Module;
 using cuguest::Stream;
 
 // Mixes two signals: gain * (x + y), in a context of its own.
@@ -118,12 +121,17 @@ absl::StatusOr<std::unique_ptr<Mixer>> Mixer::Init(cuguest::Device device, Trace
   return mixer;
 }
 
+// A Kernel keeps its module loaded.
 absl::Status Mixer::LoadKernels() {
-  absl::StatusOr<Kernel> add = support::LoadKernel(
+  const absl::StatusOr<Module> adding = Module::Load(
       {cuguest_kernels::vector_add_fatbin, cuguest_kernels::vector_add_fatbin_size}, "vector_add");
+  if (!adding.ok()) return adding.status();
+  absl::StatusOr<Kernel> add = adding->GetKernel("vector_add");
   if (!add.ok()) return add.status();
-  absl::StatusOr<Kernel> scale = support::LoadKernel(
-      {cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy");
+  const absl::StatusOr<Module> scaling =
+      Module::Load({cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy");
+  if (!scaling.ok()) return scaling.status();
+  absl::StatusOr<Kernel> scale = scaling->GetKernel("saxpy");
   if (!scale.ok()) return scale.status();
   add_ = *std::move(add);
   scale_ = *std::move(scale);
@@ -139,15 +147,18 @@ absl::StatusOr<Mixer::Signal> Mixer::Mix(float gain, const Signal& x, const Sign
   const ContextRef here = ContextRef::Borrow(context_);
   const absl::StatusOr<Stream> stream = Stream::Create(here);
   if (!stream.ok()) return stream.status();
-  absl::StatusOr<DeviceBuffer<float>> device_x = support::Upload(here, x);
+  absl::StatusOr<DeviceBuffer<float>> device_x = DeviceBuffer<float>::CopyOf(here, x);
   if (!device_x.ok()) return device_x.status();
-  absl::StatusOr<DeviceBuffer<float>> sum = support::Upload(here, y);
+  absl::StatusOr<DeviceBuffer<float>> sum = DeviceBuffer<float>::CopyOf(here, y);
   if (!sum.ok()) return sum.status();
-  absl::StatusOr<DeviceBuffer<float>> out = support::Upload(here, Signal(x.size()));  // zeros
+  absl::StatusOr<DeviceBuffer<float>> out =
+      DeviceBuffer<float>::CopyOf(here, Signal(x.size()));  // zeros
   if (!out.ok()) return out.status();
   const auto count = static_cast<unsigned>(x.size());
-  absl::Status status = support::Run(add_, count, stream->ref(), count, DevicePtr(device_x->view()),
-                                     DevicePtr(sum->view()), DevicePtr(sum->view()));
+  absl::Status status =
+      cuguest::LaunchForElements(add_, count, stream->ref(), count, DevicePtr(device_x->view()),
+                                 DevicePtr(sum->view()), DevicePtr(sum->view()));
+  if (status.ok()) status = stream->ref().Synchronize();
   if (!status.ok()) return status;
 
   if (progress) {
@@ -156,11 +167,11 @@ absl::StatusOr<Mixer::Signal> Mixer::Mix(float gain, const Signal& x, const Sign
   }
   if (!guard.ok()) return cuguest::ToStatus(guard);  // could not come back in
   Tell("inside");
-
-  status = support::Run(scale_, count, stream->ref(), count, gain, DevicePtr(sum->view()),
-                        DevicePtr(out->view()));
+  status = cuguest::LaunchForElements(scale_, count, stream->ref(), count, gain,
+                                      DevicePtr(sum->view()), DevicePtr(out->view()));
+  if (status.ok()) status = stream->ref().Synchronize();
   if (!status.ok()) return status;
-  return support::Download(out->view());
+  return cuguest::Download(out->view());
 }
 
 absl::Status Mixer::Shutdown() {

@@ -32,17 +32,19 @@
 #include "absl/status/statusor.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
+#include "cuguest/copy.h"
 #include "cuguest/device.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/device_ptr.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
 #include "cuguest/kernel.h"
+#include "cuguest/launch.h"
+#include "cuguest/module.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
-#include "examples/support/code.h"
 #include "examples/support/example.h"
 #include "examples/support/host.h"
 #include "examples/support/picture.h"
@@ -56,6 +58,7 @@ using cuguest::ContextRef;
 using cuguest::DeviceBuffer;
 using cuguest::DevicePtr;
 using cuguest::Kernel;
+using cuguest::Module;
 using cuguest::PrimaryContext;
 using cuguest::Stream;
 
@@ -91,8 +94,10 @@ class Adder {
 };
 
 absl::StatusOr<Adder> Adder::Open(cuguest::Device device) {
-  absl::StatusOr<Kernel> kernel = support::LoadKernel(
+  const absl::StatusOr<Module> module = Module::Load(
       {cuguest_kernels::vector_add_fatbin, cuguest_kernels::vector_add_fatbin_size}, "vector_add");
+  if (!module.ok()) return module.status();
+  absl::StatusOr<Kernel> kernel = module->GetKernel("vector_add");
   if (!kernel.ok()) return kernel.status();
   Adder adder(*std::move(kernel));
   if (absl::Status status = adder.MoveIn(device); !status.ok()) return status;
@@ -126,15 +131,16 @@ absl::StatusOr<std::vector<float>> Adder::Add(const std::vector<float>& x,
 absl::StatusOr<std::vector<float>> Adder::AddHere(const std::vector<float>& x,
                                                   const std::vector<float>& y) {
   const ContextRef& here = primary_.incarnation();
-  absl::StatusOr<DeviceBuffer<float>> device_x = support::Upload(here, x);
+  absl::StatusOr<DeviceBuffer<float>> device_x = DeviceBuffer<float>::CopyOf(here, x);
   if (!device_x.ok()) return device_x.status();
-  absl::StatusOr<DeviceBuffer<float>> sum = support::Upload(here, y);
+  absl::StatusOr<DeviceBuffer<float>> sum = DeviceBuffer<float>::CopyOf(here, y);
   if (!sum.ok()) return sum.status();
-  const absl::Status ran =
-      support::Run(kernel_, x.size(), stream_.ref(), static_cast<unsigned>(x.size()),
-                   DevicePtr(device_x->view()), DevicePtr(sum->view()), DevicePtr(sum->view()));
-  if (!ran.ok()) return ran;
-  return support::Download(sum->view());
+  absl::Status status = cuguest::LaunchForElements(
+      kernel_, x.size(), stream_.ref(), static_cast<unsigned>(x.size()),
+      DevicePtr(device_x->view()), DevicePtr(sum->view()), DevicePtr(sum->view()));
+  if (status.ok()) status = stream_.ref().Synchronize();
+  if (!status.ok()) return status;
+  return cuguest::Download(sum->view());
 }
 
 absl::Status Adder::Close() {

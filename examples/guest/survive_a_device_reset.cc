@@ -48,6 +48,8 @@
 #include "cuguest/error.h"
 #include "cuguest/incident.h"
 #include "cuguest/kernel.h"
+#include "cuguest/launch.h"
+#include "cuguest/module.h"
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
@@ -56,7 +58,6 @@
 #include "cuguest/testing/stack_probe.h"
 #include "cuguest/thread_residency.h"
 #include "examples/support/check.h"
-#include "examples/support/code.h"
 #include "examples/support/example.h"
 #include "examples/support/host.h"
 #include "examples/support/picture.h"
@@ -70,6 +71,7 @@ using cuguest::ContextRef;
 using cuguest::DeviceBuffer;
 using cuguest::DevicePtr;
 using cuguest::Kernel;
+using cuguest::Module;
 using cuguest::PerContext;
 using cuguest::PrimaryContext;
 using cuguest::SharedContext;
@@ -92,9 +94,9 @@ class Tools {
                                                   Tally* tally) {
     absl::StatusOr<Stream> stream = Stream::Create(life);
     if (!stream.ok()) return stream.status();
-    absl::StatusOr<DeviceBuffer<float>> on_device = support::Upload(life, curve);
+    absl::StatusOr<DeviceBuffer<float>> on_device = DeviceBuffer<float>::CopyOf(life, curve);
     if (!on_device.ok()) return on_device.status();
-    absl::StatusOr<DeviceBuffer<float>> room = support::Upload(life, curve);
+    absl::StatusOr<DeviceBuffer<float>> room = DeviceBuffer<float>::CopyOf(life, curve);
     if (!room.ok()) return room.status();
     ++tally->made;
     return Tools(tally, *std::move(stream), *std::move(on_device), *std::move(room));
@@ -118,11 +120,12 @@ class Tools {
   }
   // room += gain * curve
   [[nodiscard]] absl::StatusOr<Signal> Equalize(const Kernel& saxpy, float gain) {
-    const absl::Status ran =
-        support::Run(saxpy, room_.size(), stream_.ref(), static_cast<unsigned>(room_.size()), gain,
-                     DevicePtr(curve_.view()), DevicePtr(room_.view()));
-    if (!ran.ok()) return ran;
-    return support::Download(room_.view());
+    absl::Status status = cuguest::LaunchForElements(
+        saxpy, room_.size(), stream_.ref(), static_cast<unsigned>(room_.size()), gain,
+        DevicePtr(curve_.view()), DevicePtr(room_.view()));
+    if (status.ok()) status = stream_.ref().Synchronize();
+    if (!status.ok()) return status;
+    return cuguest::Download(room_.view());
   }
 
  private:
@@ -190,8 +193,10 @@ class Equalizer {
 
 absl::StatusOr<std::unique_ptr<Equalizer>> Equalizer::Open(cuguest::Device device,
                                                            const Signal& curve, Trace trace) {
-  absl::StatusOr<Kernel> saxpy = support::LoadKernel(
-      {cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy");
+  const absl::StatusOr<Module> module =
+      Module::Load({cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy");
+  if (!module.ok()) return module.status();
+  absl::StatusOr<Kernel> saxpy = module->GetKernel("saxpy");
   if (!saxpy.ok()) return saxpy.status();
   std::unique_ptr<Equalizer> equalizer(
       new Equalizer(*std::move(saxpy), device, curve, std::move(trace)));

@@ -47,12 +47,12 @@
 #include "cuguest/stream.h"
 #include "cuguest/testing/sim.h"
 #include "cuguest/testing/stack_probe.h"
+#include "examples/libraries/multiply.h"
+#include "examples/libraries/product.h"
 #include "examples/support/check.h"
 #include "examples/support/example.h"
 #include "examples/support/host.h"
-#include "examples/support/multiply.h"
 #include "examples/support/picture.h"
-#include "examples/support/product.h"
 
 namespace {
 

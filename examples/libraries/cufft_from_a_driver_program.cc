@@ -32,6 +32,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cuguest/context_ref.h"
+#include "cuguest/copy.h"
 #include "cuguest/device.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/driver.h"
@@ -39,12 +40,11 @@
 #include "cuguest/stream.h"
 #include "cuguest/testing/sim.h"
 #include "cuguest/testing/stack_probe.h"
+#include "examples/libraries/tones.h"
 #include "examples/support/check.h"
-#include "examples/support/code.h"
 #include "examples/support/example.h"
 #include "examples/support/host.h"
 #include "examples/support/picture.h"
-#include "examples/support/tones.h"
 #include "examples/support/worker.h"
 
 namespace {
@@ -103,7 +103,7 @@ void TransformAndCheck(const House& house, int direction, const Samples& expecte
   PrintRow("after", house.cast.Draw(), Activity(house.device));
   CHECK(cudaPeekAtLastError() == cudaSuccess);
 
-  const absl::StatusOr<Samples> result = support::Download(house.samples.view());
+  const absl::StatusOr<Samples> result = cuguest::Download(house.samples.view());
   if (!CHECK_OK(result.status())) return;
   const double error = support::RelativeError(*result, expected);
   PrintRow("", CHECK(error <= tolerance) ? "right" : "WRONG",
@@ -141,7 +141,8 @@ absl::Status Demonstrate(const cuguest::Driver& driver, Device device) {
   std::printf("   samples: %d%s\n", count,
               cuguest::testing::Sim::IsActive() ? " (1048576 on a GPU)" : "");
   const Samples signal = support::MakeTones(count);
-  absl::StatusOr<DeviceBuffer<std::complex<float>>> samples = support::Upload(context, signal);
+  absl::StatusOr<DeviceBuffer<std::complex<float>>> samples =
+      DeviceBuffer<std::complex<float>>::CopyOf(context, signal);
   if (!samples.ok()) return samples.status();
   const absl::StatusOr<Stream> stream = Stream::Create(context);
   if (!stream.ok()) return stream.status();

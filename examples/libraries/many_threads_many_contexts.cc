@@ -57,6 +57,8 @@
 #include "cuguest/device_ptr.h"
 #include "cuguest/driver.h"
 #include "cuguest/kernel.h"
+#include "cuguest/launch.h"
+#include "cuguest/module.h"
 #include "cuguest/runtime/cublas.h"
 #include "cuguest/runtime/cufft.h"
 #include "cuguest/runtime/device_guard.h"
@@ -66,14 +68,13 @@
 #include "cuguest/stream.h"
 #include "cuguest/testing/sim.h"
 #include "cuguest/testing/stack_probe.h"
+#include "examples/libraries/multiply.h"
+#include "examples/libraries/product.h"
+#include "examples/libraries/tones.h"
 #include "examples/support/check.h"
-#include "examples/support/code.h"
 #include "examples/support/example.h"
 #include "examples/support/host.h"
-#include "examples/support/multiply.h"
 #include "examples/support/picture.h"
-#include "examples/support/product.h"
-#include "examples/support/tones.h"
 #include "kernels/saxpy.h"
 
 // The library: everything that it does is in its own context, whatever is current.
@@ -124,12 +125,12 @@ class Client {
                                                    Tools* tools) {
     absl::StatusOr<DeviceProduct> product = DeviceProduct::Upload(home, tools->product);
     if (!product.ok()) return product.status();
-    absl::StatusOr<DeviceBuffer<float>> x = support::Upload(home, Ramp(1));
+    absl::StatusOr<DeviceBuffer<float>> x = DeviceBuffer<float>::CopyOf(home, Ramp(1));
     if (!x.ok()) return x.status();
-    absl::StatusOr<DeviceBuffer<float>> y = support::Upload(home, Ramp(1));
+    absl::StatusOr<DeviceBuffer<float>> y = DeviceBuffer<float>::CopyOf(home, Ramp(1));
     if (!y.ok()) return y.status();
     absl::StatusOr<DeviceBuffer<std::complex<float>>> samples =
-        support::Upload(home, tools->signal);
+        DeviceBuffer<std::complex<float>>::CopyOf(home, tools->signal);
     if (!samples.ok()) return samples.status();
     return Client(home, device, tools, *std::move(product), *std::move(x), *std::move(y),
                   *std::move(samples));
@@ -139,9 +140,9 @@ class Client {
 
   // Memory of the driver.
   absl::Status Copy() {
-    const absl::StatusOr<DeviceBuffer<float>> buffer = support::Upload(home_, Ramp(2));
+    const absl::StatusOr<DeviceBuffer<float>> buffer = DeviceBuffer<float>::CopyOf(home_, Ramp(2));
     if (!buffer.ok()) return buffer.status();
-    const absl::StatusOr<std::vector<float>> values = support::Download(buffer->view());
+    const absl::StatusOr<std::vector<float>> values = cuguest::Download(buffer->view());
     if (!values.ok()) return values.status();
     return CheckThat(*values == Ramp(2), "a copy");
   }
@@ -174,12 +175,12 @@ class Client {
     const auto n = static_cast<unsigned>(x_.size());
     absl::Status status;
     for (int i = 0; i < 2 && status.ok(); ++i) {
-      status = support::Launch(tools_->saxpy, n, product_.stream(), n, 2.0F, DevicePtr(x_.view()),
-                               DevicePtr(y_.view()));
+      status = cuguest::LaunchForElements(tools_->saxpy, n, product_.stream(), n, 2.0F,
+                                          DevicePtr(x_.view()), DevicePtr(y_.view()));
     }
     if (status.ok()) status = product_.stream().Synchronize();
     if (!status.ok()) return status;
-    const absl::StatusOr<std::vector<float>> y = support::Download(y_.view());
+    const absl::StatusOr<std::vector<float>> y = cuguest::Download(y_.view());
     if (!y.ok()) return y.status();
     return CheckThat(*y == Ramp(5), "a kernel's result");
   }
@@ -209,7 +210,7 @@ class Client {
       if (!status.ok()) return status;
     }
     if (absl::Status status = product_.stream().Synchronize(); !status.ok()) return status;
-    const absl::StatusOr<Samples> spectrum = support::Download(samples_.view());
+    const absl::StatusOr<Samples> spectrum = cuguest::Download(samples_.view());
     if (!spectrum.ok()) return spectrum.status();
     return CheckThat(
         support::RelativeError(*spectrum, tools_->spectrum) <= support::TransformTolerance(count),
@@ -415,8 +416,10 @@ absl::Status Demonstrate(const Driver& driver, Device device) {
   if (!x.ok()) return x.status();
   absl::StatusOr<std::vector<SharedContext>> homes = MakeHomes(device);
   if (!homes.ok()) return homes.status();
-  absl::StatusOr<cuguest::Kernel> saxpy = support::LoadKernel(
+  const absl::StatusOr<cuguest::Module> module = cuguest::Module::Load(
       {cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy");
+  if (!module.ok()) return module.status();
+  absl::StatusOr<cuguest::Kernel> saxpy = module->GetKernel("saxpy");
   if (!saxpy.ok()) return saxpy.status();
   const support::HostStack stack(driver, {x->get()});
   House house{driver, device, x->get(), *std::move(homes),

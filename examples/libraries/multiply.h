@@ -2,8 +2,8 @@
 //
 // A product of matrices on a device, for programs that are linked with cuBLAS.
 
-#ifndef CUGUEST_EXAMPLES_SUPPORT_MULTIPLY_H_
-#define CUGUEST_EXAMPLES_SUPPORT_MULTIPLY_H_
+#ifndef CUGUEST_EXAMPLES_LIBRARIES_MULTIPLY_H_
+#define CUGUEST_EXAMPLES_LIBRARIES_MULTIPLY_H_
 
 #include <cublas_v2.h>
 
@@ -16,9 +16,8 @@
 #include "cuguest/copy.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/stream.h"
+#include "examples/libraries/product.h"
 #include "examples/support/check.h"
-#include "examples/support/code.h"
-#include "examples/support/product.h"
 
 namespace support {
 
@@ -36,12 +35,14 @@ class DeviceProduct {
   // C begins with zeros. `product` must stay.
   [[nodiscard]] static absl::StatusOr<DeviceProduct> Upload(const cuguest::ContextRef& context,
                                                             const Product& product) {
-    absl::StatusOr<cuguest::DeviceBuffer<float>> a = support::Upload(context, product.a());
+    absl::StatusOr<cuguest::DeviceBuffer<float>> a =
+        cuguest::DeviceBuffer<float>::CopyOf(context, product.a());
     if (!a.ok()) return a.status();
-    absl::StatusOr<cuguest::DeviceBuffer<float>> b = support::Upload(context, product.b());
+    absl::StatusOr<cuguest::DeviceBuffer<float>> b =
+        cuguest::DeviceBuffer<float>::CopyOf(context, product.b());
     if (!b.ok()) return b.status();
     absl::StatusOr<cuguest::DeviceBuffer<float>> c =
-        support::Upload(context, std::vector<float>(product.a().size()));
+        cuguest::DeviceBuffer<float>::CopyOf(context, std::vector<float>(product.a().size()));
     if (!c.ok()) return c.status();
     absl::StatusOr<cuguest::Stream> stream = cuguest::Stream::Create(context);
     if (!stream.ok()) return stream.status();
@@ -90,4 +91,4 @@ class DeviceProduct {
 
 }  // namespace support
 
-#endif  // CUGUEST_EXAMPLES_SUPPORT_MULTIPLY_H_
+#endif  // CUGUEST_EXAMPLES_LIBRARIES_MULTIPLY_H_

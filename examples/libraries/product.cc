@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "examples/support/product.h"
+#include "examples/libraries/product.h"
 
 #include <cmath>
 #include <cstddef>

@@ -3,8 +3,8 @@
 // A product of two matrices that can be checked without a tolerance, for the demonstrations
 // of cuBLAS.
 
-#ifndef CUGUEST_EXAMPLES_SUPPORT_PRODUCT_H_
-#define CUGUEST_EXAMPLES_SUPPORT_PRODUCT_H_
+#ifndef CUGUEST_EXAMPLES_LIBRARIES_PRODUCT_H_
+#define CUGUEST_EXAMPLES_LIBRARIES_PRODUCT_H_
 
 #include <vector>
 
@@ -37,4 +37,4 @@ class Product {
 
 }  // namespace support
 
-#endif  // CUGUEST_EXAMPLES_SUPPORT_PRODUCT_H_
+#endif  // CUGUEST_EXAMPLES_LIBRARIES_PRODUCT_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "examples/support/tones.h"
+#include "examples/libraries/tones.h"
 
 #include <cmath>
 #include <cstddef>

@@ -2,8 +2,8 @@
 //
 // A signal whose spectrum is known beforehand, for the demonstrations of cuFFT.
 
-#ifndef CUGUEST_EXAMPLES_SUPPORT_TONES_H_
-#define CUGUEST_EXAMPLES_SUPPORT_TONES_H_
+#ifndef CUGUEST_EXAMPLES_LIBRARIES_TONES_H_
+#define CUGUEST_EXAMPLES_LIBRARIES_TONES_H_
 
 #include <complex>
 #include <vector>
@@ -28,4 +28,4 @@ using Samples = std::vector<std::complex<float>>;
 
 }  // namespace support
 
-#endif  // CUGUEST_EXAMPLES_SUPPORT_TONES_H_
+#endif  // CUGUEST_EXAMPLES_LIBRARIES_TONES_H_

@@ -2,6 +2,9 @@
 
 #include "examples/support/example.h"
 
+#include <limits.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <string>
 
@@ -11,7 +14,6 @@
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
 #include "examples/support/host.h"
-#include "examples/support/host_kernels.h"
 
 namespace support {
 namespace {
@@ -75,6 +77,13 @@ int RunExample(const char* question, Demonstration demonstration) {
   RegisterHostKernels();
   if (CHECK_OK(demonstration(**driver, *device))) CheckNothingLeft(*device);
   return PrintVerdict();
+}
+
+std::string Beside(const std::string& file) {
+  char self[PATH_MAX] = {};
+  if (readlink("/proc/self/exe", self, sizeof(self) - 1) <= 0) return file;
+  const std::string program = self;
+  return program.substr(0, program.rfind('/') + 1) + file;
 }
 
 }  // namespace support

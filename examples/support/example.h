@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every example does before and after its own part: find the driver, say which
-// one it is, and prove at the end that nothing was left behind.
+// What every example does before and after its own part: find the driver, say which one it is,
+// and check at the end that nothing is left.
 
 #ifndef CUGUEST_EXAMPLES_SUPPORT_EXAMPLE_H_
 #define CUGUEST_EXAMPLES_SUPPORT_EXAMPLE_H_
+
+#include <string>
 
 #include "absl/status/status.h"
 #include "cuguest/device.h"
@@ -14,12 +16,19 @@ namespace support {
 
 inline constexpr int kSkipped = 77;  // the exit code that Meson and automake read as "skipped"
 
-// The part that is the example's own. An error ends it: something it needs failed.
+// The example's own part. An error ends it: something that it needs failed.
 using Demonstration = absl::Status (*)(const cuguest::Driver& driver, cuguest::Device device);
 
-// Runs `demonstration` on the first device and returns main()'s exit code: 0 if all it
-// claims is so, 1 if not, 77 without a driver or device.
+// Runs `demonstration` on the first device and returns main()'s exit code: 0 if every check
+// passed, 1 if not, 77 without a driver or a device.
 [[nodiscard]] int RunExample(const char* question, Demonstration demonstration);
+
+// The simulation does not execute kernels. Registers the host functions that it runs instead.
+// Does nothing on a real driver.
+void RegisterHostKernels();
+
+// The path of `file` in the directory of the running program.
+[[nodiscard]] std::string Beside(const std::string& file);
 
 }  // namespace support
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "examples/support/host_kernels.h"
+#include "examples/support/example.h"
 
 #include <cuda.h>
 

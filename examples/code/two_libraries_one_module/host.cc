@@ -28,18 +28,17 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cuguest/copy.h"
 #include "cuguest/device.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/driver.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
-#include "examples/support/beside.h"
+#include "examples/code/two_libraries_one_module/library.h"
 #include "examples/support/check.h"
-#include "examples/support/code.h"
 #include "examples/support/example.h"
 #include "examples/support/picture.h"
-#include "examples/two_libraries_one_module/library.h"
 
 namespace host {
 
@@ -71,7 +70,8 @@ class Party {
     if (get == nullptr) return absl::NotFoundError(file + " has no " LIBRARY_ENTRY);
     absl::StatusOr<Stream> stream = Stream::Create(context);
     if (!stream.ok()) return stream.status();
-    absl::StatusOr<DeviceBuffer<unsigned>> votes = support::Upload(context, Votes(kSize));
+    absl::StatusOr<DeviceBuffer<unsigned>> votes =
+        DeviceBuffer<unsigned>::CopyOf(context, Votes(kSize));
     if (!votes.ok()) return votes.status();
     if (const char* complaint = get()->load()) return absl::InternalError(complaint);
     return Party(handle, get(), *std::move(stream), *std::move(votes));
@@ -82,7 +82,7 @@ class Party {
   }
   [[nodiscard]] Votes Read() const {
     CHECK_OK(stream_.ref().Synchronize());
-    const absl::StatusOr<Votes> votes = support::Download(votes_.view());
+    const absl::StatusOr<Votes> votes = cuguest::Download(votes_.view());
     return CHECK_OK(votes.status()) ? *votes : Votes();
   }
   void SetMark(unsigned mark) const { IsWell(library_->set_mark(mark, stream_.get())); }

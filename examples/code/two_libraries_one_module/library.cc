@@ -2,7 +2,7 @@
 //
 // A library with a copy of cuguest and a copy of the code of its own. It is built twice.
 
-#include "examples/two_libraries_one_module/library.h"
+#include "examples/code/two_libraries_one_module/library.h"
 
 #include <cstdio>
 #include <string>
@@ -19,7 +19,6 @@
 #include "cuguest/launch.h"
 #include "cuguest/module.h"
 #include "cuguest/stream.h"
-#include "examples/support/code.h"
 #include "kernels/launch.h"
 
 namespace {
@@ -64,8 +63,8 @@ absl::Status CountUp(CUdeviceptr counts, size_t size, unsigned value, CUstream c
   if (!view.ok()) return view.status();
   const absl::StatusOr<StreamRef> stream = StreamRef::Borrow(callers);
   if (!stream.ok()) return stream.status();
-  return support::Launch(g_code->count_up, size, *stream, static_cast<unsigned>(size), value,
-                         DevicePtr(*view));
+  return cuguest::LaunchForElements(g_code->count_up, size, *stream, static_cast<unsigned>(size),
+                                    value, DevicePtr(*view));
 }
 
 absl::StatusOr<DeviceView<unsigned>> MarkIn(CUstream callers) {

@@ -3,8 +3,8 @@
 // What the host and its libraries agree on: plain C, and nothing of cuguest in it. A library
 // counts votes on the GPU, in a context and on a stream of the host's.
 
-#ifndef CUGUEST_EXAMPLES_TWO_LIBRARIES_ONE_MODULE_LIBRARY_H_
-#define CUGUEST_EXAMPLES_TWO_LIBRARIES_ONE_MODULE_LIBRARY_H_
+#ifndef CUGUEST_EXAMPLES_CODE_TWO_LIBRARIES_ONE_MODULE_LIBRARY_H_
+#define CUGUEST_EXAMPLES_CODE_TWO_LIBRARIES_ONE_MODULE_LIBRARY_H_
 
 #include <cuda.h>
 #include <stddef.h>
@@ -38,4 +38,4 @@ typedef const struct Library* (*GetLibraryFunction)(void);
 }  // extern "C"
 #endif
 
-#endif  // CUGUEST_EXAMPLES_TWO_LIBRARIES_ONE_MODULE_LIBRARY_H_
+#endif  // CUGUEST_EXAMPLES_CODE_TWO_LIBRARIES_ONE_MODULE_LIBRARY_H_

@@ -2,13 +2,15 @@
 //
 // The effect "echo": the signal, and half as loud the signal of 100 samples ago.
 
+#include "cuguest/copy.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/device_ptr.h"
 #include "cuguest/device_view.h"
 #include "cuguest/kernel.h"
+#include "cuguest/launch.h"
+#include "cuguest/module.h"
 #include "cuguest/stream.h"
-#include "examples/plugin_attach/member.h"
-#include "examples/support/code.h"
+#include "examples/guest/plugin_attach/member.h"
 #include "kernels/saxpy.h"
 
 namespace plugin {
@@ -18,13 +20,16 @@ using cuguest::DeviceBuffer;
 using cuguest::DevicePtr;
 using cuguest::DeviceView;
 using cuguest::Kernel;
+using cuguest::Module;
 using cuguest::Stream;
 
 class Echo {
  public:
   [[nodiscard]] static absl::StatusOr<Echo> Prepare(const ContextRef& home) {
-    absl::StatusOr<Kernel> saxpy = support::LoadKernel(
-        {cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy");
+    const absl::StatusOr<Module> module =
+        Module::Load({cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy");
+    if (!module.ok()) return module.status();
+    absl::StatusOr<Kernel> saxpy = module->GetKernel("saxpy");
     if (!saxpy.ok()) return saxpy.status();
     absl::StatusOr<Stream> stream = Stream::Create(home);
     if (!stream.ok()) return stream.status();
@@ -33,18 +38,19 @@ class Echo {
 
   [[nodiscard]] absl::StatusOr<Signal> Apply(const Signal& in) const {
     if (in.size() <= kDelay) return in;
-    absl::StatusOr<DeviceBuffer<float>> dry = support::Upload(stream_.context(), in);
+    absl::StatusOr<DeviceBuffer<float>> dry = DeviceBuffer<float>::CopyOf(stream_.context(), in);
     if (!dry.ok()) return dry.status();
-    absl::StatusOr<DeviceBuffer<float>> wet = support::Upload(stream_.context(), in);
+    absl::StatusOr<DeviceBuffer<float>> wet = DeviceBuffer<float>::CopyOf(stream_.context(), in);
     if (!wet.ok()) return wet.status();
     const std::size_t count = in.size() - kDelay;
     const absl::StatusOr<DeviceView<float>> delayed = wet->view().Subview(kDelay, count);
     if (!delayed.ok()) return delayed.status();
-    const absl::Status ran =
-        support::Run(saxpy_, count, stream_.ref(), static_cast<unsigned>(count), 0.5F,
-                     DevicePtr(dry->view()), DevicePtr(*delayed));
-    if (!ran.ok()) return ran;
-    return support::Download(wet->view());
+    absl::Status status =
+        cuguest::LaunchForElements(saxpy_, count, stream_.ref(), static_cast<unsigned>(count), 0.5F,
+                                   DevicePtr(dry->view()), DevicePtr(*delayed));
+    if (status.ok()) status = stream_.ref().Synchronize();
+    if (!status.ok()) return status;
+    return cuguest::Download(wet->view());
   }
 
  private:

@@ -6,8 +6,8 @@
 // A `Work` is what an effect keeps on the device: Prepare() makes it in the context, Apply()
 // uses it, its destructor frees it, or lets it go if the context is gone.
 
-#ifndef CUGUEST_EXAMPLES_PLUGIN_ATTACH_MEMBER_H_
-#define CUGUEST_EXAMPLES_PLUGIN_ATTACH_MEMBER_H_
+#ifndef CUGUEST_EXAMPLES_GUEST_PLUGIN_ATTACH_MEMBER_H_
+#define CUGUEST_EXAMPLES_GUEST_PLUGIN_ATTACH_MEMBER_H_
 
 #include <cuda.h>
 
@@ -26,7 +26,7 @@
 #include "cuguest/device.h"
 #include "cuguest/error.h"
 #include "cuguest/shared_context.h"
-#include "examples/plugin_attach/plugin.h"
+#include "examples/guest/plugin_attach/plugin.h"
 
 namespace plugin {
 
@@ -123,4 +123,4 @@ class Plugin {
     return plugin::Plugin<Work>::Get(name);                                           \
   }
 
-#endif  // CUGUEST_EXAMPLES_PLUGIN_ATTACH_MEMBER_H_
+#endif  // CUGUEST_EXAMPLES_GUEST_PLUGIN_ATTACH_MEMBER_H_

@@ -3,8 +3,8 @@
 // What the host and its plugins agree on: plain C, and nothing of cuguest in it. A plugin
 // is a sound effect that works on the GPU.
 
-#ifndef CUGUEST_EXAMPLES_PLUGIN_ATTACH_PLUGIN_H_
-#define CUGUEST_EXAMPLES_PLUGIN_ATTACH_PLUGIN_H_
+#ifndef CUGUEST_EXAMPLES_GUEST_PLUGIN_ATTACH_PLUGIN_H_
+#define CUGUEST_EXAMPLES_GUEST_PLUGIN_ATTACH_PLUGIN_H_
 
 #include <cuda.h>
 #include <stddef.h>
@@ -40,4 +40,4 @@ typedef const struct Effect* (*PluginGetEffectFunction)(void);
 }  // extern "C"
 #endif
 
-#endif  // CUGUEST_EXAMPLES_PLUGIN_ATTACH_PLUGIN_H_
+#endif  // CUGUEST_EXAMPLES_GUEST_PLUGIN_ATTACH_PLUGIN_H_
