@@ -1,31 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How does a program make one module of several PTX texts?
+// How does a program compile and link PTX, and read what the compiler and the linker report?
 //
-// Code that is put together at run time comes in pieces: a kernel that the program brings,
-// and a function that its user wrote, or a generator. The driver's linker joins them. By
-// hand that is an array of options and another of what they point to, with the buffers for
-// its logs among them, which all have to be there until the last input was added, and to be
-// large enough. `Linker` has the inputs, and the rest is its own business.
+// The driver compiles PTX when it loads it, and links several texts with cuLinkCreate,
+// cuLinkAddData and cuLinkComplete. The calls return a number; the words of the compiler go to a
+// buffer, if an option names one and another option gives its size. Module::LoadIn and Linker
+// always give the driver those buffers: a failure is a status with the compiler's words, and a
+// JitReport has the log and the time of a success.
 //
-//   1. A kernel and the function that it calls
+//   1. A mistake
+//
+//      loaded                        no:
+//        load PTX "mistaken.ptx": CUDA_ERROR_INVALID_PTX (218): the PTX does not
+//        compile
+//        ptxas application ptx input, line 9; error   : Unknown symbol '%rd9'
+//        ...
+//   4. A kernel and the function that it calls, in two texts
 //
 //      inputs                        kernel.ptx, function.ptx
 //      linked                        a cubin         5096 bytes, in 11.3 ms
-//      the linker said               this:
-//        ptxas info    : Compiling entry function 'shape' for 'sm_90a'
-//        ...
-//      what it computed              is right
+//      the linker reports            ptxas info    : Compiling entry function 'shape' ...
+//      the result                    right
+//   5. Without the function, and then with it
 //
-//   2. The same without the function, and then with it
-//
-//      linked                        no, it says:
+//      linked                        no:
 //        link, kernel.ptx: CUDA_ERROR_UNKNOWN (999)
 //        error   : Undefined reference to 'Shape' in 'kernel.ptx'
 //      with the function             linked
 //   ...
 //
-// The texts come from nvcc -ptx -rdc=true; NVRTC makes the like at run time.
+// The texts are what nvcc -ptx -rdc=true writes; NVRTC writes the like at run time
+// (generate_code_at_run_time.cc).
 
 #include <cuda.h>
 
@@ -43,7 +48,6 @@
 #include "cuguest/device_buffer.h"
 #include "cuguest/device_ptr.h"
 #include "cuguest/driver.h"
-#include "cuguest/host_span.h"
 #include "cuguest/launch.h"
 #include "cuguest/linker.h"
 #include "cuguest/module.h"
@@ -60,7 +64,6 @@ using cuguest::CodeImage;
 using cuguest::ContextRef;
 using cuguest::DeviceBuffer;
 using cuguest::DevicePtr;
-using cuguest::HostSpan;
 using cuguest::JitOptions;
 using cuguest::JitReport;
 using cuguest::Kernel;
@@ -72,6 +75,22 @@ using cuguest::Stream;
 using support::PrintLines;
 using support::PrintRow;
 using support::PrintScene;
+
+// extern "C" __global__ void answer(int* to) { *to = 42; }
+constexpr char kAnswer[] = R"(.version 7.0
+.target sm_52
+.address_size 64
+.visible .entry answer(.param .u64 to)
+{
+  .reg .b32 %r<2>;
+  .reg .b64 %rd<3>;
+  ld.param.u64 %rd1, [to];
+  cvta.to.global.u64 %rd2, %rd1;
+  mov.u32 %r1, 42;
+  st.global.u32 [%rd2], %r1;
+  ret;
+}
+)";
 
 // extern __device__ float Shape(float);
 // extern "C" __global__ void shape(unsigned n, float* values) {
@@ -129,43 +148,8 @@ constexpr char kFunction[] = R"(
 }
 )";
 
-// The same function, with a mistake in the line that computes.
-std::string BrokenFunction() {
-  std::string text = kFunction;
-  text.replace(text.find("%f2, %f1, 0f"), 3, "%q2");
-  return text;
-}
-
-absl::Status AddPtx(const std::string& text, const char* name, Linker* linker) {
-  absl::StatusOr<CodeImage> image = CodeImage::FromPtx(text, name);
-  if (image.ok()) linker->Add(*image);
-  return image.status();
-}
-
-// What a program does with an image, whoever made it.
-absl::StatusOr<std::vector<float>> Run(const ContextRef& context, const CodeImage& image,
-                                       std::vector<float> values) {
-  const absl::StatusOr<Module> module = Module::LoadIn(context, image);
-  if (!module.ok()) return module.status();
-  const absl::StatusOr<Kernel> shape = module->GetKernel("shape");
-  if (!shape.ok()) return shape.status();
-  const absl::StatusOr<Stream> stream = Stream::Create(context);
-  if (!stream.ok()) return stream.status();
-  absl::StatusOr<DeviceBuffer<float>> buffer =
-      DeviceBuffer<float>::Allocate(context, values.size());
-  if (!buffer.ok()) return buffer.status();
-  const HostSpan<float> host(values);
-  if (absl::Status status = Copy(buffer->view(), host); !status.ok()) return status;
-
-  const auto count = static_cast<unsigned>(values.size());
-  const absl::StatusOr<LaunchShape> threads = LaunchShape::ForElements(count, 128);
-  if (!threads.ok()) return threads.status();
-  const absl::Status launched =
-      Launch(*shape, *threads, stream->ref(), count, DevicePtr<float>(buffer->view()));
-  if (!launched.ok()) return launched;
-  if (absl::Status status = stream->ref().Synchronize(); !status.ok()) return status;
-  if (absl::Status status = Copy(host, buffer->view()); !status.ok()) return status;
-  return values;
+std::string Replaced(std::string text, const std::string& was, const std::string& is) {
+  return text.replace(text.find(was), was.size(), is);
 }
 
 std::string InMilliseconds(const JitReport& report) {
@@ -174,8 +158,92 @@ std::string InMilliseconds(const JitReport& report) {
   return text;
 }
 
-absl::Status BothTexts(const ContextRef& context) {
-  PrintScene("A kernel and the function that it calls");
+// The status has `code`, and the compiler's or linker's `words`.
+void ShowRefusal(const char* what, const absl::Status& refused, absl::StatusCode code,
+                 const std::string& words) {
+  PrintRow(what, "no:");
+  PrintLines(std::string(refused.message()));
+  CHECK(refused.code() == code);
+  CHECK(absl::StrContains(std::string(refused.message()), words));
+}
+
+void ShowResult(bool is_right) {
+  PrintRow("the result", is_right ? "right" : "WRONG");
+  CHECK(is_right);
+}
+
+// Loads a text that does not compile.
+absl::Status LoadBad(const ContextRef& context, const std::string& text, const char* name,
+                     absl::StatusCode code, const std::string& words) {
+  const absl::StatusOr<CodeImage> image = CodeImage::FromPtx(text, name);
+  if (!image.ok()) return image.status();
+  ShowRefusal("loaded", Module::LoadIn(context, *image).status(), code, words);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int> RunAnswer(const ContextRef& context, const Module& module) {
+  const absl::StatusOr<Kernel> answer = module.GetKernel("answer");
+  if (!answer.ok()) return answer.status();
+  const absl::StatusOr<Stream> stream = Stream::Create(context);
+  if (!stream.ok()) return stream.status();
+  absl::StatusOr<DeviceBuffer<int>> to = DeviceBuffer<int>::Allocate(context, 1);
+  if (!to.ok()) return to.status();
+  const LaunchShape one{/*grid=*/1, /*block=*/1};
+  absl::Status status = cuguest::Launch(*answer, one, stream->ref(), DevicePtr(to->view()));
+  if (status.ok()) status = stream->ref().Synchronize();
+  if (!status.ok()) return status;
+  const absl::StatusOr<std::vector<int>> result = cuguest::Download(to->view());
+  if (!result.ok()) return result.status();
+  return result->front();
+}
+
+absl::Status LoadGood(const ContextRef& context) {
+  PrintScene("The same without the mistake");
+  const absl::StatusOr<CodeImage> image = CodeImage::FromPtx(kAnswer, "answer.ptx");
+  if (!image.ok()) return image.status();
+  JitOptions options;
+  options.verbose = true;
+  JitReport report;
+  const absl::StatusOr<Module> module = Module::LoadIn(context, *image, options, &report);
+  if (!module.ok()) return module.status();
+  // The driver caches what it has compiled, and does not compile it again.
+  PrintRow("loaded",
+           report.milliseconds > 0 ? "in " + InMilliseconds(report) : "from the driver's cache");
+  PrintLines(report.info_log);
+  CHECK(report.error_log.empty());
+  const absl::StatusOr<int> answer = RunAnswer(context, *module);
+  if (!answer.ok()) return answer.status();
+  ShowResult(*answer == 42);
+  return absl::OkStatus();
+}
+
+absl::Status AddPtx(const std::string& text, const char* name, Linker* linker) {
+  const absl::StatusOr<CodeImage> image = CodeImage::FromPtx(text, name);
+  if (image.ok()) linker->Add(*image);
+  return image.status();
+}
+
+// A linked image is loaded like any other.
+absl::StatusOr<std::vector<float>> RunShape(const ContextRef& context, const CodeImage& image,
+                                            const std::vector<float>& values) {
+  const absl::StatusOr<Module> module = Module::LoadIn(context, image);
+  if (!module.ok()) return module.status();
+  const absl::StatusOr<Kernel> shape = module->GetKernel("shape");
+  if (!shape.ok()) return shape.status();
+  const absl::StatusOr<Stream> stream = Stream::Create(context);
+  if (!stream.ok()) return stream.status();
+  absl::StatusOr<DeviceBuffer<float>> buffer = DeviceBuffer<float>::CopyOf(context, values);
+  if (!buffer.ok()) return buffer.status();
+  absl::Status status =
+      cuguest::LaunchForElements(*shape, values.size(), stream->ref(),
+                                 static_cast<unsigned>(values.size()), DevicePtr(buffer->view()));
+  if (status.ok()) status = stream->ref().Synchronize();
+  if (!status.ok()) return status;
+  return cuguest::Download(buffer->view());
+}
+
+absl::Status LinkBoth(const ContextRef& context) {
+  PrintScene("A kernel and the function that it calls, in two texts");
   JitOptions options;
   options.verbose = true;
   Linker linker(context, options);
@@ -188,62 +256,62 @@ absl::Status BothTexts(const ContextRef& context) {
   PrintRow("inputs", linked->name());
   PrintRow("linked", ToString(linked->kind()),
            std::to_string(linked->bytes().size()) + " bytes, in " + InMilliseconds(report));
-  PrintRow("the linker said", report.info_log.empty() ? "nothing" : "this:");
+  PrintRow("the linker reports", report.info_log.empty() ? "nothing" : "this:");
   PrintLines(report.info_log);
   CHECK(absl::StrContains(report.info_log, "shape"));
   CHECK(report.error_log.empty());
   CHECK(linked->kernel_names() == std::vector<std::string>{"shape"});
 
-  const absl::StatusOr<std::vector<float>> values = Run(context, *linked, support::Ramp(1));
+  const absl::StatusOr<std::vector<float>> values = RunShape(context, *linked, support::Ramp(1));
   if (!values.ok()) return values.status();
-  PrintRow("what it computed", *values == support::Ramp(3) ? "is right" : "IS WRONG");
-  CHECK(*values == support::Ramp(3));
+  ShowResult(*values == support::Ramp(3));
   return absl::OkStatus();
 }
 
-// What is left out, or wrong, is named, in the linker's words and in those of cuguest.
-absl::Status ShowRefusal(const Linker& linker, const std::string& name) {
-  const absl::Status refused = linker.Complete().status();
-  PrintRow("linked", "no, it says:");
-  PrintLines(std::string(refused.message()));
-  CHECK(refused.code() == absl::StatusCode::kInvalidArgument);
-  CHECK(absl::StrContains(std::string(refused.message()), name));
-  return absl::OkStatus();
-}
-
-absl::Status WithoutTheFunction(const ContextRef& context) {
-  PrintScene("The same without the function, and then with it");
+absl::Status LinkWithoutTheFunction(const ContextRef& context) {
+  PrintScene("Without the function, and then with it");
   Linker linker(context);
   if (absl::Status status = AddPtx(kKernel, "kernel.ptx", &linker); !status.ok()) return status;
-  if (absl::Status status = ShowRefusal(linker, "Shape"); !status.ok()) return status;
+  ShowRefusal("linked", linker.Complete().status(), absl::StatusCode::kInvalidArgument, "Shape");
   if (absl::Status status = AddPtx(kFunction, "function.ptx", &linker); !status.ok()) return status;
   const absl::StatusOr<CodeImage> linked = linker.Complete();
   PrintRow("with the function", linked.ok() ? "linked" : "NOT LINKED");
   return linked.status();
 }
 
-absl::Status WithAMistake(const ContextRef& context) {
+absl::Status LinkWithAMistake(const ContextRef& context) {
   PrintScene("A mistake in the second text");
   Linker linker(context);
+  const std::string broken = Replaced(kFunction, "mul.f32 %f2", "mul.f32 %q2");
   if (absl::Status status = AddPtx(kKernel, "kernel.ptx", &linker); !status.ok()) return status;
-  if (absl::Status status = AddPtx(BrokenFunction(), "function.ptx", &linker); !status.ok()) {
-    return status;
-  }
-  return ShowRefusal(linker, "input 2 of 2, function.ptx");
+  if (absl::Status status = AddPtx(broken, "function.ptx", &linker); !status.ok()) return status;
+  ShowRefusal("linked", linker.Complete().status(), absl::StatusCode::kInvalidArgument,
+              "input 2 of 2, function.ptx");
+  return absl::OkStatus();
 }
 
 absl::Status Demonstrate(const cuguest::Driver&, cuguest::Device device) {
   const absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);
   if (!primary.ok()) return primary.status();
   const ContextRef context = primary->incarnation();
-  if (absl::Status status = BothTexts(context); !status.ok()) return status;
-  if (absl::Status status = WithoutTheFunction(context); !status.ok()) return status;
-  return WithAMistake(context);
+  PrintScene("A mistake");
+  absl::Status status = LoadBad(context, Replaced(kAnswer, "%rd2, %rd1", "%rd9, %rd1"),
+                                "mistaken.ptx", absl::StatusCode::kInvalidArgument, "line 9");
+  if (!status.ok()) return status;
+  PrintScene("A toolkit newer than the driver");
+  status = LoadBad(context, Replaced(kAnswer, "7.0", "99.0"), "newer.ptx",
+                   absl::StatusCode::kUnimplemented, "newer.ptx");
+  if (status.ok()) status = LoadGood(context);
+  if (status.ok()) status = LinkBoth(context);
+  if (status.ok()) status = LinkWithoutTheFunction(context);
+  if (status.ok()) status = LinkWithAMistake(context);
+  return status;
 }
 
 }  // namespace
 
 int main() {
-  return support::RunExample("How does a program make one module of several PTX texts?",
-                             &Demonstrate);
+  return support::RunExample(
+      "How does a program compile and link PTX, and read what the compiler and the linker report?",
+      &Demonstrate);
 }

@@ -19,7 +19,7 @@ bool Check(bool holds, const char* claim, const char* file, int line) {
   if (holds) return true;
   ++checks_failed;
   std::fflush(stdout);
-  std::fprintf(stderr, "%s:%d: this is not so: %s\n", BaseName(file), line, claim);
+  std::fprintf(stderr, "%s:%d: check failed: %s\n", BaseName(file), line, claim);
   return false;
 }
 

@@ -59,7 +59,7 @@ void CheckNothingLeft(cuguest::Device device) {
 
 int PrintVerdict() {
   const int code = ExitCode();
-  std::printf("\n%s (%d checks)\n", code == 0 ? "All of it is so." : "NOT ALL OF IT IS SO.",
+  std::printf("\n%s (%d checks)\n", code == 0 ? "Every check passed." : "A CHECK FAILED.",
               ChecksMade());
   return code;
 }

@@ -3,8 +3,8 @@
 """references_test.py SOURCE_ROOT
 
 What README.md, docs/ and the headers refer to exists: files of the repository in backquotes, the
-tests that headers name, links between pages, every example, and one test case in each cell of the
-table of conversions.
+tests that headers name, links between pages, every example, the code of docs/facts in its program,
+and one test case in each cell of the table of conversions.
 """
 
 import pathlib
@@ -12,7 +12,8 @@ import re
 import sys
 
 root = pathlib.Path(sys.argv[1])
-pages = [root / "README.md", *sorted((root / "docs").glob("*.md"))]
+facts = sorted((root / "docs" / "facts").glob("*.md"))
+pages = [root / "README.md", *sorted((root / "docs").glob("*.md")), *facts]
 failures = []
 checked = 0
 
@@ -36,7 +37,7 @@ for page in pages:
     for target in re.findall(r"\]\(([^)\s]+)\)", prose):
         if "://" not in target:
             check((page.parent / target).exists(), f"{where}: a link to {target}, which does not exist")
-    if page.name != "README.md":
+    if page.parent.name == "docs":
         check(f"docs/{page.name}" in (root / "README.md").read_text() or page.name == "index.md",
               f"README.md has no link to {where}")
 
@@ -65,6 +66,18 @@ for program in sorted(programs):
     check(f"`{program}`" in listed, f"docs/examples.md does not list {program}")
 for name in re.findall(r"`(\w+)`", "".join(re.findall(r"^\|([^|]*)\|", listed, re.M))):
     check(name in programs, f"docs/examples.md lists {name}, which is no example")
+
+# A page of facts shows code of the program that checks it, with other blanks at most.
+check(facts, "there are no pages in docs/facts")
+for page in facts:
+    program = root / "examples" / "facts" / f"{page.stem}.cc"
+    check(f"facts/{page.name}" in listed, f"docs/examples.md has no link to docs/facts/{page.name}")
+    check(program.is_file(), f"docs/facts/{page.name}: there is no {program.relative_to(root)}")
+    source = " ".join(program.read_text().split()) if program.is_file() else ""
+    blocks = re.findall(r"^```cpp\n(.*?)^```", page.read_text(), re.M | re.S)
+    check(blocks, f"docs/facts/{page.name} shows no code")
+    for block in blocks:
+        check(" ".join(block.split()) in source, f"docs/facts/{page.name}: {block.splitlines()[0]} ... is not in its program")
 
 cases = set()
 for source in (root / "test" / "runtime").glob("*_test.cc"):
