@@ -25,17 +25,25 @@ std::optional<Kernel> Code::KnownKernel(std::string_view name) {
   return Share(known->second.get());
 }
 
+// What it keeps is allocated before the lock is held, and freed after it if another thread was
+// faster.
 Kernel Code::AddKernel(std::string name, CUkernel kernel) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  std::unique_ptr<KernelState>& state = kernels_[name];
-  if (state == nullptr) {
-    state = std::make_unique<KernelState>();
-    state->name = std::move(name);
-    state->code = this;
-    state->number = static_cast<std::uint32_t>(kernels_.size() - 1);
-    state->kernel = kernel;
+  auto state = std::make_unique<KernelState>();
+  state->name = name;
+  state->code = this;
+  state->kernel = kernel;
+  Kernels made;
+  made.emplace(std::move(name), std::move(state));
+  Kernels::node_type node = made.extract(made.begin());
+  KernelState* kept = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    node.mapped()->number = static_cast<std::uint32_t>(kernels_.size());
+    Kernels::insert_return_type added = kernels_.insert(std::move(node));
+    kept = added.position->second.get();
+    node = std::move(added.node);
   }
-  return Share(state.get());
+  return Share(kept);
 }
 
 Kernel Code::Share(KernelState* state) {

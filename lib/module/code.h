@@ -110,9 +110,11 @@ class Code : public std::enable_shared_from_this<Code> {
 
   Kernel Share(KernelState* state);
 
+  using Kernels = std::map<std::string, std::unique_ptr<KernelState>, std::less<>>;
+
   PerContext<CodeInContext> contexts_;
   std::mutex mutex_;
-  std::map<std::string, std::unique_ptr<KernelState>, std::less<>> kernels_;
+  Kernels kernels_;
 };
 
 // LoadedCode

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <new>
 #include <numeric>
 #include <utility>
 
@@ -162,6 +163,13 @@ absl::StatusOr<std::vector<std::string>> ReadableNames(const CodeImage& image) {
 }
 
 std::string Quoted(std::string_view name) { return '"' + std::string(name) + '"'; }
+
+// Not `*new std::string`, which would allocate with the static's guard held.
+const std::string& NoName() noexcept {
+  alignas(std::string) static unsigned char s_place[sizeof(std::string)];
+  static const std::string& s_none = *new (s_place) std::string;
+  return s_none;
+}
 
 }  // namespace internal
 CUGUEST_END_NAMESPACE

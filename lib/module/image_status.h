@@ -45,6 +45,9 @@ absl::StatusOr<std::vector<std::string>> ReadableNames(const CodeImage& image);
 // "\"name\""
 std::string Quoted(std::string_view name);
 
+// What has no name is called: empty, and never destroyed.
+const std::string& NoName() noexcept;
+
 }  // namespace internal
 CUGUEST_END_NAMESPACE
 

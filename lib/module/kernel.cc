@@ -87,8 +87,7 @@ absl::StatusOr<Kernel> Kernel::Borrow(CUfunction function, const ContextRef& con
 }
 
 const std::string& Kernel::name() const noexcept {
-  static const std::string& none = *new std::string;
-  return state_ != nullptr ? state_->name : none;
+  return state_ != nullptr ? state_->name : internal::NoName();
 }
 
 absl::StatusOr<CUfunction> Kernel::FunctionIn(const ContextRef& context) const {

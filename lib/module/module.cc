@@ -138,8 +138,7 @@ absl::StatusOr<Module> Module::LoadIn(const ContextRef& context,
 }
 
 const std::string& Module::name() const noexcept {
-  static const std::string& none = *new std::string;
-  return code_ != nullptr ? code_->name() : none;
+  return code_ != nullptr ? code_->name() : internal::NoName();
 }
 
 absl::StatusOr<Kernel> Module::GetKernel(std::string_view name) const {

@@ -1,31 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// No lock of cuguest's is held across a driver call: in each call that an operation makes, a tool's
-// callback uses cuguest, on the same thread and on another one that is waited for. Each operation
-// is a process of its own; where a lock is held, it hangs, and SIGALRM ends it.
+// No lock of cuguest's is held across a driver call, an allocation, the loading of a library or a
+// callback: in each driver call that an operation makes, and in each callback that it is given,
+// cuguest is used on the same thread and on another one that is waited for (support/reentry.h).
+// Each operation is a process of its own. Of tiers 1 and 2; runtime/reentry_test.cc has the others,
+// and test/headers/calls_test.py notices a function that is in neither.
 
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdio>
+#include <optional>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "cuguest/acquire.h"
+#include "cuguest/acquired_guard.h"
+#include "cuguest/capture.h"
+#include "cuguest/code_image.h"
+#include "cuguest/compatibility.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
-#include "cuguest/copy.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/driver.h"
-#include "cuguest/memory.h"
-#include "cuguest/module.h"
+#include "cuguest/host_scope.h"
+#include "cuguest/incident.h"
+#include "cuguest/incident_listener.h"
 #include "cuguest/no_context_guard.h"
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/stream.h"
 #include "cuguest/testing/sim.h"
+#include "cuguest/thread_residency.h"
+#include "test/support/held_locks.h"
+#include "test/support/reentry.h"
 #include "test/support/scenario.h"
 
 namespace {
@@ -36,42 +46,22 @@ using cuguest::Device;
 using cuguest::Driver;
 using cuguest::SharedContext;
 using cuguest::testing::Sim;
+using cuguest_test::Reentry;
+using cuguest_test::UseCuguest;
 
 constexpr unsigned kSeconds = 15;
 
-// What the callback uses; a context that no operation destroys.
-CUcontext g_bystander = nullptr;
-std::atomic<int> g_callbacks{0};
-
-void UseCuguest() {
-  CHECK(Driver::Get().ok());
-  const ContextGuard guard(g_bystander);
-  const absl::StatusOr<SharedContext> shared = SharedContext::Attach(g_bystander);
-  CHECK(shared.ok());
-}
-
-thread_local bool t_is_helper = false;
-
-void Callback(const char*) {
-  if (t_is_helper) return;
-  ++g_callbacks;
-  UseCuguest();
-  std::thread([] {
-    t_is_helper = true;
-    UseCuguest();
-  }).join();
-}
-
-// Runs `operation` with the callback in each of its calls.
+// Runs `operation` with cuguest used in each of its calls.
 template <typename Operation>
 void WithCallbacks(const Operation& operation) {
-  alarm(kSeconds);
-  g_bystander = cuguest_test::MakeContext();
-  Sim::OnEveryCall(&Callback);
-  operation();
-  Sim::OnEveryCall(nullptr);
-  CHECK(g_callbacks > 0);
-  std::printf("%d callbacks\n", g_callbacks.load());
+  const CUcontext bystander = cuguest_test::MakeContext();
+  {
+    const Reentry reentry(bystander, kSeconds);
+    operation();
+  }
+  CHECK(Reentry::Count() > 0);
+  CHECK(!cuguest_test::SeesLocks() || cuguest_test::LocksTaken() > 0);
+  std::printf("%d callbacks\n", Reentry::Count());
 }
 
 CUcontext Own() { return cuguest_test::MakeContext(); }
@@ -80,13 +70,58 @@ void FirstUse() {
   alarm(kSeconds);
   CHECK(Sim::IsActive());
   // Nothing of cuguest has been used yet, so that the callback makes a first use inside another.
-  Sim::OnEveryCall([](const char*) {
-    ++g_callbacks;
+  static std::atomic<int> s_callbacks{0};
+  Sim::OnEveryCall([](const char* entry) {
+    ++s_callbacks;
+    cuguest_test::RequireNoLock(entry);
     CHECK(Driver::Get().ok());
     std::thread([] { CHECK(Driver::Get().ok()); }).join();
   });
   CHECK(Driver::GetInitialized().ok());
-  CHECK(g_callbacks > 0);
+  CHECK(s_callbacks > 0);
+}
+
+void Drivers() {
+  WithCallbacks([] {
+    CHECK(cuguest::QueryVersions().driver > 0);
+    static Driver s_other;
+    CHECK(Driver::Load("libcuda.so.1", &s_other).ok());
+    CHECK(s_other.Require(&Driver::CtxGetCurrent).ok());
+    CHECK(s_other.Find<CUresult(CUDAAPI*)(int*)>("cuDriverGetVersion", 2020).ok());
+  });
+}
+
+// The host's lookup is a callback, too, and a first use.
+void AnAdoptedDriver() {
+  alarm(kSeconds);
+  using GetProcAddress = CUresult(CUDAAPI*)(const char*, void**, int, cuuint64_t);
+  static const auto s_get =
+      reinterpret_cast<GetProcAddress>(dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cuGetProcAddress"));
+  static std::atomic<int> s_callbacks{0};
+  const auto lookup = [](const char* name, int version, void*) -> void* {
+    ++s_callbacks;
+    cuguest_test::RequireNoLock(name);
+    void* function = nullptr;
+    return s_get(name, &function, version, 0) == CUDA_SUCCESS ? function : nullptr;
+  };
+  CHECK(Driver::Adopt(lookup, nullptr).ok());
+  CHECK(s_callbacks > 0);
+  const absl::Status again = Driver::Adopt(lookup, nullptr);
+  CHECK(cuguest::ProblemOf(again) == cuguest::DriverProblem::kInUse);
+}
+
+constexpr char kPtx[] = ".version 6.0\n.target sm_50\n.address_size 64\n";
+
+// They make no driver call: what is shown is that they allocate and load libraries with no lock
+// held. runtime/reentry_test.cc has what is done with them.
+void CodeImages() {
+  const CUcontext bystander = Own();
+  const Reentry reentry(bystander, kSeconds);
+  using cuguest::CodeImage;
+  const absl::StatusOr<CodeImage> text = CodeImage::FromPtx(kPtx, "nothing.ptx");
+  CHECK(text.ok() && text->Validate().ok());
+  CHECK(CodeImage::Copy(text->bytes(), "a copy").ok());
+  CHECK(!CodeImage::FromFile("/nonexistent").ok());
 }
 
 void Guards() {
@@ -94,17 +129,24 @@ void Guards() {
   WithCallbacks([&] {
     const ContextGuard guard(context);
     CHECK(guard.ok());
-    const ContextGuard verified(ContextRef::Borrow(context));
+    ContextGuard verified(ContextRef::Borrow(context));
     CHECK(verified.ok());
-    const cuguest::NoContextGuard none;
+    CHECK(verified.Reassert() == CUDA_SUCCESS);
+    CHECK(verified.Restore() == CUDA_SUCCESS);
+    cuguest::NoContextGuard none;
     CHECK(none.ok());
+    CHECK(none.Restore() == CUDA_SUCCESS);
+    CHECK(ContextRef::Current().Check() == CUDA_SUCCESS);
+    CHECK(ContextRef::Current().IsAlive());
   });
 }
 
 void Devices() {
   WithCallbacks([] {
-    CHECK(Device::Count().ok() && Device::Borrow(0).Name().ok() &&
-          Device::Borrow(0).GetUuid().ok());
+    const Device device = Device::Borrow(0);
+    CHECK(Device::Count().ok() && Device::At(device.ordinal()).ok());
+    CHECK(device.Name().ok() && device.PciBusId().ok() && device.GetUuid().ok());
+    CHECK(!Device::OfCurrentContext().ok());
   });
 }
 
@@ -113,89 +155,144 @@ void PrimaryContexts() {
     absl::StatusOr<cuguest::PrimaryContext> primary =
         cuguest::PrimaryContext::Retain(Device::Borrow(0));
     CHECK(primary.ok());
+    CHECK(cuguest::PrimaryContext::RetainIfActive(Device::Borrow(0)).ok());
+    CHECK(cuguest::PrimaryContext::Query(Device::Borrow(0)).ok());
+    CHECK(!primary->WasReset());
+    CHECK(primary->Release().ok());
   });
 }
 
 void Acquires() {
   const CUcontext context = Own();
+  const ContextRef ref = ContextRef::Borrow(context);
+  const absl::StatusOr<cuguest::Stream> stream = cuguest::Stream::Create(ref);
+  const auto memory = cuguest::DeviceBuffer<int>::Allocate(ref, 16);
+  CHECK(stream.ok() && memory.ok());
   WithCallbacks([&] {
     CHECK(cuguest::AcquireOn(Device::Borrow(0), cuguest::IfInactive::kCreate).ok());
     const ContextGuard guard(context);
     CHECK(cuguest::AcquireCurrent(Device::Borrow(0)).ok());
+    CHECK(cuguest::AcquireFromStream(stream->get()).ok());
+    CHECK(cuguest::AcquireFromPointer(memory->get()).ok());
+    cuguest::AcquiredGuard acquired(cuguest::AcquireFromStream(stream->get()));
+    CHECK(acquired.ok());
+    CHECK(acquired.Reassert() == CUDA_SUCCESS);
+    CHECK(acquired.Restore() == CUDA_SUCCESS);
   });
 }
 
 void SharedContexts() {
   const CUcontext context = Own();
   WithCallbacks([&] {
-    const absl::StatusOr<SharedContext> attached = SharedContext::Attach(context);
+    absl::StatusOr<SharedContext> attached = SharedContext::Attach(context);
     CHECK(attached.ok());
+    CHECK(attached->Detach().ok());
     const absl::StatusOr<SharedContext> created = SharedContext::Create(Device::Borrow(0));
     CHECK(created.ok());  // and is destroyed here
+    CHECK(created->use_count() == 1);
+    CHECK(SharedContext::CheckSharing().ok());
   });
 }
 
-void Streams() {
-  const CUcontext context = Own();
-  WithCallbacks([&] {
-    const ContextRef ref = ContextRef::Borrow(context);
-    absl::StatusOr<cuguest::Stream> stream = cuguest::Stream::Create(ref);
-    CHECK(stream.ok());
-    CHECK(cuguest::Event::Create(ref).ok());
-    CHECK(cuguest::StreamRef::Borrow(stream->get()).ok());
-    CHECK(stream->ref().Synchronize().ok());
-  });
-}
+// Uses cuguest when it is destroyed.
+class Value {
+ public:
+  Value() = default;
+  Value(Value&& other) noexcept : is_moved_(std::exchange(other.is_moved_, true)) {}
+  Value& operator=(Value&&) = delete;
+  ~Value() {
+    if (!is_moved_) UseCuguest("a value is destroyed");
+  }
+  void Leak() { UseCuguest("a value is leaked"); }
 
-void Memory() {
-  const CUcontext context = Own();
-  WithCallbacks([&] {
-    const ContextRef ref = ContextRef::Borrow(context);
-    absl::StatusOr<cuguest::DeviceBuffer<int>> buffer =
-        cuguest::DeviceBuffer<int>::Allocate(ref, 16);
-    CHECK(buffer.ok());
-    const std::vector<int> values(16, 7);
-    CHECK(cuguest::Copy(buffer->view(), cuguest::HostSpan<const int>(values)).ok());
-    CHECK(cuguest::Describe(buffer->get()).ok());
-    CHECK(buffer->Free().ok());
-  });
-}
+ private:
+  bool is_moved_ = false;
+};
 
 void PerContextValues() {
   const CUcontext context = Own();
-  static auto& values = *new cuguest::PerContext<int>;
+  static auto& values = *new cuguest::PerContext<Value>;
   WithCallbacks([&] {
     const ContextRef ref = ContextRef::Borrow(context);
-    const auto make = [](const ContextRef&) -> absl::StatusOr<int> {
-      CHECK(Driver::Get().ok());
-      return 7;
+    const auto make = [](const ContextRef&) -> absl::StatusOr<Value> {
+      UseCuguest("a value is made");
+      return Value();
     };
     CHECK(values.GetOrMake(ref, make).ok());
     CHECK(values.GetOrMake(ref, make).ok());
+    CHECK(values.Find(ref));
     values.Forget(ref);
+    CHECK(values.GetOrMake(ref, make).ok());
     values.DropDead();
+    values.ForgetDestroyed(ref);
   });
 }
 
-constexpr char kPtx[] = R"(
-.version 6.0
-.target sm_50
-.address_size 64
-.visible .entry nothing() { ret; }
-)";
-
-void Modules() {
+void HostScopes() {
   const CUcontext context = Own();
-  static absl::StatusOr<cuguest::CodeImage> image =
-      cuguest::CodeImage::FromPtx(kPtx, "nothing.ptx");
-  CHECK(image.ok());
+  const CUcontext hosts = Own();
   WithCallbacks([&] {
-    const ContextRef ref = ContextRef::Borrow(context);
-    absl::StatusOr<cuguest::Module> module = cuguest::Module::LoadIn(ref, *image);
-    CHECK(module.ok());
-    absl::StatusOr<cuguest::Kernel> kernel = module->GetKernel("nothing");
-    CHECK(kernel.ok());
-    CHECK(kernel->Attributes(ref).ok());
+    const ContextGuard host(hosts);
+    const ContextGuard outer(ContextRef::Borrow(context));
+    const cuguest::NoContextGuard none;
+    const ContextGuard inner(context);
+    const cuguest::HostScope scope(inner);
+    CHECK(scope.ok());
+  });
+}
+
+void Residencies() {
+  const ContextRef context = ContextRef::Borrow(Own());
+  const ContextRef other = ContextRef::Borrow(Own());
+  WithCallbacks([&] {
+    cuguest::ThreadResidency home(context);
+    CHECK(home.ok());
+    CHECK(home.Settle() == CUDA_SUCCESS);
+    CHECK(home.MoveTo(other) == CUDA_SUCCESS);
+    CHECK(home.Leave() == CUDA_SUCCESS);
+  });
+}
+
+void Captures() {
+  const ContextRef context = ContextRef::Borrow(Own());
+  const absl::StatusOr<cuguest::Stream> stream = cuguest::Stream::Create(context);
+  CHECK(stream.ok());
+  WithCallbacks([&] {
+    cuguest::CaptureModeGuard relaxed;
+    CHECK(relaxed.ok());
+    CHECK(cuguest::CaptureStateOf(stream->get()) == cuguest::CaptureState::kNone);
+    CHECK(cuguest::HousekeepingIsSafe(stream->get()));
+    CHECK(relaxed.Restore() == CUDA_SUCCESS);
+  });
+}
+
+// A callee that leaves a context behind.
+void CauseIncident(CUcontext context, CUcontext callees) {
+  const ContextGuard guard(context);
+  CHECK(guard.ok());
+  CHECK((*Driver::Get())->CtxPushCurrent(callees) == CUDA_SUCCESS);
+}
+
+void Incidents() {
+  const CUcontext context = Own();
+  const CUcontext callees = Own();
+  WithCallbacks([&] {
+    static std::atomic<int> s_calls{0};
+    static std::optional<cuguest::IncidentListener> s_other;
+    s_other.emplace([](const cuguest::Incident&, void*) { ++s_calls; });
+    const cuguest::IncidentListener listener([](const cuguest::Incident&, void*) {
+      ++s_calls;
+      UseCuguest("a listener is called");
+      s_other.reset();
+    });
+    cuguest::SetIncidentHandler([](const cuguest::Incident&) {
+      ++s_calls;
+      UseCuguest("the handler is called");
+    });
+    CauseIncident(context, callees);
+    cuguest::SetIncidentHandler(nullptr);
+    CHECK(s_calls >= 3);
+    CHECK(cuguest::IncidentCount() >= 1);
   });
 }
 
@@ -206,14 +303,18 @@ int main(int argc, char** argv) {
   return cuguest_test::RunScenarios(argc, argv,
                                     {
                                         {"first_use", &FirstUse, {}, 0, on},
+                                        {"drivers", &Drivers, {}, 0, on},
+                                        {"an_adopted_driver", &AnAdoptedDriver, {}, 0, on},
+                                        {"code_images", &CodeImages, {}, 0, on},
                                         {"guards", &Guards, {}, 0, on},
                                         {"devices", &Devices, {}, 0, on},
                                         {"primary_contexts", &PrimaryContexts, {}, 0, on},
                                         {"acquires", &Acquires, {}, 0, on},
                                         {"shared_contexts", &SharedContexts, {}, 0, on},
-                                        {"streams", &Streams, {}, 0, on},
-                                        {"memory", &Memory, {}, 0, on},
                                         {"per_context_values", &PerContextValues, {}, 0, on},
-                                        {"modules", &Modules, {}, 0, on},
+                                        {"host_scopes", &HostScopes, {}, 0, on},
+                                        {"residencies", &Residencies, {}, 0, on},
+                                        {"captures", &Captures, {}, 0, on},
+                                        {"incidents", &Incidents, {}, 0, on},
                                     });
 }
