@@ -142,7 +142,9 @@ enum class GuardMode : unsigned char {
 //            kElide       2 elided (query, query), 3 switched (query, push, pop)
 //            kAlwaysPush  4 (query, push, pop, query)
 //            kExact       about 10 for every entry of the stack
-//          and one more (cuCtxGetId) when built from a ContextRef. No lock, no
+//          and one more (cuCtxGetId) when built from a ContextRef, except in kElide where
+//          the last such guard on the thread was elided: then the current context's id is
+//          what it asks for, 2 calls if it is elided too and 5 if it switches. No lock, no
 //          allocation; one thread_local. test/context/guard_cost_test.cc counts them.
 // Errors:  construction never throws, never aborts: test ok(). A guard that failed
 //          to enter has changed nothing and will restore nothing. One whose ok() or
@@ -178,22 +180,7 @@ class [[nodiscard]] CUGUEST_API ContextGuard : private internal::StackGuard {
                                                    const char* file = __builtin_FILE(),
                                                    int line = __builtin_LINE()) noexcept
       : ours_(internal::Incarnation::Unknown(context)), file_(file), line_(line), mode_(mode) {
-    CUcontext current = nullptr;
-    result_ = context == nullptr ? CUDA_ERROR_INVALID_CONTEXT : internal::GetCurrent(&current);
-    caller_ = current;
-    if (result_ != CUDA_SUCCESS || mode != GuardMode::kElide) {
-      Enter();
-    } else if (current == context) {
-      state_ = State::kElided;
-      Link();
-    } else {
-      result_ = internal::Push(context);
-      state_ = State::kOut;
-      if (result_ == CUDA_SUCCESS) {
-        state_ = State::kPushed;
-        Link();
-      }
-    }
+    EnterInLine(internal::Incarnation::Unknown(context), mode);
   }
   [[nodiscard]] CUGUEST_HIDE ContextGuard(CUcontext context, Location where,
                                           GuardMode mode = GuardMode::kElide) noexcept
@@ -206,10 +193,7 @@ class [[nodiscard]] CUGUEST_API ContextGuard : private internal::StackGuard {
                                                    const char* file = __builtin_FILE(),
                                                    int line = __builtin_LINE()) noexcept
       : ours_(internal::Incarnation::Of(context)), file_(file), line_(line), mode_(mode) {
-    caller_ = nullptr;
-    result_ =
-        context.get() == nullptr ? CUDA_ERROR_INVALID_CONTEXT : internal::GetCurrent(&caller_);
-    Enter();
+    EnterInLine(internal::Incarnation::Of(context), mode);
   }
   [[nodiscard]] CUGUEST_HIDE ContextGuard(const ContextRef& context, Location where,
                                           GuardMode mode = GuardMode::kElide) noexcept
@@ -259,13 +243,15 @@ class [[nodiscard]] CUGUEST_API ContextGuard : private internal::StackGuard {
   //         the scope can still be ended there.
   CUGUEST_HIDE CUresult Restore() noexcept {
     internal::ThisThread& here = internal::t_this_thread;
-    if ((state_ != State::kElided && state_ != State::kPushed) || here.innermost != this) {
-      return Leave();
-    }
-    CUcontext top = nullptr;
+    // The innermost guard of this thread is inside.
+    const State state = state_;
+    if (Rarely(here.innermost != this || state == State::kExact)) return Leave();
+    CUcontext top;
     const CUresult code =
-        state_ == State::kElided ? internal::GetCurrent(&top) : internal::Pop(&top);
-    if (code != CUDA_SUCCESS || top != ours_.context) return LeaveDisturbed(code, top);
+        Mostly(state == State::kElided) ? internal::GetCurrent(&top) : internal::Pop(&top);
+    if (Rarely(code != CUDA_SUCCESS)) return LeaveDisturbed(code, nullptr);
+    if (Rarely(top != ours_.context)) return LeaveDisturbed(code, top);
+    if (state == State::kPushedAlways && !CallerIsCurrent()) return LeaveDisturbed(code, top);
     here.innermost = outer;
     state_ = State::kOut;
     return CUDA_SUCCESS;
@@ -284,20 +270,65 @@ class [[nodiscard]] CUGUEST_API ContextGuard : private internal::StackGuard {
     kExact,
   };
 
-  // Once it is inside; after the push, because the driver's atomic operations wait for
-  // every store before them.
-  CUGUEST_HIDE void Link() noexcept {
+  // What the compiler is to lay out in line: an elided guard that nobody disturbs.
+  CUGUEST_HIDE static constexpr bool Mostly(bool is_so) { return __builtin_expect(is_so, true); }
+  CUGUEST_HIDE static constexpr bool Rarely(bool is_so) { return __builtin_expect(is_so, false); }
+
+  // Enters `ours`, which is ours_, in `mode`, which is mode_. The arguments are what the compiler
+  // knows; the members are read from memory once the driver was called.
+  [[gnu::always_inline]] CUGUEST_HIDE inline void EnterInLine(const internal::Incarnation& ours,
+                                                              GuardMode mode) noexcept {
     internal::ThisThread& here = internal::t_this_thread;
+    const bool may_elide = mode == GuardMode::kElide;
+    unsigned long long id = 0;
+    if (ours.IsKnown() && may_elide && here.expects_current &&
+        internal::GetId(nullptr, &id) == CUDA_SUCCESS && id == ours.id) {
+      return SetInside(State::kElided, ours.context, here);
+    }
+    CUcontext caller;
+    CUresult code =
+        ours.context == nullptr ? CUDA_ERROR_INVALID_CONTEXT : internal::GetCurrent(&caller);
+    if (Rarely(code != CUDA_SUCCESS)) return Enter(code, nullptr);
+    if (mode == GuardMode::kExact) return Enter(code, caller);
+    const bool is_elided = may_elide && caller == ours.context;
+    if (Rarely(!is_elided)) {
+      code = internal::EnterIncarnation(ours);
+    } else if (ours.IsKnown()) {
+      code = internal::CheckIncarnation(ours);
+    }
+    // 0 is the id of every context of a driver that has no ids.
+    if (ours.IsKnown()) here.expects_current = is_elided && ours.id != 0;
+    if (Rarely(code != CUDA_SUCCESS)) return Refuse(code, caller);
+    constexpr State kPushes[] = {State::kPushed, State::kPushedAlways};
+    SetInside(is_elided ? State::kElided : kPushes[static_cast<int>(mode)], caller, here);
+  }
+
+  CUGUEST_HIDE void Refuse(CUresult code, CUcontext caller) noexcept {
+    caller_ = caller;
+    result_ = code;
+    state_ = State::kOut;
+  }
+
+  // After the push, because the driver's atomic operations wait for every store before them.
+  CUGUEST_HIDE void SetInside(State state, CUcontext caller, internal::ThisThread& here) noexcept {
+    caller_ = caller;
+    result_ = CUDA_SUCCESS;
+    state_ = state;
     type = &kType;
-    thread = here.number != 0 ? here.number : internal::NumberOfThisThread();
+    thread = Mostly(here.number != 0) ? here.number : internal::NumberOfThisThread();
     outer = here.innermost;
     here.innermost = this;
   }
 
+  [[nodiscard]] CUGUEST_HIDE bool CallerIsCurrent() const noexcept {
+    CUcontext current = nullptr;
+    return internal::GetCurrent(&current) == CUDA_SUCCESS && current == caller_;
+  }
+
   static const Type kType;
 
-  void Enter() noexcept;
-  void EnterChecked() noexcept;
+  void Enter(CUresult code, CUcontext caller) noexcept;
+  void EnterExactly() noexcept;
   CUresult Identify() noexcept;
   void Reenter() noexcept;
   CUresult Suspend() noexcept;
@@ -319,8 +350,8 @@ class [[nodiscard]] CUGUEST_API ContextGuard : private internal::StackGuard {
   int line_;
   CUresult result_;
   GuardMode mode_;
-  State state_;
   mutable bool asked_ = !internal::kReportsUnasked;
+  State state_;
   int exact_depth_;                              // these two in kExact only
   internal::Incarnation exact_[kMaxExactDepth];  // bottom first
 };

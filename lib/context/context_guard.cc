@@ -3,7 +3,6 @@
 #include "cuguest/context_guard.h"
 
 #include "lib/context/advice.h"
-#include "lib/context/identity.h"
 #include "lib/context/stack_repair.h"
 #include "lib/context/thread_guards.h"
 #include "lib/core/driver_access.h"
@@ -19,34 +18,22 @@ const internal::StackGuard::Type ContextGuard::kType = {
     &internal::ForgetListOf,
 };
 
-// result_ and caller_ are what asking for the current context gave.
-void ContextGuard::Enter() noexcept {
-  state_ = State::kOut;
-  if (result_ == internal::kNotResolved) {
-    if (internal::ResolveDriver(&result_) == nullptr) return;
-    result_ = internal::GetCurrent(&caller_);
+// What EnterInLine leaves to the library, after the driver's answer to which context is current.
+void ContextGuard::Enter(CUresult code, CUcontext caller) noexcept {
+  Refuse(code, caller);
+  if (code == internal::kNotResolved) {
+    if (internal::ResolveDriver(&result_) != nullptr) EnterInLine(ours_, mode_);
+  } else if (code == CUDA_SUCCESS) {
+    EnterExactly();
   }
-  if (result_ == CUDA_SUCCESS) EnterChecked();
 }
 
-// From what is current, caller_, into the incarnation, if it is a known one only while it goes on.
-void ContextGuard::EnterChecked() noexcept {
-  const Driver& driver = internal::ResolvedDriver();
-  if (caller_ == ours_.context && mode_ == GuardMode::kElide) {
-    if (ours_.IsKnown()) result_ = internal::CheckIncarnation(driver, ours_);
-  } else {
-    if (mode_ == GuardMode::kExact) {
-      result_ =
-          internal::Snapshot(internal::ThreadStack(driver), exact_, kMaxExactDepth, &exact_depth_);
-    }
-    if (result_ == CUDA_SUCCESS) result_ = internal::EnterIncarnation(driver, ours_);
-  }
-  if (result_ != CUDA_SUCCESS) return;
-  constexpr State kPushes[] = {State::kPushed, State::kPushedAlways, State::kExact};
-  state_ = mode_ == GuardMode::kElide && caller_ == ours_.context
-               ? State::kElided
-               : kPushes[static_cast<int>(mode_)];
-  Link();
+void ContextGuard::EnterExactly() noexcept {
+  const internal::ThreadStack stack(internal::ResolvedDriver());
+  CUresult code = internal::Snapshot(stack, exact_, kMaxExactDepth, &exact_depth_);
+  if (code == CUDA_SUCCESS) code = internal::EnterIncarnation(ours_);
+  if (code != CUDA_SUCCESS) return Refuse(code, caller_);
+  SetInside(State::kExact, caller_, internal::t_this_thread);
 }
 
 // What the fast path does not do: the modes that look further than the top, guards that do not
@@ -68,12 +55,9 @@ CUresult ContextGuard::Leave() noexcept {
   }
   if (state_ == State::kExact) return LeaveDisturbed(CUDA_SUCCESS, nullptr);
   CUcontext top = nullptr;
-  CUcontext beneath = nullptr;
   const CUresult code = state_ == State::kElided ? internal::GetCurrent(&top) : internal::Pop(&top);
   bool is_clean = code == CUDA_SUCCESS && top == ours_.context;
-  if (is_clean && state_ == State::kPushedAlways) {
-    is_clean = internal::GetCurrent(&beneath) == CUDA_SUCCESS && beneath == caller_;
-  }
+  if (is_clean && state_ == State::kPushedAlways) is_clean = CallerIsCurrent();
   if (!is_clean) return LeaveDisturbed(code, top);
   internal::Unlink(this);
   state_ = State::kOut;
@@ -135,9 +119,8 @@ void ContextGuard::GiveUp() noexcept {
 // Makes the incarnation known; for certain while the context's entry is on the stack.
 CUresult ContextGuard::Identify() noexcept {
   if (ours_.IsKnown()) return CUDA_SUCCESS;
-  const Driver& driver = internal::ResolvedDriver();
   unsigned long long id = 0;
-  const CUresult code = internal::ReadId(driver, ours_.context, &id);
+  const CUresult code = internal::GetId(ours_.context, &id);
   if (code == CUDA_SUCCESS) ours_.id = id;
   return code;
 }
@@ -146,8 +129,7 @@ CUresult ContextGuard::Identify() noexcept {
 // accepted and corrupts the driver's heap.
 void ContextGuard::Reenter() noexcept {
   result_ = state_ == State::kGone ? CUDA_ERROR_CONTEXT_IS_DESTROYED : Identify();
-  if (result_ == CUDA_SUCCESS) result_ = internal::GetCurrent(&caller_);
-  if (result_ == CUDA_SUCCESS) EnterChecked();
+  if (result_ == CUDA_SUCCESS) EnterInLine(ours_, mode_);
   asked_ = !internal::kReportsUnasked;
 }
 
@@ -161,13 +143,12 @@ CUresult ContextGuard::Suspend() noexcept {
 bool ContextGuard::SuspendIfOnTop() noexcept {
   const internal::ThreadStack stack(internal::ResolvedDriver());
   CUcontext top = nullptr;
-  CUcontext beneath = nullptr;
   if (internal::GetCurrent(&top) != CUDA_SUCCESS || top != ours_.context) return false;
   static_cast<void>(Identify());
   if (state_ == State::kElided) return Suspend() == CUDA_SUCCESS;
   if (state_ == State::kExact) return IsAllOnTop(stack) && Suspend() == CUDA_SUCCESS;
   if (internal::Pop(&top) != CUDA_SUCCESS) return false;
-  if (internal::GetCurrent(&beneath) != CUDA_SUCCESS || beneath != caller_) {
+  if (!CallerIsCurrent()) {
     static_cast<void>(stack.Push(ours_));
     return false;
   }
@@ -200,7 +181,7 @@ CUresult ContextGuard::Reassert() noexcept {
     CUcontext top = nullptr;
     if (internal::GetCurrent(&top) == CUDA_SUCCESS && top == ours_.context) {
       if (!ours_.IsKnown()) return CUDA_SUCCESS;
-      const CUresult code = internal::CheckIncarnation(internal::ResolvedDriver(), ours_);
+      const CUresult code = internal::CheckIncarnation(ours_);
       if (code == CUDA_SUCCESS) return CUDA_SUCCESS;
       static_cast<void>(Restore());  // there is nothing to come back into
       result_ = code;

@@ -11,7 +11,7 @@
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
 
-__thread ThisThread t_this_thread = {0, nullptr, nullptr};
+__thread ThisThread t_this_thread = {0, nullptr, nullptr, false};
 
 namespace {
 

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "cuguest/internal/stack_calls.h"
+#include "lib/core/context_id.h"
 #include "lib/core/publish_once.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -19,6 +20,7 @@ StackCalls g_stack_calls = {
     [](CUcontext*) { return kNotResolved; },
     [](CUcontext) { return kNotResolved; },
     [](CUcontext*) { return kNotResolved; },
+    [](CUcontext, unsigned long long*) { return kNotResolved; },
 };
 
 namespace {
@@ -140,6 +142,10 @@ void Fill(const Source& source, const char* name, DriverOutcome* outcome) {
 PublishOnce<DriverOutcome> g_outcome;
 std::atomic<pid_t> g_initialized_in{0};
 
+CUresult CUDAAPI IdWithoutIds(CUcontext context, unsigned long long* id) {
+  return ReadId(*g_driver.load(std::memory_order_acquire), context, id);
+}
+
 // Called by every thread that reads the outcome, with the same values. `get_current` is last: who
 // has an answer from it has a driver table.
 const DriverOutcome& Install(const DriverOutcome& outcome) {
@@ -148,6 +154,8 @@ const DriverOutcome& Install(const DriverOutcome& outcome) {
   g_driver.store(&table, std::memory_order_release);
   __atomic_store_n(&g_stack_calls.push, table.CtxPushCurrent, __ATOMIC_RELAXED);
   __atomic_store_n(&g_stack_calls.pop, table.CtxPopCurrent, __ATOMIC_RELAXED);
+  __atomic_store_n(&g_stack_calls.get_id,
+                   table.CtxGetId != nullptr ? table.CtxGetId : &IdWithoutIds, __ATOMIC_RELAXED);
   __atomic_store_n(&g_stack_calls.get_current, table.CtxGetCurrent, __ATOMIC_RELEASE);
   return outcome;
 }

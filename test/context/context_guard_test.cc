@@ -265,7 +265,38 @@ BOOST_AUTO_TEST_CASE(
     const ContextGuard fresh(again.incarnation());
     BOOST_TEST(fresh.ok());
     BOOST_TEST(fresh.elided());
+    const ContextGuard still_stale(first_life);  // after a guard that found its context current
+    BOOST_TEST(still_stale.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   }
+  SetStack({});
+}
+
+// What a guard by ContextRef asks first depends on what the last one found, its result does not.
+BOOST_AUTO_TEST_CASE(ref_guards_are_right_whatever_the_last_one_found) {
+  const OwnContext a;
+  const OwnContext b;
+  const ContextRef ref = ContextRef::Borrow(a.get());
+  const std::vector<CUcontext> stacks[] = {{a.get()}, {b.get()}, {}, {b.get(), a.get()}};
+  for (const auto& last : stacks) {
+    for (const auto& now : stacks) {
+      SetStack(last);
+      { const ContextGuard guard(ref); }
+      SetStack(now);
+      {
+        const ContextGuard guard(ref);
+        BOOST_TEST(guard.ok());
+        BOOST_TEST(cuguest_test::Current() == a.get());
+        BOOST_TEST(guard.caller() == (now.empty() ? nullptr : now.back()));
+        BOOST_TEST(guard.elided() == (!now.empty() && now.back() == a.get()));
+      }
+      BOOST_TEST(GetStack() == now);
+    }
+  }
+  SetStack({a.get()});
+  { const ContextGuard guard(ref); }
+  const ContextGuard empty{ContextRef()};
+  BOOST_TEST(empty.result() == CUDA_ERROR_INVALID_CONTEXT);
+  BOOST_TEST((GetStack() == std::vector<CUcontext>{a.get()}));
   SetStack({});
 }
 

@@ -76,14 +76,44 @@ BOOST_AUTO_TEST_CASE(a_switched_guard_is_a_query_a_push_and_a_pop) {
   BOOST_TEST(CallsOf([&] { const ContextGuard guard(b.get()); }) == 3U, "on an empty stack");
 }
 
-BOOST_AUTO_TEST_CASE(a_ref_costs_one_query_more) {
+const char* IdCall() {
+  return cuguest_test::HasDriver(12000) ? "cuCtxGetId" : "cuCtxGetApiVersion";
+}
+
+BOOST_AUTO_TEST_CASE(a_ref_that_switches_costs_one_query_more) {
   const OwnContext a;
   const ContextRef ref = ContextRef::Borrow(a.get());
   BOOST_TEST(CallsOf([&] { const ContextGuard guard(ref); }) == 4U);
+  BOOST_TEST(Sim::Calls(IdCall()) == 1U);
+}
+
+// Without ids the current context's cannot be asked for.
+BOOST_AUTO_TEST_CASE(a_ref_that_is_elided_again_is_two_queries) {
+  const OwnContext a;
+  const ContextRef ref = ContextRef::Borrow(a.get());
   SetStack({a.get()});
-  BOOST_TEST(CallsOf([&] { const ContextGuard guard(ref); }) == 3U);
-  BOOST_TEST(Sim::Calls(cuguest_test::HasDriver(12000) ? "cuCtxGetId" : "cuCtxGetApiVersion") ==
-             1U);
+  BOOST_TEST(CallsOf([&] { const ContextGuard guard(ref); }) ==
+             (cuguest_test::HasDriver(12000) ? 2U : 3U));
+  BOOST_TEST(Sim::Calls(IdCall()) == 1U);
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(a_ref_guard_that_finds_another_context_than_the_last_one_costs_one_query_more,
+                     *cuguest_test::NeedsDriver(12000, "cuCtxGetId")) {
+  const OwnContext a;
+  const OwnContext b;
+  const ContextRef ref = ContextRef::Borrow(a.get());
+  const auto enter = [&] { const ContextGuard guard(ref); };
+  SetStack({a.get()});
+  enter();
+  SetStack({b.get()});
+  Sim::ResetCalls();
+  enter();
+  BOOST_TEST(Sim::TotalCalls() == 5U, "switches after one that was elided");
+  SetStack({a.get()});
+  Sim::ResetCalls();
+  enter();
+  BOOST_TEST(Sim::TotalCalls() == 3U, "elided after one that switched");
   SetStack({});
 }
 

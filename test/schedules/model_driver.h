@@ -30,7 +30,7 @@ class ModelDriver {
     s_driver = this;
     static const Table s_table = MakeTable();
     cuguest::internal::g_driver.store(&s_table);
-    cuguest::internal::g_stack_calls = {&GetCurrent, &Push, &Pop};
+    cuguest::internal::g_stack_calls = {&GetCurrent, &Push, &Pop, &GetId};
   }
   ModelDriver(const ModelDriver&) = delete;
   ModelDriver& operator=(const ModelDriver&) = delete;

@@ -4,7 +4,8 @@
 // internal/incarnation.h                                                tier: 2
 // -----------------------------------------------------------------------------
 //
-// Not for embedders. What a guard remembers of a context.
+// Not for embedders. What a guard remembers of a context, what tells one incarnation from
+// another, and the only way into one.
 
 #ifndef CUGUEST_INTERNAL_INCARNATION_H_
 #define CUGUEST_INTERNAL_INCARNATION_H_
@@ -13,6 +14,7 @@
 
 #include "cuguest/context_ref.h"
 #include "cuguest/export.h"
+#include "cuguest/internal/stack_calls.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
@@ -31,9 +33,34 @@ struct Incarnation {
   }
   [[nodiscard]] CUGUEST_HIDE constexpr bool IsKnown() const noexcept { return id != kUnknownId; }
 
+  // What `code` and `now`, the answer to a question for the handle's id, say of this incarnation:
+  // CUDA_SUCCESS if it is alive, CUDA_ERROR_CONTEXT_IS_DESTROYED if it is not, also where the
+  // handle has begun another; of an unknown one, whether the handle has any. Other errors of the
+  // driver (a forked child, a callback) are passed on.
+  //
+  // Below CUDA 12.0 another incarnation at the same handle is not told from the old one.
+  [[nodiscard]] CUGUEST_HIDE constexpr CUresult Judge(CUresult code,
+                                                      unsigned long long now) const noexcept {
+    return code != CUDA_SUCCESS || !IsKnown() || now == id ? code : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  }
+
   CUcontext context;
   unsigned long long id;
 };
+
+// Costs one driver call. The driver must be resolved.
+CUGUEST_HIDE inline CUresult CheckIncarnation(const Incarnation& incarnation) noexcept {
+  unsigned long long id = 0;
+  const CUresult code = GetId(incarnation.context, &id);
+  return incarnation.Judge(code, id);
+}
+
+// Pushes it if it is alive. An unknown one is not checked: the guard of a raw handle promises
+// three driver calls, and its caller promises that the context is alive.
+CUGUEST_HIDE inline CUresult EnterIncarnation(const Incarnation& incarnation) noexcept {
+  const CUresult code = incarnation.IsKnown() ? CheckIncarnation(incarnation) : CUDA_SUCCESS;
+  return code == CUDA_SUCCESS ? Push(incarnation.context) : code;
+}
 
 }  // namespace internal
 CUGUEST_END_NAMESPACE

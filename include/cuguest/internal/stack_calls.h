@@ -4,10 +4,9 @@
 // internal/stack_calls.h                                                tier: 1
 // -----------------------------------------------------------------------------
 //
-// Not for embedders. The three driver calls that a guard makes in line: with them, a
-// guard around a context that is current already costs two queries and a few
-// nanoseconds; out of line it cost as much again as the queries
-// (test/benchmark/guard_benchmark.cc).
+// Not for embedders. The driver calls that a guard makes in line: with them, a guard around a
+// context that is current already costs two queries and a few nanoseconds; out of line it cost
+// as much again as the queries (test/benchmark/guard_benchmark.cc).
 
 #ifndef CUGUEST_INTERNAL_STACK_CALLS_H_
 #define CUGUEST_INTERNAL_STACK_CALLS_H_
@@ -23,12 +22,14 @@ namespace internal {
 // no usable driver. No driver says it: it is the last value that the enumeration can hold.
 CUGUEST_HIDE inline constexpr CUresult kNotResolved = static_cast<CUresult>(1023);
 
-// Never null. `get_current` is written last and read first: whoever has had an answer from
-// it other than kNotResolved may call the other two.
+// Never null. `get_current` is written last and read first: a thread that has had an answer
+// from it other than kNotResolved may call the others.
 struct StackCalls {
   CUresult(CUDAAPI* get_current)(CUcontext*);
   CUresult(CUDAAPI* push)(CUcontext);
   CUresult(CUDAAPI* pop)(CUcontext*);
+  // cuCtxGetId. Below CUDA 12.0 a function that gives id 0 if the context is alive.
+  CUresult(CUDAAPI* get_id)(CUcontext, unsigned long long*);
 };
 CUGUEST_API extern StackCalls g_stack_calls;
 
@@ -40,6 +41,10 @@ CUGUEST_HIDE inline CUresult Push(CUcontext context) noexcept {
 }
 CUGUEST_HIDE inline CUresult Pop(CUcontext* popped) noexcept {
   return __atomic_load_n(&g_stack_calls.pop, __ATOMIC_RELAXED)(popped);
+}
+// Of the current context for nullptr.
+CUGUEST_HIDE inline CUresult GetId(CUcontext context, unsigned long long* id) noexcept {
+  return __atomic_load_n(&g_stack_calls.get_id, __ATOMIC_RELAXED)(context, id);
 }
 
 }  // namespace internal

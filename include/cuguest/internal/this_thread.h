@@ -60,6 +60,9 @@ struct ThisThread {
   unsigned long long number;
   StackGuard* innermost;
   HostView* host_view;  // the innermost
+  // Whether the last guard by ContextRef found its context current: a guess at what the next one
+  // will find, which decides what it asks first.
+  bool expects_current;
 };
 // `__thread`: an `extern thread_local` costs a call of a wrapper besides.
 CUGUEST_API extern __thread ThisThread t_this_thread;
