@@ -285,7 +285,7 @@ BOOST_AUTO_TEST_CASE(ref_guards_are_right_whatever_the_last_one_found) {
       {
         const ContextGuard guard(ref);
         BOOST_TEST(guard.ok());
-        BOOST_TEST(cuguest_test::Current() == a.get());
+        BOOST_TEST(GetStack().back() == a.get());
         BOOST_TEST(guard.caller() == (now.empty() ? nullptr : now.back()));
         BOOST_TEST(guard.elided() == (!now.empty() && now.back() == a.get()));
       }

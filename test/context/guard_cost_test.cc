@@ -153,7 +153,8 @@ BOOST_AUTO_TEST_CASE(a_host_scope_is_leaving_and_entering) {
   const OwnContext b;
   SetStack({a.get()});
   ContextGuard elided(a.get());
-  BOOST_TEST(CallsOf([&] { const HostScope host(elided); }) == 3U);
+  BOOST_TEST(CallsOf([&] { const HostScope host(elided); }) ==
+             (cuguest_test::HasDriver(12000) ? 2U : 3U));
   static_cast<void>(elided.Restore());
   ContextGuard pushed(b.get());
   BOOST_TEST(CallsOf([&] { const HostScope host(pushed); }) == 4U);
