@@ -55,7 +55,7 @@ absl::Status NoContextOf(CUresult code, CUstream stream) {
                                MeansCurrent(stream) ? ", which means the current one" : ""));
 }
 
-// Not by cuStreamGetCtx, which answers the same, but of stream 0 loses the capture of a
+// Not by cuStreamGetCtx, which answers the same, but of stream 0 invalidates the capture of a
 // blocking stream of the context (test/sim/capture_facts_test.cc).
 AcquireResult AcquireFromSpecialStream(CUstream stream) {
   const ContextRef current = ContextRef::Current();

@@ -12,7 +12,7 @@ const char* Advice(CUresult code) noexcept {
     case CUDA_ERROR_INVALID_CONTEXT:
       return "no context was given";
     case CUDA_ERROR_CONTEXT_IS_DESTROYED:
-      return "the life of the context that the ContextRef names is over";
+      return "the context that the ContextRef names was destroyed or reset";
     case CUDA_ERROR_NOT_INITIALIZED:
       return IsForkedChild() ? "this process was forked from one that used CUDA"
                              : "CUDA is not initialised in this process, so no context can be "

@@ -18,7 +18,7 @@ namespace {
 std::atomic<IncidentHandler> g_handler{nullptr};
 std::atomic<unsigned long long> g_counts[kIncidentKinds];
 
-// Whether anybody wants to hear of it.
+// Whether anybody is to be notified of it.
 bool Count(IncidentKind kind) {
   g_counts[static_cast<int>(kind)].fetch_add(1, std::memory_order_relaxed);
   return g_handler.load(std::memory_order_acquire) != nullptr || internal::HasListeners();

@@ -14,8 +14,8 @@ CUGUEST_BEGIN_NAMESPACE
 // The list is walked without the lock while a callback runs, so a walk must neither keep a
 // pointer to a listener that may be gone nor lose its place. Each walk stands on its thread's
 // stack and is on a list itself, with the listener that it calls and the one that comes next.
-// Whoever destroys a listener takes it off the list, moves every walk that would come to it one
-// further, and then waits for those of other threads that are in it. A walk never looks back at
+// A thread that destroys a listener takes it off the list, moves every walk that would come to it
+// one further, and then waits for those of other threads that are in it. A walk never looks back at
 // the listener it has called, so a callback may destroy its own; the walk then forgets its
 // address, where another listener may begin.
 struct IncidentListeners {

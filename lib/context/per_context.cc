@@ -17,13 +17,13 @@
 // another context at any moment before. So:
 //
 //   who pins: (1) count up      who closes: (3) state = kClosed
-//             (2) state, key?               (4) all counts zero? then end it
+//             (2) state, key?               (4) all counts zero? then end the value
 //
 // All four are sequentially consistent. If (2) finds kReady, then (1) and (2) come before
 // (3) and the closer sees the count at (4), until it is taken down again; otherwise the
 // pin is undone and was no pin. The key is read after the pin holds the entry, so it is
-// the key of the life that (2) saw. A pin that is undone may make a closer believe that
-// the entry is in use: it stays kClosed, and the next call that may end it looks again.
+// the key of the incarnation that (2) saw. A pin that is undone may make a closer believe that
+// the entry is in use: it stays kClosed, and the next call that may end the value looks again.
 //
 // Note [Who waits for whom]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~
@@ -214,7 +214,7 @@ PerContextTable::~PerContextTable() {
   for (Entry* entry = Head(); entry != nullptr;) {
     Entry* const next = entry->next;
     if (entry->Is(EntryState::kReady)) entry->Close(/*dead=*/false);
-    // What somebody still pins, or makes, is leaked rather than freed under his hands.
+    // What somebody still pins, or makes, is leaked rather than freed while in use.
     const bool is_used = entry->IsPinned() || entry->Is(EntryState::kMaking);
     if (!is_used && entry->Is(EntryState::kClosed)) {
       entry->next_ending = nullptr;
@@ -459,7 +459,8 @@ bool PerContextTable::AddEntry() {
 }
 
 // Ends what was dropped and is no longer pinned, if it is dead, or of `context`. What lives ends
-// only in a call that names its context: nobody else knows whether that harms a capture there.
+// only in a call that names its context: nobody else knows whether that invalidates a capture
+// there.
 void PerContextTable::EndDropped(const ContextRef& context) noexcept {
   Entry* ending = nullptr;
   {

@@ -7,7 +7,7 @@
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 // Libraries embed cuguest as a static archive with hidden symbols, so the dynamic
 // linker cannot merge their registries. Each copy therefore carries a registry in
-// static storage and an ELF note that says where it is. Whoever needs the process's
+// static storage and an ELF note that says where it is. A copy that needs the process's
 // registry walks the loaded objects (dl_iterate_phdr, in load order) and takes the
 // first one with a note of its own layout: the home. All copies see the same order, so
 // all take the same one, also when they look at the same time. The object that holds

@@ -198,11 +198,12 @@ absl::Status SharedContext::Detach() {
   const CUresult life = incarnation_.Check();
   const CUresult code = Leave();
   if (life == CUDA_ERROR_CONTEXT_IS_DESTROYED || code == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
-    return ToStatus(CUDA_ERROR_CONTEXT_IS_DESTROYED, "detach",
-                    absl::StrCat(ContextText(context), ", whose life ended while it was attached"));
+    return ToStatus(
+        CUDA_ERROR_CONTEXT_IS_DESTROYED, "detach",
+        absl::StrCat(ContextText(context), ", which was destroyed or reset while it was attached"));
   }
   if (code == CUDA_SUCCESS) return absl::OkStatus();
-  return ToStatus(code, "detach the last unit of", ContextText(context));
+  return ToStatus(code, "detach the last reference to", ContextText(context));
 }
 
 absl::Status SharedContext::CheckSharing() {

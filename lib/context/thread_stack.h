@@ -44,8 +44,8 @@ class ThreadStack {
   CUresult Pop(CUcontext* popped) const;
   // Pushes `entry`, or replaces the top by it. CUDA_ERROR_CONTEXT_IS_DESTROYED, and nothing
   // done, if the incarnation is over; also where another has its handle, unless that is a
-  // primary context that was reset and retained again: the caller's entry would have come
-  // back to life with it.
+  // primary context that was reset and retained again: the caller's entry would have become
+  // valid again with it.
   CUresult Push(const Incarnation& entry) const;
   CUresult Replace(const Incarnation& entry) const;
 
@@ -54,9 +54,9 @@ class ThreadStack {
   void MakeCurrent(const Incarnation& entry) const;
 
   // `held`, an entry of this stack, with its id; without where the driver does not tell it,
-  // and null if its life is over. Exact, since the entry keeps its context's memory.
+  // and null if it was destroyed. Exact, since the entry keeps its context's memory.
   Incarnation Look(CUcontext held) const;
-  // The current context's life is over. Exact for the same reason.
+  // The current context was destroyed or reset. Exact for the same reason.
   bool CurrentIsDead() const;
   // The current context is its device's primary context. Creates none: asks for the
   // state first, and retains and releases only an active one.

@@ -204,7 +204,7 @@ constexpr Row kRows[] = {
      "the call is not permitted while a stream is being captured, and has usually ended the "
      "capture"},
     {901, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", StatusCode::kFailedPrecondition, kNot,
-     "an earlier call ended the capture: end it, and find that call"},
+     "an earlier call invalidated the capture: end the capture, and find that call"},
     {902, "CUDA_ERROR_STREAM_CAPTURE_MERGE", StatusCode::kFailedPrecondition, kNot,
      "two independent captures would be merged"},
     {903, "CUDA_ERROR_STREAM_CAPTURE_UNMATCHED", StatusCode::kFailedPrecondition, kNot,
@@ -223,7 +223,7 @@ constexpr Row kRows[] = {
     {910, "CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE", StatusCode::kFailedPrecondition, kNot,
      "the graph cannot be updated in place: instantiate it anew"},
     {911, "CUDA_ERROR_EXTERNAL_DEVICE", StatusCode::kDataLoss, kSticky,
-     "a device outside CUDA reported an error: the process is inconsistent, end it"},
+     "a device outside CUDA reported an error: the process is inconsistent, terminate it"},
     {912, "CUDA_ERROR_INVALID_CLUSTER_SIZE", StatusCode::kInvalidArgument, kNot,
      "the cluster configuration cannot be launched"},
     {913, "CUDA_ERROR_FUNCTION_NOT_LOADED", StatusCode::kFailedPrecondition, kNot,

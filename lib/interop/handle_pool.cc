@@ -64,7 +64,7 @@ bool HandlePool::MayDestroy() const noexcept {
 
 bool HandlePool::Take(HandleSlot* slot, const void* kind) const noexcept {
   State idle = State::kIdle;
-  // Looked at first, so as not to take the line from who has it.
+  // Looked at first, so as not to take the line from its holder.
   return slot->state.load(std::memory_order_relaxed) == idle && Fits(*slot, kind) &&
          slot->state.compare_exchange_strong(idle, State::kLent, std::memory_order_acquire,
                                              std::memory_order_relaxed);

@@ -71,7 +71,7 @@ class FunctionCode : public Code {
     return ErrorStatus(
         CUDA_ERROR_INVALID_CONTEXT, UseText(kernel), ContextText(context.get()),
         absl::StrCat("it is a function of ", ContextText(context_.get()),
-                     context.get() == context_.get() ? " in another of its lives" : "",
+                     context.get() == context_.get() ? " in another of its incarnations" : "",
                      ", and good there only"));
   }
 

@@ -157,7 +157,7 @@ class LoadedCode : public Code {
 [[gnu::noinline]] absl::StatusOr<FoundFunction> FindFunctionSlowly(const KernelState& kernel,
                                                                    const ContextRef& context);
 
-// The function of `kernel` in `context`, whose life the caller vouches for; none if it was not
+// The function of `kernel` in `context`, which the caller vouches is alive; none if it was not
 // found there yet. No driver call, no lock, no allocation.
 inline FoundFunction KnownFunction(const KernelState& kernel, const ContextRef& context) {
   PerContext<CodeInContext>::Pin pin = kernel.code->contexts_.Find(context);

@@ -130,7 +130,7 @@ absl::StatusOr<std::shared_ptr<const CodeImageData>> Look(HostSpan<const unsigne
                                                lto_ir);
 }
 
-// Read by whoever asks first; by several, if they do so at the same time.
+// Read by the first caller; by several, if they do so at the same time.
 const ImageContents& ContentsOf(const CodeImageData& data) {
   const ImageContents* known = data.contents.load(std::memory_order_acquire);
   if (known != nullptr) return *known;

@@ -78,7 +78,7 @@ class Entries {
 
   // "entry 2", of the one that was taken last.
   std::string name() const { return absl::StrCat("entry ", number_); }
-  // What ended it.
+  // Why it ended.
   const absl::Status& status() const { return status_; }
   // Of the container, header included.
   std::size_t size() const { return size_; }

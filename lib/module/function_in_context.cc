@@ -91,7 +91,7 @@ CUresult AskDeviceLimits(const Driver& driver, CUcontext context, DeviceLimits* 
     const CUresult asked = driver.DeviceGetAttribute(value, attribute, limits->device);
     if (asked != CUDA_SUCCESS) return asked;
   }
-  // A driver that does not know the question has not got the thing either.
+  // A driver that does not know the question does not have the thing either.
   const std::pair<CUdevice_attribute, int*> newer[] = {
       {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &limits->opt_in_shared_bytes},
       {CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, &limits->cooperative_launch},

@@ -76,8 +76,8 @@ inline absl::Status LaunchThere(const Driver& driver, KernelState& kernel, const
     return LaunchExtended(driver, kernel, shape, stream, params, function);
   }
   // Not kept over the launch: to count a pin down right behind it waits until the driver's
-  // writes to the device are out. The kernel keeps its code, and the life of the context
-  // goes on, or the launch itself would be undefined.
+  // writes to the device are out. The kernel keeps its code, and the context
+  // is alive, or the launch itself would be undefined.
   const CUfunction launched = function.function;
   found.pin = {};
   const CUresult code =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is wrong with a launch, before the driver sees it.
+// Validates a launch before it reaches the driver.
 
 #ifndef CUGUEST_LIB_MODULE_LAUNCH_CHECK_H_
 #define CUGUEST_LIB_MODULE_LAUNCH_CHECK_H_

@@ -160,7 +160,7 @@ Event::Attempt Event::TryRecord(const StreamRef& stream) noexcept {
   return {code, Attempt::Part::kBoth};
 }
 
-// What `call` says of the event, where it harms no capture.
+// What `call` says of the event, where it invalidates no capture.
 CUresult Event::Ask(CUresult(CUDAAPI* call)(CUevent)) const noexcept {
   const CUresult life = CheckLife(context());
   if (life != CUDA_SUCCESS) return life;

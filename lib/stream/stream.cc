@@ -19,7 +19,7 @@ namespace {
 using internal::StreamCall;
 using internal::StreamStatus;
 
-// What cuStreamSynchronize or cuStreamQuery says, where it harms no capture.
+// What cuStreamSynchronize or cuStreamQuery says, where it invalidates no capture.
 CUresult Ask(const Driver& driver, const StreamRef& stream,
              CUresult (CUDAAPI* Driver::*call)(CUstream)) {
   const StreamCall in(driver, stream);

@@ -16,7 +16,7 @@ const char* Advice(CUresult code, const StreamRef& stream) {
     case CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED:
       return ", which captures: end the capture first, or do this before it begins";
     case CUDA_ERROR_STREAM_CAPTURE_INVALIDATED:
-      return ", whose capture is lost: end it first";
+      return ", whose capture is invalidated: end the capture first";
     case CUDA_ERROR_STREAM_CAPTURE_IMPLICIT:
       return ", while a blocking stream of its context captures: use a stream made with "
              "CU_STREAM_NON_BLOCKING, or wait until the capture has ended";

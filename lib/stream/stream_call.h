@@ -38,7 +38,7 @@ struct Capture {
 
 // StreamCall
 //
-// Finds out whether a stream can be called, and makes it so for its life. Harms no capture.
+// Finds out whether a stream can be called, and makes it so for its scope. Invalidates no capture.
 //
 // Cost: two driver calls; for a stream that means the current context those of a
 //       ContextGuard instead of one of them.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What taking and giving back a unit of a context costs: SharedContext beside the driver's
+// What taking and releasing a reference to a context costs: SharedContext beside the driver's
 // own cuCtxAttach and cuCtxDetach, from 1, 4 and 16 threads that all share one context. It
 // ends with a table of nanoseconds a pair, and of ratios to the driver's, as Markdown.
 //
-// With --check it fails if a unit costs more than it promises (on a real driver; the
+// With --check it fails if a reference costs more than it promises (on a real driver; the
 // simulation's times mean nothing).
 //
-// The driver does not count atomically: threads that share a context lose units, and when
+// The driver does not count atomically: threads that share a context lose references, and when
 // the count gets to zero in that way the context is destroyed under them; the calls fail
 // from then on, and sooner or later the process aborts. So the pair is measured in a
 // process of its own, which says how it fares while it runs; what it said last counts,
@@ -47,7 +47,7 @@ using cuguest_benchmark::kThreads;
 struct World {
   const Driver* driver;
   CUcontext context;
-  const SharedContext* shared;  // a unit that is held throughout
+  const SharedContext* shared;  // a reference that is held throughout
 };
 World g_world;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // CaptureModeGuard and what a library asks before it keeps house; and that nothing of this
-// library that is used on the way into a call harms a capture.
+// library that is used on the way into a call invalidates a capture.
 
 #include "cuguest/capture.h"
 
@@ -308,7 +308,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 // Each of these is done during captures of every mode, in blocking streams and others, on
 // the capturing thread and on another, and none of them may be lost.
-BOOST_AUTO_TEST_CASE(nothing_on_the_way_into_a_call_harms_a_capture) {
+BOOST_AUTO_TEST_CASE(nothing_on_the_way_into_a_call_invalidates_a_capture) {
   const OwnContext another;
   const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
   const auto expect = [](const char* what, bool fine) { BOOST_TEST(fine, what); };
@@ -384,7 +384,7 @@ BOOST_AUTO_TEST_CASE(nothing_on_the_way_into_a_call_harms_a_capture) {
             } else {
               steps[step](capture);
             }
-            BOOST_TEST(capture.End(), "the capture was lost");
+            BOOST_TEST(capture.End(), "the capture was invalidated");
           }
         }
       }

@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(the_callers_context_destroyed_below_ours_is_left_where_it_w
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(a_ref_to_a_life_that_is_over_is_refused) {
+BOOST_AUTO_TEST_CASE(a_ref_to_a_destroyed_context_is_refused) {
   OwnContext mortal;
   const ContextRef ref = ContextRef::Borrow(mortal.get());
   BOOST_TEST(ref.ok());
@@ -591,7 +591,7 @@ BOOST_AUTO_TEST_CASE(
   }
 }
 
-// The entry of a primary context comes back to life with it, and so does what a guard puts back.
+// The entry of a primary context is active again with it, and so is what a guard puts back.
 BOOST_AUTO_TEST_CASE(an_entry_of_a_primary_context_outlives_a_reset) {
   const cuguest::Device device = cuguest::Device::Borrow(0);
   const OwnContext b;

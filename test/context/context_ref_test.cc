@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(empty) {
 }
 
 BOOST_AUTO_TEST_CASE(
-    names_a_life,
+    names_an_incarnation,
     *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   const OwnContext a;
   const OwnContext b;
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(
 }
 
 BOOST_AUTO_TEST_CASE(
-    a_life_ends_with_destruction_also_when_the_handle_is_given_again,
+    a_reused_handle_is_another_incarnation,
     *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   OwnContext mortal;
   const ContextRef ref = ContextRef::Borrow(mortal.get());
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(
 }
 
 BOOST_AUTO_TEST_CASE(
-    a_life_of_a_primary_ends_with_its_last_unit_at_the_same_handle,
+    the_last_release_of_a_primary_ends_its_incarnation,
     *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   ContextRef first;
   {

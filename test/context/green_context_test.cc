@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Green contexts, as the library meets them: entered, identified, shared, acquired and used
-// as keys like any other, and never taken for the primary context whose device part they are.
+// as keys like any other, and never treated as the primary context whose device part they are.
 
 #include "cuguest/acquire.h"
 #include "cuguest/context_guard.h"
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(it_is_destroyed_while_it_is_attached) {
   BOOST_TEST(RAW(cuCtxPopCurrent)(&popped) == CUDA_SUCCESS);
 }
 
-// It has a unit of its own.
+// It has a reference of its own.
 BOOST_AUTO_TEST_CASE(others_release_the_primary_before_it) {
   PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
   SharedContext shared = SharedContext::Attach(primary.get()).value();

@@ -52,7 +52,7 @@ void Wait(const std::atomic<bool>& flag) {
 
 BOOST_AUTO_TEST_SUITE(incident_listener)
 
-BOOST_AUTO_TEST_CASE(each_listener_hears_with_its_own_pointer) {
+BOOST_AUTO_TEST_CASE(each_listener_is_called_with_its_own_pointer) {
   const OwnContext context;
   Heard first;
   Heard second;

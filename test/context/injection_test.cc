@@ -166,8 +166,8 @@ BOOST_AUTO_TEST_CASE(a_primary_context) {
     if (!primary.ok()) return kInjected;
     const absl::Status released = primary->Release();
     if (released.ok()) return CUDA_SUCCESS;
-    // A release that the driver refuses leaves the unit with the driver: it is said, and
-    // the object is empty. The test gives it back, so that the next fault starts clean.
+    // A release that the driver refuses leaves the reference with the driver: the status says so,
+    // and the object is empty. The test gives it back, so that the next fault starts clean.
     BOOST_TEST(primary->get() == nullptr);
     Sim::ClearFaults();
     TheDriver().DevicePrimaryCtxRelease(0);

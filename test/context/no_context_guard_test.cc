@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(too_deep_a_stack_is_refused_and_left) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(restore_ends_it_once) {
+BOOST_AUTO_TEST_CASE(restore_leaves_it_once) {
   const OwnContext a;
   SetStack({a.get()});
   NoContextGuard none;

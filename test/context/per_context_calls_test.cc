@@ -106,10 +106,10 @@ BOOST_AUTO_TEST_CASE(any_call_of_dropping_may_fail) {
   }
 }
 
-// Between the guard and the lock the primary is reset and another thread makes the new
-// life's value: the old one must not pass for the present one.
+// Between the guard and the lock the primary is reset and another thread makes the value of
+// the new incarnation: the old one must not pass for the present one.
 BOOST_AUTO_TEST_CASE(
-    a_life_that_ends_while_its_value_is_to_be_made,
+    a_reset_before_the_value_is_made,
     *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   Ledger ledger;
   PrimaryContext primary = PrimaryContext::Retain(kFirst).value();

@@ -128,8 +128,7 @@ BOOST_AUTO_TEST_CASE(drop_dead_finds_the_dead_and_no_others) {
   BOOST_TEST(static_cast<bool>(cache.Find(a.get())));
 }
 
-BOOST_AUTO_TEST_CASE(what_the_driver_does_not_answer_is_not_taken_for_dead,
-                     *cuguest_test::OnlySim()) {
+BOOST_AUTO_TEST_CASE(without_an_answer_a_context_is_not_dead, *cuguest_test::OnlySim()) {
   Ledger ledger;
   const OwnContext a;
   Cache cache;

@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(any_kind_of_value) {
   BOOST_TEST((*wide)->bytes[0] == 7);
 }
 
-BOOST_AUTO_TEST_CASE(what_can_name_no_life_is_refused) {
+BOOST_AUTO_TEST_CASE(a_context_without_incarnation_is_refused) {
   Ledger ledger;
   Cache cache;
   const auto refused = [&](const auto& context, CUresult code) {
@@ -273,7 +273,7 @@ BOOST_AUTO_TEST_CASE(two_makes_that_ask_for_each_others_context_do_not_hang) {
   BOOST_TEST(ledger.made == 2);
 }
 
-// A wait that is over must not be taken for one that goes on: the first thread has waited
+// A wait that is over must not be mistaken for one that goes on: the first thread has waited
 // for b and still makes a, when the second makes b anew and asks for a.
 BOOST_AUTO_TEST_CASE(a_wait_that_is_over_refuses_nobody) {
   Ledger ledger;

@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(destruction_and_moves_keep_the_count) {
     PrimaryContext c;
     c = std::move(b);
     PrimaryContext d = PrimaryContext::Retain(kFirst).value();
-    c = std::move(d);  // gives c's old unit back
+    c = std::move(d);  // releases c's old reference
     PrimaryContext& same = c;
     c = std::move(same);
     BOOST_TEST(c.get() != nullptr);
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(work_in_the_primary) {
 }
 
 BOOST_AUTO_TEST_CASE(
-    a_reset_is_noticed_and_the_unit_can_still_be_given_back,
+    a_reset_is_noticed_and_release_still_works,
     *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
   BOOST_TEST(!primary.WasReset());
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(
     const ContextGuard refused(primary.incarnation());
     BOOST_TEST(refused.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   }
-  // Somebody else brings it back to life: still not ours.
+  // Somebody else retains it again: still not ours.
   PrimaryContext theirs = PrimaryContext::Retain(kFirst).value();
   BOOST_TEST(theirs.get() == primary.get());
   BOOST_TEST((theirs.incarnation() != primary.incarnation()));
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(
   BOOST_TEST(!IsActive(kFirst));
 }
 
-BOOST_AUTO_TEST_CASE(a_unit_that_somebody_stole_is_reported) {
+BOOST_AUTO_TEST_CASE(a_stolen_reference_is_reported) {
   PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
   BOOST_TEST((*Driver::Get())->DevicePrimaryCtxRelease(0) == CUDA_SUCCESS);
   BOOST_TEST(primary.WasReset());

@@ -154,7 +154,7 @@ std::string KindOf(const std::string& fault) {
   return "pop";
 }
 
-// What must be seen where nothing is ambiguous. For certain only by who knows the whole stack.
+// What must be seen where nothing is ambiguous. For certain only with the whole stack known.
 std::string Expected(const std::string& fault, const std::string& caller, GuardMode mode) {
   if (fault.empty() || fault == "+C-") return "none";
   return KindOf(fault) + (caller.empty() || mode == GuardMode::kExact ? "" : " inferred");

@@ -45,7 +45,7 @@ void OnAnotherThread(const Function& function) {
 
 bool IsActive() { return PrimaryContext::Query(kFirst).value().active; }
 
-// Whether a context lives, also after it was destroyed: it is an entry of another thread's
+// Whether a context is alive, also after it was destroyed: it is an entry of another thread's
 // stack meanwhile, which keeps its memory.
 class Watch {
  public:
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(flags_reach_the_driver) {
   BOOST_TEST((flags & CU_CTX_SCHED_MASK) == CU_CTX_SCHED_BLOCKING_SYNC);
 }
 
-BOOST_AUTO_TEST_CASE(copies_and_moves_count_and_the_last_one_out_destroys) {
+BOOST_AUTO_TEST_CASE(copies_and_moves_count_and_the_last_holder_destroys) {
   SharedContext first = Create();
   Watch watch(first.get());
   {
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(attach_joins_and_the_creator_may_leave_first) {
 }
 
 BOOST_AUTO_TEST_CASE(
-    leak_keeps_the_unit,
+    leak_keeps_the_reference,
     *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   SharedContext shared = Create();
   SharedContext other = shared;
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(a_foreign_context_is_counted_and_never_destroyed) {
   BOOST_TEST(ContextRef::Borrow(theirs.get()).ok());
 }
 
-BOOST_AUTO_TEST_CASE(a_primary_context_is_kept_by_one_unit_of_the_drivers_count) {
+BOOST_AUTO_TEST_CASE(a_primary_context_is_kept_by_one_reference) {
   PrimaryContext theirs = PrimaryContext::Retain(kFirst).value();
   SharedContext a = Attach(theirs.get());
   BOOST_TEST((a.owner() == Owner::kPrimary));
@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(a_primary_context_is_kept_by_one_unit_of_the_drivers_count)
   BOOST_TEST(IsActive());
   c = SharedContext();
   BOOST_TEST(!IsActive());
-  // And nobody else's unit was taken.
+  // And nobody else's reference was released.
   theirs = PrimaryContext::Retain(kFirst).value();
   BOOST_TEST(Attach(theirs.get()).Detach().ok());
   BOOST_TEST(IsActive());
@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(attaching_a_context_of_the_host_creates_no_primary) {
   BOOST_TEST(!IsActive());
 }
 
-BOOST_AUTO_TEST_CASE(a_context_beside_an_active_primary_is_not_taken_for_it) {
+BOOST_AUTO_TEST_CASE(a_context_beside_an_active_primary_is_not_it) {
   const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
   const OwnContext theirs;
   SharedContext shared = Attach(theirs.get());
@@ -260,8 +260,8 @@ BOOST_AUTO_TEST_CASE(the_primary_of_any_device_is_recognised, *cuguest_test::Nee
   BOOST_TEST(!PrimaryContext::Query(second).value().active);
 }
 
-// Wherever a unit was counted, it may be moved and given back anywhere.
-BOOST_AUTO_TEST_CASE(units_of_many_threads_are_moved_about) {
+// Wherever a reference was counted, it may be moved and released anywhere.
+BOOST_AUTO_TEST_CASE(references_of_many_threads_are_moved_about) {
   SharedContext first = Create();
   Watch watch(first.get());
   std::vector<SharedContext> units(40);
@@ -304,7 +304,7 @@ BOOST_AUTO_TEST_CASE(a_dead_context_is_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(
-    a_ref_to_an_earlier_life_is_refused,
+    a_ref_to_an_earlier_incarnation_is_refused,
     *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   PrimaryContext before = PrimaryContext::Retain(kFirst).value();
   const ContextRef ref = before.incarnation();
@@ -334,10 +334,10 @@ BOOST_AUTO_TEST_CASE(its_owner_destroys_it_while_it_is_attached) {
   b = SharedContext();
 }
 
-// Also the one that would have had to destroy it, who must leave whoever has the handle
-// now alone.
+// Also the one that would have had to destroy it, which must leave the context that has the
+// handle now alone.
 BOOST_AUTO_TEST_CASE(
-    the_host_destroys_ours_and_the_handle_lives_on,
+    the_host_destroys_ours_and_the_handle_is_reused,
     *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   SharedContext shared = Create();
   SharedContext other = shared;
@@ -356,7 +356,7 @@ BOOST_AUTO_TEST_CASE(
   PrimaryContext theirs = PrimaryContext::Retain(kFirst).value();
   SharedContext shared = Attach(theirs.get());
   BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
-  // The host begins another life, which is attached as well.
+  // The host retains it again, and the new incarnation is attached as well.
   PrimaryContext again = PrimaryContext::Retain(kFirst).value();
   SharedContext second = Attach(again.get());
   BOOST_TEST(second.get() == shared.get());
@@ -369,7 +369,7 @@ BOOST_AUTO_TEST_CASE(
   BOOST_TEST(!IsActive());
 }
 
-BOOST_AUTO_TEST_CASE(the_last_one_out_leaves_every_stack_alone) {
+BOOST_AUTO_TEST_CASE(the_last_holder_leaves_every_stack_alone) {
   const OwnContext x;
   for (const bool on_top : {true, false}) {
     SharedContext shared = Create();
@@ -391,7 +391,7 @@ BOOST_AUTO_TEST_CASE(the_last_one_out_leaves_every_stack_alone) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_last_one_out_may_be_on_any_thread) {
+BOOST_AUTO_TEST_CASE(the_last_holder_may_be_on_any_thread) {
   const OwnContext other;
   SharedContext shared = Create();
   Watch watch(shared.get());
@@ -405,7 +405,7 @@ BOOST_AUTO_TEST_CASE(the_last_one_out_may_be_on_any_thread) {
 }
 
 // A guard whose scope it ends in finds its entry, dead, and the caller's beneath it.
-BOOST_AUTO_TEST_CASE(the_last_one_out_inside_a_guard) {
+BOOST_AUTO_TEST_CASE(the_last_holder_inside_a_guard) {
   const OwnContext x;
   SetStack({x.get()});
   SharedContext shared = Create();
@@ -500,13 +500,13 @@ BOOST_AUTO_TEST_CASE(any_driver_call_fails, *OnlySim()) {
         const CUcontext context = made.ok() ? made->get() : nullptr;
         const bool detached = !made.ok() || made->Detach().ok();
         Sim::ClearFaults();
-        if (!detached) {  // as the status says: it lives on, uncounted
+        if (!detached) {  // as the status says: it exists, uncounted
           ++failed;
           BOOST_TEST(RAW(cuCtxDestroy)(context) == CUDA_SUCCESS);
         }
         BOOST_TEST(GetStack() == (Stack{current.get()}));
         static_cast<void>(primary.Release());
-        // A release that was made to fail left its unit behind.
+        // A release that was made to fail left its reference behind.
         while (IsActive()) BOOST_TEST(RAW(cuDevicePrimaryCtxRelease)(0) == CUDA_SUCCESS);
         BOOST_TEST((Sim::Live() == live), "leaked");
         static_cast<void>(cuguest_test::TakeIncidents());
@@ -543,8 +543,8 @@ BOOST_AUTO_TEST_CASE(a_million_rounds_by_64_threads) {
   BOOST_TEST(foreign.use_count() == 1);
 }
 
-// Whoever made it leaves while others copy and drop all the time: the count moves to them,
-// and the last one of them is the last one out.
+// The creator leaves while others copy and drop all the time: the count moves to them,
+// and the last of them is the last holder.
 BOOST_AUTO_TEST_CASE(the_first_one_leaves_while_others_count) {
   constexpr int kThreads = 4;
   const int rounds = Sim::IsActive() ? 500 : 20;
@@ -579,9 +579,9 @@ BOOST_AUTO_TEST_CASE(the_first_one_leaves_while_others_count) {
   }
 }
 
-// The count goes to zero and back all the time: contexts are made, shared and ended by
-// whoever comes last, and attaching one that is on its way out is refused.
-BOOST_AUTO_TEST_CASE(the_last_one_out_races_with_newcomers) {
+// The count goes to zero and back all the time: contexts are made, shared, and
+// destroyed by the last holder, and attaching one that is on its way out is refused.
+BOOST_AUTO_TEST_CASE(the_last_holder_races_with_newcomers) {
   const int rounds = Sim::IsActive() ? 2000 : 20;
   for (int round = 0; round < rounds; ++round) {
     SharedContext shared = Create();

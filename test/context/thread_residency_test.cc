@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(a_reset_is_noticed_and_the_thread_moves_on) {
   BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
   BOOST_TEST(home.Settle() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   const PrimaryContext after = PrimaryContext::Retain(Device::Borrow(0)).value();
-  BOOST_TEST(home.Settle() == CUDA_ERROR_CONTEXT_IS_DESTROYED);  // another life
+  BOOST_TEST(home.Settle() == CUDA_ERROR_CONTEXT_IS_DESTROYED);  // another incarnation
   BOOST_TEST(home.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   BOOST_TEST(!cuguest::ToStatus(home).ok());
   BOOST_TEST(home.MoveTo(after.incarnation()) == CUDA_SUCCESS);
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_entered_is_refused) {
   BOOST_TEST(GetStack().empty());
 }
 
-// Another thread can neither use nor end it, and its own stack is left alone.
+// Another thread can neither use nor leave it, and its own stack is left alone.
 BOOST_AUTO_TEST_CASE(it_is_bound_to_its_thread) {
   const OwnContext context;
   const OwnContext other;

@@ -57,6 +57,8 @@ def of_c(text):
         kind = token.lastgroup
         if kind == "line":
             yield line_at, token["line"]
+        elif kind == "string" and re.fullmatch(r"[\w./-]*", token["string"]):
+            continue  # a name
         elif kind in ("block", "raw", "string"):
             for number, line in enumerate(token[kind].split("\n")):
                 yield line_at + number, line
@@ -77,7 +79,7 @@ def of_script(text):
         comment = re.search(r"(?:^|\s)#(?!!)(.*)", line)
         if comment:
             yield number, comment[1]
-        for string in re.findall(r"'([^'\n]*)'", line):
+        for string in re.findall(r"'([^'\n]*\s[^'\n]*)'", line):
             yield number, string
 
 

@@ -49,7 +49,7 @@ def types(header):
     """The classes of a header that are no templates, outside of others, as qualified names."""
     scope, before = ["cuguest"], ""
     text = header.read_text().partition("\nCUGUEST_BEGIN")[2]
-    text = re.sub(r"^#if \w+ <.*?^#endif", "", text, flags=re.M | re.S)  # stand-ins for an older toolkit's types
+    text = re.sub(r"^#if \w+ <.*?^#endif", "", text, flags=re.M | re.S)  # replacements of types that an older toolkit lacks
     for line in text.splitlines():
         if line.startswith("_RUNTIME_NAMESPACE"):
             scope = ["cuguest", "runtime"]

@@ -49,7 +49,7 @@ def page_snippets(page):
 def is_declarations(text):
     """Whether a block of a page is functions, rather than statements."""
     lines = [line for line in text.splitlines() if line and not line.startswith(("#", "//"))]
-    opens = re.match(r"(?!if|for|while|\{)[\w:<>*& ]+\(.*|(struct|class|using) ", lines[0])
+    opens = re.match(r"(?!if|for|while|\{)[\w:<>*& ]+\(.*|(struct|class|using|extern) ", lines[0])
     return bool(opens) and re.match(r"[})]", lines[-1]) is not None
 
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What both guests do with what their caller gives them, and tell him.
+// What both guests do with what their caller gives them, and tell the caller.
 
 #ifndef CUGUEST_TEST_HOSTS_CALLER_H_
 #define CUGUEST_TEST_HOSTS_CALLER_H_

@@ -22,7 +22,7 @@ def is_simulated():
 
 
 def simulates(library):
-    """Whether the simulation brings a stand-in for another library, which lies beside it."""
+    """Whether the simulation has a simulated one of another library, which lies beside it."""
     maps = pathlib.Path("/proc/self/maps").read_text()
     return pathlib.Path(re.search(r"(/\S+)/libcuda\.so", maps)[1], library).exists()
 
@@ -156,7 +156,7 @@ def own_stream():
 
 @contextlib.contextmanager
 def capture(stream):
-    """Of mode thread-local. What it gives is the graph afterwards, or none if the capture was lost."""
+    """Of mode thread-local. What it gives is the graph afterwards, or none if the capture was invalidated."""
     graph = ctypes.c_void_p()
     call("cuStreamBeginCapture_v2", handle(stream), 1)
     try:

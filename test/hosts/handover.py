@@ -43,7 +43,7 @@ class _Tensor(ctypes.Structure):
 
 
 def memory_of_dlpack(array, stream=None):
-    """By DLPack, ordered before what comes on `stream`; whoever asks keeps `array`."""
+    """By DLPack, ordered before what comes on `stream`; the caller keeps `array`."""
     capsule = array.__dlpack__() if stream is None else array.__dlpack__(stream=stream)
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)

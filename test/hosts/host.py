@@ -20,7 +20,7 @@ class Host:
         raise NotImplementedError
 
     def array(self, count, value):
-        """A new one, ready for whoever uses it on any stream."""
+        """A new one, ready for use on any stream."""
         raise NotImplementedError
 
     def values(self, array):

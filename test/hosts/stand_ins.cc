@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The simulation does not execute kernels: what stands in for the guest's there. For a host
+// The simulation does not execute kernels: host functions run in place of the guest's. For a host
 // that is no C++ program.
 
 #include "test/runtime/host_kernels.h"

@@ -80,7 +80,7 @@ class Exchange {
 
   void Round(int number, Order order) {
     if (!failure_.empty()) return;
-    // Whoever makes the first buffer frees the second.
+    // The maker of the first buffer frees the second.
     Side& maker = number % 2 == 0 ? *driver_ : *runtime_;
     Side& other = number % 2 == 0 ? *runtime_ : *driver_;
     float* a = nullptr;

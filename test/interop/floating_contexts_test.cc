@@ -179,7 +179,7 @@ class Fixture : cuguest_runtime_test::HostKernels {
 
 BOOST_FIXTURE_TEST_SUITE(floating_contexts, Fixture)
 
-// Each thread takes the contexts of its device in turn, whoever had them before.
+// Each thread takes the contexts of its device in turn, whichever thread had them before.
 BOOST_AUTO_TEST_CASE(are_handed_from_thread_to_thread) {
   std::deque<Floating> contexts;  // kContexts of each device, side by side
   std::vector<ContextRef> lives;
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(are_handed_from_thread_to_thread) {
   BOOST_TEST(AreOver(lives));
 }
 
-// All threads of a device are in one context at the same time; the last one out ends it.
+// All threads of a device are in one context at the same time; the last holder destroys it.
 BOOST_AUTO_TEST_CASE(are_shared_by_many_threads) {
   std::vector<SharedContext> contexts;
   std::vector<ContextRef> lives;

@@ -52,7 +52,7 @@ void Count(const Incident& incident) {
 }
 
 // What all threads share: contexts to work in, one that only hostile callees use, and a
-// primary context, which stands in for cudaSetDevice.
+// primary context, which is used in place of cudaSetDevice.
 struct Shared {
   std::vector<CUcontext> contexts;
   CUcontext hostile;

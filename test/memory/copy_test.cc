@@ -354,7 +354,7 @@ BOOST_AUTO_TEST_CASE(after_the_end_of_a_context) {
 }
 
 BOOST_AUTO_TEST_CASE(
-    after_a_reset_also_if_the_primary_lives_again,
+    after_a_reset_also_if_the_primary_is_active_again,
     *cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   CUcontext primary = nullptr;
   OK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0));
@@ -398,7 +398,7 @@ BOOST_AUTO_TEST_CASE(across_devices, *NeedsDevices(2)) {
   BOOST_TEST(!IsActive(1));
 }
 
-BOOST_AUTO_TEST_CASE(harms_no_capture_elsewhere) {
+BOOST_AUTO_TEST_CASE(invalidates_no_capture_elsewhere) {
   const Owner owner;
   const Owner other;
   const View view = Borrowed(owner.Allocate());

@@ -299,7 +299,7 @@ BOOST_AUTO_TEST_CASE(memory_of_the_second_device, *NeedsDevices(2)) {
   BOOST_TEST(!IsActive(1));
 }
 
-BOOST_AUTO_TEST_CASE(harms_no_capture) {
+BOOST_AUTO_TEST_CASE(invalidates_no_capture) {
   const Owner owner;
   const Memories all(owner);
   for (const CUstreamCaptureMode mode : kCaptureModes) {

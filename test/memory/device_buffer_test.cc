@@ -540,7 +540,7 @@ BOOST_AUTO_TEST_CASE(on_many_threads_at_once) {
   for (const int count : wrong) BOOST_TEST(count == 0);
 }
 
-BOOST_AUTO_TEST_CASE(harms_no_capture) {
+BOOST_AUTO_TEST_CASE(invalidates_no_capture) {
   const Owner owner;
   const Owner other;
   for (const CUstreamCaptureMode mode : kCaptureModes) {

@@ -122,7 +122,7 @@ struct Scene {
 
 using End = std::function<void()>;
 
-// Makes something, and returns what ends it.
+// Makes something, and returns what destroys it.
 struct Kind {
   const char* name;
   std::function<End(const Scene&)> make;
@@ -262,7 +262,7 @@ const std::vector<Kind>& Kinds() {
   return kinds;
 }
 
-// Ends it, and says what it has asked for.
+// Destroys it, and says what it has asked for.
 void CheckEnd(const End& end) {
   t_allocations = 0;
   t_where[0] = 0;

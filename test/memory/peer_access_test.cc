@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(it_ends_with_either_context, *NeedsLink()) {
   SUCCEEDS(disabled.Disable());
 }
 
-BOOST_AUTO_TEST_CASE(harms_no_capture, *NeedsLink()) {
+BOOST_AUTO_TEST_CASE(invalidates_no_capture, *NeedsLink()) {
   const Owner a(0);
   const Owner b(1);
   for (const CUstreamCaptureMode mode : kCaptureModes) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Nothing that is done with modules and kernels harms a capture: of whichever mode, on this
+// Nothing that is done with modules and kernels invalidates a capture: of whichever mode, on this
 // thread or on another, in the same context.
 
 #include "cuguest/capture.h"

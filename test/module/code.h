@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the module tests share: code as PTX, its stand-ins on the simulation, and what they
+// What the module tests share: code as PTX, its host functions on the simulation, and what they
 // look at statuses with.
 
 #ifndef CUGUEST_TEST_MODULE_CODE_H_

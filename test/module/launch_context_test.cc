@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Launches in captures, in contexts whose life is over, from where CUDA must not be called;
-// their driver calls, and every one of those failing.
+// Launches in captures, in contexts that were destroyed or reset, from where CUDA must not be
+// called; their driver calls, and every one of those failing.
 
 #include <atomic>
 #include <thread>
@@ -146,12 +146,12 @@ BOOST_AUTO_TEST_CASE(stream_0_while_a_blocking_stream_captures) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_capture_that_is_lost) {
+BOOST_AUTO_TEST_CASE(a_capture_that_is_invalidated) {
   Counter counter;
   const CUstream stream = counter.stream().get();
   OK(RAW(cuStreamBeginCapture)(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
   BOOST_TEST((RAW(cuStreamSynchronize)(stream) == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED));
-  REFUSES(counter.CountUp(), kFailedPrecondition, "\"count_up\"", "whose capture is lost");
+  REFUSES(counter.CountUp(), kFailedPrecondition, "\"count_up\"", "whose capture is invalidated");
   CUgraph graph = nullptr;
   OK(RAW(cuStreamEndCapture)(stream, &graph) == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
          ? CUDA_SUCCESS
@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(in_a_destroyed_context) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(after_a_reset_and_in_the_next_life) {
+BOOST_AUTO_TEST_CASE(after_a_reset_and_in_the_next_incarnation) {
   const PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
   const StreamRef before = StreamRef::Borrow(nullptr, primary.incarnation());
   const Module module = LoadLaunchKernels(primary.incarnation());

@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(a_cluster_arrives) {
   BOOST_TEST(seen == (Counts{4, 6, 2, 32, 1, 1, 2, 3, 1, 0}));
 }
 
-BOOST_AUTO_TEST_CASE(bad_clusters_cost_no_capture) {
+BOOST_AUTO_TEST_CASE(bad_clusters_invalidate_no_capture) {
   Counter counter;
   for (const CUstreamCaptureMode mode : kCaptureModes) {
     const Capture capture(counter.stream().get(), mode);

@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(shapes_for_elements) {
 }
 
 // The driver would say CUDA_ERROR_INVALID_VALUE to all of these, and end the capture.
-BOOST_AUTO_TEST_CASE(bad_shapes_cost_no_capture) {
+BOOST_AUTO_TEST_CASE(bad_shapes_invalidate_no_capture) {
   struct Row {
     LaunchShape shape;
     std::vector<std::string> words;
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(shared_memory_that_was_asked_for) {
   BOOST_TEST(counter.Take()[9] == shape.shared_bytes, "behind our back");
 }
 
-BOOST_AUTO_TEST_CASE(wrong_parameters_cost_no_capture,
+BOOST_AUTO_TEST_CASE(wrong_parameters_invalidate_no_capture,
                      *NeedsDriver(12040, "cuFuncGetParamInfo, by which parameters are checked")) {
   Counter counter;
   const Kernel& kernel = counter.kernel();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests of launch.h share: the kernels of launch.cu and layout.cu, what stands in
-// for them on the simulation, and memory that they write to.
+// What the tests of launch.h share: the kernels of launch.cu and layout.cu, their host
+// functions on the simulation, and memory that they write to.
 
 #ifndef CUGUEST_TEST_MODULE_LAUNCHES_H_
 #define CUGUEST_TEST_MODULE_LAUNCHES_H_

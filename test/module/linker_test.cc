@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(from_any_thread_and_from_several) {
   for (const absl::StatusOr<CodeImage>& image : images) BOOST_TEST(Twists(owner, image));
 }
 
-BOOST_AUTO_TEST_CASE(no_capture_is_harmed) {
+BOOST_AUTO_TEST_CASE(no_capture_is_invalidated) {
   const Owner owner;
   const OwnContext other;
   const Linker linker = LinkerOf(owner.ref(), TwistInputs());
@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(a_context_that_ends_first) {
   const Linker linker = LinkerOf(ContextRef::Borrow(context.get()), TwistInputs());
   SetStack({context.get()});  // keeps its memory
   std::thread([dead = context.release()] { OK(RAW(cuCtxDestroy)(dead)); }).join();
-  REFUSES(linker.Complete().status(), kFailedPrecondition, "life");
+  REFUSES(linker.Complete().status(), kFailedPrecondition, "destroyed or reset");
   SetStack({});
   REFUSES(Link(ContextRef(), TwistInputs()).status(), kFailedPrecondition, "no context");
 }
@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(a_primary_context_that_was_reset) {
   const Linker linker = LinkerOf(primary.incarnation(), TwistInputs());
   SUCCEEDS(linker.Complete().status());
   OK(RAW(cuDevicePrimaryCtxReset)(0));
-  REFUSES(linker.Complete().status(), kFailedPrecondition, "life");
+  REFUSES(linker.Complete().status(), kFailedPrecondition, "destroyed or reset");
 }
 
 BOOST_AUTO_TEST_CASE(in_a_green_context,

@@ -391,7 +391,7 @@ BOOST_AUTO_TEST_CASE(many_kernels_are_all_found) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-BOOST_AUTO_TEST_SUITE(module_life)
+BOOST_AUTO_TEST_SUITE(module_loading)
 
 BOOST_FIXTURE_TEST_CASE(unloading_waits_for_no_kernel_to_be_left, Fixture) {
   std::optional<Kernel> store = module.GetKernel("store").value();

@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(nowhere_and_of_nothing) {
           "empty kernel");
 }
 
-BOOST_AUTO_TEST_CASE(no_capture_is_harmed) {
+BOOST_AUTO_TEST_CASE(no_capture_is_invalidated) {
   const Loaded loaded;
   for (const CUstreamCaptureMode mode : kCaptureModes) {
     const Capture capture(loaded.owner.stream(), mode);

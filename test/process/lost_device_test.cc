@@ -79,8 +79,8 @@ void GuardsStillRestore() {
   CHECK(TheDriver().CtxDestroy(ours) == CUDA_SUCCESS);
 }
 
-// Counting goes on, and the last one out can destroy; what needs the device says why not.
-void UnitsCanBeGivenBack() {
+// Counting goes on, and the last holder can destroy; what needs the device says why not.
+void ReferencesCanBeReleased() {
   SharedContext shared = SharedContext::Create(Device::Borrow(0)).value();
   SharedContext foreign = SharedContext::Attach(MakeContext()).value();
   {
@@ -104,5 +104,5 @@ void UnitsCanBeGivenBack() {
 int main(int argc, char** argv) {
   return cuguest_test::RunScenarios(argc, argv,
                                     {{"guards_still_restore", &GuardsStillRestore},
-                                     {"units_can_be_given_back", &UnitsCanBeGivenBack}});
+                                     {"references_can_be_released", &ReferencesCanBeReleased}});
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Shared contexts, acquiring and residency where the driver cannot be called, or cannot tell
-// lives apart: at the end of the process (exit_order_test.cc has the order), in a forked
+// incarnations apart: at the end of the process (exit_order_test.cc has the order), in a forked
 // child, in a stream callback, after a sticky error, and below CUDA 12.0. Statuses name what
 // is wrong, nothing crashes or hangs, and what can be given back is.
 
@@ -52,7 +52,7 @@ struct DetachesWhenItEnds {
     std::fflush(stdout);
   }
 };
-DetachesWhenItEnds g_early{"last unit, from before cuInit", {}};
+DetachesWhenItEnds g_early{"last reference, from before cuInit", {}};
 DetachesWhenItEnds g_early_primary{"primary, from before cuInit", {}};
 
 void DetachedThroughTheEnd() {
@@ -60,7 +60,7 @@ void DetachedThroughTheEnd() {
   g_early.shared = SharedContext::Create(kFirst).value();
   PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
   g_early_primary.shared = SharedContext::Attach(primary.get()).value();
-  static DetachesWhenItEnds late{"last unit, from after cuInit",
+  static DetachesWhenItEnds late{"last reference, from after cuInit",
                                  SharedContext::Create(kFirst).value()};
   std::printf("main\n");
 }
@@ -131,8 +131,8 @@ void CUDA_CB InHostFunction(void* data) {
   seen->detached = seen->last->Detach();
 }
 
-// The last one out cannot destroy the context here; the status says so, and it lives on.
-void TheLastOneOutInACallback() {
+// The last holder cannot destroy the context here; the status says so, and it stays.
+void TheLastHolderInACallback() {
   SharedContext shared = SharedContext::Create(kFirst).value();
   const CUcontext context = shared.get();
   const cuguest::ContextGuard guard(context);
@@ -143,7 +143,7 @@ void TheLastOneOutInACallback() {
   CHECK(RAW(cuStreamSynchronize)(stream) == CUDA_SUCCESS);
   CHECK(seen.others_refused);
   CHECK(CodeOf(seen.detached) == CUDA_ERROR_NOT_PERMITTED);
-  CHECK(Mentions(seen.detached, "detach the last unit"));
+  CHECK(Mentions(seen.detached, "detach the last reference"));
   CHECK(shared.get() == nullptr);
   CHECK(ContextRef::Borrow(context).ok());
   SharedContext again = SharedContext::Attach(context).value();  // as anybody's, now
@@ -199,11 +199,11 @@ int main(int argc, char** argv) {
       {
           {"detached_through_the_end",
            &DetachedThroughTheEnd,
-           {"main", "last unit, from after cuInit: OK, 0 incidents",
+           {"main", "last reference, from after cuInit: OK, 0 incidents",
             "primary, from before cuInit: OK, 0 incidents",
-            "last unit, from before cuInit: OK, 0 incidents"}},
+            "last reference, from before cuInit: OK, 0 incidents"}},
           {"a_forked_child", &AForkedChild},
-          {"the_last_one_out_in_a_callback", &TheLastOneOutInACallback},
+          {"the_last_holder_in_a_callback", &TheLastHolderInACallback},
           {"below_cuda_12", &BelowCuda12, {}, 0, On::kSimulation},
           {"without_newer_entries", &WithoutNewerEntries, {}, 0, On::kSimulation},
       });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A PerContext where the driver cannot be called, or cannot tell lives apart: at the end
+// A PerContext where the driver cannot be called, or cannot tell incarnations apart: at the end
 // of the process (exit_order_test.cc has the order), in a forked child, in a stream
 // callback, and below CUDA 12.0. Values are given up rather than destroyed, and nothing
 // crashes or hangs.

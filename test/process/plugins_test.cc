@@ -79,7 +79,7 @@ std::vector<std::string> Names() {
   return names;
 }
 
-// Tells whether a context lives after nobody is attached any more. It is an entry of this
+// Tells whether a context is alive after nobody is attached any more. It is an entry of this
 // thread's stack meanwhile, so that the driver keeps its memory.
 class Watch {
  public:
@@ -89,7 +89,7 @@ class Watch {
   ~Watch() {
     CUcontext popped = nullptr;
     CHECK(RAW(cuCtxPopCurrent)(&popped) == CUDA_SUCCESS);
-    CHECK(popped == context_);  // whoever destroyed it left our entry alone
+    CHECK(popped == context_);  // the last holder left our entry alone
   }
   bool IsAlive() const {
     unsigned long long id = 0;
@@ -103,7 +103,7 @@ class Watch {
 void Initialize() { CHECK(cuguest::Driver::GetInitialized().ok()); }
 
 // Each has been the one with the registry (in its own process: the home is pinned), and
-// they leave in every order: all see the same count, and the last one out destroys.
+// they leave in every order: all see the same count, and the last holder destroys.
 void EveryOrderOfLeaving(size_t home) {
   Initialize();
   std::vector<std::string> names = Names();

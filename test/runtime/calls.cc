@@ -189,11 +189,11 @@ std::vector<Call> Questions() {
        [](const Things& t) {
          return runtime::FunctionOf(static_cast<const void*>(nullptr), t.home.ref());
        }},
-      {"FunctionOf: a symbol in a life that is over", kOver,
+      {"FunctionOf: a symbol in a destroyed context", kOver,
        [](const Things& t) { return runtime::FunctionOf(ScaleSymbol(), t.ended); }},
       {"FunctionOf: a kernel", kOk,
        [](const Things& t) { return runtime::FunctionOf(t.kernel, t.home.ref()); }},
-      {"FunctionOf: a kernel in a life that is over", kOver,
+      {"FunctionOf: a kernel in a destroyed context", kOver,
        [](const Things& t) { return runtime::FunctionOf(t.kernel, t.ended); }},
       {"FunctionOf: a null kernel", kRefused,
        [](const Things& t) { return runtime::FunctionOf(CUkernel{}, t.home.ref()); }},
@@ -207,7 +207,7 @@ std::vector<Call> Questions() {
        [](const Things&) { return PeerAccess::Query(First(), Device::Borrow(4711)); }},
       {"PeerAccess::Enable: on one device", StatusCode::kUnimplemented,
        [](const Things& t) { return PeerAccess::Enable(t.home.ref(), t.other.ref()); }},
-      {"PeerAccess::Enable: a life that is over", kOver,
+      {"PeerAccess::Enable: a destroyed context", kOver,
        [](const Things& t) { return PeerAccess::Enable(t.home.ref(), t.ended); }},
       {"PeerAccess PeerAccess::context PeerAccess::peer PeerAccess::was_enabled "
        "PeerAccess::Disable PeerAccess::Leak: of nobody",
@@ -240,7 +240,7 @@ std::vector<Call> Scopes() {
          CalleeScope scope(t.home.get());
          return EnterAndLeave(scope);
        }},
-      {"CalleeScope: a life that is over", kOver,
+      {"CalleeScope: a destroyed context", kOver,
        [](const Things& t) {
          CalleeScope scope(t.ended);
          return EnterAndLeave(scope);
@@ -345,7 +345,7 @@ std::vector<Call> Buffers() {
   return {
       {"DeviceBuffer::Allocate", kOk,
        [](const Things& t) { return Buffer::Allocate(t.home.ref(), kCount); }},
-      {"DeviceBuffer::Allocate: a life that is over", kOver,
+      {"DeviceBuffer::Allocate: a destroyed context", kOver,
        [](const Things& t) { return Buffer::Allocate(t.ended, kCount); }},
       {"DeviceBuffer::Allocate: no context", kOver,
        [](const Things&) { return Buffer::Allocate(ContextRef(), kCount); }},
@@ -355,7 +355,7 @@ std::vector<Call> Buffers() {
        [](const Things& t) { return Buffer::Allocate(t.home.ref(), kTooMany); }},
       {"DeviceBuffer::CopyOf", kOk,
        [](const Things& t) { return Buffer::CopyOf(t.home.ref(), Source(t)); }},
-      {"DeviceBuffer::CopyOf: a life that is over", kOver,
+      {"DeviceBuffer::CopyOf: a destroyed context", kOver,
        [](const Things& t) { return Buffer::CopyOf(t.ended, Source(t)); }},
       {"DeviceBuffer::CopyOf: null", kRefused,
        [](const Things& t) {
@@ -407,7 +407,7 @@ std::vector<Call> Buffers() {
        }},
       {"AllocateBuffer", kOk,
        [](const Things& t) { return runtime::AllocateBuffer<int>(t.home.ref(), kCount); }},
-      {"AllocateBuffer: a life that is over", kOver,
+      {"AllocateBuffer: a destroyed context", kOver,
        [](const Things& t) { return runtime::AllocateBuffer<int>(t.ended, kCount); }},
       {"AllocateBuffer: more than a size_t holds", kRefused,
        [](const Things& t) { return runtime::AllocateBuffer<int>(t.home.ref(), kOverflow); }},
@@ -437,10 +437,10 @@ std::vector<Call> Copies() {
        [](const Things& t) { return Copy(t.view, HostSpan<const int>(t.numbers.data(), 1)); }},
       {"Copy: null", kRefused,
        [](const Things& t) { return Copy(t.view, HostSpan<const int>(nullptr, kCount)); }},
-      {"Copy: in a life that is over", kOver,
+      {"Copy: in a destroyed context", kOver,
        [](const Things& t) { return Copy(t.ended_view, Source(t)); }},
       {"Download", kOk, [](const Things& t) { return Download(t.view).status(); }},
-      {"Download: in a life that is over", kOver,
+      {"Download: in a destroyed context", kOver,
        [](const Things& t) { return Download(t.ended_view).status(); }},
       {"CopyAsync: from the host", kOk,
        [](const Things& t) { return CopyAsync(t.view, Source(t), t.stream.ref()); }},
@@ -448,12 +448,12 @@ std::vector<Call> Copies() {
        [](const Things& t) { return CopyAsync(Target(t), t.view, t.stream.ref()); }},
       {"CopyAsync: on the device", kOk,
        [](const Things& t) { return CopyAsync(t.pool_view, t.view, t.stream.ref()); }},
-      {"CopyAsync: in a life that is over", kOver,
+      {"CopyAsync: in a destroyed context", kOver,
        [](const Things& t) { return CopyAsync(t.ended_view, Source(t), t.stream.ref()); }},
       {"CopyAsync: no stream", kRefused,
        [](const Things& t) { return CopyAsync(t.view, Source(t), StreamRef()); }},
       {"Fill", kOk, [](const Things& t) { return Fill(t.view, 3); }},
-      {"Fill: in a life that is over", kOver,
+      {"Fill: in a destroyed context", kOver,
        [](const Things& t) { return Fill(t.ended_view, 3); }},
       {"FillAsync", kOk, [](const Things& t) { return FillAsync(t.view, 3, t.stream.ref()); }},
       {"FillAsync: no stream", kRefused,
@@ -462,7 +462,7 @@ std::vector<Call> Copies() {
       {"Zero: of memory that no context owns", kDepends,
        [](const Things& t) { return Zero(t.pool_view); }},
       {"ZeroAsync", kOk, [](const Things& t) { return ZeroAsync(t.view, t.stream.ref()); }},
-      {"ZeroAsync: in a life that is over", kOver,
+      {"ZeroAsync: in a destroyed context", kOver,
        [](const Things& t) { return ZeroAsync(t.ended_view, t.stream.ref()); }},
   };
 }
@@ -492,16 +492,16 @@ std::vector<Call> Streams() {
       {"StreamRef::Synchronize: no stream", kRefused,
        [](const Things&) { return StreamRef().Synchronize(); }},
       {"StreamRef::IsDone", kOk, [](const Things& t) { return t.stream.ref().IsDone(); }},
-      {"StreamRef::IsDone: a life that is over", kOver,
+      {"StreamRef::IsDone: a destroyed context", kOver,
        [](const Things& t) { return StreamRef::Borrow(nullptr, t.ended).IsDone(); }},
       {"StreamRef::WaitFor", kOk,
        [](const Things& t) { return t.stream.ref().WaitFor(t.others_event); }},
       {"StreamRef::WaitFor: no event", kRefused,
        [](const Things& t) { return t.stream.ref().WaitFor(Event()); }},
-      {"StreamRef::WaitFor: a life that is over", kOver,
+      {"StreamRef::WaitFor: a destroyed context", kOver,
        [](const Things& t) { return t.stream.ref().WaitFor(t.ended_event); }},
       {"Stream::Create", kOk, [](const Things& t) { return Stream::Create(t.home.ref()); }},
-      {"Stream::Create: a life that is over", kOver,
+      {"Stream::Create: a destroyed context", kOver,
        [](const Things& t) { return Stream::Create(t.ended); }},
       {"Stream::Create: other flags", kRefused,
        [](const Things& t) { return Stream::Create(t.home.ref(), 4711); }},
@@ -529,7 +529,7 @@ std::vector<Call> Streams() {
 std::vector<Call> Events() {
   return {
       {"Event::Create", kOk, [](const Things& t) { return Event::Create(t.home.ref()); }},
-      {"Event::Create: a life that is over", kOver,
+      {"Event::Create: a destroyed context", kOver,
        [](const Things& t) { return Event::Create(t.ended); }},
       {"Event::Record", kOk,
        [](const Things& t) -> Outcome {
@@ -551,7 +551,7 @@ std::vector<Call> Events() {
          return {status, std::make_shared<Event>(*std::move(event))};
        }},
       {"Event::IsDone", kOk, [](const Things& t) { return t.event.IsDone(); }},
-      {"Event::IsDone: a life that is over", kOver,
+      {"Event::IsDone: a destroyed context", kOver,
        [](const Things& t) { return t.ended_event.IsDone(); }},
       {"Event::Synchronize", kOk, [](const Things& t) { return t.event.Synchronize(); }},
       {"Event::Synchronize: no event", kRefused,
@@ -586,7 +586,7 @@ Things::Things() {
   ended_view = ViewOf(memory);
   ended_event = Get(Event::Create(ended));
   RT_OK(cudaFree(nullptr));  // the runtime looks, once, which context is the primary one
-  RT_OK(cudaDeviceReset());  // which ends its life, and the runtime's unit
+  RT_OK(cudaDeviceReset());  // which ends its incarnation, and the runtime's reference
   SetStack({});
   BOOST_TEST(!PrimaryIsActive());
 

@@ -71,7 +71,7 @@ class Things {
   CUfunction function = nullptr;  // the same in `home`
   mutable Numbers numbers = {};
 
-  // A life of the primary context that is over, and what lived in it.
+  // An incarnation of the primary context that was reset, and what belonged to it.
   ContextRef ended;
   cuguest::DeviceView<int> ended_view;
   cuguest::Event ended_event;

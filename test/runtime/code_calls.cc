@@ -63,7 +63,7 @@ std::vector<Call> Modules() {
       {"Module::LoadIn", kOk, [](const Things& t) { return Module::LoadIn(t.home.ref(), Ptx()); }},
       {"Module::LoadIn: that does not compile", kRefused,
        [](const Things& t) { return Module::LoadIn(t.home.ref(), Ptx(kBroken)); }},
-      {"Module::LoadIn: a life that is over", kOver,
+      {"Module::LoadIn: a destroyed context", kOver,
        [](const Things& t) { return Module::LoadIn(t.ended, Ptx()); }},
       {"Module::Load: embedded", kOk,
        [](const Things&) { return Module::Load(kEmbedded, "code"); }},
@@ -85,14 +85,14 @@ std::vector<Call> Modules() {
        WithCode([](const Things& t, Module& module, const Kernel&) {
          return module.GetGlobal<float>(t.home.ref(), "divisor").status();
        })},
-      {"Module::GetGlobal: a life that is over", kOver,
+      {"Module::GetGlobal: a destroyed context", kOver,
        WithCode([](const Things& t, Module& module, const Kernel&) {
          return module.GetGlobal<float>(t.ended, "factor").status();
        })},
       {"Module::Preload", kOk, WithCode([](const Things& t, Module& module, const Kernel&) {
          return module.Preload(t.home.ref());
        })},
-      {"Module::Preload: a life that is over", kOver,
+      {"Module::Preload: a destroyed context", kOver,
        WithCode(
            [](const Things& t, Module& module, const Kernel&) { return module.Preload(t.ended); })},
       {"Module::Unload: held by a kernel", kOver,
@@ -118,7 +118,7 @@ std::vector<Call> Kernels() {
        WithCode([](const Things& t, Module&, const Kernel& kernel) {
          return kernel.FunctionIn(t.other.get()).status();
        })},
-      {"Kernel::FunctionIn: a life that is over", kOver,
+      {"Kernel::FunctionIn: a destroyed context", kOver,
        WithCode([](const Things& t, Module&, const Kernel& kernel) {
          return kernel.FunctionIn(t.ended).status();
        })},
@@ -129,14 +129,14 @@ std::vector<Call> Kernels() {
        WithCode([](const Things& t, Module&, const Kernel& kernel) {
          return kernel.IsLoaded(t.home.ref()).status();
        })},
-      {"Kernel::IsLoaded: a life that is over", Since(12040, kOver),
+      {"Kernel::IsLoaded: a destroyed context", Since(12040, kOver),
        WithCode([](const Things& t, Module&, const Kernel& kernel) {
          return kernel.IsLoaded(t.ended).status();
        })},
       {"Kernel::Attributes", kOk, WithCode([](const Things& t, Module&, const Kernel& kernel) {
          return kernel.Attributes(t.home.ref()).status();
        })},
-      {"Kernel::Attributes: a life that is over", kOver,
+      {"Kernel::Attributes: a destroyed context", kOver,
        WithCode([](const Things& t, Module&, const Kernel& kernel) {
          return kernel.Attributes(t.ended).status();
        })},
@@ -155,7 +155,7 @@ std::vector<Call> Kernels() {
       {"Kernel::Borrow", kOk, [](const Things& t) { return Kernel::Borrow(t.kernel); }},
       {"Kernel::Borrow: a function", kOk,
        [](const Things& t) { return Kernel::Borrow(t.function, t.home.ref()); }},
-      {"Kernel::Borrow: of a life that is over", kOver,
+      {"Kernel::Borrow: of a destroyed context", kOver,
        [](const Things& t) { return Kernel::Borrow(t.function, t.ended); }},
       {"Kernel::Borrow: null", kRefused, [](const Things&) { return Kernel::Borrow(CUkernel{}); }},
   };
@@ -190,7 +190,7 @@ std::vector<Call> Launches() {
       {"Launch: no stream", kRefused, WithCode([](const Things&, Module&, const Kernel& kernel) {
          return Launch(kernel, kShape, StreamRef());
        })},
-      {"Launch: a life that is over", kOver,
+      {"Launch: a destroyed context", kOver,
        WithCode([](const Things& t, Module&, const Kernel& kernel) {
          return Launch(kernel, kShape, StreamRef::Borrow(nullptr, t.ended));
        })},
@@ -202,14 +202,14 @@ std::vector<Call> Launches() {
        WithCode([](const Things& t, Module&, const Kernel& kernel) {
          return LaunchForElements(kernel, ~std::size_t{0}, t.stream.ref());
        })},
-      {"LaunchForElements: a life that is over", kOver,
+      {"LaunchForElements: a destroyed context", kOver,
        WithCode([](const Things& t, Module&, const Kernel& kernel) {
          return LaunchForElements(kernel, 1000, StreamRef::Borrow(nullptr, t.ended));
        })},
       {"MaxActiveBlocks", kOk, WithCode([](const Things& t, Module&, const Kernel& kernel) {
          return MaxActiveBlocks(kernel, t.home.ref(), 32).status();
        })},
-      {"MaxActiveBlocks: a life that is over", kOver,
+      {"MaxActiveBlocks: a destroyed context", kOver,
        WithCode([](const Things& t, Module&, const Kernel& kernel) {
          return MaxActiveBlocks(kernel, t.ended, 32).status();
        })},
@@ -241,7 +241,7 @@ std::vector<Call> Links() {
          linker.Add(Ptx(kBroken));
          return linker.Complete().status();
        }},
-      {"Linker::Complete: a life that is over", kOver,
+      {"Linker::Complete: a destroyed context", kOver,
        [](const Things& t) {
          Linker linker(t.ended);
          linker.Add(Ptx());

@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(a_users_context_is_worked_in) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(a_users_context_beside_an_active_primary_is_still_his) {
+BOOST_AUTO_TEST_CASE(a_users_context_beside_an_active_primary) {
   const OwnContext user;
   const auto primary = RetainPrimary();
   SetStack({user.get()});

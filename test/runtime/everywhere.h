@@ -13,7 +13,7 @@
 namespace cuguest_runtime_test {
 
 // `make()` gives an object, by one API, in the context that is current; `use(object)` uses it,
-// by the other API, and ends it. Both run inside a guard of the same context, a user's and
+// by the other API, and destroys it. Both run inside a guard of the same context, a user's and
 // then the primary one: the caller has it current, or another, or nothing; `use` runs on the
 // thread that `make` ran on, and on a new one. Nothing of the caller's may have changed.
 template <typename Make, typename Use>

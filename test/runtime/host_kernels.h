@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The simulation does not execute kernels; these host functions stand in for bridge_scale of
+// The simulation does not execute kernels; these host functions run in place of bridge_scale of
 // kernels.cu, and for saxpy of kernels/, there.
 
 #ifndef CUGUEST_TEST_RUNTIME_HOST_KERNELS_H_

@@ -36,7 +36,7 @@ Counts CountCalls(const Call& call, const Things& things) {
   return counts;
 }
 
-// A unit of a primary context that the driver did not take back is nobody's: the next fault
+// A reference to a primary context that the driver did not release is nobody's: the next fault
 // starts without it.
 void ReturnUnits(const SimLive& before) {
   while (Sim::Live().primary_references > before.primary_references) {
@@ -90,7 +90,7 @@ void FailEachCall(const Fail& fail, const Entries& infallible, const Entries& an
 BOOST_AUTO_TEST_SUITE(runtime_injection, *cuguest_test::OnlySim())
 
 // Where the end of a scope cannot ask or pop it has another way to the caller's stack, and a
-// unit that a destructor cannot give back is the driver's.
+// reference that a destructor cannot release is the driver's.
 BOOST_AUTO_TEST_CASE(every_driver_call_fails_once) {
   FailEachCall<Sim>([](const char* entry,
                        unsigned nth) { Sim::FailCall(entry, nth, CUDA_ERROR_OPERATING_SYSTEM); },

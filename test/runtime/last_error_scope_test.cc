@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(the_callers_own_error_stays) {
   BOOST_CHECK_EQUAL(cudaGetLastError(), cudaErrorInvalidDevice);
 }
 
-BOOST_AUTO_TEST_CASE(what_was_overwritten_or_taken_cannot_be_set_again_and_that_is_said) {
+BOOST_AUTO_TEST_CASE(reports_unrestorable_last_error) {
   static_cast<void>(SetABadDevice());
   {
     LastErrorScope scope;

@@ -107,7 +107,7 @@ std::vector<LibraryCall> CublasCalls() {
          absl::Status status = handles.Prepare(t.home.ref(), 2);
          return status.ok() ? Holds(handles.library().Create != nullptr) : status;
        })},
-      {"CublasHandles::Prepare: a life that is over", kOver,
+      {"CublasHandles::Prepare: a destroyed context", kOver,
        With<CublasHandles>(
            [](CublasHandles& handles, const Things& t) { return handles.Prepare(t.ended); })},
       {"CublasHandles LibraryHandles::Forget LibraryHandles::DropDead", kOk,
@@ -139,7 +139,7 @@ std::vector<LibraryCall> CublasCalls() {
        With<CublasHandles>([](CublasHandles& handles, const Things&) {
          return CublasScope(handles, StreamRef()).status();
        })},
-      {"CublasScope: a life that is over", kOver,
+      {"CublasScope: a destroyed context", kOver,
        With<CublasHandles>([](CublasHandles& handles, const Things& t) {
          return CublasScope(handles, StreamRef::Borrow(nullptr, t.ended)).status();
        })},
@@ -180,7 +180,7 @@ std::vector<LibraryCall> CufftCalls() {
          if (!bytes.ok()) return bytes.status();
          return Holds(*bytes > 0 && *bytes <= t.area.size() && plans.library().Create != nullptr);
        })},
-      {"CufftPlans::Prepare: a life that is over", kOver,
+      {"CufftPlans::Prepare: a destroyed context", kOver,
        With<CufftPlans>(
            [](CufftPlans& plans, const Things& t) { return plans.Prepare(t.ended, kSmall); })},
       {"CufftPlans::WorkBytes: no layout", kRefused,
@@ -221,7 +221,7 @@ std::vector<LibraryCall> CufftCalls() {
       {"CufftScope: no layout", kRefused, With<CufftPlans>([](CufftPlans& plans, const Things& t) {
          return CufftScope(plans, CufftLayout(), t.stream).status();
        })},
-      {"CufftScope: a life that is over", kOver,
+      {"CufftScope: a destroyed context", kOver,
        With<CufftPlans>([](CufftPlans& plans, const Things& t) {
          return CufftScope(plans, kSmall, StreamRef::Borrow(nullptr, t.ended)).status();
        })},
@@ -264,7 +264,7 @@ std::vector<LibraryCall> CusolverCalls() {
          absl::Status status = Leave(scope);
          return status.ok() ? Holds(scope.handle() == nullptr) : status;
        })},
-      {"CusolverDnScope: a life that is over", kOver,
+      {"CusolverDnScope: a destroyed context", kOver,
        With<CusolverDnHandles>([](CusolverDnHandles& handles, const Things& t) {
          return CusolverDnScope(handles, StreamRef::Borrow(nullptr, t.ended)).status();
        })},
@@ -307,7 +307,7 @@ std::vector<LibraryCall> CusparseCalls() {
          absl::Status status = Leave(scope);
          return status.ok() ? Holds(scope.handle() == nullptr) : status;
        })},
-      {"CusparseScope: a life that is over", kOver,
+      {"CusparseScope: a destroyed context", kOver,
        With<CusparseHandles>([](CusparseHandles& handles, const Things& t) {
          return CusparseScope(handles, StreamRef::Borrow(nullptr, t.ended)).status();
        })},

@@ -29,7 +29,7 @@ struct LibraryThings {
   cuguest::StreamRef stream = cuguest::StreamRef::Borrow(home.stream(), home.ref());
   mutable cuguest::DeviceBuffer<std::byte> area =
       cuguest::DeviceBuffer<std::byte>::Allocate(home.ref(), size_t{4} << 20).value();
-  ContextRef ended;  // a life of the primary context that is over
+  ContextRef ended;  // an incarnation of the primary context that was reset
 };
 
 // What a call said, and the pool that it used, which ends later.

@@ -213,7 +213,7 @@ void ThreadsShareThePool() {
 }
 
 template <typename Kit>
-void HarmsNoCapture() {
+void InvalidatesNoCapture() {
   const Owner home;
   typename Kit::Handles handles;
   {  // what is loaded but once is loaded
@@ -272,7 +272,7 @@ void Refuses() {
           {"stream 0", "blocking stream", "906"});
 }
 
-// A handle of a life that is over is never used nor destroyed.
+// A handle of a destroyed context is never used nor destroyed.
 template <typename Kit>
 void IsGivenUpAfterAReset() {
   typename Kit::Handles handles;
@@ -313,7 +313,7 @@ void OutlivesItsContext() {
   BOOST_TEST(SimLibrary::Calls(Kit::kDestroy) == 0U);
 }
 
-// A scope does not go on in a life that foreign code has ended.
+// A scope does not go on in an incarnation that foreign code destroyed.
 template <typename Kit>
 void EndsWhereItCannotGoOn() {
   typename Kit::Handles handles;
@@ -426,7 +426,7 @@ void MayBeOpened() {
   BOOST_AUTO_TEST_CASE(makes_its_context_current) { MakesItsContextCurrent<Kit>(); }              \
   BOOST_AUTO_TEST_CASE(each_scope_has_a_handle_to_itself) { EachScopeHasAHandleToItself<Kit>(); } \
   BOOST_AUTO_TEST_CASE(threads_share_the_pool) { ThreadsShareThePool<Kit>(); }                    \
-  BOOST_AUTO_TEST_CASE(harms_no_capture) { HarmsNoCapture<Kit>(); }                               \
+  BOOST_AUTO_TEST_CASE(invalidates_no_capture) { InvalidatesNoCapture<Kit>(); }                   \
   BOOST_AUTO_TEST_CASE(refuses) { Refuses<Kit>(); }                                               \
   BOOST_AUTO_TEST_CASE(is_given_up_after_a_reset) { IsGivenUpAfterAReset<Kit>(); }                \
   BOOST_AUTO_TEST_CASE(outlives_its_context) { OutlivesItsContext<Kit>(); }                       \

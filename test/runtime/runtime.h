@@ -31,7 +31,7 @@ using cuguest_test::SetStack;
 
 inline Device First() { return Device::Borrow(0); }
 
-// The test's own unit of a primary context; it is reset with the last one.
+// The test's own reference to a primary context; it is reset with the last one.
 inline cuguest::PrimaryContext RetainPrimary(Device device = First()) {
   auto primary = cuguest::PrimaryContext::Retain(device);
   BOOST_TEST_REQUIRE(primary.ok(), primary.status().ToString());
@@ -44,8 +44,8 @@ inline bool PrimaryIsActive(Device device = First()) {
   return state->active;
 }
 
-// The runtime keeps the unit that it took when it first used a primary context, so a case
-// that needs an inactive one ends it first.
+// The runtime keeps the reference that it took when it first used a primary context, so a case
+// that needs an inactive one releases it first.
 inline void EndPrimary(Device device = First()) {
   OK(RAW(cuDevicePrimaryCtxReset)(device.get()));
   BOOST_TEST(!PrimaryIsActive(device));

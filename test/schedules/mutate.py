@@ -134,7 +134,7 @@ MUTATIONS = {
     "ends_itself_by_waiting": [
         ("      if (walk->called == listener && walk->thread == here) walk->called = nullptr;\n", ""),
     ],
-    # A call that goes on is taken for one of the listener that began at the same address.
+    # A call that goes on is treated as one of the listener that began at the same address.
     "remembers_an_address": [
         ("      if (walk->called == listener && walk->thread == here) walk->called = nullptr;\n", ""),
         ("if (walk->called == listener) return true;",

@@ -59,13 +59,13 @@ const std::vector<Step>& Steps() {
       {"wait for event", [](World& w) { return w.event.Synchronize(); }, 4, 4},
       {"elapsed", [](World& w) { return Event::ElapsedMilliseconds(w.event, w.end).status(); }, 2,
        2},
-      {"stream's life",
+      {"stream created and destroyed",
        [](World& w) {
          absl::StatusOr<Stream> made = Stream::Create(w.home);
          return made.ok() ? made->Release() : made.status();
        },
        5 + 3, 4 + 3},
-      {"event's life",
+      {"event created and destroyed",
        [](World& w) {
          absl::StatusOr<Event> made = Event::Create(w.home);
          return made.ok() ? made->Release() : made.status();

@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(a_lost_capture_is_told) {
        {stream.Synchronize(), stream.IsDone().status(), stream.WaitFor(event), event.Record(stream),
         owned.Release()}) {
     IS(Said(status), STREAM_CAPTURE_INVALIDATED);
-    BOOST_TEST(Mentions(status, "capture is lost: end it first"), status.message());
+    BOOST_TEST(Mentions(status, "capture is invalidated: end the capture first"), status.message());
   }
   IS(End(guest.stream), STREAM_CAPTURE_INVALIDATED);
   OK(Said(stream.Synchronize()));

@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(flags_that_change_are_told) {
   BOOST_TEST(RAW(cuDevicePrimaryCtxSetFlags)(0, 0) == CUDA_SUCCESS);
 }
 
-BOOST_AUTO_TEST_CASE(a_new_life_at_the_same_handle_is_told) {
+BOOST_AUTO_TEST_CASE(a_new_incarnation_at_the_same_handle_is_told) {
   PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
   SetStack({primary.get()});
   const std::string told = Told([&] {

@@ -21,7 +21,7 @@ struct Count {
   const char* name;
   std::size_t SimLive::*count;
 };
-// Code stays loaded once it was used, and the runtimes inside of libraries keep their units of
+// Code stays loaded once it was used, and the runtimes inside of libraries keep their references to
 // primary contexts.
 constexpr Count kCounts[] = {
     {"contexts", &SimLive::contexts}, {"allocations", &SimLive::allocations},
@@ -56,7 +56,7 @@ std::string Footprint::Difference(const Footprint& later) const {
   for (const Count& count : kCounts) {
     AddDifference(count.name, live_.*count.count, later.live_.*count.count, &text);
   }
-  AddDifference("units of primary contexts", live_.primary_references,
+  AddDifference("references to primary contexts", live_.primary_references,
                 later.live_.primary_references, &text);
   for (std::size_t i = 0; i < free_bytes_.size(); ++i) {
     if (free_bytes_[i] <= later.free_bytes_[i] + kKept) continue;

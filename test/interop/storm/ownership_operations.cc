@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who keeps a context: primary ones, shared ones, the thread's own; and what is cached in
+// What keeps a context: primary ones, shared ones, the thread's own; and what is cached in
 // them.
 
 #include "cuguest/context_guard.h"
@@ -24,7 +24,7 @@ void RetainPrimary(Worker& worker) {
   auto primary = worker.random.OneIn(2)
                      ? Value(PrimaryContext::Retain(Device::Borrow(device)))
                      : Value(PrimaryContext::RetainIfActive(Device::Borrow(device)));
-  Require(primary.incarnation() == worker.world().primary(device), "it is the same life");
+  Require(primary.incarnation() == worker.world().primary(device), "it is the same incarnation");
   Require(!primary.WasReset(), "nobody has reset it");
   Require(primary.Release());
 }
@@ -34,9 +34,9 @@ void Attach(Worker& worker) {
   SharedContext mine = worker.random.OneIn(2) ? Value(SharedContext::Attach(context))
                                               : Value(SharedContext::Attach(context.get()));
   const SharedContext copy = mine;
-  Require(mine.incarnation() == context, "it is the same life");
+  Require(mine.incarnation() == context, "it is the same incarnation");
   Require(mine.use_count() >= 2 || mine.owner() == SharedContext::Owner::kPrimary,
-          "both units are counted");
+          "both references are counted");
   Require(mine.Detach());
   const ContextGuard guard(copy.incarnation());
   RequireOk(guard);
@@ -47,12 +47,12 @@ Slot& PickSlot(Worker& worker) {
   return slots[static_cast<std::size_t>(worker.random.Below(static_cast<int>(slots.size())))];
 }
 
-// Whatever the others do to the slot, the context lives as long as the visit.
+// Whatever the others do to the slot, the context is alive as long as the visit.
 void Visit(Worker& worker) {
   const SharedContext visited = PickSlot(worker).Attach();
   const ContextGuard guard(visited.incarnation());
   RequireOk(guard);
-  Require(visited.owner() == SharedContext::Owner::kShared, "the last one out ends it");
+  Require(visited.owner() == SharedContext::Owner::kShared, "the last holder destroys it");
   Require(visited.incarnation().IsAlive(), "it lives while it is visited");
 }
 
@@ -64,7 +64,7 @@ void FindMark(Worker& worker) {
         if (!stream.ok()) return stream.status();
         return Mark{here.id(), *std::move(stream)};
       }));
-  Require(mark->id == context.id(), "the value found is of this life of the context");
+  Require(mark->id == context.id(), "the value found is of this incarnation of the context");
   Require(mark->stream.context() == context, "so is what it owns");
 }
 

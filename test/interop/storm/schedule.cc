@@ -9,7 +9,7 @@
 namespace storm {
 namespace {
 
-// Whoever has the lowest key of a round goes first.
+// The thread with the lowest key of a round goes first.
 std::pair<std::uint64_t, int> Key(std::uint64_t seed, int thread, std::uint64_t step) {
   return {Random::Of(seed, step, static_cast<std::uint64_t>(thread)).Next(), thread};
 }

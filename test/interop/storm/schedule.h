@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who does what when. Every thread takes step 0, step 1, ...; the k-th steps of all threads
-// are round k, and within a round the seed decides the order. So every operation has an
+// The order of what the threads do. Every thread takes step 0, step 1, ...; the k-th steps of all
+// threads are round k, and within a round the seed decides the order. So every operation has an
 // index, and a storm can be cut off behind any of them. In lockstep the operations run one
 // at a time in that order; otherwise the threads run freely and meet at resets only.
 

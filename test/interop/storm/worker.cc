@@ -128,7 +128,7 @@ void Worker::Verify() {
   VerifyIncidents();
   if (capture.has_value() &&
       capture->stream.ref().capture_state() != cuguest::CaptureState::kActive) {
-    throw Failure{"the thread's capture was lost"};
+    throw Failure{"the thread's capture was invalidated"};
   }
 }
 

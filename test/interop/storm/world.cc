@@ -41,7 +41,7 @@ World::World(const Options& options) : options_(options) {
   TouchPrimaries();
 }
 
-// A reset takes the runtime's own units, too.
+// A reset takes the runtime's own references, too.
 World::~World() {
   ForgetAll();
   for (int device = 0; device < devices(); ++device) {
@@ -82,7 +82,7 @@ void World::ResetPrimaries() {
       RequireOk(guard);
       REQUIRE_CALL(cudaDeviceReset());
     }
-    Require(primary.WasReset(), "a reset ends the life of the primary context");
+    Require(primary.WasReset(), "a reset ends this incarnation of the primary context");
     Require(primary.Release());
     primary = Value(PrimaryContext::Retain(primary.device()));
   }
@@ -99,7 +99,7 @@ void World::ForgetAll() {
   for (int i = 0; i < places(); ++i) Forget(place(i));
 }
 
-// So that every runtime has its units from the start: the program's, and those inside of the
+// So that every runtime has its references from the start: the program's, and those inside of the
 // libraries.
 void World::TouchPrimaries() {
   for (const PrimaryContext& primary : primaries_) {

@@ -31,7 +31,7 @@ struct Mark {
   void Leak() noexcept { stream.Leak(); }
 };
 
-// A context that several threads visit while others replace it; the last one out ends it.
+// A context that several threads visit while others replace it; the last holder destroys it.
 class Slot {
  public:
   // All its contexts are on `device`.
@@ -70,13 +70,13 @@ class World {
   // "c0", "P1"; "other" for one that is neither.
   [[nodiscard]] std::string NameOf(CUcontext context) const;
 
-  // Ends the life of every primary context, as a host does, and begins another. No other
+  // Resets every primary context, as a host does, and retains it again. No other
   // thread may use one meanwhile.
   void ResetPrimaries();
 
   // Drops what is cached in `context`, before it ends.
   void Forget(const cuguest::ContextRef& context);
-  // The same for every place, for who looks what is left.
+  // The same for every place, to find what is left.
   void ForgetAll();
 
   [[nodiscard]] const Options& options() const { return options_; }
