@@ -7,9 +7,10 @@
 // Can CUDA work in this process, with the driver that is here and the toolkit that the
 // caller was built with? And if not, what is to be done?
 //
-//   const cuguest::Judgement judgement = cuguest::JudgeVersions(cuguest::QueryVersions());
-//   if (!judgement.status.ok()) return judgement.status;
-//   LOG(INFO) << judgement.sentence;
+//   const cuguest::CompatibilityReport report =
+//       cuguest::CheckCompatibility(cuguest::QueryVersions());
+//   if (!report.status.ok()) return report.status;
+//   LOG(INFO) << report.sentence;
 //   // "CUDA can work here: driver 580.159.04 (CUDA 13.0), 1 device"
 //
 // A library that calls the runtime asks runtime/version.h, which knows its version too.
@@ -66,9 +67,10 @@ struct Versions {
   [[nodiscard]] CUGUEST_API bool uses_forward_compatibility() const;
 };
 
-struct Judgement {
+struct CompatibilityReport {
   // OK if CUDA can work. Otherwise `sentence`, with the canonical code, CodeOf() and
-  // ProblemOf() of what stands in the way; see JudgeVersions().
+  // ProblemOf() of what stands in the way; see
+  // CheckCompatibility().
   absl::Status status;
   // "CUDA can work here: ..." or "CUDA cannot work here: ...", why, and what to do.
   std::string sentence;
@@ -89,7 +91,7 @@ struct Judgement {
 //          not; then one driver call.
 [[nodiscard]] CUGUEST_API Versions QueryVersions(int toolkit = CUDA_VERSION, int runtime = 0);
 
-// JudgeVersions()
+// CheckCompatibility()
 //
 // Pure: the answer depends on `versions` alone. Its status, where CUDA cannot work:
 //
@@ -102,7 +104,13 @@ struct Judgement {
 //                            Driver, by runtime::RuntimeCodeOf)
 //   kFailedPrecondition      the caller was compiled with the headers of another major
 //                            version than the runtime's; no code of CUDA
-[[nodiscard]] CUGUEST_API Judgement JudgeVersions(const Versions& versions);
+[[nodiscard]] CUGUEST_API CompatibilityReport CheckCompatibility(const Versions& versions);
+
+// The names of 0.1, until 0.3.
+using Judgement = CompatibilityReport;
+[[nodiscard]] CUGUEST_HIDE inline CompatibilityReport JudgeVersions(const Versions& versions) {
+  return CheckCompatibility(versions);
+}
 
 CUGUEST_END_NAMESPACE
 

@@ -69,7 +69,9 @@ absl::Status Reworded(const absl::Status& status, const std::string& text) {
   return reworded;
 }
 
-Judgement Cannot(const absl::Status& status) { return {status, std::string(status.message())}; }
+CompatibilityReport Cannot(const absl::Status& status) {
+  return {status, std::string(status.message())};
+}
 
 std::string NoLibraryText(const Versions& versions) {
   if (versions.kernel_module.empty()) {
@@ -180,7 +182,7 @@ Versions QueryVersions(int toolkit, int runtime) {
   return versions;
 }
 
-Judgement JudgeVersions(const Versions& versions) {
+CompatibilityReport CheckCompatibility(const Versions& versions) {
   if (!versions.problem.ok()) {
     return Cannot(Reworded(versions.problem, kCannot + ProblemText(versions)));
   }

@@ -19,10 +19,10 @@
 namespace {
 
 using absl::StatusCode;
+using cuguest::CheckCompatibility;
+using cuguest::CompatibilityReport;
 using cuguest::Driver;
 using cuguest::DriverProblem;
-using cuguest::Judgement;
-using cuguest::JudgeVersions;
 using cuguest::QueryVersions;
 using cuguest::Versions;
 using cuguest::internal::FindRelease;
@@ -207,16 +207,16 @@ std::vector<Case> Cases() {
   return cases;
 }
 
-bool Says(const Judgement& judgement, const char* words) {
-  return absl::StrContains(judgement.sentence, words);
+bool Says(const CompatibilityReport& report, const char* words) {
+  return absl::StrContains(report.sentence, words);
 }
 
-// Whether QueryVersions() here ends in `code`, and the judgement with it.
+// Whether QueryVersions() here ends in `code`, and its report with it.
 bool Ends(CUresult code) {
   const Versions versions = QueryVersions();
-  const Judgement judgement = JudgeVersions(versions);
+  const CompatibilityReport report = CheckCompatibility(versions);
   return cuguest::CodeOf(versions.problem) == code && versions.devices == 0 &&
-         cuguest::CodeOf(judgement.status) == code;
+         cuguest::CodeOf(report.status) == code;
 }
 
 CHILD(finds_no_device) {
@@ -231,7 +231,7 @@ CHILD(fails_to_initialise) {
     Sim::FailCall("cuInit", 1, code);
     CHECK(Ends(code));
   }
-  CHECK(JudgeVersions(QueryVersions()).status.ok());
+  CHECK(CheckCompatibility(QueryVersions()).status.ok());
   return 0;
 }
 
@@ -239,11 +239,12 @@ CHILD(meets_an_older_driver) {
   Sim::SetDriverVersion(12020);
   const Versions without = QueryVersions(13000);
   CHECK(without.driver == 12020);
-  CHECK(JudgeVersions(without).status.ok());
-  CHECK(Says(JudgeVersions(without), ", with what the older driver has: "));
-  const Judgement with = JudgeVersions(QueryVersions(13000, 13000));
+  CHECK(CheckCompatibility(without).status.ok());
+  CHECK(Says(CheckCompatibility(without), ", with what the older driver has: "));
+  const CompatibilityReport with = CheckCompatibility(QueryVersions(13000, 13000));
   CHECK(cuguest::CodeOf(with.status) == CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER);
-  CHECK(Says(JudgeVersions(QueryVersions(12040, 12040)), ", by minor-version compatibility: "));
+  CHECK(
+      Says(CheckCompatibility(QueryVersions(12040, 12040)), ", by minor-version compatibility: "));
   return 0;
 }
 
@@ -254,7 +255,7 @@ CHILD(asks_first) {
   int active = 1;
   CHECK((*Driver::Get())->DevicePrimaryCtxGetState(0, &flags, &active) == CUDA_SUCCESS);
   CHECK(active == 0);
-  CHECK(JudgeVersions(versions).status.ok());
+  CHECK(CheckCompatibility(versions).status.ok());
   return 0;
 }
 
@@ -262,21 +263,26 @@ CHILD(asks_first) {
 
 BOOST_AUTO_TEST_SUITE(compatibility)
 
+BOOST_AUTO_TEST_CASE(the_names_of_0_1_still_work) {
+  const Versions versions = Of(13000, 13000, 13000);
+  const cuguest::Judgement judgement = cuguest::JudgeVersions(versions);
+  BOOST_TEST(judgement.sentence == CheckCompatibility(versions).sentence);
+}
+
 BOOST_AUTO_TEST_CASE(the_table_of_what_fits_what) {
   for (const Case& each : Cases()) {
     BOOST_TEST_CONTEXT(each.what) {
-      const Judgement judgement = JudgeVersions(each.versions);
-      BOOST_TEST((judgement.status.code() == each.code), judgement.status);
-      BOOST_TEST((cuguest::CodeOf(judgement.status) == each.driver_code), judgement.status);
+      const CompatibilityReport report = CheckCompatibility(each.versions);
+      BOOST_TEST((report.status.code() == each.code), report.status);
+      BOOST_TEST((cuguest::CodeOf(report.status) == each.driver_code), report.status);
       const bool can = each.code == StatusCode::kOk;
-      BOOST_TEST(absl::StartsWith(judgement.sentence,
+      BOOST_TEST(absl::StartsWith(report.sentence,
                                   can ? "CUDA can work here" : "CUDA cannot work here: "));
-      BOOST_TEST((can || judgement.sentence == judgement.status.message()));
-      BOOST_TEST(
-          (cuguest::ProblemOf(judgement.status) == cuguest::ProblemOf(each.versions.problem)));
+      BOOST_TEST((can || report.sentence == report.status.message()));
+      BOOST_TEST((cuguest::ProblemOf(report.status) == cuguest::ProblemOf(each.versions.problem)));
       for (const std::string& words : each.says) {
-        BOOST_TEST(absl::StrContains(judgement.sentence, words),
-                   "\"" << judgement.sentence << "\" does not say \"" << words << '"');
+        BOOST_TEST(absl::StrContains(report.sentence, words),
+                   "\"" << report.sentence << "\" does not say \"" << words << '"');
       }
     }
   }
@@ -336,9 +342,9 @@ BOOST_AUTO_TEST_CASE(the_query_finds_what_is_here) {
   BOOST_TEST(versions.devices == cuguest::Device::Count().value());
   BOOST_TEST(absl::StrContains(versions.library, "libcuda.so"));
   BOOST_TEST(versions.library.front() == '/');
-  const Judgement judgement = JudgeVersions(versions);
-  BOOST_TEST(judgement.status.ok(), judgement.status);
-  BOOST_TEST_MESSAGE(judgement.sentence);
+  const CompatibilityReport report = CheckCompatibility(versions);
+  BOOST_TEST(report.status.ok(), report.status);
+  BOOST_TEST_MESSAGE(report.sentence);
 }
 
 // Where the module can be seen, the driver's library has a release too; the two are the
@@ -373,7 +379,7 @@ BOOST_AUTO_TEST_CASE(the_query_makes_one_driver_call, *cuguest_test::OnlySim()) 
 BOOST_AUTO_TEST_CASE(a_failed_count_is_the_problem, *cuguest_test::OnlySim()) {
   Sim::FailCall("cuDeviceGetCount", 1, CUDA_ERROR_UNKNOWN);
   BOOST_TEST(Ends(CUDA_ERROR_UNKNOWN));
-  BOOST_TEST(JudgeVersions(QueryVersions()).status.ok());
+  BOOST_TEST(CheckCompatibility(QueryVersions()).status.ok());
 }
 
 BOOST_AUTO_TEST_CASE(the_first_question_creates_no_context) { REQUIRE_CHILD_PASSES("asks_first"); }

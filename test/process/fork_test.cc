@@ -64,9 +64,9 @@ void EverythingNamesTheForkInAChild() {
     CHECK(ProblemOf(init) == DriverProblem::kForkedChild);
     CHECK(cuguest::CodeOf(init) == CUDA_ERROR_NOT_INITIALIZED);
     CHECK(Mentions(init, "was forked from one that had initialised CUDA"));
-    const absl::Status judged = cuguest::JudgeVersions(cuguest::QueryVersions()).status;
-    CHECK(ProblemOf(judged) == DriverProblem::kForkedChild);
-    CHECK(Mentions(judged, "CUDA cannot work here: "));
+    const absl::Status checked = cuguest::CheckCompatibility(cuguest::QueryVersions()).status;
+    CHECK(ProblemOf(checked) == DriverProblem::kForkedChild);
+    CHECK(Mentions(checked, "CUDA cannot work here: "));
     CHECK(ProblemOf(Device::Count().status()) == DriverProblem::kForkedChild);
     CHECK(ProblemOf(PrimaryContext::Retain(Device::Borrow(0)).status()) ==
           DriverProblem::kForkedChild);

@@ -56,9 +56,9 @@ void EverythingRefuses(DriverProblem problem, CUresult code) {
   };
   CHECK(refuses(Driver::Get().status()));
   CHECK(refuses(Driver::GetInitialized().status()));
-  const cuguest::Judgement judgement = cuguest::JudgeVersions(cuguest::QueryVersions());
-  CHECK(refuses(judgement.status));
-  std::printf("%s\n", judgement.sentence.c_str());
+  const cuguest::CompatibilityReport report = cuguest::CheckCompatibility(cuguest::QueryVersions());
+  CHECK(refuses(report.status));
+  std::printf("%s\n", report.sentence.c_str());
   CHECK(refuses(Device::Count().status()));
   CHECK(refuses(Device::At(cuguest::Ordinal{0}).status()));
   CHECK(refuses(Device::OfCurrentContext().status()));
@@ -130,9 +130,9 @@ void NoDevice() {
   CHECK(cuguest::CodeOf(status) == CUDA_ERROR_NO_DEVICE);
   CHECK(status.code() == absl::StatusCode::kNotFound);
   CHECK(Device::Count().value() == 0);
-  const cuguest::Judgement judgement = cuguest::JudgeVersions(cuguest::QueryVersions());
-  CHECK(ProblemOf(judgement.status) == DriverProblem::kNoDevice);
-  std::printf("%s\n", judgement.sentence.c_str());
+  const cuguest::CompatibilityReport report = cuguest::CheckCompatibility(cuguest::QueryVersions());
+  CHECK(ProblemOf(report.status) == DriverProblem::kNoDevice);
+  std::printf("%s\n", report.sentence.c_str());
   const absl::Status at = Device::At(cuguest::Ordinal{0}).status();
   CHECK(ProblemOf(at) == DriverProblem::kNoDevice);
   CHECK(ProblemOf(PrimaryContext::Retain(Device::Borrow(0)).status()) == DriverProblem::kNoDevice);

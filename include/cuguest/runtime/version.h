@@ -5,7 +5,7 @@
 // -----------------------------------------------------------------------------
 //
 // Can CUDA work in this process, with the driver that is here and the runtime that the
-// including file is linked with? See compatibility.h for what is judged, and how.
+// including file is linked with? See compatibility.h for what is checked, and how.
 //
 //   if (absl::Status s = cuguest::runtime::CanWork(); !s.ok()) return s;
 //
@@ -39,14 +39,14 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
   return ::cuguest::QueryVersions(CUDART_VERSION, version);
 }
 
-// OK, or what stands in the way and what to do; the codes are JudgeVersions()'.
+// OK, or what stands in the way and what to do; the codes are CheckCompatibility()'s.
 [[nodiscard]] CUGUEST_HIDE inline absl::Status CanWork() {
-  return JudgeVersions(QueryVersions()).status;
+  return CheckCompatibility(QueryVersions()).status;
 }
 
 // The same in one sentence, also where CUDA can work.
 [[nodiscard]] CUGUEST_HIDE inline std::string Explain() {
-  return JudgeVersions(QueryVersions()).sentence;
+  return CheckCompatibility(QueryVersions()).sentence;
 }
 
 CUGUEST_END_RUNTIME_NAMESPACE
