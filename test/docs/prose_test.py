@@ -69,7 +69,7 @@ def of_c(text):
 
 def of_python(text):
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type in (tokenize.COMMENT, tokenize.STRING):
+        if token.type in (tokenize.COMMENT, tokenize.STRING) and not re.fullmatch(r"""["'][\w:./-]*["']""", token.string):
             for number, line in enumerate(token.string.split("\n")):
                 yield token.start[0] + number, re.sub(r"""^[rbuf]*("{3}|'{3}|["'#])|("{3}|'{3}|["'])$""", "", line.strip())
 

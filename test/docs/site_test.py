@@ -22,7 +22,7 @@ with tempfile.TemporaryDirectory(prefix="cuguest-site-") as name:
     run = subprocess.run([doxygen, str(output / "Doxyfile")], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if run.returncode:
         failures.append(f"doxygen: exit status {run.returncode}\n{run.stdout}")
-    pages = sorted((root / "docs").glob("*.md"))
+    pages = sorted((root / "docs").rglob("*.md"))
     titles = {page.name: page.read_text().splitlines()[0].lstrip("# ").split(" {#")[0] for page in pages}
     made = "".join(page.read_text() for page in (output / "html").glob("*.html"))
     for page, title in titles.items():

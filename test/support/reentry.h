@@ -2,7 +2,7 @@
 //
 // Uses cuguest inside every driver call, as a tool's callback may, to show that no lock of
 // cuguest's is held then: on the calling thread, and on another one that is waited for. Where one
-// is held, held_locks.h says so, or the program hangs, and SIGALRM ends it.
+// is held, held_locks.h says so, or the program hangs, and SIGALRM kills it.
 
 #ifndef CUGUEST_TEST_SUPPORT_REENTRY_H_
 #define CUGUEST_TEST_SUPPORT_REENTRY_H_
