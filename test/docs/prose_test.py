@@ -14,10 +14,9 @@ import sys
 import tokenize
 
 root = pathlib.Path(sys.argv[1]).resolve()
-PLACES = ("README.md", "docs")
-ALL = (*PLACES, "CHANGELOG.md", "include", "lib", "test", "examples", "kernels", "subprojects/cudasim", "subprojects/cudaimage",
-       "meson.build", "meson_options.txt")
-NAMES = re.compile(r"\bBOOST_(?:AUTO|FIXTURE|DATA)_TEST_(?:CASE|SUITE)\(\s*(\w+)|\b(\w+)")
+PLACES = ("README.md", "CHANGELOG.md", "docs", "include", "lib", "test", "examples", "kernels", "subprojects/cudasim",
+          "subprojects/cudaimage", "meson.build", "meson_options.txt")
+NOT_YET = ("include", "lib/sim", "test/sim", "examples", "subprojects")  # are still to be mended
 
 
 def retired():
@@ -127,8 +126,10 @@ counting = "--count" in sys.argv
 counts = collections.Counter()
 by_word = collections.Counter()
 checked = failed = 0
-for place in ALL if counting else PLACES:
+for place in PLACES:
     for path in files(place):
+        if not counting and str(path.relative_to(root)).startswith(NOT_YET):
+            continue
         checked += 1
         found = list(hits(path))
         failed += bool(found)
