@@ -38,8 +38,8 @@ constexpr DriverEntry kEntries[] = {
 #undef CUGUEST_ROW
 };
 
-// CU_GET_PROC_ADDRESS_LEGACY_STREAM: stream 0 must not change its meaning with the macros of
-// whoever compiles this file.
+// CU_GET_PROC_ADDRESS_LEGACY_STREAM: stream 0 must not change its meaning with the macros with
+// which this file is compiled.
 constexpr unsigned long long kLegacyStream = 1;
 
 using GetProcAddressV2 = CUresult(CUDAAPI*)(const char*, void**, int, unsigned long long, int*);
@@ -146,8 +146,8 @@ CUresult CUDAAPI IdWithoutIds(CUcontext context, unsigned long long* id) {
   return ReadId(*g_driver.load(std::memory_order_acquire), context, id);
 }
 
-// Called by every thread that reads the outcome, with the same values. `get_current` is last: who
-// has an answer from it has a driver table.
+// Called by every thread that reads the outcome, with the same values. `get_current` is last: a
+// thread with an answer from it has a driver table.
 const DriverOutcome& Install(const DriverOutcome& outcome) {
   if (!outcome.ok()) return outcome;
   const DriverTable& table = outcome.table;
