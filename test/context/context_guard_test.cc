@@ -242,7 +242,8 @@ BOOST_AUTO_TEST_CASE(a_ref_to_a_destroyed_context_is_refused) {
     BOOST_TEST(guard.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
     BOOST_TEST(GetStack().empty());
     const absl::Status status = ToStatus(guard);
-    BOOST_TEST(absl::StrContains(std::string(status.message()), "the ContextRef names is over"));
+    BOOST_TEST(absl::StrContains(std::string(status.message()),
+                                 "the ContextRef names was destroyed or reset"));
   }
 }
 

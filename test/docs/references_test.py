@@ -37,7 +37,7 @@ for page in pages:
     for target in re.findall(r"\]\(([^)\s]+)\)", prose):
         if "://" not in target:
             check((page.parent / target).exists(), f"{where}: a link to {target}, which does not exist")
-    if page.parent.name == "docs":
+    if page.parent == root / "docs":
         check(f"docs/{page.name}" in (root / "README.md").read_text() or page.name == "index.md",
               f"README.md has no link to {where}")
 
