@@ -164,9 +164,9 @@ bool ContextGuard::IsAllOnTop(const internal::ThreadStack& stack) const noexcept
   if (internal::Snapshot(stack, entries, kMaxExactDepth + 1, &depth) != CUDA_SUCCESS) return false;
   if (depth != exact_depth_ + 1) return false;
   for (int i = 0; i < exact_depth_; ++i) {
-    if (entries[i].context != exact_[i].context) return false;
+    if (!stack.IsSame(exact_[i], entries[i])) return false;
   }
-  return true;
+  return stack.IsSame(ours_, entries[exact_depth_]);
 }
 
 void ContextGuard::Resume() noexcept {

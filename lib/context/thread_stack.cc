@@ -77,7 +77,7 @@ Incarnation ThreadStack::Successor(const Incarnation& entry) const {
   const Incarnation none = Incarnation::Unknown(nullptr);
   unsigned long long id = 0;
   if (!entry.IsKnown() || ReadId(driver_, entry.context, &id) != CUDA_SUCCESS) return none;
-  if (driver_.CtxPushCurrent(entry.context) != CUDA_SUCCESS) return none;
+  if (EnterIncarnation({entry.context, id}) != CUDA_SUCCESS) return none;
   const bool is_primary = CurrentIsPrimary();
   CUcontext popped = nullptr;
   static_cast<void>(Pop(&popped));

@@ -295,6 +295,38 @@ BOOST_AUTO_TEST_CASE(it_stops_at_somebody_elses_entry) {
   }
 }
 
+// Beneath a guard in mode kExact: the caller's context has gone, and another one has its handle.
+BOOST_AUTO_TEST_CASE(
+    it_stops_at_a_stranger_with_the_callers_handle,
+    *cuguest_test::OnlySim() *
+        cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
+  const OwnContext b;
+  const OwnContext c;
+  OwnContext mortal;
+  const CUcontext handle = mortal.get();
+  SetStack({handle});
+  std::optional<OwnContext> stranger;
+  {
+    const ContextGuard exact(b.get(), GuardMode::kExact);
+    TheDriver().CtxPopCurrent(nullptr);
+    TheDriver().CtxPopCurrent(nullptr);
+    BOOST_TEST(TheDriver().CtxDestroy(mortal.release()) == CUDA_SUCCESS);
+    stranger.emplace();
+    BOOST_TEST_REQUIRE(stranger->get() == handle);
+    TheDriver().CtxPushCurrent(handle);
+    TheDriver().CtxPushCurrent(b.get());
+    const ContextGuard inner(c.get());
+    const HostScope host(inner);
+    BOOST_TEST(host.ok());
+    BOOST_TEST(GetStack() == (Stack{handle, b.get()}));
+    BOOST_TEST(TakeIncidents().empty());
+  }
+  BOOST_TEST(GetStack().empty());
+  const auto incidents = TakeIncidents();
+  BOOST_TEST_REQUIRE(incidents.size() == 1U);
+  BOOST_TEST((incidents[0].kind == IncidentKind::kDestroyed));
+}
+
 // With one of two contexts gone the other guard still gets its own.
 BOOST_AUTO_TEST_CASE(each_guard_comes_back_by_itself) {
   const OwnContext a;
