@@ -2,13 +2,12 @@
 //
 // How does a driver-API program use a library that is written with the CUDA runtime?
 //
-// cuFFT, a neural network, a colleague's solver: it calls cudaMalloc and hands out
-// pointers, and works in whatever context is current. The pointers are CUdeviceptrs, good
-// for every driver call, and freed by either API. What is not good is a library that calls
-// cudaSetDevice: that creates the device's primary context P, and puts it in the place of
-// the program's own on the stack, for good. Inside a CalleeScope the stack comes back.
+// cuFFT, a neural network, a colleague's solver: it calls cudaMalloc and returns pointers, and
+// works in whatever context is current. The pointers are CUdeviceptrs, which every driver call
+// takes and either API frees. If the library calls cudaSetDevice, it creates the device's primary
+// context P and replaces the program's current context by it. A CalleeScope restores the stack.
 //
-//   2. The library calls cudaSetDevice, and nobody looks after it
+//   2. The library calls cudaSetDevice, without a scope
 //
 //      before                        [X] [A]<        P is inactive
 //      after                         [X] [P]<        P is active
@@ -18,7 +17,7 @@
 //      before                        [X] [A]<        P is inactive
 //      in the scope                  [X] [A] [A]<    pushed for the library
 //      after cudaSetDevice           [X] [A] [P]<    P is active
-//      after scope.Reassert()        [X] [A] [A]<    the library's next call is in A
+//      after scope.Reassert()        [X] [A] [A]<    the library's next call works in A
 //      after                         [X] [A]<        replaced the current context, repaired by
 //                                                    inference
 
@@ -56,7 +55,7 @@
 #include "examples/support/picture.h"
 #include "kernels/saxpy.h"
 
-// The library: runtime API only. It has never heard of cuguest, or of contexts.
+// The library: runtime API only, without cuguest.
 namespace library {
 
 constexpr std::size_t kCount = 1000;
@@ -79,7 +78,7 @@ cudaError_t Sum(const float* values, double* sum) {
   return code;
 }
 
-// As many libraries do before they work.
+// As many libraries do first.
 cudaError_t Initialize() { return cudaSetDevice(0); }
 
 cudaError_t Shutdown() { return cudaDeviceReset(); }
@@ -125,7 +124,7 @@ void PrintStack(const House& house, const char* when) {
   PrintRow(when, house.cast.Draw(), Activity(house.device));
 }
 
-// What the library gave, as the program's own: checked, and freed where it belongs.
+// Takes ownership of what the library allocated; it is freed in its own context.
 absl::StatusOr<DeviceBuffer<float>> Take(cudaError_t code, float* values) {
   if (code != cudaSuccess) return cuguest::runtime::ToStatus(code, "let the library make a ramp");
   return DeviceBuffer<float>::Adopt(values, library::kCount);
@@ -211,17 +210,17 @@ void Repair(const House& house, CUcontext x, CUcontext p) {
 }
 
 void Bare(const House& house) {
-  PrintScene("The library calls cudaSetDevice, and nobody looks after it");
+  PrintScene("The library calls cudaSetDevice, without a scope");
   PrintStack(house, "before");
   CHECK(library::Initialize() == cudaSuccess);
   PrintStack(house, "after");
   CHECK(house.cast.Draw() == "[X] [P]<");
   CHECK(IsActive(house.device));
-  support::PrintParagraph("The host's next calls, all of them, go to P. A is gone.");
+  support::PrintParagraph("All of the host's next calls work in P.");
 }
 
-// Memory that the library made in P serves a program that works in A by a copy.
-absl::Status BringHome(const House& house, DeviceBuffer<float> foreign) {
+// A program that works in A copies what the library allocated in P.
+absl::Status CopyHome(const House& house, DeviceBuffer<float> foreign) {
   absl::StatusOr<DeviceBuffer<float>> own = DeviceBuffer<float>::Allocate(house.a, foreign.size());
   if (!own.ok()) return own.status();
   if (absl::Status status = cuguest::Copy(own->view(), foreign.view()); !status.ok()) {
@@ -248,7 +247,7 @@ absl::Status CallInAScope(const House& house, Ramps* ramps) {
   CHECK(house.cast.Draw() == "[X] [A] [P]<");
   ramps->before_code = library::MakeRamp(&ramps->before);
   CHECK(scope.Reassert() == CUDA_SUCCESS);
-  PrintRow("after scope.Reassert()", house.cast.Draw(), "the library's next call is in A");
+  PrintRow("after scope.Reassert()", house.cast.Draw(), "the library's next call works in A");
   ramps->after_code = library::MakeRamp(&ramps->after);
   CHECK(library::Initialize() == cudaSuccess);  // the scope's end undoes this one
   return absl::OkStatus();
@@ -269,15 +268,15 @@ absl::Status InAScope(const House& house, CUcontext p) {
   if (!in_a.ok()) return in_a.status();
   CHECK(in_p->context().get() == p && in_a->context() == house.a);
   support::PrintParagraph(
-      "What it allocated before Reassert() is P's memory, and after it A's. Either is freed in "
-      "its own context. P itself stays: the library holds it.");
+      "What it allocated before Reassert() is P's memory, and after it A's. Either is freed in its "
+      "own context. P stays active: the library has a reference.");
   CHECK_OK(in_a->Free());
-  return BringHome(house, *std::move(in_p));
+  return CopyHome(house, *std::move(in_p));
 }
 
-// A program that works in the primary context is not disturbed by cudaSetDevice at all.
+// cudaSetDevice does not change the stack of a program that works in the primary context.
 absl::Status InThePrimary(const House& house) {
-  PrintScene("The program works in P itself, which is where such libraries are at home");
+  PrintScene("The program works in P itself");
   const absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(house.device);
   if (!primary.ok()) return primary.status();
   house.stack.Set({primary->get()});

@@ -2,23 +2,23 @@
 //
 // How does a library of the driver API serve a program of the CUDA runtime?
 //
-// The program knows no contexts. It has pointers of cudaMalloc, a cudaStream_t and
-// kernels that <<<>>> launches, and calls a library that links no CUDA library and brings
-// a kernel of its own as PTX. What it hands over is one thing in both APIs: its pointers
-// are CUdeviceptrs, and its stream is a CUstream. So the library
+// The program handles no contexts. It has pointers of cudaMalloc, a cudaStream_t and kernels that
+// <<<>>> launches, and calls a library that links no CUDA library and has a kernel of its own as
+// PTX. The handles are the same in both APIs: the program's pointers are CUdeviceptrs, and its
+// stream is a CUstream. So the library
 //
-//   - looks at the pointers before it touches them: are they memory that a device can
-//     reach, is there enough of it, and whose is it;
-//   - asks the stream which context it works in, and enters that one for the call,
-//     whatever is current on the caller's thread;
-//   - submits its work in the order of the program's own, and does not wait;
-//   - makes no runtime call, and so cannot leave an error that the program would take
-//     for its own kernel's.
+//   - validates the pointers: whether a device can reach the memory, whether there is enough of it,
+//     and which context owns it;
+//   - asks the stream for its context, and enters that for the call, whatever is current on the
+//     caller's thread;
+//   - submits its work in the order of the program's, and does not wait;
+//   - makes no runtime call, and so leaves no last error that the program would take for one of its
+//     own kernel.
 //
 //   2. From a thread that has never used CUDA
 //
 //      the host's thread             (empty)         device 0, cudaSuccess
-//      in guest::Axpy                [P]<            the stream named its context
+//      in guest::Axpy                [P]<            the stream's context
 //      when guest::Axpy returned     (empty)         device 0, cudaSuccess
 
 #include <cuda.h>
@@ -51,7 +51,7 @@
 #include "examples/support/picture.h"
 #include "kernels/saxpy.h"
 
-// The library: driver API and cuguest, not a word of the runtime.
+// The library: driver API and cuguest, without the runtime.
 namespace guest {
 
 using cuguest::ContextGuard;
@@ -96,8 +96,8 @@ absl::Status Axpy(CUstream stream, float a, const float* x, float* y, std::size_
                                     DevicePtr(*from), DevicePtr(*to));
 }
 
-// What `values` points to, once nobody writes it any more. No stream says where that is:
-// the copy finds the pointer's own context.
+// What `values` points to, when no stream writes it any more. The copy finds the context that owns
+// the memory.
 absl::StatusOr<std::vector<float>> Read(const float* values, std::size_t count) {
   const absl::StatusOr<DeviceView<const float>> from =
       DeviceView<const float>::Borrow(values, count);
@@ -107,7 +107,7 @@ absl::StatusOr<std::vector<float>> Read(const float* values, std::size_t count) 
 
 }  // namespace guest
 
-// A program of the runtime: no CU... in it, but what RunExample hands to every example.
+// A program of the runtime.
 namespace host {
 
 using cuguest::testing::UndisturbedScope;
@@ -156,7 +156,7 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
-// What a program of the runtime knows of its thread. Neither call creates a context.
+// What the runtime says of the thread. Neither call creates a context.
 std::string DeviceAndError() {
   int device = -1;
   const cudaError_t error = cudaPeekAtLastError();
@@ -164,7 +164,7 @@ std::string DeviceAndError() {
   return "device " + std::to_string(device) + ", " + cudaGetErrorName(error);
 }
 
-// Draws the thread before, in and after the call; it must be the same after as before.
+// Draws the thread before, during and after the call, which must not change it.
 void CallGuest(const Cast& cast, const std::string& thread,
                const std::function<absl::Status(const guest::Trace&)>& call) {
   const UndisturbedScope undisturbed(&support::ReportDisturbance);
@@ -172,7 +172,7 @@ void CallGuest(const Cast& cast, const std::string& thread,
   const std::string state = DeviceAndError();
   PrintRow(thread, stack, state);
   CHECK_OK(call([&] {
-    PrintRow("in guest::Axpy", cast.Draw(), "the stream named its context");
+    PrintRow("in guest::Axpy", cast.Draw(), "the stream's context");
     CHECK(cast.Draw() == "[P]<");
   }));
   PrintRow("when guest::Axpy returned", cast.Draw(), DeviceAndError());
@@ -180,15 +180,15 @@ void CallGuest(const Cast& cast, const std::string& thread,
   CHECK(DeviceAndError() == state);
 }
 
-// The host's kernel, the guest's, the host's: nobody waits before the end.
+// The host's kernel, the guest's, the host's: the host waits at the end only.
 void BetweenTwoKernels(const Cast& cast, const Stream& stream, const Numbers& x) {
   PrintScene("Between two kernels of the host, on the host's stream");
   const Numbers y(Ramp(1));
-  SUCCEEDS(support::Triple(y.get(), kCount, stream.get()));
+  SUCCEEDS(host::Triple(y.get(), kCount, stream.get()));
   CallGuest(cast, "the host's thread", [&](const guest::Trace& trace) {
     return guest::Axpy(stream.get(), 2.0F, x.get(), y.get(), kCount, trace);
   });
-  SUCCEEDS(support::Triple(y.get(), kCount, stream.get()));
+  SUCCEEDS(host::Triple(y.get(), kCount, stream.get()));
   stream.Wait();
   CHECK(y.Read() == Ramp(3 * (3 * 1 + 2 * 2)));
   PrintRow("the numbers", "right", "3 * (3 * y + 2 * x), a thousand of them");
@@ -209,7 +209,7 @@ void FromANewThread(const Cast& cast, const Stream& stream, const Numbers& x) {
     const UndisturbedScope undisturbed(&support::ReportDisturbance);
     const absl::StatusOr<std::vector<float>> read = guest::Read(y.get(), kCount);
     if (CHECK_OK(read.status())) CHECK(*read == Ramp(1 + 2));
-    PrintRow("when guest::Read returned", cast.Draw(), "the pointer named its context");
+    PrintRow("when guest::Read returned", cast.Draw(), "in the memory's context");
   });
 }
 
@@ -220,7 +220,7 @@ void Refused(const char* given, const absl::Status& status) {
 }
 
 void WrongPointers(const Stream& stream, const Numbers& x) {
-  PrintScene("Wrong pointers are a status, and not a crash or an error of the host's");
+  PrintScene("A wrong pointer gives an error, and no last error of the host's");
   std::vector<float> plain(kCount);
   float* freed = nullptr;
   SUCCEEDS(cudaMalloc(reinterpret_cast<void**>(&freed), kBytes));
@@ -229,7 +229,7 @@ void WrongPointers(const Stream& stream, const Numbers& x) {
       {"memory of the host's", plain.data()},
       {"memory that was freed", freed},
       {"a null pointer", nullptr},
-      {"half of it is beyond the end", x.get() + kCount / 2},
+      {"too few elements", x.get() + kCount / 2},
   };
   const std::string before = DeviceAndError();
   {
@@ -239,7 +239,7 @@ void WrongPointers(const Stream& stream, const Numbers& x) {
     }
   }
   CHECK(DeviceAndError() == before);
-  SUCCEEDS(support::Triple(x.get(), kCount, stream.get()));
+  SUCCEEDS(host::Triple(x.get(), kCount, stream.get()));
   stream.Wait();
   PrintRow("the host's next kernel", "succeeds", DeviceAndError());
   CHECK(x.Read() == Ramp(3 * 2));
@@ -250,7 +250,7 @@ absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device) {
   Cast cast;
   {
     const Numbers x(Ramp(2));
-    cast.Name("P", cuguest::ContextRef::Current().get());  // which cudaMalloc has made
+    cast.Name("P", cuguest::ContextRef::Current().get());  // which cudaMalloc has created
     const Stream stream;
     BetweenTwoKernels(cast, stream, x);
     FromANewThread(cast, stream, x);

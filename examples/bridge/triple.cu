@@ -8,7 +8,7 @@ extern "C" __global__ void triple(float* values, unsigned count) {
   if (i < count) values[i] *= 3.0F;
 }
 
-namespace support {
+namespace host {
 
 cudaError_t Triple(float* values, unsigned count, cudaStream_t stream) {
   constexpr unsigned kBlock = 128;
@@ -16,4 +16,4 @@ cudaError_t Triple(float* values, unsigned count, cudaStream_t stream) {
   return cudaGetLastError();
 }
 
-}  // namespace support
+}  // namespace host

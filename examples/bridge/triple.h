@@ -8,12 +8,12 @@
 
 #include <cuda_runtime_api.h>
 
-namespace support {
+namespace host {
 
-// values *= 3, on `stream`. Returns the runtime's last error, as is usual after <<<>>>: also
-// one that somebody else has left.
+// values *= 3, on `stream`. Returns the runtime's last error, as is usual after <<<>>>: also one of
+// an earlier call.
 [[nodiscard]] cudaError_t Triple(float* values, unsigned count, cudaStream_t stream);
 
-}  // namespace support
+}  // namespace host
 
 #endif  // CUGUEST_EXAMPLES_BRIDGE_TRIPLE_H_

@@ -4,8 +4,6 @@
 
 #include "kernels/vector_add.cu"
 
-namespace support {
-
 cudaError_t VectorAdd(unsigned n, const float* x, const float* y, float* sum, cudaStream_t stream) {
   constexpr unsigned kBlock = 256;
   vector_add<<<(n + kBlock - 1) / kBlock, kBlock, 0, stream>>>(n, x, y, sum);
@@ -13,5 +11,3 @@ cudaError_t VectorAdd(unsigned n, const float* x, const float* y, float* sum, cu
 }
 
 const void* SymbolOfVectorAdd() { return reinterpret_cast<const void*>(&vector_add); }
-
-}  // namespace support

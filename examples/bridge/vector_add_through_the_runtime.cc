@@ -2,18 +2,18 @@
 //
 // What does a program of the CUDA runtime gain by launching through the driver?
 //
-// The same vector addition three times, on the same memory of cudaMalloc and the same
-// cudaStream_t: as the runtime has it, with <<<>>>, whose parameters the compiler checks and
-// whose kernel was linked with the program; by cuguest, with a kernel that came as an image
-// and might as well have come over the network; and by cuguest with the linked kernel itself,
-// whose symbol the runtime knows by its CUkernel. A wrong launch of <<<>>> is a number in the
-// runtime's last error, for whoever asks first; of Launch it is a sentence.
+// The same vector addition three times, on the same memory of cudaMalloc and the same cudaStream_t:
+// with <<<>>>, whose parameters the compiler checks and whose kernel is linked with the program;
+// with cuguest and a kernel of an image, which might come over the network; and with cuguest and
+// the linked kernel itself, whose CUkernel the runtime returns for its symbol. An invalid launch
+// with <<<>>> is a code in the runtime's last error; with Launch it is a status that says what is
+// wrong.
 //
 //   1. Three launches of one kernel
 //
 //      <<<>>>                        right           cudaGetLastError() == cudaSuccess
-//      an image                      right           Module::GetKernel, Launch
-//      the symbol                    right           Kernel::Borrow, Launch
+//      an image                      right           Module::GetKernel, LaunchForElements
+//      the symbol                    right           Kernel::Borrow, LaunchForElements
 //
 //   2. A block that is too large
 //
@@ -62,7 +62,7 @@ using support::Ramp;
 constexpr unsigned kCount = 1000;  // as many as in a Ramp
 constexpr std::size_t kBytes = kCount * sizeof(float);
 
-// The runtime's listing: three vectors, and a stream.
+// Three vectors of the runtime's, and a stream.
 struct Program {
   Program() {
     for (float** vector : {&a, &b, &c}) {
@@ -79,11 +79,8 @@ struct Program {
     for (float* vector : {a, b, c}) SUCCEEDS(cudaFree(vector));
   }
 
-  [[nodiscard]] absl::Status Launch(const Kernel& kernel, const cuguest::LaunchShape& shape) const {
-    const absl::StatusOr<StreamRef> work = StreamRef::Borrow(cuguest::runtime::ToDriver(stream));
-    if (!work.ok()) return work.status();
-    return cuguest::Launch(kernel, shape, *work, kCount, DevicePtr<const float>(a),
-                           DevicePtr<const float>(b), DevicePtr(c));
+  [[nodiscard]] absl::StatusOr<StreamRef> work() const {
+    return StreamRef::Borrow(cuguest::runtime::ToDriver(stream));
   }
 
   float* a = nullptr;
@@ -91,6 +88,18 @@ struct Program {
   float* c = nullptr;
   cudaStream_t stream = nullptr;
 };
+
+absl::Status LaunchByRuntime(const Program& p) {
+  return cuguest::runtime::ToStatus(VectorAdd(kCount, p.a, p.b, p.c, p.stream),
+                                    "launch vector_add");
+}
+
+absl::Status LaunchByDriver(const Program& p, const Kernel& kernel) {
+  const absl::StatusOr<StreamRef> work = p.work();
+  if (!work.ok()) return work.status();
+  return cuguest::LaunchForElements(kernel, kCount, *work, kCount, DevicePtr<const float>(p.a),
+                                    DevicePtr<const float>(p.b), DevicePtr(p.c));
+}
 
 void RunAndCheck(const Program& program, const char* how, const char* calls,
                  const std::function<absl::Status()>& launch) {
@@ -102,34 +111,26 @@ void RunAndCheck(const Program& program, const char* how, const char* calls,
   PrintRow(how, CHECK(sum == Ramp(3)) ? "right" : "wrong", calls);
 }
 
-absl::Status LaunchByRuntime(const Program& p) {
-  return cuguest::runtime::ToStatus(support::VectorAdd(kCount, p.a, p.b, p.c, p.stream),
-                                    "launch vector_add");
-}
-
 void ThreeTimes(const Program& program, const Kernel& loaded, const Kernel& linked) {
   PrintScene("Three launches of one kernel");
-  const auto shape = cuguest::LaunchShape::ForElements(kCount, 256);
-  if (!CHECK_OK(shape.status())) return;
   RunAndCheck(program, "<<<>>>", "cudaGetLastError() == cudaSuccess",
               [&] { return LaunchByRuntime(program); });
-  RunAndCheck(program, "an image", "Module::GetKernel, Launch",
-              [&] { return program.Launch(loaded, *shape); });
-  RunAndCheck(program, "the symbol", "Kernel::Borrow, Launch",
-              [&] { return program.Launch(linked, *shape); });
+  RunAndCheck(program, "an image", "Module::GetKernel, LaunchForElements",
+              [&] { return LaunchByDriver(program, loaded); });
+  RunAndCheck(program, "the symbol", "Kernel::Borrow, LaunchForElements",
+              [&] { return LaunchByDriver(program, linked); });
 }
 
 constexpr unsigned kTooLarge = 2048;
 
-// What <<<1, 2048>>> comes down to.
+// What the compiler makes of <<<1, 2048>>>.
 cudaError_t LaunchTooLarge(const Program& program) {
   unsigned n = kCount;
   float* a = program.a;
   float* b = program.b;
   float* c = program.c;
   void* args[] = {&n, &a, &b, &c};
-  return cudaLaunchKernel(support::SymbolOfVectorAdd(), dim3(1), dim3(kTooLarge), args, 0,
-                          program.stream);
+  return cudaLaunchKernel(SymbolOfVectorAdd(), dim3(1), dim3(kTooLarge), args, 0, program.stream);
 }
 
 void TooLarge(const Program& program, const Kernel& kernel) {
@@ -137,16 +138,20 @@ void TooLarge(const Program& program, const Kernel& kernel) {
   const cudaError_t code = LaunchTooLarge(program);
   PrintRow("<<<>>>", "refused", cudaGetErrorName(code));
   CHECK(code != cudaSuccess);
-  CHECK(cudaGetLastError() == code);  // or somebody else would have taken it for their own
+  CHECK(cudaGetLastError() == code);  // which clears it
 
   cuguest::LaunchShape shape;
   shape.block = kTooLarge;
-  const absl::Status refused = program.Launch(kernel, shape);
+  const absl::StatusOr<StreamRef> work = program.work();
+  if (!CHECK_OK(work.status())) return;
+  const absl::Status refused =
+      cuguest::Launch(kernel, shape, *work, kCount, DevicePtr<const float>(program.a),
+                      DevicePtr<const float>(program.b), DevicePtr(program.c));
   PrintRow("Launch", "refused");
   support::PrintParagraph(std::string(refused.message()));
   CHECK(refused.code() == absl::StatusCode::kInvalidArgument);
   CHECK(cudaGetLastError() == cudaSuccess);
-  PrintRow("the runtime's last error", "cudaSuccess", "nobody can take it for their own");
+  PrintRow("the runtime's last error", "cudaSuccess");
 }
 
 absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device) {
@@ -159,8 +164,7 @@ absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device) {
     if (!module.ok()) return module.status();
     const absl::StatusOr<Kernel> loaded = module->GetKernel("vector_add");
     if (!loaded.ok()) return loaded.status();
-    const absl::StatusOr<CUkernel> symbol =
-        cuguest::runtime::KernelOf(support::SymbolOfVectorAdd());
+    const absl::StatusOr<CUkernel> symbol = cuguest::runtime::KernelOf(SymbolOfVectorAdd());
     if (!symbol.ok()) return symbol.status();
     const absl::StatusOr<Kernel> linked = Kernel::Borrow(*symbol);
     if (!linked.ok()) return linked.status();

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How does a program compile and run the code that it is sent?
+// How does a program compile and run code that it receives?
 //
-// A small server: a client sends a formula over x and y and some parameters, and numbers; the
-// server writes a kernel around the formula, compiles it (NVRTC), and runs it in the client's
-// own context. It knows nothing of the formula but its text, so that
+// A small server: a client sends a formula over x and y, its parameters, and numbers. The server
+// writes a kernel around the formula, compiles it with NVRTC, and runs it in the client's own
+// context. It knows only the text of the formula, so
 //
-//   - a wrong one is a status with the compiler's words, and no more than that;
-//   - each text is compiled and loaded once, whoever sends it: one Module serves every
-//     context;
-//   - the parameters of the kernel are known at run time alone: ParamBuffer lays them out, and
-//     the launch refuses what the compiled kernel does not take.
+//   - a wrong formula is a status with the compiler's message;
+//   - each text is compiled and loaded once, for all clients: a Module is valid in every context;
+//   - the kernel's parameters are known at run time only: ParamBuffer lays them out, and the launch
+//     compares them with those of the compiled kernel.
 //
 //   1. Four clients, in contexts of their own, send formulas
 //
@@ -67,7 +66,6 @@ using cuguest::LaunchShape;
 using cuguest::Module;
 using cuguest::ParamBuffer;
 using cuguest::Stream;
-using support::Nvrtc;
 using Numbers = std::vector<float>;
 
 // A parameter of a formula, by the type that it has in the kernel.
@@ -119,7 +117,7 @@ absl::StatusOr<Kernel> Compile(const std::string& source, const std::string& nam
 // Threads: any.
 class Server {
  public:
-  // The formula of every pair, computed in `client`.
+  // The formula's value for every pair, computed in `client`.
   absl::StatusOr<Numbers> Evaluate(const ContextRef& client, const Formula& formula,
                                    const Numbers& xs, const Numbers& ys) {
     const absl::StatusOr<Kernel> kernel = KernelOf(formula);
@@ -133,7 +131,7 @@ class Server {
   }
 
  private:
-  // While one client's formula is compiled, the others wait: it may be theirs.
+  // While one client's formula is compiled, the others wait: it may be the same one.
   absl::StatusOr<Kernel> KernelOf(const Formula& formula) {
     const std::string source = SourceOf(formula);
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -202,8 +200,8 @@ using support::PrintRow;
 using support::PrintScene;
 using support::Ramp;
 
-// A formula, and what a host makes of it: to check the results, and to stand in for the
-// kernel where there is no GPU. `parameters` are pointers to the formula's.
+// A formula, and its function on the host: to check the results, and to run in place of the kernel
+// where there is no GPU. `parameters` are pointers to the formula's.
 using Compute = float (*)(float x, float y, void* const* parameters);
 struct Known {
   Formula formula;
@@ -237,7 +235,7 @@ const std::vector<Known>& Formulas() {
 
 // The parameters of a generated kernel begin as the server's SourceOf() says.
 template <Compute kCompute>
-CUresult StandIn(const SimLaunch& launch) {
+CUresult HostFunction(const SimLaunch& launch) {
   constexpr int kOwn = 4;
   const auto n = Read<unsigned>(launch.parameters, 0);
   const auto* const xs = Read<const float*>(launch.parameters, 1);
@@ -247,10 +245,10 @@ CUresult StandIn(const SimLaunch& launch) {
   return CUDA_SUCCESS;
 }
 
-void RegisterStandIns() {
-  Sim::RegisterKernel("lerp", &StandIn<&Lerp>);
-  Sim::RegisterKernel("clip", &StandIn<&Clip>);
-  Sim::RegisterKernel("weigh", &StandIn<&Weigh>);
+void RegisterHostFunctions() {
+  Sim::RegisterKernel("lerp", &HostFunction<&Lerp>);
+  Sim::RegisterKernel("clip", &HostFunction<&Clip>);
+  Sim::RegisterKernel("weigh", &HostFunction<&Weigh>);
 }
 
 Numbers OnTheHost(const Known& known, const Numbers& xs, const Numbers& ys) {
@@ -315,7 +313,7 @@ absl::Status WrongFormulas(Device device, Server* server) {
 }
 
 absl::Status Demonstrate(const cuguest::Driver&, Device device) {
-  RegisterStandIns();
+  RegisterHostFunctions();
   Server server;
   ManyClients(device, &server);
   return WrongFormulas(device, &server);
@@ -324,11 +322,11 @@ absl::Status Demonstrate(const cuguest::Driver&, Device device) {
 }  // namespace client
 
 int main() {
-  const absl::StatusOr<const support::Nvrtc*> compiler = support::Nvrtc::Get();
+  const absl::StatusOr<const server::Nvrtc*> compiler = server::Nvrtc::Get();
   if (!compiler.ok()) {
     std::fprintf(stderr, "skipped: %s\n", std::string(compiler.status().message()).c_str());
     return support::kSkipped;
   }
-  return support::RunExample("How does a program compile and run the code that it is sent?",
+  return support::RunExample("How does a program compile and run code that it receives?",
                              &client::Demonstrate);
 }

@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 
-namespace support {
+namespace server {
 
 absl::StatusOr<Nvrtc> Nvrtc::Load() {
   const std::string name = "libnvrtc.so." + std::to_string(CUDA_VERSION / 1000);
@@ -73,4 +73,4 @@ absl::StatusOr<std::string> Nvrtc::Compile(const std::string& source,
   return ptx;
 }
 
-}  // namespace support
+}  // namespace server

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NVRTC, the toolkit's compiler for CUDA C++ at run time. It is loaded when it is first asked
-// for, so that a program starts, and can say what is missing, where it is not.
+// NVRTC, the toolkit's compiler for CUDA C++ at run time. It is loaded at its first use, so that a
+// program also starts where it is missing, and can report that.
 
 #ifndef CUGUEST_EXAMPLES_CODE_NVRTC_H_
 #define CUGUEST_EXAMPLES_CODE_NVRTC_H_
@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace support {
+namespace server {
 
 // X(Name): the function nvrtc<Name>.
 #define NVRTC_ENTRIES(X)  \
@@ -33,10 +33,10 @@ class Nvrtc {
   // Errors: kUnavailable  there is no library of the toolkit's major version
   [[nodiscard]] static absl::StatusOr<const Nvrtc*> Get();
 
-  // PTX for the oldest architecture that this NVRTC knows, and so for all. `name` stands for
-  // the file in the compiler's messages.
+  // PTX for the oldest architecture that this NVRTC knows, which all newer ones run. `name` is the
+  // file's in the compiler's messages.
   //
-  // Errors: kInvalidArgument  the text has the compiler's log
+  // Errors: kInvalidArgument  with the compiler's log
   [[nodiscard]] absl::StatusOr<std::string> Compile(const std::string& source,
                                                     const std::string& name) const;
 
@@ -50,6 +50,6 @@ class Nvrtc {
 #undef NVRTC_DECLARE
 };
 
-}  // namespace support
+}  // namespace server
 
 #endif  // CUGUEST_EXAMPLES_CODE_NVRTC_H_

@@ -3,25 +3,25 @@
 // How are the tenants of one device kept apart?
 //
 // A server works for several users at once, each in a context of its own: what one of them
-// allocates, loads and sets is not the others', and goes with its context. The contexts are
-// current nowhere but while work is submitted to them. The code is loaded once: a Module is
-// good in every context, but its variables are there once for each.
+// allocates, loads and sets belongs to its context, and is destroyed with it. The contexts are
+// current only while work is submitted to them. The code is loaded once: a Module is valid in every
+// context, and has its variables once in each.
 //
 //   1. Three tenants, one module
 //
-//      ada                           mark 1          finds what is its own
-//      bob                           mark 2          finds what is its own
+//      ada                           mark 1          its own variable and memory
+//      bob                           mark 2          its own variable and memory
 //   ...
 //   3. One of them leaves
 //
-//      bob's context                 destroyed       with all that was in it
+//      bob's context                 destroyed       with everything in it
 //      bob's next launch             refused
 //        ...
-//      ada                           goes on         all is as it was left
+//      ada                           right           its own variable and memory
 //
-// What contexts do not keep apart is a kernel that runs wild: an illegal address ends every
-// context of the process on that device (CUDA Driver API, CUDA_ERROR_ILLEGAL_ADDRESS). Who
-// cannot trust the kernels needs a process for each tenant.
+// Contexts do not protect from a kernel with an illegal address: it destroys every context of the
+// process on that device (CUDA Driver API, CUDA_ERROR_ILLEGAL_ADDRESS). A server that does not
+// trust its kernels needs one process for each tenant.
 
 #include <cuda.h>
 
@@ -32,7 +32,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "cuguest/code_image.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/copy.h"
@@ -57,7 +56,6 @@
 
 namespace server {
 
-using cuguest::CodeImage;
 using cuguest::ContextRef;
 using cuguest::DeviceBuffer;
 using cuguest::DevicePtr;
@@ -68,7 +66,7 @@ using cuguest::SharedContext;
 using cuguest::Stream;
 using Counts = std::vector<unsigned>;
 
-// Code for all tenants: counts, and a variable that marks whose a context is.
+// The code of all tenants: kernels, and a variable that marks a tenant's context.
 struct Code {
   Module module;
   Kernel count_up;
@@ -76,10 +74,8 @@ struct Code {
 };
 
 absl::StatusOr<Code> LoadCode() {
-  const absl::StatusOr<CodeImage> image = CodeImage::Borrow(
-      {cuguest_kernels::launch_fatbin, cuguest_kernels::launch_fatbin_size}, "launch.fatbin");
-  if (!image.ok()) return image.status();
-  absl::StatusOr<Module> module = Module::Load(*image);
+  absl::StatusOr<Module> module =
+      Module::Load({cuguest_kernels::launch_fatbin, cuguest_kernels::launch_fatbin_size}, "launch");
   if (!module.ok()) return module.status();
   absl::StatusOr<Kernel> count_up = module->GetKernel("count_up");
   if (!count_up.ok()) return count_up.status();
@@ -94,17 +90,17 @@ class Tenant {
   [[nodiscard]] static absl::StatusOr<Tenant> Admit(cuguest::Device device, const Code& code,
                                                     unsigned mark);
 
-  // Adds `value` to every count, by the kernel.
+  // Adds `value` to every count, with the kernel.
   [[nodiscard]] absl::Status CountUp(unsigned value);
   [[nodiscard]] absl::StatusOr<Counts> Read() const { return cuguest::Download(counts_.view()); }
 
-  // The variable, as a kernel finds it.
+  // The variable's value, as a kernel reads it.
   [[nodiscard]] absl::StatusOr<unsigned> AskKernelForMark();
 
   [[nodiscard]] const ContextRef& home() const { return context_.incarnation(); }
   [[nodiscard]] DeviceView<unsigned> counts() { return counts_.view(); }
 
-  // Ends the context, with what is in it.
+  // Destroys the context, with everything in it.
   [[nodiscard]] absl::Status Leave() { return context_.Detach(); }
 
  private:
@@ -158,7 +154,7 @@ absl::StatusOr<unsigned> Tenant::AskKernelForMark() {
 
 }  // namespace server
 
-namespace house {
+namespace host {
 
 using cuguest::ContextGuard;
 using cuguest::Device;
@@ -187,7 +183,7 @@ absl::StatusOr<Residents> AdmitAll(Device device, const server::Code& code) {
   return residents;
 }
 
-// Each finds what is its own: the variable, the memory.
+// Each tenant has its own variable and memory.
 void CheckOwn(Resident* resident, unsigned rounds) {
   const absl::StatusOr<unsigned> mark = resident->tenant.AskKernelForMark();
   if (CHECK_OK(mark.status())) CHECK(*mark == resident->mark);
@@ -202,13 +198,13 @@ void EachItsOwn(Residents* residents) {
   for (Resident& resident : *residents) CHECK_OK(resident.tenant.CountUp(resident.mark));
   for (Resident& resident : *residents) {
     CheckOwn(&resident, 1);
-    PrintRow(resident.name, "mark " + std::to_string(resident.mark), "finds what is its own");
+    PrintRow(resident.name, "mark " + std::to_string(resident.mark), "its own variable and memory");
   }
 }
 
-// The guide's cuCtxPushCurrent and cuCtxPopCurrent, for driver calls of one's own.
+// For driver calls of the server's own: a guard in place of cuCtxPushCurrent and cuCtxPopCurrent.
 void EnterAndLeave(Residents* residents, const Cast& cast) {
-  PrintScene("Driver calls of one's own, in one context and then in another");
+  PrintScene("The server's own driver calls, in one context and then in another");
   for (Resident& resident : *residents) {
     const ContextGuard guard(resident.tenant.home());
     CHECK(guard.ok());
@@ -228,13 +224,13 @@ void OneLeaves(Residents* residents) {
   PrintScene("One of them leaves");
   Resident& bob = (*residents)[1];
   CHECK_OK(bob.tenant.Leave());
-  PrintRow("bob's context", "destroyed", "with all that was in it");
+  PrintRow("bob's context", "destroyed", "with everything in it");
   Refused("bob's next launch", bob.tenant.CountUp(1));
-  Refused("a look at bob's numbers", bob.tenant.Read().status());
+  Refused("a copy of bob's numbers", bob.tenant.Read().status());
   for (Resident* left : {&residents->front(), &residents->back()}) {
     CHECK_OK(left->tenant.CountUp(left->mark));
     CheckOwn(left, 2);
-    PrintRow(left->name, "goes on", "all is as it was left");
+    PrintRow(left->name, "right", "its own variable and memory");
   }
 }
 
@@ -253,8 +249,8 @@ absl::Status Demonstrate(const cuguest::Driver&, Device device) {
   return absl::OkStatus();
 }
 
-}  // namespace house
+}  // namespace host
 
 int main() {
-  return support::RunExample("How are the tenants of one device kept apart?", &house::Demonstrate);
+  return support::RunExample("How are the tenants of one device kept apart?", &host::Demonstrate);
 }

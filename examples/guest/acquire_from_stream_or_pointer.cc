@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In which context should a library work that is handed a stream or a pointer?
+// In which context does a library work when it is handed a stream or a pointer?
 //
-// Not in the current one, which need not be where the stream or the memory lives, and
-// not in the primary one, which need not exist and would be created by a careless
-// question. What was handed in knows better: a stream and an allocation each belong to a
-// context, and Acquire... asks them. Only where there is nothing to ask (stream 0, pool
-// memory) does the current context decide, and it has to be on the right device.
+// Not in the current one, which need not be the context of the stream or of the memory; and not in
+// the primary one, which may be inactive. A stream and an allocation each belong to a context, and
+// AcquireFromStream and AcquireFromPointer ask the driver for it. Where there is nothing to ask
+// (stream 0, pool memory) the current context is used, if it is on the right device.
 //
-// The host below has a context A, in which the stream and the memory are made, and a
-// context X on the same device; the library doubles numbers.
+// The host has a context A, in which it makes the stream and the memory, and a context X on the
+// same device. The library doubles numbers.
 //
-//   1. A created stream knows its context
+//   1. A created stream belongs to a context
 //
-//      given, the host's stack       works in        which was named by
+//      given, the host's stack       works in        named by
 //      a stream of A, [X]<           [X] [A]<        the stream
 //      a stream of A, (empty)        [A]<            the stream
 //   ...
-//   5. What has no context
+//   5. Memory without a context
 //
 //      plain host memory             refused         CUDA_ERROR_INVALID_VALUE
 //        ... pointer 0x55de790d7000, which is not memory that CUDA knows ...
@@ -33,7 +32,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cuguest/acquire.h"
-#include "cuguest/context_guard.h"
+#include "cuguest/acquired_guard.h"
 #include "cuguest/copy.h"
 #include "cuguest/device.h"
 #include "cuguest/device_buffer.h"
@@ -54,61 +53,59 @@
 namespace guest {
 
 using cuguest::AcquiredContext;
-using cuguest::ContextGuard;
+using cuguest::AcquiredGuard;
 using cuguest::DeviceBuffer;
+using cuguest::Kernel;
+using cuguest::Module;
+using cuguest::Stream;
 using cuguest::StreamRef;
 
 // For the pictures: called while the library is in the context.
 using Trace = std::function<void(const AcquiredContext& context)>;
 
-// values = 1 * values + values, in the context that was acquired, on a stream of it.
-absl::Status DoubleIn(const AcquiredContext& context, CUdeviceptr values, std::size_t size,
-                      const StreamRef& stream, const Trace& trace) {
-  const ContextGuard guard(context.incarnation());
-  if (!guard.ok()) return cuguest::ToStatus(guard);
-  if (trace) trace(context);
-  const absl::StatusOr<cuguest::Module> module = cuguest::Module::Load(
-      {cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy");
+// values = 1 * values + values, in the order of `stream`; waits for it.
+absl::Status RunDouble(const StreamRef& stream, CUdeviceptr values, std::size_t size) {
+  const absl::StatusOr<Module> module =
+      Module::Load({cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy");
   if (!module.ok()) return module.status();
-  const absl::StatusOr<cuguest::Kernel> kernel = module->GetKernel("saxpy");
-  if (!kernel.ok()) return kernel.status();
+  const absl::StatusOr<Kernel> saxpy = module->GetKernel("saxpy");
+  if (!saxpy.ok()) return saxpy.status();
   absl::Status status = cuguest::LaunchForElements(
-      *kernel, size, stream, static_cast<unsigned>(size), 1.0F, values, values);
+      *saxpy, size, stream, static_cast<unsigned>(size), 1.0F, values, values);
   if (status.ok()) status = stream.Synchronize();
   return status;
 }
 
-// The same on a stream of the library's own.
-absl::Status DoubleIn(const AcquiredContext& context, CUdeviceptr values, std::size_t size,
-                      const Trace& trace) {
-  const absl::StatusOr<cuguest::Stream> stream = cuguest::Stream::Create(context.incarnation());
-  if (!stream.ok()) return stream.status();
-  return DoubleIn(context, values, size, stream->ref(), trace);
-}
-
 // Doubles what `values` points to, on `stream`.
 absl::Status DoubleOn(CUstream stream, CUdeviceptr values, std::size_t size, const Trace& trace) {
-  const absl::StatusOr<AcquiredContext> context = cuguest::AcquireFromStream(stream);
-  if (!context.ok()) return context.status();
-  return DoubleIn(*context, values, size, StreamRef::Borrow(stream, context->incarnation()), trace);
+  const AcquiredGuard guard(cuguest::AcquireFromStream(stream));
+  if (!guard.ok()) return guard.status();
+  if (trace) trace(guard.acquired());
+  return RunDouble(StreamRef::Borrow(stream, guard.incarnation()), values, size);
 }
 
-// Doubles what `values` points to, of any kind that a kernel can use.
+// Doubles what `values` points to: memory of any kind that a kernel can use.
 absl::Status Double(CUdeviceptr values, std::size_t size, const Trace& trace) {
-  const absl::StatusOr<AcquiredContext> context = cuguest::AcquireFromPointer(values);
-  if (!context.ok()) return context.status();
-  return DoubleIn(*context, values, size, trace);
+  const AcquiredGuard guard(cuguest::AcquireFromPointer(values));
+  if (!guard.ok()) return guard.status();
+  if (trace) trace(guard.acquired());
+  const absl::StatusOr<Stream> stream = Stream::Create(guard.incarnation());
+  if (!stream.ok()) return stream.status();
+  return RunDouble(stream->ref(), values, size);
 }
 
-// Doubles the host's numbers, on a device where there may be no context yet.
+// Doubles the host's numbers, on a device that may have no context yet.
 absl::StatusOr<std::vector<float>> Doubled(cuguest::Device device, const std::vector<float>& values,
                                            cuguest::IfInactive if_inactive, const Trace& trace) {
-  const absl::StatusOr<AcquiredContext> context = cuguest::AcquireOn(device, if_inactive);
-  if (!context.ok()) return context.status();
+  const AcquiredGuard guard(cuguest::AcquireOn(device, if_inactive));
+  if (!guard.ok()) return guard.status();
+  if (trace) trace(guard.acquired());
+  const absl::StatusOr<Stream> stream = Stream::Create(guard.incarnation());
+  if (!stream.ok()) return stream.status();
   const absl::StatusOr<DeviceBuffer<float>> buffer =
-      DeviceBuffer<float>::CopyOf(context->incarnation(), values);
+      DeviceBuffer<float>::CopyOf(guard.incarnation(), values);
   if (!buffer.ok()) return buffer.status();
-  const absl::Status status = DoubleIn(*context, buffer->get(), values.size(), trace);
+  const absl::Status status = RunDouble(stream->ref(), buffer->get(), buffer->size());
   if (!status.ok()) return status;
   return cuguest::Download(buffer->view());
 }
@@ -145,7 +142,7 @@ struct House {
   HostStack& stack;
 };
 
-// Memory that the host made while A was current. The host's code can read some of it.
+// Memory that the host allocated while A was current.
 struct Memory {
   CUdeviceptr address;
   bool is_on_host = false;
@@ -173,17 +170,17 @@ std::vector<float> Read(const House& house, const Memory& memory) {
   return values;
 }
 
-// What the host hands to the library, and who should then name which context.
+// What the host hands to the library, and which context must be named by what.
 struct Case {
   std::string given;
   Stack stack;
   Source source;
   CUcontext context;
-  std::size_t first = 0;  // of the numbers that are to be doubled
+  std::size_t first = 0;  // of the numbers to double
 };
 using Call = std::function<absl::Status(CUdeviceptr values, std::size_t size, const guest::Trace&)>;
 
-void PrintHead() { PrintRow("given, the host's stack", "works in", "which was named by"); }
+void PrintHead() { PrintRow("given, the host's stack", "works in", "named by"); }
 
 void CallAndCheck(const House& house, const Memory& memory, const Case& is, const Call& call) {
   Fill(house, memory);
@@ -220,7 +217,7 @@ Call OnStream(CUstream stream) {
 }
 
 void CreatedStream(const House& house, const Memory& memory) {
-  PrintScene("A created stream knows its context");
+  PrintScene("A created stream belongs to a context");
   house.stack.Set({house.a});
   CUstream stream = nullptr;
   if (!CHECK(house.driver.StreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS)) return;
@@ -234,7 +231,7 @@ void CreatedStream(const House& house, const Memory& memory) {
 }
 
 void SpecialStreams(const House& house, const Memory& memory) {
-  PrintScene("The special streams know none: they mean the current one");
+  PrintScene("The special streams belong to none: they use the current context");
   const std::pair<const char*, CUstream> streams[] = {{"stream 0", nullptr},
                                                       {"the legacy", CU_STREAM_LEGACY},
                                                       {"per thread", CU_STREAM_PER_THREAD}};
@@ -253,7 +250,7 @@ void SpecialStreams(const House& house, const Memory& memory) {
   }
 }
 
-// Memory that knows its context: `kind` of it, from its beginning and from its middle.
+// Memory of A of the `kind`, by a pointer to its beginning and by one into it.
 void CallWithPointers(const House& house, const char* kind, const Memory& memory) {
   for (const Stack& current : {Stack{house.x}, Stack{}}) {
     CallAndCheck(house, memory, {kind, current, Source::kPointer, house.a}, &guest::Double);
@@ -264,7 +261,7 @@ void CallWithPointers(const House& house, const char* kind, const Memory& memory
 }
 
 void Pointers(const House& house, const Memory& device) {
-  PrintScene("A pointer knows the context that it was allocated in");
+  PrintScene("Memory belongs to the context that it was allocated in");
   house.stack.Set({house.a});
   CUdeviceptr managed = 0;
   const CUresult made = DRIVER(cuMemAllocManaged)(&managed, kBytes, CU_MEM_ATTACH_GLOBAL);
@@ -280,7 +277,7 @@ void Pointers(const House& house, const Memory& device) {
   CHECK(DRIVER(cuMemFreeHost)(pinned) == CUDA_SUCCESS);
 }
 
-// Memory of a device: what is current decides, if it is on that device.
+// Memory of a device: the current context is used, if it is on that device.
 void CallWithDeviceMemory(const House& house, const char* kind, const Memory& memory) {
   CallAndCheck(house, memory, {kind, {house.a, house.x}, Source::kCurrent, house.x},
                &guest::Double);
@@ -311,16 +308,16 @@ void PoolMemory(const House& house) {
   CHECK(house.driver.StreamSynchronize(nullptr) == CUDA_SUCCESS);
 }
 
-// Virtual memory: an address range, and physical memory that is mapped there.
+// Virtual memory: a range of addresses with physical memory mapped to it.
 void VirtualMemory(const House& house) {
   CUmemAllocationProp where = {};
   where.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   where.location = {CU_MEM_LOCATION_TYPE_DEVICE, house.device.get()};
   const CUmemAccessDesc access = {where.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-  std::size_t size = 0;  // the smallest possible is much more than is needed
+  std::size_t size = 0;  // the minimum, which is more than kBytes
   CUdeviceptr address = 0;
   CUmemGenericAllocationHandle physical = 0;
-  house.stack.Set({house.a});  // which does not make it A's
+  house.stack.Set({house.a});  // the memory is not A's all the same
   const auto get_granularity = DRIVER(cuMemGetAllocationGranularity);
   const CUresult code = get_granularity == nullptr
                             ? CUDA_ERROR_NOT_SUPPORTED
@@ -343,14 +340,14 @@ void VirtualMemory(const House& house) {
 }
 
 void DeviceMemory(const House& house) {
-  PrintScene("Memory that belongs to a device, and to no context");
+  PrintScene("Memory that belongs to a device and to no context");
   PrintHead();
   PoolMemory(house);
   VirtualMemory(house);
 }
 
 void NoContextAtAll(const House& house) {
-  PrintScene("What has no context");
+  PrintScene("Memory without a context");
   house.stack.Set({house.a});
   const UndisturbedScope undisturbed(&support::ReportDisturbance);
   std::vector<float> plain = Ramp(1);
@@ -390,19 +387,19 @@ void WrongDevice(const House& house) {
 }
 
 void NothingWasCreated() {
-  PrintScene("After all these questions");
+  PrintScene("After all these calls");
   const StackProbe probe = StackProbe::Take();
   CHECK(!probe.primaries().empty());
   for (std::size_t i = 0; i < probe.primaries().size(); ++i) {
     const bool active = probe.primaries()[i].active;
     PrintRow("primary of device " + std::to_string(i), active ? "active" : "inactive",
-             active ? "SOMEBODY CREATED IT" : "nobody created it");
+             active ? "CREATED" : "not created");
     CHECK(!active);
   }
 }
 
-void TheOneThatCreates(const House& house) {
-  PrintScene("The one way that creates: AcquireOn(device, IfInactive::kCreate)");
+void CreatingThePrimary(const House& house) {
+  PrintScene("AcquireOn(device, IfInactive::kCreate) creates the primary context");
   house.stack.Set({});
   const UndisturbedScope undisturbed(&support::ReportDisturbance);
   const absl::Status refused =
@@ -437,7 +434,7 @@ absl::Status Demonstrate(const Driver& driver, Device device) {
 
   CUdeviceptr memory = 0;
   const CUresult code = driver.MemAlloc(&memory, kBytes);
-  if (code != CUDA_SUCCESS) return cuguest::ToStatus(code, "allocate memory of the host's");
+  if (code != CUDA_SUCCESS) return cuguest::ToStatus(code, "allocate the host's memory");
   CreatedStream(house, {memory});
   SpecialStreams(house, {memory});
   Pointers(house, {memory});
@@ -445,7 +442,7 @@ absl::Status Demonstrate(const Driver& driver, Device device) {
   NoContextAtAll(house);
   WrongDevice(house);
   NothingWasCreated();
-  TheOneThatCreates(house);
+  CreatingThePrimary(house);
   stack.Set({a->get()});
   return cuguest::ToStatus(driver.MemFree(memory), "free the host's memory");
 }
@@ -454,6 +451,6 @@ absl::Status Demonstrate(const Driver& driver, Device device) {
 
 int main() {
   return support::RunExample(
-      "In which context should a library work that is handed a stream or a pointer?",
+      "In which context does a library work when it is handed a stream or a pointer?",
       &host::Demonstrate);
 }

@@ -2,12 +2,11 @@
 //
 // How does a library work in the context that its caller has current?
 //
-// A library whose arguments are device pointers and streams belongs where they
-// belong: in the caller's context. It makes none of its own. It looks at what is
-// current, works there under a guard (which is *elided*: entering a context that is
-// current already costs two queries and no push), and refuses, rather than let the
-// driver create something, when nothing is current. The guard is there for what the
-// library calls in its turn: hostile_callee.cc shows what that may do.
+// A library whose arguments are device pointers and streams works where they belong: in its
+// caller's context. It creates no context. It asks what is current and works there under a guard.
+// The guard is *elided*: the context is current already, so it makes two queries and no push. It
+// is there for the code that the library calls: hostile_callee.cc shows what that may do. If
+// nothing is current, the library returns an error and the driver creates nothing.
 //
 //   1. A host with contexts of its own, A on top of X
 //
@@ -19,9 +18,9 @@
 //   3. A thread with nothing current
 //
 //      the host's stack              (empty)
-//      when guest::Saxpy returned    (empty)         it refused, and said why:
+//      when guest::Saxpy returned    (empty)         an error:
 //        ...
-//      the primary context           inactive        it was not created by accident
+//      the primary context           inactive        it was not created
 
 #include <cuda.h>
 
@@ -39,6 +38,7 @@
 #include "cuguest/device_ptr.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
+#include "cuguest/host_span.h"
 #include "cuguest/kernel.h"
 #include "cuguest/launch.h"
 #include "cuguest/module.h"
@@ -55,40 +55,50 @@
 // The library. It links no CUDA library, and knows nothing of its caller.
 namespace guest {
 
-using Progress = std::function<void(bool elided)>;  // called when the work is half done
+using Progress = std::function<void(bool elided)>;  // called before the work
+using cuguest::ContextGuard;
 using cuguest::ContextRef;
 using cuguest::DeviceBuffer;
 using cuguest::DevicePtr;
+using cuguest::HostSpan;
+using cuguest::Kernel;
+using cuguest::Module;
+using cuguest::StreamRef;
 
-// The work itself, in the caller's context: y = a * x + y. `stream` is the caller's.
-absl::Status SaxpyIn(const ContextRef& context, CUstream stream, float a,
-                     const std::vector<float>& x, std::vector<float>* y) {
-  const absl::StatusOr<cuguest::Module> module = cuguest::Module::Load(
-      {cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy");
+absl::StatusOr<Kernel> LoadSaxpy() {
+  const absl::StatusOr<Module> module =
+      Module::Load({cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy");
   if (!module.ok()) return module.status();
-  const absl::StatusOr<cuguest::Kernel> kernel = module->GetKernel("saxpy");
-  if (!kernel.ok()) return kernel.status();
-  absl::StatusOr<DeviceBuffer<float>> device_x = DeviceBuffer<float>::CopyOf(context, x);
+  return module->GetKernel("saxpy");  // which keeps the module loaded
+}
+
+// y = a * x + y on `stream`, in its context.
+absl::Status SaxpyOn(const StreamRef& stream, float a, const std::vector<float>& x,
+                     std::vector<float>* y) {
+  const absl::StatusOr<Kernel> saxpy = LoadSaxpy();
+  if (!saxpy.ok()) return saxpy.status();
+  absl::StatusOr<DeviceBuffer<float>> device_x = DeviceBuffer<float>::CopyOf(stream.context(), x);
   if (!device_x.ok()) return device_x.status();
-  absl::StatusOr<DeviceBuffer<float>> device_y = DeviceBuffer<float>::CopyOf(context, *y);
+  absl::StatusOr<DeviceBuffer<float>> device_y = DeviceBuffer<float>::CopyOf(stream.context(), *y);
   if (!device_y.ok()) return device_y.status();
-  absl::Status ran = cuguest::LaunchForElements(
-      *kernel, x.size(), cuguest::StreamRef::Borrow(stream, context),
-      static_cast<unsigned>(x.size()), a, DevicePtr(device_x->view()), DevicePtr(device_y->view()));
-  if (ran.ok()) ran = cuguest::StreamRef::Borrow(stream, context).Synchronize();
-  return ran.ok() ? cuguest::Copy(cuguest::HostSpan<float>(*y), device_y->view()) : ran;
+
+  absl::Status status =
+      cuguest::LaunchForElements(*saxpy, x.size(), stream, static_cast<unsigned>(x.size()), a,
+                                 DevicePtr(device_x->view()), DevicePtr(device_y->view()));
+  if (status.ok()) status = stream.Synchronize();
+  if (status.ok()) status = cuguest::Copy(HostSpan<float>(*y), device_y->view());
+  return status;
 }
 
 // What the library's users call.
 absl::Status Saxpy(CUstream stream, float a, const std::vector<float>& x, std::vector<float>* y,
                    const Progress& progress) {
   const ContextRef caller = ContextRef::Current();
-  if (!caller.ok()) return cuguest::ToStatus(caller);  // nothing current, or a dead context
-  cuguest::ContextGuard guard(caller);
+  if (!caller.ok()) return cuguest::ToStatus(caller);  // nothing is current, or it was destroyed
+  const ContextGuard guard(caller);
   if (!guard.ok()) return cuguest::ToStatus(guard);
-
   if (progress) progress(guard.elided());
-  return SaxpyIn(caller, stream, a, x, y);
+  return SaxpyOn(StreamRef::Borrow(stream, caller), a, x, y);
 }
 
 }  // namespace guest
@@ -115,7 +125,7 @@ void CallGuestAndCheck(const guest::Progress& progress) {
   CHECK(y == Ramp(5));
 }
 
-// The guest is called, and draws, in a callback of the host's.
+// Draws the stack before, in a callback during, and after a call of the guest.
 void ShowCall(const Cast& cast) {
   const UndisturbedScope undisturbed(&support::ReportDisturbance);
   const std::string before = cast.Draw();
@@ -129,7 +139,7 @@ void ShowCall(const Cast& cast) {
   CHECK(cast.Draw() == before);
 }
 
-// Once more without drawing, which pushes and pops by itself.
+// Without drawing, which pushes and pops.
 void CountPushes() {
   if (!Sim::IsActive()) return;
   Sim::ResetCalls();
@@ -156,9 +166,9 @@ absl::Status OwnContexts(const Driver& driver, Device device) {
   return absl::OkStatus();
 }
 
-// A program of the CUDA runtime: the primary context P is what it works in.
+// As a program of the CUDA runtime, which works in the primary context P.
 absl::Status PrimaryCurrent(const Driver& driver, Device device) {
-  PrintScene("A host that works in the primary context P, as a runtime program does");
+  PrintScene("A host that works in the primary context P, as a program of the runtime does");
   const absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);
   if (!primary.ok()) return primary.status();
   Cast cast;
@@ -176,14 +186,14 @@ void NothingCurrent(Device device) {
 
   std::vector<float> y(1);
   const absl::Status refused = guest::Saxpy(nullptr, 1.0F, {1.0F}, &y, nullptr);
-  PrintRow("when guest::Saxpy returned", cast.Draw(), "it refused, and said why:");
+  PrintRow("when guest::Saxpy returned", cast.Draw(), "an error:");
   support::PrintParagraph(std::string(refused.message()));
   CHECK(refused.code() == absl::StatusCode::kFailedPrecondition);
   CHECK(cuguest::CodeOf(refused) == CUDA_ERROR_INVALID_CONTEXT);
 
   const absl::StatusOr<PrimaryContext::State> state = PrimaryContext::Query(device);
   CHECK(state.ok() && !state->active);
-  PrintRow("the primary context", "inactive", "it was not created by accident");
+  PrintRow("the primary context", "inactive", "it was not created");
 }
 
 absl::Status Demonstrate(const Driver& driver, Device device) {

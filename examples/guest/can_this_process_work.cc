@@ -2,25 +2,23 @@
 //
 // Can CUDA work in this process, and if not, why not?
 //
-// The first thing to ask when a program does not find its GPU, and what a library may log
-// before it does anything: which toolkit it was compiled with, which runtime, driver and
-// kernel module it met, which devices, and who of the process is using them already. One
-// sentence says what follows from it. Asking costs nothing that stays: no context is
-// created, where the tool that asks cudaFree(0) would put one on the first device.
+// A program asks this first when it does not find its GPU, and a library may log the answer: which
+// toolkit it was compiled with, which runtime, driver and kernel module are here, which devices,
+// and whether this process uses them already. One sentence says what follows. No context is
+// created, where cudaFree(0) would create one on the first device.
 //
 //   toolkit                       CUDA 13.0
 //   runtime                       CUDA 13.0
 //   driver                        CUDA 13.0       /usr/lib/x86_64-linux-gnu/libcuda.so.1
 //   kernel module                 580.159.04
 //   device 0                      NVIDIA H100 80GB HBM3
-//     named everywhere            GPU-5d8aff98-...
-//     on the bus                  0000:65:00.0
+//     UUID                        GPU-5d8aff98-...
+//     PCI bus id                  0000:65:00.0
 //     its primary context         inactive
 //
 //     CUDA can work here: ...
 //
-// It answers also where CUDA cannot work, and that is a success: it ends with 0 then too,
-// and with 1 only if what it found does not agree with itself.
+// It exits with 0 where CUDA cannot work, too, and with 1 if the answers contradict each other.
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -80,15 +78,15 @@ void PrintDevice(Device device) {
   const absl::StatusOr<cuguest::Uuid> uuid = device.GetUuid();
   const absl::StatusOr<std::string> bus = device.PciBusId();
   PrintRow("device " + std::to_string(device.get()), TextOf(name, name.value_or("")));
-  PrintRow("  named everywhere", TextOf(uuid, uuid.ok() ? uuid->ToString() : ""));
-  PrintRow("  on the bus", TextOf(bus, bus.value_or("")));
+  PrintRow("  UUID", TextOf(uuid, uuid.ok() ? uuid->ToString() : ""));
+  PrintRow("  PCI bus id", TextOf(bus, bus.value_or("")));
   CHECK_OK(name.status());
   CHECK_OK(bus.status());
 
   const absl::StatusOr<PrimaryContext::State> state = PrimaryContext::Query(device);
   if (!CHECK_OK(state.status())) return;
   PrintRow("  its primary context", state->active ? "active" : "inactive");
-  CHECK(!state->active);  // nobody has used it in this process, and asking did not either
+  CHECK(!state->active);  // nothing in this process has used it, nor did the queries
 }
 
 void PrintDevices(int count) {
@@ -98,7 +96,7 @@ void PrintDevices(int count) {
   }
 }
 
-// The sentence says which of the two it is, and the status says the same to a program.
+// The sentence is for people, the status for programs.
 void PrintAnswer(const Versions& versions) {
   const std::string sentence = cuguest::runtime::Explain();
   const absl::Status status = cuguest::runtime::CanWork();
@@ -130,8 +128,7 @@ int main() {
   PrintAnswer(versions);
   CheckNothingWasCreated();
   const int code = support::ExitCode();
-  std::printf("\n%s (%d checks)\n",
-              code == 0 ? "Nothing was created by asking." : "IT DOES NOT AGREE WITH ITSELF.",
+  std::printf("\n%s (%d checks)\n", code == 0 ? "Every check passed." : "A CHECK FAILED.",
               support::ChecksMade());
   return code;
 }

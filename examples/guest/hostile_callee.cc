@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What does a guard do when something that the library calls disturbs the stack?
+// What does a guard do when something that the library calls changes the context stack?
 //
-// A host with the stack [X] [A]< (A is current) calls a library, which calls a third
-// party, which misbehaves: in every way there is, once while the library works in its
-// caller's context A, and once while it works in a context B of its own. Each time the
-// library is written in three ways: with a bare push and pop, with the get-and-set
-// idiom, and with a ContextGuard. The pictures show what the host finds afterwards.
+// A host with the stack [X] [A]< (A is current) calls a library, which calls a third party, which
+// changes the stack: in six ways, each while the library works in its caller's context A and while
+// it works in a context B of its own. The library is written in three ways: with a push and a pop,
+// with get and set, and with a ContextGuard. The pictures show the stack that the host has
+// afterwards.
 //
 //   2. The callee leaves a push behind
 //
 //                       in A, its caller's context    in B, its own
 //      before           [X] [A]<                      [X] [A]<
-//      bare push, pop   [X] [A] [A]<  wrong depth     [X] [A] [B]<  WRONG CONTEXT
-//      get, set back    [X] [A] [A]<  wrong depth     [X] [B] [A]<  wrong depth
+//      push, pop        [X] [A] [A]<  wrong depth     [X] [A] [B]<  WRONG CONTEXT
+//      get, set         [X] [A] [A]<  wrong depth     [X] [B] [A]<  wrong depth
 //      ContextGuard     [X] [A]<      as it was       [X] [A]<      as it was
 //           both: left a push behind, repaired by inference
 //
-// Two faults are more than the default mode can see or repair, as context_guard.h says;
-// there the example goes on to kAlwaysPush and kExact until one of them does.
+// Two faults are beyond what the default mode can see or repair (context_guard.h). There the
+// example also shows kAlwaysPush and kExact, until one of them repairs the stack.
 
 #include <cuda.h>
 
@@ -52,7 +52,7 @@
 #include "examples/support/picture.h"
 #include "kernels/saxpy.h"
 
-// What the library calls: a codec, a solver, a user's callback. It knows all contexts.
+// What the library calls: a codec, a solver, a callback of its user's.
 namespace callee {
 
 using cuguest::Driver;
@@ -71,6 +71,7 @@ enum class Fault {
   kPopsTwice,
   kDestroysContext,
 };
+
 void Pop(const Driver& driver) {
   CUcontext popped = nullptr;
   driver.CtxPopCurrent(&popped);
@@ -102,8 +103,7 @@ void Misbehave(const Driver& driver, Fault fault, const Contexts& contexts) {
 
 }  // namespace callee
 
-// The library, four times over. `context` is where it works: what is the caller's, or
-// one of its own.
+// The library, in each way. `context` is where it works: its caller's, or one of its own.
 namespace guest {
 
 using cuguest::ContextGuard;
@@ -114,7 +114,7 @@ using cuguest::Driver;
 using cuguest::GuardMode;
 using Callee = std::function<void()>;
 
-// Real work in the current context: true if all of y = 2 * x + y is right.
+// Work in the current context: true if y = 2 * x + y is right.
 absl::StatusOr<bool> Saxpy() {
   using Numbers = std::vector<float>;
   const ContextRef here = ContextRef::Current();
@@ -138,22 +138,22 @@ absl::StatusOr<bool> Saxpy() {
   return *result == Numbers(256, 7.0F);
 }
 
-// What every way of writing it does in between: its own work, and the call.
+// What the library does in each way: its own work, and the call.
 void Work(const Callee& callee) {
   const absl::StatusOr<bool> right = Saxpy();
   if (CHECK_OK(right.status())) CHECK(*right);
   callee();
 }
 
-// As the Programming Guide has it: push, work, pop.
-void BarePushPop(const Driver& driver, CUcontext context, const Callee& callee) {
+// As in the programming guide: push, work, pop.
+void PushPop(const Driver& driver, CUcontext context, const Callee& callee) {
   driver.CtxPushCurrent(context);
   Work(callee);
   CUcontext popped = nullptr;
   driver.CtxPopCurrent(&popped);
 }
 
-// As the runtime's cudaGetDevice / cudaSetDevice guards have it: get, set, work, set back.
+// As guards with cudaGetDevice and cudaSetDevice do: get, set, work, set back.
 void GetAndSet(const Driver& driver, CUcontext context, const Callee& callee) {
   CUcontext before = nullptr;
   driver.CtxGetCurrent(&before);
@@ -167,7 +167,7 @@ void Guarded(CUcontext context, const Callee& callee, GuardMode mode) {
   if (CHECK(guard.ok())) Work(callee);
 }
 
-// A library that has to go on after the call asserts its context anew.
+// A library that works on after the call makes its context current again.
 absl::Status WorkAgainAfterwards(CUcontext context, const Callee& callee,
                                  const std::function<void(const char*)>& trace) {
   ContextGuard guard(context);
@@ -184,7 +184,7 @@ absl::Status WorkAgainAfterwards(CUcontext context, const Callee& callee,
 
 }  // namespace guest
 
-// The program that calls the library, and looks at its stack afterwards.
+// The program that calls the library, and then draws its stack.
 namespace host {
 
 using callee::Fault;
@@ -201,16 +201,16 @@ using support::PrintRow;
 using support::PrintScene;
 
 // How the library is written, and its name in the tables.
-enum class Way { kBarePushPop, kGetAndSet, kGuard, kAlwaysPush, kExact };
-constexpr Way kWays[] = {Way::kBarePushPop, Way::kGetAndSet, Way::kGuard, Way::kAlwaysPush,
+enum class Way { kPushPop, kGetAndSet, kGuard, kAlwaysPush, kExact };
+constexpr Way kWays[] = {Way::kPushPop, Way::kGetAndSet, Way::kGuard, Way::kAlwaysPush,
                          Way::kExact};
-constexpr const char* kWayNames[] = {"bare push, pop", "get, set back", "ContextGuard",
-                                     "  kAlwaysPush", "  kExact"};
+constexpr const char* kWayNames[] = {"push, pop", "get, set", "ContextGuard", "  kAlwaysPush",
+                                     "  kExact"};
 
-// What the host finds in place of [X] [A]<, for each way but kExact, which leaves the
-// best there is in every case.
+// The stack that the host has afterwards, for each way but kExact, which always leaves the best
+// possible one.
 struct Left {
-  const char* bare_push_pop;
+  const char* push_pop;
   const char* get_and_set;
   const char* guard;
   const char* always_push;
@@ -224,7 +224,7 @@ struct Row {
 };
 
 constexpr char kWhole[] = "[X] [A]<";
-constexpr char kNotRun[] = "(not run)";  // it sets a destroyed handle, which is undefined
+constexpr char kNotRun[] = "(not run)";  // sets a destroyed handle, which is undefined
 
 constexpr Row kRows[] = {
     {Fault::kReplacesTop,
@@ -253,7 +253,7 @@ constexpr Row kRows[] = {
      {"[X]<", "[A]<", kWhole, kWhole}},
 };
 
-// The best that can be left: a context that was destroyed comes back for nobody.
+// The best possible stack: a destroyed context cannot be restored.
 const char* Best(Fault fault, bool in_a) {
   return fault == Fault::kDestroysContext && in_a ? "[X]<" : kWhole;
 }
@@ -261,8 +261,8 @@ const char* Best(Fault fault, bool in_a) {
 const char* Expected(const Row& row, Way way, bool in_a) {
   const Left& left = in_a ? row.in_a : row.in_b;
   switch (way) {
-    case Way::kBarePushPop:
-      return left.bare_push_pop;
+    case Way::kPushPop:
+      return left.push_pop;
     case Way::kGetAndSet:
       return left.get_and_set;
     case Way::kGuard:
@@ -283,40 +283,40 @@ std::string Top(const std::string& picture) {
 
 const char* Verdict(const std::string& left, const std::string& best) {
   if (left == kNotRun) return "undefined";
-  if (left == best) return best == kWhole ? "as it was" : "all there is";
+  if (left == best) return best == kWhole ? "as it was" : "best possible";
   return Top(left) == Top(best) ? "wrong depth" : "WRONG CONTEXT";
 }
 
-// The incidents of the call that is being made.
+// The incidents of one call.
 struct Report {
   int count;
-  cuguest::IncidentKind kind;  // of the last, as what follows
+  cuguest::IncidentKind kind;  // of the last one, as the rest
   cuguest::Repair repair;
   const char* file;
   int line;
 
   [[nodiscard]] std::string ToString() const {
-    if (count == 0) return "nothing seen";
+    if (count == 0) return "no incident";
     return std::string(cuguest::Name(kind)) + ", " + cuguest::Name(repair);
   }
 };
 Report report;
 
-// Runs inside the guard's destructor: it takes notes, and no more.
+// Runs inside the guard's destructor.
 void TakeReport(const Incident& incident) noexcept {
   report = {report.count + 1, incident.kind, incident.repair, incident.file, incident.line};
 }
 
-// The contexts of the play.
-struct House {
+// The contexts of the host.
+struct Contexts {
   HostContext x, a, b, c;
   PrimaryContext p;
 
-  static absl::StatusOr<House> Furnish(const Driver& driver, Device device);
+  static absl::StatusOr<Contexts> Create(const Driver& driver, Device device);
   [[nodiscard]] Cast Names() const;
 };
 
-absl::StatusOr<House> House::Furnish(const Driver& driver, Device device) {
+absl::StatusOr<Contexts> Contexts::Create(const Driver& driver, Device device) {
   std::vector<HostContext> made;
   while (made.size() < 4) {
     absl::StatusOr<HostContext> context = HostContext::Create(driver, device);
@@ -325,11 +325,11 @@ absl::StatusOr<House> House::Furnish(const Driver& driver, Device device) {
   }
   absl::StatusOr<PrimaryContext> p = PrimaryContext::Retain(device);
   if (!p.ok()) return p.status();
-  return House{std::move(made[0]), std::move(made[1]), std::move(made[2]), std::move(made[3]),
-               *std::move(p)};
+  return Contexts{std::move(made[0]), std::move(made[1]), std::move(made[2]), std::move(made[3]),
+                  *std::move(p)};
 }
 
-Cast House::Names() const {
+Cast Contexts::Names() const {
   Cast cast;
   cast.Name("X", x.get());
   cast.Name("A", a.get());
@@ -352,11 +352,11 @@ struct Outcome {
   }
 };
 
-// Calls the library in every way, with every fault, and draws what is left.
-class Play {
+// Calls the library in every way, with every fault, and draws the stack afterwards.
+class Scenes {
  public:
-  Play(const Driver& driver, Device device, House* house)
-      : driver_(driver), device_(device), house_(*house), stack_(driver, {}) {}
+  Scenes(const Driver& driver, Device device, Contexts* contexts)
+      : driver_(driver), device_(device), contexts_(*contexts), stack_(driver, {}) {}
 
   void Show(const Row& row);
   void ShowReassert();
@@ -371,15 +371,15 @@ class Play {
 
   const Driver& driver_;
   const Device device_;
-  House& house_;
+  Contexts& contexts_;
   HostStack stack_;
-  int good_[std::size(kWays)] = {};  // calls after which the host found what it should
+  int good_[std::size(kWays)] = {};  // calls after which the stack was the best possible one
 };
 
-void Play::CallGuest(Way way, CUcontext context, const guest::Callee& callee) const {
+void Scenes::CallGuest(Way way, CUcontext context, const guest::Callee& callee) const {
   switch (way) {
-    case Way::kBarePushPop:
-      return guest::BarePushPop(driver_, context, callee);
+    case Way::kPushPop:
+      return guest::PushPop(driver_, context, callee);
     case Way::kGetAndSet:
       return guest::GetAndSet(driver_, context, callee);
     case Way::kGuard:
@@ -391,28 +391,28 @@ void Play::CallGuest(Way way, CUcontext context, const guest::Callee& callee) co
   }
 }
 
-// A context that the callee destroyed is made anew for the next call.
-void Play::Rebuild(HostContext* destroyed) {
+// Replaces a context that the callee destroyed.
+void Scenes::Rebuild(HostContext* destroyed) {
   stack_.Set({});
   destroyed->Leak();
   absl::StatusOr<HostContext> anew = HostContext::Create(driver_, device_);
   if (CHECK_OK(anew.status())) *destroyed = *std::move(anew);
 }
 
-Outcome Play::Try(const Row& row, Way way, bool in_a) {
+Outcome Scenes::Try(const Row& row, Way way, bool in_a) {
   Outcome outcome;
   outcome.best = Best(row.fault, in_a);
   const std::string expected = Expected(row, way, in_a);
   if (expected == kNotRun) return outcome;
 
-  HostContext& workplace = in_a ? house_.a : house_.b;
-  const callee::Contexts contexts{house_.c.get(), house_.p.get(), workplace.get()};
-  stack_.Set({house_.x.get(), house_.a.get()});
+  HostContext& target = in_a ? contexts_.a : contexts_.b;
+  const callee::Contexts contexts{contexts_.c.get(), contexts_.p.get(), target.get()};
+  stack_.Set({contexts_.x.get(), contexts_.a.get()});
   report = Report();
-  CallGuest(way, workplace.get(), [&] { callee::Misbehave(driver_, row.fault, contexts); });
-  outcome.picture = house_.Names().Draw();
+  CallGuest(way, target.get(), [&] { callee::Misbehave(driver_, row.fault, contexts); });
+  outcome.picture = contexts_.Names().Draw();
   outcome.reported = report.ToString();
-  if (row.fault == Fault::kDestroysContext) Rebuild(&workplace);
+  if (row.fault == Fault::kDestroysContext) Rebuild(&target);
 
   CHECK(outcome.picture == expected);
   CHECK(report.count <= 1);
@@ -435,8 +435,8 @@ void PrintLine(const char* label, const std::string& in_a, const std::string& in
   std::printf("   %-16s %-29s %s\n", label, in_a.c_str(), in_b.c_str());
 }
 
-// The stricter modes are tried always, and shown where the one before was not enough.
-void Play::Show(const Row& row) {
+// The stricter modes are always tested, and shown where the one before was not enough.
+void Scenes::Show(const Row& row) {
   PrintScene(row.title);
   PrintLine("", "in A, its caller's context", "in B, its own");
   PrintLine("before", kWhole, kWhole);
@@ -452,16 +452,16 @@ void Play::Show(const Row& row) {
   }
 }
 
-void Play::ShowReassert() {
-  PrintScene("A library that has to go on after such a callee calls guard.Reassert()");
-  stack_.Set({house_.x.get(), house_.a.get()});
+void Scenes::ShowReassert() {
+  PrintScene("A library that works on after such a callee calls guard.Reassert()");
+  stack_.Set({contexts_.x.get(), contexts_.a.get()});
   report = Report();
   const UndisturbedScope undisturbed(&support::ReportDisturbance);
-  const Cast cast = house_.Names();
-  const callee::Contexts contexts{house_.c.get(), house_.p.get(), house_.b.get()};
+  const Cast cast = contexts_.Names();
+  const callee::Contexts contexts{contexts_.c.get(), contexts_.p.get(), contexts_.b.get()};
   PrintRow("the host's stack", cast.Draw());
   CHECK_OK(guest::WorkAgainAfterwards(
-      house_.b.get(), [&] { callee::Misbehave(driver_, Fault::kReplacesTop, contexts); },
+      contexts_.b.get(), [&] { callee::Misbehave(driver_, Fault::kReplacesTop, contexts); },
       [&](const char* where) { PrintRow(where, cast.Draw()); }));
   PrintRow("when the library returned", cast.Draw(), "its numbers are right");
   CHECK(cast.Draw() == kWhole);
@@ -471,8 +471,8 @@ void Play::ShowReassert() {
                           std::to_string(report.line) + ": a callee " + report.ToString());
 }
 
-void Play::ShowTally() const {
-  PrintScene("How often the host found what it should");
+void Scenes::ShowTally() const {
+  PrintScene("Calls after which the host's stack was the best possible one");
   for (const Way way : kWays) {
     std::printf("   %-16s %2d of %d\n", kWayNames[static_cast<int>(way)],
                 good_[static_cast<int>(way)], kCalls);
@@ -481,17 +481,17 @@ void Play::ShowTally() const {
 }
 
 absl::Status Demonstrate(const Driver& driver, Device device) {
-  absl::StatusOr<House> house = House::Furnish(driver, device);
-  if (!house.ok()) return house.status();
+  absl::StatusOr<Contexts> contexts = Contexts::Create(driver, device);
+  if (!contexts.ok()) return contexts.status();
   std::printf(
       "\n   The host's stack is [X] [A]<, read from the bottom up: A is current.\n"
-      "   C is the callee's context, P the device's primary.\n");
+      "   C is the callee's context, P the device's primary context.\n");
 
   cuguest::SetIncidentHandler(&TakeReport);
-  Play play(driver, device, &*house);
-  for (const Row& row : kRows) play.Show(row);
-  play.ShowReassert();
-  play.ShowTally();
+  Scenes scenes(driver, device, &*contexts);
+  for (const Row& row : kRows) scenes.Show(row);
+  scenes.ShowReassert();
+  scenes.ShowTally();
   cuguest::SetIncidentHandler(nullptr);
   return absl::OkStatus();
 }
@@ -500,6 +500,6 @@ absl::Status Demonstrate(const Driver& driver, Device device) {
 
 int main() {
   return support::RunExample(
-      "What does a guard do when something that the library calls disturbs the stack?",
+      "What does a guard do when something that the library calls changes the context stack?",
       &host::Demonstrate);
 }

@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How does a library keep a context of its own, and its caller never see it?
+// How does a library use a context of its own that its caller never sees?
 //
-// The CUDA Programming Guide draws it under "Library Context Management": create the
-// context when the library is initialised and take it off the stack at once, so that it
-// *floats*; push it on the way into every call and pop it on the way out; destroy it
-// when the library is shut down. Here the push and the pop are a ContextGuard, and the
-// host's own callback runs in the host's own context, by way of a HostScope.
+// The CUDA programming guide shows it under "Library Context Management": create the context when
+// the library is initialized and pop it, so that it is *floating*; push it at the beginning of
+// every call and pop it at the end; destroy it when the library is shut down. Here a ContextGuard
+// pushes and pops, and a HostScope runs the host's callback with the host's own stack.
 //
-//   1. Init: the context is created, and floats
+//   1. Init: the context is created, and floating
 //
 //      before guest::Mixer::Init     [X] [A]<
-//      cuCtxCreate left it on top    [X] [A] [B]<
-//      cuCtxPopCurrent               [X] [A]<
+//      after cuCtxCreate             [X] [A] [B]<
+//      after cuCtxPopCurrent         [X] [A]<
 //
-//   2. Every call: in, out to the host's callback, in again, out
+//   2. A call with a callback of the host's
 //
 //      before guest::Mixer::Mix      [X] [A]<
 //      inside                        [X] [A] [B]<    the library works
-//      in the host's callback        [X] [A]<        the host is at home
+//      in the host's callback        [X] [A]<        the host's own stack
 //      inside                        [X] [A] [B]<    the library works
 //      after                         [X] [A]<        1000 samples checked
 
@@ -72,7 +71,7 @@ using cuguest::Stream;
 // Threads: Mix() from any, also at the same time; Shutdown() after the last of them.
 class Mixer {
  public:
-  // For debugging: where the library is, and which context is its own.
+  // For the pictures: where the library is, and its context.
   using Trace = std::function<void(const char* where, CUcontext own)>;
   using Progress = std::function<void()>;  // the host's; called in the host's context
   using Signal = std::vector<float>;
@@ -107,12 +106,12 @@ absl::StatusOr<std::unique_ptr<Mixer>> Mixer::Init(cuguest::Device device, Trace
   CUresult code = (*driver)->CtxCreate(&context, CU_CTX_SCHED_AUTO, device.get());
   if (code != CUDA_SUCCESS) return cuguest::ToStatus(code, "create the mixer's context");
   std::unique_ptr<Mixer> mixer(new Mixer(**driver, context, std::move(trace)));
-  mixer->Tell("cuCtxCreate left it on top");
+  mixer->Tell("after cuCtxCreate");
 
   CUcontext popped = nullptr;
   code = (*driver)->CtxPopCurrent(&popped);
-  if (code != CUDA_SUCCESS) return cuguest::ToStatus(code, "take the new context off the stack");
-  mixer->Tell("cuCtxPopCurrent");
+  if (code != CUDA_SUCCESS) return cuguest::ToStatus(code, "pop the mixer's context");
+  mixer->Tell("after cuCtxPopCurrent");
 
   if (absl::Status status = mixer->LoadKernels(); !status.ok()) {
     mixer->Shutdown().IgnoreError();
@@ -140,7 +139,7 @@ absl::Status Mixer::LoadKernels() {
 
 absl::StatusOr<Mixer::Signal> Mixer::Mix(float gain, const Signal& x, const Signal& y,
                                          const Progress& progress) {
-  ContextGuard guard(context_);  // the push; its destructor is the pop
+  ContextGuard guard(context_);  // pushes; its destructor pops
   if (!guard.ok()) return cuguest::ToStatus(guard);
   Tell("inside");
 
@@ -165,7 +164,7 @@ absl::StatusOr<Mixer::Signal> Mixer::Mix(float gain, const Signal& x, const Sign
     const cuguest::HostScope host(guard);
     progress();
   }
-  if (!guard.ok()) return cuguest::ToStatus(guard);  // could not come back in
+  if (!guard.ok()) return cuguest::ToStatus(guard);  // the scope could not enter the context again
   Tell("inside");
   status = cuguest::LaunchForElements(scale_, count, stream->ref(), count, gain,
                                       DevicePtr(sum->view()), DevicePtr(out->view()));
@@ -175,7 +174,7 @@ absl::StatusOr<Mixer::Signal> Mixer::Mix(float gain, const Signal& x, const Sign
 }
 
 absl::Status Mixer::Shutdown() {
-  // It floats, so destroying it touches nobody's stack, whatever is current here.
+  // It is floating: destroying it changes no stack, whatever is current here.
   return cuguest::ToStatus(driver_->CtxDestroy(std::exchange(context_, nullptr)),
                            "destroy the mixer's context");
 }
@@ -202,8 +201,8 @@ void CallGuestAndCheck(Mixer& mixer, const Mixer::Progress& progress) {
   if (CHECK_OK(mixed.status())) CHECK(*mixed == Ramp(12));
 }
 
-// Draws where the library says it is; silent once `talking` is false.
-struct Storyteller {
+// Draws the stack where the library reports that it is, while `talking`.
+struct Narrator {
   Cast* cast;
   bool talking = true;
 
@@ -215,28 +214,28 @@ struct Storyteller {
   }
 };
 
-absl::StatusOr<std::unique_ptr<Mixer>> InitGuest(const Storyteller& story, Device device) {
-  PrintScene("Init: the context is created, and floats");
+absl::StatusOr<std::unique_ptr<Mixer>> InitGuest(const Narrator& narrator, Device device) {
+  PrintScene("Init: the context is created, and floating");
   const UndisturbedScope undisturbed(&support::ReportDisturbance);
-  PrintRow("before guest::Mixer::Init", story.cast->Draw());
-  return Mixer::Init(device,
-                     [&story](const char* where, CUcontext guests) { story.Tell(where, guests); });
+  PrintRow("before guest::Mixer::Init", narrator.cast->Draw());
+  return Mixer::Init(
+      device, [&narrator](const char* where, CUcontext guests) { narrator.Tell(where, guests); });
 }
 
 void CallOnce(const Cast& cast, Mixer& mixer) {
-  PrintScene("Every call: in, out to the host's callback, in again, out");
+  PrintScene("A call with a callback of the host's");
   const UndisturbedScope undisturbed(&support::ReportDisturbance);
   const std::string before = cast.Draw();
   PrintRow("before guest::Mixer::Mix", before);
   CallGuestAndCheck(mixer, [&] {
-    PrintRow("in the host's callback", cast.Draw(), "the host is at home");
+    PrintRow("in the host's callback", cast.Draw(), "the host's own stack");
     CHECK(cast.Draw() == before);
   });
   PrintRow("after", cast.Draw(), "1000 samples checked");
   CHECK(cast.Draw() == before);
 }
 
-// One thread of the host's: it has its own contexts current, and keeps them.
+// One thread of the host's, with a stack of its own.
 std::string CallOften(const Driver& driver, const Cast& cast, Mixer& mixer,
                       const std::vector<CUcontext>& contexts) {
   HostStack stack(driver, contexts);
@@ -250,7 +249,7 @@ std::string CallOften(const Driver& driver, const Cast& cast, Mixer& mixer,
 
 void CallFromThreads(const Driver& driver, const Cast& cast, Mixer& mixer,
                      const std::vector<std::vector<CUcontext>>& stacks) {
-  PrintScene("Four threads at once, 25 calls each, every one with its own stack");
+  PrintScene("Four threads at the same time, 25 calls each, each with a stack of its own");
   std::vector<std::string> pictures(stacks.size());
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < stacks.size(); ++i) {
@@ -263,7 +262,7 @@ void CallFromThreads(const Driver& driver, const Cast& cast, Mixer& mixer,
 }
 
 void ShutdownGuest(const Cast& cast, Mixer& mixer) {
-  PrintScene("Shutdown: a floating context is destroyed, and nobody's stack changes");
+  PrintScene("Shutdown: the floating context is destroyed; the host's stack does not change");
   const UndisturbedScope undisturbed(&support::ReportDisturbance);
   PrintRow("before guest::Mixer::Shutdown", cast.Draw());
   CHECK_OK(mixer.Shutdown());
@@ -280,11 +279,11 @@ absl::Status Demonstrate(const Driver& driver, Device device) {
   cast.Name("A", a->get());
   const HostStack stack(driver, {x->get(), a->get()});
 
-  Storyteller story{&cast};
-  absl::StatusOr<std::unique_ptr<Mixer>> mixer = InitGuest(story, device);
+  Narrator narrator{&cast};
+  absl::StatusOr<std::unique_ptr<Mixer>> mixer = InitGuest(narrator, device);
   if (!mixer.ok()) return mixer.status();
   CallOnce(cast, **mixer);
-  story.talking = false;
+  narrator.talking = false;
   CallFromThreads(driver, cast, **mixer,
                   {{}, {x->get()}, {a->get(), x->get()}, {a->get(), a->get(), a->get()}});
   ShutdownGuest(cast, **mixer);
@@ -295,6 +294,6 @@ absl::Status Demonstrate(const Driver& driver, Device device) {
 
 int main() {
   return support::RunExample(
-      "How does a library keep a context of its own, and its caller never see it?",
+      "How does a library use a context of its own that its caller never sees?",
       &host::Demonstrate);
 }

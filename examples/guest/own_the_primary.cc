@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How does a library use the primary context without getting in anybody's way?
+// How does a library use the primary context without disturbing others?
 //
-// The primary context of a device is shared by everybody in the process: the CUDA
-// runtime, PyTorch, and each library that asks for it. It lives while somebody holds a
-// unit of the driver's count, and anybody may reset it. So a good guest
+// The primary context of a device is shared by the whole process: the CUDA runtime, PyTorch, and
+// every library that asks for it. It is active while its reference count is not zero, and any of
+// them may reset it. So a library
 //
-//   - looks before it leaps: a query creates nothing;
-//   - holds one unit of its own, and gives back that one and no other;
-//   - keeps the *incarnation* it retained, since a primary that was reset comes back at
-//     the same handle with everything that lived in it gone, and makes its streams and
-//     memory anew when that has happened (a Kernel is good in every life);
+//   - queries first: a query creates nothing;
+//   - retains one reference, and releases that one;
+//   - keeps the *incarnation* that it retained: after a reset the primary context comes back at
+//     the same handle with everything in it gone, and the library makes its streams and memory
+//     again (a Kernel is valid in every incarnation);
 //   - works in it under a guard, whatever its caller has current.
 //
 //   4. The host resets the device under the library
 //
 //      P before                      id 2
 //      after the reset               was reset       P is inactive
-//      a guard for the old life      refused         CUDA_ERROR_CONTEXT_IS_DESTROYED
-//      guest::Adder::Add             right again     it noticed, and rebuilt
-//      P now                         id 3            the same handle, another life
+//      a guard for the old one       refused         CUDA_ERROR_CONTEXT_IS_DESTROYED
+//      guest::Adder::Add             right           it made its stream again
+//      P now                         id 3            the same handle, the next incarnation
 
 #include <cuda.h>
 
@@ -71,12 +71,12 @@ class Adder {
 
   [[nodiscard]] static absl::StatusOr<Adder> Open(cuguest::Device device);
 
-  // Notices that the device was reset since, and starts anew then.
+  // After a device reset it works in the next incarnation of the primary context.
   [[nodiscard]] absl::StatusOr<std::vector<float>> Add(const std::vector<float>& x,
                                                        const std::vector<float>& y,
                                                        const Trace& trace = nullptr);
 
-  // The last call; gives the unit back.
+  // The last call. Releases the reference.
   [[nodiscard]] absl::Status Close();
 
   [[nodiscard]] const PrimaryContext& primary() const { return primary_; }
@@ -84,13 +84,13 @@ class Adder {
  private:
   explicit Adder(Kernel kernel) : kernel_(std::move(kernel)) {}
 
-  [[nodiscard]] absl::Status MoveIn(cuguest::Device device);
+  [[nodiscard]] absl::Status Enter(cuguest::Device device);
   [[nodiscard]] absl::StatusOr<std::vector<float>> AddHere(const std::vector<float>& x,
                                                            const std::vector<float>& y);
 
-  Kernel kernel_;  // for every life of every context
+  Kernel kernel_;  // valid in every context
   PrimaryContext primary_;
-  Stream stream_;  // lives in primary_.incarnation(), and dies with it
+  Stream stream_;  // of primary_.incarnation()
 };
 
 absl::StatusOr<Adder> Adder::Open(cuguest::Device device) {
@@ -100,12 +100,13 @@ absl::StatusOr<Adder> Adder::Open(cuguest::Device device) {
   absl::StatusOr<Kernel> kernel = module->GetKernel("vector_add");
   if (!kernel.ok()) return kernel.status();
   Adder adder(*std::move(kernel));
-  if (absl::Status status = adder.MoveIn(device); !status.ok()) return status;
+  if (absl::Status status = adder.Enter(device); !status.ok()) return status;
   return adder;
 }
 
-// Into the life that P is in, or its next one. A stream whose life is over is let go.
-absl::Status Adder::MoveIn(cuguest::Device device) {
+// Retains P, in its present incarnation or the next, and makes a stream there. The stream of an
+// incarnation that is gone is dropped without a driver call.
+absl::Status Adder::Enter(cuguest::Device device) {
   absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);
   if (!primary.ok()) return primary.status();
   absl::StatusOr<Stream> stream = Stream::Create(primary->incarnation());
@@ -119,8 +120,8 @@ absl::StatusOr<std::vector<float>> Adder::Add(const std::vector<float>& x,
                                               const std::vector<float>& y, const Trace& trace) {
   if (primary_.WasReset()) {
     const cuguest::Device device = primary_.device();
-    primary_.Release().IgnoreError();  // the reset may have taken our unit with it
-    if (absl::Status status = MoveIn(device); !status.ok()) return status;
+    primary_.Release().IgnoreError();
+    if (absl::Status status = Enter(device); !status.ok()) return status;
   }
   const ContextGuard guard(primary_.incarnation());
   if (!guard.ok()) return cuguest::ToStatus(guard);
@@ -150,7 +151,7 @@ absl::Status Adder::Close() {
 
 }  // namespace guest
 
-// A program with a context A of its own, and no great love for the primary.
+// A program with a context A of its own.
 namespace host {
 
 using cuguest::ContextGuard;
@@ -168,7 +169,7 @@ using support::PrintRow;
 using support::PrintScene;
 using support::Ramp;
 
-std::string Life(const PrimaryContext& primary) {
+std::string Id(const PrimaryContext& primary) {
   return "id " + std::to_string(primary.incarnation().id());
 }
 
@@ -178,19 +179,19 @@ void CallGuestAndCheck(guest::Adder& adder, const guest::Adder::Trace& trace = n
 }
 
 void QueryCreatesNothing(const Cast& cast, Device device) {
-  PrintScene("Asking creates nothing");
+  PrintScene("A query creates nothing");
   const UndisturbedScope undisturbed(&support::ReportDisturbance);
   PrintRow("the host's stack", cast.Draw(), Activity(device));
   CHECK(!IsActive(device));
   const absl::StatusOr<PrimaryContext> none = PrimaryContext::RetainIfActive(device);
   CHECK(none.status().code() == absl::StatusCode::kFailedPrecondition);
-  PrintRow("RetainIfActive", "refused", "it never creates");
+  PrintRow("RetainIfActive", "refused", "it does not create P");
   CHECK(!IsActive(device));
   PrintRow("the host's stack", cast.Draw(), Activity(device));
 }
 
 absl::StatusOr<guest::Adder> OpenGuest(Cast* cast, Device device) {
-  PrintScene("The library retains the primary context P: the host's stack does not change");
+  PrintScene("The library retains the primary context P; the host's stack does not change");
   const std::string before = cast->Draw();
   PrintRow("before guest::Adder::Open", before, Activity(device));
   absl::StatusOr<guest::Adder> adder = guest::Adder::Open(device);
@@ -212,36 +213,36 @@ void UseGuest(const Cast& cast, guest::Adder& adder) {
   CHECK(cast.Draw() == before);
 }
 
-// A guard that is given the incarnation, rather than the handle, notices.
-void TryOldLife(const ContextRef& old_life) {
-  const ContextGuard guard(old_life);
+// A guard that is made from a ContextRef, not from a handle, detects the reset.
+void TryOld(const ContextRef& old) {
+  const ContextGuard guard(old);
   CHECK(guard.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
-  PrintRow("a guard for the old life", guard.ok() ? "entered" : "refused",
+  PrintRow("a guard for the old one", guard.ok() ? "entered" : "refused",
            cuguest::ErrorName(guard.result()));
 }
 
 void ResetUnderGuest(const Cast& cast, guest::Adder& adder, Device device) {
   PrintScene("The host resets the device under the library");
-  const ContextRef old_life = adder.primary().incarnation();
+  const ContextRef old = adder.primary().incarnation();
   const std::string before = cast.Draw();
-  PrintRow("P before", Life(adder.primary()));
+  PrintRow("P before", Id(adder.primary()));
   CHECK(support::ResetDevice(device) == CUDA_SUCCESS);
   CHECK(adder.primary().WasReset());
   PrintRow("after the reset", adder.primary().WasReset() ? "was reset" : "was not reset",
            Activity(device));
-  TryOldLife(old_life);
+  TryOld(old);
 
   CallGuestAndCheck(adder);
-  PrintRow("guest::Adder::Add", "right again", "it noticed, and rebuilt");
+  PrintRow("guest::Adder::Add", "right", "it made its stream again");
   CHECK(!adder.primary().WasReset());
-  CHECK(adder.primary().get() == old_life.get());
-  CHECK(adder.primary().incarnation() != old_life);
-  PrintRow("P now", Life(adder.primary()), "the same handle, another life");
+  CHECK(adder.primary().get() == old.get());
+  CHECK(adder.primary().incarnation() != old);
+  PrintRow("P now", Id(adder.primary()), "the same handle, the next incarnation");
   CHECK(cast.Draw() == before);
 }
 
 void CloseGuest(const Cast& cast, guest::Adder& adder, Device device) {
-  PrintScene("The library gives its unit back; nobody else held one");
+  PrintScene("The library releases its reference, which was the last one");
   CHECK_OK(adder.Close());
   CHECK(!IsActive(device));
   PrintRow("after guest::Adder::Close", cast.Draw(), Activity(device));
@@ -269,6 +270,5 @@ absl::Status Demonstrate(const Driver& driver, Device device) {
 
 int main() {
   return support::RunExample(
-      "How does a library use the primary context without getting in anybody's way?",
-      &host::Demonstrate);
+      "How does a library use the primary context without disturbing others?", &host::Demonstrate);
 }

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How does a library survive a device reset under it?
+// How does a library survive a device reset by the host?
 //
-// cudaDeviceReset() asks nobody. It ends the life of the primary context P and takes all
-// that lived in it: modules, streams, memory, whoever made them. And then P comes back at
-// the same handle, as soon as anybody wants it, so that whoever kept the handle works on
-// happily, with pointers that are somebody else's by now. The library below
+// cudaDeviceReset() destroys the present incarnation of the primary context P with everything in
+// it: modules, streams, memory, whichever library made them. The next incarnation has the same
+// handle, so a library that kept the handle works on with pointers that may be another library's
+// by now. The library below
 //
-//   - is attached to one *life* of P, and caches by that life what it keeps there;
-//   - works on a thread of its own that resides in P, and settles there before every job
-//     and after every call into foreign code: that is where it notices;
-//   - then drops what it cached without a driver call, since it is gone; comes back in
-//     P's next life; and begins the job again.
+//   - is attached to one *incarnation* of P, and caches what it makes there by incarnation;
+//   - works on a thread of its own that resides in P, and settles there before every job and after
+//     every call into foreign code: that is where it detects the reset;
+//   - then drops its cached objects without a driver call, since they are gone; attaches to P's
+//     next incarnation; and begins the job again.
 //
 //   2. The host resets the device between two jobs
 //
-//      before                        [A]<            P is active, life 2
+//      before                        [A]<            P is active, id 2
 //      the host resets the device    [A]<            P is inactive
-//      the library noticed                           Detach() says:
-//        detach, context 0x7fef82c2d240, whose life ended while it was attached: ...
+//      the library detects it                        Detach() returns:
+//        detach, context 0x7fef82c2d240, ...
 //      Equalizer::Apply              right           1000 samples checked
-//      what was cached               0 freed         1 given up, 1 made anew
-//      now                           [A]<            P is active, life 3
+//      cached objects                0 freed         1 dropped, 1 made again
+//      now                           [A]<            P is active, id 3
 //
-// What no library survives is a reset while one of its threads is inside a driver call in
-// P: that is a race for the handles that the call was given, and only the host can avoid
-// it. Everywhere else, as here, a reset may come at any moment.
+// No library survives a reset while one of its threads is inside a driver call in P: that is a
+// race for the handles that the call was given, and only the host can avoid it. At every other
+// moment a reset may come.
 
 #include <cuda.h>
 
@@ -57,11 +57,11 @@
 #include "cuguest/testing/sim.h"
 #include "cuguest/testing/stack_probe.h"
 #include "cuguest/thread_residency.h"
+#include "examples/guest/worker.h"
 #include "examples/support/check.h"
 #include "examples/support/example.h"
 #include "examples/support/host.h"
 #include "examples/support/picture.h"
-#include "examples/support/worker.h"
 #include "kernels/saxpy.h"
 
 // The library. It links no CUDA library.
@@ -79,24 +79,24 @@ using cuguest::Stream;
 using cuguest::ThreadResidency;
 using Signal = std::vector<float>;
 
-// What became of everything that the library ever cached.
+// What became of the cached objects.
 struct Tally {
   int made = 0;
   int freed = 0;
-  int given_up = 0;
+  int dropped = 0;
 };
 
-// What the library makes once for every life of a context that it works in: a stream, the
-// equalizer's curve, and room for a signal. (A kernel is good in every life.)
+// What the library makes once for every incarnation of a context: a stream, the equalizer's curve,
+// and memory for a signal. (A Kernel is valid in every incarnation.)
 class Tools {
  public:
-  [[nodiscard]] static absl::StatusOr<Tools> Make(const ContextRef& life, const Signal& curve,
+  [[nodiscard]] static absl::StatusOr<Tools> Make(const ContextRef& context, const Signal& curve,
                                                   Tally* tally) {
-    absl::StatusOr<Stream> stream = Stream::Create(life);
+    absl::StatusOr<Stream> stream = Stream::Create(context);
     if (!stream.ok()) return stream.status();
-    absl::StatusOr<DeviceBuffer<float>> on_device = DeviceBuffer<float>::CopyOf(life, curve);
+    absl::StatusOr<DeviceBuffer<float>> on_device = DeviceBuffer<float>::CopyOf(context, curve);
     if (!on_device.ok()) return on_device.status();
-    absl::StatusOr<DeviceBuffer<float>> room = DeviceBuffer<float>::CopyOf(life, curve);
+    absl::StatusOr<DeviceBuffer<float>> room = DeviceBuffer<float>::CopyOf(context, curve);
     if (!room.ok()) return room.status();
     ++tally->made;
     return Tools(tally, *std::move(stream), *std::move(on_device), *std::move(room));
@@ -107,13 +107,12 @@ class Tools {
         curve_(std::move(other.curve_)),
         room_(std::move(other.room_)) {}
   Tools& operator=(Tools&&) = delete;
-  // What it has in the driver is freed, or let go if its life is over. PerContext calls
-  // Leak() first then.
+  // PerContext calls Leak() first if the incarnation is gone. The members then call no driver.
   ~Tools() {
     if (tally_ != nullptr) ++tally_->freed;
   }
 
-  void Leak() { ++std::exchange(tally_, nullptr)->given_up; }
+  void Leak() { ++std::exchange(tally_, nullptr)->dropped; }
 
   [[nodiscard]] absl::Status Upload(const Signal& signal) {
     return cuguest::Copy(room_.view(), signal);
@@ -135,7 +134,7 @@ class Tools {
         curve_(std::move(curve)),
         room_(std::move(room)) {}
 
-  Tally* tally_;  // nullptr: moved from, or given up
+  Tally* tally_;  // nullptr: moved from, or dropped
   Stream stream_;
   DeviceBuffer<float> curve_;
   DeviceBuffer<float> room_;
@@ -157,11 +156,11 @@ class Equalizer {
   [[nodiscard]] absl::StatusOr<Signal> Apply(float gain, const Signal& signal,
                                              const Callback& halfway = nullptr);
 
-  // The last call. Says so if P's life ended before it.
+  // The last call. An error if the incarnation of P was destroyed before it.
   [[nodiscard]] absl::Status Close();
 
-  // The life of P that it is attached to.
-  [[nodiscard]] const ContextRef& life() const { return home_.incarnation(); }
+  // Of P, which it is attached to.
+  [[nodiscard]] const ContextRef& incarnation() const { return home_.incarnation(); }
   [[nodiscard]] const Tally& tally() const { return tally_; }
 
  private:
@@ -174,7 +173,7 @@ class Equalizer {
   using Pin = PerContext<Tools>::Pin;
 
   // These four on the library's thread.
-  [[nodiscard]] absl::Status MoveIn();
+  [[nodiscard]] absl::Status Enter();
   [[nodiscard]] absl::Status Settle();
   [[nodiscard]] absl::StatusOr<Pin> GetTools();
   [[nodiscard]] absl::StatusOr<Signal> ApplyHere(float gain, const Signal& signal,
@@ -188,7 +187,7 @@ class Equalizer {
   SharedContext home_;
   PerContext<Tools> tools_;
   std::optional<ThreadResidency> residency_;  // of the thread below
-  support::Worker thread_;
+  Worker thread_;
 };
 
 absl::StatusOr<std::unique_ptr<Equalizer>> Equalizer::Open(cuguest::Device device,
@@ -201,13 +200,13 @@ absl::StatusOr<std::unique_ptr<Equalizer>> Equalizer::Open(cuguest::Device devic
   std::unique_ptr<Equalizer> equalizer(
       new Equalizer(*std::move(saxpy), device, curve, std::move(trace)));
   absl::Status status;
-  equalizer->thread_.Run([&] { status = equalizer->MoveIn(); });
+  equalizer->thread_.Run([&] { status = equalizer->Enter(); });
   if (!status.ok()) return status;
   return equalizer;
 }
 
-// Attaches to the life that P is in, or begins its next one, and resides there.
-absl::Status Equalizer::MoveIn() {
+// Attaches to the present incarnation of P, or creates the next one, and resides there.
+absl::Status Equalizer::Enter() {
   const absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device_);
   if (!primary.ok()) return primary.status();
   absl::StatusOr<SharedContext> attached = SharedContext::Attach(primary->incarnation());
@@ -221,18 +220,19 @@ absl::Status Equalizer::MoveIn() {
   return cuguest::ToStatus(*residency_);
 }
 
-// At home, in a life that goes on: the same one, or after a reset the next one.
+// P is current, in the incarnation that the library is attached to: after a reset the next one.
 absl::Status Equalizer::Settle() {
   const CUresult code = residency_->Settle();
   if (code != CUDA_ERROR_CONTEXT_IS_DESTROYED) return cuguest::ToStatus(code, "settle in P");
-  tools_.ForgetDestroyed(life());  // no driver call in a life that is over
-  trace_(home_.Detach());          // gives back its unit, and says what happened
-  return MoveIn();
+  tools_.ForgetDestroyed(incarnation());  // calls no driver
+  trace_(home_.Detach());                 // releases the reference, and returns what happened
+  return Enter();
 }
 
 absl::StatusOr<Equalizer::Pin> Equalizer::GetTools() {
-  return tools_.GetOrMake(
-      life(), [this](const ContextRef& life) { return Tools::Make(life, curve_, &tally_); });
+  return tools_.GetOrMake(incarnation(), [this](const ContextRef& context) {
+    return Tools::Make(context, curve_, &tally_);
+  });
 }
 
 absl::StatusOr<Signal> Equalizer::Apply(float gain, const Signal& signal, const Callback& halfway) {
@@ -244,16 +244,16 @@ absl::StatusOr<Signal> Equalizer::Apply(float gain, const Signal& signal, const 
 absl::StatusOr<Signal> Equalizer::ApplyHere(float gain, const Signal& signal,
                                             const Callback& halfway) {
   if (absl::Status status = Settle(); !status.ok()) return status;
-  const ContextRef began_in = life();
+  const ContextRef before = incarnation();
   absl::StatusOr<Pin> tools = GetTools();
   if (!tools.ok()) return tools.status();
   if (absl::Status status = (*tools)->Upload(signal); !status.ok()) return status;
 
   if (halfway) {
-    tools = Pin();  // not held through foreign code: what is pinned cannot be given up
+    tools = Pin();  // not held during foreign code: a pinned object cannot be dropped
     halfway();
     if (absl::Status status = Settle(); !status.ok()) return status;
-    if (life() != began_in) return ApplyHere(gain, signal, nullptr);  // begin again
+    if (incarnation() != before) return ApplyHere(gain, signal, nullptr);  // begin again
     tools = GetTools();
     if (!tools.ok()) return tools.status();
   }
@@ -262,7 +262,7 @@ absl::StatusOr<Signal> Equalizer::ApplyHere(float gain, const Signal& signal,
 
 absl::Status Equalizer::Close() {
   thread_.Run([this] {
-    tools_.Forget(life());  // frees, or gives up if the life is over
+    tools_.Forget(incarnation());
     residency_.reset();
   });
   return home_.Detach();
@@ -270,7 +270,7 @@ absl::Status Equalizer::Close() {
 
 }  // namespace guest
 
-// A program with a context A of its own, which resets the device whenever it likes.
+// A program with a context A of its own, which resets the device at any time.
 namespace host {
 
 using cuguest::ContextGuard;
@@ -290,7 +290,7 @@ using support::PrintRow;
 using support::PrintScene;
 using support::Ramp;
 
-std::string Life(const ContextRef& life) { return "life " + std::to_string(life.id()); }
+std::string Id(const ContextRef& incarnation) { return "id " + std::to_string(incarnation.id()); }
 
 void Reset(Device device, const Cast& cast) {
   CHECK(support::ResetDevice(device) == CUDA_SUCCESS);
@@ -298,7 +298,7 @@ void Reset(Device device, const Cast& cast) {
   PrintRow("the host resets the device", cast.Draw(), Activity(device));
 }
 
-// The driver calls that would touch what died with a life. (The simulation counts.)
+// The driver calls that would free what a reset has destroyed, counted by the simulation.
 unsigned long long CallsThatFree() {
   return Sim::Calls("cuModuleUnload") + Sim::Calls("cuMemFree") + Sim::Calls("cuStreamDestroy");
 }
@@ -307,11 +307,15 @@ unsigned long long CallsThatFree() {
 class Scene {
  public:
   Scene(const char* title, Equalizer& guest, Device device, const Cast& cast)
-      : guest_(guest), device_(device), cast_(cast), old_life_(guest.life()), old_(guest.tally()) {
+      : guest_(guest),
+        device_(device),
+        cast_(cast),
+        old_(guest.incarnation()),
+        tally_(guest.tally()) {
     PrintScene(title);
     before_ = cast.Draw();
-    PrintRow("before", before_, Activity(device) + (", " + Life(old_life_)));
-    CHECK(old_life_.IsAlive());
+    PrintRow("before", before_, Activity(device) + (", " + Id(old_)));
+    CHECK(old_.IsAlive());
   }
 
   // A job; the host does something in the middle of it. Right, whatever happens.
@@ -322,31 +326,31 @@ class Scene {
     PrintRow("Equalizer::Apply", "right", std::to_string(out->size()) + " samples checked");
   }
 
-  // What was cached in the old life was given up, and made again in the next one.
+  // The cached objects were dropped, and made again in the next incarnation.
   void CheckItCameBack() {
     const guest::Tally& now = guest_.tally();
-    PrintRow("what was cached", std::to_string(now.freed - old_.freed) + " freed",
-             std::to_string(now.given_up - old_.given_up) + " given up, " +
-                 std::to_string(now.made - old_.made) + " made anew");
-    CHECK(now.freed == old_.freed);
-    CHECK(now.given_up == old_.given_up + 1);
-    CHECK(now.made == old_.made + 1);
+    PrintRow("cached objects", std::to_string(now.freed - tally_.freed) + " freed",
+             std::to_string(now.dropped - tally_.dropped) + " dropped, " +
+                 std::to_string(now.made - tally_.made) + " made again");
+    CHECK(now.freed == tally_.freed);
+    CHECK(now.dropped == tally_.dropped + 1);
+    CHECK(now.made == tally_.made + 1);
     CHECK(CallsThatFree() == calls_);
-    PrintRow("now", cast_.Draw(), Activity(device_) + (", " + Life(guest_.life())));
-    CHECK(guest_.life().get() == old_life_.get());
-    CHECK(guest_.life() != old_life_);
+    PrintRow("now", cast_.Draw(), Activity(device_) + (", " + Id(guest_.incarnation())));
+    CHECK(guest_.incarnation().get() == old_.get());
+    CHECK(guest_.incarnation() != old_);
     CHECK(cast_.Draw() == before_);
   }
 
-  [[nodiscard]] const ContextRef& old_life() const { return old_life_; }
+  [[nodiscard]] const ContextRef& old() const { return old_; }
 
  private:
   const UndisturbedScope undisturbed_{&support::ReportDisturbance};
   Equalizer& guest_;
   const Device device_;
   const Cast& cast_;
-  const ContextRef old_life_;
-  const guest::Tally old_;
+  const ContextRef old_;
+  const guest::Tally tally_;
   const unsigned long long calls_ = CallsThatFree();
   std::string before_;
 };
@@ -354,7 +358,7 @@ class Scene {
 void AtWork(Equalizer& guest, Device device, const Cast& cast) {
   Scene scene("The library at work", guest, device, cast);
   for (int i = 0; i < 3; ++i) scene.Apply();
-  PrintRow("what was cached", std::to_string(guest.tally().made) + " made", "and used three times");
+  PrintRow("cached objects", std::to_string(guest.tally().made) + " made", "and used three times");
   CHECK(guest.tally().made == 1);
 }
 
@@ -365,28 +369,29 @@ void BetweenTwoJobs(Equalizer& guest, Device device, const Cast& cast) {
   scene.CheckItCameBack();
 }
 
-// The worst case: by the time the library looks, the handle is as good as ever.
+// The worst case: when the library checks, the handle is valid again.
 absl::Status HostIsBackFirst(Equalizer& guest, Device device, const Cast& cast) {
-  Scene scene("The same, and the host itself is back in P first", guest, device, cast);
+  Scene scene("The same, and the host retains P first", guest, device, cast);
   Reset(device, cast);
   const absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);
   if (!primary.ok()) return primary.status();
   PrintRow("the host retains P", cast.Draw(),
-           Activity(device) + (", " + Life(primary->incarnation())));
-  CHECK(primary->get() == scene.old_life().get());
+           Activity(device) + (", " + Id(primary->incarnation())));
+  CHECK(primary->get() == scene.old().get());
   {
     const ContextGuard by_handle(primary->get());
-    PrintRow("a guard for the handle", by_handle.ok() ? "enters" : "refuses", "it cannot know");
+    PrintRow("a guard for the handle", by_handle.ok() ? "enters" : "refuses",
+             "it cannot detect the reset");
     CHECK(by_handle.ok());
   }
   {
-    const ContextGuard by_life(scene.old_life());
-    PrintRow("a guard for the old life", by_life.ok() ? "enters" : "refuses",
-             cuguest::ErrorName(by_life.result()));
-    CHECK(by_life.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+    const ContextGuard by_incarnation(scene.old());
+    PrintRow("a guard for the old one", by_incarnation.ok() ? "enters" : "refuses",
+             cuguest::ErrorName(by_incarnation.result()));
+    CHECK(by_incarnation.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   }
   scene.Apply();
-  CHECK(guest.life() == primary->incarnation());
+  CHECK(guest.incarnation() == primary->incarnation());
   scene.CheckItCameBack();
   return absl::OkStatus();
 }
@@ -398,7 +403,7 @@ void InTheMiddleOfAJob(Equalizer& guest, Device device, const Cast& cast) {
   scene.CheckItCameBack();
 }
 
-// A reset takes no units away: the host's own is still the host's when all is over.
+// A reset changes no reference count: the host still has its reference afterwards.
 absl::Status BeforeTheEnd(Equalizer& guest, Device device, const Cast& cast) {
   PrintScene("The host resets the device, and the library is closed");
   absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);
@@ -406,13 +411,13 @@ absl::Status BeforeTheEnd(Equalizer& guest, Device device, const Cast& cast) {
   const guest::Tally before = guest.tally();
   Reset(device, cast);
   const absl::Status closed = guest.Close();
-  PrintRow("Equalizer::Close", cast.Draw(), "it says:");
+  PrintRow("Equalizer::Close", cast.Draw(), "an error:");
   support::PrintParagraph(std::string(closed.message()));
   CHECK(cuguest::CodeOf(closed) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
-  CHECK(guest.tally().given_up == before.given_up + 1);
+  CHECK(guest.tally().dropped == before.dropped + 1);
   CHECK(guest.tally().freed == 0);
   const absl::Status released = primary->Release();
-  PrintRow("the host releases its unit", released.ok() ? "it was there" : "GONE", Activity(device));
+  PrintRow("the host releases its own", released.ok() ? "success" : "FAILURE", Activity(device));
   CHECK_OK(released);
   return absl::OkStatus();
 }
@@ -428,7 +433,7 @@ absl::Status Demonstrate(const Driver& driver, Device device) {
   const UndisturbedScope undisturbed(&support::ReportDisturbance);
   const absl::StatusOr<std::unique_ptr<Equalizer>> guest =
       Equalizer::Open(device, Ramp(3), [](const absl::Status& what) {
-        PrintRow("the library noticed", "", "Detach() says:");
+        PrintRow("the library detects it", "", "Detach() returns:");
         support::PrintParagraph(std::string(what.message()));
         CHECK(cuguest::CodeOf(what) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
       });
@@ -446,6 +451,6 @@ absl::Status Demonstrate(const Driver& driver, Device device) {
 }  // namespace host
 
 int main() {
-  return support::RunExample("How does a library survive a device reset under it?",
+  return support::RunExample("How does a library survive a device reset by the host?",
                              &host::Demonstrate);
 }

@@ -2,11 +2,11 @@
 //
 // How does a driver-API program call cuBLAS, and what does it cost?
 //
-// A cuBLAS handle belongs to the context that was current when it was made. cuBLAS does not ask
-// for it when the handle is used: with another context current a call on stream 0 fails, and
-// with nothing current it creates the device's primary context P and leaves that on the caller's
-// stack. A CublasScope borrows a handle of the stream's context, makes that context current, and
-// puts everything back.
+// A cuBLAS handle belongs to the context that was current when it was created. cuBLAS does not
+// check that when the handle is used: with another context current a call on stream 0 fails, and
+// with none current it creates the device's primary context P and leaves it on the caller's stack.
+// A CublasScope borrows a handle of the stream's context, makes that context current, and restores
+// everything at its end.
 //
 //   1. cuBLAS by itself, on a thread that has nothing current
 //
@@ -32,9 +32,9 @@
 #include <chrono>
 #include <cstdio>
 #include <functional>
-#include <optional>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -52,10 +52,8 @@
 #include "examples/support/example.h"
 #include "examples/support/host.h"
 #include "examples/support/picture.h"
-#include "examples/support/worker.h"
 
-// A plain program of the CUDA runtime: it works in the primary context, and has never heard
-// of others.
+// A plain program of the CUDA runtime, which works in the primary context.
 namespace plain {
 
 #define SUCCEEDS(call) CHECK((call) == 0)
@@ -142,7 +140,7 @@ struct House {
   DeviceProduct& in_a;  // its matrices
 };
 
-// In a scope, until it is done. `inside` is called in the scope.
+// Multiplies in a scope, and waits. `inside` is called in the scope.
 absl::Status Multiply(const House& house,
                       const std::function<void(cublasHandle_t)>& inside = nullptr) {
   {
@@ -155,8 +153,8 @@ absl::Status Multiply(const House& house,
   return house.in_a.stream().Synchronize();
 }
 
-// What one writes without cuguest: A is current while the handle is made, and while it is
-// ended. While it is used, nobody looks.
+// Without cuguest: A is current while the handle is created and destroyed, and not while it is
+// used.
 void Bare(const House& house) {
   PrintScene("cuBLAS by itself, on a thread that has nothing current");
   cublasHandle_t handle = nullptr;
@@ -206,14 +204,13 @@ void ThroughAScope(const House& house) {
     handles.insert(MultiplyUndisturbed(house));
     std::printf("\n");
   }
-  support::Worker thread;
-  thread.Run([&] { handles.insert(MultiplyUndisturbed(house)); });
+  std::thread([&] { handles.insert(MultiplyUndisturbed(house)); }).join();
   support::PrintParagraph("The last one was another thread. All four used one handle.");
   CHECK(handles.size() == 1);
   CHECK(!IsActive(house.device));
 }
 
-// The best time of what is timed.
+// Keeps the best time.
 class Stopwatch {
  public:
   void Time(const std::function<void()>& what) {
@@ -225,7 +222,7 @@ class Stopwatch {
   [[nodiscard]] double seconds() const { return best_; }
 
  private:
-  double best_ = 0;  // nothing was timed
+  double best_ = 0;  // 0: none yet
 };
 
 struct Race {
@@ -235,15 +232,13 @@ struct Race {
 
 constexpr int kRounds = 20;
 
-// In turns, so that a clock that changes changes for both. The first product of a turn is not
-// timed: the device comes from the other context.
-Race Run(const House& house, support::Worker* thread, plain::Program* program) {
+// Alternately, so that a change of the device's clock affects both. The first product of each turn
+// is not timed: the device switches contexts.
+Race Run(const House& house, plain::Program* program) {
   Race race;
   for (int round = 0; round < kRounds; ++round) {
-    thread->Run([&] {
-      program->Multiply();
-      race.plain.Time([&] { program->Multiply(); });
-    });
+    program->Multiply();
+    race.plain.Time([&] { program->Multiply(); });
     CHECK_OK(Multiply(house));
     race.bridged.Time([&] { CHECK_OK(Multiply(house)); });
   }
@@ -266,7 +261,7 @@ void Print(const Race& race, double operations) {
   PrintRow("through a CublasScope, in A", rate(race.bridged),
            best + Format(", %+.2f %% time", slower));
   if (Sim::IsActive()) {
-    support::PrintParagraph("That is the host's time, which computes for the simulation.");
+    support::PrintParagraph("This is the time of the host, which computes for the simulation.");
   } else {
     CHECK(slower < 1);
   }
@@ -275,16 +270,13 @@ void Print(const Race& race, double operations) {
 void BesideAPlainProgram(const House& house) {
   PrintScene("The same product in a plain program of the CUDA runtime");
   house.stack.Set({});
-  support::Worker thread;
-  std::optional<plain::Program> program;
-  thread.Run([&] { program.emplace(house.product); });
-  Print(Run(house, &thread, &*program), house.product.operations());
-  CHECK(house.in_a.IsRight());
-  thread.Run([&] {
-    CHECK(house.product.IsRight(program->Read()));
-    program.reset();
-    house.stack.Set({});
-  });
+  {
+    plain::Program program(house.product);
+    Print(Run(house, &program), house.product.operations());
+    CHECK(house.in_a.IsRight());
+    CHECK(house.product.IsRight(program.Read()));
+  }
+  house.stack.Set({});
 }
 
 absl::Status Demonstrate(const Driver& driver, Device device) {

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How does a product of cuBLAS get into a graph?
+// How is a matrix product of cuBLAS captured in a graph?
 //
-// While a stream captures in the default mode, cublasCreate ends the capture, and so may a
-// product on quite another stream, which allocates and says nothing. In a CublasScope neither
-// does. What a captured product needs of workspace is the caller's to give: cuBLAS would
-// allocate it in the graph, which then can be instantiated only once.
+// While a stream captures in the default mode, cublasCreate invalidates the capture, and so may a
+// product on another stream, which allocates. In a CublasScope neither does. A captured product
+// needs a workspace of the caller's: cuBLAS would allocate one in the graph, which can then be
+// instantiated only once.
 //
 //   1. cuBLAS by itself
 //
 //      the stream captures           [X] [A]<
 //      cublasCreate                  fails
 //        ...
-//      the capture                   is lost
+//      the capture                   is invalidated
 //
 //   2. Through a CublasScope
 //
 //      the stream captures           [X]<
-//      a product in this stream      [X] [A]<        its handle is made now
+//      a product in this stream      [X] [A]<        its handle is created now
 //      a product in another one      [X] [A]<        with the same handle
 //      the other product             right           while the first is captured
 //      captured                      [X]<            2 node(s)
 //
 //   3. The graph is launched
 //
-//      launch 1                      right           other matrices each time
+//      launch 1                      right           with other matrices each time
 
 #include <cublas_v2.h>
 #include <cuda.h>
@@ -71,7 +71,7 @@ using support::Product;
 
 #define SUCCEEDS(call) CHECK((call) == CUDA_SUCCESS)
 
-// In the driver's calls, and in the default mode, which is the strictest.
+// In the default mode, which is the strictest.
 void BeginCapture(const StreamRef& stream) {
   SUCCEEDS(DRIVER(cuStreamBeginCapture)(stream.get(), CU_STREAM_CAPTURE_MODE_GLOBAL));
 }
@@ -125,24 +125,24 @@ void Bare(const House& house) {
   PrintRow("the stream captures", house.cast.Draw());
   cublasHandle_t handle = nullptr;
   const absl::Status made =
-      cuguest::runtime::ToStatus(cublasCreate(&handle), "make a handle while a stream captures");
+      cuguest::runtime::ToStatus(cublasCreate(&handle), "create a handle while a stream captures");
   PrintRow("cublasCreate", made.ok() ? "succeeds" : "fails");
   support::PrintParagraph(std::string(made.message()));
   CHECK(!made.ok());
   CUgraph graph = nullptr;
   const CUresult ended = DRIVER(cuStreamEndCapture)(house.stream().get(), &graph);
-  PrintRow("the capture", ended == CUDA_SUCCESS ? "lives on" : "is lost");
+  PrintRow("the capture", ended == CUDA_SUCCESS ? "is valid" : "is invalidated");
   CHECK(ended == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
 }
 
 void CaptureProduct(const House& house) {
   const CublasScope blas(house.handles, house.stream(), house.workspace.view());
   if (!CHECK_OK(blas.status())) return;
-  PrintRow("a product in this stream", house.cast.Draw(), "its handle is made now");
+  PrintRow("a product in this stream", house.cast.Draw(), "its handle is created now");
   CHECK(house.captured.Multiply(blas.handle()) == CUBLAS_STATUS_SUCCESS);
 }
 
-// In the midst of the capture. This one is done now, with a workspace of cuBLAS's.
+// During the capture. This product is executed, with a workspace of cuBLAS's.
 void MultiplyElsewhere(const House& house) {
   const CublasScope blas(house.handles, house.other.stream());
   if (!CHECK_OK(blas.status())) return;
@@ -150,7 +150,7 @@ void MultiplyElsewhere(const House& house) {
   CHECK(house.other.Multiply(blas.handle()) == CUBLAS_STATUS_SUCCESS);
 }
 
-// For every product the same addresses, and other matrices there.
+// The same addresses each time, with other matrices there.
 void Replay(const House& house, Graph& graph, const std::vector<Product>& products) {
   PrintScene("The graph is launched");
   const UndisturbedScope undisturbed(&support::ReportDisturbance);
@@ -159,7 +159,7 @@ void Replay(const House& house, Graph& graph, const std::vector<Product>& produc
     CHECK_OK(house.captured.Change(product));
     graph.Launch(house.stream());
     PrintRow("launch " + std::to_string(++launch), house.captured.IsRight() ? "right" : "WRONG",
-             "other matrices each time");
+             "with other matrices each time");
   }
 }
 
@@ -193,7 +193,7 @@ absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) 
   if (!captured.ok()) return captured.status();
   absl::StatusOr<DeviceProduct> other = DeviceProduct::Upload(context, products.front());
   if (!other.ok()) return other.status();
-  // As much as cuBLAS recommends for a Hopper device (cuBLAS documentation, cublasSetWorkspace).
+  // cuBLAS's recommendation for a Hopper device (cuBLAS documentation, cublasSetWorkspace).
   constexpr std::size_t kWorkspace = std::size_t{32} << 20;
   absl::StatusOr<DeviceBuffer<std::byte>> workspace =
       DeviceBuffer<std::byte>::Allocate(context, kWorkspace);
@@ -213,5 +213,6 @@ absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) 
 }  // namespace
 
 int main() {
-  return support::RunExample("How does a product of cuBLAS get into a graph?", &Demonstrate);
+  return support::RunExample("How is a matrix product of cuBLAS captured in a graph?",
+                             &Demonstrate);
 }

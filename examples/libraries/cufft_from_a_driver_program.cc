@@ -2,19 +2,19 @@
 //
 // How does a driver-API program call cuFFT?
 //
-// A cuFFT plan belongs to the context that was current when it was made, has work memory there,
-// and is used by one thread at a time. CufftPlans keeps the plans of every context, by layout;
-// a CufftScope borrows one, makes its context current, sets the stream, and puts everything
-// back.
+// A cuFFT plan belongs to the context that was current when it was created, has work memory there,
+// and must be used by one thread at a time. CufftPlans keeps the plans of every context, by layout.
+// A CufftScope borrows one, makes its context current, sets the stream, and restores everything at
+// its end.
 //
 //   1. A signal of four tones, and its spectrum
 //
 //      before                        [X]<            P is inactive
 //      in the scope                  [X] [A]<
 //      after                         [X]<            P is inactive
-//                                    right           off by 2.8e-07, allowed are 8.4e-06
+//                                    right           error 2.8e-07, at most 8.4e-06
 //
-//   2. And back, on another thread, which has nothing current
+//   2. The inverse, on another thread, which has nothing current
 //
 //      before                        (empty)         P is inactive
 //      in the scope                  [A]<
@@ -27,6 +27,7 @@
 #include <complex>
 #include <cstdio>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -45,7 +46,6 @@
 #include "examples/support/example.h"
 #include "examples/support/host.h"
 #include "examples/support/picture.h"
-#include "examples/support/worker.h"
 
 namespace {
 
@@ -81,7 +81,7 @@ std::string Format(const char* format, double value) {
   return text;
 }
 
-// In place, until it is done.
+// Transforms in place, and waits.
 absl::Status Transform(const House& house, int direction) {
   {
     const CufftScope fft(house.plans, CufftLayout::Line(house.count(), CUFFT_C2C),
@@ -107,10 +107,10 @@ void TransformAndCheck(const House& house, int direction, const Samples& expecte
   if (!CHECK_OK(result.status())) return;
   const double error = support::RelativeError(*result, expected);
   PrintRow("", CHECK(error <= tolerance) ? "right" : "WRONG",
-           Format("off by %.1e", error) + Format(", allowed are %.1e", tolerance));
+           Format("error %.1e", error) + Format(", at most %.1e", tolerance));
 }
 
-// cuFFT leaves out the division by the number of samples.
+// cuFFT does not divide by the number of samples.
 Samples Scaled(Samples samples, int factor) {
   for (std::complex<float>& sample : samples) sample *= static_cast<float>(factor);
   return samples;
@@ -122,11 +122,10 @@ void ThereAndBack(const House& house, const Samples& signal) {
   house.stack.Set({house.x});
   TransformAndCheck(house, CUFFT_FORWARD, support::SpectrumOfTones(house.count()), tolerance);
 
-  PrintScene("And back, on another thread, which has nothing current");
-  support::Worker thread;
-  thread.Run([&] {
+  PrintScene("The inverse, on another thread, which has nothing current");
+  std::thread([&] {
     TransformAndCheck(house, CUFFT_INVERSE, Scaled(signal, house.count()), 2 * tolerance);
-  });
+  }).join();
   CHECK(!support::IsActive(house.device));
 }
 

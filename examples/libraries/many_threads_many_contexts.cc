@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Can many threads use both APIs, cuBLAS and cuFFT in many contexts, in nobody's way?
+// Can many threads use both APIs, cuBLAS and cuFFT in many contexts, without disturbing others?
 //
-// The threads of a host, each with contexts and a last error of its own already there, call a
-// library that works in other contexts: one for each thread, or shared ones. It allocates by
-// the driver and by the runtime, copies, launches, multiplies, transforms, in random order and
-// with every result checked. When it returns, the context that was current is current; at
-// the end each thread's whole stack and last error are what they were, and no primary context
-// was ever created.
+// The threads of a host, each with contexts and a last error of its own, call a library that works
+// in other contexts: one for each thread, or shared ones. The library allocates through the driver
+// and the runtime, copies, launches, multiplies and transforms, in random order, and checks every
+// result. After each call the context that was current is current; at the end each thread's stack
+// and last error are what they were, and no primary context was created.
 //
-//   --threads N   16, and 4 on the simulation
-//   --contexts N   4, and 2
-//   --seconds N    5, and 1
+//   --threads N   16; 4 on the simulation
+//   --contexts N   4; 2
+//   --seconds N    5; 1
 //
 //   2. While they work
 //
@@ -77,7 +76,7 @@
 #include "examples/support/picture.h"
 #include "kernels/saxpy.h"
 
-// The library: everything that it does is in its own context, whatever is current.
+// The library works in its own context, whatever is current.
 namespace library {
 
 using cuguest::ContextGuard;
@@ -136,7 +135,7 @@ class Client {
                   *std::move(samples));
   }
 
-  // Each is done when it returns, and leaves the caller's stack as it was.
+  // Each waits for its work, and leaves the caller's stack unchanged.
 
   // Memory of the driver.
   absl::Status Copy() {
@@ -217,7 +216,7 @@ class Client {
         "a spectrum");
   }
 
-  // In place of cudaSetDevice.
+  // Instead of cudaSetDevice.
   absl::Status AskForDevice() {
     const DeviceGuard guard(device_, cuguest::IfInactive::kRefuse);
     if (!guard.ok()) return guard.status();
@@ -289,7 +288,7 @@ struct House {
 
 struct Tally {
   std::array<std::atomic<long long>, std::size(kOperations)> done = {};
-  std::atomic<int> failed{0};  // threads that gave up
+  std::atomic<int> failed{0};  // threads
 
   [[nodiscard]] long long total() const {
     long long sum = 0;
@@ -304,7 +303,7 @@ CUcontext Current(const Driver& driver) {
   return current;
 }
 
-// Operations at random, until it is stopped or one is wrong.
+// Runs operations in random order until it is stopped or one fails.
 absl::Status Work(const House& house, unsigned seed, const std::atomic<bool>& stop, Client* client,
                   Tally* tally) {
   std::mt19937 random(seed);
@@ -321,8 +320,8 @@ absl::Status Work(const House& house, unsigned seed, const std::atomic<bool>& st
   return absl::OkStatus();
 }
 
-// One of the host's threads. Every second one has the library's context current as well as
-// the host's; every third one has made a mistake that it will ask the runtime about later.
+// One of the host's threads. Every second one has the library's context current above the host's;
+// every third one has a last error of the runtime, which it reads at the end.
 void RunThread(House& house, unsigned index, const std::atomic<bool>& stop, Tally* tally) {
   const ContextRef home = house.homes[index % house.homes.size()].incarnation();
   std::vector<CUcontext> caller = {house.x};
@@ -353,7 +352,7 @@ std::string Seconds(double seconds) {
   return text;
 }
 
-// Ten times, evenly; returns after how many seconds it stopped looking.
+// Prints ten times at even intervals; returns the seconds that passed.
 double ShowProgress(const Tally& tally) {
   const auto start = std::chrono::steady_clock::now();
   const auto passed = [start] {
@@ -428,7 +427,7 @@ absl::Status Demonstrate(const Driver& driver, Device device) {
   return absl::OkStatus();
 }
 
-// Whether all of the command line was understood.
+// Whether the command line is valid.
 bool Parse(int argc, char** argv) {
   for (int i = 1; i < argc; i += 2) {
     const double value = i + 1 < argc ? std::min(std::atof(argv[i + 1]), 1e6) : 0;
@@ -453,6 +452,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   return support::RunExample(
-      "Can many threads use both APIs, cuBLAS and cuFFT in many contexts, in nobody's way?",
+      "Can many threads use both APIs, cuBLAS and cuFFT in many contexts, without disturbing "
+      "others?",
       &host::Demonstrate);
 }

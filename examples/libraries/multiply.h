@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A product of matrices on a device, for programs that are linked with cuBLAS.
+// A matrix product on a device, for programs that are linked with cuBLAS.
 
 #ifndef CUGUEST_EXAMPLES_LIBRARIES_MULTIPLY_H_
 #define CUGUEST_EXAMPLES_LIBRARIES_MULTIPLY_H_
@@ -29,10 +29,10 @@ inline cublasStatus_t Multiply(cublasHandle_t handle, int n, const float* a, con
   return cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, a, n, b, n, &zero, c, n);
 }
 
-// A product's matrices in memory of cuMemAlloc of one context, and a stream to work on them.
+// The matrices of a product in memory of one context, and a stream.
 class DeviceProduct {
  public:
-  // C begins with zeros. `product` must stay.
+  // C is zero. `product` must outlive this.
   [[nodiscard]] static absl::StatusOr<DeviceProduct> Upload(const cuguest::ContextRef& context,
                                                             const Product& product) {
     absl::StatusOr<cuguest::DeviceBuffer<float>> a =
@@ -51,12 +51,12 @@ class DeviceProduct {
 
   [[nodiscard]] const cuguest::StreamRef& stream() const { return stream_.ref(); }
 
-  // The bare call, on the handle's stream; does not wait.
+  // Calls cuBLAS, on the handle's stream; does not wait.
   cublasStatus_t Multiply(cublasHandle_t handle) {
     return support::Multiply(handle, product_->n(), a_.data(), b_.data(), c_.data());
   }
 
-  // Other matrices of the same size, and zeros for C.
+  // Replaces the matrices by others of the same size; C becomes zero.
   [[nodiscard]] absl::Status Change(const Product& product) {
     product_ = &product;
     if (absl::Status status = cuguest::Copy(a_.view(), product.a()); !status.ok()) return status;
@@ -64,7 +64,7 @@ class DeviceProduct {
     return cuguest::Zero(c_.view());
   }
 
-  // Waits for the stream, and checks C, which is zeros again then.
+  // Waits for the stream and checks C, which then becomes zero again.
   bool IsRight() {
     if (!CHECK_OK(stream().Synchronize())) return false;
     const absl::StatusOr<std::vector<float>> c = Download(c_.view());

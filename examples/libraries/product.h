@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A product of two matrices that can be checked without a tolerance, for the demonstrations
-// of cuBLAS.
+// A product of two matrices that can be checked without a tolerance, for the examples of cuBLAS.
 
 #ifndef CUGUEST_EXAMPLES_LIBRARIES_PRODUCT_H_
 #define CUGUEST_EXAMPLES_LIBRARIES_PRODUCT_H_

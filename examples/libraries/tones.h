@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A signal whose spectrum is known beforehand, for the demonstrations of cuFFT.
+// A signal with a known spectrum, for the examples of cuFFT.
 
 #ifndef CUGUEST_EXAMPLES_LIBRARIES_TONES_H_
 #define CUGUEST_EXAMPLES_LIBRARIES_TONES_H_
@@ -21,7 +21,7 @@ using Samples = std::vector<std::complex<float>>;
 // |values - expected| / |expected|, each the root of the sum of squares.
 [[nodiscard]] double RelativeError(const Samples& values, const Samples& expected);
 
-// What a float transform of a power of two of samples may be off, relatively as above: its
+// The relative error, as above, that a float transform of a power of two of samples may have: its
 // input rounded once, u, and log2(count) passes of no more than 7 u each (Higham, Accuracy
 // and Stability of Numerical Algorithms, theorem 24.2, with weights that are rounded once).
 [[nodiscard]] double TransformTolerance(int count);

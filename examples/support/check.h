@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CHECK for examples: an example states what it shows, and is wrong if it is not so.
-// A claim that does not hold is printed with its file and line, the example goes on,
-// and main() ends with ExitCode().
+// CHECK for examples. A check that fails is printed with its file and line, the example goes on,
+// and main() returns ExitCode().
 
 #ifndef CUGUEST_EXAMPLES_SUPPORT_CHECK_H_
 #define CUGUEST_EXAMPLES_SUPPORT_CHECK_H_
@@ -13,17 +12,17 @@
 
 namespace support {
 
-// Both return whether the claim holds. Threads: any.
+// Both return whether the check passed. Threads: any.
 bool Check(bool holds, const char* claim, const char* file, int line);
 bool CheckOk(const absl::Status& status, const char* call, const char* file, int line);
 
 // "check.h" of "examples/support/check.h".
 const char* BaseName(const char* path);
 
-// For cuguest::testing::UndisturbedScope: the host finds something it did not do.
+// For cuguest::testing::UndisturbedScope: the library changed something of the host's.
 void ReportDisturbance(const std::string& difference);
 
-// How many claims were checked, and whether all of them hold (0) or not (1).
+// The number of checks; 0 if all of them passed, else 1.
 [[nodiscard]] int ChecksMade();
 [[nodiscard]] int ExitCode();
 

@@ -23,7 +23,7 @@ using cuguest::DriverProblem;
 using cuguest::testing::Sim;
 using cuguest::testing::SimLibrary;
 
-// Whether the machine, and not the example, is what is missing something.
+// Whether the machine lacks something that the example needs.
 bool IsMissing(DriverProblem problem) {
   return problem == DriverProblem::kNoLibrary || problem == DriverProblem::kStub ||
          problem == DriverProblem::kTooOld || problem == DriverProblem::kNoDevice;
@@ -43,10 +43,9 @@ void PrintDriver(const Driver& driver, cuguest::Device device) {
   std::printf("   device: %s\n", name.ok() ? name->c_str() : name.status().ToString().c_str());
 }
 
-// The thread's stack is empty again; on the simulation, which keeps books, nothing else
-// is left either, but for the libraries of the kernels that are linked into a program, which
-// a runtime keeps until that ends; and cuBLAS never gives back its units of a primary context
-// that it worked in, so of that one only the end is asked for.
+// The thread's stack is empty again. On the simulation nothing else is left either, except the
+// libraries of kernels that are linked into the program, which the runtime keeps; and references of
+// cuBLAS to a primary context, which it does not release, so that one must only be inactive.
 void CheckNothingLeft(cuguest::Device device) {
   const auto probe = cuguest::testing::StackProbe::Take();
   CHECK(probe.stack().empty() && !probe.cut());

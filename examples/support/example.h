@@ -16,7 +16,7 @@ namespace support {
 
 inline constexpr int kSkipped = 77;  // the exit code that Meson and automake read as "skipped"
 
-// The example's own part. An error ends it: something that it needs failed.
+// The example's own part. It returns an error if something that it needs failed.
 using Demonstration = absl::Status (*)(const cuguest::Driver& driver, cuguest::Device device);
 
 // Runs `demonstration` on the first device and returns main()'s exit code: 0 if every check

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the hosts of the examples do with contexts, in bare driver calls, as a program
-// does that has never heard of cuguest. (They too call through the table, so that an
-// example starts, and says what is missing, on a machine without a driver.)
+// What the hosts of the examples do with contexts, in driver calls, as a program without cuguest
+// does. (They call through cuguest's table all the same, so that an example also starts on a
+// machine without a driver, and reports that.)
 
 #ifndef CUGUEST_EXAMPLES_SUPPORT_HOST_H_
 #define CUGUEST_EXAMPLES_SUPPORT_HOST_H_
@@ -18,8 +18,7 @@
 #include "cuguest/driver.h"
 
 // The driver's function that <cuda.h> means by `name` (DRIVER(cuMemAllocHost) is
-// cuMemAllocHost_v2): for what hosts do and a guest has no business with, which cuguest's
-// table therefore lacks. nullptr where this driver has none.
+// cuMemAllocHost_v2), for those that cuguest's table does not have. nullptr if the driver has none.
 #define DRIVER(name) ::support::FindEntry<decltype(&::name)>(DRIVER_SYMBOL_(name))
 #define DRIVER_SYMBOL_(symbol) #symbol
 
@@ -31,18 +30,17 @@ template <typename Function>
   return reinterpret_cast<Function>(FindSymbol(symbol));
 }
 
-// What cudaDeviceReset() comes down to.
+// As cudaDeviceReset() does.
 CUresult ResetDevice(cuguest::Device device);
 
-// Whether the primary context of `device` is active, and that in words for the pictures.
+// Whether the primary context of `device` is active; the same as text.
 [[nodiscard]] bool IsActive(cuguest::Device device);
 [[nodiscard]] const char* Activity(cuguest::Device device);
 
-// Its handle, which stays the same over all its lives. Makes it for that if need be, and
-// ends it again.
+// Its handle, which is the same for every incarnation. Retains it, and releases it again.
 [[nodiscard]] absl::StatusOr<CUcontext> HandleOfPrimary(cuguest::Device device);
 
-// A context that the host made with cuCtxCreate and took off its stack again.
+// A context that the host created with cuCtxCreate and popped.
 class HostContext {
  public:
   [[nodiscard]] static absl::StatusOr<HostContext> Create(const cuguest::Driver& driver,
@@ -54,7 +52,7 @@ class HostContext {
 
   [[nodiscard]] CUcontext get() const { return context_; }
 
-  // Forgets a context that somebody else destroyed.
+  // For a context that was destroyed elsewhere.
   void Leak() { context_ = nullptr; }
 
  private:
@@ -66,8 +64,8 @@ class HostContext {
   CUcontext context_;
 };
 
-// The calling thread's stack for a scope: what the host has pushed, bottom first.
-// Declare it after the contexts: it empties the stack before they are destroyed.
+// The calling thread's stack for a scope, bottom first. Declare it after the contexts: it empties
+// the stack before they are destroyed.
 class HostStack {
  public:
   HostStack(const cuguest::Driver& driver, const std::vector<CUcontext>& bottom_first)
@@ -78,7 +76,7 @@ class HostStack {
   HostStack& operator=(const HostStack&) = delete;
   ~HostStack() { Set({}); }
 
-  // Throws away what is there, and pushes these.
+  // Pops everything, and pushes these.
   void Set(const std::vector<CUcontext>& bottom_first);
 
  private:

@@ -20,14 +20,14 @@ T Parameter(const SimLaunch& launch, std::size_t index) {
   return *static_cast<const T*>(launch.parameters[index]);
 }
 
-// Threads of the launch, and no more than the kernel's own bound.
+// Threads of the launch, up to the kernel's bound.
 unsigned Count(const SimLaunch& launch) {
   const unsigned threads = launch.grid[0] * launch.block[0];
   const unsigned bound = Parameter<unsigned>(launch, 0);
   return threads < bound ? threads : bound;
 }
 
-// Of ptx_error_log.cc.
+// Of compile_and_link_ptx.cc.
 CUresult Answer(const SimLaunch& launch) {
   *Parameter<int*>(launch, 0) = 42;
   return CUDA_SUCCESS;
@@ -49,7 +49,6 @@ CUresult VectorAdd(const SimLaunch& launch) {
   return CUDA_SUCCESS;
 }
 
-// Of link_several_ptx.cc.
 CUresult Shape(const SimLaunch& launch) {
   auto* values = Parameter<float*>(launch, 1);
   for (unsigned i = 0; i < Count(launch); ++i) values[i] *= 3.0F;
@@ -62,7 +61,8 @@ CUresult Triple(const SimLaunch& launch) {
   return CUDA_SUCCESS;
 }
 
-// The kernels of kernels/layout.cu: every parameter but the last goes to where that points.
+// The kernels of kernels/layout.cu: every parameter but the last one is written to where that
+// points.
 CUresult WriteParameters(const SimLaunch& launch) {
   const std::size_t last = launch.parameter_count - 1;
   auto* to = Parameter<unsigned char*>(launch, last);

@@ -20,15 +20,15 @@
 
 namespace support {
 
-// Who is who in the pictures.
+// The names of the contexts in the pictures.
 //
 // Threads: naming needs outside locking; drawing may go on in several threads.
 class Cast {
  public:
-  // A handle has one name, and a name one handle: the last one given.
+  // A handle has one name, and a name one handle: the last one that was set.
   void Name(const std::string& name, CUcontext context);
 
-  // The calling thread's stack as it is now, or as `probe` took it down.
+  // The calling thread's stack, now or in `probe`.
   [[nodiscard]] std::string Draw() const;
   [[nodiscard]] std::string Draw(const cuguest::testing::StackProbe& probe) const;
 
@@ -45,7 +45,7 @@ void PrintRow(const std::string& when, const std::string& picture, const std::st
 // Prints `text`, indented under a row and broken between words at 80 columns.
 void PrintParagraph(std::string_view text);
 
-// The same line by line: what a compiler said, say.
+// The same line by line, for example of a compiler's log.
 void PrintLines(std::string_view text);
 
 // Prints a numbered heading: the next scene of the example.

@@ -2,12 +2,12 @@
 //
 // Can two libraries use one module in one context at the same time?
 //
-// The guide: names belong to their module, "so that modules written by independent third
-// parties may interoperate in the same CUDA context". This program is the host, with one
-// context. Two libraries, red and blue, are loaded with dlopen(RTLD_LOCAL); each embeds a
-// static, hidden copy of cuguest and a copy of the same image, with the same kernels and the
-// same variable in it. They work at the same time, on the host's streams, and neither finds
-// the other's variable, or its kernel gone when the other one unloads.
+// The programming guide: names belong to their module, "so that modules written by independent
+// third parties may interoperate in the same CUDA context". This program is the host, with one
+// context. It loads two libraries, red and blue, with dlopen(RTLD_LOCAL). Each embeds a static,
+// hidden copy of cuguest and a copy of the same image, with the same kernels and the same variable.
+// They work at the same time, on streams of the host. Neither sees the other's variable, and each
+// keeps its kernel when the other unloads.
 //
 //   1. Red and blue count at the same time
 //
@@ -15,7 +15,7 @@
 //      blue's votes                  50 x 10         the same kernel, at the same time
 //
 //   2. The same variable, once for each
-//   3. Blue goes while red is at work
+//   3. Blue is unloaded while red works
 
 #include <cuda.h>
 #include <dlfcn.h>
@@ -54,11 +54,11 @@ using Votes = std::vector<unsigned>;
 constexpr std::size_t kSize = 1000;
 constexpr unsigned kRounds = 50;
 
-bool IsWell(const char* complaint) {
-  return CHECK_OK(complaint == nullptr ? absl::OkStatus() : absl::InternalError(complaint));
+bool Succeeds(const char* error) {
+  return CHECK_OK(error == nullptr ? absl::OkStatus() : absl::InternalError(error));
 }
 
-// A library at work: with a stream and votes that the host gave it.
+// A library, with a stream and votes of the host's.
 class Party {
  public:
   [[nodiscard]] static absl::StatusOr<Party> Load(const std::string& color,
@@ -73,29 +73,29 @@ class Party {
     absl::StatusOr<DeviceBuffer<unsigned>> votes =
         DeviceBuffer<unsigned>::CopyOf(context, Votes(kSize));
     if (!votes.ok()) return votes.status();
-    if (const char* complaint = get()->load()) return absl::InternalError(complaint);
+    if (const char* error = get()->load()) return absl::InternalError(error);
     return Party(handle, get(), *std::move(stream), *std::move(votes));
   }
 
   [[nodiscard]] bool Count(unsigned value) const {
-    return IsWell(library_->count(votes_.get(), kSize, value, stream_.get()));
+    return Succeeds(library_->count(votes_.get(), kSize, value, stream_.get()));
   }
   [[nodiscard]] Votes Read() const {
     CHECK_OK(stream_.ref().Synchronize());
     const absl::StatusOr<Votes> votes = cuguest::Download(votes_.view());
     return CHECK_OK(votes.status()) ? *votes : Votes();
   }
-  void SetMark(unsigned mark) const { IsWell(library_->set_mark(mark, stream_.get())); }
+  void SetMark(unsigned mark) const { Succeeds(library_->set_mark(mark, stream_.get())); }
   [[nodiscard]] unsigned GetMark() const {
     unsigned mark = 0;
-    IsWell(library_->get_mark(&mark, stream_.get()));
+    Succeeds(library_->get_mark(&mark, stream_.get()));
     return mark;
   }
 
-  // Once its work is done: the code is taken away from under nobody else.
+  // Waits for its work, and unloads its code and the library.
   void Unload() {
     CHECK_OK(stream_.ref().Synchronize());
-    IsWell(library_->unload());
+    Succeeds(library_->unload());
     CHECK(dlclose(std::exchange(handle_, nullptr)) == 0);
   }
 
@@ -134,8 +134,8 @@ void EachItsVariable(const Party& red, const Party& blue) {
   CHECK(red.GetMark() == 1 && blue.GetMark() == 2);
 }
 
-void OneGoes(const Party& red, Party* blue) {
-  PrintScene("Blue goes while red is at work");
+void OneIsUnloaded(const Party& red, Party* blue) {
+  PrintScene("Blue is unloaded while red works");
   std::atomic<bool> gone{false};
   unsigned rounds = 0;
   std::thread work([&] {
@@ -148,7 +148,7 @@ void OneGoes(const Party& red, Party* blue) {
   CHECK(red.Read() == Votes(kSize, kRounds + rounds));
   CHECK(red.GetMark() == 1);
   PrintRow("blue", "unloaded", "its code, and the library itself");
-  PrintRow("red", "right", "no vote was lost");
+  PrintRow("red", "right", "every vote is counted");
 }
 
 absl::Status Demonstrate(const cuguest::Driver&, cuguest::Device device) {
@@ -161,7 +161,7 @@ absl::Status Demonstrate(const cuguest::Driver&, cuguest::Device device) {
   if (!blue.ok()) return blue.status();
   AtTheSameTime(*red, *blue);
   EachItsVariable(*red, *blue);
-  OneGoes(*red, &*blue);
+  OneIsUnloaded(*red, &*blue);
   red->Unload();
   return absl::OkStatus();
 }

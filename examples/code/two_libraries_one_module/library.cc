@@ -10,7 +10,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "cuguest/code_image.h"
 #include "cuguest/copy.h"
 #include "cuguest/device_ptr.h"
 #include "cuguest/device_view.h"
@@ -23,7 +22,6 @@
 
 namespace {
 
-using cuguest::CodeImage;
 using cuguest::DevicePtr;
 using cuguest::DeviceView;
 using cuguest::Kernel;
@@ -38,10 +36,8 @@ struct Code {
 Code* g_code = nullptr;
 
 absl::Status LoadCode() {
-  const absl::StatusOr<CodeImage> image = CodeImage::Borrow(
-      {cuguest_kernels::launch_fatbin, cuguest_kernels::launch_fatbin_size}, "launch.fatbin");
-  if (!image.ok()) return image.status();
-  absl::StatusOr<Module> module = Module::Load(*image);
+  absl::StatusOr<Module> module =
+      Module::Load({cuguest_kernels::launch_fatbin, cuguest_kernels::launch_fatbin_size}, "launch");
   if (!module.ok()) return module.status();
   absl::StatusOr<Kernel> count_up = module->GetKernel("count_up");
   if (!count_up.ok()) return count_up.status();
@@ -49,7 +45,7 @@ absl::Status LoadCode() {
   return absl::OkStatus();
 }
 
-// The kernel goes first: it keeps the code.
+// The kernel first: it keeps the code loaded.
 absl::Status UnloadCode() {
   Code* const code = std::exchange(g_code, nullptr);
   code->count_up = Kernel();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the host and its libraries agree on: plain C, and nothing of cuguest in it. A library
-// counts votes on the GPU, in a context and on a stream of the host's.
+// The interface between the host and its libraries: plain C, without cuguest. A library counts
+// votes on the GPU, in a context and on a stream of the host's.
 
 #ifndef CUGUEST_EXAMPLES_CODE_TWO_LIBRARIES_ONE_MODULE_LIBRARY_H_
 #define CUGUEST_EXAMPLES_CODE_TWO_LIBRARIES_ONE_MODULE_LIBRARY_H_
@@ -13,8 +13,8 @@
 extern "C" {
 #endif
 
-// Functions that return text return null if all is well, and otherwise what is wrong, in words
-// that are valid until the calling thread's next call or the library's unloading.
+// The functions return null on success, and otherwise an error message that is valid until the
+// calling thread's next call or the library's unloading.
 struct Library {
   // The first call.
   const char* (*load)(void);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The effect "choir": sings along. What it sings stays on the device from init to
-// shutdown.
+// The effect "choir": adds a song, which stays on the device from init to shutdown.
 
 #include "cuguest/copy.h"
 #include "cuguest/device_buffer.h"
@@ -40,7 +39,8 @@ class Choir {
   }
 
   [[nodiscard]] absl::StatusOr<Signal> Apply(const Signal& in) {
-    if (in.size() > kLength) return absl::OutOfRangeError("the choir knows a short song only");
+    if (in.size() > kLength)
+      return absl::OutOfRangeError("the signal is longer than the choir's song");
     absl::StatusOr<DeviceBuffer<float>> voices = DeviceBuffer<float>::CopyOf(stream_.context(), in);
     if (!voices.ok()) return voices.status();
     absl::Status status = cuguest::LaunchForElements(

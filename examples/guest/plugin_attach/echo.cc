@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The effect "echo": the signal, and half as loud the signal of 100 samples ago.
+// The effect "echo": adds the signal of 100 samples before, half as loud.
 
 #include "cuguest/copy.h"
 #include "cuguest/device_buffer.h"

@@ -1,39 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How do plugins that know nothing of each other share one context, and who destroys it?
+// How do plugins that know nothing of each other share one context, and which one destroys it?
 //
-// This program is the host. It has contexts X and A of its own, and two plugins, which
-// are loaded with dlopen(RTLD_LOCAL) and embed a static, hidden copy of cuguest each
-// (member.h). The host has none of the counting itself: it only hands on the context S
-// that the first plugin leaves with it. Neither plugin can know whether it is the first
-// one in or the last one out, and still the last one out, and nobody before, destroys S.
+// This program is the host. It has contexts X and A of its own, and two plugins, which are loaded
+// with dlopen(RTLD_LOCAL) and each embed a static, hidden copy of cuguest (member.h). The host
+// counts nothing: it passes on the context S that the first plugin gives it. No plugin knows
+// whether it is the first or the last one; still the last holder, and no other, destroys S.
 //
-//   1. echo is the first one in, and the first one out
+//   1. echo attaches first and detaches first
 //
 //      before                        [X] [A]<        no context S yet
-//      echo: init                    [X] [A]<        S lives, 1 unit: echo
-//      choir: init                   [X] [A]<        S lives, 2 units: echo, choir
-//      all process a signal          [X] [A]<        S lives, 2 units: echo, choir
-//      echo: shutdown, dlclose       [X] [A]<        S lives, 1 unit: choir
-//      all process a signal          [X] [A]<        S lives, 1 unit: choir
-//      choir: shutdown, dlclose      [X] [A]<        S is destroyed
+//      echo: init                    [X] [A]<        S has 1 reference: echo
+//      choir: init                   [X] [A]<        S has 2 references: echo, choir
+//      all process a signal          [X] [A]<        S has 2 references: echo, choir
+//      echo: shutdown, dlclose       [X] [A]<        S has 1 reference: choir
+//      all process a signal          [X] [A]<        S has 1 reference: choir
+//      choir: shutdown, dlclose      [X] [A]<        S was destroyed
 //   ...
 //
-// The units are asked of the plugins, who all see the same number: they have found each
-// other's copies, and count in that of the first one that was loaded. When that one is
-// unloaded while others count, its code and data stay for them.
+// The plugins report the reference count, and all report the same: the copies of cuguest have found
+// each other, and count in the copy that was loaded first. If that one is unloaded while others
+// count, its code and data stay in memory for them.
 
 #include <cuda.h>
 #include <dlfcn.h>
 
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cuguest/context_ref.h"
 #include "cuguest/device.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
@@ -43,10 +42,10 @@
 #include "examples/support/example.h"
 #include "examples/support/host.h"
 #include "examples/support/picture.h"
-#include "examples/support/worker.h"
 
 namespace host {
 
+using cuguest::ContextRef;
 using cuguest::Device;
 using cuguest::Driver;
 using cuguest::testing::StackProbe;
@@ -58,7 +57,7 @@ using support::PrintScene;
 using support::Ramp;
 using Signal = std::vector<float>;
 
-// An effect's file, and what it makes of Ramp(1).
+// An effect's file, and its result for Ramp(1).
 struct Known {
   const char* file;
   Signal expected;
@@ -112,92 +111,68 @@ class Plugin {
   const Effect* effect_;
 };
 
-// Knows whether a context lives: it is current to a thread of the witness's own, which is
-// told if it was destroyed (CUDA Driver API, cuCtxDestroy).
-class Witness {
- public:
-  Witness(const Driver& driver, CUcontext context) : driver_(driver) {
-    thread_.Run([&] { CHECK(driver_.CtxPushCurrent(context) == CUDA_SUCCESS); });
-  }
-  ~Witness() {
-    CUcontext popped = nullptr;
-    thread_.Run([&] { CHECK(driver_.CtxPopCurrent(&popped) == CUDA_SUCCESS); });
-  }
-
-  [[nodiscard]] bool IsAlive() {
-    CUresult code = CUDA_SUCCESS;
-    thread_.Run([&] { code = driver_.CtxSynchronize(); });
-    CHECK(code == CUDA_SUCCESS || code == CUDA_ERROR_CONTEXT_IS_DESTROYED);
-    return code == CUDA_SUCCESS;
-  }
-
- private:
-  const Driver& driver_;
-  support::Worker thread_;
-};
-
-// The effects that are in use, in the order in which they came, and the context S that
-// they share; in some scenes a context of the host's.
+// The effects in use, in the order of their loading, and the context S that they share: in some
+// scenes one of the host's.
 class Rack {
  public:
-  Rack(const Driver& driver, Device device, const Cast& cast)
-      : driver_(driver), device_(device), cast_(cast), before_(StackProbe::Take()) {}
+  Rack(Device device, const Cast& cast)
+      : device_(device), cast_(cast), before_(StackProbe::Take()) {}
 
-  // A context of the host's, for the effects to come.
+  // A context of the host's, for the effects that are loaded next.
   void Offer(CUcontext context) {
     shared_ = context;
-    witness_.emplace(driver_, context);
+    incarnation_ = ContextRef::Borrow(context);
   }
 
   void Init(const std::string& name) {
     absl::StatusOr<Plugin> plugin = Plugin::Load(name);
     if (!CHECK_OK(plugin.status())) return;
-    if (!IsWell((*plugin)->init(device_.get(), &shared_))) return;
+    if (!Succeeds((*plugin)->init(device_.get(), &shared_))) return;
     CHECK(std::string((*plugin)->name) == name);
-    if (!witness_.has_value()) witness_.emplace(driver_, shared_);
+    if (!incarnation_.ok()) incarnation_ = ContextRef::Borrow(shared_);
     effects_.push_back(*std::move(plugin));
-    Show(name + ": init", /*lives=*/true);
+    Show(name + ": init", /*exists=*/true);
   }
 
   void ProcessWithAll() {
     const Signal in = Ramp(1);
     for (const Plugin& effect : effects_) {
       Signal out(in.size());
-      CHECK(IsWell(effect->process(in.data(), out.data(), in.size())));
+      CHECK(Succeeds(effect->process(in.data(), out.data(), in.size())));
       CHECK(out == Find(effect->name).expected);
     }
     Show("all process a signal", true);
   }
 
-  // Gives the unit back, and unloads the plugin at once. `lives`: whether S should then.
-  void ShutdownAndUnload(const std::string& name, bool lives) {
+  // Shuts the plugin down, and unloads it at once. `exists`: whether S should exist then.
+  void ShutdownAndUnload(const std::string& name, bool exists) {
     const std::size_t i = IndexOf(name);
-    CHECK(IsWell(effects_[i]->shutdown()));
+    CHECK(Succeeds(effects_[i]->shutdown()));
     Unload(i);
-    Show(name + ": shutdown, dlclose", lives);
+    Show(name + ": shutdown, dlclose", exists);
   }
 
-  // What the effect has to say for itself; it is expected to be something.
-  void ProcessAndComplain(const std::string& name) {
+  // Expect an error.
+  void ProcessFails(const std::string& name) {
     Signal out(1);
-    ShowComplaint(name + ": process", effects_[IndexOf(name)]->process(&out[0], &out[0], 1));
+    ShowError(name + ": process", effects_[IndexOf(name)]->process(&out[0], &out[0], 1));
   }
-  void ShutdownAndComplain(const std::string& name) {
+  void ShutdownFails(const std::string& name) {
     const std::size_t i = IndexOf(name);
-    ShowComplaint(name + ": shutdown", effects_[i]->shutdown());
+    ShowError(name + ": shutdown", effects_[i]->shutdown());
     Unload(i);
     Show(name + ": dlclose", false);
   }
 
-  void Show(const std::string& when, bool lives) {
+  void Show(const std::string& when, bool exists) {
     PrintRow(when, cast_.Draw(), Describe());
-    CHECK(witness_.has_value() && witness_->IsAlive() == lives);
+    CHECK(incarnation_.ok() && incarnation_.IsAlive() == exists);
     CheckUndisturbed();
   }
 
  private:
-  static bool IsWell(const char* complaint) {
-    return CHECK_OK(complaint == nullptr ? absl::OkStatus() : absl::InternalError(complaint));
+  static bool Succeeds(const char* error) {
+    return CHECK_OK(error == nullptr ? absl::OkStatus() : absl::InternalError(error));
   }
 
   std::size_t IndexOf(const std::string& name) const {
@@ -206,7 +181,7 @@ class Rack {
     return i;
   }
 
-  // Without a move: a plugin's name is gone with its code.
+  // Into another vector: to move a Plugin over another one would need its assignment.
   void Unload(std::size_t i) {
     std::vector<Plugin> left;
     for (std::size_t k = 0; k < effects_.size(); ++k) {
@@ -215,12 +190,13 @@ class Rack {
     effects_.swap(left);
   }
 
-  // "S lives, 2 units: echo, choir", after making sure that all see the same number.
+  // "S has 2 references: echo, choir", after a check that all report the same number.
   std::string Describe() {
-    std::string text = witness_->IsAlive() ? "S lives" : "S is destroyed";
+    std::string text = incarnation_.IsAlive() ? "S exists" : "S was destroyed";
     for (const Plugin& effect : effects_) CHECK(effect->count_users() == effects_.size());
     if (effects_.empty()) return text;
-    text += ", " + std::to_string(effects_.size()) + (effects_.size() == 1 ? " unit" : " units");
+    text = "S has " + std::to_string(effects_.size()) +
+           (effects_.size() == 1 ? " reference" : " references");
     const char* separator = ": ";
     for (const Plugin& effect : effects_) {
       text += separator + std::string(effect->name);
@@ -229,11 +205,11 @@ class Rack {
     return text;
   }
 
-  void ShowComplaint(const std::string& when, const char* complaint) {
-    PrintRow(when, cast_.Draw(), "it says:");
-    if (CHECK(complaint != nullptr)) {
-      support::PrintParagraph(complaint);
-      CHECK(std::string(complaint).find("CONTEXT_IS_DESTROYED") != std::string::npos);
+  void ShowError(const std::string& when, const char* error) {
+    PrintRow(when, cast_.Draw(), "an error:");
+    if (CHECK(error != nullptr)) {
+      support::PrintParagraph(error);
+      CHECK(std::string(error).find("CONTEXT_IS_DESTROYED") != std::string::npos);
     }
     CheckUndisturbed();
   }
@@ -246,48 +222,47 @@ class Rack {
     for (const StackProbe::Primary& primary : now.primaries()) CHECK(!primary.active);
   }
 
-  const Driver& driver_;
   const Device device_;
   const Cast& cast_;
   const StackProbe before_;
   CUcontext shared_ = nullptr;
-  std::optional<Witness> witness_;
+  ContextRef incarnation_;  // of S
   std::vector<Plugin> effects_;
 };
 
-void InAndOut(const Driver& driver, Device device, const Cast& cast, const std::string& first_in,
+void InAndOut(Device device, const Cast& cast, const std::string& first_in,
               const std::string& first_out) {
   const std::string second_in = first_in == "echo" ? "choir" : "echo";
   const std::string second_out = first_out == "echo" ? "choir" : "echo";
   const std::string title =
-      first_in + " is the first one in, and " +
-      (first_in == first_out ? "the first one out" : first_out + " the first one out");
+      first_in + " attaches first, and " +
+      (first_in == first_out ? "detaches first" : first_out + " detaches first");
   PrintScene(title.c_str());
-  Rack rack(driver, device, cast);
+  Rack rack(device, cast);
   PrintRow("before", cast.Draw(), "no context S yet");
   rack.Init(first_in);
   rack.Init(second_in);
   rack.ProcessWithAll();
-  rack.ShutdownAndUnload(first_out, /*lives=*/true);
+  rack.ShutdownAndUnload(first_out, /*exists=*/true);
   rack.ProcessWithAll();
-  rack.ShutdownAndUnload(second_out, /*lives=*/false);
+  rack.ShutdownAndUnload(second_out, /*exists=*/false);
 }
 
-// After the first scene: echo was loaded first, so the count is in it.
-void ShowWhoStays() {
+// After the first scene: echo was loaded first, so its copy of cuguest has the count.
+void ShowWhichStays() {
   for (const char* name : {"echo", "choir"}) {
     const bool stays = IsInMemory(name);
-    PrintRow(std::string("is ") + name + " still in memory?", stays ? "yes" : "no",
+    PrintRow(std::string("is ") + name + " in memory?", stays ? "yes" : "no",
              stays ? "the count is kept there" : "");
     CHECK(stays == (std::string(name) == "echo"));
   }
 }
 
 absl::Status ContextOfTheHosts(const Driver& driver, Device device, const Cast& cast) {
-  PrintScene("S was made by the host: the last one out leaves it alone");
+  PrintScene("The host created S: the last holder does not destroy it");
   absl::StatusOr<HostContext> context = HostContext::Create(driver, device);
   if (!context.ok()) return context.status();
-  Rack rack(driver, device, cast);
+  Rack rack(device, cast);
   rack.Offer(context->get());
   rack.Show("cuCtxCreate by the host", true);
   rack.Init("echo");
@@ -302,8 +277,8 @@ absl::Status ContextOfTheHosts(const Driver& driver, Device device, const Cast& 
   CHECK(driver.CtxDestroy(context->get()) == CUDA_SUCCESS);
   context->Leak();
   rack.Show("cuCtxDestroy by the host", false);
-  rack.ProcessAndComplain("choir");
-  rack.ShutdownAndComplain("choir");
+  rack.ProcessFails("choir");
+  rack.ShutdownFails("choir");
   return absl::OkStatus();
 }
 
@@ -317,11 +292,11 @@ absl::Status Demonstrate(const Driver& driver, Device device) {
   cast.Name("A", a->get());
   const HostStack stack(driver, {x->get(), a->get()});
 
-  InAndOut(driver, device, cast, "echo", "echo");
-  ShowWhoStays();
-  InAndOut(driver, device, cast, "echo", "choir");
-  InAndOut(driver, device, cast, "choir", "choir");
-  InAndOut(driver, device, cast, "choir", "echo");
+  InAndOut(device, cast, "echo", "echo");
+  ShowWhichStays();
+  InAndOut(device, cast, "echo", "choir");
+  InAndOut(device, cast, "choir", "choir");
+  InAndOut(device, cast, "choir", "echo");
   return ContextOfTheHosts(driver, device, cast);
 }
 
@@ -329,6 +304,7 @@ absl::Status Demonstrate(const Driver& driver, Device device) {
 
 int main() {
   return support::RunExample(
-      "How do plugins that know nothing of each other share one context, and who destroys it?",
+      "How do plugins that know nothing of each other share one context, and which one destroys "
+      "it?",
       &host::Demonstrate);
 }

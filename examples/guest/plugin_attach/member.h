@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How an effect shares a context with others: all of cuguest that a plugin needs. Each
-// plugin compiles this for itself, against a copy of cuguest of its own.
+// How an effect shares a context with others: all of cuguest that a plugin needs. Each plugin
+// compiles this with a copy of cuguest of its own.
 //
-// A `Work` is what an effect keeps on the device: Prepare() makes it in the context, Apply()
-// uses it, its destructor frees it, or lets it go if the context is gone.
+// A `Work` is what an effect keeps on the device: Prepare() makes it in the context, Apply() uses
+// it, and its destructor frees it, unless the context was destroyed.
 
 #ifndef CUGUEST_EXAMPLES_GUEST_PLUGIN_ATTACH_MEMBER_H_
 #define CUGUEST_EXAMPLES_GUEST_PLUGIN_ATTACH_MEMBER_H_
@@ -38,8 +38,7 @@ using Signal = std::vector<float>;
 template <typename Work>
 class Member {
  public:
-  // Attaches to `*context`; if there is none yet, makes it. Either is one unit of the
-  // process's count.
+  // Attaches to `*context`, or creates it if it is null. Either takes one reference.
   [[nodiscard]] static absl::StatusOr<std::unique_ptr<Member>> Join(cuguest::Device device,
                                                                     CUcontext* context) {
     absl::StatusOr<SharedContext> shared =
@@ -54,12 +53,12 @@ class Member {
 
   [[nodiscard]] absl::StatusOr<Signal> Process(const Signal& in) {
     const ContextGuard guard(shared_.incarnation());
-    if (!guard.ok()) return cuguest::ToStatus(guard);  // somebody destroyed the context, say
+    if (!guard.ok()) return cuguest::ToStatus(guard);  // the context was destroyed, for example
     return work_->Apply(in);
   }
 
-  // Frees what is in the context, and then gives the unit back. If it was the last one of
-  // a context that a plugin made, this destroys it, whichever plugin that was.
+  // Frees what is in the context, and releases the reference. The last holder of a context that a
+  // plugin created destroys it, whichever plugin that was.
   [[nodiscard]] absl::Status Leave() {
     work_.reset();
     return shared_.Detach();
@@ -74,7 +73,7 @@ class Member {
   std::optional<Work> work_;
 };
 
-// The functions of plugin.h for an effect that there is one of.
+// The functions of plugin.h, for one effect.
 template <typename Work>
 class Plugin {
  public:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the host and its plugins agree on: plain C, and nothing of cuguest in it. A plugin
-// is a sound effect that works on the GPU.
+// The interface between the host and its plugins: plain C, without cuguest. A plugin is a sound
+// effect that works on the GPU.
 
 #ifndef CUGUEST_EXAMPLES_GUEST_PLUGIN_ATTACH_PLUGIN_H_
 #define CUGUEST_EXAMPLES_GUEST_PLUGIN_ATTACH_PLUGIN_H_
@@ -13,13 +13,13 @@
 extern "C" {
 #endif
 
-// Functions that return text return null if all is well, and otherwise what is wrong,
-// in words that are valid until the plugin's next call or its unloading.
+// The functions that return text return null on success, and otherwise an error message that is
+// valid until the plugin's next call or its unloading.
 struct Effect {
   const char* name;
 
-  // The first call. `*context` is where the effects of this host work together. Null:
-  // nobody has made it yet, so this effect does, and leaves it here for the others.
+  // The first call. `*context` is where the effects of this host work together. If it is null,
+  // this effect creates the context and stores it here for the others.
   const char* (*init)(CUdevice device, CUcontext* context);
 
   // From `count` numbers in host memory to as many others.
@@ -28,7 +28,7 @@ struct Effect {
   // The last call.
   const char* (*shutdown)(void);
 
-  // For the pictures: how many use the context, as far as this effect knows.
+  // For the pictures: the context's reference count.
   unsigned long long (*count_users)(void);
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "examples/support/worker.h"
+#include "examples/guest/worker.h"
 
-namespace support {
+namespace guest {
 
 Worker::~Worker() {
   {
@@ -33,4 +33,4 @@ void Worker::Loop() {
   }
 }
 
-}  // namespace support
+}  // namespace guest

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef CUGUEST_EXAMPLES_SUPPORT_WORKER_H_
-#define CUGUEST_EXAMPLES_SUPPORT_WORKER_H_
+#ifndef CUGUEST_EXAMPLES_GUEST_WORKER_H_
+#define CUGUEST_EXAMPLES_GUEST_WORKER_H_
 
 #include <condition_variable>
 #include <functional>
 #include <mutex>
 #include <thread>
 
-namespace support {
+namespace guest {
 
-// A thread that does what it is given, one job after the other.
+// A thread that runs jobs, one after the other.
 class Worker {
  public:
   Worker() : thread_([this] { Loop(); }) {}
@@ -33,6 +33,6 @@ class Worker {
   std::thread thread_;
 };
 
-}  // namespace support
+}  // namespace guest
 
-#endif  // CUGUEST_EXAMPLES_SUPPORT_WORKER_H_
+#endif  // CUGUEST_EXAMPLES_GUEST_WORKER_H_
