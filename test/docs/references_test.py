@@ -67,6 +67,11 @@ for program in sorted(programs):
 for name in re.findall(r"`(\w+)`", "".join(re.findall(r"^\|([^|]*)\|", listed, re.M))):
     check(name in programs, f"docs/examples.md lists {name}, which is no example")
 
+for page in pages:
+    for names in re.findall(r"\bExamples?:((?:\s+`\w+`[,.]?)+)", page.read_text()):
+        for name in re.findall(r"`(\w+)`", names):
+            check(name in programs, f"{page.relative_to(root)} names the example {name}, which does not exist")
+
 # A page of facts shows code of the program that checks it, with other blanks at most.
 check(facts, "there are no pages in docs/facts")
 for page in facts:
