@@ -133,7 +133,7 @@ class [[nodiscard]] AcquireResult : public absl::StatusOr<AcquiredContext> {
 //                              context was destroyed
 //         kUnimplemented       a driver below CUDA 9.2 (cuStreamGetCtx)
 // Cost:   two driver calls, contention-free.
-// Source: CUDA Driver API, cuStreamGetCtx; test/sim/stream_event_pointer_facts_test.cc.
+// Source: CUDA Driver API, cuStreamGetCtx; cudasim/test/stream_event_pointer_facts_test.cc.
 [[nodiscard]] CUGUEST_API AcquireResult AcquireFromStream(CUstream stream);
 
 // Any address within an allocation will do, of device, managed or pinned host memory.
@@ -144,8 +144,8 @@ class [[nodiscard]] AcquireResult : public absl::StatusOr<AcquiredContext> {
 //                              device; or the memory's context died
 // Cost:   two driver calls (the first takes the driver's lock: not for hot paths); six
 //         to nine for pool and virtual memory.
-// Source: CUDA Driver API, cuPointerGetAttribute; test/sim/pool_facts_test.cc,
-//         test/sim/virtual_memory_facts_test.cc.
+// Source: CUDA Driver API, cuPointerGetAttribute; cudasim/test/pool_facts_test.cc,
+//         cudasim/test/virtual_memory_facts_test.cc.
 [[nodiscard]] CUGUEST_API AcquireResult AcquireFromPointer(CUdeviceptr pointer);
 [[nodiscard]] CUGUEST_API AcquireResult AcquireFromPointer(const void* pointer);
 

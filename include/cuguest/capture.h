@@ -35,7 +35,7 @@
 // "By mode": a capture in mode GLOBAL is lost from any thread, in THREAD_LOCAL from the
 // thread that captures, in RELAXED from none.
 // Source: CUDA Programming Guide, "Prohibited and Unhandled Operations"; measured call by
-// call in test/sim/capture_facts_test.cc and, of cuBLAS, cublas_facts_test.cc.
+// call in cudasim/test/capture_facts_test.cc and, of cuBLAS, cublas_facts_test.cc.
 
 #ifndef CUGUEST_CAPTURE_H_
 #define CUGUEST_CAPTURE_H_
@@ -116,7 +116,7 @@ enum class CaptureState : unsigned char {
 // Threads: any; also from a stream callback.
 // Cost:    one driver call, contention-free (15 ns on an H100).
 // Needs:   CUDA 10.0; below that there are no captures: kNone.
-// Source:  CUDA Driver API, cuStreamIsCapturing; test/sim/capture_facts_test.cc.
+// Source:  CUDA Driver API, cuStreamIsCapturing; cudasim/test/capture_facts_test.cc.
 [[nodiscard]] CUGUEST_API CaptureState CaptureStateOf(CUstream stream) noexcept;
 
 // Whether a library that was given `stream` may do now what a capture forbids even inside

@@ -56,7 +56,7 @@ struct Finding;
 // A context that is destroyed while its entry stays on the stack (from another
 // thread, or buried) is popped like any other and nothing is reported: nothing of
 // the caller's was disturbed. A handle that is dead is never pushed again, because
-// the driver accepts it and corrupts its heap (test/sim/destroyed_facts_test.cc).
+// the driver accepts it and corrupts its heap (cudasim/test/destroyed_facts_test.cc).
 //
 // Note [What is inferred]
 // ~~~~~~~~~~~~~~~~~~~~~~~
@@ -105,7 +105,7 @@ struct Finding;
 //
 // - On the way out a handle on top is enough: an entry keeps its context's memory, so that
 //   as long as the guard's entry is on the stack no other context can have its handle
-//   (test/sim/destroyed_facts_test.cc).
+//   (cudasim/test/destroyed_facts_test.cc).
 // - An entry that has to be put back on the stack is pushed only if its context is alive, and
 //   the incarnation it was if that is known: of the guard's context from the ContextRef, of
 //   the caller's from an outer guard around it that was built from one, of everything in

@@ -31,8 +31,8 @@ CUGUEST_BEGIN_NAMESPACE
 // Needs:   cuCtxGetId, CUDA 12.0 (driver 525). Below that the id is 0, two refs
 //          are equal if their handles are, and IsAlive() asks cuCtxGetApiVersion,
 //          which cannot tell a reused handle from the old one.
-// Source:  CUDA Driver API, cuCtxGetId; test/sim/primary_facts_test.cc and
-//          test/sim/destroyed_facts_test.cc (reset and reuse of handles).
+// Source:  CUDA Driver API, cuCtxGetId; cudasim/test/primary_facts_test.cc and
+//          cudasim/test/destroyed_facts_test.cc (reset and reuse of handles).
 class CUGUEST_API ContextRef {
  public:
   CUGUEST_HIDE constexpr ContextRef() noexcept = default;  // names no context

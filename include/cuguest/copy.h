@@ -21,8 +21,8 @@
 // the memory, nor be on its device.
 //
 // Between devices no peer access is needed. Without it the driver goes through the host.
-// Source: CUDA Programming Guide, "Peer-to-Peer Memory Copy"; test/sim/two_devices_facts_test.cc,
-// test/sim/memory_facts_test.cc.
+// Source: CUDA Programming Guide, "Peer-to-Peer Memory Copy";
+// cudasim/test/two_devices_facts_test.cc, cudasim/test/memory_facts_test.cc.
 //
 // Note [When a copy is done]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~
@@ -45,7 +45,7 @@
 // blocking stream of that context captures, with kFailedPrecondition and
 // CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, which the driver would return after it had ended that
 // capture. Captures anywhere else are not harmed.
-// Source: test/sim/capture_facts_test.cc, test/memory/copy_test.cc.
+// Source: cudasim/test/capture_facts_test.cc, test/memory/copy_test.cc.
 
 #ifndef CUGUEST_COPY_H_
 #define CUGUEST_COPY_H_

@@ -12,7 +12,7 @@
 //   absl::StatusOr<DeviceBuffer<float>> y = DeviceBuffer<float>::Allocate(context, x->size());
 //
 // It can take over what somebody else allocated by the driver or by the runtime, since the
-// memory of both is freed alike: test/sim/memory_facts_test.cc.
+// memory of both is freed alike: cudasim/test/memory_facts_test.cc.
 
 #ifndef CUGUEST_DEVICE_BUFFER_H_
 #define CUGUEST_DEVICE_BUFFER_H_
@@ -142,7 +142,7 @@ class DeviceBuffer {
   //
   // Errors: those of Adopt, and
   //         kInvalidArgument  an empty ref; or managed memory, which the driver does not free
-  //                           so (test/sim/pool_facts_test.cc)
+  //                           so (cudasim/test/pool_facts_test.cc)
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceBuffer> AdoptAsync(
       CUdeviceptr pointer, std::size_t count, const StreamRef& stream) {
     return Made(internal::OwnedMemory::Adopt(pointer, kElements, count, stream));

@@ -167,7 +167,7 @@ struct CUGUEST_API ArrayDescription {
 //          kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its context
 //          kPermissionDenied    from a stream callback
 // Cost:    one driver call.
-// Source:  CUDA Driver API, cuArray3DGetDescriptor; test/sim/array_facts_test.cc.
+// Source:  CUDA Driver API, cuArray3DGetDescriptor; cudasim/test/array_facts_test.cc.
 [[nodiscard]] CUGUEST_API absl::StatusOr<ArrayDescription> Describe(CUarray array);
 
 CUGUEST_END_NAMESPACE

@@ -44,7 +44,7 @@
 //                             | says                    |
 // LoadIn() makes no such difference: it fails where the code is bad.
 // Source: CUDA Driver API, "Library Management"; test/module/per_context_code_test.cc;
-//         when what is compiled: test/sim/jit_facts_test.cc.
+//         when what is compiled: cudasim/test/jit_facts_test.cc.
 
 #ifndef CUGUEST_MODULE_H_
 #define CUGUEST_MODULE_H_

@@ -46,9 +46,9 @@ struct PeerLink {
 // Stack:   as it was. Count: none; it keeps neither context alive.
 // Threads: distinct objects from any threads; one object needs outside locking.
 // Capture: harms none: the driver ends captures for it, as for an allocation, so it is enabled and
-//          disabled in relaxed mode (test/sim/capture_copy_facts_test.cc).
+//          disabled in relaxed mode (cudasim/test/capture_copy_facts_test.cc).
 // Source:  CUDA Driver API, "Peer Context Memory Access"; CUDA Programming Guide,
-//          "Peer-to-Peer Memory Copy"; test/sim/two_devices_facts_test.cc.
+//          "Peer-to-Peer Memory Copy"; cudasim/test/two_devices_facts_test.cc.
 class CUGUEST_API PeerAccess {
  public:
   // From `device` to the memory of `peer`. Of one device to itself there is no link: all

@@ -34,7 +34,7 @@ CUGUEST_BEGIN_NAMESPACE
 // Count:   +1 on Retain, -1 on Release or destruction; moves keep it.
 // Threads: distinct objects from any threads; one object needs outside locking.
 // Source:  CUDA Driver API, "Primary Context Management";
-//          test/sim/primary_facts_test.cc.
+//          cudasim/test/primary_facts_test.cc.
 class CUGUEST_API PrimaryContext {
  public:
   // What a query can know without creating anything.

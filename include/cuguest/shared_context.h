@@ -17,7 +17,7 @@
 //
 // The driver's own cuCtxAttach and cuCtxDetach are not used: a detach fails unless the
 // context is current, cuCtxDestroy does not look at their count, and threads that attach
-// one context at the same time corrupt the driver's heap (test/sim/attach_facts_test.cc).
+// one context at the same time corrupt the driver's heap (cudasim/test/attach_facts_test.cc).
 
 #ifndef CUGUEST_SHARED_CONTEXT_H_
 #define CUGUEST_SHARED_CONTEXT_H_

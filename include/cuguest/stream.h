@@ -23,7 +23,7 @@
 // querying, recording and destroying work with any context current, or none. Only making
 // them, and the streams that are no objects (0, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD: they
 // mean "of whatever is current"), need it current; only there a ContextGuard is used.
-// Source: test/sim/stream_event_pointer_facts_test.cc.
+// Source: cudasim/test/stream_event_pointer_facts_test.cc.
 //
 // Note [After the context]
 // ~~~~~~~~~~~~~~~~~~~~~~~~
@@ -48,7 +48,7 @@
 // question and the call is not seen.
 // Needs:  cuStreamGetCaptureInfo, CUDA 10.1; below that the driver's own answer stands.
 // Source: CUDA Programming Guide, "Prohibited and Unhandled Operations";
-//         test/sim/capture_facts_test.cc, test/sim/capture_life_facts_test.cc.
+//         cudasim/test/capture_facts_test.cc, cudasim/test/capture_life_facts_test.cc.
 
 #ifndef CUGUEST_STREAM_H_
 #define CUGUEST_STREAM_H_
@@ -159,7 +159,7 @@ class CUGUEST_API StreamRef {
   // Errors: kInvalidArgument  the event is empty; or, while the stream does not capture, the
   //                           capture it was recorded in is over
   // Cost:   three driver calls; four if the event is of another context.
-  // Source: CUDA Driver API, cuStreamWaitEvent; test/sim/two_devices_facts_test.cc.
+  // Source: CUDA Driver API, cuStreamWaitEvent; cudasim/test/two_devices_facts_test.cc.
   absl::Status WaitFor(const Event& event) const;
 
   // The same stream of the same life of a context. 0 and CU_STREAM_LEGACY are one stream
@@ -235,7 +235,7 @@ class CUGUEST_API Stream {
   //                              context before; then, as on success, this object is empty.
   //         the driver's code    it is still owned
   // Cost:   three driver calls, where the destructor makes two.
-  // Source: CUDA Driver API, cuStreamDestroy; test/sim/capture_life_facts_test.cc.
+  // Source: CUDA Driver API, cuStreamDestroy; cudasim/test/capture_life_facts_test.cc.
   absl::Status Release();
 
   // Gives up ownership without a driver call.
@@ -301,7 +301,7 @@ class CUGUEST_API Event {
   // Errors: kInvalidArgument     the stream is of another context: the text names both
   //         kFailedPrecondition  the stream's capture is lost and not ended
   // Cost:   three driver calls; four if the stream's context is another one.
-  // Source: CUDA Driver API, cuEventRecord; test/sim/green_facts_test.cc.
+  // Source: CUDA Driver API, cuEventRecord; cudasim/test/green_facts_test.cc.
   absl::Status Record(const StreamRef& stream);
 
   // Whether it has happened; an event that was never recorded has.

@@ -56,7 +56,7 @@ absl::Status NoContextOf(CUresult code, CUstream stream) {
 }
 
 // Not by cuStreamGetCtx, which answers the same, but of stream 0 invalidates the capture of a
-// blocking stream of the context (test/sim/capture_facts_test.cc).
+// blocking stream of the context (cudasim/test/capture_facts_test.cc).
 AcquireResult AcquireFromSpecialStream(CUstream stream) {
   const ContextRef current = ContextRef::Current();
   if (!current.ok()) return NoContextOf(current.result(), stream);

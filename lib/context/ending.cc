@@ -26,7 +26,7 @@ void* Destroy(void* data) {
 // cuCtxDestroy takes the entry of a context that is current off the calling thread's
 // stack, which would make something else current behind the caller's back. A thread of
 // its own has an empty stack, and an entry that stays behind may be popped safely
-// (test/sim/destroyed_facts_test.cc).
+// (cudasim/test/destroyed_facts_test.cc).
 void DestroyElsewhere(Destruction* destruction) {
   pthread_t thread;
   if (pthread_create(&thread, nullptr, &Destroy, destruction) == 0) {

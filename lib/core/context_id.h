@@ -12,7 +12,7 @@ namespace internal {
 
 // The id of `context`, or of the current one for nullptr; CUDA_ERROR_CONTEXT_IS_DESTROYED if it
 // was destroyed. Below CUDA 12.0 the id is 0 and the answer comes from cuCtxGetApiVersion, which
-// gives CUDA_ERROR_INVALID_CONTEXT for a destroyed handle (test/sim/destroyed_facts_test.cc).
+// gives CUDA_ERROR_INVALID_CONTEXT for a destroyed handle (cudasim/test/destroyed_facts_test.cc).
 inline CUresult ReadId(const DriverTable& driver, CUcontext context,
                        unsigned long long* id) noexcept {
   if (driver.CtxGetId != nullptr) return driver.CtxGetId(context, id);

@@ -31,7 +31,7 @@ absl::Status CheckReachable(const MemoryDescription& memory, std::size_t bytes, 
 }
 
 // How many bytes there are from the pointer on, but `wanted` at most. Mappings that lie side
-// by side are one piece of memory to the driver (test/sim/virtual_memory_facts_test.cc).
+// by side are one piece of memory to the driver (cudasim/test/virtual_memory_facts_test.cc).
 absl::StatusOr<std::size_t> CountReachable(MemoryDescription memory, std::size_t wanted,
                                            bool read_only) {
   const CUdeviceptr first = memory.pointer;

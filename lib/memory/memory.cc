@@ -72,7 +72,7 @@ MemoryKind KindOf(const Attributes& read) {
 }
 
 // The range of virtual memory is the reservation around its mapping. Of memory that a pool has on
-// the host the driver tells the size and no start (test/sim/host_location_facts_test.cc).
+// the host the driver tells the size and no start (cudasim/test/host_location_facts_test.cc).
 void SetExtent(const Attributes& read, MemoryDescription* memory) {
   if (memory->kind == MemoryKind::kPool && read.range_base == 0) return;
   const bool is_mapping = memory->kind == MemoryKind::kVirtual && read.mapping_size != 0;

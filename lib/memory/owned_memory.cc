@@ -75,7 +75,7 @@ void FreeElsewhere(FreeCall* call) noexcept {
 }
 
 // Frees memory of no context, at once. That works with nothing current, or any living context, but
-// not with a dead one (test/sim/pool_facts_test.cc). A dead one cannot be taken off and pushed
+// not with a dead one (cudasim/test/pool_facts_test.cc). A dead one cannot be taken off and pushed
 // again, so then it is done where nothing is current.
 CUresult FreeOfNoContext(const Driver& driver, CUdeviceptr pointer) noexcept {
   FreeCall call{driver, pointer, driver.MemFree(pointer)};

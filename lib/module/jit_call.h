@@ -34,7 +34,7 @@ absl::Status CheckDriverKnows(const JitOptions& options, int driver_version);
 // the logs and the values, which it may write, for as long as what was made with it exists
 // (a link state does, with each input). So it neither copies nor moves, and must outlive that.
 //
-// Source: test/sim/jit_facts_test.cc.
+// Source: cudasim/test/jit_facts_test.cc.
 class JitCall {
  public:
   // What a driver of this version does not know, and would refuse, is left out where it

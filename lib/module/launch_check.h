@@ -52,7 +52,7 @@ inline bool FitsCluster(const LaunchShape& shape, std::uint64_t required) {
 }
 
 // Whether the block is the one that the kernel requires. The driver takes a block of one thread
-// for it, too (test/sim/launch_facts_test.cc). Its sizes must be within the device's.
+// for it, too (cudasim/test/launch_facts_test.cc). Its sizes must be within the device's.
 inline bool FitsBlock(const Dim3& block, std::uint64_t required) {
   return PackSizes(block.x, block.y, block.z) == required || ThreadsOf(block) == 1;
 }

@@ -43,7 +43,7 @@ std::string InputText(const std::vector<CodeImage>& inputs, std::size_t index);
 
 // Whether a linker's error log tells of an error, and not of nothing or a warning. The code
 // that comes with it is by chance, success among them; the log is not.
-// Source: test/sim/link_facts_test.cc.
+// Source: cudasim/test/link_facts_test.cc.
 bool SaysError(std::string_view log);
 
 // A log behind an error, on lines of its own; empty if it is.

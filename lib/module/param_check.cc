@@ -13,7 +13,7 @@ namespace internal {
 namespace {
 
 // The kernel's own parameters. The driver needs no context for that, and invalidates no capture
-// (test/sim/library_facts_test.cc).
+// (cudasim/test/library_facts_test.cc).
 absl::StatusOr<std::vector<ParamPlace>> AskParams(const CheckedKernel& checked) {
   std::vector<ParamPlace> places;
   for (;;) {

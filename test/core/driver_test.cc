@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(an_old_driver_lacks_what_came_later, *cuguest_test::OnlySim
 // Drivers before CUDA 11.3 export no cuGetProcAddress at all.
 BOOST_AUTO_TEST_CASE(entries_are_found_by_name_where_there_is_no_get_proc_address,
                      *cuguest_test::OnlySim()) {
-  const std::string path = cuguest_test::FindBeside("lib/sim/11.2/libcuda.so.1");
+  const std::string path = cuguest_test::FindBeside("subprojects/cudasim/sim/11.2/libcuda.so.1");
   Driver table;
   const absl::Status status = Driver::Load(path.c_str(), &table);
   BOOST_TEST_REQUIRE(status.ok(), status);
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(find_refuses_bad_input) {
 
 // Without cuGetProcAddress nothing tells which signature is behind a symbol.
 BOOST_AUTO_TEST_CASE(find_without_get_proc_address_knows_the_table_only, *cuguest_test::OnlySim()) {
-  const std::string path = cuguest_test::FindBeside("lib/sim/11.2/libcuda.so.1");
+  const std::string path = cuguest_test::FindBeside("subprojects/cudasim/sim/11.2/libcuda.so.1");
   Driver table;
   BOOST_TEST_REQUIRE(Driver::Load(path.c_str(), &table).ok());
   const auto listed = table.Find<PFN_cuCtxPushCurrent_v4000>("cuCtxPushCurrent", 4000);

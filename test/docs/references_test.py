@@ -26,7 +26,7 @@ def check(holds, what):
 
 
 # `dir/file`: a path of the repository, or of a header as it is included.
-PLACES = ("test", "lib", "include", "docs", "examples", "kernels", "cuguest", ".ci")
+PLACES = ("test", "lib", "include", "docs", "examples", "kernels", "cuguest", "subprojects", ".ci")
 for page in pages:
     text = page.read_text()
     where = page.relative_to(root)
@@ -43,9 +43,10 @@ for page in pages:
 
 named = set()
 for header in (root / "include").rglob("*.h"):
-    named.update(re.findall(r"\b(test/[\w/]+\.(?:cc|h|py))\b", header.read_text()))
+    named.update(re.findall(r"\b((?:cudasim/)?test/[\w/]+\.(?:cc|h|py))\b", header.read_text()))
 for name in sorted(named):
-    check(any(root.glob(name)), f"the headers name {name}, which does not exist")
+    folder = root / "subprojects" if name.startswith("cudasim/") else root
+    check(any(folder.glob(name)), f"the headers name {name}, which does not exist")
 
 # Every header is in the table of headers, with its tier.
 tiers = {}

@@ -11,7 +11,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-OURS = ("libcuguest", "include/cuguest", "pkgconfig/cuguest", "cmake/cuguest", "cuguest/sim")
+OURS = ("libcuguest", "include/cuguest", "pkgconfig/cuguest", "cmake/cuguest", "cudasim")
 passed = 0
 
 

@@ -61,7 +61,8 @@ with tempfile.TemporaryDirectory() as name:
     (tmp / "system").mkdir()
     (tmp / "system" / "absl").symlink_to(directory_of("absl/base/config.h") / "absl")
     flags = ["-std=c++17", "-O1", "-fPIC", "-Wall", "-Wextra", "-Werror", "-DCUGUEST_STATIC", "-fvisibility=hidden",
-             "-ffunction-sections", "-fdata-sections", f"-I{root / 'include'}", f"-I{root}", "-isystem", tmp / "system",
+             "-ffunction-sections", "-fdata-sections", f"-I{root / 'include'}", f"-I{root}",
+             "-isystem", root / "subprojects" / "cudasim" / "include", "-isystem", tmp / "system",
              "-isystem", directory_of("cuda.h")]
     failed, passed = 0, 0
 

@@ -54,13 +54,14 @@ with scratch() as tmp:
     # target, which ours cannot be, and its archives are for programs only. What would be built is
     # looked at; to build it would take minutes.
     if kind == "static":
+        plain = (parent / "meson.build").read_text()
         with (parent / "meson.build").open("a") as file:
             file.write("executable('tested', 'viewer.cc', link_with: picture, dependencies: dependency('cuguest-testing'))\n")
         tested = tmp / "tested"
         run(*meson, "setup", tested, parent, "--force-fallback-for=cuguest", "-Dunity=on", "-Db_staticpic=false",
             f"-Dcuguest:default_library={kind}", f"-Dcuguest:toolkit_include={toolkit}", env=env)
         steps = run("ninja", "-C", tested, "-n", "-v", env=env).splitlines()
-        linked = [at for at, step in enumerate(steps) if "/lib/sim/libcuda.so.1 " in step and " -o " in step]
+        linked = [at for at, step in enumerate(steps) if "/cudasim/sim/libcuda.so.1 " in step and " -o " in step]
         uses = [at for at, step in enumerate(steps) if " -o tested.p/" in step]
         compiled = [step for step in steps if " -c " in step and " -o subprojects/cuguest/" in step]
         check("each source of ours is compiled by itself, for any use",
@@ -68,6 +69,27 @@ with scratch() as tmp:
               [step for step in compiled if "unity" in step or " -fPIC " not in step])
         check("what uses cuguest-testing is compiled after the simulation is built",
               linked and uses and linked[0] < uses[0], (linked, uses, steps[-20:]))
+
+    # The parent as a subproject of somebody's own, so that the simulation is one of a subproject of a subproject.
+    if kind == "static":
+        (parent / "meson.build").write_text(plain)
+        outer, nested = tmp / "outer", tmp / "nested"
+        (outer / "subprojects").mkdir(parents=True)
+        (outer / "subprojects" / "parent").symlink_to(parent)
+        (outer / "test.cc").write_text('#include "cudasim/sim.h"\nint main() { return cudasim::Sim::IsActive() ? 0 : 1; }\n')
+        (outer / "meson.build").write_text(
+            "project('outer', 'cpp')\nsubproject('parent')\ntesting = dependency('cuguest-testing')\n"
+            "test('nested', executable('nested', 'test.cc', dependencies: testing),\n"
+            "     env: {'LD_LIBRARY_PATH': testing.get_variable('simdir')})\n")
+        options = ["--force-fallback-for=cuguest", f"-Dcuguest:default_library={kind}", f"-Dcuguest:toolkit_include={toolkit}"]
+        run(*meson, "setup", nested, outer, *options, env=env)
+        steps = run("ninja", "-C", nested, "-n", "-v", "nested", env=env)
+        check("finds the simulation in a subproject of a subproject", "/cudasim/sim/libcuda.so.1 " in steps, steps[-2000:])
+        # Meson then looks in the parent's own subprojects only.
+        run(*meson, "setup", tmp / "unpromoted", parent, "--wrap-mode=nopromote", *options, env=env)
+        targets = {t["name"] for t in json.loads(run(*meson, "introspect", "--targets", tmp / "unpromoted"))}
+        check("does without cuguest-testing where subprojects are not promoted",
+              "cuguest" in targets and not {"cuguest-testing", "cuda"} & targets, targets)
 
     picture = build / "libpicture.so"
     # Its own, and the inline std:: functions of its own object, which libstdc++ makes

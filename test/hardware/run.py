@@ -44,7 +44,7 @@ def look_at_driver():
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError as error:
         no_gpu(error)
-    if hasattr(driver, "cuguestSimControl"):
+    if hasattr(driver, "cudasimControl"):
         no_gpu("libcuda.so.1 is the simulation; take it off LD_LIBRARY_PATH")
     code = driver.cuInit(0)
     if code:
@@ -72,7 +72,7 @@ def look_at_driver():
 
 def run(test):
     libraries = ":".join(str(CONTENTS / directory) for directory in test["libraries"])
-    env = dict(os.environ, LD_LIBRARY_PATH=libraries, CUGUEST_TEST_DRIVER="real",
+    env = dict(os.environ, LD_LIBRARY_PATH=libraries, CUGUEST_TEST_DRIVER="real", CUDASIM_TEST_DRIVER="real",
                BOOST_TEST_COLOR_OUTPUT="0", BOOST_TEST_LOG_LEVEL="message")
     interpreter = [sys.executable] if test["file"].endswith(".py") else []
     command = [*interpreter, str(CONTENTS / test["file"]), *test["args"]]

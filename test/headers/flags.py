@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the build found CUDA and Abseil; they are not ours to be strict with."""
+"""Where the build found CUDA, Abseil and cudasim; they are not ours to be strict with."""
 
 import json
 import pathlib
@@ -12,7 +12,8 @@ import tempfile
 def system_includes(build):
     commands = json.loads((build / "compile_commands.json").read_text())
     command = next(c["command"] for c in commands if c["file"].endswith("lib/core/error.cc"))
-    return [word for word in shlex.split(command) if word.startswith("-isystem")]
+    cudasim = pathlib.Path(__file__).resolve().parents[2] / "subprojects" / "cudasim" / "include"
+    return [word for word in shlex.split(command) if word.startswith("-isystem")] + [f"-isystem{cudasim}"]
 
 
 def absl_includes(build):

@@ -18,7 +18,7 @@ class DriverError(Exception):
 
 
 def is_simulated():
-    return hasattr(_cuda, "cuguestSimControl")
+    return hasattr(_cuda, "cudasimControl")
 
 
 def simulates(library):

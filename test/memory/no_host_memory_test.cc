@@ -50,7 +50,7 @@ const char* FileOf(void* address) {
   return dladdr(address, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
 }
 
-bool IsSimulation(const char* file) { return std::strstr(file, "lib/sim/") != nullptr; }
+bool IsSimulation(const char* file) { return std::strstr(file, "cudasim/sim/") != nullptr; }
 
 // Counts what cuguest asks for, in its library or in its headers' code here; not what the
 // simulated driver and libraries need for themselves.

@@ -4,7 +4,7 @@
 
 #include "cuguest/error.h"
 #include "test/runtime/everywhere.h"
-#include "test/sim/arrays.h"
+#include "test/support/arrays.h"
 
 namespace {
 
@@ -17,7 +17,7 @@ constexpr unsigned kWidth = 16;
 constexpr unsigned kHeight = 4;
 constexpr size_t kPitch = kWidth * sizeof(float);
 
-std::vector<float> Picture() { return cuguest_facts::Counting(kWidth * kHeight, 0.5F); }
+std::vector<float> Picture() { return cuguest_test::Counting(kWidth * kHeight, 0.5F); }
 
 CUarray MakeByDriver() {
   CUDA_ARRAY_DESCRIPTOR descriptor = {kWidth, kHeight, CU_AD_FORMAT_FLOAT, 1};
@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_SUITE(array)
 BOOST_AUTO_TEST_CASE(array_driver_to_runtime) {
   const auto make = [] {
     const CUarray array = MakeByDriver();
-    cuguest_facts::Write(array, kWidth, kHeight, Picture());
+    cuguest_test::Write(array, kWidth, kHeight, Picture());
     return array;
   };
   Everywhere(make, [](CUarray made) {
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(array_runtime_to_driver) {
     BOOST_TEST(descriptor.Width == kWidth);
     BOOST_TEST(descriptor.Height == kHeight);
     BOOST_TEST(descriptor.Format == CU_AD_FORMAT_FLOAT);
-    BOOST_TEST(cuguest_facts::Read(array, kWidth, kHeight) == Picture());
+    BOOST_TEST(cuguest_test::Read(array, kWidth, kHeight) == Picture());
     OK(RAW(cuArrayDestroy)(array));
   });
 }

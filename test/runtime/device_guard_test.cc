@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(the_calls_of_the_header, *OnlySim()) {
   SetStack({});
 }
 
-// What the usual idiom does instead: test/sim/two_devices_facts_test.cc.
+// What the usual idiom does instead: cudasim/test/two_devices_facts_test.cc.
 BOOST_AUTO_TEST_CASE(the_old_device_gets_no_primary_context, *NeedsDevices(2)) {
   EndPrimary();
   EndPrimary(Device::Borrow(1));

@@ -16,16 +16,16 @@
 #include "cuguest/device.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/testing/stack_probe.h"
-#include "test/sim/facts.h"
+#include "test/support/driver_calls.h"
 #include "test/support/runtime.h"
 
 namespace cuguest_runtime_test {
 
 using cuguest::ContextRef;
 using cuguest::Device;
-using cuguest_facts::CurrentContext;
-using cuguest_facts::OnAnotherThread;
+using cuguest_test::CurrentContext;
 using cuguest_test::GetStack;
+using cuguest_test::OnAnotherThread;
 using cuguest_test::OwnContext;
 using cuguest_test::SetStack;
 

@@ -10,7 +10,7 @@
 #include "test/runtime/everywhere.h"
 #include "test/runtime/host_kernels.h"
 #include "test/runtime/kernels.h"
-#include "test/sim/arrays.h"
+#include "test/support/arrays.h"
 
 namespace {
 
@@ -62,7 +62,7 @@ struct Kernels {
   }
 };
 
-std::vector<float> Picture() { return cuguest_facts::Counting(kWidth * kHeight, 0.5F); }
+std::vector<float> Picture() { return cuguest_test::Counting(kWidth * kHeight, 0.5F); }
 
 std::vector<float> Painting() {
   std::vector<float> picture;
@@ -73,8 +73,8 @@ std::vector<float> Painting() {
 }
 
 CUarray ArrayByDriver() {
-  const auto shape = cuguest_facts::Shape(kWidth, kHeight, 0, CUDA_ARRAY3D_SURFACE_LDST);
-  return cuguest_facts::OwnArray(shape).release();
+  const auto shape = cuguest_test::Shape(kWidth, kHeight, 0, CUDA_ARRAY3D_SURFACE_LDST);
+  return cuguest_test::OwnArray(shape).release();
 }
 
 cudaArray_t ArrayByRuntime() {
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(texture_driver_to_runtime) {
 BOOST_AUTO_TEST_CASE(texture_runtime_to_driver) {
   const auto make = [] {
     const CUarray array = ArrayByDriver();
-    cuguest_facts::Write(array, kWidth, kHeight, Picture());
+    cuguest_test::Write(array, kWidth, kHeight, Picture());
     cudaResourceDesc resource = {};
     resource.resType = cudaResourceTypeArray;
     resource.res.array.array = ToRuntime(array);
@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(surface_runtime_to_driver) {
     OK(RAW(cuCtxSynchronize)());
     CUDA_RESOURCE_DESC resource = {};
     OK(RAW(cuSurfObjectGetResourceDesc)(&resource, surface));
-    BOOST_TEST(cuguest_facts::Read(resource.res.array.hArray, kWidth, kHeight) == Painting());
+    BOOST_TEST(cuguest_test::Read(resource.res.array.hArray, kWidth, kHeight) == Painting());
     OK(RAW(cuSurfObjectDestroy)(surface));
     OK(RAW(cuArrayDestroy)(resource.res.array.hArray));
   });

@@ -10,11 +10,11 @@
 #include "cuguest/error.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/stream.h"
-#include "test/sim/capture.h"
+#include "test/support/capture.h"
 
 namespace cuguest_streams {
 
-using namespace cuguest_facts;
+using namespace cuguest_test;
 using cuguest::CaptureState;
 using cuguest::ContextRef;
 using cuguest::Device;

@@ -41,7 +41,7 @@ def environment(sim, version):
     return dict(
         os.environ,
         BOOST_TEST_COLOR_OUTPUT="0",
-        CUGUEST_SIM_RUNTIME_VERSION=max(version, OLDEST_RUNTIME, key=number),
+        CUDASIM_RUNTIME_VERSION=max(version, OLDEST_RUNTIME, key=number),
         CUGUEST_TEST_DRIVER="sim",
         LD_LIBRARY_PATH=":".join(path + ([before] if before else [])),
     )

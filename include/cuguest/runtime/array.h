@@ -25,7 +25,7 @@
 //
 // Destroy a mipmapped array before its context: a context that is destroyed or reset around a
 // living one corrupts the heap of the process (driver 580.159.04).
-// Source: test/sim/array_facts_test.cc.
+// Source: cudasim/test/array_facts_test.cc.
 
 #ifndef CUGUEST_RUNTIME_ARRAY_H_
 #define CUGUEST_RUNTIME_ARRAY_H_

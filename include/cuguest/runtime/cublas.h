@@ -33,7 +33,7 @@
 //
 // A scope rules these out as long as the handle is used inside of it, on its thread, and memory
 // is of its device: see CublasScope::CheckOperand.
-// Source: cuBLAS documentation, 2.1.2 "cuBLAS Context"; test/sim/cublas_facts_test.cc;
+// Source: cuBLAS documentation, 2.1.2 "cuBLAS Context"; cudasim/test/cublas_facts_test.cc;
 //         another device's: two H200, driver 580.159.04, by hand, since it ends the process.
 //
 // Note [Handles and captures]
@@ -53,7 +53,7 @@
 //   must live as long as the graph. The handle need not.
 // - With scalars in host memory (the default pointer mode) the graph keeps their values. A result
 //   in host memory (cublasSdot and others) waits for the stream, and ends the capture.
-// Source: cuBLAS documentation, "CUDA Graphs Support"; test/sim/cublas_facts_test.cc.
+// Source: cuBLAS documentation, "CUDA Graphs Support"; cudasim/test/cublas_facts_test.cc.
 
 #ifndef CUGUEST_RUNTIME_CUBLAS_H_
 #define CUGUEST_RUNTIME_CUBLAS_H_

@@ -24,7 +24,7 @@
 // it. In a capture the work area must be the caller's: the graph keeps its address, and would
 // share the plan's own with whoever borrows it next.
 // Source: cuFFT documentation, cufftSetWorkArea, cufftSetAutoAllocation;
-//         test/sim/cufft_facts_test.cc.
+//         cudasim/test/cufft_facts_test.cc.
 //
 // Note [Plans and captures]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~
@@ -36,7 +36,7 @@
 // CufftPlans do, waits for the context, too; where a blocking stream captures they are given up.
 // A captured graph uses the tables of its plan: a context whose graphs still run must not be
 // forgotten, or all of the process's contexts are lost.
-// Source: measured on an H100 with cuFFT 12.0; test/sim/cufft_facts_test.cc;
+// Source: measured on an H100 with cuFFT 12.0; cudasim/test/cufft_facts_test.cc;
 //         test/runtime/cufft_test.cc.
 
 #ifndef CUGUEST_RUNTIME_CUFFT_H_

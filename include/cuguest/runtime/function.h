@@ -171,7 +171,7 @@ template <typename... Parameters>
 //         kUnimplemented    a driver below CUDA 12.0
 //         and what loading code can fail with
 // Cost:   a ContextGuard and one driver call.
-// Source: CUDA Driver API, cuKernelGetFunction; test/sim/library_facts_test.cc.
+// Source: CUDA Driver API, cuKernelGetFunction; cudasim/test/library_facts_test.cc.
 [[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<CUfunction> FunctionOf(CUkernel kernel,
                                                                         const ContextRef& context) {
   if (kernel == nullptr) return absl::InvalidArgumentError("find the function of a null kernel");

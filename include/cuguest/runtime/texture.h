@@ -29,7 +29,7 @@
 // and surfaces together: with another context current the same number may be another object,
 // which a kernel then reads, and a destroy destroys. So use it, launch with it and destroy it
 // inside a ContextGuard of its context.
-// Source: test/sim/texture_facts_test.cc.
+// Source: cudasim/test/texture_facts_test.cc.
 
 #ifndef CUGUEST_RUNTIME_TEXTURE_H_
 #define CUGUEST_RUNTIME_TEXTURE_H_

@@ -1,33 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cuguest/testing/sim.h"
+#include "cudasim/sim.h"
 
 #include <dlfcn.h>
 
 #include <cstdio>
 #include <cstdlib>
 
-#include "lib/sim/control.h"
+#include "driver/control.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace testing {
+namespace cudasim {
 namespace {
 
-using cuguest_sim::Control;
+using cudasim::driver::Control;
 
 // The control table of the process's driver; nullptr when that is a real one, or
 // when there is none. The library stays loaded: it is the process's driver.
 const Control* FindControl() {
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return nullptr;
-  void* symbol = dlsym(library, cuguest_sim::kControlSymbol);
+  void* symbol = dlsym(library, cudasim::driver::kControlSymbol);
   if (symbol == nullptr) return nullptr;
   const Control* control = reinterpret_cast<const Control* (*)()>(symbol)();
-  if (control->version != cuguest_sim::kControlVersion) {
+  if (control->version != cudasim::driver::kControlVersion) {
     std::fprintf(stderr,
-                 "cuguest-testing was built for version %d of the simulated driver's control "
+                 "libcudasim.a was built for version %d of the simulated driver's control "
                  "interface, the libcuda.so.1 on the library path has version %d\n",
-                 cuguest_sim::kControlVersion, control->version);
+                 cudasim::driver::kControlVersion, control->version);
     std::abort();
   }
   return control;
@@ -107,5 +106,4 @@ void Sim::Deinitialize() {
   if (IsActive()) GetControl()->deinitialize();
 }
 
-}  // namespace testing
-CUGUEST_END_NAMESPACE
+}  // namespace cudasim

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cuguest/testing/sim_library.h"
+#include "cudasim/sim_library.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -11,28 +11,27 @@
 #include <string>
 #include <vector>
 
-#include "lib/sim/library/control.h"
+#include "library/control.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace testing {
+namespace cudasim {
 namespace {
 
-using cuguest_sim_library::Control;
+using cudasim::library::Control;
 
 // The control table of a loaded library; nullptr when that is a real one, or when there is
 // none. A simulated one is never unloaded.
 const Control* ControlOf(const char* name) {
   void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
   if (library == nullptr) return nullptr;
-  void* symbol = dlsym(library, cuguest_sim_library::kControlSymbol);
+  void* symbol = dlsym(library, cudasim::library::kControlSymbol);
   dlclose(library);
   if (symbol == nullptr) return nullptr;
   const Control* control = reinterpret_cast<const Control* (*)()>(symbol)();
-  if (control->version == cuguest_sim_library::kControlVersion) return control;
+  if (control->version == cudasim::library::kControlVersion) return control;
   std::fprintf(stderr,
-               "cuguest-testing was built for version %d of the simulated libraries' control "
+               "libcudasim.a was built for version %d of the simulated libraries' control "
                "interface, the %s on the library path has version %d\n",
-               cuguest_sim_library::kControlVersion, name, control->version);
+               cudasim::library::kControlVersion, name, control->version);
   std::abort();
 }
 
@@ -69,7 +68,7 @@ const Control* ControlWith(const char* entry) {
   }
   if (controls.empty()) return nullptr;
   std::fprintf(stderr,
-               "cuguest-testing: \"%s\" is no entry of a simulated library that is loaded "
+               "cudasim: \"%s\" is no entry of a simulated library that is loaded "
                "(SimLibrary::EntryName lists them)\n",
                entry);
   std::abort();
@@ -110,5 +109,4 @@ const char* SimLibrary::EntryName(size_t index) {
   return nullptr;
 }
 
-}  // namespace testing
-CUGUEST_END_NAMESPACE
+}  // namespace cudasim

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cuguest/testing/sim_runtime.h"
+#include "cudasim/sim_runtime.h"
 
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
@@ -9,13 +9,12 @@
 #include <cstdlib>
 #include <string>
 
-#include "lib/sim/runtime/control.h"
+#include "runtime/control.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace testing {
+namespace cudasim {
 namespace {
 
-using cuguest_sim_runtime::Control;
+using cudasim::runtime::Control;
 
 // The control table of the process's shared runtime; nullptr when that is a real one, or
 // when there is none yet. It is never unloaded.
@@ -23,15 +22,15 @@ const Control* FindControl() {
   const std::string name = "libcudart.so." + std::to_string(CUDART_VERSION / 1000);
   void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
   if (library == nullptr) return nullptr;
-  void* symbol = dlsym(library, cuguest_sim_runtime::kControlSymbol);
+  void* symbol = dlsym(library, cudasim::runtime::kControlSymbol);
   dlclose(library);
   if (symbol == nullptr) return nullptr;
   const Control* control = reinterpret_cast<const Control* (*)()>(symbol)();
-  if (control->version != cuguest_sim_runtime::kControlVersion) {
+  if (control->version != cudasim::runtime::kControlVersion) {
     std::fprintf(stderr,
-                 "cuguest-testing was built for version %d of the simulated runtime's control "
+                 "libcudasim.a was built for version %d of the simulated runtime's control "
                  "interface, the %s on the library path has version %d\n",
-                 cuguest_sim_runtime::kControlVersion, name.c_str(), control->version);
+                 cudasim::runtime::kControlVersion, name.c_str(), control->version);
     std::abort();
   }
   return control;
@@ -70,5 +69,4 @@ const char* SimRuntime::EntryName(size_t index) {
   return control != nullptr ? control->entry_name(index) : nullptr;
 }
 
-}  // namespace testing
-CUGUEST_END_NAMESPACE
+}  // namespace cudasim

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef CUGUEST_LIB_SIM_CUBLAS_DENSE_H_
-#define CUGUEST_LIB_SIM_CUBLAS_DENSE_H_
+#ifndef CUDASIM_CUBLAS_DENSE_H_
+#define CUDASIM_CUBLAS_DENSE_H_
 
 #include <cublas_api.h>
 
-#include "lib/sim/cublas/handle.h"
-#include "lib/sim/library/dense.h"
+#include "cublas/handle.h"
+#include "library/dense.h"
 
-namespace cuguest_sim_cublas {
+namespace cudasim::cublas {
 
-using cuguest_sim_library::CopyAs;
-using cuguest_sim_library::Dense;
-using cuguest_sim_library::Form;
-using cuguest_sim_library::IsStride;
-using cuguest_sim_library::ScaleBy;
+using cudasim::library::CopyAs;
+using cudasim::library::Dense;
+using cudasim::library::Form;
+using cudasim::library::IsStride;
+using cudasim::library::ScaleBy;
 
 inline bool IsOperation(cublasOperation_t operation) {
   return operation == CUBLAS_OP_N || operation == CUBLAS_OP_T || operation == CUBLAS_OP_C;
@@ -38,6 +38,6 @@ inline Form ToForm(cublasOperation_t operation) {
   return kForms[operation];
 }
 
-}  // namespace cuguest_sim_cublas
+}  // namespace cudasim::cublas
 
-#endif  // CUGUEST_LIB_SIM_CUBLAS_DENSE_H_
+#endif  // CUDASIM_CUBLAS_DENSE_H_

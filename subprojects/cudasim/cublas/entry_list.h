@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every call of the simulated cuBLAS that returns a status, once: see
-// lib/sim/library/exports.h. A row of a type is
+// library/exports.h. A row of a type is
 //
 //   ROW(X, letter, type)
 //
@@ -10,16 +10,16 @@
 // the logger, emulation. A program that calls one of these does not start on the
 // simulation: its symbol is missing.
 
-#ifndef CUGUEST_LIB_SIM_CUBLAS_ENTRY_LIST_H_
-#define CUGUEST_LIB_SIM_CUBLAS_ENTRY_LIST_H_
+#ifndef CUDASIM_CUBLAS_ENTRY_LIST_H_
+#define CUDASIM_CUBLAS_ENTRY_LIST_H_
 
 // clang-format off
-#define CUGUEST_SIM_CUBLAS_REAL(ROW, X)    ROW(X, S, float) ROW(X, D, double)
-#define CUGUEST_SIM_CUBLAS_COMPLEX(ROW, X) ROW(X, C, cuComplex) ROW(X, Z, cuDoubleComplex)
-#define CUGUEST_SIM_CUBLAS_ALL(ROW, X) \
-  CUGUEST_SIM_CUBLAS_REAL(ROW, X) CUGUEST_SIM_CUBLAS_COMPLEX(ROW, X)
+#define CUDASIM_CUBLAS_REAL(ROW, X)    ROW(X, S, float) ROW(X, D, double)
+#define CUDASIM_CUBLAS_COMPLEX(ROW, X) ROW(X, C, cuComplex) ROW(X, Z, cuDoubleComplex)
+#define CUDASIM_CUBLAS_ALL(ROW, X) \
+  CUDASIM_CUBLAS_REAL(ROW, X) CUDASIM_CUBLAS_COMPLEX(ROW, X)
 
-#define CUGUEST_SIM_CUBLAS_HANDLE_ENTRIES(X)                                                       \
+#define CUDASIM_CUBLAS_HANDLE_ENTRIES(X)                                                       \
   X(cublasCreate_v2, Create, kNothing, (cublasHandle_t* handle), (handle))                         \
   X(cublasDestroy_v2, Destroy, kNothing, (cublasHandle_t handle), (handle))                        \
   X(cublasGetVersion_v2, GetVersion, kNothing, (cublasHandle_t handle, int* version),              \
@@ -49,7 +49,7 @@
   X(cublasGetSmCountTarget, GetSmCountTarget, kNothing, (cublasHandle_t handle, int* count),       \
     (handle, count))
 
-#define CUGUEST_SIM_CUBLAS_TRANSFER_ENTRIES(X)                                                     \
+#define CUDASIM_CUBLAS_TRANSFER_ENTRIES(X)                                                     \
   X(cublasSetVector, SetVector, kContext, (int n, int bytes, const void* x, int incx, void* y,     \
     int incy), (n, bytes, x, incx, y, incy))                                                       \
   X(cublasGetVector, GetVector, kContext, (int n, int bytes, const void* x, int incx, void* y,     \
@@ -69,64 +69,64 @@
     const void* a, int lda, void* b, int ldb, cudaStream_t stream),                                \
     (rows, columns, bytes, a, lda, b, ldb, stream))
 
-#define CUGUEST_SIM_CUBLAS_AXPY(X, L, T)                                                           \
+#define CUDASIM_CUBLAS_AXPY(X, L, T)                                                           \
   X(cublas##L##axpy_v2, Axpy<T>, kContext, (cublasHandle_t handle, int n, const T* alpha,          \
     const T* x, int incx, T* y, int incy), (handle, n, alpha, x, incx, y, incy))
-#define CUGUEST_SIM_CUBLAS_SCAL(X, L, T)                                                           \
+#define CUDASIM_CUBLAS_SCAL(X, L, T)                                                           \
   X(cublas##L##scal_v2, Scal, kContext, (cublasHandle_t handle, int n, const T* alpha, T* x,       \
     int incx), (handle, n, alpha, x, incx))
-#define CUGUEST_SIM_CUBLAS_COPY(X, L, T)                                                           \
+#define CUDASIM_CUBLAS_COPY(X, L, T)                                                           \
   X(cublas##L##copy_v2, Copy<T>, kContext, (cublasHandle_t handle, int n, const T* x, int incx,    \
     T* y, int incy), (handle, n, x, incx, y, incy))
-#define CUGUEST_SIM_CUBLAS_SWAP(X, L, T)                                                           \
+#define CUDASIM_CUBLAS_SWAP(X, L, T)                                                           \
   X(cublas##L##swap_v2, Swap<T>, kContext, (cublasHandle_t handle, int n, T* x, int incx, T* y,    \
     int incy), (handle, n, x, incx, y, incy))
-#define CUGUEST_SIM_CUBLAS_AMAX(X, l, T)                                                           \
+#define CUDASIM_CUBLAS_AMAX(X, l, T)                                                           \
   X(cublasI##l##amax_v2, Amax<T>, kContext, (cublasHandle_t handle, int n, const T* x, int incx,   \
     int* result), (handle, n, x, incx, result))
 // The first letter is that of the result.
-#define CUGUEST_SIM_CUBLAS_SIZE(X, LL, T, Result)                                                  \
+#define CUDASIM_CUBLAS_SIZE(X, LL, T, Result)                                                  \
   X(cublas##LL##nrm2_v2, Nrm2, kContext, (cublasHandle_t handle, int n, const T* x, int incx,      \
     Result* result), (handle, n, x, incx, result))                                                 \
   X(cublas##LL##asum_v2, Asum, kContext, (cublasHandle_t handle, int n, const T* x, int incx,      \
     Result* result), (handle, n, x, incx, result))
-#define CUGUEST_SIM_CUBLAS_DOT(X, name, Function, T)                                               \
+#define CUDASIM_CUBLAS_DOT(X, name, Function, T)                                               \
   X(cublas##name##_v2, Function<T>, kContext, (cublasHandle_t handle, int n, const T* x, int incx, \
     const T* y, int incy, T* result), (handle, n, x, incx, y, incy, result))
 
-#define CUGUEST_SIM_CUBLAS_VECTOR_ENTRIES(X)                                                       \
-  CUGUEST_SIM_CUBLAS_ALL(CUGUEST_SIM_CUBLAS_AXPY, X)                                               \
-  CUGUEST_SIM_CUBLAS_ALL(CUGUEST_SIM_CUBLAS_SCAL, X)                                               \
+#define CUDASIM_CUBLAS_VECTOR_ENTRIES(X)                                                       \
+  CUDASIM_CUBLAS_ALL(CUDASIM_CUBLAS_AXPY, X)                                               \
+  CUDASIM_CUBLAS_ALL(CUDASIM_CUBLAS_SCAL, X)                                               \
   X(cublasCsscal_v2, Scal, kContext, (cublasHandle_t handle, int n, const float* alpha,            \
     cuComplex* x, int incx), (handle, n, alpha, x, incx))                                          \
   X(cublasZdscal_v2, Scal, kContext, (cublasHandle_t handle, int n, const double* alpha,           \
     cuDoubleComplex* x, int incx), (handle, n, alpha, x, incx))                                    \
-  CUGUEST_SIM_CUBLAS_ALL(CUGUEST_SIM_CUBLAS_COPY, X)                                               \
-  CUGUEST_SIM_CUBLAS_ALL(CUGUEST_SIM_CUBLAS_SWAP, X)                                               \
-  CUGUEST_SIM_CUBLAS_AMAX(X, s, float)                                                             \
-  CUGUEST_SIM_CUBLAS_AMAX(X, d, double)                                                            \
-  CUGUEST_SIM_CUBLAS_AMAX(X, c, cuComplex)                                                         \
-  CUGUEST_SIM_CUBLAS_AMAX(X, z, cuDoubleComplex)                                                   \
-  CUGUEST_SIM_CUBLAS_SIZE(X, S, float, float)                                                      \
-  CUGUEST_SIM_CUBLAS_SIZE(X, D, double, double)                                                    \
-  CUGUEST_SIM_CUBLAS_SIZE(X, Sc, cuComplex, float)                                                 \
-  CUGUEST_SIM_CUBLAS_SIZE(X, Dz, cuDoubleComplex, double)                                          \
-  CUGUEST_SIM_CUBLAS_DOT(X, Sdot, Dot, float)                                                      \
-  CUGUEST_SIM_CUBLAS_DOT(X, Ddot, Dot, double)                                                     \
-  CUGUEST_SIM_CUBLAS_DOT(X, Cdotu, Dot, cuComplex)                                                 \
-  CUGUEST_SIM_CUBLAS_DOT(X, Zdotu, Dot, cuDoubleComplex)                                           \
-  CUGUEST_SIM_CUBLAS_DOT(X, Cdotc, Dotc, cuComplex)                                                \
-  CUGUEST_SIM_CUBLAS_DOT(X, Zdotc, Dotc, cuDoubleComplex)
+  CUDASIM_CUBLAS_ALL(CUDASIM_CUBLAS_COPY, X)                                               \
+  CUDASIM_CUBLAS_ALL(CUDASIM_CUBLAS_SWAP, X)                                               \
+  CUDASIM_CUBLAS_AMAX(X, s, float)                                                             \
+  CUDASIM_CUBLAS_AMAX(X, d, double)                                                            \
+  CUDASIM_CUBLAS_AMAX(X, c, cuComplex)                                                         \
+  CUDASIM_CUBLAS_AMAX(X, z, cuDoubleComplex)                                                   \
+  CUDASIM_CUBLAS_SIZE(X, S, float, float)                                                      \
+  CUDASIM_CUBLAS_SIZE(X, D, double, double)                                                    \
+  CUDASIM_CUBLAS_SIZE(X, Sc, cuComplex, float)                                                 \
+  CUDASIM_CUBLAS_SIZE(X, Dz, cuDoubleComplex, double)                                          \
+  CUDASIM_CUBLAS_DOT(X, Sdot, Dot, float)                                                      \
+  CUDASIM_CUBLAS_DOT(X, Ddot, Dot, double)                                                     \
+  CUDASIM_CUBLAS_DOT(X, Cdotu, Dot, cuComplex)                                                 \
+  CUDASIM_CUBLAS_DOT(X, Zdotu, Dot, cuDoubleComplex)                                           \
+  CUDASIM_CUBLAS_DOT(X, Cdotc, Dotc, cuComplex)                                                \
+  CUDASIM_CUBLAS_DOT(X, Zdotc, Dotc, cuDoubleComplex)
 
-#define CUGUEST_SIM_CUBLAS_GEMV(X, L, T)                                                           \
+#define CUDASIM_CUBLAS_GEMV(X, L, T)                                                           \
   X(cublas##L##gemv_v2, Gemv<T>, kContext, (cublasHandle_t handle, cublasOperation_t operation,    \
     int m, int n, const T* alpha, const T* a, int lda, const T* x, int incx, const T* beta, T* y,  \
     int incy), (handle, operation, m, n, alpha, a, lda, x, incx, beta, y, incy))
-#define CUGUEST_SIM_CUBLAS_GER(X, name, Function, T)                                               \
+#define CUDASIM_CUBLAS_GER(X, name, Function, T)                                               \
   X(cublas##name##_v2, Function<T>, kContext, (cublasHandle_t handle, int m, int n,                \
     const T* alpha, const T* x, int incx, const T* y, int incy, T* a, int lda),                    \
     (handle, m, n, alpha, x, incx, y, incy, a, lda))
-#define CUGUEST_SIM_CUBLAS_GEMM(X, L, T)                                                           \
+#define CUDASIM_CUBLAS_GEMM(X, L, T)                                                           \
   X(cublas##L##gemm_v2, Gemm<T>, kContext, (cublasHandle_t handle, cublasOperation_t of_a,         \
     cublasOperation_t of_b, int m, int n, int k, const T* alpha, const T* a, int lda, const T* b,  \
     int ldb, const T* beta, T* c, int ldc),                                                        \
@@ -142,24 +142,24 @@
     const T* const a[], int lda, const T* const b[], int ldb, const T* beta, T* const c[],         \
     int ldc, int count),                                                                           \
     (handle, of_a, of_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, count))
-#define CUGUEST_SIM_CUBLAS_TRSM(X, L, T)                                                           \
+#define CUDASIM_CUBLAS_TRSM(X, L, T)                                                           \
   X(cublas##L##trsm_v2, Trsm<T>, kContext, (cublasHandle_t handle, cublasSideMode_t side,          \
     cublasFillMode_t fill, cublasOperation_t operation, cublasDiagType_t diagonal, int m, int n,   \
     const T* alpha, const T* a, int lda, T* b, int ldb),                                           \
     (handle, side, fill, operation, diagonal, m, n, alpha, a, lda, b, ldb))
 
-#define CUGUEST_SIM_CUBLAS_MATRIX_ENTRIES(X)                                                       \
-  CUGUEST_SIM_CUBLAS_ALL(CUGUEST_SIM_CUBLAS_GEMV, X)                                               \
-  CUGUEST_SIM_CUBLAS_GER(X, Sger, Ger, float)                                                      \
-  CUGUEST_SIM_CUBLAS_GER(X, Dger, Ger, double)                                                     \
-  CUGUEST_SIM_CUBLAS_GER(X, Cgeru, Ger, cuComplex)                                                 \
-  CUGUEST_SIM_CUBLAS_GER(X, Zgeru, Ger, cuDoubleComplex)                                           \
-  CUGUEST_SIM_CUBLAS_GER(X, Cgerc, Gerc, cuComplex)                                                \
-  CUGUEST_SIM_CUBLAS_GER(X, Zgerc, Gerc, cuDoubleComplex)                                          \
-  CUGUEST_SIM_CUBLAS_ALL(CUGUEST_SIM_CUBLAS_TRSM, X)
+#define CUDASIM_CUBLAS_MATRIX_ENTRIES(X)                                                       \
+  CUDASIM_CUBLAS_ALL(CUDASIM_CUBLAS_GEMV, X)                                               \
+  CUDASIM_CUBLAS_GER(X, Sger, Ger, float)                                                      \
+  CUDASIM_CUBLAS_GER(X, Dger, Ger, double)                                                     \
+  CUDASIM_CUBLAS_GER(X, Cgeru, Ger, cuComplex)                                                 \
+  CUDASIM_CUBLAS_GER(X, Zgeru, Ger, cuDoubleComplex)                                           \
+  CUDASIM_CUBLAS_GER(X, Cgerc, Gerc, cuComplex)                                                \
+  CUDASIM_CUBLAS_GER(X, Zgerc, Gerc, cuDoubleComplex)                                          \
+  CUDASIM_CUBLAS_ALL(CUDASIM_CUBLAS_TRSM, X)
 
-#define CUGUEST_SIM_CUBLAS_PRODUCT_ENTRIES(X)                                                      \
-  CUGUEST_SIM_CUBLAS_ALL(CUGUEST_SIM_CUBLAS_GEMM, X)                                               \
+#define CUDASIM_CUBLAS_PRODUCT_ENTRIES(X)                                                      \
+  CUDASIM_CUBLAS_ALL(CUDASIM_CUBLAS_GEMM, X)                                               \
   X(cublasGemmEx, GemmEx, kContext, (cublasHandle_t handle, cublasOperation_t of_a,                \
     cublasOperation_t of_b, int m, int n, int k, const void* alpha, const void* a,                 \
     cudaDataType type_a, int lda, const void* b, cudaDataType type_b, int ldb, const void* beta,   \
@@ -167,12 +167,12 @@
     (handle, of_a, of_b, m, n, k, alpha, a, type_a, lda, b, type_b, ldb, beta, c, type_c, ldc,     \
      compute, how))
 
-#define CUGUEST_SIM_CUBLAS_ENTRIES(X)    \
-  CUGUEST_SIM_CUBLAS_HANDLE_ENTRIES(X)   \
-  CUGUEST_SIM_CUBLAS_TRANSFER_ENTRIES(X) \
-  CUGUEST_SIM_CUBLAS_VECTOR_ENTRIES(X)   \
-  CUGUEST_SIM_CUBLAS_MATRIX_ENTRIES(X)   \
-  CUGUEST_SIM_CUBLAS_PRODUCT_ENTRIES(X)
+#define CUDASIM_CUBLAS_ENTRIES(X)    \
+  CUDASIM_CUBLAS_HANDLE_ENTRIES(X)   \
+  CUDASIM_CUBLAS_TRANSFER_ENTRIES(X) \
+  CUDASIM_CUBLAS_VECTOR_ENTRIES(X)   \
+  CUDASIM_CUBLAS_MATRIX_ENTRIES(X)   \
+  CUDASIM_CUBLAS_PRODUCT_ENTRIES(X)
 // clang-format on
 
-#endif  // CUGUEST_LIB_SIM_CUBLAS_ENTRY_LIST_H_
+#endif  // CUDASIM_CUBLAS_ENTRY_LIST_H_

@@ -2,13 +2,13 @@
 //
 // The table of the entries, the codes, and their names.
 
-#include "lib/sim/cublas/rows.h"
-#include "lib/sim/panic.h"
+#include "cublas/rows.h"
+#include "driver/panic.h"
 
-namespace cuguest_sim_cublas {
+namespace cudasim::cublas {
 namespace {
 
-CUGUEST_SIM_LIBRARY_TABLE(CUGUEST_SIM_CUBLAS_ENTRIES)
+CUDASIM_LIBRARY_TABLE(CUDASIM_CUBLAS_ENTRIES)
 
 struct StatusText {
   Status status;
@@ -60,17 +60,17 @@ __attribute__((visibility("default"))) size_t Export_GetCudartVersion() __asm__(
 size_t Export_GetCudartVersion() { return CUDART_VERSION; }
 }
 
-}  // namespace cuguest_sim_cublas
+}  // namespace cudasim::cublas
 
-namespace cuguest_sim_library {
+namespace cudasim::library {
 
-const EntryTable& Entries() { return cuguest_sim_cublas::kTable; }
+const EntryTable& Entries() { return cudasim::cublas::kTable; }
 
 int RefusalOf(CUresult code) {
   if (code == CUDA_ERROR_DEINITIALIZED) {
-    cuguest_sim::Panic("cuBLAS was to compute after the end of the driver; a real one crashes");
+    cudasim::driver::Panic("cuBLAS was to compute after the end of the driver; a real one crashes");
   }
   return code == CUDA_SUCCESS ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INTERNAL_ERROR;
 }
 
-}  // namespace cuguest_sim_library
+}  // namespace cudasim::library

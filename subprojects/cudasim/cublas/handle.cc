@@ -16,23 +16,23 @@
 //   destroy it crashes, or loses the process's devices. At the end of the process to compute
 //   crashes, and the rest does not.
 
-#include "lib/sim/cublas/handle.h"
+#include "cublas/handle.h"
 
-#include "lib/sim/cublas/rows.h"
-#include "lib/sim/panic.h"
-#include "lib/sim/runtime/driver.h"
+#include "cublas/rows.h"
+#include "driver/panic.h"
+#include "runtime/driver.h"
 
-namespace cuguest_sim_cublas {
+namespace cudasim::cublas {
 namespace {
 
-using cuguest_sim::Handled;
-using cuguest_sim::Panic;
-using cuguest_sim_runtime::Driver;
+using cudasim::driver::Handled;
+using cudasim::driver::Panic;
+using cudasim::runtime::Driver;
 
 // Of a size that shows, and not of what a real handle takes.
 constexpr size_t kMemoryBytes = 1 << 16;
 
-using HandleTable = cuguest_sim::HandleTable<cublasHandle_t, Handle>;
+using HandleTable = cudasim::driver::HandleTable<cublasHandle_t, Handle>;
 HandleTable& Handles() {
   static auto& table = *new HandleTable(64);
   return table;
@@ -108,7 +108,7 @@ Status CreateStatus(CUresult code) {
 Status Create(cublasHandle_t* handle) {
   if (handle == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   Handle created;
-  CUresult code = cuguest_sim_library::BindContext();
+  CUresult code = cudasim::library::BindContext();
   if (code == CUDA_SUCCESS) code = Driver().cuMemAlloc(&created.memory, kMemoryBytes);
   if (code != CUDA_SUCCESS) return CreateStatus(code);
   code = created.code.Load();
@@ -126,7 +126,7 @@ Status Destroy(cublasHandle_t handle) {
   Handle found;
   const Status status = FindToCompute(handle, &found);
   if (status != CUBLAS_STATUS_SUCCESS) return status;
-  if (cuguest_sim_library::BindContext() == CUDA_SUCCESS) {
+  if (cudasim::library::BindContext() == CUDA_SUCCESS) {
     Driver().cuCtxSynchronize();
     Driver().cuMemFree(found.memory);
   }
@@ -199,6 +199,6 @@ Status GetSmCountTarget(cublasHandle_t handle, int* count) {
 
 }  // namespace
 
-CUGUEST_SIM_CUBLAS_HANDLE_ENTRIES(CUGUEST_SIM_LIBRARY_EXPORT)
+CUDASIM_CUBLAS_HANDLE_ENTRIES(CUDASIM_LIBRARY_EXPORT)
 
-}  // namespace cuguest_sim_cublas
+}  // namespace cudasim::cublas

@@ -2,41 +2,41 @@
 //
 // Handles, and what every call with one does.
 
-#ifndef CUGUEST_LIB_SIM_CUBLAS_HANDLE_H_
-#define CUGUEST_LIB_SIM_CUBLAS_HANDLE_H_
+#ifndef CUDASIM_CUBLAS_HANDLE_H_
+#define CUDASIM_CUBLAS_HANDLE_H_
 
 #include <cublas_api.h>
 #include <cuda.h>
 
 #include <optional>
 
-#include "lib/sim/handle_table.h"
-#include "lib/sim/library/entry.h"
-#include "lib/sim/library/kernel.h"
-#include "lib/sim/library/operand.h"
+#include "driver/handle_table.h"
+#include "library/entry.h"
+#include "library/kernel.h"
+#include "library/operand.h"
 
-namespace cuguest_sim_cublas {
+namespace cudasim::cublas {
 
 using Status = cublasStatus_t;
-using cuguest_sim_library::AreThere;
-using cuguest_sim_library::Conjugate;
-using cuguest_sim_library::Host;
-using cuguest_sim_library::IsArray;
-using cuguest_sim_library::Matrix;
-using cuguest_sim_library::Real;
-using cuguest_sim_library::Scalar;
-using cuguest_sim_library::Scaled;
-using cuguest_sim_library::Size;
-using cuguest_sim_library::ToHost;
-using cuguest_sim_library::Vector;
+using cudasim::library::AreThere;
+using cudasim::library::Conjugate;
+using cudasim::library::Host;
+using cudasim::library::IsArray;
+using cudasim::library::Matrix;
+using cudasim::library::Real;
+using cudasim::library::Scalar;
+using cudasim::library::Scaled;
+using cudasim::library::Size;
+using cudasim::library::ToHost;
+using cudasim::library::Vector;
 
 inline Status Launched(CUresult code) {
   return code == CUDA_SUCCESS ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 
 struct Handle {
-  cuguest_sim::Eternal life;
-  cuguest_sim_library::Code code;
+  cudasim::driver::Eternal life;
+  cudasim::library::Code code;
   CUstream stream = nullptr;
   bool has_workspace = false;  // the caller's, which SetStream takes away
   cublasHandle_t self = nullptr;
@@ -55,7 +55,7 @@ Status FindToCompute(cublasHandle_t handle, Handle* found);
 
 template <typename Operation>
 Status Submit(const Handle& handle, const Operation& operation) {
-  return Launched(cuguest_sim_library::Submit(handle.code.anywhere, handle.stream, operation));
+  return Launched(cudasim::library::Submit(handle.code.anywhere, handle.stream, operation));
 }
 
 // For an operation that was measured to need a workspace: the library's is memory that is
@@ -66,12 +66,12 @@ void TakeWorkspace(const Handle& handle);
 
 template <typename T>
 Scalar<Host<T>> ToScalar(const Handle& handle, const T* factor) {
-  return cuguest_sim_library::ToScalar(handle.pointer_mode == CUBLAS_POINTER_MODE_DEVICE, factor);
+  return cudasim::library::ToScalar(handle.pointer_mode == CUBLAS_POINTER_MODE_DEVICE, factor);
 }
 
 // Waits for what the handle's stream has to do, and copies the first bytes of its memory.
 Status FetchResult(const Handle& handle, void* result, size_t bytes);
 
-}  // namespace cuguest_sim_cublas
+}  // namespace cudasim::cublas
 
-#endif  // CUGUEST_LIB_SIM_CUBLAS_HANDLE_H_
+#endif  // CUDASIM_CUBLAS_HANDLE_H_

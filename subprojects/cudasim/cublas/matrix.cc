@@ -2,10 +2,10 @@
 //
 // Matrices and vectors, and triangular systems.
 
-#include "lib/sim/cublas/dense.h"
-#include "lib/sim/cublas/rows.h"
+#include "cublas/dense.h"
+#include "cublas/rows.h"
 
-namespace cuguest_sim_cublas {
+namespace cudasim::cublas {
 namespace {
 
 template <typename T>
@@ -120,7 +120,7 @@ struct TrsmOperation {
     ScaleBy(alpha.Get(), b);
     const bool is_lower = (fill == CUBLAS_FILL_MODE_LOWER) == (operation == CUBLAS_OP_N);
     if (side == CUBLAS_SIDE_LEFT) {
-      cuguest_sim_library::SolveTriangle(triangle.view(), is_lower, b);
+      cudasim::library::SolveTriangle(triangle.view(), is_lower, b);
     } else {
       SolveTransposed(triangle, !is_lower);
     }
@@ -131,7 +131,7 @@ struct TrsmOperation {
     const Dense<T> right(b.columns, b.rows);
     CopyAs(Form::kTransposed, triangle.view(), transposed.view());
     CopyAs(Form::kTransposed, b, right.view());
-    cuguest_sim_library::SolveTriangle(transposed.view(), is_lower, right.view());
+    cudasim::library::SolveTriangle(transposed.view(), is_lower, right.view());
     CopyAs(Form::kTransposed, right.view(), b);
   }
 };
@@ -161,6 +161,6 @@ Status Trsm(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t fill,
 
 }  // namespace
 
-CUGUEST_SIM_CUBLAS_MATRIX_ENTRIES(CUGUEST_SIM_LIBRARY_EXPORT)
+CUDASIM_CUBLAS_MATRIX_ENTRIES(CUDASIM_LIBRARY_EXPORT)
 
-}  // namespace cuguest_sim_cublas
+}  // namespace cudasim::cublas

@@ -5,11 +5,11 @@
 #include <Eigen/Core>
 #include <cstdio>
 
-#include "lib/sim/cublas/dense.h"
-#include "lib/sim/cublas/rows.h"
-#include "lib/sim/panic.h"
+#include "cublas/dense.h"
+#include "cublas/rows.h"
+#include "driver/panic.h"
 
-namespace cuguest_sim_cublas {
+namespace cudasim::cublas {
 namespace {
 
 struct Shape {
@@ -155,7 +155,7 @@ Status CheckShape(const Shape& shape) {
 template <typename Operation>
 Status SubmitProduct(const Handle& handle, const Operation& operation) {
   if (operation.shape.NeedsWorkspace() && operation.count == 1) TakeWorkspace(handle);
-  return Launched(cuguest_sim_library::Submit(handle.code.here, handle.stream, operation));
+  return Launched(cudasim::library::Submit(handle.code.here, handle.stream, operation));
 }
 
 // A, B and C of every kind are `pointers`.
@@ -236,12 +236,12 @@ Status GemmEx(cublasHandle_t handle, cublasOperation_t of_a, cublasOperation_t o
     if (type_c == CUDA_C_32F) return multiply(cuComplex{});
     if (type_c == CUDA_C_64F) return multiply(cuDoubleComplex{});
   }
-  cuguest_sim::Panic("cublasGemmEx of the types %d, %d, %d, computed in %d, is not simulated",
-                     type_a, type_b, type_c, compute);
+  cudasim::driver::Panic("cublasGemmEx of the types %d, %d, %d, computed in %d, is not simulated",
+                         type_a, type_b, type_c, compute);
 }
 
 }  // namespace
 
-CUGUEST_SIM_CUBLAS_PRODUCT_ENTRIES(CUGUEST_SIM_LIBRARY_EXPORT)
+CUDASIM_CUBLAS_PRODUCT_ENTRIES(CUDASIM_LIBRARY_EXPORT)
 
-}  // namespace cuguest_sim_cublas
+}  // namespace cudasim::cublas

@@ -2,17 +2,17 @@
 //
 // What each file that exports calls of cuBLAS needs.
 
-#ifndef CUGUEST_LIB_SIM_CUBLAS_ROWS_H_
-#define CUGUEST_LIB_SIM_CUBLAS_ROWS_H_
+#ifndef CUDASIM_CUBLAS_ROWS_H_
+#define CUDASIM_CUBLAS_ROWS_H_
 
-#include "lib/sim/cublas/entry_list.h"
-#include "lib/sim/cublas/handle.h"
-#include "lib/sim/library/exports.h"
+#include "cublas/entry_list.h"
+#include "cublas/handle.h"
+#include "library/exports.h"
 
-namespace cuguest_sim_cublas {
+namespace cudasim::cublas {
 
-CUGUEST_SIM_LIBRARY_ROWS(CUGUEST_SIM_CUBLAS_ENTRIES)
+CUDASIM_LIBRARY_ROWS(CUDASIM_CUBLAS_ENTRIES)
 
-}  // namespace cuguest_sim_cublas
+}  // namespace cudasim::cublas
 
-#endif  // CUGUEST_LIB_SIM_CUBLAS_ROWS_H_
+#endif  // CUDASIM_CUBLAS_ROWS_H_

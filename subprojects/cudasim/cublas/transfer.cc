@@ -2,13 +2,13 @@
 //
 // Copies between host and device of strided vectors and of parts of matrices.
 
-#include "lib/sim/cublas/rows.h"
-#include "lib/sim/runtime/driver.h"
+#include "cublas/rows.h"
+#include "runtime/driver.h"
 
-namespace cuguest_sim_cublas {
+namespace cudasim::cublas {
 namespace {
 
-using cuguest_sim_runtime::Driver;
+using cudasim::runtime::Driver;
 
 struct Area {
   size_t width;  // bytes of a row
@@ -118,6 +118,6 @@ Status GetVectorAsync(int n, int bytes, const void* x, int incx, void* y, int in
 
 }  // namespace
 
-CUGUEST_SIM_CUBLAS_TRANSFER_ENTRIES(CUGUEST_SIM_LIBRARY_EXPORT)
+CUDASIM_CUBLAS_TRANSFER_ENTRIES(CUDASIM_LIBRARY_EXPORT)
 
-}  // namespace cuguest_sim_cublas
+}  // namespace cudasim::cublas

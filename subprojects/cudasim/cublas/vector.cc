@@ -6,9 +6,9 @@
 #include <cmath>
 #include <utility>
 
-#include "lib/sim/cublas/rows.h"
+#include "cublas/rows.h"
 
-namespace cuguest_sim_cublas {
+namespace cudasim::cublas {
 namespace {
 
 template <typename T>
@@ -224,6 +224,6 @@ Status Dotc(cublasHandle_t handle, int n, const T* x, int incx, const T* y, int 
 
 }  // namespace
 
-CUGUEST_SIM_CUBLAS_VECTOR_ENTRIES(CUGUEST_SIM_LIBRARY_EXPORT)
+CUDASIM_CUBLAS_VECTOR_ENTRIES(CUDASIM_LIBRARY_EXPORT)
 
-}  // namespace cuguest_sim_cublas
+}  // namespace cudasim::cublas

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every call of the simulated cuFFT, once: see lib/sim/library/exports.h. Each says itself
+// Every call of the simulated cuFFT, once: see library/exports.h. Each says itself
 // what context it needs.
 //
 // Not here: cufftXt and its callbacks, properties of plans. A program that calls one of
 // these does not start on the simulation: its symbol is missing.
 
-#ifndef CUGUEST_LIB_SIM_CUFFT_ENTRY_LIST_H_
-#define CUGUEST_LIB_SIM_CUFFT_ENTRY_LIST_H_
+#ifndef CUDASIM_CUFFT_ENTRY_LIST_H_
+#define CUDASIM_CUFFT_ENTRY_LIST_H_
 
 // clang-format off
-#define CUGUEST_SIM_CUFFT_MANY(N)                                                                  \
+#define CUDASIM_CUFFT_MANY(N)                                                                  \
   int rank, N* size, N* input_embed, N input_stride, N input_distance, N* output_embed,            \
   N output_stride, N output_distance, cufftType type, N batch
-#define CUGUEST_SIM_CUFFT_MANY_LAYOUT(N)                                                           \
+#define CUDASIM_CUFFT_MANY_LAYOUT(N)                                                           \
   Description<N>{rank, size, input_embed, input_stride, input_distance, output_embed,              \
                  output_stride, output_distance, type, batch}
 
-#define CUGUEST_SIM_CUFFT_ENTRIES(X)                                                               \
+#define CUDASIM_CUFFT_ENTRIES(X)                                                               \
   X(cufftCreate, Create, kNothing, (cufftHandle* plan), (plan))                                    \
   X(cufftDestroy, Destroy, kNothing, (cufftHandle plan), (plan))                                   \
   X(cufftPlan1d, PlanAtOnce, kNothing, (cufftHandle* plan, int n, cufftType type, int batch),      \
@@ -26,36 +26,36 @@
     (plan, Plain({n0, n1}, type)))                                                                 \
   X(cufftPlan3d, PlanAtOnce, kNothing, (cufftHandle* plan, int n0, int n1, int n2,                 \
     cufftType type), (plan, Plain({n0, n1, n2}, type)))                                            \
-  X(cufftPlanMany, PlanAtOnce, kNothing, (cufftHandle* plan, CUGUEST_SIM_CUFFT_MANY(int)),         \
-    (plan, CUGUEST_SIM_CUFFT_MANY_LAYOUT(int)))                                                    \
+  X(cufftPlanMany, PlanAtOnce, kNothing, (cufftHandle* plan, CUDASIM_CUFFT_MANY(int)),         \
+    (plan, CUDASIM_CUFFT_MANY_LAYOUT(int)))                                                    \
   X(cufftMakePlan1d, MakePlan, kNothing, (cufftHandle plan, int n, cufftType type, int batch,      \
     size_t* bytes), (plan, Plain({n}, type, batch), bytes))                                        \
   X(cufftMakePlan2d, MakePlan, kNothing, (cufftHandle plan, int n0, int n1, cufftType type,        \
     size_t* bytes), (plan, Plain({n0, n1}, type), bytes))                                          \
   X(cufftMakePlan3d, MakePlan, kNothing, (cufftHandle plan, int n0, int n1, int n2,                \
     cufftType type, size_t* bytes), (plan, Plain({n0, n1, n2}, type), bytes))                      \
-  X(cufftMakePlanMany, MakePlan, kNothing, (cufftHandle plan, CUGUEST_SIM_CUFFT_MANY(int),         \
-    size_t* bytes), (plan, CUGUEST_SIM_CUFFT_MANY_LAYOUT(int), bytes))                             \
-  X(cufftMakePlanMany64, MakePlan, kNothing, (cufftHandle plan, CUGUEST_SIM_CUFFT_MANY(Number),    \
-    size_t* bytes), (plan, CUGUEST_SIM_CUFFT_MANY_LAYOUT(Number), bytes))                          \
+  X(cufftMakePlanMany, MakePlan, kNothing, (cufftHandle plan, CUDASIM_CUFFT_MANY(int),         \
+    size_t* bytes), (plan, CUDASIM_CUFFT_MANY_LAYOUT(int), bytes))                             \
+  X(cufftMakePlanMany64, MakePlan, kNothing, (cufftHandle plan, CUDASIM_CUFFT_MANY(Number),    \
+    size_t* bytes), (plan, CUDASIM_CUFFT_MANY_LAYOUT(Number), bytes))                          \
   X(cufftEstimate1d, Estimate, kNothing, (int n, cufftType type, int batch, size_t* bytes),        \
     (Plain({n}, type, batch), bytes))                                                              \
   X(cufftEstimate2d, Estimate, kNothing, (int n0, int n1, cufftType type, size_t* bytes),          \
     (Plain({n0, n1}, type), bytes))                                                                \
   X(cufftEstimate3d, Estimate, kNothing, (int n0, int n1, int n2, cufftType type, size_t* bytes),  \
     (Plain({n0, n1, n2}, type), bytes))                                                            \
-  X(cufftEstimateMany, Estimate, kNothing, (CUGUEST_SIM_CUFFT_MANY(int), size_t* bytes),           \
-    (CUGUEST_SIM_CUFFT_MANY_LAYOUT(int), bytes))                                                   \
+  X(cufftEstimateMany, Estimate, kNothing, (CUDASIM_CUFFT_MANY(int), size_t* bytes),           \
+    (CUDASIM_CUFFT_MANY_LAYOUT(int), bytes))                                                   \
   X(cufftGetSize1d, GetSizeOf, kNothing, (cufftHandle plan, int n, cufftType type, int batch,      \
     size_t* bytes), (plan, Plain({n}, type, batch), bytes))                                        \
   X(cufftGetSize2d, GetSizeOf, kNothing, (cufftHandle plan, int n0, int n1, cufftType type,        \
     size_t* bytes), (plan, Plain({n0, n1}, type), bytes))                                          \
   X(cufftGetSize3d, GetSizeOf, kNothing, (cufftHandle plan, int n0, int n1, int n2,                \
     cufftType type, size_t* bytes), (plan, Plain({n0, n1, n2}, type), bytes))                      \
-  X(cufftGetSizeMany, GetSizeOf, kNothing, (cufftHandle plan, CUGUEST_SIM_CUFFT_MANY(int),         \
-    size_t* bytes), (plan, CUGUEST_SIM_CUFFT_MANY_LAYOUT(int), bytes))                             \
-  X(cufftGetSizeMany64, GetSizeOf, kNothing, (cufftHandle plan, CUGUEST_SIM_CUFFT_MANY(Number),    \
-    size_t* bytes), (plan, CUGUEST_SIM_CUFFT_MANY_LAYOUT(Number), bytes))                          \
+  X(cufftGetSizeMany, GetSizeOf, kNothing, (cufftHandle plan, CUDASIM_CUFFT_MANY(int),         \
+    size_t* bytes), (plan, CUDASIM_CUFFT_MANY_LAYOUT(int), bytes))                             \
+  X(cufftGetSizeMany64, GetSizeOf, kNothing, (cufftHandle plan, CUDASIM_CUFFT_MANY(Number),    \
+    size_t* bytes), (plan, CUDASIM_CUFFT_MANY_LAYOUT(Number), bytes))                          \
   X(cufftGetSize, GetSize, kNothing, (cufftHandle plan, size_t* bytes), (plan, bytes))             \
   X(cufftSetAutoAllocation, SetAutoAllocation, kNothing, (cufftHandle plan, int allocates),        \
     (plan, allocates))                                                                             \
@@ -78,4 +78,4 @@
     (type, value))
 // clang-format on
 
-#endif  // CUGUEST_LIB_SIM_CUFFT_ENTRY_LIST_H_
+#endif  // CUDASIM_CUFFT_ENTRY_LIST_H_

@@ -17,22 +17,22 @@
 #include <cstdint>
 #include <initializer_list>
 
-#include "lib/sim/cufft/entry_list.h"
-#include "lib/sim/cufft/plan.h"
-#include "lib/sim/cufft/transform.h"
-#include "lib/sim/library/exports.h"
-#include "lib/sim/panic.h"
-#include "lib/sim/runtime/driver.h"
+#include "cufft/entry_list.h"
+#include "cufft/plan.h"
+#include "cufft/transform.h"
+#include "driver/panic.h"
+#include "library/exports.h"
+#include "runtime/driver.h"
 
-namespace cuguest_sim_cufft {
+namespace cudasim::cufft {
 
-CUGUEST_SIM_LIBRARY_ROWS(CUGUEST_SIM_CUFFT_ENTRIES)
+CUDASIM_LIBRARY_ROWS(CUDASIM_CUFFT_ENTRIES)
 
 namespace {
 
-using cuguest_sim_runtime::Driver;
+using cudasim::runtime::Driver;
 
-CUGUEST_SIM_LIBRARY_TABLE(CUGUEST_SIM_CUFFT_ENTRIES)
+CUDASIM_LIBRARY_TABLE(CUDASIM_CUFFT_ENTRIES)
 
 struct PlainLayout {
   int rank;
@@ -97,9 +97,9 @@ CUresult MakeInCurrent(const Layout& layout, Plan* plan) {
 
 // In the primary of device 0, if nothing is current.
 CUresult MakeAnywhere(const Layout& layout, Plan* plan) {
-  if (cuguest_sim_runtime::EnsureDriver() != cudaSuccess) return CUDA_ERROR_NOT_INITIALIZED;
+  if (cudasim::runtime::EnsureDriver() != cudaSuccess) return CUDA_ERROR_NOT_INITIALIZED;
   if (!NothingIsCurrent()) return MakeInCurrent(layout, plan);
-  CUresult code = cuguest_sim_library::BindContext();
+  CUresult code = cudasim::library::BindContext();
   if (code != CUDA_SUCCESS) return code;
   code = MakeInCurrent(layout, plan);
   Driver().cuCtxSetCurrent(nullptr);
@@ -154,11 +154,11 @@ Status Destroy(cufftHandle number) {
   if (!Plans::Remove(number, &plan)) return CUFFT_INVALID_PLAN;
   if (!plan.is_made) return CUFFT_SUCCESS;
   if (plan.code.IsOver()) {
-    cuguest_sim::Panic(
+    cudasim::driver::Panic(
         "cufftDestroy(%d): the plan is of a context that is over; a real one frees memory twice",
         number);
   }
-  if (NothingIsCurrent()) cuguest_sim_library::BindContext();
+  if (NothingIsCurrent()) cudasim::library::BindContext();
   TakeAndFreeMemory();
   FreeArea(&plan);
   ReturnTables(plan.context_id, plan.layout);
@@ -178,7 +178,7 @@ Status SizeOf(const From& from, size_t* bytes) {
 template <typename From>
 Status Estimate(const From& from, size_t* bytes) {
   const Status status = SizeOf(from, bytes);
-  if (status == CUFFT_SUCCESS && cuguest_sim_runtime::EnsureDriver() == cudaSuccess) {
+  if (status == CUFFT_SUCCESS && cudasim::runtime::EnsureDriver() == cudaSuccess) {
     TakeAndFreeMemory();
   }
   return status;
@@ -240,7 +240,7 @@ Status Exec(cufftHandle number, const void* input, void* output, int direction) 
                                reinterpret_cast<const void*>(plan.tables),
                                plan.area,
                                plan.layout.WorkBytes()};
-  const CUresult code = cuguest_sim_library::Submit(plan.code.here, plan.stream, transform);
+  const CUresult code = cudasim::library::Submit(plan.code.here, plan.stream, transform);
   return code == CUDA_SUCCESS ? CUFFT_SUCCESS : CUFFT_EXEC_FAILED;
 }
 
@@ -258,14 +258,14 @@ Status GetProperty(libraryPropertyType type, int* value) {
 
 }  // namespace
 
-CUGUEST_SIM_CUFFT_ENTRIES(CUGUEST_SIM_LIBRARY_EXPORT)
+CUDASIM_CUFFT_ENTRIES(CUDASIM_LIBRARY_EXPORT)
 
-}  // namespace cuguest_sim_cufft
+}  // namespace cudasim::cufft
 
-namespace cuguest_sim_library {
+namespace cudasim::library {
 
-const EntryTable& Entries() { return cuguest_sim_cufft::kTable; }
+const EntryTable& Entries() { return cudasim::cufft::kTable; }
 
 int RefusalOf(CUresult code) { return code == CUDA_SUCCESS ? CUFFT_SUCCESS : CUFFT_INTERNAL_ERROR; }
 
-}  // namespace cuguest_sim_library
+}  // namespace cudasim::library

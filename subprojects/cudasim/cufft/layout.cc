@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/cufft/layout.h"
+#include "cufft/layout.h"
 
 #include <algorithm>
 #include <iterator>
 
-namespace cuguest_sim_cufft {
+namespace cudasim::cufft {
 namespace {
 
 bool IsType(cufftType type) {
@@ -113,4 +113,4 @@ bool Layout::HasLargeFactor() const {
   return std::any_of(size, size + 3, [](Number n) { return HasFactorAbove(127, n); });
 }
 
-}  // namespace cuguest_sim_cufft
+}  // namespace cudasim::cufft

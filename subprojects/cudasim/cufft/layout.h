@@ -2,14 +2,14 @@
 //
 // What a plan transforms, and where its numbers are.
 
-#ifndef CUGUEST_LIB_SIM_CUFFT_LAYOUT_H_
-#define CUGUEST_LIB_SIM_CUFFT_LAYOUT_H_
+#ifndef CUDASIM_CUFFT_LAYOUT_H_
+#define CUDASIM_CUFFT_LAYOUT_H_
 
 #include <cufft.h>
 
 #include <cstddef>
 
-namespace cuguest_sim_cufft {
+namespace cudasim::cufft {
 
 using Status = cufftResult;
 using Number = long long;
@@ -71,6 +71,6 @@ struct Description {
 Status MakeLayout(const Description<int>& from, Layout* layout);
 Status MakeLayout(const Description<Number>& from, Layout* layout);
 
-}  // namespace cuguest_sim_cufft
+}  // namespace cudasim::cufft
 
-#endif  // CUGUEST_LIB_SIM_CUFFT_LAYOUT_H_
+#endif  // CUDASIM_CUFFT_LAYOUT_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/cufft/plan.h"
+#include "cufft/plan.h"
 
 #include <map>
 #include <mutex>
@@ -8,12 +8,12 @@
 #include <type_traits>
 #include <utility>
 
-#include "lib/sim/runtime/driver.h"
+#include "runtime/driver.h"
 
-namespace cuguest_sim_cufft {
+namespace cudasim::cufft {
 namespace {
 
-using cuguest_sim_runtime::Driver;
+using cudasim::runtime::Driver;
 
 struct Tables {
   CUdeviceptr address;
@@ -101,4 +101,4 @@ void ReturnTables(unsigned long long context_id, const Layout& layout) {
   AllTables().erase(found);
 }
 
-}  // namespace cuguest_sim_cufft
+}  // namespace cudasim::cufft

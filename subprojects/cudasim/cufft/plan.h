@@ -2,15 +2,15 @@
 //
 // Plans, by their numbers, and the memory that they hold.
 
-#ifndef CUGUEST_LIB_SIM_CUFFT_PLAN_H_
-#define CUGUEST_LIB_SIM_CUFFT_PLAN_H_
+#ifndef CUDASIM_CUFFT_PLAN_H_
+#define CUDASIM_CUFFT_PLAN_H_
 
 #include <cuda.h>
 
-#include "lib/sim/cufft/layout.h"
-#include "lib/sim/library/kernel.h"
+#include "cufft/layout.h"
+#include "library/kernel.h"
 
-namespace cuguest_sim_cufft {
+namespace cudasim::cufft {
 
 struct Plan {
   bool is_made = false;
@@ -21,7 +21,7 @@ struct Plan {
 
   // Of one that is made.
   Layout layout = {};
-  cuguest_sim_library::Code code;
+  cudasim::library::Code code;
   unsigned long long context_id = 0;
   CUdeviceptr tables = 0;
 };
@@ -41,6 +41,6 @@ class Plans {
 CUresult TakeTables(unsigned long long context_id, const Layout& layout, CUdeviceptr* tables);
 void ReturnTables(unsigned long long context_id, const Layout& layout);
 
-}  // namespace cuguest_sim_cufft
+}  // namespace cudasim::cufft
 
-#endif  // CUGUEST_LIB_SIM_CUFFT_PLAN_H_
+#endif  // CUDASIM_CUFFT_PLAN_H_

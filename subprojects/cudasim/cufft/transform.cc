@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/cufft/transform.h"
+#include "cufft/transform.h"
 
 #include <algorithm>
 #include <complex>
@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "lib/sim/library/kernel.h"
+#include "library/kernel.h"
 
-namespace cuguest_sim_cufft {
+namespace cudasim::cufft {
 namespace {
 
-using cuguest_sim_library::MayAccess;
+using cudasim::library::MayAccess;
 
 // Calls with each index of a box, in order.
 template <typename Function>
@@ -147,4 +147,4 @@ CUresult Transform::Run() const {
   return CUDA_SUCCESS;
 }
 
-}  // namespace cuguest_sim_cufft
+}  // namespace cudasim::cufft

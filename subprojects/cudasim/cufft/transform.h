@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef CUGUEST_LIB_SIM_CUFFT_TRANSFORM_H_
-#define CUGUEST_LIB_SIM_CUFFT_TRANSFORM_H_
+#ifndef CUDASIM_CUFFT_TRANSFORM_H_
+#define CUDASIM_CUFFT_TRANSFORM_H_
 
 #include <cuda.h>
 
-#include "lib/sim/cufft/layout.h"
+#include "cufft/layout.h"
 
-namespace cuguest_sim_cufft {
+namespace cudasim::cufft {
 
-// The work of one call: an operation of lib/sim/library/kernel.h.
+// The work of one call: an operation of library/kernel.h.
 struct Transform {
   Layout layout;
   bool is_inverse;
@@ -22,6 +22,6 @@ struct Transform {
   CUresult Run() const;
 };
 
-}  // namespace cuguest_sim_cufft
+}  // namespace cudasim::cufft
 
-#endif  // CUGUEST_LIB_SIM_CUFFT_TRANSFORM_H_
+#endif  // CUDASIM_CUFFT_TRANSFORM_H_

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every call of the simulated cuSOLVER, once: see lib/sim/library/exports.h. Of its dense
+// Every call of the simulated cuSOLVER, once: see library/exports.h. Of its dense
 // part there is the Cholesky factorisation, of the others nothing. A program that calls
 // something else does not start on the simulation: its symbol is missing.
 
-#ifndef CUGUEST_LIB_SIM_CUSOLVER_ENTRY_LIST_H_
-#define CUGUEST_LIB_SIM_CUSOLVER_ENTRY_LIST_H_
+#ifndef CUDASIM_CUSOLVER_ENTRY_LIST_H_
+#define CUDASIM_CUSOLVER_ENTRY_LIST_H_
 
 // clang-format off
-#define CUGUEST_SIM_CUSOLVER_POTRF(X, L, T)                                                        \
+#define CUDASIM_CUSOLVER_POTRF(X, L, T)                                                        \
   X(cusolverDn##L##potrf_bufferSize, PotrfBufferSize, kNothing, (cusolverDnHandle_t handle,        \
     cublasFillMode_t fill, int n, T* a, int lda, int* count), (handle, fill, n, a, lda, count))    \
   X(cusolverDn##L##potrf, Potrf, kContext, (cusolverDnHandle_t handle, cublasFillMode_t fill,      \
@@ -18,7 +18,7 @@
     int n, int sides, const T* a, int lda, T* b, int ldb, int* info),                              \
     (handle, fill, n, sides, a, lda, b, ldb, info))
 
-#define CUGUEST_SIM_CUSOLVER_ENTRIES(X)                                                            \
+#define CUDASIM_CUSOLVER_ENTRIES(X)                                                            \
   X(cusolverDnCreate, Create, kNothing, (cusolverDnHandle_t* handle), (handle))                    \
   X(cusolverDnDestroy, Destroy, kNothing, (cusolverDnHandle_t handle), (handle))                   \
   X(cusolverDnSetStream, SetStream, kNothing, (cusolverDnHandle_t handle, cudaStream_t stream),    \
@@ -32,10 +32,10 @@
   X(cusolverGetVersion, GetVersion, kNothing, (int* version), (version))                           \
   X(cusolverGetProperty, GetProperty, kNothing, (libraryPropertyType type, int* value),            \
     (type, value))                                                                                 \
-  CUGUEST_SIM_CUSOLVER_POTRF(X, S, float)                                                          \
-  CUGUEST_SIM_CUSOLVER_POTRF(X, D, double)                                                         \
-  CUGUEST_SIM_CUSOLVER_POTRF(X, C, cuComplex)                                                      \
-  CUGUEST_SIM_CUSOLVER_POTRF(X, Z, cuDoubleComplex)
+  CUDASIM_CUSOLVER_POTRF(X, S, float)                                                          \
+  CUDASIM_CUSOLVER_POTRF(X, D, double)                                                         \
+  CUDASIM_CUSOLVER_POTRF(X, C, cuComplex)                                                      \
+  CUDASIM_CUSOLVER_POTRF(X, Z, cuDoubleComplex)
 // clang-format on
 
-#endif  // CUGUEST_LIB_SIM_CUSOLVER_ENTRY_LIST_H_
+#endif  // CUDASIM_CUSOLVER_ENTRY_LIST_H_

@@ -21,46 +21,46 @@
 #include <limits>
 #include <utility>
 
-#include "lib/sim/cusolver/entry_list.h"
-#include "lib/sim/handle_table.h"
-#include "lib/sim/library/dense.h"
-#include "lib/sim/library/exports.h"
-#include "lib/sim/panic.h"
-#include "lib/sim/runtime/driver.h"
+#include "cusolver/entry_list.h"
+#include "driver/handle_table.h"
+#include "driver/panic.h"
+#include "library/dense.h"
+#include "library/exports.h"
+#include "runtime/driver.h"
 
-namespace cuguest_sim_cusolver {
+namespace cudasim::cusolver {
 
-CUGUEST_SIM_LIBRARY_ROWS(CUGUEST_SIM_CUSOLVER_ENTRIES)
+CUDASIM_LIBRARY_ROWS(CUDASIM_CUSOLVER_ENTRIES)
 
 namespace {
 
-CUGUEST_SIM_LIBRARY_TABLE(CUGUEST_SIM_CUSOLVER_ENTRIES)
+CUDASIM_LIBRARY_TABLE(CUDASIM_CUSOLVER_ENTRIES)
 
 using Status = cusolverStatus_t;
-using cuguest_sim::Panic;
-using cuguest_sim_library::AreThere;
-using cuguest_sim_library::Conjugate;
-using cuguest_sim_library::CopyAs;
-using cuguest_sim_library::Dense;
-using cuguest_sim_library::Form;
-using cuguest_sim_library::Host;
-using cuguest_sim_library::Matrix;
-using cuguest_sim_library::ToHost;
-using cuguest_sim_library::Vector;
-using cuguest_sim_runtime::Driver;
+using cudasim::driver::Panic;
+using cudasim::library::AreThere;
+using cudasim::library::Conjugate;
+using cudasim::library::CopyAs;
+using cudasim::library::Dense;
+using cudasim::library::Form;
+using cudasim::library::Host;
+using cudasim::library::Matrix;
+using cudasim::library::ToHost;
+using cudasim::library::Vector;
+using cudasim::runtime::Driver;
 
 // Of a size that shows, and not of what a real handle takes.
 constexpr size_t kMemoryBytes = 1 << 16;
 
 struct Handle {
-  cuguest_sim::Eternal life;
-  cuguest_sim_library::Code code;
+  cudasim::driver::Eternal life;
+  cudasim::library::Code code;
   CUstream stream = nullptr;
   cusolverDeterministicMode_t deterministic_mode = CUSOLVER_DETERMINISTIC_RESULTS;
   CUdeviceptr memory = 0;
 };
 
-using HandleTable = cuguest_sim::HandleTable<cusolverDnHandle_t, Handle>;
+using HandleTable = cudasim::driver::HandleTable<cusolverDnHandle_t, Handle>;
 HandleTable& Handles() {
   static auto& table = *new HandleTable(65);
   return table;
@@ -68,7 +68,7 @@ HandleTable& Handles() {
 
 Handle Find(cusolverDnHandle_t handle) {
   Handle found;
-  if (Handles().Find(handle, &found) == cuguest_sim::Handled::kAlive) return found;
+  if (Handles().Find(handle, &found) == cudasim::driver::Handled::kAlive) return found;
   Panic("cuSOLVER was given %p, which is no handle, or one that was destroyed; a real one crashes",
         static_cast<void*>(handle));
 }
@@ -78,7 +78,7 @@ Status ToStatus(CUresult code) {
 }
 
 CUresult Make(Handle* created) {
-  CUresult code = cuguest_sim_library::BindContext();
+  CUresult code = cudasim::library::BindContext();
   if (code == CUDA_SUCCESS) code = Driver().cuMemAlloc(&created->memory, kMemoryBytes);
   if (code != CUDA_SUCCESS) return code;
   code = created->code.Load();
@@ -101,7 +101,7 @@ Status Destroy(cusolverDnHandle_t handle) {
     Panic("cusolverDnDestroy(%p): its context is over; a real one crashes",
           static_cast<void*>(handle));
   }
-  if (cuguest_sim_library::BindContext() == CUDA_SUCCESS) {
+  if (cudasim::library::BindContext() == CUDA_SUCCESS) {
     Driver().cuCtxSynchronize();
     if (found.memory != 0) Driver().cuMemFree(found.memory);
   }
@@ -210,8 +210,8 @@ struct PotrsOperation {
     const Dense<T> upper(a.rows, a.columns);
     CopyAs(ToLower(fill), a, lower.view());
     CopyAs(Form::kAdjoint, lower.view(), upper.view());
-    cuguest_sim_library::SolveTriangle(lower.view(), true, b);
-    cuguest_sim_library::SolveTriangle(upper.view(), false, b);
+    cudasim::library::SolveTriangle(lower.view(), true, b);
+    cudasim::library::SolveTriangle(upper.view(), false, b);
     info[0] = 0;
     return CUDA_SUCCESS;
   }
@@ -219,7 +219,7 @@ struct PotrsOperation {
 
 template <typename Operation>
 Status Submit(const Handle& handle, const Operation& operation) {
-  return ToStatus(cuguest_sim_library::Submit(handle.code.anywhere, handle.stream, operation));
+  return ToStatus(cudasim::library::Submit(handle.code.anywhere, handle.stream, operation));
 }
 
 // In elements; the arithmetic of the stand-in needs none. Little is checked.
@@ -255,14 +255,14 @@ Status Potrs(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, int sides,
 
 }  // namespace
 
-CUGUEST_SIM_CUSOLVER_ENTRIES(CUGUEST_SIM_LIBRARY_EXPORT)
+CUDASIM_CUSOLVER_ENTRIES(CUDASIM_LIBRARY_EXPORT)
 
-}  // namespace cuguest_sim_cusolver
+}  // namespace cudasim::cusolver
 
-namespace cuguest_sim_library {
+namespace cudasim::library {
 
-const EntryTable& Entries() { return cuguest_sim_cusolver::kTable; }
+const EntryTable& Entries() { return cudasim::cusolver::kTable; }
 
-int RefusalOf(CUresult code) { return cuguest_sim_cusolver::ToStatus(code); }
+int RefusalOf(CUresult code) { return cudasim::cusolver::ToStatus(code); }
 
-}  // namespace cuguest_sim_library
+}  // namespace cudasim::library

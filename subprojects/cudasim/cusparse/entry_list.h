@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every call of the simulated cuSPARSE, once: see lib/sim/library/exports.h. There is the
+// Every call of the simulated cuSPARSE, once: see library/exports.h. There is the
 // product of a matrix in CSR format and a vector. A program that calls something else does
 // not start on the simulation: its symbol is missing.
 
-#ifndef CUGUEST_LIB_SIM_CUSPARSE_ENTRY_LIST_H_
-#define CUGUEST_LIB_SIM_CUSPARSE_ENTRY_LIST_H_
+#ifndef CUDASIM_CUSPARSE_ENTRY_LIST_H_
+#define CUDASIM_CUSPARSE_ENTRY_LIST_H_
 
 // clang-format off
-#define CUGUEST_SIM_CUSPARSE_SPMV                                                                  \
+#define CUDASIM_CUSPARSE_SPMV                                                                  \
   cusparseHandle_t handle, cusparseOperation_t operation, const void* alpha,                       \
   cusparseConstSpMatDescr_t a, cusparseConstDnVecDescr_t x, const void* beta,                      \
   cusparseDnVecDescr_t y, cudaDataType compute, cusparseSpMVAlg_t how
 
-#define CUGUEST_SIM_CUSPARSE_ENTRIES(X)                                                            \
+#define CUDASIM_CUSPARSE_ENTRIES(X)                                                            \
   X(cusparseCreate, Create, kNothing, (cusparseHandle_t* handle), (handle))                        \
   X(cusparseDestroy, Destroy, kNothing, (cusparseHandle_t handle), (handle))                       \
   X(cusparseGetVersion, GetVersion, kNothing, (cusparseHandle_t handle, int* version),             \
@@ -47,10 +47,10 @@
     int64_t size, const void* values, cudaDataType type),                                          \
     (vector, DenseVector{size, values, type}))                                                     \
   X(cusparseDestroyDnVec, DestroyVector, kNothing, (cusparseConstDnVecDescr_t vector), (vector))   \
-  X(cusparseSpMV_bufferSize, SpmvBufferSize, kNothing, (CUGUEST_SIM_CUSPARSE_SPMV, size_t* bytes), \
+  X(cusparseSpMV_bufferSize, SpmvBufferSize, kNothing, (CUDASIM_CUSPARSE_SPMV, size_t* bytes), \
     (handle, operation, alpha, a, x, beta, y, compute, how, bytes))                                \
-  X(cusparseSpMV, Spmv, kContext, (CUGUEST_SIM_CUSPARSE_SPMV, void* buffer),                       \
+  X(cusparseSpMV, Spmv, kContext, (CUDASIM_CUSPARSE_SPMV, void* buffer),                       \
     (handle, operation, alpha, a, x, beta, y, compute, how, buffer))
 // clang-format on
 
-#endif  // CUGUEST_LIB_SIM_CUSPARSE_ENTRY_LIST_H_
+#endif  // CUDASIM_CUSPARSE_ENTRY_LIST_H_

@@ -17,36 +17,36 @@
 
 #include <cstdio>
 
-#include "lib/sim/cusparse/entry_list.h"
-#include "lib/sim/cusparse/product.h"
-#include "lib/sim/handle_table.h"
-#include "lib/sim/library/exports.h"
-#include "lib/sim/library/kernel.h"
-#include "lib/sim/panic.h"
-#include "lib/sim/runtime/driver.h"
+#include "cusparse/entry_list.h"
+#include "cusparse/product.h"
+#include "driver/handle_table.h"
+#include "driver/panic.h"
+#include "library/exports.h"
+#include "library/kernel.h"
+#include "runtime/driver.h"
 
-namespace cuguest_sim_cusparse {
+namespace cudasim::cusparse {
 
-CUGUEST_SIM_LIBRARY_ROWS(CUGUEST_SIM_CUSPARSE_ENTRIES)
+CUDASIM_LIBRARY_ROWS(CUDASIM_CUSPARSE_ENTRIES)
 
 namespace {
 
-CUGUEST_SIM_LIBRARY_TABLE(CUGUEST_SIM_CUSPARSE_ENTRIES)
+CUDASIM_LIBRARY_TABLE(CUDASIM_CUSPARSE_ENTRIES)
 
 using Status = cusparseStatus_t;
-using cuguest_sim::Handled;
-using cuguest_sim::Panic;
-using cuguest_sim_runtime::Driver;
+using cudasim::driver::Handled;
+using cudasim::driver::Panic;
+using cudasim::runtime::Driver;
 
 struct Handle {
-  cuguest_sim::Eternal life;
-  cuguest_sim_library::Code code;
+  cudasim::driver::Eternal life;
+  cudasim::library::Code code;
   CUcontext context = nullptr;
   CUstream stream = nullptr;
   cusparsePointerMode_t pointer_mode = CUSPARSE_POINTER_MODE_HOST;
 };
 
-using HandleTable = cuguest_sim::HandleTable<cusparseHandle_t, Handle>;
+using HandleTable = cudasim::driver::HandleTable<cusparseHandle_t, Handle>;
 HandleTable& Handles() {
   static auto& table = *new HandleTable(66);
   return table;
@@ -87,7 +87,7 @@ Status Get(const char* call, cusparseHandle_t handle, Member member, T* value) {
 
 CUresult Make(Handle* created) {
   CUdeviceptr memory = 0;
-  CUresult code = cuguest_sim_library::BindContext();
+  CUresult code = cudasim::library::BindContext();
   if (code == CUDA_SUCCESS) code = Driver().cuCtxGetCurrent(&created->context);
   if (code == CUDA_SUCCESS) code = Driver().cuMemAlloc(&memory, 1);
   if (code == CUDA_SUCCESS) code = Driver().cuMemFree(memory);
@@ -204,7 +204,7 @@ bool IsOperation(cusparseOperation_t operation) {
          operation == CUSPARSE_OPERATION_CONJUGATE_TRANSPOSE;
 }
 
-Status Check(const char* call, CUGUEST_SIM_CUSPARSE_SPMV, Handle* found) {
+Status Check(const char* call, CUDASIM_CUSPARSE_SPMV, Handle* found) {
   static_cast<void>(how);
   const Status status = Find(call, handle, found);
   if (status != CUSPARSE_STATUS_SUCCESS) return status;
@@ -226,7 +226,7 @@ Status Check(const char* call, CUGUEST_SIM_CUSPARSE_SPMV, Handle* found) {
   return compute == matrix.type ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_NOT_SUPPORTED;
 }
 
-Status SpmvBufferSize(CUGUEST_SIM_CUSPARSE_SPMV, size_t* bytes) {
+Status SpmvBufferSize(CUDASIM_CUSPARSE_SPMV, size_t* bytes) {
   constexpr char kCall[] = "cusparseSpMV_bufferSize";
   Handle found;
   const Status status = Check(kCall, handle, operation, alpha, a, x, beta, y, compute, how, &found);
@@ -241,7 +241,7 @@ bool IsOver(CUcontext context) {
   return Driver().cuCtxGetId(context, &id) == CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
-Status Spmv(CUGUEST_SIM_CUSPARSE_SPMV, void* buffer) {
+Status Spmv(CUDASIM_CUSPARSE_SPMV, void* buffer) {
   constexpr char kCall[] = "cusparseSpMV";
   Handle found;
   const Status status = Check(kCall, handle, operation, alpha, a, x, beta, y, compute, how, &found);
@@ -285,7 +285,7 @@ const StatusText& TextOf(Status status) {
 
 }  // namespace
 
-CUGUEST_SIM_CUSPARSE_ENTRIES(CUGUEST_SIM_LIBRARY_EXPORT)
+CUDASIM_CUSPARSE_ENTRIES(CUDASIM_LIBRARY_EXPORT)
 
 // Without counters: they neither fail nor do anything.
 extern "C" {
@@ -298,14 +298,14 @@ __attribute__((visibility("default"))) const char* Export_GetErrorString(Status 
 const char* Export_GetErrorString(Status status) { return TextOf(status).text; }
 }
 
-}  // namespace cuguest_sim_cusparse
+}  // namespace cudasim::cusparse
 
-namespace cuguest_sim_library {
+namespace cudasim::library {
 
-const EntryTable& Entries() { return cuguest_sim_cusparse::kTable; }
+const EntryTable& Entries() { return cudasim::cusparse::kTable; }
 
 int RefusalOf(CUresult code) {
   return code == CUDA_SUCCESS ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_INTERNAL_ERROR;
 }
 
-}  // namespace cuguest_sim_library
+}  // namespace cudasim::library

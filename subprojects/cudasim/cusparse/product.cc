@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/cusparse/product.h"
+#include "cusparse/product.h"
 
-#include "lib/sim/library/kernel.h"
-#include "lib/sim/library/operand.h"
-#include "lib/sim/panic.h"
+#include "driver/panic.h"
+#include "library/kernel.h"
+#include "library/operand.h"
 
-namespace cuguest_sim_cusparse {
+namespace cudasim::cusparse {
 namespace {
 
-using cuguest_sim_library::Conjugate;
-using cuguest_sim_library::Host;
-using cuguest_sim_library::IsArray;
-using cuguest_sim_library::Scalar;
-using cuguest_sim_library::Scaled;
+using cudasim::library::Conjugate;
+using cudasim::library::Host;
+using cudasim::library::IsArray;
+using cudasim::library::Scalar;
+using cudasim::library::Scaled;
 
 template <typename T>
 struct Operation {
@@ -51,7 +51,7 @@ struct Operation {
     if (!is_row) PanicRow(row);
   }
   [[noreturn]] static void PanicRow(std::int64_t row) {
-    cuguest_sim::Panic(
+    cudasim::driver::Panic(
         "cusparseSpMV: row %lld of the matrix has an offset or an index outside of it",
         static_cast<long long>(row));
   }
@@ -84,10 +84,10 @@ template <typename T>
 CUresult SubmitOf(CUfunction code, CUstream stream, const Product& product) {
   using Number = Host<T>;
   const auto factor = [&](const void* pointer) {
-    return cuguest_sim_library::ToScalar(product.on_device, static_cast<const T*>(pointer));
+    return cudasim::library::ToScalar(product.on_device, static_cast<const T*>(pointer));
   };
   const Csr& a = product.a;
-  return cuguest_sim_library::Submit(
+  return cudasim::library::Submit(
       code, stream,
       Operation<Number>{static_cast<const int*>(a.offsets), static_cast<const int*>(a.indices),
                         static_cast<const Number*>(a.values),
@@ -116,4 +116,4 @@ CUresult SubmitProduct(CUfunction code, CUstream stream, const Product& product)
   }
 }
 
-}  // namespace cuguest_sim_cusparse
+}  // namespace cudasim::cusparse

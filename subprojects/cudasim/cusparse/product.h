@@ -2,15 +2,15 @@
 //
 // The product of a sparse matrix and a vector.
 
-#ifndef CUGUEST_LIB_SIM_CUSPARSE_PRODUCT_H_
-#define CUGUEST_LIB_SIM_CUSPARSE_PRODUCT_H_
+#ifndef CUDASIM_CUSPARSE_PRODUCT_H_
+#define CUDASIM_CUSPARSE_PRODUCT_H_
 
 #include <cuda.h>
 #include <cusparse.h>
 
 #include <cstdint>
 
-namespace cuguest_sim_cusparse {
+namespace cudasim::cusparse {
 
 struct Csr {
   std::int64_t rows;
@@ -47,6 +47,6 @@ bool IsType(cudaDataType type);
 // y = alpha op(A) x + beta y, all of the type of A, and with indices of 32 bits.
 CUresult SubmitProduct(CUfunction code, CUstream stream, const Product& product);
 
-}  // namespace cuguest_sim_cusparse
+}  // namespace cudasim::cusparse
 
-#endif  // CUGUEST_LIB_SIM_CUSPARSE_PRODUCT_H_
+#endif  // CUDASIM_CUSPARSE_PRODUCT_H_

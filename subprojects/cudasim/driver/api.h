@@ -2,24 +2,24 @@
 //
 // Declarations of the functions behind the entries, made from entry_list.h.
 
-#ifndef CUGUEST_LIB_SIM_API_H_
-#define CUGUEST_LIB_SIM_API_H_
+#ifndef CUDASIM_DRIVER_API_H_
+#define CUDASIM_DRIVER_API_H_
 
 #include <cuda.h>
 
-#include "lib/sim/entry_list.h"
+#include "driver/entry_list.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
-#define CUGUEST_SIM_DECLARE(Base, version, suffix, Function, floor, parameters, arguments) \
+#define CUDASIM_DECLARE(Base, version, suffix, Function, floor, parameters, arguments) \
   CUresult Function parameters;
-#define CUGUEST_SIM_DECLARE_TWIN(Base, version, suffix, twin_version, twin_suffix, Function, \
-                                 floor, parameters, arguments)                               \
+#define CUDASIM_DECLARE_TWIN(Base, version, suffix, twin_version, twin_suffix, Function, floor, \
+                             parameters, arguments)                                             \
   CUresult Function parameters;
-CUGUEST_SIM_ENTRIES(CUGUEST_SIM_DECLARE, CUGUEST_SIM_DECLARE_TWIN)
-#undef CUGUEST_SIM_DECLARE
-#undef CUGUEST_SIM_DECLARE_TWIN
+CUDASIM_ENTRIES(CUDASIM_DECLARE, CUDASIM_DECLARE_TWIN)
+#undef CUDASIM_DECLARE
+#undef CUDASIM_DECLARE_TWIN
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_API_H_
+#endif  // CUDASIM_DRIVER_API_H_

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/call_book.h"
+#include "driver/call_book.h"
 
 #include <algorithm>
 
-#include "lib/sim/thread_number.h"
+#include "driver/context/thread_number.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 int CallBook::TakeFault(size_t entry) {
   if (meters_[entry].armed.load(std::memory_order_relaxed) == 0) return 0;
@@ -50,4 +50,4 @@ void CallBook::ResetCalls() {
   for (Meter& meter : meters_) meter.calls.store(0, std::memory_order_relaxed);
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

@@ -4,8 +4,8 @@
 //
 // Threads: any. An entry that is not armed costs two relaxed atomics.
 
-#ifndef CUGUEST_LIB_SIM_CALL_BOOK_H_
-#define CUGUEST_LIB_SIM_CALL_BOOK_H_
+#ifndef CUDASIM_DRIVER_CALL_BOOK_H_
+#define CUDASIM_DRIVER_CALL_BOOK_H_
 
 #include <atomic>
 #include <cstddef>
@@ -13,7 +13,7 @@
 #include <mutex>
 #include <vector>
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // CallBook
 //
@@ -60,6 +60,6 @@ class CallBook {
   std::vector<Fault>* faults_ = nullptr;  // never deleted
 };
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_CALL_BOOK_H_
+#endif  // CUDASIM_DRIVER_CALL_BOOK_H_

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The door through which testing/sim.h configures this library.
+// The door through which cudasim/sim.h configures this library.
 
-#include "lib/sim/control.h"
+#include "driver/control.h"
 
 #include <cstring>
 
-#include "lib/sim/array.h"
-#include "lib/sim/context.h"
-#include "lib/sim/entry.h"
-#include "lib/sim/event.h"
-#include "lib/sim/fault.h"
-#include "lib/sim/graph.h"
-#include "lib/sim/launch.h"
-#include "lib/sim/library.h"
-#include "lib/sim/link.h"
-#include "lib/sim/memory.h"
-#include "lib/sim/module.h"
-#include "lib/sim/pool.h"
-#include "lib/sim/primary.h"
-#include "lib/sim/process.h"
-#include "lib/sim/running_kernel.h"
-#include "lib/sim/stream.h"
-#include "lib/sim/texture.h"
-#include "lib/sim/virtual_memory.h"
+#include "driver/code/library.h"
+#include "driver/code/link.h"
+#include "driver/code/module.h"
+#include "driver/context/context.h"
+#include "driver/context/primary.h"
+#include "driver/entry.h"
+#include "driver/fault.h"
+#include "driver/graph/graph.h"
+#include "driver/launch/launch.h"
+#include "driver/launch/running_kernel.h"
+#include "driver/memory/array.h"
+#include "driver/memory/memory.h"
+#include "driver/memory/pool.h"
+#include "driver/memory/texture.h"
+#include "driver/memory/virtual_memory.h"
+#include "driver/process.h"
+#include "driver/stream/event.h"
+#include "driver/stream/stream.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 // One name per base: the first row of each.
@@ -45,8 +45,8 @@ void* FindEntry(const char* symbol) {
   return nullptr;
 }
 
-cuguest::testing::SimLive Live() {
-  cuguest::testing::SimLive live = {};
+cudasim::SimLive Live() {
+  cudasim::SimLive live = {};
   live.contexts = Context::CountUser();
   live.primary_references = CountPrimaryReferences();
   live.allocations = Memory::Count();
@@ -89,8 +89,8 @@ constexpr Control kControl = {
 };
 
 }  // namespace
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-extern "C" __attribute__((visibility("default"))) const cuguest_sim::Control* cuguestSimControl() {
-  return &cuguest_sim::kControl;
+extern "C" __attribute__((visibility("default"))) const cudasim::driver::Control* cudasimControl() {
+  return &cudasim::driver::kControl;
 }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The C interface between testing/sim.h and the simulated libcuda.so.1: one
-// exported function, `cuguestSimControl`, returns this table. It is private to
+// The C interface between cudasim/sim.h and the simulated libcuda.so.1: one
+// exported function, `cudasimControl`, returns this table. It is private to
 // the pair; the number is raised whenever the table changes, and a mismatch makes
 // Sim::IsActive() abort with both numbers rather than guess.
 
-#ifndef CUGUEST_LIB_SIM_CONTROL_H_
-#define CUGUEST_LIB_SIM_CONTROL_H_
+#ifndef CUDASIM_DRIVER_CONTROL_H_
+#define CUDASIM_DRIVER_CONTROL_H_
 
-#include "cuguest/testing/sim.h"
+#include "cudasim/sim.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 inline constexpr int kControlVersion = 7;
-inline constexpr char kControlSymbol[] = "cuguestSimControl";
+inline constexpr char kControlSymbol[] = "cudasimControl";
 
 struct Control {
   int version;
@@ -28,8 +28,8 @@ struct Control {
   void (*reset_calls)();
   const char* (*entry_name)(size_t);
   void* (*find_entry)(const char*);
-  cuguest::testing::SimLive (*live)();
-  void (*register_kernel)(const char*, cuguest::testing::SimKernel);
+  cudasim::SimLive (*live)();
+  void (*register_kernel)(const char*, cudasim::SimKernel);
   bool (*find_variable)(const char*, void**, size_t*);
   std::uint64_t (*kernel_context_id)();
   bool (*kernel_may_access)(const void*, size_t);
@@ -39,6 +39,6 @@ struct Control {
   void (*deinitialize)();
 };
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_CONTROL_H_
+#endif  // CUDASIM_DRIVER_CONTROL_H_

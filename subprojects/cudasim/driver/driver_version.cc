@@ -5,14 +5,14 @@
 
 #include <atomic>
 
-#include "lib/sim/api.h"
-#include "lib/sim/process.h"
+#include "driver/api.h"
+#include "driver/process.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 // Constant-initialised: an entry may be called from a constructor of any library.
-std::atomic<int> driver_version{CUGUEST_SIM_DRIVER_VERSION};
+std::atomic<int> driver_version{CUDASIM_DRIVER_VERSION};
 
 }  // namespace
 
@@ -26,4 +26,4 @@ CUresult DriverGetVersion(int* version) {
   return CUDA_SUCCESS;
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/entry.h"
+#include "driver/entry.h"
 
-#include "lib/sim/fault.h"
-#include "lib/sim/process.h"
+#include "driver/fault.h"
+#include "driver/process.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 CUresult Refusal(const Entry& entry) {
@@ -35,4 +35,4 @@ EntryScope::EntryScope(const Entry& entry) : outer_(ThisCall()), refusal_(CUDA_S
   refusal_ = Refusal(entry);
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

@@ -2,15 +2,15 @@
 //
 // What every exported entry does first, and the table of all entries.
 
-#ifndef CUGUEST_LIB_SIM_ENTRY_H_
-#define CUGUEST_LIB_SIM_ENTRY_H_
+#ifndef CUDASIM_DRIVER_ENTRY_H_
+#define CUDASIM_DRIVER_ENTRY_H_
 
 #include <cuda.h>
 
 #include <cstddef>
 #include <cstdint>
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // The state of the process that an entry needs.
 enum class Floor {
@@ -70,6 +70,6 @@ class EntryScope {
   CUresult refusal_;
 };
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_ENTRY_H_
+#endif  // CUDASIM_DRIVER_ENTRY_H_

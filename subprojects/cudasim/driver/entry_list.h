@@ -16,11 +16,11 @@
 // Not here: the 32-bit forms of the memory functions (version 2000), which no
 // 64-bit program can call.
 
-#ifndef CUGUEST_LIB_SIM_ENTRY_LIST_H_
-#define CUGUEST_LIB_SIM_ENTRY_LIST_H_
+#ifndef CUDASIM_DRIVER_ENTRY_LIST_H_
+#define CUDASIM_DRIVER_ENTRY_LIST_H_
 
 // clang-format off
-#define CUGUEST_SIM_PROCESS_ENTRIES(X, T)                                                          \
+#define CUDASIM_PROCESS_ENTRIES(X, T)                                                          \
   X(Init, 2000, "", Init, kOwn, (unsigned flags), (flags))                                         \
   X(DriverGetVersion, 2020, "", DriverGetVersion, kAlways, (int* version), (version))              \
   X(GetErrorName, 6000, "", GetErrorName, kAlways, (CUresult code, const char** name),             \
@@ -37,7 +37,7 @@
      CUdriverProcAddressQueryResult* status),                                                      \
     (name, function, version, flags, status))
 
-#define CUGUEST_SIM_DEVICE_ENTRIES(X, T)                                                           \
+#define CUDASIM_DEVICE_ENTRIES(X, T)                                                           \
   X(DeviceGet, 2000, "", DeviceGet, kInitialized, (CUdevice* device, int ordinal),                 \
     (device, ordinal))                                                                             \
   X(DeviceGetCount, 2000, "", DeviceGetCount, kInitialized, (int* count), (count))                 \
@@ -65,7 +65,7 @@
   X(DeviceGetExecAffinitySupport, 11040, "", DeviceGetExecAffinitySupport, kInitialized,           \
     (int* value, CUexecAffinityType type, CUdevice device), (value, type, device))
 
-#define CUGUEST_SIM_CONTEXT_ENTRIES(X, T)                                                          \
+#define CUDASIM_CONTEXT_ENTRIES(X, T)                                                          \
   X(CtxCreate, 2000, "", CtxCreateFirst, kInitialized,                                             \
     (CUcontext* context, unsigned flags, CUdevice device), (context, flags, device))               \
   X(CtxCreate, 3020, "_v2", CtxCreate, kInitialized,                                               \
@@ -119,7 +119,7 @@
     (CUcontext peer, unsigned flags), (peer, flags))                                               \
   X(CtxDisablePeerAccess, 4000, "", CtxDisablePeerAccess, kInitialized, (CUcontext peer), (peer))
 
-#define CUGUEST_SIM_PRIMARY_ENTRIES(X, T)                                                          \
+#define CUDASIM_PRIMARY_ENTRIES(X, T)                                                          \
   X(DevicePrimaryCtxRetain, 7000, "", DevicePrimaryCtxRetain, kInitialized,                        \
     (CUcontext* context, CUdevice device), (context, device))                                      \
   X(DevicePrimaryCtxRelease, 7000, "", DevicePrimaryCtxReleaseQuietly, kInitialized, (CUdevice device),   \
@@ -137,7 +137,7 @@
   X(DevicePrimaryCtxGetState, 7000, "", DevicePrimaryCtxGetState, kInitialized,                    \
     (CUdevice device, unsigned* flags, int* active), (device, flags, active))
 
-#define CUGUEST_SIM_GREEN_ENTRIES(X, T)                                                            \
+#define CUDASIM_GREEN_ENTRIES(X, T)                                                            \
   X(DeviceGetDevResource, 12040, "", DeviceGetDevResource, kInitialized, (CUdevice device,         \
     CUdevResource* resource, CUdevResourceType type), (device, resource, type))                    \
   X(CtxGetDevResource, 12040, "", CtxGetDevResource, kInitialized, (CUcontext context,             \
@@ -172,7 +172,7 @@
   X(CtxWaitEvent, 12050, "", CtxWaitEvent, kInitialized, (CUcontext context, CUevent event),       \
     (context, event))
 
-#define CUGUEST_SIM_MEMORY_ENTRIES(X, T)                                                           \
+#define CUDASIM_MEMORY_ENTRIES(X, T)                                                           \
   X(MemGetInfo, 3020, "_v2", MemGetInfo, kInitialized, (size_t* free, size_t* total), (free,       \
     total))                                                                                        \
   X(MemAlloc, 3020, "_v2", MemAlloc, kInitialized, (CUdeviceptr* address, size_t bytes),           \
@@ -200,7 +200,7 @@
     CUpointer_attribute* attributes, void** data, CUdeviceptr address), (count, attributes,        \
     data, address))
 
-#define CUGUEST_SIM_POOL_ENTRIES(X, T)                                                             \
+#define CUDASIM_POOL_ENTRIES(X, T)                                                             \
   T(MemAllocAsync, 11020, "", 11020, ptsz, MemAllocAsync, kInitialized, (CUdeviceptr* address,     \
     size_t bytes, CUstream stream), (address, bytes, stream))                                      \
   T(MemFreeAsync, 11020, "", 11020, ptsz, MemFreeAsync, kInitialized, (CUdeviceptr address,        \
@@ -228,7 +228,7 @@
   X(DeviceSetMemPool, 11020, "", DeviceSetMemPool, kInitialized, (CUdevice device,                 \
     CUmemoryPool pool), (device, pool))
 
-#define CUGUEST_SIM_VIRTUAL_MEMORY_ENTRIES(X, T)                                                   \
+#define CUDASIM_VIRTUAL_MEMORY_ENTRIES(X, T)                                                   \
   X(MemGetAllocationGranularity, 10020, "", MemGetAllocationGranularity, kInitialized,             \
     (size_t* granularity, const CUmemAllocationProp* properties,                                   \
     CUmemAllocationGranularity_flags option), (granularity, properties, option))                   \
@@ -257,14 +257,14 @@
     kInitialized, (CUmemAllocationProp* properties, CUmemGenericAllocationHandle handle),          \
     (properties, handle))
 
-#define CUGUEST_SIM_REGISTER_ENTRIES(X, T)                                                         \
+#define CUDASIM_REGISTER_ENTRIES(X, T)                                                         \
   X(MemHostRegister, 4000, "", MemHostRegister, kInitialized, (void* pointer, size_t bytes,        \
     unsigned flags), (pointer, bytes, flags))                                                      \
   X(MemHostRegister, 6050, "_v2", MemHostRegister, kInitialized, (void* pointer, size_t bytes,     \
     unsigned flags), (pointer, bytes, flags))                                                      \
   X(MemHostUnregister, 4000, "", MemHostUnregister, kInitialized, (void* pointer), (pointer))
 
-#define CUGUEST_SIM_COPY_ENTRIES(X, T)                                                             \
+#define CUDASIM_COPY_ENTRIES(X, T)                                                             \
   T(Memcpy, 4000, "", 7000, ptds, Memcpy, kInitialized, (CUdeviceptr to, CUdeviceptr from,         \
     size_t bytes), (to, from, bytes))                                                              \
   T(MemcpyAsync, 4000, "", 7000, ptsz, MemcpyAsync, kInitialized, (CUdeviceptr to, CUdeviceptr     \
@@ -300,7 +300,7 @@
   T(MemsetD32Async, 3020, "", 7000, ptsz, MemsetD32Async, kInitialized, (CUdeviceptr to,           \
     unsigned value, size_t count, CUstream stream), (to, value, count, stream))
 
-#define CUGUEST_SIM_AREA_ENTRIES(X, T)                                                             \
+#define CUDASIM_AREA_ENTRIES(X, T)                                                             \
   T(Memcpy2D, 3020, "_v2", 7000, ptds, Memcpy2D, kInitialized, (const CUDA_MEMCPY2D* copy),        \
     (copy))                                                                                        \
   T(Memcpy2DUnaligned, 3020, "_v2", 7000, ptds, Memcpy2D, kInitialized,                            \
@@ -341,7 +341,7 @@
     size_t pitch, unsigned value, size_t width, size_t height, CUstream stream), (to, pitch,       \
     value, width, height, stream))
 
-#define CUGUEST_SIM_ARRAY_ENTRIES(X, T)                                                            \
+#define CUDASIM_ARRAY_ENTRIES(X, T)                                                            \
   X(ArrayCreate, 3020, "_v2", ArrayCreate, kInitialized, (CUarray* array,                          \
     const CUDA_ARRAY_DESCRIPTOR* description), (array, description))                               \
   X(Array3DCreate, 3020, "_v2", Array3DCreate, kInitialized, (CUarray* array,                      \
@@ -358,7 +358,7 @@
   X(MipmappedArrayDestroy, 5000, "", MipmappedArrayDestroy, kInitialized, (CUmipmappedArray        \
     array), (array))
 
-#define CUGUEST_SIM_TEXTURE_ENTRIES(X, T)                                                          \
+#define CUDASIM_TEXTURE_ENTRIES(X, T)                                                          \
   X(TexObjectCreate, 5000, "", TexObjectCreate, kInitialized, (CUtexObject* object,                \
     const CUDA_RESOURCE_DESC* resource, const CUDA_TEXTURE_DESC* sampling,                         \
     const CUDA_RESOURCE_VIEW_DESC* view), (object, resource, sampling, view))                      \
@@ -375,7 +375,7 @@
   X(SurfObjectGetResourceDesc, 5000, "", SurfObjectGetResourceDesc, kInitialized,                  \
     (CUDA_RESOURCE_DESC* resource, CUsurfObject object), (resource, object))
 
-#define CUGUEST_SIM_STREAM_ENTRIES(X, T)                                                           \
+#define CUDASIM_STREAM_ENTRIES(X, T)                                                           \
   X(StreamCreate, 2000, "", StreamCreate, kInitialized, (CUstream* stream, unsigned flags),        \
     (stream, flags))                                                                               \
   X(StreamCreateWithPriority, 5050, "", StreamCreateWithPriority, kInitialized, (CUstream*         \
@@ -408,7 +408,7 @@
   X(ThreadExchangeStreamCaptureMode, 10010, "", ThreadExchangeStreamCaptureMode, kThread,          \
     (CUstreamCaptureMode* mode), (mode))
 
-#define CUGUEST_SIM_CAPTURE_ENTRIES(X, T)                                                          \
+#define CUDASIM_CAPTURE_ENTRIES(X, T)                                                          \
   T(StreamBeginCapture, 10000, "", 10000, ptsz, StreamBeginCaptureFirst, kCallback, (CUstream   \
     stream), (stream))                                                                             \
   T(StreamBeginCapture, 10010, "_v2", 10010, ptsz, StreamBeginCapture, kCallback, (CUstream     \
@@ -425,7 +425,7 @@
     CUgraphNode** dependencies, const CUgraphEdgeData** edges, size_t* count), (stream, status,    \
     id, graph, dependencies, edges, count))
 
-#define CUGUEST_SIM_GRAPH_ENTRIES(X, T)                                                            \
+#define CUDASIM_GRAPH_ENTRIES(X, T)                                                            \
   X(GraphCreate, 10000, "", GraphCreate, kInitialized, (CUgraph* graph, unsigned flags), (graph,   \
     flags))                                                                                        \
   X(GraphDestroy, 10000, "", GraphDestroy, kInitialized, (CUgraph graph), (graph))                 \
@@ -443,7 +443,7 @@
     stream), (exec, stream))                                                                       \
   X(GraphExecDestroy, 10000, "", GraphExecDestroy, kInitialized, (CUgraphExec exec), (exec))
 
-#define CUGUEST_SIM_EVENT_ENTRIES(X, T)                                                            \
+#define CUDASIM_EVENT_ENTRIES(X, T)                                                            \
   X(EventCreate, 2000, "", EventCreate, kInitialized, (CUevent* event, unsigned flags), (event,    \
     flags))                                                                                        \
   X(EventDestroy, 2000, "", EventDestroy, kInitialized, (CUevent event), (event))                  \
@@ -457,7 +457,7 @@
   X(EventElapsedTime, 12080, "_v2", EventElapsedTime, kInitialized, (float* milliseconds,          \
     CUevent start, CUevent end), (milliseconds, start, end))
 
-#define CUGUEST_SIM_MODULE_ENTRIES(X, T)                                                           \
+#define CUDASIM_MODULE_ENTRIES(X, T)                                                           \
   X(ModuleLoadData, 2000, "", ModuleLoadData, kInitialized, (CUmodule* module, const void*         \
     image), (module, image))                                                                       \
   X(ModuleLoadDataEx, 2010, "", ModuleLoadDataEx, kInitialized, (CUmodule* module, const void*     \
@@ -467,7 +467,7 @@
   X(ModuleGetFunction, 2000, "", ModuleGetFunction, kInitialized, (CUfunction* function,           \
     CUmodule module, const char* name), (function, module, name))
 
-#define CUGUEST_SIM_LIBRARY_ENTRIES(X, T)                                                          \
+#define CUDASIM_LIBRARY_ENTRIES(X, T)                                                          \
   X(ModuleGetFunctionCount, 12040, "", ModuleGetFunctionCount, kInitialized, (unsigned* count,     \
     CUmodule module), (count, module))                                                             \
   X(ModuleEnumerateFunctions, 12040, "", ModuleEnumerateFunctions, kInitialized, (CUfunction*      \
@@ -517,7 +517,7 @@
     size, CUlibrary library, const char* name), (address, size, library, name))
 
 // Launches, and what is asked and set of functions for their sake.
-#define CUGUEST_SIM_LAUNCH_ENTRIES(X, T)                                                           \
+#define CUDASIM_LAUNCH_ENTRIES(X, T)                                                           \
   X(FuncGetAttribute, 2020, "", FuncGetAttribute, kInitialized, (int* value,                       \
     CUfunction_attribute attribute, CUfunction function), (value, attribute, function))            \
   X(FuncSetAttribute, 9000, "", FuncSetAttribute, kInitialized, (CUfunction function,              \
@@ -540,7 +540,7 @@
     parameters), (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes,       \
     stream, parameters))
 
-#define CUGUEST_SIM_OCCUPANCY_ENTRIES(X, T)                                                        \
+#define CUDASIM_OCCUPANCY_ENTRIES(X, T)                                                        \
   X(OccupancyMaxActiveBlocksPerMultiprocessor, 6050, "",                                           \
     OccupancyMaxActiveBlocksPerMultiprocessor, kInitialized, (int* blocks, CUfunction function,    \
     int threads, size_t shared_bytes), (blocks, function, threads, shared_bytes))                  \
@@ -563,7 +563,7 @@
   X(OccupancyMaxPotentialClusterSize, 11070, "", OccupancyMaxPotentialClusterSize, kInitialized,   \
     (int* size, CUfunction function, const CUlaunchConfig* config), (size, function, config))
 
-#define CUGUEST_SIM_LINK_ENTRIES(X, T)                                                             \
+#define CUDASIM_LINK_ENTRIES(X, T)                                                             \
   X(LinkCreate, 5050, "", LinkCreate, kInitialized, (unsigned count, CUjit_option* options,        \
     void** values, CUlinkState* state), (count, options, values, state))                           \
   X(LinkCreate, 6050, "_v2", LinkCreate, kInitialized, (unsigned count, CUjit_option* options,     \
@@ -584,29 +584,29 @@
     size_t* size), (state, cubin, size))                                                           \
   X(LinkDestroy, 5050, "", LinkDestroy, kInitialized, (CUlinkState state), (state))
 
-#define CUGUEST_SIM_ENTRIES(X, T)       \
-  CUGUEST_SIM_PROCESS_ENTRIES(X, T)     \
-  CUGUEST_SIM_DEVICE_ENTRIES(X, T)      \
-  CUGUEST_SIM_CONTEXT_ENTRIES(X, T)     \
-  CUGUEST_SIM_PRIMARY_ENTRIES(X, T)     \
-  CUGUEST_SIM_GREEN_ENTRIES(X, T)       \
-  CUGUEST_SIM_MEMORY_ENTRIES(X, T)      \
-  CUGUEST_SIM_POOL_ENTRIES(X, T)        \
-  CUGUEST_SIM_VIRTUAL_MEMORY_ENTRIES(X, T) \
-  CUGUEST_SIM_REGISTER_ENTRIES(X, T)    \
-  CUGUEST_SIM_COPY_ENTRIES(X, T)        \
-  CUGUEST_SIM_AREA_ENTRIES(X, T)        \
-  CUGUEST_SIM_ARRAY_ENTRIES(X, T)       \
-  CUGUEST_SIM_TEXTURE_ENTRIES(X, T)     \
-  CUGUEST_SIM_STREAM_ENTRIES(X, T)      \
-  CUGUEST_SIM_CAPTURE_ENTRIES(X, T)     \
-  CUGUEST_SIM_GRAPH_ENTRIES(X, T)       \
-  CUGUEST_SIM_EVENT_ENTRIES(X, T)       \
-  CUGUEST_SIM_MODULE_ENTRIES(X, T)      \
-  CUGUEST_SIM_LIBRARY_ENTRIES(X, T)     \
-  CUGUEST_SIM_LAUNCH_ENTRIES(X, T)      \
-  CUGUEST_SIM_OCCUPANCY_ENTRIES(X, T)   \
-  CUGUEST_SIM_LINK_ENTRIES(X, T)
+#define CUDASIM_ENTRIES(X, T)       \
+  CUDASIM_PROCESS_ENTRIES(X, T)     \
+  CUDASIM_DEVICE_ENTRIES(X, T)      \
+  CUDASIM_CONTEXT_ENTRIES(X, T)     \
+  CUDASIM_PRIMARY_ENTRIES(X, T)     \
+  CUDASIM_GREEN_ENTRIES(X, T)       \
+  CUDASIM_MEMORY_ENTRIES(X, T)      \
+  CUDASIM_POOL_ENTRIES(X, T)        \
+  CUDASIM_VIRTUAL_MEMORY_ENTRIES(X, T) \
+  CUDASIM_REGISTER_ENTRIES(X, T)    \
+  CUDASIM_COPY_ENTRIES(X, T)        \
+  CUDASIM_AREA_ENTRIES(X, T)        \
+  CUDASIM_ARRAY_ENTRIES(X, T)       \
+  CUDASIM_TEXTURE_ENTRIES(X, T)     \
+  CUDASIM_STREAM_ENTRIES(X, T)      \
+  CUDASIM_CAPTURE_ENTRIES(X, T)     \
+  CUDASIM_GRAPH_ENTRIES(X, T)       \
+  CUDASIM_EVENT_ENTRIES(X, T)       \
+  CUDASIM_MODULE_ENTRIES(X, T)      \
+  CUDASIM_LIBRARY_ENTRIES(X, T)     \
+  CUDASIM_LAUNCH_ENTRIES(X, T)      \
+  CUDASIM_OCCUPANCY_ENTRIES(X, T)   \
+  CUDASIM_LINK_ENTRIES(X, T)
 // clang-format on
 
-#endif  // CUGUEST_LIB_SIM_ENTRY_LIST_H_
+#endif  // CUDASIM_DRIVER_ENTRY_LIST_H_

@@ -2,12 +2,12 @@
 //
 // Names and texts of the result codes.
 
-#include "lib/sim/api.h"
-#include "lib/sim/panic.h"
-#include "lib/sim/process.h"
-#include "lib/sim/release.h"
+#include "driver/api.h"
+#include "driver/panic.h"
+#include "driver/process.h"
+#include "driver/release.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 struct ErrorRow {
@@ -213,4 +213,4 @@ CUresult GetErrorString(CUresult code, const char** text) {
   return row != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

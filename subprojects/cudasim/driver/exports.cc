@@ -16,21 +16,21 @@
 #include <string_view>
 #include <type_traits>
 
-#include "lib/sim/api.h"
-#include "lib/sim/entry.h"
+#include "driver/api.h"
+#include "driver/entry.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 enum Row : size_t {
-#define CUGUEST_SIM_ROW(Base, version, suffix, Function, floor, parameters, arguments) \
+#define CUDASIM_ROW(Base, version, suffix, Function, floor, parameters, arguments) \
   kRow_##Base##_##version,
-#define CUGUEST_SIM_ROW_TWIN(Base, version, suffix, twin_version, twin_suffix, Function, floor, \
-                             parameters, arguments)                                             \
+#define CUDASIM_ROW_TWIN(Base, version, suffix, twin_version, twin_suffix, Function, floor, \
+                         parameters, arguments)                                             \
   kRow_##Base##_##version, kRow_##Base##_##version##_twin,
-  CUGUEST_SIM_ENTRIES(CUGUEST_SIM_ROW, CUGUEST_SIM_ROW_TWIN)
-#undef CUGUEST_SIM_ROW
-#undef CUGUEST_SIM_ROW_TWIN
+  CUDASIM_ENTRIES(CUDASIM_ROW, CUDASIM_ROW_TWIN)
+#undef CUDASIM_ROW
+#undef CUDASIM_ROW_TWIN
       kRowCount
 };
 
@@ -38,35 +38,35 @@ const Entry& EntryAt(size_t row) { return Entries().begin_row[row]; }
 
 }  // namespace
 
-#define CUGUEST_SIM_EXPORT_AS(symbol, id, Function, parameters, arguments)         \
+#define CUDASIM_EXPORT_AS(symbol, id, Function, parameters, arguments)             \
   extern "C" __attribute__((visibility("default")))                                \
   CUresult Export_##id parameters __asm__(symbol);                                 \
   CUresult Export_##id parameters {                                                \
     const EntryScope scope(EntryAt(kRow_##id));                                    \
     return scope.refusal() != CUDA_SUCCESS ? scope.refusal() : Function arguments; \
   }
-#define CUGUEST_SIM_EXPORT(Base, version, suffix, Function, floor, parameters, arguments)     \
-  CUGUEST_SIM_EXPORT_AS("cu" #Base suffix, Base##_##version, Function, parameters, arguments) \
+#define CUDASIM_EXPORT(Base, version, suffix, Function, floor, parameters, arguments)     \
+  CUDASIM_EXPORT_AS("cu" #Base suffix, Base##_##version, Function, parameters, arguments) \
   static_assert(std::is_same_v<decltype(&Export_##Base##_##version), PFN_cu##Base##_v##version>);
-#define CUGUEST_SIM_EXPORT_TWIN(Base, version, suffix, twin_version, twin_suffix, Function, floor, \
-                                parameters, arguments)                                             \
-  CUGUEST_SIM_EXPORT(Base, version, suffix, Function, floor, parameters, arguments)                \
-  CUGUEST_SIM_EXPORT_AS("cu" #Base suffix "_" #twin_suffix, Base##_##version##_twin, Function,     \
-                        parameters, arguments)                                                     \
-  static_assert(std::is_same_v<decltype(&Export_##Base##_##version##_twin),                        \
+#define CUDASIM_EXPORT_TWIN(Base, version, suffix, twin_version, twin_suffix, Function, floor, \
+                            parameters, arguments)                                             \
+  CUDASIM_EXPORT(Base, version, suffix, Function, floor, parameters, arguments)                \
+  CUDASIM_EXPORT_AS("cu" #Base suffix "_" #twin_suffix, Base##_##version##_twin, Function,     \
+                    parameters, arguments)                                                     \
+  static_assert(std::is_same_v<decltype(&Export_##Base##_##version##_twin),                    \
                                PFN_cu##Base##_v##twin_version##_##twin_suffix>);
-CUGUEST_SIM_ENTRIES(CUGUEST_SIM_EXPORT, CUGUEST_SIM_EXPORT_TWIN)
+CUDASIM_ENTRIES(CUDASIM_EXPORT, CUDASIM_EXPORT_TWIN)
 
 namespace {
 
 constexpr std::string_view kBases[] = {
-#define CUGUEST_SIM_BASE(Base, version, suffix, Function, floor, parameters, arguments) "cu" #Base,
-#define CUGUEST_SIM_BASE_TWIN(Base, version, suffix, twin_version, twin_suffix, Function, floor, \
-                              parameters, arguments)                                             \
+#define CUDASIM_BASE(Base, version, suffix, Function, floor, parameters, arguments) "cu" #Base,
+#define CUDASIM_BASE_TWIN(Base, version, suffix, twin_version, twin_suffix, Function, floor, \
+                          parameters, arguments)                                             \
   "cu" #Base, "cu" #Base,
-    CUGUEST_SIM_ENTRIES(CUGUEST_SIM_BASE, CUGUEST_SIM_BASE_TWIN)};
+    CUDASIM_ENTRIES(CUDASIM_BASE, CUDASIM_BASE_TWIN)};
 
-// Rows of one base stand together; test/sim/sim_control_test.cc holds them to it.
+// Rows of one base stand together; test/sim_control_test.cc holds them to it.
 constexpr size_t FirstOfBase(size_t row) {
   while (row > 0 && kBases[row - 1] == kBases[row]) --row;
   return row;
@@ -78,33 +78,32 @@ void* Address() {
   return reinterpret_cast<void*>(function);
 }
 
-#define CUGUEST_SIM_ADDRESS(id) &Address<&Export_##id>
-#define CUGUEST_SIM_ENTRY(Base, version, suffix, Function, floor, parameters, arguments) \
-  {"cu" #Base,                                                                           \
-   "cu" #Base suffix,                                                                    \
-   version,                                                                              \
-   Floor::floor,                                                                         \
-   false,                                                                                \
-   CUGUEST_SIM_ADDRESS(Base##_##version),                                                \
+#define CUDASIM_ADDRESS(id) &Address<&Export_##id>
+#define CUDASIM_ENTRY(Base, version, suffix, Function, floor, parameters, arguments) \
+  {"cu" #Base,                                                                       \
+   "cu" #Base suffix,                                                                \
+   version,                                                                          \
+   Floor::floor,                                                                     \
+   false,                                                                            \
+   CUDASIM_ADDRESS(Base##_##version),                                                \
    FirstOfBase(kRow_##Base##_##version)},
-#define CUGUEST_SIM_ENTRY_TWIN(Base, version, suffix, twin_version, twin_suffix, Function, floor, \
-                               parameters, arguments)                                             \
-  CUGUEST_SIM_ENTRY(Base, version, suffix, Function, floor, parameters, arguments){               \
-      "cu" #Base,                                                                                 \
-      "cu" #Base suffix "_" #twin_suffix,                                                         \
-      twin_version,                                                                               \
-      Floor::floor,                                                                               \
-      true,                                                                                       \
-      CUGUEST_SIM_ADDRESS(Base##_##version##_twin),                                               \
+#define CUDASIM_ENTRY_TWIN(Base, version, suffix, twin_version, twin_suffix, Function, floor, \
+                           parameters, arguments)                                             \
+  CUDASIM_ENTRY(Base, version, suffix, Function, floor, parameters, arguments){               \
+      "cu" #Base,                                                                             \
+      "cu" #Base suffix "_" #twin_suffix,                                                     \
+      twin_version,                                                                           \
+      Floor::floor,                                                                           \
+      true,                                                                                   \
+      CUDASIM_ADDRESS(Base##_##version##_twin),                                               \
       FirstOfBase(kRow_##Base##_##version##_twin)},
 
 // Constant-initialised: an entry may be called from a constructor of any library.
-constexpr Entry kEntries[kRowCount] = {
-    CUGUEST_SIM_ENTRIES(CUGUEST_SIM_ENTRY, CUGUEST_SIM_ENTRY_TWIN)};
+constexpr Entry kEntries[kRowCount] = {CUDASIM_ENTRIES(CUDASIM_ENTRY, CUDASIM_ENTRY_TWIN)};
 constexpr EntryTable kTable = {kEntries, kRowCount};
 
 }  // namespace
 
 const EntryTable& Entries() { return kTable; }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

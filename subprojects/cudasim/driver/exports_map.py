@@ -3,7 +3,7 @@
 """exports_map.py ENTRY_LIST VERSION
 
 Prints the version script of a simulated driver of CUDA VERSION (11080, say): all that
-entry_list.h has, but what came later. test/sim/driver_version_test.cc compares the library
+entry_list.h has, but what came later. test/driver_version_test.cc compares the library
 with the list as the compiler reads it.
 """
 

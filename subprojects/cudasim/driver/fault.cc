@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/fault.h"
+#include "driver/fault.h"
 
 #include <atomic>
 #include <cstring>
 
-#include "lib/sim/call_book.h"
-#include "lib/sim/entry.h"
-#include "lib/sim/panic.h"
+#include "driver/call_book.h"
+#include "driver/entry.h"
+#include "driver/panic.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 CallBook book;
@@ -64,4 +64,4 @@ void HideEntry(const char* base) {
 
 bool IsHidden(size_t base_index) { return hidden[base_index].load(std::memory_order_relaxed); }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

@@ -4,15 +4,15 @@
 //
 // Threads: any. An entry that is not armed costs two relaxed atomics.
 
-#ifndef CUGUEST_LIB_SIM_FAULT_H_
-#define CUGUEST_LIB_SIM_FAULT_H_
+#ifndef CUDASIM_DRIVER_FAULT_H_
+#define CUDASIM_DRIVER_FAULT_H_
 
 #include <cuda.h>
 
 #include <cstddef>
 #include <cstdint>
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // `base_index` is Entry::base_index.
 void CountCall(size_t base_index);
@@ -36,6 +36,6 @@ void ResetCalls();
 void HideEntry(const char* base);
 bool IsHidden(size_t base_index);
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_FAULT_H_
+#endif  // CUDASIM_DRIVER_FAULT_H_

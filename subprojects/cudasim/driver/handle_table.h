@@ -2,8 +2,8 @@
 //
 // Objects that are named by an opaque handle, most of which live in a context.
 
-#ifndef CUGUEST_LIB_SIM_HANDLE_TABLE_H_
-#define CUGUEST_LIB_SIM_HANDLE_TABLE_H_
+#ifndef CUDASIM_DRIVER_HANDLE_TABLE_H_
+#define CUDASIM_DRIVER_HANDLE_TABLE_H_
 
 #include <cuda.h>
 
@@ -12,7 +12,7 @@
 #include <map>
 #include <mutex>
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // What a handle names now.
 enum class Handled {
@@ -107,6 +107,6 @@ class HandleTable {
   std::map<std::uintptr_t, Value> values_;
 };
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_HANDLE_TABLE_H_
+#endif  // CUDASIM_DRIVER_HANDLE_TABLE_H_

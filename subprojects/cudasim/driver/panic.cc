@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/panic.h"
+#include "driver/panic.h"
 
 #include <execinfo.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 [[noreturn]] void Abort() {
@@ -23,7 +23,7 @@ namespace {
 }  // namespace
 
 void Panic(const char* format, ...) {
-  std::fputs("cuguest simulated driver: ", stderr);
+  std::fputs("cudasim: ", stderr);
   va_list arguments;
   va_start(arguments, format);
   std::vfprintf(stderr, format, arguments);
@@ -32,4 +32,4 @@ void Panic(const char* format, ...) {
   Abort();
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

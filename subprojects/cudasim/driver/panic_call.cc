@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/entry.h"
-#include "lib/sim/panic.h"
+#include "driver/entry.h"
+#include "driver/panic.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 void PanicNull() {
   PanicHandle(nullptr,
@@ -16,4 +16,4 @@ void PanicHandle(const void* handle, const char* text) {
   Panic("%s(%p): %s", entry != nullptr ? entry->base : "(no entry)", handle, text);
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

@@ -5,13 +5,13 @@
 
 #include <cstring>
 
-#include "lib/sim/api.h"
-#include "lib/sim/entry.h"
-#include "lib/sim/fault.h"
-#include "lib/sim/panic.h"
-#include "lib/sim/process.h"
+#include "driver/api.h"
+#include "driver/entry.h"
+#include "driver/fault.h"
+#include "driver/panic.h"
+#include "driver/process.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 struct Answer {
@@ -75,4 +75,4 @@ CUresult GetProcAddress(const char* name, void** function, int version, cuuint64
   return CUDA_SUCCESS;
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/process.h"
+#include "driver/process.h"
 
 #include <pthread.h>
 
@@ -8,11 +8,11 @@
 #include <cstdlib>
 #include <mutex>
 
-#include "lib/sim/api.h"
-#include "lib/sim/device.h"
-#include "lib/sim/panic.h"
+#include "driver/api.h"
+#include "driver/context/device.h"
+#include "driver/panic.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 enum class Phase { kFresh, kReady, kForked, kEnded };
@@ -44,7 +44,7 @@ CUresult Process::Serves(Floor floor) {
   if (floor == Floor::kAlways) return CUDA_SUCCESS;
   if (now == Phase::kForked && floor == Floor::kThread) return CUDA_SUCCESS;
   if (now != Phase::kReady) return CUDA_ERROR_NOT_INITIALIZED;
-  // Measured on an H100, driver 580.159.04: test/sim/stream_event_pointer_facts_test.cc.
+  // Measured on an H100, driver 580.159.04: test/stream_event_pointer_facts_test.cc.
   const bool permitted = floor != Floor::kInitialized || CallbackStream() == nullptr;
   return permitted ? CUDA_SUCCESS : CUDA_ERROR_NOT_PERMITTED;
 }
@@ -90,4 +90,4 @@ CUresult GetExportTable(const void** table, const CUuuid* id) {
   return CUDA_ERROR_INVALID_VALUE;
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

@@ -2,14 +2,14 @@
 //
 // The process as the driver sees it: before cuInit, in use, forked, at its end.
 
-#ifndef CUGUEST_LIB_SIM_PROCESS_H_
-#define CUGUEST_LIB_SIM_PROCESS_H_
+#ifndef CUDASIM_DRIVER_PROCESS_H_
+#define CUDASIM_DRIVER_PROCESS_H_
 
 #include <cuda.h>
 
-#include "lib/sim/entry.h"
+#include "driver/entry.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // Process
 //
@@ -38,6 +38,6 @@ class Process {
   static int DriverVersion();
 };
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_PROCESS_H_
+#endif  // CUDASIM_DRIVER_PROCESS_H_

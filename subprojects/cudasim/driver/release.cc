@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/release.h"
+#include "driver/release.h"
 
-#include "lib/sim/process.h"
+#include "driver/process.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 // Read off <cuda.h> of 11.7, 11.8, 12.0 to 12.6, 12.8, 12.9 and 13.0. Of drivers before 11.8
@@ -62,4 +62,4 @@ int ReleaseOfError(CUresult code) {
   return 0;
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

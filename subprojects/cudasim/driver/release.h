@@ -2,12 +2,12 @@
 //
 // What the headers of CUDA releases differ in, beside their entries.
 
-#ifndef CUGUEST_LIB_SIM_RELEASE_H_
-#define CUGUEST_LIB_SIM_RELEASE_H_
+#ifndef CUDASIM_DRIVER_RELEASE_H_
+#define CUDASIM_DRIVER_RELEASE_H_
 
 #include <cuda.h>
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // The ends of enumerations in a release's <cuda.h>. A driver answers a larger value as one that
 // it does not know.
@@ -26,6 +26,6 @@ const Release& ThisRelease();
 // The version whose header first has it; 0 for what is older than 11.8.
 int ReleaseOfError(CUresult code);
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_RELEASE_H_
+#endif  // CUDASIM_DRIVER_RELEASE_H_

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef CUGUEST_LIB_SIM_LIBRARY_BOOK_H_
-#define CUGUEST_LIB_SIM_LIBRARY_BOOK_H_
+#ifndef CUDASIM_LIBRARY_BOOK_H_
+#define CUDASIM_LIBRARY_BOOK_H_
 
-#include "lib/sim/call_book.h"
+#include "driver/call_book.h"
 
-namespace cuguest_sim_library {
+namespace cudasim::library {
 
 // This library's; an entry is its row in Entries().
-cuguest_sim::CallBook& TheBook();
+cudasim::driver::CallBook& TheBook();
 
-}  // namespace cuguest_sim_library
+}  // namespace cudasim::library
 
-#endif  // CUGUEST_LIB_SIM_LIBRARY_BOOK_H_
+#endif  // CUDASIM_LIBRARY_BOOK_H_

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The door through which testing/sim_library.h configures this library.
+// The door through which cudasim/sim_library.h configures this library.
 
-#include "lib/sim/library/control.h"
+#include "library/control.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "lib/sim/library/book.h"
-#include "lib/sim/library/entry.h"
-#include "lib/sim/panic.h"
+#include "driver/panic.h"
+#include "library/book.h"
+#include "library/entry.h"
 
-namespace cuguest_sim_library {
+namespace cudasim::library {
 namespace {
 
 const Entry* Find(const char* name) {
@@ -25,7 +25,7 @@ bool HasEntry(const char* name) { return Find(name) != Entries().end(); }
 
 void FailCall(const char* name, unsigned nth, int code, bool from_any_thread) {
   if (nth == 0) {
-    cuguest_sim::Panic("SimLibrary::FailCall(\"%s\", 0): the next call is 1", name);
+    cudasim::driver::Panic("SimLibrary::FailCall(\"%s\", 0): the next call is 1", name);
   }
   TheBook().FailCall(RowOf(name), nth, code, from_any_thread);
 }
@@ -45,9 +45,9 @@ constexpr Control kControl = {
 };
 
 }  // namespace
-}  // namespace cuguest_sim_library
+}  // namespace cudasim::library
 
-extern "C" __attribute__((visibility("default"))) const cuguest_sim_library::Control*
-cuguestSimLibraryControl() {
-  return &cuguest_sim_library::kControl;
+extern "C" __attribute__((visibility("default"))) const cudasim::library::Control*
+cudasimLibraryControl() {
+  return &cudasim::library::kControl;
 }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The C interface between testing/sim_library.h and each of the simulated libraries: one
-// exported function, `cuguestSimLibraryControl`, returns this table. Private to the pair,
-// as lib/sim/control.h is.
+// The C interface between cudasim/sim_library.h and each of the simulated libraries: one
+// exported function, `cudasimLibraryControl`, returns this table. Private to the pair,
+// as driver/control.h is.
 
-#ifndef CUGUEST_LIB_SIM_LIBRARY_CONTROL_H_
-#define CUGUEST_LIB_SIM_LIBRARY_CONTROL_H_
+#ifndef CUDASIM_LIBRARY_CONTROL_H_
+#define CUDASIM_LIBRARY_CONTROL_H_
 
 #include <cstddef>
 #include <cstdint>
 
-namespace cuguest_sim_library {
+namespace cudasim::library {
 
 inline constexpr int kControlVersion = 1;
-inline constexpr char kControlSymbol[] = "cuguestSimLibraryControl";
+inline constexpr char kControlSymbol[] = "cudasimLibraryControl";
 
 struct Control {
   int version;
@@ -25,6 +25,6 @@ struct Control {
   const char* (*entry_name)(size_t);
 };
 
-}  // namespace cuguest_sim_library
+}  // namespace cudasim::library
 
-#endif  // CUGUEST_LIB_SIM_LIBRARY_CONTROL_H_
+#endif  // CUDASIM_LIBRARY_CONTROL_H_

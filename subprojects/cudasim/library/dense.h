@@ -2,16 +2,16 @@
 //
 // Copies of matrices, and triangular systems.
 
-#ifndef CUGUEST_LIB_SIM_LIBRARY_DENSE_H_
-#define CUGUEST_LIB_SIM_LIBRARY_DENSE_H_
+#ifndef CUDASIM_LIBRARY_DENSE_H_
+#define CUDASIM_LIBRARY_DENSE_H_
 
 #include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "lib/sim/library/operand.h"
+#include "library/operand.h"
 
-namespace cuguest_sim_library {
+namespace cudasim::library {
 
 // A matrix of its own.
 template <typename T>
@@ -74,6 +74,6 @@ void SolveTriangle(const Matrix<T>& triangle, bool is_lower, const Matrix<T>& so
 // Whether rows of that number fit into a stride.
 inline bool IsStride(int stride, int rows) { return stride >= std::max(1, rows); }
 
-}  // namespace cuguest_sim_library
+}  // namespace cudasim::library
 
-#endif  // CUGUEST_LIB_SIM_LIBRARY_DENSE_H_
+#endif  // CUDASIM_LIBRARY_DENSE_H_

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/library/entry.h"
+#include "library/entry.h"
 
-#include "lib/sim/library/book.h"
-#include "lib/sim/runtime/context.h"
-#include "lib/sim/runtime/driver.h"
+#include "library/book.h"
+#include "runtime/context.h"
+#include "runtime/driver.h"
 
-namespace cuguest_sim_library {
+namespace cudasim::library {
 namespace {
 
-cuguest_sim::CallBook book;
+cudasim::driver::CallBook book;
 
 }  // namespace
 
 CUresult BindContext() {
-  cudaError_t code = cuguest_sim_runtime::EnsureDriver();
-  if (code == cudaSuccess) code = cuguest_sim_runtime::BindContext();
+  cudaError_t code = cudasim::runtime::EnsureDriver();
+  if (code == cudaSuccess) code = cudasim::runtime::BindContext();
   return static_cast<CUresult>(code);
 }
 
-cuguest_sim::CallBook& TheBook() { return book; }
+cudasim::driver::CallBook& TheBook() { return book; }
 
 int Enter(size_t row) {
   book.Count(row);
@@ -28,4 +28,4 @@ int Enter(size_t row) {
   return RefusalOf(BindContext());
 }
 
-}  // namespace cuguest_sim_library
+}  // namespace cudasim::library

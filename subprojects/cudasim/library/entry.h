@@ -4,19 +4,19 @@
 // them. Each of the libraries has its own copy of everything here, as each real one
 // embeds its own runtime.
 
-#ifndef CUGUEST_LIB_SIM_LIBRARY_ENTRY_H_
-#define CUGUEST_LIB_SIM_LIBRARY_ENTRY_H_
+#ifndef CUDASIM_LIBRARY_ENTRY_H_
+#define CUDASIM_LIBRARY_ENTRY_H_
 
 #include <cuda.h>
 
 #include <cstddef>
 
-namespace cuguest_sim_library {
+namespace cudasim::library {
 
 // What an entry needs before it begins.
 enum class Floor {
   kNothing,
-  kContext,  // a living current context: see lib/sim/runtime/context.h
+  kContext,  // a living current context: see runtime/context.h
 };
 
 struct Entry {
@@ -43,6 +43,6 @@ int Enter(size_t row);
 // What kContext establishes. The driver's code; the numbers of the runtime's are the same.
 CUresult BindContext();
 
-}  // namespace cuguest_sim_library
+}  // namespace cudasim::library
 
-#endif  // CUGUEST_LIB_SIM_LIBRARY_ENTRY_H_
+#endif  // CUDASIM_LIBRARY_ENTRY_H_

@@ -1,46 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/library/kernel.h"
+#include "library/kernel.h"
 
 #include <dlfcn.h>
 
 #include <cstring>
 #include <mutex>
 
-#include "lib/sim/control.h"
-#include "lib/sim/panic.h"
-#include "lib/sim/runtime/driver.h"
+#include "driver/control.h"
+#include "driver/panic.h"
+#include "runtime/driver.h"
 
-namespace cuguest_sim_library {
+namespace cudasim::library {
 namespace {
 
-using cuguest::testing::SimLaunch;
-using cuguest_sim_runtime::Driver;
+using cudasim::SimLaunch;
+using cudasim::runtime::Driver;
 
-constexpr char kName[] = "cuguest_sim_library_operation";
+constexpr char kName[] = "cudasim_library_operation";
 constexpr char kPtx[] =
     ".version 7.0\n.target sm_52\n.address_size 64\n"
-    ".visible .entry cuguest_sim_library_operation(\n"
+    ".visible .entry cudasim_library_operation(\n"
     "  .param .align 16 .b8 operation[240],\n"
     "  .param .u64 run) { ret; }\n";
 
-const cuguest_sim::Control* FindControl() {
+const cudasim::driver::Control* FindControl() {
   void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  void* symbol = dlsym(driver, cuguest_sim::kControlSymbol);
+  void* symbol = dlsym(driver, cudasim::driver::kControlSymbol);
   if (symbol == nullptr) {
-    cuguest_sim::Panic(
+    cudasim::driver::Panic(
         "the simulated libraries work on the simulated driver only; another libcuda.so.1 is "
         "first on the library path");
   }
-  const auto* control = reinterpret_cast<const cuguest_sim::Control* (*)()>(symbol)();
-  if (control->version != cuguest_sim::kControlVersion) {
-    cuguest_sim::Panic("the simulated driver and library are of different builds");
+  const auto* control = reinterpret_cast<const cudasim::driver::Control* (*)()>(symbol)();
+  if (control->version != cudasim::driver::kControlVersion) {
+    cudasim::driver::Panic("the simulated driver and library are of different builds");
   }
   return control;
 }
 
-const cuguest_sim::Control& SimulatedDriver() {
-  static const cuguest_sim::Control* const control = FindControl();
+const cudasim::driver::Control& SimulatedDriver() {
+  static const cudasim::driver::Control* const control = FindControl();
   return *control;
 }
 
@@ -92,4 +92,4 @@ bool MayAccess(const void* address, size_t bytes) {
   return bytes == 0 || SimulatedDriver().kernel_may_access(address, bytes);
 }
 
-}  // namespace cuguest_sim_library
+}  // namespace cudasim::library

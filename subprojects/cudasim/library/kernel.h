@@ -4,15 +4,15 @@
 // parameters are the operation. Order, captures, replay of graphs and sticky errors are
 // the driver's.
 
-#ifndef CUGUEST_LIB_SIM_LIBRARY_KERNEL_H_
-#define CUGUEST_LIB_SIM_LIBRARY_KERNEL_H_
+#ifndef CUDASIM_LIBRARY_KERNEL_H_
+#define CUDASIM_LIBRARY_KERNEL_H_
 
 #include <cuda.h>
 
 #include <cstddef>
 #include <type_traits>
 
-namespace cuguest_sim_library {
+namespace cudasim::library {
 
 inline constexpr size_t kOperationBytes = 240;  // as in the PTX
 
@@ -48,6 +48,6 @@ CUresult Submit(CUfunction code, CUstream stream, const Operation& operation) {
 // anywhere.
 bool MayAccess(const void* address, size_t bytes);
 
-}  // namespace cuguest_sim_library
+}  // namespace cudasim::library
 
-#endif  // CUGUEST_LIB_SIM_LIBRARY_KERNEL_H_
+#endif  // CUDASIM_LIBRARY_KERNEL_H_

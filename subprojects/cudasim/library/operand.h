@@ -2,8 +2,8 @@
 //
 // What operations work on, in the types of the host.
 
-#ifndef CUGUEST_LIB_SIM_LIBRARY_OPERAND_H_
-#define CUGUEST_LIB_SIM_LIBRARY_OPERAND_H_
+#ifndef CUDASIM_LIBRARY_OPERAND_H_
+#define CUDASIM_LIBRARY_OPERAND_H_
 
 #include <cuComplex.h>
 
@@ -13,9 +13,9 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "lib/sim/library/kernel.h"
+#include "library/kernel.h"
 
-namespace cuguest_sim_library {
+namespace cudasim::library {
 
 template <typename T>
 struct OnHost {
@@ -139,6 +139,6 @@ bool AreThere(const Operands&... operands) {
   return (... && operands.IsThere());
 }
 
-}  // namespace cuguest_sim_library
+}  // namespace cudasim::library
 
-#endif  // CUGUEST_LIB_SIM_LIBRARY_OPERAND_H_
+#endif  // CUDASIM_LIBRARY_OPERAND_H_

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// As cuguest.h beside it, for the simulated driver and runtime. Without <cuda.h>, of which
-// exports.cc asks for more than the others.
+// What the sources of the simulated driver and runtime include most: read once for all of them.
+// Each includes what it uses all the same. Without <cuda.h>, of which exports.cc
+// asks for more than the others.
 
 #include <algorithm>
 #include <atomic>

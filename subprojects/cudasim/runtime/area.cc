@@ -5,14 +5,14 @@
 
 #include <cuda.h>
 
-#include "lib/sim/runtime/api.h"
-#include "lib/sim/runtime/array.h"
-#include "lib/sim/runtime/driver.h"
-#include "lib/sim/runtime/entry.h"
-#include "lib/sim/runtime/pointers.h"
-#include "lib/sim/runtime/stream.h"
+#include "runtime/api.h"
+#include "runtime/array.h"
+#include "runtime/driver.h"
+#include "runtime/entry.h"
+#include "runtime/pointers.h"
+#include "runtime/stream.h"
 
-namespace cuguest_sim_runtime {
+namespace cudasim::runtime {
 namespace {
 
 struct Rows {
@@ -254,4 +254,4 @@ cudaError_t Memset2DAsync(void* to, size_t pitch, int value, size_t width, size_
                                             width, height, ToDriver(stream)));
 }
 
-}  // namespace cuguest_sim_runtime
+}  // namespace cudasim::runtime

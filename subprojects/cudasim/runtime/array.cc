@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/runtime/array.h"
+#include "runtime/array.h"
 
-#include "lib/sim/runtime/api.h"
-#include "lib/sim/runtime/driver.h"
+#include "runtime/api.h"
+#include "runtime/driver.h"
 
-namespace cuguest_sim_runtime {
+namespace cudasim::runtime {
 namespace {
 
 struct FormatRow {
@@ -171,4 +171,4 @@ cudaError_t GetChannelDesc(cudaChannelFormatDesc* channel, cudaArray_const_t arr
   return code;
 }
 
-}  // namespace cuguest_sim_runtime
+}  // namespace cudasim::runtime

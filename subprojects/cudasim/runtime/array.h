@@ -3,15 +3,15 @@
 // Arrays: the runtime's handles are the driver's, of another type; formats are described
 // in other words.
 
-#ifndef CUGUEST_LIB_SIM_RUNTIME_ARRAY_H_
-#define CUGUEST_LIB_SIM_RUNTIME_ARRAY_H_
+#ifndef CUDASIM_RUNTIME_ARRAY_H_
+#define CUDASIM_RUNTIME_ARRAY_H_
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
 
-namespace cuguest_sim_runtime {
+namespace cudasim::runtime {
 
 inline CUarray ToDriver(cudaArray_const_t array) {
   return reinterpret_cast<CUarray>(const_cast<cudaArray_t>(array));
@@ -36,6 +36,6 @@ cudaChannelFormatDesc ToRuntime(const ElementFormat& element);
 // InvalidResourceHandle for null.
 cudaError_t ElementBytes(cudaArray_const_t array, size_t* bytes);
 
-}  // namespace cuguest_sim_runtime
+}  // namespace cudasim::runtime
 
-#endif  // CUGUEST_LIB_SIM_RUNTIME_ARRAY_H_
+#endif  // CUDASIM_RUNTIME_ARRAY_H_

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/runtime/context.h"
+#include "runtime/context.h"
 
 #include <mutex>
 #include <numeric>
 #include <vector>
 
-#include "lib/sim/runtime/driver.h"
-#include "lib/sim/runtime/thread.h"
+#include "runtime/driver.h"
+#include "runtime/thread.h"
 
-namespace cuguest_sim_runtime {
+namespace cudasim::runtime {
 namespace {
 
 bool IsAlive(CUcontext context, unsigned long long* id) {
@@ -148,4 +148,4 @@ cudaError_t ResetPrimary(int device) {
   return ToError(code);
 }
 
-}  // namespace cuguest_sim_runtime
+}  // namespace cudasim::runtime

@@ -19,13 +19,13 @@
 // current. Before it retains a primary that died below it, it gives back the old
 // reference.
 
-#ifndef CUGUEST_LIB_SIM_RUNTIME_CONTEXT_H_
-#define CUGUEST_LIB_SIM_RUNTIME_CONTEXT_H_
+#ifndef CUDASIM_RUNTIME_CONTEXT_H_
+#define CUDASIM_RUNTIME_CONTEXT_H_
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
-namespace cuguest_sim_runtime {
+namespace cudasim::runtime {
 
 // What is current on this thread.
 struct Current {
@@ -45,6 +45,6 @@ cudaError_t HoldPrimary(int device, CUcontext* context);
 // Ends the primary's life and gives back the runtime's reference.
 cudaError_t ResetPrimary(int device);
 
-}  // namespace cuguest_sim_runtime
+}  // namespace cudasim::runtime
 
-#endif  // CUGUEST_LIB_SIM_RUNTIME_CONTEXT_H_
+#endif  // CUDASIM_RUNTIME_CONTEXT_H_

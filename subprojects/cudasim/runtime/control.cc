@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The door through which testing/sim_runtime.h configures this library.
+// The door through which cudasim/sim_runtime.h configures this library.
 
-#include "lib/sim/runtime/control.h"
+#include "runtime/control.h"
 
-#include "lib/sim/runtime/entry.h"
-#include "lib/sim/runtime/fault.h"
+#include "runtime/entry.h"
+#include "runtime/fault.h"
 
-namespace cuguest_sim_runtime {
+namespace cudasim::runtime {
 namespace {
 
 // The first row of each name.
@@ -24,9 +24,9 @@ constexpr Control kControl = {
 };
 
 }  // namespace
-}  // namespace cuguest_sim_runtime
+}  // namespace cudasim::runtime
 
-extern "C" __attribute__((visibility("default"))) const cuguest_sim_runtime::Control*
-cuguestSimRuntimeControl() {
-  return &cuguest_sim_runtime::kControl;
+extern "C" __attribute__((visibility("default"))) const cudasim::runtime::Control*
+cudasimRuntimeControl() {
+  return &cudasim::runtime::kControl;
 }

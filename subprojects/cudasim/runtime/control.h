@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The C interface between testing/sim_runtime.h and the simulated libcudart.so: one
-// exported function, `cuguestSimRuntimeControl`, returns this table. Private to the pair,
-// as lib/sim/control.h is.
+// The C interface between cudasim/sim_runtime.h and the simulated libcudart.so: one
+// exported function, `cudasimRuntimeControl`, returns this table. Private to the pair,
+// as driver/control.h is.
 
-#ifndef CUGUEST_LIB_SIM_RUNTIME_CONTROL_H_
-#define CUGUEST_LIB_SIM_RUNTIME_CONTROL_H_
+#ifndef CUDASIM_RUNTIME_CONTROL_H_
+#define CUDASIM_RUNTIME_CONTROL_H_
 
 #include <driver_types.h>
 
 #include <cstddef>
 #include <cstdint>
 
-namespace cuguest_sim_runtime {
+namespace cudasim::runtime {
 
 inline constexpr int kControlVersion = 1;
-inline constexpr char kControlSymbol[] = "cuguestSimRuntimeControl";
+inline constexpr char kControlSymbol[] = "cudasimRuntimeControl";
 
 struct Control {
   int version;
@@ -27,6 +27,6 @@ struct Control {
   const char* (*entry_name)(size_t);
 };
 
-}  // namespace cuguest_sim_runtime
+}  // namespace cudasim::runtime
 
-#endif  // CUGUEST_LIB_SIM_RUNTIME_CONTROL_H_
+#endif  // CUDASIM_RUNTIME_CONTROL_H_

@@ -8,14 +8,14 @@
 
 #include <cuda.h>
 
-#include "lib/sim/runtime/api.h"
-#include "lib/sim/runtime/context.h"
-#include "lib/sim/runtime/driver.h"
-#include "lib/sim/runtime/entry.h"
-#include "lib/sim/runtime/pointers.h"
-#include "lib/sim/runtime/stream.h"
+#include "runtime/api.h"
+#include "runtime/context.h"
+#include "runtime/driver.h"
+#include "runtime/entry.h"
+#include "runtime/pointers.h"
+#include "runtime/stream.h"
 
-namespace cuguest_sim_runtime {
+namespace cudasim::runtime {
 namespace {
 
 bool IsKind(cudaMemcpyKind kind) {
@@ -101,4 +101,4 @@ cudaError_t MemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) 
                                           ToDriver(stream)));
 }
 
-}  // namespace cuguest_sim_runtime
+}  // namespace cudasim::runtime

@@ -5,12 +5,12 @@
 
 #include <algorithm>
 
-#include "lib/sim/runtime/api.h"
-#include "lib/sim/runtime/context.h"
-#include "lib/sim/runtime/driver.h"
-#include "lib/sim/runtime/thread.h"
+#include "runtime/api.h"
+#include "runtime/context.h"
+#include "runtime/driver.h"
+#include "runtime/thread.h"
 
-namespace cuguest_sim_runtime {
+namespace cudasim::runtime {
 namespace {
 
 // The device that cudaGetDevice names where nothing is current.
@@ -189,4 +189,4 @@ cudaError_t DeviceDisablePeerAccess(int peer) {
   return code != cudaSuccess ? code : ToError(Driver().cuCtxDisablePeerAccess(context));
 }
 
-}  // namespace cuguest_sim_runtime
+}  // namespace cudasim::runtime

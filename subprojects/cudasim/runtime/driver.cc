@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/runtime/driver.h"
+#include "runtime/driver.h"
 
 #include <dlfcn.h>
 
 #include <cstdio>
-#include <cstdlib>
 
-#include "lib/sim/control.h"
-#include "lib/sim/panic.h"
+#include "driver/control.h"
+#include "driver/environment.h"
+#include "driver/panic.h"
 
-#define CUGUEST_SIM_RUNTIME_TEXT_(text) #text
-#define CUGUEST_SIM_RUNTIME_TEXT(text) CUGUEST_SIM_RUNTIME_TEXT_(text)
+#define CUDASIM_RUNTIME_TEXT_(text) #text
+#define CUDASIM_RUNTIME_TEXT(text) CUDASIM_RUNTIME_TEXT_(text)
 
-namespace cuguest_sim_runtime {
+namespace cudasim::runtime {
 namespace {
 
 DriverApi api;
 int device_count = 0;
-constexpr int kOldestRuntime = 12000;  // that cuguest can be built with
+constexpr int kOldestRuntime = 12000;  // whose headers the simulation is written against
 
 void* Library() {
   static void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -26,34 +26,35 @@ void* Library() {
 }
 
 // The simulated driver's table; nullptr where the driver is another one.
-const cuguest_sim::Control* FindControl() {
-  void* symbol = dlsym(Library(), cuguest_sim::kControlSymbol);
+const cudasim::driver::Control* FindControl() {
+  void* symbol = dlsym(Library(), cudasim::driver::kControlSymbol);
   if (symbol == nullptr) return nullptr;
-  const auto* control = reinterpret_cast<const cuguest_sim::Control* (*)()>(symbol)();
-  return control->version == cuguest_sim::kControlVersion ? control : nullptr;
+  const auto* control = reinterpret_cast<const cudasim::driver::Control* (*)()>(symbol)();
+  return control->version == cudasim::driver::kControlVersion ? control : nullptr;
 }
 
 // An older simulated driver does not export all of these; a real runtime of its time did the
 // same through tables of its own.
 template <typename Function>
 void Find(const char* symbol, Function* function) {
-  static const cuguest_sim::Control* const control = FindControl();
+  static const cudasim::driver::Control* const control = FindControl();
   *function = reinterpret_cast<Function>(control != nullptr ? control->find_entry(symbol)
                                                             : dlsym(Library(), symbol));
   if (*function == nullptr) {
-    cuguest_sim::Panic("libcuda.so.1 has no %s, which the simulated runtime is written on", symbol);
+    cudasim::driver::Panic("libcuda.so.1 has no %s, which the simulated runtime is written on",
+                           symbol);
   }
 }
 
 void FindAll() {
-#define CUGUEST_SIM_RUNTIME_FIND(name) Find(CUGUEST_SIM_RUNTIME_TEXT(name), &api.name);
-#define CUGUEST_SIM_RUNTIME_FIND_TWINS(name)          \
-  Find(CUGUEST_SIM_RUNTIME_TEXT(name), &api.name[0]); \
-  Find(CUGUEST_SIM_RUNTIME_TEXT(name) "_ptds", &api.name[1]);
-  CUGUEST_SIM_RUNTIME_DRIVER(CUGUEST_SIM_RUNTIME_FIND)
-  CUGUEST_SIM_RUNTIME_DRIVER_TWINS(CUGUEST_SIM_RUNTIME_FIND_TWINS)
-#undef CUGUEST_SIM_RUNTIME_FIND
-#undef CUGUEST_SIM_RUNTIME_FIND_TWINS
+#define CUDASIM_RUNTIME_FIND(name) Find(CUDASIM_RUNTIME_TEXT(name), &api.name);
+#define CUDASIM_RUNTIME_FIND_TWINS(name)          \
+  Find(CUDASIM_RUNTIME_TEXT(name), &api.name[0]); \
+  Find(CUDASIM_RUNTIME_TEXT(name) "_ptds", &api.name[1]);
+  CUDASIM_RUNTIME_DRIVER(CUDASIM_RUNTIME_FIND)
+  CUDASIM_RUNTIME_DRIVER_TWINS(CUDASIM_RUNTIME_FIND_TWINS)
+#undef CUDASIM_RUNTIME_FIND
+#undef CUDASIM_RUNTIME_FIND_TWINS
 }
 
 // "12.4" is 12040; 0 for what is no version.
@@ -64,12 +65,12 @@ int ParseVersion(const char* text) {
 }
 
 int ReadRuntimeVersion() {
-  const char* asked = std::getenv("CUGUEST_SIM_RUNTIME_VERSION");
+  const char* asked = Setting("RUNTIME_VERSION");
   if (asked == nullptr) return CUDART_VERSION;
   const int version = ParseVersion(asked);
   if (version < kOldestRuntime || version > CUDART_VERSION) {
-    cuguest_sim::Panic("CUGUEST_SIM_RUNTIME_VERSION=%s: 12.0 to %d.%d", asked,
-                       CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+    cudasim::driver::Panic("CUDASIM_RUNTIME_VERSION=%s: 12.0 to %d.%d", asked,
+                           CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
   }
   return version;
 }
@@ -109,4 +110,4 @@ int RuntimeVersion() {
   return version;
 }
 
-}  // namespace cuguest_sim_runtime
+}  // namespace cudasim::runtime

@@ -2,17 +2,17 @@
 //
 // The driver below: public entries of libcuda.so.1, by the names that it exports.
 
-#ifndef CUGUEST_LIB_SIM_RUNTIME_DRIVER_H_
-#define CUGUEST_LIB_SIM_RUNTIME_DRIVER_H_
+#ifndef CUDASIM_RUNTIME_DRIVER_H_
+#define CUDASIM_RUNTIME_DRIVER_H_
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
-namespace cuguest_sim_runtime {
+namespace cudasim::runtime {
 
 // Each is the function that <cuda.h> means by the name.
 // clang-format off
-#define CUGUEST_SIM_RUNTIME_DRIVER(X)                                                       \
+#define CUDASIM_RUNTIME_DRIVER(X)                                                       \
   X(cuInit) X(cuDriverGetVersion) X(cuGetProcAddress)                                       \
   X(cuDeviceGetCount) X(cuDeviceGetName) X(cuDeviceGetUuid) X(cuDeviceTotalMem)             \
   X(cuDeviceGetAttribute) X(cuDeviceGetPCIBusId) X(cuDeviceGetByPCIBusId)                   \
@@ -51,18 +51,18 @@ namespace cuguest_sim_runtime {
   X(cuLibraryEnumerateKernels) X(cuKernelGetFunction) X(cuKernelGetName)                    \
   X(cuFuncGetAttribute) X(cuFuncGetName) X(cuLaunchKernel)
 // Those that also have a twin whose stream 0 is the per-thread stream.
-#define CUGUEST_SIM_RUNTIME_DRIVER_TWINS(X) \
+#define CUDASIM_RUNTIME_DRIVER_TWINS(X) \
   X(cuMemcpy) X(cuMemcpyHtoD) X(cuMemcpyDtoH) X(cuMemcpyDtoD) X(cuMemcpyPeer) X(cuMemsetD8) \
   X(cuMemcpy3D) X(cuMemsetD2D8)
 // clang-format on
 
 struct DriverApi {
-#define CUGUEST_SIM_RUNTIME_MEMBER(name) decltype(&::name) name = nullptr;
-#define CUGUEST_SIM_RUNTIME_TWINS(name) decltype(&::name) name[2] = {};
-  CUGUEST_SIM_RUNTIME_DRIVER(CUGUEST_SIM_RUNTIME_MEMBER)
-  CUGUEST_SIM_RUNTIME_DRIVER_TWINS(CUGUEST_SIM_RUNTIME_TWINS)
-#undef CUGUEST_SIM_RUNTIME_MEMBER
-#undef CUGUEST_SIM_RUNTIME_TWINS
+#define CUDASIM_RUNTIME_MEMBER(name) decltype(&::name) name = nullptr;
+#define CUDASIM_RUNTIME_TWINS(name) decltype(&::name) name[2] = {};
+  CUDASIM_RUNTIME_DRIVER(CUDASIM_RUNTIME_MEMBER)
+  CUDASIM_RUNTIME_DRIVER_TWINS(CUDASIM_RUNTIME_TWINS)
+#undef CUDASIM_RUNTIME_MEMBER
+#undef CUDASIM_RUNTIME_TWINS
 };
 
 // Loads and initialises the driver at the first call; the answer is for good.
@@ -79,7 +79,7 @@ const DriverApi& Driver();
 // The devices at that time: a forked child still gets the answer.
 int DeviceCount();
 
-// CUDART_VERSION, or the older one that CUGUEST_SIM_RUNTIME_VERSION asks for.
+// CUDART_VERSION, or the older one that CUDASIM_RUNTIME_VERSION asks for.
 int RuntimeVersion();
 
 inline bool IsDevice(int device) { return device >= 0 && device < DeviceCount(); }
@@ -88,6 +88,6 @@ inline bool IsDevice(int device) { return device >= 0 && device < DeviceCount();
 // an H200, driver 580.159.04).
 inline cudaError_t ToError(CUresult code) { return static_cast<cudaError_t>(code); }
 
-}  // namespace cuguest_sim_runtime
+}  // namespace cudasim::runtime
 
-#endif  // CUGUEST_LIB_SIM_RUNTIME_DRIVER_H_
+#endif  // CUDASIM_RUNTIME_DRIVER_H_

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/runtime/entry.h"
+#include "runtime/entry.h"
 
-#include "lib/sim/runtime/context.h"
-#include "lib/sim/runtime/driver.h"
-#include "lib/sim/runtime/fault.h"
-#include "lib/sim/runtime/thread.h"
+#include "runtime/context.h"
+#include "runtime/driver.h"
+#include "runtime/fault.h"
+#include "runtime/thread.h"
 
-namespace cuguest_sim_runtime {
+namespace cudasim::runtime {
 namespace {
 
 cudaError_t Establish(Floor floor) {
@@ -51,4 +51,4 @@ cudaError_t EntryScope::Leave(cudaError_t code) const {
   return code;
 }
 
-}  // namespace cuguest_sim_runtime
+}  // namespace cudasim::runtime

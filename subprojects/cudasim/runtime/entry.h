@@ -3,17 +3,17 @@
 // What every exported call of the simulated runtime does first and last, and the table
 // of all of them.
 
-#ifndef CUGUEST_LIB_SIM_RUNTIME_ENTRY_H_
-#define CUGUEST_LIB_SIM_RUNTIME_ENTRY_H_
+#ifndef CUDASIM_RUNTIME_ENTRY_H_
+#define CUDASIM_RUNTIME_ENTRY_H_
 
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
 
-namespace cuguest_sim_runtime {
+namespace cudasim::runtime {
 
 // What an entry needs before it begins, as a real runtime was measured to establish it
-// (test/sim/runtime_context_facts_test.cc).
+// (test/runtime_context_facts_test.cc).
 enum class Floor {
   kLastError,  // the driver, but no failure of it; its result is no new last error
   kNothing,
@@ -64,6 +64,6 @@ class EntryScope {
   cudaError_t refusal_ = cudaSuccess;
 };
 
-}  // namespace cuguest_sim_runtime
+}  // namespace cudasim::runtime
 
-#endif  // CUGUEST_LIB_SIM_RUNTIME_ENTRY_H_
+#endif  // CUDASIM_RUNTIME_ENTRY_H_

@@ -18,15 +18,15 @@
 // kernels, user objects, nodes that are made one by one, logs, the profiler. A program that
 // calls one of these does not start on the simulation: its symbol is missing.
 
-#ifndef CUGUEST_LIB_SIM_RUNTIME_ENTRY_LIST_H_
-#define CUGUEST_LIB_SIM_RUNTIME_ENTRY_LIST_H_
+#ifndef CUDASIM_RUNTIME_ENTRY_LIST_H_
+#define CUDASIM_RUNTIME_ENTRY_LIST_H_
 
 // clang-format off
-#define CUGUEST_SIM_RUNTIME_ERROR_ENTRIES(X, T)                                                    \
+#define CUDASIM_RUNTIME_ERROR_ENTRIES(X, T)                                                    \
   X(GetLastError, GetLastError, kLastError, (), ())                                                \
   X(PeekAtLastError, PeekAtLastError, kLastError, (), ())
 
-#define CUGUEST_SIM_RUNTIME_VERSION_ENTRIES(X, T)                                                  \
+#define CUDASIM_RUNTIME_VERSION_ENTRIES(X, T)                                                  \
   X(RuntimeGetVersion, RuntimeGetVersion, kNothing, (int* version), (version))                     \
   X(DriverGetVersion, DriverGetVersion, kNothing,   (int* version), (version))                     \
   T(GetDriverEntryPoint, ptsz, GetDriverEntryPoint, kDriver, (const char* symbol,                  \
@@ -36,7 +36,7 @@
     (const char* symbol, void** function, unsigned version, unsigned long long flags,              \
      cudaDriverEntryPointQueryResult* result), (symbol, function, version, flags, result))
 
-#define CUGUEST_SIM_RUNTIME_DEVICE_ENTRIES(X, T)                                                   \
+#define CUDASIM_RUNTIME_DEVICE_ENTRIES(X, T)                                                   \
   X(GetDeviceCount, GetDeviceCount, kDriver, (int* count), (count))                                \
   X(GetDevice, GetDevice, kDriver, (int* device), (device))                                        \
   X(SetDevice, SetDevice, kDriver, (int device), (device))                                         \
@@ -72,7 +72,7 @@
     (peer, flags))                                                                                 \
   X(DeviceDisablePeerAccess, DeviceDisablePeerAccess, kContext, (int peer), (peer))
 
-#define CUGUEST_SIM_RUNTIME_MEMORY_ENTRIES(X, T)                                                   \
+#define CUDASIM_RUNTIME_MEMORY_ENTRIES(X, T)                                                   \
   X(MemGetInfo, MemGetInfo, kContext, (size_t* free, size_t* total), (free, total))                \
   X(Malloc, Malloc, kDriver, (void** pointer, size_t bytes), (pointer, bytes))                     \
   X(MallocPitch, MallocPitch, kDriver, (void** pointer, size_t* pitch, size_t width,              \
@@ -95,7 +95,7 @@
   X(PointerGetAttributes, PointerGetAttributes, kDriver, (cudaPointerAttributes* attributes,       \
     const void* pointer), (attributes, pointer))
 
-#define CUGUEST_SIM_RUNTIME_POOL_ENTRIES(X, T)                                                     \
+#define CUDASIM_RUNTIME_POOL_ENTRIES(X, T)                                                     \
   T(MallocAsync, ptsz, MallocAsync, kDriver, (void** pointer, size_t bytes,                        \
     cudaStream_t stream), (pointer, bytes, stream))                                                \
   T(MallocFromPoolAsync, ptsz, MallocFromPoolAsync, kDriver, (void** pointer, size_t bytes,        \
@@ -119,7 +119,7 @@
     (pool, device))                                                                                \
   X(DeviceSetMemPool, DeviceSetMemPool, kDriver, (int device, cudaMemPool_t pool), (device, pool))
 
-#define CUGUEST_SIM_RUNTIME_COPY_ENTRIES(X, T)                                                     \
+#define CUDASIM_RUNTIME_COPY_ENTRIES(X, T)                                                     \
   T(Memcpy, ptds, Memcpy, kContext, (void* to, const void* from, size_t bytes,                     \
     cudaMemcpyKind kind), (to, from, bytes, kind))                                                 \
   T(MemcpyAsync, ptsz, MemcpyAsync, kContext, (void* to, const void* from, size_t bytes,           \
@@ -133,7 +133,7 @@
   T(MemsetAsync, ptsz, MemsetAsync, kContext, (void* to, int value, size_t bytes,                  \
     cudaStream_t stream), (to, value, bytes, stream))
 
-#define CUGUEST_SIM_RUNTIME_STREAM_ENTRIES(X, T)                                                   \
+#define CUDASIM_RUNTIME_STREAM_ENTRIES(X, T)                                                   \
   X(StreamCreate, StreamCreate, kContext, (cudaStream_t* stream), (stream))                        \
   X(StreamCreateWithFlags, StreamCreateWithFlags, kContext, (cudaStream_t* stream,                 \
     unsigned flags), (stream, flags))                                                              \
@@ -157,7 +157,7 @@
   T(LaunchHostFunc, ptsz, LaunchHostFunc, kContext, (cudaStream_t stream, cudaHostFn_t function,   \
     void* data), (stream, function, data))
 
-#define CUGUEST_SIM_RUNTIME_EVENT_ENTRIES(X, T)                                                    \
+#define CUDASIM_RUNTIME_EVENT_ENTRIES(X, T)                                                    \
   X(EventCreate, EventCreate, kContext, (cudaEvent_t* event), (event))                             \
   X(EventCreateWithFlags, EventCreateWithFlags, kContext, (cudaEvent_t* event, unsigned flags),    \
     (event, flags))                                                                                \
@@ -169,7 +169,7 @@
   X(EventElapsedTime, EventElapsedTime, kDriver, (float* milliseconds, cudaEvent_t start,          \
     cudaEvent_t end), (milliseconds, start, end))
 
-#define CUGUEST_SIM_RUNTIME_CAPTURE_ENTRIES(X, T)                                                  \
+#define CUDASIM_RUNTIME_CAPTURE_ENTRIES(X, T)                                                  \
   X(ThreadExchangeStreamCaptureMode, ThreadExchangeStreamCaptureMode, kContext,                    \
     (cudaStreamCaptureMode* mode), (mode))                                                         \
   T(StreamIsCapturing, ptsz, StreamIsCapturing, kDriver, (cudaStream_t stream,                    \
@@ -183,7 +183,7 @@
     const cudaGraphNode_t** dependencies, const cudaGraphEdgeData** edges, size_t* count),         \
     (stream, status, id, graph, dependencies, edges, count))
 
-#define CUGUEST_SIM_RUNTIME_GRAPH_ENTRIES(X, T)                                                    \
+#define CUDASIM_RUNTIME_GRAPH_ENTRIES(X, T)                                                    \
   X(GraphCreate, GraphCreate, kContext, (cudaGraph_t* graph, unsigned flags), (graph, flags))      \
   X(GraphDestroy, GraphDestroy, kContext, (cudaGraph_t graph), (graph))                            \
   X(GraphGetNodes, GraphGetNodes, kContext, (cudaGraph_t graph, cudaGraphNode_t* nodes,            \
@@ -198,7 +198,7 @@
     (exec, stream))                                                                                \
   X(GraphExecDestroy, GraphExecDestroy, kContext, (cudaGraphExec_t exec), (exec))
 
-#define CUGUEST_SIM_RUNTIME_AREA_ENTRIES(X, T)                                                     \
+#define CUDASIM_RUNTIME_AREA_ENTRIES(X, T)                                                     \
   T(Memcpy2D, ptds, Memcpy2D, kContext, (void* to, size_t to_pitch, const void* from,              \
     size_t from_pitch, size_t width, size_t height, cudaMemcpyKind kind), (to, to_pitch, from,     \
     from_pitch, width, height, kind))                                                              \
@@ -225,7 +225,7 @@
   T(Memset2DAsync, ptsz, Memset2DAsync, kContext, (void* to, size_t pitch, int value,              \
     size_t width, size_t height, cudaStream_t stream), (to, pitch, value, width, height, stream))
 
-#define CUGUEST_SIM_RUNTIME_ARRAY_ENTRIES(X, T)                                                    \
+#define CUDASIM_RUNTIME_ARRAY_ENTRIES(X, T)                                                    \
   X(MallocArray, MallocArray, kContext, (cudaArray_t* array, const cudaChannelFormatDesc* channel, \
     size_t width, size_t height, unsigned flags), (array, channel, width, height, flags))          \
   X(Malloc3DArray, Malloc3DArray, kContext, (cudaArray_t* array,                                   \
@@ -243,7 +243,7 @@
   X(GetChannelDesc, GetChannelDesc, kContext, (cudaChannelFormatDesc* channel,                     \
     cudaArray_const_t array), (channel, array))
 
-#define CUGUEST_SIM_RUNTIME_TEXTURE_ENTRIES(X, T)                                                  \
+#define CUDASIM_RUNTIME_TEXTURE_ENTRIES(X, T)                                                  \
   X(CreateTextureObject, CreateTextureObject, kDriver, (cudaTextureObject_t* object,               \
     const cudaResourceDesc* resource, const cudaTextureDesc* texture,                              \
     const cudaResourceViewDesc* view), (object, resource, texture, view))                          \
@@ -260,7 +260,7 @@
   X(GetSurfaceObjectResourceDesc, GetSurfaceObjectResourceDesc, kContext,                          \
     (cudaResourceDesc* resource, cudaSurfaceObject_t object), (resource, object))
 
-#define CUGUEST_SIM_RUNTIME_LAUNCH_ENTRIES(X, T)                                                   \
+#define CUDASIM_RUNTIME_LAUNCH_ENTRIES(X, T)                                                   \
   T(LaunchKernel, ptsz, LaunchKernel, kContext, (const void* symbol, dim3 grid, dim3 block,        \
     void** arguments, size_t shared_bytes, cudaStream_t stream), (symbol, grid, block, arguments,  \
     shared_bytes, stream))                                                                         \
@@ -284,21 +284,21 @@
   X(LibraryEnumerateKernels, LibraryEnumerateKernels, kDriver, (cudaKernel_t* kernels,             \
     unsigned count, cudaLibrary_t library), (kernels, count, library))
 
-#define CUGUEST_SIM_RUNTIME_ENTRIES(X, T)   \
-  CUGUEST_SIM_RUNTIME_ERROR_ENTRIES(X, T)   \
-  CUGUEST_SIM_RUNTIME_VERSION_ENTRIES(X, T) \
-  CUGUEST_SIM_RUNTIME_DEVICE_ENTRIES(X, T)  \
-  CUGUEST_SIM_RUNTIME_MEMORY_ENTRIES(X, T)  \
-  CUGUEST_SIM_RUNTIME_POOL_ENTRIES(X, T)    \
-  CUGUEST_SIM_RUNTIME_COPY_ENTRIES(X, T)    \
-  CUGUEST_SIM_RUNTIME_STREAM_ENTRIES(X, T)  \
-  CUGUEST_SIM_RUNTIME_EVENT_ENTRIES(X, T)   \
-  CUGUEST_SIM_RUNTIME_CAPTURE_ENTRIES(X, T) \
-  CUGUEST_SIM_RUNTIME_GRAPH_ENTRIES(X, T)   \
-  CUGUEST_SIM_RUNTIME_AREA_ENTRIES(X, T)    \
-  CUGUEST_SIM_RUNTIME_ARRAY_ENTRIES(X, T)   \
-  CUGUEST_SIM_RUNTIME_TEXTURE_ENTRIES(X, T) \
-  CUGUEST_SIM_RUNTIME_LAUNCH_ENTRIES(X, T)
+#define CUDASIM_RUNTIME_ENTRIES(X, T)   \
+  CUDASIM_RUNTIME_ERROR_ENTRIES(X, T)   \
+  CUDASIM_RUNTIME_VERSION_ENTRIES(X, T) \
+  CUDASIM_RUNTIME_DEVICE_ENTRIES(X, T)  \
+  CUDASIM_RUNTIME_MEMORY_ENTRIES(X, T)  \
+  CUDASIM_RUNTIME_POOL_ENTRIES(X, T)    \
+  CUDASIM_RUNTIME_COPY_ENTRIES(X, T)    \
+  CUDASIM_RUNTIME_STREAM_ENTRIES(X, T)  \
+  CUDASIM_RUNTIME_EVENT_ENTRIES(X, T)   \
+  CUDASIM_RUNTIME_CAPTURE_ENTRIES(X, T) \
+  CUDASIM_RUNTIME_GRAPH_ENTRIES(X, T)   \
+  CUDASIM_RUNTIME_AREA_ENTRIES(X, T)    \
+  CUDASIM_RUNTIME_ARRAY_ENTRIES(X, T)   \
+  CUDASIM_RUNTIME_TEXTURE_ENTRIES(X, T) \
+  CUDASIM_RUNTIME_LAUNCH_ENTRIES(X, T)
 // clang-format on
 
-#endif  // CUGUEST_LIB_SIM_RUNTIME_ENTRY_LIST_H_
+#endif  // CUDASIM_RUNTIME_ENTRY_LIST_H_

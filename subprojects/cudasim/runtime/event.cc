@@ -2,11 +2,11 @@
 //
 // Events.
 
-#include "lib/sim/runtime/api.h"
-#include "lib/sim/runtime/driver.h"
-#include "lib/sim/runtime/stream.h"
+#include "runtime/api.h"
+#include "runtime/driver.h"
+#include "runtime/stream.h"
 
-namespace cuguest_sim_runtime {
+namespace cudasim::runtime {
 
 cudaError_t EventCreate(cudaEvent_t* event) {
   return EventCreateWithFlags(event, cudaEventDefault);
@@ -35,4 +35,4 @@ cudaError_t EventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t
   return ToError(Driver().cuEventElapsedTime(milliseconds, start, end));
 }
 
-}  // namespace cuguest_sim_runtime
+}  // namespace cudasim::runtime

@@ -6,22 +6,22 @@
 #include <string_view>
 #include <type_traits>
 
-#include "lib/sim/runtime/api.h"
-#include "lib/sim/runtime/entry.h"
+#include "runtime/api.h"
+#include "runtime/entry.h"
 
 // Deprecated calls are exported, too.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-namespace cuguest_sim_runtime {
+namespace cudasim::runtime {
 namespace {
 
 enum Row : size_t {
-#define CUGUEST_SIM_RUNTIME_ROW(Name, Function, floor, parameters, arguments) kRow_##Name,
-#define CUGUEST_SIM_RUNTIME_ROW_TWIN(Name, twin, Function, floor, parameters, arguments) \
+#define CUDASIM_RUNTIME_ROW(Name, Function, floor, parameters, arguments) kRow_##Name,
+#define CUDASIM_RUNTIME_ROW_TWIN(Name, twin, Function, floor, parameters, arguments) \
   kRow_##Name, kRow_##Name##_twin,
-  CUGUEST_SIM_RUNTIME_ENTRIES(CUGUEST_SIM_RUNTIME_ROW, CUGUEST_SIM_RUNTIME_ROW_TWIN)
-#undef CUGUEST_SIM_RUNTIME_ROW
-#undef CUGUEST_SIM_RUNTIME_ROW_TWIN
+  CUDASIM_RUNTIME_ENTRIES(CUDASIM_RUNTIME_ROW, CUDASIM_RUNTIME_ROW_TWIN)
+#undef CUDASIM_RUNTIME_ROW
+#undef CUDASIM_RUNTIME_ROW_TWIN
       kRowCount
 };
 
@@ -29,7 +29,7 @@ const Entry& EntryAt(size_t row) { return Entries().begin_row[row]; }
 
 }  // namespace
 
-#define CUGUEST_SIM_RUNTIME_EXPORT_AS(symbol, Name, id, Function, parameters, arguments)       \
+#define CUDASIM_RUNTIME_EXPORT_AS(symbol, Name, id, Function, parameters, arguments)           \
   extern "C" __attribute__((visibility("default")))                                            \
   cudaError_t Export_##id parameters __asm__(symbol);                                          \
   cudaError_t Export_##id parameters {                                                         \
@@ -37,16 +37,16 @@ const Entry& EntryAt(size_t row) { return Entries().begin_row[row]; }
     return scope.Leave(scope.refusal() != cudaSuccess ? scope.refusal() : Function arguments); \
   }                                                                                            \
   static_assert(std::is_same_v<decltype(&Export_##id), decltype(&::cuda##Name)>);
-#define CUGUEST_SIM_RUNTIME_EXPORT(Name, Function, floor, parameters, arguments) \
-  CUGUEST_SIM_RUNTIME_EXPORT_AS("cuda" #Name, Name, Name, Function, parameters, arguments)
-#define CUGUEST_SIM_RUNTIME_EXPORT_TWIN(Name, twin, Function, floor, parameters, arguments)      \
-  CUGUEST_SIM_RUNTIME_EXPORT(Name, Function, floor, parameters, arguments)                       \
-  CUGUEST_SIM_RUNTIME_EXPORT_AS("cuda" #Name "_" #twin, Name, Name##_twin, Function, parameters, \
-                                arguments)
-CUGUEST_SIM_RUNTIME_ENTRIES(CUGUEST_SIM_RUNTIME_EXPORT, CUGUEST_SIM_RUNTIME_EXPORT_TWIN)
+#define CUDASIM_RUNTIME_EXPORT(Name, Function, floor, parameters, arguments) \
+  CUDASIM_RUNTIME_EXPORT_AS("cuda" #Name, Name, Name, Function, parameters, arguments)
+#define CUDASIM_RUNTIME_EXPORT_TWIN(Name, twin, Function, floor, parameters, arguments)      \
+  CUDASIM_RUNTIME_EXPORT(Name, Function, floor, parameters, arguments)                       \
+  CUDASIM_RUNTIME_EXPORT_AS("cuda" #Name "_" #twin, Name, Name##_twin, Function, parameters, \
+                            arguments)
+CUDASIM_RUNTIME_ENTRIES(CUDASIM_RUNTIME_EXPORT, CUDASIM_RUNTIME_EXPORT_TWIN)
 
 // What the stubs of nvcc call for a launch, under the counters of the calls that they are.
-#define CUGUEST_SIM_RUNTIME_EXPORT_LAUNCH(symbol, Row)                                            \
+#define CUDASIM_RUNTIME_EXPORT_LAUNCH(symbol, Row)                                                \
   extern "C" __attribute__((visibility("default")))                                               \
   cudaError_t Stub_##Row(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,            \
                          size_t shared_bytes, cudaStream_t stream) __asm__(symbol);               \
@@ -57,8 +57,8 @@ CUGUEST_SIM_RUNTIME_ENTRIES(CUGUEST_SIM_RUNTIME_EXPORT, CUGUEST_SIM_RUNTIME_EXPO
                            ? scope.refusal()                                                      \
                            : LaunchKernel(kernel, grid, block, arguments, shared_bytes, stream)); \
   }
-CUGUEST_SIM_RUNTIME_EXPORT_LAUNCH("__cudaLaunchKernel", LaunchKernel)
-CUGUEST_SIM_RUNTIME_EXPORT_LAUNCH("__cudaLaunchKernel_ptsz", LaunchKernel_twin)
+CUDASIM_RUNTIME_EXPORT_LAUNCH("__cudaLaunchKernel", LaunchKernel)
+CUDASIM_RUNTIME_EXPORT_LAUNCH("__cudaLaunchKernel_ptsz", LaunchKernel_twin)
 
 extern "C" __attribute__((visibility("default"))) cudaError_t Stub_GetKernel(
     cudaKernel_t* kernel, const void* symbol) __asm__("__cudaGetKernel");
@@ -88,29 +88,29 @@ cudaChannelFormatDesc Export_CreateChannelDesc(int x, int y, int z, int w,
 namespace {
 
 constexpr std::string_view kNames[] = {
-#define CUGUEST_SIM_RUNTIME_NAME(Name, Function, floor, parameters, arguments) "cuda" #Name,
-#define CUGUEST_SIM_RUNTIME_NAME_TWIN(Name, twin, Function, floor, parameters, arguments) \
+#define CUDASIM_RUNTIME_NAME(Name, Function, floor, parameters, arguments) "cuda" #Name,
+#define CUDASIM_RUNTIME_NAME_TWIN(Name, twin, Function, floor, parameters, arguments) \
   "cuda" #Name, "cuda" #Name,
-    CUGUEST_SIM_RUNTIME_ENTRIES(CUGUEST_SIM_RUNTIME_NAME, CUGUEST_SIM_RUNTIME_NAME_TWIN)};
+    CUDASIM_RUNTIME_ENTRIES(CUDASIM_RUNTIME_NAME, CUDASIM_RUNTIME_NAME_TWIN)};
 
 constexpr size_t FirstOfName(size_t row) {
   while (row > 0 && kNames[row - 1] == kNames[row]) --row;
   return row;
 }
 
-#define CUGUEST_SIM_RUNTIME_ENTRY(Name, Function, floor, parameters, arguments) \
+#define CUDASIM_RUNTIME_ENTRY(Name, Function, floor, parameters, arguments) \
   {"cuda" #Name, "cuda" #Name, Floor::floor, false, FirstOfName(kRow_##Name)},
-#define CUGUEST_SIM_RUNTIME_ENTRY_TWIN(Name, twin, Function, floor, parameters, arguments) \
-  CUGUEST_SIM_RUNTIME_ENTRY(Name, Function, floor, parameters, arguments){                 \
+#define CUDASIM_RUNTIME_ENTRY_TWIN(Name, twin, Function, floor, parameters, arguments) \
+  CUDASIM_RUNTIME_ENTRY(Name, Function, floor, parameters, arguments){                 \
       "cuda" #Name, "cuda" #Name "_" #twin, Floor::floor, true, FirstOfName(kRow_##Name)},
 
 // Constant-initialised: an entry may be called from a constructor of any library.
 constexpr Entry kEntries[kRowCount] = {
-    CUGUEST_SIM_RUNTIME_ENTRIES(CUGUEST_SIM_RUNTIME_ENTRY, CUGUEST_SIM_RUNTIME_ENTRY_TWIN)};
+    CUDASIM_RUNTIME_ENTRIES(CUDASIM_RUNTIME_ENTRY, CUDASIM_RUNTIME_ENTRY_TWIN)};
 constexpr EntryTable kTable = {kEntries, kRowCount};
 
 }  // namespace
 
 const EntryTable& Entries() { return kTable; }
 
-}  // namespace cuguest_sim_runtime
+}  // namespace cudasim::runtime

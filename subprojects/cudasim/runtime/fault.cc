@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/runtime/fault.h"
+#include "runtime/fault.h"
 
 #include <cstring>
 
-#include "lib/sim/call_book.h"
-#include "lib/sim/panic.h"
-#include "lib/sim/runtime/entry.h"
+#include "driver/call_book.h"
+#include "driver/panic.h"
+#include "runtime/entry.h"
 
-namespace cuguest_sim_runtime {
+namespace cudasim::runtime {
 namespace {
 
-cuguest_sim::CallBook book;
+cudasim::driver::CallBook book;
 
 size_t IndexOf(const char* name) {
   for (const Entry& entry : Entries()) {
     if (std::strcmp(entry.name, name) == 0) return entry.name_index;
   }
-  cuguest_sim::Panic(
+  cudasim::driver::Panic(
       "\"%s\" is no entry of the simulated runtime (SimRuntime::EntryName lists them)", name);
 }
 
@@ -31,7 +31,7 @@ cudaError_t TakeFault(size_t name_index) {
 
 void FailCall(const char* name, unsigned nth, cudaError_t code, bool from_any_thread) {
   const size_t index = IndexOf(name);
-  if (nth == 0) cuguest_sim::Panic("SimRuntime::FailCall(\"%s\", 0): the next call is 1", name);
+  if (nth == 0) cudasim::driver::Panic("SimRuntime::FailCall(\"%s\", 0): the next call is 1", name);
   book.FailCall(index, nth, code, from_any_thread);
 }
 
@@ -43,4 +43,4 @@ std::uint64_t TotalCalls() { return book.TotalCalls(); }
 
 void ResetCalls() { book.ResetCalls(); }
 
-}  // namespace cuguest_sim_runtime
+}  // namespace cudasim::runtime

@@ -2,15 +2,15 @@
 //
 // Call counters and injected faults, per name.
 
-#ifndef CUGUEST_LIB_SIM_RUNTIME_FAULT_H_
-#define CUGUEST_LIB_SIM_RUNTIME_FAULT_H_
+#ifndef CUDASIM_RUNTIME_FAULT_H_
+#define CUDASIM_RUNTIME_FAULT_H_
 
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
 #include <cstdint>
 
-namespace cuguest_sim_runtime {
+namespace cudasim::runtime {
 
 // `name_index` is Entry::name_index.
 void CountCall(size_t name_index);
@@ -25,6 +25,6 @@ std::uint64_t Calls(const char* name);
 std::uint64_t TotalCalls();
 void ResetCalls();
 
-}  // namespace cuguest_sim_runtime
+}  // namespace cudasim::runtime
 
-#endif  // CUGUEST_LIB_SIM_RUNTIME_FAULT_H_
+#endif  // CUDASIM_RUNTIME_FAULT_H_

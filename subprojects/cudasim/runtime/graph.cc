@@ -5,13 +5,13 @@
 
 #include <cuda.h>
 
-#include "lib/sim/runtime/api.h"
-#include "lib/sim/runtime/context.h"
-#include "lib/sim/runtime/driver.h"
-#include "lib/sim/runtime/null.h"
-#include "lib/sim/runtime/stream.h"
+#include "runtime/api.h"
+#include "runtime/context.h"
+#include "runtime/driver.h"
+#include "runtime/null.h"
+#include "runtime/stream.h"
 
-namespace cuguest_sim_runtime {
+namespace cudasim::runtime {
 
 static_assert(sizeof(CUgraphEdgeData) == sizeof(cudaGraphEdgeData));
 
@@ -90,4 +90,4 @@ cudaError_t GraphExecDestroy(cudaGraphExec_t exec) {
   return ToError(Driver().cuGraphExecDestroy(exec));
 }
 
-}  // namespace cuguest_sim_runtime
+}  // namespace cudasim::runtime

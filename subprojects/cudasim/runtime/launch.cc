@@ -9,17 +9,17 @@
 #include <cstdint>
 #include <vector>
 
-#include "lib/sim/panic.h"
-#include "lib/sim/runtime/api.h"
-#include "lib/sim/runtime/driver.h"
-#include "lib/sim/runtime/null.h"
-#include "lib/sim/runtime/registry.h"
-#include "lib/sim/runtime/stream.h"
+#include "driver/panic.h"
+#include "runtime/api.h"
+#include "runtime/driver.h"
+#include "runtime/null.h"
+#include "runtime/registry.h"
+#include "runtime/stream.h"
 
-namespace cuguest_sim_runtime {
+namespace cudasim::runtime {
 namespace {
 
-// The driver's handles are no addresses of anything (lib/sim/handle_table.h).
+// The driver's handles are no addresses of anything (driver/handle_table.h).
 bool IsAddress(const void* symbol) { return reinterpret_cast<std::uintptr_t>(symbol) >> 48 == 0; }
 
 CUfunction AsFunction(const void* handle) {
@@ -85,7 +85,7 @@ cudaError_t LaunchKernelExC(const cudaLaunchConfig_t* config, const void* symbol
                             void** arguments) {
   if (config == nullptr) PanicNull("cudaLaunchKernelExC");
   if (config->numAttrs > 0) {
-    cuguest_sim::Panic("cudaLaunchKernelExC: attributes of launches are not simulated");
+    cudasim::driver::Panic("cudaLaunchKernelExC: attributes of launches are not simulated");
   }
   return LaunchKernel(symbol, config->gridDim, config->blockDim, arguments,
                       config->dynamicSmemBytes, config->stream);
@@ -97,21 +97,21 @@ cudaError_t FuncGetAttributes(cudaFuncAttributes* attributes, const void* symbol
   const cudaError_t code = FindFunction(symbol, &function);
   if (code != cudaSuccess) return code;
   *attributes = {};
-#define CUGUEST_SIM_RUNTIME_FILL(member, attribute)                                               \
+#define CUDASIM_RUNTIME_FILL(member, attribute)                                                   \
   if (const CUresult filled = Fill(&attributes->member, CU_FUNC_ATTRIBUTE_##attribute, function); \
       filled != CUDA_SUCCESS) {                                                                   \
     return ToError(filled);                                                                       \
   }
-  CUGUEST_SIM_RUNTIME_FILL(sharedSizeBytes, SHARED_SIZE_BYTES)
-  CUGUEST_SIM_RUNTIME_FILL(constSizeBytes, CONST_SIZE_BYTES)
-  CUGUEST_SIM_RUNTIME_FILL(localSizeBytes, LOCAL_SIZE_BYTES)
-  CUGUEST_SIM_RUNTIME_FILL(maxThreadsPerBlock, MAX_THREADS_PER_BLOCK)
-  CUGUEST_SIM_RUNTIME_FILL(numRegs, NUM_REGS)
-  CUGUEST_SIM_RUNTIME_FILL(ptxVersion, PTX_VERSION)
-  CUGUEST_SIM_RUNTIME_FILL(binaryVersion, BINARY_VERSION)
-  CUGUEST_SIM_RUNTIME_FILL(cacheModeCA, CACHE_MODE_CA)
-  CUGUEST_SIM_RUNTIME_FILL(maxDynamicSharedSizeBytes, MAX_DYNAMIC_SHARED_SIZE_BYTES)
-#undef CUGUEST_SIM_RUNTIME_FILL
+  CUDASIM_RUNTIME_FILL(sharedSizeBytes, SHARED_SIZE_BYTES)
+  CUDASIM_RUNTIME_FILL(constSizeBytes, CONST_SIZE_BYTES)
+  CUDASIM_RUNTIME_FILL(localSizeBytes, LOCAL_SIZE_BYTES)
+  CUDASIM_RUNTIME_FILL(maxThreadsPerBlock, MAX_THREADS_PER_BLOCK)
+  CUDASIM_RUNTIME_FILL(numRegs, NUM_REGS)
+  CUDASIM_RUNTIME_FILL(ptxVersion, PTX_VERSION)
+  CUDASIM_RUNTIME_FILL(binaryVersion, BINARY_VERSION)
+  CUDASIM_RUNTIME_FILL(cacheModeCA, CACHE_MODE_CA)
+  CUDASIM_RUNTIME_FILL(maxDynamicSharedSizeBytes, MAX_DYNAMIC_SHARED_SIZE_BYTES)
+#undef CUDASIM_RUNTIME_FILL
   return cudaSuccess;
 }
 
@@ -167,4 +167,4 @@ cudaError_t LibraryEnumerateKernels(cudaKernel_t* kernels, unsigned count, cudaL
   return ToError(Driver().cuLibraryEnumerateKernels(kernels, count, library));
 }
 
-}  // namespace cuguest_sim_runtime
+}  // namespace cudasim::runtime

@@ -4,12 +4,12 @@
 
 #include <cuda.h>
 
-#include "lib/sim/runtime/api.h"
-#include "lib/sim/runtime/context.h"
-#include "lib/sim/runtime/driver.h"
-#include "lib/sim/runtime/pointers.h"
+#include "runtime/api.h"
+#include "runtime/context.h"
+#include "runtime/driver.h"
+#include "runtime/pointers.h"
 
-namespace cuguest_sim_runtime {
+namespace cudasim::runtime {
 namespace {
 
 // cuMemAllocPitch wants to know the widest access.
@@ -130,4 +130,4 @@ cudaError_t PointerGetAttributes(cudaPointerAttributes* attributes, const void* 
   return ToError(code);
 }
 
-}  // namespace cuguest_sim_runtime
+}  // namespace cudasim::runtime

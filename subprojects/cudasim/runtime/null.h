@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef CUGUEST_LIB_SIM_RUNTIME_NULL_H_
-#define CUGUEST_LIB_SIM_RUNTIME_NULL_H_
+#ifndef CUDASIM_RUNTIME_NULL_H_
+#define CUDASIM_RUNTIME_NULL_H_
 
-#include "lib/sim/panic.h"
+#include "driver/panic.h"
 
-namespace cuguest_sim_runtime {
+namespace cudasim::runtime {
 
 [[noreturn]] inline void PanicNull(const char* call) {
-  cuguest_sim::Panic(
+  cudasim::driver::Panic(
       "%s: a null argument where a real runtime crashes (measured on an H200, driver 580.159.04)",
       call);
 }
 
-}  // namespace cuguest_sim_runtime
+}  // namespace cudasim::runtime
 
-#endif  // CUGUEST_LIB_SIM_RUNTIME_NULL_H_
+#endif  // CUDASIM_RUNTIME_NULL_H_

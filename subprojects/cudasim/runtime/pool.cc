@@ -7,12 +7,12 @@
 
 #include <vector>
 
-#include "lib/sim/runtime/api.h"
-#include "lib/sim/runtime/driver.h"
-#include "lib/sim/runtime/pointers.h"
-#include "lib/sim/runtime/stream.h"
+#include "runtime/api.h"
+#include "runtime/driver.h"
+#include "runtime/pointers.h"
+#include "runtime/stream.h"
 
-namespace cuguest_sim_runtime {
+namespace cudasim::runtime {
 namespace {
 
 static_assert(sizeof(CUmemPoolProps) == sizeof(cudaMemPoolProps));
@@ -122,4 +122,4 @@ cudaError_t DeviceSetMemPool(int device, cudaMemPool_t pool) {
   return ToError(Driver().cuDeviceSetMemPool(device, pool));
 }
 
-}  // namespace cuguest_sim_runtime
+}  // namespace cudasim::runtime

@@ -6,12 +6,12 @@
 #include <cuda_runtime_api.h>
 #include <fatbinary_section.h>
 
-#include "lib/sim/runtime/registry.h"
-#include "lib/sim/runtime/thread.h"
+#include "runtime/registry.h"
+#include "runtime/thread.h"
 
-#define CUGUEST_SIM_RUNTIME_VISIBLE __attribute__((visibility("default")))
+#define CUDASIM_RUNTIME_VISIBLE __attribute__((visibility("default")))
 
-namespace cuguest_sim_runtime {
+namespace cudasim::runtime {
 namespace {
 
 // The handle that the host code carries around is of a type of its own.
@@ -22,39 +22,38 @@ FatBinary* FromHandle(void** handle) { return reinterpret_cast<FatBinary*>(handl
 
 extern "C" {
 
-CUGUEST_SIM_RUNTIME_VISIBLE void** __cudaRegisterFatBinary(void* wrapper) {
+CUDASIM_RUNTIME_VISIBLE void** __cudaRegisterFatBinary(void* wrapper) {
   return ToHandle(RegisterFatBinary(static_cast<__fatBinC_Wrapper_t*>(wrapper)->data));
 }
 
-CUGUEST_SIM_RUNTIME_VISIBLE void __cudaRegisterFatBinaryEnd(void**) {}
+CUDASIM_RUNTIME_VISIBLE void __cudaRegisterFatBinaryEnd(void**) {}
 
-CUGUEST_SIM_RUNTIME_VISIBLE void __cudaUnregisterFatBinary(void** handle) {
+CUDASIM_RUNTIME_VISIBLE void __cudaUnregisterFatBinary(void** handle) {
   UnregisterFatBinary(FromHandle(handle));
 }
 
-CUGUEST_SIM_RUNTIME_VISIBLE void __cudaRegisterFunction(void** handle, const char* symbol, char*,
-                                                        const char* name, int, uint3*, uint3*,
-                                                        dim3*, dim3*, int*) {
+CUDASIM_RUNTIME_VISIBLE void __cudaRegisterFunction(void** handle, const char* symbol, char*,
+                                                    const char* name, int, uint3*, uint3*, dim3*,
+                                                    dim3*, int*) {
   RegisterFunction(FromHandle(handle), symbol, name);
 }
 
 // Accepted; there is no memory behind it, and no call that would show it.
-CUGUEST_SIM_RUNTIME_VISIBLE void __cudaRegisterVar(void**, char*, char*, const char*, int, size_t,
-                                                   int, int) {}
+CUDASIM_RUNTIME_VISIBLE void __cudaRegisterVar(void**, char*, char*, const char*, int, size_t, int,
+                                               int) {}
 
 // For managed variables, of which there are none.
-CUGUEST_SIM_RUNTIME_VISIBLE char __cudaInitModule(void**) { return 0; }
+CUDASIM_RUNTIME_VISIBLE char __cudaInitModule(void**) { return 0; }
 
-CUGUEST_SIM_RUNTIME_VISIBLE unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block,
-                                                                 size_t shared_bytes,
-                                                                 cudaStream_t stream) {
+CUDASIM_RUNTIME_VISIBLE unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block,
+                                                             size_t shared_bytes,
+                                                             cudaStream_t stream) {
   ThisThreadState().configurations.push_back({grid, block, shared_bytes, stream});
   return 0;
 }
 
-CUGUEST_SIM_RUNTIME_VISIBLE cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block,
-                                                                   size_t* shared_bytes,
-                                                                   void* stream) {
+CUDASIM_RUNTIME_VISIBLE cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block,
+                                                               size_t* shared_bytes, void* stream) {
   auto& configurations = ThisThreadState().configurations;
   if (configurations.empty()) return cudaErrorMissingConfiguration;
   const CallConfiguration configuration = configurations.back();
@@ -67,4 +66,4 @@ CUGUEST_SIM_RUNTIME_VISIBLE cudaError_t __cudaPopCallConfiguration(dim3* grid, d
 }
 
 }  // extern "C"
-}  // namespace cuguest_sim_runtime
+}  // namespace cudasim::runtime

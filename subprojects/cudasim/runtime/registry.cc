@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/runtime/registry.h"
+#include "runtime/registry.h"
 
 #include <iterator>
 #include <map>
 #include <mutex>
 #include <string>
 
-#include "lib/sim/runtime/driver.h"
+#include "runtime/driver.h"
 
-namespace cuguest_sim_runtime {
+namespace cudasim::runtime {
 
 struct FatBinary {
   const void* image = nullptr;
@@ -84,4 +84,4 @@ cudaError_t FindKernel(const void* symbol, CUkernel* kernel) {
   return ToError(code);
 }
 
-}  // namespace cuguest_sim_runtime
+}  // namespace cudasim::runtime

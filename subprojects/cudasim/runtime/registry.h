@@ -5,13 +5,13 @@
 // (which needs uncompressed PTX in it: nvcc --no-compress) when one of its functions is
 // first asked for.
 
-#ifndef CUGUEST_LIB_SIM_RUNTIME_REGISTRY_H_
-#define CUGUEST_LIB_SIM_RUNTIME_REGISTRY_H_
+#ifndef CUDASIM_RUNTIME_REGISTRY_H_
+#define CUDASIM_RUNTIME_REGISTRY_H_
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
-namespace cuguest_sim_runtime {
+namespace cudasim::runtime {
 
 struct FatBinary;
 
@@ -26,6 +26,6 @@ bool IsRegistered(const void* symbol);
 // library and of the name.
 cudaError_t FindKernel(const void* symbol, CUkernel* kernel);
 
-}  // namespace cuguest_sim_runtime
+}  // namespace cudasim::runtime
 
-#endif  // CUGUEST_LIB_SIM_RUNTIME_REGISTRY_H_
+#endif  // CUDASIM_RUNTIME_REGISTRY_H_

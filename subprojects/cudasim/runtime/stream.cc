@@ -2,16 +2,16 @@
 //
 // Streams.
 
-#include "lib/sim/runtime/stream.h"
+#include "runtime/stream.h"
 
 #include <memory>
 
-#include "lib/sim/runtime/api.h"
-#include "lib/sim/runtime/context.h"
-#include "lib/sim/runtime/driver.h"
-#include "lib/sim/runtime/entry.h"
+#include "runtime/api.h"
+#include "runtime/context.h"
+#include "runtime/driver.h"
+#include "runtime/entry.h"
 
-namespace cuguest_sim_runtime {
+namespace cudasim::runtime {
 namespace {
 
 // The callback of the driver has another type of code.
@@ -101,4 +101,4 @@ cudaError_t LaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* dat
   return ToError(Driver().cuLaunchHostFunc(ToDriver(stream), function, data));
 }
 
-}  // namespace cuguest_sim_runtime
+}  // namespace cudasim::runtime

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef CUGUEST_LIB_SIM_RUNTIME_STREAM_H_
-#define CUGUEST_LIB_SIM_RUNTIME_STREAM_H_
+#ifndef CUDASIM_RUNTIME_STREAM_H_
+#define CUDASIM_RUNTIME_STREAM_H_
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
-namespace cuguest_sim_runtime {
+namespace cudasim::runtime {
 
 // The stream as the driver's plain entries understand it: they take 0 for the legacy
 // stream, which in a twin it is not.
@@ -16,6 +16,6 @@ CUstream ToDriver(cudaStream_t stream);
 // current context's, needs one as any other call does.
 cudaError_t BindForStream(cudaStream_t stream);
 
-}  // namespace cuguest_sim_runtime
+}  // namespace cudasim::runtime
 
-#endif  // CUGUEST_LIB_SIM_RUNTIME_STREAM_H_
+#endif  // CUDASIM_RUNTIME_STREAM_H_

@@ -8,17 +8,17 @@
 #include <algorithm>
 #include <iterator>
 
-#include "lib/sim/runtime/api.h"
-#include "lib/sim/runtime/array.h"
-#include "lib/sim/runtime/context.h"
-#include "lib/sim/runtime/driver.h"
-#include "lib/sim/runtime/pointers.h"
+#include "runtime/api.h"
+#include "runtime/array.h"
+#include "runtime/context.h"
+#include "runtime/driver.h"
+#include "runtime/pointers.h"
 
-namespace cuguest_sim_runtime {
+namespace cudasim::runtime {
 namespace {
 
-using cuguest_sim_runtime::ToDriver;
-using cuguest_sim_runtime::ToRuntime;
+using cudasim::runtime::ToDriver;
+using cudasim::runtime::ToRuntime;
 
 cudaError_t ToDriver(const cudaResourceDesc& resource, CUDA_RESOURCE_DESC* result) {
   *result = {};
@@ -243,4 +243,4 @@ cudaError_t GetSurfaceObjectResourceDesc(cudaResourceDesc* resource, cudaSurface
   return ToError(code);
 }
 
-}  // namespace cuguest_sim_runtime
+}  // namespace cudasim::runtime

@@ -2,14 +2,14 @@
 //
 // What the runtime remembers per thread.
 
-#ifndef CUGUEST_LIB_SIM_RUNTIME_THREAD_H_
-#define CUGUEST_LIB_SIM_RUNTIME_THREAD_H_
+#ifndef CUDASIM_RUNTIME_THREAD_H_
+#define CUDASIM_RUNTIME_THREAD_H_
 
 #include <cuda_runtime_api.h>
 
 #include <vector>
 
-namespace cuguest_sim_runtime {
+namespace cudasim::runtime {
 
 // What <<<...>>> pushed, for the stub that pops it.
 struct CallConfiguration {
@@ -34,6 +34,6 @@ inline ThreadState& ThisThreadState() {
   return state;
 }
 
-}  // namespace cuguest_sim_runtime
+}  // namespace cudasim::runtime
 
-#endif  // CUGUEST_LIB_SIM_RUNTIME_THREAD_H_
+#endif  // CUDASIM_RUNTIME_THREAD_H_

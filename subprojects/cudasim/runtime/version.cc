@@ -4,11 +4,11 @@
 
 #include <cuda.h>
 
-#include "lib/sim/runtime/api.h"
-#include "lib/sim/runtime/driver.h"
-#include "lib/sim/runtime/null.h"
+#include "runtime/api.h"
+#include "runtime/driver.h"
+#include "runtime/null.h"
 
-namespace cuguest_sim_runtime {
+namespace cudasim::runtime {
 
 cudaError_t RuntimeGetVersion(int* version) {
   if (version == nullptr) return cudaErrorInvalidValue;
@@ -42,4 +42,4 @@ cudaError_t GetDriverEntryPointByVersion(const char* symbol, void** function, un
   return cudaSuccess;
 }
 
-}  // namespace cuguest_sim_runtime
+}  // namespace cudasim::runtime

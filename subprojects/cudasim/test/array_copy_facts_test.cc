@@ -4,11 +4,11 @@
 
 #include <cstring>
 
-#include "cuguest/testing/sim.h"
-#include "test/sim/arrays.h"
-#include "test/sim/capture.h"
+#include "cudasim/sim.h"
+#include "test/arrays.h"
+#include "test/capture.h"
 
-using namespace cuguest_facts;
+using namespace cudasim_facts;
 using boost::test_tools::per_element;
 
 namespace {

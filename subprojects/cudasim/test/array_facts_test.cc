@@ -6,14 +6,14 @@
 #include <csignal>
 #include <string>
 
-#include "cuguest/testing/sim.h"
-#include "test/sim/arrays.h"
-#include "test/sim/capture.h"
+#include "cudasim/sim.h"
+#include "test/arrays.h"
+#include "test/capture.h"
 #include "test/support/child.h"
 
-using namespace cuguest_facts;
-using cuguest::testing::Sim;
-using cuguest_test::OnlySim;
+using namespace cudasim_facts;
+using cudasim::Sim;
+using cudasim_test::OnlySim;
 
 namespace {
 
@@ -369,7 +369,7 @@ CHILD(destroy_around_a_mipmap) {
 
 BOOST_AUTO_TEST_CASE(what_crashes_a_real_driver_panics, *OnlySim()) {
   const auto check = [](const char* child, const std::string& text) {
-    const cuguest_test::Ended ended = cuguest_test::RunChild(child);
+    const cudasim_test::Ended ended = cudasim_test::RunChild(child);
     BOOST_TEST(ended.code == -SIGABRT, child);
     BOOST_TEST((ended.output.find(text) != std::string::npos), child << ": " << ended.output);
   };

@@ -2,14 +2,14 @@
 //
 // What the tests of arrays, copies and textures share.
 
-#ifndef CUGUEST_TEST_SIM_ARRAYS_H_
-#define CUGUEST_TEST_SIM_ARRAYS_H_
+#ifndef CUDASIM_TEST_ARRAYS_H_
+#define CUDASIM_TEST_ARRAYS_H_
 
 #include <vector>
 
-#include "test/sim/facts.h"
+#include "test/facts.h"
 
-namespace cuguest_facts {
+namespace cudasim_facts {
 
 inline CUDA_ARRAY3D_DESCRIPTOR Shape(size_t width, size_t height, size_t depth, unsigned flags = 0,
                                      CUarray_format format = CU_AD_FORMAT_FLOAT,
@@ -98,6 +98,6 @@ inline std::vector<float> Read(CUarray array, size_t width, size_t height) {
   return values;
 }
 
-}  // namespace cuguest_facts
+}  // namespace cudasim_facts
 
-#endif  // CUGUEST_TEST_SIM_ARRAYS_H_
+#endif  // CUDASIM_TEST_ARRAYS_H_

@@ -2,9 +2,9 @@
 //
 // cuCtxAttach and cuCtxDetach: the driver's own count, and why it is not to be used.
 
-#include "test/sim/facts.h"
+#include "test/facts.h"
 
-using namespace cuguest_facts;
+using namespace cudasim_facts;
 
 namespace {
 

@@ -2,12 +2,12 @@
 //
 // What the capture*_facts_test.cc share.
 
-#ifndef CUGUEST_TEST_SIM_CAPTURE_H_
-#define CUGUEST_TEST_SIM_CAPTURE_H_
+#ifndef CUDASIM_TEST_CAPTURE_H_
+#define CUDASIM_TEST_CAPTURE_H_
 
-#include "test/sim/facts.h"
+#include "test/facts.h"
 
-namespace cuguest_facts {
+namespace cudasim_facts {
 
 inline constexpr auto kNone = CU_STREAM_CAPTURE_STATUS_NONE;
 inline constexpr auto kActive = CU_STREAM_CAPTURE_STATUS_ACTIVE;
@@ -87,6 +87,6 @@ struct Guest {
   void* host = nullptr;
 };
 
-}  // namespace cuguest_facts
+}  // namespace cudasim_facts
 
-#endif  // CUGUEST_TEST_SIM_CAPTURE_H_
+#endif  // CUDASIM_TEST_CAPTURE_H_

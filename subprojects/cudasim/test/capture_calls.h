@@ -3,15 +3,15 @@
 // A call in every situation that captures make: what it must answer, and whether the capture
 // is lost by it.
 
-#ifndef CUGUEST_TEST_SIM_CAPTURE_CALLS_H_
-#define CUGUEST_TEST_SIM_CAPTURE_CALLS_H_
+#ifndef CUDASIM_TEST_CAPTURE_CALLS_H_
+#define CUDASIM_TEST_CAPTURE_CALLS_H_
 
 #include <functional>
 #include <vector>
 
-#include "test/sim/capture.h"
+#include "test/capture.h"
 
-namespace cuguest_facts {
+namespace cudasim_facts {
 
 struct Situation {
   CUstreamCaptureMode mode;
@@ -128,6 +128,6 @@ CUresult InOther(const Guest& guest, const Function& function) {
   return code;
 }
 
-}  // namespace cuguest_facts
+}  // namespace cudasim_facts
 
-#endif  // CUGUEST_TEST_SIM_CAPTURE_CALLS_H_
+#endif  // CUDASIM_TEST_CAPTURE_CALLS_H_

@@ -5,10 +5,10 @@
 
 #include <memory>
 
-#include "test/sim/capture_calls.h"
+#include "test/capture_calls.h"
 
-using namespace cuguest_facts;
-using cuguest_test::NeedsDevices;
+using namespace cudasim_facts;
+using cudasim_test::NeedsDevices;
 
 namespace {
 

@@ -4,9 +4,9 @@
 
 #include <functional>
 
-#include "test/sim/capture_calls.h"
+#include "test/capture_calls.h"
 
-using namespace cuguest_facts;
+using namespace cudasim_facts;
 
 namespace {
 

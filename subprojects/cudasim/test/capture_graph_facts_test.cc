@@ -5,12 +5,12 @@
 #include <cstring>
 #include <vector>
 
-#include "cuguest/testing/sim.h"
-#include "test/sim/capture.h"
+#include "cudasim/sim.h"
+#include "test/capture.h"
 
-using namespace cuguest_facts;
-using cuguest::testing::Sim;
-using cuguest::testing::SimLaunch;
+using namespace cudasim_facts;
+using cudasim::Sim;
+using cudasim::SimLaunch;
 
 namespace {
 

@@ -6,9 +6,9 @@
 #include <thread>
 #include <vector>
 
-#include "test/sim/capture.h"
+#include "test/capture.h"
 
-using namespace cuguest_facts;
+using namespace cudasim_facts;
 
 BOOST_AUTO_TEST_CASE(contexts_are_destroyed_and_reset_freely) {
   const Guest guest;

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "cuguest/testing/sim.h"
-#include "test/sim/jit.h"
+#include "cudasim/sim.h"
+#include "test/jit.h"
 
-using namespace cuguest_facts;
+using namespace cudasim_facts;
 
 namespace {
 
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(text_and_machine_code_have_the_same_variables_and_attribute
 }
 
 // Each keeps to its own room.
-BOOST_AUTO_TEST_CASE(variables_that_damage_gives_one_name, *cuguest_test::OnlySim()) {
+BOOST_AUTO_TEST_CASE(variables_that_damage_gives_one_name, *cudasim_test::OnlySim()) {
   const InContext in;
   std::string cubin = Compile(R"(.version 7.0
 .target sm_50
@@ -235,8 +235,7 @@ BOOST_AUTO_TEST_CASE(machine_code_runs) {
   const InContext in;
   CUmodule module = nullptr;
   CUfunction function = nullptr;
-  cuguest::testing::Sim::RegisterKernel(
-      "nothing", [](const cuguest::testing::SimLaunch&) { return CUDA_SUCCESS; });
+  cudasim::Sim::RegisterKernel("nothing", [](const cudasim::SimLaunch&) { return CUDA_SUCCESS; });
   OK(RAW(cuModuleLoadData)(&module, Compile(kPtx).data()));
   OK(RAW(cuModuleGetFunction)(&function, module, "nothing"));
   OK(RAW(cuLaunchKernel)(function, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr));

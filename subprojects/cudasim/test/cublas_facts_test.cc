@@ -8,10 +8,10 @@
 #include <string>
 #include <utility>
 
-#include "test/sim/math_library.h"
+#include "test/math_library.h"
 
-using namespace cuguest_facts;
-using cuguest_test::OnlyReal;
+using namespace cudasim_facts;
+using cudasim_test::OnlyReal;
 
 namespace {
 
@@ -92,7 +92,7 @@ void UseStream(Blas& blas, const Guest& guest) { FINE(blas.SetStream(guest.strea
 
 }  // namespace
 
-CUGUEST_MATH_FACTS(Blas)
+CUDASIM_MATH_FACTS(Blas)
 
 BOOST_AUTO_TEST_CASE(what_ends_captures) {
   CheckCreatingInCaptures<Blas>();

@@ -6,9 +6,9 @@
 
 #include <cmath>
 
-#include "test/sim/library.h"
+#include "test/library.h"
 
-using namespace cuguest_facts;
+using namespace cudasim_facts;
 
 #define BLAS(call) BOOST_CHECK_EQUAL((call), CUBLAS_STATUS_SUCCESS)
 

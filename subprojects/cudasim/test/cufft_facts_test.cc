@@ -7,10 +7,10 @@
 #include <memory>
 #include <utility>
 
-#include "test/sim/math_library.h"
+#include "test/math_library.h"
 
-using namespace cuguest_facts;
-using cuguest_test::OnlyReal;
+using namespace cudasim_facts;
+using cudasim_test::OnlyReal;
 
 namespace {
 
@@ -83,7 +83,7 @@ Values<char> Area(size_t size) { return Values<char>(std::vector<char>(size, 0))
 
 }  // namespace
 
-CUGUEST_MATH_FACTS(Fft)
+CUDASIM_MATH_FACTS(Fft)
 
 BOOST_AUTO_TEST_CASE(what_ends_captures) {
   CheckCreatingInCaptures<Fft>();

@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "test/sim/library.h"
+#include "test/library.h"
 
-using namespace cuguest_facts;
+using namespace cudasim_facts;
 
 #define FFT(call) BOOST_CHECK_EQUAL((call), CUFFT_SUCCESS)
 

@@ -7,10 +7,10 @@
 #include <memory>
 #include <utility>
 
-#include "test/sim/math_library.h"
+#include "test/math_library.h"
 
-using namespace cuguest_facts;
-using cuguest_test::OnlyReal;
+using namespace cudasim_facts;
+using cudasim_test::OnlyReal;
 
 namespace {
 
@@ -64,7 +64,7 @@ struct Solver {
 
 }  // namespace
 
-CUGUEST_MATH_FACTS(Solver)
+CUDASIM_MATH_FACTS(Solver)
 
 BOOST_AUTO_TEST_CASE(what_ends_captures) {
   CheckCreatingInCaptures<Solver>();

@@ -9,9 +9,9 @@
 #include <string>
 #include <utility>
 
-#include "test/sim/math_library.h"
+#include "test/math_library.h"
 
-using namespace cuguest_facts;
+using namespace cudasim_facts;
 
 namespace {
 
@@ -87,7 +87,7 @@ struct Sparse {
 
 }  // namespace
 
-CUGUEST_MATH_FACTS(Sparse)
+CUDASIM_MATH_FACTS(Sparse)
 
 BOOST_AUTO_TEST_CASE(what_ends_captures) {
   CheckCreatingInCaptures<Sparse>();

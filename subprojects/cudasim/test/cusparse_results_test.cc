@@ -4,9 +4,9 @@
 
 #include <cusparse.h>
 
-#include "test/sim/library.h"
+#include "test/library.h"
 
-using namespace cuguest_facts;
+using namespace cudasim_facts;
 
 #define SPARSE(call) BOOST_CHECK_EQUAL((call), CUSPARSE_STATUS_SUCCESS)
 

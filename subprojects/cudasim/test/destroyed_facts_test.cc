@@ -2,9 +2,9 @@
 //
 // Contexts that were destroyed: what is left on stacks, what their handles answer.
 
-#include "test/sim/facts.h"
+#include "test/facts.h"
 
-using namespace cuguest_facts;
+using namespace cudasim_facts;
 
 namespace {
 
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(a_handle_is_not_used_again_while_it_is_on_a_stack) {
 
 // On a real driver it is the allocator's choice, and was seen to happen or not; the
 // simulation always takes the worse one.
-BOOST_AUTO_TEST_CASE(a_handle_is_used_again_once_it_is_on_no_stack, *cuguest_test::OnlySim()) {
+BOOST_AUTO_TEST_CASE(a_handle_is_used_again_once_it_is_on_no_stack, *cudasim_test::OnlySim()) {
   const CUcontext dead = PushDeadContext();
   OK(RAW(cuCtxPopCurrent)(nullptr));
   const OwnContext later;

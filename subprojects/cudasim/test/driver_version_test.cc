@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The simulated drivers of older CUDA versions: what they claim, export and hand out. What
-// each entry's version is, is held against <cudaTypedefs.h> by lib/sim/exports.cc.
+// each entry's version is, is held against <cudaTypedefs.h> by driver/exports.cc.
 
 #include <boost/test/data/test_case.hpp>
 #include <ostream>
@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "lib/sim/entry_list.h"
-#include "test/sim/facts.h"
+#include "driver/entry_list.h"
+#include "test/facts.h"
 #include "test/support/child.h"
 #include "test/support/files.h"
 
-using namespace cuguest_facts;
-using cuguest_test::OnlySim;
+using namespace cudasim_facts;
+using cudasim_test::OnlySim;
 
 namespace {
 
@@ -27,15 +27,15 @@ struct Row {
 
 const std::vector<Row>& Rows() {
   static const std::vector<Row> rows = {
-#define CUGUEST_TEST_ROW(Base, version, suffix, Function, floor, parameters, arguments) \
+#define CUDASIM_TEST_ROW(Base, version, suffix, Function, floor, parameters, arguments) \
   {"cu" #Base, "cu" #Base suffix, version},
-#define CUGUEST_TEST_TWIN(Base, version, suffix, twin_version, twin_suffix, Function, floor, \
+#define CUDASIM_TEST_TWIN(Base, version, suffix, twin_version, twin_suffix, Function, floor, \
                           parameters, arguments)                                             \
   {"cu" #Base, "cu" #Base suffix, version},                                                  \
       {"cu" #Base, "cu" #Base suffix "_" #twin_suffix, twin_version},
-      CUGUEST_SIM_ENTRIES(CUGUEST_TEST_ROW, CUGUEST_TEST_TWIN)
-#undef CUGUEST_TEST_TWIN
-#undef CUGUEST_TEST_ROW
+      CUDASIM_ENTRIES(CUDASIM_TEST_ROW, CUDASIM_TEST_TWIN)
+#undef CUDASIM_TEST_TWIN
+#undef CUDASIM_TEST_ROW
   };
   return rows;
 }
@@ -51,7 +51,7 @@ std::ostream& operator<<(std::ostream& out, const Old& old) { return out << old.
 
 void* Open(const Old& old) {
   const std::string path =
-      cuguest_test::FindBeside(std::string("lib/sim/") + old.name + "/libcuda.so.1");
+      cudasim_test::FindBeside(std::string("sim/") + old.name + "/libcuda.so.1");
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   BOOST_TEST_REQUIRE(library != nullptr, "\"" << path << "\" does not load");
   return library;
@@ -162,8 +162,8 @@ CHILD(asks_with_later_enumerators) {
 
 BOOST_DATA_TEST_CASE(an_old_driver_does_not_know_later_enumerators, kOld, old) {
   const std::string library =
-      cuguest_test::FindBeside(std::string("lib/sim/") + old.name + "/libcuda.so.1");
-  const cuguest_test::Ended ended = cuguest_test::RunSelf(
+      cudasim_test::FindBeside(std::string("sim/") + old.name + "/libcuda.so.1");
+  const cudasim_test::Ended ended = cudasim_test::RunSelf(
       {"--child=asks_with_later_enumerators"},
       {"LD_LIBRARY_PATH=" + library.substr(0, library.rfind('/')), "CUDA_MODULE_LOADING"});
   BOOST_TEST(ended.code == 0, ended.output);

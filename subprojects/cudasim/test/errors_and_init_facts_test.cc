@@ -8,13 +8,13 @@
 
 #include <cstring>
 
-#include "cuguest/testing/sim.h"
-#include "test/sim/facts.h"
+#include "cudasim/sim.h"
+#include "test/facts.h"
 #include "test/support/child.h"
 
-using namespace cuguest_facts;
-using cuguest::testing::Sim;
-using cuguest::testing::SimLaunch;
+using namespace cudasim_facts;
+using cudasim::Sim;
+using cudasim::SimLaunch;
 
 BOOST_AUTO_TEST_CASE(errors_have_names_and_texts) {
   const char* text = nullptr;

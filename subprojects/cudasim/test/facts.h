@@ -5,8 +5,8 @@
 // and the same binaries run on a real driver. Nothing here calls what is undefined
 // there.
 
-#ifndef CUGUEST_TEST_SIM_FACTS_H_
-#define CUGUEST_TEST_SIM_FACTS_H_
+#ifndef CUDASIM_TEST_FACTS_H_
+#define CUDASIM_TEST_FACTS_H_
 
 #include <cuda.h>
 
@@ -20,11 +20,11 @@
 #define OK(call) BOOST_CHECK_EQUAL((call), CUDA_SUCCESS)
 #define IS(call, error) BOOST_CHECK_EQUAL((call), CUDA_ERROR_##error)
 
-namespace cuguest_facts {
+namespace cudasim_facts {
 
-using cuguest_test::GetStack;
-using cuguest_test::OwnContext;
-using cuguest_test::SetStack;
+using cudasim_test::GetStack;
+using cudasim_test::OwnContext;
+using cudasim_test::SetStack;
 using Entries = std::vector<CUcontext>;
 
 // A value that the enumeration does not have; a cast would be undefined.
@@ -115,6 +115,6 @@ inline constexpr char kPtx[] = R"(.version 7.0
 }
 )";
 
-}  // namespace cuguest_facts
+}  // namespace cudasim_facts
 
-#endif  // CUGUEST_TEST_SIM_FACTS_H_
+#endif  // CUDASIM_TEST_FACTS_H_

@@ -5,11 +5,11 @@
 #include <csignal>
 #include <string>
 
-#include "test/sim/launches.h"
+#include "test/launches.h"
 #include "test/support/child.h"
 
-using namespace cuguest_facts;
-using cuguest_test::OnlySim;
+using namespace cudasim_facts;
+using cudasim_test::OnlySim;
 
 namespace {
 
@@ -278,7 +278,7 @@ CHILD(set_a_negative_attribute) {
 }
 
 BOOST_AUTO_TEST_CASE(what_crashes_a_real_driver_panics, *OnlySim()) {
-  const cuguest_test::Ended ended = cuguest_test::RunChild("set_a_negative_attribute");
+  const cudasim_test::Ended ended = cudasim_test::RunChild("set_a_negative_attribute");
   BOOST_TEST(ended.code == -SIGABRT);
   BOOST_TEST((ended.output.find("a negative attribute") != std::string::npos), ended.output);
 }

@@ -6,9 +6,9 @@
 #include <cstdio>
 #include <string>
 
-#include "test/sim/facts.h"
+#include "test/facts.h"
 
-using namespace cuguest_facts;
+using namespace cudasim_facts;
 
 namespace {
 

@@ -2,8 +2,8 @@
 //
 // What the tests of compiled and linked code share: options with logs, and texts.
 
-#ifndef CUGUEST_TEST_SIM_JIT_H_
-#define CUGUEST_TEST_SIM_JIT_H_
+#ifndef CUDASIM_TEST_JIT_H_
+#define CUDASIM_TEST_JIT_H_
 
 #include <algorithm>
 #include <chrono>
@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "test/sim/facts.h"
+#include "test/facts.h"
 
-namespace cuguest_facts {
+namespace cudasim_facts {
 
 inline void* Value(size_t number) { return reinterpret_cast<void*>(std::uintptr_t{number}); }
 
@@ -98,7 +98,7 @@ inline bool HasCompiler() {
   return code == CUDA_SUCCESS;
 }
 inline auto NeedsCompiler() {
-  return cuguest_test::OnlyIf(HasCompiler, "needs the CUDA Toolkit's nvJitLink");
+  return cudasim_test::OnlyIf(HasCompiler, "needs the CUDA Toolkit's nvJitLink");
 }
 
 // With what no text had before, so that no cache has it.
@@ -192,6 +192,6 @@ struct InContext {
   OwnContext context;
 };
 
-}  // namespace cuguest_facts
+}  // namespace cudasim_facts
 
-#endif  // CUGUEST_TEST_SIM_JIT_H_
+#endif  // CUDASIM_TEST_JIT_H_

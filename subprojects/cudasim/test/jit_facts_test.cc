@@ -7,12 +7,12 @@
 #include <csignal>
 #include <string>
 
-#include "cuguest/testing/sim.h"
-#include "test/sim/jit.h"
+#include "cudasim/sim.h"
+#include "test/jit.h"
 #include "test/support/child.h"
 
-using namespace cuguest_facts;
-using cuguest_test::OnlySim;
+using namespace cudasim_facts;
+using cudasim_test::OnlySim;
 
 namespace {
 
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(what_no_device_has_room_for_is_an_error, *OnlySim()) {
 static size_t CutOff() {
   int devices = 0;
   OK(RAW(cuDeviceGetCount)(&devices));
-  return !cuguest::testing::Sim::IsActive() && devices > 1 ? 1 : 0;
+  return !cudasim::Sim::IsActive() && devices > 1 ? 1 : 0;
 }
 
 // It is compiled when it is loaded, with a context or without; its code is kept back.
@@ -321,20 +321,20 @@ BOOST_AUTO_TEST_CASE(threads_per_block_are_answered) {
 
 // A real driver divides by it.
 CHILD(asks_for_no_threads) {
-  cuguest_test::MakeContext();
+  cudasim_test::MakeContext();
   Jit jit({{CU_JIT_THREADS_PER_BLOCK, 0}});
   CUlibrary library = nullptr;
   jit.LoadLibrary(&library, kPtx);
   return 0;
 }
 BOOST_AUTO_TEST_CASE(no_threads_per_block_panic, *OnlySim()) {
-  const cuguest_test::Ended ended = cuguest_test::RunChild("asks_for_no_threads");
+  const cudasim_test::Ended ended = cudasim_test::RunChild("asks_for_no_threads");
   BOOST_TEST(ended.code == -SIGABRT);
   BOOST_TEST(Contains(ended.output, "CU_JIT_THREADS_PER_BLOCK is 0"), ended.output);
 }
 
 CHILD(may_not_compile) {
-  cuguest_test::MakeContext();
+  cudasim_test::MakeContext();
   CUlibrary library = nullptr;
   CUkernel kernel = nullptr;
   CHECK(Jit().LoadLibrary(&library, Unique(kPtx).c_str()) == CUDA_SUCCESS);
@@ -343,8 +343,8 @@ CHILD(may_not_compile) {
 }
 BOOST_AUTO_TEST_CASE(the_environment_disables_the_compiler) {
   for (const char* variable : {"CUDA_DISABLE_JIT=1", "CUDA_DISABLE_PTX_JIT=1"}) {
-    const cuguest_test::Ended ended =
-        cuguest_test::RunSelf({"--child=may_not_compile"}, {variable});
+    const cudasim_test::Ended ended =
+        cudasim_test::RunSelf({"--child=may_not_compile"}, {variable});
     BOOST_TEST(ended.code == 0, variable << ": " << ended.output);
   }
 }
@@ -381,7 +381,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 // Then the simulation's own reader judges.
 CHILD(has_no_compiler) {
-  cuguest_test::MakeContext();
+  cudasim_test::MakeContext();
   CUlibrary library = nullptr;
   CUkernel kernel = nullptr;
   Jit jit;
@@ -393,7 +393,7 @@ CHILD(has_no_compiler) {
   return 0;
 }
 BOOST_AUTO_TEST_CASE(without_a_compiler_texts_are_read, *OnlySim()) {
-  const cuguest_test::Ended ended =
-      cuguest_test::RunSelf({"--child=has_no_compiler"}, {"CUGUEST_SIM_NVJITLINK="});
+  const cudasim_test::Ended ended =
+      cudasim_test::RunSelf({"--child=has_no_compiler"}, {"CUDASIM_NVJITLINK="});
   BOOST_TEST(ended.code == 0, ended.output);
 }

@@ -6,13 +6,13 @@
 #include <csignal>
 #include <string>
 
-#include "test/sim/launches.h"
+#include "test/launches.h"
 #include "test/support/child.h"
 
-using namespace cuguest_facts;
-using cuguest::testing::Sim;
-using cuguest::testing::SimLaunch;
-using cuguest_test::OnlySim;
+using namespace cudasim_facts;
+using cudasim::Sim;
+using cudasim::SimLaunch;
+using cudasim_test::OnlySim;
 
 namespace {
 
@@ -503,7 +503,7 @@ CHILD(graph_of_what_cannot_run) {
 }
 
 BOOST_AUTO_TEST_CASE(what_was_not_measured_panics, *OnlySim()) {
-  const cuguest_test::Ended ended = cuguest_test::RunChild("graph_of_what_cannot_run");
+  const cudasim_test::Ended ended = cudasim_test::RunChild("graph_of_what_cannot_run");
   BOOST_TEST(ended.code == -SIGABRT);
   BOOST_TEST((ended.output.find("is not simulated") != std::string::npos), ended.output);
 }

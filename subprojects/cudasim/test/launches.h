@@ -3,17 +3,17 @@
 // What the tests of launches, functions' attributes and occupancy share: a module of
 // kernels that differ in what bounds their launches.
 
-#ifndef CUGUEST_TEST_SIM_LAUNCHES_H_
-#define CUGUEST_TEST_SIM_LAUNCHES_H_
+#ifndef CUDASIM_TEST_LAUNCHES_H_
+#define CUDASIM_TEST_LAUNCHES_H_
 
 #include <cstring>
 #include <initializer_list>
 #include <vector>
 
-#include "cuguest/testing/sim.h"
-#include "test/sim/capture.h"
+#include "cudasim/sim.h"
+#include "test/capture.h"
 
-namespace cuguest_facts {
+namespace cudasim_facts {
 
 // `required` stores the width of its block, `with_...` use what they are named after.
 inline constexpr char kLaunchPtx[] = R"(.version 8.0
@@ -80,8 +80,8 @@ inline constexpr char kLaunchPtx[] = R"(.version 8.0
 // A current context with that module in it.
 struct Launcher {
   Launcher() {
-    using cuguest::testing::Sim;
-    using cuguest::testing::SimLaunch;
+    using cudasim::Sim;
+    using cudasim::SimLaunch;
     for (const char* name : {"nothing", "bounded", "clustered", "must_cluster", "rank_of_4",
                              "with_shared", "with_module_shared", "with_dynamic"}) {
       Sim::RegisterKernel(name, [](const SimLaunch&) { return CUDA_SUCCESS; });
@@ -98,7 +98,7 @@ struct Launcher {
   }
   ~Launcher() { SetStack({}); }
 
-  static CUresult Store(const cuguest::testing::SimLaunch& launch, unsigned value) {
+  static CUresult Store(const cudasim::SimLaunch& launch, unsigned value) {
     unsigned* to = nullptr;
     std::memcpy(&to, launch.parameters[0], sizeof(to));
     *to = value;
@@ -196,6 +196,6 @@ inline CUresult LaunchOn(CUstream stream, CUfunction function, const Shape& shap
   return RAW(cuLaunchKernelEx)(&config, function, each, extra);
 }
 
-}  // namespace cuguest_facts
+}  // namespace cudasim_facts
 
-#endif  // CUGUEST_TEST_SIM_LAUNCHES_H_
+#endif  // CUDASIM_TEST_LAUNCHES_H_

@@ -2,16 +2,16 @@
 //
 // What the tests of what cuBLAS and the like compute share.
 
-#ifndef CUGUEST_TEST_SIM_LIBRARY_H_
-#define CUGUEST_TEST_SIM_LIBRARY_H_
+#ifndef CUDASIM_TEST_LIBRARY_H_
+#define CUDASIM_TEST_LIBRARY_H_
 
 #include <complex>
 #include <cstdint>
 #include <vector>
 
-#include "test/sim/facts.h"
+#include "test/facts.h"
 
-namespace cuguest_facts {
+namespace cudasim_facts {
 
 // A context that is current.
 struct Current {
@@ -71,6 +71,6 @@ std::vector<T> Numbers(size_t count, unsigned seed) {
   return values;
 }
 
-}  // namespace cuguest_facts
+}  // namespace cudasim_facts
 
-#endif  // CUGUEST_TEST_SIM_LIBRARY_H_
+#endif  // CUDASIM_TEST_LIBRARY_H_

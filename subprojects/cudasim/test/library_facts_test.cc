@@ -8,14 +8,14 @@
 #include <set>
 #include <string>
 
-#include "cuguest/testing/sim.h"
-#include "test/sim/capture.h"
+#include "cudasim/sim.h"
+#include "test/capture.h"
 #include "test/support/child.h"
 
-using namespace cuguest_facts;
-using cuguest::testing::Sim;
-using cuguest::testing::SimLaunch;
-using cuguest_test::OnlySim;
+using namespace cudasim_facts;
+using cudasim::Sim;
+using cudasim::SimLaunch;
+using cudasim_test::OnlySim;
 
 namespace {
 
@@ -500,7 +500,7 @@ CHILD(null_loading_mode) {
 
 BOOST_AUTO_TEST_CASE(what_crashes_a_real_driver_panics, *OnlySim()) {
   const auto check = [](const char* child, const std::string& text) {
-    const cuguest_test::Ended ended = cuguest_test::RunChild(child);
+    const cudasim_test::Ended ended = cudasim_test::RunChild(child);
     BOOST_TEST(ended.code == -SIGABRT, child);
     BOOST_TEST((ended.output.find(text) != std::string::npos), child << ": " << ended.output);
   };

@@ -2,9 +2,9 @@
 //
 // Settings of a context.
 
-#include "test/sim/facts.h"
+#include "test/facts.h"
 
-using namespace cuguest_facts;
+using namespace cudasim_facts;
 
 namespace {
 

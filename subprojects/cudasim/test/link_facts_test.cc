@@ -10,14 +10,14 @@
 #include <fstream>
 #include <string>
 
-#include "cuguest/testing/sim.h"
-#include "test/sim/capture.h"
-#include "test/sim/jit.h"
+#include "cudasim/sim.h"
+#include "test/capture.h"
+#include "test/jit.h"
 #include "test/support/child.h"
 
-using namespace cuguest_facts;
-using cuguest::testing::Sim;
-using cuguest_test::OnlySim;
+using namespace cudasim_facts;
+using cudasim::Sim;
+using cudasim_test::OnlySim;
 
 namespace {
 
@@ -36,7 +36,7 @@ bool HasKernel(const std::string& cubin, const char* name) {
 class OwnFile {
  public:
   explicit OwnFile(const std::string& content)
-      : path_("/tmp/cuguest-link-" + std::to_string(getpid())) {
+      : path_("/tmp/cudasim-link-" + std::to_string(getpid())) {
     std::ofstream(path_, std::ios::binary) << content;
   }
   ~OwnFile() { std::remove(path_.c_str()); }
@@ -342,7 +342,7 @@ BOOST_AUTO_TEST_CASE(link_states_are_counted, *OnlySim()) {
 
 // A real driver reads freed memory.
 CHILD(destroys_a_link_twice) {
-  CUcontext context = cuguest_test::MakeContext();
+  CUcontext context = cudasim_test::MakeContext();
   CHECK(RAW(cuCtxPushCurrent)(context) == CUDA_SUCCESS);
   CUlinkState state = nullptr;
   CHECK(RAW(cuLinkCreate)(0, nullptr, nullptr, &state) == CUDA_SUCCESS);
@@ -351,7 +351,7 @@ CHILD(destroys_a_link_twice) {
   return 0;
 }
 BOOST_AUTO_TEST_CASE(a_destroyed_link_panics, *OnlySim()) {
-  const cuguest_test::Ended ended = cuguest_test::RunChild("destroys_a_link_twice");
+  const cudasim_test::Ended ended = cudasim_test::RunChild("destroys_a_link_twice");
   BOOST_TEST(ended.code == -SIGABRT);
   BOOST_TEST(Contains(ended.output, "the link state was destroyed"), ended.output);
 }
@@ -359,7 +359,7 @@ BOOST_AUTO_TEST_CASE(a_destroyed_link_panics, *OnlySim()) {
 BOOST_AUTO_TEST_SUITE_END()
 
 CHILD(links_without_a_linker) {
-  CUcontext context = cuguest_test::MakeContext();
+  CUcontext context = cudasim_test::MakeContext();
   CHECK(RAW(cuCtxPushCurrent)(context) == CUDA_SUCCESS);
   CUlinkState state = nullptr;
   CHECK(RAW(cuLinkCreate)(0, nullptr, nullptr, &state) == CUDA_SUCCESS);
@@ -369,7 +369,7 @@ CHILD(links_without_a_linker) {
   return 0;
 }
 BOOST_AUTO_TEST_CASE(without_a_linker_nothing_is_linked, *OnlySim()) {
-  const cuguest_test::Ended ended =
-      cuguest_test::RunSelf({"--child=links_without_a_linker"}, {"CUGUEST_SIM_NVJITLINK="});
+  const cudasim_test::Ended ended =
+      cudasim_test::RunSelf({"--child=links_without_a_linker"}, {"CUDASIM_NVJITLINK="});
   BOOST_TEST(ended.code == 0, ended.output);
 }

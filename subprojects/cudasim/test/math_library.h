@@ -24,8 +24,8 @@
 //     bool IsRight();      // the result, after all work of the data's context
 //   };
 
-#ifndef CUGUEST_TEST_SIM_MATH_LIBRARY_H_
-#define CUGUEST_TEST_SIM_MATH_LIBRARY_H_
+#ifndef CUDASIM_TEST_MATH_LIBRARY_H_
+#define CUDASIM_TEST_MATH_LIBRARY_H_
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,12 +34,12 @@
 #include <chrono>
 #include <vector>
 
-#include "test/sim/capture.h"
+#include "test/capture.h"
 #include "test/support/child.h"
 
 #define FINE(call) BOOST_CHECK_EQUAL((call), 0)
 
-namespace cuguest_facts {
+namespace cudasim_facts {
 
 // Numbers in device memory of the context that was current when they were made. Nothing is
 // checked but by what is read: children have them, too.
@@ -585,10 +585,10 @@ int ChildLeavesHandles() {
   return 0;
 }
 
-}  // namespace cuguest_facts
+}  // namespace cudasim_facts
 
 // The cases that all four have, of `Library`.
-#define CUGUEST_MATH_FACTS(Library)                                                              \
+#define CUDASIM_MATH_FACTS(Library)                                                              \
   CHILD(creates_without_context) { return ChildCreatesWithoutContext<Library>(); }               \
   CHILD(runs_without_context) { return ChildRunsWithoutContext<Library>(); }                     \
   CHILD(destroys_without_context) { return ChildDestroysWithoutContext<Library>(); }             \
@@ -613,4 +613,4 @@ int ChildLeavesHandles() {
   BOOST_AUTO_TEST_CASE(a_graph_repeats_it) { CheckReplays<Library>(); }                          \
   BOOST_AUTO_TEST_CASE(it_works_in_a_green_context) { CheckInAGreenContext<Library>(); }
 
-#endif  // CUGUEST_TEST_SIM_MATH_LIBRARY_H_
+#endif  // CUDASIM_TEST_MATH_LIBRARY_H_

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <numeric>
 
-#include "test/sim/facts.h"
+#include "test/facts.h"
 
-using namespace cuguest_facts;
+using namespace cudasim_facts;
 
 namespace {
 

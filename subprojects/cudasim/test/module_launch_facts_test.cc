@@ -4,12 +4,12 @@
 
 #include <cstring>
 
-#include "cuguest/testing/sim.h"
-#include "test/sim/facts.h"
+#include "cudasim/sim.h"
+#include "test/facts.h"
 
-using namespace cuguest_facts;
-using cuguest::testing::Sim;
-using cuguest::testing::SimLaunch;
+using namespace cudasim_facts;
+using cudasim::Sim;
+using cudasim::SimLaunch;
 
 namespace {
 

@@ -5,12 +5,12 @@
 #include <csignal>
 #include <string>
 
-#include "test/sim/launches.h"
+#include "test/launches.h"
 #include "test/support/child.h"
 
-using namespace cuguest_facts;
-using cuguest_test::OnlyIf;
-using cuguest_test::OnlySim;
+using namespace cudasim_facts;
+using cudasim_test::OnlyIf;
+using cudasim_test::OnlySim;
 
 namespace {
 
@@ -294,7 +294,7 @@ CHILD(ask_for_shared_memory_nowhere) {
 }
 
 BOOST_AUTO_TEST_CASE(what_crashes_a_real_driver_panics, *OnlySim()) {
-  const cuguest_test::Ended ended = cuguest_test::RunChild("ask_for_shared_memory_nowhere");
+  const cudasim_test::Ended ended = cudasim_test::RunChild("ask_for_shared_memory_nowhere");
   BOOST_TEST(ended.code == -SIGABRT);
   BOOST_TEST((ended.output.find("a null argument") != std::string::npos), ended.output);
 }

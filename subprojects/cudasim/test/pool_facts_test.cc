@@ -2,9 +2,9 @@
 //
 // Stream-ordered memory: it belongs to a pool of a device, and to no context.
 
-#include "test/sim/facts.h"
+#include "test/facts.h"
 
-using namespace cuguest_facts;
+using namespace cudasim_facts;
 
 namespace {
 

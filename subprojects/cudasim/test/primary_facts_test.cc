@@ -2,9 +2,9 @@
 //
 // Primary contexts: one per device, counted by the driver, owned by nobody.
 
-#include "test/sim/facts.h"
+#include "test/facts.h"
 
-using namespace cuguest_facts;
+using namespace cudasim_facts;
 
 namespace {
 
@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(arguments_are_checked) {
   IS(RAW(cuDevicePrimaryCtxGetState)(kDevice, nullptr, &active), INVALID_VALUE);
   IS(RAW(cuDevicePrimaryCtxGetState)(kDevice, &flags, nullptr), INVALID_VALUE);
 }
-// cudart asks for the first version, 7000; cuguest for the second, 11000.
+// cudart asks for the first version, 7000; others for the second, 11000.
 BOOST_AUTO_TEST_CASE(the_first_version_of_release_ignores_what_no_retain_covers) {
   using Release = decltype(&::cuDevicePrimaryCtxRelease);
   const auto first = RAW_AS(Release, "cuDevicePrimaryCtxRelease");

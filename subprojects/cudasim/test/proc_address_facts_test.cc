@@ -2,9 +2,9 @@
 //
 // cuGetProcAddress.
 
-#include "test/sim/facts.h"
+#include "test/facts.h"
 
-using namespace cuguest_facts;
+using namespace cudasim_facts;
 
 namespace {
 
@@ -28,7 +28,7 @@ void CheckIs(const char* name, int version, const char* symbol, cuuint64_t flags
     const Answer answer = Ask(name, version, flags);
     OK(answer.code);
     BOOST_CHECK_EQUAL(answer.status, CU_GET_PROC_ADDRESS_SUCCESS);
-    BOOST_CHECK_EQUAL(answer.function, cuguest_test::RawSymbol(symbol));
+    BOOST_CHECK_EQUAL(answer.function, cudasim_test::RawSymbol(symbol));
   }
 }
 
@@ -147,5 +147,5 @@ BOOST_AUTO_TEST_CASE(the_first_form_says_not_found) {
   BOOST_CHECK(function == kUntouched);
   OK(ask("cuCtxGetId", &function, 12000, 0));
   OK(ask("cuCtxGetCurrent", &function, 11030, 3));
-  BOOST_CHECK_EQUAL(function, cuguest_test::RawSymbol("cuCtxGetCurrent"));
+  BOOST_CHECK_EQUAL(function, cudasim_test::RawSymbol("cuCtxGetCurrent"));
 }

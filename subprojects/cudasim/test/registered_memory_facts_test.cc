@@ -4,9 +4,9 @@
 
 #include <sys/mman.h>
 
-#include "test/sim/facts.h"
+#include "test/facts.h"
 
-using namespace cuguest_facts;
+using namespace cudasim_facts;
 
 namespace {
 

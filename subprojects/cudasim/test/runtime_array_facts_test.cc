@@ -3,9 +3,9 @@
 // Arrays, copies of rows, texture and surface objects through the runtime, and what the
 // driver says of them.
 
-#include "test/sim/runtime_facts.h"
+#include "test/runtime_facts.h"
 
-using namespace cuguest_facts;
+using namespace cudasim_facts;
 
 namespace {
 

@@ -8,11 +8,11 @@
 
 #include <cstring>
 
-#include "test/sim/runtime_facts.h"
+#include "test/runtime_facts.h"
 #include "test/support/child.h"
 
-using namespace cuguest_facts;
-using cuguest_test::NeedsDevices;
+using namespace cudasim_facts;
+using cudasim_test::NeedsDevices;
 
 namespace {
 

@@ -5,13 +5,13 @@
 #include <atomic>
 #include <string>
 
-#include "cuguest/testing/sim.h"
-#include "test/sim/runtime_facts.h"
+#include "cudasim/sim.h"
+#include "test/runtime_facts.h"
 #include "test/support/child.h"
 
-using namespace cuguest_facts;
-using cuguest::testing::Sim;
-using cuguest::testing::SimLaunch;
+using namespace cudasim_facts;
+using cudasim::Sim;
+using cudasim::SimLaunch;
 
 namespace {
 
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(answers_are_no_errors) {
   RT_OK(cudaPeekAtLastError());
 }
 
-BOOST_AUTO_TEST_CASE(not_ready_is_not_noted, *cuguest_test::OnlyReal()) {
+BOOST_AUTO_TEST_CASE(not_ready_is_not_noted, *cudasim_test::OnlyReal()) {
   const Primary primary;
   cudaStream_t stream = nullptr;
   cudaEvent_t event = nullptr;

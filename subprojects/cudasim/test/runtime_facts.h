@@ -4,13 +4,13 @@
 // with the shared and the static runtime of CUDA 13.0 on an H200, driver 580.159.04; the
 // simulated runtime must do the same.
 
-#ifndef CUGUEST_TEST_SIM_RUNTIME_FACTS_H_
-#define CUGUEST_TEST_SIM_RUNTIME_FACTS_H_
+#ifndef CUDASIM_TEST_RUNTIME_FACTS_H_
+#define CUDASIM_TEST_RUNTIME_FACTS_H_
 
-#include "test/sim/facts.h"
+#include "test/facts.h"
 #include "test/support/runtime.h"
 
-namespace cuguest_facts {
+namespace cudasim_facts {
 
 // The handle of device 0's primary context, for ever.
 inline CUcontext PrimaryHandle() {
@@ -65,6 +65,6 @@ inline int ReleaseAll() {
   return count;
 }
 
-}  // namespace cuguest_facts
+}  // namespace cudasim_facts
 
-#endif  // CUGUEST_TEST_SIM_RUNTIME_FACTS_H_
+#endif  // CUDASIM_TEST_RUNTIME_FACTS_H_

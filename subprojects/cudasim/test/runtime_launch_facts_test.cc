@@ -7,9 +7,9 @@
 
 #include <cstdint>
 
-#include "cuguest/testing/sim.h"
-#include "kernels/saxpy.h"
-#include "test/sim/runtime_facts.h"
+#include "cudasim/sim.h"
+#include "test/kernels/saxpy.h"
+#include "test/runtime_facts.h"
 
 // What nvcc's host code calls, from crt/host_runtime.h, which is for nvcc only.
 extern "C" {
@@ -26,9 +26,9 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void*
                                size_t shared, cudaStream_t stream);
 }
 
-using namespace cuguest_facts;
-using cuguest::testing::Sim;
-using cuguest::testing::SimLaunch;
+using namespace cudasim_facts;
+using cudasim::Sim;
+using cudasim::SimLaunch;
 
 namespace {
 
@@ -60,7 +60,7 @@ struct HostCode {
     Sim::RegisterKernel("saxpy", &Saxpy);
     static __fatBinC_Wrapper_t wrapper = {
         FATBINC_MAGIC, FATBINC_VERSION,
-        reinterpret_cast<const unsigned long long*>(cuguest_kernels::saxpy_fatbin), nullptr};
+        reinterpret_cast<const unsigned long long*>(cudasim_kernels::saxpy_fatbin), nullptr};
     static char name[] = "saxpy";  // nvcc writes it twice
     handle = __cudaRegisterFatBinary(&wrapper);
     __cudaRegisterFunction(handle, static_cast<const char*>(kSaxpy), name, "saxpy", -1, nullptr,

@@ -5,9 +5,9 @@
 
 #include <vector>
 
-#include "test/sim/runtime_facts.h"
+#include "test/runtime_facts.h"
 
-using namespace cuguest_facts;
+using namespace cudasim_facts;
 
 namespace {
 

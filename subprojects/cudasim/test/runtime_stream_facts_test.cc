@@ -3,9 +3,9 @@
 // Streams, events, captures and graphs: what the runtime does with its own, and with those
 // that the driver made in whatever context.
 
-#include "test/sim/runtime_facts.h"
+#include "test/runtime_facts.h"
 
-using namespace cuguest_facts;
+using namespace cudasim_facts;
 
 namespace {
 

@@ -6,14 +6,14 @@
 #include <set>
 #include <string>
 
-#include "cuguest/testing/sim.h"
-#include "test/sim/facts.h"
+#include "cudasim/sim.h"
+#include "test/facts.h"
 #include "test/support/child.h"
 
-using namespace cuguest_facts;
-using cuguest::testing::Sim;
-using cuguest::testing::SimLive;
-using cuguest_test::OnlySim;
+using namespace cudasim_facts;
+using cudasim::Sim;
+using cudasim::SimLive;
+using cudasim_test::OnlySim;
 
 namespace {
 
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(an_older_driver_has_less, *OnlySim()) {
   OK(RAW(cuGetProcAddress)("cuCtxGetId", &function, 11080, 0, &status));
   BOOST_CHECK_EQUAL(status, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
   OK(RAW(cuGetProcAddress)("cuCtxCreate", &function, 11080, 0, &status));
-  BOOST_CHECK_EQUAL(function, cuguest_test::RawSymbol("cuCtxCreate_v3"));
+  BOOST_CHECK_EQUAL(function, cudasim_test::RawSymbol("cuCtxCreate_v3"));
   IS(RAW(cuGetProcAddress)("cuCtxCreate", &function, 12000, 0, &status), INVALID_VALUE);
   Sim::SetDriverVersion(13000);
 }
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(what_is_alive_is_counted, *OnlySim()) {
 }
 
 BOOST_AUTO_TEST_CASE(graphs_are_counted, *OnlySim()) {
-  const cuguest_test::OwnContext context;
+  const cudasim_test::OwnContext context;
   OK(RAW(cuCtxPushCurrent)(context.get()));
   const SimLive before = Sim::Live();
   CUstream stream = nullptr;
@@ -285,7 +285,7 @@ BOOST_AUTO_TEST_CASE(parameters_have_the_sizes_of_the_ptx, *OnlySim()) {
 )";
   static std::vector<size_t> sizes;
   static std::vector<std::ptrdiff_t> offsets;
-  Sim::RegisterKernel("sizes", [](const cuguest::testing::SimLaunch& launch) {
+  Sim::RegisterKernel("sizes", [](const cudasim::SimLaunch& launch) {
     for (size_t i = 0; i < launch.parameter_count; ++i) {
       sizes.push_back(launch.parameter_sizes[i]);
       offsets.push_back(static_cast<char*>(launch.parameters[i]) -

@@ -2,7 +2,7 @@
 //
 // The controls of the simulated libraries, and what ends a program there.
 
-#include "cuguest/testing/sim_library.h"
+#include "cudasim/sim_library.h"
 
 #include <cublas_v2.h>
 #include <cufft.h>
@@ -15,16 +15,16 @@
 #include <set>
 #include <string>
 
-#include "cuguest/testing/sim.h"
-#include "test/sim/library.h"
+#include "cudasim/sim.h"
+#include "test/library.h"
 #include "test/support/child.h"
 
-using namespace cuguest_facts;
-using cuguest::testing::Sim;
-using cuguest::testing::SimLibrary;
-using cuguest::testing::SimLive;
-using cuguest_test::OnlyReal;
-using cuguest_test::OnlySim;
+using namespace cudasim_facts;
+using cudasim::Sim;
+using cudasim::SimLibrary;
+using cudasim::SimLive;
+using cudasim_test::OnlyReal;
+using cudasim_test::OnlySim;
 
 namespace {
 
@@ -56,7 +56,7 @@ std::string Soname(const char* name, int major) {
 }
 
 void CheckPanics(const char* child, const std::string& text) {
-  const cuguest_test::Ended ended = cuguest_test::RunChild(child);
+  const cudasim_test::Ended ended = cudasim_test::RunChild(child);
   BOOST_TEST(ended.code == -SIGABRT, child << ": " << ended.output);
   BOOST_TEST((ended.output.find(text) != std::string::npos), child << ": " << ended.output);
 }

@@ -5,15 +5,15 @@
 #include <csignal>
 #include <string>
 
-#include "cuguest/testing/sim.h"
-#include "test/sim/facts.h"
+#include "cudasim/sim.h"
+#include "test/facts.h"
 #include "test/support/child.h"
 
-using namespace cuguest_facts;
-using cuguest::testing::Sim;
-using cuguest_test::Ended;
-using cuguest_test::OnlySim;
-using cuguest_test::RunChild;
+using namespace cudasim_facts;
+using cudasim::Sim;
+using cudasim_test::Ended;
+using cudasim_test::OnlySim;
+using cudasim_test::RunChild;
 
 namespace {
 
@@ -24,7 +24,7 @@ void CheckPanics(const char* child, const std::string& entry, const std::string&
     const auto has = [&](const std::string& part) {
       return ended.output.find(part) != std::string::npos;
     };
-    BOOST_TEST(has("cuguest simulated driver: " + entry), ended.output);
+    BOOST_TEST(has("cudasim: " + entry), ended.output);
     BOOST_TEST(has(text), ended.output);
     BOOST_TEST(has("libcuda"), "no stack trace: " << ended.output);
   }

@@ -8,16 +8,16 @@
 #include <set>
 #include <string>
 
-#include "cuguest/testing/sim.h"
-#include "cuguest/testing/sim_runtime.h"
-#include "test/sim/runtime_facts.h"
+#include "cudasim/sim.h"
+#include "cudasim/sim_runtime.h"
+#include "test/runtime_facts.h"
 #include "test/support/child.h"
 
-using namespace cuguest_facts;
-using cuguest::testing::Sim;
-using cuguest::testing::SimLive;
-using cuguest::testing::SimRuntime;
-using cuguest_test::OnlySim;
+using namespace cudasim_facts;
+using cudasim::Sim;
+using cudasim::SimLive;
+using cudasim::SimRuntime;
+using cudasim_test::OnlySim;
 
 namespace {
 
@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(it_is_active_where_the_driver_is_simulated) {
   BOOST_TEST(SimRuntime::IsActive() == Sim::IsActive());
 }
 
-BOOST_AUTO_TEST_CASE(it_does_nothing_to_a_real_runtime, *cuguest_test::OnlyReal()) {
+BOOST_AUTO_TEST_CASE(it_does_nothing_to_a_real_runtime, *cudasim_test::OnlyReal()) {
   SimRuntime::FailCall("cudaFree", 1, cudaErrorUnknown);
   RT_OK(cudaFree(nullptr));
   BOOST_TEST(SimRuntime::Calls("cudaFree") == 0u);
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(an_older_driver_is_insufficient, *OnlySim()) {
 BOOST_AUTO_TEST_CASE(no_device_is_said_so, *OnlySim()) { REQUIRE_CHILD_PASSES("finds_no_device"); }
 
 BOOST_AUTO_TEST_CASE(an_unknown_entry_is_a_mistake_of_the_test, *OnlySim()) {
-  const cuguest_test::Ended ended = cuguest_test::RunChild("names_no_entry");
+  const cudasim_test::Ended ended = cudasim_test::RunChild("names_no_entry");
   BOOST_TEST(ended.code != 0);
   BOOST_TEST(ended.output.find("\"cudaNoSuchCall\" is no entry") != std::string::npos);
 }

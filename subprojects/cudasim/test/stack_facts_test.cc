@@ -2,9 +2,9 @@
 //
 // The stack of contexts.
 
-#include "test/sim/facts.h"
+#include "test/facts.h"
 
-using namespace cuguest_facts;
+using namespace cudasim_facts;
 
 BOOST_AUTO_TEST_CASE(push_of_null_is_invalid_and_changes_nothing) {
   const OwnContext a;

@@ -3,9 +3,9 @@
 // Streams, events and pointers: whose they are, and what works with another context
 // current or with none.
 
-#include "test/sim/facts.h"
+#include "test/facts.h"
 
-using namespace cuguest_facts;
+using namespace cudasim_facts;
 
 namespace {
 

@@ -8,17 +8,17 @@
 #include <cstring>
 #include <string>
 
-#include "cuguest/testing/sim.h"
-#include "kernels/sample.h"
-#include "test/sim/arrays.h"
-#include "test/sim/capture.h"
+#include "cudasim/sim.h"
+#include "test/arrays.h"
+#include "test/capture.h"
+#include "test/kernels/sample.h"
 #include "test/support/child.h"
 
-using namespace cuguest_facts;
+using namespace cudasim_facts;
 using boost::test_tools::per_element;
-using cuguest::testing::Sim;
-using cuguest::testing::SimLaunch;
-using cuguest_test::OnlySim;
+using cudasim::Sim;
+using cudasim::SimLaunch;
+using cudasim_test::OnlySim;
 
 namespace {
 
@@ -138,7 +138,7 @@ struct Studio {
     array = OwnArray(4, 3).release();
     Write(array, 4, 3, Counting(12, 1));
     CUmodule module = nullptr;
-    OK(RAW(cuModuleLoadData)(&module, cuguest_kernels::sample_fatbin));
+    OK(RAW(cuModuleLoadData)(&module, cudasim_kernels::sample_fatbin));
     OK(RAW(cuModuleGetFunction)(&sample, module, "sample"));
     OK(RAW(cuModuleGetFunction)(&paint, module, "paint"));
     OK(RAW(cuMemAlloc)(&at, 4096));
@@ -685,7 +685,7 @@ CHILD(read_destroyed_array) {
 
 BOOST_AUTO_TEST_CASE(what_reads_garbage_panics, *OnlySim()) {
   const auto check = [](const char* child, const std::string& text) {
-    const cuguest_test::Ended ended = cuguest_test::RunChild(child);
+    const cudasim_test::Ended ended = cudasim_test::RunChild(child);
     BOOST_TEST(ended.code == -SIGABRT, child);
     BOOST_TEST((ended.output.find(text) != std::string::npos), child << ": " << ended.output);
   };

@@ -2,10 +2,10 @@
 //
 // Two devices.
 
-#include "test/sim/facts.h"
+#include "test/facts.h"
 
-using namespace cuguest_facts;
-using cuguest_test::NeedsDevices;
+using namespace cudasim_facts;
+using cudasim_test::NeedsDevices;
 
 namespace {
 

@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "cuguest/testing/sim.h"
-#include "test/sim/capture.h"
+#include "cudasim/sim.h"
+#include "test/capture.h"
 
-using namespace cuguest_facts;
-using cuguest::testing::Sim;
-using cuguest::testing::SimLaunch;
-using cuguest_test::OnlySim;
+using namespace cudasim_facts;
+using cudasim::Sim;
+using cudasim::SimLaunch;
+using cudasim_test::OnlySim;
 
 namespace {
 

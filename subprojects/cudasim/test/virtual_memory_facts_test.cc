@@ -4,9 +4,9 @@
 // unmap, or to take access away, while a fill or a copy may still be under way loses the
 // device (LAUNCH_FAILED), so each is waited for.
 
-#include "test/sim/facts.h"
+#include "test/facts.h"
 
-using namespace cuguest_facts;
+using namespace cudasim_facts;
 
 namespace {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/compile.h"
+#include "driver/code/compile.h"
 
 #include <algorithm>
 #include <chrono>
@@ -10,13 +10,13 @@
 #include <memory>
 #include <mutex>
 
-#include "lib/sim/nvjitlink.h"
+#include "driver/code/nvjitlink.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 constexpr char kNoCompiler[] =
-    "cuguest simulated driver: there is no libnvJitLink.so that knows these options: the PTX was "
+    "cudasim: there is no libnvJitLink.so that knows these options: the PTX was "
     "read, not compiled";
 constexpr std::string_view kUndefined = "Undefined reference to '";
 
@@ -116,4 +116,4 @@ bool IsSet(const char* variable) {
   return value != nullptr && *value != '\0' && std::strcmp(value, "0") != 0;
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

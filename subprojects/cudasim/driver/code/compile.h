@@ -2,15 +2,15 @@
 //
 // PTX to machine code, as a driver does it.
 
-#ifndef CUGUEST_LIB_SIM_COMPILE_H_
-#define CUGUEST_LIB_SIM_COMPILE_H_
+#ifndef CUDASIM_DRIVER_CODE_COMPILE_H_
+#define CUDASIM_DRIVER_CODE_COMPILE_H_
 
 #include <string>
 #include <string_view>
 
-#include "lib/sim/jit.h"
+#include "driver/code/jit.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 struct Compiled {
   JitOutcome outcome;
@@ -38,6 +38,6 @@ bool IsJitDisabled();
 // Whether the variable is set to something other than 0.
 bool IsSet(const char* variable);
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_COMPILE_H_
+#endif  // CUDASIM_DRIVER_CODE_COMPILE_H_

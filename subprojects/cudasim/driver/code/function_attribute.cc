@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/function_attribute.h"
+#include "driver/code/function_attribute.h"
 
 #include <algorithm>
 
-#include "lib/sim/api.h"
-#include "lib/sim/module.h"
-#include "lib/sim/occupancy.h"
-#include "lib/sim/panic.h"
-#include "lib/sim/release.h"
+#include "driver/api.h"
+#include "driver/code/module.h"
+#include "driver/launch/occupancy.h"
+#include "driver/panic.h"
+#include "driver/release.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 bool IsAttribute(CUfunction_attribute attribute) {
@@ -143,4 +143,4 @@ CUresult FuncSetCacheConfig(CUfunction handle, CUfunc_cache config) {
   return code != CUDA_SUCCESS ? code : CheckCacheConfig(config);
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

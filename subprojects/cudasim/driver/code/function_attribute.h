@@ -2,8 +2,8 @@
 //
 // What code says of a function, and what can be set of it.
 
-#ifndef CUGUEST_LIB_SIM_FUNCTION_ATTRIBUTE_H_
-#define CUGUEST_LIB_SIM_FUNCTION_ATTRIBUTE_H_
+#ifndef CUDASIM_DRIVER_CODE_FUNCTION_ATTRIBUTE_H_
+#define CUDASIM_DRIVER_CODE_FUNCTION_ATTRIBUTE_H_
 
 #include <cuda.h>
 
@@ -14,7 +14,7 @@
 #include <optional>
 #include <utility>
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // Of a device of 9.0.
 inline constexpr unsigned kMaxThreadsPerBlock = 1024;
@@ -70,6 +70,6 @@ class FunctionSettings {
 // CUDA_SUCCESS for a preference that there is.
 CUresult CheckCacheConfig(CUfunc_cache config);
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_FUNCTION_ATTRIBUTE_H_
+#endif  // CUDASIM_DRIVER_CODE_FUNCTION_ATTRIBUTE_H_

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/image.h"
+#include "driver/code/image.h"
 
 #include <cstdint>
 #include <cstring>
 #include <string_view>
 
-#include "lib/sim/compile.h"
-#include "lib/sim/cubin.h"
-#include "lib/sim/elf.h"
-#include "lib/sim/fatbin.h"
+#include "driver/code/compile.h"
+#include "driver/code/image/cubin.h"
+#include "driver/code/image/elf.h"
+#include "driver/code/image/fatbin.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 using Members = std::vector<FatbinMember>;
@@ -132,4 +132,4 @@ JitOutcome ReadImage(const void* bytes, const JitRequest& request, Image* image)
   return LoadPtx(text, request, image);
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

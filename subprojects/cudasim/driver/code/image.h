@@ -2,15 +2,15 @@
 //
 // Device code as a module or a library is given it, in each of its forms.
 
-#ifndef CUGUEST_LIB_SIM_IMAGE_H_
-#define CUGUEST_LIB_SIM_IMAGE_H_
+#ifndef CUDASIM_DRIVER_CODE_IMAGE_H_
+#define CUDASIM_DRIVER_CODE_IMAGE_H_
 
 #include <cuda.h>
 
-#include "lib/sim/jit.h"
-#include "lib/sim/ptx.h"
+#include "driver/code/image/ptx.h"
+#include "driver/code/jit.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // Reads PTX text with a NUL behind it, a cubin, or a fatbin container, whose machine code
 // for the device goes before its PTX; PTX is compiled.
@@ -22,6 +22,6 @@ namespace cuguest_sim {
 //                                                  see Compile
 JitOutcome ReadImage(const void* bytes, const JitRequest& request, Image* image);
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_IMAGE_H_
+#endif  // CUDASIM_DRIVER_CODE_IMAGE_H_

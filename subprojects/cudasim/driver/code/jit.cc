@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/jit.h"
+#include "driver/code/jit.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 
-#include "lib/sim/cubin.h"
-#include "lib/sim/panic.h"
-#include "lib/sim/release.h"
+#include "driver/code/image/cubin.h"
+#include "driver/panic.h"
+#include "driver/release.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 constexpr unsigned kWarp = 32;
@@ -216,4 +216,4 @@ void JitRequest::Log::Write(const std::string& text) const {
   *size_value = reinterpret_cast<void*>(std::uintptr_t{told});
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

@@ -3,8 +3,8 @@
 // What a caller asks of the compiler through an array of CUjit_option, and what it is
 // answered through the same array.
 
-#ifndef CUGUEST_LIB_SIM_JIT_H_
-#define CUGUEST_LIB_SIM_JIT_H_
+#ifndef CUDASIM_DRIVER_CODE_JIT_H_
+#define CUDASIM_DRIVER_CODE_JIT_H_
 
 #include <cuda.h>
 
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // What a compilation or a link has said by now.
 struct JitOutcome {
@@ -77,6 +77,6 @@ class JitRequest {
   std::vector<std::string> others_;
 };
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_JIT_H_
+#endif  // CUDASIM_DRIVER_CODE_JIT_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/library.h"
+#include "driver/code/library.h"
 
 #include <algorithm>
 #include <map>
@@ -8,18 +8,18 @@
 #include <mutex>
 #include <string>
 
-#include "lib/sim/api.h"
-#include "lib/sim/capture_rules.h"
-#include "lib/sim/device.h"
-#include "lib/sim/handle_table.h"
-#include "lib/sim/image.h"
-#include "lib/sim/jit.h"
-#include "lib/sim/module.h"
-#include "lib/sim/panic.h"
-#include "lib/sim/ptx.h"
-#include "lib/sim/stack.h"
+#include "driver/api.h"
+#include "driver/code/image.h"
+#include "driver/code/image/ptx.h"
+#include "driver/code/jit.h"
+#include "driver/code/module.h"
+#include "driver/context/device.h"
+#include "driver/context/stack.h"
+#include "driver/handle_table.h"
+#include "driver/panic.h"
+#include "driver/stream/capture_rules.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 // By the id of the life they are in.
@@ -296,4 +296,4 @@ CUresult KernelSetCacheConfig(CUkernel handle, CUfunc_cache config, CUdevice dev
   return code != CUDA_SUCCESS ? code : CheckCacheConfig(config);
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

@@ -3,18 +3,18 @@
 // Libraries and kernels: code that belongs to no context. At its first use in a context
 // a library becomes a module there, which goes with the context; the library stays.
 
-#ifndef CUGUEST_LIB_SIM_LIBRARY_H_
-#define CUGUEST_LIB_SIM_LIBRARY_H_
+#ifndef CUDASIM_DRIVER_CODE_LIBRARY_H_
+#define CUDASIM_DRIVER_CODE_LIBRARY_H_
 
 #include <cuda.h>
 
 #include <cstddef>
 #include <memory>
 
-#include "lib/sim/context.h"
-#include "lib/sim/variable.h"
+#include "driver/code/variable.h"
+#include "driver/context/context.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // Whether the value, which may be anything, is a kernel.
 bool IsKernel(CUfunction handle);
@@ -28,6 +28,6 @@ CUresult FindManagedOf(CUlibrary library, std::shared_ptr<const PlacedVariables>
 
 size_t CountLibraries();
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_LIBRARY_H_
+#endif  // CUDASIM_DRIVER_CODE_LIBRARY_H_

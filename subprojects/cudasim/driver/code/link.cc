@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/link.h"
+#include "driver/code/link.h"
 
 #include <cuda.h>
 
@@ -10,14 +10,14 @@
 #include <string>
 #include <string_view>
 
-#include "lib/sim/api.h"
-#include "lib/sim/handle_table.h"
-#include "lib/sim/jit.h"
-#include "lib/sim/linking.h"
-#include "lib/sim/panic.h"
-#include "lib/sim/stack.h"
+#include "driver/api.h"
+#include "driver/code/jit.h"
+#include "driver/code/linking.h"
+#include "driver/context/stack.h"
+#include "driver/handle_table.h"
+#include "driver/panic.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 constexpr char kElfMagic = '\177';
@@ -134,4 +134,4 @@ CUresult LinkDestroy(CUlinkState handle) {
   return code;
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

@@ -2,16 +2,16 @@
 //
 // Links in progress.
 
-#ifndef CUGUEST_LIB_SIM_LINK_H_
-#define CUGUEST_LIB_SIM_LINK_H_
+#ifndef CUDASIM_DRIVER_CODE_LINK_H_
+#define CUDASIM_DRIVER_CODE_LINK_H_
 
 #include <cstddef>
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // Made with cuLinkCreate and not destroyed; no context takes them along.
 size_t CountLinkStates();
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_LINK_H_
+#endif  // CUDASIM_DRIVER_CODE_LINK_H_

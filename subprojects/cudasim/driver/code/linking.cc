@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/linking.h"
+#include "driver/code/linking.h"
 
 #include <chrono>
 #include <vector>
 
-#include "lib/sim/compile.h"
-#include "lib/sim/cubin.h"
-#include "lib/sim/elf.h"
-#include "lib/sim/ptx.h"
+#include "driver/code/compile.h"
+#include "driver/code/image/cubin.h"
+#include "driver/code/image/elf.h"
+#include "driver/code/image/ptx.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 constexpr char kUnrecognized[] = "error   : Binary format for key='0', ident='' is not recognized";
@@ -192,4 +192,4 @@ void Linking::TellError(const std::string& text) {
   outcome_.error_log += text;
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

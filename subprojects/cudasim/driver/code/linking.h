@@ -2,8 +2,8 @@
 //
 // One link, by the toolkit's linker, with the codes and the logs of a driver.
 
-#ifndef CUGUEST_LIB_SIM_LINKING_H_
-#define CUGUEST_LIB_SIM_LINKING_H_
+#ifndef CUDASIM_DRIVER_CODE_LINKING_H_
+#define CUDASIM_DRIVER_CODE_LINKING_H_
 
 #include <cuda.h>
 
@@ -12,10 +12,10 @@
 #include <string>
 #include <string_view>
 
-#include "lib/sim/jit.h"
-#include "lib/sim/nvjitlink.h"
+#include "driver/code/jit.h"
+#include "driver/code/nvjitlink.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // Linking
 //
@@ -54,6 +54,6 @@ class Linking {
   bool is_complete_ = false;
 };
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_LINKING_H_
+#endif  // CUDASIM_DRIVER_CODE_LINKING_H_

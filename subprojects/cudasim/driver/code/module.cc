@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/module.h"
+#include "driver/code/module.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -8,17 +8,17 @@
 #include <string>
 #include <utility>
 
-#include "lib/sim/api.h"
-#include "lib/sim/capture_rules.h"
-#include "lib/sim/handle_table.h"
-#include "lib/sim/image.h"
-#include "lib/sim/jit.h"
-#include "lib/sim/library.h"
-#include "lib/sim/panic.h"
-#include "lib/sim/process.h"
-#include "lib/sim/stack.h"
+#include "driver/api.h"
+#include "driver/code/image.h"
+#include "driver/code/jit.h"
+#include "driver/code/library.h"
+#include "driver/context/stack.h"
+#include "driver/handle_table.h"
+#include "driver/panic.h"
+#include "driver/process.h"
+#include "driver/stream/capture_rules.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 struct Module {
@@ -241,4 +241,4 @@ CUresult FuncIsLoaded(CUfunctionLoadingState* state, CUfunction handle) {
   return code;
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

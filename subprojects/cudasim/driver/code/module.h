@@ -2,8 +2,8 @@
 //
 // Modules and their functions.
 
-#ifndef CUGUEST_LIB_SIM_MODULE_H_
-#define CUGUEST_LIB_SIM_MODULE_H_
+#ifndef CUDASIM_DRIVER_CODE_MODULE_H_
+#define CUDASIM_DRIVER_CODE_MODULE_H_
 
 #include <cuda.h>
 
@@ -13,13 +13,13 @@
 #include <memory>
 #include <string>
 
-#include "lib/sim/context.h"
-#include "lib/sim/device.h"
-#include "lib/sim/function_attribute.h"
-#include "lib/sim/ptx.h"
-#include "lib/sim/variable.h"
+#include "driver/code/function_attribute.h"
+#include "driver/code/image/ptx.h"
+#include "driver/code/variable.h"
+#include "driver/context/context.h"
+#include "driver/context/device.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 struct Function {
   Life life;  // of the module's context
@@ -57,6 +57,6 @@ CUresult GetParameter(const PtxEntry& entry, size_t index, size_t* offset, size_
 // With those of libraries.
 size_t CountModules();
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_MODULE_H_
+#endif  // CUDASIM_DRIVER_CODE_MODULE_H_

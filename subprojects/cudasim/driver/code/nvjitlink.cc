@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/nvjitlink.h"
+#include "driver/code/nvjitlink.h"
 
 #include <dlfcn.h>
 
@@ -9,18 +9,20 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "driver/environment.h"
+
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
-#define CUGUEST_SIM_LEAKS_ARE_LOOKED_FOR
+#define CUDASIM_LEAKS_ARE_LOOKED_FOR
 #endif
 #elif defined(__SANITIZE_ADDRESS__)
-#define CUGUEST_SIM_LEAKS_ARE_LOOKED_FOR
+#define CUDASIM_LEAKS_ARE_LOOKED_FOR
 #endif
-#ifdef CUGUEST_SIM_LEAKS_ARE_LOOKED_FOR
+#ifdef CUDASIM_LEAKS_ARE_LOOKED_FOR
 #include <sanitizer/lsan_interface.h>
 #endif
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 // The functions by their unversioned names, which every version exports.
@@ -44,7 +46,7 @@ std::atomic<bool> has_ended{false};
 
 void* OpenLibrary() {
   constexpr int kFlags = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
-  const char* chosen = std::getenv("CUGUEST_SIM_NVJITLINK");
+  const char* chosen = Setting("NVJITLINK");
   if (chosen != nullptr) return *chosen == '\0' ? nullptr : dlopen(chosen, kFlags);
   for (const char* name : {"libnvJitLink.so.13", "libnvJitLink.so.12", "libnvJitLink.so",
                            "/usr/local/cuda/lib64/libnvJitLink.so"}) {
@@ -98,7 +100,7 @@ class Turn {
 
  private:
   std::lock_guard<std::mutex> lock_;
-#ifdef CUGUEST_SIM_LEAKS_ARE_LOOKED_FOR
+#ifdef CUDASIM_LEAKS_ARE_LOOKED_FOR
   __lsan::ScopedDisabler not_looked_for_;
 #endif
 };
@@ -190,4 +192,4 @@ std::string NvJitLink::InfoLog() const {
   return ReadLog(handle_, api->info_log_size, api->info_log);
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

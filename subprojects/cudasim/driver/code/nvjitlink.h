@@ -3,8 +3,8 @@
 // NVIDIA's compiler and linker of device code, the CUDA Toolkit's nvJitLink, loaded when
 // it is first wanted: it needs no GPU, and it says of a PTX text what a driver says.
 
-#ifndef CUGUEST_LIB_SIM_NVJITLINK_H_
-#define CUGUEST_LIB_SIM_NVJITLINK_H_
+#ifndef CUDASIM_DRIVER_CODE_NVJITLINK_H_
+#define CUDASIM_DRIVER_CODE_NVJITLINK_H_
 
 #include <cstddef>
 #include <list>
@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // One link of some inputs to a cubin.
 //
@@ -26,7 +26,7 @@ class NvJitLink {
   // As nvJitLinkResult has them, where they are told apart here.
   enum class Result { kSuccess = 0, kWrongKind = 12, kOther = -1 };
 
-  // Whether there is one. CUGUEST_SIM_NVJITLINK names it (empty: none); else the dynamic
+  // Whether there is one. CUDASIM_NVJITLINK names it (empty: none); else the dynamic
   // linker's path is searched, and the toolkit's usual place. None after exit() began.
   static bool IsThere();
 
@@ -54,6 +54,6 @@ class NvJitLink {
   std::list<std::string> names_;  // which nvJitLink does not copy
 };
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_NVJITLINK_H_
+#endif  // CUDASIM_DRIVER_CODE_NVJITLINK_H_

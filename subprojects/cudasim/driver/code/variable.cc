@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/variable.h"
+#include "driver/code/variable.h"
 
 #include <algorithm>
 #include <cstring>
 #include <memory>
 
-#include "lib/sim/api.h"
-#include "lib/sim/library.h"
-#include "lib/sim/memory.h"
-#include "lib/sim/module.h"
+#include "driver/api.h"
+#include "driver/code/library.h"
+#include "driver/code/module.h"
+#include "driver/memory/memory.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 // The places of constants in their bank, in the order in which they are declared.
@@ -180,4 +180,4 @@ CUresult LibraryGetManaged(CUdeviceptr* address, size_t* size, CUlibrary library
   return code != CUDA_SUCCESS ? code : Answer(*placed, name, address, size);
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

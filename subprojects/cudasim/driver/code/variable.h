@@ -2,8 +2,8 @@
 //
 // Where the variables of a module are.
 
-#ifndef CUGUEST_LIB_SIM_VARIABLE_H_
-#define CUGUEST_LIB_SIM_VARIABLE_H_
+#ifndef CUDASIM_DRIVER_CODE_VARIABLE_H_
+#define CUDASIM_DRIVER_CODE_VARIABLE_H_
 
 #include <cuda.h>
 
@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "lib/sim/context.h"
-#include "lib/sim/ptx_variable.h"
+#include "driver/code/image/ptx_variable.h"
+#include "driver/context/context.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 struct PlacedVariable {
   CUdeviceptr address = 0;
@@ -39,6 +39,6 @@ void RemoveVariables(const PlacedVariables& placed, const PlacedVariables& manag
 // Bytes of the constants, side by side.
 size_t SizeOfConstants(const std::vector<Variable>& variables);
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_VARIABLE_H_
+#endif  // CUDASIM_DRIVER_CODE_VARIABLE_H_

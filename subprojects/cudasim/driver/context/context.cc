@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/context.h"
+#include "driver/context/context.h"
 
 #include <mutex>
 
-#include "lib/sim/device.h"
-#include "lib/sim/panic.h"
-#include "lib/sim/settings.h"
-#include "lib/sim/sweep.h"
+#include "driver/context/device.h"
+#include "driver/context/settings.h"
+#include "driver/context/sweep.h"
+#include "driver/panic.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // The slots. In static storage and constant-initialised: a handle stays inside the
 // arena for the life of the process, and nothing is freed at its end.
@@ -185,4 +185,4 @@ void Context::SweepLife() {
   DeviceMemory::GiveBack(device_, memory_);
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

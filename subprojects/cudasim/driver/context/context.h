@@ -28,8 +28,8 @@
 // device's primary context, which cannot die before it (measured on an H100, driver
 // 580.159.04). `owner` leads there; every other context is its own owner.
 
-#ifndef CUGUEST_LIB_SIM_CONTEXT_H_
-#define CUGUEST_LIB_SIM_CONTEXT_H_
+#ifndef CUDASIM_DRIVER_CONTEXT_CONTEXT_H_
+#define CUDASIM_DRIVER_CONTEXT_CONTEXT_H_
 
 #include <cuda.h>
 
@@ -37,7 +37,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // What cuCtxGetApiVersion answers for all but contexts of the first cuCtxCreate.
 inline constexpr unsigned kApiVersion = 3020;
@@ -150,6 +150,6 @@ inline Life OwnerOf(const Life& life) {
   return life.context->is_green() ? LifeOf(life.context->owner()) : life;
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_CONTEXT_H_
+#endif  // CUDASIM_DRIVER_CONTEXT_CONTEXT_H_

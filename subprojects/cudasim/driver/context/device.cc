@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/device.h"
+#include "driver/context/device.h"
 
 #include <atomic>
 #include <cstdio>
 #include <cstring>
 
-#include "lib/sim/api.h"
-#include "lib/sim/panic.h"
-#include "lib/sim/process.h"
-#include "lib/sim/release.h"
+#include "driver/api.h"
+#include "driver/panic.h"
+#include "driver/process.h"
+#include "driver/release.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
-constexpr char kName[] = "NVIDIA H100 80GB HBM3 (cuguest simulation)";
+constexpr char kName[] = "NVIDIA H100 80GB HBM3 (cudasim)";
 // Device i sits at 0000:(kFirstBus + i):00.0.
 constexpr int kFirstBus = 0x10;
 
@@ -152,7 +152,7 @@ CUresult DeviceGetName(char* name, int size, CUdevice device) {
 CUresult DeviceGetUuid(CUuuid* uuid, CUdevice device) {
   if (uuid == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
-  constexpr char kPrefix[] = "cuguest-sim-dev";
+  constexpr char kPrefix[] = "cudasim-device-";
   static_assert(sizeof(kPrefix) == sizeof(uuid->bytes));
   std::memcpy(uuid->bytes, kPrefix, sizeof(uuid->bytes));
   uuid->bytes[15] = static_cast<char>(device);
@@ -239,4 +239,4 @@ CUresult DeviceGetExecAffinitySupport(int* value, CUexecAffinityType type, CUdev
   return CUDA_SUCCESS;
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

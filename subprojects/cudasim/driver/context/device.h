@@ -2,14 +2,14 @@
 //
 // The simulated devices: identical H100s that differ in UUID and PCI address.
 
-#ifndef CUGUEST_LIB_SIM_DEVICE_H_
-#define CUGUEST_LIB_SIM_DEVICE_H_
+#ifndef CUDASIM_DRIVER_CONTEXT_DEVICE_H_
+#define CUDASIM_DRIVER_CONTEXT_DEVICE_H_
 
 #include <cuda.h>
 
 #include <cstddef>
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 inline constexpr int kMaxDevices = 16;
 inline constexpr unsigned kMultiprocessors = 132;
@@ -45,6 +45,6 @@ CUresult StickyError();
 // The first one stays; CUDA_SUCCESS changes nothing.
 void SetStickyError(CUresult code);
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_DEVICE_H_
+#endif  // CUDASIM_DRIVER_CONTEXT_DEVICE_H_

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/green.h"
+#include "driver/context/green.h"
 
 #include <algorithm>
 #include <deque>
 #include <mutex>
 
-#include "lib/sim/api.h"
-#include "lib/sim/device.h"
-#include "lib/sim/panic.h"
-#include "lib/sim/primary.h"
-#include "lib/sim/stream.h"
+#include "driver/api.h"
+#include "driver/context/device.h"
+#include "driver/context/primary.h"
+#include "driver/panic.h"
+#include "driver/stream/stream.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 // A partition is at least, and a multiple of, this many multiprocessors on a device
@@ -187,4 +187,4 @@ CUresult GreenCtxStreamCreate(CUstream* stream, CUgreenCtx green, unsigned flags
   return code != CUDA_SUCCESS ? code : CreateStream(LifeOf(context), flags, priority, stream);
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

@@ -3,16 +3,16 @@
 // Contexts made, counted and destroyed by the user: cuCtxCreate, cuCtxDestroy,
 // cuCtxAttach, cuCtxDetach; and what identifies one: id, device, API version.
 
-#include "lib/sim/api.h"
-#include "lib/sim/capture_rules.h"
-#include "lib/sim/context.h"
-#include "lib/sim/device.h"
-#include "lib/sim/panic.h"
-#include "lib/sim/process.h"
-#include "lib/sim/settings.h"
-#include "lib/sim/stack.h"
+#include "driver/api.h"
+#include "driver/context/context.h"
+#include "driver/context/device.h"
+#include "driver/context/settings.h"
+#include "driver/context/stack.h"
+#include "driver/panic.h"
+#include "driver/process.h"
+#include "driver/stream/capture_rules.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 CUresult CreateAndPush(CUcontext* handle, unsigned flags, CUdevice device, unsigned api_version) {
@@ -70,7 +70,7 @@ CUresult CtxCreateParameters(CUcontext* handle, CUctxCreateParams* parameters, u
 
 CUresult CtxDestroy(CUcontext handle) {
   // In this order, unlike every other entry: destroying null before cuInit is
-  // INVALID_VALUE (test/sim/errors_and_init_facts_test.cc).
+  // INVALID_VALUE (test/errors_and_init_facts_test.cc).
   if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const CUresult code = Process::Serves(Floor::kInitialized);
   if (code != CUDA_SUCCESS) return code;
@@ -161,4 +161,4 @@ CUresult CtxSynchronizeOf(CUcontext handle) {
   return captures != CUDA_SUCCESS ? captures : StickyError();
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

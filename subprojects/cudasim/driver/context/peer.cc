@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/peer.h"
+#include "driver/context/peer.h"
 
 #include <mutex>
 #include <set>
 #include <utility>
 
-#include "lib/sim/api.h"
-#include "lib/sim/stack.h"
+#include "driver/api.h"
+#include "driver/context/stack.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 std::mutex mutex;
@@ -67,4 +67,4 @@ void DropPeersOf(std::uint64_t context_id) {
   }
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

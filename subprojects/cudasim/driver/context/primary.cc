@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/primary.h"
+#include "driver/context/primary.h"
 
 #include <mutex>
 
-#include "lib/sim/api.h"
-#include "lib/sim/context.h"
-#include "lib/sim/device.h"
-#include "lib/sim/settings.h"
+#include "driver/api.h"
+#include "driver/context/context.h"
+#include "driver/context/device.h"
+#include "driver/context/settings.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 // What cuCtxGetFlags says in a primary context whose state says `flags`.
@@ -163,4 +163,4 @@ CUresult DevicePrimaryCtxGetState(CUdevice device, unsigned* flags, int* active)
   return CUDA_SUCCESS;
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

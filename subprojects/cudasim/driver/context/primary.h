@@ -2,16 +2,16 @@
 //
 // The primary contexts: one per device, counted, shared by the whole process.
 
-#ifndef CUGUEST_LIB_SIM_PRIMARY_H_
-#define CUGUEST_LIB_SIM_PRIMARY_H_
+#ifndef CUDASIM_DRIVER_CONTEXT_PRIMARY_H_
+#define CUDASIM_DRIVER_CONTEXT_PRIMARY_H_
 
 #include <cuda.h>
 
 #include <cstddef>
 
-#include "lib/sim/context.h"
+#include "driver/context/context.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // Retains without a release, over all devices.
 size_t CountPrimaryReferences();
@@ -22,6 +22,6 @@ CUresult CreateGreenContext(CUdevice device, unsigned multiprocessors, Context**
 // CONTEXT_IS_DESTROYED if another call destroyed it before.
 CUresult DestroyGreenContext(Context* context);
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_PRIMARY_H_
+#endif  // CUDASIM_DRIVER_CONTEXT_PRIMARY_H_

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/settings.h"
+#include "driver/context/settings.h"
 
 #include <algorithm>
 
-#include "lib/sim/api.h"
-#include "lib/sim/device.h"
-#include "lib/sim/panic.h"
-#include "lib/sim/release.h"
-#include "lib/sim/stack.h"
+#include "driver/api.h"
+#include "driver/context/device.h"
+#include "driver/context/stack.h"
+#include "driver/panic.h"
+#include "driver/release.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 constexpr size_t kNoMost = ~size_t{0};
@@ -179,4 +179,4 @@ CUresult CtxResetPersistingL2Cache() {
   return CurrentReady(&life);
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

@@ -2,12 +2,12 @@
 //
 // What a context can be told: flags, limits, cache configuration.
 
-#ifndef CUGUEST_LIB_SIM_SETTINGS_H_
-#define CUGUEST_LIB_SIM_SETTINGS_H_
+#ifndef CUDASIM_DRIVER_CONTEXT_SETTINGS_H_
+#define CUDASIM_DRIVER_CONTEXT_SETTINGS_H_
 
-#include "lib/sim/context.h"
+#include "driver/context/context.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // The range of stream priorities is 0 to this.
 inline constexpr int kGreatestPriority = -5;
@@ -18,6 +18,6 @@ bool AreContextFlags(unsigned flags);
 // The values a new life begins with.
 void ResetSettings(Context* context);
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_SETTINGS_H_
+#endif  // CUDASIM_DRIVER_CONTEXT_SETTINGS_H_

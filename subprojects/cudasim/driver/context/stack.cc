@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/stack.h"
+#include "driver/context/stack.h"
 
 #include <pthread.h>
 
 #include <vector>
 
-#include "lib/sim/api.h"
-#include "lib/sim/capture_rules.h"
-#include "lib/sim/device.h"
-#include "lib/sim/panic.h"
+#include "driver/api.h"
+#include "driver/context/device.h"
+#include "driver/panic.h"
+#include "driver/stream/capture_rules.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 using Entries = std::vector<Context*>;
@@ -131,4 +131,4 @@ CUresult CtxGetCurrent(CUcontext* handle) {
   return CUDA_SUCCESS;
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

@@ -3,14 +3,14 @@
 // The calling thread's stack of contexts, and what an entry that works "in the
 // current context" asks first.
 
-#ifndef CUGUEST_LIB_SIM_STACK_H_
-#define CUGUEST_LIB_SIM_STACK_H_
+#ifndef CUDASIM_DRIVER_CONTEXT_STACK_H_
+#define CUDASIM_DRIVER_CONTEXT_STACK_H_
 
 #include <cuda.h>
 
-#include "lib/sim/context.h"
+#include "driver/context/context.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // Stack
 //
@@ -47,6 +47,6 @@ CUresult CurrentReady(Life* life);
 // For calls that need no current context, but refuse a dead one.
 CUresult ReadyOrNothingCurrent();
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_STACK_H_
+#endif  // CUDASIM_DRIVER_CONTEXT_STACK_H_

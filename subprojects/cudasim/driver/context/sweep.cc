@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/sweep.h"
+#include "driver/context/sweep.h"
 
-#include "lib/sim/array.h"
-#include "lib/sim/captures.h"
-#include "lib/sim/memory.h"
-#include "lib/sim/peer.h"
-#include "lib/sim/texture.h"
+#include "driver/context/peer.h"
+#include "driver/memory/array.h"
+#include "driver/memory/memory.h"
+#include "driver/memory/texture.h"
+#include "driver/stream/captures.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 void SweepEverythingIn(std::uint64_t context_id) {
   Captures::DropLife(context_id);
@@ -18,4 +18,4 @@ void SweepEverythingIn(std::uint64_t context_id) {
   DropPeersOf(context_id);
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

@@ -3,17 +3,17 @@
 // What must be given back when a context dies. (Streams, events and modules need no
 // sweep: their life tells that they are orphans.)
 
-#ifndef CUGUEST_LIB_SIM_SWEEP_H_
-#define CUGUEST_LIB_SIM_SWEEP_H_
+#ifndef CUDASIM_DRIVER_CONTEXT_SWEEP_H_
+#define CUDASIM_DRIVER_CONTEXT_SWEEP_H_
 
 #include <cstdint>
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // Call after the life is marked dead: a table refuses to add to a dead life while
 // it holds its lock, so nothing is added behind the sweep.
 void SweepEverythingIn(std::uint64_t context_id);
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_SWEEP_H_
+#endif  // CUDASIM_DRIVER_CONTEXT_SWEEP_H_

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#ifndef CUGUEST_LIB_SIM_THREAD_NUMBER_H_
-#define CUGUEST_LIB_SIM_THREAD_NUMBER_H_
+#ifndef CUDASIM_DRIVER_CONTEXT_THREAD_NUMBER_H_
+#define CUDASIM_DRIVER_CONTEXT_THREAD_NUMBER_H_
 
 #include <atomic>
 #include <cstdint>
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // The calling thread's own number, from 1. Not pthread_self(), which a later thread
 // may get again.
@@ -16,6 +16,6 @@ inline std::uint64_t ThisThread() {
   return number;
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_THREAD_NUMBER_H_
+#endif  // CUDASIM_DRIVER_CONTEXT_THREAD_NUMBER_H_

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/graph.h"
+#include "driver/graph/graph.h"
 
 #include <algorithm>
 #include <mutex>
 
-#include "lib/sim/api.h"
-#include "lib/sim/captures.h"
-#include "lib/sim/handle_table.h"
-#include "lib/sim/panic.h"
-#include "lib/sim/stack.h"
-#include "lib/sim/stream.h"
+#include "driver/api.h"
+#include "driver/context/stack.h"
+#include "driver/handle_table.h"
+#include "driver/panic.h"
+#include "driver/stream/captures.h"
+#include "driver/stream/stream.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 struct GraphEntry {
@@ -202,4 +202,4 @@ CUresult GraphExecDestroy(CUgraphExec handle) {
   return CUDA_SUCCESS;
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

@@ -2,8 +2,8 @@
 //
 // Graphs: work that was recorded by a capture, and can be done again.
 
-#ifndef CUGUEST_LIB_SIM_GRAPH_H_
-#define CUGUEST_LIB_SIM_GRAPH_H_
+#ifndef CUDASIM_DRIVER_GRAPH_GRAPH_H_
+#define CUDASIM_DRIVER_GRAPH_GRAPH_H_
 
 #include <cuda.h>
 
@@ -11,9 +11,9 @@
 #include <memory>
 #include <vector>
 
-#include "lib/sim/context.h"
+#include "driver/context/context.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // One piece of work in a stream, to be done now or by a graph.
 struct Work {
@@ -50,6 +50,6 @@ size_t CountGraphs();
 NodePointer AddNode(const GraphPointer& graph, const Work& work,
                     const std::vector<NodePointer>& dependencies);
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_GRAPH_H_
+#endif  // CUDASIM_DRIVER_GRAPH_GRAPH_H_

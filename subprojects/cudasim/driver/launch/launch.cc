@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/launch.h"
+#include "driver/launch/launch.h"
 
 #include <map>
 #include <mutex>
 #include <string>
 #include <vector>
 
-#include "lib/sim/api.h"
-#include "lib/sim/captures.h"
-#include "lib/sim/device.h"
-#include "lib/sim/launch_check.h"
-#include "lib/sim/launch_parameters.h"
-#include "lib/sim/library.h"
-#include "lib/sim/panic.h"
-#include "lib/sim/running_kernel.h"
+#include "driver/api.h"
+#include "driver/code/library.h"
+#include "driver/context/device.h"
+#include "driver/launch/launch_check.h"
+#include "driver/launch/launch_parameters.h"
+#include "driver/launch/running_kernel.h"
+#include "driver/panic.h"
+#include "driver/stream/captures.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
-using cuguest::testing::SimKernel;
-using cuguest::testing::SimLaunch;
+using cudasim::SimKernel;
+using cudasim::SimLaunch;
 
 std::mutex kernels_mutex;
 std::map<std::string, SimKernel>& Kernels() {
@@ -108,7 +108,7 @@ class Launch {
   }
 
   CUresult Submit() const {
-    CUresult code = cuguest_sim::Submit(stream_handle_, stream_, MakeWork());
+    CUresult code = cudasim::driver::Submit(stream_handle_, stream_, MakeWork());
     for (const CUevent event : config_.events) {
       if (code == CUDA_SUCCESS && event != nullptr) code = EventRecord(event, stream_handle_);
     }
@@ -119,8 +119,8 @@ class Launch {
   bool IsCaptured() const { return Captures::StatusOf(stream_) != CU_STREAM_CAPTURE_STATUS_NONE; }
 
   CUresult CheckResources() const {
-    return LoseUnless(
-        cuguest_sim::CheckResources(function_, config_, stream_.life.context->multiprocessors()));
+    return LoseUnless(cudasim::driver::CheckResources(function_, config_,
+                                                      stream_.life.context->multiprocessors()));
   }
 
   CUresult TakeParameters(void** each, void** extra) {
@@ -215,4 +215,4 @@ CUresult LaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned 
   return LaunchKernelEx(&config, function, parameters, nullptr);
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

@@ -2,22 +2,22 @@
 //
 // Kernels: the host functions that stand in for them.
 
-#ifndef CUGUEST_LIB_SIM_LAUNCH_H_
-#define CUGUEST_LIB_SIM_LAUNCH_H_
+#ifndef CUDASIM_DRIVER_LAUNCH_LAUNCH_H_
+#define CUDASIM_DRIVER_LAUNCH_LAUNCH_H_
 
-#include "cuguest/testing/sim.h"
-#include "lib/sim/module.h"
-#include "lib/sim/stream.h"
+#include "cudasim/sim.h"
+#include "driver/code/module.h"
+#include "driver/stream/stream.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // Runs `kernel` for every launch of a function of that name.
-void RegisterKernel(const char* name, cuguest::testing::SimKernel kernel);
+void RegisterKernel(const char* name, cudasim::SimKernel kernel);
 
 // The function to launch on the stream; a kernel becomes one in the stream's context.
 // INVALID_HANDLE for null, or one of another context.
 CUresult FindInContextOf(const Stream& stream, CUfunction* handle, Function* function);
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_LAUNCH_H_
+#endif  // CUDASIM_DRIVER_LAUNCH_LAUNCH_H_

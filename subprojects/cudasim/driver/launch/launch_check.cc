@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/launch_check.h"
+#include "driver/launch/launch_check.h"
 
-#include "lib/sim/device.h"
-#include "lib/sim/occupancy.h"
+#include "driver/context/device.h"
+#include "driver/launch/occupancy.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 constexpr Dimensions kMaxGrid = {0x7fffffff, 65535, 65535};
@@ -106,4 +106,4 @@ CUresult CheckRun(const Function& function, const LaunchConfig& config) {
   return CUDA_SUCCESS;
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

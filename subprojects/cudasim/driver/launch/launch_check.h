@@ -11,15 +11,15 @@
 //                                               before the parameters
 //   CheckRun                                    not looked at in a capture
 
-#ifndef CUGUEST_LIB_SIM_LAUNCH_CHECK_H_
-#define CUGUEST_LIB_SIM_LAUNCH_CHECK_H_
+#ifndef CUDASIM_DRIVER_LAUNCH_LAUNCH_CHECK_H_
+#define CUDASIM_DRIVER_LAUNCH_LAUNCH_CHECK_H_
 
 #include <cuda.h>
 
-#include "lib/sim/launch_config.h"
-#include "lib/sim/module.h"
+#include "driver/code/module.h"
+#include "driver/launch/launch_config.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // INVALID_VALUE for a grid or block that the device or the function does not allow.
 CUresult CheckBlocks(const Function& function, const LaunchConfig& config);
@@ -45,6 +45,6 @@ CUresult FindCluster(const Function& function, const LaunchConfig& config, Dimen
 // Whether that is none, and the function cannot be without.
 bool LacksCluster(const Function& function, const Dimensions& cluster);
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_LAUNCH_CHECK_H_
+#endif  // CUDASIM_DRIVER_LAUNCH_LAUNCH_CHECK_H_

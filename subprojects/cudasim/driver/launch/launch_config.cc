@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/launch_config.h"
+#include "driver/launch/launch_config.h"
 
-#include "lib/sim/event.h"
+#include "driver/stream/event.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 CUresult Require(bool is_good) { return is_good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE; }
@@ -85,4 +85,4 @@ CUresult ReadLaunchConfig(const CUlaunchConfig& from, LaunchConfig* config) {
   return CUDA_SUCCESS;
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

@@ -2,14 +2,14 @@
 //
 // What a launch asks for, in whichever form it was said.
 
-#ifndef CUGUEST_LIB_SIM_LAUNCH_CONFIG_H_
-#define CUGUEST_LIB_SIM_LAUNCH_CONFIG_H_
+#ifndef CUDASIM_DRIVER_LAUNCH_LAUNCH_CONFIG_H_
+#define CUDASIM_DRIVER_LAUNCH_LAUNCH_CONFIG_H_
 
 #include <cuda.h>
 
-#include "lib/sim/stream.h"
+#include "driver/stream/stream.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 struct Dimensions {
   unsigned x = 0;
@@ -43,6 +43,6 @@ struct LaunchConfig {
 // What changes nothing here is only checked.
 CUresult ReadLaunchConfig(const CUlaunchConfig& from, LaunchConfig* config);
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_LAUNCH_CONFIG_H_
+#endif  // CUDASIM_DRIVER_LAUNCH_LAUNCH_CONFIG_H_

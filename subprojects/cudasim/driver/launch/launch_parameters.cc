@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/launch_parameters.h"
+#include "driver/launch/launch_parameters.h"
 
 #include <cstring>
 
-#include "lib/sim/panic.h"
+#include "driver/panic.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 struct Buffer {
@@ -78,4 +78,4 @@ void LaunchParameters::PanicIfTooShort(size_t size) const {
       entry_.name.c_str(), entry_.PackedSize(), size);
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

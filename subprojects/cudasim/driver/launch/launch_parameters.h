@@ -2,17 +2,17 @@
 //
 // A launch's parameters, in one of the two forms in which they are passed.
 
-#ifndef CUGUEST_LIB_SIM_LAUNCH_PARAMETERS_H_
-#define CUGUEST_LIB_SIM_LAUNCH_PARAMETERS_H_
+#ifndef CUDASIM_DRIVER_LAUNCH_LAUNCH_PARAMETERS_H_
+#define CUDASIM_DRIVER_LAUNCH_LAUNCH_PARAMETERS_H_
 
 #include <cuda.h>
 
 #include <cstddef>
 #include <vector>
 
-#include "lib/sim/ptx.h"
+#include "driver/code/image/ptx.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 class LaunchParameters {
  public:
@@ -35,6 +35,6 @@ class LaunchParameters {
   std::vector<void*> pointers_;
 };
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_LAUNCH_PARAMETERS_H_
+#endif  // CUDASIM_DRIVER_LAUNCH_LAUNCH_PARAMETERS_H_

@@ -4,20 +4,20 @@
 // measured on an H100, driver 580.159.04. Registers are those of FunctionTraits. Clusters
 // of more than 2 blocks are near those of that card, and no two cards need agree there.
 
-#include "lib/sim/occupancy.h"
+#include "driver/launch/occupancy.h"
 
 #include <algorithm>
 
-#include "lib/sim/api.h"
-#include "lib/sim/device.h"
-#include "lib/sim/launch.h"
-#include "lib/sim/launch_check.h"
-#include "lib/sim/library.h"
-#include "lib/sim/panic.h"
-#include "lib/sim/stack.h"
-#include "lib/sim/stream.h"
+#include "driver/api.h"
+#include "driver/code/library.h"
+#include "driver/context/device.h"
+#include "driver/context/stack.h"
+#include "driver/launch/launch.h"
+#include "driver/launch/launch_check.h"
+#include "driver/panic.h"
+#include "driver/stream/stream.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 constexpr unsigned kWarps = 64;
@@ -233,4 +233,4 @@ CUresult OccupancyMaxPotentialClusterSize(int* size, CUfunction handle,
   return CUDA_SUCCESS;
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

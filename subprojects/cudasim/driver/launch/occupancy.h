@@ -2,14 +2,14 @@
 //
 // How many blocks and clusters a device of 9.0 holds at a time.
 
-#ifndef CUGUEST_LIB_SIM_OCCUPANCY_H_
-#define CUGUEST_LIB_SIM_OCCUPANCY_H_
+#ifndef CUDASIM_DRIVER_LAUNCH_OCCUPANCY_H_
+#define CUDASIM_DRIVER_LAUNCH_OCCUPANCY_H_
 
 #include <cstddef>
 
-#include "lib/sim/module.h"
+#include "driver/code/module.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 inline constexpr unsigned kWarpSize = 32;
 inline constexpr unsigned kPortableCluster = 8;
@@ -27,6 +27,6 @@ bool AllowsAnyCluster(const Function& function);
 // may have is not looked at, and a real driver does not, either.
 unsigned ActiveBlocksOf(const Function& function, unsigned threads, size_t dynamic_shared);
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_OCCUPANCY_H_
+#endif  // CUDASIM_DRIVER_LAUNCH_OCCUPANCY_H_

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/running_kernel.h"
+#include "driver/launch/running_kernel.h"
 
 #include <memory>
 
-#include "lib/sim/memory.h"
-#include "lib/sim/module.h"
-#include "lib/sim/peer.h"
+#include "driver/code/module.h"
+#include "driver/context/peer.h"
+#include "driver/memory/memory.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 thread_local const RunningKernel* this_kernel = nullptr;
@@ -49,4 +49,4 @@ bool KernelMayAccess(const void* address, size_t bytes) {
 
 std::uint64_t ContextIdOfKernel() { return this_kernel != nullptr ? this_kernel->life.id : 0; }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

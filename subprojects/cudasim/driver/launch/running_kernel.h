@@ -2,17 +2,17 @@
 //
 // The kernel that this thread runs, and what it sees around it.
 
-#ifndef CUGUEST_LIB_SIM_RUNNING_KERNEL_H_
-#define CUGUEST_LIB_SIM_RUNNING_KERNEL_H_
+#ifndef CUDASIM_DRIVER_LAUNCH_RUNNING_KERNEL_H_
+#define CUDASIM_DRIVER_LAUNCH_RUNNING_KERNEL_H_
 
 #include <cuda.h>
 
 #include <cstddef>
 #include <cstdint>
 
-#include "lib/sim/context.h"
+#include "driver/context/context.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 struct RunningKernel {
   Life life;
@@ -36,7 +36,7 @@ class KernelScope {
 // nullptr outside of a kernel.
 const RunningKernel* ThisKernel();
 
-// See Sim in testing/sim.h.
+// See Sim in cudasim/sim.h.
 bool FindVariableOfKernel(const char* name, void** address, size_t* size);
 std::uint64_t ContextIdOfKernel();
 
@@ -44,6 +44,6 @@ std::uint64_t ContextIdOfKernel();
 // mapped memory of another device are taken for accessible: that is not followed.
 bool KernelMayAccess(const void* address, size_t bytes);
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_RUNNING_KERNEL_H_
+#endif  // CUDASIM_DRIVER_LAUNCH_RUNNING_KERNEL_H_

@@ -5,14 +5,14 @@
 
 #include <cstring>
 
-#include "lib/sim/api.h"
-#include "lib/sim/array.h"
-#include "lib/sim/captures.h"
-#include "lib/sim/copy.h"
-#include "lib/sim/memory.h"
-#include "lib/sim/stream.h"
+#include "driver/api.h"
+#include "driver/memory/array.h"
+#include "driver/memory/copy.h"
+#include "driver/memory/memory.h"
+#include "driver/stream/captures.h"
+#include "driver/stream/stream.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 struct Extent {
@@ -232,4 +232,4 @@ CUresult MemcpyAtoA(CUarray to, size_t to_offset, CUarray from, size_t from_offs
   return CopyRow(InArray(to, to_offset), InArray(from, from_offset), bytes, nullptr);
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

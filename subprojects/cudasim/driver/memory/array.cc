@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/array.h"
+#include "driver/memory/array.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
 
-#include "lib/sim/api.h"
-#include "lib/sim/array_shape.h"
-#include "lib/sim/capture_rules.h"
-#include "lib/sim/device.h"
-#include "lib/sim/handle_table.h"
-#include "lib/sim/panic.h"
-#include "lib/sim/stack.h"
+#include "driver/api.h"
+#include "driver/context/device.h"
+#include "driver/context/stack.h"
+#include "driver/handle_table.h"
+#include "driver/memory/array_shape.h"
+#include "driver/panic.h"
+#include "driver/stream/capture_rules.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 using ArrayTable = HandleTable<CUarray, Array>;
@@ -258,4 +258,4 @@ CUresult MipmappedArrayDestroy(CUmipmappedArray handle) {
   return CUDA_SUCCESS;
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

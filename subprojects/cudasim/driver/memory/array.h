@@ -3,8 +3,8 @@
 // CUDA arrays and mipmapped arrays. Their elements are host memory, row by row with
 // nothing in between. They live in a context; which one cannot be asked.
 
-#ifndef CUGUEST_LIB_SIM_ARRAY_H_
-#define CUGUEST_LIB_SIM_ARRAY_H_
+#ifndef CUDASIM_DRIVER_MEMORY_ARRAY_H_
+#define CUDASIM_DRIVER_MEMORY_ARRAY_H_
 
 #include <cuda.h>
 
@@ -13,9 +13,9 @@
 #include <memory>
 #include <vector>
 
-#include "lib/sim/context.h"
+#include "driver/context/context.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // What one element is made of. `bytes` is 0 for a format that this simulation has not.
 struct ElementFormat {
@@ -59,6 +59,6 @@ void DropArraysOf(std::uint64_t context_id);
 // Arrays and mipmapped arrays; levels are not counted.
 size_t CountArrays();
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_ARRAY_H_
+#endif  // CUDASIM_DRIVER_MEMORY_ARRAY_H_

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/array_shape.h"
+#include "driver/memory/array_shape.h"
 
 #include <algorithm>
 
-#include "lib/sim/array.h"
-#include "lib/sim/panic.h"
+#include "driver/memory/array.h"
+#include "driver/panic.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 constexpr unsigned kFlags = CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_SURFACE_LDST |
@@ -114,4 +114,4 @@ CUDA_ARRAY3D_DESCRIPTOR ShapeOfLevel(const CUDA_ARRAY3D_DESCRIPTOR& shape, unsig
   return smaller;
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

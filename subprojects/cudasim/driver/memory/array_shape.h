@@ -2,12 +2,12 @@
 //
 // Which arrays there can be.
 
-#ifndef CUGUEST_LIB_SIM_ARRAY_SHAPE_H_
-#define CUGUEST_LIB_SIM_ARRAY_SHAPE_H_
+#ifndef CUDASIM_DRIVER_MEMORY_ARRAY_SHAPE_H_
+#define CUDASIM_DRIVER_MEMORY_ARRAY_SHAPE_H_
 
 #include <cuda.h>
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // Whether a device of 9.0 has such an array. Panics for one that it has and this
 // simulation has not: block-compressed and packed formats, sparse, deferred and video
@@ -20,6 +20,6 @@ unsigned MaxLevels(const CUDA_ARRAY3D_DESCRIPTOR& shape);
 // The shape of a level; 0 is the whole.
 CUDA_ARRAY3D_DESCRIPTOR ShapeOfLevel(const CUDA_ARRAY3D_DESCRIPTOR& shape, unsigned level);
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_ARRAY_SHAPE_H_
+#endif  // CUDASIM_DRIVER_MEMORY_ARRAY_SHAPE_H_

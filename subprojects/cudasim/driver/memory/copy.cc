@@ -3,20 +3,20 @@
 // Copies and fills. They are done by the calling thread, at once; an asynchronous
 // form differs in whose context it works in.
 
-#include "lib/sim/copy.h"
+#include "driver/memory/copy.h"
 
 #include <cstring>
 
-#include "lib/sim/api.h"
-#include "lib/sim/captures.h"
-#include "lib/sim/device.h"
-#include "lib/sim/memory.h"
-#include "lib/sim/panic.h"
-#include "lib/sim/pool.h"
-#include "lib/sim/stack.h"
-#include "lib/sim/stream.h"
+#include "driver/api.h"
+#include "driver/context/device.h"
+#include "driver/context/stack.h"
+#include "driver/memory/memory.h"
+#include "driver/memory/pool.h"
+#include "driver/panic.h"
+#include "driver/stream/captures.h"
+#include "driver/stream/stream.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 bool IsRange(CUdeviceptr address, size_t bytes, End end, unsigned access) {
   Allocation allocation;
@@ -272,4 +272,4 @@ CUresult MemsetD2D32Async(CUdeviceptr to, size_t pitch, unsigned value, size_t w
   return FillRows(to, pitch, value, width, height, stream);
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

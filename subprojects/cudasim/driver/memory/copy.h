@@ -2,14 +2,14 @@
 //
 // What every copy and fill checks.
 
-#ifndef CUGUEST_LIB_SIM_COPY_H_
-#define CUGUEST_LIB_SIM_COPY_H_
+#ifndef CUDASIM_DRIVER_MEMORY_COPY_H_
+#define CUDASIM_DRIVER_MEMORY_COPY_H_
 
 #include <cuda.h>
 
 #include <cstddef>
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // What must lie at one end of a copy.
 enum class End {
@@ -29,6 +29,6 @@ void PanicUnless(bool valid);
 // last row ends where its own bytes do. False if they are more than can be.
 bool AreaBytes(size_t width, size_t rows, size_t pitch, size_t* bytes);
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_COPY_H_
+#endif  // CUDASIM_DRIVER_MEMORY_COPY_H_

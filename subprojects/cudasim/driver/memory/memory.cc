@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/memory.h"
+#include "driver/memory/memory.h"
 
 #include <sys/mman.h>
 
@@ -10,13 +10,13 @@
 #include <map>
 #include <mutex>
 
-#include "lib/sim/api.h"
-#include "lib/sim/capture_rules.h"
-#include "lib/sim/device.h"
-#include "lib/sim/pool.h"
-#include "lib/sim/stack.h"
+#include "driver/api.h"
+#include "driver/context/device.h"
+#include "driver/context/stack.h"
+#include "driver/memory/pool.h"
+#include "driver/stream/capture_rules.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 // A cuMemAlloc pointer is aligned to 256 at least (CUDA programming guide).
@@ -320,4 +320,4 @@ CUresult MemHostGetFlags(unsigned* flags, void* pointer) {
   return code;
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

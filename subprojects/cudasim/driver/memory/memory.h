@@ -3,8 +3,8 @@
 // Memory: whatever a pointer may point into. All of it is host memory, and a
 // CUdeviceptr is its address; a page costs nothing until somebody writes it.
 
-#ifndef CUGUEST_LIB_SIM_MEMORY_H_
-#define CUGUEST_LIB_SIM_MEMORY_H_
+#ifndef CUDASIM_DRIVER_MEMORY_MEMORY_H_
+#define CUDASIM_DRIVER_MEMORY_MEMORY_H_
 
 #include <cuda.h>
 
@@ -12,9 +12,9 @@
 #include <cstdint>
 #include <initializer_list>
 
-#include "lib/sim/context.h"
+#include "driver/context/context.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 enum class MemoryKind {
   kDevice,
@@ -93,6 +93,6 @@ class Memory {
 
 inline void* ToPointer(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_MEMORY_H_
+#endif  // CUDASIM_DRIVER_MEMORY_MEMORY_H_

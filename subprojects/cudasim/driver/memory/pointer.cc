@@ -4,12 +4,12 @@
 
 #include <cstring>
 
-#include "lib/sim/api.h"
-#include "lib/sim/memory.h"
-#include "lib/sim/stack.h"
-#include "lib/sim/virtual_memory.h"
+#include "driver/api.h"
+#include "driver/context/stack.h"
+#include "driver/memory/memory.h"
+#include "driver/memory/virtual_memory.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 // One attribute's value, as wide as its type, with the code that the singular form
@@ -166,4 +166,4 @@ CUresult PointerGetAttributes(unsigned count, CUpointer_attribute* attributes, v
   return CUDA_SUCCESS;
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/pool.h"
+#include "driver/memory/pool.h"
 
 #include <algorithm>
 #include <cstring>
 #include <map>
 #include <mutex>
 
-#include "lib/sim/api.h"
-#include "lib/sim/capture_rules.h"
-#include "lib/sim/captures.h"
-#include "lib/sim/device.h"
-#include "lib/sim/memory.h"
-#include "lib/sim/panic.h"
-#include "lib/sim/stream.h"
+#include "driver/api.h"
+#include "driver/context/device.h"
+#include "driver/memory/memory.h"
+#include "driver/panic.h"
+#include "driver/stream/capture_rules.h"
+#include "driver/stream/captures.h"
+#include "driver/stream/stream.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 // A pool takes memory from the device in units of this (measured on an H100, driver
@@ -432,4 +432,4 @@ CUresult DeviceSetMemPool(CUdevice device, CUmemoryPool handle) {
   return CUDA_SUCCESS;
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

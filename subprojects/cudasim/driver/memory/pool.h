@@ -4,14 +4,14 @@
 // does the memory: it outlives the context of the stream it was allocated on, a reset
 // and the pool's own destruction (measured on an H100, driver 580.159.04).
 
-#ifndef CUGUEST_LIB_SIM_POOL_H_
-#define CUGUEST_LIB_SIM_POOL_H_
+#ifndef CUDASIM_DRIVER_MEMORY_POOL_H_
+#define CUDASIM_DRIVER_MEMORY_POOL_H_
 
 #include <cuda.h>
 
 #include <cstddef>
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // For an allocation of the pool that is freed.
 void GiveBackToPool(CUmemoryPool pool, size_t bytes);
@@ -22,6 +22,6 @@ bool PoolReaches(CUmemoryPool pool, CUdevice device);
 // Those that were made and not destroyed; not the devices' own.
 size_t CountPools();
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_POOL_H_
+#endif  // CUDASIM_DRIVER_MEMORY_POOL_H_

@@ -9,11 +9,11 @@
 
 #include <vector>
 
-#include "lib/sim/api.h"
-#include "lib/sim/memory.h"
-#include "lib/sim/stack.h"
+#include "driver/api.h"
+#include "driver/context/stack.h"
+#include "driver/memory/memory.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 // Whether every page of the range is there.
@@ -57,4 +57,4 @@ CUresult MemHostUnregister(void* pointer) {
   return Memory::Free(address, {MemoryKind::kRegistered});
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

@@ -8,15 +8,15 @@
 #include <cstring>
 #include <memory>
 
-#include "lib/sim/array.h"
-#include "lib/sim/device.h"
-#include "lib/sim/memory.h"
-#include "lib/sim/panic.h"
-#include "lib/sim/running_kernel.h"
-#include "lib/sim/stack.h"
-#include "lib/sim/texture.h"
+#include "driver/context/device.h"
+#include "driver/context/stack.h"
+#include "driver/launch/running_kernel.h"
+#include "driver/memory/array.h"
+#include "driver/memory/memory.h"
+#include "driver/memory/texture.h"
+#include "driver/panic.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 // A kernel's context, or outside one the current one.
@@ -324,4 +324,4 @@ CUresult WriteSurface(CUsurfObject object, size_t x, size_t y, const void* data,
   return CUDA_SUCCESS;
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/texture.h"
+#include "driver/memory/texture.h"
 
 #include <algorithm>
 #include <iterator>
 #include <map>
 #include <mutex>
 
-#include "lib/sim/api.h"
-#include "lib/sim/array.h"
-#include "lib/sim/panic.h"
-#include "lib/sim/stack.h"
+#include "driver/api.h"
+#include "driver/context/stack.h"
+#include "driver/memory/array.h"
+#include "driver/panic.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 constexpr size_t kBaseAlignment = 512;  // the attribute TEXTURE_ALIGNMENT
@@ -276,4 +276,4 @@ CUresult SurfObjectGetResourceDesc(CUDA_RESOURCE_DESC* resource, CUsurfObject ob
   return GetResource(resource, object, /*is_surface=*/true);
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

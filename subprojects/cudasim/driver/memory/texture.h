@@ -10,17 +10,17 @@
 // destroying a texture of A with B current succeeds and destroys B's, if there is one
 // (measured on an H200, driver 580.159.04).
 
-#ifndef CUGUEST_LIB_SIM_TEXTURE_H_
-#define CUGUEST_LIB_SIM_TEXTURE_H_
+#ifndef CUDASIM_DRIVER_MEMORY_TEXTURE_H_
+#define CUDASIM_DRIVER_MEMORY_TEXTURE_H_
 
 #include <cuda.h>
 
 #include <cstddef>
 #include <cstdint>
 
-#include "lib/sim/context.h"
+#include "driver/context/context.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 struct Texture {
   bool is_surface = false;
@@ -38,11 +38,11 @@ void DropTexturesOf(std::uint64_t context_id);
 // Textures and surfaces.
 size_t CountTextures();
 
-// See Sim in testing/sim.h.
+// See Sim in cudasim/sim.h.
 void ReadTexture(CUtexObject object, float x, float y, float texel[4]);
 CUresult ReadSurface(CUsurfObject object, size_t x, size_t y, void* data, size_t bytes);
 CUresult WriteSurface(CUsurfObject object, size_t x, size_t y, const void* data, size_t bytes);
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_TEXTURE_H_
+#endif  // CUDASIM_DRIVER_MEMORY_TEXTURE_H_

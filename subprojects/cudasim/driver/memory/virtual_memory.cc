@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/virtual_memory.h"
+#include "driver/memory/virtual_memory.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -10,12 +10,12 @@
 #include <map>
 #include <mutex>
 
-#include "lib/sim/api.h"
-#include "lib/sim/device.h"
-#include "lib/sim/memory.h"
-#include "lib/sim/panic.h"
+#include "driver/api.h"
+#include "driver/context/device.h"
+#include "driver/memory/memory.h"
+#include "driver/panic.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 using Handle = CUmemGenericAllocationHandle;
@@ -205,7 +205,7 @@ VirtualMemory& TheMemory() {
 using Lock = std::lock_guard<std::mutex>;
 
 int OpenFile(size_t size) {
-  const int file = memfd_create("cuguest-sim-memory", MFD_CLOEXEC);
+  const int file = memfd_create("cudasim-memory", MFD_CLOEXEC);
   if (file >= 0 && ftruncate(file, static_cast<off_t>(size)) != 0) {
     close(file);
     return -1;
@@ -450,4 +450,4 @@ CUresult MemGetAllocationPropertiesFromHandle(CUmemAllocationProp* properties, H
   return CUDA_SUCCESS;
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

@@ -4,13 +4,13 @@
 // between them. None of it belongs to a context or needs one: it outlives them all
 // (measured on an H100, driver 580.159.04).
 
-#ifndef CUGUEST_LIB_SIM_VIRTUAL_MEMORY_H_
-#define CUGUEST_LIB_SIM_VIRTUAL_MEMORY_H_
+#ifndef CUDASIM_DRIVER_MEMORY_VIRTUAL_MEMORY_H_
+#define CUDASIM_DRIVER_MEMORY_VIRTUAL_MEMORY_H_
 
 #include <cstddef>
 #include <cstdint>
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 struct AddressRange {
   std::uintptr_t base = 0;
@@ -25,6 +25,6 @@ bool FindReserved(std::uintptr_t address, AddressRange* range);
 // Memory without an address, and reserved ranges.
 size_t CountVirtualMemory();
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_VIRTUAL_MEMORY_H_
+#endif  // CUDASIM_DRIVER_MEMORY_VIRTUAL_MEMORY_H_

@@ -6,12 +6,12 @@
 
 #include <thread>
 
-#include "lib/sim/api.h"
-#include "lib/sim/captures.h"
-#include "lib/sim/entry.h"
-#include "lib/sim/stream.h"
+#include "driver/api.h"
+#include "driver/entry.h"
+#include "driver/stream/captures.h"
+#include "driver/stream/stream.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 template <typename Function>
@@ -48,4 +48,4 @@ CUresult LaunchHostFunc(CUstream handle, CUhostFn function, void* data) {
   return Submit(handle, stream, work);
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

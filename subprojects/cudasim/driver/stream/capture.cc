@@ -3,12 +3,12 @@
 // The entries of stream capture. What it is: captures.h; what it forbids:
 // capture_rules.cc.
 
-#include "lib/sim/api.h"
-#include "lib/sim/captures.h"
-#include "lib/sim/panic.h"
-#include "lib/sim/stream.h"
+#include "driver/api.h"
+#include "driver/panic.h"
+#include "driver/stream/captures.h"
+#include "driver/stream/stream.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 bool IsMode(CUstreamCaptureMode mode) {
@@ -88,4 +88,4 @@ CUresult StreamGetCaptureInfoEdges(CUstream handle, CUstreamCaptureStatus* statu
   return CUDA_SUCCESS;
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/capture_rules.h"
+#include "driver/stream/capture_rules.h"
 
 #include <algorithm>
 #include <iterator>
 #include <string_view>
 
-#include "lib/sim/captures.h"
-#include "lib/sim/entry.h"
-#include "lib/sim/entry_list.h"
+#include "driver/entry.h"
+#include "driver/entry_list.h"
+#include "driver/stream/captures.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 // Rule
@@ -166,9 +166,9 @@ constexpr Row kRows[] = {
 
 constexpr bool IsEntry(std::string_view base) {
   constexpr std::string_view kBases[] = {
-#define CUGUEST_SIM_BASE(Base, ...) "cu" #Base,
-      CUGUEST_SIM_ENTRIES(CUGUEST_SIM_BASE, CUGUEST_SIM_BASE)
-#undef CUGUEST_SIM_BASE
+#define CUDASIM_BASE(Base, ...) "cu" #Base,
+      CUDASIM_ENTRIES(CUDASIM_BASE, CUDASIM_BASE)
+#undef CUDASIM_BASE
   };
   for (const std::string_view entry : kBases) {
     if (entry == base) return true;
@@ -243,4 +243,4 @@ CUresult AskCaptures(const Stream& stream) {
   return AskOnCapturing(rule, stream, status == CU_STREAM_CAPTURE_STATUS_INVALIDATED);
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

@@ -5,14 +5,14 @@
 // real driver does: after the context or the stream was found, and before most other
 // arguments are looked at. CurrentAlive and FindStream ask already.
 
-#ifndef CUGUEST_LIB_SIM_CAPTURE_RULES_H_
-#define CUGUEST_LIB_SIM_CAPTURE_RULES_H_
+#ifndef CUDASIM_DRIVER_STREAM_CAPTURE_RULES_H_
+#define CUDASIM_DRIVER_STREAM_CAPTURE_RULES_H_
 
 #include <cuda.h>
 
-#include "lib/sim/stream.h"
+#include "driver/stream/stream.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // For a call that works on no stream, in no context or in `current`.
 CUresult AskCaptures();
@@ -21,6 +21,6 @@ CUresult AskCaptures(const Life& current);
 // For a call on `stream`.
 CUresult AskCaptures(const Stream& stream);
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_CAPTURE_RULES_H_
+#endif  // CUDASIM_DRIVER_STREAM_CAPTURE_RULES_H_

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/captures.h"
+#include "driver/stream/captures.h"
 
 #include <algorithm>
 #include <atomic>
 #include <map>
 #include <set>
 
-#include "lib/sim/thread_number.h"
+#include "driver/context/thread_number.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 // A stream that takes part in a capture.
@@ -288,4 +288,4 @@ CUresult Submit(CUstream handle, const Stream& stream, const Work& work) {
   return CUDA_SUCCESS;
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

@@ -2,8 +2,8 @@
 //
 // The captures in progress, of the whole process.
 
-#ifndef CUGUEST_LIB_SIM_CAPTURES_H_
-#define CUGUEST_LIB_SIM_CAPTURES_H_
+#ifndef CUDASIM_DRIVER_STREAM_CAPTURES_H_
+#define CUDASIM_DRIVER_STREAM_CAPTURES_H_
 
 #include <cuda.h>
 
@@ -11,10 +11,10 @@
 #include <mutex>
 #include <vector>
 
-#include "lib/sim/graph.h"
-#include "lib/sim/stream.h"
+#include "driver/graph/graph.h"
+#include "driver/stream/stream.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // What an event recorded in a capturing stream stands for.
 struct CapturedPoint {
@@ -83,6 +83,6 @@ class Captures {
 // and refused when the graph is instantiated.
 CUresult Submit(CUstream handle, const Stream& stream, const Work& work);
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_CAPTURES_H_
+#endif  // CUDASIM_DRIVER_STREAM_CAPTURES_H_

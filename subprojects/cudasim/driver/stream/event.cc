@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/event.h"
+#include "driver/stream/event.h"
 
 #include <chrono>
 
-#include "lib/sim/api.h"
-#include "lib/sim/capture_rules.h"
-#include "lib/sim/captures.h"
-#include "lib/sim/device.h"
-#include "lib/sim/green.h"
-#include "lib/sim/handle_table.h"
-#include "lib/sim/panic.h"
-#include "lib/sim/stack.h"
-#include "lib/sim/stream.h"
+#include "driver/api.h"
+#include "driver/context/device.h"
+#include "driver/context/green.h"
+#include "driver/context/stack.h"
+#include "driver/handle_table.h"
+#include "driver/panic.h"
+#include "driver/stream/capture_rules.h"
+#include "driver/stream/captures.h"
+#include "driver/stream/stream.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -221,4 +221,4 @@ CUresult StreamWaitEvent(CUstream stream_handle, CUevent handle, unsigned flags)
   return captured ? Captures::Join(stream, event.captured) : WaitForUncaptured(stream, event);
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

@@ -2,14 +2,14 @@
 //
 // Events. Work is done when it is submitted, so a recorded event has happened.
 
-#ifndef CUGUEST_LIB_SIM_EVENT_H_
-#define CUGUEST_LIB_SIM_EVENT_H_
+#ifndef CUDASIM_DRIVER_STREAM_EVENT_H_
+#define CUDASIM_DRIVER_STREAM_EVENT_H_
 
 #include <cuda.h>
 
 #include <cstddef>
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 size_t CountEvents();
 
@@ -17,6 +17,6 @@ size_t CountEvents();
 // timing.
 CUresult CheckUntimed(CUevent handle);
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_EVENT_H_
+#endif  // CUDASIM_DRIVER_STREAM_EVENT_H_

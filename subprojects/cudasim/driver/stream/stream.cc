@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/stream.h"
+#include "driver/stream/stream.h"
 
 #include <algorithm>
 #include <atomic>
 
-#include "lib/sim/api.h"
-#include "lib/sim/capture_rules.h"
-#include "lib/sim/captures.h"
-#include "lib/sim/device.h"
-#include "lib/sim/entry.h"
-#include "lib/sim/handle_table.h"
-#include "lib/sim/panic.h"
-#include "lib/sim/settings.h"
-#include "lib/sim/stack.h"
+#include "driver/api.h"
+#include "driver/context/device.h"
+#include "driver/context/settings.h"
+#include "driver/context/stack.h"
+#include "driver/entry.h"
+#include "driver/handle_table.h"
+#include "driver/panic.h"
+#include "driver/stream/capture_rules.h"
+#include "driver/stream/captures.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 using StreamTable = HandleTable<CUstream, Stream>;
@@ -208,4 +208,4 @@ CUresult StreamGetDevice(CUstream handle, CUdevice* device) {
   return code;
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

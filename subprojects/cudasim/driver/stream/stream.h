@@ -2,17 +2,17 @@
 //
 // Streams. Work is done when it is submitted, so a stream is an owner, not a queue.
 
-#ifndef CUGUEST_LIB_SIM_STREAM_H_
-#define CUGUEST_LIB_SIM_STREAM_H_
+#ifndef CUDASIM_DRIVER_STREAM_STREAM_H_
+#define CUDASIM_DRIVER_STREAM_STREAM_H_
 
 #include <cuda.h>
 
 #include <cstddef>
 #include <cstdint>
 
-#include "lib/sim/context.h"
+#include "driver/context/context.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 struct Stream {
   Life life;  // where it was created, which may be a green context
@@ -38,6 +38,6 @@ CUresult CreateStream(const Life& life, unsigned flags, int priority, CUstream* 
 
 size_t CountStreams();
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_STREAM_H_
+#endif  // CUDASIM_DRIVER_STREAM_STREAM_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // -----------------------------------------------------------------------------
-// testing/sim.h                                                   tier: testing
+// cudasim/sim.h
 // -----------------------------------------------------------------------------
 //
 // Control of the simulated CUDA driver: a `libcuda.so.1` that models what a real
@@ -30,18 +30,18 @@
 // name of the call and a stack trace; so does an allocation in a capturing stream,
 // which is not simulated.
 
-#ifndef CUGUEST_TESTING_SIM_H_
-#define CUGUEST_TESTING_SIM_H_
+#ifndef CUDASIM_SIM_H_
+#define CUDASIM_SIM_H_
 
 #include <cuda.h>
 
 #include <cstddef>
 #include <cstdint>
 
-#include "cuguest/export.h"
+// Of inline functions: no symbol that two libraries of a process could share.
+#define CUDASIM_HIDE [[gnu::visibility("hidden")]]
 
-CUGUEST_BEGIN_NAMESPACE
-namespace testing {
+namespace cudasim {
 
 // What a host function that stands in for a kernel is given.
 struct SimLaunch {
@@ -75,14 +75,14 @@ struct SimLive {
   size_t textures;        // texture and surface objects
   size_t libraries;       // their modules are counted above
   size_t link_states;     // made with cuLinkCreate and not destroyed
-  CUGUEST_HIDE friend bool operator==(const SimLive& a, const SimLive& b) {
+  CUDASIM_HIDE friend bool operator==(const SimLive& a, const SimLive& b) {
     return a.contexts == b.contexts && a.primary_references == b.primary_references &&
            a.allocations == b.allocations && a.streams == b.streams && a.events == b.events &&
            a.modules == b.modules && a.green_contexts == b.green_contexts && a.graphs == b.graphs &&
            a.pools == b.pools && a.virtual_memory == b.virtual_memory && a.arrays == b.arrays &&
            a.textures == b.textures && a.libraries == b.libraries && a.link_states == b.link_states;
   }
-  CUGUEST_HIDE friend bool operator!=(const SimLive& a, const SimLive& b) { return !(a == b); }
+  CUDASIM_HIDE friend bool operator!=(const SimLive& a, const SimLive& b) { return !(a == b); }
 };
 
 // Sim
@@ -168,7 +168,6 @@ class Sim {
   static void Deinitialize();
 };
 
-}  // namespace testing
-CUGUEST_END_NAMESPACE
+}  // namespace cudasim
 
-#endif  // CUGUEST_TESTING_SIM_H_
+#endif  // CUDASIM_SIM_H_

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // -----------------------------------------------------------------------------
-// testing/sim_library.h                                          tier: testing
+// cudasim/sim_library.h
 // -----------------------------------------------------------------------------
 //
 // Control of the simulated CUDA libraries: `libcublas.so.13`, `libcufft.so.12`,
-// `libcusolver.so.12` and `libcusparse.so.12` beside the simulated driver (testing/sim.h),
+// `libcusolver.so.12` and `libcusparse.so.12` beside the simulated driver (cudasim/sim.h),
 // for programs that are linked with NVIDIA's or open them. They compute on the host, and do
 // to contexts, stacks and captures what was measured of the libraries of CUDA 13.0. This
 // header links none of them.
@@ -18,16 +18,13 @@
 // library was used: one of SimLive::libraries for each. A function that is not simulated is
 // missing from the library; a destroyed handle aborts with a message.
 
-#ifndef CUGUEST_TESTING_SIM_LIBRARY_H_
-#define CUGUEST_TESTING_SIM_LIBRARY_H_
+#ifndef CUDASIM_SIM_LIBRARY_H_
+#define CUDASIM_SIM_LIBRARY_H_
 
 #include <cstddef>
 #include <cstdint>
 
-#include "cuguest/export.h"
-
-CUGUEST_BEGIN_NAMESPACE
-namespace testing {
+namespace cudasim {
 
 // SimLibrary
 //
@@ -59,7 +56,6 @@ class SimLibrary {
   [[nodiscard]] static const char* EntryName(size_t index);
 };
 
-}  // namespace testing
-CUGUEST_END_NAMESPACE
+}  // namespace cudasim
 
-#endif  // CUGUEST_TESTING_SIM_LIBRARY_H_
+#endif  // CUDASIM_SIM_LIBRARY_H_

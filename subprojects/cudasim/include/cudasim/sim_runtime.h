@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // -----------------------------------------------------------------------------
-// testing/sim_runtime.h                                           tier: testing
+// cudasim/sim_runtime.h
 // -----------------------------------------------------------------------------
 //
 // Control of the simulated CUDA runtime: a `libcudart.so.13` beside the simulated driver
-// (testing/sim.h), written on that driver's public calls, for programs that are linked
+// (cudasim/sim.h), written on that driver's public calls, for programs that are linked
 // with NVIDIA's shared runtime. With its directory on LD_LIBRARY_PATH such a program runs
 // without a GPU, and does to contexts, stacks, counts and the last error what was measured
 // of the runtime of CUDA 13.0. This header links no runtime.
@@ -18,7 +18,7 @@
 // code stays loaded to the end of the process once a kernel of it was used: one of
 // SimLive::libraries.
 //
-// The environment variable CUGUEST_SIM_RUNTIME_VERSION ("12.0" to the toolkit's own version)
+// The environment variable CUDASIM_RUNTIME_VERSION ("12.0" to the toolkit's own version)
 // makes it claim an older version: cudaRuntimeGetVersion, the entries of
 // cudaGetDriverEntryPoint, and a driver of that major version suffices; with an older one every
 // call is cudaErrorInsufficientDriver, as the runtime's documentation has it (CUDA
@@ -27,18 +27,15 @@
 // A runtime that is linked statically is part of the program and cannot be replaced; it
 // does not work on the simulated driver, which has none of the driver's private tables.
 
-#ifndef CUGUEST_TESTING_SIM_RUNTIME_H_
-#define CUGUEST_TESTING_SIM_RUNTIME_H_
+#ifndef CUDASIM_SIM_RUNTIME_H_
+#define CUDASIM_SIM_RUNTIME_H_
 
 #include <driver_types.h>
 
 #include <cstddef>
 #include <cstdint>
 
-#include "cuguest/export.h"
-
-CUGUEST_BEGIN_NAMESPACE
-namespace testing {
+namespace cudasim {
 
 // SimRuntime
 //
@@ -71,7 +68,6 @@ class SimRuntime {
   [[nodiscard]] static const char* EntryName(size_t index);
 };
 
-}  // namespace testing
-CUGUEST_END_NAMESPACE
+}  // namespace cudasim
 
-#endif  // CUGUEST_TESTING_SIM_RUNTIME_H_
+#endif  // CUDASIM_SIM_RUNTIME_H_

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/cubin.h"
+#include "driver/code/image/cubin.h"
 
 #include <cstdint>
 #include <map>
 #include <string>
 
-#include "lib/sim/cubin_attribute.h"
-#include "lib/sim/cubin_traits.h"
-#include "lib/sim/cubin_variable.h"
-#include "lib/sim/elf.h"
+#include "driver/code/image/cubin_attribute.h"
+#include "driver/code/image/cubin_traits.h"
+#include "driver/code/image/cubin_variable.h"
+#include "driver/code/image/elf.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 struct ParameterValue {
@@ -62,4 +62,4 @@ CUresult ReadCubin(std::string_view bytes, int architecture, Image* image) {
   return CUDA_SUCCESS;
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

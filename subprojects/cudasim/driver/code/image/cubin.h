@@ -2,16 +2,16 @@
 //
 // The kernels of machine code, with their parameters and traits; and its variables.
 
-#ifndef CUGUEST_LIB_SIM_CUBIN_H_
-#define CUGUEST_LIB_SIM_CUBIN_H_
+#ifndef CUDASIM_DRIVER_CODE_IMAGE_CUBIN_H_
+#define CUDASIM_DRIVER_CODE_IMAGE_CUBIN_H_
 
 #include <cuda.h>
 
 #include <string_view>
 
-#include "lib/sim/ptx.h"
+#include "driver/code/image/ptx.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // The simulated devices are of compute capability 9.0.
 inline constexpr int kArchitecture = 90;
@@ -20,6 +20,6 @@ inline constexpr int kArchitecture = 90;
 //         NO_BINARY_FOR_GPU  for another architecture than that (90 for sm_90)
 CUresult ReadCubin(std::string_view bytes, int architecture, Image* image);
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_CUBIN_H_
+#endif  // CUDASIM_DRIVER_CODE_IMAGE_CUBIN_H_

@@ -2,14 +2,14 @@
 //
 // The lists of attributes in the .nv.info sections of machine code.
 
-#ifndef CUGUEST_LIB_SIM_CUBIN_ATTRIBUTE_H_
-#define CUGUEST_LIB_SIM_CUBIN_ATTRIBUTE_H_
+#ifndef CUDASIM_DRIVER_CODE_IMAGE_CUBIN_ATTRIBUTE_H_
+#define CUDASIM_DRIVER_CODE_IMAGE_CUBIN_ATTRIBUTE_H_
 
 #include <cstdint>
 #include <cstring>
 #include <string_view>
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // Those that are read here; numbers as nvcc's code has them.
 enum class CubinAttribute : std::uint8_t {
@@ -49,6 +49,6 @@ bool ReadValue(std::string_view value, T* to) {
   return true;
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_CUBIN_ATTRIBUTE_H_
+#endif  // CUDASIM_DRIVER_CODE_IMAGE_CUBIN_ATTRIBUTE_H_

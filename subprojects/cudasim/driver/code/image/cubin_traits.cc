@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/cubin_traits.h"
+#include "driver/code/image/cubin_traits.h"
 
 #include <cstdint>
 #include <string_view>
 
-#include "lib/sim/cubin_attribute.h"
+#include "driver/code/image/cubin_attribute.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 constexpr size_t kReservedShared = 1024;  // of each block, for the system
@@ -73,4 +73,4 @@ FunctionTraits ReadCubinTraits(const Elf& elf, size_t symbol) {
   return traits;
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

@@ -2,20 +2,20 @@
 //
 // What machine code says of a kernel beside its parameters.
 
-#ifndef CUGUEST_LIB_SIM_CUBIN_TRAITS_H_
-#define CUGUEST_LIB_SIM_CUBIN_TRAITS_H_
+#ifndef CUDASIM_DRIVER_CODE_IMAGE_CUBIN_TRAITS_H_
+#define CUDASIM_DRIVER_CODE_IMAGE_CUBIN_TRAITS_H_
 
 #include <cstddef>
 #include <string>
 
-#include "lib/sim/elf.h"
-#include "lib/sim/function_attribute.h"
+#include "driver/code/function_attribute.h"
+#include "driver/code/image/elf.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // `symbol` is the kernel's place in elf.symbols.
 FunctionTraits ReadCubinTraits(const Elf& elf, size_t symbol);
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_CUBIN_TRAITS_H_
+#endif  // CUDASIM_DRIVER_CODE_IMAGE_CUBIN_TRAITS_H_

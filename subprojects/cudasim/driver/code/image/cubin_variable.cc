@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/cubin_variable.h"
+#include "driver/code/image/cubin_variable.h"
 
 #include <elf.h>
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 constexpr std::uint8_t kManagedMark = 4;
@@ -51,4 +51,4 @@ std::vector<Variable> ReadCubinVariables(const Elf& elf) {
   return variables;
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

@@ -2,20 +2,20 @@
 //
 // The variables of machine code, and their initial values.
 
-#ifndef CUGUEST_LIB_SIM_CUBIN_VARIABLE_H_
-#define CUGUEST_LIB_SIM_CUBIN_VARIABLE_H_
+#ifndef CUDASIM_DRIVER_CODE_IMAGE_CUBIN_VARIABLE_H_
+#define CUDASIM_DRIVER_CODE_IMAGE_CUBIN_VARIABLE_H_
 
 #include <vector>
 
-#include "lib/sim/elf.h"
-#include "lib/sim/ptx_variable.h"
+#include "driver/code/image/elf.h"
+#include "driver/code/image/ptx_variable.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // Global, constant and managed ones, in the order of their symbols. Addresses of others in
 // their values are not read: those bytes are zeros.
 std::vector<Variable> ReadCubinVariables(const Elf& elf);
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_CUBIN_VARIABLE_H_
+#endif  // CUDASIM_DRIVER_CODE_IMAGE_CUBIN_VARIABLE_H_

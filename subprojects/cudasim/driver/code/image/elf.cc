@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/elf.h"
+#include "driver/code/image/elf.h"
 
 #include <elf.h>
 
 #include <algorithm>
 #include <cstring>
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 constexpr std::uint16_t kCudaMachine = 190;
@@ -142,4 +142,4 @@ bool ReadElf(std::string_view bytes, Elf* elf) {
          ReadSections(bytes, header, table, elf) && ReadSymbols(table, elf);
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

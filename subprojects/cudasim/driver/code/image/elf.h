@@ -3,14 +3,14 @@
 // Machine code for GPUs, as an ELF file has it (a cubin): its sections and symbols, all
 // of them checked to lie inside the file.
 
-#ifndef CUGUEST_LIB_SIM_ELF_H_
-#define CUGUEST_LIB_SIM_ELF_H_
+#ifndef CUDASIM_DRIVER_CODE_IMAGE_ELF_H_
+#define CUDASIM_DRIVER_CODE_IMAGE_ELF_H_
 
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 struct ElfSection {
   std::string_view name;
@@ -54,6 +54,6 @@ std::uint64_t SizeOfElf(const void* image);
 // False unless it is an ELF file for a GPU and all that it refers to lies inside.
 bool ReadElf(std::string_view bytes, Elf* elf);
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_ELF_H_
+#endif  // CUDASIM_DRIVER_CODE_IMAGE_ELF_H_

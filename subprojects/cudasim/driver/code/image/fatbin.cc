@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/fatbin.h"
+#include "driver/code/image/fatbin.h"
 
 #include <cstdint>
 #include <cstring>
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 // The headers, as cuobjdump shows them and as the containers of nvcc have them.
@@ -84,4 +84,4 @@ std::string_view FatbinHeaderOf(const void* image) {
   return {static_cast<const char*>(image), sizeof(Header)};
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

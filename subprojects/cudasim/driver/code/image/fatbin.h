@@ -2,13 +2,13 @@
 //
 // Fatbin containers: several images of the same code, of which one is chosen.
 
-#ifndef CUGUEST_LIB_SIM_FATBIN_H_
-#define CUGUEST_LIB_SIM_FATBIN_H_
+#ifndef CUDASIM_DRIVER_CODE_IMAGE_FATBIN_H_
+#define CUDASIM_DRIVER_CODE_IMAGE_FATBIN_H_
 
 #include <string_view>
 #include <vector>
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 struct FatbinMember {
   enum class Kind { kPtx, kCubin, kOther };
@@ -29,6 +29,6 @@ bool ReadFatbin(const void* image, std::vector<FatbinMember>* members);
 // The container's header, for a container of some of its members.
 std::string_view FatbinHeaderOf(const void* image);
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_FATBIN_H_
+#endif  // CUDASIM_DRIVER_CODE_IMAGE_FATBIN_H_

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/ptx.h"
+#include "driver/code/image/ptx.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
-#include "lib/sim/ptx_tokens.h"
-#include "lib/sim/ptx_traits.h"
-#include "lib/sim/variable.h"
+#include "driver/code/image/ptx_tokens.h"
+#include "driver/code/image/ptx_traits.h"
+#include "driver/code/variable.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 // PTX ISA 9.0 came with CUDA 13.0.
@@ -163,4 +163,4 @@ std::vector<std::string> VisibleNames(std::string_view text) {
   return names;
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

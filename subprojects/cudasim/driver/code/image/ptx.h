@@ -4,8 +4,8 @@
 // functions, the sizes of their parameters, what bounds their launches; and the
 // variables. Nothing is compiled.
 
-#ifndef CUGUEST_LIB_SIM_PTX_H_
-#define CUGUEST_LIB_SIM_PTX_H_
+#ifndef CUDASIM_DRIVER_CODE_IMAGE_PTX_H_
+#define CUDASIM_DRIVER_CODE_IMAGE_PTX_H_
 
 #include <cuda.h>
 
@@ -15,10 +15,10 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/sim/function_attribute.h"
-#include "lib/sim/ptx_variable.h"
+#include "driver/code/function_attribute.h"
+#include "driver/code/image/ptx_variable.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 struct PtxParameter {
   size_t size = 0;
@@ -60,6 +60,6 @@ CUresult ReadPtx(std::string_view text, Image* image);
 // The functions and variables that other code can refer to.
 std::vector<std::string> VisibleNames(std::string_view text);
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_PTX_H_
+#endif  // CUDASIM_DRIVER_CODE_IMAGE_PTX_H_

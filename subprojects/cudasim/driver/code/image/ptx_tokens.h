@@ -2,8 +2,8 @@
 //
 // The words of PTX text.
 
-#ifndef CUGUEST_LIB_SIM_PTX_TOKENS_H_
-#define CUGUEST_LIB_SIM_PTX_TOKENS_H_
+#ifndef CUDASIM_DRIVER_CODE_IMAGE_PTX_TOKENS_H_
+#define CUDASIM_DRIVER_CODE_IMAGE_PTX_TOKENS_H_
 
 #include <cctype>
 #include <cstddef>
@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // Words (".param", "k", "32") and single marks ("(", ","), without comments.
 class Tokens {
@@ -78,6 +78,6 @@ inline size_t AlignUp(size_t offset, size_t alignment) {
   return (offset + alignment - 1) / alignment * alignment;
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_PTX_TOKENS_H_
+#endif  // CUDASIM_DRIVER_CODE_IMAGE_PTX_TOKENS_H_

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/ptx_traits.h"
+#include "driver/code/image/ptx_traits.h"
 
 #include <algorithm>
 #include <set>
 #include <string>
 #include <string_view>
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 // "64", "64, 2" or "64, 2, 1"; what is left out is 1.
@@ -101,4 +101,4 @@ void SkipFunction(Tokens* tokens) {
   ReadTraits(tokens, {}, &ignored);
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

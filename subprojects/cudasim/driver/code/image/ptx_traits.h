@@ -2,15 +2,15 @@
 //
 // What PTX says of a function beside its parameters.
 
-#ifndef CUGUEST_LIB_SIM_PTX_TRAITS_H_
-#define CUGUEST_LIB_SIM_PTX_TRAITS_H_
+#ifndef CUDASIM_DRIVER_CODE_IMAGE_PTX_TRAITS_H_
+#define CUDASIM_DRIVER_CODE_IMAGE_PTX_TRAITS_H_
 
 #include <vector>
 
-#include "lib/sim/function_attribute.h"
-#include "lib/sim/ptx_variable.h"
+#include "driver/code/function_attribute.h"
+#include "driver/code/image/ptx_variable.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // The directives and the body of an entry, from behind its parameters to its last brace.
 // `shared`: what the module declares so far, of which an entry has what it names.
@@ -19,6 +19,6 @@ void ReadTraits(Tokens* tokens, const std::vector<Variable>& shared, FunctionTra
 // From behind ".func": its body, or to the ";" of a declaration.
 void SkipFunction(Tokens* tokens);
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_PTX_TRAITS_H_
+#endif  // CUDASIM_DRIVER_CODE_IMAGE_PTX_TRAITS_H_

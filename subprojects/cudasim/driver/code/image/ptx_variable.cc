@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/sim/ptx_variable.h"
+#include "driver/code/image/ptx_variable.h"
 
 #include <algorithm>
 #include <cctype>
 #include <cstring>
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 namespace {
 
 bool IsNumber(std::string_view token) {
@@ -126,4 +126,4 @@ bool ReadVariable(Tokens* tokens, Variable* variable) {
   return variable->value.size() <= variable->size;
 }
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver

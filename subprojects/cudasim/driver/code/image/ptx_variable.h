@@ -2,16 +2,16 @@
 //
 // The variables that a module's code declares, and their initial values.
 
-#ifndef CUGUEST_LIB_SIM_PTX_VARIABLE_H_
-#define CUGUEST_LIB_SIM_PTX_VARIABLE_H_
+#ifndef CUDASIM_DRIVER_CODE_IMAGE_PTX_VARIABLE_H_
+#define CUDASIM_DRIVER_CODE_IMAGE_PTX_VARIABLE_H_
 
 #include <cstddef>
 #include <string>
 #include <vector>
 
-#include "lib/sim/ptx_tokens.h"
+#include "driver/code/image/ptx_tokens.h"
 
-namespace cuguest_sim {
+namespace cudasim::driver {
 
 // Bytes of an initial value that are (a part of) another variable's address.
 struct AddressInValue {
@@ -38,6 +38,6 @@ struct Variable {
 // cannot be read.
 bool ReadVariable(Tokens* tokens, Variable* variable);
 
-}  // namespace cuguest_sim
+}  // namespace cudasim::driver
 
-#endif  // CUGUEST_LIB_SIM_PTX_VARIABLE_H_
+#endif  // CUDASIM_DRIVER_CODE_IMAGE_PTX_VARIABLE_H_
