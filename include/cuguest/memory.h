@@ -52,7 +52,7 @@ CUGUEST_BEGIN_NAMESPACE
 // says how it is owned and freed, is_on_host and host_address where it lies. The driver's copies
 // from and to memory of a pool on the host fail with CUDA_ERROR_INVALID_VALUE, as do fills until
 // the device is given access to the pool (cuMemPoolSetAccess).
-// Source: CUDA Driver API, cuPointerGetAttribute, cuMemHostRegister; test/sim/
+// Source: CUDA Driver API, cuPointerGetAttribute, cuMemHostRegister; cudasim/test/
 // pool_facts_test.cc, registered_memory_facts_test.cc, virtual_memory_facts_test.cc,
 // host_location_facts_test.cc.
 
