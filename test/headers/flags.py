@@ -13,7 +13,7 @@ def system_includes(build):
     commands = json.loads((build / "compile_commands.json").read_text())
     command = next(c["command"] for c in commands if c["file"].endswith("lib/core/error.cc"))
     cudasim = pathlib.Path(__file__).resolve().parents[2] / "subprojects" / "cudasim" / "include"
-    return [word for word in shlex.split(command) if word.startswith("-isystem")] + [f"-isystem{cudasim}"]
+    return [word for word in shlex.split(command) if word.startswith("-isystem")] + [f"-I{cudasim}"]
 
 
 def absl_includes(build):
