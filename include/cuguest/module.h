@@ -38,10 +38,15 @@
 //                             | beside); the driver has |
 //                             | a copy                  |
 //   a managed variable        | is one for all contexts | is one for each context
-//   a reset primary context   | gets the code anew      | cannot be told from before: unload,
-//                             |                         | and load again
-//   Unload()                  | says what the driver    | drops that
-//                             | says                    |
+//   a reset primary context,  | gets the code anew      | cannot be told from before: call
+//   or a context at the       |                         | ForgetDestroyed() of the one before
+//   handle of a destroyed one |                         |
+//   Unload()                  | says what the driver    | drops that; no context that the code
+//                             | says                    | was used in may be destroyed before,
+//                             |                         | except a primary context
+//   ~Module()                 | unloads it everywhere   | unloads it from primary contexts and
+//                             |                         | the current one; in others it stays
+//                             |                         | until the context is destroyed
 // LoadIn() makes no such difference: it fails where the code is bad.
 // Source: CUDA Driver API, "Library Management"; test/module/per_context_code_test.cc;
 //         when what is compiled: cudasim/test/jit_facts_test.cc.
@@ -133,9 +138,9 @@ class CUGUEST_API Module {
   CUGUEST_HIDE Module() noexcept = default;  // empty
   CUGUEST_HIDE Module(Module&& other) noexcept = default;
   CUGUEST_HIDE Module& operator=(Module&& other) noexcept = default;
-  // Gives up the code, which is unloaded with the last Kernel of it; as Unload(), its result
-  // dropped. Safe wherever destructors run, but one that lives to the end is better never
-  // destroyed: see Note [No driver calls after main] in primary_context.h.
+  // Gives up the code, which is unloaded with the last Kernel of it, its result dropped; from which
+  // contexts, Note [Where code is] says. Safe wherever destructors run, but one that lives to the
+  // end is better never destroyed: see Note [No driver calls after main] in primary_context.h.
   CUGUEST_HIDE ~Module() = default;
 
   [[nodiscard]] CUGUEST_HIDE explicit operator bool() const noexcept { return code_ != nullptr; }
@@ -182,6 +187,12 @@ class CUGUEST_API Module {
   //
   // Errors: those of KernelNames() and of Kernel::Preload()
   absl::Status Preload(const ContextRef& context) const;
+
+  // Gives up what the code is in a context that was destroyed or reset, without a driver call.
+  // Needed below CUDA 12.0 alone: see Note [Where code is].
+  //
+  // Source: test/module/per_context_code_test.cc, a_context_is_forgotten.
+  void ForgetDestroyed(const ContextRef& context) const;
 
   // Unloads the code from every context now, and reports what the destructor cannot. What
   // runs of it on a device must have ended, and no graph may run it later.

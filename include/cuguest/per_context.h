@@ -48,33 +48,39 @@ CUGUEST_BEGIN_NAMESPACE
 //
 //   its context ...                           | the value is
 //   ------------------------------------------+----------------------------------------
-//   lives                                     | destroyed: ~T() runs in a ContextGuard
+//   goes on                                   | destroyed: ~T() runs in a ContextGuard
 //   is dead (reset, destroyed)                | given up: Leak() if T has it, then ~T()
 //   cannot be entered: the process is ending, | given up
 //   a forked child, a stream callback         |
+//   cannot be known to go on (below)          | kept, and given up with the cache
 //
 // So ~T() runs in every case, to free host memory. A T whose destructor calls the driver
 // must have a member `Leak()` that throws nothing and makes it forget what it owns in
 // the driver, which has already taken that back (PrimaryContext::Leak() is the pattern).
 //
-// A value is dropped by Forget(), ForgetDestroyed() and DropDead(), by the destructor of
-// the cache, and on its own when the value of another context is made:
+// A value is dropped by Forget(), ForgetAll(), ForgetDestroyed() and DropDead(), by the destructor
+// of the cache, and on its own when the value of another incarnation at the same handle is made.
 //
-// - a value whose handle has begun a new life is dropped (exact, no call in the old life);
-// - when the cache holds more than 32 values, each one's context is asked whether it
-//   lives. This is not done below that, because the answer of a foreign context that was
-//   destroyed is best effort; see ContextRef::IsAlive().
+// Note [Which contexts are asked about]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// The driver reads a context's memory to say whether it goes on, and crashes at times where the
+// context was destroyed (ContextRef::IsAlive). So the cache asks only about
 //
-// So there are never more values than contexts that live, and 32, and those pinned, and those
-// that were forgotten while pinned and not again.
+//   a primary context, whose memory stays readable after a reset;
+//   the context that is current on the calling thread;
+//   the context that the caller passes, and so vouches for.
+//
+// Of any other context the cache cannot know whether it goes on. DropDead() keeps its value. The
+// destructor gives it up: if the context does go on, what T owns in the driver stays there until
+// the context is destroyed. A library that is closed while its host's contexts go on calls Forget()
+// with each of them first, or ForgetAll() if none was destroyed untold. A value whose context was
+// destroyed untold keeps its host memory until its handle is used again, or the cache ends.
 
 // PerContext
 //
 // Stack:   net 0 in every call. `make` and ~T() run with the value's context current.
-// Count:   none; it keeps no context alive. Who destroys a context calls Forget() first, or
-//          ForgetDestroyed() afterwards: the cache asks the driver about contexts that it was not
-//          told of, also when it ends, and a driver may crash when it is asked about a destroyed
-//          one (ContextRef::IsAlive). Primary contexts need neither.
+// Count:   none; it keeps no context alive. Call Forget() before destroying a context, or
+//          ForgetDestroyed() afterwards. Primary contexts need neither.
 // Threads: all members but the destructor, from any threads at the same time. T is shared
 //          by all that pin it, so what they do with it is T's to make safe. No lock of
 //          the cache is held while the driver is called, host memory is allocated, or `make`,
@@ -134,10 +140,14 @@ class PerContext {
   PerContext(const PerContext&) = delete;
   PerContext& operator=(const PerContext&) = delete;
 
-  // Drops all values. No other call may be running, and no pin should be held: a value
-  // that is still pinned is leaked, with its memory. Safe wherever destructors run, but
-  // a cache that lives to the end is better never destroyed: see
-  // Note [No driver calls after main] in primary_context.h.
+  // Drops all values: destroys those of primary contexts and of the current context, and gives
+  // up those of all others; see Note [Which contexts are asked about]. No other call may be
+  // running, and no pin should be held: a value that is still pinned is leaked, with its memory.
+  // Safe wherever destructors run, but a cache that lives to the end is better never destroyed:
+  // see Note [No driver calls after main] in primary_context.h.
+  //
+  // Cost:   one or two driver calls for each value, and of those that are destroyed as Forget().
+  // Source: test/context/per_context_ending_test.cc.
   CUGUEST_HIDE ~PerContext() = default;
 
   // The value of `context`; empty if there is none, or it is only being made. The caller
@@ -167,9 +177,11 @@ class PerContext {
   //                                     context, or one that waits for this thread
   //                                     (two caches that wait for each other hang)
   //           kResourceExhausted        no host memory
+  //           the driver's              it does not say whether `context` is a primary one
   //         No value is left then.
-  // Cost:   as Find(), if there is one. Otherwise four driver calls beside those of
-  //         `make`, and what dropping needs.
+  // Cost:   as Find(), if there is one. Otherwise six driver calls beside those of `make`, eight
+  //         while the primary context of its device is active (which is retained and released
+  //         once, to see whether `context` is it), and what dropping needs.
   template <typename Make, CUGUEST_HIDE_TEMPLATE>
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<Pin> GetOrMake(const ContextRef& context, Make&& make,
                                                            const char* file = __builtin_FILE(),
@@ -213,11 +225,19 @@ class PerContext {
     return table_.Forget(context, /*is_dead=*/true);
   }
 
-  // Drops every value whose context is dead, and returns how many those were. Exact for
-  // primary contexts, best effort for others: see ContextRef::IsAlive(). Where the driver
-  // cannot be asked (a stream callback, a forked child) nothing is taken for dead.
+  // Forget() of every context that there is a value of, dead ones of ForgetDestroyed() excepted;
+  // returns how many values there were to drop. The caller vouches that each of these contexts goes
+  // on, or is a primary context.
   //
-  // Cost: one driver call for each value.
+  // Cost: as Forget() of each.
+  CUGUEST_HIDE std::size_t ForgetAll() { return table_.ForgetAll(); }
+
+  // Drops every value whose context is known to be dead, and returns how many those were: of a
+  // primary context that was reset, or of the context that is current; see
+  // Note [Which contexts are asked about]. Where the driver cannot be asked (a stream callback, a
+  // forked child) no context is treated as dead.
+  //
+  // Cost: one driver call for each value, and one more for that of the current context.
   CUGUEST_HIDE std::size_t DropDead() { return table_.DropDead(); }
 
   // The values that Find() can find.

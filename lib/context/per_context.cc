@@ -33,6 +33,22 @@
 // lock held, that the wait does not lead back to the thread that would wait: then making
 // fails, and Forget returns. So there is no circle of waits in one table.
 //
+// Note [What is asked of the driver]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// Whether a context goes on is asked only where the answer cannot be read out of freed memory: the
+// driver reads the context at its handle, and one that its owner has destroyed is freed. (On an
+// H100 with driver 580.159.04 cuCtxGetId crashed in 1 of 8 runs where that memory was in use
+// again.) The memory is there
+//
+//   (1) for a primary context, as long as the process (test/sim/primary_facts_test.cc): whether it
+//       is one is found out while its value is made, when it is current and alive;
+//   (2) for a context that is current on this thread, dead or alive: an entry of a stack keeps it
+//       (test/sim/destroyed_facts_test.cc);
+//   (3) where the caller says so: a context that is passed to GetOrMake() or Forget().
+//
+// So a value of any other context stays until its owner names it, or until its handle is seen
+// again, alive, as another incarnation; and the destructor gives it up.
+//
 // Note [Stripes]
 // ~~~~~~~~~~~~~~
 // The counts of an entry are striped over cache lines, and each thread keeps to one, so
@@ -51,7 +67,10 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/error.h"
 #include "cuguest/internal/per_context_table.h"
+#include "lib/context/context_text.h"
+#include "lib/context/identity.h"
 #include "lib/core/concurrency.h"
+#include "lib/core/driver_access.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
@@ -113,10 +132,28 @@ std::size_t Hash(const ContextRef& context) noexcept {
   return static_cast<std::size_t>((handle >> 4) ^ (handle >> 12));
 }
 
-// The driver says so, rather than that it cannot be asked.
-bool IsOver(const ContextRef& context) noexcept {
-  const CUresult code = context.Check();
-  return code == CUDA_ERROR_CONTEXT_IS_DESTROYED || code == CUDA_ERROR_INVALID_CONTEXT;
+enum class Life : unsigned char { kGoesOn, kIsOver, kUnknown };
+
+// See Note [What is asked of the driver].
+Life LifeOf(const ContextRef& context, bool is_primary) noexcept {
+  if (!is_primary) {
+    CUresult code = CUDA_SUCCESS;
+    const Driver* const driver = TryDriver(&code);
+    CUcontext current = nullptr;
+    if (driver == nullptr || driver->CtxGetCurrent(&current) != CUDA_SUCCESS ||
+        current != context.get()) {
+      return Life::kUnknown;
+    }
+  }
+  switch (context.Check()) {
+    case CUDA_SUCCESS:
+      return Life::kGoesOn;
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+    case CUDA_ERROR_INVALID_CONTEXT:
+      return Life::kIsOver;
+    default:  // it cannot be asked: a stream callback, a forked child, a sticky error
+      return Life::kUnknown;
+  }
 }
 
 }  // namespace
@@ -176,6 +213,7 @@ struct PerContextTable::Entry {
   bool IsKept() const noexcept { return Is(State::kReady) || (Is(State::kClosed) && !is_dead); }
   void Open(const ContextRef& of) noexcept {
     context = of;
+    is_primary = false;
     is_dead = false;
     worker = ThisThreadId();
     awaited = Awaited();
@@ -202,9 +240,10 @@ struct PerContextTable::Entry {
 
   // What is read with mutex_ held, or by the thread that makes or ends the entry.
   alignas(kCacheLine) ContextRef context;
+  bool is_primary = false;       // from kReady on: `context` is a primary context
   ThreadId worker;               // while kMaking or kEnding
   Awaited awaited;               // then: what the worker waits for meanwhile
-  bool is_dead = false;          // from kClosed on: the context is known to be dead
+  bool is_dead = false;          // from kClosed on: the context is not to be entered
   Entry* next_ending = nullptr;  // while kEnding
 
   PinStripe stripes[kStripes];
@@ -213,7 +252,9 @@ struct PerContextTable::Entry {
 PerContextTable::~PerContextTable() {
   for (Entry* entry = Head(); entry != nullptr;) {
     Entry* const next = entry->next;
-    if (entry->Is(EntryState::kReady)) entry->Close(/*dead=*/false);
+    if (entry->IsKept()) {
+      entry->Close(/*dead=*/LifeOf(entry->context, entry->is_primary) != Life::kGoesOn);
+    }
     // What somebody still pins, or makes, is leaked rather than freed while in use.
     const bool is_used = entry->IsPinned() || entry->Is(EntryState::kMaking);
     if (!is_used && entry->Is(EntryState::kClosed)) {
@@ -260,17 +301,23 @@ PerContextTable::Held PerContextTable::Search(const ContextRef& context,
 }
 
 absl::Status PerContextTable::Claim::TakeOrPin(const ContextRef& context, Held* held) {
-  bool may_be_many = false;
   for (;;) {
-    const Turn turn = table_->TakeTurn(context, may_be_many);
+    const Turn turn = table_->TakeTurn(context);
     switch (turn.kind) {
       case Turn::Kind::kPinned:
         *held = turn.held;
         return absl::OkStatus();
-      case Turn::Kind::kClaimed:
+      case Turn::Kind::kClaimed: {
         entry_ = turn.entry;
+        const CUresult code = AskIfPrimary(ResolvedDriver(), context.get(), &entry_->is_primary);
+        if (code != CUDA_SUCCESS) {
+          GiveBack();
+          return ToStatus(code, "make a value: ask whether its context is a primary one",
+                          ContextText(context.get()));
+        }
         table_->EndDropped(ContextRef());
         return absl::OkStatus();
+      }
       case Turn::Kind::kReplaces: {
         // Ours was alive when its guard was built; but if it died meanwhile, the other one may be
         // the later. A handle has one incarnation at a time, so if ours lives, theirs are over.
@@ -279,17 +326,12 @@ absl::Status PerContextTable::Claim::TakeOrPin(const ContextRef& context, Held* 
         table_->CloseDead(turn.entry, turn.other);
         break;
       }
-      case Turn::Kind::kMany:
-        table_->CloseDead();
-        may_be_many = true;
-        break;
       case Turn::Kind::kNoEntry:
         if (table_->AddEntry()) break;
         return absl::ResourceExhaustedError("make the value of a context: no host memory");
       case Turn::Kind::kCircle:
         return absl::FailedPreconditionError(
-            absl::StrCat("make the value of context 0x",
-                         absl::Hex(reinterpret_cast<std::uintptr_t>(context.get())),
+            absl::StrCat("make the value of ", ContextText(context.get()),
                          ": it is already being made, by this thread or by one that waits for it"));
     }
   }
@@ -338,8 +380,34 @@ bool PerContextTable::Forget(const ContextRef& context, bool is_dead) {
   return found;
 }
 
+std::size_t PerContextTable::ForgetAll() {
+  std::size_t forgotten = 0;
+  for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
+    ContextRef context;
+    {
+      const std::lock_guard<Mutex> lock(mutex_);
+      if (entry->IsKept()) context = entry->context;
+    }
+    if (Forget(context, /*is_dead=*/false)) ++forgotten;
+  }
+  return forgotten;
+}
+
 std::size_t PerContextTable::DropDead() {
-  const std::size_t dropped = CloseDead();
+  std::size_t dropped = 0;
+  for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
+    ContextRef context;
+    bool is_primary = false;
+    {
+      const std::lock_guard<Mutex> lock(mutex_);
+      if (entry->IsKept()) {
+        context = entry->context;
+        is_primary = entry->is_primary;
+      }
+    }
+    if (context.get() == nullptr || LifeOf(context, is_primary) != Life::kIsOver) continue;
+    if (CloseDead(entry, context)) ++dropped;
+  }
   EndDropped(ContextRef());
   return dropped;
 }
@@ -354,7 +422,7 @@ std::size_t PerContextTable::size() const noexcept {
 
 // Pins the value of `context`, or claims an entry for it, or says what has to be done first
 // without the lock. Waits while another thread makes it.
-PerContextTable::Turn PerContextTable::TakeTurn(const ContextRef& context, bool may_be_many) {
+PerContextTable::Turn PerContextTable::TakeTurn(const ContextRef& context) {
   std::unique_lock<Mutex> lock(mutex_);
   for (;;) {
     // Nobody closes what is ready while the lock is held.
@@ -364,18 +432,15 @@ PerContextTable::Turn PerContextTable::TakeTurn(const ContextRef& context, bool 
     if (!WaitWhile(EntryState::kMaking, context, &lock)) return {Turn::Kind::kCircle};
   }
   Entry* free = nullptr;
-  std::size_t in_use = 0;
   for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
     if (entry->Is(EntryState::kFree)) {
       free = entry;
       continue;
     }
-    ++in_use;
     if (entry->IsKept() && entry->context.get() == context.get() && entry->context != context) {
       return {Turn::Kind::kReplaces, {}, entry, entry->context};
     }
   }
-  if (in_use >= kSoftBound && !may_be_many) return {Turn::Kind::kMany};
   if (free == nullptr) return {Turn::Kind::kNoEntry};
   free->Open(context);
   return {Turn::Kind::kClaimed, {}, free};
@@ -423,20 +488,6 @@ void PerContextTable::SetAwaited(EntryState state, const ContextRef& context) no
       entry->awaited = {state, context};
     }
   }
-}
-
-// Closes what is dead, and returns how many of them could be found until now.
-std::size_t PerContextTable::CloseDead() {
-  std::size_t closed = 0;
-  for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
-    ContextRef context;
-    {
-      const std::lock_guard<Mutex> lock(mutex_);
-      if (entry->IsKept()) context = entry->context;
-    }
-    if (context.get() != nullptr && IsOver(context) && CloseDead(entry, context)) ++closed;
-  }
-  return closed;
 }
 
 // Closes `entry`, if it is still that of `context`, which is dead; whether it could be found.

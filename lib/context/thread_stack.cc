@@ -96,18 +96,10 @@ unsigned long long ThreadStack::IdOf(CUcontext context) const {
 
 bool ThreadStack::CurrentIsPrimary() const {
   CUcontext current = nullptr;
-  CUcontext primary = nullptr;
-  CUdevice device = 0;
-  unsigned flags = 0;
-  int active = 0;
   if (Current(&current) != CUDA_SUCCESS || current == nullptr) return false;
-  if (driver_.CtxGetDevice(&device) != CUDA_SUCCESS) return false;
-  if (driver_.DevicePrimaryCtxGetState(device, &flags, &active) != CUDA_SUCCESS) return false;
-  if (active == 0 || driver_.DevicePrimaryCtxRetain(&primary, device) != CUDA_SUCCESS) return false;
-  // Once: a release that failed may have taken the reference all the same, and the next one
-  // would take somebody else's.
-  static_cast<void>(driver_.DevicePrimaryCtxRelease(device));
-  return primary == current;
+  bool is_primary = false;
+  static_cast<void>(AskIfPrimary(driver_, current, &is_primary));
+  return is_primary;
 }
 
 bool ThreadStack::Take(Taken* taken) const {

@@ -58,8 +58,7 @@ class ThreadStack {
   Incarnation Look(CUcontext held) const;
   // The current context was destroyed or reset. Exact for the same reason.
   bool CurrentIsDead() const;
-  // The current context is its device's primary context. Creates none: asks for the
-  // state first, and retains and releases only an active one.
+  // As AskIfPrimary() in identity.h, of the current context.
   bool CurrentIsPrimary() const;
   // Whether the incarnation goes on; of an unknown one, whether its handle is alive. Best
   // effort for a foreign context that may be destroyed; see ContextRef::IsAlive.

@@ -78,6 +78,9 @@ class Code : public std::enable_shared_from_this<Code> {
   Code& operator=(const Code&) = delete;
   virtual ~Code() = default;  // nobody uses it any more
 
+  // What the code is in `context`, which is gone, is gone with it.
+  void ForgetDestroyed(const ContextRef& context) { contexts_.ForgetDestroyed(context); }
+
   // The kernel of that name: the same for all that ask.
   Kernel AddKernel(std::string name, CUkernel kernel);
 
@@ -90,6 +93,8 @@ class Code : public std::enable_shared_from_this<Code> {
   // What the code is in `context`, which is current. `report` may be null.
   absl::StatusOr<InContext> Enter(const Driver& driver, const ContextRef& context,
                                   JitReport* report);
+  // Ends what the code is in each context. The caller vouches for these: PerContext::ForgetAll().
+  void LeaveAll() { contexts_.ForgetAll(); }
 
  private:
   friend absl::StatusOr<FoundFunction> FindFunctionSlowly(const KernelState& kernel,

@@ -191,6 +191,10 @@ absl::Status Module::Preload(const ContextRef& context) const {
   return absl::OkStatus();
 }
 
+void Module::ForgetDestroyed(const ContextRef& context) const {
+  if (code_ != nullptr) code_->ForgetDestroyed(context);
+}
+
 absl::Status Module::Unload() {
   if (code_ == nullptr) return absl::OkStatus();
   const std::string doing = "unload " + Quoted(code_->name());

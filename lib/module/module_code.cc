@@ -26,8 +26,11 @@ class ModuleCode : public LoadedCode {
   }
   absl::StatusOr<Variable> FindVariable(const Driver& driver, const ContextRef& context,
                                         const std::string& name) override;
-  // With this object: the module of each context is a value of the PerContext.
-  CUresult Unload(const Driver& /*driver*/) override { return CUDA_SUCCESS; }
+  // The module of each context is a value of the PerContext.
+  CUresult Unload(const Driver& /*driver*/) override {
+    LeaveAll();
+    return CUDA_SUCCESS;
+  }
 
  private:
   absl::StatusOr<CUkernel> FindKernel(const std::string& name) override;

@@ -26,16 +26,23 @@ BOOST_AUTO_TEST_CASE(the_calls_of_the_header) {
   const auto nothing = [](const ContextRef&) -> absl::StatusOr<Worker> {
     return absl::CancelledError();
   };
-  BOOST_TEST(calls([&] { BOOST_TEST(!cache.GetOrMake(ref, nothing).ok()); }) == 4U);
-  // Nor is any other context asked for, unless there are many.
-  std::vector<OwnContext> others(31);
+  BOOST_TEST(calls([&] { BOOST_TEST(!cache.GetOrMake(ref, nothing).ok()); }) == 6U);
+  {
+    const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+    BOOST_TEST(calls([&] { BOOST_TEST(!cache.GetOrMake(ref, nothing).ok()); }) == 8U);
+    BOOST_TEST(cache.GetOrMake(primary.get(), Maker(&ledger)).ok());
+    BOOST_TEST(cache.Forget(primary.incarnation()));
+  }
+  // Nor is any other context asked for.
+  std::vector<OwnContext> others(40);
   for (const OwnContext& other : others) {
     BOOST_TEST(cache.GetOrMake(other.get(), Maker(&ledger)).ok());
   }
-  BOOST_TEST(calls([&] { BOOST_TEST(!cache.GetOrMake(ref, nothing).ok()); }) == 4U);
+  BOOST_TEST(calls([&] { BOOST_TEST(!cache.GetOrMake(ref, nothing).ok()); }) == 6U);
   BOOST_TEST(cache.GetOrMake(ref, Maker(&ledger)).ok());
   const OwnContext last;
-  BOOST_TEST(calls([&] { BOOST_TEST(!cache.GetOrMake(last.get(), nothing).ok()); }) == 5U + 32U);
+  BOOST_TEST(calls([&] { BOOST_TEST(!cache.GetOrMake(last.get(), nothing).ok()); }) == 7U);
+  BOOST_TEST(calls([&] { cache.DropDead(); }) == 41U);
   for (const OwnContext& other : others) cache.Forget(ContextRef::Borrow(other.get()));
   BOOST_TEST(calls([&] { BOOST_TEST(cache.GetOrMake(ref, nothing).ok()); }) == 0U);
   BOOST_TEST(calls([&] { BOOST_TEST(cache.GetOrMake(a.get(), nothing).ok()); }) == 1U);
@@ -44,16 +51,21 @@ BOOST_AUTO_TEST_CASE(the_calls_of_the_header) {
   BOOST_TEST(Sim::Calls(cuguest_test::HasDriver(12000) ? "cuCtxGetId" : "cuCtxGetApiVersion") ==
              1U);
   BOOST_TEST(calls([&] { cache.DropDead(); }) == 1U);
+  SetStack({a.get()});
+  BOOST_TEST(calls([&] { cache.DropDead(); }) == 2U);
+  SetStack({});
 }
 
 // Each call that making a value needs, failing: a status or a value, and nothing between.
 BOOST_AUTO_TEST_CASE(any_call_of_making_may_fail) {
   const OwnContext x;
   const OwnContext a;
+  const PrimaryContext active = PrimaryContext::Retain(kFirst).value();
   const auto before = Sim::Live();
   for (const Stack& caller : {Stack{}, Stack{x.get()}, Stack{a.get()}}) {
-    for (const char* entry : {"cuCtxGetId", "cuCtxGetCurrent", "cuCtxPushCurrent",
-                              "cuCtxPopCurrent", "cuStreamCreate"}) {
+    for (const char* entry :
+         {"cuCtxGetId", "cuCtxGetCurrent", "cuCtxPushCurrent", "cuCtxPopCurrent", "cuStreamCreate",
+          "cuCtxGetDevice", "cuDevicePrimaryCtxGetState", "cuDevicePrimaryCtxRetain"}) {
       for (unsigned nth = 1; nth <= 6; ++nth) {
         BOOST_TEST_CONTEXT(entry << " fails at call " << nth << ", depth " << caller.size()) {
           Ledger ledger;
@@ -69,6 +81,7 @@ BOOST_AUTO_TEST_CASE(any_call_of_making_may_fail) {
             BOOST_TEST(ledger.alive() == (is_made ? 1 : 0));
             BOOST_TEST(cache.GetOrMake(a.get(), Maker(&ledger)).ok());
             BOOST_TEST(ledger.made == 1);
+            BOOST_TEST(cache.ForgetAll() == 1U);
           }
           BOOST_TEST(ledger.destroyed == 1);
           BOOST_TEST((Sim::Live() == before));
@@ -118,6 +131,7 @@ BOOST_AUTO_TEST_CASE(
   BOOST_TEST(primary.Release().ok());
   primary = PrimaryContext::Retain(kFirst).value();
   cuguest::internal::PerContextTable table({4, 4, nullptr, [](void*) {}});
+  SetStack({primary.get()});
   {
     cuguest::internal::PerContextTable::Claim claim(&table);
     cuguest::internal::PerContextTable::Held held;
@@ -132,6 +146,7 @@ BOOST_AUTO_TEST_CASE(
     BOOST_TEST((cuguest::CodeOf(status) == CUDA_ERROR_CONTEXT_IS_DESTROYED), status);
   }
   BOOST_TEST(table.size() == 1U);
+  SetStack({});
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -30,6 +30,7 @@ BOOST_AUTO_TEST_CASE(a_value_is_made_once_and_found_again) {
   Ledger ledger;
   const OwnContext a;
   const ContextRef ref = ContextRef::Borrow(a.get());
+  SetStack({a.get()});
   {
     Cache cache;
     BOOST_TEST(!cache.Find(ref));
@@ -48,6 +49,7 @@ BOOST_AUTO_TEST_CASE(a_value_is_made_once_and_found_again) {
   }
   BOOST_TEST(ledger.destroyed == 1);
   BOOST_TEST(ledger.elsewhere == 0);
+  SetStack({});
 }
 
 BOOST_AUTO_TEST_CASE(each_context_has_its_own) {
@@ -83,6 +85,8 @@ BOOST_AUTO_TEST_CASE(the_callers_stack_stays_as_it_was) {
       BOOST_TEST(cache.Forget(ref));
       BOOST_TEST(GetStack() == caller);
       BOOST_TEST(cache.DropDead() == 0U);
+      BOOST_TEST(GetStack() == caller);
+      BOOST_TEST(cache.ForgetAll() == 1U);
       BOOST_TEST(GetStack() == caller);
     }
     BOOST_TEST(GetStack() == caller);
@@ -380,7 +384,8 @@ BOOST_AUTO_TEST_CASE(
         if (pin && pin->context() != ref) ++wrong;
         if (pin && !pin->IsWhole()) ++wrong;
         if (pin && dice % 3 == 0) kept.push_back(std::move(pin));
-        if (cache->size() > own.size() + 33) ++wrong;
+        // A value that others forget and make again meanwhile may be counted twice.
+        if (cache->size() > own.size() + 1 + 2 * kThreads) ++wrong;
       }
       for (const Cache::Pin& pin : kept) {
         if (!pin->IsWhole()) ++wrong;

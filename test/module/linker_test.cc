@@ -120,7 +120,9 @@ BOOST_AUTO_TEST_CASE(the_device_runtime, *OnlyIf(&HasDeviceRuntime, "needs libcu
   const absl::StatusOr<CodeImage> image = linker.Complete();
   BOOST_TEST_REQUIRE(image.ok(), image.status().ToString());
   const Undisturbed undisturbed;
-  SUCCEEDS(cuguest::Module::LoadIn(owner.ref(), *image).status());
+  absl::StatusOr<cuguest::Module> module = cuguest::Module::LoadIn(owner.ref(), *image);
+  SUCCEEDS(module.status());
+  SUCCEEDS(module->Unload());
 }
 
 BOOST_AUTO_TEST_CASE(a_linker_links_again_and_with_more) {

@@ -76,9 +76,10 @@ void AModuleForEachContext() {
   const CUcontext first = MakeContext();
   const auto before = Sim::Live();
   {
-    const Module module = PerContextModule(Ptx());
+    Module module = PerContextModule(Ptx());
     UseInTwoContexts(module);
     if (Sim::IsActive()) CHECK(Sim::Live().modules == before.modules + 2);
+    CHECK(module.Unload().ok());
   }
   CHECK(Sim::Live().modules == before.modules);
   CHECK(RAW(cuCtxDestroy)(first) == CUDA_SUCCESS);
@@ -127,6 +128,35 @@ void BadCodeShowsInUse() {
   }
 }
 
+// From contexts that it cannot know to go on, the destructor unloads nothing; and of one that is
+// gone it is told. What takes the handle of that one gets the code anew.
+void AContextIsForgotten() {
+  const CUcontext context = MakeContext();
+  const CUcontext other = MakeContext();
+  const ContextRef ref = Ref(context);
+  CUcontext primary = nullptr;
+  CHECK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0) == CUDA_SUCCESS);
+  const auto before = Sim::Live();
+  const auto modules = [&] { return Sim::Live().modules - before.modules; };
+  {
+    const Module module = PerContextModule(Ptx());
+    const Kernel store = module.GetKernel("store").value();
+    for (const CUcontext each : {context, other, primary}) CHECK(store.FunctionIn(Ref(each)).ok());
+    if (Sim::IsActive()) CHECK(modules() == 3);
+    Sim::ResetCalls();
+    module.ForgetDestroyed(ref);
+    CHECK(Sim::TotalCalls() == 0);
+    CHECK(store.FunctionIn(ref).ok());
+    if (Sim::IsActive()) CHECK(modules() == 4);
+    CHECK(RAW(cuCtxPushCurrent)(context) == CUDA_SUCCESS);
+  }
+  if (Sim::IsActive()) CHECK(modules() == 2);
+  CHECK(RAW(cuCtxDestroy)(context) == CUDA_SUCCESS);
+  CHECK(RAW(cuCtxDestroy)(other) == CUDA_SUCCESS);
+  CHECK(modules() == 0);
+  CHECK(RAW(cuDevicePrimaryCtxRelease)(0) == CUDA_SUCCESS);
+}
+
 // What lived in the context is gone with it, and nobody touches it again.
 void AContextEnds() {
   const CUcontext context = MakeContext();
@@ -158,8 +188,11 @@ void ThreadsAtOnce() {
   if (Sim::IsActive()) CHECK(Sim::Live().modules == before.modules + 1);
 }
 
+// In a primary context, from which the destructor unloads.
 void EveryCallMayFail() {
-  const CUcontext context = MakeContext();
+  CUcontext context = nullptr;
+  CHECK(RAW(cuInit)(0) == CUDA_SUCCESS);
+  CHECK(RAW(cuDevicePrimaryCtxRetain)(&context, 0) == CUDA_SUCCESS);
   const ContextRef here = Ref(context);
   constexpr CUresult kInjected = CUDA_ERROR_OPERATING_SYSTEM;
   const auto before = Sim::Live();
@@ -194,6 +227,7 @@ int main(int argc, char** argv) {
           {"below_cuda_12", &BelowCuda12, {}, 0, cuguest_test::On::kSimulation},
           {"below_cuda_11_7", &BelowCuda117, {}, 0, cuguest_test::On::kSimulation},
           {"bad_code_shows_in_use", &BadCodeShowsInUse},
+          {"a_context_is_forgotten", &AContextIsForgotten},
           {"a_context_ends", &AContextEnds},
           {"threads_at_once", &ThreadsAtOnce},
           {"every_call_may_fail", &EveryCallMayFail, {}, 0, cuguest_test::On::kSimulation},

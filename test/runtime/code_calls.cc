@@ -95,6 +95,10 @@ std::vector<Call> Modules() {
       {"Module::Preload: a destroyed context", kOver,
        WithCode(
            [](const Things& t, Module& module, const Kernel&) { return module.Preload(t.ended); })},
+      {"Module::ForgetDestroyed", kOk, WithCode([](const Things& t, Module& module, const Kernel&) {
+         module.ForgetDestroyed(t.ended);
+         return absl::OkStatus();
+       })},
       {"Module::Unload: held by a kernel", kOver,
        WithCode([](const Things&, Module& module, const Kernel&) { return module.Unload(); })},
       {"Module::Unload", kOk,

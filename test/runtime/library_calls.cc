@@ -80,7 +80,7 @@ template <typename Pool>
 absl::Status Forget(Pool& pool, const Things& t, absl::Status prepared) {
   if (!prepared.ok()) return prepared;
   return Holds(pool.Forget(t.home.ref()) && !pool.ForgetDestroyed(t.home.ref()) &&
-               pool.DropDead() == 0);
+               pool.DropDead() == 0 && pool.ForgetAll() == 0);
 }
 
 template <typename Pool>
@@ -110,8 +110,9 @@ std::vector<LibraryCall> CublasCalls() {
       {"CublasHandles::Prepare: a destroyed context", kOver,
        With<CublasHandles>(
            [](CublasHandles& handles, const Things& t) { return handles.Prepare(t.ended); })},
-      {"CublasHandles LibraryHandles::Forget LibraryHandles::DropDead", kOk,
-       With<CublasHandles>([](CublasHandles& handles, const Things& t) {
+      {"CublasHandles LibraryHandles::Forget LibraryHandles::DropDead "
+       "LibraryHandles::ForgetAll",
+       kOk, With<CublasHandles>([](CublasHandles& handles, const Things& t) {
          return Forget(handles, t, handles.Prepare(t.home.ref()));
        })},
       {"CublasHandles LibraryHandles::ForgetDestroyed", kOk,
@@ -187,8 +188,9 @@ std::vector<LibraryCall> CufftCalls() {
        With<CufftPlans>([](CufftPlans& plans, const Things& t) {
          return plans.WorkBytes(t.home.ref(), CufftLayout()).status();
        })},
-      {"CufftPlans LibraryHandles::Forget LibraryHandles::DropDead", kOk,
-       With<CufftPlans>([](CufftPlans& plans, const Things& t) {
+      {"CufftPlans LibraryHandles::Forget LibraryHandles::DropDead "
+       "LibraryHandles::ForgetAll",
+       kOk, With<CufftPlans>([](CufftPlans& plans, const Things& t) {
          return Forget(plans, t, plans.Prepare(t.home.ref(), kSmall));
        })},
       {"CufftPlans LibraryHandles::ForgetDestroyed", kOk,
@@ -249,8 +251,9 @@ std::vector<LibraryCall> CusolverCalls() {
          absl::Status status = handles.Prepare(t.home.ref());
          return status.ok() ? Holds(handles.library().Create != nullptr) : status;
        })},
-      {"CusolverDnHandles LibraryHandles::Forget LibraryHandles::DropDead", kOk,
-       With<CusolverDnHandles>([](CusolverDnHandles& handles, const Things& t) {
+      {"CusolverDnHandles LibraryHandles::Forget LibraryHandles::DropDead "
+       "LibraryHandles::ForgetAll",
+       kOk, With<CusolverDnHandles>([](CusolverDnHandles& handles, const Things& t) {
          return Forget(handles, t, handles.Prepare(t.home.ref()));
        })},
       {"CusolverDnHandles LibraryHandles::ForgetDestroyed", kOk,
@@ -292,8 +295,9 @@ std::vector<LibraryCall> CusparseCalls() {
          absl::Status status = handles.Prepare(t.home.ref());
          return status.ok() ? Holds(handles.library().Create != nullptr) : status;
        })},
-      {"CusparseHandles LibraryHandles::Forget LibraryHandles::DropDead", kOk,
-       With<CusparseHandles>([](CusparseHandles& handles, const Things& t) {
+      {"CusparseHandles LibraryHandles::Forget LibraryHandles::DropDead "
+       "LibraryHandles::ForgetAll",
+       kOk, With<CusparseHandles>([](CusparseHandles& handles, const Things& t) {
          return Forget(handles, t, handles.Prepare(t.home.ref()));
        })},
       {"CusparseHandles LibraryHandles::ForgetDestroyed", kOk,

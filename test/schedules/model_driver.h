@@ -84,6 +84,18 @@ class ModelDriver {
     return Top() == nullptr ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
   }
 
+  // The first handle is the primary context's, so that it may be asked about when it is dead.
+  static CUresult GetPrimaryState(CUdevice, unsigned* flags, int* active) {
+    *flags = 0;
+    *active = 1;
+    return CUDA_SUCCESS;
+  }
+  static CUresult RetainPrimary(CUcontext* context, CUdevice) {
+    *context = Handle(0);
+    return CUDA_SUCCESS;
+  }
+  static CUresult ReleasePrimary(CUdevice) { return CUDA_SUCCESS; }
+
   using Table =
       std::remove_const_t<std::remove_pointer_t<decltype(cuguest::internal::g_driver.load())>>;
 
@@ -95,6 +107,9 @@ class ModelDriver {
     table.CtxPopCurrent = &Pop;
     table.CtxGetId = &GetId;
     table.CtxGetDevice = &GetDevice;
+    table.DevicePrimaryCtxGetState = &GetPrimaryState;
+    table.DevicePrimaryCtxRetain = &RetainPrimary;
+    table.DevicePrimaryCtxRelease = &ReleasePrimary;
     return table;
   }
 

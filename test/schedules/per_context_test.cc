@@ -9,7 +9,7 @@
 //   F     forgets A
 //   D     forgets A, destroys it, and begins another incarnation at its handle
 //   E     forgets A, which the caller knows to be destroyed
-//   X     drops what is dead
+//   X     drops what is dead (A is a primary context, B is not)
 //
 // Where it is marked, the cache begins with values of A and B, which the first thread may have
 // pinned. It is an error to end a value that is pinned, or in a dead context; to make two values

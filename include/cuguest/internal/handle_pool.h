@@ -144,6 +144,7 @@ class CUGUEST_API HandlePools {
   CUGUEST_HIDE bool ForgetDestroyed(const ContextRef& context) {
     return pools_.ForgetDestroyed(context);
   }
+  CUGUEST_HIDE std::size_t ForgetAll() { return pools_.ForgetAll(); }
   CUGUEST_HIDE std::size_t DropDead() { return pools_.DropDead(); }
 
   // From now on there are so many handles that fit, idle or lent.

@@ -53,8 +53,8 @@ class CUGUEST_API PerContextTable {
       if (entry_ != nullptr) GiveBack();
     }
 
-    // Pins the value of `context`, waiting for it if it is being made; or, if nobody has
-    // made it, takes the claim and leaves `held` empty.
+    // Pins the value of `context`, which is current, waiting for it if it is being made; or, if
+    // nobody has made it, takes the claim and leaves `held` empty.
     absl::Status TakeOrPin(const ContextRef& context, Held* held);
     // Where the value is to be constructed.
     [[nodiscard]] void* storage() const noexcept;
@@ -77,12 +77,12 @@ class CUGUEST_API PerContextTable {
   // `is_dead`: the caller knows it, and the driver is not asked. When it returns no other thread
   // is ending a value of `context`, unless that one waits for this thread.
   bool Forget(const ContextRef& context, bool is_dead);
+  // Forget() of every context, alive; how many values there were to find.
+  std::size_t ForgetAll();
   std::size_t DropDead();
   [[nodiscard]] std::size_t size() const noexcept;
 
  private:
-  // Values that are kept without asking whether their contexts live.
-  CUGUEST_HIDE static constexpr std::size_t kSoftBound = 32;
   CUGUEST_HIDE static constexpr std::size_t kHints = 256;
 
   [[nodiscard]] static Held TryPin(Entry* entry, const ContextRef& context) noexcept;
@@ -98,7 +98,6 @@ class CUGUEST_API PerContextTable {
       kPinned,    // `held`
       kClaimed,   // `entry`
       kReplaces,  // first close `entry`, of another incarnation of the handle, `other`
-      kMany,      // first see which are dead
       kNoEntry,   // first allocate one
       kCircle     // the value is being made, by this thread or by one that waits for it
     };
@@ -109,8 +108,7 @@ class CUGUEST_API PerContextTable {
   };
 
   // None of these is called with mutex_ held, and none holds it while it calls something else.
-  [[nodiscard]] Turn TakeTurn(const ContextRef& context, bool may_be_many);
-  std::size_t CloseDead();
+  [[nodiscard]] Turn TakeTurn(const ContextRef& context);
   bool CloseDead(Entry* entry, const ContextRef& context);
   [[nodiscard]] bool AddEntry();
   void EndDropped(const ContextRef& context) noexcept;

@@ -99,7 +99,10 @@ class LibraryTable {
 // in use at a time. They are made when they are first needed, or by Prepare(), and kept.
 //
 // Stack:   net 0.
-// Count:   none; it keeps no context alive. Who destroys a context calls Forget() first.
+// Count:   none; it keeps no context alive. Call Forget() before destroying a context. The
+// destructor
+//          destroys the handles of primary contexts and of the current context, and gives up all
+//          others, as PerContext does: call ForgetAll() first where the contexts go on.
 // Threads: all members but the destructor, from any threads at the same time.
 // Fork, and the end of the process: as PerContext. In a forked child and in a stream callback
 //          everything is refused and nothing is called. It is no object with static or
@@ -133,8 +136,12 @@ class LibraryHandles {
     return pools_.ForgetDestroyed(context);
   }
 
-  // Gives up those of every context that is over, and returns how many contexts those were.
-  // As exact as PerContext::DropDead(), which says what it costs.
+  // Forget() of every context; returns of how many there were handles. The caller vouches, as to
+  // PerContext::ForgetAll(), that none of them was destroyed without a ForgetDestroyed().
+  CUGUEST_HIDE std::size_t ForgetAll() { return pools_.ForgetAll(); }
+
+  // Gives up those of every context that is known to be over, and returns how many contexts those
+  // were. As PerContext::DropDead(), which says of which it is known and what it costs.
   CUGUEST_HIDE std::size_t DropDead() { return pools_.DropDead(); }
 
  protected:
