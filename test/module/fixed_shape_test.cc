@@ -101,7 +101,10 @@ BOOST_AUTO_TEST_CASE(a_block_is_read_off_machine_code) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_grid_is_a_multiple_of_the_kernels_cluster) {
+BOOST_AUTO_TEST_CASE(
+    a_grid_is_a_multiple_of_the_kernels_cluster,
+    *NeedsDriver(11080,
+                 "kernels that require a cluster (CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH)")) {
   const Kernels kernels;
   const LaunchShape right{{4, 2}, 32};
   Check(kernels, "cluster", right, {{3, 2}, 32},
@@ -110,7 +113,10 @@ BOOST_AUTO_TEST_CASE(a_grid_is_a_multiple_of_the_kernels_cluster) {
   Check(kernels, "cluster", right, {4, 32}, "a grid of 4 x 1 x 1 blocks");
 }
 
-BOOST_AUTO_TEST_CASE(a_launch_asks_for_the_kernels_cluster_or_none) {
+BOOST_AUTO_TEST_CASE(
+    a_launch_asks_for_the_kernels_cluster_or_none,
+    *NeedsDriver(11080,
+                 "kernels that require a cluster (CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH)")) {
   const Kernels kernels;
   Check(kernels, "cluster", WithCluster({4, 2}, {2, 2}), WithCluster({4, 2}, {4, 1}),
         "a cluster of 4 x 1 x 1 blocks is asked for, and not the cluster of 2 x 2 x 1 blocks");
@@ -118,7 +124,10 @@ BOOST_AUTO_TEST_CASE(a_launch_asks_for_the_kernels_cluster_or_none) {
 
 // The limit is the driver's: what was changed there is asked for before a launch is refused, and
 // known before the first one.
-BOOST_AUTO_TEST_CASE(a_cluster_that_was_required_by_an_attribute) {
+BOOST_AUTO_TEST_CASE(
+    a_cluster_that_was_required_by_an_attribute,
+    *NeedsDriver(11080,
+                 "kernels that require a cluster (CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH)")) {
   const Kernels kernels;
   const CUfunction function = kernels.Function("any");
   const auto require = [function](int width, int height, int depth) {

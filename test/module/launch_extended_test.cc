@@ -32,7 +32,9 @@ unsigned Multiprocessors() {
 
 BOOST_AUTO_TEST_SUITE(launch_extended)
 
-BOOST_AUTO_TEST_CASE(a_cluster) {
+BOOST_AUTO_TEST_CASE(
+    a_cluster,
+    *NeedsDriver(11080, "clusters (cuLaunchKernelEx, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)")) {
   Counter counter;
   const Undisturbed undisturbed;
   SUCCEEDS(counter.CountUp(WithCluster(4, 2), counter.stream()));
@@ -44,7 +46,9 @@ BOOST_AUTO_TEST_CASE(a_cluster) {
   BOOST_TEST(counter.Took());
 }
 
-BOOST_AUTO_TEST_CASE(a_cluster_arrives) {
+BOOST_AUTO_TEST_CASE(
+    a_cluster_arrives,
+    *NeedsDriver(11080, "clusters (cuLaunchKernelEx, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)")) {
   Counter counter;
   LaunchShape shape{{4, 6, 2}, 32};
   shape.cluster = Dim3{2, 3, 1};
@@ -54,7 +58,9 @@ BOOST_AUTO_TEST_CASE(a_cluster_arrives) {
   BOOST_TEST(seen == (Counts{4, 6, 2, 32, 1, 1, 2, 3, 1, 0}));
 }
 
-BOOST_AUTO_TEST_CASE(bad_clusters_invalidate_no_capture) {
+BOOST_AUTO_TEST_CASE(
+    bad_clusters_invalidate_no_capture,
+    *NeedsDriver(11080, "clusters (cuLaunchKernelEx, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)")) {
   Counter counter;
   for (const CUstreamCaptureMode mode : kCaptureModes) {
     const Capture capture(counter.stream().get(), mode);
@@ -72,7 +78,9 @@ BOOST_AUTO_TEST_CASE(bad_clusters_invalidate_no_capture) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_larger_cluster_that_was_allowed) {
+BOOST_AUTO_TEST_CASE(
+    a_larger_cluster_that_was_allowed,
+    *NeedsDriver(11080, "clusters (cuLaunchKernelEx, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)")) {
   Counter counter;
   const CUfunction function = counter.kernel().FunctionIn(counter.ref()).value();
   OK(RAW(cuFuncSetAttribute)(function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
@@ -82,7 +90,7 @@ BOOST_AUTO_TEST_CASE(a_larger_cluster_that_was_allowed) {
   BOOST_TEST(!counter.CountUp(WithCluster(32, 32), counter.stream()).ok());
 }
 
-BOOST_AUTO_TEST_CASE(a_cooperative_grid) {
+BOOST_AUTO_TEST_CASE(a_cooperative_grid, *NeedsDriver(11060, "cuLaunchKernelEx")) {
   Counter counter;
   const auto most =
       static_cast<unsigned>(MaxActiveBlocks(counter.kernel(), counter.ref(), 1024).value());
@@ -99,19 +107,21 @@ BOOST_AUTO_TEST_CASE(a_cooperative_grid) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(on_streams_that_mean_the_current_context) {
+BOOST_AUTO_TEST_CASE(on_streams_that_mean_the_current_context,
+                     *NeedsDriver(11060, "cuLaunchKernelEx")) {
   Counter counter;
   const Undisturbed undisturbed;
   for (const CUstream special : {CUstream{}, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD}) {
     const StreamRef stream = StreamRef::Borrow(special, counter.ref());
     SUCCEEDS(counter.CountUp(Cooperative(4, 32), stream));
-    SUCCEEDS(counter.CountUp(WithCluster(4, 2), stream));
+    const bool has_clusters = HasDriver(11080);
+    if (has_clusters) SUCCEEDS(counter.CountUp(WithCluster(4, 2), stream));
     SUCCEEDS(stream.Synchronize());
-    BOOST_TEST(counter.Took(2));
+    BOOST_TEST(counter.Took(has_clusters ? 2 : 1));
   }
 }
 
-BOOST_AUTO_TEST_CASE(further_attributes) {
+BOOST_AUTO_TEST_CASE(further_attributes, *NeedsDriver(11060, "cuLaunchKernelEx")) {
   Counter counter;
   CUlaunchAttribute priority = {};
   priority.id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
@@ -129,12 +139,13 @@ BOOST_AUTO_TEST_CASE(further_attributes) {
   REFUSES(counter.CountUp(shape, counter.stream()), kInvalidArgument, "2 attributes at null");
 }
 
-BOOST_AUTO_TEST_CASE(any_call_may_fail, *OnlySim()) {
+BOOST_AUTO_TEST_CASE(any_call_may_fail, *NeedsDriver(11060, "cuLaunchKernelEx") * OnlySim()) {
   Counter counter;
   SUCCEEDS(counter.CountUp());
   FailEachCall({"cuCtxGetId", "cuCtxPushCurrent", "cuCtxGetCurrent",
                 "cuOccupancyMaxActiveBlocksPerMultiprocessor", "cuLaunchKernelEx"},
                [&] { return counter.CountUp(Cooperative(4, 32), counter.stream()); });
+  if (!HasDriver(11080)) return;
   FailEachCall({"cuOccupancyMaxActiveClusters", "cuLaunchKernelEx"},
                [&] { return counter.CountUp(WithCluster(4, 2), counter.stream()); });
 }

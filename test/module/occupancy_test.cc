@@ -80,7 +80,9 @@ BOOST_AUTO_TEST_CASE(shared_memory_that_is_left) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(clusters) {
+BOOST_AUTO_TEST_CASE(
+    clusters,
+    *NeedsDriver(11080, "clusters (cuLaunchKernelEx, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)")) {
   const Loaded loaded;
   const Undisturbed undisturbed;
   LaunchShape shape{4, 32};
@@ -138,6 +140,7 @@ BOOST_AUTO_TEST_CASE(any_call_may_fail, *OnlySim()) {
                [&] { return SuggestShape(loaded.count_up, loaded.ref); });
   FailEachCall({"cuOccupancyAvailableDynamicSMemPerBlock"},
                [&] { return AvailableDynamicShared(loaded.count_up, loaded.ref, 1, 32); });
+  if (!HasDriver(11080)) return;  // no clusters
   LaunchShape shape{4, 32};
   shape.cluster = Dim3{2};
   FailEachCall({"cuOccupancyMaxActiveClusters"},

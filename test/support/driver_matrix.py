@@ -85,8 +85,6 @@ def run(arguments):
     reasons = []
     for pair in arguments.programs.read_text().split():
         suite, program = pair.split("=", 1)
-        if suite in arguments.without:
-            continue
         name = pathlib.Path(program).name.removesuffix("_test")
         code, output = run_program(program, variables)
         *counts, skips, complaint = judge(name, arguments.version, code, output)
@@ -132,7 +130,6 @@ def main():
     running = commands.add_parser("run")
     running.add_argument("--sim", type=pathlib.Path, required=True)
     running.add_argument("--results", type=pathlib.Path, required=True)
-    running.add_argument("--without", action="append", default=[], metavar="SUITE")
     running.add_argument("version")
     running.add_argument("programs", type=pathlib.Path)
     running.set_defaults(command=run)
