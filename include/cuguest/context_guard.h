@@ -170,7 +170,8 @@ class [[nodiscard]] CUGUEST_API ContextGuard : private internal::StackGuard {
 
   // Enters `context`, which must be alive: a destroyed handle that is pushed
   // corrupts the driver's heap, and no driver call can tell for certain. Give a
-  // ContextRef where it may have been destroyed or reset meanwhile.
+  // ContextRef where it may have been destroyed or reset meanwhile: exact for a reset, best effort
+  // for a destroyed context, as ContextRef::IsAlive says.
   // nullptr is refused rather than read as "none": for that, see NoContextGuard.
   //
   // `file` and `line` are for incidents. The defaults name the code that constructs the

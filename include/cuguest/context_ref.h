@@ -66,7 +66,7 @@ class CUGUEST_API ContextRef {
   // destroyed. For a foreign context that may have been destroyed it is best
   // effort: the driver reads the handle's freed memory. On an H100 with driver 580 it mostly
   // answered CUDA_ERROR_CONTEXT_IS_DESTROYED, once did not, and, where the memory had been used
-  // again, once crashed (test/context/per_context_drop_test.cc). Nothing documents it. So do not
+  // again, once crashed (test/context/per_context_ending_test.cc). Nothing documents it. So do not
   // ask about contexts that others destroy without telling you.
   //
   // Cost:   one driver call, contention-free.

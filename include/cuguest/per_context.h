@@ -94,7 +94,7 @@ CUGUEST_BEGIN_NAMESPACE
 //          test/benchmark/per_context_benchmark.cc measures it.
 // Needs:   CUDA 12.0 to tell lives apart. Below that the handle alone is the key: a
 //          value outlives the reset of its primary context, unless it is forgotten.
-// Source:  test/context/per_context_test.cc and per_context_drop_test.cc;
+// Source:  test/context/per_context_test.cc, per_context_drop_test.cc, per_context_ending_test.cc;
 //          test/process/per_context_exit_test.cc.
 template <typename T>
 class PerContext {
