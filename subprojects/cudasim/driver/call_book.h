@@ -34,6 +34,9 @@ class CallBook {
   // `nth` is 1 for the next call.
   void FailCall(size_t entry, unsigned nth, int code, bool from_any_thread);
   void ClearFaults();
+  unsigned PendingFaults(size_t entry) const {
+    return meters_[entry].armed.load(std::memory_order_relaxed);
+  }
 
   std::uint64_t Calls(size_t entry) const {
     return meters_[entry].calls.load(std::memory_order_relaxed);

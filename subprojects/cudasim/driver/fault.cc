@@ -37,6 +37,8 @@ void FailCall(const char* base, unsigned nth, CUresult code, bool from_any_threa
 
 void ClearFaults() { book.ClearFaults(); }
 
+unsigned PendingFaults(const char* base) { return book.PendingFaults(IndexOf(base)); }
+
 void OnEveryCall(void (*hook)(const char* base)) { hook_of_calls.store(hook); }
 
 void RunHook(const char* base) {

@@ -23,6 +23,8 @@ CUresult TakeFault(size_t base_index);
 // By base name; an unknown name is a mistake in the test and panics.
 void FailCall(const char* base, unsigned nth, CUresult code, bool from_any_thread);
 void ClearFaults();
+// How many of an entry's faults were not taken yet.
+unsigned PendingFaults(const char* base);
 
 // `hook` runs at the beginning of every call that is not made by it; nullptr removes it.
 void OnEveryCall(void (*hook)(const char* base));

@@ -5,6 +5,7 @@
 #include <execinfo.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -12,7 +13,10 @@
 namespace cudasim::driver {
 namespace {
 
+std::atomic<void (*)()> run_before_abort{nullptr};
+
 [[noreturn]] void Abort() {
+  if (const auto run = run_before_abort.exchange(nullptr)) run();
   std::fflush(stderr);
   void* frames[64];
   const int count = backtrace(frames, 64);
@@ -21,6 +25,8 @@ namespace {
 }
 
 }  // namespace
+
+void BeforePanicAborts(void (*run)()) { run_before_abort.store(run); }
 
 void Panic(const char* format, ...) {
   std::fputs("cudasim: ", stderr);

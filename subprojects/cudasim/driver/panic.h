@@ -15,6 +15,9 @@ namespace cudasim::driver {
 // "cudasim: cuCtxPushCurrent(0x5581...): <text>".
 [[noreturn]] void PanicHandle(const void* handle, const char* text);
 
+// `run` is called by the next panic, before it aborts. It must take no lock of the driver's.
+void BeforePanicAborts(void (*run)());
+
 // A null argument (or a size of nothing) that a real driver writes through.
 [[noreturn]] void PanicNull();
 

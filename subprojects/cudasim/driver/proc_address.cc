@@ -10,6 +10,7 @@
 #include "driver/fault.h"
 #include "driver/panic.h"
 #include "driver/process.h"
+#include "driver/report.h"
 
 namespace cudasim::driver {
 namespace {
@@ -60,6 +61,7 @@ CUresult GetProcAddressStatus(const char* name, void** function, int version, cu
   const bool per_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
   const Answer answer = Look(name, version, per_thread);
   *function = answer.function;
+  if (answer.function == nullptr) NoteMissing(name, version);
   if (status != nullptr) *status = answer.status;
   return CUDA_SUCCESS;
 }

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "driver/report.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "driver/control.h"
+#include "driver/entry.h"
+#include "driver/environment.h"
+#include "driver/fault.h"
+#include "driver/panic.h"
+#include "driver/process.h"
+
+extern "C" const cudasim::driver::Control* cudasimControl();
+
+namespace cudasim::driver {
+namespace {
+
+using Missing = std::set<std::pair<std::string, int>>;
+
+// Of a process that reports. Entries are called until the very end, so nothing is deleted.
+struct Report {
+  std::string path;
+  bool is_written = false;
+  std::mutex mutex;
+  Missing missing;
+};
+Report* report = nullptr;
+
+// 0 to `limit`, or -1.
+int ParseNumber(std::string_view text, int limit) {
+  if (text.empty()) return -1;
+  int value = 0;
+  for (const char digit : text) {
+    if (digit < '0' || digit > '9') return -1;
+    value = value * 10 + (digit - '0');
+    if (value > limit) return -1;
+  }
+  return value;
+}
+
+std::string_view TakeUntil(char separator, std::string_view* text) {
+  const size_t end = text->find(separator);
+  const std::string_view part = text->substr(0, end);
+  *text = end == std::string_view::npos ? std::string_view() : text->substr(end + 1);
+  return part;
+}
+
+bool IsEntry(const std::string& name) {
+  for (const Entry& entry : Entries()) {
+    if (name == entry.base) return true;
+  }
+  return false;
+}
+
+void ArmFault(std::string_view fault) {
+  std::string_view rest = fault;
+  const std::string entry(TakeUntil(':', &rest));
+  const int nth = ParseNumber(TakeUntil(':', &rest), 1000000000);
+  const int code = ParseNumber(rest, CUDA_ERROR_UNKNOWN);
+  if (!IsEntry(entry) || nth < 1 || code < 1) {
+    Panic("CUDASIM_FAIL: \"%s\" is not ENTRY:NTH:CODE", std::string(fault).c_str());
+  }
+  FailCall(entry.c_str(), static_cast<unsigned>(nth), static_cast<CUresult>(code),
+           /*from_any_thread=*/true);
+}
+
+std::string ProgramPath() {
+  char path[PATH_MAX] = {};
+  return readlink("/proc/self/exe", path, sizeof(path) - 1) > 0 ? path : "(unknown)";
+}
+
+// As one rename, so that nobody reads half of it.
+void Write(const std::string& text) {
+  const std::string temporary = report->path + ".new";
+  std::FILE* file = std::fopen(temporary.c_str(), "w");
+  if (file == nullptr) return;
+  const bool written = std::fputs(text.c_str(), file) >= 0;
+  if (std::fclose(file) == 0 && written) std::rename(temporary.c_str(), report->path.c_str());
+}
+
+void Begin(const char* folder) {
+  report->path = std::string(folder) + "/" + std::to_string(getpid());
+  Write("program " + ProgramPath() + "\nrunning\n");
+}
+
+std::string CallLines() {
+  std::string text = "program " + ProgramPath() + "\n";
+  text += "driver " + std::to_string(Process::DriverVersion()) + " " +
+          std::to_string(Process::DeviceCount()) + "\n";
+  for (size_t i = 0; const char* entry = cudasimControl()->entry_name(i); ++i) {
+    const std::uint64_t calls = Calls(entry);
+    if (calls > 0) text += "call " + std::to_string(calls) + " " + entry + "\n";
+    for (unsigned faults = PendingFaults(entry); faults > 0; --faults) {
+      text += std::string("pending ") + entry + "\n";
+    }
+  }
+  const std::lock_guard<std::mutex> lock(report->mutex);
+  for (const auto& [entry, version] : report->missing) {
+    text += "missing " + entry + " " + std::to_string(version) + "\n";
+  }
+  return text;
+}
+
+std::string LiveLines() {
+  std::string text;
+  const SimLive live = cudasimControl()->live();
+  const std::pair<size_t, const char*> counts[] = {
+      {live.contexts, "contexts"},
+      {live.primary_references, "references to primary contexts"},
+      {live.allocations, "allocations"},
+      {live.streams, "streams"},
+      {live.events, "events"},
+      {live.modules, "modules"},
+      {live.green_contexts, "green contexts"},
+      {live.graphs, "graphs"},
+      {live.pools, "memory pools"},
+      {live.virtual_memory, "allocations and ranges of virtual memory"},
+      {live.arrays, "arrays"},
+      {live.textures, "textures and surfaces"},
+      {live.libraries, "libraries"},
+      {live.link_states, "links in progress"},
+  };
+  for (const auto& [count, what] : counts) {
+    if (count > 0) text += "live " + std::to_string(count) + " " + what + "\n";
+  }
+  return text;
+}
+
+void Finish() {
+  if (report == nullptr || std::exchange(report->is_written, true)) return;
+  Write(CallLines() + LiveLines() + "end\n");
+}
+
+void FinishInPanic() {
+  if (!std::exchange(report->is_written, true)) Write(CallLines() + "panic\nend\n");
+}
+
+// Before the child of fork runs anything else.
+void BeginInChild() {
+  const bool has_driver = Process::Serves(Floor::kCallback) == CUDA_SUCCESS;
+  if (has_driver) {
+    report->is_written = true;
+    return;
+  }
+  ResetCalls();
+  report->missing.clear();
+  Begin(Setting("REPORT"));
+}
+
+__attribute__((constructor)) void ReadSettings() {
+  if (const char* devices = Setting("DEVICES")) {
+    const int count = ParseNumber(devices, 1000);
+    if (count < 0) Panic("CUDASIM_DEVICES: \"%s\" is no number of devices", devices);
+    Process::SetDeviceCount(count);
+  }
+  if (const char* faults = Setting("FAIL")) {
+    for (std::string_view rest = faults; !rest.empty();) ArmFault(TakeUntil(',', &rest));
+  }
+  if (const char* folder = Setting("REPORT")) {
+    report = new Report;
+    Begin(folder);
+    BeforePanicAborts(FinishInPanic);
+    static_cast<void>(pthread_atfork(nullptr, nullptr, BeginInChild));
+  }
+}
+
+__attribute__((destructor)) void ReportAtEnd() { Finish(); }
+
+}  // namespace
+
+void NoteMissing(const char* entry, int version) {
+  if (report == nullptr) return;
+  const std::lock_guard<std::mutex> lock(report->mutex);
+  report->missing.emplace(entry, version);
+}
+
+}  // namespace cudasim::driver
