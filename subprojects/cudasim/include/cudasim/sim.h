@@ -143,16 +143,15 @@ class Sim {
   // In a kernel: the cuCtxGetId of the context that owns its module. 0 outside of one.
   [[nodiscard]] static std::uint64_t KernelContextId();
 
-  // What a kernel reads of a 2D texture object of its context (of the current one,
-  // outside a kernel), as tex2D<float4> does: by point or linear filter, every address
-  // mode, normalised coordinates or not, the first slice of an array, one whole level
-  // of a mipmapped one. Integers that are not read as normalised floats come as floats
-  // of their value, exact to 24 bits; a channel that there is not is 0. Of linear memory
-  // it is tex1Dfetch: element `x`, and zeros outside.
+  // What a kernel reads of a texture object of its context (of the current one, outside a kernel),
+  // as tex2D<float4> does by point sampling at coordinates that are not normalised: of an array its
+  // first slice, or of pitched memory. A coordinate beyond the edge is that of the edge. Integers
+  // come as floats of their value, exact to 24 bits; a channel that there is not is 0. Of linear
+  // memory it is tex1Dfetch: element `x`, and zeros outside.
   //
-  // Aborts for what is not simulated: sRGB, resource views, texels between two levels; and
-  // for what is undefined on a GPU: another context's texture, a destroyed array, freed
-  // memory, linear filtering of integers.
+  // Aborts for what is not simulated: linear filtering, normalised coordinates, borders, channels
+  // of 8 or 16 bits, mipmapped arrays, sRGB, resource views; and for what is undefined on a GPU:
+  // another context's texture, a destroyed array, freed memory.
   static void ReadTexture(CUtexObject texture, float x, float y, float texel[4]);
 
   // What a kernel does with `bytes` bytes of a surface of its context, `x` bytes into row
