@@ -225,6 +225,8 @@ void PerContextValues() {
     CHECK(values.GetOrMake(ref, make).ok());
     values.DropDead();
     values.ForgetDestroyed(ref);
+    CHECK(values.GetOrMake(ref, make).ok());
+    CHECK(values.ForgetAll() == 1);
   });
 }
 
