@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""filter.py HEADER: prints the header as Doxygen is to read it, line by line.
+"""filter.py FILE: prints a header or a page as Doxygen is to read it, line by line.
 
 The headers' comments are plain text, to be read in an editor:
 
@@ -115,6 +115,12 @@ def filtered(text):
             i += 1
 
 
+def page(text):
+    """Without links to what is no page of the site."""
+    return re.sub(r"\[([^\]]*)\]\((\.\./(?!subprojects/cudasim/README)[^)]*)\)", r"\1", text)
+
+
 if __name__ == "__main__":
-    with open(sys.argv[1], encoding="utf-8") as header:
-        sys.stdout.write("\n".join(filtered(header.read())))
+    with open(sys.argv[1], encoding="utf-8") as file:
+        content = file.read()
+    sys.stdout.write(page(content) if sys.argv[1].endswith(".md") else "\n".join(filtered(content)))
