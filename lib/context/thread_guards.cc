@@ -2,26 +2,31 @@
 
 #include "lib/context/thread_guards.h"
 
-#include <atomic>
-
 #include "cuguest/internal/report.h"
 #include "lib/context/stack_repair.h"
+#include "lib/core/concurrency.h"
 #include "lib/core/driver_access.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
 
+#ifdef CUGUEST_SCHEDULED_CONCURRENCY
+CUGUEST_THREAD_LOCAL(ThisThread) t_this_thread;
+#else
 __thread ThisThread t_this_thread = {0, nullptr, nullptr, false};
+#endif
 
 namespace {
 
-std::atomic<unsigned long long> g_threads{0};
+Atomic<unsigned long long> g_threads{0};
 
 // The threads whose list is given up, in no order. Nobody gets here but by a guard that was
 // ended on the wrong thread; when there is no more room every list is given up.
-constexpr unsigned kMaxForgotten = 64;
-std::atomic<unsigned> g_forgotten{0};
-std::atomic<unsigned long long> g_forgotten_threads[kMaxForgotten];
+constexpr unsigned kMaxForgotten = Spread(64U, 2U);
+Atomic<unsigned> g_forgotten{0};
+Atomic<unsigned long long> g_forgotten_threads[kMaxForgotten];
+
+ThisThread& Here() noexcept { return t_this_thread; }
 
 // Takes `link` off a chain by `outer`. False if it is not there.
 template <typename Place>
@@ -35,7 +40,7 @@ bool TakeOff(Place** chain, const Place* place) {
 }  // namespace
 
 unsigned long long NumberOfThisThread() noexcept {
-  unsigned long long& number = t_this_thread.number;
+  unsigned long long& number = Here().number;
   if (number == 0) number = g_threads.fetch_add(1, std::memory_order_relaxed) + 1;
   return number;
 }
@@ -45,26 +50,26 @@ bool IsThisThread(unsigned long long number) noexcept { return number == NumberO
 void Link(StackGuard* guard, const StackGuard::Type* type) noexcept {
   guard->type = type;
   guard->thread = NumberOfThisThread();
-  guard->outer = t_this_thread.innermost;
-  t_this_thread.innermost = guard;
+  guard->outer = Here().innermost;
+  Here().innermost = guard;
 }
 
 void Unlink(StackGuard* guard) noexcept {
-  if (t_this_thread.innermost == guard) {
-    t_this_thread.innermost = guard->outer;
+  if (Here().innermost == guard) {
+    Here().innermost = guard->outer;
   } else if (ListIsSound()) {
-    TakeOff(&t_this_thread.innermost, guard);
+    TakeOff(&Here().innermost, guard);
   }
 }
 
 void Resign(StackGuard* guard) noexcept {
   if (!ListIsSound()) return;
-  for (HostView* view = t_this_thread.host_view; view != nullptr; view = view->outer) {
+  for (HostView* view = Here().host_view; view != nullptr; view = view->outer) {
     if (TakeOff(&view->suspended, guard)) return;
   }
 }
 
-void LeaveHostView(HostView* view) noexcept { TakeOff(&t_this_thread.host_view, view); }
+void LeaveHostView(HostView* view) noexcept { TakeOff(&Here().host_view, view); }
 
 void ForgetListOf(unsigned long long thread) noexcept {
   const unsigned place = g_forgotten.fetch_add(1, std::memory_order_acq_rel);
@@ -79,7 +84,7 @@ bool ListIsSound() noexcept {
   const unsigned count = g_forgotten.load(std::memory_order_acquire);
   if (count > kMaxForgotten) return false;
   for (unsigned i = 0; i < count; ++i) {
-    if (g_forgotten_threads[i].load(std::memory_order_acquire) == t_this_thread.number) {
+    if (g_forgotten_threads[i].load(std::memory_order_acquire) == Here().number) {
       return false;
     }
   }

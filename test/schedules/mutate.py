@@ -148,6 +148,26 @@ MUTATIONS = {
     "walks_on_in_silence": [
         ("    called_changed.notify_all();\n", ""),
     ],
+    # thread_guards.cc: two threads have one number.
+    "numbers_twice": [
+        ("number = g_threads.fetch_add(1, std::memory_order_relaxed) + 1;",
+         "{ number = g_threads.load() + 1; g_threads.store(number); }"),
+    ],
+    # A thread is known by what the next one in its place has again.
+    "knows_an_address": [
+        ("number = g_threads.fetch_add(1, std::memory_order_relaxed) + 1;",
+         "number = reinterpret_cast<unsigned long long>(&number);"),
+    ],
+    # Of two threads whose lists are given up at the same time, one is not remembered.
+    "forgets_in_one_place": [
+        ("const unsigned place = g_forgotten.fetch_add(1, std::memory_order_acq_rel);",
+         "const unsigned place = g_forgotten.load();\n  g_forgotten.store(place + 1);"),
+    ],
+    # Where there is no more room a list that is given up is used.
+    "forgets_no_more": [
+        ("  if (count > kMaxForgotten) return false;\n  for (unsigned i = 0; i < count; ++i) {",
+         "  for (unsigned i = 0; i < count && i < kMaxForgotten; ++i) {"),
+    ],
 }
 
 

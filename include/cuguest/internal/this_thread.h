@@ -13,6 +13,9 @@
 
 #include "cuguest/export.h"
 #include "cuguest/location.h"
+#ifdef CUGUEST_SCHEDULED_CONCURRENCY
+#include "cuguest/internal/concurrency.h"
+#endif
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
@@ -64,8 +67,12 @@ struct ThisThread {
   // will find, which decides what it asks first.
   bool expects_current;
 };
+#ifdef CUGUEST_SCHEDULED_CONCURRENCY
+extern CUGUEST_THREAD_LOCAL(ThisThread) t_this_thread;
+#else
 // `__thread`: an `extern thread_local` costs a call of a wrapper besides.
 CUGUEST_API extern __thread ThisThread t_this_thread;
+#endif
 
 // Never used again for another thread. Not for the fast paths.
 [[nodiscard]] CUGUEST_API unsigned long long NumberOfThisThread() noexcept;
