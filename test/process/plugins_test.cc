@@ -5,70 +5,22 @@
 // first used by many threads at once, unloaded in any order. This program has no registry
 // of its own (it uses no SharedContext), so the home is always in a plugin.
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <atomic>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "cuguest/driver.h"
-#include "test/support/files.h"
+#include "test/process/plugin.h"
 #include "test/support/raw_driver.h"
 #include "test/support/scenario.h"
 
 namespace {
 
-using cuguest_test::FindBeside;
-
-class Plugin {
- public:
-  explicit Plugin(const std::string& name) : name_(name) {
-    library_ = dlopen(PathOf(name).c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library_ == nullptr) std::printf("%s\n", dlerror());
-    CHECK(library_ != nullptr);
-  }
-  Plugin(const Plugin&) = delete;
-  Plugin& operator=(const Plugin&) = delete;
-  ~Plugin() { CHECK(dlclose(library_) == 0); }
-
-  static std::string PathOf(const std::string& name) { return FindBeside("test/" + name + ".so"); }
-  static bool IsLoaded(const std::string& name) {
-    void* handle = dlopen(PathOf(name).c_str(), RTLD_LAZY | RTLD_NOLOAD);
-    if (handle != nullptr) dlclose(handle);
-    return handle != nullptr;
-  }
-
-  const std::string& name() const { return name_; }
-  void* Create() const { return Call<void* (*)()>("PluginCreate")(); }
-  void* Attach(CUcontext context) const {
-    return Call<void* (*)(CUcontext)>("PluginAttach")(context);
-  }
-  CUcontext Get(void* unit) const { return Call<CUcontext (*)(void*)>("PluginGet")(unit); }
-  unsigned long long UseCount(void* unit) const {
-    return Call<unsigned long long (*)(void*)>("PluginUseCount")(unit);
-  }
-  bool Detach(void* unit) const { return Call<bool (*)(void*)>("PluginDetach")(unit); }
-  std::string CheckSharing() const {
-    char text[2000] = {};
-    Call<void (*)(char*, size_t)>("PluginCheckSharing")(text, sizeof(text));
-    return text;
-  }
-
- private:
-  template <typename Function>
-  Function Call(const char* name) const {
-    void* symbol = dlsym(library_, name);
-    CHECK(symbol != nullptr);
-    return reinterpret_cast<Function>(symbol);
-  }
-
-  std::string name_;
-  void* library_;
-};
+using cuguest_test::Plugin;
+using cuguest_test::Watch;
 
 // The plugins that this build has. The first two are the project's own compiler's.
 std::vector<std::string> Names() {
@@ -79,56 +31,14 @@ std::vector<std::string> Names() {
   return names;
 }
 
-// Tells whether a context is alive after nobody is attached any more. It is an entry of this
-// thread's stack meanwhile, so that the driver keeps its memory.
-class Watch {
- public:
-  explicit Watch(CUcontext context) : context_(context) {
-    CHECK(RAW(cuCtxPushCurrent)(context) == CUDA_SUCCESS);
-  }
-  ~Watch() {
-    CUcontext popped = nullptr;
-    CHECK(RAW(cuCtxPopCurrent)(&popped) == CUDA_SUCCESS);
-    CHECK(popped == context_);  // the last holder left our entry alone
-  }
-  bool IsAlive() const {
-    unsigned long long id = 0;
-    return RAW(cuCtxGetId)(context_, &id) == CUDA_SUCCESS;
-  }
-
- private:
-  CUcontext context_;
-};
-
 void Initialize() { CHECK(cuguest::Driver::GetInitialized().ok()); }
 
-// Each has been the one with the registry (in its own process: the home is pinned), and
-// they leave in every order: all see the same count, and the last holder destroys.
+// Each has been the one with the registry, in its own process: the home is pinned.
 void EveryOrderOfLeaving(size_t home) {
   Initialize();
   std::vector<std::string> names = Names();
   std::rotate(names.begin(), names.begin() + static_cast<long>(home % names.size()), names.end());
-  std::vector<size_t> leaving(names.size());
-  std::iota(leaving.begin(), leaving.end(), size_t{0});
-  do {
-    std::vector<std::unique_ptr<Plugin>> plugins;
-    for (const std::string& name : names) plugins.push_back(std::make_unique<Plugin>(name));
-    std::vector<void*> units = {plugins[0]->Create()};
-    CHECK(units[0] != nullptr);
-    const CUcontext context = plugins[0]->Get(units[0]);
-    for (size_t i = 1; i < plugins.size(); ++i) units.push_back(plugins[i]->Attach(context));
-    const Watch watch(context);
-    for (size_t left = 0; left < leaving.size(); ++left) {
-      for (size_t i = left; i < leaving.size(); ++i) {
-        CHECK(units[leaving[i]] != nullptr);
-        CHECK(plugins[leaving[i]]->UseCount(units[leaving[i]]) == leaving.size() - left);
-      }
-      CHECK(watch.IsAlive());
-      CHECK(plugins[leaving[left]]->Detach(units[leaving[left]]));
-      plugins[leaving[left]].reset();
-    }
-    CHECK(!watch.IsAlive());
-  } while (std::next_permutation(leaving.begin(), leaving.end()));
+  cuguest_test::DetachInEveryOrder(names);
 }
 
 void TheHomeIsUnloadedWhileOthersAreAttached() {
