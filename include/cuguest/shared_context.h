@@ -64,9 +64,9 @@ struct Unit;
 // still returns 0, but its code and data stay. (A copy that is the only one, or whose
 // registry nobody else uses, is not.) Unload in any order, but detach first: what a
 // library did not give back before it went, stays counted. Copies in different linker
-// namespaces (dlmopen) do not see each other. A copy whose registry has another layout,
-// from another minor version of cuguest, counts apart: see CheckSharing().
-// test/process/plugins_test.cc.
+// namespaces (dlmopen) do not see each other. A copy from another minor version, to which the
+// registry has an unknown layout (docs/abi.md), counts apart: see CheckSharing().
+// test/process/plugins_test.cc, test/process/other_releases_test.cc.
 
 // SharedContext
 //
@@ -183,9 +183,10 @@ class CUGUEST_API SharedContext {
   // loaded now. For an author who wants to know at start-up.
   //
   // Errors: kFailedPrecondition  names the objects whose copies count apart from this one,
-  //                              and why. What is attached both here and there is then
-  //                              counted twice, and a context made by one may be destroyed
-  //                              while the other one is attached.
+  //                              their layouts and the registries that they use. What is
+  //                              attached both here and there is then counted twice, and a
+  //                              context made by one may be destroyed while the other one is
+  //                              attached.
   // Cost:   walks the list of loaded objects.
   [[nodiscard]] static absl::Status CheckSharing();
 

@@ -20,7 +20,7 @@ int ThisThreadsStripe() { return static_cast<int>(ThreadNumber() % unsigned{Slot
 void Open(Slot* slot, const ContextRef& context, Ending ending, CUdevice device) {
   slot->id.store(context.id(), std::memory_order_relaxed);
   slot->ending.store(static_cast<std::uint64_t>(ending), std::memory_order_relaxed);
-  slot->device.store(static_cast<std::uint64_t>(device), std::memory_order_relaxed);
+  slot->device.store(static_cast<std::uint32_t>(device), std::memory_order_relaxed);
   slot->context.store(reinterpret_cast<std::uintptr_t>(context.get()), std::memory_order_release);
   slot->root.store(Slot::kOpen | Slot::kStriped | 1, std::memory_order_release);
   for (Stripe& stripe : slot->stripes) {
@@ -37,14 +37,15 @@ void Gather(Slot* slot) {
   slot->root.fetch_add(sum - Slot::kBias - Slot::kStriped, std::memory_order_acq_rel);
 }
 
+// Nor at the ending of a later layout.
 bool HasNothingToEnd(const Slot& slot) {
   const Ending ending = slot.GetEnding();
-  return ending == Ending::kNothing || ending == Ending::kRetired;
+  return ending != Ending::kDestroy && ending != Ending::kReleasePrimary;
 }
 
 CUresult End(const Slot& slot) {
   if (slot.GetEnding() == Ending::kReleasePrimary) {
-    return ReleasePrimary(static_cast<CUdevice>(slot.device.load(std::memory_order_relaxed)));
+    return ReleasePrimary(slot.GetDevice());
   }
   const auto handle = static_cast<std::uintptr_t>(slot.context.load(std::memory_order_relaxed));
   return DestroyLife(reinterpret_cast<CUcontext>(handle), slot.id.load(std::memory_order_relaxed));
@@ -149,7 +150,7 @@ Registry::Outcome Registry::WithSlots(Use use) noexcept {
       const Outcome outcome = use();
       if (outcome != Outcome::kNoMemory) return outcome;
     }
-    chunk.reset(new (std::nothrow) Chunk);
+    chunk.reset(new (std::nothrow) Chunk());  // with the rest of each line 0
     if (chunk == nullptr) return Outcome::kNoMemory;
   }
 }

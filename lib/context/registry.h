@@ -9,7 +9,7 @@
 // linker cannot merge their registries. Each copy therefore carries a registry in
 // static storage and an ELF note that says where it is. A copy that needs the process's
 // registry walks the loaded objects (dl_iterate_phdr, in load order) and takes the
-// first one with a note of its own layout: the home. All copies see the same order, so
+// first registry that it understands: the home. All copies see the same order, so
 // all take the same one, also when they look at the same time. The object that holds
 // the home is pinned by the first copy that is not itself in it, and outlives its
 // dlclose from then on; being first in the list is then for good.
@@ -24,11 +24,35 @@
 // no pointers to code, atomic words of 64 bits. Any change to Slot, Chunk or Registry, to
 // what their words mean, or to the protocol below takes a new layout number
 // (registry_home.cc, which also asserts the offsets). A patch release never changes it; a
-// minor release may, and its entry in the changelog says so. A copy with another layout is
-// left alone; SharedContext::CheckSharing() reports it.
+// minor release may, and its entry in the changelog says so.
 //
-//   1   before the first release
-//   2   the last holder closes a slot in the step that takes its reference off; kRetired
+//   layout  releases  minimal reader
+//   1                 1               before the first release
+//   2       0.1       2               the last holder closes a slot in the step that takes its
+//                                     reference off; kRetired
+//   3       0.2       2               as 2, and what follows
+//
+// A registry has three numbers (LayoutNumbers): the layout of the copy that embeds it; its
+// minimal reader, the oldest layout whose copies understand it, which is the type of the note;
+// and the oldest minimal reader that this copy understands. A copy takes the first registry
+// whose minimal reader is neither older than that nor newer than its own layout. In a registry
+// of an older layout it works as that layout says. Copies that take different registries count
+// apart, and SharedContext::CheckSharing() of each reports it.
+//
+// The same in every layout from 2 on: the note; magic, size and mutex of the registry, and the
+// layout numbers behind them, which are 0 in layout 2.
+//
+// What a later layout may add while its minimal reader is 2: whatever copies of layout 2 do not
+// read and do not write. That is the rest of each cache line of the registry and of a slot, and
+// the upper half of a slot's device, which an opener of layout 2 or 3 sets to 0, so that it can
+// say whether the rest of the slot means anything. In chunks that copies of layout 2 added the
+// rest of a line is indeterminate; copies from layout 3 on set it to 0.
+//
+// What one may add while its minimal reader is 3: all that, a registry that is larger, and other
+// endings. A copy does nothing at an ending that it does not know: what the slot counted then
+// stays, which is a leak; copies of layout 2 would destroy the context.
+//
+// test/process/other_releases_test.cc runs copies of layout 2, 3 and later ones in one process.
 //
 // Note [Slots are never freed]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~~
@@ -124,6 +148,9 @@ struct Slot {
            id.load(std::memory_order_relaxed) == wanted_id && GetEnding() != Ending::kRetired;
   }
   bool IsFor(const ContextRef& wanted) const { return IsFor(wanted.get(), wanted.id()); }
+  CUdevice GetDevice() const {  // the lower half: see Note [The layout is an ABI]
+    return static_cast<CUdevice>(device.load(std::memory_order_relaxed) & 0xffffffff);
+  }
   Ending GetEnding() const { return static_cast<Ending>(ending.load(std::memory_order_relaxed)); }
 };
 
@@ -132,6 +159,20 @@ struct Chunk {
   Slot slots[kSlots];
   Atomic<Chunk*> next{nullptr};
 };
+
+// See Note [The layout is an ABI].
+struct LayoutNumbers {
+  std::uint32_t layout = 0;
+  std::uint32_t oldest = 0;  // the oldest minimal reader that it understands
+};
+
+// Of this copy. A test builds copies with others.
+#ifndef CUGUEST_REGISTRY_LAYOUT
+#define CUGUEST_REGISTRY_LAYOUT 3
+#define CUGUEST_REGISTRY_MINIMAL_READER 2
+#define CUGUEST_REGISTRY_OLDEST 2
+#endif
+constexpr LayoutNumbers kLayoutOfThisCopy = {CUGUEST_REGISTRY_LAYOUT, CUGUEST_REGISTRY_OLDEST};
 
 // One reference to a slot, and where it was counted.
 struct Unit {
@@ -180,8 +221,11 @@ class Registry {
   // Whether some slot is, or was last, for a context at this handle.
   bool Knows(CUcontext handle) noexcept;
 
-  // Whether this is the registry that a note promised.
-  bool IsValid() const noexcept { return magic_ == kMagic && size_ == sizeof(Registry); }
+  // Whether this is a registry, as a note promised.
+  bool IsValid() const noexcept { return magic_ == kMagic && size_ >= sizeof(Registry); }
+
+  // Of the copy that embeds it.
+  LayoutNumbers numbers() const noexcept { return numbers_; }
 
  private:
   static constexpr std::uint32_t kMagic = 0x74736775;
@@ -197,21 +241,32 @@ class Registry {
   std::uint32_t magic_ = kMagic;
   std::uint32_t size_ = sizeof(Registry);
   SharedMutex opening_;
+  LayoutNumbers numbers_ = kLayoutOfThisCopy;
   Chunk first_;
 };
 
-// A copy of cuguest in this process, as its note tells of it.
+// A copy of cuguest in this process, as its note and its registry tell of it.
 struct EmbeddedCopy {
   std::string path;  // of the object that embeds it; empty for the main program
-  std::uint32_t layout = 0;
-  Registry* registry = nullptr;  // nullptr unless the layout is ours
+  std::uint32_t minimal_reader = 0;
+  LayoutNumbers numbers;
+  Registry* registry = nullptr;  // nullptr if the note leads to none
+
+  // Whether it can work in the registry of `other`.
+  bool Understands(const EmbeddedCopy& other) const noexcept {
+    return other.registry != nullptr && other.minimal_reader >= numbers.oldest &&
+           other.minimal_reader <= numbers.layout;
+  }
 };
 
 // Every copy, in load order.
 std::vector<EmbeddedCopy> FindCopies();
 
-// The layout of this copy.
-std::uint32_t RegistryLayout() noexcept;
+// The one whose registry `copy` uses; nullptr if there is none.
+const EmbeddedCopy* FindHomeOf(const EmbeddedCopy& copy, const std::vector<EmbeddedCopy>& copies);
+
+// This copy.
+EmbeddedCopy ThisCopy();
 
 }  // namespace internal
 CUGUEST_END_NAMESPACE

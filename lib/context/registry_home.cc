@@ -11,11 +11,6 @@
 
 #include "lib/context/registry.h"
 
-// A test builds copies with another one.
-#ifndef CUGUEST_REGISTRY_LAYOUT
-#define CUGUEST_REGISTRY_LAYOUT 2
-#endif
-
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
 
@@ -29,6 +24,11 @@ static_assert(offsetof(Slot, root) == 0 && offsetof(Slot, context) == 64 &&
 static_assert(Slot::kStripes == 16 && sizeof(Stripe) == 64 && sizeof(Slot) == 128 + 16 * 64);
 static_assert(Chunk::kSlots == 16 && offsetof(Chunk, slots) == 0 &&
               offsetof(Chunk, next) == 16 * sizeof(Slot));
+// Magic, size, mutex and numbers are the first line, the chunk is the rest: copies of layout 2 want
+// exactly this size.
+static_assert(2 * sizeof(std::uint32_t) + sizeof(SharedMutex) + sizeof(LayoutNumbers) <= 64 &&
+              sizeof(Registry) == 64 + sizeof(Chunk) && sizeof(Chunk) == 16 * sizeof(Slot) + 64);
+static_assert(sizeof(LayoutNumbers) == 8 && alignof(SharedMutex) == 8);
 
 // Named without a namespace for the note below, and kept where nothing but the note
 // refers to it.
@@ -37,14 +37,14 @@ extern "C" {
 }
 
 // An ELF note (System V ABI, "Note Section") of the owner "cuguest", whose type is the
-// layout and whose description is the distance from itself to the registry.
+// minimal reader and whose description is the distance from itself to the registry.
 #define CUGUEST_STRING(x) #x
 #define CUGUEST_VALUE(x) CUGUEST_STRING(x)
 asm(".pushsection .note.cuguest, \"a\", %note\n"
     ".balign 4\n"
     ".long 8\n"  // the owner with its terminating zero
     ".long 8\n"  // the description
-    ".long " CUGUEST_VALUE(CUGUEST_REGISTRY_LAYOUT) "\n"
+    ".long " CUGUEST_VALUE(CUGUEST_REGISTRY_MINIMAL_READER) "\n"
     ".asciz \"cuguest\"\n"
     ".quad cuguest_registry - .\n"
     ".popsection\n");
@@ -52,6 +52,7 @@ asm(".pushsection .note.cuguest, \"a\", %note\n"
 namespace {
 
 constexpr char kOwner[] = "cuguest";
+constexpr std::uint32_t kFirstLayout = 2;  // its copies leave the numbers 0
 
 // The note in one of an object's note segments, if it is there.
 class NoteReader {
@@ -81,14 +82,17 @@ class NoteReader {
   size_t RoundUp(size_t bytes) const { return (bytes + alignment_ - 1) & ~(alignment_ - 1); }
 
   static void Read(const ElfW(Nhdr) & header, const char* description, EmbeddedCopy* copy) {
-    copy->layout = header.n_type;
+    copy->minimal_reader = header.n_type;
     std::int64_t distance = 0;
-    if (copy->layout != RegistryLayout() || header.n_descsz != sizeof(distance)) return;
+    if (header.n_type < kFirstLayout || header.n_descsz < sizeof(distance)) return;
     std::memcpy(&distance, description, sizeof(distance));
     const auto address =
         reinterpret_cast<std::uintptr_t>(description) + static_cast<std::uintptr_t>(distance);
     auto* registry = reinterpret_cast<Registry*>(address);
-    if (registry->IsValid()) copy->registry = registry;
+    if (!registry->IsValid()) return;
+    copy->registry = registry;
+    copy->numbers = registry->numbers();
+    if (copy->numbers.layout == 0) copy->numbers = {kFirstLayout, kFirstLayout};
   }
 
   const char* next_;
@@ -110,12 +114,11 @@ int AddCopy(dl_phdr_info* object, size_t, void* data) {
   return 0;
 }
 
-// The first copy with our layout: our own, at the latest.
+// Our own, if there is no other.
 EmbeddedCopy FindHome() {
-  for (const EmbeddedCopy& copy : FindCopies()) {
-    if (copy.registry != nullptr) return copy;
-  }
-  return {{}, RegistryLayout(), &cuguest_registry};
+  const std::vector<EmbeddedCopy> copies = FindCopies();
+  const EmbeddedCopy* home = FindHomeOf(ThisCopy(), copies);
+  return home != nullptr ? *home : ThisCopy();
 }
 
 // Keeps the object that embeds `copy` from being unloaded. The main program never is.
@@ -143,12 +146,21 @@ std::atomic<Registry*> g_home{nullptr};
 
 }  // namespace
 
-std::uint32_t RegistryLayout() noexcept { return CUGUEST_REGISTRY_LAYOUT; }
-
 std::vector<EmbeddedCopy> FindCopies() {
   std::vector<EmbeddedCopy> copies;
   dl_iterate_phdr(&AddCopy, &copies);
   return copies;
+}
+
+const EmbeddedCopy* FindHomeOf(const EmbeddedCopy& copy, const std::vector<EmbeddedCopy>& copies) {
+  for (const EmbeddedCopy& other : copies) {
+    if (copy.Understands(other)) return &other;
+  }
+  return nullptr;
+}
+
+EmbeddedCopy ThisCopy() {
+  return {{}, CUGUEST_REGISTRY_MINIMAL_READER, kLayoutOfThisCopy, &cuguest_registry};
 }
 
 Registry& Registry::OfProcess() noexcept {

@@ -7,8 +7,10 @@
 
 #include <cerrno>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
 #include "cuguest/primary_context.h"
@@ -55,6 +57,10 @@ absl::StatusOr<PrimaryContext> RetainIfPrimary(const ContextRef& context) {
   }
   if (!failure.ok()) return failure;
   return PrimaryContext();
+}
+
+std::string NameOf(const internal::EmbeddedCopy& copy) {
+  return copy.path.empty() ? "the main program" : copy.path;
 }
 
 absl::Status NoMemory(CUcontext context) {
@@ -181,6 +187,7 @@ SharedContext::Owner SharedContext::owner() const noexcept {
       return Owner::kPrimary;
     case Ending::kNothing:
     case Ending::kRetired:
+    default:  // of a later layout
       break;
   }
   return Owner::kOther;
@@ -208,23 +215,30 @@ absl::Status SharedContext::Detach() {
 
 absl::Status SharedContext::CheckSharing() {
   const Registry* ours = &Registry::OfProcess();
-  const Registry* home = nullptr;
-  std::string apart;
-  for (const internal::EmbeddedCopy& copy : internal::FindCopies()) {
-    if (home == nullptr) home = copy.registry;
-    const std::string name = copy.path.empty() ? "the main program" : copy.path;
+  const std::vector<internal::EmbeddedCopy> copies = internal::FindCopies();
+  const internal::EmbeddedCopy this_copy = internal::ThisCopy();
+  const internal::EmbeddedCopy* home = internal::FindHomeOf(this_copy, copies);
+  std::vector<std::string> apart;
+  for (const internal::EmbeddedCopy& copy : copies) {
+    const std::string object = NameOf(copy);
+    const internal::EmbeddedCopy* used = internal::FindHomeOf(copy, copies);
     if (copy.registry == nullptr) {
-      absl::StrAppend(&apart, apart.empty() ? "" : "; ", name, " has registry layout ",
-                      copy.layout);
-    } else if (copy.registry == home && home != ours) {
-      absl::StrAppend(&apart, apart.empty() ? "" : "; ", name,
-                      " could not be kept from being unloaded");
+      apart.push_back(absl::StrCat(object, " has a registry that cannot be read, of layout ",
+                                   copy.minimal_reader));
+    } else if (used != home) {
+      apart.push_back(absl::StrCat(object, ", of registry layout ", copy.numbers.layout,
+                                   ", counts in the registry of ",
+                                   used != nullptr ? NameOf(*used) : "none"));
+    } else if (&copy == home && copy.registry != ours) {
+      apart.push_back(absl::StrCat(object, " could not be kept from being unloaded"));
     }
   }
   if (apart.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "share one count of attached contexts: ", apart, "; this copy has layout ",
-      internal::RegistryLayout(), ". Build all with the same minor version of cuguest"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("share one count of attached contexts: ", absl::StrJoin(apart, "; "),
+                   "; this copy, of registry layout ", this_copy.numbers.layout,
+                   ", counts in the registry of ", NameOf(home != nullptr ? *home : this_copy),
+                   ". Build all with the same minor version of cuguest"));
 }
 
 CUGUEST_END_NAMESPACE

@@ -26,6 +26,9 @@ using Plugins = std::vector<std::unique_ptr<Plugin>>;
 constexpr char kOld[] = "plugin_0_1";
 constexpr char kThis[] = "plugin_a";
 constexpr char kThisToo[] = "plugin_b";
+// Of later layouts: one that this build understands and 0.1.0 does not, and one that neither does.
+constexpr char kExtended[] = "plugin_extended";
+constexpr char kUnknown[] = "plugin_layout";
 
 void Initialize() { CHECK(cuguest::Driver::GetInitialized().ok()); }
 
@@ -196,12 +199,58 @@ void CheckApart(const Plugin& creator, const Plugin& other) {
 }
 
 void OldReleaseCountsApartFromAnUnknownLayout() {
-  for (const auto& names :
-       {std::vector<std::string>{kOld, "plugin_layout"}, {"plugin_layout", kOld}}) {
+  for (const auto& names : {std::vector<std::string>{kOld, kUnknown}, {kUnknown, kOld}}) {
     const Plugins plugins = Load(names);
     CheckApart(*plugins[0], *plugins[1]);
     CheckApart(*plugins[1], *plugins[0]);
   }
+}
+
+void ExtendedLayoutIsHome() {
+  Initialize();
+  DetachInEveryOrder({kExtended, kThis, kThisToo});
+  for (const auto& plugin : Load({kExtended, kThis})) CHECK(plugin->CheckSharing().empty());
+}
+
+void ExtendedLayoutJoins() {
+  Initialize();
+  DetachInEveryOrder({kThis, kExtended, kThisToo});
+  for (const auto& plugin : Load({kThis, kExtended})) CHECK(plugin->CheckSharing().empty());
+}
+
+void ExtendedLayoutJoinsTheOldRelease() {
+  Initialize();
+  DetachInEveryOrder({kOld, kExtended, kThis});
+  // 0.1.0 reports every layout that it does not know, also where that copy counts in its registry.
+  for (const auto& plugin : Load({kOld, kExtended, kThis})) {
+    CHECK(plugin->CheckSharing().empty() == (plugin->name() != kOld));
+  }
+}
+
+// The others count together, and report it; the old release is alone, in whatever registry.
+void OldReleaseCountsApart(const std::vector<std::string>& names, const std::string& second) {
+  const Plugins plugins = Load(names);
+  const auto of = [&](const std::string& name) -> const Plugin& {
+    for (const auto& plugin : plugins) {
+      if (plugin->name() == name) return *plugin;
+    }
+    return *plugins.front();
+  };
+  CheckApart(of(kExtended), of(kOld));
+  CHECK(Names(of(second).CheckSharing(), kOld));
+  CHECK(!Names(of(kExtended).CheckSharing(), kThisToo));
+  void* const created = of(kExtended).Create();
+  void* const joined = of(second).Attach(of(kExtended).Get(created));
+  CHECK(of(kExtended).UseCount(created) == 2);
+  CHECK(of(second).Detach(joined));
+  CHECK(of(kExtended).Detach(created));
+}
+
+void OldReleaseCountsApartFromAnExtendedHome() {
+  OldReleaseCountsApart({kExtended, kOld, kThisToo}, kThisToo);
+}
+void OldReleaseCountsApartInAnUnusedRegistry() {
+  OldReleaseCountsApart({kExtended, kThis, kOld}, kThis);
 }
 
 }  // namespace
@@ -230,5 +279,12 @@ int main(int argc, char** argv) {
            &BothReleasesReportThatTheyShareTheOldHome},
           {"old_release_counts_apart_from_an_unknown_layout",
            &OldReleaseCountsApartFromAnUnknownLayout},
+          {"extended_layout_is_home", &ExtendedLayoutIsHome},
+          {"extended_layout_joins", &ExtendedLayoutJoins},
+          {"extended_layout_joins_the_old_release", &ExtendedLayoutJoinsTheOldRelease},
+          {"old_release_counts_apart_from_an_extended_home",
+           &OldReleaseCountsApartFromAnExtendedHome},
+          {"old_release_counts_apart_in_an_unused_registry",
+           &OldReleaseCountsApartInAnUnusedRegistry},
       });
 }
