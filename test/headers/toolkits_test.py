@@ -8,8 +8,8 @@ toolkit's own <cudaTypedefs.h>, and every source of the library with the oldest 
 toolkit. With the newest toolkit's own nvcc, every public header, too. Prints a table.
 
 The headers come from NVIDIA's Python packages, by pip, into BUILD_ROOT/toolkits, where they stay. A
-toolkit whose packages cannot be had is skipped. The headers for cuBLAS, cuFFT, cuSOLVER and
-cuSPARSE are in large packages: with --libraries, they are compiled with the oldest and the newest.
+toolkit whose packages cannot be had is skipped. The headers for cuBLAS, cuFFT, cuSOLVER and cuSPARSE
+are in large packages: with --libraries, they are compiled with the oldest and the newest toolkit.
 """
 
 import concurrent.futures
@@ -31,7 +31,7 @@ RELEASES = [*SUFFIX, "13.0", NEWEST]
 OLDEST_LIBRARIES = {"cublas": "12.0.*", "cufft": "11.0.*", "cusolver": "11.4.2.*", "cusparse": "12.0.*"}
 STRICT = ["-fsyntax-only", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra", "-Wpedantic",
           "-Wconversion", "-Wshadow", "-Werror"]
-LIBRARY_HEADER = re.compile(r"^#include <cu(?:blas|fft|solver|sparse)\w*\.h>$", re.M)
+LIBRARY_HEADER = re.compile(r"^#include <(cu(?:blas|fft|solver|sparse)\w*\.h)>$", re.M)
 
 options = [word for word in sys.argv[1:] if not word.startswith("--")]
 root, build = (pathlib.Path(word).resolve() for word in options[:2])
@@ -71,7 +71,9 @@ def prepare(release):
     if why is None and with_libraries and release in (RELEASES[0], NEWEST):
         for name in OLDEST_LIBRARIES:
             of_release = OLDEST_LIBRARIES[name] if release == RELEASES[0] else ""
-            why = why or fetch(f"nvidia-{name}{suffix}", of_release, folder)
+            if without := fetch(f"nvidia-{name}{suffix}", of_release, folder):
+                counts["skipped"] += 1
+                print(f"skipped: headers of {name} for CUDA {release}: {without}")
     return sorted({path.parent for path in folder.glob("nvidia/*/include/cu*.h")}), why
 
 
@@ -84,10 +86,10 @@ def includes(folders):
 
 def headers(folders):
     """As #include lines; without those for libraries that the toolkit was not given."""
-    has_libraries = any((folder / "cublas_v2.h").exists() for folder in folders)
     names = sorted((root / "include").rglob("*.h"))
     texts = {name: name.read_text() for name in names}
-    needs = {name for name in names if LIBRARY_HEADER.search(texts[name])}
+    needs = {name for name in names for library in LIBRARY_HEADER.findall(texts[name])
+             if not any((folder / library).exists() for folder in folders)}
     while True:  # who includes one of them needs them, too
         more = {name for name in names if name not in needs and any(
             f'#include "{other.relative_to(root / "include")}"' in texts[name] for other in needs)}
@@ -95,7 +97,7 @@ def headers(folders):
             break
         needs |= more
     return "".join(f'#include "{name.relative_to(root / "include")}"\n'
-                   for name in names if has_libraries or name not in needs)
+                   for name in names if name not in needs)
 
 
 VERSIONS = """
@@ -176,9 +178,10 @@ def check_nvcc(folders):
 
 
 def check_configure(release, folder, expected):
-    """What Meson says of headers in `folder`."""
+    """What Meson says of headers as in `folder`, which may be in the source tree: Meson takes none there."""
     with tempfile.TemporaryDirectory() as scratch:
-        run = subprocess.run(["meson", "setup", scratch, str(root), f"-Dtoolkit_include={folder}"],
+        include = shutil.copytree(folder, pathlib.Path(scratch) / "include")
+        run = subprocess.run(["meson", "setup", f"{scratch}/build", str(root), f"-Dtoolkit_include={include}"],
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     said = re.sub(r"\s+", " ", run.stdout)
     report(release, "meson", "configure", [f"it does not say: {words}\n{run.stdout[-2000:]}"
@@ -207,7 +210,8 @@ with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for compiler in compilers:
             check(release, folders, compiler, pool)
         if release == RELEASES[0] and shutil.which("meson"):
-            check_configure(release, folders[0], [
+            cuda = next(folder for folder in folders if (folder / "cuda.h").exists())
+            check_configure(release, cuda, [
                 "CUDA 12.0 has no cudaKernel_t: runtime/function.h leaves out KernelOf",
                 "Without tests and examples: the simulated driver and the tests need"])
         if release == NEWEST:

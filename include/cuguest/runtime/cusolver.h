@@ -32,14 +32,22 @@
 #include "cuguest/runtime/library.h"
 #include "cuguest/stream.h"
 
-// X(member, function)
-#define CUGUEST_CUSOLVER_ENTRIES(X)                       \
-  X(Create, cusolverDnCreate)                             \
-  X(Destroy, cusolverDnDestroy)                           \
-  X(GetProperty, cusolverGetProperty)                     \
-  X(SetStream, cusolverDnSetStream)                       \
+// The headers before cuSOLVER 11.5, CUDA 12.2's, do not declare the deterministic mode.
+#if CUSOLVER_VERSION >= 11500
+#define CUGUEST_CUSOLVER_MODE_ENTRIES(X)                  \
   X(GetDeterministicMode, cusolverDnGetDeterministicMode) \
   X(SetDeterministicMode, cusolverDnSetDeterministicMode)
+#else
+#define CUGUEST_CUSOLVER_MODE_ENTRIES(X)
+#endif
+
+// X(member, function)
+#define CUGUEST_CUSOLVER_ENTRIES(X)   \
+  X(Create, cusolverDnCreate)         \
+  X(Destroy, cusolverDnDestroy)       \
+  X(GetProperty, cusolverGetProperty) \
+  X(SetStream, cusolverDnSetStream)   \
+  CUGUEST_CUSOLVER_MODE_ENTRIES(X)
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
@@ -85,6 +93,7 @@ struct CusolverLibrary : LibraryTable {
 };
 
 #undef CUGUEST_CUSOLVER_ENTRIES
+#undef CUGUEST_CUSOLVER_MODE_ENTRIES
 
 namespace internal {
 
@@ -98,6 +107,7 @@ struct CusolverDnApi {
   CUGUEST_HIDE static constexpr bool kDestroyEndsCaptures = true;
   CUGUEST_HIDE static constexpr bool kTakesWorkspace = false;
 
+#if CUSOLVER_VERSION >= 11500
   struct Settings {
     CUGUEST_HIDE Code Read(const Table& cusolver, Handle handle) {
       return cusolver.GetDeterministicMode(handle, &mode);
@@ -109,6 +119,12 @@ struct CusolverDnApi {
 
     cusolverDeterministicMode_t mode = CUSOLVER_DETERMINISTIC_RESULTS;
   };
+#else
+  struct Settings {
+    CUGUEST_HIDE Code Read(const Table& /*cusolver*/, Handle /*handle*/) const { return Code{}; }
+    CUGUEST_HIDE Code PutBack(const Table& /*cusolver*/, Handle /*handle*/) const { return Code{}; }
+  };
+#endif
 };
 
 }  // namespace internal
@@ -134,9 +150,10 @@ class CusolverDnHandles : public LibraryHandles<CusolverLibrary> {
 
 // CusolverDnScope
 //
-// As CublasScope, without a workspace: cuSOLVER takes it with each call. At its end the handle has
-// the deterministic mode with which cuSOLVER made it. Not put back: math mode and emulation
-// strategy, which not every cuSOLVER 12 has; who sets them puts them back.
+// As CublasScope, without a workspace: cuSOLVER takes it with each call. At its end the scope sets
+// the handle's deterministic mode to the one that cuSOLVER made it with, where the program is
+// compiled with the headers of CUDA 12.2 or newer: older ones have no such mode. The caller
+// restores math mode and emulation strategy, which not every cuSOLVER 12 has.
 //
 // Stack, count, threads, errors: as CublasScope.
 // Cost:    as CublasScope, with one cusolverDnGetDeterministicMode instead of four cublasGet...
