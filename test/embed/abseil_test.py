@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""abseil_test.py static|shared BUILD_ROOT COMPILER TOOLKIT_INCLUDE MESON...
+"""abseil_test.py BUILD_ROOT COMPILER TOOLKIT_INCLUDE MESON...
 
 As subproject_test.py, where no system Abseil is: Abseil is a subproject too, built from its sources, under
 the names of the wrap (subprojects/abseil-cpp.wrap) and with its faults: the libraries of strings and of
-status do not name those for mutexes, time and stack traces, which they need.
+status do not name those for mutexes, time and stack traces, which they need. cuguest is a static library,
+then a shared one.
 
 It compiles Abseil and cuguest, which takes minutes, so it is skipped unless CUGUEST_TEST_ABSEIL is set: to
 a directory that has absl/ in it, or to `debian`, the source package of the distribution, which is then
@@ -22,7 +23,7 @@ import sys
 
 from common import HERE, ROOT, check, check_links_no_cuda, check_runs_without_driver, done, environment, run, scratch
 
-kind, build_root, compiler, toolkit, *meson = sys.argv[1:]
+build_root, compiler, toolkit, *meson = sys.argv[1:]
 # A library of the wrap: those that it names.
 LIBRARIES = {
     "base": [], "numeric": [], "hash": [], "types": [], "profiling": ["base"], "crc": ["base"],
@@ -34,7 +35,7 @@ NO_PART = re.compile(r"test|benchmark|gentables|print_hash_of|mock|randen_")
 
 
 def skip(why):
-    print(f"skipped: {kind}: {why}\ncases: 0 passed, 0 failed, 1 skipped")
+    print(f"skipped: {why}\ncases: 0 passed, 0 failed, 1 skipped")
     sys.exit(77)
 
 
@@ -95,14 +96,18 @@ with scratch() as tmp:
     write_project(sources, parent / "subprojects" / re.search(r"^directory = (.*)", wrap, re.M)[1])
     env = environment(CXX=compiler, LDFLAGS="-Wl,-z,defs")
     run(*meson, "setup", build, parent, "--buildtype=plain", "--force-fallback-for=cuguest,abseil-cpp",
-        f"-Dcuguest:default_library={kind}", f"-Dcuguest:toolkit_include={toolkit}", env=env)
+        "-Dcuguest:default_library=static", f"-Dcuguest:toolkit_include={toolkit}", env=env)
     commands = (build / "compile_commands.json").read_text()
     check("Abseil is the subproject", "absl/status/status.cc" in commands)
-    run("ninja", "-C", build, "-j2", env=env)
-    check(f"builds with {compiler}, every symbol of every library defined", True)
     binaries = [build / "libpicture.so", build / "viewer"]
-    check_links_no_cuda(*binaries)
-    libraries = [line for binary in binaries for line in run("ldd", binary).splitlines() if "absl" in line]
-    check("no other Abseil is linked", not libraries, libraries)
-    check_runs_without_driver(build / "viewer")
+    for kind in ("static", "shared"):
+        run(*meson, "configure", build, f"-Dcuguest:default_library={kind}", env=env)
+        run("ninja", "-C", build, "-j2", env=env)
+        check(f"{kind}: builds with {compiler}, every symbol of every library defined", True)
+        check_links_no_cuda(*binaries)
+        libraries = [line for binary in binaries for line in run("ldd", binary).splitlines()]
+        check("no other Abseil is linked", not any("absl" in line for line in libraries), libraries)
+        check(f"cuguest is {kind}", any("libcuguest.so" in line for line in libraries) == (kind == "shared"),
+              libraries)
+        check_runs_without_driver(build / "viewer")
     done()
