@@ -54,6 +54,13 @@ CUGUEST_BEGIN_NAMESPACE
 // What decides whether CUDA can work in a process. Versions of APIs are as CUDA writes
 // them: 13000 is CUDA 13.0.
 struct Versions {
+  CUGUEST_HIDE Versions() = default;
+  CUGUEST_HIDE Versions(const Versions&) = default;
+  CUGUEST_HIDE Versions(Versions&&) = default;
+  CUGUEST_HIDE Versions& operator=(const Versions&) = default;
+  CUGUEST_HIDE Versions& operator=(Versions&&) = default;
+  CUGUEST_HIDE ~Versions() = default;
+
   int toolkit = 0;            // that the caller was compiled with: its CUDA_VERSION
   int runtime = 0;            // cudaRuntimeGetVersion's; 0 where no runtime is used
   int driver = 0;             // cuDriverGetVersion's; 0 where no driver could be loaded
@@ -68,6 +75,13 @@ struct Versions {
 };
 
 struct CompatibilityReport {
+  CUGUEST_HIDE CompatibilityReport() = default;
+  CUGUEST_HIDE CompatibilityReport(const CompatibilityReport&) = default;
+  CUGUEST_HIDE CompatibilityReport(CompatibilityReport&&) = default;
+  CUGUEST_HIDE CompatibilityReport& operator=(const CompatibilityReport&) = default;
+  CUGUEST_HIDE CompatibilityReport& operator=(CompatibilityReport&&) = default;
+  CUGUEST_HIDE ~CompatibilityReport() = default;
+
   // OK if CUDA can work. Otherwise `sentence`, with the canonical code, CodeOf() and
   // ProblemOf() of what stands in the way; see
   // CheckCompatibility().

@@ -70,9 +70,9 @@ namespace internal {
 
 // One end of a copy: in host memory, or on a device.
 struct CopyEnd {
-  CUdeviceptr address = 0;
-  std::size_t count = 0;               // elements
-  const MemoryRange* range = nullptr;  // nullptr: host memory
+  CUdeviceptr address;
+  std::size_t count;         // elements
+  const MemoryRange* range;  // nullptr: host memory
 };
 
 template <typename T>

@@ -30,6 +30,8 @@ enum class Ordinal : int {};
 
 // The 16 bytes that name a device across processes and reboots.
 struct Uuid {
+  CUGUEST_HIDE Uuid() = default;
+
   std::array<unsigned char, 16> bytes{};
   bool is_mig = false;  // they name an instance of a device in MIG mode
   // "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", or "MIG-" and the same, as nvidia-smi and

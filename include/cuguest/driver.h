@@ -42,6 +42,8 @@ CUGUEST_BEGIN_NAMESPACE
 //          first use each load the driver library, and keep one table.
 //          Source: test/process/first_use_test.cc.
 struct CUGUEST_API Driver : DriverTable {
+  CUGUEST_HIDE Driver() = default;
+
   // The process's driver, resolved from "libcuda.so.1" on the first call unless
   // Adopt() has given one. Does not call cuInit: enough for work in a context that
   // somebody else made.

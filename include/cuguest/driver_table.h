@@ -213,6 +213,8 @@ enum class DriverProblem {
 using DriverLookup = void* (*)(const char* name, int version, void* user);
 
 struct DriverTable {
+  CUGUEST_HIDE DriverTable() = default;
+
 #define CUGUEST_DECLARE_ENTRY(Name, version, symbol, parameters) \
   CUresult(CUDAAPI* Name) parameters = nullptr;
   CUGUEST_REQUIRED_ENTRIES(CUGUEST_DECLARE_ENTRY)

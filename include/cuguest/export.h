@@ -46,6 +46,8 @@
 //   It is no symbol of the embedder's dynamic table, whatever -fvisibility is. The types stay
 //   visible: a class of the embedder's may have them as members, and its functions as parameters,
 //   without a warning.
+// - So is each implicit member that a compiler may emit: a struct whose members have initializers,
+//   constructors or destructors declares its own as defaulted, and is no aggregate in C++20.
 // - The inline namespace names the release as far as it may change a type: `v0_1`, since each 0.x
 //   may; from 1.0 on `v1`. The tag of `CUGUEST_HIDE` names all of it, so that objects compiled with
 //   the headers of two patch releases can be linked into one.
@@ -58,8 +60,7 @@
 // a template of somebody else's may hold.) To share nothing, compile with -fvisibility=hidden, link
 // with a version script, or give the namespace a name of your own with CUGUEST_NAMESPACE_SUFFIX
 // (Meson: -Dcuguest:namespace_suffix), the same for the library and for all that includes its
-// headers. And the implicit members of structs without functions are as visible: they touch nothing
-// of a copy.
+// headers.
 //
 // Source: test/headers/hidden_test.py, test/embed/matrix_test.py. test/headers/hide.py finds
 // declarations without the macro, and inserts it with --fix.

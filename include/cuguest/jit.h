@@ -37,6 +37,8 @@ CUGUEST_BEGIN_NAMESPACE
 //                             together; or the driver refuses a value, without saying which
 // Source: CUDA Driver API, CUjit_option; cudasim/test/jit_facts_test.cc.
 struct JitOptions {
+  CUGUEST_HIDE JitOptions() = default;
+
   std::optional<unsigned> max_registers;  // of a thread
   // What the compiler is to make room for in registers: a launch with as many succeeds. Not
   // together with `target`.
@@ -68,6 +70,13 @@ struct JitOptions {
 // What the driver said while it compiled or linked. Empty and zero where it did neither: with
 // machine code, and with PTX that the driver's cache (CUDA_CACHE_PATH) had compiled before.
 struct JitReport {
+  CUGUEST_HIDE JitReport() = default;
+  CUGUEST_HIDE JitReport(const JitReport&) = default;
+  CUGUEST_HIDE JitReport(JitReport&&) = default;
+  CUGUEST_HIDE JitReport& operator=(const JitReport&) = default;
+  CUGUEST_HIDE JitReport& operator=(JitReport&&) = default;
+  CUGUEST_HIDE ~JitReport() = default;
+
   std::string info_log;
   std::string error_log;  // also of what succeeded: warnings
   float milliseconds = 0;

@@ -88,6 +88,10 @@ struct Dim3 {
 //   LaunchShape shape{/*grid=*/{64, 64}, /*block=*/{16, 16}};
 //   shape.shared_bytes = 16 << 10;
 struct LaunchShape {
+  CUGUEST_HIDE LaunchShape() = default;
+  CUGUEST_HIDE LaunchShape(Dim3 blocks, Dim3 threads, std::size_t dynamic_shared_bytes = 0) noexcept
+      : grid(blocks), block(threads), shared_bytes(dynamic_shared_bytes) {}
+
   Dim3 grid;   // blocks
   Dim3 block;  // threads
   // Of dynamic shared memory, for each block. For more than 48 KiB see

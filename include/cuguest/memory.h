@@ -76,6 +76,8 @@ enum class MemoryAccess : unsigned char { kNone, kRead, kReadWrite };
 //
 // A copy of what the driver said, true when it said it. Sizes and offsets are in bytes.
 struct CUGUEST_API MemoryDescription {
+  CUGUEST_HIDE MemoryDescription() = default;
+
   MemoryKind kind = MemoryKind::kUnregistered;
   CUdeviceptr pointer = 0;  // what was asked about
 
@@ -142,6 +144,8 @@ struct CUGUEST_API MemoryDescription {
 // through texture and surface objects. Nobody tells which context an array is of, nor how
 // much its device has set aside for it.
 struct CUGUEST_API ArrayDescription {
+  CUGUEST_HIDE ArrayDescription() = default;
+
   CUarray array = nullptr;
   std::size_t width = 0;  // elements; a height or depth of 0 is a dimension that it has not
   std::size_t height = 0;

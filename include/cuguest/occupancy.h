@@ -47,6 +47,8 @@ CUGUEST_BEGIN_NAMESPACE
 
 // Threads in a block, and blocks in the smallest grid, that fill the device.
 struct SuggestedShape {
+  CUGUEST_HIDE SuggestedShape() = default;
+
   unsigned block = 0;
   unsigned min_grid = 0;
 };

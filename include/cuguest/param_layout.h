@@ -68,8 +68,8 @@ CUGUEST_HIDE inline constexpr std::size_t kMaxParamBytes = 32764;
 
 // In bytes from the start of the parameters.
 struct ParamPlace {
-  std::size_t offset = 0;
-  std::size_t size = 0;
+  std::size_t offset;
+  std::size_t size;
 };
 
 namespace internal {

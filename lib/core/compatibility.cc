@@ -69,8 +69,15 @@ absl::Status Reworded(const absl::Status& status, const std::string& text) {
   return reworded;
 }
 
+CompatibilityReport Report(absl::Status status, std::string sentence) {
+  CompatibilityReport report;
+  report.status = std::move(status);
+  report.sentence = std::move(sentence);
+  return report;
+}
+
 CompatibilityReport Cannot(const absl::Status& status) {
-  return {status, std::string(status.message())};
+  return Report(status, std::string(status.message()));
 }
 
 std::string NoLibraryText(const Versions& versions) {
@@ -202,7 +209,7 @@ CompatibilityReport CheckCompatibility(const Versions& versions) {
       Major(versions.runtime) != Major(versions.toolkit)) {
     return Cannot(OtherMajor(versions));
   }
-  return {absl::OkStatus(), CanText(versions)};
+  return Report(absl::OkStatus(), CanText(versions));
 }
 
 CUGUEST_END_NAMESPACE

@@ -67,8 +67,16 @@ absl::StatusOr<ArrayDescription> Describe(CUarray array) {
   const std::size_t element = format != nullptr ? format->bytes * shape.NumChannels : 0;
   const std::size_t elements =
       shape.Width * std::max<std::size_t>(shape.Height, 1) * std::max<std::size_t>(shape.Depth, 1);
-  return ArrayDescription{array,        shape.Width,       shape.Height, shape.Depth,
-                          shape.Format, shape.NumChannels, shape.Flags,  elements * element};
+  ArrayDescription description;
+  description.array = array;
+  description.width = shape.Width;
+  description.height = shape.Height;
+  description.depth = shape.Depth;
+  description.format = shape.Format;
+  description.channels = shape.NumChannels;
+  description.flags = shape.Flags;
+  description.bytes = elements * element;
+  return description;
 }
 
 CUGUEST_END_NAMESPACE

@@ -84,7 +84,10 @@ absl::StatusOr<SuggestedShape> SuggestShape(const Kernel& kernel, const ContextR
         const std::string object = absl::StrCat(shared_bytes, " bytes of dynamic shared memory");
         if (code != CUDA_SUCCESS) return ToStatus(code, AskText(state), object);
         if (block > 0 && grid > 0) {
-          return SuggestedShape{static_cast<unsigned>(block), static_cast<unsigned>(grid)};
+          SuggestedShape shape;
+          shape.block = static_cast<unsigned>(block);
+          shape.min_grid = static_cast<unsigned>(grid);
+          return shape;
         }
         return absl::ResourceExhaustedError(absl::StrCat(
             AskText(state), ": not one block fits on a multiprocessor, with ", object));

@@ -34,9 +34,15 @@ namespace internal {
 
 // What a scope wants of a handle.
 struct HandleRequest {
+  CUGUEST_HIDE HandleRequest(const StreamRef& in, const void* of_kind = nullptr) noexcept
+      : stream(in), kind(of_kind) {}
+  CUGUEST_HIDE HandleRequest(const StreamRef& in, const void* of_kind,
+                             const MemoryRange& brought) noexcept
+      : stream(in), kind(of_kind), work_area(brought), brings_work_area(true) {}
+
   StreamRef stream;
   const void* kind = nullptr;  // what HandleType::fits compares; alive while the call lasts
-  MemoryRange work_area = {};
+  MemoryRange work_area;
   bool brings_work_area = false;
 };
 
@@ -72,6 +78,8 @@ struct alignas(64) HandleSlot {
       slot->state.store(State::kSpoiled, std::memory_order_release);
     }
   };
+
+  CUGUEST_HIDE HandleSlot() = default;
 
   Atomic<State> state{State::kLent};
   void* handle = nullptr;  // this and `next` do not change once the slot is in the list

@@ -29,6 +29,11 @@ struct ElementType {
 
 // Memory that a device can reach. No bytes: no pointer.
 struct MemoryRange {
+  CUGUEST_HIDE MemoryRange() = default;
+  CUGUEST_HIDE MemoryRange(CUdeviceptr at, std::size_t size, const ContextRef& owner,
+                           Device on_device) noexcept
+      : pointer(at), bytes(size), context(owner), device(on_device) {}
+
   CUdeviceptr pointer = 0;
   std::size_t bytes = 0;
   ContextRef context;  // empty: the device's

@@ -282,7 +282,7 @@ class [[nodiscard]] CublasScope : public LibraryScope {
                            DeviceView<std::byte> workspace, const char* file = __builtin_FILE(),
                            int line = __builtin_LINE())
       : LibraryScope(handles.pools(),
-                     {stream, nullptr, ::cuguest::internal::RangeAccess::Of(workspace), true}, file,
+                     {stream, nullptr, ::cuguest::internal::RangeAccess::Of(workspace)}, file,
                      line) {}
 
   // nullptr unless ok(). Good until the scope ends, on this thread; not to be destroyed.

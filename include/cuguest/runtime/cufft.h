@@ -467,7 +467,7 @@ class [[nodiscard]] CufftScope : public LibraryScope {
                           DeviceView<std::byte> work_area, const char* file = __builtin_FILE(),
                           int line = __builtin_LINE())
       : LibraryScope(plans.pools(),
-                     {stream, &layout, ::cuguest::internal::RangeAccess::Of(work_area), true}, file,
+                     {stream, &layout, ::cuguest::internal::RangeAccess::Of(work_area)}, file,
                      line) {}
 
   // -1 unless ok(). Good until the scope ends, on this thread; not to be destroyed.
