@@ -164,7 +164,7 @@ with tempfile.TemporaryDirectory(prefix="cuguest-matrix-") as scratch:
         process = subprocess.run(
             [host, *(f"{file.name}:{number}:{row['load']}" for number, row, file in order)], text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            env={**os.environ, "LD_LIBRARY_PATH": f"{build_root / 'lib' / 'sim'}:{out}"})
+            env={**os.environ, "LD_LIBRARY_PATH": f"{build_root / 'subprojects' / 'cudasim' / 'sim'}:{out}"})
         stays = [int(number) for number in re.findall(r"^stays: (\d+)", process.stdout, re.M)]
         wrong = [number for number in stays if not unique[number]]
         print(process.stdout + f"all in one process, {turn}: exit status {process.returncode}; closed and still loaded: "

@@ -110,7 +110,8 @@ def nvcc_images(nvcc, full):
         if full:
             nvcc.make(f'whole{suffix}.fatbin', '-fatbin', *nvcc.gencode(real, virtual))
             nvcc.make(f'lto{suffix}.fatbin', '-fatbin', '-rdc=true', *nvcc.gencode(lto=lto))
-    nvcc.make('lto.fatbin', '-fatbin', '-rdc=true', *nvcc.gencode(lto=few))
+    if not full:
+        nvcc.make('lto.fatbin', '-fatbin', '-rdc=true', *nvcc.gencode(lto=few))
     nvcc.make('lto.ltoir', '-dlto', '-ltoir', f'-arch=sm_{few[-1]}')
     for mode in ('default', 'size', 'speed', 'balance', 'none'):
         nvcc.make(f'compressed_{mode}.fatbin', '-fatbin', f'--compress-mode={mode}', *some)
