@@ -15,7 +15,6 @@
 #include "driver/fault.h"
 #include "driver/graph/graph.h"
 #include "driver/launch/launch.h"
-#include "driver/launch/running_kernel.h"
 #include "driver/memory/array.h"
 #include "driver/memory/memory.h"
 #include "driver/memory/pool.h"

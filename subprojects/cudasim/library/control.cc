@@ -8,7 +8,6 @@
 #include <cstring>
 
 #include "driver/panic.h"
-#include "library/book.h"
 #include "library/entry.h"
 
 namespace cudasim::library {

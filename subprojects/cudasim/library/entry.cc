@@ -2,7 +2,6 @@
 
 #include "library/entry.h"
 
-#include "library/book.h"
 #include "runtime/context.h"
 #include "runtime/driver.h"
 

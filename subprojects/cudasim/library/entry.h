@@ -11,6 +11,8 @@
 
 #include <cstddef>
 
+#include "driver/call_book.h"
+
 namespace cudasim::library {
 
 // What an entry needs before it begins.
@@ -35,6 +37,9 @@ struct EntryTable {
 // established (0 only for success).
 const EntryTable& Entries();
 int RefusalOf(CUresult code);
+
+// The counters and faults of this library; an entry is its row in Entries().
+cudasim::driver::CallBook& TheBook();
 
 // Counts the call, takes an injected fault and establishes the floor. The entry does its
 // work if that is 0, and returns it otherwise.

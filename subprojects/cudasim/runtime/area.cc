@@ -6,10 +6,10 @@
 #include <cuda.h>
 
 #include "runtime/api.h"
+#include "runtime/arguments.h"
 #include "runtime/array.h"
 #include "runtime/driver.h"
 #include "runtime/entry.h"
-#include "runtime/pointers.h"
 #include "runtime/stream.h"
 
 namespace cudasim::runtime {

@@ -6,9 +6,9 @@
 #include <cuda.h>
 
 #include "runtime/api.h"
+#include "runtime/arguments.h"
 #include "runtime/context.h"
 #include "runtime/driver.h"
-#include "runtime/null.h"
 #include "runtime/stream.h"
 
 namespace cudasim::runtime {

@@ -11,8 +11,8 @@
 
 #include "driver/panic.h"
 #include "runtime/api.h"
+#include "runtime/arguments.h"
 #include "runtime/driver.h"
-#include "runtime/null.h"
 #include "runtime/registry.h"
 #include "runtime/stream.h"
 

@@ -5,9 +5,9 @@
 #include <cuda.h>
 
 #include "runtime/api.h"
+#include "runtime/arguments.h"
 #include "runtime/context.h"
 #include "runtime/driver.h"
-#include "runtime/pointers.h"
 
 namespace cudasim::runtime {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "runtime/api.h"
+#include "runtime/arguments.h"
 #include "runtime/driver.h"
-#include "runtime/pointers.h"
 #include "runtime/stream.h"
 
 namespace cudasim::runtime {

@@ -9,10 +9,10 @@
 #include <iterator>
 
 #include "runtime/api.h"
+#include "runtime/arguments.h"
 #include "runtime/array.h"
 #include "runtime/context.h"
 #include "runtime/driver.h"
-#include "runtime/pointers.h"
 
 namespace cudasim::runtime {
 namespace {

@@ -5,8 +5,8 @@
 #include <cuda.h>
 
 #include "runtime/api.h"
+#include "runtime/arguments.h"
 #include "runtime/driver.h"
-#include "runtime/null.h"
 
 namespace cudasim::runtime {
 

@@ -4,20 +4,206 @@
 
 #include <cuda.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "driver/api.h"
+#include "driver/code/compile.h"
+#include "driver/code/image/cubin.h"
+#include "driver/code/image/elf.h"
+#include "driver/code/image/ptx.h"
 #include "driver/code/jit.h"
-#include "driver/code/linking.h"
 #include "driver/context/stack.h"
 #include "driver/handle_table.h"
 #include "driver/panic.h"
 
 namespace cudasim::driver {
+namespace {
+
+constexpr char kUnrecognized[] = "error   : Binary format for key='0', ident='' is not recognized";
+
+// Adds the time from here to its end.
+class Stopwatch {
+ public:
+  explicit Stopwatch(float* milliseconds) : milliseconds_(milliseconds) {}
+  ~Stopwatch() {
+    const std::chrono::duration<float, std::milli> taken = Clock::now() - start_;
+    *milliseconds_ += taken.count();
+  }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  float* milliseconds_;
+  Clock::time_point start_ = Clock::now();
+};
+
+NvJitLink::Input InputOf(CUjitInputType kind, std::string_view data) {
+  if (IsElf(data) && kind == CU_JIT_INPUT_PTX) return NvJitLink::Input::kCubin;
+  switch (kind) {
+    case CU_JIT_INPUT_PTX:
+      return NvJitLink::Input::kPtx;
+    case CU_JIT_INPUT_FATBINARY:
+      return NvJitLink::Input::kFatbin;
+    case CU_JIT_INPUT_OBJECT:
+      return NvJitLink::Input::kObject;
+    case CU_JIT_INPUT_LIBRARY:
+      return NvJitLink::Input::kLibrary;
+    default:
+      return NvJitLink::Input::kCubin;
+  }
+}
+
+// What others can refer to, as far as it can be read without the linker.
+std::vector<std::string> DefinedIn(std::string_view data) {
+  std::vector<std::string> names;
+  Elf elf;
+  if (ReadElf(data, &elf)) {
+    for (const ElfSymbol& symbol : elf.symbols) {
+      const bool named = symbol.is_global && symbol.is_defined && !symbol.name.empty();
+      if (named && symbol.size > 0) names.emplace_back(symbol.name);
+    }
+    return names;
+  }
+  return IsPtx(data) ? VisibleNames(data) : names;
+}
+
+}  // namespace
+
+Linking::Linking(const JitRequest& request) : request_(request) {
+  {
+    const Stopwatch stopwatch(&outcome_.milliseconds);
+    linker_ = NvJitLink::Create(request_.CompilerOptions());
+  }
+  request_.Answer(outcome_);
+}
+
+CUresult Linking::Add(CUjitInputType kind, std::string_view data, const std::string& name) {
+  if (is_complete_) return CUDA_ERROR_INVALID_VALUE;
+  if (outcome_.code != CUDA_SUCCESS) return outcome_.code;
+  CUresult code = CUDA_SUCCESS;
+  {
+    const Stopwatch stopwatch(&outcome_.milliseconds);
+    code = Check(kind, data, name);
+    if (code == CUDA_SUCCESS) code = AddToLinker(kind, data, name);
+  }
+  request_.Answer(outcome_);
+  return code;
+}
+
+// What the driver looks at before it asks its linker.
+CUresult Linking::Check(CUjitInputType kind, std::string_view data, const std::string& name) {
+  if (kind == CU_JIT_INPUT_NVVM) return outcome_.code = CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
+  CUresult code = CUDA_SUCCESS;
+  if (kind == CU_JIT_INPUT_CUBIN) code = CheckCubin(data);
+  if (kind == CU_JIT_INPUT_PTX && !IsElf(data)) code = CheckPtx(data);
+  return code != CUDA_SUCCESS ? code : Define(data, name);
+}
+
+CUresult Linking::CheckCubin(std::string_view data) {
+  Elf elf;
+  if (!ReadElf(data, &elf)) return outcome_.code = CUDA_ERROR_INVALID_IMAGE;
+  const bool fits = elf.is_relocatable && elf.architecture == request_.Architecture();
+  return fits ? CUDA_SUCCESS : outcome_.code = CUDA_ERROR_NO_BINARY_FOR_GPU;
+}
+
+CUresult Linking::CheckPtx(std::string_view data) {
+  if (!IsPtx(data)) {
+    TellError(kUnrecognized);
+    return CUDA_ERROR_INVALID_IMAGE;
+  }
+  if (IsJitDisabled()) return CUDA_ERROR_JIT_COMPILATION_DISABLED;
+  return request_.TargetCode();
+}
+
+// nvJitLink takes the first of two definitions, and prints.
+CUresult Linking::Define(std::string_view data, const std::string& name) {
+  for (const std::string& symbol : DefinedIn(data)) {
+    const auto added = defined_.emplace(symbol, name);
+    if (added.second) continue;
+    TellError("error   : Multiple definition of '" + symbol + "' in '" + name +
+              "', first defined in '" + added.first->second + "'");
+    outcome_.code = CUDA_ERROR_UNKNOWN;
+  }
+  return outcome_.code;
+}
+
+CUresult Linking::AddToLinker(CUjitInputType kind, std::string_view data, const std::string& name) {
+  if (linker_ == nullptr) return outcome_.code = CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
+  const NvJitLink::Result result = linker_->Add(InputOf(kind, data), data, name);
+  if (result == NvJitLink::Result::kWrongKind) return TellWrongKind(kind, name);
+  const size_t told = outcome_.error_log.size();
+  TellLinker();
+  if (result == NvJitLink::Result::kSuccess) return CUDA_SUCCESS;
+  return CodeOfErrorLog(std::string_view(outcome_.error_log).substr(told));
+}
+
+CUresult Linking::TellWrongKind(CUjitInputType kind, const std::string& name) {
+  switch (kind) {
+    case CU_JIT_INPUT_OBJECT:
+      TellError("fatal   : Could not find fatbin in '" + name + "'");
+      return CUDA_ERROR_UNKNOWN;
+    case CU_JIT_INPUT_LIBRARY:
+      TellError("fatal   : unexpected archive format");
+      return CUDA_ERROR_UNKNOWN;
+    case CU_JIT_INPUT_FATBINARY:
+      TellError(kUnrecognized);
+      break;
+    default:
+      break;
+  }
+  TellError(kUnrecognized);
+  return CUDA_ERROR_INVALID_IMAGE;
+}
+
+CUresult Linking::Complete(std::string_view* cubin) {
+  if (is_complete_) return CUDA_ERROR_INVALID_HANDLE;
+  if (outcome_.code != CUDA_SUCCESS) return outcome_.code;
+  CUresult code = CUDA_SUCCESS;
+  {
+    const Stopwatch stopwatch(&outcome_.milliseconds);
+    code = Finish();
+  }
+  request_.Answer(outcome_);
+  if (code == CUDA_SUCCESS) *cubin = cubin_;
+  return code;
+}
+
+CUresult Linking::Finish() {
+  if (linker_ == nullptr) return outcome_.code = CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
+  // What is undefined is said in the log, and in nvJitLink's code by chance.
+  const size_t told = outcome_.error_log.size();
+  const bool linked = linker_->Complete() == NvJitLink::Result::kSuccess;
+  TellLinker();
+  if (!linked || outcome_.error_log.size() != told) return outcome_.code = CUDA_ERROR_UNKNOWN;
+  cubin_ = linker_->Cubin();
+  is_complete_ = true;
+  return CUDA_SUCCESS;
+}
+
+// What its logs have beyond what was told.
+void Linking::TellLinker() {
+  outcome_.info_log = linker_->InfoLog();
+  const std::string errors = linker_->ErrorLog();
+  const bool is_longer = errors.compare(0, linker_errors_.size(), linker_errors_) == 0;
+  std::string_view added = errors;
+  if (is_longer) added.remove_prefix(linker_errors_.size());
+  while (!added.empty() && added.front() == '\n') added.remove_prefix(1);
+  if (!added.empty()) TellError(std::string(added));
+  linker_errors_ = errors;
+}
+
+void Linking::TellError(const std::string& text) {
+  if (!outcome_.error_log.empty()) outcome_.error_log += '\n';
+  outcome_.error_log += text;
+}
+
 namespace {
 
 constexpr char kElfMagic = '\177';

@@ -5,11 +5,29 @@
 #include <mutex>
 
 #include "driver/context/device.h"
+#include "driver/context/peer.h"
 #include "driver/context/settings.h"
-#include "driver/context/sweep.h"
+#include "driver/memory/array.h"
+#include "driver/memory/memory.h"
+#include "driver/memory/texture.h"
 #include "driver/panic.h"
+#include "driver/stream/capture.h"
 
 namespace cudasim::driver {
+namespace {
+
+// What must be given back when a context dies. (Streams, events and modules need no sweep: their
+// life tells that they are orphans.) Call after the life is marked dead: a table refuses to add to
+// a dead life while it holds its lock, so nothing is added behind the sweep.
+void SweepEverythingIn(std::uint64_t context_id) {
+  Captures::DropLife(context_id);
+  Memory::DropLife(context_id);
+  DropTexturesOf(context_id);
+  DropArraysOf(context_id);
+  DropPeersOf(context_id);
+}
+
+}  // namespace
 
 // The slots. In static storage and constant-initialised: a handle stays inside the
 // arena for the life of the process, and nothing is freed at its end.

@@ -9,7 +9,7 @@
 #include "driver/context/stack.h"
 #include "driver/handle_table.h"
 #include "driver/panic.h"
-#include "driver/stream/captures.h"
+#include "driver/stream/capture.h"
 #include "driver/stream/stream.h"
 
 namespace cudasim::driver {

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels: the host functions that stand in for them.
+// Kernels: the host functions that run in their place, and the one that this thread runs.
 
 #ifndef CUDASIM_DRIVER_LAUNCH_LAUNCH_H_
 #define CUDASIM_DRIVER_LAUNCH_LAUNCH_H_
 
+#include <cuda.h>
+
+#include <cstddef>
+#include <cstdint>
+
 #include "cudasim/sim.h"
 #include "driver/code/module.h"
+#include "driver/context/context.h"
 #include "driver/stream/stream.h"
 
 namespace cudasim::driver {
@@ -17,6 +23,36 @@ void RegisterKernel(const char* name, cudasim::SimKernel kernel);
 // The function to launch on the stream; a kernel becomes one in the stream's context.
 // INVALID_HANDLE for null, or one of another context.
 CUresult FindInContextOf(const Stream& stream, CUfunction* handle, Function* function);
+
+struct RunningKernel {
+  Life life;
+  CUmodule module = nullptr;
+};
+
+// KernelScope
+//
+// While a kernel runs on this thread. A kernel may, through what it calls, run another.
+class KernelScope {
+ public:
+  explicit KernelScope(const RunningKernel& kernel);
+  ~KernelScope();
+  KernelScope(const KernelScope&) = delete;
+  KernelScope& operator=(const KernelScope&) = delete;
+
+ private:
+  const RunningKernel* const outer_;
+};
+
+// nullptr outside of a kernel.
+const RunningKernel* ThisKernel();
+
+// See Sim in cudasim/sim.h.
+bool FindVariableOfKernel(const char* name, void** address, size_t* size);
+std::uint64_t ContextIdOfKernel();
+
+// In a kernel: whether its device may read and write all of the range. Memory of a pool and
+// mapped memory of another device are taken for accessible: that is not followed.
+bool KernelMayAccess(const void* address, size_t bytes);
 
 }  // namespace cudasim::driver
 

@@ -9,7 +9,7 @@
 #include "driver/memory/array.h"
 #include "driver/memory/copy.h"
 #include "driver/memory/memory.h"
-#include "driver/stream/captures.h"
+#include "driver/stream/capture.h"
 #include "driver/stream/stream.h"
 
 namespace cudasim::driver {

@@ -13,7 +13,7 @@
 #include "driver/memory/memory.h"
 #include "driver/memory/pool.h"
 #include "driver/panic.h"
-#include "driver/stream/captures.h"
+#include "driver/stream/capture.h"
 #include "driver/stream/stream.h"
 
 namespace cudasim::driver {

@@ -11,8 +11,8 @@
 #include "driver/context/device.h"
 #include "driver/memory/memory.h"
 #include "driver/panic.h"
+#include "driver/stream/capture.h"
 #include "driver/stream/capture_rules.h"
-#include "driver/stream/captures.h"
 #include "driver/stream/stream.h"
 
 namespace cudasim::driver {

@@ -11,7 +11,7 @@
 
 #include "driver/context/device.h"
 #include "driver/context/stack.h"
-#include "driver/launch/running_kernel.h"
+#include "driver/launch/launch.h"
 #include "driver/memory/array.h"
 #include "driver/memory/memory.h"
 #include "driver/memory/texture.h"

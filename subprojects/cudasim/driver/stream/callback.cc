@@ -8,7 +8,7 @@
 
 #include "driver/api.h"
 #include "driver/entry.h"
-#include "driver/stream/captures.h"
+#include "driver/stream/capture.h"
 #include "driver/stream/stream.h"
 
 namespace cudasim::driver {

@@ -8,7 +8,7 @@
 
 #include "driver/entry.h"
 #include "driver/entry_list.h"
-#include "driver/stream/captures.h"
+#include "driver/stream/capture.h"
 
 namespace cudasim::driver {
 namespace {
@@ -34,7 +34,7 @@ namespace {
 // | kRefused   | 900!             | 900              | 906!      | fine                 |
 // | kWaits     | 900!             | 900              | 906!      | 900! if forbidden    |
 //
-// "If forbidden": by the modes of the captures and of this thread (captures.cc).
+// "If forbidden": by the modes of the captures and of this thread (capture.cc).
 // Not measured: 906 of kAllocates, which follows kWork; the green forms of kContext,
 // which follow what cuda.h says.
 // What is synchronous works on stream 0.

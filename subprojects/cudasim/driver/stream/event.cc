@@ -10,8 +10,8 @@
 #include "driver/context/stack.h"
 #include "driver/handle_table.h"
 #include "driver/panic.h"
+#include "driver/stream/capture.h"
 #include "driver/stream/capture_rules.h"
-#include "driver/stream/captures.h"
 #include "driver/stream/stream.h"
 
 namespace cudasim::driver {

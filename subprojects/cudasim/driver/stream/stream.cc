@@ -12,8 +12,8 @@
 #include "driver/entry.h"
 #include "driver/handle_table.h"
 #include "driver/panic.h"
+#include "driver/stream/capture.h"
 #include "driver/stream/capture_rules.h"
-#include "driver/stream/captures.h"
 
 namespace cudasim::driver {
 namespace {

@@ -2,8 +2,8 @@
 //
 // The captures in progress, of the whole process.
 
-#ifndef CUDASIM_DRIVER_STREAM_CAPTURES_H_
-#define CUDASIM_DRIVER_STREAM_CAPTURES_H_
+#ifndef CUDASIM_DRIVER_STREAM_CAPTURE_H_
+#define CUDASIM_DRIVER_STREAM_CAPTURE_H_
 
 #include <cuda.h>
 
@@ -85,4 +85,4 @@ CUresult Submit(CUstream handle, const Stream& stream, const Work& work);
 
 }  // namespace cudasim::driver
 
-#endif  // CUDASIM_DRIVER_STREAM_CAPTURES_H_
+#endif  // CUDASIM_DRIVER_STREAM_CAPTURE_H_
