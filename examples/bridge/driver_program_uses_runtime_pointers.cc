@@ -188,14 +188,14 @@ absl::Status ExchangePointers(const House& house, const ContextRef& home) {
   double sum = 0;
   CHECK_OK(LendCopy(home, values->view(), &sum));
   CHECK(sum == 3.0 * 999 * 1000 / 2);
-  PrintRow("the host's numbers", "summed", "by the library: it is a pointer");
+  PrintRow("the host's numbers", "summed", "by the library: the same address");
   CHECK_OK(values->Free());
   PrintStack(house, "after, and freed");
   return absl::OkStatus();
 }
 
 absl::Status OwnContext(const House& house) {
-  PrintScene("A library that makes no fuss works in the program's context A");
+  PrintScene("A library that does not choose a device works in the program's context A");
   if (absl::Status status = ExchangePointers(house, house.a); !status.ok()) return status;
   CHECK(!IsActive(house.device));
   return absl::OkStatus();

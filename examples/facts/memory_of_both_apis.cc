@@ -80,7 +80,7 @@ const char* Text(MemoryKind kind) {
 }
 
 CUdeviceptr MapVirtual() {
-  const CUmemLocation location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+  const CUmemLocation location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
   CUmemAllocationProp properties = {};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties.location = location;

@@ -120,7 +120,7 @@ absl::StatusOr<std::vector<float>> Adder::Add(const std::vector<float>& x,
                                               const std::vector<float>& y, const Trace& trace) {
   if (primary_.WasReset()) {
     const cuguest::Device device = primary_.device();
-    primary_.Release().IgnoreError();
+    primary_.Release().IgnoreError();  // an error: other code has released our reference
     if (absl::Status status = Enter(device); !status.ok()) return status;
   }
   const ContextGuard guard(primary_.incarnation());

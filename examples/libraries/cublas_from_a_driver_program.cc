@@ -171,7 +171,7 @@ void Bare(const House& house) {
   CHECK(IsActive(house.device));
   CHECK(house.in_a.IsRight());
   support::PrintParagraph(
-      "It succeeds, and the product is right. The thread's next calls, of both APIs, go to P.");
+      "It succeeds, and the product is right. The thread's next calls, of both APIs, work in P.");
 
   house.stack.Set({house.a});
   CHECK(cublasDestroy(handle) == CUBLAS_STATUS_SUCCESS);
