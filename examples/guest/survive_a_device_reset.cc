@@ -20,7 +20,7 @@
 //      the library detects it                        Detach() returns:
 //        detach, context 0x7fef82c2d240, ...
 //      Equalizer::Apply              right           1000 samples checked
-//      cached objects                0 freed         1 dropped, 1 made again
+//      cached objects                1 made again    and no driver call for the old ones
 //      now                           [A]<            P is active, id 3
 //
 // No library survives a reset while one of its threads is inside a driver call in P: that is a
@@ -79,66 +79,33 @@ using cuguest::Stream;
 using cuguest::ThreadResidency;
 using Signal = std::vector<float>;
 
-// What became of the cached objects.
-struct Tally {
-  int made = 0;
-  int freed = 0;
-  int dropped = 0;
+// What the library makes once for every incarnation of a context. (A Kernel is valid in all.) The
+// destructors call no driver if the incarnation is gone.
+struct Tools {
+  Stream stream;
+  DeviceBuffer<float> curve;
+  DeviceBuffer<float> room;  // for a signal
 };
 
-// What the library makes once for every incarnation of a context: a stream, the equalizer's curve,
-// and memory for a signal. (A Kernel is valid in every incarnation.)
-class Tools {
- public:
-  [[nodiscard]] static absl::StatusOr<Tools> Make(const ContextRef& context, const Signal& curve,
-                                                  Tally* tally) {
-    absl::StatusOr<Stream> stream = Stream::Create(context);
-    if (!stream.ok()) return stream.status();
-    absl::StatusOr<DeviceBuffer<float>> on_device = DeviceBuffer<float>::CopyOf(context, curve);
-    if (!on_device.ok()) return on_device.status();
-    absl::StatusOr<DeviceBuffer<float>> room = DeviceBuffer<float>::CopyOf(context, curve);
-    if (!room.ok()) return room.status();
-    ++tally->made;
-    return Tools(tally, *std::move(stream), *std::move(on_device), *std::move(room));
-  }
-  Tools(Tools&& other) noexcept
-      : tally_(std::exchange(other.tally_, nullptr)),
-        stream_(std::move(other.stream_)),
-        curve_(std::move(other.curve_)),
-        room_(std::move(other.room_)) {}
-  Tools& operator=(Tools&&) = delete;
-  // PerContext calls Leak() first if the incarnation is gone. The members then call no driver.
-  ~Tools() {
-    if (tally_ != nullptr) ++tally_->freed;
-  }
+absl::StatusOr<Tools> MakeTools(const ContextRef& context, const Signal& curve) {
+  absl::StatusOr<Stream> stream = Stream::Create(context);
+  if (!stream.ok()) return stream.status();
+  absl::StatusOr<DeviceBuffer<float>> on_device = DeviceBuffer<float>::CopyOf(context, curve);
+  if (!on_device.ok()) return on_device.status();
+  absl::StatusOr<DeviceBuffer<float>> room = DeviceBuffer<float>::Allocate(context, curve.size());
+  if (!room.ok()) return room.status();
+  return Tools{*std::move(stream), *std::move(on_device), *std::move(room)};
+}
 
-  void Leak() { ++std::exchange(tally_, nullptr)->dropped; }
-
-  [[nodiscard]] absl::Status Upload(const Signal& signal) {
-    return cuguest::Copy(room_.view(), signal);
-  }
-  // room += gain * curve
-  [[nodiscard]] absl::StatusOr<Signal> Equalize(const Kernel& saxpy, float gain) {
-    absl::Status status = cuguest::LaunchForElements(
-        saxpy, room_.size(), stream_.ref(), static_cast<unsigned>(room_.size()), gain,
-        DevicePtr(curve_.view()), DevicePtr(room_.view()));
-    if (status.ok()) status = stream_.ref().Synchronize();
-    if (!status.ok()) return status;
-    return cuguest::Download(room_.view());
-  }
-
- private:
-  Tools(Tally* tally, Stream stream, DeviceBuffer<float> curve, DeviceBuffer<float> room)
-      : tally_(tally),
-        stream_(std::move(stream)),
-        curve_(std::move(curve)),
-        room_(std::move(room)) {}
-
-  Tally* tally_;  // nullptr: moved from, or dropped
-  Stream stream_;
-  DeviceBuffer<float> curve_;
-  DeviceBuffer<float> room_;
-};
+// room += gain * curve
+absl::StatusOr<Signal> Equalize(const Kernel& saxpy, float gain, Tools* tools) {
+  absl::Status status = cuguest::LaunchForElements(
+      saxpy, tools->room.size(), tools->stream.ref(), static_cast<unsigned>(tools->room.size()),
+      gain, DevicePtr(tools->curve.view()), DevicePtr(tools->room.view()));
+  if (status.ok()) status = tools->stream.ref().Synchronize();
+  if (!status.ok()) return status;
+  return cuguest::Download(tools->room.view());
+}
 
 // Adds a curve to signals, on a thread of its own, in the primary context of a device.
 //
@@ -161,7 +128,8 @@ class Equalizer {
 
   // Of P, which it is attached to.
   [[nodiscard]] const ContextRef& incarnation() const { return home_.incarnation(); }
-  [[nodiscard]] const Tally& tally() const { return tally_; }
+  // How often it has made its Tools.
+  [[nodiscard]] int made() const { return made_; }
 
  private:
   Equalizer(Kernel saxpy, cuguest::Device device, Signal curve, Trace trace)
@@ -183,7 +151,7 @@ class Equalizer {
   const cuguest::Device device_;
   const Signal curve_;
   const Trace trace_;
-  Tally tally_;
+  int made_ = 0;
   SharedContext home_;
   PerContext<Tools> tools_;
   std::optional<ThreadResidency> residency_;  // of the thread below
@@ -231,7 +199,8 @@ absl::Status Equalizer::Settle() {
 
 absl::StatusOr<Equalizer::Pin> Equalizer::GetTools() {
   return tools_.GetOrMake(incarnation(), [this](const ContextRef& context) {
-    return Tools::Make(context, curve_, &tally_);
+    ++made_;
+    return MakeTools(context, curve_);
   });
 }
 
@@ -247,7 +216,8 @@ absl::StatusOr<Signal> Equalizer::ApplyHere(float gain, const Signal& signal,
   const ContextRef before = incarnation();
   absl::StatusOr<Pin> tools = GetTools();
   if (!tools.ok()) return tools.status();
-  if (absl::Status status = (*tools)->Upload(signal); !status.ok()) return status;
+  if (absl::Status status = cuguest::Copy((*tools)->room.view(), signal); !status.ok())
+    return status;
 
   if (halfway) {
     tools = Pin();  // not held during foreign code: a pinned object cannot be dropped
@@ -257,7 +227,7 @@ absl::StatusOr<Signal> Equalizer::ApplyHere(float gain, const Signal& signal,
     tools = GetTools();
     if (!tools.ok()) return tools.status();
   }
-  return (*tools)->Equalize(saxpy_, gain);
+  return Equalize(saxpy_, gain, &**tools);
 }
 
 absl::Status Equalizer::Close() {
@@ -311,7 +281,7 @@ class Scene {
         device_(device),
         cast_(cast),
         old_(guest.incarnation()),
-        tally_(guest.tally()) {
+        made_(guest.made()) {
     PrintScene(title);
     before_ = cast.Draw();
     PrintRow("before", before_, Activity(device) + (", " + Id(old_)));
@@ -326,15 +296,11 @@ class Scene {
     PrintRow("Equalizer::Apply", "right", std::to_string(out->size()) + " samples checked");
   }
 
-  // The cached objects were dropped, and made again in the next incarnation.
+  // The cached objects were made again in the next incarnation; nothing freed the old ones.
   void CheckItCameBack() {
-    const guest::Tally& now = guest_.tally();
-    PrintRow("cached objects", std::to_string(now.freed - tally_.freed) + " freed",
-             std::to_string(now.dropped - tally_.dropped) + " dropped, " +
-                 std::to_string(now.made - tally_.made) + " made again");
-    CHECK(now.freed == tally_.freed);
-    CHECK(now.dropped == tally_.dropped + 1);
-    CHECK(now.made == tally_.made + 1);
+    PrintRow("cached objects", std::to_string(guest_.made() - made_) + " made again",
+             "and no driver call for the old ones");
+    CHECK(guest_.made() == made_ + 1);
     CHECK(CallsThatFree() == calls_);
     PrintRow("now", cast_.Draw(), Activity(device_) + (", " + Id(guest_.incarnation())));
     CHECK(guest_.incarnation().get() == old_.get());
@@ -350,7 +316,7 @@ class Scene {
   const Device device_;
   const Cast& cast_;
   const ContextRef old_;
-  const guest::Tally tally_;
+  const int made_;
   const unsigned long long calls_ = CallsThatFree();
   std::string before_;
 };
@@ -358,8 +324,8 @@ class Scene {
 void AtWork(Equalizer& guest, Device device, const Cast& cast) {
   Scene scene("The library at work", guest, device, cast);
   for (int i = 0; i < 3; ++i) scene.Apply();
-  PrintRow("cached objects", std::to_string(guest.tally().made) + " made", "and used three times");
-  CHECK(guest.tally().made == 1);
+  PrintRow("cached objects", std::to_string(guest.made()) + " made", "and used three times");
+  CHECK(guest.made() == 1);
 }
 
 void BetweenTwoJobs(Equalizer& guest, Device device, const Cast& cast) {
@@ -408,14 +374,13 @@ absl::Status BeforeTheEnd(Equalizer& guest, Device device, const Cast& cast) {
   PrintScene("The host resets the device, and the library is closed");
   absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);
   if (!primary.ok()) return primary.status();
-  const guest::Tally before = guest.tally();
+  const unsigned long long calls = CallsThatFree();
   Reset(device, cast);
   const absl::Status closed = guest.Close();
   PrintRow("Equalizer::Close", cast.Draw(), "an error:");
   support::PrintParagraph(std::string(closed.message()));
   CHECK(cuguest::CodeOf(closed) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
-  CHECK(guest.tally().dropped == before.dropped + 1);
-  CHECK(guest.tally().freed == 0);
+  CHECK(CallsThatFree() == calls);
   const absl::Status released = primary->Release();
   PrintRow("the host releases its own", released.ok() ? "success" : "FAILURE", Activity(device));
   CHECK_OK(released);
