@@ -29,16 +29,16 @@
 //                        device's primary, if it is active; else, only with
 //                        IfInactive::kCreate, the primary, created
 //
-// A context that happens to be current but is on another device is never taken. That the
-// current context comes before the primary, for pool and virtual memory too, is because
-// both can use the memory and the caller's own choice disturbs him least.
+// A context that happens to be current but is on another device is never taken. That the current
+// context comes before the primary, for pool and virtual memory too, is because both can use the
+// memory and the caller's own choice disturbs the caller least.
 //
 // Note [While something captures]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// Nothing here harms a stream capture, of whichever mode and on whichever thread: not
-// AcquireFromStream of the capturing stream, and not of stream 0. test/context/capture_test.cc
-// tries every path during captures of every mode. (With IfInactive::kCreate too; but what
-// creates a context is better not left to the middle of a capture.)
+// Nothing here invalidates a stream capture, in any mode, on any thread: not AcquireFromStream of
+// the capturing stream, and not of stream 0. test/context/capture_test.cc tries every path during
+// captures of every mode. (With IfInactive::kCreate too; but what creates a context is better not
+// left to the middle of a capture.)
 
 #ifndef CUGUEST_ACQUIRE_H_
 #define CUGUEST_ACQUIRE_H_
@@ -58,9 +58,9 @@ CUGUEST_BEGIN_NAMESPACE
 // AcquiredContext
 //
 // Stack:   never touched, here or by the functions below.
-// Count:   one unit of the primary context if source() is kPrimary or kCreated, given back
-//          on destruction; none otherwise, because whoever handed in the stream or the
-//          pointer, or made the context current, keeps that alive for the call.
+// Count:   one reference to the primary context if source() is kPrimary or kCreated, released on
+//          destruction; none otherwise, because the caller, who passed the stream or the pointer or
+//          made the context current, keeps that alive for the call.
 // Threads: a value; any thread.
 class AcquiredContext {
  public:
@@ -129,7 +129,7 @@ class [[nodiscard]] AcquireResult : public absl::StatusOr<AcquiredContext> {
 // the driver crashes on it more often than not.
 //
 // Errors: kFailedPrecondition  the stream is a special one and no living context is current;
-//                              or its capture is lost and was not ended yet; or its green
+//                              or its capture was invalidated and was not ended yet; or its green
 //                              context was destroyed
 //         kUnimplemented       a driver below CUDA 9.2 (cuStreamGetCtx)
 // Cost:   two driver calls, contention-free.

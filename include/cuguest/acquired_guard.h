@@ -37,7 +37,7 @@ CUGUEST_BEGIN_NAMESPACE
 //
 // Stack:   as ContextGuard: net 0 over the scope.
 // Count:   that of the AcquiredContext, for the scope.
-// Threads: bound to the constructing thread; end it there, in reverse order of construction.
+// Threads: bound to the constructing thread; destroy it there, in reverse order of construction.
 // Errors:  test ok(). status() is that of acquiring, or of entering; nothing has changed then.
 // Cost:    a ContextGuard from a ContextRef, beside the acquiring.
 class [[nodiscard]] AcquiredGuard {

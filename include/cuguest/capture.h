@@ -4,9 +4,9 @@
 // capture.h                                                             tier: 2
 // -----------------------------------------------------------------------------
 //
-// A library is called while somebody captures a CUDA graph, on this thread or another,
-// and does not know it. `CaptureModeGuard` lets it allocate and free without harm to
-// the capture; `HousekeepingIsSafe()` says when even that is not enough.
+// A library is called while somebody captures a CUDA graph, on this thread or another, and does not
+// know it. `CaptureModeGuard` lets it allocate and free without invalidating the capture;
+// `HousekeepingIsSafe()` says when even that is not enough.
 //
 //   if (!cuguest::HousekeepingIsSafe(stream)) return UseWhatIsThere();
 //   cuguest::CaptureModeGuard relaxed;     // captures that are not seen from here
@@ -15,24 +15,24 @@
 //
 // Note [What a capture forbids]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// "Loses" is: the call fails with CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED or another of
-// the 900s, or in some cases succeeds, and the capture is lost.
+// "Invalid" is: the call fails with CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED or another of the
+// 900s, or in some cases succeeds, and the capture is invalidated.
 //
 //   while something captures                              | plainly | in the guard
 //   ------------------------------------------------------+---------+-------------
 //   contexts: get, push, pop, create, destroy, retain,    | fine    | fine
 //   release; pointer attributes; create streams, events;  |         |
 //   cuStreamGetCtx of a created stream                    |         |
-//   allocate, free (device, managed, pinned host), unload | loses,  | fine
+//   allocate, free (device, managed, pinned host), unload | invalid | fine
 //   a module, set a limit, query or wait for an event or  | by mode |
 //   a stream that does not capture, make a cuBLAS handle  |         |
-//   cuCtxSynchronize in the context of the capture;       | loses   | loses
+//   cuCtxSynchronize in the context of the capture;       | invalid | invalid
 //   synchronise, query, or ask flags, id or device of     |         |
 //   what captures; stream 0 (also cuStreamGetCtx of it)   |         |
 //   while a blocking stream of its context captures;      |         |
 //   destroy a cuBLAS handle in the context of the capture |         |
 //
-// "By mode": a capture in mode GLOBAL is lost from any thread, in THREAD_LOCAL from the
+// "By mode": a capture in mode GLOBAL is invalidated from any thread, in THREAD_LOCAL from the
 // thread that captures, in RELAXED from none.
 // Source: CUDA Programming Guide, "Prohibited and Unhandled Operations"; measured call by
 // call in cudasim/test/capture_facts_test.cc and, of cuBLAS, cublas_facts_test.cc.
@@ -54,7 +54,7 @@ CUGUEST_BEGIN_NAMESPACE
 // the runtime's function of that name creates a primary context and makes it current.
 //
 // Stack:   never touched. Count: none.
-// Threads: bound to the constructing thread; end it there, in reverse order of construction.
+// Threads: bound to the constructing thread; destroy it there, in reverse order of construction.
 // Errors:  construction never throws, never aborts: test ok(). A guard that failed has
 //          changed nothing. result() is
 //            CUDA_ERROR_INVALID_VALUE    `mode` is none of the three
@@ -103,15 +103,15 @@ class [[nodiscard]] CUGUEST_API CaptureModeGuard {
 enum class CaptureState : unsigned char {
   kNone,
   kActive,
-  kInvalidated,  // lost, and not ended yet
+  kInvalidated,  // invalidated, and not ended yet
   kUnknown,      // the driver does not say: there is none, or this is a forked child
 };
 
-// Whether `stream` captures. Of stream 0 and CU_STREAM_LEGACY, which cannot: whether a
-// blocking stream of the current context does (kActive, also when its capture is lost);
-// kNone if no context is current.
+// Whether `stream` captures. Of stream 0 and CU_STREAM_LEGACY, which cannot: whether a blocking
+// stream of the current context does (kActive, also when its capture was invalidated); kNone if no
+// context is current.
 //
-// Harms no capture. The handle must be alive, as for any stream call: a created stream dies
+// Invalidates no capture. The handle must be alive, as for any stream call: a created stream dies
 // with its context, also by a reset.
 // Threads: any; also from a stream callback.
 // Cost:    one driver call, contention-free (15 ns on an H100).
@@ -124,10 +124,9 @@ enum class CaptureState : unsigned char {
 // neither `stream` nor a blocking stream of the current context captures; false if one
 // does, or the driver does not say.
 //
-// The driver shows no more than that: a capture in a non-blocking stream that the library
-// was not given cannot be seen from here, and neither can one in another context. So what
-// it needs sometime, a library should make before its caller captures, and say so in its
-// own documentation.
+// The driver shows no more than that: a capture in a non-blocking stream that the library was not
+// given cannot be seen from here, and neither can one in another context. So what a library needs,
+// it should make before its caller captures, and say so in its own documentation.
 //
 // Threads, errors, source: as CaptureStateOf.
 // Cost:    two driver calls, contention-free; one for stream 0.

@@ -4,10 +4,10 @@
 // code_image.h                                                          tier: 3
 // -----------------------------------------------------------------------------
 //
-// `CodeImage` is bytes of device code: what they are, what they are called in messages,
-// which kernels they name. Whatever a compiler writes is accepted, also a newer one than
-// cuguest knows; Validate() finds damage in images from places that are not trusted, before
-// the driver does, which may crash of it.
+// `CodeImage` is bytes of device code: what they are, what they are called in messages, which
+// kernels they name. Whatever a compiler writes is accepted, also a newer one than cuguest knows;
+// Validate() finds damage in images from places that are not trusted, before they reach the driver,
+// which may crash.
 //
 //   absl::StatusOr<CodeImage> image = CodeImage::FromFile("kernels.fatbin");
 //   if (!image.ok()) return image.status();

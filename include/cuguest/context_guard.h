@@ -135,9 +135,9 @@ enum class GuardMode : unsigned char {
 //
 // Stack:   +1 or +0 on construction, undone on destruction; net 0 over the scope.
 // Count:   none; it keeps nothing alive. That is the caller's business.
-// Threads: bound to the constructing thread; end it there, in reverse order of
-//          construction. Ended on another, it leaves both threads' stacks alone and
-//          reports kElsewhere; its own thread keeps the entry.
+// Threads: bound to the constructing thread; destroy it there, in reverse order of construction.
+//          Ended on another, it leaves both threads' stacks alone and reports kElsewhere; its own
+//          thread keeps the entry.
 // Cost:    driver calls when nothing went wrong:
 //            kElide       2 elided (query, query), 3 switched (query, push, pop)
 //            kAlwaysPush  4 (query, push, pop, query)
@@ -151,7 +151,7 @@ enum class GuardMode : unsigned char {
 //          result() is never asked reports kUnasked when it ends, if the file that
 //          constructs it is compiled without NDEBUG. result() is
 //            CUDA_ERROR_INVALID_CONTEXT       nullptr, or an empty ContextRef
-//            CUDA_ERROR_CONTEXT_IS_DESTROYED  the ContextRef's life is over
+//            CUDA_ERROR_CONTEXT_IS_DESTROYED  the ContextRef's context was destroyed or reset
 //            CUDA_ERROR_NOT_INITIALIZED       a forked child, see advice()
 //            CUDA_ERROR_NOT_PERMITTED         inside a stream callback
 //            CUDA_ERROR_NOT_SUPPORTED         kExact only: the stack is deeper than
@@ -187,8 +187,8 @@ class [[nodiscard]] CUGUEST_API ContextGuard : private internal::StackGuard {
                                           GuardMode mode = GuardMode::kElide) noexcept
       : ContextGuard(context, mode, where.file, where.line) {}
 
-  // The same, refused if the ref's life is over: also when its handle is current
-  // and has begun another, since everything that lived in the old one is gone.
+  // The same, refused if the ref's context was destroyed or reset: also when another incarnation is
+  // current at its handle, since everything in the old one is gone.
   [[nodiscard]] CUGUEST_HIDE explicit ContextGuard(const ContextRef& context,
                                                    GuardMode mode = GuardMode::kElide,
                                                    const char* file = __builtin_FILE(),
@@ -359,9 +359,9 @@ class [[nodiscard]] CUGUEST_API ContextGuard : private internal::StackGuard {
 
 // Note [Guards carry CUresult, not Status]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// A guard stands in every function of an embedder, so its header includes <cuda.h>
-// and nothing heavier (Abseil's status header is fourteen times its size), and
-// building a status allocates. Whoever needs one calls ToStatus(guard) of error.h.
+// A guard stands in every function of an embedder, so its header includes <cuda.h> and nothing
+// heavier (Abseil's status header is fourteen times its size), and building a status allocates.
+// ToStatus(guard) of error.h makes one where it is needed.
 //
 // Note [Guards do not move]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~

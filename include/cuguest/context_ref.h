@@ -4,10 +4,10 @@
 // context_ref.h                                                         tier: 2
 // -----------------------------------------------------------------------------
 //
-// `ContextRef` names one life of a context: its handle and the id the driver gave
-// it. A handle alone does not: a primary context that was reset comes back at the
-// same handle with everything that lived in it gone, and the handle of a destroyed
-// context is given to the next one that is created. The id is never reused.
+// `ContextRef` names one incarnation of a context: its handle and the id the driver gave it. A
+// handle alone does not: a primary context that was reset comes back at the same handle with
+// everything that lived in it gone, and the handle of a destroyed context is given to the next one
+// that is created. The id is never reused.
 //
 //   const ContextRef home = ContextRef::Current();   // while it is known alive
 //   ...                                              // host code, maybe a reset
@@ -37,8 +37,8 @@ class CUGUEST_API ContextRef {
  public:
   CUGUEST_HIDE constexpr ContextRef() noexcept = default;  // names no context
 
-  // Names the context `context` in its present life. The handle must be alive:
-  // the driver reads its memory to answer.
+  // Names the present incarnation of `context`. The handle must be alive: the driver reads its
+  // memory to answer.
   //
   // Errors: result() is CUDA_ERROR_INVALID_CONTEXT for nullptr,
   //         CUDA_ERROR_CONTEXT_IS_DESTROYED for a reset primary context (exact)
@@ -53,13 +53,13 @@ class CUGUEST_API ContextRef {
   // Cost:   two driver calls, contention-free.
   [[nodiscard]] static ContextRef Current() noexcept;
 
-  // Not owned, and not by itself proof of life. nullptr if empty.
+  // Not owned, and not by itself proof that the context is alive. nullptr if empty.
   [[nodiscard]] CUGUEST_HIDE CUcontext get() const noexcept { return context_; }
 
   // The driver's id; 0 if empty or below CUDA 12.0.
   [[nodiscard]] CUGUEST_HIDE unsigned long long id() const noexcept { return id_; }
 
-  // Whether the handle still names the same life of the same context.
+  // Whether the handle still names the same incarnation of the same context.
   //
   // Exact for a primary context (the driver keeps its handle readable for the
   // life of the process) and for a context that the caller knows not to have been
@@ -72,8 +72,8 @@ class CUGUEST_API ContextRef {
   // Cost:   one driver call, contention-free.
   [[nodiscard]] CUGUEST_HIDE bool IsAlive() const noexcept { return Check() == CUDA_SUCCESS; }
 
-  // The same, with the reason: CUDA_ERROR_CONTEXT_IS_DESTROYED when the life this
-  // ref names is over (also when the handle has begun another),
+  // The same, with the reason: CUDA_ERROR_CONTEXT_IS_DESTROYED when the incarnation that this ref
+  // names was destroyed or reset (also when the handle names another one),
   // CUDA_ERROR_INVALID_CONTEXT when the ref is empty.
   [[nodiscard]] CUresult Check() const noexcept;
 
@@ -82,7 +82,7 @@ class CUGUEST_API ContextRef {
   [[nodiscard]] CUGUEST_HIDE const char* doing() const noexcept { return "identify a context"; }
   [[nodiscard]] const char* advice() const noexcept;
 
-  // The same life of the same context.
+  // The same incarnation of the same context.
   CUGUEST_HIDE friend bool operator==(const ContextRef& a, const ContextRef& b) noexcept {
     return a.context_ == b.context_ && a.id_ == b.id_;
   }

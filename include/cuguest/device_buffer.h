@@ -36,12 +36,12 @@ CUGUEST_BEGIN_NAMESPACE
 
 // Note [When the context ends first]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// Memory of Allocate goes with its context: when that is destroyed or reset, or its last
-// reference is released. Its address may then be given to somebody else, so a buffer whose
-// context's life is over calls no driver any more: it is let go. Pool memory stays when the
-// context of its stream ends, and is then freed at once, since nothing of that stream can
-// still use it; where the current context is itself dead, on a thread made for that, because
-// the driver frees nothing then. Life is as exact as ContextRef::IsAlive.
+// Memory of Allocate goes with its context: when that is destroyed or reset, or its last reference
+// is released. Its address may then be given to somebody else, so a buffer whose context was
+// destroyed or reset calls no driver any more: it is given up. Pool memory stays when the context
+// of its stream ends, and is then freed at once, since nothing of that stream can still use it;
+// where the current context is itself dead, on a thread made for that, because the driver frees
+// nothing then. This is as exact as ContextRef::IsAlive.
 //
 // Note [Per-thread streams]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~
@@ -56,11 +56,10 @@ CUGUEST_BEGIN_NAMESPACE
 //
 // Note [Freeing while something captures]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// No capture is harmed by allocating and freeing here, of whatever mode, on whatever thread.
-// What cannot be done is to allocate or free in the order of a stream that captures itself:
-// it would become a node of the graph. AllocateAsync, Free and FreeAsync say so, and the
-// destructor leaks the memory, since nothing else is safe: free before the capture, or in the
-// order of another stream.
+// Allocating and freeing here invalidates no capture, in any mode, on any thread. What cannot be
+// done is to allocate or free in the order of a stream that captures itself: it would become a node
+// of the graph. AllocateAsync, Free and FreeAsync say so, and the destructor leaks the memory,
+// since nothing else is safe: free before the capture, or in the order of another stream.
 
 // DeviceBuffer
 //
@@ -85,7 +84,7 @@ class DeviceBuffer {
   // its device's primary context, which then is context(). No elements: an empty buffer.
   //
   // Errors: kInvalidArgument     the size in bytes is more than a size_t holds
-  //         kFailedPrecondition  the context's life is over, or the ref is empty
+  //         kFailedPrecondition  the context was destroyed or reset, or the ref is empty
   //         kResourceExhausted   out of memory
   //         Nothing is held then.
   // Cost:   eight driver calls if the context is current, else nine; the allocation itself
@@ -126,8 +125,7 @@ class DeviceBuffer {
   //         kInvalidArgument  `pointer` is not where the allocation starts; no elements, which
   //                           would never be freed; or pinned host or virtual memory, which
   //                           is freed in another way
-  //         Whoever owned it still does. A module's variable is not recognised; freeing it
-  //         fails.
+  //         It keeps its owner. A module's variable is not recognised; freeing it fails.
   // Cost:   that of Describe(), twice; of AdoptAsync, three times.
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceBuffer> Adopt(CUdeviceptr pointer,
                                                                        std::size_t count) {
@@ -177,7 +175,7 @@ class DeviceBuffer {
   }
   [[nodiscard]] CUGUEST_HIDE bool empty() const noexcept { return size_bytes() == 0; }
 
-  // The life of the context that the memory goes with; empty for pool memory.
+  // The incarnation of the context that the memory is freed with; empty for pool memory.
   [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const noexcept {
     return memory_.range().context;
   }

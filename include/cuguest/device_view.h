@@ -31,9 +31,9 @@ CUGUEST_BEGIN_NAMESPACE
 
 // DeviceView
 //
-// It owns nothing and keeps nothing alive: whoever made the memory must keep it for as long
-// as the view is used. Of memory that a context owns, the copies and fills of copy.h notice
-// when that context's life has ended.
+// It owns nothing and keeps nothing alive: the owner of the memory must keep it for as long as the
+// view is used. Of memory that a context owns, the copies and fills of copy.h notice when that
+// context was destroyed or reset.
 //
 // T may be const, which is a view that is only read. A DeviceView<T> converts to a
 // DeviceView<const T>.
@@ -90,7 +90,7 @@ class DeviceView {
   [[nodiscard]] CUGUEST_HIDE std::size_t size_bytes() const noexcept { return range_.bytes; }
   [[nodiscard]] CUGUEST_HIDE bool empty() const noexcept { return range_.bytes == 0; }
 
-  // The life of the context that the memory belongs to; empty for pool and virtual memory,
+  // The incarnation of the context that the memory belongs to; empty for pool and virtual memory,
   // which belong to device().
   [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const noexcept { return range_.context; }
   [[nodiscard]] CUGUEST_HIDE Device device() const noexcept { return range_.device; }

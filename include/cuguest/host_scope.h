@@ -39,14 +39,13 @@ CUGUEST_BEGIN_NAMESPACE
 //          its end) and enters it again on destruction. What the host does to its
 //          own stack meanwhile is the host's right: the guards take what they find on
 //          the way back for the caller's stack, and report nothing.
-// Threads: bound to the constructing thread; end it there. Ended on another it reports
+// Threads: bound to the constructing thread; destroy it there. Ended on another it reports
 //          kElsewhere, and the guards stay outside.
-// Errors:  result() is the first failure that leaving gave, or CUDA_ERROR_ILLEGAL_STATE,
-//          with nothing changed: `guard` belongs to another thread, somebody else's entry lies
-//          above it, or one of this thread's guards was ended on another thread before.
-//          A guard that cannot come back (the host destroyed its context, also where the
-//          handle has begun another life) is no longer ok() and pushes nothing; what was
-//          current before it stays so.
+// Errors:  result() is the first failure that leaving gave, or CUDA_ERROR_ILLEGAL_STATE, with
+//          nothing changed: `guard` belongs to another thread, somebody else's entry lies above it,
+//          or one of this thread's guards was ended on another thread before. A guard that cannot
+//          come back (the host destroyed its context, also where the handle names another
+//          incarnation) is no longer ok() and pushes nothing; what was current before it stays so.
 // Cost:    for each guard that of leaving and entering it, and one cuCtxGetId (two the first
 //          time, for a guard of a raw handle), and two queries for those but the innermost;
 //          test/context/guard_cost_test.cc. No lock, no allocation.

@@ -63,8 +63,9 @@ struct Incident {
   CUcontext expected;    // what the guard expected on top when it looked
   CUcontext found;       // what was there; nullptr for an empty stack
   CUcontext current;     // what is current now, after the repair
-  const char* file;      // of the guard; where it was constructed by the standard library (emplace,
-  int line;              // make_unique) and not given a Location, a text that says so, and line 0
+  const char* file;      // of the guard; a text that says so where it was constructed by the
+                         // standard library (emplace, make_unique) and not given a Location
+  int line;              // of the guard; 0 where `file` is that text
   unsigned long thread;  // the kernel's id of the calling thread (gettid)
 };
 
@@ -72,10 +73,10 @@ struct Incident {
 // stack as it found it, and it must not throw.
 using IncidentHandler = void (*)(const Incident& incident);
 
-// Replaces the handler and returns the one before; nullptr, the default, means
-// count and say nothing. There is one such handler, beside any number of listeners, and one
-// set of counts per copy of cuguest: a library that embeds it statically has its own, and
-// hears only of its own guards.
+// Replaces the handler and returns the one before; nullptr, the default, means count and say
+// nothing. There is one such handler, beside any number of listeners, and one set of counts per
+// copy of cuguest: a library that embeds it statically has its own, and is notified of its own
+// guards only.
 //
 // Threads: any, at any time. A handler may still run for a moment on another
 //          thread after it was replaced: of no use where its code is to be unloaded.

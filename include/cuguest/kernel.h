@@ -14,11 +14,10 @@
 //
 // Note [Loading while something captures]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// Nothing here and in module.h harms a stream capture of whichever mode, on whichever
-// thread: loading, finding and unloading happen in a CaptureModeGuard. But a first use may
-// load and even compile, which takes milliseconds and waits for the context where the
-// driver must grow its memory; so preload before a capture, or before kernels that wait for
-// one another run.
+// Nothing here and in module.h invalidates a stream capture, in any mode, on any thread: loading,
+// finding and unloading happen in a CaptureModeGuard. But a first use may load and even compile,
+// which takes milliseconds and waits for the context where the driver must grow its memory; so
+// preload before a capture, or before kernels that wait for one another run.
 // Source: CUDA Programming Guide, "Lazy Loading"; test/module/capture_test.cc.
 
 #ifndef CUGUEST_KERNEL_H_
@@ -73,9 +72,9 @@ struct KernelParameter {
 // Count:   none; it keeps no context alive.
 // Threads: a value; any thread, but not from a stream callback: kPermissionDenied.
 // Errors:  those of Driver::Get(), and of every function that takes a context
-//            kFailedPrecondition  the kernel is empty; the context's life is over; or a
-//                                 borrowed function is of another context: the text names both;
-//                                 or the code has nothing for its device
+//            kFailedPrecondition  the kernel is empty; the context was destroyed or reset; or a
+//                                 borrowed function is of another context: the text names both; or
+//                                 the code has nothing for its device
 //            kInvalidArgument     PTX that does not compile: the text has the compiler's log
 //            kNotFound            the code has no such kernel, where that shows only in use
 //                                 (see Note [Where code is] in module.h)
@@ -110,7 +109,7 @@ class CUGUEST_API Kernel {
   // green contexts.
   //
   // Errors: kInvalidArgument     null
-  //         kFailedPrecondition  no context, or its life is over
+  //         kFailedPrecondition  no context, or it was destroyed or reset
   // Cost:   as above, and one driver call. The first use in another context adds about eight,
   //         which make a stream there and destroy it, to find out whether that is a green one.
   // Source: test/module/green_context_test.cc.
@@ -126,14 +125,14 @@ class CUGUEST_API Kernel {
   // For cuLaunchKernel and the like. The first time loads the code there, and the kernel too
   // (seen with driver 580, also in lazy mode); Preload() makes sure of that.
   //
-  // The caller vouches that the life that `context` names goes on, a guard or the stream's
-  // owner has just checked it, say: in a context that the kernel was found in, the driver is
-  // not asked again.
+  // The caller vouches that the incarnation that `context` names is alive (a guard or the stream's
+  // owner has just checked it, for example): in a context that the kernel was found in, the driver
+  // is not asked again.
   //
   // Cost: none, no lock: at most 25 ns. test/benchmark/module_benchmark.cc.
   [[nodiscard]] absl::StatusOr<CUfunction> FunctionIn(const ContextRef& context) const;
 
-  // The same in the handle's present life, which must go on; see ContextRef::Borrow().
+  // The same in the handle's present incarnation, which must be alive; see ContextRef::Borrow().
   //
   // Cost: one, contention-free.
   [[nodiscard]] absl::StatusOr<CUfunction> FunctionIn(CUcontext context) const;

@@ -4,9 +4,9 @@
 // launch.h                                                              tier: 3
 // -----------------------------------------------------------------------------
 //
-// `Launch` runs a kernel on a stream, in that stream's context, whatever is current. What is
-// wrong with a launch is said before the driver sees it: the shape is held against the limits
-// of kernel and device, and the parameters against the kernel's.
+// `Launch` runs a kernel on a stream, in that stream's context, whatever is current. A launch is
+// validated before it reaches the driver: the shape is compared with the limits of kernel and
+// device, and the parameters with the kernel's.
 //
 //   LaunchShape shape{/*grid=*/{64, 64}, /*block=*/{16, 16}};
 //   absl::Status status = Launch(blur, shape, stream, DevicePtr(pixels), radius);
@@ -150,9 +150,9 @@ CUGUEST_API absl::StatusOr<LaunchShape> ShapeForElements(const Kernel& kernel, s
 // Note [What is checked of a shape].
 //
 // Stack:   as it was.
-// Count:   none. Whoever owns the stream and the code (the Module, a Kernel of it, or who it
-//          was borrowed from) keeps them until the kernel has run, and what was captured
-//          until its graph runs no more.
+// Count:   none. The owners of the stream and of the code (the Module, a Kernel of it, or the owner
+//          of borrowed code) keep them until the kernel has run, and what was captured until its
+//          graph runs no more.
 // Threads: any; but not from a stream callback: kPermissionDenied.
 // Errors:  those of Driver::Get(), of Kernel's functions, of StreamRef's operations, and
 //          kInvalidArgument     the shape: a dimension that is zero, or more than the device
@@ -164,8 +164,8 @@ CUGUEST_API absl::StatusOr<LaunchShape> ShapeForElements(const Kernel& kernel, s
 //                               part of the device), or a cluster that does not fit on the
 //                               device
 //          kUnimplemented       a driver or a device without what the shape asks for
-//          kFailedPrecondition  stream 0, while a blocking stream of its context captures; or
-//                               the stream's capture is lost and was not ended
+//          kFailedPrecondition  stream 0, while a blocking stream of its context captures; or the
+//                               stream's capture was invalidated and was not ended
 //          kDataLoss            an earlier sticky error
 //          Nothing was launched then.
 // Cost:    two driver calls, one of them contention-free, no lock, no allocation: at most 1.03
@@ -196,8 +196,8 @@ CUGUEST_HIDE inline absl::Status Launch(const Kernel& kernel, const LaunchShape&
                                 params.layout());
 }
 
-// The same with a pointer to each parameter, for who knows no types. What they point to must
-// be as large as the kernel's parameter is.
+// The type-erased overload: a pointer to each parameter. What they point to must be as large as the
+// kernel's parameter is.
 //
 // Errors: also kInvalidArgument for one that is null.
 CUGUEST_API absl::Status Launch(const Kernel& kernel, const LaunchShape& shape,

@@ -15,10 +15,10 @@
 //   if (!linked.ok()) return linked.status();   // names the input, holds the linker's log
 //   absl::StatusOr<Module> module = Module::Load(*linked);
 //
-// It is no cuLinkCreate and cuLinkAddData in other words: the driver hears of a link when it
-// is complete, and has forgotten it when Complete() returns. So nothing that the driver
-// writes to can be gone before it writes, no state is lost with a context or left over by a
-// fork, and a log that turns out too small is no loss.
+// It is no cuLinkCreate and cuLinkAddData in other words: the driver is called for a link when it
+// is complete, and has forgotten it when Complete() returns. So nothing that the driver writes to
+// can be gone before it writes, no state is lost with a context or left over by a fork, and a log
+// that turns out too small is no loss.
 
 #ifndef CUGUEST_LINKER_H_
 #define CUGUEST_LINKER_H_
@@ -77,9 +77,9 @@ class CUGUEST_API Linker {
   // Errors: those of CodeImage::FromFile; nothing was added then.
   absl::Status AddFile(const std::string& path);
 
-  // Compiles what is PTX, and links: an image for Module and cuModuleLoadData, of the
-  // architecture of the context's device. May be called again, also after more was added:
-  // that is another link. Harms no capture.
+  // Compiles what is PTX, and links: an image for Module and cuModuleLoadData, of the architecture
+  // of the context's device. May be called again, also after more was added: that is another link.
+  // Invalidates no capture.
   //
   // `report`, if there is one, is filled in on failure too. Of what the driver or nvJitLink
   // has in its cache, compiled before, there is nothing to report.

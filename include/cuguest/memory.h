@@ -81,7 +81,7 @@ struct CUGUEST_API MemoryDescription {
   MemoryKind kind = MemoryKind::kUnregistered;
   CUdeviceptr pointer = 0;  // what was asked about
 
-  // The life of the context that it belongs to; empty where it belongs to a device.
+  // The incarnation of the context that it belongs to; empty where it belongs to a device.
   ContextRef context;
   // Of pinned host memory: its context's; of pools and virtual memory on the host the one that the
   // driver names, which need not be the only one to reach it. Nothing if unregistered.
@@ -122,7 +122,7 @@ struct CUGUEST_API MemoryDescription {
 // Stack:   net 0: host memory is asked about in its own context, if none is current, because
 //          only a context has an address for it. Nothing else touches it, and no context is
 //          needed or created.
-// Threads: any. Harms no capture, of any mode, on any thread.
+// Threads: any. Invalidates no capture, of any mode, on any thread.
 // Errors:  those of Driver::Get(), and
 //          kFailedPrecondition  before cuInit, in a forked child; or the memory's context
 //                               ended while it was looked at
@@ -161,11 +161,11 @@ struct CUGUEST_API ArrayDescription {
   [[nodiscard]] std::string ToString() const;
 };
 
-// The handle must be alive: the driver crashes on one that was destroyed, and on one of a
-// primary context that was reset and lives again. Levels of a mipmapped array are arrays too.
+// The handle must be alive: the driver crashes on one that was destroyed, and on one of a primary
+// context that was reset and is active again. Levels of a mipmapped array are arrays too.
 //
 // Stack:   never touched; no context is needed.
-// Threads: any; not from a stream callback. Harms no capture.
+// Threads: any; not from a stream callback. Invalidates no capture.
 // Errors:  those of Driver::Get(), and
 //          kInvalidArgument     null
 //          kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its context

@@ -87,8 +87,8 @@ struct ModuleAccess;
 // Threads: all members but moves, Unload() and the destructor, from any threads at the same
 //          time; not from a stream callback: kPermissionDenied.
 // Errors:  those of Driver::Get(), and of every function but the first two
-//            kFailedPrecondition  the Module is empty: moved from or unloaded; or the life of
-//                                 the context that it was given is over
+//            kFailedPrecondition  the Module is empty: moved from or unloaded; or the context that
+//                                 it was given was destroyed or reset
 //            kInvalidArgument     as of Kernel, in kernel.h
 //          and what each one adds. Nothing has changed then.
 // Captures: none is harmed; see Note [Loading while something captures] in kernel.h.
@@ -112,8 +112,8 @@ class CUGUEST_API Module {
   // code it says here.
   //
   // Errors: those of Load(), and
-  //         kFailedPrecondition  the context's life is over, or the code has nothing for its
-  //                              device
+  //         kFailedPrecondition  the context was destroyed or reset, or the code has nothing for
+  //                              its device
   //         kResourceExhausted   no device memory
   // Post:   *report, if given, has what the compiler said, also on failure.
   // Cost:   eleven driver calls, with those of a guard.

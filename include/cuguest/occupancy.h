@@ -31,7 +31,7 @@ CUGUEST_BEGIN_NAMESPACE
 // `block` is a number of threads.
 //
 // Stack:   as it was.
-// Threads: any; but not from a stream callback: kPermissionDenied. No capture is harmed.
+// Threads: any; but not from a stream callback: kPermissionDenied. Invalidates no capture.
 // Errors:  those of Driver::Get() and of Kernel's functions, and
 //          kInvalidArgument  a block of no threads or of more than the kernel allows
 //          and what each one adds.

@@ -62,7 +62,7 @@ class CUGUEST_API PeerAccess {
   // Lets `context` use the memory of `peer`; not the other way round.
   //
   // Errors: those of Driver::Get(), and
-  //         kFailedPrecondition  the life of one of them is over, or a ref is empty
+  //         kFailedPrecondition  one of them was destroyed or reset, or a ref is empty
   //         kUnimplemented       the devices have no link, or are the same one
   //         kResourceExhausted   the device has as many peers as it can
   //         kDataLoss            an earlier sticky error
@@ -87,8 +87,8 @@ class CUGUEST_API PeerAccess {
   // Whether somebody else had enabled it before, who then also has to disable it.
   [[nodiscard]] CUGUEST_HIDE bool was_enabled() const noexcept { return was_enabled_; }
 
-  // Disables it now, if this object enabled it. Success too if one of the contexts has ended,
-  // which ended it, or if somebody else has disabled it.
+  // Disables it now, if this object enabled it. Success too if one of the contexts was destroyed,
+  // and the access with it, or if somebody else has disabled it.
   //
   // Errors: the driver's code; it is still enabled, and Disable() may be tried again.
   // Cost:   as Enable().

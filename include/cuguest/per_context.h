@@ -4,10 +4,10 @@
 // per_context.h                                                         tier: 2
 // -----------------------------------------------------------------------------
 //
-// `PerContext<T>` is a cache of what a library makes once for every context that it is
-// called in: a module, a stream, a cuBLAS handle. It is keyed by one life of a context
-// (ContextRef), so that after a cudaDeviceReset the same handle gets a new value, and
-// what belonged to the old life is dropped without a driver call in it.
+// `PerContext<T>` is a cache of what a library makes once for every context that it is called in: a
+// module, a stream, a cuBLAS handle. It is keyed by one incarnation of a context (ContextRef), so
+// that after a cudaDeviceReset the same handle gets a new value, and what belonged to the old
+// incarnation is dropped without a driver call in it.
 //
 //   absl::Status Blur(CUcontext context, CUdeviceptr image) {
 //     static auto& kernels = *new cuguest::PerContext<Kernels>;  // never destroyed
@@ -40,11 +40,11 @@ CUGUEST_BEGIN_NAMESPACE
 
 // Note [How a value ends]
 // ~~~~~~~~~~~~~~~~~~~~~~~
-// A value is *dropped* when nobody can find it any more, and *ends* when no pin is left
-// on it: at once if there is none. Otherwise it ends in a later call, since releasing a pin
-// ends nothing, and so costs nothing: one whose context is dead in any call that drops or
-// makes something, one whose context lives in the next Forget() of that context, and in no
-// call for another purpose, because ~T() might end a capture that has begun there meanwhile.
+// A value is *dropped* when nobody can find it any more, and *ends* when no pin is left on it: at
+// once if there is none. Otherwise it ends in a later call, since releasing a pin ends nothing, and
+// so costs nothing: one whose context is dead in any call that drops or makes something, one whose
+// context is alive in the next Forget() of that context, and in no call for another purpose,
+// because ~T() might end a capture that has begun there meanwhile.
 //
 //   its context ...                           | the value is
 //   ------------------------------------------+----------------------------------------
@@ -66,9 +66,9 @@ CUGUEST_BEGIN_NAMESPACE
 // The driver reads a context's memory to say whether it goes on, and crashes at times where the
 // context was destroyed (ContextRef::IsAlive). So the cache asks only about
 //
-//   a primary context, whose memory stays readable after a reset;
-//   the context that is current on the calling thread;
-//   the context that the caller passes, and so vouches for.
+// - a primary context, whose memory stays readable after a reset,
+// - the context that is current on the calling thread,
+// - the context that the caller passes, and so vouches for.
 //
 // Of any other context the cache cannot know whether it goes on. DropDead() keeps its value. The
 // destructor gives it up: if the context does go on, what T owns in the driver stays there until
@@ -92,8 +92,8 @@ CUGUEST_BEGIN_NAMESPACE
 //          share, no lock, no allocation; no driver call by ContextRef, one (cuCtxGetId,
 //          contention-free) by CUcontext. 2 KiB of host memory for each value.
 //          test/benchmark/per_context_benchmark.cc measures it.
-// Needs:   CUDA 12.0 to tell lives apart. Below that the handle alone is the key: a
-//          value outlives the reset of its primary context, unless it is forgotten.
+// Needs:   CUDA 12.0 to tell incarnations apart. Below that the handle alone is the key: a value
+//          outlives the reset of its primary context, unless it is forgotten.
 // Source:  test/context/per_context_test.cc, per_context_drop_test.cc, per_context_ending_test.cc;
 //          test/process/per_context_exit_test.cc.
 template <typename T>
@@ -150,15 +150,15 @@ class PerContext {
   // Source: test/context/per_context_ending_test.cc.
   CUGUEST_HIDE ~PerContext() = default;
 
-  // The value of `context`; empty if there is none, or it is only being made. The caller
-  // vouches that the life that `context` names goes on: a guard has just checked it, say.
+  // The value of `context`; empty if there is none, or it is only being made. The caller vouches
+  // that the incarnation that `context` names is alive: a guard has just checked it, for example.
   //
   // Cost: no driver call.
   [[nodiscard]] CUGUEST_HIDE Pin Find(const ContextRef& context) noexcept {
     return Pin(table_.Find(context));
   }
 
-  // The same of the handle's present life; also empty if its life is over.
+  // The same of the handle's present incarnation; also empty if the context was destroyed or reset.
   //
   // Cost: one driver call.
   [[nodiscard]] CUGUEST_HIDE Pin Find(CUcontext context) noexcept {
@@ -172,7 +172,7 @@ class PerContext {
   // others tries for itself. Where `make` throws, it is as if it had failed.
   //
   // Errors: those of `make`, and where a value would have to be made
-  //           those of ToStatus(guard)  `context` is empty or its life is over, and others
+  //           those of ToStatus(guard)  `context` is empty or was destroyed or reset, and others
   //           kFailedPrecondition       called from a `make` of this cache for the same
   //                                     context, or one that waits for this thread
   //                                     (two caches that wait for each other hang)
@@ -193,7 +193,7 @@ class PerContext {
     return MakeNow(context, std::forward<Make>(make), file, line);
   }
 
-  // The same for the handle's present life. `context` must be alive; see
+  // The same for the handle's present incarnation. `context` must be alive; see
   // ContextRef::Borrow().
   //
   // Errors: also those of ToStatus(ref).
@@ -205,12 +205,12 @@ class PerContext {
     return GetOrMake(ContextRef::Borrow(context), std::forward<Make>(make), file, line);
   }
 
-  // Drops the value of exactly this incarnation of `context`, and ends it, and what was dropped
+  // Drops the value of exactly this incarnation of `context`, and destroys it and what was dropped
   // of it before, unless it is pinned. Returns whether there was one to drop (one that is only
-  // being made is not there yet, and is not stopped). Call it before destroying the context:
-  // when it returns, no other thread is ending a value of the context, unless that one waits for
-  // this thread, as in a Forget() that ~T() calls. Of a value that was pinned, call Forget() again
-  // when the pin is released, or ForgetDestroyed() when the context is destroyed.
+  // being made is not there yet, and is not stopped). Call it before destroying the context: when
+  // it returns, no other thread is ending a value of the context, unless that one waits for this
+  // thread, as in a Forget() that ~T() calls. Of a value that was pinned, call Forget() again when
+  // the pin is released, or ForgetDestroyed() when the context is destroyed.
   //
   // Cost: three driver calls for each value that ends, and those of ~T(); waits for other
   //       threads' ~T() of values of the context.
@@ -219,8 +219,8 @@ class PerContext {
     return table_.Forget(context, /*is_dead=*/false);
   }
 
-  // The same for a life that the caller knows to be over: its value is given up, and the
-  // driver is not asked anything, also not about one that was dropped before.
+  // The same for an incarnation that the caller knows to be destroyed or reset: its value is given
+  // up, and the driver is not asked anything, also not about one that was dropped before.
   CUGUEST_HIDE bool ForgetDestroyed(const ContextRef& context) {
     return table_.Forget(context, /*is_dead=*/true);
   }

@@ -4,10 +4,9 @@
 // primary_context.h                                                     tier: 2
 // -----------------------------------------------------------------------------
 //
-// `PrimaryContext` owns one unit of the driver's reference count on a device's
-// primary context, which the CUDA runtime and every other library of the process
-// share. Owning a unit keeps that context alive, as long as nobody resets it; it
-// does not make it current (that is ContextGuard's work).
+// `PrimaryContext` owns one reference to a device's primary context, which the CUDA runtime and
+// every other library of the process share. Owning a reference keeps that context alive, as long as
+// nobody resets it; it does not make it current (that is ContextGuard's work).
 //
 //   absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);
 //   if (!primary.ok()) return primary.status();
@@ -39,11 +38,11 @@ class CUGUEST_API PrimaryContext {
  public:
   // What a query can know without creating anything.
   struct State {
-    bool active;     // somebody holds a unit
+    bool active;     // somebody holds a reference
     unsigned flags;  // CU_CTX_SCHED_* and others; 0 when inactive unless set in advance
   };
 
-  // Takes one unit, creating the context if nobody holds any.
+  // Takes one reference, creating the context if there is none.
   //
   // Errors: those of Driver::GetInitialized(), and
   //         kNotFound           no such device
@@ -51,15 +50,15 @@ class CUGUEST_API PrimaryContext {
   //         kUnavailable        the device is in a compute mode that refuses it
   //         kDataLoss           an earlier sticky error
   //         Nothing is held then.
-  // Cost:   the first unit of a device creates a context (about 90 ms and 0.5 GiB of
-  //         device memory on an H200); later ones are two driver calls.
+  // Cost:   the first reference of a device creates a context (about 90 ms and 0.5 GiB of device
+  //         memory on an H200); later ones are two driver calls.
   [[nodiscard]] static absl::StatusOr<PrimaryContext> Retain(Device device);
 
-  // Takes one unit if somebody already holds one, and never creates.
+  // Takes one reference if somebody already holds one, and never creates the context.
   //
-  // The driver has no such call, so this asks and then retains: if the last holder
-  // lets go exactly in between, the context is created after all. Whoever must
-  // exclude that needs a unit of his own.
+  // The driver has no such call, so this asks and then retains: if the last holder lets go exactly
+  // in between, the context is created after all. A caller that must exclude that needs a reference
+  // of its own.
   //
   // Errors: those of Retain, and kFailedPrecondition if the context is inactive.
   [[nodiscard]] static absl::StatusOr<PrimaryContext> RetainIfActive(Device device);
@@ -68,7 +67,7 @@ class CUGUEST_API PrimaryContext {
   // Cost:   one driver call, which takes the driver's lock: not for hot paths.
   [[nodiscard]] static absl::StatusOr<State> Query(Device device);
 
-  CUGUEST_HIDE PrimaryContext() noexcept = default;  // empty: holds no unit
+  CUGUEST_HIDE PrimaryContext() noexcept = default;  // empty: holds no reference
   CUGUEST_HIDE PrimaryContext(PrimaryContext&& other) noexcept
       : device_(other.device_), incarnation_(std::exchange(other.incarnation_, ContextRef())) {}
   PrimaryContext& operator=(PrimaryContext&& other) noexcept;
@@ -77,32 +76,32 @@ class CUGUEST_API PrimaryContext {
   // see Note [No driver calls after main].
   ~PrimaryContext();
 
-  // The shared context, or nullptr if empty. The handle of a device's primary context
-  // stays the same through every reset; incarnation() tells its lives apart.
+  // The shared context, or nullptr if empty. The handle of a device's primary context stays the
+  // same through every reset; incarnation() tells its incarnations apart.
   [[nodiscard]] CUGUEST_HIDE CUcontext get() const noexcept { return incarnation_.get(); }
   [[nodiscard]] CUGUEST_HIDE Device device() const noexcept { return device_; }
 
-  // The life that was retained: give this to ContextGuard, and key caches by it.
+  // The incarnation that was retained: give this to ContextGuard, and key caches by it.
   [[nodiscard]] CUGUEST_HIDE const ContextRef& incarnation() const noexcept { return incarnation_; }
 
-  // Whether the life that was retained is over: somebody reset the device
-  // (cudaDeviceReset, cuDevicePrimaryCtxReset), or released more than was his.
-  // Everything that lived in the context is gone, also if it is active again. Release()
-  // and Retain() anew. False if empty.
+  // Whether the incarnation that was retained was reset: somebody reset the device
+  // (cudaDeviceReset, cuDevicePrimaryCtxReset), or released more references than they held.
+  // Everything in the context is gone, also if it is active again. Release() and Retain() anew.
+  // False if empty.
   //
   // Cost:   one driver call, contention-free. Exact.
   // Needs:  CUDA 12.0; below that a reset goes unseen once the context is active again.
   [[nodiscard]] bool WasReset() const noexcept;
 
-  // Gives the unit back now and reports what the destructor cannot. A reset takes no
-  // units away: after one, this gives back ours and nobody else's.
+  // Releases the reference now and reports what the destructor cannot. A reset takes no references
+  // away: after one, this releases ours and nobody else's.
   //
-  // Errors: kFailedPrecondition  the driver counts no unit any more: somebody released
-  //                              what was not his
+  // Errors: kFailedPrecondition  the driver counts no reference any more: somebody released one
+  //                              that they did not hold
   // Post:   empty, whatever is returned.
   absl::Status Release();
 
-  // Gives up ownership without a driver call; the unit lasts until the process ends.
+  // Gives up ownership without a driver call; the reference lasts until the process ends.
   CUGUEST_HIDE CUcontext Leak() noexcept { return std::exchange(incarnation_, ContextRef()).get(); }
 
  private:
@@ -112,7 +111,7 @@ class CUGUEST_API PrimaryContext {
   CUresult End() noexcept;
 
   Device device_ = Device::Borrow(0);
-  ContextRef incarnation_;  // empty: holds no unit
+  ContextRef incarnation_;  // empty: holds no reference
 };
 
 // Note [No driver calls after main]

@@ -4,9 +4,9 @@
 // shared_context.h                                                      tier: 2
 // -----------------------------------------------------------------------------
 //
-// `SharedContext` counts who uses a context. The count is one per process: libraries
-// that know nothing of each other, each with its own static and hidden copy of cuguest,
-// attach to the same context, and the last one out turns off the light.
+// `SharedContext` counts who uses a context. The count is one per process: libraries that know
+// nothing of each other, each with its own static and hidden copy of cuguest, attach to the same
+// context, and the last holder destroys it.
 //
 //   // one library makes it ...
 //   absl::StatusOr<SharedContext> mine = SharedContext::Create(device);
@@ -40,15 +40,15 @@ struct Slot;
 struct Unit;
 }  // namespace internal
 
-// Note [Who ends a shared context]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-//   the context was made by       the last one out
+// Note [Who destroys a shared context]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+//   the context was made by       the last holder
 //   ------------------------------+---------------------------------------------------
 //   SharedContext::Create         | destroys it, whichever library that is
-//   somebody's cuCtxCreate        | does nothing: it is its owner's, who should wait
-//                                 | until nobody is attached
-//   cuDevicePrimaryCtxRetain,     | releases the one unit of the driver's count that all
-//   the CUDA runtime              | who are attached hold together
+//   somebody's cuCtxCreate        | does nothing: it is its owner's, which should
+//                                 | wait until nobody is attached
+//   cuDevicePrimaryCtxRetain,     | releases the one reference of the driver's count that
+//   the CUDA runtime              | all holders own together
 //   cuGreenCtxCreate              | does nothing. Counting is all that attaching does, and
 //                                 | it is as good for green contexts; the rule that one is
 //                                 | current to one thread at a time stays the user's
@@ -70,17 +70,17 @@ struct Unit;
 
 // SharedContext
 //
-// Stack:   never touched by anything here, whatever is current: not by Create, and not
-//          when the last one out destroys a context that is an entry of some stack. Such
-//          an entry stays, dead, and can be popped.
-// Count:   one unit, from Create, Attach or a copy until Detach or destruction; a move
-//          hands it on.
+// Stack:   never touched by anything here, whatever is current: not by Create, and not when the
+//          last holder destroys a context that is an entry of some stack. Such an entry stays,
+//          dead, and can be popped.
+// Count:   one reference, from Create, Attach or a copy until Detach or destruction; a move hands
+//          it on.
 // Threads: distinct objects from any threads, also of the same context; one object needs
 //          outside locking.
-// Cost:    copying and dropping a copy are one atomic operation each, on a cache line that
-//          few threads share as long as the first one who attached still is; no driver call,
-//          no lock. Attaching a context that is attached already: one driver call more
-//          (cuCtxGetId, contention-free). The last one out of a context made here: three.
+// Cost:    copying and dropping a copy are one atomic operation each, on a cache line that few
+//          threads share as long as the first one who attached still is; no driver call, no lock.
+//          Attaching a context that is attached already: one driver call more (cuCtxGetId,
+//          contention-free). The last holder of a context made here: three.
 //          test/benchmark/shared_context_benchmark.cc measures it beside the driver's pair.
 // Needs:   CUDA 12.0 to tell a destroyed context from the next one at its handle. Below that,
 //          a handle that the host's own new context took over joins what was attached before;
@@ -101,8 +101,8 @@ class CUGUEST_API SharedContext {
   // Cost:   about 90 ms and 0.5 GiB of device memory on an H200; three driver calls.
   [[nodiscard]] static absl::StatusOr<SharedContext> Create(Device device, unsigned flags = 0);
 
-  // Adds one to the count of a context that is alive. Who owns it does not matter: see
-  // Note [Who ends a shared context].
+  // Adds one to the count of a context that is alive. Its owner does not matter: see
+  // Note [Who destroys a shared context].
   //
   // The handle must be alive: the driver reads its memory to answer. What can be checked
   // without reading it is: null, a value that is no address of an object, memory that is
@@ -124,8 +124,8 @@ class CUGUEST_API SharedContext {
   //         primary context if its last holder lets go exactly in between.
   [[nodiscard]] static absl::StatusOr<SharedContext> Attach(CUcontext context);
 
-  // The same, refused (kFailedPrecondition) if the life that the ref names is over, also
-  // if its handle has begun another one.
+  // The same, refused (kFailedPrecondition) if the incarnation that the ref names was destroyed or
+  // reset, also if its handle names another one.
   [[nodiscard]] static absl::StatusOr<SharedContext> Attach(const ContextRef& context);
 
   CUGUEST_HIDE SharedContext() noexcept = default;  // attached to nothing
@@ -145,10 +145,10 @@ class CUGUEST_API SharedContext {
   // nullptr if attached to nothing.
   [[nodiscard]] CUGUEST_HIDE CUcontext get() const noexcept { return incarnation_.get(); }
 
-  // The life that was attached: give this to ContextGuard, and key caches by it.
+  // The incarnation that was attached: give this to ContextGuard, and key caches by it.
   [[nodiscard]] CUGUEST_HIDE const ContextRef& incarnation() const noexcept { return incarnation_; }
 
-  // Who ends the context, by the Note above.
+  // What destroys the context, by the Note above.
   enum class Owner {
     kNobody,  // attached to nothing
     kShared,  // made by Create, here or in another library
@@ -157,23 +157,23 @@ class CUGUEST_API SharedContext {
   };
   [[nodiscard]] Owner owner() const noexcept;
 
-  // How many units there are in the whole process, for diagnosis: it may have changed when
-  // it returns. At least 1; 0 if attached to nothing.
+  // How many references there are in the whole process, for diagnosis: it may have changed when it
+  // returns. At least 1; 0 if attached to nothing.
   [[nodiscard]] std::uint64_t use_count() const noexcept;
 
-  // Gives the unit back and says what the destructor cannot.
+  // Releases the reference and reports what the destructor cannot.
   //
   // Errors: kFailedPrecondition  attached to nothing (a second Detach); or, with
-  //                              CUDA_ERROR_CONTEXT_IS_DESTROYED, the context's life ended
-  //                              while it was attached: its owner destroyed it, or somebody
-  //                              reset the device. The unit was given back all the same.
-  //                              As exact as ContextRef::IsAlive.
-  //         the driver's code    ending the context failed; it lives on, uncounted
+  //                              CUDA_ERROR_CONTEXT_IS_DESTROYED, the context was destroyed or
+  //                              reset while it was attached: by its owner, or by a reset of the
+  //                              device. The reference was released all the same. As exact as
+  //                              ContextRef::IsAlive.
+  //         the driver's code    destroying the context failed; it stays, uncounted
   // Post:   attached to nothing, whatever is returned.
   // Cost:   one driver call more than the destructor.
   absl::Status Detach();
 
-  // Gives up ownership and keeps the unit: nobody will ever be the last one out.
+  // Gives up ownership and keeps the reference: there will never be a last holder.
   CUGUEST_HIDE CUcontext Leak() noexcept {
     slot_ = nullptr;
     return std::exchange(incarnation_, ContextRef()).get();
@@ -197,7 +197,7 @@ class CUGUEST_API SharedContext {
   CUresult Leave() noexcept;
 
   ContextRef incarnation_;
-  // The unit, in the process's registry; a slot is never freed.
+  // The reference, in the process's registry; a slot is never freed.
   internal::Slot* slot_ = nullptr;
   int stripe_ = 0;
 };

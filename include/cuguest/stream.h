@@ -29,8 +29,8 @@
 // ~~~~~~~~~~~~~~~~~~~~~~~~
 // A stream or an event dies with its context, also by a reset, and a driver that is given its
 // handle reads freed memory: it answers something, or crashes. So everything here asks first
-// whether that life of the context goes on, which is as exact as ContextRef::IsAlive, and an
-// object whose context is gone is let go without a call.
+// whether that incarnation of the context is alive, which is as exact as ContextRef::IsAlive, and
+// an object whose context is gone is let go without a call.
 //
 // Note [What captures allow]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~
@@ -42,10 +42,10 @@
 //   an event was last recorded in a capture | Event::Synchronize, Event::IsDone; WaitFor on
 //                                           | stream 0
 //
-// A refusal is kFailedPrecondition with the driver's code for the reason, and the capture
-// lives on. Captures of other streams are not harmed either: what waits or queries
-// does so in a CaptureModeGuard. Only a capture that begins on another thread between the
-// question and the call is not seen.
+// A refusal is kFailedPrecondition with the driver's code for the reason, and the capture stays
+// valid. Captures of other streams are not invalidated either: what waits or queries does so in a
+// CaptureModeGuard. Only a capture that begins on another thread between the question and the call
+// is not seen.
 // Needs:  cuStreamGetCaptureInfo, CUDA 10.1; below that the driver's own answer stands.
 // Source: CUDA Programming Guide, "Prohibited and Unhandled Operations";
 //         cudasim/test/capture_facts_test.cc, cudasim/test/capture_life_facts_test.cc.
@@ -93,7 +93,7 @@ CUGUEST_HIDE constexpr CUstream NamedBy(CUstream stream, ZeroStream zero) noexce
 //          CU_STREAM_PER_THREAD means the calling thread's, in the context it remembers.
 // Errors:  those of Driver::Get(), and of every operation
 //            kInvalidArgument     an empty ref
-//            kFailedPrecondition  the context's life is over; or a capture forbids it, see
+//            kFailedPrecondition  the context was destroyed or reset; or a capture forbids it, see
 //                                 Note [What captures allow]
 //            kDataLoss            an earlier sticky error
 //          and what each one adds. Nothing has changed then.
@@ -115,8 +115,8 @@ class CUGUEST_API StreamRef {
   [[nodiscard]] static absl::StatusOr<StreamRef> Borrow(
       CUstream stream, internal::ZeroStream zero = CUGUEST_INTERNAL_ZERO_STREAM);
 
-  // The same for who knows its context: nothing is asked, and nothing checked. Also for a
-  // stream whose capture is lost, which the driver tells no context of.
+  // The same for a caller that knows the context: nothing is asked, and nothing checked. Also for a
+  // stream whose capture was invalidated, whose context the driver cannot report.
   [[nodiscard]] CUGUEST_HIDE static constexpr StreamRef Borrow(
       CUstream stream, const ContextRef& context,
       internal::ZeroStream zero = CUGUEST_INTERNAL_ZERO_STREAM) noexcept {
@@ -130,7 +130,7 @@ class CUGUEST_API StreamRef {
     return context_;
   }
 
-  // The device of its context. (Not by cuStreamGetDevice, which loses a capture.)
+  // The device of its context. (Not by cuStreamGetDevice, which invalidates a capture.)
   // Cost: four driver calls if the context is current, else five.
   [[nodiscard]] absl::StatusOr<Device> device() const;
 
@@ -162,8 +162,8 @@ class CUGUEST_API StreamRef {
   // Source: CUDA Driver API, cuStreamWaitEvent; cudasim/test/two_devices_facts_test.cc.
   absl::Status WaitFor(const Event& event) const;
 
-  // The same stream of the same life of a context. 0 and CU_STREAM_LEGACY are one stream
-  // but not equal.
+  // The same stream of the same incarnation of a context. 0 and CU_STREAM_LEGACY are one stream but
+  // not equal.
   CUGUEST_HIDE friend bool operator==(const StreamRef& a, const StreamRef& b) noexcept {
     return a.stream_ == b.stream_ && a.context_ == b.context_;
   }
@@ -191,10 +191,10 @@ class CUGUEST_API StreamRef {
 //          [No driver calls after main] in primary_context.h.
 class CUGUEST_API Stream {
  public:
-  // A new stream of `context`. `flags` are CU_STREAM_NON_BLOCKING or CU_STREAM_DEFAULT, which
-  // waits for stream 0 and makes it wait, and is no good guest; in a green context every
-  // stream is non-blocking. A lower `priority` goes first; what is outside of the device's
-  // range is clamped to it. Harms no capture.
+  // A new stream of `context`. `flags` are CU_STREAM_NON_BLOCKING or CU_STREAM_DEFAULT, which waits
+  // for stream 0 and makes it wait, and so disturbs the host; in a green context every stream is
+  // non-blocking. A lower `priority` goes first; what is outside of the device's range is clamped
+  // to it. Invalidates no capture.
   //
   // Errors: those of ContextGuard, and
   //         kInvalidArgument  other flags
@@ -209,15 +209,15 @@ class CUGUEST_API Stream {
   // Takes over a stream that somebody made in `context`. Asks the driver nothing.
   //
   // Errors: kInvalidArgument  0, CU_STREAM_LEGACY or CU_STREAM_PER_THREAD, which nobody owns;
-  //                           or an empty ContextRef. Whoever owned it still does.
+  //                           or an empty ContextRef. It keeps its owner.
   [[nodiscard]] static absl::StatusOr<Stream> Adopt(CUstream stream, const ContextRef& context);
 
   CUGUEST_HIDE Stream() noexcept = default;  // empty
   CUGUEST_HIDE Stream(Stream&& other) noexcept : ref_(std::exchange(other.ref_, StreamRef())) {}
   Stream& operator=(Stream&& other) noexcept;
 
-  // Destroys the stream, if its context lives; does not wait for its work, which is done all
-  // the same. If it captures, the capture goes with it, and nobody gets its graph.
+  // Destroys the stream, if its context is alive; does not wait for its work, which is done all the
+  // same. If it captures, the capture goes with it, and nobody gets its graph.
   ~Stream();
 
   // Valid as long as this object; empty if it is.
@@ -262,7 +262,7 @@ class CUGUEST_API Stream {
 //          stream callbacks and static destructors, as Stream.
 // Errors:  those of Driver::Get(), and of every operation
 //            kInvalidArgument     an empty event
-//            kFailedPrecondition  the context's life is over; or a capture forbids it, see
+//            kFailedPrecondition  the context was destroyed or reset; or a capture forbids it, see
 //                                 Note [What captures allow]
 //            kDataLoss            an earlier sticky error
 //          and what each one adds. Nothing has changed then.
@@ -270,7 +270,7 @@ class CUGUEST_API Event {
  public:
   // A new event of `context`. `flags` are CU_EVENT_DISABLE_TIMING, which makes it cheaper to
   // record, or CU_EVENT_DEFAULT for one that ElapsedMilliseconds() can use; and
-  // CU_EVENT_BLOCKING_SYNC, with which Synchronize() yields the processor. Harms no capture.
+  // CU_EVENT_BLOCKING_SYNC, with which Synchronize() yields the processor. Invalidates no capture.
   //
   // Errors: those of ContextGuard, and
   //         kInvalidArgument  other flags
@@ -284,7 +284,7 @@ class CUGUEST_API Event {
   CUGUEST_HIDE Event(Event&& other) noexcept : state_(std::exchange(other.state_, State())) {}
   Event& operator=(Event&& other) noexcept;
 
-  // Destroys the event, if its context lives; does not wait for it. Harms no capture, and
+  // Destroys the event, if its context is alive; does not wait for it. Invalidates no capture, and
   // allocates no host memory.
   ~Event();
 
@@ -299,7 +299,7 @@ class CUGUEST_API Event {
   // instead, good for WaitFor and nothing else until it is recorded outside again.
   //
   // Errors: kInvalidArgument     the stream is of another context: the text names both
-  //         kFailedPrecondition  the stream's capture is lost and not ended
+  //         kFailedPrecondition  the stream's capture was invalidated and not ended
   // Cost:   three driver calls; four if the stream's context is another one.
   // Source: CUDA Driver API, cuEventRecord; cudasim/test/green_facts_test.cc.
   absl::Status Record(const StreamRef& stream);
@@ -312,7 +312,7 @@ class CUGUEST_API Event {
   absl::Status Synchronize() const;
 
   // Between two events that have happened, in milliseconds, with a resolution of about half a
-  // microsecond. Harms no capture.
+  // microsecond. Invalidates no capture.
   //
   // Errors: kInvalidArgument  one was never recorded or was made without timing, or they are
   //                           of different contexts

@@ -39,7 +39,7 @@ CUGUEST_BEGIN_NAMESPACE
 // Stack:   +1 from construction until Leave() or destruction, whatever was on it; then as
 //          it was found. What others do to it meanwhile is repaired by Settle() and on
 //          leaving, and reported as an incident, as ContextGuard in mode kAlwaysPush does.
-// Count:   none. Who runs the thread keeps the context alive, with a SharedContext or a
+// Count:   none. The owner of the thread keeps the context alive, with a SharedContext or a
 //          PrimaryContext.
 // Threads: bound to the constructing thread, which is known by a number that is never used
 //          again: not even a thread that began after it had ended is mistaken for it.
@@ -69,8 +69,8 @@ class [[nodiscard]] CUGUEST_API ThreadResidency {
   // The context; nullptr if the thread has none.
   [[nodiscard]] CUGUEST_HIDE CUcontext get() const noexcept { return context_.get(); }
 
-  // Between two jobs: makes the context current again if a job left another, and looks
-  // whether its life goes on. If it does not, the thread has what it had at the beginning.
+  // Between two jobs: makes the context current again if a job left another, and checks that it is
+  // alive. If it is not, the thread has what it had at the beginning.
   //
   // Errors: CUDA_ERROR_CONTEXT_IS_DESTROYED  it was reset or destroyed; MoveTo() another
   //         CUDA_ERROR_ILLEGAL_STATE         not inside, or not on the thread it is bound to

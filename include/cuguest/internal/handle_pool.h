@@ -5,8 +5,8 @@
 // -----------------------------------------------------------------------------
 //
 // Not for embedders. What the handles of cuBLAS, cuSOLVER and cuSPARSE and the plans of cuFFT
-// (runtime/cublas.h and beside it) have in common: they belong to one life of a context, are
-// dear to make, and carry settings, so that one user at a time must have one to itself.
+// (runtime/cublas.h and beside it) have in common: they belong to one incarnation of a context, are
+// expensive to make, and carry settings, so that one user at a time must have one to itself.
 
 #ifndef CUGUEST_INTERNAL_HANDLE_POOL_H_
 #define CUGUEST_INTERNAL_HANDLE_POOL_H_
@@ -86,7 +86,7 @@ struct alignas(64) HandleSlot {
   HandleSlot* next = nullptr;
 };
 
-// The handles in one life of one context.
+// The handles in one incarnation of one context.
 class CUGUEST_API HandlePool {
  public:
   CUGUEST_HIDE HandlePool(const HandleType& type, const void* library, Device device) noexcept
@@ -111,7 +111,7 @@ class CUGUEST_API HandlePool {
 
   // Those that fit and can be lent, now or later.
   [[nodiscard]] std::size_t Count(const void* kind) const noexcept;
-  // One of them, whoever has it; nullptr if there is none.
+  // One of them, in use or idle; nullptr if there is none.
   [[nodiscard]] const void* Any(const void* kind) const noexcept;
   // Makes them until there are so many. As Lend().
   absl::Status Prepare(const ContextRef& context, const void* kind, std::size_t count);
@@ -137,7 +137,7 @@ class CUGUEST_API HandlePool {
   Atomic<HandleSlot*> hints_[kHints] = {};  // by thread: what it had last
 };
 
-// The pools of one library: one for each life of a context.
+// The pools of one library: one for each incarnation of a context.
 class CUGUEST_API HandlePools {
  public:
   // As the compiler declares them, but hidden.

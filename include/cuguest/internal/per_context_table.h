@@ -95,7 +95,7 @@ class CUGUEST_API PerContextTable {
     return head_.load(std::memory_order_acquire);
   }
 
-  // What comes next for who asks for a value.
+  // What comes next for a thread that asks for a value.
   struct Turn {
     enum class Kind : unsigned char {
       kPinned,    // `held`

@@ -17,11 +17,11 @@
 //
 // Note [Whose an array is]
 // ~~~~~~~~~~~~~~~~~~~~~~~~
-// An array lives in the context that was current when it was made, until it is destroyed
-// (by cudaFreeArray or cuArrayDestroy, once, whichever made it) or that context ends. Which
-// context that is cannot be asked of the driver. A level of a mipmapped array
-// (cudaGetMipmappedArrayLevel, cuMipmappedArrayGetLevel) is the mipmapped array's own: it is
-// not destroyed, and ends with it. No conversion takes over anything.
+// An array lives in the context that was current when it was made, until it is destroyed (by
+// cudaFreeArray or cuArrayDestroy, once, whichever made it) or that context ends. Which context
+// that is cannot be asked of the driver. A level of a mipmapped array (cudaGetMipmappedArrayLevel,
+// cuMipmappedArrayGetLevel) is the mipmapped array's own: it is not destroyed, and is freed with
+// it. No conversion transfers ownership.
 //
 // Destroy a mipmapped array before its context: a context that is destroyed or reset around a
 // living one corrupts the heap of the process (driver 580.159.04).

@@ -38,7 +38,7 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 //
 // Stack:   +1 on construction, undone on destruction, whatever the callee left.
 // Count:   none.
-// Threads: bound to the constructing thread; end it there, in reverse order of construction.
+// Threads: bound to the constructing thread; destroy it there, in reverse order of construction.
 // Errors:  as ContextGuard: test ok(), ToStatus(scope). What is found changed is an incident
 //          with this scope's file and line: of the stack as from a guard, kLastError for a
 //          last error that the callee left, which is taken back.

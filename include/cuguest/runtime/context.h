@@ -89,9 +89,8 @@ struct RuntimeContext {
   }
 
   // Stack, last error: not touched. No context is created.
-  // Count:   where a context is current on a device whose primary is active, one unit of that
-  //          is taken and given back: the driver tells a primary context's handle to nobody
-  //          else.
+  // Count:   where a context is current on a device whose primary is active, one reference to that
+  //          is taken and released: the driver tells a primary context's handle to nobody else.
   // Errors:  those of Driver::GetInitialized().
   // Cost:    3 driver calls with nothing current; 4 with a context, and 7 if the primary of its
   //          device is active. Those about the primary take the driver's lock: not for hot paths.

@@ -38,10 +38,11 @@
 //
 // Note [Handles and captures]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// In mode GLOBAL a capture is lost by a plain cublasCreate on any thread, and also by a handle's
-// first cublasSgemm on another stream, which allocates and says nothing. A scope puts its thread
-// into capture mode RELAXED until it ends, as a CaptureModeGuard does; so neither harms any
-// capture, in its own stream or in another, and a handle may be made at any time. What is left:
+// In mode GLOBAL a capture is invalidated by a plain cublasCreate on any thread, and also by a
+// handle's first cublasSgemm on another stream, which allocates and says nothing. A scope puts its
+// thread into capture mode RELAXED until it ends, as a CaptureModeGuard does; so neither
+// invalidates any capture, in its own stream or in another, and a handle may be made at any time.
+// What is left:
 //
 // - cublasDestroy waits for its context, which ends every capture in it, in every mode. It is
 //   called where a pool is dropped: Forget(), and the destructor of CublasHandles. Where a blocking
@@ -217,7 +218,7 @@ class CublasHandles : public LibraryHandles<CublasLibrary> {
       : LibraryHandles(internal::kHandleType<internal::CublasApi>, library) {}
 
   // From now on `context` has at least `count` handles, idle or in use: to take the cost of making
-  // them out of a hot path. Harms no capture.
+  // them out of a hot path. Invalidates no capture.
   //
   // Errors: those of ContextGuard and CaptureModeGuard, and
   //         kResourceExhausted                 no device memory, or no host memory
@@ -237,24 +238,23 @@ class CublasHandles : public LibraryHandles<CublasLibrary> {
 // CublasScope
 //
 // Borrows a handle for itself, makes the context of `stream` current, puts the thread into relaxed
-// capture mode, and sets the handle's stream, and its workspace if one is given. At its
-// end the handle has the pointer mode, math mode, atomics mode and SM count target with which
-// cuBLAS made it, and the caller's stack and capture mode are what they were, as by a
-// ContextGuard and a CaptureModeGuard. A handle that could not be put back is not lent again.
-// Stream and workspace stay in the idle handle, which uses neither, until the next scope sets
-// its own. Not put back: the settings of floating-point emulation (cuBLAS 13.1); who sets them puts
-// them back.
+// capture mode, and sets the handle's stream, and its workspace if one is given. At its end the
+// handle has the pointer mode, math mode, atomics mode and SM count target with which cuBLAS made
+// it, and the caller's stack and capture mode are what they were, as by a ContextGuard and a
+// CaptureModeGuard. A handle that could not be put back is not lent again. Stream and workspace
+// stay in the idle handle, which uses neither, until the next scope sets its own. Not put back: the
+// settings of floating-point emulation (cuBLAS 13.1); code that sets them must restore them.
 //
 // Stack:   as ContextGuard: +1 or +0 on construction, undone at the end.
 // Count:   none.
-// Threads: bound to the constructing thread; end it there, in reverse order of construction.
-//          As many on one thread as there are uses for, each with another handle.
+// Threads: bound to the constructing thread; destroy it there, in reverse order of construction. As
+//          many on one thread as there are uses for, each with another handle.
 // Errors:  test ok(); nothing is disturbed and nothing borrowed when it is false. status() is
 //            kInvalidArgument     an empty StreamRef; a workspace of another device, or one that
 //                                 is not aligned to 256 bytes
-//            kFailedPrecondition  the context's life is over; a forked child; stream 0, while a
-//                                 blocking stream of its context captures: any work on it would
-//                                 end the capture
+//            kFailedPrecondition  the context was destroyed or reset; a forked child; stream 0,
+//                                 while a blocking stream of its context captures: any work on it
+//                                 would end the capture
 //            kPermissionDenied    inside a stream callback
 //            kCancelled           the process is ending
 //            kDataLoss            an earlier sticky error

@@ -19,23 +19,23 @@
 // ~~~~~~~~~~~~~~~~~
 // Many plans need device memory to work in, CufftPlans::WorkBytes() of it. A scope gives the plan
 // the caller's, or the plan's own, which is allocated when it is first needed and freed with the
-// plan. The own one is used by one scope after the other, on different streams: at the end
-// of a scope an event is recorded behind its work, and the next scope lets its stream wait for
-// it. In a capture the work area must be the caller's: the graph keeps its address, and would
-// share the plan's own with whoever borrows it next.
+// plan. The own one is used by one scope after the other, on different streams: at the end of a
+// scope an event is recorded behind its work, and the next scope lets its stream wait for it. In a
+// capture the work area must be the caller's: the graph keeps its address, and would share the
+// plan's own with its next borrower.
 // Source: cuFFT documentation, cufftSetWorkArea, cufftSetAutoAllocation;
 //         cudasim/test/cufft_facts_test.cc.
 //
 // Note [Plans and captures]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~
-// Transforming harms no capture. Making a plan does, also in relaxed capture mode: it uses stream
-// 0, which ends the captures of blocking streams of its context, and for some sizes (such as
-// 13117) it waits for the context, which ends every capture there. So a scope that finds no
-// idle plan refuses while its own stream or a blocking one captures; other captures cannot be seen
-// from here: Prepare() the plans before. Destroying plans, as Forget() and the destructor of
-// CufftPlans do, waits for the context, too; where a blocking stream captures they are given up.
-// A captured graph uses the tables of its plan: a context whose graphs still run must not be
-// forgotten, or all of the process's contexts are lost.
+// Transforming invalidates no capture. Making a plan does, also in relaxed capture mode: it uses
+// stream 0, which ends the captures of blocking streams of its context, and for some sizes (such as
+// 13117) it waits for the context, which ends every capture there. So a scope that finds no idle
+// plan refuses while its own stream or a blocking one captures; other captures cannot be seen from
+// here: Prepare() the plans before. Destroying plans, as Forget() and the destructor of CufftPlans
+// do, waits for the context, too; where a blocking stream captures they are given up. A captured
+// graph uses the tables of its plan: a context whose graphs still run must not be forgotten, or all
+// of the process's contexts are lost.
 // Source: measured on an H100 with cuFFT 12.0; cudasim/test/cufft_facts_test.cc;
 //         test/runtime/cufft_test.cc.
 

@@ -114,7 +114,7 @@ struct CusparseApi {
 // CusparseHandles
 //
 // As CublasHandles. Handles are cheap here: they take no device memory and microseconds to make,
-// and destroying one harms no capture.
+// and destroying one invalidates no capture.
 class CusparseHandles : public LibraryHandles<CusparseLibrary> {
  public:
   CUGUEST_HIDE CusparseHandles() : CusparseHandles(CusparseLibrary::Linked()) {}

@@ -61,7 +61,7 @@ CUGUEST_HIDE absl::Status CallIn(const ContextRef& context, const char* name,
 // Errors:  as the functions of DeviceBuffer that they stand for.
 // Source:  CUDA Runtime API, cudaMalloc, cudaFree; test/runtime/device_buffer_test.cc.
 
-// DeviceBuffer<T>::Allocate by cudaMalloc.
+// `DeviceBuffer<T>::Allocate` by cudaMalloc.
 //
 // Cost: a ContextGuard, one runtime call, and DeviceBuffer::Adopt.
 template <typename T>

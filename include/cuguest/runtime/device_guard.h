@@ -35,9 +35,9 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 // context if that is on it already, else in the device's primary context.
 //
 // Stack:   as ContextGuard: net 0 over the scope.
-// Count:   one unit of the primary context while the scope lasts, unless a context of the
+// Count:   one reference to the primary context while the scope lasts, unless a context of the
 //          device was current.
-// Threads: bound to the constructing thread; end it there, in reverse order of construction.
+// Threads: bound to the constructing thread; destroy it there, in reverse order of construction.
 // Errors:  test ok(). status() is that of AcquireOn or of ContextGuard; a guard that failed
 //          has changed nothing. With kCreate the primary context of `device`, and of no other,
 //          is created if it is inactive, as cudaSetDevice does; with kRefuse that is an error.

@@ -93,8 +93,8 @@ using ::cuguest::ToStatus;
 
 // ToStatus()
 //
-// As the one of error.h, with the runtime's name in the text. The canonical code is that
-// of ToDriver(code): equal errors of both APIs are equal to whoever switches on it.
+// As the one of error.h, with the runtime's name in the text. The canonical code is that of
+// ToDriver(code): equal errors of both APIs are equal in a switch on it.
 //
 // Cost: one comparison on success, nothing allocated; text is built on failure only.
 [[nodiscard]] CUGUEST_HIDE inline absl::Status ToStatus(cudaError_t code, std::string_view doing,

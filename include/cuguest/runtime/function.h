@@ -20,7 +20,7 @@
 //   symbol, const void*        | the program        | its shared object is unloaded
 //   kernel, CUkernel,          | its library; every | its library is unloaded (a symbol's:
 //   cudaKernel_t               | context            | with the shared object); a destroyed
-//                              |                    | or reset context does not end it
+//                              |                    | or reset context does not unload it
 //   function, CUfunction,      | one context        | that context ends, or the library or
 //   cudaFunction_t             |                    | module it came from is unloaded
 //   library, CUlibrary,        | the process        | cuLibraryUnload or cudaLibraryUnload,

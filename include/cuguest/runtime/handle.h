@@ -13,8 +13,8 @@
 //
 // Note [What may be done with the other API's handle]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// No conversion takes over anything: whoever made the object still has to destroy it, and
-// may do so by either API's call, once.
+// No conversion transfers ownership: the creator still has to destroy the object, and may do so by
+// either API's call, once.
 //
 //   object       | lives in             | until
 //   -------------+----------------------+------------------------------------------------

@@ -35,7 +35,7 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 //
 // Stack, count: not touched: the runtime's error functions create no context. In a process
 //          that has not used CUDA they initialise the driver, and say so if that fails.
-// Threads: bound to the constructing thread; end it there.
+// Threads: bound to the constructing thread; destroy it there.
 // Cost:    one cudaPeekAtLastError each for construction, Note() and Check(), two for
 //          Restore(); no driver call, no allocation where nothing changed.
 // Source:  CUDA Runtime API, cudaGetLastError; cudasim/test/runtime_error_facts_test.cc.

@@ -38,8 +38,9 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 //
 // The functions of one CUDA library that its pool and its scope need. Each table has
 //
-//   Linked()             those that the program is linked with. Only who calls it (or the default
-//                        constructor of the handles) needs the library at link time.
+//   Linked()             those that the program is linked with. Only a program that calls it
+//                        (or the default constructor of the handles) needs the library at link
+//                        time.
 //   Open(name)           those of the library `name`, a soname or a path; by default of NVIDIA's
 //                        soname for the header's major version. It stays loaded to the end of the
 //                        process, also on failure.
@@ -48,17 +49,17 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 // Threads: a value; any thread.
 // Errors:  of Open():
 //            kUnavailable         it cannot be loaded: the text holds the loader's words
-//            kUnimplemented       it has not got one of the functions: the text names it
+//            kUnimplemented       one of the functions is missing: the text names it
 //            kFailedPrecondition  its major version is not the header's
 // Cost:    of Open(), the first time: loading it (a second, and hundreds of MiB of address space).
 // Source:  test/runtime/library_missing_test.cc.
 class LibraryTable {
  public:
-  // Another function of the same library, for who has not linked it:
+  // Another function of the same library, for a program that does not link it:
   //
   //   auto sgemm = library.Find<decltype(&cublasSgemm_v2)>("cublasSgemm_v2");
   //
-  // Errors: kUnimplemented  it has not got it
+  // Errors: kUnimplemented  the library does not have it
   // Cost:   dlsym().
   template <typename Function>
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<Function> Find(const char* symbol) const {
@@ -95,8 +96,8 @@ class LibraryTable {
 
 // LibraryHandles
 //
-// The handles (of cuFFT: plans) of a library or program: for each life of a context as many as were
-// in use at a time. They are made when they are first needed, or by Prepare(), and kept.
+// The handles (of cuFFT: plans) of a library or program: for each incarnation of a context as many
+// as were in use at a time. They are made when they are first needed, or by Prepare(), and kept.
 //
 // Stack:   net 0.
 // Count:   none; it keeps no context alive. Call Forget() before destroying a context. The
@@ -131,7 +132,8 @@ class LibraryHandles {
   // Source: test/runtime/library_suite.h, forgets_what_is_in_use_later.
   CUGUEST_HIDE bool Forget(const ContextRef& context) { return pools_.Forget(context); }
 
-  // The same for a life that the caller knows to be over: they are given up, without a call.
+  // The same for an incarnation that the caller knows to be destroyed or reset: they are given up,
+  // without a call.
   CUGUEST_HIDE bool ForgetDestroyed(const ContextRef& context) {
     return pools_.ForgetDestroyed(context);
   }
@@ -183,14 +185,15 @@ class [[nodiscard]] LibraryScope {
   }
 
   // As ContextGuard::Reassert: after foreign code was called inside the scope. If it fails, also
-  // because that code has ended the context's life, the scope is ended, and status() says why.
+  // because that code destroyed or reset the context, the scope ends, and status() says why.
   //
   // Cost: two driver calls when nothing is wrong.
   CUGUEST_HIDE absl::Status Reassert() { return scope_.Reassert(); }
 
   // Ends the scope now. Does nothing the second time.
   //
-  // Errors: kFailedPrecondition  the context's life has ended inside the scope: the handle was
+  // Errors: kFailedPrecondition  the context was destroyed or reset inside the scope: the handle
+  //         was
   //                              given up
   //         those of the library's ToStatus()  the handle could not be put back as it was made
   //         as ContextGuard::Restore           the caller's stack could not be restored

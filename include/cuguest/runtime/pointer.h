@@ -11,13 +11,13 @@
 //
 // Note [Memory of the other API]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// Memory lives in the context that was current when it was allocated (pool and virtual
-// memory: on the device), until it is freed, by either API, once, or that context ends. A
-// conversion takes over nothing. cuMemFree frees what cudaMalloc gave, and the other way
-// round; but cudaFree with *nothing* current first creates the primary context of device 0
-// and leaves it on the stack. `DeviceBuffer::Adopt` (device_buffer.h) frees in the right
-// context whatever is current, `Describe` (memory.h) tells whose a pointer is, and
-// `DeviceView::Borrow` (device_view.h) checks one that was handed in.
+// Memory lives in the context that was current when it was allocated (pool and virtual memory: on
+// the device), until it is freed, by either API, once, or that context ends. A conversion does not
+// transfer ownership. cuMemFree frees what cudaMalloc gave, and the other way round; but cudaFree
+// with *nothing* current first creates the primary context of device 0 and leaves it on the stack.
+// `DeviceBuffer::Adopt` (device_buffer.h) frees in the right context whatever is current,
+// `Describe` (memory.h) tells whose a pointer is, and `DeviceView::Borrow` (device_view.h) checks
+// one that was handed in.
 
 #ifndef CUGUEST_RUNTIME_POINTER_H_
 #define CUGUEST_RUNTIME_POINTER_H_

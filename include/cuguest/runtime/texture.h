@@ -21,9 +21,9 @@
 //
 // Note [Whose a texture object is]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// It lives in the context that was current when it was made, until it is destroyed (by either
-// API, once) or that context ends, and it does not keep its array or memory alive: destroy
-// the object first. No conversion takes over anything.
+// It lives in the context that was current when it was made, until it is destroyed (by either API,
+// once) or that context ends, and it does not keep its array or memory alive: destroy the object
+// first. No conversion transfers ownership.
 //
 // The number means something in that context only. Each context counts from 1 again, textures
 // and surfaces together: with another context current the same number may be another object,

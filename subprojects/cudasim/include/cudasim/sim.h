@@ -43,7 +43,7 @@
 
 namespace cudasim {
 
-// What a host function that stands in for a kernel is given.
+// What a host function that runs in place of a kernel is given.
 struct SimLaunch {
   unsigned grid[3];
   unsigned block[3];
