@@ -3,42 +3,42 @@
 // -----------------------------------------------------------------------------
 // acquire.h                                                             tier: 2
 // -----------------------------------------------------------------------------
-//
-// Which context should I work in? A library is given a stream, a pointer or a device,
-// and each names a context in its own way. `Acquire...` finds it, says where it came
-// from, and holds what must be kept alive. None creates a context, but for the one that
-// is asked to.
-//
-//   absl::Status Sort(float* values, size_t count, CUstream stream) {
-//     const AcquireResult context = AcquireFromStream(stream);
-//     if (!context.ok()) return context.status();
-//     ContextGuard guard(context->incarnation());
-//     if (!guard.ok()) return ToStatus(guard);
-//     ...
-//
-// AcquiredGuard (acquired_guard.h) is the four lines as one scope.
-//
-// Note [Where a context is looked for]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-//   AcquireFromStream    the stream's own; for 0, CU_STREAM_LEGACY and
-//                        CU_STREAM_PER_THREAD, which name no context, the current one
-//   AcquireFromPointer   the one it was allocated in; for pool and virtual memory, which
-//                        belong to a device, as AcquireOn
-//   AcquireCurrent       the current one, if it is on the device that is wanted
-//   AcquireOn            the current one, if it is on the device that is wanted; else the
-//                        device's primary, if it is active; else, only with
-//                        IfInactive::kCreate, the primary, created
-//
-// A context that happens to be current but is on another device is never taken. That the current
-// context comes before the primary, for pool and virtual memory too, is because both can use the
-// memory and the caller's own choice disturbs the caller least.
-//
-// Note [While something captures]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// Nothing here invalidates a stream capture, in any mode, on any thread: not AcquireFromStream of
-// the capturing stream, and not of stream 0. test/context/capture_test.cc tries every path during
-// captures of every mode. (With IfInactive::kCreate too; but what creates a context is better not
-// left to the middle of a capture.)
+/// \file
+/// Which context should I work in? A library is given a stream, a pointer or a device,
+/// and each names a context in its own way. `Acquire...` finds it, says where it came
+/// from, and holds what must be kept alive. None creates a context, but for the one that
+/// is asked to.
+///
+///   absl::Status Sort(float* values, size_t count, CUstream stream) {
+///     const AcquireResult context = AcquireFromStream(stream);
+///     if (!context.ok()) return context.status();
+///     ContextGuard guard(context->incarnation());
+///     if (!guard.ok()) return ToStatus(guard);
+///     ...
+///
+/// AcquiredGuard (acquired_guard.h) is the four lines as one scope.
+///
+/// Note [Where a context is looked for]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+///   AcquireFromStream    the stream's own; for 0, CU_STREAM_LEGACY and
+///                        CU_STREAM_PER_THREAD, which name no context, the current one
+///   AcquireFromPointer   the one it was allocated in; for pool and virtual memory, which
+///                        belong to a device, as AcquireOn
+///   AcquireCurrent       the current one, if it is on the device that is wanted
+///   AcquireOn            the current one, if it is on the device that is wanted; else the
+///                        device's primary, if it is active; else, only with
+///                        IfInactive::kCreate, the primary, created
+///
+/// A context that happens to be current but is on another device is never taken. That the current
+/// context comes before the primary, for pool and virtual memory too, is because both can use the
+/// memory and the caller's own choice disturbs the caller least.
+///
+/// Note [While something captures]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+/// Nothing here invalidates a stream capture, in any mode, on any thread: not AcquireFromStream of
+/// the capturing stream, and not of stream 0. test/context/capture_test.cc tries every path during
+/// captures of every mode. (With IfInactive::kCreate too; but what creates a context is better not
+/// left to the middle of a capture.)
 
 #ifndef CUGUEST_ACQUIRE_H_
 #define CUGUEST_ACQUIRE_H_
@@ -55,16 +55,16 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-// AcquiredContext
-//
-// Stack:   never touched, here or by the functions below.
-// Count:   one reference to the primary context if source() is kPrimary or kCreated, released on
-//          destruction; none otherwise, because the caller, who passed the stream or the pointer or
-//          made the context current, keeps that alive for the call.
-// Threads: a value; any thread.
+/// AcquiredContext
+///
+/// Stack:   never touched, here or by the functions below.
+/// Count:   one reference to the primary context if source() is kPrimary or kCreated, released on
+///          destruction; none otherwise, because the caller, who passed the stream or the pointer
+///          or made the context current, keeps that alive for the call.
+/// Threads: a value; any thread.
 class AcquiredContext {
  public:
-  // As the compiler declares them, but hidden.
+  /// As the compiler declares them, but hidden.
   CUGUEST_HIDE AcquiredContext(AcquiredContext&&) = default;
   CUGUEST_HIDE AcquiredContext& operator=(AcquiredContext&&) = default;
   CUGUEST_HIDE ~AcquiredContext() = default;
@@ -73,8 +73,8 @@ class AcquiredContext {
     kStream,
     kPointer,
     kCurrent,
-    kPrimary,  // was active
-    kCreated,  // the primary, which was not active before
+    kPrimary,  ///< was active
+    kCreated,  ///< the primary, which was not active before
   };
 
   CUGUEST_HIDE AcquiredContext(const ContextRef& incarnation, Source source)
@@ -82,8 +82,8 @@ class AcquiredContext {
   CUGUEST_HIDE AcquiredContext(PrimaryContext primary, Source source)
       : incarnation_(primary.incarnation()), source_(source), kept_(std::move(primary)) {}
 
-  // Give this to ContextGuard; valid as long as this object. A temporary has none: it gives
-  // its reference back at the semicolon.
+  /// Give this to ContextGuard; valid as long as this object. A temporary has none: it gives
+  /// its reference back at the semicolon.
   [[nodiscard]] CUGUEST_HIDE const ContextRef& incarnation() const& noexcept {
     return incarnation_;
   }
@@ -98,11 +98,11 @@ class AcquiredContext {
   PrimaryContext kept_;
 };
 
-// What the functions below return: an absl::StatusOr<AcquiredContext>, and usable as one,
-// whose `->` does not compile on a temporary either.
+/// What the functions below return: an absl::StatusOr<AcquiredContext>, and usable as one,
+/// whose `->` does not compile on a temporary either.
 class [[nodiscard]] AcquireResult : public absl::StatusOr<AcquiredContext> {
  public:
-  // As the compiler declares them, but hidden.
+  /// As the compiler declares them, but hidden.
   CUGUEST_HIDE AcquireResult() = default;
   CUGUEST_HIDE AcquireResult(AcquireResult&&) = default;
   CUGUEST_HIDE AcquireResult& operator=(AcquireResult&&) = default;
@@ -115,53 +115,53 @@ class [[nodiscard]] AcquireResult : public absl::StatusOr<AcquiredContext> {
   const AcquiredContext* operator->() const&& = delete;
 };
 
-// "the stream", "the pointer", "the current context", ...
+/// "the stream", "the pointer", "the current context", ...
 [[nodiscard]] CUGUEST_API const char* Name(AcquiredContext::Source source) noexcept;
 
-// The functions below
-//
-// Threads: any. Not from a stream callback: kPermissionDenied.
-// Errors:  those of Driver::Get() (of Driver::GetInitialized() where a primary context is
-//          looked for), and what each one adds. Nothing is held and nothing has changed
-//          then.
+/// The functions below
+///
+/// Threads: any. Not from a stream callback: kPermissionDenied.
+/// Errors:  those of Driver::Get() (of Driver::GetInitialized() where a primary context is
+///          looked for), and what each one adds. Nothing is held and nothing has changed
+///          then.
 
-// The handle must be alive: a created stream dies with its context, also by a reset, and
-// the driver crashes on it more often than not.
-//
-// Errors: kFailedPrecondition  the stream is a special one and no living context is current;
-//                              or its capture was invalidated and was not ended yet; or its green
-//                              context was destroyed
-//         kUnimplemented       a driver below CUDA 9.2 (cuStreamGetCtx)
-// Cost:   two driver calls, contention-free.
-// Source: CUDA Driver API, cuStreamGetCtx; cudasim/test/stream_event_pointer_facts_test.cc.
+/// The handle must be alive: a created stream dies with its context, also by a reset, and
+/// the driver crashes on it more often than not.
+///
+/// Errors: kFailedPrecondition  the stream is a special one and no living context is current;
+///                              or its capture was invalidated and was not ended yet; or its green
+///                              context was destroyed
+///         kUnimplemented       a driver below CUDA 9.2 (cuStreamGetCtx)
+/// Cost:   two driver calls, contention-free.
+/// Source: CUDA Driver API, cuStreamGetCtx; cudasim/test/stream_event_pointer_facts_test.cc.
 [[nodiscard]] CUGUEST_API AcquireResult AcquireFromStream(CUstream stream);
 
-// Any address within an allocation will do, of device, managed or pinned host memory.
-//
-// Errors: kInvalidArgument     memory that CUDA does not know: plain host memory, null,
-//                              freed
-//         kFailedPrecondition  pool or virtual memory, and there is no context on its
-//                              device; or the memory's context died
-// Cost:   two driver calls (the first takes the driver's lock: not for hot paths); six
-//         to nine for pool and virtual memory.
-// Source: CUDA Driver API, cuPointerGetAttribute; cudasim/test/pool_facts_test.cc,
-//         cudasim/test/virtual_memory_facts_test.cc.
+/// Any address within an allocation will do, of device, managed or pinned host memory.
+///
+/// Errors: kInvalidArgument     memory that CUDA does not know: plain host memory, null,
+///                              freed
+///         kFailedPrecondition  pool or virtual memory, and there is no context on its
+///                              device; or the memory's context died
+/// Cost:   two driver calls (the first takes the driver's lock: not for hot paths); six
+///         to nine for pool and virtual memory.
+/// Source: CUDA Driver API, cuPointerGetAttribute; cudasim/test/pool_facts_test.cc,
+///         cudasim/test/virtual_memory_facts_test.cc.
 [[nodiscard]] CUGUEST_API AcquireResult AcquireFromPointer(CUdeviceptr pointer);
 [[nodiscard]] CUGUEST_API AcquireResult AcquireFromPointer(const void* pointer);
 
-// Errors: kFailedPrecondition  none is current, or it is destroyed; or it is on another
-//                              device: the text names both
-// Cost:   three driver calls, contention-free.
+/// Errors: kFailedPrecondition  none is current, or it is destroyed; or it is on another
+///                              device: the text names both
+/// Cost:   three driver calls, contention-free.
 [[nodiscard]] CUGUEST_API AcquireResult AcquireCurrent(Device device);
 
 enum class IfInactive { kRefuse, kCreate };
 
-// Errors: kFailedPrecondition  no context on `device` is current, its primary is inactive,
-//                              and creating it was not asked for; the text names the
-//                              device that the current one is on
-//         and those of PrimaryContext::Retain.
-// Cost:   three driver calls for the current context; up to six for the primary, which
-//         take the driver's lock; with kCreate see PrimaryContext::Retain.
+/// Errors: kFailedPrecondition  no context on `device` is current, its primary is inactive,
+///                              and creating it was not asked for; the text names the
+///                              device that the current one is on
+///         and those of PrimaryContext::Retain.
+/// Cost:   three driver calls for the current context; up to six for the primary, which
+///         take the driver's lock; with kCreate see PrimaryContext::Retain.
 [[nodiscard]] CUGUEST_API AcquireResult AcquireOn(Device device,
                                                   IfInactive if_inactive = IfInactive::kRefuse);
 

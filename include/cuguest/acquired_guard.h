@@ -3,13 +3,13 @@
 // -----------------------------------------------------------------------------
 // acquired_guard.h                                                      tier: 2
 // -----------------------------------------------------------------------------
-//
-// `AcquiredGuard` finds the context to work in and is inside it for a scope, in one line.
-//
-//   absl::Status Sort(float* values, size_t count, CUstream stream) {
-//     AcquiredGuard guard(AcquireFromStream(stream));
-//     if (!guard.ok()) return guard.status();
-//     ...
+/// \file
+/// `AcquiredGuard` finds the context to work in and is inside it for a scope, in one line.
+///
+///   absl::Status Sort(float* values, size_t count, CUstream stream) {
+///     AcquiredGuard guard(AcquireFromStream(stream));
+///     if (!guard.ok()) return guard.status();
+///     ...
 
 #ifndef CUGUEST_ACQUIRED_GUARD_H_
 #define CUGUEST_ACQUIRED_GUARD_H_
@@ -30,19 +30,19 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-// AcquiredGuard
-//
-// Owns what one of the Acquire functions returned, and a ContextGuard by its incarnation, which
-// ends first.
-//
-// Stack:   as ContextGuard: net 0 over the scope.
-// Count:   that of the AcquiredContext, for the scope.
-// Threads: bound to the constructing thread; destroy it there, in reverse order of construction.
-// Errors:  test ok(). status() is that of acquiring, or of entering; nothing has changed then.
-// Cost:    a ContextGuard from a ContextRef, beside the acquiring.
+/// AcquiredGuard
+///
+/// Owns what one of the Acquire functions returned, and a ContextGuard by its incarnation, which
+/// ends first.
+///
+/// Stack:   as ContextGuard: net 0 over the scope.
+/// Count:   that of the AcquiredContext, for the scope.
+/// Threads: bound to the constructing thread; destroy it there, in reverse order of construction.
+/// Errors:  test ok(). status() is that of acquiring, or of entering; nothing has changed then.
+/// Cost:    a ContextGuard from a ContextRef, beside the acquiring.
 class [[nodiscard]] AcquiredGuard {
  public:
-  // As the compiler declares them, but hidden.
+  /// As the compiler declares them, but hidden.
   CUGUEST_HIDE ~AcquiredGuard() = default;
 
   [[nodiscard]] CUGUEST_HIDE explicit AcquiredGuard(absl::StatusOr<AcquiredContext> acquired,
@@ -65,7 +65,7 @@ class [[nodiscard]] AcquiredGuard {
     return guard_.has_value() ? ToStatus(*guard_) : acquired_.status();
   }
 
-  // These need ok().
+  /// These need ok().
   [[nodiscard]] CUGUEST_HIDE const AcquiredContext& acquired() const& noexcept {
     return *acquired_;
   }
@@ -74,13 +74,13 @@ class [[nodiscard]] AcquiredGuard {
   }
   [[nodiscard]] CUGUEST_HIDE const ContextGuard& guard() const& noexcept { return *guard_; }
 
-  // As ContextGuard::Reassert; CUDA_ERROR_INVALID_CONTEXT if there was nothing to acquire.
+  /// As ContextGuard::Reassert; CUDA_ERROR_INVALID_CONTEXT if there was nothing to acquire.
   CUGUEST_HIDE CUresult Reassert() noexcept {
     return guard_.has_value() ? guard_->Reassert() : CUDA_ERROR_INVALID_CONTEXT;
   }
 
-  // Leaves the context now; what was acquired is kept until the end of the scope. As
-  // ContextGuard::Restore.
+  /// Leaves the context now; what was acquired is kept until the end of the scope. As
+  /// ContextGuard::Restore.
   CUGUEST_HIDE CUresult Restore() noexcept {
     return guard_.has_value() ? guard_->Restore() : CUDA_SUCCESS;
   }

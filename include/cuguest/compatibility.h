@@ -3,41 +3,41 @@
 // -----------------------------------------------------------------------------
 // compatibility.h                                                       tier: 1
 // -----------------------------------------------------------------------------
-//
-// Can CUDA work in this process, with the driver that is here and the toolkit that the
-// caller was built with? And if not, what is to be done?
-//
-//   const cuguest::CompatibilityReport report =
-//       cuguest::CheckCompatibility(cuguest::QueryVersions());
-//   if (!report.status.ok()) return report.status;
-//   LOG(INFO) << report.sentence;
-//   // "CUDA can work here: driver 580.159.04 (CUDA 13.0), 1 device"
-//
-// A library that calls the runtime asks runtime/version.h, which knows its version too.
-//
-// This header is not a promise: a driver may still refuse a context for want of memory,
-// or a kernel that has no code for the device.
-//
-// Note [What fits what]
-// ~~~~~~~~~~~~~~~~~~~~~
-//   the driver's API version is ...         | the process
-//   ----------------------------------------+-------------------------------------------
-//   the toolkit's and runtime's, or newer   | works
-//   older, of the runtime's major version   | works (minor-version compatibility), but for
-//                                           | PTX of the newer toolkit, which gives
-//                                           | UNSUPPORTED_PTX_VERSION 222, and calls that
-//                                           | the driver does not have
-//   older than the runtime's major version  | does not: cudaErrorInsufficientDriver 35 (13.x
-//                                           | needs driver 580, 12.x needs 525)
-//   older than the toolkit, and no runtime  | works; Driver::Require() says what is missing
-//
-// A forward-compatibility package (cuda-compat) puts a newer libcuda over an older kernel
-// module: the driver's API version is then the package's. Only data-centre GPUs allow it
-// (otherwise COMPAT_NOT_SUPPORTED_ON_DEVICE 804), and only for module branches that the
-// package knows (otherwise SYSTEM_DRIVER_MISMATCH 803).
-//
-// Source: CUDA Compatibility, "Minor Version Compatibility" and "Forward Compatibility";
-// CUDA Toolkit release notes, "CUDA Toolkit and Corresponding Driver Versions".
+/// \file
+/// Can CUDA work in this process, with the driver that is here and the toolkit that the
+/// caller was built with? And if not, what is to be done?
+///
+///   const cuguest::CompatibilityReport report =
+///       cuguest::CheckCompatibility(cuguest::QueryVersions());
+///   if (!report.status.ok()) return report.status;
+///   LOG(INFO) << report.sentence;
+///   // "CUDA can work here: driver 580.159.04 (CUDA 13.0), 1 device"
+///
+/// A library that calls the runtime asks runtime/version.h, which knows its version too.
+///
+/// This header is not a promise: a driver may still refuse a context for want of memory,
+/// or a kernel that has no code for the device.
+///
+/// Note [What fits what]
+/// ~~~~~~~~~~~~~~~~~~~~~
+///   the driver's API version is ...         | the process
+///   ----------------------------------------+-------------------------------------------
+///   the toolkit's and runtime's, or newer   | works
+///   older, of the runtime's major version   | works (minor-version compatibility), but for
+///                                           | PTX of the newer toolkit, which gives
+///                                           | UNSUPPORTED_PTX_VERSION 222, and calls that
+///                                           | the driver does not have
+///   older than the runtime's major version  | does not: cudaErrorInsufficientDriver 35 (13.x
+///                                           | needs driver 580, 12.x needs 525)
+///   older than the toolkit, and no runtime  | works; Driver::Require() says what is missing
+///
+/// A forward-compatibility package (cuda-compat) puts a newer libcuda over an older kernel
+/// module: the driver's API version is then the package's. Only data-centre GPUs allow it
+/// (otherwise COMPAT_NOT_SUPPORTED_ON_DEVICE 804), and only for module branches that the
+/// package knows (otherwise SYSTEM_DRIVER_MISMATCH 803).
+///
+/// Source: CUDA Compatibility, "Minor Version Compatibility" and "Forward Compatibility";
+/// CUDA Toolkit release notes, "CUDA Toolkit and Corresponding Driver Versions".
 
 #ifndef CUGUEST_COMPATIBILITY_H_
 #define CUGUEST_COMPATIBILITY_H_
@@ -51,8 +51,8 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-// What decides whether CUDA can work in a process. Versions of APIs are as CUDA writes
-// them: 13000 is CUDA 13.0.
+/// What decides whether CUDA can work in a process. Versions of APIs are as CUDA writes
+/// them: 13000 is CUDA 13.0.
 struct Versions {
   CUGUEST_HIDE Versions() = default;
   CUGUEST_HIDE Versions(const Versions&) = default;
@@ -61,16 +61,16 @@ struct Versions {
   CUGUEST_HIDE Versions& operator=(Versions&&) = default;
   CUGUEST_HIDE ~Versions() = default;
 
-  int toolkit = 0;            // that the caller was compiled with: its CUDA_VERSION
-  int runtime = 0;            // cudaRuntimeGetVersion's; 0 where no runtime is used
-  int driver = 0;             // cuDriverGetVersion's; 0 where no driver could be loaded
-  int devices = 0;            // that the process sees
-  std::string kernel_module;  // "580.159.04"; empty if none is loaded or none is to be seen
-  std::string library;        // the file that libcuda was loaded from; empty if none was
-  absl::Status problem;       // what Driver::GetInitialized() or counting the devices gave
+  int toolkit = 0;            ///< that the caller was compiled with: its CUDA_VERSION
+  int runtime = 0;            ///< cudaRuntimeGetVersion's; 0 where no runtime is used
+  int driver = 0;             ///< cuDriverGetVersion's; 0 where no driver could be loaded
+  int devices = 0;            ///< that the process sees
+  std::string kernel_module;  ///< "580.159.04"; empty if none is loaded or none is to be seen
+  std::string library;        ///< the file that libcuda was loaded from; empty if none was
+  absl::Status problem;       ///< what Driver::GetInitialized() or counting the devices gave
 
-  // Whether `library` is that of a forward-compatibility package: it is in a directory
-  // `compat`, or its name has a later release than the kernel module.
+  /// Whether `library` is that of a forward-compatibility package: it is in a directory
+  /// `compat`, or its name has a later release than the kernel module.
   [[nodiscard]] CUGUEST_API bool uses_forward_compatibility() const;
 };
 
@@ -82,45 +82,45 @@ struct CompatibilityReport {
   CUGUEST_HIDE CompatibilityReport& operator=(CompatibilityReport&&) = default;
   CUGUEST_HIDE ~CompatibilityReport() = default;
 
-  // OK if CUDA can work. Otherwise `sentence`, with the canonical code, CodeOf() and
-  // ProblemOf() of what stands in the way; see
-  // CheckCompatibility().
+  /// OK if CUDA can work. Otherwise `sentence`, with the canonical code, CodeOf() and
+  /// ProblemOf() of what stands in the way; see
+  /// CheckCompatibility().
   absl::Status status;
-  // "CUDA can work here: ..." or "CUDA cannot work here: ...", why, and what to do.
+  /// "CUDA can work here: ..." or "CUDA cannot work here: ...", why, and what to do.
   std::string sentence;
 };
 
-// QueryVersions()
-//
-// Gathers them for this process. `toolkit` is the including file's without being asked.
-//
-// Initialises the driver, as Driver::GetInitialized() does and with what that means for
-// children that are forked later. Creates no context.
-//
-// Stack:   never touched.
-// Count:   never touched.
-// Threads: any.
-// Errors:  none; what failed is in `problem`.
-// Cost:    a file under /proc is read, and the driver is loaded and initialised if it was
-//          not; then one driver call.
+/// QueryVersions()
+///
+/// Gathers them for this process. `toolkit` is the including file's without being asked.
+///
+/// Initialises the driver, as Driver::GetInitialized() does and with what that means for
+/// children that are forked later. Creates no context.
+///
+/// Stack:   never touched.
+/// Count:   never touched.
+/// Threads: any.
+/// Errors:  none; what failed is in `problem`.
+/// Cost:    a file under /proc is read, and the driver is loaded and initialised if it was
+///          not; then one driver call.
 [[nodiscard]] CUGUEST_API Versions QueryVersions(int toolkit = CUDA_VERSION, int runtime = 0);
 
-// CheckCompatibility()
-//
-// Pure: the answer depends on `versions` alone. Its status, where CUDA cannot work:
-//
-//   `problem`'s code         `problem` is not OK: no driver, a stub, too old, a forked
-//                            child, no device, 803, 804 or another failure of cuInit
-//   kUnknown                 the driver does not tell its version, CUDA_ERROR_UNKNOWN
-//   kNotFound                no device, CUDA_ERROR_NO_DEVICE
-//   kUnimplemented           the runtime is of a newer major version than the driver,
-//                            CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER (cudaErrorInsufficient-
-//                            Driver, by runtime::RuntimeCodeOf)
-//   kFailedPrecondition      the caller was compiled with the headers of another major
-//                            version than the runtime's; no code of CUDA
+/// CheckCompatibility()
+///
+/// Pure: the answer depends on `versions` alone. Its status, where CUDA cannot work:
+///
+///   `problem`'s code         `problem` is not OK: no driver, a stub, too old, a forked
+///                            child, no device, 803, 804 or another failure of cuInit
+///   kUnknown                 the driver does not tell its version, CUDA_ERROR_UNKNOWN
+///   kNotFound                no device, CUDA_ERROR_NO_DEVICE
+///   kUnimplemented           the runtime is of a newer major version than the driver,
+///                            CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER (cudaErrorInsufficient-
+///                            Driver, by runtime::RuntimeCodeOf)
+///   kFailedPrecondition      the caller was compiled with the headers of another major
+///                            version than the runtime's; no code of CUDA
 [[nodiscard]] CUGUEST_API CompatibilityReport CheckCompatibility(const Versions& versions);
 
-// The names of 0.1, until 0.3.
+/// The names of 0.1, until 0.3.
 using Judgement = CompatibilityReport;
 [[nodiscard]] CUGUEST_HIDE inline CompatibilityReport JudgeVersions(const Versions& versions) {
   return CheckCompatibility(versions);

@@ -3,19 +3,19 @@
 // -----------------------------------------------------------------------------
 // context_guard.h                                                       tier: 2
 // -----------------------------------------------------------------------------
-//
-// `ContextGuard` makes one CUDA context current for a scope and then leaves the
-// calling thread's stack of contexts as it found it: also when something that was
-// called inside the scope did not.
-//
-//   absl::Status Blur(CUcontext context, Image* image) {
-//     cuguest::ContextGuard guard(context);
-//     if (!guard.ok()) return cuguest::ToStatus(guard);
-//     return LaunchBlur(image);          // runs with `context` current
-//   }                                    // the caller's context is current again
-//
-// It calls the driver only: it starts no CUDA runtime, creates no context, and
-// never calls cuInit.
+/// \file
+/// `ContextGuard` makes one CUDA context current for a scope and then leaves the
+/// calling thread's stack of contexts as it found it: also when something that was
+/// called inside the scope did not.
+///
+///   absl::Status Blur(CUcontext context, Image* image) {
+///     cuguest::ContextGuard guard(context);
+///     if (!guard.ok()) return cuguest::ToStatus(guard);
+///     return LaunchBlur(image);          // runs with `context` current
+///   }                                    // the caller's context is current again
+///
+/// It calls the driver only: it starts no CUDA runtime, creates no context, and
+/// never calls cuInit.
 
 #ifndef CUGUEST_CONTEXT_GUARD_H_
 #define CUGUEST_CONTEXT_GUARD_H_
@@ -37,145 +37,145 @@ class ThreadStack;
 struct Finding;
 }  // namespace internal
 
-// Note [How a guard restores]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// The caller's stack is [X,A] (A is current) and the guard's context is B.
-//
-//   a callee ...            | the stack then | the guard ...            | incident
-//   ------------------------+----------------+--------------------------+------------
-//   is clean                | [X,A,B]        | pops                     |
-//   replaces the top        | [X,A,P]        | pops                     | kReplaced
-//   leaves pushes           | [X,A,B,C..]    | pops until B is gone     | kLeakedPush
-//   pops once too often     | [X,A]          | pops A, pushes it back   | kExtraPop
-//   destroys B              | [X,A]          | the same; leaves B alone | kDestroyed
-//   elided (A is B): top replaced | [X,P]    | puts B back on top       | kReplaced
-//   elided: leaves a push   | [X,B,C]        | pops C                   | kLeakedPush
-//   elided: pops            | [X]            | pushes B                 | kExtraPop
-//   elided: destroys B      | [X]            | leaves it so             | kDestroyed
-//
-// A context that is destroyed while its entry stays on the stack (from another
-// thread, or buried) is popped like any other and nothing is reported: nothing of
-// the caller's was disturbed. A handle that is dead is never pushed again, because
-// the driver accepts it and corrupts its heap (cudasim/test/destroyed_facts_test.cc).
-//
-// Note [What is inferred]
-// ~~~~~~~~~~~~~~~~~~~~~~~
-// The driver shows the top of the stack and nothing else, not even its depth, and a
-// guard does not take the caller's stack apart to look. `Repair::kRepaired`, that the
-// caller's stack is what it was, is therefore said only where that is certain: by kExact,
-// which knows every entry, and where the caller had no context current. Every other repair
-// is marked `Repair::kInferred`: the caller's context is current, and the rest is the most
-// likely reading of what was found. It is right for every row of the table above; a callee
-// that pushed the caller's context, or the guard's, can have left something that looks the
-// same. What is read how:
-//
-// - An elided guard that finds another context C on top, and not its own beneath (nor
-//   beneath a run of the same C), cannot know whether C replaced its context or lay below
-//   it all along. If C is a primary context it is treated as a replacement, which is what
-//   cudaSetDevice leaves; otherwise as an extra pop.
-// - A guard that pushed, and finds neither its own context nor the caller's on top, takes
-//   up to 64 entries off to look for them. If the caller's turns up first, everything
-//   above it is treated as a callee's. If neither does, all is put back, as the caller's
-//   remaining stack, and the caller's context on top of it; the incident is marked
-//   kUnrepaired if the search ended at the limit, or met an entry whose context is
-//   destroyed and which therefore cannot be put back.
-// - A callee that leaves an empty stack behind has popped at least the caller's current
-//   entry; what lay below cannot be known.
-// - The same handle twice in the stack can make two rows look alike: elided, caller [B,B],
-//   a replaced top looks like a leaked push; caller [A,A], an extra pop looks like a
-//   replaced top; caller [A,B,A], an extra pop looks like a leaked push.
-//
-// What leaves *our own* context on top can go unseen, since it is what the guard looks
-// for: above all a push of it that a callee leaves behind.
-//
-// - A guard that switched ([X,A,B,B]): the pop returns B, as it should, and the caller
-//   is left with [X,A,B]; likewise a callee that pops B and A and pushes B again. Seeing
-//   it costs the fourth driver call, which the default mode does not make: kAlwaysPush
-//   looks once more after its pop, and repairs it.
-// - The caller's context is ours ([X,B,B], or [X,B,B,B] in kAlwaysPush): what is current
-//   is right all along, and only kExact can see that the stack has grown or shrunk.
-//
-// kExact has no such cases at all.
+/// Note [How a guard restores]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~
+/// The caller's stack is [X,A] (A is current) and the guard's context is B.
+///
+///   a callee ...            | the stack then | the guard ...            | incident
+///   ------------------------+----------------+--------------------------+------------
+///   is clean                | [X,A,B]        | pops                     |
+///   replaces the top        | [X,A,P]        | pops                     | kReplaced
+///   leaves pushes           | [X,A,B,C..]    | pops until B is gone     | kLeakedPush
+///   pops once too often     | [X,A]          | pops A, pushes it back   | kExtraPop
+///   destroys B              | [X,A]          | the same; leaves B alone | kDestroyed
+///   elided (A is B): top replaced | [X,P]    | puts B back on top       | kReplaced
+///   elided: leaves a push   | [X,B,C]        | pops C                   | kLeakedPush
+///   elided: pops            | [X]            | pushes B                 | kExtraPop
+///   elided: destroys B      | [X]            | leaves it so             | kDestroyed
+///
+/// A context that is destroyed while its entry stays on the stack (from another
+/// thread, or buried) is popped like any other and nothing is reported: nothing of
+/// the caller's was disturbed. A handle that is dead is never pushed again, because
+/// the driver accepts it and corrupts its heap (cudasim/test/destroyed_facts_test.cc).
+///
+/// Note [What is inferred]
+/// ~~~~~~~~~~~~~~~~~~~~~~~
+/// The driver shows the top of the stack and nothing else, not even its depth, and a
+/// guard does not take the caller's stack apart to look. `Repair::kRepaired`, that the
+/// caller's stack is what it was, is therefore said only where that is certain: by kExact,
+/// which knows every entry, and where the caller had no context current. Every other repair
+/// is marked `Repair::kInferred`: the caller's context is current, and the rest is the most
+/// likely reading of what was found. It is right for every row of the table above; a callee
+/// that pushed the caller's context, or the guard's, can have left something that looks the
+/// same. What is read how:
+///
+/// - An elided guard that finds another context C on top, and not its own beneath (nor
+///   beneath a run of the same C), cannot know whether C replaced its context or lay below
+///   it all along. If C is a primary context it is treated as a replacement, which is what
+///   cudaSetDevice leaves; otherwise as an extra pop.
+/// - A guard that pushed, and finds neither its own context nor the caller's on top, takes
+///   up to 64 entries off to look for them. If the caller's turns up first, everything
+///   above it is treated as a callee's. If neither does, all is put back, as the caller's
+///   remaining stack, and the caller's context on top of it; the incident is marked
+///   kUnrepaired if the search ended at the limit, or met an entry whose context is
+///   destroyed and which therefore cannot be put back.
+/// - A callee that leaves an empty stack behind has popped at least the caller's current
+///   entry; what lay below cannot be known.
+/// - The same handle twice in the stack can make two rows look alike: elided, caller [B,B],
+///   a replaced top looks like a leaked push; caller [A,A], an extra pop looks like a
+///   replaced top; caller [A,B,A], an extra pop looks like a leaked push.
+///
+/// What leaves *our own* context on top can go unseen, since it is what the guard looks
+/// for: above all a push of it that a callee leaves behind.
+///
+/// - A guard that switched ([X,A,B,B]): the pop returns B, as it should, and the caller
+///   is left with [X,A,B]; likewise a callee that pops B and A and pushes B again. Seeing
+///   it costs the fourth driver call, which the default mode does not make: kAlwaysPush
+///   looks once more after its pop, and repairs it.
+/// - The caller's context is ours ([X,B,B], or [X,B,B,B] in kAlwaysPush): what is current
+///   is right all along, and only kExact can see that the stack has grown or shrunk.
+///
+/// kExact has no such cases at all.
 
-// Note [Handles and incarnations]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// A handle is used again: a primary context that was reset comes back at its handle, and so
-// may a destroyed context's handle as somebody else's. A guard that was built from a ContextRef
-// knows the incarnation it entered, and neither enters nor puts back another one.
-//
-// - On the way out a handle on top is enough: an entry keeps its context's memory, so that
-//   as long as the guard's entry is on the stack no other context can have its handle
-//   (cudasim/test/destroyed_facts_test.cc).
-// - An entry that has to be put back on the stack is pushed only if its context is alive, and
-//   the incarnation it was if that is known: of the guard's context from the ContextRef, of
-//   the caller's from an outer guard around it that was built from one, of everything in
-//   kExact. A primary context that was reset and retained again is put back; its entry on
-//   the stack would have come back in the same way.
-// - Where nothing is known of an entry but its handle (the caller's in kElide and
-//   kAlwaysPush, since asking for its id would cost every guard a driver call), and a callee
-//   took it off, destroyed its context and let another begin at the handle, that other one is
-//   put back. The incident is then marked kInferred.
-// - Below CUDA 12.0 there are no ids: a destroyed handle is noticed, and a primary context
-//   that is reset, but not another incarnation at the same handle.
+/// Note [Handles and incarnations]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+/// A handle is used again: a primary context that was reset comes back at its handle, and so
+/// may a destroyed context's handle as somebody else's. A guard that was built from a ContextRef
+/// knows the incarnation it entered, and neither enters nor puts back another one.
+///
+/// - On the way out a handle on top is enough: an entry keeps its context's memory, so that
+///   as long as the guard's entry is on the stack no other context can have its handle
+///   (cudasim/test/destroyed_facts_test.cc).
+/// - An entry that has to be put back on the stack is pushed only if its context is alive, and
+///   the incarnation it was if that is known: of the guard's context from the ContextRef, of
+///   the caller's from an outer guard around it that was built from one, of everything in
+///   kExact. A primary context that was reset and retained again is put back; its entry on
+///   the stack would have come back in the same way.
+/// - Where nothing is known of an entry but its handle (the caller's in kElide and
+///   kAlwaysPush, since asking for its id would cost every guard a driver call), and a callee
+///   took it off, destroyed its context and let another begin at the handle, that other one is
+///   put back. The incident is then marked kInferred.
+/// - Below CUDA 12.0 there are no ids: a destroyed handle is noticed, and a primary context
+///   that is reset, but not another incarnation at the same handle.
 
 enum class GuardMode : unsigned char {
-  // No push when the context is already current: two contention-free queries. With
-  // 16 threads in one context that is some fifty times cheaper than a push and a pop,
-  // because the driver counts those atomically.
+  /// No push when the context is already current: two contention-free queries. With
+  /// 16 threads in one context that is some fifty times cheaper than a push and a pop,
+  /// because the driver counts those atomically.
   kElide,
-  // Always push, and prove the caller's context current after the pop: the caller's
-  // entry survives also a callee that replaces the top.
+  /// Always push, and prove the caller's context current after the pop: the caller's
+  /// entry survives also a callee that replaces the top.
   kAlwaysPush,
-  // Take the whole stack off on entry and put it back, and compare entry by entry on
-  // exit. For tests and debugging.
+  /// Take the whole stack off on entry and put it back, and compare entry by entry on
+  /// exit. For tests and debugging.
   kExact,
 };
 
-// ContextGuard
-//
-// Stack:   +1 or +0 on construction, undone on destruction; net 0 over the scope.
-// Count:   none; it keeps nothing alive. That is the caller's business.
-// Threads: bound to the constructing thread; destroy it there, in reverse order of construction.
-//          Ended on another, it leaves both threads' stacks alone and reports kElsewhere; its own
-//          thread keeps the entry.
-// Cost:    driver calls when nothing went wrong:
-//            kElide       2 elided (query, query), 3 switched (query, push, pop)
-//            kAlwaysPush  4 (query, push, pop, query)
-//            kExact       about 10 for every entry of the stack
-//          and one more (cuCtxGetId) when built from a ContextRef, except in kElide where
-//          the last such guard on the thread was elided: then the current context's id is
-//          what it asks for, 2 calls if it is elided too and 5 if it switches. No lock, no
-//          allocation; one thread_local. test/context/guard_cost_test.cc counts them.
-// Errors:  construction never throws, never aborts: test ok(). A guard that failed
-//          to enter has changed nothing and will restore nothing. One whose ok() or
-//          result() is never asked reports kUnasked when it ends, if the file that
-//          constructs it is compiled without NDEBUG. result() is
-//            CUDA_ERROR_INVALID_CONTEXT       nullptr, or an empty ContextRef
-//            CUDA_ERROR_CONTEXT_IS_DESTROYED  the ContextRef's context was destroyed or reset
-//            CUDA_ERROR_NOT_INITIALIZED       a forked child, see advice()
-//            CUDA_ERROR_NOT_PERMITTED         inside a stream callback
-//            CUDA_ERROR_NOT_SUPPORTED         kExact only: the stack is deeper than
-//                                             kMaxExactDepth or holds a dead entry
-//            CUDA_ERROR_SHARED_OBJECT_INIT_FAILED, _STUB_LIBRARY,
-//            _CALL_REQUIRES_NEWER_DRIVER      no usable driver, see driver.h
-//          ToStatus(guard) turns it into a status with the advice in words.
-//          CUDA_ERROR_DEINITIALIZED on the way out counts as success: the process
-//          is ending and there is no stack left to restore.
-// Source:  CUDA Driver API, "Context Management"; test/context/repair_table_test.cc
-//          runs every row of the table above in every mode.
+/// ContextGuard
+///
+/// Stack:   +1 or +0 on construction, undone on destruction; net 0 over the scope.
+/// Count:   none; it keeps nothing alive. That is the caller's business.
+/// Threads: bound to the constructing thread; destroy it there, in reverse order of construction.
+///          Ended on another, it leaves both threads' stacks alone and reports kElsewhere; its own
+///          thread keeps the entry.
+/// Cost:    driver calls when nothing went wrong:
+///            kElide       2 elided (query, query), 3 switched (query, push, pop)
+///            kAlwaysPush  4 (query, push, pop, query)
+///            kExact       about 10 for every entry of the stack
+///          and one more (cuCtxGetId) when built from a ContextRef, except in kElide where
+///          the last such guard on the thread was elided: then the current context's id is
+///          what it asks for, 2 calls if it is elided too and 5 if it switches. No lock, no
+///          allocation; one thread_local. test/context/guard_cost_test.cc counts them.
+/// Errors:  construction never throws, never aborts: test ok(). A guard that failed
+///          to enter has changed nothing and will restore nothing. One whose ok() or
+///          result() is never asked reports kUnasked when it ends, if the file that
+///          constructs it is compiled without NDEBUG. result() is
+///            CUDA_ERROR_INVALID_CONTEXT       nullptr, or an empty ContextRef
+///            CUDA_ERROR_CONTEXT_IS_DESTROYED  the ContextRef's context was destroyed or reset
+///            CUDA_ERROR_NOT_INITIALIZED       a forked child, see advice()
+///            CUDA_ERROR_NOT_PERMITTED         inside a stream callback
+///            CUDA_ERROR_NOT_SUPPORTED         kExact only: the stack is deeper than
+///                                             kMaxExactDepth or holds a dead entry
+///            CUDA_ERROR_SHARED_OBJECT_INIT_FAILED, _STUB_LIBRARY,
+///            _CALL_REQUIRES_NEWER_DRIVER      no usable driver, see driver.h
+///          ToStatus(guard) turns it into a status with the advice in words.
+///          CUDA_ERROR_DEINITIALIZED on the way out counts as success: the process
+///          is ending and there is no stack left to restore.
+/// Source:  CUDA Driver API, "Context Management"; test/context/repair_table_test.cc
+///          runs every row of the table above in every mode.
 class [[nodiscard]] CUGUEST_API ContextGuard : private internal::StackGuard {
  public:
-  // Entries that kExact can hold; the guard has room for them so as not to allocate.
+  /// Entries that kExact can hold; the guard has room for them so as not to allocate.
   CUGUEST_HIDE static constexpr int kMaxExactDepth = 32;
 
-  // Enters `context`, which must be alive: a destroyed handle that is pushed
-  // corrupts the driver's heap, and no driver call can tell for certain. Give a
-  // ContextRef where it may have been destroyed or reset meanwhile: exact for a reset, best effort
-  // for a destroyed context, as ContextRef::IsAlive says.
-  // nullptr is refused rather than read as "none": for that, see NoContextGuard.
-  //
-  // `file` and `line` are for incidents. The defaults name the code that constructs the
-  // guard: give a Location where that is the standard library's, as in emplace().
+  /// Enters `context`, which must be alive: a destroyed handle that is pushed
+  /// corrupts the driver's heap, and no driver call can tell for certain. Give a
+  /// ContextRef where it may have been destroyed or reset meanwhile: exact for a reset, best effort
+  /// for a destroyed context, as ContextRef::IsAlive says.
+  /// nullptr is refused rather than read as "none": for that, see NoContextGuard.
+  ///
+  /// `file` and `line` are for incidents. The defaults name the code that constructs the
+  /// guard: give a Location where that is the standard library's, as in emplace().
   [[nodiscard]] CUGUEST_HIDE explicit ContextGuard(CUcontext context,
                                                    GuardMode mode = GuardMode::kElide,
                                                    const char* file = __builtin_FILE(),
@@ -187,8 +187,8 @@ class [[nodiscard]] CUGUEST_API ContextGuard : private internal::StackGuard {
                                           GuardMode mode = GuardMode::kElide) noexcept
       : ContextGuard(context, mode, where.file, where.line) {}
 
-  // The same, refused if the ref's context was destroyed or reset: also when another incarnation is
-  // current at its handle, since everything in the old one is gone.
+  /// The same, refused if the ref's context was destroyed or reset: also when another incarnation
+  /// is current at its handle, since everything in the old one is gone.
   [[nodiscard]] CUGUEST_HIDE explicit ContextGuard(const ContextRef& context,
                                                    GuardMode mode = GuardMode::kElide,
                                                    const char* file = __builtin_FILE(),
@@ -200,11 +200,11 @@ class [[nodiscard]] CUGUEST_API ContextGuard : private internal::StackGuard {
                                           GuardMode mode = GuardMode::kElide) noexcept
       : ContextGuard(context, mode, where.file, where.line) {}
 
-  // Neither copied nor moved. See Note [Guards do not move].
+  /// Neither copied nor moved. See Note [Guards do not move].
   ContextGuard(const ContextGuard&) = delete;
   ContextGuard& operator=(const ContextGuard&) = delete;
 
-  // As Restore(), whose result an incident carries.
+  /// As Restore(), whose result an incident carries.
   CUGUEST_HIDE ~ContextGuard() {
     if (Restore() != CUDA_SUCCESS) GiveUp();
   }
@@ -217,31 +217,31 @@ class [[nodiscard]] CUGUEST_API ContextGuard : private internal::StackGuard {
   [[nodiscard]] CUGUEST_HIDE const char* doing() const noexcept { return "enter a context"; }
   [[nodiscard]] const char* advice() const noexcept;
 
-  // The guard's context.
+  /// The guard's context.
   [[nodiscard]] CUGUEST_HIDE CUcontext get() const noexcept { return ours_.context; }
-  // What was current when it entered; nullptr if nothing was.
+  /// What was current when it entered; nullptr if nothing was.
   [[nodiscard]] CUGUEST_HIDE CUcontext caller() const noexcept { return caller_; }
-  // Whether it is inside without having pushed.
+  /// Whether it is inside without having pushed.
   [[nodiscard]] CUGUEST_HIDE bool elided() const noexcept { return state_ == State::kElided; }
 
-  // After a call into foreign code: makes the guard's context current again if it is
-  // not, and reports who it was expected to be. The caller's entries below are
-  // repaired at the same time, by the same rules as at the end of the scope.
-  //
-  // Stack:  as right after construction.
-  // Errors: the code with which re-entering failed; the guard is then no longer
-  //         ok(), and the caller's context is current. CUDA_ERROR_ILLEGAL_STATE, and
-  //         nothing done, after Restore() and on another thread.
-  // Cost:   one driver call when nothing is wrong, two when built from a ContextRef
-  //         (kExact: as leaving and entering).
+  /// After a call into foreign code: makes the guard's context current again if it is
+  /// not, and reports who it was expected to be. The caller's entries below are
+  /// repaired at the same time, by the same rules as at the end of the scope.
+  ///
+  /// Stack:  as right after construction.
+  /// Errors: the code with which re-entering failed; the guard is then no longer
+  ///         ok(), and the caller's context is current. CUDA_ERROR_ILLEGAL_STATE, and
+  ///         nothing done, after Restore() and on another thread.
+  /// Cost:   one driver call when nothing is wrong, two when built from a ContextRef
+  ///         (kExact: as leaving and entering).
   CUresult Reassert() noexcept;
 
-  // Ends the scope now. Does nothing the second time.
-  //
-  // Errors: CUDA_SUCCESS when the caller's stack is as it was, or was repaired;
-  //         otherwise the driver's code that prevented it (also in the incident).
-  //         CUDA_ERROR_ILLEGAL_STATE, and nothing done, on another thread than its own:
-  //         the scope can still be ended there.
+  /// Ends the scope now. Does nothing the second time.
+  ///
+  /// Errors: CUDA_SUCCESS when the caller's stack is as it was, or was repaired;
+  ///         otherwise the driver's code that prevented it (also in the incident).
+  ///         CUDA_ERROR_ILLEGAL_STATE, and nothing done, on another thread than its own:
+  ///         the scope can still be ended there.
   CUGUEST_HIDE CUresult Restore() noexcept {
     internal::ThisThread& here = internal::t_this_thread;
     // The innermost guard of this thread is inside.
@@ -357,18 +357,18 @@ class [[nodiscard]] CUGUEST_API ContextGuard : private internal::StackGuard {
   internal::Incarnation exact_[kMaxExactDepth];  // bottom first
 };
 
-// Note [Guards carry CUresult, not Status]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// A guard stands in every function of an embedder, so its header includes <cuda.h> and nothing
-// heavier (Abseil's status header is fourteen times its size), and building a status allocates.
-// ToStatus(guard) of error.h makes one where it is needed.
-//
-// Note [Guards do not move]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~
-// A guard restores by stack discipline, so its lifetime must nest. Moving one out of
-// its scope lets guards end out of order, and no answer to "which context is current
-// now?" is then right. For a conditional one use std::optional<ContextGuard> and
-// emplace(context, Location::Here()).
+/// Note [Guards carry CUresult, not Status]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+/// A guard stands in every function of an embedder, so its header includes <cuda.h> and nothing
+/// heavier (Abseil's status header is fourteen times its size), and building a status allocates.
+/// ToStatus(guard) of error.h makes one where it is needed.
+///
+/// Note [Guards do not move]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~
+/// A guard restores by stack discipline, so its lifetime must nest. Moving one out of
+/// its scope lets guards end out of order, and no answer to "which context is current
+/// now?" is then right. For a conditional one use std::optional<ContextGuard> and
+/// emplace(context, Location::Here()).
 
 CUGUEST_END_NAMESPACE
 

@@ -3,17 +3,17 @@
 // -----------------------------------------------------------------------------
 // context_ref.h                                                         tier: 2
 // -----------------------------------------------------------------------------
-//
-// `ContextRef` names one incarnation of a context: its handle and the id the driver gave it. A
-// handle alone does not: a primary context that was reset comes back at the same handle with
-// everything that lived in it gone, and the handle of a destroyed context is given to the next one
-// that is created. The id is never reused.
-//
-//   const ContextRef home = ContextRef::Current();   // while it is known alive
-//   ...                                              // host code, maybe a reset
-//   if (!home.IsAlive()) return RebuildEverything();
-//
-// It owns nothing and keeps nothing alive.
+/// \file
+/// `ContextRef` names one incarnation of a context: its handle and the id the driver gave it. A
+/// handle alone does not: a primary context that was reset comes back at the same handle with
+/// everything that lived in it gone, and the handle of a destroyed context is given to the next one
+/// that is created. The id is never reused.
+///
+///   const ContextRef home = ContextRef::Current();   // while it is known alive
+///   ...                                              // host code, maybe a reset
+///   if (!home.IsAlive()) return RebuildEverything();
+///
+/// It owns nothing and keeps nothing alive.
 
 #ifndef CUGUEST_CONTEXT_REF_H_
 #define CUGUEST_CONTEXT_REF_H_
@@ -24,57 +24,57 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-// ContextRef
-//
-// Stack:   never touched.
-// Threads: a value; any thread.
-// Needs:   cuCtxGetId, CUDA 12.0 (driver 525). Below that the id is 0, two refs
-//          are equal if their handles are, and IsAlive() asks cuCtxGetApiVersion,
-//          which cannot tell a reused handle from the old one.
-// Source:  CUDA Driver API, cuCtxGetId; cudasim/test/primary_facts_test.cc and
-//          cudasim/test/destroyed_facts_test.cc (reset and reuse of handles).
+/// ContextRef
+///
+/// Stack:   never touched.
+/// Threads: a value; any thread.
+/// Needs:   cuCtxGetId, CUDA 12.0 (driver 525). Below that the id is 0, two refs
+///          are equal if their handles are, and IsAlive() asks cuCtxGetApiVersion,
+///          which cannot tell a reused handle from the old one.
+/// Source:  CUDA Driver API, cuCtxGetId; cudasim/test/primary_facts_test.cc and
+///          cudasim/test/destroyed_facts_test.cc (reset and reuse of handles).
 class CUGUEST_API ContextRef {
  public:
   CUGUEST_HIDE constexpr ContextRef() noexcept = default;  // names no context
 
-  // Names the present incarnation of `context`. The handle must be alive: the driver reads its
-  // memory to answer.
-  //
-  // Errors: result() is CUDA_ERROR_INVALID_CONTEXT for nullptr,
-  //         CUDA_ERROR_CONTEXT_IS_DESTROYED for a reset primary context (exact)
-  //         or a destroyed one (best effort), or the code of a missing driver;
-  //         the ref is then empty.
-  // Cost:   one driver call (cuCtxGetId), contention-free.
+  /// Names the present incarnation of `context`. The handle must be alive: the driver reads its
+  /// memory to answer.
+  ///
+  /// Errors: result() is CUDA_ERROR_INVALID_CONTEXT for nullptr,
+  ///         CUDA_ERROR_CONTEXT_IS_DESTROYED for a reset primary context (exact)
+  ///         or a destroyed one (best effort), or the code of a missing driver;
+  ///         the ref is then empty.
+  /// Cost:   one driver call (cuCtxGetId), contention-free.
   [[nodiscard]] static ContextRef Borrow(CUcontext context) noexcept;
 
-  // Names the calling thread's current context; empty if there is none or it is
-  // destroyed.
-  //
-  // Cost:   two driver calls, contention-free.
+  /// Names the calling thread's current context; empty if there is none or it is
+  /// destroyed.
+  ///
+  /// Cost:   two driver calls, contention-free.
   [[nodiscard]] static ContextRef Current() noexcept;
 
-  // Not owned, and not by itself proof that the context is alive. nullptr if empty.
+  /// Not owned, and not by itself proof that the context is alive. nullptr if empty.
   [[nodiscard]] CUGUEST_HIDE CUcontext get() const noexcept { return context_; }
 
-  // The driver's id; 0 if empty or below CUDA 12.0.
+  /// The driver's id; 0 if empty or below CUDA 12.0.
   [[nodiscard]] CUGUEST_HIDE unsigned long long id() const noexcept { return id_; }
 
-  // Whether the handle still names the same incarnation of the same context.
-  //
-  // Exact for a primary context (the driver keeps its handle readable for the
-  // life of the process) and for a context that the caller knows not to have been
-  // destroyed. For a foreign context that may have been destroyed it is best
-  // effort: the driver reads the handle's freed memory. On an H100 with driver 580 it mostly
-  // answered CUDA_ERROR_CONTEXT_IS_DESTROYED, once did not, and, where the memory had been used
-  // again, once crashed (test/context/per_context_ending_test.cc). Nothing documents it. So do not
-  // ask about contexts that others destroy without telling you.
-  //
-  // Cost:   one driver call, contention-free.
+  /// Whether the handle still names the same incarnation of the same context.
+  ///
+  /// Exact for a primary context (the driver keeps its handle readable for the
+  /// life of the process) and for a context that the caller knows not to have been
+  /// destroyed. For a foreign context that may have been destroyed it is best
+  /// effort: the driver reads the handle's freed memory. On an H100 with driver 580 it mostly
+  /// answered CUDA_ERROR_CONTEXT_IS_DESTROYED, once did not, and, where the memory had been used
+  /// again, once crashed (test/context/per_context_ending_test.cc). Nothing documents it. So do not
+  /// ask about contexts that others destroy without telling you.
+  ///
+  /// Cost:   one driver call, contention-free.
   [[nodiscard]] CUGUEST_HIDE bool IsAlive() const noexcept { return Check() == CUDA_SUCCESS; }
 
-  // The same, with the reason: CUDA_ERROR_CONTEXT_IS_DESTROYED when the incarnation that this ref
-  // names was destroyed or reset (also when the handle names another one),
-  // CUDA_ERROR_INVALID_CONTEXT when the ref is empty.
+  /// The same, with the reason: CUDA_ERROR_CONTEXT_IS_DESTROYED when the incarnation that this ref
+  /// names was destroyed or reset (also when the handle names another one),
+  /// CUDA_ERROR_INVALID_CONTEXT when the ref is empty.
   [[nodiscard]] CUresult Check() const noexcept;
 
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return result_ == CUDA_SUCCESS; }
@@ -82,7 +82,7 @@ class CUGUEST_API ContextRef {
   [[nodiscard]] CUGUEST_HIDE const char* doing() const noexcept { return "identify a context"; }
   [[nodiscard]] const char* advice() const noexcept;
 
-  // The same incarnation of the same context.
+  /// The same incarnation of the same context.
   CUGUEST_HIDE friend bool operator==(const ContextRef& a, const ContextRef& b) noexcept {
     return a.context_ == b.context_ && a.id_ == b.id_;
   }

@@ -3,49 +3,49 @@
 // -----------------------------------------------------------------------------
 // copy.h                                                                tier: 3
 // -----------------------------------------------------------------------------
-//
-// Copies and fills that find the right context by themselves, whatever is current: between
-// device memory of any contexts and devices, and between it and the host.
-//
-//   absl::Status status = Copy(view, HostSpan<const float>(values));   // done when it returns
-//   if (status.ok()) status = CopyAsync(other_view, view, stream);     // done in the stream
-//   if (status.ok()) status = Zero(scratch);
-//   absl::StatusOr<std::vector<float>> back = Download(view);
-//
-// Note [Where a copy runs]
-// ~~~~~~~~~~~~~~~~~~~~~~~~
-// Without a stream: on stream 0 of the context that owns the memory that is written, or else
-// of that which owns the memory that is read. For pool and virtual memory, which no context
-// owns: of the current context, if it is on the memory's device, else of that device's
-// primary, if it is active (AcquireOn). With a stream: there, and its context need not own
-// the memory, nor be on its device.
-//
-// Between devices no peer access is needed. Without it the driver goes through the host.
-// Source: CUDA Programming Guide, "Peer-to-Peer Memory Copy";
-// cudasim/test/two_devices_facts_test.cc, cudasim/test/memory_facts_test.cc.
-//
-// Note [When a copy is done]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~~
-// Copy, Download, Fill and Zero wait until it is: also between two pieces of device memory, where
-// cuMemcpyDtoD would not. They wait for what was submitted to the context's stream 0 and its
-// blocking streams before, and for no other stream: memory that a non-blocking stream still
-// works on needs a Synchronize() of it first.
-//
-// CopyAsync, FillAsync and ZeroAsync come in the stream's order. Host memory must stay, and
-// must not be written (or, if it is written to, not be read) until the stream is past the
-// copy. With pinned memory the call returns at once. With pageable memory it may block: to
-// the host, until the stream has got there and the copy is done; from the host, until the
-// driver has taken the bytes.
-// Source: CUDA Driver API, "API synchronization behavior".
-//
-// Note [While something captures]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// On a stream that captures, the Async forms become nodes of the graph, and the memory of
-// both ends must stay as long as the graph. All others use stream 0, or are refused: if a
-// blocking stream of that context captures, with kFailedPrecondition and
-// CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, which the driver would return after it had ended that
-// capture. Captures anywhere else are not harmed.
-// Source: cudasim/test/capture_facts_test.cc, test/memory/copy_test.cc.
+/// \file
+/// Copies and fills that find the right context by themselves, whatever is current: between
+/// device memory of any contexts and devices, and between it and the host.
+///
+///   absl::Status status = Copy(view, HostSpan<const float>(values));   // done when it returns
+///   if (status.ok()) status = CopyAsync(other_view, view, stream);     // done in the stream
+///   if (status.ok()) status = Zero(scratch);
+///   absl::StatusOr<std::vector<float>> back = Download(view);
+///
+/// Note [Where a copy runs]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~
+/// Without a stream: on stream 0 of the context that owns the memory that is written, or else
+/// of that which owns the memory that is read. For pool and virtual memory, which no context
+/// owns: of the current context, if it is on the memory's device, else of that device's
+/// primary, if it is active (AcquireOn). With a stream: there, and its context need not own
+/// the memory, nor be on its device.
+///
+/// Between devices no peer access is needed. Without it the driver goes through the host.
+/// Source: CUDA Programming Guide, "Peer-to-Peer Memory Copy";
+/// cudasim/test/two_devices_facts_test.cc, cudasim/test/memory_facts_test.cc.
+///
+/// Note [When a copy is done]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~
+/// Copy, Download, Fill and Zero wait until it is: also between two pieces of device memory, where
+/// cuMemcpyDtoD would not. They wait for what was submitted to the context's stream 0 and its
+/// blocking streams before, and for no other stream: memory that a non-blocking stream still
+/// works on needs a Synchronize() of it first.
+///
+/// CopyAsync, FillAsync and ZeroAsync come in the stream's order. Host memory must stay, and
+/// must not be written (or, if it is written to, not be read) until the stream is past the
+/// copy. With pinned memory the call returns at once. With pageable memory it may block: to
+/// the host, until the stream has got there and the copy is done; from the host, until the
+/// driver has taken the bytes.
+/// Source: CUDA Driver API, "API synchronization behavior".
+///
+/// Note [While something captures]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+/// On a stream that captures, the Async forms become nodes of the graph, and the memory of
+/// both ends must stay as long as the graph. All others use stream 0, or are refused: if a
+/// blocking stream of that context captures, with kFailedPrecondition and
+/// CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, which the driver would return after it had ended that
+/// capture. Captures anywhere else are not harmed.
+/// Source: cudasim/test/capture_facts_test.cc, test/memory/copy_test.cc.
 
 #ifndef CUGUEST_COPY_H_
 #define CUGUEST_COPY_H_
@@ -144,35 +144,35 @@ using IfEndsBeforeTheCopy =
 
 }  // namespace internal
 
-// Copy(), CopyAsync(), Download(), Fill(), FillAsync(), Zero(), ZeroAsync()
-//
-// The destination comes first, as in cuMemcpy. Where a container of the host and a view can both
-// be written, their order alone would say which is which, and a mistake would overwrite what was
-// to be copied; so that does not compile: say HostSpan<T>(values) for a destination on the host,
-// and HostSpan<const T>(values) or std::as_const(values) for a source. Nor does an asynchronous
-// copy from a temporary container, which is gone before the device has read it.
-//
-// Both ends have the same number of elements, and do not overlap: overlapping ones are copied
-// in no order that is promised. Nothing to copy is success, and no driver is called.
-//
-// Stack:   as it was.
-// Threads: any; not from a stream callback: kPermissionDenied.
-// Errors:  those of Driver::Get(), and
-//          kInvalidArgument     the ends differ in their number of elements; the host's is
-//                               null; memory was freed (as far as the driver notices: its
-//                               address may have been given away again); a fill on a stream
-//                               of another device than the memory's; or an empty StreamRef
-//          kFailedPrecondition  a context that owns memory, or the stream's, ended: with
-//                               CUDA_ERROR_CONTEXT_IS_DESTROYED; pool or virtual memory, and
-//                               there is no context on its device; or a capture, see
-//                               Note [While something captures]
-//          kDataLoss            an earlier sticky error
-//          Nothing was copied then, except that a sticky error may come in the midst of it.
-// Cost:    in driver calls: without a stream nine if the context it runs in is current, else
-//          ten, and two to eight more for pool and virtual memory; with a stream five if its
-//          context is current, else six. One more if both ends are on a device. Text is made
-//          on failure only. test/memory/copy_test.cc counts them.
-// Source:  CUDA Driver API, cuMemcpyHtoD and its like, cuMemsetD8 and its like.
+/// Copy(), CopyAsync(), Download(), Fill(), FillAsync(), Zero(), ZeroAsync()
+///
+/// The destination comes first, as in cuMemcpy. Where a container of the host and a view can both
+/// be written, their order alone would say which is which, and a mistake would overwrite what was
+/// to be copied; so that does not compile: say HostSpan<T>(values) for a destination on the host,
+/// and HostSpan<const T>(values) or std::as_const(values) for a source. Nor does an asynchronous
+/// copy from a temporary container, which is gone before the device has read it.
+///
+/// Both ends have the same number of elements, and do not overlap: overlapping ones are copied
+/// in no order that is promised. Nothing to copy is success, and no driver is called.
+///
+/// Stack:   as it was.
+/// Threads: any; not from a stream callback: kPermissionDenied.
+/// Errors:  those of Driver::Get(), and
+///          kInvalidArgument     the ends differ in their number of elements; the host's is
+///                               null; memory was freed (as far as the driver notices: its
+///                               address may have been given away again); a fill on a stream
+///                               of another device than the memory's; or an empty StreamRef
+///          kFailedPrecondition  a context that owns memory, or the stream's, ended: with
+///                               CUDA_ERROR_CONTEXT_IS_DESTROYED; pool or virtual memory, and
+///                               there is no context on its device; or a capture, see
+///                               Note [While something captures]
+///          kDataLoss            an earlier sticky error
+///          Nothing was copied then, except that a sticky error may come in the midst of it.
+/// Cost:    in driver calls: without a stream nine if the context it runs in is current, else
+///          ten, and two to eight more for pool and virtual memory; with a stream five if its
+///          context is current, else six. One more if both ends are on a device. Text is made
+///          on failure only. test/memory/copy_test.cc counts them.
+/// Source:  CUDA Driver API, cuMemcpyHtoD and its like, cuMemsetD8 and its like.
 
 template <typename T>
 CUGUEST_HIDE absl::Status Copy(const DeviceView<T>& to,
@@ -192,7 +192,7 @@ CUGUEST_HIDE absl::Status Copy(const internal::NotDeduced<HostSpan<std::remove_c
   return internal::CopyElements(internal::EndOf(to), internal::EndOf(from), sizeof(T));
 }
 
-// The direction is not said: see above.
+/// The direction is not said: see above.
 template <typename T, typename Host, typename = internal::IfSaysNoDirection<T, Host>>
 absl::Status Copy(const DeviceView<T>& to, Host&& from) = delete;
 template <typename T, typename Host, typename = internal::IfSaysNoDirection<T, Host>>
@@ -219,17 +219,17 @@ CUGUEST_HIDE absl::Status CopyAsync(
   return internal::CopyElements(internal::EndOf(to), internal::EndOf(from), sizeof(T), stream);
 }
 
-// The direction is not said: see above.
+/// The direction is not said: see above.
 template <typename T, typename Host, typename = internal::IfSaysNoDirection<T, Host>>
 absl::Status CopyAsync(const DeviceView<T>& to, Host&& from, const StreamRef& stream) = delete;
 template <typename T, typename Host, typename = internal::IfSaysNoDirection<T, Host>>
 absl::Status CopyAsync(Host&& to, const DeviceView<T>& from, const StreamRef& stream) = delete;
-// The source is gone before the device has read it.
+/// The source is gone before the device has read it.
 template <typename T, typename Host, typename = internal::IfEndsBeforeTheCopy<T, Host>,
           typename = void>
 absl::Status CopyAsync(const DeviceView<T>& to, Host&& from, const StreamRef& stream) = delete;
 
-// The elements of `from`, copied to the host as by Copy(), at its cost.
+/// The elements of `from`, copied to the host as by Copy(), at its cost.
 template <typename T>
 [[nodiscard]] CUGUEST_HIDE absl::StatusOr<std::vector<std::remove_const_t<T>>> Download(
     const DeviceView<T>& from) {
@@ -241,7 +241,7 @@ template <typename T>
   return values;
 }
 
-// Every element becomes `value`. T has 1, 2 or 4 bytes.
+/// Every element becomes `value`. T has 1, 2 or 4 bytes.
 template <typename T>
 CUGUEST_HIDE absl::Status Fill(const DeviceView<T>& to, const internal::NotDeduced<T>& value) {
   return internal::FillElements(internal::RangeAccess::Of(internal::Writable(to)),
@@ -254,7 +254,7 @@ CUGUEST_HIDE absl::Status FillAsync(const DeviceView<T>& to, const internal::Not
                                 internal::ValueOf(value), stream);
 }
 
-// Every byte becomes 0.
+/// Every byte becomes 0.
 template <typename T>
 CUGUEST_HIDE absl::Status Zero(const DeviceView<T>& to) {
   return internal::FillElements(internal::RangeAccess::Of(internal::Writable(to)),

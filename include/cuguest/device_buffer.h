@@ -3,16 +3,16 @@
 // -----------------------------------------------------------------------------
 // device_buffer.h                                                       tier: 3
 // -----------------------------------------------------------------------------
-//
-// `DeviceBuffer<T>` owns device memory. It is allocated and freed in its own context, or in
-// the order of its own stream, whatever is current at the time.
-//
-//   absl::StatusOr<DeviceBuffer<float>> x = DeviceBuffer<float>::CopyOf(context, values);
-//   if (!x.ok()) return x.status();
-//   absl::StatusOr<DeviceBuffer<float>> y = DeviceBuffer<float>::Allocate(context, x->size());
-//
-// It can take over what somebody else allocated by the driver or by the runtime, since the
-// memory of both is freed alike: cudasim/test/memory_facts_test.cc.
+/// \file
+/// `DeviceBuffer<T>` owns device memory. It is allocated and freed in its own context, or in
+/// the order of its own stream, whatever is current at the time.
+///
+///   absl::StatusOr<DeviceBuffer<float>> x = DeviceBuffer<float>::CopyOf(context, values);
+///   if (!x.ok()) return x.status();
+///   absl::StatusOr<DeviceBuffer<float>> y = DeviceBuffer<float>::Allocate(context, x->size());
+///
+/// It can take over what somebody else allocated by the driver or by the runtime, since the
+/// memory of both is freed alike: cudasim/test/memory_facts_test.cc.
 
 #ifndef CUGUEST_DEVICE_BUFFER_H_
 #define CUGUEST_DEVICE_BUFFER_H_
@@ -34,99 +34,99 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-// Note [When the context ends first]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// Memory of Allocate goes with its context: when that is destroyed or reset, or its last reference
-// is released. Its address may then be given to somebody else, so a buffer whose context was
-// destroyed or reset calls no driver any more: it is given up. Pool memory stays when the context
-// of its stream ends, and is then freed at once, since nothing of that stream can still use it;
-// where the current context is itself dead, on a thread made for that, because the driver frees
-// nothing then. This is as exact as ContextRef::IsAlive.
-//
-// Note [Per-thread streams]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~
-// CU_STREAM_PER_THREAD is another stream on every thread, and no thread can name the stream of
-// another. So a buffer of AllocateAsync or AdoptAsync with that stream remembers its thread:
-// - On that thread it is freed in the order of that stream.
-// - On another thread Free() refuses. FreeAsync() takes a stream that the caller has made wait
-//   for the work. The destructor frees in the order of the context's stream 0, which waits for
-//   the per-thread streams of all threads; if a blocking stream of the context captures, it
-//   leaks the memory, as Note [Freeing while something captures] says.
-// Source: CUDA Driver API, "Stream synchronization behavior".
-//
-// Note [Freeing while something captures]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// Allocating and freeing here invalidates no capture, in any mode, on any thread. What cannot be
-// done is to allocate or free in the order of a stream that captures itself: it would become a node
-// of the graph. AllocateAsync, Free and FreeAsync say so, and the destructor leaks the memory,
-// since nothing else is safe: free before the capture, or in the order of another stream.
+/// Note [When the context ends first]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+/// Memory of Allocate goes with its context: when that is destroyed or reset, or its last reference
+/// is released. Its address may then be given to somebody else, so a buffer whose context was
+/// destroyed or reset calls no driver any more: it is given up. Pool memory stays when the context
+/// of its stream ends, and is then freed at once, since nothing of that stream can still use it;
+/// where the current context is itself dead, on a thread made for that, because the driver frees
+/// nothing then. This is as exact as ContextRef::IsAlive.
+///
+/// Note [Per-thread streams]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~
+/// CU_STREAM_PER_THREAD is another stream on every thread, and no thread can name the stream of
+/// another. So a buffer of AllocateAsync or AdoptAsync with that stream remembers its thread:
+/// - On that thread it is freed in the order of that stream.
+/// - On another thread Free() refuses. FreeAsync() takes a stream that the caller has made wait
+///   for the work. The destructor frees in the order of the context's stream 0, which waits for
+///   the per-thread streams of all threads; if a blocking stream of the context captures, it
+///   leaks the memory, as Note [Freeing while something captures] says.
+/// Source: CUDA Driver API, "Stream synchronization behavior".
+///
+/// Note [Freeing while something captures]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+/// Allocating and freeing here invalidates no capture, in any mode, on any thread. What cannot be
+/// done is to allocate or free in the order of a stream that captures itself: it would become a
+/// node of the graph. AllocateAsync, Free and FreeAsync say so, and the destructor leaks the
+/// memory, since nothing else is safe: free before the capture, or in the order of another stream.
 
-// DeviceBuffer
-//
-// Stack:   as it was.
-// Count:   none: it keeps neither its context nor its stream alive.
-// Threads: distinct objects from any threads; one object needs outside locking. Not from a
-//          stream callback (kPermissionDenied; a destructor there leaks), and not from a
-//          static or thread_local destructor: see Note [No driver calls after main] in
-//          primary_context.h.
-// Errors:  every function that has any gives those of Driver::Get(), and
-//          kPermissionDenied  from a stream callback
-//          kDataLoss          an earlier sticky error
-// Source:  CUDA Driver API, cuMemAlloc, cuMemFree, cuMemAllocAsync, cuMemFreeAsync;
-//          test/memory/device_buffer_test.cc.
+/// DeviceBuffer
+///
+/// Stack:   as it was.
+/// Count:   none: it keeps neither its context nor its stream alive.
+/// Threads: distinct objects from any threads; one object needs outside locking. Not from a
+///          stream callback (kPermissionDenied; a destructor there leaks), and not from a
+///          static or thread_local destructor: see Note [No driver calls after main] in
+///          primary_context.h.
+/// Errors:  every function that has any gives those of Driver::Get(), and
+///          kPermissionDenied  from a stream callback
+///          kDataLoss          an earlier sticky error
+/// Source:  CUDA Driver API, cuMemAlloc, cuMemFree, cuMemAllocAsync, cuMemFreeAsync;
+///          test/memory/device_buffer_test.cc.
 template <typename T>
 class DeviceBuffer {
   static_assert(std::is_trivially_copyable_v<T> && !std::is_const_v<T>,
                 "elements are copied byte by byte, and nobody constructs them");
 
  public:
-  // `count` elements, not initialised, aligned to 256 bytes. In a green context: memory of
-  // its device's primary context, which then is context(). No elements: an empty buffer.
-  //
-  // Errors: kInvalidArgument     the size in bytes is more than a size_t holds
-  //         kFailedPrecondition  the context was destroyed or reset, or the ref is empty
-  //         kResourceExhausted   out of memory
-  //         Nothing is held then.
-  // Cost:   eight driver calls if the context is current, else nine; the allocation itself
-  //         may wait for the device.
+  /// `count` elements, not initialised, aligned to 256 bytes. In a green context: memory of
+  /// its device's primary context, which then is context(). No elements: an empty buffer.
+  ///
+  /// Errors: kInvalidArgument     the size in bytes is more than a size_t holds
+  ///         kFailedPrecondition  the context was destroyed or reset, or the ref is empty
+  ///         kResourceExhausted   out of memory
+  ///         Nothing is held then.
+  /// Cost:   eight driver calls if the context is current, else nine; the allocation itself
+  ///         may wait for the device.
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceBuffer> Allocate(const ContextRef& context,
                                                                           std::size_t count) {
     return Made(internal::OwnedMemory::Allocate(context, kElements, count));
   }
 
-  // Allocate(), and a Copy() of `values` into the buffer: the call returns when the copy is done.
-  //
-  // Errors: those of Allocate() and of Copy() in copy.h. Nothing is held then.
-  // Cost:   17 driver calls if the context is current, else 19.
+  /// Allocate(), and a Copy() of `values` into the buffer: the call returns when the copy is done.
+  ///
+  /// Errors: those of Allocate() and of Copy() in copy.h. Nothing is held then.
+  /// Cost:   17 driver calls if the context is current, else 19.
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceBuffer> CopyOf(const ContextRef& context,
                                                                         HostSpan<const T> values) {
     return Made(internal::OwnedMemory::CopyOf(context, kElements, values.data(), values.size()));
   }
 
-  // As Allocate(), from the current pool of the stream's device (cuDeviceSetMemPool), for use in
-  // the stream's order from here on, and freed in it. The stream must live until then.
-  //
-  // Errors: as Allocate, and
-  //         kInvalidArgument     an empty ref
-  //         kFailedPrecondition  the stream captures, or for stream 0 a blocking stream of
-  //                              its context does
-  //         kUnimplemented       a driver below CUDA 11.2, or a device without pools
-  // Cost:   eight driver calls if the stream's context is current, else nine.
+  /// As Allocate(), from the current pool of the stream's device (cuDeviceSetMemPool), for use in
+  /// the stream's order from here on, and freed in it. The stream must live until then.
+  ///
+  /// Errors: as Allocate, and
+  ///         kInvalidArgument     an empty ref
+  ///         kFailedPrecondition  the stream captures, or for stream 0 a blocking stream of
+  ///                              its context does
+  ///         kUnimplemented       a driver below CUDA 11.2, or a device without pools
+  /// Cost:   eight driver calls if the stream's context is current, else nine.
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceBuffer> AllocateAsync(
       const StreamRef& stream, std::size_t count) {
     return Made(internal::OwnedMemory::Allocate(stream, kElements, count));
   }
 
-  // Takes over what starts at `pointer`, from cuMemAlloc, cuMemAllocManaged, cudaMalloc,
-  // cudaMallocManaged or a pool. It is freed in the context that owns it. Of pool memory the
-  // stream is not known, so work with it must be done before it is freed here.
-  //
-  // Errors: those of DeviceView::Borrow, and
-  //         kInvalidArgument  `pointer` is not where the allocation starts; no elements, which
-  //                           would never be freed; or pinned host or virtual memory, which
-  //                           is freed in another way
-  //         It keeps its owner. A module's variable is not recognised; freeing it fails.
-  // Cost:   that of Describe(), twice; of AdoptAsync, three times.
+  /// Takes over what starts at `pointer`, from cuMemAlloc, cuMemAllocManaged, cudaMalloc,
+  /// cudaMallocManaged or a pool. It is freed in the context that owns it. Of pool memory the
+  /// stream is not known, so work with it must be done before it is freed here.
+  ///
+  /// Errors: those of DeviceView::Borrow, and
+  ///         kInvalidArgument  `pointer` is not where the allocation starts; no elements, which
+  ///                           would never be freed; or pinned host or virtual memory, which
+  ///                           is freed in another way
+  ///         It keeps its owner. A module's variable is not recognised; freeing it fails.
+  /// Cost:   that of Describe(), twice; of AdoptAsync, three times.
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceBuffer> Adopt(CUdeviceptr pointer,
                                                                        std::size_t count) {
     return Made(internal::OwnedMemory::Adopt(pointer, kElements, count));
@@ -136,11 +136,11 @@ class DeviceBuffer {
     return Adopt(internal::AddressOf(pointer), count);
   }
 
-  // The same, freed in the order of `stream`, which must live until then.
-  //
-  // Errors: those of Adopt, and
-  //         kInvalidArgument  an empty ref; or managed memory, which the driver does not free
-  //                           so (cudasim/test/pool_facts_test.cc)
+  /// The same, freed in the order of `stream`, which must live until then.
+  ///
+  /// Errors: those of Adopt, and
+  ///         kInvalidArgument  an empty ref; or managed memory, which the driver does not free
+  ///                           so (cudasim/test/pool_facts_test.cc)
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceBuffer> AdoptAsync(
       CUdeviceptr pointer, std::size_t count, const StreamRef& stream) {
     return Made(internal::OwnedMemory::Adopt(pointer, kElements, count, stream));
@@ -148,12 +148,12 @@ class DeviceBuffer {
 
   CUGUEST_HIDE DeviceBuffer() noexcept = default;  // empty
 
-  // As Free(), its result dropped, but for Note [Per-thread streams]. Allocates no host memory.
+  /// As Free(), its result dropped, but for Note [Per-thread streams]. Allocates no host memory.
   CUGUEST_HIDE ~DeviceBuffer() = default;
   CUGUEST_HIDE DeviceBuffer(DeviceBuffer&&) noexcept = default;
   CUGUEST_HIDE DeviceBuffer& operator=(DeviceBuffer&&) noexcept = default;
 
-  // Valid until the buffer frees the memory; moving the buffer leaves it valid.
+  /// Valid until the buffer frees the memory; moving the buffer leaves it valid.
   [[nodiscard]] CUGUEST_HIDE DeviceView<T> view() noexcept {
     return DeviceView<T>(memory_.range());
   }
@@ -161,43 +161,43 @@ class DeviceBuffer {
     return DeviceView<const T>(memory_.range());
   }
 
-  // 0 and nullptr if empty.
+  /// 0 and nullptr if empty.
   [[nodiscard]] CUGUEST_HIDE CUdeviceptr get() const noexcept { return memory_.range().pointer; }
   [[nodiscard]] CUGUEST_HIDE T* data() noexcept { return reinterpret_cast<T*>(get()); }
   [[nodiscard]] CUGUEST_HIDE const T* data() const noexcept {
     return reinterpret_cast<const T*>(get());
   }
 
-  // Elements; bytes.
+  /// Elements; bytes.
   [[nodiscard]] CUGUEST_HIDE std::size_t size() const noexcept { return size_bytes() / sizeof(T); }
   [[nodiscard]] CUGUEST_HIDE std::size_t size_bytes() const noexcept {
     return memory_.range().bytes;
   }
   [[nodiscard]] CUGUEST_HIDE bool empty() const noexcept { return size_bytes() == 0; }
 
-  // The incarnation of the context that the memory is freed with; empty for pool memory.
+  /// The incarnation of the context that the memory is freed with; empty for pool memory.
   [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const noexcept {
     return memory_.range().context;
   }
   [[nodiscard]] CUGUEST_HIDE Device device() const noexcept { return memory_.range().device; }
 
-  // Frees it now: memory of Allocate and Adopt at once, waiting for the device where
-  // cuMemFree does; of AllocateAsync and AdoptAsync when the stream gets there. Succeeds if
-  // empty, and at the end of the process.
-  //
-  // Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its
-  //                              context before; the buffer is empty then, as on success.
-  //                              Or its stream captures, or is another thread's per-thread
-  //                              stream: it is still owned.
-  //         the driver's code    it is still owned, and Free() may be tried again
-  // Cost:   six driver calls if its context is current, else seven; in a stream's order eight
-  //         and nine; of pool memory at once, four.
+  /// Frees it now: memory of Allocate and Adopt at once, waiting for the device where
+  /// cuMemFree does; of AllocateAsync and AdoptAsync when the stream gets there. Succeeds if
+  /// empty, and at the end of the process.
+  ///
+  /// Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its
+  ///                              context before; the buffer is empty then, as on success.
+  ///                              Or its stream captures, or is another thread's per-thread
+  ///                              stream: it is still owned.
+  ///         the driver's code    it is still owned, and Free() may be tried again
+  /// Cost:   six driver calls if its context is current, else seven; in a stream's order eight
+  ///         and nine; of pool memory at once, four.
   CUGUEST_HIDE absl::Status Free() { return memory_.Free(); }
 
-  // The same, in the order of another stream than the one it would be freed in.
+  /// The same, in the order of another stream than the one it would be freed in.
   CUGUEST_HIDE absl::Status FreeAsync(const StreamRef& stream) { return memory_.FreeIn(stream); }
 
-  // Gives up ownership without a driver call.
+  /// Gives up ownership without a driver call.
   [[nodiscard]] CUGUEST_HIDE DeviceView<T> Leak() noexcept { return DeviceView<T>(memory_.Leak()); }
 
  private:

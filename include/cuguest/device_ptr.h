@@ -3,13 +3,13 @@
 // -----------------------------------------------------------------------------
 // device_ptr.h                                                          tier: 3
 // -----------------------------------------------------------------------------
-//
-// `DevicePtr<T>` is a device pointer as a kernel's parameter: 8 bytes, and nothing of whose
-// memory it is, which DeviceView knows and a kernel does not want.
-//
-//   absl::Status status = Launch(kernel, shape, stream, DevicePtr(buffer.view()), n);
-//
-//   using Sum = TypedKernel<void(DevicePtr<const float>, int)>;   // converts from the view itself
+/// \file
+/// `DevicePtr<T>` is a device pointer as a kernel's parameter: 8 bytes, and nothing of whose
+/// memory it is, which DeviceView knows and a kernel does not want.
+///
+///   absl::Status status = Launch(kernel, shape, stream, DevicePtr(buffer.view()), n);
+///
+///   using Sum = TypedKernel<void(DevicePtr<const float>, int)>;   // converts from the view itself
 
 #ifndef CUGUEST_DEVICE_PTR_H_
 #define CUGUEST_DEVICE_PTR_H_
@@ -23,25 +23,25 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-// DevicePtr
-//
-// It keeps nothing alive, and checks nothing.
-// Threads: a value; any thread.
+/// DevicePtr
+///
+/// It keeps nothing alive, and checks nothing.
+/// Threads: a value; any thread.
 template <typename T>
 class DevicePtr {
  public:
   CUGUEST_HIDE constexpr DevicePtr() noexcept = default;  // null
 
-  // The pointer must be one for the device, which its type does not say: so it is not converted
-  // without a word. Where it may be anything, see DeviceView::Borrow.
+  /// The pointer must be one for the device, which its type does not say: so it is not converted
+  /// without a word. Where it may be anything, see DeviceView::Borrow.
   CUGUEST_HIDE constexpr explicit DevicePtr(T* pointer) noexcept : pointer_(pointer) {}
   CUGUEST_HIDE explicit DevicePtr(CUdeviceptr pointer) noexcept
       : pointer_(reinterpret_cast<T*>(pointer)) {}
 
-  // Null if the view is empty.
+  /// Null if the view is empty.
   CUGUEST_HIDE DevicePtr(const DeviceView<T>& view) noexcept : pointer_(view.data()) {}
 
-  // To const.
+  /// To const.
   template <typename U, typename = std::enable_if_t<std::is_same_v<const U, T>>,
             CUGUEST_HIDE_TEMPLATE>
   CUGUEST_HIDE constexpr DevicePtr(const DevicePtr<U>& other) noexcept : pointer_(other.data()) {}

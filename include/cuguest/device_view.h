@@ -3,15 +3,15 @@
 // -----------------------------------------------------------------------------
 // device_view.h                                                         tier: 3
 // -----------------------------------------------------------------------------
-//
-// `DeviceView<T>` is a span of memory that a device can reach: an address, a number of
-// elements, and whose it is. `Borrow` makes one of somebody's pointer, and finds out first
-// whether that is true.
-//
-//   absl::Status Scale(float* values, size_t count) {          // whose pointer?
-//     absl::StatusOr<DeviceView<float>> view = DeviceView<float>::Borrow(values, count);
-//     if (!view.ok()) return view.status();                    // host memory, too short, ...
-//     ContextGuard guard(view->context());
+/// \file
+/// `DeviceView<T>` is a span of memory that a device can reach: an address, a number of
+/// elements, and whose it is. `Borrow` makes one of somebody's pointer, and finds out first
+/// whether that is true.
+///
+///   absl::Status Scale(float* values, size_t count) {          // whose pointer?
+///     absl::StatusOr<DeviceView<float>> view = DeviceView<float>::Borrow(values, count);
+///     if (!view.ok()) return view.status();                    // host memory, too short, ...
+///     ContextGuard guard(view->context());
 
 #ifndef CUGUEST_DEVICE_VIEW_H_
 #define CUGUEST_DEVICE_VIEW_H_
@@ -29,17 +29,17 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-// DeviceView
-//
-// It owns nothing and keeps nothing alive: the owner of the memory must keep it for as long as the
-// view is used. Of memory that a context owns, the copies and fills of copy.h notice when that
-// context was destroyed or reset.
-//
-// T may be const, which is a view that is only read. A DeviceView<T> converts to a
-// DeviceView<const T>.
-//
-// Stack:   never touched, but see Describe() in memory.h.
-// Threads: a value; any thread.
+/// DeviceView
+///
+/// It owns nothing and keeps nothing alive: the owner of the memory must keep it for as long as the
+/// view is used. Of memory that a context owns, the copies and fills of copy.h notice when that
+/// context was destroyed or reset.
+///
+/// T may be const, which is a view that is only read. A DeviceView<T> converts to a
+/// DeviceView<const T>.
+///
+/// Stack:   never touched, but see Describe() in memory.h.
+/// Threads: a value; any thread.
 template <typename T>
 class DeviceView {
   static_assert(std::is_trivially_copyable_v<T>,
@@ -48,20 +48,20 @@ class DeviceView {
  public:
   CUGUEST_HIDE constexpr DeviceView() noexcept = default;  // no elements
 
-  // A view of `count` elements from `pointer` on: device, managed, pinned host, pool or
-  // virtual memory, of whichever context or device. Mapped virtual memory may go over any
-  // number of mappings side by side, as expandable segments of an allocator do.
-  // No elements: an empty view, and the pointer is not looked at.
-  //
-  // Errors: those of Describe(), and
-  //         kInvalidArgument     CUDA does not know the memory (null, plain host memory,
-  //                              freed, gone with its context); it ends before the last
-  //                              element; it is not aligned for T; or the size in bytes is
-  //                              more than a size_t holds. The text says what is there.
-  //         kFailedPrecondition  virtual memory that its device may not read, or not write
-  //                              where T is not const
-  // Cost:   that of Describe(); once for every mapping of virtual memory.
-  // Source: test/memory/device_view_test.cc.
+  /// A view of `count` elements from `pointer` on: device, managed, pinned host, pool or
+  /// virtual memory, of whichever context or device. Mapped virtual memory may go over any
+  /// number of mappings side by side, as expandable segments of an allocator do.
+  /// No elements: an empty view, and the pointer is not looked at.
+  ///
+  /// Errors: those of Describe(), and
+  ///         kInvalidArgument     CUDA does not know the memory (null, plain host memory,
+  ///                              freed, gone with its context); it ends before the last
+  ///                              element; it is not aligned for T; or the size in bytes is
+  ///                              more than a size_t holds. The text says what is there.
+  ///         kFailedPrecondition  virtual memory that its device may not read, or not write
+  ///                              where T is not const
+  /// Cost:   that of Describe(); once for every mapping of virtual memory.
+  /// Source: test/memory/device_view_test.cc.
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceView> Borrow(CUdeviceptr pointer,
                                                                       std::size_t count) {
     absl::StatusOr<internal::MemoryRange> range =
@@ -78,26 +78,26 @@ class DeviceView {
             CUGUEST_HIDE_TEMPLATE>
   CUGUEST_HIDE DeviceView(const DeviceView<U>& other) noexcept : range_(other.range_) {}
 
-  // For the driver API, and for kernels and the runtime; 0 and nullptr if empty. Of pinned
-  // host memory: the address on the device's side.
+  /// For the driver API, and for kernels and the runtime; 0 and nullptr if empty. Of pinned
+  /// host memory: the address on the device's side.
   [[nodiscard]] CUGUEST_HIDE CUdeviceptr get() const noexcept { return range_.pointer; }
   [[nodiscard]] CUGUEST_HIDE T* data() const noexcept {
     return reinterpret_cast<T*>(range_.pointer);
   }
 
-  // Elements; bytes.
+  /// Elements; bytes.
   [[nodiscard]] CUGUEST_HIDE std::size_t size() const noexcept { return range_.bytes / sizeof(T); }
   [[nodiscard]] CUGUEST_HIDE std::size_t size_bytes() const noexcept { return range_.bytes; }
   [[nodiscard]] CUGUEST_HIDE bool empty() const noexcept { return range_.bytes == 0; }
 
-  // The incarnation of the context that the memory belongs to; empty for pool and virtual memory,
-  // which belong to device().
+  /// The incarnation of the context that the memory belongs to; empty for pool and virtual memory,
+  /// which belong to device().
   [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const noexcept { return range_.context; }
   [[nodiscard]] CUGUEST_HIDE Device device() const noexcept { return range_.device; }
 
-  // `count` elements from element `offset` on. Calls no driver.
-  //
-  // Errors: kOutOfRange  the view does not have them; the text has all three numbers
+  /// `count` elements from element `offset` on. Calls no driver.
+  ///
+  /// Errors: kOutOfRange  the view does not have them; the text has all three numbers
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<DeviceView> Subview(std::size_t offset,
                                                                 std::size_t count) const {
     absl::StatusOr<internal::MemoryRange> range =

@@ -3,19 +3,19 @@
 // -----------------------------------------------------------------------------
 // driver.h                                                              tier: 1
 // -----------------------------------------------------------------------------
-//
-// `Driver` is a table of driver entry points that was resolved at run time, so
-// that neither this library nor its embedder links libcuda: a program without a
-// driver starts, and gets a status when it asks.
-//
-//   absl::StatusOr<const cuguest::Driver*> driver = cuguest::Driver::Get();
-//   if (!driver.ok()) return driver.status();     // says what is missing
-//   (*driver)->MemAlloc(&pointer, bytes);         // is cuMemAlloc_v2
-//
-// driver_table.h lists the entries.
-//
-// Nothing happens before the first call: no static constructor, no thread, no
-// environment variable, no dlopen, no cuInit.
+/// \file
+/// `Driver` is a table of driver entry points that was resolved at run time, so
+/// that neither this library nor its embedder links libcuda: a program without a
+/// driver starts, and gets a status when it asks.
+///
+///   absl::StatusOr<const cuguest::Driver*> driver = cuguest::Driver::Get();
+///   if (!driver.ok()) return driver.status();     // says what is missing
+///   (*driver)->MemAlloc(&pointer, bytes);         // is cuMemAlloc_v2
+///
+/// driver_table.h lists the entries.
+///
+/// Nothing happens before the first call: no static constructor, no thread, no
+/// environment variable, no dlopen, no cuInit.
 
 #ifndef CUGUEST_DRIVER_H_
 #define CUGUEST_DRIVER_H_
@@ -32,80 +32,80 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-// Driver
-//
-// Stack:   no member touches it.
-// Threads: immutable once resolved; every function here may be called from any
-//          thread, also at the same time for the first time. None holds a lock, so all
-//          of them may be called where the dynamic linker's lock is held: in the
-//          constructor of a library that is being loaded. Threads that race for the
-//          first use each load the driver library, and keep one table.
-//          Source: test/process/first_use_test.cc.
+/// Driver
+///
+/// Stack:   no member touches it.
+/// Threads: immutable once resolved; every function here may be called from any
+///          thread, also at the same time for the first time. None holds a lock, so all
+///          of them may be called where the dynamic linker's lock is held: in the
+///          constructor of a library that is being loaded. Threads that race for the
+///          first use each load the driver library, and keep one table.
+///          Source: test/process/first_use_test.cc.
 struct CUGUEST_API Driver : DriverTable {
   CUGUEST_HIDE Driver() = default;
 
-  // The process's driver, resolved from "libcuda.so.1" on the first call unless
-  // Adopt() has given one. Does not call cuInit: enough for work in a context that
-  // somebody else made.
-  //
-  // "The process's" is this copy of cuguest's: each library that embeds cuguest has a
-  // table of its own.
-  //
-  // Errors: kUnavailable         kNoLibrary: the text holds the loader's words
-  //         kFailedPrecondition  kStub, with CUDA_ERROR_STUB_LIBRARY
-  //         kUnimplemented       kTooOld: names the entry and the driver that has it
-  //         The outcome, good or bad, is kept for the life of the process.
-  //         kResourceExhausted   kOther, with CUDA_ERROR_OUT_OF_MEMORY: no host memory;
-  //                              the next call tries again
-  // Cost:   the first call loads the driver library (milliseconds); later ones
-  //         read one atomic.
+  /// The process's driver, resolved from "libcuda.so.1" on the first call unless
+  /// Adopt() has given one. Does not call cuInit: enough for work in a context that
+  /// somebody else made.
+  ///
+  /// "The process's" is this copy of cuguest's: each library that embeds cuguest has a
+  /// table of its own.
+  ///
+  /// Errors: kUnavailable         kNoLibrary: the text holds the loader's words
+  ///         kFailedPrecondition  kStub, with CUDA_ERROR_STUB_LIBRARY
+  ///         kUnimplemented       kTooOld: names the entry and the driver that has it
+  ///         The outcome, good or bad, is kept for the life of the process.
+  ///         kResourceExhausted   kOther, with CUDA_ERROR_OUT_OF_MEMORY: no host memory;
+  ///                              the next call tries again
+  /// Cost:   the first call loads the driver library (milliseconds); later ones
+  ///         read one atomic.
   [[nodiscard]] static absl::StatusOr<const Driver*> Get();
 
-  // The same, after cuInit(0): needed before devices and primary contexts can be
-  // asked for. cuInit is visible to the host: a child forked afterwards cannot
-  // use CUDA, so a library should call this when it is asked to work, not when
-  // it is loaded.
-  //
-  // Errors: those of Get(), and
-  //         kFailedPrecondition  kForkedChild, with CUDA_ERROR_NOT_INITIALIZED
-  //         kNotFound            kNoDevice, with CUDA_ERROR_NO_DEVICE
-  //         A failed cuInit is tried again by the next call.
-  // Cost:   cuInit the first time; then two atomics and getpid().
-  // Source: CUDA Driver API, "Initialization"; test/process/fork_test.cc.
+  /// The same, after cuInit(0): needed before devices and primary contexts can be
+  /// asked for. cuInit is visible to the host: a child forked afterwards cannot
+  /// use CUDA, so a library should call this when it is asked to work, not when
+  /// it is loaded.
+  ///
+  /// Errors: those of Get(), and
+  ///         kFailedPrecondition  kForkedChild, with CUDA_ERROR_NOT_INITIALIZED
+  ///         kNotFound            kNoDevice, with CUDA_ERROR_NO_DEVICE
+  ///         A failed cuInit is tried again by the next call.
+  /// Cost:   cuInit the first time; then two atomics and getpid().
+  /// Source: CUDA Driver API, "Initialization"; test/process/fork_test.cc.
   [[nodiscard]] static absl::StatusOr<const Driver*> GetInitialized();
 
-  // Makes the driver that `lookup` knows the process's: for a host that has loaded the
-  // driver itself, for a test that replaces entries, for a tool that wraps them. Call it
-  // before anything else of this copy of cuguest; "libcuda.so.1" is then never opened.
-  //
-  // `lookup` is called with each name of the table during this call, and later by Find(),
-  // on any thread. It must not throw, and it, `user` and the functions that it gives must
-  // outlive every use of this copy of cuguest. It may call cuguest, but that is a first use.
-  //
-  // Errors: the table is as if this had not been called:
-  //         kInvalidArgument     `lookup` is null
-  //         kFailedPrecondition  kInUse: after the first use, or after another Adopt()
-  //                              kStub: cuDriverGetVersion answered CUDA_ERROR_STUB_LIBRARY
-  //         kUnimplemented       kTooOld: `lookup` has no address for a required entry;
-  //                              the text names it
-  //         kResourceExhausted   kOther: no host memory
-  // Cost:   a call of `lookup` for each entry, and cuDriverGetVersion.
-  // Source: test/process/adopt_test.cc.
+  /// Makes the driver that `lookup` knows the process's: for a host that has loaded the
+  /// driver itself, for a test that replaces entries, for a tool that wraps them. Call it
+  /// before anything else of this copy of cuguest; "libcuda.so.1" is then never opened.
+  ///
+  /// `lookup` is called with each name of the table during this call, and later by Find(),
+  /// on any thread. It must not throw, and it, `user` and the functions that it gives must
+  /// outlive every use of this copy of cuguest. It may call cuguest, but that is a first use.
+  ///
+  /// Errors: the table is as if this had not been called:
+  ///         kInvalidArgument     `lookup` is null
+  ///         kFailedPrecondition  kInUse: after the first use, or after another Adopt()
+  ///                              kStub: cuDriverGetVersion answered CUDA_ERROR_STUB_LIBRARY
+  ///         kUnimplemented       kTooOld: `lookup` has no address for a required entry;
+  ///                              the text names it
+  ///         kResourceExhausted   kOther: no host memory
+  /// Cost:   a call of `lookup` for each entry, and cuDriverGetVersion.
+  /// Source: test/process/adopt_test.cc.
   static absl::Status Adopt(DriverLookup lookup, void* user);
 
-  // Fills `driver` from the library at `path` (a soname or a file), leaving the
-  // process's own table alone. For tests and for tools that look at several
-  // drivers. The library is never unloaded.
-  //
-  // Errors: those of Get(); `driver` is then unchanged.
+  /// Fills `driver` from the library at `path` (a soname or a file), leaving the
+  /// process's own table alone. For tests and for tools that look at several
+  /// drivers. The library is never unloaded.
+  ///
+  /// Errors: those of Get(); `driver` is then unchanged.
   static absl::Status Load(const char* path, Driver* driver);
 
-  // The entry `member`, or a status that names it and says which driver first
-  // has it:
-  //
-  //   auto get_id = driver->Require(&Driver::CtxGetId);
-  //
-  // Errors: kUnimplemented, kEntryMissing.
+  /// The entry `member`, or a status that names it and says which driver first
+  /// has it:
+  ///
+  ///   auto get_id = driver->Require(&Driver::CtxGetId);
+  ///
+  /// Errors: kUnimplemented, kEntryMissing.
   template <typename Function>
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<Function> Require(Function DriverTable::*member) const {
     const Function function = this->*member;
@@ -114,20 +114,20 @@ struct CUGUEST_API Driver : DriverTable {
                                                  reinterpret_cast<const char*>(this)));
   }
 
-  // The driver's function `name`, for what the table does not list. `Function` must be the
-  // signature that API version `api_version` introduced, which <cudaTypedefs.h> names
-  // PFN_<name>_v<api_version>; functions that take a stream have the legacy default stream for
-  // stream 0:
-  //
-  //   auto create = driver->Find<PFN_cuGraphCreate_v10000>("cuGraphCreate", 10000);
-  //
-  // Drivers before CUDA 11.3 cannot be asked for a version: there, only functions of the
-  // table are found.
-  //
-  // Errors: kUnimplemented    kEntryMissing: this driver has no such function
-  //         kInvalidArgument  `name` is null, `api_version` is not positive, or the table is
-  //                           empty
-  // Cost:   one cuGetProcAddress or call of the adopted lookup; keep the result.
+  /// The driver's function `name`, for what the table does not list. `Function` must be the
+  /// signature that API version `api_version` introduced, which <cudaTypedefs.h> names
+  /// PFN_<name>_v<api_version>; functions that take a stream have the legacy default stream for
+  /// stream 0:
+  ///
+  ///   auto create = driver->Find<PFN_cuGraphCreate_v10000>("cuGraphCreate", 10000);
+  ///
+  /// Drivers before CUDA 11.3 cannot be asked for a version: there, only functions of the
+  /// table are found.
+  ///
+  /// Errors: kUnimplemented    kEntryMissing: this driver has no such function
+  ///         kInvalidArgument  `name` is null, `api_version` is not positive, or the table is
+  ///                           empty
+  /// Cost:   one cuGetProcAddress or call of the adopted lookup; keep the result.
   template <typename Function>
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<Function> Find(const char* name,
                                                            int api_version) const {
@@ -144,8 +144,8 @@ struct CUGUEST_API Driver : DriverTable {
   absl::StatusOr<void*> FindAddress(const char* name, int api_version) const;
 };
 
-// Which of the problems a status from this header (or from anything that passed
-// it on) reports; `kNone` for any other status.
+/// Which of the problems a status from this header (or from anything that passed
+/// it on) reports; `kNone` for any other status.
 [[nodiscard]] CUGUEST_API DriverProblem ProblemOf(const absl::Status& status);
 
 CUGUEST_END_NAMESPACE

@@ -3,14 +3,14 @@
 // -----------------------------------------------------------------------------
 // driver_table.h                                                        tier: 0
 // -----------------------------------------------------------------------------
-//
-// `DriverTable` holds the addresses of driver functions. driver.h resolves it; this header
-// brings <cuda.h> and nothing else, so that code without Abseil can use the table, too.
-//
-// Entries carry the driver's name without "cu", because <cuda.h> defines macros
-// over the names (cuMemAlloc is cuMemAlloc_v2, or its per-thread-stream twin,
-// depending on the including file), and a member whose name changes from one
-// file to the next breaks the one-definition rule.
+/// \file
+/// `DriverTable` holds the addresses of driver functions. driver.h resolves it; this header
+/// brings <cuda.h> and nothing else, so that code without Abseil can use the table, too.
+///
+/// Entries carry the driver's name without "cu", because <cuda.h> defines macros
+/// over the names (cuMemAlloc is cuMemAlloc_v2, or its per-thread-stream twin,
+/// depending on the including file), and a member whose name changes from one
+/// file to the next breaks the one-definition rule.
 
 #ifndef CUGUEST_DRIVER_TABLE_H_
 #define CUGUEST_DRIVER_TABLE_H_
@@ -22,22 +22,22 @@
 #include "cuguest/export.h"
 #include "cuguest/internal/toolkit.h"
 
-// Note [The version beside each entry]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// cuGetProcAddress(name, version) answers with the newest signature that is not
-// newer than `version`, and one name can mean two signatures: "cuCtxGetDevice"
-// takes one argument at 12000 and two at 13000. So the version that is asked for
-// is the version of the signature written here, never CUDA_VERSION and never the
-// driver's. test/core/driver_test.cc holds each signature against the
-// PFN_cu<Name>_v<Version> typedef of <cudaTypedefs.h>.
-//
-// X(Name, version, symbol, (parameters)): `version` is the API version that
-// introduced the signature (11040 is CUDA 11.4); `symbol` is what a driver older
-// than cuGetProcAddress (before CUDA 11.3) exports it as.
+/// Note [The version beside each entry]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+/// cuGetProcAddress(name, version) answers with the newest signature that is not
+/// newer than `version`, and one name can mean two signatures: "cuCtxGetDevice"
+/// takes one argument at 12000 and two at 13000. So the version that is asked for
+/// is the version of the signature written here, never CUDA_VERSION and never the
+/// driver's. test/core/driver_test.cc holds each signature against the
+/// PFN_cu<Name>_v<Version> typedef of <cudaTypedefs.h>.
+///
+/// X(Name, version, symbol, (parameters)): `version` is the API version that
+/// introduced the signature (11040 is CUDA 11.4); `symbol` is what a driver older
+/// than cuGetProcAddress (before CUDA 11.3) exports it as.
 
-// Required: every one is in CUDA 7.0 or older. A driver without one is too old.
-// (cuDevicePrimaryCtxRelease is too, but is asked for by its later version, which has the
-// same signature and reports a release that no retain covers; the first one does not.)
+/// Required: every one is in CUDA 7.0 or older. A driver without one is too old.
+/// (cuDevicePrimaryCtxRelease is too, but is asked for by its later version, which has the
+/// same signature and reports a release that no retain covers; the first one does not.)
 #define CUGUEST_REQUIRED_ENTRIES(X)                                                               \
   X(Init, 2000, "cuInit", (unsigned flags))                                                       \
   X(DriverGetVersion, 2020, "cuDriverGetVersion", (int* version))                                 \
@@ -137,8 +137,8 @@
      unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,                  \
      void** parameters, void** extra))
 
-// Optional: null in the table where the driver does not have them. Ask for one
-// with `Require`, which says which driver does.
+/// Optional: null in the table where the driver does not have them. Ask for one
+/// with `Require`, which says which driver does.
 #define CUGUEST_OPTIONAL_ENTRIES(X)                                                                \
   X(DeviceGetUuid, 9020, "cuDeviceGetUuid", (CUuuid * uuid, CUdevice device))                      \
   X(DeviceGetP2PAttribute, 8000, "cuDeviceGetP2PAttribute",                                        \
@@ -192,24 +192,24 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-// Why there is no usable driver. Each is a distinct status; see `Driver::Get`,
-// `Driver::GetInitialized` and `Driver::Require`.
+/// Why there is no usable driver. Each is a distinct status; see `Driver::Get`,
+/// `Driver::GetInitialized` and `Driver::Require`.
 enum class DriverProblem {
   kNone,
-  kNoLibrary,     // libcuda.so.1 could not be loaded
-  kStub,          // it is the toolkit's link-time stub: every call gives 34
-  kTooOld,        // a required entry is missing
-  kEntryMissing,  // an optional entry was asked for and is missing
-  kForkedChild,   // this process was forked from one that had initialised CUDA
-  kNoDevice,      // the driver works and sees no device
-  kOther,         // cuInit failed for another reason; the status carries the code
-  kInUse,         // Driver::Adopt came after the first use
+  kNoLibrary,     ///< libcuda.so.1 could not be loaded
+  kStub,          ///< it is the toolkit's link-time stub: every call gives 34
+  kTooOld,        ///< a required entry is missing
+  kEntryMissing,  ///< an optional entry was asked for and is missing
+  kForkedChild,   ///< this process was forked from one that had initialised CUDA
+  kNoDevice,      ///< the driver works and sees no device
+  kOther,         ///< cuInit failed for another reason; the status carries the code
+  kInUse,         ///< Driver::Adopt came after the first use
 };
 
-// What a host answers in the driver's stead (see Driver::Adopt): the address of function `name`
-// ("cuMemAlloc") with the signature that API version `version` (3020) introduced, and for
-// functions that take a stream the one whose stream 0 is the legacy default stream; nullptr if
-// there is none. As cuGetProcAddress with CU_GET_PROC_ADDRESS_LEGACY_STREAM.
+/// What a host answers in the driver's stead (see Driver::Adopt): the address of function `name`
+/// ("cuMemAlloc") with the signature that API version `version` (3020) introduced, and for
+/// functions that take a stream the one whose stream 0 is the legacy default stream; nullptr if
+/// there is none. As cuGetProcAddress with CU_GET_PROC_ADDRESS_LEGACY_STREAM.
 using DriverLookup = void* (*)(const char* name, int version, void* user);
 
 struct DriverTable {
@@ -221,10 +221,10 @@ struct DriverTable {
   CUGUEST_OPTIONAL_ENTRIES(CUGUEST_DECLARE_ENTRY)
 #undef CUGUEST_DECLARE_ENTRY
 
-  // The API version the driver reports (13000 is CUDA 13.0).
+  /// The API version the driver reports (13000 is CUDA 13.0).
   int version = 0;
 
-  // Where the entries came from, and where Driver::Find looks.
+  /// Where the entries came from, and where Driver::Find looks.
   DriverLookup lookup = nullptr;
   void* lookup_user = nullptr;
 };

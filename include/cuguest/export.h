@@ -3,13 +3,13 @@
 // -----------------------------------------------------------------------------
 // export.h                                                              tier: 0
 // -----------------------------------------------------------------------------
-//
-// Symbol visibility and the versioned namespace.
-//
-// `CUGUEST_API` is empty in a static build (`CUGUEST_STATIC`, which travels with
-// the Meson, pkg-config and CMake dependency): a library that embeds cuguest
-// must not re-export it, or two embedders in one process would silently share
-// one copy's statics. test/embed/ asserts it.
+/// \file
+/// Symbol visibility and the versioned namespace.
+///
+/// `CUGUEST_API` is empty in a static build (`CUGUEST_STATIC`, which travels with
+/// the Meson, pkg-config and CMake dependency): a library that embeds cuguest
+/// must not re-export it, or two embedders in one process would silently share
+/// one copy's statics. test/embed/ asserts it.
 
 #ifndef CUGUEST_EXPORT_H_
 #define CUGUEST_EXPORT_H_
@@ -35,35 +35,35 @@
 #define CUGUEST_INTERNAL_RELEASE \
   CUGUEST_INTERNAL_EXPAND_3(CUGUEST_VERSION_MAJOR, CUGUEST_VERSION_MINOR, CUGUEST_VERSION_PATCH)
 
-// Note [What two embedders share]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// The dynamic linker makes equal visible symbols of a process one, and the compiler makes every
-// inline function and static data member that it emits such a symbol. So the inline code of one
-// embedder would run in another one, with the wrong copy's driver table and counts, and, being
-// unique to the process (STB_GNU_UNIQUE), would keep the embedder loaded after dlclose. Hence:
-//
-// - Each inline function and static data member of the headers is declared with `CUGUEST_HIDE`.
-//   It is no symbol of the embedder's dynamic table, whatever -fvisibility is. The types stay
-//   visible: a class of the embedder's may have them as members, and its functions as parameters,
-//   without a warning.
-// - So is each implicit member that a compiler may emit: a struct whose members have initializers,
-//   constructors or destructors declares its own as defaulted, and is no aggregate in C++20.
-// - The inline namespace names the release as far as it may change a type: `v0_1`, since each 0.x
-//   may; from 1.0 on `v1`. The tag of `CUGUEST_HIDE` names all of it, so that objects compiled with
-//   the headers of two patch releases can be linked into one.
-//
-// What remains are other people's templates over our types, like std::optional<ContextGuard>: they
-// are as visible as the embedder makes its own code. Two embedders of the same release that are
-// both compiled with default visibility can share those, and so, through them, one of the two
-// copies of cuguest: they are the same code, a guard is ended by the copy that entered it, and the
-// dynamic linker keeps a library loaded that another one uses. (Patch releases change no type that
-// a template of somebody else's may hold.) To share nothing, compile with -fvisibility=hidden, link
-// with a version script, or give the namespace a name of your own with CUGUEST_NAMESPACE_SUFFIX
-// (Meson: -Dcuguest:namespace_suffix), the same for the library and for all that includes its
-// headers.
-//
-// Source: test/headers/hidden_test.py, test/embed/matrix_test.py. test/headers/hide.py finds
-// declarations without the macro, and inserts it with --fix.
+/// Note [What two embedders share]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+/// The dynamic linker makes equal visible symbols of a process one, and the compiler makes every
+/// inline function and static data member that it emits such a symbol. So the inline code of one
+/// embedder would run in another one, with the wrong copy's driver table and counts, and, being
+/// unique to the process (STB_GNU_UNIQUE), would keep the embedder loaded after dlclose. Hence:
+///
+/// - Each inline function and static data member of the headers is declared with `CUGUEST_HIDE`.
+///   It is no symbol of the embedder's dynamic table, whatever -fvisibility is. The types stay
+///   visible: a class of the embedder's may have them as members, and its functions as parameters,
+///   without a warning.
+/// - So is each implicit member that a compiler may emit: a struct whose members have initializers,
+///   constructors or destructors declares its own as defaulted, and is no aggregate in C++20.
+/// - The inline namespace names the release as far as it may change a type: `v0_1`, since each 0.x
+///   may; from 1.0 on `v1`. The tag of `CUGUEST_HIDE` names all of it, so that objects compiled
+///   with the headers of two patch releases can be linked into one.
+///
+/// What remains are other people's templates over our types, like std::optional<ContextGuard>: they
+/// are as visible as the embedder makes its own code. Two embedders of the same release that are
+/// both compiled with default visibility can share those, and so, through them, one of the two
+/// copies of cuguest: they are the same code, a guard is ended by the copy that entered it, and the
+/// dynamic linker keeps a library loaded that another one uses. (Patch releases change no type that
+/// a template of somebody else's may hold.) To share nothing, compile with -fvisibility=hidden,
+/// link with a version script, or give the namespace a name of your own with
+/// CUGUEST_NAMESPACE_SUFFIX (Meson: -Dcuguest:namespace_suffix), the same for the library and for
+/// all that includes its headers.
+///
+/// Source: test/headers/hidden_test.py, test/embed/matrix_test.py. test/headers/hide.py finds
+/// declarations without the macro, and inserts it with --fix.
 #define CUGUEST_HIDE \
   [[gnu::visibility("hidden"), gnu::abi_tag(CUGUEST_INTERNAL_TEXT(CUGUEST_INTERNAL_RELEASE))]]
 
@@ -95,8 +95,8 @@ struct [[gnu::visibility("hidden")]] Hidden;
 }  // namespace internal
 CUGUEST_END_NAMESPACE
 
-// The last template parameter of a member template of a class template, beside CUGUEST_HIDE, which
-// clang 14 does not heed there: what has a hidden argument is hidden.
+/// The last template parameter of a member template of a class template, beside CUGUEST_HIDE, which
+/// clang 14 does not heed there: what has a hidden argument is hidden.
 #define CUGUEST_HIDE_TEMPLATE typename = ::cuguest::CUGUEST_INTERNAL_NAMESPACE::internal::Hidden
 
 #endif  // CUGUEST_EXPORT_H_

@@ -3,19 +3,19 @@
 // -----------------------------------------------------------------------------
 // host_span.h                                                           tier: 0
 // -----------------------------------------------------------------------------
-//
-// `HostSpan<T>` is a pointer and a count of elements in host memory, for one end of a copy:
-// C++17 has no std::span. Anything contiguous with data(), size() and a value_type converts
-// to one (a vector, an array, a string, a span), and so does a C array.
-//
-//   std::vector<float> values(n);
-//   absl::Status status = Copy(HostSpan<float>(values), view);
-//
-// Note [Temporary containers]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// As of a std::span: a HostSpan<const T> takes a temporary vector, for the call that it is an
-// argument of, and a HostSpan<T> does not. What only refers to elements (a span, a string_view,
-// another HostSpan) may be a temporary for both.
+/// \file
+/// `HostSpan<T>` is a pointer and a count of elements in host memory, for one end of a copy:
+/// C++17 has no std::span. Anything contiguous with data(), size() and a value_type converts
+/// to one (a vector, an array, a string, a span), and so does a C array.
+///
+///   std::vector<float> values(n);
+///   absl::Status status = Copy(HostSpan<float>(values), view);
+///
+/// Note [Temporary containers]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~
+/// As of a std::span: a HostSpan<const T> takes a temporary vector, for the call that it is an
+/// argument of, and a HostSpan<T> does not. What only refers to elements (a span, a string_view,
+/// another HostSpan) may be a temporary for both.
 
 #ifndef CUGUEST_HOST_SPAN_H_
 #define CUGUEST_HOST_SPAN_H_
@@ -40,10 +40,10 @@ CUGUEST_HIDE inline constexpr bool kRefersToElements =
 
 }  // namespace internal
 
-// HostSpan
-//
-// It owns nothing. The memory may be pageable or pinned.
-// Threads: a value; any thread.
+/// HostSpan
+///
+/// It owns nothing. The memory may be pageable or pinned.
+/// Threads: a value; any thread.
 template <typename T>
 class HostSpan {
   static_assert(std::is_trivially_copyable_v<T>,
@@ -56,13 +56,13 @@ class HostSpan {
   template <std::size_t kSize, CUGUEST_HIDE_TEMPLATE>
   CUGUEST_HIDE constexpr HostSpan(T (&array)[kSize]) noexcept : HostSpan(array, kSize) {}
 
-  // To const.
+  /// To const.
   template <typename U, typename = std::enable_if_t<std::is_same_v<const U, T>>,
             CUGUEST_HIDE_TEMPLATE>
   CUGUEST_HIDE constexpr HostSpan(const HostSpan<U>& other) noexcept
       : HostSpan(other.data(), other.size()) {}
 
-  // Not of what takes const away, or changes the size of an element.
+  /// Not of what takes const away, or changes the size of an element.
   template <
       typename Container, typename = typename std::remove_reference_t<Container>::value_type,
       typename Element = std::remove_pointer_t<decltype(std::declval<Container&>().data())>,

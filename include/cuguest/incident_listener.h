@@ -3,16 +3,16 @@
 // -----------------------------------------------------------------------------
 // incident_listener.h                                                   tier: 2
 // -----------------------------------------------------------------------------
-//
-// `IncidentListener` is called for every incident as long as it exists. Several libraries that
-// share one copy of cuguest each have their own, and a plugin may be unloaded once its
-// listeners are destroyed.
-//
-//   void Log(const cuguest::Incident& incident, void* user) noexcept {
-//     static_cast<Logger*>(user)->Write(incident.file, incident.line, Name(incident.kind));
-//   }
-//   ...
-//   cuguest::IncidentListener listener(&Log, &logger);
+/// \file
+/// `IncidentListener` is called for every incident as long as it exists. Several libraries that
+/// share one copy of cuguest each have their own, and a plugin may be unloaded once its
+/// listeners are destroyed.
+///
+///   void Log(const cuguest::Incident& incident, void* user) noexcept {
+///     static_cast<Logger*>(user)->Write(incident.file, incident.line, Name(incident.kind));
+///   }
+///   ...
+///   cuguest::IncidentListener listener(&Log, &logger);
 
 #ifndef CUGUEST_INCIDENT_LISTENER_H_
 #define CUGUEST_INCIDENT_LISTENER_H_
@@ -22,27 +22,27 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-// Called on the guard's thread, after the repair, and on several threads at a time. It may use
-// CUDA if it leaves the stack as it found it, and guards of its own; it must not throw.
+/// Called on the guard's thread, after the repair, and on several threads at a time. It may use
+/// CUDA if it leaves the stack as it found it, and guards of its own; it must not throw.
 using IncidentCallback = void (*)(const Incident& incident, void* user);
 
-// IncidentListener
-//
-// Registered from construction to the end of its destructor. Listeners are called in the order of
-// their registration, after the handler of SetIncidentHandler. A listener that is registered while
-// an incident is reported may or may not be called for it.
-//
-// Threads: construct and destroy it on any. The destructor waits for calls of this listener
-//          that are in progress on other threads: afterwards neither callback nor user is used
-//          again. From inside its own callback it does not wait for that call, and may be
-//          followed by anything but unloading the code that runs. Two callbacks that destroy
-//          each other's listener at the same time wait for each other for ever; so does a
-//          destructor under a lock that the callback takes.
-// Cost:    no allocation; no lock of ours is held while a callback runs.
-// Source:  test/context/incident_listener_test.cc; test/schedules/incident_listener_test.cc.
+/// IncidentListener
+///
+/// Registered from construction to the end of its destructor. Listeners are called in the order of
+/// their registration, after the handler of SetIncidentHandler. A listener that is registered while
+/// an incident is reported may or may not be called for it.
+///
+/// Threads: construct and destroy it on any. The destructor waits for calls of this listener
+///          that are in progress on other threads: afterwards neither callback nor user is used
+///          again. From inside its own callback it does not wait for that call, and may be
+///          followed by anything but unloading the code that runs. Two callbacks that destroy
+///          each other's listener at the same time wait for each other for ever; so does a
+///          destructor under a lock that the callback takes.
+/// Cost:    no allocation; no lock of ours is held while a callback runs.
+/// Source:  test/context/incident_listener_test.cc; test/schedules/incident_listener_test.cc.
 class [[nodiscard]] CUGUEST_API IncidentListener {
  public:
-  // `callback` must not be null.
+  /// `callback` must not be null.
   [[nodiscard]] explicit IncidentListener(IncidentCallback callback, void* user = nullptr) noexcept;
   IncidentListener(const IncidentListener&) = delete;
   IncidentListener& operator=(const IncidentListener&) = delete;

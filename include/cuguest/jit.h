@@ -3,17 +3,17 @@
 // -----------------------------------------------------------------------------
 // jit.h                                                                 tier: 3
 // -----------------------------------------------------------------------------
-//
-// What the driver's compiler and linker are told, and what they tell: for Module (module.h)
-// and Linker (linker.h).
-//
-//   JitOptions options;
-//   options.max_registers = 64;
-//   options.line_info = true;
-//   JitReport report;
-//   absl::StatusOr<Module> module = Module::LoadIn(context, image, options, &report);
-//
-// Machine code is not compiled, and what concerns the compiler has no effect on it.
+/// \file
+/// What the driver's compiler and linker are told, and what they tell: for Module (module.h)
+/// and Linker (linker.h).
+///
+///   JitOptions options;
+///   options.max_registers = 64;
+///   options.line_info = true;
+///   JitReport report;
+///   absl::StatusOr<Module> module = Module::LoadIn(context, image, options, &report);
+///
+/// Machine code is not compiled, and what concerns the compiler has no effect on it.
 
 #ifndef CUGUEST_JIT_H_
 #define CUGUEST_JIT_H_
@@ -27,48 +27,48 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-// JitOptions
-//
-// What is not set is the driver's choice.
-//
-// Errors: of whatever is given the options:
-//           kInvalidArgument  max_registers or threads_per_block of 0, on which drivers crash;
-//                             optimization_level above 4; threads_per_block and target
-//                             together; or the driver refuses a value, without saying which
-// Source: CUDA Driver API, CUjit_option; cudasim/test/jit_facts_test.cc.
+/// JitOptions
+///
+/// What is not set is the driver's choice.
+///
+/// Errors: of whatever is given the options:
+///           kInvalidArgument  max_registers or threads_per_block of 0, on which drivers crash;
+///                             optimization_level above 4; threads_per_block and target
+///                             together; or the driver refuses a value, without saying which
+/// Source: CUDA Driver API, CUjit_option; cudasim/test/jit_facts_test.cc.
 struct JitOptions {
   CUGUEST_HIDE JitOptions() = default;
 
-  std::optional<unsigned> max_registers;  // of a thread
-  // What the compiler is to make room for in registers: a launch with as many succeeds. Not
-  // together with `target`.
+  std::optional<unsigned> max_registers;  ///< of a thread
+  /// What the compiler is to make room for in registers: a launch with as many succeeds. Not
+  /// together with `target`.
   std::optional<unsigned> threads_per_block;
-  std::optional<unsigned> optimization_level;  // 0 to 4; the driver's choice is 4
-  // By default that of the context, or of the device where code is loaded.
+  std::optional<unsigned> optimization_level;  ///< 0 to 4; the driver's choice is 4
+  /// By default that of the context, or of the device where code is loaded.
   std::optional<CUjit_target> target;
-  std::optional<CUjit_cacheMode> cache_mode;  // of loads from global memory
-  // Both are as the PTX directives .minnctapersm and .maxntid, which win where the code has
-  // them, unless override_directives says otherwise. The first works with the second only.
-  // Needs: CUDA 12.3, and 12.4. As with position_independent (12.0) and override_directives
-  //        (12.4) kUnimplemented says so of an older driver, unless nvJitLink links.
+  std::optional<CUjit_cacheMode> cache_mode;  ///< of loads from global memory
+  /// Both are as the PTX directives .minnctapersm and .maxntid, which win where the code has
+  /// them, unless override_directives says otherwise. The first works with the second only.
+  /// Needs: CUDA 12.3, and 12.4. As with position_independent (12.0) and override_directives
+  ///        (12.4) kUnimplemented says so of an older driver, unless nvJitLink links.
   std::optional<unsigned> min_blocks_per_multiprocessor;
   std::optional<unsigned> max_threads_per_block;
-  // Threads of the host that optimise, or load machine code; 0 is all processors.
-  // Needs: CUDA 13.0, and 13.1; an older driver is not told, and works with one.
+  /// Threads of the host that optimise, or load machine code; 0 is all processors.
+  /// Needs: CUDA 13.0, and 13.1; an older driver is not told, and works with one.
   std::optional<unsigned> split_compile;
   std::optional<unsigned> loader_threads;
 
   bool debug_info = false;
   bool line_info = false;
-  bool verbose = false;  // registers, memory and spills of each kernel, in the info log
+  bool verbose = false;  ///< registers, memory and spills of each kernel, in the info log
   bool position_independent = false;
-  bool override_directives = false;  // max_registers and the like win over PTX directives
+  bool override_directives = false;  ///< max_registers and the like win over PTX directives
 };
 
-// JitReport
-//
-// What the driver said while it compiled or linked. Empty and zero where it did neither: with
-// machine code, and with PTX that the driver's cache (CUDA_CACHE_PATH) had compiled before.
+/// JitReport
+///
+/// What the driver said while it compiled or linked. Empty and zero where it did neither: with
+/// machine code, and with PTX that the driver's cache (CUDA_CACHE_PATH) had compiled before.
 struct JitReport {
   CUGUEST_HIDE JitReport() = default;
   CUGUEST_HIDE JitReport(const JitReport&) = default;
@@ -78,9 +78,9 @@ struct JitReport {
   CUGUEST_HIDE ~JitReport() = default;
 
   std::string info_log;
-  std::string error_log;  // also of what succeeded: warnings
+  std::string error_log;  ///< also of what succeeded: warnings
   float milliseconds = 0;
-  unsigned threads_per_block = 0;  // that was made room for, if the options asked for any
+  unsigned threads_per_block = 0;  ///< that was made room for, if the options asked for any
 };
 
 CUGUEST_END_NAMESPACE

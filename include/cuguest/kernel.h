@@ -3,22 +3,22 @@
 // -----------------------------------------------------------------------------
 // kernel.h                                                              tier: 3
 // -----------------------------------------------------------------------------
-//
-// `Kernel` is a kernel by name, of a Module (module.h) or of somebody else's code, and is
-// good in every context that its code can be used in. What it is there, a CUfunction with
-// attributes and limits, is found once for each context.
-//
-//   absl::StatusOr<Kernel> scale = module.GetKernel("scale");
-//   if (!scale.ok()) return scale.status();                  // lists the names there are
-//   absl::StatusOr<CUfunction> function = scale->FunctionIn(context);
-//
-// Note [Loading while something captures]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// Nothing here and in module.h invalidates a stream capture, in any mode, on any thread: loading,
-// finding and unloading happen in a CaptureModeGuard. But a first use may load and even compile,
-// which takes milliseconds and waits for the context where the driver must grow its memory; so
-// preload before a capture, or before kernels that wait for one another run.
-// Source: CUDA Programming Guide, "Lazy Loading"; test/module/capture_test.cc.
+/// \file
+/// `Kernel` is a kernel by name, of a Module (module.h) or of somebody else's code, and is
+/// good in every context that its code can be used in. What it is there, a CUfunction with
+/// attributes and limits, is found once for each context.
+///
+///   absl::StatusOr<Kernel> scale = module.GetKernel("scale");
+///   if (!scale.ok()) return scale.status();                  // lists the names there are
+///   absl::StatusOr<CUfunction> function = scale->FunctionIn(context);
+///
+/// Note [Loading while something captures]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+/// Nothing here and in module.h invalidates a stream capture, in any mode, on any thread: loading,
+/// finding and unloading happen in a CaptureModeGuard. But a first use may load and even compile,
+/// which takes milliseconds and waits for the context where the driver must grow its memory; so
+/// preload before a capture, or before kernels that wait for one another run.
+/// Source: CUDA Programming Guide, "Lazy Loading"; test/module/capture_test.cc.
 
 #ifndef CUGUEST_KERNEL_H_
 #define CUGUEST_KERNEL_H_
@@ -43,19 +43,19 @@ struct KernelState;
 struct KernelAccess;
 }  // namespace internal
 
-// What a kernel is in one context. Bytes, and numbers of threads and of registers.
+/// What a kernel is in one context. Bytes, and numbers of threads and of registers.
 struct KernelAttributes {
   int max_threads_per_block;
   int static_shared_bytes;
   int max_dynamic_shared_bytes;
   int constant_bytes;
-  int local_bytes;  // of a thread
-  int registers;    // of a thread
-  int ptx_version;  // 90 is 9.0; of the architecture that it was compiled for
+  int local_bytes;  ///< of a thread
+  int registers;    ///< of a thread
+  int ptx_version;  ///< 90 is 9.0; of the architecture that it was compiled for
   int binary_version;
 };
 
-// Where a parameter lies in a packed buffer. Bytes.
+/// Where a parameter lies in a packed buffer. Bytes.
 struct KernelParameter {
   std::size_t offset;
   std::size_t size;
@@ -64,30 +64,30 @@ struct KernelParameter {
   }
 };
 
-// Kernel
-//
-// A copy is the same kernel. It keeps its code loaded, but not if that is borrowed.
-//
-// Stack:   net 0 in every call.
-// Count:   none; it keeps no context alive.
-// Threads: a value; any thread, but not from a stream callback: kPermissionDenied.
-// Errors:  those of Driver::Get(), and of every function that takes a context
-//            kFailedPrecondition  the kernel is empty; the context was destroyed or reset; or a
-//                                 borrowed function is of another context: the text names both; or
-//                                 the code has nothing for its device
-//            kInvalidArgument     PTX that does not compile: the text has the compiler's log
-//            kNotFound            the code has no such kernel, where that shows only in use
-//                                 (see Note [Where code is] in module.h)
-//            kDataLoss            an earlier sticky error
-//          and what each one adds. Nothing has changed then.
-// Cost:    in driver calls, in a context that is current and in which the kernel was found
-//          before. One that is not current adds one; the first time adds about twenty, and
-//          what loading takes; the first kernel of a Module that is used reads the image's
-//          bytes once, decompressed (for launches: see Note [What is checked of a shape] in
-//          launch.h). test/module/kernel_test.cc counts them.
+/// Kernel
+///
+/// A copy is the same kernel. It keeps its code loaded, but not if that is borrowed.
+///
+/// Stack:   net 0 in every call.
+/// Count:   none; it keeps no context alive.
+/// Threads: a value; any thread, but not from a stream callback: kPermissionDenied.
+/// Errors:  those of Driver::Get(), and of every function that takes a context
+///            kFailedPrecondition  the kernel is empty; the context was destroyed or reset; or a
+///                                 borrowed function is of another context: the text names both; or
+///                                 the code has nothing for its device
+///            kInvalidArgument     PTX that does not compile: the text has the compiler's log
+///            kNotFound            the code has no such kernel, where that shows only in use
+///                                 (see Note [Where code is] in module.h)
+///            kDataLoss            an earlier sticky error
+///          and what each one adds. Nothing has changed then.
+/// Cost:    in driver calls, in a context that is current and in which the kernel was found
+///          before. One that is not current adds one; the first time adds about twenty, and
+///          what loading takes; the first kernel of a Module that is used reads the image's
+///          bytes once, decompressed (for launches: see Note [What is checked of a shape] in
+///          launch.h). test/module/kernel_test.cc counts them.
 class CUGUEST_API Kernel {
  public:
-  // As the compiler declares them, but hidden.
+  /// As the compiler declares them, but hidden.
   CUGUEST_HIDE Kernel(const Kernel&) = default;
   CUGUEST_HIDE Kernel(Kernel&&) = default;
   CUGUEST_HIDE Kernel& operator=(const Kernel&) = default;
@@ -96,81 +96,81 @@ class CUGUEST_API Kernel {
 
   CUGUEST_HIDE Kernel() noexcept = default;  // empty
 
-  // A kernel of somebody else's library, which must stay loaded. Good in every context.
-  //
-  // Errors: kInvalidArgument  null
-  //         kUnimplemented    a driver below CUDA 12.0
-  // Cost:   one driver call; and 2 KiB of host memory, 2 KiB more for each context that it
-  //         is used in: to be kept rather than made anew.
+  /// A kernel of somebody else's library, which must stay loaded. Good in every context.
+  ///
+  /// Errors: kInvalidArgument  null
+  ///         kUnimplemented    a driver below CUDA 12.0
+  /// Cost:   one driver call; and 2 KiB of host memory, 2 KiB more for each context that it
+  ///         is used in: to be kept rather than made anew.
   [[nodiscard]] static absl::StatusOr<Kernel> Borrow(CUkernel kernel);
 
-  // A function of somebody else's module, which must stay loaded. Good in `context` only,
-  // which is the one that the module was loaded in; and, if that is a primary context, in its
-  // green contexts.
-  //
-  // Errors: kInvalidArgument     null
-  //         kFailedPrecondition  no context, or it was destroyed or reset
-  // Cost:   as above, and one driver call. The first use in another context adds about eight,
-  //         which make a stream there and destroy it, to find out whether that is a green one.
-  // Source: test/module/green_context_test.cc.
+  /// A function of somebody else's module, which must stay loaded. Good in `context` only,
+  /// which is the one that the module was loaded in; and, if that is a primary context, in its
+  /// green contexts.
+  ///
+  /// Errors: kInvalidArgument     null
+  ///         kFailedPrecondition  no context, or it was destroyed or reset
+  /// Cost:   as above, and one driver call. The first use in another context adds about eight,
+  ///         which make a stream there and destroy it, to find out whether that is a green one.
+  /// Source: test/module/green_context_test.cc.
   [[nodiscard]] static absl::StatusOr<Kernel> Borrow(CUfunction function,
                                                      const ContextRef& context);
 
   [[nodiscard]] CUGUEST_HIDE explicit operator bool() const noexcept { return state_ != nullptr; }
 
-  // As the image names it, so mangled if it is of C++. Empty if the kernel is, and of a
-  // borrowed one below CUDA 12.3.
+  /// As the image names it, so mangled if it is of C++. Empty if the kernel is, and of a
+  /// borrowed one below CUDA 12.3.
   [[nodiscard]] const std::string& name() const noexcept;
 
-  // For cuLaunchKernel and the like. The first time loads the code there, and the kernel too
-  // (seen with driver 580, also in lazy mode); Preload() makes sure of that.
-  //
-  // The caller vouches that the incarnation that `context` names is alive (a guard or the stream's
-  // owner has just checked it, for example): in a context that the kernel was found in, the driver
-  // is not asked again.
-  //
-  // Cost: none, no lock: at most 25 ns. test/benchmark/module_benchmark.cc.
+  /// For cuLaunchKernel and the like. The first time loads the code there, and the kernel too
+  /// (seen with driver 580, also in lazy mode); Preload() makes sure of that.
+  ///
+  /// The caller vouches that the incarnation that `context` names is alive (a guard or the stream's
+  /// owner has just checked it, for example): in a context that the kernel was found in, the driver
+  /// is not asked again.
+  ///
+  /// Cost: none, no lock: at most 25 ns. test/benchmark/module_benchmark.cc.
   [[nodiscard]] absl::StatusOr<CUfunction> FunctionIn(const ContextRef& context) const;
 
-  // The same in the handle's present incarnation, which must be alive; see ContextRef::Borrow().
-  //
-  // Cost: one, contention-free.
+  /// The same in the handle's present incarnation, which must be alive; see ContextRef::Borrow().
+  ///
+  /// Cost: one, contention-free.
   [[nodiscard]] absl::StatusOr<CUfunction> FunctionIn(CUcontext context) const;
 
-  // Has its machine code on the device, so that the first launch finds it there.
-  //
-  // Cost:  six.
-  // Needs: cuFuncLoad, CUDA 12.4. Below that it is as FunctionIn(): a driver that has not
-  //        loaded the kernel with that cannot be told to before a launch.
+  /// Has its machine code on the device, so that the first launch finds it there.
+  ///
+  /// Cost:  six.
+  /// Needs: cuFuncLoad, CUDA 12.4. Below that it is as FunctionIn(): a driver that has not
+  ///        loaded the kernel with that cannot be told to before a launch.
   absl::Status Preload(const ContextRef& context) const;
 
-  // Whether a launch has nothing to load any more: false if nobody has asked this kernel for
-  // its function there, since asking is what would load it.
-  //
-  // Errors: kUnimplemented  a driver below CUDA 12.4 (cuFuncIsLoaded)
-  // Cost:   two, contention-free.
+  /// Whether a launch has nothing to load any more: false if nobody has asked this kernel for
+  /// its function there, since asking is what would load it.
+  ///
+  /// Errors: kUnimplemented  a driver below CUDA 12.4 (cuFuncIsLoaded)
+  /// Cost:   two, contention-free.
   [[nodiscard]] absl::StatusOr<bool> IsLoaded(const ContextRef& context) const;
 
-  // Cost: thirteen.
+  /// Cost: thirteen.
   [[nodiscard]] absl::StatusOr<KernelAttributes> Attributes(const ContextRef& context) const;
 
-  // Allows launches with as many bytes of dynamic shared memory, in this context only: more
-  // than the 48 KiB that every device allows must be asked for.
-  //
-  // Errors: kInvalidArgument  more than the device has, less what the kernel has as static
-  //                           memory. The text has all three numbers.
-  //         kUnimplemented    a driver below CUDA 9.0
-  // Cost:   seven.
+  /// Allows launches with as many bytes of dynamic shared memory, in this context only: more
+  /// than the 48 KiB that every device allows must be asked for.
+  ///
+  /// Errors: kInvalidArgument  more than the device has, less what the kernel has as static
+  ///                           memory. The text has all three numbers.
+  ///         kUnimplemented    a driver below CUDA 9.0
+  /// Cost:   seven.
   absl::Status SetMaxDynamicSharedBytes(const ContextRef& context, std::size_t bytes) const;
 
-  // In their order.
-  //
-  // Errors: kUnimplemented  a driver below CUDA 12.4 (cuFuncGetParamInfo)
-  // Cost:   six, and one for each parameter.
+  /// In their order.
+  ///
+  /// Errors: kUnimplemented  a driver below CUDA 12.4 (cuFuncGetParamInfo)
+  /// Cost:   six, and one for each parameter.
   [[nodiscard]] absl::StatusOr<std::vector<KernelParameter>> Parameters(
       const ContextRef& context) const;
 
-  // The same kernel of the same code.
+  /// The same kernel of the same code.
   CUGUEST_HIDE friend bool operator==(const Kernel& a, const Kernel& b) noexcept {
     return a.state_ == b.state_;
   }

@@ -3,54 +3,54 @@
 // -----------------------------------------------------------------------------
 // launch.h                                                              tier: 3
 // -----------------------------------------------------------------------------
-//
-// `Launch` runs a kernel on a stream, in that stream's context, whatever is current. A launch is
-// validated before it reaches the driver: the shape is compared with the limits of kernel and
-// device, and the parameters with the kernel's.
-//
-//   LaunchShape shape{/*grid=*/{64, 64}, /*block=*/{16, 16}};
-//   absl::Status status = Launch(blur, shape, stream, DevicePtr(pixels), radius);
-//   // One thread for each element:
-//   status = LaunchForElements(saxpy, x.size(), stream, n, a, DevicePtr(x), DevicePtr(y));
-//
-// Note [What is checked of parameters]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// The driver is told where parameters are, and not what they are: it reads as many as the
-// kernel has, each as large as it is there, out of an array that may be shorter, from objects
-// that may be smaller. So before the first launch of a kernel with a list of types, the list
-// is held against what the driver says of the kernel:
-//
-//   given as                         | held against the kernel's
-//   ---------------------------------+------------------------------------
-//   values, a TypedKernel            | count and sizes
-//   PackedParams, ParamBuffer        | count, sizes and offsets
-//   pointers                         | count
-//
-// (PackedParams and a ParamBuffer with a type that is aligned to more than 16 bytes are passed
-// as values, see param_layout.h; that launch allocates.)
-//
-// A struct that is laid out differently on the device is found so, in most cases by its size.
-// Two types of one size are not told apart, nor are the pads inside of structs of one size.
-// Needs:  cuFuncGetParamInfo, CUDA 12.4 (driver 550). Below that nothing is checked.
-// Source: test/module/launch_layout_test.cc.
-//
-// Note [What is checked of a shape]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-//   grid, block, shared memory   | against the device and the kernel's attributes
-//   cluster of the launch        | the grid is a multiple; the kernel allows its size; one
-//                                | fits on the device
-//   cluster of the kernel        | the grid is a multiple, and the launch asks for no other
-//   (.reqnctapercluster)         | (CUDA 11.8)
-//   cooperative grid             | against the multiprocessors of the stream's context
-//   block of the kernel          | is the launch's, as far as it can be read off the image: of
-//   (.reqntid, __block_size__)   | a Module's kernels, in PTX and machine code, compressed or
-//                                | not; the driver has no attribute of it
-//
-// The driver alone knows, and a launch that it refuses for one of these invalidates a capture:
-// the required block of a borrowed kernel, of one out of LTO IR, of one whose block differs
-// between the architectures of an image, and where liblz4.so.1 or libzstd.so.1 is missing;
-// .maxclusterrank; and whatever LaunchShape::attributes ask for.
-// Source: test/module/fixed_shape_test.cc, launch_test.cc, launch_extended_test.cc.
+/// \file
+/// `Launch` runs a kernel on a stream, in that stream's context, whatever is current. A launch is
+/// validated before it reaches the driver: the shape is compared with the limits of kernel and
+/// device, and the parameters with the kernel's.
+///
+///   LaunchShape shape{/*grid=*/{64, 64}, /*block=*/{16, 16}};
+///   absl::Status status = Launch(blur, shape, stream, DevicePtr(pixels), radius);
+///   // One thread for each element:
+///   status = LaunchForElements(saxpy, x.size(), stream, n, a, DevicePtr(x), DevicePtr(y));
+///
+/// Note [What is checked of parameters]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+/// The driver is told where parameters are, and not what they are: it reads as many as the
+/// kernel has, each as large as it is there, out of an array that may be shorter, from objects
+/// that may be smaller. So before the first launch of a kernel with a list of types, the list
+/// is held against what the driver says of the kernel:
+///
+///   given as                         | held against the kernel's
+///   ---------------------------------+------------------------------------
+///   values, a TypedKernel            | count and sizes
+///   PackedParams, ParamBuffer        | count, sizes and offsets
+///   pointers                         | count
+///
+/// (PackedParams and a ParamBuffer with a type that is aligned to more than 16 bytes are passed
+/// as values, see param_layout.h; that launch allocates.)
+///
+/// A struct that is laid out differently on the device is found so, in most cases by its size.
+/// Two types of one size are not told apart, nor are the pads inside of structs of one size.
+/// Needs:  cuFuncGetParamInfo, CUDA 12.4 (driver 550). Below that nothing is checked.
+/// Source: test/module/launch_layout_test.cc.
+///
+/// Note [What is checked of a shape]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+///   grid, block, shared memory   | against the device and the kernel's attributes
+///   cluster of the launch        | the grid is a multiple; the kernel allows its size; one
+///                                | fits on the device
+///   cluster of the kernel        | the grid is a multiple, and the launch asks for no other
+///   (.reqnctapercluster)         | (CUDA 11.8)
+///   cooperative grid             | against the multiprocessors of the stream's context
+///   block of the kernel          | is the launch's, as far as it can be read off the image: of
+///   (.reqntid, __block_size__)   | a Module's kernels, in PTX and machine code, compressed or
+///                                | not; the driver has no attribute of it
+///
+/// The driver alone knows, and a launch that it refuses for one of these invalidates a capture:
+/// the required block of a borrowed kernel, of one out of LTO IR, of one whose block differs
+/// between the architectures of an image, and where liblz4.so.1 or libzstd.so.1 is missing;
+/// .maxclusterrank; and whatever LaunchShape::attributes ask for.
+/// Source: test/module/fixed_shape_test.cc, launch_test.cc, launch_extended_test.cc.
 
 #ifndef CUGUEST_LAUNCH_H_
 #define CUGUEST_LAUNCH_H_
@@ -73,7 +73,7 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-// A number of blocks or threads in each dimension.
+/// A number of blocks or threads in each dimension.
 struct Dim3 {
   CUGUEST_HIDE constexpr Dim3(unsigned x_count = 1, unsigned y_count = 1,
                               unsigned z_count = 1) noexcept
@@ -83,35 +83,35 @@ struct Dim3 {
   unsigned z;
 };
 
-// LaunchShape
-//
-//   LaunchShape shape{/*grid=*/{64, 64}, /*block=*/{16, 16}};
-//   shape.shared_bytes = 16 << 10;
+/// LaunchShape
+///
+///   LaunchShape shape{/*grid=*/{64, 64}, /*block=*/{16, 16}};
+///   shape.shared_bytes = 16 << 10;
 struct LaunchShape {
   CUGUEST_HIDE LaunchShape() = default;
   CUGUEST_HIDE LaunchShape(Dim3 blocks, Dim3 threads, std::size_t dynamic_shared_bytes = 0) noexcept
       : grid(blocks), block(threads), shared_bytes(dynamic_shared_bytes) {}
 
-  Dim3 grid;   // blocks
-  Dim3 block;  // threads
-  // Of dynamic shared memory, for each block. For more than 48 KiB see
-  // Kernel::SetMaxDynamicSharedBytes().
+  Dim3 grid;   ///< blocks
+  Dim3 block;  ///< threads
+  /// Of dynamic shared memory, for each block. For more than 48 KiB see
+  /// Kernel::SetMaxDynamicSharedBytes().
   std::size_t shared_bytes = 0;
-  // Blocks; the grid must be a multiple. Nothing: as the kernel was compiled.
-  // Needs: CUDA 11.8, compute capability 9.0.
+  /// Blocks; the grid must be a multiple. Nothing: as the kernel was compiled.
+  /// Needs: CUDA 11.8, compute capability 9.0.
   std::optional<Dim3> cluster = {};
-  // All blocks run at the same time, and may wait for one another.
-  // Needs: CUDA 11.6.
+  /// All blocks run at the same time, and may wait for one another.
+  /// Needs: CUDA 11.6.
   bool cooperative = false;
-  // Further ones, as they are; read at the launch. Needs: CUDA 11.6.
+  /// Further ones, as they are; read at the launch. Needs: CUDA 11.6.
   HostSpan<const CUlaunchAttribute> attributes = {};
 
-  // A row of blocks of `block` threads, as many as it takes for one thread for each of `count`
-  // elements; the last block may have more, so the kernel must check bounds. See also
-  // LaunchForElements().
-  //
-  // Errors: kInvalidArgument  no elements, which is no launch; a block of no threads
-  //         kOutOfRange       more than 2,147,483,647 blocks
+  /// A row of blocks of `block` threads, as many as it takes for one thread for each of `count`
+  /// elements; the last block may have more, so the kernel must check bounds. See also
+  /// LaunchForElements().
+  ///
+  /// Errors: kInvalidArgument  no elements, which is no launch; a block of no threads
+  ///         kOutOfRange       more than 2,147,483,647 blocks
   [[nodiscard]] CUGUEST_API static absl::StatusOr<LaunchShape> ForElements(std::size_t count,
                                                                            unsigned block);
 };
@@ -140,40 +140,40 @@ CUGUEST_API absl::StatusOr<LaunchShape> ShapeForElements(const Kernel& kernel, s
 
 }  // namespace internal
 
-// Launch()
-//
-// The parameters are copied before it returns. Success means submitted: what the kernel does
-// wrong, an illegal address say, comes out of a later call.
-//
-// In a capture the launch becomes a node of the graph. A launch that is refused here does not
-// invalidate the capture, where the driver invalidates it for a bad shape; see
-// Note [What is checked of a shape].
-//
-// Stack:   as it was.
-// Count:   none. The owners of the stream and of the code (the Module, a Kernel of it, or the owner
-//          of borrowed code) keep them until the kernel has run, and what was captured until its
-//          graph runs no more.
-// Threads: any; but not from a stream callback: kPermissionDenied.
-// Errors:  those of Driver::Get(), of Kernel's functions, of StreamRef's operations, and
-//          kInvalidArgument     the shape: a dimension that is zero, or more than the device
-//                               or the kernel allows, more shared memory, or a grid that is
-//                               no multiple of its cluster; or the parameters, see above. The
-//                               text says which, what was given and what is allowed.
-//          kResourceExhausted   a cooperative grid whose blocks cannot all run at once on the
-//                               multiprocessors of the stream's context (of a green one, its
-//                               part of the device), or a cluster that does not fit on the
-//                               device
-//          kUnimplemented       a driver or a device without what the shape asks for
-//          kFailedPrecondition  stream 0, while a blocking stream of its context captures; or the
-//                               stream's capture was invalidated and was not ended
-//          kDataLoss            an earlier sticky error
-//          Nothing was launched then.
-// Cost:    two driver calls, one of them contention-free, no lock, no allocation: at most 1.03
-//          times cuLaunchKernel alone (test/benchmark/launch_benchmark.cc). On stream 0,
-//          CU_STREAM_LEGACY and CU_STREAM_PER_THREAD five, and six if its context is not
-//          current. The first launch of a kernel in a context, and with a list of types, asks
-//          more. A cluster adds four or five, and so does a cooperative grid.
-// Source:  CUDA Driver API, cuLaunchKernel, cuLaunchKernelEx; test/module/launch_test.cc.
+/// Launch()
+///
+/// The parameters are copied before it returns. Success means submitted: what the kernel does
+/// wrong, an illegal address say, comes out of a later call.
+///
+/// In a capture the launch becomes a node of the graph. A launch that is refused here does not
+/// invalidate the capture, where the driver invalidates it for a bad shape; see
+/// Note [What is checked of a shape].
+///
+/// Stack:   as it was.
+/// Count:   none. The owners of the stream and of the code (the Module, a Kernel of it, or the
+///          owner of borrowed code) keep them until the kernel has run, and what was captured until
+///          its graph runs no more.
+/// Threads: any; but not from a stream callback: kPermissionDenied.
+/// Errors:  those of Driver::Get(), of Kernel's functions, of StreamRef's operations, and
+///          kInvalidArgument     the shape: a dimension that is zero, or more than the device
+///                               or the kernel allows, more shared memory, or a grid that is
+///                               no multiple of its cluster; or the parameters, see above. The
+///                               text says which, what was given and what is allowed.
+///          kResourceExhausted   a cooperative grid whose blocks cannot all run at once on the
+///                               multiprocessors of the stream's context (of a green one, its
+///                               part of the device), or a cluster that does not fit on the
+///                               device
+///          kUnimplemented       a driver or a device without what the shape asks for
+///          kFailedPrecondition  stream 0, while a blocking stream of its context captures; or the
+///                               stream's capture was invalidated and was not ended
+///          kDataLoss            an earlier sticky error
+///          Nothing was launched then.
+/// Cost:    two driver calls, one of them contention-free, no lock, no allocation: at most 1.03
+///          times cuLaunchKernel alone (test/benchmark/launch_benchmark.cc). On stream 0,
+///          CU_STREAM_LEGACY and CU_STREAM_PER_THREAD five, and six if its context is not
+///          current. The first launch of a kernel in a context, and with a list of types, asks
+///          more. A cluster adds four or five, and so does a cooperative grid.
+/// Source:  CUDA Driver API, cuLaunchKernel, cuLaunchKernelEx; test/module/launch_test.cc.
 template <typename... Values>
 CUGUEST_HIDE absl::Status Launch(const Kernel& kernel, const LaunchShape& shape,
                                  const StreamRef& stream, const Values&... values) {
@@ -183,7 +183,7 @@ CUGUEST_HIDE absl::Status Launch(const Kernel& kernel, const LaunchShape& shape,
   return internal::LaunchTyped(kernel, shape, stream, values...);
 }
 
-// The same with the parameters in one piece.
+/// The same with the parameters in one piece.
 template <typename... Ts>
 CUGUEST_HIDE absl::Status Launch(const Kernel& kernel, const LaunchShape& shape,
                                  const StreamRef& stream, const PackedParams<Ts...>& params) {
@@ -196,33 +196,33 @@ CUGUEST_HIDE inline absl::Status Launch(const Kernel& kernel, const LaunchShape&
                                 params.layout());
 }
 
-// The type-erased overload: a pointer to each parameter. What they point to must be as large as the
-// kernel's parameter is.
-//
-// Errors: also kInvalidArgument for one that is null.
+/// The type-erased overload: a pointer to each parameter. What they point to must be as large as
+/// the kernel's parameter is.
+///
+/// Errors: also kInvalidArgument for one that is null.
 CUGUEST_API absl::Status Launch(const Kernel& kernel, const LaunchShape& shape,
                                 const StreamRef& stream, HostSpan<void* const> params);
 
-// LaunchForElements()
-//
-// Launches `kernel` with one thread for each of `count` elements: in a row of blocks of 256
-// threads, or of fewer if the kernel allows no more in the stream's context (by its launch bounds
-// or registers), or of the size that it is compiled for (.reqntid, __block_size__). The last block
-// may have more threads than there are elements, so the kernel must check bounds. `params` are
-// those of any form of Launch(). Where the block matters to the kernel's speed, see occupancy.h.
-//
-//   absl::Status status = LaunchForElements(scale, x.size(), stream, n, a, DevicePtr(x));
-//
-// No elements: success; nothing is launched or checked, and the driver is not called.
-//
-// Errors: those of Launch(), and
-//         kOutOfRange       more elements than 2,147,483,647 blocks have threads
-//         kInvalidArgument  a kernel that is compiled for blocks of more than one dimension, or
-//                           for clusters of which the grid is no multiple
-//         Nothing was launched then.
-// Stack, count, threads, captures: as of Launch().
-// Cost:   the driver calls of Launch(). The block is looked up without one.
-// Source: test/module/launch_for_elements_test.cc.
+/// LaunchForElements()
+///
+/// Launches `kernel` with one thread for each of `count` elements: in a row of blocks of 256
+/// threads, or of fewer if the kernel allows no more in the stream's context (by its launch bounds
+/// or registers), or of the size that it is compiled for (.reqntid, __block_size__). The last block
+/// may have more threads than there are elements, so the kernel must check bounds. `params` are
+/// those of any form of Launch(). Where the block matters to the kernel's speed, see occupancy.h.
+///
+///   absl::Status status = LaunchForElements(scale, x.size(), stream, n, a, DevicePtr(x));
+///
+/// No elements: success; nothing is launched or checked, and the driver is not called.
+///
+/// Errors: those of Launch(), and
+///         kOutOfRange       more elements than 2,147,483,647 blocks have threads
+///         kInvalidArgument  a kernel that is compiled for blocks of more than one dimension, or
+///                           for clusters of which the grid is no multiple
+///         Nothing was launched then.
+/// Stack, count, threads, captures: as of Launch().
+/// Cost:   the driver calls of Launch(). The block is looked up without one.
+/// Source: test/module/launch_for_elements_test.cc.
 template <typename... Params>
 CUGUEST_HIDE absl::Status LaunchForElements(const Kernel& kernel, std::size_t count,
                                             const StreamRef& stream, const Params&... params) {

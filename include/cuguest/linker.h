@@ -3,22 +3,22 @@
 // -----------------------------------------------------------------------------
 // linker.h                                                              tier: 3
 // -----------------------------------------------------------------------------
-//
-// `Linker` makes one image of several: PTX, cubins, fatbins, objects and archives whose
-// functions call each other.
-//
-//   Linker linker(context);
-//   linker.Add(*CodeImage::FromPtx(caller, "caller.ptx"));
-//   linker.Add(*CodeImage::FromFile("callee.o"));
-//   JitReport report;
-//   absl::StatusOr<CodeImage> linked = linker.Complete(&report);
-//   if (!linked.ok()) return linked.status();   // names the input, holds the linker's log
-//   absl::StatusOr<Module> module = Module::Load(*linked);
-//
-// It is no cuLinkCreate and cuLinkAddData in other words: the driver is called for a link when it
-// is complete, and has forgotten it when Complete() returns. So nothing that the driver writes to
-// can be gone before it writes, no state is lost with a context or left over by a fork, and a log
-// that turns out too small is no loss.
+/// \file
+/// `Linker` makes one image of several: PTX, cubins, fatbins, objects and archives whose
+/// functions call each other.
+///
+///   Linker linker(context);
+///   linker.Add(*CodeImage::FromPtx(caller, "caller.ptx"));
+///   linker.Add(*CodeImage::FromFile("callee.o"));
+///   JitReport report;
+///   absl::StatusOr<CodeImage> linked = linker.Complete(&report);
+///   if (!linked.ok()) return linked.status();   // names the input, holds the linker's log
+///   absl::StatusOr<Module> module = Module::Load(*linked);
+///
+/// It is no cuLinkCreate and cuLinkAddData in other words: the driver is called for a link when it
+/// is complete, and has forgotten it when Complete() returns. So nothing that the driver writes to
+/// can be gone before it writes, no state is lost with a context or left over by a fork, and a log
+/// that turns out too small is no loss.
 
 #ifndef CUGUEST_LINKER_H_
 #define CUGUEST_LINKER_H_
@@ -36,73 +36,72 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-// Note [Who links]
-// ~~~~~~~~~~~~~~~~
-// The driver, by cuLinkCreate, cuLinkAddData and cuLinkComplete; it takes no LTO IR of CUDA
-// 12.0 or newer. Where an input has some (CodeImage::has_lto_ir), NVIDIA's nvJitLink links
-// all of them: libnvJitLink.so of the driver's major version or an older one, which the
-// toolkit brings. It is loaded then, and never linked with. It must not be older than the
-// toolkit that made the LTO IR, nor of another major version.
-//
-// nvJitLink has two levels of optimisation, 0 and all others, and no threads_per_block. It
-// crashes on a symbol that two inputs define which are not LTO IR (13.0, where it has linked
-// before); so where there are two such inputs the driver is asked first.
-// Source: CUDA Driver API, cuLinkCreate; nvJitLink documentation, "Compatibility" and
-//         "Supported Link Options"; test/module/lto_link_test.cc.
+/// Note [Who links]
+/// ~~~~~~~~~~~~~~~~
+/// The driver, by cuLinkCreate, cuLinkAddData and cuLinkComplete; it takes no LTO IR of CUDA
+/// 12.0 or newer. Where an input has some (CodeImage::has_lto_ir), NVIDIA's nvJitLink links
+/// all of them: libnvJitLink.so of the driver's major version or an older one, which the
+/// toolkit brings. It is loaded then, and never linked with. It must not be older than the
+/// toolkit that made the LTO IR, nor of another major version.
+///
+/// nvJitLink has two levels of optimisation, 0 and all others, and no threads_per_block. It
+/// crashes on a symbol that two inputs define which are not LTO IR (13.0, where it has linked
+/// before); so where there are two such inputs the driver is asked first.
+/// Source: CUDA Driver API, cuLinkCreate; nvJitLink documentation, "Compatibility" and
+///         "Supported Link Options"; test/module/lto_link_test.cc.
 
-// Linker
-//
-// Stack:   as it was.
-// Count:   none: it does not keep its context alive.
-// Threads: distinct objects from any threads; const functions of one object too. Complete()
-//          not in a stream callback: kPermissionDenied.
+/// Linker
+///
+/// Stack:   as it was.
+/// Count:   none: it does not keep its context alive.
+/// Threads: distinct objects from any threads; const functions of one object too. Complete()
+///          not in a stream callback: kPermissionDenied.
 class CUGUEST_API Linker {
  public:
-  // As the compiler declares them, but hidden.
+  /// As the compiler declares them, but hidden.
   CUGUEST_HIDE Linker(const Linker&) = default;
   CUGUEST_HIDE Linker(Linker&&) = default;
   CUGUEST_HIDE Linker& operator=(const Linker&) = default;
   CUGUEST_HIDE Linker& operator=(Linker&&) = default;
   CUGUEST_HIDE ~Linker() = default;
 
-  // Links for the device of `context`, or for options.target. Asks the driver nothing.
+  /// Links for the device of `context`, or for options.target. Asks the driver nothing.
   CUGUEST_HIDE explicit Linker(const ContextRef& context, const JitOptions& options = {})
       : context_(context), options_(options) {}
 
-  // Inputs are linked in the order in which they came. The linker shares their bytes.
+  /// Inputs are linked in the order in which they came. The linker shares their bytes.
   CUGUEST_HIDE void Add(CodeImage input) { inputs_.push_back(std::move(input)); }
 
-  // The same with what is in a file.
-  //
-  // Errors: those of CodeImage::FromFile; nothing was added then.
+  /// The same with what is in a file.
+  ///
+  /// Errors: those of CodeImage::FromFile; nothing was added then.
   absl::Status AddFile(const std::string& path);
 
-  // Compiles what is PTX, and links: an image for Module and cuModuleLoadData, of the architecture
-  // of the context's device. May be called again, also after more was added: that is another link.
-  // Invalidates no capture.
-  //
-  // `report`, if there is one, is filled in on failure too. Of what the driver or nvJitLink
-  // has in its cache, compiled before, there is nothing to report.
-  //
-  // Errors: those of Driver::Get() and ContextGuard, and with what the linker said
-  //         kInvalidArgument     nothing was added; an option has an impossible value; an
-  //                              input, which is named, is malformed, or a cubin that is linked
-  //                              already; a symbol is undefined or defined twice, and named
-  //         kFailedPrecondition  an input has no code for this device; or compiling PTX is
-  //                              switched off (CUDA_DISABLE_PTX_JIT)
-  //         kUnavailable         the driver lacks its compiler; or there is LTO IR and no
-  //                              nvJitLink
-  //         kUnimplemented       PTX or LTO IR is newer than what is to compile it; or an
-  //                              option that nvJitLink does not have
-  //         kResourceExhausted   out of memory
-  //         The linker is as before then.
-  // Cost:   six driver calls and one for every input if the context is current, else one more,
-  //         and all again if a log was larger than expected. By nvJitLink six or seven, and
-  //         those that it makes itself, cuInit for one; with two inputs or more that are not LTO IR
-  //         two and one for each of these on top. Milliseconds for every input that is to be
-  //         compiled.
-  // Source: CUDA Driver API, cuLinkAddData, cuLinkComplete; test/module/linker_test.cc,
-  //         test/module/linker_bad_input_test.cc.
+  /// Compiles what is PTX, and links: an image for Module and cuModuleLoadData, of the architecture
+  /// of the context's device. May be called again, also after more was added: that is another link.
+  /// Invalidates no capture.
+  ///
+  /// `report`, if there is one, is filled in on failure too. Of what the driver or nvJitLink
+  /// has in its cache, compiled before, there is nothing to report.
+  ///
+  /// Errors: those of Driver::Get() and ContextGuard, and with what the linker said
+  ///         kInvalidArgument     nothing was added; an option has an impossible value; an
+  ///                              input, which is named, is malformed, or a cubin that is linked
+  ///                              already; a symbol is undefined or defined twice, and named
+  ///         kFailedPrecondition  an input has no code for this device; or compiling PTX is
+  ///                              switched off (CUDA_DISABLE_PTX_JIT)
+  ///         kUnavailable         the driver lacks its compiler; or there is LTO IR and no
+  ///                              nvJitLink
+  ///         kUnimplemented       PTX or LTO IR is newer than what is to compile it; or an
+  ///                              option that nvJitLink does not have
+  ///         kResourceExhausted   out of memory
+  ///         The linker is as before then.
+  /// Cost:   six driver calls and one for every input if the context is current, else one more, and
+  ///         all again if a log was larger than expected. By nvJitLink six or seven, and those that
+  ///         it makes itself, cuInit for one; with two inputs or more that are not LTO IR two and
+  ///         one for each of these on top. Milliseconds for every input that is to be compiled.
+  /// Source: CUDA Driver API, cuLinkAddData, cuLinkComplete; test/module/linker_test.cc,
+  ///         test/module/linker_bad_input_test.cc.
   [[nodiscard]] absl::StatusOr<CodeImage> Complete(JitReport* report = nullptr) const;
 
  private:

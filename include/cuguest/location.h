@@ -3,13 +3,13 @@
 // -----------------------------------------------------------------------------
 // location.h                                                            tier: 0
 // -----------------------------------------------------------------------------
-//
-// `Location` is a file and a line, for a guard that is not constructed where it is written:
-// the defaults of its constructor name the code that constructs it, which for
-// std::optional::emplace, std::make_unique and containers is a header of the standard library.
-//
-//   std::optional<cuguest::ContextGuard> guard;
-//   if (needs_context) guard.emplace(context, cuguest::Location::Here());
+/// \file
+/// `Location` is a file and a line, for a guard that is not constructed where it is written:
+/// the defaults of its constructor name the code that constructs it, which for
+/// std::optional::emplace, std::make_unique and containers is a header of the standard library.
+///
+///   std::optional<cuguest::ContextGuard> guard;
+///   if (needs_context) guard.emplace(context, cuguest::Location::Here());
 
 #ifndef CUGUEST_LOCATION_H_
 #define CUGUEST_LOCATION_H_
@@ -19,13 +19,13 @@
 CUGUEST_BEGIN_NAMESPACE
 
 struct Location {
-  // The place of the call. Give no arguments.
+  /// The place of the call. Give no arguments.
   [[nodiscard]] CUGUEST_HIDE static constexpr Location Here(const char* file = __builtin_FILE(),
                                                             int line = __builtin_LINE()) noexcept {
     return {file, line};
   }
 
-  const char* file;  // static storage
+  const char* file;  ///< static storage
   int line;
 };
 

@@ -3,15 +3,15 @@
 // -----------------------------------------------------------------------------
 // memory.h                                                              tier: 3
 // -----------------------------------------------------------------------------
-//
-// What is this pointer? `Describe()` answers for any address, a good one or not: which
-// kind of memory it is, whose, how much, and who can reach it.
-//
-//   const absl::StatusOr<MemoryDescription> memory = Describe(pointer);
-//   if (!memory.ok()) return memory.status();
-//   std::puts(memory->ToString().c_str());
-//   // 0x7f2a00000010: device memory of device 0, byte 16 of 4096, context 0x55d0c8f2a3e0
-//   if (memory->kind == MemoryKind::kUnregistered) return CopyThroughTheHost(pointer);
+/// \file
+/// What is this pointer? `Describe()` answers for any address, a good one or not: which
+/// kind of memory it is, whose, how much, and who can reach it.
+///
+///   const absl::StatusOr<MemoryDescription> memory = Describe(pointer);
+///   if (!memory.ok()) return memory.status();
+///   std::puts(memory->ToString().c_str());
+///   // 0x7f2a00000010: device memory of device 0, byte 16 of 4096, context 0x55d0c8f2a3e0
+///   if (memory->kind == MemoryKind::kUnregistered) return CopyThroughTheHost(pointer);
 
 #ifndef CUGUEST_MEMORY_H_
 #define CUGUEST_MEMORY_H_
@@ -29,32 +29,32 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-// Note [Whose memory it is]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~
-//   kind           | made by                        | belongs to | ends with
-//   ---------------+--------------------------------+------------+--------------------------
-//   kDevice        | cuMemAlloc, cudaMalloc,        | a context  | its context: destroyed,
-//                  | a module's variables           |            | reset, last release
-//   kManaged       | cuMemAllocManaged              | a context  | its context
-//   kPinnedHost    | cuMemHostAlloc, or the user's  | a context  | its context; the user's own
-//                  | own pages, pinned by           |            | pages are then plain again
-//                  | cuMemHostRegister              |            |
-//   kPool          | cuMemAllocAsync,               | a device,  | its own free; it outlives
-//                  | cudaMallocAsync                | the host   | contexts and its pool
-//   kVirtual       | cuMemCreate and cuMemMap       | the same   | its own unmapping
-//   kUnregistered  | not by CUDA, or freed, or gone | nobody     |
-//                  | with its context               |            |
-//
-// Allocated with a green context current, memory is the primary context's. Nothing that is
-// documented tells the user's own pinned pages from the driver's. What an allocation node of a
-// graph will allocate is kUnregistered until the graph runs. Pools and virtual memory may also lie
-// on the host (CU_MEM_LOCATION_TYPE_HOST, HOST_NUMA), and a pool's memory may be managed: kind
-// says how it is owned and freed, is_on_host and host_address where it lies. The driver's copies
-// from and to memory of a pool on the host fail with CUDA_ERROR_INVALID_VALUE, as do fills until
-// the device is given access to the pool (cuMemPoolSetAccess).
-// Source: CUDA Driver API, cuPointerGetAttribute, cuMemHostRegister; cudasim/test/
-// pool_facts_test.cc, registered_memory_facts_test.cc, virtual_memory_facts_test.cc,
-// host_location_facts_test.cc.
+/// Note [Whose memory it is]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~
+///   kind           | made by                        | belongs to | ends with
+///   ---------------+--------------------------------+------------+--------------------------
+///   kDevice        | cuMemAlloc, cudaMalloc,        | a context  | its context: destroyed,
+///                  | a module's variables           |            | reset, last release
+///   kManaged       | cuMemAllocManaged              | a context  | its context
+///   kPinnedHost    | cuMemHostAlloc, or the user's  | a context  | its context; the user's own
+///                  | own pages, pinned by           |            | pages are then plain again
+///                  | cuMemHostRegister              |            |
+///   kPool          | cuMemAllocAsync,               | a device,  | its own free; it outlives
+///                  | cudaMallocAsync                | the host   | contexts and its pool
+///   kVirtual       | cuMemCreate and cuMemMap       | the same   | its own unmapping
+///   kUnregistered  | not by CUDA, or freed, or gone | nobody     |
+///                  | with its context               |            |
+///
+/// Allocated with a green context current, memory is the primary context's. Nothing that is
+/// documented tells the user's own pinned pages from the driver's. What an allocation node of a
+/// graph will allocate is kUnregistered until the graph runs. Pools and virtual memory may also lie
+/// on the host (CU_MEM_LOCATION_TYPE_HOST, HOST_NUMA), and a pool's memory may be managed: kind
+/// says how it is owned and freed, is_on_host and host_address where it lies. The driver's copies
+/// from and to memory of a pool on the host fail with CUDA_ERROR_INVALID_VALUE, as do fills until
+/// the device is given access to the pool (cuMemPoolSetAccess).
+/// Source: CUDA Driver API, cuPointerGetAttribute, cuMemHostRegister; cudasim/test/
+/// pool_facts_test.cc, registered_memory_facts_test.cc, virtual_memory_facts_test.cc,
+/// host_location_facts_test.cc.
 
 enum class MemoryKind : unsigned char {
   kUnregistered,
@@ -65,113 +65,113 @@ enum class MemoryKind : unsigned char {
   kVirtual,
 };
 
-// "device memory", "pinned host memory", ...
+/// "device memory", "pinned host memory", ...
 [[nodiscard]] CUGUEST_API const char* Name(MemoryKind kind) noexcept;
 
-// What the device that holds the memory may do with it. Only virtual memory has another
-// answer than kReadWrite.
+/// What the device that holds the memory may do with it. Only virtual memory has another
+/// answer than kReadWrite.
 enum class MemoryAccess : unsigned char { kNone, kRead, kReadWrite };
 
-// MemoryDescription
-//
-// A copy of what the driver said, true when it said it. Sizes and offsets are in bytes.
+/// MemoryDescription
+///
+/// A copy of what the driver said, true when it said it. Sizes and offsets are in bytes.
 struct CUGUEST_API MemoryDescription {
   CUGUEST_HIDE MemoryDescription() = default;
 
   MemoryKind kind = MemoryKind::kUnregistered;
-  CUdeviceptr pointer = 0;  // what was asked about
+  CUdeviceptr pointer = 0;  ///< what was asked about
 
-  // The incarnation of the context that it belongs to; empty where it belongs to a device.
+  /// The incarnation of the context that it belongs to; empty where it belongs to a device.
   ContextRef context;
-  // Of pinned host memory: its context's; of pools and virtual memory on the host the one that the
-  // driver names, which need not be the only one to reach it. Nothing if unregistered.
+  /// Of pinned host memory: its context's; of pools and virtual memory on the host the one that the
+  /// driver names, which need not be the only one to reach it. Nothing if unregistered.
   std::optional<Device> device;
 
-  // Its pages are the host's, whatever kind it is; not of managed memory.
+  /// Its pages are the host's, whatever kind it is; not of managed memory.
   bool is_on_host = false;
 
-  // The allocation around the pointer; of virtual memory, the one mapping around it, which
-  // may have others beside it. 0 and 0 if unregistered, below CUDA 10.2, or memory of a pool on
-  // the host, whose start the driver does not tell.
+  /// The allocation around the pointer; of virtual memory, the one mapping around it, which
+  /// may have others beside it. 0 and 0 if unregistered, below CUDA 10.2, or memory of a pool on
+  /// the host, whose start the driver does not tell.
   CUdeviceptr base = 0;
   std::size_t size = 0;
 
-  // The same byte for a kernel, and for the host; 0 and nullptr where it cannot reach it.
+  /// The same byte for a kernel, and for the host; 0 and nullptr where it cannot reach it.
   CUdeviceptr device_address = 0;
   void* host_address = nullptr;
 
   MemoryAccess access = MemoryAccess::kNone;
-  CUmemoryPool pool = nullptr;  // of kPool; it may have been destroyed
+  CUmemoryPool pool = nullptr;  ///< of kPool; it may have been destroyed
 
-  // From `base` to the pointer, and from there to the end.
+  /// From `base` to the pointer, and from there to the end.
   [[nodiscard]] CUGUEST_HIDE std::size_t offset() const noexcept {
     return size == 0 ? 0 : static_cast<std::size_t>(pointer - base);
   }
   [[nodiscard]] CUGUEST_HIDE std::size_t bytes_left() const noexcept { return size - offset(); }
 
-  // One line.
+  /// One line.
   [[nodiscard]] std::string ToString() const;
 };
 
-// Describe()
-//
-// Of any address at all: null, freed, plain host memory and numbers that are no address
-// are kUnregistered. So is an address that is reserved and not mapped. The driver looks the
-// address up and does not read from it.
-//
-// Stack:   net 0: host memory is asked about in its own context, if none is current, because
-//          only a context has an address for it. Nothing else touches it, and no context is
-//          needed or created.
-// Threads: any. Invalidates no capture, of any mode, on any thread.
-// Errors:  those of Driver::Get(), and
-//          kFailedPrecondition  before cuInit, in a forked child; or the memory's context
-//                               ended while it was looked at
-//          kPermissionDenied    from a stream callback
-// Cost:    driver calls: one for unregistered and pool memory, else two; for pinned host memory
-//          up to seven if no context is current. They take the driver's lock: not for hot paths
-//          (60 ns on an H200; 250 ns with four threads).
-// Needs:   nothing; a driver below CUDA 11.3 does not know some of the members, as said above.
-// Source:  CUDA Driver API, cuPointerGetAttributes; test/memory/describe_test.cc.
+/// Describe()
+///
+/// Of any address at all: null, freed, plain host memory and numbers that are no address
+/// are kUnregistered. So is an address that is reserved and not mapped. The driver looks the
+/// address up and does not read from it.
+///
+/// Stack:   net 0: host memory is asked about in its own context, if none is current, because
+///          only a context has an address for it. Nothing else touches it, and no context is
+///          needed or created.
+/// Threads: any. Invalidates no capture, of any mode, on any thread.
+/// Errors:  those of Driver::Get(), and
+///          kFailedPrecondition  before cuInit, in a forked child; or the memory's context
+///                               ended while it was looked at
+///          kPermissionDenied    from a stream callback
+/// Cost:    driver calls: one for unregistered and pool memory, else two; for pinned host memory
+///          up to seven if no context is current. They take the driver's lock: not for hot paths
+///          (60 ns on an H200; 250 ns with four threads).
+/// Needs:   nothing; a driver below CUDA 11.3 does not know some of the members, as said above.
+/// Source:  CUDA Driver API, cuPointerGetAttributes; test/memory/describe_test.cc.
 [[nodiscard]] CUGUEST_API absl::StatusOr<MemoryDescription> Describe(CUdeviceptr pointer);
 [[nodiscard]] CUGUEST_API absl::StatusOr<MemoryDescription> Describe(const void* pointer);
 [[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<MemoryDescription> Describe(std::nullptr_t) {
   return Describe(CUdeviceptr{0});
 }
 
-// ArrayDescription
-//
-// Memory behind an array has no address: its elements are read and written by copies, and
-// through texture and surface objects. Nobody tells which context an array is of, nor how
-// much its device has set aside for it.
+/// ArrayDescription
+///
+/// Memory behind an array has no address: its elements are read and written by copies, and
+/// through texture and surface objects. Nobody tells which context an array is of, nor how
+/// much its device has set aside for it.
 struct CUGUEST_API ArrayDescription {
   CUGUEST_HIDE ArrayDescription() = default;
 
   CUarray array = nullptr;
-  std::size_t width = 0;  // elements; a height or depth of 0 is a dimension that it has not
+  std::size_t width = 0;  ///< elements; a height or depth of 0 is a dimension that it has not
   std::size_t height = 0;
-  std::size_t depth = 0;  // or layers, or faces, by the flags
+  std::size_t depth = 0;  ///< or layers, or faces, by the flags
   CUarray_format format = CU_AD_FORMAT_UNSIGNED_INT8;
   unsigned channels = 0;
-  unsigned flags = 0;  // CUDA_ARRAY3D_*
+  unsigned flags = 0;  ///< CUDA_ARRAY3D_*
 
-  // Of all elements; 0 for formats other than plain numbers of one size per channel.
+  /// Of all elements; 0 for formats other than plain numbers of one size per channel.
   std::size_t bytes = 0;
 
-  // One line.
+  /// One line.
   [[nodiscard]] std::string ToString() const;
 };
 
-// The handle must be alive: the driver crashes on one that was destroyed, and on one of a primary
-// context that was reset and is active again. Levels of a mipmapped array are arrays too.
-//
-// Stack:   never touched; no context is needed.
-// Threads: any; not from a stream callback. Invalidates no capture.
-// Errors:  those of Driver::Get(), and
-//          kInvalidArgument     null
-//          kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its context
-//          kPermissionDenied    from a stream callback
-// Cost:    one driver call.
-// Source:  CUDA Driver API, cuArray3DGetDescriptor; cudasim/test/array_facts_test.cc.
+/// The handle must be alive: the driver crashes on one that was destroyed, and on one of a primary
+/// context that was reset and is active again. Levels of a mipmapped array are arrays too.
+///
+/// Stack:   never touched; no context is needed.
+/// Threads: any; not from a stream callback. Invalidates no capture.
+/// Errors:  those of Driver::Get(), and
+///          kInvalidArgument     null
+///          kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its context
+///          kPermissionDenied    from a stream callback
+/// Cost:    one driver call.
+/// Source:  CUDA Driver API, cuArray3DGetDescriptor; cudasim/test/array_facts_test.cc.
 [[nodiscard]] CUGUEST_API absl::StatusOr<ArrayDescription> Describe(CUarray array);
 
 CUGUEST_END_NAMESPACE

@@ -3,53 +3,53 @@
 // -----------------------------------------------------------------------------
 // module.h                                                              tier: 3
 // -----------------------------------------------------------------------------
-//
-// `Module` is device code that is loaded once for the process and used in every context:
-// its kernels by name, its variables by context.
-//
-//   absl::StatusOr<CodeImage> image = CodeImage::FromFile("filters.fatbin");
-//   if (!image.ok()) return image.status();
-//   absl::StatusOr<Module> module = Module::LoadIn(context, *image);
-//   if (!module.ok()) return module.status();         // with the compiler's log
-//   absl::StatusOr<Kernel> blur = module->GetKernel("blur");
-//   absl::StatusOr<DeviceView<float>> weights = module->GetGlobal<float>(context, "weights");
-//
-//   extern const unsigned char kKernels[];            // embedded in the program
-//   absl::StatusOr<Module> embedded = Module::Load({kKernels, kKernelsSize}, "kernels");
-//
-// Note [Where code is]
-// ~~~~~~~~~~~~~~~~~~~~
-// A driver of CUDA 12.0 or newer has libraries, which belong to no context: a Module is one.
-// An older one has modules, which belong to the context that they were loaded in: there a
-// Module is one of those for each context, loaded at its first use in it. The interface is
-// the same, and these differ:
-//
-//                             | 12.0 and newer          | older
-//   --------------------------+-------------------------+-----------------------------
-//   PTX is compiled           | by Load(), and by the   | by the first use in each
-//                             | first use on another    | context
-//                             | kind of device          |
-//   Load() of bad code        | fails                   | succeeds, and fails in use
-//   GetKernel() of an unknown | fails                   | fails; if the image does not
-//   name                      |                         | name all its kernels (see
-//                             |                         | code_image.h) the first use does
-//   the image's bytes         | are kept until a kernel | are kept with the Module
-//                             | is used (below 12.4 as  |
-//                             | beside); the driver has |
-//                             | a copy                  |
-//   a managed variable        | is one for all contexts | is one for each context
-//   a reset primary context,  | gets the code anew      | cannot be told from before: call
-//   or a context at the       |                         | ForgetDestroyed() of the one before
-//   handle of a destroyed one |                         |
-//   Unload()                  | says what the driver    | drops that; no context that the code
-//                             | says                    | was used in may be destroyed before,
-//                             |                         | except a primary context
-//   ~Module()                 | unloads it everywhere   | unloads it from primary contexts and
-//                             |                         | the current one; in others it stays
-//                             |                         | until the context is destroyed
-// LoadIn() makes no such difference: it fails where the code is bad.
-// Source: CUDA Driver API, "Library Management"; test/module/per_context_code_test.cc;
-//         when what is compiled: cudasim/test/jit_facts_test.cc.
+/// \file
+/// `Module` is device code that is loaded once for the process and used in every context:
+/// its kernels by name, its variables by context.
+///
+///   absl::StatusOr<CodeImage> image = CodeImage::FromFile("filters.fatbin");
+///   if (!image.ok()) return image.status();
+///   absl::StatusOr<Module> module = Module::LoadIn(context, *image);
+///   if (!module.ok()) return module.status();         // with the compiler's log
+///   absl::StatusOr<Kernel> blur = module->GetKernel("blur");
+///   absl::StatusOr<DeviceView<float>> weights = module->GetGlobal<float>(context, "weights");
+///
+///   extern const unsigned char kKernels[];            // embedded in the program
+///   absl::StatusOr<Module> embedded = Module::Load({kKernels, kKernelsSize}, "kernels");
+///
+/// Note [Where code is]
+/// ~~~~~~~~~~~~~~~~~~~~
+/// A driver of CUDA 12.0 or newer has libraries, which belong to no context: a Module is one.
+/// An older one has modules, which belong to the context that they were loaded in: there a
+/// Module is one of those for each context, loaded at its first use in it. The interface is
+/// the same, and these differ:
+///
+///                             | 12.0 and newer          | older
+///   --------------------------+-------------------------+-----------------------------
+///   PTX is compiled           | by Load(), and by the   | by the first use in each
+///                             | first use on another    | context
+///                             | kind of device          |
+///   Load() of bad code        | fails                   | succeeds, and fails in use
+///   GetKernel() of an unknown | fails                   | fails; if the image does not
+///   name                      |                         | name all its kernels (see
+///                             |                         | code_image.h) the first use does
+///   the image's bytes         | are kept until a kernel | are kept with the Module
+///                             | is used (below 12.4 as  |
+///                             | beside); the driver has |
+///                             | a copy                  |
+///   a managed variable        | is one for all contexts | is one for each context
+///   a reset primary context,  | gets the code anew      | cannot be told from before: call
+///   or a context at the       |                         | ForgetDestroyed() of the one before
+///   handle of a destroyed one |                         |
+///   Unload()                  | says what the driver    | drops that; no context that the code
+///                             | says                    | was used in may be destroyed before,
+///                             |                         | except a primary context
+///   ~Module()                 | unloads it everywhere   | unloads it from primary contexts and
+///                             |                         | the current one; in others it stays
+///                             |                         | until the context is destroyed
+/// LoadIn() makes no such difference: it fails where the code is bad.
+/// Source: CUDA Driver API, "Library Management"; test/module/per_context_code_test.cc;
+///         when what is compiled: cudasim/test/jit_facts_test.cc.
 
 #ifndef CUGUEST_MODULE_H_
 #define CUGUEST_MODULE_H_
@@ -80,52 +80,52 @@ class LoadedCode;
 struct ModuleAccess;
 }  // namespace internal
 
-// Module
-//
-// Stack:   net 0 in every call.
-// Count:   none; it keeps no context alive.
-// Threads: all members but moves, Unload() and the destructor, from any threads at the same
-//          time; not from a stream callback: kPermissionDenied.
-// Errors:  those of Driver::Get(), and of every function but the first two
-//            kFailedPrecondition  the Module is empty: moved from or unloaded; or the context that
-//                                 it was given was destroyed or reset
-//            kInvalidArgument     as of Kernel, in kernel.h
-//          and what each one adds. Nothing has changed then.
-// Captures: none is harmed; see Note [Loading while something captures] in kernel.h.
+/// Module
+///
+/// Stack:   net 0 in every call.
+/// Count:   none; it keeps no context alive.
+/// Threads: all members but moves, Unload() and the destructor, from any threads at the same
+///          time; not from a stream callback: kPermissionDenied.
+/// Errors:  those of Driver::Get(), and of every function but the first two
+///            kFailedPrecondition  the Module is empty: moved from or unloaded; or the context that
+///                                 it was given was destroyed or reset
+///            kInvalidArgument     as of Kernel, in kernel.h
+///          and what each one adds. Nothing has changed then.
+/// Captures: none is harmed; see Note [Loading while something captures] in kernel.h.
 class CUGUEST_API Module {
  public:
-  // Loads `image`, for every context; no context need exist, and none is made.
-  //
-  // Errors: those of Driver::GetInitialized(), and
-  //         kInvalidArgument  it is of a kind that needs a linker (linker.h), or the driver
-  //                           does not take it or the options; of PTX the status has the
-  //                           compiler's error log. Of damage that CodeImage::Validate()
-  //                           finds the driver may crash instead.
-  //         kUnimplemented    PTX of a newer toolkit than the driver knows: the log has both
-  //                           versions
-  // Cost:   four driver calls, one of which compiles PTX (milliseconds to minutes) unless the
-  //         driver's cache has it.
+  /// Loads `image`, for every context; no context need exist, and none is made.
+  ///
+  /// Errors: those of Driver::GetInitialized(), and
+  ///         kInvalidArgument  it is of a kind that needs a linker (linker.h), or the driver
+  ///                           does not take it or the options; of PTX the status has the
+  ///                           compiler's error log. Of damage that CodeImage::Validate()
+  ///                           finds the driver may crash instead.
+  ///         kUnimplemented    PTX of a newer toolkit than the driver knows: the log has both
+  ///                           versions
+  /// Cost:   four driver calls, one of which compiles PTX (milliseconds to minutes) unless the
+  ///         driver's cache has it.
   [[nodiscard]] static absl::StatusOr<Module> Load(const CodeImage& image,
                                                    const JitOptions& options = {});
 
-  // The same, and has it loaded in `context` now, so that whatever the driver says of the
-  // code it says here.
-  //
-  // Errors: those of Load(), and
-  //         kFailedPrecondition  the context was destroyed or reset, or the code has nothing for
-  //                              its device
-  //         kResourceExhausted   no device memory
-  // Post:   *report, if given, has what the compiler said, also on failure.
-  // Cost:   eleven driver calls, with those of a guard.
+  /// The same, and has it loaded in `context` now, so that whatever the driver says of the
+  /// code it says here.
+  ///
+  /// Errors: those of Load(), and
+  ///         kFailedPrecondition  the context was destroyed or reset, or the code has nothing for
+  ///                              its device
+  ///         kResourceExhausted   no device memory
+  /// Post:   *report, if given, has what the compiler said, also on failure.
+  /// Cost:   eleven driver calls, with those of a guard.
   [[nodiscard]] static absl::StatusOr<Module> LoadIn(const ContextRef& context,
                                                      const CodeImage& image,
                                                      const JitOptions& options = {},
                                                      JitReport* report = nullptr);
 
-  // Both for an image that is embedded in the program, as CodeImage::Borrow(bytes, name) makes
-  // it: `bytes` must stay unchanged until the code is unloaded. `name` is for messages.
-  //
-  // Errors: those of CodeImage::Borrow() first
+  /// Both for an image that is embedded in the program, as CodeImage::Borrow(bytes, name) makes
+  /// it: `bytes` must stay unchanged until the code is unloaded. `name` is for messages.
+  ///
+  /// Errors: those of CodeImage::Borrow() first
   [[nodiscard]] static absl::StatusOr<Module> Load(HostSpan<const unsigned char> bytes,
                                                    std::string_view name,
                                                    const JitOptions& options = {});
@@ -138,42 +138,43 @@ class CUGUEST_API Module {
   CUGUEST_HIDE Module() noexcept = default;  // empty
   CUGUEST_HIDE Module(Module&& other) noexcept = default;
   CUGUEST_HIDE Module& operator=(Module&& other) noexcept = default;
-  // Gives up the code, which is unloaded with the last Kernel of it, its result dropped; from which
-  // contexts, Note [Where code is] says. Safe wherever destructors run, but one that lives to the
-  // end is better never destroyed: see Note [No driver calls after main] in primary_context.h.
+  /// Gives up the code, which is unloaded with the last Kernel of it, its result dropped; from
+  /// which contexts, Note [Where code is] says. Safe wherever destructors run, but one that lives
+  /// to the end is better never destroyed: see Note [No driver calls after main] in
+  /// primary_context.h.
   CUGUEST_HIDE ~Module() = default;
 
   [[nodiscard]] CUGUEST_HIDE explicit operator bool() const noexcept { return code_ != nullptr; }
 
-  // The image's; empty if the Module is.
+  /// The image's; empty if the Module is.
   [[nodiscard]] const std::string& name() const noexcept;
 
-  // Errors: kNotFound         the text lists the names that there are (those that the driver
-  //                           lists, from CUDA 12.4 on), the nearest first; and
-  //                           of a C++ kernel, which is there under a mangled name, how to
-  //                           declare it
-  //         kInvalidArgument  an empty name, or one with a NUL in it
-  // Cost:   three driver calls, two for a kernel that was asked for before, and a lock: to be
-  //         kept rather than asked for again.
+  /// Errors: kNotFound         the text lists the names that there are (those that the driver
+  ///                           lists, from CUDA 12.4 on), the nearest first; and
+  ///                           of a C++ kernel, which is there under a mangled name, how to
+  ///                           declare it
+  ///         kInvalidArgument  an empty name, or one with a NUL in it
+  /// Cost:   three driver calls, two for a kernel that was asked for before, and a lock: to be
+  ///         kept rather than asked for again.
   [[nodiscard]] absl::StatusOr<Kernel> GetKernel(std::string_view name) const;
 
-  // Sorted; mangled those of C++.
-  //
-  // Errors: kUnimplemented  not CodeImage::names_all_kernels(), and the driver is below CUDA
-  //                         12.4 (cuLibraryEnumerateKernels)
-  // Cost:   four driver calls and one for each kernel; two below CUDA 12.4.
+  /// Sorted; mangled those of C++.
+  ///
+  /// Errors: kUnimplemented  not CodeImage::names_all_kernels(), and the driver is below CUDA
+  ///                         12.4 (cuLibraryEnumerateKernels)
+  /// Cost:   four driver calls and one for each kernel; two below CUDA 12.4.
   [[nodiscard]] absl::StatusOr<std::vector<std::string>> KernelNames() const;
 
-  // The memory of a `__device__`, `__constant__` or `__managed__` variable in `context`; an
-  // array of them, or one. It lives as long as the code is loaded there, and after a reset it
-  // is another one. Constants may be written between launches. In a green context it is the
-  // primary context's, which the view names and which it lives as long as.
-  //
-  // Errors: kNotFound         no such variable, or a kernel of that name
-  //         kInvalidArgument  its size is no multiple of sizeof(T), or it is not aligned for
-  //                           T: the text has both numbers
-  // Cost:   eight driver calls, nine if the context is not current.
-  // Source: test/module/green_context_test.cc.
+  /// The memory of a `__device__`, `__constant__` or `__managed__` variable in `context`; an
+  /// array of them, or one. It lives as long as the code is loaded there, and after a reset it
+  /// is another one. Constants may be written between launches. In a green context it is the
+  /// primary context's, which the view names and which it lives as long as.
+  ///
+  /// Errors: kNotFound         no such variable, or a kernel of that name
+  ///         kInvalidArgument  its size is no multiple of sizeof(T), or it is not aligned for
+  ///                           T: the text has both numbers
+  /// Cost:   eight driver calls, nine if the context is not current.
+  /// Source: test/module/green_context_test.cc.
   template <typename T>
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<DeviceView<T>> GetGlobal(const ContextRef& context,
                                                                      std::string_view name) const {
@@ -183,24 +184,24 @@ class CUGUEST_API Module {
     return internal::RangeAccess::View<T>(*range);
   }
 
-  // Has the machine code of every kernel on the context's device, as Kernel::Preload().
-  //
-  // Errors: those of KernelNames() and of Kernel::Preload()
+  /// Has the machine code of every kernel on the context's device, as Kernel::Preload().
+  ///
+  /// Errors: those of KernelNames() and of Kernel::Preload()
   absl::Status Preload(const ContextRef& context) const;
 
-  // Gives up what the code is in a context that was destroyed or reset, without a driver call.
-  // Needed below CUDA 12.0 alone: see Note [Where code is].
-  //
-  // Source: test/module/per_context_code_test.cc, a_context_is_forgotten.
+  /// Gives up what the code is in a context that was destroyed or reset, without a driver call.
+  /// Needed below CUDA 12.0 alone: see Note [Where code is].
+  ///
+  /// Source: test/module/per_context_code_test.cc, a_context_is_forgotten.
   void ForgetDestroyed(const ContextRef& context) const;
 
-  // Unloads the code from every context now, and reports what the destructor cannot. What
-  // runs of it on a device must have ended, and no graph may run it later.
-  //
-  // Errors: kFailedPrecondition  Kernels hold the code, the text says how many; or a forked
-  //                              child. The Module is as it was.
-  //         CUDA_ERROR_DEINITIALIZED is success: the process is ending.
-  // Post:   empty, on success.
+  /// Unloads the code from every context now, and reports what the destructor cannot. What
+  /// runs of it on a device must have ended, and no graph may run it later.
+  ///
+  /// Errors: kFailedPrecondition  Kernels hold the code, the text says how many; or a forked
+  ///                              child. The Module is as it was.
+  ///         CUDA_ERROR_DEINITIALIZED is success: the process is ending.
+  /// Post:   empty, on success.
   absl::Status Unload();
 
  private:
@@ -214,16 +215,16 @@ class CUGUEST_API Module {
   std::shared_ptr<internal::LoadedCode> code_;
 };
 
-// When the driver loads kernels: with the code they are of, or at the first use of each.
+/// When the driver loads kernels: with the code they are of, or at the first use of each.
 enum class LoadingMode { kEager, kLazy };
 
-// As CUDA_MODULE_LOADING was when the driver was initialised.
-//
-// Errors: those of Driver::Get(), and
-//         kUnimplemented       a driver below CUDA 11.7, which knows eager loading only
-//         kFailedPrecondition  before cuInit
-// Threads: any.
-// Cost:    one driver call.
+/// As CUDA_MODULE_LOADING was when the driver was initialised.
+///
+/// Errors: those of Driver::Get(), and
+///         kUnimplemented       a driver below CUDA 11.7, which knows eager loading only
+///         kFailedPrecondition  before cuInit
+/// Threads: any.
+/// Cost:    one driver call.
 [[nodiscard]] CUGUEST_API absl::StatusOr<LoadingMode> GetLoadingMode();
 
 CUGUEST_END_NAMESPACE

@@ -3,16 +3,16 @@
 // -----------------------------------------------------------------------------
 // no_context_guard.h                                                    tier: 2
 // -----------------------------------------------------------------------------
-//
-// `NoContextGuard` makes *no* context current for a scope: around code that must
-// not find one (a plugin that decides by itself, a library that would quietly work
-// in whatever is current), or to prove that a path needs none.
-//
-//   cuguest::NoContextGuard none;
-//   if (!none.ok()) return cuguest::ToStatus(none);
-//
-// Pushing nullptr is refused by the driver, and cuCtxSetCurrent(nullptr) only pops
-// one entry, so that another may surface: the whole stack is taken off and put back.
+/// \file
+/// `NoContextGuard` makes *no* context current for a scope: around code that must
+/// not find one (a plugin that decides by itself, a library that would quietly work
+/// in whatever is current), or to prove that a path needs none.
+///
+///   cuguest::NoContextGuard none;
+///   if (!none.ok()) return cuguest::ToStatus(none);
+///
+/// Pushing nullptr is refused by the driver, and cuCtxSetCurrent(nullptr) only pops
+/// one entry, so that another may surface: the whole stack is taken off and put back.
 
 #ifndef CUGUEST_NO_CONTEXT_GUARD_H_
 #define CUGUEST_NO_CONTEXT_GUARD_H_
@@ -26,20 +26,20 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-// NoContextGuard
-//
-// Stack:   empty inside the scope, as it was afterwards. What a callee leaves on it
-//          is popped and reported as kLeakedPush.
-// Threads: bound to the constructing thread; ended on another, it leaves both threads'
-//          stacks alone and reports kElsewhere.
-// Errors:  as ContextGuard, kUnasked included. CUDA_ERROR_NOT_SUPPORTED if the stack is
-//          deeper than kMaxDepth or holds an entry whose context is destroyed: such an
-//          entry could not be put back, so nothing is changed.
-//          A context that is destroyed inside the scope is not put back (kDestroyed), nor
-//          is another one that was given its handle; a primary context that was reset and
-//          retained again is.
-// Cost:    one driver call on an empty stack, and one more at the end; otherwise about
-//          ten for every entry. No lock, no allocation.
+/// NoContextGuard
+///
+/// Stack:   empty inside the scope, as it was afterwards. What a callee leaves on it
+///          is popped and reported as kLeakedPush.
+/// Threads: bound to the constructing thread; ended on another, it leaves both threads'
+///          stacks alone and reports kElsewhere.
+/// Errors:  as ContextGuard, kUnasked included. CUDA_ERROR_NOT_SUPPORTED if the stack is
+///          deeper than kMaxDepth or holds an entry whose context is destroyed: such an
+///          entry could not be put back, so nothing is changed.
+///          A context that is destroyed inside the scope is not put back (kDestroyed), nor
+///          is another one that was given its handle; a primary context that was reset and
+///          retained again is.
+/// Cost:    one driver call on an empty stack, and one more at the end; otherwise about
+///          ten for every entry. No lock, no allocation.
 class [[nodiscard]] CUGUEST_API NoContextGuard : private internal::StackGuard {
  public:
   CUGUEST_HIDE static constexpr int kMaxDepth = 32;
@@ -65,9 +65,9 @@ class [[nodiscard]] CUGUEST_API NoContextGuard : private internal::StackGuard {
   [[nodiscard]] CUGUEST_HIDE const char* doing() const noexcept { return "leave every context"; }
   [[nodiscard]] const char* advice() const noexcept;
 
-  // Ends the scope now. Does nothing the second time.
-  //
-  // Errors: as ContextGuard::Restore.
+  /// Ends the scope now. Does nothing the second time.
+  ///
+  /// Errors: as ContextGuard::Restore.
   CUresult Restore() noexcept;
 
  private:

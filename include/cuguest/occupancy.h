@@ -3,13 +3,13 @@
 // -----------------------------------------------------------------------------
 // occupancy.h                                                           tier: 3
 // -----------------------------------------------------------------------------
-//
-// How much of a kernel runs at the same time on the device of a context, and what shape makes
-// the most of it, by the driver's own count.
-//
-//   absl::StatusOr<SuggestedShape> best = SuggestShape(blur, context);
-//   if (!best.ok()) return best.status();
-//   absl::StatusOr<LaunchShape> shape = LaunchShape::ForElements(pixels, best->block);
+/// \file
+/// How much of a kernel runs at the same time on the device of a context, and what shape makes
+/// the most of it, by the driver's own count.
+///
+///   absl::StatusOr<SuggestedShape> best = SuggestShape(blur, context);
+///   if (!best.ok()) return best.status();
+///   absl::StatusOr<LaunchShape> shape = LaunchShape::ForElements(pixels, best->block);
 
 #ifndef CUGUEST_OCCUPANCY_H_
 #define CUGUEST_OCCUPANCY_H_
@@ -26,26 +26,26 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-// The functions below
-//
-// `block` is a number of threads.
-//
-// Stack:   as it was.
-// Threads: any; but not from a stream callback: kPermissionDenied. Invalidates no capture.
-// Errors:  those of Driver::Get() and of Kernel's functions, and
-//          kInvalidArgument  a block of no threads or of more than the kernel allows
-//          and what each one adds.
-// Cost:    four driver calls if the context is current, else five, in a context in which the
-//          kernel was found before. The driver computes on the host: no work on the device.
-// Source:  CUDA Driver API, "Occupancy"; test/module/occupancy_test.cc.
+/// The functions below
+///
+/// `block` is a number of threads.
+///
+/// Stack:   as it was.
+/// Threads: any; but not from a stream callback: kPermissionDenied. Invalidates no capture.
+/// Errors:  those of Driver::Get() and of Kernel's functions, and
+///          kInvalidArgument  a block of no threads or of more than the kernel allows
+///          and what each one adds.
+/// Cost:    four driver calls if the context is current, else five, in a context in which the
+///          kernel was found before. The driver computes on the host: no work on the device.
+/// Source:  CUDA Driver API, "Occupancy"; test/module/occupancy_test.cc.
 
-// Blocks on one multiprocessor; 0 if not even one fits there.
+/// Blocks on one multiprocessor; 0 if not even one fits there.
 [[nodiscard]] CUGUEST_API absl::StatusOr<int> MaxActiveBlocks(const Kernel& kernel,
                                                               const ContextRef& context,
                                                               unsigned block,
                                                               std::size_t shared_bytes = 0);
 
-// Threads in a block, and blocks in the smallest grid, that fill the device.
+/// Threads in a block, and blocks in the smallest grid, that fill the device.
 struct SuggestedShape {
   CUGUEST_HIDE SuggestedShape() = default;
 
@@ -53,29 +53,29 @@ struct SuggestedShape {
   unsigned min_grid = 0;
 };
 
-// For blocks with `shared_bytes` of dynamic shared memory, of at most `max_block` threads;
-// 0: as many as the kernel allows.
-//
-// Errors: kResourceExhausted  not one block fits, with that much shared memory
+/// For blocks with `shared_bytes` of dynamic shared memory, of at most `max_block` threads;
+/// 0: as many as the kernel allows.
+///
+/// Errors: kResourceExhausted  not one block fits, with that much shared memory
 [[nodiscard]] CUGUEST_API absl::StatusOr<SuggestedShape> SuggestShape(const Kernel& kernel,
                                                                       const ContextRef& context,
                                                                       std::size_t shared_bytes = 0,
                                                                       unsigned max_block = 0);
 
-// Clusters of that shape on the device; 0 if not even one fits.
-//
-// Errors: kInvalidArgument  the shape has no cluster, or Launch() would refuse it
-//         kUnimplemented    a driver below CUDA 11.7, or a device without clusters
+/// Clusters of that shape on the device; 0 if not even one fits.
+///
+/// Errors: kInvalidArgument  the shape has no cluster, or Launch() would refuse it
+///         kUnimplemented    a driver below CUDA 11.7, or a device without clusters
 [[nodiscard]] CUGUEST_API absl::StatusOr<int> MaxActiveClusters(const Kernel& kernel,
                                                                 const ContextRef& context,
                                                                 const LaunchShape& shape);
 
-// Bytes of dynamic shared memory that each of `blocks` blocks on one multiprocessor can have:
-// no more than the kernel may, see Kernel::SetMaxDynamicSharedBytes(). The driver does not
-// count what it reserves for itself in each block, so a little less may be what fits.
-//
-// Errors: kInvalidArgument  also where so many blocks do not fit without any
-//         kUnimplemented    a driver below CUDA 10.2
+/// Bytes of dynamic shared memory that each of `blocks` blocks on one multiprocessor can have:
+/// no more than the kernel may, see Kernel::SetMaxDynamicSharedBytes(). The driver does not
+/// count what it reserves for itself in each block, so a little less may be what fits.
+///
+/// Errors: kInvalidArgument  also where so many blocks do not fit without any
+///         kUnimplemented    a driver below CUDA 10.2
 [[nodiscard]] CUGUEST_API absl::StatusOr<std::size_t> AvailableDynamicShared(
     const Kernel& kernel, const ContextRef& context, int blocks, unsigned block);
 

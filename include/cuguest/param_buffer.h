@@ -3,25 +3,25 @@
 // -----------------------------------------------------------------------------
 // param_buffer.h                                                        tier: 3
 // -----------------------------------------------------------------------------
-//
-// The parameters of a launch in one piece, laid out as the kernel reads them
-// (CU_LAUNCH_PARAM_BUFFER_POINTER). `PackedParams` where the types are known to the compiler:
-//
-//   PackedParams params(n, 2.0F, DevicePtr(x), DevicePtr(y));   // once
-//   params.Set<1>(3.0F);                                        // and changed
-//   absl::Status status = Launch(kernel, shape, stream, params);
-//
-// `ParamBuffer` where they are known at run time alone, as in a server that compiles what it
-// is sent:
-//
-//   ParamBuffer params;
-//   for (const Value& value : request.values()) {
-//     absl::Status status = params.AddBytes(value.data(), value.size(), value.alignment());
-//     if (!status.ok()) return status;
-//   }
-//
-// What lies between the parameters is zero, so that nothing of the host's memory leaves with
-// them (inside of a struct it is what the struct has there).
+/// \file
+/// The parameters of a launch in one piece, laid out as the kernel reads them
+/// (CU_LAUNCH_PARAM_BUFFER_POINTER). `PackedParams` where the types are known to the compiler:
+///
+///   PackedParams params(n, 2.0F, DevicePtr(x), DevicePtr(y));   // once
+///   params.Set<1>(3.0F);                                        // and changed
+///   absl::Status status = Launch(kernel, shape, stream, params);
+///
+/// `ParamBuffer` where they are known at run time alone, as in a server that compiles what it
+/// is sent:
+///
+///   ParamBuffer params;
+///   for (const Value& value : request.values()) {
+///     absl::Status status = params.AddBytes(value.data(), value.size(), value.alignment());
+///     if (!status.ok()) return status;
+///   }
+///
+/// What lies between the parameters is zero, so that nothing of the host's memory leaves with
+/// them (inside of a struct it is what the struct has there).
 
 #ifndef CUGUEST_PARAM_BUFFER_H_
 #define CUGUEST_PARAM_BUFFER_H_
@@ -40,10 +40,10 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-// PackedParams
-//
-// Threads: a value; one object needs outside locking.
-// Cost:    a copy of the bytes; no allocation.
+/// PackedParams
+///
+/// Threads: a value; one object needs outside locking.
+/// Cost:    a copy of the bytes; no allocation.
 template <typename... Ts>
 class PackedParams {
  public:
@@ -82,13 +82,13 @@ class PackedParams {
 template <typename... Ts>
 PackedParams(const Ts&...) -> PackedParams<Ts...>;
 
-// ParamBuffer
-//
-// Threads: a value; one object needs outside locking.
-// Cost:    allocates as a vector does; no driver call.
+/// ParamBuffer
+///
+/// Threads: a value; one object needs outside locking.
+/// Cost:    allocates as a vector does; no driver call.
 class CUGUEST_API ParamBuffer {
  public:
-  // As the compiler declares them, but hidden.
+  /// As the compiler declares them, but hidden.
   CUGUEST_HIDE ParamBuffer(const ParamBuffer&) = default;
   CUGUEST_HIDE ParamBuffer(ParamBuffer&&) = default;
   CUGUEST_HIDE ParamBuffer& operator=(const ParamBuffer&) = default;
@@ -97,24 +97,24 @@ class CUGUEST_API ParamBuffer {
 
   CUGUEST_HIDE ParamBuffer() = default;
 
-  // The next parameter.
-  //
-  // Errors: kOutOfRange  they take more than kMaxParamBytes; nothing is added then
+  /// The next parameter.
+  ///
+  /// Errors: kOutOfRange  they take more than kMaxParamBytes; nothing is added then
   template <typename T>
   CUGUEST_HIDE absl::Status Add(const T& value) {
     static_assert(internal::IsParam<T>());
     return AddBytes(&value, sizeof(T), ParamTraits<T>::kAlignment);
   }
 
-  // The same of a type that only its size and its alignment in device code are known of,
-  // both in bytes.
-  //
-  // Errors: as Add, and
-  //         kInvalidArgument  an alignment that is no power of two, or a size that is no
-  //                           multiple of it; no bytes; null
+  /// The same of a type that only its size and its alignment in device code are known of,
+  /// both in bytes.
+  ///
+  /// Errors: as Add, and
+  ///         kInvalidArgument  an alignment that is no power of two, or a size that is no
+  ///                           multiple of it; no bytes; null
   absl::Status AddBytes(const void* data, std::size_t size, std::size_t alignment);
 
-  // Nothing is left, and the memory is kept.
+  /// Nothing is left, and the memory is kept.
   void Clear() noexcept;
 
   [[nodiscard]] CUGUEST_HIDE const unsigned char* data() const noexcept { return bytes_.data(); }
@@ -123,7 +123,7 @@ class CUGUEST_API ParamBuffer {
     return places_.size();
   }  // parameters
 
-  // Of parameter `index`, which must be less than count().
+  /// Of parameter `index`, which must be less than count().
   [[nodiscard]] CUGUEST_HIDE const ParamPlace& place(std::size_t index) const noexcept {
     return places_[index];
   }

@@ -3,33 +3,33 @@
 // -----------------------------------------------------------------------------
 // param_layout.h                                                        tier: 3
 // -----------------------------------------------------------------------------
-//
-// Where a kernel finds its parameters: each at the next multiple of the alignment that its
-// type has in device code, with nothing behind the last. `ParamLayout` is that for a list of
-// types, at compile time.
-//
-//   using Layout = cuguest::ParamLayout<int, float4, char>;
-//   static_assert(Layout::kPlaces[1].offset == 16 && Layout::kBytes == 33);
-//
-// Note [Alignment on the host and on the device]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-//   a type of ...                                | is aligned on the device to
-//   ---------------------------------------------+-----------------------------------------
-//   8 bytes, arithmetic or a pointer, CUdeviceptr| 8, whatever the host does with them
-//   the built-in vectors (<vector_types.h>)      | what the guide's table says, which is
-//                                                | alignof() under gcc and clang too
-//   the rest, structs as well                    | alignof(), unless ParamTraits says more
-//
-// Above 16 bytes (double4_32a, alignas(32)) it is the address that is aligned on the device,
-// and parameters begin at one that differs from architecture to architecture: the place below
-// is right for some and wrong for others (compute capability 9.0 has it at 16, not at 32).
-// A launch passes such parameters one by one, also those of PackedParams and ParamBuffer.
-//
-// A struct whose device twin holds a built-in vector, where the host's holds four floats, has
-// another size or other padding on the device. Nothing of this can be seen at compile time;
-// where the driver can say what a kernel takes (CUDA 12.4), a launch is refused (launch.h).
-// Source: CUDA Programming Guide, "Kernel Execution" and the table of built-in vector types;
-//         test/module/param_layout_test.cc, launch_layout_test.cc.
+/// \file
+/// Where a kernel finds its parameters: each at the next multiple of the alignment that its
+/// type has in device code, with nothing behind the last. `ParamLayout` is that for a list of
+/// types, at compile time.
+///
+///   using Layout = cuguest::ParamLayout<int, float4, char>;
+///   static_assert(Layout::kPlaces[1].offset == 16 && Layout::kBytes == 33);
+///
+/// Note [Alignment on the host and on the device]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+///   a type of ...                                | is aligned on the device to
+///   ---------------------------------------------+-----------------------------------------
+///   8 bytes, arithmetic or a pointer, CUdeviceptr| 8, whatever the host does with them
+///   the built-in vectors (<vector_types.h>)      | what the guide's table says, which is
+///                                                | alignof() under gcc and clang too
+///   the rest, structs as well                    | alignof(), unless ParamTraits says more
+///
+/// Above 16 bytes (double4_32a, alignas(32)) it is the address that is aligned on the device,
+/// and parameters begin at one that differs from architecture to architecture: the place below
+/// is right for some and wrong for others (compute capability 9.0 has it at 16, not at 32).
+/// A launch passes such parameters one by one, also those of PackedParams and ParamBuffer.
+///
+/// A struct whose device twin holds a built-in vector, where the host's holds four floats, has
+/// another size or other padding on the device. Nothing of this can be seen at compile time;
+/// where the driver can say what a kernel takes (CUDA 12.4), a launch is refused (launch.h).
+/// Source: CUDA Programming Guide, "Kernel Execution" and the table of built-in vector types;
+///         test/module/param_layout_test.cc, launch_layout_test.cc.
 
 #ifndef CUGUEST_PARAM_LAYOUT_H_
 #define CUGUEST_PARAM_LAYOUT_H_
@@ -49,24 +49,24 @@ class DeviceView;
 template <typename T>
 class HostSpan;
 
-// ParamTraits
-//
-// `kAlignment` in device code of a parameter of type T. Specialise it for a struct that is
-// declared with less on the host, and has the same size and padding:
-//
-//   struct Quad { float x, y, z, w; };               // a float4 in the kernel
-//   template <>
-//   struct cuguest::ParamTraits<Quad> { static constexpr std::size_t kAlignment = 16; };
+/// ParamTraits
+///
+/// `kAlignment` in device code of a parameter of type T. Specialise it for a struct that is
+/// declared with less on the host, and has the same size and padding:
+///
+///   struct Quad { float x, y, z, w; };               // a float4 in the kernel
+///   template <>
+///   struct cuguest::ParamTraits<Quad> { static constexpr std::size_t kAlignment = 16; };
 template <typename T>
 struct ParamTraits {
   CUGUEST_HIDE static constexpr std::size_t kAlignment =
       sizeof(T) == 8 && (std::is_arithmetic_v<T> || std::is_pointer_v<T>) ? 8 : alignof(T);
 };
 
-// What the driver takes on the newest devices; 4,096 on others, and before CUDA 12.1.
+/// What the driver takes on the newest devices; 4,096 on others, and before CUDA 12.1.
 CUGUEST_HIDE inline constexpr std::size_t kMaxParamBytes = 32764;
 
-// In bytes from the start of the parameters.
+/// In bytes from the start of the parameters.
 struct ParamPlace {
   std::size_t offset;
   std::size_t size;
@@ -141,9 +141,9 @@ struct ParamLayoutView {
 
 }  // namespace internal
 
-// ParamLayout
-//
-// A type that cannot be a parameter does not compile, and says why.
+/// ParamLayout
+///
+/// A type that cannot be a parameter does not compile, and says why.
 template <typename... Ts>
 struct ParamLayout {
   static_assert((internal::IsParam<Ts>() && ...));
@@ -151,7 +151,7 @@ struct ParamLayout {
   CUGUEST_HIDE static constexpr std::size_t kCount = sizeof...(Ts);
   CUGUEST_HIDE static constexpr std::array<ParamPlace, kCount> kPlaces =
       internal::PlacesOf<kCount>({{sizeof(Ts), ParamTraits<Ts>::kAlignment}...});
-  // Without what a struct would have as padding behind the last.
+  /// Without what a struct would have as padding behind the last.
   CUGUEST_HIDE static constexpr std::size_t kBytes =
       kPlaces[kCount - 1].offset + kPlaces[kCount - 1].size;
   static_assert(kBytes <= kMaxParamBytes, "a kernel takes at most 32,764 bytes of parameters");
@@ -162,7 +162,7 @@ struct ParamLayout {
   }
 };
 
-// Of a kernel without parameters.
+/// Of a kernel without parameters.
 template <>
 struct ParamLayout<> {
   CUGUEST_HIDE static constexpr std::size_t kCount = 0;

@@ -3,20 +3,20 @@
 // -----------------------------------------------------------------------------
 // peer_access.h                                                         tier: 3
 // -----------------------------------------------------------------------------
-//
-// `PeerAccess` lets kernels of one context use the memory of another device's, for a scope.
-// Copies do not need it (copy.h), but are faster with it.
-//
-//   absl::StatusOr<PeerAccess> access = PeerAccess::Enable(mine, theirs);
-//   if (access.ok() || absl::IsUnimplemented(access.status())) ...
-//
-// Note [What the driver does not tell]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// Whether access is enabled can be asked of nobody: enabling it and being told that it was is
-// the only way to know. And it is one switch per pair of contexts, for the whole process, and
-// not counted. So a PeerAccess that found it enabled leaves it alone when it ends, and one
-// that enabled it disables it: also when somebody else has come to rely on it meanwhile. Where
-// the host may enable it for itself, enable it after the host, or Leak().
+/// \file
+/// `PeerAccess` lets kernels of one context use the memory of another device's, for a scope.
+/// Copies do not need it (copy.h), but are faster with it.
+///
+///   absl::StatusOr<PeerAccess> access = PeerAccess::Enable(mine, theirs);
+///   if (access.ok() || absl::IsUnimplemented(access.status())) ...
+///
+/// Note [What the driver does not tell]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+/// Whether access is enabled can be asked of nobody: enabling it and being told that it was is
+/// the only way to know. And it is one switch per pair of contexts, for the whole process, and
+/// not counted. So a PeerAccess that found it enabled leaves it alone when it ends, and one
+/// that enabled it disables it: also when somebody else has come to rely on it meanwhile. Where
+/// the host may enable it for itself, enable it after the host, or Leak().
 
 #ifndef CUGUEST_PEER_ACCESS_H_
 #define CUGUEST_PEER_ACCESS_H_
@@ -33,41 +33,41 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-// What the link from one device to another can do, enabled or not.
+/// What the link from one device to another can do, enabled or not.
 struct PeerLink {
-  bool access;        // kernels may use the other's memory, once that is enabled
-  bool atomics;       // with native atomic operations over the whole link
-  bool arrays;        // CUDA arrays too
-  int relative_rank;  // 0 is the fastest link of this machine; undefined without access
+  bool access;        ///< kernels may use the other's memory, once that is enabled
+  bool atomics;       ///< with native atomic operations over the whole link
+  bool arrays;        ///< CUDA arrays too
+  int relative_rank;  ///< 0 is the fastest link of this machine; undefined without access
 };
 
-// PeerAccess
-//
-// Stack:   as it was. Count: none; it keeps neither context alive.
-// Threads: distinct objects from any threads; one object needs outside locking.
-// Capture: harms none: the driver ends captures for it, as for an allocation, so it is enabled and
-//          disabled in relaxed mode (cudasim/test/capture_copy_facts_test.cc).
-// Source:  CUDA Driver API, "Peer Context Memory Access"; CUDA Programming Guide,
-//          "Peer-to-Peer Memory Copy"; cudasim/test/two_devices_facts_test.cc.
+/// PeerAccess
+///
+/// Stack:   as it was. Count: none; it keeps neither context alive.
+/// Threads: distinct objects from any threads; one object needs outside locking.
+/// Capture: harms none: the driver ends captures for it, as for an allocation, so it is enabled and
+///          disabled in relaxed mode (cudasim/test/capture_copy_facts_test.cc).
+/// Source:  CUDA Driver API, "Peer Context Memory Access"; CUDA Programming Guide,
+///          "Peer-to-Peer Memory Copy"; cudasim/test/two_devices_facts_test.cc.
 class CUGUEST_API PeerAccess {
  public:
-  // From `device` to the memory of `peer`. Of one device to itself there is no link: all
-  // false.
-  //
-  // Errors: those of Driver::GetInitialized(), and kNotFound: no such device.
-  // Cost:   four driver calls; no context.
-  // Needs:  for more than `access`: CUDA 8.0; below that the rest is false and 0.
+  /// From `device` to the memory of `peer`. Of one device to itself there is no link: all
+  /// false.
+  ///
+  /// Errors: those of Driver::GetInitialized(), and kNotFound: no such device.
+  /// Cost:   four driver calls; no context.
+  /// Needs:  for more than `access`: CUDA 8.0; below that the rest is false and 0.
   [[nodiscard]] static absl::StatusOr<PeerLink> Query(Device device, Device peer);
 
-  // Lets `context` use the memory of `peer`; not the other way round.
-  //
-  // Errors: those of Driver::Get(), and
-  //         kFailedPrecondition  one of them was destroyed or reset, or a ref is empty
-  //         kUnimplemented       the devices have no link, or are the same one
-  //         kResourceExhausted   the device has as many peers as it can
-  //         kDataLoss            an earlier sticky error
-  //         Nothing has changed then.
-  // Cost:   seven driver calls if `context` is current, else eight.
+  /// Lets `context` use the memory of `peer`; not the other way round.
+  ///
+  /// Errors: those of Driver::Get(), and
+  ///         kFailedPrecondition  one of them was destroyed or reset, or a ref is empty
+  ///         kUnimplemented       the devices have no link, or are the same one
+  ///         kResourceExhausted   the device has as many peers as it can
+  ///         kDataLoss            an earlier sticky error
+  ///         Nothing has changed then.
+  /// Cost:   seven driver calls if `context` is current, else eight.
   [[nodiscard]] static absl::StatusOr<PeerAccess> Enable(const ContextRef& context,
                                                          const ContextRef& peer);
 
@@ -78,23 +78,23 @@ class CUGUEST_API PeerAccess {
         was_enabled_(other.was_enabled_) {}
   PeerAccess& operator=(PeerAccess&& other) noexcept;
 
-  // As Disable(), its result dropped; allocates nothing.
+  /// As Disable(), its result dropped; allocates nothing.
   ~PeerAccess();
 
   [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const noexcept { return context_; }
   [[nodiscard]] CUGUEST_HIDE const ContextRef& peer() const noexcept { return peer_; }
 
-  // Whether somebody else had enabled it before, who then also has to disable it.
+  /// Whether somebody else had enabled it before, who then also has to disable it.
   [[nodiscard]] CUGUEST_HIDE bool was_enabled() const noexcept { return was_enabled_; }
 
-  // Disables it now, if this object enabled it. Success too if one of the contexts was destroyed,
-  // and the access with it, or if somebody else has disabled it.
-  //
-  // Errors: the driver's code; it is still enabled, and Disable() may be tried again.
-  // Cost:   as Enable().
+  /// Disables it now, if this object enabled it. Success too if one of the contexts was destroyed,
+  /// and the access with it, or if somebody else has disabled it.
+  ///
+  /// Errors: the driver's code; it is still enabled, and Disable() may be tried again.
+  /// Cost:   as Enable().
   absl::Status Disable();
 
-  // Gives up the duty to disable it, without a driver call.
+  /// Gives up the duty to disable it, without a driver call.
   CUGUEST_HIDE void Leak() noexcept { context_ = peer_ = ContextRef(); }
 
  private:

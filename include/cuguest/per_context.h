@@ -3,19 +3,18 @@
 // -----------------------------------------------------------------------------
 // per_context.h                                                         tier: 2
 // -----------------------------------------------------------------------------
-//
-// `PerContext<T>` is a cache of what a library makes once for every context that it is called in: a
-// module, a stream, a cuBLAS handle. It is keyed by one incarnation of a context (ContextRef), so
-// that after a cudaDeviceReset the same handle gets a new value, and what belonged to the old
-// incarnation is dropped without a driver call in it.
-//
-//   absl::Status Blur(CUcontext context, CUdeviceptr image) {
-//     static auto& kernels = *new cuguest::PerContext<Kernels>;  // never destroyed
-//     auto mine = kernels.GetOrMake(
-//         context, [](const cuguest::ContextRef&) { return Kernels::Load(); });
-//     if (!mine.ok()) return mine.status();
-//     return (*mine)->Blur(image);       // pinned: not destroyed while `mine` is held
-//   }
+/// \file `PerContext<T>` is a cache of what a library makes once for every context that it is
+/// called in: a module, a stream, a cuBLAS handle. It is keyed by one incarnation of a context
+/// (ContextRef), so that after a cudaDeviceReset the same handle gets a new value, and what
+/// belonged to the old incarnation is dropped without a driver call in it.
+///
+///   absl::Status Blur(CUcontext context, CUdeviceptr image) {
+///     static auto& kernels = *new cuguest::PerContext<Kernels>;  // never destroyed
+///     auto mine = kernels.GetOrMake(
+///         context, [](const cuguest::ContextRef&) { return Kernels::Load(); });
+///     if (!mine.ok()) return mine.status();
+///     return (*mine)->Blur(image);       // pinned: not destroyed while `mine` is held
+///   }
 
 #ifndef CUGUEST_PER_CONTEXT_H_
 #define CUGUEST_PER_CONTEXT_H_
@@ -38,73 +37,74 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-// Note [How a value ends]
-// ~~~~~~~~~~~~~~~~~~~~~~~
-// A value is *dropped* when nobody can find it any more, and *ends* when no pin is left on it: at
-// once if there is none. Otherwise it ends in a later call, since releasing a pin ends nothing, and
-// so costs nothing: one whose context is dead in any call that drops or makes something, one whose
-// context is alive in the next Forget() of that context, and in no call for another purpose,
-// because ~T() might end a capture that has begun there meanwhile.
-//
-//   its context ...                           | the value is
-//   ------------------------------------------+----------------------------------------
-//   goes on                                   | destroyed: ~T() runs in a ContextGuard
-//   is dead (reset, destroyed)                | given up: Leak() if T has it, then ~T()
-//   cannot be entered: the process is ending, | given up
-//   a forked child, a stream callback         |
-//   cannot be known to go on (below)          | kept, and given up with the cache
-//
-// So ~T() runs in every case, to free host memory. A T whose destructor calls the driver
-// must have a member `Leak()` that throws nothing and makes it forget what it owns in
-// the driver, which has already taken that back (PrimaryContext::Leak() is the pattern).
-//
-// A value is dropped by Forget(), ForgetAll(), ForgetDestroyed() and DropDead(), by the destructor
-// of the cache, and on its own when the value of another incarnation at the same handle is made.
-//
-// Note [Which contexts are asked about]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// The driver reads a context's memory to say whether it goes on, and crashes at times where the
-// context was destroyed (ContextRef::IsAlive). So the cache asks only about
-//
-// - a primary context, whose memory stays readable after a reset,
-// - the context that is current on the calling thread,
-// - the context that the caller passes, and so vouches for.
-//
-// Of any other context the cache cannot know whether it goes on. DropDead() keeps its value. The
-// destructor gives it up: if the context does go on, what T owns in the driver stays there until
-// the context is destroyed. A library that is closed while its host's contexts go on calls Forget()
-// with each of them first, or ForgetAll() if none was destroyed untold. A value whose context was
-// destroyed untold keeps its host memory until its handle is used again, or the cache ends.
+/// Note [How a value ends]
+/// ~~~~~~~~~~~~~~~~~~~~~~~
+/// A value is *dropped* when nobody can find it any more, and *ends* when no pin is left on it: at
+/// once if there is none. Otherwise it ends in a later call, since releasing a pin ends nothing,
+/// and so costs nothing: one whose context is dead in any call that drops or makes something, one
+/// whose context is alive in the next Forget() of that context, and in no call for another purpose,
+/// because ~T() might end a capture that has begun there meanwhile.
+///
+///   its context ...                           | the value is
+///   ------------------------------------------+----------------------------------------
+///   goes on                                   | destroyed: ~T() runs in a ContextGuard
+///   is dead (reset, destroyed)                | given up: Leak() if T has it, then ~T()
+///   cannot be entered: the process is ending, | given up
+///   a forked child, a stream callback         |
+///   cannot be known to go on (below)          | kept, and given up with the cache
+///
+/// So ~T() runs in every case, to free host memory. A T whose destructor calls the driver
+/// must have a member `Leak()` that throws nothing and makes it forget what it owns in
+/// the driver, which has already taken that back (PrimaryContext::Leak() is the pattern).
+///
+/// A value is dropped by Forget(), ForgetAll(), ForgetDestroyed() and DropDead(), by the destructor
+/// of the cache, and on its own when the value of another incarnation at the same handle is made.
+///
+/// Note [Which contexts are asked about]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+/// The driver reads a context's memory to say whether it goes on, and crashes at times where the
+/// context was destroyed (ContextRef::IsAlive). So the cache asks only about
+///
+/// - a primary context, whose memory stays readable after a reset,
+/// - the context that is current on the calling thread,
+/// - the context that the caller passes, and so vouches for.
+///
+/// Of any other context the cache cannot know whether it goes on. DropDead() keeps its value. The
+/// destructor gives it up: if the context does go on, what T owns in the driver stays there until
+/// the context is destroyed. A library that is closed while its host's contexts go on calls
+/// Forget() with each of them first, or ForgetAll() if none was destroyed untold. A value whose
+/// context was destroyed untold keeps its host memory until its handle is used again, or the cache
+/// ends.
 
-// PerContext
-//
-// Stack:   net 0 in every call. `make` and ~T() run with the value's context current.
-// Count:   none; it keeps no context alive. Call Forget() before destroying a context, or
-//          ForgetDestroyed() afterwards. Primary contexts need neither.
-// Threads: all members but the destructor, from any threads at the same time. T is shared
-//          by all that pin it, so what they do with it is T's to make safe. No lock of
-//          the cache is held while the driver is called, host memory is allocated, or `make`,
-//          Leak() or ~T() run: they may call it.
-// Fork:    a child that was forked while another thread of its parent was inside a call
-//          other than Find() must not use the cache, as with anything that has a lock.
-//          Otherwise GetOrMake() refuses to make, and what is dropped is given up.
-// Cost:    a value that is there: two atomic operations on a cache line that few threads
-//          share, no lock, no allocation; no driver call by ContextRef, one (cuCtxGetId,
-//          contention-free) by CUcontext. 2 KiB of host memory for each value.
-//          test/benchmark/per_context_benchmark.cc measures it.
-// Needs:   CUDA 12.0 to tell incarnations apart. Below that the handle alone is the key: a value
-//          outlives the reset of its primary context, unless it is forgotten.
-// Source:  test/context/per_context_test.cc, per_context_drop_test.cc, per_context_ending_test.cc;
-//          test/process/per_context_exit_test.cc.
+/// PerContext
+///
+/// Stack:   net 0 in every call. `make` and ~T() run with the value's context current.
+/// Count:   none; it keeps no context alive. Call Forget() before destroying a context, or
+///          ForgetDestroyed() afterwards. Primary contexts need neither.
+/// Threads: all members but the destructor, from any threads at the same time. T is shared
+///          by all that pin it, so what they do with it is T's to make safe. No lock of
+///          the cache is held while the driver is called, host memory is allocated, or `make`,
+///          Leak() or ~T() run: they may call it.
+/// Fork:    a child that was forked while another thread of its parent was inside a call
+///          other than Find() must not use the cache, as with anything that has a lock.
+///          Otherwise GetOrMake() refuses to make, and what is dropped is given up.
+/// Cost:    a value that is there: two atomic operations on a cache line that few threads
+///          share, no lock, no allocation; no driver call by ContextRef, one (cuCtxGetId,
+///          contention-free) by CUcontext. 2 KiB of host memory for each value.
+///          test/benchmark/per_context_benchmark.cc measures it.
+/// Needs:   CUDA 12.0 to tell incarnations apart. Below that the handle alone is the key: a value
+///          outlives the reset of its primary context, unless it is forgotten.
+/// Source:  test/context/per_context_test.cc, per_context_drop_test.cc, per_context_ending_test.cc;
+///          test/process/per_context_exit_test.cc.
 template <typename T>
 class PerContext {
   static_assert(std::is_object_v<T> && !std::is_const_v<T> && !std::is_array_v<T>);
   static_assert(std::is_nothrow_destructible_v<T>);
 
  public:
-  // Keeps a value from ending while it is held, also after it was dropped: it can be
-  // read, but in a dead context its driver objects are dead too. Not longer than the
-  // cache lives. May be released on another thread than it was taken on.
+  /// Keeps a value from ending while it is held, also after it was dropped: it can be
+  /// read, but in a dead context its driver objects are dead too. Not longer than the
+  /// cache lives. May be released on another thread than it was taken on.
   class [[nodiscard]] Pin {
    public:
     CUGUEST_HIDE Pin() noexcept = default;  // holds nothing
@@ -140,48 +140,49 @@ class PerContext {
   PerContext(const PerContext&) = delete;
   PerContext& operator=(const PerContext&) = delete;
 
-  // Drops all values: destroys those of primary contexts and of the current context, and gives
-  // up those of all others; see Note [Which contexts are asked about]. No other call may be
-  // running, and no pin should be held: a value that is still pinned is leaked, with its memory.
-  // Safe wherever destructors run, but a cache that lives to the end is better never destroyed:
-  // see Note [No driver calls after main] in primary_context.h.
-  //
-  // Cost:   one or two driver calls for each value, and of those that are destroyed as Forget().
-  // Source: test/context/per_context_ending_test.cc.
+  /// Drops all values: destroys those of primary contexts and of the current context, and gives
+  /// up those of all others; see Note [Which contexts are asked about]. No other call may be
+  /// running, and no pin should be held: a value that is still pinned is leaked, with its memory.
+  /// Safe wherever destructors run, but a cache that lives to the end is better never destroyed:
+  /// see Note [No driver calls after main] in primary_context.h.
+  ///
+  /// Cost:   one or two driver calls for each value, and of those that are destroyed as Forget().
+  /// Source: test/context/per_context_ending_test.cc.
   CUGUEST_HIDE ~PerContext() = default;
 
-  // The value of `context`; empty if there is none, or it is only being made. The caller vouches
-  // that the incarnation that `context` names is alive: a guard has just checked it, for example.
-  //
-  // Cost: no driver call.
+  /// The value of `context`; empty if there is none, or it is only being made. The caller vouches
+  /// that the incarnation that `context` names is alive: a guard has just checked it, for example.
+  ///
+  /// Cost: no driver call.
   [[nodiscard]] CUGUEST_HIDE Pin Find(const ContextRef& context) noexcept {
     return Pin(table_.Find(context));
   }
 
-  // The same of the handle's present incarnation; also empty if the context was destroyed or reset.
-  //
-  // Cost: one driver call.
+  /// The same of the handle's present incarnation; also empty if the context was destroyed or
+  /// reset.
+  ///
+  /// Cost: one driver call.
   [[nodiscard]] CUGUEST_HIDE Pin Find(CUcontext context) noexcept {
     return Find(ContextRef::Borrow(context));
   }
 
-  // The value of `context`, made now if there is none: make(context), which returns
-  // absl::StatusOr<T>, runs inside a ContextGuard built from `context` (`file` and `line`
-  // are that guard's). Threads that ask for one context at the same time wait for the
-  // one that makes its value. If that fails, its caller gets the status, and each of the
-  // others tries for itself. Where `make` throws, it is as if it had failed.
-  //
-  // Errors: those of `make`, and where a value would have to be made
-  //           those of ToStatus(guard)  `context` is empty or was destroyed or reset, and others
-  //           kFailedPrecondition       called from a `make` of this cache for the same
-  //                                     context, or one that waits for this thread
-  //                                     (two caches that wait for each other hang)
-  //           kResourceExhausted        no host memory
-  //           the driver's              it does not say whether `context` is a primary one
-  //         No value is left then.
-  // Cost:   as Find(), if there is one. Otherwise six driver calls beside those of `make`, eight
-  //         while the primary context of its device is active (which is retained and released
-  //         once, to see whether `context` is it), and what dropping needs.
+  /// The value of `context`, made now if there is none: make(context), which returns
+  /// absl::StatusOr<T>, runs inside a ContextGuard built from `context` (`file` and `line`
+  /// are that guard's). Threads that ask for one context at the same time wait for the
+  /// one that makes its value. If that fails, its caller gets the status, and each of the
+  /// others tries for itself. Where `make` throws, it is as if it had failed.
+  ///
+  /// Errors: those of `make`, and where a value would have to be made
+  ///           those of ToStatus(guard)  `context` is empty or was destroyed or reset, and others
+  ///           kFailedPrecondition       called from a `make` of this cache for the same
+  ///                                     context, or one that waits for this thread
+  ///                                     (two caches that wait for each other hang)
+  ///           kResourceExhausted        no host memory
+  ///           the driver's              it does not say whether `context` is a primary one
+  ///         No value is left then.
+  /// Cost:   as Find(), if there is one. Otherwise six driver calls beside those of `make`, eight
+  ///         while the primary context of its device is active (which is retained and released
+  ///         once, to see whether `context` is it), and what dropping needs.
   template <typename Make, CUGUEST_HIDE_TEMPLATE>
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<Pin> GetOrMake(const ContextRef& context, Make&& make,
                                                            const char* file = __builtin_FILE(),
@@ -193,11 +194,11 @@ class PerContext {
     return MakeNow(context, std::forward<Make>(make), file, line);
   }
 
-  // The same for the handle's present incarnation. `context` must be alive; see
-  // ContextRef::Borrow().
-  //
-  // Errors: also those of ToStatus(ref).
-  // Cost:   one driver call more.
+  /// The same for the handle's present incarnation. `context` must be alive; see
+  /// ContextRef::Borrow().
+  ///
+  /// Errors: also those of ToStatus(ref).
+  /// Cost:   one driver call more.
   template <typename Make, CUGUEST_HIDE_TEMPLATE>
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<Pin> GetOrMake(CUcontext context, Make&& make,
                                                            const char* file = __builtin_FILE(),
@@ -205,42 +206,42 @@ class PerContext {
     return GetOrMake(ContextRef::Borrow(context), std::forward<Make>(make), file, line);
   }
 
-  // Drops the value of exactly this incarnation of `context`, and destroys it and what was dropped
-  // of it before, unless it is pinned. Returns whether there was one to drop (one that is only
-  // being made is not there yet, and is not stopped). Call it before destroying the context: when
-  // it returns, no other thread is ending a value of the context, unless that one waits for this
-  // thread, as in a Forget() that ~T() calls. Of a value that was pinned, call Forget() again when
-  // the pin is released, or ForgetDestroyed() when the context is destroyed.
-  //
-  // Cost: three driver calls for each value that ends, and those of ~T(); waits for other
-  //       threads' ~T() of values of the context.
-  // Source: test/context/per_context_drop_test.cc, forget_waits_for_another_threads_ending.
+  /// Drops the value of exactly this incarnation of `context`, and destroys it and what was dropped
+  /// of it before, unless it is pinned. Returns whether there was one to drop (one that is only
+  /// being made is not there yet, and is not stopped). Call it before destroying the context: when
+  /// it returns, no other thread is ending a value of the context, unless that one waits for this
+  /// thread, as in a Forget() that ~T() calls. Of a value that was pinned, call Forget() again when
+  /// the pin is released, or ForgetDestroyed() when the context is destroyed.
+  ///
+  /// Cost: three driver calls for each value that ends, and those of ~T(); waits for other
+  ///       threads' ~T() of values of the context.
+  /// Source: test/context/per_context_drop_test.cc, forget_waits_for_another_threads_ending.
   CUGUEST_HIDE bool Forget(const ContextRef& context) {
     return table_.Forget(context, /*is_dead=*/false);
   }
 
-  // The same for an incarnation that the caller knows to be destroyed or reset: its value is given
-  // up, and the driver is not asked anything, also not about one that was dropped before.
+  /// The same for an incarnation that the caller knows to be destroyed or reset: its value is given
+  /// up, and the driver is not asked anything, also not about one that was dropped before.
   CUGUEST_HIDE bool ForgetDestroyed(const ContextRef& context) {
     return table_.Forget(context, /*is_dead=*/true);
   }
 
-  // Forget() of every context that there is a value of, dead ones of ForgetDestroyed() excepted;
-  // returns how many values there were to drop. The caller vouches that each of these contexts goes
-  // on, or is a primary context.
-  //
-  // Cost: as Forget() of each.
+  /// Forget() of every context that there is a value of, dead ones of ForgetDestroyed() excepted;
+  /// returns how many values there were to drop. The caller vouches that each of these contexts
+  /// goes on, or is a primary context.
+  ///
+  /// Cost: as Forget() of each.
   CUGUEST_HIDE std::size_t ForgetAll() { return table_.ForgetAll(); }
 
-  // Drops every value whose context is known to be dead, and returns how many those were: of a
-  // primary context that was reset, or of the context that is current; see
-  // Note [Which contexts are asked about]. Where the driver cannot be asked (a stream callback, a
-  // forked child) no context is treated as dead.
-  //
-  // Cost: one driver call for each value, and one more for that of the current context.
+  /// Drops every value whose context is known to be dead, and returns how many those were: of a
+  /// primary context that was reset, or of the context that is current; see
+  /// Note [Which contexts are asked about]. Where the driver cannot be asked (a stream callback, a
+  /// forked child) no context is treated as dead.
+  ///
+  /// Cost: one driver call for each value, and one more for that of the current context.
   CUGUEST_HIDE std::size_t DropDead() { return table_.DropDead(); }
 
-  // The values that Find() can find.
+  /// The values that Find() can find.
   [[nodiscard]] CUGUEST_HIDE std::size_t size() const noexcept { return table_.size(); }
 
  private:

@@ -3,14 +3,13 @@
 // -----------------------------------------------------------------------------
 // primary_context.h                                                     tier: 2
 // -----------------------------------------------------------------------------
-//
-// `PrimaryContext` owns one reference to a device's primary context, which the CUDA runtime and
-// every other library of the process share. Owning a reference keeps that context alive, as long as
-// nobody resets it; it does not make it current (that is ContextGuard's work).
-//
-//   absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);
-//   if (!primary.ok()) return primary.status();
-//   ContextGuard guard(primary->incarnation());
+/// \file `PrimaryContext` owns one reference to a device's primary context, which the CUDA runtime
+/// and every other library of the process share. Owning a reference keeps that context alive, as
+/// long as nobody resets it; it does not make it current (that is ContextGuard's work).
+///
+///   absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);
+///   if (!primary.ok()) return primary.status();
+///   ContextGuard guard(primary->incarnation());
 
 #ifndef CUGUEST_PRIMARY_CONTEXT_H_
 #define CUGUEST_PRIMARY_CONTEXT_H_
@@ -27,44 +26,44 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-// PrimaryContext
-//
-// Stack:   never touched.
-// Count:   +1 on Retain, -1 on Release or destruction; moves keep it.
-// Threads: distinct objects from any threads; one object needs outside locking.
-// Source:  CUDA Driver API, "Primary Context Management";
-//          cudasim/test/primary_facts_test.cc.
+/// PrimaryContext
+///
+/// Stack:   never touched.
+/// Count:   +1 on Retain, -1 on Release or destruction; moves keep it.
+/// Threads: distinct objects from any threads; one object needs outside locking.
+/// Source:  CUDA Driver API, "Primary Context Management";
+///          cudasim/test/primary_facts_test.cc.
 class CUGUEST_API PrimaryContext {
  public:
-  // What a query can know without creating anything.
+  /// What a query can know without creating anything.
   struct State {
-    bool active;     // somebody holds a reference
-    unsigned flags;  // CU_CTX_SCHED_* and others; 0 when inactive unless set in advance
+    bool active;     ///< somebody holds a reference
+    unsigned flags;  ///< CU_CTX_SCHED_* and others; 0 when inactive unless set in advance
   };
 
-  // Takes one reference, creating the context if there is none.
-  //
-  // Errors: those of Driver::GetInitialized(), and
-  //         kNotFound           no such device
-  //         kResourceExhausted  creating the context ran out of memory
-  //         kUnavailable        the device is in a compute mode that refuses it
-  //         kDataLoss           an earlier sticky error
-  //         Nothing is held then.
-  // Cost:   the first reference of a device creates a context (about 90 ms and 0.5 GiB of device
-  //         memory on an H200); later ones are two driver calls.
+  /// Takes one reference, creating the context if there is none.
+  ///
+  /// Errors: those of Driver::GetInitialized(), and
+  ///         kNotFound           no such device
+  ///         kResourceExhausted  creating the context ran out of memory
+  ///         kUnavailable        the device is in a compute mode that refuses it
+  ///         kDataLoss           an earlier sticky error
+  ///         Nothing is held then.
+  /// Cost:   the first reference of a device creates a context (about 90 ms and 0.5 GiB of device
+  ///         memory on an H200); later ones are two driver calls.
   [[nodiscard]] static absl::StatusOr<PrimaryContext> Retain(Device device);
 
-  // Takes one reference if somebody already holds one, and never creates the context.
-  //
-  // The driver has no such call, so this asks and then retains: if the last holder lets go exactly
-  // in between, the context is created after all. A caller that must exclude that needs a reference
-  // of its own.
-  //
-  // Errors: those of Retain, and kFailedPrecondition if the context is inactive.
+  /// Takes one reference if somebody already holds one, and never creates the context.
+  ///
+  /// The driver has no such call, so this asks and then retains: if the last holder lets go exactly
+  /// in between, the context is created after all. A caller that must exclude that needs a
+  /// reference of its own.
+  ///
+  /// Errors: those of Retain, and kFailedPrecondition if the context is inactive.
   [[nodiscard]] static absl::StatusOr<PrimaryContext> RetainIfActive(Device device);
 
-  // Creates nothing, retains nothing.
-  // Cost:   one driver call, which takes the driver's lock: not for hot paths.
+  /// Creates nothing, retains nothing.
+  /// Cost:   one driver call, which takes the driver's lock: not for hot paths.
   [[nodiscard]] static absl::StatusOr<State> Query(Device device);
 
   CUGUEST_HIDE PrimaryContext() noexcept = default;  // empty: holds no reference
@@ -72,36 +71,36 @@ class CUGUEST_API PrimaryContext {
       : device_(other.device_), incarnation_(std::exchange(other.incarnation_, ContextRef())) {}
   PrimaryContext& operator=(PrimaryContext&& other) noexcept;
 
-  // As Release(), its result dropped. Not from a static or thread_local destructor:
-  // see Note [No driver calls after main].
+  /// As Release(), its result dropped. Not from a static or thread_local destructor:
+  /// see Note [No driver calls after main].
   ~PrimaryContext();
 
-  // The shared context, or nullptr if empty. The handle of a device's primary context stays the
-  // same through every reset; incarnation() tells its incarnations apart.
+  /// The shared context, or nullptr if empty. The handle of a device's primary context stays the
+  /// same through every reset; incarnation() tells its incarnations apart.
   [[nodiscard]] CUGUEST_HIDE CUcontext get() const noexcept { return incarnation_.get(); }
   [[nodiscard]] CUGUEST_HIDE Device device() const noexcept { return device_; }
 
-  // The incarnation that was retained: give this to ContextGuard, and key caches by it.
+  /// The incarnation that was retained: give this to ContextGuard, and key caches by it.
   [[nodiscard]] CUGUEST_HIDE const ContextRef& incarnation() const noexcept { return incarnation_; }
 
-  // Whether the incarnation that was retained was reset: somebody reset the device
-  // (cudaDeviceReset, cuDevicePrimaryCtxReset), or released more references than they held.
-  // Everything in the context is gone, also if it is active again. Release() and Retain() anew.
-  // False if empty.
-  //
-  // Cost:   one driver call, contention-free. Exact.
-  // Needs:  CUDA 12.0; below that a reset goes unseen once the context is active again.
+  /// Whether the incarnation that was retained was reset: somebody reset the device
+  /// (cudaDeviceReset, cuDevicePrimaryCtxReset), or released more references than they held.
+  /// Everything in the context is gone, also if it is active again. Release() and Retain() anew.
+  /// False if empty.
+  ///
+  /// Cost:   one driver call, contention-free. Exact.
+  /// Needs:  CUDA 12.0; below that a reset goes unseen once the context is active again.
   [[nodiscard]] bool WasReset() const noexcept;
 
-  // Releases the reference now and reports what the destructor cannot. A reset takes no references
-  // away: after one, this releases ours and nobody else's.
-  //
-  // Errors: kFailedPrecondition  the driver counts no reference any more: somebody released one
-  //                              that they did not hold
-  // Post:   empty, whatever is returned.
+  /// Releases the reference now and reports what the destructor cannot. A reset takes no references
+  /// away: after one, this releases ours and nobody else's.
+  ///
+  /// Errors: kFailedPrecondition  the driver counts no reference any more: somebody released one
+  ///                              that they did not hold
+  /// Post:   empty, whatever is returned.
   absl::Status Release();
 
-  // Gives up ownership without a driver call; the reference lasts until the process ends.
+  /// Gives up ownership without a driver call; the reference lasts until the process ends.
   CUGUEST_HIDE CUcontext Leak() noexcept { return std::exchange(incarnation_, ContextRef()).get(); }
 
  private:
@@ -114,13 +113,13 @@ class CUGUEST_API PrimaryContext {
   ContextRef incarnation_;  // empty: holds no reference
 };
 
-// Note [No driver calls after main]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// CUDA calls "during program initiation or termination" are undefined (CUDA
-// Programming Guide, "Initialization"), and the order in which shared libraries are
-// torn down is not ours to choose. Keep a PrimaryContext that lives to the end in
-// storage that is never destroyed, or Leak() it; the driver reclaims it with the
-// process. test/process/exit_order_test.cc walks through what was seen to work.
+/// Note [No driver calls after main]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+/// CUDA calls "during program initiation or termination" are undefined (CUDA
+/// Programming Guide, "Initialization"), and the order in which shared libraries are
+/// torn down is not ours to choose. Keep a PrimaryContext that lives to the end in
+/// storage that is never destroyed, or Leak() it; the driver reclaims it with the
+/// process. test/process/exit_order_test.cc walks through what was seen to work.
 
 CUGUEST_END_NAMESPACE
 

@@ -3,21 +3,21 @@
 // -----------------------------------------------------------------------------
 // shared_context.h                                                      tier: 2
 // -----------------------------------------------------------------------------
-//
-// `SharedContext` counts who uses a context. The count is one per process: libraries that know
-// nothing of each other, each with its own static and hidden copy of cuguest, attach to the same
-// context, and the last holder destroys it.
-//
-//   // one library makes it ...
-//   absl::StatusOr<SharedContext> mine = SharedContext::Create(device);
-//   ContextGuard guard(mine->incarnation());
-//
-//   // ... another one, given the handle, keeps it alive for as long as it needs it
-//   absl::StatusOr<SharedContext> also_mine = SharedContext::Attach(handle);
-//
-// The driver's own cuCtxAttach and cuCtxDetach are not used: a detach fails unless the
-// context is current, cuCtxDestroy does not look at their count, and threads that attach
-// one context at the same time corrupt the driver's heap (cudasim/test/attach_facts_test.cc).
+/// \file
+/// `SharedContext` counts who uses a context. The count is one per process: libraries that know
+/// nothing of each other, each with its own static and hidden copy of cuguest, attach to the same
+/// context, and the last holder destroys it.
+///
+///   // one library makes it ...
+///   absl::StatusOr<SharedContext> mine = SharedContext::Create(device);
+///   ContextGuard guard(mine->incarnation());
+///
+///   // ... another one, given the handle, keeps it alive for as long as it needs it
+///   absl::StatusOr<SharedContext> also_mine = SharedContext::Attach(handle);
+///
+/// The driver's own cuCtxAttach and cuCtxDetach are not used: a detach fails unless the
+/// context is current, cuCtxDestroy does not look at their count, and threads that attach
+/// one context at the same time corrupt the driver's heap (cudasim/test/attach_facts_test.cc).
 
 #ifndef CUGUEST_SHARED_CONTEXT_H_
 #define CUGUEST_SHARED_CONTEXT_H_
@@ -40,92 +40,92 @@ struct Slot;
 struct Unit;
 }  // namespace internal
 
-// Note [Who destroys a shared context]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-//   the context was made by       the last holder
-//   ------------------------------+---------------------------------------------------
-//   SharedContext::Create         | destroys it, whichever library that is
-//   somebody's cuCtxCreate        | does nothing: it is its owner's, which should
-//                                 | wait until nobody is attached
-//   cuDevicePrimaryCtxRetain,     | releases the one reference of the driver's count that
-//   the CUDA runtime              | all holders own together
-//   cuGreenCtxCreate              | does nothing. Counting is all that attaching does, and
-//                                 | it is as good for green contexts; the rule that one is
-//                                 | current to one thread at a time stays the user's
-//
-// Nobody can be kept from destroying a context that others are attached to, or from
-// resetting the device: cuCtxDestroy and cudaDeviceReset ask nobody. What is attached then
-// is over; detaching is safe, and Detach() says so.
-//
-// Note [One count per process]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// The copies of cuguest in a process find each other by an ELF note and share the registry
-// of the first one that was loaded. The object that holds it is then pinned: its dlclose
-// still returns 0, but its code and data stay. (A copy that is the only one, or whose
-// registry nobody else uses, is not.) Unload in any order, but detach first: what a
-// library did not give back before it went, stays counted. Copies in different linker
-// namespaces (dlmopen) do not see each other. A copy from another minor version, to which the
-// registry has an unknown layout (docs/abi.md), counts apart: see CheckSharing().
-// test/process/plugins_test.cc, test/process/other_releases_test.cc.
+/// Note [Who destroys a shared context]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+///   the context was made by       the last holder
+///   ------------------------------+---------------------------------------------------
+///   SharedContext::Create         | destroys it, whichever library that is
+///   somebody's cuCtxCreate        | does nothing: it is its owner's, which should
+///                                 | wait until nobody is attached
+///   cuDevicePrimaryCtxRetain,     | releases the one reference of the driver's count that
+///   the CUDA runtime              | all holders own together
+///   cuGreenCtxCreate              | does nothing. Counting is all that attaching does, and
+///                                 | it is as good for green contexts; the rule that one is
+///                                 | current to one thread at a time stays the user's
+///
+/// Nobody can be kept from destroying a context that others are attached to, or from
+/// resetting the device: cuCtxDestroy and cudaDeviceReset ask nobody. What is attached then
+/// is over; detaching is safe, and Detach() says so.
+///
+/// Note [One count per process]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+/// The copies of cuguest in a process find each other by an ELF note and share the registry
+/// of the first one that was loaded. The object that holds it is then pinned: its dlclose
+/// still returns 0, but its code and data stay. (A copy that is the only one, or whose
+/// registry nobody else uses, is not.) Unload in any order, but detach first: what a
+/// library did not give back before it went, stays counted. Copies in different linker
+/// namespaces (dlmopen) do not see each other. A copy from another minor version, to which the
+/// registry has an unknown layout (docs/abi.md), counts apart: see CheckSharing().
+/// test/process/plugins_test.cc, test/process/other_releases_test.cc.
 
-// SharedContext
-//
-// Stack:   never touched by anything here, whatever is current: not by Create, and not when the
-//          last holder destroys a context that is an entry of some stack. Such an entry stays,
-//          dead, and can be popped.
-// Count:   one reference, from Create, Attach or a copy until Detach or destruction; a move hands
-//          it on.
-// Threads: distinct objects from any threads, also of the same context; one object needs
-//          outside locking.
-// Cost:    copying and dropping a copy are one atomic operation each, on a cache line that few
-//          threads share as long as the first one who attached still is; no driver call, no lock.
-//          Attaching a context that is attached already: one driver call more (cuCtxGetId,
-//          contention-free). The last holder of a context made here: three.
-//          test/benchmark/shared_context_benchmark.cc measures it beside the driver's pair.
-// Needs:   CUDA 12.0 to tell a destroyed context from the next one at its handle. Below that,
-//          a handle that the host's own new context took over joins what was attached before;
-//          Create is exact.
-// Source:  CUDA Driver API, cuCtxDestroy, cuDevicePrimaryCtxRelease;
-//          test/context/shared_context_test.cc.
+/// SharedContext
+///
+/// Stack:   never touched by anything here, whatever is current: not by Create, and not when the
+///          last holder destroys a context that is an entry of some stack. Such an entry stays,
+///          dead, and can be popped.
+/// Count:   one reference, from Create, Attach or a copy until Detach or destruction; a move hands
+///          it on.
+/// Threads: distinct objects from any threads, also of the same context; one object needs
+///          outside locking.
+/// Cost:    copying and dropping a copy are one atomic operation each, on a cache line that few
+///          threads share as long as the first one who attached still is; no driver call, no lock.
+///          Attaching a context that is attached already: one driver call more (cuCtxGetId,
+///          contention-free). The last holder of a context made here: three.
+///          test/benchmark/shared_context_benchmark.cc measures it beside the driver's pair.
+/// Needs:   CUDA 12.0 to tell a destroyed context from the next one at its handle. Below that,
+///          a handle that the host's own new context took over joins what was attached before;
+///          Create is exact.
+/// Source:  CUDA Driver API, cuCtxDestroy, cuDevicePrimaryCtxRelease;
+///          test/context/shared_context_test.cc.
 class CUGUEST_API SharedContext {
  public:
-  // Makes a context, as cuCtxCreate does, that is floating: current on no thread.
-  // `flags` are CU_CTX_SCHED_* and the others of cuCtxCreate.
-  //
-  // Errors: those of Driver::GetInitialized(), and
-  //         kInvalidArgument    unknown flags
-  //         kNotFound           no such device
-  //         kResourceExhausted  out of memory
-  //         kDataLoss           an earlier sticky error
-  //         Nothing is left behind then.
-  // Cost:   about 90 ms and 0.5 GiB of device memory on an H200; three driver calls.
+  /// Makes a context, as cuCtxCreate does, that is floating: current on no thread.
+  /// `flags` are CU_CTX_SCHED_* and the others of cuCtxCreate.
+  ///
+  /// Errors: those of Driver::GetInitialized(), and
+  ///         kInvalidArgument    unknown flags
+  ///         kNotFound           no such device
+  ///         kResourceExhausted  out of memory
+  ///         kDataLoss           an earlier sticky error
+  ///         Nothing is left behind then.
+  /// Cost:   about 90 ms and 0.5 GiB of device memory on an H200; three driver calls.
   [[nodiscard]] static absl::StatusOr<SharedContext> Create(Device device, unsigned flags = 0);
 
-  // Adds one to the count of a context that is alive. Its owner does not matter: see
-  // Note [Who destroys a shared context].
-  //
-  // The handle must be alive: the driver reads its memory to answer. What can be checked
-  // without reading it is: null, a value that is no address of an object, memory that is
-  // not mapped (where a system call filter allows that question). A dead one is recognised
-  // as well as ContextRef::IsAlive can. Any other value that is no context crashes in the
-  // driver. The context is never entered: if it was made by Create, its last holder may be
-  // destroying it at this moment, and the call then fails and leaves it alone.
-  //
-  // Errors: those of Driver::Get(), and
-  //         kInvalidArgument     nullptr, or what cannot be a context
-  //         kFailedPrecondition  it is destroyed or was reset; or its last holder is
-  //                              destroying it at this moment
-  //         kResourceExhausted   no memory to count it
-  //         and the driver's code where it refuses to say whether the context is a primary
-  //         one (a sticky error of any device, a stream callback). Nothing is attached then.
-  // Cost:   one driver call if somebody is attached already. Else a page query, three driver
-  //         calls, and for every device one, or four where its primary context is active,
-  //         which take the driver's lock. As PrimaryContext::RetainIfActive, it creates a
-  //         primary context if its last holder lets go exactly in between.
+  /// Adds one to the count of a context that is alive. Its owner does not matter: see
+  /// Note [Who destroys a shared context].
+  ///
+  /// The handle must be alive: the driver reads its memory to answer. What can be checked
+  /// without reading it is: null, a value that is no address of an object, memory that is
+  /// not mapped (where a system call filter allows that question). A dead one is recognised
+  /// as well as ContextRef::IsAlive can. Any other value that is no context crashes in the
+  /// driver. The context is never entered: if it was made by Create, its last holder may be
+  /// destroying it at this moment, and the call then fails and leaves it alone.
+  ///
+  /// Errors: those of Driver::Get(), and
+  ///         kInvalidArgument     nullptr, or what cannot be a context
+  ///         kFailedPrecondition  it is destroyed or was reset; or its last holder is
+  ///                              destroying it at this moment
+  ///         kResourceExhausted   no memory to count it
+  ///         and the driver's code where it refuses to say whether the context is a primary
+  ///         one (a sticky error of any device, a stream callback). Nothing is attached then.
+  /// Cost:   one driver call if somebody is attached already. Else a page query, three driver
+  ///         calls, and for every device one, or four where its primary context is active,
+  ///         which take the driver's lock. As PrimaryContext::RetainIfActive, it creates a
+  ///         primary context if its last holder lets go exactly in between.
   [[nodiscard]] static absl::StatusOr<SharedContext> Attach(CUcontext context);
 
-  // The same, refused (kFailedPrecondition) if the incarnation that the ref names was destroyed or
-  // reset, also if its handle names another one.
+  /// The same, refused (kFailedPrecondition) if the incarnation that the ref names was destroyed or
+  /// reset, also if its handle names another one.
   [[nodiscard]] static absl::StatusOr<SharedContext> Attach(const ContextRef& context);
 
   CUGUEST_HIDE SharedContext() noexcept = default;  // attached to nothing
@@ -137,57 +137,57 @@ class CUGUEST_API SharedContext {
         stripe_(other.stripe_) {}
   SharedContext& operator=(SharedContext&& other) noexcept;
 
-  // As Detach(), but asks nothing: for a context that is not ours to end, and while others
-  // are attached, it calls no driver at all. Not from a static or thread_local destructor:
-  // see Note [No driver calls after main] in primary_context.h.
+  /// As Detach(), but asks nothing: for a context that is not ours to end, and while others
+  /// are attached, it calls no driver at all. Not from a static or thread_local destructor:
+  /// see Note [No driver calls after main] in primary_context.h.
   ~SharedContext();
 
-  // nullptr if attached to nothing.
+  /// nullptr if attached to nothing.
   [[nodiscard]] CUGUEST_HIDE CUcontext get() const noexcept { return incarnation_.get(); }
 
-  // The incarnation that was attached: give this to ContextGuard, and key caches by it.
+  /// The incarnation that was attached: give this to ContextGuard, and key caches by it.
   [[nodiscard]] CUGUEST_HIDE const ContextRef& incarnation() const noexcept { return incarnation_; }
 
-  // What destroys the context, by the Note above.
+  /// What destroys the context, by the Note above.
   enum class Owner {
-    kNobody,  // attached to nothing
-    kShared,  // made by Create, here or in another library
+    kNobody,  ///< attached to nothing
+    kShared,  ///< made by Create, here or in another library
     kOther,
     kPrimary,
   };
   [[nodiscard]] Owner owner() const noexcept;
 
-  // How many references there are in the whole process, for diagnosis: it may have changed when it
-  // returns. At least 1; 0 if attached to nothing.
+  /// How many references there are in the whole process, for diagnosis: it may have changed when it
+  /// returns. At least 1; 0 if attached to nothing.
   [[nodiscard]] std::uint64_t use_count() const noexcept;
 
-  // Releases the reference and reports what the destructor cannot.
-  //
-  // Errors: kFailedPrecondition  attached to nothing (a second Detach); or, with
-  //                              CUDA_ERROR_CONTEXT_IS_DESTROYED, the context was destroyed or
-  //                              reset while it was attached: by its owner, or by a reset of the
-  //                              device. The reference was released all the same. As exact as
-  //                              ContextRef::IsAlive.
-  //         the driver's code    destroying the context failed; it stays, uncounted
-  // Post:   attached to nothing, whatever is returned.
-  // Cost:   one driver call more than the destructor.
+  /// Releases the reference and reports what the destructor cannot.
+  ///
+  /// Errors: kFailedPrecondition  attached to nothing (a second Detach); or, with
+  ///                              CUDA_ERROR_CONTEXT_IS_DESTROYED, the context was destroyed or
+  ///                              reset while it was attached: by its owner, or by a reset of the
+  ///                              device. The reference was released all the same. As exact as
+  ///                              ContextRef::IsAlive.
+  ///         the driver's code    destroying the context failed; it stays, uncounted
+  /// Post:   attached to nothing, whatever is returned.
+  /// Cost:   one driver call more than the destructor.
   absl::Status Detach();
 
-  // Gives up ownership and keeps the reference: there will never be a last holder.
+  /// Gives up ownership and keeps the reference: there will never be a last holder.
   CUGUEST_HIDE CUcontext Leak() noexcept {
     slot_ = nullptr;
     return std::exchange(incarnation_, ContextRef()).get();
   }
 
-  // Whether every copy of cuguest in the process shares one count, as far as they are
-  // loaded now. For an author who wants to know at start-up.
-  //
-  // Errors: kFailedPrecondition  names the objects whose copies count apart from this one,
-  //                              their layouts and the registries that they use. What is
-  //                              attached both here and there is then counted twice, and a
-  //                              context made by one may be destroyed while the other one is
-  //                              attached.
-  // Cost:   walks the list of loaded objects.
+  /// Whether every copy of cuguest in the process shares one count, as far as they are
+  /// loaded now. For an author who wants to know at start-up.
+  ///
+  /// Errors: kFailedPrecondition  names the objects whose copies count apart from this one,
+  ///                              their layouts and the registries that they use. What is
+  ///                              attached both here and there is then counted twice, and a
+  ///                              context made by one may be destroyed while the other one is
+  ///                              attached.
+  /// Cost:   walks the list of loaded objects.
   [[nodiscard]] static absl::Status CheckSharing();
 
  private:

@@ -3,52 +3,52 @@
 // -----------------------------------------------------------------------------
 // stream.h                                                              tier: 3
 // -----------------------------------------------------------------------------
-//
-// Streams and events that know their context. `StreamRef` names a stream that somebody
-// else owns; `Stream` and `Event` are made in a given context, whatever is current, and
-// destroyed while it lives. None of them breaks a stream capture that can be seen.
-//
-//   absl::Status Encoder::Run(CUstream callers) {
-//     absl::StatusOr<StreamRef> stream = StreamRef::Borrow(callers);
-//     if (!stream.ok()) return stream.status();
-//     absl::Status status = stream->WaitFor(uploaded_);  // an Event, of whichever context
-//     if (!status.ok()) return status;
-//     ...
-//     return finished_.Record(*stream);
-//   }
-//
-// Note [Which calls need a context]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// The driver finds the context of a created stream and of an event by itself: waiting,
-// querying, recording and destroying work with any context current, or none. Only making
-// them, and the streams that are no objects (0, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD: they
-// mean "of whatever is current"), need it current; only there a ContextGuard is used.
-// Source: cudasim/test/stream_event_pointer_facts_test.cc.
-//
-// Note [After the context]
-// ~~~~~~~~~~~~~~~~~~~~~~~~
-// A stream or an event dies with its context, also by a reset, and a driver that is given its
-// handle reads freed memory: it answers something, or crashes. So everything here asks first
-// whether that incarnation of the context is alive, which is as exact as ContextRef::IsAlive, and
-// an object whose context is gone is let go without a call.
-//
-// Note [What captures allow]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~~
-//   while                                   | these are refused
-//   ----------------------------------------+-----------------------------------------------
-//   the stream captures                     | Synchronize, IsDone, Stream::Release; WaitFor
-//                                           | an event recorded outside of its capture
-//   a blocking stream of a context captures | everything on stream 0 of that context
-//   an event was last recorded in a capture | Event::Synchronize, Event::IsDone; WaitFor on
-//                                           | stream 0
-//
-// A refusal is kFailedPrecondition with the driver's code for the reason, and the capture stays
-// valid. Captures of other streams are not invalidated either: what waits or queries does so in a
-// CaptureModeGuard. Only a capture that begins on another thread between the question and the call
-// is not seen.
-// Needs:  cuStreamGetCaptureInfo, CUDA 10.1; below that the driver's own answer stands.
-// Source: CUDA Programming Guide, "Prohibited and Unhandled Operations";
-//         cudasim/test/capture_facts_test.cc, cudasim/test/capture_life_facts_test.cc.
+/// \file
+/// Streams and events that know their context. `StreamRef` names a stream that somebody
+/// else owns; `Stream` and `Event` are made in a given context, whatever is current, and
+/// destroyed while it lives. None of them breaks a stream capture that can be seen.
+///
+///   absl::Status Encoder::Run(CUstream callers) {
+///     absl::StatusOr<StreamRef> stream = StreamRef::Borrow(callers);
+///     if (!stream.ok()) return stream.status();
+///     absl::Status status = stream->WaitFor(uploaded_);  // an Event, of whichever context
+///     if (!status.ok()) return status;
+///     ...
+///     return finished_.Record(*stream);
+///   }
+///
+/// Note [Which calls need a context]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+/// The driver finds the context of a created stream and of an event by itself: waiting,
+/// querying, recording and destroying work with any context current, or none. Only making
+/// them, and the streams that are no objects (0, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD: they
+/// mean "of whatever is current"), need it current; only there a ContextGuard is used.
+/// Source: cudasim/test/stream_event_pointer_facts_test.cc.
+///
+/// Note [After the context]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~
+/// A stream or an event dies with its context, also by a reset, and a driver that is given its
+/// handle reads freed memory: it answers something, or crashes. So everything here asks first
+/// whether that incarnation of the context is alive, which is as exact as ContextRef::IsAlive, and
+/// an object whose context is gone is let go without a call.
+///
+/// Note [What captures allow]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~
+///   while                                   | these are refused
+///   ----------------------------------------+-----------------------------------------------
+///   the stream captures                     | Synchronize, IsDone, Stream::Release; WaitFor
+///                                           | an event recorded outside of its capture
+///   a blocking stream of a context captures | everything on stream 0 of that context
+///   an event was last recorded in a capture | Event::Synchronize, Event::IsDone; WaitFor on
+///                                           | stream 0
+///
+/// A refusal is kFailedPrecondition with the driver's code for the reason, and the capture stays
+/// valid. Captures of other streams are not invalidated either: what waits or queries does so in a
+/// CaptureModeGuard. Only a capture that begins on another thread between the question and the call
+/// is not seen.
+/// Needs:  cuStreamGetCaptureInfo, CUDA 10.1; below that the driver's own answer stands.
+/// Source: CUDA Programming Guide, "Prohibited and Unhandled Operations";
+///         cudasim/test/capture_facts_test.cc, cudasim/test/capture_life_facts_test.cc.
 
 #ifndef CUGUEST_STREAM_H_
 #define CUGUEST_STREAM_H_
@@ -85,38 +85,38 @@ CUGUEST_HIDE constexpr CUstream NamedBy(CUstream stream, ZeroStream zero) noexce
 }
 }  // namespace internal
 
-// StreamRef
-//
-// Stack:   left as it is by every function; see Note [Which calls need a context].
-// Count:   none: it keeps neither the stream nor the context alive.
-// Threads: a value; any thread, but not from a stream callback: kPermissionDenied. A ref to
-//          CU_STREAM_PER_THREAD means the calling thread's, in the context it remembers.
-// Errors:  those of Driver::Get(), and of every operation
-//            kInvalidArgument     an empty ref
-//            kFailedPrecondition  the context was destroyed or reset; or a capture forbids it, see
-//                                 Note [What captures allow]
-//            kDataLoss            an earlier sticky error
-//          and what each one adds. Nothing has changed then.
-// Cost:    in driver calls, on a created stream. On the others a guard comes on top: two
-//          calls if the context is current, and three if not.
+/// StreamRef
+///
+/// Stack:   left as it is by every function; see Note [Which calls need a context].
+/// Count:   none: it keeps neither the stream nor the context alive.
+/// Threads: a value; any thread, but not from a stream callback: kPermissionDenied. A ref to
+///          CU_STREAM_PER_THREAD means the calling thread's, in the context it remembers.
+/// Errors:  those of Driver::Get(), and of every operation
+///            kInvalidArgument     an empty ref
+///            kFailedPrecondition  the context was destroyed or reset; or a capture forbids it, see
+///                                 Note [What captures allow]
+///            kDataLoss            an earlier sticky error
+///          and what each one adds. Nothing has changed then.
+/// Cost:    in driver calls, on a created stream. On the others a guard comes on top: two
+///          calls if the context is current, and three if not.
 class CUGUEST_API StreamRef {
  public:
   CUGUEST_HIDE constexpr StreamRef() noexcept = default;  // names no stream
 
-  // Names `stream`, which must be alive. For 0, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD it
-  // remembers the current context, and stays with it whatever is current later. 0 names what
-  // it does in <cuda.h>'s calls in the same file: CU_STREAM_PER_THREAD where
-  // CUDA_API_PER_THREAD_DEFAULT_STREAM is defined, otherwise the legacy stream. `zero` says
-  // which; leave it to its default.
-  //
-  // Errors: those of AcquireFromStream. In a green context there is no per-thread stream:
-  //         kInvalidArgument when it is used.
-  // Cost:   two driver calls, contention-free.
+  /// Names `stream`, which must be alive. For 0, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD it
+  /// remembers the current context, and stays with it whatever is current later. 0 names what
+  /// it does in <cuda.h>'s calls in the same file: CU_STREAM_PER_THREAD where
+  /// CUDA_API_PER_THREAD_DEFAULT_STREAM is defined, otherwise the legacy stream. `zero` says
+  /// which; leave it to its default.
+  ///
+  /// Errors: those of AcquireFromStream. In a green context there is no per-thread stream:
+  ///         kInvalidArgument when it is used.
+  /// Cost:   two driver calls, contention-free.
   [[nodiscard]] static absl::StatusOr<StreamRef> Borrow(
       CUstream stream, internal::ZeroStream zero = CUGUEST_INTERNAL_ZERO_STREAM);
 
-  // The same for a caller that knows the context: nothing is asked, and nothing checked. Also for a
-  // stream whose capture was invalidated, whose context the driver cannot report.
+  /// The same for a caller that knows the context: nothing is asked, and nothing checked. Also for
+  /// a stream whose capture was invalidated, whose context the driver cannot report.
   [[nodiscard]] CUGUEST_HIDE static constexpr StreamRef Borrow(
       CUstream stream, const ContextRef& context,
       internal::ZeroStream zero = CUGUEST_INTERNAL_ZERO_STREAM) noexcept {
@@ -125,45 +125,45 @@ class CUGUEST_API StreamRef {
 
   [[nodiscard]] CUGUEST_HIDE constexpr CUstream get() const noexcept { return stream_; }
 
-  // Empty if the ref is.
+  /// Empty if the ref is.
   [[nodiscard]] CUGUEST_HIDE constexpr const ContextRef& context() const noexcept {
     return context_;
   }
 
-  // The device of its context. (Not by cuStreamGetDevice, which invalidates a capture.)
-  // Cost: four driver calls if the context is current, else five.
+  /// The device of its context. (Not by cuStreamGetDevice, which invalidates a capture.)
+  /// Cost: four driver calls if the context is current, else five.
   [[nodiscard]] absl::StatusOr<Device> device() const;
 
-  // CaptureStateOf(), in the context of the ref; kUnknown also if that is over, or the ref
-  // is empty.
-  // Cost: two driver calls, contention-free.
+  /// CaptureStateOf(), in the context of the ref; kUnknown also if that is over, or the ref
+  /// is empty.
+  /// Cost: two driver calls, contention-free.
   [[nodiscard]] CaptureState capture_state() const noexcept;
 
-  // Blocks until everything submitted so far is done.
-  //
-  // Errors: kDataLoss  work in the stream ended in a sticky error
-  // Cost:   five driver calls, four of them contention-free.
+  /// Blocks until everything submitted so far is done.
+  ///
+  /// Errors: kDataLoss  work in the stream ended in a sticky error
+  /// Cost:   five driver calls, four of them contention-free.
   absl::Status Synchronize() const;
 
-  // Whether everything submitted so far is done. Errors and cost as Synchronize().
+  /// Whether everything submitted so far is done. Errors and cost as Synchronize().
   [[nodiscard]] absl::StatusOr<bool> IsDone() const;
 
-  // Lets what is submitted from now on wait for what `event` was last recorded behind; an
-  // event that was never recorded is no reason to wait. Does not block the caller. The event
-  // may be of another context, or on another device.
-  //
-  // In a capture, waiting for an event of the same capture is a dependency; a stream that
-  // does not capture joins the capture that the event was recorded in, and must be joined to
-  // it again before it ends.
-  //
-  // Errors: kInvalidArgument  the event is empty; or, while the stream does not capture, the
-  //                           capture it was recorded in is over
-  // Cost:   three driver calls; four if the event is of another context.
-  // Source: CUDA Driver API, cuStreamWaitEvent; cudasim/test/two_devices_facts_test.cc.
+  /// Lets what is submitted from now on wait for what `event` was last recorded behind; an
+  /// event that was never recorded is no reason to wait. Does not block the caller. The event
+  /// may be of another context, or on another device.
+  ///
+  /// In a capture, waiting for an event of the same capture is a dependency; a stream that
+  /// does not capture joins the capture that the event was recorded in, and must be joined to
+  /// it again before it ends.
+  ///
+  /// Errors: kInvalidArgument  the event is empty; or, while the stream does not capture, the
+  ///                           capture it was recorded in is over
+  /// Cost:   three driver calls; four if the event is of another context.
+  /// Source: CUDA Driver API, cuStreamWaitEvent; cudasim/test/two_devices_facts_test.cc.
   absl::Status WaitFor(const Event& event) const;
 
-  // The same stream of the same incarnation of a context. 0 and CU_STREAM_LEGACY are one stream but
-  // not equal.
+  /// The same stream of the same incarnation of a context. 0 and CU_STREAM_LEGACY are one stream
+  /// but not equal.
   CUGUEST_HIDE friend bool operator==(const StreamRef& a, const StreamRef& b) noexcept {
     return a.stream_ == b.stream_ && a.context_ == b.context_;
   }
@@ -179,66 +179,66 @@ class CUGUEST_API StreamRef {
   ContextRef context_;
 };
 
-// Stream
-//
-// Owns a stream.
-//
-// Stack:   left as it is.
-// Count:   none: it does not keep its context alive; see Note [After the context].
-// Threads: distinct objects from any threads; one object needs outside locking. Not in a
-//          stream callback, where creating gives kPermissionDenied and the destructor leaves
-//          the stream to its context; nor in a static or thread_local destructor: see Note
-//          [No driver calls after main] in primary_context.h.
+/// Stream
+///
+/// Owns a stream.
+///
+/// Stack:   left as it is.
+/// Count:   none: it does not keep its context alive; see Note [After the context].
+/// Threads: distinct objects from any threads; one object needs outside locking. Not in a
+///          stream callback, where creating gives kPermissionDenied and the destructor leaves
+///          the stream to its context; nor in a static or thread_local destructor: see Note
+///          [No driver calls after main] in primary_context.h.
 class CUGUEST_API Stream {
  public:
-  // A new stream of `context`. `flags` are CU_STREAM_NON_BLOCKING or CU_STREAM_DEFAULT, which waits
-  // for stream 0 and makes it wait, and so disturbs the host; in a green context every stream is
-  // non-blocking. A lower `priority` goes first; what is outside of the device's range is clamped
-  // to it. Invalidates no capture.
-  //
-  // Errors: those of ContextGuard, and
-  //         kInvalidArgument  other flags
-  //         kDataLoss         an earlier sticky error
-  //         Nothing is held then.
-  // Cost:   four driver calls if the context is current, else five.
-  // Source: CUDA Driver API, cuStreamCreateWithPriority.
+  /// A new stream of `context`. `flags` are CU_STREAM_NON_BLOCKING or CU_STREAM_DEFAULT, which
+  /// waits for stream 0 and makes it wait, and so disturbs the host; in a green context every
+  /// stream is non-blocking. A lower `priority` goes first; what is outside of the device's range
+  /// is clamped to it. Invalidates no capture.
+  ///
+  /// Errors: those of ContextGuard, and
+  ///         kInvalidArgument  other flags
+  ///         kDataLoss         an earlier sticky error
+  ///         Nothing is held then.
+  /// Cost:   four driver calls if the context is current, else five.
+  /// Source: CUDA Driver API, cuStreamCreateWithPriority.
   [[nodiscard]] static absl::StatusOr<Stream> Create(const ContextRef& context,
                                                      unsigned flags = CU_STREAM_NON_BLOCKING,
                                                      int priority = 0);
 
-  // Takes over a stream that somebody made in `context`. Asks the driver nothing.
-  //
-  // Errors: kInvalidArgument  0, CU_STREAM_LEGACY or CU_STREAM_PER_THREAD, which nobody owns;
-  //                           or an empty ContextRef. It keeps its owner.
+  /// Takes over a stream that somebody made in `context`. Asks the driver nothing.
+  ///
+  /// Errors: kInvalidArgument  0, CU_STREAM_LEGACY or CU_STREAM_PER_THREAD, which nobody owns;
+  ///                           or an empty ContextRef. It keeps its owner.
   [[nodiscard]] static absl::StatusOr<Stream> Adopt(CUstream stream, const ContextRef& context);
 
   CUGUEST_HIDE Stream() noexcept = default;  // empty
   CUGUEST_HIDE Stream(Stream&& other) noexcept : ref_(std::exchange(other.ref_, StreamRef())) {}
   Stream& operator=(Stream&& other) noexcept;
 
-  // Destroys the stream, if its context is alive; does not wait for its work, which is done all the
-  // same. If it captures, the capture goes with it, and nobody gets its graph.
+  /// Destroys the stream, if its context is alive; does not wait for its work, which is done all
+  /// the same. If it captures, the capture goes with it, and nobody gets its graph.
   ~Stream();
 
-  // Valid as long as this object; empty if it is.
+  /// Valid as long as this object; empty if it is.
   [[nodiscard]] CUGUEST_HIDE const StreamRef& ref() const noexcept { return ref_; }
   [[nodiscard]] CUGUEST_HIDE CUstream get() const noexcept {
     return ref_.get();
   }  // nullptr if empty
   [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const noexcept { return ref_.context(); }
 
-  // Destroys the stream now, and says what the destructor cannot. Succeeds if empty, and at
-  // the end of the process.
-  //
-  // Errors: kFailedPrecondition  it captures: end the capture first. It is still owned.
-  //                              Or, with CUDA_ERROR_CONTEXT_IS_DESTROYED, it went with its
-  //                              context before; then, as on success, this object is empty.
-  //         the driver's code    it is still owned
-  // Cost:   three driver calls, where the destructor makes two.
-  // Source: CUDA Driver API, cuStreamDestroy; cudasim/test/capture_life_facts_test.cc.
+  /// Destroys the stream now, and says what the destructor cannot. Succeeds if empty, and at
+  /// the end of the process.
+  ///
+  /// Errors: kFailedPrecondition  it captures: end the capture first. It is still owned.
+  ///                              Or, with CUDA_ERROR_CONTEXT_IS_DESTROYED, it went with its
+  ///                              context before; then, as on success, this object is empty.
+  ///         the driver's code    it is still owned
+  /// Cost:   three driver calls, where the destructor makes two.
+  /// Source: CUDA Driver API, cuStreamDestroy; cudasim/test/capture_life_facts_test.cc.
   absl::Status Release();
 
-  // Gives up ownership without a driver call.
+  /// Gives up ownership without a driver call.
   CUGUEST_HIDE CUstream Leak() noexcept { return std::exchange(ref_, StreamRef()).get(); }
 
  private:
@@ -248,35 +248,35 @@ class CUGUEST_API Stream {
   StreamRef ref_;
 };
 
-// Event
-//
-// Owns an event. Record it through this object alone: it remembers whether that was in a
-// capture, and in which, because the driver tells it only by ending the capture. What others
-// record in get() is not known here; the driver's own rules then apply.
-//
-// Stack:   left as it is.
-// Count:   none: it does not keep its context alive; see Note [After the context]. An event
-//          made in a green context is let go when that one is destroyed, though the driver
-//          keeps it until the primary context's end.
-// Threads: distinct objects from any threads; const functions of one object too. Not in
-//          stream callbacks and static destructors, as Stream.
-// Errors:  those of Driver::Get(), and of every operation
-//            kInvalidArgument     an empty event
-//            kFailedPrecondition  the context was destroyed or reset; or a capture forbids it, see
-//                                 Note [What captures allow]
-//            kDataLoss            an earlier sticky error
-//          and what each one adds. Nothing has changed then.
+/// Event
+///
+/// Owns an event. Record it through this object alone: it remembers whether that was in a
+/// capture, and in which, because the driver tells it only by ending the capture. What others
+/// record in get() is not known here; the driver's own rules then apply.
+///
+/// Stack:   left as it is.
+/// Count:   none: it does not keep its context alive; see Note [After the context]. An event
+///          made in a green context is let go when that one is destroyed, though the driver
+///          keeps it until the primary context's end.
+/// Threads: distinct objects from any threads; const functions of one object too. Not in
+///          stream callbacks and static destructors, as Stream.
+/// Errors:  those of Driver::Get(), and of every operation
+///            kInvalidArgument     an empty event
+///            kFailedPrecondition  the context was destroyed or reset; or a capture forbids it, see
+///                                 Note [What captures allow]
+///            kDataLoss            an earlier sticky error
+///          and what each one adds. Nothing has changed then.
 class CUGUEST_API Event {
  public:
-  // A new event of `context`. `flags` are CU_EVENT_DISABLE_TIMING, which makes it cheaper to
-  // record, or CU_EVENT_DEFAULT for one that ElapsedMilliseconds() can use; and
-  // CU_EVENT_BLOCKING_SYNC, with which Synchronize() yields the processor. Invalidates no capture.
-  //
-  // Errors: those of ContextGuard, and
-  //         kInvalidArgument  other flags
-  //         Nothing is held then.
-  // Cost:   four driver calls if the context is current, else five.
-  // Source: CUDA Driver API, cuEventCreate.
+  /// A new event of `context`. `flags` are CU_EVENT_DISABLE_TIMING, which makes it cheaper to
+  /// record, or CU_EVENT_DEFAULT for one that ElapsedMilliseconds() can use; and
+  /// CU_EVENT_BLOCKING_SYNC, with which Synchronize() yields the processor. Invalidates no capture.
+  ///
+  /// Errors: those of ContextGuard, and
+  ///         kInvalidArgument  other flags
+  ///         Nothing is held then.
+  /// Cost:   four driver calls if the context is current, else five.
+  /// Source: CUDA Driver API, cuEventCreate.
   [[nodiscard]] static absl::StatusOr<Event> Create(const ContextRef& context,
                                                     unsigned flags = CU_EVENT_DISABLE_TIMING);
 
@@ -284,8 +284,8 @@ class CUGUEST_API Event {
   CUGUEST_HIDE Event(Event&& other) noexcept : state_(std::exchange(other.state_, State())) {}
   Event& operator=(Event&& other) noexcept;
 
-  // Destroys the event, if its context is alive; does not wait for it. Invalidates no capture, and
-  // allocates no host memory.
+  /// Destroys the event, if its context is alive; does not wait for it. Invalidates no capture, and
+  /// allocates no host memory.
   ~Event();
 
   [[nodiscard]] CUGUEST_HIDE CUevent get() const noexcept {
@@ -293,45 +293,45 @@ class CUGUEST_API Event {
   }  // nullptr if empty
   [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const noexcept { return state_.context; }
 
-  // Records what was submitted to `stream` so far; until it is done, the event has not
-  // happened. The stream must be of the event's context. (A primary context and the green
-  // ones made from it count as one.) In a capturing stream this marks a place in the capture
-  // instead, good for WaitFor and nothing else until it is recorded outside again.
-  //
-  // Errors: kInvalidArgument     the stream is of another context: the text names both
-  //         kFailedPrecondition  the stream's capture was invalidated and not ended
-  // Cost:   three driver calls; four if the stream's context is another one.
-  // Source: CUDA Driver API, cuEventRecord; cudasim/test/green_facts_test.cc.
+  /// Records what was submitted to `stream` so far; until it is done, the event has not
+  /// happened. The stream must be of the event's context. (A primary context and the green
+  /// ones made from it count as one.) In a capturing stream this marks a place in the capture
+  /// instead, good for WaitFor and nothing else until it is recorded outside again.
+  ///
+  /// Errors: kInvalidArgument     the stream is of another context: the text names both
+  ///         kFailedPrecondition  the stream's capture was invalidated and not ended
+  /// Cost:   three driver calls; four if the stream's context is another one.
+  /// Source: CUDA Driver API, cuEventRecord; cudasim/test/green_facts_test.cc.
   absl::Status Record(const StreamRef& stream);
 
-  // Whether it has happened; an event that was never recorded has.
-  // Cost: four driver calls, three of them contention-free.
+  /// Whether it has happened; an event that was never recorded has.
+  /// Cost: four driver calls, three of them contention-free.
   [[nodiscard]] absl::StatusOr<bool> IsDone() const;
 
-  // Blocks until it has happened. Cost as IsDone().
+  /// Blocks until it has happened. Cost as IsDone().
   absl::Status Synchronize() const;
 
-  // Between two events that have happened, in milliseconds, with a resolution of about half a
-  // microsecond. Invalidates no capture.
-  //
-  // Errors: kInvalidArgument  one was never recorded or was made without timing, or they are
-  //                           of different contexts
-  //         kUnavailable      one has not happened yet
-  // Cost:   three driver calls; two if they are of one context.
-  // Source: CUDA Driver API, cuEventElapsedTime.
+  /// Between two events that have happened, in milliseconds, with a resolution of about half a
+  /// microsecond. Invalidates no capture.
+  ///
+  /// Errors: kInvalidArgument  one was never recorded or was made without timing, or they are
+  ///                           of different contexts
+  ///         kUnavailable      one has not happened yet
+  /// Cost:   three driver calls; two if they are of one context.
+  /// Source: CUDA Driver API, cuEventElapsedTime.
   [[nodiscard]] static absl::StatusOr<float> ElapsedMilliseconds(const Event& start,
                                                                  const Event& end);
 
-  // Destroys the event now, and says what the destructor cannot. Succeeds if empty, and at
-  // the end of the process.
-  //
-  // Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED, it went with its
-  //                              context before; then, as on success, this object is empty
-  //         the driver's code    it is still owned
-  // Cost:   two driver calls.
+  /// Destroys the event now, and says what the destructor cannot. Succeeds if empty, and at
+  /// the end of the process.
+  ///
+  /// Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED, it went with its
+  ///                              context before; then, as on success, this object is empty
+  ///         the driver's code    it is still owned
+  /// Cost:   two driver calls.
   absl::Status Release();
 
-  // Gives up ownership without a driver call.
+  /// Gives up ownership without a driver call.
   CUGUEST_HIDE CUevent Leak() noexcept { return std::exchange(state_, State()).event; }
 
  private:

@@ -3,21 +3,21 @@
 // -----------------------------------------------------------------------------
 // thread_residency.h                                                    tier: 2
 // -----------------------------------------------------------------------------
-//
-// `ThreadResidency` is for threads that belong to a library: a worker binds the
-// library's context once and keeps it, so that the guards it passes on its way find it
-// current and elide.
-//
-//   void Worker(const SharedContext& context, Queue* jobs) {
-//     ThreadResidency home(context.incarnation());
-//     if (!home.ok()) return jobs->Fail(ToStatus(home));
-//     while (Job* job = jobs->Take()) {
-//       job->Run();                                  // guards inside: two queries each
-//       if (home.Settle() != CUDA_SUCCESS) home.MoveTo(Reopen());   // e.g. after a reset
-//     }
-//   }
-//
-// On a caller's thread use ContextGuard: there the context has to go when the call ends.
+/// \file
+/// `ThreadResidency` is for threads that belong to a library: a worker binds the
+/// library's context once and keeps it, so that the guards it passes on its way find it
+/// current and elide.
+///
+///   void Worker(const SharedContext& context, Queue* jobs) {
+///     ThreadResidency home(context.incarnation());
+///     if (!home.ok()) return jobs->Fail(ToStatus(home));
+///     while (Job* job = jobs->Take()) {
+///       job->Run();                                  // guards inside: two queries each
+///       if (home.Settle() != CUDA_SUCCESS) home.MoveTo(Reopen());   // e.g. after a reset
+///     }
+///   }
+///
+/// On a caller's thread use ContextGuard: there the context has to go when the call ends.
 
 #ifndef CUGUEST_THREAD_RESIDENCY_H_
 #define CUGUEST_THREAD_RESIDENCY_H_
@@ -34,21 +34,21 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-// ThreadResidency
-//
-// Stack:   +1 from construction until Leave() or destruction, whatever was on it; then as
-//          it was found. What others do to it meanwhile is repaired by Settle() and on
-//          leaving, and reported as an incident, as ContextGuard in mode kAlwaysPush does.
-// Count:   none. The owner of the thread keeps the context alive, with a SharedContext or a
-//          PrimaryContext.
-// Threads: bound to the constructing thread, which is known by a number that is never used
-//          again: not even a thread that began after it had ended is mistaken for it.
-// Errors:  construction never throws, never aborts: test ok(). result() is what
-//          ContextGuard's would be, and then what the last Settle() or MoveTo() gave.
-// Source:  test/context/thread_residency_test.cc.
+/// ThreadResidency
+///
+/// Stack:   +1 from construction until Leave() or destruction, whatever was on it; then as
+///          it was found. What others do to it meanwhile is repaired by Settle() and on
+///          leaving, and reported as an incident, as ContextGuard in mode kAlwaysPush does.
+/// Count:   none. The owner of the thread keeps the context alive, with a SharedContext or a
+///          PrimaryContext.
+/// Threads: bound to the constructing thread, which is known by a number that is never used
+///          again: not even a thread that began after it had ended is mistaken for it.
+/// Errors:  construction never throws, never aborts: test ok(). result() is what
+///          ContextGuard's would be, and then what the last Settle() or MoveTo() gave.
+/// Source:  test/context/thread_residency_test.cc.
 class [[nodiscard]] CUGUEST_API ThreadResidency {
  public:
-  // Cost: three driver calls.
+  /// Cost: three driver calls.
   [[nodiscard]] explicit ThreadResidency(const ContextRef& context,
                                          const char* file = __builtin_FILE(),
                                          int line = __builtin_LINE()) noexcept;
@@ -56,7 +56,7 @@ class [[nodiscard]] CUGUEST_API ThreadResidency {
       : ThreadResidency(context, where.file, where.line) {}
   ThreadResidency(const ThreadResidency&) = delete;
   ThreadResidency& operator=(const ThreadResidency&) = delete;
-  // As Leave().
+  /// As Leave().
   CUGUEST_HIDE ~ThreadResidency() = default;
 
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return result_ == CUDA_SUCCESS; }
@@ -66,29 +66,29 @@ class [[nodiscard]] CUGUEST_API ThreadResidency {
   }
   [[nodiscard]] const char* advice() const noexcept;
 
-  // The context; nullptr if the thread has none.
+  /// The context; nullptr if the thread has none.
   [[nodiscard]] CUGUEST_HIDE CUcontext get() const noexcept { return context_.get(); }
 
-  // Between two jobs: makes the context current again if a job left another, and checks that it is
-  // alive. If it is not, the thread has what it had at the beginning.
-  //
-  // Errors: CUDA_ERROR_CONTEXT_IS_DESTROYED  it was reset or destroyed; MoveTo() another
-  //         CUDA_ERROR_ILLEGAL_STATE         not inside, or not on the thread it is bound to
-  //         and the code with which repairing failed.
-  // Cost:   two driver calls, contention-free, when nothing is wrong.
+  /// Between two jobs: makes the context current again if a job left another, and checks that it is
+  /// alive. If it is not, the thread has what it had at the beginning.
+  ///
+  /// Errors: CUDA_ERROR_CONTEXT_IS_DESTROYED  it was reset or destroyed; MoveTo() another
+  ///         CUDA_ERROR_ILLEGAL_STATE         not inside, or not on the thread it is bound to
+  ///         and the code with which repairing failed.
+  /// Cost:   two driver calls, contention-free, when nothing is wrong.
   CUresult Settle() noexcept;
 
-  // Leaves the context and makes `context` the thread's own. On failure the thread has
-  // none, and its stack is what was found at the beginning.
-  //
-  // Errors: as construction; CUDA_ERROR_ILLEGAL_STATE on another thread, nothing done.
+  /// Leaves the context and makes `context` the thread's own. On failure the thread has
+  /// none, and its stack is what was found at the beginning.
+  ///
+  /// Errors: as construction; CUDA_ERROR_ILLEGAL_STATE on another thread, nothing done.
   CUresult MoveTo(const ContextRef& context) noexcept;
 
-  // Takes the context off. Does nothing the second time.
-  //
-  // Errors: as ContextGuard::Restore; CUDA_ERROR_ILLEGAL_STATE on another thread than the
-  //         one it is bound to: that thread's stack keeps the entry (until it ends), this
-  //         one's is left alone, and an incident says so (kElsewhere).
+  /// Takes the context off. Does nothing the second time.
+  ///
+  /// Errors: as ContextGuard::Restore; CUDA_ERROR_ILLEGAL_STATE on another thread than the
+  ///         one it is bound to: that thread's stack keeps the entry (until it ends), this
+  ///         one's is left alone, and an incident says so (kElsewhere).
   CUresult Leave() noexcept;
 
  private:

@@ -3,14 +3,14 @@
 // -----------------------------------------------------------------------------
 // typed_kernel.h                                                        tier: 3
 // -----------------------------------------------------------------------------
-//
-// `TypedKernel<void(...)>` is a Kernel that knows its signature, so that the compiler converts
-// what it is launched with, as it does for a function.
-//
-//   using Saxpy = TypedKernel<void(unsigned, float, DevicePtr<const float>, DevicePtr<float>)>;
-//   const Saxpy saxpy = Saxpy::Of(*module.GetKernel("saxpy"));
-//   absl::Status status =
-//       saxpy.LaunchForElements(n, stream, n, 2, x.view(), y.view());  // 2 becomes 2.0F
+/// \file
+/// `TypedKernel<void(...)>` is a Kernel that knows its signature, so that the compiler converts
+/// what it is launched with, as it does for a function.
+///
+///   using Saxpy = TypedKernel<void(unsigned, float, DevicePtr<const float>, DevicePtr<float>)>;
+///   const Saxpy saxpy = Saxpy::Of(*module.GetKernel("saxpy"));
+///   absl::Status status =
+///       saxpy.LaunchForElements(n, stream, n, 2, x.view(), y.view());  // 2 becomes 2.0F
 
 #ifndef CUGUEST_TYPED_KERNEL_H_
 #define CUGUEST_TYPED_KERNEL_H_
@@ -32,13 +32,13 @@ CUGUEST_BEGIN_NAMESPACE
 template <typename Signature>
 class TypedKernel;
 
-// TypedKernel
-//
-// Threads: a value; any thread.
+/// TypedKernel
+///
+/// Threads: a value; any thread.
 template <typename... Ts>
 class TypedKernel<void(Ts...)> {
  public:
-  // As the compiler declares them, but hidden.
+  /// As the compiler declares them, but hidden.
   CUGUEST_HIDE TypedKernel(const TypedKernel&) = default;
   CUGUEST_HIDE TypedKernel(TypedKernel&&) = default;
   CUGUEST_HIDE TypedKernel& operator=(const TypedKernel&) = default;
@@ -49,15 +49,15 @@ class TypedKernel<void(Ts...)> {
 
   CUGUEST_HIDE TypedKernel() noexcept = default;  // empty
 
-  // Whether the kernel has these parameters is seen at its first launch, see
-  // Note [What is checked of parameters] in launch.h.
+  /// Whether the kernel has these parameters is seen at its first launch, see
+  /// Note [What is checked of parameters] in launch.h.
   [[nodiscard]] CUGUEST_HIDE static TypedKernel Of(Kernel kernel) noexcept {
     return TypedKernel(std::move(kernel));
   }
 
   [[nodiscard]] CUGUEST_HIDE const Kernel& kernel() const noexcept { return kernel_; }
 
-  // As Launch() of launch.h, at the same cost.
+  /// As Launch() of launch.h, at the same cost.
   CUGUEST_HIDE absl::Status Launch(const LaunchShape& shape, const StreamRef& stream,
                                    Ts... values) const {
     return internal::LaunchTyped(kernel_, shape, stream, values...);
@@ -67,7 +67,7 @@ class TypedKernel<void(Ts...)> {
     return cuguest::Launch(kernel_, shape, stream, params);
   }
 
-  // As LaunchForElements() of launch.h, at the same cost.
+  /// As LaunchForElements() of launch.h, at the same cost.
   CUGUEST_HIDE absl::Status LaunchForElements(std::size_t count, const StreamRef& stream,
                                               Ts... values) const {
     if (count == 0) return absl::OkStatus();

@@ -3,9 +3,9 @@
 // -----------------------------------------------------------------------------
 // version.h                                                             tier: 0
 // -----------------------------------------------------------------------------
-//
-// The version of the headers, for preprocessor checks. The one source of truth
-// is meson.build; test/core/version_test.cc compares the two.
+/// \file
+/// The version of the headers, for preprocessor checks. The one source of truth
+/// is meson.build; test/core/version_test.cc compares the two.
 
 #ifndef CUGUEST_VERSION_H_
 #define CUGUEST_VERSION_H_

@@ -30,10 +30,10 @@ def snippets(header):
     at = 1
     while at < len(lines):
         begin = at
-        if re.match(r" *//$", lines[at - 1]):
-            while at < len(lines) and re.match(r" *//( {3,}\S.*)?$", lines[at]):
+        if re.match(r" *///?$", lines[at - 1]):
+            while at < len(lines) and re.match(r" *///?( {3,}\S.*)?$", lines[at]):
                 at += 1
-        text = "\n".join(re.sub(r"^ *//( {3})?", "", line) for line in lines[begin:at])
+        text = "\n".join(re.sub(r"^ *///?( {3})?", "", line) for line in lines[begin:at])
         if re.search(r"[;{] *(//.*)?$", text, re.M):
             yield begin + 1, text
         at = max(at, begin + 1)

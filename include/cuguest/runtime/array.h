@@ -3,29 +3,29 @@
 // -----------------------------------------------------------------------------
 // runtime/array.h                                                       tier: 4
 // -----------------------------------------------------------------------------
-//
-// CUDA arrays and mipmapped arrays, and the formats of their elements.
-//
-//   cudaArray_t picture = runtime::ToRuntime(driver_array);
-//   cudaMemcpy2DToArray(picture, ...);
-//
-//   absl::StatusOr<runtime::ArrayFormat> format =
-//       runtime::ToDriver(cudaCreateChannelDesc(32, 32, 32, 32, cudaChannelFormatKindFloat));
-//   if (!format.ok()) return format.status();
-//   descriptor.Format = format->format;           // CU_AD_FORMAT_FLOAT
-//   descriptor.NumChannels = format->channels;    // 4
-//
-// Note [Whose an array is]
-// ~~~~~~~~~~~~~~~~~~~~~~~~
-// An array lives in the context that was current when it was made, until it is destroyed (by
-// cudaFreeArray or cuArrayDestroy, once, whichever made it) or that context ends. Which context
-// that is cannot be asked of the driver. A level of a mipmapped array (cudaGetMipmappedArrayLevel,
-// cuMipmappedArrayGetLevel) is the mipmapped array's own: it is not destroyed, and is freed with
-// it. No conversion transfers ownership.
-//
-// Destroy a mipmapped array before its context: a context that is destroyed or reset around a
-// living one corrupts the heap of the process (driver 580.159.04).
-// Source: cudasim/test/array_facts_test.cc.
+/// \file
+/// CUDA arrays and mipmapped arrays, and the formats of their elements.
+///
+///   cudaArray_t picture = runtime::ToRuntime(driver_array);
+///   cudaMemcpy2DToArray(picture, ...);
+///
+///   absl::StatusOr<runtime::ArrayFormat> format =
+///       runtime::ToDriver(cudaCreateChannelDesc(32, 32, 32, 32, cudaChannelFormatKindFloat));
+///   if (!format.ok()) return format.status();
+///   descriptor.Format = format->format;           // CU_AD_FORMAT_FLOAT
+///   descriptor.NumChannels = format->channels;    // 4
+///
+/// Note [Whose an array is]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~
+/// An array lives in the context that was current when it was made, until it is destroyed (by
+/// cudaFreeArray or cuArrayDestroy, once, whichever made it) or that context ends. Which context
+/// that is cannot be asked of the driver. A level of a mipmapped array (cudaGetMipmappedArrayLevel,
+/// cuMipmappedArrayGetLevel) is the mipmapped array's own: it is not destroyed, and is freed with
+/// it. No conversion transfers ownership.
+///
+/// Destroy a mipmapped array before its context: a context that is destroyed or reset around a
+/// living one corrupts the heap of the process (driver 580.159.04).
+/// Source: cudasim/test/array_facts_test.cc.
 
 #ifndef CUGUEST_RUNTIME_ARRAY_H_
 #define CUGUEST_RUNTIME_ARRAY_H_
@@ -40,13 +40,13 @@
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
-// The handles are one value with two types.
-//
-// Stack, count, last error: not touched. Nothing is called, and nothing is checked: null
-// stays null.
-// Threads: any. Cost: none.
-// Source:  CUDA Runtime API, "Interactions with the CUDA Driver API";
-//          test/runtime/array_test.cc.
+/// The handles are one value with two types.
+///
+/// Stack, count, last error: not touched. Nothing is called, and nothing is checked: null
+/// stays null.
+/// Threads: any. Cost: none.
+/// Source:  CUDA Runtime API, "Interactions with the CUDA Driver API";
+///          test/runtime/array_test.cc.
 [[nodiscard]] CUGUEST_HIDE inline CUarray ToDriver(cudaArray_t array) noexcept {
   return reinterpret_cast<CUarray>(array);
 }
@@ -60,7 +60,7 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
   return reinterpret_cast<cudaMipmappedArray_t>(array);
 }
 
-// What the driver calls a channel descriptor.
+/// What the driver calls a channel descriptor.
 struct ArrayFormat {
   CUarray_format format;
   unsigned channels;
@@ -119,12 +119,12 @@ CUGUEST_HIDE inline bool Fits(const FormatRow& row, unsigned channels) {
 
 }  // namespace internal
 
-// Formats: integers, floats and halves with 1, 2 or 4 equal channels, and the normalised
-// ones of 8 and 16 bits. Not the block-compressed and planar ones.
-//
-// Errors: kInvalidArgument  no array can have it (three channels, unequal ones, a size that
-//                           there is not), or it is a format of the ones left out
-// Source: test/runtime/array_test.cc makes an array of every one by one API and asks the other.
+/// Formats: integers, floats and halves with 1, 2 or 4 equal channels, and the normalised
+/// ones of 8 and 16 bits. Not the block-compressed and planar ones.
+///
+/// Errors: kInvalidArgument  no array can have it (three channels, unequal ones, a size that
+///                           there is not), or it is a format of the ones left out
+/// Source: test/runtime/array_test.cc makes an array of every one by one API and asks the other.
 [[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<ArrayFormat> ToDriver(
     const cudaChannelFormatDesc& desc) {
   const unsigned channels = internal::ChannelsOf(desc);

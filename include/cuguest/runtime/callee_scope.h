@@ -3,22 +3,22 @@
 // -----------------------------------------------------------------------------
 // runtime/callee_scope.h                                                tier: 4
 // -----------------------------------------------------------------------------
-//
-// Around code that uses the runtime and is not known to behave: cuFFT, PyTorch, a plugin.
-// `CalleeScope` makes a context current for it in such a way that the caller's own entry
-// survives also a cudaSetDevice, puts the context back between its calls, and leaves the
-// caller's stack and last error as they were.
-//
-//   runtime::CalleeScope scope(context);
-//   if (!scope.ok()) return ToStatus(scope);
-//   cufftPlan1d(&plan, n, CUFFT_C2C, 1);
-//   scope.Reassert();                        // our context again, and an incident if not
-//   cufftExecC2C(plan, in, out, CUFFT_FORWARD);
-//
-// What it cannot put back: the device that cudaGetDevice names while *no* context is current.
-// It is what the thread last gave to cudaSetDevice, setting it creates a primary context, and
-// it decides nothing (runtime/context.h, Note [What cudaGetDevice says]). Nor what the callee
-// did to contexts themselves: a primary context that it created stays.
+/// \file
+/// Around code that uses the runtime and is not known to behave: cuFFT, PyTorch, a plugin.
+/// `CalleeScope` makes a context current for it in such a way that the caller's own entry
+/// survives also a cudaSetDevice, puts the context back between its calls, and leaves the
+/// caller's stack and last error as they were.
+///
+///   runtime::CalleeScope scope(context);
+///   if (!scope.ok()) return ToStatus(scope);
+///   cufftPlan1d(&plan, n, CUFFT_C2C, 1);
+///   scope.Reassert();                        // our context again, and an incident if not
+///   cufftExecC2C(plan, in, out, CUFFT_FORWARD);
+///
+/// What it cannot put back: the device that cudaGetDevice names while *no* context is current.
+/// It is what the thread last gave to cudaSetDevice, setting it creates a primary context, and
+/// it decides nothing (runtime/context.h, Note [What cudaGetDevice says]). Nor what the callee
+/// did to contexts themselves: a primary context that it created stays.
 
 #ifndef CUGUEST_RUNTIME_CALLEE_SCOPE_H_
 #define CUGUEST_RUNTIME_CALLEE_SCOPE_H_
@@ -32,21 +32,21 @@
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
-// CalleeScope
-//
-// A ContextGuard in mode kAlwaysPush and a LastErrorScope.
-//
-// Stack:   +1 on construction, undone on destruction, whatever the callee left.
-// Count:   none.
-// Threads: bound to the constructing thread; destroy it there, in reverse order of construction.
-// Errors:  as ContextGuard: test ok(), ToStatus(scope). What is found changed is an incident
-//          with this scope's file and line: of the stack as from a guard, kLastError for a
-//          last error that the callee left, which is taken back.
-// Cost:    5 driver calls, or one less where a raw handle is given; two cudaPeekAtLastError.
-// Source:  test/runtime/callee_scope_test.cc.
+/// CalleeScope
+///
+/// A ContextGuard in mode kAlwaysPush and a LastErrorScope.
+///
+/// Stack:   +1 on construction, undone on destruction, whatever the callee left.
+/// Count:   none.
+/// Threads: bound to the constructing thread; destroy it there, in reverse order of construction.
+/// Errors:  as ContextGuard: test ok(), ToStatus(scope). What is found changed is an incident
+///          with this scope's file and line: of the stack as from a guard, kLastError for a
+///          last error that the callee left, which is taken back.
+/// Cost:    5 driver calls, or one less where a raw handle is given; two cudaPeekAtLastError.
+/// Source:  test/runtime/callee_scope_test.cc.
 class [[nodiscard]] CalleeScope {
  public:
-  // As ContextGuard's: `context` must be alive; a ContextRef is checked.
+  /// As ContextGuard's: `context` must be alive; a ContextRef is checked.
   [[nodiscard]] CUGUEST_HIDE explicit CalleeScope(const ContextRef& context,
                                                   const char* file = __builtin_FILE(),
                                                   int line = __builtin_LINE()) noexcept
@@ -61,15 +61,15 @@ class [[nodiscard]] CalleeScope {
   [[nodiscard]] CUGUEST_HIDE const char* doing() const noexcept { return guard_.doing(); }
   [[nodiscard]] CUGUEST_HIDE const char* advice() const noexcept { return guard_.advice(); }
 
-  // For calls of the callee whose error is expected; see LastErrorScope::Note.
+  /// For calls of the callee whose error is expected; see LastErrorScope::Note.
   CUGUEST_HIDE cudaError_t Note(cudaError_t code, const char* call) noexcept {
     return errors_.Note(code, call);
   }
 
-  // As ContextGuard::Reassert.
+  /// As ContextGuard::Reassert.
   CUGUEST_HIDE CUresult Reassert() noexcept { return guard_.Reassert(); }
 
-  // Ends the scope now: ContextGuard::Restore, and LastErrorScope::Restore.
+  /// Ends the scope now: ContextGuard::Restore, and LastErrorScope::Restore.
   CUGUEST_HIDE CUresult Restore() noexcept {
     const CUresult code = guard_.Restore();
     static_cast<void>(errors_.Restore());

@@ -3,25 +3,25 @@
 // -----------------------------------------------------------------------------
 // runtime/context.h                                                     tier: 4
 // -----------------------------------------------------------------------------
-//
-// The runtime has no handle for a context: it works in the one that is current, and where
-// none is, it makes the primary context of device 0 current for good. `RuntimeContext` says
-// which it would be, without asking the runtime, which might then do it.
-//
-//   absl::StatusOr<RuntimeContext> next = runtime::RuntimeContext::Query();
-//   if (!next.ok()) return next.status();
-//   if (next->kind == RuntimeContext::Kind::kCreates) return TheCallerMustChooseAContext();
-//
-// From driver to runtime there is nothing to convert: make the context current
-// (ContextGuard), and the runtime works in it.
-//
-// Note [What cudaGetDevice says]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// With a context current, its device. With none, the device that this thread last gave to
-// cudaSetDevice (0 if it never did): but the next call that needs a context makes the primary
-// context of device *0* current all the same. So after cudaSetDevice(1) and a pop,
-// cudaGetDevice answers 1 and cudaMalloc allocates on device 0. Nothing here asks it.
-// Source: test/runtime/context_test.cc.
+/// \file
+/// The runtime has no handle for a context: it works in the one that is current, and where
+/// none is, it makes the primary context of device 0 current for good. `RuntimeContext` says
+/// which it would be, without asking the runtime, which might then do it.
+///
+///   absl::StatusOr<RuntimeContext> next = runtime::RuntimeContext::Query();
+///   if (!next.ok()) return next.status();
+///   if (next->kind == RuntimeContext::Kind::kCreates) return TheCallerMustChooseAContext();
+///
+/// From driver to runtime there is nothing to convert: make the context current
+/// (ContextGuard), and the runtime works in it.
+///
+/// Note [What cudaGetDevice says]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+/// With a context current, its device. With none, the device that this thread last gave to
+/// cudaSetDevice (0 if it never did): but the next call that needs a context makes the primary
+/// context of device *0* current all the same. So after cudaSetDevice(1) and a pop,
+/// cudaGetDevice answers 1 and cudaMalloc allocates on device 0. Nothing here asks it.
+/// Source: test/runtime/context_test.cc.
 
 #ifndef CUGUEST_RUNTIME_CONTEXT_H_
 #define CUGUEST_RUNTIME_CONTEXT_H_
@@ -41,36 +41,36 @@
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
-// RuntimeContext
-//
-// What the calling thread's next runtime call will work in, if it needs a context.
-//
-// Threads: a value; it speaks of the thread that asked, at that time.
+/// RuntimeContext
+///
+/// What the calling thread's next runtime call will work in, if it needs a context.
+///
+/// Threads: a value; it speaks of the thread that asked, at that time.
 struct RuntimeContext {
   enum class Kind : unsigned char {
-    kUser,       // a context that somebody made is current, a green one too
-    kPrimary,    // the primary context of `device` is current
-    kBinds,      // none is: the call makes the primary context of `device` current, which
-                 // is active
-    kCreates,    // the same, and creates it first
-    kDestroyed,  // the current one is destroyed: a primary context (after a reset) is
-                 // created again by the call, any other fails it with
-                 // cudaErrorDeviceUninitialized
+    kUser,       ///< a context that somebody made is current, a green one too
+    kPrimary,    ///< the primary context of `device` is current
+    kBinds,      ///< none is: the call makes the primary context of `device` current, which
+                 ///< is active
+    kCreates,    ///< the same, and creates it first
+    kDestroyed,  ///< the current one is destroyed: a primary context (after a reset) is
+                 ///< created again by the call, any other fails it with
+                 ///< cudaErrorDeviceUninitialized
   };
 
   Kind kind;
-  // Empty for the last three. Not owned.
+  /// Empty for the last three. Not owned.
   ContextRef context;
-  // The current context's, or device 0 where there is none (the first of the list where this
-  // copy of the runtime was given one with cudaSetValidDevices).
+  /// The current context's, or device 0 where there is none (the first of the list where this
+  /// copy of the runtime was given one with cudaSetValidDevices).
   Device device;
 
-  // Whether the runtime works in a primary context, or will.
+  /// Whether the runtime works in a primary context, or will.
   [[nodiscard]] CUGUEST_HIDE bool is_primary() const {
     return kind == Kind::kPrimary || kind == Kind::kBinds || kind == Kind::kCreates;
   }
 
-  // "works in the primary context of device 0, which is current", ...
+  /// "works in the primary context of device 0, which is current", ...
   [[nodiscard]] CUGUEST_HIDE std::string ToString() const {
     const std::string on = std::to_string(device.get());
     switch (kind) {
@@ -88,12 +88,12 @@ struct RuntimeContext {
     return "";
   }
 
-  // Stack, last error: not touched. No context is created.
-  // Count:   where a context is current on a device whose primary is active, one reference to that
-  //          is taken and released: the driver tells a primary context's handle to nobody else.
-  // Errors:  those of Driver::GetInitialized().
-  // Cost:    3 driver calls with nothing current; 4 with a context, and 7 if the primary of its
-  //          device is active. Those about the primary take the driver's lock: not for hot paths.
+  /// Stack, last error: not touched. No context is created.
+  /// Count:   where a context is current on a device whose primary is active, one reference to that
+  ///          is taken and released: the driver tells a primary context's handle to nobody else.
+  /// Errors:  those of Driver::GetInitialized().
+  /// Cost:    3 driver calls with nothing current; 4 with a context, and 7 if the primary of its
+  ///          device is active. Those about the primary take the driver's lock: not for hot paths.
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<RuntimeContext> Query();
 };
 

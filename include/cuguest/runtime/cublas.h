@@ -3,58 +3,58 @@
 // -----------------------------------------------------------------------------
 // runtime/cublas.h                                                      tier: 4
 // -----------------------------------------------------------------------------
-//
-// cuBLAS in whatever context, from whatever thread: a pool of handles for each context, and a
-// scope that has one of them to itself, in the right context, on the right stream.
-//
-//   absl::Status Multiply(CublasHandles& handles, const StreamRef& stream, ...) {
-//     const runtime::CublasScope blas(handles, stream);
-//     if (!blas.ok()) return blas.status();
-//     return runtime::ToStatus(cublasSgemm(blas.handle(), ...), "multiply");
-//   }
-//
-// It calls no CUDA runtime of the program's (cuBLAS has one of its own inside), and cuBLAS by a
-// table of functions, so that the program may link it or load it at run time.
-//
-// Note [Where a handle may be used]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// A handle's memory lives in the context that was current when it was made, its work runs in the
-// context of its stream, and cuBLAS checks neither:
-//
-//   what is current at a call           | what happens
-//   ------------------------------------+----------------------------------------------------
-//   another context of the device       | on a created stream: nothing bad; on stream 0, which is
-//                                       | then the other context's: CUBLAS_STATUS_EXECUTION_FAILED
-//   a context of another device         | success, and every context of the process is lost
-//   nothing                             | success, and the primary context is created, and left
-//                                       | on the caller's stack
-//   the context is over                 | a crash, or every context of the process is lost; also
-//                                       | cublasDestroy crashes
-//
-// A scope rules these out as long as the handle is used inside of it, on its thread, and memory
-// is of its device: see CublasScope::CheckOperand.
-// Source: cuBLAS documentation, 2.1.2 "cuBLAS Context"; cudasim/test/cublas_facts_test.cc;
-//         another device's: two H200, driver 580.159.04, by hand, since it ends the process.
-//
-// Note [Handles and captures]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// In mode GLOBAL a capture is invalidated by a plain cublasCreate on any thread, and also by a
-// handle's first cublasSgemm on another stream, which allocates and says nothing. A scope puts its
-// thread into capture mode RELAXED until it ends, as a CaptureModeGuard does; so neither
-// invalidates any capture, in its own stream or in another, and a handle may be made at any time.
-// What is left:
-//
-// - cublasDestroy waits for its context, which ends every capture in it, in every mode. It is
-//   called where a pool is dropped: Forget(), and the destructor of CublasHandles. Where a blocking
-//   stream captures, the handles are given up instead, to be freed with their context;
-//   captures of other streams cannot be seen from here. So forget no context while anything
-//   captures in it.
-// - A captured call that was given no workspace may allocate and free it in the graph, by memory
-//   nodes, and such a graph can be instantiated only once. Given one, it keeps its address: that
-//   must live as long as the graph. The handle need not.
-// - With scalars in host memory (the default pointer mode) the graph keeps their values. A result
-//   in host memory (cublasSdot and others) waits for the stream, and ends the capture.
-// Source: cuBLAS documentation, "CUDA Graphs Support"; cudasim/test/cublas_facts_test.cc.
+/// \file
+/// cuBLAS in whatever context, from whatever thread: a pool of handles for each context, and a
+/// scope that has one of them to itself, in the right context, on the right stream.
+///
+///   absl::Status Multiply(CublasHandles& handles, const StreamRef& stream, ...) {
+///     const runtime::CublasScope blas(handles, stream);
+///     if (!blas.ok()) return blas.status();
+///     return runtime::ToStatus(cublasSgemm(blas.handle(), ...), "multiply");
+///   }
+///
+/// It calls no CUDA runtime of the program's (cuBLAS has one of its own inside), and cuBLAS by a
+/// table of functions, so that the program may link it or load it at run time.
+///
+/// Note [Where a handle may be used]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+/// A handle's memory lives in the context that was current when it was made, its work runs in the
+/// context of its stream, and cuBLAS checks neither:
+///
+///   what is current at a call           | what happens
+///   ------------------------------------+----------------------------------------------------
+///   another context of the device       | on a created stream: nothing bad; on stream 0, which is
+///                                       | then the other context's: CUBLAS_STATUS_EXECUTION_FAILED
+///   a context of another device         | success, and every context of the process is lost
+///   nothing                             | success, and the primary context is created, and left
+///                                       | on the caller's stack
+///   the context is over                 | a crash, or every context of the process is lost; also
+///                                       | cublasDestroy crashes
+///
+/// A scope rules these out as long as the handle is used inside of it, on its thread, and memory
+/// is of its device: see CublasScope::CheckOperand.
+/// Source: cuBLAS documentation, 2.1.2 "cuBLAS Context"; cudasim/test/cublas_facts_test.cc;
+///         another device's: two H200, driver 580.159.04, by hand, since it ends the process.
+///
+/// Note [Handles and captures]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~
+/// In mode GLOBAL a capture is invalidated by a plain cublasCreate on any thread, and also by a
+/// handle's first cublasSgemm on another stream, which allocates and says nothing. A scope puts its
+/// thread into capture mode RELAXED until it ends, as a CaptureModeGuard does; so neither
+/// invalidates any capture, in its own stream or in another, and a handle may be made at any time.
+/// What is left:
+///
+/// - cublasDestroy waits for its context, which ends every capture in it, in every mode. It is
+///   called where a pool is dropped: Forget(), and the destructor of CublasHandles. Where a
+///   blocking stream captures, the handles are given up instead, to be freed with their context;
+///   captures of other streams cannot be seen from here. So forget no context while anything
+///   captures in it.
+/// - A captured call that was given no workspace may allocate and free it in the graph, by memory
+///   nodes, and such a graph can be instantiated only once. Given one, it keeps its address: that
+///   must live as long as the graph. The handle need not.
+/// - With scalars in host memory (the default pointer mode) the graph keeps their values. A result
+///   in host memory (cublasSdot and others) waits for the stream, and ends the capture.
+/// Source: cuBLAS documentation, "CUDA Graphs Support"; cudasim/test/cublas_facts_test.cc.
 
 #ifndef CUGUEST_RUNTIME_CUBLAS_H_
 #define CUGUEST_RUNTIME_CUBLAS_H_
@@ -77,7 +77,7 @@
 #include "cuguest/runtime/library.h"
 #include "cuguest/stream.h"
 
-// X(member, function)
+/// X(member, function)
 #define CUGUEST_CUBLAS_ENTRIES(X)             \
   X(Create, cublasCreate_v2)                  \
   X(Destroy, cublasDestroy_v2)                \
@@ -95,36 +95,36 @@
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
-// ToStatus()
-//
-// "multiply, layer 3: CUBLAS_STATUS_INVALID_VALUE (7): an unsupported value or parameter was
-// passed to the function; check sizes, ...": what was being done, to what, the name, the words of
-// cublasGetStatusString, and what to do. The words are in cuguest, so that nothing has to be
-// linked or loaded. A code that is newer than cuguest has its number.
-//
-// Where a sticky error has already been seen in the current context, the status is that:
-// kDataLoss, with CodeOf() of error.h, whatever cuBLAS said.
-//
-// Threads: any. Stack, last error: not touched. No handle is needed.
-// Cost:    one comparison on success; on failure one driver call, contention-free.
-// Source:  test/runtime/cublas_test.cc, against the library's own names and words.
+/// ToStatus()
+///
+/// "multiply, layer 3: CUBLAS_STATUS_INVALID_VALUE (7): an unsupported value or parameter was
+/// passed to the function; check sizes, ...": what was being done, to what, the name, the words of
+/// cublasGetStatusString, and what to do. The words are in cuguest, so that nothing has to be
+/// linked or loaded. A code that is newer than cuguest has its number.
+///
+/// Where a sticky error has already been seen in the current context, the status is that:
+/// kDataLoss, with CodeOf() of error.h, whatever cuBLAS said.
+///
+/// Threads: any. Stack, last error: not touched. No handle is needed.
+/// Cost:    one comparison on success; on failure one driver call, contention-free.
+/// Source:  test/runtime/cublas_test.cc, against the library's own names and words.
 [[nodiscard]] CUGUEST_HIDE inline absl::Status ToStatus(cublasStatus_t code, std::string_view doing,
                                                         std::string_view object = {}) {
   return ::cuguest::internal::ToLibraryStatus(::cuguest::internal::Library::kCublas, code, doing,
                                               object);
 }
 
-// The code that `status` was made from by ToStatus(), directly or by a function here; nothing
-// for another status. CUBLAS_STATUS_SUCCESS for an OK one.
+/// The code that `status` was made from by ToStatus(), directly or by a function here; nothing
+/// for another status. CUBLAS_STATUS_SUCCESS for an OK one.
 [[nodiscard]] CUGUEST_HIDE inline std::optional<cublasStatus_t> CublasCodeOf(
     const absl::Status& status) {
   return ::cuguest::internal::LibraryCodeOfType<cublasStatus_t>(
       ::cuguest::internal::Library::kCublas, status);
 }
 
-// CublasLibrary
-//
-// See LibraryTable. Open() opens "libcublas.so.<major version of the header>" by default.
+/// CublasLibrary
+///
+/// See LibraryTable. Open() opens "libcublas.so.<major version of the header>" by default.
 struct CublasLibrary : LibraryTable {
   CUGUEST_CUBLAS_ENTRIES(CUGUEST_LIBRARY_POINTER)
 
@@ -200,31 +200,32 @@ struct CublasApi {
 
 }  // namespace internal
 
-// CublasHandles
-//
-// The handles of a library or program that uses cuBLAS. LibraryHandles has the rest of the
-// contract.
-//
-// Count:   none of ours. cuBLAS keeps two references on a primary context for itself, once a handle
-//          was made in it, to the end of the process.
-// Cost:    on an H100 a handle takes 66 MiB of device memory and 0.1 to 0.3 ms to make, the first
-//          in a process 17 ms. The first call of a routine in a process takes another 0.2 s, and in
-//          a context it waits for all work there: call it once before anything there waits for you.
+/// CublasHandles
+///
+/// The handles of a library or program that uses cuBLAS. LibraryHandles has the rest of the
+/// contract.
+///
+/// Count:   none of ours. cuBLAS keeps two references on a primary context for itself, once a
+///          handle was made in it, to the end of the process.
+/// Cost:    on an H100 a handle takes 66 MiB of device memory and 0.1 to 0.3 ms to make, the first
+///          in a process 17 ms. The first call of a routine in a process takes another 0.2 s, and
+///          in a context it waits for all work there: call it once before anything there waits for
+///          you.
 class CublasHandles : public LibraryHandles<CublasLibrary> {
  public:
-  // With the cuBLAS that the program is linked with; see CublasLibrary::Linked().
+  /// With the cuBLAS that the program is linked with; see CublasLibrary::Linked().
   CUGUEST_HIDE CublasHandles() : CublasHandles(CublasLibrary::Linked()) {}
   CUGUEST_HIDE explicit CublasHandles(const CublasLibrary& library)
       : LibraryHandles(internal::kHandleType<internal::CublasApi>, library) {}
 
-  // From now on `context` has at least `count` handles, idle or in use: to take the cost of making
-  // them out of a hot path. Invalidates no capture.
-  //
-  // Errors: those of ContextGuard and CaptureModeGuard, and
-  //         kResourceExhausted                 no device memory, or no host memory
-  //         those of ToStatus(cublasStatus_t)
-  //         The handles that were made before the failure stay.
-  // Cost:   that of the handles, and five driver calls if the context is current, else six.
+  /// From now on `context` has at least `count` handles, idle or in use: to take the cost of making
+  /// them out of a hot path. Invalidates no capture.
+  ///
+  /// Errors: those of ContextGuard and CaptureModeGuard, and
+  ///         kResourceExhausted                 no device memory, or no host memory
+  ///         those of ToStatus(cublasStatus_t)
+  ///         The handles that were made before the failure stay.
+  /// Cost:   that of the handles, and five driver calls if the context is current, else six.
   CUGUEST_HIDE absl::Status Prepare(const ContextRef& context, std::size_t count = 1,
                                     const char* file = __builtin_FILE(),
                                     int line = __builtin_LINE()) {
@@ -235,49 +236,49 @@ class CublasHandles : public LibraryHandles<CublasLibrary> {
   friend class CublasScope;
 };
 
-// CublasScope
-//
-// Borrows a handle for itself, makes the context of `stream` current, puts the thread into relaxed
-// capture mode, and sets the handle's stream, and its workspace if one is given. At its end the
-// handle has the pointer mode, math mode, atomics mode and SM count target with which cuBLAS made
-// it, and the caller's stack and capture mode are what they were, as by a ContextGuard and a
-// CaptureModeGuard. A handle that could not be put back is not lent again. Stream and workspace
-// stay in the idle handle, which uses neither, until the next scope sets its own. Not put back: the
-// settings of floating-point emulation (cuBLAS 13.1); code that sets them must restore them.
-//
-// Stack:   as ContextGuard: +1 or +0 on construction, undone at the end.
-// Count:   none.
-// Threads: bound to the constructing thread; destroy it there, in reverse order of construction. As
-//          many on one thread as there are uses for, each with another handle.
-// Errors:  test ok(); nothing is disturbed and nothing borrowed when it is false. status() is
-//            kInvalidArgument     an empty StreamRef; a workspace of another device, or one that
-//                                 is not aligned to 256 bytes
-//            kFailedPrecondition  the context was destroyed or reset; a forked child; stream 0,
-//                                 while a blocking stream of its context captures: any work on it
-//                                 would end the capture
-//            kPermissionDenied    inside a stream callback
-//            kCancelled           the process is ending
-//            kDataLoss            an earlier sticky error
-//            kResourceExhausted   a handle had to be made, and there was no memory
-//            and others of ContextGuard, CaptureModeGuard and ToStatus(cublasStatus_t)
-// Cost:    with an idle handle and the context current, six contention-free driver calls (seven
-//          for stream 0), one cublasSetStream and four cublasGet...: about 0.2 us on an H100 beside
-//          the cublasSetStream (34 ns) that is needed anyhow. A push and a pop more if it is not
-//          current. A thread finds the handle that it had last at once. The first scope in a
-//          context, and the first at each depth of concurrency, makes its handle: see
-//          CublasHandles.
-// Needs:   what cuBLAS does.
-// Source:  test/runtime/cublas_test.cc; test/runtime/library_test.cc.
+/// CublasScope
+///
+/// Borrows a handle for itself, makes the context of `stream` current, puts the thread into relaxed
+/// capture mode, and sets the handle's stream, and its workspace if one is given. At its end the
+/// handle has the pointer mode, math mode, atomics mode and SM count target with which cuBLAS made
+/// it, and the caller's stack and capture mode are what they were, as by a ContextGuard and a
+/// CaptureModeGuard. A handle that could not be put back is not lent again. Stream and workspace
+/// stay in the idle handle, which uses neither, until the next scope sets its own. Not put back:
+/// the settings of floating-point emulation (cuBLAS 13.1); code that sets them must restore them.
+///
+/// Stack:   as ContextGuard: +1 or +0 on construction, undone at the end.
+/// Count:   none.
+/// Threads: bound to the constructing thread; destroy it there, in reverse order of construction.
+///          As many on one thread as there are uses for, each with another handle.
+/// Errors:  test ok(); nothing is disturbed and nothing borrowed when it is false. status() is
+///            kInvalidArgument     an empty StreamRef; a workspace of another device, or one that
+///                                 is not aligned to 256 bytes
+///            kFailedPrecondition  the context was destroyed or reset; a forked child; stream 0,
+///                                 while a blocking stream of its context captures: any work on it
+///                                 would end the capture
+///            kPermissionDenied    inside a stream callback
+///            kCancelled           the process is ending
+///            kDataLoss            an earlier sticky error
+///            kResourceExhausted   a handle had to be made, and there was no memory
+///            and others of ContextGuard, CaptureModeGuard and ToStatus(cublasStatus_t)
+/// Cost:    with an idle handle and the context current, six contention-free driver calls (seven
+///          for stream 0), one cublasSetStream and four cublasGet...: about 0.2 us on an H100
+///          beside the cublasSetStream (34 ns) that is needed anyhow. A push and a pop more if it
+///          is not current. A thread finds the handle that it had last at once. The first scope in
+///          a context, and the first at each depth of concurrency, makes its handle: see
+///          CublasHandles.
+/// Needs:   what cuBLAS does.
+/// Source:  test/runtime/cublas_test.cc; test/runtime/library_test.cc.
 class [[nodiscard]] CublasScope : public LibraryScope {
  public:
-  // With the workspace that cuBLAS has for the handle.
+  /// With the workspace that cuBLAS has for the handle.
   CUGUEST_HIDE CublasScope(CublasHandles& handles, const StreamRef& stream,
                            const char* file = __builtin_FILE(), int line = __builtin_LINE())
       : LibraryScope(handles.pools(), {stream}, file, line) {}
 
-  // With `workspace`, which must stay until the work of the scope is done, and as long as a graph
-  // that is captured in it. 32 MiB are what cuBLAS recommends on Hopper, 4 MiB on older devices. An
-  // empty view lets cuBLAS do without.
+  /// With `workspace`, which must stay until the work of the scope is done, and as long as a graph
+  /// that is captured in it. 32 MiB are what cuBLAS recommends on Hopper, 4 MiB on older devices.
+  /// An empty view lets cuBLAS do without.
   CUGUEST_HIDE CublasScope(CublasHandles& handles, const StreamRef& stream,
                            DeviceView<std::byte> workspace, const char* file = __builtin_FILE(),
                            int line = __builtin_LINE())
@@ -285,7 +286,7 @@ class [[nodiscard]] CublasScope : public LibraryScope {
                      {stream, nullptr, ::cuguest::internal::RangeAccess::Of(workspace)}, file,
                      line) {}
 
-  // nullptr unless ok(). Good until the scope ends, on this thread; not to be destroyed.
+  /// nullptr unless ok(). Good until the scope ends, on this thread; not to be destroyed.
   [[nodiscard]] CUGUEST_HIDE cublasHandle_t handle() const noexcept {
     return internal::LibraryHandle<internal::CublasApi>::Get(borrowed());
   }

@@ -3,41 +3,41 @@
 // -----------------------------------------------------------------------------
 // runtime/cufft.h                                                       tier: 4
 // -----------------------------------------------------------------------------
-//
-// cuFFT in whatever context, from whatever thread: plans for each layout in each context, and
-// a scope that has one of them to itself, in the right context, on the right stream.
-//
-//   absl::Status Transform(CufftPlans& plans, const StreamRef& stream, cufftComplex* data) {
-//     const runtime::CufftScope fft(plans, CufftLayout::Line(4096, CUFFT_C2C, 64), stream);
-//     if (!fft.ok()) return fft.status();
-//     return runtime::ToStatus(cufftExecC2C(fft.plan(), data, data, CUFFT_FORWARD), "transform");
-//   }
-//
-// Note [Where a handle may be used] of runtime/cublas.h holds for plans.
-//
-// Note [Work areas]
-// ~~~~~~~~~~~~~~~~~
-// Many plans need device memory to work in, CufftPlans::WorkBytes() of it. A scope gives the plan
-// the caller's, or the plan's own, which is allocated when it is first needed and freed with the
-// plan. The own one is used by one scope after the other, on different streams: at the end of a
-// scope an event is recorded behind its work, and the next scope lets its stream wait for it. In a
-// capture the work area must be the caller's: the graph keeps its address, and would share the
-// plan's own with its next borrower.
-// Source: cuFFT documentation, cufftSetWorkArea, cufftSetAutoAllocation;
-//         cudasim/test/cufft_facts_test.cc.
-//
-// Note [Plans and captures]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~
-// Transforming invalidates no capture. Making a plan does, also in relaxed capture mode: it uses
-// stream 0, which ends the captures of blocking streams of its context, and for some sizes (such as
-// 13117) it waits for the context, which ends every capture there. So a scope that finds no idle
-// plan refuses while its own stream or a blocking one captures; other captures cannot be seen from
-// here: Prepare() the plans before. Destroying plans, as Forget() and the destructor of CufftPlans
-// do, waits for the context, too; where a blocking stream captures they are given up. A captured
-// graph uses the tables of its plan: a context whose graphs still run must not be forgotten, or all
-// of the process's contexts are lost.
-// Source: measured on an H100 with cuFFT 12.0; cudasim/test/cufft_facts_test.cc;
-//         test/runtime/cufft_test.cc.
+/// \file
+/// cuFFT in whatever context, from whatever thread: plans for each layout in each context, and
+/// a scope that has one of them to itself, in the right context, on the right stream.
+///
+///   absl::Status Transform(CufftPlans& plans, const StreamRef& stream, cufftComplex* data) {
+///     const runtime::CufftScope fft(plans, CufftLayout::Line(4096, CUFFT_C2C, 64), stream);
+///     if (!fft.ok()) return fft.status();
+///     return runtime::ToStatus(cufftExecC2C(fft.plan(), data, data, CUFFT_FORWARD), "transform");
+///   }
+///
+/// Note [Where a handle may be used] of runtime/cublas.h holds for plans.
+///
+/// Note [Work areas]
+/// ~~~~~~~~~~~~~~~~~
+/// Many plans need device memory to work in, CufftPlans::WorkBytes() of it. A scope gives the plan
+/// the caller's, or the plan's own, which is allocated when it is first needed and freed with the
+/// plan. The own one is used by one scope after the other, on different streams: at the end of a
+/// scope an event is recorded behind its work, and the next scope lets its stream wait for it. In a
+/// capture the work area must be the caller's: the graph keeps its address, and would share the
+/// plan's own with its next borrower.
+/// Source: cuFFT documentation, cufftSetWorkArea, cufftSetAutoAllocation;
+///         cudasim/test/cufft_facts_test.cc.
+///
+/// Note [Plans and captures]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~
+/// Transforming invalidates no capture. Making a plan does, also in relaxed capture mode: it uses
+/// stream 0, which ends the captures of blocking streams of its context, and for some sizes (such
+/// as 13117) it waits for the context, which ends every capture there. So a scope that finds no
+/// idle plan refuses while its own stream or a blocking one captures; other captures cannot be seen
+/// from here: Prepare() the plans before. Destroying plans, as Forget() and the destructor of
+/// CufftPlans do, waits for the context, too; where a blocking stream captures they are given up. A
+/// captured graph uses the tables of its plan: a context whose graphs still run must not be
+/// forgotten, or all of the process's contexts are lost.
+/// Source: measured on an H100 with cuFFT 12.0; cudasim/test/cufft_facts_test.cc;
+///         test/runtime/cufft_test.cc.
 
 #ifndef CUGUEST_RUNTIME_CUFFT_H_
 #define CUGUEST_RUNTIME_CUFFT_H_
@@ -68,7 +68,7 @@
 #include "cuguest/runtime/library.h"
 #include "cuguest/stream.h"
 
-// X(member, function)
+/// X(member, function)
 #define CUGUEST_CUFFT_ENTRIES(X)               \
   X(Create, cufftCreate)                       \
   X(Destroy, cufftDestroy)                     \
@@ -80,23 +80,23 @@
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
-// As ToStatus(cublasStatus_t). cuFFT has no words of its own: these are from its documentation.
+/// As ToStatus(cublasStatus_t). cuFFT has no words of its own: these are from its documentation.
 [[nodiscard]] CUGUEST_HIDE inline absl::Status ToStatus(cufftResult code, std::string_view doing,
                                                         std::string_view object = {}) {
   return ::cuguest::internal::ToLibraryStatus(::cuguest::internal::Library::kCufft, code, doing,
                                               object);
 }
 
-// As CublasCodeOf().
+/// As CublasCodeOf().
 [[nodiscard]] CUGUEST_HIDE inline std::optional<cufftResult> CufftCodeOf(
     const absl::Status& status) {
   return ::cuguest::internal::LibraryCodeOfType<cufftResult>(::cuguest::internal::Library::kCufft,
                                                              status);
 }
 
-// CufftLibrary
-//
-// See LibraryTable. Open() opens "libcufft.so.<major version of the header>" by default.
+/// CufftLibrary
+///
+/// See LibraryTable. Open() opens "libcufft.so.<major version of the header>" by default.
 struct CufftLibrary : LibraryTable {
   CUGUEST_CUFFT_ENTRIES(CUGUEST_LIBRARY_POINTER)
 
@@ -121,22 +121,22 @@ struct CufftLibrary : LibraryTable {
 
 #undef CUGUEST_CUFFT_ENTRIES
 
-// CufftLayout
-//
-// What is transformed: `batch` transforms of `rank` dimensions, the last of which is contiguous
-// unless the layout says otherwise. A value; plans are found by it, member by member.
-//
-// In real transforms (R2C, C2R and their doubles) `sizes` are those of the real side, and the
-// complex side has sizes[rank - 1] / 2 + 1 elements in the last dimension.
+/// CufftLayout
+///
+/// What is transformed: `batch` transforms of `rank` dimensions, the last of which is contiguous
+/// unless the layout says otherwise. A value; plans are found by it, member by member.
+///
+/// In real transforms (R2C, C2R and their doubles) `sizes` are those of the real side, and the
+/// complex side has sizes[rank - 1] / 2 + 1 elements in the last dimension.
 struct CufftLayout {
   CUGUEST_HIDE static constexpr int kMaxRank = 3;
 
-  // Where one side's elements are, in elements of that side: element x of transform b, in one
-  // dimension, is at b * distance + x * stride; `embed` are the sizes of the array that the
-  // transform is a part of, whose first is not looked at. As in cufftMakePlanMany64.
+  /// Where one side's elements are, in elements of that side: element x of transform b, in one
+  /// dimension, is at b * distance + x * stride; `embed` are the sizes of the array that the
+  /// transform is a part of, whose first is not looked at. As in cufftMakePlanMany64.
   struct Side {
     long long embed[kMaxRank] = {};
-    long long stride = 0;  // 0: contiguous, and the other members mean nothing
+    long long stride = 0;  ///< 0: contiguous, and the other members mean nothing
     long long distance = 0;
 
     CUGUEST_HIDE friend bool operator==(const Side& a, const Side& b) noexcept {
@@ -147,12 +147,12 @@ struct CufftLayout {
 
   cufftType type = CUFFT_C2C;
   int rank = 0;
-  long long sizes[kMaxRank] = {};  // slowest first
+  long long sizes[kMaxRank] = {};  ///< slowest first
   long long batch = 1;
   Side input;
   Side output;
 
-  // Contiguous ones, of 1, 2 and 3 dimensions.
+  /// Contiguous ones, of 1, 2 and 3 dimensions.
   [[nodiscard]] CUGUEST_HIDE static constexpr CufftLayout Line(long long n,
                                                                cufftType type = CUFFT_C2C,
                                                                long long batch = 1) noexcept {
@@ -169,7 +169,7 @@ struct CufftLayout {
                                                                  long long batch = 1) noexcept {
     return {type, 3, {planes, rows, columns}, batch, {}, {}};
   }
-  // `layout` with its elements elsewhere. Both sides, or neither, as cuFFT wants it.
+  /// `layout` with its elements elsewhere. Both sides, or neither, as cuFFT wants it.
   [[nodiscard]] CUGUEST_HIDE static constexpr CufftLayout Many(const CufftLayout& layout,
                                                                const Side& input,
                                                                const Side& output) noexcept {
@@ -177,20 +177,20 @@ struct CufftLayout {
             layout.batch, input,       output};
   }
 
-  // Whether cuFFT can be asked for it. A plan of it may still be refused, as
-  // CUFFT_NOT_SUPPORTED and the like. Calls nothing.
-  //
-  // Errors: kInvalidArgument  the rank, type, a size, batch, stride or distance is outside of
-  //                           what there is; a side is smaller than what is transformed; one
-  //                           side is contiguous and the other is not; or a side has more bytes
-  //                           than a size_t holds. The text says which.
+  /// Whether cuFFT can be asked for it. A plan of it may still be refused, as
+  /// CUFFT_NOT_SUPPORTED and the like. Calls nothing.
+  ///
+  /// Errors: kInvalidArgument  the rank, type, a size, batch, stride or distance is outside of
+  ///                           what there is; a side is smaller than what is transformed; one
+  ///                           side is contiguous and the other is not; or a side has more bytes
+  ///                           than a size_t holds. The text says which.
   [[nodiscard]] CUGUEST_HIDE absl::Status Check() const {
     return ::cuguest::internal::CheckFftLayout(Shape());
   }
 
-  // From the first element to the last one's end: what CufftScope::CheckOperand is given.
-  //
-  // Errors: those of Check()
+  /// From the first element to the last one's end: what CufftScope::CheckOperand is given.
+  ///
+  /// Errors: those of Check()
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<std::size_t> InputBytes() const {
     return ::cuguest::internal::FftBytes(Shape(), /*of_input=*/true);
   }
@@ -198,7 +198,7 @@ struct CufftLayout {
     return ::cuguest::internal::FftBytes(Shape(), /*of_input=*/false);
   }
 
-  // "2 x 4096 C2C"
+  /// "2 x 4096 C2C"
   [[nodiscard]] CUGUEST_HIDE std::string ToString() const {
     return ::cuguest::internal::FftLayoutText(Shape());
   }
@@ -385,36 +385,36 @@ CUGUEST_HIDE inline constexpr ::cuguest::internal::HandleType kCufftPlans = {"a 
 
 }  // namespace internal
 
-// CufftPlans
-//
-// The plans of a library or program that uses cuFFT, for each layout its own. They are found one
-// after the other: for some dozens of layouts in a context. LibraryHandles has the rest of the
-// contract.
-//
-// Cost:    on an H100 a plan takes 0.4 ms to make, and 2 MiB of device memory for eight; the first
-//          in a process 0.2 s, and the first of some sizes as much, to compile code. Making one
-//          waits for all work of its context, by cuFFT, and for stream 0, by us.
+/// CufftPlans
+///
+/// The plans of a library or program that uses cuFFT, for each layout its own. They are found one
+/// after the other: for some dozens of layouts in a context. LibraryHandles has the rest of the
+/// contract.
+///
+/// Cost:    on an H100 a plan takes 0.4 ms to make, and 2 MiB of device memory for eight; the first
+///          in a process 0.2 s, and the first of some sizes as much, to compile code. Making one
+///          waits for all work of its context, by cuFFT, and for stream 0, by us.
 class CufftPlans : public LibraryHandles<CufftLibrary> {
  public:
-  // With the cuFFT that the program is linked with; see CufftLibrary::Linked().
+  /// With the cuFFT that the program is linked with; see CufftLibrary::Linked().
   CUGUEST_HIDE CufftPlans() : CufftPlans(CufftLibrary::Linked()) {}
   CUGUEST_HIDE explicit CufftPlans(const CufftLibrary& library)
       : LibraryHandles(internal::kCufftPlans, library) {}
 
-  // As CublasHandles::Prepare, with plans of `layout`, but while nothing in the context captures:
-  // see Note [Plans and captures]. They have no work area of their own yet.
-  //
-  // Errors: also those of CufftLayout::Check, and
-  //         kFailedPrecondition  a blocking stream of the context captures
+  /// As CublasHandles::Prepare, with plans of `layout`, but while nothing in the context captures:
+  /// see Note [Plans and captures]. They have no work area of their own yet.
+  ///
+  /// Errors: also those of CufftLayout::Check, and
+  ///         kFailedPrecondition  a blocking stream of the context captures
   CUGUEST_HIDE absl::Status Prepare(const ContextRef& context, const CufftLayout& layout,
                                     std::size_t count = 1, const char* file = __builtin_FILE(),
                                     int line = __builtin_LINE()) {
     return pools().Prepare(context, &layout, count, file, line);
   }
 
-  // The bytes of work area that a plan of `layout` needs in `context`; 0 if it needs none.
-  //
-  // Errors and cost: those of Prepare(context, layout); it makes a plan if there is none.
+  /// The bytes of work area that a plan of `layout` needs in `context`; 0 if it needs none.
+  ///
+  /// Errors and cost: those of Prepare(context, layout); it makes a plan if there is none.
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<std::size_t> WorkBytes(
       const ContextRef& context, const CufftLayout& layout, const char* file = __builtin_FILE(),
       int line = __builtin_LINE()) {
@@ -433,36 +433,37 @@ class CufftPlans : public LibraryHandles<CufftLibrary> {
   friend class CufftScope;
 };
 
-// CufftScope
-//
-// Borrows a plan of `layout` for itself, makes the context of `stream` current, puts the thread
-// into relaxed capture mode, and sets the plan's stream and work area. At its end the caller's
-// stack and capture mode are what they were; stream and work area stay in the idle plan until the
-// next scope sets its own. Callbacks and properties that were set on the plan stay on it: set none.
-//
-// Stack, count, threads: as CublasScope.
-// Errors:  those of CublasScope and of CufftLayout::Check, and
-//            kInvalidArgument     the caller's work area is smaller than WorkBytes()
-//            kFailedPrecondition  no plan is idle, or it needs a work area and none is given, while
-//                                 `stream` captures; or no plan is idle while a blocking stream
-//                                 of its context does
-//          of Restore() also
-//            kFailedPrecondition  `stream` has begun to capture inside a scope that uses the plan's
-//                                 own work area: the plan was given up
-// Cost:    with an idle plan and the context current, six contention-free driver calls, one
-//          cufftSetStream and, if the plan needs a work area, one cufftSetWorkArea. With the
-//          plan's own area ten driver calls more: the question about the capture, twice, the wait
-//          for the last user, and the event for the next.
-// Source:  test/runtime/cufft_test.cc; test/runtime/library_test.cc.
+/// CufftScope
+///
+/// Borrows a plan of `layout` for itself, makes the context of `stream` current, puts the thread
+/// into relaxed capture mode, and sets the plan's stream and work area. At its end the caller's
+/// stack and capture mode are what they were; stream and work area stay in the idle plan until the
+/// next scope sets its own. Callbacks and properties that were set on the plan stay on it: set
+/// none.
+///
+/// Stack, count, threads: as CublasScope.
+/// Errors:  those of CublasScope and of CufftLayout::Check, and
+///            kInvalidArgument     the caller's work area is smaller than WorkBytes()
+///            kFailedPrecondition  no plan is idle, or it needs a work area and none is given,
+///                                 while `stream` captures; or no plan is idle while a blocking
+///                                 stream of its context does
+///          of Restore() also
+///            kFailedPrecondition  `stream` has begun to capture inside a scope that uses the
+///                                 plan's own work area: the plan was given up
+/// Cost:    with an idle plan and the context current, six contention-free driver calls, one
+///          cufftSetStream and, if the plan needs a work area, one cufftSetWorkArea. With the
+///          plan's own area ten driver calls more: the question about the capture, twice, the wait
+///          for the last user, and the event for the next.
+/// Source:  test/runtime/cufft_test.cc; test/runtime/library_test.cc.
 class [[nodiscard]] CufftScope : public LibraryScope {
  public:
-  // With the work area of the plan's own. `stream` must live until the scope has ended.
+  /// With the work area of the plan's own. `stream` must live until the scope has ended.
   CUGUEST_HIDE CufftScope(CufftPlans& plans, const CufftLayout& layout, const StreamRef& stream,
                           const char* file = __builtin_FILE(), int line = __builtin_LINE())
       : LibraryScope(plans.pools(), {stream, &layout}, file, line) {}
 
-  // With `work_area`, which must stay until the work of the scope is done, and as long as a graph
-  // that is captured in it.
+  /// With `work_area`, which must stay until the work of the scope is done, and as long as a graph
+  /// that is captured in it.
   CUGUEST_HIDE CufftScope(CufftPlans& plans, const CufftLayout& layout, const StreamRef& stream,
                           DeviceView<std::byte> work_area, const char* file = __builtin_FILE(),
                           int line = __builtin_LINE())
@@ -470,7 +471,7 @@ class [[nodiscard]] CufftScope : public LibraryScope {
                      {stream, &layout, ::cuguest::internal::RangeAccess::Of(work_area)}, file,
                      line) {}
 
-  // -1 unless ok(). Good until the scope ends, on this thread; not to be destroyed.
+  /// -1 unless ok(). Good until the scope ends, on this thread; not to be destroyed.
   [[nodiscard]] CUGUEST_HIDE cufftHandle plan() const noexcept {
     return internal::CufftPlan::Get(borrowed());
   }

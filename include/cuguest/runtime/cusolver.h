@@ -3,14 +3,14 @@
 // -----------------------------------------------------------------------------
 // runtime/cusolver.h                                                    tier: 4
 // -----------------------------------------------------------------------------
-//
-// cuSOLVER's dense part in whatever context, from whatever thread: the same as runtime/cublas.h is
-// for cuBLAS, which says what is to be known; also where a handle may be used, and what
-// captures forbid.
-//
-//   const runtime::CusolverDnScope solver(handles, stream);
-//   if (!solver.ok()) return solver.status();
-//   return runtime::ToStatus(cusolverDnSpotrf(solver.handle(), ...), "factorise");
+/// \file
+/// cuSOLVER's dense part in whatever context, from whatever thread: the same as runtime/cublas.h is
+/// for cuBLAS, which says what is to be known; also where a handle may be used, and what
+/// captures forbid.
+///
+///   const runtime::CusolverDnScope solver(handles, stream);
+///   if (!solver.ok()) return solver.status();
+///   return runtime::ToStatus(cusolverDnSpotrf(solver.handle(), ...), "factorise");
 
 #ifndef CUGUEST_RUNTIME_CUSOLVER_H_
 #define CUGUEST_RUNTIME_CUSOLVER_H_
@@ -41,7 +41,7 @@
 #define CUGUEST_CUSOLVER_MODE_ENTRIES(X)
 #endif
 
-// X(member, function)
+/// X(member, function)
 #define CUGUEST_CUSOLVER_ENTRIES(X)   \
   X(Create, cusolverDnCreate)         \
   X(Destroy, cusolverDnDestroy)       \
@@ -51,7 +51,7 @@
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
-// As ToStatus(cublasStatus_t). cuSOLVER has no words of its own: these are from its documentation.
+/// As ToStatus(cublasStatus_t). cuSOLVER has no words of its own: these are from its documentation.
 [[nodiscard]] CUGUEST_HIDE inline absl::Status ToStatus(cusolverStatus_t code,
                                                         std::string_view doing,
                                                         std::string_view object = {}) {
@@ -59,16 +59,16 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
                                               object);
 }
 
-// As CublasCodeOf().
+/// As CublasCodeOf().
 [[nodiscard]] CUGUEST_HIDE inline std::optional<cusolverStatus_t> CusolverCodeOf(
     const absl::Status& status) {
   return ::cuguest::internal::LibraryCodeOfType<cusolverStatus_t>(
       ::cuguest::internal::Library::kCusolver, status);
 }
 
-// CusolverLibrary
-//
-// See LibraryTable. Open() opens "libcusolver.so.<major version of the header>" by default.
+/// CusolverLibrary
+///
+/// See LibraryTable. Open() opens "libcusolver.so.<major version of the header>" by default.
 struct CusolverLibrary : LibraryTable {
   CUGUEST_CUSOLVER_ENTRIES(CUGUEST_LIBRARY_POINTER)
 
@@ -129,9 +129,9 @@ struct CusolverDnApi {
 
 }  // namespace internal
 
-// CusolverDnHandles
-//
-// As CublasHandles. A handle takes about 100 MiB of device memory: it has a cuBLAS handle inside.
+/// CusolverDnHandles
+///
+/// As CublasHandles. A handle takes about 100 MiB of device memory: it has a cuBLAS handle inside.
 class CusolverDnHandles : public LibraryHandles<CusolverLibrary> {
  public:
   CUGUEST_HIDE CusolverDnHandles() : CusolverDnHandles(CusolverLibrary::Linked()) {}
@@ -148,23 +148,23 @@ class CusolverDnHandles : public LibraryHandles<CusolverLibrary> {
   friend class CusolverDnScope;
 };
 
-// CusolverDnScope
-//
-// As CublasScope, without a workspace: cuSOLVER takes it with each call. At its end the scope sets
-// the handle's deterministic mode to the one that cuSOLVER made it with, where the program is
-// compiled with the headers of CUDA 12.2 or newer: older ones have no such mode. The caller
-// restores math mode and emulation strategy, which not every cuSOLVER 12 has.
-//
-// Stack, count, threads, errors: as CublasScope.
-// Cost:    as CublasScope, with one cusolverDnGetDeterministicMode instead of four cublasGet...
-// Source:  test/runtime/cusolver_test.cc; test/runtime/library_test.cc.
+/// CusolverDnScope
+///
+/// As CublasScope, without a workspace: cuSOLVER takes it with each call. At its end the scope sets
+/// the handle's deterministic mode to the one that cuSOLVER made it with, where the program is
+/// compiled with the headers of CUDA 12.2 or newer: older ones have no such mode. The caller
+/// restores math mode and emulation strategy, which not every cuSOLVER 12 has.
+///
+/// Stack, count, threads, errors: as CublasScope.
+/// Cost:    as CublasScope, with one cusolverDnGetDeterministicMode instead of four cublasGet...
+/// Source:  test/runtime/cusolver_test.cc; test/runtime/library_test.cc.
 class [[nodiscard]] CusolverDnScope : public LibraryScope {
  public:
   CUGUEST_HIDE CusolverDnScope(CusolverDnHandles& handles, const StreamRef& stream,
                                const char* file = __builtin_FILE(), int line = __builtin_LINE())
       : LibraryScope(handles.pools(), {stream}, file, line) {}
 
-  // nullptr unless ok(). Good until the scope ends, on this thread; not to be destroyed.
+  /// nullptr unless ok(). Good until the scope ends, on this thread; not to be destroyed.
   [[nodiscard]] CUGUEST_HIDE cusolverDnHandle_t handle() const noexcept {
     return internal::LibraryHandle<internal::CusolverDnApi>::Get(borrowed());
   }

@@ -3,14 +3,14 @@
 // -----------------------------------------------------------------------------
 // runtime/cusparse.h                                                    tier: 4
 // -----------------------------------------------------------------------------
-//
-// cuSPARSE in whatever context, from whatever thread: the same as runtime/cublas.h is for cuBLAS,
-// which says what is to be known; also where a handle may be used. Descriptors of matrices and
-// vectors belong to no context, and are not part of this.
-//
-//   const runtime::CusparseScope sparse(handles, stream);
-//   if (!sparse.ok()) return sparse.status();
-//   return runtime::ToStatus(cusparseSpMV(sparse.handle(), ...), "multiply");
+/// \file
+/// cuSPARSE in whatever context, from whatever thread: the same as runtime/cublas.h is for cuBLAS,
+/// which says what is to be known; also where a handle may be used. Descriptors of matrices and
+/// vectors belong to no context, and are not part of this.
+///
+///   const runtime::CusparseScope sparse(handles, stream);
+///   if (!sparse.ok()) return sparse.status();
+///   return runtime::ToStatus(cusparseSpMV(sparse.handle(), ...), "multiply");
 
 #ifndef CUGUEST_RUNTIME_CUSPARSE_H_
 #define CUGUEST_RUNTIME_CUSPARSE_H_
@@ -32,7 +32,7 @@
 #include "cuguest/runtime/library.h"
 #include "cuguest/stream.h"
 
-// X(member, function)
+/// X(member, function)
 #define CUGUEST_CUSPARSE_ENTRIES(X)   \
   X(Create, cusparseCreate)           \
   X(Destroy, cusparseDestroy)         \
@@ -42,7 +42,7 @@
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
-// As ToStatus(cublasStatus_t), with the words of cusparseGetErrorString.
+/// As ToStatus(cublasStatus_t), with the words of cusparseGetErrorString.
 [[nodiscard]] CUGUEST_HIDE inline absl::Status ToStatus(cusparseStatus_t code,
                                                         std::string_view doing,
                                                         std::string_view object = {}) {
@@ -50,16 +50,16 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
                                               object);
 }
 
-// As CublasCodeOf().
+/// As CublasCodeOf().
 [[nodiscard]] CUGUEST_HIDE inline std::optional<cusparseStatus_t> CusparseCodeOf(
     const absl::Status& status) {
   return ::cuguest::internal::LibraryCodeOfType<cusparseStatus_t>(
       ::cuguest::internal::Library::kCusparse, status);
 }
 
-// CusparseLibrary
-//
-// See LibraryTable. Open() opens "libcusparse.so.<major version of the header>" by default.
+/// CusparseLibrary
+///
+/// See LibraryTable. Open() opens "libcusparse.so.<major version of the header>" by default.
 struct CusparseLibrary : LibraryTable {
   CUGUEST_CUSPARSE_ENTRIES(CUGUEST_LIBRARY_POINTER)
 
@@ -111,10 +111,10 @@ struct CusparseApi {
 
 }  // namespace internal
 
-// CusparseHandles
-//
-// As CublasHandles. Handles are cheap here: they take no device memory and microseconds to make,
-// and destroying one invalidates no capture.
+/// CusparseHandles
+///
+/// As CublasHandles. Handles are cheap here: they take no device memory and microseconds to make,
+/// and destroying one invalidates no capture.
 class CusparseHandles : public LibraryHandles<CusparseLibrary> {
  public:
   CUGUEST_HIDE CusparseHandles() : CusparseHandles(CusparseLibrary::Linked()) {}
@@ -131,21 +131,21 @@ class CusparseHandles : public LibraryHandles<CusparseLibrary> {
   friend class CusparseScope;
 };
 
-// CusparseScope
-//
-// As CublasScope, without a workspace: cuSPARSE takes it with each call. At its end the handle has
-// the pointer mode with which cuSPARSE made it.
-//
-// Stack, count, threads, errors: as CublasScope.
-// Cost:    as CublasScope, with one cusparseGetPointerMode instead of four cublasGet...
-// Source:  test/runtime/cusparse_test.cc; test/runtime/library_test.cc.
+/// CusparseScope
+///
+/// As CublasScope, without a workspace: cuSPARSE takes it with each call. At its end the handle has
+/// the pointer mode with which cuSPARSE made it.
+///
+/// Stack, count, threads, errors: as CublasScope.
+/// Cost:    as CublasScope, with one cusparseGetPointerMode instead of four cublasGet...
+/// Source:  test/runtime/cusparse_test.cc; test/runtime/library_test.cc.
 class [[nodiscard]] CusparseScope : public LibraryScope {
  public:
   CUGUEST_HIDE CusparseScope(CusparseHandles& handles, const StreamRef& stream,
                              const char* file = __builtin_FILE(), int line = __builtin_LINE())
       : LibraryScope(handles.pools(), {stream}, file, line) {}
 
-  // nullptr unless ok(). Good until the scope ends, on this thread; not to be destroyed.
+  /// nullptr unless ok(). Good until the scope ends, on this thread; not to be destroyed.
   [[nodiscard]] CUGUEST_HIDE cusparseHandle_t handle() const noexcept {
     return internal::LibraryHandle<internal::CusparseApi>::Get(borrowed());
   }

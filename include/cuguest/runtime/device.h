@@ -3,14 +3,14 @@
 // -----------------------------------------------------------------------------
 // runtime/device.h                                                      tier: 4
 // -----------------------------------------------------------------------------
-//
-// Devices: the runtime's number, the driver's `CUdevice` and `cuguest::Device`.
-//
-//   absl::StatusOr<Device> device = runtime::FromRuntime(ordinal);   // an int of cudaSetDevice
-//   if (!device.ok()) return device.status();                        // says how many there are
-//   cudaDeviceGetAttribute(&value, attribute, runtime::ToRuntime(*device));
-//
-// Nobody owns a device, and none ends.
+/// \file
+/// Devices: the runtime's number, the driver's `CUdevice` and `cuguest::Device`.
+///
+///   absl::StatusOr<Device> device = runtime::FromRuntime(ordinal);   // an int of cudaSetDevice
+///   if (!device.ok()) return device.status();                        // says how many there are
+///   cudaDeviceGetAttribute(&value, attribute, runtime::ToRuntime(*device));
+///
+/// Nobody owns a device, and none ends.
 
 #ifndef CUGUEST_RUNTIME_DEVICE_H_
 #define CUGUEST_RUNTIME_DEVICE_H_
@@ -23,20 +23,20 @@
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
-// The number that cudaSetDevice and the like take.
-//
-// Threads: any. Cost: none.
-// Source:  CUDA Runtime API, "Interactions with the CUDA Driver API" (device ordinals and
-//          handles may be used interchangeably); test/runtime/device_guard_test.cc.
+/// The number that cudaSetDevice and the like take.
+///
+/// Threads: any. Cost: none.
+/// Source:  CUDA Runtime API, "Interactions with the CUDA Driver API" (device ordinals and
+///          handles may be used interchangeably); test/runtime/device_guard_test.cc.
 [[nodiscard]] CUGUEST_HIDE constexpr int ToRuntime(Device device) noexcept {
   return static_cast<int>(device.ordinal());
 }
 
-// What the runtime calls device `number`, checked against the devices of this process.
-// cudaSetValidDevices restricts the runtime's choice and renumbers nothing.
-//
-// Stack, count: not touched; the last error of the runtime neither.
-// Errors: as Device::At: kNotFound with the number of devices there are.
+/// What the runtime calls device `number`, checked against the devices of this process.
+/// cudaSetValidDevices restricts the runtime's choice and renumbers nothing.
+///
+/// Stack, count: not touched; the last error of the runtime neither.
+/// Errors: as Device::At: kNotFound with the number of devices there are.
 [[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<Device> FromRuntime(int number) {
   return Device::At(Ordinal{number});
 }

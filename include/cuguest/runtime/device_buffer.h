@@ -3,15 +3,15 @@
 // -----------------------------------------------------------------------------
 // runtime/device_buffer.h                                               tier: 4
 // -----------------------------------------------------------------------------
-//
-// `DeviceBuffer` by the runtime's calls, for who must be seen to use them: by a tool that
-// counts cudaMalloc, or a host that replaces it. The memory is the same, and so is the buffer:
-// it may be freed by either API, and frees itself by the driver's.
-//
-//   absl::StatusOr<DeviceBuffer<float>> buffer = runtime::AllocateBuffer<float>(context, n);
-//   if (!buffer.ok()) return buffer.status();
-//   ...
-//   return runtime::FreeBuffer(*buffer);         // cudaFree; or let the buffer free itself
+/// \file
+/// `DeviceBuffer` by the runtime's calls, for who must be seen to use them: by a tool that
+/// counts cudaMalloc, or a host that replaces it. The memory is the same, and so is the buffer:
+/// it may be freed by either API, and frees itself by the driver's.
+///
+///   absl::StatusOr<DeviceBuffer<float>> buffer = runtime::AllocateBuffer<float>(context, n);
+///   if (!buffer.ok()) return buffer.status();
+///   ...
+///   return runtime::FreeBuffer(*buffer);         // cudaFree; or let the buffer free itself
 
 #ifndef CUGUEST_RUNTIME_DEVICE_BUFFER_H_
 #define CUGUEST_RUNTIME_DEVICE_BUFFER_H_
@@ -52,18 +52,18 @@ CUGUEST_HIDE absl::Status CallIn(const ContextRef& context, const char* name,
 
 }  // namespace internal
 
-// The functions below
-//
-// Stack:   as it was. Count: none.
-// Threads: as DeviceBuffer. The last error of the runtime is left as it was; but if a call of
-//          the runtime fails, one that was set before is overwritten, see
-//          LastErrorScope::Restore.
-// Errors:  as the functions of DeviceBuffer that they stand for.
-// Source:  CUDA Runtime API, cudaMalloc, cudaFree; test/runtime/device_buffer_test.cc.
+/// The functions below
+///
+/// Stack:   as it was. Count: none.
+/// Threads: as DeviceBuffer. The last error of the runtime is left as it was; but if a call of
+///          the runtime fails, one that was set before is overwritten, see
+///          LastErrorScope::Restore.
+/// Errors:  as the functions of DeviceBuffer that they stand for.
+/// Source:  CUDA Runtime API, cudaMalloc, cudaFree; test/runtime/device_buffer_test.cc.
 
-// `DeviceBuffer<T>::Allocate` by cudaMalloc.
-//
-// Cost: a ContextGuard, one runtime call, and DeviceBuffer::Adopt.
+/// `DeviceBuffer<T>::Allocate` by cudaMalloc.
+///
+/// Cost: a ContextGuard, one runtime call, and DeviceBuffer::Adopt.
 template <typename T>
 [[nodiscard]] CUGUEST_HIDE absl::StatusOr<DeviceBuffer<T>> AllocateBuffer(const ContextRef& context,
                                                                           std::size_t count) {
@@ -86,12 +86,12 @@ template <typename T>
   return buffer;
 }
 
-// DeviceBuffer::Free by cudaFree, which needs the memory's context current: with none it
-// creates a primary one first.
-//
-// Errors: kInvalidArgument  memory of a pool, which has no context: free it by Free()
-//         It is still owned after an error, but for CUDA_ERROR_CONTEXT_IS_DESTROYED.
-// Cost:   a ContextGuard and one runtime call.
+/// DeviceBuffer::Free by cudaFree, which needs the memory's context current: with none it
+/// creates a primary one first.
+///
+/// Errors: kInvalidArgument  memory of a pool, which has no context: free it by Free()
+///         It is still owned after an error, but for CUDA_ERROR_CONTEXT_IS_DESTROYED.
+/// Cost:   a ContextGuard and one runtime call.
 template <typename T>
 CUGUEST_HIDE absl::Status FreeBuffer(DeviceBuffer<T>& buffer) {
   if (buffer.empty()) return absl::OkStatus();

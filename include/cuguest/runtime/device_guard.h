@@ -3,18 +3,18 @@
 // -----------------------------------------------------------------------------
 // runtime/device_guard.h                                                tier: 4
 // -----------------------------------------------------------------------------
-//
-// What cudaGetDevice, cudaSetDevice(d), ... cudaSetDevice(old) is meant to do. That idiom
-// replaces the caller's current context, and its last call creates a primary context of some
-// 500 MB on the *old* device if there was none. `DeviceGuard` never calls cudaSetDevice: it
-// makes a context of the device current, which is all that the runtime goes by, and the
-// caller's stack comes back.
-//
-//   absl::StatusOr<Device> device = runtime::FromRuntime(d);
-//   if (!device.ok()) return device.status();
-//   runtime::DeviceGuard guard(*device);
-//   if (!guard.ok()) return guard.status();
-//   cudaMalloc(&pointer, bytes);                 // on device d
+/// \file
+/// What cudaGetDevice, cudaSetDevice(d), ... cudaSetDevice(old) is meant to do. That idiom
+/// replaces the caller's current context, and its last call creates a primary context of some
+/// 500 MB on the *old* device if there was none. `DeviceGuard` never calls cudaSetDevice: it
+/// makes a context of the device current, which is all that the runtime goes by, and the
+/// caller's stack comes back.
+///
+///   absl::StatusOr<Device> device = runtime::FromRuntime(d);
+///   if (!device.ok()) return device.status();
+///   runtime::DeviceGuard guard(*device);
+///   if (!guard.ok()) return guard.status();
+///   cudaMalloc(&pointer, bytes);                 // on device d
 
 #ifndef CUGUEST_RUNTIME_DEVICE_GUARD_H_
 #define CUGUEST_RUNTIME_DEVICE_GUARD_H_
@@ -29,25 +29,25 @@
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
-// DeviceGuard
-//
-// For a scope, cudaGetDevice says `device` and runtime calls work there: in the current
-// context if that is on it already, else in the device's primary context.
-//
-// Stack:   as ContextGuard: net 0 over the scope.
-// Count:   one reference to the primary context while the scope lasts, unless a context of the
-//          device was current.
-// Threads: bound to the constructing thread; destroy it there, in reverse order of construction.
-// Errors:  test ok(). status() is that of AcquireOn or of ContextGuard; a guard that failed
-//          has changed nothing. With kCreate the primary context of `device`, and of no other,
-//          is created if it is inactive, as cudaSetDevice does; with kRefuse that is an error.
-//          What a callee leaves behind is an incident, repaired as by any ContextGuard. Only
-//          the device that cudaGetDevice names with *no* context current stays a callee's, see
-//          runtime/callee_scope.h.
-//          The last error of the runtime is not touched.
-// Cost:    AcquireOn and a ContextGuard: 6 driver calls, without contention, where a context
-//          of the device is current; otherwise the driver's lock is taken.
-// Source:  test/runtime/device_guard_test.cc.
+/// DeviceGuard
+///
+/// For a scope, cudaGetDevice says `device` and runtime calls work there: in the current
+/// context if that is on it already, else in the device's primary context.
+///
+/// Stack:   as ContextGuard: net 0 over the scope.
+/// Count:   one reference to the primary context while the scope lasts, unless a context of the
+///          device was current.
+/// Threads: bound to the constructing thread; destroy it there, in reverse order of construction.
+/// Errors:  test ok(). status() is that of AcquireOn or of ContextGuard; a guard that failed
+///          has changed nothing. With kCreate the primary context of `device`, and of no other,
+///          is created if it is inactive, as cudaSetDevice does; with kRefuse that is an error.
+///          What a callee leaves behind is an incident, repaired as by any ContextGuard. Only
+///          the device that cudaGetDevice names with *no* context current stays a callee's, see
+///          runtime/callee_scope.h.
+///          The last error of the runtime is not touched.
+/// Cost:    AcquireOn and a ContextGuard: 6 driver calls, without contention, where a context
+///          of the device is current; otherwise the driver's lock is taken.
+/// Source:  test/runtime/device_guard_test.cc.
 class [[nodiscard]] DeviceGuard {
  public:
   [[nodiscard]] CUGUEST_HIDE explicit DeviceGuard(Device device,
@@ -61,12 +61,12 @@ class [[nodiscard]] DeviceGuard {
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return guard_.ok(); }
   [[nodiscard]] CUGUEST_HIDE absl::Status status() const { return guard_.status(); }
 
-  // Needs ok(). The context that the runtime works in; valid as long as this object.
+  /// Needs ok(). The context that the runtime works in; valid as long as this object.
   [[nodiscard]] CUGUEST_HIDE const ContextRef& incarnation() const noexcept {
     return guard_.incarnation();
   }
 
-  // As ContextGuard::Reassert.
+  /// As ContextGuard::Reassert.
   CUGUEST_HIDE CUresult Reassert() noexcept { return guard_.Reassert(); }
 
  private:

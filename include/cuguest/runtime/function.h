@@ -3,32 +3,32 @@
 // -----------------------------------------------------------------------------
 // runtime/function.h                                                    tier: 4
 // -----------------------------------------------------------------------------
-//
-// Kernels: the runtime's symbol (`&kernel`, a __global__ function of the program), the kernel
-// that it is in every context, the function that it is in one, and where they come from.
-//
-//   absl::StatusOr<CUfunction> blur = runtime::FunctionOf(&Blur, context);
-//   if (!blur.ok()) return blur.status();
-//   cuLaunchKernel(*blur, ...);                         // a driver launch of a <<<>>> kernel
-//
-//   cudaLaunchKernel(runtime::ToSymbol(driver_kernel), grid, block, arguments, 0, stream);
-//
-// Note [Symbol, kernel, function]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-//   what                       | belongs to         | until
-//   ---------------------------+--------------------+--------------------------------------
-//   symbol, const void*        | the program        | its shared object is unloaded
-//   kernel, CUkernel,          | its library; every | its library is unloaded (a symbol's:
-//   cudaKernel_t               | context            | with the shared object); a destroyed
-//                              |                    | or reset context does not unload it
-//   function, CUfunction,      | one context        | that context ends, or the library or
-//   cudaFunction_t             |                    | module it came from is unloaded
-//   library, CUlibrary,        | the process        | cuLibraryUnload or cudaLibraryUnload,
-//   cudaLibrary_t              |                    | once, by who loaded it
-//   module, CUmodule           | one context        | cuModuleUnload or that context ends
-//
-// Nothing here takes anything over. The runtime has no modules, and the driver no way from a
-// function back to its kernel or symbol.
+/// \file
+/// Kernels: the runtime's symbol (`&kernel`, a __global__ function of the program), the kernel
+/// that it is in every context, the function that it is in one, and where they come from.
+///
+///   absl::StatusOr<CUfunction> blur = runtime::FunctionOf(&Blur, context);
+///   if (!blur.ok()) return blur.status();
+///   cuLaunchKernel(*blur, ...);                         // a driver launch of a <<<>>> kernel
+///
+///   cudaLaunchKernel(runtime::ToSymbol(driver_kernel), grid, block, arguments, 0, stream);
+///
+/// Note [Symbol, kernel, function]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+///   what                       | belongs to         | until
+///   ---------------------------+--------------------+--------------------------------------
+///   symbol, const void*        | the program        | its shared object is unloaded
+///   kernel, CUkernel,          | its library; every | its library is unloaded (a symbol's:
+///   cudaKernel_t               | context            | with the shared object); a destroyed
+///                              |                    | or reset context does not unload it
+///   function, CUfunction,      | one context        | that context ends, or the library or
+///   cudaFunction_t             |                    | module it came from is unloaded
+///   library, CUlibrary,        | the process        | cuLibraryUnload or cudaLibraryUnload,
+///   cudaLibrary_t              |                    | once, by who loaded it
+///   module, CUmodule           | one context        | cuModuleUnload or that context ends
+///
+/// Nothing here takes anything over. The runtime has no modules, and the driver no way from a
+/// function back to its kernel or symbol.
 
 #ifndef CUGUEST_RUNTIME_FUNCTION_H_
 #define CUGUEST_RUNTIME_FUNCTION_H_
@@ -51,13 +51,13 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
 static_assert(std::is_same_v<cudaFunction_t, CUfunction>);
 
-// The conversions below
-//
-// Stack, count, last error: not touched. Nothing is called, and nothing is checked: null
-// stays null.
-// Threads: any. Cost: none.
-// Source:  CUDA Runtime API, "Interactions between CUkernel and cudaKernel_t";
-//          <driver_types.h>; test/runtime/function_test.cc.
+/// The conversions below
+///
+/// Stack, count, last error: not touched. Nothing is called, and nothing is checked: null
+/// stays null.
+/// Threads: any. Cost: none.
+/// Source:  CUDA Runtime API, "Interactions between CUkernel and cudaKernel_t";
+///          <driver_types.h>; test/runtime/function_test.cc.
 [[nodiscard]] CUGUEST_HIDE constexpr CUfunction ToDriver(cudaFunction_t function) noexcept {
   return function;
 }
@@ -68,7 +68,7 @@ static_assert(std::is_same_v<cudaFunction_t, CUfunction>);
 #if CUDART_VERSION >= 12010
 static_assert(std::is_same_v<cudaKernel_t, CUkernel>);
 
-// Needs: headers of CUDA 12.1 or newer; the runtime of older ones has no kernels.
+/// Needs: headers of CUDA 12.1 or newer; the runtime of older ones has no kernels.
 [[nodiscard]] CUGUEST_HIDE constexpr CUkernel ToDriver(cudaKernel_t kernel) noexcept {
   return kernel;
 }
@@ -77,15 +77,15 @@ static_assert(std::is_same_v<cudaKernel_t, CUkernel>);
 }
 #endif
 
-// Where the runtime takes a symbol to launch or to ask about, it takes a kernel in its place
-// (cudaLaunchKernel, cudaFuncGetAttributes, ...).
-// Source: CUDA Runtime API, cudaLaunchKernel; test/runtime/function_test.cc.
+/// Where the runtime takes a symbol to launch or to ask about, it takes a kernel in its place
+/// (cudaLaunchKernel, cudaFuncGetAttributes, ...).
+/// Source: CUDA Runtime API, cudaLaunchKernel; test/runtime/function_test.cc.
 [[nodiscard]] CUGUEST_HIDE inline const void* ToSymbol(CUkernel kernel) noexcept { return kernel; }
 
 #if CUDART_VERSION >= 12090
 static_assert(std::is_same_v<cudaLibrary_t, CUlibrary>);
 
-// Needs: headers of CUDA 12.9 or newer; older ones may not have libraries.
+/// Needs: headers of CUDA 12.9 or newer; older ones may not have libraries.
 [[nodiscard]] CUGUEST_HIDE constexpr CUlibrary ToDriver(cudaLibrary_t library) noexcept {
   return library;
 }
@@ -105,22 +105,22 @@ CUGUEST_HIDE absl::StatusOr<Function> FindEntry(Function DriverTable::*entry) {
 
 }  // namespace internal
 
-// The queries below
-//
-// Stack:   net 0: `context` is entered by a ContextGuard where one is given.
-// Count:   none; no context is created.
-// Threads: any.
-// Errors:  those of Driver::Get() and of ContextGuard, and what each adds. The last error of
-//          the runtime is left as it was; but if a call of the runtime fails, one that was set
-//          before is overwritten, see LastErrorScope::Restore.
+/// The queries below
+///
+/// Stack:   net 0: `context` is entered by a ContextGuard where one is given.
+/// Count:   none; no context is created.
+/// Threads: any.
+/// Errors:  those of Driver::Get() and of ContextGuard, and what each adds. The last error of
+///          the runtime is left as it was; but if a call of the runtime fails, one that was set
+///          before is overwritten, see LastErrorScope::Restore.
 
-// The function that `symbol` names, in `context`. Loads its code there if it was not yet.
-//
-// Errors: kInvalidArgument  null
-//         kNotFound         no __global__ function of a loaded shared object
-//         and what loading code can fail with
-// Cost:   a ContextGuard and one runtime call, which looks `symbol` up under a lock.
-// Source: CUDA Runtime API, cudaGetFuncBySymbol; test/runtime/function_test.cc.
+/// The function that `symbol` names, in `context`. Loads its code there if it was not yet.
+///
+/// Errors: kInvalidArgument  null
+///         kNotFound         no __global__ function of a loaded shared object
+///         and what loading code can fail with
+/// Cost:   a ContextGuard and one runtime call, which looks `symbol` up under a lock.
+/// Source: CUDA Runtime API, cudaGetFuncBySymbol; test/runtime/function_test.cc.
 [[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<CUfunction> FunctionOf(const void* symbol,
                                                                         const ContextRef& context) {
   if (symbol == nullptr) return absl::InvalidArgumentError("find the function of a null symbol");
@@ -134,7 +134,7 @@ CUGUEST_HIDE absl::StatusOr<Function> FindEntry(Function DriverTable::*entry) {
   return ToDriver(function);
 }
 
-// The same of a __global__ function of the program: FunctionOf(&Blur, context).
+/// The same of a __global__ function of the program: FunctionOf(&Blur, context).
 template <typename... Parameters>
 [[nodiscard]] CUGUEST_HIDE absl::StatusOr<CUfunction> FunctionOf(void (*kernel)(Parameters...),
                                                                  const ContextRef& context) {
@@ -142,13 +142,13 @@ template <typename... Parameters>
 }
 
 #if CUDART_VERSION >= 12010
-// The kernel that `symbol` names, for every context.
-//
-// Needs:  headers of CUDA 12.1 or newer.
-// Errors: kInvalidArgument  null
-//         kNotFound         no __global__ function of a loaded shared object
-// Cost:   one runtime call, which looks `symbol` up under a lock.
-// Source: CUDA Runtime API, cudaGetKernel; test/runtime/function_test.cc.
+/// The kernel that `symbol` names, for every context.
+///
+/// Needs:  headers of CUDA 12.1 or newer.
+/// Errors: kInvalidArgument  null
+///         kNotFound         no __global__ function of a loaded shared object
+/// Cost:   one runtime call, which looks `symbol` up under a lock.
+/// Source: CUDA Runtime API, cudaGetKernel; test/runtime/function_test.cc.
 [[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<CUkernel> KernelOf(const void* symbol) {
   if (symbol == nullptr) return absl::InvalidArgumentError("find the kernel of a null symbol");
   LastErrorScope errors;
@@ -158,20 +158,20 @@ template <typename... Parameters>
   return ToDriver(kernel);
 }
 
-// The same of a __global__ function of the program: KernelOf(&Blur).
+/// The same of a __global__ function of the program: KernelOf(&Blur).
 template <typename... Parameters>
 [[nodiscard]] CUGUEST_HIDE absl::StatusOr<CUkernel> KernelOf(void (*kernel)(Parameters...)) {
   return KernelOf(reinterpret_cast<const void*>(kernel));
 }
 #endif
 
-// What `kernel` is in `context`. Loads its code there if it was not yet.
-//
-// Errors: kInvalidArgument  null
-//         kUnimplemented    a driver below CUDA 12.0
-//         and what loading code can fail with
-// Cost:   a ContextGuard and one driver call.
-// Source: CUDA Driver API, cuKernelGetFunction; cudasim/test/library_facts_test.cc.
+/// What `kernel` is in `context`. Loads its code there if it was not yet.
+///
+/// Errors: kInvalidArgument  null
+///         kUnimplemented    a driver below CUDA 12.0
+///         and what loading code can fail with
+/// Cost:   a ContextGuard and one driver call.
+/// Source: CUDA Driver API, cuKernelGetFunction; cudasim/test/library_facts_test.cc.
 [[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<CUfunction> FunctionOf(CUkernel kernel,
                                                                         const ContextRef& context) {
   if (kernel == nullptr) return absl::InvalidArgumentError("find the function of a null kernel");
@@ -185,9 +185,9 @@ template <typename... Parameters>
   return function;
 }
 
-// Errors: kInvalidArgument  null
-//         kUnimplemented    a driver below CUDA 12.5
-// Cost:   one driver call.
+/// Errors: kInvalidArgument  null
+///         kUnimplemented    a driver below CUDA 12.5
+/// Cost:   one driver call.
 [[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<CUlibrary> LibraryOf(CUkernel kernel) {
   if (kernel == nullptr) return absl::InvalidArgumentError("find the library of a null kernel");
   const auto get = internal::FindEntry(&Driver::KernelGetLibrary);
@@ -198,9 +198,9 @@ template <typename... Parameters>
   return library;
 }
 
-// Errors: kInvalidArgument  null
-//         kUnimplemented    a driver below CUDA 11.0
-// Cost:   one driver call.
+/// Errors: kInvalidArgument  null
+///         kUnimplemented    a driver below CUDA 11.0
+/// Cost:   one driver call.
 [[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<CUmodule> ModuleOf(CUfunction function) {
   if (function == nullptr) return absl::InvalidArgumentError("find the module of a null function");
   const auto get = internal::FindEntry(&Driver::FuncGetModule);

@@ -3,38 +3,38 @@
 // -----------------------------------------------------------------------------
 // runtime/handle.h                                                      tier: 4
 // -----------------------------------------------------------------------------
-//
-// Streams, events, graphs and memory pools: one object with one handle, whichever API made
-// it. `ToDriver` and `ToRuntime` say at the call site where a handle came from, and make
-// explicit what both APIs leave to the including file: which stream 0 is.
-//
-//   cufftSetStream(plan, runtime::ToRuntime(stream.get()));
-//   absl::StatusOr<StreamRef> stream = StreamRef::Borrow(runtime::ToDriver(cuda_stream));
-//
-// Note [What may be done with the other API's handle]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// No conversion transfers ownership: the creator still has to destroy the object, and may do so by
-// either API's call, once.
-//
-//   object       | lives in             | until
-//   -------------+----------------------+------------------------------------------------
-//   stream       | the context current  | destroyed, or that context ends (also by
-//                | when it was made     | cudaDeviceReset): any use then is undefined
-//   event        | the same             | the same; recorded in streams of its own context
-//                |                      | only, waited for by streams of any
-//   graph, node, | no context           | destroyed (a node: with its graph)
-//   user object  |                      |
-//   executable   | the context it was   | destroyed, or that context ends
-//   graph        | instantiated in      |
-//   memory pool  | a device             | destroyed, with its memory freed; a device's
-//                |                      | default pool never ends
-//
-// With another context current, both APIs take a stream, event, graph or pool all the same;
-// only recording an event in a stream of another context is refused. With *nothing* current
-// most calls of the runtime make the primary context of device 0 current and leave it so: work
-// inside a ContextGuard, or a CalleeScope (runtime/callee_scope.h).
-// Source: test/runtime/conversion_test.cc, every object in every direction and context;
-// cudasim/test/runtime_stream_facts_test.cc, with another or nothing current.
+/// \file
+/// Streams, events, graphs and memory pools: one object with one handle, whichever API made
+/// it. `ToDriver` and `ToRuntime` say at the call site where a handle came from, and make
+/// explicit what both APIs leave to the including file: which stream 0 is.
+///
+///   cufftSetStream(plan, runtime::ToRuntime(stream.get()));
+///   absl::StatusOr<StreamRef> stream = StreamRef::Borrow(runtime::ToDriver(cuda_stream));
+///
+/// Note [What may be done with the other API's handle]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+/// No conversion transfers ownership: the creator still has to destroy the object, and may do so by
+/// either API's call, once.
+///
+///   object       | lives in             | until
+///   -------------+----------------------+------------------------------------------------
+///   stream       | the context current  | destroyed, or that context ends (also by
+///                | when it was made     | cudaDeviceReset): any use then is undefined
+///   event        | the same             | the same; recorded in streams of its own context
+///                |                      | only, waited for by streams of any
+///   graph, node, | no context           | destroyed (a node: with its graph)
+///   user object  |                      |
+///   executable   | the context it was   | destroyed, or that context ends
+///   graph        | instantiated in      |
+///   memory pool  | a device             | destroyed, with its memory freed; a device's
+///                |                      | default pool never ends
+///
+/// With another context current, both APIs take a stream, event, graph or pool all the same;
+/// only recording an event in a stream of another context is refused. With *nothing* current
+/// most calls of the runtime make the primary context of device 0 current and leave it so: work
+/// inside a ContextGuard, or a CalleeScope (runtime/callee_scope.h).
+/// Source: test/runtime/conversion_test.cc, every object in every direction and context;
+/// cudasim/test/runtime_stream_facts_test.cc, with another or nothing current.
 
 #ifndef CUGUEST_RUNTIME_HANDLE_H_
 #define CUGUEST_RUNTIME_HANDLE_H_
@@ -47,7 +47,7 @@
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
-// Source: <driver_types.h>, where these are one type.
+/// Source: <driver_types.h>, where these are one type.
 static_assert(std::is_same_v<cudaStream_t, CUstream>);
 static_assert(std::is_same_v<cudaEvent_t, CUevent>);
 static_assert(std::is_same_v<cudaGraph_t, CUgraph>);
@@ -73,15 +73,15 @@ CUGUEST_HIDE inline CUstream Explicit(CUstream stream) noexcept {
 
 }  // namespace internal
 
-// The functions below
-//
-// Stack, count, last error: not touched. Nothing is called, and nothing is checked: a null
-// handle stays null.
-// Threads: any. Cost: none.
+/// The functions below
+///
+/// Stack, count, last error: not touched. Nothing is called, and nothing is checked: a null
+/// handle stays null.
+/// Threads: any. Cost: none.
 
-// Of stream 0, the special handle that means the same in every file: CU_STREAM_LEGACY, or
-// CU_STREAM_PER_THREAD where CUDA_API_PER_THREAD_DEFAULT_STREAM is defined. Both APIs have
-// the same two. Special streams belong to whichever context is current when they are used.
+/// Of stream 0, the special handle that means the same in every file: CU_STREAM_LEGACY, or
+/// CU_STREAM_PER_THREAD where CUDA_API_PER_THREAD_DEFAULT_STREAM is defined. Both APIs have
+/// the same two. Special streams belong to whichever context is current when they are used.
 [[nodiscard]] CUGUEST_HIDE inline CUstream ToDriver(cudaStream_t stream) noexcept {
   return internal::Explicit(stream);
 }
@@ -89,7 +89,7 @@ CUGUEST_HIDE inline CUstream Explicit(CUstream stream) noexcept {
   return internal::Explicit(stream);
 }
 
-// The flags of both APIs agree too: cudaEventDisableTiming is CU_EVENT_DISABLE_TIMING.
+/// The flags of both APIs agree too: cudaEventDisableTiming is CU_EVENT_DISABLE_TIMING.
 [[nodiscard]] CUGUEST_HIDE constexpr CUevent ToDriver(cudaEvent_t event) noexcept { return event; }
 [[nodiscard]] CUGUEST_HIDE constexpr cudaEvent_t ToRuntime(CUevent event) noexcept { return event; }
 

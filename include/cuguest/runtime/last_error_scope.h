@@ -3,19 +3,19 @@
 // -----------------------------------------------------------------------------
 // runtime/last_error_scope.h                                            tier: 4
 // -----------------------------------------------------------------------------
-//
-// The runtime keeps the last error of every thread until somebody takes it, and the host
-// takes it for its own kernel's. `LastErrorScope` leaves it as it found it, and says which
-// call had set it.
-//
-//   runtime::LastErrorScope errors;
-//   void* pointer = nullptr;
-//   if (errors.Note(cudaMalloc(&pointer, bytes), "cudaMalloc") != cudaSuccess) ...
-//   absl::Status clean = errors.Check();   // "... cudaMalloc left cudaErrorMemoryAllocation"
-//
-// Every copy of the runtime in a process has last errors of its own: this is about the copy
-// that the including file is linked with. Driver calls never set one, so nothing else of
-// cuguest needs such a scope.
+/// \file
+/// The runtime keeps the last error of every thread until somebody takes it, and the host
+/// takes it for its own kernel's. `LastErrorScope` leaves it as it found it, and says which
+/// call had set it.
+///
+///   runtime::LastErrorScope errors;
+///   void* pointer = nullptr;
+///   if (errors.Note(cudaMalloc(&pointer, bytes), "cudaMalloc") != cudaSuccess) ...
+///   absl::Status clean = errors.Check();   // "... cudaMalloc left cudaErrorMemoryAllocation"
+///
+/// Every copy of the runtime in a process has last errors of its own: this is about the copy
+/// that the including file is linked with. Driver calls never set one, so nothing else of
+/// cuguest needs such a scope.
 
 #ifndef CUGUEST_RUNTIME_LAST_ERROR_SCOPE_H_
 #define CUGUEST_RUNTIME_LAST_ERROR_SCOPE_H_
@@ -31,14 +31,14 @@
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
-// LastErrorScope
-//
-// Stack, count: not touched: the runtime's error functions create no context. In a process
-//          that has not used CUDA they initialise the driver, and say so if that fails.
-// Threads: bound to the constructing thread; destroy it there.
-// Cost:    one cudaPeekAtLastError each for construction, Note() and Check(), two for
-//          Restore(); no driver call, no allocation where nothing changed.
-// Source:  CUDA Runtime API, cudaGetLastError; cudasim/test/runtime_error_facts_test.cc.
+/// LastErrorScope
+///
+/// Stack, count: not touched: the runtime's error functions create no context. In a process
+///          that has not used CUDA they initialise the driver, and say so if that fails.
+/// Threads: bound to the constructing thread; destroy it there.
+/// Cost:    one cudaPeekAtLastError each for construction, Note() and Check(), two for
+///          Restore(); no driver call, no allocation where nothing changed.
+/// Source:  CUDA Runtime API, cudaGetLastError; cudasim/test/runtime_error_facts_test.cc.
 class [[nodiscard]] LastErrorScope {
  public:
   [[nodiscard]] CUGUEST_HIDE explicit LastErrorScope(const char* file = __builtin_FILE(),
@@ -48,19 +48,19 @@ class [[nodiscard]] LastErrorScope {
   LastErrorScope& operator=(const LastErrorScope&) = delete;
   CUGUEST_HIDE ~LastErrorScope() { static_cast<void>(Restore()); }
 
-  // The last error when the scope began.
+  /// The last error when the scope began.
   [[nodiscard]] CUGUEST_HIDE cudaError_t before() const noexcept { return before_; }
 
-  // Call it with each runtime call of the scope, `call` a text with static storage. Returns
-  // `code`. The first after which the last error was another is the one that Check() names.
+  /// Call it with each runtime call of the scope, `call` a text with static storage. Returns
+  /// `code`. The first after which the last error was another is the one that Check() names.
   CUGUEST_HIDE cudaError_t Note(cudaError_t code, const char* call) noexcept {
     if (culprit_ == nullptr && cudaPeekAtLastError() != before_) culprit_ = call;
     return code;
   }
 
-  // OK while the last error is what it was. Otherwise a status of the new one's code that
-  // names both, and the call that was noted first after the change; kInternal where the old
-  // one was taken, since there is no new one.
+  /// OK while the last error is what it was. Otherwise a status of the new one's code that
+  /// names both, and the call that was noted first after the change; kInternal where the old
+  /// one was taken, since there is no new one.
   [[nodiscard]] CUGUEST_HIDE absl::Status Check() const {
     const cudaError_t now = cudaPeekAtLastError();
     if (now == before_) return absl::OkStatus();
@@ -71,14 +71,14 @@ class [[nodiscard]] LastErrorScope {
     return absl::InternalError(doing + " took it (cudaGetLastError)");
   }
 
-  // Ends the scope now; does nothing the second time. An error that came up in the scope is
-  // taken back; one that was there before and was overwritten or taken cannot be set again,
-  // and sticky errors stay.
-  //
-  // A change that no call was noted for is an incident (kLastError) with the new error as its
-  // result: somebody else left it.
-  // Returns whether the last error is what it was. On another thread than its own, whose last
-  // error is none of its business, it does nothing but report kElsewhere, and returns false.
+  /// Ends the scope now; does nothing the second time. An error that came up in the scope is
+  /// taken back; one that was there before and was overwritten or taken cannot be set again,
+  /// and sticky errors stay.
+  ///
+  /// A change that no call was noted for is an incident (kLastError) with the new error as its
+  /// result: somebody else left it.
+  /// Returns whether the last error is what it was. On another thread than its own, whose last
+  /// error is none of its business, it does nothing but report kElsewhere, and returns false.
   CUGUEST_HIDE bool Restore() noexcept {
     if (!inside_) return true;
     if (!thread_.IsThis()) {

@@ -3,10 +3,10 @@
 // -----------------------------------------------------------------------------
 // runtime/library.h                                                     tier: 4
 // -----------------------------------------------------------------------------
-//
-// What runtime/cublas.h, cufft.h, cusolver.h and cusparse.h have in common: the table of a
-// library's functions, its handles in all contexts, and the scope that borrows one. Each of those
-// headers says what is its library's own, above all which calls end captures, and what they cost.
+/// \file
+/// What runtime/cublas.h, cufft.h, cusolver.h and cusparse.h have in common: the table of a
+/// library's functions, its handles in all contexts, and the scope that borrows one. Each of those
+/// headers says what is its library's own, above all which calls end captures, and what they cost.
 
 #ifndef CUGUEST_RUNTIME_LIBRARY_H_
 #define CUGUEST_RUNTIME_LIBRARY_H_
@@ -27,40 +27,40 @@
 #include "cuguest/internal/memory_range.h"
 #include "cuguest/runtime/binding.h"
 
-// What a table's list X(member, function) is expanded with.
+/// What a table's list X(member, function) is expanded with.
 #define CUGUEST_LIBRARY_POINTER(Name, function) decltype(&::function) Name = nullptr;
 #define CUGUEST_LIBRARY_LINK(Name, function) library.Name = &::function;
 #define CUGUEST_LIBRARY_FIND(Name, function) {#function, &library.Name},
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
-// LibraryTable
-//
-// The functions of one CUDA library that its pool and its scope need. Each table has
-//
-//   Linked()             those that the program is linked with. Only a program that calls it
-//                        (or the default constructor of the handles) needs the library at link
-//                        time.
-//   Open(name)           those of the library `name`, a soname or a path; by default of NVIDIA's
-//                        soname for the header's major version. It stays loaded to the end of the
-//                        process, also on failure.
-//
-// Stack, count, last error: not touched. Nothing here needs a driver, or initialises one.
-// Threads: a value; any thread.
-// Errors:  of Open():
-//            kUnavailable         it cannot be loaded: the text holds the loader's words
-//            kUnimplemented       one of the functions is missing: the text names it
-//            kFailedPrecondition  its major version is not the header's
-// Cost:    of Open(), the first time: loading it (a second, and hundreds of MiB of address space).
-// Source:  test/runtime/library_missing_test.cc.
+/// LibraryTable
+///
+/// The functions of one CUDA library that its pool and its scope need. Each table has
+///
+///   Linked()             those that the program is linked with. Only a program that calls it
+///                        (or the default constructor of the handles) needs the library at link
+///                        time.
+///   Open(name)           those of the library `name`, a soname or a path; by default of NVIDIA's
+///                        soname for the header's major version. It stays loaded to the end of the
+///                        process, also on failure.
+///
+/// Stack, count, last error: not touched. Nothing here needs a driver, or initialises one.
+/// Threads: a value; any thread.
+/// Errors:  of Open():
+///            kUnavailable         it cannot be loaded: the text holds the loader's words
+///            kUnimplemented       one of the functions is missing: the text names it
+///            kFailedPrecondition  its major version is not the header's
+/// Cost:    of Open(), the first time: loading it (a second, and hundreds of MiB of address space).
+/// Source:  test/runtime/library_missing_test.cc.
 class LibraryTable {
  public:
-  // Another function of the same library, for a program that does not link it:
-  //
-  //   auto sgemm = library.Find<decltype(&cublasSgemm_v2)>("cublasSgemm_v2");
-  //
-  // Errors: kUnimplemented  the library does not have it
-  // Cost:   dlsym().
+  /// Another function of the same library, for a program that does not link it:
+  ///
+  ///   auto sgemm = library.Find<decltype(&cublasSgemm_v2)>("cublasSgemm_v2");
+  ///
+  /// Errors: kUnimplemented  the library does not have it
+  /// Cost:   dlsym().
   template <typename Function>
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<Function> Find(const char* symbol) const {
     const absl::StatusOr<void*> found = file_.Find(symbol);
@@ -71,8 +71,8 @@ class LibraryTable {
  protected:
   CUGUEST_HIDE LibraryTable() = default;
 
-  // Fills `entries`, among which `get_property` is, from the file `name`, or else from
-  // "<stem>.so.<major>", whose major version must be `major`.
+  /// Fills `entries`, among which `get_property` is, from the file `name`, or else from
+  /// "<stem>.so.<major>", whose major version must be `major`.
   template <typename Code>
   CUGUEST_HIDE absl::Status Load(
       ::cuguest::internal::Library which, const char* name, const char* stem, int major,
@@ -94,24 +94,24 @@ class LibraryTable {
   ::cuguest::internal::LibraryFile file_;
 };
 
-// LibraryHandles
-//
-// The handles (of cuFFT: plans) of a library or program: for each incarnation of a context as many
-// as were in use at a time. They are made when they are first needed, or by Prepare(), and kept.
-//
-// Stack:   net 0.
-// Count:   none; it keeps no context alive. Call Forget() before destroying a context. The
-// destructor
-//          destroys the handles of primary contexts and of the current context, and gives up all
-//          others, as PerContext does: call ForgetAll() first where the contexts go on.
-// Threads: all members but the destructor, from any threads at the same time.
-// Fork, and the end of the process: as PerContext. In a forked child and in a stream callback
-//          everything is refused and nothing is called. It is no object with static or
-//          thread_local duration: `static auto& handles = *new CublasHandles;`.
-// After the context: a handle whose context was destroyed or reset is given up without a call, as
-//          PerContext does with its values, because most libraries would crash. The device memory
-//          went with the context; the library's host memory is leaked.
-// Source:  test/runtime/library_test.cc; test/process/library_handles_test.cc.
+/// LibraryHandles
+///
+/// The handles (of cuFFT: plans) of a library or program: for each incarnation of a context as many
+/// as were in use at a time. They are made when they are first needed, or by Prepare(), and kept.
+///
+/// Stack:   net 0.
+/// Count:   none; it keeps no context alive. Call Forget() before destroying a context. The
+/// destructor
+///          destroys the handles of primary contexts and of the current context, and gives up all
+///          others, as PerContext does: call ForgetAll() first where the contexts go on.
+/// Threads: all members but the destructor, from any threads at the same time.
+/// Fork, and the end of the process: as PerContext. In a forked child and in a stream callback
+///          everything is refused and nothing is called. It is no object with static or
+///          thread_local duration: `static auto& handles = *new CublasHandles;`.
+/// After the context: a handle whose context was destroyed or reset is given up without a call, as
+///          PerContext does with its values, because most libraries would crash. The device memory
+///          went with the context; the library's host memory is leaked.
+/// Source:  test/runtime/library_test.cc; test/process/library_handles_test.cc.
 template <typename Table>
 class LibraryHandles {
  public:
@@ -120,36 +120,36 @@ class LibraryHandles {
 
   [[nodiscard]] CUGUEST_HIDE const Table& library() const noexcept { return library_; }
 
-  // Drops the handles of this incarnation of `context`, and destroys them, and those that were
-  // dropped before, unless a scope still uses one of them. Not while anything in the context
-  // captures: see Note [Handles and captures] of runtime/cublas.h. Returns whether there were any
-  // to drop; by then no other thread is destroying a handle of the context. Where a scope was left,
-  // call Forget() again when it has ended: no other call destroys them, since nobody else knows
-  // what captures there by then. Or call ForgetDestroyed() when the context is destroyed.
-  //
-  // Cost: of most libraries, it waits for the context, once for each handle; and for other threads
-  //       that destroy handles of the context.
-  // Source: test/runtime/library_suite.h, forgets_what_is_in_use_later.
+  /// Drops the handles of this incarnation of `context`, and destroys them, and those that were
+  /// dropped before, unless a scope still uses one of them. Not while anything in the context
+  /// captures: see Note [Handles and captures] of runtime/cublas.h. Returns whether there were any
+  /// to drop; by then no other thread is destroying a handle of the context. Where a scope was
+  /// left, call Forget() again when it has ended: no other call destroys them, since nobody else
+  /// knows what captures there by then. Or call ForgetDestroyed() when the context is destroyed.
+  ///
+  /// Cost: of most libraries, it waits for the context, once for each handle; and for other threads
+  ///       that destroy handles of the context.
+  /// Source: test/runtime/library_suite.h, forgets_what_is_in_use_later.
   CUGUEST_HIDE bool Forget(const ContextRef& context) { return pools_.Forget(context); }
 
-  // The same for an incarnation that the caller knows to be destroyed or reset: they are given up,
-  // without a call.
+  /// The same for an incarnation that the caller knows to be destroyed or reset: they are given up,
+  /// without a call.
   CUGUEST_HIDE bool ForgetDestroyed(const ContextRef& context) {
     return pools_.ForgetDestroyed(context);
   }
 
-  // Forget() of every context; returns of how many there were handles. The caller vouches, as to
-  // PerContext::ForgetAll(), that none of them was destroyed without a ForgetDestroyed().
+  /// Forget() of every context; returns of how many there were handles. The caller vouches, as to
+  /// PerContext::ForgetAll(), that none of them was destroyed without a ForgetDestroyed().
   CUGUEST_HIDE std::size_t ForgetAll() { return pools_.ForgetAll(); }
 
-  // Gives up those of every context that is known to be over, and returns how many contexts those
-  // were. As PerContext::DropDead(), which says of which it is known and what it costs.
+  /// Gives up those of every context that is known to be over, and returns how many contexts those
+  /// were. As PerContext::DropDead(), which says of which it is known and what it costs.
   CUGUEST_HIDE std::size_t DropDead() { return pools_.DropDead(); }
 
  protected:
   CUGUEST_HIDE LibraryHandles(const ::cuguest::internal::HandleType& type, const Table& library)
       : library_(library), pools_(type, &library_) {}
-  // Destroys the handles of contexts that live, as Forget(). No scope may be left.
+  /// Destroys the handles of contexts that live, as Forget(). No scope may be left.
   CUGUEST_HIDE ~LibraryHandles() = default;
 
   [[nodiscard]] CUGUEST_HIDE ::cuguest::internal::HandlePools& pools() noexcept { return pools_; }
@@ -159,10 +159,10 @@ class LibraryHandles {
   ::cuguest::internal::HandlePools pools_;  // after library_, which it calls to its end
 };
 
-// LibraryScope
-//
-// Has a handle to itself, in the context of a stream, which it makes current, with the thread in
-// relaxed capture mode. CublasScope says what it does, and each library's scope what else.
+/// LibraryScope
+///
+/// Has a handle to itself, in the context of a stream, which it makes current, with the thread in
+/// relaxed capture mode. CublasScope says what it does, and each library's scope what else.
 class [[nodiscard]] LibraryScope {
  public:
   LibraryScope(const LibraryScope&) = delete;
@@ -171,32 +171,32 @@ class [[nodiscard]] LibraryScope {
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return scope_.ok(); }
   [[nodiscard]] CUGUEST_HIDE const absl::Status& status() const noexcept { return scope_.status(); }
 
-  // Whether the `bytes` from `pointer` on may be an operand: memory that the scope's device
-  // can reach without peer access. The libraries do not check, and a wrong one costs the process
-  // every context. For tests and debugging: it costs what Describe() does, and takes the
-  // driver's lock. Memory of another device with peer access enabled is refused, too.
-  //
-  // Errors: kFailedPrecondition  the scope is not ok()
-  //         kInvalidArgument     null, plain host memory, freed, too short, or another device's
-  //         those of DeviceView::Borrow
+  /// Whether the `bytes` from `pointer` on may be an operand: memory that the scope's device
+  /// can reach without peer access. The libraries do not check, and a wrong one costs the process
+  /// every context. For tests and debugging: it costs what Describe() does, and takes the
+  /// driver's lock. Memory of another device with peer access enabled is refused, too.
+  ///
+  /// Errors: kFailedPrecondition  the scope is not ok()
+  ///         kInvalidArgument     null, plain host memory, freed, too short, or another device's
+  ///         those of DeviceView::Borrow
   [[nodiscard]] CUGUEST_HIDE absl::Status CheckOperand(const void* pointer,
                                                        std::size_t bytes) const {
     return scope_.CheckOperand(::cuguest::internal::AddressOf(pointer), bytes);
   }
 
-  // As ContextGuard::Reassert: after foreign code was called inside the scope. If it fails, also
-  // because that code destroyed or reset the context, the scope ends, and status() says why.
-  //
-  // Cost: two driver calls when nothing is wrong.
+  /// As ContextGuard::Reassert: after foreign code was called inside the scope. If it fails, also
+  /// because that code destroyed or reset the context, the scope ends, and status() says why.
+  ///
+  /// Cost: two driver calls when nothing is wrong.
   CUGUEST_HIDE absl::Status Reassert() { return scope_.Reassert(); }
 
-  // Ends the scope now. Does nothing the second time.
-  //
-  // Errors: kFailedPrecondition  the context was destroyed or reset inside the scope: the handle
-  //         was
-  //                              given up
-  //         those of the library's ToStatus()  the handle could not be put back as it was made
-  //         as ContextGuard::Restore           the caller's stack could not be restored
+  /// Ends the scope now. Does nothing the second time.
+  ///
+  /// Errors: kFailedPrecondition  the context was destroyed or reset inside the scope: the handle
+  ///         was
+  ///                              given up
+  ///         those of the library's ToStatus()  the handle could not be put back as it was made
+  ///         as ContextGuard::Restore           the caller's stack could not be restored
   CUGUEST_HIDE absl::Status Restore() { return scope_.Restore(); }
 
  protected:
@@ -204,10 +204,10 @@ class [[nodiscard]] LibraryScope {
                             const ::cuguest::internal::HandleRequest& request, const char* file,
                             int line)
       : scope_(pools, request, file, line) {}
-  // As Restore(), without a word.
+  /// As Restore(), without a word.
   CUGUEST_HIDE ~LibraryScope() = default;
 
-  // What the pool keeps for the handle; nullptr unless ok().
+  /// What the pool keeps for the handle; nullptr unless ok().
   [[nodiscard]] CUGUEST_HIDE void* borrowed() const noexcept { return scope_.handle(); }
 
  private:

@@ -3,21 +3,21 @@
 // -----------------------------------------------------------------------------
 // runtime/pointer.h                                                     tier: 4
 // -----------------------------------------------------------------------------
-//
-// Heap memory: the driver's `CUdeviceptr` is the number of the runtime's pointer.
-//
-//   CUdeviceptr values;                       // of cuMemAlloc
-//   cublasSaxpy(handle, n, &a, runtime::ToRuntime<float>(values), 1, y, 1);
-//
-// Note [Memory of the other API]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// Memory lives in the context that was current when it was allocated (pool and virtual memory: on
-// the device), until it is freed, by either API, once, or that context ends. A conversion does not
-// transfer ownership. cuMemFree frees what cudaMalloc gave, and the other way round; but cudaFree
-// with *nothing* current first creates the primary context of device 0 and leaves it on the stack.
-// `DeviceBuffer::Adopt` (device_buffer.h) frees in the right context whatever is current,
-// `Describe` (memory.h) tells whose a pointer is, and `DeviceView::Borrow` (device_view.h) checks
-// one that was handed in.
+/// \file
+/// Heap memory: the driver's `CUdeviceptr` is the number of the runtime's pointer.
+///
+///   CUdeviceptr values;                       // of cuMemAlloc
+///   cublasSaxpy(handle, n, &a, runtime::ToRuntime<float>(values), 1, y, 1);
+///
+/// Note [Memory of the other API]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+/// Memory lives in the context that was current when it was allocated (pool and virtual memory: on
+/// the device), until it is freed, by either API, once, or that context ends. A conversion does not
+/// transfer ownership. cuMemFree frees what cudaMalloc gave, and the other way round; but cudaFree
+/// with *nothing* current first creates the primary context of device 0 and leaves it on the stack.
+/// `DeviceBuffer::Adopt` (device_buffer.h) frees in the right context whatever is current,
+/// `Describe` (memory.h) tells whose a pointer is, and `DeviceView::Borrow` (device_view.h) checks
+/// one that was handed in.
 
 #ifndef CUGUEST_RUNTIME_POINTER_H_
 #define CUGUEST_RUNTIME_POINTER_H_
@@ -28,11 +28,11 @@
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
-// Stack, count, last error: not touched. Nothing is called, and nothing is checked, also
-// not the alignment for `T`: null is 0, and 0 is null.
-// Threads: any. Cost: none.
-// Source:  CUDA Programming Guide, "Interoperability between Runtime and Driver APIs";
-//          test/runtime/conversion_test.cc.
+/// Stack, count, last error: not touched. Nothing is called, and nothing is checked, also
+/// not the alignment for `T`: null is 0, and 0 is null.
+/// Threads: any. Cost: none.
+/// Source:  CUDA Programming Guide, "Interoperability between Runtime and Driver APIs";
+///          test/runtime/conversion_test.cc.
 [[nodiscard]] CUGUEST_HIDE inline CUdeviceptr ToDriver(const void* pointer) noexcept {
   return reinterpret_cast<CUdeviceptr>(pointer);
 }

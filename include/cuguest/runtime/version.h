@@ -3,17 +3,17 @@
 // -----------------------------------------------------------------------------
 // runtime/version.h                                                     tier: 4
 // -----------------------------------------------------------------------------
-//
-// Can CUDA work in this process, with the driver that is here and the runtime that the
-// including file is linked with? See compatibility.h for what is checked, and how.
-//
-//   if (absl::Status s = cuguest::runtime::CanWork(); !s.ok()) return s;
-//
-// Every function here initialises the driver as QueryVersions() does, creates no context,
-// and leaves the stack and the runtime's last error as they are.
-//
-// Threads: any.
-// Source:  test/runtime/version_test.cc.
+/// \file
+/// Can CUDA work in this process, with the driver that is here and the runtime that the
+/// including file is linked with? See compatibility.h for what is checked, and how.
+///
+///   if (absl::Status s = cuguest::runtime::CanWork(); !s.ok()) return s;
+///
+/// Every function here initialises the driver as QueryVersions() does, creates no context,
+/// and leaves the stack and the runtime's last error as they are.
+///
+/// Threads: any.
+/// Source:  test/runtime/version_test.cc.
 
 #ifndef CUGUEST_RUNTIME_VERSION_H_
 #define CUGUEST_RUNTIME_VERSION_H_
@@ -29,9 +29,9 @@
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
-// cuguest::QueryVersions(), with the version of the including file's runtime, which
-// answers where there is no driver too.
-// Cost: that of cuguest::QueryVersions().
+/// cuguest::QueryVersions(), with the version of the including file's runtime, which
+/// answers where there is no driver too.
+/// Cost: that of cuguest::QueryVersions().
 [[nodiscard]] CUGUEST_HIDE inline Versions QueryVersions() {
   int version = 0;
   // Cannot fail: it is given where to write.
@@ -39,12 +39,12 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
   return ::cuguest::QueryVersions(CUDART_VERSION, version);
 }
 
-// OK, or what stands in the way and what to do; the codes are CheckCompatibility()'s.
+/// OK, or what stands in the way and what to do; the codes are CheckCompatibility()'s.
 [[nodiscard]] CUGUEST_HIDE inline absl::Status CanWork() {
   return CheckCompatibility(QueryVersions()).status;
 }
 
-// The same in one sentence, also where CUDA can work.
+/// The same in one sentence, also where CUDA can work.
 [[nodiscard]] CUGUEST_HIDE inline std::string Explain() {
   return CheckCompatibility(QueryVersions()).sentence;
 }

@@ -3,10 +3,10 @@
 // -----------------------------------------------------------------------------
 // testing/sim_library.h                                          tier: testing
 // -----------------------------------------------------------------------------
-//
-// Forwards to <cudasim/sim_library.h>, the control of the simulated libraries, and names what
-// it has as cuguest 0.1 did. Include that header, and say `cudasim`: this one is
-// removed in 0.3.
+/// \file
+/// Forwards to <cudasim/sim_library.h>, the control of the simulated libraries, and names what
+/// it has as cuguest 0.1 did. Include that header, and say `cudasim`: this one is
+/// removed in 0.3.
 
 #ifndef CUGUEST_TESTING_SIM_LIBRARY_H_
 #define CUGUEST_TESTING_SIM_LIBRARY_H_

@@ -3,21 +3,21 @@
 // -----------------------------------------------------------------------------
 // testing/stack_probe.h                                           tier: testing
 // -----------------------------------------------------------------------------
-//
-// `StackProbe` takes down what a guest must leave alone: the calling thread's whole
-// stack of contexts, entry by entry, the flags of the current one, and the primary
-// context of every device. `UndisturbedScope` does it twice and fails a test when the
-// two differ. It works with Boost.Test, GoogleTest or no framework at all, on a real
-// driver and on the simulation.
-//
-//   BOOST_AUTO_TEST_CASE(encode_is_a_good_guest) {
-//     cuguest::testing::UndisturbedScope scope(
-//         [](const std::string& difference) { BOOST_ERROR(difference); });
-//     encoder.Encode(frame);
-//   }
-//
-// With GoogleTest the function is `ADD_FAILURE() << difference`; without one the
-// default prints and aborts.
+/// \file
+/// `StackProbe` takes down what a guest must leave alone: the calling thread's whole
+/// stack of contexts, entry by entry, the flags of the current one, and the primary
+/// context of every device. `UndisturbedScope` does it twice and fails a test when the
+/// two differ. It works with Boost.Test, GoogleTest or no framework at all, on a real
+/// driver and on the simulation.
+///
+///   BOOST_AUTO_TEST_CASE(encode_is_a_good_guest) {
+///     cuguest::testing::UndisturbedScope scope(
+///         [](const std::string& difference) { BOOST_ERROR(difference); });
+///     encoder.Encode(frame);
+///   }
+///
+/// With GoogleTest the function is `ADD_FAILURE() << difference`; without one the
+/// default prints and aborts.
 
 #ifndef CUGUEST_TESTING_STACK_PROBE_H_
 #define CUGUEST_TESTING_STACK_PROBE_H_
@@ -33,18 +33,18 @@
 CUGUEST_BEGIN_NAMESPACE
 namespace testing {
 
-// StackProbe
-//
-// Stack:   taken off and put back, entry by entry: the driver shows only the top. Net
-//          0. An entry whose context is destroyed cannot be pushed again, so the probe
-//          stops above it and says so (`cut()`).
-// Threads: a value; Take() sees the calling thread's stack only.
-// Cost:    five driver calls for an entry, two for a device. For tests.
-// Errors:  none. Without a driver, before cuInit, or in a forked child everything is
-//          empty. It never calls cuInit.
+/// StackProbe
+///
+/// Stack:   taken off and put back, entry by entry: the driver shows only the top. Net
+///          0. An entry whose context is destroyed cannot be pushed again, so the probe
+///          stops above it and says so (`cut()`).
+/// Threads: a value; Take() sees the calling thread's stack only.
+/// Cost:    five driver calls for an entry, two for a device. For tests.
+/// Errors:  none. Without a driver, before cuInit, or in a forked child everything is
+///          empty. It never calls cuInit.
 class StackProbe {
  public:
-  // As the compiler declares them, but hidden.
+  /// As the compiler declares them, but hidden.
   CUGUEST_HIDE StackProbe() = default;
   CUGUEST_HIDE StackProbe(const StackProbe&) = default;
   CUGUEST_HIDE StackProbe(StackProbe&&) = default;
@@ -54,7 +54,7 @@ class StackProbe {
 
   struct Entry {
     CUcontext context;
-    unsigned long long id;  // 0 below CUDA 12.0
+    unsigned long long id;  ///< 0 below CUDA 12.0
     CUGUEST_HIDE friend bool operator==(const Entry& a, const Entry& b) {
       return a.context == b.context && a.id == b.id;
     }
@@ -69,25 +69,25 @@ class StackProbe {
 
   [[nodiscard]] static StackProbe Take();
 
-  // Bottom first: back() is the current context.
+  /// Bottom first: back() is the current context.
   [[nodiscard]] CUGUEST_HIDE const std::vector<Entry>& stack() const { return stack_; }
   [[nodiscard]] CUGUEST_HIDE CUcontext current() const {
     return stack_.empty() ? nullptr : stack_.back().context;
   }
-  // One for each device the driver counts; empty before cuInit.
+  /// One for each device the driver counts; empty before cuInit.
   [[nodiscard]] CUGUEST_HIDE const std::vector<Primary>& primaries() const { return primaries_; }
-  // Of the current context; 0 if there is none.
+  /// Of the current context; 0 if there is none.
   [[nodiscard]] CUGUEST_HIDE unsigned flags() const { return flags_; }
-  // Whether a destroyed context ended the walk, with entries below it unseen.
+  /// Whether a destroyed context ended the walk, with entries below it unseen.
   [[nodiscard]] CUGUEST_HIDE bool cut() const { return cut_; }
 
-  // What `later` shows otherwise than this one, a line for each difference; empty if
-  // nothing. A driver that was initialised in between is not a difference.
+  /// What `later` shows otherwise than this one, a line for each difference; empty if
+  /// nothing. A driver that was initialised in between is not a difference.
   [[nodiscard]] std::string Difference(const StackProbe& later) const;
 
-  // The stack on one line, bottom first, with the names that `name` gives the contexts:
-  // "[X] [A]<", or "(empty)". A destroyed context that ended the walk is "[dead]", with
-  // "..." for what lies below it unseen.
+  /// The stack on one line, bottom first, with the names that `name` gives the contexts:
+  /// "[X] [A]<", or "(empty)". A destroyed context that ended the walk is "[dead]", with
+  /// "..." for what lies below it unseen.
   using Name = std::function<std::string(CUcontext)>;
   [[nodiscard]] std::string Draw(const Name& name) const;
 
@@ -98,15 +98,15 @@ class StackProbe {
   bool cut_ = false;
 };
 
-// UndisturbedScope
-//
-// Probes on construction and destruction, and hands the difference to `fail` if there
-// is one. The stack itself is left as found.
+/// UndisturbedScope
+///
+/// Probes on construction and destruction, and hands the difference to `fail` if there
+/// is one. The stack itself is left as found.
 class UndisturbedScope {
  public:
   using Fail = std::function<void(const std::string& difference)>;
 
-  // Without `fail`: prints the difference to stderr and aborts.
+  /// Without `fail`: prints the difference to stderr and aborts.
   explicit UndisturbedScope(Fail fail = nullptr, const char* file = __builtin_FILE(),
                             int line = __builtin_LINE());
   UndisturbedScope(const UndisturbedScope&) = delete;
