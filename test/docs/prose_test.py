@@ -16,7 +16,7 @@ import tokenize
 root = pathlib.Path(sys.argv[1]).resolve()
 PLACES = ("README.md", "CHANGELOG.md", "docs", "include", "lib", "test", "examples", "kernels", "subprojects/cudasim",
           "subprojects/cudaimage", "meson.build", "meson_options.txt")
-NOT_YET = ("include", "subprojects")  # are still to be mended
+NOT_YET = ("examples", "subprojects")  # are still to be mended
 
 
 def retired():
