@@ -20,6 +20,14 @@ cmake            command -v cmake
 LIST
 }
 
+# Meson finds ccache only for the compiler that it chooses itself. What is compiled with a
+# precompiled header, ccache keeps if it may ignore that header's time.
+ccache=()
+if command -v ccache >/dev/null; then
+  ccache=(ccache)
+  export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros,include_file_mtime,include_file_ctime}
+fi
+
 # missing_packages NEED...: of needs(), and further lines like its.
 missing_packages() {
   local package probe
@@ -50,9 +58,6 @@ bootstrap() {
   local packages
   mapfile -t packages < <(missing_packages "$@")
   if [ ${#packages[@]} -gt 0 ]; then
-    # clang only widens the header tests, so it is asked for along the way and
-    # never on its own.
-    command -v clang++ >/dev/null || packages+=(clang)
     echo "installing: ${packages[*]}"
     if ! apt_get "${packages[@]}"; then
       echo "packages are missing; run: sudo apt-get install -y ${packages[*]}" >&2
