@@ -144,7 +144,8 @@ enum class GuardMode : unsigned char {
 ///            kExact       about 10 for every entry of the stack
 ///          and one more (cuCtxGetId) when built from a ContextRef, except in kElide where
 ///          the last such guard on the thread was elided: then the current context's id is
-///          what it asks for, 2 calls if it is elided too and 5 if it switches. No lock, no
+///          what it asks for, 2 calls if it is elided too and 5 if it switches (the costs
+///          in other headers count such a guard as 3 and 4). No lock, no
 ///          allocation; one thread_local. test/context/guard_cost_test.cc counts them.
 /// Errors:  construction never throws, never aborts: test ok(). A guard that failed
 ///          to enter has changed nothing and will restore nothing. One whose ok() or

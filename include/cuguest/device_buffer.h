@@ -97,7 +97,7 @@ class DeviceBuffer {
   /// Allocate(), and a Copy() of `values` into the buffer: the call returns when the copy is done.
   ///
   /// Errors: those of Allocate() and of Copy() in copy.h. Nothing is held then.
-  /// Cost:   17 driver calls if the context is current, else 19.
+  /// Cost:   16 driver calls if the context is current (17 below CUDA 12.0), else 19.
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceBuffer> CopyOf(const ContextRef& context,
                                                                         HostSpan<const T> values) {
     return Made(internal::OwnedMemory::CopyOf(context, kElements, values.data(), values.size()));

@@ -462,13 +462,13 @@ BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim()) {
   const auto cost = [](const absl::Status& status) {
     SUCCEEDS(status);
     const std::uint64_t calls = Sim::TotalCalls();
-    Sim::ResetCalls();
+    cuguest_test::BeginCount();
     return calls;
   };
   const StreamRef stream = Ref(owner);
   for (const unsigned switched : {0u, 1u}) {
     SetStack(switched == 0 ? Stack{owner.get()} : Stack{});
-    Sim::ResetCalls();
+    cuguest_test::BeginCount();
     BOOST_TEST(cost(Copy(view, HostSpan<const int>(ints))) == 9 + switched);
     BOOST_TEST(cost(Copy(HostSpan<int>(ints), view)) == 9 + switched);
     BOOST_TEST(cost(Download(view).status()) == 9 + switched);

@@ -222,15 +222,18 @@ void FailEachCall(const std::vector<std::string>& entries, const Work& work) {
     for (unsigned nth = 1; nth <= calls; ++nth) {
       BOOST_TEST_CONTEXT(entry << ", call " << nth) {
         const Undisturbed undisturbed;
+        cuguest_test::BeginCount();
         Sim::FailCall(entry.c_str(), nth, CUDA_ERROR_OPERATING_SYSTEM);
-        Sim::ResetCalls();
         const auto result = work();
         calls = Sim::Calls(entry.c_str()) + 1;
         Sim::ClearFaults();
         const absl::Status status = StatusOf(result);
         TakeIncidents();
         const bool failed = cuguest::CodeOf(status) == CUDA_ERROR_OPERATING_SYSTEM;
-        const bool expected = calls > nth ? failed : status.ok();
+        // The second guard of an operation asks for the current id first, and for its own if it
+        // gets no answer.
+        const bool is_asked_again = nth > 1 && entry == "cuCtxGetId" && status.ok();
+        const bool expected = calls > nth ? failed || is_asked_again : status.ok();
         BOOST_TEST(expected, status.ToString());
       }
     }

@@ -240,7 +240,7 @@ BOOST_AUTO_TEST_CASE(driver_calls, *OnlySim()) {
   Counter counter;
   const auto calls = [](const auto& work) {
     SUCCEEDS(work());
-    Sim::ResetCalls();
+    cuguest_test::BeginCount();
     SUCCEEDS(work());
     return Sim::TotalCalls();
   };

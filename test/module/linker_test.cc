@@ -321,7 +321,7 @@ BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim()) {
   const Linker linker = LinkerOf(owner.ref(), TwistInputs());
   for (const unsigned switched : {0u, 1u}) {
     SetStack(switched == 0 ? Stack{owner.get()} : Stack{});
-    Sim::ResetCalls();
+    cuguest_test::BeginCount();
     SUCCEEDS(linker.Complete().status());
     BOOST_TEST(CallsOfTheLinker() == 8 + switched);
   }

@@ -232,15 +232,15 @@ BOOST_AUTO_TEST_CASE(a_warm_scope_makes_few_calls, *cuguest_test::OnlySim()) {
   STATUS_OK(handles.Prepare(home.ref()));
   for (const bool is_current : {true, false}) {
     SetStack(is_current ? std::vector<CUcontext>{home.get()} : std::vector<CUcontext>{});
-    Sim::ResetCalls();
+    cuguest_test::BeginCount();
     SimLibrary::ResetCalls();
     { const CublasScope scope(handles, stream); }
     BOOST_TEST(Sim::TotalCalls() == (is_current ? 6U : 7U));
     BOOST_TEST(SimLibrary::Calls("cublasSetStream_v2") == 1U);
-    Sim::ResetCalls();
+    cuguest_test::BeginCount();
     { const CublasScope scope(handles, StreamRef::Borrow(nullptr, stream.context())); }
     BOOST_TEST(Sim::TotalCalls() == (is_current ? 7U : 8U));
-    Sim::ResetCalls();
+    cuguest_test::BeginCount();
     STATUS_OK(handles.Prepare(stream.context()));
     BOOST_TEST(Sim::TotalCalls() == (is_current ? 5U : 6U));
     BOOST_TEST(SimLibrary::Calls("cublasCreate_v2") == 0U);

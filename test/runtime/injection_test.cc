@@ -74,9 +74,20 @@ void FailEachCall(const Fail& fail, const Entries& infallible, const Entries& an
         for (unsigned nth = 1; nth <= count && infallible.count(entry) == 0; ++nth) {
           BOOST_TEST_CONTEXT(call.names << ": " << entry << ", call " << nth) {
             set_stack();
-            const absl::Status status =
-                RunWithFault(call, things, [&] { fail(entry.c_str(), nth); });
-            const bool was_said = !status.ok() || !TakeIncidents().empty();
+            const auto is_said = [&](const auto& arm) {
+              const absl::Status status = RunWithFault(call, things, arm);
+              return !status.ok() || !TakeIncidents().empty();
+            };
+            bool was_said = is_said([&] { fail(entry.c_str(), nth); });
+            // A guard by ContextRef that gets no answer to which context is current asks for its
+            // own.
+            if (!was_said && entry == "cuCtxGetId") {
+              set_stack();
+              was_said = is_said([&] {
+                fail(entry.c_str(), nth);
+                fail(entry.c_str(), nth + 1);
+              });
+            }
             BOOST_TEST((was_said || answered.count(entry) != 0), "nobody was told");
           }
         }

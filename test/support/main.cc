@@ -25,6 +25,7 @@
 
 #include "cuguest/device.h"
 #include "cuguest/driver.h"
+#include "cuguest/internal/this_thread.h"
 #include "cuguest/testing/sim.h"
 #include "cuguest/testing/stack_probe.h"
 #include "test/support/test.h"
@@ -228,6 +229,11 @@ ut::precondition NeedsDevices(int count) {
 }
 
 const Driver& TheDriver() { return **Driver::Get(); }
+
+void BeginCount() {
+  cuguest::internal::t_this_thread.expects_current = false;
+  cuguest::testing::Sim::ResetCalls();
+}
 
 std::vector<cuguest::Incident> TakeIncidents() {
   const std::lock_guard<std::mutex> lock(g_mutex);
