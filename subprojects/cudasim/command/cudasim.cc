@@ -47,7 +47,7 @@ entries they asked for and did not find.
                            --fail cuMemAlloc:2:OUT_OF_MEMORY; may be given more than once
   --help                   prints this
 
-The exit status is the program's, or 128 and the number of the signal that ended it; 125 if an
+The exit status is the program's, or 128 and the number of the signal that terminated it; 125 if an
 option is wrong, 126 if the program cannot be run, 127 if it is not found.
 
 A program with a statically linked CUDA runtime does not run on the simulation.

@@ -4,14 +4,14 @@
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 // As measured on an H100, driver 580.159.04, with cuBLAS 13.1:
 //
-// - With nothing current, a handle that is made or destroyed and all that computes make
-//   device 0's primary, and leave it on the caller's stack. The real library then holds two
-//   references to it, for it has two runtimes inside; the stand-in holds one.
+// - With nothing current, a handle that is made or destroyed and all that computes make device 0's
+//   primary, and leave it on the caller's stack. The real library then holds two references to it,
+//   for it has two runtimes inside; the simulated one holds one.
 // - Nothing compares contexts. Products run by code of the context that the handle was made
 //   in, and fail for a stream of another one (stream 0 is the current one's); the rest is
 //   right wherever the stream is.
 // - Making a handle allocates; destroying it waits for the context that is current, which
-//   loses its captures whatever their modes, and yet succeeds.
+//   invalidates its captures whatever their modes, and yet succeeds.
 // - When its context is over a handle may only be given a stream. To compute with it or
 //   destroy it crashes, or loses the process's devices. At the end of the process to compute
 //   crashes, and the rest does not.
@@ -158,7 +158,7 @@ Status GetStream(cublasHandle_t handle, cudaStream_t* stream) {
   return Get(handle, &Handle::stream, stream);
 }
 
-// Nothing is checked, and the arithmetic of the stand-in needs none.
+// Nothing is checked, and the arithmetic of the simulation needs none.
 Status SetWorkspace(cublasHandle_t handle, void*, size_t) {
   return Set(handle, &Handle::has_workspace, true);
 }

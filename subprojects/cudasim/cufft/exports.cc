@@ -9,8 +9,8 @@
 // - A plan's code is of the context in which the plan was made: on a stream of another one
 //   (stream 0 is the current one's) it fails, and does nothing. The same when the context
 //   is over; destroying the plan then frees memory of the host's twice.
-// - Making a plan allocates, unless one of its layout is there, and destroying one frees:
-//   captures are lost where these lose them, and destroying succeeds all the same.
+// - Making a plan allocates, unless one of its layout is there, and destroying one frees: captures
+//   are invalidated where these invalidate them, and destroying succeeds all the same.
 // - A graph that has a plan's transform needs the plan.
 
 #include <algorithm>

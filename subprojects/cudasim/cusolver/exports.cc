@@ -4,13 +4,13 @@
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 // As measured on an H100, driver 580.159.04, with cuSOLVER 12:
 //
-// - With nothing current, a handle that is made or destroyed and all that computes make
-//   device 0's primary, and leave it on the caller's stack. The real library then holds
-//   three references to it; the stand-in holds one.
+// - With nothing current, a handle that is made or destroyed and all that computes make device 0's
+//   primary, and leave it on the caller's stack. The real library then holds three references to
+//   it; the simulated one holds one.
 // - Nothing compares contexts: work is right wherever its stream is, also when the context
 //   of the handle is over. Destroying the handle then crashes.
 // - Making a handle allocates; destroying it waits for the context that is current, which
-//   loses its captures whatever their modes, and yet succeeds.
+//   invalidates its captures whatever their modes, and yet succeeds.
 // - What could not be made leaves a handle, too, which can only be destroyed.
 // - No handle is ever checked: null and destroyed ones crash.
 
@@ -222,7 +222,7 @@ Status Submit(const Handle& handle, const Operation& operation) {
   return ToStatus(cudasim::library::Submit(handle.code.anywhere, handle.stream, operation));
 }
 
-// In elements; the arithmetic of the stand-in needs none. Little is checked.
+// In elements; the arithmetic of the simulation needs none. Little is checked.
 template <typename T>
 Status PotrfBufferSize(cusolverDnHandle_t handle, cublasFillMode_t fill, int n, T*, int,
                        int* count) {

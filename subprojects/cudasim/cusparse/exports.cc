@@ -7,9 +7,9 @@
 // - With nothing current, a handle that is made and all that computes make device 0's
 //   primary, and leave it on the caller's stack. To destroy a handle asks the driver
 //   nothing.
-// - Nothing compares contexts: work is right wherever its stream is. To compute with a
-//   handle whose context is over loses the process's devices; it works where another
-//   context, or another life of the primary, has the same CUcontext by then.
+// - Nothing compares contexts: work is right wherever its stream is. To compute with a handle whose
+//   context is over loses the process's devices; it works where another context, or another
+//   incarnation of the primary, has the same CUcontext by then.
 // - A handle takes no memory; but making one is as forbidden in a capture as taking some.
 // - Bad arguments are told of on the standard output, too.
 

@@ -22,7 +22,7 @@ enum class Handled {
   kNever,   // not a handle of this table
 };
 
-// The life of what no context takes along.
+// The incarnation of what no context takes along.
 struct Eternal {
   bool IsAlive() const { return true; }
 };
@@ -73,7 +73,7 @@ class HandleTable {
     values_.erase(ToNumber(handle));
   }
 
-  // Calls `change` with each object of that life.
+  // Calls `change` with each object of that incarnation.
   template <typename Change>
   void ForEachOf(std::uint64_t context_id, const Change& change) {
     const std::lock_guard<std::mutex> lock(mutex_);

@@ -45,7 +45,7 @@ Answer Look(const char* name, int version, bool per_thread) {
   return answer;
 }
 
-// There is no check below: a negative version is taken for a very new one.
+// There is no check below: a negative version is treated as a very new one.
 bool IsValidQuery(const char* name, void** function, int version, cuuint64_t flags) {
   if (name == nullptr || function == nullptr) PanicNull();
   constexpr cuuint64_t kFlags =

@@ -21,7 +21,7 @@ struct Reference {
   std::mutex mutex;
   CUcontext handle = nullptr;  // the primary's, for ever, once known
   bool held = false;
-  unsigned long long life = 0;  // the id of the life that is held
+  unsigned long long life = 0;  // the id of the incarnation that is held
 
   bool HoldsLiving() const {
     unsigned long long id = 0;
@@ -47,8 +47,8 @@ struct Reference {
     held = false;
   }
 
-  // There is no call that tells a primary's handle without retaining it. Where that
-  // would begin a life, a living context is none of it.
+  // There is no call that tells a primary's handle without retaining it. Where that would begin an
+  // incarnation, a living context is none of it.
   bool Is(CUcontext context, int device, bool is_alive) {
     if (handle == nullptr) Learn(device, is_alive);
     return handle == context;

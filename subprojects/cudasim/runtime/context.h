@@ -12,7 +12,7 @@
 // | a user context    | works in it                                                     |
 // | a dead one        | cudaErrorDeviceUninitialized                                    |
 // | a primary         | works in it; the runtime retains it, too, unless it has         |
-// | a dead primary    | it is retained anew: the same handle, another life              |
+// | a dead primary    | it is retained anew: the same handle, another incarnation       |
 //
 // The runtime holds one reference per device, for the whole process, whatever threads do.
 // It gives it back in cudaDeviceReset, which resets the primary, and only if that is
@@ -42,7 +42,7 @@ cudaError_t BindContext();
 // The device's primary, held by the runtime and alive. `context` may be null.
 cudaError_t HoldPrimary(int device, CUcontext* context);
 
-// Ends the primary's life and gives back the runtime's reference.
+// Ends the primary's incarnation and gives back the runtime's reference.
 cudaError_t ResetPrimary(int device);
 
 }  // namespace cudasim::runtime

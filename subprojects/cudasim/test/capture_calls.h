@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A call in every situation that captures make: what it must answer, and whether the capture
-// is lost by it.
+// A call in every situation that captures make: what it must answer, and whether it invalidates the
+// capture.
 
 #ifndef CUDASIM_TEST_CAPTURE_CALLS_H_
 #define CUDASIM_TEST_CAPTURE_CALLS_H_

@@ -114,9 +114,9 @@ BOOST_AUTO_TEST_CASE(what_ends_captures) {
   });
 }
 
-// Outside of the capture, on another stream: what ends captures is that the workspace of its own
-// is taken for a stream which the handle did not work on before.
-BOOST_AUTO_TEST_CASE(work_beside_a_capture_ends_it_unless_the_workspace_is_the_callers) {
+// Outside of the capture, on another stream: what ends captures is that the workspace of its own is
+// treated as a stream which the handle did not work on before.
+BOOST_AUTO_TEST_CASE(work_beside_a_capture_needs_the_callers_workspace) {
   const auto run = [](Blas& blas, const Guest&) { return blas.Run(); };
   CheckInCaptures<Blas>({
       {"own workspace", Ends::kStrict, 0, run, SetNewStream},

@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(a_plan_whose_context_is_over) {
   BOOST_TEST(fft.IsRight());
 }
 
-// The same of a primary context that has another life by now.
+// The same of a primary context that has another incarnation by now.
 CHILD(primary_is_revived) {
   CUcontext primary = nullptr;
   CHECK(RAW(cuInit)(0) == CUDA_SUCCESS);
@@ -209,7 +209,7 @@ CHILD(primary_is_revived) {
   return 0;
 }
 
-BOOST_AUTO_TEST_CASE(a_plan_of_an_earlier_life_of_the_primary_context) {
+BOOST_AUTO_TEST_CASE(a_plan_of_an_earlier_incarnation_of_the_primary_context) {
   REQUIRE_CHILD_PASSES("primary_is_revived");
 }
 

@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(a_handle_whose_context_is_over_is_destroyed) {
   BOOST_TEST(sparse.IsRight());
 }
 
-// One of a primary context works in its next life.
+// One of a primary context works in its next incarnation.
 CHILD(primary_is_revived) {
   CUcontext primary = nullptr;
   CHECK(RAW(cuInit)(0) == CUDA_SUCCESS);
@@ -140,7 +140,7 @@ CHILD(primary_is_revived) {
   return 0;
 }
 
-BOOST_AUTO_TEST_CASE(a_handle_of_an_earlier_life_of_the_primary_context) {
+BOOST_AUTO_TEST_CASE(a_handle_of_an_earlier_incarnation_of_the_primary_context) {
   REQUIRE_CHILD_PASSES("primary_is_revived");
 }
 

@@ -309,7 +309,7 @@ BOOST_AUTO_TEST_CASE(two_threads_may_have_it_current) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(only_its_own_destroy_ends_it) {
+BOOST_AUTO_TEST_CASE(only_its_own_destroy_call_destroys) {
   const Green green;
   IS(RAW(cuCtxDestroy)(green.context), INVALID_CONTEXT);
   SetStack({green.context});

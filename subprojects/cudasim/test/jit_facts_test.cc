@@ -379,7 +379,7 @@ BOOST_AUTO_TEST_CASE(a_library_for_another_device_has_kernels) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-// Then the simulation's own reader judges.
+// Then the simulation's own reader decides.
 CHILD(has_no_compiler) {
   cudasim_test::MakeContext();
   CUlibrary library = nullptr;

@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(a_config_is_needed_and_its_attributes) {
   OK(RAW(cuStreamSynchronize)(launcher.stream));
 }
 
-BOOST_AUTO_TEST_CASE(a_wrong_function_harms_no_capture) {
+BOOST_AUTO_TEST_CASE(a_wrong_function_invalidates_no_capture) {
   const Launcher a;
   const Launcher b;
   const CUfunction of_a = a.Function("nothing");
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_function_harms_no_capture) {
                [&](CUstream stream) { return LaunchOn(stream, nullptr); });
 }
 
-BOOST_AUTO_TEST_CASE(a_bad_grid_or_block_costs_a_capture) {
+BOOST_AUTO_TEST_CASE(a_bad_grid_or_block_invalidates_a_capture) {
   const Launcher launcher;
   for (const Shape& shape :
        {Grid(0), Grid(1, 0), Grid(1, 1, 0), Block(0), Block(1, 0), Block(1, 1, 0),
@@ -231,7 +231,7 @@ BOOST_AUTO_TEST_CASE(static_shared_memory_counts) {
   Refuses(launcher, "with_shared", Shared(232448 - 40959), CUDA_ERROR_INVALID_VALUE);
 }
 
-BOOST_AUTO_TEST_CASE(bad_parameters_harm_no_capture) {
+BOOST_AUTO_TEST_CASE(bad_parameters_invalidate_no_capture) {
   const Launcher launcher;
   const CUfunction store = launcher.Function("store");
   CUdeviceptr to = launcher.result;

@@ -424,7 +424,7 @@ BOOST_AUTO_TEST_CASE(unloading_takes_modules_and_functions_along) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(only_unloading_harms_a_capture) {
+BOOST_AUTO_TEST_CASE(only_unloading_invalidates_a_capture) {
   for (const CUstreamCaptureMode mode : kModes) {
     const Guest guest;
     const bool allowed = mode == kRelaxed;

@@ -275,7 +275,7 @@ BOOST_AUTO_TEST_CASE(the_stream_says_where_clusters_are) {
   IS(RAW(cuOccupancyMaxPotentialClusterSize)(&count, of_a, nullptr), INVALID_VALUE);
 }
 
-BOOST_AUTO_TEST_CASE(no_question_harms_a_capture) {
+BOOST_AUTO_TEST_CASE(no_question_invalidates_a_capture) {
   const Launcher launcher;
   const CUfunction nothing = launcher.Function("nothing");
   OK(Begin(launcher.stream, kGlobal));

@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(release_without_retain_fails) {
   IS(RAW(cuDevicePrimaryCtxRelease)(kDevice), INVALID_CONTEXT);
 }
 
-BOOST_AUTO_TEST_CASE(reset_ends_the_life_and_keeps_the_count) {
+BOOST_AUTO_TEST_CASE(reset_ends_the_incarnation_and_keeps_the_count) {
   Play("tl", "10");
   Play("tetll", "10110");
   Play("tttelll", "1110000");
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(retain_makes_nothing_current) {
   OK(RAW(cuDevicePrimaryCtxRelease)(kDevice));
 }
 
-BOOST_AUTO_TEST_CASE(a_life_has_the_same_handle_and_a_new_id) {
+BOOST_AUTO_TEST_CASE(an_incarnation_has_the_same_handle_and_a_new_id) {
   const CUcontext first = Retain();
   const auto first_id = IdOf(first);
   OK(RAW(cuDevicePrimaryCtxRelease)(kDevice));
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(a_primary_cannot_be_destroyed) {
   OK(RAW(cuDevicePrimaryCtxRelease)(kDevice));
 }
 
-BOOST_AUTO_TEST_CASE(flags_are_everybodys_and_end_with_the_life) {
+BOOST_AUTO_TEST_CASE(flags_are_everybodys_and_end_with_the_incarnation) {
   OK(RAW(cuDevicePrimaryCtxSetFlags)(kDevice, CU_CTX_SCHED_BLOCKING_SYNC));
   Retain();
   OK(RAW(cuDevicePrimaryCtxSetFlags)(kDevice, CU_CTX_SCHED_SPIN));  // also while active
@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(the_first_set_flags_refuses_an_active_primary) {
   OK(RAW(cuDevicePrimaryCtxRelease)(kDevice));
 }
 
-BOOST_AUTO_TEST_CASE(limits_end_with_the_life) {
+BOOST_AUTO_TEST_CASE(limits_end_with_the_incarnation) {
   SetStack({Retain()});
   size_t value = 0;
   OK(RAW(cuCtxSetLimit)(CU_LIMIT_STACK_SIZE, 4096));

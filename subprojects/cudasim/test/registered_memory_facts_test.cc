@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(register_checks_its_arguments) {
   IS(RAW(cuMemHostUnregister)(nullptr), INVALID_VALUE);
 }
 
-BOOST_AUTO_TEST_CASE(it_is_the_current_contexts_whoever_asks) {
+BOOST_AUTO_TEST_CASE(it_is_the_current_contexts) {
   const Pages pages;
   const OwnContext owner;
   const OwnContext other;

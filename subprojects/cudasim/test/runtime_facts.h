@@ -55,7 +55,7 @@ class Retained : Unused {
   }
 };
 
-// Releases that succeed until the primary is inactive: who holds how many is not told apart.
+// Releases that succeed until the primary is inactive: how many each holder has is not told apart.
 inline int ReleaseAll() {
   int count = 0;
   while (IsActive(0) && count < 10) {

@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(free_async_takes_device_memory_but_not_managed) {
   zoo.driver = zoo.of_a = 0;
 }
 
-// Memory has one size, whoever allocated it.
+// Memory has one size, whichever API allocated it.
 BOOST_AUTO_TEST_CASE(the_driver_frees_what_the_runtime_allocated) {
   Zoo zoo;
   CUdeviceptr base = 0;

@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(a_capture_survives_questions_and_work) {
   RT_OK(cudaFree(pointer));
 }
 
-BOOST_AUTO_TEST_CASE(a_capture_is_lost_to_allocation_and_waiting) {
+BOOST_AUTO_TEST_CASE(allocation_and_waiting_invalidate_a_capture) {
   const Retained retained;
   void* pointer = nullptr;
   int number = 0;

@@ -394,7 +394,7 @@ BOOST_AUTO_TEST_CASE(a_device_has_no_room_for_every_variable, *OnlySim()) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(asking_harms_no_capture) {
+BOOST_AUTO_TEST_CASE(asking_invalidates_no_capture) {
   const Loaded loaded;
   OK(Begin(loaded.stream, kGlobal));
   loaded.InModule("counter");

@@ -22,7 +22,7 @@
 namespace cudasim::driver {
 namespace {
 
-// By the id of the life they are in.
+// By the id of the incarnation they are in.
 struct Modules {
   std::mutex mutex;
   std::map<std::uint64_t, CUmodule> by_life;

@@ -17,8 +17,8 @@ namespace cudasim::driver {
 namespace {
 
 // What must be given back when a context dies. (Streams, events and modules need no sweep: their
-// life tells that they are orphans.) Call after the life is marked dead: a table refuses to add to
-// a dead life while it holds its lock, so nothing is added behind the sweep.
+// incarnation tells that they are orphans.) Call after the incarnation is marked dead: a table
+// refuses to add to a dead one while it holds its lock, so nothing is added behind the sweep.
 void SweepEverythingIn(std::uint64_t context_id) {
   Captures::DropLife(context_id);
   Memory::DropLife(context_id);
@@ -157,7 +157,7 @@ void Context::BeginLife(unsigned flags_of_life) {
   ResetSettings(this);
   attached_.store(1);
   id_.store(next_id.fetch_add(1), std::memory_order_release);
-  // The hold of the life itself, so that a slot is not freed while it is swept.
+  // The hold of the incarnation itself, so that a slot is not freed while it is swept.
   word_.fetch_add(kAlive + 1, std::memory_order_acq_rel);
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Contexts: the slots that handles point at, and their lives.
+// Contexts: the slots that handles point at, and their incarnations.
 //
-// Note [A handle is a slot, a life is an id]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// Note [A handle is a slot, an incarnation is an id]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 // A CUcontext is the address of a slot in a fixed arena, so a value that never was
 // a context is recognised without reading what it points at. What a real driver
 // was measured to do (an H100, driver 580.159.04) gives the rest:
@@ -12,8 +12,8 @@
 //   until then the dead handle may even be pushed again. So `holds` counts stack
 //   entries, and a user slot is free when it is dead and its last hold is gone. The
 //   next create takes the slot that was freed last.
-// - The id of a life is never used again; everything that lives in a context is
-//   keyed by the id, not by the slot.
+// - The id of an incarnation is never used again; everything that lives in a context is keyed by
+//   the id, not by the slot.
 // - A device's primary context is one slot for ever. It dies at the last release
 //   and at a reset, and comes back at the same handle with a new id; holding it
 //   while it is dead is allowed.
@@ -22,11 +22,11 @@
 //
 // Note [A green context is a place, its primary is the owner]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// A green context has a handle, an id and a life of its own, and CUgreenCtx and
-// CUcontext are the same address. Only streams live in it: memory, events, modules,
-// limits and flags that are made or asked for while it is current are those of its
-// device's primary context, which cannot die before it (measured on an H100, driver
-// 580.159.04). `owner` leads there; every other context is its own owner.
+// A green context has a handle, an id and an incarnation of its own, and CUgreenCtx and CUcontext
+// are the same address. Only streams live in it: memory, events, modules, limits and flags that are
+// made or asked for while it is current are those of its device's primary context, which cannot die
+// before it (measured on an H100, driver 580.159.04). `owner` leads there; every other context is
+// its own owner.
 
 #ifndef CUDASIM_DRIVER_CONTEXT_CONTEXT_H_
 #define CUDASIM_DRIVER_CONTEXT_CONTEXT_H_
@@ -90,11 +90,11 @@ class Context {
   // Whether the memory behind the handle is still there.
   bool HasMemory() const { return primary_ || word_.load(std::memory_order_acquire) != 0; }
 
-  // Ends the life of a user or green context: false if another call did before, or
-  // if there is none. Everything that lived in it is gone afterwards.
+  // Ends the incarnation of a user or green context: false if another call did before, or if there
+  // is none. Everything that lived in it is gone afterwards.
   bool Destroy();
 
-  // Begins and ends a life of a primary context; the caller serialises these.
+  // Begins and ends an incarnation of a primary context; the caller serialises these.
   bool Activate(unsigned flags);
   void Deactivate();
 
@@ -102,7 +102,7 @@ class Context {
   void Attach() { attached_.fetch_add(1); }
   bool DetachIsLast() { return attached_.fetch_sub(1) == 1; }
 
-  // Settings of this life.
+  // Settings of this incarnation.
   static constexpr size_t kLimits = CU_LIMIT_MAX;
   std::atomic<unsigned> flags{0};
   std::atomic<size_t> limits[kLimits] = {};
@@ -127,11 +127,11 @@ class Context {
   bool primary_ = false;
   Context* owner_ = nullptr;  // of a green context: its primary
   unsigned multiprocessors_ = 0;
-  size_t memory_ = 0;             // what the life takes on the device
+  size_t memory_ = 0;             // what the incarnation takes on the device
   Context* next_free_ = nullptr;  // guarded by the arena's mutex
 };
 
-// One life of a context, as objects in it remember it.
+// One incarnation of a context, as objects in it remember it.
 struct Life {
   Context* context = nullptr;
   std::uint64_t id = 0;
@@ -141,7 +141,7 @@ struct Life {
 
 inline Life LifeOf(Context* context) { return Life{context, context->id()}; }
 
-// Whether the life ended and its primary context has another one by now.
+// Whether the incarnation ended and its primary context has another one by now.
 inline bool IsRevived(const Life& life) {
   return life.context->is_primary() && life.context->IsAlive() && !life.IsAlive();
 }

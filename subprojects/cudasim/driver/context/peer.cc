@@ -14,7 +14,7 @@ namespace {
 
 std::mutex mutex;
 
-// (from, to), by the ids of the lives. Never destroyed.
+// (from, to), by the ids of the incarnations. Never destroyed.
 std::set<std::pair<std::uint64_t, std::uint64_t>>& Pairs() {
   static auto& pairs = *new std::set<std::pair<std::uint64_t, std::uint64_t>>;
   return pairs;

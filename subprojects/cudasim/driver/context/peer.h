@@ -10,7 +10,7 @@
 
 namespace cudasim::driver {
 
-// Whether the one was allowed to reach the other, by the ids of their lives.
+// Whether the one was allowed to reach the other, by the ids of their incarnations.
 bool IsPeer(std::uint64_t from_id, std::uint64_t to_id);
 
 void DropPeersOf(std::uint64_t context_id);

@@ -19,22 +19,21 @@ unsigned ShownFlags(unsigned flags) { return flags | unsigned{CU_CTX_MAP_HOST}; 
 //
 // | call           | active           | inactive, releases due   | inactive          |
 // |----------------|------------------|--------------------------|-------------------|
-// | Retain         | +1               | a new life               | a new life        |
+// | Retain         | +1               | a new incarnation        | a new incarnation |
 // | Release        | -1; ends at 0    | one fewer due            | INVALID_CONTEXT   |
 // | Reset          | ends             | nothing                  | nothing           |
-// | SetFlags (v2)  | everybody's      | for the next life        | for the next life |
+// | SetFlags (v2)  | everybody's      | for the next one         | for the next one  |
 //
-// "Releases due" are the retains that a reset cut off: their owners' releases
-// succeed (measured on an H100, driver 580.159.04). Nobody's retain is his own: a
-// release too many takes somebody else's.
+// "Releases due" are the retains that a reset cut off: their owners' releases succeed (measured on
+// an H100, driver 580.159.04). Retains have no owners: a release too many takes somebody else's.
 //
-// A life does not end under a green context: a reset is then NOT_PERMITTED, and so is
-// the release of the last reference, which is gone all the same. The green context
-// then has no reference left to give back, and the primary stays active until
-// somebody retains and releases or resets it (measured on the same).
+// An incarnation does not end under a green context: a reset is then NOT_PERMITTED, and so is the
+// release of the last reference, which is gone all the same. The green context then has no
+// reference left to give back, and the primary stays active until somebody retains and releases or
+// resets it (measured on the same).
 struct Primary {
   std::mutex mutex;
-  size_t references = 0;  // of this life, or due after a reset
+  size_t references = 0;  // of this incarnation, or due after a reset
   size_t greens = 0;
   bool active = false;
   unsigned flags = 0;

@@ -15,7 +15,7 @@ inline constexpr int kGreatestPriority = -5;
 // Whether cuCtxCreate and the primary context accept them.
 bool AreContextFlags(unsigned flags);
 
-// The values a new life begins with.
+// The values a new incarnation begins with.
 void ResetSettings(Context* context);
 
 }  // namespace cudasim::driver

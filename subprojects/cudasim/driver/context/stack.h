@@ -34,11 +34,11 @@ class Stack {
 // The current context, dead or alive. INVALID_CONTEXT when there is none.
 CUresult Current(Context** context);
 
-// The current context's own life. CONTEXT_IS_DESTROYED when it is dead; and what
-// captures in progress answer to this call (capture_rules.h).
+// The current context's own incarnation. CONTEXT_IS_DESTROYED when it is dead; and what captures in
+// progress answer to this call (capture_rules.h).
 CUresult CurrentPlace(Life* life);
 
-// The same, but the life that owns what is made in the current context.
+// The same, but the incarnation that owns what is made in the current context.
 CUresult CurrentAlive(Life* life);
 
 // The same, for work on the device: also the sticky error.

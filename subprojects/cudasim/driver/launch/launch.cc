@@ -76,7 +76,7 @@ SimKernel KernelOf(const std::string& name) {
   const auto found = Kernels().find(name);
   if (found == Kernels().end()) {
     Panic(
-        "launch of \"%s\": no host function stands in for this kernel; call "
+        "launch of \"%s\": no host function is registered for this kernel; call "
         "Sim::RegisterKernel(\"%s\", ...)",
         name.c_str(), name.c_str());
   }

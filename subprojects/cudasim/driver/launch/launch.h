@@ -50,8 +50,8 @@ const RunningKernel* ThisKernel();
 bool FindVariableOfKernel(const char* name, void** address, size_t* size);
 std::uint64_t ContextIdOfKernel();
 
-// In a kernel: whether its device may read and write all of the range. Memory of a pool and
-// mapped memory of another device are taken for accessible: that is not followed.
+// In a kernel: whether its device may read and write all of the range. Memory of a pool and mapped
+// memory of another device are treated as accessible: that is not followed.
 bool KernelMayAccess(const void* address, size_t bytes);
 
 }  // namespace cudasim::driver

@@ -5,9 +5,9 @@
 // 580.159.04):
 //
 //   attributes in themselves (launch_config.h)  harmless
-//   CheckBlocks                                 the capture is lost
+//   CheckBlocks                                 the capture is invalidated
 //   parameters (launch_parameters.h)            harmless
-//   CheckResources                              the capture is lost; in a capture it comes
+//   CheckResources                              the capture is invalidated; in a capture it comes
 //                                               before the parameters
 //   CheckRun                                    not looked at in a capture
 

@@ -39,7 +39,7 @@ struct LaunchConfig {
   CUevent events[2] = {};  // recorded when it is done
 };
 
-// INVALID_VALUE and others for attributes that are bad in themselves; no capture is harmed.
+// INVALID_VALUE and others for attributes that are bad in themselves; no capture is invalidated.
 // What changes nothing here is only checked.
 CUresult ReadLaunchConfig(const CUlaunchConfig& from, LaunchConfig* config);
 

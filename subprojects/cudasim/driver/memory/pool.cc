@@ -18,7 +18,7 @@
 namespace cudasim::driver {
 namespace {
 
-// A pool takes memory from the device in units of this (measured on an H100, driver
+// A pool takes memory from the device in multiples of this (measured on an H100, driver
 // 580.159.04).
 constexpr size_t kUnit = size_t{32} << 20;
 

@@ -404,7 +404,7 @@ CUresult MemSetAccess(CUdeviceptr address, size_t size, const CUmemAccessDesc* a
   VirtualMemory& memory = TheMemory();
   const Lock lock(memory.mutex);
   if (!IsFramed(memory, range)) return CUDA_ERROR_INVALID_VALUE;
-  // A hole ends it, without an error (measured on an H100, driver 580.159.04).
+  // A hole is the end, without an error (measured on an H100, driver 580.159.04).
   Mapping* mapping = memory.FindMapping(address);
   while (mapping != nullptr && mapping->range.base < range.end()) {
     SetAccess(mapping, access, count);
@@ -417,7 +417,7 @@ CUresult MemGetAccess(unsigned long long* flags, const CUmemLocation* location,
                       CUdeviceptr address) {
   if (flags == nullptr || location == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const bool is_node = location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA && location->id == 0;
-  // The host as a whole is taken for device 0 (measured on an H100, driver 580.159.04).
+  // The host as a whole is treated as device 0 (measured on an H100, driver 580.159.04).
   const CUdevice device = location->type == CU_MEM_LOCATION_TYPE_HOST ? 0 : location->id;
   if (!is_node && ((location->type != CU_MEM_LOCATION_TYPE_DEVICE &&
                     location->type != CU_MEM_LOCATION_TYPE_HOST) ||

@@ -37,9 +37,9 @@ CUstreamCaptureMode& ThisThreadsCaptureMode();
 
 // Captures
 //
-// A capture is active, or lost ("invalidated": nothing more is recorded, and only
-// cuStreamEndCapture ends it). It has branches: the stream it began in and those that
-// waited for an event of it. What makes one lost is in capture_rules.cc.
+// A capture is active, or invalidated: nothing more is recorded, and cuStreamEndCapture, which ends
+// the capture, fails. It has branches: the stream it began in and those that waited for an event of
+// it. What invalidates one is in capture_rules.cc.
 //
 // Threads: any; one mutex, which nothing takes while no stream captures.
 class Captures {
@@ -66,11 +66,11 @@ class Captures {
   // What an event recorded now in the stream stands for.
   static CapturedPoint PointOf(const Stream& stream);
 
-  // SUCCESS if the event is no captured one, CAPTURED_EVENT if it is, INVALID_VALUE if
-  // its capture is lost or over. A captured event's capture is lost, if `lose`.
+  // SUCCESS if the event is no captured one, CAPTURED_EVENT if it is, INVALID_VALUE if its capture
+  // is invalidated or over. A captured event's capture is invalidated, if `lose`.
   static CUresult CheckEvent(const CapturedPoint& point, bool lose);
 
-  // The stream waits for a captured point: it becomes a branch, or the capture is lost.
+  // The stream waits for a captured point: it becomes a branch, or the capture is invalidated.
   static CUresult Join(const Stream& stream, const CapturedPoint& point);
 
   // The stream, or everything in the context, is gone, and with it the capture that

@@ -16,9 +16,9 @@ namespace {
 // Rule
 //
 // Measured on an H100, driver 580.159.04. 900 is STREAM_CAPTURE_UNSUPPORTED, 901
-// STREAM_CAPTURE_INVALIDATED, 906 STREAM_CAPTURE_IMPLICIT; "!": the capture is lost.
-// "Legacy": stream 0 of a context in which a blocking stream captures, or has lost its
-// capture and not ended it.
+// STREAM_CAPTURE_INVALIDATED, 906 STREAM_CAPTURE_IMPLICIT; "!": the capture is invalidated.
+// "Legacy": stream 0 of a context in which a blocking stream captures, or had its capture
+// invalidated and not ended.
 //
 // | rule       | capturing stream | its capture lost | legacy    | otherwise            |
 // |------------|------------------|------------------|-----------|----------------------|

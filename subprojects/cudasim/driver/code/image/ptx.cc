@@ -118,7 +118,7 @@ constexpr size_t kParameterBase = 0x210;
 
 // One parameter, from behind ".param" to its "," or ")":
 //   .align 16 .b8 name[32]   or   .u64 .ptr .global .align 4 name
-// Returns the mark that ended it.
+// Returns the mark behind it.
 std::string_view ReadParameter(Tokens* tokens, size_t offset, PtxParameter* parameter) {
   size_t element = 0;
   size_t alignment = 0;
