@@ -83,7 +83,7 @@ with scratch() as tmp:
     if kind == "shared":
         check_exports_only_ours(libdir / "libcuguest.so")
         soname = re.search(r"soname: \[(.*)\]", run("readelf", "-d", libdir / "libcuguest.so"))[1]
-        check("each 0.x has a soname of its own", soname == "libcuguest.so.0.1", soname)
+        check("each 0.x has a soname of its own", soname == "libcuguest.so.0.2", soname)
     else:
         names = run("nm", "-C", libdir / "libcuguest.a")
         check("the namespace has the suffix", f"_{SUFFIX}::ContextGuard::" in names)
