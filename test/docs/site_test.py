@@ -3,7 +3,8 @@
 """site_test.py SOURCE_ROOT BUILD_ROOT COMPILER DOXYGEN
 
 Makes the site and the reference: Doxygen warns of nothing, every page is there, and so is every
-public name that libclang finds in the headers (where Python has bindings for it).
+public name that libclang finds in the headers (where Python has bindings for it), whose comment is
+one that Doxygen reads.
 """
 
 import pathlib
@@ -30,7 +31,7 @@ def public_names():
     named = scopes - {Kind.NAMESPACE} | {
         Kind.FUNCTION_DECL, Kind.FUNCTION_TEMPLATE, Kind.CXX_METHOD, Kind.FIELD_DECL, Kind.ENUM_CONSTANT_DECL,
         Kind.TYPE_ALIAS_DECL, Kind.VAR_DECL}
-    names = set()
+    names, texts = set(), {}
 
     def walk(parent, prefix):
         for cursor in parent.get_children():
@@ -43,6 +44,9 @@ def public_names():
             is_inline = cursor.kind == Kind.NAMESPACE and re.fullmatch(r"v\d\w*|(legacy|per_thread)_stream", name)
             if cursor.kind in named and cursor.semantic_parent == parent:
                 names.add(prefix + name)
+                lines = texts.setdefault(file.name, pathlib.Path(file.name).read_text().split("\n"))
+                if re.match(r" *//(?!/)", lines[cursor.extent.start.line - 2]):
+                    failures.append(f"{file.name}:{cursor.extent.start.line}: the comment of {name} does not begin with ///")
             if cursor.kind in scopes:
                 walk(cursor, prefix if is_inline else f"{prefix}{name}::")
 
