@@ -35,7 +35,7 @@ inline Status Launched(CUresult code) {
 }
 
 struct Handle {
-  cudasim::driver::Eternal life;
+  cudasim::driver::Eternal incarnation;
   cudasim::library::Code code;
   CUstream stream = nullptr;
   bool has_workspace = false;  // the caller's, which SetStream takes away

@@ -53,7 +53,7 @@ using cudasim::runtime::Driver;
 constexpr size_t kMemoryBytes = 1 << 16;
 
 struct Handle {
-  cudasim::driver::Eternal life;
+  cudasim::driver::Eternal incarnation;
   cudasim::library::Code code;
   CUstream stream = nullptr;
   cusolverDeterministicMode_t deterministic_mode = CUSOLVER_DETERMINISTIC_RESULTS;

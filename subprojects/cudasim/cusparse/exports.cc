@@ -39,7 +39,7 @@ using cudasim::driver::Panic;
 using cudasim::runtime::Driver;
 
 struct Handle {
-  cudasim::driver::Eternal life;
+  cudasim::driver::Eternal incarnation;
   cudasim::library::Code code;
   CUcontext context = nullptr;
   CUstream stream = nullptr;

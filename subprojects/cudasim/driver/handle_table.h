@@ -32,7 +32,7 @@ struct Eternal {
 // A handle is a number of its own that is never used again and is no address of
 // anything, so that a garbage or stale one is always recognised; a real driver
 // reads it as a pointer. A `Value` is copied out, so that nothing refers to an
-// object that another thread destroys; it has a member `Life life`. An orphan
+// object that another thread destroys; it has a member `Incarnation incarnation`. An orphan
 // stays in the table, to be told from what was destroyed.
 //
 // Threads: any; one mutex per table.
@@ -45,7 +45,7 @@ class HandleTable {
   // CONTEXT_IS_DESTROYED when the context died in the meantime.
   CUresult Add(const Value& value, Handle* handle) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (!value.life.IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    if (!value.incarnation.IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     *handle = ToHandle(next_);
     values_.emplace(next_++, value);
     return CUDA_SUCCESS;
@@ -59,7 +59,7 @@ class HandleTable {
     const auto found = values_.find(number);
     if (found == values_.end()) return Handled::kGone;
     *value = found->second;
-    return value->life.IsAlive() ? Handled::kAlive : Handled::kOrphan;
+    return value->incarnation.IsAlive() ? Handled::kAlive : Handled::kOrphan;
   }
 
   // Both do nothing if another thread removed the object in the meantime.
@@ -78,14 +78,14 @@ class HandleTable {
   void ForEachOf(std::uint64_t context_id, const Change& change) {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (auto& entry : values_) {
-      if (entry.second.life.id == context_id) change(&entry.second);
+      if (entry.second.incarnation.id == context_id) change(&entry.second);
     }
   }
 
   size_t CountAlive() {
     const std::lock_guard<std::mutex> lock(mutex_);
     size_t count = 0;
-    for (const auto& entry : values_) count += entry.second.life.IsAlive() ? 1 : 0;
+    for (const auto& entry : values_) count += entry.second.incarnation.IsAlive() ? 1 : 0;
     return count;
   }
 

@@ -21,11 +21,11 @@ struct Reference {
   std::mutex mutex;
   CUcontext handle = nullptr;  // the primary's, for ever, once known
   bool held = false;
-  unsigned long long life = 0;  // the id of the incarnation that is held
+  unsigned long long incarnation = 0;  // the id of the incarnation that is held
 
   bool HoldsLiving() const {
     unsigned long long id = 0;
-    return held && IsAlive(handle, &id) && id == life;
+    return held && IsAlive(handle, &id) && id == incarnation;
   }
 
   // A living primary that is current: one reference is enough, and nobody looks whether
@@ -38,7 +38,7 @@ struct Reference {
     const CUresult code = Driver().cuDevicePrimaryCtxRetain(&handle, device);
     if (code != CUDA_SUCCESS) return code;
     held = true;
-    return Driver().cuCtxGetId(handle, &life);
+    return Driver().cuCtxGetId(handle, &incarnation);
   }
 
   // In vain if the driver's user took it.

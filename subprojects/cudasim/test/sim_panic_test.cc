@@ -121,7 +121,7 @@ CHILD(destroyed_event) {
   RAW(cuEventDestroy)(event);
   return RAW(cuEventDestroy)(event);
 }
-CHILD(event_of_an_earlier_life) {
+CHILD(event_of_an_earlier_incarnation) {
   CUcontext primary = nullptr;
   CUevent event = nullptr;
   RAW(cuInit)(0);
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(objects, *OnlySim()) {
   CheckPanics("garbage_event", "cuEventQuery(0x", "this never was an event");
   CheckPanics("destroyed_event", "cuEventDestroy(0xc0da", "the event was destroyed");
   const std::string dead = "the event's context was destroyed or reset";
-  CheckPanics("event_of_an_earlier_life", "cuEventDestroy(0xc0da", dead);
+  CheckPanics("event_of_an_earlier_incarnation", "cuEventDestroy(0xc0da", dead);
   CheckPanics("event_of_a_destroyed_context", "cuEventQuery(0xc0da", dead);
   CheckPanics("garbage_module", "cuModuleUnload(0x", "this never was a module");
   CheckPanics("garbage_function", "cuLaunchKernel(0x", "this never was a function");

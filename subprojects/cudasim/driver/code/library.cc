@@ -25,11 +25,11 @@ namespace {
 // By the id of the incarnation they are in.
 struct Modules {
   std::mutex mutex;
-  std::map<std::uint64_t, CUmodule> by_life;
+  std::map<std::uint64_t, CUmodule> by_incarnation;
 };
 
 struct Library {
-  Eternal life;
+  Eternal incarnation;
   CUresult code = CUDA_SUCCESS;  // of its image, told when it is used
   Image image;
   LibraryParts parts;
@@ -38,7 +38,7 @@ struct Library {
 };
 
 struct Kernel {
-  Eternal life;
+  Eternal incarnation;
   CUlibrary library = nullptr;
   std::shared_ptr<const PtxEntry> entry;
   std::shared_ptr<KernelSettings> settings;
@@ -102,16 +102,16 @@ CUresult AddManaged(Library* library) {
   return code;
 }
 
-CUresult LoadIn(const Library& library, const Life& life, CUmodule* module) {
+CUresult LoadIn(const Library& library, const Incarnation& incarnation, CUmodule* module) {
   if (library.code != CUDA_SUCCESS) return library.code;
   const std::lock_guard<std::mutex> lock(library.modules->mutex);
-  const auto found = library.modules->by_life.find(life.id);
-  if (found != library.modules->by_life.end()) {
+  const auto found = library.modules->by_incarnation.find(incarnation.id);
+  if (found != library.modules->by_incarnation.end()) {
     *module = found->second;
     return CUDA_SUCCESS;
   }
-  const CUresult code = LoadModule(library.image, library.parts, life, module);
-  if (code == CUDA_SUCCESS) library.modules->by_life.emplace(life.id, *module);
+  const CUresult code = LoadModule(library.image, library.parts, incarnation, module);
+  if (code == CUDA_SUCCESS) library.modules->by_incarnation.emplace(incarnation.id, *module);
   return code;
 }
 
@@ -131,7 +131,7 @@ bool IsKernel(CUfunction handle) {
   return Kernels().Find(reinterpret_cast<CUkernel>(handle), &kernel) != Handled::kNever;
 }
 
-CUresult FunctionOfKernel(CUkernel handle, const Life& life, CUfunction* function) {
+CUresult FunctionOfKernel(CUkernel handle, const Incarnation& incarnation, CUfunction* function) {
   Kernel kernel;
   CUresult code = FindKernel(handle, &kernel);
   if (code != CUDA_SUCCESS) return code;
@@ -139,7 +139,7 @@ CUresult FunctionOfKernel(CUkernel handle, const Life& life, CUfunction* functio
   code = FindLibrary(kernel.library, &library);
   if (code != CUDA_SUCCESS) return code;
   CUmodule module = nullptr;
-  code = LoadIn(library, life, &module);
+  code = LoadIn(library, incarnation, &module);
   return code != CUDA_SUCCESS ? code
                               : ModuleGetFunction(function, module, kernel.entry->name.c_str());
 }
@@ -186,7 +186,7 @@ CUresult LibraryUnload(CUlibrary handle) {
   Libraries().Remove(handle);
   for (const auto& kernel : library.kernels) Kernels().Remove(kernel.second);
   const std::lock_guard<std::mutex> lock(library.modules->mutex);
-  for (const auto& module : library.modules->by_life) UnloadModule(module.second);
+  for (const auto& module : library.modules->by_incarnation) UnloadModule(module.second);
   RemoveVariables(*library.parts.managed, {});
   return CUDA_SUCCESS;
 }
@@ -229,9 +229,9 @@ CUresult LibraryGetModule(CUmodule* module, CUlibrary handle) {
   Library library;
   CUresult code = FindLibrary(handle, &library);
   if (code != CUDA_SUCCESS) return code;
-  Life life;
-  code = CurrentReady(&life);
-  return code != CUDA_SUCCESS ? code : LoadIn(library, life, module);
+  Incarnation incarnation;
+  code = CurrentReady(&incarnation);
+  return code != CUDA_SUCCESS ? code : LoadIn(library, incarnation, module);
 }
 
 CUresult KernelGetFunction(CUfunction* function, CUkernel handle) {
@@ -239,9 +239,9 @@ CUresult KernelGetFunction(CUfunction* function, CUkernel handle) {
   Kernel kernel;
   CUresult code = FindKernel(handle, &kernel);
   if (code != CUDA_SUCCESS) return code;
-  Life life;
-  code = CurrentReady(&life);
-  return code != CUDA_SUCCESS ? code : FunctionOfKernel(handle, life, function);
+  Incarnation incarnation;
+  code = CurrentReady(&incarnation);
+  return code != CUDA_SUCCESS ? code : FunctionOfKernel(handle, incarnation, function);
 }
 
 CUresult KernelGetLibrary(CUlibrary* library, CUkernel handle) {
@@ -263,8 +263,8 @@ CUresult KernelGetName(const char** name, CUkernel handle) {
 
 CUresult KernelGetParamInfo(CUkernel handle, size_t index, size_t* offset, size_t* size) {
   if (offset == nullptr || handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  Life life;
-  CUresult code = CurrentReady(&life);
+  Incarnation incarnation;
+  CUresult code = CurrentReady(&incarnation);
   if (code != CUDA_SUCCESS) return code;
   Kernel kernel;
   code = FindKernel(handle, &kernel);

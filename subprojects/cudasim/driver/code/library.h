@@ -20,7 +20,7 @@ namespace cudasim::driver {
 bool IsKernel(CUfunction handle);
 
 // The function of a kernel in a context, which loads its library there.
-CUresult FunctionOfKernel(CUkernel kernel, const Life& life, CUfunction* function);
+CUresult FunctionOfKernel(CUkernel kernel, const Incarnation& incarnation, CUfunction* function);
 
 // The managed variables, or what is wrong with the library's image. INVALID_HANDLE for null;
 // panics once it was unloaded.

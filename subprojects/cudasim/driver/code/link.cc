@@ -211,7 +211,7 @@ constexpr char kElfMagic = '\177';
 // Works, and is destroyed, without its context too (measured on an H100, driver
 // 580.159.04).
 struct LinkState {
-  Eternal life;
+  Eternal incarnation;
   std::shared_ptr<Linking> linking;
 };
 
@@ -265,8 +265,8 @@ CUresult ReadFile(const char* path, std::string* data) {
 size_t CountLinkStates() { return LinkStates().CountAlive(); }
 
 CUresult LinkCreate(unsigned count, CUjit_option* options, void** values, CUlinkState* handle) {
-  Life life;
-  CUresult code = CurrentReady(&life);
+  Incarnation incarnation;
+  CUresult code = CurrentReady(&incarnation);
   if (code != CUDA_SUCCESS) return code;
   if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
   JitRequest request;

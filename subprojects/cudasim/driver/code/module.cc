@@ -22,7 +22,7 @@ namespace cudasim::driver {
 namespace {
 
 struct Module {
-  Life life;
+  Incarnation incarnation;
   CUlibrary library = nullptr;  // that it is of
   std::map<std::string, CUfunction, std::less<>> functions;
   std::shared_ptr<const PlacedVariables> variables = std::make_shared<PlacedVariables>();
@@ -63,8 +63,8 @@ std::shared_ptr<FunctionSettings> SettingsOf(const PtxEntry& entry, const Librar
 CUresult AddFunctions(const Image& image, const LibraryParts& parts, CUmodule handle,
                       Module* module) {
   for (const PtxEntry& entry : image.entries) {
-    const Function function = {module->life, handle, std::make_shared<const PtxEntry>(entry),
-                               SettingsOf(entry, parts, module->life.context->device())};
+    const Function function = {module->incarnation, handle, std::make_shared<const PtxEntry>(entry),
+                               SettingsOf(entry, parts, module->incarnation.context->device())};
     const CUresult code = Functions().Add(function, &module->functions[entry.name]);
     if (code != CUDA_SUCCESS) return code;
   }
@@ -74,7 +74,7 @@ CUresult AddFunctions(const Image& image, const LibraryParts& parts, CUmodule ha
 CUresult AddVariables(const Image& image, Module* module) {
   auto placed = std::make_shared<PlacedVariables>();
   const CUresult code =
-      PlaceVariables(image.variables, *module->managed, module->life, placed.get());
+      PlaceVariables(image.variables, *module->managed, module->incarnation, placed.get());
   if (code == CUDA_SUCCESS) module->variables = placed;
   return code;
 }
@@ -90,11 +90,11 @@ CUresult FindFunction(CUfunction handle, Function* function) {
   return found == Handled::kAlive ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUresult LoadModule(const Image& image, const LibraryParts& parts, const Life& life,
+CUresult LoadModule(const Image& image, const LibraryParts& parts, const Incarnation& incarnation,
                     CUmodule* handle) {
   if (image.load_code != CUDA_SUCCESS) return image.load_code;
   Module module;
-  module.life = life;
+  module.incarnation = incarnation;
   module.library = parts.library;
   module.managed = parts.managed;
   CUresult code = Modules().Add(module, handle);
@@ -138,8 +138,8 @@ CUresult ModuleLoadData(CUmodule* handle, const void* bytes) {
 
 CUresult ModuleLoadDataEx(CUmodule* handle, const void* bytes, unsigned count,
                           CUjit_option* options, void** values) {
-  Life life;
-  CUresult code = CurrentReady(&life);
+  Incarnation incarnation;
+  CUresult code = CurrentReady(&incarnation);
   if (code != CUDA_SUCCESS) return code;
   if (handle == nullptr || bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
   JitRequest request;
@@ -149,7 +149,7 @@ CUresult ModuleLoadDataEx(CUmodule* handle, const void* bytes, unsigned count,
   const JitOutcome outcome = ReadImage(bytes, request, &image);
   request.Answer(outcome);
   return outcome.code != CUDA_SUCCESS ? outcome.code
-                                      : LoadModule(image, LibraryParts{}, life, handle);
+                                      : LoadModule(image, LibraryParts{}, incarnation, handle);
 }
 
 CUresult ModuleUnload(CUmodule handle) {

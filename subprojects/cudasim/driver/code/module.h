@@ -22,7 +22,7 @@
 namespace cudasim::driver {
 
 struct Function {
-  Life life;  // of the module's context
+  Incarnation incarnation;  // of the module's context
   CUmodule module = nullptr;
   std::shared_ptr<const PtxEntry> entry;
   std::shared_ptr<FunctionSettings> settings;
@@ -43,7 +43,7 @@ struct LibraryParts {
 CUresult FindFunction(CUfunction handle, Function* function);
 
 // A module of `image` in the context. One of a library is unloaded with that only.
-CUresult LoadModule(const Image& image, const LibraryParts& parts, const Life& life,
+CUresult LoadModule(const Image& image, const LibraryParts& parts, const Incarnation& incarnation,
                     CUmodule* handle);
 void UnloadModule(CUmodule handle);
 

@@ -27,11 +27,12 @@ size_t LayOutConstants(const std::vector<Variable>& variables, const Each& each)
   return size;
 }
 
-// Zeros. A `life` of no context: of a library.
-CUresult Allocate(MemoryKind kind, size_t size, const Life& life, CUdeviceptr* address) {
+// Zeros. An `incarnation` of no context: of a library.
+CUresult Allocate(MemoryKind kind, size_t size, const Incarnation& incarnation,
+                  CUdeviceptr* address) {
   Allocation allocation;
-  allocation.life = life;
-  allocation.device = life.context != nullptr ? life.context->device() : 0;
+  allocation.incarnation = incarnation;
+  allocation.device = incarnation.context != nullptr ? incarnation.context->device() : 0;
   allocation.kind = kind;
   allocation.size = std::max<size_t>(size, 1);
   std::uintptr_t base = 0;
@@ -40,21 +41,22 @@ CUresult Allocate(MemoryKind kind, size_t size, const Life& life, CUdeviceptr* a
   return code;
 }
 
-CUresult PlaceOne(const Variable& variable, const Life& life, PlacedVariables* placed) {
+CUresult PlaceOne(const Variable& variable, const Incarnation& incarnation,
+                  PlacedVariables* placed) {
   const MemoryKind kind =
       variable.is_managed ? MemoryKind::kManagedVariable : MemoryKind::kVariable;
   PlacedVariable place = {0, variable.size};
-  const CUresult code = Allocate(kind, variable.size, life, &place.address);
+  const CUresult code = Allocate(kind, variable.size, incarnation, &place.address);
   if (code == CUDA_SUCCESS) placed->emplace(variable.name, place);
   return code;
 }
 
-CUresult PlaceConstants(const std::vector<Variable>& variables, const Life& life,
+CUresult PlaceConstants(const std::vector<Variable>& variables, const Incarnation& incarnation,
                         PlacedVariables* placed) {
   CUdeviceptr bank = 0;
   const size_t size = SizeOfConstants(variables);
   const CUresult code =
-      size != 0 ? Allocate(MemoryKind::kVariable, size, life, &bank) : CUDA_SUCCESS;
+      size != 0 ? Allocate(MemoryKind::kVariable, size, incarnation, &bank) : CUDA_SUCCESS;
   if (code != CUDA_SUCCESS) return code;
   LayOutConstants(variables, [&](const Variable& variable, size_t offset) {
     placed->emplace(variable.name, PlacedVariable{bank + offset, variable.size});
@@ -117,13 +119,13 @@ CUresult AnswerOfModule(CUmodule module, const char* name, CUdeviceptr* address,
 }  // namespace
 
 CUresult PlaceVariables(const std::vector<Variable>& variables, const PlacedVariables& managed,
-                        const Life& life, PlacedVariables* placed) {
+                        const Incarnation& incarnation, PlacedVariables* placed) {
   *placed = managed;
-  CUresult code = PlaceConstants(variables, life, placed);
+  CUresult code = PlaceConstants(variables, incarnation, placed);
   if (code == CUDA_SUCCESS) {
     code = PlaceEach(variables, [&](const Variable& variable) {
       const bool is_there = placed->find(variable.name) != placed->end();
-      return is_there ? CUDA_SUCCESS : PlaceOne(variable, life, placed);
+      return is_there ? CUDA_SUCCESS : PlaceOne(variable, incarnation, placed);
     });
   }
   if (code != CUDA_SUCCESS) {
@@ -140,7 +142,7 @@ CUresult PlaceManaged(const std::vector<Variable>& variables, PlacedVariables* p
   std::vector<Variable> managed;
   std::copy_if(variables.begin(), variables.end(), std::back_inserter(managed),
                [](const Variable& variable) { return variable.is_managed; });
-  return PlaceVariables(managed, {}, Life{}, placed);
+  return PlaceVariables(managed, {}, Incarnation{}, placed);
 }
 
 // One of a bank is at its begin, and the others are not there to be freed.

@@ -28,7 +28,7 @@ using PlacedVariables = std::map<std::string, PlacedVariable, std::less<>>;
 // itself, but the constants side by side (measured on an H100, driver 580.159.04). What
 // is in `managed`, a library's, is not placed again. All or nothing.
 CUresult PlaceVariables(const std::vector<Variable>& variables, const PlacedVariables& managed,
-                        const Life& life, PlacedVariables* placed);
+                        const Incarnation& incarnation, PlacedVariables* placed);
 
 // The managed variables of a library, which are in no context.
 CUresult PlaceManaged(const std::vector<Variable>& variables, PlacedVariables* placed);

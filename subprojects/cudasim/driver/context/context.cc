@@ -20,8 +20,8 @@ namespace {
 // incarnation tells that they are orphans.) Call after the incarnation is marked dead: a table
 // refuses to add to a dead one while it holds its lock, so nothing is added behind the sweep.
 void SweepEverythingIn(std::uint64_t context_id) {
-  Captures::DropLife(context_id);
-  Memory::DropLife(context_id);
+  Captures::DropIncarnation(context_id);
+  Memory::DropIncarnation(context_id);
   DropTexturesOf(context_id);
   DropArraysOf(context_id);
   DropPeersOf(context_id);
@@ -122,7 +122,7 @@ Context* Context::Create(CUdevice device, unsigned flags, unsigned api_version) 
   if (context == nullptr) return nullptr;
   context->api_version_ = api_version;
   live_users.fetch_add(1);
-  context->BeginLife(flags);
+  context->BeginIncarnation(flags);
   return context;
 }
 
@@ -133,7 +133,7 @@ Context* Context::CreateGreen(Context* primary, unsigned multiprocessors) {
   context->owner_ = primary;
   context->multiprocessors_ = multiprocessors;
   live_greens.fetch_add(1);
-  context->BeginLife(0);
+  context->BeginIncarnation(0);
   return context;
 }
 
@@ -152,8 +152,8 @@ Context* Context::TakeSlot(CUdevice device, size_t memory) {
   return context;
 }
 
-void Context::BeginLife(unsigned flags_of_life) {
-  flags.store(flags_of_life);
+void Context::BeginIncarnation(unsigned flags_of_incarnation) {
+  flags.store(flags_of_incarnation);
   ResetSettings(this);
   attached_.store(1);
   id_.store(next_id.fetch_add(1), std::memory_order_release);
@@ -179,26 +179,26 @@ bool Context::Destroy() {
   do {
     if ((now & kAlive) == 0) return false;
   } while (!word_.compare_exchange_weak(now, now & ~kAlive, std::memory_order_acq_rel));
-  SweepLife();
+  SweepIncarnation();
   (is_green() ? live_greens : live_users).fetch_sub(1);
   Unhold();
   return true;
 }
 
-bool Context::Activate(unsigned flags_of_life) {
+bool Context::Activate(unsigned flags_of_incarnation) {
   if (!DeviceMemory::Take(device_, memory_)) return false;
-  BeginLife(flags_of_life);
+  BeginIncarnation(flags_of_incarnation);
   return true;
 }
 
 void Context::Deactivate() {
   word_.fetch_and(~kAlive, std::memory_order_acq_rel);
   flags.store(0);
-  SweepLife();
+  SweepIncarnation();
   Unhold();
 }
 
-void Context::SweepLife() {
+void Context::SweepIncarnation() {
   SweepEverythingIn(id());
   DeviceMemory::GiveBack(device_, memory_);
 }

@@ -116,8 +116,8 @@ class Context {
   static constexpr std::uint64_t kAlive = std::uint64_t{1} << 32;
 
   static Context* TakeSlot(CUdevice device, size_t memory);
-  void BeginLife(unsigned flags_of_life);
-  void SweepLife();
+  void BeginIncarnation(unsigned flags_of_incarnation);
+  void SweepIncarnation();
 
   std::atomic<std::uint64_t> word_{0};
   std::atomic<std::uint64_t> id_{0};
@@ -132,22 +132,24 @@ class Context {
 };
 
 // One incarnation of a context, as objects in it remember it.
-struct Life {
+struct Incarnation {
   Context* context = nullptr;
   std::uint64_t id = 0;
 
   bool IsAlive() const { return context->IsAlive() && context->id() == id; }
 };
 
-inline Life LifeOf(Context* context) { return Life{context, context->id()}; }
+inline Incarnation IncarnationOf(Context* context) { return Incarnation{context, context->id()}; }
 
 // Whether the incarnation ended and its primary context has another one by now.
-inline bool IsRevived(const Life& life) {
-  return life.context->is_primary() && life.context->IsAlive() && !life.IsAlive();
+inline bool IsRevived(const Incarnation& incarnation) {
+  return incarnation.context->is_primary() && incarnation.context->IsAlive() &&
+         !incarnation.IsAlive();
 }
 
-inline Life OwnerOf(const Life& life) {
-  return life.context->is_green() ? LifeOf(life.context->owner()) : life;
+inline Incarnation OwnerOf(const Incarnation& incarnation) {
+  return incarnation.context->is_green() ? IncarnationOf(incarnation.context->owner())
+                                         : incarnation;
 }
 
 }  // namespace cudasim::driver

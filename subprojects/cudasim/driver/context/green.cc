@@ -184,7 +184,8 @@ CUresult GreenCtxStreamCreate(CUstream* stream, CUgreenCtx green, unsigned flags
   if (stream == nullptr || flags != CU_STREAM_NON_BLOCKING) return CUDA_ERROR_INVALID_VALUE;
   Context* context = nullptr;
   const CUresult code = FindGreenContext(green, &context);
-  return code != CUDA_SUCCESS ? code : CreateStream(LifeOf(context), flags, priority, stream);
+  return code != CUDA_SUCCESS ? code
+                              : CreateStream(IncarnationOf(context), flags, priority, stream);
 }
 
 }  // namespace cudasim::driver

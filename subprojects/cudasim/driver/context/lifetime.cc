@@ -81,11 +81,11 @@ CUresult CtxDestroy(CUcontext handle) {
 
 CUresult CtxAttach(CUcontext* handle, unsigned flags) {
   if (handle == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
-  Life life;
-  const CUresult code = CurrentAlive(&life);
+  Incarnation incarnation;
+  const CUresult code = CurrentAlive(&incarnation);
   if (code != CUDA_SUCCESS) return code;
-  if (!life.context->is_primary()) life.context->Attach();
-  *handle = life.context->handle();
+  if (!incarnation.context->is_primary()) incarnation.context->Attach();
+  *handle = incarnation.context->handle();
   return CUDA_SUCCESS;
 }
 
@@ -127,10 +127,10 @@ CUresult CtxGetId(CUcontext handle, unsigned long long* id) {
   Context* context = nullptr;
   const CUresult code = Named(handle, &context);
   if (code != CUDA_SUCCESS) return code;
-  const Life life = LifeOf(context);
-  if (!life.IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  const Incarnation incarnation = IncarnationOf(context);
+  if (!incarnation.IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   if (handle == nullptr && StickyError() != CUDA_SUCCESS) return StickyError();
-  *id = life.id;
+  *id = incarnation.id;
   return CUDA_SUCCESS;
 }
 
@@ -148,8 +148,8 @@ CUresult CtxGetApiVersion(CUcontext handle, unsigned* version) {
 }
 
 CUresult CtxSynchronize() {
-  Life life;
-  return CurrentReady(&life);  // work was done when it was submitted
+  Incarnation incarnation;
+  return CurrentReady(&incarnation);  // work was done when it was submitted
 }
 
 CUresult CtxSynchronizeOf(CUcontext handle) {
@@ -157,7 +157,7 @@ CUresult CtxSynchronizeOf(CUcontext handle) {
   const CUresult code = Named(handle, &context);
   if (code != CUDA_SUCCESS) return code;
   if (!context->IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-  const CUresult captures = AskCaptures(LifeOf(context));
+  const CUresult captures = AskCaptures(IncarnationOf(context));
   return captures != CUDA_SUCCESS ? captures : StickyError();
 }
 

@@ -20,11 +20,11 @@ std::set<std::pair<std::uint64_t, std::uint64_t>>& Pairs() {
   return pairs;
 }
 
-CUresult PairWith(CUcontext peer, Life* from, Life* to) {
+CUresult PairWith(CUcontext peer, Incarnation* from, Incarnation* to) {
   const CUresult code = CurrentReady(from);
   if (code != CUDA_SUCCESS) return code;
   if (peer == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-  *to = LifeOf(Context::FindOrPanic(peer));
+  *to = IncarnationOf(Context::FindOrPanic(peer));
   return to->IsAlive() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
@@ -32,8 +32,8 @@ CUresult PairWith(CUcontext peer, Life* from, Life* to) {
 
 CUresult CtxEnablePeerAccess(CUcontext peer, unsigned flags) {
   if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
-  Life from;
-  Life to;
+  Incarnation from;
+  Incarnation to;
   const CUresult code = PairWith(peer, &from, &to);
   if (code != CUDA_SUCCESS) return code;
   if (from.context->device() == to.context->device()) return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
@@ -44,8 +44,8 @@ CUresult CtxEnablePeerAccess(CUcontext peer, unsigned flags) {
 }
 
 CUresult CtxDisablePeerAccess(CUcontext peer) {
-  Life from;
-  Life to;
+  Incarnation from;
+  Incarnation to;
   const CUresult code = PairWith(peer, &from, &to);
   if (code != CUDA_SUCCESS) return code;
   const std::lock_guard<std::mutex> lock(mutex);

@@ -92,59 +92,59 @@ CUresult CtxSetFlags(unsigned flags) {
 
 CUresult CtxGetLimit(size_t* value, CUlimit limit) {
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  Life life;
-  const CUresult code = CurrentAlive(&life);
+  Incarnation incarnation;
+  const CUresult code = CurrentAlive(&incarnation);
   if (code != CUDA_SUCCESS) return code;
   const LimitRow* row = FindLimit(limit);
   if (row == nullptr) return LimitError(limit);
-  *value = life.context->limits[row->limit].load();
+  *value = incarnation.context->limits[row->limit].load();
   return CUDA_SUCCESS;
 }
 
 CUresult CtxSetLimit(CUlimit limit, size_t value) {
-  Life life;
-  const CUresult code = CurrentAlive(&life);
+  Incarnation incarnation;
+  const CUresult code = CurrentAlive(&incarnation);
   if (code != CUDA_SUCCESS) return code;
   const LimitRow* row = FindLimit(limit);
   if (row == nullptr) return LimitError(limit);
   if (row->most == 0) return CUDA_ERROR_NOT_PERMITTED;
   if (value > row->most) return CUDA_ERROR_INVALID_VALUE;
   const size_t raised = std::max(value, row->least);
-  life.context->limits[row->limit].store((raised + row->step - 1) / row->step * row->step);
+  incarnation.context->limits[row->limit].store((raised + row->step - 1) / row->step * row->step);
   return CUDA_SUCCESS;
 }
 
 CUresult CtxGetCacheConfig(CUfunc_cache* config) {
   if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  Life life;
-  const CUresult code = CurrentAlive(&life);
-  if (code == CUDA_SUCCESS) *config = life.context->cache_config.load();
+  Incarnation incarnation;
+  const CUresult code = CurrentAlive(&incarnation);
+  if (code == CUDA_SUCCESS) *config = incarnation.context->cache_config.load();
   return code;
 }
 
 CUresult CtxSetCacheConfig(CUfunc_cache config) {
-  Life life;
-  const CUresult code = CurrentAlive(&life);
+  Incarnation incarnation;
+  const CUresult code = CurrentAlive(&incarnation);
   if (code != CUDA_SUCCESS) return code;
   if (config < CU_FUNC_CACHE_PREFER_NONE || config > CU_FUNC_CACHE_PREFER_EQUAL) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  life.context->cache_config.store(config);
+  incarnation.context->cache_config.store(config);
   return CUDA_SUCCESS;
 }
 
 CUresult CtxGetSharedMemConfig(CUsharedconfig* config) {
   if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  Life life;
-  const CUresult code = CurrentAlive(&life);
+  Incarnation incarnation;
+  const CUresult code = CurrentAlive(&incarnation);
   // Banks have one width on every device since compute capability 5.0.
   if (code == CUDA_SUCCESS) *config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
   return code;
 }
 
 CUresult CtxSetSharedMemConfig(CUsharedconfig config) {
-  Life life;
-  const CUresult code = CurrentAlive(&life);
+  Incarnation incarnation;
+  const CUresult code = CurrentAlive(&incarnation);
   if (code != CUDA_SUCCESS) return code;
   if (config < CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE ||
       config > CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE) {
@@ -154,8 +154,8 @@ CUresult CtxSetSharedMemConfig(CUsharedconfig config) {
 }
 
 CUresult CtxGetStreamPriorityRange(int* least, int* greatest) {
-  Life life;
-  const CUresult code = CurrentAlive(&life);
+  Incarnation incarnation;
+  const CUresult code = CurrentAlive(&incarnation);
   if (code != CUDA_SUCCESS) return code;
   if (least != nullptr) *least = 0;
   if (greatest != nullptr) *greatest = kGreatestPriority;
@@ -164,10 +164,10 @@ CUresult CtxGetStreamPriorityRange(int* least, int* greatest) {
 
 CUresult CtxGetExecAffinity(CUexecAffinityParam* affinity, CUexecAffinityType type) {
   if (affinity == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  Life life;
-  const CUresult code = CurrentPlace(&life);
+  Incarnation incarnation;
+  const CUresult code = CurrentPlace(&incarnation);
   if (code != CUDA_SUCCESS) return code;
-  if (life.context->is_green()) return CUDA_ERROR_INVALID_CONTEXT;
+  if (incarnation.context->is_green()) return CUDA_ERROR_INVALID_CONTEXT;
   if (type != CU_EXEC_AFFINITY_TYPE_SM_COUNT) return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
   affinity->type = type;
   affinity->param.smCount.val = kMultiprocessors;
@@ -175,8 +175,8 @@ CUresult CtxGetExecAffinity(CUexecAffinityParam* affinity, CUexecAffinityType ty
 }
 
 CUresult CtxResetPersistingL2Cache() {
-  Life life;
-  return CurrentReady(&life);
+  Incarnation incarnation;
+  return CurrentReady(&incarnation);
 }
 
 }  // namespace cudasim::driver

@@ -73,28 +73,28 @@ CUresult Current(Context** context) {
   return *context != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-CUresult CurrentPlace(Life* life) {
+CUresult CurrentPlace(Incarnation* incarnation) {
   Context* context = nullptr;
   const CUresult code = Current(&context);
   if (code != CUDA_SUCCESS) return code;
-  *life = LifeOf(context);
-  return context->IsAlive() ? AskCaptures(*life) : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  *incarnation = IncarnationOf(context);
+  return context->IsAlive() ? AskCaptures(*incarnation) : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
-CUresult CurrentAlive(Life* life) {
-  const CUresult code = CurrentPlace(life);
-  if (code == CUDA_SUCCESS) *life = OwnerOf(*life);
+CUresult CurrentAlive(Incarnation* incarnation) {
+  const CUresult code = CurrentPlace(incarnation);
+  if (code == CUDA_SUCCESS) *incarnation = OwnerOf(*incarnation);
   return code;
 }
 
-CUresult CurrentReady(Life* life) {
-  const CUresult code = CurrentAlive(life);
+CUresult CurrentReady(Incarnation* incarnation) {
+  const CUresult code = CurrentAlive(incarnation);
   return code != CUDA_SUCCESS ? code : StickyError();
 }
 
 CUresult ReadyOrNothingCurrent() {
-  Life life;
-  const CUresult code = CurrentReady(&life);
+  Incarnation incarnation;
+  const CUresult code = CurrentReady(&incarnation);
   return code == CUDA_ERROR_INVALID_CONTEXT ? AskCaptures() : code;
 }
 

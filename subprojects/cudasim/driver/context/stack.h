@@ -36,13 +36,13 @@ CUresult Current(Context** context);
 
 // The current context's own incarnation. CONTEXT_IS_DESTROYED when it is dead; and what captures in
 // progress answer to this call (capture_rules.h).
-CUresult CurrentPlace(Life* life);
+CUresult CurrentPlace(Incarnation* incarnation);
 
 // The same, but the incarnation that owns what is made in the current context.
-CUresult CurrentAlive(Life* life);
+CUresult CurrentAlive(Incarnation* incarnation);
 
 // The same, for work on the device: also the sticky error.
-CUresult CurrentReady(Life* life);
+CUresult CurrentReady(Incarnation* incarnation);
 
 // For calls that need no current context, but refuse a dead one.
 CUresult ReadyOrNothingCurrent();

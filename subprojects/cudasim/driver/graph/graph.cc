@@ -16,15 +16,15 @@ namespace cudasim::driver {
 namespace {
 
 struct GraphEntry {
-  Eternal life;  // graphs live in no context
+  Eternal incarnation;  // graphs live in no context
   GraphPointer graph;
 };
 struct NodeEntry {
-  Eternal life;
+  Eternal incarnation;
   NodePointer node;
 };
 struct Executable {
-  Eternal life;
+  Eternal incarnation;
   std::vector<NodePointer> nodes;
 };
 
@@ -66,7 +66,7 @@ CUresult FindGraph(CUgraph handle, GraphPointer* graph) {
 
 void PanicIfContextIsGone(const void* handle, const std::vector<NodePointer>& nodes) {
   for (const NodePointer& node : nodes) {
-    if (node->work.life.IsAlive()) continue;
+    if (node->work.incarnation.IsAlive()) continue;
     PanicHandle(handle,
                 "a node is of a context that was destroyed; a real driver crashes here (measured "
                 "on an H100, driver 580.159.04)");
@@ -154,8 +154,8 @@ CUresult GraphNodeGetType(CUgraphNode handle, CUgraphNodeType* type) {
 CUresult GraphInstantiateWithFlags(CUgraphExec* handle, CUgraph graph_handle,
                                    unsigned long long flags) {
   if (!AreInstantiateFlags(flags)) return CUDA_ERROR_INVALID_VALUE;
-  Life life;
-  CUresult code = CurrentReady(&life);
+  Incarnation incarnation;
+  CUresult code = CurrentReady(&incarnation);
   if (code != CUDA_SUCCESS) return code;
   if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
   GraphPointer graph;

@@ -18,7 +18,7 @@ namespace cudasim::driver {
 // One piece of work in a stream, to be done now or by a graph.
 struct Work {
   CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
-  Life life;                          // of the stream it was submitted to
+  Incarnation incarnation;            // of the stream it was submitted to
   std::function<bool()> is_valid;     // whether its memory is there
   std::function<void(CUstream)> run;  // in the stream it is given
 };

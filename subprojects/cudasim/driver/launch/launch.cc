@@ -24,11 +24,11 @@ namespace {
 
 thread_local const RunningKernel* this_kernel = nullptr;
 
-bool IsOnThisDevice(const Allocation& memory, const Life& kernel) {
+bool IsOnThisDevice(const Allocation& memory, const Incarnation& kernel) {
   const bool is_of_device = !memory.IsOnHost() && !memory.IsManaged();
   if (!is_of_device || memory.device == kernel.context->device()) return true;
   const bool has_context = memory.kind != MemoryKind::kPool && memory.kind != MemoryKind::kMapped;
-  return !has_context || IsPeer(kernel.id, memory.life.id);
+  return !has_context || IsPeer(kernel.id, memory.incarnation.id);
 }
 
 }  // namespace
@@ -55,10 +55,13 @@ bool KernelMayAccess(const void* address, size_t bytes) {
   const auto base = reinterpret_cast<std::uintptr_t>(address);
   Allocation memory;
   return this_kernel != nullptr && Memory::Find(base, &memory) &&
-         IsOnThisDevice(memory, this_kernel->life) && Memory::Reaches(base, bytes, Memory::kWrite);
+         IsOnThisDevice(memory, this_kernel->incarnation) &&
+         Memory::Reaches(base, bytes, Memory::kWrite);
 }
 
-std::uint64_t ContextIdOfKernel() { return this_kernel != nullptr ? this_kernel->life.id : 0; }
+std::uint64_t ContextIdOfKernel() {
+  return this_kernel != nullptr ? this_kernel->incarnation.id : 0;
+}
 
 namespace {
 
@@ -162,8 +165,8 @@ class Launch {
   bool IsCaptured() const { return Captures::StatusOf(stream_) != CU_STREAM_CAPTURE_STATUS_NONE; }
 
   CUresult CheckResources() const {
-    return LoseUnless(cudasim::driver::CheckResources(function_, config_,
-                                                      stream_.life.context->multiprocessors()));
+    return LoseUnless(cudasim::driver::CheckResources(
+        function_, config_, stream_.incarnation.context->multiprocessors()));
   }
 
   CUresult TakeParameters(void** each, void** extra) {
@@ -182,14 +185,14 @@ class Launch {
   Work MakeWork() const {
     Work work;
     work.type = CU_GRAPH_NODE_TYPE_KERNEL;
-    work.life = stream_.life;
+    work.incarnation = stream_.incarnation;
     work.is_valid = [handle = handle_] { return IsLoaded(handle); };
     // The launch succeeds whatever the kernel does: the next call that looks finds out.
     work.run = [kernel = KernelOf(function_.entry->name), function = function_, packed = packed_,
                 launch = ToSimLaunch(function_, config_),
                 fate = CheckRun(function_, config_)](CUstream) {
       if (fate != CUDA_SUCCESS) PanicAboutGraph(*function.entry, fate);
-      const RunningKernel running = {function.life, function.module};
+      const RunningKernel running = {function.incarnation, function.module};
       const KernelScope scope(running);
       SetStickyError(Run(kernel, *function.entry, packed, launch));
     };
@@ -214,14 +217,15 @@ class Launch {
 }  // namespace
 
 CUresult FindInContextOf(const Stream& stream, CUfunction* handle, Function* function) {
-  const Life life = OwnerOf(stream.life);
+  const Incarnation incarnation = OwnerOf(stream.incarnation);
   if (*handle != nullptr && IsKernel(*handle)) {
-    const CUresult code = FunctionOfKernel(reinterpret_cast<CUkernel>(*handle), life, handle);
+    const CUresult code =
+        FunctionOfKernel(reinterpret_cast<CUkernel>(*handle), incarnation, handle);
     if (code != CUDA_SUCCESS) return code;
   }
   const CUresult code = FindFunction(*handle, function);
   if (code != CUDA_SUCCESS) return code;
-  return function->life.id == life.id ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+  return function->incarnation.id == incarnation.id ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 void RegisterKernel(const char* name, SimKernel kernel) {

@@ -25,7 +25,7 @@ void RegisterKernel(const char* name, cudasim::SimKernel kernel);
 CUresult FindInContextOf(const Stream& stream, CUfunction* handle, Function* function);
 
 struct RunningKernel {
-  Life life;
+  Incarnation incarnation;
   CUmodule module = nullptr;
 };
 

@@ -72,11 +72,11 @@ Potential FindPotential(const Function& function, CUoccupancyB2DSize shared_of, 
 
 // In whatever context is current: the function may be of another.
 CUresult FindAnywhere(CUfunction handle, Function* function) {
-  Life life;
-  CUresult code = CurrentAlive(&life);
+  Incarnation incarnation;
+  CUresult code = CurrentAlive(&incarnation);
   if (code != CUDA_SUCCESS) return code;
   if (handle != nullptr && IsKernel(handle)) {
-    code = FunctionOfKernel(reinterpret_cast<CUkernel>(handle), life, &handle);
+    code = FunctionOfKernel(reinterpret_cast<CUkernel>(handle), incarnation, &handle);
   }
   return code != CUDA_SUCCESS ? code : FindFunction(handle, function);
 }

@@ -166,7 +166,7 @@ CUresult Submit(const Copy& copy, CUstream handle, const Stream& stream) {
   if (!copy.IsValid()) return CUDA_ERROR_INVALID_VALUE;
   Work work;
   work.type = CU_GRAPH_NODE_TYPE_MEMCPY;
-  work.life = stream.life;
+  work.incarnation = stream.incarnation;
   work.is_valid = [=] { return copy.IsValid(); };
   work.run = [=](CUstream) { copy.Run(); };
   return Submit(handle, stream, work);

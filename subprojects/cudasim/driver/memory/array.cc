@@ -53,7 +53,7 @@ CUresult FindOrAnswer(Handle handle, Value* value) {
                 "580.159.04)");
   }
   if (found == Handled::kAlive) return CUDA_SUCCESS;
-  if (IsRevived(value->life)) {
+  if (IsRevived(value->incarnation)) {
     PanicHandle(handle,
                 "the array's context was reset and came back; a real driver crashes here "
                 "(measured on an H200, driver 580.159.04)");
@@ -83,13 +83,13 @@ std::shared_ptr<unsigned char> TakeMemory(CUdevice device, size_t size) {
   return nullptr;
 }
 
-CUresult Add(const Life& life, const CUDA_ARRAY3D_DESCRIPTOR& shape, ArrayTable* table,
-             CUarray* handle) {
+CUresult Add(const Incarnation& incarnation, const CUDA_ARRAY3D_DESCRIPTOR& shape,
+             ArrayTable* table, CUarray* handle) {
   Array array;
-  array.life = life;
+  array.incarnation = incarnation;
   array.shape = shape;
   const size_t size = array.RowBytes() * array.Rows() * array.Slices();
-  array.bytes = TakeMemory(life.context->device(), size);
+  array.bytes = TakeMemory(incarnation.context->device(), size);
   return array.bytes != nullptr ? table->Add(array, handle) : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -100,7 +100,7 @@ void RemoveLevels(const MipmappedArray& array) {
 CUresult AddLevels(const CUDA_ARRAY3D_DESCRIPTOR& shape, unsigned count, MipmappedArray* array) {
   for (unsigned i = 0; i < count; ++i) {
     CUarray level = nullptr;
-    const CUresult code = Add(array->life, ShapeOfLevel(shape, i), &Levels(), &level);
+    const CUresult code = Add(array->incarnation, ShapeOfLevel(shape, i), &Levels(), &level);
     if (code != CUDA_SUCCESS) return code;
     array->levels.push_back(level);
   }
@@ -179,13 +179,13 @@ void DropArraysOf(std::uint64_t context_id) {
 size_t CountArrays() { return Arrays().CountAlive() + Mipmaps().CountAlive(); }
 
 CUresult Array3DCreate(CUarray* handle, const CUDA_ARRAY3D_DESCRIPTOR* shape) {
-  Life life;
-  const CUresult code = CurrentReady(&life);
+  Incarnation incarnation;
+  const CUresult code = CurrentReady(&incarnation);
   if (code != CUDA_SUCCESS) return code;
   if (handle == nullptr || shape == nullptr || !IsArrayShape(*shape)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  return Add(life, *shape, &Arrays(), handle);
+  return Add(incarnation, *shape, &Arrays(), handle);
 }
 
 CUresult ArrayCreate(CUarray* handle, const CUDA_ARRAY_DESCRIPTOR* description) {
@@ -228,7 +228,7 @@ CUresult ArrayDestroy(CUarray handle) {
 CUresult MipmappedArrayCreate(CUmipmappedArray* handle, const CUDA_ARRAY3D_DESCRIPTOR* shape,
                               unsigned levels) {
   MipmappedArray array;
-  CUresult code = CurrentReady(&array.life);
+  CUresult code = CurrentReady(&array.incarnation);
   if (code != CUDA_SUCCESS) return code;
   if (handle == nullptr || shape == nullptr || !IsArrayShape(*shape)) {
     return CUDA_ERROR_INVALID_VALUE;

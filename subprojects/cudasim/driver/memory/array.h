@@ -26,7 +26,7 @@ struct ElementFormat {
 ElementFormat ElementFormatOf(CUarray_format format, unsigned channels);
 
 struct Array {
-  Life life;
+  Incarnation incarnation;
   CUDA_ARRAY3D_DESCRIPTOR shape = {};
   std::shared_ptr<unsigned char> bytes;
 
@@ -36,7 +36,7 @@ struct Array {
 };
 
 struct MipmappedArray {
-  Life life;
+  Incarnation incarnation;
   std::vector<CUarray> levels;  // arrays that live as long as this does
 };
 

@@ -66,7 +66,7 @@ CUresult CopyInStream(CUdeviceptr to, End to_end, CUdeviceptr from, End from_end
   if (code != CUDA_SUCCESS || bytes == 0) return code;
   Work work;
   work.type = CU_GRAPH_NODE_TYPE_MEMCPY;
-  work.life = stream.life;
+  work.incarnation = stream.incarnation;
   work.is_valid = [=] { return CanCopy(to, to_end, from, from_end, bytes); };
   work.run = [=](CUstream) {
     PanicUnless(CanCopy(to, to_end, from, from_end, bytes));
@@ -136,10 +136,10 @@ CUresult FillInStream(const Area& area, Element value, CUstream handle) {
   Stream stream;
   const CUresult code = FindReadyStream(handle, &stream);
   if (code != CUDA_SUCCESS || area.width == 0 || area.height == 0) return code;
-  const CUdevice device = stream.life.context->device();
+  const CUdevice device = stream.incarnation.context->device();
   Work work;
   work.type = CU_GRAPH_NODE_TYPE_MEMSET;
-  work.life = stream.life;
+  work.incarnation = stream.incarnation;
   work.is_valid = [=] { return CanFillWith<Element>(area, device); };
   work.run = [=](CUstream) {
     PanicUnless(CanFillWith<Element>(area, device));

@@ -89,13 +89,13 @@ const Allocation* FindOverlap(Table& table, std::uintptr_t base, size_t size) {
 }
 
 CUresult AllocateInCurrent(MemoryKind kind, size_t bytes, unsigned flags, std::uintptr_t* base) {
-  Life life;
-  const CUresult code = CurrentReady(&life);
+  Incarnation incarnation;
+  const CUresult code = CurrentReady(&incarnation);
   if (code != CUDA_SUCCESS) return code;
   if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;  // the context comes first
   Allocation allocation;
-  allocation.life = life;
-  allocation.device = life.context->device();
+  allocation.incarnation = incarnation;
+  allocation.device = incarnation.context->device();
   allocation.kind = kind;
   allocation.size = bytes;
   allocation.flags = flags;
@@ -110,8 +110,8 @@ CUresult AllocateDevice(CUdeviceptr* address, MemoryKind kind, size_t bytes, uns
 }
 
 CUresult FindPinned(void* pointer, Allocation* allocation) {
-  Life life;
-  const CUresult code = CurrentAlive(&life);
+  Incarnation incarnation;
+  const CUresult code = CurrentAlive(&incarnation);
   if (code != CUDA_SUCCESS) return code;
   const bool found = Memory::Find(reinterpret_cast<std::uintptr_t>(pointer), allocation);
   return found && allocation->IsOnHost() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -149,8 +149,8 @@ CUresult Memory::Allocate(Allocation allocation, std::uintptr_t* base) {
 CUresult Memory::Add(const Allocation& allocation) {
   Table& table = TheTable();
   const std::lock_guard<std::mutex> lock(table.mutex);
-  const bool bound = allocation.life.context != nullptr;
-  if (bound && !allocation.life.IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  const bool bound = allocation.incarnation.context != nullptr;
+  if (bound && !allocation.incarnation.IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   const Allocation* overlap = FindOverlap(table, allocation.base, allocation.size);
   if (overlap != nullptr) {
     return overlap->kind == MemoryKind::kRegistered ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED
@@ -204,11 +204,11 @@ void Memory::SetAccess(std::uintptr_t base, unsigned access, bool host_access) {
   found->second.host_access = host_access;
 }
 
-void Memory::DropLife(std::uint64_t context_id) {
+void Memory::DropIncarnation(std::uint64_t context_id) {
   Table& table = TheTable();
   const std::lock_guard<std::mutex> lock(table.mutex);
   for (auto it = table.by_base.begin(); it != table.by_base.end();) {
-    if (it->second.life.id != context_id) {
+    if (it->second.incarnation.id != context_id) {
       ++it;
       continue;
     }
@@ -236,10 +236,10 @@ size_t Memory::Count() {
 
 CUresult MemGetInfo(size_t* free, size_t* total) {
   if (free == nullptr || total == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  Life life;
-  const CUresult code = CurrentReady(&life);
+  Incarnation incarnation;
+  const CUresult code = CurrentReady(&incarnation);
   if (code != CUDA_SUCCESS) return code;
-  *free = DeviceMemory::Free(life.context->device());
+  *free = DeviceMemory::Free(incarnation.context->device());
   *total = kDeviceMemory;
   return CUDA_SUCCESS;
 }
@@ -275,8 +275,8 @@ CUresult MemFree(CUdeviceptr address) {
 }
 
 CUresult MemGetAddressRange(CUdeviceptr* base, size_t* size, CUdeviceptr address) {
-  Life life;
-  const CUresult code = CurrentAlive(&life);
+  Incarnation incarnation;
+  const CUresult code = CurrentAlive(&incarnation);
   if (code != CUDA_SUCCESS) return code;
   Allocation allocation;
   if (!Memory::Find(address, &allocation) || allocation.access == 0) return CUDA_ERROR_NOT_FOUND;

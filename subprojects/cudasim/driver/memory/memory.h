@@ -30,7 +30,7 @@ enum class MemoryKind {
 struct Allocation {
   // Where it was allocated, and with which it goes. Memory of a pool and mapped memory
   // have none, and outlive every context.
-  Life life;
+  Incarnation incarnation;
   CUdevice device = 0;
   MemoryKind kind = MemoryKind::kDevice;
   std::uintptr_t base = 0;
@@ -85,7 +85,7 @@ class Memory {
 
   static void SetAccess(std::uintptr_t base, unsigned access, bool host_access);
 
-  static void DropLife(std::uint64_t context_id);
+  static void DropIncarnation(std::uint64_t context_id);
 
   // But for variables, which go with their modules.
   static size_t Count();

@@ -41,8 +41,8 @@ class Value {
 };
 
 bool HasLivingCurrent() {
-  Life life;
-  return CurrentAlive(&life) == CUDA_SUCCESS;
+  Incarnation incarnation;
+  return CurrentAlive(&incarnation) == CUDA_SUCCESS;
 }
 
 CUmemorytype TypeOf(const Allocation& allocation) {
@@ -77,7 +77,7 @@ Value AttributeOf(const Allocation& allocation, CUpointer_attribute attribute,
   const bool mapped = allocation.kind == MemoryKind::kMapped;
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
-      return Value(allocation.kind != MemoryKind::kManagedVariable ? allocation.life.context
+      return Value(allocation.kind != MemoryKind::kManagedVariable ? allocation.incarnation.context
                                                                    : nullptr);
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
       return Value(static_cast<unsigned>(TypeOf(allocation)));

@@ -282,7 +282,7 @@ CUresult MemAllocAsync(CUdeviceptr* address, size_t bytes, CUstream handle) {
   const CUresult code = Prepare(address, handle, &stream);
   if (code != CUDA_SUCCESS || bytes == 0) return code;  // no bytes: a null pointer
   CUmemoryPool pool = nullptr;
-  DeviceGetMemPool(&pool, stream.life.context->device());
+  DeviceGetMemPool(&pool, stream.incarnation.context->device());
   return AllocateFrom(pool, bytes, address);
 }
 

@@ -33,7 +33,7 @@ CUresult MemHostRegister(void* pointer, size_t bytes, unsigned flags) {
   constexpr unsigned kFlags =
       CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_READ_ONLY;
   Allocation allocation;
-  const CUresult code = CurrentReady(&allocation.life);
+  const CUresult code = CurrentReady(&allocation.incarnation);
   if (code != CUDA_SUCCESS) return code;
   allocation.base = reinterpret_cast<std::uintptr_t>(pointer);
   if (pointer == nullptr || bytes == 0 || (flags & ~kFlags) != 0 ||
@@ -41,7 +41,7 @@ CUresult MemHostRegister(void* pointer, size_t bytes, unsigned flags) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   allocation.kind = MemoryKind::kRegistered;
-  allocation.device = allocation.life.context->device();
+  allocation.device = allocation.incarnation.context->device();
   allocation.size = bytes;
   allocation.flags = flags;
   return Memory::Add(allocation);

@@ -21,16 +21,16 @@ namespace cudasim::driver {
 namespace {
 
 // A kernel's context, or outside one the current one.
-Life LifeToLookIn() {
-  if (ThisKernel() != nullptr) return ThisKernel()->life;
-  Life life;
-  if (CurrentAlive(&life) == CUDA_SUCCESS) return life;
+Incarnation IncarnationToLookIn() {
+  if (ThisKernel() != nullptr) return ThisKernel()->incarnation;
+  Incarnation incarnation;
+  if (CurrentAlive(&incarnation) == CUDA_SUCCESS) return incarnation;
   Panic("a texture or surface was used outside a kernel and with no living context current");
 }
 
 Texture FindOrPanic(CUtexObject object, bool is_surface) {
   Texture texture;
-  if (!FindTexture(LifeToLookIn(), object, &texture) || texture.is_surface != is_surface) {
+  if (!FindTexture(IncarnationToLookIn(), object, &texture) || texture.is_surface != is_surface) {
     Panic(
         "a kernel used the %s %llu, which its context does not have; a real one reads whatever "
         "has that number there (measured on an H200, driver 580.159.04)",

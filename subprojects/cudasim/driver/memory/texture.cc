@@ -22,7 +22,7 @@ using Textures = std::map<CUtexObject, Texture>;
 
 struct Table {
   std::mutex mutex;
-  std::map<std::uint64_t, Textures> by_life;
+  std::map<std::uint64_t, Textures> by_incarnation;
 };
 
 Table& TheTable() {
@@ -39,11 +39,11 @@ CUtexObject LowestFree(const Textures& textures) {
   return number;
 }
 
-CUresult Add(const Life& life, const Texture& texture, CUtexObject* object) {
+CUresult Add(const Incarnation& incarnation, const Texture& texture, CUtexObject* object) {
   Table& table = TheTable();
   const std::lock_guard<std::mutex> lock(table.mutex);
-  if (!life.IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-  Textures& textures = table.by_life[life.id];
+  if (!incarnation.IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  Textures& textures = table.by_incarnation[incarnation.id];
   *object = LowestFree(textures);
   textures.emplace(*object, texture);
   return CUDA_SUCCESS;
@@ -51,12 +51,12 @@ CUresult Add(const Life& life, const Texture& texture, CUtexObject* object) {
 
 // A number that names nothing, or an object of the other kind, is no error.
 CUresult Destroy(CUtexObject object, bool is_surface) {
-  Life life;
-  const CUresult code = CurrentAlive(&life);
+  Incarnation incarnation;
+  const CUresult code = CurrentAlive(&incarnation);
   if (code != CUDA_SUCCESS) return code;
   Table& table = TheTable();
   const std::lock_guard<std::mutex> lock(table.mutex);
-  Textures& textures = table.by_life[life.id];
+  Textures& textures = table.by_incarnation[incarnation.id];
   const auto found = textures.find(object);
   if (found != textures.end() && found->second.is_surface == is_surface) textures.erase(found);
   return CUDA_SUCCESS;
@@ -64,10 +64,10 @@ CUresult Destroy(CUtexObject object, bool is_surface) {
 
 // What a getter looks at.
 CUresult FindAsked(const void* out, CUtexObject object, bool is_surface, Texture* texture) {
-  Life life;
-  const CUresult code = CurrentAlive(&life);
+  Incarnation incarnation;
+  const CUresult code = CurrentAlive(&incarnation);
   if (code != CUDA_SUCCESS) return code;
-  const bool found = FindTexture(life, object, texture) && texture->is_surface == is_surface;
+  const bool found = FindTexture(incarnation, object, texture) && texture->is_surface == is_surface;
   return found && out != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -83,9 +83,9 @@ CUresult GetResource(CUDA_RESOURCE_DESC* resource, CUtexObject object, bool is_s
 
 // An array must be of the context itself; of memory and mipmapped arrays that is not
 // asked.
-CUresult CheckArray(CUarray handle, const Life& life) {
+CUresult CheckArray(CUarray handle, const Incarnation& incarnation) {
   if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const bool own = UseArray(handle).life.id == life.id;
+  const bool own = UseArray(handle).incarnation.id == incarnation.id;
   return own ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
 }
 
@@ -95,12 +95,12 @@ bool IsMemory(CUdeviceptr address, CUarray_format format, unsigned channels) {
          ElementFormatOf(format, channels).bytes() != 0;
 }
 
-CUresult CheckResource(const CUDA_RESOURCE_DESC& resource, const Life& life) {
+CUresult CheckResource(const CUDA_RESOURCE_DESC& resource, const Incarnation& incarnation) {
   if (resource.flags != 0) return CUDA_ERROR_INVALID_VALUE;
   bool valid = false;
   switch (resource.resType) {
     case CU_RESOURCE_TYPE_ARRAY:
-      return CheckArray(resource.res.array.hArray, life);
+      return CheckArray(resource.res.array.hArray, incarnation);
     case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY: {
       const CUmipmappedArray array = resource.res.mipmap.hMipmappedArray;
       valid = array != nullptr && !UseMipmappedArray(array).levels.empty();
@@ -184,11 +184,11 @@ bool IsView(const CUDA_RESOURCE_VIEW_DESC& view, const CUDA_RESOURCE_DESC& resou
 
 }  // namespace
 
-bool FindTexture(const Life& life, CUtexObject object, Texture* texture) {
+bool FindTexture(const Incarnation& incarnation, CUtexObject object, Texture* texture) {
   Table& table = TheTable();
   const std::lock_guard<std::mutex> lock(table.mutex);
-  const auto textures = table.by_life.find(life.id);
-  if (textures == table.by_life.end()) return false;
+  const auto textures = table.by_incarnation.find(incarnation.id);
+  if (textures == table.by_incarnation.end()) return false;
   const auto found = textures->second.find(object);
   if (found == textures->second.end()) return false;
   *texture = found->second;
@@ -198,26 +198,26 @@ bool FindTexture(const Life& life, CUtexObject object, Texture* texture) {
 void DropTexturesOf(std::uint64_t context_id) {
   Table& table = TheTable();
   const std::lock_guard<std::mutex> lock(table.mutex);
-  table.by_life.erase(context_id);
+  table.by_incarnation.erase(context_id);
 }
 
 size_t CountTextures() {
   Table& table = TheTable();
   const std::lock_guard<std::mutex> lock(table.mutex);
   size_t count = 0;
-  for (const auto& entry : table.by_life) count += entry.second.size();
+  for (const auto& entry : table.by_incarnation) count += entry.second.size();
   return count;
 }
 
 CUresult TexObjectCreate(CUtexObject* object, const CUDA_RESOURCE_DESC* resource,
                          const CUDA_TEXTURE_DESC* sampling, const CUDA_RESOURCE_VIEW_DESC* view) {
-  Life life;
-  CUresult code = CurrentReady(&life);
+  Incarnation incarnation;
+  CUresult code = CurrentReady(&incarnation);
   if (code != CUDA_SUCCESS) return code;
   if (object == nullptr || resource == nullptr || sampling == nullptr) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  code = CheckResource(*resource, life);
+  code = CheckResource(*resource, incarnation);
   if (code != CUDA_SUCCESS) return code;
   Texture texture;
   texture.resource = *resource;
@@ -226,7 +226,7 @@ CUresult TexObjectCreate(CUtexObject* object, const CUDA_RESOURCE_DESC* resource
   if (texture.has_view) texture.view = *view;
   const bool valid =
       IsSampling(*sampling, *resource) && (!texture.has_view || IsView(*view, *resource));
-  return valid ? Add(life, texture, object) : CUDA_ERROR_INVALID_VALUE;
+  return valid ? Add(incarnation, texture, object) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult TexObjectDestroy(CUtexObject object) { return Destroy(object, /*is_surface=*/false); }
@@ -256,18 +256,18 @@ CUresult TexObjectGetResourceViewDesc(CUDA_RESOURCE_VIEW_DESC* view, CUtexObject
 
 // Also of an array without CUDA_ARRAY3D_SURFACE_LDST.
 CUresult SurfObjectCreate(CUsurfObject* object, const CUDA_RESOURCE_DESC* resource) {
-  Life life;
-  CUresult code = CurrentReady(&life);
+  Incarnation incarnation;
+  CUresult code = CurrentReady(&incarnation);
   if (code != CUDA_SUCCESS) return code;
   const bool valid = resource != nullptr && resource->resType == CU_RESOURCE_TYPE_ARRAY;
   if (!valid) return CUDA_ERROR_INVALID_VALUE;
-  code = CheckResource(*resource, life);
+  code = CheckResource(*resource, incarnation);
   if (code != CUDA_SUCCESS) return code;
   if (object == nullptr) PanicNull();
   Texture surface;
   surface.is_surface = true;
   surface.resource = *resource;
-  return Add(life, surface, object);
+  return Add(incarnation, surface, object);
 }
 
 CUresult SurfObjectDestroy(CUsurfObject object) { return Destroy(object, /*is_surface=*/true); }

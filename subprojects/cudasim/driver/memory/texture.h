@@ -31,7 +31,7 @@ struct Texture {
 };
 
 // False if the context has no such object.
-bool FindTexture(const Life& life, CUtexObject object, Texture* texture);
+bool FindTexture(const Incarnation& incarnation, CUtexObject object, Texture* texture);
 
 void DropTexturesOf(std::uint64_t context_id);
 

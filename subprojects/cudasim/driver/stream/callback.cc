@@ -42,7 +42,7 @@ CUresult LaunchHostFunc(CUstream handle, CUhostFn function, void* data) {
   if (code != CUDA_SUCCESS) return code;
   Work work;
   work.type = CU_GRAPH_NODE_TYPE_HOST;
-  work.life = stream.life;
+  work.incarnation = stream.incarnation;
   work.is_valid = [] { return true; };
   work.run = [=](CUstream in) { RunOnDriverThread(in, [=] { function(data); }); };
   return Submit(handle, stream, work);

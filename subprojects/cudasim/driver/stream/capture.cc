@@ -47,7 +47,7 @@ Table& TheTable() {
 
 Branch MakeBranch(const Stream& stream) {
   Branch branch;
-  branch.context_id = stream.life.id;
+  branch.context_id = stream.incarnation.id;
   branch.blocking = (stream.flags & CU_STREAM_NON_BLOCKING) == 0;
   return branch;
 }
@@ -169,7 +169,7 @@ bool Captures::FindInfo(const Stream& stream, CaptureInfo* info) {
 CUresult Captures::Begin(const Stream& stream, CUstreamCaptureMode mode) {
   const std::lock_guard<std::mutex> lock(mutex);
   if (FindOf(stream) != TheTable().end()) return CUDA_ERROR_ILLEGAL_STATE;
-  if (!stream.life.IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  if (!stream.incarnation.IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   Capture capture;
   capture.mode = mode;
   capture.thread = ThisThread();
@@ -282,7 +282,7 @@ void Captures::Drop(const Stream& stream) {
   if (it != TheTable().end() && it->second.origin == stream.id) Finish(it, /*drop_graph=*/true);
 }
 
-void Captures::DropLife(std::uint64_t context_id) {
+void Captures::DropIncarnation(std::uint64_t context_id) {
   if (!Any()) return;
   const std::lock_guard<std::mutex> lock(mutex);
   for (auto it = TheTable().begin(); it != TheTable().end();) {

@@ -76,7 +76,7 @@ class Captures {
   // The stream, or everything in the context, is gone, and with it the capture that
   // began there. What other branches have recorded stays, and must still be joined.
   static void Drop(const Stream& stream);
-  static void DropLife(std::uint64_t context_id);
+  static void DropIncarnation(std::uint64_t context_id);
 };
 
 // Does the work, or records it if the stream captures; then invalid work is accepted,

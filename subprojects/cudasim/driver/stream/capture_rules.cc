@@ -205,7 +205,7 @@ CUresult AskOutside(Rule rule) {
 
 CUresult AskOnLegacy(Rule rule, const Stream& stream) {
   if (rule == Rule::kHarmless) return CUDA_SUCCESS;
-  if (Captures::HasInBlockingStreamOf(stream.life.id, /*lose=*/rule != Rule::kObserves)) {
+  if (Captures::HasInBlockingStreamOf(stream.incarnation.id, /*lose=*/rule != Rule::kObserves)) {
     return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
   }
   return AskOutside(rule);
@@ -227,7 +227,7 @@ CUresult AskCaptures() {
   return AskIfForbidden();
 }
 
-CUresult AskCaptures(const Life& current) {
+CUresult AskCaptures(const Incarnation& current) {
   if (!Captures::Any()) return CUDA_SUCCESS;
   if (RuleOfThisCall() != Rule::kContext) return AskCaptures();
   return Captures::HasInContext(current.id, /*lose=*/true) ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED

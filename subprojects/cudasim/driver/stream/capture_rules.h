@@ -16,7 +16,7 @@ namespace cudasim::driver {
 
 // For a call that works on no stream, in no context or in `current`.
 CUresult AskCaptures();
-CUresult AskCaptures(const Life& current);
+CUresult AskCaptures(const Incarnation& current);
 
 // For a call on `stream`.
 CUresult AskCaptures(const Stream& stream);

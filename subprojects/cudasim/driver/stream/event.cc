@@ -20,7 +20,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct Event {
-  Life life;
+  Incarnation incarnation;
   unsigned flags = 0;
   bool recorded = false;
   Clock::time_point when;
@@ -78,7 +78,7 @@ CUresult WaitForExternal(const Stream& stream) {
   if (Captures::StatusOf(stream) == CU_STREAM_CAPTURE_STATUS_NONE) return CUDA_ERROR_ILLEGAL_STATE;
   Work work;
   work.type = CU_GRAPH_NODE_TYPE_WAIT_EVENT;
-  work.life = stream.life;
+  work.incarnation = stream.incarnation;
   work.is_valid = [] { return true; };
   work.run = [](CUstream) {};  // a recorded event has happened
   return Submit(nullptr, stream, work);
@@ -93,8 +93,8 @@ CUresult WaitForUncaptured(const Stream& stream, const Event& event) {
 }
 
 // An event is recorded where its owner is. `point`: in a capture, or nowhere.
-CUresult Record(CUevent handle, Event event, const Life& place, const CapturedPoint& point) {
-  if (event.life.id != OwnerOf(place).id) return CUDA_ERROR_INVALID_HANDLE;
+CUresult Record(CUevent handle, Event event, const Incarnation& place, const CapturedPoint& point) {
+  if (event.incarnation.id != OwnerOf(place).id) return CUDA_ERROR_INVALID_HANDLE;
   event.captured = point;
   if (point.capture_id == 0) {
     event.recorded = true;
@@ -105,11 +105,12 @@ CUresult Record(CUevent handle, Event event, const Life& place, const CapturedPo
 }
 
 // For the calls that take all the streams of a context at once.
-CUresult FindContextAndEvent(CUcontext context, CUevent handle, Life* life, Event* event) {
+CUresult FindContextAndEvent(CUcontext context, CUevent handle, Incarnation* incarnation,
+                             Event* event) {
   if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-  *life = LifeOf(Context::FindOrPanic(context));
-  if (!life->IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-  CUresult code = AskCaptures(*life);
+  *incarnation = IncarnationOf(Context::FindOrPanic(context));
+  if (!incarnation->IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  CUresult code = AskCaptures(*incarnation);
   if (code != CUDA_SUCCESS) return code;
   code = FindEvent(handle, event);
   return code != CUDA_SUCCESS ? code : StickyError();
@@ -129,7 +130,7 @@ CUresult CheckUntimed(CUevent handle) {
 
 CUresult EventCreate(CUevent* handle, unsigned flags) {
   Event event;
-  const CUresult code = CurrentReady(&event.life);
+  const CUresult code = CurrentReady(&event.incarnation);
   if (code != CUDA_SUCCESS) return code;
   if (handle == nullptr || !AreEventFlags(flags)) return CUDA_ERROR_INVALID_VALUE;
   event.flags = flags;
@@ -150,21 +151,21 @@ CUresult EventRecord(CUevent handle, CUstream stream_handle) {
   Event event;
   code = FindEvent(handle, &event);
   if (code != CUDA_SUCCESS) return code;
-  return Record(handle, event, stream.life, Captures::PointOf(stream));
+  return Record(handle, event, stream.incarnation, Captures::PointOf(stream));
 }
 
 CUresult CtxRecordEvent(CUcontext context, CUevent handle) {
-  Life life;
+  Incarnation incarnation;
   Event event;
-  const CUresult code = FindContextAndEvent(context, handle, &life, &event);
-  return code != CUDA_SUCCESS ? code : Record(handle, event, life, /*point=*/{});
+  const CUresult code = FindContextAndEvent(context, handle, &incarnation, &event);
+  return code != CUDA_SUCCESS ? code : Record(handle, event, incarnation, /*point=*/{});
 }
 
 // May cross contexts, like cuStreamWaitEvent.
 CUresult CtxWaitEvent(CUcontext context, CUevent handle) {
-  Life life;
+  Incarnation incarnation;
   Event event;
-  CUresult code = FindContextAndEvent(context, handle, &life, &event);
+  CUresult code = FindContextAndEvent(context, handle, &incarnation, &event);
   if (code == CUDA_SUCCESS) code = Captures::CheckEvent(event.captured, /*lose=*/true);
   // As cuda.h says; not measured.
   return code == CUDA_ERROR_CAPTURED_EVENT ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : code;
@@ -198,7 +199,8 @@ CUresult EventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
   CUresult code = FindTimed(start, &from);
   if (code == CUDA_SUCCESS) code = FindTimed(end, &to);
   if (code != CUDA_SUCCESS) return code;
-  if (milliseconds == nullptr || from.life.id != to.life.id) return CUDA_ERROR_INVALID_HANDLE;
+  if (milliseconds == nullptr || from.incarnation.id != to.incarnation.id)
+    return CUDA_ERROR_INVALID_HANDLE;
   *milliseconds = std::chrono::duration<float, std::milli>(to.when - from.when).count();
   return CUDA_SUCCESS;
 }

@@ -32,7 +32,7 @@ CUresult FindCreated(CUstream handle, Stream* stream) {
     case Handled::kAlive:
       return CUDA_SUCCESS;
     case Handled::kOrphan:
-      if (stream->life.context->is_green()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+      if (stream->incarnation.context->is_green()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
       PanicHandle(handle,
                   "the stream's context was destroyed or reset; a real driver crashes here more "
                   "often than not (measured on an H100, driver 580.159.04)");
@@ -61,19 +61,19 @@ std::uint64_t NextStreamId() {
 
 // Ids of the special streams: their own range; one per context, and one per
 // context and thread.
-std::uint64_t SpecialId(CUstream handle, const Life& life) {
+std::uint64_t SpecialId(CUstream handle, const Incarnation& incarnation) {
   constexpr std::uint64_t kSpecial = std::uint64_t{1} << 62;
-  if (!IsPerThread(handle)) return kSpecial | life.id;
+  if (!IsPerThread(handle)) return kSpecial | incarnation.id;
   thread_local const std::uint64_t thread = NextStreamId();
-  return kSpecial | (thread << 24) | life.id;
+  return kSpecial | (thread << 24) | incarnation.id;
 }
 
 CUresult FindSpecial(CUstream handle, Stream* stream) {
-  const CUresult code = CurrentPlace(&stream->life);
+  const CUresult code = CurrentPlace(&stream->incarnation);
   if (code != CUDA_SUCCESS) return code;
-  const bool green = stream->life.context->is_green();
+  const bool green = stream->incarnation.context->is_green();
   if (green && IsPerThread(handle)) return CUDA_ERROR_INVALID_HANDLE;
-  stream->id = SpecialId(handle, stream->life);
+  stream->id = SpecialId(handle, stream->incarnation);
   stream->flags = green ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT;
   stream->is_legacy = !IsPerThread(handle);
   return CUDA_SUCCESS;
@@ -95,11 +95,12 @@ CUresult FindReadyStream(CUstream handle, Stream* stream) {
   return code != CUDA_SUCCESS ? code : StickyError();
 }
 
-CUresult CreateStream(const Life& life, unsigned flags, int priority, CUstream* handle) {
+CUresult CreateStream(const Incarnation& incarnation, unsigned flags, int priority,
+                      CUstream* handle) {
   if (StickyError() != CUDA_SUCCESS) return StickyError();
   Stream stream;
-  stream.life = life;
-  stream.flags = life.context->is_green() ? unsigned{CU_STREAM_NON_BLOCKING} : flags;
+  stream.incarnation = incarnation;
+  stream.flags = incarnation.context->is_green() ? unsigned{CU_STREAM_NON_BLOCKING} : flags;
   stream.priority = std::clamp(priority, kGreatestPriority, 0);
   stream.id = NextStreamId();
   return Streams().Add(stream, handle);
@@ -111,9 +112,9 @@ CUresult StreamCreateWithPriority(CUstream* handle, unsigned flags, int priority
   if (handle == nullptr || (flags & ~unsigned{CU_STREAM_NON_BLOCKING}) != 0) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  Life life;
-  const CUresult code = CurrentPlace(&life);
-  return code != CUDA_SUCCESS ? code : CreateStream(life, flags, priority, handle);
+  Incarnation incarnation;
+  const CUresult code = CurrentPlace(&incarnation);
+  return code != CUDA_SUCCESS ? code : CreateStream(incarnation, flags, priority, handle);
 }
 
 CUresult StreamCreate(CUstream* handle, unsigned flags) {
@@ -151,9 +152,9 @@ CUresult StreamGetCtx(CUstream handle, CUcontext* context) {
   Stream stream;
   const CUresult code = FindStream(handle, &stream);
   // Of a special stream it is written also when that context is dead, unless green.
-  const bool special = IsSpecial(handle) && stream.life.context != nullptr;
-  if (code == CUDA_SUCCESS || (special && !stream.life.context->is_green())) {
-    *context = stream.life.context->handle();
+  const bool special = IsSpecial(handle) && stream.incarnation.context != nullptr;
+  if (code == CUDA_SUCCESS || (special && !stream.incarnation.context->is_green())) {
+    *context = stream.incarnation.context->handle();
   }
   return code;
 }
@@ -172,7 +173,7 @@ CUresult StreamGetGreenCtx(CUstream handle, CUgreenCtx* green) {
   if (green == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Stream stream;
   const CUresult code = FindStream(handle, &stream);
-  if (code == CUDA_SUCCESS) *green = stream.life.context->green_handle();
+  if (code == CUDA_SUCCESS) *green = stream.incarnation.context->green_handle();
   return code;
 }
 
@@ -204,7 +205,7 @@ CUresult StreamGetDevice(CUstream handle, CUdevice* device) {
   if (device == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Stream stream;
   const CUresult code = FindStream(handle, &stream);
-  if (code == CUDA_SUCCESS) *device = stream.life.context->device();
+  if (code == CUDA_SUCCESS) *device = stream.incarnation.context->device();
   return code;
 }
 

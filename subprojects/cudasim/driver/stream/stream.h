@@ -15,7 +15,7 @@
 namespace cudasim::driver {
 
 struct Stream {
-  Life life;  // where it was created, which may be a green context
+  Incarnation incarnation;  // where it was created, which may be a green context
   unsigned flags = 0;
   int priority = 0;
   std::uint64_t id = 0;
@@ -34,7 +34,8 @@ CUresult FindReadyStream(CUstream handle, Stream* stream);
 
 // A new stream of the context. In a green one it is CU_STREAM_NON_BLOCKING, whatever
 // `flags` say.
-CUresult CreateStream(const Life& life, unsigned flags, int priority, CUstream* handle);
+CUresult CreateStream(const Incarnation& incarnation, unsigned flags, int priority,
+                      CUstream* handle);
 
 size_t CountStreams();
 
