@@ -22,10 +22,7 @@ using cuguest::internal::Unit;
 constexpr auto kUnknownEnding = static_cast<Ending>(77);
 constexpr std::uint64_t kUnknownBits = std::uint64_t{0xabcd} << 32;
 
-bool IsAlive(CUcontext context) {
-  unsigned long long id = 0;
-  return RAW(cuCtxGetId)(context, &id) == CUDA_SUCCESS;
-}
+bool IsAlive(CUcontext context) { return ContextRef::Borrow(context).IsAlive(); }
 
 bool PrimaryIsActive() {
   unsigned flags = 0;
