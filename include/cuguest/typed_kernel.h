@@ -40,9 +40,9 @@ class TypedKernel<void(Ts...)> {
  public:
   /// As the compiler declares them, but hidden.
   CUGUEST_HIDE TypedKernel(const TypedKernel&) = default;
-  CUGUEST_HIDE TypedKernel(TypedKernel&&) = default;
+  CUGUEST_HIDE TypedKernel(TypedKernel&&) noexcept = default;
   CUGUEST_HIDE TypedKernel& operator=(const TypedKernel&) = default;
-  CUGUEST_HIDE TypedKernel& operator=(TypedKernel&&) = default;
+  CUGUEST_HIDE TypedKernel& operator=(TypedKernel&&) noexcept = default;
   CUGUEST_HIDE ~TypedKernel() = default;
 
   using Params = PackedParams<Ts...>;

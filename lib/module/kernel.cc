@@ -9,7 +9,6 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
-#include "lib/context/context_text.h"
 #include "lib/core/error_status.h"
 #include "lib/memory/relaxed_scope.h"
 #include "lib/module/code.h"
@@ -17,7 +16,6 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-using internal::ContextText;
 using internal::FoundFunction;
 using internal::FunctionInContext;
 using internal::KernelState;

@@ -96,6 +96,7 @@ class LinkState {
  public:
   LinkState(const NvJitLink& library, const std::vector<std::string>& options) : library_(library) {
     std::vector<const char*> texts;
+    texts.reserve(options.size());
     for (const std::string& option : options) texts.push_back(option.c_str());
     result_ = library_.Create(&state_, static_cast<std::uint32_t>(texts.size()), texts.data());
   }
