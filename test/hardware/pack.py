@@ -15,7 +15,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 
 SUITES = ("unit", "process", "interop", "hosts", "examples", "benchmark")
@@ -34,6 +33,7 @@ ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "LD_
 build, archive_directory = (pathlib.Path(p).resolve() for p in sys.argv[1:3])
 contents = tempfile.TemporaryDirectory(prefix="cuguest-pack-")
 out = pathlib.Path(contents.name)
+to_strip, seen = [], set()
 
 
 def introspect(what):
@@ -48,13 +48,21 @@ def copy(source, name, strip=True):
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(source, target)
     if strip:
-        subprocess.run(["strip", "--strip-unneeded", str(target)], check=True)
+        to_strip.append(target)
+
+
+def linked(path):
+    """The names of the libraries that it is linked with, and where they are found."""
+    return re.findall(r"(\S+) => (/\S+)", subprocess.check_output(["ldd", path], env=ENVIRONMENT, text=True))
 
 
 def copy_with_libraries(path, directory):
     """Libraries of the build to where they were in it, others to `directory`."""
+    if (path, directory) in seen:
+        return
+    seen.add((path, directory))
     copy(path, path.relative_to(build))
-    for name, found in re.findall(r"(\S+) => (/\S+)", subprocess.check_output(["ldd", str(path)], env=ENVIRONMENT, text=True)):
+    for name, found in linked(path):
         if NOT_OURS.match(name):
             continue
         library = pathlib.Path(found)
@@ -111,7 +119,9 @@ order = {suite: position for position, suite in enumerate(SUITES)}
 manifest.sort(key=lambda test: order[test["suite"]])
 (out / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
 archive_directory.mkdir(parents=True, exist_ok=True)
-with tarfile.open(archive_directory / "pack.tar.xz", "w:xz") as archive:
-    archive.add(out, ".")
+subprocess.run(["strip", "--strip-unneeded", *to_strip], check=True)
+# The same bytes for the same contents, so that run.py knows them again; on all cores.
+subprocess.run(["tar", "--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner", "--use-compress-program=xz -T0",
+                "-cf", archive_directory / "pack.tar.xz", "-C", out, "."], check=True)
 shutil.copy(pathlib.Path(__file__).with_name("run.py"), archive_directory)
 print(f"{len(manifest)} programs in {archive_directory}")

@@ -3,8 +3,8 @@
 """run.py [--report DIRECTORY] [--only PATTERN] [--jobs N] [--results FILE]
 
 Runs a folder made by pack.py on the real driver, or of it the programs whose
-"suite/name" has PATTERN in it, N at a time where they may run side by side. Writes
-<gpu>-<driver>.md into DIRECTORY (its own, unless told), which it makes. A machine without a GPU is a
+"suite/name" has PATTERN in it, N at a time where they may run side by side (as many as there are
+cores, and as the GPU's memory has room for the contexts of). Writes <gpu>-<driver>.md into DIRECTORY (its own, unless told), which it makes. A machine without a GPU is a
 failure, never a pass.
 
 FILE keeps the result of each program as it ends, so that a run which is cut off can go on:
@@ -30,6 +30,8 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 CONTENTS = HERE / "contents"  # of the archive
 SKIPPED = 77
+# Of a device's memory, for one program: six contexts of about half a GiB, and what they hold.
+MEMORY_OF_PROGRAM = 4 << 30
 # Suites whose output is a part of the report.
 TRANSCRIPTS = {"benchmark": "Benchmark", "hosts": "Host"}
 
@@ -39,7 +41,7 @@ def no_gpu(why):
 
 
 def look_at_driver():
-    """(GPU names, CUDA version, driver version)"""
+    """(GPU names, CUDA version, driver version, bytes of memory of the first GPU)"""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError as error:
@@ -52,6 +54,8 @@ def look_at_driver():
     count, version = ctypes.c_int(), ctypes.c_int()
     driver.cuDeviceGetCount(ctypes.byref(count))
     driver.cuDriverGetVersion(ctypes.byref(version))
+    memory = ctypes.c_size_t()
+    driver.cuDeviceTotalMem_v2(ctypes.byref(memory), 0)
     names = []
     for device in range(count.value):
         name = ctypes.create_string_buffer(200)
@@ -67,7 +71,7 @@ def look_at_driver():
             release = re.search(r"Kernel Module\D+([\d.]+)", pathlib.Path("/proc/driver/nvidia/version").read_text())[1]
         except (OSError, TypeError):
             release = "unknown"
-    return names, f"{version.value // 1000}.{version.value % 1000 // 10}", release
+    return names, f"{version.value // 1000}.{version.value % 1000 // 10}", release, memory.value
 
 
 def run(test):
@@ -87,10 +91,11 @@ def run(test):
         code, output = "not run", str(error)
     counts = re.findall(r"^cases: (\d+) passed, (\d+) failed, (\d+) skipped", output, re.M)
     result = {0: "passed", SKIPPED: "skipped"}.get(code, "failed")
-    print(f"{result:8} {time.monotonic() - start:7.1f} s  {test['suite']}/{test['name']}", flush=True)
+    seconds = time.monotonic() - start
+    print(f"{result:8} {seconds:7.1f} s  {test['suite']}/{test['name']}", flush=True)
     if result == "failed":
         print(output[-4000:], f"(exit: {code})", sep="\n", flush=True)
-    return dict(test, result=result, code=code, output=output, cases=counts[-1] if counts else None,
+    return dict(test, result=result, code=code, seconds=seconds, output=output, cases=counts[-1] if counts else None,
                 skips=re.findall(r"^skipped: (.+?): (.+)$", output, re.M))
 
 
@@ -128,12 +133,13 @@ def report(results, counts, gpus, cuda, release):
         "| | |", "|---|---|", f"| GPU | {gpus[0]}{f', {len(gpus)} of them' if len(gpus) > 1 else ''} |",
         f"| driver | {release} (CUDA {cuda}) |", f"| date | {datetime.date.today()} |",
         f"| system | {os_name}, Linux {platform.release()} {platform.machine()} |", f"| result | {counts} |", "",
-        "## Tests", "", "| suite | program | result | cases passed | failed | skipped |", "|---|---|---|---|---|---|"]
+        "## Tests", "", "| suite | program | result | cases passed | failed | skipped | seconds |",
+        "|---|---|---|---|---|---|---|"]
     tests = [r for r in results if r["suite"] != "benchmark"]
     for r in tests:
         cases = " | ".join(r["cases"] or ("", "", ""))
         why = f" ({r['code']})" if r["result"] == "failed" else f" (try {r['tries']})" if r["tries"] > 1 else ""
-        lines.append(f"| {r['suite']} | {r['name']} | {r['result']}{why} | {cases} |")
+        lines.append(f"| {r['suite']} | {r['name']} | {r['result']}{why} | {cases} | {r['seconds']:.1f} |")
     skips = [(r["name"], case, reason) for r in tests for case, reason in r["skips"]]
     lines += ["", "## Skipped", ""]
     lines += ["| program | case | reason |", "|---|---|---|"] if skips else ["Nothing."]
@@ -152,23 +158,26 @@ def main():
     parser.add_argument("--report", type=pathlib.Path, default=HERE)
     parser.add_argument("--only", type=re.compile, default=re.compile(""))
     parser.add_argument("--results", type=pathlib.Path)
-    parser.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1))
+    parser.add_argument("--jobs", type=int)
     options = parser.parse_args()
     # Now, and not after hours of work whose results it is for.
     for directory in [options.report, *([options.results.parent] if options.results else [])]:
         directory.mkdir(parents=True, exist_ok=True)
-    gpus, cuda, release = look_at_driver()
-    print(f"{gpus[0]}, driver {release}, CUDA {cuda}")
+    gpus, cuda, release, memory = look_at_driver()
+    jobs = options.jobs or max(1, min(len(os.sched_getaffinity(0)), memory // MEMORY_OF_PROGRAM))
+    print(f"{gpus[0]}, driver {release}, CUDA {cuda}; {jobs} at a time")
 
     shutil.rmtree(CONTENTS, ignore_errors=True)
     shutil.unpack_archive(HERE / "pack.tar.xz", CONTENTS)
     tests = [test for test in json.loads((CONTENTS / "manifest.json").read_text())
              if options.only.search(f"{test['suite']}/{test['name']}")]
     kept = Results(options.results, [*gpus, release])
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+    start = time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         parallel = [t for t in tests if t["parallel"] and t["suite"] != "benchmark"]
         # What may take longest first, so that its end is not waited for with nothing beside it.
         results = list(pool.map(kept.of, sorted(parallel, key=lambda t: -t["timeout"])))
+    alone = time.monotonic()
     results += [kept.of(t) for t in tests if not t["parallel"] or t["suite"] == "benchmark"]
     order = {test["name"]: position for position, test in enumerate(tests)}
     results.sort(key=lambda r: order[r["name"]])
@@ -180,6 +189,7 @@ def main():
         counts += f" (of the programs that match `{options.only.pattern}`)"
     path = options.report / f"{slug}-{release}.md"
     path.write_text(report(results, counts, gpus, cuda, release))
+    print(f"{alone - start:.0f} s side by side, then {time.monotonic() - alone:.0f} s one by one")
     print(f"report: {path}")
     print(counts)
     return 1 if tally[1] or not tally[0] else 0
