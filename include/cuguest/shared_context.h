@@ -37,7 +37,7 @@ CUGUEST_BEGIN_NAMESPACE
 
 namespace internal {
 struct Slot;
-struct Unit;
+struct Reference;
 }  // namespace internal
 
 /// Note [Who destroys a shared context]
@@ -191,7 +191,7 @@ class CUGUEST_API SharedContext {
   [[nodiscard]] static absl::Status CheckSharing();
 
  private:
-  SharedContext(const ContextRef& incarnation, const internal::Unit& unit) noexcept;
+  SharedContext(const ContextRef& incarnation, const internal::Reference& reference) noexcept;
 
   static absl::StatusOr<SharedContext> AttachFirst(const ContextRef& context);
   CUresult Leave() noexcept;

@@ -15,7 +15,7 @@ namespace internal {
 inline CUresult CheckIncarnation(const Driver& driver, const Incarnation& incarnation) noexcept {
   unsigned long long id = 0;
   const CUresult code = ReadId(driver, incarnation.context, &id);
-  return incarnation.Judge(code, id);
+  return incarnation.Check(code, id);
 }
 
 // Whether `context`, which is current and alive, is its device's primary context. Creates none:

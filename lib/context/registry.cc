@@ -85,18 +85,18 @@ CUresult LeaveRoot(Slot* slot) {
 }
 
 // Counts one up, on this thread's stripe if that is open. False if the slot is not.
-bool CountUp(Slot* slot, Unit* unit) {
-  *unit = {slot, ThisThreadsStripe()};
-  if (CountIfOpen(&slot->stripes[unit->stripe].word, Stripe::kOpen, 1)) return true;
-  unit->stripe = Unit::kRoot;
+bool CountUp(Slot* slot, Reference* reference) {
+  *reference = {slot, ThisThreadsStripe()};
+  if (CountIfOpen(&slot->stripes[reference->stripe].word, Stripe::kOpen, 1)) return true;
+  reference->stripe = Reference::kRoot;
   return CountIfOpen(&slot->root, Slot::kOpen, 1);
 }
 
 // A reference to `slot`, if it is (still) an open slot for this incarnation.
-bool TryJoin(Slot* slot, CUcontext context, unsigned long long id, Unit* unit) {
-  if (!slot->IsFor(context, id) || !CountUp(slot, unit)) return false;
+bool TryJoin(Slot* slot, CUcontext context, unsigned long long id, Reference* reference) {
+  if (!slot->IsFor(context, id) || !CountUp(slot, reference)) return false;
   if (slot->IsFor(context, id)) return true;
-  static_cast<void>(Registry::Leave(*unit));
+  static_cast<void>(Registry::Leave(*reference));
   return false;
 }
 
@@ -113,17 +113,17 @@ Slot* Registry::Find(Predicate is_wanted) noexcept {
   return nullptr;
 }
 
-Unit Registry::Join(CUcontext context, unsigned long long id) noexcept {
-  Unit unit;
-  const auto joins = [&](Slot* slot) { return TryJoin(slot, context, id, &unit); };
-  return Find(joins) != nullptr ? unit : Unit{};
+Reference Registry::Join(CUcontext context, unsigned long long id) noexcept {
+  Reference reference;
+  const auto joins = [&](Slot* slot) { return TryJoin(slot, context, id, &reference); };
+  return Find(joins) != nullptr ? reference : Reference{};
 }
 
-Unit Registry::Join(const ContextRef& context) noexcept {
+Reference Registry::Join(const ContextRef& context) noexcept {
   return Join(context.get(), context.id());
 }
 
-Unit Registry::JoinLatest(CUcontext context) noexcept {
+Reference Registry::JoinLatest(CUcontext context) noexcept {
   bool is_known = false;
   unsigned long long latest = 0;  // the driver counts ids up
   const auto look = [&](Slot* slot) {
@@ -135,7 +135,7 @@ Unit Registry::JoinLatest(CUcontext context) noexcept {
     return false;
   };
   static_cast<void>(Find(look));
-  return is_known ? Join(context, latest) : Unit{};
+  return is_known ? Join(context, latest) : Reference{};
 }
 
 // Calls `use` under the mutex; again, with more slots, for as long as it returns kNoMemory
@@ -156,13 +156,13 @@ Registry::Outcome Registry::WithSlots(Use use) noexcept {
 }
 
 Registry::Outcome Registry::JoinOrOpen(const ContextRef& context, Ending ending, CUdevice device,
-                                       Unit* unit) noexcept {
+                                       Reference* reference) noexcept {
   return WithSlots([&] {
     // Nobody gives a slot to another context while the mutex is held, so the key need not be
     // read again, and there is nothing to leave.
-    const auto joins = [&](Slot* slot) { return slot->IsFor(context) && CountUp(slot, unit); };
+    const auto joins = [&](Slot* slot) { return slot->IsFor(context) && CountUp(slot, reference); };
     if (Find(joins) != nullptr) return Outcome::kJoined;
-    *unit = Unit{};
+    *reference = Reference{};
     const Slot* closing = Find([&](Slot* slot) {
       return slot->IsFor(context) && !slot->IsOpen() && slot->GetEnding() == Ending::kDestroy;
     });
@@ -170,13 +170,13 @@ Registry::Outcome Registry::JoinOrOpen(const ContextRef& context, Ending ending,
     Slot* unused = FindUnused();
     if (unused == nullptr) return Outcome::kNoMemory;
     Open(unused, context, ending, device);
-    *unit = {unused, Unit::kRoot};
+    *reference = {unused, Reference::kRoot};
     return Outcome::kOpened;
   });
 }
 
 Registry::Outcome Registry::OpenNew(const ContextRef& context, CUdevice device,
-                                    Unit* unit) noexcept {
+                                    Reference* reference) noexcept {
   return WithSlots([&] {
     const auto retire = [&](Slot* slot) {
       if (slot->IsFor(context)) {
@@ -185,11 +185,11 @@ Registry::Outcome Registry::OpenNew(const ContextRef& context, CUdevice device,
       return false;
     };
     static_cast<void>(Find(retire));
-    *unit = Unit{};
+    *reference = Reference{};
     Slot* unused = FindUnused();
     if (unused == nullptr) return Outcome::kNoMemory;
     Open(unused, context, Ending::kDestroy, device);
-    *unit = {unused, Unit::kRoot};
+    *reference = {unused, Reference::kRoot};
     return Outcome::kOpened;
   });
 }
@@ -216,18 +216,19 @@ void Registry::Add(Chunk* chunk) noexcept {
   last->next.store(chunk, std::memory_order_release);
 }
 
-Unit Registry::Copy(Slot* slot) noexcept {
-  Unit unit;
-  static_cast<void>(CountUp(slot, &unit));  // it is open: the caller has a reference
-  return unit;
+Reference Registry::Copy(Slot* slot) noexcept {
+  Reference reference;
+  static_cast<void>(CountUp(slot, &reference));  // it is open: the caller has a reference
+  return reference;
 }
 
-CUresult Registry::Leave(const Unit& unit) noexcept {
-  if (unit.stripe != Unit::kRoot &&
-      CountIfOpen(&unit.slot->stripes[unit.stripe].word, Stripe::kOpen, std::uint64_t(-1))) {
+CUresult Registry::Leave(const Reference& reference) noexcept {
+  if (reference.stripe != Reference::kRoot &&
+      CountIfOpen(&reference.slot->stripes[reference.stripe].word, Stripe::kOpen,
+                  std::uint64_t(-1))) {
     return CUDA_SUCCESS;
   }
-  return LeaveRoot(unit.slot);
+  return LeaveRoot(reference.slot);
 }
 
 std::uint64_t Registry::Count(const Slot& slot) noexcept {

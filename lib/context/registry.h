@@ -175,7 +175,7 @@ struct LayoutNumbers {
 constexpr LayoutNumbers kLayoutOfThisCopy = {CUGUEST_REGISTRY_LAYOUT, CUGUEST_REGISTRY_OLDEST};
 
 // One reference to a slot, and where it was counted.
-struct Unit {
+struct Reference {
   Slot* slot = nullptr;  // nullptr: none
   int stripe = kRoot;
   static constexpr int kRoot = -1;
@@ -191,28 +191,28 @@ class Registry {
 
   // Takes a reference to `context` if a slot for it is open. No lock. May turn out to be
   // the last holder of another slot, and end what that one counted.
-  Unit Join(const ContextRef& context) noexcept;
+  Reference Join(const ContextRef& context) noexcept;
 
   // The same for the latest incarnation of `context` that a slot is open for, so that the
   // reference keeps it from being ended while the caller asks which incarnation is alive.
-  Unit JoinLatest(CUcontext context) noexcept;
+  Reference JoinLatest(CUcontext context) noexcept;
 
   enum class Outcome { kOpened, kJoined, kClosing, kNoMemory };
   // Takes a reference to `context`, opening a slot for it if there is none. kClosing: the
   // last holder is destroying the context.
   Outcome JoinOrOpen(const ContextRef& context, Ending ending, CUdevice device,
-                     Unit* unit) noexcept;
+                     Reference* reference) noexcept;
 
   // Opens a slot for a context that was created a moment ago and that nobody else knows:
   // kOpened or kNoMemory. A slot with the same key, which there can be below CUDA 12.0,
   // where all ids are 0, counts a context that is gone; nobody joins it any more.
-  Outcome OpenNew(const ContextRef& context, CUdevice device, Unit* unit) noexcept;
+  Outcome OpenNew(const ContextRef& context, CUdevice device, Reference* reference) noexcept;
 
   // One more reference to a slot that the caller has one to.
-  static Unit Copy(Slot* slot) noexcept;
+  static Reference Copy(Slot* slot) noexcept;
 
   // Gives a reference back; the last holder ends the context, and this is the outcome.
-  static CUresult Leave(const Unit& unit) noexcept;
+  static CUresult Leave(const Reference& reference) noexcept;
 
   // How many references there are, by adding up what changes meanwhile; at least the
   // caller's.
@@ -230,7 +230,7 @@ class Registry {
  private:
   static constexpr std::uint32_t kMagic = 0x74736775;
 
-  Unit Join(CUcontext context, unsigned long long id) noexcept;
+  Reference Join(CUcontext context, unsigned long long id) noexcept;
   template <typename Predicate>
   Slot* Find(Predicate is_wanted) noexcept;
   template <typename Use>

@@ -24,8 +24,8 @@ namespace {
 
 using internal::ContextText;
 using internal::Ending;
+using internal::Reference;
 using internal::Registry;
-using internal::Unit;
 
 // Whether a context can be at this address, as far as that is seen without reading it.
 bool CanBeContext(CUcontext context) {
@@ -89,9 +89,10 @@ absl::StatusOr<SharedContext> SharedContext::Create(Device device, unsigned flag
     static_cast<void>((*driver)->CtxDestroy(context));
     return ToStatus(incarnation.result(), "identify a new shared context", object);
   }
-  Unit unit;
-  const Registry::Outcome outcome = Registry::OfProcess().OpenNew(incarnation, device.get(), &unit);
-  if (outcome == Registry::Outcome::kOpened) return SharedContext(incarnation, unit);
+  Reference reference;
+  const Registry::Outcome outcome =
+      Registry::OfProcess().OpenNew(incarnation, device.get(), &reference);
+  if (outcome == Registry::Outcome::kOpened) return SharedContext(incarnation, reference);
   static_cast<void>((*driver)->CtxDestroy(context));
   return NoMemory(context);
 }
@@ -106,11 +107,12 @@ absl::StatusOr<SharedContext> SharedContext::Attach(CUcontext context) {
         absl::StrCat("attach ", ContextText(context), ": there is no context at this address"));
   }
   // With a reference, so that no holder destroys it while it is asked which one it is.
-  const Unit unit = registry.JoinLatest(context);
+  const Reference reference = registry.JoinLatest(context);
   const ContextRef incarnation = ContextRef::Borrow(context);
-  const bool is_it = unit.slot != nullptr && incarnation.ok() && unit.slot->IsFor(incarnation);
-  if (is_it) return SharedContext(incarnation, unit);
-  if (unit.slot != nullptr) static_cast<void>(Registry::Leave(unit));
+  const bool is_it =
+      reference.slot != nullptr && incarnation.ok() && reference.slot->IsFor(incarnation);
+  if (is_it) return SharedContext(incarnation, reference);
+  if (reference.slot != nullptr) static_cast<void>(Registry::Leave(reference));
   if (!incarnation.ok()) return ToStatus(incarnation.result(), "attach", ContextText(context));
   return AttachFirst(incarnation);
 }
@@ -127,8 +129,8 @@ absl::StatusOr<SharedContext> SharedContext::AttachFirst(const ContextRef& conte
   absl::StatusOr<PrimaryContext> primary = RetainIfPrimary(context);
   if (!primary.ok()) return primary.status();
   const Ending ending = primary->get() != nullptr ? Ending::kReleasePrimary : Ending::kNothing;
-  Unit unit;
-  switch (Registry::OfProcess().JoinOrOpen(context, ending, primary->device().get(), &unit)) {
+  Reference reference;
+  switch (Registry::OfProcess().JoinOrOpen(context, ending, primary->device().get(), &reference)) {
     case Registry::Outcome::kOpened:
       static_cast<void>(primary->Leak());  // the slot has it now
       break;
@@ -142,19 +144,19 @@ absl::StatusOr<SharedContext> SharedContext::AttachFirst(const ContextRef& conte
     case Registry::Outcome::kNoMemory:
       return NoMemory(context.get());
   }
-  SharedContext attached(context, unit);
+  SharedContext attached(context, reference);
   // Meanwhile its last holder may have destroyed it and freed its slot.
   const CUresult code = context.Check();
   if (code != CUDA_SUCCESS) return ToStatus(code, "attach", ContextText(context.get()));
   return attached;
 }
 
-SharedContext::SharedContext(const ContextRef& incarnation, const Unit& unit) noexcept
-    : incarnation_(incarnation), slot_(unit.slot), stripe_(unit.stripe) {}
+SharedContext::SharedContext(const ContextRef& incarnation, const Reference& reference) noexcept
+    : incarnation_(incarnation), slot_(reference.slot), stripe_(reference.stripe) {}
 
 SharedContext::SharedContext(const SharedContext& other) noexcept
     : SharedContext(other.incarnation_,
-                    other.slot_ != nullptr ? Registry::Copy(other.slot_) : Unit()) {}
+                    other.slot_ != nullptr ? Registry::Copy(other.slot_) : Reference()) {}
 
 SharedContext& SharedContext::operator=(const SharedContext& other) noexcept {
   *this = SharedContext(other);
@@ -174,8 +176,8 @@ SharedContext::~SharedContext() { static_cast<void>(Leave()); }
 
 CUresult SharedContext::Leave() noexcept {
   incarnation_ = ContextRef();
-  const Unit unit{std::exchange(slot_, nullptr), stripe_};
-  return unit.slot != nullptr ? Registry::Leave(unit) : CUDA_SUCCESS;
+  const Reference reference{std::exchange(slot_, nullptr), stripe_};
+  return reference.slot != nullptr ? Registry::Leave(reference) : CUDA_SUCCESS;
 }
 
 SharedContext::Owner SharedContext::owner() const noexcept {

@@ -31,7 +31,7 @@ class LibraryCode : public LoadedCode {
   }
 
   // What the driver thinks of the image.
-  CUresult Judge() const;
+  CUresult Check() const;
 
   absl::StatusOr<std::vector<std::string>> KernelNames() override;
   absl::Status LoadNow(const Driver& driver, const ContextRef& context, JitReport* report) override;
@@ -59,7 +59,7 @@ class LibraryCode : public LoadedCode {
 
 // It takes any, and says so when it is asked for something: for whatever kernel, without a
 // context.
-CUresult LibraryCode::Judge() const {
+CUresult LibraryCode::Check() const {
   CUkernel none = nullptr;
   const CUresult code = driver_.LibraryGetKernel(&none, library_, "no kernel has this name");
   return code == CUDA_ERROR_NOT_FOUND ? CUDA_SUCCESS : code;
@@ -155,7 +155,7 @@ absl::StatusOr<std::shared_ptr<LoadedCode>> LoadLibrary(const Driver& driver,
   if (code != CUDA_SUCCESS) return CodeStatus(code, LoadText(image), "", jit->error_log());
   const std::string log(jit->error_log());
   const auto loaded = std::make_shared<LibraryCode>(driver, image, std::move(jit), library);
-  code = loaded->Judge();
+  code = loaded->Check();
   if (code != CUDA_SUCCESS) return CodeStatus(code, LoadText(image), "", log);
   return std::shared_ptr<LoadedCode>(loaded);
 }

@@ -16,8 +16,8 @@ namespace {
 using cuguest::ContextRef;
 using cuguest::SharedContext;
 using cuguest::internal::Ending;
+using cuguest::internal::Reference;
 using cuguest::internal::Registry;
-using cuguest::internal::Unit;
 
 constexpr auto kUnknownEnding = static_cast<Ending>(77);
 constexpr std::uint64_t kUnknownBits = std::uint64_t{0xabcd} << 32;
@@ -34,7 +34,7 @@ bool PrimaryIsActive() {
 // The last holder does nothing, and the slot can be joined again, and used for another context.
 void UnknownEndingDestroysNothing() {
   const CUcontext context = cuguest_test::MakeContext();
-  Unit opened;
+  Reference opened;
   CHECK(Registry::OfProcess().JoinOrOpen(ContextRef::Borrow(context), kUnknownEnding, 0, &opened) ==
         Registry::Outcome::kOpened);
   {
@@ -57,7 +57,7 @@ void UpperHalfOfTheDeviceIsIgnored() {
   CHECK(cuguest::Driver::GetInitialized().ok());
   CUcontext primary = nullptr;
   CHECK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0) == CUDA_SUCCESS);
-  Unit opened;
+  Reference opened;
   CHECK(Registry::OfProcess().JoinOrOpen(ContextRef::Borrow(primary), Ending::kReleasePrimary, 0,
                                          &opened) == Registry::Outcome::kOpened);
   CHECK(opened.slot->device.load() == 0);  // an opener of this layout says nothing there

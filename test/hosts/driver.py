@@ -22,7 +22,7 @@ def is_simulated():
 
 
 def simulates(library):
-    """Whether the simulation has a simulated one of another library, which lies beside it."""
+    """Whether the simulation has another library, which lies beside it."""
     maps = pathlib.Path("/proc/self/maps").read_text()
     return pathlib.Path(re.search(r"(/\S+)/libcuda\.so", maps)[1], library).exists()
 

@@ -96,7 +96,7 @@ class DriverCases(cases.Cases):
         with contextlib.suppress(OSError):  # a program may have a runtime loaded
             ctypes.CDLL("libcudart.so.13")
         if driver.is_simulated():
-            ctypes.CDLL(str(pathlib.Path(cls.directory).resolve() / "hosts_stand_ins.so")).RegisterStandIns()
+            ctypes.CDLL(str(pathlib.Path(cls.directory).resolve() / "hosts_host_kernels.so")).RegisterHostKernels()
         return DriverHost(driver.ask("cuCtxCreate_v2", ctypes.c_void_p, 0, 0))
 
     def test_no_primary_is_created(self):

@@ -31,8 +31,8 @@ namespace {
 
 using internal::Atomic;
 using internal::Ending;
+using internal::Reference;
 using internal::Registry;
-using internal::Unit;
 using schedules::Bounds;
 using schedules::Case;
 using schedules::Group;
@@ -165,7 +165,7 @@ class Attaching : public schedules::Program {
     shared_ = driver_.Make(MadeBy::kShared);
     hosts_ = driver_.Make(MadeBy::kHost);
     primary_ = driver_.Make(MadeBy::kPrimary);
-    Unit first;
+    Reference first;
     static_cast<void>(registry_.OpenNew(shared_, kDevice, &first));
     for (std::size_t i = 0; i < words_.size(); ++i) {
       if (i == 0 && begin == Begin::kRootAndStripe) {
@@ -202,7 +202,7 @@ class Attaching : public schedules::Program {
       std::vector<Held> held;
       Attach('X', context, &held);
       Require(held.size() == 1, "it cannot be attached any more");
-      Require(Registry::Count(*held[0].unit.slot) == 1, "the count does not begin at 1");
+      Require(Registry::Count(*held[0].reference.slot) == 1, "the count does not begin at 1");
       GiveBack(&held, 'X');
     }
   }
@@ -211,7 +211,7 @@ class Attaching : public schedules::Program {
   struct Held {
     char letter;  // of the operation that took it
     ContextRef context;
-    Unit unit;
+    Reference reference;
   };
 
   void Do(char operation, std::vector<Held>* held) {
@@ -225,9 +225,9 @@ class Attaching : public schedules::Program {
       case 'N':
         return Make(held);
       case 'C':
-        return Hold(held, 'C', shared_, Registry::Copy(Find(held, 'L')->unit.slot));
+        return Hold(held, 'C', shared_, Registry::Copy(Find(held, 'L')->reference.slot));
       case 'U': {
-        const std::uint64_t count = Registry::Count(*Find(held, 'L')->unit.slot);
+        const std::uint64_t count = Registry::Count(*Find(held, 'L')->reference.slot);
         return Require(count >= 1 && count <= 8, "a count that there cannot be");
       }
       case 'L':
@@ -237,36 +237,38 @@ class Attaching : public schedules::Program {
     }
   }
 
-  void Hold(std::vector<Held>* held, char letter, const ContextRef& context, const Unit& unit) {
-    Require(unit.slot->IsOpen() && unit.slot->IsFor(context), "a reference to something else");
+  void Hold(std::vector<Held>* held, char letter, const ContextRef& context,
+            const Reference& reference) {
+    Require(reference.slot->IsOpen() && reference.slot->IsFor(context),
+            "a reference to something else");
     ++driver_.Of(context).holders;
-    held->push_back({letter, context, unit});
+    held->push_back({letter, context, reference});
   }
 
   // As SharedContext::Attach() of a ref.
   void Attach(char letter, const ContextRef& context, std::vector<Held>* held) {
-    Unit unit = registry_.Join(context);
-    if (unit.slot != nullptr) Hold(held, letter, context, unit);
+    Reference reference = registry_.Join(context);
+    if (reference.slot != nullptr) Hold(held, letter, context, reference);
     const bool is_alive = driver_.Of(context).is_alive.load() != 0;
-    if (!is_alive && unit.slot != nullptr) GiveBack(held, letter);
-    if (!is_alive || unit.slot != nullptr) return;
+    if (!is_alive && reference.slot != nullptr) GiveBack(held, letter);
+    if (!is_alive || reference.slot != nullptr) return;
     const bool is_primary = driver_.Of(context).made_by == MadeBy::kPrimary;
     if (is_primary) driver_.RetainPrimary();
     const Registry::Outcome outcome = registry_.JoinOrOpen(
-        context, is_primary ? Ending::kReleasePrimary : Ending::kNothing, kDevice, &unit);
+        context, is_primary ? Ending::kReleasePrimary : Ending::kNothing, kDevice, &reference);
     if (is_primary && outcome != Registry::Outcome::kOpened) driver_.ReleasePrimary();
-    if (unit.slot == nullptr) {
+    if (reference.slot == nullptr) {
       return Require(driver_.Of(context).made_by == MadeBy::kShared, "it was refused");
     }
-    Hold(held, letter, context, unit);
+    Hold(held, letter, context, reference);
     if (driver_.Of(context).is_alive.load() == 0) GiveBack(held, letter);
   }
 
   void Make(std::vector<Held>* held) {
     const ContextRef made = driver_.Make(MadeBy::kShared);
-    Unit unit;
-    Require(registry_.OpenNew(made, kDevice, &unit) == Registry::Outcome::kOpened, "not made");
-    Hold(held, 'N', made, unit);
+    Reference reference;
+    Require(registry_.OpenNew(made, kDevice, &reference) == Registry::Outcome::kOpened, "not made");
+    Hold(held, 'N', made, reference);
   }
 
   static Held* Find(std::vector<Held>* held, char letter) {
@@ -284,7 +286,7 @@ class Attaching : public schedules::Program {
     held->erase(held->begin() + (found - held->data()));
     driver_.Of(leaving.context).Work();
     --driver_.Of(leaving.context).holders;
-    static_cast<void>(Registry::Leave(leaving.unit));
+    static_cast<void>(Registry::Leave(leaving.reference));
   }
 
   Registry registry_;

@@ -39,7 +39,7 @@ struct Incarnation {
   // driver (a forked child, a callback) are passed on.
   //
   // Below CUDA 12.0 another incarnation at the same handle is not told from the old one.
-  [[nodiscard]] CUGUEST_HIDE constexpr CUresult Judge(CUresult code,
+  [[nodiscard]] CUGUEST_HIDE constexpr CUresult Check(CUresult code,
                                                       unsigned long long now) const noexcept {
     return code != CUDA_SUCCESS || !IsKnown() || now == id ? code : CUDA_ERROR_CONTEXT_IS_DESTROYED;
   }
@@ -52,7 +52,7 @@ struct Incarnation {
 CUGUEST_HIDE inline CUresult CheckIncarnation(const Incarnation& incarnation) noexcept {
   unsigned long long id = 0;
   const CUresult code = GetId(incarnation.context, &id);
-  return incarnation.Judge(code, id);
+  return incarnation.Check(code, id);
 }
 
 // Pushes it if it is alive. An unknown one is not checked: the guard of a raw handle promises

@@ -5,6 +5,6 @@
 
 #include "test/runtime/host_kernels.h"
 
-extern "C" __attribute__((visibility("default"))) void RegisterStandIns() {
+extern "C" __attribute__((visibility("default"))) void RegisterHostKernels() {
   cuguest_runtime_test::HostKernels();
 }
