@@ -13,9 +13,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "lib/module/code_contents.h"
+#include "cudaimage/bytes.h"
+#include "cudaimage/contents.h"
 #include "lib/module/image_access.h"
-#include "lib/module/image_bytes.h"
+#include "lib/module/packed_sizes.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
@@ -23,7 +24,7 @@ namespace internal {
 // What the bytes were found to hold.
 struct ImageContents {
   std::vector<std::string> kernel_names;  // sorted
-  CodeContents contents;
+  cudaimage::CodeContents contents;
   absl::Status damage;
 };
 
@@ -52,9 +53,10 @@ struct CodeImageData {
 
 namespace {
 
+namespace cudaimage = internal::cudaimage;
 using internal::CodeImageData;
-using internal::ImageBytes;
 using internal::ImageContents;
+using internal::cudaimage::Bytes;
 
 constexpr std::size_t kAlignment = alignof(std::uint64_t);  // the driver reads in eights
 constexpr off_t kLargestFile = off_t{2} << 30;
@@ -81,9 +83,9 @@ bool EndsInNul(HostSpan<const unsigned char> bytes) {
 }
 
 // PTX may come with its NUL or without.
-ImageBytes WithoutNuls(HostSpan<const unsigned char> bytes) {
+Bytes WithoutNuls(HostSpan<const unsigned char> bytes) {
   while (EndsInNul(bytes)) bytes = {bytes.data(), bytes.size() - 1};
-  return ImageBytes(bytes.data(), bytes.size());
+  return Bytes(bytes.data(), bytes.size());
 }
 
 absl::Status CheckNotNull(HostSpan<const unsigned char> bytes, std::string_view name) {
@@ -93,21 +95,29 @@ absl::Status CheckNotNull(HostSpan<const unsigned char> bytes, std::string_view 
 }
 
 // What is read of the bytes of an image of this kind: PTX without its NUL.
-ImageBytes TextOf(CodeKind kind, HostSpan<const unsigned char> bytes) {
-  return kind == CodeKind::kPtx ? WithoutNuls(bytes) : ImageBytes(bytes.data(), bytes.size());
+Bytes TextOf(CodeKind kind, HostSpan<const unsigned char> bytes) {
+  return kind == CodeKind::kPtx ? WithoutNuls(bytes) : Bytes(bytes.data(), bytes.size());
 }
 
-absl::Status OfImage(const std::string& name, const absl::Status& status) {
-  return internal::Within(absl::StrCat("device code \"", name, "\""), status);
+static_assert(static_cast<int>(cudaimage::CodeKind::kLtoIr) == static_cast<int>(CodeKind::kLtoIr),
+              "the reader's kinds are ours");
+cudaimage::CodeKind ReadersKind(CodeKind kind) { return static_cast<cudaimage::CodeKind>(kind); }
+
+absl::Status OfImage(const std::string& name, const cudaimage::Status& status) {
+  if (status.ok()) return absl::OkStatus();
+  const bool no_memory = status.code() == cudaimage::Status::Code::kNoMemory;
+  return absl::Status(
+      no_memory ? absl::StatusCode::kResourceExhausted : absl::StatusCode::kInvalidArgument,
+      absl::StrCat("device code \"", name, "\", ", status.message()));
 }
 
 absl::StatusOr<CodeKind> Recognise(HostSpan<const unsigned char> bytes, const std::string& name) {
-  const ImageBytes text = WithoutNuls(bytes);
-  const bool ptx = internal::IsPtx(text);
-  const absl::StatusOr<CodeKind> kind =
-      internal::RecogniseCode(ptx ? text : ImageBytes(bytes.data(), bytes.size()));
-  if (!kind.ok()) return OfImage(name, kind.status());
-  return kind;
+  const Bytes text = WithoutNuls(bytes);
+  auto kind = cudaimage::CodeKind::kPtx;
+  const cudaimage::Status status = cudaimage::RecogniseCode(
+      cudaimage::IsPtx(text) ? text : Bytes(bytes.data(), bytes.size()), &kind);
+  if (!status.ok()) return OfImage(name, status);
+  return static_cast<CodeKind>(kind);
 }
 
 bool IsAligned(const unsigned char* data) {
@@ -125,7 +135,7 @@ absl::StatusOr<std::shared_ptr<const CodeImageData>> Look(HostSpan<const unsigne
     bytes = BytesOf(storage, bytes.size());
   }
   if (lacks_nul) bytes = {bytes.data(), bytes.size() + 1};
-  const bool lto_ir = internal::HasLtoIr(*kind, TextOf(*kind, bytes));
+  const bool lto_ir = cudaimage::HasLtoIr(ReadersKind(*kind), TextOf(*kind, bytes));
   return std::make_shared<const CodeImageData>(std::move(storage), bytes, *kind, std::move(name),
                                                lto_ir);
 }
@@ -136,7 +146,8 @@ const ImageContents& ContentsOf(const CodeImageData& data) {
   if (known != nullptr) return *known;
   auto read = std::make_unique<ImageContents>();
   read->damage = OfImage(
-      data.name, internal::ReadCode(data.kind, TextOf(data.kind, data.bytes), &read->contents));
+      data.name,
+      cudaimage::ReadCode(ReadersKind(data.kind), TextOf(data.kind, data.bytes), &read->contents));
   for (const auto& kernel : read->contents.kernels) read->kernel_names.push_back(kernel.first);
   if (data.contents.compare_exchange_strong(known, read.get(), std::memory_order_acq_rel)) {
     return *read.release();
@@ -198,25 +209,7 @@ class File {
 
 }  // namespace
 
-const char* ToString(CodeKind kind) noexcept {
-  switch (kind) {
-    case CodeKind::kPtx:
-      return "PTX";
-    case CodeKind::kCubin:
-      return "a cubin";
-    case CodeKind::kRelocatableCubin:
-      return "a relocatable cubin";
-    case CodeKind::kFatbin:
-      return "a fatbin";
-    case CodeKind::kObject:
-      return "an object";
-    case CodeKind::kArchive:
-      return "an archive";
-    case CodeKind::kLtoIr:
-      return "LTO IR";
-  }
-  return "no device code";
-}
+const char* ToString(CodeKind kind) noexcept { return cudaimage::ToString(ReadersKind(kind)); }
 
 absl::StatusOr<CodeImage> CodeImage::Made(
     absl::StatusOr<std::shared_ptr<const internal::CodeImageData>> data) {
@@ -275,7 +268,9 @@ absl::Status CodeImage::Validate() const { return ContentsOf(*data_).damage; }
 std::map<std::string, std::uint64_t> internal::ImageAccess::RequiredBlocks(const CodeImage& image) {
   std::map<std::string, std::uint64_t> blocks;
   for (const auto& kernel : ContentsOf(*image.data_).contents.kernels) {
-    if (kernel.second != internal::kAnyBlock) blocks.insert(kernel);
+    const cudaimage::RequiredBlock& block = kernel.second;
+    if (!block.IsAny())
+      blocks.emplace(kernel.first, internal::PackSizes(block.x, block.y, block.z));
   }
   return blocks;
 }

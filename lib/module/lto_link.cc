@@ -18,24 +18,11 @@ namespace {
 
 constexpr int kInternal = 6;  // the nvJitLinkResult that an undefined symbol gives, mostly
 
-// An nvJitLinkInputType.
 int InputType(CodeKind kind) {
-  switch (kind) {
-    case CodeKind::kCubin:
-    case CodeKind::kRelocatableCubin:
-      return 1;
-    case CodeKind::kPtx:
-      return 2;
-    case CodeKind::kLtoIr:
-      return 3;
-    case CodeKind::kFatbin:
-      return 4;
-    case CodeKind::kObject:
-      return 5;
-    case CodeKind::kArchive:
-      return 6;
-  }
-  return 0;
+  using Input = cudaimage::NvJitLinkInput;
+  constexpr Input kTypes[] = {Input::kPtx,    Input::kCubin,   Input::kCubin, Input::kFatbin,
+                              Input::kObject, Input::kArchive, Input::kLtoIr};
+  return static_cast<int>(kTypes[static_cast<int>(kind)]);
 }
 
 // CU_COMPUTE_FAMILY_TARGET_BASE: newer than the <cuda.h> of CUDA 12.8.
@@ -91,10 +78,13 @@ std::vector<std::string> LinkOptions(const JitOptions& options, CUjit_target tar
   return texts;
 }
 
+using Table = cudaimage::NvJitLinkTable;
+
 // An nvJitLinkHandle.
 class LinkState {
  public:
-  LinkState(const NvJitLink& library, const std::vector<std::string>& options) : library_(library) {
+  LinkState(const NvJitLink& library, const std::vector<std::string>& options)
+      : library_(library.table) {
     std::vector<const char*> texts;
     texts.reserve(options.size());
     for (const std::string& option : options) texts.push_back(option.c_str());
@@ -124,22 +114,16 @@ class LinkState {
     return result == 0 ? library_.GetLinkedCubin(state_, image->data()) : result;
   }
 
-  std::string ErrorLog() const { return Log(library_.GetErrorLogSize, library_.GetErrorLog); }
-  std::string InfoLog() const { return Log(library_.GetInfoLogSize, library_.GetInfoLog); }
-
- private:
-  std::string Log(int (*get_size)(NvJitLinkState*, size_t*),
-                  int (*get)(NvJitLinkState*, char*)) const {
-    size_t size = 0;  // with a NUL, or 0 where nothing was said
-    if (state_ == nullptr || get_size(state_, &size) != 0 || size == 0) return "";
-    std::string log(size, '\0');
-    if (get(state_, log.data()) != 0) return "";
-    log.resize(log.find_last_not_of('\0') + 1);
-    return log;
+  std::string ErrorLog() const {
+    return Table::Log(state_, library_.GetErrorLogSize, library_.GetErrorLog);
+  }
+  std::string InfoLog() const {
+    return Table::Log(state_, library_.GetInfoLogSize, library_.GetInfoLog);
   }
 
-  const NvJitLink& library_;
-  NvJitLinkState* state_ = nullptr;
+ private:
+  const Table& library_;
+  cudaimage::NvJitLinkState* state_ = nullptr;
   int result_ = 0;
 };
 

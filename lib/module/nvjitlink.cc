@@ -2,8 +2,6 @@
 
 #include "lib/module/nvjitlink.h"
 
-#include <dlfcn.h>
-
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
@@ -13,38 +11,19 @@ namespace {
 
 constexpr int kOldestMajor = 12;  // the first that there is
 
-template <typename Function>
-bool FindEntry(void* library, const char* symbol, Function* function) {
-  *function = reinterpret_cast<Function>(dlsym(library, symbol));
-  return *function != nullptr;
-}
-
-// The first entry that `library` lacks; nullptr if the table is complete.
-const char* FillTable(void* library, NvJitLink* table) {
-#define CUGUEST_FIND_ENTRY(Name, parameters) \
-  if (!FindEntry(library, "nvJitLink" #Name, &table->Name)) return "nvJitLink" #Name;
-  CUGUEST_NVJITLINK_ENTRIES(CUGUEST_FIND_ENTRY)
-#undef CUGUEST_FIND_ENTRY
-  return nullptr;
-}
-
 absl::StatusOr<NvJitLink> Load(const std::string& soname) {
-  void* const library = dlopen(soname.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (library == nullptr) {
-    const char* const reason = dlerror();
-    return absl::UnavailableError(reason != nullptr ? reason : soname);
-  }
-  NvJitLink table;
-  const char* const missing = FillTable(library, &table);
-  if (missing != nullptr) {
+  NvJitLink library;
+  const cudaimage::Status loaded = cudaimage::NvJitLinkTable::Load(soname.c_str(), &library.table);
+  if (!loaded.ok()) return absl::UnavailableError(loaded.message());
+  if (library.table.Version == nullptr) {
     return absl::UnimplementedError(
-        absl::StrCat(soname, " has no ", missing, ": it is older than CUDA 12.3"));
+        absl::StrCat(soname, " has no nvJitLinkVersion: it is older than CUDA 12.3"));
   }
   unsigned major = 0;
   unsigned minor = 0;
-  static_cast<void>(table.Version(&major, &minor));
-  table.name = absl::StrCat(soname, " (CUDA ", major, ".", minor, ")");
-  return table;
+  static_cast<void>(library.table.Version(&major, &minor));
+  library.name = absl::StrCat(soname, " (CUDA ", major, ".", minor, ")");
+  return library;
 }
 
 }  // namespace

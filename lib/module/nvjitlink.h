@@ -1,46 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NVIDIA's linker for link-time optimisation, found at run time: nothing is linked with it,
-// and <nvJitLink.h> is not needed to build.
+// NVIDIA's linker for link-time optimisation, of a version that the driver fits.       tier: 3
 
 #ifndef CUGUEST_LIB_MODULE_NVJITLINK_H_
 #define CUGUEST_LIB_MODULE_NVJITLINK_H_
 
-#include <cstddef>
-#include <cstdint>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "cudaimage/nvjitlink.h"
 #include "cuguest/export.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
 
-struct NvJitLinkState;  // the library's own
-
-// X(Name, (parameters)): the function nvJitLink<Name>, which returns an nvJitLinkResult.
-// Source: <nvJitLink.h> of CUDA 13.0. The header calls names with a version in them
-// (__nvJitLinkCreate_13_0); every release since 12.0 also exports these, without one.
-// Version is the youngest: it came with 12.3.
-#define CUGUEST_NVJITLINK_ENTRIES(X)                                                           \
-  X(Create, (NvJitLinkState * *state, std::uint32_t count, const char* const* options))        \
-  X(Destroy, (NvJitLinkState * *state))                                                        \
-  X(AddData,                                                                                   \
-    (NvJitLinkState * state, int input_type, const void* data, size_t size, const char* name)) \
-  X(Complete, (NvJitLinkState * state))                                                        \
-  X(GetLinkedCubinSize, (NvJitLinkState * state, size_t * size))                               \
-  X(GetLinkedCubin, (NvJitLinkState * state, void* cubin))                                     \
-  X(GetErrorLogSize, (NvJitLinkState * state, size_t * size))                                  \
-  X(GetErrorLog, (NvJitLinkState * state, char* log))                                          \
-  X(GetInfoLogSize, (NvJitLinkState * state, size_t * size))                                   \
-  X(GetInfoLog, (NvJitLinkState * state, char* log))                                           \
-  X(Version, (unsigned* major, unsigned* minor))
-
 struct NvJitLink {
-#define CUGUEST_DECLARE_ENTRY(Name, parameters) int(*Name) parameters = nullptr;
-  CUGUEST_NVJITLINK_ENTRIES(CUGUEST_DECLARE_ENTRY)
-#undef CUGUEST_DECLARE_ENTRY
-
+  cudaimage::NvJitLinkTable table;
   std::string name;  // "libnvJitLink.so.13 (CUDA 13.0)"
 };
 

@@ -17,15 +17,15 @@
 #include <thread>
 #include <vector>
 
+#include "cudaimage/decompress.h"
 #include "cuguest/driver.h"
 #include "cuguest/no_context_guard.h"
-#include "lib/module/decompress.h"
-#include "lib/module/image_bytes.h"
 #include "test/support/files.h"
 #include "test/support/scenario.h"
 
 namespace {
 
+namespace cudaimage = cuguest::internal::cudaimage;
 using cuguest::Driver;
 
 constexpr char kDriver[] = "libcuda.so.1";
@@ -111,16 +111,18 @@ void GuardInAConstructor() {
 template <typename Decompress>
 void DecompressDamaged(Decompress decompress) {
   static constexpr unsigned char kDamaged[] = {0xff, 0xff, 0xff, 0xff};
-  CHECK(!absl::IsUnavailable(
-      decompress(cuguest::internal::ImageBytes(kDamaged, sizeof(kDamaged)), 16).status()));
+  cudaimage::UnpackedBytes unpacked;
+  const cudaimage::Status status =
+      decompress(cudaimage::Bytes(kDamaged, sizeof(kDamaged)), 16, &unpacked);
+  CHECK(status.code() == cudaimage::Status::Code::kDamaged);
 }
 
 void Lz4InAConstructor() {
-  UseOnBothSides("liblz4.so.1", [] { DecompressDamaged(cuguest::internal::DecompressLz4); });
+  UseOnBothSides("liblz4.so.1", [] { DecompressDamaged(cudaimage::DecompressLz4); });
 }
 
 void ZstdInAConstructor() {
-  UseOnBothSides("libzstd.so.1", [] { DecompressDamaged(cuguest::internal::DecompressZstd); });
+  UseOnBothSides("libzstd.so.1", [] { DecompressDamaged(cudaimage::DecompressZstd); });
 }
 
 // As many threads as race are all in their dlopen at once, and all have one table afterwards.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/module/code_contents.h"
+#include "cudaimage/contents.h"
 
 #include <cstdint>
 
-#include "lib/module/elf_file.h"
+#include "cudaimage/cubin.h"
+#include "cudaimage/fatbin.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUDAIMAGE_BEGIN_NAMESPACE
 namespace {
 
 // What nvcc puts beside a fatbin for the runtime: fatbinary_section.h.
@@ -16,30 +16,30 @@ constexpr std::uint32_t kFatbinWrapper = 0x466243b1;
 constexpr std::uint32_t kLtoIrMagic = 0x7f4e43ed;
 constexpr std::size_t kLtoIrHeader = 0x28;  // by its own account, in CUDA 13.0
 
-bool StartsWith(const ImageBytes& bytes, std::uint32_t magic) {
+bool StartsWith(const Bytes& bytes, std::uint32_t magic) {
   return bytes.Has(0, sizeof(magic)) && bytes.At<std::uint32_t>(0) == magic;
 }
 
-bool IsLtoIr(const ImageBytes& bytes) { return StartsWith(bytes, kLtoIrMagic); }
-bool IsCubin(const ImageBytes& bytes) { return IsDeviceElf(bytes) && !IsRelocatable(bytes); }
+bool IsLtoIr(const Bytes& bytes) { return StartsWith(bytes, kLtoIrMagic); }
+bool IsCubin(const Bytes& bytes) { return IsDeviceElf(bytes) && !IsRelocatable(bytes); }
 
-absl::Status CheckLtoIrSize(const ImageBytes& bytes) {
-  if (bytes.size() > kLtoIrHeader) return absl::OkStatus();
+Status CheckLtoIrSize(const Bytes& bytes) {
+  if (bytes.size() > kLtoIrHeader) return Status();
   return Damaged(bytes, bytes.size(), "it ends within the header of LTO IR");
 }
 
-absl::Status HasNoSize(const ImageBytes& /*bytes*/) { return absl::OkStatus(); }
+Status HasNoSize(const Bytes& /*bytes*/) { return Status(); }
 
-bool Never(const ImageBytes& /*bytes*/) { return false; }
-bool Always(const ImageBytes& /*bytes*/) { return true; }
+bool Never(const Bytes& /*bytes*/) { return false; }
+bool Always(const Bytes& /*bytes*/) { return true; }
 
-absl::Status CheckFatbinSize(const ImageBytes& bytes) {
+Status CheckFatbinSize(const Bytes& bytes) {
   std::size_t size = 0;
   return FindFatbinSize(bytes, &size);
 }
 
-absl::Status ReadWholeHostObject(const ImageBytes& bytes, CodeContents* contents) {
-  const absl::Status status = ReadHostObject(bytes, contents);
+Status ReadWholeHostObject(const Bytes& bytes, CodeContents* contents) {
+  const Status status = ReadHostObject(bytes, contents);
   if (!status.ok() || contents->images > 0) return status;
   return Damaged(bytes, 0,
                  "an object of the host without device code for a linker: compile it "
@@ -47,17 +47,17 @@ absl::Status ReadWholeHostObject(const ImageBytes& bytes, CodeContents* contents
 }
 
 // It does not tell its kernels.
-absl::Status ReadLtoIr(const ImageBytes& /*bytes*/, CodeContents* contents) {
+Status ReadLtoIr(const Bytes& /*bytes*/, CodeContents* contents) {
   contents->names_all = false;
-  return absl::OkStatus();
+  return Status();
 }
 
 struct Format {
   CodeKind kind;
-  bool (*is)(const ImageBytes& bytes);
-  absl::Status (*check_size)(const ImageBytes& bytes);
-  bool (*has_lto_ir)(const ImageBytes& bytes);
-  absl::Status (*read)(const ImageBytes& bytes, CodeContents* contents);
+  bool (*is)(const Bytes& bytes);
+  Status (*check_size)(const Bytes& bytes);
+  bool (*has_lto_ir)(const Bytes& bytes);
+  Status (*read)(const Bytes& bytes, CodeContents* contents);
 };
 
 // The first that it is.
@@ -79,30 +79,50 @@ const Format& FormatOf(CodeKind kind) {
 
 }  // namespace
 
-absl::StatusOr<CodeKind> RecogniseCode(const ImageBytes& bytes) {
-  if (bytes.size() == 0) return absl::InvalidArgumentError("it is empty");
+Status RecogniseCode(const Bytes& bytes, CodeKind* kind) {
+  if (bytes.size() == 0) return Status(Status::Code::kDamaged, "it is empty");
   for (const Format& format : kFormats) {
     if (!format.is(bytes)) continue;
-    const absl::Status whole = format.check_size(bytes);
-    if (!whole.ok()) return Within(ToString(format.kind), whole);
-    return format.kind;
+    *kind = format.kind;
+    return Within(ToString(format.kind), format.check_size(bytes));
   }
   if (StartsWith(bytes, kFatbinWrapper)) {
-    return absl::InvalidArgumentError(
+    return Status(
+        Status::Code::kDamaged,
         "it is a fatbin's wrapper, which holds a pointer to the fatbin: give the fatbin itself");
   }
-  return absl::InvalidArgumentError(
+  return Status(
+      Status::Code::kDamaged,
       "it is neither PTX, which begins with .version, nor a cubin, a fatbin, an object, an archive "
       "or LTO IR");
 }
 
-bool HasLtoIr(CodeKind kind, const ImageBytes& bytes) { return FormatOf(kind).has_lto_ir(bytes); }
+const char* ToString(CodeKind kind) noexcept {
+  switch (kind) {
+    case CodeKind::kPtx:
+      return "PTX";
+    case CodeKind::kCubin:
+      return "a cubin";
+    case CodeKind::kRelocatableCubin:
+      return "a relocatable cubin";
+    case CodeKind::kFatbin:
+      return "a fatbin";
+    case CodeKind::kObject:
+      return "an object";
+    case CodeKind::kArchive:
+      return "an archive";
+    case CodeKind::kLtoIr:
+      return "LTO IR";
+  }
+  return "no device code";
+}
 
-absl::Status ReadCode(CodeKind kind, const ImageBytes& bytes, CodeContents* contents) {
-  const absl::Status status = FormatOf(kind).read(bytes, contents);
+bool HasLtoIr(CodeKind kind, const Bytes& bytes) { return FormatOf(kind).has_lto_ir(bytes); }
+
+Status ReadCode(CodeKind kind, const Bytes& bytes, CodeContents* contents) {
+  const Status status = FormatOf(kind).read(bytes, contents);
   if (!status.ok()) contents->names_all = false;
   return Within(ToString(kind), status);
 }
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUDAIMAGE_END_NAMESPACE

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The tables of an ELF file, all inside of its bytes. Read are those of 64-bit little-endian files,
-// the only ones that a driver of today loads; another has none here.               tier: 3
+// the only ones that a driver of today loads; another has none here.
 
-#ifndef CUGUEST_LIB_MODULE_ELF_FILE_H_
-#define CUGUEST_LIB_MODULE_ELF_FILE_H_
+#ifndef CUDAIMAGE_ELF_H_
+#define CUDAIMAGE_ELF_H_
 
 #include <elf.h>
 
@@ -14,20 +14,16 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "cuguest/export.h"
-#include "lib/module/image_bytes.h"
+#include "cudaimage/bytes.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUDAIMAGE_BEGIN_NAMESPACE
 
 struct ElfSection {
   Elf64_Shdr header = {};
   std::size_t number = 0;
   std::size_t at = 0;  // where the header is
   std::string_view name;
-  ImageBytes bytes;  // none of a section that takes no place in the file
+  Bytes bytes;  // none of a section that takes no place in the file
 
   bool Is(std::uint64_t flag) const noexcept { return (header.sh_flags & flag) != 0; }
   std::string ToString() const;  // `section 3 ".symtab"`
@@ -38,28 +34,33 @@ struct ElfFile {
   using HasBytes = bool (*)(std::uint32_t type);
 
   // Checks the header, the sections' places and names, and the segments' places.
-  static absl::StatusOr<ElfFile> Read(const ImageBytes& bytes, HasBytes has_bytes);
+  static Status Read(const Bytes& bytes, HasBytes has_bytes, ElfFile* file);
 
   // Null if there is none.
   const ElfSection* Find(std::string_view name) const;
 
-  ImageBytes bytes;
+  Bytes bytes;
   Elf64_Ehdr header = {};
   std::vector<ElfSection> sections;
   std::size_t names = 0;  // the section of the sections' names; 0: they have none
 };
 
+bool IsElf(const Bytes& bytes);
+
+// Bytes of the 64-bit little-endian ELF file that begins there, by what its tables say; 0 if they
+// are absurd. For an image that is known by a pointer only, as a driver is given it.
+std::uint64_t SizeOfElf(const void* image, ElfFile::HasBytes has_bytes);
+
 // Whether the file has all of the header, and of the tables that it places.
-absl::Status CheckElfSize(const ImageBytes& bytes);
+Status CheckElfSize(const Bytes& bytes);
 
 // The text at `offset` of a string table that ends in a NUL.
-inline std::string_view StringAt(const ImageBytes& table, std::uint32_t offset) {
+inline std::string_view StringAt(const Bytes& table, std::uint32_t offset) {
   return std::string_view(reinterpret_cast<const char*>(table.data()) + offset);
 }
 // A string table that ends in a NUL.
-absl::Status CheckStrings(const ElfSection& section);
+Status CheckStrings(const ElfSection& section);
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUDAIMAGE_END_NAMESPACE
 
-#endif  // CUGUEST_LIB_MODULE_ELF_FILE_H_
+#endif  // CUDAIMAGE_ELF_H_

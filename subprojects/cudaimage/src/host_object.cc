@@ -7,11 +7,11 @@
 #include <string>
 #include <string_view>
 
-#include "lib/module/code_contents.h"
-#include "lib/module/elf_file.h"
+#include "cudaimage/contents.h"
+#include "cudaimage/cubin.h"
+#include "cudaimage/fatbin.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUDAIMAGE_BEGIN_NAMESPACE
 namespace {
 
 bool HasBytes(std::uint32_t type) { return type != SHT_NOBITS; }
@@ -24,10 +24,10 @@ bool HoldsFatbins(const ElfSection& section) {
 // The fatbins of a section, one behind the other, each at a multiple of 8.
 class Fatbins {
  public:
-  explicit Fatbins(const ImageBytes& section) : rest_(section) {}
+  explicit Fatbins(const Bytes& section) : rest_(section) {}
 
   // False at the end, at what is damaged and at what is no fatbin.
-  bool Next(ImageBytes* fatbin) {
+  bool Next(Bytes* fatbin) {
     while (rest_.Has(0, kStep) && rest_.At<std::uint64_t>(0) == 0) rest_ = rest_.From(kStep);
     std::size_t size = 0;
     if (IsFatbin(rest_)) status_ = FindFatbinSize(rest_, &size);
@@ -37,30 +37,30 @@ class Fatbins {
     return true;
   }
   // What is not read.
-  const ImageBytes& rest() const { return rest_; }
-  const absl::Status& status() const { return status_; }
+  const Bytes& rest() const { return rest_; }
+  const Status& status() const { return status_; }
 
  private:
   static constexpr std::size_t kStep = 8;
 
-  ImageBytes rest_;
-  absl::Status status_;
+  Bytes rest_;
+  Status status_;
 };
 
-absl::Status ReadFatbins(const ImageBytes& section, CodeContents* contents) {
+Status ReadFatbins(const Bytes& section, CodeContents* contents) {
   Fatbins fatbins(section);
-  ImageBytes fatbin;
+  Bytes fatbin;
   while (fatbins.Next(&fatbin)) {
-    const absl::Status status = ReadFatbin(fatbin, contents);
+    const Status status = ReadFatbin(fatbin, contents);
     if (!status.ok()) return status;
   }
   if (fatbins.rest().size() > 0) contents->names_all = false;
   return fatbins.status();
 }
 
-bool SectionHasLtoIr(const ImageBytes& section) {
+bool SectionHasLtoIr(const Bytes& section) {
   Fatbins fatbins(section);
-  ImageBytes fatbin;
+  Bytes fatbin;
   while (fatbins.Next(&fatbin)) {
     if (FatbinHasLtoIr(fatbin)) return true;
   }
@@ -91,10 +91,10 @@ bool ReadDecimal(std::string_view text, std::uint64_t* value) {
 // The members of an archive, one by one.
 class Members {
  public:
-  explicit Members(const ImageBytes& archive) : archive_(archive), at_(kArchiveMagic.size()) {}
+  explicit Members(const Bytes& archive) : archive_(archive), at_(kArchiveMagic.size()) {}
 
   // False at the end, and at what is damaged.
-  bool Next(ImageBytes* member) {
+  bool Next(Bytes* member) {
     if (at_ >= archive_.size() || !status_.ok()) return false;
     status_ = Take(member);
     return status_.ok();
@@ -102,12 +102,12 @@ class Members {
 
   // Where the member that was taken last has its header.
   std::uint64_t header() const { return header_; }
-  const absl::Status& status() const { return status_; }
+  const Status& status() const { return status_; }
   // The same, if the archive ends too early.
-  const absl::Status& whole() const { return whole_; }
+  const Status& whole() const { return whole_; }
 
  private:
-  absl::Status Take(ImageBytes* member) {
+  Status Take(Bytes* member) {
     header_ = at_;
     if (!archive_.Has(at_, sizeof(MemberHeader))) {
       return whole_ = Damaged(archive_, at_, "it ends within the header of a member");
@@ -124,75 +124,74 @@ class Members {
     }
     *member = archive_.Part(at_ + sizeof(header), size);
     at_ += sizeof(header) + (size + 1) / 2 * 2;
-    return absl::OkStatus();
+    return Status();
   }
 
-  const ImageBytes archive_;
+  const Bytes archive_;
   std::uint64_t at_;
   std::uint64_t header_ = 0;
-  absl::Status status_;
-  absl::Status whole_;
+  Status status_;
+  Status whole_;
 };
 
-absl::Status ReadMember(const ImageBytes& member, CodeContents* contents) {
+Status ReadMember(const Bytes& member, CodeContents* contents) {
   if (IsDeviceElf(member)) {
     ++contents->images;
     return ReadDeviceElf(member, contents);
   }
-  return IsElf(member) ? ReadHostObject(member, contents) : absl::OkStatus();  // an index
+  return IsElf(member) ? ReadHostObject(member, contents) : Status();  // an index
 }
 
 }  // namespace
 
-bool HostObjectHasLtoIr(const ImageBytes& bytes) {
-  const absl::StatusOr<ElfFile> file = ElfFile::Read(bytes, HasBytes);
-  if (!file.ok()) return false;
-  return std::any_of(file->sections.begin(), file->sections.end(), [](const ElfSection& section) {
+bool HostObjectHasLtoIr(const Bytes& bytes) {
+  ElfFile file;
+  if (!ElfFile::Read(bytes, HasBytes, &file).ok()) return false;
+  return std::any_of(file.sections.begin(), file.sections.end(), [](const ElfSection& section) {
     return HoldsFatbins(section) && SectionHasLtoIr(section.bytes);
   });
 }
 
-absl::Status ReadHostObject(const ImageBytes& bytes, CodeContents* contents) {
-  const absl::StatusOr<ElfFile> file = ElfFile::Read(bytes, HasBytes);
-  if (!file.ok()) return file.status();
-  for (const ElfSection& section : file->sections) {
+Status ReadHostObject(const Bytes& bytes, CodeContents* contents) {
+  ElfFile file;
+  CUDAIMAGE_RETURN_IF_ERROR(ElfFile::Read(bytes, HasBytes, &file));
+  for (const ElfSection& section : file.sections) {
     if (!HoldsFatbins(section)) continue;
-    const absl::Status status = ReadFatbins(section.bytes, contents);
+    const Status status = ReadFatbins(section.bytes, contents);
     if (!status.ok()) return Within(section.ToString(), status);
   }
-  return absl::OkStatus();
+  return Status();
 }
 
-bool IsArchive(const ImageBytes& bytes) {
+bool IsArchive(const Bytes& bytes) {
   return bytes.text().substr(0, kArchiveMagic.size()) == kArchiveMagic;
 }
 
-absl::Status CheckArchiveSize(const ImageBytes& bytes) {
+Status CheckArchiveSize(const Bytes& bytes) {
   Members members(bytes);
-  ImageBytes member;
+  Bytes member;
   while (members.Next(&member)) {
   }
   return members.whole();
 }
 
-bool ArchiveHasLtoIr(const ImageBytes& bytes) {
+bool ArchiveHasLtoIr(const Bytes& bytes) {
   Members members(bytes);
-  ImageBytes member;
+  Bytes member;
   while (members.Next(&member)) {
     if (IsElf(member) && !IsDeviceElf(member) && HostObjectHasLtoIr(member)) return true;
   }
   return false;
 }
 
-absl::Status ReadArchive(const ImageBytes& bytes, CodeContents* contents) {
+Status ReadArchive(const Bytes& bytes, CodeContents* contents) {
   Members members(bytes);
-  ImageBytes member;
+  Bytes member;
   while (members.Next(&member)) {
-    const absl::Status status = ReadMember(member, contents);
-    if (!status.ok()) return Within(absl::StrCat("member at ", members.header()), status);
+    const Status status = ReadMember(member, contents);
+    if (!status.ok()) return Within(Text("member at ", members.header()), status);
   }
   return members.status();
 }
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUDAIMAGE_END_NAMESPACE

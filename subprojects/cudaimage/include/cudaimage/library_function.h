@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A function of a library that is loaded when it is first needed.                    tier: 0
+// A function of a library that is loaded when it is first needed.
 
-#ifndef CUGUEST_LIB_CORE_LIBRARY_FUNCTION_H_
-#define CUGUEST_LIB_CORE_LIBRARY_FUNCTION_H_
+#ifndef CUDAIMAGE_LIBRARY_FUNCTION_H_
+#define CUDAIMAGE_LIBRARY_FUNCTION_H_
 
 #include <dlfcn.h>
 
 #include <atomic>
 
-#include "cuguest/export.h"
-
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUDAIMAGE_BEGIN_NAMESPACE
 
 // LibraryFunction
 //
@@ -50,7 +47,6 @@ class LibraryFunction {
   std::atomic<void*> function_{nullptr};
 };
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUDAIMAGE_END_NAMESPACE
 
-#endif  // CUGUEST_LIB_CORE_LIBRARY_FUNCTION_H_
+#endif  // CUDAIMAGE_LIBRARY_FUNCTION_H_

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Fatbins: a container header, and entries of a header and a payload each. The layout is not
+// published; this is what nvcc 11.8 to 13.0 write. A container or an entry of another version may
+// have more in its header, and says so; kinds of entries and of compression that are not known are
+// not looked into.
+
+#include "cudaimage/fatbin.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "cudaimage/contents.h"
+#include "cudaimage/cubin.h"
+#include "cudaimage/decompress.h"
+
+CUDAIMAGE_BEGIN_NAMESPACE
+namespace {
+
+constexpr std::uint32_t kMagic = 0xba55ed50;
+
+static_assert(sizeof(FatbinEntryHeader) == 64, "as nvcc writes it");
+
+// To where its sizes end.
+constexpr std::size_t kLeastHeader = offsetof(FatbinEntryHeader, compressed_size);
+
+struct OptionsPlace {
+  std::uint32_t offset;
+  std::uint32_t size;
+};
+
+constexpr std::uint64_t kCompression = 0xf000;  // of the flags
+constexpr std::uint64_t kLz4 = 0x2000;
+constexpr std::uint64_t kZstd = 0x8000;
+
+// A compiler's options are a text behind the fields.
+Status CheckOptions(const FatbinEntryHeader& header, const Bytes& fields) {
+  const std::size_t at = header.options_offset;
+  if (at >= sizeof(header) && fields.Has(at, sizeof(OptionsPlace))) {
+    const auto place = fields.At<OptionsPlace>(at);
+    const bool inside = fields.Has(place.offset, place.size);
+    if (inside && fields.From(place.offset).text().find('\0') != std::string_view::npos) {
+      return Status();
+    }
+  }
+  return Damaged(fields, offsetof(FatbinEntryHeader, options_offset), "its options at ", at,
+                 " are no text in its header");
+}
+
+Status ReadPtxEntry(const Bytes& bytes, CodeContents* contents) {
+  Bytes text = bytes;
+  while (text.size() > 0 && text.data()[text.size() - 1] == 0) text = text.Part(0, text.size() - 1);
+  if (IsPtx(text)) return ReadPtx(text, contents);
+  contents->names_all = false;
+  return Status();
+}
+
+Status ReadElfEntry(const Bytes& elf, CodeContents* contents) {
+  if (IsDeviceElf(elf)) return ReadDeviceElf(elf, contents);
+  if (!IsElf(elf)) return Damaged(elf, 0, "no ELF file");
+  contents->names_all = false;
+  return Status();
+}
+
+using ReadPayload = Status (*)(const Bytes& payload, CodeContents* contents);
+using Decompress = Status (*)(const Bytes& packed, std::uint64_t size, UnpackedBytes* unpacked);
+
+// Null where it is not known, or tells nothing.
+ReadPayload ReaderOf(std::uint16_t kind) {
+  if (kind == FatbinEntryHeader::kPtx) return ReadPtxEntry;
+  return kind == FatbinEntryHeader::kElf ? ReadElfEntry : nullptr;
+}
+Decompress DecompressorOf(std::uint64_t flags) {
+  if ((flags & kCompression) == kLz4) return DecompressLz4;
+  return (flags & kCompression) == kZstd ? DecompressZstd : nullptr;
+}
+
+Status ReadCompressed(Decompress decompress, const FatbinEntry& entry, ReadPayload read,
+                      CodeContents* contents) {
+  const FatbinEntryHeader& header = entry.header;
+  if (header.compressed_size > entry.payload.size()) {
+    return Damaged(entry.payload, 0, header.compressed_size, " compressed bytes of ",
+                   entry.payload.size());
+  }
+  const Bytes packed = entry.payload.Part(0, header.compressed_size);
+  UnpackedBytes unpacked;
+  const Status status = decompress(packed, header.decompressed_size, &unpacked);
+  if (status.code() == Status::Code::kUnavailable) {  // nobody can look
+    contents->names_all = false;
+    return Status();
+  }
+  if (!status.ok()) return status;
+  return Within("decompressed", read(Bytes(unpacked.data.get(), unpacked.size), contents));
+}
+
+Status ReadEntry(const FatbinEntry& entry, CodeContents* contents) {
+  ++contents->images;
+  const ReadPayload read = ReaderOf(entry.header.kind);
+  if (read != nullptr && !entry.IsCompressed()) {
+    return read(entry.payload, contents);
+  }
+  const Decompress decompress = DecompressorOf(entry.header.flags);
+  if (read != nullptr && decompress != nullptr) {
+    return ReadCompressed(decompress, entry, read, contents);
+  }
+  contents->names_all = false;
+  return Status();
+}
+
+}  // namespace
+
+Status FatbinEntries::Open(const Bytes& fatbin) {
+  if (!fatbin.Has(0, sizeof(FatbinHeader))) {
+    return Damaged(fatbin, fatbin.size(), "it ends within the header of a fatbin");
+  }
+  const auto header = fatbin.At<FatbinHeader>(0);
+  if (header.header_size < sizeof(header)) {
+    return Damaged(fatbin, 0, "a fatbin with a header of ", header.header_size, " bytes");
+  }
+  if (!fatbin.Has(header.header_size, header.size)) {
+    return Damaged(fatbin, 0, "a fatbin of ", header.size,
+                   " bytes behind its header, where there are ",
+                   fatbin.size() - std::min<std::size_t>(fatbin.size(), header.header_size));
+  }
+  rest_ = fatbin.Part(header.header_size, header.size);
+  size_ = header.header_size + static_cast<std::size_t>(header.size);
+  return Status();
+}
+
+Status FatbinEntries::Take(FatbinEntry* entry) {
+  if (!rest_.Has(0, sizeof(FatbinEntryHeader))) {
+    return Damaged(rest_, 0, "the fatbin ends within its header");
+  }
+  auto header = rest_.At<FatbinEntryHeader>(0);
+  if (header.header_size < kLeastHeader || !rest_.Has(header.header_size, header.payload_size)) {
+    return Damaged(rest_, 0, "a header of ", header.header_size, " bytes and ", header.payload_size,
+                   " behind it, of ", rest_.size());
+  }
+  if (header.header_size < sizeof(header)) {  // what it has not is nothing
+    std::memset(reinterpret_cast<char*>(&header) + header.header_size, 0,
+                sizeof(header) - header.header_size);
+  }
+  const Bytes fields = rest_.Part(0, header.header_size);
+  if (!fields.Has(header.name_offset, header.name_size)) {
+    return Damaged(rest_, offsetof(FatbinEntryHeader, name_offset),
+                   "its name is not in its header");
+  }
+  if (header.options_offset != 0) {
+    const Status options = CheckOptions(header, fields);
+    if (!options.ok()) return options;
+  }
+  const Bytes whole = rest_.Part(0, header.header_size + header.payload_size);
+  *entry = {header, whole.From(header.header_size), whole};
+  rest_ = rest_.From(whole.size());
+  return Status();
+}
+
+bool IsFatbin(const Bytes& bytes) {
+  return bytes.Has(0, sizeof(kMagic)) && bytes.At<std::uint32_t>(0) == kMagic;
+}
+
+Status FindFatbinSize(const Bytes& bytes, std::size_t* size) {
+  const FatbinEntries entries(bytes);
+  *size = entries.size();
+  return entries.status();
+}
+
+bool FatbinHasLtoIr(const Bytes& bytes) {
+  FatbinEntries entries(bytes);
+  FatbinEntry entry;
+  while (entries.Next(&entry)) {
+    if (entry.header.kind == FatbinEntryHeader::kLtoIr) return true;
+  }
+  return false;
+}
+
+Status ReadFatbin(const Bytes& bytes, CodeContents* contents) {
+  FatbinEntries entries(bytes);
+  FatbinEntry entry;
+  while (entries.Next(&entry)) {
+    const Status status = ReadEntry(entry, contents);
+    if (!status.ok()) return Within(entries.name(), status);
+  }
+  return entries.status();
+}
+
+CUDAIMAGE_END_NAMESPACE

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The readers on images that are made here: what they find, and that every truncation of an image
+// and every changed byte of its tables is an error or another image, and no read outside of it.
+
+#include <elf.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cudaimage/contents.h"
+#include "cudaimage/cubin.h"
+#include "cudaimage/decompress.h"
+#include "cudaimage/fatbin.h"
+
+namespace {
+
+using namespace cudaimage;
+
+int failures = 0;
+
+void Check(bool holds, const char* what, int line) {
+  if (holds) return;
+  std::printf("image_test.cc:%d: %s\n", line, what);
+  ++failures;
+}
+#define CHECK(condition) Check((condition), #condition, __LINE__)
+
+template <typename T>
+void Append(std::string* to, const T& value) {
+  to->append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+constexpr std::uint32_t kInfo = SHT_LOPROC;
+
+// A kernel "k" for sm_90 that must be launched with blocks of 64 x 2 x 1.
+std::string MakeCubin() {
+  const std::string names("\0.shstrtab\0.strtab\0.symtab\0.text.k\0.nv.info.k\0", 46);
+  const std::string strings("\0k\0", 3);
+  std::string symbols;
+  Append(&symbols, Elf64_Sym{});
+  Elf64_Sym kernel = {};
+  kernel.st_name = 1;
+  kernel.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
+  kernel.st_other = 0x10;
+  kernel.st_shndx = 4;
+  kernel.st_size = 16;
+  Append(&symbols, kernel);
+  std::string info("\x04\x10\x0c\x00", 4);
+  for (const std::uint32_t size : {64u, 2u, 1u}) Append(&info, size);
+
+  std::string file(sizeof(Elf64_Ehdr), '\0');
+  std::string table;
+  Append(&table, Elf64_Shdr{});
+  const auto add = [&](std::uint32_t name, std::uint32_t type, std::uint64_t flags,
+                       const std::string& bytes, std::uint32_t link, std::uint32_t of,
+                       std::uint64_t entry) {
+    Elf64_Shdr header = {};
+    header.sh_name = name;
+    header.sh_type = type;
+    header.sh_flags = flags;
+    header.sh_offset = file.size();
+    header.sh_size = bytes.size();
+    header.sh_link = link;
+    header.sh_info = of;
+    header.sh_addralign = 1;
+    header.sh_entsize = entry;
+    Append(&table, header);
+    file += bytes;
+  };
+  add(1, SHT_STRTAB, 0, names, 0, 0, 0);
+  add(11, SHT_STRTAB, 0, strings, 0, 0, 0);
+  add(19, SHT_SYMTAB, 0, symbols, 2, 1, sizeof(Elf64_Sym));
+  add(27, SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, std::string(16, '\0'), 3, 1, 0);
+  add(35, kInfo, 0, info, 3, 4, 0);
+  Elf64_Ehdr header = {};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_ident[EI_DATA] = ELFDATA2LSB;
+  header.e_ident[EI_OSABI] = 0x33;
+  header.e_ident[EI_ABIVERSION] = 7;
+  header.e_type = ET_EXEC;
+  header.e_machine = EM_CUDA;
+  header.e_flags = 90;
+  header.e_shoff = file.size();
+  header.e_shentsize = sizeof(Elf64_Shdr);
+  header.e_shnum = 6;
+  header.e_shstrndx = 1;
+  std::memcpy(&file[0], &header, sizeof(header));
+  return file + table;
+}
+
+constexpr char kPtxText[] =
+    ".version 8.0\n.target sm_90\n.address_size 64\n"
+    "// .entry no()\n"
+    ".visible .entry p(.param .u64 x) .reqntid 32, 4 { ret; }\n";
+
+std::string MakeFatbin(const std::vector<std::pair<std::uint16_t, std::string>>& entries) {
+  std::string body;
+  for (const auto& entry : entries) {
+    FatbinEntryHeader header = {};
+    header.kind = entry.first;
+    header.header_size = sizeof(header);
+    header.payload_size = entry.second.size();
+    header.architecture = 90;
+    Append(&body, header);
+    body += entry.second;
+  }
+  std::string file;
+  Append(&file, FatbinHeader{0xba55ed50, 1, sizeof(FatbinHeader), body.size()});
+  return file + body;
+}
+
+// In memory of its own, behind which a sanitizer or the end of a page would tell.
+Status Read(const std::string& image, CodeKind* kind, CodeContents* contents) {
+  const std::unique_ptr<unsigned char[]> own(new unsigned char[image.size()]);
+  std::memcpy(own.get(), image.data(), image.size());
+  const Bytes bytes(own.get(), image.size());
+  CUDAIMAGE_RETURN_IF_ERROR(RecogniseCode(bytes, kind));
+  return ReadCode(*kind, bytes, contents);
+}
+
+void FindsKernels() {
+  CodeKind kind = CodeKind::kPtx;
+  CodeContents contents;
+  CHECK(Read(MakeCubin(), &kind, &contents).ok());
+  CHECK(kind == CodeKind::kCubin && contents.names_all && contents.kernels.size() == 1);
+  CHECK((contents.kernels["k"] == RequiredBlock{64, 2, 1}));
+  contents = {};
+  CHECK(Read(kPtxText, &kind, &contents).ok());
+  CHECK(kind == CodeKind::kPtx && contents.kernels.size() == 1);
+  CHECK((contents.kernels["p"] == RequiredBlock{32, 4, 1}));
+  contents = {};
+  CHECK(Read(MakeFatbin(
+                 {{FatbinEntryHeader::kElf, MakeCubin()}, {FatbinEntryHeader::kPtx, kPtxText}}),
+             &kind, &contents)
+            .ok());
+  CHECK(kind == CodeKind::kFatbin && contents.names_all && contents.images == 2);
+  CHECK(contents.kernels.size() == 2);
+}
+
+void CubinsHaveTables() {
+  const std::string image = MakeCubin();
+  Cubin cubin;
+  CHECK(IsDeviceElf(Bytes(image)) && Cubin::Read(Bytes(image), &cubin).ok());
+  CHECK(cubin.Architecture() == 90 && !cubin.IsRelocatable() && cubin.has_known_abi);
+  CHECK(cubin.symbols.size() == 2 && cubin.symbols[1].IsKernel() && cubin.symbols[1].name == "k");
+  CHECK(cubin.file.Find(".text.k") != nullptr && cubin.file.Find(".text") == nullptr);
+  CHECK(SizeOfCubin(image.data()) == image.size());
+}
+
+void DamageIsSaid() {
+  CodeKind kind = CodeKind::kPtx;
+  CodeContents contents;
+  const std::string cubin = MakeCubin();
+  for (const std::string& whole : {cubin, MakeFatbin({{FatbinEntryHeader::kElf, cubin}})}) {
+    for (std::size_t size = 0; size < whole.size(); ++size) {
+      contents = {};
+      const Status status = Read(whole.substr(0, size), &kind, &contents);
+      CHECK(status.code() == Status::Code::kDamaged && !status.message().empty());
+    }
+    for (std::size_t at = 0; at < whole.size(); ++at) {
+      for (const char byte : {'\0', '\x7f', '\xff'}) {
+        std::string changed = whole;
+        changed[at] = byte;
+        contents = {};
+        static_cast<void>(Read(changed, &kind, &contents));
+      }
+    }
+  }
+  std::string misplaced = cubin;
+  const std::uint64_t far = 1 << 20;
+  std::memcpy(&misplaced[offsetof(Elf64_Ehdr, e_shoff)], &far, sizeof(far));
+  const Status status = Read(misplaced, &kind, &contents);
+  CHECK(status.message().find("at offset 0: the ELF header puts") != std::string::npos);
+  CHECK(!Read(std::string(kPtxText) + std::string("\0x", 2), &kind, &contents).ok());
+}
+
+void CompressionIsUndone() {
+  // One LZ4 block: a token for four letters as they are.
+  const std::string packed("\x40wolf", 5);
+  UnpackedBytes unpacked;
+  const Status status = DecompressLz4(Bytes(packed), 4, &unpacked);
+  if (status.code() == Status::Code::kUnavailable) return;
+  CHECK(status.ok() && unpacked.size == 4 && std::memcmp(unpacked.data.get(), "wolf", 4) == 0);
+  CHECK(DecompressLz4(Bytes(packed), 5, &unpacked).code() == Status::Code::kDamaged);
+  CHECK(DecompressZstd(Bytes(packed), 4, &unpacked).code() != Status::Code::kOk);
+}
+
+}  // namespace
+
+int main() {
+  FindsKernels();
+  CubinsHaveTables();
+  DamageIsSaid();
+  CompressionIsUndone();
+  std::printf("cases: %d passed, %d failed, 0 skipped\n", failures == 0 ? 4 : 0, failures);
+  return failures == 0 ? 0 : 1;
+}
