@@ -3,7 +3,8 @@
 """cudasim_test.py SOURCE_ROOT
 
 The simulated CUDA knows nothing of cuguest: no file of subprojects/cudasim has the word, but for the line of its
-README that says who uses it, and none includes or names a file outside of the folder.
+README that says who uses it, and none includes or names a file outside of the folder. (cudaimage, the reader of
+device images, is linked into the folder.) cudaimage knows neither of them.
 """
 
 import pathlib
@@ -31,15 +32,22 @@ for path in files:
             failures.append(f"{name}:{number}: {line}")
         included = re.match(r'#include "([^"]+)"', line)
         if included and path.suffix in (".h", ".cc"):
-            folders = (cudasim, cudasim / "include", path.parent)
+            folders = (cudasim, cudasim / "include", cudasim / "subprojects" / "cudaimage" / "include", path.parent)
             generated = included[1].startswith("test/kernels/") and (cudasim / included[1]).with_suffix(".cu").is_file()
             if not generated and not any((folder / included[1]).is_file() for folder in folders):
                 failures.append(f"{name}:{number}: {included[1]} is not in the folder")
         if path.name == "meson.build" and re.search(r"'(?:\.\./)+(?:lib|include/cuguest|kernels)/", line):
             failures.append(f"{name}:{number}: a path outside of the folder: {line.strip()}")
 
+image = root / "subprojects" / "cudaimage"
+sources = [path for path in image.rglob("*") if path.suffix in (".h", ".cc", ".build") and "build" not in path.relative_to(image).parts[0]]
+for path in sources:
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if re.search(r'cuguest|cudasim|#include ["<]absl|#include <cuda\.h>', line, re.I):
+            failures.append(f"cudaimage/{path.relative_to(image)}:{number}: {line}")
+
 print(*failures, sep="\n")
-ok = not failures and links == 1 and len(files) > 100
+ok = not failures and links == 1 and len(files) > 100 and len(sources) > 10
 print(f"{len(files)} files, {links} line that says who uses it, {len(failures)} wrong")
 print(f"cases: {int(ok)} passed, {int(not ok)} failed, 0 skipped")
 sys.exit(0 if ok else 1)

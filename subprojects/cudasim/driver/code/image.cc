@@ -5,16 +5,18 @@
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+#include <vector>
 
+#include "cudaimage/fatbin.h"
 #include "driver/code/compile.h"
 #include "driver/code/image/cubin.h"
-#include "driver/code/image/elf.h"
-#include "driver/code/image/fatbin.h"
 
 namespace cudasim::driver {
 namespace {
 
-using Members = std::vector<FatbinMember>;
+using cudaimage::FatbinEntry;
+using cudaimage::FatbinEntryHeader;
+using Members = std::vector<FatbinEntry>;
 
 JitOutcome Failure(CUresult code) {
   JitOutcome outcome;
@@ -73,38 +75,62 @@ JitOutcome LoadCubin(std::string_view bytes, const JitRequest& request, Image* i
   return Failure(read);
 }
 
-const FatbinMember* FindCubin(const Members& members, int architecture) {
+int ArchitectureOf(const FatbinEntry& member) {
+  return static_cast<int>(member.header.architecture);
+}
+
+// A container is known by a pointer only, as a driver is given it: its header says how far it goes.
+// A text that is shorter than a magic number differs in an earlier byte.
+bool IsFatbin(const void* image) {
+  constexpr char kMagic[] = "\x50\xed\x55\xba";  // little-endian
+  return std::strncmp(static_cast<const char*>(image), kMagic, 4) == 0;
+}
+
+// False if one of them is not inside.
+bool ReadMembers(const void* image, Members* members) {
+  cudaimage::FatbinHeader header;
+  std::memcpy(&header, image, sizeof(header));
+  const auto* bytes = static_cast<const unsigned char*>(image);
+  cudaimage::FatbinEntries entries(cudaimage::Bytes(bytes, header.header_size + header.size));
+  FatbinEntry entry;
+  while (entries.Next(&entry)) members->push_back(entry);
+  return entries.status().ok();
+}
+
+const FatbinEntry* FindCubin(const Members& members, int architecture) {
   if (IsSet("CUDA_FORCE_PTX_JIT")) return nullptr;
-  for (const FatbinMember& member : members) {
-    const bool fits = member.kind == FatbinMember::Kind::kCubin && !member.is_compressed &&
-                      member.architecture == architecture;
+  for (const FatbinEntry& member : members) {
+    const bool fits = member.header.kind == FatbinEntryHeader::kElf && !member.IsCompressed() &&
+                      ArchitectureOf(member) == architecture;
     if (fits) return &member;
   }
   return nullptr;
 }
 
 // The newest that is not too new.
-const FatbinMember* FindPtx(const Members& members, int architecture) {
-  const FatbinMember* best = nullptr;
-  for (const FatbinMember& member : members) {
-    if (member.kind != FatbinMember::Kind::kPtx || member.architecture > architecture) continue;
-    if (best == nullptr || member.architecture > best->architecture) best = &member;
+const FatbinEntry* FindPtx(const Members& members, int architecture) {
+  const FatbinEntry* best = nullptr;
+  for (const FatbinEntry& member : members) {
+    if (member.header.kind != FatbinEntryHeader::kPtx || ArchitectureOf(member) > architecture)
+      continue;
+    if (best == nullptr || ArchitectureOf(member) > ArchitectureOf(*best)) best = &member;
   }
   return best;
 }
 
 // A container of one member, for the compiler to unpack.
-std::string ContainerOf(const void* bytes, const FatbinMember& member) {
-  std::string container(FatbinHeaderOf(bytes));
+std::string ContainerOf(const void* bytes, const FatbinEntry& member) {
+  std::string container(static_cast<const char*>(bytes), sizeof(cudaimage::FatbinHeader));
   const std::uint64_t size = member.whole.size();
   std::memcpy(&container[sizeof(std::uint64_t)], &size, sizeof(size));
-  return container.append(member.whole);
+  return container.append(member.whole.text());
 }
 
-JitOutcome LoadPtxMember(const void* bytes, const FatbinMember& member, const JitRequest& request,
+JitOutcome LoadPtxMember(const void* bytes, const FatbinEntry& member, const JitRequest& request,
                          Image* image) {
-  if (!member.is_compressed) {
-    const std::string text(member.data.substr(0, member.data.find('\0')));
+  if (!member.IsCompressed()) {
+    const std::string_view data = member.payload.text();
+    const std::string text(data.substr(0, data.find('\0')));
     return LoadPtx(text, request, image);
   }
   const Compiled compiled = Compile(CompilerInput::kFatbin, ContainerOf(bytes, member), request);
@@ -113,10 +139,10 @@ JitOutcome LoadPtxMember(const void* bytes, const FatbinMember& member, const Ji
 
 JitOutcome LoadFatbin(const void* bytes, const JitRequest& request, Image* image) {
   Members members;
-  if (!ReadFatbin(bytes, &members)) return Unrecognized();
-  const FatbinMember* cubin = FindCubin(members, request.Architecture());
-  if (cubin != nullptr) return LoadCubin(cubin->data, request, image);
-  const FatbinMember* ptx = FindPtx(members, request.Architecture());
+  if (!ReadMembers(bytes, &members)) return Unrecognized();
+  const FatbinEntry* cubin = FindCubin(members, request.Architecture());
+  if (cubin != nullptr) return LoadCubin(cubin->payload.text(), request, image);
+  const FatbinEntry* ptx = FindPtx(members, request.Architecture());
   return ptx != nullptr ? LoadPtxMember(bytes, *ptx, request, image)
                         : Failure(CUDA_ERROR_NO_BINARY_FOR_GPU);
 }
@@ -127,7 +153,7 @@ JitOutcome ReadImage(const void* bytes, const JitRequest& request, Image* image)
   if (request.Architecture() != kArchitecture) image->load_code = CUDA_ERROR_INVALID_SOURCE;
   const auto* text = static_cast<const char*>(bytes);
   if (std::strncmp(text, "\177ELF", 4) == 0)
-    return LoadCubin({text, SizeOfElf(bytes)}, request, image);
+    return LoadCubin({text, cudaimage::SizeOfCubin(bytes)}, request, image);
   if (IsFatbin(bytes)) return LoadFatbin(bytes, request, image);
   return LoadPtx(text, request, image);
 }

@@ -15,7 +15,6 @@
 #include "driver/api.h"
 #include "driver/code/compile.h"
 #include "driver/code/image/cubin.h"
-#include "driver/code/image/elf.h"
 #include "driver/code/image/ptx.h"
 #include "driver/code/jit.h"
 #include "driver/context/stack.h"
@@ -45,7 +44,8 @@ class Stopwatch {
 };
 
 NvJitLink::Input InputOf(CUjitInputType kind, std::string_view data) {
-  if (IsElf(data) && kind == CU_JIT_INPUT_PTX) return NvJitLink::Input::kCubin;
+  if (cudaimage::IsElf(cudaimage::Bytes(data)) && kind == CU_JIT_INPUT_PTX)
+    return NvJitLink::Input::kCubin;
   switch (kind) {
     case CU_JIT_INPUT_PTX:
       return NvJitLink::Input::kPtx;
@@ -63,11 +63,14 @@ NvJitLink::Input InputOf(CUjitInputType kind, std::string_view data) {
 // What others can refer to, as far as it can be read without the linker.
 std::vector<std::string> DefinedIn(std::string_view data) {
   std::vector<std::string> names;
-  Elf elf;
-  if (ReadElf(data, &elf)) {
-    for (const ElfSymbol& symbol : elf.symbols) {
-      const bool named = symbol.is_global && symbol.is_defined && !symbol.name.empty();
-      if (named && symbol.size > 0) names.emplace_back(symbol.name);
+  cudaimage::Cubin cubin;
+  if (ReadCubinTables(data, &cubin)) {
+    for (const cudaimage::CubinSymbol& symbol : cubin.symbols) {
+      const Elf64_Sym& entry = symbol.entry;
+      const bool global =
+          ELF64_ST_BIND(entry.st_info) == STB_GLOBAL;  // and not weak: there may be one
+      const bool named = global && entry.st_shndx != SHN_UNDEF && !symbol.name.empty();
+      if (named && entry.st_size > 0) names.emplace_back(symbol.name);
     }
     return names;
   }
@@ -102,14 +105,14 @@ CUresult Linking::Check(CUjitInputType kind, std::string_view data, const std::s
   if (kind == CU_JIT_INPUT_NVVM) return outcome_.code = CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
   CUresult code = CUDA_SUCCESS;
   if (kind == CU_JIT_INPUT_CUBIN) code = CheckCubin(data);
-  if (kind == CU_JIT_INPUT_PTX && !IsElf(data)) code = CheckPtx(data);
+  if (kind == CU_JIT_INPUT_PTX && !cudaimage::IsElf(cudaimage::Bytes(data))) code = CheckPtx(data);
   return code != CUDA_SUCCESS ? code : Define(data, name);
 }
 
 CUresult Linking::CheckCubin(std::string_view data) {
-  Elf elf;
-  if (!ReadElf(data, &elf)) return outcome_.code = CUDA_ERROR_INVALID_IMAGE;
-  const bool fits = elf.is_relocatable && elf.architecture == request_.Architecture();
+  cudaimage::Cubin cubin;
+  if (!ReadCubinTables(data, &cubin)) return outcome_.code = CUDA_ERROR_INVALID_IMAGE;
+  const bool fits = cubin.IsRelocatable() && cubin.Architecture() == request_.Architecture();
   return fits ? CUDA_SUCCESS : outcome_.code = CUDA_ERROR_NO_BINARY_FOR_GPU;
 }
 

@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "cudaimage/nvjitlink.h"
+
 namespace cudasim::driver {
 
 // One link of some inputs to a cubin.
@@ -48,9 +50,9 @@ class NvJitLink {
   std::string InfoLog() const;
 
  private:
-  explicit NvJitLink(void* handle) : handle_(handle) {}
+  explicit NvJitLink(cudaimage::NvJitLinkState* handle) : handle_(handle) {}
 
-  void* handle_;
+  cudaimage::NvJitLinkState* handle_;
   std::list<std::string> names_;  // which nvJitLink does not copy
 };
 

@@ -2,62 +2,32 @@
 
 #include "driver/code/image/cubin.h"
 
-#include <elf.h>
-
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "driver/code/function_attribute.h"
-#include "driver/code/image/elf.h"
 #include "driver/code/image/ptx_variable.h"
 
 namespace cudasim::driver {
 namespace {
 
-// The lists of attributes in the .nv.info sections.
+using cudaimage::CubinAttribute;
+using cudaimage::ElfSection;
 
-// Those that are read here; numbers as nvcc's code has them.
-enum class CubinAttribute : std::uint8_t {
-  kMaxThreads = 0x05,
-  kRequiredThreads = 0x10,
-  kFrameSize = 0x11,
-  kParameter = 0x17,
-  kRegisters = 0x2f,
-  kLargeParameter = 0x45,  // came with parameters of more than 4 KiB
-};
-
-// Calls `visit` with the number and the value of each that has a value of some size: a
-// format, a number, two bytes of size, the value.
+// Calls `visit` for each attribute of a .nv.info section, up to where it is damaged.
 template <typename Visit>
-void ForEachAttribute(std::string_view info, const Visit& visit) {
-  struct {
-    std::uint8_t format;
-    std::uint8_t number;
-    std::uint16_t size;
-  } header;
-  constexpr std::uint8_t kSizedValue = 4;
-  while (info.size() >= sizeof(header)) {
-    std::memcpy(&header, info.data(), sizeof(header));
-    info.remove_prefix(sizeof(header));
-    if (header.format != kSizedValue) continue;
-    const std::string_view value = info.substr(0, header.size);
-    visit(static_cast<CubinAttribute>(header.number), value);
-    info.remove_prefix(value.size());
-  }
-}
-
-// False if the value is shorter than that.
-template <typename T>
-bool ReadValue(std::string_view value, T* to) {
-  if (value.size() < sizeof(T)) return false;
-  std::memcpy(to, value.data(), sizeof(T));
-  return true;
+void ForEachAttribute(const ElfSection& list, const Visit& visit) {
+  const auto take = [&visit](CubinAttribute number, const cudaimage::Bytes& value) {
+    visit(number, value);
+    return cudaimage::Status();
+  };
+  static_cast<void>(cudaimage::ForEachRecord(list.bytes, take));
 }
 
 // Parameters and traits of a kernel.
@@ -70,57 +40,60 @@ struct OfSymbol {
   std::uint32_t value;
 };
 
-void ReadModuleList(const Elf& elf, size_t symbol, FunctionTraits* traits) {
-  const ElfSection* info = elf.Find(".nv.info");
+void ReadModuleList(const cudaimage::Cubin& cubin, size_t symbol, FunctionTraits* traits) {
+  const ElfSection* info = cubin.file.Find(".nv.info");
   if (info == nullptr) return;
-  ForEachAttribute(info->content, [&](CubinAttribute number, std::string_view bytes) {
-    OfSymbol value;
-    if (!ReadValue(bytes, &value) || value.symbol != symbol) return;
-    if (number == CubinAttribute::kRegisters) traits->registers = value.value;
+  ForEachAttribute(*info, [&](CubinAttribute number, const cudaimage::Bytes& bytes) {
+    if (!bytes.Has(0, sizeof(OfSymbol))) return;
+    const auto value = bytes.At<OfSymbol>(0);
+    if (value.symbol != symbol) return;
+    if (number == CubinAttribute::kRegisterCount) traits->registers = value.value;
     if (number == CubinAttribute::kFrameSize) traits->local = value.value;
   });
 }
 
+using Threads = std::array<std::uint32_t, 3>;
+
 void ReadOwnList(const ElfSection& info, FunctionTraits* traits) {
-  ForEachAttribute(info.content, [&](CubinAttribute number, std::string_view bytes) {
-    std::uint32_t threads[3];
-    const bool required = number == CubinAttribute::kRequiredThreads;
+  ForEachAttribute(info, [&](CubinAttribute number, const cudaimage::Bytes& bytes) {
+    const bool required = number == CubinAttribute::kRequiredBlock;
     if (!required && number != CubinAttribute::kMaxThreads) return;
-    if (!ReadValue(bytes, &threads)) return;
-    for (int i = 0; i < 3 && required; ++i) traits->required_block[i] = threads[i];
+    if (!bytes.Has(0, sizeof(Threads))) return;
+    const auto threads = bytes.At<Threads>(0);
+    for (size_t i = 0; i < 3 && required; ++i) traits->required_block[i] = threads[i];
     traits->max_threads = threads[0] * threads[1] * threads[2];
   });
 }
 
 // The architecture that the PTX was for: in a note, behind its header, the maker's name
 // and a version.
-void ReadPtxVersion(const Elf& elf, FunctionTraits* traits) {
-  struct {
+void ReadPtxVersion(const cudaimage::Cubin& cubin, FunctionTraits* traits) {
+  struct Note {
     std::uint32_t header[3];
     char maker[12];
     std::uint16_t version;
     std::uint16_t architecture;
-  } note;
-  const ElfSection* section = elf.Find(".note.nv.cuinfo");
-  if (section != nullptr && ReadValue(section->content, &note)) {
-    traits->ptx_version = note.architecture;
+  };
+  const ElfSection* section = cubin.file.Find(".note.nv.cuinfo");
+  if (section != nullptr && section->bytes.Has(0, sizeof(Note))) {
+    traits->ptx_version = section->bytes.At<Note>(0).architecture;
   }
 }
 
-// `symbol` is the kernel's place in elf.symbols.
-FunctionTraits ReadCubinTraits(const Elf& elf, size_t symbol) {
+// `symbol` is the kernel's place in cubin.symbols.
+FunctionTraits ReadCubinTraits(const cudaimage::Cubin& cubin, size_t symbol) {
   FunctionTraits traits;
-  const std::string name(elf.symbols[symbol].name);
-  ReadModuleList(elf, symbol, &traits);
-  const ElfSection* info = elf.Find(".nv.info." + name);
+  const std::string name(cubin.symbols[symbol].name);
+  ReadModuleList(cubin, symbol, &traits);
+  const ElfSection* info = cubin.file.Find(".nv.info." + name);
   if (info != nullptr) ReadOwnList(*info, &traits);
-  const ElfSection* shared = elf.Find(".nv.shared." + name);
-  if (shared != nullptr && shared->size > kReservedShared) {
-    traits.static_shared = shared->size - kReservedShared;
+  const ElfSection* shared = cubin.file.Find(".nv.shared." + name);
+  if (shared != nullptr && shared->header.sh_size > kReservedShared) {
+    traits.static_shared = shared->header.sh_size - kReservedShared;
   }
-  const ElfSection* constants = elf.Find(".nv.constant3");
-  if (constants != nullptr) traits.constant = constants->size;
-  ReadPtxVersion(elf, &traits);
+  const ElfSection* constants = cubin.file.Find(".nv.constant3");
+  if (constants != nullptr) traits.constant = constants->header.sh_size;
+  ReadPtxVersion(cubin, &traits);
   return traits;
 }
 
@@ -133,13 +106,13 @@ struct ParameterValue {
 
 using Parameters = std::map<size_t, PtxParameter>;  // by ordinal
 
-Parameters ReadParameters(std::string_view info) {
+Parameters ReadParameters(const ElfSection& info) {
   Parameters parameters;
-  ForEachAttribute(info, [&](CubinAttribute number, std::string_view bytes) {
+  ForEachAttribute(info, [&](CubinAttribute number, const cudaimage::Bytes& bytes) {
     const bool large = number == CubinAttribute::kLargeParameter;
     if (!large && number != CubinAttribute::kParameter) return;
-    ParameterValue value;
-    if (!ReadValue(bytes, &value)) return;
+    if (!bytes.Has(0, sizeof(ParameterValue))) return;
+    const auto value = bytes.At<ParameterValue>(0);
     PtxParameter& parameter = parameters[value.ordinal];
     parameter.offset = value.offset;
     parameter.size = large ? value.size : value.size >> 18;
@@ -147,13 +120,13 @@ Parameters ReadParameters(std::string_view info) {
   return parameters;
 }
 
-PtxEntry ReadKernel(const Elf& elf, size_t symbol) {
+PtxEntry ReadKernel(const cudaimage::Cubin& cubin, size_t symbol) {
   PtxEntry entry;
-  entry.name = std::string(elf.symbols[symbol].name);
-  entry.traits = ReadCubinTraits(elf, symbol);
-  const ElfSection* info = elf.Find(".nv.info." + entry.name);
+  entry.name = std::string(cubin.symbols[symbol].name);
+  entry.traits = ReadCubinTraits(cubin, symbol);
+  const ElfSection* info = cubin.file.Find(".nv.info." + entry.name);
   if (info == nullptr) return entry;
-  for (const auto& parameter : ReadParameters(info->content)) {
+  for (const auto& parameter : ReadParameters(*info)) {
     entry.parameters.push_back(parameter.second);
   }
   return entry;
@@ -173,15 +146,16 @@ size_t AlignmentOf(std::uint64_t place) {
   return place == 0 ? kMostAlignment : std::min<size_t>(place & (~place + 1), kMostAlignment);
 }
 
-Variable ReadVariable(const ElfSymbol& symbol, const ElfSection& section) {
+Variable ReadVariable(const cudaimage::CubinSymbol& symbol, const ElfSection& section) {
   Variable variable;
   variable.name = std::string(symbol.name);
-  variable.size = symbol.size;
-  variable.alignment = AlignmentOf(symbol.value);
+  variable.size = symbol.entry.st_size;
+  variable.alignment = AlignmentOf(symbol.entry.st_value);
   variable.is_constant = section.name == ".nv.constant3";
-  variable.is_managed = (symbol.other & kManagedMark) != 0;
-  if (symbol.value < section.content.size()) {
-    const std::string_view value = section.content.substr(symbol.value, symbol.size);
+  variable.is_managed = (symbol.entry.st_other & kManagedMark) != 0;
+  if (symbol.entry.st_value < section.bytes.size()) {
+    const std::string_view value =
+        section.bytes.text().substr(symbol.entry.st_value, symbol.entry.st_size);
     variable.value.assign(value.begin(), value.end());
   }
   return variable;
@@ -189,12 +163,13 @@ Variable ReadVariable(const ElfSymbol& symbol, const ElfSection& section) {
 
 // Global, constant and managed ones, in the order of their symbols. Addresses of others in
 // their values are not read: those bytes are zeros.
-std::vector<Variable> ReadCubinVariables(const Elf& elf) {
+std::vector<Variable> ReadCubinVariables(const cudaimage::Cubin& cubin) {
   std::vector<Variable> variables;
-  for (const ElfSymbol& symbol : elf.symbols) {
-    if (symbol.type != STT_OBJECT || symbol.section >= elf.sections.size()) continue;
-    const ElfSection& section = elf.sections[symbol.section];
-    const bool inside = symbol.value <= section.size && symbol.size <= section.size - symbol.value;
+  for (const cudaimage::CubinSymbol& symbol : cubin.symbols) {
+    if (symbol.type() != STT_OBJECT || symbol.section == SHN_UNDEF) continue;
+    const ElfSection& section = cubin.file.sections[symbol.section];
+    const bool inside = symbol.entry.st_value <= section.header.sh_size &&
+                        symbol.entry.st_size <= section.header.sh_size - symbol.entry.st_value;
     if (HoldsVariables(section.name) && inside) variables.push_back(ReadVariable(symbol, section));
   }
   return variables;
@@ -202,14 +177,20 @@ std::vector<Variable> ReadCubinVariables(const Elf& elf) {
 
 }  // namespace
 
+bool ReadCubinTables(std::string_view bytes, cudaimage::Cubin* cubin) {
+  const cudaimage::Bytes all(bytes);
+  return cudaimage::IsDeviceElf(all) && cudaimage::Cubin::Read(all, cubin).ok() &&
+         !cubin->file.sections.empty();
+}
+
 CUresult ReadCubin(std::string_view bytes, int architecture, Image* image) {
-  Elf elf;
-  if (!ReadElf(bytes, &elf)) return CUDA_ERROR_INVALID_IMAGE;
-  if (elf.architecture != architecture) return CUDA_ERROR_NO_BINARY_FOR_GPU;
-  for (size_t i = 0; i < elf.symbols.size(); ++i) {
-    if (elf.symbols[i].IsKernel()) image->entries.push_back(ReadKernel(elf, i));
+  cudaimage::Cubin cubin;
+  if (!ReadCubinTables(bytes, &cubin)) return CUDA_ERROR_INVALID_IMAGE;
+  if (cubin.Architecture() != architecture) return CUDA_ERROR_NO_BINARY_FOR_GPU;
+  for (size_t i = 0; i < cubin.symbols.size(); ++i) {
+    if (cubin.symbols[i].IsKernel()) image->entries.push_back(ReadKernel(cubin, i));
   }
-  image->variables = ReadCubinVariables(elf);
+  image->variables = ReadCubinVariables(cubin);
   return CUDA_SUCCESS;
 }
 

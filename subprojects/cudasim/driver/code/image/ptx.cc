@@ -10,7 +10,6 @@
 #include <string>
 #include <string_view>
 
-#include "driver/code/image/ptx_tokens.h"
 #include "driver/code/variable.h"
 
 namespace cudasim::driver {

@@ -7,11 +7,22 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "driver/code/image/ptx_tokens.h"
+#include "cudaimage/ptx_tokens.h"
 
 namespace cudasim::driver {
+
+using cudaimage::ToNumber;
+using Tokens = cudaimage::PtxTokens;
+
+// Bytes of ".u64", ".f32", ".b8" ...; 0 for any other word.
+size_t SizeOfType(std::string_view token);
+
+inline size_t AlignUp(size_t offset, size_t alignment) {
+  return (offset + alignment - 1) / alignment * alignment;
+}
 
 // Bytes of an initial value that are (a part of) another variable's address.
 struct AddressInValue {
