@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "headers"))
-from flags import headers_that_can_be_included, system_includes
+from flags import IMAGE_ARGS, headers_that_can_be_included, system_includes
 
 part, root, build = sys.argv[1], pathlib.Path(sys.argv[2]).resolve(), pathlib.Path(sys.argv[3]).resolve()
 COMMAND = {"libc++": ["clang++", "-stdlib=libc++"], "aarch64": ["aarch64-linux-gnu-g++"]}[part]
@@ -83,7 +83,7 @@ with tempfile.TemporaryDirectory() as name:
     (tmp / "guards.cc").write_text(GUARDS)
 
     def compiled(source):
-        done = run(*COMMAND, *flags, "-c", source, "-o", tmp / f"{source.parent.name}_{source.stem}.o")
+        done = run(*COMMAND, *flags, *IMAGE_ARGS, "-c", source, "-o", tmp / f"{source.parent.name}_{source.stem}.o")
         return source, done
 
     if "--all" in sys.argv:

@@ -8,11 +8,15 @@ import shlex
 import subprocess
 import tempfile
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# What lib/meson.build compiles the sources with that read device images.
+IMAGE_ARGS = [f"-I{ROOT / 'subprojects' / 'cudaimage' / 'include'}", '-DCUDAIMAGE_NAMESPACE_HEADER="lib/core/image_namespace.h"']
+
 
 def system_includes(build):
     commands = json.loads((build / "compile_commands.json").read_text())
     command = next(c["command"] for c in commands if c["file"].endswith("lib/core/error.cc"))
-    cudasim = pathlib.Path(__file__).resolve().parents[2] / "subprojects" / "cudasim" / "include"
+    cudasim = ROOT / "subprojects" / "cudasim" / "include"
     return [word for word in shlex.split(command) if word.startswith("-isystem")] + [f"-I{cudasim}"]
 
 

@@ -22,7 +22,7 @@ import sys
 import tempfile
 import zipfile
 
-from flags import absl_includes, compile_by_nvcc
+from flags import IMAGE_ARGS, absl_includes, compile_by_nvcc
 
 NEWEST = "newest"
 SUFFIX = {release: "-cu12" for release in ("12.0", "12.2", "12.4", "12.6", "12.8", "12.9")}
@@ -125,7 +125,7 @@ def versions(folders):
 def library_sources():
     names = re.findall(r"'((?:context|core|interop|memory|module|stream|testing)/\w+\.cc)'",
                        (root / "lib" / "meson.build").read_text())
-    return sorted(set(names))
+    return [root / "lib" / name for name in sorted(set(names))] + sorted((root / "subprojects" / "cudaimage" / "src").glob("*.cc"))
 
 
 def compile_text(job):
@@ -155,7 +155,7 @@ def check(release, folders, compiler, pool):
     if release in (RELEASES[0], RELEASES[-1]):
         sources = library_sources()
         report(release, name, f"{len(sources)} sources",
-               pool.map(compile_text, [([*base, "-std=c++17", *flags, str(root / "lib" / source)], None)
+               pool.map(compile_text, [([*base, "-std=c++17", *flags, *IMAGE_ARGS, str(source)], None)
                                        for source in sources]))
 
 
