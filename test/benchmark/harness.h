@@ -55,7 +55,7 @@ void Register(const std::string& key, int threads, const Options& options, Body 
       ->Threads(threads)
       ->UseRealTime()
       ->Repetitions(9)
-      ->MinTime(options.smoke ? 0.0005 : 0.03);
+      ->MinTime(options.smoke ? 0.0005 : 0.02);
 }
 
 // Runs all that is registered, the repetitions of different ones interleaved.
