@@ -25,8 +25,6 @@ NOT_OURS = re.compile(rf"(ld-linux|linux-vdso|lib(c|m|dl|rt|pthread|stdc\+\+|gcc
 # Device code that a program finds beside itself.
 IMAGES = (".cubin", ".ptx")
 
-# Taken for NVIDIA's by whoever looks for them.
-SIMULATION = re.compile(rf"lib(cuda|cudart|{TOOLKIT})\.so")
 # As a program finds them without help, so the toolkit's runtime and not the simulated one.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
 
@@ -84,11 +82,6 @@ def copy_script(path):
 
 
 targets = {target["id"]: target for target in introspect("targets")}
-for target in targets.values():
-    path = pathlib.Path(target["filename"][0])
-    # Stand-ins that tests load by their path.
-    if target["type"] == "shared library" and path.parent.name == "sim" and not SIMULATION.match(path.name):
-        copy(path, path.relative_to(build))
 manifest = []
 tests = [t for t in introspect("tests") if "benchmark" not in "".join(t["suite"])]  # no smoke tests
 for test in tests + introspect("benchmarks"):

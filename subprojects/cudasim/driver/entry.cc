@@ -3,6 +3,7 @@
 #include "driver/entry.h"
 
 #include "driver/fault.h"
+#include "driver/panic.h"
 #include "driver/process.h"
 
 namespace cudasim::driver {
@@ -27,6 +28,17 @@ Call& ThisCall() {
 const CUstream*& CallbackStream() {
   thread_local const CUstream* stream = nullptr;
   return stream;
+}
+
+void PanicHandle(const void* handle, const char* text) {
+  const Entry* entry = ThisCall().entry;
+  Panic("%s(%p): %s", entry != nullptr ? entry->base : "(no entry)", handle, text);
+}
+
+void PanicNull() {
+  PanicHandle(nullptr,
+              "a null argument where a real driver crashes (measured on an H100, driver "
+              "580.159.04)");
 }
 
 EntryScope::EntryScope(const Entry& entry) : outer_(ThisCall()), refusal_(CUDA_SUCCESS) {

@@ -11,8 +11,8 @@ namespace cudasim::driver {
 // and aborts. For misuse of the simulation itself.
 [[noreturn]] void Panic(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
-// The same, naming the entry that this thread is in and the handle it was given:
-// "cudasim: cuCtxPushCurrent(0x5581...): <text>".
+// Of the driver only (entry.cc): the same, naming the entry that this thread is in and the handle
+// it was given: "cudasim: cuCtxPushCurrent(0x5581...): <text>".
 [[noreturn]] void PanicHandle(const void* handle, const char* text);
 
 // `run` is called by the next panic, before it aborts. It must take no lock of the driver's.
