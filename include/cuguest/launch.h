@@ -89,7 +89,8 @@ struct Dim3 {
 ///   shape.shared_bytes = 16 << 10;
 struct LaunchShape {
   CUGUEST_HIDE LaunchShape() = default;
-  CUGUEST_HIDE LaunchShape(Dim3 blocks, Dim3 threads, std::size_t dynamic_shared_bytes = 0) noexcept
+  CUGUEST_HIDE constexpr LaunchShape(Dim3 blocks, Dim3 threads,
+                                     std::size_t dynamic_shared_bytes = 0) noexcept
       : grid(blocks), block(threads), shared_bytes(dynamic_shared_bytes) {}
 
   Dim3 grid;   ///< blocks
