@@ -32,7 +32,7 @@
 /// A struct that is laid out differently on the device is found so, in most cases by its size.
 /// Two types of one size are not told apart, nor are the pads inside of structs of one size.
 /// Needs:  cuFuncGetParamInfo, CUDA 12.4 (driver 550). Below that nothing is checked.
-/// Source: test/module/launch_layout_test.cc.
+/// Source: test/launch/launch_layout_test.cc.
 ///
 /// Note [What is checked of a shape]
 /// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
@@ -50,7 +50,7 @@
 /// the required block of a borrowed kernel, of one out of LTO IR, of one whose block differs
 /// between the architectures of an image, and where liblz4.so.1 or libzstd.so.1 is missing;
 /// .maxclusterrank; and whatever LaunchShape::attributes ask for.
-/// Source: test/module/fixed_shape_test.cc, launch_test.cc, launch_extended_test.cc.
+/// Source: test/launch/fixed_shape_test.cc, launch_test.cc, launch_extended_test.cc.
 
 #ifndef CUGUEST_LAUNCH_H_
 #define CUGUEST_LAUNCH_H_
@@ -174,7 +174,7 @@ CUGUEST_API absl::StatusOr<LaunchShape> ShapeForElements(const Kernel& kernel, s
 ///          CU_STREAM_LEGACY and CU_STREAM_PER_THREAD five, and six if its context is not
 ///          current. The first launch of a kernel in a context, and with a list of types, asks
 ///          more. A cluster adds four or five, and so does a cooperative grid.
-/// Source:  CUDA Driver API, cuLaunchKernel, cuLaunchKernelEx; test/module/launch_test.cc.
+/// Source:  CUDA Driver API, cuLaunchKernel, cuLaunchKernelEx; test/launch/launch_test.cc.
 template <typename... Values>
 CUGUEST_HIDE absl::Status Launch(const Kernel& kernel, const LaunchShape& shape,
                                  const StreamRef& stream, const Values&... values) {
@@ -223,7 +223,7 @@ CUGUEST_API absl::Status Launch(const Kernel& kernel, const LaunchShape& shape,
 ///         Nothing was launched then.
 /// Stack, count, threads, captures: as of Launch().
 /// Cost:   the driver calls of Launch(). The block is looked up without one.
-/// Source: test/module/launch_for_elements_test.cc.
+/// Source: test/launch/launch_for_elements_test.cc.
 template <typename... Params>
 CUGUEST_HIDE absl::Status LaunchForElements(const Kernel& kernel, std::size_t count,
                                             const StreamRef& stream, const Params&... params) {

@@ -48,7 +48,7 @@ CUGUEST_BEGIN_NAMESPACE
 /// crashes on a symbol that two inputs define which are not LTO IR (13.0, where it has linked
 /// before); so where there are two such inputs the driver is asked first.
 /// Source: CUDA Driver API, cuLinkCreate; nvJitLink documentation, "Compatibility" and
-///         "Supported Link Options"; test/module/lto_link_test.cc.
+///         "Supported Link Options"; test/link/lto_link_test.cc.
 
 /// Linker
 ///
@@ -100,8 +100,8 @@ class CUGUEST_API Linker {
   ///         all again if a log was larger than expected. By nvJitLink six or seven, and those that
   ///         it makes itself, cuInit for one; with two inputs or more that are not LTO IR two and
   ///         one for each of these on top. Milliseconds for every input that is to be compiled.
-  /// Source: CUDA Driver API, cuLinkAddData, cuLinkComplete; test/module/linker_test.cc,
-  ///         test/module/linker_bad_input_test.cc.
+  /// Source: CUDA Driver API, cuLinkAddData, cuLinkComplete; test/link/linker_test.cc,
+  ///         test/link/linker_bad_input_test.cc.
   [[nodiscard]] absl::StatusOr<CodeImage> Complete(JitReport* report = nullptr) const;
 
  private:

@@ -29,7 +29,7 @@
 /// another size or other padding on the device. Nothing of this can be seen at compile time;
 /// where the driver can say what a kernel takes (CUDA 12.4), a launch is refused (launch.h).
 /// Source: CUDA Programming Guide, "Kernel Execution" and the table of built-in vector types;
-///         test/module/param_layout_test.cc, launch_layout_test.cc.
+///         test/launch/param_layout_test.cc, launch_layout_test.cc.
 
 #ifndef CUGUEST_PARAM_LAYOUT_H_
 #define CUGUEST_PARAM_LAYOUT_H_

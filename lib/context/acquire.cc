@@ -8,9 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
-#include "lib/context/context_text.h"
+#include "lib/context/object_text.h"
 #include "lib/context/special_stream.h"
-#include "lib/context/stream_text.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {
@@ -63,8 +62,8 @@ AcquireResult AcquireFromSpecialStream(CUstream stream) {
   return AcquiredContext(current, Source::kCurrent);
 }
 
-std::string PointerText(CUdeviceptr pointer) {
-  return absl::StrCat("pointer 0x", absl::Hex(pointer));
+std::string MemoryText(CUdeviceptr pointer) {
+  return absl::StrCat("pointer ", internal::PointerText(pointer));
 }
 
 absl::Status NothingOn(Device device, const Current& current) {
@@ -80,14 +79,13 @@ AcquireResult AcquireForDeviceMemory(const Driver& driver, CUdeviceptr pointer) 
   int ordinal = 0;
   const CUresult code =
       driver.PointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, pointer);
-  if (code != CUDA_SUCCESS)
-    return ToStatus(code, "find the device of memory", PointerText(pointer));
+  if (code != CUDA_SUCCESS) return ToStatus(code, "find the device of memory", MemoryText(pointer));
   const absl::StatusOr<Device> device = Device::At(Ordinal{ordinal});
   if (!device.ok()) return device.status();
   AcquireResult acquired = AcquireOn(*device);
   if (acquired.ok()) return acquired;
   return absl::Status(acquired.status().code(),
-                      absl::StrCat(PointerText(pointer), " is memory of device ", ordinal,
+                      absl::StrCat(MemoryText(pointer), " is memory of device ", ordinal,
                                    " that no context owns; ", acquired.status().message()));
 }
 
@@ -131,15 +129,15 @@ AcquireResult AcquireFromPointer(CUdeviceptr pointer) {
       (*driver)->PointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, pointer);
   if (code == CUDA_ERROR_INVALID_VALUE) {
     return ToStatus(code, "acquire a context",
-                    absl::StrCat(PointerText(pointer),
+                    absl::StrCat(MemoryText(pointer),
                                  ", which is not memory that CUDA knows (plain host memory, or "
                                  "freed)"));
   }
-  if (code != CUDA_SUCCESS) return ToStatus(code, "acquire a context", PointerText(pointer));
+  if (code != CUDA_SUCCESS) return ToStatus(code, "acquire a context", MemoryText(pointer));
   if (context == nullptr) return AcquireForDeviceMemory(**driver, pointer);
   const ContextRef incarnation = ContextRef::Borrow(context);
   if (incarnation.ok()) return AcquiredContext(incarnation, Source::kPointer);
-  return ToStatus(incarnation.result(), "acquire a context", PointerText(pointer));
+  return ToStatus(incarnation.result(), "acquire a context", MemoryText(pointer));
 }
 
 AcquireResult AcquireFromPointer(const void* pointer) {

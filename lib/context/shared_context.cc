@@ -14,8 +14,8 @@
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
 #include "cuguest/primary_context.h"
-#include "lib/context/context_text.h"
 #include "lib/context/ending.h"
+#include "lib/context/object_text.h"
 #include "lib/context/registry.h"
 #include "lib/core/driver_access.h"
 

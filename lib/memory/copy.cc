@@ -12,9 +12,8 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
-#include "lib/context/context_text.h"
-#include "lib/memory/memory_text.h"
-#include "lib/memory/relaxed_scope.h"
+#include "lib/context/object_text.h"
+#include "lib/context/relaxed_scope.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {

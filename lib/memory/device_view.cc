@@ -8,8 +8,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "cuguest/memory.h"
+#include "lib/context/object_text.h"
 #include "lib/memory/byte_count.h"
-#include "lib/memory/memory_text.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {

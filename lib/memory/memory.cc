@@ -10,8 +10,7 @@
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
 #include "cuguest/internal/memory_range.h"
-#include "lib/context/context_text.h"
-#include "lib/memory/memory_text.h"
+#include "lib/context/object_text.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {

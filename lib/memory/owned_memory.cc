@@ -16,12 +16,11 @@
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
 #include "cuguest/memory.h"
-#include "lib/context/context_text.h"
+#include "lib/context/object_text.h"
+#include "lib/context/relaxed_scope.h"
 #include "lib/core/concurrency.h"
 #include "lib/core/driver_access.h"
 #include "lib/memory/byte_count.h"
-#include "lib/memory/memory_text.h"
-#include "lib/memory/relaxed_scope.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {

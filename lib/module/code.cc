@@ -7,12 +7,17 @@
 #include "absl/strings/str_cat.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/error.h"
-#include "lib/context/context_text.h"
-#include "lib/memory/relaxed_scope.h"
+#include "lib/context/object_text.h"
+#include "lib/context/relaxed_scope.h"
 #include "lib/module/image_status.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
+
+absl::Status NoKernel(const char* doing) {
+  return absl::FailedPreconditionError(
+      absl::StrCat(doing, " an empty kernel: moved from, or never set"));
+}
 
 std::string UseText(const KernelState& kernel) {
   return kernel.name.empty() ? "use a kernel" : "use kernel " + Quoted(kernel.name);

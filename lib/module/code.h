@@ -180,6 +180,9 @@ inline absl::StatusOr<FoundFunction> FindFunction(const KernelState& kernel,
   return FindFunctionSlowly(kernel, context);
 }
 
+// Of an empty Kernel; `doing` is "launch".
+absl::Status NoKernel(const char* doing);
+
 // "use kernel \"scale\"": for statuses.
 std::string UseText(const KernelState& kernel);
 

@@ -15,8 +15,8 @@
 #include "absl/strings/str_cat.h"
 #include "cudaimage/bytes.h"
 #include "cudaimage/contents.h"
+#include "lib/module/function_in_context.h"
 #include "lib/module/image_access.h"
-#include "lib/module/packed_sizes.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {

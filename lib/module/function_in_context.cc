@@ -6,8 +6,8 @@
 #include <new>
 #include <utility>
 
+#include "lib/context/relaxed_scope.h"
 #include "lib/core/driver_access.h"
-#include "lib/memory/relaxed_scope.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {

@@ -16,10 +16,19 @@
 #include "cuguest/context_ref.h"
 #include "cuguest/driver.h"
 #include "cuguest/export.h"
-#include "lib/module/packed_sizes.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
+
+// Three sizes as one number, so that one comparison compares them: the low 16 bits of each.
+constexpr std::uint64_t PackSizes(std::uint64_t x, std::uint64_t y, std::uint64_t z) noexcept {
+  return (x & 0xffff) | (y & 0xffff) << 16 | (z & 0xffff) << 32;
+}
+
+// Of dimension 0, 1 or 2.
+constexpr unsigned SizeOf(std::uint64_t packed, int dimension) noexcept {
+  return static_cast<unsigned>(packed >> 16 * dimension & 0xffff);
+}
 
 // What the device of a context allows a launch there; 0 where it cannot do that at all.
 struct DeviceLimits {

@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/error.h"
-#include "lib/context/context_text.h"
+#include "lib/context/object_text.h"
 #include "lib/core/error_status.h"
 
 CUGUEST_BEGIN_NAMESPACE

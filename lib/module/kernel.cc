@@ -9,8 +9,8 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
+#include "lib/context/relaxed_scope.h"
 #include "lib/core/error_status.h"
-#include "lib/memory/relaxed_scope.h"
 #include "lib/module/code.h"
 #include "lib/module/image_status.h"
 
@@ -23,10 +23,6 @@ using internal::UseText;
 
 namespace {
 
-absl::Status NoKernel() {
-  return absl::FailedPreconditionError("use a kernel: the Kernel is empty");
-}
-
 absl::Status NullHandle(const char* what) {
   return ToStatus(CUDA_ERROR_INVALID_VALUE, absl::StrCat("borrow a ", what), "it is null");
 }
@@ -36,7 +32,7 @@ absl::Status NullHandle(const char* what) {
 template <typename Work>
 auto WithFunction(const KernelState* kernel, const ContextRef& context, const Work& work)
     -> decltype(work(std::declval<const Driver&>(), std::declval<FunctionInContext&>())) {
-  if (kernel == nullptr) return NoKernel();
+  if (kernel == nullptr) return internal::NoKernel("use");
   const absl::StatusOr<const Driver*> driver = Driver::Get();
   if (!driver.ok()) return driver.status();
   const ContextGuard guard(context);
@@ -89,14 +85,14 @@ const std::string& Kernel::name() const noexcept {
 }
 
 absl::StatusOr<CUfunction> Kernel::FunctionIn(const ContextRef& context) const {
-  if (state_ == nullptr) return NoKernel();
+  if (state_ == nullptr) return internal::NoKernel("use");
   const absl::StatusOr<FoundFunction> found = internal::FindFunction(*state_, context);
   if (!found.ok()) return found.status();
   return found->function->function;
 }
 
 absl::StatusOr<CUfunction> Kernel::FunctionIn(CUcontext context) const {
-  if (state_ == nullptr) return NoKernel();
+  if (state_ == nullptr) return internal::NoKernel("use");
   const ContextRef life = ContextRef::Borrow(context);
   if (!life.ok()) return ToStatus(life.result(), UseText(*state_), life.advice());
   return FunctionIn(life);
@@ -113,7 +109,7 @@ absl::Status Kernel::Preload(const ContextRef& context) const {
 
 // Finding the function would load it.
 absl::StatusOr<bool> Kernel::IsLoaded(const ContextRef& context) const {
-  if (state_ == nullptr) return NoKernel();
+  if (state_ == nullptr) return internal::NoKernel("use");
   const absl::StatusOr<const Driver*> driver = Driver::Get();
   if (!driver.ok()) return driver.status();
   const auto is_loaded = (*driver)->Require(&Driver::FuncIsLoaded);

@@ -6,11 +6,11 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
+#include "lib/context/relaxed_scope.h"
 #include "lib/core/error_status.h"
-#include "lib/memory/relaxed_scope.h"
 #include "lib/module/code.h"
 #include "lib/module/image_status.h"
-#include "lib/module/jit_call.h"
+#include "lib/module/jit.h"
 
 CUGUEST_BEGIN_NAMESPACE
 

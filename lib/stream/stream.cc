@@ -7,9 +7,8 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
-#include "lib/context/context_text.h"
+#include "lib/context/object_text.h"
 #include "lib/context/special_stream.h"
-#include "lib/context/stream_text.h"
 #include "lib/core/driver_access.h"
 #include "lib/stream/stream_call.h"
 

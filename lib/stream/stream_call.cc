@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/error.h"
+#include "lib/context/object_text.h"
 #include "lib/context/special_stream.h"
-#include "lib/context/stream_text.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {

@@ -16,6 +16,7 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
 #include "cuguest/stream.h"
+#include "lib/context/relaxed_scope.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
@@ -68,9 +69,8 @@ absl::Status StreamStatus(CUresult code, const char* doing, const StreamRef& str
 // `call` with no harm to the captures of other streams.
 template <typename Call>
 CUresult WithoutHarm(const Call& call) noexcept {
-  const CaptureModeGuard relaxed;
-  const bool can_harm = !relaxed.ok() && relaxed.result() != CUDA_ERROR_NOT_SUPPORTED;
-  return can_harm ? relaxed.result() : call();
+  const RelaxedScope relaxed;
+  return relaxed.ok() ? call() : relaxed.result();
 }
 
 }  // namespace internal

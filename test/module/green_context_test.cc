@@ -4,7 +4,7 @@
 // with the primary context that it was made from.
 
 #include "cuguest/occupancy.h"
-#include "test/module/launches.h"
+#include "test/launch/launches.h"
 #include "test/stream/streams.h"
 
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The schedules of lib/interop/handle_pool.cc. A program is a word for each of its threads, whose
+// The schedules of lib/runtime/handle_pool.cc. A program is a word for each of its threads, whose
 // letters are operations on one pool:
 //
 //   L l   borrows a handle; gives it back

@@ -1,0 +1,554 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Note [Pins and ends]
+// ~~~~~~~~~~~~~~~~~~~~
+// Entries are never freed while the table lives, and the list of them only grows, so any
+// thread may walk it and touch what it finds without a lock. What an entry stands for
+// does change:
+//
+//   kFree --> kMaking --> kReady --> kClosed --> kEnding --> kFree
+//                 `--> kFree
+//
+// Every change of state is made with mutex_ held. The thread that makes or ends an entry (its
+// `worker`) owns the storage meanwhile, without the lock. Nothing else is done with the lock
+// held: no driver call, no allocation, no function of the value's.
+//
+// A pin is taken without the lock, and the entry may be closed, ended and opened for
+// another context at any moment before. So:
+//
+//   who pins: (1) count up      who closes: (3) state = kClosed
+//             (2) state, key?               (4) all counts zero? then end the value
+//
+// All four are sequentially consistent. If (2) finds kReady, then (1) and (2) come before
+// (3) and the closer sees the count at (4), until it is taken down again; otherwise the
+// pin is undone and was no pin. The key is read after the pin holds the entry, so it is
+// the key of the incarnation that (2) saw. A pin that is undone may make a closer believe that
+// the entry is in use: it stays kClosed, and the next call that may end the value looks again.
+//
+// Note [Who waits for whom]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~
+// A thread waits until a context has no entry that is being made (for its value), or none
+// that is being ended (in Forget). It says so on every entry that it works on itself. What
+// makes or ends a value may call the table again, so before each wait it is checked, with the
+// lock held, that the wait does not lead back to the thread that would wait: then making
+// fails, and Forget returns. So there is no circle of waits in one table.
+//
+// Note [What is asked of the driver]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// Whether a context goes on is asked only where the answer cannot be read out of freed memory: the
+// driver reads the context at its handle, and one that its owner has destroyed is freed. (On an
+// H100 with driver 580.159.04 cuCtxGetId crashed in 1 of 8 runs where that memory was in use
+// again.) The memory is there
+//
+//   (1) for a primary context, as long as the process (test/sim/primary_facts_test.cc): whether it
+//       is one is found out while its value is made, when it is current and alive;
+//   (2) for a context that is current on this thread, dead or alive: an entry of a stack keeps it
+//       (test/sim/destroyed_facts_test.cc);
+//   (3) where the caller says so: a context that is passed to GetOrMake() or Forget().
+//
+// So a value of any other context stays until its owner names it, or until its handle is seen
+// again, alive, as another incarnation; and the destructor gives it up.
+//
+// Note [Stripes]
+// ~~~~~~~~~~~~~~
+// The counts of an entry are striped over cache lines, and each thread keeps to one, so
+// that threads that use one value do not share a line for writing. With one count for all
+// sixteen threads would take turns at it, as they do at the driver's push
+// (test/benchmark/per_context_benchmark.cc).
+//
+// Threads are given stripes in turn. In a process that starts and ends threads two that run
+// at the same time come to share one after all; they see it by the line's last user, and
+// after a few such meetings go elsewhere at random.
+
+#include "cuguest/internal/per_context_table.h"
+
+#include <cstdint>
+#include <new>
+
+#include "absl/strings/str_cat.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/error.h"
+#include "lib/context/identity.h"
+#include "lib/context/object_text.h"
+#include "lib/core/concurrency.h"
+#include "lib/core/driver_access.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace internal {
+namespace {
+
+constexpr std::size_t kCacheLine = 64;
+constexpr unsigned kStripes = Spread(32U, 2U);
+
+}  // namespace
+
+struct alignas(kCacheLine) PinStripe {
+  Atomic<unsigned> pins{0};
+  Atomic<unsigned> last_user{0};  // a thread's number; only a hint
+};
+
+namespace {
+
+struct PinningThread {
+  unsigned number = 0;  // from 1; 0: none yet
+  unsigned stripe = 0;
+  unsigned meetings = 0;  // with others, on this stripe
+  unsigned random = 0;
+};
+CUGUEST_THREAD_LOCAL(PinningThread) t_thread;
+
+void GiveNumber(PinningThread* thread) noexcept {
+  thread->number = ThreadNumber() + 1;
+  thread->stripe = thread->number % kStripes;
+  thread->random = thread->number;
+}
+
+// Another thread has used `stripe` since this one did.
+[[gnu::noinline]] void Meet(PinningThread* thread, PinStripe* stripe) noexcept {
+  constexpr unsigned kMeetings = 8;
+  stripe->last_user.store(thread->number, std::memory_order_relaxed);
+  if (++thread->meetings < kMeetings) return;
+  thread->meetings = 0;
+  thread->random = thread->random * 1664525U + 1013904223U;
+  thread->stripe = (thread->random >> 16) % kStripes;
+}
+
+// Counts one pin up, and returns where. See Note [Stripes].
+inline Atomic<unsigned>* CountUp(PinStripe* stripes) noexcept {
+  PinningThread& thread = t_thread;
+  if (__builtin_expect(thread.number == 0, 0)) GiveNumber(&thread);
+  PinStripe& stripe = stripes[thread.stripe];
+  stripe.pins.fetch_add(1, std::memory_order_seq_cst);
+  if (__builtin_expect(stripe.last_user.load(std::memory_order_relaxed) != thread.number, 0)) {
+    Meet(&thread, &stripe);
+  }
+  return &stripe.pins;
+}
+
+// Ids are counted up by the driver, so their low bits differ; without ids, those of the
+// handle do that are above its alignment.
+std::size_t Hash(const ContextRef& context) noexcept {
+  if (context.id() != 0) return static_cast<std::size_t>(context.id());
+  const auto handle = reinterpret_cast<std::uintptr_t>(context.get());
+  return static_cast<std::size_t>((handle >> 4) ^ (handle >> 12));
+}
+
+enum class Life : unsigned char { kGoesOn, kIsOver, kUnknown };
+
+// See Note [What is asked of the driver].
+Life LifeOf(const ContextRef& context, bool is_primary) noexcept {
+  if (!is_primary) {
+    CUresult code = CUDA_SUCCESS;
+    const Driver* const driver = TryDriver(&code);
+    CUcontext current = nullptr;
+    if (driver == nullptr || driver->CtxGetCurrent(&current) != CUDA_SUCCESS ||
+        current != context.get()) {
+      return Life::kUnknown;
+    }
+  }
+  switch (context.Check()) {
+    case CUDA_SUCCESS:
+      return Life::kGoesOn;
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+    case CUDA_ERROR_INVALID_CONTEXT:
+      return Life::kIsOver;
+    default:  // it cannot be asked: a stream callback, a forked child, a sticky error
+      return Life::kUnknown;
+  }
+}
+
+}  // namespace
+
+enum class PerContextTable::EntryState : unsigned char {
+  kFree,
+  kMaking,  // by `worker`
+  kReady,   // can be found and pinned
+  kClosed,  // dropped
+  kEnding,  // the value is being destroyed, by `worker`
+};
+
+struct PerContextTable::Entry {
+  using State = EntryState;
+
+  // All entries of `context` that are in `state`; of no context: nothing.
+  struct Awaited {
+    State state = State::kFree;
+    ContextRef context;
+  };
+
+  static std::size_t ValueOffset(const Type& type) noexcept {
+    return (sizeof(Entry) + type.alignment - 1) / type.alignment * type.alignment;
+  }
+  static std::align_val_t Alignment(const Type& type) noexcept {
+    return std::align_val_t(type.alignment > alignof(Entry) ? type.alignment : alignof(Entry));
+  }
+  // nullptr if there is no memory.
+  static Entry* New(const Type& type) noexcept {
+    const std::size_t offset = ValueOffset(type);
+    void* memory = ::operator new(offset + type.size, Alignment(type), std::nothrow);
+    if (memory == nullptr) return nullptr;
+    auto* entry = ::new (memory) Entry;
+    entry->value = static_cast<unsigned char*>(memory) + offset;
+    return entry;
+  }
+  static void Delete(const Type& type, Entry* entry) noexcept {
+    entry->~Entry();
+    ::operator delete(entry, Alignment(type));
+  }
+
+  bool Names(const ContextRef& other) const noexcept {
+    return id.load(std::memory_order_relaxed) == other.id() &&
+           handle.load(std::memory_order_relaxed) == other.get();
+  }
+  bool Is(State wanted) const noexcept { return state.load(std::memory_order_seq_cst) == wanted; }
+  bool IsPinned() const noexcept {
+    for (const PinStripe& stripe : stripes) {
+      if (stripe.pins.load(std::memory_order_seq_cst) != 0) return true;
+    }
+    return false;
+  }
+
+  // With mutex_ held.
+
+  // Whether there is a value in it that is not known to be dead.
+  bool IsKept() const noexcept { return Is(State::kReady) || (Is(State::kClosed) && !is_dead); }
+  void Open(const ContextRef& of) noexcept {
+    context = of;
+    is_primary = false;
+    is_dead = false;
+    worker = ThisThreadId();
+    awaited = Awaited();
+    id.store(of.id(), std::memory_order_relaxed);
+    handle.store(of.get(), std::memory_order_relaxed);
+    state.store(State::kMaking, std::memory_order_seq_cst);
+  }
+  void Close(bool dead) noexcept {
+    is_dead = dead;
+    state.store(State::kClosed, std::memory_order_seq_cst);
+  }
+  void BeginEnding() noexcept {
+    worker = ThisThreadId();
+    awaited = Awaited();
+    state.store(State::kEnding, std::memory_order_seq_cst);
+  }
+
+  // What is read without the lock, on a line that is written only when the entry changes.
+  Atomic<State> state{State::kFree};
+  Atomic<CUcontext> handle{nullptr};
+  Atomic<unsigned long long> id{0};
+  void* value = nullptr;  // this and `next` do not change once the entry is in the list
+  Entry* next = nullptr;
+
+  // What is read with mutex_ held, or by the thread that makes or ends the entry.
+  alignas(kCacheLine) ContextRef context;
+  bool is_primary = false;       // from kReady on: `context` is a primary context
+  ThreadId worker;               // while kMaking or kEnding
+  Awaited awaited;               // then: what the worker waits for meanwhile
+  bool is_dead = false;          // from kClosed on: the context is not to be entered
+  Entry* next_ending = nullptr;  // while kEnding
+
+  PinStripe stripes[kStripes];
+};
+
+PerContextTable::~PerContextTable() {
+  for (Entry* entry = Head(); entry != nullptr;) {
+    Entry* const next = entry->next;
+    if (entry->IsKept()) {
+      entry->Close(/*dead=*/LifeOf(entry->context, entry->is_primary) != Life::kGoesOn);
+    }
+    // What somebody still pins, or makes, is leaked rather than freed while in use.
+    const bool is_used = entry->IsPinned() || entry->Is(EntryState::kMaking);
+    if (!is_used && entry->Is(EntryState::kClosed)) {
+      entry->next_ending = nullptr;
+      End(entry);
+    }
+    if (!is_used) Entry::Delete(type_, entry);
+    entry = next;
+  }
+}
+
+// See Note [Pins and ends].
+inline PerContextTable::Held PerContextTable::TryPin(Entry* entry,
+                                                     const ContextRef& context) noexcept {
+  PinCount* const pins = CountUp(entry->stripes);
+  if (__builtin_expect(entry->Is(EntryState::kReady) && entry->Names(context), 1)) {
+    return {entry->value, pins};
+  }
+  pins->fetch_sub(1, std::memory_order_release);
+  return {};
+}
+
+PerContextTable::Held PerContextTable::Find(const ContextRef& context) noexcept {
+  Atomic<Entry*>& hint = hints_[Hash(context) % kHints];
+  Entry* const hinted = hint.load(std::memory_order_acquire);
+  if (__builtin_expect(hinted != nullptr && hinted->Names(context), 1)) {
+    const Held held = TryPin(hinted, context);
+    if (__builtin_expect(held.value != nullptr, 1)) return held;
+  }
+  return Search(context, &hint);
+}
+
+// As Find(), without a hint but to renew it.
+PerContextTable::Held PerContextTable::Search(const ContextRef& context,
+                                              Atomic<Entry*>* hint) const noexcept {
+  for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
+    if (!entry->Names(context) || !entry->Is(EntryState::kReady)) continue;
+    const Held held = TryPin(entry, context);
+    if (held.value == nullptr) continue;
+    hint->store(entry, std::memory_order_release);
+    return held;
+  }
+  return {};
+}
+
+absl::Status PerContextTable::Claim::TakeOrPin(const ContextRef& context, Held* held) {
+  for (;;) {
+    const Turn turn = table_->TakeTurn(context);
+    switch (turn.kind) {
+      case Turn::Kind::kPinned:
+        *held = turn.held;
+        return absl::OkStatus();
+      case Turn::Kind::kClaimed: {
+        entry_ = turn.entry;
+        const CUresult code = AskIfPrimary(ResolvedDriver(), context.get(), &entry_->is_primary);
+        if (code != CUDA_SUCCESS) {
+          GiveBack();
+          return ToStatus(code, "make a value: ask whether its context is a primary one",
+                          ContextText(context.get()));
+        }
+        table_->EndDropped(ContextRef());
+        return absl::OkStatus();
+      }
+      case Turn::Kind::kReplaces: {
+        // Ours was alive when its guard was built; but if it died meanwhile, the other one may be
+        // the later. A handle has one incarnation at a time, so if ours lives, theirs are over.
+        const CUresult code = context.Check();
+        if (code != CUDA_SUCCESS) return ToStatus(code, context.doing());
+        table_->CloseDead(turn.entry, turn.other);
+        break;
+      }
+      case Turn::Kind::kNoEntry:
+        if (table_->AddEntry()) break;
+        return absl::ResourceExhaustedError("make the value of a context: no host memory");
+      case Turn::Kind::kCircle:
+        return absl::FailedPreconditionError(
+            absl::StrCat("make the value of ", ContextText(context.get()),
+                         ": it is already being made, by this thread or by one that waits for it"));
+    }
+  }
+}
+
+void* PerContextTable::Claim::storage() const noexcept { return entry_->value; }
+
+PerContextTable::Held PerContextTable::Claim::Publish() noexcept {
+  const Held held{entry_->value, CountUp(entry_->stripes)};
+  {
+    const std::lock_guard<Mutex> lock(table_->mutex_);
+    entry_->state.store(EntryState::kReady, std::memory_order_seq_cst);
+  }
+  entry_ = nullptr;
+  table_->changed_.notify_all();
+  return held;
+}
+
+void PerContextTable::Claim::GiveBack() noexcept {
+  {
+    const std::lock_guard<Mutex> lock(table_->mutex_);
+    entry_->state.store(EntryState::kFree, std::memory_order_seq_cst);
+  }
+  entry_ = nullptr;
+  table_->changed_.notify_all();
+}
+
+bool PerContextTable::Forget(const ContextRef& context, bool is_dead) {
+  if (context.get() == nullptr) return false;
+  bool found = false;
+  {
+    const std::lock_guard<Mutex> lock(mutex_);
+    for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
+      if (!entry->Names(context)) continue;
+      if (entry->Is(EntryState::kReady)) {
+        entry->Close(is_dead);
+        found = true;
+      } else if (entry->Is(EntryState::kClosed)) {
+        entry->is_dead = entry->is_dead || is_dead;
+      }
+    }
+  }
+  EndDropped(context);
+  std::unique_lock<Mutex> lock(mutex_);
+  static_cast<void>(WaitWhile(EntryState::kEnding, context, &lock));
+  return found;
+}
+
+std::size_t PerContextTable::ForgetAll() {
+  std::size_t forgotten = 0;
+  for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
+    ContextRef context;
+    {
+      const std::lock_guard<Mutex> lock(mutex_);
+      if (entry->IsKept()) context = entry->context;
+    }
+    if (Forget(context, /*is_dead=*/false)) ++forgotten;
+  }
+  return forgotten;
+}
+
+std::size_t PerContextTable::DropDead() {
+  std::size_t dropped = 0;
+  for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
+    ContextRef context;
+    bool is_primary = false;
+    {
+      const std::lock_guard<Mutex> lock(mutex_);
+      if (entry->IsKept()) {
+        context = entry->context;
+        is_primary = entry->is_primary;
+      }
+    }
+    if (context.get() == nullptr || LifeOf(context, is_primary) != Life::kIsOver) continue;
+    if (CloseDead(entry, context)) ++dropped;
+  }
+  EndDropped(ContextRef());
+  return dropped;
+}
+
+std::size_t PerContextTable::size() const noexcept {
+  std::size_t count = 0;
+  for (const Entry* entry = Head(); entry != nullptr; entry = entry->next) {
+    if (entry->Is(EntryState::kReady)) ++count;
+  }
+  return count;
+}
+
+// Pins the value of `context`, or claims an entry for it, or says what has to be done first
+// without the lock. Waits while another thread makes it.
+PerContextTable::Turn PerContextTable::TakeTurn(const ContextRef& context) {
+  std::unique_lock<Mutex> lock(mutex_);
+  for (;;) {
+    // Nobody closes what is ready while the lock is held.
+    const Held held = Find(context);
+    if (held.value != nullptr) return {Turn::Kind::kPinned, held};
+    if (!Has(EntryState::kMaking, context)) break;
+    if (!WaitWhile(EntryState::kMaking, context, &lock)) return {Turn::Kind::kCircle};
+  }
+  Entry* free = nullptr;
+  for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
+    if (entry->Is(EntryState::kFree)) {
+      free = entry;
+      continue;
+    }
+    if (entry->IsKept() && entry->context.get() == context.get() && entry->context != context) {
+      return {Turn::Kind::kReplaces, {}, entry, entry->context};
+    }
+  }
+  if (free == nullptr) return {Turn::Kind::kNoEntry};
+  free->Open(context);
+  return {Turn::Kind::kClaimed, {}, free};
+}
+
+bool PerContextTable::Has(EntryState state, const ContextRef& context) const noexcept {
+  for (const Entry* entry = Head(); entry != nullptr; entry = entry->next) {
+    if (entry->Is(state) && entry->context == context) return true;
+  }
+  return false;
+}
+
+// Waits while an entry of `context` is in `state`, with `lock` released; false, without waiting,
+// if that would be for ever. See Note [Who waits for whom].
+bool PerContextTable::WaitWhile(EntryState state, const ContextRef& context,
+                                std::unique_lock<Mutex>* lock) {
+  while (Has(state, context)) {
+    if (WaitsForThisThread(state, context)) return false;
+    SetAwaited(state, context);
+    changed_.wait(*lock);
+    SetAwaited(EntryState::kFree, ContextRef());
+  }
+  return true;
+}
+
+// Whether entries of `context` leave `state` only after this thread has gone on: it works on one,
+// or on something that the worker of one waits for. Every wait is checked, so the recursion ends.
+bool PerContextTable::WaitsForThisThread(EntryState state,
+                                         const ContextRef& context) const noexcept {
+  for (const Entry* entry = Head(); entry != nullptr; entry = entry->next) {
+    if (!entry->Is(state) || entry->context != context) continue;
+    if (entry->worker == ThisThreadId()) return true;
+    const Entry::Awaited& next = entry->awaited;
+    if (next.context.get() != nullptr && WaitsForThisThread(next.state, next.context)) return true;
+  }
+  return false;
+}
+
+// Says what this thread waits for on everything that it works on; by key, because by the time it
+// wakes the entry that it waited for may stand for something else.
+void PerContextTable::SetAwaited(EntryState state, const ContextRef& context) noexcept {
+  for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
+    const bool is_worked_on = entry->Is(EntryState::kMaking) || entry->Is(EntryState::kEnding);
+    if (is_worked_on && entry->worker == ThisThreadId()) {
+      entry->awaited = {state, context};
+    }
+  }
+}
+
+// Closes `entry`, if it is still that of `context`, which is dead; whether it could be found.
+bool PerContextTable::CloseDead(Entry* entry, const ContextRef& context) {
+  const std::lock_guard<Mutex> lock(mutex_);
+  if (!entry->IsKept() || entry->context != context) return false;
+  const bool was_ready = entry->Is(EntryState::kReady);
+  entry->Close(/*dead=*/true);
+  return was_ready;
+}
+
+// One more that is free; false if there is no memory.
+bool PerContextTable::AddEntry() {
+  Entry* const entry = Entry::New(type_);
+  if (entry == nullptr) return false;
+  const std::lock_guard<Mutex> lock(mutex_);
+  entry->next = Head();
+  head_.store(entry, std::memory_order_release);
+  return true;
+}
+
+// Ends what was dropped and is no longer pinned, if it is dead, or of `context`. What lives ends
+// only in a call that names its context: nobody else knows whether that invalidates a capture
+// there.
+void PerContextTable::EndDropped(const ContextRef& context) noexcept {
+  Entry* ending = nullptr;
+  {
+    const std::lock_guard<Mutex> lock(mutex_);
+    for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
+      if (!entry->Is(EntryState::kClosed) || entry->IsPinned()) continue;
+      if (!entry->is_dead && entry->context != context) continue;
+      entry->BeginEnding();
+      entry->next_ending = ending;
+      ending = entry;
+    }
+  }
+  End(ending);
+}
+
+void PerContextTable::End(Entry* entries) noexcept {
+  while (entries != nullptr) {
+    Entry* const entry = entries;
+    entries = entry->next_ending;
+    bool is_destroyed = false;
+    if (!entry->is_dead) {
+      const ContextGuard guard(entry->context);
+      is_destroyed = guard.ok();
+      if (is_destroyed) type_.destroy(entry->value);
+    }
+    if (!is_destroyed) {
+      if (type_.leak != nullptr) type_.leak(entry->value);
+      type_.destroy(entry->value);
+    }
+    {
+      const std::lock_guard<Mutex> lock(mutex_);
+      entry->state.store(EntryState::kFree, std::memory_order_seq_cst);
+    }
+    changed_.notify_all();
+  }
+}
+
+}  // namespace internal
+CUGUEST_END_NAMESPACE

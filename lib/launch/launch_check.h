@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Validates a launch before it reaches the driver.
+
+#ifndef CUGUEST_LIB_LAUNCH_LAUNCH_CHECK_H_
+#define CUGUEST_LIB_LAUNCH_LAUNCH_CHECK_H_
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/driver.h"
+#include "cuguest/export.h"
+#include "cuguest/launch.h"
+#include "cuguest/param_layout.h"
+#include "lib/module/code.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace internal {
+
+// launch "saxpy"
+std::string LaunchText(const KernelState& kernel);
+
+// Zero wraps around, and is not within either.
+inline bool IsWithin(const Dim3& size, const int (&most)[3]) {
+  return size.x - 1 < static_cast<unsigned>(most[0]) &&
+         size.y - 1 < static_cast<unsigned>(most[1]) && size.z - 1 < static_cast<unsigned>(most[2]);
+}
+
+inline std::uint64_t ThreadsOf(const Dim3& block) {
+  return std::uint64_t{block.x} * block.y * block.z;
+}
+
+// Whether the grid is a multiple of the cluster that the kernel requires, and the launch asks for
+// no other one.
+inline bool FitsCluster(const LaunchShape& shape, std::uint64_t required) {
+  // Set by cuFuncSetAttribute one by one, one may be missing: no grid is right then.
+  const auto divides = [required](unsigned blocks, int dimension) {
+    const unsigned size = SizeOf(required, dimension);
+    return size != 0 && blocks % size == 0;
+  };
+  if (shape.cluster.has_value() &&
+      (ThreadsOf(*shape.cluster) > 0xffff ||
+       PackSizes(shape.cluster->x, shape.cluster->y, shape.cluster->z) != required)) {
+    return false;
+  }
+  return divides(shape.grid.x, 0) && divides(shape.grid.y, 1) && divides(shape.grid.z, 2);
+}
+
+// Whether the block is the one that the kernel requires. The driver takes a block of one thread
+// for it, too (cudasim/test/launch_facts_test.cc). Its sizes must be within the device's.
+inline bool FitsBlock(const Dim3& block, std::uint64_t required) {
+  return PackSizes(block.x, block.y, block.z) == required || ThreadsOf(block) == 1;
+}
+
+inline bool FitsLimits(const LaunchShape& shape, const FunctionInContext& function) {
+  const DeviceLimits& device = *function.device;
+  const std::uint64_t cluster = function.required_cluster.load(std::memory_order_relaxed);
+  return IsWithin(shape.grid, device.max_grid) && IsWithin(shape.block, device.max_block) &&
+         ThreadsOf(shape.block) <= static_cast<std::uint64_t>(function.max_threads_per_block) &&
+         shape.shared_bytes <= static_cast<std::size_t>(function.max_dynamic_shared_bytes.load(
+                                   std::memory_order_relaxed)) &&
+         (__builtin_expect(function.required_block == 0, 1) ||
+          FitsBlock(shape.block, function.required_block)) &&
+         (__builtin_expect(cluster == 0, 1) || FitsCluster(shape, cluster));
+}
+
+// A launch whose shape is not within the limits, as far as they are known. Limits that may
+// have been changed are asked again first: it may be within them after all.
+absl::Status RefuseShape(const Driver& driver, const KernelState& kernel, const LaunchShape& shape,
+                         FunctionInContext* function);
+
+// A kernel, and what the driver can be asked about it.
+struct CheckedKernel {
+  const Driver& driver;
+  KernelState& kernel;
+  CUfunction function;
+};
+
+// What a launch asks where the kernel's KernelParams do not say yes: the driver knows best, and
+// what it says of the parameters is kept there. Where it cannot say, all are right.
+absl::Status CheckValues(const CheckedKernel& checked, const ParamLayoutView& layout);
+absl::Status CheckPacked(const CheckedKernel& checked, const ParamLayoutView& layout);
+absl::Status CheckCount(const CheckedKernel& checked, std::size_t count);
+
+}  // namespace internal
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_LIB_LAUNCH_LAUNCH_CHECK_H_

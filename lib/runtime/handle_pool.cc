@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuguest/internal/handle_pool.h"
+
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "cuguest/device_view.h"
+#include "cuguest/error.h"
+#include "lib/context/object_text.h"
+#include "lib/context/relaxed_scope.h"
+#include "lib/context/special_stream.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace internal {
+namespace {
+
+using State = HandleSlot::State;
+
+// Different for threads that run at the same time, mostly; a new thread likes what one that
+// is gone had.
+std::size_t ThreadHash() noexcept {
+  static thread_local char t_anchor;
+  const auto address = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(&t_anchor));
+  return static_cast<std::size_t>((address * 0x9E3779B97F4A7C15U) >> 32);
+}
+
+constexpr CUdeviceptr kWorkAreaAlignment = 256;
+
+absl::Status RefuseToMake(const char* what, const ContextRef& context, CUstream stream) {
+  return ToStatus(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, absl::StrCat("make ", what),
+                  absl::StrCat("in ", ContextText(context.get()), " for ", StreamText(stream),
+                               ", while it or a blocking stream of the context captures: it would "
+                               "end the capture. Call Prepare() before the capture begins"));
+}
+
+}  // namespace
+
+HandlePool::~HandlePool() {
+  HandleSlot* slot = head_.load(std::memory_order_acquire);
+  if (slot == nullptr) return;
+  std::optional<RelaxedScope> relaxed;
+  if (!is_over_) is_over_ = !relaxed.emplace().ok() || !MayDestroy();
+  while (slot != nullptr) {
+    const std::unique_ptr<const HandleSlot> ending(slot);
+    slot = slot->next;
+    type_->destroy(library_, ending->handle, is_over_);
+  }
+}
+
+bool HandlePool::MayDestroy() const noexcept {
+  return !type_->destroy_ends_captures || HousekeepingIsSafe(CU_STREAM_LEGACY);
+}
+
+bool HandlePool::Take(HandleSlot* slot, const void* kind) const noexcept {
+  State idle = State::kIdle;
+  // Looked at first, so as not to take the line from its holder.
+  return slot->state.load(std::memory_order_relaxed) == idle && Fits(*slot, kind) &&
+         slot->state.compare_exchange_strong(idle, State::kLent, std::memory_order_acquire,
+                                             std::memory_order_relaxed);
+}
+
+HandleSlot* HandlePool::TakeIdle(const void* kind) noexcept {
+  Atomic<HandleSlot*>& hint = hints_[ThreadHash() % kHints];
+  HandleSlot* const hinted = hint.load(std::memory_order_acquire);
+  if (hinted != nullptr && Take(hinted, kind)) return hinted;
+  for (HandleSlot* slot = head_.load(std::memory_order_acquire); slot != nullptr;
+       slot = slot->next) {
+    if (slot == hinted || !Take(slot, kind)) continue;
+    hint.store(slot, std::memory_order_release);
+    return slot;
+  }
+  return nullptr;
+}
+
+absl::StatusOr<HandleSlot*> HandlePool::Make(const ContextRef& context, const void* kind,
+                                             CUstream stream) {
+  if (type_->make_ends_captures && !HousekeepingIsSafe(stream)) {
+    return RefuseToMake(type_->what, context, stream);
+  }
+  std::unique_ptr<HandleSlot> slot(new (std::nothrow) HandleSlot);
+  if (slot == nullptr) {
+    return absl::ResourceExhaustedError(absl::StrCat("make ", type_->what, ": no host memory"));
+  }
+  // The library is foreign code: what it leaves on the stack stays inside.
+  const ContextGuard guard(context.get(), GuardMode::kAlwaysPush);
+  if (!guard.ok()) return ToStatus(guard);
+  const absl::StatusOr<void*> made = type_->make(library_, context, kind);
+  if (!made.ok()) return made.status();
+  slot->handle = *made;
+  slot->next = head_.load(std::memory_order_relaxed);
+  while (!head_.compare_exchange_weak(slot->next, slot.get(), std::memory_order_release,
+                                      std::memory_order_relaxed)) {
+  }
+  return slot.release();
+}
+
+absl::StatusOr<HandleSlot*> HandlePool::Lend(const ContextRef& context, const void* kind,
+                                             CUstream stream) {
+  HandleSlot* const idle = TakeIdle(kind);
+  if (idle != nullptr) return idle;
+  return Make(context, kind, stream);
+}
+
+void HandlePool::GiveBack(HandleSlot* slot, bool is_good) noexcept {
+  slot->state.store(is_good ? State::kIdle : State::kSpoiled, std::memory_order_release);
+}
+
+std::size_t HandlePool::Count(const void* kind) const noexcept {
+  std::size_t count = 0;
+  for (const HandleSlot* slot = head_.load(std::memory_order_acquire); slot != nullptr;
+       slot = slot->next) {
+    const bool is_good = slot->state.load(std::memory_order_relaxed) != State::kSpoiled;
+    if (is_good && Fits(*slot, kind)) ++count;
+  }
+  return count;
+}
+
+const void* HandlePool::Any(const void* kind) const noexcept {
+  const HandleSlot* slot = head_.load(std::memory_order_acquire);
+  while (slot != nullptr && !Fits(*slot, kind)) slot = slot->next;
+  return slot == nullptr ? nullptr : slot->handle;
+}
+
+absl::Status HandlePool::Prepare(const ContextRef& context, const void* kind, std::size_t count) {
+  while (Count(kind) < count) {
+    const absl::StatusOr<HandleSlot*> made = Make(context, kind, CU_STREAM_LEGACY);
+    if (!made.ok()) return made.status();
+    GiveBack(*made, /*is_good=*/true);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<HandlePools::Pin> HandlePools::PoolOf(const ContextRef& context) {
+  return pools_.GetOrMake(context, [this](const ContextRef&) -> absl::StatusOr<HandlePool> {
+    const absl::StatusOr<Device> device = Device::OfCurrentContext();
+    if (!device.ok()) return device.status();
+    return HandlePool(type_, library_, *device);
+  });
+}
+
+template <typename Use>
+absl::Status HandlePools::With(const ContextRef& context, const char* file, int line,
+                               const Use& use) {
+  const ContextGuard guard(context, GuardMode::kElide, file, line);
+  if (!guard.ok()) return ToStatus(guard);
+  const CaptureModeGuard relaxed(CU_STREAM_CAPTURE_MODE_RELAXED, file, line);
+  if (!IsRelaxed(relaxed)) return ToStatus(relaxed);
+  const absl::StatusOr<Pin> pool = PoolOf(context);
+  return pool.ok() ? use(**pool) : pool.status();
+}
+
+absl::Status HandlePools::Prepare(const ContextRef& context, const void* kind, std::size_t count,
+                                  const char* file, int line) {
+  return With(context, file, line,
+              [&](HandlePool& pool) { return pool.Prepare(context, kind, count); });
+}
+
+absl::Status HandlePools::Inspect(const ContextRef& context, const void* kind,
+                                  void (*look)(const void* handle, void* out), void* out,
+                                  const char* file, int line) {
+  return With(context, file, line, [&](HandlePool& pool) {
+    absl::Status status = pool.Prepare(context, kind, 1);
+    if (status.ok()) look(pool.Any(kind), out);
+    return status;
+  });
+}
+
+HandleScope::HandleScope(HandlePools& pools, const HandleRequest& request, const char* file,
+                         int line)
+    : pools_(pools),
+      context_(request.stream.context()),
+      guard_(context_, GuardMode::kElide, file, line),
+      status_(Enter(request, file, line)) {
+  if (!status_.ok()) static_cast<void>(Restore());
+}
+
+absl::Status HandleScope::Enter(const HandleRequest& request, const char* file, int line) {
+  if (!guard_.ok()) {
+    if (context_.get() != nullptr) return ToStatus(guard_);
+    return absl::InvalidArgumentError(absl::StrCat(
+        "borrow ", pools_.type_.what, ": the stream is empty: moved from, or never set"));
+  }
+  relaxed_.emplace(CU_STREAM_CAPTURE_MODE_RELAXED, file, line);
+  if (!IsRelaxed(*relaxed_)) return ToStatus(*relaxed_);
+  absl::StatusOr<HandlePools::Pin> pool = pools_.PoolOf(context_);
+  if (!pool.ok()) return pool.status();
+  pool_ = *std::move(pool);
+  absl::Status status = Check(request);
+  if (!status.ok()) return status;
+  const absl::StatusOr<HandleSlot*> lent =
+      pool_->Lend(context_, request.kind, request.stream.get());
+  if (!lent.ok()) return lent.status();
+  slot_.reset(*lent);
+  return pools_.type_.begin(pools_.library_, slot_->handle, request);
+}
+
+// What the libraries do not check, or not without harm.
+absl::Status HandleScope::Check(const HandleRequest& request) const {
+  const CUstream stream = request.stream.get();
+  if (IsLegacy(stream) && CaptureStateOf(stream) != CaptureState::kNone) {
+    return ToStatus(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, absl::StrCat("borrow ", pools_.type_.what),
+                    absl::StrCat("for ", StreamText(stream), " of ", ContextText(context_.get()),
+                                 ", while a blocking stream of it captures"));
+  }
+  const MemoryRange& area = request.work_area;
+  if (area.bytes == 0) return absl::OkStatus();
+  if (area.device != pool_->device()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("borrow ", pools_.type_.what, " on device ", pool_->device().get(),
+                     ": the work area is memory of device ", area.device.get()));
+  }
+  if (area.pointer % kWorkAreaAlignment != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "borrow ", pools_.type_.what, ": the work area, at 0x", absl::Hex(area.pointer),
+        ", must be aligned to ", kWorkAreaAlignment, " bytes, which the library does not check"));
+  }
+  return absl::OkStatus();
+}
+
+// Gives the handle back as it was made; or gives it up, if its context has ended. Whether it was
+// put back, and why not, unless nobody asks.
+bool HandleScope::End(absl::Status* why) {
+  if (slot_ == nullptr) return true;
+  const CUresult life = context_.Check();
+  bool is_good = life == CUDA_SUCCESS;
+  if (is_good) {
+    is_good = pools_.type_.end(pools_.library_, slot_->handle, why);
+  } else if (why != nullptr) {
+    *why = ToStatus(life, "put back", pools_.type_.what);
+  }
+  pool_->GiveBack(slot_.release(), is_good);
+  return is_good;
+}
+
+absl::Status HandleScope::Reassert() {
+  const CUresult code = slot_ == nullptr ? CUDA_ERROR_ILLEGAL_STATE : guard_.Reassert();
+  if (code == CUDA_SUCCESS) return absl::OkStatus();
+  absl::Status status = ToStatus(code, "re-enter the context of a scope");
+  if (ok()) status_ = status;
+  static_cast<void>(Restore());
+  return status;
+}
+
+absl::Status HandleScope::Restore() {
+  absl::Status status;
+  static_cast<void>(End(&status));
+  pool_ = HandlePools::Pin();
+  const CUresult mode = relaxed_.has_value() ? relaxed_->Restore() : CUDA_SUCCESS;
+  if (status.ok()) status = ToStatus(mode, "restore the stream-capture mode");
+  const CUresult code = guard_.Restore();
+  if (status.ok()) status = ToStatus(code, "leave the context of a scope");
+  return status;
+}
+
+absl::Status HandleScope::CheckOperand(CUdeviceptr pointer, std::size_t bytes) const {
+  if (slot_ == nullptr) {
+    return absl::FailedPreconditionError("check an operand: the scope is not open");
+  }
+  const auto view = DeviceView<const std::byte>::Borrow(pointer, bytes);
+  if (!view.ok()) return view.status();
+  if (view->empty() || view->device() == pool_->device()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "check an operand: 0x", absl::Hex(pointer), " is memory of device ", view->device().get(),
+      ", and the scope works on device ", pool_->device().get(), ": copy it there first"));
+}
+
+}  // namespace internal
+CUGUEST_END_NAMESPACE

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuguest/typed_kernel.h"
+
+#include "test/launch/launches.h"
+
+namespace {
+
+using namespace cuguest_launches;
+using cuguest::DeviceView;
+using cuguest::TypedKernel;
+
+using CountUpKernel = TypedKernel<void(unsigned, unsigned, DevicePtr<unsigned>)>;
+
+template <typename Typed, typename = void, typename... Args>
+struct CanLaunch : std::false_type {};
+template <typename Typed, typename... Args>
+struct CanLaunch<Typed,
+                 std::void_t<decltype(std::declval<const Typed&>().Launch(
+                     LaunchShape(), StreamRef(), std::declval<Args>()...))>,
+                 Args...> : std::true_type {};
+template <typename... Args>
+constexpr bool kCanCountUp = CanLaunch<CountUpKernel, void, Args...>::value;
+
+static_assert(kCanCountUp<unsigned, unsigned, DevicePtr<unsigned>>);
+static_assert(kCanCountUp<int, char, DeviceView<unsigned>>, "converted, as for a function");
+static_assert(!kCanCountUp<unsigned, unsigned, unsigned*>, "it may be one of the host");
+static_assert(kCanCountUp<CountUpKernel::Params>);
+static_assert(!kCanCountUp<unsigned, unsigned>, "too few");
+static_assert(!kCanCountUp<unsigned, unsigned, DevicePtr<unsigned>, int>, "too many");
+static_assert(!kCanCountUp<unsigned, unsigned, DevicePtr<float>>);
+static_assert(!kCanCountUp<unsigned, unsigned, DeviceView<const unsigned>>);
+static_assert(!kCanCountUp<unsigned, unsigned, CUdeviceptr>);
+static_assert(!kCanCountUp<unsigned, unsigned, DeviceBuffer<unsigned>>);
+static_assert(
+    std::is_same_v<CountUpKernel::Params, PackedParams<unsigned, unsigned, DevicePtr<unsigned>>>);
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(typed_kernel)
+
+BOOST_AUTO_TEST_CASE(converts_and_launches) {
+  Bench<unsigned> bench(8);
+  const Module module = LoadLaunchKernels(bench.ref());
+  const CountUpKernel count_up = CountUpKernel::Of(module.GetKernel("count_up").value());
+  BOOST_TEST(count_up.kernel().name() == "count_up");
+  const Undisturbed undisturbed;
+  SUCCEEDS(count_up.Launch({1, 8}, bench.stream(), 8, 2.5, bench.buffer().view()));
+  SUCCEEDS(count_up.Launch({1, 4}, bench.stream(), CountUpKernel::Params(8U, 10U, bench.memory())));
+  BOOST_TEST(bench.Take() == (std::vector<unsigned>{12, 12, 12, 12, 2, 2, 2, 2}));
+}
+
+BOOST_AUTO_TEST_CASE(a_wrong_signature_is_seen_at_the_launch,
+                     *NeedsDriver(12040, "cuFuncGetParamInfo, by which parameters are checked")) {
+  Bench<unsigned> bench(1);
+  const Module module = LoadLaunchKernels(bench.ref());
+  const Kernel kernel = module.GetKernel("count_up").value();
+  const auto wide = TypedKernel<void(double, unsigned, DevicePtr<unsigned>)>::Of(kernel);
+  REFUSES(wide.Launch({}, bench.stream(), 1, 1, bench.memory()), kInvalidArgument, "parameter 0",
+          "8 bytes");
+  const auto none = TypedKernel<void()>::Of(kernel);
+  REFUSES(none.Launch({}, bench.stream()), kInvalidArgument, "takes 3 parameters");
+}
+
+BOOST_AUTO_TEST_CASE(an_empty_one) {
+  const Bench<unsigned> bench(1);
+  BOOST_TEST(!CountUpKernel().kernel());
+  REFUSES(CountUpKernel().Launch({}, bench.stream(), 1, 1, DevicePtr<unsigned>()),
+          kFailedPrecondition, "empty kernel");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
