@@ -134,13 +134,13 @@ BOOST_FIXTURE_TEST_CASE(an_empty_kernel_says_so, Fixture) {
   const Kernel empty;
   BOOST_TEST(!empty);
   BOOST_TEST(empty.name() == "");
-  REFUSED(empty.FunctionIn(here).status(), kFailedPrecondition, "the Kernel is empty");
-  REFUSED(empty.FunctionIn(context.get()).status(), kFailedPrecondition, "the Kernel is empty");
-  REFUSED(empty.Preload(here), kFailedPrecondition, "the Kernel is empty");
-  REFUSED(empty.IsLoaded(here).status(), kFailedPrecondition, "the Kernel is empty");
-  REFUSED(empty.Attributes(here).status(), kFailedPrecondition, "the Kernel is empty");
-  REFUSED(empty.Parameters(here).status(), kFailedPrecondition, "the Kernel is empty");
-  REFUSED(empty.SetMaxDynamicSharedBytes(here, 0), kFailedPrecondition, "the Kernel is empty");
+  REFUSED(empty.FunctionIn(here).status(), kFailedPrecondition, "empty kernel");
+  REFUSED(empty.FunctionIn(context.get()).status(), kFailedPrecondition, "empty kernel");
+  REFUSED(empty.Preload(here), kFailedPrecondition, "empty kernel");
+  REFUSED(empty.IsLoaded(here).status(), kFailedPrecondition, "empty kernel");
+  REFUSED(empty.Attributes(here).status(), kFailedPrecondition, "empty kernel");
+  REFUSED(empty.Parameters(here).status(), kFailedPrecondition, "empty kernel");
+  REFUSED(empty.SetMaxDynamicSharedBytes(here, 0), kFailedPrecondition, "empty kernel");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
