@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The schedules of lib/context/per_context_table.cc. A program is a word for each of its threads, whose
-// letters are operations on one cache:
+// The schedules of lib/context/per_context_table.cc. A program is a word for each of its threads,
+// whose letters are operations on one cache:
 //
 //   A a   pins the value of context A, making it if there is none; releases it
 //   B b   the same of B
