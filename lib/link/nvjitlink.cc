@@ -14,10 +14,13 @@ constexpr int kOldestMajor = 12;  // the first that there is
 absl::StatusOr<NvJitLink> Load(const std::string& soname) {
   NvJitLink library;
   const cudaimage::Status loaded = cudaimage::NvJitLinkTable::Load(soname.c_str(), &library.table);
-  if (!loaded.ok()) return absl::UnavailableError(loaded.message());
-  if (library.table.Version == nullptr) {
+  if (loaded.code() == cudaimage::Status::Code::kUnavailable) {
+    return absl::UnavailableError(loaded.message());
+  }
+  if (!loaded.ok() || library.table.Version == nullptr) {
     return absl::UnimplementedError(
-        absl::StrCat(soname, " has no nvJitLinkVersion: it is older than CUDA 12.3"));
+        absl::StrCat(loaded.ok() ? soname + " has no nvJitLinkVersion" : loaded.message(),
+                     ": it is older than CUDA 12.3"));
   }
   unsigned major = 0;
   unsigned minor = 0;

@@ -32,7 +32,7 @@ Status NvJitLinkTable::Load(const char* soname, NvJitLinkTable* table) {
   }
   const char* const missing = FillTable(library, table);
   if (missing != nullptr) {
-    return Status(Status::Code::kUnavailable, Text(soname, " has no ", missing));
+    return Status(Status::Code::kTooOld, Text(soname, " has no ", missing));
   }
   static_cast<void>(FindEntry(library, "nvJitLinkVersion", &table->Version));
   return Status();

@@ -18,6 +18,7 @@
 #include "cudaimage/cubin.h"
 #include "cudaimage/decompress.h"
 #include "cudaimage/fatbin.h"
+#include "cudaimage/nvjitlink.h"
 
 namespace {
 
@@ -193,6 +194,14 @@ void CompressionIsUndone() {
   CHECK(DecompressZstd(Bytes(packed), 4, &unpacked).code() != Status::Code::kOk);
 }
 
+void LibrariesAreToldApart() {
+  NvJitLinkTable table;
+  CHECK(NvJitLinkTable::Load("libno_such.so", &table).code() == Status::Code::kUnavailable);
+  const Status status = NvJitLinkTable::Load("libc.so.6", &table);
+  CHECK(status.code() == Status::Code::kTooOld);
+  CHECK(status.message() == "libc.so.6 has no nvJitLinkCreate");
+}
+
 }  // namespace
 
 int main() {
@@ -200,6 +209,7 @@ int main() {
   CubinsHaveTables();
   DamageIsSaid();
   CompressionIsUndone();
-  std::printf("cases: %d passed, %d failed, 0 skipped\n", failures == 0 ? 4 : 0, failures);
+  LibrariesAreToldApart();
+  std::printf("cases: %d passed, %d failed, 0 skipped\n", failures == 0 ? 5 : 0, failures);
   return failures == 0 ? 0 : 1;
 }

@@ -42,7 +42,8 @@ struct NvJitLinkTable {
   // By the dynamic linker, which counts; the library stays loaded.
   //
   // Threads: any; no lock is held.
-  // Errors:  kUnavailable  it cannot be loaded, in the loader's words, or lacks a function
+  // Errors:  kUnavailable  it cannot be loaded: the message has the loader's words
+  //          kTooOld       it lacks a function
   static Status Load(const char* soname, NvJitLinkTable* table);
 
   // A log, without the NULs at its end; empty where nothing was said.

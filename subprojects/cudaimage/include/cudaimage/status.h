@@ -20,6 +20,7 @@ class [[nodiscard]] Status {
     kOk,
     kDamaged,      // the bytes: the message has the offset, and what is wrong there
     kUnavailable,  // a library is missing on this machine
+    kTooOld,       // a library lacks a function
     kNoMemory,     // host memory
   };
 
