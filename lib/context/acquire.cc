@@ -10,6 +10,7 @@
 #include "cuguest/error.h"
 #include "lib/context/object_text.h"
 #include "lib/context/special_stream.h"
+#include "lib/core/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {
@@ -108,10 +109,9 @@ const char* Name(AcquiredContext::Source source) noexcept {
 }
 
 AcquireResult AcquireFromStream(CUstream stream) {
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   if (MeansCurrent(stream)) return AcquireFromSpecialStream(stream);
-  const auto stream_get_ctx = (*driver)->Require(&Driver::StreamGetCtx);
+  const auto stream_get_ctx = driver->Require(&Driver::StreamGetCtx);
   if (!stream_get_ctx.ok()) return stream_get_ctx.status();
   CUcontext context = nullptr;
   const CUresult code = (*stream_get_ctx)(stream, &context);
@@ -122,11 +122,10 @@ AcquireResult AcquireFromStream(CUstream stream) {
 }
 
 AcquireResult AcquireFromPointer(CUdeviceptr pointer) {
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   CUcontext context = nullptr;
   const CUresult code =
-      (*driver)->PointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, pointer);
+      driver->PointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, pointer);
   if (code == CUDA_ERROR_INVALID_VALUE) {
     return ToStatus(code, "acquire a context",
                     absl::StrCat(MemoryText(pointer),
@@ -134,7 +133,7 @@ AcquireResult AcquireFromPointer(CUdeviceptr pointer) {
                                  "freed)"));
   }
   if (code != CUDA_SUCCESS) return ToStatus(code, "acquire a context", MemoryText(pointer));
-  if (context == nullptr) return AcquireForDeviceMemory(**driver, pointer);
+  if (context == nullptr) return AcquireForDeviceMemory(*driver, pointer);
   const ContextRef incarnation = ContextRef::Borrow(context);
   if (incarnation.ok()) return AcquiredContext(incarnation, Source::kPointer);
   return ToStatus(incarnation.result(), "acquire a context", MemoryText(pointer));
@@ -145,9 +144,8 @@ AcquireResult AcquireFromPointer(const void* pointer) {
 }
 
 AcquireResult AcquireCurrent(Device device) {
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
-  const absl::StatusOr<Current> current = LookAtCurrent(**driver);
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  const absl::StatusOr<Current> current = LookAtCurrent(*driver);
   if (!current.ok()) return current.status();
   if (current->context == nullptr) {
     return ToStatus(CUDA_ERROR_INVALID_CONTEXT, "acquire the current context",
@@ -163,19 +161,15 @@ AcquireResult AcquireCurrent(Device device) {
 }
 
 AcquireResult AcquireOn(Device device, IfInactive if_inactive) {
-  const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
-  if (!driver.ok()) return driver.status();
-  const absl::StatusOr<Current> current = LookAtCurrent(**driver);
-  if (!current.ok()) return current.status();
-  if (current->IsOn(device) && current->incarnation.ok()) {
-    return AcquiredContext(current->incarnation, Source::kCurrent);
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
+  CUGUEST_ASSIGN_OR_RETURN(const Current current, LookAtCurrent(*driver));
+  if (current.IsOn(device) && current.incarnation.ok()) {
+    return AcquiredContext(current.incarnation, Source::kCurrent);
   }
-  const absl::StatusOr<PrimaryContext::State> state = PrimaryContext::Query(device);
-  if (!state.ok()) return state.status();
-  if (!state->active && if_inactive == IfInactive::kRefuse) return NothingOn(device, *current);
-  absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);
-  if (!primary.ok()) return primary.status();
-  return AcquiredContext(*std::move(primary), state->active ? Source::kPrimary : Source::kCreated);
+  CUGUEST_ASSIGN_OR_RETURN(const PrimaryContext::State state, PrimaryContext::Query(device));
+  if (!state.active && if_inactive == IfInactive::kRefuse) return NothingOn(device, current);
+  CUGUEST_ASSIGN_OR_RETURN(PrimaryContext primary, PrimaryContext::Retain(device));
+  return AcquiredContext(std::move(primary), state.active ? Source::kPrimary : Source::kCreated);
 }
 
 CUGUEST_END_NAMESPACE

@@ -6,6 +6,7 @@
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
 #include "lib/core/driver_access.h"
+#include "lib/core/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {
@@ -17,32 +18,29 @@ std::string PrimaryText(Device device) {
 }  // namespace
 
 absl::StatusOr<PrimaryContext> PrimaryContext::Retain(Device device) {
-  const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
-  if (!driver.ok()) return driver.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
   CUcontext context = nullptr;
-  const CUresult code = (*driver)->DevicePrimaryCtxRetain(&context, device.get());
+  const CUresult code = driver->DevicePrimaryCtxRetain(&context, device.get());
   if (code != CUDA_SUCCESS) return ToStatus(code, "retain", PrimaryText(device));
   const ContextRef incarnation = ContextRef::Borrow(context);
   if (incarnation.ok()) return PrimaryContext(device, incarnation);
   // Reset by somebody between the two calls: nothing that could be named was gained.
-  static_cast<void>((*driver)->DevicePrimaryCtxRelease(device.get()));
+  static_cast<void>(driver->DevicePrimaryCtxRelease(device.get()));
   return ToStatus(incarnation.result(), "identify", PrimaryText(device));
 }
 
 absl::StatusOr<PrimaryContext> PrimaryContext::RetainIfActive(Device device) {
-  const absl::StatusOr<State> state = Query(device);
-  if (!state.ok()) return state.status();
-  if (state->active) return Retain(device);
+  CUGUEST_ASSIGN_OR_RETURN(const State state, Query(device));
+  if (state.active) return Retain(device);
   return absl::FailedPreconditionError(absl::StrCat(
       "retain ", PrimaryText(device), " if it is active: nobody holds it, and it was not created"));
 }
 
 absl::StatusOr<PrimaryContext::State> PrimaryContext::Query(Device device) {
-  const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
-  if (!driver.ok()) return driver.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
   unsigned flags = 0;
   int active = 0;
-  const CUresult code = (*driver)->DevicePrimaryCtxGetState(device.get(), &flags, &active);
+  const CUresult code = driver->DevicePrimaryCtxGetState(device.get(), &flags, &active);
   if (code != CUDA_SUCCESS) return ToStatus(code, "query", PrimaryText(device));
   return State{active != 0, flags};
 }

@@ -18,6 +18,7 @@
 #include "lib/context/object_text.h"
 #include "lib/context/registry.h"
 #include "lib/core/driver_access.h"
+#include "lib/core/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {
@@ -43,10 +44,9 @@ bool CanBeContext(CUcontext context) {
 // device for its primary context, because entering `context` to ask for its device would race
 // with its destruction.
 absl::StatusOr<PrimaryContext> RetainIfPrimary(const ContextRef& context) {
-  const absl::StatusOr<int> count = Device::Count();
-  if (!count.ok()) return count.status();
+  CUGUEST_ASSIGN_OR_RETURN(const int count, Device::Count());
   absl::Status failure;
-  for (int ordinal = 0; ordinal < *count; ++ordinal) {
+  for (int ordinal = 0; ordinal < count; ++ordinal) {
     const Device device = Device::Borrow(ordinal);
     const absl::StatusOr<PrimaryContext::State> state = PrimaryContext::Query(device);
     failure.Update(state.status());
@@ -71,35 +71,33 @@ absl::Status NoMemory(CUcontext context) {
 }  // namespace
 
 absl::StatusOr<SharedContext> SharedContext::Create(Device device, unsigned flags) {
-  const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
-  if (!driver.ok()) return driver.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
   const std::string object = absl::StrCat("device ", device.get(), ", flags 0x", absl::Hex(flags));
   CUcontext context = nullptr;
-  CUresult code = (*driver)->CtxCreate(&context, flags, device.get());
+  CUresult code = driver->CtxCreate(&context, flags, device.get());
   if (code != CUDA_SUCCESS) return ToStatus(code, "create a shared context", object);
   CUcontext popped = nullptr;
-  code = (*driver)->CtxPopCurrent(&popped);
+  code = driver->CtxPopCurrent(&popped);
   if (code != CUDA_SUCCESS) {
     // Destroying what is current takes it off the stack as well.
-    static_cast<void>((*driver)->CtxDestroy(context));
+    static_cast<void>(driver->CtxDestroy(context));
     return ToStatus(code, "take a new shared context off the stack", object);
   }
   const ContextRef incarnation = ContextRef::Borrow(context);
   if (!incarnation.ok()) {
-    static_cast<void>((*driver)->CtxDestroy(context));
+    static_cast<void>(driver->CtxDestroy(context));
     return ToStatus(incarnation.result(), "identify a new shared context", object);
   }
   Reference reference;
   const Registry::Outcome outcome =
       Registry::OfProcess().OpenNew(incarnation, device.get(), &reference);
   if (outcome == Registry::Outcome::kOpened) return SharedContext(incarnation, reference);
-  static_cast<void>((*driver)->CtxDestroy(context));
+  static_cast<void>(driver->CtxDestroy(context));
   return NoMemory(context);
 }
 
 absl::StatusOr<SharedContext> SharedContext::Attach(CUcontext context) {
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   if (context == nullptr) return absl::InvalidArgumentError("attach a context: it is null");
   Registry& registry = Registry::OfProcess();
   if (!registry.Knows(context) && !CanBeContext(context)) {
@@ -126,13 +124,12 @@ absl::StatusOr<SharedContext> SharedContext::Attach(const ContextRef& context) {
 }
 
 absl::StatusOr<SharedContext> SharedContext::AttachFirst(const ContextRef& context) {
-  absl::StatusOr<PrimaryContext> primary = RetainIfPrimary(context);
-  if (!primary.ok()) return primary.status();
-  const Ending ending = primary->get() != nullptr ? Ending::kReleasePrimary : Ending::kNothing;
+  CUGUEST_ASSIGN_OR_RETURN(PrimaryContext primary, RetainIfPrimary(context));
+  const Ending ending = primary.get() != nullptr ? Ending::kReleasePrimary : Ending::kNothing;
   Reference reference;
-  switch (Registry::OfProcess().JoinOrOpen(context, ending, primary->device().get(), &reference)) {
+  switch (Registry::OfProcess().JoinOrOpen(context, ending, primary.device().get(), &reference)) {
     case Registry::Outcome::kOpened:
-      static_cast<void>(primary->Leak());  // the slot has it now
+      static_cast<void>(primary.Leak());  // the slot has it now
       break;
     case Registry::Outcome::kJoined:
       break;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
+#include "lib/core/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {
@@ -47,53 +48,47 @@ absl::StatusOr<int> Device::Count() {
 }
 
 absl::StatusOr<Device> Device::At(Ordinal ordinal) {
-  const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
-  if (!driver.ok()) return driver.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
   CUdevice handle = 0;
-  const CUresult code = (*driver)->DeviceGet(&handle, static_cast<int>(ordinal));
+  const CUresult code = driver->DeviceGet(&handle, static_cast<int>(ordinal));
   if (code == CUDA_SUCCESS) return Device(handle);
   int count = 0;
-  const bool counted = (*driver)->DeviceGetCount(&count) == CUDA_SUCCESS;
+  const bool counted = driver->DeviceGetCount(&count) == CUDA_SUCCESS;
   return ToStatus(code, absl::StrCat("find device ", static_cast<int>(ordinal)),
                   counted ? absl::StrCat("of ", count, " in this process") : std::string());
 }
 
 absl::StatusOr<Device> Device::OfCurrentContext() {
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   CUdevice handle = 0;
-  const CUresult code = (*driver)->CtxGetDevice(&handle);
+  const CUresult code = driver->CtxGetDevice(&handle);
   if (code != CUDA_SUCCESS) return ToStatus(code, "find the device of the current context");
   return Device(handle);
 }
 
 absl::StatusOr<std::string> Device::Name() const {
-  const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
-  if (!driver.ok()) return driver.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
   char name[256] = {};
-  const CUresult code = (*driver)->DeviceGetName(name, sizeof(name), handle_);
+  const CUresult code = driver->DeviceGetName(name, sizeof(name), handle_);
   if (code != CUDA_SUCCESS) return ToStatus(code, "read the device's name", DeviceText(handle_));
   return std::string(name);
 }
 
 absl::StatusOr<std::string> Device::PciBusId() const {
-  const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
-  if (!driver.ok()) return driver.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
   char id[32] = {};
-  const CUresult code = (*driver)->DeviceGetPCIBusId(id, sizeof(id), handle_);
+  const CUresult code = driver->DeviceGetPCIBusId(id, sizeof(id), handle_);
   if (code != CUDA_SUCCESS) return ToStatus(code, "read the device's PCI id", DeviceText(handle_));
   return std::string(id);
 }
 
 absl::StatusOr<Uuid> Device::GetUuid() const {
-  const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
-  if (!driver.ok()) return driver.status();
-  const auto of_device = (*driver)->Require(&Driver::DeviceGetUuid);
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
+  const auto of_device = driver->Require(&Driver::DeviceGetUuid);
   if (!of_device.ok()) return of_device.status();
   const absl::StatusOr<Uuid> whole = ReadUuid(*of_device, handle_);
   // The same name, and another function since CUDA 11.4.
-  const auto of_instance =
-      (*driver)->Find<decltype(Driver::DeviceGetUuid)>("cuDeviceGetUuid", 11040);
+  const auto of_instance = driver->Find<decltype(Driver::DeviceGetUuid)>("cuDeviceGetUuid", 11040);
   if (!whole.ok() || !of_instance.ok()) return whole;
   absl::StatusOr<Uuid> own = ReadUuid(*of_instance, handle_);
   if (own.ok()) own->is_mig = *own != *whole;

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/error.h"
+#include "lib/core/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
@@ -67,10 +68,9 @@ absl::Status Compare(const KernelState& kernel, const std::vector<ParamPlace>& t
 absl::Status CheckLayout(const CheckedKernel& checked, const ParamLayoutView& layout,
                          IsRight is_right) {
   if (checked.driver.FuncGetParamInfo == nullptr) return absl::OkStatus();
-  absl::StatusOr<std::vector<ParamPlace>> takes = AskParams(checked);
-  if (!takes.ok()) return takes.status();
-  absl::Status status = Compare(checked.kernel, *takes, layout, is_right);
-  checked.kernel.params.Keep(*std::move(takes));
+  CUGUEST_ASSIGN_OR_RETURN(std::vector<ParamPlace> takes, AskParams(checked));
+  absl::Status status = Compare(checked.kernel, takes, layout, is_right);
+  checked.kernel.params.Keep(std::move(takes));
   return status;
 }
 
@@ -90,10 +90,9 @@ absl::Status CheckPacked(const CheckedKernel& checked, const ParamLayoutView& la
 
 absl::Status CheckCount(const CheckedKernel& checked, std::size_t count) {
   if (checked.driver.FuncGetParamInfo == nullptr) return absl::OkStatus();
-  absl::StatusOr<std::vector<ParamPlace>> takes = AskParams(checked);
-  if (!takes.ok()) return takes.status();
-  const std::size_t taken = takes->size();
-  checked.kernel.params.Keep(*std::move(takes));
+  CUGUEST_ASSIGN_OR_RETURN(std::vector<ParamPlace> takes, AskParams(checked));
+  const std::size_t taken = takes.size();
+  checked.kernel.params.Keep(std::move(takes));
   return taken == count ? absl::OkStatus() : WrongCount(checked.kernel, taken, count);
 }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/error.h"
+#include "lib/core/status_macros.h"
 #include "lib/launch/launch_check.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -118,8 +119,7 @@ absl::StatusOr<int> CountClusters(const Driver& driver, const KernelState& kerne
     return absl::UnimplementedError(absl::StrCat(
         LaunchText(kernel), ": the device has no clusters; compute capability 9.0 has"));
   }
-  const absl::Status portable = CheckPortable(driver, kernel, *shape.cluster, function);
-  if (!portable.ok()) return portable;
+  CUGUEST_RETURN_IF_ERROR(CheckPortable(driver, kernel, *shape.cluster, function));
   const auto ask = driver.Require(&Driver::OccupancyMaxActiveClusters);
   if (!ask.ok()) return ask.status();
   int clusters = 0;
@@ -135,9 +135,9 @@ absl::Status CheckConfig(const Driver& driver, const KernelState& kernel, const 
   const ContextGuard guard(stream.context());
   if (!guard.ok()) return ToStatus(guard);
   if (shape.cluster.has_value()) {
-    const absl::StatusOr<int> clusters = CountClusters(driver, kernel, shape, function, config);
-    if (!clusters.ok()) return clusters.status();
-    if (*clusters == 0) {
+    CUGUEST_ASSIGN_OR_RETURN(const int clusters,
+                             CountClusters(driver, kernel, shape, function, config));
+    if (clusters == 0) {
       return absl::ResourceExhaustedError(
           absl::StrCat(LaunchText(kernel), ": not one cluster of ", ThreadsOf(*shape.cluster),
                        " blocks of ", ThreadsOf(shape.block), " threads and ", shape.shared_bytes,

@@ -8,6 +8,7 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
+#include "lib/core/status_macros.h"
 #include "lib/launch/launch_check.h"
 #include "lib/launch/launch_config.h"
 #include "lib/module/code.h"
@@ -37,17 +38,15 @@ absl::Status CheckBlock(const KernelState& kernel, const FunctionInContext& func
 // ask(driver, kernel, function), which returns StatusOr<T>, with the context current.
 template <typename T, typename Ask>
 absl::StatusOr<T> AskIn(const Kernel& kernel, const ContextRef& context, const Ask& ask) {
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   const KernelState* const state = internal::KernelAccess::Of(kernel);
   if (state == nullptr) {
     return internal::NoKernel("ask for the occupancy of");
   }
   const ContextGuard guard(context);
   if (!guard.ok()) return ToStatus(guard);
-  const absl::StatusOr<FoundFunction> found = internal::FindFunction(*state, context);
-  if (!found.ok()) return found.status();
-  return ask(**driver, *state, *found->function);
+  CUGUEST_ASSIGN_OR_RETURN(const FoundFunction found, internal::FindFunction(*state, context));
+  return ask(*driver, *state, *found.function);
 }
 
 }  // namespace
@@ -57,8 +56,7 @@ absl::StatusOr<int> MaxActiveBlocks(const Kernel& kernel, const ContextRef& cont
   return AskIn<int>(kernel, context,
                     [&](const Driver& driver, const KernelState& state,
                         const FunctionInContext& function) -> absl::StatusOr<int> {
-                      absl::Status status = CheckBlock(state, function, block);
-                      if (!status.ok()) return status;
+                      CUGUEST_RETURN_IF_ERROR(CheckBlock(state, function, block));
                       int blocks = 0;
                       const CUresult code = driver.OccupancyMaxActiveBlocksPerMultiprocessor(
                           &blocks, function.function, static_cast<int>(block), shared_bytes);
@@ -120,8 +118,7 @@ absl::StatusOr<std::size_t> AvailableDynamicShared(const Kernel& kernel, const C
           const FunctionInContext& function) -> absl::StatusOr<std::size_t> {
         const auto ask = driver.Require(&Driver::OccupancyAvailableDynamicSMemPerBlock);
         if (!ask.ok()) return ask.status();
-        absl::Status status = CheckBlock(state, function, block);
-        if (!status.ok()) return status;
+        CUGUEST_RETURN_IF_ERROR(CheckBlock(state, function, block));
         std::size_t bytes = 0;
         const CUresult code = (*ask)(&bytes, function.function, blocks, static_cast<int>(block));
         if (code == CUDA_SUCCESS) return bytes;

@@ -8,6 +8,7 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
+#include "lib/core/status_macros.h"
 #include "lib/link/driver_link.h"
 #include "lib/link/link_job.h"
 #include "lib/link/lto_link.h"
@@ -32,29 +33,24 @@ absl::Status CheckInputs(const std::vector<CodeImage>& inputs) {
 }  // namespace
 
 absl::Status Linker::AddFile(const std::string& path) {
-  absl::StatusOr<CodeImage> input = CodeImage::FromFile(path);
-  if (!input.ok()) return input.status();
-  Add(*std::move(input));
+  CUGUEST_ASSIGN_OR_RETURN(CodeImage input, CodeImage::FromFile(path));
+  Add(std::move(input));
   return absl::OkStatus();
 }
 
 absl::StatusOr<CodeImage> Linker::Complete(JitReport* report) const {
   if (report != nullptr) *report = JitReport();
-  const absl::Status valid = CheckInputs(inputs_);
-  if (!valid.ok()) return valid;
-  const absl::Status settable = internal::CheckJitOptions(options_);
-  if (!settable.ok()) return settable;
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
+  CUGUEST_RETURN_IF_ERROR(CheckInputs(inputs_));
+  CUGUEST_RETURN_IF_ERROR(internal::CheckJitOptions(options_));
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   const bool lto = std::any_of(inputs_.begin(), inputs_.end(),
                                [](const CodeImage& input) { return input.has_lto_ir(); });
   if (!lto) {
-    const absl::Status known = internal::CheckDriverKnows(options_, (*driver)->version);
-    if (!known.ok()) return known;
+    CUGUEST_RETURN_IF_ERROR(internal::CheckDriverKnows(options_, driver->version));
   }
   const ContextGuard guard(context_);
   if (!guard.ok()) return ToStatus(guard);
-  const internal::LinkJob job{**driver, inputs_, options_};
+  const internal::LinkJob job{*driver, inputs_, options_};
   return lto ? internal::LinkByNvJitLink(job, report) : internal::LinkByDriver(job, report);
 }
 

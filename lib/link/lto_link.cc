@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "cuguest/device.h"
 #include "cuguest/error.h"
+#include "lib/core/status_macros.h"
 #include "lib/link/driver_link.h"
 #include "lib/link/nvjitlink.h"
 
@@ -180,22 +181,19 @@ absl::StatusOr<CodeImage> LinkByNvJitLink(const LinkJob& job, JitReport* report)
                      ": there is LTO IR, and nvJitLink knows no threads_per_block: set "
                      "max_registers instead"));
   }
-  const absl::StatusOr<CUjit_target> target =
-      job.options.target ? absl::StatusOr<CUjit_target>(*job.options.target)
-                         : CurrentTarget(job.driver);
-  if (!target.ok()) return target.status();
-  const absl::StatusOr<NvJitLink> library = FindNvJitLink(job.driver.version);
-  if (!library.ok()) return library.status();
+  CUGUEST_ASSIGN_OR_RETURN(const CUjit_target target,
+                           job.options.target ? absl::StatusOr<CUjit_target>(*job.options.target)
+                                              : CurrentTarget(job.driver));
+  CUGUEST_ASSIGN_OR_RETURN(const NvJitLink library, FindNvJitLink(job.driver.version));
   const auto without_lto_ir =
       std::count_if(job.inputs.begin(), job.inputs.end(),
                     [](const CodeImage& input) { return !input.has_lto_ir(); });
   if (without_lto_ir > 1) {
-    const absl::Status defined_once = CheckDefinedOnce(job);
-    if (!defined_once.ok()) return defined_once;
+    CUGUEST_RETURN_IF_ERROR(CheckDefinedOnce(job));
   }
   const auto start = std::chrono::steady_clock::now();
-  LinkState state(*library, LinkOptions(job.options, *target));
-  absl::StatusOr<CodeImage> image = LinkIn(&state, *library, job.inputs);
+  LinkState state(library, LinkOptions(job.options, target));
+  absl::StatusOr<CodeImage> image = LinkIn(&state, library, job.inputs);
   if (report != nullptr) {
     const std::chrono::duration<float, std::milli> taken = std::chrono::steady_clock::now() - start;
     report->info_log = state.InfoLog();

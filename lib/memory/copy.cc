@@ -14,6 +14,7 @@
 #include "cuguest/error.h"
 #include "lib/context/object_text.h"
 #include "lib/context/relaxed_scope.h"
+#include "lib/core/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
@@ -141,8 +142,7 @@ absl::Status RefuseInCapture(const Task& task) {
 // On stream 0 of the context that is current, until it is done.
 template <typename Task>
 absl::Status DoHere(const Driver& driver, const Task& task) {
-  const absl::Status refusal = RefuseInCapture(task);
-  if (!refusal.ok()) return refusal;
+  CUGUEST_RETURN_IF_ERROR(RefuseInCapture(task));
   RelaxedScope relaxed;  // for the captures of other contexts and threads
   CUresult code = relaxed.result();
   if (code == CUDA_SUCCESS) code = task.Do(driver);
@@ -152,32 +152,26 @@ absl::Status DoHere(const Driver& driver, const Task& task) {
 
 template <typename Task>
 absl::Status Run(const Task& task) {
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
-  const absl::Status lives = CheckLives(task);
-  if (!lives.ok()) return lives;
-  const absl::StatusOr<AcquiredContext> place = PlaceIn(task.home());
-  if (!place.ok()) return place.status();
-  const ContextGuard guard(place->incarnation());
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  CUGUEST_RETURN_IF_ERROR(CheckLives(task));
+  CUGUEST_ASSIGN_OR_RETURN(const AcquiredContext place, PlaceIn(task.home()));
+  const ContextGuard guard(place.incarnation());
   if (!guard.ok()) return ToStatus(guard.result(), task.Text(), guard.advice());
-  return DoHere(**driver, task);
+  return DoHere(*driver, task);
 }
 
 template <typename Task>
 absl::Status Run(const Task& task, const StreamRef& stream) {
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   if (stream.context().get() == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat(task.Text(), ": the StreamRef is empty"));
   }
-  const absl::Status lives = CheckLives(task);
-  if (!lives.ok()) return lives;
+  CUGUEST_RETURN_IF_ERROR(CheckLives(task));
   const ContextGuard guard(stream.context());
   if (!guard.ok()) return ToStatus(guard.result(), task.Text(), guard.advice());
   const bool is_legacy = stream.get() == nullptr || stream.get() == CU_STREAM_LEGACY;
-  const absl::Status refusal = is_legacy ? RefuseInCapture(task) : absl::OkStatus();
-  if (!refusal.ok()) return refusal;
-  const CUresult code = task.Do(**driver, stream.get());
+  CUGUEST_RETURN_IF_ERROR(is_legacy ? RefuseInCapture(task) : absl::OkStatus());
+  const CUresult code = task.Do(*driver, stream.get());
   return code == CUDA_SUCCESS ? absl::OkStatus() : ToStatus(code, task.Text());
 }
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "cuguest/memory.h"
 #include "lib/context/object_text.h"
+#include "lib/core/status_macros.h"
 #include "lib/memory/byte_count.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -37,12 +38,10 @@ absl::StatusOr<std::size_t> CountReachable(MemoryDescription memory, std::size_t
   const CUdeviceptr first = memory.pointer;
   std::size_t found = memory.bytes_left();
   while (memory.kind == MemoryKind::kVirtual && found < wanted) {
-    absl::StatusOr<MemoryDescription> next = Describe(first + found);
-    if (!next.ok()) return next.status();
-    if (next->kind != MemoryKind::kVirtual) break;
-    const absl::Status reachable = CheckReachable(*next, wanted, read_only);
-    if (!reachable.ok()) return reachable;
-    memory = *next;
+    CUGUEST_ASSIGN_OR_RETURN(MemoryDescription next, Describe(first + found));
+    if (next.kind != MemoryKind::kVirtual) break;
+    CUGUEST_RETURN_IF_ERROR(CheckReachable(next, wanted, read_only));
+    memory = next;
     found += memory.bytes_left();
   }
   return std::min(found, wanted);
@@ -50,11 +49,10 @@ absl::StatusOr<std::size_t> CountReachable(MemoryDescription memory, std::size_t
 
 absl::Status CheckLength(const MemoryDescription& memory, std::size_t wanted, bool read_only) {
   if (memory.size == 0) return absl::OkStatus();  // a driver that does not know it
-  const absl::StatusOr<std::size_t> found = CountReachable(memory, wanted, read_only);
-  if (!found.ok()) return found.status();
-  if (*found == wanted) return absl::OkStatus();
+  CUGUEST_ASSIGN_OR_RETURN(const std::size_t found, CountReachable(memory, wanted, read_only));
+  if (found == wanted) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(BorrowText(wanted), memory.ToString(), ": only ", *found, " are there"));
+      absl::StrCat(BorrowText(wanted), memory.ToString(), ": only ", found, " are there"));
 }
 
 }  // namespace
@@ -64,17 +62,16 @@ absl::StatusOr<MemoryRange> BorrowRange(CUdeviceptr pointer, const ElementType& 
   const absl::StatusOr<std::size_t> bytes = ByteCount("borrow", type, count);
   if (!bytes.ok()) return bytes.status();
   if (*bytes == 0) return MemoryRange();
-  const absl::StatusOr<MemoryDescription> memory = Describe(pointer);
-  if (!memory.ok()) return memory.status();
-  absl::Status status = CheckReachable(*memory, *bytes, read_only);
-  if (status.ok()) status = CheckLength(*memory, *bytes, read_only);
+  CUGUEST_ASSIGN_OR_RETURN(const MemoryDescription memory, Describe(pointer));
+  absl::Status status = CheckReachable(memory, *bytes, read_only);
+  if (status.ok()) status = CheckLength(memory, *bytes, read_only);
   if (!status.ok()) return status;
-  if (memory->device_address % type.alignment != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(BorrowText(*bytes), memory->ToString(),
+  if (memory.device_address % type.alignment != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(BorrowText(*bytes), memory.ToString(),
                                                    ": it is not aligned to ", type.alignment,
                                                    " bytes"));
   }
-  return MemoryRange{memory->device_address, *bytes, memory->context, *memory->device};
+  return MemoryRange{memory.device_address, *bytes, memory.context, *memory.device};
 }
 
 absl::StatusOr<MemoryRange> Subrange(const MemoryRange& range, const ElementType& type,

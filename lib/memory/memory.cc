@@ -11,6 +11,7 @@
 #include "cuguest/error.h"
 #include "cuguest/internal/memory_range.h"
 #include "lib/context/object_text.h"
+#include "lib/core/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {
@@ -186,10 +187,9 @@ std::string MemoryDescription::ToString() const {
 }
 
 absl::StatusOr<MemoryDescription> Describe(CUdeviceptr pointer) {
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   Attributes read;
-  CUresult code = Read(**driver, pointer, &read);
+  CUresult code = Read(*driver, pointer, &read);
   if (code != CUDA_SUCCESS) return ToStatus(code, kDoing, PointerText(pointer));
   MemoryDescription memory;
   memory.pointer = pointer;
@@ -199,7 +199,7 @@ absl::StatusOr<MemoryDescription> Describe(CUdeviceptr pointer) {
   memory.host_address = read.host_pointer;
   memory.pool = read.pool;
   SetExtent(read, &memory);
-  code = Complete(**driver, read, &memory);
+  code = Complete(*driver, read, &memory);
   if (code != CUDA_SUCCESS) return ToStatus(code, kDoing, PointerText(pointer));
   return memory;
 }

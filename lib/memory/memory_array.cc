@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
+#include "lib/core/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {
@@ -59,10 +60,9 @@ std::string ArrayDescription::ToString() const {
 }
 
 absl::StatusOr<ArrayDescription> Describe(CUarray array) {
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   CUDA_ARRAY3D_DESCRIPTOR shape = {};
-  const CUresult code = (*driver)->Array3DGetDescriptor(&shape, array);
+  const CUresult code = driver->Array3DGetDescriptor(&shape, array);
   if (code != CUDA_SUCCESS) return ToStatus(code, "describe an array", ArrayText(array));
   const Format* format = FindFormat(shape.Format);
   const std::size_t element = format != nullptr ? format->bytes * shape.NumChannels : 0;

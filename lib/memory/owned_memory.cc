@@ -20,6 +20,7 @@
 #include "lib/context/relaxed_scope.h"
 #include "lib/core/concurrency.h"
 #include "lib/core/driver_access.h"
+#include "lib/core/status_macros.h"
 #include "lib/memory/byte_count.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -107,48 +108,42 @@ absl::Status CheckAdoptable(CUdeviceptr pointer) {
 
 absl::StatusOr<OwnedMemory> OwnedMemory::Allocate(const ContextRef& context,
                                                   const ElementType& type, std::size_t count) {
-  const absl::StatusOr<std::size_t> bytes = ByteCount("allocate", type, count);
-  if (!bytes.ok()) return bytes.status();
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
+  CUGUEST_ASSIGN_OR_RETURN(const std::size_t bytes, ByteCount("allocate", type, count));
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   const ContextGuard guard(context);
-  if (!guard.ok()) return ToStatus(guard.result(), AllocateText(*bytes), guard.advice());
-  if (*bytes == 0) return OwnedMemory();
+  if (!guard.ok()) return ToStatus(guard.result(), AllocateText(bytes), guard.advice());
+  if (bytes == 0) return OwnedMemory();
   const RelaxedScope relaxed;
   CUdeviceptr pointer = 0;
   CUresult code = relaxed.result();
-  if (code == CUDA_SUCCESS) code = (*driver)->MemAlloc(&pointer, *bytes);
+  if (code == CUDA_SUCCESS) code = driver->MemAlloc(&pointer, bytes);
   if (code != CUDA_SUCCESS) {
-    return ToStatus(code, AllocateText(*bytes), ContextText(context.get()));
+    return ToStatus(code, AllocateText(bytes), ContextText(context.get()));
   }
-  const absl::StatusOr<MemoryRange> range = Identify(**driver, pointer, *bytes);
-  if (!range.ok()) return range.status();
-  return OwnedMemory(*range, StreamRef());
+  CUGUEST_ASSIGN_OR_RETURN(const MemoryRange range, Identify(*driver, pointer, bytes));
+  return OwnedMemory(range, StreamRef());
 }
 
 absl::StatusOr<OwnedMemory> OwnedMemory::Allocate(const StreamRef& stream, const ElementType& type,
                                                   std::size_t count) {
-  const absl::StatusOr<std::size_t> bytes = ByteCount("allocate", type, count);
-  if (!bytes.ok()) return bytes.status();
-  if (IsEmpty(stream)) return NoStream(AllocateText(*bytes));
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
-  const auto allocate = (*driver)->Require(&Driver::MemAllocAsync);
+  CUGUEST_ASSIGN_OR_RETURN(const std::size_t bytes, ByteCount("allocate", type, count));
+  if (IsEmpty(stream)) return NoStream(AllocateText(bytes));
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  const auto allocate = driver->Require(&Driver::MemAllocAsync);
   if (!allocate.ok()) return allocate.status();
   const ContextGuard guard(stream.context());
-  if (!guard.ok()) return ToStatus(guard.result(), AllocateText(*bytes), guard.advice());
-  if (*bytes == 0) return OwnedMemory();
+  if (!guard.ok()) return ToStatus(guard.result(), AllocateText(bytes), guard.advice());
+  if (bytes == 0) return OwnedMemory();
   if (CaptureStateOf(stream.get()) != CaptureState::kNone) {
-    return ToStatus(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, AllocateText(*bytes), kCaptures);
+    return ToStatus(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, AllocateText(bytes), kCaptures);
   }
   const RelaxedScope relaxed;
   CUdeviceptr pointer = 0;
   CUresult code = relaxed.result();
-  if (code == CUDA_SUCCESS) code = (*allocate)(&pointer, *bytes, stream.get());
-  if (code != CUDA_SUCCESS) return ToStatus(code, AllocateText(*bytes), "from a pool");
-  const absl::StatusOr<MemoryRange> range = Identify(**driver, pointer, *bytes);
-  if (!range.ok()) return range.status();
-  return OwnedMemory(*range, stream);
+  if (code == CUDA_SUCCESS) code = (*allocate)(&pointer, bytes, stream.get());
+  if (code != CUDA_SUCCESS) return ToStatus(code, AllocateText(bytes), "from a pool");
+  CUGUEST_ASSIGN_OR_RETURN(const MemoryRange range, Identify(*driver, pointer, bytes));
+  return OwnedMemory(range, stream);
 }
 
 absl::StatusOr<OwnedMemory> OwnedMemory::CopyOf(const ContextRef& context, const ElementType& type,
@@ -170,21 +165,18 @@ absl::StatusOr<OwnedMemory> OwnedMemory::Adopt(CUdeviceptr pointer, const Elemen
   if (count == 0) {
     return absl::InvalidArgumentError(AdoptText(pointer) + "no elements, it would not be freed");
   }
-  const absl::StatusOr<MemoryRange> range = BorrowRange(pointer, type, count, false);
-  if (!range.ok()) return range.status();
-  const absl::Status adoptable = CheckAdoptable(pointer);
-  if (!adoptable.ok()) return adoptable;
-  return OwnedMemory(*range, StreamRef());
+  CUGUEST_ASSIGN_OR_RETURN(const MemoryRange range, BorrowRange(pointer, type, count, false));
+  CUGUEST_RETURN_IF_ERROR(CheckAdoptable(pointer));
+  return OwnedMemory(range, StreamRef());
 }
 
 absl::StatusOr<OwnedMemory> OwnedMemory::Adopt(CUdeviceptr pointer, const ElementType& type,
                                                std::size_t count, const StreamRef& stream) {
   if (IsEmpty(stream)) return NoStream(AdoptText(pointer));
-  const absl::StatusOr<MemoryDescription> memory = Describe(pointer);
-  if (!memory.ok()) return memory.status();
-  if (memory->kind == MemoryKind::kManaged) {
+  CUGUEST_ASSIGN_OR_RETURN(const MemoryDescription memory, Describe(pointer));
+  if (memory.kind == MemoryKind::kManaged) {
     return absl::InvalidArgumentError(
-        absl::StrCat("adopt ", memory->ToString(), ": it cannot be freed in a stream's order"));
+        absl::StrCat("adopt ", memory.ToString(), ": it cannot be freed in a stream's order"));
   }
   absl::StatusOr<OwnedMemory> owned = Adopt(pointer, type, count);
   if (owned.ok()) owned->stream_ = stream;
@@ -220,9 +212,8 @@ absl::Status OwnedMemory::FreeIn(const StreamRef& stream) {
   if (range_.pointer == 0) return absl::OkStatus();
   const MemoryRange range = range_;
   if (IsEmpty(stream)) return NoStream(FreeText(range));
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
-  const auto free = (*driver)->Require(&Driver::MemFreeAsync);
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  const auto free = driver->Require(&Driver::MemFreeAsync);
   if (!free.ok()) return free.status();
   return Report(range, TryFreeIn(stream));
 }

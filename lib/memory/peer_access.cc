@@ -11,6 +11,7 @@
 #include "lib/context/object_text.h"
 #include "lib/context/relaxed_scope.h"
 #include "lib/core/driver_access.h"
+#include "lib/core/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {
@@ -42,16 +43,15 @@ CUresult CallInPair(const ContextRef& context, const ContextRef& peer, const Cal
 }  // namespace
 
 absl::StatusOr<PeerLink> PeerAccess::Query(Device device, Device peer) {
-  const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
-  if (!driver.ok()) return driver.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
   int access = 0;
   int atomics = 0;
   int arrays = 0;
   int rank = 0;
-  CUresult code = (*driver)->DeviceCanAccessPeer(&access, device.get(), peer.get());
+  CUresult code = driver->DeviceCanAccessPeer(&access, device.get(), peer.get());
   const auto read = [&](CUdevice_P2PAttribute attribute, int* value) {
     if (code != CUDA_SUCCESS || device == peer) return;  // of itself: INVALID_DEVICE
-    code = ReadAttribute(**driver, attribute, device, peer, value);
+    code = ReadAttribute(*driver, attribute, device, peer, value);
   };
   read(CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, &atomics);
   read(CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED, &arrays);
@@ -64,10 +64,9 @@ absl::StatusOr<PeerLink> PeerAccess::Query(Device device, Device peer) {
 }
 
 absl::StatusOr<PeerAccess> PeerAccess::Enable(const ContextRef& context, const ContextRef& peer) {
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   const CUresult code =
-      CallInPair(context, peer, [&] { return (*driver)->CtxEnablePeerAccess(peer.get(), 0); });
+      CallInPair(context, peer, [&] { return driver->CtxEnablePeerAccess(peer.get(), 0); });
   const bool was_enabled = code == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
   if (code == CUDA_SUCCESS || was_enabled) return PeerAccess(context, peer, was_enabled);
   return ToStatus(code, "enable peer access", PairText(context, peer));

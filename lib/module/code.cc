@@ -9,6 +9,7 @@
 #include "cuguest/error.h"
 #include "lib/context/object_text.h"
 #include "lib/context/relaxed_scope.h"
+#include "lib/core/status_macros.h"
 #include "lib/module/image_status.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -64,9 +65,8 @@ absl::StatusOr<Code::InContext> Code::Enter(const Driver& driver, const ContextR
         if (code != CUDA_SUCCESS) {
           return ToStatus(code, "ask for the limits of a device", ContextText(entered.get()));
         }
-        const absl::StatusOr<CUmodule> module = LoadModule(driver, entered, report);
-        if (!module.ok()) return module.status();
-        return CodeInContext(*module, limits);
+        CUGUEST_ASSIGN_OR_RETURN(const CUmodule module, LoadModule(driver, entered, report));
+        return CodeInContext(module, limits);
       });
 }
 
@@ -78,36 +78,32 @@ absl::StatusOr<CUmodule> Code::LoadModule(const Driver& /*driver*/, const Contex
 }
 
 absl::StatusOr<Kernel> LoadedCode::GetKernel(std::string_view name) {
-  const absl::Status nameable = CheckName("get kernel", name);
-  if (!nameable.ok()) return nameable;
+  CUGUEST_RETURN_IF_ERROR(CheckName("get kernel", name));
   std::optional<Kernel> known = KnownKernel(name);
   if (known) return *std::move(known);
   std::string text(name);
-  const absl::StatusOr<CUkernel> found = FindKernel(text);
-  if (!found.ok()) return found.status();
-  return AddKernel(std::move(text), *found);
+  CUGUEST_ASSIGN_OR_RETURN(const CUkernel found, FindKernel(text));
+  return AddKernel(std::move(text), found);
 }
 
 absl::StatusOr<FoundFunction> FindFunctionSlowly(const KernelState& kernel,
                                                  const ContextRef& context) {
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   const ContextGuard guard(context);
   if (!guard.ok()) return ToStatus(guard.result(), UseText(kernel), guard.advice());
   const RelaxedScope relaxed;
   if (relaxed.result() != CUDA_SUCCESS) return ToStatus(relaxed.result(), UseText(kernel));
-  absl::StatusOr<Code::InContext> here = kernel.code->Enter(**driver, context, nullptr);
-  if (!here.ok()) return here.status();
+  CUGUEST_ASSIGN_OR_RETURN(Code::InContext here, kernel.code->Enter(*driver, context, nullptr));
   const absl::StatusOr<CUfunction> function =
-      kernel.code->FindFunctionHere(**driver, kernel, context, **here);
+      kernel.code->FindFunctionHere(*driver, kernel, context, *here);
   if (!function.ok()) return function.status();
   auto found = std::make_unique<FunctionInContext>();
   found->function = *function;
   found->required_block = kernel.code->RequiredBlock(kernel.name);
-  const CUresult code = AskFunctionLimits(**driver, found.get());
+  const CUresult code = AskFunctionLimits(*driver, found.get());
   if (code != CUDA_SUCCESS) return ToStatus(code, UseText(kernel), ContextText(context.get()));
-  FunctionInContext* const kept = (*here)->Keep(kernel.number, std::move(found));
-  return FoundFunction{*std::move(here), kept};
+  FunctionInContext* const kept = here->Keep(kernel.number, std::move(found));
+  return FoundFunction{std::move(here), kept};
 }
 
 }  // namespace internal

@@ -9,6 +9,7 @@
 #include "cuguest/primary_context.h"
 #include "lib/context/object_text.h"
 #include "lib/core/error_status.h"
+#include "lib/core/status_macros.h"
 #include "lib/module/image_status.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -51,9 +52,9 @@ absl::StatusOr<bool> IsGreenOf(const Driver& driver, const ContextRef& primary) 
   const CUresult code = driver.CtxGetDevice(&device);
   if (code != CUDA_SUCCESS) return ToStatus(code, "ask for the device of a green context");
   // Which exists: the green one holds a reference.
-  const absl::StatusOr<PrimaryContext> owner = PrimaryContext::Retain(Device::Borrow(device));
-  if (!owner.ok()) return owner.status();
-  return owner->incarnation() == primary;
+  CUGUEST_ASSIGN_OR_RETURN(const PrimaryContext owner,
+                           PrimaryContext::Retain(Device::Borrow(device)));
+  return owner.incarnation() == primary;
 }
 
 class FunctionCode : public Code {
@@ -66,9 +67,8 @@ class FunctionCode : public Code {
                                               const ContextRef& context,
                                               const CodeInContext& /*here*/) override {
     if (context == context_) return function_;
-    const absl::StatusOr<bool> green = IsGreenOf(driver, context_);
-    if (!green.ok()) return green.status();
-    if (*green) return function_;
+    CUGUEST_ASSIGN_OR_RETURN(const bool green, IsGreenOf(driver, context_));
+    if (green) return function_;
     return ErrorStatus(
         CUDA_ERROR_INVALID_CONTEXT, UseText(kernel), ContextText(context.get()),
         absl::StrCat("it is a function of ", ContextText(context_.get()),

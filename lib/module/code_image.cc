@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "cudaimage/bytes.h"
 #include "cudaimage/contents.h"
+#include "lib/core/status_macros.h"
 #include "lib/module/function_in_context.h"
 #include "lib/module/image_access.h"
 
@@ -127,16 +128,15 @@ bool IsAligned(const unsigned char* data) {
 // `storage` is empty, or what `bytes` are in.
 absl::StatusOr<std::shared_ptr<const CodeImageData>> Look(HostSpan<const unsigned char> bytes,
                                                           Storage storage, std::string name) {
-  const absl::StatusOr<CodeKind> kind = Recognise(bytes, name);
-  if (!kind.ok()) return kind.status();
-  const bool lacks_nul = *kind == CodeKind::kPtx && !EndsInNul(bytes);
+  CUGUEST_ASSIGN_OR_RETURN(const CodeKind kind, Recognise(bytes, name));
+  const bool lacks_nul = kind == CodeKind::kPtx && !EndsInNul(bytes);
   if (storage.empty() && (lacks_nul || !IsAligned(bytes.data()))) {
     storage = StorageOf(bytes);
     bytes = BytesOf(storage, bytes.size());
   }
   if (lacks_nul) bytes = {bytes.data(), bytes.size() + 1};
-  const bool lto_ir = cudaimage::HasLtoIr(ReadersKind(*kind), TextOf(*kind, bytes));
-  return std::make_shared<const CodeImageData>(std::move(storage), bytes, *kind, std::move(name),
+  const bool lto_ir = cudaimage::HasLtoIr(ReadersKind(kind), TextOf(kind, bytes));
+  return std::make_shared<const CodeImageData>(std::move(storage), bytes, kind, std::move(name),
                                                lto_ir);
 }
 
@@ -223,19 +223,16 @@ absl::StatusOr<CodeImage> CodeImage::FromFile(const std::string& path) {
         absl::StrCat("read device code from \"", path.c_str(), "...\": a NUL in its name"));
   }
   const File file(path);
-  const absl::StatusOr<std::size_t> size = file.Size();
-  if (!size.ok()) return size.status();
-  Storage storage = StorageOf(*size);
-  const absl::Status read = file.Read(reinterpret_cast<unsigned char*>(storage.data()), *size);
-  if (!read.ok()) return read;
-  const HostSpan<const unsigned char> bytes = BytesOf(storage, *size);
+  CUGUEST_ASSIGN_OR_RETURN(const std::size_t size, file.Size());
+  Storage storage = StorageOf(size);
+  CUGUEST_RETURN_IF_ERROR(file.Read(reinterpret_cast<unsigned char*>(storage.data()), size));
+  const HostSpan<const unsigned char> bytes = BytesOf(storage, size);
   return Made(Look(bytes, std::move(storage), path));
 }
 
 absl::StatusOr<CodeImage> CodeImage::Copy(HostSpan<const unsigned char> bytes,
                                           std::string_view name) {
-  const absl::Status status = CheckNotNull(bytes, name);
-  if (!status.ok()) return status;
+  CUGUEST_RETURN_IF_ERROR(CheckNotNull(bytes, name));
   Storage storage = StorageOf(bytes);
   const HostSpan<const unsigned char> copied = BytesOf(storage, bytes.size());
   return Made(Look(copied, std::move(storage), NameOf(name)));
@@ -243,8 +240,7 @@ absl::StatusOr<CodeImage> CodeImage::Copy(HostSpan<const unsigned char> bytes,
 
 absl::StatusOr<CodeImage> CodeImage::Borrow(HostSpan<const unsigned char> bytes,
                                             std::string_view name) {
-  const absl::Status status = CheckNotNull(bytes, name);
-  if (!status.ok()) return status;
+  CUGUEST_RETURN_IF_ERROR(CheckNotNull(bytes, name));
   return Made(Look(bytes, Storage(), NameOf(name)));
 }
 

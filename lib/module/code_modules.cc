@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cuguest/error.h"
+#include "lib/core/status_macros.h"
 #include "lib/module/image_status.h"
 #include "lib/module/jit.h"
 
@@ -47,11 +48,10 @@ class ModuleCode : public LoadedCode {
 
 absl::StatusOr<Variable> ModuleCode::FindVariable(const Driver& driver, const ContextRef& context,
                                                   const std::string& name) {
-  const absl::StatusOr<InContext> here = Enter(driver, context, nullptr);
-  if (!here.ok()) return here.status();
+  CUGUEST_ASSIGN_OR_RETURN(const InContext here, Enter(driver, context, nullptr));
   Variable variable;
   const CUresult code =
-      driver.ModuleGetGlobal(&variable.pointer, &variable.bytes, (*here)->module(), name.c_str());
+      driver.ModuleGetGlobal(&variable.pointer, &variable.bytes, here->module(), name.c_str());
   if (code == CUDA_SUCCESS) return variable;
   return ToStatus(code, FindVariableText(name, this->name()), PlaceText(driver, context));
 }

@@ -11,6 +11,7 @@
 #include "cuguest/error.h"
 #include "lib/context/relaxed_scope.h"
 #include "lib/core/error_status.h"
+#include "lib/core/status_macros.h"
 #include "lib/module/code.h"
 #include "lib/module/image_status.h"
 
@@ -33,15 +34,13 @@ template <typename Work>
 auto WithFunction(const KernelState* kernel, const ContextRef& context, const Work& work)
     -> decltype(work(std::declval<const Driver&>(), std::declval<FunctionInContext&>())) {
   if (kernel == nullptr) return internal::NoKernel("use");
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   const ContextGuard guard(context);
   if (!guard.ok()) return ToStatus(guard.result(), UseText(*kernel), guard.advice());
   const internal::RelaxedScope relaxed;
   if (relaxed.result() != CUDA_SUCCESS) return ToStatus(relaxed.result(), UseText(*kernel));
-  const absl::StatusOr<FoundFunction> found = internal::FindFunction(*kernel, context);
-  if (!found.ok()) return found.status();
-  return work(**driver, *found->function);
+  CUGUEST_ASSIGN_OR_RETURN(const FoundFunction found, internal::FindFunction(*kernel, context));
+  return work(*driver, *found.function);
 }
 
 std::string SharedText(const FunctionInContext& function, std::size_t bytes) {
@@ -54,13 +53,12 @@ std::string SharedText(const FunctionInContext& function, std::size_t bytes) {
 
 absl::StatusOr<Kernel> Kernel::Borrow(CUkernel kernel) {
   if (kernel == nullptr) return NullHandle("kernel");
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
-  const auto get_function = (*driver)->Require(&Driver::KernelGetFunction);
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  const auto get_function = driver->Require(&Driver::KernelGetFunction);
   if (!get_function.ok()) return get_function.status();
   const char* name = "";
-  if ((*driver)->KernelGetName != nullptr) {
-    const CUresult code = (*driver)->KernelGetName(&name, kernel);
+  if (driver->KernelGetName != nullptr) {
+    const CUresult code = driver->KernelGetName(&name, kernel);
     if (code != CUDA_SUCCESS) return ToStatus(code, "borrow a kernel");
   }
   return internal::BorrowKernelCode()->AddKernel(name, kernel);
@@ -68,13 +66,12 @@ absl::StatusOr<Kernel> Kernel::Borrow(CUkernel kernel) {
 
 absl::StatusOr<Kernel> Kernel::Borrow(CUfunction function, const ContextRef& context) {
   if (function == nullptr) return NullHandle("function");
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   const CUresult life = context.Check();
   if (life != CUDA_SUCCESS) return ToStatus(life, "borrow a function");
   const char* name = "";
-  if ((*driver)->FuncGetName != nullptr) {
-    const CUresult code = (*driver)->FuncGetName(&name, function);
+  if (driver->FuncGetName != nullptr) {
+    const CUresult code = driver->FuncGetName(&name, function);
     if (code != CUDA_SUCCESS) return ToStatus(code, "borrow a function");
   }
   return internal::BorrowFunctionCode(function, context)->AddKernel(name, nullptr);
@@ -86,9 +83,8 @@ const std::string& Kernel::name() const noexcept {
 
 absl::StatusOr<CUfunction> Kernel::FunctionIn(const ContextRef& context) const {
   if (state_ == nullptr) return internal::NoKernel("use");
-  const absl::StatusOr<FoundFunction> found = internal::FindFunction(*state_, context);
-  if (!found.ok()) return found.status();
-  return found->function->function;
+  CUGUEST_ASSIGN_OR_RETURN(const FoundFunction found, internal::FindFunction(*state_, context));
+  return found.function->function;
 }
 
 absl::StatusOr<CUfunction> Kernel::FunctionIn(CUcontext context) const {
@@ -110,9 +106,8 @@ absl::Status Kernel::Preload(const ContextRef& context) const {
 // Finding the function would load it.
 absl::StatusOr<bool> Kernel::IsLoaded(const ContextRef& context) const {
   if (state_ == nullptr) return internal::NoKernel("use");
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
-  const auto is_loaded = (*driver)->Require(&Driver::FuncIsLoaded);
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  const auto is_loaded = driver->Require(&Driver::FuncIsLoaded);
   if (!is_loaded.ok()) return is_loaded.status();
   const CUresult life = context.Check();
   if (life != CUDA_SUCCESS) return ToStatus(life, UseText(*state_), context.advice());

@@ -8,6 +8,7 @@
 #include "cuguest/error.h"
 #include "lib/context/relaxed_scope.h"
 #include "lib/core/error_status.h"
+#include "lib/core/status_macros.h"
 #include "lib/module/code.h"
 #include "lib/module/image_status.h"
 #include "lib/module/jit.h"
@@ -43,18 +44,17 @@ absl::Status CheckLoadable(const CodeImage& image) {
 
 absl::StatusOr<std::shared_ptr<LoadedCode>> LoadCode(const CodeImage& image,
                                                      const JitOptions& options, JitReport* report) {
-  const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
-  if (!driver.ok()) return driver.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
   absl::Status usable = CheckLoadable(image);
   if (usable.ok()) usable = internal::CheckJitOptions(options);
-  if (usable.ok()) usable = internal::CheckDriverKnows(options, (*driver)->version);
+  if (usable.ok()) usable = internal::CheckDriverKnows(options, driver->version);
   if (!usable.ok()) return usable;
   const RelaxedScope relaxed;
   if (relaxed.result() != CUDA_SUCCESS) {
     return ToStatus(relaxed.result(), internal::LoadText(image));
   }
-  if (!HasLibraries(**driver)) return internal::MakeModules(image, options);
-  return internal::LoadLibrary(**driver, image, options, report);
+  if (!HasLibraries(*driver)) return internal::MakeModules(image, options);
+  return internal::LoadLibrary(*driver, image, options, report);
 }
 
 absl::Status NoModule(std::string_view doing) {
@@ -66,11 +66,10 @@ absl::Status NoModule(std::string_view doing) {
 template <typename Work>
 auto WithRelaxedCaptures(const char* doing, const Work& work)
     -> decltype(work(std::declval<const Driver&>())) {
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   const RelaxedScope relaxed;
   if (relaxed.result() != CUDA_SUCCESS) return ToStatus(relaxed.result(), doing);
-  return work(**driver);
+  return work(*driver);
 }
 
 absl::Status CheckElements(std::string_view doing, const internal::Variable& variable,
@@ -103,9 +102,8 @@ absl::StatusOr<ContextRef> OwnerOf(const Driver& driver, CUdeviceptr variable,
 }  // namespace
 
 absl::StatusOr<Module> Module::Load(const CodeImage& image, const JitOptions& options) {
-  absl::StatusOr<std::shared_ptr<LoadedCode>> code = LoadCode(image, options, nullptr);
-  if (!code.ok()) return code.status();
-  return Module(*std::move(code));
+  CUGUEST_ASSIGN_OR_RETURN(std::shared_ptr<LoadedCode> code, LoadCode(image, options, nullptr));
+  return Module(std::move(code));
 }
 
 absl::StatusOr<Module> Module::LoadIn(const ContextRef& context, const CodeImage& image,
@@ -123,18 +121,16 @@ absl::StatusOr<Module> Module::LoadIn(const ContextRef& context, const CodeImage
 
 absl::StatusOr<Module> Module::Load(HostSpan<const unsigned char> bytes, std::string_view name,
                                     const JitOptions& options) {
-  const absl::StatusOr<CodeImage> image = CodeImage::Borrow(bytes, name);
-  if (!image.ok()) return image.status();
-  return Load(*image, options);
+  CUGUEST_ASSIGN_OR_RETURN(const CodeImage image, CodeImage::Borrow(bytes, name));
+  return Load(image, options);
 }
 
 absl::StatusOr<Module> Module::LoadIn(const ContextRef& context,
                                       HostSpan<const unsigned char> bytes, std::string_view name,
                                       const JitOptions& options, JitReport* report) {
   if (report != nullptr) *report = JitReport();
-  const absl::StatusOr<CodeImage> image = CodeImage::Borrow(bytes, name);
-  if (!image.ok()) return image.status();
-  return LoadIn(context, *image, options, report);
+  CUGUEST_ASSIGN_OR_RETURN(const CodeImage image, CodeImage::Borrow(bytes, name));
+  return LoadIn(context, image, options, report);
 }
 
 const std::string& Module::name() const noexcept {
@@ -163,30 +159,25 @@ absl::StatusOr<MemoryRange> Module::FindGlobal(const ContextRef& context, std::s
   if (!guard.ok()) return ToStatus(guard.result(), doing, guard.advice());
   return WithRelaxedCaptures(
       doing.c_str(), [&](const Driver& driver) -> absl::StatusOr<MemoryRange> {
-        const absl::StatusOr<internal::Variable> variable =
-            code_->FindVariable(driver, context, std::string(name));
-        if (!variable.ok()) return variable.status();
-        absl::Status fits = CheckElements(doing, *variable, type);
-        if (!fits.ok()) return fits;
+        CUGUEST_ASSIGN_OR_RETURN(const internal::Variable variable,
+                                 code_->FindVariable(driver, context, std::string(name)));
+        CUGUEST_RETURN_IF_ERROR(CheckElements(doing, variable, type));
         CUdevice device = 0;
         const CUresult code = driver.CtxGetDevice(&device);
         if (code != CUDA_SUCCESS) return ToStatus(code, doing);
-        const absl::StatusOr<ContextRef> owner = OwnerOf(driver, variable->pointer, context);
-        if (!owner.ok()) return owner.status();
-        return MemoryRange{variable->pointer, variable->bytes, *owner, Device::Borrow(device)};
+        CUGUEST_ASSIGN_OR_RETURN(const ContextRef owner,
+                                 OwnerOf(driver, variable.pointer, context));
+        return MemoryRange{variable.pointer, variable.bytes, owner, Device::Borrow(device)};
       });
 }
 
 absl::Status Module::Preload(const ContextRef& context) const {
-  const absl::StatusOr<std::vector<std::string>> names = KernelNames();
-  if (!names.ok()) return names.status();
+  CUGUEST_ASSIGN_OR_RETURN(const std::vector<std::string> names, KernelNames());
   const ContextGuard guard(context);  // so that those of the kernels have nothing to do
   if (!guard.ok()) return ToStatus(guard.result(), "load all kernels", guard.advice());
-  for (const std::string& name : *names) {
-    const absl::StatusOr<Kernel> kernel = GetKernel(name);
-    if (!kernel.ok()) return kernel.status();
-    absl::Status loaded = kernel->Preload(context);
-    if (!loaded.ok()) return loaded;
+  for (const std::string& name : names) {
+    CUGUEST_ASSIGN_OR_RETURN(const Kernel kernel, GetKernel(name));
+    CUGUEST_RETURN_IF_ERROR(kernel.Preload(context));
   }
   return absl::OkStatus();
 }
@@ -214,9 +205,8 @@ absl::Status Module::Unload() {
 }
 
 absl::StatusOr<LoadingMode> GetLoadingMode() {
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
-  const auto get_mode = (*driver)->Require(&Driver::ModuleGetLoadingMode);
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  const auto get_mode = driver->Require(&Driver::ModuleGetLoadingMode);
   if (!get_mode.ok()) return get_mode.status();
   CUmoduleLoadingMode mode = CU_MODULE_EAGER_LOADING;
   const CUresult code = (*get_mode)(&mode);

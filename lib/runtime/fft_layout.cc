@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
+#include "lib/core/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
@@ -111,8 +112,7 @@ absl::StatusOr<std::size_t> BytesOfSide(const FftShape& shape, const Type& type,
   const FftSide& side = of_input ? shape.input : shape.output;
   const char* const name = of_input ? "input" : "output";
   const Extent extent = ExtentOf(shape, side, of_input ? type.input_is_half : type.output_is_half);
-  absl::Status status = CheckEmbedding(shape, extent, side, name);
-  if (!status.ok()) return status;
+  CUGUEST_RETURN_IF_ERROR(CheckEmbedding(shape, extent, side, name));
   const Amount bytes = BytesOf(shape, extent, of_input ? type.input_bytes : type.output_bytes);
   if (bytes.fits()) return static_cast<std::size_t>(bytes.value());
   return Refuse(shape, absl::StrCat("the ", name, " has more bytes than an address space"));
@@ -144,8 +144,7 @@ absl::Status CheckFftLayout(const FftShape& shape) {
 }
 
 absl::StatusOr<std::size_t> FftBytes(const FftShape& shape, bool of_input) {
-  absl::Status status = CheckNumbers(shape);
-  if (!status.ok()) return status;
+  CUGUEST_RETURN_IF_ERROR(CheckNumbers(shape));
   return BytesOfSide(shape, *Find(shape.type), of_input);
 }
 

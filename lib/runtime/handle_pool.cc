@@ -15,6 +15,7 @@
 #include "lib/context/object_text.h"
 #include "lib/context/relaxed_scope.h"
 #include "lib/context/special_stream.h"
+#include "lib/core/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
@@ -90,9 +91,8 @@ absl::StatusOr<HandleSlot*> HandlePool::Make(const ContextRef& context, const vo
   // The library is foreign code: what it leaves on the stack stays inside.
   const ContextGuard guard(context.get(), GuardMode::kAlwaysPush);
   if (!guard.ok()) return ToStatus(guard);
-  const absl::StatusOr<void*> made = type_->make(library_, context, kind);
-  if (!made.ok()) return made.status();
-  slot->handle = *made;
+  CUGUEST_ASSIGN_OR_RETURN(void* const made, type_->make(library_, context, kind));
+  slot->handle = made;
   slot->next = head_.load(std::memory_order_relaxed);
   while (!head_.compare_exchange_weak(slot->next, slot.get(), std::memory_order_release,
                                       std::memory_order_relaxed)) {
@@ -129,18 +129,16 @@ const void* HandlePool::Any(const void* kind) const noexcept {
 
 absl::Status HandlePool::Prepare(const ContextRef& context, const void* kind, std::size_t count) {
   while (Count(kind) < count) {
-    const absl::StatusOr<HandleSlot*> made = Make(context, kind, CU_STREAM_LEGACY);
-    if (!made.ok()) return made.status();
-    GiveBack(*made, /*is_good=*/true);
+    CUGUEST_ASSIGN_OR_RETURN(HandleSlot* const made, Make(context, kind, CU_STREAM_LEGACY));
+    GiveBack(made, /*is_good=*/true);
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<HandlePools::Pin> HandlePools::PoolOf(const ContextRef& context) {
   return pools_.GetOrMake(context, [this](const ContextRef&) -> absl::StatusOr<HandlePool> {
-    const absl::StatusOr<Device> device = Device::OfCurrentContext();
-    if (!device.ok()) return device.status();
-    return HandlePool(type_, library_, *device);
+    CUGUEST_ASSIGN_OR_RETURN(const Device device, Device::OfCurrentContext());
+    return HandlePool(type_, library_, device);
   });
 }
 
@@ -188,15 +186,13 @@ absl::Status HandleScope::Enter(const HandleRequest& request, const char* file, 
   }
   relaxed_.emplace(CU_STREAM_CAPTURE_MODE_RELAXED, file, line);
   if (!IsRelaxed(*relaxed_)) return ToStatus(*relaxed_);
-  absl::StatusOr<HandlePools::Pin> pool = pools_.PoolOf(context_);
-  if (!pool.ok()) return pool.status();
-  pool_ = *std::move(pool);
+  CUGUEST_ASSIGN_OR_RETURN(HandlePools::Pin pool, pools_.PoolOf(context_));
+  pool_ = std::move(pool);
   absl::Status status = Check(request);
   if (!status.ok()) return status;
-  const absl::StatusOr<HandleSlot*> lent =
-      pool_->Lend(context_, request.kind, request.stream.get());
-  if (!lent.ok()) return lent.status();
-  slot_.reset(*lent);
+  CUGUEST_ASSIGN_OR_RETURN(HandleSlot* const lent,
+                           pool_->Lend(context_, request.kind, request.stream.get()));
+  slot_.reset(lent);
   return pools_.type_.begin(pools_.library_, slot_->handle, request);
 }
 

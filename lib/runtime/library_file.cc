@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "lib/core/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
@@ -32,9 +33,8 @@ absl::StatusOr<void*> LibraryFile::Find(const char* symbol) const {
 
 absl::Status LibraryFile::Fill(std::initializer_list<Entry> entries) const {
   for (const Entry& entry : entries) {
-    const absl::StatusOr<void*> found = Find(entry.symbol);
-    if (!found.ok()) return found.status();
-    std::memcpy(entry.address, &*found, sizeof(void*));
+    CUGUEST_ASSIGN_OR_RETURN(void* const found, Find(entry.symbol));
+    std::memcpy(entry.address, &found, sizeof(void*));
   }
   return absl::OkStatus();
 }

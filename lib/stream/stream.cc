@@ -10,6 +10,7 @@
 #include "lib/context/object_text.h"
 #include "lib/context/special_stream.h"
 #include "lib/core/driver_access.h"
+#include "lib/core/status_macros.h"
 #include "lib/stream/stream_call.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -40,9 +41,8 @@ CUresult DestroyUnlessCapturing(const Driver& driver, const StreamRef& stream) {
 
 absl::StatusOr<StreamRef> StreamRef::Borrow(CUstream stream, internal::ZeroStream zero) {
   stream = internal::NamedBy(stream, zero);
-  const absl::StatusOr<AcquiredContext> context = AcquireFromStream(stream);
-  if (!context.ok()) return context.status();
-  return StreamRef(stream, context->incarnation());
+  CUGUEST_ASSIGN_OR_RETURN(const AcquiredContext context, AcquireFromStream(stream));
+  return StreamRef(stream, context.incarnation());
 }
 
 absl::StatusOr<Device> StreamRef::device() const {
@@ -72,27 +72,24 @@ CaptureState StreamRef::capture_state() const noexcept {
 }
 
 absl::Status StreamRef::Synchronize() const {
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
-  return StreamStatus(Ask(**driver, *this, &Driver::StreamSynchronize), "wait for a stream", *this);
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  return StreamStatus(Ask(*driver, *this, &Driver::StreamSynchronize), "wait for a stream", *this);
 }
 
 absl::StatusOr<bool> StreamRef::IsDone() const {
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
-  const CUresult code = Ask(**driver, *this, &Driver::StreamQuery);
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  const CUresult code = Ask(*driver, *this, &Driver::StreamQuery);
   if (code == CUDA_SUCCESS) return true;
   if (code == CUDA_ERROR_NOT_READY) return false;
   return StreamStatus(code, "ask whether a stream is done", *this);
 }
 
 absl::StatusOr<Stream> Stream::Create(const ContextRef& context, unsigned flags, int priority) {
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   const ContextGuard guard(context);
   if (!guard.ok()) return ToStatus(guard);
   CUstream stream = nullptr;
-  const CUresult code = (*driver)->StreamCreateWithPriority(&stream, flags, priority);
+  const CUresult code = driver->StreamCreateWithPriority(&stream, flags, priority);
   if (code == CUDA_SUCCESS) return Stream(StreamRef::Borrow(stream, context));
   return ToStatus(code, "create a stream",
                   absl::StrCat(internal::ContextText(context.get()), ", flags 0x", absl::Hex(flags),
@@ -127,10 +124,9 @@ void Stream::Destroy() noexcept {
 
 absl::Status Stream::Release() {
   if (get() == nullptr) return absl::OkStatus();
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   const StreamRef ref = ref_;
-  const CUresult code = DestroyUnlessCapturing(**driver, ref);
+  const CUresult code = DestroyUnlessCapturing(*driver, ref);
   if (code == CUDA_SUCCESS || code == CUDA_ERROR_CONTEXT_IS_DESTROYED) static_cast<void>(Leak());
   return StreamStatus(code, "destroy a stream", ref);
 }

@@ -12,6 +12,7 @@
 #include "lib/context/object_text.h"
 #include "lib/context/special_stream.h"
 #include "lib/core/driver_access.h"
+#include "lib/core/status_macros.h"
 #include "lib/stream/stream_call.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -87,12 +88,11 @@ absl::Status ElapsedStatus(CUresult code, const char* doing, const Event& start,
 }  // namespace
 
 absl::StatusOr<Event> Event::Create(const ContextRef& context, unsigned flags) {
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   const ContextGuard guard(context);
   if (!guard.ok()) return ToStatus(guard);
   CUevent event = nullptr;
-  const CUresult code = (*driver)->EventCreate(&event, flags);
+  const CUresult code = driver->EventCreate(&event, flags);
   if (code == CUDA_SUCCESS) return Event(State{event, context, Recorded::kNever, 0});
   return ToStatus(code, "create an event",
                   absl::StrCat(ContextText(context.get()), ", flags 0x", absl::Hex(flags)));
@@ -127,8 +127,7 @@ CUresult Event::Destroy() noexcept {
 }
 
 absl::Status Event::Record(const StreamRef& stream) {
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   constexpr char kDoing[] = "record an event";
   const Attempt attempt = TryRecord(stream);
   switch (attempt.failed) {
@@ -169,30 +168,27 @@ CUresult Event::Ask(CUresult(CUDAAPI* call)(CUevent)) const noexcept {
 }
 
 absl::StatusOr<bool> Event::IsDone() const {
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
-  const CUresult code = Ask((*driver)->EventQuery);
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  const CUresult code = Ask(driver->EventQuery);
   if (code == CUDA_SUCCESS) return true;
   if (code == CUDA_ERROR_NOT_READY) return false;
   return EventStatus(code, "ask whether an event has happened", get());
 }
 
 absl::Status Event::Synchronize() const {
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
-  return EventStatus(Ask((*driver)->EventSynchronize), "wait for an event", get());
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  return EventStatus(Ask(driver->EventSynchronize), "wait for an event", get());
 }
 
 absl::StatusOr<float> Event::ElapsedMilliseconds(const Event& start, const Event& end) {
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   constexpr char kDoing[] = "measure the time between two events";
   CUresult life = CheckLife(start.context());
   if (life != CUDA_SUCCESS) return EventStatus(life, kDoing, start.get());
   if (end.context() != start.context()) life = CheckLife(end.context());
   if (life != CUDA_SUCCESS) return EventStatus(life, kDoing, end.get());
   float milliseconds = 0;
-  const CUresult code = (*driver)->EventElapsedTime(&milliseconds, start.get(), end.get());
+  const CUresult code = driver->EventElapsedTime(&milliseconds, start.get(), end.get());
   if (code == CUDA_SUCCESS) return milliseconds;
   return ElapsedStatus(code, kDoing, start, end);
 }
@@ -216,16 +212,15 @@ CUresult Event::RefusalToWait(CUstream stream, const Capture& capture) const noe
 }
 
 absl::Status StreamRef::WaitFor(const Event& event) const {
-  const absl::StatusOr<const Driver*> driver = Driver::Get();
-  if (!driver.ok()) return driver.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   constexpr char kDoing[] = "let a stream wait for an event";
   const CUresult life = CheckEvent(event, *this);
   if (life != CUDA_SUCCESS) return EventStatus(life, kDoing, event.get());
-  const StreamCall in(**driver, *this);
+  const StreamCall in(*driver, *this);
   if (in.result() != CUDA_SUCCESS) return StreamStatus(in.result(), kDoing, *this);
   CUresult code = event.RefusalToWait(get(), in.capture());
   if (code == CUDA_SUCCESS) {
-    code = (*driver)->StreamWaitEvent(get(), event.get(), 0);
+    code = driver->StreamWaitEvent(get(), event.get(), 0);
   } else if (code == in.refusal()) {
     return StreamStatus(code, kDoing, *this);
   }
