@@ -185,10 +185,10 @@ BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim()) {
   for (const Stack& stack : {Stack{a.get()}, Stack{b.get()}, Stack{}}) {
     SetStack(stack);
     const std::uint64_t expected = stack == Stack{a.get()} ? 7 : 8;
-    Sim::ResetCalls();
+    cuguest_test::BeginCount();
     PeerAccess access = PeerAccess::Enable(from, to).value();
     BOOST_TEST(Sim::TotalCalls() == expected);
-    Sim::ResetCalls();
+    cuguest_test::BeginCount();
     SUCCEEDS(access.Disable());
     BOOST_TEST(Sim::TotalCalls() == expected);
   }

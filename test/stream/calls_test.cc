@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(the_calls_of_the_header) {
     BOOST_TEST_CONTEXT(step.name) {
       for (const bool at_home : {false, true}) {
         SetStack(at_home ? Entries{world.context.get()} : Entries{});
-        Sim::ResetCalls();
+        cuguest_test::BeginCount();
         OK(Said(step.run(world)));
         BOOST_TEST(Sim::TotalCalls() == (at_home ? step.calls_at_home : step.calls));
       }
