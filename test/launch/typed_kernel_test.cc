@@ -45,7 +45,8 @@ BOOST_AUTO_TEST_CASE(converts_and_launches) {
   const CountUpKernel count_up = CountUpKernel::Of(module.GetKernel("count_up").value());
   BOOST_TEST(count_up.kernel().name() == "count_up");
   const Undisturbed undisturbed;
-  SUCCEEDS(count_up.Launch({1, 8}, bench.stream(), 8, 2.5, bench.buffer().view()));
+  const double begin = 2.5;
+  SUCCEEDS(count_up.Launch({1, 8}, bench.stream(), 8, begin, bench.buffer().view()));
   SUCCEEDS(count_up.Launch({1, 4}, bench.stream(), CountUpKernel::Params(8U, 10U, bench.memory())));
   BOOST_TEST(bench.Take() == (std::vector<unsigned>{12, 12, 12, 12, 2, 2, 2, 2}));
 }

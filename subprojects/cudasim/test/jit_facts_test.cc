@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(the_time_is_a_float_in_the_first_bytes_of_its_value) {
   Jit jit;
   OK(LoadWith({}, &jit));
   const auto value = reinterpret_cast<std::uintptr_t>(jit.values()[4]);
-  BOOST_TEST(value >> 32 == Jit::kUntouchedTime >> 32);
+  BOOST_TEST((value >> 32) == (Jit::kUntouchedTime >> 32));
 }
 
 BOOST_AUTO_TEST_CASE(options_that_are_refused) {
