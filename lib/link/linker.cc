@@ -33,8 +33,8 @@ absl::Status CheckInputs(const std::vector<CodeImage>& inputs) {
 }  // namespace
 
 absl::Status Linker::AddFile(const std::string& path) {
-  CUGUEST_ASSIGN_OR_RETURN(CodeImage input, CodeImage::FromFile(path));
-  Add(std::move(input));
+  CUGUEST_ASSIGN_OR_RETURN(const CodeImage input, CodeImage::FromFile(path));
+  Add(input);
   return absl::OkStatus();
 }
 
