@@ -10,7 +10,7 @@
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
 
-#ifdef CUGUEST_SCHEDULED_CONCURRENCY
+#ifdef CUGUEST_SCHEDULED_THREADS
 CUGUEST_THREAD_LOCAL(ThisThread) t_this_thread;
 #else
 __thread ThisThread t_this_thread = {0, nullptr, nullptr, false};

@@ -13,7 +13,7 @@
 
 #include "cuguest/export.h"
 #include "cuguest/location.h"
-#ifdef CUGUEST_SCHEDULED_CONCURRENCY
+#ifdef CUGUEST_SCHEDULED_THREADS
 #include "cuguest/internal/concurrency.h"
 #endif
 
@@ -67,7 +67,7 @@ struct ThisThread {
   // will find, which decides what it asks first.
   bool expects_current;
 };
-#ifdef CUGUEST_SCHEDULED_CONCURRENCY
+#ifdef CUGUEST_SCHEDULED_THREADS
 extern CUGUEST_THREAD_LOCAL(ThisThread) t_this_thread;
 #else
 // `__thread`: an `extern thread_local` costs a call of a wrapper besides.
