@@ -85,7 +85,9 @@ BOOST_AUTO_TEST_CASE(library_handles) {
 }
 
 // By nvJitLink.
-BOOST_AUTO_TEST_CASE(lto_link) {
+BOOST_AUTO_TEST_CASE(
+    lto_link,
+    *cuguest_test::NeedsDriver(13000, "an older one is given the nvJitLink of its own version")) {
   const cuguest_test::Owner owner;
   const OwnContext bystander;
   g_call = "an LTO link";
