@@ -3,6 +3,9 @@
 // Where the reader of device images, which is compiled into this library, has its names: in the
 // namespace of the release.                                                            tier: 0
 
+// Include it before a header of cudaimage; its own sources are compiled with
+// CUDAIMAGE_NAMESPACE_HEADER naming it.
+
 #ifndef CUGUEST_LIB_CORE_IMAGE_NAMESPACE_H_
 #define CUGUEST_LIB_CORE_IMAGE_NAMESPACE_H_
 

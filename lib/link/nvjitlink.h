@@ -8,8 +8,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "cudaimage/nvjitlink.h"
 #include "cuguest/export.h"
+#include "lib/core/image_namespace.h"
+#include "lib/image/include/cudaimage/nvjitlink.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {

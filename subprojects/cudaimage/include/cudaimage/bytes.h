@@ -13,7 +13,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "cudaimage/status.h"
+#include "status.h"
 
 CUDAIMAGE_BEGIN_NAMESPACE
 

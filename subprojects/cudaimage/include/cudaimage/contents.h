@@ -18,7 +18,7 @@
 #include <map>
 #include <string>
 
-#include "cudaimage/bytes.h"
+#include "bytes.h"
 
 CUDAIMAGE_BEGIN_NAMESPACE
 

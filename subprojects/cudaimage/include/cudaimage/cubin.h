@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cudaimage/elf.h"
+#include "elf.h"
 
 CUDAIMAGE_BEGIN_NAMESPACE
 

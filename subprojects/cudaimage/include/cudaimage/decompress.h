@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "cudaimage/bytes.h"
+#include "bytes.h"
 
 CUDAIMAGE_BEGIN_NAMESPACE
 

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cudaimage/bytes.h"
+#include "bytes.h"
 
 CUDAIMAGE_BEGIN_NAMESPACE
 

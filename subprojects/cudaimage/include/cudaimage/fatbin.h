@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-#include "cudaimage/bytes.h"
+#include "bytes.h"
 
 CUDAIMAGE_BEGIN_NAMESPACE
 

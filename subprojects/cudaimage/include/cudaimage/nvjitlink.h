@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string>
 
-#include "cudaimage/status.h"
+#include "status.h"
 
 CUDAIMAGE_BEGIN_NAMESPACE
 

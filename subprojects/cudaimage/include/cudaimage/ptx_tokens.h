@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "cudaimage/namespace.h"
+#include "namespace.h"
 
 CUDAIMAGE_BEGIN_NAMESPACE
 

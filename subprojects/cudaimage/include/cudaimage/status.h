@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "cudaimage/namespace.h"
+#include "namespace.h"
 
 CUDAIMAGE_BEGIN_NAMESPACE
 
