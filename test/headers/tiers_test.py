@@ -56,6 +56,8 @@ edges = 0
 for path, tier in files.items():
     for included in re.findall(r'^#include "((?:cuguest|lib)/[^"]+)"', path.read_text(), re.M):
         edges += 1
+        if included.startswith("lib/image/") and (root / included).exists():
+            continue  # the reader of images, which includes nothing of ours
         if included not in tiers:
             failures.append(f"{path.relative_to(root)}: includes {included}, which does not exist")
         elif tiers[included] > tier:
