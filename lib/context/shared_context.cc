@@ -97,7 +97,7 @@ absl::StatusOr<SharedContext> SharedContext::Create(Device device, unsigned flag
 }
 
 absl::StatusOr<SharedContext> SharedContext::Attach(CUcontext context) {
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  CUGUEST_RETURN_IF_ERROR(Driver::Get().status());
   if (context == nullptr) return absl::InvalidArgumentError("attach a context: it is null");
   Registry& registry = Registry::OfProcess();
   if (!registry.Knows(context) && !CanBeContext(context)) {
