@@ -127,7 +127,7 @@ CUresult Event::Destroy() noexcept {
 }
 
 absl::Status Event::Record(const StreamRef& stream) {
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  CUGUEST_RETURN_IF_ERROR(Driver::Get().status());
   constexpr char kDoing[] = "record an event";
   const Attempt attempt = TryRecord(stream);
   switch (attempt.failed) {
