@@ -245,9 +245,11 @@ class [[nodiscard]] CUGUEST_API ContextGuard : private internal::StackGuard {
   ///         the scope can still be ended there.
   CUGUEST_HIDE CUresult Restore() noexcept {
     internal::ThisThread& here = internal::t_this_thread;
-    // The innermost guard of this thread is inside.
+    // A guard that is out can be the innermost: where one was destroyed on another thread, this
+    // thread's list names its address.
     const State state = state_;
-    if (Rarely(here.innermost != this || state == State::kExact)) return Leave();
+    const bool is_in_line = state >= State::kElided && state <= State::kPushedAlways;
+    if (Rarely(!is_in_line || here.innermost != this)) return Leave();
     CUcontext top;
     const CUresult code =
         Mostly(state == State::kElided) ? internal::GetCurrent(&top) : internal::Pop(&top);

@@ -83,6 +83,26 @@ BOOST_AUTO_TEST_CASE(a_guard_that_ends_on_another_thread_leaves_both_stacks_alon
   }
 }
 
+// The list of the own thread still names the address.
+BOOST_AUTO_TEST_CASE(next_guard_at_the_address_ends_once) {
+  const OwnContext a;
+  const OwnContext b;
+  std::optional<ContextGuard> guard;
+  std::thread([&] {
+    SetStack({a.get()});
+    guard.emplace(b.get(), cuguest::Location::Here());
+    std::thread([&] { guard.reset(); }).join();
+    BOOST_TEST(TakeIncidents().size() == 1U);
+    SetStack({b.get(), a.get()});
+    guard.emplace(b.get(), cuguest::Location::Here());
+    BOOST_TEST(guard->Restore() == CUDA_SUCCESS);
+    guard.reset();
+    BOOST_TEST((GetStack() == Stack{b.get(), a.get()}));
+    BOOST_TEST(TakeIncidents().empty());
+    SetStack({});
+  }).join();
+}
+
 BOOST_AUTO_TEST_CASE(after_a_refusal_elsewhere_the_own_thread_ends_the_guard) {
   const OwnContext a;
   const OwnContext b;
