@@ -45,8 +45,10 @@ def debians():
     if not (kept := next(apt.glob("abseil-*/absl"), None)):
         for part in ("lists/partial", "cache/archives/partial"):
             (apt / part).mkdir(parents=True, exist_ok=True)
-        release = re.search(r"^VERSION_CODENAME=(\w+)", pathlib.Path("/etc/os-release").read_text(), re.M)
-        (apt / "sources.list").write_text(f"deb-src http://deb.debian.org/debian {release and release[1]} main\n")
+        # Where this machine gets its packages.
+        got = subprocess.run(["apt-get", "indextargets", "--format", "deb-src $(REPO_URI) $(CODENAME) $(COMPONENT)",
+                              "Created-By: Packages"], stdout=subprocess.PIPE, text=True)
+        (apt / "sources.list").write_text("".join(sorted({line + "\n" for line in got.stdout.splitlines()})))
         options = [f"-oDir::Etc::sourcelist={apt}/sources.list", "-oDir::Etc::sourceparts=-",
                    f"-oDir::State::lists={apt}/lists", f"-oDir::Cache={apt}/cache", "-oAPT::Sandbox::User=root"]
         for command in (["update"], ["source", "--download-only", "abseil"]):
