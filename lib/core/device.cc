@@ -16,8 +16,7 @@ std::string DeviceText(CUdevice device) { return absl::StrCat("device ", device)
 
 absl::StatusOr<Uuid> ReadUuid(decltype(Driver::DeviceGetUuid) get, CUdevice device) {
   CUuuid raw;
-  const CUresult code = get(&raw, device);
-  if (code != CUDA_SUCCESS) return ToStatus(code, "read the device's UUID", DeviceText(device));
+  CUGUEST_RETURN_IF_CUDA_ERROR(get(&raw, device), "read the device's UUID", DeviceText(device));
   Uuid uuid;
   static_assert(sizeof(raw.bytes) == sizeof(uuid.bytes));
   std::memcpy(uuid.bytes.data(), raw.bytes, uuid.bytes.size());
@@ -42,8 +41,7 @@ absl::StatusOr<int> Device::Count() {
   if (ProblemOf(driver.status()) == DriverProblem::kNoDevice) return 0;
   if (!driver.ok()) return driver.status();
   int count = 0;
-  const CUresult code = (*driver)->DeviceGetCount(&count);
-  if (code != CUDA_SUCCESS) return ToStatus(code, "count the devices");
+  CUGUEST_RETURN_IF_CUDA_ERROR((*driver)->DeviceGetCount(&count), "count the devices");
   return count;
 }
 
@@ -61,24 +59,24 @@ absl::StatusOr<Device> Device::At(Ordinal ordinal) {
 absl::StatusOr<Device> Device::OfCurrentContext() {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   CUdevice handle = 0;
-  const CUresult code = driver->CtxGetDevice(&handle);
-  if (code != CUDA_SUCCESS) return ToStatus(code, "find the device of the current context");
+  CUGUEST_RETURN_IF_CUDA_ERROR(driver->CtxGetDevice(&handle),
+                               "find the device of the current context");
   return Device(handle);
 }
 
 absl::StatusOr<std::string> Device::Name() const {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
   char name[256] = {};
-  const CUresult code = driver->DeviceGetName(name, sizeof(name), handle_);
-  if (code != CUDA_SUCCESS) return ToStatus(code, "read the device's name", DeviceText(handle_));
+  CUGUEST_RETURN_IF_CUDA_ERROR(driver->DeviceGetName(name, sizeof(name), handle_),
+                               "read the device's name", DeviceText(handle_));
   return std::string(name);
 }
 
 absl::StatusOr<std::string> Device::PciBusId() const {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
   char id[32] = {};
-  const CUresult code = driver->DeviceGetPCIBusId(id, sizeof(id), handle_);
-  if (code != CUDA_SUCCESS) return ToStatus(code, "read the device's PCI id", DeviceText(handle_));
+  CUGUEST_RETURN_IF_CUDA_ERROR(driver->DeviceGetPCIBusId(id, sizeof(id), handle_),
+                               "read the device's PCI id", DeviceText(handle_));
   return std::string(id);
 }
 

@@ -9,11 +9,21 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cuguest/error.h"
 
 // Returns the status that `...` is, unless it is OK.
 #define CUGUEST_RETURN_IF_ERROR(...)                                         \
   do {                                                                       \
     if (absl::Status status_ = (__VA_ARGS__); !status_.ok()) return status_; \
+  } while (false)
+
+// CUGUEST_RETURN_IF_CUDA_ERROR(code, doing, object): returns ToStatus(code, doing, object) unless
+// the CUresult `code` is CUDA_SUCCESS. The texts are made on failure only.
+#define CUGUEST_RETURN_IF_CUDA_ERROR(code, ...)                               \
+  do {                                                                        \
+    if (const CUresult failed_with_ = (code); failed_with_ != CUDA_SUCCESS) { \
+      return ::cuguest::ToStatus(failed_with_, __VA_ARGS__);                  \
+    }                                                                         \
   } while (false)
 
 // declaration = the value of the StatusOr that `...` is; returns its status unless it is OK.
