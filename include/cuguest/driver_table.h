@@ -31,163 +31,144 @@
 /// driver's. test/core/driver_test.cc holds each signature against the
 /// PFN_cu<Name>_v<Version> typedef of <cudaTypedefs.h>.
 ///
-/// X(Name, version, symbol, (parameters)): `version` is the API version that
-/// introduced the signature (11040 is CUDA 11.4); `symbol` is what a driver older
-/// than cuGetProcAddress (before CUDA 11.3) exports it as.
+/// X(Name, version, suffix, (parameters)): `version` is the API version that
+/// introduced the signature (11040 is CUDA 11.4); a driver older than cuGetProcAddress
+/// (before CUDA 11.3) exports it as "cu", the name and `suffix`.
 
 /// Required: every one is in CUDA 7.0 or older. A driver without one is too old.
 /// (cuDevicePrimaryCtxRelease is too, but is asked for by its later version, which has the
 /// same signature and reports a release that no retain covers; the first one does not.)
-#define CUGUEST_REQUIRED_ENTRIES(X)                                                               \
-  X(Init, 2000, "cuInit", (unsigned flags))                                                       \
-  X(DriverGetVersion, 2020, "cuDriverGetVersion", (int* version))                                 \
-  X(GetErrorName, 6000, "cuGetErrorName", (CUresult code, const char** name))                     \
-  X(GetErrorString, 6000, "cuGetErrorString", (CUresult code, const char** text))                 \
-  X(DeviceGetCount, 2000, "cuDeviceGetCount", (int* count))                                       \
-  X(DeviceGet, 2000, "cuDeviceGet", (CUdevice * device, int ordinal))                             \
-  X(DeviceGetName, 2000, "cuDeviceGetName", (char* name, int size, CUdevice device))              \
-  X(DeviceGetPCIBusId, 4010, "cuDeviceGetPCIBusId", (char* id, int size, CUdevice device))        \
-  X(DeviceGetAttribute, 2000, "cuDeviceGetAttribute",                                             \
-    (int* value, CUdevice_attribute attribute, CUdevice device))                                  \
-  X(DeviceTotalMem, 3020, "cuDeviceTotalMem_v2", (size_t * bytes, CUdevice device))               \
-  X(CtxCreate, 3020, "cuCtxCreate_v2", (CUcontext * context, unsigned flags, CUdevice device))    \
-  X(CtxDestroy, 4000, "cuCtxDestroy_v2", (CUcontext context))                                     \
-  X(CtxPushCurrent, 4000, "cuCtxPushCurrent_v2", (CUcontext context))                             \
-  X(CtxPopCurrent, 4000, "cuCtxPopCurrent_v2", (CUcontext * context))                             \
-  X(CtxSetCurrent, 4000, "cuCtxSetCurrent", (CUcontext context))                                  \
-  X(CtxGetCurrent, 4000, "cuCtxGetCurrent", (CUcontext * context))                                \
-  X(CtxGetDevice, 2000, "cuCtxGetDevice", (CUdevice * device))                                    \
-  X(CtxGetFlags, 7000, "cuCtxGetFlags", (unsigned* flags))                                        \
-  X(CtxGetApiVersion, 3020, "cuCtxGetApiVersion", (CUcontext context, unsigned* version))         \
-  X(CtxSynchronize, 2000, "cuCtxSynchronize", (void))                                             \
-  X(DevicePrimaryCtxRetain, 7000, "cuDevicePrimaryCtxRetain",                                     \
-    (CUcontext * context, CUdevice device))                                                       \
-  X(DevicePrimaryCtxRelease, 11000, "cuDevicePrimaryCtxRelease", (CUdevice device))               \
-  X(DevicePrimaryCtxGetState, 7000, "cuDevicePrimaryCtxGetState",                                 \
-    (CUdevice device, unsigned* flags, int* active))                                              \
-  X(MemAlloc, 3020, "cuMemAlloc_v2", (CUdeviceptr * pointer, size_t bytes))                       \
-  X(MemFree, 3020, "cuMemFree_v2", (CUdeviceptr pointer))                                         \
-  X(MemcpyHtoD, 3020, "cuMemcpyHtoD_v2", (CUdeviceptr to, const void* from, size_t bytes))        \
-  X(MemcpyDtoH, 3020, "cuMemcpyDtoH_v2", (void* to, CUdeviceptr from, size_t bytes))              \
-  X(MemcpyDtoD, 3020, "cuMemcpyDtoD_v2", (CUdeviceptr to, CUdeviceptr from, size_t bytes))        \
-  X(MemsetD8, 3020, "cuMemsetD8_v2", (CUdeviceptr to, unsigned char value, size_t bytes))         \
-  X(MemsetD16, 3020, "cuMemsetD16_v2", (CUdeviceptr to, unsigned short value, size_t count))      \
-  X(MemsetD32, 3020, "cuMemsetD32_v2", (CUdeviceptr to, unsigned value, size_t count))            \
-  X(MemcpyHtoDAsync, 3020, "cuMemcpyHtoDAsync_v2",                                                \
-    (CUdeviceptr to, const void* from, size_t bytes, CUstream stream))                            \
-  X(MemcpyDtoHAsync, 3020, "cuMemcpyDtoHAsync_v2",                                                \
-    (void* to, CUdeviceptr from, size_t bytes, CUstream stream))                                  \
-  X(MemcpyDtoDAsync, 3020, "cuMemcpyDtoDAsync_v2",                                                \
-    (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream))                            \
-  X(MemsetD8Async, 3020, "cuMemsetD8Async",                                                       \
-    (CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream))                         \
-  X(MemsetD16Async, 3020, "cuMemsetD16Async",                                                     \
-    (CUdeviceptr to, unsigned short value, size_t count, CUstream stream))                        \
-  X(MemsetD32Async, 3020, "cuMemsetD32Async",                                                     \
-    (CUdeviceptr to, unsigned value, size_t count, CUstream stream))                              \
-  X(StreamCreate, 2000, "cuStreamCreate", (CUstream * stream, unsigned flags))                    \
-  X(StreamCreateWithPriority, 5050, "cuStreamCreateWithPriority",                                 \
-    (CUstream * stream, unsigned flags, int priority))                                            \
-  X(StreamDestroy, 4000, "cuStreamDestroy_v2", (CUstream stream))                                 \
-  X(StreamSynchronize, 2000, "cuStreamSynchronize", (CUstream stream))                            \
-  X(StreamQuery, 2000, "cuStreamQuery", (CUstream stream))                                        \
-  X(StreamWaitEvent, 3020, "cuStreamWaitEvent", (CUstream stream, CUevent event, unsigned flags)) \
-  X(EventCreate, 2000, "cuEventCreate", (CUevent * event, unsigned flags))                        \
-  X(EventDestroy, 4000, "cuEventDestroy_v2", (CUevent event))                                     \
-  X(EventRecord, 2000, "cuEventRecord", (CUevent event, CUstream stream))                         \
-  X(EventQuery, 2000, "cuEventQuery", (CUevent event))                                            \
-  X(EventSynchronize, 2000, "cuEventSynchronize", (CUevent event))                                \
-  X(EventElapsedTime, 2000, "cuEventElapsedTime",                                                 \
-    (float* milliseconds, CUevent start, CUevent end))                                            \
-  X(PointerGetAttribute, 4000, "cuPointerGetAttribute",                                           \
-    (void* value, CUpointer_attribute attribute, CUdeviceptr pointer))                            \
-  X(PointerGetAttributes, 7000, "cuPointerGetAttributes",                                         \
-    (unsigned count, CUpointer_attribute* attributes, void** values, CUdeviceptr pointer))        \
-  X(Array3DGetDescriptor, 3020, "cuArray3DGetDescriptor_v2",                                      \
-    (CUDA_ARRAY3D_DESCRIPTOR * descriptor, CUarray array))                                        \
-  X(DeviceCanAccessPeer, 4000, "cuDeviceCanAccessPeer",                                           \
-    (int* can, CUdevice device, CUdevice peer))                                                   \
-  X(CtxEnablePeerAccess, 4000, "cuCtxEnablePeerAccess", (CUcontext peer, unsigned flags))         \
-  X(CtxDisablePeerAccess, 4000, "cuCtxDisablePeerAccess", (CUcontext peer))                       \
-  X(ModuleLoadData, 2000, "cuModuleLoadData", (CUmodule * module, const void* image))             \
-  X(ModuleLoadDataEx, 2010, "cuModuleLoadDataEx",                                                 \
-    (CUmodule * module, const void* image, unsigned count, CUjit_option* options, void** values)) \
-  X(ModuleUnload, 2000, "cuModuleUnload", (CUmodule module))                                      \
-  X(ModuleGetFunction, 2000, "cuModuleGetFunction",                                               \
-    (CUfunction * function, CUmodule module, const char* name))                                   \
-  X(ModuleGetGlobal, 3020, "cuModuleGetGlobal_v2",                                                \
-    (CUdeviceptr * pointer, size_t * bytes, CUmodule module, const char* name))                   \
-  X(FuncGetAttribute, 2020, "cuFuncGetAttribute",                                                 \
-    (int* value, CUfunction_attribute attribute, CUfunction function))                            \
-  X(LinkCreate, 6050, "cuLinkCreate_v2",                                                          \
-    (unsigned count, CUjit_option* options, void** values, CUlinkState* state))                   \
-  X(LinkAddData, 6050, "cuLinkAddData_v2",                                                        \
-    (CUlinkState state, CUjitInputType type, void* data, size_t size, const char* name,           \
-     unsigned count, CUjit_option* options, void** values))                                       \
-  X(LinkComplete, 5050, "cuLinkComplete", (CUlinkState state, void** image, size_t* size))        \
-  X(LinkDestroy, 5050, "cuLinkDestroy", (CUlinkState state))                                      \
-  X(OccupancyMaxActiveBlocksPerMultiprocessor, 6050,                                              \
-    "cuOccupancyMaxActiveBlocksPerMultiprocessor",                                                \
-    (int* blocks, CUfunction function, int block, size_t shared_bytes))                           \
-  X(OccupancyMaxPotentialBlockSize, 6050, "cuOccupancyMaxPotentialBlockSize",                     \
-    (int* min_grid, int* block, CUfunction function, CUoccupancyB2DSize shared_bytes_of_block,    \
-     size_t shared_bytes, int max_block))                                                         \
-  X(LaunchKernel, 4000, "cuLaunchKernel",                                                         \
-    (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,    \
-     unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,                  \
+#define CUGUEST_REQUIRED_ENTRIES(X)                                                                \
+  X(Init, 2000, "", (unsigned flags))                                                              \
+  X(DriverGetVersion, 2020, "", (int* version))                                                    \
+  X(GetErrorName, 6000, "", (CUresult code, const char** name))                                    \
+  X(GetErrorString, 6000, "", (CUresult code, const char** text))                                  \
+  X(DeviceGetCount, 2000, "", (int* count))                                                        \
+  X(DeviceGet, 2000, "", (CUdevice * device, int ordinal))                                         \
+  X(DeviceGetName, 2000, "", (char* name, int size, CUdevice device))                              \
+  X(DeviceGetPCIBusId, 4010, "", (char* id, int size, CUdevice device))                            \
+  X(DeviceGetAttribute, 2000, "", (int* value, CUdevice_attribute attribute, CUdevice device))     \
+  X(DeviceTotalMem, 3020, "_v2", (size_t * bytes, CUdevice device))                                \
+  X(CtxCreate, 3020, "_v2", (CUcontext * context, unsigned flags, CUdevice device))                \
+  X(CtxDestroy, 4000, "_v2", (CUcontext context))                                                  \
+  X(CtxPushCurrent, 4000, "_v2", (CUcontext context))                                              \
+  X(CtxPopCurrent, 4000, "_v2", (CUcontext * context))                                             \
+  X(CtxSetCurrent, 4000, "", (CUcontext context))                                                  \
+  X(CtxGetCurrent, 4000, "", (CUcontext * context))                                                \
+  X(CtxGetDevice, 2000, "", (CUdevice * device))                                                   \
+  X(CtxGetFlags, 7000, "", (unsigned* flags))                                                      \
+  X(CtxGetApiVersion, 3020, "", (CUcontext context, unsigned* version))                            \
+  X(CtxSynchronize, 2000, "", (void))                                                              \
+  X(DevicePrimaryCtxRetain, 7000, "", (CUcontext * context, CUdevice device))                      \
+  X(DevicePrimaryCtxRelease, 11000, "", (CUdevice device))                                         \
+  X(DevicePrimaryCtxGetState, 7000, "", (CUdevice device, unsigned* flags, int* active))           \
+  X(MemAlloc, 3020, "_v2", (CUdeviceptr * pointer, size_t bytes))                                  \
+  X(MemFree, 3020, "_v2", (CUdeviceptr pointer))                                                   \
+  X(MemcpyHtoD, 3020, "_v2", (CUdeviceptr to, const void* from, size_t bytes))                     \
+  X(MemcpyDtoH, 3020, "_v2", (void* to, CUdeviceptr from, size_t bytes))                           \
+  X(MemcpyDtoD, 3020, "_v2", (CUdeviceptr to, CUdeviceptr from, size_t bytes))                     \
+  X(MemsetD8, 3020, "_v2", (CUdeviceptr to, unsigned char value, size_t bytes))                    \
+  X(MemsetD16, 3020, "_v2", (CUdeviceptr to, unsigned short value, size_t count))                  \
+  X(MemsetD32, 3020, "_v2", (CUdeviceptr to, unsigned value, size_t count))                        \
+  X(MemcpyHtoDAsync, 3020, "_v2",                                                                  \
+    (CUdeviceptr to, const void* from, size_t bytes, CUstream stream))                             \
+  X(MemcpyDtoHAsync, 3020, "_v2", (void* to, CUdeviceptr from, size_t bytes, CUstream stream))     \
+  X(MemcpyDtoDAsync, 3020, "_v2",                                                                  \
+    (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream))                             \
+  X(MemsetD8Async, 3020, "", (CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream)) \
+  X(MemsetD16Async, 3020, "",                                                                      \
+    (CUdeviceptr to, unsigned short value, size_t count, CUstream stream))                         \
+  X(MemsetD32Async, 3020, "", (CUdeviceptr to, unsigned value, size_t count, CUstream stream))     \
+  X(StreamCreate, 2000, "", (CUstream * stream, unsigned flags))                                   \
+  X(StreamCreateWithPriority, 5050, "", (CUstream * stream, unsigned flags, int priority))         \
+  X(StreamDestroy, 4000, "_v2", (CUstream stream))                                                 \
+  X(StreamSynchronize, 2000, "", (CUstream stream))                                                \
+  X(StreamQuery, 2000, "", (CUstream stream))                                                      \
+  X(StreamWaitEvent, 3020, "", (CUstream stream, CUevent event, unsigned flags))                   \
+  X(EventCreate, 2000, "", (CUevent * event, unsigned flags))                                      \
+  X(EventDestroy, 4000, "_v2", (CUevent event))                                                    \
+  X(EventRecord, 2000, "", (CUevent event, CUstream stream))                                       \
+  X(EventQuery, 2000, "", (CUevent event))                                                         \
+  X(EventSynchronize, 2000, "", (CUevent event))                                                   \
+  X(EventElapsedTime, 2000, "", (float* milliseconds, CUevent start, CUevent end))                 \
+  X(PointerGetAttribute, 4000, "",                                                                 \
+    (void* value, CUpointer_attribute attribute, CUdeviceptr pointer))                             \
+  X(PointerGetAttributes, 7000, "",                                                                \
+    (unsigned count, CUpointer_attribute* attributes, void** values, CUdeviceptr pointer))         \
+  X(Array3DGetDescriptor, 3020, "_v2", (CUDA_ARRAY3D_DESCRIPTOR * descriptor, CUarray array))      \
+  X(DeviceCanAccessPeer, 4000, "", (int* can, CUdevice device, CUdevice peer))                     \
+  X(CtxEnablePeerAccess, 4000, "", (CUcontext peer, unsigned flags))                               \
+  X(CtxDisablePeerAccess, 4000, "", (CUcontext peer))                                              \
+  X(ModuleLoadData, 2000, "", (CUmodule * module, const void* image))                              \
+  X(ModuleLoadDataEx, 2010, "",                                                                    \
+    (CUmodule * module, const void* image, unsigned count, CUjit_option* options, void** values))  \
+  X(ModuleUnload, 2000, "", (CUmodule module))                                                     \
+  X(ModuleGetFunction, 2000, "", (CUfunction * function, CUmodule module, const char* name))       \
+  X(ModuleGetGlobal, 3020, "_v2",                                                                  \
+    (CUdeviceptr * pointer, size_t * bytes, CUmodule module, const char* name))                    \
+  X(FuncGetAttribute, 2020, "", (int* value, CUfunction_attribute attribute, CUfunction function)) \
+  X(LinkCreate, 6050, "_v2",                                                                       \
+    (unsigned count, CUjit_option* options, void** values, CUlinkState* state))                    \
+  X(LinkAddData, 6050, "_v2",                                                                      \
+    (CUlinkState state, CUjitInputType type, void* data, size_t size, const char* name,            \
+     unsigned count, CUjit_option* options, void** values))                                        \
+  X(LinkComplete, 5050, "", (CUlinkState state, void** image, size_t* size))                       \
+  X(LinkDestroy, 5050, "", (CUlinkState state))                                                    \
+  X(OccupancyMaxActiveBlocksPerMultiprocessor, 6050, "",                                           \
+    (int* blocks, CUfunction function, int block, size_t shared_bytes))                            \
+  X(OccupancyMaxPotentialBlockSize, 6050, "",                                                      \
+    (int* min_grid, int* block, CUfunction function, CUoccupancyB2DSize shared_bytes_of_block,     \
+     size_t shared_bytes, int max_block))                                                          \
+  X(LaunchKernel, 4000, "",                                                                        \
+    (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,     \
+     unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,                   \
      void** parameters, void** extra))
 
 /// Optional: null in the table where the driver does not have them. Ask for one
 /// with `Require`, which says which driver does.
 #define CUGUEST_OPTIONAL_ENTRIES(X)                                                                \
-  X(DeviceGetUuid, 9020, "cuDeviceGetUuid", (CUuuid * uuid, CUdevice device))                      \
-  X(DeviceGetP2PAttribute, 8000, "cuDeviceGetP2PAttribute",                                        \
+  X(DeviceGetUuid, 9020, "", (CUuuid * uuid, CUdevice device))                                     \
+  X(DeviceGetP2PAttribute, 8000, "",                                                               \
     (int* value, CUdevice_P2PAttribute attribute, CUdevice from, CUdevice to))                     \
-  X(MemGetAccess, 10020, "cuMemGetAccess",                                                         \
+  X(MemGetAccess, 10020, "",                                                                       \
     (unsigned long long* flags, const CUmemLocation* location, CUdeviceptr pointer))               \
-  X(MemAllocAsync, 11020, "cuMemAllocAsync",                                                       \
-    (CUdeviceptr * pointer, size_t bytes, CUstream stream))                                        \
-  X(MemFreeAsync, 11020, "cuMemFreeAsync", (CUdeviceptr pointer, CUstream stream))                 \
-  X(StreamGetCtx, 9020, "cuStreamGetCtx", (CUstream stream, CUcontext * context))                  \
-  X(StreamIsCapturing, 10000, "cuStreamIsCapturing",                                               \
-    (CUstream stream, CUstreamCaptureStatus * status))                                             \
-  X(StreamGetCaptureInfo, 10010, "cuStreamGetCaptureInfo",                                         \
+  X(MemAllocAsync, 11020, "", (CUdeviceptr * pointer, size_t bytes, CUstream stream))              \
+  X(MemFreeAsync, 11020, "", (CUdeviceptr pointer, CUstream stream))                               \
+  X(StreamGetCtx, 9020, "", (CUstream stream, CUcontext * context))                                \
+  X(StreamIsCapturing, 10000, "", (CUstream stream, CUstreamCaptureStatus * status))               \
+  X(StreamGetCaptureInfo, 10010, "",                                                               \
     (CUstream stream, CUstreamCaptureStatus * status, cuuint64_t * id))                            \
-  X(ThreadExchangeStreamCaptureMode, 10010, "cuThreadExchangeStreamCaptureMode",                   \
-    (CUstreamCaptureMode * mode))                                                                  \
-  X(CtxGetId, 12000, "cuCtxGetId", (CUcontext context, unsigned long long* id))                    \
-  X(CtxGetDevResource, 12040, "cuCtxGetDevResource",                                               \
+  X(ThreadExchangeStreamCaptureMode, 10010, "", (CUstreamCaptureMode * mode))                      \
+  X(CtxGetId, 12000, "", (CUcontext context, unsigned long long* id))                              \
+  X(CtxGetDevResource, 12040, "",                                                                  \
     (CUcontext context, CUdevResource * resource, CUdevResourceType type))                         \
-  X(StreamGetGreenCtx, 12040, "cuStreamGetGreenCtx", (CUstream stream, CUgreenCtx * green))        \
-  X(ModuleGetLoadingMode, 11070, "cuModuleGetLoadingMode", (CUmoduleLoadingMode * mode))           \
-  X(FuncGetModule, 11000, "cuFuncGetModule", (CUmodule * module, CUfunction function))             \
-  X(FuncGetName, 12030, "cuFuncGetName", (const char** name, CUfunction function))                 \
-  X(FuncGetParamInfo, 12040, "cuFuncGetParamInfo",                                                 \
+  X(StreamGetGreenCtx, 12040, "", (CUstream stream, CUgreenCtx * green))                           \
+  X(ModuleGetLoadingMode, 11070, "", (CUmoduleLoadingMode * mode))                                 \
+  X(FuncGetModule, 11000, "", (CUmodule * module, CUfunction function))                            \
+  X(FuncGetName, 12030, "", (const char** name, CUfunction function))                              \
+  X(FuncGetParamInfo, 12040, "",                                                                   \
     (CUfunction function, size_t index, size_t * offset, size_t * size))                           \
-  X(FuncIsLoaded, 12040, "cuFuncIsLoaded", (CUfunctionLoadingState * state, CUfunction function))  \
-  X(FuncLoad, 12040, "cuFuncLoad", (CUfunction function))                                          \
-  X(FuncSetAttribute, 9000, "cuFuncSetAttribute",                                                  \
-    (CUfunction function, CUfunction_attribute attribute, int value))                              \
-  X(LibraryLoadData, 12000, "cuLibraryLoadData",                                                   \
+  X(FuncIsLoaded, 12040, "", (CUfunctionLoadingState * state, CUfunction function))                \
+  X(FuncLoad, 12040, "", (CUfunction function))                                                    \
+  X(FuncSetAttribute, 9000, "", (CUfunction function, CUfunction_attribute attribute, int value))  \
+  X(LibraryLoadData, 12000, "",                                                                    \
     (CUlibrary * library, const void* image, CUjit_option* options, void** values, unsigned count, \
      CUlibraryOption* library_options, void** library_values, unsigned library_count))             \
-  X(LibraryUnload, 12000, "cuLibraryUnload", (CUlibrary library))                                  \
-  X(LibraryGetKernel, 12000, "cuLibraryGetKernel",                                                 \
-    (CUkernel * kernel, CUlibrary library, const char* name))                                      \
-  X(LibraryGetKernelCount, 12040, "cuLibraryGetKernelCount", (unsigned* count, CUlibrary library)) \
-  X(LibraryEnumerateKernels, 12040, "cuLibraryEnumerateKernels",                                   \
-    (CUkernel * kernels, unsigned count, CUlibrary library))                                       \
-  X(LibraryGetModule, 12000, "cuLibraryGetModule", (CUmodule * module, CUlibrary library))         \
-  X(LibraryGetGlobal, 12000, "cuLibraryGetGlobal",                                                 \
+  X(LibraryUnload, 12000, "", (CUlibrary library))                                                 \
+  X(LibraryGetKernel, 12000, "", (CUkernel * kernel, CUlibrary library, const char* name))         \
+  X(LibraryGetKernelCount, 12040, "", (unsigned* count, CUlibrary library))                        \
+  X(LibraryEnumerateKernels, 12040, "", (CUkernel * kernels, unsigned count, CUlibrary library))   \
+  X(LibraryGetModule, 12000, "", (CUmodule * module, CUlibrary library))                           \
+  X(LibraryGetGlobal, 12000, "",                                                                   \
     (CUdeviceptr * pointer, size_t * bytes, CUlibrary library, const char* name))                  \
-  X(KernelGetFunction, 12000, "cuKernelGetFunction", (CUfunction * function, CUkernel kernel))     \
-  X(KernelGetLibrary, 12050, "cuKernelGetLibrary", (CUlibrary * library, CUkernel kernel))         \
-  X(KernelGetName, 12030, "cuKernelGetName", (const char** name, CUkernel kernel))                 \
-  X(LaunchKernelEx, 11060, "cuLaunchKernelEx",                                                     \
+  X(KernelGetFunction, 12000, "", (CUfunction * function, CUkernel kernel))                        \
+  X(KernelGetLibrary, 12050, "", (CUlibrary * library, CUkernel kernel))                           \
+  X(KernelGetName, 12030, "", (const char** name, CUkernel kernel))                                \
+  X(LaunchKernelEx, 11060, "",                                                                     \
     (const CUlaunchConfig* config, CUfunction function, void** parameters, void** extra))          \
-  X(OccupancyAvailableDynamicSMemPerBlock, 10020, "cuOccupancyAvailableDynamicSMemPerBlock",       \
+  X(OccupancyAvailableDynamicSMemPerBlock, 10020, "",                                              \
     (size_t * shared_bytes, CUfunction function, int blocks, int block))                           \
-  X(OccupancyMaxActiveClusters, 11070, "cuOccupancyMaxActiveClusters",                             \
+  X(OccupancyMaxActiveClusters, 11070, "",                                                         \
     (int* clusters, CUfunction function, const CUlaunchConfig* config))
 
 CUGUEST_BEGIN_NAMESPACE

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/device.h"
@@ -22,13 +21,12 @@ namespace {
 using internal::FloorOf;
 using internal::VersionText;
 
-constexpr char kCan[] = "CUDA can work here";
-constexpr char kCannot[] = "CUDA cannot work here: ";
+constexpr char kCannot[] = "CUDA cannot work here";
 constexpr int kInsufficientDriver = 35;  // cudaErrorInsufficientDriver
 
 std::string KernelModule() {
   std::ifstream file("/proc/driver/nvidia/version");
-  return internal::FindRelease(std::string(std::istreambuf_iterator<char>(file), {}));
+  return internal::FindRelease(file);
 }
 
 // The file, not the link, that `function` was loaded from.
@@ -61,25 +59,6 @@ std::string DriverText(const Versions& versions) {
   return absl::StrCat("driver ", versions.kernel_module, " (", VersionText(versions.driver), ")");
 }
 
-// `status` with another text.
-absl::Status Reworded(const absl::Status& status, const std::string& text) {
-  absl::Status reworded(status.code(), text);
-  status.ForEachPayload(
-      [&](auto url, const absl::Cord& payload) { reworded.SetPayload(url, payload); });
-  return reworded;
-}
-
-CompatibilityReport Report(absl::Status status, std::string sentence) {
-  CompatibilityReport report;
-  report.status = std::move(status);
-  report.sentence = std::move(sentence);
-  return report;
-}
-
-CompatibilityReport Cannot(const absl::Status& status) {
-  return Report(status, std::string(status.message()));
-}
-
 std::string NoLibraryText(const Versions& versions) {
   if (versions.kernel_module.empty()) {
     return "libcuda.so.1 cannot be loaded and no NVIDIA kernel module is to be seen: install the "
@@ -93,28 +72,22 @@ std::string NoLibraryText(const Versions& versions) {
 
 // What to say of 803 and 804, which a compatibility package mostly is behind.
 std::string PackageText(const Versions& versions, CUresult code) {
-  constexpr char kRemedy[] = ": take its directory out of LD_LIBRARY_PATH, or update the driver";
-  const bool mismatch = code == CUDA_ERROR_SYSTEM_DRIVER_MISMATCH;
-  return absl::StrCat("the forward-compatibility library ", versions.library,
-                      mismatch ? " does not fit kernel module "
-                               : " supports data-centre GPUs only, and not this one",
-                      !mismatch                        ? ""
-                      : versions.kernel_module.empty() ? "of this machine"
-                                                       : versions.kernel_module,
-                      kRemedy);
+  std::string misfit = " supports data-centre GPUs only, and not this one";
+  if (code == CUDA_ERROR_SYSTEM_DRIVER_MISMATCH) {
+    const std::string& module = versions.kernel_module;
+    misfit = " does not fit kernel module " + (module.empty() ? "of this machine" : module);
+  }
+  return absl::StrCat("the forward-compatibility library ", versions.library, misfit,
+                      ": take its directory out of LD_LIBRARY_PATH, or update the driver");
 }
 
 std::string ProblemText(const Versions& versions) {
+  const DriverProblem problem = ProblemOf(versions.problem);
   const CUresult code = CodeOf(versions.problem).value_or(CUDA_ERROR_UNKNOWN);
-  switch (ProblemOf(versions.problem)) {
-    case DriverProblem::kNoLibrary:
-      return NoLibraryText(versions);
-    case DriverProblem::kStub:
-    case DriverProblem::kForkedChild:
-    case DriverProblem::kNoDevice:
-      return ErrorText(code);
-    default:
-      break;
+  if (problem == DriverProblem::kNoLibrary) return NoLibraryText(versions);
+  if (problem == DriverProblem::kStub || problem == DriverProblem::kForkedChild ||
+      problem == DriverProblem::kNoDevice) {
+    return ErrorText(code);
   }
   const bool of_package = code == CUDA_ERROR_SYSTEM_DRIVER_MISMATCH ||
                           code == CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE;
@@ -122,21 +95,35 @@ std::string ProblemText(const Versions& versions) {
   return std::string(versions.problem.message());
 }
 
-absl::Status InsufficientDriver(const Versions& versions) {
+// Why CUDA cannot work; OK if it can.
+absl::Status Obstacle(const Versions& versions) {
   const int runtime = versions.runtime;
-  return internal::RuntimeErrorStatus(
-      kInsufficientDriver, "", "",
-      absl::StrCat(kCannot, "the runtime is of ", VersionText(runtime), " and needs driver ",
-                   FloorOf(NeededBy(runtime)).driver, " or newer, and there is ",
-                   DriverText(versions), ": update the driver, install cuda-compat-",
-                   Major(runtime), "-", runtime % 1000 / 10,
-                   " on a data-centre GPU, or use a runtime of CUDA ", Major(versions.driver)));
-}
-
-absl::Status OtherMajor(const Versions& versions) {
+  if (!versions.problem.ok()) {
+    return internal::Reworded(versions.problem, versions.problem.code(),
+                              absl::StrCat(kCannot, ": ", ProblemText(versions)));
+  }
+  if (versions.driver <= 0) {
+    return internal::ErrorStatus(CUDA_ERROR_UNKNOWN, kCannot, "",
+                                 "the driver does not tell its version: install it again");
+  }
+  if (versions.devices <= 0) {
+    return internal::ErrorStatus(CUDA_ERROR_NO_DEVICE, kCannot, "",
+                                 ErrorText(CUDA_ERROR_NO_DEVICE));
+  }
+  if (runtime == 0) return absl::OkStatus();
+  if (versions.driver < NeededBy(runtime)) {
+    return internal::RuntimeErrorStatus(
+        kInsufficientDriver, kCannot, "",
+        absl::StrCat("the runtime is of ", VersionText(runtime), " and needs driver ",
+                     FloorOf(NeededBy(runtime)).driver, " or newer, and there is ",
+                     DriverText(versions), ": update the driver, install cuda-compat-",
+                     Major(runtime), "-", runtime % 1000 / 10,
+                     " on a data-centre GPU, or use a runtime of CUDA ", Major(versions.driver)));
+  }
+  if (versions.toolkit == 0 || Major(runtime) == Major(versions.toolkit)) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
-      kCannot, "the program was compiled with the headers of ", VersionText(versions.toolkit),
-      " and runs with the runtime of ", VersionText(versions.runtime),
+      kCannot, ": the program was compiled with the headers of ", VersionText(versions.toolkit),
+      " and runs with the runtime of ", VersionText(runtime),
       ", whose functions and structures differ: link the runtime of the toolkit that "
       "it is compiled with"));
 }
@@ -152,7 +139,7 @@ std::string Means(const Versions& versions, int newest) {
 std::string CanText(const Versions& versions) {
   const int newest = std::max(versions.toolkit, versions.runtime);
   std::string text =
-      absl::StrCat(kCan, Means(versions, newest), ": ", DriverText(versions),
+      absl::StrCat("CUDA can work here", Means(versions, newest), ": ", DriverText(versions),
                    versions.runtime == 0 ? "" : ", runtime of " + VersionText(versions.runtime),
                    ", ", versions.devices, versions.devices == 1 ? " device" : " devices");
   if (IsOlder(versions.driver, newest)) {
@@ -190,26 +177,10 @@ Versions QueryVersions(int toolkit, int runtime) {
 }
 
 CompatibilityReport CheckCompatibility(const Versions& versions) {
-  if (!versions.problem.ok()) {
-    return Cannot(Reworded(versions.problem, kCannot + ProblemText(versions)));
-  }
-  if (versions.driver <= 0) {
-    return Cannot(internal::ErrorStatus(
-        CUDA_ERROR_UNKNOWN, "", "",
-        absl::StrCat(kCannot, "the driver does not tell its version: install it again")));
-  }
-  if (versions.devices <= 0) {
-    return Cannot(internal::ErrorStatus(CUDA_ERROR_NO_DEVICE, "", "",
-                                        absl::StrCat(kCannot, ErrorText(CUDA_ERROR_NO_DEVICE))));
-  }
-  if (versions.runtime != 0 && versions.driver < NeededBy(versions.runtime)) {
-    return Cannot(InsufficientDriver(versions));
-  }
-  if (versions.runtime != 0 && versions.toolkit != 0 &&
-      Major(versions.runtime) != Major(versions.toolkit)) {
-    return Cannot(OtherMajor(versions));
-  }
-  return Report(absl::OkStatus(), CanText(versions));
+  CompatibilityReport report;
+  report.status = Obstacle(versions);
+  report.sentence = report.status.ok() ? CanText(versions) : std::string(report.status.message());
+  return report;
 }
 
 CUGUEST_END_NAMESPACE

@@ -13,6 +13,7 @@
 
 #include <pthread.h>
 
+#include <atomic>
 #include <mutex>
 #include <thread>
 
@@ -45,7 +46,11 @@ using ThreadId = std::thread::id;
 inline ThreadId ThisThreadId() noexcept { return std::this_thread::get_id(); }
 
 // A number of the calling thread: 0 for the first one that asked, and counted up.
-unsigned ThreadNumber() noexcept;
+inline unsigned ThreadNumber() noexcept {
+  static std::atomic<unsigned> s_next{0};
+  thread_local const unsigned s_mine = s_next.fetch_add(1, std::memory_order_relaxed);
+  return s_mine;
+}
 
 // The size of what only spreads contention: `size`, and the least that is of interest where
 // every schedule is explored.

@@ -4,30 +4,32 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
-#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "cuguest/error.h"
 #include "lib/core/driver_access.h"
 #include "lib/core/driver_release.h"
+#include "lib/core/error_status.h"
 #include "lib/core/resolver.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {
 
 using internal::DriverEntry;
-using internal::DriverFailure;
+using internal::DriverOutcome;
 using internal::FloorOf;
 using internal::kCallRequiresNewerDriver;
 using internal::VersionText;
 
 constexpr char kProblemPayload[] = "cuguest/DriverProblem";
+constexpr char kLoad[] = "load the CUDA driver";
+constexpr char kAdopt[] = "adopt the CUDA driver of a lookup";
+constexpr char kInitialise[] = "initialise the CUDA driver";
 
 absl::Status WithProblem(DriverProblem problem, absl::Status status) {
-  status.SetPayload(kProblemPayload, absl::Cord(absl::StrCat(static_cast<int>(problem))));
+  internal::SetNumber(kProblemPayload, static_cast<int>(problem), &status);
   return status;
 }
 
@@ -36,37 +38,29 @@ absl::Status ProblemStatus(DriverProblem problem, CUresult code, std::string_vie
   return WithProblem(problem, internal::MakeStatus(code, doing, detail));
 }
 
-std::string MissingText(const DriverFailure& failure) {
-  const DriverEntry& missing = *failure.missing;
-  const std::string found =
-      failure.version == 0 ? "of unknown version" : VersionText(failure.version);
-  return absl::StrCat(failure.text, " (", found, ") has no ", missing.name, " of ",
-                      VersionText(missing.version), "; driver ", FloorOf(missing.version).driver,
-                      " or newer is needed");
+absl::Status ToStatus(const DriverOutcome& outcome, std::string_view doing) {
+  std::string text = outcome.text;
+  if (const DriverEntry* const missing = outcome.missing) {
+    const int version = outcome.table.version;
+    absl::StrAppend(&text, " (", version == 0 ? "of unknown version" : VersionText(version),
+                    ") has no ", missing->name, " of ", VersionText(missing->version), "; driver ",
+                    FloorOf(missing->version).driver, " or newer is needed");
+  }
+  return ProblemStatus(outcome.problem, outcome.code, doing, text);
 }
-
-absl::Status ToStatus(const DriverFailure& failure, std::string_view doing) {
-  return ProblemStatus(failure.problem, failure.code, doing,
-                       failure.missing == nullptr ? failure.text : MissingText(failure));
-}
-
-constexpr char kLoad[] = "load the CUDA driver";
-constexpr char kAdopt[] = "adopt the CUDA driver of a lookup";
 
 absl::Status InitStatus(CUresult code) {
-  constexpr char kDoing[] = "initialise the CUDA driver";
-  switch (code) {
-    case CUDA_ERROR_NOT_INITIALIZED:  // the only way cuInit itself says this
-      return ProblemStatus(
-          DriverProblem::kForkedChild, code, kDoing,
-          absl::StrCat("process ", getpid(), " was forked from one that had initialised CUDA"));
-    case CUDA_ERROR_NO_DEVICE:
-      return ProblemStatus(DriverProblem::kNoDevice, code, kDoing, "no device");
-    case CUDA_ERROR_STUB_LIBRARY:
-      return ProblemStatus(DriverProblem::kStub, code, kDoing, "");
-    default:
-      return ProblemStatus(DriverProblem::kOther, code, kDoing, "");
+  if (code == CUDA_ERROR_NOT_INITIALIZED) {  // the only way cuInit itself says this
+    return ProblemStatus(
+        DriverProblem::kForkedChild, code, kInitialise,
+        absl::StrCat("process ", getpid(), " was forked from one that had initialised CUDA"));
   }
+  if (code == CUDA_ERROR_NO_DEVICE) {
+    return ProblemStatus(DriverProblem::kNoDevice, code, kInitialise, "no device");
+  }
+  const bool is_stub = code == CUDA_ERROR_STUB_LIBRARY;
+  return ProblemStatus(is_stub ? DriverProblem::kStub : DriverProblem::kOther, code, kInitialise,
+                       "");
 }
 
 }  // namespace
@@ -75,7 +69,7 @@ namespace internal {
 
 const Driver* ResolveDriver(CUresult* code) noexcept {
   const DriverOutcome& outcome = ProcessDriver();
-  *code = outcome.failure.code;
+  *code = outcome.code;
   return outcome.ok() ? AsDriver(&outcome.table) : nullptr;
 }
 
@@ -84,9 +78,9 @@ const Driver* ResolveDriver(CUresult* code) noexcept {
 absl::StatusOr<const Driver*> Driver::Get() {
   const DriverTable* const known = internal::g_driver.load(std::memory_order_acquire);
   if (known != nullptr) return internal::AsDriver(known);
-  const internal::DriverOutcome& outcome = internal::ProcessDriver();
+  const DriverOutcome& outcome = internal::ProcessDriver();
   if (outcome.ok()) return internal::AsDriver(&outcome.table);
-  return ToStatus(outcome.failure, kLoad);
+  return ToStatus(outcome, kLoad);
 }
 
 absl::StatusOr<const Driver*> Driver::GetInitialized() {
@@ -99,25 +93,20 @@ absl::StatusOr<const Driver*> Driver::GetInitialized() {
 
 absl::Status Driver::Adopt(DriverLookup lookup, void* user) {
   if (lookup == nullptr) return absl::InvalidArgumentError(absl::StrCat(kAdopt, ": it is null"));
-  const DriverFailure failure = internal::AdoptDriver(lookup, user);
-  switch (failure.problem) {
-    case DriverProblem::kNone:
-      return absl::OkStatus();
-    case DriverProblem::kInUse:
-      return WithProblem(
-          failure.problem,
-          absl::FailedPreconditionError(absl::StrCat(
-              kAdopt,
-              ": this copy of cuguest has its driver already, from an earlier Adopt or from "
-              "its first use; call Driver::Adopt before anything else of cuguest")));
-    default:
-      return ToStatus(failure, kAdopt);
-  }
+  const DriverOutcome outcome = internal::AdoptDriver(lookup, user);
+  if (outcome.ok()) return absl::OkStatus();
+  if (outcome.problem != DriverProblem::kInUse) return ToStatus(outcome, kAdopt);
+  return WithProblem(
+      outcome.problem,
+      absl::FailedPreconditionError(absl::StrCat(
+          kAdopt,
+          ": this copy of cuguest has its driver already, from an earlier Adopt or from "
+          "its first use; call Driver::Adopt before anything else of cuguest")));
 }
 
 absl::Status Driver::Load(const char* path, Driver* driver) {
-  const internal::DriverOutcome outcome = internal::LoadDriver(path);
-  if (!outcome.ok()) return ToStatus(outcome.failure, kLoad);
+  const DriverOutcome outcome = internal::LoadDriver(path);
+  if (!outcome.ok()) return ToStatus(outcome, kLoad);
   static_cast<DriverTable&>(*driver) = outcome.table;
   return absl::OkStatus();
 }
@@ -150,9 +139,7 @@ absl::Status Driver::MissingEntry(std::size_t offset) const {
 }
 
 DriverProblem ProblemOf(const absl::Status& status) {
-  const auto payload = status.GetPayload(kProblemPayload);
-  if (!payload.has_value()) return DriverProblem::kNone;
-  return static_cast<DriverProblem>(std::atoi(std::string(*payload).c_str()));
+  return static_cast<DriverProblem>(internal::NumberOf(kProblemPayload, status).value_or(0));
 }
 
 CUGUEST_END_NAMESPACE

@@ -6,10 +6,11 @@
 #ifndef CUGUEST_LIB_CORE_DRIVER_RELEASE_H_
 #define CUGUEST_LIB_CORE_DRIVER_RELEASE_H_
 
-#include <algorithm>
-#include <cstddef>
+#include <charconv>
+#include <istream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/export.h"
@@ -41,26 +42,23 @@ inline std::string VersionText(int version) {
   return absl::StrCat("CUDA ", version / 1000, ".", version % 1000 / 10);
 }
 
-// Whether `word` is two numbers or more with dots between them.
-inline bool IsRelease(std::string_view word) {
-  bool dots = false;
-  bool digit = false;  // whether the last letter was one
-  for (const char letter : word) {
-    if (letter == '.' ? !digit : letter < '0' || letter > '9') return false;
-    digit = letter != '.';
-    dots = dots || !digit;
+// The numbers of a release: two or more, with dots between them. None if `word` is something else.
+inline std::vector<unsigned> ReleaseNumbers(std::string_view word) {
+  std::vector<unsigned> numbers;
+  const char* const end = word.data() + word.size();
+  for (const char* at = word.data();; ++at) {
+    const auto parsed = std::from_chars(at, end, numbers.emplace_back());
+    if (parsed.ec != std::errc()) return {};
+    at = parsed.ptr;
+    if (at == end && numbers.size() > 1) return numbers;
+    if (at == end || *at != '.') return {};
   }
-  return dots && digit;
 }
 
-// The first word of `text` that is a release; empty if there is none.
-inline std::string FindRelease(std::string_view text) {
-  constexpr char kSpace[] = " \t\n";
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find_first_of(kSpace, begin), text.size());
-    const std::string_view word = text.substr(begin, end - begin);
-    if (IsRelease(word)) return std::string(word);
-    begin = end + 1;
+// The first word that is a release; empty if there is none.
+inline std::string FindRelease(std::istream& words) {
+  for (std::string word; words >> word;) {
+    if (!ReleaseNumbers(word).empty()) return word;
   }
   return "";
 }
@@ -71,26 +69,12 @@ inline std::string ReleaseOfFile(std::string_view path) {
   const std::size_t at = path.rfind(kStem);
   if (at == std::string_view::npos) return "";
   const std::string_view rest = path.substr(at + kStem.size());
-  return IsRelease(rest) ? std::string(rest) : "";
+  return std::string(ReleaseNumbers(rest).empty() ? "" : rest);
 }
 
 // Whether release `a` is newer than release `b`, number by number. Both are releases.
 inline bool IsNewer(std::string_view a, std::string_view b) {
-  const auto take = [](std::string_view* release) {
-    long number = 0;
-    std::size_t used = 0;
-    for (; used < release->size() && (*release)[used] != '.'; ++used) {
-      number = number * 10 + ((*release)[used] - '0');
-    }
-    release->remove_prefix(std::min(used + 1, release->size()));
-    return number;
-  };
-  while (!a.empty() || !b.empty()) {
-    const long first = take(&a);
-    const long second = take(&b);
-    if (first != second) return first > second;
-  }
-  return false;
+  return ReleaseNumbers(a) > ReleaseNumbers(b);
 }
 
 }  // namespace internal

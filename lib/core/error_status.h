@@ -25,6 +25,9 @@ absl::Status ErrorStatus(CUresult code, std::string_view doing, std::string_view
 absl::Status RuntimeErrorStatus(int code, std::string_view doing, std::string_view object,
                                 std::string_view said);
 
+// `status` with another code and text, and its payloads.
+absl::Status Reworded(const absl::Status& status, absl::StatusCode code, std::string_view text);
+
 void SetNumber(const char* payload, int number, absl::Status* status);
 // Nothing if `status` has no such payload, or one that is no number.
 std::optional<int> NumberOf(const char* payload, const absl::Status& status);

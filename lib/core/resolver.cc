@@ -26,17 +26,15 @@ StackCalls g_stack_calls = {
 namespace {
 
 constexpr DriverEntry kEntries[] = {
-#define CUGUEST_ROW(is_required, Name, version, symbol) \
-  {"cu" #Name, version, symbol, offsetof(DriverTable, Name), is_required},
-#define CUGUEST_REQUIRED_ROW(Name, version, symbol, parameters) \
-  CUGUEST_ROW(true, Name, version, symbol)
-#define CUGUEST_OPTIONAL_ROW(Name, version, symbol, parameters) \
-  CUGUEST_ROW(false, Name, version, symbol)
-    CUGUEST_REQUIRED_ENTRIES(CUGUEST_REQUIRED_ROW) CUGUEST_OPTIONAL_ENTRIES(CUGUEST_OPTIONAL_ROW)
-#undef CUGUEST_OPTIONAL_ROW
-#undef CUGUEST_REQUIRED_ROW
+#define CUGUEST_ROW(Name, version, suffix, parameters) \
+  {"cu" #Name, version, "cu" #Name suffix, offsetof(DriverTable, Name)},
+    CUGUEST_REQUIRED_ENTRIES(CUGUEST_ROW) CUGUEST_OPTIONAL_ENTRIES(CUGUEST_ROW)
 #undef CUGUEST_ROW
 };
+// The first ones.
+#define CUGUEST_ONE(Name, version, suffix, parameters) +1
+constexpr int kRequiredEntries = CUGUEST_REQUIRED_ENTRIES(CUGUEST_ONE);
+#undef CUGUEST_ONE
 
 // CU_GET_PROC_ADDRESS_LEGACY_STREAM: stream 0 must not change its meaning with the macros with
 // which this file is compiled.
@@ -51,16 +49,14 @@ using GetProcAddress = CUresult(CUDAAPI*)(const char*, void**, int, unsigned lon
 void* LookUpByVersionV2(const char* name, int version, void* user) {
   void* function = nullptr;
   int status = 0;
-  const CUresult code =
-      reinterpret_cast<GetProcAddressV2>(user)(name, &function, version, kLegacyStream, &status);
-  return code == CUDA_SUCCESS ? function : nullptr;
+  const auto get = reinterpret_cast<GetProcAddressV2>(user);
+  return get(name, &function, version, kLegacyStream, &status) == CUDA_SUCCESS ? function : nullptr;
 }
 
 void* LookUpByVersion(const char* name, int version, void* user) {
   void* function = nullptr;
-  const CUresult code =
-      reinterpret_cast<GetProcAddress>(user)(name, &function, version, kLegacyStream);
-  return code == CUDA_SUCCESS ? function : nullptr;
+  const auto get = reinterpret_cast<GetProcAddress>(user);
+  return get(name, &function, version, kLegacyStream) == CUDA_SUCCESS ? function : nullptr;
 }
 
 // Only what the table lists: of another name, the signature behind the symbol is not known.
@@ -79,64 +75,48 @@ struct Source {
 };
 
 Source SourceOf(void* library) {
-  if (void* const function = dlsym(library, "cuGetProcAddress_v2")) {
-    return {&LookUpByVersionV2, function};
-  }
-  if (void* const function = dlsym(library, "cuGetProcAddress")) {
-    return {&LookUpByVersion, function};
-  }
+  if (void* const get = dlsym(library, "cuGetProcAddress_v2")) return {&LookUpByVersionV2, get};
+  if (void* const get = dlsym(library, "cuGetProcAddress")) return {&LookUpByVersion, get};
   return {&LookUpBySymbol, library};
 }
 
-// The toolkit's stub exports cuGetProcAddress, which answers as all of its functions do.
-bool IsStub(const Source& source) {
-  void* function = nullptr;
-  int status = 0;
-  CUresult code = CUDA_SUCCESS;
-  if (source.lookup == &LookUpByVersionV2) {
-    code = reinterpret_cast<GetProcAddressV2>(source.user)("cuDriverGetVersion", &function, 2020,
-                                                           kLegacyStream, &status);
-  } else if (source.lookup == &LookUpByVersion) {
-    code = reinterpret_cast<GetProcAddress>(source.user)("cuDriverGetVersion", &function, 2020,
-                                                         kLegacyStream);
-  }
-  return code == CUDA_ERROR_STUB_LIBRARY;
+// The toolkit's stub exports every function, and all of them answer that it is the stub.
+bool IsStub(void* library) {
+  int version = 0;
+  void* const get = dlsym(library, "cuDriverGetVersion");
+  return get != nullptr && reinterpret_cast<decltype(DriverTable::DriverGetVersion)>(get)(
+                               &version) == CUDA_ERROR_STUB_LIBRARY;
 }
 
-void Fail(DriverProblem problem, CUresult code, const char* text, DriverFailure* failure) {
-  failure->problem = problem;
-  failure->code = code;
-  std::snprintf(failure->text, sizeof(failure->text), "%s", text);
+DriverOutcome Outcome(DriverProblem problem, CUresult code, const char* text) {
+  DriverOutcome outcome;
+  outcome.problem = problem;
+  outcome.code = code;
+  std::snprintf(outcome.text, sizeof(outcome.text), "%s", text);
+  outcome.process = getpid();
+  return outcome;
 }
 
-// The first required entry that is missing; nullptr if none is.
-const DriverEntry* FillEntries(DriverTable* table) {
-  const DriverEntry* missing = nullptr;
+// What `source` gives, which messages call `name`.
+DriverOutcome Resolve(const Source& source, const char* name) {
+  DriverOutcome outcome = Outcome(DriverProblem::kNone, CUDA_SUCCESS, name);
+  DriverTable& table = outcome.table;
+  table.lookup = source.lookup;
+  table.lookup_user = source.user;
   for (const DriverEntry& entry : kEntries) {
-    void* const function = table->lookup(entry.name, entry.version, table->lookup_user);
-    if (function == nullptr && entry.is_required && missing == nullptr) missing = &entry;
-    std::memcpy(reinterpret_cast<char*>(table) + entry.offset, &function, sizeof(function));
+    void* const function = source.lookup(entry.name, entry.version, source.user);
+    const bool fails = function == nullptr && &entry < kEntries + kRequiredEntries;
+    if (fails && outcome.missing == nullptr) outcome.missing = &entry;
+    std::memcpy(reinterpret_cast<char*>(&table) + entry.offset, &function, sizeof(function));
   }
-  return missing;
-}
-
-// Fills the outcome from `source`, which messages call `name`.
-void Fill(const Source& source, const char* name, DriverOutcome* outcome) {
-  DriverFailure* const failure = &outcome->failure;
-  DriverTable* const table = &outcome->table;
-  table->lookup = source.lookup;
-  table->lookup_user = source.user;
-  const DriverEntry* const missing = FillEntries(table);
-  const CUresult code = table->DriverGetVersion == nullptr
-                            ? CUDA_ERROR_NOT_FOUND
-                            : table->DriverGetVersion(&table->version);
-  if (code == CUDA_ERROR_STUB_LIBRARY) {
-    Fail(DriverProblem::kStub, code, name, failure);
-  } else if (missing != nullptr) {
-    Fail(DriverProblem::kTooOld, kCallRequiresNewerDriver, name, failure);
-    failure->missing = missing;
-    failure->version = table->version;
+  const CUresult code = table.DriverGetVersion == nullptr ? CUDA_ERROR_NOT_FOUND
+                                                          : table.DriverGetVersion(&table.version);
+  if (code == CUDA_ERROR_STUB_LIBRARY) return Outcome(DriverProblem::kStub, code, name);
+  if (outcome.missing != nullptr) {
+    outcome.problem = DriverProblem::kTooOld;
+    outcome.code = kCallRequiresNewerDriver;
   }
+  return outcome;
 }
 
 PublishOnce<DriverOutcome> g_outcome;
@@ -160,9 +140,8 @@ const DriverOutcome& Install(const DriverOutcome& outcome) {
   return outcome;
 }
 
-constexpr DriverFailure kNoMemory = {DriverProblem::kOther, CUDA_ERROR_OUT_OF_MEMORY, nullptr, 0,
-                                     "the table"};
-constexpr DriverOutcome kNoMemoryOutcome = {{}, kNoMemory, 0};
+constexpr DriverOutcome kNoMemory = {{},      DriverProblem::kOther, CUDA_ERROR_OUT_OF_MEMORY,
+                                     nullptr, "the table",           0};
 
 }  // namespace
 
@@ -174,43 +153,33 @@ const DriverEntry* EntryAt(std::size_t offset) noexcept {
 }
 
 DriverOutcome LoadDriver(const char* path) noexcept {
-  DriverOutcome outcome;
-  outcome.process = getpid();
   void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr) {
     const char* const reason = dlerror();
-    Fail(DriverProblem::kNoLibrary, CUDA_ERROR_SHARED_OBJECT_INIT_FAILED,
-         reason != nullptr ? reason : path, &outcome.failure);
-    return outcome;
+    return Outcome(DriverProblem::kNoLibrary, CUDA_ERROR_SHARED_OBJECT_INIT_FAILED,
+                   reason != nullptr ? reason : path);
   }
-  const Source source = SourceOf(library);
-  if (IsStub(source)) {
-    Fail(DriverProblem::kStub, CUDA_ERROR_STUB_LIBRARY, path, &outcome.failure);
-  } else {
-    Fill(source, path, &outcome);
-  }
-  return outcome;
+  if (IsStub(library)) return Outcome(DriverProblem::kStub, CUDA_ERROR_STUB_LIBRARY, path);
+  return Resolve(SourceOf(library), path);
 }
 
 const DriverOutcome& ProcessDriver() noexcept {
   const DriverOutcome* outcome = g_outcome.Get();
   if (outcome == nullptr) outcome = g_outcome.Offer(LoadDriver("libcuda.so.1"));
-  return outcome != nullptr ? Install(*outcome) : kNoMemoryOutcome;
+  return outcome != nullptr ? Install(*outcome) : kNoMemory;
 }
 
-DriverFailure AdoptDriver(DriverLookup lookup, void* user) noexcept {
-  DriverFailure in_use;
+DriverOutcome AdoptDriver(DriverLookup lookup, void* user) noexcept {
+  DriverOutcome in_use;
   in_use.problem = DriverProblem::kInUse;
   if (g_outcome.Get() != nullptr) return in_use;
-  DriverOutcome outcome;
-  outcome.process = getpid();
-  Fill({lookup, user}, "the lookup", &outcome);
-  if (!outcome.ok()) return outcome.failure;
+  const DriverOutcome outcome = Resolve({lookup, user}, "the lookup");
+  if (!outcome.ok()) return outcome;
   bool won = false;
   const DriverOutcome* const kept = g_outcome.Offer(outcome, &won);
   if (kept == nullptr) return kNoMemory;
   Install(*kept);
-  return won ? DriverFailure() : in_use;
+  return won ? outcome : in_use;
 }
 
 CUresult InitializeDriver(const DriverTable& driver) noexcept {

@@ -23,28 +23,21 @@ struct DriverEntry {
   int version;         // 3020
   const char* symbol;  // "cuMemAlloc_v2"
   std::size_t offset;  // in DriverTable
-  bool is_required;
 };
 
 // nullptr if no entry is at `offset`.
 const DriverEntry* EntryAt(std::size_t offset) noexcept;
 
-// Why there is no table.
-struct DriverFailure {
-  DriverProblem problem = DriverProblem::kNone;
-  CUresult code = CUDA_SUCCESS;
-  const DriverEntry* missing = nullptr;  // kTooOld: the first required entry that it lacks
-  int version = 0;                       // kTooOld: the driver's; 0 if it is unknown
-  char text[400] = {};                   // kNoLibrary: the loader's words; else the library's name
-};
-
 // The table, or why there is none.
 struct DriverOutcome {
   DriverTable table;
-  DriverFailure failure;
-  pid_t process = 0;  // that resolved it
+  DriverProblem problem = DriverProblem::kNone;
+  CUresult code = CUDA_SUCCESS;
+  const DriverEntry* missing = nullptr;  // kTooOld: the first required entry that it lacks
+  char text[400] = {};                   // kNoLibrary: the loader's words; else the library's name
+  pid_t process = 0;                     // that resolved it
 
-  bool ok() const noexcept { return failure.problem == DriverProblem::kNone; }
+  bool ok() const noexcept { return problem == DriverProblem::kNone; }
 };
 
 // The library at `path`. The process's table is not touched.
@@ -58,7 +51,7 @@ const DriverOutcome& ProcessDriver() noexcept;
 
 // Makes `lookup` the process's driver. On failure nothing has changed: kInUse if the outcome was
 // decided before, kTooOld if a required entry is missing, kStub, or kOther without memory.
-DriverFailure AdoptDriver(DriverLookup lookup, void* user) noexcept;
+DriverOutcome AdoptDriver(DriverLookup lookup, void* user) noexcept;
 
 // cuInit(0), once per process: a forked child calls it again.
 CUresult InitializeDriver(const DriverTable& driver) noexcept;

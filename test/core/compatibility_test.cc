@@ -3,6 +3,7 @@
 #include "cuguest/compatibility.h"
 
 #include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,6 @@ using cuguest::Driver;
 using cuguest::DriverProblem;
 using cuguest::QueryVersions;
 using cuguest::Versions;
-using cuguest::internal::FindRelease;
 using cuguest::internal::IsNewer;
 using cuguest::internal::ReleaseOfFile;
 using cuguest::testing::Sim;
@@ -205,6 +205,11 @@ std::vector<Case> Cases() {
   foreign.problem = absl::InternalError("theirs");
   cases.push_back({"a foreign status", foreign, StatusCode::kInternal, std::nullopt, {"theirs"}});
   return cases;
+}
+
+std::string FindRelease(const char* words) {
+  std::istringstream stream(words);
+  return cuguest::internal::FindRelease(stream);
 }
 
 bool Says(const CompatibilityReport& report, const char* words) {

@@ -114,7 +114,7 @@ void GuardsUseTheAdoptedPush() {
 void EachEntryIsAskedForOnceByItsVersion() {
   CHECK(Driver::Adopt(&LookUp, &TheHost()).ok());
   std::vector<std::pair<std::string, int>> listed = {
-#define CUGUEST_NAME_AND_VERSION(Name, version, symbol, parameters) {"cu" #Name, version},
+#define CUGUEST_NAME_AND_VERSION(Name, version, suffix, parameters) {"cu" #Name, version},
       CUGUEST_REQUIRED_ENTRIES(CUGUEST_NAME_AND_VERSION)
           CUGUEST_OPTIONAL_ENTRIES(CUGUEST_NAME_AND_VERSION)
 #undef CUGUEST_NAME_AND_VERSION
