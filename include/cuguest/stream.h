@@ -301,7 +301,7 @@ class CUGUEST_API Event {
   /// Errors: kInvalidArgument     the stream is of another context: the text names both
   ///         kFailedPrecondition  the stream's capture was invalidated and not ended
   /// Cost:   three driver calls; four if the stream's context is another one.
-  /// Source: CUDA Driver API, cuEventRecord; cudasim/test/green_facts_test.cc.
+  /// Source: CUDA Driver API, cuEventRecord; cudasim/test/green_stream_facts_test.cc.
   absl::Status Record(const StreamRef& stream);
 
   /// Whether it has happened; an event that was never recorded has.
