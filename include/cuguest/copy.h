@@ -72,28 +72,27 @@ namespace internal {
 struct CopyEnd {
   CUdeviceptr address;
   std::size_t count;         // elements
+  std::size_t size;          // of an element
   const MemoryRange* range;  // nullptr: host memory
 };
 
 template <typename T>
 CUGUEST_HIDE CopyEnd EndOf(const DeviceView<T>& view) noexcept {
-  return {view.get(), view.size(), &RangeAccess::Of(view)};
+  return {view.get(), view.size(), sizeof(T), &RangeAccess::Of(view)};
 }
 template <typename T>
 CUGUEST_HIDE CopyEnd EndOf(const HostSpan<T>& span) noexcept {
-  return {AddressOf(span.data()), span.size(), nullptr};
+  return {AddressOf(span.data()), span.size(), sizeof(T), nullptr};
 }
-
 template <typename T>
-CUGUEST_HIDE const DeviceView<T>& Writable(const DeviceView<T>& view) noexcept {
+CUGUEST_HIDE CopyEnd WrittenEnd(const DeviceView<T>& view) noexcept {
   static_assert(!std::is_const_v<T>, "a view of const is only read");
-  return view;
+  return EndOf(view);
 }
 
+// Without a stream it is done when the call returns.
 CUGUEST_API absl::Status CopyElements(const CopyEnd& to, const CopyEnd& from,
-                                      std::size_t element_size);
-CUGUEST_API absl::Status CopyElements(const CopyEnd& to, const CopyEnd& from,
-                                      std::size_t element_size, const StreamRef& stream);
+                                      const StreamRef* stream = nullptr);
 
 // The bits of an element of 1, 2 or 4 bytes.
 struct FillValue {
@@ -110,9 +109,8 @@ CUGUEST_HIDE FillValue ValueOf(const T& value) noexcept {
   return result;
 }
 
-CUGUEST_API absl::Status FillElements(const MemoryRange& to, const FillValue& value);
-CUGUEST_API absl::Status FillElements(const MemoryRange& to, const FillValue& value,
-                                      const StreamRef& stream);
+CUGUEST_API absl::Status FillElements(const CopyEnd& to, const FillValue& value,
+                                      const StreamRef* stream = nullptr);
 
 template <typename T>
 using NotDeduced = std::common_type_t<T>;
@@ -177,19 +175,17 @@ using IfEndsBeforeTheCopy =
 template <typename T>
 CUGUEST_HIDE absl::Status Copy(const DeviceView<T>& to,
                                const internal::NotDeduced<DeviceView<const T>>& from) {
-  return internal::CopyElements(internal::EndOf(internal::Writable(to)), internal::EndOf(from),
-                                sizeof(T));
+  return internal::CopyElements(internal::WrittenEnd(to), internal::EndOf(from));
 }
 template <typename T>
 CUGUEST_HIDE absl::Status Copy(const DeviceView<T>& to,
                                const internal::NotDeduced<HostSpan<const T>>& from) {
-  return internal::CopyElements(internal::EndOf(internal::Writable(to)), internal::EndOf(from),
-                                sizeof(T));
+  return internal::CopyElements(internal::WrittenEnd(to), internal::EndOf(from));
 }
 template <typename T>
 CUGUEST_HIDE absl::Status Copy(const internal::NotDeduced<HostSpan<std::remove_const_t<T>>>& to,
                                const DeviceView<T>& from) {
-  return internal::CopyElements(internal::EndOf(to), internal::EndOf(from), sizeof(T));
+  return internal::CopyElements(internal::EndOf(to), internal::EndOf(from));
 }
 
 /// The direction is not said: see above.
@@ -202,21 +198,19 @@ template <typename T>
 CUGUEST_HIDE absl::Status CopyAsync(const DeviceView<T>& to,
                                     const internal::NotDeduced<DeviceView<const T>>& from,
                                     const StreamRef& stream) {
-  return internal::CopyElements(internal::EndOf(internal::Writable(to)), internal::EndOf(from),
-                                sizeof(T), stream);
+  return internal::CopyElements(internal::WrittenEnd(to), internal::EndOf(from), &stream);
 }
 template <typename T>
 CUGUEST_HIDE absl::Status CopyAsync(const DeviceView<T>& to,
                                     const internal::NotDeduced<HostSpan<const T>>& from,
                                     const StreamRef& stream) {
-  return internal::CopyElements(internal::EndOf(internal::Writable(to)), internal::EndOf(from),
-                                sizeof(T), stream);
+  return internal::CopyElements(internal::WrittenEnd(to), internal::EndOf(from), &stream);
 }
 template <typename T>
 CUGUEST_HIDE absl::Status CopyAsync(
     const internal::NotDeduced<HostSpan<std::remove_const_t<T>>>& to, const DeviceView<T>& from,
     const StreamRef& stream) {
-  return internal::CopyElements(internal::EndOf(to), internal::EndOf(from), sizeof(T), stream);
+  return internal::CopyElements(internal::EndOf(to), internal::EndOf(from), &stream);
 }
 
 /// The direction is not said: see above.
@@ -244,26 +238,22 @@ template <typename T>
 /// Every element becomes `value`. T has 1, 2 or 4 bytes.
 template <typename T>
 CUGUEST_HIDE absl::Status Fill(const DeviceView<T>& to, const internal::NotDeduced<T>& value) {
-  return internal::FillElements(internal::RangeAccess::Of(internal::Writable(to)),
-                                internal::ValueOf(value));
+  return internal::FillElements(internal::WrittenEnd(to), internal::ValueOf(value));
 }
 template <typename T>
 CUGUEST_HIDE absl::Status FillAsync(const DeviceView<T>& to, const internal::NotDeduced<T>& value,
                                     const StreamRef& stream) {
-  return internal::FillElements(internal::RangeAccess::Of(internal::Writable(to)),
-                                internal::ValueOf(value), stream);
+  return internal::FillElements(internal::WrittenEnd(to), internal::ValueOf(value), &stream);
 }
 
 /// Every byte becomes 0.
 template <typename T>
 CUGUEST_HIDE absl::Status Zero(const DeviceView<T>& to) {
-  return internal::FillElements(internal::RangeAccess::Of(internal::Writable(to)),
-                                internal::FillValue{0, 1});
+  return internal::FillElements(internal::WrittenEnd(to), internal::FillValue{0, 1});
 }
 template <typename T>
 CUGUEST_HIDE absl::Status ZeroAsync(const DeviceView<T>& to, const StreamRef& stream) {
-  return internal::FillElements(internal::RangeAccess::Of(internal::Writable(to)),
-                                internal::FillValue{0, 1}, stream);
+  return internal::FillElements(internal::WrittenEnd(to), internal::FillValue{0, 1}, &stream);
 }
 
 CUGUEST_END_NAMESPACE

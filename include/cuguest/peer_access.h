@@ -76,7 +76,12 @@ class CUGUEST_API PeerAccess {
       : context_(std::exchange(other.context_, ContextRef())),
         peer_(std::exchange(other.peer_, ContextRef())),
         was_enabled_(other.was_enabled_) {}
-  PeerAccess& operator=(PeerAccess&& other) noexcept;
+  CUGUEST_HIDE PeerAccess& operator=(PeerAccess other) noexcept {
+    std::swap(context_, other.context_);
+    std::swap(peer_, other.peer_);
+    std::swap(was_enabled_, other.was_enabled_);
+    return *this;
+  }
 
   /// As Disable(), its result dropped; allocates nothing.
   ~PeerAccess();

@@ -214,7 +214,10 @@ class CUGUEST_API Stream {
 
   CUGUEST_HIDE Stream() noexcept = default;  // empty
   CUGUEST_HIDE Stream(Stream&& other) noexcept : ref_(std::exchange(other.ref_, StreamRef())) {}
-  Stream& operator=(Stream&& other) noexcept;
+  CUGUEST_HIDE Stream& operator=(Stream other) noexcept {
+    std::swap(ref_, other.ref_);
+    return *this;
+  }
 
   /// Destroys the stream, if its context is alive; does not wait for its work, which is done all
   /// the same. If it captures, the capture goes with it, and nobody gets its graph.
@@ -282,7 +285,10 @@ class CUGUEST_API Event {
 
   CUGUEST_HIDE Event() noexcept = default;  // empty
   CUGUEST_HIDE Event(Event&& other) noexcept : state_(std::exchange(other.state_, State())) {}
-  Event& operator=(Event&& other) noexcept;
+  CUGUEST_HIDE Event& operator=(Event other) noexcept {
+    std::swap(state_, other.state_);
+    return *this;
+  }
 
   /// Destroys the event, if its context is alive; does not wait for it. Invalidates no capture, and
   /// allocates no host memory.
@@ -362,6 +368,17 @@ class CUGUEST_API Event {
   State state_;
 };
 
+namespace internal {
+
+// What destructors do with an Event: without a text, which needs memory.
+struct EventAccess {
+  // As Event::Record(); whether it was recorded.
+  CUGUEST_HIDE static bool Record(Event& event, const StreamRef& stream) noexcept {
+    return event.TryRecord(stream).code == CUDA_SUCCESS;
+  }
+};
+
+}  // namespace internal
 CUGUEST_END_NAMESPACE
 
 #endif  // CUGUEST_STREAM_H_

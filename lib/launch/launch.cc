@@ -93,9 +93,7 @@ template <typename Check>
                                                     const StreamRef& stream, const Params& params,
                                                     const Check& check) {
   const StreamCall in(driver, stream);
-  if (in.result() != CUDA_SUCCESS) return DriverRefusal(in.result(), kernel, stream);
-  const Capture::Kind capture = in.capture().kind;
-  if (capture == Capture::Kind::kBlocksStream || capture == Capture::Kind::kLost) {
+  if (in.refusal() != CUDA_SUCCESS && !in.capture().is_active()) {
     return DriverRefusal(in.refusal(), kernel, stream);
   }
   return CheckAndLaunch(driver, kernel, shape, stream, params, check);

@@ -14,6 +14,7 @@
 #include "cuguest/error.h"
 #include "lib/context/object_text.h"
 #include "lib/context/relaxed_scope.h"
+#include "lib/context/special_stream.h"
 #include "lib/core/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -42,6 +43,12 @@ bool HasOwner(const MemoryRange* range) {
   return range != nullptr && range->context.get() != nullptr;
 }
 
+// `call`, or in a stream `async_call`.
+template <typename DriverCall, typename AsyncCall, typename... Values>
+CUresult Call(DriverCall call, AsyncCall async_call, const StreamRef* stream, Values... values) {
+  return stream == nullptr ? call(values...) : async_call(values..., stream->get());
+}
+
 // What has to be done, with the words for it when it fails.
 //
 // Each form of a copy takes a device address only for what the driver knows, so that memory
@@ -60,17 +67,16 @@ struct CopyTask {
                                                                                 : *to.range;
   }
 
-  CUresult Do(const Driver& driver) const {
-    if (to.range == nullptr) return driver.MemcpyDtoH(ToHost(to), from.address, bytes);
-    if (from.range == nullptr) return driver.MemcpyHtoD(to.address, ToHost(from), bytes);
-    return driver.MemcpyDtoD(to.address, from.address, bytes);
-  }
-  CUresult Do(const Driver& driver, CUstream stream) const {
-    if (to.range == nullptr) return driver.MemcpyDtoHAsync(ToHost(to), from.address, bytes, stream);
-    if (from.range == nullptr) {
-      return driver.MemcpyHtoDAsync(to.address, ToHost(from), bytes, stream);
+  CUresult Do(const Driver& driver, const StreamRef* stream) const {
+    if (to.range == nullptr) {
+      return Call(driver.MemcpyDtoH, driver.MemcpyDtoHAsync, stream, ToHost(to), from.address,
+                  bytes);
     }
-    return driver.MemcpyDtoDAsync(to.address, from.address, bytes, stream);
+    if (from.range == nullptr) {
+      return Call(driver.MemcpyHtoD, driver.MemcpyHtoDAsync, stream, to.address, ToHost(from),
+                  bytes);
+    }
+    return Call(driver.MemcpyDtoD, driver.MemcpyDtoDAsync, stream, to.address, from.address, bytes);
   }
 
  private:
@@ -87,26 +93,17 @@ struct FillTask {
   std::array<const MemoryRange*, 1> ranges() const { return {&to}; }
   const MemoryRange& home() const { return to; }
 
-  CUresult Do(const Driver& driver) const {
+  CUresult Do(const Driver& driver, const StreamRef* stream) const {
+    const std::size_t count = to.bytes / value.size;
     switch (value.size) {
       case 1:
-        return driver.MemsetD8(to.pointer, static_cast<unsigned char>(value.bits), to.bytes);
+        return Call(driver.MemsetD8, driver.MemsetD8Async, stream, to.pointer,
+                    static_cast<unsigned char>(value.bits), count);
       case 2:
-        return driver.MemsetD16(to.pointer, static_cast<unsigned short>(value.bits), to.bytes / 2);
+        return Call(driver.MemsetD16, driver.MemsetD16Async, stream, to.pointer,
+                    static_cast<unsigned short>(value.bits), count);
       default:
-        return driver.MemsetD32(to.pointer, value.bits, to.bytes / 4);
-    }
-  }
-  CUresult Do(const Driver& driver, CUstream stream) const {
-    switch (value.size) {
-      case 1:
-        return driver.MemsetD8Async(to.pointer, static_cast<unsigned char>(value.bits), to.bytes,
-                                    stream);
-      case 2:
-        return driver.MemsetD16Async(to.pointer, static_cast<unsigned short>(value.bits),
-                                     to.bytes / 2, stream);
-      default:
-        return driver.MemsetD32Async(to.pointer, value.bits, to.bytes / 4, stream);
+        return Call(driver.MemsetD32, driver.MemsetD32Async, stream, to.pointer, value.bits, count);
     }
   }
 };
@@ -116,17 +113,17 @@ template <typename Task>
 absl::Status CheckLives(const Task& task) {
   for (const MemoryRange* range : task.ranges()) {
     if (!HasOwner(range)) continue;
-    const CUresult code = range->context.Check();
-    if (code == CUDA_SUCCESS) continue;
-    return ToStatus(code, task.Text(),
-                    absl::StrCat("memory of ", ContextText(range->context.get())));
+    CUGUEST_RETURN_IF_CUDA_ERROR(range->context.Check(), task.Text(),
+                                 absl::StrCat("memory of ", ContextText(range->context.get())));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<AcquiredContext> PlaceIn(const MemoryRange& home) {
+absl::StatusOr<AcquiredContext> PlaceOf(const MemoryRange& home, const StreamRef* stream) {
+  using Source = AcquiredContext::Source;
+  if (stream != nullptr) return AcquiredContext(stream->context(), Source::kStream);
   if (!HasOwner(&home)) return AcquireOn(home.device);
-  return AcquiredContext(home.context, AcquiredContext::Source::kPointer);
+  return AcquiredContext(home.context, Source::kPointer);
 }
 
 // Of the current context's stream 0. A driver that cannot say whether something captures
@@ -139,63 +136,42 @@ absl::Status RefuseInCapture(const Task& task) {
                   "another stream");
 }
 
-// On stream 0 of the context that is current, until it is done.
+// Without a stream: on stream 0, until it is done.
 template <typename Task>
-absl::Status DoHere(const Driver& driver, const Task& task) {
-  CUGUEST_RETURN_IF_ERROR(RefuseInCapture(task));
-  RelaxedScope relaxed;  // for the captures of other contexts and threads
-  CUresult code = relaxed.result();
-  if (code == CUDA_SUCCESS) code = task.Do(driver);
-  if (code == CUDA_SUCCESS) code = driver.StreamSynchronize(CU_STREAM_LEGACY);
-  return code == CUDA_SUCCESS ? absl::OkStatus() : ToStatus(code, task.Text());
-}
-
-template <typename Task>
-absl::Status Run(const Task& task) {
+absl::Status Run(const Task& task, const StreamRef* stream) {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
-  CUGUEST_RETURN_IF_ERROR(CheckLives(task));
-  CUGUEST_ASSIGN_OR_RETURN(const AcquiredContext place, PlaceIn(task.home()));
-  const ContextGuard guard(place.incarnation());
-  if (!guard.ok()) return ToStatus(guard.result(), task.Text(), guard.advice());
-  return DoHere(*driver, task);
-}
-
-template <typename Task>
-absl::Status Run(const Task& task, const StreamRef& stream) {
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
-  if (stream.context().get() == nullptr) {
+  if (stream != nullptr && stream->context().get() == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat(task.Text(), ": the StreamRef is empty"));
   }
   CUGUEST_RETURN_IF_ERROR(CheckLives(task));
-  const ContextGuard guard(stream.context());
-  if (!guard.ok()) return ToStatus(guard.result(), task.Text(), guard.advice());
-  const bool is_legacy = stream.get() == nullptr || stream.get() == CU_STREAM_LEGACY;
-  CUGUEST_RETURN_IF_ERROR(is_legacy ? RefuseInCapture(task) : absl::OkStatus());
-  const CUresult code = task.Do(*driver, stream.get());
-  return code == CUDA_SUCCESS ? absl::OkStatus() : ToStatus(code, task.Text());
+  CUGUEST_ASSIGN_OR_RETURN(const AcquiredContext place, PlaceOf(task.home(), stream));
+  const ContextGuard guard(place.incarnation());
+  CUGUEST_RETURN_IF_CUDA_ERROR(guard.result(), task.Text(), guard.advice());
+  if (stream == nullptr || IsLegacy(stream->get())) {
+    CUGUEST_RETURN_IF_ERROR(RefuseInCapture(task));
+  }
+  if (stream != nullptr) {
+    CUGUEST_RETURN_IF_CUDA_ERROR(task.Do(*driver, stream), task.Text());
+    return absl::OkStatus();
+  }
+  const RelaxedScope relaxed;  // for the captures of other contexts and threads
+  CUresult code = relaxed.result();
+  if (code == CUDA_SUCCESS) code = task.Do(*driver, nullptr);
+  if (code == CUDA_SUCCESS) code = driver->StreamSynchronize(CU_STREAM_LEGACY);
+  CUGUEST_RETURN_IF_CUDA_ERROR(code, task.Text());
+  return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::Status CopyElements(const CopyEnd& to, const CopyEnd& from, std::size_t element_size) {
-  const absl::Status ends = CheckEnds(to, from);
-  if (!ends.ok() || to.count == 0) return ends;
-  return Run(CopyTask{to, from, to.count * element_size});
+absl::Status CopyElements(const CopyEnd& to, const CopyEnd& from, const StreamRef* stream) {
+  CUGUEST_RETURN_IF_ERROR(CheckEnds(to, from));
+  if (to.count == 0) return absl::OkStatus();
+  return Run(CopyTask{to, from, to.count * to.size}, stream);
 }
 
-absl::Status CopyElements(const CopyEnd& to, const CopyEnd& from, std::size_t element_size,
-                          const StreamRef& stream) {
-  const absl::Status ends = CheckEnds(to, from);
-  if (!ends.ok() || to.count == 0) return ends;
-  return Run(CopyTask{to, from, to.count * element_size}, stream);
-}
-
-absl::Status FillElements(const MemoryRange& to, const FillValue& value) {
-  return to.bytes == 0 ? absl::OkStatus() : Run(FillTask{to, value});
-}
-
-absl::Status FillElements(const MemoryRange& to, const FillValue& value, const StreamRef& stream) {
-  return to.bytes == 0 ? absl::OkStatus() : Run(FillTask{to, value}, stream);
+absl::Status FillElements(const CopyEnd& to, const FillValue& value, const StreamRef* stream) {
+  return to.count == 0 ? absl::OkStatus() : Run(FillTask{*to.range, value}, stream);
 }
 
 }  // namespace internal

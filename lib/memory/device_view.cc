@@ -3,6 +3,7 @@
 #include "cuguest/device_view.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
 #include "absl/status/status.h"
@@ -10,7 +11,6 @@
 #include "cuguest/memory.h"
 #include "lib/context/object_text.h"
 #include "lib/core/status_macros.h"
-#include "lib/memory/byte_count.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
@@ -57,21 +57,25 @@ absl::Status CheckLength(const MemoryDescription& memory, std::size_t wanted, bo
 
 }  // namespace
 
+absl::StatusOr<std::size_t> ByteCount(const char* doing, const ElementType& type,
+                                      std::size_t count) {
+  if (count <= std::numeric_limits<std::size_t>::max() / type.size) return count * type.size;
+  return absl::InvalidArgumentError(absl::StrCat(doing, " ", count, " elements of ", type.size,
+                                                 " bytes: that is more than there are addresses"));
+}
+
 absl::StatusOr<MemoryRange> BorrowRange(CUdeviceptr pointer, const ElementType& type,
                                         std::size_t count, bool read_only) {
-  const absl::StatusOr<std::size_t> bytes = ByteCount("borrow", type, count);
-  if (!bytes.ok()) return bytes.status();
-  if (*bytes == 0) return MemoryRange();
+  CUGUEST_ASSIGN_OR_RETURN(const std::size_t bytes, ByteCount("borrow", type, count));
+  if (bytes == 0) return MemoryRange();
   CUGUEST_ASSIGN_OR_RETURN(const MemoryDescription memory, Describe(pointer));
-  absl::Status status = CheckReachable(memory, *bytes, read_only);
-  if (status.ok()) status = CheckLength(memory, *bytes, read_only);
-  if (!status.ok()) return status;
+  CUGUEST_RETURN_IF_ERROR(CheckReachable(memory, bytes, read_only));
+  CUGUEST_RETURN_IF_ERROR(CheckLength(memory, bytes, read_only));
   if (memory.device_address % type.alignment != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(BorrowText(*bytes), memory.ToString(),
-                                                   ": it is not aligned to ", type.alignment,
-                                                   " bytes"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        BorrowText(bytes), memory.ToString(), ": it is not aligned to ", type.alignment, " bytes"));
   }
-  return MemoryRange{memory.device_address, *bytes, memory.context, *memory.device};
+  return MemoryRange{memory.device_address, bytes, memory.context, *memory.device};
 }
 
 absl::StatusOr<MemoryRange> Subrange(const MemoryRange& range, const ElementType& type,

@@ -2,6 +2,7 @@
 
 #include "cuguest/memory.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <iterator>
 
@@ -137,36 +138,45 @@ CUresult Complete(const Driver& driver, const Attributes& read, MemoryDescriptio
   return code;
 }
 
-const char* Name(MemoryAccess access) {
-  switch (access) {
-    case MemoryAccess::kNone:
-      return "no access";
-    case MemoryAccess::kRead:
-      return "read-only";
-    case MemoryAccess::kReadWrite:
-      return "read-write";
+struct Format {
+  CUarray_format format;
+  std::size_t bytes;  // per channel
+  const char* name;
+};
+constexpr Format kFormats[] = {
+    {CU_AD_FORMAT_UNSIGNED_INT8, 1, "uint8"},
+    {CU_AD_FORMAT_UNSIGNED_INT16, 2, "uint16"},
+    {CU_AD_FORMAT_UNSIGNED_INT32, 4, "uint32"},
+    {CU_AD_FORMAT_SIGNED_INT8, 1, "int8"},
+    {CU_AD_FORMAT_SIGNED_INT16, 2, "int16"},
+    {CU_AD_FORMAT_SIGNED_INT32, 4, "int32"},
+    {CU_AD_FORMAT_HALF, 2, "half"},
+    {CU_AD_FORMAT_FLOAT, 4, "float"},
+};
+
+// nullptr for one that packs its channels, or has planes of several sizes.
+const Format* FindFormat(CUarray_format format) {
+  for (const Format& known : kFormats) {
+    if (known.format == format) return &known;
   }
-  return "unknown access";
+  return nullptr;
+}
+
+std::string ArrayText(CUarray array) {
+  return absl::StrCat("array 0x", absl::Hex(reinterpret_cast<std::uintptr_t>(array)));
 }
 
 }  // namespace
 
 const char* Name(MemoryKind kind) noexcept {
-  switch (kind) {
-    case MemoryKind::kUnregistered:
-      return "memory that CUDA does not know";
-    case MemoryKind::kDevice:
-      return "device memory";
-    case MemoryKind::kManaged:
-      return "managed memory";
-    case MemoryKind::kPinnedHost:
-      return "pinned host memory";
-    case MemoryKind::kPool:
-      return "pool memory";
-    case MemoryKind::kVirtual:
-      return "virtual memory";
-  }
-  return "memory of an unknown kind";
+  constexpr const char* kNames[] = {"memory that CUDA does not know",
+                                    "device memory",
+                                    "managed memory",
+                                    "pinned host memory",
+                                    "pool memory",
+                                    "virtual memory"};
+  const auto index = static_cast<std::size_t>(kind);
+  return index < std::size(kNames) ? kNames[index] : "memory of an unknown kind";
 }
 
 std::string MemoryDescription::ToString() const {
@@ -180,7 +190,8 @@ std::string MemoryDescription::ToString() const {
   if (pool != nullptr) {
     absl::StrAppend(&text, ", pool 0x", absl::Hex(reinterpret_cast<std::uintptr_t>(pool)));
   }
-  if (access != MemoryAccess::kReadWrite) absl::StrAppend(&text, ", ", Name(access));
+  if (access == MemoryAccess::kNone) text += ", no access";
+  if (access == MemoryAccess::kRead) text += ", read-only";
   const bool elsewhere = device_address != 0 && device_address != pointer;
   if (elsewhere) absl::StrAppend(&text, ", for the device at ", PointerText(device_address));
   return text;
@@ -189,8 +200,7 @@ std::string MemoryDescription::ToString() const {
 absl::StatusOr<MemoryDescription> Describe(CUdeviceptr pointer) {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   Attributes read;
-  CUresult code = Read(*driver, pointer, &read);
-  if (code != CUDA_SUCCESS) return ToStatus(code, kDoing, PointerText(pointer));
+  CUGUEST_RETURN_IF_CUDA_ERROR(Read(*driver, pointer, &read), kDoing, PointerText(pointer));
   MemoryDescription memory;
   memory.pointer = pointer;
   memory.kind = KindOf(read);
@@ -199,13 +209,47 @@ absl::StatusOr<MemoryDescription> Describe(CUdeviceptr pointer) {
   memory.host_address = read.host_pointer;
   memory.pool = read.pool;
   SetExtent(read, &memory);
-  code = Complete(*driver, read, &memory);
-  if (code != CUDA_SUCCESS) return ToStatus(code, kDoing, PointerText(pointer));
+  CUGUEST_RETURN_IF_CUDA_ERROR(Complete(*driver, read, &memory), kDoing, PointerText(pointer));
   return memory;
 }
 
 absl::StatusOr<MemoryDescription> Describe(const void* pointer) {
   return Describe(internal::AddressOf(pointer));
+}
+
+std::string ArrayDescription::ToString() const {
+  std::string text = absl::StrCat(ArrayText(array), ": ", width);
+  if (height != 0) absl::StrAppend(&text, " x ", height);
+  if (depth != 0) absl::StrAppend(&text, " x ", depth);
+  const Format* const known = FindFormat(format);
+  absl::StrAppend(&text, " elements of ", channels, " ",
+                  known != nullptr
+                      ? known->name
+                      : absl::StrCat("format 0x", absl::Hex(static_cast<int>(format))));
+  if (bytes != 0) absl::StrAppend(&text, ", ", bytes, " bytes");
+  if (flags != 0) absl::StrAppend(&text, ", flags 0x", absl::Hex(flags));
+  return text;
+}
+
+absl::StatusOr<ArrayDescription> Describe(CUarray array) {
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  CUDA_ARRAY3D_DESCRIPTOR shape = {};
+  CUGUEST_RETURN_IF_CUDA_ERROR(driver->Array3DGetDescriptor(&shape, array), "describe an array",
+                               ArrayText(array));
+  const Format* format = FindFormat(shape.Format);
+  const std::size_t element = format != nullptr ? format->bytes * shape.NumChannels : 0;
+  const std::size_t elements =
+      shape.Width * std::max<std::size_t>(shape.Height, 1) * std::max<std::size_t>(shape.Depth, 1);
+  ArrayDescription description;
+  description.array = array;
+  description.width = shape.Width;
+  description.height = shape.Height;
+  description.depth = shape.Depth;
+  description.format = shape.Format;
+  description.channels = shape.NumChannels;
+  description.flags = shape.Flags;
+  description.bytes = elements * element;
+  return description;
 }
 
 CUGUEST_END_NAMESPACE

@@ -21,7 +21,6 @@
 #include "lib/core/concurrency.h"
 #include "lib/core/driver_access.h"
 #include "lib/core/status_macros.h"
-#include "lib/memory/byte_count.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
@@ -83,67 +82,59 @@ CUresult FreeOfNoContext(const Driver& driver, CUdeviceptr pointer) noexcept {
   return call.code;
 }
 
-// The range of what was just allocated, which is freed again if the driver does not tell.
-absl::StatusOr<MemoryRange> Identify(const Driver& driver, CUdeviceptr pointer, std::size_t bytes) {
-  const absl::StatusOr<MemoryDescription> memory = Describe(pointer);
-  if (memory.ok()) return MemoryRange{pointer, bytes, memory->context, *memory->device};
-  static_cast<void>(driver.MemFree(pointer));
-  return memory.status();
-}
-
 // Whether it is where an allocation starts, of a kind that is freed by its pointer.
 absl::Status CheckAdoptable(CUdeviceptr pointer) {
-  const absl::StatusOr<MemoryDescription> memory = Describe(pointer);
-  if (!memory.ok()) return memory.status();
-  if (memory->kind == MemoryKind::kPinnedHost || memory->kind == MemoryKind::kVirtual) {
+  CUGUEST_ASSIGN_OR_RETURN(const MemoryDescription memory, Describe(pointer));
+  if (memory.kind == MemoryKind::kPinnedHost || memory.kind == MemoryKind::kVirtual) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "adopt ", memory->ToString(), ": it is not freed like device memory; borrow a view"));
+        "adopt ", memory.ToString(), ": it is not freed like device memory; borrow a view"));
   }
-  if (memory->offset() == 0) return absl::OkStatus();
+  if (memory.offset() == 0) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "adopt ", memory->ToString(), ": the allocation starts at ", PointerText(memory->base)));
+      "adopt ", memory.ToString(), ": the allocation starts at ", PointerText(memory.base)));
 }
 
 }  // namespace
 
-absl::StatusOr<OwnedMemory> OwnedMemory::Allocate(const ContextRef& context,
-                                                  const ElementType& type, std::size_t count) {
+absl::StatusOr<OwnedMemory> OwnedMemory::AllocateIn(const ContextRef& context,
+                                                    const StreamRef& stream,
+                                                    const ElementType& type, std::size_t count) {
   CUGUEST_ASSIGN_OR_RETURN(const std::size_t bytes, ByteCount("allocate", type, count));
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  const bool is_ordered = !IsEmpty(stream);
+  if (is_ordered) CUGUEST_RETURN_IF_ERROR(driver->Require(&Driver::MemAllocAsync).status());
   const ContextGuard guard(context);
-  if (!guard.ok()) return ToStatus(guard.result(), AllocateText(bytes), guard.advice());
+  CUGUEST_RETURN_IF_CUDA_ERROR(guard.result(), AllocateText(bytes), guard.advice());
   if (bytes == 0) return OwnedMemory();
-  const RelaxedScope relaxed;
-  CUdeviceptr pointer = 0;
-  CUresult code = relaxed.result();
-  if (code == CUDA_SUCCESS) code = driver->MemAlloc(&pointer, bytes);
-  if (code != CUDA_SUCCESS) {
-    return ToStatus(code, AllocateText(bytes), ContextText(context.get()));
-  }
-  CUGUEST_ASSIGN_OR_RETURN(const MemoryRange range, Identify(*driver, pointer, bytes));
-  return OwnedMemory(range, StreamRef());
-}
-
-absl::StatusOr<OwnedMemory> OwnedMemory::Allocate(const StreamRef& stream, const ElementType& type,
-                                                  std::size_t count) {
-  CUGUEST_ASSIGN_OR_RETURN(const std::size_t bytes, ByteCount("allocate", type, count));
-  if (IsEmpty(stream)) return NoStream(AllocateText(bytes));
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
-  const auto allocate = driver->Require(&Driver::MemAllocAsync);
-  if (!allocate.ok()) return allocate.status();
-  const ContextGuard guard(stream.context());
-  if (!guard.ok()) return ToStatus(guard.result(), AllocateText(bytes), guard.advice());
-  if (bytes == 0) return OwnedMemory();
-  if (CaptureStateOf(stream.get()) != CaptureState::kNone) {
+  if (is_ordered && CaptureStateOf(stream.get()) != CaptureState::kNone) {
     return ToStatus(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, AllocateText(bytes), kCaptures);
   }
   const RelaxedScope relaxed;
   CUdeviceptr pointer = 0;
   CUresult code = relaxed.result();
-  if (code == CUDA_SUCCESS) code = (*allocate)(&pointer, bytes, stream.get());
-  if (code != CUDA_SUCCESS) return ToStatus(code, AllocateText(bytes), "from a pool");
-  CUGUEST_ASSIGN_OR_RETURN(const MemoryRange range, Identify(*driver, pointer, bytes));
-  return OwnedMemory(range, stream);
+  if (code == CUDA_SUCCESS) {
+    code = is_ordered ? driver->MemAllocAsync(&pointer, bytes, stream.get())
+                      : driver->MemAlloc(&pointer, bytes);
+  }
+  CUGUEST_RETURN_IF_CUDA_ERROR(code, AllocateText(bytes),
+                               is_ordered ? "from a pool" : ContextText(context.get()));
+  const absl::StatusOr<MemoryDescription> memory = Describe(pointer);
+  if (memory.ok()) {
+    return OwnedMemory(MemoryRange{pointer, bytes, memory->context, *memory->device}, stream);
+  }
+  static_cast<void>(driver->MemFree(pointer));
+  return memory.status();
+}
+
+absl::StatusOr<OwnedMemory> OwnedMemory::Allocate(const ContextRef& context,
+                                                  const ElementType& type, std::size_t count) {
+  return AllocateIn(context, StreamRef(), type, count);
+}
+
+absl::StatusOr<OwnedMemory> OwnedMemory::Allocate(const StreamRef& stream, const ElementType& type,
+                                                  std::size_t count) {
+  if (IsEmpty(stream)) return NoStream(absl::StrCat("allocate ", count, " elements"));
+  return AllocateIn(stream.context(), stream, type, count);
 }
 
 absl::StatusOr<OwnedMemory> OwnedMemory::CopyOf(const ContextRef& context, const ElementType& type,
@@ -152,11 +143,9 @@ absl::StatusOr<OwnedMemory> OwnedMemory::CopyOf(const ContextRef& context, const
     return absl::InvalidArgumentError(absl::StrCat(
         "copy ", count, " elements to new device memory: the pointer to the host's is null"));
   }
-  absl::StatusOr<OwnedMemory> memory = Allocate(context, type, count);
-  if (!memory.ok()) return memory;
-  absl::Status copied = CopyElements({memory->range().pointer, count, &memory->range()},
-                                     {AddressOf(values), count, nullptr}, type.size);
-  if (!copied.ok()) return copied;
+  CUGUEST_ASSIGN_OR_RETURN(OwnedMemory memory, Allocate(context, type, count));
+  CUGUEST_RETURN_IF_ERROR(CopyElements({memory.range().pointer, count, type.size, &memory.range()},
+                                       {AddressOf(values), count, type.size, nullptr}));
   return memory;
 }
 
@@ -186,15 +175,6 @@ absl::StatusOr<OwnedMemory> OwnedMemory::Adopt(CUdeviceptr pointer, const Elemen
 OwnedMemory::OwnedMemory(const MemoryRange& range, const StreamRef& stream) noexcept
     : range_(range), stream_(stream), thread_(ThreadNumber()) {}
 
-OwnedMemory& OwnedMemory::operator=(OwnedMemory&& other) noexcept {
-  if (this == &other) return *this;
-  End();
-  range_ = std::exchange(other.range_, MemoryRange());
-  stream_ = std::exchange(other.stream_, StreamRef());
-  thread_ = other.thread_;
-  return *this;
-}
-
 absl::Status OwnedMemory::Free() {
   if (range_.pointer == 0) return absl::OkStatus();
   const bool is_ordered = IsOrdered();
@@ -205,7 +185,9 @@ absl::Status OwnedMemory::Free() {
         "here: free it on that thread, or with FreeAsync() in a stream that waits for its work"));
   }
   const MemoryRange range = range_;
-  return Report(range, is_ordered ? TryFreeIn(stream_) : TryFreeAtOnce());
+  const Outcome outcome = is_ordered ? TryFreeIn(stream_) : TryFreeAtOnce();
+  CUGUEST_RETURN_IF_CUDA_ERROR(outcome.code, FreeText(range), outcome.reason);
+  return absl::OkStatus();
 }
 
 absl::Status OwnedMemory::FreeIn(const StreamRef& stream) {
@@ -213,9 +195,10 @@ absl::Status OwnedMemory::FreeIn(const StreamRef& stream) {
   const MemoryRange range = range_;
   if (IsEmpty(stream)) return NoStream(FreeText(range));
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
-  const auto free = driver->Require(&Driver::MemFreeAsync);
-  if (!free.ok()) return free.status();
-  return Report(range, TryFreeIn(stream));
+  CUGUEST_RETURN_IF_ERROR(driver->Require(&Driver::MemFreeAsync).status());
+  const Outcome outcome = TryFreeIn(stream);
+  CUGUEST_RETURN_IF_CUDA_ERROR(outcome.code, FreeText(range), outcome.reason);
+  return absl::OkStatus();
 }
 
 // As Free(), where nobody can be told what went wrong. Stream 0 waits for the per-thread streams
@@ -243,12 +226,12 @@ bool OwnedMemory::IsOfAnotherThread() const noexcept {
 OwnedMemory::Outcome OwnedMemory::TryFreeIn(const StreamRef& stream) noexcept {
   CUresult code = CUDA_SUCCESS;
   const Driver* driver = TryDriver(&code);
-  if (driver == nullptr) return Settle(code, "");
-  if (driver->MemFreeAsync == nullptr) return Settle(CUDA_ERROR_NOT_SUPPORTED, "");
+  if (driver == nullptr) return Settle(code);
+  if (driver->MemFreeAsync == nullptr) return Settle(CUDA_ERROR_NOT_SUPPORTED);
   if (range_.context.get() != nullptr) {
     code = range_.context.Check();
     if (code == CUDA_ERROR_CONTEXT_IS_DESTROYED) return SettleGone();
-    if (code != CUDA_SUCCESS) return Settle(code, "");
+    if (code != CUDA_SUCCESS) return Settle(code);
   }
   const ContextGuard guard(stream.context());
   if (!guard.ok()) return Settle(guard.result(), guard.advice());
@@ -258,16 +241,16 @@ OwnedMemory::Outcome OwnedMemory::TryFreeIn(const StreamRef& stream) noexcept {
   const RelaxedScope relaxed;
   code = relaxed.result();
   if (code == CUDA_SUCCESS) code = driver->MemFreeAsync(range_.pointer, stream.get());
-  return Settle(code, "");
+  return Settle(code);
 }
 
 OwnedMemory::Outcome OwnedMemory::TryFreeAtOnce() noexcept {
   CUresult code = CUDA_SUCCESS;
   const Driver* driver = TryDriver(&code);
-  if (driver == nullptr) return Settle(code, "");
+  if (driver == nullptr) return Settle(code);
   const RelaxedScope relaxed;
-  if (relaxed.result() != CUDA_SUCCESS) return Settle(relaxed.result(), "");
-  if (range_.context.get() == nullptr) return Settle(FreeOfNoContext(*driver, range_.pointer), "");
+  if (relaxed.result() != CUDA_SUCCESS) return Settle(relaxed.result());
+  if (range_.context.get() == nullptr) return Settle(FreeOfNoContext(*driver, range_.pointer));
   const ContextGuard guard(range_.context);
   code = guard.ok() ? driver->MemFree(range_.pointer) : guard.result();
   return code == CUDA_ERROR_CONTEXT_IS_DESTROYED ? SettleGone() : Settle(code, guard.advice());
@@ -283,11 +266,6 @@ OwnedMemory::Outcome OwnedMemory::Settle(CUresult code, const char* reason) noex
   // The process is ending, and the driver takes everything back.
   if (code == CUDA_ERROR_DEINITIALIZED) code = CUDA_SUCCESS;
   return {code, *reason != '\0' ? reason : "it was not freed, and the buffer still owns it"};
-}
-
-absl::Status OwnedMemory::Report(const MemoryRange& range, const Outcome& outcome) {
-  if (outcome.code == CUDA_SUCCESS) return absl::OkStatus();
-  return ToStatus(outcome.code, FreeText(range), outcome.reason);
 }
 
 }  // namespace internal

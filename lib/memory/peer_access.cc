@@ -22,12 +22,6 @@ std::string PairText(const ContextRef& context, const ContextRef& peer) {
   return absl::StrCat(ContextText(context.get()), " to ", ContextText(peer.get()));
 }
 
-CUresult ReadAttribute(const Driver& driver, CUdevice_P2PAttribute attribute, Device device,
-                       Device peer, int* value) {
-  if (driver.DeviceGetP2PAttribute == nullptr) return CUDA_SUCCESS;
-  return driver.DeviceGetP2PAttribute(value, attribute, device.get(), peer.get());
-}
-
 // `call` with `context` current, where both contexts are alive. Outside of relaxed mode it would
 // end captures.
 template <typename Call>
@@ -50,16 +44,15 @@ absl::StatusOr<PeerLink> PeerAccess::Query(Device device, Device peer) {
   int rank = 0;
   CUresult code = driver->DeviceCanAccessPeer(&access, device.get(), peer.get());
   const auto read = [&](CUdevice_P2PAttribute attribute, int* value) {
-    if (code != CUDA_SUCCESS || device == peer) return;  // of itself: INVALID_DEVICE
-    code = ReadAttribute(*driver, attribute, device, peer, value);
+    if (code != CUDA_SUCCESS || driver->DeviceGetP2PAttribute == nullptr) return;
+    if (device == peer) return;  // of itself: INVALID_DEVICE
+    code = driver->DeviceGetP2PAttribute(value, attribute, device.get(), peer.get());
   };
   read(CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, &atomics);
   read(CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED, &arrays);
   read(CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK, &rank);
-  if (code != CUDA_SUCCESS) {
-    return ToStatus(code, "query the link between devices",
-                    absl::StrCat("device ", device.get(), " to device ", peer.get()));
-  }
+  CUGUEST_RETURN_IF_CUDA_ERROR(code, "query the link between devices",
+                               absl::StrCat("device ", device.get(), " to device ", peer.get()));
   return PeerLink{access != 0, atomics != 0, arrays != 0, rank};
 }
 
@@ -72,21 +65,11 @@ absl::StatusOr<PeerAccess> PeerAccess::Enable(const ContextRef& context, const C
   return ToStatus(code, "enable peer access", PairText(context, peer));
 }
 
-PeerAccess& PeerAccess::operator=(PeerAccess&& other) noexcept {
-  if (this == &other) return *this;
-  static_cast<void>(End());
-  context_ = std::exchange(other.context_, ContextRef());
-  peer_ = std::exchange(other.peer_, ContextRef());
-  was_enabled_ = other.was_enabled_;
-  return *this;
-}
-
 PeerAccess::~PeerAccess() { static_cast<void>(End()); }
 
 absl::Status PeerAccess::Disable() {
-  const CUresult code = End();
-  if (code == CUDA_SUCCESS) return absl::OkStatus();
-  return ToStatus(code, "disable peer access", PairText(context_, peer_));
+  CUGUEST_RETURN_IF_CUDA_ERROR(End(), "disable peer access", PairText(context_, peer_));
+  return absl::OkStatus();
 }
 
 // Without a text, for the destructor: it must not need memory.

@@ -2,12 +2,16 @@
 
 #include "cuguest/stream.h"
 
+#include <string>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "cuguest/acquire.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
 #include "lib/context/object_text.h"
+#include "lib/context/relaxed_scope.h"
 #include "lib/context/special_stream.h"
 #include "lib/core/driver_access.h"
 #include "lib/core/status_macros.h"
@@ -16,28 +20,138 @@
 CUGUEST_BEGIN_NAMESPACE
 namespace {
 
+using internal::Capture;
+using internal::CheckLife;
+using internal::ContextText;
 using internal::StreamCall;
 using internal::StreamStatus;
+using internal::StreamText;
+
+const char* StreamAdvice(CUresult code, const StreamRef& stream) {
+  switch (code) {
+    case CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED:
+      return ", which captures: end the capture first, or do this before it begins";
+    case CUDA_ERROR_STREAM_CAPTURE_INVALIDATED:
+      return ", whose capture is invalidated: end the capture first";
+    case CUDA_ERROR_STREAM_CAPTURE_IMPLICIT:
+      return ", while a blocking stream of its context captures: use a stream made with "
+             "CU_STREAM_NON_BLOCKING, or wait until the capture has ended";
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+      return ", which went with its context";
+    case CUDA_ERROR_INVALID_HANDLE:
+      return stream.get() == CU_STREAM_PER_THREAD ? ", which green contexts do not have" : "";
+    default:
+      return "";
+  }
+}
+
+const char* EventAdvice(CUresult code) {
+  switch (code) {
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+      return ", which went with its context";
+    case CUDA_ERROR_CAPTURED_EVENT:
+      return ", which was last recorded in a capture: until it is recorded outside of one, only "
+             "streams other than 0 can wait for it";
+    case CUDA_ERROR_STREAM_CAPTURE_ISOLATION:
+      return ", which was recorded outside of the capture that the stream is in: record it in a "
+             "stream of that capture, or let the stream wait before the capture begins";
+    case CUDA_ERROR_STREAM_CAPTURE_MERGE:
+      return ", which was recorded in another capture than the stream is in, or in one that is "
+             "over: record it in a stream of this one";
+    case CUDA_ERROR_INVALID_VALUE:
+      return ", recorded in a capture that is over or lost: record it again";
+    default:
+      return "";
+  }
+}
+
+std::string EventText(CUevent event) {
+  if (event == nullptr) return "an empty event: moved from, released or never made";
+  return absl::StrCat("event 0x", absl::Hex(reinterpret_cast<std::uintptr_t>(event)));
+}
+
+absl::Status EventStatus(CUresult code, const char* doing, CUevent event) {
+  if (code == CUDA_SUCCESS) return absl::OkStatus();
+  return ToStatus(code, doing, absl::StrCat(EventText(event), EventAdvice(code)));
+}
+
+// CheckLife() of the event's context, unless the stream's is known to be alive and the same.
+CUresult CheckEvent(const Event& event, const StreamRef& stream) {
+  if (event.get() == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return event.context() == stream.context() ? CUDA_SUCCESS : event.context().Check();
+}
+
+absl::Status ElapsedStatus(CUresult code, const char* doing, const Event& start, const Event& end) {
+  const char* why = "";
+  if (code == CUDA_ERROR_INVALID_HANDLE) {
+    why = start.context() == end.context()
+              ? ": one was never recorded, or made with CU_EVENT_DISABLE_TIMING"
+              : ": they are of different contexts";
+  }
+  return ToStatus(code, doing,
+                  absl::StrCat(EventText(start.get()), " and ", EventText(end.get()), why));
+}
 
 // What cuStreamSynchronize or cuStreamQuery says, where it invalidates no capture.
 CUresult Ask(const Driver& driver, const StreamRef& stream,
              CUresult (CUDAAPI* Driver::*call)(CUstream)) {
   const StreamCall in(driver, stream);
-  if (in.result() != CUDA_SUCCESS) return in.result();
   if (in.refusal() != CUDA_SUCCESS) return in.refusal();
-  return internal::WithoutHarm([&] { return (driver.*call)(stream.get()); });
+  const internal::RelaxedScope relaxed;
+  return relaxed.ok() ? (driver.*call)(stream.get()) : relaxed.result();
 }
 
 CUresult DestroyUnlessCapturing(const Driver& driver, const StreamRef& stream) {
   const StreamCall in(driver, stream);
-  CUresult code = in.result();
-  if (code == CUDA_SUCCESS) code = in.refusal();
+  CUresult code = in.refusal();
   if (code == CUDA_SUCCESS) code = driver.StreamDestroy(stream.get());
   // The process is ending, and the driver has taken everything back.
   return code == CUDA_ERROR_DEINITIALIZED ? CUDA_SUCCESS : code;
 }
 
 }  // namespace
+
+namespace internal {
+
+CUresult CheckLife(const ContextRef& context) noexcept {
+  return context.get() == nullptr ? CUDA_ERROR_INVALID_HANDLE : context.Check();
+}
+
+StreamCall::StreamCall(const Driver& driver, const StreamRef& stream) noexcept
+    : result_(Enter(stream)) {
+  if (result_ == CUDA_SUCCESS) result_ = Look(driver, stream.get());
+}
+
+CUresult StreamCall::Enter(const StreamRef& stream) noexcept {
+  const ContextRef& context = stream.context();
+  if (context.get() == nullptr || !MeansCurrent(stream.get())) return CheckLife(context);
+  return guard_.emplace(context).result();
+}
+
+CUresult StreamCall::Look(const Driver& driver, CUstream stream) noexcept {
+  if (driver.StreamGetCaptureInfo == nullptr) return CUDA_SUCCESS;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const CUresult code = driver.StreamGetCaptureInfo(stream, &status, &capture_.id);
+  if (code == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) {
+    capture_.refusal = code;
+    return CUDA_SUCCESS;
+  }
+  if (code != CUDA_SUCCESS || status == CU_STREAM_CAPTURE_STATUS_NONE) return code;
+  capture_.refusal = status == CU_STREAM_CAPTURE_STATUS_ACTIVE
+                         ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+                         : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  return CUDA_SUCCESS;
+}
+
+absl::Status StreamStatus(CUresult code, const char* doing, const StreamRef& stream) {
+  if (code == CUDA_SUCCESS) return absl::OkStatus();
+  const bool empty = stream.context().get() == nullptr;
+  return ToStatus(code, doing,
+                  empty ? "an empty stream: moved from, released or never set"
+                        : absl::StrCat(StreamText(stream.get()), StreamAdvice(code, stream)));
+}
+
+}  // namespace internal
 
 absl::StatusOr<StreamRef> StreamRef::Borrow(CUstream stream, internal::ZeroStream zero) {
   stream = internal::NamedBy(stream, zero);
@@ -59,16 +173,9 @@ CaptureState StreamRef::capture_state() const noexcept {
   if (driver == nullptr) return CaptureState::kUnknown;
   const StreamCall in(*driver, *this);
   if (in.result() != CUDA_SUCCESS) return CaptureState::kUnknown;
-  switch (in.capture().kind) {
-    case internal::Capture::Kind::kNone:
-      return CaptureState::kNone;
-    case internal::Capture::Kind::kLost:
-      return CaptureState::kInvalidated;
-    case internal::Capture::Kind::kActive:
-    case internal::Capture::Kind::kBlocksStream:
-      return CaptureState::kActive;
-  }
-  return CaptureState::kUnknown;
+  if (in.refusal() == CUDA_SUCCESS) return CaptureState::kNone;
+  return in.refusal() == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED ? CaptureState::kInvalidated
+                                                               : CaptureState::kActive;
 }
 
 absl::Status StreamRef::Synchronize() const {
@@ -79,8 +186,7 @@ absl::Status StreamRef::Synchronize() const {
 absl::StatusOr<bool> StreamRef::IsDone() const {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   const CUresult code = Ask(*driver, *this, &Driver::StreamQuery);
-  if (code == CUDA_SUCCESS) return true;
-  if (code == CUDA_ERROR_NOT_READY) return false;
+  if (code == CUDA_SUCCESS || code == CUDA_ERROR_NOT_READY) return code == CUDA_SUCCESS;
   return StreamStatus(code, "ask whether a stream is done", *this);
 }
 
@@ -89,11 +195,11 @@ absl::StatusOr<Stream> Stream::Create(const ContextRef& context, unsigned flags,
   const ContextGuard guard(context);
   if (!guard.ok()) return ToStatus(guard);
   CUstream stream = nullptr;
-  const CUresult code = driver->StreamCreateWithPriority(&stream, flags, priority);
-  if (code == CUDA_SUCCESS) return Stream(StreamRef::Borrow(stream, context));
-  return ToStatus(code, "create a stream",
-                  absl::StrCat(internal::ContextText(context.get()), ", flags 0x", absl::Hex(flags),
-                               ", priority ", priority));
+  CUGUEST_RETURN_IF_CUDA_ERROR(driver->StreamCreateWithPriority(&stream, flags, priority),
+                               "create a stream",
+                               absl::StrCat(ContextText(context.get()), ", flags 0x",
+                                            absl::Hex(flags), ", priority ", priority));
+  return Stream(StreamRef::Borrow(stream, context));
 }
 
 absl::StatusOr<Stream> Stream::Adopt(CUstream stream, const ContextRef& context) {
@@ -104,13 +210,6 @@ absl::StatusOr<Stream> Stream::Adopt(CUstream stream, const ContextRef& context)
       absl::StrCat("adopt ", internal::StreamText(stream),
                    context.get() == nullptr ? ": no context is given"
                                             : ": it belongs to a context, and nobody owns it"));
-}
-
-Stream& Stream::operator=(Stream&& other) noexcept {
-  if (this == &other) return *this;
-  Destroy();
-  ref_ = std::exchange(other.ref_, StreamRef());
-  return *this;
 }
 
 Stream::~Stream() { Destroy(); }
@@ -129,6 +228,130 @@ absl::Status Stream::Release() {
   const CUresult code = DestroyUnlessCapturing(*driver, ref);
   if (code == CUDA_SUCCESS || code == CUDA_ERROR_CONTEXT_IS_DESTROYED) static_cast<void>(Leak());
   return StreamStatus(code, "destroy a stream", ref);
+}
+
+absl::StatusOr<Event> Event::Create(const ContextRef& context, unsigned flags) {
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  const ContextGuard guard(context);
+  if (!guard.ok()) return ToStatus(guard);
+  CUevent event = nullptr;
+  CUGUEST_RETURN_IF_CUDA_ERROR(
+      driver->EventCreate(&event, flags), "create an event",
+      absl::StrCat(ContextText(context.get()), ", flags 0x", absl::Hex(flags)));
+  return Event(State{event, context, Recorded::kNever, 0});
+}
+
+Event::~Event() { static_cast<void>(Destroy()); }
+
+absl::Status Event::Release() {
+  const CUevent event = get();
+  return EventStatus(Destroy(), "destroy an event", event);
+}
+
+// Without a text, for the destructor: it must not need memory.
+CUresult Event::Destroy() noexcept {
+  if (get() == nullptr) return CUDA_SUCCESS;
+  // It asks the driver, which is there, then.
+  CUresult code = context().Check();
+  if (code == CUDA_SUCCESS) code = internal::ResolvedDriver().EventDestroy(get());
+  // The process is ending, and the driver has taken everything back.
+  if (code == CUDA_ERROR_DEINITIALIZED) code = CUDA_SUCCESS;
+  if (code == CUDA_SUCCESS || code == CUDA_ERROR_CONTEXT_IS_DESTROYED) static_cast<void>(Leak());
+  return code;
+}
+
+absl::Status Event::Record(const StreamRef& stream) {
+  CUGUEST_RETURN_IF_ERROR(Driver::Get().status());
+  constexpr char kDoing[] = "record an event";
+  const auto [code, failed] = TryRecord(stream);
+  if (failed == Attempt::Part::kEvent) return EventStatus(code, kDoing, get());
+  const bool is_of_another = failed == Attempt::Part::kBoth && code == CUDA_ERROR_INVALID_HANDLE &&
+                             context() != stream.context();
+  if (!is_of_another) return StreamStatus(code, kDoing, stream);
+  return ToStatus(
+      code, kDoing,
+      absl::StrCat(EventText(get()), " of ", ContextText(context().get()), " in ",
+                   StreamText(stream.get()), " of ", ContextText(stream.context().get()),
+                   ": an event is recorded in its own context. Make one there; streams of "
+                   "any context can wait for it"));
+}
+
+Event::Attempt Event::TryRecord(const StreamRef& stream) noexcept {
+  const CUresult life = CheckEvent(*this, stream);
+  if (life != CUDA_SUCCESS) return {life, Attempt::Part::kEvent};
+  CUresult code = CUDA_SUCCESS;
+  const Driver* driver = internal::TryDriver(&code);
+  if (driver == nullptr) return {code, Attempt::Part::kEvent};
+  const StreamCall in(*driver, stream);
+  const bool active = in.capture().is_active();
+  if (!active && in.refusal() != CUDA_SUCCESS) return {in.refusal(), Attempt::Part::kStream};
+  code = driver->EventRecord(get(), stream.get());
+  if (code == CUDA_SUCCESS) {
+    state_.recorded = active ? Recorded::kInCapture : Recorded::kOutside;
+    state_.capture = in.capture().id;
+  }
+  return {code, Attempt::Part::kBoth};
+}
+
+// What `call` says of the event, where it invalidates no capture.
+CUresult Event::Ask(CUresult(CUDAAPI* call)(CUevent)) const noexcept {
+  const CUresult life = CheckLife(context());
+  if (life != CUDA_SUCCESS) return life;
+  if (state_.recorded == Recorded::kInCapture) return CUDA_ERROR_CAPTURED_EVENT;
+  const internal::RelaxedScope relaxed;
+  return relaxed.ok() ? call(get()) : relaxed.result();
+}
+
+absl::StatusOr<bool> Event::IsDone() const {
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  const CUresult code = Ask(driver->EventQuery);
+  if (code == CUDA_SUCCESS || code == CUDA_ERROR_NOT_READY) return code == CUDA_SUCCESS;
+  return EventStatus(code, "ask whether an event has happened", get());
+}
+
+absl::Status Event::Synchronize() const {
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  return EventStatus(Ask(driver->EventSynchronize), "wait for an event", get());
+}
+
+absl::StatusOr<float> Event::ElapsedMilliseconds(const Event& start, const Event& end) {
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  constexpr char kDoing[] = "measure the time between two events";
+  CUresult life = CheckLife(start.context());
+  if (life != CUDA_SUCCESS) return EventStatus(life, kDoing, start.get());
+  if (end.context() != start.context()) life = CheckLife(end.context());
+  if (life != CUDA_SUCCESS) return EventStatus(life, kDoing, end.get());
+  float milliseconds = 0;
+  const CUresult code = driver->EventElapsedTime(&milliseconds, start.get(), end.get());
+  if (code == CUDA_SUCCESS) return milliseconds;
+  return ElapsedStatus(code, kDoing, start, end);
+}
+
+// What the driver answers to a wait in a capture ends the capture, unless it is success.
+CUresult Event::RefusalToWait(CUstream stream, const Capture& capture) const noexcept {
+  const bool captured = state_.recorded == Recorded::kInCapture;
+  if (capture.refusal == CUDA_SUCCESS) {
+    return captured && internal::IsLegacy(stream) ? CUDA_ERROR_CAPTURED_EVENT : CUDA_SUCCESS;
+  }
+  if (!capture.is_active()) return capture.refusal;
+  if (state_.recorded == Recorded::kOutside) return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+  return captured && state_.capture != capture.id ? CUDA_ERROR_STREAM_CAPTURE_MERGE : CUDA_SUCCESS;
+}
+
+absl::Status StreamRef::WaitFor(const Event& event) const {
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  constexpr char kDoing[] = "let a stream wait for an event";
+  const CUresult life = CheckEvent(event, *this);
+  if (life != CUDA_SUCCESS) return EventStatus(life, kDoing, event.get());
+  const StreamCall in(*driver, *this);
+  if (in.result() != CUDA_SUCCESS) return StreamStatus(in.result(), kDoing, *this);
+  CUresult code = event.RefusalToWait(get(), in.capture());
+  if (code == CUDA_SUCCESS) {
+    code = driver->StreamWaitEvent(get(), event.get(), 0);
+  } else if (code == in.refusal()) {
+    return StreamStatus(code, kDoing, *this);
+  }
+  return EventStatus(code, kDoing, event.get());
 }
 
 CUGUEST_END_NAMESPACE

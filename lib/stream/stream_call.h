@@ -9,14 +9,11 @@
 #include <cuda.h>
 
 #include <optional>
-#include <string>
 
 #include "absl/status/status.h"
-#include "cuguest/capture.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
 #include "cuguest/stream.h"
-#include "lib/context/relaxed_scope.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
@@ -27,14 +24,13 @@ CUresult CheckLife(const ContextRef& context) noexcept;
 
 // What a stream captures.
 struct Capture {
-  enum class Kind : unsigned char {
-    kNone,
-    kActive,
-    kLost,         // and not ended yet
-    kBlocksStream  // another one: the stream is stream 0, and a blocking one captures
-  };
-  Kind kind = Kind::kNone;
-  cuuint64_t id = 0;  // of an active or lost one; not used twice in a process
+  // What cuStreamSynchronize and the like would return, and invalidate it: CUDA_SUCCESS for
+  // none, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED for one that is not ended yet, and
+  // CUDA_ERROR_STREAM_CAPTURE_IMPLICIT for stream 0, when a blocking stream captures.
+  CUresult refusal = CUDA_SUCCESS;
+  cuuint64_t id = 0;  // of an active or invalidated one; not used twice in a process
+
+  bool is_active() const { return refusal == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; }
 };
 
 // StreamCall
@@ -51,8 +47,8 @@ class StreamCall {
   CUresult result() const { return result_; }
   const Capture& capture() const { return capture_; }
 
-  // What cuStreamSynchronize and the like would give for the capture, which they would end.
-  CUresult refusal() const;
+  // result(), or the refusal of what the stream captures.
+  CUresult refusal() const { return result_ != CUDA_SUCCESS ? result_ : capture_.refusal; }
 
  private:
   CUresult Enter(const StreamRef& stream) noexcept;
@@ -65,13 +61,6 @@ class StreamCall {
 
 // The status of a call on `stream` that was refused or failed with `code`.
 absl::Status StreamStatus(CUresult code, const char* doing, const StreamRef& stream);
-
-// `call` with no harm to the captures of other streams.
-template <typename Call>
-CUresult WithoutHarm(const Call& call) noexcept {
-  const RelaxedScope relaxed;
-  return relaxed.ok() ? call() : relaxed.result();
-}
 
 }  // namespace internal
 CUGUEST_END_NAMESPACE

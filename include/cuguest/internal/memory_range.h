@@ -27,6 +27,10 @@ struct ElementType {
   std::size_t alignment;
 };
 
+// Of `count` elements. `doing` is a verb: "allocate".
+absl::StatusOr<std::size_t> ByteCount(const char* doing, const ElementType& type,
+                                      std::size_t count);
+
 // Memory that a device can reach. No bytes: no pointer.
 struct MemoryRange {
   CUGUEST_HIDE MemoryRange() = default;

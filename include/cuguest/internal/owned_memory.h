@@ -44,7 +44,12 @@ class CUGUEST_API OwnedMemory {
       : range_(std::exchange(other.range_, MemoryRange())),
         stream_(std::exchange(other.stream_, StreamRef())),
         thread_(other.thread_) {}
-  OwnedMemory& operator=(OwnedMemory&& other) noexcept;
+  CUGUEST_HIDE OwnedMemory& operator=(OwnedMemory other) noexcept {
+    std::swap(range_, other.range_);
+    std::swap(stream_, other.stream_);
+    std::swap(thread_, other.thread_);
+    return *this;
+  }
   CUGUEST_HIDE ~OwnedMemory() { End(); }
 
   CUGUEST_HIDE const MemoryRange& range() const noexcept { return range_; }
@@ -62,14 +67,16 @@ class CUGUEST_API OwnedMemory {
 
   OwnedMemory(const MemoryRange& range, const StreamRef& stream) noexcept;
 
+  // In the order of `stream`, unless it is empty.
+  static absl::StatusOr<OwnedMemory> AllocateIn(const ContextRef& context, const StreamRef& stream,
+                                                const ElementType& type, std::size_t count);
   void End() noexcept;
   [[nodiscard]] bool IsOrdered() const noexcept;
   [[nodiscard]] bool IsOfAnotherThread() const noexcept;
   Outcome TryFreeIn(const StreamRef& stream) noexcept;
   Outcome TryFreeAtOnce() noexcept;
-  Outcome Settle(CUresult code, const char* reason) noexcept;
+  Outcome Settle(CUresult code, const char* reason = "") noexcept;
   Outcome SettleGone() noexcept;
-  static absl::Status Report(const MemoryRange& range, const Outcome& outcome);
 
   MemoryRange range_;
   StreamRef stream_;     // in whose order it is freed; empty: in none

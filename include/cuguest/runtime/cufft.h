@@ -60,7 +60,6 @@
 #include "cuguest/context_ref.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/device_view.h"
-#include "cuguest/internal/event_access.h"
 #include "cuguest/internal/fft_layout.h"
 #include "cuguest/internal/handle_pool.h"
 #include "cuguest/internal/library_error.h"
