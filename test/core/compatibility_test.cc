@@ -14,7 +14,7 @@
 #include "cuguest/error.h"
 #include "cuguest/testing/sim.h"
 #include "lib/core/driver_release.h"
-#include "test/support/child.h"
+#include "test/support/scenario.h"
 #include "test/support/test.h"
 
 namespace {

@@ -13,8 +13,8 @@
 
 #include "cuguest/module.h"
 #include "test/link/links.h"
-#include "test/support/child.h"
 #include "test/support/files.h"
+#include "test/support/scenario.h"
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "test/link/links.h"
-#include "test/support/child.h"
+#include "test/support/scenario.h"
 
 // Of nvJitLink itself, where it refuses an option: it leaks, and it leaves a mutex locked.
 // Nobody but a sanitizer calls these.

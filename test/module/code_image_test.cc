@@ -15,7 +15,7 @@
 
 #include "test/module/code.h"
 #include "test/module/mutations.h"
-#include "test/support/child.h"
+#include "test/support/scenario.h"
 #include "test/support/test.h"
 
 using namespace module_test;

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "test/module/code.h"
-#include "test/support/child.h"
+#include "test/support/scenario.h"
 #include "test/support/test.h"
 
 using namespace module_test;

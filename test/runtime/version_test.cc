@@ -11,7 +11,7 @@
 #include "cuguest/driver.h"
 #include "cuguest/runtime/error.h"
 #include "cuguest/testing/sim.h"
-#include "test/support/child.h"
+#include "test/support/scenario.h"
 #include "test/support/test.h"
 
 namespace {

@@ -1,48 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where tests find what is not linked into them. Built files are looked for from the
-// program's own place, so that a copied build tree works; see test/hardware/.
+// Where tests find what is not linked into them.
 
 #ifndef CUGUEST_TEST_SUPPORT_FILES_H_
 #define CUGUEST_TEST_SUPPORT_FILES_H_
 
-#include <limits.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include <string>
+#include "subprojects/cudasim/test/support/files.h"
 
 namespace cuguest_test {
-
-// `path` is relative to the top of the build tree. Empty if it is nowhere above the
-// running program.
-inline std::string FindBeside(const std::string& path) {
-  char self[PATH_MAX] = {};
-  if (readlink("/proc/self/exe", self, sizeof(self) - 1) <= 0) return "";
-  std::string folder = self;
-  while (folder.rfind('/') != std::string::npos) {
-    folder.resize(folder.rfind('/'));
-    const std::string candidate = folder + "/" + path;
-    if (access(candidate.c_str(), R_OK) == 0) return candidate;
-  }
-  return "";
-}
-
-// `path` is relative to a directory of the toolkit's libraries. Empty if there is none.
-inline std::string FindInToolkit(const std::string& path) {
-  const char* home = getenv("CUDA_HOME");
-  for (const std::string& root : {std::string(home == nullptr ? "" : home),
-                                  std::string("/usr/local/cuda"), std::string("/usr")}) {
-    for (const char* folder : {"/lib64/", "/lib/x86_64-linux-gnu/"}) {
-      const std::string candidate = root + folder + path;
-      if (access(candidate.c_str(), R_OK) == 0) return candidate;
-    }
-  }
-  return "";
-}
-
-inline std::string FindToolkitStub() { return FindInToolkit("stubs/libcuda.so"); }
-
+using cudasim_test::FindBeside;
+using cudasim_test::FindInToolkit;
+using cudasim_test::FindToolkitStub;
 }  // namespace cuguest_test
 
 #endif  // CUGUEST_TEST_SUPPORT_FILES_H_

@@ -8,27 +8,25 @@
 //   int main(int argc, char** argv) {
 //     return cuguest_test::RunScenarios(argc, argv, {{"ends", &Ends}});
 //   }
+//
+// A program of Boost.Test with a few such cases writes them with CHILD of child.h, which comes
+// with this header.
 
 #ifndef CUGUEST_TEST_SUPPORT_SCENARIO_H_
 #define CUGUEST_TEST_SUPPORT_SCENARIO_H_
 
-#include <cuda.h>
-
 #include <string>
 #include <vector>
 
+#include "subprojects/cudasim/test/support/child.h"
+
 namespace cuguest_test {
 
-// How a child ended: an exit code, or minus the signal.
-struct Ended {
-  int code = 0;
-  std::string output;  // stdout and stderr together
-};
-
-// Runs this program anew with `arguments`; "NAME=VALUE" entries of `environment` are
-// set, and "NAME" ones unset.
-Ended RunSelf(const std::vector<std::string>& arguments,
-              const std::vector<std::string>& environment = {});
+using cudasim_test::CheckFailed;
+using cudasim_test::Ended;
+using cudasim_test::MakeContext;
+using cudasim_test::RunChild;
+using cudasim_test::RunSelf;
 
 enum class On { kAnyDriver, kSimulation, kRealDriver };
 
@@ -46,17 +44,6 @@ struct Scenario {
 
 int RunScenarios(int argc, char** argv, const std::vector<Scenario>& scenarios);
 
-// For the child: a context of its own, floating. Initialises the driver.
-CUcontext MakeContext();
-
-// Prints the place and what was expected, and ends the child with 1.
-void CheckFailed(const char* file, int line, const char* what);
-
 }  // namespace cuguest_test
-
-#define CHECK(condition)                                                           \
-  do {                                                                             \
-    if (!(condition)) ::cuguest_test::CheckFailed(__FILE__, __LINE__, #condition); \
-  } while (false)
 
 #endif  // CUGUEST_TEST_SUPPORT_SCENARIO_H_
