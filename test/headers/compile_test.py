@@ -3,8 +3,8 @@
 """compile_test.py alone|together SOURCE_ROOT BUILD_ROOT COMPILER
 
 Every public header alone, included twice to try its guard; or all headers together,
-as C++17 and as C++20, and the sources of cuguest-testing. Without exceptions and RTTI,
-with more warnings than anybody asks for, all of them errors: as
+as C++17 and as C++20. Without exceptions and RTTI, with more warnings than anybody asks for,
+all of them errors: as
 embed/subproject_test.py compiles the sources of cuguest itself.
 """
 
@@ -30,13 +30,11 @@ def check(job):
 
 includes = system_includes(build)
 headers = headers_that_can_be_included(sorted((root / "include").rglob("*.h")), build, compiler)
-sources = sorted((root / "lib" / "testing").glob("*.cc"))
 lines = {str(header.relative_to(root)): f'#include "{header.relative_to(root / "include")}"\n' for header in headers}
 together = "".join(lines.values())
 jobs = {
     "alone": [(name, "c++17", line * 2) for name, line in lines.items()],
-    "together": [("all headers", "c++17", together), ("all headers", "c++20", together),
-                *((source.relative_to(root), "c++17", f'#include "{source}"\n') for source in sources)],
+    "together": [("all headers", "c++17", together), ("all headers", "c++20", together)],
 }[part]
 
 failed = 0

@@ -36,10 +36,7 @@ library = sorted(p for p in (root / "lib").rglob("*") if p.suffix in (".cc", ".h
 
 
 def mirrored(path):
-    part = path.relative_to(root / "lib").with_suffix(".h")
-    if part.parts[0] == "testing":
-        return TESTING
-    return tiers.get(f"cuguest/{part.name}")
+    return tiers.get(f"cuguest/{path.stem}.h")
 
 
 for path in library:

@@ -1,24 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cuguest/testing/stack_probe.h"
+#include "cudasim/stack_probe.h"
 
 #include <string>
 
-#include "absl/strings/match.h"
-#include "cuguest/driver.h"
-#include "cuguest/primary_context.h"
-#include "test/support/raw_driver.h"
-#include "test/support/test.h"
+#include "cudasim/sim.h"
+#include "test/facts.h"
 
 namespace {
 
-using cuguest::Device;
-using cuguest::PrimaryContext;
-using cuguest::testing::StackProbe;
-using cuguest::testing::UndisturbedScope;
-using cuguest_test::OwnContext;
-using cuguest_test::SetStack;
-using cuguest_test::TheDriver;
+using cudasim::Sim;
+using cudasim::StackProbe;
+using cudasim::UndisturbedScope;
+using namespace cudasim_facts;
 
 // What a scope around `work` would tell a test.
 template <typename Work>
@@ -31,9 +25,11 @@ std::string Told(Work work) {
   return told;
 }
 
-}  // namespace
+bool Contains(const std::string& text, const char* part) {
+  return text.find(part) != std::string::npos;
+}
 
-BOOST_AUTO_TEST_SUITE(stack_probe)
+}  // namespace
 
 BOOST_AUTO_TEST_CASE(sees_the_whole_stack_and_leaves_it) {
   const OwnContext a;
@@ -61,8 +57,8 @@ BOOST_AUTO_TEST_CASE(an_undisturbed_scope_says_nothing) {
   SetStack({a.get()});
   BOOST_TEST(Told([&] {
                CUcontext popped = nullptr;
-               TheDriver().CtxPushCurrent(a.get());
-               TheDriver().CtxPopCurrent(&popped);
+               RAW(cuCtxPushCurrent)(a.get());
+               RAW(cuCtxPopCurrent)(&popped);
              }) == "");
   SetStack({});
 }
@@ -77,61 +73,60 @@ BOOST_AUTO_TEST_CASE(each_disturbance_of_the_stack_is_told) {
     SetStack({});
     return told;
   };
-  const std::string pushed = told_from({a.get()}, [&] { TheDriver().CtxPushCurrent(b.get()); });
-  BOOST_TEST(absl::StrContains(pushed, "the stack of contexts"));
-  BOOST_TEST(absl::StrContains(pushed, "stack_probe_test.cc:"));
-  BOOST_TEST(told_from({a.get()}, [&] { TheDriver().CtxPopCurrent(&popped); }) != "");
-  BOOST_TEST(told_from({a.get()}, [&] { TheDriver().CtxSetCurrent(b.get()); }) != "");
-  BOOST_TEST(told_from({}, [&] { TheDriver().CtxPushCurrent(b.get()); }) != "");
+  const std::string pushed = told_from({a.get()}, [&] { RAW(cuCtxPushCurrent)(b.get()); });
+  BOOST_TEST(Contains(pushed, "the stack of contexts"));
+  BOOST_TEST(Contains(pushed, "stack_probe_test.cc:"));
+  BOOST_TEST(told_from({a.get()}, [&] { RAW(cuCtxPopCurrent)(&popped); }) != "");
+  BOOST_TEST(told_from({a.get()}, [&] { RAW(cuCtxSetCurrent)(b.get()); }) != "");
+  BOOST_TEST(told_from({}, [&] { RAW(cuCtxPushCurrent)(b.get()); }) != "");
   BOOST_TEST(told_from({a.get(), b.get()},
                        [&] {
-                         TheDriver().CtxPopCurrent(&popped);
-                         TheDriver().CtxPopCurrent(&popped);
-                         TheDriver().CtxPushCurrent(b.get());
-                         TheDriver().CtxPushCurrent(b.get());
+                         RAW(cuCtxPopCurrent)(&popped);
+                         RAW(cuCtxPopCurrent)(&popped);
+                         RAW(cuCtxPushCurrent)(b.get());
+                         RAW(cuCtxPushCurrent)(b.get());
                        }) != "",
              "an entry below the top");
 }
 
 BOOST_AUTO_TEST_CASE(a_primary_context_that_appears_or_goes_is_told) {
-  {
-    PrimaryContext kept;
-    const std::string told =
-        Told([&] { kept = PrimaryContext::Retain(Device::Borrow(0)).value(); });
-    BOOST_TEST(absl::StrContains(
-        told, "the primary context of device 0 was inactive (flags 0) and is active"));
-    BOOST_TEST(absl::StrContains(Told([&] { static_cast<void>(kept.Release()); }),
-                                 "was active (flags 0) and is inactive"));
-  }
+  CUcontext primary = nullptr;
+  const std::string told = Told([&] { OK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0)); });
+  BOOST_TEST(
+      Contains(told, "the primary context of device 0 was inactive (flags 0) and is active"));
+  BOOST_TEST(Contains(Told([] { OK(RAW(cuDevicePrimaryCtxRelease)(0)); }),
+                      "was active (flags 0) and is inactive"));
 }
 
 BOOST_AUTO_TEST_CASE(flags_that_change_are_told) {
   const OwnContext a;
   SetStack({a.get()});
-  BOOST_TEST(absl::StrContains(Told([] {
-                                 RAW(cuCtxSetFlags)
-                                 (CU_CTX_SCHED_BLOCKING_SYNC);
-                               }),
-                               "the flags of the current context were"));
+  BOOST_TEST(Contains(Told([] {
+                        RAW(cuCtxSetFlags)
+                        (CU_CTX_SCHED_BLOCKING_SYNC);
+                      }),
+                      "the flags of the current context were"));
   SetStack({});
   const std::string told = Told([] {
     RAW(cuDevicePrimaryCtxSetFlags)
     (0, CU_CTX_SCHED_BLOCKING_SYNC);
   });
-  BOOST_TEST(absl::StrContains(told, "(flags 0) and is inactive (flags 4)"));
+  BOOST_TEST(Contains(told, "(flags 0) and is inactive (flags 4)"));
   BOOST_TEST(RAW(cuDevicePrimaryCtxSetFlags)(0, 0) == CUDA_SUCCESS);
 }
 
 BOOST_AUTO_TEST_CASE(a_new_incarnation_at_the_same_handle_is_told) {
-  PrimaryContext primary = PrimaryContext::Retain(Device::Borrow(0)).value();
-  SetStack({primary.get()});
+  CUcontext primary = nullptr;
+  OK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0));
+  SetStack({primary});
   const std::string told = Told([&] {
-    RAW(cuDevicePrimaryCtxReset)(0);
-    static_cast<void>(primary.Release());
-    primary = PrimaryContext::Retain(Device::Borrow(0)).value();
+    OK(RAW(cuDevicePrimaryCtxReset)(0));
+    OK(RAW(cuDevicePrimaryCtxRelease)(0));
+    OK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0));
   });
-  BOOST_TEST(absl::StrContains(told, "the stack of contexts"));
+  BOOST_TEST(Contains(told, "the stack of contexts"));
   SetStack({});
+  OK(RAW(cuDevicePrimaryCtxRelease)(0));
 }
 
 BOOST_AUTO_TEST_CASE(a_dead_entry_ends_the_walk_and_stays) {
@@ -139,16 +134,27 @@ BOOST_AUTO_TEST_CASE(a_dead_entry_ends_the_walk_and_stays) {
   const OwnContext a;
   SetStack({mortal.get(), a.get()});
   const CUcontext dead = mortal.get();
-  const std::string told = Told([&] { TheDriver().CtxDestroy(mortal.release()); });
-  BOOST_TEST(absl::StrContains(told, "on a destroyed context"));
+  const std::string told = Told([&] { RAW(cuCtxDestroy)(mortal.release()); });
+  BOOST_TEST(Contains(told, "on a destroyed context"));
   const StackProbe probe = StackProbe::Take();
   BOOST_TEST(probe.cut());
   BOOST_TEST(probe.stack().size() == 1U);
   BOOST_TEST(probe.Draw([](CUcontext) { return "A"; }) == "... [dead] [A]<");
   CUcontext popped = nullptr;
-  BOOST_TEST(TheDriver().CtxPopCurrent(&popped) == CUDA_SUCCESS);
-  BOOST_TEST(TheDriver().CtxPopCurrent(&popped) == CUDA_SUCCESS);
+  BOOST_TEST(RAW(cuCtxPopCurrent)(&popped) == CUDA_SUCCESS);
+  BOOST_TEST(RAW(cuCtxPopCurrent)(&popped) == CUDA_SUCCESS);
   BOOST_TEST(popped == dead);
 }
 
-BOOST_AUTO_TEST_SUITE_END()
+BOOST_AUTO_TEST_CASE(an_entry_costs_five_calls, *cudasim_test::OnlySim()) {
+  const OwnContext a;
+  const auto calls_with = [](const Entries& stack) {
+    SetStack(stack);
+    Sim::ResetCalls();
+    static_cast<void>(StackProbe::Take());
+    return Sim::TotalCalls();
+  };
+  const auto of_one = calls_with({a.get()});
+  BOOST_TEST(calls_with({a.get(), a.get(), a.get()}) == of_one + 2 * 5);
+  SetStack({});
+}
