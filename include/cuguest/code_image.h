@@ -20,6 +20,7 @@
 #define CUGUEST_CODE_IMAGE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -154,8 +155,8 @@ class CUGUEST_API CodeImage {
   friend struct internal::ImageAccess;
   CUGUEST_HIDE explicit CodeImage(std::shared_ptr<const internal::CodeImageData> data) noexcept
       : data_(std::move(data)) {}
-  static absl::StatusOr<CodeImage> Made(
-      absl::StatusOr<std::shared_ptr<const internal::CodeImageData>> data);
+  static absl::StatusOr<CodeImage> Make(HostSpan<const unsigned char> bytes,
+                                        std::vector<std::uint64_t> storage, std::string name);
 
   std::shared_ptr<const internal::CodeImageData> data_;
 };

@@ -9,21 +9,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "cuguest/driver.h"
-#include "cuguest/export.h"
 #include "cuguest/launch.h"
 #include "cuguest/param_layout.h"
 #include "lib/module/code.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
-
-// launch "saxpy"
-std::string LaunchText(const KernelState& kernel);
 
 // Zero wraps around, and is not within either.
 inline bool IsWithin(const Dim3& size, const int (&most)[3]) {
@@ -71,21 +66,42 @@ inline bool FitsLimits(const LaunchShape& shape, const FunctionInContext& functi
 
 // A launch whose shape is not within the limits, as far as they are known. Limits that may
 // have been changed are asked again first: it may be within them after all.
-absl::Status RefuseShape(const Driver& driver, const KernelState& kernel, const LaunchShape& shape,
-                         FunctionInContext* function);
+absl::Status RefuseShape(const KernelInContext& launched, const LaunchShape& shape);
 
-// A kernel, and what the driver can be asked about it.
-struct CheckedKernel {
-  const Driver& driver;
-  KernelState& kernel;
-  CUfunction function;
+// Where the kernel's KernelParams do not say that they take `layout`: the driver knows best, and
+// what it says of the parameters is kept there. Where it cannot say, all are right.
+absl::Status CheckParams(const KernelInContext& launched, const ParamLayoutView& layout,
+                         KernelParams::Compared compared);
+
+// Whether cuLaunchKernel is enough.
+inline bool IsPlain(const LaunchShape& shape) {
+  return !shape.cluster.has_value() && !shape.cooperative && shape.attributes.size() == 0;
+}
+
+// What a shape is to cuLaunchKernelEx, if it passes CheckAttributes().
+class LaunchConfig {
+ public:
+  LaunchConfig(const LaunchShape& shape, CUstream stream);
+  LaunchConfig(const LaunchConfig&) = delete;
+  LaunchConfig& operator=(const LaunchConfig&) = delete;
+
+  [[nodiscard]] const CUlaunchConfig* get() const noexcept { return &config_; }
+
+ private:
+  std::vector<CUlaunchAttribute> attributes_;
+  CUlaunchConfig config_ = {};
 };
 
-// What a launch asks where the kernel's KernelParams do not say yes: the driver knows best, and
-// what it says of the parameters is kept there. Where it cannot say, all are right.
-absl::Status CheckValues(const CheckedKernel& checked, const ParamLayoutView& layout);
-absl::Status CheckPacked(const CheckedKernel& checked, const ParamLayoutView& layout);
-absl::Status CheckCount(const CheckedKernel& checked, std::size_t count);
+absl::Status CheckAttributes(const KernelInContext& launched, const LaunchShape& shape);
+
+// How many clusters of that shape the device runs at once, by cuOccupancyMaxActiveClusters.
+// The shape has one, and its context is current.
+absl::StatusOr<int> CountClusters(const KernelInContext& launched, const LaunchShape& shape,
+                                  const CUlaunchConfig& config);
+
+// Whether the device has what the cluster or the cooperative grid needs.
+absl::Status CheckConfig(const KernelInContext& launched, const LaunchShape& shape,
+                         const StreamRef& stream, const CUlaunchConfig& config);
 
 }  // namespace internal
 CUGUEST_END_NAMESPACE

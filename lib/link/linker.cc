@@ -9,9 +9,7 @@
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
 #include "lib/core/status_macros.h"
-#include "lib/link/driver_link.h"
-#include "lib/link/link_job.h"
-#include "lib/link/lto_link.h"
+#include "lib/link/link.h"
 #include "lib/module/jit.h"
 
 CUGUEST_BEGIN_NAMESPACE

@@ -2,26 +2,81 @@
 
 #include "lib/module/code.h"
 
-#include <utility>
-
 #include "absl/strings/str_cat.h"
-#include "cuguest/context_guard.h"
 #include "cuguest/error.h"
+#include "cuguest/primary_context.h"
 #include "lib/context/object_text.h"
-#include "lib/context/relaxed_scope.h"
+#include "lib/core/error_status.h"
 #include "lib/core/status_macros.h"
 #include "lib/module/image_status.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
+namespace {
+
+// Whether the current context is a green one. Asked of a stream of our own: the question would
+// end the capture of another's.
+absl::StatusOr<bool> IsGreen(const Driver& driver) {
+  constexpr char kDoing[] = "ask whether a context is green";
+  if (driver.StreamGetGreenCtx == nullptr) return false;  // as there are none
+  CUstream probe = nullptr;
+  CUgreenCtx green = nullptr;
+  CUGUEST_RETURN_IF_CUDA_ERROR(driver.StreamCreate(&probe, CU_STREAM_NON_BLOCKING), kDoing);
+  const CUresult code = driver.StreamGetGreenCtx(probe, &green);
+  const CUresult destroyed = driver.StreamDestroy(probe);
+  CUGUEST_RETURN_IF_CUDA_ERROR(code, kDoing);
+  CUGUEST_RETURN_IF_CUDA_ERROR(destroyed, kDoing);
+  return green != nullptr;
+}
+
+// Whether the current context is a green one of `primary`, in which the functions of that are
+// good.
+absl::StatusOr<bool> IsGreenOf(const Driver& driver, const ContextRef& primary) {
+  const absl::StatusOr<bool> green = IsGreen(driver);
+  if (!green.ok() || !*green) return green;
+  CUdevice device = 0;
+  CUGUEST_RETURN_IF_CUDA_ERROR(driver.CtxGetDevice(&device),
+                               "ask for the device of a green context");
+  // Which exists: the green one holds a reference.
+  CUGUEST_ASSIGN_OR_RETURN(const PrimaryContext owner,
+                           PrimaryContext::Retain(Device::Borrow(device)));
+  return owner.incarnation() == primary;
+}
+
+// Somebody's function.
+class FunctionCode : public Code {
+ public:
+  FunctionCode(CUfunction function, const ContextRef& context)
+      : function_(function), context_(context) {}
+
+ private:
+  absl::StatusOr<CUfunction> FindFunctionHere(const Driver& driver, const KernelState& kernel,
+                                              const ContextRef& context,
+                                              const CodeInContext& /*here*/) override {
+    if (context == context_) return function_;
+    CUGUEST_ASSIGN_OR_RETURN(const bool green, IsGreenOf(driver, context_));
+    if (green) return function_;
+    return ErrorStatus(
+        CUDA_ERROR_INVALID_CONTEXT, KernelText("use", kernel), ContextText(context.get()),
+        absl::StrCat("it is a function of ", ContextText(context_.get()),
+                     context.get() == context_.get() ? " in another of its incarnations" : "",
+                     ", and good there only"));
+  }
+
+  const CUfunction function_;
+  const ContextRef context_;
+};
+
+}  // namespace
 
 absl::Status NoKernel(const char* doing) {
   return absl::FailedPreconditionError(
       absl::StrCat(doing, " an empty kernel: moved from, or never set"));
 }
 
-std::string UseText(const KernelState& kernel) {
-  return kernel.name.empty() ? "use a kernel" : "use kernel " + Quoted(kernel.name);
+std::string KernelText(const char* doing, const KernelState& kernel) {
+  if (kernel.name.empty()) return absl::StrCat(doing, " a borrowed kernel");
+  return absl::StrCat(doing, " kernel ", Quoted(kernel.name));
 }
 
 std::optional<Kernel> Code::KnownKernel(std::string_view name) {
@@ -61,20 +116,24 @@ absl::StatusOr<Code::InContext> Code::Enter(const Driver& driver, const ContextR
   return contexts_.GetOrMake(
       context, [&](const ContextRef& entered) -> absl::StatusOr<CodeInContext> {
         DeviceLimits limits;
-        const CUresult code = AskDeviceLimits(driver, entered.get(), &limits);
-        if (code != CUDA_SUCCESS) {
-          return ToStatus(code, "ask for the limits of a device", ContextText(entered.get()));
-        }
+        CUGUEST_RETURN_IF_CUDA_ERROR(AskDeviceLimits(driver, entered.get(), &limits),
+                                     "ask for the limits of a device", ContextText(entered.get()));
         CUGUEST_ASSIGN_OR_RETURN(const CUmodule module, LoadModule(driver, entered, report));
         return CodeInContext(module, limits);
       });
 }
 
-std::uint64_t Code::RequiredBlock(const std::string& /*kernel*/) { return 0; }
+absl::StatusOr<CUfunction> Code::FindFunctionHere(const Driver& driver, const KernelState& kernel,
+                                                  const ContextRef& context,
+                                                  const CodeInContext& /*here*/) {
+  CUfunction function = nullptr;
+  CUGUEST_RETURN_IF_CUDA_ERROR(driver.KernelGetFunction(&function, kernel.kernel),
+                               KernelText("use", kernel), PlaceText(driver, context));
+  return function;
+}
 
-absl::StatusOr<CUmodule> Code::LoadModule(const Driver& /*driver*/, const ContextRef& /*context*/,
-                                          JitReport* /*report*/) {
-  return nullptr;
+std::shared_ptr<Code> BorrowFunctionCode(CUfunction function, const ContextRef& context) {
+  return std::make_shared<FunctionCode>(function, context);
 }
 
 absl::StatusOr<Kernel> LoadedCode::GetKernel(std::string_view name) {
@@ -86,24 +145,56 @@ absl::StatusOr<Kernel> LoadedCode::GetKernel(std::string_view name) {
   return AddKernel(std::move(text), found);
 }
 
+// The image is read where nothing is locked, and its bytes and what is not kept are freed there.
+std::uint64_t LoadedCode::RequiredBlock(const std::string& kernel) {
+  std::optional<CodeImage> image;
+  std::map<std::string, std::uint64_t> read;
+  std::unique_lock<std::mutex> lock(blocks_mutex_);
+  image = unread_;
+  if (image) {
+    lock.unlock();
+    read = ImageAccess::RequiredBlocks(*image);
+    lock.lock();
+    if (unread_) blocks_.swap(read);
+    unread_.reset();
+  }
+  const auto found = blocks_.find(kernel);
+  return found != blocks_.end() ? found->second : 0;
+}
+
 absl::StatusOr<FoundFunction> FindFunctionSlowly(const KernelState& kernel,
                                                  const ContextRef& context) {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   const ContextGuard guard(context);
-  if (!guard.ok()) return ToStatus(guard.result(), UseText(kernel), guard.advice());
+  CUGUEST_RETURN_IF_CUDA_ERROR(guard.result(), KernelText("use", kernel), guard.advice());
   const RelaxedScope relaxed;
-  if (relaxed.result() != CUDA_SUCCESS) return ToStatus(relaxed.result(), UseText(kernel));
+  CUGUEST_RETURN_IF_CUDA_ERROR(relaxed.result(), KernelText("use", kernel));
   CUGUEST_ASSIGN_OR_RETURN(Code::InContext here, kernel.code->Enter(*driver, context, nullptr));
-  const absl::StatusOr<CUfunction> function =
-      kernel.code->FindFunctionHere(*driver, kernel, context, *here);
-  if (!function.ok()) return function.status();
   auto found = std::make_unique<FunctionInContext>();
-  found->function = *function;
+  CUGUEST_ASSIGN_OR_RETURN(found->function,
+                           kernel.code->FindFunctionHere(*driver, kernel, context, *here));
   found->required_block = kernel.code->RequiredBlock(kernel.name);
-  const CUresult code = AskFunctionLimits(*driver, found.get());
-  if (code != CUDA_SUCCESS) return ToStatus(code, UseText(kernel), ContextText(context.get()));
+  CUGUEST_RETURN_IF_CUDA_ERROR(AskFunctionLimits(*driver, found.get()), KernelText("use", kernel),
+                               ContextText(context.get()));
   FunctionInContext* const kept = here->Keep(kernel.number, std::move(found));
   return FoundFunction{std::move(here), kept};
+}
+
+KernelCall::KernelCall(const char* doing, const Kernel& kernel, const ContextRef& context,
+                       Captures captures)
+    : kernel_(KernelAccess::Of(kernel)), status_(Enter(doing, context, captures)) {}
+
+absl::Status KernelCall::Enter(const char* doing, const ContextRef& context, Captures captures) {
+  if (kernel_ == nullptr) return NoKernel(doing);
+  CUGUEST_ASSIGN_OR_RETURN(driver_, Driver::Get());
+  guard_.emplace(context);
+  CUGUEST_RETURN_IF_CUDA_ERROR(guard_->result(), KernelText(doing, *kernel_), guard_->advice());
+  if (captures == Captures::kRelaxed) {
+    relaxed_.emplace();
+    CUGUEST_RETURN_IF_CUDA_ERROR(relaxed_->result(), KernelText(doing, *kernel_));
+  }
+  CUGUEST_ASSIGN_OR_RETURN(found_, FindFunction(*kernel_, context));
+  return absl::OkStatus();
 }
 
 }  // namespace internal

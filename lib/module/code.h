@@ -3,11 +3,12 @@
 // Code of a Module, or borrowed, and its kernels: what module.h, kernel.h and launch.h stand
 // on.                                                                   tier: 3
 //
-// Note [Three kinds of code]
-// ~~~~~~~~~~~~~~~~~~~~~~~~~~
-// library_code.cc    a library of the driver (12.0)
-// module_code.cc     an image, and a module of it for each context
-// borrowed_code.cc   somebody's kernel, or somebody's function in one context
+// Note [Four kinds of code]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~
+//   a library of the driver (12.0)               code_loaded.cc
+//   an image, and a module of it in each context code_loaded.cc
+//   somebody's kernel, good in every context     code.cc
+//   somebody's function in one context           code.cc
 //
 // They differ in how a kernel's function is found in a context for the first time. What was
 // found is kept here, in a PerContext of each code: FindFunction() asks nobody again.
@@ -18,6 +19,7 @@
 #include <cuda.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -32,21 +34,70 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cuguest/code_image.h"
+#include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/driver.h"
 #include "cuguest/export.h"
 #include "cuguest/jit.h"
 #include "cuguest/kernel.h"
 #include "cuguest/module.h"
+#include "cuguest/param_layout.h"
 #include "cuguest/per_context.h"
+#include "lib/context/relaxed_scope.h"
 #include "lib/module/function_in_context.h"
-#include "lib/module/image_access.h"
-#include "lib/module/kernel_params.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
 
 class Code;
+
+// KernelParams
+//
+// A kernel's own parameters, which the driver is asked for once, so that every launch is held
+// against them and not against what is like them.
+//
+// Threads: all members from any threads at the same time. What is kept once is never replaced,
+//          so that a launch reads it without a lock.
+class KernelParams {
+ public:
+  using Places = std::vector<ParamPlace>;
+  // What of the parameters of a launch is compared with the kernel's.
+  enum class Compared { kCount, kCountAndSizes, kPlaces };
+
+  KernelParams() noexcept = default;
+  KernelParams(const KernelParams&) = delete;
+  KernelParams& operator=(const KernelParams&) = delete;
+  ~KernelParams() { delete places_.load(std::memory_order_relaxed); }
+
+  static bool IsRight(const ParamPlace& takes, const ParamPlace& given,
+                      Compared compared) noexcept {
+    return takes.size == given.size &&
+           (compared == Compared::kCountAndSizes || takes.offset == given.offset);
+  }
+
+  // Whether the kernel is known to take such a layout. False until Keep().
+  [[nodiscard]] bool Take(const ParamLayoutView& layout, Compared compared) const noexcept {
+    const Places* const places = places_.load(std::memory_order_acquire);
+    if (places == nullptr || places->size() != layout.count) return false;
+    for (std::size_t i = 0; compared != Compared::kCount && i < layout.count; ++i) {
+      if (!IsRight((*places)[i], layout.places[i], compared)) return false;
+    }
+    return true;
+  }
+
+  // Nothing if others were first.
+  void Keep(Places places) {
+    auto kept = std::make_unique<const Places>(std::move(places));
+    const Places* none = nullptr;
+    if (places_.compare_exchange_strong(none, kept.get(), std::memory_order_release,
+                                        std::memory_order_relaxed)) {
+      static_cast<void>(kept.release());
+    }
+  }
+
+ private:
+  std::atomic<const Places*> places_{nullptr};
+};
 
 // What every copy of a Kernel shares. It lives as long as its code.
 struct KernelState {
@@ -54,7 +105,7 @@ struct KernelState {
   Code* code = nullptr;
   std::uint32_t number = 0;   // among the kernels of its code that were asked for
   CUkernel kernel = nullptr;  // where the code knows it without a context
-  KernelParams params;        // see launch_check.h
+  KernelParams params;
 };
 
 // A function in a context, which is kept for as long as this object.
@@ -71,9 +122,12 @@ struct Variable {
 
 // Code
 //
+// As it is: somebody's kernel, which has a handle without a context.
+//
 // Threads: all members from any threads at the same time.
 class Code : public std::enable_shared_from_this<Code> {
  public:
+  Code() = default;
   Code(const Code&) = delete;
   Code& operator=(const Code&) = delete;
   virtual ~Code() = default;  // nobody uses it any more
@@ -87,7 +141,6 @@ class Code : public std::enable_shared_from_this<Code> {
  protected:
   using InContext = PerContext<CodeInContext>::Pin;
 
-  Code() = default;
   std::optional<Kernel> KnownKernel(std::string_view name);
 
   // What the code is in `context`, which is current. `report` may be null.
@@ -103,15 +156,18 @@ class Code : public std::enable_shared_from_this<Code> {
 
   // These where `context` is current, and captures are relaxed. What is loaded for this
   // context alone; nullptr if nothing is.
-  virtual absl::StatusOr<CUmodule> LoadModule(const Driver& driver, const ContextRef& context,
-                                              JitReport* report);
+  virtual absl::StatusOr<CUmodule> LoadModule(const Driver& /*driver*/,
+                                              const ContextRef& /*context*/,
+                                              JitReport* /*report*/) {
+    return nullptr;
+  }
   virtual absl::StatusOr<CUfunction> FindFunctionHere(const Driver& driver,
                                                       const KernelState& kernel,
                                                       const ContextRef& context,
-                                                      const CodeInContext& here) = 0;
+                                                      const CodeInContext& here);
 
   // As PackSizes(), the block that a kernel must be launched with; 0 if any, or nobody knows.
-  virtual std::uint64_t RequiredBlock(const std::string& kernel);
+  virtual std::uint64_t RequiredBlock(const std::string& /*kernel*/) { return 0; }
 
   Kernel Share(KernelState* state);
 
@@ -147,15 +203,17 @@ class LoadedCode : public Code {
   virtual CUresult Unload(const Driver& driver) = 0;
 
  protected:
-  explicit LoadedCode(const CodeImage& image) : name_(image.name()), blocks_(image) {}
+  explicit LoadedCode(const CodeImage& image) : name_(image.name()), unread_(image) {}
 
  private:
   // A kernel that there is, or may be: its handle, if it has one without a context.
   virtual absl::StatusOr<CUkernel> FindKernel(const std::string& name) = 0;
-  std::uint64_t RequiredBlock(const std::string& kernel) override { return blocks_.Of(kernel); }
+  std::uint64_t RequiredBlock(const std::string& kernel) override;
 
   const std::string name_;
-  RequiredBlocks blocks_;
+  std::mutex blocks_mutex_;
+  std::optional<CodeImage> unread_;              // until a kernel is used
+  std::map<std::string, std::uint64_t> blocks_;  // of the kernels that require one
 };
 
 // Finds it in `context` for the first time.
@@ -180,11 +238,45 @@ inline absl::StatusOr<FoundFunction> FindFunction(const KernelState& kernel,
   return FindFunctionSlowly(kernel, context);
 }
 
+// A kernel in a context, and the driver that can be asked about it.
+struct KernelInContext {
+  const Driver& driver;
+  KernelState& kernel;
+  FunctionInContext& function;
+};
+
+// KernelCall
+//
+// Makes the context of a question about a kernel current for its scope, and finds the kernel there.
+class KernelCall {
+ public:
+  enum class Captures { kAsTheyAre, kRelaxed };
+
+  // `doing` as of KernelText().
+  KernelCall(const char* doing, const Kernel& kernel, const ContextRef& context, Captures captures);
+
+  [[nodiscard]] const absl::Status& status() const noexcept { return status_; }
+  // Where status() is OK.
+  [[nodiscard]] KernelInContext here() const noexcept {
+    return {*driver_, *kernel_, *found_.function};
+  }
+
+ private:
+  absl::Status Enter(const char* doing, const ContextRef& context, Captures captures);
+
+  KernelState* const kernel_;
+  const Driver* driver_ = nullptr;
+  std::optional<ContextGuard> guard_;
+  std::optional<RelaxedScope> relaxed_;
+  FoundFunction found_;
+  const absl::Status status_;
+};
+
 // Of an empty Kernel; `doing` is "launch".
 absl::Status NoKernel(const char* doing);
 
-// "use kernel \"scale\"": for statuses.
-std::string UseText(const KernelState& kernel);
+// "use kernel \"scale\"", where `doing` is "use": for statuses.
+std::string KernelText(const char* doing, const KernelState& kernel);
 
 // `image` is one that a driver loads, and `options` were checked.
 absl::StatusOr<std::shared_ptr<LoadedCode>> LoadLibrary(const Driver& driver,
@@ -193,7 +285,6 @@ absl::StatusOr<std::shared_ptr<LoadedCode>> LoadLibrary(const Driver& driver,
                                                         JitReport* report);
 std::shared_ptr<LoadedCode> MakeModules(const CodeImage& image, const JitOptions& options);
 
-std::shared_ptr<Code> BorrowKernelCode();
 std::shared_ptr<Code> BorrowFunctionCode(CUfunction function, const ContextRef& context);
 
 struct KernelAccess {

@@ -3,8 +3,6 @@
 #include "lib/module/function_in_context.h"
 
 #include <algorithm>
-#include <new>
-#include <utility>
 
 #include "lib/context/relaxed_scope.h"
 #include "lib/core/driver_access.h"
@@ -26,19 +24,18 @@ namespace {
 
 // A driver that does not know the question (it came with CUDA 11.8) knows no such kernel either.
 CUresult AskRequiredCluster(const Driver& driver, FunctionInContext* function) noexcept {
-  int sizes[3] = {};
-  const std::pair<CUfunction_attribute, int*> wanted[] = {
-      {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, &sizes[0]},
-      {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT, &sizes[1]},
-      {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH, &sizes[2]},
-  };
-  for (const auto& [attribute, value] : wanted) {
-    const CUresult code = driver.FuncGetAttribute(value, attribute, function->function);
-    if (code == CUDA_ERROR_INVALID_VALUE) return CUDA_SUCCESS;
-    if (code != CUDA_SUCCESS) return code;
-  }
-  const auto size = [&sizes](int i) { return static_cast<std::uint64_t>(sizes[i]); };
-  function->required_cluster.store(PackSizes(size(0), size(1), size(2)), std::memory_order_relaxed);
+  int width = 0;
+  int height = 0;
+  int depth = 0;
+  const CUresult code = AskEach(driver.FuncGetAttribute, function->function,
+                                {{CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, &width},
+                                 {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT, &height},
+                                 {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH, &depth}});
+  if (code != CUDA_SUCCESS) return code == CUDA_ERROR_INVALID_VALUE ? CUDA_SUCCESS : code;
+  function->required_cluster.store(
+      PackSizes(static_cast<unsigned>(width), static_cast<unsigned>(height),
+                static_cast<unsigned>(depth)),
+      std::memory_order_relaxed);
   return CUDA_SUCCESS;
 }
 
@@ -61,46 +58,35 @@ CUresult AskChangingLimits(const Driver& driver, FunctionInContext* function) no
 }
 
 CUresult AskFunctionLimits(const Driver& driver, FunctionInContext* function) noexcept {
-  const std::pair<CUfunction_attribute, int*> wanted[] = {
-      {CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &function->max_threads_per_block},
-      {CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, &function->static_shared_bytes},
-  };
-  for (const auto& [attribute, value] : wanted) {
-    const CUresult code = driver.FuncGetAttribute(value, attribute, function->function);
-    if (code != CUDA_SUCCESS) return code;
-  }
-  return AskChangingLimits(driver, function);
+  const CUresult code =
+      AskEach(driver.FuncGetAttribute, function->function,
+              {{CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &function->max_threads_per_block},
+               {CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, &function->static_shared_bytes}});
+  return code == CUDA_SUCCESS ? AskChangingLimits(driver, function) : code;
 }
 
 CUresult AskDeviceLimits(const Driver& driver, CUcontext context, DeviceLimits* limits) noexcept {
-  const CUresult code = driver.CtxGetDevice(&limits->device);
+  CUresult code = driver.CtxGetDevice(&limits->device);
   if (code != CUDA_SUCCESS) return code;
   int shared_bytes = 0;  // of a block, without asking for more
-  const std::pair<CUdevice_attribute, int*> wanted[] = {
-      {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &limits->max_threads_per_block},
-      {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, &limits->max_block[0]},
-      {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, &limits->max_block[1]},
-      {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, &limits->max_block[2]},
-      {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, &limits->max_grid[0]},
-      {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, &limits->max_grid[1]},
-      {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, &limits->max_grid[2]},
-      {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, &shared_bytes},
-      {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &limits->multiprocessors},
-  };
-  for (const auto& [attribute, value] : wanted) {
-    const CUresult asked = driver.DeviceGetAttribute(value, attribute, limits->device);
-    if (asked != CUDA_SUCCESS) return asked;
-  }
-  // A driver that does not know the question does not have the thing either.
-  const std::pair<CUdevice_attribute, int*> newer[] = {
-      {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &limits->opt_in_shared_bytes},
-      {CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, &limits->cooperative_launch},
-      {CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, &limits->cluster_launch},
-  };
-  for (const auto& [attribute, value] : newer) {
-    const CUresult asked = driver.DeviceGetAttribute(value, attribute, limits->device);
-    if (asked != CUDA_SUCCESS && asked != CUDA_ERROR_INVALID_VALUE) return asked;
-  }
+  code = AskEach(driver.DeviceGetAttribute, limits->device,
+                 {{CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &limits->max_threads_per_block},
+                  {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, &limits->max_block[0]},
+                  {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, &limits->max_block[1]},
+                  {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, &limits->max_block[2]},
+                  {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, &limits->max_grid[0]},
+                  {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, &limits->max_grid[1]},
+                  {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, &limits->max_grid[2]},
+                  {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, &shared_bytes},
+                  {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &limits->multiprocessors}});
+  if (code != CUDA_SUCCESS) return code;
+  // The oldest first: a driver that does not know a question does not have the thing either.
+  code = AskEach(
+      driver.DeviceGetAttribute, limits->device,
+      {{CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, &limits->cooperative_launch},
+       {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &limits->opt_in_shared_bytes},
+       {CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, &limits->cluster_launch}});
+  if (code != CUDA_SUCCESS && code != CUDA_ERROR_INVALID_VALUE) return code;
   limits->opt_in_shared_bytes = std::max(limits->opt_in_shared_bytes, shared_bytes);
   return AskMultiprocessors(driver, context, limits);
 }
@@ -113,7 +99,7 @@ void CodeInContext::TableEnd::operator()(Table* table) const noexcept {
   const Driver* const driver = table->module != nullptr ? TryDriver(&code) : nullptr;
   if (driver != nullptr) {
     const RelaxedScope relaxed;
-    if (relaxed.result() == CUDA_SUCCESS) static_cast<void>(driver->ModuleUnload(table->module));
+    if (relaxed.ok()) static_cast<void>(driver->ModuleUnload(table->module));
   }
   for (int chunk = 0; chunk < kChunks; ++chunk) {
     Slot* const slots = table->chunks[chunk].load(std::memory_order_relaxed);

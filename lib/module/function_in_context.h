@@ -10,10 +10,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
+#include <utility>
+#include <vector>
 
-#include "absl/status/status.h"
-#include "cuguest/context_ref.h"
 #include "cuguest/driver.h"
 #include "cuguest/export.h"
 
@@ -58,6 +59,16 @@ struct FunctionInContext {
   std::atomic<std::uint64_t> required_cluster{0};
 };
 
+// Asks for each of `wanted` until one fails: by FuncGetAttribute or DeviceGetAttribute.
+template <typename Attribute, typename Object>
+CUresult AskEach(CUresult (*ask)(int*, Attribute, Object), Object object,
+                 std::initializer_list<std::pair<Attribute, int*>> wanted) {
+  for (const auto& [attribute, value] : wanted) {
+    if (const CUresult code = ask(value, attribute, object); code != CUDA_SUCCESS) return code;
+  }
+  return CUDA_SUCCESS;
+}
+
 // Of `context`, which is current, and its device.
 CUresult AskDeviceLimits(const Driver& driver, CUcontext context, DeviceLimits* limits) noexcept;
 
@@ -66,6 +77,20 @@ CUresult AskDeviceLimits(const Driver& driver, CUcontext context, DeviceLimits* 
 CUresult AskFunctionLimits(const Driver& driver, FunctionInContext* function) noexcept;
 CUresult AskChangingLimits(const Driver& driver, FunctionInContext* function) noexcept;
 CUresult AskMaxDynamicShared(const Driver& driver, FunctionInContext* function) noexcept;
+
+// A kernel's own parameters, each as a Place with an offset and a size. The driver needs no context
+// for that, and invalidates no capture (cudasim/test/library_facts_test.cc).
+template <typename Place>
+CUresult AskParams(const Driver& driver, CUfunction function, std::vector<Place>* places) {
+  for (;;) {
+    Place place = {};
+    const CUresult code =
+        driver.FuncGetParamInfo(function, places->size(), &place.offset, &place.size);
+    if (code == CUDA_ERROR_INVALID_VALUE) return CUDA_SUCCESS;  // past the last
+    if (code != CUDA_SUCCESS) return code;
+    places->push_back(place);
+  }
+}
 
 // What a code is in one context: its functions by the numbers of their kernels, and, where
 // the driver has modules only, the module they are of. The value of a PerContext.

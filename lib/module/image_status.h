@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is said of code that cannot be used.                             tier: 3
+// What a Module asks of its image, and what is said of code that cannot be used. tier: 3
 
 #ifndef CUGUEST_LIB_MODULE_IMAGE_STATUS_H_
 #define CUGUEST_LIB_MODULE_IMAGE_STATUS_H_
 
 #include <cuda.h>
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +23,15 @@
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
 
+// What a Module asks of its image beyond what everybody may ask.
+struct ImageAccess {
+  // Of the kernels that must be launched with one block, as PackSizes().
+  static std::map<std::string, std::uint64_t> RequiredBlocks(const CodeImage& image);
+};
+
+// A compiler's or linker's log behind an error, on lines of its own; empty if it is.
+std::string LogText(std::string_view log);
+
 // As ToStatus(), with the compiler's words behind it, if it said any.
 absl::Status CodeStatus(CUresult code, std::string_view doing, std::string_view object,
                         std::string_view log);
@@ -31,6 +42,9 @@ absl::Status NoSuchKernel(std::string_view wanted, std::string_view image,
 
 // Whether the driver can be asked for something of that name at all.
 absl::Status CheckName(std::string_view doing, std::string_view name);
+
+// That of the current context, as 90 is 9.0, and its device.
+CUresult AskComputeCapability(const Driver& driver, CUdevice* device, int* capability);
 
 // "context 0x5581 on device 0 (compute capability 9.0)". The context is current.
 std::string PlaceText(const Driver& driver, const ContextRef& context);

@@ -30,29 +30,23 @@ bool HasLibraries(const Driver& driver) {
 }
 
 absl::Status CheckLoadable(const CodeImage& image) {
-  switch (image.kind()) {
-    case CodeKind::kPtx:
-    case CodeKind::kCubin:
-    case CodeKind::kFatbin:
-      return absl::OkStatus();
-    default:
-      return internal::ErrorStatus(CUDA_ERROR_INVALID_IMAGE, internal::LoadText(image), "",
-                                   "it is not finished code: a Linker makes an image of it that "
-                                   "can be loaded");
+  const CodeKind kind = image.kind();
+  if (kind == CodeKind::kPtx || kind == CodeKind::kCubin || kind == CodeKind::kFatbin) {
+    return absl::OkStatus();
   }
+  return internal::ErrorStatus(CUDA_ERROR_INVALID_IMAGE, internal::LoadText(image), "",
+                               "it is not finished code: a Linker makes an image of it that "
+                               "can be loaded");
 }
 
 absl::StatusOr<std::shared_ptr<LoadedCode>> LoadCode(const CodeImage& image,
                                                      const JitOptions& options, JitReport* report) {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
-  absl::Status usable = CheckLoadable(image);
-  if (usable.ok()) usable = internal::CheckJitOptions(options);
-  if (usable.ok()) usable = internal::CheckDriverKnows(options, driver->version);
-  if (!usable.ok()) return usable;
+  CUGUEST_RETURN_IF_ERROR(CheckLoadable(image));
+  CUGUEST_RETURN_IF_ERROR(internal::CheckJitOptions(options));
+  CUGUEST_RETURN_IF_ERROR(internal::CheckDriverKnows(options, driver->version));
   const RelaxedScope relaxed;
-  if (relaxed.result() != CUDA_SUCCESS) {
-    return ToStatus(relaxed.result(), internal::LoadText(image));
-  }
+  CUGUEST_RETURN_IF_CUDA_ERROR(relaxed.result(), internal::LoadText(image));
   if (!HasLibraries(*driver)) return internal::MakeModules(image, options);
   return internal::LoadLibrary(*driver, image, options, report);
 }
@@ -60,16 +54,6 @@ absl::StatusOr<std::shared_ptr<LoadedCode>> LoadCode(const CodeImage& image,
 absl::Status NoModule(std::string_view doing) {
   return absl::FailedPreconditionError(
       absl::StrCat(std::string(doing), ": the Module is empty, or unloaded"));
-}
-
-// What work(driver) returns, where captures are relaxed.
-template <typename Work>
-auto WithRelaxedCaptures(const char* doing, const Work& work)
-    -> decltype(work(std::declval<const Driver&>())) {
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
-  const RelaxedScope relaxed;
-  if (relaxed.result() != CUDA_SUCCESS) return ToStatus(relaxed.result(), doing);
-  return work(*driver);
 }
 
 absl::Status CheckElements(std::string_view doing, const internal::Variable& variable,
@@ -89,13 +73,13 @@ absl::Status CheckElements(std::string_view doing, const internal::Variable& var
 // of a green `context`.
 absl::StatusOr<ContextRef> OwnerOf(const Driver& driver, CUdeviceptr variable,
                                    const ContextRef& context) {
+  constexpr char kDoing[] = "ask whose memory a variable is";
   CUcontext owner = nullptr;
-  const CUresult code = driver.PointerGetAttribute(&owner, CU_POINTER_ATTRIBUTE_CONTEXT, variable);
-  if (code != CUDA_SUCCESS) return ToStatus(code, "ask whose memory a variable is");
+  CUGUEST_RETURN_IF_CUDA_ERROR(
+      driver.PointerGetAttribute(&owner, CU_POINTER_ATTRIBUTE_CONTEXT, variable), kDoing);
   if (owner == nullptr || owner == context.get()) return context;
   ContextRef found = ContextRef::Borrow(owner);
-  if (!found.ok())
-    return ToStatus(found.result(), "ask whose memory a variable is", found.advice());
+  CUGUEST_RETURN_IF_CUDA_ERROR(found.result(), kDoing, found.advice());
   return found;
 }
 
@@ -110,13 +94,13 @@ absl::StatusOr<Module> Module::LoadIn(const ContextRef& context, const CodeImage
                                       const JitOptions& options, JitReport* report) {
   if (report != nullptr) *report = JitReport();
   const ContextGuard guard(context);
-  if (!guard.ok()) return ToStatus(guard.result(), internal::LoadText(image), guard.advice());
-  absl::StatusOr<std::shared_ptr<LoadedCode>> code = LoadCode(image, options, report);
-  if (!code.ok()) return code.status();
-  const absl::Status loaded = WithRelaxedCaptures(
-      "load code", [&](const Driver& driver) { return (*code)->LoadNow(driver, context, report); });
-  if (!loaded.ok()) return loaded;
-  return Module(*std::move(code));
+  CUGUEST_RETURN_IF_CUDA_ERROR(guard.result(), internal::LoadText(image), guard.advice());
+  CUGUEST_ASSIGN_OR_RETURN(std::shared_ptr<LoadedCode> code, LoadCode(image, options, report));
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  const RelaxedScope relaxed;
+  CUGUEST_RETURN_IF_CUDA_ERROR(relaxed.result(), internal::LoadText(image));
+  CUGUEST_RETURN_IF_ERROR(code->LoadNow(*driver, context, report));
+  return Module(std::move(code));
 }
 
 absl::StatusOr<Module> Module::Load(HostSpan<const unsigned char> bytes, std::string_view name,
@@ -139,42 +123,41 @@ const std::string& Module::name() const noexcept {
 
 absl::StatusOr<Kernel> Module::GetKernel(std::string_view name) const {
   if (code_ == nullptr) return NoModule("get kernel " + Quoted(name));
-  return WithRelaxedCaptures("get a kernel",
-                             [&](const Driver& /*driver*/) { return code_->GetKernel(name); });
+  const RelaxedScope relaxed;
+  CUGUEST_RETURN_IF_CUDA_ERROR(relaxed.result(), "get a kernel");
+  return code_->GetKernel(name);
 }
 
 absl::StatusOr<std::vector<std::string>> Module::KernelNames() const {
   if (code_ == nullptr) return NoModule("list the kernels");
-  return WithRelaxedCaptures("list the kernels",
-                             [&](const Driver& /*driver*/) { return code_->KernelNames(); });
+  const RelaxedScope relaxed;
+  CUGUEST_RETURN_IF_CUDA_ERROR(relaxed.result(), "list the kernels");
+  return code_->KernelNames();
 }
 
 absl::StatusOr<MemoryRange> Module::FindGlobal(const ContextRef& context, std::string_view name,
                                                const internal::ElementType& type) const {
   if (code_ == nullptr) return NoModule("find variable " + Quoted(name));
   const std::string doing = internal::FindVariableText(name, code_->name());
-  absl::Status status = internal::CheckName(doing, name);
-  if (!status.ok()) return status;
+  CUGUEST_RETURN_IF_ERROR(internal::CheckName(doing, name));
   const ContextGuard guard(context);
-  if (!guard.ok()) return ToStatus(guard.result(), doing, guard.advice());
-  return WithRelaxedCaptures(
-      doing.c_str(), [&](const Driver& driver) -> absl::StatusOr<MemoryRange> {
-        CUGUEST_ASSIGN_OR_RETURN(const internal::Variable variable,
-                                 code_->FindVariable(driver, context, std::string(name)));
-        CUGUEST_RETURN_IF_ERROR(CheckElements(doing, variable, type));
-        CUdevice device = 0;
-        const CUresult code = driver.CtxGetDevice(&device);
-        if (code != CUDA_SUCCESS) return ToStatus(code, doing);
-        CUGUEST_ASSIGN_OR_RETURN(const ContextRef owner,
-                                 OwnerOf(driver, variable.pointer, context));
-        return MemoryRange{variable.pointer, variable.bytes, owner, Device::Borrow(device)};
-      });
+  CUGUEST_RETURN_IF_CUDA_ERROR(guard.result(), doing, guard.advice());
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  const RelaxedScope relaxed;
+  CUGUEST_RETURN_IF_CUDA_ERROR(relaxed.result(), doing);
+  CUGUEST_ASSIGN_OR_RETURN(const internal::Variable variable,
+                           code_->FindVariable(*driver, context, std::string(name)));
+  CUGUEST_RETURN_IF_ERROR(CheckElements(doing, variable, type));
+  CUdevice device = 0;
+  CUGUEST_RETURN_IF_CUDA_ERROR(driver->CtxGetDevice(&device), doing);
+  CUGUEST_ASSIGN_OR_RETURN(ContextRef owner, OwnerOf(*driver, variable.pointer, context));
+  return MemoryRange{variable.pointer, variable.bytes, owner, Device::Borrow(device)};
 }
 
 absl::Status Module::Preload(const ContextRef& context) const {
   CUGUEST_ASSIGN_OR_RETURN(const std::vector<std::string> names, KernelNames());
   const ContextGuard guard(context);  // so that those of the kernels have nothing to do
-  if (!guard.ok()) return ToStatus(guard.result(), "load all kernels", guard.advice());
+  CUGUEST_RETURN_IF_CUDA_ERROR(guard.result(), "load all kernels", guard.advice());
   for (const std::string& name : names) {
     CUGUEST_ASSIGN_OR_RETURN(const Kernel kernel, GetKernel(name));
     CUGUEST_RETURN_IF_ERROR(kernel.Preload(context));
@@ -193,24 +176,20 @@ absl::Status Module::Unload() {
     return absl::FailedPreconditionError(
         absl::StrCat(doing, ": ", code_.use_count() - 1, " Kernels of it are still there"));
   }
-  const absl::StatusOr<const Driver*> usable = Driver::GetInitialized();  // no forked child
-  if (!usable.ok()) return usable.status();
-  absl::Status status = WithRelaxedCaptures(
-      doing.c_str(), [&](const Driver& driver) { return ToStatus(code_->Unload(driver), doing); });
-  if (status.ok() || CodeOf(status) == CUDA_ERROR_DEINITIALIZED) {
-    code_.reset();
-    return absl::OkStatus();
-  }
-  return status;
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver,
+                           Driver::GetInitialized());  // no forked child
+  const RelaxedScope relaxed;
+  const CUresult code = relaxed.ok() ? code_->Unload(*driver) : relaxed.result();
+  if (code != CUDA_ERROR_DEINITIALIZED) CUGUEST_RETURN_IF_CUDA_ERROR(code, doing);
+  code_.reset();
+  return absl::OkStatus();
 }
 
 absl::StatusOr<LoadingMode> GetLoadingMode() {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
-  const auto get_mode = driver->Require(&Driver::ModuleGetLoadingMode);
-  if (!get_mode.ok()) return get_mode.status();
+  CUGUEST_ASSIGN_OR_RETURN(const auto get_mode, driver->Require(&Driver::ModuleGetLoadingMode));
   CUmoduleLoadingMode mode = CU_MODULE_EAGER_LOADING;
-  const CUresult code = (*get_mode)(&mode);
-  if (code != CUDA_SUCCESS) return ToStatus(code, "ask for the loading mode");
+  CUGUEST_RETURN_IF_CUDA_ERROR(get_mode(&mode), "ask for the loading mode");
   return mode == CU_MODULE_LAZY_LOADING ? LoadingMode::kLazy : LoadingMode::kEager;
 }
 

@@ -52,9 +52,7 @@ Status CheckOptions(const FatbinEntryHeader& header, const Bytes& fields) {
 }
 
 Status ReadPtxEntry(const Bytes& bytes, CodeContents* contents) {
-  Bytes text = bytes;
-  while (text.size() > 0 && text.data()[text.size() - 1] == 0) text = text.Part(0, text.size() - 1);
-  if (IsPtx(text)) return ReadPtx(text, contents);
+  if (IsPtx(bytes)) return ReadPtx(bytes, contents);
   contents->names_all = false;
   return Status();
 }

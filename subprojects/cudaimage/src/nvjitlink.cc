@@ -38,6 +38,32 @@ Status NvJitLinkTable::Load(const char* soname, NvJitLinkTable* table) {
   return Status();
 }
 
+const char* NvJitLinkTable::ErrorName(int result) noexcept {
+  static constexpr const char* kNames[] = {
+      "NVJITLINK_SUCCESS",
+      "NVJITLINK_ERROR_UNRECOGNIZED_OPTION",
+      "NVJITLINK_ERROR_MISSING_ARCH",
+      "NVJITLINK_ERROR_INVALID_INPUT",
+      "NVJITLINK_ERROR_PTX_COMPILE",
+      "NVJITLINK_ERROR_NVVM_COMPILE",
+      "NVJITLINK_ERROR_INTERNAL",
+      "NVJITLINK_ERROR_THREADPOOL",
+      "NVJITLINK_ERROR_UNRECOGNIZED_INPUT",
+      "NVJITLINK_ERROR_FINALIZE",
+      "NVJITLINK_ERROR_NULL_INPUT",
+      "NVJITLINK_ERROR_INCOMPATIBLE_OPTIONS",
+      "NVJITLINK_ERROR_INCORRECT_INPUT_TYPE",
+      "NVJITLINK_ERROR_ARCH_MISMATCH",
+      "NVJITLINK_ERROR_OUTDATED_LIBRARY",
+      "NVJITLINK_ERROR_MISSING_FATBIN",
+      "NVJITLINK_ERROR_UNRECOGNIZED_ARCH",
+      "NVJITLINK_ERROR_UNSUPPORTED_ARCH",
+      "NVJITLINK_ERROR_LTO_NOT_ENABLED",
+  };
+  constexpr int kCount = sizeof(kNames) / sizeof(kNames[0]);
+  return result >= 0 && result < kCount ? kNames[result] : "an nvJitLink error of no known name";
+}
+
 std::string NvJitLinkTable::Log(NvJitLinkState* state, GetSize get_size, GetText get_text) {
   size_t size = 0;  // with a NUL, or 0 where nothing was said
   if (state == nullptr || get_size(state, &size) != 0 || size == 0) return "";

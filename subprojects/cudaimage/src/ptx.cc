@@ -80,11 +80,11 @@ class LocalFunctions {
 bool IsPtx(const Bytes& bytes) { return PtxTokens(bytes.text()).Next() == ".version"; }
 
 Status ReadPtx(const Bytes& bytes, CodeContents* contents) {
-  const std::size_t nul = bytes.text().find('\0');
-  if (nul != std::string_view::npos) {
+  const std::string_view text = bytes.text().substr(0, bytes.text().find_last_not_of('\0') + 1);
+  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
     return Damaged(bytes, nul, "a NUL within the text of PTX, where the driver would stop reading");
   }
-  PtxTokens tokens(bytes.text());
+  PtxTokens tokens(text);
   LocalFunctions functions;
   std::string_view before;
   for (std::string_view token = tokens.Next(); !token.empty(); token = tokens.Next()) {
@@ -94,7 +94,7 @@ Status ReadPtx(const Bytes& bytes, CodeContents* contents) {
   }
   const std::string_view missing = functions.Missing();
   if (missing.empty()) return Status();
-  const auto at = static_cast<std::uint64_t>(missing.data() - bytes.text().data());
+  const auto at = static_cast<std::uint64_t>(missing.data() - text.data());
   return Damaged(bytes, at, "function \"", std::string(missing),
                  "\" is declared and nowhere defined: if it is of another module, declare it "
                  ".extern");

@@ -18,6 +18,7 @@
 #include "cudaimage/cubin.h"
 #include "cudaimage/decompress.h"
 #include "cudaimage/fatbin.h"
+#include "cudaimage/kernel_names.h"
 #include "cudaimage/nvjitlink.h"
 
 namespace {
@@ -137,6 +138,11 @@ void FindsKernels() {
   CHECK(Read(kPtxText, &kind, &contents).ok());
   CHECK(kind == CodeKind::kPtx && contents.kernels.size() == 1);
   CHECK((contents.kernels["p"] == RequiredBlock{32, 4, 1}));
+  for (const char* const kernel : {"p", "q"}) {  // NULs behind the text are no part of it
+    contents = {};
+    std::string text = std::string(kPtxText) + ".entry q() { ret; }" + std::string(3, '\0');
+    CHECK(Read(text, &kind, &contents).ok() && contents.kernels.count(kernel) == 1);
+  }
   contents = {};
   CHECK(Read(MakeFatbin(
                  {{FatbinEntryHeader::kElf, MakeCubin()}, {FatbinEntryHeader::kPtx, kPtxText}}),
@@ -194,12 +200,35 @@ void CompressionIsUndone() {
   CHECK(DecompressZstd(Bytes(packed), 4, &unpacked).code() != Status::Code::kOk);
 }
 
+void MissingKernelsAreExplained() {
+  const auto explain = [](std::string_view wanted, const std::vector<std::string>& names) {
+    return ExplainMissingKernel(wanted, names);
+  };
+  CHECK(explain("scale", {}) == "there is none of that name");
+  CHECK(explain("stone", {"fill", "store"}) ==
+        "there is none of that name; the nearest is \"store\"; it has store, fill");
+  CHECK(explain("nothing_like_them", {"fill"}) == "there is none of that name; it has fill");
+  const std::string mangled = explain("scale", {"_ZN7filters5scaleIfEEvPT_i", "fill"});
+  CHECK(mangled ==
+        "there is none of that name; \"_ZN7filters5scaleIfEEvPT_i\" is "
+        "void filters::scale<float>(float*, int): declare it extern \"C\", or ask for the mangled "
+        "name; it has _ZN7filters5scaleIfEEvPT_i, fill");
+  std::vector<std::string> many;
+  for (char letter = 'a'; letter <= 'z'; ++letter) many.emplace_back(1, letter);
+  const std::string listed = explain("kernel", many);
+  CHECK(listed.substr(listed.rfind(',')) == ", o and 10 more");
+}
+
 void LibrariesAreToldApart() {
   NvJitLinkTable table;
   CHECK(NvJitLinkTable::Load("libno_such.so", &table).code() == Status::Code::kUnavailable);
   const Status status = NvJitLinkTable::Load("libc.so.6", &table);
   CHECK(status.code() == Status::Code::kTooOld);
   CHECK(status.message() == "libc.so.6 has no nvJitLinkCreate");
+  CHECK(std::string(NvJitLinkTable::ErrorName(4)) == "NVJITLINK_ERROR_PTX_COMPILE");
+  for (const int unknown : {-1, 19, 1 << 20}) {
+    CHECK(std::string(NvJitLinkTable::ErrorName(unknown)) == "an nvJitLink error of no known name");
+  }
 }
 
 }  // namespace
@@ -209,7 +238,8 @@ int main() {
   CubinsHaveTables();
   DamageIsSaid();
   CompressionIsUndone();
+  MissingKernelsAreExplained();
   LibrariesAreToldApart();
-  std::printf("cases: %d passed, %d failed, 0 skipped\n", failures == 0 ? 5 : 0, failures);
+  std::printf("cases: %d passed, %d failed, 0 skipped\n", failures == 0 ? 6 : 0, failures);
   return failures == 0 ? 0 : 1;
 }

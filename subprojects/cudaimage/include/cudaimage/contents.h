@@ -65,7 +65,7 @@ Status ReadCode(CodeKind kind, const Bytes& bytes, CodeContents* contents);
 
 // The readers below are for bytes that begin as such a thing does.
 
-// Text without a NUL behind it.
+// Text, with NULs behind it or without.
 bool IsPtx(const Bytes& bytes);
 Status ReadPtx(const Bytes& bytes, CodeContents* contents);
 

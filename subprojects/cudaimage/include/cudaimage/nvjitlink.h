@@ -36,6 +36,16 @@ struct NvJitLinkState;  // the library's own
 enum class NvJitLinkInput : int { kCubin = 1, kPtx, kLtoIr, kFatbin, kObject, kArchive };
 
 struct NvJitLinkTable {
+  // Of nvJitLinkResult, those that a caller tells apart.
+  enum Result : int {
+    kSuccess = 0,
+    kInternalError = 6,  // an undefined symbol gives it, mostly
+    kThreadPool = 7,
+    kWrongInputType = 12,
+    kOutdatedLibrary = 14,
+    kUnsupportedArchitecture = 17,
+  };
+
   using GetSize = int (*)(NvJitLinkState* state, size_t* size);
   using GetText = int (*)(NvJitLinkState* state, char* text);
 
@@ -45,6 +55,9 @@ struct NvJitLinkTable {
   // Errors:  kUnavailable  it cannot be loaded: the message has the loader's words
   //          kTooOld       it lacks a function
   static Status Load(const char* soname, NvJitLinkTable* table);
+
+  // "NVJITLINK_ERROR_PTX_COMPILE" of 4. Never null.
+  static const char* ErrorName(int result) noexcept;
 
   // A log, without the NULs at its end; empty where nothing was said.
   static std::string Log(NvJitLinkState* state, GetSize get_size, GetText get_text);

@@ -1,25 +1,73 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Links by nvJitLink, NVIDIA's linker for link-time optimisation, of a version that the driver
+// fits.                                                                 tier: 3
 
-#include "lib/link/lto_link.h"
+#include "lib/link/link.h"
 
 #include <algorithm>
 #include <chrono>
-#include <string>
-#include <vector>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "cuguest/device.h"
 #include "cuguest/error.h"
+#include "lib/core/image_namespace.h"
 #include "lib/core/status_macros.h"
-#include "lib/link/driver_link.h"
-#include "lib/link/nvjitlink.h"
+#include "lib/image/include/cudaimage/nvjitlink.h"
+#include "lib/module/image_status.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
 namespace {
 
-constexpr int kInternal = 6;  // the nvJitLinkResult that an undefined symbol gives, mostly
+using Table = cudaimage::NvJitLinkTable;
+
+struct NvJitLink {
+  Table table;
+  std::string name;  // "libnvJitLink.so.13 (CUDA 13.0)"
+};
+
+absl::StatusOr<NvJitLink> Load(const std::string& soname) {
+  NvJitLink library;
+  const cudaimage::Status loaded = Table::Load(soname.c_str(), &library.table);
+  if (loaded.code() == cudaimage::Status::Code::kUnavailable) {
+    return absl::UnavailableError(loaded.message());
+  }
+  if (!loaded.ok() || library.table.Version == nullptr) {
+    return absl::UnimplementedError(
+        absl::StrCat(loaded.ok() ? soname + " has no nvJitLinkVersion" : loaded.message(),
+                     ": it is older than CUDA 12.3"));
+  }
+  unsigned major = 0;
+  unsigned minor = 0;
+  static_cast<void>(library.table.Version(&major, &minor));
+  library.name = absl::StrCat(soname, " (CUDA ", major, ".", minor, ")");
+  return library;
+}
+
+// The library whose images a driver of that version (13000 is CUDA 13.0) can load: of the
+// driver's own major version if there is one, else of an older one. It stays loaded.
+//
+// Threads: any.
+// Errors:  kUnavailable    none can be loaded: the text has the loader's words
+//          kUnimplemented  it is older than CUDA 12.3
+// Cost:    microseconds once it is loaded, by whomever.
+// Source:  nvJitLink documentation, "Compatibility"; CUDA Compatibility guide.
+absl::StatusOr<NvJitLink> FindNvJitLink(int driver_version) {
+  constexpr int kOldestMajor = 12;  // the first that there is
+  std::string tried;
+  absl::StatusCode code = absl::StatusCode::kUnavailable;
+  for (int major = driver_version / 1000; major >= kOldestMajor; --major) {
+    absl::StatusOr<NvJitLink> found = Load(absl::StrCat("libnvJitLink.so.", major));
+    if (found.ok()) return found;
+    absl::StrAppend(&tried, tried.empty() ? "" : "; ", found.status().message());
+    if (absl::IsUnimplemented(found.status())) code = absl::StatusCode::kUnimplemented;
+  }
+  return absl::Status(
+      code, absl::StrCat("load nvJitLink, which links LTO IR: ",
+                         tried.empty() ? "there is none for a driver this old" : tried,
+                         ". It comes with the CUDA Toolkit: install it, or put its directory on "
+                         "LD_LIBRARY_PATH"));
+}
 
 int InputType(CodeKind kind) {
   using Input = cudaimage::NvJitLinkInput;
@@ -39,21 +87,6 @@ std::string TargetText(CUjit_target target) {
                       features == CU_COMPUTE_ACCELERATED_TARGET_BASE ? "a"
                       : features == kFamily                          ? "f"
                                                                      : "");
-}
-
-// The architecture of the current context's device.
-absl::StatusOr<CUjit_target> CurrentTarget(const Driver& driver) {
-  constexpr char kDoing[] = "find the compute capability of the current context's device";
-  CUdevice device = 0;
-  int major = 0;
-  int minor = 0;
-  CUresult code = driver.CtxGetDevice(&device);
-  if (code != CUDA_SUCCESS) return ToStatus(code, kDoing);
-  code = driver.DeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
-  if (code != CUDA_SUCCESS) return ToStatus(code, kDoing);
-  code = driver.DeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
-  if (code != CUDA_SUCCESS) return ToStatus(code, kDoing);
-  return static_cast<CUjit_target>(10 * major + minor);
 }
 
 const char* CacheText(CUjit_cacheMode mode) { return mode == CU_JIT_CACHE_OPTION_CG ? "cg" : "ca"; }
@@ -81,8 +114,6 @@ std::vector<std::string> LinkOptions(const JitOptions& options, CUjit_target tar
   return texts;
 }
 
-using Table = cudaimage::NvJitLinkTable;
-
 // An nvJitLinkHandle.
 class LinkState {
  public:
@@ -108,13 +139,14 @@ class LinkState {
                             input.name().c_str());
   }
 
-  int Complete(std::vector<unsigned char>* image) {
+  int Complete(HostSpan<const unsigned char>* image) {
     int result = library_.Complete(state_);
     size_t size = 0;
-    if (result == 0 && SaysError(ErrorLog())) result = kInternal;
+    if (result == 0 && SaysError(ErrorLog())) result = Table::kInternalError;
     if (result == 0) result = library_.GetLinkedCubinSize(state_, &size);
-    image->resize(size);
-    return result == 0 ? library_.GetLinkedCubin(state_, image->data()) : result;
+    image_.resize(size);
+    *image = {image_.data(), size};
+    return result == 0 ? library_.GetLinkedCubin(state_, image_.data()) : result;
   }
 
   std::string ErrorLog() const {
@@ -128,48 +160,23 @@ class LinkState {
   const Table& library_;
   cudaimage::NvJitLinkState* state_ = nullptr;
   int result_ = 0;
+  std::vector<unsigned char> image_;
 };
 
 // What the author can do about it: change an input or an option, most of the time. An
 // undefined symbol comes as an internal error with a log.
 absl::StatusCode CodeFor(int result, bool has_log) {
-  constexpr int kThreadPool = 7;
-  constexpr int kOutdatedLibrary = 14;
-  constexpr int kUnsupportedArchitecture = 17;
   switch (result) {
-    case kThreadPool:
+    case Table::kThreadPool:
       return absl::StatusCode::kResourceExhausted;
-    case kOutdatedLibrary:
-    case kUnsupportedArchitecture:
+    case Table::kOutdatedLibrary:
+    case Table::kUnsupportedArchitecture:
       return absl::StatusCode::kUnimplemented;
-    case kInternal:
+    case Table::kInternalError:
       return has_log ? absl::StatusCode::kInvalidArgument : absl::StatusCode::kInternal;
     default:
       return absl::StatusCode::kInvalidArgument;
   }
-}
-
-absl::Status LinkStatus(int result, const std::string& object, const NvJitLink& library,
-                        const LinkState& state) {
-  const std::string log = LogText(state.ErrorLog());
-  return absl::Status(CodeFor(result, !log.empty()),
-                      absl::StrCat("link, ", object, ": ", NvJitLinkErrorName(result), " (", result,
-                                   ") of ", library.name, log));
-}
-
-absl::StatusOr<CodeImage> LinkIn(LinkState* state, const NvJitLink& library,
-                                 const std::vector<CodeImage>& inputs) {
-  if (state->result() != 0) {
-    return LinkStatus(state->result(), InputsText(inputs), library, *state);
-  }
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const int result = state->Add(inputs[i]);
-    if (result != 0) return LinkStatus(result, InputText(inputs, i), library, *state);
-  }
-  std::vector<unsigned char> image;
-  const int result = state->Complete(&image);
-  if (result != 0) return LinkStatus(result, InputsText(inputs), library, *state);
-  return CodeImage::Copy({image.data(), image.size()}, InputsText(inputs));
 }
 
 }  // namespace
@@ -181,9 +188,13 @@ absl::StatusOr<CodeImage> LinkByNvJitLink(const LinkJob& job, JitReport* report)
                      ": there is LTO IR, and nvJitLink knows no threads_per_block: set "
                      "max_registers instead"));
   }
-  CUGUEST_ASSIGN_OR_RETURN(const CUjit_target target,
-                           job.options.target ? absl::StatusOr<CUjit_target>(*job.options.target)
-                                              : CurrentTarget(job.driver));
+  int capability = 0;
+  CUdevice device = 0;
+  if (!job.options.target) {
+    CUGUEST_RETURN_IF_CUDA_ERROR(AskComputeCapability(job.driver, &device, &capability),
+                                 "find the compute capability of the current context's device");
+  }
+  const CUjit_target target = job.options.target.value_or(static_cast<CUjit_target>(capability));
   CUGUEST_ASSIGN_OR_RETURN(const NvJitLink library, FindNvJitLink(job.driver.version));
   const auto without_lto_ir =
       std::count_if(job.inputs.begin(), job.inputs.end(),
@@ -193,7 +204,13 @@ absl::StatusOr<CodeImage> LinkByNvJitLink(const LinkJob& job, JitReport* report)
   }
   const auto start = std::chrono::steady_clock::now();
   LinkState state(library, LinkOptions(job.options, target));
-  absl::StatusOr<CodeImage> image = LinkIn(&state, library, job.inputs);
+  const auto failed = [&](int result, const std::string& object) {
+    const std::string log = LogText(state.ErrorLog());
+    return absl::Status(CodeFor(result, !log.empty()),
+                        absl::StrCat("link, ", object, ": ", Table::ErrorName(result), " (", result,
+                                     ") of ", library.name, log));
+  };
+  absl::StatusOr<CodeImage> image = LinkIn(&state, job.inputs, failed);
   if (report != nullptr) {
     const std::chrono::duration<float, std::milli> taken = std::chrono::steady_clock::now() - start;
     report->info_log = state.InfoLog();

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/link/driver_link.h"
+#include "lib/link/link.h"
 
-#include <string>
-#include <utility>
+#include <algorithm>
 
-#include "absl/status/status.h"
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "cuguest/error.h"
@@ -18,22 +16,11 @@ namespace internal {
 namespace {
 
 CUjitInputType InputType(CodeKind kind) {
-  switch (kind) {
-    case CodeKind::kPtx:
-      return CU_JIT_INPUT_PTX;
-    case CodeKind::kCubin:
-    case CodeKind::kRelocatableCubin:
-      return CU_JIT_INPUT_CUBIN;
-    case CodeKind::kFatbin:
-      return CU_JIT_INPUT_FATBINARY;
-    case CodeKind::kObject:
-      return CU_JIT_INPUT_OBJECT;
-    case CodeKind::kArchive:
-      return CU_JIT_INPUT_LIBRARY;
-    case CodeKind::kLtoIr:
-      break;
-  }
-  return CU_JIT_NUM_INPUT_TYPES;  // LTO IR is for nvJitLink
+  constexpr CUjitInputType kTypes[] = {CU_JIT_INPUT_PTX,      CU_JIT_INPUT_CUBIN,
+                                       CU_JIT_INPUT_CUBIN,    CU_JIT_INPUT_FATBINARY,
+                                       CU_JIT_INPUT_OBJECT,   CU_JIT_INPUT_LIBRARY,
+                                       CU_JIT_NUM_INPUT_TYPES};  // LTO IR is for nvJitLink
+  return kTypes[static_cast<int>(kind)];
 }
 
 // A CUlinkState. The driver writes to `call` for as long as it is there.
@@ -41,6 +28,7 @@ class LinkState {
  public:
   LinkState(const Driver& driver, JitCall* call)
       : driver_(driver),
+        call_(*call),
         result_(driver.LinkCreate(call->count(), call->names(), call->values(), &state_)) {}
   LinkState(const LinkState&) = delete;
   LinkState& operator=(const LinkState&) = delete;
@@ -52,30 +40,30 @@ class LinkState {
 
   CUresult Add(const CodeImage& input) {
     const HostSpan<const unsigned char> bytes = input.bytes();
-    return driver_.LinkAddData(state_, InputType(input.kind()),
-                               const_cast<unsigned char*>(bytes.data()), bytes.size(),
-                               input.name().c_str(), 0, nullptr, nullptr);
+    return Verdict(driver_.LinkAddData(state_, InputType(input.kind()),
+                                       const_cast<unsigned char*>(bytes.data()), bytes.size(),
+                                       input.name().c_str(), 0, nullptr, nullptr));
   }
 
-  // `*image` is the state's.
   CUresult Complete(HostSpan<const unsigned char>* image) {
     void* data = nullptr;
     size_t size = 0;
     const CUresult code = driver_.LinkComplete(state_, &data, &size);
     *image = {static_cast<const unsigned char*>(data), size};
-    return code;
+    return Verdict(code);
   }
 
  private:
+  // What the driver's answer to an input or to the end of a link comes to.
+  CUresult Verdict(CUresult code) const {
+    return code == CUDA_SUCCESS && SaysError(call_.error_log()) ? CUDA_ERROR_UNKNOWN : code;
+  }
+
   const Driver& driver_;
+  const JitCall& call_;
   CUlinkState state_ = nullptr;
   CUresult result_;
 };
-
-// What the driver's answer to an input or to the end of a link comes to.
-CUresult Verdict(CUresult code, const JitCall& call) {
-  return code == CUDA_SUCCESS && SaysError(call.error_log()) ? CUDA_ERROR_UNKNOWN : code;
-}
 
 // CUDA_ERROR_UNKNOWN with a log is about the inputs: a symbol is undefined or defined twice.
 absl::Status LinkStatus(CUresult code, const std::string& object, const JitCall& call) {
@@ -92,17 +80,9 @@ absl::Status LinkStatus(CUresult code, const std::string& object, const JitCall&
 
 absl::StatusOr<CodeImage> LinkOnce(const LinkJob& job, JitCall* call) {
   LinkState state(job.driver, call);
-  if (state.result() != CUDA_SUCCESS) {
-    return LinkStatus(state.result(), InputsText(job.inputs), *call);
-  }
-  for (std::size_t i = 0; i < job.inputs.size(); ++i) {
-    const CUresult code = Verdict(state.Add(job.inputs[i]), *call);
-    if (code != CUDA_SUCCESS) return LinkStatus(code, InputText(job.inputs, i), *call);
-  }
-  HostSpan<const unsigned char> image;
-  const CUresult code = Verdict(state.Complete(&image), *call);
-  if (code != CUDA_SUCCESS) return LinkStatus(code, InputsText(job.inputs), *call);
-  return CodeImage::Copy(image, InputsText(job.inputs));
+  return LinkIn(&state, job.inputs, [call](CUresult code, const std::string& object) {
+    return LinkStatus(code, object, *call);
+  });
 }
 
 // What a linker says of a symbol that an input defines, and an earlier one did.
@@ -111,6 +91,25 @@ bool SaysDefinedTwice(std::string_view log) {
 }
 
 }  // namespace
+
+std::string InputsText(const std::vector<CodeImage>& inputs) {
+  constexpr std::size_t kNamed = 4;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(inputs.size(), kNamed); ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : ", ", inputs[i].name());
+  }
+  if (inputs.size() > kNamed) absl::StrAppend(&text, " and ", inputs.size() - kNamed, " more");
+  return text;
+}
+
+std::string InputText(const std::vector<CodeImage>& inputs, std::size_t index) {
+  return absl::StrCat("input ", index + 1, " of ", inputs.size(), ", ", inputs[index].name());
+}
+
+bool SaysError(std::string_view log) {
+  return log.find("error   :") != std::string_view::npos ||
+         log.find("fatal   :") != std::string_view::npos;
+}
 
 absl::Status CheckDefinedOnce(const LinkJob& job) {
   JitOptions options;
@@ -122,7 +121,7 @@ absl::Status CheckDefinedOnce(const LinkJob& job) {
   }
   for (std::size_t i = 0; i < job.inputs.size(); ++i) {
     if (job.inputs[i].has_lto_ir()) continue;
-    const CUresult code = Verdict(state.Add(job.inputs[i]), call);
+    const CUresult code = state.Add(job.inputs[i]);
     if (SaysDefinedTwice(call.error_log())) {
       return LinkStatus(code, InputText(job.inputs, i), call);
     }

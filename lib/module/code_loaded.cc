@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The code of a Module: a library of the driver, or a module for each context of a driver without
+// libraries.                                                            tier: 3
+
+#include "lib/module/code.h"
+
+#include <algorithm>
+
+#include "cuguest/error.h"
+#include "lib/core/status_macros.h"
+#include "lib/module/image_status.h"
+#include "lib/module/jit.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace internal {
+namespace {
+
+class LibraryCode : public LoadedCode {
+ public:
+  LibraryCode(const Driver& driver, const CodeImage& image, std::unique_ptr<JitCall> jit,
+              CUlibrary library)
+      : LoadedCode(image),
+        driver_(driver),
+        image_(CanEnumerate() ? std::nullopt : std::make_optional(image)),
+        jit_(std::move(jit)),
+        library_(library) {}
+  ~LibraryCode() override {
+    const RelaxedScope relaxed;
+    if (relaxed.ok()) static_cast<void>(Unload(driver_));
+  }
+
+  // What the driver thinks of the image.
+  CUresult Check() const;
+
+  absl::StatusOr<std::vector<std::string>> KernelNames() override;
+  absl::Status LoadNow(const Driver& driver, const ContextRef& context, JitReport* report) override;
+  absl::StatusOr<Variable> FindVariable(const Driver& driver, const ContextRef& context,
+                                        const std::string& name) override;
+  CUresult Unload(const Driver& driver) override;
+
+ private:
+  absl::StatusOr<CUkernel> FindKernel(const std::string& name) override;
+  absl::StatusOr<CUfunction> FindFunctionHere(const Driver& driver, const KernelState& kernel,
+                                              const ContextRef& context,
+                                              const CodeInContext& here) override;
+  bool CanEnumerate() const {
+    return driver_.LibraryGetKernelCount != nullptr && driver_.LibraryEnumerateKernels != nullptr &&
+           driver_.KernelGetName != nullptr;
+  }
+
+  const Driver& driver_;
+  const std::optional<CodeImage> image_;  // where the driver cannot list the kernels
+  // Written by the driver while it loads; no document says that it is not later.
+  const std::unique_ptr<JitCall> jit_;
+  CUlibrary library_;  // nullptr once it is unloaded
+};
+
+// It takes any, and says so when it is asked for something: for whatever kernel, without a
+// context.
+CUresult LibraryCode::Check() const {
+  CUkernel none = nullptr;
+  const CUresult code = driver_.LibraryGetKernel(&none, library_, "no kernel has this name");
+  return code == CUDA_ERROR_NOT_FOUND ? CUDA_SUCCESS : code;
+}
+
+absl::StatusOr<std::vector<std::string>> LibraryCode::KernelNames() {
+  if (image_) return ReadableNames(*image_);
+  const std::string doing = "list the kernels of " + Quoted(name());
+  unsigned count = 0;
+  CUGUEST_RETURN_IF_CUDA_ERROR(driver_.LibraryGetKernelCount(&count, library_), doing);
+  std::vector<CUkernel> kernels(count);
+  if (count > 0) {
+    CUGUEST_RETURN_IF_CUDA_ERROR(driver_.LibraryEnumerateKernels(kernels.data(), count, library_),
+                                 doing);
+  }
+  std::vector<std::string> names;
+  for (const CUkernel kernel : kernels) {
+    const char* name = nullptr;
+    CUGUEST_RETURN_IF_CUDA_ERROR(driver_.KernelGetName(&name, kernel), doing);
+    names.emplace_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+absl::Status LibraryCode::LoadNow(const Driver& driver, const ContextRef& context,
+                                  JitReport* report) {
+  CUmodule module = nullptr;
+  const CUresult code = driver.LibraryGetModule(&module, library_);
+  if (report != nullptr) *report = jit_->Report();
+  if (code == CUDA_SUCCESS) return absl::OkStatus();
+  return CodeStatus(code, "load " + Quoted(name()), PlaceText(driver, context), jit_->error_log());
+}
+
+absl::StatusOr<Variable> LibraryCode::FindVariable(const Driver& driver, const ContextRef& context,
+                                                   const std::string& name) {
+  Variable found;
+  CUGUEST_RETURN_IF_CUDA_ERROR(
+      driver.LibraryGetGlobal(&found.pointer, &found.bytes, library_, name.c_str()),
+      FindVariableText(name, this->name()), PlaceText(driver, context));
+  return found;
+}
+
+CUresult LibraryCode::Unload(const Driver& driver) {
+  if (library_ == nullptr) return CUDA_SUCCESS;
+  const CUresult code = driver.LibraryUnload(library_);
+  if (code == CUDA_SUCCESS) library_ = nullptr;
+  return code;
+}
+
+absl::StatusOr<CUkernel> LibraryCode::FindKernel(const std::string& name) {
+  CUkernel kernel = nullptr;
+  const CUresult code = driver_.LibraryGetKernel(&kernel, library_, name.c_str());
+  if (code == CUDA_ERROR_NOT_FOUND) {
+    return NoSuchKernel(name, this->name(), KernelNames().value_or(std::vector<std::string>()));
+  }
+  CUGUEST_RETURN_IF_CUDA_ERROR(code, "get kernel " + Quoted(name), "of " + Quoted(this->name()));
+  return kernel;
+}
+
+absl::StatusOr<CUfunction> LibraryCode::FindFunctionHere(const Driver& driver,
+                                                         const KernelState& kernel,
+                                                         const ContextRef& context,
+                                                         const CodeInContext& /*here*/) {
+  CUfunction function = nullptr;
+  const CUresult code = driver.KernelGetFunction(&function, kernel.kernel);
+  if (code == CUDA_SUCCESS) return function;
+  return CodeStatus(code, KernelText("use", kernel) + " of " + Quoted(name()),
+                    PlaceText(driver, context), jit_->error_log());
+}
+
+class ModuleCode : public LoadedCode {
+ public:
+  ModuleCode(const CodeImage& image, const JitOptions& options)
+      : LoadedCode(image), image_(image), options_(options) {}
+
+  absl::StatusOr<std::vector<std::string>> KernelNames() override { return ReadableNames(image_); }
+  absl::Status LoadNow(const Driver& driver, const ContextRef& context,
+                       JitReport* report) override {
+    return Enter(driver, context, report).status();
+  }
+  absl::StatusOr<Variable> FindVariable(const Driver& driver, const ContextRef& context,
+                                        const std::string& name) override;
+  // The module of each context is a value of the PerContext.
+  CUresult Unload(const Driver& /*driver*/) override {
+    LeaveAll();
+    return CUDA_SUCCESS;
+  }
+
+ private:
+  absl::StatusOr<CUkernel> FindKernel(const std::string& name) override;
+  absl::StatusOr<CUmodule> LoadModule(const Driver& driver, const ContextRef& context,
+                                      JitReport* report) override;
+  absl::StatusOr<CUfunction> FindFunctionHere(const Driver& driver, const KernelState& kernel,
+                                              const ContextRef& context,
+                                              const CodeInContext& here) override;
+
+  const CodeImage image_;
+  const JitOptions options_;
+};
+
+absl::StatusOr<Variable> ModuleCode::FindVariable(const Driver& driver, const ContextRef& context,
+                                                  const std::string& name) {
+  CUGUEST_ASSIGN_OR_RETURN(const InContext here, Enter(driver, context, nullptr));
+  Variable found;
+  CUGUEST_RETURN_IF_CUDA_ERROR(
+      driver.ModuleGetGlobal(&found.pointer, &found.bytes, here->module(), name.c_str()),
+      FindVariableText(name, this->name()), PlaceText(driver, context));
+  return found;
+}
+
+absl::StatusOr<CUkernel> ModuleCode::FindKernel(const std::string& name) {
+  const std::vector<std::string>& names = image_.kernel_names();
+  if (!image_.names_all_kernels() || std::binary_search(names.begin(), names.end(), name)) {
+    return nullptr;
+  }
+  return NoSuchKernel(name, this->name(), names);
+}
+
+absl::StatusOr<CUmodule> ModuleCode::LoadModule(const Driver& driver, const ContextRef& context,
+                                                JitReport* report) {
+  JitCall jit(options_, driver.version);
+  CUmodule module = nullptr;
+  const CUresult code = LoadWithLogs(
+      &jit,
+      [&] {
+        return driver.ModuleLoadDataEx(&module, image_.bytes().data(), jit.count(), jit.names(),
+                                       jit.values());
+      },
+      [&] { static_cast<void>(driver.ModuleUnload(module)); });
+  if (report != nullptr) *report = jit.Report();
+  if (code == CUDA_SUCCESS) return module;
+  return CodeStatus(code, LoadText(image_), PlaceText(driver, context), jit.error_log());
+}
+
+absl::StatusOr<CUfunction> ModuleCode::FindFunctionHere(const Driver& driver,
+                                                        const KernelState& kernel,
+                                                        const ContextRef& context,
+                                                        const CodeInContext& here) {
+  CUfunction function = nullptr;
+  const CUresult code = driver.ModuleGetFunction(&function, here.module(), kernel.name.c_str());
+  if (code == CUDA_ERROR_NOT_FOUND) {
+    return NoSuchKernel(kernel.name, name(), image_.kernel_names());
+  }
+  CUGUEST_RETURN_IF_CUDA_ERROR(code, KernelText("use", kernel) + " of " + Quoted(name()),
+                               PlaceText(driver, context));
+  return function;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<LoadedCode>> LoadLibrary(const Driver& driver,
+                                                        const CodeImage& image,
+                                                        const JitOptions& options,
+                                                        JitReport* report) {
+  auto jit = std::make_unique<JitCall>(options, driver.version);
+  CUlibrary library = nullptr;
+  CUresult code = LoadWithLogs(
+      jit.get(),
+      [&] {
+        return driver.LibraryLoadData(&library, image.bytes().data(), jit->names(), jit->values(),
+                                      jit->count(), nullptr, nullptr, 0);
+      },
+      [&] { static_cast<void>(driver.LibraryUnload(library)); });
+  if (report != nullptr) *report = jit->Report();
+  if (code != CUDA_SUCCESS) return CodeStatus(code, LoadText(image), "", jit->error_log());
+  const std::string log(jit->error_log());
+  const auto loaded = std::make_shared<LibraryCode>(driver, image, std::move(jit), library);
+  code = loaded->Check();
+  if (code != CUDA_SUCCESS) return CodeStatus(code, LoadText(image), "", log);
+  return std::shared_ptr<LoadedCode>(loaded);
+}
+
+std::shared_ptr<LoadedCode> MakeModules(const CodeImage& image, const JitOptions& options) {
+  return std::make_shared<ModuleCode>(image, options);
+}
+
+}  // namespace internal
+CUGUEST_END_NAMESPACE
