@@ -51,6 +51,8 @@
 #include "cuguest/context_ref.h"
 #include "cuguest/device.h"
 #include "cuguest/export.h"
+#include "cuguest/internal/current_context.h"
+#include "cuguest/internal/incarnation.h"
 #include "cuguest/primary_context.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -109,6 +111,9 @@ class [[nodiscard]] AcquireResult : public absl::StatusOr<AcquiredContext> {
   CUGUEST_HIDE ~AcquireResult() = default;
 
   using absl::StatusOr<AcquiredContext>::StatusOr;
+  /// As the one above, but hidden.
+  CUGUEST_HIDE AcquireResult(AcquiredContext&& acquired)
+      : absl::StatusOr<AcquiredContext>(std::move(acquired)) {}
 
   CUGUEST_HIDE const AcquiredContext* operator->() const& { return &**this; }
   CUGUEST_HIDE AcquiredContext* operator->() & { return &**this; }
@@ -132,7 +137,8 @@ class [[nodiscard]] AcquireResult : public absl::StatusOr<AcquiredContext> {
 ///                              or its capture was invalidated and was not ended yet; or its green
 ///                              context was destroyed
 ///         kUnimplemented       a driver below CUDA 9.2 (cuStreamGetCtx)
-/// Cost:   two driver calls, contention-free.
+/// Cost:   two driver calls, contention-free; one for a special stream where the current context
+///         is the one that the thread's last call of an Acquire function found current.
 /// Source: CUDA Driver API, cuStreamGetCtx; cudasim/test/stream_event_pointer_facts_test.cc.
 [[nodiscard]] CUGUEST_API AcquireResult AcquireFromStream(CUstream stream);
 
@@ -142,28 +148,49 @@ class [[nodiscard]] AcquireResult : public absl::StatusOr<AcquiredContext> {
 ///                              freed
 ///         kFailedPrecondition  pool or virtual memory, and there is no context on its
 ///                              device; or the memory's context died
-/// Cost:   two driver calls (the first takes the driver's lock: not for hot paths); six
+/// Cost:   two driver calls (the first takes the driver's lock: not for hot paths); four
 ///         to nine for pool and virtual memory.
 /// Source: CUDA Driver API, cuPointerGetAttribute; cudasim/test/pool_facts_test.cc,
 ///         cudasim/test/virtual_memory_facts_test.cc.
 [[nodiscard]] CUGUEST_API AcquireResult AcquireFromPointer(CUdeviceptr pointer);
 [[nodiscard]] CUGUEST_API AcquireResult AcquireFromPointer(const void* pointer);
 
+enum class IfInactive { kRefuse, kCreate };
+
+namespace internal {
+// What the functions below leave to the library.
+CUGUEST_API AcquireResult AcquireCurrent(const CurrentContext& asked, Device device);
+CUGUEST_API AcquireResult AcquireOn(const CurrentContext& asked, Device device,
+                                    IfInactive if_inactive);
+}  // namespace internal
+
 /// Errors: kFailedPrecondition  none is current, or it is destroyed; or it is on another
 ///                              device: the text names both
-/// Cost:   three driver calls, contention-free.
-[[nodiscard]] CUGUEST_API AcquireResult AcquireCurrent(Device device);
-
-enum class IfInactive { kRefuse, kCreate };
+/// Cost:   one driver call (cuCtxGetId) where the context is the one that the thread's last call
+///         of an Acquire function found current; otherwise three, contention-free. After a
+///         sticky error, and below CUDA 12.0, that is every call; the former needs a fourth.
+[[nodiscard]] CUGUEST_HIDE inline AcquireResult AcquireCurrent(Device device) {
+  const internal::CurrentContext asked;
+  if (asked.IsSeenOn(device.get())) {
+    return AcquiredContext(asked.Seen().Ref(), AcquiredContext::Source::kCurrent);
+  }
+  return internal::AcquireCurrent(asked, device);
+}
 
 /// Errors: kFailedPrecondition  no context on `device` is current, its primary is inactive,
 ///                              and creating it was not asked for; the text names the
 ///                              device that the current one is on
 ///         and those of PrimaryContext::Retain.
-/// Cost:   three driver calls for the current context; up to six for the primary, which
+/// Cost:   as AcquireCurrent for the current context; up to six driver calls for the primary, which
 ///         take the driver's lock; with kCreate see PrimaryContext::Retain.
-[[nodiscard]] CUGUEST_API AcquireResult AcquireOn(Device device,
-                                                  IfInactive if_inactive = IfInactive::kRefuse);
+[[nodiscard]] CUGUEST_HIDE inline AcquireResult AcquireOn(
+    Device device, IfInactive if_inactive = IfInactive::kRefuse) {
+  const internal::CurrentContext asked;
+  if (asked.IsSeenOn(device.get())) {
+    return AcquiredContext(asked.Seen().Ref(), AcquiredContext::Source::kCurrent);
+  }
+  return internal::AcquireOn(asked, device, if_inactive);
+}
 
 CUGUEST_END_NAMESPACE
 

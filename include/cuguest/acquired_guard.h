@@ -39,7 +39,8 @@ CUGUEST_BEGIN_NAMESPACE
 /// Count:   that of the AcquiredContext, for the scope.
 /// Threads: bound to the constructing thread; destroy it there, in reverse order of construction.
 /// Errors:  test ok(). status() is that of acquiring, or of entering; nothing has changed then.
-/// Cost:    a ContextGuard from a ContextRef, beside the acquiring.
+/// Cost:    a ContextGuard from a ContextRef, beside the acquiring. Of a device: two driver calls
+///          where AcquireOn would make one, with a guard that is elided; no lock, no allocation.
 class [[nodiscard]] AcquiredGuard {
  public:
   /// As the compiler declares them, but hidden.
@@ -49,26 +50,34 @@ class [[nodiscard]] AcquiredGuard {
                                                     GuardMode mode = GuardMode::kElide,
                                                     const char* file = __builtin_FILE(),
                                                     int line = __builtin_LINE())
-      : acquired_(std::move(acquired)) {
-    if (!acquired_.ok()) return;
-    // The cast is for nvcc, which takes the reference for a guard that is thrown away.
-    static_cast<void>(guard_.emplace((*acquired_).incarnation(), mode, file, line));
+      : acquired_(ContextRef(), AcquiredContext::Source::kCurrent) {
+    Enter(std::move(acquired), mode, {file, line}, nullptr);
   }
   [[nodiscard]] CUGUEST_HIDE AcquiredGuard(absl::StatusOr<AcquiredContext> acquired, Location where,
                                            GuardMode mode = GuardMode::kElide)
       : AcquiredGuard(std::move(acquired), mode, where.file, where.line) {}
+
+  /// As AcquiredGuard(AcquireOn(device, if_inactive), mode), with fewer driver calls.
+  [[nodiscard]] CUGUEST_HIDE explicit AcquiredGuard(Device device,
+                                                    IfInactive if_inactive = IfInactive::kRefuse,
+                                                    GuardMode mode = GuardMode::kElide,
+                                                    const char* file = __builtin_FILE(),
+                                                    int line = __builtin_LINE())
+      : AcquiredGuard(internal::CurrentContext(), device, if_inactive, mode, {file, line}) {}
+  [[nodiscard]] CUGUEST_HIDE AcquiredGuard(Device device, Location where,
+                                           IfInactive if_inactive = IfInactive::kRefuse,
+                                           GuardMode mode = GuardMode::kElide)
+      : AcquiredGuard(internal::CurrentContext(), device, if_inactive, mode, where) {}
   AcquiredGuard(const AcquiredGuard&) = delete;
   AcquiredGuard& operator=(const AcquiredGuard&) = delete;
 
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return guard_.has_value() && guard_->ok(); }
   [[nodiscard]] CUGUEST_HIDE absl::Status status() const {
-    return guard_.has_value() ? ToStatus(*guard_) : acquired_.status();
+    return guard_.has_value() ? ToStatus(*guard_) : status_;
   }
 
   /// These need ok().
-  [[nodiscard]] CUGUEST_HIDE const AcquiredContext& acquired() const& noexcept {
-    return *acquired_;
-  }
+  [[nodiscard]] CUGUEST_HIDE const AcquiredContext& acquired() const& noexcept { return acquired_; }
   [[nodiscard]] CUGUEST_HIDE const ContextRef& incarnation() const& noexcept {
     return acquired().incarnation();
   }
@@ -86,7 +95,36 @@ class [[nodiscard]] AcquiredGuard {
   }
 
  private:
-  absl::StatusOr<AcquiredContext> acquired_;
+  CUGUEST_HIDE AcquiredGuard(const internal::CurrentContext& asked, Device device,
+                             IfInactive if_inactive, GuardMode mode, Location where)
+      : acquired_(asked.IsSeenOn(device.get()) ? asked.Seen().Ref() : ContextRef(),
+                  AcquiredContext::Source::kCurrent) {
+    if (__builtin_expect(incarnation().ok() && mode == GuardMode::kElide, true)) {
+      static_cast<void>(guard_.emplace(asked, where));
+    } else {
+      Enter(internal::AcquireOn(asked, device, if_inactive), mode, where, &asked);
+    }
+  }
+
+  // `asked`: what is current, if it is known.
+  [[gnu::noinline]] CUGUEST_HIDE void Enter(absl::StatusOr<AcquiredContext> acquired,
+                                            GuardMode mode, Location where,
+                                            const internal::CurrentContext* asked) {
+    status_ = acquired.status();
+    if (!acquired.ok()) return;
+    acquired_ = *std::move(acquired);
+    const bool is_current = asked != nullptr && mode == GuardMode::kElide && asked->IsSeen() &&
+                            acquired_.source() == AcquiredContext::Source::kCurrent;
+    // The casts are for nvcc, which takes the reference for a guard that is thrown away.
+    if (is_current) {
+      static_cast<void>(guard_.emplace(*asked, where));
+    } else {
+      static_cast<void>(guard_.emplace(incarnation(), where, mode));
+    }
+  }
+
+  absl::Status status_;                // of the acquiring
+  AcquiredContext acquired_;           // of no context if that failed
   std::optional<ContextGuard> guard_;  // ends before the reference is given back
 };
 

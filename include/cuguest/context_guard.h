@@ -25,6 +25,7 @@
 #include "cuguest/context_ref.h"
 #include "cuguest/export.h"
 #include "cuguest/incident.h"
+#include "cuguest/internal/current_context.h"
 #include "cuguest/internal/incarnation.h"
 #include "cuguest/internal/stack_calls.h"
 #include "cuguest/internal/this_thread.h"
@@ -200,6 +201,13 @@ class [[nodiscard]] CUGUEST_API ContextGuard : private internal::StackGuard {
   [[nodiscard]] CUGUEST_HIDE ContextGuard(const ContextRef& context, Location where,
                                           GuardMode mode = GuardMode::kElide) noexcept
       : ContextGuard(context, mode, where.file, where.line) {}
+
+  // Not for embedders: enters what was found current just now, and calls the driver for nothing.
+  // Needs current.IsSeen().
+  CUGUEST_HIDE ContextGuard(const internal::CurrentContext& current, Location where) noexcept
+      : ours_(current.Seen()), file_(where.file), line_(where.line), mode_(GuardMode::kElide) {
+    SetInside(State::kElided, current.Seen().context, internal::t_this_thread);
+  }
 
   /// Neither copied nor moved. See Note [Guards do not move].
   ContextGuard(const ContextGuard&) = delete;

@@ -24,6 +24,10 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
+namespace internal {
+struct Incarnation;
+}  // namespace internal
+
 /// ContextRef
 ///
 /// Stack:   never touched.
@@ -91,6 +95,10 @@ class CUGUEST_API ContextRef {
   }
 
  private:
+  friend struct internal::Incarnation;
+  CUGUEST_HIDE ContextRef(CUcontext context, unsigned long long id) noexcept
+      : context_(context), id_(id), result_(CUDA_SUCCESS) {}
+
   CUcontext context_ = nullptr;
   unsigned long long id_ = 0;
   CUresult result_ = CUDA_ERROR_INVALID_CONTEXT;

@@ -73,7 +73,9 @@ class CUGUEST_API PrimaryContext {
 
   /// As Release(), its result dropped. Not from a static or thread_local destructor:
   /// see Note [No driver calls after main].
-  ~PrimaryContext();
+  CUGUEST_HIDE ~PrimaryContext() {
+    if (get() != nullptr) static_cast<void>(End());
+  }
 
   /// The shared context, or nullptr if empty. The handle of a device's primary context stays the
   /// same through every reset; incarnation() tells its incarnations apart.

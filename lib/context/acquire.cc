@@ -16,6 +16,8 @@ CUGUEST_BEGIN_NAMESPACE
 namespace {
 
 using internal::ContextText;
+using internal::CurrentContext;
+using internal::Incarnation;
 using internal::MeansCurrent;
 using internal::StreamText;
 using Source = AcquiredContext::Source;
@@ -25,6 +27,7 @@ using Source = AcquiredContext::Source;
 struct Current {
   CUcontext context = nullptr;
   CUdevice device = 0;
+  CUresult life = CUDA_SUCCESS;
   ContextRef incarnation;  // empty if it is dead
 
   bool IsOn(Device wanted) const { return context != nullptr && device == wanted.get(); }
@@ -34,18 +37,35 @@ struct Current {
   }
 };
 
-absl::StatusOr<Current> LookAtCurrent(const Driver& driver) {
+// Which incarnation of `context`, which is current, is alive there. After a sticky error only the
+// question by handle is answered.
+CUresult Identify(const CurrentContext& asked, CUcontext context, ContextRef* incarnation) {
+  if (asked.code == CUDA_ERROR_CONTEXT_IS_DESTROYED) return asked.code;
+  *incarnation = asked.code == CUDA_SUCCESS ? Incarnation{context, asked.id}.Ref()
+                                            : ContextRef::Borrow(context);
+  return incarnation->result();
+}
+
+void See(const ContextRef& incarnation, CUdevice device) {
+  internal::t_this_thread.seen = {incarnation.id(), incarnation.get(), device};
+}
+constexpr CUdevice kNotAsked = -1;
+
+absl::StatusOr<Current> LookAtCurrent(const Driver& driver, const CurrentContext& asked) {
   Current current;
-  CUresult code = driver.CtxGetCurrent(&current.context);
-  if (code == CUDA_SUCCESS && current.context != nullptr) {
+  const bool is_seen = asked.IsSeen();
+  if (is_seen) current = {asked.Seen().context, internal::t_this_thread.seen.device, {}, {}};
+  CUresult code = is_seen ? CUDA_SUCCESS : driver.CtxGetCurrent(&current.context);
+  const bool is_any = code == CUDA_SUCCESS && current.context != nullptr;
+  if (is_any && (!is_seen || current.device == kNotAsked)) {
     code = driver.CtxGetDevice(&current.device);
   }
-  if (code == CUDA_SUCCESS && current.context != nullptr) {
-    current.incarnation = ContextRef::Borrow(current.context);
-    const CUresult life = current.incarnation.result();
-    if (life != CUDA_ERROR_CONTEXT_IS_DESTROYED) code = life;
+  if (is_any && code == CUDA_SUCCESS) {
+    current.life = Identify(asked, current.context, &current.incarnation);
+    if (current.life != CUDA_ERROR_CONTEXT_IS_DESTROYED) code = current.life;
   }
   if (code != CUDA_SUCCESS) return ToStatus(code, "look at the current context");
+  if (current.incarnation.ok()) See(current.incarnation, current.device);
   return current;
 }
 
@@ -57,9 +77,17 @@ absl::Status NoContextOf(CUresult code, CUstream stream) {
 
 // Not by cuStreamGetCtx, which answers the same, but of stream 0 invalidates the capture of a
 // blocking stream of the context (cudasim/test/capture_facts_test.cc).
-AcquireResult AcquireFromSpecialStream(CUstream stream) {
-  const ContextRef current = ContextRef::Current();
-  if (!current.ok()) return NoContextOf(current.result(), stream);
+AcquireResult AcquireFromSpecialStream(const Driver& driver, CUstream stream) {
+  const CurrentContext asked;
+  if (asked.IsSeen()) return AcquiredContext(asked.Seen().Ref(), Source::kCurrent);
+  CUcontext context = nullptr;
+  const CUresult code = driver.CtxGetCurrent(&context);
+  if (code != CUDA_SUCCESS) return NoContextOf(code, stream);
+  if (context == nullptr) return NoContextOf(CUDA_ERROR_INVALID_CONTEXT, stream);
+  ContextRef current;
+  const CUresult life = Identify(asked, context, &current);
+  if (life != CUDA_SUCCESS) return NoContextOf(life, stream);
+  See(current, kNotAsked);
   return AcquiredContext(current, Source::kCurrent);
 }
 
@@ -110,11 +138,10 @@ const char* Name(AcquiredContext::Source source) noexcept {
 
 AcquireResult AcquireFromStream(CUstream stream) {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
-  if (MeansCurrent(stream)) return AcquireFromSpecialStream(stream);
-  const auto stream_get_ctx = driver->Require(&Driver::StreamGetCtx);
-  if (!stream_get_ctx.ok()) return stream_get_ctx.status();
+  if (MeansCurrent(stream)) return AcquireFromSpecialStream(*driver, stream);
+  if (driver->StreamGetCtx == nullptr) return driver->Require(&Driver::StreamGetCtx).status();
   CUcontext context = nullptr;
-  const CUresult code = (*stream_get_ctx)(stream, &context);
+  const CUresult code = driver->StreamGetCtx(stream, &context);
   if (code != CUDA_SUCCESS) return NoContextOf(code, stream);
   const ContextRef incarnation = ContextRef::Borrow(context);
   if (!incarnation.ok()) return NoContextOf(incarnation.result(), stream);
@@ -143,26 +170,26 @@ AcquireResult AcquireFromPointer(const void* pointer) {
   return AcquireFromPointer(static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(pointer)));
 }
 
-AcquireResult AcquireCurrent(Device device) {
+namespace internal {
+
+AcquireResult AcquireCurrent(const CurrentContext& asked, Device device) {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
-  const absl::StatusOr<Current> current = LookAtCurrent(*driver);
-  if (!current.ok()) return current.status();
-  if (current->context == nullptr) {
+  CUGUEST_ASSIGN_OR_RETURN(const Current current, LookAtCurrent(*driver, asked));
+  if (current.context == nullptr) {
     return ToStatus(CUDA_ERROR_INVALID_CONTEXT, "acquire the current context",
                     absl::StrCat("device ", device.get()));
   }
-  if (!current->IsOn(device)) {
+  if (!current.IsOn(device)) {
     return absl::FailedPreconditionError(
-        absl::StrCat("acquire the current context, device ", device.get(), ": ", current->Text()));
+        absl::StrCat("acquire the current context, device ", device.get(), ": ", current.Text()));
   }
-  if (current->incarnation.ok()) return AcquiredContext(current->incarnation, Source::kCurrent);
-  return ToStatus(current->incarnation.result(), "acquire the current context",
-                  ContextText(current->context));
+  if (current.incarnation.ok()) return AcquiredContext(current.incarnation, Source::kCurrent);
+  return ToStatus(current.life, "acquire the current context", ContextText(current.context));
 }
 
-AcquireResult AcquireOn(Device device, IfInactive if_inactive) {
+AcquireResult AcquireOn(const CurrentContext& asked, Device device, IfInactive if_inactive) {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
-  CUGUEST_ASSIGN_OR_RETURN(const Current current, LookAtCurrent(*driver));
+  CUGUEST_ASSIGN_OR_RETURN(const Current current, LookAtCurrent(*driver, asked));
   if (current.IsOn(device) && current.incarnation.ok()) {
     return AcquiredContext(current.incarnation, Source::kCurrent);
   }
@@ -172,4 +199,5 @@ AcquireResult AcquireOn(Device device, IfInactive if_inactive) {
   return AcquiredContext(std::move(primary), state.active ? Source::kPrimary : Source::kCreated);
 }
 
+}  // namespace internal
 CUGUEST_END_NAMESPACE

@@ -53,8 +53,6 @@ PrimaryContext& PrimaryContext::operator=(PrimaryContext&& other) noexcept {
   return *this;
 }
 
-PrimaryContext::~PrimaryContext() { static_cast<void>(End()); }
-
 bool PrimaryContext::WasReset() const noexcept {
   return get() != nullptr && incarnation_.Check() == CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }

@@ -13,7 +13,7 @@ namespace internal {
 #ifdef CUGUEST_SCHEDULED_THREADS
 CUGUEST_THREAD_LOCAL(ThisThread) t_this_thread;
 #else
-__thread ThisThread t_this_thread = {0, nullptr, nullptr, false};
+__thread ThisThread t_this_thread = {0, nullptr, nullptr, false, {0, nullptr, 0}};
 #endif
 
 namespace {

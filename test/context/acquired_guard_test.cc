@@ -3,6 +3,7 @@
 #include "cuguest/acquired_guard.h"
 
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -19,11 +20,16 @@ using cuguest::AcquiredGuard;
 using cuguest::AcquireResult;
 using cuguest::ContextRef;
 using cuguest::Device;
+using cuguest::GuardMode;
 using cuguest::IfInactive;
+using cuguest::Incident;
+using cuguest::IncidentKind;
+using cuguest::Location;
 using cuguest::PrimaryContext;
 using cuguest_test::GetStack;
 using cuguest_test::OwnContext;
 using cuguest_test::SetStack;
+using cuguest_test::TakeIncidents;
 using Stack = std::vector<CUcontext>;
 
 const Device kFirst = Device::Borrow(0);
@@ -120,6 +126,99 @@ BOOST_AUTO_TEST_CASE(what_was_acquired_and_destroyed_is_not_entered) {
   BOOST_TEST(!guard.status().ok());
   BOOST_TEST(GetStack() == Stack{a.get()});
   SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(of_a_device_it_is_inside_the_current_context) {
+  const OwnContext a;
+  SetStack({a.get()});
+  for (int i = 0; i < 2; ++i) {
+    AcquiredGuard guard(kFirst);
+    BOOST_TEST_REQUIRE(guard.ok(), guard.status().ToString());
+    BOOST_TEST(guard.status().ok());
+    BOOST_TEST((guard.incarnation() == ContextRef::Borrow(a.get())));
+    BOOST_TEST((guard.acquired().source() == AcquiredContext::Source::kCurrent));
+    BOOST_TEST(guard.guard().elided());
+    BOOST_TEST(guard.guard().get() == a.get());
+    BOOST_TEST(guard.guard().caller() == a.get());
+    BOOST_TEST(GetStack() == Stack{a.get()});
+    BOOST_TEST(guard.Reassert() == CUDA_SUCCESS);
+  }
+  {
+    const AcquiredGuard guard(kFirst, IfInactive::kRefuse, GuardMode::kAlwaysPush);
+    BOOST_TEST(guard.ok());
+    BOOST_TEST(GetStack() == (Stack{a.get(), a.get()}));
+  }
+  BOOST_TEST(GetStack() == Stack{a.get()});
+  BOOST_TEST(!IsActive());
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(of_a_device_it_refuses_and_creates_as_acquire_on) {
+  if (IsActive()) return;
+  {
+    const AcquiredGuard guard(kFirst);
+    BOOST_TEST(!guard.ok());
+    BOOST_TEST((guard.status() == cuguest::AcquireOn(kFirst).status()));
+    BOOST_TEST(!IsActive());
+  }
+  {
+    const AcquiredGuard guard(kFirst, IfInactive::kCreate);
+    BOOST_TEST(guard.ok());
+    BOOST_TEST((guard.acquired().source() == AcquiredContext::Source::kCreated));
+    BOOST_TEST(GetStack() == Stack{guard.acquired().get()});
+  }
+  BOOST_TEST(!IsActive());
+  BOOST_TEST(GetStack().empty());
+}
+
+// As any elided guard's: with the caller's file and line, by the incarnation.
+BOOST_AUTO_TEST_CASE(of_a_device_it_repairs_and_reports) {
+  const OwnContext a;
+  const OwnContext b;
+  SetStack({a.get()});
+  BOOST_TEST(cuguest::AcquireOn(kFirst).ok());  // it is seen
+  int line = 0;
+  {
+    AcquiredGuard guard(kFirst);
+    line = __LINE__ - 1;
+    BOOST_TEST(guard.guard().elided());
+    CUcontext popped = nullptr;
+    BOOST_TEST(RAW(cuCtxPopCurrent)(&popped) == CUDA_SUCCESS);
+  }
+  BOOST_TEST(GetStack() == Stack{a.get()});
+  std::optional<AcquiredGuard> in_place;
+  in_place.emplace(kFirst, Location::Here());
+  const int emplaced = __LINE__ - 1;
+  BOOST_TEST(RAW(cuCtxPushCurrent)(b.get()) == CUDA_SUCCESS);
+  in_place.reset();
+  BOOST_TEST(GetStack() == Stack{a.get()});
+  const auto incidents = TakeIncidents();
+  BOOST_TEST_REQUIRE(incidents.size() == 2U);
+  BOOST_TEST((incidents[0].kind == IncidentKind::kExtraPop));
+  BOOST_TEST(incidents[0].line == line);
+  BOOST_TEST((incidents[1].kind == IncidentKind::kLeakedPush));
+  BOOST_TEST(incidents[1].line == emplaced);
+  for (const Incident& incident : incidents) BOOST_TEST(incident.file == __FILE__);
+  SetStack({});
+}
+
+// A reset ends the incarnation that the guard is in: what comes back at the handle is another.
+BOOST_AUTO_TEST_CASE(of_a_device_it_knows_the_incarnation,
+                     *cuguest_test::NeedsDriver(12000, "cuCtxGetId")) {
+  PrimaryContext old = PrimaryContext::Retain(kFirst).value();
+  SetStack({old.get()});
+  BOOST_TEST(cuguest::AcquireOn(kFirst).ok());
+  AcquiredGuard guard(kFirst);
+  BOOST_TEST(guard.guard().elided());
+  BOOST_TEST((guard.incarnation() == old.incarnation()));
+  BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(kFirst.get()) == CUDA_SUCCESS);
+  const PrimaryContext renewed = PrimaryContext::Retain(kFirst).value();
+  BOOST_TEST(guard.Reassert() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  BOOST_TEST(!guard.ok());
+  static_cast<void>(guard.Restore());
+  static_cast<void>(TakeIncidents());
+  SetStack({});
+  BOOST_TEST(old.Release().ok());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -6,7 +6,9 @@
 #include <cstdlib>
 #include <new>
 
+#include "cuguest/acquired_guard.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/device.h"
 #include "cuguest/host_scope.h"
 #include "cuguest/no_context_guard.h"
 #include "cuguest/testing/sim.h"
@@ -30,8 +32,10 @@ void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace {
 
+using cuguest::AcquiredGuard;
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
+using cuguest::Device;
 using cuguest::GuardMode;
 using cuguest::HostScope;
 using cuguest::NoContextGuard;
@@ -135,6 +139,22 @@ BOOST_AUTO_TEST_CASE(exact_grows_with_the_stack) {
   SetStack({a.get(), a.get()});
   BOOST_TEST(CallsOf(exact) - one == one - empty);
   BOOST_TEST(one - empty <= 10U);
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(a_guard_of_a_device_is_two_queries_where_its_context_was_seen,
+                     *cuguest_test::NeedsDriver(12000, "cuCtxGetId")) {
+  const OwnContext a;
+  const OwnContext b;
+  const auto enter = [] { const AcquiredGuard guard(Device::Borrow(0)); };
+  SetStack({a.get()});
+  BOOST_TEST(CallsOf(enter) == 2U);
+  BOOST_TEST(Sim::Calls("cuCtxGetId") == 1U);
+  BOOST_TEST(Sim::Calls("cuCtxGetCurrent") == 1U);
+  SetStack({b.get()});
+  Sim::ResetCalls();
+  enter();
+  BOOST_TEST(Sim::TotalCalls() == 4U, "of another context than the last one's");
   SetStack({});
 }
 

@@ -45,6 +45,7 @@ GUARDS = [
     ("ThreadResidency", "l.ref"), ("ThreadResidency", "l.ref, Location::Here()"),
     ("AcquiredGuard", "AcquireFromStream(l.stream)"),
     ("AcquiredGuard", "AcquireFromStream(l.stream), Location::Here()"),
+    ("AcquiredGuard", "l.device"), ("AcquiredGuard", "l.device, Location::Here()"),
     ("CaptureModeGuard", ""), ("IncidentListener", "nullptr"),
     ("runtime::DeviceGuard", "l.device"), ("runtime::LastErrorScope", ""),
     ("runtime::CalleeScope", "l.ref"), ("runtime::CalleeScope", "l.context"),

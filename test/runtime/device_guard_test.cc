@@ -14,6 +14,8 @@ using cuguest::IncidentKind;
 using cuguest::Ordinal;
 using cuguest::runtime::DeviceGuard;
 using cuguest::testing::Sim;
+using cuguest_test::BeginCount;
+using cuguest_test::HasDriver;
 using cuguest_test::NeedsDevices;
 using cuguest_test::OnlySim;
 using cuguest_test::TakeIncidents;
@@ -108,14 +110,23 @@ BOOST_AUTO_TEST_CASE(a_device_that_is_not_there_is_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(the_calls_of_the_header, *OnlySim()) {
-  const OwnContext user;
-  SetStack({user.get()});
-  Sim::ResetCalls();
-  {
+  const auto enter = [] {
     const DeviceGuard guard(First());
     BOOST_TEST(guard.ok());
+  };
+  const OwnContext user;
+  const auto primary = RetainPrimary();
+  for (const CUcontext current : {user.get(), primary.get()}) {
+    SetStack({current});
+    BeginCount();
+    enter();
+    BOOST_TEST(Sim::TotalCalls() == (HasDriver(12000) ? 4U : 6U));
+    Sim::ResetCalls();
+    enter();
+    BOOST_TEST(Sim::TotalCalls() == (HasDriver(12000) ? 2U : 6U));
+    BOOST_TEST(Sim::Calls("cuDevicePrimaryCtxGetState") == 0U);
+    BOOST_TEST(Sim::Calls("cuDevicePrimaryCtxRetain") == 0U);
   }
-  BOOST_TEST(Sim::TotalCalls() == 6U);
   SetStack({});
 }
 

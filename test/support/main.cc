@@ -232,6 +232,7 @@ const Driver& TheDriver() { return **Driver::Get(); }
 
 void BeginCount() {
   cuguest::internal::t_this_thread.expects_current = false;
+  cuguest::internal::t_this_thread.seen = {};
   cuguest::testing::Sim::ResetCalls();
 }
 

@@ -77,8 +77,9 @@ void SetStack(const std::vector<CUcontext>& entries);
 // The thread's stack, bottom first; it is left as it is.
 std::vector<CUcontext> GetStack();
 
-// Sim::ResetCalls() on a thread whose last guard by ContextRef was not elided: from there on such
-// a guard makes the 3 or 4 calls that the headers count.
+// Sim::ResetCalls() on a thread that has seen no context current: from there on a guard by
+// ContextRef makes the 3 or 4 calls that the headers count, and an Acquire function those of its
+// first time.
 void BeginCount();
 
 }  // namespace cuguest_test

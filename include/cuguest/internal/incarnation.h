@@ -31,6 +31,8 @@ struct Incarnation {
   [[nodiscard]] CUGUEST_HIDE static Incarnation Of(const ContextRef& ref) noexcept {
     return {ref.get(), ref.id()};
   }
+  // Needs a known one.
+  [[nodiscard]] CUGUEST_HIDE ContextRef Ref() const noexcept { return {context, id}; }
   [[nodiscard]] CUGUEST_HIDE constexpr bool IsKnown() const noexcept { return id != kUnknownId; }
 
   // What `code` and `now`, the answer to a question for the handle's id, say of this incarnation:

@@ -56,6 +56,14 @@ struct StackGuard {
   const Type* type;
 };
 
+// A context that was seen current. The driver gives its id to no other context, and a context
+// stays on its device, so where the id is the current one's again the rest is known, too.
+struct SeenContext {
+  unsigned long long id;  // 0: none was seen
+  CUcontext context;
+  CUdevice device;  // -1: it was not asked for
+};
+
 // Zero when a thread begins; has no destructor, so that it is good for as long as the thread.
 struct ThisThread {
   // Neither a pthread_t nor the address of a thread_local will do: both are used again as
@@ -66,6 +74,7 @@ struct ThisThread {
   // Whether the last guard by ContextRef found its context current: a guess at what the next one
   // will find, which decides what it asks first.
   bool expects_current;
+  SeenContext seen;  // the last one; see current_context.h
 };
 #ifdef CUGUEST_SCHEDULED_THREADS
 extern CUGUEST_THREAD_LOCAL(ThisThread) t_this_thread;

@@ -45,8 +45,11 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 ///          the device that cudaGetDevice names with *no* context current stays a callee's, see
 ///          runtime/callee_scope.h.
 ///          The last error of the runtime is not touched.
-/// Cost:    AcquireOn and a ContextGuard: 6 driver calls, without contention, where a context
-///          of the device is current; otherwise the driver's lock is taken.
+/// Cost:    where a context of the device is current, 2 driver calls (cuCtxGetId, cuCtxGetCurrent)
+///          if it is the one that the thread's last DeviceGuard or Acquire function found current,
+///          otherwise 4; without contention, without a lock or an allocation. Where none is: those
+///          of AcquireOn, of a ContextGuard and of releasing the reference, which take the driver's
+///          lock.
 /// Source:  test/runtime/device_guard_test.cc.
 class [[nodiscard]] DeviceGuard {
  public:
@@ -54,7 +57,7 @@ class [[nodiscard]] DeviceGuard {
                                                   IfInactive if_inactive = IfInactive::kCreate,
                                                   const char* file = __builtin_FILE(),
                                                   int line = __builtin_LINE())
-      : guard_(AcquireOn(device, if_inactive), GuardMode::kElide, file, line) {}
+      : guard_(device, if_inactive, GuardMode::kElide, file, line) {}
   DeviceGuard(const DeviceGuard&) = delete;
   DeviceGuard& operator=(const DeviceGuard&) = delete;
 
