@@ -19,7 +19,6 @@
 
 #include "cufft/entry_list.h"
 #include "cufft/plan.h"
-#include "cufft/transform.h"
 #include "driver/panic.h"
 #include "library/exports.h"
 #include "runtime/driver.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cufft/layout.h"
+#include "cufft/plan.h"
 
 #include <algorithm>
 #include <iterator>

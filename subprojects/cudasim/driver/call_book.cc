@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "driver/context/thread_number.h"
-
 namespace cudasim::driver {
 
 int CallBook::TakeFault(size_t entry) {

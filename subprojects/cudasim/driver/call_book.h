@@ -15,6 +15,14 @@
 
 namespace cudasim::driver {
 
+// The calling thread's own number, from 1. Not pthread_self(), which a later thread
+// may get again.
+inline std::uint64_t ThisThread() {
+  static std::atomic<std::uint64_t> next{1};
+  thread_local const std::uint64_t number = next.fetch_add(1, std::memory_order_relaxed);
+  return number;
+}
+
 // CallBook
 //
 // An entry is a number below kMaxEntries. Codes are those of the library whose book it

@@ -12,7 +12,6 @@
 #include "driver/context/context.h"
 #include "driver/context/primary.h"
 #include "driver/entry.h"
-#include "driver/fault.h"
 #include "driver/graph/graph.h"
 #include "driver/launch/launch.h"
 #include "driver/memory/array.h"
@@ -21,7 +20,6 @@
 #include "driver/memory/texture.h"
 #include "driver/memory/virtual_memory.h"
 #include "driver/process.h"
-#include "driver/stream/event.h"
 #include "driver/stream/stream.h"
 
 namespace cudasim::driver {

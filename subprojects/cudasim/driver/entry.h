@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every exported entry does first, and the table of all entries.
+// What every exported entry does first, the table of all entries, and of each its counter, its
+// faults and whether it is hidden.
 
 #ifndef CUDASIM_DRIVER_ENTRY_H_
 #define CUDASIM_DRIVER_ENTRY_H_
@@ -40,6 +41,33 @@ struct EntryTable {
   const Entry* end() const { return begin_row + count; }
 };
 const EntryTable& Entries();
+
+// Call counters, injected faults and hidden entries, per base name. `base_index` is
+// Entry::base_index.
+//
+// Threads: any. An entry that is not armed costs two relaxed atomics.
+void CountCall(size_t base_index);
+
+// The code to return instead of doing the call, or CUDA_SUCCESS.
+CUresult TakeFault(size_t base_index);
+
+// By base name; an unknown name is a mistake in the test and panics.
+void FailCall(const char* base, unsigned nth, CUresult code, bool from_any_thread);
+void ClearFaults();
+// How many of an entry's faults were not taken yet.
+unsigned PendingFaults(const char* base);
+
+// `hook` runs at the beginning of every call that is not made by it; nullptr removes it.
+void OnEveryCall(void (*hook)(const char* base));
+void RunHook(const char* base);
+
+std::uint64_t Calls(const char* base);
+std::uint64_t TotalCalls();
+void ResetCalls();
+
+// nullptr shows all again.
+void HideEntry(const char* base);
+bool IsHidden(size_t base_index);
 
 // The call that this thread is in: for messages, and for what stream 0 means.
 struct Call {

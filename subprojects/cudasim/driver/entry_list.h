@@ -2,7 +2,7 @@
 //
 // Every entry of the simulated driver, once. The exports (exports.cc), the table
 // behind cuGetProcAddress (proc_address.cc), the call counters and the fault
-// injection (fault.cc) are all made from these rows; a new part of the driver is
+// injection (entry.cc) are all made from these rows; a new part of the driver is
 // a new list here and a file with its functions.
 //
 //   X(Base, version, suffix, Function, Floor, (parameters), (arguments))

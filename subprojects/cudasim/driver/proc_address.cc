@@ -7,7 +7,6 @@
 
 #include "driver/api.h"
 #include "driver/entry.h"
-#include "driver/fault.h"
 #include "driver/panic.h"
 #include "driver/process.h"
 #include "driver/report.h"

@@ -17,7 +17,6 @@
 #include "driver/control.h"
 #include "driver/entry.h"
 #include "driver/environment.h"
-#include "driver/fault.h"
 #include "driver/panic.h"
 #include "driver/process.h"
 

@@ -5,7 +5,6 @@
 #include "runtime/control.h"
 
 #include "runtime/entry.h"
-#include "runtime/fault.h"
 
 namespace cudasim::runtime {
 namespace {

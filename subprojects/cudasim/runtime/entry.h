@@ -9,6 +9,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace cudasim::runtime {
 
@@ -38,6 +39,19 @@ struct EntryTable {
   const Entry* end() const { return begin_row + count; }
 };
 const EntryTable& Entries();
+
+// Call counters and injected faults, per name. `name_index` is Entry::name_index.
+void CountCall(size_t name_index);
+
+// The code to return instead of doing the call, or cudaSuccess.
+cudaError_t TakeFault(size_t name_index);
+
+// By name; an unknown name is a mistake in the test and panics.
+void FailCall(const char* name, unsigned nth, cudaError_t code, bool from_any_thread);
+void ClearFaults();
+std::uint64_t Calls(const char* name);
+std::uint64_t TotalCalls();
+void ResetCalls();
 
 // Whether stream 0 of the call that this thread is in is the per-thread stream.
 bool IsPerThread();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every call of the simulated runtime that returns a cudaError_t, once. The exports
-// (exports.cc), the call counters and the fault injection (fault.cc) are all made from
+// (exports.cc), the call counters and the fault injection (entry.cc) are all made from
 // these rows; a new part of the runtime is a new list here and a file with its functions.
 //
 //   X(Name, Function, Floor, (parameters), (arguments))

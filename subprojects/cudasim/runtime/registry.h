@@ -13,13 +13,7 @@
 
 namespace cudasim::runtime {
 
-struct FatBinary;
-
 // Threads: any.
-FatBinary* RegisterFatBinary(const void* image);
-void RegisterFunction(FatBinary* binary, const void* symbol, const char* name);
-void UnregisterFatBinary(FatBinary* binary);
-
 bool IsRegistered(const void* symbol);
 
 // InvalidDeviceFunction unless the symbol is registered; what the driver says of the

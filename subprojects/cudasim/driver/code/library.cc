@@ -17,7 +17,7 @@
 #include "driver/context/stack.h"
 #include "driver/handle_table.h"
 #include "driver/panic.h"
-#include "driver/stream/capture_rules.h"
+#include "driver/stream/capture.h"
 
 namespace cudasim::driver {
 namespace {

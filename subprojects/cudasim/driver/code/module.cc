@@ -16,7 +16,7 @@
 #include "driver/handle_table.h"
 #include "driver/panic.h"
 #include "driver/process.h"
-#include "driver/stream/capture_rules.h"
+#include "driver/stream/capture.h"
 
 namespace cudasim::driver {
 namespace {

@@ -5,8 +5,6 @@
 #include <mutex>
 
 #include "driver/context/device.h"
-#include "driver/context/peer.h"
-#include "driver/context/settings.h"
 #include "driver/memory/array.h"
 #include "driver/memory/memory.h"
 #include "driver/memory/texture.h"

@@ -152,6 +152,23 @@ inline Incarnation OwnerOf(const Incarnation& incarnation) {
                                          : incarnation;
 }
 
+// Peer access: who was allowed to reach whom. Copies between devices work without it (measured on
+// two H200, driver 580.159.04).
+//
+// Whether the one was allowed to reach the other, by the ids of their incarnations.
+bool IsPeer(std::uint64_t from_id, std::uint64_t to_id);
+
+void DropPeersOf(std::uint64_t context_id);
+
+// The range of stream priorities is 0 to this.
+inline constexpr int kGreatestPriority = -5;
+
+// Whether cuCtxCreate and the primary context accept them.
+bool AreContextFlags(unsigned flags);
+
+// The values a new incarnation begins with.
+void ResetSettings(Context* context);
+
 }  // namespace cudasim::driver
 
 #endif  // CUDASIM_DRIVER_CONTEXT_CONTEXT_H_

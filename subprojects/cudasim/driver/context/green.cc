@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "driver/context/green.h"
+#include "driver/context/primary.h"
 
 #include <algorithm>
 #include <deque>
@@ -8,7 +8,6 @@
 
 #include "driver/api.h"
 #include "driver/context/device.h"
-#include "driver/context/primary.h"
 #include "driver/panic.h"
 #include "driver/stream/stream.h"
 

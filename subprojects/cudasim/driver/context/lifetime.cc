@@ -4,13 +4,13 @@
 // cuCtxAttach, cuCtxDetach; and what identifies one: id, device, API version.
 
 #include "driver/api.h"
+
 #include "driver/context/context.h"
 #include "driver/context/device.h"
-#include "driver/context/settings.h"
 #include "driver/context/stack.h"
 #include "driver/panic.h"
 #include "driver/process.h"
-#include "driver/stream/capture_rules.h"
+#include "driver/stream/capture.h"
 
 namespace cudasim::driver {
 namespace {

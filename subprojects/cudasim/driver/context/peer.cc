@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "driver/context/peer.h"
+#include "driver/context/context.h"
 
 #include <mutex>
 #include <set>

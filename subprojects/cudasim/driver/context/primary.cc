@@ -7,7 +7,6 @@
 #include "driver/api.h"
 #include "driver/context/context.h"
 #include "driver/context/device.h"
-#include "driver/context/settings.h"
 
 namespace cudasim::driver {
 namespace {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The primary contexts: one per device, counted, shared by the whole process.
+// The primary contexts: one per device, counted, shared by the whole process. And the green ones,
+// which retain them: a part of a device's multiprocessors, current like a context. See Note [A
+// green context is a place, its primary is the owner] in context.h.
 
 #ifndef CUDASIM_DRIVER_CONTEXT_PRIMARY_H_
 #define CUDASIM_DRIVER_CONTEXT_PRIMARY_H_
@@ -21,6 +23,10 @@ CUresult CreateGreenContext(CUdevice device, unsigned multiprocessors, Context**
 
 // CONTEXT_IS_DESTROYED if another call destroyed it before.
 CUresult DestroyGreenContext(Context* context);
+
+// A living green context. INVALID_CONTEXT for null and for a context that is not
+// green, CONTEXT_IS_DESTROYED for a dead one; panics for what never was a context.
+CUresult FindGreenContext(CUgreenCtx green, Context** context);
 
 }  // namespace cudasim::driver
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "driver/context/settings.h"
+#include "driver/context/context.h"
 
 #include <algorithm>
 

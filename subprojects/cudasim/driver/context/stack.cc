@@ -9,7 +9,7 @@
 #include "driver/api.h"
 #include "driver/context/device.h"
 #include "driver/panic.h"
-#include "driver/stream/capture_rules.h"
+#include "driver/stream/capture.h"
 
 namespace cudasim::driver {
 namespace {

@@ -35,7 +35,7 @@ class Stack {
 CUresult Current(Context** context);
 
 // The current context's own incarnation. CONTEXT_IS_DESTROYED when it is dead; and what captures in
-// progress answer to this call (capture_rules.h).
+// progress answer to this call (capture.h).
 CUresult CurrentPlace(Incarnation* incarnation);
 
 // The same, but the incarnation that owns what is made in the current context.

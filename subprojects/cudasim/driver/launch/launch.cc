@@ -11,9 +11,9 @@
 #include "driver/api.h"
 #include "driver/code/library.h"
 #include "driver/code/module.h"
+#include "driver/context/context.h"
 #include "driver/context/device.h"
-#include "driver/context/peer.h"
-#include "driver/launch/launch_check.h"
+#include "driver/launch/launch_config.h"
 #include "driver/launch/launch_parameters.h"
 #include "driver/memory/memory.h"
 #include "driver/panic.h"
@@ -137,7 +137,7 @@ class Launch {
     return code != CUDA_SUCCESS ? code : FindInContextOf(stream_, &handle_, &function_);
   }
 
-  // See launch_check.h. What a capture does not look at shows when its graph runs.
+  // See launch_config.h. What a capture does not look at shows when its graph runs.
   CUresult Check(const CUlaunchConfig& from, void** each, void** extra) {
     CUresult code = ReadLaunchConfig(from, &config_);
     if (code == CUDA_SUCCESS) code = LoseUnless(CheckBlocks(function_, config_));

@@ -13,7 +13,7 @@
 #include "driver/context/device.h"
 #include "driver/context/stack.h"
 #include "driver/launch/launch.h"
-#include "driver/launch/launch_check.h"
+#include "driver/launch/launch_config.h"
 #include "driver/panic.h"
 #include "driver/stream/stream.h"
 

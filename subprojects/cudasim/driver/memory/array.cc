@@ -10,9 +10,8 @@
 #include "driver/context/device.h"
 #include "driver/context/stack.h"
 #include "driver/handle_table.h"
-#include "driver/memory/array_shape.h"
 #include "driver/panic.h"
-#include "driver/stream/capture_rules.h"
+#include "driver/stream/capture.h"
 
 namespace cudasim::driver {
 namespace {

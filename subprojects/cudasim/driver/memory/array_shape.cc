@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "driver/memory/array_shape.h"
+#include "driver/memory/array.h"
 
 #include <algorithm>
 
-#include "driver/memory/array.h"
 #include "driver/panic.h"
 
 namespace cudasim::driver {

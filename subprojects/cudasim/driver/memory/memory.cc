@@ -14,7 +14,7 @@
 #include "driver/context/device.h"
 #include "driver/context/stack.h"
 #include "driver/memory/pool.h"
-#include "driver/stream/capture_rules.h"
+#include "driver/stream/capture.h"
 
 namespace cudasim::driver {
 namespace {

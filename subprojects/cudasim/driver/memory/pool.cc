@@ -12,7 +12,6 @@
 #include "driver/memory/memory.h"
 #include "driver/panic.h"
 #include "driver/stream/capture.h"
-#include "driver/stream/capture_rules.h"
 #include "driver/stream/stream.h"
 
 namespace cudasim::driver {
@@ -388,7 +387,7 @@ CUresult MemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool handle, CUmemLo
   return CUDA_SUCCESS;
 }
 
-// The pool's own device cannot lose its access. Copies need none (see peer.h), and so
+// The pool's own device cannot lose its access. Copies need none (see context.h), and so
 // nothing here looks at it.
 CUresult MemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc* access, size_t count) {
   const std::lock_guard<std::mutex> lock(mutex);

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "driver/api.h"
-#include "driver/context/thread_number.h"
+#include "driver/call_book.h"
 #include "driver/panic.h"
 #include "driver/stream/stream.h"
 

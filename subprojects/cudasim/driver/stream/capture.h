@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The captures in progress, of the whole process.
+// The captures in progress, of the whole process, and what a call may do meanwhile.
 
 #ifndef CUDASIM_DRIVER_STREAM_CAPTURE_H_
 #define CUDASIM_DRIVER_STREAM_CAPTURE_H_
@@ -82,6 +82,18 @@ class Captures {
 // Does the work, or records it if the stream captures; then invalid work is accepted,
 // and refused when the graph is instantiated.
 CUresult Submit(CUstream handle, const Stream& stream, const Work& work);
+
+// What the call that this thread is in may do while streams capture. The rule of each
+// entry is in the table of capture_rules.cc; a function asks at the point at which a
+// real driver does: after the context or the stream was found, and before most other
+// arguments are looked at. CurrentAlive and FindStream ask already.
+//
+// For a call that works on no stream, in no context or in `current`.
+CUresult AskCaptures();
+CUresult AskCaptures(const Incarnation& current);
+
+// For a call on `stream`.
+CUresult AskCaptures(const Stream& stream);
 
 }  // namespace cudasim::driver
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "driver/stream/capture_rules.h"
+#include "driver/stream/capture.h"
 
 #include <algorithm>
 #include <iterator>
@@ -8,7 +8,6 @@
 
 #include "driver/entry.h"
 #include "driver/entry_list.h"
-#include "driver/stream/capture.h"
 
 namespace cudasim::driver {
 namespace {

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "driver/stream/event.h"
+#include "driver/stream/stream.h"
 
 #include <chrono>
 
 #include "driver/api.h"
 #include "driver/context/device.h"
-#include "driver/context/green.h"
+#include "driver/context/primary.h"
 #include "driver/context/stack.h"
 #include "driver/handle_table.h"
 #include "driver/panic.h"
 #include "driver/stream/capture.h"
-#include "driver/stream/capture_rules.h"
-#include "driver/stream/stream.h"
 
 namespace cudasim::driver {
 namespace {

@@ -4,16 +4,16 @@
 
 #include <algorithm>
 #include <atomic>
+#include <thread>
 
 #include "driver/api.h"
+#include "driver/context/context.h"
 #include "driver/context/device.h"
-#include "driver/context/settings.h"
 #include "driver/context/stack.h"
 #include "driver/entry.h"
 #include "driver/handle_table.h"
 #include "driver/panic.h"
 #include "driver/stream/capture.h"
-#include "driver/stream/capture_rules.h"
 
 namespace cudasim::driver {
 namespace {
@@ -81,6 +81,16 @@ CUresult FindSpecial(CUstream handle, Stream* stream) {
 
 CUresult FindAny(CUstream handle, Stream* stream) {
   return IsSpecial(handle) ? FindSpecial(handle, stream) : FindCreated(handle, stream);
+}
+
+template <typename Function>
+void RunOnDriverThread(CUstream stream, const Function& function) {
+  std::thread thread([&] {
+    CallbackStream() = &stream;
+    function();
+    CallbackStream() = nullptr;
+  });
+  thread.join();
 }
 
 }  // namespace
@@ -207,6 +217,28 @@ CUresult StreamGetDevice(CUstream handle, CUdevice* device) {
   const CUresult code = FindStream(handle, &stream);
   if (code == CUDA_SUCCESS) *device = stream.incarnation.context->device();
   return code;
+}
+
+CUresult StreamAddCallback(CUstream handle, CUstreamCallback callback, void* data, unsigned flags) {
+  if (callback == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  Stream stream;
+  const CUresult code = FindReadyStream(handle, &stream);
+  if (code != CUDA_SUCCESS) return code;
+  RunOnDriverThread(handle, [&] { callback(handle, CUDA_SUCCESS, data); });
+  return CUDA_SUCCESS;
+}
+
+CUresult LaunchHostFunc(CUstream handle, CUhostFn function, void* data) {
+  if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Stream stream;
+  const CUresult code = FindReadyStream(handle, &stream);
+  if (code != CUDA_SUCCESS) return code;
+  Work work;
+  work.type = CU_GRAPH_NODE_TYPE_HOST;
+  work.incarnation = stream.incarnation;
+  work.is_valid = [] { return true; };
+  work.run = [=](CUstream in) { RunOnDriverThread(in, [=] { function(data); }); };
+  return Submit(handle, stream, work);
 }
 
 }  // namespace cudasim::driver

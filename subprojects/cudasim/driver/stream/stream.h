@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Streams. Work is done when it is submitted, so a stream is an owner, not a queue.
+// Streams and events. Work is done when it is submitted, so a stream is an owner, not a queue, and
+// a recorded event has happened.
 
 #ifndef CUDASIM_DRIVER_STREAM_STREAM_H_
 #define CUDASIM_DRIVER_STREAM_STREAM_H_
@@ -26,7 +27,7 @@ struct Stream {
 // streams of the current context: INVALID_CONTEXT or CONTEXT_IS_DESTROYED without
 // a living one, and INVALID_HANDLE for the per-thread stream of a green one. A created
 // stream that was destroyed, or whose context is gone, panics, and so does what never was
-// one. Captures in progress may refuse the call (capture_rules.h).
+// one. Captures in progress may refuse the call (capture.h).
 CUresult FindStream(CUstream handle, Stream* stream);
 
 // The same as FindStream, for work: also the sticky error.
@@ -38,6 +39,12 @@ CUresult CreateStream(const Incarnation& incarnation, unsigned flags, int priori
                       CUstream* handle);
 
 size_t CountStreams();
+
+size_t CountEvents();
+
+// For an event that a launch records: INVALID_HANDLE for null, NOT_SUPPORTED for one with
+// timing.
+CUresult CheckUntimed(CUevent handle);
 
 }  // namespace cudasim::driver
 
