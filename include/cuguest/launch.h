@@ -170,7 +170,7 @@ CUGUEST_API absl::StatusOr<LaunchShape> ShapeForElements(const Kernel& kernel, s
 ///          kDataLoss            an earlier sticky error
 ///          Nothing was launched then.
 /// Cost:    two driver calls, one of them contention-free, no lock, no allocation: at most 1.03
-///          times cuLaunchKernel alone (test/benchmark/launch_benchmark.cc). On stream 0,
+///          times cuLaunchKernel alone (test/benchmark/launch_rows.cc). On stream 0,
 ///          CU_STREAM_LEGACY and CU_STREAM_PER_THREAD five, and six if its context is not
 ///          current. The first launch of a kernel in a context, and with a list of types, asks
 ///          more. A cluster adds four or five, and so does a cooperative grid.

@@ -91,7 +91,7 @@ CUGUEST_BEGIN_NAMESPACE
 /// Cost:    a value that is there: two atomic operations on a cache line that few threads
 ///          share, no lock, no allocation; no driver call by ContextRef, one (cuCtxGetId,
 ///          contention-free) by CUcontext. 2 KiB of host memory for each value.
-///          test/benchmark/per_context_benchmark.cc measures it.
+///          test/benchmark/cache_rows.cc measures it.
 /// Needs:   CUDA 12.0 to tell incarnations apart. Below that the handle alone is the key: a value
 ///          outlives the reset of its primary context, unless it is forgotten.
 /// Source:  test/context/per_context_test.cc, per_context_drop_test.cc, per_context_ending_test.cc;

@@ -54,7 +54,7 @@
 // The counts of an entry are striped over cache lines, and each thread keeps to one, so
 // that threads that use one value do not share a line for writing. With one count for all
 // sixteen threads would take turns at it, as they do at the driver's push
-// (test/benchmark/per_context_benchmark.cc).
+// (test/benchmark/cache_rows.cc).
 //
 // Threads are given stripes in turn. In a process that starts and ends threads two that run
 // at the same time come to share one after all; they see it by the line's last user, and

@@ -59,12 +59,10 @@ double Times::Best(const std::string& key) const {
   return *std::min_element(found->second.begin(), found->second.end());
 }
 
-double Times::Median(const std::string& key) const {
+const std::vector<double>& Times::All(const std::string& key) const {
+  static const std::vector<double> none;
   const auto found = times_.find(key);
-  if (found == times_.end()) return 0;
-  std::vector<double> sorted = found->second;
-  std::sort(sorted.begin(), sorted.end());
-  return sorted[sorted.size() / 2];
+  return found == times_.end() ? none : found->second;
 }
 
 void Run(const char* program, Times* times) {

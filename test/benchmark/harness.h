@@ -42,7 +42,7 @@ class Times : public benchmark::BenchmarkReporter {
   // In nanoseconds that one thread waits for one iteration; 0 if it was not measured.
   // Whatever else the machine does only adds, so the best is the nearest to the cost.
   double Best(const std::string& key) const;
-  double Median(const std::string& key) const;
+  const std::vector<double>& All(const std::string& key) const;
 
  private:
   std::map<std::string, std::vector<double>> times_;
@@ -54,7 +54,7 @@ void Register(const std::string& key, int threads, const Options& options, Body 
   benchmark::RegisterBenchmark(key.c_str(), std::move(body))
       ->Threads(threads)
       ->UseRealTime()
-      ->Repetitions(9)
+      ->Repetitions(options.smoke ? 2 : 9)
       ->MinTime(options.smoke ? 0.0005 : 0.02);
 }
 

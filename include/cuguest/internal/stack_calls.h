@@ -6,7 +6,7 @@
 //
 // Not for embedders. The driver calls that a guard makes in line: with them, a guard around a
 // context that is current already costs two queries and a few nanoseconds; out of line it cost
-// as much again as the queries (test/benchmark/guard_benchmark.cc).
+// as much again as the queries (test/benchmark/context_rows.cc).
 
 #ifndef CUGUEST_INTERNAL_STACK_CALLS_H_
 #define CUGUEST_INTERNAL_STACK_CALLS_H_

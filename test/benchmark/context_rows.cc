@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Guards, and finding the context to work in, beside the driver's calls that do the same.
+
+#include <benchmark/benchmark.h>
+#include <cuda.h>
+
+#include <memory>
+
+#include "cuguest/acquire.h"
+#include "cuguest/acquired_guard.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/device.h"
+#include "test/benchmark/table.h"
+
+namespace cuguest_benchmark {
+namespace {
+
+using cuguest::AcquireCurrent;
+using cuguest::AcquiredGuard;
+using cuguest::AcquireFromPointer;
+using cuguest::AcquireFromStream;
+using cuguest::AcquireOn;
+using cuguest::ContextGuard;
+using cuguest::ContextRef;
+using cuguest::Device;
+using cuguest::Driver;
+using cuguest::GuardMode;
+
+const Device kFirst = Device::Borrow(0);
+
+// Of the user's context.
+struct Objects {
+  Objects() : guard(TheWorld().user) {
+    REQUIRE(driver.StreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+    REQUIRE(driver.MemAlloc(&pointer, 1 << 20) == CUDA_SUCCESS);
+    static_cast<void>(guard.Restore());
+  }
+  Objects(const Objects&) = delete;
+  Objects& operator=(const Objects&) = delete;
+  ~Objects() {
+    driver.MemFree(pointer);
+    driver.StreamDestroy(stream);
+  }
+
+  const Driver& driver = *TheWorld().driver;
+  ContextGuard guard;
+  CUstream stream = nullptr;
+  CUdeviceptr pointer = 0;
+};
+
+// Into the user's context and back.
+Group Guards(const char* title, CUcontext current) {
+  const Driver& driver = *TheWorld().driver;
+  const CUcontext user = TheWorld().user;
+  const ContextRef ref = TheWorld().user_ref;
+  Group group = {title, current, {1, 4, 16}, 1000, {}};
+  group.Add("push, pop", [&driver, user](std::size_t) {
+    CUcontext popped;
+    driver.CtxPushCurrent(user);
+    driver.CtxPopCurrent(&popped);
+  });
+  if (current == user) {
+    group.Add("query, query", [&driver](std::size_t) {
+      CUcontext context;
+      driver.CtxGetCurrent(&context);
+      benchmark::DoNotOptimize(context);
+      driver.CtxGetCurrent(&context);
+      benchmark::DoNotOptimize(context);
+    });
+  }
+  group.Add("get, set, set", [&driver, user](std::size_t) {
+    CUcontext before;
+    driver.CtxGetCurrent(&before);
+    driver.CtxSetCurrent(user);
+    driver.CtxSetCurrent(before);
+  });
+  group.Add("`ContextGuard(handle)`", [user](std::size_t) { const ContextGuard guard(user); });
+  group.Add("`ContextGuard(ContextRef)`", [ref](std::size_t) { const ContextGuard guard(ref); });
+  group.Add("`ContextGuard`, `kAlwaysPush`",
+            [user](std::size_t) { const ContextGuard guard(user, GuardMode::kAlwaysPush); });
+  return group;
+}
+
+Group Acquiring(const Objects& objects) {
+  const Driver& driver = *TheWorld().driver;
+  const CUstream stream = objects.stream;
+  const CUdeviceptr pointer = objects.pointer;
+  Group group = {"finding a context, which is current", TheWorld().user, {1, 4, 16}, 1000, {}};
+  group.Add("`cuCtxGetCurrent`, `cuCtxGetDevice`, `cuCtxGetId`", [&driver](std::size_t) {
+    CUcontext context = nullptr;
+    CUdevice device = 0;
+    unsigned long long id = 0;
+    driver.CtxGetCurrent(&context);
+    driver.CtxGetDevice(&device);
+    if (driver.CtxGetId != nullptr) driver.CtxGetId(context, &id);
+    benchmark::DoNotOptimize(id);
+  });
+  group.Add("`AcquireCurrent`",
+            [](std::size_t) { benchmark::DoNotOptimize(AcquireCurrent(kFirst).ok()); });
+  group.Add("`AcquireOn`", [](std::size_t) { benchmark::DoNotOptimize(AcquireOn(kFirst).ok()); });
+  group.Add("`AcquireFromStream(0)`",
+            [](std::size_t) { benchmark::DoNotOptimize(AcquireFromStream(nullptr).ok()); });
+  group.Add("`cuStreamGetCtx`", [&driver, stream](std::size_t) {
+    CUcontext context = nullptr;
+    if (driver.StreamGetCtx != nullptr) driver.StreamGetCtx(stream, &context);
+    benchmark::DoNotOptimize(context);
+  });
+  group.Add("`AcquireFromStream`",
+            [stream](std::size_t) { benchmark::DoNotOptimize(AcquireFromStream(stream).ok()); });
+  group.Add("`AcquiredGuard(AcquireFromStream(...))`",
+            [stream](std::size_t) { const AcquiredGuard guard(AcquireFromStream(stream)); });
+  group.Add("`cuPointerGetAttribute`, the context", [&driver, pointer](std::size_t) {
+    CUcontext context = nullptr;
+    driver.PointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, pointer);
+    benchmark::DoNotOptimize(context);
+  });
+  group.Add("`AcquireFromPointer`",
+            [pointer](std::size_t) { benchmark::DoNotOptimize(AcquireFromPointer(pointer).ok()); });
+  return group;
+}
+
+Rows Make() {
+  constexpr char kCurrent[] = "the context is current already";
+  constexpr char kOther[] = "another context is current";
+  const auto objects = std::make_shared<Objects>();
+  return {
+      {Guards(kCurrent, TheWorld().user), Guards(kOther, TheWorld().other), Acquiring(*objects)},
+      {{kCurrent, "`ContextGuard(handle)`", 1, 0.55},
+       {kCurrent, "`ContextGuard(handle)`", 16, 0.05},
+       {kCurrent, "`ContextGuard(ContextRef)`", 1, 0.85},
+       {kCurrent, "`ContextGuard(ContextRef)`", 16, 0.025},
+       {kCurrent, "`ContextGuard`, `kAlwaysPush`", 1, 1.75},
+       {kOther, "`ContextGuard(handle)`", 1, 1.35},
+       {kOther, "`ContextGuard(ContextRef)`", 1, 1.7}},
+      objects};
+}
+
+const RowsOf g_rows(1, &Make);
+
+}  // namespace
+}  // namespace cuguest_benchmark

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Launches, beside cuLaunchKernel of the same kernel with the same parameters. The kernel has
+// hardly anything to do: its launch is what is waited for.
+
+#include <cuda.h>
+
+#include <memory>
+
+#include "cuguest/code_image.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/device_buffer.h"
+#include "cuguest/device_ptr.h"
+#include "cuguest/launch.h"
+#include "cuguest/module.h"
+#include "cuguest/stream.h"
+#include "cuguest/testing/sim.h"
+#include "cuguest/typed_kernel.h"
+#include "kernels/launch.h"
+#include "test/benchmark/table.h"
+
+namespace cuguest_benchmark {
+namespace {
+
+using cuguest::CodeImage;
+using cuguest::ContextRef;
+using cuguest::DeviceBuffer;
+using cuguest::DevicePtr;
+using cuguest::Driver;
+using cuguest::Kernel;
+using cuguest::LaunchShape;
+using cuguest::Module;
+using cuguest::PackedParams;
+using cuguest::Stream;
+using cuguest::TypedKernel;
+
+using CountUp = TypedKernel<void(unsigned, unsigned, DevicePtr<unsigned>)>;
+
+// count_up(1, 1, counts) with one thread, in the user's context.
+struct Objects {
+  const Driver& driver = *TheWorld().driver;
+  ContextRef ref = TheWorld().user_ref;
+  Stream stream = Take(Stream::Create(ref));
+  Module module = Take(Module::LoadIn(
+      ref,
+      Take(CodeImage::Borrow({cuguest_kernels::launch_fatbin, cuguest_kernels::launch_fatbin_size},
+                             "launch.fatbin"))));
+  DeviceBuffer<unsigned> counts = Take(DeviceBuffer<unsigned>::Allocate(ref, 1));
+  Kernel kernel = Take(module.GetKernel("count_up"));
+  CountUp typed = CountUp::Of(kernel);
+  CUfunction function = Take(kernel.FunctionIn(ref));
+  DevicePtr<unsigned> pointer{counts.view()};
+  PackedParams<unsigned, unsigned, DevicePtr<unsigned>> packed{1U, 1U, pointer};
+  LaunchShape shape;
+};
+
+void LaunchRaw(const Objects& objects, void** each, void** extra) {
+  REQUIRE(objects.driver.LaunchKernel(objects.function, 1, 1, 1, 1, 1, 1, 0, objects.stream.get(),
+                                      each, extra) == CUDA_SUCCESS);
+}
+
+void LaunchValues(const Objects& objects) {
+  unsigned n = 1;
+  unsigned value = 1;
+  CUdeviceptr counts = objects.pointer.get();
+  void* each[] = {&n, &value, &counts};
+  LaunchRaw(objects, each, nullptr);
+}
+
+void LaunchPacked(const Objects& objects) {
+  std::size_t bytes = objects.packed.size();
+  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER,
+                   const_cast<unsigned char*>(objects.packed.data()), CU_LAUNCH_PARAM_BUFFER_SIZE,
+                   &bytes, CU_LAUNCH_PARAM_END};
+  LaunchRaw(objects, nullptr, extra);
+}
+
+Rows Make() {
+  cuguest::testing::Sim::RegisterKernel(
+      "count_up", [](const cuguest::testing::SimLaunch&) { return CUDA_SUCCESS; });
+  const auto objects = std::make_shared<Objects>();
+  const Objects& all = *objects;
+  // A batch is fewer than the driver queues before it waits.
+  Group group = {"a launch of a kernel with three parameters", TheWorld().user, {1}, 200, {}};
+  group.settle = [&all] { REQUIRE(all.stream.ref().Synchronize().ok()); };
+  group.Add("`cuLaunchKernel`", [&all](std::size_t) { LaunchValues(all); });
+  group.Add("`cuLaunchKernel`, again", [&all](std::size_t) { LaunchValues(all); });
+  group.Add("`cuLaunchKernel`, a buffer of parameters", [&all](std::size_t) { LaunchPacked(all); });
+  group.Add("`Launch`, values", [&all](std::size_t) {
+    REQUIRE(Launch(all.kernel, all.shape, all.stream.ref(), 1U, 1U, all.pointer).ok());
+  });
+  group.Add("`Launch`, `PackedParams`", [&all](std::size_t) {
+    REQUIRE(Launch(all.kernel, all.shape, all.stream.ref(), all.packed).ok());
+  });
+  group.Add("`TypedKernel::Launch`", [&all](std::size_t) {
+    REQUIRE(all.typed.Launch(all.shape, all.stream.ref(), 1, 1, all.pointer).ok());
+  });
+  Rows rows;
+  for (const char* row :
+       {"`Launch`, values", "`Launch`, `PackedParams`", "`TypedKernel::Launch`"}) {
+    Promise promise = {group.title, row, 1, 1.01};
+    promise.or_nanoseconds_more = 25;
+    rows.promises.push_back(promise);
+  }
+  rows.promises[1].beside = "`cuLaunchKernel`, a buffer of parameters";
+  rows.groups = {group};
+  rows.needs = objects;
+  return rows;
+}
+
+const RowsOf g_rows(6, &Make);
+
+}  // namespace
+}  // namespace cuguest_benchmark

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the bridge to the toolkit's libraries costs: a scope that borrows a handle or a plan, and a
+// product of two matrices in a user's context beside the same one in a plain program of the
+// runtime.
+
+#include <benchmark/benchmark.h>
+#include <cublas_v2.h>
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#include <cufft.h>
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "cuguest/context_guard.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/copy.h"
+#include "cuguest/device_buffer.h"
+#include "cuguest/runtime/cublas.h"
+#include "cuguest/runtime/cufft.h"
+#include "cuguest/stream.h"
+#include "cuguest/testing/sim.h"
+#include "test/benchmark/table.h"
+
+namespace cuguest_benchmark {
+namespace {
+
+using cuguest::ContextGuard;
+using cuguest::ContextRef;
+using cuguest::DeviceBuffer;
+using cuguest::Stream;
+using cuguest::StreamRef;
+using cuguest::runtime::CublasHandles;
+using cuguest::runtime::CublasScope;
+using cuguest::runtime::CufftLayout;
+using cuguest::runtime::CufftPlans;
+using cuguest::runtime::CufftScope;
+using cuguest::testing::Sim;
+
+constexpr int kSamples = 1024;
+
+// What one thread uses that does without a pool.
+struct Own {
+  explicit Own(const ContextRef& context) : stream(Take(Stream::Create(context))) {
+    const ContextGuard guard(context);
+    REQUIRE(cublasCreate(&handle) == CUBLAS_STATUS_SUCCESS);
+    REQUIRE(cufftPlan1d(&plan, kSamples, CUFFT_C2C, 1) == CUFFT_SUCCESS);
+  }
+  Own(const Own&) = delete;
+  Own& operator=(const Own&) = delete;
+  ~Own() {
+    const ContextGuard guard(stream.context());
+    REQUIRE(cublasDestroy(handle) == CUBLAS_STATUS_SUCCESS);
+    REQUIRE(cufftDestroy(plan) == CUFFT_SUCCESS);
+  }
+
+  Stream stream;
+  cublasHandle_t handle = nullptr;
+  cufftHandle plan = 0;
+};
+
+// Square matrices of ones in a context, and a stream there.
+class Product {
+ public:
+  Product(const ContextRef& context, int n)
+      : n_(n),
+        stream_(Take(Stream::Create(context))),
+        a_(Ones(context)),
+        b_(Ones(context)),
+        c_(Ones(context)) {}
+  Product(const Product&) = delete;
+  Product& operator=(const Product&) = delete;
+  ~Product() {
+    for (const float element : Take(cuguest::Download(c_.view())))
+      REQUIRE(element == static_cast<float>(n_));
+  }
+
+  [[nodiscard]] const StreamRef& stream() const { return stream_.ref(); }
+
+  void Submit(cublasHandle_t handle) {
+    const float one = 1;
+    const float zero = 0;
+    REQUIRE(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, n_, n_, n_, &one, a_.data(), n_,
+                        b_.data(), n_, &zero, c_.data(), n_) == CUBLAS_STATUS_SUCCESS);
+  }
+
+ private:
+  [[nodiscard]] DeviceBuffer<float> Ones(const ContextRef& context) const {
+    const auto n = static_cast<std::size_t>(n_);
+    auto buffer = Take(DeviceBuffer<float>::Allocate(context, n * n));
+    REQUIRE(cuguest::Fill(buffer.view(), 1.0F).ok());
+    return buffer;
+  }
+
+  int n_;
+  Stream stream_;
+  DeviceBuffer<float> a_;
+  DeviceBuffer<float> b_;
+  DeviceBuffer<float> c_;
+};
+
+// With as many handles and plans in the user's context as there are threads.
+struct Objects {
+  Objects() {
+    REQUIRE(handles.Prepare(user, kMostThreads).ok());
+    REQUIRE(plans.Prepare(user, CufftLayout::Line(kSamples), kMostThreads).ok());
+    for (int i = 0; i < kMostThreads; ++i) own.push_back(std::make_unique<Own>(user));
+    const ContextGuard guard(primary);
+    REQUIRE(cublasCreate(&primarys_handle) == CUBLAS_STATUS_SUCCESS);
+    REQUIRE(cublasSetStream(primarys_handle, in_primary.stream().get()) == CUBLAS_STATUS_SUCCESS);
+  }
+  Objects(const Objects&) = delete;
+  Objects& operator=(const Objects&) = delete;
+  ~Objects() {
+    const ContextGuard guard(primary);
+    REQUIRE(cublasDestroy(primarys_handle) == CUBLAS_STATUS_SUCCESS);
+  }
+
+  ContextRef user = TheWorld().user_ref;
+  ContextRef primary = ContextRef::Borrow(TheWorld().primary);
+  CublasHandles handles;
+  CufftPlans plans;
+  std::vector<std::unique_ptr<Own>> own;
+  Product in_user{user, Sim::IsActive() ? 32 : 4096};
+  Product in_primary{primary, Sim::IsActive() ? 32 : 4096};
+  cublasHandle_t primarys_handle = nullptr;
+};
+
+// What people write: the context pushed, the library told the stream.
+template <typename Work>
+void Pushed(const Work& work) {
+  CUcontext popped;
+  TheWorld().driver->CtxPushCurrent(TheWorld().user);
+  work();
+  TheWorld().driver->CtxPopCurrent(&popped);
+}
+
+Group Handles(Objects& objects) {
+  Group group = {"a cuBLAS handle, its context current", TheWorld().user, {1, 4, 16}, 500, {}};
+  group.Add("push, `cublasSetStream`, pop", [&objects](std::size_t thread) {
+    Own& own = *objects.own[thread];
+    Pushed([&own] { cublasSetStream(own.handle, own.stream.get()); });
+  });
+  group.Add("`CublasScope`", [&objects](std::size_t thread) {
+    const CublasScope blas(objects.handles, objects.own[thread]->stream.ref());
+    benchmark::DoNotOptimize(blas.handle());
+  });
+  return group;
+}
+
+Group MadeHandles(Objects& objects) {
+  Group group = {"a handle for each call", nullptr, {1}, 1, {}};
+  group.Add("push, `cublasCreate`, `cublasSetStream`, `cublasDestroy`, pop",
+            [&objects](std::size_t thread) {
+              Pushed([&objects, thread] {
+                cublasHandle_t handle = nullptr;
+                REQUIRE(cublasCreate(&handle) == CUBLAS_STATUS_SUCCESS);
+                cublasSetStream(handle, objects.own[thread]->stream.get());
+                cublasDestroy(handle);
+              });
+            });
+  group.Add("`CublasScope`", [&objects](std::size_t thread) {
+    const CublasScope blas(objects.handles, objects.own[thread]->stream.ref());
+    benchmark::DoNotOptimize(blas.handle());
+  });
+  group.Add("`CufftScope`", [&objects](std::size_t thread) {
+    const CufftScope fft(objects.plans, CufftLayout::Line(kSamples),
+                         objects.own[thread]->stream.ref());
+    benchmark::DoNotOptimize(fft.plan());
+  });
+  return group;
+}
+
+Group Plans(Objects& objects) {
+  Group group = {"a cuFFT plan, its context current", TheWorld().user, {1, 4, 16}, 500, {}};
+  group.Add("push, `cufftSetStream`, pop", [&objects](std::size_t thread) {
+    Own& own = *objects.own[thread];
+    Pushed([&own] { cufftSetStream(own.plan, own.stream.get()); });
+  });
+  group.Add("`CufftScope`", [&objects](std::size_t thread) {
+    const CufftScope fft(objects.plans, CufftLayout::Line(kSamples),
+                         objects.own[thread]->stream.ref());
+    benchmark::DoNotOptimize(fft.plan());
+  });
+  return group;
+}
+
+// Each done when it is counted. The first is not timed: the device comes from the other one's
+// context.
+Group Products(Objects& objects) {
+  Group group = {"`cublasSgemm` of 4096 × 4096", nullptr, {1}, 1, {}};
+  group.warms = true;
+  group.Add("in a plain program of the runtime", [&objects](std::size_t) {
+    CUcontext popped;
+    TheWorld().driver->CtxPushCurrent(TheWorld().primary);
+    objects.in_primary.Submit(objects.primarys_handle);
+    REQUIRE(cudaStreamSynchronize(objects.in_primary.stream().get()) == cudaSuccess);
+    TheWorld().driver->CtxPopCurrent(&popped);
+  });
+  group.Add("in a user's context, by a `CublasScope`", [&objects](std::size_t) {
+    {
+      const CublasScope blas(objects.handles, objects.in_user.stream());
+      objects.in_user.Submit(blas.handle());
+    }
+    REQUIRE(objects.in_user.stream().Synchronize().ok());
+  });
+  return group;
+}
+
+Rows Make() {
+  const auto objects = std::make_shared<Objects>();
+  Rows rows;
+  rows.groups = {Handles(*objects), Plans(*objects), MadeHandles(*objects), Products(*objects)};
+  const auto title = [&rows](std::size_t group) { return rows.groups[group].title; };
+  rows.promises = {{title(0), "`CublasScope`", 1, 1.2},
+                   {title(0), "`CublasScope`", 16, 0.1},
+                   {title(1), "`CufftScope`", 16, 0.2},
+                   {title(2), "`CublasScope`", 1, 0.01},
+                   {title(2), "`CufftScope`", 1, 0.01},
+                   {title(3), "in a user's context, by a `CublasScope`", 1, 1.005}};
+  rows.needs = objects;
+  return rows;
+}
+
+const RowsOf g_rows(4, &Make);
+
+}  // namespace
+}  // namespace cuguest_benchmark

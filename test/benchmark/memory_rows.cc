@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory and copies, beside the bare calls.
+
+#include <benchmark/benchmark.h>
+#include <cuda.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cuguest/context_ref.h"
+#include "cuguest/copy.h"
+#include "cuguest/device_buffer.h"
+#include "cuguest/memory.h"
+#include "cuguest/stream.h"
+#include "test/benchmark/table.h"
+
+namespace cuguest_benchmark {
+namespace {
+
+using cuguest::ContextRef;
+using cuguest::DeviceBuffer;
+using cuguest::Driver;
+using cuguest::HostSpan;
+using cuguest::Stream;
+
+constexpr std::size_t kMost = 4 << 20;
+
+// Of the user's context.
+struct Objects {
+  Objects() : streams(kMostThreads) {
+    for (Stream& stream : streams) stream = Take(Stream::Create(ref));
+  }
+
+  const Driver& driver = *TheWorld().driver;
+  ContextRef ref = TheWorld().user_ref;
+  std::vector<Stream> streams;
+  std::vector<char> host = std::vector<char>(kMost);
+  DeviceBuffer<char> device = Take(DeviceBuffer<char>::Allocate(ref, kMost));
+};
+
+Group Allocating(Objects& objects) {
+  Group group = {"1 MiB allocated, freed", TheWorld().user, {1, 4}, 10, {}};
+  group.Add("`cuMemAlloc`, `cuMemFree`", [&objects](std::size_t) {
+    CUdeviceptr pointer = 0;
+    REQUIRE(objects.driver.MemAlloc(&pointer, 1 << 20) == CUDA_SUCCESS);
+    objects.driver.MemFree(pointer);
+  });
+  group.Add("`DeviceBuffer::Allocate`, destroyed", [&objects](std::size_t) {
+    REQUIRE(DeviceBuffer<char>::Allocate(objects.ref, 1 << 20).ok());
+  });
+  return group;
+}
+
+Group AllocatingInStream(Objects& objects) {
+  Group group = {"the same in a stream", TheWorld().user, {1, 4}, 50, {}};
+  group.settle = [&objects] { REQUIRE(objects.streams[0].ref().Synchronize().ok()); };
+  group.Add("`cuMemAllocAsync`, `cuMemFreeAsync`", [&objects](std::size_t thread) {
+    const CUstream stream = objects.streams[thread].get();
+    CUdeviceptr pointer = 0;
+    REQUIRE(objects.driver.MemAllocAsync(&pointer, 1 << 20, stream) == CUDA_SUCCESS);
+    objects.driver.MemFreeAsync(pointer, stream);
+  });
+  group.Add("`DeviceBuffer::AllocateAsync`, destroyed", [&objects](std::size_t thread) {
+    REQUIRE(DeviceBuffer<char>::AllocateAsync(objects.streams[thread].ref(), 1 << 20).ok());
+  });
+  return group;
+}
+
+Group Copying(Objects& objects, const std::string& title, std::size_t bytes, int batch) {
+  Group group = {title + " copied to the device and back", TheWorld().user, {1}, batch, {}};
+  group.Add("`cuMemcpyHtoD`, `cuMemcpyDtoH`", [&objects, bytes](std::size_t) {
+    const CUdeviceptr pointer = objects.device.get();
+    REQUIRE(objects.driver.MemcpyHtoD(pointer, objects.host.data(), bytes) == CUDA_SUCCESS);
+    REQUIRE(objects.driver.MemcpyDtoH(objects.host.data(), pointer, bytes) == CUDA_SUCCESS);
+  });
+  const auto device = Take(objects.device.view().Subview(0, bytes));
+  group.Add("`Copy`, `Copy`", [&objects, device, bytes](std::size_t) {
+    const HostSpan<char> host(objects.host.data(), bytes);
+    REQUIRE(cuguest::Copy(device, HostSpan<const char>(objects.host.data(), bytes)).ok());
+    REQUIRE(cuguest::Copy(host, device).ok());
+  });
+  return group;
+}
+
+Group Describing(Objects& objects) {
+  const CUdeviceptr pointer = objects.device.get();
+  Group group = {"what memory a pointer names", TheWorld().user, {1, 4, 16}, 300, {}};
+  group.Add("`cuPointerGetAttribute`, the context", [&objects, pointer](std::size_t) {
+    CUcontext context = nullptr;
+    objects.driver.PointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, pointer);
+    benchmark::DoNotOptimize(context);
+  });
+  group.Add("`cuPointerGetAttributes`, five of them", [&objects, pointer](std::size_t) {
+    CUcontext context = nullptr;
+    unsigned type = 0;
+    int ordinal = 0;
+    CUdeviceptr start = 0;
+    std::size_t size = 0;
+    CUpointer_attribute attributes[] = {
+        CU_POINTER_ATTRIBUTE_CONTEXT, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+        CU_POINTER_ATTRIBUTE_RANGE_SIZE};
+    void* values[] = {&context, &type, &ordinal, &start, &size};
+    objects.driver.PointerGetAttributes(5, attributes, values, pointer);
+    benchmark::DoNotOptimize(size);
+  });
+  group.Add("`Describe`",
+            [pointer](std::size_t) { benchmark::DoNotOptimize(cuguest::Describe(pointer)->size); });
+  return group;
+}
+
+Rows Make() {
+  const auto objects = std::make_shared<Objects>();
+  Rows rows;
+  rows.groups = {Allocating(*objects),
+                 AllocatingInStream(*objects),
+                 Copying(*objects, "4 bytes", 4, 10),
+                 Copying(*objects, "64 KiB", 64 << 10, 5),
+                 Copying(*objects, "4 MiB", kMost, 1),
+                 Describing(*objects)};
+  rows.needs = objects;
+  return rows;
+}
+
+const RowsOf g_rows(5, &Make);
+
+}  // namespace
+}  // namespace cuguest_benchmark

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One table for the whole library: each operation beside what people write today, in one run, in
+// groups whose first row is what the others are compared with.
+//
+// Times are medians of nine repetitions from Google Benchmark, the repetitions of all rows
+// interleaved, with half of the range between the quartiles. With one thread the ratio is the
+// median over pairs that are measured back to back, in either order in turns, so that a machine
+// whose speed drifts does not matter; with several it is that of the medians. Instructions are
+// those of the calling thread in user mode, where the machine counts them.
+
+#ifndef CUGUEST_TEST_BENCHMARK_TABLE_H_
+#define CUGUEST_TEST_BENCHMARK_TABLE_H_
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cuguest/context_ref.h"
+#include "cuguest/driver.h"
+#include "test/benchmark/harness.h"
+
+namespace cuguest_benchmark {
+
+constexpr int kMostThreads = 16;
+
+// What every row works with. Made before the first row.
+struct World {
+  const cuguest::Driver* driver;
+  CUcontext user;     // of cuCtxCreate
+  CUcontext other;    // another one
+  CUcontext primary;  // of device 0, the runtime's
+  cuguest::ContextRef user_ref;
+};
+const World& TheWorld();
+
+// An operation.
+struct Row {
+  std::string name;
+  // Does it `times` times. `thread`: 0 to 15.
+  std::function<void(int thread, int times)> repeat;
+};
+
+// The first row is the reference.
+struct Group {
+  std::string title;
+  CUcontext current;         // on the measuring thread; nullptr: none
+  std::vector<int> threads;  // each of 1, 4 and 16, or fewer
+  int batch;                 // how often at a time: what takes about 50 us
+  std::vector<Row> rows;
+  // What is done after a batch, and not measured, if anything: waits for a stream.
+  std::function<void()> settle = {};
+  bool warms = false;  // a batch comes after one that is not measured
+
+  template <typename Work>
+  void Add(std::string name, Work work) {
+    rows.push_back({std::move(name), [work](int thread, int times) {
+                      for (int i = 0; i < times; ++i) work(static_cast<std::size_t>(thread));
+                    }});
+  }
+};
+
+// The most that a row may take: a ratio to `beside` of the same group (the reference if it is
+// empty), or nanoseconds.
+struct Promise {
+  std::string group;
+  std::string row;
+  int threads;
+  double most;
+  std::string beside = {};
+  double or_nanoseconds_more = 0;  // or this much longer than the reference; with one thread
+  bool is_nanoseconds = false;
+};
+
+// What a file of rows adds; it keeps alive what they need.
+struct Rows {
+  std::vector<Group> groups;
+  std::vector<Promise> promises;
+  std::shared_ptr<void> needs;
+};
+
+// Declared at namespace scope in each file of rows, which is linked where what it measures is
+// there. `place`: in the table.
+struct RowsOf {
+  RowsOf(int place, Rows (*make)());
+};
+
+// Ends the program with `what` unless `fine`.
+void Require(bool fine, const char* what);
+
+template <typename StatusOr>
+auto Take(StatusOr result) {
+  Require(result.ok(), result.status().ToString().c_str());
+  return *std::move(result);
+}
+
+}  // namespace cuguest_benchmark
+
+#define REQUIRE(claim) ::cuguest_benchmark::Require((claim), #claim)
+
+#endif  // CUGUEST_TEST_BENCHMARK_TABLE_H_
