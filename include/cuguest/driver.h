@@ -5,7 +5,7 @@
 // -----------------------------------------------------------------------------
 /// \file
 /// `Driver` is a table of driver entry points that was resolved at run time, so
-/// that neither this library nor its embedder links libcuda: a program without a
+/// that neither cuguest nor its embedder links libcuda: a program without a
 /// driver starts, and gets a status when it asks.
 ///
 ///   absl::StatusOr<const cuguest::Driver*> driver = cuguest::Driver::Get();

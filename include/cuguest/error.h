@@ -68,7 +68,7 @@ CUGUEST_API absl::Status MakeStatus(CUresult code, std::string_view doing, std::
   return internal::MakeStatus(code, doing, object);
 }
 
-/// The same for anything of this library that carries a raw `result()` because it
+/// The same for anything of cuguest that carries a raw `result()` because it
 /// sits on a hot path (`ContextGuard`, `NoContextGuard`, `ContextRef`):
 ///
 ///   cuguest::ContextGuard guard(ctx);
@@ -92,7 +92,7 @@ template <typename T>
 /// ErrorName(), ErrorText()
 ///
 /// The name ("CUDA_ERROR_OUT_OF_MEMORY") and one sentence that says what it means
-/// and what to do. Never null; a code newer than this library gives
+/// and what to do. Never null; a code newer than cuguest gives
 /// "CUDA_ERROR_UNRECOGNIZED". No driver is needed or called.
 [[nodiscard]] CUGUEST_API const char* ErrorName(CUresult code) noexcept;
 [[nodiscard]] CUGUEST_API const char* ErrorText(CUresult code) noexcept;

@@ -96,7 +96,7 @@ class CUGUEST_API Kernel {
 
   CUGUEST_HIDE Kernel() noexcept = default;  // empty
 
-  /// A kernel of somebody else's library, which must stay loaded. Good in every context.
+  /// A kernel of somebody else's code library, which must stay loaded. Good in every context.
   ///
   /// Errors: kInvalidArgument  null
   ///         kUnimplemented    a driver below CUDA 12.0

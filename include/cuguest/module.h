@@ -19,7 +19,7 @@
 ///
 /// Note [Where code is]
 /// ~~~~~~~~~~~~~~~~~~~~
-/// A driver of CUDA 12.0 or newer has libraries, which belong to no context: a Module is one.
+/// A driver of CUDA 12.0 or newer has code libraries, which belong to no context: a Module is one.
 /// An older one has modules, which belong to the context that they were loaded in: there a
 /// Module is one of those for each context, loaded at its first use in it. The interface is
 /// the same, and these differ:

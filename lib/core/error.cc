@@ -215,9 +215,8 @@ constexpr Row kRows[] = {
         "an unknown error; for creating a context, also a prohibited compute mode"),
 };
 
-constexpr Row kUnrecognized =
-    ROW(-1, UNRECOGNIZED, kUnknown,
-        "a code newer than this library; the driver's own documentation has it");
+constexpr Row kUnrecognized = ROW(
+    -1, UNRECOGNIZED, kUnknown, "a code newer than cuguest; the driver's own documentation has it");
 #undef ROW
 
 constexpr char kPayload[] = "cuguest/CUresult";

@@ -199,7 +199,7 @@ constexpr Row kRows[] = {
      "deprecated: numbers above this one are the driver's plus 10000"},
 };
 
-// A number that this library does not know means the same to both: NVIDIA has numbered
+// A number that cuguest does not know means the same to both: NVIDIA has numbered
 // alike since CUDA 10.1.
 constexpr char kUnrecognized[] = "cudaErrorUnrecognized";
 

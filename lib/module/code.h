@@ -5,7 +5,7 @@
 //
 // Note [Four kinds of code]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~
-//   a library of the driver (12.0)               code_loaded.cc
+//   a code library (12.0)                        code_loaded.cc
 //   an image, and a module of it in each context code_loaded.cc
 //   somebody's kernel, good in every context     code.cc
 //   somebody's function in one context           code.cc

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The code of a Module: a library of the driver, or a module for each context of a driver without
+// The code of a Module: a code library, or a module for each context of a driver without code
 // libraries.                                                            tier: 3
 
 #include "lib/module/code.h"

@@ -167,7 +167,7 @@ constexpr Row kCusparseRows[] = {
 
 constexpr Row kUnrecognized = {
     -1, "an unrecognized code", StatusCode::kUnknown,
-    "newer than this library; the CUDA library's own documentation has it"};
+    "newer than cuguest; the toolkit library's own documentation has it"};
 
 struct Table {
   const Row* begin;

@@ -116,7 +116,7 @@ using ::cuguest::ToStatus;
 }
 
 /// The name ("cudaErrorMemoryAllocation") and one sentence that says what it means and
-/// what to do. Never null; a code newer than this library gives "cudaErrorUnrecognized".
+/// what to do. Never null; a code newer than cuguest gives "cudaErrorUnrecognized".
 /// Not cudaGetErrorName, which knows only its own runtime's codes.
 [[nodiscard]] CUGUEST_HIDE inline const char* ErrorName(cudaError_t code) noexcept {
   return ::cuguest::internal::RuntimeErrorName(static_cast<int>(code));

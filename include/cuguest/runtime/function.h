@@ -189,12 +189,12 @@ template <typename... Parameters>
 ///         kUnimplemented    a driver below CUDA 12.5
 /// Cost:   one driver call.
 [[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<CUlibrary> LibraryOf(CUkernel kernel) {
-  if (kernel == nullptr) return absl::InvalidArgumentError("find the library of a null kernel");
+  if (kernel == nullptr) return absl::InvalidArgumentError("find a null kernel's code library");
   const auto get = internal::FindEntry(&Driver::KernelGetLibrary);
   if (!get.ok()) return get.status();
   CUlibrary library = nullptr;
   const CUresult code = (*get)(&library, kernel);
-  if (code != CUDA_SUCCESS) return cuguest::ToStatus(code, "find the library of a kernel");
+  if (code != CUDA_SUCCESS) return cuguest::ToStatus(code, "find the code library of a kernel");
   return library;
 }
 

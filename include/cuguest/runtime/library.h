@@ -36,7 +36,7 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
 /// LibraryTable
 ///
-/// The functions of one CUDA library that its pool and its scope need. Each table has
+/// The functions of one toolkit library that its pool and its scope need. Each table has
 ///
 ///   Linked()             those that the program is linked with. Only a program that calls it
 ///                        (or the default constructor of the handles) needs the library at link

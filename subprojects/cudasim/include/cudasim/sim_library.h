@@ -4,7 +4,7 @@
 // cudasim/sim_library.h
 // -----------------------------------------------------------------------------
 /// \file
-/// Control of the simulated CUDA libraries: `libcublas.so.13`, `libcufft.so.12`,
+/// Control of the simulated toolkit libraries: `libcublas.so.13`, `libcufft.so.12`,
 /// `libcusolver.so.12` and `libcusparse.so.12` beside the simulated driver (cudasim/sim.h),
 /// for programs that are linked with NVIDIA's or open them. They compute on the host, and do
 /// to contexts, stacks and captures what was measured of the libraries of CUDA 13.0. This
