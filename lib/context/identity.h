@@ -7,7 +7,7 @@
 
 #include "cuguest/driver.h"
 #include "cuguest/internal/incarnation.h"
-#include "lib/core/context_id.h"
+#include "lib/core/driver_access.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {

@@ -48,15 +48,14 @@ bool IsOlder(int a, int b) { return a / 10 < b / 10; }
 int NeededBy(int runtime) { return Major(runtime) >= 11 ? Major(runtime) * 1000 : runtime; }
 
 std::string DriverText(const Versions& versions) {
+  const std::string version = VersionText(versions.driver);
+  const std::string& module = versions.kernel_module;
   if (versions.uses_forward_compatibility()) {
-    return absl::StrCat(versions.library, " (", VersionText(versions.driver), ")",
-                        versions.kernel_module.empty() ? "" : " over kernel module ",
-                        versions.kernel_module);
+    return absl::StrCat(versions.library, " (", version, ")",
+                        module.empty() ? "" : " over kernel module ", module);
   }
-  if (versions.kernel_module.empty()) {
-    return absl::StrCat("a driver of ", VersionText(versions.driver));
-  }
-  return absl::StrCat("driver ", versions.kernel_module, " (", VersionText(versions.driver), ")");
+  return module.empty() ? "a driver of " + version
+                        : absl::StrCat("driver ", module, " (", version, ")");
 }
 
 std::string NoLibraryText(const Versions& versions) {

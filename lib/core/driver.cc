@@ -12,7 +12,6 @@
 #include "lib/core/driver_access.h"
 #include "lib/core/driver_release.h"
 #include "lib/core/error_status.h"
-#include "lib/core/resolver.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {

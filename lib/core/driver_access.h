@@ -1,17 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The driver table as the guards read it: no status, no allocation, no cuInit.
+// How the driver table is filled and kept, and how guards read it: by CUresult and fixed buffers,
+// no status, no allocation, no cuInit. driver.cc makes statuses of what it says.      tier: 1
 
 #ifndef CUGUEST_LIB_CORE_DRIVER_ACCESS_H_
 #define CUGUEST_LIB_CORE_DRIVER_ACCESS_H_
 
+#include <cuda.h>
+#include <unistd.h>
+
 #include <atomic>
+#include <cstddef>
 
 #include "cuguest/driver.h"
-#include "lib/core/resolver.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
+
+// A row of the table.
+struct DriverEntry {
+  const char* name;    // "cuMemAlloc"
+  int version;         // 3020
+  const char* symbol;  // "cuMemAlloc_v2"
+  std::size_t offset;  // in DriverTable
+};
+
+// nullptr if no entry is at `offset`.
+const DriverEntry* EntryAt(std::size_t offset) noexcept;
+
+// The table, or why there is none.
+struct DriverOutcome {
+  DriverTable table;
+  DriverProblem problem = DriverProblem::kNone;
+  CUresult code = CUDA_SUCCESS;
+  const DriverEntry* missing = nullptr;  // kTooOld: the first required entry that it lacks
+  char text[400] = {};                   // kNoLibrary: the loader's words; else the library's name
+  pid_t process = 0;                     // that resolved it
+
+  bool ok() const noexcept { return problem == DriverProblem::kNone; }
+};
+
+// The library at `path`. The process's table is not touched.
+DriverOutcome LoadDriver(const char* path) noexcept;
+
+// The process's driver, from "libcuda.so.1" on the first call. What the first call comes to is
+// kept, unless it had no memory (kOther, CUDA_ERROR_OUT_OF_MEMORY).
+//
+// Threads: any; see Note [No lock while a library is loaded].
+const DriverOutcome& ProcessDriver() noexcept;
+
+// Makes `lookup` the process's driver. On failure nothing has changed: kInUse if the outcome was
+// decided before, kTooOld if a required entry is missing, kStub, or kOther without memory.
+DriverOutcome AdoptDriver(DriverLookup lookup, void* user) noexcept;
+
+// cuInit(0), once per process: a forked child calls it again.
+CUresult InitializeDriver(const DriverTable& driver) noexcept;
+
+// Whether this process was forked from the one that resolved the table.
+bool IsForkedChild() noexcept;
+
+// The table of ProcessDriver() once that is called; nullptr before, and for good where there is
+// no usable driver.
+extern std::atomic<const DriverTable*> g_driver;
 
 // A `Driver` is a DriverTable with functions, and no more.
 inline const Driver* AsDriver(const DriverTable* table) noexcept {
@@ -19,7 +69,7 @@ inline const Driver* AsDriver(const DriverTable* table) noexcept {
   return static_cast<const Driver*>(table);
 }
 
-// The process's table, after a call below has given it, or an answer of a guard's in-line calls
+// The process's table, after TryDriver() has given it, or an answer of a guard's in-line calls
 // has shown that there is one. If that was in another copy of cuguest, whose inline code has made
 // the object that is at hand (export.h, Note [What two embedders share]), it is resolved here.
 inline const Driver& ResolvedDriver() noexcept {
@@ -36,6 +86,19 @@ inline const Driver* TryDriver(CUresult* code) noexcept {
   const DriverTable* table = g_driver.load(std::memory_order_acquire);
   if (__builtin_expect(table != nullptr, 1)) return AsDriver(table);
   return ResolveDriver(code);
+}
+
+// The id of `context`, or of the current one for nullptr; CUDA_ERROR_CONTEXT_IS_DESTROYED if it
+// was destroyed. Below CUDA 12.0 the id is 0 and the answer comes from cuCtxGetApiVersion, which
+// gives CUDA_ERROR_INVALID_CONTEXT for a destroyed handle (cudasim/test/destroyed_facts_test.cc).
+inline CUresult ReadId(const DriverTable& driver, CUcontext context,
+                       unsigned long long* id) noexcept {
+  if (driver.CtxGetId != nullptr) return driver.CtxGetId(context, id);
+  unsigned version = 0;
+  *id = 0;
+  const CUresult code = driver.CtxGetApiVersion(context, &version);
+  return code == CUDA_ERROR_INVALID_CONTEXT && context != nullptr ? CUDA_ERROR_CONTEXT_IS_DESTROYED
+                                                                  : code;
 }
 
 }  // namespace internal

@@ -2,7 +2,6 @@
 
 #include "cuguest/copy.h"
 
-#include <array>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -53,65 +52,60 @@ CUresult Call(DriverCall call, AsyncCall async_call, const StreamRef* stream, Va
 //
 // Each form of a copy takes a device address only for what the driver knows, so that memory
 // that was freed is refused, where cuMemcpy would read it as the host's.
-struct CopyTask {
-  const CopyEnd& to;
-  const CopyEnd& from;
-  std::size_t bytes;
+struct Task {
+  CopyEnd to;
+  CopyEnd from;            // of a fill: nothing
+  const FillValue* value;  // of a fill
 
+  std::size_t bytes() const { return to.count * to.size; }
   std::string Text() const {
-    return absl::StrCat("copy ", bytes, " bytes from ", EndText(from), " to ", EndText(to));
+    return value != nullptr
+               ? absl::StrCat("fill ", bytes(), " bytes at ", EndText(to))
+               : absl::StrCat("copy ", bytes(), " bytes from ", EndText(from), " to ", EndText(to));
   }
-  std::array<const MemoryRange*, 2> ranges() const { return {to.range, from.range}; }
   const MemoryRange& home() const {
     return to.range == nullptr || (HasOwner(from.range) && !HasOwner(to.range)) ? *from.range
                                                                                 : *to.range;
   }
-
   CUresult Do(const Driver& driver, const StreamRef* stream) const {
-    if (to.range == nullptr) {
-      return Call(driver.MemcpyDtoH, driver.MemcpyDtoHAsync, stream, ToHost(to), from.address,
-                  bytes);
-    }
-    if (from.range == nullptr) {
-      return Call(driver.MemcpyHtoD, driver.MemcpyHtoDAsync, stream, to.address, ToHost(from),
-                  bytes);
-    }
-    return Call(driver.MemcpyDtoD, driver.MemcpyDtoDAsync, stream, to.address, from.address, bytes);
+    return value != nullptr ? Fill(driver, stream) : Copy(driver, stream);
   }
 
  private:
   static void* ToHost(const CopyEnd& end) { return reinterpret_cast<void*>(end.address); }
-};
 
-struct FillTask {
-  const MemoryRange& to;
-  const FillValue& value;
-
-  std::string Text() const {
-    return absl::StrCat("fill ", to.bytes, " bytes at device ", PointerText(to.pointer));
+  CUresult Copy(const Driver& driver, const StreamRef* stream) const {
+    if (to.range == nullptr) {
+      return Call(driver.MemcpyDtoH, driver.MemcpyDtoHAsync, stream, ToHost(to), from.address,
+                  bytes());
+    }
+    if (from.range == nullptr) {
+      return Call(driver.MemcpyHtoD, driver.MemcpyHtoDAsync, stream, to.address, ToHost(from),
+                  bytes());
+    }
+    return Call(driver.MemcpyDtoD, driver.MemcpyDtoDAsync, stream, to.address, from.address,
+                bytes());
   }
-  std::array<const MemoryRange*, 1> ranges() const { return {&to}; }
-  const MemoryRange& home() const { return to; }
 
-  CUresult Do(const Driver& driver, const StreamRef* stream) const {
-    const std::size_t count = to.bytes / value.size;
-    switch (value.size) {
+  CUresult Fill(const Driver& driver, const StreamRef* stream) const {
+    const std::size_t count = bytes() / value->size;
+    switch (value->size) {
       case 1:
-        return Call(driver.MemsetD8, driver.MemsetD8Async, stream, to.pointer,
-                    static_cast<unsigned char>(value.bits), count);
+        return Call(driver.MemsetD8, driver.MemsetD8Async, stream, to.address,
+                    static_cast<unsigned char>(value->bits), count);
       case 2:
-        return Call(driver.MemsetD16, driver.MemsetD16Async, stream, to.pointer,
-                    static_cast<unsigned short>(value.bits), count);
+        return Call(driver.MemsetD16, driver.MemsetD16Async, stream, to.address,
+                    static_cast<unsigned short>(value->bits), count);
       default:
-        return Call(driver.MemsetD32, driver.MemsetD32Async, stream, to.pointer, value.bits, count);
+        return Call(driver.MemsetD32, driver.MemsetD32Async, stream, to.address, value->bits,
+                    count);
     }
   }
 };
 
 // That what was viewed is still there, as far as its context tells.
-template <typename Task>
 absl::Status CheckLives(const Task& task) {
-  for (const MemoryRange* range : task.ranges()) {
+  for (const MemoryRange* range : {task.to.range, task.from.range}) {
     if (!HasOwner(range)) continue;
     CUGUEST_RETURN_IF_CUDA_ERROR(range->context.Check(), task.Text(),
                                  absl::StrCat("memory of ", ContextText(range->context.get())));
@@ -128,7 +122,6 @@ absl::StatusOr<AcquiredContext> PlaceOf(const MemoryRange& home, const StreamRef
 
 // Of the current context's stream 0. A driver that cannot say whether something captures
 // there is not tried.
-template <typename Task>
 absl::Status RefuseInCapture(const Task& task) {
   if (CaptureStateOf(CU_STREAM_LEGACY) == CaptureState::kNone) return absl::OkStatus();
   return ToStatus(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, task.Text(),
@@ -137,7 +130,6 @@ absl::Status RefuseInCapture(const Task& task) {
 }
 
 // Without a stream: on stream 0, until it is done.
-template <typename Task>
 absl::Status Run(const Task& task, const StreamRef* stream) {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   if (stream != nullptr && stream->context().get() == nullptr) {
@@ -167,11 +159,11 @@ absl::Status Run(const Task& task, const StreamRef* stream) {
 absl::Status CopyElements(const CopyEnd& to, const CopyEnd& from, const StreamRef* stream) {
   CUGUEST_RETURN_IF_ERROR(CheckEnds(to, from));
   if (to.count == 0) return absl::OkStatus();
-  return Run(CopyTask{to, from, to.count * to.size}, stream);
+  return Run({to, from, nullptr}, stream);
 }
 
 absl::Status FillElements(const CopyEnd& to, const FillValue& value, const StreamRef* stream) {
-  return to.count == 0 ? absl::OkStatus() : Run(FillTask{*to.range, value}, stream);
+  return to.count == 0 ? absl::OkStatus() : Run({to, {}, &value}, stream);
 }
 
 }  // namespace internal

@@ -110,12 +110,6 @@ CUresult ReadDeviceAddress(const Driver& driver, const Attributes& read,
   return code == CUDA_ERROR_INVALID_VALUE ? CUDA_SUCCESS : code;  // it has none
 }
 
-CUresult ReadOwner(CUcontext owner, MemoryDescription* memory) {
-  if (owner == nullptr) return CUDA_SUCCESS;
-  memory->context = ContextRef::Borrow(owner);
-  return memory->context.result();
-}
-
 // A driver that does not know the ordinal knows only memory that a context owns.
 CUresult ReadDevice(const Driver& driver, int ordinal, MemoryDescription* memory) {
   if (ordinal >= 0) {
@@ -131,7 +125,8 @@ CUresult ReadDevice(const Driver& driver, int ordinal, MemoryDescription* memory
 }
 
 CUresult Complete(const Driver& driver, const Attributes& read, MemoryDescription* memory) {
-  CUresult code = ReadOwner(read.context, memory);
+  if (read.context != nullptr) memory->context = ContextRef::Borrow(read.context);
+  CUresult code = read.context != nullptr ? memory->context.result() : CUDA_SUCCESS;
   if (code == CUDA_SUCCESS) code = ReadDevice(driver, read.ordinal, memory);
   if (code == CUDA_SUCCESS) code = ReadAccess(driver, memory);
   if (code == CUDA_SUCCESS) code = ReadDeviceAddress(driver, read, memory);

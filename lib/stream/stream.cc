@@ -81,17 +81,6 @@ CUresult CheckEvent(const Event& event, const StreamRef& stream) {
   return event.context() == stream.context() ? CUDA_SUCCESS : event.context().Check();
 }
 
-absl::Status ElapsedStatus(CUresult code, const char* doing, const Event& start, const Event& end) {
-  const char* why = "";
-  if (code == CUDA_ERROR_INVALID_HANDLE) {
-    why = start.context() == end.context()
-              ? ": one was never recorded, or made with CU_EVENT_DISABLE_TIMING"
-              : ": they are of different contexts";
-  }
-  return ToStatus(code, doing,
-                  absl::StrCat(EventText(start.get()), " and ", EventText(end.get()), why));
-}
-
 // What cuStreamSynchronize or cuStreamQuery says, where it invalidates no capture.
 CUresult Ask(const Driver& driver, const StreamRef& stream,
              CUresult (CUDAAPI* Driver::*call)(CUstream)) {
@@ -99,14 +88,6 @@ CUresult Ask(const Driver& driver, const StreamRef& stream,
   if (in.refusal() != CUDA_SUCCESS) return in.refusal();
   const internal::RelaxedScope relaxed;
   return relaxed.ok() ? (driver.*call)(stream.get()) : relaxed.result();
-}
-
-CUresult DestroyUnlessCapturing(const Driver& driver, const StreamRef& stream) {
-  const StreamCall in(driver, stream);
-  CUresult code = in.refusal();
-  if (code == CUDA_SUCCESS) code = driver.StreamDestroy(stream.get());
-  // The process is ending, and the driver has taken everything back.
-  return code == CUDA_ERROR_DEINITIALIZED ? CUDA_SUCCESS : code;
 }
 
 }  // namespace
@@ -117,30 +98,20 @@ CUresult CheckLife(const ContextRef& context) noexcept {
   return context.get() == nullptr ? CUDA_ERROR_INVALID_HANDLE : context.Check();
 }
 
-StreamCall::StreamCall(const Driver& driver, const StreamRef& stream) noexcept
-    : result_(Enter(stream)) {
-  if (result_ == CUDA_SUCCESS) result_ = Look(driver, stream.get());
-}
-
-CUresult StreamCall::Enter(const StreamRef& stream) noexcept {
+StreamCall::StreamCall(const Driver& driver, const StreamRef& stream) noexcept {
   const ContextRef& context = stream.context();
-  if (context.get() == nullptr || !MeansCurrent(stream.get())) return CheckLife(context);
-  return guard_.emplace(context).result();
-}
-
-CUresult StreamCall::Look(const Driver& driver, CUstream stream) noexcept {
-  if (driver.StreamGetCaptureInfo == nullptr) return CUDA_SUCCESS;
+  const bool is_entered = context.get() != nullptr && MeansCurrent(stream.get());
+  result_ = is_entered ? guard_.emplace(context).result() : CheckLife(context);
+  if (result_ != CUDA_SUCCESS || driver.StreamGetCaptureInfo == nullptr) return;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  const CUresult code = driver.StreamGetCaptureInfo(stream, &status, &capture_.id);
-  if (code == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) {
-    capture_.refusal = code;
-    return CUDA_SUCCESS;
+  result_ = driver.StreamGetCaptureInfo(stream.get(), &status, &capture_.id);
+  if (result_ == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) {
+    capture_.refusal = std::exchange(result_, CUDA_SUCCESS);
+  } else if (result_ == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE) {
+    capture_.refusal = status == CU_STREAM_CAPTURE_STATUS_ACTIVE
+                           ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+                           : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   }
-  if (code != CUDA_SUCCESS || status == CU_STREAM_CAPTURE_STATUS_NONE) return code;
-  capture_.refusal = status == CU_STREAM_CAPTURE_STATUS_ACTIVE
-                         ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
-                         : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-  return CUDA_SUCCESS;
 }
 
 absl::Status StreamStatus(CUresult code, const char* doing, const StreamRef& stream) {
@@ -225,7 +196,11 @@ absl::Status Stream::Release() {
   if (get() == nullptr) return absl::OkStatus();
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   const StreamRef ref = ref_;
-  const CUresult code = DestroyUnlessCapturing(*driver, ref);
+  const StreamCall in(*driver, ref);
+  CUresult code = in.refusal();
+  if (code == CUDA_SUCCESS) code = driver->StreamDestroy(ref.get());
+  // The process is ending, and the driver has taken everything back.
+  if (code == CUDA_ERROR_DEINITIALIZED) code = CUDA_SUCCESS;
   if (code == CUDA_SUCCESS || code == CUDA_ERROR_CONTEXT_IS_DESTROYED) static_cast<void>(Leak());
   return StreamStatus(code, "destroy a stream", ref);
 }
@@ -324,7 +299,14 @@ absl::StatusOr<float> Event::ElapsedMilliseconds(const Event& start, const Event
   float milliseconds = 0;
   const CUresult code = driver->EventElapsedTime(&milliseconds, start.get(), end.get());
   if (code == CUDA_SUCCESS) return milliseconds;
-  return ElapsedStatus(code, kDoing, start, end);
+  const char* why = "";
+  if (code == CUDA_ERROR_INVALID_HANDLE) {
+    why = start.context() == end.context()
+              ? ": one was never recorded, or made with CU_EVENT_DISABLE_TIMING"
+              : ": they are of different contexts";
+  }
+  return ToStatus(code, kDoing,
+                  absl::StrCat(EventText(start.get()), " and ", EventText(end.get()), why));
 }
 
 // What the driver answers to a wait in a capture ends the capture, unless it is success.

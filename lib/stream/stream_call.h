@@ -51,9 +51,6 @@ class StreamCall {
   CUresult refusal() const { return result_ != CUDA_SUCCESS ? result_ : capture_.refusal; }
 
  private:
-  CUresult Enter(const StreamRef& stream) noexcept;
-  CUresult Look(const Driver& driver, CUstream stream) noexcept;
-
   std::optional<ContextGuard> guard_;
   Capture capture_;
   CUresult result_;

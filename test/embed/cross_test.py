@@ -94,7 +94,7 @@ with tempfile.TemporaryDirectory() as name:
     # What a guard needs; what these have beside it, and Abseil for it, is left out by the linker.
     wanted = [root / "lib" / path for path in (
         "context/advice.cc", "context/context_guard.cc", "context/incident.cc", "context/no_context_guard.cc",
-        "context/stack_repair.cc", "context/thread_stack.cc", "core/driver.cc", "core/error.cc", "core/resolver.cc")]
+        "context/stack_repair.cc", "context/thread_stack.cc", "core/driver.cc", "core/error.cc", "core/driver_resolver.cc")]
     check("guards compile and link without Abseil", run(*link, *wanted, "-ldl", "-pthread"))
     machine = run("readelf", "-h", tmp / "libguards.so").stdout
     check(f"for the right machine: {re.search(r'Machine: *(.*)', machine)[1]}",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "lib/core/resolver.h"
+#include "cuguest/driver.h"
 
 #include <dlfcn.h>
 
@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "cuguest/internal/stack_calls.h"
-#include "lib/core/context_id.h"
+#include "lib/core/driver_access.h"
 #include "lib/core/publish_once.h"
 
 CUGUEST_BEGIN_NAMESPACE
