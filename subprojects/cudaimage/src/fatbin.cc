@@ -77,36 +77,20 @@ Decompress DecompressorOf(std::uint64_t flags) {
   return (flags & kCompression) == kZstd ? DecompressZstd : nullptr;
 }
 
-Status ReadCompressed(Decompress decompress, const FatbinEntry& entry, ReadPayload read,
-                      CodeContents* contents) {
-  const FatbinEntryHeader& header = entry.header;
-  if (header.compressed_size > entry.payload.size()) {
-    return Damaged(entry.payload, 0, header.compressed_size, " compressed bytes of ",
-                   entry.payload.size());
-  }
-  const Bytes packed = entry.payload.Part(0, header.compressed_size);
-  UnpackedBytes unpacked;
-  const Status status = decompress(packed, header.decompressed_size, &unpacked);
+Status ReadEntry(const FatbinEntry& entry, CodeContents* contents) {
+  ++contents->images;
+  const ReadPayload read = ReaderOf(entry.header.kind);
+  UnpackedBytes storage;
+  Bytes payload;
+  Status status(Status::Code::kUnavailable, "of a kind that is not known");
+  if (read != nullptr) status = UnpackEntry(entry, &storage, &payload);
   if (status.code() == Status::Code::kUnavailable) {  // nobody can look
     contents->names_all = false;
     return Status();
   }
   if (!status.ok()) return status;
-  return Within("decompressed", read(Bytes(unpacked.data.get(), unpacked.size), contents));
-}
-
-Status ReadEntry(const FatbinEntry& entry, CodeContents* contents) {
-  ++contents->images;
-  const ReadPayload read = ReaderOf(entry.header.kind);
-  if (read != nullptr && !entry.IsCompressed()) {
-    return read(entry.payload, contents);
-  }
-  const Decompress decompress = DecompressorOf(entry.header.flags);
-  if (read != nullptr && decompress != nullptr) {
-    return ReadCompressed(decompress, entry, read, contents);
-  }
-  contents->names_all = false;
-  return Status();
+  status = read(payload, contents);
+  return entry.IsCompressed() ? Within("decompressed", status) : status;
 }
 
 }  // namespace
@@ -165,6 +149,42 @@ Status FindFatbinSize(const Bytes& bytes, std::size_t* size) {
   const FatbinEntries entries(bytes);
   *size = entries.size();
   return entries.status();
+}
+
+Status ChooseEntry(const Bytes& fatbin, std::uint32_t architecture, bool only_ptx,
+                   std::optional<FatbinEntry>* chosen) {
+  chosen->reset();
+  FatbinEntries entries(fatbin);
+  FatbinEntry entry;
+  while (entries.Next(&entry)) {
+    const FatbinEntryHeader& header = entry.header;
+    const bool has_code = *chosen && (*chosen)->header.kind == FatbinEntryHeader::kElf;
+    const bool is_code =
+        header.kind == FatbinEntryHeader::kElf && !only_ptx && header.architecture == architecture;
+    const bool is_ptx =
+        header.kind == FatbinEntryHeader::kPtx && header.architecture <= architecture;
+    const bool is_newer = !*chosen || header.architecture > (*chosen)->header.architecture;
+    if (!has_code && (is_code || (is_ptx && is_newer))) *chosen = entry;
+  }
+  return entries.status();
+}
+
+Status UnpackEntry(const FatbinEntry& entry, UnpackedBytes* storage, Bytes* unpacked) {
+  *unpacked = entry.payload;
+  if (!entry.IsCompressed()) return Status();
+  const FatbinEntryHeader& header = entry.header;
+  const Decompress decompress = DecompressorOf(header.flags);
+  if (decompress == nullptr) {
+    return Status(Status::Code::kUnavailable, "its compression is not known");
+  }
+  if (header.compressed_size > entry.payload.size()) {
+    return Damaged(entry.payload, 0, header.compressed_size, " compressed bytes of ",
+                   entry.payload.size());
+  }
+  CUDAIMAGE_RETURN_IF_ERROR(
+      decompress(entry.payload.Part(0, header.compressed_size), header.decompressed_size, storage));
+  *unpacked = Bytes(storage->data.get(), storage->size);
+  return Status();
 }
 
 bool FatbinHasLtoIr(const Bytes& bytes) {

@@ -5,15 +5,15 @@
 // that is declared and never defined, which crashes the driver when a kernel that calls it is
 // loaded (measured with 580.159.04).
 
+#include "cudaimage/ptx.h"
+
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <set>
 #include <string>
 #include <string_view>
 
 #include "cudaimage/contents.h"
-#include "cudaimage/ptx_tokens.h"
 
 CUDAIMAGE_BEGIN_NAMESPACE
 namespace {
@@ -23,25 +23,53 @@ bool IsName(std::string_view token) {
   return !token.empty() && PtxTokens::IsWord(token[0]) && token[0] != '.';
 }
 
-// From behind ".entry" to the end of its head.
-void ReadEntry(PtxTokens* tokens, CodeContents* contents) {
-  const std::string_view name = tokens->Next();
-  if (!IsName(name)) return;
-  std::uint32_t sizes[3] = {};  // of .reqntid, where a size that is left out is 1
-  std::string_view token = tokens->Next();
-  while (!token.empty() && token != "{" && token != ";" && token != ".reqntid") {
-    token = tokens->Next();
+unsigned ReadCount(PtxTokens* tokens) { return static_cast<unsigned>(ToNumber(tokens->Next())); }
+
+// "64", "64, 2" or "64, 2, 1".
+PtxEntry::Sizes ReadSizes(PtxTokens* tokens) {
+  PtxEntry::Sizes sizes = {ReadCount(tokens), 1, 1};
+  for (std::size_t i = 1; i < sizes.size() && tokens->Peek() == ","; ++i) {
+    tokens->Next();
+    sizes[i] = ReadCount(tokens);
   }
-  if (token == ".reqntid") {
-    std::fill(std::begin(sizes), std::end(sizes), std::uint32_t{1});
-    for (std::uint32_t& size : sizes) {
-      size = static_cast<std::uint32_t>(ToNumber(tokens->Next()));
-      token = tokens->Next();
-      if (token != ",") break;
+  return sizes;
+}
+
+// One parameter, from behind ".param" to behind its "," or ")", which is returned:
+//   .align 16 .b8 name[32]   or   .u64 .ptr .global .align 4 name
+std::string_view ReadParameter(PtxTokens* tokens, PtxParameter* parameter) {
+  std::size_t element = 0;
+  std::size_t count = 1;
+  std::string_view token = tokens->Next();
+  for (; token != "," && token != ")" && !token.empty(); token = tokens->Next()) {
+    if (token == ".align") {
+      const std::size_t alignment = ToNumber(tokens->Next());
+      if (element == 0) parameter->alignment = alignment;  // behind .ptr it is what is pointed at
+    } else if (token == "[") {
+      count = ToNumber(tokens->Next());
+    } else if (element == 0) {
+      element = SizeOfPtxType(token);
     }
   }
-  while (!token.empty() && token != "{" && token != ";") token = tokens->Next();
-  contents->AddKernel(std::string(name), RequiredBlock{sizes[0], sizes[1], sizes[2]});
+  parameter->size = element * count;
+  parameter->alignment = std::max({parameter->alignment, element, std::size_t{1}});
+  return token;
+}
+
+// From behind "(" to behind ")". Whether they are understood.
+bool ReadParameters(PtxTokens* tokens, std::vector<PtxParameter>* parameters) {
+  std::string_view token = tokens->Next();
+  while (token == ".param" || token == ",") {
+    if (token == ",") {
+      token = tokens->Next();
+      continue;
+    }
+    PtxParameter parameter;
+    token = ReadParameter(tokens, &parameter);
+    if (parameter.size == 0) return false;
+    parameters->push_back(parameter);
+  }
+  return token == ")";
 }
 
 // The functions of the module's own: without .extern, .visible or .weak.
@@ -75,7 +103,42 @@ class LocalFunctions {
   std::set<std::string_view> defined_;
 };
 
+void AddEntry(const PtxEntry& entry, CodeContents* contents) {
+  const auto& [x, y, z] = entry.required_block;
+  if (IsName(entry.name)) contents->AddKernel(std::string(entry.name), RequiredBlock{x, y, z});
+}
+
 }  // namespace
+
+std::size_t SizeOfPtxType(std::string_view token) {
+  constexpr std::string_view kKinds = "busf";
+  if (token.size() < 3 || token[0] != '.' || kKinds.find(token[1]) == std::string_view::npos) {
+    return 0;
+  }
+  const std::size_t bits = ToNumber(token.substr(2));
+  return bits % 8 == 0 && bits <= 128 ? bits / 8 : 0;
+}
+
+PtxEntry ReadPtxEntry(PtxTokens* tokens) {
+  PtxEntry entry;
+  entry.name = tokens->Next();
+  entry.is_understood = IsName(entry.name);
+  if (tokens->Peek() == "(") {
+    tokens->Next();
+    entry.is_understood = ReadParameters(tokens, &entry.parameters) && entry.is_understood;
+  }
+  for (auto token = tokens->Next(); token != ";" && !token.empty(); token = tokens->Next()) {
+    entry.has_body = token == "{";
+    if (entry.has_body) break;
+    if (token == ".maxntid") entry.max_block = ReadSizes(tokens);
+    if (token == ".reqntid") entry.required_block = ReadSizes(tokens);
+    if (token == ".reqnctapercluster") entry.required_cluster = ReadSizes(tokens);
+    if (token == ".explicitcluster") entry.must_have_cluster = true;
+    if (token == ".maxclusterrank") entry.max_cluster_rank = ReadCount(tokens);
+    if (token == ".maxnreg") entry.max_registers = ReadCount(tokens);
+  }
+  return entry;
+}
 
 bool IsPtx(const Bytes& bytes) { return PtxTokens(bytes.text()).Next() == ".version"; }
 
@@ -89,7 +152,7 @@ Status ReadPtx(const Bytes& bytes, CodeContents* contents) {
   std::string_view before;
   for (std::string_view token = tokens.Next(); !token.empty(); token = tokens.Next()) {
     if (token == ".func") functions.Read(before, &tokens);
-    if (token == ".entry") ReadEntry(&tokens, contents);
+    if (token == ".entry") AddEntry(ReadPtxEntry(&tokens), contents);
     before = token;
   }
   const std::string_view missing = functions.Missing();

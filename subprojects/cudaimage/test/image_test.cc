@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "cudaimage/fatbin.h"
 #include "cudaimage/kernel_names.h"
 #include "cudaimage/nvjitlink.h"
+#include "cudaimage/ptx.h"
 
 namespace {
 
@@ -103,16 +105,27 @@ constexpr char kPtxText[] =
     "// .entry no()\n"
     ".visible .entry p(.param .u64 x) .reqntid 32, 4 { ret; }\n";
 
-std::string MakeFatbin(const std::vector<std::pair<std::uint16_t, std::string>>& entries) {
+struct Payload {
+  std::uint16_t kind;
+  std::string bytes;
+  std::uint32_t architecture = 90;
+  std::uint64_t flags = 0;
+  std::uint64_t decompressed_size = 0;
+};
+
+std::string MakeFatbin(const std::vector<Payload>& entries) {
   std::string body;
-  for (const auto& entry : entries) {
+  for (const Payload& entry : entries) {
     FatbinEntryHeader header = {};
-    header.kind = entry.first;
+    header.kind = entry.kind;
     header.header_size = sizeof(header);
-    header.payload_size = entry.second.size();
-    header.architecture = 90;
+    header.payload_size = entry.bytes.size();
+    header.compressed_size = static_cast<std::uint32_t>(entry.bytes.size());
+    header.architecture = entry.architecture;
+    header.flags = entry.flags;
+    header.decompressed_size = entry.decompressed_size;
     Append(&body, header);
-    body += entry.second;
+    body += entry.bytes;
   }
   std::string file;
   Append(&file, FatbinHeader{0xba55ed50, 1, sizeof(FatbinHeader), body.size()});
@@ -162,6 +175,56 @@ void CubinsHaveTables() {
   CHECK(SizeOfCubin(image.data()) == image.size());
 }
 
+PtxEntry Entry(std::string_view text) {
+  PtxTokens tokens(text);
+  return ReadPtxEntry(&tokens);
+}
+
+void EntriesHaveParametersAndShapes() {
+  PtxTokens tokens(
+      "k(.param .u64 .ptr .global .align 4 k_0, .param .align 16 .b8 k_1[48], .param .f32 k_2)\n"
+      ".maxntid 64, 2 .minnctapersm 1 .reqnctapercluster 2 .maxnreg 40 .maxclusterrank 4\n"
+      ".explicitcluster { ret; }");
+  const PtxEntry entry = ReadPtxEntry(&tokens);
+  CHECK(entry.name == "k" && entry.is_understood && entry.has_body && tokens.Next() == "ret");
+  CHECK(entry.parameters.size() == 3);
+  CHECK(entry.parameters[0].size == 8 && entry.parameters[0].alignment == 8);
+  CHECK(entry.parameters[1].size == 48 && entry.parameters[1].alignment == 16);
+  CHECK(entry.parameters[2].size == 4 && entry.parameters[2].alignment == 4);
+  CHECK((entry.max_block == PtxEntry::Sizes{64, 2, 1}));
+  CHECK((entry.required_block == PtxEntry::Sizes{}));
+  CHECK((entry.required_cluster == PtxEntry::Sizes{2, 1, 1}));
+  CHECK(entry.max_registers == 40 && entry.max_cluster_rank == 4 && entry.must_have_cluster);
+  const PtxEntry declared = Entry("d .reqntid 8, 4, 2;");
+  CHECK(declared.is_understood && !declared.has_body && declared.parameters.empty());
+  CHECK((declared.required_block == PtxEntry::Sizes{8, 4, 2}));
+  const PtxEntry strange = Entry("s(.param .texref t) .reqntid 8 { ret; }");
+  CHECK(!strange.is_understood && strange.has_body && strange.required_block[0] == 8);
+  CHECK(!Entry("(.param .u64 x) { ret; }").is_understood);
+  CHECK(!Entry("u(.param .u64 x").is_understood);
+}
+
+void EntriesAreChosenForADevice() {
+  constexpr auto kElf = FatbinEntryHeader::kElf;
+  constexpr auto kPtx = FatbinEntryHeader::kPtx;
+  const std::string fatbin = MakeFatbin(
+      {{kPtx, "old", 50}, {kElf, "code80", 80}, {kPtx, "new", 80}, {kElf, "code90", 90}});
+  const auto chosen = [](const std::string& image, std::uint32_t architecture, bool only_ptx) {
+    std::optional<FatbinEntry> entry;
+    if (!ChooseEntry(Bytes(image), architecture, only_ptx, &entry).ok())
+      return std::string("damaged");
+    return entry ? std::string(entry->payload.text()) : std::string("none");
+  };
+  CHECK(chosen(fatbin, 90, false) == "code90");
+  CHECK(chosen(fatbin, 80, false) == "code80");
+  CHECK(chosen(fatbin, 86, false) == "new");
+  CHECK(chosen(fatbin, 75, false) == "old");
+  CHECK(chosen(fatbin, 35, false) == "none");
+  CHECK(chosen(fatbin, 90, true) == "new");
+  CHECK(chosen(MakeFatbin({{kElf, "code90", 90}}), 90, true) == "none");
+  CHECK(chosen(fatbin.substr(0, fatbin.size() - 1), 90, false) == "damaged");
+}
+
 void DamageIsSaid() {
   CodeKind kind = CodeKind::kPtx;
   CodeContents contents;
@@ -197,6 +260,20 @@ void CompressionIsUndone() {
   if (status.code() == Status::Code::kUnavailable) return;
   CHECK(status.ok() && unpacked.size == 4 && std::memcmp(unpacked.data.get(), "wolf", 4) == 0);
   CHECK(DecompressLz4(Bytes(packed), 5, &unpacked).code() == Status::Code::kDamaged);
+  constexpr std::uint64_t kLz4 = 0x2000;
+  const auto unpack = [&unpacked](std::uint64_t flags, Bytes* bytes) {
+    const std::string fatbin =
+        MakeFatbin({{FatbinEntryHeader::kPtx, std::string("\x40wolf", 5), 90, flags, 4}});
+    std::optional<FatbinEntry> entry;
+    CHECK(ChooseEntry(Bytes(fatbin), 90, false, &entry).ok() && entry);
+    const Status said = UnpackEntry(*entry, &unpacked, bytes);
+    CHECK(flags != 0 || bytes->text() == std::string("\x40wolf", 5));
+    return said;
+  };
+  Bytes bytes;
+  CHECK(unpack(kLz4, &bytes).ok() && bytes.text() == "wolf");
+  CHECK(unpack(0, &bytes).ok());
+  CHECK(unpack(0x1000, &bytes).code() == Status::Code::kUnavailable);
   CHECK(DecompressZstd(Bytes(packed), 4, &unpacked).code() != Status::Code::kOk);
 }
 
@@ -236,10 +313,12 @@ void LibrariesAreToldApart() {
 int main() {
   FindsKernels();
   CubinsHaveTables();
+  EntriesHaveParametersAndShapes();
+  EntriesAreChosenForADevice();
   DamageIsSaid();
   CompressionIsUndone();
   MissingKernelsAreExplained();
   LibrariesAreToldApart();
-  std::printf("cases: %d passed, %d failed, 0 skipped\n", failures == 0 ? 6 : 0, failures);
+  std::printf("cases: %d passed, %d failed, 0 skipped\n", failures == 0 ? 8 : 0, failures);
   return failures == 0 ? 0 : 1;
 }

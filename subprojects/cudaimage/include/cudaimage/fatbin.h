@@ -7,9 +7,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "bytes.h"
+#include "decompress.h"
 
 CUDAIMAGE_BEGIN_NAMESPACE
 
@@ -82,6 +84,18 @@ bool IsFatbin(const Bytes& bytes);
 Status FindFatbinSize(const Bytes& bytes, std::size_t* size);
 
 bool FatbinHasLtoIr(const Bytes& bytes);
+
+// The entry that a driver takes for a device of `architecture` (90 is sm_90): machine code for just
+// that, unless `only_ptx`, or else the newest PTX that is not newer. Nothing if no entry fits.
+//
+// Errors: kDamaged  an entry is not inside of the container
+Status ChooseEntry(const Bytes& fatbin, std::uint32_t architecture, bool only_ptx,
+                   std::optional<FatbinEntry>* chosen);
+
+// The payload of an entry as the compiler made it: decompressed into `storage`, if need be.
+//
+// Errors: those of decompress.h; kUnavailable also for a compression that is not known
+Status UnpackEntry(const FatbinEntry& entry, UnpackedBytes* storage, Bytes* unpacked);
 
 CUDAIMAGE_END_NAMESPACE
 

@@ -55,7 +55,7 @@ std::string WithoutLinker(std::string_view log) {
   return lines;
 }
 
-Compiled CompileNow(CompilerInput kind, std::string_view data, const JitRequest& request) {
+Compiled CompileNow(std::string_view text, const JitRequest& request) {
   Compiled compiled;
   const auto start = std::chrono::steady_clock::now();
   const auto link = NvJitLink::Create(request.CompilerOptions());
@@ -63,10 +63,9 @@ Compiled CompileNow(CompilerInput kind, std::string_view data, const JitRequest&
     compiled.outcome.info_log = kNoCompiler;
     return compiled;
   }
-  const auto input =
-      kind == CompilerInput::kPtx ? NvJitLink::Input::kPtx : NvJitLink::Input::kFatbin;
   const bool linked =
-      link->Add(input, data, "ptx input") == NvJitLink::Result::kSuccess && Complete(link.get());
+      link->Add(NvJitLink::Input::kPtx, text, "ptx input") == NvJitLink::Result::kSuccess &&
+      Complete(link.get());
   compiled.outcome.error_log = TellUndefined(link->ErrorLog());
   compiled.outcome.info_log = WithoutLinker(link->InfoLog());
   if (linked) {
@@ -79,21 +78,20 @@ Compiled CompileNow(CompilerInput kind, std::string_view data, const JitRequest&
   return compiled;
 }
 
-std::string KeyOf(CompilerInput kind, std::string_view data, const JitRequest& request) {
-  std::string key(1, kind == CompilerInput::kPtx ? 'p' : 'f');
+std::string KeyOf(std::string_view text, const JitRequest& request) {
+  std::string key;
   for (const std::string& option : request.CompilerOptions()) key += option + '\n';
-  return key.append(data);
+  return key.append(text);
 }
 
 }  // namespace
 
-Compiled Compile(CompilerInput kind, std::string_view data, const JitRequest& request) {
-  const std::string key = KeyOf(kind, data, request);
+Compiled Compile(std::string_view text, const JitRequest& request) {
+  const std::string key = KeyOf(text, request);
   const std::lock_guard<std::mutex> lock(cache_mutex);
   const auto found = Cache().find(key);
   if (found == Cache().end()) {
-    if (!IsJitDisabled())
-      return Cache().emplace(key, CompileNow(kind, data, request)).first->second;
+    if (!IsJitDisabled()) return Cache().emplace(key, CompileNow(text, request)).first->second;
     Compiled disabled;
     disabled.outcome.code = CUDA_ERROR_JIT_COMPILATION_DISABLED;
     return disabled;

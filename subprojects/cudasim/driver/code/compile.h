@@ -17,17 +17,15 @@ struct Compiled {
   std::string cubin;  // empty where there is no compiler, or it failed
 };
 
-// Compiles a PTX text, or the PTX in a fatbin container that nobody but the toolkit can
-// unpack, for the device or the target asked for. The process compiles each text once for
-// the same options; then, as with a driver that has it in its cache, a success takes no
+// Compiles a PTX text for the device or the target asked for. The process compiles each text once
+// for the same options; then, as with a driver that has it in its cache, a success takes no
 // time and says nothing (CUDA_CACHE_DISABLE=1: the first answer again). Where the toolkit's
 // compiler is not there or does not know the options, all is well and the info log says so.
 //
 // Errors: INVALID_PTX, UNSUPPORTED_PTX_VERSION: as the log says
 //         JIT_COMPILATION_DISABLED: by CUDA_DISABLE_JIT or CUDA_DISABLE_PTX_JIT, and not in
 //           the cache
-enum class CompilerInput { kPtx, kFatbin };
-Compiled Compile(CompilerInput kind, std::string_view data, const JitRequest& request);
+Compiled Compile(std::string_view text, const JitRequest& request);
 
 // What one of the compiler's error logs means.
 CUresult CodeOfErrorLog(std::string_view log);

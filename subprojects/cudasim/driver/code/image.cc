@@ -2,10 +2,10 @@
 
 #include "driver/code/image.h"
 
-#include <cstdint>
 #include <cstring>
+#include <optional>
+#include <string>
 #include <string_view>
-#include <vector>
 
 #include "cudaimage/fatbin.h"
 #include "driver/code/compile.h"
@@ -13,10 +13,6 @@
 
 namespace cudasim::driver {
 namespace {
-
-using cudaimage::FatbinEntry;
-using cudaimage::FatbinEntryHeader;
-using Members = std::vector<FatbinEntry>;
 
 JitOutcome Failure(CUresult code) {
   JitOutcome outcome;
@@ -65,7 +61,7 @@ JitOutcome LoadPtx(std::string_view text, const JitRequest& request, Image* imag
   if (!IsPtx(text)) return Unrecognized();
   if (request.TargetCode() != CUDA_SUCCESS) return Failure(request.TargetCode());
   // With the NUL behind it.
-  const Compiled compiled = Compile(CompilerInput::kPtx, {text.data(), text.size() + 1}, request);
+  const Compiled compiled = Compile({text.data(), text.size() + 1}, request);
   return Finish(compiled, ReadPtx(text, image), request, image);
 }
 
@@ -75,10 +71,6 @@ JitOutcome LoadCubin(std::string_view bytes, const JitRequest& request, Image* i
   return Failure(read);
 }
 
-int ArchitectureOf(const FatbinEntry& member) {
-  return static_cast<int>(member.header.architecture);
-}
-
 // A container is known by a pointer only, as a driver is given it: its header says how far it goes.
 // A text that is shorter than a magic number differs in an earlier byte.
 bool IsFatbin(const void* image) {
@@ -86,65 +78,28 @@ bool IsFatbin(const void* image) {
   return std::strncmp(static_cast<const char*>(image), kMagic, 4) == 0;
 }
 
-// False if one of them is not inside.
-bool ReadMembers(const void* image, Members* members) {
+JitOutcome LoadFatbin(const void* image, const JitRequest& request, Image* loaded) {
   cudaimage::FatbinHeader header;
   std::memcpy(&header, image, sizeof(header));
-  const auto* bytes = static_cast<const unsigned char*>(image);
-  cudaimage::FatbinEntries entries(cudaimage::Bytes(bytes, header.header_size + header.size));
-  FatbinEntry entry;
-  while (entries.Next(&entry)) members->push_back(entry);
-  return entries.status().ok();
-}
-
-const FatbinEntry* FindCubin(const Members& members, int architecture) {
-  if (IsSet("CUDA_FORCE_PTX_JIT")) return nullptr;
-  for (const FatbinEntry& member : members) {
-    const bool fits = member.header.kind == FatbinEntryHeader::kElf && !member.IsCompressed() &&
-                      ArchitectureOf(member) == architecture;
-    if (fits) return &member;
+  const cudaimage::Bytes fatbin(static_cast<const unsigned char*>(image),
+                                header.header_size + header.size);
+  std::optional<cudaimage::FatbinEntry> entry;
+  const auto architecture = static_cast<unsigned>(request.Architecture());
+  const bool only_ptx = IsSet("CUDA_FORCE_PTX_JIT");
+  if (!cudaimage::ChooseEntry(fatbin, architecture, only_ptx, &entry).ok()) return Unrecognized();
+  if (!entry) return Failure(CUDA_ERROR_NO_BINARY_FOR_GPU);
+  cudaimage::UnpackedBytes storage;
+  cudaimage::Bytes unpacked;
+  const cudaimage::Status status = cudaimage::UnpackEntry(*entry, &storage, &unpacked);
+  if (status.code() == cudaimage::Status::Code::kUnavailable) {
+    return Failure(CUDA_ERROR_NO_BINARY_FOR_GPU);
   }
-  return nullptr;
-}
-
-// The newest that is not too new.
-const FatbinEntry* FindPtx(const Members& members, int architecture) {
-  const FatbinEntry* best = nullptr;
-  for (const FatbinEntry& member : members) {
-    if (member.header.kind != FatbinEntryHeader::kPtx || ArchitectureOf(member) > architecture)
-      continue;
-    if (best == nullptr || ArchitectureOf(member) > ArchitectureOf(*best)) best = &member;
+  if (!status.ok()) return Unrecognized();
+  const std::string_view code = unpacked.text();
+  if (entry->header.kind == cudaimage::FatbinEntryHeader::kElf) {
+    return LoadCubin(code, request, loaded);
   }
-  return best;
-}
-
-// A container of one member, for the compiler to unpack.
-std::string ContainerOf(const void* bytes, const FatbinEntry& member) {
-  std::string container(static_cast<const char*>(bytes), sizeof(cudaimage::FatbinHeader));
-  const std::uint64_t size = member.whole.size();
-  std::memcpy(&container[sizeof(std::uint64_t)], &size, sizeof(size));
-  return container.append(member.whole.text());
-}
-
-JitOutcome LoadPtxMember(const void* bytes, const FatbinEntry& member, const JitRequest& request,
-                         Image* image) {
-  if (!member.IsCompressed()) {
-    const std::string_view data = member.payload.text();
-    const std::string text(data.substr(0, data.find('\0')));
-    return LoadPtx(text, request, image);
-  }
-  const Compiled compiled = Compile(CompilerInput::kFatbin, ContainerOf(bytes, member), request);
-  return Finish(compiled, CUDA_ERROR_NO_BINARY_FOR_GPU, request, image);
-}
-
-JitOutcome LoadFatbin(const void* bytes, const JitRequest& request, Image* image) {
-  Members members;
-  if (!ReadMembers(bytes, &members)) return Unrecognized();
-  const FatbinEntry* cubin = FindCubin(members, request.Architecture());
-  if (cubin != nullptr) return LoadCubin(cubin->payload.text(), request, image);
-  const FatbinEntry* ptx = FindPtx(members, request.Architecture());
-  return ptx != nullptr ? LoadPtxMember(bytes, *ptx, request, image)
-                        : Failure(CUDA_ERROR_NO_BINARY_FOR_GPU);
+  return LoadPtx(std::string(code.substr(0, code.find('\0'))), request, loaded);
 }
 
 }  // namespace

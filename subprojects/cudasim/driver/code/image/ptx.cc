@@ -10,40 +10,11 @@
 #include <string>
 #include <string_view>
 
+#include "cudaimage/ptx.h"
 #include "driver/code/variable.h"
 
 namespace cudasim::driver {
 namespace {
-
-// "64", "64, 2" or "64, 2, 1"; what is left out is 1.
-void ReadDimensions(Tokens* tokens, unsigned dimensions[3]) {
-  std::fill(dimensions, dimensions + 3, 1u);
-  dimensions[0] = static_cast<unsigned>(ToNumber(tokens->Next()));
-  for (int i = 1; i < 3 && tokens->Peek() == ","; ++i) {
-    tokens->Next();
-    dimensions[i] = static_cast<unsigned>(ToNumber(tokens->Next()));
-  }
-}
-
-unsigned ReadCount(Tokens* tokens) { return static_cast<unsigned>(ToNumber(tokens->Next())); }
-
-void ReadDirective(std::string_view token, Tokens* tokens, FunctionTraits* traits) {
-  if (token == ".maxntid") {
-    unsigned block[3];
-    ReadDimensions(tokens, block);
-    traits->max_threads = std::min(block[0] * block[1] * block[2], kMaxThreadsPerBlock);
-  } else if (token == ".reqntid") {
-    ReadDimensions(tokens, traits->required_block);
-  } else if (token == ".reqnctapercluster") {
-    ReadDimensions(tokens, traits->required_cluster);
-  } else if (token == ".explicitcluster") {
-    traits->must_have_cluster = true;
-  } else if (token == ".maxclusterrank") {
-    traits->max_cluster_rank = ReadCount(tokens);
-  } else if (token == ".maxnreg") {
-    traits->registers = std::min(traits->registers, ReadCount(tokens));
-  }
-}
 
 size_t Behind(size_t size, const Variable& variable) {
   return AlignUp(size, variable.alignment) + variable.size;
@@ -92,19 +63,12 @@ class Body {
   std::set<std::string> named_;
 };
 
-// The directives and the body of an entry, from behind its parameters to its last brace.
-// `shared`: what the module declares so far, of which an entry has what it names.
-void ReadTraits(Tokens* tokens, const std::vector<Variable>& shared, FunctionTraits* traits) {
-  for (auto token = tokens->Next(); token != ";" && !token.empty(); token = tokens->Next()) {
-    if (token == "{") return Body(tokens, shared, traits).Read();
-    ReadDirective(token, tokens, traits);
-  }
-}
-
 // From behind ".func": its body, or to the ";" of a declaration.
 void SkipFunction(Tokens* tokens) {
   FunctionTraits ignored;
-  ReadTraits(tokens, {}, &ignored);
+  for (auto token = tokens->Next(); token != ";" && !token.empty(); token = tokens->Next()) {
+    if (token == "{") return Body(tokens, {}, &ignored).Read();
+  }
 }
 
 // PTX ISA 9.0 came with CUDA 13.0.
@@ -114,45 +78,6 @@ constexpr int kNewestMinor = 0;
 // Where parameters begin in the memory that a kernel for sm_90 reads them from: more than 16
 // bytes of alignment are counted from its beginning.
 constexpr size_t kParameterBase = 0x210;
-
-// One parameter, from behind ".param" to its "," or ")":
-//   .align 16 .b8 name[32]   or   .u64 .ptr .global .align 4 name
-// Returns the mark behind it.
-std::string_view ReadParameter(Tokens* tokens, size_t offset, PtxParameter* parameter) {
-  size_t element = 0;
-  size_t alignment = 0;
-  size_t count = 1;
-  std::string_view token = tokens->Next();
-  for (; token != "," && token != ")" && !token.empty(); token = tokens->Next()) {
-    if (token == ".align") {
-      const size_t value = ToNumber(tokens->Next());
-      if (element == 0) alignment = value;  // behind .ptr it is what is pointed at
-    } else if (token == "[") {
-      count = ToNumber(tokens->Next());
-    } else if (element == 0) {
-      element = SizeOfType(token);
-    }
-  }
-  alignment = std::max({alignment, element, size_t{1}});
-  parameter->size = element * count;
-  parameter->offset = AlignUp(kParameterBase + offset, alignment) - kParameterBase;
-  return token;
-}
-
-bool ReadParameters(Tokens* tokens, PtxEntry* entry) {
-  std::string_view token = tokens->Next();
-  while (token == ".param" || token == ",") {
-    if (token == ",") {
-      token = tokens->Next();
-      continue;
-    }
-    PtxParameter parameter;
-    token = ReadParameter(tokens, entry->PackedSize(), &parameter);
-    if (parameter.size == 0) return false;
-    entry->parameters.push_back(parameter);
-  }
-  return token == ")";
-}
 
 CUresult CheckVersion(std::string_view text) {
   const std::string version(text);
@@ -169,15 +94,30 @@ int VersionOfTarget(std::string_view target) {
   return static_cast<int>(ToNumber(target.substr(target.find('_') + 1)));
 }
 
+void TakeDirectives(const cudaimage::PtxEntry& read, FunctionTraits* traits) {
+  const auto& [x, y, z] = read.max_block;
+  if (x != 0) traits->max_threads = std::min(x * y * z, kMaxThreadsPerBlock);
+  std::copy(read.required_block.begin(), read.required_block.end(), traits->required_block);
+  std::copy(read.required_cluster.begin(), read.required_cluster.end(), traits->required_cluster);
+  traits->must_have_cluster = read.must_have_cluster;
+  traits->max_cluster_rank = read.max_cluster_rank;
+  if (read.max_registers != 0) traits->registers = std::min(traits->registers, read.max_registers);
+}
+
+// From behind ".entry" to its last brace. `shared`: what the module declares so far, of which an
+// entry has what it names.
 CUresult ReadEntry(Tokens* tokens, const std::vector<Variable>& shared, Image* image) {
+  const cudaimage::PtxEntry read = cudaimage::ReadPtxEntry(tokens);
+  if (!read.is_understood) return CUDA_ERROR_INVALID_PTX;
   PtxEntry entry;
-  entry.name = std::string(tokens->Next());
-  if (tokens->Peek() == "(") {
-    tokens->Next();
-    if (!ReadParameters(tokens, &entry)) return CUDA_ERROR_INVALID_PTX;
+  entry.name = std::string(read.name);
+  for (const cudaimage::PtxParameter& parameter : read.parameters) {
+    const size_t end = kParameterBase + entry.PackedSize();
+    entry.parameters.push_back(
+        {parameter.size, AlignUp(end, parameter.alignment) - kParameterBase});
   }
-  if (entry.name.empty()) return CUDA_ERROR_INVALID_PTX;
-  ReadTraits(tokens, shared, &entry.traits);
+  TakeDirectives(read, &entry.traits);
+  if (read.has_body) Body(tokens, shared, &entry.traits).Read();
   image->entries.push_back(entry);
   return CUDA_SUCCESS;
 }

@@ -6,6 +6,8 @@
 #include <cctype>
 #include <cstring>
 
+#include "cudaimage/ptx.h"
+
 namespace cudasim::driver {
 namespace {
 
@@ -100,12 +102,6 @@ size_t ReadDimension(Tokens* tokens) {
 
 }  // namespace
 
-size_t SizeOfType(std::string_view token) {
-  if (token.size() < 3 || token[0] != '.' || std::strchr("busf", token[1]) == nullptr) return 0;
-  const size_t bits = ToNumber(token.substr(2));
-  return bits % 8 == 0 && bits <= 128 ? bits / 8 : 0;
-}
-
 bool ReadVariable(Tokens* tokens, Variable* variable) {
   size_t element = 0;
   size_t count = 1;
@@ -122,7 +118,7 @@ bool ReadVariable(Tokens* tokens, Variable* variable) {
     } else if (token[0] != '.') {
       variable->name = std::string(token);
     } else {
-      element = SizeOfType(token);
+      element = cudaimage::SizeOfPtxType(token);
     }
   }
   if (element == 0 || variable->name.empty() || token.empty()) return false;

@@ -17,9 +17,6 @@ namespace cudasim::driver {
 using cudaimage::ToNumber;
 using Tokens = cudaimage::PtxTokens;
 
-// Bytes of ".u64", ".f32", ".b8" ...; 0 for any other word.
-size_t SizeOfType(std::string_view token);
-
 inline size_t AlignUp(size_t offset, size_t alignment) {
   return (offset + alignment - 1) / alignment * alignment;
 }
