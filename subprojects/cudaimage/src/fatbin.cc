@@ -135,9 +135,8 @@ Status FatbinEntries::Take(FatbinEntry* entry) {
     const Status options = CheckOptions(header, fields);
     if (!options.ok()) return options;
   }
-  const Bytes whole = rest_.Part(0, header.header_size + header.payload_size);
-  *entry = {header, whole.From(header.header_size), whole};
-  rest_ = rest_.From(whole.size());
+  *entry = {header, rest_.Part(header.header_size, header.payload_size)};
+  rest_ = rest_.From(header.header_size + header.payload_size);
   return Status();
 }
 

@@ -43,7 +43,6 @@ struct FatbinEntryHeader {
 struct FatbinEntry {
   FatbinEntryHeader header;
   Bytes payload;  // without the header
-  Bytes whole;    // with it
 
   bool IsCompressed() const noexcept { return (header.flags & 0xf000) != 0; }
 };

@@ -38,10 +38,8 @@ enum class NvJitLinkInput : int { kCubin = 1, kPtx, kLtoIr, kFatbin, kObject, kA
 struct NvJitLinkTable {
   // Of nvJitLinkResult, those that a caller tells apart.
   enum Result : int {
-    kSuccess = 0,
     kInternalError = 6,  // an undefined symbol gives it, mostly
     kThreadPool = 7,
-    kWrongInputType = 12,
     kOutdatedLibrary = 14,
     kUnsupportedArchitecture = 17,
   };

@@ -54,7 +54,7 @@ NvJitLink::Input InputOf(CUjitInputType kind, std::string_view data) {
     case CU_JIT_INPUT_OBJECT:
       return NvJitLink::Input::kObject;
     case CU_JIT_INPUT_LIBRARY:
-      return NvJitLink::Input::kLibrary;
+      return NvJitLink::Input::kArchive;
     default:
       return NvJitLink::Input::kCubin;
   }

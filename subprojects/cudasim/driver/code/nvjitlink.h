@@ -22,8 +22,7 @@ namespace cudasim::driver {
 // Threads: one at a time for one object; calls from several take turns.
 class NvJitLink {
  public:
-  // As nvJitLinkInputType has them.
-  enum class Input { kCubin = 1, kPtx = 2, kFatbin = 4, kObject = 5, kLibrary = 6 };
+  using Input = cudaimage::NvJitLinkInput;
 
   // As nvJitLinkResult has them, where they are told apart here.
   enum class Result { kSuccess = 0, kWrongKind = 12, kOther = -1 };

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "cudaimage/contents.h"
 #include "cudaimage/ptx.h"
 #include "driver/code/variable.h"
 
@@ -163,7 +164,7 @@ std::string_view ReadVisibleName(Tokens* tokens) {
 
 }  // namespace
 
-bool IsPtx(std::string_view text) { return Tokens(text).Next() == ".version"; }
+bool IsPtx(std::string_view text) { return cudaimage::IsPtx(cudaimage::Bytes(text)); }
 
 // A module is ".version", ".target", and then anything.
 CUresult ReadPtx(std::string_view text, Image* image) {
