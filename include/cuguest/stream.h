@@ -69,7 +69,7 @@ CUGUEST_BEGIN_NAMESPACE
 class Event;
 namespace internal {
 struct Capture;
-struct EventAccess;
+class FftArea;
 
 // What stream 0 is in a file. A default argument names it, which the caller's file chooses;
 // inline code that did would be one function of two files that differ.
@@ -342,7 +342,7 @@ class CUGUEST_API Event {
 
  private:
   friend class StreamRef;
-  friend struct internal::EventAccess;
+  friend class internal::FftArea;
   enum class Recorded : unsigned char { kNever, kOutside, kInCapture };
   struct State {
     CUGUEST_HIDE State() noexcept = default;  // as the compiler declares it, but hidden
@@ -368,17 +368,6 @@ class CUGUEST_API Event {
   State state_;
 };
 
-namespace internal {
-
-// What destructors do with an Event: without a text, which needs memory.
-struct EventAccess {
-  // As Event::Record(); whether it was recorded.
-  CUGUEST_HIDE static bool Record(Event& event, const StreamRef& stream) noexcept {
-    return event.TryRecord(stream).code == CUDA_SUCCESS;
-  }
-};
-
-}  // namespace internal
 CUGUEST_END_NAMESPACE
 
 #endif  // CUGUEST_STREAM_H_

@@ -232,8 +232,7 @@ const Row& Find(CUresult code) noexcept {
 
 namespace internal {
 
-absl::Status ErrorStatus(CUresult code, std::string_view doing, std::string_view object,
-                         std::string_view said) {
+std::string StatusText(std::string_view doing, std::string_view object, std::string_view said) {
   // Spelled out piece by piece: std::string_view and absl::string_view are different
   // types in some builds of Abseil.
   std::string text(doing);
@@ -243,7 +242,12 @@ absl::Status ErrorStatus(CUresult code, std::string_view doing, std::string_view
   }
   if (!text.empty()) text += ": ";
   text += said;
-  absl::Status status(Find(code).canonical, text);
+  return text;
+}
+
+absl::Status ErrorStatus(CUresult code, std::string_view doing, std::string_view object,
+                         std::string_view said) {
+  absl::Status status(Find(code).canonical, StatusText(doing, object, said));
   SetNumber(kPayload, static_cast<int>(code), &status);
   return status;
 }

@@ -8,6 +8,7 @@
 #include <cuda.h>
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -16,8 +17,10 @@
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
 
-// A status with the canonical code and the payload of `code`, and the text
-// "doing, object: said".
+// "doing, object: said", without what is empty.
+std::string StatusText(std::string_view doing, std::string_view object, std::string_view said);
+
+// A status with the canonical code and the payload of `code`, and the StatusText().
 absl::Status ErrorStatus(CUresult code, std::string_view doing, std::string_view object,
                          std::string_view said);
 

@@ -2,12 +2,9 @@
 
 #include "cuguest/internal/runtime_error.h"
 
-#include <algorithm>
-#include <iterator>
-#include <string>
-
 #include "absl/strings/str_cat.h"
 #include "cuguest/error.h"
+#include "lib/core/code_table.h"
 #include "lib/core/error_status.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -198,50 +195,38 @@ constexpr Row kRows[] = {
     {10000, "cudaErrorApiFailureBase", 999,
      "deprecated: numbers above this one are the driver's plus 10000"},
 };
+constexpr CodeTable<Row> kTable = kRows;
 
 // A number that cuguest does not know means the same to both: NVIDIA has numbered
 // alike since CUDA 10.1.
 constexpr char kUnrecognized[] = "cudaErrorUnrecognized";
 
-// What the runtime has no code for.
-constexpr CUresult kDriverOnly[] = {
-    static_cast<CUresult>(202),  // CUDA_ERROR_CONTEXT_ALREADY_CURRENT
-    static_cast<CUresult>(916),  // CUDA_ERROR_KEY_ROTATION
-};
 constexpr int kRuntimeUnknown = 999;
-
 constexpr int kApiFailureBase = 10000;  // cudaErrorApiFailureBase
 
 constexpr char kPayload[] = "cuguest/cudaError_t";
 
-const Row* Find(int code) noexcept {
-  const Row* row =
-      std::lower_bound(std::begin(kRows), std::end(kRows), code,
-                       [](const Row& candidate, int wanted) { return candidate.code < wanted; });
-  return row != std::end(kRows) && row->code == code ? row : nullptr;
-}
-
 }  // namespace
 
 CUresult RuntimeToDriver(int code) noexcept {
-  const Row* row = Find(code);
+  const Row* row = kTable.Find(code);
   if (row != nullptr && row->driver != kSame) return static_cast<CUresult>(row->driver);
   return static_cast<CUresult>(code > kApiFailureBase ? code - kApiFailureBase : code);
 }
 
 int DriverToRuntime(CUresult code) noexcept {
-  const auto* end = std::end(kDriverOnly);
-  return std::find(std::begin(kDriverOnly), end, code) == end ? static_cast<int>(code)
-                                                              : kRuntimeUnknown;
+  const auto number = static_cast<int>(code);
+  // The runtime has none for CUDA_ERROR_CONTEXT_ALREADY_CURRENT and CUDA_ERROR_KEY_ROTATION.
+  return number == 202 || number == 916 ? kRuntimeUnknown : number;
 }
 
 const char* RuntimeErrorName(int code) noexcept {
-  const Row* row = Find(code);
+  const Row* row = kTable.Find(code);
   return row != nullptr ? row->name : kUnrecognized;
 }
 
 const char* RuntimeErrorText(int code) noexcept {
-  const Row* row = Find(code);
+  const Row* row = kTable.Find(code);
   return row != nullptr && row->text != nullptr ? row->text : ErrorText(RuntimeToDriver(code));
 }
 

@@ -46,16 +46,15 @@ HandlePool::~HandlePool() {
   HandleSlot* slot = head_.load(std::memory_order_acquire);
   if (slot == nullptr) return;
   std::optional<RelaxedScope> relaxed;
-  if (!is_over_) is_over_ = !relaxed.emplace().ok() || !MayDestroy();
+  if (!is_over_) {
+    is_over_ = !relaxed.emplace().ok() ||
+               (type_->destroy_ends_captures && !HousekeepingIsSafe(CU_STREAM_LEGACY));
+  }
   while (slot != nullptr) {
     const std::unique_ptr<const HandleSlot> ending(slot);
     slot = slot->next;
     type_->destroy(library_, ending->handle, is_over_);
   }
-}
-
-bool HandlePool::MayDestroy() const noexcept {
-  return !type_->destroy_ends_captures || HousekeepingIsSafe(CU_STREAM_LEGACY);
 }
 
 bool HandlePool::Take(HandleSlot* slot, const void* kind) const noexcept {
@@ -136,37 +135,22 @@ absl::Status HandlePool::Prepare(const ContextRef& context, const void* kind, st
 }
 
 absl::StatusOr<HandlePools::Pin> HandlePools::PoolOf(const ContextRef& context) {
-  return pools_.GetOrMake(context, [this](const ContextRef&) -> absl::StatusOr<HandlePool> {
+  return GetOrMake(context, [this](const ContextRef&) -> absl::StatusOr<HandlePool> {
     CUGUEST_ASSIGN_OR_RETURN(const Device device, Device::OfCurrentContext());
     return HandlePool(type_, library_, device);
   });
 }
 
-template <typename Use>
-absl::Status HandlePools::With(const ContextRef& context, const char* file, int line,
-                               const Use& use) {
+absl::StatusOr<HandlePools::Pin> HandlePools::Prepare(const ContextRef& context, const void* kind,
+                                                      std::size_t count, const char* file,
+                                                      int line) {
   const ContextGuard guard(context, GuardMode::kElide, file, line);
   if (!guard.ok()) return ToStatus(guard);
   const CaptureModeGuard relaxed(CU_STREAM_CAPTURE_MODE_RELAXED, file, line);
   if (!IsRelaxed(relaxed)) return ToStatus(relaxed);
-  const absl::StatusOr<Pin> pool = PoolOf(context);
-  return pool.ok() ? use(**pool) : pool.status();
-}
-
-absl::Status HandlePools::Prepare(const ContextRef& context, const void* kind, std::size_t count,
-                                  const char* file, int line) {
-  return With(context, file, line,
-              [&](HandlePool& pool) { return pool.Prepare(context, kind, count); });
-}
-
-absl::Status HandlePools::Inspect(const ContextRef& context, const void* kind,
-                                  void (*look)(const void* handle, void* out), void* out,
-                                  const char* file, int line) {
-  return With(context, file, line, [&](HandlePool& pool) {
-    absl::Status status = pool.Prepare(context, kind, 1);
-    if (status.ok()) look(pool.Any(kind), out);
-    return status;
-  });
+  CUGUEST_ASSIGN_OR_RETURN(Pin pool, PoolOf(context));
+  CUGUEST_RETURN_IF_ERROR(pool->Prepare(context, kind, count));
+  return pool;
 }
 
 HandleScope::HandleScope(HandlePools& pools, const HandleRequest& request, const char* file,
@@ -174,8 +158,8 @@ HandleScope::HandleScope(HandlePools& pools, const HandleRequest& request, const
     : pools_(pools),
       context_(request.stream.context()),
       guard_(context_, GuardMode::kElide, file, line),
-      status_(Enter(request, file, line)) {
-  if (!status_.ok()) static_cast<void>(Restore());
+      failure_(Enter(request, file, line)) {
+  if (!failure_.ok()) static_cast<void>(Restore());
 }
 
 absl::Status HandleScope::Enter(const HandleRequest& request, const char* file, int line) {
@@ -186,10 +170,8 @@ absl::Status HandleScope::Enter(const HandleRequest& request, const char* file, 
   }
   relaxed_.emplace(CU_STREAM_CAPTURE_MODE_RELAXED, file, line);
   if (!IsRelaxed(*relaxed_)) return ToStatus(*relaxed_);
-  CUGUEST_ASSIGN_OR_RETURN(HandlePools::Pin pool, pools_.PoolOf(context_));
-  pool_ = std::move(pool);
-  absl::Status status = Check(request);
-  if (!status.ok()) return status;
+  CUGUEST_ASSIGN_OR_RETURN(pool_, pools_.PoolOf(context_));
+  CUGUEST_RETURN_IF_ERROR(Check(request));
   CUGUEST_ASSIGN_OR_RETURN(HandleSlot* const lent,
                            pool_->Lend(context_, request.kind, request.stream.get()));
   slot_.reset(lent);
@@ -204,8 +186,8 @@ absl::Status HandleScope::Check(const HandleRequest& request) const {
                     absl::StrCat("for ", StreamText(stream), " of ", ContextText(context_.get()),
                                  ", while a blocking stream of it captures"));
   }
-  const MemoryRange& area = request.work_area;
-  if (area.bytes == 0) return absl::OkStatus();
+  if (request.work_area == nullptr || request.work_area->bytes == 0) return absl::OkStatus();
+  const MemoryRange& area = *request.work_area;
   if (area.device != pool_->device()) {
     return absl::InvalidArgumentError(
         absl::StrCat("borrow ", pools_.type_.what, " on device ", pool_->device().get(),
@@ -238,7 +220,7 @@ absl::Status HandleScope::Reassert() {
   const CUresult code = slot_ == nullptr ? CUDA_ERROR_ILLEGAL_STATE : guard_.Reassert();
   if (code == CUDA_SUCCESS) return absl::OkStatus();
   absl::Status status = ToStatus(code, "re-enter the context of a scope");
-  if (ok()) status_ = status;
+  if (ok()) failure_ = status;
   static_cast<void>(Restore());
   return status;
 }
@@ -247,10 +229,10 @@ absl::Status HandleScope::Restore() {
   absl::Status status;
   static_cast<void>(End(&status));
   pool_ = HandlePools::Pin();
-  const CUresult mode = relaxed_.has_value() ? relaxed_->Restore() : CUDA_SUCCESS;
-  if (status.ok()) status = ToStatus(mode, "restore the stream-capture mode");
-  const CUresult code = guard_.Restore();
-  if (status.ok()) status = ToStatus(code, "leave the context of a scope");
+  if (relaxed_.has_value()) {
+    status.Update(ToStatus(relaxed_->Restore(), "restore the stream-capture mode"));
+  }
+  status.Update(ToStatus(guard_.Restore(), "leave the context of a scope"));
   return status;
 }
 

@@ -28,7 +28,7 @@ struct Class {
   virtual ~Class() = default;
 };
 template <typename T> struct ClassTemplate { T Member(T value) { return Template(value); } };
-namespace internal { inline int Nested() { return Function(); } }
+namespace impl { inline int Nested() { return Function(); } }
 inline int g_variable = 0;
 CUGUEST_END_RUNTIME_NAMESPACE
 struct [[gnu::visibility("default")]] Visible { int value = 0; };
@@ -37,7 +37,7 @@ int Use() {
   r::Class c;
   r::Class& base = c;
   return r::Template(1) + r::Template(Visible()).value + c.Member() + c.Static() + base.Virtual() +
-         r::ClassTemplate<int>().Member(1) + r::internal::Nested() + ++r::g_variable;
+         r::ClassTemplate<int>().Member(1) + r::impl::Nested() + ++r::g_variable;
 }
 """
 STREAMS = {"legacy_stream": [], "per_thread_stream": ["-DCUDA_API_PER_THREAD_DEFAULT_STREAM"]}

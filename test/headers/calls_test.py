@@ -82,6 +82,8 @@ def public_part(body, kind):
 
 def function_name(head):
     """What `head` declares, if it is a function that somebody calls by name."""
+    if match := re.match(r"using (\w+)::(\w+)$", head):
+        return match[2] if match[1] != match[2] else None  # what a base class has, made public
     if re.match(r"(static_assert|using|friend|enum|extern)\b", head) or "operator" in head:
         return None
     if re.search(r"=\s*(default|delete)$", head) or "(" not in head:
@@ -110,7 +112,7 @@ def functions(text, scope=""):
     for head, body in declarations(text):
         head = untemplated(head)
         if match := re.match(r"(inline\s+)?namespace\b\s*(\w*)", head):
-            if body is not None and match.group(2) != "internal":
+            if body is not None and match.group(2) not in ("internal", "impl"):
                 yield from functions(body, scope)
         elif match := re.match(r"(class|struct)\s+(\w+)", head):
             if body is not None:

@@ -65,7 +65,10 @@ def types(header):
                 yield "::".join([*scope, *(name for _, name, _, _ in outer), name])
             if "};" not in line:
                 outer.append([len(indentation), name, is_plain, "public" if key == "struct" else "private"])
-        before = line or before
+        if before.lstrip().startswith("template") and before.count("<") > before.count(">"):
+            before += line  # the rest of a template's parameters
+        else:
+            before = line or before
 
 
 def symbols(flags, text):

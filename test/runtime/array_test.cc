@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(null_stays_null) {
 BOOST_AUTO_TEST_CASE(both_apis_agree_on_every_format) {
   const OwnContext context;
   SetStack({context.get()});
-  for (const auto& row : cuguest::runtime::internal::kFormats) {
+  for (const auto& row : cuguest::runtime::impl::kFormats) {
     for (const unsigned channels : {1U, 2U, 4U}) {
       if (row.channels != 0 && row.channels != channels) continue;
       BOOST_TEST_CONTEXT("format " << row.format << ", " << channels << " channels") {

@@ -90,16 +90,15 @@ absl::Status ForgetDestroyed(Pool& pool, const Things& t, absl::Status prepared)
 
 std::vector<LibraryCall> CublasCalls() {
   return {
-      {"CublasCodeOf CublasLibrary::Linked", kOk,
+      {"CublasCodeOf LibraryTable::Linked", kOk,
        [](const Things&) -> Outcome {
          const absl::Status status = runtime::ToStatus(CUBLAS_STATUS_INVALID_VALUE, "try");
          return Holds(runtime::CublasCodeOf(status) == CUBLAS_STATUS_INVALID_VALUE &&
                       CublasLibrary::Linked().Create != nullptr);
        }},
-      {"CublasLibrary::Open LibraryTable LibraryTable::Find", kOk,
+      {"LibraryTable::Open LibraryTable LibraryTable::Find: cuBLAS", kOk,
        [](const Things&) { return OpenAndFind<CublasLibrary>("cublasSgemm_v2"); }},
-      {"CublasLibrary::Open: no such library", StatusCode::kUnavailable,
-       OpenNothing<CublasLibrary>},
+      {"LibraryTable::Open: no such cuBLAS", StatusCode::kUnavailable, OpenNothing<CublasLibrary>},
       {"LibraryTable::Find: no such function", StatusCode::kUnimplemented,
        [](const Things&) { return OpenAndFind<CublasLibrary>("cublasNothing"); }},
       {"CublasHandles CublasHandles::Prepare LibraryHandles LibraryHandles::library", kOk,
@@ -153,15 +152,15 @@ std::vector<LibraryCall> CublasCalls() {
 
 std::vector<LibraryCall> CufftCalls() {
   return {
-      {"CufftCodeOf CufftLibrary::Linked", kOk,
+      {"CufftCodeOf LibraryTable::Linked", kOk,
        [](const Things&) -> Outcome {
          const absl::Status status = runtime::ToStatus(CUFFT_INVALID_SIZE, "try");
          return Holds(runtime::CufftCodeOf(status) == CUFFT_INVALID_SIZE &&
                       CufftLibrary::Linked().Create != nullptr);
        }},
-      {"CufftLibrary::Open LibraryTable::Find", kOk,
+      {"LibraryTable::Open LibraryTable::Find: cuFFT", kOk,
        [](const Things&) { return OpenAndFind<CufftLibrary>("cufftExecC2C"); }},
-      {"CufftLibrary::Open: no such library", StatusCode::kUnavailable, OpenNothing<CufftLibrary>},
+      {"LibraryTable::Open: no such cuFFT", StatusCode::kUnavailable, OpenNothing<CufftLibrary>},
       {"CufftLayout::Line CufftLayout::Plane CufftLayout::Volume CufftLayout::Many "
        "CufftLayout::Check CufftLayout::InputBytes CufftLayout::OutputBytes CufftLayout::ToString",
        kOk,
@@ -236,15 +235,15 @@ std::vector<LibraryCall> CufftCalls() {
 
 std::vector<LibraryCall> CusolverCalls() {
   return {
-      {"CusolverCodeOf CusolverLibrary::Linked", kOk,
+      {"CusolverCodeOf LibraryTable::Linked", kOk,
        [](const Things&) -> Outcome {
          const absl::Status status = runtime::ToStatus(CUSOLVER_STATUS_INVALID_VALUE, "try");
          return Holds(runtime::CusolverCodeOf(status) == CUSOLVER_STATUS_INVALID_VALUE &&
                       CusolverLibrary::Linked().Create != nullptr);
        }},
-      {"CusolverLibrary::Open LibraryTable::Find", kOk,
+      {"LibraryTable::Open LibraryTable::Find: cuSOLVER", kOk,
        [](const Things&) { return OpenAndFind<CusolverLibrary>("cusolverDnSpotrf"); }},
-      {"CusolverLibrary::Open: no such library", StatusCode::kUnavailable,
+      {"LibraryTable::Open: no such cuSOLVER", StatusCode::kUnavailable,
        OpenNothing<CusolverLibrary>},
       {"CusolverDnHandles CusolverDnHandles::Prepare LibraryHandles::library", kOk,
        With<CusolverDnHandles>([](CusolverDnHandles& handles, const Things& t) {
@@ -280,15 +279,15 @@ std::vector<LibraryCall> CusolverCalls() {
 
 std::vector<LibraryCall> CusparseCalls() {
   return {
-      {"CusparseCodeOf CusparseLibrary::Linked", kOk,
+      {"CusparseCodeOf LibraryTable::Linked", kOk,
        [](const Things&) -> Outcome {
          const absl::Status status = runtime::ToStatus(CUSPARSE_STATUS_INVALID_VALUE, "try");
          return Holds(runtime::CusparseCodeOf(status) == CUSPARSE_STATUS_INVALID_VALUE &&
                       CusparseLibrary::Linked().Create != nullptr);
        }},
-      {"CusparseLibrary::Open LibraryTable::Find", kOk,
+      {"LibraryTable::Open LibraryTable::Find: cuSPARSE", kOk,
        [](const Things&) { return OpenAndFind<CusparseLibrary>("cusparseSpMV"); }},
-      {"CusparseLibrary::Open: no such library", StatusCode::kUnavailable,
+      {"LibraryTable::Open: no such cuSPARSE", StatusCode::kUnavailable,
        OpenNothing<CusparseLibrary>},
       {"CusparseHandles CusparseHandles::Prepare LibraryHandles::library", kOk,
        With<CusparseHandles>([](CusparseHandles& handles, const Things& t) {

@@ -34,16 +34,9 @@ namespace internal {
 
 // What a scope wants of a handle.
 struct HandleRequest {
-  CUGUEST_HIDE HandleRequest(const StreamRef& in, const void* of_kind = nullptr) noexcept
-      : stream(in), kind(of_kind) {}
-  CUGUEST_HIDE HandleRequest(const StreamRef& in, const void* of_kind,
-                             const MemoryRange& brought) noexcept
-      : stream(in), kind(of_kind), work_area(brought), brings_work_area(true) {}
-
-  StreamRef stream;
-  const void* kind = nullptr;  // what HandleType::fits compares; alive while the call lasts
-  MemoryRange work_area;
-  bool brings_work_area = false;
+  const StreamRef& stream;
+  const void* kind;              // what HandleType::fits compares
+  const MemoryRange* work_area;  // nullptr if none is brought
 };
 
 // How a pool deals with the handles of one library. A `handle` is an object of the library's
@@ -119,7 +112,6 @@ class CUGUEST_API HandlePool {
  private:
   CUGUEST_HIDE static constexpr std::size_t kHints = 128;
 
-  [[nodiscard]] bool MayDestroy() const noexcept;
   // nullptr if there is none.
   [[nodiscard]] HandleSlot* TakeIdle(const void* kind) noexcept;
   [[nodiscard]] absl::StatusOr<HandleSlot*> Make(const ContextRef& context, const void* kind,
@@ -138,7 +130,7 @@ class CUGUEST_API HandlePool {
 };
 
 // The pools of one library: one for each incarnation of a context.
-class CUGUEST_API HandlePools {
+class CUGUEST_API HandlePools : public PerContext<HandlePool> {
  public:
   // As the compiler declares them, but hidden.
   CUGUEST_HIDE ~HandlePools() = default;
@@ -147,35 +139,18 @@ class CUGUEST_API HandlePools {
   CUGUEST_HIDE HandlePools(const HandleType& type, const void* library) noexcept
       : type_(type), library_(library) {}
 
-  // As those of PerContext.
-  CUGUEST_HIDE bool Forget(const ContextRef& context) { return pools_.Forget(context); }
-  CUGUEST_HIDE bool ForgetDestroyed(const ContextRef& context) {
-    return pools_.ForgetDestroyed(context);
-  }
-  CUGUEST_HIDE std::size_t ForgetAll() { return pools_.ForgetAll(); }
-  CUGUEST_HIDE std::size_t DropDead() { return pools_.DropDead(); }
-
-  // From now on there are so many handles that fit, idle or lent.
-  absl::Status Prepare(const ContextRef& context, const void* kind, std::size_t count,
-                       const char* file, int line);
-  // Calls `look` with one that fits, which somebody may have, and `out`.
-  absl::Status Inspect(const ContextRef& context, const void* kind,
-                       void (*look)(const void* handle, void* out), void* out, const char* file,
-                       int line);
+  // From now on the pool of `context` has so many handles that fit, idle or lent.
+  absl::StatusOr<Pin> Prepare(const ContextRef& context, const void* kind, std::size_t count,
+                              const char* file, int line);
 
  private:
   friend class HandleScope;
-  using Pin = PerContext<HandlePool>::Pin;
 
   // The caller has just checked that `context` lives.
   [[nodiscard]] absl::StatusOr<Pin> PoolOf(const ContextRef& context);
-  // `use` with the pool, in its context.
-  template <typename Use>
-  absl::Status With(const ContextRef& context, const char* file, int line, const Use& use);
 
   const HandleType& type_;
   const void* library_;
-  PerContext<HandlePool> pools_;
 };
 
 // HandleScope
@@ -191,7 +166,7 @@ class CUGUEST_API HandleScope {
   CUGUEST_HIDE ~HandleScope() { static_cast<void>(End(nullptr)); }
 
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return slot_ != nullptr; }
-  [[nodiscard]] CUGUEST_HIDE const absl::Status& status() const noexcept { return status_; }
+  [[nodiscard]] CUGUEST_HIDE const absl::Status& status() const noexcept { return failure_; }
   // nullptr unless ok().
   [[nodiscard]] CUGUEST_HIDE void* handle() const noexcept {
     return slot_ == nullptr ? nullptr : slot_->handle;
@@ -212,7 +187,7 @@ class CUGUEST_API HandleScope {
   std::optional<CaptureModeGuard> relaxed_;  // once inside
   HandlePools::Pin pool_;
   std::unique_ptr<HandleSlot, HandleSlot::Spoil> slot_;  // before pool_ is let go
-  absl::Status status_;
+  absl::Status failure_;
 };
 
 }  // namespace internal

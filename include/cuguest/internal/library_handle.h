@@ -4,8 +4,8 @@
 // internal/library_handle.h                                             tier: 4
 // -----------------------------------------------------------------------------
 //
-// Not for embedders. What the headers of cuBLAS, cuSOLVER and cuSPARSE under runtime/ share: a
-// handle as a HandlePool deals with it.
+// Not for embedders. A handle of cuBLAS, cuSOLVER or cuSPARSE, as a HandlePool deals with it. That
+// of cuFFT, a plan, is in runtime/cufft.h.
 
 #ifndef CUGUEST_INTERNAL_LIBRARY_HANDLE_H_
 #define CUGUEST_INTERNAL_LIBRARY_HANDLE_H_
@@ -15,32 +15,58 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <tuple>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/internal/handle_pool.h"
-#include "cuguest/internal/library_error.h"
+#include "cuguest/internal/toolkit_library.h"
 #include "cuguest/runtime/binding.h"
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
-namespace internal {
+namespace impl {
+
+// LibraryTraits
+//
+// What is to be known of the library of a `Table`, beside its functions:
+//   kLibrary, kStem, kMajor                       its codes, its file's name and version
+// and for LibraryHandle
+//   Handle, Code                                  types; Code{} is success
+//   kName, kDestroyEndsCaptures, kTakesWorkspace
+//   Settings                                      a std::tuple of Setting<...>
+template <typename Table>
+struct LibraryTraits;
+
+// One setting of a handle, by the functions of its table, and the value with which the library
+// made it.
+template <auto kGet, auto kSet>
+class Setting;
+template <typename Table, typename Code, typename Handle, typename Value,
+          Code (*Table::*kGet)(Handle, Value*), Code (*Table::*kSet)(Handle, Value)>
+class Setting<kGet, kSet> {
+ public:
+  CUGUEST_HIDE Code Read(const Table& library, Handle handle) {
+    return (library.*kGet)(handle, &made_);
+  }
+  CUGUEST_HIDE Code PutBack(const Table& library, Handle handle) const {
+    Value now = made_;
+    const Code code = (library.*kGet)(handle, &now);
+    return code == Code{} && now != made_ ? (library.*kSet)(handle, made_) : code;
+  }
+
+ private:
+  Value made_{};
+};
 
 // LibraryHandle
 //
-// A handle, and the settings with which the library made it. `Api` has
-//   kLibrary, kName, kDestroyEndsCaptures
-//   Table, Handle, Code            types; Code{} is success
-//   kTakesWorkspace                and if it does
-//   SetWorkspace(library, handle, area)
-//   Settings                       with Code Read(library, handle), and
-//                                  Code PutBack(library, handle) const
-template <typename Api>
+// A handle, and the settings with which the library made it.
+template <typename Table>
 class LibraryHandle {
-  using Table = typename Api::Table;
-  using Handle = typename Api::Handle;
-  using Code = typename Api::Code;
-  using Request = ::cuguest::internal::HandleRequest;
+  using Traits = LibraryTraits<Table>;
+  using Handle = typename Traits::Handle;
+  using Code = typename Traits::Code;
 
  public:
   CUGUEST_HIDE static Handle Get(void* self) {
@@ -51,31 +77,38 @@ class LibraryHandle {
                                                  const void*) {
     std::unique_ptr<LibraryHandle> made(new (std::nothrow) LibraryHandle);
     if (made == nullptr) {
-      return absl::ResourceExhaustedError(std::string("make ") + Api::kName + ": no host memory");
+      return absl::ResourceExhaustedError(std::string("make ") + Traits::kName +
+                                          ": no host memory");
     }
-    const absl::Status created = Say(Of(library).Create(&made->handle_), "make ");
-    if (!created.ok()) return created;
-    const absl::Status read =
-        Say(made->settings_.Read(Of(library), made->handle_), "read the settings of ");
-    // On failure it is not destroyed: that may end captures.
-    if (!read.ok()) return read;
+    absl::Status status = Say(Of(library).Create(&made->handle_), "make ");
+    // If this fails it is not destroyed: that may end captures.
+    if (status.ok()) {
+      status = Say(made->ForEachSetting(
+                       [&](auto& setting) { return setting.Read(Of(library), made->handle_); }),
+                   "read the settings of ");
+    }
+    if (!status.ok()) return status;
     return made.release();
   }
 
-  CUGUEST_HIDE static absl::Status Begin(const void* library, void* self, const Request& request) {
+  CUGUEST_HIDE static absl::Status Begin(const void* library, void* self,
+                                         const internal::HandleRequest& request) {
     // Of cuBLAS, this takes the last user's workspace away, too.
     const auto stream = reinterpret_cast<cudaStream_t>(request.stream.get());
     absl::Status status = Say(Of(library).SetStream(Get(self), stream), "set the stream of ");
-    if constexpr (Api::kTakesWorkspace) {
-      if (!status.ok() || !request.brings_work_area) return status;
-      return Say(Api::SetWorkspace(Of(library), Get(self), request.work_area),
-                 "set the workspace of ");
+    if constexpr (Traits::kTakesWorkspace) {
+      if (!status.ok() || request.work_area == nullptr) return status;
+      return Say(
+          Of(library).SetWorkspace(Get(self), reinterpret_cast<void*>(request.work_area->pointer),
+                                   request.work_area->bytes),
+          "set the workspace of ");
     }
     return status;
   }
 
   CUGUEST_HIDE static bool End(const void* library, void* self, absl::Status* why) {
-    const Code code = static_cast<LibraryHandle*>(self)->settings_.PutBack(Of(library), Get(self));
+    const Code code = static_cast<LibraryHandle*>(self)->ForEachSetting(
+        [&](const auto& setting) { return setting.PutBack(Of(library), Get(self)); });
     if (why != nullptr) static_cast<void>(*why = Say(code, "put back the settings of "));
     return code == Code{};
   }
@@ -85,6 +118,15 @@ class LibraryHandle {
     if (!is_over) static_cast<void>(Of(library).Destroy(ending->handle_));
   }
 
+  CUGUEST_HIDE static constexpr internal::HandleType kType = {Traits::kName,
+                                                              /*make_ends_captures=*/false,
+                                                              Traits::kDestroyEndsCaptures,
+                                                              &Make,
+                                                              nullptr,
+                                                              &Begin,
+                                                              &End,
+                                                              &Destroy};
+
  private:
   CUGUEST_HIDE static const Table& Of(const void* library) {
     return *static_cast<const Table*>(library);
@@ -92,34 +134,24 @@ class LibraryHandle {
 
   CUGUEST_HIDE static absl::Status Say(Code code, const char* doing) {
     if (code == Code{}) return absl::OkStatus();  // before the text is made
-    return ::cuguest::internal::ToLibraryStatus(Api::kLibrary, code,
-                                                std::string(doing) + Api::kName);
+    return internal::ToLibraryStatus(Traits::kLibrary, code, std::string(doing) + Traits::kName);
+  }
+
+  // The first failure of step(setting).
+  template <typename Step, CUGUEST_HIDE_TEMPLATE>
+  CUGUEST_HIDE Code ForEachSetting(const Step& step) {
+    Code code{};
+    std::apply(
+        [&](auto&... setting) { static_cast<void>((((code = step(setting)) == Code{}) && ...)); },
+        settings_);
+    return code;
   }
 
   Handle handle_ = nullptr;
-  typename Api::Settings settings_;
+  typename Traits::Settings settings_;
 };
 
-template <typename Api>
-inline constexpr ::cuguest::internal::HandleType kHandleType = {Api::kName,
-                                                                /*make_ends_captures=*/false,
-                                                                Api::kDestroyEndsCaptures,
-                                                                &LibraryHandle<Api>::Make,
-                                                                nullptr,
-                                                                &LibraryHandle<Api>::Begin,
-                                                                &LibraryHandle<Api>::End,
-                                                                &LibraryHandle<Api>::Destroy};
-
-// One setting of a handle: reads it and, if it differs from `made`, sets it.
-template <typename Code, typename Handle, typename Value>
-CUGUEST_HIDE Code PutBack(Code (*get)(Handle, Value*), Code (*set)(Handle, Value), Handle handle,
-                          Value made) {
-  Value now = made;
-  const Code code = get(handle, &now);
-  return code == Code{} && now != made ? set(handle, made) : code;
-}
-
-}  // namespace internal
+}  // namespace impl
 CUGUEST_END_RUNTIME_NAMESPACE
 
 #endif  // CUGUEST_INTERNAL_LIBRARY_HANDLE_H_

@@ -69,7 +69,7 @@ struct ArrayFormat {
   }
 };
 
-namespace internal {
+namespace impl {
 
 struct FormatRow {
   CUarray_format format;
@@ -117,7 +117,7 @@ CUGUEST_HIDE inline bool Fits(const FormatRow& row, unsigned channels) {
                            : channels == 1 || channels == 2 || channels == 4;
 }
 
-}  // namespace internal
+}  // namespace impl
 
 /// Formats: integers, floats and halves with 1, 2 or 4 equal channels, and the normalised
 /// ones of 8 and 16 bits. Not the block-compressed and planar ones.
@@ -127,9 +127,9 @@ CUGUEST_HIDE inline bool Fits(const FormatRow& row, unsigned channels) {
 /// Source: test/runtime/array_test.cc makes an array of every one by one API and asks the other.
 [[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<ArrayFormat> ToDriver(
     const cudaChannelFormatDesc& desc) {
-  const unsigned channels = internal::ChannelsOf(desc);
-  for (const internal::FormatRow& row : internal::kFormats) {
-    if (row.kind == desc.f && row.bits == desc.x && internal::Fits(row, channels)) {
+  const unsigned channels = impl::ChannelsOf(desc);
+  for (const impl::FormatRow& row : impl::kFormats) {
+    if (row.kind == desc.f && row.bits == desc.x && impl::Fits(row, channels)) {
       return ArrayFormat{row.format, channels};
     }
   }
@@ -142,8 +142,8 @@ CUGUEST_HIDE inline bool Fits(const FormatRow& row, unsigned channels) {
 
 [[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<cudaChannelFormatDesc> ToRuntime(
     const ArrayFormat& format) {
-  for (const internal::FormatRow& row : internal::kFormats) {
-    if (row.format != format.format || !internal::Fits(row, format.channels)) continue;
+  for (const impl::FormatRow& row : impl::kFormats) {
+    if (row.format != format.format || !impl::Fits(row, format.channels)) continue;
     const auto bits = [&](unsigned channel) { return channel < format.channels ? row.bits : 0; };
     return cudaChannelFormatDesc{bits(0), bits(1), bits(2), bits(3), row.kind};
   }

@@ -97,7 +97,7 @@ struct RuntimeContext {
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<RuntimeContext> Query();
 };
 
-namespace internal {
+namespace impl {
 
 // Of `context`, current on `device`.
 CUGUEST_HIDE inline absl::StatusOr<bool> IsPrimary(const ContextRef& context, Device device) {
@@ -118,7 +118,7 @@ CUGUEST_HIDE inline absl::StatusOr<RuntimeContext> WithNothingCurrent() {
   return RuntimeContext{state->active ? Kind::kBinds : Kind::kCreates, ContextRef(), *first};
 }
 
-}  // namespace internal
+}  // namespace impl
 
 inline absl::StatusOr<RuntimeContext> RuntimeContext::Query() {
   const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
@@ -126,7 +126,7 @@ inline absl::StatusOr<RuntimeContext> RuntimeContext::Query() {
   CUcontext current = nullptr;
   const CUresult code = (*driver)->CtxGetCurrent(&current);
   if (code != CUDA_SUCCESS) return ToStatus(code, "look at the current context");
-  if (current == nullptr) return internal::WithNothingCurrent();
+  if (current == nullptr) return impl::WithNothingCurrent();
   const absl::StatusOr<Device> device = Device::OfCurrentContext();
   if (!device.ok()) return device.status();
   const ContextRef context = ContextRef::Borrow(current);
@@ -134,7 +134,7 @@ inline absl::StatusOr<RuntimeContext> RuntimeContext::Query() {
     return RuntimeContext{Kind::kDestroyed, ContextRef(), *device};
   }
   if (!context.ok()) return ToStatus(context);
-  const absl::StatusOr<bool> primary = internal::IsPrimary(context, *device);
+  const absl::StatusOr<bool> primary = impl::IsPrimary(context, *device);
   if (!primary.ok()) return primary.status();
   return RuntimeContext{*primary ? Kind::kPrimary : Kind::kUser, context, *device};
 }

@@ -65,14 +65,15 @@
 #include <cstddef>
 #include <optional>
 #include <string_view>
+#include <tuple>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/device_view.h"
-#include "cuguest/internal/handle_pool.h"
-#include "cuguest/internal/library_error.h"
 #include "cuguest/internal/library_handle.h"
+#include "cuguest/internal/toolkit_library.h"
 #include "cuguest/runtime/error.h"
 #include "cuguest/runtime/library.h"
 #include "cuguest/stream.h"
@@ -110,95 +111,53 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 /// Source:  test/runtime/cublas_test.cc, against the library's own names and words.
 [[nodiscard]] CUGUEST_HIDE inline absl::Status ToStatus(cublasStatus_t code, std::string_view doing,
                                                         std::string_view object = {}) {
-  return ::cuguest::internal::ToLibraryStatus(::cuguest::internal::Library::kCublas, code, doing,
-                                              object);
+  return internal::ToLibraryStatus(internal::Library::kCublas, code, doing, object);
 }
 
 /// The code that `status` was made from by ToStatus(), directly or by a function here; nothing
 /// for another status. CUBLAS_STATUS_SUCCESS for an OK one.
 [[nodiscard]] CUGUEST_HIDE inline std::optional<cublasStatus_t> CublasCodeOf(
     const absl::Status& status) {
-  return ::cuguest::internal::LibraryCodeOfType<cublasStatus_t>(
-      ::cuguest::internal::Library::kCublas, status);
+  return internal::LibraryCodeOfType<cublasStatus_t>(internal::Library::kCublas, status);
 }
 
 /// CublasLibrary
 ///
 /// See LibraryTable. Open() opens "libcublas.so.<major version of the header>" by default.
-struct CublasLibrary : LibraryTable {
+struct CublasLibrary : LibraryTable<CublasLibrary> {
   CUGUEST_CUBLAS_ENTRIES(CUGUEST_LIBRARY_POINTER)
 
-  [[nodiscard]] CUGUEST_HIDE static CublasLibrary Linked() {
-    CublasLibrary library;
-    CUGUEST_CUBLAS_ENTRIES(CUGUEST_LIBRARY_LINK)
-    return library;
-  }
-
-  [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<CublasLibrary> Open(const char* name = nullptr) {
-    CublasLibrary library;
-    absl::Status status =
-        library.Load(::cuguest::internal::Library::kCublas, name, "libcublas", CUBLAS_VER_MAJOR,
-                     {CUGUEST_CUBLAS_ENTRIES(CUGUEST_LIBRARY_FIND)}, &library.GetProperty);
-    if (!status.ok()) return status;
-    return library;
-  }
-
  private:
+  friend LibraryTable;
   CUGUEST_HIDE CublasLibrary() = default;
+  CUGUEST_HIDE void Link() { CUGUEST_CUBLAS_ENTRIES(CUGUEST_LIBRARY_LINK); }
+  CUGUEST_HIDE std::vector<internal::LibraryEntry> Entries() {
+    return {CUGUEST_CUBLAS_ENTRIES(CUGUEST_LIBRARY_FIND)};
+  }
 };
 
 #undef CUGUEST_CUBLAS_ENTRIES
 
-namespace internal {
+namespace impl {
 
-struct CublasApi {
-  using Table = CublasLibrary;
+template <>
+struct LibraryTraits<CublasLibrary> {
+  CUGUEST_HIDE static constexpr internal::Library kLibrary = internal::Library::kCublas;
+  CUGUEST_HIDE static constexpr char kStem[] = "libcublas";
+  CUGUEST_HIDE static constexpr int kMajor = CUBLAS_VER_MAJOR;
   using Handle = cublasHandle_t;
   using Code = cublasStatus_t;
-  CUGUEST_HIDE static constexpr ::cuguest::internal::Library kLibrary =
-      ::cuguest::internal::Library::kCublas;
   CUGUEST_HIDE static constexpr char kName[] = "a cuBLAS handle";
   CUGUEST_HIDE static constexpr bool kDestroyEndsCaptures = true;
   CUGUEST_HIDE static constexpr bool kTakesWorkspace = true;
-
-  CUGUEST_HIDE static Code SetWorkspace(const Table& cublas, Handle handle,
-                                        const ::cuguest::internal::MemoryRange& area) {
-    return cublas.SetWorkspace(handle, reinterpret_cast<void*>(area.pointer), area.bytes);
-  }
-
-  struct Settings {
-    CUGUEST_HIDE Code Read(const Table& cublas, Handle handle) {
-      Code code = cublas.GetPointerMode(handle, &pointer_mode);
-      if (code == Code{}) code = cublas.GetMathMode(handle, &math_mode);
-      if (code == Code{}) code = cublas.GetAtomicsMode(handle, &atomics_mode);
-      if (code == Code{}) code = cublas.GetSmCountTarget(handle, &sm_count);
-      return code;
-    }
-    CUGUEST_HIDE Code PutBack(const Table& cublas, Handle handle) const {
-      Code code =
-          internal::PutBack(cublas.GetPointerMode, cublas.SetPointerMode, handle, pointer_mode);
-      if (code == Code{}) {
-        code = internal::PutBack(cublas.GetMathMode, cublas.SetMathMode, handle, math_mode);
-      }
-      if (code == Code{}) {
-        code =
-            internal::PutBack(cublas.GetAtomicsMode, cublas.SetAtomicsMode, handle, atomics_mode);
-      }
-      if (code == Code{}) {
-        code =
-            internal::PutBack(cublas.GetSmCountTarget, cublas.SetSmCountTarget, handle, sm_count);
-      }
-      return code;
-    }
-
-    cublasPointerMode_t pointer_mode = CUBLAS_POINTER_MODE_HOST;
-    cublasMath_t math_mode = CUBLAS_DEFAULT_MATH;
-    cublasAtomicsMode_t atomics_mode = CUBLAS_ATOMICS_NOT_ALLOWED;
-    int sm_count = 0;
-  };
+  using Settings =
+      std::tuple<Setting<&CublasLibrary::GetPointerMode, &CublasLibrary::SetPointerMode>,
+                 Setting<&CublasLibrary::GetMathMode, &CublasLibrary::SetMathMode>,
+                 Setting<&CublasLibrary::GetAtomicsMode, &CublasLibrary::SetAtomicsMode>,
+                 Setting<&CublasLibrary::GetSmCountTarget, &CublasLibrary::SetSmCountTarget>>;
 };
 
-}  // namespace internal
+}  // namespace impl
 
 /// CublasHandles
 ///
@@ -213,10 +172,7 @@ struct CublasApi {
 ///          you.
 class CublasHandles : public LibraryHandles<CublasLibrary> {
  public:
-  /// With the cuBLAS that the program is linked with; see CublasLibrary::Linked().
-  CUGUEST_HIDE CublasHandles() : CublasHandles(CublasLibrary::Linked()) {}
-  CUGUEST_HIDE explicit CublasHandles(const CublasLibrary& library)
-      : LibraryHandles(internal::kHandleType<internal::CublasApi>, library) {}
+  using LibraryHandles::LibraryHandles;
 
   /// From now on `context` has at least `count` handles, idle or in use: to take the cost of making
   /// them out of a hot path. Invalidates no capture.
@@ -226,14 +182,7 @@ class CublasHandles : public LibraryHandles<CublasLibrary> {
   ///         those of ToStatus(cublasStatus_t)
   ///         The handles that were made before the failure stay.
   /// Cost:   that of the handles, and five driver calls if the context is current, else six.
-  CUGUEST_HIDE absl::Status Prepare(const ContextRef& context, std::size_t count = 1,
-                                    const char* file = __builtin_FILE(),
-                                    int line = __builtin_LINE()) {
-    return pools().Prepare(context, nullptr, count, file, line);
-  }
-
- private:
-  friend class CublasScope;
+  using LibraryHandles::Prepare;
 };
 
 /// CublasScope
@@ -269,12 +218,10 @@ class CublasHandles : public LibraryHandles<CublasLibrary> {
 ///          CublasHandles.
 /// Needs:   what cuBLAS does.
 /// Source:  test/runtime/cublas_test.cc; test/runtime/library_test.cc.
-class [[nodiscard]] CublasScope : public LibraryScope {
+class [[nodiscard]] CublasScope : public LibraryScope<CublasLibrary> {
  public:
   /// With the workspace that cuBLAS has for the handle.
-  CUGUEST_HIDE CublasScope(CublasHandles& handles, const StreamRef& stream,
-                           const char* file = __builtin_FILE(), int line = __builtin_LINE())
-      : LibraryScope(handles.pools(), {stream}, file, line) {}
+  using LibraryScope::LibraryScope;
 
   /// With `workspace`, which must stay until the work of the scope is done, and as long as a graph
   /// that is captured in it. 32 MiB are what cuBLAS recommends on Hopper, 4 MiB on older devices.
@@ -282,14 +229,11 @@ class [[nodiscard]] CublasScope : public LibraryScope {
   CUGUEST_HIDE CublasScope(CublasHandles& handles, const StreamRef& stream,
                            DeviceView<std::byte> workspace, const char* file = __builtin_FILE(),
                            int line = __builtin_LINE())
-      : LibraryScope(handles.pools(),
-                     {stream, nullptr, ::cuguest::internal::RangeAccess::Of(workspace)}, file,
+      : LibraryScope(handles, {stream, nullptr, &internal::RangeAccess::Of(workspace)}, file,
                      line) {}
 
   /// nullptr unless ok(). Good until the scope ends, on this thread; not to be destroyed.
-  [[nodiscard]] CUGUEST_HIDE cublasHandle_t handle() const noexcept {
-    return internal::LibraryHandle<internal::CublasApi>::Get(borrowed());
-  }
+  using LibraryScope::handle;
 };
 
 CUGUEST_END_RUNTIME_NAMESPACE

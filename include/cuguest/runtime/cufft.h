@@ -46,23 +46,21 @@
 #include <cufft.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <new>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "cuguest/capture.h"
 #include "cuguest/context_ref.h"
-#include "cuguest/device_buffer.h"
 #include "cuguest/device_view.h"
-#include "cuguest/internal/fft_layout.h"
+#include "cuguest/internal/cufft.h"
 #include "cuguest/internal/handle_pool.h"
-#include "cuguest/internal/library_error.h"
+#include "cuguest/internal/library_handle.h"
+#include "cuguest/internal/toolkit_library.h"
 #include "cuguest/runtime/error.h"
 #include "cuguest/runtime/library.h"
 #include "cuguest/stream.h"
@@ -82,40 +80,28 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 /// As ToStatus(cublasStatus_t). cuFFT has no words of its own: these are from its documentation.
 [[nodiscard]] CUGUEST_HIDE inline absl::Status ToStatus(cufftResult code, std::string_view doing,
                                                         std::string_view object = {}) {
-  return ::cuguest::internal::ToLibraryStatus(::cuguest::internal::Library::kCufft, code, doing,
-                                              object);
+  return internal::ToLibraryStatus(internal::Library::kCufft, code, doing, object);
 }
 
 /// As CublasCodeOf().
 [[nodiscard]] CUGUEST_HIDE inline std::optional<cufftResult> CufftCodeOf(
     const absl::Status& status) {
-  return ::cuguest::internal::LibraryCodeOfType<cufftResult>(::cuguest::internal::Library::kCufft,
-                                                             status);
+  return internal::LibraryCodeOfType<cufftResult>(internal::Library::kCufft, status);
 }
 
 /// CufftLibrary
 ///
 /// See LibraryTable. Open() opens "libcufft.so.<major version of the header>" by default.
-struct CufftLibrary : LibraryTable {
+struct CufftLibrary : LibraryTable<CufftLibrary> {
   CUGUEST_CUFFT_ENTRIES(CUGUEST_LIBRARY_POINTER)
 
-  [[nodiscard]] CUGUEST_HIDE static CufftLibrary Linked() {
-    CufftLibrary library;
-    CUGUEST_CUFFT_ENTRIES(CUGUEST_LIBRARY_LINK)
-    return library;
-  }
-
-  [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<CufftLibrary> Open(const char* name = nullptr) {
-    CufftLibrary library;
-    absl::Status status =
-        library.Load(::cuguest::internal::Library::kCufft, name, "libcufft", CUFFT_VER_MAJOR,
-                     {CUGUEST_CUFFT_ENTRIES(CUGUEST_LIBRARY_FIND)}, &library.GetProperty);
-    if (!status.ok()) return status;
-    return library;
-  }
-
  private:
+  friend LibraryTable;
   CUGUEST_HIDE CufftLibrary() = default;
+  CUGUEST_HIDE void Link() { CUGUEST_CUFFT_ENTRIES(CUGUEST_LIBRARY_LINK); }
+  CUGUEST_HIDE std::vector<internal::LibraryEntry> Entries() {
+    return {CUGUEST_CUFFT_ENTRIES(CUGUEST_LIBRARY_FIND)};
+  }
 };
 
 #undef CUGUEST_CUFFT_ENTRIES
@@ -184,22 +170,22 @@ struct CufftLayout {
   ///                           side is contiguous and the other is not; or a side has more bytes
   ///                           than a size_t holds. The text says which.
   [[nodiscard]] CUGUEST_HIDE absl::Status Check() const {
-    return ::cuguest::internal::CheckFftLayout(Shape());
+    return internal::CheckFftLayout(Shape());
   }
 
   /// From the first element to the last one's end: what CufftScope::CheckOperand is given.
   ///
   /// Errors: those of Check()
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<std::size_t> InputBytes() const {
-    return ::cuguest::internal::FftBytes(Shape(), /*of_input=*/true);
+    return internal::FftBytes(Shape(), /*of_input=*/true);
   }
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<std::size_t> OutputBytes() const {
-    return ::cuguest::internal::FftBytes(Shape(), /*of_input=*/false);
+    return internal::FftBytes(Shape(), /*of_input=*/false);
   }
 
   /// "2 x 4096 C2C"
   [[nodiscard]] CUGUEST_HIDE std::string ToString() const {
-    return ::cuguest::internal::FftLayoutText(Shape());
+    return internal::FftLayoutText(Shape());
   }
 
   CUGUEST_HIDE friend bool operator==(const CufftLayout& a, const CufftLayout& b) noexcept {
@@ -212,7 +198,9 @@ struct CufftLayout {
   }
 
  private:
-  [[nodiscard]] CUGUEST_HIDE ::cuguest::internal::FftShape Shape() const {
+  friend class impl::LibraryHandle<CufftLibrary>;
+
+  [[nodiscard]] CUGUEST_HIDE internal::FftShape Shape() const {
     return {static_cast<int>(type),
             rank,
             sizes,
@@ -222,85 +210,96 @@ struct CufftLayout {
   }
 };
 
-namespace internal {
+namespace impl {
 
-// A plan, the work area of its own, and what the next user of that waits for.
-class CufftPlan {
+template <>
+struct LibraryTraits<CufftLibrary> {
+  CUGUEST_HIDE static constexpr internal::Library kLibrary = internal::Library::kCufft;
+  CUGUEST_HIDE static constexpr char kStem[] = "libcufft";
+  CUGUEST_HIDE static constexpr int kMajor = CUFFT_VER_MAJOR;
+  using Handle = cufftHandle;
+};
+
+// A plan, and the work area of its own.
+template <>
+class LibraryHandle<CufftLibrary> {
  public:
   CUGUEST_HIDE static absl::StatusOr<void*> Make(const void* library, const ContextRef& context,
                                                  const void* kind) {
     const CufftLayout& layout = *static_cast<const CufftLayout*>(kind);
     const absl::Status valid = layout.Check();
     if (!valid.ok()) return valid;
-    std::unique_ptr<CufftPlan> made(new (std::nothrow) CufftPlan(context, layout));
+    std::unique_ptr<LibraryHandle> made(new (std::nothrow) LibraryHandle(layout));
     if (made == nullptr) return absl::ResourceExhaustedError("make a cuFFT plan: no host memory");
     const CufftLibrary& cufft = Of(library);
     const absl::Status created = ToStatus(cufft.Create(&made->plan_), "make a cuFFT plan");
     if (!created.ok()) return created;
-    const absl::Status planned = made->Plan(cufft);
+    const absl::Status planned = made->Plan(cufft, context);
     if (planned.ok()) return made.release();
     static_cast<void>(cufft.Destroy(made->plan_));
     return planned;
   }
 
   CUGUEST_HIDE static bool Fits(const void* self, const void* kind) {
-    return static_cast<const CufftPlan*>(self)->layout_ == *static_cast<const CufftLayout*>(kind);
+    return static_cast<const LibraryHandle*>(self)->layout_ ==
+           *static_cast<const CufftLayout*>(kind);
   }
 
   CUGUEST_HIDE static absl::Status Begin(const void* library, void* self,
-                                         const ::cuguest::internal::HandleRequest& request) {
+                                         const internal::HandleRequest& request) {
     const CufftLibrary& cufft = Of(library);
-    auto& plan = *static_cast<CufftPlan*>(self);
+    auto& plan = *static_cast<LibraryHandle*>(self);
     absl::Status status =
         ToStatus(cufft.SetStream(plan.plan_, reinterpret_cast<cudaStream_t>(request.stream.get())),
                  "set the stream of a cuFFT plan");
     if (!status.ok() || plan.work_bytes_ == 0) return status;
-    return request.brings_work_area ? plan.UseArea(cufft, request.work_area)
-                                    : plan.UseOwnArea(cufft, request.stream);
+    const absl::StatusOr<CUdeviceptr> area =
+        plan.area_.Begin(request, plan.work_bytes_, plan.layout_.Shape());
+    if (!area.ok()) return area.status();
+    return ToStatus(cufft.SetWorkArea(plan.plan_, reinterpret_cast<void*>(*area)),
+                    "set the work area of a cuFFT plan");
   }
 
   CUGUEST_HIDE static bool End(const void*, void* self, absl::Status* why) {
-    auto& plan = *static_cast<CufftPlan*>(self);
-    if (!plan.user_.has_value()) return true;
-    const StreamRef user = *std::exchange(plan.user_, std::nullopt);
-    // An event that is recorded in a capture would draw the next user into it.
-    if (why == nullptr) {
-      return user.capture_state() == CaptureState::kNone &&
-             ::cuguest::internal::EventAccess::Record(plan.used_, user);
-    }
-    static_cast<void>(*why = plan.CheckNotCapturing(user));
-    if (why->ok()) why->Update(plan.used_.Record(user));
-    return why->ok();
+    auto& plan = *static_cast<LibraryHandle*>(self);
+    return plan.area_.End(why, plan.work_bytes_, plan.layout_.Shape());
   }
 
   CUGUEST_HIDE static void Destroy(const void* library, void* self, bool is_over) {
-    const std::unique_ptr<CufftPlan> ending(static_cast<CufftPlan*>(self));
+    const std::unique_ptr<LibraryHandle> ending(static_cast<LibraryHandle*>(self));
     if (is_over) {
-      static_cast<void>(ending->area_.Leak());
-      static_cast<void>(ending->used_.Leak());
+      ending->area_.Leak();
     } else {
       static_cast<void>(Of(library).Destroy(ending->plan_));
     }
   }
 
   CUGUEST_HIDE static cufftHandle Get(void* self) {
-    return self == nullptr ? kNone : static_cast<CufftPlan*>(self)->plan_;
+    return self == nullptr ? kNone : static_cast<LibraryHandle*>(self)->plan_;
   }
   CUGUEST_HIDE static std::size_t WorkBytes(const void* self) {
-    return static_cast<const CufftPlan*>(self)->work_bytes_;
+    return static_cast<const LibraryHandle*>(self)->work_bytes_;
   }
+
+  CUGUEST_HIDE static constexpr internal::HandleType kType = {"a cuFFT plan",
+                                                              /*make_ends_captures=*/true,
+                                                              /*destroy_ends_captures=*/true,
+                                                              &Make,
+                                                              &Fits,
+                                                              &Begin,
+                                                              &End,
+                                                              &Destroy};
 
  private:
   CUGUEST_HIDE static constexpr cufftHandle kNone = -1;
 
-  CUGUEST_HIDE CufftPlan(const ContextRef& context, const CufftLayout& layout)
-      : context_(context), layout_(layout) {}
+  CUGUEST_HIDE explicit LibraryHandle(const CufftLayout& layout) : layout_(layout) {}
 
   CUGUEST_HIDE static const CufftLibrary& Of(const void* library) {
     return *static_cast<const CufftLibrary*>(library);
   }
 
-  CUGUEST_HIDE absl::Status Plan(const CufftLibrary& cufft) {
+  CUGUEST_HIDE absl::Status Plan(const CufftLibrary& cufft, const ContextRef& context) {
     const cufftResult off = cufft.SetAutoAllocation(plan_, 0);
     const absl::Status planned = ToStatus(off == CUFFT_SUCCESS ? MakePlan(cufft) : off,
                                           "make a cuFFT plan", layout_.ToString());
@@ -309,7 +308,7 @@ class CufftPlan {
     // that: plans used at once, by 16 threads in 4 contexts, were now and then
     // CUDA_ERROR_ILLEGAL_ADDRESS, which loses the process's contexts; after this they never were
     // (the H100's report in test/hardware/).
-    return StreamRef::Borrow(CU_STREAM_LEGACY, context_).Synchronize();
+    return StreamRef::Borrow(CU_STREAM_LEGACY, context).Synchronize();
   }
 
   CUGUEST_HIDE cufftResult MakePlan(const CufftLibrary& cufft) {
@@ -321,68 +320,13 @@ class CufftPlan {
         layout.output.stride, layout.output.distance, layout.type, layout.batch, &work_bytes_);
   }
 
-  CUGUEST_HIDE absl::Status SetArea(const CufftLibrary& cufft, CUdeviceptr area) {
-    return ToStatus(cufft.SetWorkArea(plan_, reinterpret_cast<void*>(area)),
-                    "set the work area of a cuFFT plan");
-  }
-
-  CUGUEST_HIDE absl::Status UseArea(const CufftLibrary& cufft,
-                                    const ::cuguest::internal::MemoryRange& area) {
-    if (area.bytes >= work_bytes_) return SetArea(cufft, area.pointer);
-    return absl::InvalidArgumentError("set the work area of a cuFFT plan, " + layout_.ToString() +
-                                      ": it has " + std::to_string(area.bytes) +
-                                      " bytes, and the plan needs " + std::to_string(work_bytes_));
-  }
-
-  CUGUEST_HIDE absl::Status CheckNotCapturing(const StreamRef& stream) const {
-    if (stream.capture_state() == CaptureState::kNone) return absl::OkStatus();
-    return absl::FailedPreconditionError(
-        "use the work area of a cuFFT plan, " + layout_.ToString() +
-        ": the stream captures, and the graph would keep its address: give the scope a work area "
-        "of " +
-        std::to_string(work_bytes_) + " bytes that lives as long as the graph");
-  }
-
-  CUGUEST_HIDE absl::Status UseOwnArea(const CufftLibrary& cufft, const StreamRef& stream) {
-    const absl::Status may_use = CheckNotCapturing(stream);
-    if (!may_use.ok()) return may_use;
-    const absl::Status ready = area_.empty() ? MakeArea() : stream.WaitFor(used_);
-    if (!ready.ok()) return ready;
-    const absl::Status set = SetArea(cufft, area_.get());
-    if (set.ok()) user_ = stream;
-    return set;
-  }
-
-  CUGUEST_HIDE absl::Status MakeArea() {
-    absl::StatusOr<Event> used = Event::Create(context_);
-    if (!used.ok()) return used.status();
-    absl::StatusOr<DeviceBuffer<std::byte>> area =
-        DeviceBuffer<std::byte>::Allocate(context_, work_bytes_);
-    if (!area.ok()) return area.status();
-    used_ = *std::move(used);
-    area_ = *std::move(area);
-    return absl::OkStatus();
-  }
-
-  ContextRef context_;
   CufftLayout layout_;
   cufftHandle plan_ = kNone;
   std::size_t work_bytes_ = 0;
-  DeviceBuffer<std::byte> area_;   // its own; made when it is first needed
-  Event used_;                     // behind the last work in area_
-  std::optional<StreamRef> user_;  // of area_, while a scope has the plan
+  internal::FftArea area_;
 };
 
-CUGUEST_HIDE inline constexpr ::cuguest::internal::HandleType kCufftPlans = {"a cuFFT plan",
-                                                                             true,
-                                                                             true,
-                                                                             &CufftPlan::Make,
-                                                                             &CufftPlan::Fits,
-                                                                             &CufftPlan::Begin,
-                                                                             &CufftPlan::End,
-                                                                             &CufftPlan::Destroy};
-
-}  // namespace internal
+}  // namespace impl
 
 /// CufftPlans
 ///
@@ -395,10 +339,7 @@ CUGUEST_HIDE inline constexpr ::cuguest::internal::HandleType kCufftPlans = {"a 
 ///          waits for all work of its context, by cuFFT, and for stream 0, by us.
 class CufftPlans : public LibraryHandles<CufftLibrary> {
  public:
-  /// With the cuFFT that the program is linked with; see CufftLibrary::Linked().
-  CUGUEST_HIDE CufftPlans() : CufftPlans(CufftLibrary::Linked()) {}
-  CUGUEST_HIDE explicit CufftPlans(const CufftLibrary& library)
-      : LibraryHandles(internal::kCufftPlans, library) {}
+  using LibraryHandles::LibraryHandles;
 
   /// As CublasHandles::Prepare, with plans of `layout`, but while nothing in the context captures:
   /// see Note [Plans and captures]. They have no work area of their own yet.
@@ -408,7 +349,7 @@ class CufftPlans : public LibraryHandles<CufftLibrary> {
   CUGUEST_HIDE absl::Status Prepare(const ContextRef& context, const CufftLayout& layout,
                                     std::size_t count = 1, const char* file = __builtin_FILE(),
                                     int line = __builtin_LINE()) {
-    return pools().Prepare(context, &layout, count, file, line);
+    return pools().Prepare(context, &layout, count, file, line).status();
   }
 
   /// The bytes of work area that a plan of `layout` needs in `context`; 0 if it needs none.
@@ -417,19 +358,10 @@ class CufftPlans : public LibraryHandles<CufftLibrary> {
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<std::size_t> WorkBytes(
       const ContextRef& context, const CufftLayout& layout, const char* file = __builtin_FILE(),
       int line = __builtin_LINE()) {
-    std::size_t bytes = 0;
-    absl::Status status = pools().Inspect(
-        context, &layout,
-        [](const void* plan, void* out) {
-          *static_cast<std::size_t*>(out) = internal::CufftPlan::WorkBytes(plan);
-        },
-        &bytes, file, line);
-    if (!status.ok()) return status;
-    return bytes;
+    const auto pool = pools().Prepare(context, &layout, 1, file, line);
+    if (!pool.ok()) return pool.status();
+    return impl::LibraryHandle<CufftLibrary>::WorkBytes((*pool)->Any(&layout));
   }
-
- private:
-  friend class CufftScope;
 };
 
 /// CufftScope
@@ -454,26 +386,22 @@ class CufftPlans : public LibraryHandles<CufftLibrary> {
 ///          plan's own area ten driver calls more: the question about the capture, twice, the wait
 ///          for the last user, and the event for the next.
 /// Source:  test/runtime/cufft_test.cc; test/runtime/library_test.cc.
-class [[nodiscard]] CufftScope : public LibraryScope {
+class [[nodiscard]] CufftScope : public LibraryScope<CufftLibrary> {
  public:
   /// With the work area of the plan's own. `stream` must live until the scope has ended.
   CUGUEST_HIDE CufftScope(CufftPlans& plans, const CufftLayout& layout, const StreamRef& stream,
                           const char* file = __builtin_FILE(), int line = __builtin_LINE())
-      : LibraryScope(plans.pools(), {stream, &layout}, file, line) {}
+      : LibraryScope(plans, {stream, &layout, nullptr}, file, line) {}
 
   /// With `work_area`, which must stay until the work of the scope is done, and as long as a graph
   /// that is captured in it.
   CUGUEST_HIDE CufftScope(CufftPlans& plans, const CufftLayout& layout, const StreamRef& stream,
                           DeviceView<std::byte> work_area, const char* file = __builtin_FILE(),
                           int line = __builtin_LINE())
-      : LibraryScope(plans.pools(),
-                     {stream, &layout, ::cuguest::internal::RangeAccess::Of(work_area)}, file,
-                     line) {}
+      : LibraryScope(plans, {stream, &layout, &internal::RangeAccess::Of(work_area)}, file, line) {}
 
   /// -1 unless ok(). Good until the scope ends, on this thread; not to be destroyed.
-  [[nodiscard]] CUGUEST_HIDE cufftHandle plan() const noexcept {
-    return internal::CufftPlan::Get(borrowed());
-  }
+  [[nodiscard]] CUGUEST_HIDE cufftHandle plan() const noexcept { return handle(); }
 };
 
 CUGUEST_END_RUNTIME_NAMESPACE

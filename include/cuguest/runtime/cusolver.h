@@ -21,13 +21,14 @@
 #include <cstddef>
 #include <optional>
 #include <string_view>
+#include <tuple>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cuguest/context_ref.h"
-#include "cuguest/internal/handle_pool.h"
-#include "cuguest/internal/library_error.h"
 #include "cuguest/internal/library_handle.h"
+#include "cuguest/internal/toolkit_library.h"
 #include "cuguest/runtime/error.h"
 #include "cuguest/runtime/library.h"
 #include "cuguest/stream.h"
@@ -55,97 +56,62 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 [[nodiscard]] CUGUEST_HIDE inline absl::Status ToStatus(cusolverStatus_t code,
                                                         std::string_view doing,
                                                         std::string_view object = {}) {
-  return ::cuguest::internal::ToLibraryStatus(::cuguest::internal::Library::kCusolver, code, doing,
-                                              object);
+  return internal::ToLibraryStatus(internal::Library::kCusolver, code, doing, object);
 }
 
 /// As CublasCodeOf().
 [[nodiscard]] CUGUEST_HIDE inline std::optional<cusolverStatus_t> CusolverCodeOf(
     const absl::Status& status) {
-  return ::cuguest::internal::LibraryCodeOfType<cusolverStatus_t>(
-      ::cuguest::internal::Library::kCusolver, status);
+  return internal::LibraryCodeOfType<cusolverStatus_t>(internal::Library::kCusolver, status);
 }
 
 /// CusolverLibrary
 ///
 /// See LibraryTable. Open() opens "libcusolver.so.<major version of the header>" by default.
-struct CusolverLibrary : LibraryTable {
+struct CusolverLibrary : LibraryTable<CusolverLibrary> {
   CUGUEST_CUSOLVER_ENTRIES(CUGUEST_LIBRARY_POINTER)
 
-  [[nodiscard]] CUGUEST_HIDE static CusolverLibrary Linked() {
-    CusolverLibrary library;
-    CUGUEST_CUSOLVER_ENTRIES(CUGUEST_LIBRARY_LINK)
-    return library;
-  }
-
-  [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<CusolverLibrary> Open(
-      const char* name = nullptr) {
-    CusolverLibrary library;
-    absl::Status status = library.Load(
-        ::cuguest::internal::Library::kCusolver, name, "libcusolver", CUSOLVER_VER_MAJOR,
-        {CUGUEST_CUSOLVER_ENTRIES(CUGUEST_LIBRARY_FIND)}, &library.GetProperty);
-    if (!status.ok()) return status;
-    return library;
-  }
-
  private:
+  friend LibraryTable;
   CUGUEST_HIDE CusolverLibrary() = default;
+  CUGUEST_HIDE void Link() { CUGUEST_CUSOLVER_ENTRIES(CUGUEST_LIBRARY_LINK); }
+  CUGUEST_HIDE std::vector<internal::LibraryEntry> Entries() {
+    return {CUGUEST_CUSOLVER_ENTRIES(CUGUEST_LIBRARY_FIND)};
+  }
 };
 
 #undef CUGUEST_CUSOLVER_ENTRIES
 #undef CUGUEST_CUSOLVER_MODE_ENTRIES
 
-namespace internal {
+namespace impl {
 
-struct CusolverDnApi {
-  using Table = CusolverLibrary;
+template <>
+struct LibraryTraits<CusolverLibrary> {
+  CUGUEST_HIDE static constexpr internal::Library kLibrary = internal::Library::kCusolver;
+  CUGUEST_HIDE static constexpr char kStem[] = "libcusolver";
+  CUGUEST_HIDE static constexpr int kMajor = CUSOLVER_VER_MAJOR;
   using Handle = cusolverDnHandle_t;
   using Code = cusolverStatus_t;
-  CUGUEST_HIDE static constexpr ::cuguest::internal::Library kLibrary =
-      ::cuguest::internal::Library::kCusolver;
   CUGUEST_HIDE static constexpr char kName[] = "a cuSOLVER handle";
   CUGUEST_HIDE static constexpr bool kDestroyEndsCaptures = true;
   CUGUEST_HIDE static constexpr bool kTakesWorkspace = false;
-
 #if CUSOLVER_VERSION >= 11500
-  struct Settings {
-    CUGUEST_HIDE Code Read(const Table& cusolver, Handle handle) {
-      return cusolver.GetDeterministicMode(handle, &mode);
-    }
-    CUGUEST_HIDE Code PutBack(const Table& cusolver, Handle handle) const {
-      return internal::PutBack(cusolver.GetDeterministicMode, cusolver.SetDeterministicMode, handle,
-                               mode);
-    }
-
-    cusolverDeterministicMode_t mode = CUSOLVER_DETERMINISTIC_RESULTS;
-  };
+  using Settings = std::tuple<
+      Setting<&CusolverLibrary::GetDeterministicMode, &CusolverLibrary::SetDeterministicMode>>;
 #else
-  struct Settings {
-    CUGUEST_HIDE Code Read(const Table& /*cusolver*/, Handle /*handle*/) const { return Code{}; }
-    CUGUEST_HIDE Code PutBack(const Table& /*cusolver*/, Handle /*handle*/) const { return Code{}; }
-  };
+  using Settings = std::tuple<>;
 #endif
 };
 
-}  // namespace internal
+}  // namespace impl
 
 /// CusolverDnHandles
 ///
 /// As CublasHandles. A handle takes about 100 MiB of device memory: it has a cuBLAS handle inside.
 class CusolverDnHandles : public LibraryHandles<CusolverLibrary> {
  public:
-  CUGUEST_HIDE CusolverDnHandles() : CusolverDnHandles(CusolverLibrary::Linked()) {}
-  CUGUEST_HIDE explicit CusolverDnHandles(const CusolverLibrary& library)
-      : LibraryHandles(internal::kHandleType<internal::CusolverDnApi>, library) {}
-
-  CUGUEST_HIDE absl::Status Prepare(const ContextRef& context, std::size_t count = 1,
-                                    const char* file = __builtin_FILE(),
-                                    int line = __builtin_LINE()) {
-    return pools().Prepare(context, nullptr, count, file, line);
-  }
-
- private:
-  friend class CusolverDnScope;
+  using LibraryHandles::LibraryHandles;
+  using LibraryHandles::Prepare;
 };
 
 /// CusolverDnScope
@@ -158,16 +124,12 @@ class CusolverDnHandles : public LibraryHandles<CusolverLibrary> {
 /// Stack, count, threads, errors: as CublasScope.
 /// Cost:    as CublasScope, with one cusolverDnGetDeterministicMode instead of four cublasGet...
 /// Source:  test/runtime/cusolver_test.cc; test/runtime/library_test.cc.
-class [[nodiscard]] CusolverDnScope : public LibraryScope {
+class [[nodiscard]] CusolverDnScope : public LibraryScope<CusolverLibrary> {
  public:
-  CUGUEST_HIDE CusolverDnScope(CusolverDnHandles& handles, const StreamRef& stream,
-                               const char* file = __builtin_FILE(), int line = __builtin_LINE())
-      : LibraryScope(handles.pools(), {stream}, file, line) {}
+  using LibraryScope::LibraryScope;
 
   /// nullptr unless ok(). Good until the scope ends, on this thread; not to be destroyed.
-  [[nodiscard]] CUGUEST_HIDE cusolverDnHandle_t handle() const noexcept {
-    return internal::LibraryHandle<internal::CusolverDnApi>::Get(borrowed());
-  }
+  using LibraryScope::handle;
 };
 
 CUGUEST_END_RUNTIME_NAMESPACE

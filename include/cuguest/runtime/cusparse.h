@@ -21,13 +21,14 @@
 #include <cstddef>
 #include <optional>
 #include <string_view>
+#include <tuple>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cuguest/context_ref.h"
-#include "cuguest/internal/handle_pool.h"
-#include "cuguest/internal/library_error.h"
 #include "cuguest/internal/library_handle.h"
+#include "cuguest/internal/toolkit_library.h"
 #include "cuguest/runtime/error.h"
 #include "cuguest/runtime/library.h"
 #include "cuguest/stream.h"
@@ -46,70 +47,49 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 [[nodiscard]] CUGUEST_HIDE inline absl::Status ToStatus(cusparseStatus_t code,
                                                         std::string_view doing,
                                                         std::string_view object = {}) {
-  return ::cuguest::internal::ToLibraryStatus(::cuguest::internal::Library::kCusparse, code, doing,
-                                              object);
+  return internal::ToLibraryStatus(internal::Library::kCusparse, code, doing, object);
 }
 
 /// As CublasCodeOf().
 [[nodiscard]] CUGUEST_HIDE inline std::optional<cusparseStatus_t> CusparseCodeOf(
     const absl::Status& status) {
-  return ::cuguest::internal::LibraryCodeOfType<cusparseStatus_t>(
-      ::cuguest::internal::Library::kCusparse, status);
+  return internal::LibraryCodeOfType<cusparseStatus_t>(internal::Library::kCusparse, status);
 }
 
 /// CusparseLibrary
 ///
 /// See LibraryTable. Open() opens "libcusparse.so.<major version of the header>" by default.
-struct CusparseLibrary : LibraryTable {
+struct CusparseLibrary : LibraryTable<CusparseLibrary> {
   CUGUEST_CUSPARSE_ENTRIES(CUGUEST_LIBRARY_POINTER)
 
-  [[nodiscard]] CUGUEST_HIDE static CusparseLibrary Linked() {
-    CusparseLibrary library;
-    CUGUEST_CUSPARSE_ENTRIES(CUGUEST_LIBRARY_LINK)
-    return library;
-  }
-
-  [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<CusparseLibrary> Open(
-      const char* name = nullptr) {
-    CusparseLibrary library;
-    absl::Status status = library.Load(
-        ::cuguest::internal::Library::kCusparse, name, "libcusparse", CUSPARSE_VER_MAJOR,
-        {CUGUEST_CUSPARSE_ENTRIES(CUGUEST_LIBRARY_FIND)}, &library.GetProperty);
-    if (!status.ok()) return status;
-    return library;
-  }
-
  private:
+  friend LibraryTable;
   CUGUEST_HIDE CusparseLibrary() = default;
+  CUGUEST_HIDE void Link() { CUGUEST_CUSPARSE_ENTRIES(CUGUEST_LIBRARY_LINK); }
+  CUGUEST_HIDE std::vector<internal::LibraryEntry> Entries() {
+    return {CUGUEST_CUSPARSE_ENTRIES(CUGUEST_LIBRARY_FIND)};
+  }
 };
 
 #undef CUGUEST_CUSPARSE_ENTRIES
 
-namespace internal {
+namespace impl {
 
-struct CusparseApi {
-  using Table = CusparseLibrary;
+template <>
+struct LibraryTraits<CusparseLibrary> {
+  CUGUEST_HIDE static constexpr internal::Library kLibrary = internal::Library::kCusparse;
+  CUGUEST_HIDE static constexpr char kStem[] = "libcusparse";
+  CUGUEST_HIDE static constexpr int kMajor = CUSPARSE_VER_MAJOR;
   using Handle = cusparseHandle_t;
   using Code = cusparseStatus_t;
-  CUGUEST_HIDE static constexpr ::cuguest::internal::Library kLibrary =
-      ::cuguest::internal::Library::kCusparse;
   CUGUEST_HIDE static constexpr char kName[] = "a cuSPARSE handle";
   CUGUEST_HIDE static constexpr bool kDestroyEndsCaptures = false;
   CUGUEST_HIDE static constexpr bool kTakesWorkspace = false;
-
-  struct Settings {
-    CUGUEST_HIDE Code Read(const Table& cusparse, Handle handle) {
-      return cusparse.GetPointerMode(handle, &mode);
-    }
-    CUGUEST_HIDE Code PutBack(const Table& cusparse, Handle handle) const {
-      return internal::PutBack(cusparse.GetPointerMode, cusparse.SetPointerMode, handle, mode);
-    }
-
-    cusparsePointerMode_t mode = CUSPARSE_POINTER_MODE_HOST;
-  };
+  using Settings =
+      std::tuple<Setting<&CusparseLibrary::GetPointerMode, &CusparseLibrary::SetPointerMode>>;
 };
 
-}  // namespace internal
+}  // namespace impl
 
 /// CusparseHandles
 ///
@@ -117,18 +97,8 @@ struct CusparseApi {
 /// and destroying one invalidates no capture.
 class CusparseHandles : public LibraryHandles<CusparseLibrary> {
  public:
-  CUGUEST_HIDE CusparseHandles() : CusparseHandles(CusparseLibrary::Linked()) {}
-  CUGUEST_HIDE explicit CusparseHandles(const CusparseLibrary& library)
-      : LibraryHandles(internal::kHandleType<internal::CusparseApi>, library) {}
-
-  CUGUEST_HIDE absl::Status Prepare(const ContextRef& context, std::size_t count = 1,
-                                    const char* file = __builtin_FILE(),
-                                    int line = __builtin_LINE()) {
-    return pools().Prepare(context, nullptr, count, file, line);
-  }
-
- private:
-  friend class CusparseScope;
+  using LibraryHandles::LibraryHandles;
+  using LibraryHandles::Prepare;
 };
 
 /// CusparseScope
@@ -139,16 +109,12 @@ class CusparseHandles : public LibraryHandles<CusparseLibrary> {
 /// Stack, count, threads, errors: as CublasScope.
 /// Cost:    as CublasScope, with one cusparseGetPointerMode instead of four cublasGet...
 /// Source:  test/runtime/cusparse_test.cc; test/runtime/library_test.cc.
-class [[nodiscard]] CusparseScope : public LibraryScope {
+class [[nodiscard]] CusparseScope : public LibraryScope<CusparseLibrary> {
  public:
-  CUGUEST_HIDE CusparseScope(CusparseHandles& handles, const StreamRef& stream,
-                             const char* file = __builtin_FILE(), int line = __builtin_LINE())
-      : LibraryScope(handles.pools(), {stream}, file, line) {}
+  using LibraryScope::LibraryScope;
 
   /// nullptr unless ok(). Good until the scope ends, on this thread; not to be destroyed.
-  [[nodiscard]] CUGUEST_HIDE cusparseHandle_t handle() const noexcept {
-    return internal::LibraryHandle<internal::CusparseApi>::Get(borrowed());
-  }
+  using LibraryScope::handle;
 };
 
 CUGUEST_END_RUNTIME_NAMESPACE

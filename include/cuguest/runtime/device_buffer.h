@@ -33,7 +33,7 @@
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
-namespace internal {
+namespace impl {
 
 // Runs `call` (a runtime call that `name` names) in `context`, without harm to captures.
 template <typename Call>
@@ -50,7 +50,7 @@ CUGUEST_HIDE absl::Status CallIn(const ContextRef& context, const char* name,
   return ToStatus(errors.Note(call(), name), doing);
 }
 
-}  // namespace internal
+}  // namespace impl
 
 /// The functions below
 ///
@@ -74,14 +74,14 @@ template <typename T>
   }
   const std::string doing = "allocate " + std::to_string(count * sizeof(T)) + " bytes";
   void* pointer = nullptr;
-  const absl::Status status = internal::CallIn(
-      context, "cudaMalloc", doing, [&] { return cudaMalloc(&pointer, count * sizeof(T)); });
+  const absl::Status status = impl::CallIn(context, "cudaMalloc", doing,
+                                           [&] { return cudaMalloc(&pointer, count * sizeof(T)); });
   if (!status.ok()) return status;
   if (count == 0) return DeviceBuffer<T>();
   absl::StatusOr<DeviceBuffer<T>> buffer = DeviceBuffer<T>::Adopt(static_cast<T*>(pointer), count);
   if (!buffer.ok()) {
     static_cast<void>(
-        internal::CallIn(context, "cudaFree", "free it again", [&] { return cudaFree(pointer); }));
+        impl::CallIn(context, "cudaFree", "free it again", [&] { return cudaFree(pointer); }));
   }
   return buffer;
 }
@@ -99,8 +99,8 @@ CUGUEST_HIDE absl::Status FreeBuffer(DeviceBuffer<T>& buffer) {
     return absl::InvalidArgumentError(
         "free a buffer by cudaFree: memory of a pool belongs to no context; call its Free()");
   }
-  const absl::Status status = internal::CallIn(buffer.context(), "cudaFree", "free a buffer",
-                                               [&] { return cudaFree(buffer.data()); });
+  const absl::Status status = impl::CallIn(buffer.context(), "cudaFree", "free a buffer",
+                                           [&] { return cudaFree(buffer.data()); });
   if (status.ok() || CodeOf(status) == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
     static_cast<void>(buffer.Leak());
   }

@@ -85,10 +85,10 @@ using ::cuguest::ToStatus;
 
 /// The other API's code; see Note [Two APIs, one list of numbers].
 [[nodiscard]] CUGUEST_HIDE inline CUresult ToDriver(cudaError_t code) noexcept {
-  return ::cuguest::internal::RuntimeToDriver(static_cast<int>(code));
+  return internal::RuntimeToDriver(static_cast<int>(code));
 }
 [[nodiscard]] CUGUEST_HIDE inline cudaError_t ToRuntime(CUresult code) noexcept {
-  return static_cast<cudaError_t>(::cuguest::internal::DriverToRuntime(code));
+  return static_cast<cudaError_t>(internal::DriverToRuntime(code));
 }
 
 /// ToStatus()
@@ -100,7 +100,7 @@ using ::cuguest::ToStatus;
 [[nodiscard]] CUGUEST_HIDE inline absl::Status ToStatus(cudaError_t code, std::string_view doing,
                                                         std::string_view object = {}) {
   if (code == cudaSuccess) return absl::OkStatus();
-  return ::cuguest::internal::MakeRuntimeStatus(static_cast<int>(code), doing, object);
+  return internal::MakeRuntimeStatus(static_cast<int>(code), doing, object);
 }
 
 /// RuntimeCodeOf()
@@ -110,7 +110,7 @@ using ::cuguest::ToStatus;
 /// cuguest::CodeOf() takes the driver's code out of either.
 [[nodiscard]] CUGUEST_HIDE inline std::optional<cudaError_t> RuntimeCodeOf(
     const absl::Status& status) {
-  const std::optional<int> code = ::cuguest::internal::RuntimeCodeOf(status);
+  const std::optional<int> code = internal::RuntimeCodeOf(status);
   if (!code.has_value()) return std::nullopt;
   return static_cast<cudaError_t>(*code);
 }
@@ -119,10 +119,10 @@ using ::cuguest::ToStatus;
 /// what to do. Never null; a code newer than cuguest gives "cudaErrorUnrecognized".
 /// Not cudaGetErrorName, which knows only its own runtime's codes.
 [[nodiscard]] CUGUEST_HIDE inline const char* ErrorName(cudaError_t code) noexcept {
-  return ::cuguest::internal::RuntimeErrorName(static_cast<int>(code));
+  return internal::RuntimeErrorName(static_cast<int>(code));
 }
 [[nodiscard]] CUGUEST_HIDE inline const char* ErrorText(cudaError_t code) noexcept {
-  return ::cuguest::internal::RuntimeErrorText(static_cast<int>(code));
+  return internal::RuntimeErrorText(static_cast<int>(code));
 }
 
 /// As the one of error.h.

@@ -94,7 +94,7 @@ static_assert(std::is_same_v<cudaLibrary_t, CUlibrary>);
 }
 #endif
 
-namespace internal {
+namespace impl {
 
 template <typename Function>
 CUGUEST_HIDE absl::StatusOr<Function> FindEntry(Function DriverTable::*entry) {
@@ -103,7 +103,7 @@ CUGUEST_HIDE absl::StatusOr<Function> FindEntry(Function DriverTable::*entry) {
   return (*driver)->Require(entry);
 }
 
-}  // namespace internal
+}  // namespace impl
 
 /// The queries below
 ///
@@ -175,7 +175,7 @@ template <typename... Parameters>
 [[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<CUfunction> FunctionOf(CUkernel kernel,
                                                                         const ContextRef& context) {
   if (kernel == nullptr) return absl::InvalidArgumentError("find the function of a null kernel");
-  const auto get = internal::FindEntry(&Driver::KernelGetFunction);
+  const auto get = impl::FindEntry(&Driver::KernelGetFunction);
   if (!get.ok()) return get.status();
   const ContextGuard guard(context);
   if (!guard.ok()) return cuguest::ToStatus(guard);
@@ -190,7 +190,7 @@ template <typename... Parameters>
 /// Cost:   one driver call.
 [[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<CUlibrary> LibraryOf(CUkernel kernel) {
   if (kernel == nullptr) return absl::InvalidArgumentError("find a null kernel's code library");
-  const auto get = internal::FindEntry(&Driver::KernelGetLibrary);
+  const auto get = impl::FindEntry(&Driver::KernelGetLibrary);
   if (!get.ok()) return get.status();
   CUlibrary library = nullptr;
   const CUresult code = (*get)(&library, kernel);
@@ -203,7 +203,7 @@ template <typename... Parameters>
 /// Cost:   one driver call.
 [[nodiscard]] CUGUEST_HIDE inline absl::StatusOr<CUmodule> ModuleOf(CUfunction function) {
   if (function == nullptr) return absl::InvalidArgumentError("find the module of a null function");
-  const auto get = internal::FindEntry(&Driver::FuncGetModule);
+  const auto get = impl::FindEntry(&Driver::FuncGetModule);
   if (!get.ok()) return get.status();
   CUmodule module = nullptr;
   const CUresult code = (*get)(&module, function);

@@ -56,7 +56,7 @@ static_assert(std::is_same_v<cudaGraphExec_t, CUgraphExec>);
 static_assert(std::is_same_v<cudaUserObject_t, CUuserObject>);
 static_assert(std::is_same_v<cudaMemPool_t, CUmemoryPool>);
 
-namespace internal {
+namespace impl {
 
 // The stream that 0 names in files compiled as the including one is.
 #if defined(CUDA_API_PER_THREAD_DEFAULT_STREAM) || defined(__CUDA_API_PER_THREAD_DEFAULT_STREAM)
@@ -71,7 +71,7 @@ CUGUEST_HIDE inline CUstream Explicit(CUstream stream) noexcept {
   return stream != nullptr ? stream : reinterpret_cast<CUstream>(kDefaultStream);
 }
 
-}  // namespace internal
+}  // namespace impl
 
 /// The functions below
 ///
@@ -83,10 +83,10 @@ CUGUEST_HIDE inline CUstream Explicit(CUstream stream) noexcept {
 /// CU_STREAM_PER_THREAD where CUDA_API_PER_THREAD_DEFAULT_STREAM is defined. Both APIs have
 /// the same two. Special streams belong to whichever context is current when they are used.
 [[nodiscard]] CUGUEST_HIDE inline CUstream ToDriver(cudaStream_t stream) noexcept {
-  return internal::Explicit(stream);
+  return impl::Explicit(stream);
 }
 [[nodiscard]] CUGUEST_HIDE inline cudaStream_t ToRuntime(CUstream stream) noexcept {
-  return internal::Explicit(stream);
+  return impl::Explicit(stream);
 }
 
 /// The flags of both APIs agree too: cudaEventDisableTiming is CU_EVENT_DISABLE_TIMING.

@@ -82,8 +82,8 @@ class [[nodiscard]] LastErrorScope {
   CUGUEST_HIDE bool Restore() noexcept {
     if (!inside_) return true;
     if (!thread_.IsThis()) {
-      ::cuguest::internal::ReportIncident(IncidentKind::kElsewhere, Repair::kUnrepaired,
-                                          CUDA_ERROR_ILLEGAL_STATE, file_, line_);
+      internal::ReportIncident(IncidentKind::kElsewhere, Repair::kUnrepaired,
+                               CUDA_ERROR_ILLEGAL_STATE, file_, line_);
       return false;
     }
     inside_ = false;
@@ -92,15 +92,15 @@ class [[nodiscard]] LastErrorScope {
     if (before_ == cudaSuccess) static_cast<void>(cudaGetLastError());
     const bool restored = cudaPeekAtLastError() == before_;
     if (culprit_ == nullptr) {
-      ::cuguest::internal::ReportIncident(IncidentKind::kLastError,
-                                          restored ? Repair::kRepaired : Repair::kUnrepaired,
-                                          ToDriver(after), file_, line_);
+      internal::ReportIncident(IncidentKind::kLastError,
+                               restored ? Repair::kRepaired : Repair::kUnrepaired, ToDriver(after),
+                               file_, line_);
     }
     return restored;
   }
 
  private:
-  const ::cuguest::internal::BoundThread thread_;
+  const internal::BoundThread thread_;
   const char* file_;
   int line_;
   cudaError_t before_;

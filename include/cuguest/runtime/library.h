@@ -15,55 +15,69 @@
 #include <library_types.h>
 
 #include <cstddef>
-#include <initializer_list>
-#include <utility>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/internal/handle_pool.h"
-#include "cuguest/internal/library_error.h"
-#include "cuguest/internal/library_file.h"
+#include "cuguest/internal/library_handle.h"
 #include "cuguest/internal/memory_range.h"
+#include "cuguest/internal/toolkit_library.h"
 #include "cuguest/runtime/binding.h"
+#include "cuguest/stream.h"
 
 /// What a table's list X(member, function) is expanded with.
 #define CUGUEST_LIBRARY_POINTER(Name, function) decltype(&::function) Name = nullptr;
-#define CUGUEST_LIBRARY_LINK(Name, function) library.Name = &::function;
-#define CUGUEST_LIBRARY_FIND(Name, function) {#function, &library.Name},
+#define CUGUEST_LIBRARY_LINK(Name, function) Name = &::function;
+#define CUGUEST_LIBRARY_FIND(Name, function) {#function, &Name},
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
+template <typename Table>
+class LibraryScope;
+
 /// LibraryTable
 ///
-/// The functions of one toolkit library that its pool and its scope need. Each table has
-///
-///   Linked()             those that the program is linked with. Only a program that calls it
-///                        (or the default constructor of the handles) needs the library at link
-///                        time.
-///   Open(name)           those of the library `name`, a soname or a path; by default of NVIDIA's
-///                        soname for the header's major version. It stays loaded to the end of the
-///                        process, also on failure.
+/// The functions of one toolkit library that its pool and its scope need.
 ///
 /// Stack, count, last error: not touched. Nothing here needs a driver, or initialises one.
 /// Threads: a value; any thread.
-/// Errors:  of Open():
-///            kUnavailable         it cannot be loaded: the text holds the loader's words
-///            kUnimplemented       one of the functions is missing: the text names it
-///            kFailedPrecondition  its major version is not the header's
-/// Cost:    of Open(), the first time: loading it (a second, and hundreds of MiB of address space).
 /// Source:  test/runtime/library_missing_test.cc.
+template <typename Library>
 class LibraryTable {
  public:
+  /// Those that the program is linked with. Only a program that calls it (or the default
+  /// constructor of the handles) needs the library at link time.
+  [[nodiscard]] CUGUEST_HIDE static Library Linked() {
+    Library library;
+    library.Link();
+    return library;
+  }
+
+  /// Those of the library `name`, a soname or a path; by default of NVIDIA's soname for the
+  /// header's major version. It stays loaded to the end of the process, also on failure.
+  ///
+  /// Errors: kUnavailable         it cannot be loaded: the text holds the loader's words
+  ///         kUnimplemented       one of the functions is missing: the text names it
+  ///         kFailedPrecondition  its major version is not the header's
+  /// Cost:   the first time: loading it (a second, and hundreds of MiB of address space).
+  [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<Library> Open(const char* name = nullptr) {
+    Library library;
+    absl::Status status = library.Load(name);
+    if (!status.ok()) return status;
+    return library;
+  }
+
   /// Another function of the same library, for a program that does not link it:
   ///
   ///   auto sgemm = library.Find<decltype(&cublasSgemm_v2)>("cublasSgemm_v2");
   ///
   /// Errors: kUnimplemented  the library does not have it
   /// Cost:   dlsym().
-  template <typename Function>
+  template <typename Function, CUGUEST_HIDE_TEMPLATE>
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<Function> Find(const char* symbol) const {
-    const absl::StatusOr<void*> found = file_.Find(symbol);
+    const absl::StatusOr<void*> found = internal::FindSymbol(file_, name_, symbol);
     if (!found.ok()) return found.status();
     return reinterpret_cast<Function>(*found);
   }
@@ -71,27 +85,26 @@ class LibraryTable {
  protected:
   CUGUEST_HIDE LibraryTable() = default;
 
-  /// Fills `entries`, among which `get_property` is, from the file `name`, or else from
-  /// "<stem>.so.<major>", whose major version must be `major`.
-  template <typename Code>
-  CUGUEST_HIDE absl::Status Load(
-      ::cuguest::internal::Library which, const char* name, const char* stem, int major,
-      std::initializer_list<::cuguest::internal::LibraryFile::Entry> entries,
-      Code (*const* get_property)(libraryPropertyType, int*)) {
-    absl::StatusOr<::cuguest::internal::LibraryFile> file =
-        ::cuguest::internal::LibraryFile::Open(name, stem, major);
+ private:
+  CUGUEST_HIDE absl::Status Load(const char* name) {
+    using Traits = impl::LibraryTraits<Library>;
+    auto& library = static_cast<Library&>(*this);
+    name_ = name != nullptr ? name : Traits::kStem + (".so." + std::to_string(Traits::kMajor));
+    const absl::StatusOr<void*> file = internal::OpenLibrary(name_);
     if (!file.ok()) return file.status();
-    file_ = *std::move(file);
-    const absl::Status filled = file_.Fill(entries);
-    if (!filled.ok()) return filled;
-    int its_major = 0;
-    const absl::Status asked = ::cuguest::internal::ToLibraryStatus(
-        which, (*get_property)(MAJOR_VERSION, &its_major), "ask for the version", stem);
-    return asked.ok() ? file_.CheckMajor(its_major, major) : asked;
+    file_ = *file;
+    int major = 0;
+    absl::Status status = internal::FindEntries(file_, name_, library.Entries());
+    if (status.ok()) {
+      status =
+          internal::ToLibraryStatus(Traits::kLibrary, library.GetProperty(MAJOR_VERSION, &major),
+                                    "ask for the version", Traits::kStem);
+    }
+    return status.ok() ? internal::CheckMajor(name_, major, Traits::kMajor) : status;
   }
 
- private:
-  ::cuguest::internal::LibraryFile file_;
+  std::string name_;
+  void* file_ = nullptr;
 };
 
 /// LibraryHandles
@@ -115,6 +128,9 @@ class LibraryTable {
 template <typename Table>
 class LibraryHandles {
  public:
+  /// With the library that the program is linked with; see LibraryTable::Linked().
+  CUGUEST_HIDE LibraryHandles() : LibraryHandles(Table::Linked()) {}
+  CUGUEST_HIDE explicit LibraryHandles(const Table& library) : library_(library) {}
   LibraryHandles(const LibraryHandles&) = delete;
   LibraryHandles& operator=(const LibraryHandles&) = delete;
 
@@ -147,24 +163,33 @@ class LibraryHandles {
   CUGUEST_HIDE std::size_t DropDead() { return pools_.DropDead(); }
 
  protected:
-  CUGUEST_HIDE LibraryHandles(const ::cuguest::internal::HandleType& type, const Table& library)
-      : library_(library), pools_(type, &library_) {}
   /// Destroys the handles of contexts that live, as Forget(). No scope may be left.
   CUGUEST_HIDE ~LibraryHandles() = default;
 
-  [[nodiscard]] CUGUEST_HIDE ::cuguest::internal::HandlePools& pools() noexcept { return pools_; }
+  CUGUEST_HIDE absl::Status Prepare(const ContextRef& context, std::size_t count = 1,
+                                    const char* file = __builtin_FILE(),
+                                    int line = __builtin_LINE()) {
+    return pools_.Prepare(context, nullptr, count, file, line).status();
+  }
+  [[nodiscard]] CUGUEST_HIDE internal::HandlePools& pools() noexcept { return pools_; }
 
  private:
+  friend class LibraryScope<Table>;
+
   Table library_;
-  ::cuguest::internal::HandlePools pools_;  // after library_, which it calls to its end
+  internal::HandlePools pools_{impl::LibraryHandle<Table>::kType, &library_};
 };
 
 /// LibraryScope
 ///
 /// Has a handle to itself, in the context of a stream, which it makes current, with the thread in
 /// relaxed capture mode. CublasScope says what it does, and each library's scope what else.
+template <typename Table>
 class [[nodiscard]] LibraryScope {
  public:
+  CUGUEST_HIDE LibraryScope(LibraryHandles<Table>& handles, const StreamRef& stream,
+                            const char* file = __builtin_FILE(), int line = __builtin_LINE())
+      : LibraryScope(handles, {stream, nullptr, nullptr}, file, line) {}
   LibraryScope(const LibraryScope&) = delete;
   LibraryScope& operator=(const LibraryScope&) = delete;
 
@@ -181,7 +206,7 @@ class [[nodiscard]] LibraryScope {
   ///         those of DeviceView::Borrow
   [[nodiscard]] CUGUEST_HIDE absl::Status CheckOperand(const void* pointer,
                                                        std::size_t bytes) const {
-    return scope_.CheckOperand(::cuguest::internal::AddressOf(pointer), bytes);
+    return scope_.CheckOperand(internal::AddressOf(pointer), bytes);
   }
 
   /// As ContextGuard::Reassert: after foreign code was called inside the scope. If it fails, also
@@ -200,18 +225,18 @@ class [[nodiscard]] LibraryScope {
   CUGUEST_HIDE absl::Status Restore() { return scope_.Restore(); }
 
  protected:
-  CUGUEST_HIDE LibraryScope(::cuguest::internal::HandlePools& pools,
-                            const ::cuguest::internal::HandleRequest& request, const char* file,
-                            int line)
-      : scope_(pools, request, file, line) {}
+  CUGUEST_HIDE LibraryScope(LibraryHandles<Table>& handles, const internal::HandleRequest& request,
+                            const char* file, int line)
+      : scope_(handles.pools_, request, file, line) {}
   /// As Restore(), without a word.
   CUGUEST_HIDE ~LibraryScope() = default;
 
-  /// What the pool keeps for the handle; nullptr unless ok().
-  [[nodiscard]] CUGUEST_HIDE void* borrowed() const noexcept { return scope_.handle(); }
+  [[nodiscard]] CUGUEST_HIDE typename impl::LibraryTraits<Table>::Handle handle() const noexcept {
+    return impl::LibraryHandle<Table>::Get(scope_.handle());
+  }
 
  private:
-  ::cuguest::internal::HandleScope scope_;
+  internal::HandleScope scope_;
 };
 
 CUGUEST_END_RUNTIME_NAMESPACE

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cuguest/internal/fft_layout.h"
+#include "cuguest/internal/cufft.h"
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "cuguest/capture.h"
 #include "lib/core/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
+
 namespace {
 
 constexpr int kMaxRank = 3;
@@ -136,6 +139,14 @@ absl::Status CheckNumbers(const FftShape& shape) {
   return absl::OkStatus();
 }
 
+absl::Status CheckNotCapturing(const StreamRef& stream, std::size_t bytes, const FftShape& shape) {
+  if (stream.capture_state() == CaptureState::kNone) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "use the work area of a cuFFT plan, ", FftLayoutText(shape),
+      ": the stream captures, and the graph would keep its address: give the scope a work area of ",
+      bytes, " bytes that lives as long as the graph"));
+}
+
 }  // namespace
 
 absl::Status CheckFftLayout(const FftShape& shape) {
@@ -157,6 +168,48 @@ std::string FftLayoutText(const FftShape& shape) {
   absl::StrAppend(&text, " ", type == nullptr ? "of an unknown type" : type->name);
   if (shape.input.stride != 0) absl::StrAppend(&text, ", embedded");
   return text;
+}
+
+absl::StatusOr<CUdeviceptr> FftArea::Begin(const HandleRequest& request, std::size_t bytes,
+                                           const FftShape& shape) {
+  const MemoryRange* const brought = request.work_area;
+  if (brought != nullptr && brought->bytes >= bytes) return brought->pointer;
+  if (brought != nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("set the work area of a cuFFT plan, ", FftLayoutText(shape), ": it has ",
+                     brought->bytes, " bytes, and the plan needs ", bytes));
+  }
+  CUGUEST_RETURN_IF_ERROR(CheckNotCapturing(request.stream, bytes, shape));
+  CUGUEST_RETURN_IF_ERROR(area_.empty() ? Make(request.stream.context(), bytes)
+                                        : request.stream.WaitFor(used_));
+  user_ = request.stream;
+  return area_.get();
+}
+
+bool FftArea::End(absl::Status* why, std::size_t bytes, const FftShape& shape) {
+  if (!user_.has_value()) return true;
+  const StreamRef user = *std::exchange(user_, std::nullopt);
+  // An event that is recorded in a capture would draw the next user into it. Without a text, which
+  // needs memory, for a destructor.
+  if (why == nullptr) {
+    return user.capture_state() == CaptureState::kNone &&
+           used_.TryRecord(user).code == CUDA_SUCCESS;
+  }
+  *why = CheckNotCapturing(user, bytes, shape);
+  if (why->ok()) *why = used_.Record(user);
+  return why->ok();
+}
+
+void FftArea::Leak() noexcept {
+  static_cast<void>(area_.Leak());
+  static_cast<void>(used_.Leak());
+}
+
+absl::Status FftArea::Make(const ContextRef& context, std::size_t bytes) {
+  CUGUEST_ASSIGN_OR_RETURN(Event used, Event::Create(context));
+  CUGUEST_ASSIGN_OR_RETURN(area_, DeviceBuffer<std::byte>::Allocate(context, bytes));
+  used_ = std::move(used);
+  return absl::OkStatus();
 }
 
 }  // namespace internal

@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // -----------------------------------------------------------------------------
-// internal/library_error.h                                              tier: 0
+// internal/toolkit_library.h                                            tier: 0
 // -----------------------------------------------------------------------------
 //
-// Not for embedders. The codes of cuBLAS, cuFFT, cuSOLVER and cuSPARSE as plain numbers, so that
-// neither their headers nor the libraries are needed, and a status of one library's can be made
-// in a program that loads it at run time.
+// Not for embedders. What cuBLAS, cuFFT, cuSOLVER and cuSPARSE are to us: a file that may be loaded
+// at run time, and a list of codes, here as plain numbers, so that neither the library nor its
+// header is needed for a status.
 
-#ifndef CUGUEST_INTERNAL_LIBRARY_ERROR_H_
-#define CUGUEST_INTERNAL_LIBRARY_ERROR_H_
+#ifndef CUGUEST_INTERNAL_TOOLKIT_LIBRARY_H_
+#define CUGUEST_INTERNAL_TOOLKIT_LIBRARY_H_
 
 #include <optional>
+#include <string>
 #include <string_view>
+#include <type_traits>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "cuguest/export.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -45,7 +49,28 @@ template <typename Code>
   return static_cast<Code>(*code);
 }
 
+// A function of a library, and the pointer that it is to be written to.
+struct LibraryEntry {
+  template <typename Function>
+  CUGUEST_HIDE LibraryEntry(const char* name, Function** pointer) : symbol(name), address(pointer) {
+    static_assert(std::is_function_v<Function> && sizeof(Function*) == sizeof(void*));
+  }
+  const char* symbol;
+  void* address;
+};
+
+// A library that is loaded at run time, and never closed. No file: the program and what it is
+// linked with.
+CUGUEST_API absl::StatusOr<void*> OpenLibrary(const std::string& name);
+[[nodiscard]] CUGUEST_API absl::StatusOr<void*> FindSymbol(void* file, const std::string& name,
+                                                           const char* symbol);
+// Stops at the first that is not there.
+CUGUEST_API absl::Status FindEntries(void* file, const std::string& name,
+                                     const std::vector<LibraryEntry>& entries);
+// kFailedPrecondition unless `major` is what the caller was compiled for.
+CUGUEST_API absl::Status CheckMajor(const std::string& name, int major, int compiled_for);
+
 }  // namespace internal
 CUGUEST_END_NAMESPACE
 
-#endif  // CUGUEST_INTERNAL_LIBRARY_ERROR_H_
+#endif  // CUGUEST_INTERNAL_TOOLKIT_LIBRARY_H_
