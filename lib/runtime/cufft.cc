@@ -3,7 +3,7 @@
 #include "cuguest/internal/cufft.h"
 
 #include <algorithm>
-#include <iterator>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,7 +12,6 @@
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
-
 namespace {
 
 constexpr int kMaxRank = 3;
@@ -33,61 +32,18 @@ constexpr Type kTypes[] = {
 };
 
 const Type* Find(int value) noexcept {
-  const auto* end = std::end(kTypes);
-  const auto* found =
-      std::find_if(std::begin(kTypes), end, [&](const Type& type) { return type.value == value; });
-  return found == end ? nullptr : found;
+  for (const Type& type : kTypes) {
+    if (type.value == value) return &type;
+  }
+  return nullptr;
 }
 
-// A number of elements or bytes, or too many.
-class Amount {
- public:
-  Amount(long long value) : value_(value) {}  // NOLINT: as a number is
-  friend Amount operator+(Amount a, const Amount& b) {
-    const bool over = __builtin_add_overflow(a.value_, b.value_, &a.value_);
-    a.fits_ = a.fits_ && b.fits_ && !over;
-    return a;
-  }
-  friend Amount operator*(Amount a, const Amount& b) {
-    const bool over = __builtin_mul_overflow(a.value_, b.value_, &a.value_);
-    a.fits_ = a.fits_ && b.fits_ && !over;
-    return a;
-  }
-  bool fits() const { return fits_; }
-  long long value() const { return value_; }
+// Of numbers of elements or bytes, none of which is negative.
+constexpr long long kTooMany = std::numeric_limits<long long>::max();
 
- private:
-  long long value_;
-  bool fits_ = true;
-};
-
-// One side, with all that a contiguous one leaves out.
-struct Extent {
-  long long sizes[kMaxRank];
-  long long embed[kMaxRank];
-  long long stride;
-  Amount distance;
-};
-
-Extent ExtentOf(const FftShape& shape, const FftSide& side, bool is_half) {
-  Extent extent{{}, {}, side.stride, side.distance};
-  for (int i = 0; i < shape.rank; ++i) {
-    extent.sizes[i] = is_half && i == shape.rank - 1 ? shape.sizes[i] / 2 + 1 : shape.sizes[i];
-    extent.embed[i] = side.stride == 0 ? extent.sizes[i] : side.embed[i];
-  }
-  if (side.stride != 0) return extent;
-  extent.stride = 1;
-  extent.distance = 1;
-  for (int i = 0; i < shape.rank; ++i) extent.distance = extent.distance * extent.sizes[i];
-  return extent;
-}
-
-// From the first element to the end of the last one.
-Amount BytesOf(const FftShape& shape, const Extent& extent, long long element) {
-  Amount last = 0;
-  for (int i = 0; i < shape.rank; ++i) last = last * extent.embed[i] + (extent.sizes[i] - 1);
-  last = last * extent.stride + extent.distance * (shape.batch - 1);
-  return (last + 1) * element;
+long long Add(long long a, long long b) { return __builtin_add_overflow(a, b, &a) ? kTooMany : a; }
+long long Multiply(long long a, long long b) {
+  return __builtin_mul_overflow(a, b, &a) ? kTooMany : a;
 }
 
 absl::Status Refuse(const FftShape& shape, const std::string& why) {
@@ -95,29 +51,35 @@ absl::Status Refuse(const FftShape& shape, const std::string& why) {
       absl::StrCat("describe the transform ", FftLayoutText(shape), ": ", why));
 }
 
-absl::Status CheckEmbedding(const FftShape& shape, const Extent& extent, const FftSide& side,
-                            const char* name) {
-  if (side.stride == 0) return absl::OkStatus();
-  if (side.stride < 0 || side.distance < 0 || (side.distance == 0 && shape.batch > 1)) {
+// From the first element of a side to the end of the last one.
+absl::StatusOr<std::size_t> BytesOfSide(const FftShape& shape, const Type& type, bool of_input) {
+  const FftSide& side = of_input ? shape.input : shape.output;
+  const char* const name = of_input ? "input" : "output";
+  const bool is_half = of_input ? type.input_is_half : type.output_is_half;
+  const bool is_contiguous = side.stride == 0;
+  if (!is_contiguous &&
+      (side.stride < 0 || side.distance < 0 || (side.distance == 0 && shape.batch > 1))) {
     return Refuse(shape,
                   absl::StrCat("the ", name, "'s stride is ", side.stride, " and its distance ",
                                side.distance, "; both must be positive"));
   }
-  for (int i = 1; i < shape.rank; ++i) {
-    if (side.embed[i] >= extent.sizes[i]) continue;
-    return Refuse(shape, absl::StrCat("dimension ", i, " of the ", name, " has ", extent.sizes[i],
-                                      " elements, and is embedded in ", side.embed[i]));
+  long long last = 0;   // of one transform
+  long long count = 1;  // of its elements
+  for (int i = 0; i < shape.rank; ++i) {
+    const bool is_halved = is_half && i == shape.rank - 1;
+    const long long size = is_halved ? shape.sizes[i] / 2 + 1 : shape.sizes[i];
+    const long long embed = is_contiguous ? size : side.embed[i];
+    if (i > 0 && embed < size) {
+      return Refuse(shape, absl::StrCat("dimension ", i, " of the ", name, " has ", size,
+                                        " elements, and is embedded in ", embed));
+    }
+    last = Add(Multiply(last, embed), size - 1);
+    count = Multiply(count, size);
   }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::size_t> BytesOfSide(const FftShape& shape, const Type& type, bool of_input) {
-  const FftSide& side = of_input ? shape.input : shape.output;
-  const char* const name = of_input ? "input" : "output";
-  const Extent extent = ExtentOf(shape, side, of_input ? type.input_is_half : type.output_is_half);
-  CUGUEST_RETURN_IF_ERROR(CheckEmbedding(shape, extent, side, name));
-  const Amount bytes = BytesOf(shape, extent, of_input ? type.input_bytes : type.output_bytes);
-  if (bytes.fits()) return static_cast<std::size_t>(bytes.value());
+  if (!is_contiguous) last = Multiply(last, side.stride);
+  last = Add(last, Multiply(is_contiguous ? count : side.distance, shape.batch - 1));
+  const long long bytes = Multiply(Add(last, 1), of_input ? type.input_bytes : type.output_bytes);
+  if (bytes != kTooMany) return static_cast<std::size_t>(bytes);
   return Refuse(shape, absl::StrCat("the ", name, " has more bytes than an address space"));
 }
 

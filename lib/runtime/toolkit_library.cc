@@ -19,12 +19,10 @@ CUGUEST_BEGIN_NAMESPACE
 namespace internal {
 namespace {
 
-using absl::StatusCode;
-
 struct Row {
   int code;
   const char* name;  // without the library's prefix
-  StatusCode canonical;
+  absl::StatusCode canonical;
   const char* text;         // the library's own, where it has one
   const char* advice = "";  // what to do about it
 };
@@ -39,118 +37,107 @@ constexpr char kNoHandle[] =
 constexpr char kFailedThere[] =
     "; wait for the stream to see whether an earlier error of the device is the cause";
 
+#define ROW(code, name, canonical, ...) \
+  { code, #name, absl::StatusCode::canonical, __VA_ARGS__ }
+
 // In ascending order, with the texts of cublasGetStatusString.
 constexpr Row kCublasRows[] = {
-    {1, "NOT_INITIALIZED", StatusCode::kFailedPrecondition, "the library was not initialized",
-     kNoHandle},
-    {3, "ALLOC_FAILED", StatusCode::kResourceExhausted, "the resource allocation failed",
-     kNoMemory},
-    {7, "INVALID_VALUE", StatusCode::kInvalidArgument,
-     "an unsupported value or parameter was passed to the function", kBadArgument},
-    {8, "ARCH_MISMATCH", StatusCode::kUnimplemented,
-     "the function requires an architectural feature absent from the device"},
-    {11, "MAPPING_ERROR", StatusCode::kInternal, "an access to GPU memory space failed",
-     kFailedThere},
-    {13, "EXECUTION_FAILED", StatusCode::kInternal, "the function failed to launch on the GPU",
-     kFailedThere},
-    {14, "INTERNAL_ERROR", StatusCode::kInternal, "an internal operation failed", kFailedThere},
-    {15, "NOT_SUPPORTED", StatusCode::kUnimplemented,
-     "the requested functionality is not supported"},
-    {16, "LICENSE_ERROR", StatusCode::kFailedPrecondition, "the license check failed"},
+    ROW(1, NOT_INITIALIZED, kFailedPrecondition, "the library was not initialized", kNoHandle),
+    ROW(3, ALLOC_FAILED, kResourceExhausted, "the resource allocation failed", kNoMemory),
+    ROW(7, INVALID_VALUE, kInvalidArgument,
+        "an unsupported value or parameter was passed to the function", kBadArgument),
+    ROW(8, ARCH_MISMATCH, kUnimplemented,
+        "the function requires an architectural feature absent from the device"),
+    ROW(11, MAPPING_ERROR, kInternal, "an access to GPU memory space failed", kFailedThere),
+    ROW(13, EXECUTION_FAILED, kInternal, "the function failed to launch on the GPU", kFailedThere),
+    ROW(14, INTERNAL_ERROR, kInternal, "an internal operation failed", kFailedThere),
+    ROW(15, NOT_SUPPORTED, kUnimplemented, "the requested functionality is not supported"),
+    ROW(16, LICENSE_ERROR, kFailedPrecondition, "the license check failed"),
 };
 
 // cuFFT has no texts: these are from its documentation.
 constexpr Row kCufftRows[] = {
-    {1, "INVALID_PLAN", StatusCode::kInvalidArgument,
-     "the plan handle is not valid, or the plan was not made yet",
-     "; is it borrowed by a scope that lives?"},
-    {2, "ALLOC_FAILED", StatusCode::kResourceExhausted,
-     "device or host memory could not be allocated", kNoMemory},
-    {3, "INVALID_TYPE", StatusCode::kInvalidArgument, "the type of the transform is not supported",
-     "; use the cufftExec function of the layout's type"},
-    {4, "INVALID_VALUE", StatusCode::kInvalidArgument, "a pointer or a parameter is invalid"},
-    {5, "INTERNAL_ERROR", StatusCode::kInternal, "an internal driver error", kFailedThere},
-    {6, "EXEC_FAILED", StatusCode::kInternal, "the transform failed to run on the GPU",
-     kFailedThere},
-    {7, "SETUP_FAILED", StatusCode::kInternal, "the library failed to initialise"},
-    {8, "INVALID_SIZE", StatusCode::kInvalidArgument, "a size of the transform is not supported"},
-    {9, "UNALIGNED_DATA", StatusCode::kInvalidArgument, "the data is not aligned"},
-    {11, "INVALID_DEVICE", StatusCode::kFailedPrecondition,
-     "the plan was made on another device than the current one",
-     "; use it inside the scope that borrowed it"},
-    {13, "NO_WORKSPACE", StatusCode::kFailedPrecondition, "no work area was given",
-     "; give the scope one of CufftPlans::WorkBytes bytes"},
-    {14, "NOT_IMPLEMENTED", StatusCode::kUnimplemented, "it is not implemented"},
-    {16, "NOT_SUPPORTED", StatusCode::kUnimplemented, "it is not supported for these parameters"},
-    {17, "MISSING_DEPENDENCY", StatusCode::kUnavailable,
-     "a library that cuFFT needs was not found"},
-    {18, "NVRTC_FAILURE", StatusCode::kInternal, "NVRTC failed while a plan was made"},
-    {19, "NVJITLINK_FAILURE", StatusCode::kInternal, "nvJitLink failed while a plan was made"},
-    {20, "NVSHMEM_FAILURE", StatusCode::kInternal, "NVSHMEM failed"},
+    ROW(1, INVALID_PLAN, kInvalidArgument,
+        "the plan handle is not valid, or the plan was not made yet",
+        "; is it borrowed by a scope that lives?"),
+    ROW(2, ALLOC_FAILED, kResourceExhausted, "device or host memory could not be allocated",
+        kNoMemory),
+    ROW(3, INVALID_TYPE, kInvalidArgument, "the type of the transform is not supported",
+        "; use the cufftExec function of the layout's type"),
+    ROW(4, INVALID_VALUE, kInvalidArgument, "a pointer or a parameter is invalid"),
+    ROW(5, INTERNAL_ERROR, kInternal, "an internal driver error", kFailedThere),
+    ROW(6, EXEC_FAILED, kInternal, "the transform failed to run on the GPU", kFailedThere),
+    ROW(7, SETUP_FAILED, kInternal, "the library failed to initialise"),
+    ROW(8, INVALID_SIZE, kInvalidArgument, "a size of the transform is not supported"),
+    ROW(9, UNALIGNED_DATA, kInvalidArgument, "the data is not aligned"),
+    ROW(11, INVALID_DEVICE, kFailedPrecondition,
+        "the plan was made on another device than the current one",
+        "; use it inside the scope that borrowed it"),
+    ROW(13, NO_WORKSPACE, kFailedPrecondition, "no work area was given",
+        "; give the scope one of CufftPlans::WorkBytes bytes"),
+    ROW(14, NOT_IMPLEMENTED, kUnimplemented, "it is not implemented"),
+    ROW(16, NOT_SUPPORTED, kUnimplemented, "it is not supported for these parameters"),
+    ROW(17, MISSING_DEPENDENCY, kUnavailable, "a library that cuFFT needs was not found"),
+    ROW(18, NVRTC_FAILURE, kInternal, "NVRTC failed while a plan was made"),
+    ROW(19, NVJITLINK_FAILURE, kInternal, "nvJitLink failed while a plan was made"),
+    ROW(20, NVSHMEM_FAILURE, kInternal, "NVSHMEM failed"),
 };
 
 // cuSOLVER has no texts: these are from its documentation.
 constexpr Row kCusolverRows[] = {
-    {1, "NOT_INITIALIZED", StatusCode::kFailedPrecondition, "the library was not initialised",
-     kNoHandle},
-    {2, "ALLOC_FAILED", StatusCode::kResourceExhausted, "a resource could not be allocated",
-     kNoMemory},
-    {3, "INVALID_VALUE", StatusCode::kInvalidArgument, "a value or parameter is not supported",
-     kBadArgument},
-    {4, "ARCH_MISMATCH", StatusCode::kUnimplemented,
-     "the device lacks a feature that the function needs"},
-    {5, "MAPPING_ERROR", StatusCode::kInternal, "an access to device memory failed", kFailedThere},
-    {6, "EXECUTION_FAILED", StatusCode::kInternal, "the function failed to launch on the GPU",
-     kFailedThere},
-    {7, "INTERNAL_ERROR", StatusCode::kInternal, "an internal operation failed", kFailedThere},
-    {8, "MATRIX_TYPE_NOT_SUPPORTED", StatusCode::kInvalidArgument,
-     "the type of the matrix is not supported"},
-    {9, "NOT_SUPPORTED", StatusCode::kUnimplemented,
-     "the combination of parameters is not supported"},
-    {10, "ZERO_PIVOT", StatusCode::kFailedPrecondition, "a pivot is zero"},
-    {11, "INVALID_LICENSE", StatusCode::kFailedPrecondition, "the license check failed"},
-    {12, "IRS_PARAMS_NOT_INITIALIZED", StatusCode::kInvalidArgument,
-     "the parameters of the iterative refinement were not created"},
-    {13, "IRS_PARAMS_INVALID", StatusCode::kInvalidArgument,
-     "a parameter of the iterative refinement is wrong"},
-    {14, "IRS_PARAMS_INVALID_PREC", StatusCode::kInvalidArgument,
-     "the precision of the iterative refinement is wrong"},
-    {15, "IRS_PARAMS_INVALID_REFINE", StatusCode::kInvalidArgument,
-     "the solver of the iterative refinement is wrong"},
-    {16, "IRS_PARAMS_INVALID_MAXITER", StatusCode::kInvalidArgument,
-     "the iterations of the iterative refinement are out of range"},
-    {20, "IRS_INTERNAL_ERROR", StatusCode::kInternal, "the iterative refinement failed",
-     kFailedThere},
-    {21, "IRS_NOT_SUPPORTED", StatusCode::kUnimplemented,
-     "the iterative refinement does not support it"},
-    {22, "IRS_OUT_OF_RANGE", StatusCode::kInvalidArgument,
-     "a value of the iterative refinement is out of range"},
-    {23, "IRS_NRHS_NOT_SUPPORTED_FOR_REFINE_GMRES", StatusCode::kInvalidArgument,
-     "GMRES refines one right-hand side at a time"},
-    {25, "IRS_INFOS_NOT_INITIALIZED", StatusCode::kInvalidArgument,
-     "the information of the iterative refinement was not created"},
-    {26, "IRS_INFOS_NOT_DESTROYED", StatusCode::kFailedPrecondition,
-     "the information of the iterative refinement was not destroyed"},
-    {30, "IRS_MATRIX_SINGULAR", StatusCode::kFailedPrecondition, "the matrix is singular"},
-    {31, "INVALID_WORKSPACE", StatusCode::kInvalidArgument,
-     "the workspace is too small or not valid", "; ask the function's bufferSize twin"},
+    ROW(1, NOT_INITIALIZED, kFailedPrecondition, "the library was not initialised", kNoHandle),
+    ROW(2, ALLOC_FAILED, kResourceExhausted, "a resource could not be allocated", kNoMemory),
+    ROW(3, INVALID_VALUE, kInvalidArgument, "a value or parameter is not supported", kBadArgument),
+    ROW(4, ARCH_MISMATCH, kUnimplemented, "the device lacks a feature that the function needs"),
+    ROW(5, MAPPING_ERROR, kInternal, "an access to device memory failed", kFailedThere),
+    ROW(6, EXECUTION_FAILED, kInternal, "the function failed to launch on the GPU", kFailedThere),
+    ROW(7, INTERNAL_ERROR, kInternal, "an internal operation failed", kFailedThere),
+    ROW(8, MATRIX_TYPE_NOT_SUPPORTED, kInvalidArgument, "the type of the matrix is not supported"),
+    ROW(9, NOT_SUPPORTED, kUnimplemented, "the combination of parameters is not supported"),
+    ROW(10, ZERO_PIVOT, kFailedPrecondition, "a pivot is zero"),
+    ROW(11, INVALID_LICENSE, kFailedPrecondition, "the license check failed"),
+    ROW(12, IRS_PARAMS_NOT_INITIALIZED, kInvalidArgument,
+        "the parameters of the iterative refinement were not created"),
+    ROW(13, IRS_PARAMS_INVALID, kInvalidArgument,
+        "a parameter of the iterative refinement is wrong"),
+    ROW(14, IRS_PARAMS_INVALID_PREC, kInvalidArgument,
+        "the precision of the iterative refinement is wrong"),
+    ROW(15, IRS_PARAMS_INVALID_REFINE, kInvalidArgument,
+        "the solver of the iterative refinement is wrong"),
+    ROW(16, IRS_PARAMS_INVALID_MAXITER, kInvalidArgument,
+        "the iterations of the iterative refinement are out of range"),
+    ROW(20, IRS_INTERNAL_ERROR, kInternal, "the iterative refinement failed", kFailedThere),
+    ROW(21, IRS_NOT_SUPPORTED, kUnimplemented, "the iterative refinement does not support it"),
+    ROW(22, IRS_OUT_OF_RANGE, kInvalidArgument,
+        "a value of the iterative refinement is out of range"),
+    ROW(23, IRS_NRHS_NOT_SUPPORTED_FOR_REFINE_GMRES, kInvalidArgument,
+        "GMRES refines one right-hand side at a time"),
+    ROW(25, IRS_INFOS_NOT_INITIALIZED, kInvalidArgument,
+        "the information of the iterative refinement was not created"),
+    ROW(26, IRS_INFOS_NOT_DESTROYED, kFailedPrecondition,
+        "the information of the iterative refinement was not destroyed"),
+    ROW(30, IRS_MATRIX_SINGULAR, kFailedPrecondition, "the matrix is singular"),
+    ROW(31, INVALID_WORKSPACE, kInvalidArgument, "the workspace is too small or not valid",
+        "; ask the function's bufferSize twin"),
 };
 
 // With the texts of cusparseGetErrorString.
 constexpr Row kCusparseRows[] = {
-    {1, "NOT_INITIALIZED", StatusCode::kFailedPrecondition, "initialization error", kNoHandle},
-    {2, "ALLOC_FAILED", StatusCode::kResourceExhausted, "out of memory", kNoMemory},
-    {3, "INVALID_VALUE", StatusCode::kInvalidArgument, "invalid value",
-     "; check sizes, index types, null pointers and descriptors"},
-    {4, "ARCH_MISMATCH", StatusCode::kUnimplemented, "architecture mismatch"},
-    {5, "MAPPING_ERROR", StatusCode::kInternal, "texture memory mapping error", kFailedThere},
-    {6, "EXECUTION_FAILED", StatusCode::kInternal, "kernel launch failure", kFailedThere},
-    {7, "INTERNAL_ERROR", StatusCode::kInternal, "internal error", kFailedThere},
-    {8, "MATRIX_TYPE_NOT_SUPPORTED", StatusCode::kInvalidArgument, "matrix type not supported"},
-    {9, "ZERO_PIVOT", StatusCode::kFailedPrecondition, "zero pivot"},
-    {10, "NOT_SUPPORTED", StatusCode::kUnimplemented, "operation not supported"},
-    {11, "INSUFFICIENT_RESOURCES", StatusCode::kResourceExhausted, "insufficient resources"},
+    ROW(1, NOT_INITIALIZED, kFailedPrecondition, "initialization error", kNoHandle),
+    ROW(2, ALLOC_FAILED, kResourceExhausted, "out of memory", kNoMemory),
+    ROW(3, INVALID_VALUE, kInvalidArgument, "invalid value",
+        "; check sizes, index types, null pointers and descriptors"),
+    ROW(4, ARCH_MISMATCH, kUnimplemented, "architecture mismatch"),
+    ROW(5, MAPPING_ERROR, kInternal, "texture memory mapping error", kFailedThere),
+    ROW(6, EXECUTION_FAILED, kInternal, "kernel launch failure", kFailedThere),
+    ROW(7, INTERNAL_ERROR, kInternal, "internal error", kFailedThere),
+    ROW(8, MATRIX_TYPE_NOT_SUPPORTED, kInvalidArgument, "matrix type not supported"),
+    ROW(9, ZERO_PIVOT, kFailedPrecondition, "zero pivot"),
+    ROW(10, NOT_SUPPORTED, kUnimplemented, "operation not supported"),
+    ROW(11, INSUFFICIENT_RESOURCES, kResourceExhausted, "insufficient resources"),
 };
+
+#undef ROW
 
 struct Codes {
   const char* payload;
@@ -193,7 +180,7 @@ absl::Status MakeLibraryStatus(Library library, int code, std::string_view doing
       sticky != CUDA_SUCCESS
           ? ErrorStatus(sticky, doing, object,
                         absl::StrCat(said, ", after ", ErrorName(sticky), ": ", ErrorText(sticky)))
-          : absl::Status(row == nullptr ? StatusCode::kUnknown : row->canonical,
+          : absl::Status(row == nullptr ? absl::StatusCode::kUnknown : row->canonical,
                          StatusText(doing, object, said + (row == nullptr ? "" : row->advice)));
   SetNumber(codes.payload, code, &status);
   return status;

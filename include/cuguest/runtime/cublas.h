@@ -60,7 +60,6 @@
 #define CUGUEST_RUNTIME_CUBLAS_H_
 
 #include <cublas_v2.h>
-#include <cuda.h>
 
 #include <cstddef>
 #include <optional>
@@ -69,8 +68,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "cuguest/context_ref.h"
 #include "cuguest/device_view.h"
 #include "cuguest/internal/library_handle.h"
 #include "cuguest/internal/toolkit_library.h"

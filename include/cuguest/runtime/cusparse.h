@@ -15,23 +15,18 @@
 #ifndef CUGUEST_RUNTIME_CUSPARSE_H_
 #define CUGUEST_RUNTIME_CUSPARSE_H_
 
-#include <cuda.h>
 #include <cusparse.h>
 
-#include <cstddef>
 #include <optional>
 #include <string_view>
 #include <tuple>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "cuguest/context_ref.h"
 #include "cuguest/internal/library_handle.h"
 #include "cuguest/internal/toolkit_library.h"
 #include "cuguest/runtime/error.h"
 #include "cuguest/runtime/library.h"
-#include "cuguest/stream.h"
 
 /// X(member, function)
 #define CUGUEST_CUSPARSE_ENTRIES(X)   \
