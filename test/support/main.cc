@@ -241,18 +241,6 @@ std::vector<cuguest::Incident> TakeIncidents() {
   return std::exchange(g_incidents, {});
 }
 
-OwnContext::OwnContext(int device) {
-  CUcontext popped = nullptr;
-  Require(TheDriver().CtxCreate(&context_, 0, device), "create a context");
-  Require(TheDriver().CtxPopCurrent(&popped), "pop a new context");
-}
-
-OwnContext::~OwnContext() {
-  if (context_ == nullptr || TheDriver().CtxDestroy(context_) == CUDA_SUCCESS) return;
-  std::fprintf(stderr, "a test could not destroy its own context\n");
-  std::abort();
-}
-
 void SetStack(const std::vector<CUcontext>& entries) {
   CUcontext popped = nullptr;
   while (TheDriver().CtxPopCurrent(&popped) == CUDA_SUCCESS) {
@@ -275,6 +263,7 @@ int main(int argc, char** argv) {
   if (const int code = cuguest_test::SettleDriver(); code != 0) return code;
   cuguest::SetIncidentHandler(&cuguest_test::Record);
   const int code = boost::unit_test::unit_test_main(&cuguest_test::Init, argc, argv);
+  cudasim_test::OwnContext::DestroyIdle();
   if (code == 0 && cuguest_test::g_passed == 0 && cuguest_test::g_skipped > 0) {
     return cuguest_test::kSkip;
   }

@@ -16,6 +16,7 @@
 
 #include "cuguest/driver.h"
 #include "cuguest/incident.h"
+#include "subprojects/cudasim/test/support/own_context.h"
 
 namespace cuguest_test {
 
@@ -52,25 +53,7 @@ const cuguest::Driver& TheDriver();
 // last call, from every thread. A case that takes none must have caused none.
 std::vector<cuguest::Incident> TakeIncidents();
 
-// A context of the case's own on `device`, floating; destroyed with the object unless
-// released.
-class OwnContext {
- public:
-  explicit OwnContext(int device = 0);
-  OwnContext(OwnContext&& other) noexcept : context_(other.release()) {}
-  OwnContext(const OwnContext&) = delete;
-  OwnContext& operator=(const OwnContext&) = delete;
-  ~OwnContext();
-  CUcontext get() const { return context_; }
-  CUcontext release() {
-    const CUcontext context = context_;
-    context_ = nullptr;
-    return context;
-  }
-
- private:
-  CUcontext context_ = nullptr;
-};
+using cudasim_test::OwnContext;
 
 // Makes the thread's stack exactly `entries`, bottom first.
 void SetStack(const std::vector<CUcontext>& entries);

@@ -48,9 +48,6 @@ void Require(CUresult code, const char* doing) {
   if (code != CUDA_SUCCESS) throw std::runtime_error(std::string("a test could not ") + doing);
 }
 
-// The version that every driver has.
-using CtxCreate = CUresult (*)(CUcontext*, unsigned, CUdevice);
-
 int DriverVersion() {
   int version = 0;
   Require(RAW(cuDriverGetVersion)(&version), "ask for the driver's version");
@@ -237,18 +234,6 @@ ut::precondition NeedsDevices(int count) {
                     "needs " + std::to_string(count) + " devices");
 }
 
-OwnContext::OwnContext(int device) {
-  CUcontext popped = nullptr;
-  Require(RAW_AS(CtxCreate, "cuCtxCreate_v2")(&context_, 0, device), "create a context");
-  Require(RAW(cuCtxPopCurrent)(&popped), "pop a new context");
-}
-
-OwnContext::~OwnContext() {
-  if (context_ == nullptr || RAW(cuCtxDestroy)(context_) == CUDA_SUCCESS) return;
-  std::fprintf(stderr, "a test could not destroy its own context\n");
-  std::abort();
-}
-
 void SetStack(const std::vector<CUcontext>& entries) {
   CUcontext popped = nullptr;
   while (RAW(cuCtxPopCurrent)(&popped) == CUDA_SUCCESS) {
@@ -275,6 +260,7 @@ std::vector<CUcontext> GetStack() {
 int main(int argc, char** argv) {
   if (const int code = cudasim_test::SettleDriver(); code != 0) return code;
   const int code = boost::unit_test::unit_test_main(&cudasim_test::Init, argc, argv);
+  cudasim_test::OwnContext::DestroyIdle();
   if (code == 0 && cudasim_test::g_passed == 0 && cudasim_test::g_skipped > 0) {
     return cudasim_test::kSkip;
   }

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "test/support/own_context.h"
+
 namespace cudasim_test {
 
 // Decorators: BOOST_AUTO_TEST_CASE(name, *OnlySim()). A case that does not apply is
@@ -40,26 +42,6 @@ bool HasDriver(int version);
 bool NeedRealDriver(const char* reason);
 // The same, for a driver that is older than `version`.
 bool NeedDriver(int version, const char* why);
-
-// A context of the case's own on `device`, floating; destroyed with the object unless
-// released.
-class OwnContext {
- public:
-  explicit OwnContext(int device = 0);
-  OwnContext(OwnContext&& other) noexcept : context_(other.release()) {}
-  OwnContext(const OwnContext&) = delete;
-  OwnContext& operator=(const OwnContext&) = delete;
-  ~OwnContext();
-  CUcontext get() const { return context_; }
-  CUcontext release() {
-    const CUcontext context = context_;
-    context_ = nullptr;
-    return context;
-  }
-
- private:
-  CUcontext context_ = nullptr;
-};
 
 // Makes the thread's stack exactly `entries`, bottom first.
 void SetStack(const std::vector<CUcontext>& entries);

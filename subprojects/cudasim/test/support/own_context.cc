@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "test/support/own_context.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "test/support/raw_driver.h"
+
+namespace cudasim_test {
+namespace {
+
+// The version that every driver has.
+using CtxCreate = CUresult (*)(CUcontext*, unsigned, CUdevice);
+
+// What a case may have changed for those that have the context after it.
+struct Settings {
+  unsigned flags = 0;
+  CUfunc_cache cache = CU_FUNC_CACHE_PREFER_NONE;
+  std::array<std::size_t, CU_LIMIT_MAX> limits{};
+
+  bool operator==(const Settings& other) const {
+    return flags == other.flags && cache == other.cache && limits == other.limits;
+  }
+};
+
+std::mutex g_mutex;
+std::map<int, std::vector<CUcontext>> g_idle;  // by device
+std::map<CUcontext, Settings> g_new;           // of those that are kept: what they were made with
+
+// Not an assertion of Boost.Test: fixtures of whole suites, which are no test cases, and
+// other threads come here too.
+void Require(CUresult code, const char* doing) {
+  if (code != CUDA_SUCCESS) throw std::runtime_error(std::string("a test could not ") + doing);
+}
+
+Settings SettingsOfCurrent() {
+  Settings settings;
+  Require(RAW(cuCtxGetFlags)(&settings.flags), "ask for a context's flags");
+  Require(RAW(cuCtxGetCacheConfig)(&settings.cache), "ask for a context's cache configuration");
+  for (std::size_t limit = 0; limit < settings.limits.size(); ++limit) {
+    // 0 where the device does not have it.
+    RAW(cuCtxGetLimit)(&settings.limits[limit], static_cast<CUlimit>(limit));
+  }
+  return settings;
+}
+
+CUcontext Make(int device, bool keep) {
+  CUcontext context = nullptr;
+  CUcontext popped = nullptr;
+  Require(RAW_AS(CtxCreate, "cuCtxCreate_v2")(&context, 0, device), "create a context");
+  if (keep) {
+    const Settings settings = SettingsOfCurrent();
+    const std::lock_guard<std::mutex> lock(g_mutex);
+    g_new[context] = settings;
+  }
+  Require(RAW(cuCtxPopCurrent)(&popped), "pop a new context");
+  return context;
+}
+
+CUcontext TakeIdle(int device) {
+  const std::lock_guard<std::mutex> lock(g_mutex);
+  std::vector<CUcontext>& idle = g_idle[device];
+  if (idle.empty()) return nullptr;
+  const CUcontext context = idle.back();
+  idle.pop_back();
+  return context;
+}
+
+// Whether the next case will find it as one that is new.
+bool IsAsNew(CUcontext context) {
+  CUcontext popped = nullptr;
+  if (RAW(cuCtxPushCurrent)(context) != CUDA_SUCCESS) return false;
+  const Settings settings = SettingsOfCurrent();
+  if (RAW(cuCtxPopCurrent)(&popped) != CUDA_SUCCESS) return false;
+  const std::lock_guard<std::mutex> lock(g_mutex);
+  return settings == g_new[context];
+}
+
+void PopIfCurrent(CUcontext context) {
+  CUcontext current = nullptr;
+  if (RAW(cuCtxGetCurrent)(&current) == CUDA_SUCCESS && current == context) {
+    RAW(cuCtxPopCurrent)(&current);
+  }
+}
+
+}  // namespace
+
+OwnContext::OwnContext(int device) : OwnContext(device, kKeep) {}
+
+OwnContext::OwnContext(int device, End end) : device_(device), end_(end) {
+  if (end == kKeep) context_ = TakeIdle(device);
+  if (context_ == nullptr) context_ = Make(device, end == kKeep);
+}
+
+OwnContext::OwnContext(OwnContext&& other) noexcept
+    : context_(std::exchange(other.context_, nullptr)), device_(other.device_), end_(other.end_) {}
+
+CUcontext OwnContext::release() { return std::exchange(context_, nullptr); }
+
+OwnContext::~OwnContext() {
+  if (context_ == nullptr) return;
+  if (end_ == kKeep && IsAsNew(context_)) {
+    PopIfCurrent(context_);
+    const std::lock_guard<std::mutex> lock(g_mutex);
+    g_idle[device_].push_back(context_);
+  } else if (RAW(cuCtxDestroy)(context_) != CUDA_SUCCESS) {
+    std::fprintf(stderr, "a test could not destroy its own context\n");
+    std::abort();
+  }
+}
+
+void OwnContext::DestroyIdle() {
+  const std::lock_guard<std::mutex> lock(g_mutex);
+  for (auto& [device, idle] : g_idle) {
+    for (const CUcontext context : idle) RAW(cuCtxDestroy)(context);
+    idle.clear();
+  }
+}
+
+}  // namespace cudasim_test
