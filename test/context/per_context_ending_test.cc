@@ -137,6 +137,7 @@ BOOST_AUTO_TEST_CASE(
   {
     Cache cache;
     for (int i = 0; i < rounds; ++i) {
+      OwnContext::DestroyIdle();
       const OwnContext context;
       handles.insert(context.get());
       BOOST_TEST(cache.GetOrMake(context.get(), Maker(&ledger)).ok());
@@ -169,6 +170,7 @@ BOOST_AUTO_TEST_CASE(
       BOOST_TEST(cache.size() == kContexts);
       for (const CUcontext context : dead) BOOST_TEST(static_cast<bool>(cache.Find(context)));
     }
+    OwnContext::DestroyIdle();
     const OwnContext last;
     const bool is_reused = std::count(dead.begin(), dead.end(), last.get()) != 0;
     const ContextRef ref = ContextRef::Borrow(last.get());

@@ -331,6 +331,7 @@ BOOST_AUTO_TEST_CASE(pointers_of_a_destroyed_context_are_refused) {
     BOOST_TEST_REQUIRE(side.get() != nullptr);
     BOOST_TEST(side->Allocate(kCount, &orphan) == "");
   }
+  OwnContext::DestroyIdle();
   exchange.Refuse(orphan, good, "memory of a destroyed context");
   BOOST_TEST(exchange.driver().Free(good, kCount) == "");
   exchange.Round(0, Order::kInStreams);

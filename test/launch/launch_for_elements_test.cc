@@ -170,6 +170,7 @@ BOOST_AUTO_TEST_CASE(ended_context_is_refused) {
       stream = StreamRef::Borrow(gone.stream(), gone.ref());
       if (warm) SUCCEEDS(LaunchForElements(shapes.Get("any"), 1, stream));
     }
+    OwnContext::DestroyIdle();
     const Undisturbed undisturbed;
     REFUSES(LaunchForElements(shapes.Get("any"), 1, stream), kFailedPrecondition, "\"any\"");
   }

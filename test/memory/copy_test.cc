@@ -342,6 +342,7 @@ BOOST_AUTO_TEST_CASE(after_the_end_of_a_context) {
     gone = Borrowed(other.Allocate());
     stream = Ref(other);
   }
+  OwnContext::DestroyIdle();
   Ints ints(kInts);
   const Undisturbed undisturbed;
   for (const absl::Status& status :

@@ -169,6 +169,7 @@ BOOST_AUTO_TEST_CASE(what_went_with_its_context_is_unknown) {
     pointers.push_back(AddressOf(host));
     SetStack({});
   }
+  OwnContext::DestroyIdle();
   for (const bool resets : {false, true}) {
     CUcontext primary = nullptr;
     CUdeviceptr pointer = 0;
@@ -457,6 +458,7 @@ BOOST_AUTO_TEST_CASE(null_and_one_that_went_with_its_context) {
     SetStack({});
     FailEachCall({"cuArray3DGetDescriptor"}, [array] { return Describe(array); });
   }
+  OwnContext::DestroyIdle();
   const Undisturbed undisturbed;
   REFUSES(Describe(array).status(), kFailedPrecondition, "CONTEXT_IS_DESTROYED");
 }

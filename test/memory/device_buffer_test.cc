@@ -277,6 +277,7 @@ BOOST_AUTO_TEST_CASE(in_no_context_or_one_that_ended) {
     dead = owner.ref();
     stream = Ref(owner);
   }
+  OwnContext::DestroyIdle();
   const Undisturbed undisturbed;
   REFUSES(Buffer::Allocate(ContextRef(), 1).status(), kFailedPrecondition, "allocate 4 bytes");
   REFUSES(Buffer::AllocateAsync(StreamRef(), 1).status(), kInvalidArgument, "StreamRef is empty");
@@ -297,6 +298,7 @@ BOOST_AUTO_TEST_CASE(after_the_end_of_its_context_no_driver_is_called) {
     destroyed_silently = Allocated(owner);
     pointer = buffer.get();
   }
+  OwnContext::DestroyIdle();
   Sim::ResetCalls();
   REFUSES(buffer.Free(), kFailedPrecondition, "CONTEXT_IS_DESTROYED", "gone with its context");
   BOOST_TEST(buffer.empty());

@@ -74,6 +74,7 @@ BOOST_AUTO_TEST_CASE(a_context_that_ended) {
     const Owner b;
     dead = b.ref();
   }
+  OwnContext::DestroyIdle();
   const Undisturbed undisturbed;
   for (const absl::Status& status :
        {PeerAccess::Enable(a.ref(), dead).status(), PeerAccess::Enable(dead, a.ref()).status()}) {
@@ -120,6 +121,9 @@ BOOST_AUTO_TEST_CASE(what_somebody_else_enabled_stays, *NeedsLink()) {
   BOOST_TEST(access.was_enabled());
   SUCCEEDS(access.Disable());
   BOOST_TEST(IsEnabled(a, b));
+  a.Enter();
+  OK(RAW(cuCtxDisablePeerAccess)(b.get()));
+  SetStack({});
 }
 
 BOOST_AUTO_TEST_CASE(moves_leaks_and_ends_once, *NeedsLink()) {
@@ -152,6 +156,7 @@ BOOST_AUTO_TEST_CASE(it_ends_with_either_context, *NeedsLink()) {
     from_dead = Enabled(b, a);
     disabled = Enabled(a, c);
   }
+  OwnContext::DestroyIdle();
   a.Enter();
   OK(RAW(cuCtxDisablePeerAccess)(c.get()));
   SetStack({});

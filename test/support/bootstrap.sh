@@ -87,8 +87,8 @@ bootstrap() {
   fi
 }
 
-# build_in DIRECTORY TARGET... -- OPTION...: configures (again), then builds. With as much
-# debug information (-g1) as a backtrace needs.
+# build_in DIRECTORY TARGET... -- OPTION...: configures (again), then builds; everything, unless
+# told. With as much debug information (-g1) as a backtrace needs.
 build_in() {
   local directory=$1 targets=() mode=() common=(-Dbuildtype=debugoptimized -Dcpp_args=-g1)
   shift
@@ -104,5 +104,7 @@ build_in() {
     meson setup "$directory" "${common[@]}" "$@"
   }
   rm -f -- "$directory.log"
+  # Since Meson 1.7 `all` does without what only tests need.
+  [ ${#targets[@]} -gt 0 ] || targets=(all meson-test-prereq meson-benchmark-prereq)
   ninja -C "$directory" "${targets[@]}"
 }

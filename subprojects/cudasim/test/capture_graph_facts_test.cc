@@ -211,6 +211,7 @@ BOOST_AUTO_TEST_CASE(a_bad_fill_is_found_when_the_graph_is_instantiated) {
 }
 
 BOOST_AUTO_TEST_CASE(a_kernel_stays_in_a_graph_after_its_module) {
+  OwnContext::DestroyIdle();
   const GraphGuest guest;
   OK(Begin(guest.stream));
   OK(guest.LaunchStore(42));

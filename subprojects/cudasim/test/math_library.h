@@ -251,6 +251,7 @@ void CheckInCapture(Library& library, const CaptureCall<Library>& call, const Gu
 
 template <typename Library>
 void CheckInCaptures(const std::vector<CaptureCall<Library>>& calls) {
+  OwnContext::DestroyIdle();  // a library's first call in a context does more than later ones
   const Guest guest;
   for (const auto& call : calls) {
     for (const Situation& in : kSituations) {

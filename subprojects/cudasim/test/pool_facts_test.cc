@@ -349,6 +349,7 @@ BOOST_AUTO_TEST_CASE(a_devices_pool_can_be_replaced) {
 }
 
 BOOST_AUTO_TEST_CASE(memory_outlives_its_pool) {
+  OwnContext::DestroyIdle();
   const Owner owner;
   const CUmemoryPool pool = CreatePool();
   CUdeviceptr pointer = 0;

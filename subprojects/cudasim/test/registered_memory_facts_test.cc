@@ -185,6 +185,7 @@ BOOST_AUTO_TEST_CASE(it_goes_with_its_context_also_if_portable) {
     OK(RAW(cuMemHostRegister)(pages.base + kPage, kPage, CU_MEMHOSTREGISTER_PORTABLE));
     SetStack({});
   }
+  OwnContext::DestroyIdle();
   for (const size_t offset : {size_t{0}, kPage}) {
     BOOST_TEST(!IsKnown(pages.address() + offset));
     IS(RAW(cuMemHostUnregister)(pages.base + offset), HOST_MEMORY_NOT_REGISTERED);

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "cudasim/sim.h"
 #include "test/support/raw_driver.h"
 
 namespace cudasim_test {
@@ -34,7 +35,7 @@ struct Settings {
 
 std::mutex g_mutex;
 std::map<int, std::vector<CUcontext>> g_idle;  // by device
-std::map<CUcontext, Settings> g_new;           // of those that are kept: what they were made with
+std::map<CUcontext, Settings> g_new;           // what they were made with
 
 // Not an assertion of Boost.Test: fixtures of whole suites, which are no test cases, and
 // other threads come here too.
@@ -53,11 +54,11 @@ Settings SettingsOfCurrent() {
   return settings;
 }
 
-CUcontext Make(int device, bool keep) {
+CUcontext Make(int device) {
   CUcontext context = nullptr;
   CUcontext popped = nullptr;
   Require(RAW_AS(CtxCreate, "cuCtxCreate_v2")(&context, 0, device), "create a context");
-  if (keep) {
+  if (!cudasim::Sim::IsActive()) {
     const Settings settings = SettingsOfCurrent();
     const std::lock_guard<std::mutex> lock(g_mutex);
     g_new[context] = settings;
@@ -75,7 +76,7 @@ CUcontext TakeIdle(int device) {
   return context;
 }
 
-// Whether the next case will find it as one that is new.
+// Whether the next object's owner finds the settings of a new one.
 bool IsAsNew(CUcontext context) {
   CUcontext popped = nullptr;
   if (RAW(cuCtxPushCurrent)(context) != CUDA_SUCCESS) return false;
@@ -94,21 +95,18 @@ void PopIfCurrent(CUcontext context) {
 
 }  // namespace
 
-OwnContext::OwnContext(int device) : OwnContext(device, kKeep) {}
-
-OwnContext::OwnContext(int device, End end) : device_(device), end_(end) {
-  if (end == kKeep) context_ = TakeIdle(device);
-  if (context_ == nullptr) context_ = Make(device, end == kKeep);
+OwnContext::OwnContext(int device) : context_(TakeIdle(device)), device_(device) {
+  if (context_ == nullptr) context_ = Make(device);
 }
 
 OwnContext::OwnContext(OwnContext&& other) noexcept
-    : context_(std::exchange(other.context_, nullptr)), device_(other.device_), end_(other.end_) {}
+    : context_(other.release()), device_(other.device_) {}
 
 CUcontext OwnContext::release() { return std::exchange(context_, nullptr); }
 
 OwnContext::~OwnContext() {
   if (context_ == nullptr) return;
-  if (end_ == kKeep && IsAsNew(context_)) {
+  if (!cudasim::Sim::IsActive() && IsAsNew(context_)) {
     PopIfCurrent(context_);
     const std::lock_guard<std::mutex> lock(g_mutex);
     g_idle[device_].push_back(context_);
