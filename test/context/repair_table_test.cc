@@ -337,9 +337,8 @@ BOOST_AUTO_TEST_CASE(repaired_is_claimed_of_the_callers_stack_alone) {
     }
   }
   BOOST_TEST(claims > 1000);
-  BOOST_TEST(wrong.empty(),
-             wrong.size() << " of " << claims << " claims are wrong, the first: "
-                          << (wrong.empty() ? "" : wrong.front()));
+  BOOST_TEST(wrong.empty(), wrong.size() << " of " << claims << " claims are wrong, the first: "
+                                         << (wrong.empty() ? "" : wrong.front()));
 }
 
 // Every exception is met: one that no longer occurs must leave the table.

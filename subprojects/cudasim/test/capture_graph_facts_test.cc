@@ -2,11 +2,14 @@
 //
 // Graphs: what a capture records, and what a launch does again.
 
+#include <csignal>
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "cudasim/sim.h"
 #include "test/capture.h"
+#include "test/support/child.h"
 
 using namespace cudasim_facts;
 using cudasim::Sim;
@@ -210,19 +213,24 @@ BOOST_AUTO_TEST_CASE(a_bad_fill_is_found_when_the_graph_is_instantiated) {
   OK(RAW(cuGraphDestroy)(graph));
 }
 
-BOOST_AUTO_TEST_CASE(a_kernel_stays_in_a_graph_after_its_module) {
-  OwnContext::DestroyIdle();
+CHILD(launch_a_graph_without_the_module_of_its_kernel) {
+  RAW(cuInit)(0);
   const GraphGuest guest;
   OK(Begin(guest.stream));
   OK(guest.LaunchStore(42));
-  const CUgraph graph = EndWithGraph(guest.stream);
-  const CUgraphExec executable = Instantiate(graph);
+  const CUgraphExec executable = Instantiate(EndWithGraph(guest.stream));
   OK(RAW(cuModuleUnload)(guest.module));
-  OK(RAW(cuGraphLaunch)(executable, guest.stream));
-  OK(RAW(cuStreamSynchronize)(guest.stream));
-  BOOST_TEST(guest.Stored() == 42u);
-  OK(RAW(cuGraphExecDestroy)(executable));
-  OK(RAW(cuGraphDestroy)(graph));
+  return RAW(cuGraphLaunch)(executable, guest.stream);
+}
+
+// A real driver launches it or crashes.
+BOOST_AUTO_TEST_CASE(a_graph_without_the_module_of_its_kernel_panics, *cudasim_test::OnlySim()) {
+  const cudasim_test::Ended ended =
+      cudasim_test::RunChild("launch_a_graph_without_the_module_of_its_kernel");
+  BOOST_TEST(ended.code == -SIGABRT);
+  BOOST_TEST(
+      (ended.output.find("the module of a kernel in the graph was unloaded") != std::string::npos),
+      ended.output);
 }
 
 BOOST_AUTO_TEST_CASE(what_a_capture_says_of_itself) {

@@ -101,8 +101,8 @@ CUresult Run(SimKernel kernel, const PtxEntry& entry, std::vector<unsigned char>
   return kernel(launch);
 }
 
-// Its code stays after its module is unloaded, but then the graph cannot be
-// instantiated again (measured on an H100, driver 580.159.04).
+// An H100 with driver 580.159.04 crashes when such a graph is instantiated, and may when an
+// executable graph of it is launched: one context launched three of them and crashed at the fourth.
 bool IsLoaded(CUfunction handle) {
   Function function;
   if (FindFunction(handle, &function) == CUDA_SUCCESS) return true;
@@ -189,8 +189,9 @@ class Launch {
     work.is_valid = [handle = handle_] { return IsLoaded(handle); };
     // The launch succeeds whatever the kernel does: the next call that looks finds out.
     work.run = [kernel = KernelOf(function_.entry->name), function = function_, packed = packed_,
-                launch = ToSimLaunch(function_, config_),
-                fate = CheckRun(function_, config_)](CUstream) {
+                launch = ToSimLaunch(function_, config_), fate = CheckRun(function_, config_),
+                handle = handle_](CUstream) {
+      static_cast<void>(IsLoaded(handle));
       if (fate != CUDA_SUCCESS) PanicAboutGraph(*function.entry, fate);
       const RunningKernel running = {function.incarnation, function.module};
       const KernelScope scope(running);

@@ -33,9 +33,17 @@ struct Settings {
   }
 };
 
-std::mutex g_mutex;
-std::map<int, std::vector<CUcontext>> g_idle;  // by device
-std::map<CUcontext, Settings> g_new;           // what they were made with
+struct Pool {
+  std::mutex mutex;
+  std::map<int, std::vector<CUcontext>> idle;  // by device
+  std::map<CUcontext, Settings> made_with;
+};
+
+// In no static storage: children run while the program loads.
+Pool& ThePool() {
+  static Pool* const pool = new Pool;
+  return *pool;
+}
 
 // Not an assertion of Boost.Test: fixtures of whole suites, which are no test cases, and
 // other threads come here too.
@@ -60,16 +68,18 @@ CUcontext Make(int device) {
   Require(RAW_AS(CtxCreate, "cuCtxCreate_v2")(&context, 0, device), "create a context");
   if (!cudasim::Sim::IsActive()) {
     const Settings settings = SettingsOfCurrent();
-    const std::lock_guard<std::mutex> lock(g_mutex);
-    g_new[context] = settings;
+    Pool& pool = ThePool();
+    const std::lock_guard<std::mutex> lock(pool.mutex);
+    pool.made_with[context] = settings;
   }
   Require(RAW(cuCtxPopCurrent)(&popped), "pop a new context");
   return context;
 }
 
 CUcontext TakeIdle(int device) {
-  const std::lock_guard<std::mutex> lock(g_mutex);
-  std::vector<CUcontext>& idle = g_idle[device];
+  Pool& pool = ThePool();
+  const std::lock_guard<std::mutex> lock(pool.mutex);
+  std::vector<CUcontext>& idle = pool.idle[device];
   if (idle.empty()) return nullptr;
   const CUcontext context = idle.back();
   idle.pop_back();
@@ -82,8 +92,9 @@ bool IsAsNew(CUcontext context) {
   if (RAW(cuCtxPushCurrent)(context) != CUDA_SUCCESS) return false;
   const Settings settings = SettingsOfCurrent();
   if (RAW(cuCtxPopCurrent)(&popped) != CUDA_SUCCESS) return false;
-  const std::lock_guard<std::mutex> lock(g_mutex);
-  return settings == g_new[context];
+  Pool& pool = ThePool();
+  const std::lock_guard<std::mutex> lock(pool.mutex);
+  return settings == pool.made_with[context];
 }
 
 void PopIfCurrent(CUcontext context) {
@@ -108,8 +119,9 @@ OwnContext::~OwnContext() {
   if (context_ == nullptr) return;
   if (!cudasim::Sim::IsActive() && IsAsNew(context_)) {
     PopIfCurrent(context_);
-    const std::lock_guard<std::mutex> lock(g_mutex);
-    g_idle[device_].push_back(context_);
+    Pool& pool = ThePool();
+    const std::lock_guard<std::mutex> lock(pool.mutex);
+    pool.idle[device_].push_back(context_);
   } else if (RAW(cuCtxDestroy)(context_) != CUDA_SUCCESS) {
     std::fprintf(stderr, "a test could not destroy its own context\n");
     std::abort();
@@ -117,8 +129,9 @@ OwnContext::~OwnContext() {
 }
 
 void OwnContext::DestroyIdle() {
-  const std::lock_guard<std::mutex> lock(g_mutex);
-  for (auto& [device, idle] : g_idle) {
+  Pool& pool = ThePool();
+  const std::lock_guard<std::mutex> lock(pool.mutex);
+  for (auto& [device, idle] : pool.idle) {
     for (const CUcontext context : idle) RAW(cuCtxDestroy)(context);
     idle.clear();
   }
