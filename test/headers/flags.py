@@ -20,6 +20,11 @@ def system_includes(build):
     return [word for word in shlex.split(command) if word.startswith("-isystem")] + [f"-I{cudasim}"]
 
 
+def for_nvcc(includes):
+    """It does not take a folder that is joined to the option."""
+    return [re.sub("^-isystem(?!=)", "-isystem=", word) for word in includes]
+
+
 def absl_includes(build):
     """Of these, the ones that are not the toolkit's."""
     return [word for word in system_includes(build)
@@ -44,6 +49,6 @@ def compile_by_nvcc(nvcc, standard, includes, text):
         source.write_text(text)
         run = subprocess.run(
             [nvcc, f"-std={standard}", "-DCUGUEST_STATIC", "--Werror", "all-warnings", "-Xcompiler",
-             "-Wall,-Wextra,-Werror", *includes, "-c", str(source), "-o", str(source.with_suffix(".o"))],
+             "-Wall,-Wextra,-Werror", *for_nvcc(includes), "-c", str(source), "-o", str(source.with_suffix(".o"))],
             capture_output=True, text=True)
     return "" if run.returncode == 0 else run.stdout + run.stderr or f"exit status {run.returncode}"

@@ -17,7 +17,7 @@ import re
 import subprocess
 import sys
 
-from flags import headers_that_can_be_included, system_includes
+from flags import for_nvcc, headers_that_can_be_included, system_includes
 
 root, build, compiler = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]), sys.argv[3]
 nvcc = sys.argv[4] if len(sys.argv) > 4 else None
@@ -90,11 +90,11 @@ def as_program(number, header, line, text, around):
     return f"namespace snippet_{number} {{\n{spaces}{around}\n{function}{rest}}}\n"
 
 
-def compile_all(command, programs, skipped):
+def compile_all(command, includes, programs):
     if not programs:
         return 0
     run = subprocess.run(
-        [*command, "-std=c++17", f"-I{INCLUDE}", *system_includes(build), "-"],
+        [*command, "-std=c++17", f"-I{INCLUDE}", *includes, "-"],
         input=common + "".join(programs), capture_output=True, text=True, cwd=build)
     if run.returncode:
         print(run.stderr)
@@ -133,11 +133,12 @@ stale = [name for name in about if name not in used and (
 for name in stale:
     print(f"not ok: snippets.txt speaks of {name}, which shows no code")
 
-failed = len(stale) + compile_all([compiler, "-x", "c++", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-unused"], host, 0)
+failed = len(stale) + compile_all([compiler, "-x", "c++", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-unused"],
+                                  system_includes(build), host)
 failed += sum(compile_program(*program) for program in whole)
 skipped = 0
 if nvcc:
-    failed += compile_all([nvcc, "-x", "cu", "-cuda", "-o", "/dev/null"], device, 0)
+    failed += compile_all([nvcc, "-x", "cu", "-cuda", "-o", "/dev/null"], for_nvcc(system_includes(build)), device)
 else:
     skipped = len(device)
     print("skipped: snippets that launch a kernel: no nvcc")
