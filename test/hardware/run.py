@@ -140,7 +140,8 @@ def report(results, counts, gpus, cuda, release):
         "| | |", "|---|---|", f"| GPU | {gpus[0]}{f', {len(gpus)} of them' if len(gpus) > 1 else ''} |",
         f"| driver | {release} (CUDA {cuda}) |", f"| date | {datetime.date.today()} |",
         f"| system | {os_name}, Linux {platform.release()} {platform.machine()} |", f"| result | {counts} |", "",
-        "## Tests", "", "With `CUDA_DEVICE_MAX_CONNECTIONS=1`, but for benchmarks and hosts.", "", "| suite | program | result | cases passed | failed | skipped | seconds |",
+        "## Tests", "", "With `CUDA_DEVICE_MAX_CONNECTIONS=1`, but for benchmarks and hosts.", "",
+        "| suite | program | result | cases passed | failed | skipped | seconds |",
         "|---|---|---|---|---|---|---|"]
     tests = [r for r in results if r["suite"] != "benchmark"]
     for r in tests:
