@@ -113,13 +113,6 @@ absl::Status CheckLives(const Task& task) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<AcquiredContext> PlaceOf(const MemoryRange& home, const StreamRef* stream) {
-  using Source = AcquiredContext::Source;
-  if (stream != nullptr) return AcquiredContext(stream->context(), Source::kStream);
-  if (!HasOwner(&home)) return AcquireOn(home.device);
-  return AcquiredContext(home.context, Source::kPointer);
-}
-
 // Of the current context's stream 0. A driver that cannot say whether something captures
 // there is not tried.
 absl::Status RefuseInCapture(const Task& task) {
@@ -136,8 +129,14 @@ absl::Status Run(const Task& task, const StreamRef* stream) {
     return absl::InvalidArgumentError(absl::StrCat(task.Text(), ": the StreamRef is empty"));
   }
   CUGUEST_RETURN_IF_ERROR(CheckLives(task));
-  CUGUEST_ASSIGN_OR_RETURN(const AcquiredContext place, PlaceOf(task.home(), stream));
-  const ContextGuard guard(place.incarnation());
+  AcquireResult acquired;
+  const ContextRef* place = stream != nullptr ? &stream->context() : &task.home().context;
+  if (place->get() == nullptr) {
+    acquired = AcquireOn(task.home().device);
+    if (!acquired.ok()) return acquired.status();
+    place = &acquired->incarnation();
+  }
+  const ContextGuard guard(*place);
   CUGUEST_RETURN_IF_CUDA_ERROR(guard.result(), task.Text(), guard.advice());
   if (stream == nullptr || IsLegacy(stream->get())) {
     CUGUEST_RETURN_IF_ERROR(RefuseInCapture(task));

@@ -47,17 +47,19 @@ absl::Status NoStream(std::string_view doing) {
   return absl::InvalidArgumentError(text + ": the StreamRef is empty");
 }
 
-struct FreeCall {
-  const Driver& driver;
-  CUdeviceptr pointer;
-  CUresult code;
-};
-
-// Frees memory of no context where nothing is current: on a thread of its own, which must
-// not be given the process's signals.
-void FreeElsewhere(FreeCall* call) noexcept {
+// Frees memory of no context, at once. That works with nothing current, or any living context, but
+// not with a dead one (cudasim/test/pool_facts_test.cc). A dead one cannot be taken off and pushed
+// again, so then it is done where nothing is current: on a thread of its own, which must not be
+// given the process's signals.
+CUresult FreeOfNoContext(const Driver& driver, CUdeviceptr pointer) noexcept {
+  struct Call {
+    const Driver& driver;
+    CUdeviceptr pointer;
+    CUresult code;
+  } call{driver, pointer, driver.MemFree(pointer)};
+  if (call.code != CUDA_ERROR_CONTEXT_IS_DESTROYED) return call.code;
   const auto run = [](void* data) -> void* {
-    auto* const its = static_cast<FreeCall*>(data);
+    auto* const its = static_cast<Call*>(data);
     const RelaxedScope relaxed;
     its->code = relaxed.result();
     if (its->code == CUDA_SUCCESS) its->code = its->driver.MemFree(its->pointer);
@@ -68,17 +70,9 @@ void FreeElsewhere(FreeCall* call) noexcept {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &callers);
   pthread_t thread;
-  const bool is_running = pthread_create(&thread, nullptr, run, call) == 0;
+  const bool is_running = pthread_create(&thread, nullptr, run, &call) == 0;
   pthread_sigmask(SIG_SETMASK, &callers, nullptr);
   if (is_running) pthread_join(thread, nullptr);
-}
-
-// Frees memory of no context, at once. That works with nothing current, or any living context, but
-// not with a dead one (cudasim/test/pool_facts_test.cc). A dead one cannot be taken off and pushed
-// again, so then it is done where nothing is current.
-CUresult FreeOfNoContext(const Driver& driver, CUdeviceptr pointer) noexcept {
-  FreeCall call{driver, pointer, driver.MemFree(pointer)};
-  if (call.code == CUDA_ERROR_CONTEXT_IS_DESTROYED) FreeElsewhere(&call);
   return call.code;
 }
 
