@@ -8,10 +8,14 @@ using namespace cudasim_facts;
 
 namespace {
 
-// A context that is current while the object lives.
+// A context that is current while the object lives. No other case has it after its settings
+// changed.
 struct Current {
   Current() { SetStack({context.get()}); }
-  ~Current() { SetStack({}); }
+  ~Current() {
+    SetStack({});
+    OK(RAW(cuCtxDestroy)(context.release()));
+  }
   OwnContext context;
 };
 

@@ -2,8 +2,6 @@
 
 #include "test/support/own_context.h"
 
-#include <array>
-#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -22,21 +20,9 @@ namespace {
 // The version that every driver has.
 using CtxCreate = CUresult (*)(CUcontext*, unsigned, CUdevice);
 
-// What a case may have changed for those that have the context after it.
-struct Settings {
-  unsigned flags = 0;
-  CUfunc_cache cache = CU_FUNC_CACHE_PREFER_NONE;
-  std::array<std::size_t, CU_LIMIT_MAX> limits{};
-
-  bool operator==(const Settings& other) const {
-    return flags == other.flags && cache == other.cache && limits == other.limits;
-  }
-};
-
 struct Pool {
   std::mutex mutex;
   std::map<int, std::vector<CUcontext>> idle;  // by device
-  std::map<CUcontext, Settings> made_with;
 };
 
 // In no static storage: children run while the program loads.
@@ -51,27 +37,10 @@ void Require(CUresult code, const char* doing) {
   if (code != CUDA_SUCCESS) throw std::runtime_error(std::string("a test could not ") + doing);
 }
 
-Settings SettingsOfCurrent() {
-  Settings settings;
-  Require(RAW(cuCtxGetFlags)(&settings.flags), "ask for a context's flags");
-  Require(RAW(cuCtxGetCacheConfig)(&settings.cache), "ask for a context's cache configuration");
-  for (std::size_t limit = 0; limit < settings.limits.size(); ++limit) {
-    // 0 where the device does not have it.
-    RAW(cuCtxGetLimit)(&settings.limits[limit], static_cast<CUlimit>(limit));
-  }
-  return settings;
-}
-
 CUcontext Make(int device) {
   CUcontext context = nullptr;
   CUcontext popped = nullptr;
   Require(RAW_AS(CtxCreate, "cuCtxCreate_v2")(&context, 0, device), "create a context");
-  if (!cudasim::Sim::IsActive()) {
-    const Settings settings = SettingsOfCurrent();
-    Pool& pool = ThePool();
-    const std::lock_guard<std::mutex> lock(pool.mutex);
-    pool.made_with[context] = settings;
-  }
   Require(RAW(cuCtxPopCurrent)(&popped), "pop a new context");
   return context;
 }
@@ -86,22 +55,18 @@ CUcontext TakeIdle(int device) {
   return context;
 }
 
-// Whether the next object's owner finds the settings of a new one.
-bool IsAsNew(CUcontext context) {
-  CUcontext popped = nullptr;
-  if (RAW(cuCtxPushCurrent)(context) != CUDA_SUCCESS) return false;
-  const Settings settings = SettingsOfCurrent();
-  if (RAW(cuCtxPopCurrent)(&popped) != CUDA_SUCCESS) return false;
-  Pool& pool = ThePool();
-  const std::lock_guard<std::mutex> lock(pool.mutex);
-  return settings == pool.made_with[context];
-}
-
-void PopIfCurrent(CUcontext context) {
+// False if it does not live any more.
+bool Keep(CUcontext context, int device) {
+  unsigned version = 0;
+  if (RAW(cuCtxGetApiVersion)(context, &version) != CUDA_SUCCESS) return false;
   CUcontext current = nullptr;
   if (RAW(cuCtxGetCurrent)(&current) == CUDA_SUCCESS && current == context) {
     RAW(cuCtxPopCurrent)(&current);
   }
+  Pool& pool = ThePool();
+  const std::lock_guard<std::mutex> lock(pool.mutex);
+  pool.idle[device].push_back(context);
+  return true;
 }
 
 }  // namespace
@@ -117,15 +82,10 @@ CUcontext OwnContext::release() { return std::exchange(context_, nullptr); }
 
 OwnContext::~OwnContext() {
   if (context_ == nullptr) return;
-  if (!cudasim::Sim::IsActive() && IsAsNew(context_)) {
-    PopIfCurrent(context_);
-    Pool& pool = ThePool();
-    const std::lock_guard<std::mutex> lock(pool.mutex);
-    pool.idle[device_].push_back(context_);
-  } else if (RAW(cuCtxDestroy)(context_) != CUDA_SUCCESS) {
-    std::fprintf(stderr, "a test could not destroy its own context\n");
-    std::abort();
-  }
+  if (!cudasim::Sim::IsActive() && Keep(context_, device_)) return;
+  if (RAW(cuCtxDestroy)(context_) == CUDA_SUCCESS) return;
+  std::fprintf(stderr, "a test could not destroy its own context\n");
+  std::abort();
 }
 
 void OwnContext::DestroyIdle() {

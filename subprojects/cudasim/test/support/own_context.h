@@ -9,11 +9,10 @@
 
 namespace cudasim_test {
 
-// A context on `device`, floating, that nobody else has while the object lives. With a real driver
-// it may be one that an earlier object had: its settings are then those of a new one, and what was
-// left in it is still there. For a real driver makes and destroys contexts in a tenth of a second,
-// those of all processes one after the other. The simulation's is new, and destroyed with the
-// object.
+// A context on `device`, floating, that nobody else has while the object lives. A real driver makes
+// and destroys contexts in a tenth of a second, those of all processes one after the other. So with
+// one it may be a context that an earlier object had, with what was left in it: a case that changes
+// a context's settings destroys it. The simulation's is new, and destroyed with the object.
 class OwnContext {
  public:
   explicit OwnContext(int device = 0);
