@@ -48,3 +48,20 @@ extern "C" __global__ void Together(int* values) {
 
 __device__ float (*pointer)(float, int) = Double;
 extern "C" __global__ void Call(float* values) { values[0] = pointer(values[1], 3); }
+
+// Calls by pointers of several types with long lists of parameters: in a relocatable image their
+// places among the names of symbols are greater than any symbol's number.
+#define TEN(type) type, type, type, type, type, type, type, type, type, type
+#define HUNDRED(type)                                                                   \
+  TEN(type), TEN(type), TEN(type), TEN(type), TEN(type), TEN(type), TEN(type), TEN(type), \
+      TEN(type), TEN(type)
+struct Calls {
+  void (*of_floats)(HUNDRED(float));
+  void (*of_doubles)(HUNDRED(double));
+  void (*of_ints)(HUNDRED(int));
+};
+extern "C" __global__ void CallMany(Calls calls) {
+  calls.of_floats(HUNDRED(1.0f));
+  calls.of_doubles(HUNDRED(2.0));
+  calls.of_ints(HUNDRED(3));
+}

@@ -412,29 +412,42 @@ class CubinCheck {
                    ", which is none of type ", type);
   }
 
-  // Pairs of symbols: a function or nobody, and what it calls or a mark.
+  // Pairs of a function, or nobody, and what it calls, in parts that a mark begins: a symbol; in
+  // the part of calls by pointer the place of the types among the names of symbols.
   Status CheckCallGraph(const Bytes& bytes) const {
     constexpr std::uint32_t kFirstMark = 0xfffffff0;
+    constexpr std::uint32_t kCallsByPointer = 0xfffffffd;
+    std::uint32_t part = 0;
     for (std::size_t at = 0; at < bytes.size(); at += kPair) {
       if (!bytes.Has(at, kPair)) return Damaged(bytes, at, "it ends within a pair");
-      const bool mark = bytes.At<std::uint32_t>(at + kPair / 2) >= kFirstMark;
+      const auto callee = bytes.At<std::uint32_t>(at + kPair / 2);
       const bool nobody = bytes.At<std::uint32_t>(at) == 0;
       Status status = nobody ? Status() : CheckNamesSymbol(bytes, at, STT_FUNC);
-      if (status.ok() && !mark) status = CheckIsSymbol(bytes, at + kPair / 2);
+      if (callee >= kFirstMark) {
+        part = callee;
+      } else if (status.ok()) {
+        status = part == kCallsByPointer ? CheckTypes(bytes, at + kPair / 2)
+                                         : CheckIsSymbol(bytes, at + kPair / 2);
+      }
       if (!status.ok()) return status;
     }
     return Status();
+  }
+
+  // Of a function: where its types are among the names of symbols.
+  Status CheckTypes(const Bytes& words, std::size_t at) const {
+    const auto types = words.At<std::uint32_t>(at);
+    if (types < strings_->bytes.size()) return Status();
+    return Damaged(words, at, "types at ", types, " of ", strings_->bytes.size());
   }
 
   // Pairs of a function and where its types are among the names of symbols.
   Status CheckPrototypes(const Bytes& bytes) const {
     for (std::size_t at = 0; at < bytes.size(); at += kPair) {
       if (!bytes.Has(at, kPair)) return Damaged(bytes, at, "it ends within a pair");
-      const Status status = CheckNamesSymbol(bytes, at, STT_FUNC);
+      Status status = CheckNamesSymbol(bytes, at, STT_FUNC);
+      if (status.ok()) status = CheckTypes(bytes, at + kPair / 2);
       if (!status.ok()) return status;
-      const auto types = bytes.At<std::uint32_t>(at + kPair / 2);
-      if (types < strings_->bytes.size()) continue;
-      return Damaged(bytes, at, "types at ", types, " of ", strings_->bytes.size());
     }
     return Status();
   }
