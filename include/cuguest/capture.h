@@ -43,6 +43,7 @@
 
 #include "cuguest/export.h"
 #include "cuguest/internal/this_thread.h"
+#include "cuguest/location.h"
 
 CUGUEST_BEGIN_NAMESPACE
 
@@ -91,8 +92,7 @@ class [[nodiscard]] CUGUEST_API CaptureModeGuard {
 
  private:
   const internal::BoundThread thread_;
-  const char* file_;
-  int line_;
+  Location where_;
   CUresult result_;
   bool inside_ = false;
   CUstreamCaptureMode mode_;

@@ -34,7 +34,6 @@
 CUGUEST_BEGIN_NAMESPACE
 
 namespace internal {
-class ThreadStack;
 struct Finding;
 }  // namespace internal
 
@@ -271,7 +270,7 @@ class [[nodiscard]] CUGUEST_API ContextGuard : private internal::StackGuard {
 
  private:
   friend class HostScope;
-  friend class ThreadResidency;
+  friend class NoContextGuard;
   enum class State : unsigned char {
     kOut,
     kGone,       // out, and leaving has shown that its context was destroyed
@@ -281,6 +280,12 @@ class [[nodiscard]] CUGUEST_API ContextGuard : private internal::StackGuard {
     kPushedAlways,
     kExact,
   };
+
+  // A NoContextGuard's, whose context is none: in mode kExact, which leaves an empty stack then.
+  CUGUEST_HIDE ContextGuard(const char* file, int line) noexcept
+      : ours_{nullptr, 0}, file_(file), line_(line), mode_(GuardMode::kExact) {
+    EnterNone();
+  }
 
   // What the compiler is to lay out in line: an elided guard that nobody disturbs.
   CUGUEST_HIDE static constexpr bool Mostly(bool is_so) { return __builtin_expect(is_so, true); }
@@ -340,20 +345,21 @@ class [[nodiscard]] CUGUEST_API ContextGuard : private internal::StackGuard {
   static const Type kType;
 
   void Enter(CUresult code, CUcontext caller) noexcept;
+  void EnterNone() noexcept;
   void EnterExactly() noexcept;
   CUresult Identify() noexcept;
   void Reenter() noexcept;
   CUresult Suspend() noexcept;
   bool SuspendIfOnTop() noexcept;
-  bool IsAllOnTop(const internal::ThreadStack& stack) const noexcept;
-  void Resume() noexcept;
+  bool IsAllOnTop() const noexcept;
   CUGUEST_HIDE bool IsInside() const noexcept { return state_ >= State::kElided; }
+  CUGUEST_HIDE bool IsOfNone() const noexcept { return ours_.context == nullptr; }
   CUresult Leave() noexcept;
   CUresult LeaveDisturbed(CUresult code, CUcontext top) noexcept;
   void GiveUp() noexcept;
   internal::Incarnation Caller() const noexcept;
-  internal::Finding Mend(const internal::ThreadStack& stack, const internal::Incarnation& caller,
-                         CUresult code, CUcontext popped) const noexcept;
+  internal::Finding Mend(const internal::Incarnation& caller, CUresult code,
+                         CUcontext popped) const noexcept;
 
   // Written once each where the constructor knows them.
   internal::Incarnation ours_;  // unknown if built from a handle

@@ -19,9 +19,8 @@
 
 #include <cuda.h>
 
+#include "cuguest/context_guard.h"
 #include "cuguest/export.h"
-#include "cuguest/internal/incarnation.h"
-#include "cuguest/internal/this_thread.h"
 #include "cuguest/location.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -38,58 +37,33 @@ CUGUEST_BEGIN_NAMESPACE
 ///          A context that is destroyed inside the scope is not put back (kDestroyed), nor
 ///          is another one that was given its handle; a primary context that was reset and
 ///          retained again is.
-/// Cost:    one driver call on an empty stack, and one more at the end; otherwise about
-///          ten for every entry. No lock, no allocation.
-class [[nodiscard]] CUGUEST_API NoContextGuard : private internal::StackGuard {
+/// Cost:    one driver call on an empty stack, and one more at the end; five more for every
+///          entry. No lock, no allocation.
+class [[nodiscard]] CUGUEST_API NoContextGuard {
  public:
-  CUGUEST_HIDE static constexpr int kMaxDepth = 32;
+  CUGUEST_HIDE static constexpr int kMaxDepth = ContextGuard::kMaxExactDepth;
 
   [[nodiscard]] CUGUEST_HIDE explicit NoContextGuard(const char* file = __builtin_FILE(),
                                                      int line = __builtin_LINE()) noexcept
-      : file_(file), line_(line) {
-    Enter();
-  }
+      : guard_(file, line) {}
   [[nodiscard]] CUGUEST_HIDE explicit NoContextGuard(Location where) noexcept
       : NoContextGuard(where.file, where.line) {}
   NoContextGuard(const NoContextGuard&) = delete;
   NoContextGuard& operator=(const NoContextGuard&) = delete;
-  CUGUEST_HIDE ~NoContextGuard() {
-    if (Restore() != CUDA_SUCCESS) GiveUp();
-  }
+  CUGUEST_HIDE ~NoContextGuard() = default;
 
-  [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return result() == CUDA_SUCCESS; }
-  [[nodiscard]] CUGUEST_HIDE CUresult result() const noexcept {
-    asked_ = true;
-    return result_;
-  }
+  [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return guard_.ok(); }
+  [[nodiscard]] CUGUEST_HIDE CUresult result() const noexcept { return guard_.result(); }
   [[nodiscard]] CUGUEST_HIDE const char* doing() const noexcept { return "leave every context"; }
-  [[nodiscard]] const char* advice() const noexcept;
+  [[nodiscard]] CUGUEST_HIDE const char* advice() const noexcept { return guard_.advice(); }
 
   /// Ends the scope now. Does nothing the second time.
   ///
   /// Errors: as ContextGuard::Restore.
-  CUresult Restore() noexcept;
+  CUGUEST_HIDE CUresult Restore() noexcept { return guard_.Restore(); }
 
  private:
-  friend class HostScope;
-  enum class State : unsigned char { kOut, kSuspended, kInside };
-
-  static const Type kType;
-
-  void Enter() noexcept;
-  CUresult Leave() noexcept;
-  void GiveUp() noexcept;
-  CUresult Suspend() noexcept;
-  bool SuspendIfOnTop() noexcept;
-  void Resume() noexcept;
-
-  const char* file_;
-  int line_;
-  CUresult result_ = CUDA_SUCCESS;
-  State state_ = State::kOut;
-  mutable bool asked_ = !internal::kReportsUnasked;
-  int depth_ = 0;
-  internal::Incarnation taken_[kMaxDepth];  // bottom first
+  ContextGuard guard_;
 };
 
 CUGUEST_END_NAMESPACE

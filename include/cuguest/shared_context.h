@@ -130,12 +130,11 @@ class CUGUEST_API SharedContext {
 
   CUGUEST_HIDE SharedContext() noexcept = default;  // attached to nothing
   SharedContext(const SharedContext& other) noexcept;
-  SharedContext& operator=(const SharedContext& other) noexcept;
   CUGUEST_HIDE SharedContext(SharedContext&& other) noexcept
       : incarnation_(std::exchange(other.incarnation_, ContextRef())),
         slot_(std::exchange(other.slot_, nullptr)),
         stripe_(other.stripe_) {}
-  SharedContext& operator=(SharedContext&& other) noexcept;
+  SharedContext& operator=(SharedContext other) noexcept;
 
   /// As Detach(), but asks nothing: for a context that is not ours to end, and while others
   /// are attached, it calls no driver at all. Not from a static or thread_local destructor:

@@ -93,8 +93,7 @@ class [[nodiscard]] CUGUEST_API ThreadResidency {
 
  private:
   const internal::BoundThread thread_;
-  const char* const file_;
-  const int line_;
+  const Location where_;
   ContextRef context_;
   CUresult result_ = CUDA_ERROR_INVALID_CONTEXT;
   std::optional<ContextGuard> guard_;

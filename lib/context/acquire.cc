@@ -9,7 +9,6 @@
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
 #include "lib/context/object_text.h"
-#include "lib/context/special_stream.h"
 #include "lib/core/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE

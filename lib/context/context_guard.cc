@@ -2,7 +2,7 @@
 
 #include "cuguest/context_guard.h"
 
-#include "lib/context/advice.h"
+#include "cuguest/internal/report.h"
 #include "lib/context/stack_repair.h"
 #include "lib/context/thread_guards.h"
 #include "lib/core/driver_access.h"
@@ -12,7 +12,7 @@ CUGUEST_BEGIN_NAMESPACE
 const internal::StackGuard::Type ContextGuard::kType = {
     [](StackGuard* guard) { return static_cast<ContextGuard*>(guard)->Restore(); },
     [](StackGuard* guard) { return static_cast<ContextGuard*>(guard)->Suspend(); },
-    [](StackGuard* guard) { static_cast<ContextGuard*>(guard)->Resume(); },
+    [](StackGuard* guard) { static_cast<ContextGuard*>(guard)->Reenter(); },
     [](StackGuard* guard) { return static_cast<ContextGuard*>(guard)->SuspendIfOnTop(); },
     &internal::SuspendAll,
     &internal::ForgetListOf,
@@ -28,10 +28,17 @@ void ContextGuard::Enter(CUresult code, CUcontext caller) noexcept {
   }
 }
 
+void ContextGuard::EnterNone() noexcept {
+  CUresult code = CUDA_SUCCESS;
+  static_cast<void>(internal::TryDriver(&code));
+  Refuse(code, nullptr);
+  if (code == CUDA_SUCCESS) EnterExactly();
+}
+
 void ContextGuard::EnterExactly() noexcept {
-  const internal::ThreadStack stack(internal::ResolvedDriver());
-  CUresult code = internal::Snapshot(stack, exact_, kMaxExactDepth, &exact_depth_);
-  if (code == CUDA_SUCCESS) code = internal::EnterIncarnation(ours_);
+  const auto and_then = IsOfNone() ? internal::AndThen::kLeaveEmpty : internal::AndThen::kPutBack;
+  CUresult code = internal::TakeDown(exact_, kMaxExactDepth, &exact_depth_, and_then);
+  if (code == CUDA_SUCCESS && !IsOfNone()) code = internal::EnterIncarnation(ours_);
   if (code != CUDA_SUCCESS) return Refuse(code, caller_);
   SetInside(State::kExact, caller_, internal::t_this_thread);
 }
@@ -41,12 +48,14 @@ void ContextGuard::EnterExactly() noexcept {
 // those that are out.
 CUresult ContextGuard::Leave() noexcept {
   if (!IsInside() && state_ != State::kSuspended) {
-    internal::ReportUnasked(result_, &asked_, file_, line_);
+    if (result_ == CUDA_SUCCESS || asked_) return CUDA_SUCCESS;
+    asked_ = true;
+    internal::ReportIncident(IncidentKind::kUnasked, Repair::kUnrepaired, result_, file_, line_);
     return CUDA_SUCCESS;
   }
   if (type != &kType) return type->restore(this);
   if (!internal::IsThisThread(thread)) {
-    return internal::ReportElsewhere(ours_.context, file_, line_);
+    return internal::ReportElsewhere(ours_.context, {file_, line_});
   }
   if (state_ == State::kSuspended) {
     internal::Resign(this);
@@ -72,42 +81,37 @@ internal::Incarnation ContextGuard::Caller() const noexcept {
   for (const StackGuard* guard = outer; guard != nullptr; guard = guard->outer) {
     if (guard->type != &kType) break;
     const internal::Incarnation& theirs = static_cast<const ContextGuard*>(guard)->ours_;
+    if (theirs.context == nullptr) break;  // what is outside of it is not on the stack
     if (theirs.context == caller_) return theirs;
   }
   return internal::Incarnation::Unknown(caller_);
 }
 
-internal::Finding ContextGuard::Mend(const internal::ThreadStack& stack,
-                                     const internal::Incarnation& caller, CUresult code,
+internal::Finding ContextGuard::Mend(const internal::Incarnation& caller, CUresult code,
                                      CUcontext popped) const noexcept {
-  if (state_ == State::kElided) return internal::RepairElided(stack, ours_);
+  if (state_ == State::kElided) return internal::RepairElided(ours_);
   if (state_ == State::kExact) {
-    return internal::RestoreExactly(stack, exact_, exact_depth_, ours_);
+    return internal::RestoreExactly(exact_, exact_depth_, IsOfNone() ? nullptr : &ours_);
   }
   if (code != CUDA_SUCCESS) {
-    code = stack.Pop(&popped);
+    code = internal::stack::Pop(&popped);
     if (code != CUDA_SUCCESS && code != CUDA_ERROR_INVALID_CONTEXT) {
       return {true, IncidentKind::kFailed, Repair::kUnrepaired, code, ours_.context};
     }
   }
-  return internal::RepairPushed(stack, ours_, caller, popped);
+  return internal::RepairPushed(ours_, caller, popped);
 }
 
 // `code` and `top` are what asking for the top, or popping it, gave.
 CUresult ContextGuard::LeaveDisturbed(CUresult code, CUcontext top) noexcept {
-  // Not null: the guard is inside, so the table was there when it entered.
-  const internal::ThreadStack stack(internal::ResolvedDriver());
   const internal::Incarnation caller = Caller();
-  const internal::Finding finding = Mend(stack, caller, code, top);
+  const internal::Finding finding = Mend(caller, code, top);
   internal::Unlink(this);
   state_ = State::kOut;
-  // At the end of the process there is no stack left to restore, and nothing to report.
-  if (!finding.happened || finding.result == CUDA_ERROR_DEINITIALIZED) return CUDA_SUCCESS;
-  if (finding.kind == IncidentKind::kDestroyed) state_ = State::kGone;
-  if (finding.repair == Repair::kUnrepaired) stack.MakeCurrent(caller);
-  internal::Report(finding, stack, ours_.context, file_, line_);
-  if (finding.repair != Repair::kUnrepaired) return CUDA_SUCCESS;
-  return finding.result != CUDA_SUCCESS ? finding.result : CUDA_ERROR_INVALID_CONTEXT;
+  if (finding.kind == IncidentKind::kDestroyed && !IsOfNone()) state_ = State::kGone;
+  const bool died = finding.result == CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  if (finding.repair == Repair::kUnrepaired && !died) internal::stack::MakeCurrent(caller);
+  return internal::Report(finding, ours_.context, {file_, line_});
 }
 
 // The end of a guard that could not be left: on another thread than its own, whose list keeps
@@ -125,11 +129,16 @@ CUresult ContextGuard::Identify() noexcept {
   return code;
 }
 
-// Enters again after Restore(), unless the context is gone: pushing a destroyed handle is
-// accepted and corrupts the driver's heap.
+// Enters again after Restore() or Suspend(), unless the context is gone: pushing a destroyed handle
+// is accepted and corrupts the driver's heap.
 void ContextGuard::Reenter() noexcept {
   result_ = state_ == State::kGone ? CUDA_ERROR_CONTEXT_IS_DESTROYED : Identify();
-  if (result_ == CUDA_SUCCESS) EnterInLine(ours_, mode_);
+  state_ = State::kOut;
+  if (IsOfNone()) {
+    EnterNone();
+  } else if (result_ == CUDA_SUCCESS) {
+    EnterInLine(ours_, mode_);
+  }
   asked_ = !internal::kReportsUnasked;
 }
 
@@ -141,15 +150,14 @@ CUresult ContextGuard::Suspend() noexcept {
 }
 
 bool ContextGuard::SuspendIfOnTop() noexcept {
-  const internal::ThreadStack stack(internal::ResolvedDriver());
   CUcontext top = nullptr;
   if (internal::GetCurrent(&top) != CUDA_SUCCESS || top != ours_.context) return false;
   static_cast<void>(Identify());
   if (state_ == State::kElided) return Suspend() == CUDA_SUCCESS;
-  if (state_ == State::kExact) return IsAllOnTop(stack) && Suspend() == CUDA_SUCCESS;
+  if (state_ == State::kExact) return IsAllOnTop() && Suspend() == CUDA_SUCCESS;
   if (internal::Pop(&top) != CUDA_SUCCESS) return false;
   if (!CallerIsCurrent()) {
-    static_cast<void>(stack.Push(ours_));
+    static_cast<void>(internal::stack::Push(ours_));
     return false;
   }
   internal::Unlink(this);
@@ -157,21 +165,18 @@ bool ContextGuard::SuspendIfOnTop() noexcept {
   return true;
 }
 
-// Of kExact: whether the whole stack is what the guard left.
-bool ContextGuard::IsAllOnTop(const internal::ThreadStack& stack) const noexcept {
+// Of kExact, whose context is current: whether the whole stack is what the guard left.
+bool ContextGuard::IsAllOnTop() const noexcept {
+  if (IsOfNone()) return true;
   internal::Incarnation entries[kMaxExactDepth + 1];
   int depth = 0;
-  if (internal::Snapshot(stack, entries, kMaxExactDepth + 1, &depth) != CUDA_SUCCESS) return false;
-  if (depth != exact_depth_ + 1) return false;
+  const CUresult code =
+      internal::TakeDown(entries, kMaxExactDepth + 1, &depth, internal::AndThen::kPutBack);
+  if (code != CUDA_SUCCESS || depth != exact_depth_ + 1) return false;
   for (int i = 0; i < exact_depth_; ++i) {
-    if (!stack.IsSame(exact_[i], entries[i])) return false;
+    if (!internal::stack::IsSame(exact_[i], entries[i])) return false;
   }
-  return stack.IsSame(ours_, entries[exact_depth_]);
-}
-
-void ContextGuard::Resume() noexcept {
-  if (state_ == State::kSuspended) state_ = State::kOut;
-  Reenter();
+  return internal::stack::IsSame(ours_, entries[exact_depth_]);
 }
 
 CUresult ContextGuard::Reassert() noexcept {

@@ -2,8 +2,8 @@
 
 #include "cuguest/context_ref.h"
 
-#include "lib/context/advice.h"
-#include "lib/context/identity.h"
+#include "lib/context/thread_guards.h"
+#include "lib/context/thread_stack.h"
 #include "lib/core/driver_access.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -27,8 +27,7 @@ ContextRef ContextRef::Current() noexcept {
   const Driver* driver = internal::TryDriver(&ref.result_);
   if (driver == nullptr) return ref;
   ref.result_ = driver->CtxGetCurrent(&current);
-  if (ref.result_ != CUDA_SUCCESS) return ref;
-  return Borrow(current);
+  return ref.ok() ? Borrow(current) : ref;
 }
 
 CUresult ContextRef::Check() const noexcept {

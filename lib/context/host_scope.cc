@@ -2,7 +2,6 @@
 
 #include "cuguest/host_scope.h"
 
-#include "lib/context/advice.h"
 #include "lib/context/thread_guards.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -24,7 +23,7 @@ namespace {
 void ResumeAll(HostView* view) {
   if (!IsThisThread(view->thread)) {
     if (view->suspended == nullptr) return;
-    static_cast<void>(ReportElsewhere(nullptr, view->where.file, view->where.line));
+    static_cast<void>(ReportElsewhere(nullptr, view->where));
     ForgetListOf(view->thread);
     return;
   }

@@ -6,11 +6,14 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstring>
+#include <iterator>
 
 #include "cuguest/internal/report.h"
 #include "lib/context/incident_listeners.h"
 #include "lib/context/stack_repair.h"
+#include "lib/core/driver_access.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {
@@ -46,13 +49,16 @@ void Tell(Incident incident) {
 
 namespace internal {
 
-void Report(const Finding& finding, const ThreadStack& stack, CUcontext expected, const char* file,
-            int line) {
-  if (!Count(finding.kind)) return;
-  CUcontext current = nullptr;
-  static_cast<void>(stack.Current(&current));
-  Tell({finding.kind, finding.repair, finding.result, expected, finding.found, current, file, line,
-        0});
+CUresult Report(const Finding& finding, CUcontext expected, Location where) {
+  const auto& [happened, kind, repair, result, found] = finding;
+  if (!happened || result == CUDA_ERROR_DEINITIALIZED) return CUDA_SUCCESS;
+  if (Count(kind)) {
+    CUcontext current = nullptr;
+    static_cast<void>(stack::Current(&current));
+    Tell({kind, repair, result, expected, found, current, where.file, where.line, 0});
+  }
+  if (repair != Repair::kUnrepaired) return CUDA_SUCCESS;
+  return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 void ReportIncident(IncidentKind kind, Repair repair, CUresult result, const char* file,
@@ -78,39 +84,25 @@ unsigned long long IncidentCount() noexcept {
 }
 
 const char* Name(IncidentKind kind) noexcept {
-  switch (kind) {
-    case IncidentKind::kReplaced:
-      return "replaced the current context";
-    case IncidentKind::kLeakedPush:
-      return "left a push behind";
-    case IncidentKind::kExtraPop:
-      return "popped an entry that was not its own";
-    case IncidentKind::kDestroyed:
-      return "destroyed a context that was in use";
-    case IncidentKind::kFailed:
-      return "left the driver refusing to restore";
-    case IncidentKind::kCaptureMode:
-      return "left another stream-capture mode behind";
-    case IncidentKind::kLastError:
-      return "left another last error of the runtime behind";
-    case IncidentKind::kElsewhere:
-      return "ended a guard on another thread than its own";
-    case IncidentKind::kUnasked:
-      return "never asked a guard that had failed";
-  }
-  return "did something unknown";
+  constexpr const char* kNames[] = {
+      /* kReplaced */ "replaced the current context",
+      /* kLeakedPush */ "left a push behind",
+      /* kExtraPop */ "popped an entry that was not its own",
+      /* kDestroyed */ "destroyed a context that was in use",
+      /* kFailed */ "left the driver refusing to restore",
+      /* kCaptureMode */ "left another stream-capture mode behind",
+      /* kLastError */ "left another last error of the runtime behind",
+      /* kElsewhere */ "ended a guard on another thread than its own",
+      /* kUnasked */ "never asked a guard that had failed",
+  };
+  static_assert(std::size(kNames) == kIncidentKinds);
+  const auto index = static_cast<std::size_t>(kind);
+  return index < std::size(kNames) ? kNames[index] : "did something unknown";
 }
 
 const char* Name(Repair repair) noexcept {
-  switch (repair) {
-    case Repair::kRepaired:
-      return "repaired";
-    case Repair::kInferred:
-      return "repaired by inference";
-    case Repair::kUnrepaired:
-      return "not repaired";
-  }
-  return "in an unknown state";
+  if (repair == Repair::kRepaired) return "repaired";
+  return repair == Repair::kInferred ? "repaired by inference" : "not repaired";
 }
 
 CUGUEST_END_NAMESPACE

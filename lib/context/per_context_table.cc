@@ -63,13 +63,14 @@
 #include "cuguest/internal/per_context_table.h"
 
 #include <cstdint>
+#include <memory>
 #include <new>
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/error.h"
-#include "lib/context/identity.h"
 #include "lib/context/object_text.h"
+#include "lib/context/thread_stack.h"
 #include "lib/core/concurrency.h"
 #include "lib/core/driver_access.h"
 
@@ -146,15 +147,12 @@ Life LifeOf(const ContextRef& context, bool is_primary) noexcept {
       return Life::kUnknown;
     }
   }
-  switch (context.Check()) {
-    case CUDA_SUCCESS:
-      return Life::kGoesOn;
-    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
-    case CUDA_ERROR_INVALID_CONTEXT:
-      return Life::kIsOver;
-    default:  // it cannot be asked: a stream callback, a forked child, a sticky error
-      return Life::kUnknown;
-  }
+  const CUresult code = context.Check();
+  if (code == CUDA_SUCCESS) return Life::kGoesOn;
+  const bool is_over =
+      code == CUDA_ERROR_CONTEXT_IS_DESTROYED || code == CUDA_ERROR_INVALID_CONTEXT;
+  // Otherwise it cannot be asked: a stream callback, a forked child, a sticky error.
+  return is_over ? Life::kIsOver : Life::kUnknown;
 }
 
 }  // namespace
@@ -170,31 +168,11 @@ enum class PerContextTable::EntryState : unsigned char {
 struct PerContextTable::Entry {
   using State = EntryState;
 
-  // All entries of `context` that are in `state`; of no context: nothing.
-  struct Awaited {
-    State state = State::kFree;
-    ContextRef context;
-  };
-
-  static std::size_t ValueOffset(const Type& type) noexcept {
-    return (sizeof(Entry) + type.alignment - 1) / type.alignment * type.alignment;
-  }
-  static std::align_val_t Alignment(const Type& type) noexcept {
-    return std::align_val_t(type.alignment > alignof(Entry) ? type.alignment : alignof(Entry));
-  }
-  // nullptr if there is no memory.
-  static Entry* New(const Type& type) noexcept {
-    const std::size_t offset = ValueOffset(type);
-    void* memory = ::operator new(offset + type.size, Alignment(type), std::nothrow);
-    if (memory == nullptr) return nullptr;
-    auto* entry = ::new (memory) Entry;
-    entry->value = static_cast<unsigned char*>(memory) + offset;
-    return entry;
-  }
-  static void Delete(const Type& type, Entry* entry) noexcept {
-    entry->~Entry();
-    ::operator delete(entry, Alignment(type));
-  }
+  // Without a value if there is no memory.
+  explicit Entry(const Type& type) noexcept
+      : alignment(std::align_val_t(type.alignment)),
+        value(::operator new(type.size, alignment, std::nothrow)) {}
+  ~Entry() { ::operator delete(value, alignment); }
 
   bool Names(const ContextRef& other) const noexcept {
     return id.load(std::memory_order_relaxed) == other.id() &&
@@ -210,6 +188,9 @@ struct PerContextTable::Entry {
 
   // With mutex_ held.
 
+  bool IsOneOf(const Awaited& entries) const noexcept {
+    return entries.context.get() != nullptr && Is(entries.state) && context == entries.context;
+  }
   // Whether there is a value in it that is not known to be dead.
   bool IsKept() const noexcept { return Is(State::kReady) || (Is(State::kClosed) && !is_dead); }
   void Open(const ContextRef& of) noexcept {
@@ -217,7 +198,6 @@ struct PerContextTable::Entry {
     is_primary = false;
     is_dead = false;
     worker = ThisThreadId();
-    awaited = Awaited();
     id.store(of.id(), std::memory_order_relaxed);
     handle.store(of.get(), std::memory_order_relaxed);
     state.store(State::kMaking, std::memory_order_seq_cst);
@@ -228,7 +208,6 @@ struct PerContextTable::Entry {
   }
   void BeginEnding() noexcept {
     worker = ThisThreadId();
-    awaited = Awaited();
     state.store(State::kEnding, std::memory_order_seq_cst);
   }
 
@@ -236,16 +215,16 @@ struct PerContextTable::Entry {
   Atomic<State> state{State::kFree};
   Atomic<CUcontext> handle{nullptr};
   Atomic<unsigned long long> id{0};
-  void* value = nullptr;  // this and `next` do not change once the entry is in the list
-  Entry* next = nullptr;
+  const std::align_val_t alignment;
+  void* const value;
+  Entry* next = nullptr;  // does not change once the entry is in the list
 
   // What is read with mutex_ held, or by the thread that makes or ends the entry.
   alignas(kCacheLine) ContextRef context;
-  bool is_primary = false;       // from kReady on: `context` is a primary context
-  ThreadId worker;               // while kMaking or kEnding
-  Awaited awaited;               // then: what the worker waits for meanwhile
-  bool is_dead = false;          // from kClosed on: the context is not to be entered
-  Entry* next_ending = nullptr;  // while kEnding
+  bool is_primary = false;  // from kReady on: `context` is a primary context
+  ThreadId worker;          // while kMaking or kEnding
+  Awaited awaited;          // then: what the worker waits for meanwhile
+  bool is_dead = false;     // from kClosed on: the context is not to be entered
 
   PinStripe stripes[kStripes];
 };
@@ -258,13 +237,18 @@ PerContextTable::~PerContextTable() {
     }
     // What somebody still pins, or makes, is leaked rather than freed while in use.
     const bool is_used = entry->IsPinned() || entry->Is(EntryState::kMaking);
-    if (!is_used && entry->Is(EntryState::kClosed)) {
-      entry->next_ending = nullptr;
-      End(entry);
-    }
-    if (!is_used) Entry::Delete(type_, entry);
+    if (!is_used && entry->Is(EntryState::kClosed)) End(entry);
+    if (!is_used) delete entry;
     entry = next;
   }
+}
+
+// The first that is wanted; nullptr if there is none.
+template <typename Predicate>
+PerContextTable::Entry* PerContextTable::FindEntry(Predicate is_wanted) const noexcept {
+  Entry* entry = Head();
+  while (entry != nullptr && !is_wanted(*entry)) entry = entry->next;
+  return entry;
 }
 
 // See Note [Pins and ends].
@@ -303,38 +287,35 @@ PerContextTable::Held PerContextTable::Search(const ContextRef& context,
 
 absl::Status PerContextTable::Claim::TakeOrPin(const ContextRef& context, Held* held) {
   for (;;) {
-    const Turn turn = table_->TakeTurn(context);
-    switch (turn.kind) {
-      case Turn::Kind::kPinned:
-        *held = turn.held;
-        return absl::OkStatus();
-      case Turn::Kind::kClaimed: {
-        entry_ = turn.entry;
-        const CUresult code = AskIfPrimary(ResolvedDriver(), context.get(), &entry_->is_primary);
-        if (code != CUDA_SUCCESS) {
-          GiveBack();
-          return ToStatus(code, "make a value: ask whether its context is a primary one",
-                          ContextText(context.get()));
-        }
-        table_->EndDropped(ContextRef());
-        return absl::OkStatus();
-      }
-      case Turn::Kind::kReplaces: {
-        // Ours was alive when its guard was built; but if it died meanwhile, the other one may be
-        // the later. A handle has one incarnation at a time, so if ours lives, theirs are over.
-        const CUresult code = context.Check();
-        if (code != CUDA_SUCCESS) return ToStatus(code, context.doing());
-        table_->CloseDead(turn.entry, turn.other);
-        break;
-      }
-      case Turn::Kind::kNoEntry:
-        if (table_->AddEntry()) break;
-        return absl::ResourceExhaustedError("make the value of a context: no host memory");
-      case Turn::Kind::kCircle:
-        return absl::FailedPreconditionError(
-            absl::StrCat("make the value of ", ContextText(context.get()),
-                         ": it is already being made, by this thread or by one that waits for it"));
+    const std::optional<Turn> turn = table_->TakeTurn(context);
+    if (!turn.has_value()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("make the value of ", ContextText(context.get()),
+                       ": it is already being made, by this thread or by one that waits for it"));
     }
+    *held = turn->held;
+    if (held->value != nullptr) return absl::OkStatus();
+    if (turn->entry == nullptr) {
+      if (table_->AddEntry()) continue;
+      return absl::ResourceExhaustedError("make the value of a context: no host memory");
+    }
+    if (turn->other.get() != nullptr) {
+      // Ours was alive when its guard was built; but if it died meanwhile, the other one may be
+      // the later. A handle has one incarnation at a time, so if ours lives, theirs are over.
+      const CUresult code = context.Check();
+      if (code != CUDA_SUCCESS) return ToStatus(code, context.doing());
+      table_->CloseDead(turn->entry, turn->other);
+      continue;
+    }
+    entry_ = turn->entry;
+    const CUresult code = AskIfPrimary(ResolvedDriver(), context.get(), &entry_->is_primary);
+    if (code != CUDA_SUCCESS) {
+      GiveBack();
+      return ToStatus(code, "make a value: ask whether its context is a primary one",
+                      ContextText(context.get()));
+    }
+    table_->EndDropped(ContextRef());
+    return absl::OkStatus();
   }
 }
 
@@ -342,22 +323,12 @@ void* PerContextTable::Claim::storage() const noexcept { return entry_->value; }
 
 PerContextTable::Held PerContextTable::Claim::Publish() noexcept {
   const Held held{entry_->value, CountUp(entry_->stripes)};
-  {
-    const std::lock_guard<Mutex> lock(table_->mutex_);
-    entry_->state.store(EntryState::kReady, std::memory_order_seq_cst);
-  }
-  entry_ = nullptr;
-  table_->changed_.notify_all();
+  table_->Finish(std::exchange(entry_, nullptr), EntryState::kReady);
   return held;
 }
 
 void PerContextTable::Claim::GiveBack() noexcept {
-  {
-    const std::lock_guard<Mutex> lock(table_->mutex_);
-    entry_->state.store(EntryState::kFree, std::memory_order_seq_cst);
-  }
-  entry_ = nullptr;
-  table_->changed_.notify_all();
+  table_->Finish(std::exchange(entry_, nullptr), EntryState::kFree);
 }
 
 bool PerContextTable::Forget(const ContextRef& context, bool is_dead) {
@@ -377,19 +348,14 @@ bool PerContextTable::Forget(const ContextRef& context, bool is_dead) {
   }
   EndDropped(context);
   std::unique_lock<Mutex> lock(mutex_);
-  static_cast<void>(WaitWhile(EntryState::kEnding, context, &lock));
+  static_cast<void>(WaitWhile({EntryState::kEnding, context}, &lock));
   return found;
 }
 
 std::size_t PerContextTable::ForgetAll() {
   std::size_t forgotten = 0;
   for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
-    ContextRef context;
-    {
-      const std::lock_guard<Mutex> lock(mutex_);
-      if (entry->IsKept()) context = entry->context;
-    }
-    if (Forget(context, /*is_dead=*/false)) ++forgotten;
+    if (Forget(KeptIn(*entry).first, /*is_dead=*/false)) ++forgotten;
   }
   return forgotten;
 }
@@ -397,15 +363,7 @@ std::size_t PerContextTable::ForgetAll() {
 std::size_t PerContextTable::DropDead() {
   std::size_t dropped = 0;
   for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
-    ContextRef context;
-    bool is_primary = false;
-    {
-      const std::lock_guard<Mutex> lock(mutex_);
-      if (entry->IsKept()) {
-        context = entry->context;
-        is_primary = entry->is_primary;
-      }
-    }
+    const auto [context, is_primary] = KeptIn(*entry);
     if (context.get() == nullptr || LifeOf(context, is_primary) != Life::kIsOver) continue;
     if (CloseDead(entry, context)) ++dropped;
   }
@@ -421,73 +379,67 @@ std::size_t PerContextTable::size() const noexcept {
   return count;
 }
 
+// The context of the value that is kept in `entry`, and whether it is a primary one; of none an
+// empty ref.
+std::pair<ContextRef, bool> PerContextTable::KeptIn(const Entry& entry) {
+  const std::lock_guard<Mutex> lock(mutex_);
+  return entry.IsKept() ? std::pair(entry.context, entry.is_primary)
+                        : std::pair(ContextRef(), false);
+}
+
 // Pins the value of `context`, or claims an entry for it, or says what has to be done first
 // without the lock. Waits while another thread makes it.
-PerContextTable::Turn PerContextTable::TakeTurn(const ContextRef& context) {
+std::optional<PerContextTable::Turn> PerContextTable::TakeTurn(const ContextRef& context) {
+  const Awaited made = {EntryState::kMaking, context};
   std::unique_lock<Mutex> lock(mutex_);
+  // Nobody closes what is ready while the lock is held.
   for (;;) {
-    // Nobody closes what is ready while the lock is held.
     const Held held = Find(context);
-    if (held.value != nullptr) return {Turn::Kind::kPinned, held};
-    if (!Has(EntryState::kMaking, context)) break;
-    if (!WaitWhile(EntryState::kMaking, context, &lock)) return {Turn::Kind::kCircle};
+    if (held.value != nullptr) return Turn{held};
+    if (!Has(made)) break;
+    if (!WaitWhile(made, &lock)) return std::nullopt;
   }
-  Entry* free = nullptr;
-  for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
-    if (entry->Is(EntryState::kFree)) {
-      free = entry;
-      continue;
-    }
-    if (entry->IsKept() && entry->context.get() == context.get() && entry->context != context) {
-      return {Turn::Kind::kReplaces, {}, entry, entry->context};
-    }
-  }
-  if (free == nullptr) return {Turn::Kind::kNoEntry};
-  free->Open(context);
-  return {Turn::Kind::kClaimed, {}, free};
+  Entry* const other = FindEntry([&](const Entry& entry) {
+    return entry.IsKept() && entry.context.get() == context.get() && entry.context != context;
+  });
+  if (other != nullptr) return Turn{{}, other, other->context};
+  Entry* const free = FindEntry([](const Entry& entry) { return entry.Is(EntryState::kFree); });
+  if (free != nullptr) free->Open(context);
+  return Turn{{}, free};
 }
 
-bool PerContextTable::Has(EntryState state, const ContextRef& context) const noexcept {
-  for (const Entry* entry = Head(); entry != nullptr; entry = entry->next) {
-    if (entry->Is(state) && entry->context == context) return true;
-  }
-  return false;
+bool PerContextTable::Has(const Awaited& entries) const noexcept {
+  return FindEntry([&](const Entry& entry) { return entry.IsOneOf(entries); }) != nullptr;
 }
 
-// Waits while an entry of `context` is in `state`, with `lock` released; false, without waiting,
-// if that would be for ever. See Note [Who waits for whom].
-bool PerContextTable::WaitWhile(EntryState state, const ContextRef& context,
-                                std::unique_lock<Mutex>* lock) {
-  while (Has(state, context)) {
-    if (WaitsForThisThread(state, context)) return false;
-    SetAwaited(state, context);
+// Waits while there are any of `entries`, with `lock` released; false, without waiting, if that
+// would be for ever. See Note [Who waits for whom].
+bool PerContextTable::WaitWhile(const Awaited& entries, std::unique_lock<Mutex>* lock) {
+  while (Has(entries)) {
+    if (WaitsForThisThread(entries)) return false;
+    SetAwaited(entries);
     changed_.wait(*lock);
-    SetAwaited(EntryState::kFree, ContextRef());
+    SetAwaited(Awaited());
   }
   return true;
 }
 
-// Whether entries of `context` leave `state` only after this thread has gone on: it works on one,
-// or on something that the worker of one waits for. Every wait is checked, so the recursion ends.
-bool PerContextTable::WaitsForThisThread(EntryState state,
-                                         const ContextRef& context) const noexcept {
-  for (const Entry* entry = Head(); entry != nullptr; entry = entry->next) {
-    if (!entry->Is(state) || entry->context != context) continue;
-    if (entry->worker == ThisThreadId()) return true;
-    const Entry::Awaited& next = entry->awaited;
-    if (next.context.get() != nullptr && WaitsForThisThread(next.state, next.context)) return true;
-  }
-  return false;
+// Whether `entries` change only after this thread has gone on: it works on one, or on something
+// that the worker of one waits for. Every wait is checked, so the recursion ends.
+bool PerContextTable::WaitsForThisThread(const Awaited& entries) const noexcept {
+  const auto waits = [&](const Entry& entry) {
+    return entry.IsOneOf(entries) &&
+           (entry.worker == ThisThreadId() || WaitsForThisThread(entry.awaited));
+  };
+  return FindEntry(waits) != nullptr;
 }
 
 // Says what this thread waits for on everything that it works on; by key, because by the time it
 // wakes the entry that it waited for may stand for something else.
-void PerContextTable::SetAwaited(EntryState state, const ContextRef& context) noexcept {
+void PerContextTable::SetAwaited(const Awaited& entries) noexcept {
   for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
     const bool is_worked_on = entry->Is(EntryState::kMaking) || entry->Is(EntryState::kEnding);
-    if (is_worked_on && entry->worker == ThisThreadId()) {
-      entry->awaited = {state, context};
-    }
+    if (is_worked_on && entry->worker == ThisThreadId()) entry->awaited = entries;
   }
 }
 
@@ -502,11 +454,11 @@ bool PerContextTable::CloseDead(Entry* entry, const ContextRef& context) {
 
 // One more that is free; false if there is no memory.
 bool PerContextTable::AddEntry() {
-  Entry* const entry = Entry::New(type_);
-  if (entry == nullptr) return false;
+  std::unique_ptr<Entry> entry(new (std::nothrow) Entry(type_));
+  if (entry == nullptr || entry->value == nullptr) return false;
   const std::lock_guard<Mutex> lock(mutex_);
   entry->next = Head();
-  head_.store(entry, std::memory_order_release);
+  head_.store(entry.release(), std::memory_order_release);
   return true;
 }
 
@@ -514,40 +466,40 @@ bool PerContextTable::AddEntry() {
 // only in a call that names its context: nobody else knows whether that invalidates a capture
 // there.
 void PerContextTable::EndDropped(const ContextRef& context) noexcept {
-  Entry* ending = nullptr;
-  {
-    const std::lock_guard<Mutex> lock(mutex_);
-    for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
-      if (!entry->Is(EntryState::kClosed) || entry->IsPinned()) continue;
-      if (!entry->is_dead && entry->context != context) continue;
-      entry->BeginEnding();
-      entry->next_ending = ending;
-      ending = entry;
-    }
-  }
-  End(ending);
-}
-
-void PerContextTable::End(Entry* entries) noexcept {
-  while (entries != nullptr) {
-    Entry* const entry = entries;
-    entries = entry->next_ending;
-    bool is_destroyed = false;
-    if (!entry->is_dead) {
-      const ContextGuard guard(entry->context);
-      is_destroyed = guard.ok();
-      if (is_destroyed) type_.destroy(entry->value);
-    }
-    if (!is_destroyed) {
-      if (type_.leak != nullptr) type_.leak(entry->value);
-      type_.destroy(entry->value);
-    }
+  const auto can_end = [&](const Entry& entry) {
+    return entry.Is(EntryState::kClosed) && !entry.IsPinned() &&
+           (entry.is_dead || entry.context == context);
+  };
+  for (;;) {
+    Entry* ending = nullptr;
     {
       const std::lock_guard<Mutex> lock(mutex_);
-      entry->state.store(EntryState::kFree, std::memory_order_seq_cst);
+      ending = FindEntry(can_end);
+      if (ending == nullptr) return;
+      ending->BeginEnding();
     }
-    changed_.notify_all();
+    End(ending);
   }
+}
+
+void PerContextTable::End(Entry* entry) noexcept {
+  {
+    std::optional<ContextGuard> guard;
+    if (!entry->is_dead) guard.emplace(entry->context, Location::Here());
+    const bool is_entered = guard.has_value() && guard->ok();
+    if (!is_entered && type_.leak != nullptr) type_.leak(entry->value);
+    type_.destroy(entry->value);
+  }
+  Finish(entry, EntryState::kFree);
+}
+
+// The making or the ending of `entry` is over.
+void PerContextTable::Finish(Entry* entry, EntryState state) noexcept {
+  {
+    const std::lock_guard<Mutex> lock(mutex_);
+    entry->state.store(state, std::memory_order_seq_cst);
+  }
+  changed_.notify_all();
 }
 
 }  // namespace internal

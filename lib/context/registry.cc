@@ -8,8 +8,6 @@
 #include <mutex>
 #include <new>
 
-#include "lib/context/ending.h"
-
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
 namespace {
@@ -76,14 +74,6 @@ bool TakeOffRoot(Slot* slot) {
   }
 }
 
-CUresult LeaveRoot(Slot* slot) {
-  if (!TakeOffRoot(slot)) return CUDA_SUCCESS;
-  // Retired meanwhile: below CUDA 12.0 another context has the handle.
-  const CUresult code = HasNothingToEnd(*slot) ? CUDA_SUCCESS : End(*slot);
-  slot->context.store(0, std::memory_order_release);
-  return code;
-}
-
 // Counts one up, on this thread's stripe if that is open. False if the slot is not.
 bool CountUp(Slot* slot, Reference* reference) {
   *reference = {slot, ThisThreadsStripe()};
@@ -138,60 +128,41 @@ Reference Registry::JoinLatest(CUcontext context) noexcept {
   return is_known ? Join(context, latest) : Reference{};
 }
 
-// Calls `use` under the mutex; again, with more slots, for as long as it returns kNoMemory
-// and there is memory.
-template <typename Use>
-Registry::Outcome Registry::WithSlots(Use use) noexcept {
+Registry::Outcome Registry::JoinOrOpen(const ContextRef& context, Ending ending, CUdevice device,
+                                       Reference* reference) noexcept {
+  // Nobody gives a slot to another context while the mutex is held, so the key need not be
+  // read again, and there is nothing to leave.
+  const auto joins = [&](Slot* slot) { return slot->IsFor(context) && CountUp(slot, reference); };
+  const auto is_closing = [&](Slot* slot) {
+    return slot->IsFor(context) && !slot->IsOpen() && slot->GetEnding() == Ending::kDestroy;
+  };
+  const auto retire = [&](Slot* slot) {
+    if (slot->IsFor(context)) {
+      slot->ending.store(static_cast<std::uint64_t>(Ending::kRetired), std::memory_order_relaxed);
+    }
+    return false;
+  };
+  const bool is_new = ending == Ending::kDestroy;
   std::unique_ptr<Chunk> chunk;
+  Chunk* last = &first_;
   for (;;) {
     {
       const std::lock_guard<SharedMutex> lock(opening_);
-      if (chunk != nullptr) Add(chunk.release());
-      const Outcome outcome = use();
-      if (outcome != Outcome::kNoMemory) return outcome;
+      while (Chunk* const next = last->next.load(std::memory_order_relaxed)) last = next;
+      if (chunk != nullptr) last->next.store(chunk.release(), std::memory_order_release);
+      if (is_new) static_cast<void>(Find(retire));
+      if (!is_new && Find(joins) != nullptr) return Outcome::kJoined;
+      *reference = Reference{};
+      if (!is_new && Find(is_closing) != nullptr) return Outcome::kClosing;
+      if (Slot* const unused = FindUnused()) {
+        Open(unused, context, ending, device);
+        *reference = {unused, Reference::kRoot};
+        return Outcome::kOpened;
+      }
     }
     chunk.reset(new (std::nothrow) Chunk());  // with the rest of each line 0
     if (chunk == nullptr) return Outcome::kNoMemory;
   }
-}
-
-Registry::Outcome Registry::JoinOrOpen(const ContextRef& context, Ending ending, CUdevice device,
-                                       Reference* reference) noexcept {
-  return WithSlots([&] {
-    // Nobody gives a slot to another context while the mutex is held, so the key need not be
-    // read again, and there is nothing to leave.
-    const auto joins = [&](Slot* slot) { return slot->IsFor(context) && CountUp(slot, reference); };
-    if (Find(joins) != nullptr) return Outcome::kJoined;
-    *reference = Reference{};
-    const Slot* closing = Find([&](Slot* slot) {
-      return slot->IsFor(context) && !slot->IsOpen() && slot->GetEnding() == Ending::kDestroy;
-    });
-    if (closing != nullptr) return Outcome::kClosing;
-    Slot* unused = FindUnused();
-    if (unused == nullptr) return Outcome::kNoMemory;
-    Open(unused, context, ending, device);
-    *reference = {unused, Reference::kRoot};
-    return Outcome::kOpened;
-  });
-}
-
-Registry::Outcome Registry::OpenNew(const ContextRef& context, CUdevice device,
-                                    Reference* reference) noexcept {
-  return WithSlots([&] {
-    const auto retire = [&](Slot* slot) {
-      if (slot->IsFor(context)) {
-        slot->ending.store(static_cast<std::uint64_t>(Ending::kRetired), std::memory_order_relaxed);
-      }
-      return false;
-    };
-    static_cast<void>(Find(retire));
-    *reference = Reference{};
-    Slot* unused = FindUnused();
-    if (unused == nullptr) return Outcome::kNoMemory;
-    Open(unused, context, Ending::kDestroy, device);
-    *reference = {unused, Reference::kRoot};
-    return Outcome::kOpened;
-  });
 }
 
 // A closed one: free, or closed now because it was idle; nullptr if there is none. Call
@@ -209,13 +180,6 @@ Slot* Registry::FindUnused() noexcept {
   });
 }
 
-// Call under the mutex.
-void Registry::Add(Chunk* chunk) noexcept {
-  Chunk* last = &first_;
-  while (Chunk* next = last->next.load(std::memory_order_relaxed)) last = next;
-  last->next.store(chunk, std::memory_order_release);
-}
-
 Reference Registry::Copy(Slot* slot) noexcept {
   Reference reference;
   static_cast<void>(CountUp(slot, &reference));  // it is open: the caller has a reference
@@ -223,12 +187,15 @@ Reference Registry::Copy(Slot* slot) noexcept {
 }
 
 CUresult Registry::Leave(const Reference& reference) noexcept {
-  if (reference.stripe != Reference::kRoot &&
-      CountIfOpen(&reference.slot->stripes[reference.stripe].word, Stripe::kOpen,
-                  std::uint64_t(-1))) {
-    return CUDA_SUCCESS;
-  }
-  return LeaveRoot(reference.slot);
+  Slot* const slot = reference.slot;
+  const bool is_on_stripe =
+      reference.stripe != Reference::kRoot &&
+      CountIfOpen(&slot->stripes[reference.stripe].word, Stripe::kOpen, std::uint64_t(-1));
+  if (is_on_stripe || !TakeOffRoot(slot)) return CUDA_SUCCESS;
+  // Retired meanwhile: below CUDA 12.0 another context has the handle.
+  const CUresult code = HasNothingToEnd(*slot) ? CUDA_SUCCESS : End(*slot);
+  slot->context.store(0, std::memory_order_release);
+  return code;
 }
 
 std::uint64_t Registry::Count(const Slot& slot) noexcept {

@@ -199,14 +199,13 @@ class Registry {
 
   enum class Outcome { kOpened, kJoined, kClosing, kNoMemory };
   // Takes a reference to `context`, opening a slot for it if there is none. kClosing: the
-  // last holder is destroying the context.
+  // last holder is destroying the context. None is taken then, and without memory.
+  //
+  // kDestroy: the context was created a moment ago, and nobody else knows it. A slot with the same
+  // key, which there can be below CUDA 12.0, where all ids are 0, counts a context that is gone;
+  // nobody joins it any more.
   Outcome JoinOrOpen(const ContextRef& context, Ending ending, CUdevice device,
                      Reference* reference) noexcept;
-
-  // Opens a slot for a context that was created a moment ago and that nobody else knows:
-  // kOpened or kNoMemory. A slot with the same key, which there can be below CUDA 12.0,
-  // where all ids are 0, counts a context that is gone; nobody joins it any more.
-  Outcome OpenNew(const ContextRef& context, CUdevice device, Reference* reference) noexcept;
 
   // One more reference to a slot that the caller has one to.
   static Reference Copy(Slot* slot) noexcept;
@@ -233,10 +232,7 @@ class Registry {
   Reference Join(CUcontext context, unsigned long long id) noexcept;
   template <typename Predicate>
   Slot* Find(Predicate is_wanted) noexcept;
-  template <typename Use>
-  Outcome WithSlots(Use use) noexcept;
   Slot* FindUnused() noexcept;
-  void Add(Chunk* chunk) noexcept;
 
   std::uint32_t magic_ = kMagic;
   std::uint32_t size_ = sizeof(Registry);
@@ -244,6 +240,17 @@ class Registry {
   LayoutNumbers numbers_ = kLayoutOfThisCopy;
   Chunk first_;
 };
+
+// What the last holder does (in shared_context.cc).
+//
+// Destroys the incarnation `id` of the context, from whatever thread and whatever is current
+// there: the thread's stack keeps its entries, also those that are this very context,
+// dead from then on. CUDA_ERROR_CONTEXT_IS_DESTROYED, and nothing done, if it was destroyed or
+// reset before; success if the process is ending.
+CUresult DestroyLife(CUcontext context, unsigned long long id) noexcept;
+
+// Releases one of the driver's references to a primary context.
+CUresult ReleasePrimary(CUdevice device) noexcept;
 
 // A copy of cuguest in this process, as its note and its registry tell of it.
 struct EmbeddedCopy {

@@ -7,7 +7,10 @@
 
 #include <cstddef>
 #include <cstring>
+#include <optional>
+#include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "lib/context/registry.h"
 
@@ -51,64 +54,53 @@ asm(".pushsection .note.cuguest, \"a\", %note\n"
 
 namespace {
 
-constexpr char kOwner[] = "cuguest";
-constexpr std::uint32_t kFirstLayout = 2;  // its copies leave the numbers 0
+constexpr std::string_view kOwner("cuguest", 8);  // with its terminating zero
+constexpr std::uint32_t kFirstLayout = 2;         // its copies leave the numbers 0
 
-// The note in one of an object's note segments, if it is there.
-class NoteReader {
- public:
-  NoteReader(const char* begin, size_t size, size_t alignment)
-      : next_(begin), end_(begin + size), alignment_(alignment == 8 ? 8 : 4) {}
+// What the note and the registry that it leads to tell of their copy.
+EmbeddedCopy ReadNote(std::uint32_t minimal_reader, std::string_view description) {
+  EmbeddedCopy copy;
+  copy.minimal_reader = minimal_reader;
+  std::int64_t distance = 0;
+  if (minimal_reader < kFirstLayout || description.size() < sizeof(distance)) return copy;
+  std::memcpy(&distance, description.data(), sizeof(distance));
+  const auto address =
+      reinterpret_cast<std::uintptr_t>(description.data()) + static_cast<std::uintptr_t>(distance);
+  auto* const registry = reinterpret_cast<Registry*>(address);
+  if (!registry->IsValid()) return copy;
+  copy.registry = registry;
+  copy.numbers = registry->numbers();
+  if (copy.numbers.layout == 0) copy.numbers = {kFirstLayout, kFirstLayout};
+  return copy;
+}
 
-  bool Find(EmbeddedCopy* copy) {
-    ElfW(Nhdr) header;
-    while (Remaining() >= sizeof(header)) {
-      std::memcpy(&header, next_, sizeof(header));
-      const char* owner = next_ + sizeof(header);
-      const size_t description = sizeof(header) + RoundUp(header.n_namesz);
-      const size_t whole = description + RoundUp(header.n_descsz);
-      if (whole > Remaining()) return false;
-      if (header.n_namesz == sizeof(kOwner) && std::memcmp(owner, kOwner, sizeof(kOwner)) == 0) {
-        Read(header, next_ + description, copy);
-        return true;
-      }
-      next_ += whole;
+// The copy whose note is in one of an object's note segments; nothing if it is not there.
+std::optional<EmbeddedCopy> FindCopyIn(std::string_view notes, size_t alignment) {
+  const size_t unit = alignment == 8 ? 8 : 4;
+  const auto round_up = [=](size_t bytes) { return (bytes + unit - 1) & ~(unit - 1); };
+  ElfW(Nhdr) header;
+  while (notes.size() >= sizeof(header)) {
+    std::memcpy(&header, notes.data(), sizeof(header));
+    const size_t description = sizeof(header) + round_up(header.n_namesz);
+    const size_t whole = description + round_up(header.n_descsz);
+    if (whole > notes.size()) break;
+    if (notes.substr(sizeof(header), header.n_namesz) == kOwner) {
+      return ReadNote(header.n_type, notes.substr(description, header.n_descsz));
     }
-    return false;
+    notes.remove_prefix(whole);
   }
-
- private:
-  size_t Remaining() const { return next_ < end_ ? static_cast<size_t>(end_ - next_) : 0; }
-  size_t RoundUp(size_t bytes) const { return (bytes + alignment_ - 1) & ~(alignment_ - 1); }
-
-  static void Read(const ElfW(Nhdr) & header, const char* description, EmbeddedCopy* copy) {
-    copy->minimal_reader = header.n_type;
-    std::int64_t distance = 0;
-    if (header.n_type < kFirstLayout || header.n_descsz < sizeof(distance)) return;
-    std::memcpy(&distance, description, sizeof(distance));
-    const auto address =
-        reinterpret_cast<std::uintptr_t>(description) + static_cast<std::uintptr_t>(distance);
-    auto* registry = reinterpret_cast<Registry*>(address);
-    if (!registry->IsValid()) return;
-    copy->registry = registry;
-    copy->numbers = registry->numbers();
-    if (copy->numbers.layout == 0) copy->numbers = {kFirstLayout, kFirstLayout};
-  }
-
-  const char* next_;
-  const char* end_;
-  size_t alignment_;
-};
+  return std::nullopt;
+}
 
 int AddCopy(dl_phdr_info* object, size_t, void* data) {
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = object->dlpi_phdr[i];
     if (segment.p_type != PT_NOTE) continue;
     const auto* begin = reinterpret_cast<const char*>(object->dlpi_addr + segment.p_vaddr);
-    EmbeddedCopy copy;
-    if (!NoteReader(begin, segment.p_memsz, segment.p_align).Find(&copy)) continue;
-    if (object->dlpi_name != nullptr) copy.path = object->dlpi_name;
-    static_cast<std::vector<EmbeddedCopy>*>(data)->push_back(copy);
+    std::optional<EmbeddedCopy> copy = FindCopyIn({begin, segment.p_memsz}, segment.p_align);
+    if (!copy.has_value()) continue;
+    if (object->dlpi_name != nullptr) copy->path = object->dlpi_name;
+    static_cast<std::vector<EmbeddedCopy>*>(data)->push_back(*std::move(copy));
     break;
   }
   return 0;

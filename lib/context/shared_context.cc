@@ -2,6 +2,7 @@
 
 #include "cuguest/shared_context.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -9,14 +10,15 @@
 #include <string>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
 #include "cuguest/primary_context.h"
-#include "lib/context/ending.h"
 #include "lib/context/object_text.h"
 #include "lib/context/registry.h"
+#include "lib/context/thread_stack.h"
 #include "lib/core/driver_access.h"
 #include "lib/core/status_macros.h"
 
@@ -74,26 +76,21 @@ absl::StatusOr<SharedContext> SharedContext::Create(Device device, unsigned flag
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
   const std::string object = absl::StrCat("device ", device.get(), ", flags 0x", absl::Hex(flags));
   CUcontext context = nullptr;
-  CUresult code = driver->CtxCreate(&context, flags, device.get());
-  if (code != CUDA_SUCCESS) return ToStatus(code, "create a shared context", object);
+  CUGUEST_RETURN_IF_CUDA_ERROR(driver->CtxCreate(&context, flags, device.get()),
+                               "create a shared context", object);
+  // While it is current this takes it off the stack as well.
+  absl::Cleanup destroy = [&] { static_cast<void>(driver->CtxDestroy(context)); };
   CUcontext popped = nullptr;
-  code = driver->CtxPopCurrent(&popped);
-  if (code != CUDA_SUCCESS) {
-    // Destroying what is current takes it off the stack as well.
-    static_cast<void>(driver->CtxDestroy(context));
-    return ToStatus(code, "take a new shared context off the stack", object);
-  }
+  CUGUEST_RETURN_IF_CUDA_ERROR(driver->CtxPopCurrent(&popped),
+                               "take a new shared context off the stack", object);
   const ContextRef incarnation = ContextRef::Borrow(context);
-  if (!incarnation.ok()) {
-    static_cast<void>(driver->CtxDestroy(context));
-    return ToStatus(incarnation.result(), "identify a new shared context", object);
-  }
+  CUGUEST_RETURN_IF_CUDA_ERROR(incarnation.result(), "identify a new shared context", object);
   Reference reference;
   const Registry::Outcome outcome =
-      Registry::OfProcess().OpenNew(incarnation, device.get(), &reference);
-  if (outcome == Registry::Outcome::kOpened) return SharedContext(incarnation, reference);
-  static_cast<void>(driver->CtxDestroy(context));
-  return NoMemory(context);
+      Registry::OfProcess().JoinOrOpen(incarnation, Ending::kDestroy, device.get(), &reference);
+  if (outcome != Registry::Outcome::kOpened) return NoMemory(context);
+  std::move(destroy).Cancel();
+  return SharedContext(incarnation, reference);
 }
 
 absl::StatusOr<SharedContext> SharedContext::Attach(CUcontext context) {
@@ -111,14 +108,13 @@ absl::StatusOr<SharedContext> SharedContext::Attach(CUcontext context) {
       reference.slot != nullptr && incarnation.ok() && reference.slot->IsFor(incarnation);
   if (is_it) return SharedContext(incarnation, reference);
   if (reference.slot != nullptr) static_cast<void>(Registry::Leave(reference));
-  if (!incarnation.ok()) return ToStatus(incarnation.result(), "attach", ContextText(context));
+  CUGUEST_RETURN_IF_CUDA_ERROR(incarnation.result(), "attach", ContextText(context));
   return AttachFirst(incarnation);
 }
 
 absl::StatusOr<SharedContext> SharedContext::Attach(const ContextRef& context) {
   SharedContext attached(context, Registry::OfProcess().Join(context));
-  const CUresult code = context.Check();
-  if (code != CUDA_SUCCESS) return ToStatus(code, "attach", ContextText(context.get()));
+  CUGUEST_RETURN_IF_CUDA_ERROR(context.Check(), "attach", ContextText(context.get()));
   if (attached.slot_ != nullptr) return attached;
   return AttachFirst(context);
 }
@@ -127,24 +123,19 @@ absl::StatusOr<SharedContext> SharedContext::AttachFirst(const ContextRef& conte
   CUGUEST_ASSIGN_OR_RETURN(PrimaryContext primary, RetainIfPrimary(context));
   const Ending ending = primary.get() != nullptr ? Ending::kReleasePrimary : Ending::kNothing;
   Reference reference;
-  switch (Registry::OfProcess().JoinOrOpen(context, ending, primary.device().get(), &reference)) {
-    case Registry::Outcome::kOpened:
-      static_cast<void>(primary.Leak());  // the slot has it now
-      break;
-    case Registry::Outcome::kJoined:
-      break;
-    case Registry::Outcome::kClosing:
-      return absl::FailedPreconditionError(
-          absl::StrCat("attach ", ContextText(context.get()),
-                       ": its last holder is destroying it. Keep a SharedContext of your own for "
-                       "as long as the context is needed"));
-    case Registry::Outcome::kNoMemory:
-      return NoMemory(context.get());
+  const Registry::Outcome outcome =
+      Registry::OfProcess().JoinOrOpen(context, ending, primary.device().get(), &reference);
+  if (outcome == Registry::Outcome::kNoMemory) return NoMemory(context.get());
+  if (outcome == Registry::Outcome::kClosing) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("attach ", ContextText(context.get()),
+                     ": its last holder is destroying it. Keep a SharedContext of your own for "
+                     "as long as the context is needed"));
   }
+  if (outcome == Registry::Outcome::kOpened) static_cast<void>(primary.Leak());  // now the slot's
   SharedContext attached(context, reference);
   // Meanwhile its last holder may have destroyed it and freed its slot.
-  const CUresult code = context.Check();
-  if (code != CUDA_SUCCESS) return ToStatus(code, "attach", ContextText(context.get()));
+  CUGUEST_RETURN_IF_CUDA_ERROR(context.Check(), "attach", ContextText(context.get()));
   return attached;
 }
 
@@ -155,17 +146,10 @@ SharedContext::SharedContext(const SharedContext& other) noexcept
     : SharedContext(other.incarnation_,
                     other.slot_ != nullptr ? Registry::Copy(other.slot_) : Reference()) {}
 
-SharedContext& SharedContext::operator=(const SharedContext& other) noexcept {
-  *this = SharedContext(other);
-  return *this;
-}
-
-SharedContext& SharedContext::operator=(SharedContext&& other) noexcept {
-  if (this == &other) return *this;
-  static_cast<void>(Leave());
-  incarnation_ = std::exchange(other.incarnation_, ContextRef());
-  slot_ = std::exchange(other.slot_, nullptr);
-  stripe_ = other.stripe_;
+SharedContext& SharedContext::operator=(SharedContext other) noexcept {
+  std::swap(incarnation_, other.incarnation_);
+  std::swap(slot_, other.slot_);
+  std::swap(stripe_, other.stripe_);
   return *this;
 }
 
@@ -179,17 +163,9 @@ CUresult SharedContext::Leave() noexcept {
 
 SharedContext::Owner SharedContext::owner() const noexcept {
   if (slot_ == nullptr) return Owner::kNobody;
-  switch (slot_->GetEnding()) {
-    case Ending::kDestroy:
-      return Owner::kShared;
-    case Ending::kReleasePrimary:
-      return Owner::kPrimary;
-    case Ending::kNothing:
-    case Ending::kRetired:
-    default:  // of a later layout
-      break;
-  }
-  return Owner::kOther;
+  const Ending ending = slot_->GetEnding();
+  if (ending == Ending::kDestroy) return Owner::kShared;
+  return ending == Ending::kReleasePrimary ? Owner::kPrimary : Owner::kOther;
 }
 
 std::uint64_t SharedContext::use_count() const noexcept {
@@ -240,4 +216,51 @@ absl::Status SharedContext::CheckSharing() {
                    ". Build all with the same minor version of cuguest"));
 }
 
+namespace internal {
+namespace {
+
+struct Destruction {
+  const Driver* driver;
+  CUcontext context;
+  CUresult code;
+};
+
+void* Destroy(void* data) {
+  auto* const destruction = static_cast<Destruction*>(data);
+  destruction->code = destruction->driver->CtxDestroy(destruction->context);
+  return nullptr;
+}
+
+}  // namespace
+
+CUresult DestroyLife(CUcontext context, unsigned long long id) noexcept {
+  Destruction destruction{nullptr, context, CUDA_SUCCESS};
+  CUresult& code = destruction.code;
+  destruction.driver = TryDriver(&code);
+  if (destruction.driver != nullptr) code = CheckIncarnation(*destruction.driver, {context, id});
+  if (code == CUDA_ERROR_DEINITIALIZED) return CUDA_SUCCESS;
+  if (code != CUDA_SUCCESS) return code;
+  CUcontext current = nullptr;
+  static_cast<void>(destruction.driver->CtxGetCurrent(&current));
+  // cuCtxDestroy takes the entry of a context that is current off the calling thread's
+  // stack, which would make something else current behind the caller's back. A thread of
+  // its own has an empty stack, and an entry that stays behind may be popped safely
+  // (cudasim/test/destroyed_facts_test.cc).
+  pthread_t thread;
+  if (current == context && pthread_create(&thread, nullptr, &Destroy, &destruction) == 0) {
+    pthread_join(thread, nullptr);
+  } else {
+    Destroy(&destruction);  // of what is current: better a popped entry than a leak
+  }
+  return code == CUDA_ERROR_DEINITIALIZED ? CUDA_SUCCESS : code;
+}
+
+CUresult ReleasePrimary(CUdevice device) noexcept {
+  CUresult code = CUDA_SUCCESS;
+  const Driver* driver = TryDriver(&code);
+  if (driver != nullptr) code = driver->DevicePrimaryCtxRelease(device);
+  return code == CUDA_ERROR_DEINITIALIZED ? CUDA_SUCCESS : code;
+}
+
+}  // namespace internal
 CUGUEST_END_NAMESPACE

@@ -7,6 +7,7 @@
 #define CUGUEST_LIB_CONTEXT_STACK_REPAIR_H_
 
 #include "cuguest/incident.h"
+#include "cuguest/location.h"
 #include "lib/context/thread_stack.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -24,31 +25,28 @@ struct Finding {
 
 // The guard did not push: `ours` was the caller's own context. Current now: whatever
 // is on top.
-Finding RepairElided(const ThreadStack& stack, const Incarnation& ours);
+Finding RepairElided(const Incarnation& ours);
 
 // The guard pushed `ours` on `caller` (a null context: on an empty stack), and `popped`
 // (nullptr: nothing was left to pop) has just been taken off.
-Finding RepairPushed(const ThreadStack& stack, const Incarnation& ours, const Incarnation& caller,
-                     CUcontext popped);
+Finding RepairPushed(const Incarnation& ours, const Incarnation& caller, CUcontext popped);
 
-// The guard knows the whole stack, `entries[0..depth)` bottom first, and pushed `ours`
-// on it. Takes everything off, compares, and puts the caller's back.
-Finding RestoreExactly(const ThreadStack& stack, const Incarnation* entries, int depth,
-                       const Incarnation& ours);
+// The guard knows the caller's stack, `entries[0..depth)` bottom first. It pushed `ours` on it, or
+// left an empty stack inside (nullptr). Takes everything off, compares, and puts the caller's back.
+Finding RestoreExactly(const Incarnation* entries, int depth, const Incarnation* ours);
 
-// The same where the guard took the caller's entries off and left the stack empty.
-Finding RestoreAfterNone(const ThreadStack& stack, const Incarnation* entries, int depth);
-
-// Takes the whole stack down into `entries` (bottom first, at most `max`) and puts it
-// back.
+// Takes the whole stack down into `entries` (bottom first, at most `max`), and with kPutBack puts
+// it back.
 //
 // Errors: CUDA_ERROR_NOT_SUPPORTED  deeper than `max`, or an entry is dead: it could
 //         not be put back. The stack is then as it was.
-CUresult Snapshot(const ThreadStack& stack, Incarnation* entries, int max, int* depth);
+enum class AndThen { kPutBack, kLeaveEmpty };
+CUresult TakeDown(Incarnation* entries, int max, int* depth, AndThen and_then);
 
-// Counts the finding and hands it to the handler.
-void Report(const Finding& finding, const ThreadStack& stack, CUcontext expected, const char* file,
-            int line);
+// What a guard's end returns for `finding`: CUDA_SUCCESS where the stack is what it was, or was
+// repaired. Counts the finding and hands it to the handler, unless nothing happened or the process
+// is ending, where there is no stack left to restore.
+CUresult Report(const Finding& finding, CUcontext expected, Location where);
 
 }  // namespace internal
 CUGUEST_END_NAMESPACE

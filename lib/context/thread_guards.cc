@@ -2,7 +2,6 @@
 
 #include "lib/context/thread_guards.h"
 
-#include "cuguest/internal/report.h"
 #include "lib/context/stack_repair.h"
 #include "lib/core/concurrency.h"
 #include "lib/core/driver_access.h"
@@ -47,19 +46,8 @@ unsigned long long NumberOfThisThread() noexcept {
 
 bool IsThisThread(unsigned long long number) noexcept { return number == NumberOfThisThread(); }
 
-void Link(StackGuard* guard, const StackGuard::Type* type) noexcept {
-  guard->type = type;
-  guard->thread = NumberOfThisThread();
-  guard->outer = Here().innermost;
-  Here().innermost = guard;
-}
-
 void Unlink(StackGuard* guard) noexcept {
-  if (Here().innermost == guard) {
-    Here().innermost = guard->outer;
-  } else if (ListIsSound()) {
-    TakeOff(&Here().innermost, guard);
-  }
+  if (Here().innermost == guard || ListIsSound()) TakeOff(&Here().innermost, guard);
 }
 
 void Resign(StackGuard* guard) noexcept {
@@ -91,20 +79,33 @@ bool ListIsSound() noexcept {
   return true;
 }
 
-CUresult ReportElsewhere(CUcontext context, const char* file, int line) noexcept {
-  // Not null: a guard that is inside found the table when it entered.
-  const ThreadStack stack(ResolvedDriver());
+CUresult ReportElsewhere(CUcontext context, Location where) noexcept {
   CUcontext current = nullptr;
-  static_cast<void>(stack.Current(&current));
-  Report({true, IncidentKind::kElsewhere, Repair::kUnrepaired, CUDA_ERROR_ILLEGAL_STATE, current},
-         stack, context, file, line);
-  return CUDA_ERROR_ILLEGAL_STATE;
+  static_cast<void>(stack::Current(&current));
+  return Report(
+      {true, IncidentKind::kElsewhere, Repair::kUnrepaired, CUDA_ERROR_ILLEGAL_STATE, current},
+      context, where);
 }
 
-void ReportUnasked(CUresult result, bool* asked, const char* file, int line) noexcept {
-  if (result == CUDA_SUCCESS || *asked) return;
-  *asked = true;
-  ReportIncident(IncidentKind::kUnasked, Repair::kUnrepaired, result, file, line);
+const char* Advice(CUresult code) noexcept {
+  switch (code) {
+    case CUDA_ERROR_INVALID_CONTEXT:
+      return "no context was given";
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+      return "the context that the ContextRef names was destroyed or reset";
+    case CUDA_ERROR_NOT_INITIALIZED:
+      return IsForkedChild() ? "this process was forked from one that used CUDA"
+                             : "CUDA is not initialised in this process, so no context can be "
+                               "alive here: was it forked from one that used CUDA?";
+    case CUDA_ERROR_NOT_PERMITTED:
+      return "called from inside a stream callback or host function";
+    case CUDA_ERROR_NOT_SUPPORTED:
+      return "the stack is too deep to take apart, or holds an entry whose context is destroyed";
+    case CUDA_ERROR_ILLEGAL_STATE:
+      return "the guard's scope has ended, or it belongs to another thread";
+    default:
+      return "";
+  }
 }
 
 }  // namespace internal

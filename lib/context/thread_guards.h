@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The list of the guards that are inside on the calling thread: what cuguest/internal/
-// this_thread.h leaves to the library.
+// The list of the guards that are inside on the calling thread, which is what cuguest/internal/
+// this_thread.h leaves to the library, and what guards of every kind say.
 
 #ifndef CUGUEST_LIB_CONTEXT_THREAD_GUARDS_H_
 #define CUGUEST_LIB_CONTEXT_THREAD_GUARDS_H_
@@ -12,9 +12,6 @@
 
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
-
-// Adds a guard that this thread has entered. (ContextGuard does it in line.)
-void Link(StackGuard* guard, const StackGuard::Type* type) noexcept;
 
 // Takes `guard`, which is bound to this thread, off its list.
 void Unlink(StackGuard* guard) noexcept;
@@ -36,13 +33,13 @@ void ForgetListOf(unsigned long long thread) noexcept;
 // Whether this thread's list still names its guards.
 bool ListIsSound() noexcept;
 
-// Reports that a guard of `context` (nullptr: of none) was used on another thread than its
-// own, and returns CUDA_ERROR_ILLEGAL_STATE.
-CUresult ReportElsewhere(CUcontext context, const char* file, int line) noexcept;
+// Reports that a guard of `context` (nullptr: of none), which was inside, was used on another
+// thread than its own, and returns CUDA_ERROR_ILLEGAL_STATE.
+CUresult ReportElsewhere(CUcontext context, Location where) noexcept;
 
-// At the end of a guard that is not inside: reports, once, that it failed to enter and that
-// nobody asked.
-void ReportUnasked(CUresult result, bool* asked, const char* file, int line) noexcept;
+// What a guard can add to the driver's words, because it knows what it was asked: a phrase with
+// static storage; empty where there is nothing to add.
+const char* Advice(CUresult code) noexcept;
 
 }  // namespace internal
 CUGUEST_END_NAMESPACE

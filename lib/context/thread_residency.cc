@@ -2,12 +2,12 @@
 
 #include "cuguest/thread_residency.h"
 
-#include "lib/context/advice.h"
+#include "lib/context/thread_guards.h"
 
 CUGUEST_BEGIN_NAMESPACE
 
 ThreadResidency::ThreadResidency(const ContextRef& context, const char* file, int line) noexcept
-    : file_(file), line_(line) {
+    : where_{file, line} {
   static_cast<void>(MoveTo(context));
 }
 
@@ -20,7 +20,7 @@ CUresult ThreadResidency::Settle() noexcept {
 CUresult ThreadResidency::MoveTo(const ContextRef& context) noexcept {
   if (!thread_.IsThis()) return CUDA_ERROR_ILLEGAL_STATE;
   static_cast<void>(Leave());
-  guard_.emplace(context, GuardMode::kAlwaysPush, file_, line_);
+  guard_.emplace(context, where_, GuardMode::kAlwaysPush);
   result_ = guard_->result();
   if (result_ == CUDA_SUCCESS) {
     context_ = context;

@@ -2,8 +2,6 @@
 
 #include "lib/context/thread_stack.h"
 
-#include "lib/context/identity.h"
-
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
 namespace {
@@ -16,112 +14,128 @@ CUresult Twice(Call call) {
 
 }  // namespace
 
-CUresult ThreadStack::Current(CUcontext* current) const {
+CUresult AskIfPrimary(const Driver& driver, CUcontext context, bool* is_primary) noexcept {
+  *is_primary = false;
+  CUdevice device = 0;
+  CUresult code = driver.CtxGetDevice(&device);
+  if (code != CUDA_SUCCESS) return code;
+  unsigned flags = 0;
+  int active = 0;
+  code = driver.DevicePrimaryCtxGetState(device, &flags, &active);
+  if (code != CUDA_SUCCESS || active == 0) return code;
+  CUcontext primary = nullptr;
+  code = driver.DevicePrimaryCtxRetain(&primary, device);
+  if (code != CUDA_SUCCESS) return code;
+  *is_primary = primary == context;
+  // Once: a release that failed may have taken the reference all the same, and the next one
+  // would take somebody else's.
+  return driver.DevicePrimaryCtxRelease(device);
+}
+
+namespace stack {
+
+CUresult Current(CUcontext* current) {
   return Twice([&] {
     *current = nullptr;
-    return driver_.CtxGetCurrent(current);
+    return ResolvedDriver().CtxGetCurrent(current);
   });
 }
 
-CUresult ThreadStack::Pop(CUcontext* popped) const {
+CUresult Pop(CUcontext* popped) {
   *popped = nullptr;
-  const CUresult code = driver_.CtxPopCurrent(popped);
+  const CUresult code = ResolvedDriver().CtxPopCurrent(popped);
   if (code == CUDA_SUCCESS) return code;
   CUcontext current = nullptr;
   if (Current(&current) == CUDA_SUCCESS && current == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-  const CUresult again = driver_.CtxPopCurrent(popped);
+  const CUresult again = ResolvedDriver().CtxPopCurrent(popped);
   return again == CUDA_ERROR_INVALID_CONTEXT ? CUDA_ERROR_UNKNOWN : again;
 }
 
+namespace {
+
+// Whether `entry`, which is over, is a primary context that has come back as another incarnation.
+bool HasSuccessor(const Incarnation& entry) {
+  const Driver& driver = ResolvedDriver();
+  unsigned long long id = 0;
+  if (!entry.IsKnown() || ReadId(driver, entry.context, &id) != CUDA_SUCCESS) return false;
+  if (EnterIncarnation({entry.context, id}) != CUDA_SUCCESS) return false;
+  const bool is_primary = CurrentIsPrimary();
+  CUcontext popped = nullptr;
+  static_cast<void>(Pop(&popped));
+  return is_primary;
+}
+
 // The one way onto a stack, by pushing or replacing.
-CUresult ThreadStack::Enter(CUresult(CUDAAPI* enter)(CUcontext), const Incarnation& entry) const {
-  if (!IsAlive(entry) && !Successor(entry).IsKnown()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+CUresult Enter(CUresult(CUDAAPI* enter)(CUcontext), const Incarnation& entry) {
+  if (!IsAlive(entry) && !HasSuccessor(entry)) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   return Twice([&] { return enter(entry.context); });
 }
 
-CUresult ThreadStack::Push(const Incarnation& entry) const {
-  return Enter(driver_.CtxPushCurrent, entry);
-}
+}  // namespace
 
-CUresult ThreadStack::Replace(const Incarnation& entry) const {
-  return Enter(driver_.CtxSetCurrent, entry);
-}
+CUresult Push(const Incarnation& entry) { return Enter(ResolvedDriver().CtxPushCurrent, entry); }
 
-void ThreadStack::MakeCurrent(const Incarnation& entry) const {
+CUresult Replace(const Incarnation& entry) { return Enter(ResolvedDriver().CtxSetCurrent, entry); }
+
+void MakeCurrent(const Incarnation& entry) {
   CUcontext current = nullptr;
   if (Current(&current) == CUDA_SUCCESS && current == entry.context) return;
   if (entry.context != nullptr) {
     static_cast<void>(Replace(entry));
   } else {
-    static_cast<void>(Twice([&] { return driver_.CtxSetCurrent(nullptr); }));
+    static_cast<void>(Twice([&] { return ResolvedDriver().CtxSetCurrent(nullptr); }));
   }
 }
 
-Incarnation ThreadStack::Look(CUcontext held) const {
+CUresult Look(StackEntry* top) {
+  CUcontext current = nullptr;
+  CUresult code = Current(&current);
+  if (code != CUDA_SUCCESS) return code;
+  if (current == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   unsigned long long id = 0;
-  const CUresult code = Twice([&] { return ReadId(driver_, held, &id); });
-  if (code == CUDA_SUCCESS) return {held, id};
-  return Incarnation::Unknown(code == CUDA_ERROR_CONTEXT_IS_DESTROYED ? nullptr : held);
+  code = Twice([&] { return ReadId(ResolvedDriver(), current, &id); });
+  *top = {{current, code == CUDA_SUCCESS ? id : Incarnation::kUnknownId},
+          code == CUDA_ERROR_CONTEXT_IS_DESTROYED};
+  return CUDA_SUCCESS;
 }
 
-bool ThreadStack::CurrentIsDead() const { return !IsAlive(Incarnation::Unknown(nullptr)); }
-
-bool ThreadStack::IsAlive(const Incarnation& incarnation) const {
-  return Twice([&] { return CheckIncarnation(driver_, incarnation); }) !=
+bool IsAlive(const Incarnation& incarnation) {
+  return Twice([&] { return CheckIncarnation(ResolvedDriver(), incarnation); }) !=
          CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
-// The incarnation that `entry`, which is over, has come back as: of a primary context; an
-// unknown one otherwise.
-Incarnation ThreadStack::Successor(const Incarnation& entry) const {
-  const Incarnation none = Incarnation::Unknown(nullptr);
-  unsigned long long id = 0;
-  if (!entry.IsKnown() || ReadId(driver_, entry.context, &id) != CUDA_SUCCESS) return none;
-  if (EnterIncarnation({entry.context, id}) != CUDA_SUCCESS) return none;
-  const bool is_primary = CurrentIsPrimary();
-  CUcontext popped = nullptr;
-  static_cast<void>(Pop(&popped));
-  return is_primary ? Incarnation{entry.context, id} : none;
-}
-
-bool ThreadStack::IsSame(const Incarnation& entry, const Incarnation& found) const {
+bool IsSame(const Incarnation& entry, const Incarnation& found) {
   if (entry.context != found.context) return false;
-  return !entry.IsKnown() || !found.IsKnown() || entry.id == found.id || Successor(entry).IsKnown();
+  return !entry.IsKnown() || !found.IsKnown() || entry.id == found.id || HasSuccessor(entry);
 }
 
-unsigned long long ThreadStack::IdOf(CUcontext context) const {
-  unsigned long long id = 0;
-  return ReadId(driver_, context, &id) == CUDA_SUCCESS ? id : 0;
-}
-
-bool ThreadStack::CurrentIsPrimary() const {
+bool CurrentIsPrimary() {
   CUcontext current = nullptr;
   if (Current(&current) != CUDA_SUCCESS || current == nullptr) return false;
   bool is_primary = false;
-  static_cast<void>(AskIfPrimary(driver_, current, &is_primary));
+  static_cast<void>(AskIfPrimary(ResolvedDriver(), current, &is_primary));
   return is_primary;
 }
 
-bool ThreadStack::Take(Taken* taken) const {
-  if (taken->count == Taken::kMax) return false;
-  CUcontext current = nullptr;
-  if (Current(&current) != CUDA_SUCCESS || current == nullptr) return false;
-  const Incarnation entry = Look(current);
+CUresult Take(Taken* taken) {
+  StackEntry top;
   CUcontext popped = nullptr;
-  if (Pop(&popped) != CUDA_SUCCESS) return false;
-  taken->entries[taken->count++] = entry;
-  return true;
+  CUresult code = Look(&top);
+  if (code == CUDA_SUCCESS) code = Pop(&popped);
+  if (code == CUDA_SUCCESS) taken->Add(top);
+  return code;
 }
 
-CUresult ThreadStack::PutBack(const Taken& taken) const {
+CUresult PutBack(const Taken& taken) {
   CUresult first_failure = CUDA_SUCCESS;
-  for (int i = taken.count - 1; i >= 0; --i) {
-    if (taken.entries[i].context == nullptr) continue;
-    const CUresult code = Push(taken.entries[i]);
+  for (long i = 0; i < std::min(taken.count(), Taken::kMax); ++i) {
+    const StackEntry& entry = taken.FromBottom(i);
+    const CUresult code = entry.is_dead ? CUDA_SUCCESS : Push(entry.incarnation);
     if (first_failure == CUDA_SUCCESS) first_failure = code;
   }
   return first_failure;
 }
 
+}  // namespace stack
 }  // namespace internal
 CUGUEST_END_NAMESPACE

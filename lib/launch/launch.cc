@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
-#include "lib/context/special_stream.h"
+#include "lib/context/object_text.h"
 #include "lib/core/driver_access.h"
 #include "lib/core/status_macros.h"
 #include "lib/launch/launch_check.h"

@@ -13,7 +13,6 @@
 #include "cuguest/error.h"
 #include "lib/context/object_text.h"
 #include "lib/context/relaxed_scope.h"
-#include "lib/context/special_stream.h"
 #include "lib/core/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE

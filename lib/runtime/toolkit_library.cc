@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/error.h"
-#include "lib/context/identity.h"
 #include "lib/core/code_table.h"
 #include "lib/core/driver_access.h"
 #include "lib/core/error_status.h"

@@ -12,7 +12,6 @@
 #include "cuguest/error.h"
 #include "lib/context/object_text.h"
 #include "lib/context/relaxed_scope.h"
-#include "lib/context/special_stream.h"
 #include "lib/core/driver_access.h"
 #include "lib/core/status_macros.h"
 #include "lib/stream/stream_call.h"

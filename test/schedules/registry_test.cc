@@ -23,7 +23,6 @@
 #include <utility>
 #include <vector>
 
-#include "lib/context/ending.h"
 #include "test/schedules/cases.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -139,7 +138,7 @@ ContextRef ContextRef::Borrow(CUcontext context) noexcept {
 
 namespace internal {
 
-// In place of lib/context/ending.cc.
+// In place of lib/context/shared_context.cc.
 CUresult DestroyLife(CUcontext context, unsigned long long id) noexcept {
   return g_driver->Destroy(context, id);
 }
@@ -166,7 +165,7 @@ class Attaching : public schedules::Program {
     hosts_ = driver_.Make(MadeBy::kHost);
     primary_ = driver_.Make(MadeBy::kPrimary);
     Reference first;
-    static_cast<void>(registry_.OpenNew(shared_, kDevice, &first));
+    static_cast<void>(registry_.JoinOrOpen(shared_, Ending::kDestroy, kDevice, &first));
     for (std::size_t i = 0; i < words_.size(); ++i) {
       if (i == 0 && begin == Begin::kRootAndStripe) {
         Hold(&held_[i], 'L', shared_, first);
@@ -267,7 +266,9 @@ class Attaching : public schedules::Program {
   void Make(std::vector<Held>* held) {
     const ContextRef made = driver_.Make(MadeBy::kShared);
     Reference reference;
-    Require(registry_.OpenNew(made, kDevice, &reference) == Registry::Outcome::kOpened, "not made");
+    const Registry::Outcome outcome =
+        registry_.JoinOrOpen(made, Ending::kDestroy, kDevice, &reference);
+    Require(outcome == Registry::Outcome::kOpened, "not made");
     Hold(held, 'N', made, reference);
   }
 

@@ -13,6 +13,8 @@
 
 #include <cstddef>
 #include <mutex>
+#include <optional>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "cuguest/context_ref.h"
@@ -38,9 +40,6 @@ class CUGUEST_API PerContextTable {
   // A value that is not destroyed before `pins` is counted down again.
   using PinCount = Atomic<unsigned>;
   struct Held {
-    CUGUEST_HIDE Held() = default;
-    CUGUEST_HIDE Held(void* at, PinCount* counted_in) noexcept : value(at), pins(counted_in) {}
-
     void* value = nullptr;
     PinCount* pins = nullptr;
   };
@@ -95,33 +94,38 @@ class CUGUEST_API PerContextTable {
     return head_.load(std::memory_order_acquire);
   }
 
-  // What comes next for a thread that asks for a value.
+  // What comes next for a thread that asks for a value: nothing, it is there (`held`), or the
+  // thread has claimed `entry`. Or first the value in `entry`, which is of `other`, another
+  // incarnation of the handle, is to be closed; or one more entry is needed (nullptr).
   struct Turn {
-    enum class Kind : unsigned char {
-      kPinned,    // `held`
-      kClaimed,   // `entry`
-      kReplaces,  // first close `entry`, of another incarnation of the handle, `other`
-      kNoEntry,   // first allocate one
-      kCircle     // the value is being made, by this thread or by one that waits for it
-    };
-    Kind kind;
-    Held held = {};
+    Held held;
     Entry* entry = nullptr;
     ContextRef other = {};
   };
 
+  // All entries of `context` that are in `state`; of no context: none.
+  struct Awaited {
+    EntryState state = {};
+    ContextRef context;
+  };
+
   // None of these is called with mutex_ held, and none holds it while it calls something else.
-  [[nodiscard]] Turn TakeTurn(const ContextRef& context);
+  // Nothing if the value is being made, by this thread or by one that waits for it.
+  [[nodiscard]] std::optional<Turn> TakeTurn(const ContextRef& context);
+  [[nodiscard]] std::pair<ContextRef, bool> KeptIn(const Entry& entry);
   bool CloseDead(Entry* entry, const ContextRef& context);
   [[nodiscard]] bool AddEntry();
   void EndDropped(const ContextRef& context) noexcept;
-  void End(Entry* entries) noexcept;
+  void End(Entry* entry) noexcept;
+  void Finish(Entry* entry, EntryState state) noexcept;
 
   // These are.
-  [[nodiscard]] bool Has(EntryState state, const ContextRef& context) const noexcept;
-  bool WaitWhile(EntryState state, const ContextRef& context, std::unique_lock<Mutex>* lock);
-  [[nodiscard]] bool WaitsForThisThread(EntryState state, const ContextRef& context) const noexcept;
-  void SetAwaited(EntryState state, const ContextRef& context) noexcept;
+  template <typename Predicate>
+  [[nodiscard]] Entry* FindEntry(Predicate is_wanted) const noexcept;
+  [[nodiscard]] bool Has(const Awaited& entries) const noexcept;
+  bool WaitWhile(const Awaited& entries, std::unique_lock<Mutex>* lock);
+  [[nodiscard]] bool WaitsForThisThread(const Awaited& entries) const noexcept;
+  void SetAwaited(const Awaited& entries) noexcept;
 
   const Type type_;
   Atomic<Entry*> head_{nullptr};

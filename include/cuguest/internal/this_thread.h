@@ -31,14 +31,14 @@ struct HostView {
   void (*resume_all)(HostView*);  // nullptr if it took none out
 };
 
-// Base of the guards that change the stack: a place on the list of those that are inside on
-// one thread, the innermost first.
+// Base of ContextGuard, which is in every guard that changes the stack: a place on the list of
+// those that are inside on one thread, the innermost first.
 //
 // The list and the numbers of threads are of one copy of cuguest. What a template of somebody
 // else's instantiates (std::optional<ContextGuard>) may be shared by two embedders, so that a
 // guard that one copy entered is ended by another: that one hands it back by `type`.
 struct StackGuard {
-  // One for each class of guards, in every copy.
+  // One in every copy.
   struct Type {
     CUresult (*restore)(StackGuard*);
     CUresult (*suspend)(StackGuard*);
