@@ -262,7 +262,7 @@ class LibraryHandle<CufftLibrary> {
 
   CUGUEST_HIDE static bool End(const void*, void* self, absl::Status* why) {
     auto& plan = *static_cast<LibraryHandle*>(self);
-    return plan.area_.End(why, plan.work_bytes_, plan.layout_.Shape());
+    return plan.work_bytes_ == 0 || plan.area_.End(why, plan.work_bytes_, plan.layout_.Shape());
   }
 
   CUGUEST_HIDE static void Destroy(const void* library, void* self, bool is_over) {
