@@ -86,9 +86,7 @@ absl::StatusOr<CodeImage> LinkOnce(const LinkJob& job, JitCall* call) {
 }
 
 // What a linker says of a symbol that an input defines, and an earlier one did.
-bool SaysDefinedTwice(std::string_view log) {
-  return log.find("Multiple definition") != std::string_view::npos;
-}
+constexpr std::string_view kDefinedTwice = "Multiple definition";
 
 }  // namespace
 
@@ -122,7 +120,7 @@ absl::Status CheckDefinedOnce(const LinkJob& job) {
   for (std::size_t i = 0; i < job.inputs.size(); ++i) {
     if (job.inputs[i].has_lto_ir()) continue;
     const CUresult code = state.Add(job.inputs[i]);
-    if (SaysDefinedTwice(call.error_log())) {
+    if (call.error_log().find(kDefinedTwice) != std::string_view::npos) {
       return LinkStatus(code, InputText(job.inputs, i), call);
     }
   }

@@ -13,6 +13,7 @@
 #include "lib/core/image_namespace.h"
 #include "lib/core/status_macros.h"
 #include "lib/image/include/cudaimage/nvjitlink.h"
+#include "lib/module/function_in_context.h"
 #include "lib/module/image_status.h"
 
 CUGUEST_BEGIN_NAMESPACE

@@ -30,20 +30,81 @@ class LibraryCode : public LoadedCode {
     if (relaxed.ok()) static_cast<void>(Unload(driver_));
   }
 
-  // What the driver thinks of the image.
-  CUresult Check() const;
+  // What the driver thinks of the image. It takes any, and says so when it is asked for something:
+  // for whatever kernel, without a context.
+  CUresult Check() const {
+    CUkernel none = nullptr;
+    const CUresult code = driver_.LibraryGetKernel(&none, library_, "no kernel has this name");
+    return code == CUDA_ERROR_NOT_FOUND ? CUDA_SUCCESS : code;
+  }
 
-  absl::StatusOr<std::vector<std::string>> KernelNames() override;
-  absl::Status LoadNow(const Driver& driver, const ContextRef& context, JitReport* report) override;
+  absl::StatusOr<std::vector<std::string>> KernelNames() override {
+    if (image_) return ReadableNames(*image_);
+    const std::string doing = "list the kernels of " + Quoted(name());
+    unsigned count = 0;
+    CUGUEST_RETURN_IF_CUDA_ERROR(driver_.LibraryGetKernelCount(&count, library_), doing);
+    std::vector<CUkernel> kernels(count);
+    if (count > 0) {
+      CUGUEST_RETURN_IF_CUDA_ERROR(driver_.LibraryEnumerateKernels(kernels.data(), count, library_),
+                                   doing);
+    }
+    std::vector<std::string> names;
+    for (const CUkernel kernel : kernels) {
+      const char* name = nullptr;
+      CUGUEST_RETURN_IF_CUDA_ERROR(driver_.KernelGetName(&name, kernel), doing);
+      names.emplace_back(name);
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  absl::Status LoadNow(const Driver& driver, const ContextRef& context,
+                       JitReport* report) override {
+    CUmodule module = nullptr;
+    const CUresult code = driver.LibraryGetModule(&module, library_);
+    if (report != nullptr) *report = jit_->Report();
+    if (code == CUDA_SUCCESS) return absl::OkStatus();
+    return CodeStatus(code, "load " + Quoted(name()), PlaceText(driver, context),
+                      jit_->error_log());
+  }
+
   absl::StatusOr<Variable> FindVariable(const Driver& driver, const ContextRef& context,
-                                        const std::string& name) override;
-  CUresult Unload(const Driver& driver) override;
+                                        const std::string& name) override {
+    Variable found;
+    CUGUEST_RETURN_IF_CUDA_ERROR(
+        driver.LibraryGetGlobal(&found.pointer, &found.bytes, library_, name.c_str()),
+        FindVariableText(name, this->name()), PlaceText(driver, context));
+    return found;
+  }
+
+  CUresult Unload(const Driver& driver) override {
+    if (library_ == nullptr) return CUDA_SUCCESS;
+    const CUresult code = driver.LibraryUnload(library_);
+    if (code == CUDA_SUCCESS) library_ = nullptr;
+    return code;
+  }
 
  private:
-  absl::StatusOr<CUkernel> FindKernel(const std::string& name) override;
+  absl::StatusOr<CUkernel> FindKernel(const std::string& name) override {
+    CUkernel kernel = nullptr;
+    const CUresult code = driver_.LibraryGetKernel(&kernel, library_, name.c_str());
+    if (code == CUDA_ERROR_NOT_FOUND) {
+      return NoSuchKernel(name, this->name(), KernelNames().value_or(std::vector<std::string>()));
+    }
+    CUGUEST_RETURN_IF_CUDA_ERROR(code, "get kernel " + Quoted(name), "of " + Quoted(this->name()));
+    return kernel;
+  }
+
   absl::StatusOr<CUfunction> FindFunctionHere(const Driver& driver, const KernelState& kernel,
                                               const ContextRef& context,
-                                              const CodeInContext& here) override;
+                                              const CodeInContext& /*here*/) override {
+    CUfunction function = nullptr;
+    const CUresult code = driver.KernelGetFunction(&function, kernel.kernel);
+    if (code == CUDA_SUCCESS) return function;
+    return CodeStatus(code, KernelText("use", kernel) + " of " + Quoted(name()),
+                      PlaceText(driver, context), jit_->error_log());
+  }
+
   bool CanEnumerate() const {
     return driver_.LibraryGetKernelCount != nullptr && driver_.LibraryEnumerateKernels != nullptr &&
            driver_.KernelGetName != nullptr;
@@ -56,80 +117,6 @@ class LibraryCode : public LoadedCode {
   CUlibrary library_;  // nullptr once it is unloaded
 };
 
-// It takes any, and says so when it is asked for something: for whatever kernel, without a
-// context.
-CUresult LibraryCode::Check() const {
-  CUkernel none = nullptr;
-  const CUresult code = driver_.LibraryGetKernel(&none, library_, "no kernel has this name");
-  return code == CUDA_ERROR_NOT_FOUND ? CUDA_SUCCESS : code;
-}
-
-absl::StatusOr<std::vector<std::string>> LibraryCode::KernelNames() {
-  if (image_) return ReadableNames(*image_);
-  const std::string doing = "list the kernels of " + Quoted(name());
-  unsigned count = 0;
-  CUGUEST_RETURN_IF_CUDA_ERROR(driver_.LibraryGetKernelCount(&count, library_), doing);
-  std::vector<CUkernel> kernels(count);
-  if (count > 0) {
-    CUGUEST_RETURN_IF_CUDA_ERROR(driver_.LibraryEnumerateKernels(kernels.data(), count, library_),
-                                 doing);
-  }
-  std::vector<std::string> names;
-  for (const CUkernel kernel : kernels) {
-    const char* name = nullptr;
-    CUGUEST_RETURN_IF_CUDA_ERROR(driver_.KernelGetName(&name, kernel), doing);
-    names.emplace_back(name);
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-absl::Status LibraryCode::LoadNow(const Driver& driver, const ContextRef& context,
-                                  JitReport* report) {
-  CUmodule module = nullptr;
-  const CUresult code = driver.LibraryGetModule(&module, library_);
-  if (report != nullptr) *report = jit_->Report();
-  if (code == CUDA_SUCCESS) return absl::OkStatus();
-  return CodeStatus(code, "load " + Quoted(name()), PlaceText(driver, context), jit_->error_log());
-}
-
-absl::StatusOr<Variable> LibraryCode::FindVariable(const Driver& driver, const ContextRef& context,
-                                                   const std::string& name) {
-  Variable found;
-  CUGUEST_RETURN_IF_CUDA_ERROR(
-      driver.LibraryGetGlobal(&found.pointer, &found.bytes, library_, name.c_str()),
-      FindVariableText(name, this->name()), PlaceText(driver, context));
-  return found;
-}
-
-CUresult LibraryCode::Unload(const Driver& driver) {
-  if (library_ == nullptr) return CUDA_SUCCESS;
-  const CUresult code = driver.LibraryUnload(library_);
-  if (code == CUDA_SUCCESS) library_ = nullptr;
-  return code;
-}
-
-absl::StatusOr<CUkernel> LibraryCode::FindKernel(const std::string& name) {
-  CUkernel kernel = nullptr;
-  const CUresult code = driver_.LibraryGetKernel(&kernel, library_, name.c_str());
-  if (code == CUDA_ERROR_NOT_FOUND) {
-    return NoSuchKernel(name, this->name(), KernelNames().value_or(std::vector<std::string>()));
-  }
-  CUGUEST_RETURN_IF_CUDA_ERROR(code, "get kernel " + Quoted(name), "of " + Quoted(this->name()));
-  return kernel;
-}
-
-absl::StatusOr<CUfunction> LibraryCode::FindFunctionHere(const Driver& driver,
-                                                         const KernelState& kernel,
-                                                         const ContextRef& context,
-                                                         const CodeInContext& /*here*/) {
-  CUfunction function = nullptr;
-  const CUresult code = driver.KernelGetFunction(&function, kernel.kernel);
-  if (code == CUDA_SUCCESS) return function;
-  return CodeStatus(code, KernelText("use", kernel) + " of " + Quoted(name()),
-                    PlaceText(driver, context), jit_->error_log());
-}
-
 class ModuleCode : public LoadedCode {
  public:
   ModuleCode(const CodeImage& image, const JitOptions& options)
@@ -141,7 +128,15 @@ class ModuleCode : public LoadedCode {
     return Enter(driver, context, report).status();
   }
   absl::StatusOr<Variable> FindVariable(const Driver& driver, const ContextRef& context,
-                                        const std::string& name) override;
+                                        const std::string& name) override {
+    CUGUEST_ASSIGN_OR_RETURN(const InContext here, Enter(driver, context, nullptr));
+    Variable found;
+    CUGUEST_RETURN_IF_CUDA_ERROR(
+        driver.ModuleGetGlobal(&found.pointer, &found.bytes, here->module(), name.c_str()),
+        FindVariableText(name, this->name()), PlaceText(driver, context));
+    return found;
+  }
+
   // The module of each context is a value of the PerContext.
   CUresult Unload(const Driver& /*driver*/) override {
     LeaveAll();
@@ -149,64 +144,46 @@ class ModuleCode : public LoadedCode {
   }
 
  private:
-  absl::StatusOr<CUkernel> FindKernel(const std::string& name) override;
+  absl::StatusOr<CUkernel> FindKernel(const std::string& name) override {
+    const std::vector<std::string>& names = image_.kernel_names();
+    if (!image_.names_all_kernels() || std::binary_search(names.begin(), names.end(), name)) {
+      return nullptr;
+    }
+    return NoSuchKernel(name, this->name(), names);
+  }
+
   absl::StatusOr<CUmodule> LoadModule(const Driver& driver, const ContextRef& context,
-                                      JitReport* report) override;
+                                      JitReport* report) override {
+    JitCall jit(options_, driver.version);
+    CUmodule module = nullptr;
+    const CUresult code = LoadWithLogs(
+        &jit,
+        [&] {
+          return driver.ModuleLoadDataEx(&module, image_.bytes().data(), jit.count(), jit.names(),
+                                         jit.values());
+        },
+        [&] { static_cast<void>(driver.ModuleUnload(module)); });
+    if (report != nullptr) *report = jit.Report();
+    if (code == CUDA_SUCCESS) return module;
+    return CodeStatus(code, LoadText(image_), PlaceText(driver, context), jit.error_log());
+  }
+
   absl::StatusOr<CUfunction> FindFunctionHere(const Driver& driver, const KernelState& kernel,
                                               const ContextRef& context,
-                                              const CodeInContext& here) override;
+                                              const CodeInContext& here) override {
+    CUfunction function = nullptr;
+    const CUresult code = driver.ModuleGetFunction(&function, here.module(), kernel.name.c_str());
+    if (code == CUDA_ERROR_NOT_FOUND) {
+      return NoSuchKernel(kernel.name, name(), image_.kernel_names());
+    }
+    CUGUEST_RETURN_IF_CUDA_ERROR(code, KernelText("use", kernel) + " of " + Quoted(name()),
+                                 PlaceText(driver, context));
+    return function;
+  }
 
   const CodeImage image_;
   const JitOptions options_;
 };
-
-absl::StatusOr<Variable> ModuleCode::FindVariable(const Driver& driver, const ContextRef& context,
-                                                  const std::string& name) {
-  CUGUEST_ASSIGN_OR_RETURN(const InContext here, Enter(driver, context, nullptr));
-  Variable found;
-  CUGUEST_RETURN_IF_CUDA_ERROR(
-      driver.ModuleGetGlobal(&found.pointer, &found.bytes, here->module(), name.c_str()),
-      FindVariableText(name, this->name()), PlaceText(driver, context));
-  return found;
-}
-
-absl::StatusOr<CUkernel> ModuleCode::FindKernel(const std::string& name) {
-  const std::vector<std::string>& names = image_.kernel_names();
-  if (!image_.names_all_kernels() || std::binary_search(names.begin(), names.end(), name)) {
-    return nullptr;
-  }
-  return NoSuchKernel(name, this->name(), names);
-}
-
-absl::StatusOr<CUmodule> ModuleCode::LoadModule(const Driver& driver, const ContextRef& context,
-                                                JitReport* report) {
-  JitCall jit(options_, driver.version);
-  CUmodule module = nullptr;
-  const CUresult code = LoadWithLogs(
-      &jit,
-      [&] {
-        return driver.ModuleLoadDataEx(&module, image_.bytes().data(), jit.count(), jit.names(),
-                                       jit.values());
-      },
-      [&] { static_cast<void>(driver.ModuleUnload(module)); });
-  if (report != nullptr) *report = jit.Report();
-  if (code == CUDA_SUCCESS) return module;
-  return CodeStatus(code, LoadText(image_), PlaceText(driver, context), jit.error_log());
-}
-
-absl::StatusOr<CUfunction> ModuleCode::FindFunctionHere(const Driver& driver,
-                                                        const KernelState& kernel,
-                                                        const ContextRef& context,
-                                                        const CodeInContext& here) {
-  CUfunction function = nullptr;
-  const CUresult code = driver.ModuleGetFunction(&function, here.module(), kernel.name.c_str());
-  if (code == CUDA_ERROR_NOT_FOUND) {
-    return NoSuchKernel(kernel.name, name(), image_.kernel_names());
-  }
-  CUGUEST_RETURN_IF_CUDA_ERROR(code, KernelText("use", kernel) + " of " + Quoted(name()),
-                               PlaceText(driver, context));
-  return function;
-}
 
 }  // namespace
 

@@ -91,6 +91,18 @@ CUresult AskDeviceLimits(const Driver& driver, CUcontext context, DeviceLimits* 
   return AskMultiprocessors(driver, context, limits);
 }
 
+CUresult AskComputeCapability(const Driver& driver, CUdevice* device, int* capability) noexcept {
+  int major = 0;
+  int minor = 0;
+  CUresult code = driver.CtxGetDevice(device);
+  if (code != CUDA_SUCCESS) return code;
+  code = AskEach(driver.DeviceGetAttribute, *device,
+                 {{CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &major},
+                  {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &minor}});
+  *capability = 10 * major + minor;
+  return code;
+}
+
 CodeInContext::CodeInContext(CUmodule module, const DeviceLimits& limits)
     : table_(new Table{module, limits, {}}) {}
 

@@ -69,6 +69,9 @@ CUresult AskEach(CUresult (*ask)(int*, Attribute, Object), Object object,
   return CUDA_SUCCESS;
 }
 
+// The device of the current context, and its compute capability: 90 is 9.0.
+CUresult AskComputeCapability(const Driver& driver, CUdevice* device, int* capability) noexcept;
+
 // Of `context`, which is current, and its device.
 CUresult AskDeviceLimits(const Driver& driver, CUcontext context, DeviceLimits* limits) noexcept;
 

@@ -42,18 +42,6 @@ absl::Status CheckName(std::string_view doing, std::string_view name) {
   return ErrorStatus(CUDA_ERROR_INVALID_VALUE, doing, Quoted(name), why);
 }
 
-CUresult AskComputeCapability(const Driver& driver, CUdevice* device, int* capability) {
-  int major = 0;
-  int minor = 0;
-  CUresult code = driver.CtxGetDevice(device);
-  if (code != CUDA_SUCCESS) return code;
-  code = AskEach(driver.DeviceGetAttribute, *device,
-                 {{CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &major},
-                  {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &minor}});
-  *capability = 10 * major + minor;
-  return code;
-}
-
 std::string PlaceText(const Driver& driver, const ContextRef& context) {
   std::string text = ContextText(context.get());
   CUdevice device = 0;

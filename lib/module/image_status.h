@@ -43,9 +43,6 @@ absl::Status NoSuchKernel(std::string_view wanted, std::string_view image,
 // Whether the driver can be asked for something of that name at all.
 absl::Status CheckName(std::string_view doing, std::string_view name);
 
-// That of the current context, as 90 is 9.0, and its device.
-CUresult AskComputeCapability(const Driver& driver, CUdevice* device, int* capability);
-
 // "context 0x5581 on device 0 (compute capability 9.0)". The context is current.
 std::string PlaceText(const Driver& driver, const ContextRef& context);
 
