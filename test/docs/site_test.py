@@ -39,7 +39,7 @@ def public_names():
             if file is None or not file.name.startswith(str(INCLUDE)) or "/internal/" in file.name:
                 continue
             name = cursor.spelling
-            if cursor.access_specifier == AccessSpecifier.PRIVATE or name in ("internal", "") or "<" in name:
+            if cursor.access_specifier == AccessSpecifier.PRIVATE or name in ("internal", "impl", "") or "<" in name:
                 continue
             is_inline = cursor.kind == Kind.NAMESPACE and re.fullmatch(r"v\d\w*|(legacy|per_thread)_stream", name)
             if cursor.kind in named and cursor.semantic_parent == parent:
