@@ -40,6 +40,9 @@ class CUGUEST_API PerContextTable {
   // A value that is not destroyed before `pins` is counted down again.
   using PinCount = Atomic<unsigned>;
   struct Held {
+    CUGUEST_HIDE Held() = default;
+    CUGUEST_HIDE Held(void* at, PinCount* counted_in) noexcept : value(at), pins(counted_in) {}
+
     void* value = nullptr;
     PinCount* pins = nullptr;
   };
