@@ -17,6 +17,9 @@
 CUGUEST_BEGIN_NAMESPACE
 namespace internal {
 
+// What the runtime calls the driver's code; nullptr if it has none of that number.
+const char* RuntimeNameOf(CUresult code) noexcept;
+
 // "doing, object: said", without what is empty.
 std::string StatusText(std::string_view doing, std::string_view object, std::string_view said);
 
