@@ -4,7 +4,7 @@
 
 lib/ and test/ mirror include/cuguest/ (docs/architecture.md): the source of a header NAME.h, public or beside it, is
 lib/ROOM/NAME.cc, or lib/ROOM/NAME_PART.cc where it is several, and includes that header first; lib/runtime/ is
-include/cuguest/runtime/'s; and each room has its tests in test/ROOM/.
+include/cuguest/runtime/'s; and each room has its tests in test/ROOM/. All public headers are installed.
 """
 
 import pathlib
@@ -29,6 +29,10 @@ expect(folders == ROOMS | OTHERS, f"lib/: {sorted(folders ^ (ROOMS | OTHERS))}")
 public = {}  # name: how it is included
 for header in sorted((root / "include" / "cuguest").rglob("*.h")):
     public.setdefault(header.stem, []).append(str(header.relative_to(root / "include")))
+
+listed = set(re.findall(r"'(cuguest/\S+\.h)'", (root / "include" / "meson.build").read_text()))
+there = {name for names in public.values() for name in names}
+expect(listed == there, f"include/meson.build, for installation: {sorted(listed ^ there)}")
 
 sources = 0
 places = {}
