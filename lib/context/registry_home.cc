@@ -54,8 +54,8 @@ asm(".pushsection .note.cuguest, \"a\", %note\n"
 
 namespace {
 
-constexpr std::string_view kOwner("cuguest", 8);  // with its terminating zero
-constexpr std::uint32_t kFirstLayout = 2;         // its copies leave the numbers 0
+constexpr char kOwner[] = "cuguest";
+constexpr std::uint32_t kFirstLayout = 2;  // its copies leave the numbers 0
 
 // What the note and the registry that it leads to tell of their copy.
 EmbeddedCopy ReadNote(std::uint32_t minimal_reader, std::string_view description) {
@@ -84,7 +84,8 @@ std::optional<EmbeddedCopy> FindCopyIn(std::string_view notes, size_t alignment)
     const size_t description = sizeof(header) + round_up(header.n_namesz);
     const size_t whole = description + round_up(header.n_descsz);
     if (whole > notes.size()) break;
-    if (notes.substr(sizeof(header), header.n_namesz) == kOwner) {
+    const std::string_view owner = notes.substr(sizeof(header), header.n_namesz);
+    if (owner == std::string_view(kOwner, sizeof(kOwner))) {  // with its terminating zero
       return ReadNote(header.n_type, notes.substr(description, header.n_descsz));
     }
     notes.remove_prefix(whole);
