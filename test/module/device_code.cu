@@ -52,7 +52,7 @@ extern "C" __global__ void Call(float* values) { values[0] = pointer(values[1], 
 // Calls by pointers of several types with long lists of parameters: in a relocatable image their
 // places among the names of symbols are greater than any symbol's number.
 #define TEN(type) type, type, type, type, type, type, type, type, type, type
-#define HUNDRED(type)                                                                   \
+#define HUNDRED(type)                                                                     \
   TEN(type), TEN(type), TEN(type), TEN(type), TEN(type), TEN(type), TEN(type), TEN(type), \
       TEN(type), TEN(type)
 struct Calls {
