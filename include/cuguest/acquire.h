@@ -137,8 +137,9 @@ class [[nodiscard]] AcquireResult : public absl::StatusOr<AcquiredContext> {
 ///                              or its capture was invalidated and was not ended yet; or its green
 ///                              context was destroyed
 ///         kUnimplemented       a driver below CUDA 9.2 (cuStreamGetCtx)
-/// Cost:   two driver calls, contention-free; one for a special stream where the current context
-///         is the one that the thread's last call of an Acquire function found current.
+/// Cost:   two driver calls, contention-free; for a special stream one where the current context
+///         is the one that the thread's last call of an Acquire function found current, and three
+///         after a sticky error.
 /// Source: CUDA Driver API, cuStreamGetCtx; cudasim/test/stream_event_pointer_facts_test.cc.
 [[nodiscard]] CUGUEST_API AcquireResult AcquireFromStream(CUstream stream);
 

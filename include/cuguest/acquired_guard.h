@@ -95,11 +95,12 @@ class [[nodiscard]] AcquiredGuard {
   }
 
  private:
-  CUGUEST_HIDE AcquiredGuard(const internal::CurrentContext& asked, Device device,
-                             IfInactive if_inactive, GuardMode mode, Location where)
+  [[gnu::always_inline]] CUGUEST_HIDE inline AcquiredGuard(const internal::CurrentContext& asked,
+                                                           Device device, IfInactive if_inactive,
+                                                           GuardMode mode, Location where)
       : acquired_(asked.IsSeenOn(device.get()) ? asked.Seen().Ref() : ContextRef(),
                   AcquiredContext::Source::kCurrent) {
-    if (__builtin_expect(incarnation().ok() && mode == GuardMode::kElide, true)) {
+    if (__builtin_expect(mode == GuardMode::kElide && incarnation().ok(), true)) {
       static_cast<void>(guard_.emplace(asked, where));
     } else {
       Enter(internal::AcquireOn(asked, device, if_inactive), mode, where, &asked);

@@ -276,7 +276,7 @@ bool Keeps(Results& results, const Promise& promise, const Row& row, const Row& 
               promise.threads == 1 ? "" : "s");
   if (!promise.is_nanoseconds) std::printf(", beside %s", beside.name.c_str());
   if (std::thread::hardware_concurrency() < static_cast<unsigned>(promise.threads)) {
-    std::printf(" | | %.3g | not checked: too few processors |\n", promise.most);
+    std::printf(" | | %.4g | not checked: too few processors |\n", promise.most);
     return true;
   }
   const double value = promise.is_nanoseconds ? results.Time(row, promise.threads)
@@ -287,10 +287,10 @@ bool Keeps(Results& results, const Promise& promise, const Row& row, const Row& 
   if (promise.or_nanoseconds_more > 0) {
     const double more = results.Paired(row, beside).more;
     kept = kept || more <= promise.or_nanoseconds_more;
-    std::printf(", %.1f ns more | %.3g or %.0f ns more", more, promise.most,
+    std::printf(", %.1f ns more | %.4g or %.0f ns more", more, promise.most,
                 promise.or_nanoseconds_more);
   } else {
-    std::printf(" | %.3g%s", promise.most, unit);
+    std::printf(" | %.4g%s", promise.most, unit);
   }
   std::printf(" | %s |\n", kept ? "kept" : "BROKEN");
   return kept;
