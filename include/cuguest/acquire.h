@@ -182,8 +182,11 @@ CUGUEST_API AcquireResult AcquireOn(const CurrentContext& asked, Device device,
 ///                              and creating it was not asked for; the text names the
 ///                              device that the current one is on
 ///         and those of PrimaryContext::Retain.
-/// Cost:   as AcquireCurrent for the current context; up to six driver calls for the primary, which
-///         take the driver's lock; with kCreate see PrimaryContext::Retain.
+/// Cost:   for the current context, one driver call (cuCtxGetId) where it is the one that the
+///         thread's last call of an Acquire function found current; otherwise three,
+///         contention-free. After a sticky error, and below CUDA 12.0, that is every call; the
+///         former needs a fourth. For the primary, up to six, which take the driver's lock; with
+///         kCreate see PrimaryContext::Retain.
 [[nodiscard]] CUGUEST_HIDE inline AcquireResult AcquireOn(
     Device device, IfInactive if_inactive = IfInactive::kRefuse) {
   const internal::CurrentContext asked;

@@ -64,8 +64,9 @@ struct Reference;
 /// still returns 0, but its code and data stay. (A copy that is the only one, or whose
 /// registry nobody else uses, is not.) Unload in any order, but detach first: what a
 /// library did not give back before it went, stays counted. Copies in different linker
-/// namespaces (dlmopen) do not see each other. A copy from another minor version, to which the
-/// registry has an unknown layout (docs/abi.md), counts apart: see CheckSharing().
+/// namespaces (dlmopen) do not see each other. Copies from other releases share the count where
+/// they understand the registry's layout, as those of 0.1 and 0.2 do. A copy that does not (which
+/// patch releases never cause; docs/abi.md) counts apart: see CheckSharing().
 /// test/process/plugins_test.cc, test/process/other_releases_test.cc.
 
 /// SharedContext

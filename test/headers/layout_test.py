@@ -5,6 +5,9 @@
 lib/ and test/ mirror include/cuguest/ (docs/architecture.md): the source of a header NAME.h, public or beside it, is
 lib/ROOM/NAME.cc, or lib/ROOM/NAME_PART.cc where it is several, and includes that header first; lib/runtime/ is
 include/cuguest/runtime/'s; and each room has its tests in test/ROOM/. All public headers are installed.
+
+The page's tables of rooms are true: each header of include/cuguest/ itself is of one room, the one that has its source
+and its test, and of a tier of that room; and no file includes another room's that its own may not.
 """
 
 import pathlib
@@ -34,6 +37,39 @@ listed = set(re.findall(r"'(cuguest/\S+\.h)'", (root / "include" / "meson.build"
 there = {name for names in public.values() for name in names}
 expect(listed == there, f"include/meson.build, for installation: {sorted(listed ^ there)}")
 
+page = (root / "docs" / "architecture.md").read_text()
+tiers, may = {}, {}  # of each room: the tiers, and what it may include (rooms, and headers as they are included)
+for numbers, room, cell in re.findall(r"^\| ([\d, ]+) \| `lib/(\w+)/` \|[^|]*\| ([^|]*) \|$", page, re.M):
+    tiers[room] = numbers.split(", ")
+    named = set(may) if cell == "all of the above" else ROOMS & set(re.findall(r"\w+", cell))
+    may[room] = {room} | named | {f"cuguest/{name}" for name in re.findall(r"`([\w.]+)`", cell)}
+expect(set(may) == ROOMS, f"docs/architecture.md, what a room may include: {sorted(set(may) ^ ROOMS)}")
+home = {}  # as it is included: the room
+for room, cell in re.findall(r"^\| `lib/(\w+)/` \| (`[^|]*) \|$", page, re.M):
+    for name in re.findall(r"`([\w.]+)`", cell):
+        expect(f"cuguest/{name}" not in home, f"docs/architecture.md has {name} in two rooms")
+        home[f"cuguest/{name}"] = room
+flat = {f"cuguest/{path.name}": path for path in (root / "include" / "cuguest").glob("*.h")}
+expect(set(home) == set(flat), f"docs/architecture.md, the headers of the rooms: {sorted(set(home) ^ set(flat))}")
+for name in sorted(home.keys() & flat.keys()):
+    room, stem = home[name], flat[name].stem
+    tested = {other for other in ROOMS if (root / "test" / other / f"{stem}_test.cc").exists()}
+    expect(not tested or room in tested, f"docs/architecture.md has {name} in {room}, and its test is in {sorted(tested)}")
+    tier = re.search(r"\btier: (\w+)", flat[name].read_text())
+    expect(tier and tier[1] in tiers[room], f"docs/architecture.md has {name} in {room}, whose tiers are {tiers[room]}")
+
+
+def check_includes(path, room):
+    for included in re.findall(r'^#include "((?:cuguest|lib)/[^"]+)"', path.read_text(), re.M):
+        other = included.split("/")[1] if included.startswith("lib/") else home.get(included)
+        if other in ROOMS:
+            expect(other in may[room] or included in may[room],
+                   f"{path.relative_to(root)}, in {room}, includes {included}, in {other}: docs/architecture.md")
+
+
+for name in home.keys() & flat.keys():
+    check_includes(flat[name], home[name])
+
 sources = 0
 places = {}
 for room in sorted(ROOMS & folders):
@@ -47,9 +83,13 @@ for room in sorted(ROOMS & folders):
         mirrored = [header for stem in candidates for header in private.get(stem, []) + public.get(stem, [])]
         first = re.search(r'^#include "([^"]+)"', path.read_text(), re.M)
         expect(first and first[1] in mirrored, f"{name} implements no header of its name: it includes {first and first[1]} first")
+        expect(not first or home.get(first[1], room) == room,
+               f"{name} implements {first and first[1]}, which docs/architecture.md has in {first and home.get(first[1])}")
+        check_includes(path, room)
         other = places.setdefault(path.stem, name)
         expect(other == name, f"{name} and {other} have one name")
     for header in (lib / room).glob("*.h"):
+        check_includes(header, room)
         expect(f"LIB_{room.upper()}_{header.stem.upper()}_H_" in header.read_text(), f"{header.relative_to(root)}: its guard")
 expect(sources > 40, f"{sources} sources")
 

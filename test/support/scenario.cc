@@ -4,7 +4,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 
 #include "cuguest/driver.h"
 #include "cuguest/testing/sim.h"
@@ -28,6 +27,17 @@ std::string Complaint(const Scenario& scenario, const Ended& ended) {
   return "";
 }
 
+int Usage(const char* program, const std::vector<Scenario>& scenarios) {
+  std::fprintf(stderr,
+               "usage: %s [--run_test=[*/]NAME | NAME]\n"
+               "  --run_test=NAME  one scenario instead of all, in a process of its own, checked\n"
+               "  NAME             the scenario in this process, with nothing of it checked\n"
+               "scenarios:\n",
+               program);
+  for (const Scenario& scenario : scenarios) std::fprintf(stderr, "  %s\n", scenario.name);
+  return 2;
+}
+
 std::string WhySkipped(const Scenario& scenario) {
   if (scenario.on == On::kSimulation && !Sim::IsActive()) return "needs the simulated driver";
   if (scenario.on == On::kRealDriver && Sim::IsActive()) return "needs a real driver";
@@ -37,13 +47,20 @@ std::string WhySkipped(const Scenario& scenario) {
 }  // namespace
 
 int RunScenarios(int argc, char** argv, const std::vector<Scenario>& scenarios) {
-  if (argc == 2) {
+  const Scenario* only = nullptr;
+  if (argc > 1) {
+    const std::string argument = argv[1];
+    const bool is_filter = argument.rfind("--run_test=", 0) == 0;
+    const std::string name =
+        is_filter ? argument.substr(argument.find_last_of("=/") + 1) : argument;
     for (const Scenario& scenario : scenarios) {
-      if (std::strcmp(argv[1], scenario.name) != 0) continue;
-      scenario.run();
+      if (scenario.name == name) only = &scenario;
+    }
+    if (argc > 2 || only == nullptr) return Usage(argv[0], scenarios);
+    if (!is_filter) {
+      only->run();
       return 0;
     }
-    return 2;
   }
   int passed = 0;
   int failed = 0;
@@ -58,6 +75,7 @@ int RunScenarios(int argc, char** argv, const std::vector<Scenario>& scenarios) 
   std::printf("driver: %s, CUDA %d.%d\n", Sim::IsActive() ? "simulated" : "real", version / 1000,
               version % 1000 / 10);
   for (const Scenario& scenario : scenarios) {
+    if (only != nullptr && only != &scenario) continue;
     const std::string why = WhySkipped(scenario);
     if (!why.empty()) {
       std::printf("skipped: %s: %s\n", scenario.name, why.c_str());

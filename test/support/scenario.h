@@ -9,6 +9,9 @@
 //     return cuguest_test::RunScenarios(argc, argv, {{"ends", &Ends}});
 //   }
 //
+// The program's arguments: none for all scenarios, --run_test=NAME (or */NAME, as Boost.Test has
+// it) for one, and NAME in the child.
+//
 // A program of Boost.Test with a few such cases writes them with CHILD of child.h, which comes
 // with this header.
 
