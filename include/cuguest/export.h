@@ -88,12 +88,16 @@
 #define CUGUEST_END_NAMESPACE \
   } /* inline namespace */    \
   } /* namespace cuguest */
+#define CUGUEST_BEGIN_INTERNAL_NAMESPACE \
+  CUGUEST_BEGIN_NAMESPACE                \
+  namespace internal {
+#define CUGUEST_END_INTERNAL_NAMESPACE \
+  } /* namespace internal */           \
+  CUGUEST_END_NAMESPACE
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 struct [[gnu::visibility("hidden")]] Hidden;
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE
 
 /// The last template parameter of a member template of a class template, beside CUGUEST_HIDE, which
 /// clang 14 does not heed there: what has a hidden argument is hidden.

@@ -7,15 +7,13 @@
 
 #include "cuguest/incident_listener.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 bool HasListeners() noexcept;
 
 // Calls each, with no lock held.
 void CallListeners(const Incident& incident) noexcept;
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE
 
 #endif  // CUGUEST_LIB_CONTEXT_INCIDENT_LISTENERS_H_

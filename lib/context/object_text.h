@@ -13,8 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "cuguest/export.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 // Whether the handle means a stream of whatever context is current.
 inline bool MeansCurrent(CUstream stream) {
@@ -39,7 +38,6 @@ inline std::string PointerText(CUdeviceptr pointer) {
   return absl::StrCat("0x", absl::Hex(pointer));
 }
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE
 
 #endif  // CUGUEST_LIB_CONTEXT_OBJECT_TEXT_H_

@@ -74,8 +74,7 @@
 #include "lib/core/concurrency.h"
 #include "lib/core/driver_access.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
 constexpr std::size_t kCacheLine = 64;
@@ -502,5 +501,4 @@ void PerContextTable::Finish(Entry* entry, EntryState state) noexcept {
   changed_.notify_all();
 }
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE

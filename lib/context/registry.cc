@@ -8,8 +8,7 @@
 #include <mutex>
 #include <new>
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
 int ThisThreadsStripe() { return static_cast<int>(ThreadNumber() % unsigned{Slot::kStripes}); }
@@ -216,5 +215,4 @@ bool Registry::Knows(CUcontext handle) noexcept {
          }) != nullptr;
 }
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE

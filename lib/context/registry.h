@@ -108,8 +108,7 @@
 #include "cuguest/export.h"
 #include "lib/core/concurrency.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 // What happens when the last holder leaves.
 enum class Ending : std::uint64_t {
@@ -275,7 +274,6 @@ const EmbeddedCopy* FindHomeOf(const EmbeddedCopy& copy, const std::vector<Embed
 // This copy.
 EmbeddedCopy ThisCopy();
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE
 
 #endif  // CUGUEST_LIB_CONTEXT_REGISTRY_H_

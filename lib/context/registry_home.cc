@@ -14,8 +14,7 @@
 
 #include "lib/context/registry.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 // See Note [The layout is an ABI].
 static_assert(std::is_standard_layout_v<Registry> && std::is_trivially_destructible_v<Registry>);
@@ -164,5 +163,4 @@ Registry& Registry::OfProcess() noexcept {
   return g_home.compare_exchange_strong(home, found) ? *found : *home;
 }
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE

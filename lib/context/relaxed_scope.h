@@ -7,8 +7,7 @@
 
 #include "cuguest/capture.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 // Whether captures are relaxed. A driver that has no modes has no captures that could be seen from
 // here.
@@ -25,7 +24,6 @@ class RelaxedScope {
   CaptureModeGuard guard_;
 };
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE
 
 #endif  // CUGUEST_LIB_CONTEXT_RELAXED_SCOPE_H_

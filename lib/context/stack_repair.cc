@@ -2,8 +2,7 @@
 
 #include "lib/context/stack_repair.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
 Finding Found(IncidentKind kind, Repair repair, CUcontext found) {
@@ -203,5 +202,4 @@ Finding RestoreExactly(const Incarnation* entries, int depth, const Incarnation*
   return finding;
 }
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE

@@ -10,8 +10,7 @@
 #include "cuguest/location.h"
 #include "lib/context/thread_stack.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 // What was found and what was done about it. `happened` false: on a second look all
 // was well.
@@ -48,7 +47,6 @@ CUresult TakeDown(Incarnation* entries, int max, int* depth, AndThen and_then);
 // is ending, where there is no stack left to restore.
 CUresult Report(const Finding& finding, CUcontext expected, Location where);
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE
 
 #endif  // CUGUEST_LIB_CONTEXT_STACK_REPAIR_H_

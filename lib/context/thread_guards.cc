@@ -6,8 +6,7 @@
 #include "lib/core/concurrency.h"
 #include "lib/core/driver_access.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 #ifdef CUGUEST_SCHEDULED_THREADS
 CUGUEST_THREAD_LOCAL(ThisThread) t_this_thread;
@@ -108,5 +107,4 @@ const char* Advice(CUresult code) noexcept {
   }
 }
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE

@@ -10,8 +10,7 @@
 
 #include "cuguest/internal/this_thread.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 // Takes `guard`, which is bound to this thread, off its list.
 void Unlink(StackGuard* guard) noexcept;
@@ -41,7 +40,6 @@ CUresult ReportElsewhere(CUcontext context, Location where) noexcept;
 // static storage; empty where there is nothing to add.
 const char* Advice(CUresult code) noexcept;
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE
 
 #endif  // CUGUEST_LIB_CONTEXT_THREAD_GUARDS_H_

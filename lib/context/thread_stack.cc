@@ -2,8 +2,7 @@
 
 #include "lib/context/thread_stack.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
 template <typename Call>
@@ -137,5 +136,4 @@ CUresult PutBack(const Taken& taken) {
 }
 
 }  // namespace stack
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE

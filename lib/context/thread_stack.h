@@ -16,8 +16,7 @@
 #include "cuguest/internal/incarnation.h"
 #include "lib/core/driver_access.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 // CheckIncarnation() of incarnation.h, for code that has a driver's table.
 inline CUresult CheckIncarnation(const Driver& driver, const Incarnation& incarnation) noexcept {
@@ -93,7 +92,6 @@ CUresult Take(Taken* taken);
 CUresult PutBack(const Taken& taken);
 
 }  // namespace stack
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE
 
 #endif  // CUGUEST_LIB_CONTEXT_THREAD_STACK_H_

@@ -10,8 +10,7 @@
 
 #include "cuguest/export.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 // Rows in ascending order of their member `code`.
 template <typename Row>
@@ -32,7 +31,6 @@ class CodeTable {
   const Row* end_;
 };
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE
 
 #endif  // CUGUEST_LIB_CORE_CODE_TABLE_H_

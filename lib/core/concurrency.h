@@ -22,8 +22,7 @@
 // A variable that each thread has.
 #define CUGUEST_THREAD_LOCAL(Type) thread_local Type
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 // A mutex whose layout is C, for memory that several copies of cuguest share, and for static
 // storage: neither constructor nor destructor runs.
@@ -59,8 +58,7 @@ constexpr T Spread(T size, T /*when_explored*/) noexcept {
   return size;
 }
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE
 
 #endif  // CUGUEST_SCHEDULED_CONCURRENCY
 

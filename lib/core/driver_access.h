@@ -14,8 +14,7 @@
 
 #include "cuguest/driver.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 // A row of the table.
 struct DriverEntry {
@@ -101,7 +100,6 @@ inline CUresult ReadId(const DriverTable& driver, CUcontext context,
                                                                   : code;
 }
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE
 
 #endif  // CUGUEST_LIB_CORE_DRIVER_ACCESS_H_

@@ -15,8 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "cuguest/export.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 // The first driver of each API version that something may need, from the table "CUDA
 // Toolkit and Corresponding Driver Versions" of the CUDA Toolkit release notes (Linux).
@@ -77,7 +76,6 @@ inline bool IsNewer(std::string_view a, std::string_view b) {
   return ReleaseNumbers(a) > ReleaseNumbers(b);
 }
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE
 
 #endif  // CUGUEST_LIB_CORE_DRIVER_RELEASE_H_

@@ -11,8 +11,7 @@
 #include "lib/core/driver_access.h"
 #include "lib/core/publish_once.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 std::atomic<const DriverTable*> g_driver{nullptr};
 
@@ -195,5 +194,4 @@ bool IsForkedChild() noexcept {
   return outcome != nullptr && outcome->process != getpid();
 }
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE

@@ -14,8 +14,7 @@
 #include "absl/status/status.h"
 #include "cuguest/export.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 // What the runtime calls the driver's code; nullptr if it has none of that number.
 const char* RuntimeNameOf(CUresult code) noexcept;
@@ -38,7 +37,6 @@ void SetNumber(const char* payload, int number, absl::Status* status);
 // Nothing if `status` has no such payload, or one that is no number.
 std::optional<int> NumberOf(const char* payload, const absl::Status& status);
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE
 
 #endif  // CUGUEST_LIB_CORE_ERROR_STATUS_H_

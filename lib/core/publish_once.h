@@ -12,8 +12,7 @@
 #include "cuguest/export.h"
 #include "cuguest/internal/concurrency.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 // Note [No lock while a library is loaded]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
@@ -72,7 +71,6 @@ class PublishOnce {
   alignas(T) unsigned char own_[sizeof(T)] = {};
 };
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE
 
 #endif  // CUGUEST_LIB_CORE_PUBLISH_ONCE_H_

@@ -7,8 +7,7 @@
 #include "lib/core/code_table.h"
 #include "lib/core/error_status.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
 struct Row {
@@ -150,5 +149,4 @@ std::optional<int> RuntimeCodeOf(const absl::Status& status) {
   return DriverToRuntime(*driver);
 }
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE

@@ -9,8 +9,7 @@
 #include "cuguest/error.h"
 #include "lib/core/status_macros.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
 template <typename... Parts>
@@ -261,5 +260,4 @@ absl::Status CheckConfig(const KernelInContext& launched, const LaunchShape& sha
   return shape.cooperative ? CheckCooperative(launched, shape) : absl::OkStatus();
 }
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE

@@ -17,8 +17,7 @@
 #include "cuguest/param_layout.h"
 #include "lib/module/code.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 // Zero wraps around, and is not within either.
 inline bool IsWithin(const Dim3& size, const int (&most)[3]) {
@@ -103,7 +102,6 @@ absl::StatusOr<int> CountClusters(const KernelInContext& launched, const LaunchS
 absl::Status CheckConfig(const KernelInContext& launched, const LaunchShape& shape,
                          const StreamRef& stream, const CUlaunchConfig& config);
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE
 
 #endif  // CUGUEST_LIB_LAUNCH_LAUNCH_CHECK_H_

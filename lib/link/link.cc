@@ -11,8 +11,7 @@
 #include "lib/module/image_status.h"
 #include "lib/module/jit.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
 CUjitInputType InputType(CodeKind kind) {
@@ -135,5 +134,4 @@ absl::StatusOr<CodeImage> LinkByDriver(const LinkJob& job, JitReport* report) {
   return image;
 }
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE

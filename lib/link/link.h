@@ -20,8 +20,7 @@
 #include "cuguest/export.h"
 #include "cuguest/jit.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 struct LinkJob {
   const Driver& driver;
@@ -69,7 +68,6 @@ absl::StatusOr<CodeImage> LinkIn(State* state, const std::vector<CodeImage>& inp
   return CodeImage::Copy(image, InputsText(inputs));
 }
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE
 
 #endif  // CUGUEST_LIB_LINK_LINK_H_

@@ -16,8 +16,7 @@
 #include "lib/module/function_in_context.h"
 #include "lib/module/image_status.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
 using Table = cudaimage::NvJitLinkTable;
@@ -221,5 +220,4 @@ absl::StatusOr<CodeImage> LinkByNvJitLink(const LinkJob& job, JitReport* report)
   return image;
 }
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE

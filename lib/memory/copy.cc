@@ -15,8 +15,7 @@
 #include "lib/context/relaxed_scope.h"
 #include "lib/core/status_macros.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
 std::string EndText(const CopyEnd& end) {
@@ -164,5 +163,4 @@ absl::Status FillElements(const CopyEnd& to, const FillValue& value, const Strea
   return to.count == 0 ? absl::OkStatus() : Run({to, {}, &value}, stream);
 }
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE

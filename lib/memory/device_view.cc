@@ -12,8 +12,7 @@
 #include "lib/context/object_text.h"
 #include "lib/core/status_macros.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
 std::string BorrowText(std::size_t bytes) { return absl::StrCat("borrow ", bytes, " bytes of "); }
@@ -90,5 +89,4 @@ absl::StatusOr<MemoryRange> Subrange(const MemoryRange& range, const ElementType
                      range.device};
 }
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE

@@ -22,8 +22,7 @@
 #include "lib/core/driver_access.h"
 #include "lib/core/status_macros.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
 constexpr char kCaptures[] =
@@ -262,5 +261,4 @@ OwnedMemory::Outcome OwnedMemory::Settle(CUresult code, const char* reason) noex
   return {code, *reason != '\0' ? reason : "it was not freed, and the buffer still owns it"};
 }
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE

@@ -10,8 +10,7 @@
 #include "lib/core/status_macros.h"
 #include "lib/module/image_status.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
 // Whether the current context is a green one. Asked of a stream of our own: the question would
@@ -197,5 +196,4 @@ absl::Status KernelCall::Enter(const char* doing, const ContextRef& context, Cap
   return absl::OkStatus();
 }
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE

@@ -46,8 +46,7 @@
 #include "lib/context/relaxed_scope.h"
 #include "lib/module/function_in_context.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 class Code;
 
@@ -299,7 +298,6 @@ struct ModuleAccess {
   static Module Make(std::shared_ptr<LoadedCode> code) noexcept { return Module(std::move(code)); }
 };
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE
 
 #endif  // CUGUEST_LIB_MODULE_CODE_H_

@@ -12,8 +12,7 @@
 #include "lib/module/image_status.h"
 #include "lib/module/jit.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
 class LibraryCode : public LoadedCode {
@@ -213,5 +212,4 @@ std::shared_ptr<LoadedCode> MakeModules(const CodeImage& image, const JitOptions
   return std::make_shared<ModuleCode>(image, options);
 }
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE

@@ -7,8 +7,7 @@
 #include "lib/context/relaxed_scope.h"
 #include "lib/core/driver_access.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 CUresult AskMaxDynamicShared(const Driver& driver, FunctionInContext* function) noexcept {
   int bytes = 0;
@@ -142,5 +141,4 @@ FunctionInContext* CodeInContext::Keep(std::uint32_t number,
   return kept;
 }
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE

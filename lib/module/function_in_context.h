@@ -18,8 +18,7 @@
 #include "cuguest/driver.h"
 #include "cuguest/export.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 // Three sizes as one number, so that one comparison compares them: the low 16 bits of each.
 constexpr std::uint64_t PackSizes(std::uint64_t x, std::uint64_t y, std::uint64_t z) noexcept {
@@ -147,7 +146,6 @@ class CodeInContext {
   std::unique_ptr<Table, TableEnd> table_;
 };
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE
 
 #endif  // CUGUEST_LIB_MODULE_FUNCTION_IN_CONTEXT_H_

@@ -12,8 +12,7 @@
 #include "lib/image/include/cudaimage/kernel_names.h"
 #include "lib/module/function_in_context.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 std::string LogText(std::string_view log) {
   std::string text(log);
@@ -78,5 +77,4 @@ const std::string& NoName() noexcept {
   return s_none;
 }
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE

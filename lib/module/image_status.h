@@ -20,8 +20,7 @@
 #include "cuguest/driver.h"
 #include "cuguest/export.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 // What a Module asks of its image beyond what everybody may ask.
 struct ImageAccess {
@@ -59,7 +58,6 @@ std::string Quoted(std::string_view name);
 // What has no name is called: empty, and never destroyed.
 const std::string& NoName() noexcept;
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE
 
 #endif  // CUGUEST_LIB_MODULE_IMAGE_STATUS_H_

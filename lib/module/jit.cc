@@ -10,8 +10,7 @@
 #include "cuguest/internal/toolkit.h"
 #include "lib/core/driver_release.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
 constexpr std::size_t kLogBytes = 8 << 10;
@@ -155,5 +154,4 @@ bool JitCall::Log::GrowIfFull() {
   return true;
 }
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE

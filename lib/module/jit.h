@@ -17,8 +17,7 @@
 #include "cuguest/export.h"
 #include "cuguest/jit.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 // Whether the driver can be given `options`: it crashes on some values, and says of others
 // only that there is a wrong one.
@@ -88,7 +87,6 @@ CUresult LoadWithLogs(JitCall* jit, const Load& load, const Unload& unload) {
   }
 }
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE
 
 #endif  // CUGUEST_LIB_MODULE_JIT_H_

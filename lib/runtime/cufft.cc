@@ -10,8 +10,7 @@
 #include "cuguest/capture.h"
 #include "lib/core/status_macros.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
 constexpr int kMaxRank = 3;
@@ -174,5 +173,4 @@ absl::Status FftArea::Make(const ContextRef& context, std::size_t bytes) {
   return absl::OkStatus();
 }
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE

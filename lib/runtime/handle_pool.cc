@@ -16,8 +16,7 @@
 #include "lib/context/relaxed_scope.h"
 #include "lib/core/status_macros.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
 using State = HandleSlot::State;
@@ -247,5 +246,4 @@ absl::Status HandleScope::CheckOperand(CUdeviceptr pointer, std::size_t bytes) c
       ", and the scope works on device ", pool_->device().get(), ": copy it there first"));
 }
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE

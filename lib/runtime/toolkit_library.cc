@@ -14,8 +14,7 @@
 #include "lib/core/error_status.h"
 #include "lib/core/status_macros.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
 struct Row {
@@ -224,5 +223,4 @@ absl::Status CheckMajor(const std::string& name, int major, int compiled_for) {
                                                     ", whose functions may have other parameters"));
 }
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE

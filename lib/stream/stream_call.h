@@ -15,8 +15,7 @@
 #include "cuguest/driver.h"
 #include "cuguest/stream.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 // CUDA_ERROR_INVALID_HANDLE for the empty ref, that of an object that names or owns nothing;
 // else as ContextRef::Check().
@@ -59,7 +58,6 @@ class StreamCall {
 // The status of a call on `stream` that was refused or failed with `code`.
 absl::Status StreamStatus(CUresult code, const char* doing, const StreamRef& stream);
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE
 
 #endif  // CUGUEST_LIB_STREAM_STREAM_CALL_H_

@@ -50,6 +50,8 @@ def types(header):
     for line in text.splitlines():
         if line.startswith("_RUNTIME_NAMESPACE"):
             scope = ["cuguest", "runtime"]
+        if line.startswith("_INTERNAL_NAMESPACE"):
+            scope = ["cuguest", "internal"]
         if opened := re.match(r"namespace (\w+) \{$", line):
             scope.append(opened[1])
         if re.match(r"\}  // namespace \w", line):

@@ -21,16 +21,14 @@
 
 #include "cuguest/export.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 template <typename T>
 using Atomic = std::atomic<T>;
 using Mutex = std::mutex;
 using ConditionVariable = std::condition_variable;
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE
 
 #endif  // CUGUEST_SCHEDULED_CONCURRENCY
 

@@ -24,8 +24,7 @@
 #include "cuguest/internal/handle_pool.h"
 #include "cuguest/stream.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 struct FftSide {
   const long long* embed;
@@ -68,7 +67,6 @@ class CUGUEST_API FftArea {
   std::optional<StreamRef> user_;  // of area_, while a scope has the plan
 };
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE
 
 #endif  // CUGUEST_INTERNAL_CUFFT_H_

@@ -17,8 +17,7 @@
 #include "cuguest/internal/stack_calls.h"
 #include "cuguest/internal/this_thread.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 // What the driver says when asked for the id of the calling thread's current context. Good until
 // something changes what is current; not kept.
@@ -43,7 +42,6 @@ struct CurrentContext {
   CUresult code;
 };
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE
 
 #endif  // CUGUEST_INTERNAL_CURRENT_CONTEXT_H_

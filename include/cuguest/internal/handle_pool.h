@@ -29,8 +29,7 @@
 #include "cuguest/per_context.h"
 #include "cuguest/stream.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 // What a scope wants of a handle.
 struct HandleRequest {
@@ -190,7 +189,6 @@ class CUGUEST_API HandleScope {
   absl::Status failure_;
 };
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE
 
 #endif  // CUGUEST_INTERNAL_HANDLE_POOL_H_

@@ -16,8 +16,7 @@
 #include "cuguest/export.h"
 #include "cuguest/internal/stack_calls.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 // One incarnation of a context, or a handle of which no more is known. An id of 0 is known:
 // it is what a context of a driver below CUDA 12.0 is remembered by. Not initialised by itself,
@@ -64,7 +63,6 @@ CUGUEST_HIDE inline CUresult EnterIncarnation(const Incarnation& incarnation) no
   return code == CUDA_SUCCESS ? Push(incarnation.context) : code;
 }
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE
 
 #endif  // CUGUEST_INTERNAL_INCARNATION_H_

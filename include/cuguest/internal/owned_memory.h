@@ -22,8 +22,7 @@
 #include "cuguest/internal/memory_range.h"
 #include "cuguest/stream.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 class CUGUEST_API OwnedMemory {
  public:
@@ -83,7 +82,6 @@ class CUGUEST_API OwnedMemory {
   unsigned thread_ = 0;  // whose per-thread stream it is, if it is one
 };
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE
 
 #endif  // CUGUEST_INTERNAL_OWNED_MEMORY_H_

@@ -21,8 +21,7 @@
 #include "cuguest/export.h"
 #include "cuguest/internal/concurrency.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 class CUGUEST_API PerContextTable {
  private:
@@ -137,7 +136,6 @@ class CUGUEST_API PerContextTable {
   ConditionVariable changed_;  // an entry is no longer being made, or ended
 };
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE
 
 #endif  // CUGUEST_INTERNAL_PER_CONTEXT_TABLE_H_

@@ -14,14 +14,12 @@
 #include "cuguest/export.h"
 #include "cuguest/incident.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 // Counts it and hands it to the handler, without contexts.
 CUGUEST_API void ReportIncident(IncidentKind kind, Repair repair, CUresult result, const char* file,
                                 int line) noexcept;
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE
 
 #endif  // CUGUEST_INTERNAL_REPORT_H_

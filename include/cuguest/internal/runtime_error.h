@@ -18,8 +18,7 @@
 #include "absl/status/status.h"
 #include "cuguest/export.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 [[nodiscard]] CUGUEST_API CUresult RuntimeToDriver(int code) noexcept;
 [[nodiscard]] CUGUEST_API int DriverToRuntime(CUresult code) noexcept;
@@ -29,7 +28,6 @@ CUGUEST_API absl::Status MakeRuntimeStatus(int code, std::string_view doing,
                                            std::string_view object);
 [[nodiscard]] CUGUEST_API std::optional<int> RuntimeCodeOf(const absl::Status& status);
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE
 
 #endif  // CUGUEST_INTERNAL_RUNTIME_ERROR_H_

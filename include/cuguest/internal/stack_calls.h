@@ -15,8 +15,7 @@
 
 #include "cuguest/export.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 // What `get_current` gives until the driver table is resolved, and for good where there is
 // no usable driver. No driver says it: it is the last value that the enumeration can hold.
@@ -47,7 +46,6 @@ CUGUEST_HIDE inline CUresult GetId(CUcontext context, unsigned long long* id) no
   return __atomic_load_n(&g_stack_calls.get_id, __ATOMIC_RELAXED)(context, id);
 }
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE
 
 #endif  // CUGUEST_INTERNAL_STACK_CALLS_H_

@@ -17,8 +17,7 @@
 #include "cuguest/internal/concurrency.h"
 #endif
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 struct StackGuard;
 
@@ -106,7 +105,6 @@ constexpr bool kReportsUnasked = false;
 constexpr bool kReportsUnasked = true;
 #endif
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE
 
 #endif  // CUGUEST_INTERNAL_THIS_THREAD_H_

@@ -21,8 +21,7 @@
 #include "absl/status/statusor.h"
 #include "cuguest/export.h"
 
-CUGUEST_BEGIN_NAMESPACE
-namespace internal {
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 enum class Library : unsigned char { kCublas, kCufft, kCusolver, kCusparse };
 
@@ -70,7 +69,6 @@ CUGUEST_API absl::Status FindEntries(void* file, const std::string& name,
 // kFailedPrecondition unless `major` is what the caller was compiled for.
 CUGUEST_API absl::Status CheckMajor(const std::string& name, int major, int compiled_for);
 
-}  // namespace internal
-CUGUEST_END_NAMESPACE
+CUGUEST_END_INTERNAL_NAMESPACE
 
 #endif  // CUGUEST_INTERNAL_TOOLKIT_LIBRARY_H_
