@@ -82,7 +82,7 @@ def look_at_driver():
 
 def run(test):
     libraries = ":".join(str(CONTENTS / directory) for directory in test["libraries"])
-    env = dict(os.environ, LD_LIBRARY_PATH=libraries, CUGUEST_TEST_DRIVER="real", CUDASIM_TEST_DRIVER="real",
+    env = dict(os.environ, LD_LIBRARY_PATH=libraries, CUDASIM_TEST_DRIVER="real",
                BOOST_TEST_COLOR_OUTPUT="0", BOOST_TEST_LOG_LEVEL="message",
                **({} if test["suite"] in TRANSCRIPTS else FEW_QUEUES))
     interpreter = [sys.executable] if test["file"].endswith(".py") else []

@@ -42,7 +42,7 @@ def environment(sim, version):
         os.environ,
         BOOST_TEST_COLOR_OUTPUT="0",
         CUDASIM_RUNTIME_VERSION=max(version, OLDEST_RUNTIME, key=number),
-        CUGUEST_TEST_DRIVER="sim",
+        CUDASIM_TEST_DRIVER="sim",
         LD_LIBRARY_PATH=":".join(path + ([before] if before else [])),
     )
 

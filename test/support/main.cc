@@ -1,232 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The main of every Boost.Test binary. It settles which driver is under test, runs
-// the cases, and prints what a report needs:
-//
-//   driver: simulated, CUDA 13.0, 2 devices
-//   ...
-//   skipped: CASE: REASON
-//   cases: 12 passed, 0 failed, 1 skipped
-//
-// CUGUEST_TEST_DRIVER says which driver there must be, "sim" or "real"; another one, or
-// none, is a failure. Without the variable a missing driver is a skip (77). Boost.Test
-// itself returns 0 when every case was skipped, which would turn a lost GPU green.
 
-#include <boost/test/results_collector.hpp>
-#include <boost/test/tree/traverse.hpp>
-#include <boost/test/tree/visitor.hpp>
-#include <cstdio>
-#include <cstdlib>
-#include <map>
 #include <mutex>
-#include <set>
-#include <stdexcept>
 #include <utility>
 
-#include "cuguest/device.h"
 #include "cuguest/driver.h"
 #include "cuguest/internal/this_thread.h"
 #include "cuguest/testing/sim.h"
-#include "cuguest/testing/stack_probe.h"
 #include "test/support/test.h"
 
 namespace cuguest_test {
 namespace {
 
-namespace ut = boost::unit_test;
 using cuguest::Driver;
-using cuguest::testing::Sim;
-
-constexpr int kSkip = 77;
 
 std::mutex g_mutex;
 std::vector<cuguest::Incident> g_incidents;
-std::map<std::string, std::string> g_skip_reasons;
-const char* g_needs_real_driver = nullptr;
-int g_needs_version = 0;
-const char* g_needs_version_why = nullptr;
-int g_passed = 0;
-int g_failed = 0;
-int g_skipped = 0;
-
-// Not an assertion of Boost.Test: fixtures of whole suites, which are no test cases, and
-// other threads come here too.
-void Require(CUresult code, const char* doing) {
-  if (code != CUDA_SUCCESS) throw std::runtime_error(std::string("a test could not ") + doing);
-}
 
 void Record(const cuguest::Incident& incident) {
   const std::lock_guard<std::mutex> lock(g_mutex);
   g_incidents.push_back(incident);
 }
 
-template <typename Applies>
-ut::precondition SkipUnless(Applies applies, std::string reason) {
-  return ut::precondition([=](ut::test_unit_id id) -> boost::test_tools::assertion_result {
-    if (applies()) return true;
-    g_skip_reasons[ut::framework::get(id, ut::TUT_ANY).full_name()] = reason;
-    boost::test_tools::assertion_result no(false);
-    no.message() << reason;
-    return no;
-  });
-}
+void ForgetIncidents() { TakeIncidents(); }
 
-std::string CudaText(int version) {
-  return "CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
-}
-
-std::string NeedsText(int version, const char* why) {
-  return "needs a driver of " + CudaText(version) + ": " + why;
-}
-
-struct EmptyStackBeforeAndAfter {
-  EmptyStackBeforeAndAfter() {
-    SetStack({});
-    TakeIncidents();
+void RefuseIncidents() {
+  for (const cuguest::Incident& incident : TakeIncidents()) {
+    BOOST_ERROR("unexpected incident: a callee " << Name(incident.kind) << ", "
+                                                 << Name(incident.repair) << ", guard at "
+                                                 << incident.file << ":" << incident.line);
   }
-  ~EmptyStackBeforeAndAfter() {
-    BOOST_CHECK_MESSAGE(GetStack().empty(), "the case left contexts on its thread's stack");
-    SetStack({});
-    for (const cuguest::Incident& incident : TakeIncidents()) {
-      BOOST_ERROR("unexpected incident: a callee " << Name(incident.kind) << ", "
-                                                   << Name(incident.repair) << ", guard at "
-                                                   << incident.file << ":" << incident.line);
-    }
-  }
-};
-
-struct AddFixture : ut::test_tree_visitor {
-  void visit(const ut::test_case& test_case) override {
-    auto& fixtures = const_cast<ut::test_case&>(test_case).p_fixtures.value;
-    fixtures.insert(fixtures.begin(), ut::test_unit_fixture_ptr(
-                                          new ut::class_based_fixture<EmptyStackBeforeAndAfter>()));
-  }
-};
-
-// The cases that ran to their end, which is not all of those that did not fail.
-std::set<ut::test_unit_id> g_finished;
-
-// The case itself or the suite around it that a decorator skipped; empty if none was.
-std::string SkippedUnit(ut::test_unit_id id) {
-  while (id != ut::INV_TEST_UNIT_ID) {
-    const ut::test_unit& unit = ut::framework::get(id, ut::TUT_ANY);
-    if (g_skip_reasons.count(unit.full_name()) != 0) return unit.full_name();
-    id = unit.p_parent_id;
-  }
-  return "";
-}
-
-struct CountCases : ut::test_tree_visitor {
-  void visit(const ut::test_case& test_case) override {
-    if (!test_case.is_enabled()) return;
-    const bool finished = g_finished.count(test_case.p_id) != 0;
-    const std::string skipped = finished ? "" : SkippedUnit(test_case.p_id);
-    if (!skipped.empty()) {
-      ++g_skipped;
-      std::printf("skipped: %s: %s\n", test_case.full_name().c_str(),
-                  g_skip_reasons[skipped].c_str());
-    } else if (finished && ut::results_collector.results(test_case.p_id).passed()) {
-      ++g_passed;
-    } else {
-      ++g_failed;
-    }
-  }
-};
-
-class Runner : public ut::test_observer {
- public:
-  // After the framework's own observers: with the default priority the order is by
-  // address, and in some of these Boost 1.74 gives up with an empty "Test setup error".
-  int priority() override { return 10; }
-  // Not in Init(): the cases of a data test exist only from here on.
-  void test_start(ut::counter_t, ut::test_unit_id) override {
-    AddFixture add;
-    ut::traverse_test_tree(ut::framework::master_test_suite(), add, true);
-  }
-  void test_unit_finish(const ut::test_unit& unit, unsigned long) override {
-    g_finished.insert(unit.p_id);
-  }
-  void test_finish() override {
-    CountCases count;
-    ut::traverse_test_tree(ut::framework::master_test_suite(), count, true);
-    std::printf("cases: %d passed, %d failed, %d skipped\n", g_passed, g_failed, g_skipped);
-    std::fflush(stdout);
-  }
-};
-
-bool Init() {
-  static Runner runner;
-  ut::framework::register_observer(runner);
-  return true;
-}
-
-// 0, or the exit code with which to end at once.
-int SettleDriver() {
-  const char* wanted = std::getenv("CUGUEST_TEST_DRIVER");
-  const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
-  if (!driver.ok()) {
-    std::printf("no driver to test on: %s\n", std::string(driver.status().message()).c_str());
-    return wanted == nullptr ? kSkip : 1;
-  }
-  const bool sim = Sim::IsActive();
-  if (wanted != nullptr && sim != (std::string(wanted) == "sim")) {
-    std::printf("the driver is %s, and CUGUEST_TEST_DRIVER asks for %s\n",
-                sim ? "simulated" : "real", wanted);
-    return 1;
-  }
-  if (sim && g_needs_real_driver != nullptr) {
-    std::printf("skipped: %s\n", g_needs_real_driver);
-    return kSkip;
-  }
-  const int version = (*driver)->version;
-  std::printf("driver: %s, %s, %d devices\n", sim ? "simulated" : "real", CudaText(version).c_str(),
-              cuguest::Device::Count().value_or(0));
-  if (version < g_needs_version) {
-    std::printf("skipped: %s\n", NeedsText(g_needs_version, g_needs_version_why).c_str());
-    return kSkip;
-  }
-  return 0;
 }
 
 }  // namespace
-
-ut::precondition OnlyIf(bool (*applies)(), const char* reason) {
-  return SkipUnless(applies, reason);
-}
-
-ut::precondition OnlySim() { return OnlyIf(&Sim::IsActive, "needs the simulated driver"); }
-
-ut::precondition OnlyReal() {
-  return OnlyIf([] { return !Sim::IsActive(); }, "needs a real driver");
-}
-
-bool NeedRealDriver(const char* reason) {
-  g_needs_real_driver = reason;
-  return true;
-}
-
-bool NeedDriver(int version, const char* why) {
-  if (version <= g_needs_version) return true;
-  g_needs_version = version;
-  g_needs_version_why = why;
-  return true;
-}
-
-bool HasDriver(int version) { return TheDriver().version >= version; }
-
-ut::precondition NeedsDriver(int version, const char* why) {
-  return SkipUnless([version] { return HasDriver(version); }, NeedsText(version, why));
-}
-
-ut::precondition NeedsDriverBefore(int version, const char* why) {
-  return SkipUnless([version] { return !HasDriver(version); },
-                    "needs a driver older than " + CudaText(version) + ": " + why);
-}
-
-ut::precondition NeedsDevices(int count) {
-  return SkipUnless([count] { return cuguest::Device::Count().value_or(0) >= count; },
-                    "needs " + std::to_string(count) + " devices");
-}
 
 const Driver& TheDriver() { return **Driver::Get(); }
 
@@ -241,31 +46,10 @@ std::vector<cuguest::Incident> TakeIncidents() {
   return std::exchange(g_incidents, {});
 }
 
-void SetStack(const std::vector<CUcontext>& entries) {
-  CUcontext popped = nullptr;
-  while (TheDriver().CtxPopCurrent(&popped) == CUDA_SUCCESS) {
-  }
-  for (const CUcontext entry : entries) {
-    Require(TheDriver().CtxPushCurrent(entry), "push a context");
-  }
-}
-
-std::vector<CUcontext> GetStack() {
-  const auto probe = cuguest::testing::StackProbe::Take();
-  std::vector<CUcontext> contexts;
-  for (const auto& entry : probe.stack()) contexts.push_back(entry.context);
-  return contexts;
-}
-
 }  // namespace cuguest_test
 
 int main(int argc, char** argv) {
-  if (const int code = cuguest_test::SettleDriver(); code != 0) return code;
   cuguest::SetIncidentHandler(&cuguest_test::Record);
-  const int code = boost::unit_test::unit_test_main(&cuguest_test::Init, argc, argv);
-  cudasim_test::OwnContext::DestroyIdle();
-  if (code == 0 && cuguest_test::g_passed == 0 && cuguest_test::g_skipped > 0) {
-    return cuguest_test::kSkip;
-  }
-  return code;
+  return cudasim_test::RunCases(argc, argv, &cuguest_test::ForgetIncidents,
+                                &cuguest_test::RefuseIncidents);
 }

@@ -65,9 +65,9 @@ int RunScenarios(int argc, char** argv, const std::vector<Scenario>& scenarios) 
   int passed = 0;
   int failed = 0;
   int skipped = 0;
-  const char* wanted = std::getenv("CUGUEST_TEST_DRIVER");
+  const char* wanted = std::getenv("CUDASIM_TEST_DRIVER");
   if (wanted != nullptr && Sim::IsActive() != (std::string(wanted) == "sim")) {
-    std::printf("the driver is not the one that CUGUEST_TEST_DRIVER asks for: %s\n", wanted);
+    std::printf("the driver is not the one that CUDASIM_TEST_DRIVER asks for: %s\n", wanted);
     return 1;
   }
   const auto driver = cuguest::Driver::Get();

@@ -18,9 +18,9 @@ namespace {
 using cuguest::testing::Sim;
 
 bool DriverIsWanted() {
-  const char* wanted = std::getenv("CUGUEST_TEST_DRIVER");
+  const char* wanted = std::getenv("CUDASIM_TEST_DRIVER");
   if (wanted == nullptr || Sim::IsActive() == (std::string(wanted) == "sim")) return true;
-  std::printf("the driver is not the one that CUGUEST_TEST_DRIVER asks for: %s\n", wanted);
+  std::printf("the driver is not the one that CUDASIM_TEST_DRIVER asks for: %s\n", wanted);
   return false;
 }
 

@@ -9,7 +9,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "test/support/test.h"
+#include "runner.h"
 
 #ifdef CUDASIM_TEST_STATIC_RUNTIME
 namespace cudasim_test {
