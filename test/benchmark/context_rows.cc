@@ -127,13 +127,13 @@ Rows Make() {
   const auto objects = std::make_shared<Objects>();
   return {
       {Guards(kCurrent, TheWorld().user), Guards(kOther, TheWorld().other), Acquiring(*objects)},
-      {{kCurrent, "`ContextGuard(handle)`", 1, 0.55},
+      {{kCurrent, "`ContextGuard(handle)`", 1, 0.65},
        {kCurrent, "`ContextGuard(handle)`", 16, 0.05},
-       {kCurrent, "`ContextGuard(ContextRef)`", 1, 0.85},
-       {kCurrent, "`ContextGuard(ContextRef)`", 16, 0.025},
+       {kCurrent, "`ContextGuard(ContextRef)`", 1, 0.95},
+       {kCurrent, "`ContextGuard(ContextRef)`", 16, 0.05},
        {kCurrent, "`ContextGuard`, `kAlwaysPush`", 1, 1.75},
-       {kOther, "`ContextGuard(handle)`", 1, 1.35},
-       {kOther, "`ContextGuard(ContextRef)`", 1, 1.7}},
+       {kOther, "`ContextGuard(handle)`", 1, 1.45},
+       {kOther, "`ContextGuard(ContextRef)`", 1, 1.9}},
       objects};
 }
 
