@@ -266,7 +266,7 @@ int main(int argc, char** argv) {
     PrintTable(times, drivers);
     if (options.check && !Sim::IsActive()) {
       const bool as_it_is = Check(times, drivers[0], 20);
-      kept = Check(times, drivers[1], 4) && as_it_is;
+      kept = Check(times, drivers[1], 2) && as_it_is;
     }
   }
   g_world.driver->DevicePrimaryCtxRelease(0);
