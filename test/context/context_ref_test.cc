@@ -61,6 +61,7 @@ BOOST_AUTO_TEST_CASE(
   BOOST_TEST(TheDriver().CtxDestroy(mortal.release()) == CUDA_SUCCESS);
   BOOST_TEST(ref.Check() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   for (int i = 0; i < 4; ++i) {
+    OwnContext::DestroyIdle();
     const OwnContext successor;
     BOOST_TEST(!ref.IsAlive());
     BOOST_TEST((ContextRef::Borrow(successor.get()) != ref));

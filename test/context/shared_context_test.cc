@@ -342,6 +342,7 @@ BOOST_AUTO_TEST_CASE(
   SharedContext shared = Create();
   SharedContext other = shared;
   const CUcontext context = shared.get();
+  OwnContext::DestroyIdle();
   BOOST_TEST(RAW(cuCtxDestroy)(context) == CUDA_SUCCESS);
   std::vector<OwnContext> next(2);  // the simulation's first has the handle; a driver's may
   BOOST_TEST(!shared.Detach().ok());
