@@ -61,7 +61,7 @@ extern "C" __global__ void layout_padded(short before, Padded value, char after,
   WriteAll(bytes, before, value, after);
 }
 struct alignas(16) Aligned {
-  float xyz[3];
+  float xyzw[4];
 };
 extern "C" __global__ void layout_aligned(char before, Aligned value, char after,
                                           unsigned char* bytes) {

@@ -93,8 +93,8 @@ with tempfile.TemporaryDirectory() as name:
     link = [*COMMAND, "-shared", "-Wl,-z,defs", "-Wl,--gc-sections", "-o", tmp / "libguards.so", *flags, tmp / "guards.cc"]
     # What a guard needs; what these have beside it, and Abseil for it, is left out by the linker.
     wanted = [root / "lib" / path for path in (
-        "context/advice.cc", "context/context_guard.cc", "context/incident.cc", "context/no_context_guard.cc",
-        "context/stack_repair.cc", "context/thread_stack.cc", "core/driver.cc", "core/error.cc", "core/driver_resolver.cc")]
+        "context/context_guard.cc", "context/incident.cc", "context/stack_repair.cc", "context/thread_guards.cc",
+        "context/thread_stack.cc", "core/driver.cc", "core/error.cc", "core/driver_resolver.cc")]
     check("guards compile and link without Abseil", run(*link, *wanted, "-ldl", "-pthread"))
     machine = run("readelf", "-h", tmp / "libguards.so").stdout
     check(f"for the right machine: {re.search(r'Machine: *(.*)', machine)[1]}",

@@ -41,7 +41,7 @@ struct Padded {
   char3 c3;
 };
 struct alignas(16) Aligned {
-  float xyz[3];
+  float xyzw[4];  // no padding: a compiler need not copy that
 };
 struct Large {
   unsigned words[1000];

@@ -80,14 +80,14 @@ class LibraryHandle {
       return absl::ResourceExhaustedError(std::string("make ") + Traits::kName +
                                           ": no host memory");
     }
-    absl::Status status = Say(Of(library).Create(&made->handle_), "make ");
-    // If this fails it is not destroyed: that may end captures.
-    if (status.ok()) {
-      status = Say(made->ForEachSetting(
-                       [&](auto& setting) { return setting.Read(Of(library), made->handle_); }),
-                   "read the settings of ");
-    }
-    if (!status.ok()) return status;
+    absl::Status created = Say(Of(library).Create(&made->handle_), "make ");
+    if (!created.ok()) return created;
+    // If this fails the handle is not destroyed: that may end captures.
+    absl::Status read = Say(made->ForEachSetting([&](auto& setting) {
+      return setting.Read(Of(library), made->handle_);
+    }),
+                            "read the settings of ");
+    if (!read.ok()) return read;
     return made.release();
   }
 

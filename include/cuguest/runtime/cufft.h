@@ -227,17 +227,17 @@ class LibraryHandle<CufftLibrary> {
   CUGUEST_HIDE static absl::StatusOr<void*> Make(const void* library, const ContextRef& context,
                                                  const void* kind) {
     const CufftLayout& layout = *static_cast<const CufftLayout*>(kind);
-    absl::Status status = layout.Check();
-    if (!status.ok()) return status;
+    absl::Status valid = layout.Check();
+    if (!valid.ok()) return valid;
     std::unique_ptr<LibraryHandle> made(new (std::nothrow) LibraryHandle(layout));
     if (made == nullptr) return absl::ResourceExhaustedError("make a cuFFT plan: no host memory");
     const CufftLibrary& cufft = Of(library);
-    status = ToStatus(cufft.Create(&made->plan_), "make a cuFFT plan");
-    if (!status.ok()) return status;
-    status = made->Plan(cufft, context);
-    if (status.ok()) return made.release();
+    absl::Status created = ToStatus(cufft.Create(&made->plan_), "make a cuFFT plan");
+    if (!created.ok()) return created;
+    absl::Status planned = made->Plan(cufft, context);
+    if (planned.ok()) return made.release();
     static_cast<void>(cufft.Destroy(made->plan_));
-    return status;
+    return planned;
   }
 
   CUGUEST_HIDE static bool Fits(const void* self, const void* kind) {

@@ -28,7 +28,7 @@
 #include <string>
 #include <vector>
 
-#include "cudasim/sim.h"
+#include "sim.h"
 
 namespace cudasim {
 
