@@ -131,91 +131,14 @@ enum class GuardMode : unsigned char {
   kExact,
 };
 
-/// ContextGuard
-///
-/// Stack:   +1 or +0 on construction, undone on destruction; net 0 over the scope.
-/// Count:   none; it keeps nothing alive. That is the caller's business.
-/// Threads: bound to the constructing thread; destroy it there, in reverse order of construction.
-///          Ended on another, it leaves both threads' stacks alone and reports kElsewhere; its own
-///          thread keeps the entry.
-/// Cost:    driver calls when nothing went wrong:
-///            kElide       2 elided (query, query), 3 switched (query, push, pop)
-///            kAlwaysPush  4 (query, push, pop, query)
-///            kExact       about 10 for every entry of the stack
-///          and one more (cuCtxGetId) when built from a ContextRef, except in kElide where
-///          the last such guard on the thread was elided: then the current context's id is
-///          what it asks for, 2 calls if it is elided too and 5 if it switches (the costs
-///          in other headers count such a guard as 3 and 4). No lock, no
-///          allocation; one thread_local. test/context/guard_cost_test.cc counts them.
-/// Errors:  construction never throws, never aborts: test ok(). A guard that failed
-///          to enter has changed nothing and will restore nothing. One whose ok() or
-///          result() is never asked reports kUnasked when it ends, if the file that
-///          constructs it is compiled without NDEBUG. result() is
-///            CUDA_ERROR_INVALID_CONTEXT       nullptr, or an empty ContextRef
-///            CUDA_ERROR_CONTEXT_IS_DESTROYED  the ContextRef's context was destroyed or reset
-///            CUDA_ERROR_NOT_INITIALIZED       a forked child, see advice()
-///            CUDA_ERROR_NOT_PERMITTED         inside a stream callback
-///            CUDA_ERROR_NOT_SUPPORTED         kExact only: the stack is deeper than
-///                                             kMaxExactDepth or holds a dead entry
-///            CUDA_ERROR_SHARED_OBJECT_INIT_FAILED, _STUB_LIBRARY,
-///            _CALL_REQUIRES_NEWER_DRIVER      no usable driver, see driver.h
-///          ToStatus(guard) turns it into a status with the advice in words.
-///          CUDA_ERROR_DEINITIALIZED on the way out counts as success: the process
-///          is ending and there is no stack left to restore.
-/// Source:  CUDA Driver API, "Context Management"; test/context/repair_table_test.cc
-///          runs every row of the table above in every mode.
-class [[nodiscard]] CUGUEST_API ContextGuard : private internal::StackGuard {
+class ContextGuard;
+
+// Not for embedders: a ContextGuard without room for what it remembers in kExact. The constructors
+// of what stands on it enter, and their destructors leave.
+class CUGUEST_API GuardBase : private internal::StackGuard {
  public:
-  /// Entries that kExact can hold; the guard has room for them so as not to allocate.
-  CUGUEST_HIDE static constexpr int kMaxExactDepth = 32;
-
-  /// Enters `context`, which must be alive: a destroyed handle that is pushed
-  /// corrupts the driver's heap, and no driver call can tell for certain. Give a
-  /// ContextRef where it may have been destroyed or reset meanwhile: exact for a reset, best effort
-  /// for a destroyed context, as ContextRef::IsAlive says.
-  /// nullptr is refused rather than read as "none": for that, see NoContextGuard.
-  ///
-  /// `file` and `line` are for incidents. The defaults name the code that constructs the
-  /// guard: give a Location where that is the standard library's, as in emplace().
-  [[nodiscard]] CUGUEST_HIDE explicit ContextGuard(CUcontext context,
-                                                   GuardMode mode = GuardMode::kElide,
-                                                   const char* file = __builtin_FILE(),
-                                                   int line = __builtin_LINE()) noexcept
-      : ours_(internal::Incarnation::Unknown(context)), file_(file), line_(line), mode_(mode) {
-    EnterInLine(internal::Incarnation::Unknown(context), mode);
-  }
-  [[nodiscard]] CUGUEST_HIDE ContextGuard(CUcontext context, Location where,
-                                          GuardMode mode = GuardMode::kElide) noexcept
-      : ContextGuard(context, mode, where.file, where.line) {}
-
-  /// The same, refused if the ref's context was destroyed or reset: also when another incarnation
-  /// is current at its handle, since everything in the old one is gone.
-  [[nodiscard]] CUGUEST_HIDE explicit ContextGuard(const ContextRef& context,
-                                                   GuardMode mode = GuardMode::kElide,
-                                                   const char* file = __builtin_FILE(),
-                                                   int line = __builtin_LINE()) noexcept
-      : ours_(internal::Incarnation::Of(context)), file_(file), line_(line), mode_(mode) {
-    EnterInLine(internal::Incarnation::Of(context), mode);
-  }
-  [[nodiscard]] CUGUEST_HIDE ContextGuard(const ContextRef& context, Location where,
-                                          GuardMode mode = GuardMode::kElide) noexcept
-      : ContextGuard(context, mode, where.file, where.line) {}
-
-  // Not for embedders: enters what was found current just now, and calls the driver for nothing.
-  // Needs current.IsSeen().
-  CUGUEST_HIDE ContextGuard(const internal::CurrentContext& current, Location where) noexcept
-      : ours_(current.Seen()), file_(where.file), line_(where.line), mode_(GuardMode::kElide) {
-    SetInside(State::kElided, current.Seen().context, internal::t_this_thread);
-  }
-
-  /// Neither copied nor moved. See Note [Guards do not move].
-  ContextGuard(const ContextGuard&) = delete;
-  ContextGuard& operator=(const ContextGuard&) = delete;
-
-  /// As Restore(), whose result an incident carries.
-  CUGUEST_HIDE ~ContextGuard() {
-    if (Restore() != CUDA_SUCCESS) GiveUp();
-  }
+  GuardBase(const GuardBase&) = delete;
+  GuardBase& operator=(const GuardBase&) = delete;
 
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return result() == CUDA_SUCCESS; }
   [[nodiscard]] CUGUEST_HIDE CUresult result() const noexcept {
@@ -268,9 +191,8 @@ class [[nodiscard]] CUGUEST_API ContextGuard : private internal::StackGuard {
     return CUDA_SUCCESS;
   }
 
- private:
+ protected:
   friend class HostScope;
-  friend class NoContextGuard;
   enum class State : unsigned char {
     kOut,
     kGone,       // out, and leaving has shown that its context was destroyed
@@ -281,11 +203,9 @@ class [[nodiscard]] CUGUEST_API ContextGuard : private internal::StackGuard {
     kExact,
   };
 
-  // A NoContextGuard's, whose context is none: in mode kExact, which leaves an empty stack then.
-  CUGUEST_HIDE ContextGuard(const char* file, int line) noexcept
-      : ours_{nullptr, 0}, file_(file), line_(line), mode_(GuardMode::kExact) {
-    EnterNone();
-  }
+  CUGUEST_HIDE GuardBase(const internal::Incarnation& ours, GuardMode mode, Location where) noexcept
+      : ours_(ours), file_(where.file), line_(where.line), mode_(mode) {}
+  CUGUEST_HIDE ~GuardBase() = default;
 
   // What the compiler is to lay out in line: an elided guard that nobody disturbs.
   CUGUEST_HIDE static constexpr bool Mostly(bool is_so) { return __builtin_expect(is_so, true); }
@@ -361,6 +281,10 @@ class [[nodiscard]] CUGUEST_API ContextGuard : private internal::StackGuard {
   internal::Finding Mend(const internal::Incarnation& caller, CUresult code,
                          CUcontext popped) const noexcept;
 
+  // In kExact: the ContextGuard that this is.
+  ContextGuard& Exact() noexcept;
+  const ContextGuard& Exact() const noexcept;
+
   // Written once each where the constructor knows them.
   internal::Incarnation ours_;  // unknown if built from a handle
   CUcontext caller_;
@@ -370,6 +294,104 @@ class [[nodiscard]] CUGUEST_API ContextGuard : private internal::StackGuard {
   GuardMode mode_;
   mutable bool asked_ = !internal::kReportsUnasked;
   State state_;
+};
+
+/// ContextGuard
+///
+/// Stack:   +1 or +0 on construction, undone on destruction; net 0 over the scope.
+/// Count:   none; it keeps nothing alive. That is the caller's business.
+/// Threads: bound to the constructing thread; destroy it there, in reverse order of construction.
+///          Ended on another, it leaves both threads' stacks alone and reports kElsewhere; its own
+///          thread keeps the entry.
+/// Cost:    driver calls when nothing went wrong:
+///            kElide       2 elided (query, query), 3 switched (query, push, pop)
+///            kAlwaysPush  4 (query, push, pop, query)
+///            kExact       about 10 for every entry of the stack
+///          and one more (cuCtxGetId) when built from a ContextRef, except in kElide where
+///          the last such guard on the thread was elided: then the current context's id is
+///          what it asks for, 2 calls if it is elided too and 5 if it switches (the costs
+///          in other headers count such a guard as 3 and 4). No lock, no
+///          allocation; one thread_local. test/context/guard_cost_test.cc counts them.
+/// Errors:  construction never throws, never aborts: test ok(). A guard that failed
+///          to enter has changed nothing and will restore nothing. One whose ok() or
+///          result() is never asked reports kUnasked when it ends, if the file that
+///          constructs it is compiled without NDEBUG. result() is
+///            CUDA_ERROR_INVALID_CONTEXT       nullptr, or an empty ContextRef
+///            CUDA_ERROR_CONTEXT_IS_DESTROYED  the ContextRef's context was destroyed or reset
+///            CUDA_ERROR_NOT_INITIALIZED       a forked child, see advice()
+///            CUDA_ERROR_NOT_PERMITTED         inside a stream callback
+///            CUDA_ERROR_NOT_SUPPORTED         kExact only: the stack is deeper than
+///                                             kMaxExactDepth or holds a dead entry
+///            CUDA_ERROR_SHARED_OBJECT_INIT_FAILED, _STUB_LIBRARY,
+///            _CALL_REQUIRES_NEWER_DRIVER      no usable driver, see driver.h
+///          ToStatus(guard) turns it into a status with the advice in words.
+///          CUDA_ERROR_DEINITIALIZED on the way out counts as success: the process
+///          is ending and there is no stack left to restore.
+/// Source:  CUDA Driver API, "Context Management"; test/context/repair_table_test.cc
+///          runs every row of the table above in every mode.
+class [[nodiscard]] CUGUEST_API ContextGuard : public GuardBase {
+ public:
+  /// Entries that kExact can hold; the guard has room for them so as not to allocate.
+  CUGUEST_HIDE static constexpr int kMaxExactDepth = 32;
+
+  /// Enters `context`, which must be alive: a destroyed handle that is pushed
+  /// corrupts the driver's heap, and no driver call can tell for certain. Give a
+  /// ContextRef where it may have been destroyed or reset meanwhile: exact for a reset, best effort
+  /// for a destroyed context, as ContextRef::IsAlive says.
+  /// nullptr is refused rather than read as "none": for that, see NoContextGuard.
+  ///
+  /// `file` and `line` are for incidents. The defaults name the code that constructs the
+  /// guard: give a Location where that is the standard library's, as in emplace().
+  [[nodiscard]] CUGUEST_HIDE explicit ContextGuard(CUcontext context,
+                                                   GuardMode mode = GuardMode::kElide,
+                                                   const char* file = __builtin_FILE(),
+                                                   int line = __builtin_LINE()) noexcept
+      : GuardBase(internal::Incarnation::Unknown(context), mode, {file, line}) {
+    EnterInLine(internal::Incarnation::Unknown(context), mode);
+  }
+  [[nodiscard]] CUGUEST_HIDE ContextGuard(CUcontext context, Location where,
+                                          GuardMode mode = GuardMode::kElide) noexcept
+      : ContextGuard(context, mode, where.file, where.line) {}
+
+  /// The same, refused if the ref's context was destroyed or reset: also when another incarnation
+  /// is current at its handle, since everything in the old one is gone.
+  [[nodiscard]] CUGUEST_HIDE explicit ContextGuard(const ContextRef& context,
+                                                   GuardMode mode = GuardMode::kElide,
+                                                   const char* file = __builtin_FILE(),
+                                                   int line = __builtin_LINE()) noexcept
+      : GuardBase(internal::Incarnation::Of(context), mode, {file, line}) {
+    EnterInLine(internal::Incarnation::Of(context), mode);
+  }
+  [[nodiscard]] CUGUEST_HIDE ContextGuard(const ContextRef& context, Location where,
+                                          GuardMode mode = GuardMode::kElide) noexcept
+      : ContextGuard(context, mode, where.file, where.line) {}
+
+  // Not for embedders: enters what was found current just now, and calls the driver for nothing.
+  // Needs current.IsSeen().
+  CUGUEST_HIDE ContextGuard(const internal::CurrentContext& current, Location where) noexcept
+      : GuardBase(current.Seen(), GuardMode::kElide, where) {
+    SetInside(State::kElided, current.Seen().context, internal::t_this_thread);
+  }
+
+  /// Neither copied nor moved. See Note [Guards do not move].
+  ContextGuard(const ContextGuard&) = delete;
+  ContextGuard& operator=(const ContextGuard&) = delete;
+
+  /// As Restore(), whose result an incident carries.
+  CUGUEST_HIDE ~ContextGuard() {
+    if (Restore() != CUDA_SUCCESS) GiveUp();
+  }
+
+ private:
+  friend class GuardBase;
+  friend class NoContextGuard;
+
+  // A NoContextGuard's, whose context is none: in mode kExact, which leaves an empty stack then.
+  CUGUEST_HIDE ContextGuard(const char* file, int line) noexcept
+      : GuardBase({nullptr, 0}, GuardMode::kExact, {file, line}) {
+    EnterNone();
+  }
+
   int exact_depth_;                              // these two in kExact only
   internal::Incarnation exact_[kMaxExactDepth];  // bottom first
 };

@@ -9,17 +9,22 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-const internal::StackGuard::Type ContextGuard::kType = {
-    [](StackGuard* guard) { return static_cast<ContextGuard*>(guard)->Restore(); },
-    [](StackGuard* guard) { return static_cast<ContextGuard*>(guard)->Suspend(); },
-    [](StackGuard* guard) { static_cast<ContextGuard*>(guard)->Reenter(); },
-    [](StackGuard* guard) { return static_cast<ContextGuard*>(guard)->SuspendIfOnTop(); },
+ContextGuard& GuardBase::Exact() noexcept { return static_cast<ContextGuard&>(*this); }
+const ContextGuard& GuardBase::Exact() const noexcept {
+  return static_cast<const ContextGuard&>(*this);
+}
+
+const internal::StackGuard::Type GuardBase::kType = {
+    [](StackGuard* guard) { return static_cast<GuardBase*>(guard)->Restore(); },
+    [](StackGuard* guard) { return static_cast<GuardBase*>(guard)->Suspend(); },
+    [](StackGuard* guard) { static_cast<GuardBase*>(guard)->Reenter(); },
+    [](StackGuard* guard) { return static_cast<GuardBase*>(guard)->SuspendIfOnTop(); },
     &internal::SuspendAll,
     &internal::ForgetListOf,
 };
 
 // What EnterInLine leaves to the library, after the driver's answer to which context is current.
-void ContextGuard::Enter(CUresult code, CUcontext caller) noexcept {
+void GuardBase::Enter(CUresult code, CUcontext caller) noexcept {
   Refuse(code, caller);
   if (code == internal::kNotResolved) {
     if (internal::ResolveDriver(&result_) != nullptr) EnterInLine(ours_, mode_);
@@ -28,16 +33,17 @@ void ContextGuard::Enter(CUresult code, CUcontext caller) noexcept {
   }
 }
 
-void ContextGuard::EnterNone() noexcept {
+void GuardBase::EnterNone() noexcept {
   CUresult code = CUDA_SUCCESS;
   static_cast<void>(internal::TryDriver(&code));
   Refuse(code, nullptr);
   if (code == CUDA_SUCCESS) EnterExactly();
 }
 
-void ContextGuard::EnterExactly() noexcept {
+void GuardBase::EnterExactly() noexcept {
   const auto and_then = IsOfNone() ? internal::AndThen::kLeaveEmpty : internal::AndThen::kPutBack;
-  CUresult code = internal::TakeDown(exact_, kMaxExactDepth, &exact_depth_, and_then);
+  CUresult code = internal::TakeDown(Exact().exact_, ContextGuard::kMaxExactDepth,
+                                     &Exact().exact_depth_, and_then);
   if (code == CUDA_SUCCESS && !IsOfNone()) code = internal::EnterIncarnation(ours_);
   if (code != CUDA_SUCCESS) return Refuse(code, caller_);
   SetInside(State::kExact, caller_, internal::t_this_thread);
@@ -46,7 +52,7 @@ void ContextGuard::EnterExactly() noexcept {
 // What the fast path does not do: the modes that look further than the top, guards that do not
 // end in reverse order of construction, on another thread, or in another copy of cuguest, and
 // those that are out.
-CUresult ContextGuard::Leave() noexcept {
+CUresult GuardBase::Leave() noexcept {
   if (!IsInside() && state_ != State::kSuspended) {
     if (result_ == CUDA_SUCCESS || asked_) return CUDA_SUCCESS;
     asked_ = true;
@@ -74,24 +80,27 @@ CUresult ContextGuard::Leave() noexcept {
 }
 
 // The caller's context. kExact knows which incarnation it is, and an outer guard may.
-internal::Incarnation ContextGuard::Caller() const noexcept {
-  if (state_ == State::kExact && exact_depth_ > 0) return exact_[exact_depth_ - 1];
+internal::Incarnation GuardBase::Caller() const noexcept {
+  if (state_ == State::kExact && Exact().exact_depth_ > 0) {
+    return Exact().exact_[Exact().exact_depth_ - 1];
+  }
   if (caller_ == ours_.context) return ours_;
   if (!internal::ListIsSound()) return internal::Incarnation::Unknown(caller_);
   for (const StackGuard* guard = outer; guard != nullptr; guard = guard->outer) {
     if (guard->type != &kType) break;
-    const internal::Incarnation& theirs = static_cast<const ContextGuard*>(guard)->ours_;
+    const internal::Incarnation& theirs = static_cast<const GuardBase*>(guard)->ours_;
     if (theirs.context == nullptr) break;  // what is outside of it is not on the stack
     if (theirs.context == caller_) return theirs;
   }
   return internal::Incarnation::Unknown(caller_);
 }
 
-internal::Finding ContextGuard::Mend(const internal::Incarnation& caller, CUresult code,
-                                     CUcontext popped) const noexcept {
+internal::Finding GuardBase::Mend(const internal::Incarnation& caller, CUresult code,
+                                  CUcontext popped) const noexcept {
   if (state_ == State::kElided) return internal::RepairElided(ours_);
   if (state_ == State::kExact) {
-    return internal::RestoreExactly(exact_, exact_depth_, IsOfNone() ? nullptr : &ours_);
+    return internal::RestoreExactly(Exact().exact_, Exact().exact_depth_,
+                                    IsOfNone() ? nullptr : &ours_);
   }
   if (code != CUDA_SUCCESS) {
     code = internal::stack::Pop(&popped);
@@ -103,7 +112,7 @@ internal::Finding ContextGuard::Mend(const internal::Incarnation& caller, CUresu
 }
 
 // `code` and `top` are what asking for the top, or popping it, gave.
-CUresult ContextGuard::LeaveDisturbed(CUresult code, CUcontext top) noexcept {
+CUresult GuardBase::LeaveDisturbed(CUresult code, CUcontext top) noexcept {
   const internal::Incarnation caller = Caller();
   const internal::Finding finding = Mend(caller, code, top);
   internal::Unlink(this);
@@ -116,12 +125,12 @@ CUresult ContextGuard::LeaveDisturbed(CUresult code, CUcontext top) noexcept {
 
 // The end of a guard that could not be left: on another thread than its own, whose list keeps
 // a place that is gone.
-void ContextGuard::GiveUp() noexcept {
+void GuardBase::GiveUp() noexcept {
   if (IsInside() || state_ == State::kSuspended) type->forget_list_of(thread);
 }
 
 // Makes the incarnation known; for certain while the context's entry is on the stack.
-CUresult ContextGuard::Identify() noexcept {
+CUresult GuardBase::Identify() noexcept {
   if (ours_.IsKnown()) return CUDA_SUCCESS;
   unsigned long long id = 0;
   const CUresult code = internal::GetId(ours_.context, &id);
@@ -131,7 +140,7 @@ CUresult ContextGuard::Identify() noexcept {
 
 // Enters again after Restore() or Suspend(), unless the context is gone: pushing a destroyed handle
 // is accepted and corrupts the driver's heap.
-void ContextGuard::Reenter() noexcept {
+void GuardBase::Reenter() noexcept {
   result_ = state_ == State::kGone ? CUDA_ERROR_CONTEXT_IS_DESTROYED : Identify();
   state_ = State::kOut;
   if (IsOfNone()) {
@@ -142,14 +151,14 @@ void ContextGuard::Reenter() noexcept {
   asked_ = !internal::kReportsUnasked;
 }
 
-CUresult ContextGuard::Suspend() noexcept {
+CUresult GuardBase::Suspend() noexcept {
   static_cast<void>(Identify());  // if it fails, Resume() tries once more
   const CUresult code = Restore();
   if (state_ == State::kOut) state_ = State::kSuspended;
   return code;
 }
 
-bool ContextGuard::SuspendIfOnTop() noexcept {
+bool GuardBase::SuspendIfOnTop() noexcept {
   CUcontext top = nullptr;
   if (internal::GetCurrent(&top) != CUDA_SUCCESS || top != ours_.context) return false;
   static_cast<void>(Identify());
@@ -166,20 +175,20 @@ bool ContextGuard::SuspendIfOnTop() noexcept {
 }
 
 // Of kExact, whose context is current: whether the whole stack is what the guard left.
-bool ContextGuard::IsAllOnTop() const noexcept {
+bool GuardBase::IsAllOnTop() const noexcept {
   if (IsOfNone()) return true;
-  internal::Incarnation entries[kMaxExactDepth + 1];
+  internal::Incarnation entries[ContextGuard::kMaxExactDepth + 1];
   int depth = 0;
-  const CUresult code =
-      internal::TakeDown(entries, kMaxExactDepth + 1, &depth, internal::AndThen::kPutBack);
-  if (code != CUDA_SUCCESS || depth != exact_depth_ + 1) return false;
-  for (int i = 0; i < exact_depth_; ++i) {
-    if (!internal::stack::IsSame(exact_[i], entries[i])) return false;
+  const CUresult code = internal::TakeDown(entries, ContextGuard::kMaxExactDepth + 1, &depth,
+                                           internal::AndThen::kPutBack);
+  if (code != CUDA_SUCCESS || depth != Exact().exact_depth_ + 1) return false;
+  for (int i = 0; i < Exact().exact_depth_; ++i) {
+    if (!internal::stack::IsSame(Exact().exact_[i], entries[i])) return false;
   }
-  return internal::stack::IsSame(ours_, entries[exact_depth_]);
+  return internal::stack::IsSame(ours_, entries[Exact().exact_depth_]);
 }
 
-CUresult ContextGuard::Reassert() noexcept {
+CUresult GuardBase::Reassert() noexcept {
   if (!IsInside()) return ok() ? CUDA_ERROR_ILLEGAL_STATE : result_;
   if (!internal::IsThisThread(thread)) return CUDA_ERROR_ILLEGAL_STATE;
   if (state_ != State::kExact) {
@@ -198,6 +207,6 @@ CUresult ContextGuard::Reassert() noexcept {
   return result();
 }
 
-const char* ContextGuard::advice() const noexcept { return internal::Advice(result_); }
+const char* GuardBase::advice() const noexcept { return internal::Advice(result_); }
 
 CUGUEST_END_NAMESPACE

@@ -86,7 +86,7 @@ with scratch() as tmp:
         check("each 0.x has a soname of its own", soname == "libcuguest.so.0.2", soname)
     else:
         names = run("nm", "-C", libdir / "libcuguest.a")
-        check("the namespace has the suffix", f"_{SUFFIX}::ContextGuard::" in names)
+        check("the namespace has the suffix", f"_{SUFFIX}::ContextRef::" in names)
         sections = run("readelf", "-SW", libdir / "libcuguest.a")
         check("each function is a section", ".text._ZN" in sections and "CopyElements" in sections)
     for tool in tools:

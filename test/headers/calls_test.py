@@ -25,7 +25,7 @@ PURE_HEADERS = {
     "device_ptr.h", "device_view.h", "error.h", "host_span.h", "location.h", "param_buffer.h", "param_layout.h",
     "typed_kernel.h",
 }
-PURE = {"AcquireResult", "AcquiredContext", "CheckCompatibility", "JudgeVersions", "Name", "Pin", "ToString", "Uuid::ToString"}
+PURE = {"AcquireResult", "AcquiredContext", "CheckCompatibility", "GuardBase", "JudgeVersions", "Name", "Pin", "ToString", "Uuid::ToString"}
 
 
 def plain(text):
