@@ -26,7 +26,7 @@ with scratch() as tmp:
     env = environment(CXX=compiler, CXXFLAGS="-fno-exceptions -fno-rtti -Wconversion -Wshadow")
 
     strict = ["-Dwarning_level=3", "-Dwerror=true"]
-    run(*meson, "setup", build, parent, "--prefix=/usr", "--libdir=lib", "--buildtype=plain",
+    log = run(*meson, "setup", build, parent, "--prefix=/usr", "--libdir=lib", "--buildtype=plain",
         "--force-fallback-for=cuguest",
         f"-Db_pch={precompiled}", *strict, *(option.replace("-D", "-Dcuguest:") for option in strict),
         f"-Dcuguest:default_library={kind}", f"-Dcuguest:toolkit_include={toolkit}", env=env)
@@ -36,6 +36,9 @@ with scratch() as tmp:
     def introspect(what):
         return json.loads(run(*meson, "introspect", f"--{what}", build))
 
+    unused = ("cublas", "cufft", "cudart", "eigen", "boost", "benchmark", "doxygen")
+    asked = [line for line in log.splitlines() if any(name in line.lower() for name in unused) and "skipped:" not in line]
+    check("asks for nothing that a library does not use", "absl_status" in log and not asked, asked)
     check("configures no test of ours", not introspect("tests") and not introspect("benchmarks"))
     targets = [t["name"] for t in introspect("targets") if t["build_by_default"]]
     check("builds nothing of ours but the library", sorted(targets) == ["cuguest", "picture", "viewer"], targets)
@@ -49,6 +52,13 @@ with scratch() as tmp:
     extra -= {"-fPIC", "-fvisibility=hidden", *run("pkg-config", "--cflags", "absl_status", "absl_statusor").split()}
     check("adds no flag to the parent's files but -DCUGUEST_STATIC in a static build",
           extra == ({"-DCUGUEST_STATIC"} if kind == "static" else set()), extra)
+
+    # Without cuguest-testing.
+    log = run(*meson, "setup", tmp / "untested", parent, "--force-fallback-for=cuguest", "-Dcuguest:tests=disabled",
+              f"-Dcuguest:default_library={kind}", f"-Dcuguest:toolkit_include={toolkit}", env=env)
+    targets = {t["name"] for t in json.loads(run(*meson, "introspect", "--targets", tmp / "untested"))}
+    check("tests=disabled: configures the library and no simulation",
+          targets == {"cuguest", "cuguest_embedded", "picture", "viewer"} and "python" not in log.lower(), targets)
 
     # A parent with tests, and with options of its own that reach us: its sources are one each
     # target, which ours cannot be, and its archives are for programs only. What would be built is

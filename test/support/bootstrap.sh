@@ -50,7 +50,7 @@ apt_get() {
 }
 
 meson_is_new_enough() {
-  [ "$(printf '1.0.1\n%s\n' "$(meson --version)" | sort -V | head -n1)" = 1.0.1 ]
+  [ "$(printf '0.64.0\n%s\n' "$(meson --version)" | sort -V | head -n1)" = 0.64.0 ]
 }
 
 # bootstrap NEED...: installs what needs() lists, and further lines like its.
@@ -65,15 +65,15 @@ bootstrap() {
     fi
   fi
 
-  if ! meson_is_new_enough; then  # Ubuntu 22.04 has 0.61
+  if ! meson_is_new_enough; then  # Ubuntu 22.04 has 0.61.2
     if [ ! -x build-tools/bin/meson ]; then
-      echo "installing: Meson, into build-tools/ (the system's is older than 1.0.1)"
+      echo "installing: Meson, into build-tools/ (the system's is older than 0.64.0)"
       python3 -c 'import ensurepip' 2>/dev/null || apt_get python3-venv || {
         echo 'packages are missing; run: sudo apt-get install -y python3-venv' >&2
         exit 1
       }
       python3 -m venv build-tools
-      build-tools/bin/pip install --quiet 'meson>=1.0.1'
+      build-tools/bin/pip install --quiet 'meson>=0.64.0'
     fi
     PATH=$PWD/build-tools/bin:$PATH
   fi
