@@ -49,6 +49,7 @@
 
 #include "absl/status/statusor.h"
 #include "cuguest/context_ref.h"
+#include "cuguest/context_source.h"
 #include "cuguest/device.h"
 #include "cuguest/export.h"
 #include "cuguest/internal/current_context.h"
@@ -56,6 +57,10 @@
 #include "cuguest/primary_context.h"
 
 CUGUEST_BEGIN_NAMESPACE
+
+namespace internal {
+struct Acquired;
+}  // namespace internal
 
 /// AcquiredContext
 ///
@@ -71,18 +76,14 @@ class AcquiredContext {
   CUGUEST_HIDE AcquiredContext& operator=(AcquiredContext&&) = default;
   CUGUEST_HIDE ~AcquiredContext() = default;
 
-  enum class Source {
-    kStream,
-    kPointer,
-    kCurrent,
-    kPrimary,  ///< was active
-    kCreated,  ///< the primary, which was not active before
-  };
+  using Source = ContextSource;
 
   CUGUEST_HIDE AcquiredContext(const ContextRef& incarnation, Source source)
       : incarnation_(incarnation), source_(source) {}
   CUGUEST_HIDE AcquiredContext(PrimaryContext primary, Source source)
       : incarnation_(primary.incarnation()), source_(source), kept_(std::move(primary)) {}
+  // Takes over what `acquired` holds.
+  explicit AcquiredContext(const internal::Acquired& acquired) noexcept;
 
   /// Give this to ContextGuard; valid as long as this object. A temporary has none: it gives
   /// its reference back at the semicolon.
@@ -120,9 +121,6 @@ class [[nodiscard]] AcquireResult : public absl::StatusOr<AcquiredContext> {
   const AcquiredContext* operator->() const&& = delete;
 };
 
-/// "the stream", "the pointer", "the current context", ...
-[[nodiscard]] CUGUEST_API const char* Name(AcquiredContext::Source source) noexcept;
-
 /// The functions below
 ///
 /// Threads: any. Not from a stream callback: kPermissionDenied.
@@ -155,8 +153,6 @@ class [[nodiscard]] AcquireResult : public absl::StatusOr<AcquiredContext> {
 ///         cudasim/test/virtual_memory_facts_test.cc.
 [[nodiscard]] CUGUEST_API AcquireResult AcquireFromPointer(CUdeviceptr pointer);
 [[nodiscard]] CUGUEST_API AcquireResult AcquireFromPointer(const void* pointer);
-
-enum class IfInactive { kRefuse, kCreate };
 
 namespace internal {
 // What the functions below leave to the library.

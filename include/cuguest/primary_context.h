@@ -106,6 +106,7 @@ class CUGUEST_API PrimaryContext {
   CUGUEST_HIDE CUcontext Leak() noexcept { return std::exchange(incarnation_, ContextRef()).get(); }
 
  private:
+  friend class AcquiredContext;
   CUGUEST_HIDE PrimaryContext(Device device, const ContextRef& incarnation) noexcept
       : device_(device), incarnation_(incarnation) {}
 

@@ -193,7 +193,6 @@ class CUGUEST_API SharedContext {
  private:
   SharedContext(const ContextRef& incarnation, const internal::Reference& reference) noexcept;
 
-  static absl::StatusOr<SharedContext> AttachFirst(const ContextRef& context);
   CUresult Leave() noexcept;
 
   ContextRef incarnation_;

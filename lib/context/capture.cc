@@ -2,15 +2,15 @@
 
 #include "cuguest/capture.h"
 
-#include "lib/context/object_text.h"
 #include "lib/context/stack_repair.h"
+#include "lib/context/stream_kind.h"
 #include "lib/context/thread_guards.h"
 #include "lib/core/driver_access.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {
 
-CUresult Exchange(const Driver& driver, CUstreamCaptureMode* mode) {
+CUresult Exchange(const DriverTable& driver, CUstreamCaptureMode* mode) {
   if (driver.ThreadExchangeStreamCaptureMode == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
   return driver.ThreadExchangeStreamCaptureMode(mode);
 }
@@ -20,7 +20,7 @@ CUresult Exchange(const Driver& driver, CUstreamCaptureMode* mode) {
 CaptureModeGuard::CaptureModeGuard(CUstreamCaptureMode mode, const char* file, int line) noexcept
     : where_{file, line}, result_(CUDA_ERROR_INVALID_VALUE), mode_(mode) {
   if (mode < CU_STREAM_CAPTURE_MODE_GLOBAL || mode > CU_STREAM_CAPTURE_MODE_RELAXED) return;
-  const Driver* driver = internal::TryDriver(&result_);
+  const DriverTable* driver = internal::TryDriver(&result_);
   if (driver == nullptr) return;
   result_ = Exchange(*driver, &mode);
   inside_ = result_ == CUDA_SUCCESS;
@@ -47,7 +47,7 @@ const char* CaptureModeGuard::advice() const noexcept {
 
 CaptureState CaptureStateOf(CUstream stream) noexcept {
   CUresult code = CUDA_SUCCESS;
-  const Driver* driver = internal::TryDriver(&code);
+  const DriverTable* driver = internal::TryDriver(&code);
   if (driver == nullptr) return CaptureState::kUnknown;
   if (driver->StreamIsCapturing == nullptr) return CaptureState::kNone;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;

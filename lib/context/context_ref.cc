@@ -11,7 +11,7 @@ CUGUEST_BEGIN_NAMESPACE
 ContextRef ContextRef::Borrow(CUcontext context) noexcept {
   ContextRef ref;
   if (context == nullptr) return ref;
-  const Driver* driver = internal::TryDriver(&ref.result_);
+  const DriverTable* driver = internal::TryDriver(&ref.result_);
   if (driver == nullptr) return ref;
   unsigned long long id = 0;
   ref.result_ = internal::ReadId(*driver, context, &id);
@@ -24,7 +24,7 @@ ContextRef ContextRef::Borrow(CUcontext context) noexcept {
 ContextRef ContextRef::Current() noexcept {
   ContextRef ref;
   CUcontext current = nullptr;
-  const Driver* driver = internal::TryDriver(&ref.result_);
+  const DriverTable* driver = internal::TryDriver(&ref.result_);
   if (driver == nullptr) return ref;
   ref.result_ = driver->CtxGetCurrent(&current);
   return ref.ok() ? Borrow(current) : ref;
@@ -33,7 +33,7 @@ ContextRef ContextRef::Current() noexcept {
 CUresult ContextRef::Check() const noexcept {
   if (context_ == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   CUresult code = CUDA_SUCCESS;
-  const Driver* driver = internal::TryDriver(&code);
+  const DriverTable* driver = internal::TryDriver(&code);
   if (driver == nullptr) return code;
   return internal::CheckIncarnation(*driver, internal::Incarnation::Of(*this));
 }

@@ -25,7 +25,7 @@ struct IncidentListeners {
     internal::ThreadId thread;
     Walk* other;
   };
-  using Lock = std::unique_lock<internal::SharedMutex>;
+  using Lock = std::lock_guard<internal::SharedMutex>;
 
   // Without destructors: incidents are told for as long as the process runs.
   static inline internal::SharedMutex mutex;
@@ -44,13 +44,13 @@ struct IncidentListeners {
   }
 
   static void Remove(IncidentListener* listener) {
-    Lock lock(mutex);
+    const Lock lock(mutex);
     IncidentListener** place = &first;
     while (*place != listener) place = &(*place)->next_;
     *place = listener->next_;
     count.fetch_sub(1, std::memory_order_relaxed);
     LeaveWalks(listener);
-    while (IsCalled(listener)) called_changed.wait(lock);
+    while (IsCalled(listener)) called_changed.wait(mutex);
   }
 
   // None comes to `listener` any more, and those of this thread are in it no longer.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What handles mean, and how statuses name them.                                      tier: 2
+// How statuses name objects.                                                           tier: 2
 
 #ifndef CUGUEST_LIB_CONTEXT_OBJECT_TEXT_H_
 #define CUGUEST_LIB_CONTEXT_OBJECT_TEXT_H_
@@ -12,19 +12,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/export.h"
+#include "lib/context/stream_kind.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
-// Whether the handle means a stream of whatever context is current.
-inline bool MeansCurrent(CUstream stream) {
-  return stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
-}
-
-// Whether the handle means stream 0, which waits for the blocking streams of its context.
-inline bool IsLegacy(CUstream stream) { return stream == nullptr || stream == CU_STREAM_LEGACY; }
-
 inline std::string ContextText(CUcontext context) {
   return absl::StrCat("context 0x", absl::Hex(reinterpret_cast<std::uintptr_t>(context)));
+}
+
+inline std::string PrimaryText(CUdevice device) {
+  return absl::StrCat("the primary context of device ", device);
 }
 
 inline std::string StreamText(CUstream stream) {

@@ -139,7 +139,7 @@ enum class Life : unsigned char { kGoesOn, kIsOver, kUnknown };
 Life LifeOf(const ContextRef& context, bool is_primary) noexcept {
   if (!is_primary) {
     CUresult code = CUDA_SUCCESS;
-    const Driver* const driver = TryDriver(&code);
+    const DriverTable* const driver = TryDriver(&code);
     CUcontext current = nullptr;
     if (driver == nullptr || driver->CtxGetCurrent(&current) != CUDA_SUCCESS ||
         current != context.get()) {

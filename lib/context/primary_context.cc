@@ -3,46 +3,33 @@
 #include "cuguest/primary_context.h"
 
 #include "absl/strings/str_cat.h"
-#include "cuguest/driver.h"
 #include "cuguest/error.h"
-#include "lib/core/driver_access.h"
+#include "lib/context/call_status.h"
+#include "lib/context/object_text.h"
+#include "lib/context/primary_call.h"
 #include "lib/core/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
-namespace {
-
-std::string PrimaryText(Device device) {
-  return absl::StrCat("the primary context of device ", device.get());
-}
-
-}  // namespace
 
 absl::StatusOr<PrimaryContext> PrimaryContext::Retain(Device device) {
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
-  CUcontext context = nullptr;
-  const CUresult code = driver->DevicePrimaryCtxRetain(&context, device.get());
-  if (code != CUDA_SUCCESS) return ToStatus(code, "retain", PrimaryText(device));
-  const ContextRef incarnation = ContextRef::Borrow(context);
-  if (incarnation.ok()) return PrimaryContext(device, incarnation);
-  // Reset by somebody between the two calls: nothing that could be named was gained.
-  static_cast<void>(driver->DevicePrimaryCtxRelease(device.get()));
-  return ToStatus(incarnation.result(), "identify", PrimaryText(device));
+  ContextRef incarnation;
+  CUGUEST_RETURN_IF_ERROR(
+      internal::CallStatus(internal::RetainPrimary(device.get(), &incarnation)));
+  return PrimaryContext(device, incarnation);
 }
 
 absl::StatusOr<PrimaryContext> PrimaryContext::RetainIfActive(Device device) {
   CUGUEST_ASSIGN_OR_RETURN(const State state, Query(device));
   if (state.active) return Retain(device);
-  return absl::FailedPreconditionError(absl::StrCat(
-      "retain ", PrimaryText(device), " if it is active: nobody holds it, and it was not created"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("retain ", internal::PrimaryText(device.get()),
+                   " if it is active: nobody holds it, and it was not created"));
 }
 
 absl::StatusOr<PrimaryContext::State> PrimaryContext::Query(Device device) {
-  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
-  unsigned flags = 0;
-  int active = 0;
-  const CUresult code = driver->DevicePrimaryCtxGetState(device.get(), &flags, &active);
-  if (code != CUDA_SUCCESS) return ToStatus(code, "query", PrimaryText(device));
-  return State{active != 0, flags};
+  internal::PrimaryState state;
+  CUGUEST_RETURN_IF_ERROR(internal::CallStatus(internal::QueryPrimary(device.get(), &state)));
+  return State{state.active, state.flags};
 }
 
 PrimaryContext& PrimaryContext::operator=(PrimaryContext&& other) noexcept {
@@ -58,19 +45,15 @@ bool PrimaryContext::WasReset() const noexcept {
 }
 
 absl::Status PrimaryContext::Release() {
-  const CUresult code = End();
-  return code == CUDA_SUCCESS ? absl::OkStatus() : ToStatus(code, "release", PrimaryText(device_));
+  CUGUEST_RETURN_IF_CUDA_ERROR(End(), "release", internal::PrimaryText(device_.get()));
+  return absl::OkStatus();
 }
 
 // Without a text, for the destructor: it must not need memory.
 CUresult PrimaryContext::End() noexcept {
   if (get() == nullptr) return CUDA_SUCCESS;
   incarnation_ = ContextRef();
-  CUresult code = CUDA_SUCCESS;
-  const Driver* driver = internal::TryDriver(&code);
-  if (driver != nullptr) code = driver->DevicePrimaryCtxRelease(device_.get());
-  // The process is ending, and the driver has taken everything back.
-  return code == CUDA_ERROR_DEINITIALIZED ? CUDA_SUCCESS : code;
+  return internal::ReleasePrimary(device_.get());
 }
 
 CUGUEST_END_NAMESPACE

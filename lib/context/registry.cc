@@ -4,9 +4,11 @@
 
 #include "lib/context/registry.h"
 
-#include <memory>
+#include <cstdlib>
 #include <mutex>
 #include <new>
+
+#include "lib/context/primary_call.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
@@ -142,13 +144,14 @@ Registry::Outcome Registry::JoinOrOpen(const ContextRef& context, Ending ending,
     return false;
   };
   const bool is_new = ending == Ending::kDestroy;
-  std::unique_ptr<Chunk> chunk;
+  Chunk* chunk = nullptr;  // ours until it is in the list
   Chunk* last = &first_;
   for (;;) {
     {
       const std::lock_guard<SharedMutex> lock(opening_);
       while (Chunk* const next = last->next.load(std::memory_order_relaxed)) last = next;
-      if (chunk != nullptr) last->next.store(chunk.release(), std::memory_order_release);
+      if (chunk != nullptr) last->next.store(chunk, std::memory_order_release);
+      chunk = nullptr;
       if (is_new) static_cast<void>(Find(retire));
       if (!is_new && Find(joins) != nullptr) return Outcome::kJoined;
       *reference = Reference{};
@@ -159,8 +162,9 @@ Registry::Outcome Registry::JoinOrOpen(const ContextRef& context, Ending ending,
         return Outcome::kOpened;
       }
     }
-    chunk.reset(new (std::nothrow) Chunk());  // with the rest of each line 0
-    if (chunk == nullptr) return Outcome::kNoMemory;
+    void* const place = std::aligned_alloc(alignof(Chunk), sizeof(Chunk));
+    if (place == nullptr) return Outcome::kNoMemory;
+    chunk = new (place) Chunk();  // with the rest of each line 0
   }
 }
 

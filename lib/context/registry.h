@@ -101,8 +101,6 @@
 #define CUGUEST_LIB_CONTEXT_REGISTRY_H_
 
 #include <cstdint>
-#include <string>
-#include <vector>
 
 #include "cuguest/context_ref.h"
 #include "cuguest/export.h"
@@ -240,7 +238,7 @@ class Registry {
   Chunk first_;
 };
 
-// What the last holder does (in shared_context.cc).
+// What the last holder does (in attach_call.cc), beside ReleasePrimary() of primary_call.h.
 //
 // Destroys the incarnation `id` of the context, from whatever thread and whatever is current
 // there: the thread's stack keeps its entries, also those that are this very context,
@@ -248,12 +246,9 @@ class Registry {
 // reset before; success if the process is ending.
 CUresult DestroyLife(CUcontext context, unsigned long long id) noexcept;
 
-// Releases one of the driver's references to a primary context.
-CUresult ReleasePrimary(CUdevice device) noexcept;
-
 // A copy of cuguest in this process, as its note and its registry tell of it.
 struct EmbeddedCopy {
-  std::string path;  // of the object that embeds it; empty for the main program
+  const char* path = "";  // of the object that embeds it, while it is; empty for the main program
   std::uint32_t minimal_reader = 0;
   LayoutNumbers numbers;
   Registry* registry = nullptr;  // nullptr if the note leads to none
@@ -265,11 +260,9 @@ struct EmbeddedCopy {
   }
 };
 
-// Every copy, in load order.
-std::vector<EmbeddedCopy> FindCopies();
-
-// The one whose registry `copy` uses; nullptr if there is none.
-const EmbeddedCopy* FindHomeOf(const EmbeddedCopy& copy, const std::vector<EmbeddedCopy>& copies);
+// Calls `visit` with every copy, in load order, until it returns true. The objects cannot be
+// unloaded meanwhile: the dynamic linker's lock is held.
+void ForEachCopy(bool (*visit)(const EmbeddedCopy& copy, void* data), void* data);
 
 // This copy.
 EmbeddedCopy ThisCopy();

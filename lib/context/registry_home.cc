@@ -2,17 +2,17 @@
 //
 // Which registry is the process's: see Note [One registry per process].
 
+#include "lib/context/registry.h"
+
 #include <dlfcn.h>
+#include <limits.h>
 #include <link.h>
 
 #include <cstddef>
+#include <cstdio>
 #include <cstring>
-#include <optional>
 #include <string_view>
 #include <type_traits>
-#include <utility>
-
-#include "lib/context/registry.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
@@ -73,8 +73,8 @@ EmbeddedCopy ReadNote(std::uint32_t minimal_reader, std::string_view description
   return copy;
 }
 
-// The copy whose note is in one of an object's note segments; nothing if it is not there.
-std::optional<EmbeddedCopy> FindCopyIn(std::string_view notes, size_t alignment) {
+// The copy whose note is in one of an object's note segments. False if it is not there.
+bool FindCopyIn(std::string_view notes, size_t alignment, EmbeddedCopy* copy) {
   const size_t unit = alignment == 8 ? 8 : 4;
   const auto round_up = [=](size_t bytes) { return (bytes + unit - 1) & ~(unit - 1); };
   ElfW(Nhdr) header;
@@ -83,40 +83,58 @@ std::optional<EmbeddedCopy> FindCopyIn(std::string_view notes, size_t alignment)
     const size_t description = sizeof(header) + round_up(header.n_namesz);
     const size_t whole = description + round_up(header.n_descsz);
     if (whole > notes.size()) break;
-    const std::string_view owner = notes.substr(sizeof(header), header.n_namesz);
-    if (owner == std::string_view(kOwner, sizeof(kOwner))) {  // with its terminating zero
-      return ReadNote(header.n_type, notes.substr(description, header.n_descsz));
+    const char* const owner = notes.data() + sizeof(header);
+    if (header.n_namesz == sizeof(kOwner) &&  // with its terminating zero
+        std::memcmp(owner, kOwner, sizeof(kOwner)) == 0) {
+      *copy = ReadNote(header.n_type, {notes.data() + description, header.n_descsz});
+      return true;
     }
     notes.remove_prefix(whole);
   }
-  return std::nullopt;
+  return false;
 }
 
-int AddCopy(dl_phdr_info* object, size_t, void* data) {
+struct Visit {
+  bool (*visit)(const EmbeddedCopy& copy, void* data);
+  void* data;
+};
+
+int VisitCopyIn(dl_phdr_info* object, size_t, void* data) {
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = object->dlpi_phdr[i];
     if (segment.p_type != PT_NOTE) continue;
     const auto* begin = reinterpret_cast<const char*>(object->dlpi_addr + segment.p_vaddr);
-    std::optional<EmbeddedCopy> copy = FindCopyIn({begin, segment.p_memsz}, segment.p_align);
-    if (!copy.has_value()) continue;
-    if (object->dlpi_name != nullptr) copy->path = object->dlpi_name;
-    static_cast<std::vector<EmbeddedCopy>*>(data)->push_back(*std::move(copy));
-    break;
+    EmbeddedCopy copy;
+    if (!FindCopyIn({begin, segment.p_memsz}, segment.p_align, &copy)) continue;
+    if (object->dlpi_name != nullptr) copy.path = object->dlpi_name;
+    const auto* const visit = static_cast<const Visit*>(data);
+    return visit->visit(copy, visit->data) ? 1 : 0;
   }
   return 0;
 }
 
-// Our own, if there is no other.
-EmbeddedCopy FindHome() {
-  const std::vector<EmbeddedCopy> copies = FindCopies();
-  const EmbeddedCopy* home = FindHomeOf(ThisCopy(), copies);
-  return home != nullptr ? *home : ThisCopy();
+struct Home {
+  Registry* registry = &cuguest_registry;  // our own, if there is no other
+  char path[PATH_MAX] = "";                // of the object that embeds it
+};
+
+Home FindHome() {
+  Home home;
+  const auto take_first = [](const EmbeddedCopy& copy, void* data) {
+    if (!ThisCopy().Understands(copy)) return false;
+    auto* const found = static_cast<Home*>(data);
+    found->registry = copy.registry;
+    std::snprintf(found->path, sizeof(found->path), "%s", copy.path);
+    return true;
+  };
+  ForEachCopy(take_first, &home);
+  return home;
 }
 
-// Keeps the object that embeds `copy` from being unloaded. The main program never is.
-bool Pin(const EmbeddedCopy& copy) {
-  if (copy.path.empty()) return true;
-  void* handle = dlopen(copy.path.c_str(), RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+// Keeps the object that embeds the registry from being unloaded. The main program never is.
+bool Pin(const Home& home) {
+  if (home.path[0] == '\0') return true;
+  void* handle = dlopen(home.path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
   if (handle == nullptr) return false;
   dlclose(handle);  // it stays all the same
   return true;
@@ -127,7 +145,7 @@ bool Pin(const EmbeddedCopy& copy) {
 Registry& FindAndPinHome() {
   constexpr int kAttempts = 16;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const EmbeddedCopy home = FindHome();
+    const Home home = FindHome();
     if (home.registry == &cuguest_registry) break;
     if (Pin(home) && FindHome().registry == home.registry) return *home.registry;
   }
@@ -138,21 +156,13 @@ std::atomic<Registry*> g_home{nullptr};
 
 }  // namespace
 
-std::vector<EmbeddedCopy> FindCopies() {
-  std::vector<EmbeddedCopy> copies;
-  dl_iterate_phdr(&AddCopy, &copies);
-  return copies;
-}
-
-const EmbeddedCopy* FindHomeOf(const EmbeddedCopy& copy, const std::vector<EmbeddedCopy>& copies) {
-  for (const EmbeddedCopy& other : copies) {
-    if (copy.Understands(other)) return &other;
-  }
-  return nullptr;
+void ForEachCopy(bool (*visit)(const EmbeddedCopy& copy, void* data), void* data) {
+  Visit visiting{visit, data};
+  dl_iterate_phdr(&VisitCopyIn, &visiting);
 }
 
 EmbeddedCopy ThisCopy() {
-  return {{}, CUGUEST_REGISTRY_MINIMAL_READER, kLayoutOfThisCopy, &cuguest_registry};
+  return {"", CUGUEST_REGISTRY_MINIMAL_READER, kLayoutOfThisCopy, &cuguest_registry};
 }
 
 Registry& Registry::OfProcess() noexcept {

@@ -13,7 +13,7 @@ CUresult Twice(Call call) {
 
 }  // namespace
 
-CUresult AskIfPrimary(const Driver& driver, CUcontext context, bool* is_primary) noexcept {
+CUresult AskIfPrimary(const DriverTable& driver, CUcontext context, bool* is_primary) noexcept {
   *is_primary = false;
   CUdevice device = 0;
   CUresult code = driver.CtxGetDevice(&device);
@@ -54,7 +54,7 @@ namespace {
 
 // Whether `entry`, which is over, is a primary context that has come back as another incarnation.
 bool HasSuccessor(const Incarnation& entry) {
-  const Driver& driver = ResolvedDriver();
+  const DriverTable& driver = ResolvedDriver();
   unsigned long long id = 0;
   if (!entry.IsKnown() || ReadId(driver, entry.context, &id) != CUDA_SUCCESS) return false;
   if (EnterIncarnation({entry.context, id}) != CUDA_SUCCESS) return false;

@@ -12,14 +12,14 @@
 
 #include <algorithm>
 
-#include "cuguest/driver.h"
 #include "cuguest/internal/incarnation.h"
 #include "lib/core/driver_access.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 // CheckIncarnation() of incarnation.h, for code that has a driver's table.
-inline CUresult CheckIncarnation(const Driver& driver, const Incarnation& incarnation) noexcept {
+inline CUresult CheckIncarnation(const DriverTable& driver,
+                                 const Incarnation& incarnation) noexcept {
   unsigned long long id = 0;
   const CUresult code = ReadId(driver, incarnation.context, &id);
   return incarnation.Check(code, id);
@@ -28,7 +28,7 @@ inline CUresult CheckIncarnation(const Driver& driver, const Incarnation& incarn
 // Whether `context`, which is current and alive, is its device's primary context. Creates none:
 // asks for the state first, and retains and releases only an active one. False where the driver
 // refuses.
-CUresult AskIfPrimary(const Driver& driver, CUcontext context, bool* is_primary) noexcept;
+CUresult AskIfPrimary(const DriverTable& driver, CUcontext context, bool* is_primary) noexcept;
 
 // An entry of a stack, as it was found there.
 struct StackEntry {

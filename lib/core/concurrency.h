@@ -15,7 +15,6 @@
 
 #include <atomic>
 #include <mutex>
-#include <thread>
 
 #include "cuguest/export.h"
 
@@ -34,15 +33,14 @@ struct SharedMutex {
 
 // The condition variable that goes with it; std::condition_variable has a constructor to run.
 struct SharedConditionVariable {
-  void wait(std::unique_lock<SharedMutex>& lock) noexcept {
-    pthread_cond_wait(&native, &lock.mutex()->native);
-  }
+  // With `mutex` locked by the caller.
+  void wait(SharedMutex& mutex) noexcept { pthread_cond_wait(&native, &mutex.native); }
   void notify_all() noexcept { pthread_cond_broadcast(&native); }
   pthread_cond_t native = PTHREAD_COND_INITIALIZER;
 };
 
-using ThreadId = std::thread::id;
-inline ThreadId ThisThreadId() noexcept { return std::this_thread::get_id(); }
+using ThreadId = pthread_t;
+inline ThreadId ThisThreadId() noexcept { return pthread_self(); }
 
 // A number of the calling thread: 0 for the first one that asked, and counted up.
 inline unsigned ThreadNumber() noexcept {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
+#include "lib/core/driver_status.h"
 #include "lib/core/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -24,6 +25,18 @@ absl::StatusOr<Uuid> ReadUuid(decltype(Driver::DeviceGetUuid) get, CUdevice devi
 }
 
 }  // namespace
+
+namespace internal {
+
+absl::Status NoDeviceStatus(CUresult code, int ordinal) {
+  int count = 0;
+  const absl::StatusOr<const Driver*> driver = Driver::Get();
+  const bool counted = driver.ok() && (*driver)->DeviceGetCount(&count) == CUDA_SUCCESS;
+  return ToStatus(code, absl::StrCat("find device ", ordinal),
+                  counted ? absl::StrCat("of ", count, " in this process") : std::string());
+}
+
+}  // namespace internal
 
 std::string Uuid::ToString() const {
   constexpr char kHex[] = "0123456789abcdef";
@@ -50,10 +63,7 @@ absl::StatusOr<Device> Device::At(Ordinal ordinal) {
   CUdevice handle = 0;
   const CUresult code = driver->DeviceGet(&handle, static_cast<int>(ordinal));
   if (code == CUDA_SUCCESS) return Device(handle);
-  int count = 0;
-  const bool counted = driver->DeviceGetCount(&count) == CUDA_SUCCESS;
-  return ToStatus(code, absl::StrCat("find device ", static_cast<int>(ordinal)),
-                  counted ? absl::StrCat("of ", count, " in this process") : std::string());
+  return internal::NoDeviceStatus(code, static_cast<int>(ordinal));
 }
 
 absl::StatusOr<Device> Device::OfCurrentContext() {

@@ -11,11 +11,13 @@
 #include "cuguest/error.h"
 #include "lib/core/driver_access.h"
 #include "lib/core/driver_release.h"
+#include "lib/core/driver_status.h"
 #include "lib/core/error_status.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {
 
+using internal::AsDriver;
 using internal::DriverEntry;
 using internal::DriverOutcome;
 using internal::FloorOf;
@@ -48,6 +50,10 @@ absl::Status ToStatus(const DriverOutcome& outcome, std::string_view doing) {
   return ProblemStatus(outcome.problem, outcome.code, doing, text);
 }
 
+}  // namespace
+
+namespace internal {
+
 absl::Status InitStatus(CUresult code) {
   if (code == CUDA_ERROR_NOT_INITIALIZED) {  // the only way cuInit itself says this
     return ProblemStatus(
@@ -62,23 +68,13 @@ absl::Status InitStatus(CUresult code) {
                        "");
 }
 
-}  // namespace
-
-namespace internal {
-
-const Driver* ResolveDriver(CUresult* code) noexcept {
-  const DriverOutcome& outcome = ProcessDriver();
-  *code = outcome.code;
-  return outcome.ok() ? AsDriver(&outcome.table) : nullptr;
-}
-
 }  // namespace internal
 
 absl::StatusOr<const Driver*> Driver::Get() {
   const DriverTable* const known = internal::g_driver.load(std::memory_order_acquire);
-  if (known != nullptr) return internal::AsDriver(known);
+  if (known != nullptr) return AsDriver(known);
   const DriverOutcome& outcome = internal::ProcessDriver();
-  if (outcome.ok()) return internal::AsDriver(&outcome.table);
+  if (outcome.ok()) return AsDriver(&outcome.table);
   return ToStatus(outcome, kLoad);
 }
 
@@ -86,7 +82,7 @@ absl::StatusOr<const Driver*> Driver::GetInitialized() {
   absl::StatusOr<const Driver*> driver = Get();
   if (!driver.ok()) return driver;
   const CUresult code = internal::InitializeDriver(**driver);
-  if (code != CUDA_SUCCESS) return InitStatus(code);
+  if (code != CUDA_SUCCESS) return internal::InitStatus(code);
   return driver;
 }
 

@@ -12,7 +12,7 @@
 #include <atomic>
 #include <cstddef>
 
-#include "cuguest/driver.h"
+#include "cuguest/driver_table.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
@@ -62,28 +62,22 @@ bool IsForkedChild() noexcept;
 // no usable driver.
 extern std::atomic<const DriverTable*> g_driver;
 
-// A `Driver` is a DriverTable with functions, and no more.
-inline const Driver* AsDriver(const DriverTable* table) noexcept {
-  static_assert(sizeof(Driver) == sizeof(DriverTable));
-  return static_cast<const Driver*>(table);
-}
-
 // The process's table, after TryDriver() has given it, or an answer of a guard's in-line calls
 // has shown that there is one. If that was in another copy of cuguest, whose inline code has made
 // the object that is at hand (export.h, Note [What two embedders share]), it is resolved here.
-inline const Driver& ResolvedDriver() noexcept {
+inline const DriverTable& ResolvedDriver() noexcept {
   const DriverTable* table = g_driver.load(std::memory_order_acquire);
   if (__builtin_expect(table == nullptr, 0)) table = &ProcessDriver().table;
-  return *AsDriver(table);
+  return *table;
 }
 
 // Resolves it on the first call. On failure returns nullptr and writes the code that
 // stands for the problem to `code`.
-const Driver* ResolveDriver(CUresult* code) noexcept;
+const DriverTable* ResolveDriver(CUresult* code) noexcept;
 
-inline const Driver* TryDriver(CUresult* code) noexcept {
+inline const DriverTable* TryDriver(CUresult* code) noexcept {
   const DriverTable* table = g_driver.load(std::memory_order_acquire);
-  if (__builtin_expect(table != nullptr, 1)) return AsDriver(table);
+  if (__builtin_expect(table != nullptr, 1)) return table;
   return ResolveDriver(code);
 }
 

@@ -12,6 +12,7 @@
 #include "cuguest/error.h"
 #include "lib/context/object_text.h"
 #include "lib/core/driver_access.h"
+#include "lib/core/driver_status.h"
 #include "lib/core/status_macros.h"
 #include "lib/launch/launch_check.h"
 #include "lib/stream/stream_call.h"
@@ -95,7 +96,7 @@ template <Compared kCompared>
 inline absl::Status ResolveAndLaunch(const Kernel& kernel, const LaunchShape& shape,
                                      const StreamRef& stream, const Params& params) {
   CUresult code = CUDA_SUCCESS;
-  const Driver* const driver = TryDriver(&code);
+  const Driver* const driver = AsDriver(TryDriver(&code));
   if (__builtin_expect(driver == nullptr, 0)) return Driver::Get().status();
   KernelState* const state = KernelAccess::Of(kernel);
   if (__builtin_expect(state == nullptr, 0)) return NoKernel("launch");

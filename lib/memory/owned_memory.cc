@@ -50,9 +50,9 @@ absl::Status NoStream(std::string_view doing) {
 // not with a dead one (cudasim/test/pool_facts_test.cc). A dead one cannot be taken off and pushed
 // again, so then it is done where nothing is current: on a thread of its own, which must not be
 // given the process's signals.
-CUresult FreeOfNoContext(const Driver& driver, CUdeviceptr pointer) noexcept {
+CUresult FreeOfNoContext(const DriverTable& driver, CUdeviceptr pointer) noexcept {
   struct Call {
-    const Driver& driver;
+    const DriverTable& driver;
     CUdeviceptr pointer;
     CUresult code;
   } call{driver, pointer, driver.MemFree(pointer)};
@@ -218,7 +218,7 @@ bool OwnedMemory::IsOfAnotherThread() const noexcept {
 
 OwnedMemory::Outcome OwnedMemory::TryFreeIn(const StreamRef& stream) noexcept {
   CUresult code = CUDA_SUCCESS;
-  const Driver* driver = TryDriver(&code);
+  const DriverTable* driver = TryDriver(&code);
   if (driver == nullptr) return Settle(code);
   if (driver->MemFreeAsync == nullptr) return Settle(CUDA_ERROR_NOT_SUPPORTED);
   if (range_.context.get() != nullptr) {
@@ -239,7 +239,7 @@ OwnedMemory::Outcome OwnedMemory::TryFreeIn(const StreamRef& stream) noexcept {
 
 OwnedMemory::Outcome OwnedMemory::TryFreeAtOnce() noexcept {
   CUresult code = CUDA_SUCCESS;
-  const Driver* driver = TryDriver(&code);
+  const DriverTable* driver = TryDriver(&code);
   if (driver == nullptr) return Settle(code);
   const RelaxedScope relaxed;
   if (relaxed.result() != CUDA_SUCCESS) return Settle(relaxed.result());

@@ -76,7 +76,7 @@ absl::Status PeerAccess::Disable() {
 CUresult PeerAccess::End() noexcept {
   if (context_.get() != nullptr && !was_enabled_) {
     CUresult code = CUDA_SUCCESS;
-    const Driver* driver = internal::TryDriver(&code);
+    const DriverTable* driver = internal::TryDriver(&code);
     if (driver == nullptr) return code;
     code = CallInPair(context_, peer_, [&] { return driver->CtxDisablePeerAccess(peer_.get()); });
     const bool is_over = code == CUDA_SUCCESS || code == CUDA_ERROR_CONTEXT_IS_DESTROYED ||

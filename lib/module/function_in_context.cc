@@ -107,7 +107,7 @@ CodeInContext::CodeInContext(CUmodule module, const DeviceLimits& limits)
 
 void CodeInContext::TableEnd::operator()(Table* table) const noexcept {
   CUresult code = CUDA_SUCCESS;
-  const Driver* const driver = table->module != nullptr ? TryDriver(&code) : nullptr;
+  const DriverTable* const driver = table->module != nullptr ? TryDriver(&code) : nullptr;
   if (driver != nullptr) {
     const RelaxedScope relaxed;
     if (relaxed.ok()) static_cast<void>(driver->ModuleUnload(table->module));

@@ -156,7 +156,7 @@ const Codes& CodesOf(Library library) noexcept { return kCodes[static_cast<int>(
 // The sticky error of the current context's device; CUDA_SUCCESS if there is none.
 // Source: test/process/lost_device_test.cc.
 CUresult StickyError() noexcept {
-  const Driver* const driver = AsDriver(g_driver.load(std::memory_order_acquire));
+  const DriverTable* const driver = g_driver.load(std::memory_order_acquire);
   unsigned long long id = 0;
   const CUresult code = driver == nullptr ? CUDA_SUCCESS : ReadId(*driver, nullptr, &id);
   return IsSticky(code) ? code : CUDA_SUCCESS;

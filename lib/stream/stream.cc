@@ -81,8 +81,8 @@ CUresult CheckEvent(const Event& event, const StreamRef& stream) {
 }
 
 // What cuStreamSynchronize or cuStreamQuery says, where it invalidates no capture.
-CUresult Ask(const Driver& driver, const StreamRef& stream,
-             CUresult (CUDAAPI* Driver::*call)(CUstream)) {
+CUresult Ask(const DriverTable& driver, const StreamRef& stream,
+             CUresult (CUDAAPI* DriverTable::*call)(CUstream)) {
   const StreamCall in(driver, stream);
   if (in.refusal() != CUDA_SUCCESS) return in.refusal();
   const internal::RelaxedScope relaxed;
@@ -97,7 +97,7 @@ CUresult CheckLife(const ContextRef& context) noexcept {
   return context.get() == nullptr ? CUDA_ERROR_INVALID_HANDLE : context.Check();
 }
 
-StreamCall::StreamCall(const Driver& driver, const StreamRef& stream) noexcept {
+StreamCall::StreamCall(const DriverTable& driver, const StreamRef& stream) noexcept {
   const ContextRef& context = stream.context();
   const bool is_entered = context.get() != nullptr && MeansCurrent(stream.get());
   result_ = is_entered ? guard_.emplace(context).result() : CheckLife(context);
@@ -139,7 +139,7 @@ absl::StatusOr<Device> StreamRef::device() const {
 
 CaptureState StreamRef::capture_state() const noexcept {
   CUresult code = CUDA_SUCCESS;
-  const Driver* driver = internal::TryDriver(&code);
+  const DriverTable* driver = internal::TryDriver(&code);
   if (driver == nullptr) return CaptureState::kUnknown;
   const StreamCall in(*driver, *this);
   if (in.result() != CUDA_SUCCESS) return CaptureState::kUnknown;
@@ -254,7 +254,7 @@ Event::Attempt Event::TryRecord(const StreamRef& stream) noexcept {
   const CUresult life = CheckEvent(*this, stream);
   if (life != CUDA_SUCCESS) return {life, Attempt::Part::kEvent};
   CUresult code = CUDA_SUCCESS;
-  const Driver* driver = internal::TryDriver(&code);
+  const DriverTable* driver = internal::TryDriver(&code);
   if (driver == nullptr) return {code, Attempt::Part::kEvent};
   const StreamCall in(*driver, stream);
   const bool active = in.capture().is_active();

@@ -40,7 +40,7 @@ struct Capture {
 //       ContextGuard instead of one of them.
 class StreamCall {
  public:
-  StreamCall(const Driver& driver, const StreamRef& stream) noexcept;
+  StreamCall(const DriverTable& driver, const StreamRef& stream) noexcept;
 
   // Why the stream cannot be called; CUDA_SUCCESS if it can.
   CUresult result() const { return result_; }

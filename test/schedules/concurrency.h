@@ -100,10 +100,11 @@ using SharedMutex = Mutex;
 
 class ConditionVariable {
  public:
-  void wait(std::unique_lock<Mutex>& lock) {
-    location_.Wait(&lock.mutex()->location_);
-    lock.mutex()->lock();
+  void wait(Mutex& mutex) {
+    location_.Wait(&mutex.location_);
+    mutex.lock();
   }
+  void wait(std::unique_lock<Mutex>& lock) { wait(*lock.mutex()); }
   template <typename Predicate>
   void wait(std::unique_lock<Mutex>& lock, Predicate is_met) {
     while (!is_met()) wait(lock);

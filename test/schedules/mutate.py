@@ -118,7 +118,7 @@ MUTATIONS = {
     ],
     # incident_listener.cc: the destructor returns while another thread is in the callback.
     "removes_without_waiting": [
-        ("    while (IsCalled(listener)) called_changed.wait(lock);\n", ""),
+        ("    while (IsCalled(listener)) called_changed.wait(mutex);\n", ""),
     ],
     # It returns when any call has ended.
     "waits_once": [

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "cuguest/driver.h"
+#include "lib/core/driver_access.h"
 
 #include <dlfcn.h>
 
@@ -8,7 +8,6 @@
 #include <cstring>
 
 #include "cuguest/internal/stack_calls.h"
-#include "lib/core/driver_access.h"
 #include "lib/core/publish_once.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
@@ -166,6 +165,12 @@ const DriverOutcome& ProcessDriver() noexcept {
   const DriverOutcome* outcome = g_outcome.Get();
   if (outcome == nullptr) outcome = g_outcome.Offer(LoadDriver("libcuda.so.1"));
   return outcome != nullptr ? Install(*outcome) : kNoMemory;
+}
+
+const DriverTable* ResolveDriver(CUresult* code) noexcept {
+  const DriverOutcome& outcome = ProcessDriver();
+  *code = outcome.code;
+  return outcome.ok() ? &outcome.table : nullptr;
 }
 
 DriverOutcome AdoptDriver(DriverLookup lookup, void* user) noexcept {

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lib/context/acquire_call.h"
+
+#include "lib/context/primary_call.h"
+#include "lib/context/stream_kind.h"
+
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
+namespace {
+
+using Why = CallOutcome::Why;
+
+constexpr char kAcquire[] = "acquire a context";
+constexpr char kAcquireCurrent[] = "acquire the current context";
+
+// What the calling thread has current: nothing, or a context, dead or alive, and its
+// device.
+struct Current {
+  CUcontext context = nullptr;
+  CUdevice device = 0;
+  CUresult life = CUDA_SUCCESS;
+  ContextRef incarnation;  // empty if it is dead
+
+  bool IsOn(CUdevice wanted) const { return context != nullptr && device == wanted; }
+};
+
+CallOutcome Found(const ContextRef& incarnation, ContextSource source, CUdevice device,
+                  Acquired* acquired) {
+  *acquired = {incarnation, source, device};
+  return {};
+}
+
+// Which incarnation of `context`, which is current, is alive there. After a sticky error only the
+// question by handle is answered.
+CUresult Identify(const CurrentContext& asked, CUcontext context, ContextRef* incarnation) {
+  if (asked.code == CUDA_ERROR_CONTEXT_IS_DESTROYED) return asked.code;
+  *incarnation = asked.code == CUDA_SUCCESS ? Incarnation{context, asked.id}.Ref()
+                                            : ContextRef::Borrow(context);
+  return incarnation->result();
+}
+
+void See(const ContextRef& incarnation, CUdevice device) {
+  t_this_thread.seen = {incarnation.id(), incarnation.get(), device};
+}
+constexpr CUdevice kNotAsked = -1;
+
+CallOutcome LookAtCurrent(const DriverTable& driver, const CurrentContext& asked,
+                          Current* current) {
+  const bool is_seen = asked.IsSeen();
+  if (is_seen) *current = {asked.Seen().context, t_this_thread.seen.device, {}, {}};
+  CUresult code = is_seen ? CUDA_SUCCESS : driver.CtxGetCurrent(&current->context);
+  const bool is_any = code == CUDA_SUCCESS && current->context != nullptr;
+  if (is_any && (!is_seen || current->device == kNotAsked)) {
+    code = driver.CtxGetDevice(&current->device);
+  }
+  if (is_any && code == CUDA_SUCCESS) {
+    current->life = Identify(asked, current->context, &current->incarnation);
+    if (current->life != CUDA_ERROR_CONTEXT_IS_DESTROYED) code = current->life;
+  }
+  if (code != CUDA_SUCCESS) return Failure(code, Why::kAlone, "look at the current context");
+  if (current->incarnation.ok()) See(current->incarnation, current->device);
+  return {};
+}
+
+// Not by cuStreamGetCtx, which answers the same, but of stream 0 invalidates the capture of a
+// blocking stream of the context (cudasim/test/capture_facts_test.cc).
+CallOutcome AcquireFromSpecialStream(const DriverTable& driver, Acquired* acquired) {
+  const CurrentContext asked;
+  if (asked.IsSeen()) return Found(asked.Seen().Ref(), ContextSource::kCurrent, 0, acquired);
+  CUcontext context = nullptr;
+  CUresult code = driver.CtxGetCurrent(&context);
+  if (code == CUDA_SUCCESS && context == nullptr) code = CUDA_ERROR_INVALID_CONTEXT;
+  ContextRef current;
+  if (code == CUDA_SUCCESS) code = Identify(asked, context, &current);
+  if (code != CUDA_SUCCESS) return Failure(code, kAcquire);
+  See(current, kNotAsked);
+  return Found(current, ContextSource::kCurrent, 0, acquired);
+}
+
+CallOutcome With(CallOutcome outcome, CUdevice device, const Current& current) {
+  outcome.device = device;
+  outcome.context = current.context;
+  outcome.context_device = current.device;
+  return outcome;
+}
+
+// Memory that belongs to a device instead of a context.
+CallOutcome AcquireForDeviceMemory(const DriverTable& driver, CUdeviceptr pointer,
+                                   IfInactive if_inactive, Acquired* acquired) {
+  int ordinal = 0;
+  CUresult code =
+      driver.PointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, pointer);
+  if (code != CUDA_SUCCESS) return Failure(code, "find the device of memory");
+  const DriverTable* initialized = nullptr;
+  CallOutcome outcome = GetInitializedDriver(&initialized);
+  if (!outcome.ok()) return outcome;
+  CUdevice device = 0;
+  code = driver.DeviceGet(&device, ordinal);
+  if (code != CUDA_SUCCESS) return With(Failure(code, Why::kFindDevice), ordinal, {});
+  outcome = AcquireOn(device, if_inactive, acquired);
+  outcome.of_memory = true;
+  outcome.device = device;
+  return outcome;
+}
+
+}  // namespace
+
+CallOutcome AcquireFromStream(CUstream stream, Acquired* acquired) noexcept {
+  const DriverTable* driver = nullptr;
+  const CallOutcome found = GetDriver(&driver);
+  if (!found.ok()) return found;
+  if (MeansCurrent(stream)) return AcquireFromSpecialStream(*driver, acquired);
+  if (driver->StreamGetCtx == nullptr) return Failure(kCallRequiresNewerDriver, Why::kNoEntry);
+  CUcontext context = nullptr;
+  const CUresult code = driver->StreamGetCtx(stream, &context);
+  if (code != CUDA_SUCCESS) return Failure(code, kAcquire);
+  const ContextRef incarnation = ContextRef::Borrow(context);
+  if (!incarnation.ok()) return Failure(incarnation.result(), kAcquire);
+  return Found(incarnation, ContextSource::kStream, 0, acquired);
+}
+
+CallOutcome AcquireFromPointer(CUdeviceptr pointer, IfInactive if_inactive,
+                               Acquired* acquired) noexcept {
+  const DriverTable* driver = nullptr;
+  const CallOutcome found = GetDriver(&driver);
+  if (!found.ok()) return found;
+  CUcontext context = nullptr;
+  const CUresult code =
+      driver->PointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, pointer);
+  if (code == CUDA_ERROR_INVALID_VALUE) return Failure(code, Why::kUnknownMemory);
+  if (code != CUDA_SUCCESS) return Failure(code, kAcquire);
+  if (context == nullptr) return AcquireForDeviceMemory(*driver, pointer, if_inactive, acquired);
+  const ContextRef incarnation = ContextRef::Borrow(context);
+  if (!incarnation.ok()) return Failure(incarnation.result(), kAcquire);
+  return Found(incarnation, ContextSource::kPointer, 0, acquired);
+}
+
+CallOutcome AcquireCurrent(const CurrentContext& asked, CUdevice device,
+                           Acquired* acquired) noexcept {
+  const DriverTable* driver = nullptr;
+  Current current;
+  CallOutcome outcome = GetDriver(&driver);
+  if (outcome.ok()) outcome = LookAtCurrent(*driver, asked, &current);
+  if (!outcome.ok()) return outcome;
+  if (current.context == nullptr) {
+    return With(Failure(CUDA_ERROR_INVALID_CONTEXT, kAcquireCurrent), device, current);
+  }
+  if (!current.IsOn(device)) {
+    return With(Failure(CUDA_ERROR_INVALID_CONTEXT, Why::kOtherDevice), device, current);
+  }
+  if (!current.incarnation.ok()) {
+    return With(Failure(current.life, kAcquireCurrent), device, current);
+  }
+  return Found(current.incarnation, ContextSource::kCurrent, device, acquired);
+}
+
+CallOutcome AcquireOn(const CurrentContext& asked, CUdevice device, IfInactive if_inactive,
+                      Acquired* acquired) noexcept {
+  const DriverTable* driver = nullptr;
+  Current current;
+  PrimaryState state;
+  CallOutcome outcome = GetInitializedDriver(&driver);
+  if (outcome.ok()) outcome = LookAtCurrent(*driver, asked, &current);
+  if (!outcome.ok()) return outcome;
+  if (current.IsOn(device) && current.incarnation.ok()) {
+    return Found(current.incarnation, ContextSource::kCurrent, device, acquired);
+  }
+  outcome = QueryPrimary(device, &state);
+  if (!outcome.ok()) return outcome;
+  if (!state.active && if_inactive == IfInactive::kRefuse) {
+    return With(Failure(CUDA_ERROR_INVALID_CONTEXT, Why::kInactive), device, current);
+  }
+  ContextRef primary;
+  outcome = RetainPrimary(device, &primary);
+  if (!outcome.ok()) return outcome;
+  return Found(primary, state.active ? ContextSource::kPrimary : ContextSource::kCreated, device,
+               acquired);
+}
+
+CUresult Release(Acquired* acquired) noexcept {
+  const bool holds = acquired->incarnation.ok() && acquired->HoldsPrimary();
+  const CUdevice device = acquired->device;
+  *acquired = {};
+  return holds ? ReleasePrimary(device) : CUDA_SUCCESS;
+}
+
+CUGUEST_END_INTERNAL_NAMESPACE

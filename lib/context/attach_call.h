@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Shared contexts by CUresult, beneath shared_context.h.                               tier: 2
+
+#ifndef CUGUEST_LIB_CONTEXT_ATTACH_CALL_H_
+#define CUGUEST_LIB_CONTEXT_ATTACH_CALL_H_
+
+#include <cuda.h>
+
+#include "cuguest/context_ref.h"
+#include "lib/context/call_outcome.h"
+#include "lib/context/registry.h"
+
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
+
+// One reference to a context, in the process's registry. Owns nothing by itself: give it to
+// Detach() once.
+struct Attachment {
+  ContextRef incarnation;
+  Reference reference;  // to no slot: attached to nothing
+};
+
+// As SharedContext::Create, Attach and Detach. On failure `attachment` is unchanged, but for Detach
+// and ones that were attached to nothing.
+//
+// Of failures without a code of the driver, `code` is CUDA_ERROR_INVALID_VALUE (kNull, kNoContext),
+// CUDA_ERROR_CONTEXT_IS_DESTROYED (kClosing), CUDA_ERROR_OUT_OF_MEMORY (kNoMemory), or
+// CUDA_ERROR_INVALID_CONTEXT (Detach of what is attached to nothing).
+CallOutcome CreateShared(CUdevice device, unsigned flags, Attachment* attachment) noexcept;
+CallOutcome Attach(CUcontext context, Attachment* attachment) noexcept;
+CallOutcome Attach(const ContextRef& context, Attachment* attachment) noexcept;
+CallOutcome Detach(Attachment* attachment) noexcept;
+
+CUGUEST_END_INTERNAL_NAMESPACE
+
+#endif  // CUGUEST_LIB_CONTEXT_ATTACH_CALL_H_

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// References to primary contexts by CUresult, beneath primary_context.h.               tier: 2
+
+#ifndef CUGUEST_LIB_CONTEXT_PRIMARY_CALL_H_
+#define CUGUEST_LIB_CONTEXT_PRIMARY_CALL_H_
+
+#include <cuda.h>
+
+#include "cuguest/context_ref.h"
+#include "lib/context/call_outcome.h"
+
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
+
+struct PrimaryState {
+  bool active = false;
+  unsigned flags = 0;
+};
+
+// As PrimaryContext::Query and Retain.
+CallOutcome QueryPrimary(CUdevice device, PrimaryState* state) noexcept;
+CallOutcome RetainPrimary(CUdevice device, ContextRef* incarnation) noexcept;
+
+// Releases one of the driver's references; success if the process is ending.
+CUresult ReleasePrimary(CUdevice device) noexcept;
+
+CUGUEST_END_INTERNAL_NAMESPACE
+
+#endif  // CUGUEST_LIB_CONTEXT_PRIMARY_CALL_H_

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The table as a Driver, and the statuses of its calls that concern no context.        tier: 1
+
+#ifndef CUGUEST_LIB_CORE_DRIVER_STATUS_H_
+#define CUGUEST_LIB_CORE_DRIVER_STATUS_H_
+
+#include <cuda.h>
+
+#include "absl/status/status.h"
+#include "cuguest/driver.h"
+
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
+
+// A `Driver` is a DriverTable with functions, and no more.
+inline const Driver* AsDriver(const DriverTable* table) noexcept {
+  static_assert(sizeof(Driver) == sizeof(DriverTable));
+  return static_cast<const Driver*>(table);
+}
+
+// cuInit failed with `code`.
+absl::Status InitStatus(CUresult code);
+
+// cuDeviceGet of `ordinal` did (in device.cc).
+absl::Status NoDeviceStatus(CUresult code, int ordinal);
+
+CUGUEST_END_INTERNAL_NAMESPACE
+
+#endif  // CUGUEST_LIB_CORE_DRIVER_STATUS_H_
