@@ -35,7 +35,7 @@
 ///                        lost, end the process (700, 702, 710, 714 and others)
 ///   INTERNAL, UNKNOWN    the rest
 ///
-/// The table itself is lib/core/error.cc; test/core/error_test.cc checks it
+/// The table itself is lib/core/error_text.cc; test/core/error_test.cc checks it
 /// against <cuda.h> and, on a real driver, against cuGetErrorName.
 
 #ifndef CUGUEST_ERROR_H_
@@ -47,6 +47,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "cuguest/error_text.h"
 #include "cuguest/export.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -88,23 +89,6 @@ template <typename T>
 /// (runtime/error.h) that it was made from; nothing for a status that was made from
 /// neither. CUDA_SUCCESS for an OK status.
 [[nodiscard]] CUGUEST_API std::optional<CUresult> CodeOf(const absl::Status& status);
-
-/// ErrorName(), ErrorText()
-///
-/// The name ("CUDA_ERROR_OUT_OF_MEMORY") and one sentence that says what it means
-/// and what to do. Never null; a code newer than cuguest gives
-/// "CUDA_ERROR_UNRECOGNIZED". No driver is needed or called.
-[[nodiscard]] CUGUEST_API const char* ErrorName(CUresult code) noexcept;
-[[nodiscard]] CUGUEST_API const char* ErrorText(CUresult code) noexcept;
-
-/// IsSticky()
-///
-/// True for the errors after which every context of the process on that device
-/// is lost: allocation, context creation and cuDevicePrimaryCtxRetain all return
-/// them from then on, while the stack can still be pushed, popped and restored.
-///
-/// Source: test/process/lost_device_test.cc.
-[[nodiscard]] CUGUEST_API bool IsSticky(CUresult code) noexcept;
 
 CUGUEST_END_NAMESPACE
 
