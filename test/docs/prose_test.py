@@ -94,7 +94,7 @@ def of_page(text):
             yield number, line.split("//", 1)[1]
 
 
-READERS = {".h": of_c, ".cc": of_c, ".cu": of_c, ".in": of_script, ".py": of_python, ".md": of_page, ".build": of_script,
+READERS = {".c": of_c, ".h": of_c, ".cc": of_c, ".cu": of_c, ".in": of_script, ".py": of_python, ".md": of_page, ".build": of_script,
            ".txt": of_script, ".sh": of_script, "": of_script}
 SKIPPED = {"retired.txt", "LICENSE", "prose_test.py"}
 

@@ -48,7 +48,7 @@ def bare(name):
 
 def symbols():
     """Strong ones: the compiler emits weak ones where it likes."""
-    lines = subprocess.run(["nm", "-DC", "--defined-only", library], check=True, capture_output=True,
+    lines = subprocess.run(["nm", "-DC", "--defined-only", "--without-symbol-versions", library], check=True, capture_output=True,
                            text=True).stdout.splitlines()
     rows = (line.split(" ", 2) for line in lines)
     return sorted({f"symbol {bare(name)}" for _, kind, name in rows if kind in "TDBRG"})

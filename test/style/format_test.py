@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """format_test.py SOURCE_ROOT [--fix]
 
-Every tracked C++ and CUDA source is as clang-format writes it. --fix writes it.
+Every tracked C, C++ and CUDA source is as clang-format writes it. --fix writes it.
 """
 
 import pathlib
@@ -12,7 +12,7 @@ import sys
 
 from tool import find, skip
 
-PATTERNS = ("*.cc", "*.h", "*.cu")
+PATTERNS = ("*.c", "*.cc", "*.h", "*.cu")
 
 root = pathlib.Path(sys.argv[1])
 clang_format = find("clang-format")

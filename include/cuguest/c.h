@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// c.h                                                                   tier: 2
+// -----------------------------------------------------------------------------
+/// \file
+/// The guards, references and scopes of cuguest for C99. It includes neither <cuda.h> nor
+/// anything else of CUDA, so that it may stand beside either <cuda.h> or ffnvcodec's headers:
+/// contexts and streams are the driver's handles, codes are its CUresult as an int, and device
+/// pointers are unsigned long long.
+///
+///   int blur(struct CUctx_st* context, struct picture* picture) {
+///     CUGUEST_SCOPE(cuguest_guard, guard);
+///     int code = cuguest_guard_enter(&guard, context, CUGUEST_ELIDE, CUGUEST_HERE);
+///     if (code != 0) return code;            /* nothing has changed */
+///     return launch_blur(picture);           /* runs with `context` current */
+///   }                                        /* the caller's context is current again */
+///
+/// Note [Storage]
+/// ~~~~~~~~~~~~~~
+/// A guard, and whatever else has a beginning and an end here, lives in a struct of the caller's:
+/// nothing is allocated. Each struct begins with its size, as the caller was compiled, and has
+/// room to spare, so that it keeps its size from release to release. It is made by CUGUEST_SCOPE,
+/// which leaves it with the block, or by CUGUEST_INIT; what is in it is nobody's business and must
+/// be neither copied nor moved. It has to last until it was left, or until the thread that it is
+/// bound to has ended. Then it may begin anew.
+///
+/// Note [Codes]
+/// ~~~~~~~~~~~~
+/// 0 is success. Beside what each function says, every one that is given storage returns
+///
+///   CUDA_ERROR_INVALID_VALUE (1)    it is null, or smaller than this library needs; or another
+///                                   argument is none of those that are allowed
+///   CUDA_ERROR_ILLEGAL_STATE (401)  to begin: it has begun, or the thread's innermost guard was
+///                                   at this address and never left; otherwise: it has not begun,
+///                                   or has ended, or is bound to another thread
+///
+/// and has then changed nothing. So what ends something may be called on every way out.
+///
+/// Source: test/capi/c_test.c, which gcc and clang compile as C99.
+
+#ifndef CUGUEST_C_H_
+#define CUGUEST_C_H_
+
+#include <stddef.h>
+
+/// Part of the shared library's interface; empty in a static build, as CUGUEST_API is (export.h).
+#if defined(CUGUEST_STATIC)
+#define CUGUEST_C_API
+#else
+#define CUGUEST_C_API __attribute__((visibility("default")))
+#endif
+
+/// Storage of `type`, which has not begun: `cuguest_guard guard = CUGUEST_INIT(cuguest_guard);`
+#define CUGUEST_INIT(type) \
+  {                        \
+    sizeof(type), { 0 }    \
+  }
+
+/// The same as a variable `name`, which ends with the block. What leaving it gives is dropped;
+/// leave it yourself to know.
+#define CUGUEST_SCOPE(type, name) \
+  __attribute__((cleanup(type##_cleanup))) type name = CUGUEST_INIT(type)
+
+/// The place that incidents name: the two last arguments of what begins a scope. The name of the
+/// file is kept, not copied.
+#define CUGUEST_HERE __FILE__, __LINE__
+
+#define CUGUEST_C_NODISCARD __attribute__((warn_unused_result))
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct CUctx_st;
+struct CUstream_st;
+
+/// cuguest_error_name(), cuguest_error_text(), cuguest_error_advice()
+///
+/// The name of a CUresult ("CUDA_ERROR_OUT_OF_MEMORY"); one sentence that says what it means and
+/// what to do; and what a guard that was refused with it can add, as a phrase, or "". Never null,
+/// never to be freed. No driver is needed or called.
+///
+/// Threads: any.
+CUGUEST_C_API const char* cuguest_error_name(int code);
+CUGUEST_C_API const char* cuguest_error_text(int code);
+CUGUEST_C_API const char* cuguest_error_advice(int code);
+
+/// cuguest_ref
+///
+/// One incarnation of a context, as ContextRef (context_ref.h): its handle and the id that the
+/// driver gave it, which is never used again. A value: it may be copied, owns nothing and keeps
+/// nothing alive.
+typedef struct cuguest_ref {
+  size_t size;
+  struct CUctx_st* context;  ///< null: names none
+  unsigned long long id;     ///< 0 below CUDA 12.0, where handles alone are compared
+} cuguest_ref;
+#define CUGUEST_REF_INIT \
+  { sizeof(cuguest_ref), NULL, 0 }
+
+/// Names the present incarnation of `context`, whose handle must be alive; and the calling thread's
+/// current context.
+///
+/// Stack:   never touched.
+/// Threads: any.
+/// Errors:  `ref` then names none.
+///            CUDA_ERROR_INVALID_CONTEXT (201)       `context` is null; nothing is current
+///            CUDA_ERROR_CONTEXT_IS_DESTROYED (709)  exact for a primary context that was reset,
+///                                                   best effort for a destroyed one
+///            or the code of a missing driver
+/// Cost:    one driver call (cuCtxGetId), contention-free; cuguest_ref_current two.
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_ref_borrow(cuguest_ref* ref,
+                                                         struct CUctx_st* context);
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_ref_current(cuguest_ref* ref);
+
+/// 0 while the incarnation is alive, as ContextRef::Check says with what certainty.
+///
+/// Threads: any.
+/// Errors:  CUDA_ERROR_INVALID_CONTEXT (201)       `ref` names none
+///          CUDA_ERROR_CONTEXT_IS_DESTROYED (709)  it was destroyed or reset, also when the handle
+///                                                 names another incarnation
+/// Cost:    one driver call, contention-free.
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_ref_check(const cuguest_ref* ref);
+
+/// How a guard enters: GuardMode of context_guard.h.
+enum {
+  CUGUEST_ELIDE = 0,        ///< no push where the context is current already
+  CUGUEST_ALWAYS_PUSH = 1,  ///< always push, and prove the caller's context current after the pop
+};
+
+/// cuguest_guard
+///
+/// Makes a context current for a scope, and then leaves the calling thread's stack of contexts as
+/// it found it, also when a callee did not: a ContextGuard, whose Notes say what is repaired and
+/// how. It has no mode kExact.
+///
+/// Stack:   +1 or +0 when it enters, undone when it leaves; net 0 over the scope.
+/// Count:   none; it keeps nothing alive.
+/// Threads: bound to the thread that entered. Leave it there, in reverse order of entering. On
+///          another thread leaving is CUDA_ERROR_ILLEGAL_STATE (401) and an incident; its own
+///          thread can still leave it.
+/// Cost:    that of a ContextGuard: 2 driver calls elided, 3 switched, 4 with CUGUEST_ALWAYS_PUSH,
+///          and up to one more by reference. No lock, no allocation.
+/// Source:  test/context/repair_table_test.cc for the repair.
+typedef struct cuguest_guard {
+  size_t size;
+  unsigned long long opaque[15];
+} cuguest_guard;  // 128 bytes
+
+/// Enters `context`, which must be alive; the other one refuses where the incarnation is over.
+///
+/// Errors:  nothing has changed then, and there is nothing to leave.
+///            CUDA_ERROR_INVALID_CONTEXT (201)       `context` is null, or `ref` names none
+///            CUDA_ERROR_CONTEXT_IS_DESTROYED (709)  the ref's incarnation was destroyed or reset
+///            CUDA_ERROR_NOT_INITIALIZED (3)         a forked child, see cuguest_error_advice()
+///            CUDA_ERROR_NOT_PERMITTED (800)         inside a stream callback
+///            CUDA_ERROR_SHARED_OBJECT_INIT_FAILED (303), _STUB_LIBRARY (34),
+///            _CALL_REQUIRES_NEWER_DRIVER (36)       no usable driver, see driver.h
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_guard_enter(cuguest_guard* guard,
+                                                          struct CUctx_st* context, int mode,
+                                                          const char* file, int line);
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_guard_enter_ref(cuguest_guard* guard,
+                                                              const cuguest_ref* ref, int mode,
+                                                              const char* file, int line);
+
+/// After a call into foreign code: makes the guard's context current again if it is not. As
+/// ContextGuard::Reassert.
+///
+/// Errors:  the code with which entering again failed; the caller's context is current then.
+/// Cost:    one driver call when nothing is wrong, two when it entered by reference.
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_guard_reassert(cuguest_guard* guard);
+
+/// Ends the scope.
+///
+/// Errors:  0 when the caller's stack is as it was, or was repaired; otherwise the driver's code
+///          that prevented it, also in the incident: the scope has ended all the same.
+CUGUEST_C_API int cuguest_guard_leave(cuguest_guard* guard);
+CUGUEST_C_API void cuguest_guard_cleanup(cuguest_guard* guard);
+
+/// cuguest_no_context_guard
+///
+/// Makes no context current for a scope: a NoContextGuard, which takes the whole stack off and puts
+/// it back, and has room for 32 entries.
+///
+/// Stack:   empty inside the scope, as it was afterwards.
+/// Threads: as cuguest_guard.
+/// Errors:  as cuguest_guard_enter, and CUDA_ERROR_NOT_SUPPORTED (801) if the stack is deeper, or
+///          holds an entry whose context is destroyed.
+/// Cost:    one driver call on an empty stack, and one more at the end; five more for every entry.
+typedef struct cuguest_no_context_guard {
+  size_t size;
+  unsigned long long opaque[95];
+} cuguest_no_context_guard;  // 768 bytes
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_no_context_guard_enter(
+    cuguest_no_context_guard* guard, const char* file, int line);
+CUGUEST_C_API int cuguest_no_context_guard_leave(cuguest_no_context_guard* guard);
+CUGUEST_C_API void cuguest_no_context_guard_cleanup(cuguest_no_context_guard* guard);
+
+/// cuguest_host_scope
+///
+/// Gives the host its own stack back around a callback: a HostScope, which leaves every guard of
+/// this copy of cuguest that is inside on the thread, and enters them again at its end. A guard
+/// that could not come back says why in cuguest_guard_reassert().
+///
+/// Stack:   leaves each guard's scope, and enters it again at the end.
+/// Threads: as cuguest_guard.
+/// Errors:  of entering, the first that leaving a guard gave. The guards were left all the same,
+///          unless it is CUDA_ERROR_ILLEGAL_STATE (401), also where one of this thread's guards was
+///          destroyed on another thread before.
+/// Cost:    as HostScope.
+typedef struct cuguest_host_scope {
+  size_t size;
+  unsigned long long opaque[15];
+} cuguest_host_scope;
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_host_scope_enter(cuguest_host_scope* scope,
+                                                               const char* file, int line);
+CUGUEST_C_API int cuguest_host_scope_leave(cuguest_host_scope* scope);
+CUGUEST_C_API void cuguest_host_scope_cleanup(cuguest_host_scope* scope);
+
+/// The values of CUstreamCaptureMode.
+enum {
+  CUGUEST_CAPTURE_GLOBAL = 0,
+  CUGUEST_CAPTURE_THREAD_LOCAL = 1,
+  CUGUEST_CAPTURE_RELAXED = 2,
+};
+
+/// cuguest_capture_guard
+///
+/// Sets the calling thread's stream-capture mode for a scope: a CaptureModeGuard. With
+/// CUGUEST_CAPTURE_RELAXED what Note [What a capture forbids] of capture.h lists is allowed.
+///
+/// Stack:   never touched.
+/// Threads: as cuguest_guard.
+/// Errors:  nothing has changed then.
+///            CUDA_ERROR_NOT_INITIALIZED (3)  before cuInit: nothing can be capturing
+///            CUDA_ERROR_NOT_SUPPORTED (801)  a driver below CUDA 10.1
+///            or the code of a missing driver
+/// Cost:    two driver calls, contention-free.
+typedef struct cuguest_capture_guard {
+  size_t size;
+  unsigned long long opaque[15];
+} cuguest_capture_guard;
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_capture_guard_enter(cuguest_capture_guard* guard,
+                                                                  int mode, const char* file,
+                                                                  int line);
+CUGUEST_C_API int cuguest_capture_guard_leave(cuguest_capture_guard* guard);
+CUGUEST_C_API void cuguest_capture_guard_cleanup(cuguest_capture_guard* guard);
+
+/// cuguest_residency
+///
+/// Makes a context a thread's own, for a library's worker threads: a ThreadResidency. Guards on its
+/// way then elide.
+///
+/// Stack:   +1 from entering until it leaves, whatever was on it; then as it was found.
+/// Count:   none; the owner of the thread keeps the context alive.
+/// Threads: as cuguest_guard.
+/// Cost:    three driver calls to enter; two to settle.
+typedef struct cuguest_residency {
+  size_t size;
+  unsigned long long opaque[111];
+} cuguest_residency;  // 896 bytes
+
+/// Errors:  those of cuguest_guard_enter_ref.
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_residency_enter(cuguest_residency* residency,
+                                                              const cuguest_ref* ref,
+                                                              const char* file, int line);
+/// Between two jobs: makes the context current again if a job left another, and checks that it is
+/// alive. If it is not, the thread has what it had at the beginning.
+///
+/// Errors:  CUDA_ERROR_CONTEXT_IS_DESTROYED (709), and the code with which repairing failed. Then
+///          move to another context, or leave.
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_residency_settle(cuguest_residency* residency);
+/// Leaves the context and makes `ref`'s the thread's own. On failure the thread has none.
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_residency_move_to(cuguest_residency* residency,
+                                                                const cuguest_ref* ref);
+CUGUEST_C_API int cuguest_residency_leave(cuguest_residency* residency);
+CUGUEST_C_API void cuguest_residency_cleanup(cuguest_residency* residency);
+
+/// What a guard found: IncidentKind of incident.h. Later releases may add to them.
+enum {
+  CUGUEST_REPLACED = 0,
+  CUGUEST_LEAKED_PUSH = 1,
+  CUGUEST_EXTRA_POP = 2,
+  CUGUEST_DESTROYED = 3,
+  CUGUEST_FAILED = 4,
+  CUGUEST_CAPTURE_MODE = 5,
+  CUGUEST_LAST_ERROR = 6,
+  CUGUEST_ELSEWHERE = 7,
+  CUGUEST_UNASKED = 8,
+};
+
+/// What it did about it: Repair of incident.h.
+enum {
+  CUGUEST_REPAIRED = 0,
+  CUGUEST_INFERRED = 1,
+  CUGUEST_UNREPAIRED = 2,
+};
+
+/// An incident, as Incident of incident.h. Valid only while the callback runs.
+typedef struct cuguest_incident {
+  size_t size;  ///< of what the library has filled in: members of a later release may be missing
+  int kind;
+  int repair;
+  int result;  ///< the code that stopped a repair; 0 if none did
+  int line;    ///< of the guard, as `file`
+  const char* file;
+  struct CUctx_st* expected;  ///< what the guard expected on top when it looked
+  struct CUctx_st* found;     ///< what was there; null for an empty stack
+  struct CUctx_st* current;   ///< what is current now, after the repair
+  unsigned long thread;       ///< the kernel's id of the calling thread (gettid)
+} cuguest_incident;
+
+/// "replaced the current context", ...: fits "a callee ..."; and "repaired", ... Never null.
+CUGUEST_C_API const char* cuguest_incident_name(int kind);
+CUGUEST_C_API const char* cuguest_repair_name(int repair);
+
+/// Called on the guard's thread, after the repair, and on several threads at a time. It may use
+/// CUDA if it leaves the stack as it found it.
+typedef void (*cuguest_incident_callback)(const cuguest_incident* incident, void* user);
+
+/// cuguest_incident_listener
+///
+/// `callback` is called with `user` for every incident of this copy of cuguest, from registering
+/// until removing: an IncidentListener, whose comment says what removing waits for. Once removing
+/// has returned, neither is used again.
+///
+/// Threads: register and remove it on any.
+/// Errors:  CUDA_ERROR_INVALID_VALUE (1) also if `callback` is null.
+/// Cost:    no allocation, no driver call; no lock of ours is held while a callback runs.
+typedef struct cuguest_incident_listener {
+  size_t size;
+  unsigned long long opaque[15];
+} cuguest_incident_listener;
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_incident_listener_register(
+    cuguest_incident_listener* listener, cuguest_incident_callback callback, void* user);
+CUGUEST_C_API int cuguest_incident_listener_remove(cuguest_incident_listener* listener);
+CUGUEST_C_API void cuguest_incident_listener_cleanup(cuguest_incident_listener* listener);
+
+/// How many incidents there were since the library was loaded, of `kind`; of every kind for -1.
+/// 0 for what is no kind.
+CUGUEST_C_API unsigned long long cuguest_incident_count(int kind);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif
+
+#endif  // CUGUEST_C_H_

@@ -1,0 +1,717 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cuguest/c.h from C99, without <cuda.h>: what it does, and what it does with bad input, which
+// gives a code, never crashes, and loses nothing.
+
+#define _POSIX_C_SOURCE 200809L
+
+#include "cuguest/c.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include "test/capi/c_test.h"
+
+typedef struct CUctx_st* context_t;
+typedef struct CUstream_st* stream_t;
+enum {
+  INVALID_VALUE = 1,
+  NOT_INITIALIZED = 3,
+  INVALID_CONTEXT = 201,
+  ILLEGAL_STATE = 401,
+  CONTEXT_IS_DESTROYED = 709
+};
+enum { DEPTH = 64 };
+
+/* The driver, as a host has it. */
+static struct {
+  int (*init)(unsigned);
+  int (*create)(context_t*, unsigned, int);
+  int (*destroy)(context_t);
+  int (*push)(context_t);
+  int (*pop)(context_t*);
+  int (*current)(context_t*);
+  int (*exchange_capture_mode)(int*);
+  int (*retain)(context_t*, int);
+  int (*release)(int);
+  int (*reset)(int);
+  int (*state)(int, unsigned*, int*);
+} driver;
+static void* library;
+
+static void find(const char* name, void* function) {
+  void* const address = dlsym(library, name);
+  if (address == NULL) printf("the driver has no %s\n", name);
+  CHECK(address != NULL);
+  memcpy(function, &address, sizeof(address));
+}
+
+static void open_driver(void) {
+  library = dlopen("libcuda.so.1", RTLD_NOW);
+  if (library == NULL) _exit(SKIPPED);
+  find("cuInit", &driver.init);
+  find("cuCtxCreate_v2", &driver.create);
+  find("cuCtxDestroy_v2", &driver.destroy);
+  find("cuCtxPushCurrent_v2", &driver.push);
+  find("cuCtxPopCurrent_v2", &driver.pop);
+  find("cuCtxGetCurrent", &driver.current);
+  find("cuThreadExchangeStreamCaptureMode", &driver.exchange_capture_mode);
+  find("cuDevicePrimaryCtxRetain", &driver.retain);
+  find("cuDevicePrimaryCtxRelease_v2", &driver.release);
+  find("cuDevicePrimaryCtxReset_v2", &driver.reset);
+  find("cuDevicePrimaryCtxGetState", &driver.state);
+}
+
+static void begin(void) {
+  open_driver();
+  if (driver.init(0) != 0) _exit(SKIPPED);
+}
+
+static context_t make_context(void) {
+  context_t context = NULL, popped = NULL;
+  CHECK(driver.create(&context, 0, 0) == 0);
+  CHECK(driver.pop(&popped) == 0 && popped == context);
+  return context;
+}
+
+static context_t current(void) {
+  context_t context = NULL;
+  CHECK(driver.current(&context) == 0);
+  return context;
+}
+
+/* The calling thread's stack is these, bottom first, and a null. */
+static int stack_is(const context_t* expected) {
+  context_t found[2 * DEPTH];
+  int count = 0, depth = 0, same = 1, i;
+  while (expected[depth] != NULL) ++depth;
+  while (current() != NULL) {
+    CHECK(count < 2 * DEPTH);
+    CHECK(driver.pop(&found[count++]) == 0);
+  }
+  for (i = 0; i < count; ++i) same = same && i < depth && found[count - 1 - i] == expected[i];
+  for (i = count; i > 0; --i) CHECK(driver.push(found[i - 1]) == 0);
+  return same && count == depth;
+}
+#define STACK_IS(...) stack_is((const context_t[]){__VA_ARGS__, NULL})
+#define STACK_IS_EMPTY() (current() == NULL)
+
+/* What a listener was told. */
+struct told {
+  int count;
+  cuguest_incident last;
+};
+static void tell(const cuguest_incident* incident, void* user) {
+  struct told* const told = user;
+  ++told->count;
+  told->last = *incident;
+}
+
+static void on_another_thread(void* (*run)(void*), void* argument) {
+  pthread_t thread;
+  CHECK(pthread_create(&thread, NULL, run, argument) == 0);
+  CHECK(pthread_join(thread, NULL) == 0);
+}
+
+static cuguest_ref ref_of(context_t context) {
+  cuguest_ref ref = CUGUEST_REF_INIT;
+  CHECK(cuguest_ref_borrow(&ref, context) == 0);
+  return ref;
+}
+
+static void a_guard_enters_and_leaves(void) {
+  context_t a, b;
+  int mode;
+  cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
+  CHECK(sizeof(guard) <= 128);
+  begin();
+  a = make_context();
+  b = make_context();
+  CHECK(driver.push(a) == 0);
+  for (mode = CUGUEST_ELIDE; mode <= CUGUEST_ALWAYS_PUSH; ++mode) {
+    CHECK(cuguest_guard_enter(&guard, b, mode, CUGUEST_HERE) == 0);
+    CHECK(STACK_IS(a, b));
+    CHECK(cuguest_guard_leave(&guard) == 0);
+    CHECK(STACK_IS(a));
+  }
+  CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+  CHECK(STACK_IS(a));
+  CHECK(cuguest_guard_leave(&guard) == 0);
+  CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ALWAYS_PUSH, CUGUEST_HERE) == 0);
+  CHECK(STACK_IS(a, a));
+  CHECK(cuguest_guard_leave(&guard) == 0);
+  CHECK(STACK_IS(a));
+}
+
+static void a_guard_by_reference_refuses_what_is_over(void) {
+  context_t primary;
+  cuguest_ref ref;
+  cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
+  begin();
+  CHECK(driver.retain(&primary, 0) == 0);
+  ref = ref_of(primary);
+  CHECK(cuguest_guard_enter_ref(&guard, &ref, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+  CHECK(current() == primary);
+  CHECK(cuguest_guard_leave(&guard) == 0);
+  CHECK(driver.reset(0) == 0);
+  CHECK(cuguest_guard_enter_ref(&guard, &ref, CUGUEST_ELIDE, CUGUEST_HERE) == CONTEXT_IS_DESTROYED);
+  CHECK(STACK_IS_EMPTY());
+  CHECK(cuguest_guard_leave(&guard) == ILLEGAL_STATE);
+}
+
+static void a_scope_ends_with_its_block(void) {
+  context_t a;
+  begin();
+  a = make_context();
+  {
+    CUGUEST_SCOPE(cuguest_guard, guard);
+    CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+    CHECK(current() == a);
+  }
+  CHECK(STACK_IS_EMPTY());
+  {
+    CUGUEST_SCOPE(cuguest_guard, refused);
+    CHECK(cuguest_guard_enter(&refused, NULL, CUGUEST_ELIDE, CUGUEST_HERE) == INVALID_CONTEXT);
+  }
+  {
+    CUGUEST_SCOPE(cuguest_guard, never_entered);
+    (void)never_entered;
+  }
+  {
+    CUGUEST_SCOPE(cuguest_guard, left_by_hand);
+    CHECK(cuguest_guard_enter(&left_by_hand, a, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+    CHECK(cuguest_guard_leave(&left_by_hand) == 0);
+  }
+  CHECK(STACK_IS_EMPTY());
+  CHECK(cuguest_incident_count(-1) == 0);
+}
+
+static void a_guard_repairs_what_a_callee_did(void) {
+  struct told told = {0, {0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 0}};
+  context_t a, b, c;
+  int line;
+  CUGUEST_SCOPE(cuguest_incident_listener, listener);
+  cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
+  begin();
+  a = make_context();
+  b = make_context();
+  c = make_context();
+  CHECK(cuguest_incident_listener_register(&listener, &tell, &told) == 0);
+  CHECK(driver.push(a) == 0);
+  line = __LINE__ + 1;
+  CHECK(cuguest_guard_enter(&guard, b, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+  CHECK(driver.push(c) == 0);
+  CHECK(cuguest_guard_leave(&guard) == 0);
+  CHECK(STACK_IS(a));
+  CHECK(told.count == 1);
+  CHECK(told.last.size == sizeof(cuguest_incident));
+  CHECK(told.last.kind == CUGUEST_LEAKED_PUSH && told.last.repair == CUGUEST_INFERRED);
+  CHECK(told.last.expected == b && told.last.found == c && told.last.current == a);
+  CHECK(told.last.result == 0 && told.last.thread != 0);
+  CHECK(told.last.line == line && strstr(told.last.file, "c_test.c") != NULL);
+  CHECK(strcmp(cuguest_incident_name(told.last.kind), "left a push behind") == 0);
+  CHECK(strcmp(cuguest_repair_name(told.last.repair), "repaired by inference") == 0);
+  CHECK(cuguest_incident_count(CUGUEST_LEAKED_PUSH) == 1 && cuguest_incident_count(-1) == 1);
+}
+
+static void reasserting_comes_back(void) {
+  context_t a, b, popped;
+  cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
+  begin();
+  a = make_context();
+  b = make_context();
+  CHECK(driver.push(a) == 0);
+  CHECK(cuguest_guard_reassert(&guard) == ILLEGAL_STATE);
+  CHECK(cuguest_guard_enter(&guard, b, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+  CHECK(cuguest_guard_reassert(&guard) == 0);
+  CHECK(driver.pop(&popped) == 0);
+  CHECK(cuguest_guard_reassert(&guard) == 0);
+  CHECK(STACK_IS(a, b));
+  CHECK(driver.destroy(b) == 0);
+  CHECK(cuguest_guard_reassert(&guard) == CONTEXT_IS_DESTROYED);
+  CHECK(STACK_IS(a));
+  CHECK(cuguest_guard_leave(&guard) == 0);
+  CHECK(STACK_IS(a));
+}
+
+static void null_storage_is_refused(void) {
+  context_t a;
+  cuguest_ref ref;
+  cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
+  cuguest_residency residency = CUGUEST_INIT(cuguest_residency);
+  cuguest_incident_listener listener = CUGUEST_INIT(cuguest_incident_listener);
+  begin();
+  a = make_context();
+  ref = ref_of(a);
+  CHECK(cuguest_guard_enter(NULL, a, CUGUEST_ELIDE, CUGUEST_HERE) == INVALID_VALUE);
+  CHECK(cuguest_guard_enter_ref(NULL, &ref, CUGUEST_ELIDE, CUGUEST_HERE) == INVALID_VALUE);
+  CHECK(cuguest_guard_enter_ref(&guard, NULL, CUGUEST_ELIDE, CUGUEST_HERE) == INVALID_VALUE);
+  CHECK(cuguest_guard_enter(&guard, NULL, CUGUEST_ELIDE, CUGUEST_HERE) == INVALID_CONTEXT);
+  CHECK(cuguest_guard_enter(&guard, a, 2, CUGUEST_HERE) == INVALID_VALUE);
+  CHECK(cuguest_guard_enter(&guard, a, -1, CUGUEST_HERE) == INVALID_VALUE);
+  CHECK(cuguest_guard_reassert(NULL) == INVALID_VALUE);
+  CHECK(cuguest_guard_leave(NULL) == INVALID_VALUE);
+  cuguest_guard_cleanup(NULL);
+  CHECK(cuguest_no_context_guard_enter(NULL, CUGUEST_HERE) == INVALID_VALUE);
+  CHECK(cuguest_no_context_guard_leave(NULL) == INVALID_VALUE);
+  cuguest_no_context_guard_cleanup(NULL);
+  CHECK(cuguest_host_scope_enter(NULL, CUGUEST_HERE) == INVALID_VALUE);
+  CHECK(cuguest_host_scope_leave(NULL) == INVALID_VALUE);
+  cuguest_host_scope_cleanup(NULL);
+  CHECK(cuguest_capture_guard_enter(NULL, CUGUEST_CAPTURE_RELAXED, CUGUEST_HERE) == INVALID_VALUE);
+  CHECK(cuguest_capture_guard_leave(NULL) == INVALID_VALUE);
+  cuguest_capture_guard_cleanup(NULL);
+  CHECK(cuguest_residency_enter(NULL, &ref, CUGUEST_HERE) == INVALID_VALUE);
+  CHECK(cuguest_residency_enter(&residency, NULL, CUGUEST_HERE) == INVALID_VALUE);
+  CHECK(cuguest_residency_settle(NULL) == INVALID_VALUE);
+  CHECK(cuguest_residency_move_to(NULL, &ref) == INVALID_VALUE);
+  CHECK(cuguest_residency_leave(NULL) == INVALID_VALUE);
+  cuguest_residency_cleanup(NULL);
+  CHECK(cuguest_ref_borrow(NULL, a) == INVALID_VALUE);
+  CHECK(cuguest_ref_current(NULL) == INVALID_VALUE);
+  CHECK(cuguest_ref_check(NULL) == INVALID_VALUE);
+  CHECK(cuguest_incident_listener_register(NULL, &tell, NULL) == INVALID_VALUE);
+  CHECK(cuguest_incident_listener_register(&listener, NULL, NULL) == INVALID_VALUE);
+  CHECK(cuguest_incident_listener_remove(NULL) == INVALID_VALUE);
+  cuguest_incident_listener_cleanup(NULL);
+  CHECK(STACK_IS_EMPTY());
+}
+
+/* As from a release whose structs were smaller, or without CUGUEST_INIT. */
+static void smaller_storage_is_refused(void) {
+  context_t a;
+  cuguest_ref ref;
+  cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
+  cuguest_no_context_guard none = CUGUEST_INIT(cuguest_no_context_guard);
+  cuguest_host_scope host = CUGUEST_INIT(cuguest_host_scope);
+  cuguest_capture_guard capture = CUGUEST_INIT(cuguest_capture_guard);
+  cuguest_residency residency = CUGUEST_INIT(cuguest_residency);
+  cuguest_incident_listener listener = CUGUEST_INIT(cuguest_incident_listener);
+  begin();
+  a = make_context();
+  ref = ref_of(a);
+  guard.size = none.size = host.size = capture.size = residency.size = listener.size = 24;
+  CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ELIDE, CUGUEST_HERE) == INVALID_VALUE);
+  CHECK(cuguest_no_context_guard_enter(&none, CUGUEST_HERE) == INVALID_VALUE);
+  CHECK(cuguest_host_scope_enter(&host, CUGUEST_HERE) == INVALID_VALUE);
+  CHECK(cuguest_capture_guard_enter(&capture, CUGUEST_CAPTURE_RELAXED, CUGUEST_HERE) ==
+        INVALID_VALUE);
+  CHECK(cuguest_residency_enter(&residency, &ref, CUGUEST_HERE) == INVALID_VALUE);
+  CHECK(cuguest_incident_listener_register(&listener, &tell, NULL) == INVALID_VALUE);
+  CHECK(cuguest_guard_leave(&guard) == INVALID_VALUE);
+  CHECK(guard.opaque[0] == 0 && none.opaque[0] == 0 && residency.opaque[0] == 0);
+  ref.size = sizeof(size_t);
+  CHECK(cuguest_ref_check(&ref) == INVALID_VALUE);
+  CHECK(cuguest_ref_current(&ref) == INVALID_VALUE);
+  CHECK(cuguest_guard_enter_ref(&guard, &ref, CUGUEST_ELIDE, CUGUEST_HERE) == INVALID_VALUE);
+  CHECK(STACK_IS_EMPTY());
+  /* Smaller than ours and large enough; and larger, as from a later release. */
+  guard.size = 112;
+  CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+  CHECK(guard.opaque[13] == 0 && guard.opaque[14] == 0);
+  CHECK(cuguest_guard_leave(&guard) == 0);
+  guard.size = 256;
+  CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+  CHECK(cuguest_guard_leave(&guard) == 0);
+  CHECK(STACK_IS_EMPTY());
+}
+
+static void a_guard_left_twice(void) {
+  context_t a, b;
+  cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
+  begin();
+  a = make_context();
+  b = make_context();
+  CHECK(driver.push(a) == 0 && driver.push(b) == 0);
+  CHECK(cuguest_guard_leave(&guard) == ILLEGAL_STATE);
+  CHECK(cuguest_guard_enter(&guard, b, CUGUEST_ALWAYS_PUSH, CUGUEST_HERE) == 0);
+  CHECK(cuguest_guard_leave(&guard) == 0);
+  CHECK(cuguest_guard_leave(&guard) == ILLEGAL_STATE);
+  CHECK(STACK_IS(a, b));
+}
+
+static void a_guard_entered_twice(void) {
+  context_t a, b;
+  cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
+  begin();
+  a = make_context();
+  b = make_context();
+  CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+  CHECK(cuguest_guard_enter(&guard, b, CUGUEST_ELIDE, CUGUEST_HERE) == ILLEGAL_STATE);
+  CHECK(STACK_IS(a));
+  CHECK(cuguest_guard_leave(&guard) == 0);
+  CHECK(STACK_IS_EMPTY());
+}
+
+static void a_copy_of_a_guard_is_none(void) {
+  context_t a;
+  cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
+  cuguest_guard copy;
+  begin();
+  a = make_context();
+  CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+  copy = guard;
+  CHECK(cuguest_guard_leave(&copy) == ILLEGAL_STATE);
+  CHECK(cuguest_guard_reassert(&copy) == ILLEGAL_STATE);
+  CHECK(STACK_IS(a));
+  CHECK(cuguest_guard_leave(&guard) == 0);
+  CHECK(STACK_IS_EMPTY());
+}
+
+/* A function that returned early, called again: what is on the thread's list is overwritten. */
+static void a_guard_that_was_never_left(void) {
+  context_t a;
+  cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
+  const cuguest_guard empty = CUGUEST_INIT(cuguest_guard);
+  cuguest_no_context_guard none = CUGUEST_INIT(cuguest_no_context_guard);
+  const cuguest_no_context_guard empty_none = CUGUEST_INIT(cuguest_no_context_guard);
+  begin();
+  a = make_context();
+  CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+  guard = empty;
+  CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ELIDE, CUGUEST_HERE) == ILLEGAL_STATE);
+  CHECK(STACK_IS(a));
+  CHECK(cuguest_no_context_guard_enter(&none, CUGUEST_HERE) == 0);
+  none = empty_none;
+  CHECK(cuguest_no_context_guard_enter(&none, CUGUEST_HERE) == ILLEGAL_STATE);
+  CHECK(STACK_IS_EMPTY());
+}
+
+static void* enter_and_end(void* argument) {
+  cuguest_guard* const guard = argument;
+  CHECK(cuguest_guard_enter(guard, make_context(), CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+  return NULL;
+}
+
+static void a_thread_that_ends_inside(void) {
+  context_t a;
+  cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
+  const cuguest_guard empty = CUGUEST_INIT(cuguest_guard);
+  begin();
+  a = make_context();
+  CHECK(driver.push(a) == 0);
+  on_another_thread(&enter_and_end, &guard);
+  CHECK(cuguest_guard_leave(&guard) == ILLEGAL_STATE);
+  CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ALWAYS_PUSH, CUGUEST_HERE) == ILLEGAL_STATE);
+  CHECK(STACK_IS(a));
+  guard = empty;
+  CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ALWAYS_PUSH, CUGUEST_HERE) == 0);
+  CHECK(cuguest_guard_leave(&guard) == 0);
+  CHECK(STACK_IS(a));
+}
+
+static void* leave_elsewhere(void* argument) {
+  cuguest_guard* const guard = argument;
+  context_t b = make_context();
+  CHECK(driver.push(b) == 0);
+  CHECK(cuguest_guard_reassert(guard) == ILLEGAL_STATE);
+  CHECK(cuguest_guard_leave(guard) == ILLEGAL_STATE);
+  cuguest_guard_cleanup(guard);
+  CHECK(STACK_IS(b));
+  return NULL;
+}
+
+static void a_guard_left_on_another_thread(void) {
+  context_t a;
+  cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
+  begin();
+  a = make_context();
+  CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+  on_another_thread(&leave_elsewhere, &guard);
+  CHECK(cuguest_incident_count(CUGUEST_ELSEWHERE) == 2);
+  CHECK(STACK_IS(a));
+  CHECK(cuguest_guard_leave(&guard) == 0);
+  CHECK(STACK_IS_EMPTY());
+}
+
+static void guards_nested_64_deep(void) {
+  static cuguest_guard guards[DEPTH];
+  const cuguest_guard empty = CUGUEST_INIT(cuguest_guard);
+  context_t contexts[3];
+  int mode, i;
+  begin();
+  for (i = 0; i < 3; ++i) contexts[i] = make_context();
+  CHECK(driver.push(contexts[2]) == 0);
+  for (mode = CUGUEST_ELIDE; mode <= CUGUEST_ALWAYS_PUSH; ++mode) {
+    for (i = 0; i < DEPTH; ++i) {
+      guards[i] = empty;
+      CHECK(cuguest_guard_enter(&guards[i], contexts[i / 2 % 2], mode, CUGUEST_HERE) == 0);
+      CHECK(current() == contexts[i / 2 % 2]);
+    }
+    for (i = DEPTH; i > 0; --i) {
+      CHECK(current() == contexts[(i - 1) / 2 % 2]);
+      CHECK(cuguest_guard_leave(&guards[i - 1]) == 0);
+    }
+    CHECK(STACK_IS(contexts[2]));
+  }
+  CHECK(cuguest_incident_count(-1) == 0);
+}
+
+static void a_forked_child_is_refused(void) {
+  context_t a;
+  cuguest_guard held = CUGUEST_INIT(cuguest_guard);
+  cuguest_ref ref;
+  int status = 0;
+  pid_t child;
+  begin();
+  a = make_context();
+  ref = ref_of(a);
+  CHECK(cuguest_guard_enter(&held, a, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+  fflush(stdout);
+  child = fork();
+  if (child == 0) {
+    cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
+    cuguest_no_context_guard none = CUGUEST_INIT(cuguest_no_context_guard);
+    cuguest_residency residency = CUGUEST_INIT(cuguest_residency);
+    CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ELIDE, CUGUEST_HERE) == NOT_INITIALIZED);
+    CHECK(strstr(cuguest_error_advice(NOT_INITIALIZED), "was forked from one") != NULL);
+    CHECK(cuguest_guard_enter_ref(&guard, &ref, CUGUEST_ELIDE, CUGUEST_HERE) == NOT_INITIALIZED);
+    CHECK(cuguest_guard_leave(&guard) == ILLEGAL_STATE);
+    CHECK(cuguest_no_context_guard_enter(&none, CUGUEST_HERE) == NOT_INITIALIZED);
+    CHECK(cuguest_residency_enter(&residency, &ref, CUGUEST_HERE) == NOT_INITIALIZED);
+    CHECK(cuguest_ref_current(&ref) == NOT_INITIALIZED);
+    CHECK(cuguest_guard_leave(&held) == NOT_INITIALIZED);
+    CHECK(cuguest_guard_leave(&held) == ILLEGAL_STATE);
+    _exit(0);
+  }
+  CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  CHECK(STACK_IS(a));
+  CHECK(cuguest_guard_leave(&held) == 0);
+  CHECK(STACK_IS_EMPTY());
+  CHECK(cuguest_incident_count(-1) == 0);
+}
+
+static void nothing_is_current_for_a_scope(void) {
+  context_t a, b;
+  cuguest_no_context_guard none = CUGUEST_INIT(cuguest_no_context_guard);
+  begin();
+  a = make_context();
+  b = make_context();
+  CHECK(driver.push(a) == 0 && driver.push(b) == 0);
+  CHECK(cuguest_no_context_guard_leave(&none) == ILLEGAL_STATE);
+  CHECK(cuguest_no_context_guard_enter(&none, CUGUEST_HERE) == 0);
+  CHECK(STACK_IS_EMPTY());
+  CHECK(cuguest_no_context_guard_enter(&none, CUGUEST_HERE) == ILLEGAL_STATE);
+  CHECK(driver.push(a) == 0);
+  CHECK(cuguest_no_context_guard_leave(&none) == 0);
+  CHECK(STACK_IS(a, b));
+  CHECK(cuguest_incident_count(CUGUEST_LEAKED_PUSH) == 1);
+  CHECK(cuguest_no_context_guard_leave(&none) == ILLEGAL_STATE);
+}
+
+static void* leave_host_elsewhere(void* argument) {
+  CHECK(cuguest_host_scope_leave(argument) == ILLEGAL_STATE);
+  return NULL;
+}
+
+static void the_host_has_its_stack_in_a_callback(void) {
+  context_t a, b, c;
+  cuguest_guard outer = CUGUEST_INIT(cuguest_guard);
+  cuguest_guard inner = CUGUEST_INIT(cuguest_guard);
+  cuguest_host_scope host = CUGUEST_INIT(cuguest_host_scope);
+  begin();
+  a = make_context();
+  b = make_context();
+  c = make_context();
+  CHECK(driver.push(a) == 0);
+  CHECK(cuguest_host_scope_leave(&host) == ILLEGAL_STATE);
+  CHECK(cuguest_guard_enter(&outer, b, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+  CHECK(cuguest_guard_enter(&inner, c, CUGUEST_ALWAYS_PUSH, CUGUEST_HERE) == 0);
+  CHECK(cuguest_host_scope_enter(&host, CUGUEST_HERE) == 0);
+  CHECK(STACK_IS(a));
+  CHECK(cuguest_host_scope_enter(&host, CUGUEST_HERE) == ILLEGAL_STATE);
+  on_another_thread(&leave_host_elsewhere, &host);
+  CHECK(STACK_IS(a));
+  CHECK(cuguest_host_scope_leave(&host) == 0);
+  CHECK(STACK_IS(a, b, c));
+  CHECK(cuguest_host_scope_enter(&host, CUGUEST_HERE) == 0);
+  CHECK(driver.destroy(c) == 0);
+  CHECK(cuguest_host_scope_leave(&host) == 0);
+  CHECK(STACK_IS(a, b));
+  CHECK(cuguest_guard_reassert(&inner) == CONTEXT_IS_DESTROYED);
+  CHECK(cuguest_guard_leave(&inner) == 0);
+  CHECK(cuguest_guard_leave(&outer) == 0);
+  CHECK(STACK_IS(a));
+}
+
+static int capture_mode(void) {
+  int mode = CUGUEST_CAPTURE_RELAXED, ours = CUGUEST_CAPTURE_RELAXED;
+  CHECK(driver.exchange_capture_mode(&mode) == 0);
+  ours = mode;
+  CHECK(driver.exchange_capture_mode(&ours) == 0);
+  return mode;
+}
+
+static void* leave_capture_elsewhere(void* argument) {
+  CHECK(cuguest_capture_guard_leave(argument) == ILLEGAL_STATE);
+  return NULL;
+}
+
+static void a_capture_guard_sets_the_mode(void) {
+  cuguest_capture_guard guard = CUGUEST_INIT(cuguest_capture_guard);
+  begin();
+  CHECK(capture_mode() == CUGUEST_CAPTURE_GLOBAL);
+  CHECK(cuguest_capture_guard_enter(&guard, 3, CUGUEST_HERE) == INVALID_VALUE);
+  CHECK(cuguest_capture_guard_leave(&guard) == ILLEGAL_STATE);
+  CHECK(cuguest_capture_guard_enter(&guard, CUGUEST_CAPTURE_RELAXED, CUGUEST_HERE) == 0);
+  CHECK(capture_mode() == CUGUEST_CAPTURE_RELAXED);
+  on_another_thread(&leave_capture_elsewhere, &guard);
+  CHECK(capture_mode() == CUGUEST_CAPTURE_RELAXED);
+  CHECK(cuguest_capture_guard_leave(&guard) == 0);
+  CHECK(capture_mode() == CUGUEST_CAPTURE_GLOBAL);
+  CHECK(cuguest_capture_guard_leave(&guard) == ILLEGAL_STATE);
+}
+
+static void* leave_residency_elsewhere(void* argument) {
+  CHECK(cuguest_residency_settle(argument) == ILLEGAL_STATE);
+  CHECK(cuguest_residency_leave(argument) == ILLEGAL_STATE);
+  return NULL;
+}
+
+static void a_thread_resides_in_a_context(void) {
+  context_t a, b, popped;
+  cuguest_ref ref_a, ref_b;
+  cuguest_residency residency = CUGUEST_INIT(cuguest_residency);
+  const cuguest_ref none = CUGUEST_REF_INIT;
+  begin();
+  a = make_context();
+  b = make_context();
+  ref_a = ref_of(a);
+  ref_b = ref_of(b);
+  CHECK(cuguest_residency_enter(&residency, &none, CUGUEST_HERE) == INVALID_CONTEXT);
+  CHECK(cuguest_residency_settle(&residency) == ILLEGAL_STATE);
+  CHECK(cuguest_residency_enter(&residency, &ref_a, CUGUEST_HERE) == 0);
+  CHECK(cuguest_residency_enter(&residency, &ref_b, CUGUEST_HERE) == ILLEGAL_STATE);
+  CHECK(STACK_IS(a));
+  CHECK(driver.pop(&popped) == 0);
+  CHECK(cuguest_residency_settle(&residency) == 0);
+  CHECK(STACK_IS(a));
+  CHECK(cuguest_residency_move_to(&residency, &ref_b) == 0);
+  CHECK(STACK_IS(b));
+  CHECK(cuguest_residency_move_to(&residency, NULL) == INVALID_VALUE);
+  on_another_thread(&leave_residency_elsewhere, &residency);
+  CHECK(STACK_IS(b));
+  CHECK(driver.destroy(b) == 0);
+  CHECK(cuguest_residency_settle(&residency) == CONTEXT_IS_DESTROYED);
+  CHECK(cuguest_residency_move_to(&residency, &ref_a) == 0);
+  CHECK(cuguest_residency_leave(&residency) == 0);
+  CHECK(STACK_IS_EMPTY());
+  CHECK(cuguest_residency_leave(&residency) == ILLEGAL_STATE);
+}
+
+static void refs_name_incarnations(void) {
+  context_t a, primary;
+  cuguest_ref ref = CUGUEST_REF_INIT;
+  cuguest_ref again = CUGUEST_REF_INIT;
+  begin();
+  CHECK(cuguest_ref_check(&ref) == INVALID_CONTEXT);
+  CHECK(cuguest_ref_current(&ref) == INVALID_CONTEXT && ref.context == NULL);
+  CHECK(cuguest_ref_borrow(&ref, NULL) == INVALID_CONTEXT);
+  a = make_context();
+  CHECK(cuguest_ref_borrow(&ref, a) == 0 && ref.context == a);
+  CHECK(cuguest_ref_check(&ref) == 0);
+  CHECK(driver.push(a) == 0);
+  CHECK(cuguest_ref_current(&again) == 0 && again.context == a && again.id == ref.id);
+  CHECK(driver.retain(&primary, 0) == 0);
+  ref = ref_of(primary);
+  CHECK(driver.reset(0) == 0);
+  CHECK(driver.retain(&primary, 0) == 0);
+  again = ref_of(primary);
+  CHECK(ref.context == again.context && ref.id != again.id);
+  CHECK(cuguest_ref_check(&ref) == CONTEXT_IS_DESTROYED && cuguest_ref_check(&again) == 0);
+}
+
+static void remove_itself(const cuguest_incident* incident, void* user) {
+  (void)incident;
+  CHECK(cuguest_incident_listener_remove(user) == 0);
+  memset(user, 0, sizeof(cuguest_incident_listener));
+}
+
+static void leave_a_push(context_t a, context_t b) {
+  context_t popped;
+  CUGUEST_SCOPE(cuguest_guard, guard);
+  CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+  CHECK(driver.push(b) == 0);
+  (void)popped;
+}
+
+static void listeners_are_called_until_they_are_removed(void) {
+  struct told told[2] = {{0, {0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 0}},
+                         {0, {0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 0}}};
+  context_t a, b;
+  cuguest_incident_listener first = CUGUEST_INIT(cuguest_incident_listener);
+  cuguest_incident_listener second = CUGUEST_INIT(cuguest_incident_listener);
+  cuguest_incident_listener third = CUGUEST_INIT(cuguest_incident_listener);
+  begin();
+  a = make_context();
+  b = make_context();
+  CHECK(cuguest_incident_listener_remove(&first) == ILLEGAL_STATE);
+  CHECK(cuguest_incident_listener_register(&first, &tell, &told[0]) == 0);
+  CHECK(cuguest_incident_listener_register(&first, &tell, &told[1]) == ILLEGAL_STATE);
+  CHECK(cuguest_incident_listener_register(&third, &remove_itself, &third) == 0);
+  CHECK(cuguest_incident_listener_register(&second, &tell, &told[1]) == 0);
+  leave_a_push(a, b);
+  CHECK(told[0].count == 1 && told[1].count == 1);
+  CHECK(cuguest_incident_listener_remove(&first) == 0);
+  CHECK(cuguest_incident_listener_remove(&first) == ILLEGAL_STATE);
+  leave_a_push(a, b);
+  CHECK(told[0].count == 1 && told[1].count == 2);
+  CHECK(cuguest_incident_listener_remove(&second) == 0);
+  leave_a_push(a, b);
+  CHECK(told[0].count == 1 && told[1].count == 2);
+  CHECK(cuguest_incident_count(-1) == 3);
+}
+
+static void names_and_texts_of_anything(void) {
+  int kind;
+  /* Compiled programs have these. */
+  CHECK(CUGUEST_ELIDE == 0 && CUGUEST_ALWAYS_PUSH == 1);
+  CHECK(CUGUEST_CAPTURE_GLOBAL == 0 && CUGUEST_CAPTURE_THREAD_LOCAL == 1);
+  CHECK(CUGUEST_CAPTURE_RELAXED == 2);
+  CHECK(CUGUEST_REPLACED == 0 && CUGUEST_LEAKED_PUSH == 1 && CUGUEST_EXTRA_POP == 2);
+  CHECK(CUGUEST_DESTROYED == 3 && CUGUEST_FAILED == 4 && CUGUEST_CAPTURE_MODE == 5);
+  CHECK(CUGUEST_LAST_ERROR == 6 && CUGUEST_ELSEWHERE == 7 && CUGUEST_UNASKED == 8);
+  CHECK(CUGUEST_REPAIRED == 0 && CUGUEST_INFERRED == 1 && CUGUEST_UNREPAIRED == 2);
+  CHECK(strcmp(cuguest_error_name(0), "CUDA_SUCCESS") == 0);
+  CHECK(strcmp(cuguest_error_name(2), "CUDA_ERROR_OUT_OF_MEMORY") == 0);
+  CHECK(strcmp(cuguest_error_name(-5), "CUDA_ERROR_UNRECOGNIZED") == 0);
+  CHECK(strlen(cuguest_error_text(2)) > 0 && strlen(cuguest_error_text(1 << 30)) > 0);
+  CHECK(strstr(cuguest_error_advice(INVALID_CONTEXT), "no context was given") != NULL);
+  CHECK(strcmp(cuguest_error_advice(0), "") == 0);
+  CHECK(cuguest_incident_count(-2) == 0 && cuguest_incident_count(9) == 0);
+  for (kind = -300; kind < 300; ++kind) {
+    CHECK(strlen(cuguest_incident_name(kind)) > 0 && strlen(cuguest_repair_name(kind)) > 0);
+  }
+  CHECK(strcmp(cuguest_incident_name(256), "did something unknown") == 0);
+}
+
+#define CASE(name) \
+  { #name, &name }
+static const struct test_case kCases[] = {
+    CASE(a_guard_enters_and_leaves),
+    CASE(a_guard_by_reference_refuses_what_is_over),
+    CASE(a_scope_ends_with_its_block),
+    CASE(a_guard_repairs_what_a_callee_did),
+    CASE(reasserting_comes_back),
+    CASE(null_storage_is_refused),
+    CASE(smaller_storage_is_refused),
+    CASE(a_guard_left_twice),
+    CASE(a_guard_entered_twice),
+    CASE(a_copy_of_a_guard_is_none),
+    CASE(a_guard_that_was_never_left),
+    CASE(a_thread_that_ends_inside),
+    CASE(a_guard_left_on_another_thread),
+    CASE(guards_nested_64_deep),
+    CASE(a_forked_child_is_refused),
+    CASE(nothing_is_current_for_a_scope),
+    CASE(the_host_has_its_stack_in_a_callback),
+    CASE(a_capture_guard_sets_the_mode),
+    CASE(a_thread_resides_in_a_context),
+    CASE(refs_name_incarnations),
+    CASE(listeners_are_called_until_they_are_removed),
+    CASE(names_and_texts_of_anything),
+};
+
+int main(int argc, char** argv) {
+  return run_cases(argc, argv, kCases, (int)(sizeof(kCases) / sizeof(kCases[0])));
+}

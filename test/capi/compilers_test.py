@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""compilers_test.py SOURCE_ROOT BUILD_ROOT COMPILER LIBRARY...
+
+cuguest/c.h and the C of docs/c.md, by a C compiler that is not the build's: alone, twice, before and after
+<cuda.h> and ffnvcodec's header, in each standard of C, and as C++. And c_test.c as C99 with each LIBRARY, static
+or shared (what follows a `+` is linked with it), on the simulation. All warnings are errors.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+root, build, compiler = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve(), sys.argv[3]
+sys.path.append(str(root / "test" / "headers"))
+from flags import system_includes
+
+STRICT = ["-Wall", "-Wextra", "-pedantic", "-Werror", f"-I{root / 'include'}", f"-I{root}"]
+FFNVCODEC = ["<ffnvcodec/dynlink_cuda.h>"]
+passed = failed = skipped = 0
+os.chdir(build)
+
+
+def compiles(what, text, *options, language="c"):
+    global passed, failed
+    run = subprocess.run([compiler, "-x", language, "-fsyntax-only", *STRICT, *options, *system_includes(build), "-"],
+                         input=text, capture_output=True, text=True)
+    print("ok:" if run.returncode == 0 else "not ok:", what)
+    print(run.stderr, end="")
+    passed, failed = passed + (run.returncode == 0), failed + (run.returncode != 0)
+
+
+def have(header):
+    return subprocess.run([compiler, "-x", "c", "-fsyntax-only", *system_includes(build), "-"], text=True,
+                          input=f"#include {header}\n", capture_output=True).returncode == 0
+
+
+USE = """
+int use(struct CUctx_st* context);
+int use(struct CUctx_st* context) {
+  CUGUEST_SCOPE(cuguest_guard, guard);
+  cuguest_ref ref = CUGUEST_REF_INIT;
+  int code = cuguest_ref_borrow(&ref, context);
+  return code ? code : cuguest_guard_enter_ref(&guard, &ref, CUGUEST_ELIDE, CUGUEST_HERE);
+}
+"""
+OURS = '#include "cuguest/c.h"\n'
+around = {"alone": OURS * 2}
+for other in ("<cuda.h>", *FFNVCODEC):
+    if have(other):
+        around[f"after {other}"] = f"#include {other}\n{OURS}CUcontext of_theirs;\n"
+        around[f"before {other}"] = f"{OURS}#include {other}\nCUcontext of_theirs;\n"
+    else:
+        print(f"skipped: beside {other}: it is not installed")
+        skipped += 2
+for where, text in around.items():
+    compiles(f"{where}, C99", text + USE, "-std=c99")
+    compiles(f"{where}, C++17", text + USE, "-std=c++17", language="c++")
+for standard in ("c11", "c17", "c2x"):
+    compiles(f"alone, {standard}", OURS + USE, f"-std={standard}")
+for number, block in enumerate(re.findall(r"^```c\n(.*?)^```", (root / "docs/c.md").read_text(), re.M | re.S), 1):
+    compiles(f"docs/c.md, block {number}", block, "-std=c99")
+
+with tempfile.TemporaryDirectory() as scratch:
+    for library in sys.argv[4:]:
+        file, *rest = library.split("+")
+        program = pathlib.Path(scratch) / "c_test"
+        link = subprocess.run(
+            [compiler, "-std=c99", *STRICT, *(["-DCUGUEST_STATIC"] if file.endswith(".a") else []),
+             root / "test/capi/c_test.c", "-o", program, pathlib.Path(file).resolve(), *rest, "-ldl", "-lpthread",
+             f"-Wl,-rpath,{pathlib.Path(file).resolve().parent}"], capture_output=True, text=True)
+        run = subprocess.run([program], capture_output=True, text=True) if link.returncode == 0 else link
+        print("ok:" if run.returncode == 0 else "not ok:", f"c_test.c with {pathlib.Path(file).name}")
+        if run.returncode:
+            print(run.stdout, run.stderr)
+        passed, failed = passed + (run.returncode == 0), failed + (run.returncode != 0)
+
+print(f"cases: {passed} passed, {failed} failed, {skipped} skipped")
+sys.exit(1 if failed or passed < 10 else 0)
