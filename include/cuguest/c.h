@@ -86,6 +86,26 @@ CUGUEST_C_API const char* cuguest_error_name(int code);
 CUGUEST_C_API const char* cuguest_error_text(int code);
 CUGUEST_C_API const char* cuguest_error_advice(int code);
 
+/// cuguest_driver_lookup, cuguest_driver_adopt()
+///
+/// Makes the driver that `lookup` knows the process's, as Driver::Adopt (driver.h) does: for a host
+/// that has loaded the driver itself. Call it before anything else of this copy of cuguest;
+/// "libcuda.so.1" is then never opened. `lookup` gives the address of the driver's function `name`
+/// with the signature that API `version` (12000 is CUDA 12.0) introduced, as cuGetProcAddress does,
+/// or null; it, `user` and what it gives must outlive every use of this copy of cuguest.
+///
+/// Threads: any. `lookup` is called during the call, and later on any thread.
+/// Errors:  nothing has changed then.
+///            CUDA_ERROR_INVALID_VALUE (1)               `lookup` is null
+///            CUDA_ERROR_ILLEGAL_STATE (401)             after the first use, or another adopt
+///            CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER (36) it has no address for a required entry
+///            CUDA_ERROR_STUB_LIBRARY (34)               the driver says that it is one
+///            CUDA_ERROR_OUT_OF_MEMORY (2)               no host memory
+/// Cost:    a call of `lookup` for each entry of the table.
+typedef void* (*cuguest_driver_lookup)(const char* name, int version, void* user);
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_driver_adopt(cuguest_driver_lookup lookup,
+                                                           void* user);
+
 /// cuguest_ref
 ///
 /// One incarnation of a context, as ContextRef (context_ref.h): its handle and the id that the
@@ -276,6 +296,104 @@ CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_residency_move_to(cuguest_residenc
                                                                 const cuguest_ref* ref);
 CUGUEST_C_API int cuguest_residency_leave(cuguest_residency* residency);
 CUGUEST_C_API void cuguest_residency_cleanup(cuguest_residency* residency);
+
+/// What becomes of a primary context that is not active: IfInactive of acquire.h.
+enum {
+  CUGUEST_REFUSE = 0,
+  CUGUEST_CREATE = 1,
+};
+
+/// Where an acquired context came from: ContextSource of context_source.h.
+enum {
+  CUGUEST_FROM_STREAM = 0,
+  CUGUEST_FROM_POINTER = 1,
+  CUGUEST_FROM_CURRENT = 2,
+  CUGUEST_FROM_PRIMARY = 3,
+  CUGUEST_FROM_CREATED = 4,
+};
+
+/// cuguest_acquired
+///
+/// The context that a device, a pointer or a stream means, found as Note [Where a context is looked
+/// for] of acquire.h says, and what must be kept alive meanwhile. No context is created but where
+/// that is asked for, and no stream capture is invalidated.
+///
+/// Stack:   never touched.
+/// Count:   one reference to the primary context where that was found or created, until it is
+///          released; none otherwise.
+/// Threads: any, and it may be released on another; not from a stream callback.
+typedef struct cuguest_acquired {
+  size_t size;
+  unsigned long long opaque[15];
+} cuguest_acquired;
+
+/// `pointer` may be any address in an allocation. A special stream (null, legacy, per-thread) means
+/// the current context; the handle of any other must be alive.
+///
+/// Errors:  nothing is held then.
+///            CUDA_ERROR_INVALID_CONTEXT (201)       there is none, and creating it was not asked
+///                                                   for; a special stream, and nothing is current
+///            CUDA_ERROR_INVALID_VALUE (1)           also: memory that CUDA does not know
+///            CUDA_ERROR_INVALID_DEVICE (101)        no such device
+///            CUDA_ERROR_CONTEXT_IS_DESTROYED (709)  it was destroyed or reset
+///            CUDA_ERROR_NOT_INITIALIZED (3)         a forked child, see cuguest_error_advice()
+///            or the code of a missing driver, or of creating the context
+/// Cost:    as AcquireOn, AcquireFromPointer and AcquireFromStream.
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_acquire_on(cuguest_acquired* acquired, int device,
+                                                         int if_inactive);
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_acquire_from_pointer(cuguest_acquired* acquired,
+                                                                   unsigned long long pointer,
+                                                                   int if_inactive);
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_acquire_from_stream(cuguest_acquired* acquired,
+                                                                  struct CUstream_st* stream);
+
+/// What was acquired, for cuguest_guard_enter_ref(): good until it is released. And where it came
+/// from; -1 where nothing is acquired.
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_acquired_ref(const cuguest_acquired* acquired,
+                                                           cuguest_ref* ref);
+CUGUEST_C_API int cuguest_acquired_source(const cuguest_acquired* acquired);
+
+/// Errors:  the driver's code where it counts no reference any more; nothing is held all the same.
+CUGUEST_C_API int cuguest_acquired_release(cuguest_acquired* acquired);
+CUGUEST_C_API void cuguest_acquired_cleanup(cuguest_acquired* acquired);
+
+/// cuguest_shared_context
+///
+/// One reference to a context, counted for the whole process: a SharedContext (shared_context.h),
+/// whose Note [Who destroys a shared context] says what the last holder does.
+///
+/// Stack:   never touched: what is created is floating, current on no thread.
+/// Count:   one reference, until it is detached.
+/// Threads: any, and it may be detached on another.
+typedef struct cuguest_shared_context {
+  size_t size;
+  unsigned long long opaque[15];
+} cuguest_shared_context;
+
+/// Makes a context with the flags of cuCtxCreate; adds one to the count of `context`, which must be
+/// alive; its owner does not matter.
+///
+/// Errors:  nothing is attached then.
+///            CUDA_ERROR_INVALID_VALUE (1)           also: unknown flags; what cannot be a context
+///            CUDA_ERROR_INVALID_DEVICE (101)        no such device
+///            CUDA_ERROR_OUT_OF_MEMORY (2)           of the device, or no host memory to count it
+///            CUDA_ERROR_CONTEXT_IS_DESTROYED (709)  it is over, or its last holder is destroying
+///            it CUDA_ERROR_NOT_INITIALIZED (3)         a forked child, see cuguest_error_advice()
+///            or the code of a missing driver
+/// Cost:    as SharedContext::Create and Attach.
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_shared_context_create(cuguest_shared_context* shared,
+                                                                    int device, unsigned flags);
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_shared_context_attach(cuguest_shared_context* shared,
+                                                                    struct CUctx_st* context);
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_shared_context_ref(
+    const cuguest_shared_context* shared, cuguest_ref* ref);
+
+/// Errors:  CUDA_ERROR_CONTEXT_IS_DESTROYED (709) if the context was destroyed or reset while it
+/// was
+///          attached, and the code with which destroying it failed; nothing is attached all the
+///          same.
+CUGUEST_C_API int cuguest_shared_context_detach(cuguest_shared_context* shared);
+CUGUEST_C_API void cuguest_shared_context_cleanup(cuguest_shared_context* shared);
 
 /// What a guard found: IncidentKind of incident.h. Later releases may add to them.
 enum {

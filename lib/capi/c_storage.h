@@ -37,9 +37,10 @@ class StorageOf {
   }
   CUresult HasBegun() const noexcept { return Check(true); }
 
-  Object* operator->() const noexcept {
-    return std::launder(reinterpret_cast<Object*>(given_->opaque + 1));
+  Object& operator*() const noexcept {
+    return *std::launder(reinterpret_cast<Object*>(given_->opaque + 1));
   }
+  Object* operator->() const noexcept { return &**this; }
 
   template <typename... Arguments>
   Object* Begin(Arguments&&... arguments) const noexcept {

@@ -17,6 +17,8 @@ typedef struct CUstream_st* stream_t;
 enum {
   INVALID_VALUE = 1,
   NOT_INITIALIZED = 3,
+  CALL_REQUIRES_NEWER_DRIVER = 36,
+  INVALID_DEVICE = 101,
   INVALID_CONTEXT = 201,
   ILLEGAL_STATE = 401,
   CONTEXT_IS_DESTROYED = 709
@@ -36,6 +38,10 @@ static struct {
   int (*release)(int);
   int (*reset)(int);
   int (*state)(int, unsigned*, int*);
+  int (*allocate)(unsigned long long*, size_t);
+  int (*free)(unsigned long long);
+  int (*create_stream)(stream_t*, unsigned);
+  int (*destroy_stream)(stream_t);
 } driver;
 static void* library;
 
@@ -60,6 +66,10 @@ static void open_driver(void) {
   find("cuDevicePrimaryCtxRelease_v2", &driver.release);
   find("cuDevicePrimaryCtxReset_v2", &driver.reset);
   find("cuDevicePrimaryCtxGetState", &driver.state);
+  find("cuMemAlloc_v2", &driver.allocate);
+  find("cuMemFree_v2", &driver.free);
+  find("cuStreamCreate", &driver.create_stream);
+  find("cuStreamDestroy_v2", &driver.destroy_stream);
 }
 
 static void begin(void) {
@@ -463,6 +473,8 @@ static void a_forked_child_is_refused(void) {
     cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
     cuguest_no_context_guard none = CUGUEST_INIT(cuguest_no_context_guard);
     cuguest_residency residency = CUGUEST_INIT(cuguest_residency);
+    cuguest_acquired acquired = CUGUEST_INIT(cuguest_acquired);
+    cuguest_shared_context shared = CUGUEST_INIT(cuguest_shared_context);
     CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ELIDE, CUGUEST_HERE) == NOT_INITIALIZED);
     CHECK(strstr(cuguest_error_advice(NOT_INITIALIZED), "was forked from one") != NULL);
     CHECK(cuguest_guard_enter_ref(&guard, &ref, CUGUEST_ELIDE, CUGUEST_HERE) == NOT_INITIALIZED);
@@ -470,6 +482,8 @@ static void a_forked_child_is_refused(void) {
     CHECK(cuguest_no_context_guard_enter(&none, CUGUEST_HERE) == NOT_INITIALIZED);
     CHECK(cuguest_residency_enter(&residency, &ref, CUGUEST_HERE) == NOT_INITIALIZED);
     CHECK(cuguest_ref_current(&ref) == NOT_INITIALIZED);
+    CHECK(cuguest_acquire_on(&acquired, 0, CUGUEST_CREATE) == NOT_INITIALIZED);
+    CHECK(cuguest_shared_context_create(&shared, 0, 0) == NOT_INITIALIZED);
     CHECK(cuguest_guard_leave(&held) == NOT_INITIALIZED);
     CHECK(cuguest_guard_leave(&held) == ILLEGAL_STATE);
     _exit(0);
@@ -621,6 +635,180 @@ static void refs_name_incarnations(void) {
   CHECK(cuguest_ref_check(&ref) == CONTEXT_IS_DESTROYED && cuguest_ref_check(&again) == 0);
 }
 
+static int primary_is_active(void) {
+  unsigned flags = 0;
+  int active = -1;
+  CHECK(driver.state(0, &flags, &active) == 0);
+  return active;
+}
+
+static void a_context_is_acquired_on_a_device(void) {
+  context_t a;
+  cuguest_ref ref = CUGUEST_REF_INIT;
+  cuguest_acquired acquired = CUGUEST_INIT(cuguest_acquired);
+  cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
+  begin();
+  CHECK(cuguest_acquire_on(&acquired, 0, CUGUEST_REFUSE) == INVALID_CONTEXT);
+  CHECK(cuguest_acquired_source(&acquired) == -1);
+  CHECK(cuguest_acquired_ref(&acquired, &ref) == ILLEGAL_STATE);
+  CHECK(cuguest_acquired_release(&acquired) == ILLEGAL_STATE);
+  CHECK(!primary_is_active());
+  CHECK(cuguest_acquire_on(&acquired, 0, CUGUEST_CREATE) == 0);
+  CHECK(cuguest_acquired_source(&acquired) == CUGUEST_FROM_CREATED);
+  CHECK(primary_is_active() && STACK_IS_EMPTY());
+  CHECK(cuguest_acquire_on(&acquired, 0, CUGUEST_CREATE) == ILLEGAL_STATE);
+  CHECK(cuguest_acquired_ref(&acquired, &ref) == 0);
+  CHECK(cuguest_guard_enter_ref(&guard, &ref, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+  CHECK(current() == ref.context);
+  CHECK(cuguest_guard_leave(&guard) == 0);
+  {
+    CUGUEST_SCOPE(cuguest_acquired, again);
+    CHECK(cuguest_acquire_on(&again, 0, CUGUEST_REFUSE) == 0);
+    CHECK(cuguest_acquired_source(&again) == CUGUEST_FROM_PRIMARY);
+    CHECK(cuguest_acquired_release(&acquired) == 0);
+    CHECK(primary_is_active());
+  }
+  CHECK(!primary_is_active());
+  CHECK(cuguest_acquired_release(&acquired) == ILLEGAL_STATE);
+  a = make_context();
+  CHECK(driver.push(a) == 0);
+  CHECK(cuguest_acquire_on(&acquired, 0, CUGUEST_CREATE) == 0);
+  CHECK(cuguest_acquired_source(&acquired) == CUGUEST_FROM_CURRENT);
+  CHECK(cuguest_acquired_release(&acquired) == 0);
+  CHECK(!primary_is_active());
+  CHECK(cuguest_acquire_on(&acquired, 99, CUGUEST_CREATE) == INVALID_DEVICE);
+  CHECK(cuguest_acquire_on(&acquired, -1, CUGUEST_CREATE) == INVALID_DEVICE);
+  CHECK(cuguest_acquire_on(&acquired, 0, 2) == INVALID_VALUE);
+  CHECK(cuguest_acquire_on(NULL, 0, CUGUEST_CREATE) == INVALID_VALUE);
+  acquired.size = 24;
+  CHECK(cuguest_acquire_on(&acquired, 0, CUGUEST_CREATE) == INVALID_VALUE);
+  CHECK(!primary_is_active());
+}
+
+static void a_context_is_acquired_from_a_pointer_or_a_stream(void) {
+  context_t a, popped;
+  stream_t stream;
+  unsigned long long memory;
+  int host = 0;
+  cuguest_ref ref = CUGUEST_REF_INIT;
+  cuguest_acquired acquired = CUGUEST_INIT(cuguest_acquired);
+  begin();
+  a = make_context();
+  CHECK(driver.push(a) == 0);
+  CHECK(driver.allocate(&memory, 4096) == 0 && driver.create_stream(&stream, 0) == 0);
+  CHECK(driver.pop(&popped) == 0);
+  CHECK(cuguest_acquire_from_pointer(&acquired, memory + 17, CUGUEST_REFUSE) == 0);
+  CHECK(cuguest_acquired_source(&acquired) == CUGUEST_FROM_POINTER);
+  CHECK(cuguest_acquired_ref(&acquired, &ref) == 0 && ref.context == a);
+  CHECK(cuguest_acquired_release(&acquired) == 0);
+  CHECK(cuguest_acquire_from_stream(&acquired, stream) == 0);
+  CHECK(cuguest_acquired_source(&acquired) == CUGUEST_FROM_STREAM);
+  CHECK(cuguest_acquired_ref(&acquired, &ref) == 0 && ref.context == a);
+  CHECK(cuguest_acquired_release(&acquired) == 0);
+  CHECK(cuguest_acquire_from_stream(&acquired, NULL) == INVALID_CONTEXT);
+  CHECK(cuguest_acquire_from_pointer(&acquired, 0, CUGUEST_CREATE) == INVALID_VALUE);
+  CHECK(cuguest_acquire_from_pointer(&acquired, (size_t)&host, CUGUEST_CREATE) == INVALID_VALUE);
+  CHECK(cuguest_acquire_from_pointer(&acquired, memory, 7) == INVALID_VALUE);
+  CHECK(cuguest_acquire_from_pointer(NULL, memory, CUGUEST_REFUSE) == INVALID_VALUE);
+  CHECK(cuguest_acquire_from_stream(NULL, stream) == INVALID_VALUE);
+  CHECK(cuguest_acquired_ref(NULL, &ref) == INVALID_VALUE);
+  CHECK(cuguest_acquired_source(NULL) == -1 && cuguest_acquired_release(NULL) == INVALID_VALUE);
+  CHECK(driver.push(a) == 0);
+  CHECK(cuguest_acquire_from_stream(&acquired, NULL) == 0);
+  CHECK(cuguest_acquired_source(&acquired) == CUGUEST_FROM_CURRENT);
+  CHECK(cuguest_acquired_ref(&acquired, NULL) == INVALID_VALUE);
+  CHECK(cuguest_acquired_release(&acquired) == 0);
+  CHECK(driver.destroy_stream(stream) == 0 && driver.free(memory) == 0);
+  CHECK(STACK_IS(a));
+}
+
+static void* detach_elsewhere(void* argument) {
+  CHECK(cuguest_shared_context_detach(argument) == 0);
+  return NULL;
+}
+
+static void a_floating_context_is_shared(void) {
+  context_t a;
+  cuguest_ref ref = CUGUEST_REF_INIT;
+  cuguest_ref again = CUGUEST_REF_INIT;
+  cuguest_shared_context mine = CUGUEST_INIT(cuguest_shared_context);
+  cuguest_shared_context yours = CUGUEST_INIT(cuguest_shared_context);
+  begin();
+  CHECK(cuguest_shared_context_detach(&mine) == ILLEGAL_STATE);
+  CHECK(cuguest_shared_context_create(&mine, 0, 0) == 0);
+  CHECK(STACK_IS_EMPTY());
+  CHECK(cuguest_shared_context_create(&mine, 0, 0) == ILLEGAL_STATE);
+  CHECK(cuguest_shared_context_ref(&mine, &ref) == 0 && cuguest_ref_check(&ref) == 0);
+  CHECK(cuguest_shared_context_attach(&yours, ref.context) == 0);
+  CHECK(cuguest_shared_context_ref(&yours, &again) == 0 && again.id == ref.id);
+  CHECK(cuguest_shared_context_detach(&mine) == 0);
+  CHECK(cuguest_ref_check(&ref) == 0);
+  on_another_thread(&detach_elsewhere, &yours);
+  CHECK(cuguest_ref_check(&ref) == CONTEXT_IS_DESTROYED);
+  CHECK(cuguest_shared_context_detach(&yours) == ILLEGAL_STATE);
+  a = make_context();
+  {
+    CUGUEST_SCOPE(cuguest_shared_context, borrowed);
+    CHECK(cuguest_shared_context_attach(&borrowed, a) == 0);
+  }
+  ref = ref_of(a);
+  CHECK(cuguest_shared_context_attach(&yours, a) == 0);
+  CHECK(driver.destroy(a) == 0);
+  CHECK(cuguest_shared_context_detach(&yours) == CONTEXT_IS_DESTROYED);
+  CHECK(cuguest_shared_context_detach(&yours) == ILLEGAL_STATE);
+  CHECK(cuguest_shared_context_attach(&yours, NULL) == INVALID_VALUE);
+  CHECK(cuguest_shared_context_attach(NULL, a) == INVALID_VALUE);
+  CHECK(cuguest_shared_context_create(NULL, 0, 0) == INVALID_VALUE);
+  CHECK(cuguest_shared_context_create(&yours, 99, 0) == INVALID_DEVICE);
+  CHECK(cuguest_shared_context_create(&yours, 0, ~0U) == INVALID_VALUE);
+  CHECK(cuguest_shared_context_ref(&yours, &ref) == ILLEGAL_STATE);
+  yours.size = 24;
+  CHECK(cuguest_shared_context_create(&yours, 0, 0) == INVALID_VALUE);
+}
+
+/* What a host that has loaded the driver gives; `user` is the name of an entry that is missing. */
+static int pushes;
+static int counted_push(context_t context) {
+  ++pushes;
+  return driver.push(context);
+}
+static void* look_up(const char* name, int version, void* user) {
+  int (*get)(const char*, void**, int, unsigned long long);
+  int (*push)(context_t) = &counted_push;
+  void* address = NULL;
+  if (user != NULL && strcmp(user, name) == 0) return NULL;
+  find("cuGetProcAddress", &get);
+  if (get(name, &address, version, 1) != 0) return NULL;
+  if (strcmp(name, "cuCtxPushCurrent") == 0) memcpy(&address, &push, sizeof(address));
+  return address;
+}
+
+static void a_driver_is_adopted(void) {
+  context_t a;
+  cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
+  begin();
+  a = make_context();
+  CHECK(cuguest_driver_adopt(NULL, NULL) == INVALID_VALUE);
+  CHECK(cuguest_driver_adopt(&look_up, "cuCtxGetCurrent") == CALL_REQUIRES_NEWER_DRIVER);
+  CHECK(cuguest_driver_adopt(&look_up, NULL) == 0);
+  CHECK(cuguest_driver_adopt(&look_up, NULL) == ILLEGAL_STATE);
+  pushes = 0;
+  CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+  CHECK(cuguest_guard_leave(&guard) == 0);
+  CHECK(pushes == 1);
+}
+
+static void adopting_after_the_first_use_is_refused(void) {
+  context_t a;
+  cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
+  begin();
+  a = make_context();
+  CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+  CHECK(cuguest_driver_adopt(&look_up, NULL) == ILLEGAL_STATE);
+  CHECK(cuguest_guard_leave(&guard) == 0);
+  CHECK(pushes == 0 && STACK_IS_EMPTY());
+}
+
 static void remove_itself(const cuguest_incident* incident, void* user) {
   (void)incident;
   CHECK(cuguest_incident_listener_remove(user) == 0);
@@ -668,6 +856,9 @@ static void names_and_texts_of_anything(void) {
   CHECK(CUGUEST_ELIDE == 0 && CUGUEST_ALWAYS_PUSH == 1);
   CHECK(CUGUEST_CAPTURE_GLOBAL == 0 && CUGUEST_CAPTURE_THREAD_LOCAL == 1);
   CHECK(CUGUEST_CAPTURE_RELAXED == 2);
+  CHECK(CUGUEST_REFUSE == 0 && CUGUEST_CREATE == 1);
+  CHECK(CUGUEST_FROM_STREAM == 0 && CUGUEST_FROM_POINTER == 1 && CUGUEST_FROM_CURRENT == 2);
+  CHECK(CUGUEST_FROM_PRIMARY == 3 && CUGUEST_FROM_CREATED == 4);
   CHECK(CUGUEST_REPLACED == 0 && CUGUEST_LEAKED_PUSH == 1 && CUGUEST_EXTRA_POP == 2);
   CHECK(CUGUEST_DESTROYED == 3 && CUGUEST_FAILED == 4 && CUGUEST_CAPTURE_MODE == 5);
   CHECK(CUGUEST_LAST_ERROR == 6 && CUGUEST_ELSEWHERE == 7 && CUGUEST_UNASKED == 8);
@@ -708,6 +899,11 @@ static const struct test_case kCases[] = {
     CASE(a_capture_guard_sets_the_mode),
     CASE(a_thread_resides_in_a_context),
     CASE(refs_name_incarnations),
+    CASE(a_context_is_acquired_on_a_device),
+    CASE(a_context_is_acquired_from_a_pointer_or_a_stream),
+    CASE(a_floating_context_is_shared),
+    CASE(a_driver_is_adopted),
+    CASE(adopting_after_the_first_use_is_refused),
     CASE(listeners_are_called_until_they_are_removed),
     CASE(names_and_texts_of_anything),
 };

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuguest/c.h"
+#include "lib/capi/c_storage.h"
+#include "lib/context/acquire_call.h"
+#include "lib/context/attach_call.h"
+
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
+namespace {
+
+static_assert(CUGUEST_FROM_STREAM == static_cast<int>(ContextSource::kStream));
+static_assert(CUGUEST_FROM_POINTER == static_cast<int>(ContextSource::kPointer));
+static_assert(CUGUEST_FROM_CURRENT == static_cast<int>(ContextSource::kCurrent));
+static_assert(CUGUEST_FROM_PRIMARY == static_cast<int>(ContextSource::kPrimary));
+static_assert(CUGUEST_FROM_CREATED == static_cast<int>(ContextSource::kCreated));
+
+// Begins what `call` makes.
+template <typename Object, typename Given, typename Call>
+CUresult BeginObject(Given* given, Call call) noexcept {
+  const StorageOf<Object, Given> storage(given);
+  CUresult code = storage.CanBegin();
+  Object object;
+  if (code == CUDA_SUCCESS) code = call(&object).code;
+  if (code == CUDA_SUCCESS) storage.Begin(object);
+  return code;
+}
+
+template <typename Object, typename Given>
+CUresult NameObject(const Given* given, cuguest_ref* ref) noexcept {
+  const StorageOf<const Object, const Given> storage(given);
+  const CUresult code = storage.HasBegun();
+  return code == CUDA_SUCCESS ? WriteRef(storage->incarnation, ref) : code;
+}
+
+bool IsWhatIfInactive(int if_inactive) noexcept {
+  return if_inactive == CUGUEST_REFUSE || if_inactive == CUGUEST_CREATE;
+}
+
+IfInactive WhatIfInactive(int if_inactive) noexcept {
+  return if_inactive == CUGUEST_CREATE ? IfInactive::kCreate : IfInactive::kRefuse;
+}
+
+}  // namespace
+CUGUEST_END_INTERNAL_NAMESPACE
+
+namespace c = cuguest::internal;
+
+int cuguest_acquire_on(cuguest_acquired* acquired, int device, int if_inactive) {
+  if (!c::IsWhatIfInactive(if_inactive)) return CUDA_ERROR_INVALID_VALUE;
+  return c::BeginObject<c::Acquired>(acquired, [=](c::Acquired* object) {
+    return c::AcquireOn(device, c::WhatIfInactive(if_inactive), object);
+  });
+}
+
+int cuguest_acquire_from_pointer(cuguest_acquired* acquired, unsigned long long pointer,
+                                 int if_inactive) {
+  if (!c::IsWhatIfInactive(if_inactive)) return CUDA_ERROR_INVALID_VALUE;
+  return c::BeginObject<c::Acquired>(acquired, [=](c::Acquired* object) {
+    return c::AcquireFromPointer(pointer, c::WhatIfInactive(if_inactive), object);
+  });
+}
+
+int cuguest_acquire_from_stream(cuguest_acquired* acquired, CUstream stream) {
+  return c::BeginObject<c::Acquired>(
+      acquired, [=](c::Acquired* object) { return c::AcquireFromStream(stream, object); });
+}
+
+int cuguest_acquired_ref(const cuguest_acquired* acquired, cuguest_ref* ref) {
+  return c::NameObject<c::Acquired>(acquired, ref);
+}
+
+int cuguest_acquired_source(const cuguest_acquired* acquired) {
+  const c::StorageOf<const c::Acquired, const cuguest_acquired> storage(acquired);
+  return storage.HasBegun() == CUDA_SUCCESS ? static_cast<int>(storage->source) : -1;
+}
+
+int cuguest_acquired_release(cuguest_acquired* acquired) {
+  const c::StorageOf<c::Acquired, cuguest_acquired> storage(acquired);
+  CUresult code = storage.HasBegun();
+  if (code != CUDA_SUCCESS) return code;
+  code = c::Release(&*storage);
+  storage.End();
+  return code;
+}
+
+void cuguest_acquired_cleanup(cuguest_acquired* acquired) {
+  static_cast<void>(cuguest_acquired_release(acquired));
+}
+
+int cuguest_shared_context_create(cuguest_shared_context* shared, int device, unsigned flags) {
+  return c::BeginObject<c::Attachment>(
+      shared, [=](c::Attachment* object) { return c::CreateShared(device, flags, object); });
+}
+
+int cuguest_shared_context_attach(cuguest_shared_context* shared, CUcontext context) {
+  return c::BeginObject<c::Attachment>(
+      shared, [=](c::Attachment* object) { return c::Attach(context, object); });
+}
+
+int cuguest_shared_context_ref(const cuguest_shared_context* shared, cuguest_ref* ref) {
+  return c::NameObject<c::Attachment>(shared, ref);
+}
+
+int cuguest_shared_context_detach(cuguest_shared_context* shared) {
+  const c::StorageOf<c::Attachment, cuguest_shared_context> storage(shared);
+  CUresult code = storage.HasBegun();
+  if (code != CUDA_SUCCESS) return code;
+  code = c::Detach(&*storage).code;
+  storage.End();
+  return code;
+}
+
+void cuguest_shared_context_cleanup(cuguest_shared_context* shared) {
+  static_cast<void>(cuguest_shared_context_detach(shared));
+}
