@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""core_test.py ARCHIVE COMPILER TOOLKIT_INCLUDE SIMDIR OPTIMIZATION
+
+cuguest-core is for embedders without Abseil and libstdc++: what its archive needs is in the C library and the
+compiler's runtime; its headers bring none of Abseil's; an embedder that the C compiler's driver links, without
+libstdc++, guards a context; and a guard costs it at most 32 KB, where the archive is optimised.
+"""
+
+import re
+
+from common import ROOT, check, done, needed, pathlib, run, scratch, sys
+
+archive, cxx, toolkit, simdir, optimization = sys.argv[1:]
+cc = "cc"
+archive = pathlib.Path(archive).resolve()
+INCLUDE = ["-I", ROOT / "include", *(["-isystem", toolkit] if toolkit else [])]
+FLAGS = ["-std=c++17", "-O2", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden", "-ffunction-sections",
+         "-fdata-sections", "-Wall", "-Wextra", "-Werror", "-DCUGUEST_STATIC", *INCLUDE]
+LINK = ["-Wl,--gc-sections", "-Wl,-z,defs", f"-Wl,--exclude-libs,{archive.name}"]
+LIMIT = 32 * 1024
+
+# Each line of the table: what an embedder calls, as C functions of a shared object.
+EMBEDDERS = {
+    "nothing": "",
+    "guard": """
+        #include "cuguest/context_guard.h"
+        CALLED int Guarded(CUcontext context) {
+          cuguest::ContextGuard guard(context);
+          return guard.result();
+        }""",
+    "guard and acquire": """
+        #include "cuguest/context_guard.h"
+        #include "lib/context/acquire_call.h"
+        CALLED int Guarded(CUdeviceptr pointer) {
+          cuguest::internal::Acquired acquired;
+          const auto outcome =
+              cuguest::internal::AcquireFromPointer(pointer, cuguest::IfInactive::kRefuse, &acquired);
+          if (!outcome.ok()) return outcome.code;
+          cuguest::ContextGuard guard(acquired.incarnation);
+          guard.Restore();
+          return cuguest::internal::Release(&acquired);
+        }""",
+    "everything": "",  # with the whole archive
+}
+
+# A host that has loaded the driver, and a guest in another context.
+PROGRAM = """
+#include <dlfcn.h>
+#include <stdio.h>
+
+#include "cuguest/context_guard.h"
+#include "cuguest/error_text.h"
+#include "cuguest/host_scope.h"
+
+template <typename Function>
+Function Find(void* library, const char* name) {
+  return reinterpret_cast<Function>(dlsym(library, name));
+}
+
+int main() {
+  void* const cuda = dlopen("libcuda.so.1", RTLD_NOW);
+  if (cuda == nullptr) return puts("no driver") < 0;
+  const auto init = Find<CUresult (*)(unsigned)>(cuda, "cuInit");
+  const auto retain = Find<CUresult (*)(CUcontext*, CUdevice)>(cuda, "cuDevicePrimaryCtxRetain");
+  const auto get = Find<CUresult (*)(CUcontext*)>(cuda, "cuCtxGetCurrent");
+  CUcontext mine = nullptr;
+  CUcontext now = nullptr;
+  if (init(0) != CUDA_SUCCESS || retain(&mine, 0) != CUDA_SUCCESS) return 1;
+  {
+    cuguest::ContextGuard guard(mine);
+    if (!guard.ok()) return puts(cuguest::ErrorName(guard.result())) < 0;
+    if (get(&now) != CUDA_SUCCESS || now != mine) return 2;
+    cuguest::HostScope host(guard);
+    if (get(&now) != CUDA_SUCCESS || now != nullptr) return 3;
+  }
+  if (get(&now) != CUDA_SUCCESS || now != nullptr) return 4;
+  return puts("guarded") < 0;
+}
+"""
+
+
+def symbols(*arguments):
+    return {line.split()[0].split("@")[0] for line in run("nm", "--format=posix", *arguments).splitlines()
+            if " " in line}
+
+
+def library_of(name):
+    return pathlib.Path(run(cc, f"-print-file-name={name}").strip())
+
+
+with scratch() as tmp:
+    runtime = [path for name in ("libc.so.6", "ld-linux-x86-64.so.2", "libdl.so.2", "libpthread.so.0", "libgcc_s.so.1")
+               if (path := library_of(name)).is_absolute()]
+    have = set().union(*(symbols("-D", "--defined-only", path) for path in runtime)) | {"_GLOBAL_OFFSET_TABLE_"}
+    missing = symbols("-u", archive) - symbols("--defined-only", archive) - have
+    names = " ".join(path.name for path in runtime)
+    check(f"all that {archive.name} needs is in {names}", len(runtime) > 2 and not missing, sorted(missing))
+
+    text = (ROOT / "include" / "meson.build").read_text()
+    headers = re.findall(r"'(cuguest/\S+\.h)'", text[text.index("core_headers = "):text.index("public_headers = ")])
+    brought = run(cxx, "-M", *FLAGS, "-x", "c++", "-", input="".join(f'#include "{name}"\n' for name in headers))
+    files = re.findall(r"\S+", brought.replace("\\\n", " "))
+    strangers = [name for name in files if "/absl/" in name]
+    check(f"{len(headers)} headers bring no Abseil", len(headers) > 10 and not strangers, strangers)
+    ours = {str(pathlib.Path(name).relative_to(ROOT / "include")) for name in files if name.startswith(str(ROOT / "include"))}
+    check("and no other headers of ours", ours == set(headers), sorted(ours ^ set(headers)))
+
+    (tmp / "program.cc").write_text(PROGRAM)
+    run(cxx, *FLAGS, "-c", tmp / "program.cc", "-o", tmp / "program.o")
+    program = tmp / "program"
+    run(cc, tmp / "program.o", archive, *LINK, "-o", program, "-ldl", "-pthread")
+    check("the C compiler's driver links an embedder", not any("stdc++" in name for name in needed(program)), needed(program))
+    output = run(program, env={"LD_LIBRARY_PATH": simdir})
+    check("which guards a context", output == "guarded\n", output)
+
+    sizes = {}
+    for what, source in EMBEDDERS.items():
+        stem = tmp / what.replace(" ", "_")
+        stem.with_suffix(".cc").write_text('#define CALLED extern "C" [[gnu::visibility("default")]]\n' + source)
+        run(cxx, *FLAGS, "-I", ROOT, "-c", stem.with_suffix(".cc"), "-o", stem.with_suffix(".o"))
+        whole = ["-Wl,--whole-archive", archive, "-Wl,--no-whole-archive"] if what == "everything" else [archive]
+        # With the whole archive nothing is called, and all of it would be left out.
+        link = [word for word in LINK if what != "everything" or word != "-Wl,--gc-sections"]
+        run(cc, "-shared", stem.with_suffix(".o"), *whole, *link, "-s", "-o", stem.with_suffix(".so"), "-ldl", "-pthread")
+        sizes[what] = stem.with_suffix(".so").stat().st_size
+    print("  bytes, stripped     more than nothing")
+    for what, size in sizes.items():
+        print(f"{size:9} {size - sizes['nothing']:9}  {what}")
+    if optimization in ("2", "3", "s"):
+        check("a guard costs at most 32 KB", 0 < sizes["guard"] - sizes["nothing"] <= LIMIT, sizes)
+    check("what is not called is left out",
+          sizes["guard"] < sizes["guard and acquire"] < sizes["everything"], sizes)
+    done()
