@@ -23,7 +23,7 @@ HEADERS = sorted(include.glob("runtime/*.h")) + [
 # these: they call nobody, and load nothing.
 PURE_HEADERS = {
     "device_ptr.h", "device_view.h", "error.h", "error_text.h", "host_span.h", "location.h", "param_buffer.h",
-    "param_layout.h",, "typed_kernel.h",
+    "param_layout.h", "typed_kernel.h",
 }
 PURE = {"AcquireResult", "AcquiredContext", "CheckCompatibility", "GuardBase", "JudgeVersions", "Name", "Pin", "ToString", "Uuid::ToString"}
 
