@@ -21,7 +21,8 @@
 /// Note [Where a context is looked for]
 /// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 ///   AcquireFromStream    the stream's own; for 0, CU_STREAM_LEGACY and
-///                        CU_STREAM_PER_THREAD, which name no context, the current one
+///                        CU_STREAM_PER_THREAD, which name no context, the current one, or with
+///                        a device as AcquireOn
 ///   AcquireFromPointer   the one it was allocated in; for pool and virtual memory, which
 ///                        belong to a device, as AcquireOn
 ///   AcquireCurrent       the current one, if it is on the device that is wanted
@@ -80,8 +81,13 @@ class AcquiredContext {
 
   CUGUEST_HIDE AcquiredContext(const ContextRef& incarnation, Source source)
       : incarnation_(incarnation), source_(source) {}
+  CUGUEST_HIDE AcquiredContext(const ContextRef& incarnation, Source source, Device device)
+      : incarnation_(incarnation), source_(source), device_(device.get()) {}
   CUGUEST_HIDE AcquiredContext(PrimaryContext primary, Source source)
-      : incarnation_(primary.incarnation()), source_(source), kept_(std::move(primary)) {}
+      : incarnation_(primary.incarnation()),
+        source_(source),
+        device_(primary.device().get()),
+        kept_(std::move(primary)) {}
   // Takes over what `acquired` holds.
   explicit AcquiredContext(const internal::Acquired& acquired) noexcept;
 
@@ -95,9 +101,18 @@ class AcquiredContext {
   CUcontext get() const&& = delete;
   [[nodiscard]] CUGUEST_HIDE Source source() const noexcept { return source_; }
 
+  /// The device of the context.
+  ///
+  /// Errors: where the driver is asked, those of Driver::Get(), of a ContextGuard from a
+  ///         ContextRef, and of Device::OfCurrentContext().
+  /// Cost:   none from AcquireOn and AcquireCurrent, and wherever source() is kPrimary or kCreated;
+  ///         otherwise at most four driver calls if the context is current, else five.
+  [[nodiscard]] CUGUEST_API absl::StatusOr<Device> device() const;
+
  private:
   ContextRef incarnation_;
   Source source_;
+  CUdevice device_ = internal::kDeviceNotAsked;
   PrimaryContext kept_;
 };
 
@@ -141,18 +156,30 @@ class [[nodiscard]] AcquireResult : public absl::StatusOr<AcquiredContext> {
 /// Source: CUDA Driver API, cuStreamGetCtx; cudasim/test/stream_event_pointer_facts_test.cc.
 [[nodiscard]] CUGUEST_API AcquireResult AcquireFromStream(CUstream stream);
 
+/// The same for a caller that is given a device, too: for a special stream, AcquireOn(device,
+/// if_inactive). The device of any other stream is its context's; `device` is not compared with it.
+///
+/// Errors: those of AcquireOn for a special stream, of AcquireFromStream(stream) for any other.
+/// Cost:   the same.
+[[nodiscard]] CUGUEST_API AcquireResult
+AcquireFromStream(CUstream stream, Device device, IfInactive if_inactive = IfInactive::kRefuse);
+
 /// Any address within an allocation will do, of device, managed or pinned host memory.
+/// `if_inactive` is for pool and virtual memory, as in AcquireOn.
 ///
 /// Errors: kInvalidArgument     memory that CUDA does not know: plain host memory, null,
 ///                              freed
-///         kFailedPrecondition  pool or virtual memory, and there is no context on its
-///                              device; or the memory's context died
+///         kFailedPrecondition  pool or virtual memory, no context is on its device, and
+///                              creating one was not asked for; or the memory's context died
+///         and for pool and virtual memory those of PrimaryContext::Retain.
 /// Cost:   two driver calls (the first takes the driver's lock: not for hot paths); four
-///         to nine for pool and virtual memory.
+///         to nine for pool and virtual memory; with kCreate see PrimaryContext::Retain.
 /// Source: CUDA Driver API, cuPointerGetAttribute; cudasim/test/pool_facts_test.cc,
 ///         cudasim/test/virtual_memory_facts_test.cc.
-[[nodiscard]] CUGUEST_API AcquireResult AcquireFromPointer(CUdeviceptr pointer);
-[[nodiscard]] CUGUEST_API AcquireResult AcquireFromPointer(const void* pointer);
+[[nodiscard]] CUGUEST_API AcquireResult
+AcquireFromPointer(CUdeviceptr pointer, IfInactive if_inactive = IfInactive::kRefuse);
+[[nodiscard]] CUGUEST_API AcquireResult
+AcquireFromPointer(const void* pointer, IfInactive if_inactive = IfInactive::kRefuse);
 
 namespace internal {
 // What the functions below leave to the library.
@@ -169,7 +196,7 @@ CUGUEST_API AcquireResult AcquireOn(const CurrentContext& asked, Device device,
 [[nodiscard]] CUGUEST_HIDE inline AcquireResult AcquireCurrent(Device device) {
   const internal::CurrentContext asked;
   if (asked.IsSeenOn(device.get())) {
-    return AcquiredContext(asked.Seen().Ref(), AcquiredContext::Source::kCurrent);
+    return AcquiredContext(asked.Seen().Ref(), AcquiredContext::Source::kCurrent, device);
   }
   return internal::AcquireCurrent(asked, device);
 }
@@ -187,7 +214,7 @@ CUGUEST_API AcquireResult AcquireOn(const CurrentContext& asked, Device device,
     Device device, IfInactive if_inactive = IfInactive::kRefuse) {
   const internal::CurrentContext asked;
   if (asked.IsSeenOn(device.get())) {
-    return AcquiredContext(asked.Seen().Ref(), AcquiredContext::Source::kCurrent);
+    return AcquiredContext(asked.Seen().Ref(), AcquiredContext::Source::kCurrent, device);
   }
   return internal::AcquireOn(asked, device, if_inactive);
 }

@@ -99,7 +99,7 @@ class [[nodiscard]] AcquiredGuard {
                                                            Device device, IfInactive if_inactive,
                                                            GuardMode mode, Location where)
       : acquired_(asked.IsSeenOn(device.get()) ? asked.Seen().Ref() : ContextRef(),
-                  AcquiredContext::Source::kCurrent) {
+                  AcquiredContext::Source::kCurrent, device) {
     if (__builtin_expect(mode == GuardMode::kElide && incarnation().ok(), true)) {
       static_cast<void>(guard_.emplace(asked, where));
     } else {

@@ -6,12 +6,14 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
 #include "lib/context/acquire_call.h"
 #include "lib/context/call_status.h"
 #include "lib/context/object_text.h"
 #include "lib/core/driver_status.h"
+#include "lib/core/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {
@@ -20,7 +22,6 @@ using internal::Acquired;
 using internal::CallOutcome;
 using internal::CallStatus;
 using internal::ContextText;
-using internal::CurrentContext;
 using Why = CallOutcome::Why;
 
 std::string MemoryText(CUdeviceptr pointer) {
@@ -87,22 +88,37 @@ AcquireResult AcquireFromStream(CUstream stream) {
   return AcquiredContext(acquired);
 }
 
-AcquireResult AcquireFromPointer(CUdeviceptr pointer) {
+AcquireResult AcquireFromStream(CUstream stream, Device device, IfInactive if_inactive) {
+  return internal::MeansCurrent(stream) ? AcquireOn(device, if_inactive)
+                                        : AcquireFromStream(stream);
+}
+
+AcquireResult AcquireFromPointer(CUdeviceptr pointer, IfInactive if_inactive) {
   Acquired acquired;
-  const CallOutcome outcome = internal::AcquireFromPointer(pointer, IfInactive::kRefuse, &acquired);
+  const CallOutcome outcome = internal::AcquireFromPointer(pointer, if_inactive, &acquired);
   if (!outcome.ok()) return FromPointerStatus(outcome, pointer);
   return AcquiredContext(acquired);
 }
 
-AcquireResult AcquireFromPointer(const void* pointer) {
-  return AcquireFromPointer(static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(pointer)));
+AcquireResult AcquireFromPointer(const void* pointer, IfInactive if_inactive) {
+  return AcquireFromPointer(static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(pointer)),
+                            if_inactive);
 }
 
 AcquiredContext::AcquiredContext(const Acquired& acquired) noexcept
-    : incarnation_(acquired.incarnation), source_(acquired.source) {
+    : incarnation_(acquired.incarnation), source_(acquired.source), device_(acquired.device) {
   if (acquired.HoldsPrimary()) {
     kept_ = PrimaryContext(Device::Borrow(acquired.device), acquired.incarnation);
   }
+}
+
+absl::StatusOr<Device> AcquiredContext::device() const {
+  if (device_ != internal::kDeviceNotAsked) return Device::Borrow(device_);
+  CUGUEST_RETURN_IF_ERROR(Driver::Get().status());
+  const ContextGuard guard(incarnation_);
+  CUGUEST_RETURN_IF_CUDA_ERROR(guard.result(), "find the device of an acquired context",
+                               guard.advice());
+  return Device::OfCurrentContext();
 }
 
 namespace internal {

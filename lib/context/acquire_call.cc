@@ -42,7 +42,6 @@ CUresult Identify(const CurrentContext& asked, CUcontext context, ContextRef* in
 void See(const ContextRef& incarnation, CUdevice device) {
   t_this_thread.seen = {incarnation.id(), incarnation.get(), device};
 }
-constexpr CUdevice kNotAsked = -1;
 
 CallOutcome LookAtCurrent(const DriverTable& driver, const CurrentContext& asked,
                           Current* current) {
@@ -50,7 +49,7 @@ CallOutcome LookAtCurrent(const DriverTable& driver, const CurrentContext& asked
   if (is_seen) *current = {asked.Seen().context, t_this_thread.seen.device, {}, {}};
   CUresult code = is_seen ? CUDA_SUCCESS : driver.CtxGetCurrent(&current->context);
   const bool is_any = code == CUDA_SUCCESS && current->context != nullptr;
-  if (is_any && (!is_seen || current->device == kNotAsked)) {
+  if (is_any && (!is_seen || current->device == kDeviceNotAsked)) {
     code = driver.CtxGetDevice(&current->device);
   }
   if (is_any && code == CUDA_SUCCESS) {
@@ -66,15 +65,17 @@ CallOutcome LookAtCurrent(const DriverTable& driver, const CurrentContext& asked
 // blocking stream of the context (cudasim/test/capture_facts_test.cc).
 CallOutcome AcquireFromSpecialStream(const DriverTable& driver, Acquired* acquired) {
   const CurrentContext asked;
-  if (asked.IsSeen()) return Found(asked.Seen().Ref(), ContextSource::kCurrent, 0, acquired);
+  if (asked.IsSeen()) {
+    return Found(asked.Seen().Ref(), ContextSource::kCurrent, t_this_thread.seen.device, acquired);
+  }
   CUcontext context = nullptr;
   CUresult code = driver.CtxGetCurrent(&context);
   if (code == CUDA_SUCCESS && context == nullptr) code = CUDA_ERROR_INVALID_CONTEXT;
   ContextRef current;
   if (code == CUDA_SUCCESS) code = Identify(asked, context, &current);
   if (code != CUDA_SUCCESS) return Failure(code, kAcquire);
-  See(current, kNotAsked);
-  return Found(current, ContextSource::kCurrent, 0, acquired);
+  See(current, kDeviceNotAsked);
+  return Found(current, ContextSource::kCurrent, kDeviceNotAsked, acquired);
 }
 
 CallOutcome With(CallOutcome outcome, CUdevice device, const Current& current) {
@@ -116,7 +117,7 @@ CallOutcome AcquireFromStream(CUstream stream, Acquired* acquired) noexcept {
   if (code != CUDA_SUCCESS) return Failure(code, kAcquire);
   const ContextRef incarnation = ContextRef::Borrow(context);
   if (!incarnation.ok()) return Failure(incarnation.result(), kAcquire);
-  return Found(incarnation, ContextSource::kStream, 0, acquired);
+  return Found(incarnation, ContextSource::kStream, kDeviceNotAsked, acquired);
 }
 
 CallOutcome AcquireFromPointer(CUdeviceptr pointer, IfInactive if_inactive,
@@ -132,7 +133,7 @@ CallOutcome AcquireFromPointer(CUdeviceptr pointer, IfInactive if_inactive,
   if (context == nullptr) return AcquireForDeviceMemory(*driver, pointer, if_inactive, acquired);
   const ContextRef incarnation = ContextRef::Borrow(context);
   if (!incarnation.ok()) return Failure(incarnation.result(), kAcquire);
-  return Found(incarnation, ContextSource::kPointer, 0, acquired);
+  return Found(incarnation, ContextSource::kPointer, kDeviceNotAsked, acquired);
 }
 
 CallOutcome AcquireCurrent(const CurrentContext& asked, CUdevice device,

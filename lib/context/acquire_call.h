@@ -18,8 +18,9 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 struct Acquired {
   ContextRef incarnation;
   ContextSource source = ContextSource::kCurrent;
-  // Whose primary context has one reference for this; of no meaning if !HoldsPrimary().
-  CUdevice device = 0;
+  // Of the context: kDeviceNotAsked if finding the context did not need it. The primary context of
+  // this device has one reference if HoldsPrimary().
+  CUdevice device = kDeviceNotAsked;
 
   bool HoldsPrimary() const noexcept {
     return source == ContextSource::kPrimary || source == ContextSource::kCreated;

@@ -3,6 +3,7 @@
 #include "cuguest/acquire.h"
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
@@ -62,6 +63,13 @@ std::string NoRefusal(const Result& result, absl::StatusCode code,
   }
   if (result.status().code() == code && missing.empty()) return "";
   return result.status().ToString() + " lacks" + missing;
+}
+
+// The device's ordinal; -99 if it has none.
+int DeviceOf(const Result& result) {
+  if (!result.ok()) return -99;
+  const absl::StatusOr<Device> device = result->device();
+  return device.ok() ? device->get() : -99;
 }
 
 constexpr auto kPrecondition = absl::StatusCode::kFailedPrecondition;
@@ -229,6 +237,85 @@ BOOST_AUTO_TEST_CASE(the_primary_is_kept_alive_and_created_only_when_asked) {
   BOOST_TEST(GetStack().empty());
 }
 
+BOOST_AUTO_TEST_CASE(pool_memory_creates_the_primary_when_asked) {
+  CUdeviceptr pooled = 0;
+  {
+    const OwnContext a;
+    SetStack({a.get()});
+    BOOST_TEST_REQUIRE(RAW(cuMemAllocAsync)(&pooled, 64, nullptr) == CUDA_SUCCESS);
+    BOOST_TEST(RAW(cuStreamSynchronize)(nullptr) == CUDA_SUCCESS);
+    SetStack({});
+    REFUSES(AcquireFromPointer(pooled), kPrecondition, "memory of device 0", "kCreate");
+    BOOST_TEST(!IsActive(kFirst));
+    {
+      const Result created = AcquireFromPointer(pooled, IfInactive::kCreate);
+      BOOST_TEST_REQUIRE(created.ok());
+      BOOST_TEST((created->source() == Source::kCreated));
+      BOOST_TEST(DeviceOf(created) == 0);
+      BOOST_TEST(IsActive(kFirst));
+    }
+    BOOST_TEST(!IsActive(kFirst));
+    SetStack({a.get()});
+    ACQUIRES(AcquireFromPointer(reinterpret_cast<const void*>(pooled), IfInactive::kCreate),
+             a.get(), Source::kCurrent);
+    BOOST_TEST(!IsActive(kFirst));
+    BOOST_TEST(RAW(cuMemFree)(pooled) == CUDA_SUCCESS);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_special_stream_of_a_device) {
+  for (CUstream special : {CUstream{nullptr}, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD}) {
+    REFUSES(AcquireFromStream(special, kFirst), kPrecondition, "not active", "kCreate");
+    BOOST_TEST(!IsActive(kFirst));
+    const Result created = AcquireFromStream(special, kFirst, IfInactive::kCreate);
+    BOOST_TEST_REQUIRE(created.ok());
+    BOOST_TEST((created->source() == Source::kCreated));
+    ACQUIRES(AcquireFromStream(special, kFirst), created->get(), Source::kPrimary);
+  }
+  BOOST_TEST(!IsActive(kFirst));
+  const OwnContext a;
+  const OwnContext b;
+  SetStack({a.get()});
+  const OwnStream stream;
+  ACQUIRES(AcquireFromStream(nullptr, kFirst), a.get(), Source::kCurrent);
+  SetStack({a.get(), b.get()});
+  ACQUIRES(AcquireFromStream(stream.get(), kFirst, IfInactive::kCreate), a.get(), Source::kStream);
+  ACQUIRES(AcquireFromStream(stream.get(), Device::Borrow(99)), a.get(), Source::kStream);
+  BOOST_TEST(!IsActive(kFirst));
+}
+
+BOOST_AUTO_TEST_CASE(it_names_its_device, *NeedsDevices(2)) {
+  const OwnContext a;
+  const OwnContext other(1);
+  for (const Stack& stack : {Stack{a.get()}, Stack{other.get()}}) {
+    SetStack({other.get()});
+    const OwnStream stream;
+    CUdeviceptr memory = 0;
+    BOOST_TEST(RAW(cuMemAlloc)(&memory, 64) == CUDA_SUCCESS);
+    SetStack(stack);
+    BOOST_TEST(DeviceOf(AcquireFromStream(stream.get())) == 1);
+    BOOST_TEST(DeviceOf(AcquireFromPointer(memory)) == 1);
+    BOOST_TEST(DeviceOf(AcquireFromStream(nullptr)) == (stack[0] == a.get() ? 0 : 1));
+    BOOST_TEST(DeviceOf(AcquireOn(kSecond, IfInactive::kCreate)) == 1);
+    BOOST_TEST(GetStack() == stack);
+    SetStack({other.get()});
+    BOOST_TEST(RAW(cuMemFree)(memory) == CUDA_SUCCESS);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_destroyed_context_has_no_device_to_ask) {
+  auto a = std::make_unique<OwnContext>();
+  SetStack({a->get()});
+  CUstream stream = nullptr;
+  BOOST_TEST(RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+  SetStack({});
+  const Result acquired = AcquireFromStream(stream);
+  BOOST_TEST_REQUIRE(acquired.ok());
+  a.reset();
+  OwnContext::DestroyIdle();
+  BOOST_TEST((acquired->device().status().code() == kPrecondition));
+}
+
 BOOST_AUTO_TEST_CASE(no_such_device) {
   BOOST_TEST((AcquireOn(Device::Borrow(99)).status().code() != absl::StatusCode::kOk));
   REFUSES(AcquireCurrent(Device::Borrow(99)), kPrecondition, "device 99");
@@ -254,8 +341,15 @@ BOOST_AUTO_TEST_CASE(the_calls_of_the_header, *OnlySim()) {
   BOOST_TEST(RAW(cuMemAllocAsync)(&device, 64, stream.get()) == CUDA_SUCCESS);
   BOOST_TEST(calls([&] { return AcquireFromPointer(device); }) == 6u);
   BOOST_TEST(RAW(cuMemFreeAsync)(device, stream.get()) == CUDA_SUCCESS);
+  const Result of_stream = AcquireFromStream(stream.get());
+  BOOST_TEST(calls([&] { return of_stream->device(); }) == 4u);
+  const Result current = AcquireCurrent(kFirst);
+  BOOST_TEST(calls([&] { return current->device(); }) == 0u);
   SetStack({});
+  BOOST_TEST(calls([&] { return of_stream->device(); }) == 5u);
   const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
+  const Result on_device = AcquireOn(kFirst);
+  BOOST_TEST(calls([&] { return on_device->device(); }) == 0u);
   BOOST_TEST(calls([&] { return AcquireOn(kFirst); }) <= 6u);  // and one to release it
 }
 

@@ -55,12 +55,14 @@ struct StackGuard {
   const Type* type;
 };
 
+constexpr CUdevice kDeviceNotAsked = -1;
+
 // A context that was seen current. The driver gives its id to no other context, and a context
 // stays on its device, so where the id is the current one's again the rest is known, too.
 struct SeenContext {
   unsigned long long id;  // 0: none was seen
   CUcontext context;
-  CUdevice device;  // -1: it was not asked for
+  CUdevice device;  // or kDeviceNotAsked
 };
 
 // Zero when a thread begins; has no destructor, so that it is good for as long as the thread.
