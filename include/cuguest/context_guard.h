@@ -34,6 +34,7 @@
 CUGUEST_BEGIN_NAMESPACE
 
 namespace internal {
+class GuardInStorage;
 struct Finding;
 }  // namespace internal
 
@@ -133,8 +134,8 @@ enum class GuardMode : unsigned char {
 
 class ContextGuard;
 
-// Not for embedders: a ContextGuard without room for what it remembers in kExact. The constructors
-// of what stands on it enter, and their destructors leave.
+/// What ContextGuard is but for its beginning and its end, and for the room for what it remembers
+/// in kExact. Not for embedders.
 class CUGUEST_API GuardBase : private internal::StackGuard {
  public:
   GuardBase(const GuardBase&) = delete;
@@ -191,8 +192,10 @@ class CUGUEST_API GuardBase : private internal::StackGuard {
     return CUDA_SUCCESS;
   }
 
- protected:
+ private:
+  friend class ContextGuard;
   friend class HostScope;
+  friend class internal::GuardInStorage;
   enum class State : unsigned char {
     kOut,
     kGone,       // out, and leaving has shown that its context was destroyed

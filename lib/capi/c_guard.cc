@@ -10,7 +10,6 @@
 #include "lib/context/thread_guards.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
-namespace {
 
 // Without kExact, and so without room for what that remembers.
 class GuardInStorage : public GuardBase {
@@ -22,6 +21,9 @@ class GuardInStorage : public GuardBase {
   // Whether there is nothing to leave any more.
   bool IsOver() const noexcept { return !IsInside() && state_ != State::kSuspended; }
 };
+
+namespace {
+
 using GuardStorage = StorageOf<GuardInStorage, cuguest_guard>;
 static_assert(sizeof(cuguest_guard) == 128);
 using ResidencyStorage = StorageOf<Bound<ThreadResidency>, cuguest_residency>;
