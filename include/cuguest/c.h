@@ -303,6 +303,9 @@ enum {
   CUGUEST_CREATE = 1,
 };
 
+/// In place of a device, where none is meant.
+enum { CUGUEST_NO_DEVICE = -1 };
+
 /// Where an acquired context came from: ContextSource of context_source.h.
 enum {
   CUGUEST_FROM_STREAM = 0,
@@ -327,12 +330,14 @@ typedef struct cuguest_acquired {
   unsigned long long opaque[15];
 } cuguest_acquired;
 
-/// `pointer` may be any address in an allocation. A special stream (null, legacy, per-thread) means
-/// the current context; the handle of any other must be alive.
+/// `pointer` may be any address in an allocation; `if_inactive` is for memory of a device that no
+/// context owns. A special stream (null, legacy, per-thread) names no context: what it means is
+/// that of cuguest_acquire_on(device, if_inactive), or, with CUGUEST_NO_DEVICE, the current one.
+/// The handle of any other must be alive; its context is not compared with `device`.
 ///
 /// Errors:  nothing is held then.
 ///            CUDA_ERROR_INVALID_CONTEXT (201)       there is none, and creating it was not asked
-///                                                   for; a special stream, and nothing is current
+///                                                   for
 ///            CUDA_ERROR_INVALID_VALUE (1)           also: memory that CUDA does not know
 ///            CUDA_ERROR_INVALID_DEVICE (101)        no such device
 ///            CUDA_ERROR_CONTEXT_IS_DESTROYED (709)  it was destroyed or reset
@@ -345,7 +350,8 @@ CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_acquire_from_pointer(cuguest_acqui
                                                                    unsigned long long pointer,
                                                                    int if_inactive);
 CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_acquire_from_stream(cuguest_acquired* acquired,
-                                                                  struct CUstream_st* stream);
+                                                                  struct CUstream_st* stream,
+                                                                  int device, int if_inactive);
 
 /// What was acquired, for cuguest_guard_enter_ref(): good until it is released. And where it came
 /// from; -1 where nothing is acquired.

@@ -4,6 +4,7 @@
 #include "lib/capi/c_storage.h"
 #include "lib/context/acquire_call.h"
 #include "lib/context/attach_call.h"
+#include "lib/context/stream_kind.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
@@ -60,7 +61,12 @@ int cuguest_acquire_from_pointer(cuguest_acquired* acquired, unsigned long long 
   });
 }
 
-int cuguest_acquire_from_stream(cuguest_acquired* acquired, CUstream stream) {
+int cuguest_acquire_from_stream(cuguest_acquired* acquired, CUstream stream, int device,
+                                int if_inactive) {
+  if (!c::IsWhatIfInactive(if_inactive)) return CUDA_ERROR_INVALID_VALUE;
+  if (device != CUGUEST_NO_DEVICE && c::MeansCurrent(stream)) {
+    return cuguest_acquire_on(acquired, device, if_inactive);
+  }
   return c::BeginObject<c::Acquired>(
       acquired, [=](c::Acquired* object) { return c::AcquireFromStream(stream, object); });
 }
