@@ -3,7 +3,6 @@
 #include "cuguest/c.h"
 #include "lib/capi/c_storage.h"
 #include "lib/context/acquire_call.h"
-#include "lib/context/attach_call.h"
 #include "lib/context/stream_kind.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
@@ -14,24 +13,6 @@ static_assert(CUGUEST_FROM_POINTER == static_cast<int>(ContextSource::kPointer))
 static_assert(CUGUEST_FROM_CURRENT == static_cast<int>(ContextSource::kCurrent));
 static_assert(CUGUEST_FROM_PRIMARY == static_cast<int>(ContextSource::kPrimary));
 static_assert(CUGUEST_FROM_CREATED == static_cast<int>(ContextSource::kCreated));
-
-// Begins what `call` makes.
-template <typename Object, typename Given, typename Call>
-CUresult BeginObject(Given* given, Call call) noexcept {
-  const StorageOf<Object, Given> storage(given);
-  CUresult code = storage.CanBegin();
-  Object object;
-  if (code == CUDA_SUCCESS) code = call(&object).code;
-  if (code == CUDA_SUCCESS) storage.Begin(object);
-  return code;
-}
-
-template <typename Object, typename Given>
-CUresult NameObject(const Given* given, cuguest_ref* ref) noexcept {
-  const StorageOf<const Object, const Given> storage(given);
-  const CUresult code = storage.HasBegun();
-  return code == CUDA_SUCCESS ? WriteRef(storage->incarnation, ref) : code;
-}
 
 bool IsWhatIfInactive(int if_inactive) noexcept {
   return if_inactive == CUGUEST_REFUSE || if_inactive == CUGUEST_CREATE;
@@ -91,31 +72,4 @@ int cuguest_acquired_release(cuguest_acquired* acquired) {
 
 void cuguest_acquired_cleanup(cuguest_acquired* acquired) {
   static_cast<void>(cuguest_acquired_release(acquired));
-}
-
-int cuguest_shared_context_create(cuguest_shared_context* shared, int device, unsigned flags) {
-  return c::BeginObject<c::Attachment>(
-      shared, [=](c::Attachment* object) { return c::CreateShared(device, flags, object); });
-}
-
-int cuguest_shared_context_attach(cuguest_shared_context* shared, CUcontext context) {
-  return c::BeginObject<c::Attachment>(
-      shared, [=](c::Attachment* object) { return c::Attach(context, object); });
-}
-
-int cuguest_shared_context_ref(const cuguest_shared_context* shared, cuguest_ref* ref) {
-  return c::NameObject<c::Attachment>(shared, ref);
-}
-
-int cuguest_shared_context_detach(cuguest_shared_context* shared) {
-  const c::StorageOf<c::Attachment, cuguest_shared_context> storage(shared);
-  CUresult code = storage.HasBegun();
-  if (code != CUDA_SUCCESS) return code;
-  code = c::Detach(&*storage).code;
-  storage.End();
-  return code;
-}
-
-void cuguest_shared_context_cleanup(cuguest_shared_context* shared) {
-  static_cast<void>(cuguest_shared_context_detach(shared));
 }

@@ -115,6 +115,24 @@ inline Incarnation NamedBy(const cuguest_ref& ref) noexcept { return {ref.contex
 // Writes `from` to `ref`, if that is one, and returns its result().
 CUresult WriteRef(const ContextRef& from, cuguest_ref* ref) noexcept;
 
+// Begins what `call`, which gives a CallOutcome, makes.
+template <typename Object, typename Given, typename Call>
+CUresult BeginObject(Given* given, Call call) noexcept {
+  const StorageOf<Object, Given> storage(given);
+  CUresult code = storage.CanBegin();
+  Object object;
+  if (code == CUDA_SUCCESS) code = call(&object).code;
+  if (code == CUDA_SUCCESS) storage.Begin(object);
+  return code;
+}
+
+template <typename Object, typename Given>
+CUresult NameObject(const Given* given, cuguest_ref* ref) noexcept {
+  const StorageOf<const Object, const Given> storage(given);
+  const CUresult code = storage.HasBegun();
+  return code == CUDA_SUCCESS ? WriteRef(storage->incarnation, ref) : code;
+}
+
 CUGUEST_END_INTERNAL_NAMESPACE
 
 #endif  // CUGUEST_LIB_CAPI_C_STORAGE_H_

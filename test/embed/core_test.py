@@ -14,34 +14,43 @@ from common import ROOT, check, done, needed, pathlib, run, scratch, sys
 archive, cxx, toolkit, simdir, optimization = sys.argv[1:]
 cc = "cc"
 archive = pathlib.Path(archive).resolve()
-INCLUDE = ["-I", ROOT / "include", *(["-isystem", toolkit] if toolkit else [])]
+INCLUDE = [f"-I{ROOT}/include", *(["-isystem", toolkit] if toolkit else [])]
 FLAGS = ["-std=c++17", "-O2", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden", "-ffunction-sections",
          "-fdata-sections", "-Wall", "-Wextra", "-Werror", "-DCUGUEST_STATIC", *INCLUDE]
+C_FLAGS = ["-std=c99", "-pedantic", *(word for word in FLAGS if not word.startswith(("-std", "-fno-")))]
 LINK = ["-Wl,--gc-sections", "-Wl,-z,defs", f"-Wl,--exclude-libs,{archive.name}"]
 LIMIT = 32 * 1024
 
-# Each line of the table: what an embedder calls, as C functions of a shared object.
+# Each line of the table: the source of a shared object that calls it, in C++ or in C.
 EMBEDDERS = {
-    "nothing": "",
-    "guard": """
+    "nothing": ("c", "typedef int Nothing;"),
+    "a guard": ("cc", """
         #include "cuguest/context_guard.h"
-        CALLED int Guarded(CUcontext context) {
+        extern "C" [[gnu::visibility("default")]] int Guarded(CUcontext context) {
           cuguest::ContextGuard guard(context);
           return guard.result();
-        }""",
-    "guard and acquire": """
-        #include "cuguest/context_guard.h"
-        #include "lib/context/acquire_call.h"
-        CALLED int Guarded(CUdeviceptr pointer) {
-          cuguest::internal::Acquired acquired;
-          const auto outcome =
-              cuguest::internal::AcquireFromPointer(pointer, cuguest::IfInactive::kRefuse, &acquired);
-          if (!outcome.ok()) return outcome.code;
-          cuguest::ContextGuard guard(acquired.incarnation);
-          guard.Restore();
-          return cuguest::internal::Release(&acquired);
-        }""",
-    "everything": "",  # with the whole archive
+        }"""),
+    "a guard, in C": ("c", """
+        #include "cuguest/c.h"
+        __attribute__((visibility("default"))) int Guarded(struct CUctx_st* context) {
+          cuguest_guard guard = {sizeof(guard), {0}};
+          const int code = cuguest_guard_enter(&guard, context, CUGUEST_ELIDE, __FILE__, __LINE__);
+          return code != 0 ? code : cuguest_guard_leave(&guard);
+        }"""),
+    "acquiring and a guard, in C": ("c", """
+        #include "cuguest/c.h"
+        __attribute__((visibility("default"))) int Guarded(unsigned long long pointer) {
+          cuguest_acquired acquired = {sizeof(acquired), {0}};
+          cuguest_guard guard = {sizeof(guard), {0}};
+          cuguest_ref ref = CUGUEST_REF_INIT;
+          int code = cuguest_acquire_from_pointer(&acquired, pointer, 0);
+          if (code == 0) code = cuguest_acquired_ref(&acquired, &ref);
+          if (code == 0) code = cuguest_guard_enter_ref(&guard, &ref, CUGUEST_ELIDE, __FILE__, __LINE__);
+          if (code == 0) code = cuguest_guard_leave(&guard);
+          cuguest_acquired_release(&acquired);
+          return code;
+        }"""),
+    "everything": ("c", "typedef int Nothing;"),  # with the whole archive
 }
 
 # A host that has loaded the driver, and a guest in another context.
@@ -115,20 +124,22 @@ with scratch() as tmp:
     check("which guards a context", output == "guarded\n", output)
 
     sizes = {}
-    for what, source in EMBEDDERS.items():
-        stem = tmp / what.replace(" ", "_")
-        stem.with_suffix(".cc").write_text('#define CALLED extern "C" [[gnu::visibility("default")]]\n' + source)
-        run(cxx, *FLAGS, "-I", ROOT, "-c", stem.with_suffix(".cc"), "-o", stem.with_suffix(".o"))
-        whole = ["-Wl,--whole-archive", archive, "-Wl,--no-whole-archive"] if what == "everything" else [archive]
+    for what, (language, source) in EMBEDDERS.items():
+        stem = tmp / re.sub(r"\W+", "_", what)
+        stem.with_suffix(f".{language}").write_text(source)
         # With the whole archive nothing is called, and all of it would be left out.
-        link = [word for word in LINK if what != "everything" or word != "-Wl,--gc-sections"]
-        run(cc, "-shared", stem.with_suffix(".o"), *whole, *link, "-s", "-o", stem.with_suffix(".so"), "-ldl", "-pthread")
+        whole = what == "everything"
+        objects = ["-Wl,--whole-archive", archive, "-Wl,--no-whole-archive"] if whole else [archive]
+        run(*((cxx, *FLAGS) if language == "cc" else (cc, *C_FLAGS)), "-c", stem.with_suffix(f".{language}"),
+            "-o", stem.with_suffix(".o"))
+        run(cc, "-shared", "-s", stem.with_suffix(".o"), *objects, *LINK[whole:], "-o", stem.with_suffix(".so"),
+            "-ldl", "-pthread")
         sizes[what] = stem.with_suffix(".so").stat().st_size
     print("  bytes, stripped     more than nothing")
     for what, size in sizes.items():
         print(f"{size:9} {size - sizes['nothing']:9}  {what}")
     if optimization in ("2", "3", "s"):
-        check("a guard costs at most 32 KB", 0 < sizes["guard"] - sizes["nothing"] <= LIMIT, sizes)
-    check("what is not called is left out",
-          sizes["guard"] < sizes["guard and acquire"] < sizes["everything"], sizes)
+        check("a guard costs at most 32 KB", 0 < sizes["a guard"] - sizes["nothing"] <= LIMIT, sizes)
+    check("what is not called is left out", sizes["a guard, in C"] < sizes["acquiring and a guard, in C"] < sizes["everything"],
+          sizes)
     done()

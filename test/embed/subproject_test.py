@@ -58,7 +58,7 @@ with scratch() as tmp:
               f"-Dcuguest:default_library={kind}", f"-Dcuguest:toolkit_include={toolkit}", env=env)
     targets = {t["name"] for t in json.loads(run(*meson, "introspect", "--targets", tmp / "untested"))}
     check("tests=disabled: configures the library and no simulation",
-          targets == {"cuguest", "cuguest_embedded", "picture", "viewer"} and "python" not in log.lower(), targets)
+          targets == {"cuguest", "cuguest-core", "cuguest_embedded", "picture", "viewer"} and "python" not in log.lower(), targets)
 
     # A parent with tests, and with options of its own that reach us: its sources are one each
     # target, which ours cannot be, and its archives are for programs only. What would be built is
