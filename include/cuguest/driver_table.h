@@ -134,6 +134,8 @@
     (unsigned long long* flags, const CUmemLocation* location, CUdeviceptr pointer))               \
   X(MemAllocAsync, 11020, "", (CUdeviceptr * pointer, size_t bytes, CUstream stream))              \
   X(MemFreeAsync, 11020, "", (CUdeviceptr pointer, CUstream stream))                               \
+  X(MemHostAlloc, 2020, "", (void** pointer, size_t bytes, unsigned flags))                        \
+  X(MemFreeHost, 2000, "", (void* pointer))                                                        \
   X(StreamGetCtx, 9020, "", (CUstream stream, CUcontext * context))                                \
   X(StreamIsCapturing, 10000, "", (CUstream stream, CUstreamCaptureStatus * status))               \
   X(StreamGetCaptureInfo, 10010, "",                                                               \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What DeviceBuffer is for every T.                                     tier: 3
+// What DeviceBuffer and PinnedBuffer are for every T.                                     tier: 3
 
 #include "cuguest/internal/owned_memory.h"
 
@@ -130,6 +130,33 @@ absl::StatusOr<OwnedMemory> OwnedMemory::Allocate(const StreamRef& stream, const
   return AllocateIn(stream.context(), stream, type, count);
 }
 
+absl::StatusOr<OwnedMemory> OwnedMemory::AllocateHost(const ContextRef& context,
+                                                      const ElementType& type, std::size_t count,
+                                                      unsigned flags) {
+  CUGUEST_ASSIGN_OR_RETURN(const std::size_t bytes, ByteCount("allocate", type, count));
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  CUGUEST_RETURN_IF_ERROR(driver->Require(&Driver::MemHostAlloc).status());
+  CUGUEST_RETURN_IF_ERROR(driver->Require(&Driver::MemFreeHost).status());
+  const ContextGuard guard(context);
+  CUGUEST_RETURN_IF_CUDA_ERROR(guard.result(), AllocateText(bytes), guard.advice());
+  if (bytes == 0) return OwnedMemory();
+  const RelaxedScope relaxed;
+  void* pointer = nullptr;
+  CUresult code = relaxed.result();
+  if (code == CUDA_SUCCESS) code = driver->MemHostAlloc(&pointer, bytes, flags);
+  CUGUEST_RETURN_IF_CUDA_ERROR(
+      code, AllocateText(bytes),
+      absl::StrCat("page-locked host memory, flags ", flags, ", ", ContextText(context.get())));
+  const absl::StatusOr<MemoryDescription> memory = Describe(pointer);
+  if (!memory.ok()) {
+    static_cast<void>(driver->MemFreeHost(pointer));
+    return memory.status();
+  }
+  OwnedMemory owned({AddressOf(pointer), bytes, memory->context, *memory->device}, StreamRef());
+  owned.is_host_ = true;
+  return owned;
+}
+
 absl::StatusOr<OwnedMemory> OwnedMemory::CopyOf(const ContextRef& context, const ElementType& type,
                                                 const void* values, std::size_t count) {
   if (values == nullptr && count != 0) {
@@ -245,7 +272,11 @@ OwnedMemory::Outcome OwnedMemory::TryFreeAtOnce() noexcept {
   if (relaxed.result() != CUDA_SUCCESS) return Settle(relaxed.result());
   if (range_.context.get() == nullptr) return Settle(FreeOfNoContext(*driver, range_.pointer));
   const ContextGuard guard(range_.context);
-  code = guard.ok() ? driver->MemFree(range_.pointer) : guard.result();
+  code = guard.result();
+  if (guard.ok()) {
+    code = is_host_ ? driver->MemFreeHost(reinterpret_cast<void*>(range_.pointer))
+                    : driver->MemFree(range_.pointer);
+  }
   return code == CUDA_ERROR_CONTEXT_IS_DESTROYED ? SettleGone() : Settle(code, guard.advice());
 }
 

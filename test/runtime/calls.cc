@@ -8,6 +8,7 @@
 #include "cuguest/device_buffer.h"
 #include "cuguest/memory.h"
 #include "cuguest/peer_access.h"
+#include "cuguest/pinned_buffer.h"
 #include "cuguest/runtime/array.h"
 #include "cuguest/runtime/callee_scope.h"
 #include "cuguest/runtime/context.h"
@@ -38,6 +39,7 @@ using cuguest::Download;
 using cuguest::Event;
 using cuguest::HostSpan;
 using cuguest::PeerAccess;
+using cuguest::PinnedBuffer;
 using cuguest::Stream;
 using cuguest::StreamRef;
 using runtime::ToDriver;
@@ -404,6 +406,28 @@ std::vector<Call> Buffers() {
          return Holds(empty.view().empty() && empty.get() == 0 && empty.data() == nullptr &&
                       empty.size() == 0 && empty.size_bytes() == 0 && empty.empty() &&
                       empty.context() == ContextRef() && empty.device() == First());
+       }},
+      {"PinnedBuffer::Allocate", kOk,
+       [](const Things& t) { return PinnedBuffer<int>::Allocate(t.home.ref(), kCount); }},
+      {"PinnedBuffer::Allocate: a destroyed context", kOver,
+       [](const Things& t) { return PinnedBuffer<int>::Allocate(t.ended, kCount); }},
+      {"PinnedBuffer::Allocate: more than a size_t holds", kRefused,
+       [](const Things& t) { return PinnedBuffer<int>::Allocate(t.home.ref(), kOverflow); }},
+      {"PinnedBuffer::Free", kOk,
+       [](const Things& t) {
+         absl::StatusOr<PinnedBuffer<int>> buffer =
+             PinnedBuffer<int>::Allocate(t.home.ref(), kCount);
+         return buffer.ok() ? buffer->Free() : buffer.status();
+       }},
+      {"PinnedBuffer PinnedBuffer::data PinnedBuffer::span PinnedBuffer::size "
+       "PinnedBuffer::size_bytes PinnedBuffer::empty PinnedBuffer::context PinnedBuffer::device "
+       "PinnedBuffer::Leak",
+       kOk,
+       [](const Things&) {
+         PinnedBuffer<int> empty;
+         return Holds(empty.data() == nullptr && empty.span().size() == 0 && empty.size() == 0 &&
+                      empty.size_bytes() == 0 && empty.empty() && empty.context() == ContextRef() &&
+                      empty.device() == First() && empty.Leak().data() == nullptr);
        }},
       {"AllocateBuffer", kOk,
        [](const Things& t) { return runtime::AllocateBuffer<int>(t.home.ref(), kCount); }},

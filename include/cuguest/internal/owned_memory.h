@@ -4,7 +4,8 @@
 // internal/owned_memory.h                                               tier: 3
 // -----------------------------------------------------------------------------
 //
-// Not for embedders. What DeviceBuffer<T> (device_buffer.h) is for every T.
+// Not for embedders. What DeviceBuffer<T> (device_buffer.h) and PinnedBuffer<T> (pinned_buffer.h)
+// are for every T.
 
 #ifndef CUGUEST_INTERNAL_OWNED_MEMORY_H_
 #define CUGUEST_INTERNAL_OWNED_MEMORY_H_
@@ -30,6 +31,10 @@ class CUGUEST_API OwnedMemory {
                                               std::size_t count);
   static absl::StatusOr<OwnedMemory> Allocate(const StreamRef& stream, const ElementType& type,
                                               std::size_t count);
+  // Page-locked host memory; `flags` of cuMemHostAlloc.
+  static absl::StatusOr<OwnedMemory> AllocateHost(const ContextRef& context,
+                                                  const ElementType& type, std::size_t count,
+                                                  unsigned flags);
   // Of `count` elements at `values` in host memory.
   static absl::StatusOr<OwnedMemory> CopyOf(const ContextRef& context, const ElementType& type,
                                             const void* values, std::size_t count);
@@ -42,11 +47,13 @@ class CUGUEST_API OwnedMemory {
   CUGUEST_HIDE OwnedMemory(OwnedMemory&& other) noexcept
       : range_(std::exchange(other.range_, MemoryRange())),
         stream_(std::exchange(other.stream_, StreamRef())),
-        thread_(other.thread_) {}
+        thread_(other.thread_),
+        is_host_(other.is_host_) {}
   CUGUEST_HIDE OwnedMemory& operator=(OwnedMemory other) noexcept {
     std::swap(range_, other.range_);
     std::swap(stream_, other.stream_);
     std::swap(thread_, other.thread_);
+    std::swap(is_host_, other.is_host_);
     return *this;
   }
   CUGUEST_HIDE ~OwnedMemory() { End(); }
@@ -80,6 +87,7 @@ class CUGUEST_API OwnedMemory {
   MemoryRange range_;
   StreamRef stream_;     // in whose order it is freed; empty: in none
   unsigned thread_ = 0;  // whose per-thread stream it is, if it is one
+  bool is_host_ = false;
 };
 
 CUGUEST_END_INTERNAL_NAMESPACE

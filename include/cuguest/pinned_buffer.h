@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// pinned_buffer.h                                                       tier: 3
+// -----------------------------------------------------------------------------
+/// \file
+/// `PinnedBuffer<T>` owns page-locked host memory. It is allocated and freed in its own context,
+/// whatever is current at the time.
+///
+///   absl::StatusOr<PinnedBuffer<float>> x = PinnedBuffer<float>::Allocate(context, count);
+///   if (!x.ok()) return x.status();
+
+#ifndef CUGUEST_PINNED_BUFFER_H_
+#define CUGUEST_PINNED_BUFFER_H_
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/device.h"
+#include "cuguest/export.h"
+#include "cuguest/host_span.h"
+#include "cuguest/internal/memory_range.h"
+#include "cuguest/internal/owned_memory.h"
+
+CUGUEST_BEGIN_NAMESPACE
+
+/// PinnedBuffer
+///
+/// The memory goes with its context: when that is destroyed or reset, or its last reference is
+/// released, the pages are no longer the buffer's, portable or not, and must not be read or
+/// written. A buffer whose context was destroyed or reset calls no driver any more. This is as
+/// exact as ContextRef::IsAlive.
+///
+/// Stack:   as it was.
+/// Count:   none: it does not keep its context alive.
+/// Threads: distinct objects from any threads; one object needs outside locking. Not from a
+///          stream callback (kPermissionDenied; a destructor there leaks), and not from a
+///          static or thread_local destructor: see Note [No driver calls after main] in
+///          primary_context.h.
+/// Errors:  every function that has any gives those of Driver::Get(), and
+///          kPermissionDenied  from a stream callback
+///          kDataLoss          an earlier sticky error
+/// Source:  CUDA Driver API, cuMemHostAlloc, cuMemFreeHost; test/memory/pinned_buffer_test.cc.
+template <typename T>
+class PinnedBuffer {
+  static_assert(std::is_trivially_copyable_v<T> && !std::is_const_v<T>,
+                "elements are copied byte by byte, and nobody constructs them");
+
+ public:
+  /// `count` elements, not initialised. `flags`: any of CU_MEMHOSTALLOC_PORTABLE,
+  /// CU_MEMHOSTALLOC_DEVICEMAP and CU_MEMHOSTALLOC_WRITECOMBINED. No elements: an empty buffer.
+  /// Invalidates no capture, in any mode, on any thread.
+  ///
+  /// Errors: kInvalidArgument     the size in bytes is more than a size_t holds; other flags
+  ///         kFailedPrecondition  the context was destroyed or reset, or the ref is empty
+  ///         kResourceExhausted   out of memory
+  ///         Nothing is held then.
+  /// Cost:   eight driver calls if the context is current, else nine; the allocation itself
+  ///         locks pages, which takes longer than to allocate device memory.
+  [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<PinnedBuffer> Allocate(const ContextRef& context,
+                                                                          std::size_t count,
+                                                                          unsigned flags = 0) {
+    absl::StatusOr<internal::OwnedMemory> memory =
+        internal::OwnedMemory::AllocateHost(context, {sizeof(T), alignof(T)}, count, flags);
+    if (!memory.ok()) return memory.status();
+    return PinnedBuffer(*std::move(memory));
+  }
+
+  CUGUEST_HIDE PinnedBuffer() noexcept = default;  // empty
+
+  /// As Free(), its result dropped. Allocates no host memory.
+  CUGUEST_HIDE ~PinnedBuffer() = default;
+  CUGUEST_HIDE PinnedBuffer(PinnedBuffer&&) noexcept = default;
+  CUGUEST_HIDE PinnedBuffer& operator=(PinnedBuffer&&) noexcept = default;
+
+  /// nullptr if empty. Valid until the buffer frees the memory; moving the buffer leaves it valid.
+  [[nodiscard]] CUGUEST_HIDE T* data() noexcept {
+    return reinterpret_cast<T*>(memory_.range().pointer);
+  }
+  [[nodiscard]] CUGUEST_HIDE const T* data() const noexcept {
+    return reinterpret_cast<const T*>(memory_.range().pointer);
+  }
+  [[nodiscard]] CUGUEST_HIDE HostSpan<T> span() noexcept { return {data(), size()}; }
+  [[nodiscard]] CUGUEST_HIDE HostSpan<const T> span() const noexcept { return {data(), size()}; }
+
+  /// Elements; bytes.
+  [[nodiscard]] CUGUEST_HIDE std::size_t size() const noexcept { return size_bytes() / sizeof(T); }
+  [[nodiscard]] CUGUEST_HIDE std::size_t size_bytes() const noexcept {
+    return memory_.range().bytes;
+  }
+  [[nodiscard]] CUGUEST_HIDE bool empty() const noexcept { return size_bytes() == 0; }
+
+  /// The incarnation of the context that the memory is freed with; empty if the buffer is.
+  [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const noexcept {
+    return memory_.range().context;
+  }
+  [[nodiscard]] CUGUEST_HIDE Device device() const noexcept { return memory_.range().device; }
+
+  /// Frees it now. Work of a device with the memory must be done. Succeeds if empty, and at the
+  /// end of the process.
+  ///
+  /// Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its context
+  ///                              before; the buffer is empty then, as on success
+  ///         the driver's code    it is still owned, and Free() may be tried again
+  /// Cost:   six driver calls if its context is current, else seven.
+  CUGUEST_HIDE absl::Status Free() { return memory_.Free(); }
+
+  /// Gives up ownership without a driver call.
+  [[nodiscard]] CUGUEST_HIDE HostSpan<T> Leak() noexcept {
+    const HostSpan<T> leaked = span();
+    static_cast<void>(memory_.Leak());
+    return leaked;
+  }
+
+ private:
+  CUGUEST_HIDE explicit PinnedBuffer(internal::OwnedMemory memory) noexcept
+      : memory_(std::move(memory)) {}
+
+  internal::OwnedMemory memory_;
+};
+
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_PINNED_BUFFER_H_
