@@ -184,9 +184,12 @@ class CUGUEST_API GuardBase : private internal::StackGuard {
     CUcontext top;
     const CUresult code =
         Mostly(state == State::kElided) ? internal::GetCurrent(&top) : internal::Pop(&top);
-    if (Rarely(code != CUDA_SUCCESS)) return LeaveDisturbed(code, nullptr);
-    if (Rarely(top != ours_.context)) return LeaveDisturbed(code, top);
-    if (state == State::kPushedAlways && !CallerIsCurrent()) return LeaveDisturbed(code, top);
+    if (Rarely(code != CUDA_SUCCESS || top != ours_.context)) {
+      return LeaveDisturbed(code, code == CUDA_SUCCESS ? top : nullptr);
+    }
+    if (Rarely(state == State::kPushedAlways) && !CallerIsCurrent()) {
+      return LeaveDisturbed(code, top);
+    }
     here.innermost = outer;
     state_ = State::kOut;
     return CUDA_SUCCESS;
@@ -206,54 +209,61 @@ class CUGUEST_API GuardBase : private internal::StackGuard {
     kExact,
   };
 
-  CUGUEST_HIDE GuardBase(const internal::Incarnation& ours, GuardMode mode, Location where) noexcept
-      : ours_(ours), file_(where.file), line_(where.line), mode_(mode) {}
+  CUGUEST_HIDE GuardBase() noexcept {}  // NOLINT(modernize-use-equals-default): sets nothing
   CUGUEST_HIDE ~GuardBase() = default;
 
   // What the compiler is to lay out in line: an elided guard that nobody disturbs.
   CUGUEST_HIDE static constexpr bool Mostly(bool is_so) { return __builtin_expect(is_so, true); }
   CUGUEST_HIDE static constexpr bool Rarely(bool is_so) { return __builtin_expect(is_so, false); }
 
-  // Enters `ours`, which is ours_, in `mode`, which is mode_. The arguments are what the compiler
-  // knows; the members are read from memory once the driver was called.
-  [[gnu::always_inline]] CUGUEST_HIDE inline void EnterInLine(const internal::Incarnation& ours,
-                                                              GuardMode mode) noexcept {
-    internal::ThisThread& here = internal::t_this_thread;
-    const bool may_elide = mode == GuardMode::kElide;
-    unsigned long long id = 0;
-    if (ours.IsKnown() && may_elide && here.expects_current &&
-        internal::GetId(nullptr, &id) == CUDA_SUCCESS && id == ours.id) {
-      return SetInside(State::kElided, ours.context, here);
+  // In line is what is frequent, and no more, so that it is laid out in line also where a compiler
+  // minds the size. Members are set when the driver has been called: its functions have atomic
+  // operations, which wait for every store before them.
+  CUGUEST_HIDE void Enter(CUcontext context, GuardMode mode, Location where) noexcept {
+    const internal::Incarnation ours = internal::Incarnation::Unknown(context);
+    CUcontext caller = nullptr;
+    CUresult code = CUDA_ERROR_INVALID_CONTEXT;
+    if (Mostly(context != nullptr)) code = internal::GetCurrent(&caller);
+    if (Rarely(code != CUDA_SUCCESS || mode == GuardMode::kExact)) {
+      return EnterSpecially(ours, mode, where, code, caller);
     }
-    CUcontext caller;
-    CUresult code =
-        ours.context == nullptr ? CUDA_ERROR_INVALID_CONTEXT : internal::GetCurrent(&caller);
-    if (Rarely(code != CUDA_SUCCESS)) return Enter(code, nullptr);
-    if (mode == GuardMode::kExact) return Enter(code, caller);
-    const bool is_elided = may_elide && caller == ours.context;
-    if (Rarely(!is_elided)) {
+    State state = State::kElided;
+    if (Rarely(mode != GuardMode::kElide || caller != context)) {
       code = internal::EnterIncarnation(ours);
-    } else if (ours.IsKnown()) {
-      code = internal::CheckIncarnation(ours);
+      state = StateOfPush(mode);
     }
-    // 0 is the id of every context of a driver that has no ids.
-    if (ours.IsKnown()) here.expects_current = is_elided && ours.id != 0;
-    if (Rarely(code != CUDA_SUCCESS)) return Refuse(code, caller);
-    constexpr State kPushes[] = {State::kPushed, State::kPushedAlways};
-    SetInside(is_elided ? State::kElided : kPushes[static_cast<int>(mode)], caller, here);
+    SetInside(ours, mode, where, code, state, caller);
+  }
+  CUGUEST_HIDE void Enter(const ContextRef& context, GuardMode mode, Location where) noexcept {
+    const internal::Incarnation ours = internal::Incarnation::Of(context);
+    unsigned long long id;
+    const bool is_elided = mode == GuardMode::kElide && internal::t_this_thread.expects_current &&
+                           internal::GetId(nullptr, &id) == CUDA_SUCCESS && id == ours.id;
+    if (Rarely(!is_elided)) return EnterAsking(context, mode, where);
+    SetInside(ours, mode, where, CUDA_SUCCESS, State::kElided, ours.context);
   }
 
-  CUGUEST_HIDE void Refuse(CUresult code, CUcontext caller) noexcept {
-    caller_ = caller;
-    result_ = code;
-    state_ = State::kOut;
+  CUGUEST_HIDE static constexpr State StateOfPush(GuardMode mode) noexcept {
+    return mode == GuardMode::kElide ? State::kPushed : State::kPushedAlways;
   }
-
-  // After the push, because the driver's atomic operations wait for every store before them.
-  CUGUEST_HIDE void SetInside(State state, CUcontext caller, internal::ThisThread& here) noexcept {
+  CUGUEST_HIDE void Set(const internal::Incarnation& ours, GuardMode mode, Location where,
+                        CUresult result, State state, CUcontext caller) noexcept {
+    ours_ = ours;
     caller_ = caller;
-    result_ = CUDA_SUCCESS;
+    file_ = where.file;
+    line_ = where.line;
+    result_ = result;
+    mode_ = mode;
+    asked_ = !internal::kReportsUnasked;
     state_ = state;
+  }
+  CUGUEST_HIDE void SetInside(const internal::Incarnation& ours, GuardMode mode, Location where,
+                              CUresult result, State state, CUcontext caller) noexcept {
+    const bool is_inside = Mostly(result == CUDA_SUCCESS);
+    Set(ours, mode, where, result, is_inside ? state : State::kOut, caller);
+    if (is_inside) Link(internal::t_this_thread);
+  }
+  CUGUEST_HIDE void Link(internal::ThisThread& here) noexcept {
     type = &kType;
     thread = Mostly(here.number != 0) ? here.number : internal::NumberOfThisThread();
     outer = here.innermost;
@@ -267,7 +277,10 @@ class CUGUEST_API GuardBase : private internal::StackGuard {
 
   static const Type kType;
 
-  void Enter(CUresult code, CUcontext caller) noexcept;
+  void EnterAsking(const ContextRef& context, GuardMode mode, Location where) noexcept;
+  void EnterSpecially(const internal::Incarnation& ours, GuardMode mode, Location where,
+                      CUresult code, CUcontext caller) noexcept;
+  void EnterAgain() noexcept;
   void EnterNone() noexcept;
   void EnterExactly() noexcept;
   CUresult Identify() noexcept;
@@ -288,14 +301,13 @@ class CUGUEST_API GuardBase : private internal::StackGuard {
   ContextGuard& Exact() noexcept;
   const ContextGuard& Exact() const noexcept;
 
-  // Written once each where the constructor knows them.
   internal::Incarnation ours_;  // unknown if built from a handle
   CUcontext caller_;
   const char* file_;
   int line_;
   CUresult result_;
   GuardMode mode_;
-  mutable bool asked_ = !internal::kReportsUnasked;
+  mutable bool asked_;
   State state_;
 };
 
@@ -348,9 +360,8 @@ class [[nodiscard]] CUGUEST_API ContextGuard : public GuardBase {
   [[nodiscard]] CUGUEST_HIDE explicit ContextGuard(CUcontext context,
                                                    GuardMode mode = GuardMode::kElide,
                                                    const char* file = __builtin_FILE(),
-                                                   int line = __builtin_LINE()) noexcept
-      : GuardBase(internal::Incarnation::Unknown(context), mode, {file, line}) {
-    EnterInLine(internal::Incarnation::Unknown(context), mode);
+                                                   int line = __builtin_LINE()) noexcept {
+    Enter(context, mode, {file, line});
   }
   [[nodiscard]] CUGUEST_HIDE ContextGuard(CUcontext context, Location where,
                                           GuardMode mode = GuardMode::kElide) noexcept
@@ -361,9 +372,8 @@ class [[nodiscard]] CUGUEST_API ContextGuard : public GuardBase {
   [[nodiscard]] CUGUEST_HIDE explicit ContextGuard(const ContextRef& context,
                                                    GuardMode mode = GuardMode::kElide,
                                                    const char* file = __builtin_FILE(),
-                                                   int line = __builtin_LINE()) noexcept
-      : GuardBase(internal::Incarnation::Of(context), mode, {file, line}) {
-    EnterInLine(internal::Incarnation::Of(context), mode);
+                                                   int line = __builtin_LINE()) noexcept {
+    Enter(context, mode, {file, line});
   }
   [[nodiscard]] CUGUEST_HIDE ContextGuard(const ContextRef& context, Location where,
                                           GuardMode mode = GuardMode::kElide) noexcept
@@ -371,9 +381,9 @@ class [[nodiscard]] CUGUEST_API ContextGuard : public GuardBase {
 
   // Not for embedders: enters what was found current just now, and calls the driver for nothing.
   // Needs current.IsSeen().
-  CUGUEST_HIDE ContextGuard(const internal::CurrentContext& current, Location where) noexcept
-      : GuardBase(current.Seen(), GuardMode::kElide, where) {
-    SetInside(State::kElided, current.Seen().context, internal::t_this_thread);
+  CUGUEST_HIDE ContextGuard(const internal::CurrentContext& current, Location where) noexcept {
+    SetInside(current.Seen(), GuardMode::kElide, where, CUDA_SUCCESS, State::kElided,
+              current.Seen().context);
   }
 
   /// Neither copied nor moved. See Note [Guards do not move].
@@ -390,8 +400,8 @@ class [[nodiscard]] CUGUEST_API ContextGuard : public GuardBase {
   friend class NoContextGuard;
 
   // A NoContextGuard's, whose context is none: in mode kExact, which leaves an empty stack then.
-  CUGUEST_HIDE ContextGuard(const char* file, int line) noexcept
-      : GuardBase({nullptr, 0}, GuardMode::kExact, {file, line}) {
+  CUGUEST_HIDE ContextGuard(const char* file, int line) noexcept {
+    Set({nullptr, 0}, GuardMode::kExact, {file, line}, CUDA_SUCCESS, State::kOut, nullptr);
     EnterNone();
   }
 

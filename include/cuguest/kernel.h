@@ -129,7 +129,7 @@ class CUGUEST_API Kernel {
   /// owner has just checked it, for example): in a context that the kernel was found in, the driver
   /// is not asked again.
   ///
-  /// Cost: none, no lock: 25 to 30 ns beside an H100. test/benchmark/cache_rows.cc.
+  /// Cost: none, no lock: about 20 ns beside an H100. test/benchmark/cache_rows.cc.
   [[nodiscard]] absl::StatusOr<CUfunction> FunctionIn(const ContextRef& context) const;
 
   /// The same in the handle's present incarnation, which must be alive; see ContextRef::Borrow().

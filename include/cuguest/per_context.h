@@ -88,10 +88,12 @@ CUGUEST_BEGIN_NAMESPACE
 /// Fork:    a child that was forked while another thread of its parent was inside a call
 ///          other than Find() must not use the cache, as with anything that has a lock.
 ///          Otherwise GetOrMake() refuses to make, and what is dropped is given up.
-/// Cost:    a value that is there: two atomic operations on a cache line that few threads
-///          share, no lock, no allocation; no driver call by ContextRef, one (cuCtxGetId,
-///          contention-free) by CUcontext. 2 KiB of host memory for each value.
-///          test/benchmark/cache_rows.cc measures it.
+/// Cost:    a value that is there: no lock, no allocation, and no atomic operation but loads and
+///          stores where the kernel has membarrier (Linux 4.14) and at most 32 threads use the
+///          value at the same time; otherwise two atomic operations on a cache line that few
+///          threads share. No driver call by ContextRef, one (cuCtxGetId, contention-free) by
+///          CUcontext. Dropping a value costs a membarrier: microseconds while other threads run. 2
+///          KiB of host memory for each value. test/benchmark/cache_rows.cc measures it.
 /// Needs:   CUDA 12.0 to tell incarnations apart. Below that the handle alone is the key: a value
 ///          outlives the reset of its primary context, unless it is forgotten.
 /// Source:  test/context/per_context_test.cc, per_context_drop_test.cc, per_context_ending_test.cc;
@@ -109,12 +111,12 @@ class PerContext {
    public:
     CUGUEST_HIDE Pin() noexcept = default;  // holds nothing
     CUGUEST_HIDE Pin(Pin&& other) noexcept
-        : value_(std::exchange(other.value_, nullptr)), pins_(other.pins_) {}
+        : value_(std::exchange(other.value_, nullptr)), stripe_(other.stripe_) {}
     CUGUEST_HIDE Pin& operator=(Pin&& other) noexcept {
       if (this == &other) return *this;
       Release();
       value_ = std::exchange(other.value_, nullptr);
-      pins_ = other.pins_;
+      stripe_ = other.stripe_;
       return *this;
     }
     CUGUEST_HIDE ~Pin() { Release(); }
@@ -127,13 +129,13 @@ class PerContext {
    private:
     friend class PerContext;
     CUGUEST_HIDE explicit Pin(const internal::PerContextTable::Held& held) noexcept
-        : value_(static_cast<T*>(held.value)), pins_(held.pins) {}
+        : value_(static_cast<T*>(held.value)), stripe_(held.stripe) {}
     CUGUEST_HIDE void Release() noexcept {
-      if (value_ != nullptr) pins_->fetch_sub(1, std::memory_order_release);
+      if (value_ != nullptr) internal::PerContextTable::Unpin(stripe_);
     }
 
     T* value_ = nullptr;
-    internal::PerContextTable::PinCount* pins_ = nullptr;  // where this one is counted
+    internal::PinStripe* stripe_ = nullptr;  // where this one is counted
   };
 
   CUGUEST_HIDE PerContext() noexcept : table_(kType) {}

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "cuguest/c.h"
+#include "cuguest/internal/stream_kind.h"
 #include "lib/capi/c_storage.h"
 #include "lib/context/acquire_call.h"
-#include "lib/context/stream_kind.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {

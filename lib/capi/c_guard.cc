@@ -14,9 +14,9 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 // Without kExact, and so without room for what that remembers.
 class GuardInStorage : public GuardBase {
  public:
-  GuardInStorage(const Incarnation& ours, GuardMode mode, Location where) noexcept
-      : GuardBase(ours, mode, where) {
-    EnterInLine(ours_, mode_);
+  GuardInStorage(const Incarnation& ours, GuardMode mode, Location where) noexcept {
+    Set(ours, mode, where, CUDA_SUCCESS, State::kOut, nullptr);
+    EnterAgain();
   }
   // Whether there is nothing to leave any more.
   bool IsOver() const noexcept { return !IsInside() && state_ != State::kSuspended; }

@@ -2,8 +2,8 @@
 
 #include "lib/context/acquire_call.h"
 
+#include "cuguest/internal/stream_kind.h"
 #include "lib/context/primary_call.h"
-#include "lib/context/stream_kind.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {

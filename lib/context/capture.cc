@@ -2,8 +2,8 @@
 
 #include "cuguest/capture.h"
 
+#include "cuguest/internal/stream_kind.h"
 #include "lib/context/stack_repair.h"
-#include "lib/context/stream_kind.h"
 #include "lib/context/thread_guards.h"
 #include "lib/core/driver_access.h"
 

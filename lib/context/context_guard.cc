@@ -23,30 +23,57 @@ const internal::StackGuard::Type GuardBase::kType = {
     &internal::ForgetListOf,
 };
 
-// What EnterInLine leaves to the library, after the driver's answer to which context is current.
-void GuardBase::Enter(CUresult code, CUcontext caller) noexcept {
-  Refuse(code, caller);
+// Where it is not known what is current.
+void GuardBase::EnterAsking(const ContextRef& context, GuardMode mode, Location where) noexcept {
+  const internal::Incarnation ours = internal::Incarnation::Of(context);
+  CUcontext caller = nullptr;
+  CUresult code = CUDA_ERROR_INVALID_CONTEXT;
+  if (ours.context != nullptr) code = internal::GetCurrent(&caller);
+  if (code != CUDA_SUCCESS || mode == GuardMode::kExact) {
+    return EnterSpecially(ours, mode, where, code, caller);
+  }
+  const bool is_elided = mode == GuardMode::kElide && caller == ours.context;
+  code = is_elided ? internal::CheckIncarnation(ours) : internal::EnterIncarnation(ours);
+  // 0 is the id of every context of a driver that has no ids.
+  internal::ThisThread& here = internal::t_this_thread;
+  here.expects_current = is_elided && ours.id != 0;
+  SetInside(ours, mode, where, code, is_elided ? State::kElided : StateOfPush(mode), caller);
+}
+
+// After the driver's answer to what is current, where that is an error, or in kExact.
+void GuardBase::EnterSpecially(const internal::Incarnation& ours, GuardMode mode, Location where,
+                               CUresult code, CUcontext caller) noexcept {
+  Set(ours, mode, where, code, State::kOut, code == CUDA_SUCCESS ? caller : nullptr);
   if (code == internal::kNotResolved) {
-    if (internal::ResolveDriver(&result_) != nullptr) EnterInLine(ours_, mode_);
+    if (internal::ResolveDriver(&result_) != nullptr) EnterAgain();
   } else if (code == CUDA_SUCCESS) {
     EnterExactly();
   }
 }
 
+void GuardBase::EnterAgain() noexcept {
+  const Location where = {file_, line_};
+  if (ours_.IsKnown()) {
+    Enter(ours_.Ref(), mode_, where);
+  } else {
+    Enter(ours_.context, mode_, where);
+  }
+}
+
 void GuardBase::EnterNone() noexcept {
-  CUresult code = CUDA_SUCCESS;
-  static_cast<void>(internal::TryDriver(&code));
-  Refuse(code, nullptr);
-  if (code == CUDA_SUCCESS) EnterExactly();
+  result_ = CUDA_SUCCESS;
+  static_cast<void>(internal::TryDriver(&result_));
+  if (result_ == CUDA_SUCCESS) EnterExactly();
 }
 
 void GuardBase::EnterExactly() noexcept {
   const auto and_then = IsOfNone() ? internal::AndThen::kLeaveEmpty : internal::AndThen::kPutBack;
-  CUresult code = internal::TakeDown(Exact().exact_, ContextGuard::kMaxExactDepth,
-                                     &Exact().exact_depth_, and_then);
-  if (code == CUDA_SUCCESS && !IsOfNone()) code = internal::EnterIncarnation(ours_);
-  if (code != CUDA_SUCCESS) return Refuse(code, caller_);
-  SetInside(State::kExact, caller_, internal::t_this_thread);
+  result_ = internal::TakeDown(Exact().exact_, ContextGuard::kMaxExactDepth, &Exact().exact_depth_,
+                               and_then);
+  if (result_ == CUDA_SUCCESS && !IsOfNone()) result_ = internal::EnterIncarnation(ours_);
+  if (result_ != CUDA_SUCCESS) return;
+  state_ = State::kExact;
+  Link(internal::t_this_thread);
 }
 
 // What the fast path does not do: the modes that look further than the top, guards that do not
@@ -146,7 +173,7 @@ void GuardBase::Reenter() noexcept {
   if (IsOfNone()) {
     EnterNone();
   } else if (result_ == CUDA_SUCCESS) {
-    EnterInLine(ours_, mode_);
+    EnterAgain();
   }
   asked_ = !internal::kReportsUnasked;
 }

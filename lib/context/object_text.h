@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/export.h"
-#include "lib/context/stream_kind.h"
+#include "cuguest/internal/stream_kind.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 

@@ -19,11 +19,12 @@
 //   who pins: (1) count up      who closes: (3) state = kClosed
 //             (2) state, key?               (4) all counts zero? then end the value
 //
-// All four are sequentially consistent. If (2) finds kReady, then (1) and (2) come before
-// (3) and the closer sees the count at (4), until it is taken down again; otherwise the
+// Each has a fence between its two (AsymmetricFence: pinning is what has to be fast). If (2) finds
+// kReady, the closer sees the count at (4), until it is taken down again; otherwise the
 // pin is undone and was no pin. The key is read after the pin holds the entry, so it is
 // the key of the incarnation that (2) saw. A pin that is undone may make a closer believe that
 // the entry is in use: it stays kClosed, and the next call that may end the value looks again.
+// Where the kernel refuses the closer's fence, nobody knows of the pins, and the value stays.
 //
 // Note [Who waits for whom]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~
@@ -56,9 +57,15 @@
 // sixteen threads would take turns at it, as they do at the driver's push
 // (test/benchmark/cache_rows.cc).
 //
-// Threads are given stripes in turn. In a process that starts and ends threads two that run
-// at the same time come to share one after all; they see it by the line's last user, and
-// after a few such meetings go elsewhere at random.
+// The first thread that counts in a stripe owns it: its count is its own, and needs no atomic
+// operation but loads and stores. All others, and those that release what another thread has
+// pinned, use a second count beside it. The sum of all is the number of pins, and one that is
+// undone was counted in one place: so whatever the order in which they are read, the sum is not too
+// small.
+//
+// Threads are given stripes in turn. In a process that starts and ends threads one comes to a
+// stripe that another owns; after a few such meetings it takes the stripe over if the owner has
+// ended, and else goes elsewhere at random.
 
 #include "cuguest/internal/per_context_table.h"
 
@@ -83,46 +90,72 @@ constexpr unsigned kStripes = Spread(32U, 2U);
 }  // namespace
 
 struct alignas(kCacheLine) PinStripe {
-  Atomic<unsigned> pins{0};
-  Atomic<unsigned> last_user{0};  // a thread's number; only a hint
+  Atomic<std::uint64_t> owner{0};  // a PinningThread's id; 0: none yet
+  Atomic<unsigned> own{0};         // written by the owner
+  Atomic<unsigned> others{0};
 };
 
 namespace {
 
 struct PinningThread {
-  unsigned number = 0;  // from 1; 0: none yet
+  std::uint64_t id = 0;  // a number that no other thread has had, and the kernel's; 0: none yet
   unsigned stripe = 0;
   unsigned meetings = 0;  // with others, on this stripe
   unsigned random = 0;
 };
 CUGUEST_THREAD_LOCAL(PinningThread) t_thread;
 
-void GiveNumber(PinningThread* thread) noexcept {
-  thread->number = ThreadNumber() + 1;
-  thread->stripe = thread->number % kStripes;
-  thread->random = thread->number;
+void Identify(PinningThread* thread) noexcept {
+  const unsigned number = ThreadNumber() + 1;
+  thread->id = std::uint64_t{number} << 32 | static_cast<std::uint32_t>(KernelThread());
+  thread->stripe = number % kStripes;
+  thread->random = number;
 }
 
-// Another thread has used `stripe` since this one did.
-[[gnu::noinline]] void Meet(PinningThread* thread, PinStripe* stripe) noexcept {
+// Another thread owns `stripe`, or none does. Whether this one does now.
+[[gnu::noinline]] bool Meet(PinningThread* thread, PinStripe* stripe) noexcept {
   constexpr unsigned kMeetings = 8;
-  stripe->last_user.store(thread->number, std::memory_order_relaxed);
-  if (++thread->meetings < kMeetings) return;
-  thread->meetings = 0;
-  thread->random = thread->random * 1664525U + 1013904223U;
-  thread->stripe = (thread->random >> 16) % kStripes;
+  std::uint64_t owner = stripe->owner.load(std::memory_order_relaxed);
+  if (owner != 0) {
+    if (++thread->meetings < kMeetings) return false;
+    thread->meetings = 0;
+    if (!HasEnded(static_cast<int>(owner & 0xFFFFFFFFU))) {
+      thread->random = thread->random * 1664525U + 1013904223U;
+      thread->stripe = (thread->random >> 16) % kStripes;
+      return false;
+    }
+  }
+  return stripe->owner.compare_exchange_strong(owner, thread->id);
 }
 
-// Counts one pin up, and returns where. See Note [Stripes].
-inline Atomic<unsigned>* CountUp(PinStripe* stripes) noexcept {
-  PinningThread& thread = t_thread;
-  if (__builtin_expect(thread.number == 0, 0)) GiveNumber(&thread);
-  PinStripe& stripe = stripes[thread.stripe];
-  stripe.pins.fetch_add(1, std::memory_order_seq_cst);
-  if (__builtin_expect(stripe.last_user.load(std::memory_order_relaxed) != thread.number, 0)) {
-    Meet(&thread, &stripe);
+// Where a pin of this thread is counted.
+struct Count {
+  PinStripe* stripe;
+  bool is_own;
+
+  void Up() const noexcept {
+    if (__builtin_expect(is_own, 1)) {
+      stripe->own.store(stripe->own.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    } else {
+      stripe->others.fetch_add(1, std::memory_order_relaxed);
+    }
   }
-  return &stripe.pins;
+  void Down() const noexcept {
+    if (__builtin_expect(is_own, 1)) {
+      stripe->own.store(stripe->own.load(std::memory_order_relaxed) - 1, std::memory_order_release);
+    } else {
+      stripe->others.fetch_sub(1, std::memory_order_release);
+    }
+  }
+};
+
+// See Note [Stripes].
+inline Count CountIn(PinStripe* stripes) noexcept {
+  PinningThread& thread = t_thread;
+  if (__builtin_expect(thread.id == 0, 0)) Identify(&thread);
+  PinStripe* const stripe = &stripes[thread.stripe];
+  const bool is_own = stripe->owner.load(std::memory_order_relaxed) == thread.id;
+  return {stripe, __builtin_expect(is_own, 1) || Meet(&thread, stripe)};
 }
 
 // Ids are counted up by the driver, so their low bits differ; without ids, those of the
@@ -177,13 +210,7 @@ struct PerContextTable::Entry {
     return id.load(std::memory_order_relaxed) == other.id() &&
            handle.load(std::memory_order_relaxed) == other.get();
   }
-  bool Is(State wanted) const noexcept { return state.load(std::memory_order_seq_cst) == wanted; }
-  bool IsPinned() const noexcept {
-    for (const PinStripe& stripe : stripes) {
-      if (stripe.pins.load(std::memory_order_seq_cst) != 0) return true;
-    }
-    return false;
-  }
+  bool Is(State wanted) const noexcept { return state.load(std::memory_order_acquire) == wanted; }
 
   // With mutex_ held.
 
@@ -199,15 +226,25 @@ struct PerContextTable::Entry {
     worker = ThisThreadId();
     id.store(of.id(), std::memory_order_relaxed);
     handle.store(of.get(), std::memory_order_relaxed);
-    state.store(State::kMaking, std::memory_order_seq_cst);
+    state.store(State::kMaking, std::memory_order_release);
   }
   void Close(bool dead) noexcept {
     is_dead = dead;
-    state.store(State::kClosed, std::memory_order_seq_cst);
+    state.store(State::kClosed, std::memory_order_release);
+    knows_pins = fence.Heavy();
+  }
+  // Once it is closed; true if that is not known.
+  bool IsPinned() const noexcept {
+    unsigned pins = 0;
+    for (const PinStripe& stripe : stripes) {
+      pins += stripe.own.load(std::memory_order_acquire);
+      pins += stripe.others.load(std::memory_order_acquire);
+    }
+    return pins != 0 || !knows_pins;
   }
   void BeginEnding() noexcept {
     worker = ThisThreadId();
-    state.store(State::kEnding, std::memory_order_seq_cst);
+    state.store(State::kEnding, std::memory_order_release);
   }
 
   // What is read without the lock, on a line that is written only when the entry changes.
@@ -224,7 +261,9 @@ struct PerContextTable::Entry {
   ThreadId worker;          // while kMaking or kEnding
   Awaited awaited;          // then: what the worker waits for meanwhile
   bool is_dead = false;     // from kClosed on: the context is not to be entered
+  bool knows_pins = false;  // then: whether the counts show every pin
 
+  AsymmetricFence fence;
   PinStripe stripes[kStripes];
 };
 
@@ -235,7 +274,8 @@ PerContextTable::~PerContextTable() {
       entry->Close(/*dead=*/LifeOf(entry->context, entry->is_primary) != Life::kGoesOn);
     }
     // What somebody still pins, or makes, is leaked rather than freed while in use.
-    const bool is_used = entry->IsPinned() || entry->Is(EntryState::kMaking);
+    const bool is_used =
+        (entry->Is(EntryState::kClosed) && entry->IsPinned()) || entry->Is(EntryState::kMaking);
     if (!is_used && entry->Is(EntryState::kClosed)) End(entry);
     if (!is_used) delete entry;
     entry = next;
@@ -253,12 +293,21 @@ PerContextTable::Entry* PerContextTable::FindEntry(Predicate is_wanted) const no
 // See Note [Pins and ends].
 inline PerContextTable::Held PerContextTable::TryPin(Entry* entry,
                                                      const ContextRef& context) noexcept {
-  PinCount* const pins = CountUp(entry->stripes);
+  const Count count = CountIn(entry->stripes);
+  count.Up();
+  entry->fence.Light();
   if (__builtin_expect(entry->Is(EntryState::kReady) && entry->Names(context), 1)) {
-    return {entry->value, pins};
+    return {entry->value, count.stripe};
   }
-  pins->fetch_sub(1, std::memory_order_release);
+  count.Down();
   return {};
+}
+
+void PerContextTable::Unpin(PinStripe* stripe) noexcept {
+  // A stripe in which something is counted has an owner, so a thread without an id is not it.
+  const PinningThread& thread = t_thread;
+  const bool is_own = stripe->owner.load(std::memory_order_relaxed) == thread.id;
+  Count{stripe, is_own}.Down();
 }
 
 PerContextTable::Held PerContextTable::Find(const ContextRef& context) noexcept {
@@ -321,7 +370,9 @@ absl::Status PerContextTable::Claim::TakeOrPin(const ContextRef& context, Held* 
 void* PerContextTable::Claim::storage() const noexcept { return entry_->value; }
 
 PerContextTable::Held PerContextTable::Claim::Publish() noexcept {
-  const Held held{entry_->value, CountUp(entry_->stripes)};
+  const Count count = CountIn(entry_->stripes);
+  count.Up();
+  const Held held{entry_->value, count.stripe};
   table_->Finish(std::exchange(entry_, nullptr), EntryState::kReady);
   return held;
 }
@@ -453,6 +504,7 @@ bool PerContextTable::CloseDead(Entry* entry, const ContextRef& context) {
 
 // One more that is free; false if there is no memory.
 bool PerContextTable::AddEntry() {
+  AsymmetricFence::Prepare();
   std::unique_ptr<Entry> entry(new (std::nothrow) Entry(type_));
   if (entry == nullptr || entry->value == nullptr) return false;
   const std::lock_guard<Mutex> lock(mutex_);
@@ -496,7 +548,7 @@ void PerContextTable::End(Entry* entry) noexcept {
 void PerContextTable::Finish(Entry* entry, EntryState state) noexcept {
   {
     const std::lock_guard<Mutex> lock(mutex_);
-    entry->state.store(state, std::memory_order_seq_cst);
+    entry->state.store(state, std::memory_order_release);
   }
   changed_.notify_all();
 }

@@ -49,6 +49,37 @@ inline unsigned ThreadNumber() noexcept {
   return s_mine;
 }
 
+// The kernel's number of the calling thread, which it gives to another when this one has ended.
+int KernelThread() noexcept;
+// Whether a thread of this process that had this number has ended, for certain: never in a forked
+// child, where the one thread that lives has a new number. What it wrote last can then be read.
+bool HasEnded(int kernel_thread) noexcept;
+
+// Of two threads that write one thing each and then read what the other has written, at least one
+// reads the new value if each makes a full fence between the two. Where one of them has to be fast,
+// it makes a Light() one, which keeps the compiler from reordering and costs no instruction, and
+// the other a Heavy() one, for which the kernel lets every running thread of the process make a
+// full fence: membarrier(2), "MEMBARRIER_CMD_PRIVATE_EXPEDITED". Where the kernel has no such
+// thing, both are full ones.
+class AsymmetricFence {
+ public:
+  // Before it, or where it fails, Light() is a full fence. A system call the first time.
+  static void Prepare() noexcept;
+
+  static void Light() noexcept {
+    if (__builtin_expect(s_kernel_helps.load(std::memory_order_relaxed), 1)) {
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+    } else {
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+    }
+  }
+  // False if the kernel, which has helped before, refuses: then nothing is known.
+  [[nodiscard]] static bool Heavy() noexcept;
+
+ private:
+  static std::atomic<bool> s_kernel_helps;
+};
+
 // The size of what only spreads contention: `size`, and the least that is of interest where
 // every schedule is explored.
 template <typename T>

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "cuguest/device_view.h"
 #include "cuguest/error.h"
+#include "cuguest/internal/incarnation.h"
 #include "lib/context/object_text.h"
 #include "lib/context/relaxed_scope.h"
 #include "lib/core/status_macros.h"
@@ -97,13 +98,6 @@ absl::StatusOr<HandleSlot*> HandlePool::Make(const ContextRef& context, const vo
   return slot.release();
 }
 
-absl::StatusOr<HandleSlot*> HandlePool::Lend(const ContextRef& context, const void* kind,
-                                             CUstream stream) {
-  HandleSlot* const idle = TakeIdle(kind);
-  if (idle != nullptr) return idle;
-  return Make(context, kind, stream);
-}
-
 void HandlePool::GiveBack(HandleSlot* slot, bool is_good) noexcept {
   slot->state.store(is_good ? State::kIdle : State::kSpoiled, std::memory_order_release);
 }
@@ -168,11 +162,17 @@ absl::Status HandleScope::Enter(const HandleRequest& request, const char* file, 
   }
   relaxed_.emplace(CU_STREAM_CAPTURE_MODE_RELAXED, file, line);
   if (!IsRelaxed(*relaxed_)) return ToStatus(*relaxed_);
-  CUGUEST_ASSIGN_OR_RETURN(pool_, pools_.PoolOf(context_));
+  pool_ = pools_.Find(context_);
+  if (!pool_) {
+    CUGUEST_ASSIGN_OR_RETURN(pool_, pools_.PoolOf(context_));
+  }
   CUGUEST_RETURN_IF_ERROR(Check(request));
-  CUGUEST_ASSIGN_OR_RETURN(HandleSlot* const lent,
-                           pool_->Lend(context_, request.kind, request.stream.get()));
-  slot_.reset(lent);
+  slot_.reset(pool_->TakeIdle(request.kind));
+  if (slot_ == nullptr) {
+    CUGUEST_ASSIGN_OR_RETURN(HandleSlot* const made,
+                             pool_->Make(context_, request.kind, request.stream.get()));
+    slot_.reset(made);
+  }
   return pools_.type_.begin(pools_.library_, slot_->handle, request);
 }
 
@@ -203,7 +203,7 @@ absl::Status HandleScope::Check(const HandleRequest& request) const {
 // put back, and why not, unless nobody asks.
 bool HandleScope::End(absl::Status* why) {
   if (slot_ == nullptr) return true;
-  const CUresult life = context_.Check();
+  const CUresult life = CheckIncarnation(Incarnation::Of(context_));
   bool is_good = life == CUDA_SUCCESS;
   if (is_good) {
     is_good = pools_.type_.end(pools_.library_, slot_->handle, why);

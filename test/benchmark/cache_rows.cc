@@ -142,9 +142,9 @@ Group References(Objects& objects) {
 Rows Make() {
   const auto objects = std::make_shared<Objects>();
   Rows rows = {{Values(*objects), Functions(*objects), References(*objects)}, {}, objects};
-  Promise value = {rows.groups[0].title, kValue, 1, 30};
+  Promise value = {rows.groups[0].title, kValue, 1, 18};
   value.is_nanoseconds = true;
-  Promise function = {rows.groups[1].title, kFunction, 1, 35};
+  Promise function = {rows.groups[1].title, kFunction, 1, 25};
   function.is_nanoseconds = true;
   rows.promises = {value, {rows.groups[0].title, kValue, 16, 1.5, kValueAlone}, function};
   return rows;

@@ -215,8 +215,8 @@ Rows Make() {
   rows.groups = {Handles(*objects), Plans(*objects), MadeHandles(*objects), Products(*objects)};
   const auto title = [&rows](std::size_t group) { return rows.groups[group].title; };
   rows.promises = {{title(0), "`CublasScope`", 1, 4},
-                   {title(0), "`CublasScope`", 16, 0.3},
-                   {title(1), "`CufftScope`", 16, 1.2},
+                   {title(0), "`CublasScope`", 16, 0.2},
+                   {title(1), "`CufftScope`", 16, 0.2},
                    {title(2), "`CublasScope`", 1, 0.01},
                    {title(2), "`CufftScope`", 1, 0.01},
                    {title(3), "in a user's context, by a `CublasScope`", 1, 1.005}};

@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(
     cuguest::internal::PerContextTable::Held held;
     BOOST_TEST(claim.TakeOrPin(primary.incarnation(), &held).ok());
     held = claim.Publish();
-    held.pins->fetch_sub(1);
+    cuguest::internal::PerContextTable::Unpin(held.stripe);
   }
   {
     cuguest::internal::PerContextTable::Claim claim(&table);

@@ -2,8 +2,8 @@
 //
 // A PerContext where the driver cannot be called, or cannot tell incarnations apart: at the end
 // of the process (exit_order_test.cc has the order), in a forked child, in a stream
-// callback, and below CUDA 12.0. Values are given up rather than destroyed, and nothing
-// crashes or hangs.
+// callback, and below CUDA 12.0; and where the kernel refuses membarrier. Values are given up
+// rather than destroyed, and nothing crashes or hangs.
 
 #include "cuguest/per_context.h"
 
@@ -21,6 +21,7 @@
 #include "cuguest/incident.h"
 #include "cuguest/testing/sim.h"
 #include "test/support/raw_driver.h"
+#include "test/support/refuse_membarrier.h"
 #include "test/support/scenario.h"
 
 namespace {
@@ -190,6 +191,40 @@ void BelowCuda12() {
   Say("below 12.0");
 }
 
+void UseAndForget(Cache* cache, const ContextRef& context) {
+  {
+    const auto pin = cache->GetOrMake(context, &Worker::Make);
+    CHECK(pin.ok());
+    CHECK(cache->Forget(context));
+    CHECK(g_destroyed + g_given_up == 0);  // pinned
+  }
+  CHECK(!cache->Find(context));
+  CHECK(!cache->Forget(context));
+}
+
+// A system call filter from before the first value on: fences are full ones.
+void MembarrierIsRefused() {
+  const ContextRef context = ContextRef::Borrow(MakeContext());
+  Cache cache;
+  CHECK(cuguest_test::RefuseMembarrier());
+  UseAndForget(&cache, context);
+  Say("refused");
+}
+
+// A filter that came when pins were already counted without fences: what is dropped now may be
+// pinned by a thread that nobody can see, so it stays, and is not made anew in its place.
+void MembarrierIsRefusedLater() {
+  const ContextRef context = ContextRef::Borrow(MakeContext());
+  Cache& cache = *new Cache;
+  CHECK(cache.GetOrMake(context, &Worker::Make).ok());
+  CHECK(cuguest_test::RefuseMembarrier());
+  CHECK(cache.Forget(context));
+  CHECK(!cache.Find(context));
+  CHECK(cache.GetOrMake(context, &Worker::Make).ok());
+  CHECK(cache.size() == 1);
+  Say("refused later");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -213,5 +248,11 @@ int main(int argc, char** argv) {
            {"below 12.0: 1 destroyed, 1 given up, 0 incidents"},
            0,
            cuguest_test::On::kSimulation},
+          {"membarrier_is_refused",
+           &MembarrierIsRefused,
+           {"refused: 1 destroyed, 0 given up, 0 incidents"}},
+          {"membarrier_is_refused_later",
+           &MembarrierIsRefusedLater,
+           {"refused later: 0 destroyed, 0 given up, 0 incidents"}},
       });
 }

@@ -3,6 +3,7 @@
 #include "cuguest/runtime/cufft.h"
 
 #include <cmath>
+#include <set>
 
 #include "test/runtime/library_suite.h"
 
@@ -342,10 +343,59 @@ BOOST_AUTO_TEST_CASE(a_warm_scope_makes_few_calls, *cuguest_test::OnlySim()) {
     SimLibrary::ResetCalls();
     { const CufftScope scope(plans, layout, stream); }
     BOOST_TEST(Sim::TotalCalls() == calls);
-    BOOST_TEST(SimLibrary::Calls("cufftSetStream") == 1U);
+    BOOST_TEST(SimLibrary::Calls("cufftSetStream") == 0U);
     BOOST_TEST(SimLibrary::Calls("cufftSetWorkArea") == (layout == kLarge ? 1U : 0U));
     SetStack({});
   }
+}
+
+// A plan that has the stream already is not told it again; of streams that are not created, it
+// depends on the thread which they are.
+BOOST_AUTO_TEST_CASE(a_plan_is_told_its_stream_once, *cuguest_test::OnlySim()) {
+  const Owner home;
+  const auto second = cuguest::Stream::Create(home.ref()).value();
+  CufftPlans plans;
+  const auto told = [&](const StreamRef& stream) {
+    SimLibrary::ResetCalls();
+    const CufftScope scope(plans, kSmall, stream);
+    BOOST_TEST(scope.ok());
+    return SimLibrary::Calls("cufftSetStream");
+  };
+  const StreamRef legacy = StreamRef::Borrow(nullptr, home.ref());
+  const StreamRef per_thread = StreamRef::Borrow(CU_STREAM_PER_THREAD, home.ref());
+  BOOST_TEST(told(legacy) == 1U);  // a plan that was just made has stream 0, too
+  BOOST_TEST(told(StreamOf(home)) == 1U);
+  BOOST_TEST(told(StreamOf(home)) == 0U);
+  BOOST_TEST(told(second.ref()) == 1U);
+  BOOST_TEST(told(StreamOf(home)) == 1U);
+  for (const StreamRef& stream : {per_thread, per_thread, legacy, legacy}) {
+    BOOST_TEST(told(stream) == 1U);
+  }
+  BOOST_TEST(told(StreamOf(home)) == 1U);
+  // What could not be set is not remembered.
+  SimLibrary::FailCall("cufftSetStream", 1, CUFFT_INTERNAL_ERROR);
+  BOOST_TEST(!CufftScope(plans, kSmall, second.ref()).ok());
+  BOOST_TEST(told(StreamOf(home)) == 1U);
+}
+
+// Where a stream is destroyed, the next one is often made at its handle, and the plan is not told.
+BOOST_AUTO_TEST_CASE(a_plan_works_on_the_next_stream_at_a_handle) {
+  const Owner home;
+  CufftPlans plans;
+  Transform transform(home.ref());
+  std::set<CUstream> handles;
+  constexpr int kStreams = 20;
+  for (int i = 0; i < kStreams; ++i) {
+    const auto stream = cuguest::Stream::Create(home.ref()).value();
+    handles.insert(stream.get());
+    CufftScope scope(plans, kSmall, stream.ref());
+    BOOST_TEST_REQUIRE(scope.ok(), scope.status().ToString());
+    STATUS_OK(transform.Run(scope));
+    STATUS_OK(scope.Restore());
+    STATUS_OK(stream.ref().Synchronize());
+    BOOST_TEST(transform.IsRight());
+  }
+  BOOST_TEST_MESSAGE(handles.size() << " handles for " << kStreams << " streams");
 }
 
 BOOST_AUTO_TEST_CASE(statuses_have_names) {

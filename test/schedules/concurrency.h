@@ -123,6 +123,24 @@ inline unsigned ThreadNumber() noexcept {
   return static_cast<unsigned>(schedules::ThisThread() + 1);
 }
 
+inline int KernelThread() noexcept { return schedules::ThisThread(); }
+inline bool HasEnded(int /*kernel_thread*/) noexcept { return false; }
+
+// Both are full fences, between the threads that use one object: changes of one location are in one
+// order, and each sees what was done before the one that it follows.
+class AsymmetricFence {
+ public:
+  static void Prepare() noexcept {}
+  void Light() noexcept { order_.fetch_add(1, std::memory_order_acq_rel); }
+  [[nodiscard]] bool Heavy() noexcept {
+    order_.fetch_add(1, std::memory_order_acq_rel);
+    return true;
+  }
+
+ private:
+  Atomic<unsigned> order_{0};
+};
+
 template <typename T>
 constexpr T Spread(T /*size*/, T when_explored) noexcept {
   return when_explored;

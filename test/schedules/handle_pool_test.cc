@@ -102,15 +102,19 @@ class Lending : public schedules::Program {
         return Require(pool_->Count(nullptr) <= library_.size(), "too many are counted");
       case 'L':
       case 'S': {
-        const auto slot = pool_->Lend(context_, nullptr, nullptr);
-        Require(slot.ok(), "not lent");
-        Handle& handle = HandleOf(*slot);
+        HandleSlot* slot = pool_->TakeIdle(nullptr);
+        if (slot == nullptr) {
+          const auto made = pool_->Make(context_, nullptr, nullptr);
+          Require(made.ok(), "not made");
+          slot = *made;
+        }
+        Handle& handle = HandleOf(slot);
         Require(!handle.is_lent, "two threads have one handle");
         Require(!handle.is_spoiled, "a spoiled handle is lent");
         handle.is_lent = true;
         Require(handle.work.load(std::memory_order_relaxed) == handle.worked,
                 "what the last user did is not seen");
-        held->push_back(*slot);
+        held->push_back(slot);
         if (operation == 'S') GiveBack(held, false);
         return;
       }

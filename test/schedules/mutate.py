@@ -60,21 +60,23 @@ MUTATIONS = {
     ],
     # per_context.cc: a pin is counted after the state was seen, when the value may be ending.
     "pins_late": [
-        ("  PinCount* const pins = CountUp(entry->stripes);\n"
-         "  if (__builtin_expect(entry->Is(EntryState::kReady) && entry->Names(context), 1)) {\n"
-         "    return {entry->value, pins};\n"
-         "  }\n"
-         "  pins->fetch_sub(1, std::memory_order_release);\n"
-         "  return {};\n",
-         "  if (!entry->Is(EntryState::kReady) || !entry->Names(context)) return {};\n"
-         "  return {entry->value, CountUp(entry->stripes)};\n"),
+        ("  count.Up();\n  entry->fence.Light();\n"
+         "  if (__builtin_expect(entry->Is(EntryState::kReady) && entry->Names(context), 1)) {\n",
+         "  if (entry->Is(EntryState::kReady) && entry->Names(context)) {\n    count.Up();\n"),
+        ("  count.Down();\n  return {};\n", "  return {};\n"),
     ],
     # The pin and the look at the state may be seen in the other order.
     "pins_without_an_order": [
-        ("  stripe.pins.fetch_add(1, std::memory_order_seq_cst);\n",
-         "  stripe.pins.fetch_add(1, std::memory_order_acq_rel);\n"),
-        ("return state.load(std::memory_order_seq_cst) == wanted;",
-         "return state.load(std::memory_order_acquire) == wanted;"),
+        ("  entry->fence.Light();\n", ""),
+    ],
+    # Who closes does not see the pins that were counted before.
+    "closes_without_an_order": [
+        ("    knows_pins = fence.Heavy();\n", "    knows_pins = true;\n"),
+    ],
+    # A pin that another thread releases is taken from the owner's count, which that one writes.
+    "releases_anywhere": [
+        ("  Count{stripe, is_own}.Down();\n",
+         "  static_cast<void>(is_own);\n  Count{stripe, true}.Down();\n"),
     ],
     "forgets_without_waiting": [
         ("  static_cast<void>(WaitWhile({EntryState::kEnding, context}, &lock));\n", ""),

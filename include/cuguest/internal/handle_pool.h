@@ -95,9 +95,11 @@ class CUGUEST_API HandlePool {
 
   [[nodiscard]] CUGUEST_HIDE Device device() const noexcept { return device_; }
 
-  // An idle handle that fits, or else a new one, unless making it would end a capture of `stream`
-  // or of a blocking stream. Its context must be current, the capture mode relaxed.
-  [[nodiscard]] absl::StatusOr<HandleSlot*> Lend(const ContextRef& context, const void* kind,
+  // An idle handle that fits; nullptr if there is none.
+  [[nodiscard]] HandleSlot* TakeIdle(const void* kind) noexcept;
+  // A new one, unless making it would end a capture of `stream` or of a blocking stream. Its
+  // context must be current, the capture mode relaxed.
+  [[nodiscard]] absl::StatusOr<HandleSlot*> Make(const ContextRef& context, const void* kind,
                                                  CUstream stream);
   void GiveBack(HandleSlot* slot, bool is_good) noexcept;
 
@@ -105,16 +107,12 @@ class CUGUEST_API HandlePool {
   [[nodiscard]] std::size_t Count(const void* kind) const noexcept;
   // One of them, in use or idle; nullptr if there is none.
   [[nodiscard]] const void* Any(const void* kind) const noexcept;
-  // Makes them until there are so many. As Lend().
+  // Makes them until there are so many. As Make().
   absl::Status Prepare(const ContextRef& context, const void* kind, std::size_t count);
 
  private:
   CUGUEST_HIDE static constexpr std::size_t kHints = 128;
 
-  // nullptr if there is none.
-  [[nodiscard]] HandleSlot* TakeIdle(const void* kind) noexcept;
-  [[nodiscard]] absl::StatusOr<HandleSlot*> Make(const ContextRef& context, const void* kind,
-                                                 CUstream stream);
   [[nodiscard]] CUGUEST_HIDE bool Fits(const HandleSlot& slot, const void* kind) const noexcept {
     return type_->fits == nullptr || type_->fits(slot.handle, kind);
   }

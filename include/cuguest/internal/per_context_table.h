@@ -23,6 +23,8 @@
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
+struct PinStripe;
+
 class CUGUEST_API PerContextTable {
  private:
   enum class EntryState : unsigned char;
@@ -36,15 +38,15 @@ class CUGUEST_API PerContextTable {
     void (*destroy)(void* value);
   };
 
-  // A value that is not destroyed before `pins` is counted down again.
-  using PinCount = Atomic<unsigned>;
+  // A value that is not destroyed before Unpin(stripe).
   struct Held {
     CUGUEST_HIDE Held() = default;
-    CUGUEST_HIDE Held(void* at, PinCount* counted_in) noexcept : value(at), pins(counted_in) {}
+    CUGUEST_HIDE Held(void* at, PinStripe* counted_in) noexcept : value(at), stripe(counted_in) {}
 
     void* value = nullptr;
-    PinCount* pins = nullptr;
+    PinStripe* stripe = nullptr;
   };
+  static void Unpin(PinStripe* stripe) noexcept;
 
   // The right, and the duty, of one thread to make the value of one context. Without
   // Publish() it is given back, so that the next thread may try: also when making throws.

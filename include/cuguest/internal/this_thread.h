@@ -91,8 +91,14 @@ CUGUEST_API extern __thread ThisThread t_this_thread;
 // A thread that something is bound to, told by the copy that numbered it.
 class BoundThread {
  public:
-  CUGUEST_HIDE BoundThread() noexcept : number_(NumberOfThisThread()), is_this_(&IsThisThread) {}
-  [[nodiscard]] CUGUEST_HIDE bool IsThis() const noexcept { return is_this_(number_); }
+  CUGUEST_HIDE BoundThread() noexcept : is_this_(&IsThisThread) {
+    const ThisThread& here = t_this_thread;
+    number_ = here.number != 0 ? here.number : NumberOfThisThread();
+  }
+  [[nodiscard]] CUGUEST_HIDE bool IsThis() const noexcept {
+    const ThisThread& here = t_this_thread;
+    return is_this_ == &IsThisThread ? number_ == here.number : is_this_(number_);
+  }
 
  private:
   unsigned long long number_;

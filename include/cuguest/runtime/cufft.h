@@ -60,6 +60,7 @@
 #include "cuguest/internal/cufft.h"
 #include "cuguest/internal/handle_pool.h"
 #include "cuguest/internal/library_handle.h"
+#include "cuguest/internal/stream_kind.h"
 #include "cuguest/internal/toolkit_library.h"
 #include "cuguest/runtime/error.h"
 #include "cuguest/runtime/library.h"
@@ -249,9 +250,7 @@ class LibraryHandle<CufftLibrary> {
                                          const internal::HandleRequest& request) {
     const CufftLibrary& cufft = Of(library);
     auto& plan = *static_cast<LibraryHandle*>(self);
-    absl::Status status =
-        ToStatus(cufft.SetStream(plan.plan_, reinterpret_cast<cudaStream_t>(request.stream.get())),
-                 "set the stream of a cuFFT plan");
+    absl::Status status = plan.SetStream(cufft, request.stream.get());
     if (!status.ok() || plan.work_bytes_ == 0) return status;
     const absl::StatusOr<CUdeviceptr> area =
         plan.area_.Begin(request, plan.work_bytes_, plan.layout_.Shape());
@@ -311,6 +310,18 @@ class LibraryHandle<CufftLibrary> {
     return StreamRef::Borrow(CU_STREAM_LEGACY, context).Synchronize();
   }
 
+  // cuFFT asks the driver of which context the stream is, which threads do one after the other. All
+  // streams of a pool's plans are of one context, so a created one that the plan has already is not
+  // set again, nor is the next one at its handle. Of the others, it depends on the thread what they
+  // name.
+  CUGUEST_HIDE absl::Status SetStream(const CufftLibrary& cufft, CUstream stream) {
+    if (stream == stream_ && !internal::MeansCurrent(stream)) return absl::OkStatus();
+    absl::Status status = ToStatus(cufft.SetStream(plan_, reinterpret_cast<cudaStream_t>(stream)),
+                                   "set the stream of a cuFFT plan");
+    stream_ = status.ok() ? stream : nullptr;
+    return status;
+  }
+
   CUGUEST_HIDE cufftResult MakePlan(const CufftLibrary& cufft) {
     CufftLayout layout = layout_;  // cuFFT takes it as not const
     const bool is_contiguous = layout.input.stride == 0;
@@ -322,6 +333,7 @@ class LibraryHandle<CufftLibrary> {
 
   CufftLayout layout_;
   cufftHandle plan_ = kNone;
+  CUstream stream_ = nullptr;  // what the last scope set
   std::size_t work_bytes_ = 0;
   internal::FftArea area_;
 };
@@ -369,8 +381,8 @@ class CufftPlans : public LibraryHandles<CufftLibrary> {
 /// Borrows a plan of `layout` for itself, makes the context of `stream` current, puts the thread
 /// into relaxed capture mode, and sets the plan's stream and work area. At its end the caller's
 /// stack and capture mode are what they were; stream and work area stay in the idle plan until the
-/// next scope sets its own. Callbacks and properties that were set on the plan stay on it: set
-/// none.
+/// next scope sets its own. Callbacks, properties, and another stream, that are set on the plan
+/// stay on it: set none.
 ///
 /// Stack, count, threads: as CublasScope.
 /// Errors:  those of CublasScope and of CufftLayout::Check, and
@@ -382,7 +394,9 @@ class CufftPlans : public LibraryHandles<CufftLibrary> {
 ///            kFailedPrecondition  `stream` has begun to capture inside a scope that uses the
 ///                                 plan's own work area: the plan was given up
 /// Cost:    with an idle plan and the context current, six contention-free driver calls, one
-///          cufftSetStream and, if the plan needs a work area, one cufftSetWorkArea. With the
+///          cufftSetStream unless the plan's last scope had the same created stream, and, if the
+///          plan needs a work area, one cufftSetWorkArea. A thread finds the plan that it had last;
+///          cufftSetStream is what threads wait for (test/benchmark/library_rows.cc). With the
 ///          plan's own area ten driver calls more: the question about the capture, twice, the wait
 ///          for the last user, and the event for the next.
 /// Source:  test/runtime/cufft_test.cc; test/runtime/library_test.cc.
