@@ -20,7 +20,8 @@ from common import (HERE, ROOT, check, check_links_no_cuda, check_runs_without_d
 compiler, toolkit, meson_build, simdir, *cmake = sys.argv[1:]
 FLAGS = ["-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 # What Meson gives every C++ file, and what Abseil wants of its users there (-DNOMINMAX, here and there).
-NOT_OURS = {"-D_FILE_OFFSET_BITS=64", "-D_GLIBCXX_ASSERTIONS=1", "-DNDEBUG", "-pthread", "-fdiagnostics-color=always",
+NOT_OURS = {"-fpch-preprocess", "-D_FILE_OFFSET_BITS=64",
+            "-D_GLIBCXX_ASSERTIONS=1", "-DNDEBUG", "-pthread", "-fdiagnostics-color=always",
             *run("pkg-config", "--cflags", "absl_status", "absl_statusor").split()}
 
 
@@ -32,7 +33,7 @@ def compile_commands(build, outputs):
         directory = pathlib.Path(entry["directory"])
         source = (directory / entry["file"]).resolve()
         output = words[words.index("-o") + 1]
-        if not re.match(outputs, output):
+        if not re.match(outputs, output) or source.suffix == ".h":  # a header that is compiled in advance
             continue
         flags = set()
         for at, word in enumerate(words):

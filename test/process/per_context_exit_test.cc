@@ -215,7 +215,7 @@ void MembarrierIsRefused() {
 // pinned by a thread that nobody can see, so it stays, and is not made anew in its place.
 void MembarrierIsRefusedLater() {
   const ContextRef context = ContextRef::Borrow(MakeContext());
-  Cache& cache = *new Cache;
+  static auto& cache = *new Cache;  // its value is not given up
   CHECK(cache.GetOrMake(context, &Worker::Make).ok());
   CHECK(cuguest_test::RefuseMembarrier());
   CHECK(cache.Forget(context));
