@@ -216,23 +216,17 @@ class CUGUEST_API GuardBase : private internal::StackGuard {
   CUGUEST_HIDE static constexpr bool Mostly(bool is_so) { return __builtin_expect(is_so, true); }
   CUGUEST_HIDE static constexpr bool Rarely(bool is_so) { return __builtin_expect(is_so, false); }
 
-  // In line is what is frequent, and no more, so that it is laid out in line also where a compiler
-  // minds the size. Members are set when the driver has been called: its functions have atomic
-  // operations, which wait for every store before them.
+  // In line is what an elided guard does, and no more, so that it is laid out in line also where a
+  // compiler minds the size. Members are set when the driver has been called: its functions have
+  // atomic operations, which wait for every store before them.
   CUGUEST_HIDE void Enter(CUcontext context, GuardMode mode, Location where) noexcept {
-    const internal::Incarnation ours = internal::Incarnation::Unknown(context);
     CUcontext caller = nullptr;
     CUresult code = CUDA_ERROR_INVALID_CONTEXT;
     if (Mostly(context != nullptr)) code = internal::GetCurrent(&caller);
-    if (Rarely(code != CUDA_SUCCESS || mode == GuardMode::kExact)) {
-      return EnterSpecially(ours, mode, where, code, caller);
-    }
-    State state = State::kElided;
-    if (Rarely(mode != GuardMode::kElide || caller != context)) {
-      code = internal::EnterIncarnation(ours);
-      state = StateOfPush(mode);
-    }
-    SetInside(ours, mode, where, code, state, caller);
+    const bool is_elided = mode == GuardMode::kElide && code == CUDA_SUCCESS && caller == context;
+    if (Rarely(!is_elided)) return EnterBeside(context, mode, where, code, caller);
+    SetInside(internal::Incarnation::Unknown(context), mode, where, CUDA_SUCCESS, State::kElided,
+              context);
   }
   CUGUEST_HIDE void Enter(const ContextRef& context, GuardMode mode, Location where) noexcept {
     const internal::Incarnation ours = internal::Incarnation::Of(context);
@@ -277,6 +271,8 @@ class CUGUEST_API GuardBase : private internal::StackGuard {
 
   static const Type kType;
 
+  void EnterBeside(CUcontext context, GuardMode mode, Location where, CUresult code,
+                   CUcontext caller) noexcept;
   void EnterAsking(const ContextRef& context, GuardMode mode, Location where) noexcept;
   void EnterSpecially(const internal::Incarnation& ours, GuardMode mode, Location where,
                       CUresult code, CUcontext caller) noexcept;

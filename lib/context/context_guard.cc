@@ -23,6 +23,17 @@ const internal::StackGuard::Type GuardBase::kType = {
     &internal::ForgetListOf,
 };
 
+// Where `caller` is current, or `code` says why nobody knows what is.
+void GuardBase::EnterBeside(CUcontext context, GuardMode mode, Location where, CUresult code,
+                            CUcontext caller) noexcept {
+  const internal::Incarnation ours = internal::Incarnation::Unknown(context);
+  if (code != CUDA_SUCCESS || mode == GuardMode::kExact) {
+    return EnterSpecially(ours, mode, where, code, caller);
+  }
+  code = internal::EnterIncarnation(ours);
+  SetInside(ours, mode, where, code, StateOfPush(mode), caller);
+}
+
 // Where it is not known what is current.
 void GuardBase::EnterAsking(const ContextRef& context, GuardMode mode, Location where) noexcept {
   const internal::Incarnation ours = internal::Incarnation::Of(context);
