@@ -3,7 +3,8 @@
 """cost_test.py SOURCE_ROOT [--fix]
 
 What docs/cost.md shows of a benchmark, between `<!-- benchmark: NAME -->` and `<!-- end -->`, is what
-the report that the page names has of it. --fix copies it from there.
+the report that the page names has of it, and the nanoseconds of README.md are those of its table. --fix
+copies them from there.
 """
 
 import pathlib
@@ -26,6 +27,27 @@ def measured(name):
     return found and f"{found[1].strip()}\n"
 
 
+# Rows of README.md: the group and the row of the table that they are.
+CURRENT, OTHER = "the context is current already", "another context is current"
+PRIMARY = "the device's primary context is current already"
+ROWS = {
+    "push, pop": (CURRENT, "push, pop"),
+    "`ContextGuard`, its context already current": (CURRENT, "`ContextGuard(handle)`"),
+    "`ContextGuard(ContextRef)`, the same": (CURRENT, "`ContextGuard(ContextRef)`"),
+    "`ContextGuard`, another context current": (OTHER, "`ContextGuard(handle)`"),
+    "`cudaGetDevice`, `cudaSetDevice` twice (shared runtime)":
+        (PRIMARY, "`cudaGetDevice`, `cudaSetDevice` twice, shared runtime"),
+}
+
+
+def in_readme(table, row):
+    """What README.md shows of `row`: the nanoseconds with one thread, and with 16."""
+    group, name = ROWS[row]
+    rows = dict(re.findall(r"^\| (.*?) \| (.*) \|$", table.split(f"| {group} |")[1].split("\n\n")[0], re.M))
+    columns = [cell.split()[0] for cell in rows[name].split(" | ")]
+    return [f"{float(ns.replace(',', '')):,.0f}" for ns in (columns[0], columns[2])]
+
+
 passed = failed = skipped = 0
 for _, name, shown, _ in BLOCK.findall(text):
     printed = measured(name)
@@ -37,7 +59,18 @@ for _, name, shown, _ in BLOCK.findall(text):
     else:
         print(f"not ok: docs/cost.md does not show what {named[1]} has of {name}: test/docs/cost_test.py . --fix")
         failed += 1
+readme = (root / "README.md").read_text()
+for row in ROWS:
+    match = re.search(rf"^(\| {re.escape(row)} \|[^|]*\| )(.*?) \| (.*?) \|$", readme, re.M)
+    wanted = in_readme(measured("table"), row)
+    if match and ([match[2], match[3]] == wanted or "--fix" in sys.argv):
+        passed += 1
+        readme = readme.replace(match[0], f"{match[1]}{wanted[0]} | {wanted[1]} |")
+    else:
+        print(f"not ok: README.md does not show {' and '.join(wanted)} of {row}: test/docs/cost_test.py . --fix")
+        failed += 1
 if "--fix" in sys.argv:
+    (root / "README.md").write_text(readme)
     page.write_text(BLOCK.sub(lambda block: block[1] + (measured(block[2]) or block[3]) + block[4], text))
 print(f"cases: {passed} passed, {failed} failed, {skipped} skipped")
 sys.exit(1 if failed or not passed + skipped else 0)
