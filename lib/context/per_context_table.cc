@@ -11,7 +11,8 @@
 //
 // Every change of state is made with mutex_ held. The thread that makes or ends an entry (its
 // `worker`) owns the storage meanwhile, without the lock. Nothing else is done with the lock
-// held: no driver call, no allocation, no function of the value's.
+// held, but the fence of Close(), which waits for nobody of ours: no driver call, no allocation, no
+// function of the value's.
 //
 // A pin is taken without the lock, and the entry may be closed, ended and opened for
 // another context at any moment before. So:
@@ -41,10 +42,11 @@
 // H100 with driver 580.159.04 cuCtxGetId crashed in 1 of 8 runs where that memory was in use
 // again.) The memory is there
 //
-//   (1) for a primary context, as long as the process (test/sim/primary_facts_test.cc): whether it
+//   (1) for a primary context, as long as the process (cudasim/test/primary_facts_test.cc): whether
+//   it
 //       is one is found out while its value is made, when it is current and alive;
 //   (2) for a context that is current on this thread, dead or alive: an entry of a stack keeps it
-//       (test/sim/destroyed_facts_test.cc);
+//       (cudasim/test/destroyed_facts_test.cc);
 //   (3) where the caller says so: a context that is passed to GetOrMake() or Forget().
 //
 // So a value of any other context stays until its owner names it, or until its handle is seen
@@ -114,7 +116,7 @@ void Identify(PinningThread* thread) noexcept {
 
 // Another thread owns `stripe`, or none does. Whether this one does now.
 [[gnu::noinline]] bool Meet(PinningThread* thread, PinStripe* stripe) noexcept {
-  constexpr unsigned kMeetings = 8;
+  constexpr unsigned kMeetings = Spread(8U, 1U);
   std::uint64_t owner = stripe->owner.load(std::memory_order_relaxed);
   if (owner != 0) {
     if (++thread->meetings < kMeetings) return false;

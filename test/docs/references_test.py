@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """references_test.py SOURCE_ROOT
 
-What README.md, docs/ and the headers refer to exists: files of the repository in backquotes, the
-tests that headers name, links between pages, every example, the code of docs/facts in its program,
-and one test case in each cell of the table of conversions.
+What README.md, docs/, the sources and the build refer to exists: files of the repository in
+backquotes, the files that comments name, links between pages, every example, the code of docs/facts in
+its program, and one test case in each cell of the table of conversions.
 """
 
 import pathlib
@@ -41,12 +41,16 @@ for page in pages:
         check(f"docs/{page.name}" in (root / "README.md").read_text() or page.name == "index.md",
               f"README.md has no link to {where}")
 
-named = set()
-for header in (root / "include").rglob("*.h"):
-    named.update(re.findall(r"\b((?:cudasim/)?test/[\w/]+\.(?:cc|h|py))\b", header.read_text()))
-for name in sorted(named):
+named = {}
+for folder in ("include", "lib", "test", "examples"):
+    for source in (root / folder).rglob("*"):
+        # The release before has paths of its own.
+        if source.suffix in (".h", ".c", ".cc") and "release_0_1" not in source.parts or source.name == "meson.build":
+            for name in re.findall(r"(?<![\w/.])((?:cudasim/)?(?:test|lib)/[\w/]+\.(?:cc|c|h|py))\b", source.read_text()):
+                named.setdefault(name, source.relative_to(root))
+for name, source in sorted(named.items()):
     folder = root / "subprojects" if name.startswith("cudasim/") else root
-    check(any(folder.glob(name)), f"the headers name {name}, which does not exist")
+    check((folder / name).exists(), f"{source} names {name}, which does not exist")
 
 # Every header is in the table of headers, with its tier.
 tiers = {}
