@@ -375,7 +375,10 @@ BOOST_AUTO_TEST_CASE(a_plan_is_told_its_stream_once, *cuguest_test::OnlySim()) {
   // What could not be set is not remembered.
   SimLibrary::FailCall("cufftSetStream", 1, CUFFT_INTERNAL_ERROR);
   BOOST_TEST(!CufftScope(plans, kSmall, second.ref()).ok());
-  BOOST_TEST(told(StreamOf(home)) == 1U);
+  BOOST_TEST(told(second.ref()) == 1U);
+  SimLibrary::FailCall("cufftSetStream", 1, CUFFT_INTERNAL_ERROR);
+  BOOST_TEST(!CufftScope(plans, kSmall, StreamOf(home)).ok());
+  BOOST_TEST(told(second.ref()) == 1U);
 }
 
 // Where a stream is destroyed, the next one is often made at its handle, and the plan is not told.

@@ -78,6 +78,10 @@ MUTATIONS = {
         ("  Count{stripe, is_own}.Down();\n",
          "  static_cast<void>(is_own);\n  Count{stripe, true}.Down();\n"),
     ],
+    # A stripe is taken from an owner that lives: both write its count.
+    "takes_from_the_living": [
+        ("    if (!HasEnded(static_cast<int>(owner & 0xFFFFFFFFU))) {\n", "    if (false) {\n"),
+    ],
     "forgets_without_waiting": [
         ("  static_cast<void>(WaitWhile({EntryState::kEnding, context}, &lock));\n", ""),
     ],
