@@ -17,6 +17,12 @@ libboost-test-dev test -e "$(g++ -print-file-name=libboost_unit_test_framework.s
 libbenchmark-dev pkg-config --exists benchmark
 libeigen3-dev    pkg-config --exists eigen3
 cmake            command -v cmake
+LIST
+}
+
+# The same of what an example or a test is skipped without.
+wants() {
+  cat <<'LIST'
 libffmpeg-nvenc-dev pkg-config --exists ffnvcodec
 LIST
 }
@@ -29,10 +35,10 @@ if command -v ccache >/dev/null; then
   export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros,include_file_mtime,include_file_ctime}
 fi
 
-# missing_packages NEED...: of needs(), and further lines like its.
+# missing_packages: of the lines that it reads, which are as those of needs().
 missing_packages() {
   local package probe
-  { needs; printf '%s\n' "$@"; } | while read -r package probe; do
+  while read -r package probe; do
     eval "$probe" >/dev/null 2>&1 </dev/null || echo "$package"
   done
 }
@@ -54,16 +60,22 @@ meson_is_new_enough() {
   [ "$(printf '0.64.0\n%s\n' "$(meson --version)" | sort -V | head -n1)" = 0.64.0 ]
 }
 
-# bootstrap NEED...: installs what needs() lists, and further lines like its.
+# bootstrap NEED...: installs what needs() lists, and further lines like its; and what wants() does, if
+# it may and there is such a package.
 bootstrap() {
-  local packages
-  mapfile -t packages < <(missing_packages "$@")
+  local packages wanted
+  mapfile -t packages < <({ needs; printf '%s\n' "$@"; } | missing_packages)
+  mapfile -t wanted < <(wants | missing_packages)
   if [ ${#packages[@]} -gt 0 ]; then
     echo "installing: ${packages[*]}"
     if ! apt_get "${packages[@]}"; then
       echo "packages are missing; run: sudo apt-get install -y ${packages[*]}" >&2
       exit 1
     fi
+  fi
+  if [ ${#wanted[@]} -gt 0 ]; then
+    echo "installing: ${wanted[*]}"
+    apt_get "${wanted[@]}" || echo "going on without: ${wanted[*]}; what needs it says skipped" >&2
   fi
 
   if ! meson_is_new_enough; then  # Ubuntu 22.04 has 0.61.2
