@@ -15,8 +15,7 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 class GuardInStorage : public GuardBase {
  public:
   GuardInStorage(const Incarnation& ours, GuardMode mode, Location where) noexcept {
-    Set(ours, mode, where, CUDA_SUCCESS, State::kOut, nullptr);
-    EnterAgain();
+    EnterAs(ours, mode, where);
   }
   // Whether there is nothing to leave any more.
   bool IsOver() const noexcept { return !IsInside() && state_ != State::kSuspended; }

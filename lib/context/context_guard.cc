@@ -56,18 +56,18 @@ void GuardBase::EnterSpecially(const internal::Incarnation& ours, GuardMode mode
                                CUresult code, CUcontext caller) noexcept {
   Set(ours, mode, where, code, State::kOut, code == CUDA_SUCCESS ? caller : nullptr);
   if (code == internal::kNotResolved) {
-    if (internal::ResolveDriver(&result_) != nullptr) EnterAgain();
+    if (internal::ResolveDriver(&result_) != nullptr) EnterAs(ours, mode, where);
   } else if (code == CUDA_SUCCESS) {
     EnterExactly();
   }
 }
 
-void GuardBase::EnterAgain() noexcept {
-  const Location where = {file_, line_};
-  if (ours_.IsKnown()) {
-    Enter(ours_.Ref(), mode_, where);
+// For those who have an incarnation, known or not. By value: it may be `ours_`.
+void GuardBase::EnterAs(internal::Incarnation ours, GuardMode mode, Location where) noexcept {
+  if (ours.IsKnown()) {
+    Enter(ours.Ref(), mode, where);
   } else {
-    Enter(ours_.context, mode_, where);
+    Enter(ours.context, mode, where);
   }
 }
 
@@ -184,7 +184,7 @@ void GuardBase::Reenter() noexcept {
   if (IsOfNone()) {
     EnterNone();
   } else if (result_ == CUDA_SUCCESS) {
-    EnterAgain();
+    EnterAs(ours_, mode_, {file_, line_});
   }
   asked_ = !internal::kReportsUnasked;
 }
