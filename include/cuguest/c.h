@@ -275,7 +275,7 @@ CUGUEST_C_API void cuguest_capture_guard_cleanup(cuguest_capture_guard* guard);
 /// Stack:   +1 from entering until it leaves, whatever was on it; then as it was found.
 /// Count:   none; the owner of the thread keeps the context alive.
 /// Threads: as cuguest_guard.
-/// Cost:    three driver calls to enter; two to settle.
+/// Cost:    three driver calls to enter.
 typedef struct cuguest_residency {
   size_t size;
   unsigned long long opaque[111];
@@ -290,8 +290,12 @@ CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_residency_enter(cuguest_residency*
 ///
 /// Errors:  CUDA_ERROR_CONTEXT_IS_DESTROYED (709), and the code with which repairing failed. Then
 ///          move to another context, or leave.
+/// Cost:    two driver calls when nothing is wrong.
 CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_residency_settle(cuguest_residency* residency);
-/// Leaves the context and makes `ref`'s the thread's own. On failure the thread has none.
+/// Leaves the context and makes `ref`'s the thread's own.
+///
+/// Errors:  those of cuguest_guard_enter_ref; the thread then has none, and may move or leave.
+/// Cost:    as leaving and entering.
 CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_residency_move_to(cuguest_residency* residency,
                                                                 const cuguest_ref* ref);
 CUGUEST_C_API int cuguest_residency_leave(cuguest_residency* residency);
@@ -354,12 +358,13 @@ CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_acquire_from_stream(cuguest_acquir
                                                                   int device, int if_inactive);
 
 /// What was acquired, for cuguest_guard_enter_ref(): good until it is released. And where it came
-/// from; -1 where nothing is acquired.
+/// from; -1 where nothing is acquired. No driver call.
 CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_acquired_ref(const cuguest_acquired* acquired,
                                                            cuguest_ref* ref);
 CUGUEST_C_API int cuguest_acquired_source(const cuguest_acquired* acquired);
 
 /// Errors:  the driver's code where it counts no reference any more; nothing is held all the same.
+/// Cost:    one driver call if a reference is held, else none.
 CUGUEST_C_API int cuguest_acquired_release(cuguest_acquired* acquired);
 CUGUEST_C_API void cuguest_acquired_cleanup(cuguest_acquired* acquired);
 
@@ -383,21 +388,22 @@ typedef struct cuguest_shared_context {
 ///            CUDA_ERROR_INVALID_VALUE (1)           also: unknown flags; what cannot be a context
 ///            CUDA_ERROR_INVALID_DEVICE (101)        no such device
 ///            CUDA_ERROR_OUT_OF_MEMORY (2)           of the device, or no host memory to count it
-///            CUDA_ERROR_CONTEXT_IS_DESTROYED (709)  it is over, or its last holder is destroying
-///            it CUDA_ERROR_NOT_INITIALIZED (3)         a forked child, see cuguest_error_advice()
+///            CUDA_ERROR_CONTEXT_IS_DESTROYED (709)  it is over, or being destroyed by its last
+///                                                   holder
+///            CUDA_ERROR_NOT_INITIALIZED (3)         a forked child, see cuguest_error_advice()
 ///            or the code of a missing driver
 /// Cost:    as SharedContext::Create and Attach.
 CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_shared_context_create(cuguest_shared_context* shared,
                                                                     int device, unsigned flags);
 CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_shared_context_attach(cuguest_shared_context* shared,
                                                                     struct CUctx_st* context);
+/// What is attached, for cuguest_guard_enter_ref(): good until it is detached. No driver call.
 CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_shared_context_ref(
     const cuguest_shared_context* shared, cuguest_ref* ref);
 
-/// Errors:  CUDA_ERROR_CONTEXT_IS_DESTROYED (709) if the context was destroyed or reset while it
-/// was
-///          attached, and the code with which destroying it failed; nothing is attached all the
-///          same.
+/// Errors:  CUDA_ERROR_CONTEXT_IS_DESTROYED (709) if the context was destroyed or reset meanwhile,
+///          and the code with which destroying it failed; nothing is attached all the same.
+/// Cost:    as SharedContext::Detach.
 CUGUEST_C_API int cuguest_shared_context_detach(cuguest_shared_context* shared);
 CUGUEST_C_API void cuguest_shared_context_cleanup(cuguest_shared_context* shared);
 
@@ -435,7 +441,8 @@ typedef struct cuguest_incident {
   unsigned long thread;       ///< the kernel's id of the calling thread (gettid)
 } cuguest_incident;
 
-/// "replaced the current context", ...: fits "a callee ..."; and "repaired", ... Never null.
+/// "replaced the current context", ...: fits "a callee ..."; and "repaired", ... Never null, never
+/// to be freed. Any thread; no driver call.
 CUGUEST_C_API const char* cuguest_incident_name(int kind);
 CUGUEST_C_API const char* cuguest_repair_name(int repair);
 
@@ -462,7 +469,7 @@ CUGUEST_C_API int cuguest_incident_listener_remove(cuguest_incident_listener* li
 CUGUEST_C_API void cuguest_incident_listener_cleanup(cuguest_incident_listener* listener);
 
 /// How many incidents there were since the library was loaded, of `kind`; of every kind for -1.
-/// 0 for what is no kind.
+/// 0 for what is no kind. Any thread; no driver call.
 CUGUEST_C_API unsigned long long cuguest_incident_count(int kind);
 
 #ifdef __cplusplus

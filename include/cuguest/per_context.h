@@ -88,12 +88,13 @@ CUGUEST_BEGIN_NAMESPACE
 /// Fork:    a child that was forked while another thread of its parent was inside a call
 ///          other than Find() must not use the cache, as with anything that has a lock.
 ///          Otherwise GetOrMake() refuses to make, and what is dropped is given up.
-/// Cost:    a value that is there: no lock, no allocation, and no atomic operation but loads and
-///          stores where the kernel has membarrier (Linux 4.14) and at most 32 threads use the
-///          value at the same time; otherwise two atomic operations on a cache line that few
-///          threads share. No driver call by ContextRef, one (cuCtxGetId, contention-free) by
-///          CUcontext. Dropping a value costs a membarrier: microseconds while other threads run. 2
-///          KiB of host memory for each value. test/benchmark/cache_rows.cc measures it.
+/// Cost:    a value that is there: no lock, no allocation, no driver call by ContextRef, one
+///          (cuCtxGetId, contention-free) by CUcontext. Of atomic operations only loads and stores,
+///          where the kernel has membarrier (Linux 4.14) and the thread has one of the value's 32
+///          counts to itself; else two operations on a cache line that few threads share. To drop a
+///          value takes a membarrier: on a machine with two processors 0.1 us, and 16 us while
+///          another thread ran. 2 KiB of host memory for each value. test/benchmark/cache_rows.cc
+///          measures it.
 /// Needs:   CUDA 12.0 to tell incarnations apart. Below that the handle alone is the key: a value
 ///          outlives the reset of its primary context, unless it is forgotten.
 /// Source:  test/context/per_context_test.cc, per_context_drop_test.cc, per_context_ending_test.cc;

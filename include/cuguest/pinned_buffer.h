@@ -60,6 +60,7 @@ class PinnedBuffer {
   /// Errors: kInvalidArgument     the size in bytes is more than a size_t holds; other flags
   ///         kFailedPrecondition  the context was destroyed or reset, or the ref is empty
   ///         kResourceExhausted   out of memory
+  ///         kUnimplemented       an adopted driver (Driver::Adopt) without cuMemHostAlloc
   ///         Nothing is held then.
   /// Cost:   eight driver calls if the context is current, else nine; the allocation itself
   ///         locks pages, which takes longer than to allocate device memory.

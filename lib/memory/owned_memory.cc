@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What DeviceBuffer and PinnedBuffer are for every T.                                     tier: 3
+// What DeviceBuffer and PinnedBuffer are for every T.                                  tier: 3
 
 #include "cuguest/internal/owned_memory.h"
 

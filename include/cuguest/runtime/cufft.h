@@ -310,10 +310,10 @@ class LibraryHandle<CufftLibrary> {
     return StreamRef::Borrow(CU_STREAM_LEGACY, context).Synchronize();
   }
 
-  // cuFFT asks the driver of which context the stream is, which threads do one after the other. All
-  // streams of a pool's plans are of one context, so a created one that the plan has already is not
-  // set again, nor is the next one at its handle. Of the others, it depends on the thread what they
-  // name.
+  // For cufftSetStream threads wait for each other: on an H100 it takes 26 ns on one thread and 1.4
+  // us on each of 16. All streams of a pool's plans are of one context, so a created one that the
+  // plan has already is not set again, nor is the next one at its handle. Of the others, it depends
+  // on the thread what they name.
   CUGUEST_HIDE absl::Status SetStream(const CufftLibrary& cufft, CUstream stream) {
     if (stream == stream_ && !internal::MeansCurrent(stream)) return absl::OkStatus();
     absl::Status status = ToStatus(cufft.SetStream(plan_, reinterpret_cast<cudaStream_t>(stream)),
