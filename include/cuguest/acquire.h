@@ -25,6 +25,8 @@
 ///                        a device as AcquireOn
 ///   AcquireFromPointer   the one it was allocated in; for pool and virtual memory, which
 ///                        belong to a device, as AcquireOn
+///   AcquireFromBuffer    as AcquireFromPointer, of a range that lies in one allocation; or the
+///                        context that a buffer or a view of cuguest's knows
 ///   AcquireCurrent       the current one, if it is on the device that is wanted
 ///   AcquireOn            the current one, if it is on the device that is wanted; else the
 ///                        device's primary, if it is active; else, only with
@@ -46,6 +48,7 @@
 
 #include <cuda.h>
 
+#include <cstddef>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -181,12 +184,47 @@ AcquireFromPointer(CUdeviceptr pointer, IfInactive if_inactive = IfInactive::kRe
 [[nodiscard]] CUGUEST_API AcquireResult
 AcquireFromPointer(const void* pointer, IfInactive if_inactive = IfInactive::kRefuse);
 
+/// As AcquireFromPointer, for a caller that is given `bytes` of memory: they must lie in one
+/// allocation, or in mappings of virtual memory that are side by side and on one device. The length
+/// is not compared for memory that a pool has on the host, nor below CUDA 10.2, where the driver
+/// does not tell an allocation's start and size.
+///
+/// Errors: those of AcquireFromPointer, and
+///         kInvalidArgument  no bytes, more than there are addresses, or some that lie outside: the
+///                           text names the range, and what is there
+/// Cost:   two driver calls (the first takes the driver's lock: not for hot paths); three to
+///         eight for pool and virtual memory, and one more for each further mapping; with kCreate
+///         see PrimaryContext::Retain.
+/// Source: CUDA Driver API, cuPointerGetAttributes; cudasim/test/virtual_memory_facts_test.cc.
+[[nodiscard]] CUGUEST_API AcquireResult AcquireFromBuffer(
+    CUdeviceptr pointer, std::size_t bytes, IfInactive if_inactive = IfInactive::kRefuse);
+[[nodiscard]] CUGUEST_API AcquireResult AcquireFromBuffer(
+    const void* pointer, std::size_t bytes, IfInactive if_inactive = IfInactive::kRefuse);
+
 namespace internal {
 // What the functions below leave to the library.
+CUGUEST_API AcquireResult AcquireFromOwner(const ContextRef& context, Device device, bool is_empty,
+                                           IfInactive if_inactive);
 CUGUEST_API AcquireResult AcquireCurrent(const CurrentContext& asked, Device device);
 CUGUEST_API AcquireResult AcquireOn(const CurrentContext& asked, Device device,
                                     IfInactive if_inactive);
 }  // namespace internal
+
+/// Of a DeviceView, a DeviceBuffer or a PinnedBuffer, which know their context: it is only checked
+/// that this was not destroyed or reset. `if_inactive` is for pool and virtual memory, as in
+/// AcquireOn.
+///
+/// Errors: kInvalidArgument     an empty buffer
+///         kFailedPrecondition  its context was destroyed or reset
+///         and for pool and virtual memory those of AcquireOn.
+/// Cost:   one driver call, contention-free; for pool and virtual memory that of AcquireOn.
+template <typename Buffer, typename = decltype(std::declval<const Buffer&>().context(),
+                                               std::declval<const Buffer&>().device(),
+                                               std::declval<const Buffer&>().empty())>
+[[nodiscard]] CUGUEST_HIDE AcquireResult
+AcquireFromBuffer(const Buffer& buffer, IfInactive if_inactive = IfInactive::kRefuse) {
+  return internal::AcquireFromOwner(buffer.context(), buffer.device(), buffer.empty(), if_inactive);
+}
 
 /// Errors: kFailedPrecondition  none is current, or it is destroyed; or it is on another
 ///                              device: the text names both

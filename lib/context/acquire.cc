@@ -2,6 +2,7 @@
 
 #include "cuguest/acquire.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -13,6 +14,7 @@
 #include "lib/context/call_status.h"
 #include "lib/context/object_text.h"
 #include "lib/core/driver_status.h"
+#include "lib/core/error_status.h"
 #include "lib/core/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -22,7 +24,12 @@ using internal::Acquired;
 using internal::CallOutcome;
 using internal::CallStatus;
 using internal::ContextText;
+using internal::MemoryExtent;
 using Why = CallOutcome::Why;
+
+CUdeviceptr AddressOf(const void* pointer) {
+  return static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(pointer));
+}
 
 std::string MemoryText(CUdeviceptr pointer) {
   return absl::StrCat("pointer ", internal::PointerText(pointer));
@@ -65,9 +72,30 @@ absl::Status FromPointerStatus(const CallOutcome& outcome, CUdeviceptr pointer) 
   }
   if (!outcome.of_memory) return CallStatus(outcome, MemoryText(pointer));
   const absl::Status status = OnDeviceStatus(outcome);
-  return absl::Status(status.code(),
-                      absl::StrCat(MemoryText(pointer), " is memory of device ", outcome.device,
-                                   " that no context owns; ", status.message()));
+  return internal::Reworded(
+      status, status.code(),
+      absl::StrCat(MemoryText(pointer), " is memory of device ", outcome.device,
+                   " that no context owns; ", status.message()));
+}
+
+std::string RangeText(CUdeviceptr pointer, std::size_t bytes) {
+  return absl::StrCat("acquire a context: ", bytes, " bytes at ", internal::PointerText(pointer));
+}
+
+absl::Status FromBufferStatus(const CallOutcome& outcome, CUdeviceptr pointer, std::size_t bytes,
+                              const MemoryExtent& found) {
+  if (outcome.why == Why::kNoRange) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(RangeText(pointer, bytes), bytes == 0 ? ": there is nothing to look at"
+                                                           : ": more than there are addresses"));
+  }
+  if (outcome.why == Why::kOutside) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(RangeText(pointer, bytes), ": only ", found.base + found.size - pointer,
+                     " of them lie in the allocation there, which is ", found.size, " bytes at ",
+                     internal::PointerText(found.base)));
+  }
+  return FromPointerStatus(outcome, pointer);
 }
 
 absl::Status CurrentStatus(const CallOutcome& outcome) {
@@ -101,8 +129,20 @@ AcquireResult AcquireFromPointer(CUdeviceptr pointer, IfInactive if_inactive) {
 }
 
 AcquireResult AcquireFromPointer(const void* pointer, IfInactive if_inactive) {
-  return AcquireFromPointer(static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(pointer)),
-                            if_inactive);
+  return AcquireFromPointer(AddressOf(pointer), if_inactive);
+}
+
+AcquireResult AcquireFromBuffer(CUdeviceptr pointer, std::size_t bytes, IfInactive if_inactive) {
+  Acquired acquired;
+  MemoryExtent found;
+  const CallOutcome outcome =
+      internal::AcquireFromBuffer(pointer, bytes, if_inactive, &acquired, &found);
+  if (!outcome.ok()) return FromBufferStatus(outcome, pointer, bytes, found);
+  return AcquiredContext(acquired);
+}
+
+AcquireResult AcquireFromBuffer(const void* pointer, std::size_t bytes, IfInactive if_inactive) {
+  return AcquireFromBuffer(AddressOf(pointer), bytes, if_inactive);
 }
 
 AcquiredContext::AcquiredContext(const Acquired& acquired) noexcept
@@ -122,6 +162,17 @@ absl::StatusOr<Device> AcquiredContext::device() const {
 }
 
 namespace internal {
+
+AcquireResult AcquireFromOwner(const ContextRef& context, Device device, bool is_empty,
+                               IfInactive if_inactive) {
+  if (is_empty) return absl::InvalidArgumentError("acquire a context: the buffer is empty");
+  Acquired acquired;
+  const CallOutcome outcome = AcquireFromOwner(context, device.get(), if_inactive, &acquired);
+  if (outcome.ok()) return AcquiredContext(acquired);
+  return context.get() == nullptr
+             ? OnDeviceStatus(outcome)
+             : CallStatus(outcome, absl::StrCat("memory of ", ContextText(context.get())));
+}
 
 AcquireResult AcquireCurrent(const CurrentContext& asked, Device device) {
   Acquired acquired;

@@ -85,23 +85,45 @@ CallOutcome With(CallOutcome outcome, CUdevice device, const Current& current) {
   return outcome;
 }
 
+CallOutcome AcquireForContextMemory(CUcontext context, Acquired* acquired) {
+  const ContextRef incarnation = ContextRef::Borrow(context);
+  if (!incarnation.ok()) return Failure(incarnation.result(), kAcquire);
+  return Found(incarnation, ContextSource::kPointer, kDeviceNotAsked, acquired);
+}
+
 // Memory that belongs to a device instead of a context.
-CallOutcome AcquireForDeviceMemory(const DriverTable& driver, CUdeviceptr pointer,
-                                   IfInactive if_inactive, Acquired* acquired) {
-  int ordinal = 0;
-  CUresult code =
-      driver.PointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, pointer);
-  if (code != CUDA_SUCCESS) return Failure(code, "find the device of memory");
+CallOutcome AcquireForDeviceMemory(const DriverTable& driver, int ordinal, IfInactive if_inactive,
+                                   Acquired* acquired) {
   const DriverTable* initialized = nullptr;
   CallOutcome outcome = GetInitializedDriver(&initialized);
   if (!outcome.ok()) return outcome;
   CUdevice device = 0;
-  code = driver.DeviceGet(&device, ordinal);
+  const CUresult code = driver.DeviceGet(&device, ordinal);
   if (code != CUDA_SUCCESS) return With(Failure(code, Why::kFindDevice), ordinal, {});
   outcome = AcquireOn(device, if_inactive, acquired);
   outcome.of_memory = true;
   outcome.device = device;
   return outcome;
+}
+
+// Whether `bytes` from `pointer` on, of which `first` was read, lie in one piece. Mappings of one
+// device that lie side by side are one to the driver (cudasim/test/virtual_memory_facts_test.cc).
+CallOutcome CheckExtent(const DriverTable& driver, const PointerAttributes& first,
+                        CUdeviceptr pointer, std::size_t bytes, MemoryExtent* found) {
+  *found = first.Extent();
+  PointerAttributes last = first;
+  while (found->size != 0 && found->base + found->size - pointer < bytes) {
+    const CUdeviceptr end = found->base + found->size;
+    if (!last.IsVirtual()) return Failure(CUDA_ERROR_INVALID_VALUE, Why::kOutside);
+    const CUresult code = ReadAttributes(driver, end, &last);
+    if (code != CUDA_SUCCESS) return Failure(code, kAcquire);
+    const MemoryExtent next = last.Extent();
+    if (!last.IsVirtual() || last.ordinal != first.ordinal || next.base != end || next.size == 0) {
+      return Failure(CUDA_ERROR_INVALID_VALUE, Why::kOutside);
+    }
+    found->size += next.size;
+  }
+  return {};
 }
 
 }  // namespace
@@ -126,14 +148,45 @@ CallOutcome AcquireFromPointer(CUdeviceptr pointer, IfInactive if_inactive,
   const CallOutcome found = GetDriver(&driver);
   if (!found.ok()) return found;
   CUcontext context = nullptr;
-  const CUresult code =
-      driver->PointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, pointer);
+  CUresult code = driver->PointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, pointer);
   if (code == CUDA_ERROR_INVALID_VALUE) return Failure(code, Why::kUnknownMemory);
   if (code != CUDA_SUCCESS) return Failure(code, kAcquire);
-  if (context == nullptr) return AcquireForDeviceMemory(*driver, pointer, if_inactive, acquired);
-  const ContextRef incarnation = ContextRef::Borrow(context);
-  if (!incarnation.ok()) return Failure(incarnation.result(), kAcquire);
-  return Found(incarnation, ContextSource::kPointer, kDeviceNotAsked, acquired);
+  if (context != nullptr) return AcquireForContextMemory(context, acquired);
+  int ordinal = 0;
+  code = driver->PointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, pointer);
+  if (code != CUDA_SUCCESS) return Failure(code, "find the device of memory");
+  return AcquireForDeviceMemory(*driver, ordinal, if_inactive, acquired);
+}
+
+CallOutcome AcquireFromBuffer(CUdeviceptr pointer, std::size_t bytes, IfInactive if_inactive,
+                              Acquired* acquired, MemoryExtent* found) noexcept {
+  CUdeviceptr end = 0;
+  if (bytes == 0 || __builtin_add_overflow(pointer, bytes, &end)) {
+    return Failure(CUDA_ERROR_INVALID_VALUE, Why::kNoRange);
+  }
+  const DriverTable* driver = nullptr;
+  CallOutcome outcome = GetDriver(&driver);
+  if (!outcome.ok()) return outcome;
+  PointerAttributes read;
+  const CUresult code = ReadAttributes(*driver, pointer, &read);
+  if (code != CUDA_SUCCESS) return Failure(code, kAcquire);
+  if (!read.IsKnown()) return Failure(CUDA_ERROR_INVALID_VALUE, Why::kUnknownMemory);
+  outcome = CheckExtent(*driver, read, pointer, bytes, found);
+  if (!outcome.ok()) return outcome;
+  return read.context != nullptr
+             ? AcquireForContextMemory(read.context, acquired)
+             : AcquireForDeviceMemory(*driver, read.ordinal, if_inactive, acquired);
+}
+
+CallOutcome AcquireFromOwner(const ContextRef& context, CUdevice device, IfInactive if_inactive,
+                             Acquired* acquired) noexcept {
+  if (context.get() == nullptr) return AcquireOn(device, if_inactive, acquired);
+  const DriverTable* driver = nullptr;
+  const CallOutcome found = GetDriver(&driver);
+  if (!found.ok()) return found;
+  const CUresult code = context.Check();
+  if (code != CUDA_SUCCESS) return Failure(code, kAcquire);
+  return Found(context, ContextSource::kPointer, device, acquired);
 }
 
 CallOutcome AcquireCurrent(const CurrentContext& asked, CUdevice device,

@@ -7,10 +7,13 @@
 
 #include <cuda.h>
 
+#include <cstddef>
+
 #include "cuguest/context_ref.h"
 #include "cuguest/context_source.h"
 #include "cuguest/internal/current_context.h"
 #include "lib/context/call_outcome.h"
+#include "lib/context/pointer_attributes.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
@@ -34,6 +37,12 @@ struct Acquired {
 CallOutcome AcquireFromStream(CUstream stream, Acquired* acquired) noexcept;
 CallOutcome AcquireFromPointer(CUdeviceptr pointer, IfInactive if_inactive,
                                Acquired* acquired) noexcept;
+// `found` is written for kOutside: what there is around `pointer`.
+CallOutcome AcquireFromBuffer(CUdeviceptr pointer, std::size_t bytes, IfInactive if_inactive,
+                              Acquired* acquired, MemoryExtent* found) noexcept;
+// Of an object that knows its context, or, if no context owns it, its device.
+CallOutcome AcquireFromOwner(const ContextRef& context, CUdevice device, IfInactive if_inactive,
+                             Acquired* acquired) noexcept;
 CallOutcome AcquireCurrent(const CurrentContext& asked, CUdevice device,
                            Acquired* acquired) noexcept;
 CallOutcome AcquireOn(const CurrentContext& asked, CUdevice device, IfInactive if_inactive,

@@ -22,6 +22,8 @@ struct [[nodiscard]] CallOutcome {
     kNotInitialized,  // cuInit failed
     kNoEntry,         // the driver is too old
     kUnknownMemory,   // CUDA does not know the memory
+    kNoRange,         // no bytes, or more than there are addresses
+    kOutside,         // a range that no allocation holds
     kFindDevice,      // `device`, which memory belongs to, cannot be found
     kOtherDevice,     // `context`, which is current, is on `context_device`
     kInactive,        // no context of `device` is current, and its primary context is inactive

@@ -12,73 +12,25 @@
 #include "cuguest/error.h"
 #include "cuguest/internal/memory_range.h"
 #include "lib/context/object_text.h"
+#include "lib/context/pointer_attributes.h"
 #include "lib/core/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {
 
 using internal::ContextText;
+using internal::PointerAttributes;
 using internal::PointerText;
 
 constexpr char kDoing[] = "describe memory";
 
-// What is asked of the driver in one call.
-struct Attributes {
-  CUcontext context = nullptr;
-  unsigned type = 0;  // CUmemorytype; 0 for what the driver does not know
-  CUdeviceptr device_pointer = 0;
-  void* host_pointer = nullptr;
-  int ordinal = -1;
-  unsigned char is_managed = 0;
-  CUdeviceptr range_base = 0;
-  std::size_t range_size = 0;
-  CUmemoryPool pool = nullptr;
-  CUdeviceptr mapping_base = 0;
-  std::size_t mapping_size = 0;
-};
-
-// One call fails as a whole for an attribute that the driver does not know, and for nothing
-// else that is wrong with the pointer. So the newest are asked for last, and left out where
-// that helps: `kAges` counts those of CUDA 11.3 and newer, of 10.2 and of 7.0.
-CUresult Read(const Driver& driver, CUdeviceptr pointer, Attributes* read) {
-  CUpointer_attribute attributes[] = {
-      CU_POINTER_ATTRIBUTE_CONTEXT,          CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-      CU_POINTER_ATTRIBUTE_DEVICE_POINTER,   CU_POINTER_ATTRIBUTE_HOST_POINTER,
-      CU_POINTER_ATTRIBUTE_IS_MANAGED,       CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
-      CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE,
-      CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE,   CU_POINTER_ATTRIBUTE_MAPPING_SIZE,
-      CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR};
-  void* values[] = {&read->context,      &read->type,        &read->device_pointer,
-                    &read->host_pointer, &read->is_managed,  &read->ordinal,
-                    &read->range_base,   &read->range_size,  &read->pool,
-                    &read->mapping_size, &read->mapping_base};
-  static_assert(std::size(attributes) == std::size(values));
-  constexpr unsigned kAges[] = {std::size(attributes), 8, 5};
-  CUresult code = CUDA_SUCCESS;
-  for (const unsigned count : kAges) {
-    *read = Attributes();
-    code = driver.PointerGetAttributes(count, attributes, values, pointer);
-    if (code != CUDA_ERROR_INVALID_VALUE) break;
-  }
-  return code;
-}
-
 // What no context owns may lie on the host, too, and pools may have managed memory.
-MemoryKind KindOf(const Attributes& read) {
-  if (read.type == 0) return MemoryKind::kUnregistered;
-  if (read.context == nullptr && read.pool != nullptr) return MemoryKind::kPool;
+MemoryKind KindOf(const PointerAttributes& read) {
+  if (!read.IsKnown()) return MemoryKind::kUnregistered;
+  if (read.IsPool()) return MemoryKind::kPool;
   if (read.is_managed != 0) return MemoryKind::kManaged;
-  if (read.context == nullptr) return MemoryKind::kVirtual;
+  if (read.IsVirtual()) return MemoryKind::kVirtual;
   return read.type == CU_MEMORYTYPE_HOST ? MemoryKind::kPinnedHost : MemoryKind::kDevice;
-}
-
-// The range of virtual memory is the reservation around its mapping. Of memory that a pool has on
-// the host the driver tells the size and no start (cudasim/test/host_location_facts_test.cc).
-void SetExtent(const Attributes& read, MemoryDescription* memory) {
-  if (memory->kind == MemoryKind::kPool && read.range_base == 0) return;
-  const bool is_mapping = memory->kind == MemoryKind::kVirtual && read.mapping_size != 0;
-  memory->base = is_mapping ? read.mapping_base : read.range_base;
-  memory->size = is_mapping ? read.mapping_size : read.range_size;
 }
 
 CUresult ReadAccess(const Driver& driver, MemoryDescription* memory) {
@@ -95,7 +47,7 @@ CUresult ReadAccess(const Driver& driver, MemoryDescription* memory) {
 }
 
 // Memory on a device is at one address in all contexts; pages of the host need not be.
-CUresult ReadDeviceAddress(const Driver& driver, const Attributes& read,
+CUresult ReadDeviceAddress(const Driver& driver, const PointerAttributes& read,
                            MemoryDescription* memory) {
   if (memory->kind != MemoryKind::kPinnedHost) {
     if (memory->access != MemoryAccess::kNone) memory->device_address = memory->pointer;
@@ -124,7 +76,7 @@ CUresult ReadDevice(const Driver& driver, int ordinal, MemoryDescription* memory
   return code;
 }
 
-CUresult Complete(const Driver& driver, const Attributes& read, MemoryDescription* memory) {
+CUresult Complete(const Driver& driver, const PointerAttributes& read, MemoryDescription* memory) {
   if (read.context != nullptr) memory->context = ContextRef::Borrow(read.context);
   CUresult code = read.context != nullptr ? memory->context.result() : CUDA_SUCCESS;
   if (code == CUDA_SUCCESS) code = ReadDevice(driver, read.ordinal, memory);
@@ -194,8 +146,9 @@ std::string MemoryDescription::ToString() const {
 
 absl::StatusOr<MemoryDescription> Describe(CUdeviceptr pointer) {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
-  Attributes read;
-  CUGUEST_RETURN_IF_CUDA_ERROR(Read(*driver, pointer, &read), kDoing, PointerText(pointer));
+  PointerAttributes read;
+  CUGUEST_RETURN_IF_CUDA_ERROR(internal::ReadAttributes(*driver, pointer, &read), kDoing,
+                               PointerText(pointer));
   MemoryDescription memory;
   memory.pointer = pointer;
   memory.kind = KindOf(read);
@@ -203,7 +156,9 @@ absl::StatusOr<MemoryDescription> Describe(CUdeviceptr pointer) {
   memory.is_on_host = read.type == CU_MEMORYTYPE_HOST;
   memory.host_address = read.host_pointer;
   memory.pool = read.pool;
-  SetExtent(read, &memory);
+  const internal::MemoryExtent extent = read.Extent();
+  memory.base = extent.base;
+  memory.size = extent.size;
   CUGUEST_RETURN_IF_CUDA_ERROR(Complete(*driver, read, &memory), kDoing, PointerText(pointer));
   return memory;
 }

@@ -322,6 +322,8 @@ BOOST_AUTO_TEST_CASE(nothing_on_the_way_into_a_call_invalidates_a_capture) {
       [&](const Capture& c) {
         expect("AcquireFromPointer",
                HandleOf(cuguest::AcquireFromPointer(c.memory())) == c.context());
+        expect("AcquireFromBuffer",
+               HandleOf(cuguest::AcquireFromBuffer(c.memory(), 1)) == c.context());
       },
       [&](const Capture&) {
         expect("AcquireCurrent", cuguest::AcquireCurrent(Device::Borrow(0)).ok());

@@ -110,10 +110,11 @@ class Virtual {
   }
   CUdeviceptr At(size_t unit) const { return base_ + unit * kUnit; }
 
-  CUdeviceptr Map(size_t unit, CUmemAccess_flags access) const {
+  CUdeviceptr Map(size_t unit, CUmemAccess_flags access, int device = 0) const {
     CUmemAllocationProp properties = {};
     properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    properties.location.id = device;
     CUmemGenericAllocationHandle handle = 0;
     OK(RAW(cuMemCreate)(&handle, kUnit, &properties, 0));
     OK(RAW(cuMemMap)(At(unit), kUnit, 0, handle, 0));

@@ -73,6 +73,7 @@ void EverythingRefuses(DriverProblem problem, CUresult code) {
   CHECK(SharedContext::CheckSharing().ok());
   CHECK(refuses(cuguest::AcquireFromStream(nullptr).status()));
   CHECK(refuses(cuguest::AcquireFromPointer(&not_null).status()));
+  CHECK(refuses(cuguest::AcquireFromBuffer(&not_null, 1).status()));
   CHECK(refuses(cuguest::AcquireCurrent(Device::Borrow(0)).status()));
   CHECK(refuses(cuguest::AcquireOn(Device::Borrow(0)).status()));
   CHECK(refuses(cuguest::Describe(CUdeviceptr{1}).status()));

@@ -129,6 +129,7 @@ void FromAPointer() {
     Expect(cuguest::AcquireFromPointer(device + 1), current.get(), Source::kPointer);
     Expect(cuguest::AcquireFromPointer(managed), current.get(), Source::kPointer);
     Expect(cuguest::AcquireFromPointer(host), current.get(), Source::kPointer);
+    Expect(cuguest::AcquireFromBuffer(device, 4096), current.get(), Source::kPointer);
   }
   CHECK(RAW(cuMemFree)(device) == CUDA_SUCCESS);
   CHECK(RAW(cuMemFree)(managed) == CUDA_SUCCESS);
@@ -146,6 +147,7 @@ void TryWithoutOwner(CUdeviceptr pointer, CUcontext current) {
   CHECK(!IsActive(1));
   const PrimaryContext primary = PrimaryContext::Retain(kOurs).value();
   Expect(cuguest::AcquireFromPointer(pointer), primary.get(), Source::kPrimary);
+  Expect(cuguest::AcquireFromBuffer(pointer, 4096), primary.get(), Source::kPrimary);
 }
 
 void FromPoolMemory() {

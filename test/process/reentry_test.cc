@@ -174,6 +174,8 @@ void Acquires() {
     CHECK(cuguest::AcquireCurrent(Device::Borrow(0)).ok());
     CHECK(cuguest::AcquireFromStream(stream->get()).ok());
     CHECK(cuguest::AcquireFromPointer(memory->get()).ok());
+    CHECK(cuguest::AcquireFromBuffer(memory->get(), memory->size_bytes()).ok());
+    CHECK(cuguest::AcquireFromBuffer(*memory).ok());
     cuguest::AcquiredGuard acquired(cuguest::AcquireFromStream(stream->get()));
     CHECK(acquired.ok());
     CHECK(acquired.Reassert() == CUDA_SUCCESS);

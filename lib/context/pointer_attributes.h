@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the driver tells of an address, all at once.                                    tier: 2
+
+#ifndef CUGUEST_LIB_CONTEXT_POINTER_ATTRIBUTES_H_
+#define CUGUEST_LIB_CONTEXT_POINTER_ATTRIBUTES_H_
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <iterator>
+
+#include "cuguest/driver_table.h"
+#include "cuguest/export.h"
+
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
+
+// No bytes: it is not known.
+struct MemoryExtent {
+  CUdeviceptr base = 0;
+  std::size_t size = 0;
+};
+
+struct PointerAttributes {
+  CUcontext context = nullptr;
+  unsigned type = 0;  // CUmemorytype; 0 for what the driver does not know
+  CUdeviceptr device_pointer = 0;
+  void* host_pointer = nullptr;
+  int ordinal = -1;
+  unsigned char is_managed = 0;
+  CUdeviceptr range_base = 0;
+  std::size_t range_size = 0;
+  CUmemoryPool pool = nullptr;
+  CUdeviceptr mapping_base = 0;
+  std::size_t mapping_size = 0;
+
+  bool IsKnown() const noexcept { return type != 0; }
+  bool IsPool() const noexcept { return IsKnown() && context == nullptr && pool != nullptr; }
+  bool IsVirtual() const noexcept {
+    return IsKnown() && context == nullptr && pool == nullptr && is_managed == 0;
+  }
+
+  // The allocation; of virtual memory the mapping, whose range is the reservation around it. Of
+  // memory that a pool has on the host the driver tells the size and no start
+  // (cudasim/test/host_location_facts_test.cc).
+  MemoryExtent Extent() const noexcept {
+    if (IsPool() && range_base == 0) return {};
+    if (IsVirtual() && mapping_size != 0) return {mapping_base, mapping_size};
+    return {range_base, range_size};
+  }
+};
+
+// One call fails as a whole for an attribute that the driver does not know, and for nothing
+// else that is wrong with the pointer. So the newest are asked for last, and left out where
+// that helps: `kAges` counts those of CUDA 11.3 and newer, of 10.2 and of 7.0.
+inline CUresult ReadAttributes(const DriverTable& driver, CUdeviceptr pointer,
+                               PointerAttributes* read) noexcept {
+  CUpointer_attribute attributes[] = {
+      CU_POINTER_ATTRIBUTE_CONTEXT,          CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+      CU_POINTER_ATTRIBUTE_DEVICE_POINTER,   CU_POINTER_ATTRIBUTE_HOST_POINTER,
+      CU_POINTER_ATTRIBUTE_IS_MANAGED,       CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+      CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE,
+      CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE,   CU_POINTER_ATTRIBUTE_MAPPING_SIZE,
+      CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR};
+  void* values[] = {&read->context,      &read->type,        &read->device_pointer,
+                    &read->host_pointer, &read->is_managed,  &read->ordinal,
+                    &read->range_base,   &read->range_size,  &read->pool,
+                    &read->mapping_size, &read->mapping_base};
+  static_assert(std::size(attributes) == std::size(values));
+  constexpr unsigned kAges[] = {std::size(attributes), 8, 5};
+  CUresult code = CUDA_SUCCESS;
+  for (const unsigned count : kAges) {
+    *read = PointerAttributes();
+    code = driver.PointerGetAttributes(count, attributes, values, pointer);
+    if (code != CUDA_ERROR_INVALID_VALUE) break;
+  }
+  return code;
+}
+
+CUGUEST_END_INTERNAL_NAMESPACE
+
+#endif  // CUGUEST_LIB_CONTEXT_POINTER_ATTRIBUTES_H_
