@@ -3,8 +3,8 @@
 """references_test.py SOURCE_ROOT
 
 What README.md, docs/, the sources and the build refer to exists: files of the repository in
-backquotes, the files that comments name, links between pages, every example, the code of docs/facts in
-its program, and one test case in each cell of the table of conversions.
+backquotes, the files that comments name, links between pages, every example, the code of docs/facts and
+docs/adoption in its program, and one test case in each cell of the table of conversions.
 """
 
 import pathlib
@@ -12,8 +12,9 @@ import re
 import sys
 
 root = pathlib.Path(sys.argv[1])
-facts = sorted((root / "docs" / "facts").glob("*.md"))
-pages = [root / "README.md", *sorted((root / "docs").glob("*.md")), *facts]
+# Each page of these belongs to a program of the same name, in the folder of examples/ of the same name.
+with_program = {folder: sorted((root / "docs" / folder).glob("*.md")) for folder in ("facts", "adoption")}
+pages = [root / "README.md", *sorted((root / "docs").glob("*.md")), *sum(with_program.values(), [])]
 failures = []
 checked = 0
 
@@ -36,7 +37,13 @@ for page in pages:
         check(any(base.glob(name.rstrip("/"))), f"{where}: there is no {name}")
     for target in re.findall(r"\]\(([^)\s]+)\)", prose):
         if "://" not in target:
-            check((page.parent / target).exists(), f"{where}: a link to {target}, which does not exist")
+            file, _, heading = target.partition("#")
+            linked = page.parent / file
+            check(linked.exists(), f"{where}: a link to {file}, which does not exist")
+            if heading and linked.exists():
+                headings = re.findall(r"^#+ (.*?)(?: \{#.*)?$", linked.read_text(), re.M)
+                anchors = {re.sub(r"[^\w -]", "", words).lower().replace(" ", "-") for words in headings}
+                check(heading in anchors, f"{where}: a link to {target}, which has no such heading")
     if page.parent == root / "docs":
         check(f"docs/{page.name}" in (root / "README.md").read_text() or page.name == "index.md",
               f"README.md has no link to {where}")
@@ -77,17 +84,19 @@ for page in pages:
         for name in re.findall(r"`(\w+)`", names):
             check(name in programs, f"{page.relative_to(root)} names the example {name}, which does not exist")
 
-# A page of facts shows code of the program that checks it, with other blanks at most.
-check(facts, "there are no pages in docs/facts")
-for page in facts:
-    program = root / "examples" / "facts" / f"{page.stem}.cc"
-    check(f"facts/{page.name}" in listed, f"docs/examples.md has no link to docs/facts/{page.name}")
-    check(program.is_file(), f"docs/facts/{page.name}: there is no {program.relative_to(root)}")
-    source = " ".join(program.read_text().split()) if program.is_file() else ""
-    blocks = re.findall(r"^```cpp\n(.*?)^```", page.read_text(), re.M | re.S)
-    check(blocks, f"docs/facts/{page.name} shows no code")
-    for block in blocks:
-        check(" ".join(block.split()) in source, f"docs/facts/{page.name}: {block.splitlines()[0]} ... is not in its program")
+# Such a page shows code of its program, with other blanks at most.
+for folder, found in with_program.items():
+    check(found, f"there are no pages in docs/{folder}")
+    for page in found:
+        program = root / "examples" / folder / f"{page.stem}.cc"
+        check(f"{folder}/{page.name}" in listed, f"docs/examples.md has no link to docs/{folder}/{page.name}")
+        check(program.is_file(), f"docs/{folder}/{page.name}: there is no {program.relative_to(root)}")
+        source = " ".join(program.read_text().split()) if program.is_file() else ""
+        blocks = re.findall(r"^```cpp\n(.*?)^```", page.read_text(), re.M | re.S)
+        check(blocks, f"docs/{folder}/{page.name} shows no code")
+        for block in blocks:
+            check(" ".join(block.split()) in source,
+                  f"docs/{folder}/{page.name}: {block.splitlines()[0]} ... is not in its program")
 
 cases = set()
 for source in (root / "test" / "runtime").glob("*_test.cc"):
