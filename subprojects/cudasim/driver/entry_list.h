@@ -441,7 +441,23 @@
     exec, CUgraph graph, unsigned long long flags), (exec, graph, flags))                          \
   T(GraphLaunch, 10000, "", 10000, ptsz, GraphLaunch, kInitialized, (CUgraphExec exec, CUstream    \
     stream), (exec, stream))                                                                       \
-  X(GraphExecDestroy, 10000, "", GraphExecDestroy, kInitialized, (CUgraphExec exec), (exec))
+  X(GraphExecDestroy, 10000, "", GraphExecDestroy, kInitialized, (CUgraphExec exec), (exec))       \
+  X(GraphAddKernelNode, 10000, "", GraphAddKernelNodeFirst, kInitialized, (CUgraphNode* node,      \
+    CUgraph graph, const CUgraphNode* dependencies, size_t count,                                  \
+    const CUDA_KERNEL_NODE_PARAMS_v1* params), (node, graph, dependencies, count, params))         \
+  X(GraphAddKernelNode, 12000, "_v2", GraphAddKernelNode, kInitialized, (CUgraphNode* node,        \
+    CUgraph graph, const CUgraphNode* dependencies, size_t count,                                  \
+    const CUDA_KERNEL_NODE_PARAMS_v2* params), (node, graph, dependencies, count, params))         \
+  X(GraphDestroyNode, 10000, "", GraphDestroyNode, kInitialized, (CUgraphNode node), (node))       \
+  X(GraphKernelNodeSetAttribute, 11000, "", GraphKernelNodeSetAttribute, kInitialized,             \
+    (CUgraphNode node, CUkernelNodeAttrID id, const CUkernelNodeAttrValue* value),                 \
+    (node, id, value))                                                                             \
+  X(GraphExecKernelNodeSetParams, 10010, "", GraphExecKernelNodeSetParamsFirst, kInitialized,      \
+    (CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1* params),                \
+    (exec, node, params))                                                                          \
+  X(GraphExecKernelNodeSetParams, 12000, "_v2", GraphExecKernelNodeSetParams, kInitialized,        \
+    (CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2* params),                \
+    (exec, node, params))
 
 #define CUDASIM_EVENT_ENTRIES(X, T)                                                            \
   X(EventCreate, 2000, "", EventCreate, kInitialized, (CUevent* event, unsigned flags), (event,    \

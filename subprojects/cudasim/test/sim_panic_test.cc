@@ -252,13 +252,16 @@ CHILD(garbage_allocation) {
   return RAW(cuMemRelease)(0x1234);
 }
 
-CHILD(allocate_in_capture) {
+CHILD(memory_of_a_graph_that_does_not_run) {
   Create();
   CUstream stream = nullptr;
+  CUgraph graph = nullptr;
   CUdeviceptr pointer = 0;
   RAW(cuStreamCreate)(&stream, 0);
   RAW(cuStreamBeginCapture)(stream, CU_STREAM_CAPTURE_MODE_RELAXED);
-  return RAW(cuMemAllocAsync)(&pointer, 64, stream);
+  RAW(cuMemAllocAsync)(&pointer, 64, stream);
+  RAW(cuStreamEndCapture)(stream, &graph);
+  return RAW(cuMemsetD8)(pointer, 1, 64);
 }
 
 BOOST_AUTO_TEST_CASE(memory, *OnlySim()) {
@@ -267,8 +270,8 @@ BOOST_AUTO_TEST_CASE(memory, *OnlySim()) {
   CheckPanics("null_pool_attribute", "cuMemPoolSetAttribute(", "null argument");
   CheckPanics("allocate_on_orphan", "cuMemAllocAsync(0xc0da", "the stream's context was destroyed");
   CheckPanics("released_allocation", "cuMemMap(0xc0dc", "the allocation was released");
-  CheckPanics("allocate_in_capture", "cuMemAllocAsync(0xc0da",
-              "allocation nodes are not simulated");
+  CheckPanics("memory_of_a_graph_that_does_not_run", "memory of a graph is used",
+              "before its allocation node");
   CheckPanics("garbage_allocation", "cuMemRelease(0x1234", "this never was an allocation handle");
 }
 

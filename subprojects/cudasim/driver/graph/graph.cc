@@ -7,7 +7,9 @@
 
 #include "driver/api.h"
 #include "driver/context/stack.h"
+#include "driver/graph/graph_memory.h"
 #include "driver/handle_table.h"
+#include "driver/launch/launch.h"
 #include "driver/panic.h"
 #include "driver/stream/capture.h"
 #include "driver/stream/stream.h"
@@ -22,10 +24,18 @@ struct GraphEntry {
 struct NodeEntry {
   Eternal incarnation;
   NodePointer node;
+  CUgraph graph = nullptr;
+};
+// A node as it was instantiated, or as it was changed since.
+struct ExecutableNode {
+  NodePointer node;
+  Work work;
 };
 struct Executable {
   Eternal incarnation;
-  std::vector<NodePointer> nodes;
+  std::vector<ExecutableNode> nodes;
+  bool frees_on_launch = false;
+  std::shared_ptr<void> instance;  // see Graph
 };
 
 HandleTable<CUgraph, GraphEntry>& Graphs() {
@@ -64,9 +74,9 @@ CUresult FindGraph(CUgraph handle, GraphPointer* graph) {
   return code;
 }
 
-void PanicIfContextIsGone(const void* handle, const std::vector<NodePointer>& nodes) {
-  for (const NodePointer& node : nodes) {
-    if (node->work.incarnation.IsAlive()) continue;
+void PanicIfContextIsGone(const void* handle, const std::vector<ExecutableNode>& nodes) {
+  for (const ExecutableNode& node : nodes) {
+    if (node.work.incarnation.IsAlive()) continue;
     PanicHandle(handle,
                 "a node is of a context that was destroyed; a real driver crashes here (measured "
                 "on an H100, driver 580.159.04)");
@@ -77,6 +87,34 @@ bool AreInstantiateFlags(unsigned long long flags) {
   constexpr unsigned long long kFlags = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH |
                                         CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
   return (flags & ~kFlags) == 0;
+}
+
+bool HasMemory(const std::vector<ExecutableNode>& nodes) {
+  return std::any_of(nodes.begin(), nodes.end(),
+                     [](const ExecutableNode& node) { return node.work.memory != nullptr; });
+}
+
+// Of one graph, and each of them once.
+CUresult FindDependencies(const GraphPointer& graph, const CUgraphNode* handles, size_t count,
+                          std::vector<NodePointer>* dependencies) {
+  if (count != 0 && handles == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  for (size_t i = 0; i < count; ++i) {
+    NodeEntry entry;
+    const CUresult code = FindIn(Nodes(), handles[i], &entry);
+    if (code != CUDA_SUCCESS) return code;
+    const auto is_node = [&](const std::vector<NodePointer>& nodes) {
+      return std::find(nodes.begin(), nodes.end(), entry.node) != nodes.end();
+    };
+    if (!is_node(graph->nodes) || is_node(*dependencies)) return CUDA_ERROR_INVALID_VALUE;
+    dependencies->push_back(entry.node);
+  }
+  return CUDA_SUCCESS;
+}
+
+CUDA_KERNEL_NODE_PARAMS_v2 WithoutContext(const CUDA_KERNEL_NODE_PARAMS_v1& first) {
+  return {first.func,         first.gridDimX,  first.gridDimY,  first.gridDimZ,
+          first.blockDimX,    first.blockDimY, first.blockDimZ, first.sharedMemBytes,
+          first.kernelParams, first.extra,     nullptr,         nullptr};
 }
 
 }  // namespace
@@ -101,6 +139,7 @@ NodePointer AddNode(const GraphPointer& graph, const Work& work,
   entry.node = std::make_shared<Node>();
   entry.node->work = work;
   entry.node->dependencies = dependencies;
+  entry.graph = graph->handle;
   Nodes().Add(entry, &entry.node->handle);
   graph->nodes.push_back(entry.node);
   return entry.node;
@@ -164,12 +203,19 @@ CUresult GraphInstantiateWithFlags(CUgraphExec* handle, CUgraph graph_handle,
   Executable executable;
   {
     const auto lock = Captures::Lock();
-    executable.nodes = graph->nodes;
+    for (const NodePointer& node : graph->nodes) executable.nodes.push_back({node, node->work});
   }
   PanicIfContextIsGone(graph_handle, executable.nodes);
-  for (const NodePointer& node : executable.nodes) {
-    if (!node->work.is_valid()) return CUDA_ERROR_INVALID_VALUE;
+  for (const ExecutableNode& node : executable.nodes) {
+    if (!node.work.is_valid()) return CUDA_ERROR_INVALID_VALUE;
   }
+  // One at a time, by the documentation, which does not say with what code (not measured).
+  if (HasMemory(executable.nodes)) {
+    if (!graph->instance.expired()) return CUDA_ERROR_NOT_SUPPORTED;
+    executable.instance = std::make_shared<int>();
+    graph->instance = executable.instance;
+  }
+  executable.frees_on_launch = (flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0;
   return Executables().Add(executable, handle);
 }
 
@@ -189,7 +235,14 @@ CUresult GraphLaunch(CUgraphExec handle, CUstream stream_handle) {
   code = FindIn(Executables(), handle, &executable);
   if (code != CUDA_SUCCESS) return code;
   PanicIfContextIsGone(handle, executable.nodes);
-  for (const NodePointer& node : executable.nodes) node->work.run(stream_handle);
+  for (const ExecutableNode& node : executable.nodes) {
+    const bool is_left = node.work.memory != nullptr && node.work.memory->is_there();
+    if (is_left && !executable.frees_on_launch) return CUDA_ERROR_INVALID_VALUE;
+  }
+  for (const ExecutableNode& node : executable.nodes) {
+    if (node.work.memory != nullptr) node.work.memory->Unmap();
+  }
+  for (const ExecutableNode& node : executable.nodes) node.work.run(stream_handle);
   return CUDA_SUCCESS;
 }
 
@@ -199,6 +252,101 @@ CUresult GraphExecDestroy(CUgraphExec handle) {
   if (code != CUDA_SUCCESS) return code;
   PanicIfContextIsGone(handle, executable.nodes);
   Executables().Remove(handle);
+  return CUDA_SUCCESS;
+}
+
+// Not measured; as the documentation says, and as a launch in a capture for the rest.
+CUresult GraphAddKernelNode(CUgraphNode* handle, CUgraph graph_handle,
+                            const CUgraphNode* dependency_handles, size_t count,
+                            const CUDA_KERNEL_NODE_PARAMS_v2* parameters) {
+  GraphPointer graph;
+  CUresult code = FindGraph(graph_handle, &graph);
+  if (code != CUDA_SUCCESS) return code;
+  if (handle == nullptr || parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::vector<NodePointer> dependencies;
+  code = FindDependencies(graph, dependency_handles, count, &dependencies);
+  Work work;
+  if (code == CUDA_SUCCESS) code = MakeKernelWork(*parameters, {}, &work);
+  if (code != CUDA_SUCCESS) return code;
+  const auto lock = Captures::Lock();
+  *handle = AddNode(graph, work, dependencies)->handle;
+  return CUDA_SUCCESS;
+}
+
+CUresult GraphAddKernelNodeFirst(CUgraphNode* handle, CUgraph graph,
+                                 const CUgraphNode* dependencies, size_t count,
+                                 const CUDA_KERNEL_NODE_PARAMS_v1* first) {
+  if (first == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUDA_KERNEL_NODE_PARAMS_v2 parameters = WithoutContext(*first);
+  return GraphAddKernelNode(handle, graph, dependencies, count, &parameters);
+}
+
+CUresult GraphKernelNodeSetAttribute(CUgraphNode handle, CUkernelNodeAttrID id,
+                                     const CUkernelNodeAttrValue* value) {
+  NodeEntry entry;
+  CUresult code = FindIn(Nodes(), handle, &entry);
+  if (code != CUDA_SUCCESS) return code;
+  if (value == nullptr || entry.node->work.type != CU_GRAPH_NODE_TYPE_KERNEL) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  CUlaunchAttribute attribute = {};
+  attribute.id = id;
+  attribute.value = *value;
+  Work work;
+  code = entry.node->work.with(attribute, &work);
+  if (code == CUDA_SUCCESS) entry.node->work = work;
+  return code;
+}
+
+// The node of a graph that is still there, in what was instantiated from it. Its context stays.
+CUresult GraphExecKernelNodeSetParams(CUgraphExec handle, CUgraphNode node_handle,
+                                      const CUDA_KERNEL_NODE_PARAMS_v2* parameters) {
+  Executable executable;
+  CUresult code = FindIn(Executables(), handle, &executable);
+  if (code != CUDA_SUCCESS) return code;
+  NodeEntry entry;
+  code = FindIn(Nodes(), node_handle, &entry);
+  if (code != CUDA_SUCCESS) return code;
+  const auto found =
+      std::find_if(executable.nodes.begin(), executable.nodes.end(),
+                   [&](const ExecutableNode& candidate) { return candidate.node == entry.node; });
+  if (parameters == nullptr || found == executable.nodes.end() ||
+      found->work.type != CU_GRAPH_NODE_TYPE_KERNEL) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  Work work;
+  code = MakeKernelWork(*parameters, found->work.attributes, &work);
+  if (code != CUDA_SUCCESS) return code;
+  if (work.incarnation.id != found->work.incarnation.id) return CUDA_ERROR_INVALID_VALUE;
+  found->work = work;
+  Executables().Set(handle, executable);
+  return CUDA_SUCCESS;
+}
+
+CUresult GraphExecKernelNodeSetParamsFirst(CUgraphExec handle, CUgraphNode node,
+                                           const CUDA_KERNEL_NODE_PARAMS_v1* first) {
+  if (first == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUDA_KERNEL_NODE_PARAMS_v2 parameters = WithoutContext(*first);
+  return GraphExecKernelNodeSetParams(handle, node, &parameters);
+}
+
+CUresult GraphDestroyNode(CUgraphNode handle) {
+  NodeEntry entry;
+  const CUresult code = FindIn(Nodes(), handle, &entry);
+  if (code != CUDA_SUCCESS) return code;
+  GraphPointer graph;
+  {
+    GraphEntry owner;
+    if (FindIn(Graphs(), entry.graph, &owner) == CUDA_SUCCESS) graph = owner.graph;
+  }
+  const auto lock = Captures::Lock();
+  auto& nodes = graph->nodes;
+  nodes.erase(std::remove(nodes.begin(), nodes.end(), entry.node), nodes.end());
+  for (const NodePointer& other : nodes) {
+    auto& edges = other->dependencies;
+    edges.erase(std::remove(edges.begin(), edges.end(), entry.node), edges.end());
+  }
+  Nodes().Remove(handle);
   return CUDA_SUCCESS;
 }
 

@@ -15,12 +15,18 @@
 
 namespace cudasim::driver {
 
+class GraphMemory;
+
 // One piece of work in a stream, to be done now or by a graph.
 struct Work {
   CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
-  Incarnation incarnation;            // of the stream it was submitted to
-  std::function<bool()> is_valid;     // whether its memory is there
-  std::function<void(CUstream)> run;  // in the stream it is given
+  Incarnation incarnation;              // of the stream it was submitted to
+  std::function<bool()> is_valid;       // whether its memory is there
+  std::function<void(CUstream)> run;    // in the stream it is given
+  std::shared_ptr<GraphMemory> memory;  // what it allocates or frees
+  // Of a kernel: the same with one attribute more.
+  std::vector<CUlaunchAttribute> attributes;
+  std::function<CUresult(const CUlaunchAttribute&, Work*)> with;
 };
 
 struct Node;
@@ -37,6 +43,7 @@ struct Graph {
   std::vector<NodePointer> nodes;  // a node comes after those it depends on
   CUgraph handle = nullptr;
   bool is_capturing = false;
+  std::weak_ptr<void> instance;  // the last one that is alive, if there is memory to allocate
 };
 using GraphPointer = std::shared_ptr<Graph>;
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "driver/api.h"
@@ -13,6 +14,7 @@
 #include "driver/code/module.h"
 #include "driver/context/context.h"
 #include "driver/context/device.h"
+#include "driver/context/stack.h"
 #include "driver/launch/launch_config.h"
 #include "driver/launch/launch_parameters.h"
 #include "driver/memory/memory.h"
@@ -27,7 +29,8 @@ thread_local const RunningKernel* this_kernel = nullptr;
 bool IsOnThisDevice(const Allocation& memory, const Incarnation& kernel) {
   const bool is_of_device = !memory.IsOnHost() && !memory.IsManaged();
   if (!is_of_device || memory.device == kernel.context->device()) return true;
-  const bool has_context = memory.kind != MemoryKind::kPool && memory.kind != MemoryKind::kMapped;
+  const bool has_context = memory.kind != MemoryKind::kPool && memory.kind != MemoryKind::kMapped &&
+                           memory.kind != MemoryKind::kGraph;
   return !has_context || IsPeer(kernel.id, memory.incarnation.id);
 }
 
@@ -143,6 +146,7 @@ class Launch {
     if (code == CUDA_SUCCESS) code = LoseUnless(CheckBlocks(function_, config_));
     if (code != CUDA_SUCCESS) return code;
     if (IsCaptured()) {
+      attributes_.assign(from.attrs, from.attrs + from.numAttrs);
       code = CheckResources();
       return code != CUDA_SUCCESS ? code : TakeParameters(each, extra);
     }
@@ -153,8 +157,54 @@ class Launch {
     return updates_no_graph ? CUDA_ERROR_NOT_SUPPORTED : code;
   }
 
+  // The same of a graph's node.
+  CUresult FindForNode(const CUDA_KERNEL_NODE_PARAMS_v2& from) {
+    handle_ = from.func;
+    CUresult code = from.func != nullptr ? CUDA_SUCCESS : FindInContext(from.kern, from.ctx);
+    if (code == CUDA_SUCCESS) code = FindFunction(handle_, &function_);
+    if (from.func != nullptr) stream_.incarnation = function_.incarnation;
+    return code;
+  }
+  CUresult CheckForNode(const CUlaunchConfig& from, void** each, void** extra) {
+    attributes_.assign(from.attrs, from.attrs + from.numAttrs);
+    CUresult code = ReadLaunchConfig(from, &config_);
+    if (code == CUDA_SUCCESS) code = CheckBlocks(function_, config_);
+    if (code == CUDA_SUCCESS) code = CheckResources();
+    LaunchParameters parameters(*function_.entry);
+    if (code == CUDA_SUCCESS) code = parameters.Take(each, extra, /*captures=*/true);
+    if (code == CUDA_SUCCESS) packed_ = parameters.Packed();
+    return code;
+  }
+
+  // What a node of this launch does.
+  Work ForNode() const {
+    Work work = MakeWork();
+    work.attributes = attributes_;
+    work.with = [launch = *this](const CUlaunchAttribute& attribute, Work* changed) {
+      Launch next = launch;
+      next.attributes_.push_back(attribute);
+      const auto& [grid, block] = std::tie(next.config_.grid, next.config_.block);
+      const CUlaunchConfig from = {grid.x,
+                                   grid.y,
+                                   grid.z,
+                                   block.x,
+                                   block.y,
+                                   block.z,
+                                   next.config_.shared_bytes,
+                                   nullptr,
+                                   next.attributes_.data(),
+                                   static_cast<unsigned>(next.attributes_.size())};
+      CUresult code = ReadLaunchConfig(from, &next.config_);
+      if (code == CUDA_SUCCESS) code = next.CheckResources();
+      if (code == CUDA_SUCCESS) *changed = next.ForNode();
+      return code;
+    };
+    return work;
+  }
+
   CUresult Submit() const {
-    CUresult code = cudasim::driver::Submit(stream_handle_, stream_, MakeWork());
+    CUresult code =
+        cudasim::driver::Submit(stream_handle_, stream_, IsCaptured() ? ForNode() : MakeWork());
     for (const CUevent event : config_.events) {
       if (code == CUDA_SUCCESS && event != nullptr) code = EventRecord(event, stream_handle_);
     }
@@ -163,6 +213,18 @@ class Launch {
 
  private:
   bool IsCaptured() const { return Captures::StatusOf(stream_) != CU_STREAM_CAPTURE_STATUS_NONE; }
+
+  CUresult FindInContext(CUkernel kernel, CUcontext context) {
+    CUresult code = CUDA_SUCCESS;
+    if (context == nullptr) {
+      code = CurrentPlace(&stream_.incarnation);
+    } else {
+      stream_.incarnation = IncarnationOf(Context::FindOrPanic(context));
+      if (!stream_.incarnation.IsAlive()) code = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    }
+    if (code != CUDA_SUCCESS) return code;
+    return FunctionOfKernel(kernel, OwnerOf(stream_.incarnation), &handle_);
+  }
 
   CUresult CheckResources() const {
     return LoseUnless(cudasim::driver::CheckResources(
@@ -213,6 +275,7 @@ class Launch {
   Function function_;
   LaunchConfig config_;
   std::vector<unsigned char> packed_;
+  std::vector<CUlaunchAttribute> attributes_;  // of a node
 };
 
 }  // namespace
@@ -227,6 +290,21 @@ CUresult FindInContextOf(const Stream& stream, CUfunction* handle, Function* fun
   const CUresult code = FindFunction(*handle, function);
   if (code != CUDA_SUCCESS) return code;
   return function->incarnation.id == incarnation.id ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult MakeKernelWork(const CUDA_KERNEL_NODE_PARAMS_v2& from,
+                        const std::vector<CUlaunchAttribute>& attributes, Work* work) {
+  std::vector<CUlaunchAttribute> given = attributes;
+  const CUlaunchConfig config = {from.gridDimX,       from.gridDimY,
+                                 from.gridDimZ,       from.blockDimX,
+                                 from.blockDimY,      from.blockDimZ,
+                                 from.sharedMemBytes, nullptr,
+                                 given.data(),        static_cast<unsigned>(given.size())};
+  Launch launch;
+  CUresult code = launch.FindForNode(from);
+  if (code == CUDA_SUCCESS) code = launch.CheckForNode(config, from.kernelParams, from.extra);
+  if (code == CUDA_SUCCESS) *work = launch.ForNode();
+  return code;
 }
 
 void RegisterKernel(const char* name, SimKernel kernel) {

@@ -9,10 +9,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "cudasim/sim.h"
 #include "driver/code/module.h"
 #include "driver/context/context.h"
+#include "driver/graph/graph.h"
 #include "driver/stream/stream.h"
 
 namespace cudasim::driver {
@@ -23,6 +25,11 @@ void RegisterKernel(const char* name, cudasim::SimKernel kernel);
 // The function to launch on the stream; a kernel becomes one in the stream's context.
 // INVALID_HANDLE for null, or one of another context.
 CUresult FindInContextOf(const Stream& stream, CUfunction* handle, Function* function);
+
+// The work of a graph's kernel node: of the function, in its own context, or else of the kernel,
+// in the context that is given or current.
+CUresult MakeKernelWork(const CUDA_KERNEL_NODE_PARAMS_v2& parameters,
+                        const std::vector<CUlaunchAttribute>& attributes, Work* work);
 
 struct RunningKernel {
   Incarnation incarnation;

@@ -10,6 +10,7 @@
 #include "driver/api.h"
 #include "driver/context/device.h"
 #include "driver/context/stack.h"
+#include "driver/graph/graph_memory.h"
 #include "driver/memory/memory.h"
 #include "driver/memory/pool.h"
 #include "driver/panic.h"
@@ -70,6 +71,8 @@ CUresult CopyInStream(CUdeviceptr to, End to_end, CUdeviceptr from, End from_end
   work.is_valid = [=] { return CanCopy(to, to_end, from, from_end, bytes); };
   work.run = [=](CUstream) {
     PanicUnless(CanCopy(to, to_end, from, from_end, bytes));
+    PanicUnlessMapped(to);
+    PanicUnlessMapped(from);
     std::memmove(ToPointer(to), ToPointer(from), bytes);
   };
   return work.is_valid() ? Submit(handle, stream, work) : CUDA_ERROR_INVALID_VALUE;
@@ -143,6 +146,7 @@ CUresult FillInStream(const Area& area, Element value, CUstream handle) {
   work.is_valid = [=] { return CanFillWith<Element>(area, device); };
   work.run = [=](CUstream) {
     PanicUnless(CanFillWith<Element>(area, device));
+    PanicUnlessMapped(area.to);
     Fill(area, value);
   };
   return Submit(handle, stream, work);

@@ -8,11 +8,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
 
 #include "driver/api.h"
 #include "driver/context/device.h"
 #include "driver/context/stack.h"
+#include "driver/graph/graph_memory.h"
 #include "driver/memory/pool.h"
 #include "driver/stream/capture.h"
 
@@ -65,8 +67,9 @@ size_t DeviceBytes(const Allocation& allocation) {
 }
 
 void Return(const Allocation& allocation) {
-  const bool borrowed =
-      allocation.kind == MemoryKind::kRegistered || allocation.kind == MemoryKind::kMapped;
+  const bool borrowed = allocation.kind == MemoryKind::kRegistered ||
+                        allocation.kind == MemoryKind::kMapped ||
+                        allocation.kind == MemoryKind::kGraph;
   if (!borrowed) GiveBackHostMemory(allocation.base, allocation.size);
   if (allocation.kind == MemoryKind::kPool) GiveBackToPool(allocation.pool, allocation.size);
   DeviceMemory::GiveBack(allocation.device, DeviceBytes(allocation));
@@ -271,6 +274,8 @@ CUresult MemFree(CUdeviceptr address) {
   if (address == 0) return StickyError() != CUDA_SUCCESS ? StickyError() : AskCaptures();
   const CUresult code = ReadyOrNothingCurrent();
   if (code != CUDA_SUCCESS) return code;
+  const std::shared_ptr<GraphMemory> of_graph = GraphMemory::At(address);
+  if (of_graph != nullptr) return of_graph->FreeOutside();
   return Memory::Free(address, {MemoryKind::kDevice, MemoryKind::kManaged, MemoryKind::kPool});
 }
 

@@ -25,10 +25,11 @@ enum class MemoryKind {
   kMapped,           // part of a reserved range
   kVariable,         // of a module
   kManagedVariable,  // the same; of a library, it is in no context
+  kGraph,            // of an allocation node (graph_memory.h)
 };
 
 struct Allocation {
-  // Where it was allocated, and with which it goes. Memory of a pool and mapped memory
+  // Where it was allocated, and with which it goes. Memory of a pool, of a graph and mapped memory
   // have none, and outlive every context.
   Incarnation incarnation;
   CUdevice device = 0;

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
 
 #include "driver/api.h"
 #include "driver/context/device.h"
+#include "driver/graph/graph_memory.h"
 #include "driver/memory/memory.h"
 #include "driver/panic.h"
 #include "driver/stream/capture.h"
@@ -198,13 +200,57 @@ CUresult Prepare(CUdeviceptr* address, CUstream handle, Stream* stream) {
   if (address != nullptr) *address = 0;
   const CUresult code = FindReadyStream(handle, stream);
   if (code != CUDA_SUCCESS) return code;
-  if (address == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (IsCapturing(*stream)) {
-    PanicHandle(handle,
-                "the stream captures, and allocation nodes are not simulated; a real driver "
-                "records one");
-  }
+  return address != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult DeviceOf(CUmemoryPool handle, CUdevice* device) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  const Pool* pool = ThePools().Find(handle);
+  if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *device = pool->device;
   return CUDA_SUCCESS;
+}
+
+// An allocation node in the capture of the stream. The graph, and not the pool, owns what it
+// allocates.
+CUresult AllocateInGraph(CUmemoryPool pool, size_t bytes, const Stream& stream,
+                         CUdeviceptr* address) {
+  CaptureInfo capture;
+  if (!Captures::FindInfo(stream, &capture)) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  CUdevice device = 0;
+  CUresult code = DeviceOf(pool, &device);
+  if (code != CUDA_SUCCESS) return code;
+  Work work;
+  work.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC;
+  work.incarnation = stream.incarnation;
+  code = GraphMemory::Reserve(capture.graph, device, bytes, &work.memory);
+  if (code != CUDA_SUCCESS) return code;
+  work.is_valid = [] { return true; };
+  work.run = [memory = work.memory](CUstream) { memory->Map(); };
+  Captures::Record(stream, work, &code);
+  if (code == CUDA_SUCCESS) *address = work.memory->address();
+  return code;
+}
+
+// A capture may free only what it allocated, and that once.
+CUresult FreeInGraph(CUdeviceptr address, const Stream& stream) {
+  CaptureInfo capture;
+  if (!Captures::FindInfo(stream, &capture)) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  const std::shared_ptr<GraphMemory> memory = GraphMemory::At(address);
+  if (memory == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (memory->graph() != capture.graph) {
+    Panic("a capture frees memory that another graph allocates; that is not simulated");
+  }
+  CUresult code = memory->FreeInGraph();
+  if (code != CUDA_SUCCESS) return code;
+  Work work;
+  work.type = CU_GRAPH_NODE_TYPE_MEM_FREE;
+  work.incarnation = stream.incarnation;
+  work.memory = memory;
+  work.is_valid = [] { return true; };
+  work.run = [memory](CUstream) { memory->Unmap(); };
+  Captures::Record(stream, work, &code);
+  return code;
 }
 
 bool IsReuse(CUmemPool_attribute attribute) {
@@ -282,24 +328,28 @@ CUresult MemAllocAsync(CUdeviceptr* address, size_t bytes, CUstream handle) {
   if (code != CUDA_SUCCESS || bytes == 0) return code;  // no bytes: a null pointer
   CUmemoryPool pool = nullptr;
   DeviceGetMemPool(&pool, stream.incarnation.context->device());
-  return AllocateFrom(pool, bytes, address);
+  return IsCapturing(stream) ? AllocateInGraph(pool, bytes, stream, address)
+                             : AllocateFrom(pool, bytes, address);
 }
 
 CUresult MemAllocFromPoolAsync(CUdeviceptr* address, size_t bytes, CUmemoryPool pool,
                                CUstream handle) {
   Stream stream;
   const CUresult code = Prepare(address, handle, &stream);
-  return code != CUDA_SUCCESS ? code : AllocateFrom(pool, bytes, address);
+  if (code != CUDA_SUCCESS) return code;
+  return IsCapturing(stream) ? AllocateInGraph(pool, bytes, stream, address)
+                             : AllocateFrom(pool, bytes, address);
 }
 
-// Any stream will do, of whatever context, and memory of cuMemAlloc too. A capture may
-// free only what it allocated, which here is nothing.
+// Any stream will do, of whatever context, and memory of cuMemAlloc too.
 CUresult MemFreeAsync(CUdeviceptr address, CUstream handle) {
   Stream stream;
   const CUresult code = FindReadyStream(handle, &stream);
   if (code != CUDA_SUCCESS) return code;
-  if (IsCapturing(stream)) return CUDA_ERROR_INVALID_VALUE;
+  if (IsCapturing(stream)) return FreeInGraph(address, stream);
   if (address == 0) return CUDA_SUCCESS;
+  const std::shared_ptr<GraphMemory> of_graph = GraphMemory::At(address);
+  if (of_graph != nullptr) return of_graph->FreeOutside();
   Allocation allocation;
   const bool managed =
       Memory::Find(address, &allocation) && allocation.kind == MemoryKind::kManaged;

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory of a graph: what an allocation node allocates and a free node frees.
+
+#ifndef CUDASIM_DRIVER_GRAPH_GRAPH_MEMORY_H_
+#define CUDASIM_DRIVER_GRAPH_GRAPH_MEMORY_H_
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <memory>
+
+namespace cudasim::driver {
+
+// GraphMemory
+//
+// A range of addresses that stays as long as the graph and what was instantiated from it, with
+// memory behind it from the execution of the allocation node to that of a free node, or to
+// cuMemFree or cuMemFreeAsync outside of a capture. Which room it takes on its device is not
+// followed. Source: cuda.h, cuGraphAddMemAllocNode; not measured.
+//
+// Threads: any.
+class GraphMemory : public std::enable_shared_from_this<GraphMemory> {
+ public:
+  // For a node of `graph`.
+  static CUresult Reserve(CUgraph graph, CUdevice device, size_t bytes,
+                          std::shared_ptr<GraphMemory>* memory);
+  // What begins at that address; nullptr if that is no graph's.
+  static std::shared_ptr<GraphMemory> At(CUdeviceptr address);
+
+  GraphMemory(CUgraph graph, void* base, size_t size) : graph_(graph), base_(base), size_(size) {}
+  GraphMemory(const GraphMemory&) = delete;
+  GraphMemory& operator=(const GraphMemory&) = delete;
+  ~GraphMemory();
+
+  CUdeviceptr address() const { return reinterpret_cast<CUdeviceptr>(base_); }
+  CUgraph graph() const { return graph_; }
+  bool is_there() const;
+
+  // INVALID_VALUE the second time, and where there is no memory: a graph that frees its memory does
+  // so once, and nobody else does.
+  CUresult FreeInGraph();
+  CUresult FreeOutside();
+
+  // What the two nodes do. Memory that is there is kept with nobody else referring to it.
+  void Map();
+  void Unmap();
+
+ private:
+  const CUgraph graph_;
+  void* const base_;
+  const size_t size_;
+  bool is_there_ = false;
+  bool has_free_node_ = false;
+};
+
+// For work that is done at `address` now: a real driver's device would fail.
+void PanicUnlessMapped(CUdeviceptr address);
+
+}  // namespace cudasim::driver
+
+#endif  // CUDASIM_DRIVER_GRAPH_GRAPH_MEMORY_H_
