@@ -43,16 +43,23 @@ void PrintDriver(const Driver& driver, cuguest::Device device) {
   std::printf("   device: %s\n", name.ok() ? name->c_str() : name.status().ToString().c_str());
 }
 
+// Whether a library keeps references to a primary context, as cuBLAS and NCCL do.
+bool KeepsReferences() {
+  return SimLibrary::IsActive("libcublas.so.13") || SimLibrary::IsActive("libnccl.so.2");
+}
+
 // The thread's stack is empty again. On the simulation nothing else is left either, except the
-// libraries of kernels that are linked into the program, which the runtime keeps; and references of
-// cuBLAS to a primary context, which it does not release, so that one must only be inactive.
-void CheckNothingLeft(cuguest::Device device) {
+// libraries of kernels that are linked into the program, which the runtime keeps; and references
+// that a library keeps, so that the primary contexts must only be inactive.
+void CheckNothingLeft() {
   const auto probe = cuguest::testing::StackProbe::Take();
   CHECK(probe.stack().empty() && !probe.cut());
   if (!Sim::IsActive()) return;
   cuguest::testing::SimLive left = Sim::Live();
   left.libraries = 0;
-  if (SimLibrary::IsActive("libcublas.so.13") && !IsActive(device)) left.primary_references = 0;
+  bool any_active = false;
+  for (const auto& primary : probe.primaries()) any_active = any_active || primary.active;
+  if (KeepsReferences() && !any_active) left.primary_references = 0;
   CHECK(left == cuguest::testing::SimLive{});
 }
 
@@ -74,7 +81,7 @@ int RunExample(const char* question, Demonstration demonstration) {
 
   PrintDriver(**driver, *device);
   RegisterHostKernels();
-  if (CHECK_OK(demonstration(**driver, *device))) CheckNothingLeft(*device);
+  if (CHECK_OK(demonstration(**driver, *device))) CheckNothingLeft();
   return PrintVerdict();
 }
 

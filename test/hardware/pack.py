@@ -19,7 +19,7 @@ import tempfile
 
 SUITES = ("unit", "process", "interop", "hosts", "examples", "benchmark")
 # Of the machine that runs it: the C and C++ runtimes, the driver, and the toolkit's large libraries.
-TOOLKIT = "cublas|cublasLt|cufft|cusolver|cusparse|nvJitLink"
+TOOLKIT = "cublas|cublasLt|cufft|cusolver|cusparse|nccl|nvJitLink"
 NOT_OURS = re.compile(rf"(ld-linux|linux-vdso|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|cuda|nvidia|{TOOLKIT})[.-])")
 
 # Device code that a program finds beside itself.

@@ -5,10 +5,10 @@
 // -----------------------------------------------------------------------------
 /// \file
 /// Control of the simulated toolkit libraries: `libcublas.so.13`, `libcufft.so.12`,
-/// `libcusolver.so.12` and `libcusparse.so.12` beside the simulated driver (cudasim/sim.h),
-/// for programs that are linked with NVIDIA's or open them. They compute on the host, and do
-/// to contexts, stacks and captures what was measured of the libraries of CUDA 13.0. This
-/// header links none of them.
+/// `libcusolver.so.12`, `libcusparse.so.12` and `libnccl.so.2` beside the simulated driver
+/// (cudasim/sim.h), for programs that are linked with NVIDIA's or open them. They compute on the
+/// host, and do to contexts, stacks and captures what was measured of the libraries of CUDA 13.0
+/// (NCCL: what its source says). This header links none of them.
 ///
 ///   SimLibrary::FailCall("cublasCreate_v2", /*nth=*/1, CUBLAS_STATUS_ALLOC_FAILED);
 ///

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// NCCL, as a program with contexts of its own sees it. What is written here is what NCCL's source
+// says, and issues 565, 1736 and 2231 of NVIDIA/nccl; a real one was not asked yet.
+
+#include <nccl.h>
+
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "test/facts.h"
+
+using namespace cudasim_facts;
+using cudasim_test::NeedsDevices;
+
+namespace {
+
+#define FINE(call) BOOST_CHECK_EQUAL((call), ncclSuccess)
+
+ncclUniqueId NewId() {
+  ncclUniqueId id = {};
+  FINE(ncclGetUniqueId(&id));
+  return id;
+}
+
+CUcontext Primary(CUdevice device) {
+  CUcontext primary = nullptr;
+  OK(RAW(cuDevicePrimaryCtxRetain)(&primary, device));
+  OK(RAW(cuDevicePrimaryCtxRelease)(device));
+  return primary;
+}
+
+// A communicator of one rank, on the device that is current. Its end empties the stack.
+class Alone {
+ public:
+  Alone() { FINE(ncclCommInitRank(&comm_, 1, NewId(), 0)); }
+  Alone(const Alone&) = delete;
+  Alone& operator=(const Alone&) = delete;
+  ~Alone() {
+    Destroy();
+    SetStack({});
+  }
+  void Destroy() { FINE(ncclCommDestroy(std::exchange(comm_, nullptr))); }
+  ncclComm_t get() const { return comm_; }
+
+ private:
+  ncclComm_t comm_ = nullptr;
+};
+
+// A stream and numbers of the context that is current.
+class Numbers {
+ public:
+  static constexpr size_t kCount = 100000;  // more than the ranks hand over at a time
+
+  explicit Numbers(float value) {
+    OK(RAW(cuStreamCreate)(&stream_, CU_STREAM_NON_BLOCKING));
+    OK(RAW(cuMemAlloc)(&memory_, kCount * sizeof(float)));
+    const std::vector<float> values(kCount, value);
+    OK(RAW(cuMemcpyHtoD)(memory_, values.data(), kCount * sizeof(float)));
+  }
+  Numbers(const Numbers&) = delete;
+  Numbers& operator=(const Numbers&) = delete;
+  ~Numbers() {
+    OK(RAW(cuMemFree)(memory_));
+    OK(RAW(cuStreamDestroy)(stream_));
+  }
+
+  ncclResult_t Sum(ncclComm_t comm) {
+    auto* memory = reinterpret_cast<float*>(memory_);
+    return ncclAllReduce(memory, memory, kCount, ncclFloat, ncclSum, comm, stream_);
+  }
+  bool AreAll(float value) {
+    OK(RAW(cuStreamSynchronize)(stream_));
+    std::vector<float> values(kCount);
+    OK(RAW(cuMemcpyDtoH)(values.data(), memory_, kCount * sizeof(float)));
+    return values == std::vector<float>(kCount, value);
+  }
+
+ private:
+  CUstream stream_ = nullptr;
+  CUdeviceptr memory_ = 0;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(making_and_destroying_one_leaves_the_primary_current) {
+  Alone alone;
+  BOOST_CHECK(GetStack() == Entries{Primary(0)});
+  SetStack({});
+  alone.Destroy();
+  BOOST_CHECK(GetStack() == Entries{Primary(0)});
+}
+
+BOOST_AUTO_TEST_CASE(making_one_replaces_a_user_context) {
+  const OwnContext a;
+  const OwnContext b;
+  SetStack({a.get(), b.get()});
+  const Alone alone;
+  BOOST_CHECK((GetStack() == Entries{a.get(), Primary(0)}));
+}
+
+BOOST_AUTO_TEST_CASE(a_collective_works_in_the_primary_and_leaves_it_current) {
+  const Alone alone;
+  const OwnContext a;
+  SetStack({Primary(0)});
+  Numbers numbers(3);
+  SetStack({a.get()});
+  FINE(numbers.Sum(alone.get()));
+  BOOST_CHECK(GetStack() == Entries{Primary(0)});
+  BOOST_CHECK(numbers.AreAll(3));
+}
+
+BOOST_AUTO_TEST_CASE(a_stream_of_another_context_is_refused) {
+  const Alone alone;
+  const OwnContext a;
+  SetStack({a.get()});
+  Numbers numbers(3);
+  BOOST_CHECK_EQUAL(numbers.Sum(alone.get()), ncclUnhandledCudaError);
+  SetStack({a.get()});  // for the end of the numbers
+}
+
+BOOST_AUTO_TEST_CASE(one_belongs_to_the_device_that_is_current, *NeedsDevices(2)) {
+  const OwnContext b(1);
+  SetStack({b.get()});
+  const Alone alone;
+  int device = -1;
+  FINE(ncclCommCuDevice(alone.get(), &device));
+  BOOST_TEST(device == 1);
+  BOOST_CHECK(GetStack() == Entries{Primary(1)});
+}
+
+BOOST_AUTO_TEST_CASE(two_ranks_add_their_numbers, *NeedsDevices(2)) {
+  const ncclUniqueId id = NewId();
+  const auto run = [&](int rank) {
+    const OwnContext here(rank);
+    SetStack({here.get()});
+    ncclComm_t comm = nullptr;
+    FINE(ncclCommInitRank(&comm, 2, id, rank));
+    {
+      Numbers numbers(static_cast<float>(rank + 1));
+      FINE(numbers.Sum(comm));
+      BOOST_CHECK(numbers.AreAll(3));
+    }
+    FINE(ncclCommDestroy(comm));
+    SetStack({});
+  };
+  std::thread other(run, 1);
+  run(0);
+  other.join();
+}
+
+BOOST_AUTO_TEST_CASE(two_ranks_on_one_device_are_refused) {
+  const ncclUniqueId id = NewId();
+  const auto run = [&](int rank) {
+    ncclComm_t comm = nullptr;
+    BOOST_CHECK_EQUAL(ncclCommInitRank(&comm, 2, id, rank), ncclInvalidUsage);
+    SetStack({});
+  };
+  std::thread other(run, 1);
+  run(0);
+  other.join();
+}
+
+BOOST_AUTO_TEST_CASE(arguments_out_of_range_are_refused) {
+  ncclComm_t comm = nullptr;
+  BOOST_CHECK_EQUAL(ncclCommInitRank(&comm, 0, NewId(), 0), ncclInvalidArgument);
+  BOOST_CHECK_EQUAL(ncclCommInitRank(&comm, 1, NewId(), 1), ncclInvalidArgument);
+  BOOST_CHECK_EQUAL(ncclGetUniqueId(nullptr), ncclInvalidArgument);
+  const Alone alone;
+  BOOST_CHECK_EQUAL(ncclAllReduce(nullptr, nullptr, 1, ncclFloat, ncclSum, alone.get(), nullptr),
+                    ncclInvalidArgument);
+}
