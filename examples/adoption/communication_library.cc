@@ -13,7 +13,7 @@
 //      with driver calls             [B]<           WRONG CONTEXT
 //      with cuguest                  [A]<           as it was
 //   ...
-//   4. The memory's context is destroyed; then the library's thread sends
+//   5. The memory's context is destroyed; then the library's thread sends
 //
 //      with driver calls             (not run)      sets a destroyed handle, which is undefined
 //      with cuguest                  refused        FAILED_PRECONDITION
@@ -103,7 +103,7 @@ absl::Status Send(const Driver& cuda, const Region& region, std::size_t bytes, W
 
 absl::StatusOr<Region> Register(const Driver& cuda, CUdeviceptr start, std::size_t bytes,
                                 IfInactive if_inactive = IfInactive::kRefuse) {
-  AcquireResult context = cuguest::AcquireFromPointer(start, if_inactive);
+  AcquireResult context = cuguest::AcquireFromBuffer(start, bytes, if_inactive);
   if (!context.ok()) return context.status();
   Region region = {start, bytes, *std::move(context)};
   Wire header;
@@ -171,6 +171,19 @@ void MemoryOfAnother(const House& house) {
   CHECK_OK(after::Register(house.driver, memory, kBytes).status());
   PrintStack(kCuguest, house.cast.Draw(), "[A]<");
   CHECK(house.cast.Draw() == "[A]<");
+}
+
+void MoreThanThereIs(const House& house) {
+  PrintScene("Twice as many bytes are registered as were allocated");
+  const CUdeviceptr memory = house.Allocate(house.a, 1);
+  house.stack.Set({house.a});
+  before::Region region = {};
+  CHECK(before::Register(house.driver, memory, 2 * kBytes, &region) == CUDA_SUCCESS);
+  PrintRow(kDriverCalls, "registered", "and fails, or not, when it sends");
+  const UndisturbedScope undisturbed(&support::ReportDisturbance);
+  const absl::Status refused = after::Register(house.driver, memory, 2 * kBytes).status();
+  PrintRefusal(refused);
+  CHECK(refused.code() == absl::StatusCode::kInvalidArgument);
 }
 
 void SendOnThread(const House& house) {
@@ -279,6 +292,7 @@ absl::Status Demonstrate(const Driver& driver, Device device) {
   const House house = {driver, device, a->get(), b->get(), cast, stack};
 
   MemoryOfAnother(house);
+  MoreThanThereIs(house);
   SendOnThread(house);
   PoolMemory(house);
   return DestroyedContext(house);
