@@ -82,12 +82,12 @@ CUGUEST_HIDE CopyEnd EndOf(const DeviceView<T>& view) noexcept {
 }
 template <typename T>
 CUGUEST_HIDE CopyEnd EndOf(const HostSpan<T>& span) noexcept {
-  return {AddressOf(span.data()), span.size(), sizeof(T), nullptr};
+  return {internal::AddressOf(span.data()), span.size(), sizeof(T), nullptr};
 }
 template <typename T>
 CUGUEST_HIDE CopyEnd WrittenEnd(const DeviceView<T>& view) noexcept {
   static_assert(!std::is_const_v<T>, "a view of const is only read");
-  return EndOf(view);
+  return internal::EndOf(view);
 }
 
 // Without a stream it is done when the call returns.
@@ -133,12 +133,15 @@ using IfSaysNoDirection =
     std::enable_if_t<!std::is_const_v<T> && !IsSpan<Bare<Host>>::value &&
                      std::is_convertible_v<Host, HostSpan<std::remove_const_t<T>>>>;
 
+// Of a container only.
+template <typename Host>
+struct OwnsElements : std::bool_constant<!kRefersToElements<Host>> {};
+
 // A temporary whose elements go with it.
 template <typename T, typename Host>
-using IfEndsBeforeTheCopy =
-    std::enable_if_t<!std::is_lvalue_reference_v<Host> && !IsSpan<Bare<Host>>::value &&
-                     std::is_convertible_v<Host, HostSpan<const T>> &&
-                     !kRefersToElements<Bare<Host>>>;
+using IfEndsBeforeTheCopy = std::enable_if_t<std::conjunction_v<
+    std::negation<std::is_lvalue_reference<Host>>, std::negation<IsSpan<Bare<Host>>>,
+    std::is_convertible<Host, HostSpan<const T>>, OwnsElements<Bare<Host>>>>;
 
 }  // namespace internal
 

@@ -136,6 +136,16 @@
   X(MemFreeAsync, 11020, "", (CUdeviceptr pointer, CUstream stream))                               \
   X(MemHostAlloc, 2020, "", (void** pointer, size_t bytes, unsigned flags))                        \
   X(MemFreeHost, 2000, "", (void* pointer))                                                        \
+  X(Memcpy3D, 3020, "_v2", (const CUDA_MEMCPY3D* copy))                                            \
+  X(Memcpy3DAsync, 3020, "_v2", (const CUDA_MEMCPY3D* copy, CUstream stream))                      \
+  X(Array3DCreate, 3020, "_v2", (CUarray * array, const CUDA_ARRAY3D_DESCRIPTOR* shape))           \
+  X(ArrayDestroy, 2000, "", (CUarray array))                                                       \
+  X(TexObjectCreate, 5000, "",                                                                     \
+    (CUtexObject * texture, const CUDA_RESOURCE_DESC* resource, const CUDA_TEXTURE_DESC* sampling, \
+     const CUDA_RESOURCE_VIEW_DESC* view))                                                         \
+  X(TexObjectDestroy, 5000, "", (CUtexObject texture))                                             \
+  X(SurfObjectCreate, 5000, "", (CUsurfObject * surface, const CUDA_RESOURCE_DESC* resource))      \
+  X(SurfObjectDestroy, 5000, "", (CUsurfObject surface))                                           \
   X(StreamGetCtx, 9020, "", (CUstream stream, CUcontext * context))                                \
   X(StreamIsCapturing, 10000, "", (CUstream stream, CUstreamCaptureStatus * status))               \
   X(StreamGetCaptureInfo, 10010, "",                                                               \

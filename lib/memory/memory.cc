@@ -14,6 +14,7 @@
 #include "lib/context/object_text.h"
 #include "lib/context/pointer_attributes.h"
 #include "lib/core/status_macros.h"
+#include "lib/memory/array_shape.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {
@@ -115,6 +116,44 @@ std::string ArrayText(CUarray array) {
 
 }  // namespace
 
+namespace internal {
+
+std::size_t ElementBytes(CUarray_format format, unsigned channels) {
+  const Format* const known = FindFormat(format);
+  return known != nullptr ? known->bytes * channels : 0;
+}
+
+std::string ShapeText(const ArrayDescription& shape) {
+  std::string text = absl::StrCat(shape.width);
+  if (shape.height != 0) absl::StrAppend(&text, " x ", shape.height);
+  if (shape.depth != 0) absl::StrAppend(&text, " x ", shape.depth);
+  const Format* const known = FindFormat(shape.format);
+  absl::StrAppend(&text, " elements of ", shape.channels, " ",
+                  known != nullptr
+                      ? known->name
+                      : absl::StrCat("format 0x", absl::Hex(static_cast<int>(shape.format))));
+  if (shape.bytes != 0) absl::StrAppend(&text, ", ", shape.bytes, " bytes");
+  if (shape.flags != 0) absl::StrAppend(&text, ", flags 0x", absl::Hex(shape.flags));
+  return text;
+}
+
+ArrayDescription ToDescription(CUarray array, const CUDA_ARRAY3D_DESCRIPTOR& shape) {
+  const std::size_t elements =
+      shape.Width * std::max<std::size_t>(shape.Height, 1) * std::max<std::size_t>(shape.Depth, 1);
+  ArrayDescription description;
+  description.array = array;
+  description.width = shape.Width;
+  description.height = shape.Height;
+  description.depth = shape.Depth;
+  description.format = shape.Format;
+  description.channels = shape.NumChannels;
+  description.flags = shape.Flags;
+  description.bytes = elements * ElementBytes(shape.Format, shape.NumChannels);
+  return description;
+}
+
+}  // namespace internal
+
 const char* Name(MemoryKind kind) noexcept {
   constexpr const char* kNames[] = {"memory that CUDA does not know",
                                     "device memory",
@@ -168,17 +207,7 @@ absl::StatusOr<MemoryDescription> Describe(const void* pointer) {
 }
 
 std::string ArrayDescription::ToString() const {
-  std::string text = absl::StrCat(ArrayText(array), ": ", width);
-  if (height != 0) absl::StrAppend(&text, " x ", height);
-  if (depth != 0) absl::StrAppend(&text, " x ", depth);
-  const Format* const known = FindFormat(format);
-  absl::StrAppend(&text, " elements of ", channels, " ",
-                  known != nullptr
-                      ? known->name
-                      : absl::StrCat("format 0x", absl::Hex(static_cast<int>(format))));
-  if (bytes != 0) absl::StrAppend(&text, ", ", bytes, " bytes");
-  if (flags != 0) absl::StrAppend(&text, ", flags 0x", absl::Hex(flags));
-  return text;
+  return absl::StrCat(ArrayText(array), ": ", internal::ShapeText(*this));
 }
 
 absl::StatusOr<ArrayDescription> Describe(CUarray array) {
@@ -186,20 +215,7 @@ absl::StatusOr<ArrayDescription> Describe(CUarray array) {
   CUDA_ARRAY3D_DESCRIPTOR shape = {};
   CUGUEST_RETURN_IF_CUDA_ERROR(driver->Array3DGetDescriptor(&shape, array), "describe an array",
                                ArrayText(array));
-  const Format* format = FindFormat(shape.Format);
-  const std::size_t element = format != nullptr ? format->bytes * shape.NumChannels : 0;
-  const std::size_t elements =
-      shape.Width * std::max<std::size_t>(shape.Height, 1) * std::max<std::size_t>(shape.Depth, 1);
-  ArrayDescription description;
-  description.array = array;
-  description.width = shape.Width;
-  description.height = shape.Height;
-  description.depth = shape.Depth;
-  description.format = shape.Format;
-  description.channels = shape.NumChannels;
-  description.flags = shape.Flags;
-  description.bytes = elements * element;
-  return description;
+  return internal::ToDescription(array, shape);
 }
 
 CUGUEST_END_NAMESPACE

@@ -21,6 +21,7 @@
 #include "lib/core/concurrency.h"
 #include "lib/core/driver_access.h"
 #include "lib/core/status_macros.h"
+#include "lib/memory/in_context.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
@@ -268,16 +269,16 @@ OwnedMemory::Outcome OwnedMemory::TryFreeAtOnce() noexcept {
   CUresult code = CUDA_SUCCESS;
   const DriverTable* driver = TryDriver(&code);
   if (driver == nullptr) return Settle(code);
-  const RelaxedScope relaxed;
-  if (relaxed.result() != CUDA_SUCCESS) return Settle(relaxed.result());
-  if (range_.context.get() == nullptr) return Settle(FreeOfNoContext(*driver, range_.pointer));
-  const ContextGuard guard(range_.context);
-  code = guard.result();
-  if (guard.ok()) {
-    code = is_host_ ? driver->MemFreeHost(reinterpret_cast<void*>(range_.pointer))
-                    : driver->MemFree(range_.pointer);
+  if (range_.context.get() == nullptr) {
+    const RelaxedScope relaxed;
+    return Settle(relaxed.ok() ? FreeOfNoContext(*driver, range_.pointer) : relaxed.result());
   }
-  return code == CUDA_ERROR_CONTEXT_IS_DESTROYED ? SettleGone() : Settle(code, guard.advice());
+  const EndOutcome ended = EndIn(range_.context, [&] {
+    return is_host_ ? driver->MemFreeHost(reinterpret_cast<void*>(range_.pointer))
+                    : driver->MemFree(range_.pointer);
+  });
+  return ended.code == CUDA_ERROR_CONTEXT_IS_DESTROYED ? SettleGone()
+                                                       : Settle(ended.code, ended.reason);
 }
 
 OwnedMemory::Outcome OwnedMemory::SettleGone() noexcept {

@@ -15,11 +15,15 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "cuguest/array.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/device.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
 #include "cuguest/no_context_guard.h"
+#include "cuguest/shared_context.h"
+#include "cuguest/surface_object.h"
+#include "cuguest/texture_object.h"
 #include "test/support/scenario.h"
 
 namespace {
@@ -151,6 +155,32 @@ void NothingIsLoadedForAnAdoptedDriver() {
   CHECK(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) == nullptr);
 }
 
+void ObjectsNeedWhatMakesAndEndsThem() {
+  for (const char* name : {"cuMemcpy3D", "cuTexObjectDestroy", "cuSurfObjectCreate"}) {
+    TheHost().Hide(name);
+  }
+  CHECK(Driver::Adopt(&LookUp, &TheHost()).ok());
+  const auto context = cuguest::SharedContext::Create(cuguest::Device::Borrow(0));
+  CHECK(context.ok());
+  CUDA_ARRAY3D_DESCRIPTOR shape = {};
+  shape.Width = 4;
+  shape.Format = CU_AD_FORMAT_FLOAT;
+  shape.NumChannels = 1;
+  shape.Flags = CUDA_ARRAY3D_SURFACE_LDST;
+  absl::StatusOr<cuguest::Array> array = cuguest::Array::Create(context->incarnation(), shape);
+  CHECK(array.ok());
+  const float values[4] = {};
+  const auto lacks = [](const absl::Status& status, const char* name) {
+    return absl::IsUnimplemented(status) && ProblemOf(status) == DriverProblem::kEntryMissing &&
+           Says(status, name);
+  };
+  CHECK(lacks(Copy(*array, cuguest::HostSpan<const float>(values)), "cuMemcpy3D"));
+  CHECK(lacks(cuguest::TextureObject::Create(*array, CUDA_TEXTURE_DESC()).status(),
+              "cuTexObjectDestroy"));
+  CHECK(lacks(cuguest::SurfaceObject::Create(*array).status(), "cuSurfObjectCreate"));
+  CHECK(array->Destroy().ok());
+}
+
 // A refused Adopt() leaves what was there.
 void AdoptAfterTheFirstUseIsRefused() {
   const Driver* const driver = *Driver::Get();
@@ -254,6 +284,7 @@ int main(int argc, char** argv) {
           {"guards_use_the_adopted_push", &GuardsUseTheAdoptedPush},
           {"each_entry_is_asked_for_once_by_its_version", &EachEntryIsAskedForOnceByItsVersion},
           {"nothing_is_loaded_for_an_adopted_driver", &NothingIsLoadedForAnAdoptedDriver},
+          {"objects_need_what_makes_and_ends_them", &ObjectsNeedWhatMakesAndEndsThem},
           {"adopt_after_the_first_use_is_refused", &AdoptAfterTheFirstUseIsRefused},
           {"adopt_after_a_guard_is_refused", &AdoptAfterAGuardIsRefused},
           {"second_adopt_is_refused", &SecondAdoptIsRefused},

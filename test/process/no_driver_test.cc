@@ -14,6 +14,7 @@
 #include <string>
 
 #include "cuguest/acquire.h"
+#include "cuguest/array.h"
 #include "cuguest/capture.h"
 #include "cuguest/compatibility.h"
 #include "cuguest/context_guard.h"
@@ -30,8 +31,10 @@
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/stream.h"
+#include "cuguest/surface_object.h"
 #include "cuguest/testing/sim.h"
 #include "cuguest/testing/stack_probe.h"
+#include "cuguest/texture_object.h"
 #include "cuguest/thread_residency.h"
 #include "test/support/files.h"
 #include "test/support/scenario.h"
@@ -80,6 +83,13 @@ void EverythingRefuses(DriverProblem problem, CUresult code) {
   CHECK(refuses(cuguest::Describe(CUarray{nullptr}).status()));
   CHECK(refuses(cuguest::DeviceView<int>::Borrow(CUdeviceptr{4}, 1).status()));
   CHECK(refuses(cuguest::DeviceBuffer<int>::Allocate(ContextRef(), 1).status()));
+  CHECK(refuses(cuguest::Array::Create(ContextRef(), CUDA_ARRAY3D_DESCRIPTOR()).status()));
+  CHECK(refuses(
+      cuguest::TextureObject::Create(ContextRef(), CUDA_RESOURCE_DESC(), CUDA_TEXTURE_DESC())
+          .status()));
+  CHECK(cuguest::Array().Destroy().ok());
+  CHECK(cuguest::TextureObject().Destroy().ok());
+  CHECK(cuguest::SurfaceObject().Destroy().ok());
   CHECK(refuses(cuguest::DeviceBuffer<int>::Adopt(CUdeviceptr{4}, 1).status()));
   CHECK(refuses(cuguest::PeerAccess::Enable(ContextRef(), ContextRef()).status()));
   CHECK(cuguest::DeviceBuffer<int>().Free().ok());

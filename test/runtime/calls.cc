@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "cuguest/array.h"
 #include "cuguest/copy.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/memory.h"
@@ -22,6 +23,8 @@
 #include "cuguest/runtime/pointer.h"
 #include "cuguest/runtime/texture.h"
 #include "cuguest/runtime/version.h"
+#include "cuguest/surface_object.h"
+#include "cuguest/texture_object.h"
 #include "kernels/saxpy.h"
 #include "test/runtime/kernels.h"
 
@@ -30,6 +33,8 @@ namespace {
 
 namespace runtime = cuguest::runtime;
 using absl::StatusCode;
+using cuguest::Array;
+using cuguest::ArrayCopy;
 using cuguest::Copy;
 using cuguest::CopyAsync;
 using cuguest::Describe;
@@ -42,6 +47,9 @@ using cuguest::PeerAccess;
 using cuguest::PinnedBuffer;
 using cuguest::Stream;
 using cuguest::StreamRef;
+using cuguest::SurfaceObject;
+using cuguest::Texels;
+using cuguest::TextureObject;
 using runtime::ToDriver;
 using runtime::ToRuntime;
 
@@ -450,6 +458,98 @@ std::vector<Call> Buffers() {
   };
 }
 
+absl::StatusOr<Array> ArrayIn(const Things& t) {
+  CUDA_ARRAY3D_DESCRIPTOR shape = {};
+  shape.Width = kCount;
+  shape.Format = CU_AD_FORMAT_SIGNED_INT32;
+  shape.NumChannels = 1;
+  shape.Flags = CUDA_ARRAY3D_SURFACE_LDST;
+  return Array::Create(t.home.ref(), shape);
+}
+
+// What `use` says of an array and gives, which end with the outcome.
+template <typename Use>
+std::function<Outcome(const Things&)> OfArray(const Use& use) {
+  return [use](const Things& t) -> Outcome {
+    absl::StatusOr<Array> array = ArrayIn(t);
+    if (!array.ok()) return array.status();
+    Outcome used = use(*array, t);
+    using Both = std::pair<Array, std::shared_ptr<void>>;
+    return {used.status, std::make_shared<Both>(*std::move(array), std::move(used.object))};
+  };
+}
+
+std::vector<Call> Arrays() {
+  return {
+      {"Array::Create", kOk, [](const Things& t) { return ArrayIn(t); }},
+      {"Array::Create: a destroyed context", kOver,
+       [](const Things& t) { return Array::Create(t.ended, CUDA_ARRAY3D_DESCRIPTOR()); }},
+      {"Array::Create: no shape", kRefused,
+       [](const Things& t) { return Array::Create(t.home.ref(), CUDA_ARRAY3D_DESCRIPTOR()); }},
+      {"Array::Destroy", kOk,
+       [](const Things& t) {
+         absl::StatusOr<Array> array = ArrayIn(t);
+         return array.ok() ? array->Destroy() : array.status();
+       }},
+      {"Array Array::get Array::empty Array::description Array::context Array::Leak", kOk,
+       [](const Things&) {
+         Array empty;
+         return Holds(empty.get() == nullptr && empty.empty() && empty.description().bytes == 0 &&
+                      empty.context() == ContextRef() && empty.Leak() == nullptr);
+       }},
+      {"Copy: to and from an array", kOk, OfArray([](const Array& array, const Things& t) {
+         const absl::Status copied = Copy(array, Source(t));
+         return copied.ok() ? Copy(Target(t), array) : copied;
+       })},
+      {"Copy: outside of an array", StatusCode::kOutOfRange,
+       OfArray([](const Array& array, const Things& t) {
+         ArrayCopy part;
+         part.y = 1;
+         return Copy(t.view, array, part);
+       })},
+      {"CopyAsync: to an array", kOk, OfArray([](const Array& array, const Things& t) {
+         const absl::Status copied = CopyAsync(array, t.view, t.stream.ref());
+         return copied.ok() ? t.stream.ref().Synchronize() : copied;
+       })},
+      {"TextureObject::Create", kOk, OfArray([](const Array& array, const Things&) {
+         return TextureObject::Create(array, CUDA_TEXTURE_DESC());
+       })},
+      {"TextureObject::Create: a destroyed context", kOver,
+       [](const Things& t) {
+         return TextureObject::Create(t.ended, CUDA_RESOURCE_DESC(), CUDA_TEXTURE_DESC());
+       }},
+      {"TextureObject::Create: of more than there is", StatusCode::kOutOfRange,
+       [](const Things& t) {
+         Texels texels;
+         texels.width = kOverflow;
+         return TextureObject::Create(t.home.ref(), t.view, texels, CUDA_TEXTURE_DESC());
+       }},
+      {"TextureObject::Destroy", kOk, OfArray([](const Array& array, const Things&) {
+         absl::StatusOr<TextureObject> texture = TextureObject::Create(array, CUDA_TEXTURE_DESC());
+         return texture.ok() ? texture->Destroy() : texture.status();
+       })},
+      {"SurfaceObject::Create", kOk,
+       OfArray([](const Array& array, const Things&) { return SurfaceObject::Create(array); })},
+      {"SurfaceObject::Create: of an array that is not for one", kOver,
+       [](const Things& t) { return SurfaceObject::Create(t.home.ref(), t.array); }},
+      {"SurfaceObject::Destroy", kOk, OfArray([](const Array& array, const Things&) {
+         absl::StatusOr<SurfaceObject> surface = SurfaceObject::Create(array);
+         return surface.ok() ? surface->Destroy() : surface.status();
+       })},
+      {"TextureObject TextureObject::get TextureObject::empty TextureObject::context "
+       "TextureObject::Leak SurfaceObject SurfaceObject::get SurfaceObject::empty "
+       "SurfaceObject::context SurfaceObject::Leak",
+       kOk,
+       [](const Things&) {
+         TextureObject texture;
+         SurfaceObject surface;
+         return Holds(texture.get() == 0 && texture.empty() && texture.context() == ContextRef() &&
+                      texture.Leak() == 0 && surface.get() == 0 && surface.empty() &&
+                      surface.context() == ContextRef() && surface.Leak() == 0);
+       }},
+  };
+}
+
 std::vector<Call> Copies() {
   return {
       {"Copy: from the host", kOk, [](const Things& t) { return Copy(t.view, Source(t)); }},
@@ -651,7 +751,7 @@ Things::~Things() {
 const std::vector<Call>& Calls() {
   static const auto& calls =
       *new std::vector<Call>(Joined({Conversions(), Questions(), Scopes(), Descriptions(),
-                                     Buffers(), Copies(), Streams(), Events()}));
+                                     Buffers(), Arrays(), Copies(), Streams(), Events()}));
   return calls;
 }
 

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// array.h                                                               tier: 3
+// -----------------------------------------------------------------------------
+/// \file
+/// `Array` owns a CUDA array: memory without an address, for texture and surface objects. It is
+/// created and destroyed in its own context, whatever is current at the time.
+///
+///   CUDA_ARRAY3D_DESCRIPTOR shape = {};
+///   shape.Width = 640;
+///   shape.Height = 480;
+///   shape.Format = CU_AD_FORMAT_FLOAT;
+///   shape.NumChannels = 1;
+///   absl::StatusOr<Array> picture = Array::Create(context, shape);
+///   if (!picture.ok()) return picture.status();
+///   absl::Status status = Copy(*picture, HostSpan<const float>(pixels));  // all of it
+///
+/// Mipmapped arrays have no owner here: a context that is destroyed or reset around one corrupts
+/// the heap (cudasim/test/array_facts_test.cc), which an owner cannot prevent.
+
+#ifndef CUGUEST_ARRAY_H_
+#define CUGUEST_ARRAY_H_
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/copy.h"
+#include "cuguest/device_view.h"
+#include "cuguest/export.h"
+#include "cuguest/host_span.h"
+#include "cuguest/internal/owned_object.h"
+#include "cuguest/memory.h"
+#include "cuguest/stream.h"
+
+CUGUEST_BEGIN_NAMESPACE
+
+/// Array
+///
+/// It goes with its context: when that is destroyed or reset, or its last reference is released. An
+/// array whose context was destroyed or reset calls no driver any more: the driver crashes on the
+/// handle of one whose context came back. This is as exact as ContextRef::IsAlive.
+///
+/// Texture and surface objects of an array do not keep it: it must outlive them, and the work that
+/// uses them.
+///
+/// Stack:   as it was.
+/// Count:   none: it does not keep its context alive.
+/// Threads: distinct objects from any threads; one object needs outside locking. Not from a
+///          stream callback (kPermissionDenied; a destructor there leaks), and not from a
+///          static or thread_local destructor: see Note [No driver calls after main] in
+///          primary_context.h.
+/// Errors:  every function that has any gives those of Driver::Get(), and
+///          kPermissionDenied  from a stream callback
+///          kDataLoss          an earlier sticky error
+///          kUnimplemented     an adopted driver (Driver::Adopt) without arrays
+/// Source:  CUDA Driver API, cuArray3DCreate, cuArrayDestroy; cudasim/test/array_facts_test.cc,
+///          test/memory/array_test.cc.
+class [[nodiscard]] Array {
+ public:
+  /// An array as cuArray3DCreate makes one, not initialised: of one, two or three dimensions,
+  /// layered or a cubemap, with its flags (CUDA_ARRAY3D_*). Invalidates no capture, in any mode, on
+  /// any thread. It belongs to `context`, also where that is a green context: which context an
+  /// array is made in then was not measured.
+  ///
+  /// Errors: kInvalidArgument     no array can have this shape: the text has it
+  ///         kFailedPrecondition  the context was destroyed or reset, or the ref is empty
+  ///         kResourceExhausted   out of memory
+  ///         Nothing is held then.
+  /// Cost:   six driver calls if the context is current, else seven; the creation itself may wait
+  ///         for the device.
+  [[nodiscard]] CUGUEST_API static absl::StatusOr<Array> Create(
+      const ContextRef& context, const CUDA_ARRAY3D_DESCRIPTOR& shape);
+
+  CUGUEST_HIDE Array() noexcept = default;  // empty
+
+  /// As Destroy(), its result dropped. Allocates no host memory.
+  CUGUEST_HIDE ~Array() = default;
+  CUGUEST_HIDE Array(Array&& other) noexcept
+      : object_(std::move(other.object_)), shape_(std::exchange(other.shape_, {})) {}
+  CUGUEST_HIDE Array& operator=(Array&& other) noexcept {
+    object_ = std::move(other.object_);
+    shape_ = std::exchange(other.shape_, {});
+    return *this;
+  }
+
+  /// nullptr if empty. Valid until the array is destroyed; moving the object leaves it valid.
+  [[nodiscard]] CUGUEST_HIDE CUarray get() const noexcept { return shape_.array; }
+  [[nodiscard]] CUGUEST_HIDE bool empty() const noexcept { return get() == nullptr; }
+
+  /// What Describe() would say of it, without a driver call.
+  [[nodiscard]] CUGUEST_HIDE const ArrayDescription& description() const noexcept { return shape_; }
+
+  /// The incarnation of the context that it was created in; empty if the array is.
+  [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const noexcept {
+    return object_.context();
+  }
+
+  /// Destroys it now. Work with it must be done. Succeeds if empty, and at the end of the process.
+  ///
+  /// Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its context
+  ///                              before; the array is empty then, as on success
+  ///         the driver's code    it is still owned, and Destroy() may be tried again
+  /// Cost:   six driver calls if its context is current, else seven.
+  CUGUEST_API absl::Status Destroy();
+
+  /// Gives up ownership without a driver call.
+  [[nodiscard]] CUGUEST_HIDE CUarray Leak() noexcept {
+    static_cast<void>(object_.Leak());
+    return std::exchange(shape_, {}).array;
+  }
+
+ private:
+  CUGUEST_HIDE Array(internal::OwnedObject object, const ArrayDescription& shape) noexcept
+      : object_(std::move(object)), shape_(shape) {}
+
+  internal::OwnedObject object_;
+  ArrayDescription shape_;
+};
+
+/// ArrayCopy
+///
+/// Which part of an array is copied, and how the memory at the other end is laid out.
+struct ArrayCopy {
+  /// Where it begins, in elements, rows and slices (layers, faces).
+  std::size_t x = 0;
+  std::size_t y = 0;
+  std::size_t z = 0;
+
+  /// How much it is; 0: up to the end of the array.
+  std::size_t width = 0;
+  std::size_t height = 0;
+  std::size_t depth = 0;
+
+  /// Of the memory: bytes from one row to the next, and rows from one slice to the next. 0: as
+  /// close as `width` and `height` allow.
+  std::size_t pitch = 0;
+  std::size_t rows = 0;
+};
+
+namespace internal {
+
+// Without a stream it is done when the call returns.
+CUGUEST_API absl::Status CopyToArray(const Array& to, const CopyEnd& from, const ArrayCopy& copy,
+                                     const StreamRef* stream = nullptr);
+CUGUEST_API absl::Status CopyFromArray(const CopyEnd& to, const Array& from, const ArrayCopy& copy,
+                                       const StreamRef* stream = nullptr);
+
+}  // namespace internal
+
+/// Copy(), CopyAsync() of arrays
+///
+/// Between an array and memory, of the device or the host: whole, or the part that `copy` names.
+/// Without a pitch the memory has as many bytes as the part; with one at least as many as lead to
+/// the end of its last row. An element of the memory is one of the array, or a part of one (a
+/// channel, a byte).
+///
+/// It runs as Note [Where a copy runs] of copy.h says, without a stream in the array's context; it
+/// is done as Note [When a copy is done] says; and captures are treated as there. The memory and
+/// the stream are on the array's device: what the driver does for others was not measured.
+///
+/// Stack:   as it was.
+/// Threads: any; not from a stream callback: kPermissionDenied.
+/// Errors:  those of Driver::Get(), and
+///          kOutOfRange          the array does not have the part; the text has both
+///          kInvalidArgument     the memory has another size than the part needs, or its elements
+///                               do not fit the array's; a pitch shorter than a row, or fewer rows
+///                               than a slice; the host's end is null, or memory was freed (as far
+///                               as the driver notices); an empty array or StreamRef
+///          kFailedPrecondition  a context that owns an end, or the stream's, ended: with
+///                               CUDA_ERROR_CONTEXT_IS_DESTROYED; or a capture
+///          kUnimplemented       the array's format is none of plain numbers of one size per
+///                               channel (use cuMemcpy3D); an adopted driver without the function
+///          kDataLoss            an earlier sticky error
+///          Nothing was copied then, except that a sticky error may come in the midst of it.
+/// Cost:    in driver calls: without a stream nine if the array's context is current, else ten;
+///          with a stream five if its context is current, else six. One more if the memory is a
+///          context's. test/memory/array_copy_test.cc counts them.
+/// Source:  CUDA Driver API, cuMemcpy3D; cudasim/test/array_copy_facts_test.cc.
+template <typename T>
+CUGUEST_HIDE absl::Status Copy(const Array& to, const DeviceView<T>& from,
+                               const ArrayCopy& copy = {}) {
+  return internal::CopyToArray(to, internal::EndOf(from), copy);
+}
+template <typename T>
+CUGUEST_HIDE absl::Status Copy(const Array& to, const HostSpan<T>& from,
+                               const ArrayCopy& copy = {}) {
+  return internal::CopyToArray(to, internal::EndOf(from), copy);
+}
+template <typename T>
+CUGUEST_HIDE absl::Status Copy(const DeviceView<T>& to, const Array& from,
+                               const ArrayCopy& copy = {}) {
+  return internal::CopyFromArray(internal::WrittenEnd(to), from, copy);
+}
+template <typename T>
+CUGUEST_HIDE absl::Status Copy(const HostSpan<T>& to, const Array& from,
+                               const ArrayCopy& copy = {}) {
+  static_assert(!std::is_const_v<T>, "a span of const is only read");
+  return internal::CopyFromArray(internal::EndOf(to), from, copy);
+}
+
+template <typename T>
+CUGUEST_HIDE absl::Status CopyAsync(const Array& to, const DeviceView<T>& from,
+                                    const StreamRef& stream, const ArrayCopy& copy = {}) {
+  return internal::CopyToArray(to, internal::EndOf(from), copy, &stream);
+}
+template <typename T>
+CUGUEST_HIDE absl::Status CopyAsync(const Array& to, const HostSpan<T>& from,
+                                    const StreamRef& stream, const ArrayCopy& copy = {}) {
+  return internal::CopyToArray(to, internal::EndOf(from), copy, &stream);
+}
+template <typename T>
+CUGUEST_HIDE absl::Status CopyAsync(const DeviceView<T>& to, const Array& from,
+                                    const StreamRef& stream, const ArrayCopy& copy = {}) {
+  return internal::CopyFromArray(internal::WrittenEnd(to), from, copy, &stream);
+}
+template <typename T>
+CUGUEST_HIDE absl::Status CopyAsync(const HostSpan<T>& to, const Array& from,
+                                    const StreamRef& stream, const ArrayCopy& copy = {}) {
+  static_assert(!std::is_const_v<T>, "a span of const is only read");
+  return internal::CopyFromArray(internal::EndOf(to), from, copy, &stream);
+}
+
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_ARRAY_H_

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// surface_object.h                                                      tier: 3
+// -----------------------------------------------------------------------------
+/// \file
+/// `SurfaceObject` owns a surface object: what a kernel writes an array through. It is created and
+/// destroyed in its own context, whatever is current at the time.
+///
+///   shape.Flags = CUDA_ARRAY3D_SURFACE_LDST;
+///   absl::StatusOr<Array> picture = Array::Create(context, shape);
+///   if (!picture.ok()) return picture.status();
+///   absl::StatusOr<SurfaceObject> surface = SurfaceObject::Create(*picture);
+///   if (!surface.ok()) return surface.status();
+///   return paint.Launch(grid, stream, surface->get());
+///
+/// where `paint` is a TypedKernel<void(CUsurfObject)>. As a texture object it is a number in its
+/// context: see Note [A number in its context] in texture_object.h.
+
+#ifndef CUGUEST_SURFACE_OBJECT_H_
+#define CUGUEST_SURFACE_OBJECT_H_
+
+#include <cuda.h>
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/array.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/export.h"
+#include "cuguest/internal/owned_object.h"
+
+CUGUEST_BEGIN_NAMESPACE
+
+/// SurfaceObject
+///
+/// It goes with its context: when that is destroyed or reset, or its last reference is released. An
+/// object whose context was destroyed or reset calls no driver any more. This is as exact as
+/// ContextRef::IsAlive.
+///
+/// It does not keep its array alive: that must outlive it, and the work that writes through it.
+///
+/// Stack:   as it was.
+/// Count:   none: it does not keep its context alive.
+/// Threads: distinct objects from any threads; one object needs outside locking. Not from a
+///          stream callback (kPermissionDenied; a destructor there leaks), and not from a
+///          static or thread_local destructor: see Note [No driver calls after main] in
+///          primary_context.h.
+/// Errors:  every function that has any gives those of Driver::Get(), and
+///          kPermissionDenied  from a stream callback
+///          kDataLoss          an earlier sticky error
+///          kUnimplemented     an adopted driver (Driver::Adopt) without surface objects
+/// Source:  CUDA Driver API, cuSurfObjectCreate; cudasim/test/texture_facts_test.cc,
+///          test/memory/surface_object_test.cc.
+class [[nodiscard]] SurfaceObject {
+ public:
+  /// Of an array, in its context. Invalidates no capture, in any mode, on any thread; nor does the
+  /// other form.
+  ///
+  /// Errors: kInvalidArgument     an empty array
+  ///         kFailedPrecondition  the array was made without CUDA_ARRAY3D_SURFACE_LDST, which the
+  ///                              CUDA documentation asks for and the driver does not look at; or
+  ///                              the context was destroyed or reset
+  ///         Nothing is held then.
+  /// Cost:   six driver calls if the context is current, else seven.
+  [[nodiscard]] CUGUEST_API static absl::StatusOr<SurfaceObject> Create(const Array& array);
+
+  /// Of an array of somebody else's, which is alive and of `context`.
+  ///
+  /// Errors: as above, and
+  ///         kInvalidArgument     null
+  ///         kFailedPrecondition  an array of another context, with
+  ///                              CUDA_ERROR_PEER_ACCESS_NOT_ENABLED; or the ref is empty
+  /// Cost:   one driver call more: that of Describe().
+  [[nodiscard]] CUGUEST_API static absl::StatusOr<SurfaceObject> Create(const ContextRef& context,
+                                                                        CUarray array);
+
+  CUGUEST_HIDE SurfaceObject() noexcept = default;  // empty
+
+  /// As Destroy(), its result dropped. Allocates no host memory.
+  CUGUEST_HIDE ~SurfaceObject() = default;
+  CUGUEST_HIDE SurfaceObject(SurfaceObject&&) noexcept = default;
+  CUGUEST_HIDE SurfaceObject& operator=(SurfaceObject&&) noexcept = default;
+
+  /// For kernels that run in context(). 0, which is no object, if empty.
+  [[nodiscard]] CUGUEST_HIDE CUsurfObject get() const noexcept { return object_.handle(); }
+  [[nodiscard]] CUGUEST_HIDE bool empty() const noexcept { return get() == 0; }
+
+  /// The incarnation of the context that it was created in; empty if the object is.
+  [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const noexcept {
+    return object_.context();
+  }
+
+  /// Destroys it now. Work with it must be done. Succeeds if empty, and at the end of the process.
+  ///
+  /// Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its context
+  ///                              before; it is empty then, as on success
+  ///         the driver's code    it is still owned, and Destroy() may be tried again
+  /// Cost:   six driver calls if its context is current, else seven.
+  CUGUEST_HIDE absl::Status Destroy() { return object_.Destroy(); }
+
+  /// Gives up ownership without a driver call.
+  [[nodiscard]] CUGUEST_HIDE CUsurfObject Leak() noexcept { return object_.Leak(); }
+
+ private:
+  CUGUEST_HIDE explicit SurfaceObject(internal::OwnedObject object) noexcept
+      : object_(std::move(object)) {}
+
+  internal::OwnedObject object_;
+};
+
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_SURFACE_OBJECT_H_

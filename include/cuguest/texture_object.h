@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// texture_object.h                                                      tier: 3
+// -----------------------------------------------------------------------------
+/// \file
+/// `TextureObject` owns a texture object: what a kernel reads an array, or memory, through. It is
+/// created and destroyed in its own context, whatever is current at the time.
+///
+///   CUDA_TEXTURE_DESC sampling = {};                     // clamped, unfiltered, in elements
+///   absl::StatusOr<TextureObject> texture = TextureObject::Create(picture, sampling);
+///   if (!texture.ok()) return texture.status();
+///   return sharpen.Launch(shape, stream, texture->get(), DevicePtr<float>(out));
+///
+/// where `sharpen` is a TypedKernel<void(CUtexObject, DevicePtr<float>)>.
+///
+/// Note [A number in its context]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+/// A texture or surface object is a small number. Each context counts from 1, so that with another
+/// context current the same number is another object: a kernel reads that one, and a destroy
+/// destroys it, without an error. So give get() only to kernels in streams of context(), and do not
+/// destroy it by cuTexObjectDestroy elsewhere.
+/// Source: cudasim/test/texture_facts_test.cc.
+
+#ifndef CUGUEST_TEXTURE_OBJECT_H_
+#define CUGUEST_TEXTURE_OBJECT_H_
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/array.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/device_view.h"
+#include "cuguest/export.h"
+#include "cuguest/internal/memory_range.h"
+#include "cuguest/internal/owned_object.h"
+
+CUGUEST_BEGIN_NAMESPACE
+
+/// Texels
+///
+/// What lies in memory that is read through a texture: elements, as those of an array. With a
+/// height, rows of them.
+struct Texels {
+  CUarray_format format = CU_AD_FORMAT_FLOAT;
+  unsigned channels = 1;
+  std::size_t width = 0;
+  std::size_t height = 0;  ///< 0: one dimension
+  std::size_t pitch = 0;   ///< bytes from one row to the next; not used without a height
+};
+
+/// TextureObject
+///
+/// It goes with its context: when that is destroyed or reset, or its last reference is released. An
+/// object whose context was destroyed or reset calls no driver any more. This is as exact as
+/// ContextRef::IsAlive.
+///
+/// It keeps nothing alive: the array or the memory must outlive it, and the work that reads through
+/// it.
+///
+/// Stack:   as it was.
+/// Count:   none: it does not keep its context alive.
+/// Threads: distinct objects from any threads; one object needs outside locking. Not from a
+///          stream callback (kPermissionDenied; a destructor there leaks), and not from a
+///          static or thread_local destructor: see Note [No driver calls after main] in
+///          primary_context.h.
+/// Errors:  every function that has any gives those of Driver::Get(), and
+///          kPermissionDenied  from a stream callback
+///          kDataLoss          an earlier sticky error
+///          kUnimplemented     an adopted driver (Driver::Adopt) without texture objects
+/// Source:  CUDA Driver API, cuTexObjectCreate; cudasim/test/texture_facts_test.cc,
+///          test/memory/texture_object_test.cc.
+class [[nodiscard]] TextureObject {
+ public:
+  /// Of an array, in its context. `view`, if any, is what cuTexObjectCreate takes. Invalidates no
+  /// capture, in any mode, on any thread; nor do the other forms.
+  ///
+  /// Errors: kInvalidArgument     an empty array; or the driver refuses `sampling` or `view`. It
+  ///                              hardly checks them: what the CUDA documentation forbids beyond
+  ///                              (a filter that does not fit the format) is not noticed.
+  ///         kFailedPrecondition  the context was destroyed or reset
+  ///         Nothing is held then.
+  /// Cost:   six driver calls if the context is current, else seven.
+  [[nodiscard]] CUGUEST_API static absl::StatusOr<TextureObject> Create(
+      const Array& array, const CUDA_TEXTURE_DESC& sampling,
+      const CUDA_RESOURCE_VIEW_DESC* view = nullptr);
+
+  /// Of memory, in `context`, which need not own it. The driver does not look whether the memory
+  /// is there and long enough; this does, as far as the view tells.
+  ///
+  /// Errors: as above, and
+  ///         kOutOfRange       the texels reach beyond the end of `memory`
+  ///         kInvalidArgument  no texels; rows that overlap; an address or a pitch that is not
+  ///                           aligned as the device needs it
+  ///                           (CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT and
+  ///                           _TEXTURE_PITCH_ALIGNMENT): the text names the alignment
+  ///         kUnimplemented    a format that is none of plain numbers of one size per channel: use
+  ///                           the form below
+  /// Cost:   the same.
+  template <typename T>
+  [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<TextureObject> Create(
+      const ContextRef& context, const DeviceView<T>& memory, const Texels& texels,
+      const CUDA_TEXTURE_DESC& sampling) {
+    return OfMemory(context, internal::RangeAccess::Of(memory), texels, sampling);
+  }
+
+  /// Of whatever cuTexObjectCreate takes, in `context`: for arrays of somebody else's, which must
+  /// be of `context`, and for mipmapped arrays.
+  ///
+  /// Errors: kInvalidArgument     the driver refuses the resource, `sampling` or `view`
+  ///         kFailedPrecondition  an array of another context, with
+  ///                              CUDA_ERROR_PEER_ACCESS_NOT_ENABLED; or the context was destroyed
+  ///                              or reset, or the ref is empty
+  ///         Nothing is held then.
+  /// Cost:   the same.
+  [[nodiscard]] CUGUEST_API static absl::StatusOr<TextureObject> Create(
+      const ContextRef& context, const CUDA_RESOURCE_DESC& resource,
+      const CUDA_TEXTURE_DESC& sampling, const CUDA_RESOURCE_VIEW_DESC* view = nullptr);
+
+  CUGUEST_HIDE TextureObject() noexcept = default;  // empty
+
+  /// As Destroy(), its result dropped. Allocates no host memory.
+  CUGUEST_HIDE ~TextureObject() = default;
+  CUGUEST_HIDE TextureObject(TextureObject&&) noexcept = default;
+  CUGUEST_HIDE TextureObject& operator=(TextureObject&&) noexcept = default;
+
+  /// For kernels that run in context(), see Note [A number in its context]. 0, which is no object,
+  /// if empty.
+  [[nodiscard]] CUGUEST_HIDE CUtexObject get() const noexcept { return object_.handle(); }
+  [[nodiscard]] CUGUEST_HIDE bool empty() const noexcept { return get() == 0; }
+
+  /// The incarnation of the context that it was created in; empty if the object is.
+  [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const noexcept {
+    return object_.context();
+  }
+
+  /// Destroys it now. Work with it must be done. Succeeds if empty, and at the end of the process.
+  ///
+  /// Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its context
+  ///                              before; it is empty then, as on success
+  ///         the driver's code    it is still owned, and Destroy() may be tried again
+  /// Cost:   six driver calls if its context is current, else seven.
+  CUGUEST_HIDE absl::Status Destroy() { return object_.Destroy(); }
+
+  /// Gives up ownership without a driver call.
+  [[nodiscard]] CUGUEST_HIDE CUtexObject Leak() noexcept { return object_.Leak(); }
+
+ private:
+  CUGUEST_HIDE explicit TextureObject(internal::OwnedObject object) noexcept
+      : object_(std::move(object)) {}
+
+  CUGUEST_API static absl::StatusOr<TextureObject> OfMemory(const ContextRef& context,
+                                                            const internal::MemoryRange& memory,
+                                                            const Texels& texels,
+                                                            const CUDA_TEXTURE_DESC& sampling);
+
+  internal::OwnedObject object_;
+};
+
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_TEXTURE_OBJECT_H_

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How copies and fills find their context, see Note [Where a copy runs] in copy.h.     tier: 3
+
+#ifndef CUGUEST_LIB_MEMORY_RUN_COPY_H_
+#define CUGUEST_LIB_MEMORY_RUN_COPY_H_
+
+#include <cuda.h>
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "cuguest/acquire.h"
+#include "cuguest/capture.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/copy.h"
+#include "cuguest/driver.h"
+#include "cuguest/error.h"
+#include "lib/context/object_text.h"
+#include "lib/context/relaxed_scope.h"
+#include "lib/core/status_macros.h"
+
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
+
+inline std::string EndText(const CopyEnd& end) {
+  return absl::StrCat(end.range == nullptr ? "host " : "device ", PointerText(end.address));
+}
+
+inline bool HasOwner(const MemoryRange* range) {
+  return range != nullptr && range->context.get() != nullptr;
+}
+
+inline const ContextRef* OwnerOf(const CopyEnd& end) {
+  return HasOwner(end.range) ? &end.range->context : nullptr;
+}
+
+// That both ends are still there, as far as their contexts tell.
+template <typename Task>
+absl::Status CheckLives(const Task& task) {
+  for (const ContextRef* owner : task.owners()) {
+    if (owner == nullptr) continue;
+    CUGUEST_RETURN_IF_CUDA_ERROR(owner->Check(), task.Text(),
+                                 absl::StrCat("memory of ", ContextText(owner->get())));
+  }
+  return absl::OkStatus();
+}
+
+// Of the current context's stream 0. A driver that cannot say whether something captures
+// there is not tried.
+template <typename Task>
+absl::Status RefuseInCapture(const Task& task) {
+  if (CaptureStateOf(CU_STREAM_LEGACY) == CaptureState::kNone) return absl::OkStatus();
+  return ToStatus(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, task.Text(),
+                  "stream 0, and a blocking stream of its context captures: use the Async form on "
+                  "another stream");
+}
+
+// Without a stream: on stream 0, until it is done.
+//
+// A task has the memory that it belongs to (home), the contexts that own its ends, what it does
+// once inside one, and the words for it.
+template <typename Task>
+absl::Status RunCopy(const Task& task, const StreamRef* stream) {
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  if (stream != nullptr && stream->context().get() == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(task.Text(), ": the StreamRef is empty"));
+  }
+  CUGUEST_RETURN_IF_ERROR(CheckLives(task));
+  AcquireResult acquired;
+  const ContextRef* place = stream != nullptr ? &stream->context() : &task.home().context;
+  if (place->get() == nullptr) {
+    acquired = AcquireOn(task.home().device);
+    if (!acquired.ok()) return acquired.status();
+    place = &acquired->incarnation();
+  }
+  const ContextGuard guard(*place);
+  CUGUEST_RETURN_IF_CUDA_ERROR(guard.result(), task.Text(), guard.advice());
+  if (stream == nullptr || IsLegacy(stream->get())) {
+    CUGUEST_RETURN_IF_ERROR(RefuseInCapture(task));
+  }
+  if (stream != nullptr) {
+    CUGUEST_RETURN_IF_CUDA_ERROR(task.Do(*driver, stream), task.Text());
+    return absl::OkStatus();
+  }
+  const RelaxedScope relaxed;  // for the captures of other contexts and threads
+  CUresult code = relaxed.result();
+  if (code == CUDA_SUCCESS) code = task.Do(*driver, nullptr);
+  if (code == CUDA_SUCCESS) code = driver->StreamSynchronize(CU_STREAM_LEGACY);
+  CUGUEST_RETURN_IF_CUDA_ERROR(code, task.Text());
+  return absl::OkStatus();
+}
+
+CUGUEST_END_INTERNAL_NAMESPACE
+
+#endif  // CUGUEST_LIB_MEMORY_RUN_COPY_H_
