@@ -184,6 +184,24 @@ CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_guard_enter_ref(cuguest_guard* gua
                                                               const cuguest_ref* ref, int mode,
                                                               const char* file, int line);
 
+/// Makes another context the guard's, for a loop over objects in many contexts: one entry for all,
+/// which is replaced. As ContextGuard::MoveTo, see Note [Moving to another context] of
+/// context_guard.h.
+///
+/// Stack:   as right after entering `context` in place of the last one.
+/// Errors:  those of entering. The guard is where it was then, and may be moved or left, unless its
+///          own context cannot be entered again, which cuguest_guard_reassert() tells.
+///          CUDA_ERROR_ILLEGAL_STATE (401), and nothing done, also if another guard of this copy of
+///          cuguest is inside it, or a cuguest_host_scope has taken it out.
+/// Cost:    two driver calls for a change, one where there is none; one more by reference. With
+///          CUGUEST_ALWAYS_PUSH as leaving and entering.
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_guard_move_to(cuguest_guard* guard,
+                                                            struct CUctx_st* context,
+                                                            const char* file, int line);
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_guard_move_to_ref(cuguest_guard* guard,
+                                                                const cuguest_ref* ref,
+                                                                const char* file, int line);
+
 /// After a call into foreign code: makes the guard's context current again if it is not. As
 /// ContextGuard::Reassert.
 ///
@@ -278,8 +296,8 @@ CUGUEST_C_API void cuguest_capture_guard_cleanup(cuguest_capture_guard* guard);
 /// Cost:    three driver calls to enter.
 typedef struct cuguest_residency {
   size_t size;
-  unsigned long long opaque[111];
-} cuguest_residency;  // 896 bytes
+  unsigned long long opaque[31];
+} cuguest_residency;  // 256 bytes
 
 /// Errors:  those of cuguest_guard_enter_ref.
 CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_residency_enter(cuguest_residency* residency,

@@ -98,6 +98,42 @@ struct Finding;
 ///
 /// kExact has no such cases at all.
 
+/// Note [Moving to another context]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+/// A loop over objects in many contexts needs one guard, which moves:
+///
+///   cuguest::ContextGuard guard;                         // inside nothing
+///   for (const Descriptor& each : descriptors) {
+///     const CUresult code = guard.MoveTo(each.context);  // a ContextRef
+///     if (code != CUDA_SUCCESS) return cuguest::ToStatus(guard);
+///     ...
+///   }                                                    // the caller's context again
+///
+/// The stack is at any time what a new guard would have made of the caller's, and what a callee did
+/// to it is found and repaired as if the guard had ended and another one begun: MoveTo only saves
+/// driver calls. (A move that stays where it is looks at the top alone, as Reassert does, and
+/// leaves the rest to the next one or the end; in kExact it looks at everything.) The caller's
+/// stack is [X,A]:
+///
+///   the guard is             | MoveTo      | the stack then | driver calls
+///   -------------------------+-------------+----------------+---------------------------
+///   empty, or has ended      | B           | [X,A,B]        | as construction
+///   in B, or elided in A     | the same    | as it was      | query
+///   elided in A              | B           | [X,A,B]        | query, push
+///   in B, which it pushed    | C           | [X,A,C]        | query, set
+///   in B, which it pushed    | A           | [X,A], elided  | pop, query
+///   in B, kAlwaysPush        | C           | [X,A,C]        | as its end and construction
+///   in B, kExact             | C or B      | [X,A,C]        | as its end and construction
+///   in B, and disturbed      | any other   | [X,A,C]        | repair, then as construction
+///
+/// and one query more for a ContextRef that is not where the guard is: a move by reference to an
+/// incarnation that is over is refused before anything is done. An entry is replaced by set only
+/// where it is the guard's own for certain: the caller's is never replaced.
+///
+/// A move that fails leaves the guard where it was, so that a loop may go on with the next object.
+/// Incidents name the place where the guard entered what was disturbed: the construction, or the
+/// MoveTo.
+
 /// Note [Handles and incarnations]
 /// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 /// A handle is used again: a primary context that was reset comes back at its handle, and so
@@ -133,9 +169,10 @@ enum class GuardMode : unsigned char {
 };
 
 class ContextGuard;
+class ContextScope;
 
-/// What ContextGuard is but for its beginning and its end, and for the room for what it remembers
-/// in kExact. Not for embedders.
+/// What ContextGuard and ContextScope are but for their beginning and their end, and for the room
+/// for what a guard remembers in kExact. Not for embedders.
 class CUGUEST_API GuardBase : private internal::StackGuard {
  public:
   GuardBase(const GuardBase&) = delete;
@@ -149,7 +186,7 @@ class CUGUEST_API GuardBase : private internal::StackGuard {
   [[nodiscard]] CUGUEST_HIDE const char* doing() const noexcept { return "enter a context"; }
   [[nodiscard]] const char* advice() const noexcept;
 
-  /// The guard's context.
+  /// The guard's context; nullptr if it is empty.
   [[nodiscard]] CUGUEST_HIDE CUcontext get() const noexcept { return ours_.context; }
   /// What was current when it entered; nullptr if nothing was.
   [[nodiscard]] CUGUEST_HIDE CUcontext caller() const noexcept { return caller_; }
@@ -163,12 +200,38 @@ class CUGUEST_API GuardBase : private internal::StackGuard {
   /// Stack:  as right after construction.
   /// Errors: the code with which re-entering failed; the guard is then no longer
   ///         ok(), and the caller's context is current. CUDA_ERROR_ILLEGAL_STATE, and
-  ///         nothing done, after Restore() and on another thread.
+  ///         nothing done, of an empty guard, after Restore() and on another thread.
   /// Cost:   one driver call when nothing is wrong, two when built from a ContextRef
   ///         (kExact: as leaving and entering).
   CUresult Reassert() noexcept;
 
-  /// Ends the scope now. Does nothing the second time.
+  /// Makes `context`, which must be alive, the guard's: see Note [Moving to another context]. One
+  /// that is empty, or whose scope has ended, enters it in the mode that it was constructed with,
+  /// and is bound to the calling thread from then on. caller() stays what it was when it entered.
+  ///
+  /// Stack:  as right after constructing a guard of `context` in place of this one.
+  /// Errors: those of construction. The guard is where it was, and may be moved on; the end of the
+  ///         scope restores the caller's stack as ever. result() is the code until a MoveTo() or
+  ///         Reassert() succeeds. Where a driver call fails in the middle of leaving one context
+  ///         and entering the other, the guard may be outside, with the caller's context current;
+  ///         Reassert() tells.
+  ///         CUDA_ERROR_ILLEGAL_STATE, and nothing done: another guard of this copy of cuguest is
+  ///         inside it, a HostScope has taken it out, or it is bound to another thread (result()
+  ///         stays what it was then).
+  /// Cost:   in that Note: two driver calls for a change, one where there is none; one more by
+  ///         reference.
+  [[nodiscard]] CUGUEST_HIDE CUresult MoveTo(CUcontext context, const char* file = __builtin_FILE(),
+                                             int line = __builtin_LINE()) noexcept {
+    return Move(internal::Incarnation::Unknown(context), {file, line});
+  }
+  /// The same, refused if the ref's context was destroyed or reset.
+  [[nodiscard]] CUGUEST_HIDE CUresult MoveTo(const ContextRef& context,
+                                             const char* file = __builtin_FILE(),
+                                             int line = __builtin_LINE()) noexcept {
+    return Move(internal::Incarnation::Of(context), {file, line});
+  }
+
+  /// Ends the scope now. Does nothing the second time, nor of an empty guard.
   ///
   /// Errors: CUDA_SUCCESS when the caller's stack is as it was, or was repaired;
   ///         otherwise the driver's code that prevented it (also in the incident).
@@ -197,6 +260,7 @@ class CUGUEST_API GuardBase : private internal::StackGuard {
 
  private:
   friend class ContextGuard;
+  friend class ContextScope;
   friend class HostScope;
   friend class internal::GuardInStorage;
   enum class State : unsigned char {
@@ -209,6 +273,7 @@ class CUGUEST_API GuardBase : private internal::StackGuard {
     kExact,
   };
 
+  CUGUEST_HIDE explicit GuardBase(GuardMode mode) noexcept { SetEmpty(mode); }
   CUGUEST_HIDE GuardBase() noexcept {}  // NOLINT(modernize-use-equals-default): sets nothing
   CUGUEST_HIDE ~GuardBase() = default;
 
@@ -252,6 +317,10 @@ class CUGUEST_API GuardBase : private internal::StackGuard {
     asked_ = !internal::kReportsUnasked;
     state_ = state;
   }
+  CUGUEST_HIDE void SetEmpty(GuardMode mode) noexcept {
+    Set(internal::Incarnation::Unknown(nullptr), mode, {nullptr, 0}, CUDA_SUCCESS, State::kOut,
+        nullptr);
+  }
   CUGUEST_HIDE void SetInside(const internal::Incarnation& ours, GuardMode mode, Location where,
                               CUresult result, State state, CUcontext caller) noexcept {
     const bool is_inside = Mostly(result == CUDA_SUCCESS);
@@ -280,16 +349,24 @@ class CUGUEST_API GuardBase : private internal::StackGuard {
   void EnterAs(internal::Incarnation ours, GuardMode mode, Location where) noexcept;
   void EnterNone() noexcept;
   void EnterExactly() noexcept;
+  CUresult Move(const internal::Incarnation& to, Location where) noexcept;
+  CUresult MoveInside(const internal::Incarnation& to, Location where) noexcept;
+  CUresult LeaveAndEnter(const internal::Incarnation& to, Location where) noexcept;
+  void SetPlace(const internal::Incarnation& ours, Location where) noexcept;
   CUresult Identify() noexcept;
   void Reenter() noexcept;
   CUresult Suspend() noexcept;
   bool SuspendIfOnTop() noexcept;
   bool IsAllOnTop() const noexcept;
   CUGUEST_HIDE bool IsInside() const noexcept { return state_ >= State::kElided; }
+  CUGUEST_HIDE bool IsInnermost() const noexcept {
+    return internal::t_this_thread.innermost == this;
+  }
   CUGUEST_HIDE bool IsOfNone() const noexcept { return ours_.context == nullptr; }
   CUresult Leave() noexcept;
   CUresult LeaveDisturbed(CUresult code, CUcontext top) noexcept;
   void GiveUp() noexcept;
+  bool GiveTo(StackGuard* to) noexcept;
   internal::Incarnation Caller() const noexcept;
   internal::Finding Mend(const internal::Incarnation& caller, CUresult code,
                          CUcontext popped) const noexcept;
@@ -345,6 +422,11 @@ class [[nodiscard]] CUGUEST_API ContextGuard : public GuardBase {
  public:
   /// Entries that kExact can hold; the guard has room for them so as not to allocate.
   CUGUEST_HIDE static constexpr int kMaxExactDepth = 32;
+
+  /// Inside nothing, until MoveTo() enters: an empty guard is ok(), has no context, and its end
+  /// does nothing. No driver call. `mode` is what it will enter in.
+  [[nodiscard]] CUGUEST_HIDE explicit ContextGuard(GuardMode mode = GuardMode::kElide) noexcept
+      : GuardBase(mode) {}
 
   /// Enters `context`, which must be alive: a destroyed handle that is pushed
   /// corrupts the driver's heap, and no driver call can tell for certain. Give a
@@ -416,8 +498,9 @@ class [[nodiscard]] CUGUEST_API ContextGuard : public GuardBase {
 /// ~~~~~~~~~~~~~~~~~~~~~~~~~
 /// A guard restores by stack discipline, so its lifetime must nest. Moving one out of
 /// its scope lets guards end out of order, and no answer to "which context is current
-/// now?" is then right. For a conditional one use std::optional<ContextGuard> and
-/// emplace(context, Location::Here()).
+/// now?" is then right. A conditional one is empty at first and enters with MoveTo(), or is a
+/// std::optional<ContextGuard> and emplace(context, Location::Here()). Where a scope begins in one
+/// function and ends in another, ContextScope (context_scope.h) keeps the discipline.
 
 CUGUEST_END_NAMESPACE
 

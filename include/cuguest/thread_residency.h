@@ -24,10 +24,8 @@
 
 #include <cuda.h>
 
-#include <optional>
-
-#include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
+#include "cuguest/context_scope.h"
 #include "cuguest/export.h"
 #include "cuguest/internal/this_thread.h"
 #include "cuguest/location.h"
@@ -96,7 +94,7 @@ class [[nodiscard]] CUGUEST_API ThreadResidency {
   const Location where_;
   ContextRef context_;
   CUresult result_ = CUDA_ERROR_INVALID_CONTEXT;
-  std::optional<ContextGuard> guard_;
+  ContextScope scope_;  // inside, unless its context is gone, while context_ is not empty
 };
 
 CUGUEST_END_NAMESPACE

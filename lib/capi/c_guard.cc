@@ -17,6 +17,7 @@ class GuardInStorage : public GuardBase {
   GuardInStorage(const Incarnation& ours, GuardMode mode, Location where) noexcept {
     EnterAs(ours, mode, where);
   }
+  CUresult MoveTo(const Incarnation& to, Location where) noexcept { return Move(to, where); }
   // Whether there is nothing to leave any more.
   bool IsOver() const noexcept { return !IsInside() && state_ != State::kSuspended; }
 };
@@ -39,6 +40,12 @@ CUresult EnterInStorage(cuguest_guard* guard, const Incarnation& ours, int mode,
   code = storage.Begin(ours, modes[mode], where)->result();
   if (code != CUDA_SUCCESS) storage.End();
   return code;
+}
+
+CUresult MoveInStorage(cuguest_guard* guard, const Incarnation& to, Location where) noexcept {
+  const GuardStorage storage(guard);
+  const CUresult code = storage.HasBegun();
+  return code == CUDA_SUCCESS ? storage->MoveTo(to, where) : code;
 }
 
 // A HostScope that reports it, and does nothing, where it is to be left on another thread.
@@ -69,6 +76,16 @@ int cuguest_guard_enter_ref(cuguest_guard* guard, const cuguest_ref* ref, int mo
                             const char* file, int line) {
   if (!c::IsRef(ref)) return CUDA_ERROR_INVALID_VALUE;
   return c::EnterInStorage(guard, c::NamedBy(*ref), mode, {file, line});
+}
+
+int cuguest_guard_move_to(cuguest_guard* guard, CUcontext context, const char* file, int line) {
+  return c::MoveInStorage(guard, c::Incarnation::Unknown(context), {file, line});
+}
+
+int cuguest_guard_move_to_ref(cuguest_guard* guard, const cuguest_ref* ref, const char* file,
+                              int line) {
+  if (!c::IsRef(ref)) return CUDA_ERROR_INVALID_VALUE;
+  return c::MoveInStorage(guard, c::NamedBy(*ref), {file, line});
 }
 
 int cuguest_guard_reassert(cuguest_guard* guard) {

@@ -9,6 +9,20 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
+namespace {
+
+// Whether `to` is the current context, in one driver call where its handle is unknown or has an id.
+bool IsCurrent(const internal::Incarnation& to) noexcept {
+  unsigned long long id = 0;
+  const bool has_id = to.IsKnown() && to.id != 0;
+  if (has_id) return internal::GetId(nullptr, &id) == CUDA_SUCCESS && id == to.id;
+  CUcontext top = nullptr;
+  if (internal::GetCurrent(&top) != CUDA_SUCCESS || top != to.context) return false;
+  return !to.IsKnown() || internal::CheckIncarnation(to) == CUDA_SUCCESS;
+}
+
+}  // namespace
+
 ContextGuard& GuardBase::Exact() noexcept { return static_cast<ContextGuard&>(*this); }
 const ContextGuard& GuardBase::Exact() const noexcept {
   return static_cast<const ContextGuard&>(*this);
@@ -21,6 +35,12 @@ const internal::StackGuard::Type GuardBase::kType = {
     [](StackGuard* guard) { return static_cast<GuardBase*>(guard)->SuspendIfOnTop(); },
     &internal::SuspendAll,
     &internal::ForgetListOf,
+    [](StackGuard* guard) { return static_cast<GuardBase*>(guard)->Reassert(); },
+    [](StackGuard* guard, const internal::Incarnation& to, Location where) {
+      return static_cast<GuardBase*>(guard)->Move(to, where);
+    },
+    &internal::EndInside,
+    [](StackGuard* from, StackGuard* to) { return static_cast<GuardBase*>(from)->GiveTo(to); },
 };
 
 // Where `caller` is current, or `code` says why nobody knows what is.
@@ -167,6 +187,17 @@ void GuardBase::GiveUp() noexcept {
   if (IsInside() || state_ == State::kSuspended) type->forget_list_of(thread);
 }
 
+// Leaves its place on its thread's list to `to`.
+bool GuardBase::GiveTo(StackGuard* to) noexcept {
+  if (internal::IsThisThread(thread)) {
+    internal::Replace(this, to);
+    return true;
+  }
+  static_cast<void>(internal::ReportElsewhere(ours_.context, {file_, line_}));
+  internal::ForgetListOf(thread);
+  return false;
+}
+
 // Makes the incarnation known; for certain while the context's entry is on the stack.
 CUresult GuardBase::Identify() noexcept {
   if (ours_.IsKnown()) return CUDA_SUCCESS;
@@ -226,17 +257,75 @@ bool GuardBase::IsAllOnTop() const noexcept {
   return internal::stack::IsSame(ours_, entries[Exact().exact_depth_]);
 }
 
+void GuardBase::SetPlace(const internal::Incarnation& ours, Location where) noexcept {
+  ours_ = ours;
+  file_ = where.file;
+  line_ = where.line;
+}
+
+// On its own thread, and only the innermost: otherwise what is on top belongs to another one.
+CUresult GuardBase::Move(const internal::Incarnation& to, Location where) noexcept {
+  if (IsInside() || state_ == State::kSuspended) {
+    if (type != &kType) return type->move_to(this, to, where);
+    if (!internal::IsThisThread(thread)) return CUDA_ERROR_ILLEGAL_STATE;
+    result_ = IsInside() && IsInnermost() ? MoveInside(to, where) : CUDA_ERROR_ILLEGAL_STATE;
+  } else {
+    EnterAs(to, mode_, where);
+  }
+  return result();
+}
+
+// What is asked, and in which order, lets every refusal come before the stack is touched. In kElide
+// the top is looked at no closer at the end of a scope, either; the other modes promise more.
+CUresult GuardBase::MoveInside(const internal::Incarnation& to, Location where) noexcept {
+  if (to.context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  if (state_ != State::kExact && to.context == ours_.context && IsCurrent(to)) {
+    SetPlace(to, where);
+    return CUDA_SUCCESS;
+  }
+  CUresult code = to.IsKnown() ? internal::CheckIncarnation(to) : CUDA_SUCCESS;
+  if (code != CUDA_SUCCESS) return code;
+  if (mode_ != GuardMode::kElide || to.context == caller_) return LeaveAndEnter(to, where);
+  CUcontext top = nullptr;
+  code = internal::GetCurrent(&top);
+  if (code != CUDA_SUCCESS) return code;
+  if (top != ours_.context) return LeaveAndEnter(to, where);
+  code = state_ == State::kElided ? internal::Push(to.context)
+                                  : internal::ResolvedDriver().CtxSetCurrent(to.context);
+  if (code != CUDA_SUCCESS) {
+    static_cast<void>(Reassert());  // whatever the call did before it failed
+    return code;
+  }
+  SetPlace(to, where);
+  state_ = State::kPushed;
+  return CUDA_SUCCESS;
+}
+
+CUresult GuardBase::LeaveAndEnter(const internal::Incarnation& to, Location where) noexcept {
+  const internal::Incarnation ours = ours_;
+  const Location place{file_, line_};
+  static_cast<void>(Restore());
+  const State left = state_;
+  // Then one query says that it is current, and which one it is. 0 is as in EnterAsking().
+  if (to.context == caller_ && to.IsKnown()) internal::t_this_thread.expects_current = to.id != 0;
+  EnterAs(to, mode_, where);
+  const CUresult code = result_;
+  if (code == CUDA_SUCCESS) return code;
+  SetPlace(ours, place);
+  state_ = left;
+  Reenter();
+  return code;
+}
+
 CUresult GuardBase::Reassert() noexcept {
   if (!IsInside()) return ok() ? CUDA_ERROR_ILLEGAL_STATE : result_;
+  if (type != &kType) return type->reassert(this);
   if (!internal::IsThisThread(thread)) return CUDA_ERROR_ILLEGAL_STATE;
   if (state_ != State::kExact) {
     CUcontext top = nullptr;
     if (internal::GetCurrent(&top) == CUDA_SUCCESS && top == ours_.context) {
-      if (!ours_.IsKnown()) return CUDA_SUCCESS;
-      const CUresult code = internal::CheckIncarnation(ours_);
-      if (code == CUDA_SUCCESS) return CUDA_SUCCESS;
-      static_cast<void>(Restore());  // there is nothing to come back into
-      result_ = code;
+      result_ = ours_.IsKnown() ? internal::CheckIncarnation(ours_) : CUDA_SUCCESS;
+      if (result_ != CUDA_SUCCESS) static_cast<void>(Restore());  // nothing to come back into
       return result();
     }
   }

@@ -26,12 +26,27 @@ Atomic<unsigned long long> g_forgotten_threads[kMaxForgotten];
 
 ThisThread& Here() noexcept { return t_this_thread; }
 
-// Takes `link` off a chain by `outer`. False if it is not there.
+// Where a chain by `outer` names `place`, or its end.
+template <typename Place>
+Place** Find(Place** chain, const Place* place) {
+  while (*chain != nullptr && *chain != place) chain = &(*chain)->outer;
+  return chain;
+}
+
+// False if `place` is not there.
 template <typename Place>
 bool TakeOff(Place** chain, const Place* place) {
-  while (*chain != nullptr && *chain != place) chain = &(*chain)->outer;
-  if (*chain == nullptr) return false;
-  *chain = place->outer;
+  Place** const found = Find(chain, place);
+  if (*found == nullptr) return false;
+  *found = place->outer;
+  return true;
+}
+
+// False if `from` is not there.
+bool ReplaceIn(StackGuard** chain, const StackGuard* from, StackGuard* to) {
+  StackGuard** const found = Find(chain, from);
+  if (*found == nullptr) return false;
+  *found = to;
   return true;
 }
 
@@ -47,6 +62,22 @@ bool IsThisThread(unsigned long long number) noexcept { return number == NumberO
 
 void Unlink(StackGuard* guard) noexcept {
   if (Here().innermost == guard || ListIsSound()) TakeOff(&Here().innermost, guard);
+}
+
+void Replace(StackGuard* from, StackGuard* to) noexcept {
+  if (Here().innermost != from && !ListIsSound()) return;
+  if (ReplaceIn(&Here().innermost, from, to)) return;
+  for (HostView* view = Here().host_view; view != nullptr; view = view->outer) {
+    if (ReplaceIn(&view->suspended, from, to)) return;
+  }
+}
+
+void EndInside(StackGuard* guard) noexcept {
+  if (!IsThisThread(guard->thread) || !ListIsSound()) return;
+  if (*Find(&Here().innermost, guard) == nullptr) return;
+  while (Here().innermost != guard) {
+    static_cast<void>(Here().innermost->type->restore(Here().innermost));
+  }
 }
 
 void Resign(StackGuard* guard) noexcept {
@@ -101,7 +132,8 @@ const char* Advice(CUresult code) noexcept {
     case CUDA_ERROR_NOT_SUPPORTED:
       return "the stack is too deep to take apart, or holds an entry whose context is destroyed";
     case CUDA_ERROR_ILLEGAL_STATE:
-      return "the guard's scope has ended, or it belongs to another thread";
+      return "the guard's scope has ended, another guard is inside it, or it belongs to another "
+             "thread";
     default:
       return "";
   }

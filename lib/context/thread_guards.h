@@ -15,7 +15,14 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 // Takes `guard`, which is bound to this thread, off its list.
 void Unlink(StackGuard* guard) noexcept;
 
-// The same of the HostScope that has taken it out.
+// Puts `to` in the place of `from`, which is bound to this thread: inside, or taken out by a
+// HostScope.
+void Replace(StackGuard* from, StackGuard* to) noexcept;
+
+// Ends those that are inside `guard` on this thread, if it is inside, the innermost first.
+void EndInside(StackGuard* guard) noexcept;
+
+// The same as Unlink() of the HostScope that has taken it out.
 void Resign(StackGuard* guard) noexcept;
 
 // Begins a HostScope (in host_scope.cc).

@@ -12,29 +12,23 @@ ThreadResidency::ThreadResidency(const ContextRef& context, const char* file, in
 }
 
 CUresult ThreadResidency::Settle() noexcept {
-  if (!thread_.IsThis() || !guard_.has_value()) return CUDA_ERROR_ILLEGAL_STATE;
-  result_ = guard_->Reassert();
+  if (!thread_.IsThis() || context_.get() == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
+  result_ = scope_.Reassert();
   return result_;
 }
 
 CUresult ThreadResidency::MoveTo(const ContextRef& context) noexcept {
   if (!thread_.IsThis()) return CUDA_ERROR_ILLEGAL_STATE;
   static_cast<void>(Leave());
-  guard_.emplace(context, where_, GuardMode::kAlwaysPush);
-  result_ = guard_->result();
-  if (result_ == CUDA_SUCCESS) {
-    context_ = context;
-  } else {
-    guard_.reset();
-  }
+  result_ = scope_.Enter(context, GuardMode::kAlwaysPush, where_.file, where_.line);
+  if (result_ == CUDA_SUCCESS) context_ = context;
   return result_;
 }
 
 CUresult ThreadResidency::Leave() noexcept {
-  if (!guard_.has_value()) return CUDA_SUCCESS;
-  const CUresult code = guard_->Restore();
-  if (!thread_.IsThis()) return code;  // the guard has seen it, too, and done nothing
-  guard_.reset();
+  if (context_.get() == nullptr) return CUDA_SUCCESS;
+  const CUresult code = scope_.Restore();
+  if (!thread_.IsThis()) return code;  // the scope has seen it, too, and done nothing
   context_ = ContextRef();
   return code;
 }

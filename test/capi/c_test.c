@@ -248,6 +248,56 @@ static void reasserting_comes_back(void) {
   CHECK(STACK_IS(a));
 }
 
+static void a_guard_moves(void) {
+  context_t a, b, c, dead;
+  cuguest_ref to_b, to_c, to_dead;
+  const cuguest_ref none = CUGUEST_REF_INIT;
+  cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
+  cuguest_guard inner = CUGUEST_INIT(cuguest_guard);
+  cuguest_host_scope host = CUGUEST_INIT(cuguest_host_scope);
+  int mode;
+  begin();
+  a = make_context();
+  b = make_context();
+  c = make_context();
+  dead = make_context();
+  to_b = ref_of(b);
+  to_c = ref_of(c);
+  to_dead = ref_of(dead);
+  CHECK(driver.destroy(dead) == 0);
+  CHECK(driver.push(a) == 0);
+  CHECK(cuguest_guard_move_to(&guard, b, CUGUEST_HERE) == ILLEGAL_STATE);
+  for (mode = CUGUEST_ELIDE; mode <= CUGUEST_ALWAYS_PUSH; ++mode) {
+    CHECK(cuguest_guard_enter(&guard, a, mode, CUGUEST_HERE) == 0);
+    CHECK(cuguest_guard_move_to(&guard, b, CUGUEST_HERE) == 0);
+    CHECK(STACK_IS(a, b));
+    CHECK(cuguest_guard_move_to_ref(&guard, &to_b, CUGUEST_HERE) == 0);
+    CHECK(cuguest_guard_move_to_ref(&guard, &to_c, CUGUEST_HERE) == 0);
+    CHECK(STACK_IS(a, c));
+    CHECK(cuguest_guard_move_to(&guard, NULL, CUGUEST_HERE) == INVALID_CONTEXT);
+    CHECK(cuguest_guard_move_to_ref(&guard, &none, CUGUEST_HERE) == INVALID_CONTEXT);
+    CHECK(cuguest_guard_move_to_ref(&guard, NULL, CUGUEST_HERE) == INVALID_VALUE);
+    CHECK(cuguest_guard_move_to_ref(&guard, &to_dead, CUGUEST_HERE) == CONTEXT_IS_DESTROYED);
+    CHECK(STACK_IS(a, c));
+    CHECK(cuguest_guard_enter(&inner, b, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+    CHECK(cuguest_guard_move_to(&guard, b, CUGUEST_HERE) == ILLEGAL_STATE);
+    CHECK(cuguest_guard_leave(&inner) == 0);
+    CHECK(cuguest_host_scope_enter(&host, CUGUEST_HERE) == 0);
+    CHECK(cuguest_guard_move_to(&guard, b, CUGUEST_HERE) == ILLEGAL_STATE);
+    CHECK(STACK_IS(a));
+    CHECK(cuguest_host_scope_leave(&host) == 0);
+    CHECK(STACK_IS(a, c));
+    CHECK(driver.push(b) == 0);
+    CHECK(cuguest_guard_move_to(&guard, b, CUGUEST_HERE) == 0);
+    CHECK(cuguest_incident_count(CUGUEST_LEAKED_PUSH) == (unsigned long long)(mode + 1));
+    CHECK(STACK_IS(a, b));
+    CHECK(cuguest_guard_leave(&guard) == 0);
+    CHECK(STACK_IS(a));
+    CHECK(cuguest_guard_move_to(&guard, b, CUGUEST_HERE) == ILLEGAL_STATE);
+  }
+  CHECK(cuguest_incident_count(-1) == 2);
+}
+
 static void null_storage_is_refused(void) {
   context_t a;
   cuguest_ref ref;
@@ -263,6 +313,8 @@ static void null_storage_is_refused(void) {
   CHECK(cuguest_guard_enter(&guard, NULL, CUGUEST_ELIDE, CUGUEST_HERE) == INVALID_CONTEXT);
   CHECK(cuguest_guard_enter(&guard, a, 2, CUGUEST_HERE) == INVALID_VALUE);
   CHECK(cuguest_guard_enter(&guard, a, -1, CUGUEST_HERE) == INVALID_VALUE);
+  CHECK(cuguest_guard_move_to(NULL, a, CUGUEST_HERE) == INVALID_VALUE);
+  CHECK(cuguest_guard_move_to_ref(NULL, &ref, CUGUEST_HERE) == INVALID_VALUE);
   CHECK(cuguest_guard_reassert(NULL) == INVALID_VALUE);
   CHECK(cuguest_guard_leave(NULL) == INVALID_VALUE);
   cuguest_guard_cleanup(NULL);
@@ -419,6 +471,7 @@ static void* leave_elsewhere(void* argument) {
   context_t b = make_context();
   CHECK(driver.push(b) == 0);
   CHECK(cuguest_guard_reassert(guard) == ILLEGAL_STATE);
+  CHECK(cuguest_guard_move_to(guard, b, CUGUEST_HERE) == ILLEGAL_STATE);
   CHECK(cuguest_guard_leave(guard) == ILLEGAL_STATE);
   cuguest_guard_cleanup(guard);
   CHECK(STACK_IS(b));
@@ -947,6 +1000,7 @@ static const struct test_case kCases[] = {
     CASE(a_scope_ends_with_its_block),
     CASE(a_guard_repairs_what_a_callee_did),
     CASE(reasserting_comes_back),
+    CASE(a_guard_moves),
     CASE(null_storage_is_refused),
     CASE(smaller_storage_is_refused),
     CASE(a_guard_left_twice),

@@ -4,7 +4,9 @@
 
 #include "cuguest/context_guard.h"
 
+#include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,30 +57,54 @@ BOOST_AUTO_TEST_CASE(a_location_is_where_the_guard_is_written) {
   const OwnContext a;
   const OwnContext b;
   SetStack({a.get()});
-  const auto incident_of = [&](auto make) {
+  const auto incident_of = [&](auto make, auto end) {
     {
       const auto guard = make();
       BOOST_TEST(guard->ok());
       TheDriver().CtxPushCurrent(a.get());
+      end();
     }
     const auto incidents = TakeIncidents();
     BOOST_TEST_REQUIRE(incidents.size() == 1U);
     return incidents[0];
   };
   using Owned = std::unique_ptr<ContextGuard>;
-  const auto given = incident_of([&]() -> Owned {
-    return std::make_unique<ContextGuard>(b.get(), cuguest::Location::Here());
-  });
+  const auto owner_does = [] {};
+  const auto given = incident_of(
+      [&]() -> Owned { return std::make_unique<ContextGuard>(b.get(), cuguest::Location::Here()); },
+      owner_does);
   BOOST_TEST(std::string(given.file) == __FILE__);
   BOOST_TEST(given.line == __LINE__ - 3);
-  const auto by_ref = incident_of([&]() -> Owned {
-    return std::make_unique<ContextGuard>(ContextRef::Borrow(b.get()), cuguest::Location::Here());
-  });
-  BOOST_TEST(by_ref.line == __LINE__ - 2);
+  const auto by_ref = incident_of(
+      [&]() -> Owned {
+        return std::make_unique<ContextGuard>(ContextRef::Borrow(b.get()),
+                                              cuguest::Location::Here());
+      },
+      owner_does);
+  BOOST_TEST(by_ref.line == __LINE__ - 3);
   const auto forgotten =
-      incident_of([&]() -> Owned { return std::make_unique<ContextGuard>(b.get()); });
+      incident_of([&]() -> Owned { return std::make_unique<ContextGuard>(b.get()); }, owner_does);
   BOOST_TEST(absl::StrContains(forgotten.file, "without a Location"));
   BOOST_TEST(forgotten.line == 0);
+  std::optional<ContextGuard> optional;
+  const auto emplaced =
+      incident_of([&] { return &optional.emplace(b.get(), cuguest::Location::Here()); },
+                  [&] { optional.reset(); });
+  BOOST_TEST(emplaced.line == __LINE__ - 2);
+  std::list<ContextGuard> list;
+  const auto in_a_list =
+      incident_of([&] { return &list.emplace_back(b.get(), cuguest::Location::Here()); },
+                  [&] { list.pop_back(); });
+  BOOST_TEST(in_a_list.line == __LINE__ - 2);
+  const auto moved = incident_of(
+      [&] {
+        static_cast<void>(optional.emplace());
+        BOOST_TEST(optional->MoveTo(b.get()) == CUDA_SUCCESS);
+        return &*optional;
+      },
+      [&] { optional.reset(); });
+  BOOST_TEST(std::string(moved.file) == __FILE__);
+  BOOST_TEST(moved.line == __LINE__ - 5);
   BOOST_TEST(GetStack() == Stack{a.get()});
   SetStack({});
 }

@@ -36,7 +36,8 @@ using Stack = std::vector<CUcontext>;
 
 static_assert(!std::is_copy_constructible_v<ContextGuard> &&
               !std::is_move_constructible_v<ContextGuard>);
-static_assert(!std::is_default_constructible_v<ContextGuard>);
+static_assert(std::is_nothrow_default_constructible_v<ContextGuard>);
+static_assert(!std::is_convertible_v<GuardMode, ContextGuard>);
 static_assert(std::is_nothrow_destructible_v<ContextGuard>);
 static_assert(!std::is_convertible_v<CUcontext, ContextGuard>);
 

@@ -5,9 +5,11 @@
 
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 #include "cuguest/acquired_guard.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/context_scope.h"
 #include "cuguest/device.h"
 #include "cuguest/host_scope.h"
 #include "cuguest/no_context_guard.h"
@@ -35,6 +37,7 @@ namespace {
 using cuguest::AcquiredGuard;
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
+using cuguest::ContextScope;
 using cuguest::Device;
 using cuguest::GuardMode;
 using cuguest::HostScope;
@@ -164,6 +167,77 @@ BOOST_AUTO_TEST_CASE(reassert_is_one_query) {
   ContextGuard guard(a.get());
   BOOST_TEST(CallsOf([&] { static_cast<void>(guard.Reassert()); }) == 1U);
   static_cast<void>(guard.Restore());
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(an_empty_guard_calls_nothing) {
+  BOOST_TEST(CallsOf([] {
+               ContextGuard guard;
+               static_cast<void>(guard.Restore());
+               static_cast<void>(guard.Reassert());
+             }) == 0U);
+}
+
+// The rows of Note [Moving to another context], without the ends of the scopes.
+BOOST_AUTO_TEST_CASE(a_move_is_a_query_and_a_set) {
+  const OwnContext a;
+  const OwnContext b;
+  const OwnContext c;
+  const ContextRef to_b = ContextRef::Borrow(b.get());
+  SetStack({a.get()});
+  const auto calls_of = [](ContextGuard& guard, auto to) {
+    Sim::ResetCalls();
+    BOOST_TEST(guard.MoveTo(to) == CUDA_SUCCESS);
+    return Sim::TotalCalls();
+  };
+  const bool has_ids = cuguest_test::HasDriver(12000);
+  {
+    ContextGuard guard;
+    BOOST_TEST(calls_of(guard, b.get()) == 2U, "enters");
+    BOOST_TEST(Sim::Calls("cuCtxPushCurrent") == 1U);
+    BOOST_TEST(calls_of(guard, b.get()) == 1U, "is there");
+    BOOST_TEST(calls_of(guard, to_b) == (has_ids ? 1U : 2U), "is there, by reference");
+    BOOST_TEST(calls_of(guard, c.get()) == 2U, "replaces its entry");
+    BOOST_TEST(Sim::Calls("cuCtxGetCurrent") == 1U);
+    BOOST_TEST(Sim::Calls("cuCtxSetCurrent") == 1U);
+    BOOST_TEST(calls_of(guard, to_b) == 3U, "replaces it, by reference");
+    BOOST_TEST(Sim::Calls("cuCtxSetCurrent") == 1U);
+    BOOST_TEST(Sim::Calls(IdCall()) == 1U);
+    BOOST_TEST(calls_of(guard, a.get()) == 2U, "back to the caller's");
+    BOOST_TEST(Sim::Calls("cuCtxPopCurrent") == 1U);
+    BOOST_TEST(guard.elided());
+    BOOST_TEST(calls_of(guard, a.get()) == 1U, "is there, elided");
+    BOOST_TEST(calls_of(guard, c.get()) == 2U, "on from the caller's");
+    BOOST_TEST(Sim::Calls("cuCtxPushCurrent") == 1U);
+    BOOST_TEST(calls_of(guard, ContextRef::Borrow(a.get())) == (has_ids ? 3U : 4U),
+               "back to the caller's, by reference");
+  }
+  SetStack({});
+  const auto loop = [&] {
+    ContextGuard guard;
+    for (const CUcontext context : {b.get(), b.get(), c.get(), b.get()}) {
+      static_cast<void>(guard.MoveTo(context));
+    }
+  };
+  BOOST_TEST(CallsOf(loop) == 8U);
+  BOOST_TEST(Sim::Calls("cuCtxPushCurrent") == 1U);
+  BOOST_TEST(Sim::Calls("cuCtxSetCurrent") == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(a_scope_costs_what_a_guard_does) {
+  const OwnContext a;
+  const OwnContext b;
+  SetStack({a.get()});
+  const auto enter_and_leave = [](CUcontext context, GuardMode mode) {
+    ContextScope scope;
+    static_cast<void>(scope.Enter(context, mode));
+    ContextScope moved(std::move(scope));
+    static_cast<void>(moved.Leave());
+  };
+  BOOST_TEST(CallsOf([&] { enter_and_leave(a.get(), GuardMode::kElide); }) == 2U);
+  BOOST_TEST(CallsOf([&] { enter_and_leave(b.get(), GuardMode::kElide); }) == 3U);
+  BOOST_TEST(CallsOf([&] { enter_and_leave(a.get(), GuardMode::kAlwaysPush); }) == 4U);
+  BOOST_TEST(CallsOf([] { const ContextScope never_entered; }) == 0U);
   SetStack({});
 }
 

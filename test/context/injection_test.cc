@@ -134,6 +134,73 @@ BOOST_AUTO_TEST_CASE(a_guard_by_ref) {
   });
 }
 
+// Of every way to move. What fails leaves the guard inside, in the context that it names, or
+// outside; and either way its end leaves the caller's stack.
+BOOST_AUTO_TEST_CASE(a_guard_that_moves) {
+  const Contexts c;
+  for (const GuardMode mode : kModes) {
+    for (const Stack& caller : {Stack{}, Stack{c.a.get()}, Stack{c.x.get(), c.t.get()}}) {
+      for (const bool by_ref : {false, true}) {
+        RunUnderEachFault("move", caller, c, true, [mode, by_ref](const Contexts& contexts) {
+          const ContextRef refs[] = {ContextRef::Borrow(contexts.t.get()),
+                                     ContextRef::Borrow(contexts.c.get()),
+                                     ContextRef::Borrow(contexts.a.get())};
+          CUresult first_failure = CUDA_SUCCESS;
+          ContextGuard guard(mode);
+          for (const int to : {0, 1, 1, 2, 0, 1}) {
+            const CUresult code = by_ref && refs[to].ok()
+                                      ? guard.MoveTo(refs[to])
+                                      : guard.MoveTo(to == 0   ? contexts.t.get()
+                                                     : to == 1 ? contexts.c.get()
+                                                               : contexts.a.get());
+            if (first_failure == CUDA_SUCCESS) first_failure = code;
+            BOOST_TEST(code == guard.result());
+          }
+          const CUresult left = guard.Restore();
+          return first_failure == CUDA_SUCCESS ? left : first_failure;
+        });
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_failed_move_stays_or_is_outside) {
+  const Contexts c;
+  for (const GuardMode mode : kModes) {
+    for (const CUcontext from : {c.a.get(), c.t.get()}) {
+      for (const CUcontext to : {c.a.get(), c.c.get()}) {
+        for (const Fault& fault : Faults(12)) {
+          BOOST_TEST_CONTEXT("mode " << static_cast<int>(mode) << ": " << fault.entry
+                                     << " fails from call " << fault.first << " to "
+                                     << fault.last) {
+            SetStack({c.a.get()});
+            ContextGuard guard(from, mode);
+            const Stack before = GetStack();
+            Arm(fault);
+            const CUresult code = guard.MoveTo(to);
+            Sim::ClearFaults();
+            BOOST_TEST(code == guard.result());
+            if (code != CUDA_SUCCESS && fault.first == fault.last) {
+              BOOST_TEST(GetStack() == before);
+              BOOST_TEST(guard.get() == from);
+            }
+            const CUcontext expected = code == CUDA_SUCCESS ? to : from;
+            const bool is_inside = guard.Reassert() == CUDA_SUCCESS;
+            if (is_inside) BOOST_TEST(guard.get() == expected);
+            if (is_inside) BOOST_TEST(GetStack().back() == expected);
+            BOOST_TEST((is_inside || code != CUDA_SUCCESS));
+            BOOST_TEST(guard.MoveTo(c.c.get()) == CUDA_SUCCESS);
+            BOOST_TEST(guard.Restore() == CUDA_SUCCESS);
+            BOOST_TEST(GetStack().back() == c.a.get());
+            static_cast<void>(TakeIncidents());
+            SetStack({});
+          }
+        }
+      }
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_host_scope) {
   const Contexts c;
   for (const GuardMode mode : kModes) {

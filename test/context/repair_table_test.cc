@@ -12,11 +12,14 @@
 // The data extension needs the framework's own header before it.
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "cuguest/context_guard.h"
+#include "cuguest/context_ref.h"
 #include "cuguest/device.h"
 #include "cuguest/driver.h"
 #include "cuguest/primary_context.h"
@@ -264,6 +267,65 @@ std::string Restored(const std::string& caller, const std::string& fault) {
   return stack;
 }
 
+// What two guards, one after the other, or one that moves, do with a callee that commits `first` in
+// the first context and one that commits `second` in the second.
+struct Moved {
+  std::string inside;  // as `second` found it
+  std::string stack;
+  std::string seen;
+};
+
+std::string Told() {
+  std::string text;
+  for (const Incident& incident : cuguest_test::TakeIncidents()) {
+    text += std::to_string(static_cast<int>(incident.kind)) + "," +
+            std::to_string(static_cast<int>(incident.repair)) + "," +
+            std::to_string(reinterpret_cast<std::uintptr_t>(incident.expected)) + "," +
+            std::to_string(reinterpret_cast<std::uintptr_t>(incident.found)) + " ";
+  }
+  return text;
+}
+
+Moved RunMoved(Cast& cast, const std::string& caller, GuardMode mode, char from, char to,
+               const std::string& first, const std::string& second, bool moves) {
+  cast.Set(caller);
+  const cuguest::ContextRef destination = cuguest::ContextRef::Borrow(cast.at(to));
+  Moved moved;
+  {
+    std::optional<ContextGuard> guard;
+    guard.emplace(cast.at(from), cuguest::Location::Here(), mode);
+    Commit(cast, first);
+    if (moves) {
+      BOOST_TEST(guard->MoveTo(destination) == CUDA_SUCCESS);
+    } else {
+      guard.reset();
+      guard.emplace(destination, cuguest::Location::Here(), mode);
+    }
+    BOOST_TEST(guard->ok());
+    BOOST_TEST(guard->get() == cast.at(to));
+    moved.inside = cast.Get();
+    Commit(cast, second);
+  }
+  moved.stack = cast.Get();
+  moved.seen = Told();
+  cuguest_test::SetStack({});
+  cast.ReviveT();
+  return moved;
+}
+
+void CompareMoved(Cast& cast, const std::string& caller, GuardMode mode, char from, char to,
+                  const std::string& first, const std::string& second) {
+  const Moved two = RunMoved(cast, caller, mode, from, to, first, second, false);
+  const Moved one = RunMoved(cast, caller, mode, from, to, first, second, true);
+  BOOST_TEST_CONTEXT(ModeName(mode) << " [" << caller << "] " << first << ", from " << from
+                                    << " to " << to << ", " << second) {
+    const bool looks_at_the_top_only = from == to && mode != GuardMode::kExact;
+    if (!looks_at_the_top_only) BOOST_TEST(one.inside == two.inside);
+    BOOST_TEST(one.stack == two.stack);
+    BOOST_TEST(one.seen == two.seen);
+  }
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(repair_table, *boost::unit_test::fixture(&MakeCast, &DropCast))
@@ -339,6 +401,20 @@ BOOST_AUTO_TEST_CASE(repaired_is_claimed_of_the_callers_stack_alone) {
   BOOST_TEST(claims > 1000);
   BOOST_TEST(wrong.empty(), wrong.size() << " of " << claims << " claims are wrong, the first: "
                                          << (wrong.empty() ? "" : wrong.front()));
+}
+
+// Every fault before the move, and every fault after it: as of two guards. Where it does not leave
+// its context the end finds what the move did not.
+BOOST_DATA_TEST_CASE(a_move_is_an_end_and_a_beginning,
+                     bdata::make(kFaults) * bdata::make(kCallers) * bdata::xrange(3), fault, caller,
+                     mode_index) {
+  const GuardMode mode = kModes[mode_index];
+  Cast& cast = *g_cast;
+  for (const char other : std::string("ATD")) {
+    // In T a callee commits the fault; then on to the others, or again to T unless it is gone.
+    if (other != 'T' || fault[0] != '!') CompareMoved(cast, caller, mode, 'T', other, fault, "");
+    CompareMoved(cast, caller, mode, other, 'T', "", fault);
+  }
 }
 
 // Every exception is met: one that no longer occurs must leave the table.

@@ -19,6 +19,7 @@ PROLOGUE = """
 #include "cuguest/acquired_guard.h"
 #include "cuguest/capture.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/context_scope.h"
 #include "cuguest/host_scope.h"
 #include "cuguest/incident_listener.h"
 #include "cuguest/no_context_guard.h"
@@ -40,6 +41,7 @@ GUARDS = [
     ("ContextGuard", "l.context"), ("ContextGuard", "l.ref"),
     ("ContextGuard", "l.context, Location::Here()"), ("ContextGuard", "l.ref, Location::Here()"),
     ("ContextGuard", "l.context, GuardMode::kExact"),
+    ("ContextGuard", ""), ("ContextGuard", "GuardMode::kExact"), ("ContextScope", ""),
     ("NoContextGuard", ""), ("NoContextGuard", "Location::Here()"),
     ("HostScope", ""), ("HostScope", "guard"),
     ("ThreadResidency", "l.ref"), ("ThreadResidency", "l.ref, Location::Here()"),

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cuguest/context_guard.h"
+#include "cuguest/context_scope.h"
 #include "cuguest/driver.h"
 #include "cuguest/testing/stack_probe.h"
 #include "test/support/files.h"
@@ -43,6 +44,25 @@ class Guest {
   }
   CUresult Enter(void* storage, CUcontext context) const {
     return reinterpret_cast<CUresult (*)(void*, CUcontext)>(Symbol("GuestEnter"))(storage, context);
+  }
+  CUresult Move(void* guard, CUcontext context) const {
+    return reinterpret_cast<CUresult (*)(void*, CUcontext)>(Symbol("GuestMove"))(guard, context);
+  }
+  CUresult Reassert(void* guard) const {
+    return reinterpret_cast<CUresult (*)(void*)>(Symbol("GuestReassert"))(guard);
+  }
+  CUresult EnterScope(void* storage, CUcontext context) const {
+    return reinterpret_cast<CUresult (*)(void*, CUcontext)>(Symbol("GuestEnterScope"))(storage,
+                                                                                       context);
+  }
+  void MoveScope(void* from, void* to) const {
+    reinterpret_cast<void (*)(void*, void*)>(Symbol("GuestMoveScope"))(from, to);
+  }
+  CUresult LeaveScope(void* scope) const {
+    return reinterpret_cast<CUresult (*)(void*)>(Symbol("GuestLeaveScope"))(scope);
+  }
+  void DropScope(void* scope) const {
+    reinterpret_cast<void (*)(void*)>(Symbol("GuestDropScope"))(scope);
   }
   void Leave(void* guard) const { reinterpret_cast<void (*)(void*)>(Symbol("GuestLeave"))(guard); }
   unsigned long long Incidents() const {
@@ -142,6 +162,47 @@ void OneCopyEndsTheGuardOfAnother() {
   CHECK(TheDriver().CtxPopCurrent(nullptr) == CUDA_SUCCESS);
 }
 
+// And what another copy moves: here also in a copy that gave the thread's number to another one.
+void OneCopyMovesTheGuardOfAnother() {
+  const Guest a("guest_a");
+  const Guest b("guest_b");
+  const CUcontext host = MakeContext();
+  const CUcontext ours = MakeContext();
+  const CUcontext other = MakeContext();
+  alignas(cuguest::ContextGuard) char first[sizeof(cuguest::ContextGuard)];
+  alignas(cuguest::ContextScope) char scope[2][sizeof(cuguest::ContextScope)];
+  alignas(cuguest::ContextScope) char inner[sizeof(cuguest::ContextScope)];
+  const auto enters_and_leaves = [&](const Guest& guest) {
+    CHECK(guest.Enter(first, ours) == CUDA_SUCCESS);
+    guest.Leave(first);
+  };
+  enters_and_leaves(a);
+  std::thread([&] { enters_and_leaves(b); }).join();
+  CHECK(TheDriver().CtxPushCurrent(host) == CUDA_SUCCESS);
+  const StackProbe before = StackProbe::Take();
+  CHECK(a.Enter(first, ours) == CUDA_SUCCESS);
+  CHECK(b.Move(first, other) == CUDA_SUCCESS);
+  LeakAPush(host);
+  CHECK(b.Reassert(first) == CUDA_SUCCESS);
+  CHECK(a.Incidents() == 1 && b.Incidents() == 0);
+  CHECK(a.EnterScope(inner, ours) == CUDA_SUCCESS);
+  CHECK(b.Move(first, ours) == CUDA_ERROR_ILLEGAL_STATE);
+  CHECK(a.LeaveScope(inner) == CUDA_SUCCESS);
+  a.DropScope(inner);
+  b.Leave(first);
+  CHECK(before.Difference(StackProbe::Take()).empty());
+  CHECK(a.EnterScope(scope[0], ours) == CUDA_SUCCESS);
+  CHECK(a.EnterScope(inner, other) == CUDA_SUCCESS);
+  b.MoveScope(scope[0], scope[1]);
+  CHECK(a.LeaveScope(scope[1]) == CUDA_ERROR_ILLEGAL_STATE);
+  b.DropScope(scope[1]);  // and the inner one before it
+  CHECK(before.Difference(StackProbe::Take()).empty());
+  CHECK(a.LeaveScope(inner) == CUDA_ERROR_ILLEGAL_STATE);
+  a.DropScope(inner);
+  CHECK(a.Incidents() == 1 && b.Incidents() == 0);
+  CHECK(TheDriver().CtxPopCurrent(nullptr) == CUDA_SUCCESS);
+}
+
 void Nothing(void*) {}
 
 void ACopyIsUnloadedAndLoadedAgain() {
@@ -190,6 +251,7 @@ int main(int argc, char** argv) {
           {"each_copy_has_its_own_statics", &EachCopyHasItsOwnStatics},
           {"copies_nest", &CopiesNest},
           {"one_copy_ends_the_guard_of_another", &OneCopyEndsTheGuardOfAnother},
+          {"one_copy_moves_the_guard_of_another", &OneCopyMovesTheGuardOfAnother},
           {"a_copy_is_unloaded_and_loaded_again", &ACopyIsUnloadedAndLoadedAgain},
           {"copies_are_initialised_by_many_threads_at_once",
            &CopiesAreInitialisedByManyThreadsAtOnce},

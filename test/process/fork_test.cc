@@ -102,7 +102,13 @@ void AGuardHeldAcrossAFork() {
   std::optional<ContextGuard> guard;
   guard.emplace(context);
   std::optional<PrimaryContext> primary = PrimaryContext::Retain(Device::Borrow(0)).value();
-  Fork([&guard, &primary] {
+  const CUcontext next = MakeContext();
+  Fork([&guard, &primary, next] {
+    CHECK(guard->MoveTo(next) == CUDA_ERROR_NOT_INITIALIZED);
+    ContextGuard empty;
+    CHECK(empty.MoveTo(next) == CUDA_ERROR_NOT_INITIALIZED);
+    CHECK(Mentions(ToStatus(empty), "this process was forked from one that used CUDA"));
+    CHECK(cuguest::IncidentCount() == 0);
     CHECK(guard->Restore() == CUDA_ERROR_NOT_INITIALIZED);
     CHECK(cuguest::IncidentCount(cuguest::IncidentKind::kFailed) == 1);
     CHECK(!primary->Release().ok());

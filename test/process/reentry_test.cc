@@ -22,6 +22,7 @@
 #include "cuguest/compatibility.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
+#include "cuguest/context_scope.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/driver.h"
 #include "cuguest/host_scope.h"
@@ -126,13 +127,24 @@ void CodeImages() {
 
 void Guards() {
   const CUcontext context = Own();
+  const CUcontext other = Own();
   WithCallbacks([&] {
     const ContextGuard guard(context);
     CHECK(guard.ok());
     ContextGuard verified(ContextRef::Borrow(context));
     CHECK(verified.ok());
     CHECK(verified.Reassert() == CUDA_SUCCESS);
+    CHECK(verified.MoveTo(other) == CUDA_SUCCESS);
     CHECK(verified.Restore() == CUDA_SUCCESS);
+    ContextGuard empty;
+    CHECK(empty.MoveTo(ContextRef::Borrow(other)) == CUDA_SUCCESS);
+    CHECK(empty.MoveTo(context) == CUDA_SUCCESS);
+    CHECK(empty.Restore() == CUDA_SUCCESS);
+    cuguest::ContextScope scope;
+    CHECK(scope.Enter(other) == CUDA_SUCCESS);
+    cuguest::ContextScope moved(std::move(scope));
+    CHECK(moved.Reassert() == CUDA_SUCCESS && moved.MoveTo(context) == CUDA_SUCCESS);
+    CHECK(moved.Leave() == CUDA_SUCCESS);
     cuguest::NoContextGuard none;
     CHECK(none.ok());
     CHECK(none.Restore() == CUDA_SUCCESS);

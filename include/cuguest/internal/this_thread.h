@@ -19,6 +19,7 @@
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
+struct Incarnation;
 struct StackGuard;
 
 // Base of HostScope: the guards that it has taken out and will enter again, outermost first.
@@ -30,12 +31,13 @@ struct HostView {
   void (*resume_all)(HostView*);  // nullptr if it took none out
 };
 
-// Base of ContextGuard, which is in every guard that changes the stack: a place on the list of
-// those that are inside on one thread, the innermost first.
+// Base of ContextGuard and ContextScope, one of which is in every guard that changes the stack: a
+// place on the list of those that are inside on one thread, the innermost first.
 //
 // The list and the numbers of threads are of one copy of cuguest. What a template of somebody
-// else's instantiates (std::optional<ContextGuard>) may be shared by two embedders, so that a
-// guard that one copy entered is ended by another: that one hands it back by `type`.
+// else's instantiates (std::optional<ContextGuard>, std::vector<ContextScope>) may be shared by two
+// embedders, so that a guard that one copy entered is ended by another: that one hands it back by
+// `type`.
 struct StackGuard {
   // One in every copy.
   struct Type {
@@ -48,6 +50,12 @@ struct StackGuard {
     // Of the guards that are inside on this thread, down to `wanted` at least (nullptr: none).
     CUresult (*suspend_all)(HostView*, const StackGuard* wanted);
     void (*forget_list_of)(unsigned long long thread);
+    CUresult (*reassert)(StackGuard*);
+    CUresult (*move_to)(StackGuard*, const Incarnation&, Location);
+    // Ends those that are inside `guard`, the innermost first.
+    void (*end_inside)(StackGuard* guard);
+    // Puts `to` in the place of `from`. False, and reported, on another thread than its own.
+    bool (*replace)(StackGuard* from, StackGuard* to);
   };
 
   StackGuard* outer;          // of a HostView's: the next one further in

@@ -2,9 +2,12 @@
 //
 // Guards of every kind, around callees that behave.
 
+#include <vector>
+
 #include "cuguest/acquire.h"
 #include "cuguest/capture.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/context_scope.h"
 #include "cuguest/host_scope.h"
 #include "cuguest/no_context_guard.h"
 #include "cuguest/runtime/callee_scope.h"
@@ -53,6 +56,39 @@ void Nest(Worker& worker, GuardMode mode) {
 void Elide(Worker& worker) { Nest(worker, GuardMode::kElide); }
 void AlwaysPush(Worker& worker) { Nest(worker, GuardMode::kAlwaysPush); }
 void Exact(Worker& worker) { Nest(worker, GuardMode::kExact); }
+
+// A loop over objects in many contexts, with a guard inside here and there.
+void Move(Worker& worker) {
+  constexpr GuardMode kModes[] = {GuardMode::kElide, GuardMode::kElide, GuardMode::kAlwaysPush,
+                                  GuardMode::kExact};
+  ContextGuard guard(kModes[worker.random.Below(4)]);
+  for (int moves = worker.random.Below(8); moves > 0; --moves) {
+    const ContextRef& next = worker.PickContext();
+    Require(worker.random.OneIn(2) ? guard.MoveTo(next) : guard.MoveTo(next.get()), "move");
+    RequireInside(guard);
+    Require(guard.get() == next.get(), "the guard's context is where it moved");
+    if (worker.random.OneIn(4)) {
+      const ContextGuard nested(worker.PickContext());
+      RequireInside(nested);
+    }
+  }
+  if (worker.random.OneIn(2)) Require(guard.Restore(), "leave the guard");
+}
+
+// A host's stack of scopes.
+void StackScopes(Worker& worker) {
+  std::vector<cuguest::ContextScope> scopes;
+  for (int count = 1 + worker.random.Below(6); count > 0; --count) {
+    const ContextRef& next = worker.PickContext();
+    Require(scopes.emplace_back().Enter(next), "enter a scope");
+    RequireCurrent(next.get());
+  }
+  while (!scopes.empty() && !worker.random.OneIn(8)) {
+    RequireCurrent(scopes.back().get());
+    Require(scopes.back().Leave(), "leave a scope");
+    scopes.pop_back();
+  }
+}
 
 void CallBack(Worker& worker) {
   const ContextRef& home = worker.PickContext();
@@ -158,6 +194,8 @@ Operations GuardOperations() {
   return {{"guard, elide", 120, &Elide},
           {"guard, always push", 50, &AlwaysPush},
           {"guard, exact", 20, &Exact},
+          {"guard, move", 40, &Move},
+          {"stack of scopes", 20, &StackScopes},
           {"host scope", 20, &CallBack},
           {"no context", 20, &NoContext},
           {"residency", 20, &Reside},
