@@ -152,8 +152,20 @@
     (CUstream stream, CUstreamCaptureStatus * status, cuuint64_t * id))                            \
   X(ThreadExchangeStreamCaptureMode, 10010, "", (CUstreamCaptureMode * mode))                      \
   X(CtxGetId, 12000, "", (CUcontext context, unsigned long long* id))                              \
+  X(CtxGetExecAffinity, 11040, "", (CUexecAffinityParam * affinity, CUexecAffinityType type))      \
   X(CtxGetDevResource, 12040, "",                                                                  \
     (CUcontext context, CUdevResource * resource, CUdevResourceType type))                         \
+  X(DeviceGetDevResource, 12040, "",                                                               \
+    (CUdevice device, CUdevResource * resource, CUdevResourceType type))                           \
+  X(DevSmResourceSplitByCount, 12040, "",                                                          \
+    (CUdevResource * groups, unsigned* count, const CUdevResource* input, CUdevResource* rest,     \
+     unsigned flags, unsigned least))                                                              \
+  X(DevResourceGenerateDesc, 12040, "",                                                            \
+    (CUdevResourceDesc * description, CUdevResource * resources, unsigned count))                  \
+  X(GreenCtxCreate, 12040, "",                                                                     \
+    (CUgreenCtx * green, CUdevResourceDesc description, CUdevice device, unsigned flags))          \
+  X(GreenCtxDestroy, 12040, "", (CUgreenCtx green))                                                \
+  X(CtxFromGreenCtx, 12040, "", (CUcontext * context, CUgreenCtx green))                           \
   X(StreamGetGreenCtx, 12040, "", (CUstream stream, CUgreenCtx * green))                           \
   X(ModuleGetLoadingMode, 11070, "", (CUmoduleLoadingMode * mode))                                 \
   X(FuncGetModule, 11000, "", (CUmodule * module, CUfunction function))                            \

@@ -29,6 +29,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cuguest/context_options.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/device.h"
 #include "cuguest/export.h"
@@ -101,6 +102,20 @@ class CUGUEST_API SharedContext {
   ///         Nothing is left behind then.
   /// Cost:   about 90 ms and 0.5 GiB of device memory on an H200; three driver calls.
   [[nodiscard]] static absl::StatusOr<SharedContext> Create(Device device, unsigned flags = 0);
+
+  /// The same with an execution affinity or for CUDA in Graphics; with neither, exactly the same.
+  ///
+  /// Errors: those above, and
+  ///         kInvalidArgument  an affinity of 0 SMs, CIG data that is null, or both at once
+  ///         kUnimplemented    the driver is older than the option: the text names the one that has
+  ///                           it; or, with CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY or
+  ///                           CUDA_ERROR_NOT_SUPPORTED, there is no MPS, or the device or its
+  ///                           driver does not support CUDA in Graphics
+  ///         Nothing is left behind then.
+  /// Cost:   one driver call more (cuGetProcAddress) where there is an option beside the flags.
+  /// Source: CUDA Driver API, cuCtxCreate; cudasim/test/creation_facts_test.cc.
+  [[nodiscard]] static absl::StatusOr<SharedContext> Create(Device device,
+                                                            const ContextOptions& options);
 
   /// Adds one to the count of a context that is alive. Its owner does not matter: see
   /// Note [Who destroys a shared context].

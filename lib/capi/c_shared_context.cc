@@ -10,7 +10,7 @@ namespace c = cuguest::internal;
 
 int cuguest_shared_context_create(cuguest_shared_context* shared, int device, unsigned flags) {
   return c::BeginObject<c::Attachment>(
-      shared, [=](c::Attachment* object) { return c::CreateShared(device, flags, object); });
+      shared, [=](c::Attachment* object) { return c::CreateShared(device, {flags}, object); });
 }
 
 int cuguest_shared_context_attach(cuguest_shared_context* shared, CUcontext context) {

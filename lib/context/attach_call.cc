@@ -17,6 +17,7 @@ namespace {
 using Why = CallOutcome::Why;
 
 constexpr char kAttach[] = "attach";
+constexpr char kCreate[] = "create a shared context";
 
 // Whether a context can be at this address, as far as that is seen without reading it.
 bool CanBeContext(CUcontext context) {
@@ -90,6 +91,37 @@ CallOutcome AttachFirst(const ContextRef& context, Attachment* attachment) {
   return {};
 }
 
+// The table has the first signature of cuCtxCreate alone; later ones are looked up.
+template <typename Function>
+Function FindCreate(const DriverTable& driver, int version) {
+  return reinterpret_cast<Function>(driver.lookup("cuCtxCreate", version, driver.lookup_user));
+}
+
+// A new context, which is current then. `has_entry` becomes false where the driver lacks the
+// signature.
+CUresult CreateContext(const DriverTable& driver, CUdevice device,
+                       const ContextParameters& parameters, CUcontext* context, bool* has_entry) {
+  using WithAffinity =
+      CUresult(CUDAAPI*)(CUcontext*, CUexecAffinityParam*, int, unsigned, CUdevice);
+  using WithParameters = CUresult(CUDAAPI*)(CUcontext*, CUctxCreateParams*, unsigned, CUdevice);
+  if (parameters.cig != nullptr) {
+    const auto create = FindCreate<WithParameters>(driver, kCigVersion);
+    CUctxCigParam cig = *parameters.cig;
+    CUctxCreateParams all = {nullptr, 0, &cig};
+    if (create != nullptr) return create(context, &all, parameters.flags, device);
+  } else if (parameters.execution_affinity != 0) {
+    const auto create = FindCreate<WithAffinity>(driver, kAffinityVersion);
+    CUexecAffinityParam affinity = {};
+    affinity.type = CU_EXEC_AFFINITY_TYPE_SM_COUNT;
+    affinity.param.smCount.val = parameters.execution_affinity;
+    if (create != nullptr) return create(context, &affinity, 1, parameters.flags, device);
+  } else {
+    return driver.CtxCreate(context, parameters.flags, device);
+  }
+  *has_entry = false;
+  return kCallRequiresNewerDriver;
+}
+
 struct Destruction {
   const DriverTable* driver;
   CUcontext context;
@@ -104,13 +136,16 @@ void* Destroy(void* data) {
 
 }  // namespace
 
-CallOutcome CreateShared(CUdevice device, unsigned flags, Attachment* attachment) noexcept {
+CallOutcome CreateShared(CUdevice device, const ContextParameters& parameters,
+                         Attachment* attachment) noexcept {
   const DriverTable* driver = nullptr;
   const CallOutcome found = GetInitializedDriver(&driver);
   if (!found.ok()) return found;
   CUcontext context = nullptr;
-  CUresult code = driver->CtxCreate(&context, flags, device);
-  if (code != CUDA_SUCCESS) return Failure(code, "create a shared context");
+  bool has_entry = true;
+  CUresult code = CreateContext(*driver, device, parameters, &context, &has_entry);
+  if (!has_entry) return Failure(code, Why::kNoEntry, kCreate);
+  if (code != CUDA_SUCCESS) return Failure(code, kCreate);
   // While it is current, destroying it takes it off the stack as well.
   const auto destroy_after = [&](const CallOutcome& failure) {
     static_cast<void>(driver->CtxDestroy(context));

@@ -8,6 +8,7 @@
 #include <cuda.h>
 
 #include "cuguest/context_ref.h"
+#include "cuguest/internal/toolkit.h"
 #include "lib/context/call_outcome.h"
 #include "lib/context/registry.h"
 
@@ -20,13 +21,26 @@ struct Attachment {
   Reference reference;  // to no slot: attached to nothing
 };
 
+// What a context is created with.
+struct ContextParameters {
+  unsigned flags = 0;
+  unsigned execution_affinity = 0;     // SMs; 0: none is asked for
+  const CUctxCigParam* cig = nullptr;  // nullptr: not for CUDA in Graphics
+};
+
+// The first drivers with the signatures of cuCtxCreate that take these.
+constexpr int kAffinityVersion = 11040;
+constexpr int kCigVersion = 12050;
+
 // As SharedContext::Create, Attach and Detach. On failure `attachment` is unchanged, but for Detach
 // and ones that were attached to nothing.
 //
 // Of failures without a code of the driver, `code` is CUDA_ERROR_INVALID_VALUE (kNull, kNoContext),
-// CUDA_ERROR_CONTEXT_IS_DESTROYED (kClosing), CUDA_ERROR_OUT_OF_MEMORY (kNoMemory), or
-// CUDA_ERROR_INVALID_CONTEXT (Detach of what is attached to nothing).
-CallOutcome CreateShared(CUdevice device, unsigned flags, Attachment* attachment) noexcept;
+// CUDA_ERROR_CONTEXT_IS_DESTROYED (kClosing), CUDA_ERROR_OUT_OF_MEMORY (kNoMemory),
+// kCallRequiresNewerDriver (kNoEntry), or CUDA_ERROR_INVALID_CONTEXT (Detach of what is attached to
+// nothing). Of an affinity and CIG, only one may be given.
+CallOutcome CreateShared(CUdevice device, const ContextParameters& parameters,
+                         Attachment* attachment) noexcept;
 CallOutcome Attach(CUcontext context, Attachment* attachment) noexcept;
 CallOutcome Attach(const ContextRef& context, Attachment* attachment) noexcept;
 CallOutcome Detach(Attachment* attachment) noexcept;

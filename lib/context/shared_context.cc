@@ -7,11 +7,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "cuguest/driver.h"
 #include "cuguest/error.h"
 #include "lib/context/attach_call.h"
 #include "lib/context/call_status.h"
 #include "lib/context/object_text.h"
 #include "lib/context/registry.h"
+#include "lib/core/driver_release.h"
+#include "lib/core/error_status.h"
+#include "lib/core/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {
@@ -49,6 +53,59 @@ absl::Status AttachStatus(const CallOutcome& outcome, CUcontext context) {
   }
 }
 
+std::string CreationText(Device device, const ContextOptions& options) {
+  std::string text = absl::StrCat("device ", device.get(), ", flags 0x", absl::Hex(options.flags));
+  if (options.execution_affinity.has_value()) {
+    absl::StrAppend(&text, ", with an execution affinity of ",
+                    static_cast<unsigned>(*options.execution_affinity), " SMs");
+  }
+  if (options.cig.has_value()) {
+    absl::StrAppend(&text, ", for CUDA in Graphics with data of type ",
+                    static_cast<unsigned>(options.cig->sharedDataType));
+  }
+  return text;
+}
+
+const char* CreationAdvice(CUresult code) {
+  switch (code) {
+    case CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY:
+      return ", which only a client of an MPS server can have, on compute capability 7.0 or newer: "
+             "start nvidia-cuda-mps-control, or use a GreenContext";
+    case CUDA_ERROR_NOT_SUPPORTED:
+      return ": ask cuDeviceGetAttribute for CU_DEVICE_ATTRIBUTE_D3D12_CIG_SUPPORTED or "
+             "CU_DEVICE_ATTRIBUTE_VULKAN_CIG_SUPPORTED first";
+    default:
+      return "";
+  }
+}
+
+absl::Status CheckOptions(Device device, const ContextOptions& options) {
+  const char* wrong = nullptr;
+  if (options.execution_affinity == SmCount{0}) wrong = "a context needs at least one SM";
+  if (options.cig.has_value() && options.cig->sharedData == nullptr) wrong = "the data is null";
+  if (options.execution_affinity.has_value() && options.cig.has_value()) {
+    wrong = "a context can have one of the two, not both";
+  }
+  if (wrong == nullptr) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("create a shared context, ", CreationText(device, options), ": ", wrong));
+}
+
+// The driver lacks the signature of cuCtxCreate that `options` need.
+absl::Status TooOldStatus(const CallOutcome& outcome, Device device,
+                          const ContextOptions& options) {
+  const int version = options.cig.has_value() ? internal::kCigVersion : internal::kAffinityVersion;
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  // For its payloads.
+  const absl::Status status = driver->Find<CUresult(CUDAAPI*)()>("cuCtxCreate", version).status();
+  return internal::Reworded(
+      status, absl::StatusCode::kUnimplemented,
+      absl::StrCat(outcome.doing, ", ", CreationText(device, options), ": this driver (",
+                   internal::VersionText(driver->version), ") has no cuCtxCreate of ",
+                   internal::VersionText(version), "; driver ", internal::FloorOf(version).driver,
+                   " or newer is needed"));
+}
+
 // A copy and the path of its object, which the copy itself may not keep.
 struct NamedCopy {
   EmbeddedCopy copy;
@@ -79,12 +136,24 @@ const NamedCopy* FindHomeOf(const EmbeddedCopy& copy, const std::vector<NamedCop
 }  // namespace
 
 absl::StatusOr<SharedContext> SharedContext::Create(Device device, unsigned flags) {
+  ContextOptions options;
+  options.flags = flags;
+  return Create(device, options);
+}
+
+absl::StatusOr<SharedContext> SharedContext::Create(Device device, const ContextOptions& options) {
+  CUGUEST_RETURN_IF_ERROR(CheckOptions(device, options));
   Attachment made;
-  const CallOutcome outcome = internal::CreateShared(device.get(), flags, &made);
+  const CallOutcome outcome = internal::CreateShared(
+      device.get(),
+      {options.flags, static_cast<unsigned>(options.execution_affinity.value_or(SmCount{0})),
+       options.cig.has_value() ? &*options.cig : nullptr},
+      &made);
   if (outcome.ok()) return SharedContext(made.incarnation, made.reference);
   if (outcome.why == Why::kNoMemory) return NoMemory(outcome.context);
+  if (outcome.why == Why::kNoEntry) return TooOldStatus(outcome, device, options);
   return internal::CallStatus(
-      outcome, absl::StrCat("device ", device.get(), ", flags 0x", absl::Hex(flags)));
+      outcome, absl::StrCat(CreationText(device, options), CreationAdvice(outcome.code)));
 }
 
 absl::StatusOr<SharedContext> SharedContext::Attach(CUcontext context) {

@@ -1,14 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Green contexts, as the library meets them: entered, identified, shared, acquired and used
-// as keys like any other, and never treated as the primary context whose device part they are.
+// as keys like any other, and never treated as the primary context whose device part they are. And
+// as it owns them.
 
+#include "cuguest/green_context.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "cuguest/acquire.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/error.h"
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/stream.h"
+#include "cuguest/testing/sim.h"
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
 
@@ -18,9 +29,20 @@ using cuguest::AcquiredContext;
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
 using cuguest::Device;
+using cuguest::GreenContext;
 using cuguest::PrimaryContext;
 using cuguest::SharedContext;
+using cuguest::SmCount;
+using cuguest::SmCountOf;
+using cuguest::SmPartition;
+using cuguest::SmSplit;
+using cuguest::Stream;
+using cuguest::StreamRef;
+using cuguest::testing::Sim;
 using cuguest_test::GetStack;
+using cuguest_test::NeedsDriver;
+using cuguest_test::NeedsDriverBefore;
+using cuguest_test::OnlySim;
 using cuguest_test::OwnContext;
 using cuguest_test::SetStack;
 using Stack = std::vector<CUcontext>;
@@ -58,6 +80,22 @@ bool HasGreenContexts() { return cuguest_test::FindRawSymbol("cuGreenCtxCreate")
 
 // Of what was acquired for no longer than a comparison.
 CUcontext HandleOf(const cuguest::AcquireResult& acquired) { return acquired->get(); }
+
+unsigned Number(SmCount count) { return static_cast<unsigned>(count); }
+SmCount All() { return SmCountOf(kFirst).value(); }
+
+GreenContext Create(unsigned least = 16) {
+  return GreenContext::Create(kFirst, SmCount{least}).value();
+}
+
+bool Says(const absl::Status& status, const std::string& words) {
+  return absl::StrContains(std::string(status.message()), words);
+}
+
+CUresult CodeOfRefusal(const absl::Status& status) {
+  BOOST_TEST(!status.ok());
+  return cuguest::CodeOf(status).value_or(CUDA_SUCCESS);
+}
 
 }  // namespace
 
@@ -146,6 +184,274 @@ BOOST_AUTO_TEST_CASE(a_cache_keeps_it_apart_from_the_primary) {
   }
   BOOST_TEST(cache.size() == 2u);
   BOOST_TEST(cache.DropDead() == 0u);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(owned_green_context, *cuguest_test::OnlyIf(&HasGreenContexts,
+                                                                 "needs a driver with green "
+                                                                 "contexts"))
+
+BOOST_AUTO_TEST_CASE(it_has_the_sms_that_were_asked_for) {
+  for (const unsigned least : {1u, 8u, 9u, 13u, Number(All())}) {
+    BOOST_TEST_CONTEXT("at least " << least) {
+      const GreenContext green = Create(least);
+      BOOST_TEST(Number(green.sm_count()) >= least);
+      BOOST_TEST((least == Number(All()) || Number(green.sm_count()) < Number(All())));
+      BOOST_TEST((SmCountOf(green.incarnation()).value() == green.sm_count()));
+      BOOST_TEST((green.device() == kFirst));
+      BOOST_TEST(green.incarnation().IsAlive());
+      CUcontext context = nullptr;
+      BOOST_TEST(RAW(cuCtxFromGreenCtx)(&context, green.green()) == CUDA_SUCCESS);
+      BOOST_TEST(context == green.get());
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(it_keeps_the_primary_and_no_stack_changes) {
+  const OwnContext callers;
+  SetStack({callers.get()});
+  GreenContext green = Create();
+  BOOST_TEST(IsActive());
+  BOOST_TEST(GetStack() == (Stack{callers.get()}));
+  BOOST_TEST(green.Destroy().ok());
+  BOOST_TEST(!IsActive());
+  BOOST_TEST(green.get() == nullptr);
+  BOOST_TEST((green.green() == nullptr));
+  BOOST_TEST((green.sm_count() == SmCount{0}));
+  BOOST_TEST(green.Destroy().ok());
+  { const GreenContext another = Create(); }
+  BOOST_TEST(!IsActive());
+  BOOST_TEST(GetStack() == (Stack{callers.get()}));
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(moves_keep_it_and_leaking_lets_it_go) {
+  GreenContext first = Create();
+  const CUcontext context = first.get();
+  GreenContext second(std::move(first));
+  BOOST_TEST(first.get() == nullptr);
+  BOOST_TEST(second.get() == context);
+  GreenContext third = Create();
+  third = std::move(second);
+  BOOST_TEST(third.get() == context);
+  BOOST_TEST(third.incarnation().IsAlive());
+  GreenContext& same = third;
+  third = std::move(same);
+  BOOST_TEST(third.get() == context);
+  if (Sim::IsActive()) BOOST_TEST(Sim::Live().green_contexts == 1u);
+  CUgreenCtx leaked = third.Leak();
+  BOOST_TEST(third.get() == nullptr);
+  BOOST_TEST(third.Destroy().ok());
+  BOOST_TEST(IsActive());
+  BOOST_TEST(RAW(cuGreenCtxDestroy)(leaked) == CUDA_SUCCESS);
+  BOOST_TEST(!IsActive());
+}
+
+BOOST_AUTO_TEST_CASE(the_parts_of_a_split_live_side_by_side) {
+  const SmSplit split = SmSplit::Of(kFirst, SmCount{16}, 3).value();
+  std::vector<GreenContext> greens;
+  for (const SmPartition& part : split.parts) {
+    greens.push_back(GreenContext::Create(part).value());
+    BOOST_TEST((greens.back().sm_count() == part.count()));
+  }
+  greens.push_back(GreenContext::Create(split.rest).value());
+  unsigned sum = 0;
+  for (const GreenContext& green : greens) {
+    sum += Number(SmCountOf(green.incarnation()).value());
+    for (const GreenContext& other : greens) {
+      BOOST_TEST((green.incarnation() == other.incarnation()) == (&green == &other));
+    }
+  }
+  BOOST_TEST(sum == Number(All()));
+  const GreenContext again = GreenContext::Create(split.parts[0]).value();
+  BOOST_TEST((again.sm_count() == split.parts[0].count()));
+}
+
+BOOST_AUTO_TEST_CASE(its_streams_are_made_and_acquired) {
+  const OwnContext callers;
+  SetStack({callers.get()});
+  GreenContext green = Create();
+  Stream stream = Stream::Create(green.incarnation()).value();
+  BOOST_TEST(GetStack() == (Stack{callers.get()}));
+  const auto acquired = cuguest::AcquireFromStream(stream.get());
+  BOOST_TEST((acquired->incarnation() == green.incarnation()));
+  BOOST_TEST((StreamRef::Borrow(stream.get())->context() == green.incarnation()));
+  BOOST_TEST((*acquired->device() == kFirst));
+  {
+    const ContextGuard guard(green.incarnation());
+    CUdeviceptr pointer = 0;
+    BOOST_TEST(RAW(cuMemAlloc)(&pointer, 64) == CUDA_SUCCESS);
+    BOOST_TEST(RAW(cuMemsetD8Async)(pointer, 7, 64, stream.get()) == CUDA_SUCCESS);
+    BOOST_TEST(stream.ref().Synchronize().ok());
+    BOOST_TEST(RAW(cuMemFree)(pointer) == CUDA_SUCCESS);
+  }
+  BOOST_TEST(stream.Release().ok());
+  BOOST_TEST(green.Destroy().ok());
+  BOOST_TEST(GetStack() == (Stack{callers.get()}));
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(a_stream_that_outlives_it_is_let_go) {
+  GreenContext green = Create();
+  Stream stream = Stream::Create(green.incarnation()).value();
+  SetStack({green.get()});  // keeps its memory
+  BOOST_TEST(green.Destroy().ok());
+  BOOST_TEST((cuguest::CodeOf(stream.Release()) == CUDA_ERROR_CONTEXT_IS_DESTROYED));
+  BOOST_TEST(RAW(cuCtxPopCurrent)(nullptr) == CUDA_SUCCESS);
+}
+
+BOOST_AUTO_TEST_CASE(nothing_and_too_much_are_refused) {
+  const struct {
+    unsigned least;
+    std::string words;
+  } kRows[] = {{0, "at least one SM"},
+               {Number(All()) + 1, absl::StrCat("SMs of its ", Number(All()))}};
+  for (const auto& row : kRows) {
+    const absl::Status status = GreenContext::Create(kFirst, SmCount{row.least}).status();
+    BOOST_TEST((status.code() == absl::StatusCode::kInvalidArgument), status.ToString());
+    BOOST_TEST(Says(status, row.words), status.ToString());
+  }
+  const absl::Status elsewhere = GreenContext::Create(Device::Borrow(77), SmCount{16}).status();
+  BOOST_TEST((elsewhere.code() == absl::StatusCode::kNotFound), elsewhere.ToString());
+  for (const SmPartition& empty : {SmPartition(), SmSplit::Of(kFirst, All())->rest}) {
+    const absl::Status status = GreenContext::Create(empty).status();
+    BOOST_TEST((status.code() == absl::StatusCode::kInvalidArgument), status.ToString());
+    BOOST_TEST(Says(status, "its partition has no SMs"), status.ToString());
+  }
+  BOOST_TEST(!IsActive());
+}
+
+BOOST_AUTO_TEST_CASE(destroyed_while_current_it_is_noticed) {
+  const OwnContext callers;
+  GreenContext green = Create();
+  const ContextRef before = green.incarnation();
+  cuguest::PerContext<int> cache;
+  const auto make = [](const ContextRef&) -> absl::StatusOr<int> { return 7; };
+  BOOST_TEST(**cache.GetOrMake(green.get(), make) == 7);
+  SetStack({callers.get(), green.get()});
+  BOOST_TEST(green.Destroy().ok());
+  BOOST_TEST(!before.IsAlive());
+  BOOST_TEST(ContextGuard(before).result() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  BOOST_TEST(cache.DropDead() == 1u);
+  CUcontext popped = nullptr;
+  BOOST_TEST(RAW(cuCtxPopCurrent)(&popped) == CUDA_SUCCESS);
+  BOOST_TEST(popped == before.get());
+  BOOST_TEST(GetStack() == (Stack{callers.get()}));
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(destroyed_within_a_guard_it_is_popped) {
+  const OwnContext callers;
+  SetStack({callers.get()});
+  GreenContext green = Create();
+  {
+    const ContextGuard guard(green.incarnation());
+    BOOST_TEST(guard.ok());
+    BOOST_TEST(green.Destroy().ok());
+  }
+  BOOST_TEST(GetStack() == (Stack{callers.get()}));
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(destroyed_by_another_it_says_so) {
+  GreenContext green = Create();
+  SetStack({green.get()});  // keeps its memory
+  BOOST_TEST(RAW(cuGreenCtxDestroy)(green.green()) == CUDA_SUCCESS);
+  const absl::Status status = green.Destroy();
+  BOOST_TEST(CodeOfRefusal(status) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  BOOST_TEST(Says(status, "destroy a green context, context 0x"), status.ToString());
+  BOOST_TEST(green.get() == nullptr);
+  BOOST_TEST(RAW(cuCtxPopCurrent)(nullptr) == CUDA_SUCCESS);
+  BOOST_TEST(!IsActive());
+}
+
+BOOST_AUTO_TEST_CASE(its_owner_destroys_it_while_it_is_attached) {
+  GreenContext green = Create();
+  SharedContext shared = SharedContext::Attach(green.incarnation()).value();
+  BOOST_TEST((shared.owner() == SharedContext::Owner::kOther));
+  SetStack({green.get()});  // keeps its memory
+  BOOST_TEST(green.Destroy().ok());
+  BOOST_TEST(CodeOfRefusal(shared.Detach()) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  BOOST_TEST(RAW(cuCtxPopCurrent)(nullptr) == CUDA_SUCCESS);
+}
+
+BOOST_AUTO_TEST_CASE(the_host_cannot_reset_its_device_meanwhile) {
+  GreenContext green = Create();
+  BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_ERROR_NOT_PERMITTED);
+  BOOST_TEST(green.incarnation().IsAlive());
+  BOOST_TEST(green.Destroy().ok());
+  BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(0) == CUDA_SUCCESS);
+}
+
+BOOST_AUTO_TEST_CASE(one_of_another_device_leaves_the_first_alone, *cuguest_test::NeedsDevices(2)) {
+  const Device second = Device::Borrow(1);
+  const GreenContext green = GreenContext::Create(second, SmCount{16}).value();
+  BOOST_TEST((green.device() == second));
+  BOOST_TEST(!IsActive());
+  const ContextGuard guard(green.incarnation());
+  BOOST_TEST((*Device::OfCurrentContext() == second));
+}
+
+BOOST_AUTO_TEST_CASE(it_costs_what_the_header_says, *OnlySim()) {
+  const SmPartition part = SmSplit::Of(kFirst, SmCount{16})->parts[0];
+  Sim::ResetCalls();
+  GreenContext green = GreenContext::Create(part).value();
+  BOOST_TEST(Sim::TotalCalls() == 4u);
+  Sim::ResetCalls();
+  BOOST_TEST(green.Destroy().ok());
+  BOOST_TEST(Sim::TotalCalls() == 2u);
+  Sim::ResetCalls();
+  green = Create();
+  BOOST_TEST(Sim::TotalCalls() == 7u);
+}
+
+BOOST_AUTO_TEST_CASE(any_call_may_fail_and_nothing_leaks, *OnlySim()) {
+  const OwnContext callers;
+  SetStack({callers.get()});
+  const auto before = Sim::Live();
+  for (const char* entry :
+       {"cuDeviceGetDevResource", "cuDevSmResourceSplitByCount", "cuDevResourceGenerateDesc",
+        "cuGreenCtxCreate", "cuCtxFromGreenCtx", "cuCtxGetId"}) {
+    for (const CUresult code : {CUDA_ERROR_OPERATING_SYSTEM, CUDA_ERROR_OUT_OF_MEMORY}) {
+      BOOST_TEST_CONTEXT(entry) {
+        Sim::FailCall(entry, 1, code);
+        const absl::Status status = GreenContext::Create(kFirst, SmCount{16}).status();
+        Sim::ClearFaults();
+        BOOST_TEST(CodeOfRefusal(status) == code);
+        BOOST_TEST(Says(status, "device 0, "), status.ToString());
+        BOOST_TEST((Sim::Live() == before), "leaked");
+        BOOST_TEST(GetStack() == (Stack{callers.get()}));
+      }
+    }
+  }
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(one_that_cannot_be_destroyed_is_still_owned, *OnlySim()) {
+  GreenContext green = Create();
+  for (const char* entry : {"cuGreenCtxDestroy", "cuCtxGetId"}) {
+    Sim::FailCall(entry, 1, CUDA_ERROR_NOT_PERMITTED);
+    BOOST_TEST(CodeOfRefusal(green.Destroy()) == CUDA_ERROR_NOT_PERMITTED);
+    BOOST_TEST(green.incarnation().IsAlive());
+    BOOST_TEST(Number(green.sm_count()) == 16u);
+  }
+  Sim::FailCall("cuGreenCtxDestroy", 1, CUDA_ERROR_DEINITIALIZED);  // the process is ending
+  BOOST_TEST(green.Destroy().ok());
+  BOOST_TEST(green.get() == nullptr);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(green_context_before, *NeedsDriverBefore(12040, "cuGreenCtxCreate"))
+
+BOOST_AUTO_TEST_CASE(an_older_driver_is_refused) {
+  for (const absl::Status& status : {GreenContext::Create(kFirst, SmCount{16}).status(),
+                                     GreenContext::Create(SmPartition()).status()}) {
+    BOOST_TEST((status.code() == absl::StatusCode::kUnimplemented), status.ToString());
+    BOOST_TEST(Says(status, "550.54 (CUDA 12.4)"), status.ToString());
+  }
+  BOOST_TEST(!IsActive());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

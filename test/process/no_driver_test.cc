@@ -24,6 +24,7 @@
 #include "cuguest/device_view.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
+#include "cuguest/green_context.h"
 #include "cuguest/host_scope.h"
 #include "cuguest/memory.h"
 #include "cuguest/no_context_guard.h"
@@ -72,7 +73,14 @@ void EverythingRefuses(DriverProblem problem, CUresult code) {
   static CUcontext not_null = nullptr;
   const auto context = reinterpret_cast<CUcontext>(&not_null);
   CHECK(refuses(SharedContext::Create(Device::Borrow(0)).status()));
+  CHECK(refuses(SharedContext::Create(Device::Borrow(0), cuguest::ContextOptions()).status()));
   CHECK(refuses(SharedContext::Attach(context).status()));
+  const cuguest::SmCount one{1};
+  CHECK(refuses(cuguest::SmCountOf(Device::Borrow(0)).status()));
+  CHECK(refuses(cuguest::SmSplit::Of(Device::Borrow(0), one).status()));
+  CHECK(refuses(cuguest::GreenContext::Create(Device::Borrow(0), one).status()));
+  CHECK(refuses(cuguest::GreenContext::Create(cuguest::SmPartition()).status()));
+  CHECK(cuguest::GreenContext().Destroy().ok());
   CHECK(SharedContext::CheckSharing().ok());
   CHECK(refuses(cuguest::AcquireFromStream(nullptr).status()));
   CHECK(refuses(cuguest::AcquireFromPointer(&not_null).status()));

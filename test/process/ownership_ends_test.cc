@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shared contexts, acquiring and residency where the driver cannot be called, or cannot tell
-// incarnations apart: at the end of the process (exit_order_test.cc has the order), in a forked
-// child, in a stream callback, after a sticky error, and below CUDA 12.0. Statuses name what
+// Shared and green contexts, acquiring and residency where the driver cannot be called, or cannot
+// tell incarnations apart: at the end of the process (exit_order_test.cc has the order), in a
+// forked child, in a stream callback, after a sticky error, and below CUDA 12.0. Statuses name what
 // is wrong, nothing crashes or hangs, and what can be given back is.
 
 #include <sys/wait.h>
@@ -17,6 +17,7 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
+#include "cuguest/green_context.h"
 #include "cuguest/incident.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
@@ -31,6 +32,7 @@ using cuguest::CodeOf;
 using cuguest::ContextRef;
 using cuguest::Device;
 using cuguest::Driver;
+using cuguest::GreenContext;
 using cuguest::PrimaryContext;
 using cuguest::SharedContext;
 using cuguest::ThreadResidency;
@@ -62,6 +64,28 @@ void DetachedThroughTheEnd() {
   g_early_primary.shared = SharedContext::Attach(primary.get()).value();
   static DetachesWhenItEnds late{"last reference, from after cuInit",
                                  SharedContext::Create(kFirst).value()};
+  std::printf("main\n");
+}
+
+struct DestroysWhenItEnds {
+  const char* when;
+  GreenContext green;
+  ~DestroysWhenItEnds() {
+    if (!g_in_scenario) return;
+    std::printf("%s: %s\n", when, green.Destroy().ToString().c_str());
+    std::fflush(stdout);
+  }
+};
+DestroysWhenItEnds g_early_green{"green, from before cuInit", {}};
+GreenContext g_never_destroyed;  // but by its destructor
+
+GreenContext CreateGreen() { return GreenContext::Create(kFirst, cuguest::SmCount{1}).value(); }
+
+void GreenContextsThroughTheEnd() {
+  g_in_scenario = true;
+  g_early_green.green = CreateGreen();
+  g_never_destroyed = CreateGreen();
+  static DestroysWhenItEnds late{"green, from after cuInit", CreateGreen()};
   std::printf("main\n");
 }
 
@@ -105,7 +129,58 @@ void AForkedChild() {
   CHECK(shared->Detach().ok());
 }
 
+void AGreenContextInAForkedChild() {
+  std::optional<GreenContext> green = CreateGreen();
+  std::fflush(stdout);
+  const pid_t child = fork();
+  CHECK(child >= 0);
+  if (child == 0) {
+    CHECK(IsOfAFork(GreenContext::Create(kFirst, cuguest::SmCount{1}).status()));
+    CHECK(IsOfAFork(cuguest::SmSplit::Of(kFirst, cuguest::SmCount{1}).status()));
+    CHECK(IsOfAFork(cuguest::SmCountOf(kFirst).status()));
+    CHECK(IsOfAFork(cuguest::SmCountOf(green->incarnation()).status()));
+    CHECK(IsOfAFork(green->Destroy()));
+    CHECK(green->get() != nullptr);
+    green.reset();
+    _exit(0);
+  }
+  int status = 0;
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  CHECK(green->incarnation().IsAlive());
+  CHECK(green->Destroy().ok());
+}
+
 // Stream callbacks
+
+struct SeenOfGreen {
+  GreenContext* green;
+  absl::Status created;
+  absl::Status destroyed;
+};
+
+void AGreenContextInACallback() {
+  GreenContext green = CreateGreen();
+  SeenOfGreen seen = {&green, absl::OkStatus(), absl::OkStatus()};
+  const auto call = [](void* data) {
+    auto* const result = static_cast<SeenOfGreen*>(data);
+    result->created = GreenContext::Create(kFirst, cuguest::SmCount{1}).status();
+    result->destroyed = result->green->Destroy();
+  };
+  {
+    const cuguest::ContextGuard guard(green.incarnation());
+    CHECK(RAW(cuLaunchHostFunc)(nullptr, call, &seen) == CUDA_SUCCESS);
+    CHECK(RAW(cuStreamSynchronize)(nullptr) == CUDA_SUCCESS);
+  }
+  CHECK(CodeOf(seen.created) == CUDA_ERROR_NOT_PERMITTED);
+  CHECK(CodeOf(seen.destroyed) == CUDA_ERROR_NOT_PERMITTED);
+  CHECK(green.incarnation().IsAlive());
+  CHECK(green.Destroy().ok());
+}
+
+std::string NeedsGreenContexts() {
+  return cuguest_test::FindRawSymbol("cuGreenCtxCreate") != nullptr ? "" : "needs green contexts";
+}
 
 struct Seen {
   SharedContext* last;
@@ -202,7 +277,28 @@ int main(int argc, char** argv) {
            {"main", "last reference, from after cuInit: OK, 0 incidents",
             "primary, from before cuInit: OK, 0 incidents",
             "last reference, from before cuInit: OK, 0 incidents"}},
+          {"green_contexts_through_the_end",
+           &GreenContextsThroughTheEnd,
+           {"main", "green, from after cuInit: OK", "green, from before cuInit: OK"},
+           0,
+           On::kAnyDriver,
+           {},
+           &NeedsGreenContexts},
           {"a_forked_child", &AForkedChild},
+          {"a_green_context_in_a_forked_child",
+           &AGreenContextInAForkedChild,
+           {},
+           0,
+           On::kAnyDriver,
+           {},
+           &NeedsGreenContexts},
+          {"a_green_context_in_a_callback",
+           &AGreenContextInACallback,
+           {},
+           0,
+           On::kAnyDriver,
+           {},
+           &NeedsGreenContexts},
           {"the_last_holder_in_a_callback", &TheLastHolderInACallback},
           {"below_cuda_12", &BelowCuda12, {}, 0, On::kSimulation},
           {"without_newer_entries", &WithoutNewerEntries, {}, 0, On::kSimulation},

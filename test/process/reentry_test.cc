@@ -25,6 +25,7 @@
 #include "cuguest/context_scope.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/driver.h"
+#include "cuguest/green_context.h"
 #include "cuguest/host_scope.h"
 #include "cuguest/incident.h"
 #include "cuguest/incident_listener.h"
@@ -208,6 +209,23 @@ void SharedContexts() {
   });
 }
 
+void GreenContexts() {
+  if ((*Driver::GetInitialized())->version < 12040) return;  // they refuse, and call nothing
+  WithCallbacks([] {
+    const Device device = Device::Borrow(0);
+    const absl::StatusOr<cuguest::SmSplit> split =
+        cuguest::SmSplit::Of(device, cuguest::SmCount{1}, 1);
+    CHECK(split.ok());
+    const cuguest::SmPartition& part = split->parts[0];
+    absl::StatusOr<cuguest::GreenContext> green = cuguest::GreenContext::Create(part);
+    CHECK(green.ok());
+    CHECK(*cuguest::SmCountOf(green->incarnation()) == part.count());
+    CHECK(*cuguest::SmCountOf(device) > part.count());
+    CHECK(green->Destroy().ok());
+    CHECK(cuguest::GreenContext::Create(device, cuguest::SmCount{1}).ok());  // and is destroyed
+  });
+}
+
 // Uses cuguest when it is destroyed.
 class Value {
  public:
@@ -327,6 +345,7 @@ int main(int argc, char** argv) {
                                         {"primary_contexts", &PrimaryContexts, {}, 0, on},
                                         {"acquires", &Acquires, {}, 0, on},
                                         {"shared_contexts", &SharedContexts, {}, 0, on},
+                                        {"green_contexts", &GreenContexts, {}, 0, on},
                                         {"per_context_values", &PerContextValues, {}, 0, on},
                                         {"host_scopes", &HostScopes, {}, 0, on},
                                         {"residencies", &Residencies, {}, 0, on},

@@ -41,13 +41,34 @@ struct CUdevResource {
     unsigned char oversize[48];
   };
 };
-using CUgreenCtx = struct GreenContext*;
+using CUgreenCtx = struct GreenCtx*;
+using CUdevResourceDesc = struct DevResourceDesc*;
+#endif
+
+#if CUDA_VERSION < 12050
+// Types of CUDA 12.5, in the same way.
+enum CUcigDataType {
+  CIG_DATA_TYPE_D3D12_COMMAND_QUEUE = 0x1,
+  CIG_DATA_TYPE_NV_BLOB = 0x2,
+};
+struct CUctxCigParam {
+  CUcigDataType sharedDataType;
+  void* sharedData;
+};
+struct CUctxCreateParams {
+  CUexecAffinityParam* execAffinityParams;
+  int numExecAffinityParams;
+  CUctxCigParam* cigParams;
+};
 #endif
 
 namespace internal {
 
 // CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER of CUDA 13.0.
 CUGUEST_HIDE inline constexpr CUresult kCallRequiresNewerDriver = static_cast<CUresult>(36);
+
+// CU_GREEN_CTX_DEFAULT_STREAM, in the headers since CUDA 12.4.
+CUGUEST_HIDE inline constexpr unsigned kGreenDefaultStream = 1;
 
 // Values of CUjit_option: CU_JIT_MIN_CTA_PER_SM, CU_JIT_MAX_THREADS_PER_BLOCK and
 // CU_JIT_OVERRIDE_DIRECTIVE_VALUES are in the headers since CUDA 12.4, CU_JIT_SPLIT_COMPILE since
@@ -60,6 +81,7 @@ CUGUEST_HIDE inline constexpr unsigned kJitSplitCompile = 34;
 CUGUEST_HIDE inline constexpr unsigned kJitLoaderThreads = 35;
 
 #if CUDA_VERSION >= 12040
+static_assert(kGreenDefaultStream == CU_GREEN_CTX_DEFAULT_STREAM);
 static_assert(kJitMinBlocksPerMultiprocessor == CU_JIT_MIN_CTA_PER_SM);
 static_assert(kJitMaxThreadsPerBlock == CU_JIT_MAX_THREADS_PER_BLOCK);
 static_assert(kJitOverrideDirectives == CU_JIT_OVERRIDE_DIRECTIVE_VALUES);

@@ -53,6 +53,14 @@ void Sim::HideEntry(const char* entry) {
   if (IsActive()) GetControl()->hide_entry(entry);
 }
 
+void Sim::SupportExecAffinity(bool supported) {
+  if (IsActive()) GetControl()->support_exec_affinity(supported);
+}
+
+void Sim::SupportCig(bool supported) {
+  if (IsActive()) GetControl()->support_cig(supported);
+}
+
 void Sim::FailCall(const char* entry, unsigned nth, CUresult code, bool from_any_thread) {
   if (IsActive()) GetControl()->fail_call(entry, nth, code, from_any_thread);
 }

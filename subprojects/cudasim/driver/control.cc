@@ -10,6 +10,7 @@
 #include "driver/code/link.h"
 #include "driver/code/module.h"
 #include "driver/context/context.h"
+#include "driver/context/device.h"
 #include "driver/context/primary.h"
 #include "driver/entry.h"
 #include "driver/graph/graph.h"
@@ -66,6 +67,8 @@ constexpr Control kControl = {
     Process::SetDeviceCount,
     Process::SetDriverVersion,
     HideEntry,
+    DeviceFeatures::SupportExecAffinity,
+    DeviceFeatures::SupportCig,
     FailCall,
     ClearFaults,
     OnEveryCall,

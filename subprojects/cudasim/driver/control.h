@@ -12,7 +12,7 @@
 
 namespace cudasim::driver {
 
-inline constexpr int kControlVersion = 7;
+inline constexpr int kControlVersion = 8;
 inline constexpr char kControlSymbol[] = "cudasimControl";
 
 struct Control {
@@ -20,6 +20,8 @@ struct Control {
   void (*set_device_count)(int);
   void (*set_driver_version)(int);
   void (*hide_entry)(const char*);
+  void (*support_exec_affinity)(bool);
+  void (*support_cig)(bool);
   void (*fail_call)(const char*, unsigned, CUresult, bool);
   void (*clear_faults)();
   void (*on_every_call)(void (*)(const char*));

@@ -200,6 +200,21 @@ CHILD(wait_for_orphan) {
   return RAW(cuCtxWaitEvent)(other, event);
 }
 
+CHILD(affinity_and_cig) {
+  Sim::SupportExecAffinity(true);
+  Sim::SupportCig(true);
+  CUexecAffinityParam affinity = {};
+  CUctxCigParam cig = {};
+  CUctxCreateParams parameters = {&affinity, 1, &cig};
+  CUcontext context = nullptr;
+  RAW(cuInit)(0);
+  return RAW(cuCtxCreate)(&context, &parameters, 0, 0);
+}
+
+BOOST_AUTO_TEST_CASE(creation, *OnlySim()) {
+  CheckPanics("affinity_and_cig", "cuCtxCreate: with", "for CUDA in Graphics, which is undefined");
+}
+
 BOOST_AUTO_TEST_CASE(green_contexts, *OnlySim()) {
   CheckPanics("push_destroyed_green", "cuCtxPushCurrent(0x",
               "the context was destroyed and is on no stack");

@@ -107,6 +107,7 @@ class Context {
   std::atomic<unsigned> flags{0};
   std::atomic<size_t> limits[kLimits] = {};
   std::atomic<CUfunc_cache> cache_config{CU_FUNC_CACHE_PREFER_NONE};
+  std::atomic<unsigned> affinity{0};  // multiprocessors, as cuCtxGetExecAffinity answers
 
  private:
   friend class Arena;

@@ -23,6 +23,8 @@ struct Books {
 };
 Books books[kMaxDevices];
 std::atomic<CUresult> sticky{CUDA_SUCCESS};
+std::atomic<bool> has_exec_affinity{false};
+std::atomic<bool> has_cig{false};
 
 struct AttributeValue {
   CUdevice_attribute attribute;
@@ -87,6 +89,10 @@ bool IsAttribute(CUdevice_attribute attribute) {
 
 int ValueOf(CUdevice_attribute attribute, CUdevice device) {
   if (attribute == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID) return BusOf(device);
+  if (attribute == CU_DEVICE_ATTRIBUTE_D3D12_CIG_SUPPORTED ||
+      attribute == CU_DEVICE_ATTRIBUTE_VULKAN_CIG_SUPPORTED) {
+    return DeviceFeatures::HasCig() ? 1 : 0;
+  }
   for (const AttributeValue& row : kAttributes) {
     if (row.attribute == attribute) return row.value;
   }
@@ -119,6 +125,11 @@ void DeviceMemory::GiveBack(CUdevice device, size_t bytes) {
 size_t DeviceMemory::Free(CUdevice device) {
   return kDeviceMemory - books[device].used.load(std::memory_order_relaxed);
 }
+
+void DeviceFeatures::SupportExecAffinity(bool supported) { has_exec_affinity.store(supported); }
+bool DeviceFeatures::HasExecAffinity() { return has_exec_affinity.load(); }
+void DeviceFeatures::SupportCig(bool supported) { has_cig.store(supported); }
+bool DeviceFeatures::HasCig() { return has_cig.load(); }
 
 CUresult StickyError() { return sticky.load(std::memory_order_acquire); }
 
@@ -235,7 +246,7 @@ CUresult DeviceGetExecAffinitySupport(int* value, CUexecAffinityType type, CUdev
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
   if (type != CU_EXEC_AFFINITY_TYPE_SM_COUNT) return CUDA_ERROR_INVALID_VALUE;
-  *value = 0;  // only under MPS
+  *value = DeviceFeatures::HasExecAffinity() ? 1 : 0;
   return CUDA_SUCCESS;
 }
 

@@ -37,6 +37,18 @@ class DeviceMemory {
   static size_t Free(CUdevice device);
 };
 
+// What a device can do only where there is more than a driver: an MPS server, a graphics client.
+// Off unless Sim says otherwise.
+//
+// Threads: any.
+class DeviceFeatures {
+ public:
+  static void SupportExecAffinity(bool supported);
+  static bool HasExecAffinity();
+  static void SupportCig(bool supported);
+  static bool HasCig();
+};
+
 // The error that a kernel left behind, or CUDA_SUCCESS. It never goes away, and
 // it is one for all devices: after an illegal address on one device every context
 // of the process was lost (measured on two H200, driver 580.159.04).

@@ -15,12 +15,22 @@
 namespace cudasim::driver {
 namespace {
 
-CUresult CreateAndPush(CUcontext* handle, unsigned flags, CUdevice device, unsigned api_version) {
+// What a context is created with beside its flags.
+struct Extras {
+  unsigned api_version = kApiVersion;
+  unsigned affinity = kMultiprocessors;
+  bool is_cig = false;
+};
+
+CUresult CreateAndPush(CUcontext* handle, unsigned flags, CUdevice device,
+                       const Extras& extras = {}) {
   if (handle == nullptr || !AreContextFlags(flags)) return CUDA_ERROR_INVALID_VALUE;
   if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
   if (StickyError() != CUDA_SUCCESS) return StickyError();
-  Context* context = Context::Create(device, flags, api_version);
+  Context* context = Context::Create(device, flags, extras.api_version);
   if (context == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  context->affinity.store(extras.affinity);
+  context->limits[CU_LIMIT_CIG_ENABLED].store(extras.is_cig ? 1 : 0);
   context->Hold();
   Stack::Push(context);
   *handle = context->handle();
@@ -46,26 +56,45 @@ CUresult DestroyAndPop(Context* context) {
 }  // namespace
 
 CUresult CtxCreateFirst(CUcontext* handle, unsigned flags, CUdevice device) {
-  return CreateAndPush(handle, flags, device, kFirstApiVersion);
+  Extras extras;
+  extras.api_version = kFirstApiVersion;
+  return CreateAndPush(handle, flags, device, extras);
 }
 
 CUresult CtxCreate(CUcontext* handle, unsigned flags, CUdevice device) {
-  return CreateAndPush(handle, flags, device, kApiVersion);
+  return CreateAndPush(handle, flags, device);
 }
 
 CUresult CtxCreateAffinity(CUcontext* handle, CUexecAffinityParam* affinity, int count,
                            unsigned flags, CUdevice device) {
-  // Execution affinity exists only under MPS, which is not simulated.
-  if (affinity != nullptr && count > 0) return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
-  return CreateAndPush(handle, flags, device, kApiVersion);
+  Extras extras;
+  for (int i = 0; affinity != nullptr && i < count; ++i) {  // the last one of a type counts
+    const unsigned wanted = affinity[i].param.smCount.val;
+    if (!DeviceFeatures::HasExecAffinity() || affinity[i].type != CU_EXEC_AFFINITY_TYPE_SM_COUNT) {
+      return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+    }
+    if (wanted == 0 || wanted > kMultiprocessors) return CUDA_ERROR_INVALID_VALUE;
+    extras.affinity = (wanted + 1) / 2 * 2;
+  }
+  return CreateAndPush(handle, flags, device, extras);
 }
 
 CUresult CtxCreateParameters(CUcontext* handle, CUctxCreateParams* parameters, unsigned flags,
                              CUdevice device) {
-  if (parameters != nullptr && parameters->cigParams != nullptr) return CUDA_ERROR_NOT_SUPPORTED;
-  if (parameters == nullptr) return CreateAndPush(handle, flags, device, kApiVersion);
-  return CtxCreateAffinity(handle, parameters->execAffinityParams,
-                           parameters->numExecAffinityParams, flags, device);
+  if (parameters == nullptr) return CreateAndPush(handle, flags, device);
+  const CUctxCigParam* cig = parameters->cigParams;
+  if (cig == nullptr) {
+    return CtxCreateAffinity(handle, parameters->execAffinityParams,
+                             parameters->numExecAffinityParams, flags, device);
+  }
+  if (!DeviceFeatures::HasCig()) return CUDA_ERROR_NOT_SUPPORTED;
+  if (parameters->execAffinityParams != nullptr) {
+    Panic("cuCtxCreate: with an execution affinity and for CUDA in Graphics, which is undefined");
+  }
+  if (cig->sharedData == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Extras extras;
+  extras.is_cig = true;
+  return CreateAndPush(handle, flags, device, extras);
 }
 
 CUresult CtxDestroy(CUcontext handle) {

@@ -62,6 +62,7 @@ bool AreContextFlags(unsigned flags) {
 void ResetSettings(Context* context) {
   for (const LimitRow& row : kLimitRows) context->limits[row.limit].store(row.initial);
   context->cache_config.store(CU_FUNC_CACHE_PREFER_NONE);
+  context->affinity.store(kMultiprocessors);
 }
 
 // Answers for a dead context too.
@@ -170,7 +171,7 @@ CUresult CtxGetExecAffinity(CUexecAffinityParam* affinity, CUexecAffinityType ty
   if (incarnation.context->is_green()) return CUDA_ERROR_INVALID_CONTEXT;
   if (type != CU_EXEC_AFFINITY_TYPE_SM_COUNT) return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
   affinity->type = type;
-  affinity->param.smCount.val = kMultiprocessors;
+  affinity->param.smCount.val = incarnation.context->affinity.load();
   return CUDA_SUCCESS;
 }
 

@@ -109,6 +109,15 @@ class Sim {
   /// Makes cuGetProcAddress answer "not found" for `entry`; nullptr shows all again.
   static void HideEntry(const char* entry);
 
+  /// Whether a context can be created with an execution affinity, which a real driver supports
+  /// under MPS alone; a count of multiprocessors is then rounded up to an even number. Default:
+  /// no. The rounding has not been measured.
+  static void SupportExecAffinity(bool supported);
+
+  /// Whether a context can be created for CUDA in Graphics, with any client data but null; its
+  /// CU_LIMIT_CIG_ENABLED is then 1. Default: no. Not measured: as <cuda.h> describes it.
+  static void SupportCig(bool supported);
+
   /// The `nth` call from now of `entry` (1 is the next) returns `code` and does
   /// nothing else; later ones work again. Several may be armed at a time.
   /// `from_any_thread` false counts only the calling thread's calls.

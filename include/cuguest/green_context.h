@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// green_context.h                                                       tier: 2
+// -----------------------------------------------------------------------------
+/// \file
+/// `GreenContext` owns a green context: a context whose work runs on a part of a device's SMs. A
+/// library that works in one leaves the other SMs to its host.
+///
+///   absl::StatusOr<GreenContext> mine = GreenContext::Create(device, SmCount{16});
+///   if (!mine.ok()) return mine.status();
+///   absl::StatusOr<Stream> stream = Stream::Create(mine->incarnation());
+///   if (!stream.ok()) return stream.status();
+///   return Launch(kernel, shape, stream->ref(), ...);      // on 16 SMs
+///
+/// Note [What a green context is]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+/// A view of the device's primary context with fewer SMs. It has a handle, an id, streams and an
+/// entry on context stacks of its own, and everything else is the primary context's:
+///
+///   what                              | whose
+///   ----------------------------------+-----------------------------------------------------
+///   a guard, a ContextRef             | its own: its id differs from the primary's
+///   PerContext                        | its own: one value for each
+///   streams made in it, stream 0      | its own; all are non-blocking, and CU_STREAM_PER_THREAD
+///                                     | is CUDA_ERROR_INVALID_HANDLE
+///   memory                            | the primary's: AcquireFromPointer gives the primary
+///   modules, functions, variables     | the primary's: valid in both, and in every other green
+///                                     | context of the device
+///   events                            | the primary's: recorded in streams of either
+///   limits, flags, cache preference   | the primary's: setting them sets them for the host
+///
+/// Measured on an H100, driver 580: cudasim/test/green_facts_test.cc,
+/// cudasim/test/green_stream_facts_test.cc, test/context/green_context_test.cc,
+/// test/module/green_context_test.cc. Not measured: cuBLAS and the other toolkit libraries in a
+/// green context; creating one while a stream captures.
+///
+/// Note [What it does to the host]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+/// - It retains the primary context, creating it if it is inactive, and so keeps it active.
+/// - While it exists, cuDevicePrimaryCtxReset is refused with CUDA_ERROR_NOT_PERMITTED: a host that
+///   resets its device must be told to close the library first.
+/// - cudaSetDevice replaces it where it is current, as it replaces any context.
+/// - Its SMs are not taken from others: the host's work may run on them, too, unless the host has a
+///   green context of another partition of the same split.
+///
+/// Note [One thread at a time]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~
+/// "A green context can be current to only one thread at a time" (CUDA Driver API,
+/// cuGreenCtxCreate). Driver 580 does not enforce it: two threads worked in one at the same time,
+/// and no call failed. Nor does cuguest, because to know it would take a lock in each guard. Keep
+/// to it: one green context for each thread, of one partition, or a lock of yours around the guard.
+
+#ifndef CUGUEST_GREEN_CONTEXT_H_
+#define CUGUEST_GREEN_CONTEXT_H_
+
+#include <cuda.h>
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/device.h"
+#include "cuguest/export.h"
+#include "cuguest/internal/toolkit.h"
+#include "cuguest/sm_count.h"
+#include "cuguest/sm_partition.h"
+
+CUGUEST_BEGIN_NAMESPACE
+
+/// GreenContext
+///
+/// Stack:   never touched by anything here, whatever is current: not by Create, and not when a
+/// green
+///          context that is an entry of some stack is destroyed. Such an entry stays, dead, and can
+///          be popped.
+/// Count:   one reference to the device's primary context, which the driver takes and releases.
+/// Threads: distinct objects from any threads; one object needs outside locking. To be current, see
+///          Note [One thread at a time]. Not from a stream callback (kPermissionDenied; a
+///          destructor there leaks), and not from a static or thread_local destructor: see Note [No
+///          driver calls after main] in primary_context.h.
+/// Fork:    in a forked child it owns nothing: its destructor does nothing, Destroy() gives
+///          kFailedPrecondition.
+/// Needs:   CUDA 12.4 (driver 550.54); below that Create gives kUnimplemented.
+/// Source:  CUDA Driver API, "Green Contexts"; cudasim/test/green_facts_test.cc.
+class CUGUEST_API GreenContext {
+ public:
+  /// One of at least `least` SMs of `device`; sm_count() says how many it has, see Note [The driver
+  /// rounds] in sm_partition.h. Two that are made so may have the same SMs: for disjoint ones, make
+  /// them of the parts of one SmSplit.
+  ///
+  /// Errors: those of SmSplit::Of() and of Create(partition).
+  /// Cost:   three driver calls more than Create(partition).
+  [[nodiscard]] static absl::StatusOr<GreenContext> Create(Device device, SmCount least);
+
+  /// One of a partition of an SmSplit.
+  ///
+  /// Errors: those of Driver::GetInitialized(), and
+  ///         kInvalidArgument    a partition of no SMs
+  ///         kResourceExhausted  out of memory
+  ///         kDataLoss           an earlier sticky error
+  ///         kUnimplemented      a driver below CUDA 12.4
+  ///         Nothing is held then.
+  /// Cost:   four driver calls, and 6 MiB of device memory on an H100, of which the driver keeps 4
+  ///         when it is destroyed. Where the primary context is inactive, creating it comes on top,
+  ///         and destroying it afterwards: see PrimaryContext::Retain. A description of the
+  ///         partition stays in the driver; CUDA has no call that frees it.
+  [[nodiscard]] static absl::StatusOr<GreenContext> Create(const SmPartition& partition);
+
+  CUGUEST_HIDE GreenContext() noexcept = default;  // empty
+  CUGUEST_HIDE GreenContext(GreenContext&& other) noexcept
+      : state_(std::exchange(other.state_, State())) {}
+  CUGUEST_HIDE GreenContext& operator=(GreenContext other) noexcept {
+    std::swap(state_, other.state_);
+    return *this;
+  }
+
+  /// As Destroy(), its result dropped.
+  ~GreenContext();
+
+  /// The handle to make current, with a guard; nullptr if empty. cuCtxDestroy refuses it.
+  [[nodiscard]] CUGUEST_HIDE CUcontext get() const noexcept { return state_.incarnation.get(); }
+
+  /// The same as CUDA's functions for green contexts take it.
+  [[nodiscard]] CUGUEST_HIDE CUgreenCtx green() const noexcept { return state_.green; }
+
+  /// Give this to ContextGuard, Stream::Create and SharedContext::Attach, and key caches by it.
+  [[nodiscard]] CUGUEST_HIDE const ContextRef& incarnation() const noexcept {
+    return state_.incarnation;
+  }
+
+  [[nodiscard]] CUGUEST_HIDE Device device() const noexcept { return state_.device; }
+  /// SmCount{0} if empty.
+  [[nodiscard]] CUGUEST_HIDE SmCount sm_count() const noexcept { return state_.count; }
+
+  /// Destroys the green context now, and says what the destructor cannot. Succeeds if empty, and at
+  /// the end of the process. Its streams must be destroyed before: those that are left "result in a
+  /// memory leak" (CUDA Driver API, cuGreenCtxDestroy), and a Stream among them is let go without a
+  /// call. What is attached to it by SharedContext does not keep it: that counts as with any
+  /// context that somebody else owns.
+  ///
+  /// Guards, PerContext and ContextRef then treat it as any destroyed context; as with any, asking
+  /// about it is as exact as ContextRef::IsAlive. From CUDA 13.1 on the driver also invalidates the
+  /// captures of its streams (CUDA documentation; not measured).
+  ///
+  /// Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED, somebody else destroyed it;
+  ///                              then, as on success, this object is empty
+  ///         the driver's code    it is still owned
+  /// Cost:   two driver calls.
+  /// Source: CUDA Driver API, cuGreenCtxDestroy; cudasim/test/green_facts_test.cc.
+  absl::Status Destroy();
+
+  /// Gives up ownership without a driver call; the green context, and with it the primary context,
+  /// lasts until somebody destroys it or the process ends.
+  CUGUEST_HIDE CUgreenCtx Leak() noexcept { return std::exchange(state_, State()).green; }
+
+ private:
+  struct State {
+    CUGUEST_HIDE State() noexcept = default;  // as the compiler declares it, but hidden
+    CUgreenCtx green = nullptr;
+    ContextRef incarnation;
+    Device device = Device::Borrow(0);
+    SmCount count{0};
+  };
+
+  CUGUEST_HIDE explicit GreenContext(const State& state) noexcept : state_(state) {}
+  CUresult End() noexcept;
+
+  State state_;
+};
+
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_GREEN_CONTEXT_H_

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// sm_count.h                                                            tier: 2
+// -----------------------------------------------------------------------------
+/// \file
+/// `SmCount` is a number of multiprocessors (SMs): of a device, and of a context, which may have
+/// fewer. A green context has those of its partition, a context with an execution affinity those
+/// that MPS gives it.
+///
+///   absl::StatusOr<SmCount> mine = SmCountOf(context->incarnation());
+///   if (!mine.ok()) return mine.status();
+///   const unsigned blocks = 2 * static_cast<unsigned>(*mine);
+
+#ifndef CUGUEST_SM_COUNT_H_
+#define CUGUEST_SM_COUNT_H_
+
+#include "absl/status/statusor.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/device.h"
+#include "cuguest/export.h"
+
+CUGUEST_BEGIN_NAMESPACE
+
+/// Write `SmCount{16}`; an int does not convert.
+enum class SmCount : unsigned {};
+
+/// SmCountOf()
+///
+/// All SMs of `device`.
+///
+/// Stack:   never touched.
+/// Count:   never touched.
+/// Threads: any.
+/// Errors:  those of Driver::GetInitialized(), and
+///          kNotFound  no such device
+/// Cost:    one driver call.
+[[nodiscard]] CUGUEST_API absl::StatusOr<SmCount> SmCountOf(Device device);
+
+/// The SMs that work in `context` is given. It may be given more: the CUDA documentation names MPS
+/// with CUDA_MPS_ACTIVE_THREAD_PERCENTAGE, and dynamic parallelism on compute capability 9.x
+/// (CUDA Driver API, "Green Contexts").
+///
+/// Stack:   left as it was.
+/// Count:   none.
+/// Threads: any.
+/// Errors:  those of ContextGuard; and the driver's code where it refuses to answer.
+/// Cost:    four driver calls if the context is current, else five; one more for a green context,
+///          and on a driver below CUDA 11.4.
+/// Needs:   a driver below CUDA 11.4 has contexts of whole devices only, and is asked for those.
+/// Source:  CUDA Driver API, cuCtxGetExecAffinity; cudasim/test/green_facts_test.cc,
+///          cudasim/test/creation_facts_test.cc.
+[[nodiscard]] CUGUEST_API absl::StatusOr<SmCount> SmCountOf(const ContextRef& context);
+
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_SM_COUNT_H_

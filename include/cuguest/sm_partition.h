@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// sm_partition.h                                                        tier: 2
+// -----------------------------------------------------------------------------
+/// \file
+/// `SmPartition` is a part of a device's SMs, which a GreenContext is made of. `SmSplit` splits a
+/// device into partitions that have no SM in common.
+///
+///   absl::StatusOr<SmSplit> split = SmSplit::Of(device, SmCount{16}, 2);
+///   if (!split.ok()) return split.status();
+///   absl::StatusOr<GreenContext> decoder = GreenContext::Create(split->parts[0]);
+///   absl::StatusOr<GreenContext> encoder = GreenContext::Create(split->parts[1]);
+///   absl::StatusOr<GreenContext> others = GreenContext::Create(split->rest);
+///
+/// Note [The driver rounds]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~
+/// A partition has at least as many SMs as were asked for, and as many more as the architecture
+/// needs: count() says how many. An H100 with 132 SMs makes parts of 8, 16, 24, ..., and fewer
+/// parts of 8 than would fit. The CUDA documentation gives these minima and multiples, and advises
+/// to ask the driver, as SmSplit does:
+///
+///   compute capability | smallest | multiple of
+///   -------------------+----------+------------
+///   6.x, 7.x           |        2 |           2
+///   8.x                |        4 |           2
+///   9.0 and newer      |        8 |           8
+///
+/// Source: CUDA Driver API, "Green Contexts"; cudasim/test/green_facts_test.cc.
+
+#ifndef CUGUEST_SM_PARTITION_H_
+#define CUGUEST_SM_PARTITION_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cuguest/device.h"
+#include "cuguest/export.h"
+#include "cuguest/sm_count.h"
+
+CUGUEST_BEGIN_NAMESPACE
+
+struct SmSplit;
+
+/// SmPartition
+///
+/// Owns nothing: partitions only name SMs. Partitions of one SmSplit have no SM in common; those
+/// of two may have the same ones. Any number of green contexts can be made of one.
+///
+/// Threads: a value.
+class SmPartition {
+ public:
+  CUGUEST_HIDE SmPartition() noexcept = default;  // of no SMs
+
+  [[nodiscard]] CUGUEST_HIDE Device device() const noexcept { return device_; }
+
+  /// SmCount{0} if it has none, as the rest of a device that was split evenly.
+  [[nodiscard]] CUGUEST_HIDE SmCount count() const noexcept { return count_; }
+
+ private:
+  friend class GreenContext;
+  friend struct SmSplit;
+
+  Device device_ = Device::Borrow(0);
+  SmCount count_{0};
+  // A CUdevResource, whose alignment differs between releases of <cuda.h>.
+  alignas(8) unsigned char resource_[144] = {};
+};
+
+/// SmSplit
+///
+/// A device's SMs, split into parts of one size and a rest.
+struct SmSplit {
+  CUGUEST_HIDE SmSplit() = default;
+
+  /// For Of().
+  CUGUEST_HIDE static constexpr unsigned kAsManyAsFit = 0xffffffff;
+
+  /// Splits the SMs of `device` into `count` parts of at least `least` SMs each, and a rest.
+  /// `flags` are CU_DEV_SM_RESOURCE_SPLIT_*: with CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING
+  /// the parts of an H100 are multiples of 2, whose kernels may not get large clusters.
+  ///
+  /// Stack:   never touched.
+  /// Count:   never touched: no context is created.
+  /// Threads: any. Not from a stream callback: kPermissionDenied.
+  /// Errors:  those of Driver::GetInitialized(), and
+  ///          kNotFound         no such device
+  ///          kInvalidArgument  parts of no SMs, no parts, or more than the device has: the text
+  ///                            says how many SMs it has and how many parts fit; unknown flags
+  ///          kUnimplemented    a driver below CUDA 12.4
+  /// Cost:    three driver calls.
+  /// Source:  CUDA Driver API, cuDevSmResourceSplitByCount; cudasim/test/green_facts_test.cc.
+  [[nodiscard]] CUGUEST_API static absl::StatusOr<SmSplit> Of(Device device, SmCount least,
+                                                              unsigned count = kAsManyAsFit,
+                                                              unsigned flags = 0);
+
+  std::vector<SmPartition> parts;  ///< of one size
+  /// What is left of the device. It "does not have the same functional or performance guarantees as
+  /// the groups" (CUDA Driver API, cuDevSmResourceSplitByCount).
+  SmPartition rest;
+};
+
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_SM_PARTITION_H_

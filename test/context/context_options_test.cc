@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Contexts with an execution affinity and for CUDA in Graphics. Both work on the simulation where
+// a case says so; on a GPU they are refused, unless there is an MPS server.
+
+#include "cuguest/context_options.h"
+
+#include <string>
+
+#include "absl/strings/match.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/driver.h"
+#include "cuguest/error.h"
+#include "cuguest/shared_context.h"
+#include "cuguest/testing/sim.h"
+#include "test/support/raw_driver.h"
+#include "test/support/test.h"
+
+namespace {
+
+using cuguest::ContextGuard;
+using cuguest::ContextOptions;
+using cuguest::Device;
+using cuguest::SharedContext;
+using cuguest::SmCount;
+using cuguest::SmCountOf;
+using cuguest::testing::Sim;
+using cuguest_test::GetStack;
+using cuguest_test::NeedsDriver;
+using cuguest_test::NeedsDriverBefore;
+using cuguest_test::OnlySim;
+using cuguest_test::OwnContext;
+using cuguest_test::SetStack;
+using Stack = std::vector<CUcontext>;
+
+const Device kFirst = Device::Borrow(0);
+
+// Makes the simulation support both.
+struct Supported {
+  Supported() { Set(true); }
+  ~Supported() { Set(false); }
+  static void Set(bool supported) {
+    Sim::SupportExecAffinity(supported);
+    Sim::SupportCig(supported);
+  }
+};
+
+ContextOptions Affinity(unsigned count) {
+  ContextOptions options;
+  options.execution_affinity = SmCount{count};
+  return options;
+}
+
+char blob[64];
+
+ContextOptions Cig(void* data = blob) {
+  ContextOptions options;
+  options.cig = CUctxCigParam{CIG_DATA_TYPE_NV_BLOB, data};
+  return options;
+}
+
+// Which must fail.
+absl::Status Refusal(const ContextOptions& options, Device device = kFirst,
+                     const char* failing = nullptr) {
+  const OwnContext callers;
+  SetStack({callers.get()});
+  const auto before = Sim::Live();
+  if (failing != nullptr) Sim::FailCall(failing, 1, CUDA_ERROR_OPERATING_SYSTEM);
+  const absl::Status status = SharedContext::Create(device, options).status();
+  Sim::ClearFaults();
+  BOOST_TEST(!status.ok());
+  BOOST_TEST(GetStack() == (Stack{callers.get()}));
+  SetStack({});
+  BOOST_TEST((Sim::Live() == before), "leaked");
+  return status;
+}
+
+bool Says(const absl::Status& status, const char* words) {
+  return absl::StrContains(std::string(status.message()), words);
+}
+
+bool HasExecAffinity() {
+  const auto supports = RAW(cuDeviceGetExecAffinitySupport);
+  int has = 0;
+  BOOST_TEST(supports(&has, CU_EXEC_AFFINITY_TYPE_SM_COUNT, 0) == CUDA_SUCCESS);
+  return has != 0;
+}
+bool HasNoExecAffinity() { return !HasExecAffinity(); }
+
+size_t CigLimitOf(const SharedContext& context) {
+  const ContextGuard guard(context.incarnation());
+  size_t enabled = 77;
+  BOOST_TEST(RAW(cuCtxGetLimit)(&enabled, CU_LIMIT_CIG_ENABLED) == CUDA_SUCCESS);
+  return enabled;
+}
+
+unsigned FlagsOf(const SharedContext& context) {
+  const ContextGuard guard(context.incarnation());
+  unsigned flags = 0;
+  BOOST_TEST(RAW(cuCtxGetFlags)(&flags) == CUDA_SUCCESS);
+  return flags & CU_CTX_SCHED_MASK;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(context_options)
+
+BOOST_AUTO_TEST_CASE(flags_alone_make_a_plain_context) {
+  ContextOptions options;
+  options.flags = CU_CTX_SCHED_YIELD;
+  BOOST_TEST(SmCountOf(kFirst).ok());  // the driver is found, and initialised
+  Sim::ResetCalls();
+  SharedContext shared = SharedContext::Create(kFirst, options).value();
+  if (Sim::IsActive()) BOOST_TEST(Sim::TotalCalls() == 3u);
+  BOOST_TEST(GetStack().empty());
+  BOOST_TEST(FlagsOf(shared) == CU_CTX_SCHED_YIELD);
+  BOOST_TEST((SmCountOf(shared.incarnation()).value() == SmCountOf(kFirst).value()));
+  BOOST_TEST(shared.Detach().ok());
+}
+
+BOOST_AUTO_TEST_CASE(an_affinity_reaches_the_driver,
+                     *OnlySim() * NeedsDriver(11040, "cuCtxCreate_v3")) {
+  const Supported supported;
+  const OwnContext callers;
+  SetStack({callers.get()});
+  for (const unsigned count : {1u, 7u, 16u, 132u}) {
+    ContextOptions options = Affinity(count);
+    options.flags = CU_CTX_SCHED_BLOCKING_SYNC;
+    Sim::ResetCalls();
+    SharedContext shared = SharedContext::Create(kFirst, options).value();
+    BOOST_TEST(Sim::TotalCalls() == 4u);
+    BOOST_TEST(GetStack() == (Stack{callers.get()}));
+    BOOST_TEST((SmCountOf(shared.incarnation()).value() == SmCount{(count + 1) / 2 * 2}));
+    BOOST_TEST(FlagsOf(shared) == CU_CTX_SCHED_BLOCKING_SYNC);
+    BOOST_TEST((shared.owner() == SharedContext::Owner::kShared));
+    BOOST_TEST(shared.Detach().ok());
+  }
+  BOOST_TEST(Sim::Live().contexts == 1u);
+  SetStack({});
+}
+
+BOOST_AUTO_TEST_CASE(cig_data_reaches_the_driver,
+                     *OnlySim() * NeedsDriver(12050, "cuCtxCreate_v4")) {
+  const Supported supported;
+  SharedContext shared = SharedContext::Create(kFirst, Cig()).value();
+  BOOST_TEST(GetStack().empty());
+  BOOST_TEST(CigLimitOf(shared) == 1u);
+  SharedContext plain = SharedContext::Create(kFirst).value();
+  BOOST_TEST(CigLimitOf(plain) == 0u);
+  BOOST_TEST(shared.Detach().ok());
+  BOOST_TEST(plain.Detach().ok());
+  BOOST_TEST(Sim::Live().contexts == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(an_affinity_without_mps_is_refused,
+                     *NeedsDriver(11040, "cuCtxCreate_v3") *
+                         cuguest_test::OnlyIf(&HasNoExecAffinity, "needs a process without MPS")) {
+  const absl::Status status = Refusal(Affinity(16));
+  BOOST_TEST((status.code() == absl::StatusCode::kUnimplemented), status.ToString());
+  BOOST_TEST((cuguest::CodeOf(status) == CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY));
+  BOOST_TEST(Says(status,
+                  "create a shared context, device 0, flags 0x0, with an execution "
+                  "affinity of 16 SMs, which only a client of an MPS server can have"));
+}
+
+BOOST_AUTO_TEST_CASE(cig_without_support_is_refused, *NeedsDriver(12050, "cuCtxCreate_v4")) {
+  const absl::Status status = Refusal(Cig());
+  BOOST_TEST((status.code() == absl::StatusCode::kUnimplemented), status.ToString());
+  BOOST_TEST((cuguest::CodeOf(status) == CUDA_ERROR_NOT_SUPPORTED));
+  BOOST_TEST(Says(status, "for CUDA in Graphics with data of type 2: ask cuDeviceGetAttribute"),
+             status.ToString());
+}
+
+BOOST_AUTO_TEST_CASE(an_older_driver_is_named, *NeedsDriverBefore(12050, "cuCtxCreate_v4")) {
+  const absl::Status status = Refusal(Cig());
+  BOOST_TEST((status.code() == absl::StatusCode::kUnimplemented), status.ToString());
+  BOOST_TEST(Says(status, "has no cuCtxCreate of CUDA 12.5; driver 555.42 or newer is needed"),
+             status.ToString());
+  BOOST_TEST((cuguest::ProblemOf(status) == cuguest::DriverProblem::kEntryMissing));
+}
+
+BOOST_AUTO_TEST_CASE(a_missing_signature_is_named, *OnlySim()) {
+  const Supported supported;
+  Sim::HideEntry("cuCtxCreate");
+  const absl::Status status = Refusal(Affinity(16));
+  Sim::HideEntry(nullptr);
+  BOOST_TEST((status.code() == absl::StatusCode::kUnimplemented), status.ToString());
+  BOOST_TEST(Says(status, "with an execution affinity of 16 SMs: this driver (CUDA"));
+  BOOST_TEST(Says(status, "has no cuCtxCreate of CUDA 11.4; driver 470.42.01 or newer is needed"),
+             status.ToString());
+}
+
+BOOST_AUTO_TEST_CASE(what_no_driver_could_do_is_refused) {
+  const Supported supported;
+  ContextOptions both = Affinity(16);
+  both.cig = Cig().cig;
+  const struct {
+    ContextOptions options;
+    const char* words;
+  } kRows[] = {
+      {Affinity(0), "an execution affinity of 0 SMs: a context needs at least one SM"},
+      {Cig(nullptr), "data of type 2: the data is null"},
+      {both, "one of the two, not both"},
+  };
+  for (const auto& row : kRows) {
+    Sim::ResetCalls();
+    const absl::Status status = SharedContext::Create(kFirst, row.options).status();
+    BOOST_TEST(Sim::TotalCalls() == 0u);
+    BOOST_TEST((status.code() == absl::StatusCode::kInvalidArgument), status.ToString());
+    BOOST_TEST(Says(status, row.words), status.ToString());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_the_driver_refuses_names_the_device,
+                     *OnlySim() * NeedsDriver(11040, "cuCtxCreate_v3")) {
+  const Supported supported;
+  BOOST_TEST((cuguest::CodeOf(Refusal(Affinity(1000))) == CUDA_ERROR_INVALID_VALUE));
+  ContextOptions unknown_flags = Affinity(16);
+  unknown_flags.flags = 0x7;
+  BOOST_TEST((cuguest::CodeOf(Refusal(unknown_flags)) == CUDA_ERROR_INVALID_VALUE));
+  const absl::Status status = Refusal(Affinity(16), Device::Borrow(77));
+  BOOST_TEST((status.code() == absl::StatusCode::kNotFound), status.ToString());
+  BOOST_TEST(Says(status, "device 77, flags 0x0, with an execution affinity of 16 SMs"),
+             status.ToString());
+}
+
+BOOST_AUTO_TEST_CASE(any_call_may_fail_and_nothing_leaks,
+                     *OnlySim() * NeedsDriver(12050, "cuCtxCreate_v4")) {
+  const Supported supported;
+  for (const char* entry : {"cuCtxCreate", "cuCtxPopCurrent", "cuCtxGetId", "cuGetProcAddress"}) {
+    for (const ContextOptions& options : {Affinity(16), Cig()}) {
+      BOOST_TEST_CONTEXT(entry) {
+        const absl::Status status = Refusal(options, kFirst, entry);
+        const bool is_lookup = entry == std::string("cuGetProcAddress");
+        BOOST_TEST((status.code() ==
+                    (is_lookup ? absl::StatusCode::kUnimplemented : absl::StatusCode::kInternal)),
+                   status.ToString());
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
