@@ -60,6 +60,7 @@ CUGUEST_BEGIN_NAMESPACE
 /// done is to allocate or free in the order of a stream that captures itself: it would become a
 /// node of the graph. AllocateAsync, Free and FreeAsync say so, and the destructor leaks the
 /// memory, since nothing else is safe: free before the capture, or in the order of another stream.
+/// Memory that a graph allocates and frees is had by CaptureScope::Allocate (capture_scope.h).
 
 /// DeviceBuffer
 ///

@@ -151,6 +151,22 @@
   X(StreamGetCaptureInfo, 10010, "",                                                               \
     (CUstream stream, CUstreamCaptureStatus * status, cuuint64_t * id))                            \
   X(ThreadExchangeStreamCaptureMode, 10010, "", (CUstreamCaptureMode * mode))                      \
+  X(StreamBeginCapture, 10010, "_v2", (CUstream stream, CUstreamCaptureMode mode))                 \
+  X(StreamEndCapture, 10000, "", (CUstream stream, CUgraph * graph))                               \
+  X(GraphCreate, 10000, "", (CUgraph * graph, unsigned flags))                                     \
+  X(GraphDestroy, 10000, "", (CUgraph graph))                                                      \
+  X(GraphAddKernelNode, 12000, "_v2",                                                              \
+    (CUgraphNode * node, CUgraph graph, const CUgraphNode* dependencies, size_t count,             \
+     const CUDA_KERNEL_NODE_PARAMS_v2* params))                                                    \
+  X(GraphKernelNodeSetAttribute, 11000, "",                                                        \
+    (CUgraphNode node, CUkernelNodeAttrID attribute, const CUkernelNodeAttrValue* value))          \
+  X(GraphDestroyNode, 10000, "", (CUgraphNode node))                                               \
+  X(GraphInstantiateWithFlags, 11040, "",                                                          \
+    (CUgraphExec * executable, CUgraph graph, unsigned long long flags))                           \
+  X(GraphExecKernelNodeSetParams, 12000, "_v2",                                                    \
+    (CUgraphExec executable, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2* params))          \
+  X(GraphLaunch, 10000, "", (CUgraphExec executable, CUstream stream))                             \
+  X(GraphExecDestroy, 10000, "", (CUgraphExec executable))                                         \
   X(CtxGetId, 12000, "", (CUcontext context, unsigned long long* id))                              \
   X(CtxGetExecAffinity, 11040, "", (CUexecAffinityParam * affinity, CUexecAffinityType type))      \
   X(CtxGetDevResource, 12040, "",                                                                  \

@@ -3,8 +3,8 @@
 // No lock of cuguest's is held across a driver call, an allocation, the loading of a library or a
 // callback: in each driver call that an operation makes, and in each callback that it is given,
 // cuguest is used on the same thread and on another one that is waited for (support/reentry.h).
-// Each operation is a process of its own. Of tiers 1 and 2; runtime/reentry_test.cc has the others,
-// and test/headers/calls_test.py notices a function that is in neither.
+// Each operation is a process of its own. Of tiers 1 and 2, and graphs; runtime/reentry_test.cc has
+// the others, and test/headers/calls_test.py notices a function that is in neither.
 
 #include <dlfcn.h>
 #include <unistd.h>
@@ -18,6 +18,7 @@
 #include "cuguest/acquire.h"
 #include "cuguest/acquired_guard.h"
 #include "cuguest/capture.h"
+#include "cuguest/capture_scope.h"
 #include "cuguest/code_image.h"
 #include "cuguest/compatibility.h"
 #include "cuguest/context_guard.h"
@@ -25,6 +26,7 @@
 #include "cuguest/context_scope.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/driver.h"
+#include "cuguest/graph.h"
 #include "cuguest/green_context.h"
 #include "cuguest/host_scope.h"
 #include "cuguest/incident.h"
@@ -300,6 +302,28 @@ void Captures() {
   });
 }
 
+void Graphs() {
+  const ContextRef context = ContextRef::Borrow(Own());
+  const absl::StatusOr<cuguest::Stream> stream = cuguest::Stream::Create(context);
+  CHECK(stream.ok());
+  WithCallbacks([&] {
+    absl::StatusOr<cuguest::CaptureScope> capture = cuguest::CaptureScope::Begin(stream->ref());
+    CHECK(capture.ok());
+    const absl::StatusOr<cuguest::DeviceView<int>> memory = capture->Allocate<int>(16);
+    CHECK(memory.ok() && capture->Free(*memory).ok());
+    const cuguest::CaptureScope empty = *std::move(capture);
+    absl::StatusOr<cuguest::Graph> graph = cuguest::Graph::Create(context);
+    CHECK(graph.ok() && graph->AddContext(context).ok());
+    CHECK(!graph->AddKernel(cuguest::Kernel(), {}, {}).ok());
+    absl::StatusOr<cuguest::ExecutableGraph> ready = graph->Instantiate();
+    CHECK(ready.ok() && !ready->SetKernel(nullptr, cuguest::Kernel(), {}).ok());
+    const absl::StatusOr<cuguest::Stream> another = cuguest::Stream::Create(context);
+    CHECK(another.ok() && ready->Launch(another->ref()).ok());
+    CHECK(cuguest::CaptureScope::Begin(another->ref())->End().ok());
+    CHECK(ready->Release().ok() && graph->Release().ok());
+  });
+}
+
 // A callee that leaves a context behind.
 void CauseIncident(CUcontext context, CUcontext callees) {
   const ContextGuard guard(context);
@@ -350,6 +374,7 @@ int main(int argc, char** argv) {
                                         {"host_scopes", &HostScopes, {}, 0, on},
                                         {"residencies", &Residencies, {}, 0, on},
                                         {"captures", &Captures, {}, 0, on},
+                                        {"graphs", &Graphs, {}, 0, on},
                                         {"incidents", &Incidents, {}, 0, on},
                                     });
 }

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// capture_scope.h                                                       tier: 3
+// -----------------------------------------------------------------------------
+/// \file
+/// `CaptureScope` captures what a library submits to a stream of its own, as a Graph (graph.h)
+/// that can be run in any stream, as often as wanted, for the cost of one launch.
+///
+///   absl::StatusOr<CaptureScope> capture = CaptureScope::Begin(stream);
+///   if (!capture.ok()) return capture.status();
+///   absl::StatusOr<DeviceView<float>> scratch = capture->Allocate<float>(n);
+///   if (!scratch.ok()) return scratch.status();      // the scope ends the capture
+///   absl::Status status = Filter(input, *scratch, output, stream);  // Launch, CopyAsync, ...
+///   if (!status.ok()) return status;
+///   absl::StatusOr<Graph> graph = capture->End();
+///
+/// Note [A capture and its host]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+/// While it goes on, the driver refuses these to others, and they invalidate it:
+///
+///   from any thread                         | in which case
+///   ----------------------------------------+------------------------------------------------
+///   cuCtxSynchronize                        | in the context of the stream
+///   use of stream 0                         | in that context, if the stream is a blocking one
+///   what Note [What a capture forbids] of   | in mode GLOBAL; in THREAD_LOCAL, the default, on
+///   capture.h calls unsafe: cuMemAlloc, ... | the capturing thread alone; in RELAXED never
+///
+/// So capture in a stream with CU_STREAM_NON_BLOCKING (as Stream::Create() makes them), of a
+/// context of your own where there is one, for a short time; and put a CaptureModeGuard around a
+/// call back into the host in between. The thread's own capture mode, its current context and all
+/// other captures are as they were.
+///
+/// Note [Memory of a capture]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~
+/// What Allocate() returns belongs to the graph: the address stays the same for as long as the
+/// graph and what was instantiated from it, but there is memory behind it only while the graph
+/// runs, from the place at which it was allocated to that at which it is freed: by Free(), or by
+/// End(), which frees what is left. So such a graph can be launched again and again, and holds no
+/// memory in between. A view of it is good for work that is captured in this stream before it is
+/// freed (and in streams that wait for it, and that it waits for); nothing else may touch it, and
+/// no pointer query (Describe(), DeviceView::Borrow()) may name it. A DeviceBuffer refuses to be
+/// allocated or freed in the order of a stream that captures, since it could outlive the capture.
+/// Source: CUDA Programming Guide, "Graph Memory Nodes"; CUDA Driver API, cuMemAllocAsync,
+/// cuMemFreeAsync, cuGraphAddMemAllocNode; cudasim/test/graph_memory_facts_test.cc. None of it was
+/// measured yet.
+
+#ifndef CUGUEST_CAPTURE_SCOPE_H_
+#define CUGUEST_CAPTURE_SCOPE_H_
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/device_view.h"
+#include "cuguest/export.h"
+#include "cuguest/graph.h"
+#include "cuguest/internal/memory_range.h"
+#include "cuguest/internal/this_thread.h"
+#include "cuguest/stream.h"
+
+CUGUEST_BEGIN_NAMESPACE
+
+/// CaptureScope
+///
+/// Stack:   left as it is.
+/// Count:   none: it keeps neither the stream nor its context alive. The owners of captured memory
+///          and code keep them until the graph runs no more.
+/// Threads: one object needs outside locking. It is bound to the thread that began it, unless the
+///          mode is RELAXED. Not in a stream callback, nor in a static or thread_local destructor:
+///          see Note [No driver calls after main] in primary_context.h.
+/// Errors:  those of Driver::Get(), and of every operation
+///            kFailedPrecondition  the scope is empty; the context was destroyed or reset; the
+///                                 capture was invalidated, or somebody else has ended that
+///            kPermissionDenied    from a stream callback
+///            kDataLoss            an earlier sticky error
+///          and what each one adds.
+class CUGUEST_API CaptureScope {
+ public:
+  /// Begins a capture in `stream`, a created one. What was submitted to the stream before is not
+  /// part of it. The graph can be launched in any stream, also in one of those that are refused
+  /// here.
+  ///
+  /// Errors: kInvalidArgument     an empty ref; stream 0, CU_STREAM_LEGACY or
+  ///                              CU_STREAM_PER_THREAD; a mode that is none of the three
+  ///         kFailedPrecondition  the stream captures: that capture goes on
+  ///         kUnimplemented       a driver below CUDA 10.1
+  ///         Nothing has changed then.
+  /// Cost:   four driver calls, contention-free.
+  /// Source: CUDA Driver API, cuStreamBeginCapture; cudasim/test/capture_life_facts_test.cc.
+  [[nodiscard]] static absl::StatusOr<CaptureScope> Begin(
+      const StreamRef& stream, CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+
+  CUGUEST_HIDE CaptureScope() noexcept = default;  // empty
+  CUGUEST_HIDE CaptureScope(CaptureScope&& other) noexcept
+      : state_(std::exchange(other.state_, State())), memory_(std::move(other.memory_)) {}
+  CUGUEST_HIDE CaptureScope& operator=(CaptureScope other) noexcept {
+    std::swap(state_, other.state_);
+    memory_.swap(other.memory_);
+    return *this;
+  }
+
+  /// Ends the capture if End() has not, and destroys what was captured; on whatever thread: the
+  /// stream can be used again. Does not end a capture that somebody else began there since.
+  ~CaptureScope();
+
+  /// Empty if the scope is.
+  [[nodiscard]] CUGUEST_HIDE const StreamRef& stream() const noexcept { return state_.stream; }
+
+  /// `count` elements of device memory, not initialised: see Note [Memory of a capture]. No
+  /// elements: an empty view.
+  ///
+  /// Errors: kInvalidArgument    the size in bytes is more than a size_t holds
+  ///         kResourceExhausted  more than the device can have
+  ///         kUnimplemented      a driver below CUDA 11.4, or a device without pools
+  ///         Nothing was captured then.
+  /// Cost:   seven driver calls if the stream's context is current, else eight.
+  template <typename T>
+  [[nodiscard]] CUGUEST_HIDE absl::StatusOr<DeviceView<T>> Allocate(std::size_t count) {
+    const absl::StatusOr<internal::MemoryRange> range =
+        AllocateRange({sizeof(T), alignof(T)}, count);
+    if (!range.ok()) return range.status();
+    return internal::RangeAccess::View<T>(*range);
+  }
+
+  /// Frees what Allocate() returned, here in the stream's order, so that what comes later in the
+  /// graph may be given the same memory. Of an empty view: nothing.
+  ///
+  /// Errors: kInvalidArgument    it is no memory of this scope, or was freed
+  ///         the driver's code   it is freed by End()
+  /// Cost:   three driver calls.
+  template <typename T>
+  CUGUEST_HIDE absl::Status Free(const DeviceView<T>& view) {
+    return FreeAt(view.get());
+  }
+
+  /// Ends the capture: what was submitted to the stream since Begin(), and to streams that waited
+  /// for it and that it has waited for. The scope is empty then, whatever the outcome, except that
+  /// the two marked (*) leave it as it is.
+  ///
+  /// Errors: kFailedPrecondition  (*) on another thread than Begin(), unless the mode is RELAXED.
+  ///                              The capture was invalidated by a call that it forbids; or a
+  ///                              stream that joined it was not joined again. The text says what to
+  ///                              do
+  ///         the driver's code    (*) of a call that failed otherwise
+  ///         No graph is left then, and the stream can be used again.
+  /// Cost:   three driver calls, and one for each Allocate() without a Free().
+  /// Source: CUDA Driver API, cuStreamEndCapture; cudasim/test/capture_life_facts_test.cc.
+  [[nodiscard]] absl::StatusOr<Graph> End();
+
+ private:
+  struct State {
+    CUGUEST_HIDE State() noexcept = default;  // as the compiler declares it, but hidden
+    StreamRef stream;
+    cuuint64_t id = 0;  // of the capture
+    bool any_thread = false;
+    internal::BoundThread thread;
+  };
+
+  CUGUEST_HIDE explicit CaptureScope(const State& state) noexcept : state_(state) {}
+  absl::StatusOr<internal::MemoryRange> AllocateRange(const internal::ElementType& type,
+                                                      std::size_t count);
+  absl::Status FreeAt(CUdeviceptr pointer);
+  absl::Status CheckActive(const char* doing);
+
+  State state_;
+  std::vector<internal::MemoryRange> memory_;  // allocated, and not freed
+};
+
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_CAPTURE_SCOPE_H_

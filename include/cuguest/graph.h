@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// -----------------------------------------------------------------------------
+// graph.h                                                               tier: 3
+// -----------------------------------------------------------------------------
+/// \file
+/// `Graph` owns a CUDA graph: what a CaptureScope recorded (capture_scope.h), or kernels that are
+/// added one by one. `ExecutableGraph` is a graph ready to run, in any stream, as often as wanted.
+///
+///   absl::StatusOr<Graph> graph = Graph::Create(context);
+///   if (!graph.ok()) return graph.status();
+///   absl::StatusOr<CUgraphNode> scaled = graph->AddKernel(scale, shape, {}, n, a, DevicePtr(x));
+///   if (!scaled.ok()) return scaled.status();
+///   absl::Status added = graph->AddKernel(sum, shape, {*scaled}, n, DevicePtr(x)).status();
+///   if (!added.ok()) return added;
+///   absl::StatusOr<ExecutableGraph> ready = graph->Instantiate();
+///   if (!ready.ok()) return ready.status();
+///   absl::Status status = ready->Launch(stream);  // in its order: the host's, say
+///
+/// Note [The contexts of a graph]
+/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+/// A graph is of no context, and each of its nodes is: a captured one of that of its stream, a
+/// kernel that is added of the graph's context(). It runs there whatever stream the graph is
+/// launched in. When a context ends, its nodes do not go away, and a driver that is given them
+/// crashes: to instantiate such a graph, and to launch or destroy what was instantiated from it. So
+/// a Graph and an ExecutableGraph know their contexts, and ask whether each of them is alive (which
+/// is as exact as ContextRef::IsAlive) before they call the driver. A capture that other streams
+/// joined may have nodes of their contexts, too, which no function of the driver tells: name them
+/// by AddContext().
+/// Source: cudasim/test/sim_panic_test.cc, measured on an H100; CUDA Driver API,
+/// CUDA_KERNEL_NODE_PARAMS::ctx; cudasim/test/graph_node_facts_test.cc.
+
+#ifndef CUGUEST_GRAPH_H_
+#define CUGUEST_GRAPH_H_
+
+#include <cuda.h>
+
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/context_ref.h"
+#include "cuguest/export.h"
+#include "cuguest/kernel.h"
+#include "cuguest/launch.h"
+#include "cuguest/param_buffer.h"
+#include "cuguest/param_layout.h"
+#include "cuguest/stream.h"
+
+CUGUEST_BEGIN_NAMESPACE
+
+namespace internal {
+
+// The parameters of a node, which the driver copies.
+struct NodeParams {
+  const unsigned char* data;
+  ParamLayoutView layout;
+};
+
+template <typename... Values>
+CUGUEST_HIDE PackedParams<Values...> PackForNode(const Values&... values) noexcept {
+  static_assert((!std::is_pointer_v<Values> && ...),
+                "a pointer may as well be the host's: pass DevicePtr<T>(pointer) if it is one for "
+                "the device");
+  return PackedParams<Values...>(values...);
+}
+template <typename... Ts>
+CUGUEST_HIDE const PackedParams<Ts...>& PackForNode(const PackedParams<Ts...>& params) noexcept {
+  return params;
+}
+CUGUEST_HIDE inline const ParamBuffer& PackForNode(const ParamBuffer& params) noexcept {
+  return params;
+}
+
+}  // namespace internal
+
+/// ExecutableGraph
+///
+/// Stack:   left as it is.
+/// Count:   none: it keeps no context alive, and not what its nodes work on. The owners of memory
+///          and of code keep them until it runs no more.
+/// Threads: distinct objects from any threads; one object needs outside locking, also its
+///          launches. Not in a stream callback, where the destructor leaves the graph to the
+///          process; nor in a static or thread_local destructor: see Note [No driver calls after
+///          main] in primary_context.h.
+/// Errors:  those of Driver::Get(), and of every operation
+///            kInvalidArgument     an empty object
+///            kFailedPrecondition  a context of the graph was destroyed or reset
+///            kPermissionDenied    from a stream callback
+///            kDataLoss            an earlier sticky error
+///          and what each one adds. Nothing has changed then.
+class CUGUEST_API ExecutableGraph {
+ public:
+  CUGUEST_HIDE ExecutableGraph() noexcept = default;  // empty
+  CUGUEST_HIDE ExecutableGraph(ExecutableGraph&& other) noexcept
+      : graph_(std::exchange(other.graph_, nullptr)), contexts_(std::move(other.contexts_)) {}
+  CUGUEST_HIDE ExecutableGraph& operator=(ExecutableGraph other) noexcept {
+    std::swap(graph_, other.graph_);
+    contexts_.swap(other.contexts_);
+    return *this;
+  }
+
+  /// As Release(), its result dropped.
+  ~ExecutableGraph();
+
+  [[nodiscard]] CUGUEST_HIDE CUgraphExec get() const noexcept { return graph_; }  // or nullptr
+
+  /// Runs the graph in the order of `stream`, of whichever context, behind its own earlier
+  /// launches. Success means submitted, as of Launch() of a kernel.
+  ///
+  /// Errors: kFailedPrecondition  the stream's context was destroyed or reset; the stream captures,
+  ///                              or is stream 0 while a blocking stream of its context captures:
+  ///                              no capture is invalidated
+  ///         kInvalidArgument     memory that a node works on was freed; or the graph allocates
+  ///                              memory that it does not free, and that of the last launch was
+  ///                              not freed
+  /// Cost:   three driver calls, and one for each context of the graph other than the stream's; on
+  ///         a stream that means the current context those of a ContextGuard instead of one.
+  /// Source: CUDA Driver API, cuGraphLaunch; test/graph/graph_test.cc.
+  absl::Status Launch(const StreamRef& stream);
+
+  /// Changes what a node that AddKernel() added does from the next launch on: here alone, not in
+  /// the Graph, which must exist. Grid, block, dynamic shared memory and parameters; whatever else
+  /// a shape has stays as it is in the graph. The kernel is checked as by Graph::AddKernel().
+  ///
+  ///   absl::Status status = ready->SetKernel(*scaled, scale, shape, n, 2 * a, DevicePtr(x));
+  ///
+  /// Errors: those of Graph::AddKernel(), and
+  ///         kInvalidArgument  a cluster, a cooperative grid or attributes; the node is no kernel
+  ///                           node, or none of this graph
+  /// Cost:   that of Graph::AddKernel().
+  /// Needs:  CUDA 12.0.
+  /// Source: CUDA Driver API, cuGraphExecKernelNodeSetParams;
+  ///         cudasim/test/graph_node_facts_test.cc.
+  template <typename... Params>
+  CUGUEST_HIDE absl::Status SetKernel(CUgraphNode node, const Kernel& kernel,
+                                      const LaunchShape& shape, const Params&... params) {
+    const auto& packed = internal::PackForNode(params...);
+    return SetNode(node, kernel, shape, {packed.data(), packed.layout()});
+  }
+
+  /// Destroys it now, and says what the destructor cannot. A launch that still runs ends first, and
+  /// is not waited for. Where one of its contexts is over, it is let go without a driver call: that
+  /// leaks host memory of the driver's. Succeeds if empty, and at the end of the process.
+  /// Invalidates no capture.
+  ///
+  /// Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it was let go; then, as on
+  ///                              success, this object is empty
+  ///         the driver's code    it is still owned
+  /// Cost:   three driver calls, and one for each context of the graph.
+  /// Source: CUDA Driver API, cuGraphExecDestroy.
+  absl::Status Release();
+
+  /// Gives up ownership without a driver call.
+  CUGUEST_HIDE CUgraphExec Leak() noexcept { return std::exchange(graph_, nullptr); }
+
+ private:
+  friend class Graph;
+  CUGUEST_HIDE ExecutableGraph(CUgraphExec graph, std::vector<ContextRef> contexts) noexcept
+      : graph_(graph), contexts_(std::move(contexts)) {}
+  absl::Status SetNode(CUgraphNode node, const Kernel& kernel, const LaunchShape& shape,
+                       const internal::NodeParams& params);
+  CUresult Destroy() noexcept;
+
+  CUgraphExec graph_ = nullptr;
+  std::vector<ContextRef> contexts_;  // the graph's own first
+};
+
+/// Graph
+///
+/// Stack:   left as it is.
+/// Count:   none, and threads: as ExecutableGraph.
+/// Errors:  those of Driver::Get(), and of every operation
+///            kInvalidArgument     an empty object
+///            kFailedPrecondition  a context of the graph was destroyed or reset
+///            kPermissionDenied    from a stream callback
+///            kDataLoss            an earlier sticky error
+///          and what each one adds. Nothing has changed then.
+class CUGUEST_API Graph {
+ public:
+  /// An empty graph, for kernels that run in `context`. Invalidates no capture.
+  ///
+  /// Errors: kInvalidArgument     an empty ContextRef
+  ///         kUnimplemented       a driver below CUDA 10.0
+  /// Cost:   two driver calls.
+  /// Source: CUDA Driver API, cuGraphCreate.
+  [[nodiscard]] static absl::StatusOr<Graph> Create(const ContextRef& context);
+
+  /// Takes over a graph that somebody made, with work of `context`. Asks the driver nothing.
+  ///
+  /// Errors: kInvalidArgument  null, or an empty ContextRef. It keeps its owner.
+  [[nodiscard]] static absl::StatusOr<Graph> Adopt(CUgraph graph, const ContextRef& context);
+
+  CUGUEST_HIDE Graph() noexcept = default;  // empty
+  CUGUEST_HIDE Graph(Graph&& other) noexcept
+      : graph_(std::exchange(other.graph_, nullptr)), contexts_(std::move(other.contexts_)) {}
+  CUGUEST_HIDE Graph& operator=(Graph other) noexcept {
+    std::swap(graph_, other.graph_);
+    contexts_.swap(other.contexts_);
+    return *this;
+  }
+
+  /// As Release(), its result dropped.
+  ~Graph();
+
+  [[nodiscard]] CUGUEST_HIDE CUgraph get() const noexcept { return graph_; }  // or nullptr
+
+  /// Where kernels that are added run; empty if the graph is.
+  [[nodiscard]] CUGUEST_HIDE ContextRef context() const noexcept {
+    return contexts_.empty() ? ContextRef() : contexts_.front();
+  }
+
+  /// Says that nodes are of `context`, too: see Note [The contexts of a graph]. Calls no driver.
+  ///
+  /// Errors: kInvalidArgument  an empty ContextRef
+  absl::Status AddContext(const ContextRef& context);
+
+  /// A node that launches `kernel` in context() once the nodes in `after`, of this graph, are done.
+  /// What Launch() would refuse is refused with the same words (see Note [What is checked of
+  /// parameters] and Note [What is checked of a shape] in launch.h); `params` are values, a
+  /// PackedParams or a ParamBuffer, and are copied. Invalidates no capture.
+  ///
+  /// A function that was borrowed as a CUfunction runs in the context of its module, and so not in
+  /// the green context that context() may be: capture a Launch() there.
+  ///
+  /// Errors: those of Kernel's functions and of Launch(), and
+  ///         kInvalidArgument  `after` has a node twice, or one of another graph
+  ///         kUnimplemented    a driver below CUDA 12.0: capture a Launch() instead
+  /// Cost:   six driver calls if context() is current, else seven; more for the first use of the
+  ///         kernel, and one for each attribute, cluster or cooperative grid and what Launch() asks
+  ///         for those.
+  /// Source: CUDA Driver API, cuGraphAddKernelNode; cudasim/test/graph_node_facts_test.cc.
+  template <typename... Params>
+  [[nodiscard]] CUGUEST_HIDE absl::StatusOr<CUgraphNode> AddKernel(
+      const Kernel& kernel, const LaunchShape& shape, const std::vector<CUgraphNode>& after,
+      const Params&... params) {
+    const auto& packed = internal::PackForNode(params...);
+    return AddNode(kernel, shape, after, {packed.data(), packed.layout()});
+  }
+
+  /// Ready to run. The graph may be changed or destroyed afterwards: what was made of it stays.
+  /// `flags` of cuGraphInstantiate. Invalidates no capture.
+  ///
+  /// Errors: kInvalidArgument  other flags; memory that a captured node works on was freed
+  ///         kUnimplemented    a driver below CUDA 11.4; or, by the CUDA documentation, which does
+  ///                           not name the code: the graph allocates memory, and an
+  ///                           ExecutableGraph of it exists
+  /// Cost:   six driver calls if context() is current, else seven, and one for each further
+  /// context. Source: CUDA Driver API, cuGraphInstantiate; cudasim/test/graph_memory_facts_test.cc.
+  [[nodiscard]] absl::StatusOr<ExecutableGraph> Instantiate(unsigned long long flags = 0) const;
+
+  /// Destroys it now, and says what the destructor cannot; as ExecutableGraph::Release().
+  ///
+  /// Cost:   one driver call, and one for each context of the graph.
+  absl::Status Release();
+
+  /// Gives up ownership without a driver call.
+  CUGUEST_HIDE CUgraph Leak() noexcept { return std::exchange(graph_, nullptr); }
+
+ private:
+  friend class CaptureScope;
+  CUGUEST_HIDE Graph(CUgraph graph, const ContextRef& context)
+      : graph_(graph), contexts_{context} {}
+  absl::StatusOr<CUgraphNode> AddNode(const Kernel& kernel, const LaunchShape& shape,
+                                      const std::vector<CUgraphNode>& after,
+                                      const internal::NodeParams& params);
+  CUresult Destroy() noexcept;
+
+  CUgraph graph_ = nullptr;
+  std::vector<ContextRef> contexts_;  // its own first
+};
+
+CUGUEST_END_NAMESPACE
+
+#endif  // CUGUEST_GRAPH_H_

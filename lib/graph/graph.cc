@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "cuguest/graph.h"
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/driver.h"
+#include "cuguest/error.h"
+#include "lib/context/object_text.h"
+#include "lib/context/relaxed_scope.h"
+#include "lib/core/driver_access.h"
+#include "lib/core/status_macros.h"
+#include "lib/launch/launch_check.h"
+#include "lib/module/code.h"
+#include "lib/stream/stream_call.h"
+
+CUGUEST_BEGIN_NAMESPACE
+namespace {
+
+using internal::ContextText;
+using internal::KernelCall;
+using internal::KernelInContext;
+using internal::KernelText;
+using Contexts = std::vector<ContextRef>;
+
+template <typename Handle>
+std::string GraphText(Handle graph) {
+  return absl::StrCat("graph 0x", absl::Hex(reinterpret_cast<std::uintptr_t>(graph)));
+}
+
+absl::Status EmptyGraph(const char* doing) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(doing, ": the object is empty: moved from, released or never made"));
+}
+
+absl::Status NoContext(const char* doing) {
+  return absl::InvalidArgumentError(absl::StrCat(doing, ": the ContextRef is empty"));
+}
+
+// Whether all but `known` are alive.
+absl::Status CheckLives(const char* doing, const Contexts& contexts, const ContextRef& known) {
+  for (const ContextRef& context : contexts) {
+    if (context == known) continue;
+    CUGUEST_RETURN_IF_CUDA_ERROR(
+        context.Check(), doing,
+        absl::StrCat(ContextText(context.get()), ", which nodes of the graph run in"));
+  }
+  return absl::OkStatus();
+}
+
+CUresult CheckLives(const Contexts& contexts) noexcept {
+  for (const ContextRef& context : contexts) {
+    if (const CUresult code = context.Check(); code != CUDA_SUCCESS) return code;
+  }
+  return CUDA_SUCCESS;
+}
+
+absl::Status ReleaseStatus(CUresult code, const char* doing, const std::string& text) {
+  const bool is_gone = code == CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  return ToStatus(
+      code, doing,
+      is_gone ? text + ", which was let go: a context that nodes of it run in is over" : text);
+}
+
+// Calls add(kernel, attributes, node) where Launch() would take the launch; captures are relaxed,
+// and `context` is current.
+template <typename Add>
+absl::Status WithNode(const Kernel& kernel, const LaunchShape& shape, const ContextRef& context,
+                      const internal::NodeParams& params, const Add& add) {
+  constexpr auto kCompared = internal::KernelParams::Compared::kCountAndSizes;
+  const KernelCall call("launch", kernel, context, KernelCall::Captures::kRelaxed);
+  CUGUEST_RETURN_IF_ERROR(call.status());
+  const KernelInContext launched = call.here();
+  if (!FitsLimits(shape, launched.function)) CUGUEST_RETURN_IF_ERROR(RefuseShape(launched, shape));
+  if (!launched.kernel.params.Take(params.layout, kCompared)) {
+    CUGUEST_RETURN_IF_ERROR(CheckParams(launched, params.layout, kCompared));
+  }
+  CUGUEST_RETURN_IF_ERROR(CheckAttributes(launched, shape));
+  const internal::LaunchConfig config(shape, nullptr);
+  CUGUEST_RETURN_IF_ERROR(
+      CheckConfig(launched, shape, StreamRef::Borrow(nullptr, context), *config.get()));
+  std::vector<const void*> values;
+  for (std::size_t i = 0; i < params.layout.count; ++i) {
+    values.push_back(params.data + params.layout.places[i].offset);
+  }
+  values.push_back(nullptr);
+  CUDA_KERNEL_NODE_PARAMS_v2 node = {};
+  // A function is of one context; of a green one's primary. A kernel runs in the one that is given.
+  node.kern = launched.kernel.kernel;
+  node.func = node.kern == nullptr ? launched.function.function : nullptr;
+  node.ctx = context.get();
+  node.gridDimX = shape.grid.x;
+  node.gridDimY = shape.grid.y;
+  node.gridDimZ = shape.grid.z;
+  node.blockDimX = shape.block.x;
+  node.blockDimY = shape.block.y;
+  node.blockDimZ = shape.block.z;
+  node.sharedMemBytes = static_cast<unsigned>(shape.shared_bytes);
+  node.kernelParams = const_cast<void**>(values.data());  // read by the driver
+  return add(launched, *config.get(), node);
+}
+
+absl::Status SetAttributes(const KernelInContext& launched, const CUlaunchConfig& config,
+                           CUgraphNode node) {
+  if (config.numAttrs == 0) return absl::OkStatus();
+  CUGUEST_ASSIGN_OR_RETURN(const auto set,
+                           launched.driver.Require(&Driver::GraphKernelNodeSetAttribute));
+  for (unsigned i = 0; i < config.numAttrs; ++i) {
+    const CUlaunchAttribute& attribute = config.attrs[i];
+    CUGUEST_RETURN_IF_CUDA_ERROR(
+        set(node, attribute.id, &attribute.value), KernelText("launch", launched.kernel),
+        absl::StrCat("attribute ", static_cast<int>(attribute.id), " of its node in a graph"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Graph> Graph::Create(const ContextRef& context) {
+  constexpr char kDoing[] = "create a graph";
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  if (context.get() == nullptr) return NoContext(kDoing);
+  CUGUEST_ASSIGN_OR_RETURN(const auto create, driver->Require(&Driver::GraphCreate));
+  CUGUEST_RETURN_IF_CUDA_ERROR(context.Check(), kDoing, ContextText(context.get()));
+  CUgraph graph = nullptr;
+  CUGUEST_RETURN_IF_CUDA_ERROR(create(&graph, 0), kDoing);
+  return Graph(graph, context);
+}
+
+absl::StatusOr<Graph> Graph::Adopt(CUgraph graph, const ContextRef& context) {
+  if (graph == nullptr) return absl::InvalidArgumentError("adopt a graph: it is null");
+  if (context.get() == nullptr) return NoContext("adopt a graph");
+  return Graph(graph, context);
+}
+
+Graph::~Graph() { static_cast<void>(Destroy()); }
+
+absl::Status Graph::AddContext(const ContextRef& context) {
+  if (graph_ == nullptr) return EmptyGraph("add a context to a graph");
+  if (context.get() == nullptr) return NoContext("add a context to a graph");
+  contexts_.push_back(context);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CUgraphNode> Graph::AddNode(const Kernel& kernel, const LaunchShape& shape,
+                                           const std::vector<CUgraphNode>& after,
+                                           const internal::NodeParams& params) {
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  if (graph_ == nullptr) return EmptyGraph("add a kernel to a graph");
+  CUGUEST_ASSIGN_OR_RETURN(const auto add, driver->Require(&Driver::GraphAddKernelNode));
+  CUgraphNode made = nullptr;
+  CUGUEST_RETURN_IF_ERROR(
+      WithNode(kernel, shape, context(), params,
+               [&](const KernelInContext& launched, const CUlaunchConfig& config,
+                   const CUDA_KERNEL_NODE_PARAMS_v2& node) {
+                 CUGUEST_RETURN_IF_CUDA_ERROR(
+                     add(&made, graph_, after.data(), after.size(), &node),
+                     KernelText("launch", launched.kernel),
+                     absl::StrCat("as a node of ", GraphText(graph_), " after ", after.size(),
+                                  " others, which must be of this graph and different"));
+                 absl::Status set = SetAttributes(launched, config, made);
+                 if (!set.ok()) static_cast<void>(driver->GraphDestroyNode(made));
+                 return set;
+               }));
+  return made;
+}
+
+absl::StatusOr<ExecutableGraph> Graph::Instantiate(unsigned long long flags) const {
+  constexpr char kDoing[] = "instantiate a graph";
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  if (graph_ == nullptr) return EmptyGraph(kDoing);
+  CUGUEST_ASSIGN_OR_RETURN(const auto make, driver->Require(&Driver::GraphInstantiateWithFlags));
+  CUGUEST_RETURN_IF_ERROR(CheckLives(kDoing, contexts_, context()));
+  const ContextGuard guard(context());
+  CUGUEST_RETURN_IF_CUDA_ERROR(guard.result(), kDoing, guard.advice());
+  const internal::RelaxedScope relaxed;
+  CUgraphExec made = nullptr;
+  CUresult code = relaxed.result();
+  if (code == CUDA_SUCCESS) code = make(&made, graph_, flags);
+  CUGUEST_RETURN_IF_CUDA_ERROR(
+      code, kDoing,
+      absl::StrCat(GraphText(graph_), ", flags 0x", absl::Hex(flags),
+                   code == CUDA_ERROR_INVALID_VALUE
+                       ? ": the flags, or memory that a node works on was freed"
+                   : code == CUDA_ERROR_NOT_SUPPORTED
+                       ? ": a graph that allocates memory is instantiated once at a time"
+                       : ""));
+  return ExecutableGraph(made, contexts_);
+}
+
+absl::Status Graph::Release() {
+  const CUgraph graph = graph_;
+  return ReleaseStatus(Destroy(), "destroy a graph", GraphText(graph));
+}
+
+// Without a text, for the destructor: it must not need memory.
+CUresult Graph::Destroy() noexcept {
+  if (graph_ == nullptr) return CUDA_SUCCESS;
+  // It asks the driver, which is there, then.
+  CUresult code = CheckLives(contexts_);
+  if (code == CUDA_SUCCESS) code = internal::ResolvedDriver().GraphDestroy(graph_);
+  // The process is ending, and the driver has taken everything back.
+  if (code == CUDA_ERROR_DEINITIALIZED) code = CUDA_SUCCESS;
+  if (code == CUDA_SUCCESS || code == CUDA_ERROR_CONTEXT_IS_DESTROYED) static_cast<void>(Leak());
+  return code;
+}
+
+ExecutableGraph::~ExecutableGraph() { static_cast<void>(Destroy()); }
+
+absl::Status ExecutableGraph::Launch(const StreamRef& stream) {
+  constexpr char kDoing[] = "launch a graph";
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  if (graph_ == nullptr) return EmptyGraph(kDoing);
+  CUGUEST_RETURN_IF_ERROR(CheckLives(kDoing, contexts_, stream.context()));
+  const internal::StreamCall in(*driver, stream);
+  CUresult code = in.refusal();
+  if (code == CUDA_SUCCESS) code = driver->GraphLaunch(graph_, stream.get());
+  if (code != CUDA_ERROR_INVALID_VALUE) return internal::StreamStatus(code, kDoing, stream);
+  return ToStatus(code, kDoing,
+                  absl::StrCat(GraphText(graph_), " in ", internal::StreamText(stream.get()),
+                               ": memory that a node works on was freed, or memory that the graph "
+                               "allocated was not: see CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_"
+                               "LAUNCH"));
+}
+
+absl::Status ExecutableGraph::SetNode(CUgraphNode node, const Kernel& kernel,
+                                      const LaunchShape& shape,
+                                      const internal::NodeParams& params) {
+  constexpr char kDoing[] = "set the kernel of a node";
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  if (graph_ == nullptr) return EmptyGraph(kDoing);
+  CUGUEST_ASSIGN_OR_RETURN(const auto set, driver->Require(&Driver::GraphExecKernelNodeSetParams));
+  if (!internal::IsPlain(shape)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        kDoing, ": a cluster, a cooperative grid and attributes are as they were in the graph"));
+  }
+  CUGUEST_RETURN_IF_ERROR(CheckLives(kDoing, contexts_, contexts_.front()));
+  return WithNode(kernel, shape, contexts_.front(), params,
+                  [&](const KernelInContext& launched, const CUlaunchConfig&,
+                      const CUDA_KERNEL_NODE_PARAMS_v2& values) {
+                    CUGUEST_RETURN_IF_CUDA_ERROR(
+                        set(graph_, node, &values), KernelText("launch", launched.kernel),
+                        absl::StrCat("as a node of executable ", GraphText(graph_),
+                                     ": it must be a kernel node of what that was made from"));
+                    return absl::OkStatus();
+                  });
+}
+
+absl::Status ExecutableGraph::Release() {
+  const CUgraphExec graph = graph_;
+  return ReleaseStatus(Destroy(), "destroy an executable graph", GraphText(graph));
+}
+
+CUresult ExecutableGraph::Destroy() noexcept {
+  if (graph_ == nullptr) return CUDA_SUCCESS;
+  CUresult code = CheckLives(contexts_);
+  if (code == CUDA_SUCCESS) {
+    const internal::RelaxedScope relaxed;
+    code = relaxed.result();
+    if (code == CUDA_SUCCESS) code = internal::ResolvedDriver().GraphExecDestroy(graph_);
+  }
+  if (code == CUDA_ERROR_DEINITIALIZED) code = CUDA_SUCCESS;
+  if (code == CUDA_SUCCESS || code == CUDA_ERROR_CONTEXT_IS_DESTROYED) static_cast<void>(Leak());
+  return code;
+}
+
+CUGUEST_END_NAMESPACE
