@@ -115,7 +115,8 @@ class CUGUEST_API CaptureScope {
   /// elements: an empty view.
   ///
   /// Errors: kInvalidArgument    the size in bytes is more than a size_t holds
-  ///         kResourceExhausted  more than the device can have
+  ///         kResourceExhausted  more than the device can have, if the driver notices before the
+  ///                             graph is instantiated or launched
   ///         kUnimplemented      a driver below CUDA 11.4, or a device without pools
   ///         Nothing was captured then.
   /// Cost:   seven driver calls if the stream's context is current, else eight.

@@ -300,8 +300,10 @@ BOOST_AUTO_TEST_CASE(memory_that_cannot_be_had_or_freed) {
   Counter counter;
   CaptureScope capture = Begin(counter.stream());
   REFUSES(capture.Allocate<int>(~std::size_t{0} / 2).status(), kInvalidArgument, "allocate");
-  REFUSES(capture.Allocate<char>(std::size_t{1} << 50).status(), kResourceExhausted,
-          "in a capture");
+  if (Sim::IsActive()) {  // a real driver may notice when the graph is instantiated or launched
+    REFUSES(capture.Allocate<char>(std::size_t{1} << 50).status(), kResourceExhausted,
+            "in a capture");
+  }
   BOOST_TEST(capture.Allocate<int>(0).value().empty());
   SUCCEEDS(capture.Free(DeviceView<int>()));
   const DeviceView<int> view = capture.Allocate<int>(8).value();

@@ -7,8 +7,10 @@
 #include <optional>
 #include <vector>
 
+#include "cuguest/green_context.h"
 #include "cuguest/stream.h"
 #include "test/graph/graphs.h"
+#include "test/stream/streams.h"
 
 namespace {
 
@@ -195,13 +197,10 @@ BOOST_AUTO_TEST_CASE(a_node_has_the_attributes_of_its_shape, *NeedsDriver(12000,
   shape.cluster = Dim3(2);
   shape.cooperative = true;
   SUCCEEDS(graph.AddKernel(get_shape, shape, {}, bench.memory()).status());
-  CUlaunchAttribute unknown = {};
-  unknown.id = static_cast<CUlaunchAttributeID>(17);
+  CUlaunchAttribute of_streams = {};
+  of_streams.id = CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY;
   LaunchShape bad(4, 32);
-  bad.attributes = HostSpan<const CUlaunchAttribute>(&unknown, 1);
-  CUlaunchAttribute event = {};
-  event.id = CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY;
-  bad.attributes = HostSpan<const CUlaunchAttribute>(&event, 1);
+  bad.attributes = HostSpan<const CUlaunchAttribute>(&of_streams, 1);
   REFUSES(graph.AddKernel(get_shape, bad, {}, bench.memory()).status(), kInvalidArgument,
           "\"get_shape\"", "attribute 3 of its node");
   std::size_t count = 0;
@@ -210,6 +209,26 @@ BOOST_AUTO_TEST_CASE(a_node_has_the_attributes_of_its_shape, *NeedsDriver(12000,
   ExecutableGraph ready = graph.Instantiate().value();
   SUCCEEDS(ready.Launch(bench.stream()));
   BOOST_TEST(bench.Take() == std::vector<unsigned>({4, 1, 1, 32, 1, 1, 2, 1, 1, 0}));
+}
+
+// It has a part of the multiprocessors, and so of the blocks that run at once.
+BOOST_AUTO_TEST_CASE(kernels_run_in_a_green_context, *cuguest_streams::NeedsGreenContexts()) {
+  Bench<unsigned> bench(10);
+  const cuguest::GreenContext green =
+      cuguest::GreenContext::Create(cuguest::Device::Borrow(0), cuguest::SmCount(8)).value();
+  const ContextRef& ref = green.incarnation();
+  const Module module = LoadLaunchKernels(ref);
+  const Kernel get_shape = module.GetKernel("get_shape").value();
+  Graph graph = Graph::Create(ref).value();
+  LaunchShape shape(2, 32);
+  shape.cooperative = true;
+  SUCCEEDS(graph.AddKernel(get_shape, shape, {}, bench.memory()).status());
+  shape.grid.x = 1U << 16;
+  REFUSES(graph.AddKernel(get_shape, shape, {}, bench.memory()).status(), kResourceExhausted,
+          "multiprocessors");
+  ExecutableGraph ready = graph.Instantiate().value();
+  SUCCEEDS(ready.Launch(bench.stream()));
+  BOOST_TEST(bench.Take()[0] == 2u);
 }
 
 BOOST_AUTO_TEST_CASE(a_context_of_the_graph_is_over) {
