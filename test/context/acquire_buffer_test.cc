@@ -13,7 +13,6 @@ namespace {
 
 using cuguest::AcquiredContext;
 using cuguest::AcquireFromBuffer;
-using cuguest::ContextRef;
 using cuguest::Device;
 using cuguest::DeviceBuffer;
 using cuguest::DeviceView;

@@ -21,7 +21,6 @@ using cuguest::DeviceBuffer;
 using cuguest::DeviceView;
 using cuguest::HostSpan;
 using cuguest::PrimaryContext;
-using cuguest::StreamRef;
 using cuguest::Texels;
 using cuguest::TextureObject;
 using cuguest::testing::Sim;
