@@ -335,6 +335,37 @@ BOOST_AUTO_TEST_CASE(arrays_of_another_context_are_copied_to_and_from) {
   OK(RAW(cuStreamSynchronize)(room.other_stream));
 }
 
+// Not measured yet.
+BOOST_AUTO_TEST_CASE(arrays_are_copied_to_and_from_another_device, *cudasim_test::NeedsDevices(2)) {
+  const Room room;
+  const OwnContext other(1);
+  CUdeviceptr memory = 0;
+  CUstream stream = nullptr;
+  SetStack({other.get()});
+  OK(RAW(cuMemAlloc)(&memory, 4096));
+  OK(RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING));
+  const auto volume = ToVolume(room.array, room.values.data(), kRow, kHeight, 1);
+  CUDA_MEMCPY3D across = volume;
+  across.srcMemoryType = CU_MEMORYTYPE_ARRAY;
+  across.srcArray = room.array;
+  across.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  across.dstDevice = memory;
+  across.dstPitch = kRow;
+  across.dstHeight = kHeight;
+  for (const CUcontext current : {room.context.get(), other.get()}) {
+    SetStack({current});
+    OK(Copy3D(volume));
+    OK(RAW(cuMemsetD8Async)(memory, 0, 4096, stream));
+    OK(RAW(cuStreamSynchronize)(stream));
+    OK(Copy3D(across));
+    BOOST_TEST(ReadMemory(memory, 32) == Counting(32), per_element());
+    OK(RAW(cuMemcpy3DAsync)(&volume, stream));
+    OK(RAW(cuMemcpy3DAsync)(&across, stream));
+    OK(RAW(cuStreamSynchronize)(stream));
+  }
+  OK(RAW(cuMemFree)(memory));
+}
+
 BOOST_AUTO_TEST_CASE(fills_of_rows) {
   const Room room;
   const CUdeviceptr to = room.memory;

@@ -11,6 +11,7 @@
 #include "cudasim/sim.h"
 #include "test/arrays.h"
 #include "test/capture.h"
+#include "test/green.h"
 #include "test/kernels/sample.h"
 #include "test/support/child.h"
 
@@ -423,6 +424,24 @@ BOOST_AUTO_TEST_CASE(an_array_of_another_context_is_refused) {
   OK(RAW(cuMipmappedArrayDestroy)(mipmap));
   OK(Try(Linear(a.memory, 64)));
   OK(Try(Pitched(a.memory, 8, 4, 32)));
+}
+
+// Not measured yet.
+BOOST_AUTO_TEST_CASE(in_a_green_context_both_are_made) {
+  const Green green;
+  SetStack({green.context});
+  CUtexObject texture = 0;
+  CUsurfObject surface = 0;
+  {
+    const OwnArray array(Shape(8, 4, 0, CUDA_ARRAY3D_SURFACE_LDST));
+    OK(Make(&texture, Of(array.get())));
+    OK(MakeSurface(&surface, Of(array.get())));
+    OK(DescribeTexture(texture));
+    OK(RAW(cuSurfObjectDestroy)(surface));
+    OK(RAW(cuTexObjectDestroy)(texture));
+    IS(DescribeTexture(texture), INVALID_VALUE);
+  }
+  SetStack({});
 }
 
 BOOST_AUTO_TEST_CASE(an_object_outlives_its_array) {
