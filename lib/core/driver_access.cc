@@ -25,7 +25,7 @@ namespace {
 
 constexpr DriverEntry kEntries[] = {
 #define CUGUEST_ROW(Name, version, suffix, parameters) \
-  {"cu" #Name, version, "cu" #Name suffix, offsetof(DriverTable, Name)},
+  {"cu" #Name "\0" suffix, version, offsetof(DriverTable, Name)},
     CUGUEST_REQUIRED_ENTRIES(CUGUEST_ROW) CUGUEST_OPTIONAL_ENTRIES(CUGUEST_ROW)
 #undef CUGUEST_ROW
 };
@@ -61,7 +61,10 @@ void* LookUpByVersion(const char* name, int version, void* user) {
 void* LookUpBySymbol(const char* name, int version, void* library) {
   for (const DriverEntry& entry : kEntries) {
     if (entry.version == version && std::strcmp(entry.name, name) == 0) {
-      return dlsym(library, entry.symbol);
+      char symbol[sizeof(entry.name)];
+      std::snprintf(symbol, sizeof(symbol), "%s%s", entry.name,
+                    entry.name + std::strlen(entry.name) + 1);
+      return dlsym(library, symbol);
     }
   }
   return nullptr;

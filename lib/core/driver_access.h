@@ -16,12 +16,11 @@
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
-// A row of the table.
+// A row of the table. Without pointers, which a shared object relocates at 24 bytes each.
 struct DriverEntry {
-  const char* name;    // "cuMemAlloc"
-  int version;         // 3020
-  const char* symbol;  // "cuMemAlloc_v2"
-  std::size_t offset;  // in DriverTable
+  char name[48];    // "cuMemAlloc", and behind its end what its symbol adds to it: "_v2"
+  int version;      // 3020
+  unsigned offset;  // in DriverTable
 };
 
 // nullptr if no entry is at `offset`.
