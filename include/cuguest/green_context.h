@@ -46,10 +46,11 @@
 ///
 /// Note [One thread at a time]
 /// ~~~~~~~~~~~~~~~~~~~~~~~~~~~
-/// "A green context can be current to only one thread at a time" (CUDA Driver API,
-/// cuGreenCtxCreate). Driver 580 does not enforce it: two threads worked in one at the same time,
-/// and no call failed. Nor does cuguest, because to know it would take a lock in each guard. Keep
-/// to it: one green context for each thread, of one partition, or a lock of yours around the guard.
+/// "A green context can be current to only one thread at a time", says the CUDA documentation of
+/// cuGreenCtxCreate from CUDA 12.4 to 13.3; that of 13.5 does not. Driver 580 does not enforce it:
+/// two threads worked in one at the same time, and no call failed. Nor does cuguest, because to
+/// know it would take a lock in each guard. Keep to it: one green context for each thread, of one
+/// partition, or a lock of yours around the guard.
 
 #ifndef CUGUEST_GREEN_CONTEXT_H_
 #define CUGUEST_GREEN_CONTEXT_H_

@@ -59,7 +59,7 @@ absl::StatusOr<SmSplit> SmSplit::Of(Device device, SmCount least, unsigned count
         of_all);
   }
   if (made < wanted) {
-    return ToStatus(CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION, kSplitSms,
+    return ToStatus(internal::kInvalidResourceConfiguration, kSplitSms,
                     absl::StrCat(of_all, ", of which ", made, " fit"));
   }
   const auto partition = [&](const CUdevResource& resource) {

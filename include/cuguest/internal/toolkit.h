@@ -67,8 +67,9 @@ namespace internal {
 // CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER of CUDA 13.0.
 CUGUEST_HIDE inline constexpr CUresult kCallRequiresNewerDriver = static_cast<CUresult>(36);
 
-// CU_GREEN_CTX_DEFAULT_STREAM, in the headers since CUDA 12.4.
+// CU_GREEN_CTX_DEFAULT_STREAM and CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION of CUDA 12.4.
 CUGUEST_HIDE inline constexpr unsigned kGreenDefaultStream = 1;
+CUGUEST_HIDE inline constexpr CUresult kInvalidResourceConfiguration = static_cast<CUresult>(915);
 
 // Values of CUjit_option: CU_JIT_MIN_CTA_PER_SM, CU_JIT_MAX_THREADS_PER_BLOCK and
 // CU_JIT_OVERRIDE_DIRECTIVE_VALUES are in the headers since CUDA 12.4, CU_JIT_SPLIT_COMPILE since
@@ -82,6 +83,7 @@ CUGUEST_HIDE inline constexpr unsigned kJitLoaderThreads = 35;
 
 #if CUDA_VERSION >= 12040
 static_assert(kGreenDefaultStream == CU_GREEN_CTX_DEFAULT_STREAM);
+static_assert(kInvalidResourceConfiguration == CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
 static_assert(kJitMinBlocksPerMultiprocessor == CU_JIT_MIN_CTA_PER_SM);
 static_assert(kJitMaxThreadsPerBlock == CU_JIT_MAX_THREADS_PER_BLOCK);
 static_assert(kJitOverrideDirectives == CU_JIT_OVERRIDE_DIRECTIVE_VALUES);
