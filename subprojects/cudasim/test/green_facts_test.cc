@@ -142,6 +142,34 @@ BOOST_AUTO_TEST_CASE(a_context_knows_its_resource) {
      INVALID_RESOURCE_TYPE);
 }
 
+// Not measured yet: one part twice, and the rest.
+BOOST_AUTO_TEST_CASE(a_part_and_the_rest_make_green_contexts) {
+  const CUdevResource whole = DeviceResource();
+  CUdevResource part = {};
+  CUdevResource rest = {};
+  unsigned count = 1;
+  OK(RAW(cuDevSmResourceSplitByCount)(&part, &count, &whole, &rest, 0, kPart));
+  CUgreenCtx greens[3] = {};
+  CUdevResource resources[] = {part, part, rest};
+  for (int i = 0; i < 3; ++i) {
+    CUdevResourceDesc description = nullptr;
+    OK(RAW(cuDevResourceGenerateDesc)(&description, &resources[i], 1));
+    OK(RAW(cuGreenCtxCreate)(&greens[i], description, 0, CU_GREEN_CTX_DEFAULT_STREAM));
+    CUdevResource resource = {};
+    OK(RAW(cuGreenCtxGetDevResource)(greens[i], &resource, CU_DEV_RESOURCE_TYPE_SM));
+    BOOST_TEST(resource.sm.smCount == resources[i].sm.smCount);
+  }
+  for (const CUgreenCtx green : greens) OK(RAW(cuGreenCtxDestroy)(green));
+}
+
+// Not measured yet.
+BOOST_AUTO_TEST_CASE(a_split_that_is_too_large_does_not_count) {
+  const CUdevResource whole = DeviceResource();
+  unsigned count = 1;
+  IS(RAW(cuDevSmResourceSplitByCount)(nullptr, &count, &whole, nullptr, 0, whole.sm.smCount + 1),
+     INVALID_RESOURCE_CONFIGURATION);
+}
+
 BOOST_AUTO_TEST_CASE(it_retains_the_primary_and_makes_nothing_current) {
   const CUgreenCtx a = Create();
   BOOST_TEST(IsActive(0));
