@@ -63,9 +63,10 @@ struct Incident {
   CUcontext expected;  ///< what the guard expected on top when it looked
   CUcontext found;     ///< what was there; nullptr for an empty stack
   CUcontext current;   ///< what is current now, after the repair
-  const char* file;    ///< of the guard; a text that says so where it was constructed by the
-                       ///< standard library (emplace, make_unique) and not given a Location
-  int line;            ///< of the guard; 0 where `file` is that text
+  const char* file;  ///< of the guard, or of the MoveTo() by which it was where it was; a text that
+                     ///< says so where it was constructed by the standard library (emplace,
+                     ///< make_unique) and not given a Location
+  int line;              ///< of the guard; 0 where `file` is that text
   unsigned long thread;  ///< the kernel's id of the calling thread (gettid)
 };
 

@@ -54,7 +54,7 @@ class [[nodiscard]] CUGUEST_API ThreadResidency {
       : ThreadResidency(context, where.file, where.line) {}
   ThreadResidency(const ThreadResidency&) = delete;
   ThreadResidency& operator=(const ThreadResidency&) = delete;
-  /// As Leave().
+  /// As Leave(); guards that are inside it are ended first.
   CUGUEST_HIDE ~ThreadResidency() = default;
 
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return result_ == CUDA_SUCCESS; }

@@ -3,6 +3,7 @@
 #include "cuguest/thread_residency.h"
 
 #include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -107,6 +108,22 @@ BOOST_AUTO_TEST_CASE(settling_repairs_what_a_job_left) {
   BOOST_TEST((incidents[0].kind == IncidentKind::kLeakedPush));
   BOOST_TEST((incidents[1].kind == IncidentKind::kReplaced));
   BOOST_TEST(home.Leave() == CUDA_SUCCESS);
+}
+
+BOOST_AUTO_TEST_CASE(guards_inside_it_end_first) {
+  const OwnContext x;
+  const OwnContext context;
+  SetStack({x.get()});
+  {
+    std::optional<ThreadResidency> home;
+    home.emplace(RefTo(context), cuguest::Location::Here());
+    const ContextGuard guard(x.get());
+    BOOST_TEST(GetStack() == (Stack{x.get(), context.get(), x.get()}));
+    home.reset();
+    BOOST_TEST(GetStack() == (Stack{x.get()}));
+  }
+  BOOST_TEST(GetStack() == (Stack{x.get()}));
+  SetStack({});
 }
 
 BOOST_AUTO_TEST_CASE(a_reset_is_noticed_and_the_thread_moves_on) {

@@ -23,6 +23,7 @@
 #include "cuguest/no_context_guard.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/surface_object.h"
+#include "cuguest/testing/stack_probe.h"
 #include "cuguest/texture_object.h"
 #include "test/support/scenario.h"
 
@@ -111,6 +112,34 @@ void GuardsUseTheAdoptedPush() {
     CHECK(guard.ok());
   }
   CHECK(g_pushes == 1);
+}
+
+CUresult SetThatOnlyPops(CUcontext) {
+  static const auto pop =
+      reinterpret_cast<CUresult (*)(CUcontext*)>(dlsym(TheHost().library, "cuCtxPopCurrent_v2"));
+  return pop(nullptr) == CUDA_SUCCESS ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_ERROR_UNKNOWN;
+}
+
+// A driver that fails in the middle of replacing an entry: the guard comes back.
+void MovesSurviveASetThatFailsHalfWay() {
+  TheHost().Replace("cuCtxSetCurrent", &SetThatOnlyPops);
+  CHECK(Driver::Adopt(&LookUp, &TheHost()).ok());
+  const CUcontext callers = cuguest_test::MakeContext();
+  const CUcontext first = cuguest_test::MakeContext();
+  const CUcontext second = cuguest_test::MakeContext();
+  CHECK((*Driver::Get())->CtxPushCurrent(callers) == CUDA_SUCCESS);
+  const auto before = cuguest::testing::StackProbe::Take();
+  {
+    cuguest::ContextGuard guard(first);
+    const auto inside = cuguest::testing::StackProbe::Take();
+    CHECK(guard.MoveTo(second) == CUDA_ERROR_OPERATING_SYSTEM);
+    CHECK(guard.result() == CUDA_ERROR_OPERATING_SYSTEM);
+    CHECK(inside.Difference(cuguest::testing::StackProbe::Take()).empty());
+    CHECK(guard.get() == first);
+    CHECK(guard.Reassert() == CUDA_SUCCESS && guard.ok());
+  }
+  CHECK(before.Difference(cuguest::testing::StackProbe::Take()).empty());
+  CHECK((*Driver::Get())->CtxPopCurrent(nullptr) == CUDA_SUCCESS);
 }
 
 // What is asked for is what the table lists, whose versions driver_test.cc holds against
@@ -282,6 +311,7 @@ int main(int argc, char** argv) {
       {
           {"adopted_functions_are_called", &AdoptedFunctionsAreCalled},
           {"guards_use_the_adopted_push", &GuardsUseTheAdoptedPush},
+          {"moves_survive_a_set_that_fails_half_way", &MovesSurviveASetThatFailsHalfWay},
           {"each_entry_is_asked_for_once_by_its_version", &EachEntryIsAskedForOnceByItsVersion},
           {"nothing_is_loaded_for_an_adopted_driver", &NothingIsLoadedForAnAdoptedDriver},
           {"objects_need_what_makes_and_ends_them", &ObjectsNeedWhatMakesAndEndsThem},
