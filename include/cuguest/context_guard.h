@@ -123,7 +123,7 @@ struct Finding;
 ///   in B, which it pushed    | C           | [X,A,C]        | query, set
 ///   in B, which it pushed    | A           | [X,A], elided  | pop, query
 ///   in B, kAlwaysPush        | C           | [X,A,C]        | as its end and construction
-///   in B, kExact             | C or B      | [X,A,C]        | as its end and construction
+///   in B, kExact             | any         | [X,A] and it   | as its end and construction
 ///   in B, and disturbed      | any other   | [X,A,C]        | repair, then as construction
 ///
 /// and one query more for a ContextRef that is not where the guard is: a move by reference to an
@@ -389,7 +389,7 @@ class CUGUEST_API GuardBase : private internal::StackGuard {
 ///
 /// Stack:   +1 or +0 on construction, undone on destruction; net 0 over the scope.
 /// Count:   none; it keeps nothing alive. That is the caller's business.
-/// Threads: bound to the constructing thread; destroy it there, in reverse order of construction.
+/// Threads: bound to the thread that entered; destroy it there, in reverse order of entering.
 ///          Ended on another, it leaves both threads' stacks alone and reports kElsewhere; its own
 ///          thread keeps the entry.
 /// Cost:    driver calls when nothing went wrong:
