@@ -66,7 +66,7 @@ struct Incident {
   const char* file;  ///< of the guard, or of the MoveTo() by which it was where it was; a text that
                      ///< says so where it was constructed by the standard library (emplace,
                      ///< make_unique) and not given a Location
-  int line;              ///< of the guard; 0 where `file` is that text
+  int line;          ///< of the guard; 0 where `file` is that text
   unsigned long thread;  ///< the kernel's id of the calling thread (gettid)
 };
 
