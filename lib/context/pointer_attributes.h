@@ -27,7 +27,7 @@ struct PointerAttributes {
   CUdeviceptr device_pointer = 0;
   void* host_pointer = nullptr;
   int ordinal = -1;
-  unsigned char is_managed = 0;
+  unsigned is_managed = 0;  // a driver writes four bytes (cudasim/test/device_facts_test.cc)
   CUdeviceptr range_base = 0;
   std::size_t range_size = 0;
   CUmemoryPool pool = nullptr;

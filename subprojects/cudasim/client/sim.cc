@@ -87,6 +87,14 @@ const char* Sim::EntryName(size_t index) {
 
 SimLive Sim::Live() { return IsActive() ? GetControl()->live() : SimLive{}; }
 
+void Sim::SkipUnknownKernels(bool skip) {
+  if (IsActive()) GetControl()->skip_unknown_kernels(skip);
+}
+
+std::uint64_t Sim::SkippedLaunches(const char* name) {
+  return IsActive() ? GetControl()->skipped_launches(name) : 0;
+}
+
 void Sim::RegisterKernel(const char* name, SimKernel kernel) {
   if (IsActive()) GetControl()->register_kernel(name, kernel);
 }

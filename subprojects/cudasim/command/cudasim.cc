@@ -45,6 +45,8 @@ entries they asked for and did not find.
   --fail ENTRY:NTH:CODE    the NTH call of ENTRY from each process returns CODE, the name of a
                            CUresult with or without CUDA_ERROR_, or its number, and does nothing:
                            --fail cuMemAlloc:2:OUT_OF_MEMORY; may be given more than once
+  --skip-unknown-kernels   a kernel that has no host function does nothing, and is counted; otherwise
+                           its launch ends the program
   --help                   prints this
 
 The exit status is the program's, or 128 and the number of the signal that terminated it; 125 if an
@@ -157,6 +159,7 @@ struct Options {
   std::string devices;
   std::string version;
   std::vector<std::string> faults;
+  bool skips_unknown_kernels = false;
   char** program = nullptr;
 };
 
@@ -203,6 +206,10 @@ Options Parse(char** argv, const Driver& driver, const std::vector<std::string>&
       PrintUsage(driver, old_versions);
       std::exit(0);
     }
+    if (name == "--skip-unknown-kernels") {
+      options.skips_unknown_kernels = true;
+      continue;
+    }
     if (name != "--devices" && name != "--driver-version" && name != "--fail") {
       FailUsage((name.rfind("-", 0) == 0 ? "there is no option " : "-- is missing before ") + name);
     }
@@ -234,6 +241,7 @@ void SetEnvironment(const Options& options, const fs::path& simulation, const fs
   setenv("LD_LIBRARY_PATH", path.c_str(), 1);
   setenv("CUDASIM_REPORT", folder.c_str(), 1);
   if (!options.devices.empty()) setenv("CUDASIM_DEVICES", options.devices.c_str(), 1);
+  if (options.skips_unknown_kernels) setenv("CUDASIM_UNKNOWN_KERNELS", "skip", 1);
   if (!options.faults.empty()) setenv("CUDASIM_FAIL", Join(options.faults, ",").c_str(), 1);
 }
 
@@ -341,6 +349,14 @@ void PrintReport(const std::string& id, const Lines& report) {
     int version = 0;
     std::istringstream(line) >> entry >> version;
     Print("asked for and not found: " + entry + " of CUDA " + VersionText(version));
+  }
+  for (const std::string& line : Of(report, "skipped")) {
+    const size_t blank = line.find(' ');
+    Print("skipped: kernel " + line.substr(blank + 1) + ", launches: " + line.substr(0, blank));
+  }
+  for (const std::string& object : Of(report, "private")) {
+    Print("asked for a private table of the driver, as a statically linked runtime does: " +
+          object);
   }
   for (const std::string& entry : Of(report, "pending")) {
     Print("did not get to the call that was to fail: " + entry);

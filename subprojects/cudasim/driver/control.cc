@@ -79,6 +79,8 @@ constexpr Control kControl = {
     FindEntry,
     Live,
     RegisterKernel,
+    SkipUnknownKernels,
+    SkippedLaunchesOf,
     FindVariableOfKernel,
     ContextIdOfKernel,
     KernelMayAccess,

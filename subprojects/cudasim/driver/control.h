@@ -12,7 +12,7 @@
 
 namespace cudasim::driver {
 
-inline constexpr int kControlVersion = 8;
+inline constexpr int kControlVersion = 9;
 inline constexpr char kControlSymbol[] = "cudasimControl";
 
 struct Control {
@@ -32,6 +32,8 @@ struct Control {
   void* (*find_entry)(const char*);
   cudasim::SimLive (*live)();
   void (*register_kernel)(const char*, cudasim::SimKernel);
+  void (*skip_unknown_kernels)(bool);
+  std::uint64_t (*skipped_launches)(const char*);
   bool (*find_variable)(const char*, void**, size_t*);
   std::uint64_t (*kernel_context_id)();
   bool (*kernel_may_access)(const void*, size_t);

@@ -466,7 +466,7 @@
   X(EventDestroy, 4000, "_v2", EventDestroy, kInitialized, (CUevent event), (event))               \
   T(EventRecord, 2000, "", 7000, ptsz, EventRecord, kInitialized, (CUevent event, CUstream         \
     stream), (event, stream))                                                                      \
-  X(EventQuery, 2000, "", EventQuery, kInitialized, (CUevent event), (event))                      \
+  X(EventQuery, 2000, "", EventQuery, kCallback, (CUevent event), (event))                         \
   X(EventSynchronize, 2000, "", EventSynchronize, kInitialized, (CUevent event), (event))          \
   X(EventElapsedTime, 2000, "", EventElapsedTime, kInitialized, (float* milliseconds, CUevent      \
     start, CUevent end), (milliseconds, start, end))                                               \

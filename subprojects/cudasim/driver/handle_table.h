@@ -12,6 +12,8 @@
 #include <map>
 #include <mutex>
 
+#include "driver/handle_number.h"
+
 namespace cudasim::driver {
 
 // What a handle names now.
@@ -29,9 +31,7 @@ struct Eternal {
 
 // HandleTable
 //
-// A handle is a number of its own that is never used again and is no address of
-// anything, so that a garbage or stale one is always recognised; a real driver
-// reads it as a pointer. A `Value` is copied out, so that nothing refers to an
+// A handle is a HandleNumber. A `Value` is copied out, so that nothing refers to an
 // object that another thread destroys; it has a member `Incarnation incarnation`. An orphan
 // stays in the table, to be told from what was destroyed.
 //
@@ -39,8 +39,7 @@ struct Eternal {
 template <typename Handle, typename Value>
 class HandleTable {
  public:
-  // `kind` is 1, 2, ...: distinct per table.
-  explicit HandleTable(std::uintptr_t kind) : kind_(kind) {}
+  explicit HandleTable(unsigned kind) : number_(kind) {}
 
   // CONTEXT_IS_DESTROYED when the context died in the meantime.
   CUresult Add(const Value& value, Handle* handle) {
@@ -90,21 +89,18 @@ class HandleTable {
   }
 
  private:
-  // Outside the addresses that x86-64 and AArch64 programs can have.
-  Handle ToHandle(std::uintptr_t number) const {
-    return reinterpret_cast<Handle>((std::uintptr_t{0xc0da} << 48) | (kind_ << 40) | number << 4);
+  Handle ToHandle(std::uint64_t number) const {
+    return reinterpret_cast<Handle>(number_.ToHandle(number));
   }
-
   // 0 for a value that is no handle of this table.
-  std::uintptr_t ToNumber(Handle handle) const {
-    const auto number = (reinterpret_cast<std::uintptr_t>(handle) & 0xffffffffffu) >> 4;
-    return ToHandle(number) == handle ? number : 0;
+  std::uint64_t ToNumber(Handle handle) const {
+    return number_.ToNumber(reinterpret_cast<std::uintptr_t>(handle));
   }
 
-  const std::uintptr_t kind_;
+  const HandleNumber number_;
   std::mutex mutex_;
-  std::uintptr_t next_ = 1;
-  std::map<std::uintptr_t, Value> values_;
+  std::uint64_t next_ = 1;
+  std::map<std::uint64_t, Value> values_;
 };
 
 }  // namespace cudasim::driver

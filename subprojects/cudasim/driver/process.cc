@@ -7,10 +7,14 @@
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
+#include <vector>
 
 #include "driver/api.h"
+#include "driver/calling_object.h"
 #include "driver/context/device.h"
+#include "driver/context/visible_devices.h"
 #include "driver/panic.h"
+#include "driver/report.h"
 
 namespace cudasim::driver {
 namespace {
@@ -18,7 +22,12 @@ namespace {
 enum class Phase { kFresh, kReady, kForked, kEnded };
 
 std::atomic<Phase> phase{Phase::kFresh};
-std::atomic<int> device_count{2};
+std::atomic<int> device_count{2};  // the machine's; once initialised, those that are seen
+// What the ordinals stand for: written before kReady, and never afterwards.
+std::vector<int>& Devices() {
+  static auto& devices = *new std::vector<int>;
+  return devices;
+}
 std::mutex init_mutex;
 
 void BecomeForked() { phase.store(Phase::kForked); }
@@ -28,9 +37,12 @@ void BecomeForked() { phase.store(Phase::kForked); }
 // DEINITIALIZED, what was registered later still works (measured on an H100, driver
 // 580.159.04).
 CUresult InitFresh() {
-  if (device_count.load() == 0) return CUDA_ERROR_NO_DEVICE;
+  const CUresult code =
+      FindVisibleDevices(std::getenv("CUDA_VISIBLE_DEVICES"), device_count.load(), &Devices());
+  if (code != CUDA_SUCCESS) return code;
   if (pthread_atfork(nullptr, nullptr, BecomeForked) != 0) return CUDA_ERROR_OUT_OF_MEMORY;
   if (std::atexit(Process::End) != 0) return CUDA_ERROR_OUT_OF_MEMORY;
+  device_count.store(static_cast<int>(Devices().size()));
   phase.store(Phase::kReady);
   return CUDA_SUCCESS;
 }
@@ -64,6 +76,8 @@ void Process::SetDeviceCount(int count) {
 
 int Process::DeviceCount() { return device_count.load(std::memory_order_relaxed); }
 
+int Process::IndexOf(CUdevice device) { return Devices()[static_cast<size_t>(device)]; }
+
 CUresult Init(unsigned flags) {
   // Before the lock, which a thread that does not exist in the child may hold.
   if (phase.load() == Phase::kForked) return CUDA_ERROR_NOT_INITIALIZED;
@@ -87,6 +101,7 @@ CUresult Init(unsigned flags) {
 CUresult GetExportTable(const void** table, const CUuuid* id) {
   if (table == nullptr || id == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *table = nullptr;
+  NotePrivateTable(CallingObject());
   return CUDA_ERROR_INVALID_VALUE;
 }
 

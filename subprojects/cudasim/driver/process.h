@@ -31,9 +31,12 @@ class Process {
 
   static void End();
 
-  // Configuration, read by cuInit (devices) and cuGetProcAddress (version).
+  // Configuration, read by cuInit (devices of the machine) and cuGetProcAddress (version).
   static void SetDeviceCount(int count);
   static int DeviceCount();
+  // What `device` is among the machine's, which CUDA_VISIBLE_DEVICES may hide and reorder. Needs
+  // cuInit.
+  static int IndexOf(CUdevice device);
   static void SetDriverVersion(int version);
   static int DriverVersion();
 };

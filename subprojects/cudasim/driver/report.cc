@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
@@ -17,6 +18,7 @@
 #include "driver/control.h"
 #include "driver/entry.h"
 #include "driver/environment.h"
+#include "driver/launch/launch.h"
 #include "driver/panic.h"
 #include "driver/process.h"
 
@@ -33,6 +35,7 @@ struct Report {
   bool is_written = false;
   std::mutex mutex;
   Missing missing;
+  std::set<std::string> private_tables;  // who asked for one
 };
 Report* report = nullptr;
 
@@ -104,7 +107,11 @@ std::string CallLines() {
       text += std::string("pending ") + entry + "\n";
     }
   }
+  for (const auto& [kernel, count] : SkippedLaunches()) {
+    text += "skipped " + std::to_string(count) + " " + kernel + "\n";
+  }
   const std::lock_guard<std::mutex> lock(report->mutex);
+  for (const std::string& object : report->private_tables) text += "private " + object + "\n";
   for (const auto& [entry, version] : report->missing) {
     text += "missing " + entry + " " + std::to_string(version) + "\n";
   }
@@ -154,6 +161,7 @@ void BeginInChild() {
   }
   ResetCalls();
   report->missing.clear();
+  report->private_tables.clear();
   Begin(Setting("REPORT"));
 }
 
@@ -165,6 +173,12 @@ __attribute__((constructor)) void ReadSettings() {
   }
   if (const char* faults = Setting("FAIL")) {
     for (std::string_view rest = faults; !rest.empty();) ArmFault(TakeUntil(',', &rest));
+  }
+  if (const char* unknown = Setting("UNKNOWN_KERNELS")) {
+    if (std::string_view(unknown) != "skip") {
+      Panic("CUDASIM_UNKNOWN_KERNELS: \"%s\" is not skip", unknown);
+    }
+    SkipUnknownKernels(true);
   }
   if (const char* folder = Setting("REPORT")) {
     report = new Report;
@@ -182,6 +196,24 @@ void NoteMissing(const char* entry, int version) {
   if (report == nullptr) return;
   const std::lock_guard<std::mutex> lock(report->mutex);
   report->missing.emplace(entry, version);
+}
+
+void NotePrivateTable(const std::string& object) {
+  // These of the toolkit's ask for one, too, and do without.
+  const bool does_without = object.find("/libnvrtc") != std::string::npos ||
+                            object.find("/libnvJitLink") != std::string::npos;
+  static std::atomic<bool> was_said{false};
+  if (!does_without && !was_said.exchange(true)) {
+    std::fprintf(
+        stderr,
+        "cudasim: %s asked for a private table of the driver, as a statically linked CUDA "
+        "runtime does, and there is none: all calls of that runtime fail with error 1. Link "
+        "the shared runtime: nvcc -cudart shared; in CMake CUDA_RUNTIME_LIBRARY Shared\n",
+        object.empty() ? "a library" : object.c_str());
+  }
+  if (report == nullptr || does_without) return;
+  const std::lock_guard<std::mutex> lock(report->mutex);
+  report->private_tables.insert(object.empty() ? "(unknown)" : object);
 }
 
 }  // namespace cudasim::driver

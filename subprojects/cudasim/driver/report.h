@@ -5,6 +5,7 @@
 //
 //   CUDASIM_DEVICES=4                 as Sim::SetDeviceCount
 //   CUDASIM_FAIL=cuMemAlloc:2:2,...   ENTRY:NTH:CODE, as Sim::FailCall; the code is a number
+//   CUDASIM_UNKNOWN_KERNELS=skip      as Sim::SkipUnknownKernels
 //   CUDASIM_REPORT=FOLDER             write FOLDER/PID: "running" at the start, the report at the
 //   end
 //
@@ -16,6 +17,8 @@
 //   live COUNT WHAT
 //   missing ENTRY VERSION   cuGetProcAddress was asked for it, and did not find it
 //   pending ENTRY           a call of it was to fail, and was not made
+//   skipped COUNT KERNEL    a kernel without a host function
+//   private OBJECT          it asked for a private table of the driver
 //   end
 //
 // It is written when the process's libraries end, after its own exit handlers. A panic writes it
@@ -27,9 +30,15 @@
 #ifndef CUDASIM_DRIVER_REPORT_H_
 #define CUDASIM_DRIVER_REPORT_H_
 
+#include <string>
+
 namespace cudasim::driver {
 
 void NoteMissing(const char* entry, int version);
+
+// That `object` asked for a private table of the driver. Said to stderr, too, for the first one:
+// its calls will fail, if it is what a statically linked CUDA runtime does.
+void NotePrivateTable(const std::string& object);
 
 }  // namespace cudasim::driver
 

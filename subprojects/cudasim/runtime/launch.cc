@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "driver/handle_number.h"
 #include "driver/panic.h"
 #include "runtime/api.h"
 #include "runtime/arguments.h"
@@ -19,8 +20,10 @@
 namespace cudasim::runtime {
 namespace {
 
-// The driver's handles are no addresses of anything (driver/handle_table.h).
-bool IsAddress(const void* symbol) { return reinterpret_cast<std::uintptr_t>(symbol) >> 48 == 0; }
+// The driver's handles are no addresses of anything (driver/handle_number.h).
+bool IsAddress(const void* symbol) {
+  return !cudasim::driver::HandleNumber::IsHandle(reinterpret_cast<std::uintptr_t>(symbol));
+}
 
 CUfunction AsFunction(const void* handle) {
   return static_cast<CUfunction>(const_cast<void*>(handle));

@@ -116,7 +116,7 @@ cudaError_t HostGetFlags(unsigned* flags, void* pointer) {
 cudaError_t PointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
   if (attributes == nullptr) return cudaErrorInvalidValue;
   unsigned type = 0;
-  bool managed = false;
+  unsigned managed = 0;
   CUpointer_attribute asked[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
                                  CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
                                  CU_POINTER_ATTRIBUTE_DEVICE_POINTER,
@@ -126,7 +126,7 @@ cudaError_t PointerGetAttributes(cudaPointerAttributes* attributes, const void* 
                      &attributes->hostPointer};
   const CUresult code = Driver().cuPointerGetAttributes(5, asked, answers, ToAddress(pointer));
   // The numbers of the two enumerations agree.
-  attributes->type = managed ? cudaMemoryTypeManaged : static_cast<cudaMemoryType>(type);
+  attributes->type = managed != 0 ? cudaMemoryTypeManaged : static_cast<cudaMemoryType>(type);
   return ToError(code);
 }
 

@@ -84,7 +84,7 @@ void CheckIsHosts(CUdeviceptr pointer) {
   BOOST_CHECK(Attribute<CUcontext>(CU_POINTER_ATTRIBUTE_CONTEXT, pointer) == nullptr);
   BOOST_TEST(Attribute<unsigned>(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, pointer) ==
              unsigned{CU_MEMORYTYPE_HOST});
-  BOOST_TEST(!Attribute<bool>(CU_POINTER_ATTRIBUTE_IS_MANAGED, pointer));
+  BOOST_TEST(!Attribute<unsigned>(CU_POINTER_ATTRIBUTE_IS_MANAGED, pointer));
   BOOST_TEST(Attribute<int>(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, pointer) == 0);
 }
 

@@ -205,6 +205,13 @@ BOOST_AUTO_TEST_CASE(an_allocation_takes_room_on_the_device) {
   OK(RAW(cuMemGetInfo)(&after, &total));
   BOOST_TEST(before - after >= kBig / 2);
   OK(RAW(cuMemFree)(big));
+  // Either may be left out.
+  size_t again = 0;
+  OK(RAW(cuMemGetInfo)(nullptr, &again));
+  BOOST_TEST(again == total);
+  OK(RAW(cuMemGetInfo)(&again, nullptr));
+  BOOST_TEST(again <= total);
+  OK(RAW(cuMemGetInfo)(nullptr, nullptr));
 }
 
 BOOST_AUTO_TEST_CASE(an_address_has_a_range) {

@@ -76,6 +76,22 @@ BOOST_AUTO_TEST_CASE(an_image_must_be_one) {
   SetStack({});
 }
 
+// As measured on an H200, driver 580.159.04.
+BOOST_AUTO_TEST_CASE(ptx_of_the_first_versions_loads) {
+  const OwnContext a;
+  SetStack({a.get()});
+  for (const char* ptx : {".version 1.4\n.target sm_10\n.entry nothing() { ret; }\n",
+                          ".version 2.3\n.target sm_20\n.entry nothing() { ret; }\n",
+                          ".version 3.0\n.target sm_20\n.entry nothing() { ret; }\n"}) {
+    CUmodule module = nullptr;
+    CUfunction function = nullptr;
+    OK(RAW(cuModuleLoadData)(&module, ptx));
+    OK(RAW(cuModuleGetFunction)(&function, module, "nothing"));
+    OK(RAW(cuModuleUnload)(module));
+  }
+  SetStack({});
+}
+
 BOOST_AUTO_TEST_CASE(options_are_accepted) {
   const Loaded loaded;
   CUmodule module = nullptr;

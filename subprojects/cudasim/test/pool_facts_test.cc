@@ -64,7 +64,7 @@ void CheckIsPoolMemory(CUdeviceptr pointer, CUmemoryPool pool, CUdeviceptr base)
   BOOST_TEST(Attribute<int>(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, pointer) == 0);
   BOOST_TEST(Attribute<unsigned>(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, pointer) ==
              unsigned{CU_MEMORYTYPE_DEVICE});
-  BOOST_TEST(!Attribute<bool>(CU_POINTER_ATTRIBUTE_IS_MANAGED, pointer));
+  BOOST_TEST(!Attribute<unsigned>(CU_POINTER_ATTRIBUTE_IS_MANAGED, pointer));
   BOOST_TEST(Attribute<bool>(CU_POINTER_ATTRIBUTE_MAPPED, pointer));
   BOOST_TEST(!Attribute<bool>(CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, pointer));
   BOOST_TEST(Attribute<CUdeviceptr>(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, pointer) == base);
@@ -413,11 +413,15 @@ BOOST_AUTO_TEST_CASE(a_pool_keeps_what_its_threshold_says) {
   OK(RAW(cuMemAllocFromPoolAsync)(&second, kSecond, pool, owner.stream));
   BOOST_TEST(SizeOf(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT) == kFirst + kSecond);
   owner.Free(second);
+  BOOST_TEST(SizeOf(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH) == kFirst + kSecond);
+  cuuint64_t reset = 0;  // to what is in use
+  OK(RAW(cuMemPoolSetAttribute)(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH, &reset));
+  BOOST_TEST(SizeOf(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH) == kFirst);
   BOOST_TEST(SizeOf(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) == 2 * kUnit);
   owner.Free(first);
   BOOST_TEST(SizeOf(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) == 2 * kUnit);
   BOOST_TEST(SizeOf(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT) == 0u);
-  BOOST_TEST(SizeOf(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH) == kFirst + kSecond);
+  BOOST_TEST(SizeOf(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH) == kFirst);
   OK(RAW(cuMemPoolTrimTo)(pool, size_t{1} << 20));
   BOOST_TEST(SizeOf(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT) == kUnit);
   OK(RAW(cuMemPoolDestroy)(pool));

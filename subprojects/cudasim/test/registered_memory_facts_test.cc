@@ -28,7 +28,7 @@ void CheckIsOf(CUcontext context, CUdeviceptr base, size_t size) {
     BOOST_TEST(Attribute<unsigned>(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, pointer) ==
                unsigned{CU_MEMORYTYPE_HOST});
     BOOST_TEST(Attribute<int>(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, pointer) == 0);
-    BOOST_TEST(!Attribute<bool>(CU_POINTER_ATTRIBUTE_IS_MANAGED, pointer));
+    BOOST_TEST(!Attribute<unsigned>(CU_POINTER_ATTRIBUTE_IS_MANAGED, pointer));
     BOOST_TEST(Attribute<bool>(CU_POINTER_ATTRIBUTE_MAPPED, pointer));
     BOOST_TEST(Attribute<CUdeviceptr>(CU_POINTER_ATTRIBUTE_HOST_POINTER, pointer) == pointer);
     BOOST_TEST(Attribute<CUdeviceptr>(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, pointer) == base);

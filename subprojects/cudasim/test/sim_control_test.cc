@@ -310,6 +310,26 @@ BOOST_AUTO_TEST_CASE(parameters_have_the_sizes_of_the_ptx, *OnlySim()) {
   SetStack({});
 }
 
+BOOST_AUTO_TEST_CASE(kernels_without_a_host_function_can_be_skipped, *OnlySim()) {
+  const OwnContext a;
+  SetStack({a.get()});
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  OK(RAW(cuModuleLoadData)(&module, kPtx));
+  OK(RAW(cuModuleGetFunction)(&function, module, "nothing"));
+  Sim::SkipUnknownKernels(true);
+  BOOST_TEST(Sim::SkippedLaunches("nothing") == 0u);
+  OK(RAW(cuLaunchKernel)(function, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr));
+  OK(RAW(cuLaunchKernel)(function, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr));
+  OK(RAW(cuCtxSynchronize)());
+  BOOST_TEST(Sim::SkippedLaunches("nothing") == 2u);
+  BOOST_TEST(Sim::SkippedLaunches() == 2u);
+  BOOST_TEST(Sim::SkippedLaunches("store") == 0u);
+  Sim::SkipUnknownKernels(false);
+  OK(RAW(cuModuleUnload)(module));
+  SetStack({});
+}
+
 // -----------------------------------------------------------------------------
 
 CHILD(no_device) {

@@ -157,15 +157,15 @@ CHILD(callback_waits_for_itself) {
 
 BOOST_AUTO_TEST_CASE(objects, *OnlySim()) {
   CheckPanics("garbage_stream", "cuStreamSynchronize(0x", "this never was a stream");
-  CheckPanics("destroyed_stream", "cuStreamQuery(0xc0da", "the stream was destroyed");
+  CheckPanics("destroyed_stream", "cuStreamQuery(0x2c", "the stream was destroyed");
   CheckPanics("garbage_event", "cuEventQuery(0x", "this never was an event");
-  CheckPanics("destroyed_event", "cuEventDestroy(0xc0da", "the event was destroyed");
+  CheckPanics("destroyed_event", "cuEventDestroy(0x2c", "the event was destroyed");
   const std::string dead = "the event's context was destroyed or reset";
-  CheckPanics("event_of_an_earlier_incarnation", "cuEventDestroy(0xc0da", dead);
-  CheckPanics("event_of_a_destroyed_context", "cuEventQuery(0xc0da", dead);
+  CheckPanics("event_of_an_earlier_incarnation", "cuEventDestroy(0x2c", dead);
+  CheckPanics("event_of_a_destroyed_context", "cuEventQuery(0x2c", dead);
   CheckPanics("garbage_module", "cuModuleUnload(0x", "this never was a module");
   CheckPanics("garbage_function", "cuLaunchKernel(0x", "this never was a function");
-  CheckPanics("callback_waits_for_itself", "cuStreamSynchronize(0xc0da", "own callback");
+  CheckPanics("callback_waits_for_itself", "cuStreamSynchronize(0x2c", "own callback");
 }
 
 CHILD(push_destroyed_green) {
@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(green_contexts, *OnlySim()) {
   CheckPanics("garbage_description", "cuGreenCtxCreate(0x",
               "this never was a resource description");
   CheckPanics("description_of_nothing", "cuDevResourceGenerateDesc(", "null argument");
-  CheckPanics("wait_for_orphan", "cuCtxWaitEvent(0xc0da", "the event's context was destroyed");
+  CheckPanics("wait_for_orphan", "cuCtxWaitEvent(0x2c", "the event's context was destroyed");
 }
 
 CHILD(destroyed_pool) {
@@ -280,11 +280,11 @@ CHILD(memory_of_a_graph_that_does_not_run) {
 }
 
 BOOST_AUTO_TEST_CASE(memory, *OnlySim()) {
-  CheckPanics("destroyed_pool", "cuDeviceSetMemPool(0xc0db",
+  CheckPanics("destroyed_pool", "cuDeviceSetMemPool(0x2c",
               "this never was a pool, or it was destroyed");
   CheckPanics("null_pool_attribute", "cuMemPoolSetAttribute(", "null argument");
-  CheckPanics("allocate_on_orphan", "cuMemAllocAsync(0xc0da", "the stream's context was destroyed");
-  CheckPanics("released_allocation", "cuMemMap(0xc0dc", "the allocation was released");
+  CheckPanics("allocate_on_orphan", "cuMemAllocAsync(0x2c", "the stream's context was destroyed");
+  CheckPanics("released_allocation", "cuMemMap(0x2c", "the allocation was released");
   CheckPanics("memory_of_a_graph_that_does_not_run", "memory of a graph is used",
               "before its allocation node");
   CheckPanics("garbage_allocation", "cuMemRelease(0x1234", "this never was an allocation handle");
@@ -322,7 +322,7 @@ CHILD(graph_of_destroyed_context) {
 
 BOOST_AUTO_TEST_CASE(graphs, *OnlySim()) {
   CheckPanics("garbage_graph", "cuGraphDestroy(0x", "this never was a graph");
-  CheckPanics("graph_of_destroyed_context", "cuGraphInstantiateWithFlags(0xc0da",
+  CheckPanics("graph_of_destroyed_context", "cuGraphInstantiateWithFlags(0x2c",
               "of a context that was destroyed");
 }
 

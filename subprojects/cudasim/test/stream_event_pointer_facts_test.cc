@@ -274,6 +274,7 @@ namespace {
 struct FromCallback {
   CUcontext context;
   CUstream other;
+  CUevent event;  // which is over
   bool was_called = false;
 
   void Check() {
@@ -301,6 +302,7 @@ struct FromCallback {
     OK(RAW(cuStreamGetCtx)(other, &current));
     OK(RAW(cuStreamQuery)(other));
     OK(RAW(cuStreamSynchronize)(other));
+    OK(RAW(cuEventQuery)(event));
   }
 };
 
@@ -309,7 +311,7 @@ struct FromCallback {
 BOOST_AUTO_TEST_CASE(in_a_host_function_most_is_not_permitted) {
   const Owner owner;
   const Owner second;
-  FromCallback from = {owner.context.get(), second.stream};
+  FromCallback from = {owner.context.get(), second.stream, second.event};
   OK(RAW(cuLaunchHostFunc)(
       owner.stream, [](void* data) { static_cast<FromCallback*>(data)->Check(); }, &from));
   OK(RAW(cuStreamSynchronize)(owner.stream));
@@ -323,7 +325,7 @@ BOOST_AUTO_TEST_CASE(in_a_host_function_most_is_not_permitted) {
 BOOST_AUTO_TEST_CASE(in_a_stream_callback_most_is_not_permitted) {
   const Owner owner;
   const Owner second;
-  FromCallback from = {owner.context.get(), second.stream};
+  FromCallback from = {owner.context.get(), second.stream, second.event};
   OK(RAW(cuStreamAddCallback)(
       owner.stream,
       [](CUstream, CUresult, void* data) { static_cast<FromCallback*>(data)->Check(); }, &from, 0));

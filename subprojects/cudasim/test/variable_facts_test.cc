@@ -275,9 +275,9 @@ BOOST_AUTO_TEST_CASE(a_managed_variable_is_in_no_context) {
   const Loaded loaded;
   for (const Place& place : {loaded.InModule("managed"), loaded.Managed()}) {
     BOOST_CHECK(Attribute<CUcontext>(CU_POINTER_ATTRIBUTE_CONTEXT, place.address) == nullptr);
-    bool managed = false;
+    unsigned managed = 0;
     OK(GetAttribute(CU_POINTER_ATTRIBUTE_IS_MANAGED, place.address, &managed));
-    BOOST_TEST(managed);
+    BOOST_TEST(managed == 1u);
     IS(RAW(cuMemFree)(place.address), INVALID_VALUE);
   }
 }

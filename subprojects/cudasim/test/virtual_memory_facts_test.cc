@@ -71,7 +71,7 @@ void CheckIsMapped(const Range& range, CUdeviceptr pointer) {
   BOOST_TEST(Attribute<int>(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, pointer) == 0);
   BOOST_TEST(Attribute<unsigned>(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, pointer) ==
              unsigned{CU_MEMORYTYPE_DEVICE});
-  BOOST_TEST(!Attribute<bool>(CU_POINTER_ATTRIBUTE_IS_MANAGED, pointer));
+  BOOST_TEST(!Attribute<unsigned>(CU_POINTER_ATTRIBUTE_IS_MANAGED, pointer));
   BOOST_TEST(Attribute<bool>(CU_POINTER_ATTRIBUTE_MAPPED, pointer));
   BOOST_TEST(Attribute<CUdeviceptr>(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, pointer) == range.base);
   BOOST_TEST(Attribute<size_t>(CU_POINTER_ATTRIBUTE_RANGE_SIZE, pointer) == range.size);

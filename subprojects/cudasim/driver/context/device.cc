@@ -7,6 +7,8 @@
 #include <cstring>
 
 #include "driver/api.h"
+#include "driver/context/gpu.h"
+#include "driver/context/visible_devices.h"
 #include "driver/panic.h"
 #include "driver/process.h"
 #include "driver/release.h"
@@ -14,8 +16,7 @@
 namespace cudasim::driver {
 namespace {
 
-constexpr char kName[] = "NVIDIA H100 80GB HBM3 (cudasim)";
-// Device i sits at 0000:(kFirstBus + i):00.0.
+// The machine's device i sits at 0000:(kFirstBus + i):00.0.
 constexpr int kFirstBus = 0x10;
 
 struct Books {
@@ -26,61 +27,7 @@ std::atomic<CUresult> sticky{CUDA_SUCCESS};
 std::atomic<bool> has_exec_affinity{false};
 std::atomic<bool> has_cig{false};
 
-struct AttributeValue {
-  CUdevice_attribute attribute;
-  int value;
-};
-
-// An H100 SXM5, driver 580.159.04. An attribute that is not here is answered
-// with 0, which for most of them means "not supported".
-constexpr AttributeValue kAttributes[] = {
-    {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024},
-    {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024},
-    {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 1024},
-    {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64},
-    {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, 0x7fffffff},
-    {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535},
-    {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535},
-    {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, 49152},
-    {CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY, 65536},
-    {CU_DEVICE_ATTRIBUTE_WARP_SIZE, 32},
-    {CU_DEVICE_ATTRIBUTE_MAX_PITCH, 0x7fffffff},
-    {CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, 65536},
-    {CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1980000},
-    {CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT, 512},
-    {CU_DEVICE_ATTRIBUTE_GPU_OVERLAP, 1},
-    {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, static_cast<int>(kMultiprocessors)},
-    {CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY, 1},
-    {CU_DEVICE_ATTRIBUTE_COMPUTE_MODE, CU_COMPUTEMODE_DEFAULT},
-    {CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS, 1},
-    {CU_DEVICE_ATTRIBUTE_ECC_ENABLED, 1},
-    {CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 2619000},
-    {CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 5120},
-    {CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 52428800},
-    {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 2048},
-    {CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, 3},
-    {CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, 1},
-    {CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT, 32},
-    {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 9},
-    {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0},
-    {CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED, 1},
-    {CU_DEVICE_ATTRIBUTE_GLOBAL_L1_CACHE_SUPPORTED, 1},
-    {CU_DEVICE_ATTRIBUTE_LOCAL_L1_CACHE_SUPPORTED, 1},
-    {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 233472},
-    {CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, 65536},
-    {CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 1},
-    {CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, 1},
-    {CU_DEVICE_ATTRIBUTE_COMPUTE_PREEMPTION_SUPPORTED, 1},
-    {CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, 1},
-    {CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 1},
-    {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 232448},
-    {CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, 32},
-    {CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE, 32768000},
-    {CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, 1024},
-    {CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, 1},
-};
-
-int BusOf(CUdevice device) { return kFirstBus + device; }
+int BusOf(CUdevice device) { return kFirstBus + Process::IndexOf(device); }
 
 bool IsAttribute(CUdevice_attribute attribute) {
   return attribute >= CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK &&
@@ -93,10 +40,7 @@ int ValueOf(CUdevice_attribute attribute, CUdevice device) {
       attribute == CU_DEVICE_ATTRIBUTE_VULKAN_CIG_SUPPORTED) {
     return DeviceFeatures::HasCig() ? 1 : 0;
   }
-  for (const AttributeValue& row : kAttributes) {
-    if (row.attribute == attribute) return row.value;
-  }
-  return 0;
+  return ThisGpu().Attribute(attribute);
 }
 
 // As much of `text` as fits, always terminated; false if that was not all.
@@ -113,7 +57,7 @@ bool DeviceMemory::Take(CUdevice device, size_t bytes) {
   std::atomic<size_t>& used = books[device].used;
   size_t now = used.load(std::memory_order_relaxed);
   do {
-    if (bytes > kDeviceMemory - now) return false;
+    if (bytes > ThisGpu().memory - now) return false;
   } while (!used.compare_exchange_weak(now, now + bytes, std::memory_order_relaxed));
   return true;
 }
@@ -123,7 +67,7 @@ void DeviceMemory::GiveBack(CUdevice device, size_t bytes) {
 }
 
 size_t DeviceMemory::Free(CUdevice device) {
-  return kDeviceMemory - books[device].used.load(std::memory_order_relaxed);
+  return ThisGpu().memory - books[device].used.load(std::memory_order_relaxed);
 }
 
 void DeviceFeatures::SupportExecAffinity(bool supported) { has_exec_affinity.store(supported); }
@@ -156,24 +100,21 @@ CUresult DeviceGetName(char* name, int size, CUdevice device) {
   if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (size <= 0) PanicNull();
   if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
-  CopyText(name, size, kName);  // cut short without an error
+  CopyText(name, size, ThisGpu().name);  // cut short without an error
   return CUDA_SUCCESS;
 }
 
 CUresult DeviceGetUuid(CUuuid* uuid, CUdevice device) {
   if (uuid == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
-  constexpr char kPrefix[] = "cudasim-device-";
-  static_assert(sizeof(kPrefix) == sizeof(uuid->bytes));
-  std::memcpy(uuid->bytes, kPrefix, sizeof(uuid->bytes));
-  uuid->bytes[15] = static_cast<char>(device);
+  *uuid = UuidOfDevice(Process::IndexOf(device));
   return CUDA_SUCCESS;
 }
 
 CUresult DeviceTotalMem(size_t* bytes, CUdevice device) {
   if (bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
-  *bytes = kDeviceMemory;
+  *bytes = ThisGpu().memory;
   return CUDA_SUCCESS;
 }
 
@@ -211,10 +152,12 @@ CUresult DeviceGetByPCIBusId(CUdevice* device, const char* id) {
     domain = 0;
     if (std::sscanf(id, "%x:%x", &bus, &slot) != 2) return CUDA_ERROR_INVALID_VALUE;
   }
-  const int ordinal = static_cast<int>(bus) - kFirstBus;
-  if (domain != 0 || slot != 0 || !IsDevice(ordinal)) return CUDA_ERROR_INVALID_DEVICE;
-  *device = ordinal;
-  return CUDA_SUCCESS;
+  for (CUdevice found = 0; IsDevice(found) && domain == 0 && slot == 0; ++found) {
+    if (BusOf(found) != static_cast<int>(bus)) continue;
+    *device = found;
+    return CUDA_SUCCESS;
+  }
+  return CUDA_ERROR_INVALID_DEVICE;
 }
 
 CUresult DeviceCanAccessPeer(int* can, CUdevice device, CUdevice peer) {

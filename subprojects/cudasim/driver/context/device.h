@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The simulated devices: identical H100s that differ in UUID and PCI address.
+// The simulated devices: of one kind (context/gpu.h), which differ in UUID and PCI address.
 
 #ifndef CUDASIM_DRIVER_CONTEXT_DEVICE_H_
 #define CUDASIM_DRIVER_CONTEXT_DEVICE_H_
@@ -13,7 +13,6 @@ namespace cudasim::driver {
 
 inline constexpr int kMaxDevices = 16;
 inline constexpr unsigned kMultiprocessors = 132;
-inline constexpr size_t kDeviceMemory = size_t{80} << 30;
 
 // What one context takes: 524-527 MiB, measured on an H200, driver 580.159.04.
 inline constexpr size_t kContextMemory = size_t{524} << 20;

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "driver/context/device.h"
+#include "driver/context/gpu.h"
 #include "driver/memory/memory.h"
 #include "driver/panic.h"
 
@@ -35,7 +36,7 @@ void Protect(void* base, size_t size, int protection) {
 
 CUresult GraphMemory::Reserve(CUgraph graph, CUdevice device, size_t bytes,
                               std::shared_ptr<GraphMemory>* memory) {
-  if (bytes > kDeviceMemory) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (bytes > ThisGpu().memory) return CUDA_ERROR_OUT_OF_MEMORY;
   void* const base =
       mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;

@@ -2,6 +2,8 @@
 
 #include "driver/launch/launch.h"
 
+#include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -76,22 +78,41 @@ std::map<std::string, SimKernel>& Kernels() {
   static auto& kernels = *new std::map<std::string, SimKernel>;
   return kernels;
 }
+// Of kernels without a host function: whether they are skipped, and how often each was. A panic
+// reports it, so that the mutex is one that no panic is called under.
+std::atomic<bool> skips_unknown{false};
+std::mutex skipped_mutex;
+std::map<std::string, std::uint64_t>& Skipped() {
+  static auto& skipped = *new std::map<std::string, std::uint64_t>;
+  return skipped;
+}
 
+// nullptr for one that is to be skipped.
 SimKernel KernelOf(const std::string& name) {
   const std::lock_guard<std::mutex> lock(kernels_mutex);
   const auto found = Kernels().find(name);
-  if (found == Kernels().end()) {
+  if (found != Kernels().end()) return found->second;
+  if (!skips_unknown.load()) {
     Panic(
         "launch of \"%s\": no host function is registered for this kernel; call "
-        "Sim::RegisterKernel(\"%s\", ...)",
+        "Sim::RegisterKernel(\"%s\", ...), or Sim::SkipUnknownKernels(true)",
         name.c_str(), name.c_str());
   }
-  return found->second;
+  return nullptr;
+}
+
+void CountSkipped(const std::string& name) {
+  const std::lock_guard<std::mutex> lock(skipped_mutex);
+  ++Skipped()[name];
 }
 
 // Runs the kernel with a copy of the parameters, which it may change.
 CUresult Run(SimKernel kernel, const PtxEntry& entry, std::vector<unsigned char> packed,
              SimLaunch launch) {
+  if (kernel == nullptr) {
+    CountSkipped(entry.name);
+    return CUDA_SUCCESS;
+  }
   std::vector<void*> pointers;
   std::vector<size_t> sizes;
   for (const PtxParameter& parameter : entry.parameters) {
@@ -310,6 +331,21 @@ CUresult MakeKernelWork(const CUDA_KERNEL_NODE_PARAMS_v2& from,
 void RegisterKernel(const char* name, SimKernel kernel) {
   const std::lock_guard<std::mutex> lock(kernels_mutex);
   Kernels()[name] = kernel;
+}
+
+void SkipUnknownKernels(bool skip) { skips_unknown.store(skip); }
+
+std::map<std::string, std::uint64_t> SkippedLaunches() {
+  const std::lock_guard<std::mutex> lock(skipped_mutex);
+  return Skipped();
+}
+
+std::uint64_t SkippedLaunchesOf(const char* name) {
+  std::uint64_t count = 0;
+  for (const auto& [kernel, times] : SkippedLaunches()) {
+    if (name == nullptr || kernel == name) count += times;
+  }
+  return count;
 }
 
 CUresult LaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** parameters,

@@ -9,6 +9,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "cudasim/sim.h"
@@ -21,6 +23,12 @@ namespace cudasim::driver {
 
 // Runs `kernel` for every launch of a function of that name.
 void RegisterKernel(const char* name, cudasim::SimKernel kernel);
+
+// See Sim in cudasim/sim.h.
+void SkipUnknownKernels(bool skip);
+std::uint64_t SkippedLaunchesOf(const char* name);
+// By the name of the kernel.
+std::map<std::string, std::uint64_t> SkippedLaunches();
 
 // The function to launch on the stream; a kernel becomes one in the stream's context.
 // INVALID_HANDLE for null, or one of another context.

@@ -9,6 +9,7 @@
 
 #include "driver/api.h"
 #include "driver/context/device.h"
+#include "driver/context/gpu.h"
 #include "driver/context/stack.h"
 #include "driver/graph/graph_memory.h"
 #include "driver/memory/memory.h"
@@ -121,7 +122,7 @@ struct Area {
 template <typename Element>
 bool CanFillWith(const Area& area, CUdevice device) {
   size_t bytes = 0;
-  return area.to % sizeof(Element) == 0 && area.width <= kDeviceMemory / sizeof(Element) &&
+  return area.to % sizeof(Element) == 0 && area.width <= ThisGpu().memory / sizeof(Element) &&
          AreaBytes(area.width * sizeof(Element), area.height, area.pitch, &bytes) &&
          CanFill(area.to, bytes, device);
 }

@@ -13,6 +13,7 @@
 
 #include "driver/api.h"
 #include "driver/context/device.h"
+#include "driver/context/gpu.h"
 #include "driver/context/stack.h"
 #include "driver/graph/graph_memory.h"
 #include "driver/memory/pool.h"
@@ -238,12 +239,11 @@ size_t Memory::Count() {
 }
 
 CUresult MemGetInfo(size_t* free, size_t* total) {
-  if (free == nullptr || total == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Incarnation incarnation;
   const CUresult code = CurrentReady(&incarnation);
   if (code != CUDA_SUCCESS) return code;
-  *free = DeviceMemory::Free(incarnation.context->device());
-  *total = kDeviceMemory;
+  if (free != nullptr) *free = DeviceMemory::Free(incarnation.context->device());
+  if (total != nullptr) *total = ThisGpu().memory;
   return CUDA_SUCCESS;
 }
 

@@ -89,8 +89,8 @@ Value AttributeOf(const Allocation& allocation, CUpointer_attribute attribute,
       return Value(allocation.IsManaged());
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
       return Value(static_cast<unsigned long long>(allocation.buffer_id));
-    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-      return Value(allocation.IsManaged());
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:  // four bytes, as measured on an H200
+      return Value(unsigned{allocation.IsManaged()});
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
       return Value(int{allocation.device});
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:

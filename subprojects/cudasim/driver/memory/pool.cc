@@ -10,7 +10,9 @@
 
 #include "driver/api.h"
 #include "driver/context/device.h"
+#include "driver/context/gpu.h"
 #include "driver/graph/graph_memory.h"
+#include "driver/handle_number.h"
 #include "driver/memory/memory.h"
 #include "driver/panic.h"
 #include "driver/stream/capture.h"
@@ -49,7 +51,7 @@ struct Pool {
   bool Reaches(CUdevice from) const { return (!lies_on_host && from == device) || lent[from]; }
 
   CUresult Take(size_t bytes) {
-    const bool fits = bytes <= kDeviceMemory && (most == 0 || used.current + bytes <= most);
+    const bool fits = bytes <= ThisGpu().memory && (most == 0 || used.current + bytes <= most);
     if (!fits) return CUDA_ERROR_OUT_OF_MEMORY;
     const size_t needed = std::max(RoundUp(used.current + bytes), reserved.current);
     if (!DeviceMemory::Take(device, needed - reserved.current)) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -132,12 +134,11 @@ class Pools {
   CUmemoryPool& CurrentOf(CUdevice device) { return current_[device]; }
 
  private:
-  static CUmemoryPool ToHandle(std::uintptr_t number) {
-    return reinterpret_cast<CUmemoryPool>(kHandles | number << 4);
+  static CUmemoryPool ToHandle(std::uint64_t number) {
+    return reinterpret_cast<CUmemoryPool>(kNumber.ToHandle(number));
   }
-  static std::uintptr_t ToNumber(CUmemoryPool handle) {
-    const auto value = reinterpret_cast<std::uintptr_t>(handle);
-    return (value & kHandles) == kHandles ? (value & ~kHandles) >> 4 : 0;
+  static std::uint64_t ToNumber(CUmemoryPool handle) {
+    return kNumber.ToNumber(reinterpret_cast<std::uintptr_t>(handle));
   }
 
   void EraseIfDone(CUmemoryPool handle) {
@@ -145,11 +146,10 @@ class Pools {
     if (pool.destroyed && pool.used.current == 0) pools_.erase(handle);
   }
 
-  // Outside the addresses that x86-64 and AArch64 programs can have.
-  static constexpr std::uintptr_t kHandles = std::uintptr_t{0xc0db} << 48;
+  static constexpr HandleNumber kNumber{100};
   std::map<CUmemoryPool, Pool> pools_;
   CUmemoryPool current_[kMaxDevices] = {};
-  std::uintptr_t next_ = kMaxDevices + 1;
+  std::uint64_t next_ = kMaxDevices + 1;
 };
 
 std::mutex mutex;
@@ -282,7 +282,8 @@ cuuint64_t SizeOf(const Pool& pool, CUmemPool_attribute attribute) {
   }
 }
 
-// The high watermarks may be set to 0 only, the current values not at all.
+// The high watermarks may be set to 0 only, and are then what is current (measured of USED_MEM_HIGH
+// on an H200, driver 580.159.04); the current values not at all.
 CUresult SetSize(Pool* pool, CUmemPool_attribute attribute, cuuint64_t value) {
   if (attribute == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD) {
     pool->threshold = value;
@@ -291,7 +292,8 @@ CUresult SetSize(Pool* pool, CUmemPool_attribute attribute, cuuint64_t value) {
   const bool used = attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH;
   const bool reserved = attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH;
   if (value != 0 || (!used && !reserved)) return CUDA_ERROR_INVALID_VALUE;
-  (used ? pool->used : pool->reserved).high = 0;
+  auto& watermark = used ? pool->used : pool->reserved;
+  watermark.high = watermark.current;
   return CUDA_SUCCESS;
 }
 

@@ -12,6 +12,7 @@
 
 #include "driver/api.h"
 #include "driver/context/device.h"
+#include "driver/handle_number.h"
 #include "driver/memory/memory.h"
 #include "driver/panic.h"
 
@@ -119,13 +120,13 @@ class VirtualMemory {
 
   Handle AddPhysical(const Physical& physical) {
     physicals_.emplace(next_, physical);
-    return ToHandle(next_++);
+    return kNumber.ToHandle(next_++);
   }
 
   // nullptr for one that is gone; panics for what never was one.
   Physical* FindPhysical(Handle handle) {
-    const std::uint64_t number = (handle & ~kHandles) >> 4;
-    if (ToHandle(number) != handle || number == 0 || number >= next_) {
+    const std::uint64_t number = kNumber.ToNumber(handle);
+    if (number == 0 || number >= next_) {
       PanicHandle(PointerTo(handle), "this never was an allocation handle");
     }
     const auto found = physicals_.find(number);
@@ -179,15 +180,14 @@ class VirtualMemory {
   }
 
  private:
-  static constexpr std::uint64_t kHandles = std::uint64_t{0xc0dc} << 48;
-  static Handle ToHandle(std::uint64_t number) { return kHandles | number << 4; }
+  static constexpr HandleNumber kNumber{101};
 
   void EraseIfDone(Handle handle) {
     const Physical& physical = *FindPhysical(handle);
     if (physical.handles != 0 || physical.mappings != 0) return;
     close(physical.file);
     if (!physical.is_on_host()) DeviceMemory::GiveBack(physical.device(), physical.size);
-    physicals_.erase((handle & ~kHandles) >> 4);
+    physicals_.erase(kNumber.ToNumber(handle));
   }
 
   std::map<std::uintptr_t, AddressRange> ranges_;

@@ -142,6 +142,14 @@ class Sim {
   /// Runs `kernel` for every launch of a function of that name.
   static void RegisterKernel(const char* name, SimKernel kernel);
 
+  /// Whether a launch of a kernel that has no host function does nothing and is counted, when it
+  /// would run, instead of ending the process. Default false; the environment variable
+  /// CUDASIM_UNKNOWN_KERNELS=skip sets it from the start.
+  static void SkipUnknownKernels(bool skip);
+
+  /// How many launches of kernel `name` were skipped; of all kernels if it is null.
+  [[nodiscard]] static std::uint64_t SkippedLaunches(const char* name = nullptr);
+
   /// In a kernel: where a variable (`__device__`, `__constant__`, `__managed__`) of the kernel's
   /// module is in the context that the kernel runs in, and its bytes unless `size` is null.
   /// `name` is as in the PTX: mangled, for a variable of a namespace. It may be read and

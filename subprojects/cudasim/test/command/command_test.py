@@ -79,6 +79,16 @@ run = Run("--fail", "cuMemAlloc:1:2", "--fail", "cuMemAlloc:2:UNKNOWN", "--fail"
           "begin", "allocate", "allocate")
 check("more than one --fail", run.out == "cuMemAlloc: 2\ncuMemAlloc: 999\n", run)
 check("says which was not reached", lines(run, "did not get to the call that was to fail: (.*)") == ["cuMemFree"], run)
+run = Run("--", program, "begin", "launch")
+check("a kernel without a host function ends the program",
+      run.code == 128 + signal.SIGABRT and 'launch of "unknown": no host function' in run.err, run)
+run = Run("--skip-unknown-kernels", "--", program, "begin", "launch")
+check("--skip-unknown-kernels", run.code == 0 and run.out == "cuLaunchKernel: 0\n" * 2
+      and lines(run, "skipped: (.*)") == ["kernel unknown, launches: 2"], run)
+run = Run("--", program, "table")
+check("names who asks for a private table, once, and says what to link",
+      len(re.findall(r"command_program asked for a private table.*-cudart shared", run.err)) == 1
+      and len(lines(run, "asked for a private table of the driver, .*: .*command_program")) == 1, run)
 run = Run("--help")
 check("--help", run.code == 0 and run.out.startswith("usage: cudasim") and "11.2" in run.out and "0 to 16" in run.out, run)
 

@@ -64,6 +64,28 @@ void Fork(void (*in_child)()) {
   waitpid(child, &status, 0);
 }
 
+void AskForTable() {
+  CUuuid id = {};
+  const void* table = nullptr;
+  RAW(cuGetExportTable)(&table, &id);
+  RAW(cuGetExportTable)(&table, &id);
+}
+
+// A kernel that has no host function, twice.
+void LaunchUnknown() {
+  static const char kPtx[] =
+      ".version 7.0\n.target sm_50\n.address_size 64\n.visible .entry unknown() { ret; }\n";
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  RAW(cuModuleLoadData)(&module, kPtx);
+  RAW(cuModuleGetFunction)(&function, module, "unknown");
+  for (int i = 0; i < 2; ++i) {
+    const CUresult code =
+        RAW(cuLaunchKernel)(function, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr);
+    std::printf("cuLaunchKernel: %d\n", code);
+  }
+}
+
 // A destroyed handle: undefined on a real driver.
 void Misuse() {
   CUcontext own = nullptr;
@@ -85,6 +107,8 @@ int main(int, char** argv) {
     if (is("devices")) PrintDevices();
     if (is("version")) PrintVersion();
     if (is("missing")) AskForMissing();
+    if (is("table")) AskForTable();
+    if (is("launch")) LaunchUnknown();
     if (is("misuse")) Misuse();
     if (is("fork_and_begin")) Fork(&Begin);
     if (is("fork")) Fork([] {});
