@@ -246,8 +246,9 @@ class CUGUEST_API Graph {
   ///         kUnimplemented    a driver below CUDA 11.4; or, by the CUDA documentation, which does
   ///                           not name the code: the graph allocates memory, and an
   ///                           ExecutableGraph of it exists
-  /// Cost:   six driver calls if context() is current, else seven, and one for each further
-  /// context. Source: CUDA Driver API, cuGraphInstantiate; cudasim/test/graph_memory_facts_test.cc.
+  /// Cost:   six driver calls if context() is current, else seven, and one for each
+  ///         further context.
+  /// Source: CUDA Driver API, cuGraphInstantiate; cudasim/test/graph_memory_facts_test.cc.
   [[nodiscard]] absl::StatusOr<ExecutableGraph> Instantiate(unsigned long long flags = 0) const;
 
   /// Destroys it now, and says what the destructor cannot; as ExecutableGraph::Release().

@@ -73,9 +73,8 @@ CUGUEST_BEGIN_NAMESPACE
 /// GreenContext
 ///
 /// Stack:   never touched by anything here, whatever is current: not by Create, and not when a
-/// green
-///          context that is an entry of some stack is destroyed. Such an entry stays, dead, and can
-///          be popped.
+///          green context that is an entry of some stack is destroyed. Such an entry stays, dead,
+///          and can be popped.
 /// Count:   one reference to the device's primary context, which the driver takes and releases.
 /// Threads: distinct objects from any threads; one object needs outside locking. To be current, see
 ///          Note [One thread at a time]. Not from a stream callback (kPermissionDenied; a
