@@ -128,6 +128,8 @@ class [[nodiscard]] Array {
 ///
 /// Which part of an array is copied, and how the memory at the other end is laid out.
 struct ArrayCopy {
+  CUGUEST_HIDE ArrayCopy() = default;
+
   /// Where it begins, in elements, rows and slices (layers, faces).
   std::size_t x = 0;
   std::size_t y = 0;

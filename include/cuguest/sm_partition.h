@@ -71,7 +71,13 @@ class SmPartition {
 ///
 /// A device's SMs, split into parts of one size and a rest.
 struct SmSplit {
+  /// As the compiler declares them, but hidden.
   CUGUEST_HIDE SmSplit() = default;
+  CUGUEST_HIDE SmSplit(const SmSplit&) = default;
+  CUGUEST_HIDE SmSplit(SmSplit&&) = default;
+  CUGUEST_HIDE SmSplit& operator=(const SmSplit&) = default;
+  CUGUEST_HIDE SmSplit& operator=(SmSplit&&) = default;
+  CUGUEST_HIDE ~SmSplit() = default;
 
   /// For Of().
   CUGUEST_HIDE static constexpr unsigned kAsManyAsFit = 0xffffffff;

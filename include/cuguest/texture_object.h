@@ -46,6 +46,8 @@ CUGUEST_BEGIN_NAMESPACE
 /// What lies in memory that is read through a texture: elements, as those of an array. With a
 /// height, rows of them.
 struct Texels {
+  CUGUEST_HIDE Texels() = default;
+
   CUarray_format format = CU_AD_FORMAT_FLOAT;
   unsigned channels = 1;
   std::size_t width = 0;

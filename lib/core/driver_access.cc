@@ -61,9 +61,13 @@ void* LookUpByVersion(const char* name, int version, void* user) {
 void* LookUpBySymbol(const char* name, int version, void* library) {
   for (const DriverEntry& entry : kEntries) {
     if (entry.version == version && std::strcmp(entry.name, name) == 0) {
-      char symbol[sizeof(entry.name)];
-      std::snprintf(symbol, sizeof(symbol), "%s%s", entry.name,
-                    entry.name + std::strlen(entry.name) + 1);
+      // The one behind the other: in `entry` there is a zero in between.
+      const char* const parts[] = {entry.name, entry.name + std::strlen(entry.name) + 1};
+      char symbol[sizeof(entry.name)] = {};
+      std::size_t length = 0;
+      for (const char* part : parts) {
+        for (; *part != '\0'; ++part) symbol[length++] = *part;
+      }
       return dlsym(library, symbol);
     }
   }
