@@ -12,9 +12,13 @@ std::string CallingObject() {
   dladdr(reinterpret_cast<void*>(&CallingObject), &own);
   void* frames[16];
   const int count = backtrace(frames, 16);
+  // A sanitizer has a backtrace() of its own, whose frame comes first.
+  bool seen_own = false;
   for (int i = 0; i < count; ++i) {
     Dl_info info = {};
-    if (dladdr(frames[i], &info) != 0 && info.dli_fbase != own.dli_fbase) return info.dli_fname;
+    if (dladdr(frames[i], &info) == 0) continue;
+    if (info.dli_fbase != own.dli_fbase && seen_own) return info.dli_fname;
+    seen_own = seen_own || info.dli_fbase == own.dli_fbase;
   }
   return {};
 }
