@@ -137,23 +137,34 @@ struct Outcome {
   ncclResult_t made = ncclNumResults;
   ncclResult_t added = ncclNumResults;
   ncclResult_t destroyed = ncclNumResults;
-  float sum = 0;
+  std::vector<float> sums = std::vector<float>(Numbers::kCount);
 };
 
-// In the calling thread, which has a context of its device current: adds the number of the rank,
-// from 1 on, to that of the other.
+// 0, of, 2 * of, ...: each part of them is another one.
+std::vector<float> Multiples(int of) {
+  std::vector<float> multiples;
+  for (size_t i = 0; i < Numbers::kCount; ++i) {
+    multiples.push_back(static_cast<float>(i) * static_cast<float>(of));
+  }
+  return multiples;
+}
+
+// In the calling thread, which has a context of its device current: adds the multiples of its
+// number, which is 1 or 2, to those of the other.
 void RunRank(const ncclUniqueId& id, int rank, CUcontext context, Outcome* outcome) {
   ncclComm_t comm = nullptr;
   RAW(cuCtxSetCurrent)(context);
   outcome->made = ncclCommInitRank(&comm, 2, id, rank);
   if (outcome->made == ncclSuccess) {  // and the primary is current
     CUdeviceptr memory = 0;
-    const auto mine = static_cast<float>(rank + 1);
-    RAW(cuMemAlloc)(&memory, sizeof(mine));
-    RAW(cuMemcpyHtoD)(memory, &mine, sizeof(mine));
-    auto* number = reinterpret_cast<float*>(memory);
-    outcome->added = ncclAllReduce(number, number, 1, ncclFloat, ncclSum, comm, nullptr);
-    RAW(cuMemcpyDtoH)(&outcome->sum, memory, sizeof(outcome->sum));
+    constexpr size_t kBytes = Numbers::kCount * sizeof(float);
+    const std::vector<float> mine = Multiples(rank + 1);
+    RAW(cuMemAlloc)(&memory, kBytes);
+    RAW(cuMemcpyHtoD)(memory, mine.data(), kBytes);
+    auto* numbers = reinterpret_cast<float*>(memory);
+    outcome->added =
+        ncclAllReduce(numbers, numbers, Numbers::kCount, ncclFloat, ncclSum, comm, nullptr);
+    RAW(cuMemcpyDtoH)(outcome->sums.data(), memory, kBytes);
     RAW(cuMemFree)(memory);
     outcome->destroyed = ncclCommDestroy(comm);
   }
@@ -181,7 +192,7 @@ BOOST_AUTO_TEST_CASE(two_ranks_add_their_numbers, *NeedsDevices(2)) {
     FINE(outcome.made);
     FINE(outcome.added);
     FINE(outcome.destroyed);
-    BOOST_TEST(outcome.sum == 3.0F);
+    BOOST_CHECK(outcome.sums == Multiples(3));
   }
 }
 

@@ -36,7 +36,8 @@ struct Difference {
   CUdevice_attribute attribute;
   int value;
 };
-// An H100 SXM5's, the same driver. What is not here was measured on both, or on the H200 only.
+// An H100 SXM5's, the same driver. What is not here was measured on both, or on the H200 only: the
+// PCI identifiers, which surely differ, are an H200's.
 constexpr Difference kOfH100[] = {
     {CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 2619000},
     {CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 5120},
@@ -44,6 +45,7 @@ constexpr Difference kOfH100[] = {
     {CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE, 32768000},
 };
 
+// The memory is about theirs, not measured to the byte.
 constexpr Gpu kH100 = {"NVIDIA H100 80GB HBM3 (cudasim)", size_t{80} << 30};
 constexpr Gpu kH200 = {"NVIDIA H200 (cudasim)", size_t{140} << 30};
 
