@@ -12,7 +12,6 @@
 // The data extension needs the framework's own header before it.
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -63,15 +62,16 @@ class Cast {
     for (const CUcontext entry : cuguest_test::GetStack()) letters += LetterOf(entry);
     return letters;
   }
-
- private:
   char LetterOf(CUcontext context) const {
+    if (context == nullptr) return '0';
     if (context == primary_.get()) return 'P';
     for (const auto& [letter, own] : own_) {
       if (own.get() == context) return letter;
     }
     return '?';
   }
+
+ private:
   std::map<char, cuguest_test::OwnContext> own_;
   cuguest::PrimaryContext primary_;
   bool t_is_dead_ = false;
@@ -275,13 +275,13 @@ struct Moved {
   std::string seen;
 };
 
-std::string Told() {
+// By letters: each run has a T of its own, if the callee destroys it.
+std::string Told(const Cast& cast) {
   std::string text;
   for (const Incident& incident : cuguest_test::TakeIncidents()) {
     text += std::to_string(static_cast<int>(incident.kind)) + "," +
             std::to_string(static_cast<int>(incident.repair)) + "," +
-            std::to_string(reinterpret_cast<std::uintptr_t>(incident.expected)) + "," +
-            std::to_string(reinterpret_cast<std::uintptr_t>(incident.found)) + " ";
+            cast.LetterOf(incident.expected) + "," + cast.LetterOf(incident.found) + " ";
   }
   return text;
 }
@@ -307,7 +307,7 @@ Moved RunMoved(Cast& cast, const std::string& caller, GuardMode mode, char from,
     Commit(cast, second);
   }
   moved.stack = cast.Get();
-  moved.seen = Told();
+  moved.seen = Told(cast);
   cuguest_test::SetStack({});
   cast.ReviveT();
   return moved;

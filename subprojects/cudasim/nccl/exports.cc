@@ -245,12 +245,19 @@ Type TypeOf(ncclDataType_t type) {
   }
 }
 
+// What a communicator of one rank does: it knows no context.
+Status CopyOwn(void* to, const void* from, size_t bytes, CUstream stream) {
+  if (to == from) return ncclSuccess;
+  return ToStatus(Driver().cuMemcpyAsync(reinterpret_cast<CUdeviceptr>(to),
+                                         reinterpret_cast<CUdeviceptr>(from), bytes, stream));
+}
+
 // `finish` makes of what all ranks have, in of_all[0], what each of them gets.
 template <typename Finish>
 Status Collect(const void* from, void* to, size_t bytes, ncclComm_t handle, cudaStream_t stream,
                const Finish& finish) {
   const Comm comm = Find(handle);
-  if (bytes > 0 && (from == nullptr || to == nullptr)) return ncclInvalidArgument;
+  if (comm.ranks == 1) return CopyOwn(to, from, bytes, stream);
   CUresult code = SetDevice(comm.device);
   if (code != CUDA_SUCCESS) return ToStatus(code);
   CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;

@@ -143,6 +143,14 @@ CHILD(garbage_module) {
   Create();
   return RAW(cuModuleUnload)(Garbage<CUmodule>());
 }
+CHILD(unloaded_module) {
+  Create();
+  CUmodule module = nullptr;
+  const char* ptx = ".version 7.0\n.target sm_50\n.address_size 64\n";
+  RAW(cuModuleLoadData)(&module, ptx);
+  RAW(cuModuleUnload)(module);
+  return RAW(cuModuleUnload)(module);
+}
 CHILD(garbage_function) {
   Create();
   return RAW(cuLaunchKernel)(Garbage<CUfunction>(), 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr);
@@ -164,6 +172,7 @@ BOOST_AUTO_TEST_CASE(objects, *OnlySim()) {
   CheckPanics("event_of_an_earlier_incarnation", "cuEventDestroy(0x2c", dead);
   CheckPanics("event_of_a_destroyed_context", "cuEventQuery(0x2c", dead);
   CheckPanics("garbage_module", "cuModuleUnload(0x", "this never was a module");
+  CheckPanics("unloaded_module", "cuModuleUnload(0x2c", "the module was unloaded");
   CheckPanics("garbage_function", "cuLaunchKernel(0x", "this never was a function");
   CheckPanics("callback_waits_for_itself", "cuStreamSynchronize(0x2c", "own callback");
 }

@@ -154,6 +154,10 @@ CUresult ModuleLoadDataEx(CUmodule* handle, const void* bytes, unsigned count,
 
 CUresult ModuleUnload(CUmodule handle) {
   Module module;
+  // Unlike the other calls, which find that it is gone: a real driver crashes.
+  if (Modules().Find(handle, &module) == Handled::kGone) {
+    PanicHandle(handle, "the module was unloaded");
+  }
   CUresult code = FindModule(handle, &module);
   if (code == CUDA_SUCCESS) code = AskCaptures();
   if (code != CUDA_SUCCESS) return code;
