@@ -6,8 +6,9 @@
 // Two ranks, started with MPI, have a GPU each. The application works in a context A of its own and
 // has a communicator; so has the library, which averages numbers over the ranks, in a context B.
 // NCCL works in the primary context P of the device and makes it current on the thread that calls
-// it (issues 565 and 1736 of NVIDIA/nccl). The library therefore calls it inside a guard of P, with
-// memory and a stream of P. No rank has a context on the other's device.
+// it (issues 565 and 1736 of NVIDIA/nccl); a collective that is called with nothing current makes
+// and leaves that of device 0 (cudasim/test/nccl_facts_test.cc). The library therefore calls it
+// inside a guard of P, with memory and a stream of P. No rank has a context on the other's device.
 //
 // Started alone, the program starts itself with `mpirun -n 2`. Without two GPUs it is skipped.
 //

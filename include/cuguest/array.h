@@ -165,7 +165,7 @@ CUGUEST_API absl::Status CopyFromArray(const CopyEnd& to, const Array& from, con
 ///
 /// It runs as Note [Where a copy runs] of copy.h says, without a stream in the array's context; it
 /// is done as Note [When a copy is done] says; and captures are treated as there. The memory and
-/// the stream are on the array's device: what the driver does for others was not measured.
+/// the stream may be another device's, also without peer access.
 ///
 /// Stack:   as it was.
 /// Threads: any; not from a stream callback: kPermissionDenied.

@@ -28,9 +28,8 @@ CUGUEST_BEGIN_NAMESPACE
 /// ContextOptions
 ///
 /// Threads: a value.
-/// Source:  CUDA Driver API, cuCtxCreate. Neither an execution affinity nor CUDA in Graphics has
-///          been measured where it is supported; cudasim/test/creation_facts_test.cc has what
-///          drivers answer where it is not, and what to measure.
+/// Source:  CUDA Driver API, cuCtxCreate; cudasim/test/creation_facts_test.cc. CUDA in Graphics has
+///          not been measured where it is supported.
 struct ContextOptions {
   CUGUEST_HIDE ContextOptions() = default;
 

@@ -161,14 +161,13 @@ struct CUGUEST_API ArrayDescription {
   [[nodiscard]] std::string ToString() const;
 };
 
-/// The handle must be alive: the driver crashes on one that was destroyed, and on one of a primary
-/// context that was reset and is active again. Levels of a mipmapped array are arrays too.
+/// The handle must be alive: of an array that was destroyed, or went with its context, the driver
+/// reads freed memory. Levels of a mipmapped array are arrays too.
 ///
 /// Stack:   never touched; no context is needed.
 /// Threads: any; not from a stream callback. Invalidates no capture.
 /// Errors:  those of Driver::Get(), and
 ///          kInvalidArgument     null
-///          kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its context
 ///          kPermissionDenied    from a stream callback
 /// Cost:    one driver call.
 /// Source:  CUDA Driver API, cuArray3DGetDescriptor; cudasim/test/array_facts_test.cc.

@@ -4,7 +4,8 @@
 
 Runs a folder made by pack.py on the real driver, or of it the programs whose
 "suite/name" has PATTERN in it, N at a time where they may run side by side (as many as there are
-cores, and as the GPU's memory has room for the contexts of). Writes <gpu>-<driver>.md into DIRECTORY (its own, unless told), which it makes. A machine without a GPU is a
+cores, and as the GPU's memory has room for the contexts of); then those again that skipped a case for
+want of MPS, with a server of their own, where there is one. Writes <gpu>-<driver>.md into DIRECTORY (its own, unless told), which it makes. A machine without a GPU is a
 failure, never a pass.
 
 FILE keeps the result of each program as it ends, so that a run which is cut off can go on:
@@ -13,6 +14,7 @@ what has passed or was skipped, of the same archive on the same GPU, is not run 
 
 import argparse
 import concurrent.futures
+import contextlib
 import ctypes
 import datetime
 import hashlib
@@ -24,6 +26,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -38,6 +41,9 @@ AT_A_TIME = 8
 FEW_QUEUES = {"CUDA_DEVICE_MAX_CONNECTIONS": "1"}
 # Of a device's memory, for one program: six contexts of about half a GiB, and what they hold.
 MEMORY_OF_PROGRAM = 4 << 30
+# The C library overwrites what is freed, so that a program which relies on what the driver reads there is
+# noticed.
+OVERWRITE_FREED = {"MALLOC_PERTURB_": "165"}
 # Suites whose output is a part of the report.
 TRANSCRIPTS = {"benchmark": "Benchmark", "hosts": "Host"}
 
@@ -84,7 +90,7 @@ def run(test):
     libraries = ":".join(str(CONTENTS / directory) for directory in test["libraries"])
     env = dict(os.environ, LD_LIBRARY_PATH=libraries, CUDASIM_TEST_DRIVER="real",
                BOOST_TEST_COLOR_OUTPUT="0", BOOST_TEST_LOG_LEVEL="message",
-               **({} if test["suite"] in TRANSCRIPTS else FEW_QUEUES))
+               **({} if test["suite"] in TRANSCRIPTS else {**FEW_QUEUES, **OVERWRITE_FREED}), **test.get("environment", {}))
     interpreter = [sys.executable] if test["file"].endswith(".py") else []
     command = [*interpreter, str(CONTENTS / test["file"]), *test["args"]]
     start = time.monotonic()
@@ -131,6 +137,32 @@ class Results:
         return result
 
 
+@contextlib.contextmanager
+def mps_server():
+    """The environment of its clients; None where there is no such server."""
+    control = shutil.which("nvidia-cuda-mps-control")
+    with tempfile.TemporaryDirectory() as directory:
+        clients = {"CUDA_MPS_PIPE_DIRECTORY": directory, "CUDA_MPS_LOG_DIRECTORY": directory}
+        env = dict(os.environ, **clients)
+        if not control or subprocess.run([control, "-d"], env=env, timeout=60).returncode:
+            yield None
+            return
+        try:
+            yield clients
+        finally:
+            subprocess.run([control], input="quit", env=env, text=True, timeout=60)
+
+
+def run_again_under_mps(results, kept):
+    wanted = [r for r in results if any(reason == "needs a client of MPS" for _, reason in r["skips"])]
+    with mps_server() as clients:
+        if clients is None:
+            return []
+        return [kept.of({"name": f"{r['name']} under MPS", "environment": clients,
+                         **{key: r[key] for key in ("suite", "file", "args", "libraries", "timeout")}})
+                for r in wanted]
+
+
 def report(results, counts, gpus, cuda, release):
     os_name = next((line.split("=", 1)[1].strip().strip('"') for line in open("/etc/os-release")
                     if line.startswith("PRETTY_NAME=")), "unknown")
@@ -140,7 +172,7 @@ def report(results, counts, gpus, cuda, release):
         "| | |", "|---|---|", f"| GPU | {gpus[0]}{f', {len(gpus)} of them' if len(gpus) > 1 else ''} |",
         f"| driver | {release} (CUDA {cuda}) |", f"| date | {datetime.date.today()} |",
         f"| system | {os_name}, Linux {platform.release()} {platform.machine()} |", f"| result | {counts} |", "",
-        "## Tests", "", "With `CUDA_DEVICE_MAX_CONNECTIONS=1`, but for benchmarks and hosts.", "",
+        "## Tests", "", "With `CUDA_DEVICE_MAX_CONNECTIONS=1` and `MALLOC_PERTURB_=165`, but for benchmarks and hosts.", "",
         "| suite | program | result | cases passed | failed | skipped | seconds |",
         "|---|---|---|---|---|---|---|"]
     tests = [r for r in results if r["suite"] != "benchmark"]
@@ -190,6 +222,7 @@ def main():
     results += [kept.of(t) for t in tests if not t["parallel"] or t["suite"] == "benchmark"]
     order = {test["name"]: position for position, test in enumerate(tests)}
     results.sort(key=lambda r: order[r["name"]])
+    results += run_again_under_mps(results, kept)
 
     tally = [sum(r["result"] == outcome for r in results) for outcome in ("passed", "failed", "skipped")]
     counts = "{} passed, {} failed, {} skipped".format(*tally)

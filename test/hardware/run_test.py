@@ -3,10 +3,11 @@
 """run_test.py
 
 run.py with a pack of one program and without a GPU: makes the directories that its results go
-to, before the programs run.
+to, before the programs run, and runs what needs MPS again, with a server.
 """
 
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -16,10 +17,16 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 # Fails if what it was started for has nowhere to go.
-PROGRAM = """import pathlib
+PROGRAM = """import os, pathlib
 where = pathlib.Path("../deep")
 assert (where / "report").is_dir() and (where / "kept").is_dir(), "no directories while it runs"
+server = os.environ.get("CUDA_MPS_PIPE_DIRECTORY", "none")
+if not pathlib.Path(server, "runs").exists():
+    print("skipped: case: needs a client of MPS")
 print("cases: 1 passed, 0 failed, 0 skipped")
+"""
+SERVER = """#!/bin/sh
+if [ "$1" = -d ]; then touch "$CUDA_MPS_PIPE_DIRECTORY/runs"; else read word; echo "told to $word"; fi
 """
 TEST = {"name": "one", "suite": "unit", "file": "one.py", "args": [], "libraries": [],
         "timeout": 60, "parallel": True}
@@ -31,15 +38,20 @@ with tempfile.TemporaryDirectory() as name:
     (tmp / "pack" / "manifest.json").write_text(json.dumps([TEST]))
     shutil.make_archive(tmp / "pack", "xztar", tmp / "pack")
     shutil.copy(HERE / "run.py", tmp)
+    (tmp / "nvidia-cuda-mps-control").write_text(SERVER)
+    (tmp / "nvidia-cuda-mps-control").chmod(0o755)
     without_gpu = "import run, sys; run.look_at_driver = lambda: (['GPU'], '13.0', '1', 5 << 30); sys.exit(run.main())"
     run = subprocess.run(
         [sys.executable, "-c", without_gpu, "--report", tmp / "deep" / "report",
          "--results", tmp / "deep" / "kept" / "results"],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=tmp)
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=tmp,
+        env=dict(os.environ, PATH=f"{tmp}:{os.environ['PATH']}"))
     print(run.stdout)
     reports = list((tmp / "deep" / "report").glob("*.md"))
     good = run.returncode == 0 and len(reports) == 1 and (tmp / "deep" / "kept" / "results").is_file()
     # 5 GiB have room for one; how long it took is reported.
     good = good and "; 1 at a time" in run.stdout and re.search(r"\| one \|.*\| \d+\.\d \|$", reports[0].read_text(), re.M)
+    good = good and "unit/one under MPS" in run.stdout and "told to quit" in run.stdout
+    good = good and reports[0].read_text().count("| needs a client of MPS |") == 1
     print(f"cases: {int(bool(good))} passed, {int(not good)} failed, 0 skipped")
     sys.exit(0 if good else 1)

@@ -206,6 +206,22 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_is_refused_with_its_sizes) {
   REFUSES(CopyAsync(array, span(32), StreamRef()), kInvalidArgument, "StreamRef is empty");
 }
 
+BOOST_AUTO_TEST_CASE(memory_and_a_stream_of_another_device, *cudasim_test::NeedsDevices(2)) {
+  const Owner owner;
+  const Owner other(1);
+  const Array array = Created(owner);
+  auto memory = DeviceBuffer<float>::Allocate(other.ref(), 32).value();
+  const Undisturbed undisturbed;
+  const Floats sent = Counting(32, 1);
+  SUCCEEDS(CopyAsync(array, From(sent), Ref(other)));
+  SUCCEEDS(CopyAsync(memory.view(), array, Ref(other)));
+  SUCCEEDS(Ref(other).Synchronize());
+  BOOST_TEST(Download(memory.view()).value() == sent, per_element());
+  SUCCEEDS(Copy(array, From(Floats(32))));
+  SUCCEEDS(Copy(array, memory.view()));
+  BOOST_TEST(Values(array) == sent, per_element());
+}
+
 BOOST_AUTO_TEST_CASE(bytes_and_whole_elements) {
   const Owner owner;
   const Array array = Created(owner, {4, 2, 0, CU_AD_FORMAT_UNSIGNED_INT8, 4, 0});

@@ -2,13 +2,18 @@
 //
 // Note [What NCCL does to contexts]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-// As NCCL's source and issues 565, 1736 and 2231 of NVIDIA/nccl say of it; test/nccl_facts_test.cc
-// asks a real one:
+// As test/nccl_facts_test.cc saw it on two H200 (NCCL 2.28.3, driver 580.159.04), and as issues
+// 565, 1736 and 2231 of NVIDIA/nccl describe it:
 //
 // - A communicator belongs to a device, that of the current context or 0, and works in its primary
-//   context. Making one, destroying it and each collective call cudaSetDevice, so that the primary
-//   replaces what was current on the caller's thread, or is left where nothing was.
-// - A stream of another context cannot be used: ncclUnhandledCudaError.
+//   context. Making one and destroying it is a cudaSetDevice, so that the primary replaces what was
+//   current on the caller's thread, or is left where nothing was.
+// - So is a collective of several ranks, and afterwards a cudaSetDevice of the device that was
+//   current before: where nothing was, the primary context of device 0 is made and left current,
+//   whatever the communicator's device.
+// - A collective of one rank does nothing in place, or is one copy on the stream.
+// - A stream of another context cannot be used by several ranks: ncclUnhandledCudaError, after
+//   which the communicator works on. Memory of another context can.
 // - Two ranks of a communicator cannot be on one device: ncclInvalidUsage.
 //
 // A collective is done when the call returns. In a capture it is not modelled and aborts.
@@ -254,25 +259,35 @@ Status CopyOwn(void* to, const void* from, size_t bytes, CUstream stream) {
 
 // `finish` makes of what all ranks have, in of_all[0], what each of them gets.
 template <typename Finish>
-Status Collect(const void* from, void* to, size_t bytes, ncclComm_t handle, cudaStream_t stream,
-               const Finish& finish) {
-  const Comm comm = Find(handle);
-  if (comm.ranks == 1) return CopyOwn(to, from, bytes, stream);
-  CUresult code = SetDevice(comm.device);
-  if (code != CUDA_SUCCESS) return ToStatus(code);
+Status CollectInPrimary(const void* from, void* to, size_t bytes, const Comm& comm, CUstream stream,
+                        const Finish& finish) {
   CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
   Driver().cuStreamIsCapturing(stream, &capture);
   if (capture != CU_STREAM_CAPTURE_STATUS_NONE) {
     Panic("a collective of NCCL in a capture is not modelled");
   }
   Bytes mine(bytes);
-  code = Run(comm, stream, {mine.data(), from, bytes, false});
+  const CUresult code = Run(comm, stream, {mine.data(), from, bytes, false});
   if (code != CUDA_SUCCESS) return ToStatus(code);
   std::vector<Bytes> of_all;
   const Status status = ToStatus(comm.meeting->Exchange(mine.data(), bytes, &of_all));
   if (status != ncclSuccess) return status;
   finish(&of_all);
   return ToStatus(Run(comm, stream, {to, of_all.front().data(), bytes, true}));
+}
+
+template <typename Finish>
+Status Collect(const void* from, void* to, size_t bytes, ncclComm_t handle, cudaStream_t stream,
+               const Finish& finish) {
+  const Comm comm = Find(handle);
+  if (comm.ranks == 1) return CopyOwn(to, from, bytes, stream);
+  int callers = 0;
+  CUresult code = GetDevice(&callers);
+  if (code == CUDA_SUCCESS) code = SetDevice(comm.device);
+  if (code != CUDA_SUCCESS) return ToStatus(code);
+  const Status status = CollectInPrimary(from, to, bytes, comm, stream, finish);
+  code = SetDevice(callers);
+  return status != ncclSuccess ? status : ToStatus(code);
 }
 
 Status AllReduce(const void* from, void* to, size_t count, ncclDataType_t type, ncclRedOp_t op,

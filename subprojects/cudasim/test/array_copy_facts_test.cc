@@ -335,7 +335,6 @@ BOOST_AUTO_TEST_CASE(arrays_of_another_context_are_copied_to_and_from) {
   OK(RAW(cuStreamSynchronize)(room.other_stream));
 }
 
-// Not measured yet.
 BOOST_AUTO_TEST_CASE(arrays_are_copied_to_and_from_another_device, *cudasim_test::NeedsDevices(2)) {
   const Room room;
   const OwnContext other(1);

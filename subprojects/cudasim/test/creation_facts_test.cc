@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What cuCtxCreate takes beside flags: an execution affinity, and the data of a graphics client.
-// What succeeds where it is supported has not been measured: <cuda.h> says it.
+// A context for a graphics client has not been measured: <cuda.h> says what it does.
 
 #include "cudasim/sim.h"
 #include "test/facts.h"

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Memory that is allocated in a capture belongs to the graph.
-//
-// Not measured yet: as cuda.h says of cuMemAllocAsync, cuGraphAddMemAllocNode,
-// cuGraphAddMemFreeNode, cuGraphInstantiate and cuGraphLaunch.
 
 #include <vector>
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernel nodes that are added to a graph, and changed in what was instantiated from it.
-//
-// Not measured yet: as cuda.h says of cuGraphAddKernelNode, cuGraphKernelNodeSetAttribute and
-// cuGraphExecKernelNodeSetParams.
 
 #include <cstring>
 #include <vector>

@@ -142,7 +142,6 @@ BOOST_AUTO_TEST_CASE(a_context_knows_its_resource) {
      INVALID_RESOURCE_TYPE);
 }
 
-// Not measured yet: one part twice, and the rest.
 BOOST_AUTO_TEST_CASE(a_part_and_the_rest_make_green_contexts) {
   const CUdevResource whole = DeviceResource();
   CUdevResource part = {};
@@ -162,7 +161,6 @@ BOOST_AUTO_TEST_CASE(a_part_and_the_rest_make_green_contexts) {
   for (const CUgreenCtx green : greens) OK(RAW(cuGreenCtxDestroy)(green));
 }
 
-// Not measured yet.
 BOOST_AUTO_TEST_CASE(a_split_that_is_too_large_does_not_count) {
   const CUdevResource whole = DeviceResource();
   unsigned count = 1;

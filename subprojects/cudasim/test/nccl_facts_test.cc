@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NCCL, as a program with contexts of its own sees it. What is written here is what NCCL's source
-// says, and issues 565, 1736 and 2231 of NVIDIA/nccl; a real one was not asked yet.
+// NCCL, as a program with contexts of its own sees it.
 
 #include <nccl.h>
 
@@ -140,11 +139,17 @@ std::vector<float> Multiples(int of) {
   return multiples;
 }
 
-// In the calling thread, which has a context of its device current: adds the multiples of its
-// number, which is 1 or 2, to those of the other.
-void RunRank(const ncclUniqueId& id, int rank, CUcontext context, Outcome* outcome) {
+// How each rank makes its sum.
+struct Way {
+  bool is_a_context_current;
+  bool is_the_stream_its;  // instead of the primary's
+};
+
+// In the calling thread, with a context of its own of its device: adds the multiples of its number,
+// which is 1 or 2, to those of the other, in memory of the primary.
+void RunRank(const ncclUniqueId& id, int rank, CUcontext own, Way way, Outcome* outcome) {
   ncclComm_t comm = nullptr;
-  RAW(cuCtxSetCurrent)(context);
+  RAW(cuCtxSetCurrent)(own);
   outcome->made = ncclCommInitRank(&comm, 2, id, rank);
   if (outcome->made == ncclSuccess) {  // and the primary is current
     CUdeviceptr memory = 0;
@@ -153,12 +158,16 @@ void RunRank(const ncclUniqueId& id, int rank, CUcontext context, Outcome* outco
     RAW(cuMemAlloc)(&memory, kBytes);
     RAW(cuMemcpyHtoD)(memory, mine.data(), kBytes);
     auto* numbers = reinterpret_cast<float*>(memory);
+    CUcontext primary = nullptr;
+    RAW(cuCtxGetCurrent)(&primary);
     CUstream stream = nullptr;
+    if (way.is_the_stream_its) RAW(cuCtxSetCurrent)(own);
     RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING);
-    RAW(cuCtxSetCurrent)(context);
+    RAW(cuCtxSetCurrent)(way.is_a_context_current ? own : nullptr);
     outcome->added =
         ncclAllReduce(numbers, numbers, Numbers::kCount, ncclFloat, ncclSum, comm, stream);
     outcome->left = GetStack();
+    RAW(cuCtxSetCurrent)(primary);
     RAW(cuStreamSynchronize)(stream);
     RAW(cuStreamDestroy)(stream);
     RAW(cuMemcpyDtoH)(outcome->sums.data(), memory, kBytes);
@@ -169,13 +178,13 @@ void RunRank(const ncclUniqueId& id, int rank, CUcontext context, Outcome* outco
 }
 
 // A rank on each of the devices.
-void RunBoth(int first_device, int second_device, Outcome outcomes[2]) {
+void RunBoth(int first_device, int second_device, Way way, Outcome outcomes[2]) {
   const ncclUniqueId id = NewId();
   const OwnContext first(first_device);
   const OwnContext second(second_device);
   SetStack({});
-  std::thread other(RunRank, id, 1, second.get(), &outcomes[1]);
-  RunRank(id, 0, first.get(), &outcomes[0]);
+  std::thread other(RunRank, id, 1, second.get(), way, &outcomes[1]);
+  RunRank(id, 0, first.get(), way, &outcomes[0]);
   other.join();
   BOOST_CHECK(GetStack().empty());
 }
@@ -184,7 +193,7 @@ void RunBoth(int first_device, int second_device, Outcome outcomes[2]) {
 
 BOOST_AUTO_TEST_CASE(two_ranks_add_their_numbers_in_the_primaries, *NeedsDevices(2)) {
   Outcome outcomes[2];
-  RunBoth(0, 1, outcomes);
+  RunBoth(0, 1, {true, false}, outcomes);
   for (int rank = 0; rank < 2; ++rank) {
     const Outcome& outcome = outcomes[rank];
     FINE(outcome.made);
@@ -195,9 +204,30 @@ BOOST_AUTO_TEST_CASE(two_ranks_add_their_numbers_in_the_primaries, *NeedsDevices
   }
 }
 
+BOOST_AUTO_TEST_CASE(where_nothing_is_current_the_primary_of_device_0_is_left, *NeedsDevices(2)) {
+  Outcome outcomes[2];
+  RunBoth(0, 1, {false, false}, outcomes);
+  for (const Outcome& outcome : outcomes) {
+    FINE(outcome.added);
+    BOOST_CHECK(outcome.left == Entries{Primary(0)});
+    BOOST_CHECK(outcome.sums == Multiples(3));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_stream_of_another_context_is_refused, *NeedsDevices(2)) {
+  Outcome outcomes[2];
+  RunBoth(0, 1, {true, true}, outcomes);
+  for (int rank = 0; rank < 2; ++rank) {
+    BOOST_CHECK_EQUAL(outcomes[rank].added, ncclUnhandledCudaError);
+    BOOST_CHECK(outcomes[rank].left == Entries{Primary(rank)});
+    BOOST_CHECK(outcomes[rank].sums == Multiples(rank + 1));
+    FINE(outcomes[rank].destroyed);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(two_ranks_on_one_device_are_refused) {
   Outcome outcomes[2];
-  RunBoth(0, 0, outcomes);
+  RunBoth(0, 0, {true, false}, outcomes);
   for (const Outcome& outcome : outcomes) BOOST_CHECK_EQUAL(outcome.made, ncclInvalidUsage);
 }
 

@@ -426,7 +426,6 @@ BOOST_AUTO_TEST_CASE(an_array_of_another_context_is_refused) {
   OK(Try(Pitched(a.memory, 8, 4, 32)));
 }
 
-// Not measured yet.
 BOOST_AUTO_TEST_CASE(in_a_green_context_both_are_made) {
   const Green green;
   SetStack({green.context});

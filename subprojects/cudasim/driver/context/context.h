@@ -142,12 +142,6 @@ struct Incarnation {
 
 inline Incarnation IncarnationOf(Context* context) { return Incarnation{context, context->id()}; }
 
-// Whether the incarnation ended and its primary context has another one by now.
-inline bool IsRevived(const Incarnation& incarnation) {
-  return incarnation.context->is_primary() && incarnation.context->IsAlive() &&
-         !incarnation.IsAlive();
-}
-
 inline Incarnation OwnerOf(const Incarnation& incarnation) {
   return incarnation.context->is_green() ? IncarnationOf(incarnation.context->owner())
                                          : incarnation;

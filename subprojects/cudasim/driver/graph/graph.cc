@@ -255,7 +255,7 @@ CUresult GraphExecDestroy(CUgraphExec handle) {
   return CUDA_SUCCESS;
 }
 
-// Not measured; as the documentation says, and as a launch in a capture for the rest.
+// Source: test/graph_node_facts_test.cc.
 CUresult GraphAddKernelNode(CUgraphNode* handle, CUgraph graph_handle,
                             const CUgraphNode* dependency_handles, size_t count,
                             const CUDA_KERNEL_NODE_PARAMS_v2* parameters) {

@@ -17,7 +17,7 @@ namespace cudasim::driver {
 // A range of addresses that stays as long as the graph and what was instantiated from it, with
 // memory behind it from the execution of the allocation node to that of a free node, or to
 // cuMemFree or cuMemFreeAsync outside of a capture. Which room it takes on its device is not
-// followed. Source: cuda.h, cuGraphAddMemAllocNode; not measured.
+// followed. Source: test/graph_memory_facts_test.cc.
 //
 // Threads: any.
 class GraphMemory : public std::enable_shared_from_this<GraphMemory> {
