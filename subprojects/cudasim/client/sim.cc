@@ -81,6 +81,10 @@ void Sim::ResetCalls() {
   if (IsActive()) GetControl()->reset_calls();
 }
 
+std::uint64_t Sim::UnmodelledCalls(const char* symbol) {
+  return IsActive() ? GetControl()->unmodelled_calls(symbol) : 0;
+}
+
 const char* Sim::EntryName(size_t index) {
   return IsActive() ? GetControl()->entry_name(index) : nullptr;
 }

@@ -350,6 +350,7 @@ void PrintReport(const std::string& id, const Lines& report) {
     std::istringstream(line) >> entry >> version;
     Print("asked for and not found: " + entry + " of CUDA " + VersionText(version));
   }
+  for (const std::string& line : Of(report, "unmodelled")) Print("not modelled: " + line);
   for (const std::string& line : Of(report, "skipped")) {
     const size_t blank = line.find(' ');
     Print("skipped: kernel " + line.substr(blank + 1) + ", launches: " + line.substr(0, blank));

@@ -20,6 +20,7 @@
 #include "driver/memory/pool.h"
 #include "driver/memory/texture.h"
 #include "driver/memory/virtual_memory.h"
+#include "driver/not_modelled.h"
 #include "driver/process.h"
 #include "driver/stream/stream.h"
 
@@ -29,8 +30,7 @@ namespace {
 // One name per base: the first row of each.
 const char* EntryName(size_t index) {
   for (const Entry& entry : Entries()) {
-    const bool first = Entries().begin_row + entry.base_index == &entry;
-    if (first && index-- == 0) return entry.base;
+    if (entry.base_index == IndexOf(entry) && index-- == 0) return entry.base;
   }
   return nullptr;
 }
@@ -75,6 +75,7 @@ constexpr Control kControl = {
     Calls,
     TotalCalls,
     ResetCalls,
+    UnmodelledCallsOf,
     EntryName,
     FindEntry,
     Live,

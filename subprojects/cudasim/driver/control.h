@@ -12,7 +12,7 @@
 
 namespace cudasim::driver {
 
-inline constexpr int kControlVersion = 9;
+inline constexpr int kControlVersion = 10;
 inline constexpr char kControlSymbol[] = "cudasimControl";
 
 struct Control {
@@ -28,6 +28,7 @@ struct Control {
   std::uint64_t (*calls)(const char*);
   std::uint64_t (*total_calls)();
   void (*reset_calls)();
+  std::uint64_t (*unmodelled_calls)(const char*);
   const char* (*entry_name)(size_t);
   void* (*find_entry)(const char*);
   cudasim::SimLive (*live)();

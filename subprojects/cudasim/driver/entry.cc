@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "driver/call_book.h"
+#include "driver/not_modelled.h"
 #include "driver/panic.h"
 #include "driver/process.h"
 
@@ -90,7 +91,10 @@ std::uint64_t Calls(const char* base) { return book.Calls(IndexOf(base)); }
 
 std::uint64_t TotalCalls() { return book.TotalCalls(); }
 
-void ResetCalls() { book.ResetCalls(); }
+void ResetCalls() {
+  book.ResetCalls();
+  ResetUnmodelledCalls();
+}
 
 void HideEntry(const char* base) {
   if (base != nullptr) {

@@ -33,7 +33,7 @@ struct Entry {
   size_t base_index;   // counters and faults: the first row with the same base
 };
 
-// All of them; sorted as in entry_list.h.
+// All of them, in the order of entry_list.h.
 struct EntryTable {
   const Entry* begin_row;
   size_t count;
@@ -41,6 +41,9 @@ struct EntryTable {
   const Entry* end() const { return begin_row + count; }
 };
 const EntryTable& Entries();
+inline size_t IndexOf(const Entry& entry) {
+  return static_cast<size_t>(&entry - Entries().begin_row);
+}
 
 // Call counters, injected faults and hidden entries, per base name. `base_index` is
 // Entry::base_index.

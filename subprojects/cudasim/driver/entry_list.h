@@ -13,11 +13,12 @@
 // PFN_cu<Base>_v<version> of <cudaTypedefs.h>). A T row also has a twin, for
 // callers whose stream 0 is the per-thread stream. `Floor`: see entry.h.
 //
-// Not here: the 32-bit forms of the memory functions (version 2000), which no
-// 64-bit program can call.
+// What a driver exports and the simulation does not model has its rows in unmodelled_list.h.
 
 #ifndef CUDASIM_DRIVER_ENTRY_LIST_H_
 #define CUDASIM_DRIVER_ENTRY_LIST_H_
+
+#include "driver/unmodelled_list.h"
 
 // clang-format off
 #define CUDASIM_PROCESS_ENTRIES(X, T)                                                          \
@@ -622,7 +623,9 @@
   CUDASIM_LIBRARY_ENTRIES(X, T)     \
   CUDASIM_LAUNCH_ENTRIES(X, T)      \
   CUDASIM_OCCUPANCY_ENTRIES(X, T)   \
-  CUDASIM_LINK_ENTRIES(X, T)
+  CUDASIM_LINK_ENTRIES(X, T)        \
+  CUDASIM_UNMODELLED_ENTRIES(X, T)  \
+  CUDASIM_GRAPHICS_ENTRIES(X, T)
 // clang-format on
 
 #endif  // CUDASIM_DRIVER_ENTRY_LIST_H_

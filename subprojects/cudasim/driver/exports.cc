@@ -11,6 +11,7 @@
 // when asked, in this one file, with the macro below.
 
 #define __CUDA_API_VERSION_INTERNAL  // also the typedefs of superseded versions
+#include <cudaProfilerTypedefs.h>
 #include <cudaTypedefs.h>
 
 #include <string_view>
@@ -36,6 +37,20 @@ enum Row : size_t {
 
 const Entry& EntryAt(size_t row) { return Entries().begin_row[row]; }
 
+// What is not modelled answers the same whatever it is called with: it has no parameters.
+template <typename Export, typename Declared>
+constexpr bool IsDeclared(std::string_view function) {
+  return function == "NotModelled" || std::is_same_v<Export, Declared>;
+}
+
+#define CUDASIM_TYPEDEF(Base, version, ...) using PFN_cu##Base##_v##version = CUresult (*)();
+#define CUDASIM_TYPEDEF_TWIN(Base, version, suffix, twin_version, twin_suffix, ...) \
+  CUDASIM_TYPEDEF(Base, version)                                                    \
+  using PFN_cu##Base##_v##twin_version##_##twin_suffix = CUresult (*)();
+CUDASIM_GRAPHICS_ENTRIES(CUDASIM_TYPEDEF, CUDASIM_TYPEDEF_TWIN)
+#undef CUDASIM_TYPEDEF
+#undef CUDASIM_TYPEDEF_TWIN
+
 }  // namespace
 
 #define CUDASIM_EXPORT_AS(symbol, id, Function, parameters, arguments)             \
@@ -47,14 +62,15 @@ const Entry& EntryAt(size_t row) { return Entries().begin_row[row]; }
   }
 #define CUDASIM_EXPORT(Base, version, suffix, Function, floor, parameters, arguments)     \
   CUDASIM_EXPORT_AS("cu" #Base suffix, Base##_##version, Function, parameters, arguments) \
-  static_assert(std::is_same_v<decltype(&Export_##Base##_##version), PFN_cu##Base##_v##version>);
+  static_assert(                                                                          \
+      IsDeclared<decltype(&Export_##Base##_##version), PFN_cu##Base##_v##version>(#Function));
 #define CUDASIM_EXPORT_TWIN(Base, version, suffix, twin_version, twin_suffix, Function, floor, \
                             parameters, arguments)                                             \
   CUDASIM_EXPORT(Base, version, suffix, Function, floor, parameters, arguments)                \
   CUDASIM_EXPORT_AS("cu" #Base suffix "_" #twin_suffix, Base##_##version##_twin, Function,     \
                     parameters, arguments)                                                     \
-  static_assert(std::is_same_v<decltype(&Export_##Base##_##version##_twin),                    \
-                               PFN_cu##Base##_v##twin_version##_##twin_suffix>);
+  static_assert(IsDeclared<decltype(&Export_##Base##_##version##_twin),                        \
+                           PFN_cu##Base##_v##twin_version##_##twin_suffix>(#Function));
 CUDASIM_ENTRIES(CUDASIM_EXPORT, CUDASIM_EXPORT_TWIN)
 
 namespace {
@@ -66,11 +82,15 @@ constexpr std::string_view kBases[] = {
   "cu" #Base, "cu" #Base,
     CUDASIM_ENTRIES(CUDASIM_BASE, CUDASIM_BASE_TWIN)};
 
-// Rows of one base stand together; test/sim_control_test.cc holds them to it.
-constexpr size_t FirstOfBase(size_t row) {
-  while (row > 0 && kBases[row - 1] == kBases[row]) --row;
-  return row;
+constexpr size_t FindFirstOfBase(size_t row) {
+  size_t first = 0;
+  while (kBases[first] != kBases[row]) ++first;
+  return first;
 }
+
+// Each evaluated by itself: all at once would exceed a compiler's limit of steps.
+template <size_t row>
+constexpr size_t kFirstOfBase = FindFirstOfBase(row);
 
 // A function, because the address as a void* is no constant expression.
 template <auto function>
@@ -86,7 +106,7 @@ void* Address() {
    Floor::floor,                                                                     \
    false,                                                                            \
    CUDASIM_ADDRESS(Base##_##version),                                                \
-   FirstOfBase(kRow_##Base##_##version)},
+   kFirstOfBase<kRow_##Base##_##version>},
 #define CUDASIM_ENTRY_TWIN(Base, version, suffix, twin_version, twin_suffix, Function, floor, \
                            parameters, arguments)                                             \
   CUDASIM_ENTRY(Base, version, suffix, Function, floor, parameters, arguments){               \
@@ -96,7 +116,7 @@ void* Address() {
       Floor::floor,                                                                           \
       true,                                                                                   \
       CUDASIM_ADDRESS(Base##_##version##_twin),                                               \
-      FirstOfBase(kRow_##Base##_##version##_twin)},
+      kFirstOfBase<kRow_##Base##_##version##_twin>},
 
 // Constant-initialised: an entry may be called from a constructor of any library.
 constexpr Entry kEntries[kRowCount] = {CUDASIM_ENTRIES(CUDASIM_ENTRY, CUDASIM_ENTRY_TWIN)};

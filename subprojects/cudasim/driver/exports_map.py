@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""exports_map.py ENTRY_LIST VERSION
+"""exports_map.py VERSION LIST...
 
 Prints the version script of a simulated driver of CUDA VERSION (11080, say): all that
-entry_list.h has, but what came later. test/driver_version_test.cc compares the library
+the lists (entry_list.h, unmodelled_list.h) have, but what came later. test/driver_version_test.cc compares the library
 with the list as the compiler reads it.
 """
 
@@ -22,13 +22,16 @@ def symbols(text):
             yield f"cu{base}{suffix}_{twin_suffix}", int(twin_version)
 
 
-def main():
-    entry_list, driver = sys.argv[1], int(sys.argv[2])
-    with open(entry_list) as file:
+def read(path):
+    with open(path) as file:
         # A row may be broken anywhere.
         text = re.sub(r"\s*\\\n\s*", " ", file.read())
-    text = text.replace(" X(", "\nX(").replace(" T(", "\nT(")
-    later = [symbol for symbol, version in symbols(text) if version > driver]
+    return text.replace(" X(", "\nX(").replace(" T(", "\nT(")
+
+
+def main():
+    driver, lists = int(sys.argv[1]), sys.argv[2:]
+    later = [symbol for path in lists for symbol, version in symbols(read(path)) if version > driver]
     print("{")
     print("  global: cu*;")
     print("  local:")

@@ -19,6 +19,7 @@
 #include "driver/entry.h"
 #include "driver/environment.h"
 #include "driver/launch/launch.h"
+#include "driver/not_modelled.h"
 #include "driver/panic.h"
 #include "driver/process.h"
 
@@ -106,6 +107,9 @@ std::string CallLines() {
     for (unsigned faults = PendingFaults(entry); faults > 0; --faults) {
       text += std::string("pending ") + entry + "\n";
     }
+  }
+  for (const auto& [symbol, count] : UnmodelledCalls()) {
+    text += "unmodelled " + std::to_string(count) + " " + symbol + "\n";
   }
   for (const auto& [kernel, count] : SkippedLaunches()) {
     text += "skipped " + std::to_string(count) + " " + kernel + "\n";

@@ -17,6 +17,7 @@
 //   live COUNT WHAT
 //   missing ENTRY VERSION   cuGetProcAddress was asked for it, and did not find it
 //   pending ENTRY           a call of it was to fail, and was not made
+//   unmodelled COUNT SYMBOL it was called, and is not modelled
 //   skipped COUNT KERNEL    a kernel without a host function
 //   private OBJECT          it asked for a private table of the driver
 //   end

@@ -117,6 +117,25 @@ BOOST_AUTO_TEST_CASE(calls_are_counted, *OnlySim()) {
   BOOST_TEST(Sim::TotalCalls() == 3u);
 }
 
+BOOST_AUTO_TEST_CASE(what_is_not_modelled_says_so_and_is_counted, *OnlySim()) {
+  const NoFaultsLeft cleanup;
+  Sim::ResetCalls();
+  IS(CallWithZeros(cudasim_test::RawSymbol("cuMulticastUnbind")), NOT_SUPPORTED);
+  IS(CallWithZeros(Resolve("cuMemAdvise")), NOT_SUPPORTED);
+  IS(CallWithZeros(Resolve("cuMemAdvise")), NOT_SUPPORTED);
+  IS(CallWithZeros(cudasim_test::RawSymbol("cuMemAdvise")), NOT_SUPPORTED);
+  Sim::FailCall("cuMemAdvise", 1, CUDA_ERROR_UNKNOWN);
+  IS(CallWithZeros(Resolve("cuMemAdvise")), UNKNOWN);
+  BOOST_TEST(Sim::Calls("cuMemAdvise") == 4u);
+  BOOST_TEST(Sim::UnmodelledCalls("cuMemAdvise") == 1u);
+  BOOST_TEST(Sim::UnmodelledCalls("cuMemAdvise_v2") == 2u);
+  BOOST_TEST(Sim::UnmodelledCalls("cuMulticastUnbind") == 1u);
+  BOOST_TEST(Sim::UnmodelledCalls("cuMulticastCreate") == 0u);
+  BOOST_TEST(Sim::UnmodelledCalls() == 4u);
+  Sim::ResetCalls();
+  BOOST_TEST(Sim::UnmodelledCalls() == 0u);
+}
+
 BOOST_AUTO_TEST_CASE(a_hidden_entry_is_not_found, *OnlySim()) {
   const NoFaultsLeft cleanup;
   Sim::HideEntry("cuCtxGetId");

@@ -85,6 +85,9 @@ check("a kernel without a host function ends the program",
 run = Run("--skip-unknown-kernels", "--", program, "begin", "launch")
 check("--skip-unknown-kernels", run.code == 0 and run.out == "cuLaunchKernel: 0\n" * 2
       and lines(run, "skipped: (.*)") == ["kernel unknown, launches: 2"], run)
+run = Run("--", program, "begin", "unmodelled")
+check("names what is not modelled, with how often it was called",
+      run.out == "cuMulticastUnbind: 801\n" * 3 and lines(run, "not modelled: (.*)") == ["3 cuMulticastUnbind"], run)
 run = Run("--", program, "table")
 check("names who asks for a private table, once, and says what to link",
       len(re.findall(r"command_program asked for a private table.*-cudart shared", run.err)) == 1

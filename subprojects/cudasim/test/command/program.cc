@@ -86,6 +86,13 @@ void LaunchUnknown() {
   }
 }
 
+void AskForWhatIsNotModelled() {
+  for (int i = 0; i < 3; ++i) {
+    const CUresult code = RAW(cuMulticastUnbind)(0, 0, 0, 0);
+    std::printf("cuMulticastUnbind: %d\n", code);
+  }
+}
+
 // A destroyed handle: undefined on a real driver.
 void Misuse() {
   CUcontext own = nullptr;
@@ -109,6 +116,7 @@ int main(int, char** argv) {
     if (is("missing")) AskForMissing();
     if (is("table")) AskForTable();
     if (is("launch")) LaunchUnknown();
+    if (is("unmodelled")) AskForWhatIsNotModelled();
     if (is("misuse")) Misuse();
     if (is("fork_and_begin")) Fork(&Begin);
     if (is("fork")) Fork([] {});
