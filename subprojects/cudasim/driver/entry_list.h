@@ -118,7 +118,9 @@
   X(CtxResetPersistingL2Cache, 11000, "", CtxResetPersistingL2Cache, kInitialized, (), ())         \
   X(CtxEnablePeerAccess, 4000, "", CtxEnablePeerAccess, kInitialized,                              \
     (CUcontext peer, unsigned flags), (peer, flags))                                               \
-  X(CtxDisablePeerAccess, 4000, "", CtxDisablePeerAccess, kInitialized, (CUcontext peer), (peer))
+  X(CtxDisablePeerAccess, 4000, "", CtxDisablePeerAccess, kInitialized, (CUcontext peer), (peer))  \
+  X(ProfilerStart, 4000, "", ProfilerStart, kInitialized, (), ())                                  \
+  X(ProfilerStop, 4000, "", ProfilerStop, kInitialized, (), ())
 
 #define CUDASIM_PRIMARY_ENTRIES(X, T)                                                          \
   X(DevicePrimaryCtxRetain, 7000, "", DevicePrimaryCtxRetain, kInitialized,                        \
@@ -200,6 +202,10 @@
   X(PointerGetAttributes, 7000, "", PointerGetAttributes, kInitialized, (unsigned count,           \
     CUpointer_attribute* attributes, void** data, CUdeviceptr address), (count, attributes,        \
     data, address))
+
+#define CUDASIM_POINTER_ENTRIES(X, T)                                                          \
+  X(PointerSetAttribute, 6000, "", PointerSetAttribute, kInitialized, (const void* value,          \
+    CUpointer_attribute attribute, CUdeviceptr address), (value, attribute, address))
 
 #define CUDASIM_POOL_ENTRIES(X, T)                                                             \
   T(MemAllocAsync, 11020, "", 11020, ptsz, MemAllocAsync, kInitialized, (CUdeviceptr* address,     \
@@ -300,6 +306,16 @@
     value, size_t count), (to, value, count))                                                      \
   T(MemsetD32Async, 3020, "", 7000, ptsz, MemsetD32Async, kInitialized, (CUdeviceptr to,           \
     unsigned value, size_t count, CUstream stream), (to, value, count, stream))
+
+#define CUDASIM_BATCH_ENTRIES(X, T)                                                            \
+  T(MemcpyBatchAsync, 12080, "", 12080, ptsz, MemcpyBatchAsyncFirst, kInitialized, (CUdeviceptr*   \
+    to, CUdeviceptr* from, size_t* sizes, size_t count, CUmemcpyAttributes* attributes, size_t*    \
+    indices, size_t attribute_count, size_t* failed, CUstream stream), (to, from, sizes, count,    \
+    attributes, indices, attribute_count, failed, stream))                                         \
+  T(MemcpyBatchAsync, 13000, "_v2", 13000, ptsz, MemcpyBatchAsync, kInitialized, (CUdeviceptr* to, \
+    CUdeviceptr* from, size_t* sizes, size_t count, CUmemcpyAttributes* attributes, size_t*        \
+    indices, size_t attribute_count, CUstream stream), (to, from, sizes, count, attributes,        \
+    indices, attribute_count, stream))
 
 #define CUDASIM_AREA_ENTRIES(X, T)                                                             \
   T(Memcpy2D, 3020, "_v2", 7000, ptds, Memcpy2D, kInitialized, (const CUDA_MEMCPY2D* copy),        \
@@ -409,6 +425,14 @@
   X(ThreadExchangeStreamCaptureMode, 10010, "", ThreadExchangeStreamCaptureMode, kThread,          \
     (CUstreamCaptureMode* mode), (mode))
 
+#define CUDASIM_STREAM_ATTRIBUTE_ENTRIES(X, T)                                                 \
+  T(StreamGetAttribute, 11000, "", 11000, ptsz, StreamGetAttribute, kInitialized, (CUstream        \
+    stream, CUstreamAttrID id, CUstreamAttrValue* value), (stream, id, value))                     \
+  T(StreamSetAttribute, 11000, "", 11000, ptsz, StreamSetAttribute, kInitialized, (CUstream        \
+    stream, CUstreamAttrID id, const CUstreamAttrValue* value), (stream, id, value))               \
+  T(StreamCopyAttributes, 11000, "", 11000, ptsz, StreamCopyAttributes, kInitialized, (CUstream    \
+    to, CUstream from), (to, from))
+
 #define CUDASIM_CAPTURE_ENTRIES(X, T)                                                          \
   T(StreamBeginCapture, 10000, "", 10000, ptsz, StreamBeginCaptureFirst, kCallback, (CUstream   \
     stream), (stream))                                                                             \
@@ -460,6 +484,26 @@
     (CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2* params),                \
     (exec, node, params))
 
+#define CUDASIM_GRAPH_OBJECT_ENTRIES(X, T)                                                     \
+  T(GraphInstantiateWithParams, 12000, "", 12000, ptsz, GraphInstantiateWithParams, kInitialized,  \
+    (CUgraphExec* exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* params), (exec, graph,       \
+    params))                                                                                       \
+  T(GraphUpload, 11010, "", 11010, ptsz, GraphUpload, kInitialized, (CUgraphExec exec, CUstream    \
+    stream), (exec, stream))                                                                       \
+  X(GraphExecGetFlags, 12000, "", GraphExecGetFlags, kInitialized, (CUgraphExec exec, cuuint64_t*  \
+    flags), (exec, flags))                                                                         \
+  X(UserObjectCreate, 11030, "", UserObjectCreate, kInitialized, (CUuserObject* object, void*      \
+    data, CUhostFn destroy, unsigned references, unsigned flags), (object, data, destroy,          \
+    references, flags))                                                                            \
+  X(UserObjectRetain, 11030, "", UserObjectRetain, kInitialized, (CUuserObject object, unsigned    \
+    count), (object, count))                                                                       \
+  X(UserObjectRelease, 11030, "", UserObjectRelease, kInitialized, (CUuserObject object, unsigned  \
+    count), (object, count))                                                                       \
+  X(GraphRetainUserObject, 11030, "", GraphRetainUserObject, kInitialized, (CUgraph graph,         \
+    CUuserObject object, unsigned count, unsigned flags), (graph, object, count, flags))           \
+  X(GraphReleaseUserObject, 11030, "", GraphReleaseUserObject, kInitialized, (CUgraph graph,       \
+    CUuserObject object, unsigned count), (graph, object, count))
+
 #define CUDASIM_EVENT_ENTRIES(X, T)                                                            \
   X(EventCreate, 2000, "", EventCreate, kInitialized, (CUevent* event, unsigned flags), (event,    \
     flags))                                                                                        \
@@ -475,6 +519,10 @@
     CUevent start, CUevent end), (milliseconds, start, end))
 
 #define CUDASIM_MODULE_ENTRIES(X, T)                                                           \
+  X(ModuleLoad, 2000, "", ModuleLoad, kInitialized, (CUmodule* module, const char* path), (module, \
+    path))                                                                                         \
+  X(ModuleLoadFatBinary, 2000, "", ModuleLoadFatBinary, kInitialized, (CUmodule* module, const     \
+    void* image), (module, image))                                                                 \
   X(ModuleLoadData, 2000, "", ModuleLoadData, kInitialized, (CUmodule* module, const void*         \
     image), (module, image))                                                                       \
   X(ModuleLoadDataEx, 2010, "", ModuleLoadDataEx, kInitialized, (CUmodule* module, const void*     \
@@ -504,6 +552,10 @@
     image, CUjit_option* options, void** values, unsigned count, CUlibraryOption* library_options, \
     void** library_values, unsigned library_count), (library, image, options, values, count,       \
     library_options, library_values, library_count))                                               \
+  X(LibraryLoadFromFile, 12000, "", LibraryLoadFromFile, kInitialized, (CUlibrary* library, const  \
+    char* path, CUjit_option* options, void** values, unsigned count, CUlibraryOption*             \
+    library_options, void** library_values, unsigned library_count), (library, path, options,      \
+    values, count, library_options, library_values, library_count))                                \
   X(LibraryUnload, 12000, "", LibraryUnload, kInitialized, (CUlibrary library), (library))         \
   X(LibraryGetKernel, 12000, "", LibraryGetKernel, kInitialized, (CUkernel* kernel, CUlibrary      \
     library, const char* name), (kernel, library, name))                                           \
@@ -557,6 +609,25 @@
     parameters), (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes,       \
     stream, parameters))
 
+#define CUDASIM_STEPS_ENTRIES(X, T)                                                            \
+  X(FuncSetBlockShape, 2000, "", FuncSetBlockShape, kInitialized, (CUfunction function, int x,     \
+    int y, int z), (function, x, y, z))                                                            \
+  X(FuncSetSharedSize, 2000, "", FuncSetSharedSize, kInitialized, (CUfunction function, unsigned   \
+    bytes), (function, bytes))                                                                     \
+  X(ParamSetSize, 2000, "", ParamSetSize, kInitialized, (CUfunction function, unsigned bytes),     \
+    (function, bytes))                                                                             \
+  X(ParamSeti, 2000, "", ParamSeti, kInitialized, (CUfunction function, int offset, unsigned       \
+    value), (function, offset, value))                                                             \
+  X(ParamSetf, 2000, "", ParamSetf, kInitialized, (CUfunction function, int offset, float value),  \
+    (function, offset, value))                                                                     \
+  X(ParamSetv, 2000, "", ParamSetv, kInitialized, (CUfunction function, int offset, void* value,   \
+    unsigned bytes), (function, offset, value, bytes))                                             \
+  X(Launch, 2000, "", LaunchOnce, kInitialized, (CUfunction function), (function))                 \
+  X(LaunchGrid, 2000, "", LaunchGrid, kInitialized, (CUfunction function, int width, int height),  \
+    (function, width, height))                                                                     \
+  X(LaunchGridAsync, 2000, "", LaunchGridAsync, kInitialized, (CUfunction function, int width, int \
+    height, CUstream stream), (function, width, height, stream))
+
 #define CUDASIM_OCCUPANCY_ENTRIES(X, T)                                                        \
   X(OccupancyMaxActiveBlocksPerMultiprocessor, 6050, "",                                           \
     OccupancyMaxActiveBlocksPerMultiprocessor, kInitialized, (int* blocks, CUfunction function,    \
@@ -608,20 +679,25 @@
   CUDASIM_PRIMARY_ENTRIES(X, T)     \
   CUDASIM_GREEN_ENTRIES(X, T)       \
   CUDASIM_MEMORY_ENTRIES(X, T)      \
+  CUDASIM_POINTER_ENTRIES(X, T)     \
   CUDASIM_POOL_ENTRIES(X, T)        \
   CUDASIM_VIRTUAL_MEMORY_ENTRIES(X, T) \
   CUDASIM_REGISTER_ENTRIES(X, T)    \
   CUDASIM_COPY_ENTRIES(X, T)        \
+  CUDASIM_BATCH_ENTRIES(X, T)       \
   CUDASIM_AREA_ENTRIES(X, T)        \
   CUDASIM_ARRAY_ENTRIES(X, T)       \
   CUDASIM_TEXTURE_ENTRIES(X, T)     \
   CUDASIM_STREAM_ENTRIES(X, T)      \
+  CUDASIM_STREAM_ATTRIBUTE_ENTRIES(X, T) \
   CUDASIM_CAPTURE_ENTRIES(X, T)     \
   CUDASIM_GRAPH_ENTRIES(X, T)       \
+  CUDASIM_GRAPH_OBJECT_ENTRIES(X, T) \
   CUDASIM_EVENT_ENTRIES(X, T)       \
   CUDASIM_MODULE_ENTRIES(X, T)      \
   CUDASIM_LIBRARY_ENTRIES(X, T)     \
   CUDASIM_LAUNCH_ENTRIES(X, T)      \
+  CUDASIM_STEPS_ENTRIES(X, T)       \
   CUDASIM_OCCUPANCY_ENTRIES(X, T)   \
   CUDASIM_LINK_ENTRIES(X, T)        \
   CUDASIM_UNMODELLED_ENTRIES(X, T)  \

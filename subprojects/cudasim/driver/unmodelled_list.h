@@ -46,9 +46,7 @@
   X(ExternalMemoryGetMappedBuffer, 10000, "", NotModelled, kInitialized, (), ())                  \
   X(ExternalMemoryGetMappedMipmappedArray, 10000, "", NotModelled, kInitialized, (), ())          \
   X(FlushGPUDirectRDMAWrites, 11030, "", NotModelled, kInitialized, (), ())                       \
-  X(FuncSetBlockShape, 2000, "", NotModelled, kInitialized, (), ())                               \
   X(FuncSetSharedMemConfig, 4020, "", NotModelled, kInitialized, (), ())                          \
-  X(FuncSetSharedSize, 2000, "", NotModelled, kInitialized, (), ())                               \
   X(GraphAddBatchMemOpNode, 11070, "", NotModelled, kInitialized, (), ())                         \
   X(GraphAddChildGraphNode, 10000, "", NotModelled, kInitialized, (), ())                         \
   X(GraphAddDependencies, 10000, "", NotModelled, kInitialized, (), ())                           \
@@ -82,7 +80,6 @@
   X(GraphExecExternalSemaphoresSignalNodeSetParams, 11020, "",                                    \
     NotModelled, kInitialized, (), ())                                                            \
   X(GraphExecExternalSemaphoresWaitNodeSetParams, 11020, "", NotModelled, kInitialized, (), ())   \
-  X(GraphExecGetFlags, 12000, "", NotModelled, kInitialized, (), ())                              \
   X(GraphExecHostNodeSetParams, 10020, "", NotModelled, kInitialized, (), ())                     \
   X(GraphExecMemcpyNodeSetParams, 10020, "", NotModelled, kInitialized, (), ())                   \
   X(GraphExecMemsetNodeSetParams, 10020, "", NotModelled, kInitialized, (), ())                   \
@@ -98,7 +95,6 @@
   X(GraphGetRootNodes, 10000, "", NotModelled, kInitialized, (), ())                              \
   X(GraphHostNodeGetParams, 10000, "", NotModelled, kInitialized, (), ())                         \
   X(GraphHostNodeSetParams, 10000, "", NotModelled, kInitialized, (), ())                         \
-  T(GraphInstantiateWithParams, 12000, "", 12000, ptsz, NotModelled, kInitialized, (), ())        \
   X(GraphKernelNodeCopyAttributes, 11000, "", NotModelled, kInitialized, (), ())                  \
   X(GraphKernelNodeGetAttribute, 11000, "", NotModelled, kInitialized, (), ())                    \
   X(GraphKernelNodeGetParams, 10000, "", NotModelled, kInitialized, (), ())                       \
@@ -119,11 +115,8 @@
   X(GraphNodeGetEnabled, 11060, "", NotModelled, kInitialized, (), ())                            \
   X(GraphNodeSetEnabled, 11060, "", NotModelled, kInitialized, (), ())                            \
   X(GraphNodeSetParams, 12020, "", NotModelled, kInitialized, (), ())                             \
-  X(GraphReleaseUserObject, 11030, "", NotModelled, kInitialized, (), ())                         \
   X(GraphRemoveDependencies, 10000, "", NotModelled, kInitialized, (), ())                        \
   X(GraphRemoveDependencies, 12030, "_v2", NotModelled, kInitialized, (), ())                     \
-  X(GraphRetainUserObject, 11030, "", NotModelled, kInitialized, (), ())                          \
-  T(GraphUpload, 11010, "", 11010, ptsz, NotModelled, kInitialized, (), ())                       \
   T(GraphicsMapResources, 3000, "", 7000, ptsz, NotModelled, kInitialized, (), ())                \
   X(GraphicsResourceGetMappedMipmappedArray, 5000, "", NotModelled, kInitialized, (), ())         \
   X(GraphicsResourceGetMappedPointer, 3000, "", NotModelled, kInitialized, (), ())                \
@@ -141,12 +134,8 @@
   X(IpcOpenEventHandle, 4010, "", NotModelled, kInitialized, (), ())                              \
   X(IpcOpenMemHandle, 4010, "", NotModelled, kInitialized, (), ())                                \
   X(IpcOpenMemHandle, 11000, "_v2", NotModelled, kInitialized, (), ())                            \
-  X(Launch, 2000, "", NotModelled, kInitialized, (), ())                                          \
   X(LaunchCooperativeKernelMultiDevice, 9000, "", NotModelled, kInitialized, (), ())              \
-  X(LaunchGrid, 2000, "", NotModelled, kInitialized, (), ())                                      \
-  X(LaunchGridAsync, 2000, "", NotModelled, kInitialized, (), ())                                 \
   X(LibraryGetUnifiedFunction, 12000, "", NotModelled, kInitialized, (), ())                      \
-  X(LibraryLoadFromFile, 12000, "", NotModelled, kInitialized, (), ())                            \
   X(LogsCurrent, 12090, "", NotModelled, kInitialized, (), ())                                    \
   X(LogsDumpToFile, 12090, "", NotModelled, kInitialized, (), ())                                 \
   X(LogsDumpToMemory, 12090, "", NotModelled, kInitialized, (), ())                               \
@@ -193,8 +182,6 @@
   X(MemcpyAtoD, 2000, "", NotModelled, kInitialized, (), ())                                      \
   X(MemcpyAtoH, 2000, "", NotModelled, kInitialized, (), ())                                      \
   X(MemcpyAtoHAsync, 2000, "", NotModelled, kInitialized, (), ())                                 \
-  T(MemcpyBatchAsync, 12080, "", 12080, ptsz, NotModelled, kInitialized, (), ())                  \
-  T(MemcpyBatchAsync, 13000, "_v2", 13000, ptsz, NotModelled, kInitialized, (), ())               \
   X(MemcpyDtoA, 2000, "", NotModelled, kInitialized, (), ())                                      \
   X(MemcpyDtoD, 2000, "", NotModelled, kInitialized, (), ())                                      \
   X(MemcpyDtoDAsync, 3000, "", NotModelled, kInitialized, (), ())                                 \
@@ -215,31 +202,19 @@
   X(ModuleGetGlobal, 2000, "", NotModelled, kInitialized, (), ())                                 \
   X(ModuleGetSurfRef, 3000, "", NotModelled, kInitialized, (), ())                                \
   X(ModuleGetTexRef, 2000, "", NotModelled, kInitialized, (), ())                                 \
-  X(ModuleLoad, 2000, "", NotModelled, kInitialized, (), ())                                      \
-  X(ModuleLoadFatBinary, 2000, "", NotModelled, kInitialized, (), ())                             \
   X(MulticastAddDevice, 12010, "", NotModelled, kInitialized, (), ())                             \
   X(MulticastBindAddr, 12010, "", NotModelled, kInitialized, (), ())                              \
   X(MulticastBindMem, 12010, "", NotModelled, kInitialized, (), ())                               \
   X(MulticastCreate, 12010, "", NotModelled, kInitialized, (), ())                                \
   X(MulticastGetGranularity, 12010, "", NotModelled, kInitialized, (), ())                        \
   X(MulticastUnbind, 12010, "", NotModelled, kInitialized, (), ())                                \
-  X(ParamSetSize, 2000, "", NotModelled, kInitialized, (), ())                                    \
   X(ParamSetTexRef, 2000, "", NotModelled, kInitialized, (), ())                                  \
-  X(ParamSetf, 2000, "", NotModelled, kInitialized, (), ())                                       \
-  X(ParamSeti, 2000, "", NotModelled, kInitialized, (), ())                                       \
-  X(ParamSetv, 2000, "", NotModelled, kInitialized, (), ())                                       \
-  X(PointerSetAttribute, 6000, "", NotModelled, kInitialized, (), ())                             \
   X(ProfilerInitialize, 4000, "", NotModelled, kInitialized, (), ())                              \
-  X(ProfilerStart, 4000, "", NotModelled, kInitialized, (), ())                                   \
-  X(ProfilerStop, 4000, "", NotModelled, kInitialized, (), ())                                    \
   T(SignalExternalSemaphoresAsync, 10000, "", 10000, ptsz, NotModelled, kInitialized, (), ())     \
   T(StreamAttachMemAsync, 6000, "", 7000, ptsz, NotModelled, kInitialized, (), ())                \
   T(StreamBatchMemOp, 8000, "", 8000, ptsz, NotModelled, kInitialized, (), ())                    \
   T(StreamBatchMemOp, 11070, "_v2", 11070, ptsz, NotModelled, kInitialized, (), ())               \
   T(StreamBeginCaptureToGraph, 12030, "", 12030, ptsz, NotModelled, kInitialized, (), ())         \
-  T(StreamCopyAttributes, 11000, "", 11000, ptsz, NotModelled, kInitialized, (), ())              \
-  T(StreamGetAttribute, 11000, "", 11000, ptsz, NotModelled, kInitialized, (), ())                \
-  T(StreamSetAttribute, 11000, "", 11000, ptsz, NotModelled, kInitialized, (), ())                \
   T(StreamUpdateCaptureDependencies, 11030, "", 11030, ptsz, NotModelled, kInitialized, (), ())   \
   T(StreamUpdateCaptureDependencies, 12030, "_v2", 12030, ptsz,                                   \
     NotModelled, kInitialized, (), ())                                                            \
@@ -288,9 +263,6 @@
   X(TexRefSetMipmapLevelBias, 5000, "", NotModelled, kInitialized, (), ())                        \
   X(TexRefSetMipmapLevelClamp, 5000, "", NotModelled, kInitialized, (), ())                       \
   X(TexRefSetMipmappedArray, 5000, "", NotModelled, kInitialized, (), ())                         \
-  X(UserObjectCreate, 11030, "", NotModelled, kInitialized, (), ())                               \
-  X(UserObjectRelease, 11030, "", NotModelled, kInitialized, (), ())                              \
-  X(UserObjectRetain, 11030, "", NotModelled, kInitialized, (), ())                               \
   T(WaitExternalSemaphoresAsync, 10000, "", 10000, ptsz, NotModelled, kInitialized, (), ())
 
 // Declared by cudaGL.h, cudaEGL.h and cudaVDPAU.h. Their typedefs need headers that are not of the

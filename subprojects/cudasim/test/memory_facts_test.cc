@@ -242,3 +242,26 @@ BOOST_AUTO_TEST_CASE(pitch_is_at_least_the_width) {
   OK(RAW(cuMemsetD8)(pointer, 0, pitch * 10));
   OK(RAW(cuMemFree)(pointer));
 }
+
+// Not measured: as cuda.h says.
+BOOST_AUTO_TEST_CASE(memory_can_be_made_to_synchronize) {
+  const OwnContext a;
+  SetStack({a.get()});
+  CUdeviceptr memory = 0;
+  OK(RAW(cuMemAlloc)(&memory, 4096));
+  const auto set = [](unsigned value, CUpointer_attribute attribute, CUdeviceptr address) {
+    return RAW(cuPointerSetAttribute)(&value, attribute, address);
+  };
+  constexpr auto kSync = CU_POINTER_ATTRIBUTE_SYNC_MEMOPS;
+  BOOST_TEST(!Attribute<bool>(kSync, memory));
+  OK(set(1, kSync, memory + 100));
+  BOOST_TEST(Attribute<bool>(kSync, memory));
+  OK(set(0, kSync, memory));
+  BOOST_TEST(!Attribute<bool>(kSync, memory + 100));
+  IS(set(1, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, memory), INVALID_VALUE);
+  IS(RAW(cuPointerSetAttribute)(nullptr, kSync, memory), INVALID_VALUE);
+  unsigned mine = 0;
+  IS(set(1, kSync, reinterpret_cast<CUdeviceptr>(&mine)), INVALID_VALUE);
+  OK(RAW(cuMemFree)(memory));
+  SetStack({});
+}

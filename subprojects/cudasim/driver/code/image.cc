@@ -71,18 +71,15 @@ JitOutcome LoadCubin(std::string_view bytes, const JitRequest& request, Image* i
   return Failure(read);
 }
 
-// A container is known by a pointer only, as a driver is given it: its header says how far it goes.
 // A text that is shorter than a magic number differs in an earlier byte.
-bool IsFatbin(const void* image) {
+bool IsElf(const char* bytes) { return std::strncmp(bytes, "\177ELF", 4) == 0; }
+bool IsFatbin(const char* bytes) {
   constexpr char kMagic[] = "\x50\xed\x55\xba";  // little-endian
-  return std::strncmp(static_cast<const char*>(image), kMagic, 4) == 0;
+  return std::strncmp(bytes, kMagic, 4) == 0;
 }
 
-JitOutcome LoadFatbin(const void* image, const JitRequest& request, Image* loaded) {
-  cudaimage::FatbinHeader header;
-  std::memcpy(&header, image, sizeof(header));
-  const cudaimage::Bytes fatbin(static_cast<const unsigned char*>(image),
-                                header.header_size + header.size);
+JitOutcome LoadFatbin(std::string_view bytes, const JitRequest& request, Image* loaded) {
+  const cudaimage::Bytes fatbin(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
   std::optional<cudaimage::FatbinEntry> entry;
   const auto architecture = static_cast<unsigned>(request.Architecture());
   const bool only_ptx = IsSet("CUDA_FORCE_PTX_JIT");
@@ -104,13 +101,20 @@ JitOutcome LoadFatbin(const void* image, const JitRequest& request, Image* loade
 
 }  // namespace
 
-JitOutcome ReadImage(const void* bytes, const JitRequest& request, Image* image) {
-  if (request.Architecture() != kArchitecture) image->load_code = CUDA_ERROR_INVALID_SOURCE;
+std::string_view WholeImage(const void* bytes) {
   const auto* text = static_cast<const char*>(bytes);
-  if (std::strncmp(text, "\177ELF", 4) == 0)
-    return LoadCubin({text, cudaimage::SizeOfCubin(bytes)}, request, image);
-  if (IsFatbin(bytes)) return LoadFatbin(bytes, request, image);
-  return LoadPtx(text, request, image);
+  if (IsElf(text)) return {text, cudaimage::SizeOfCubin(bytes)};
+  if (!IsFatbin(text)) return text;
+  cudaimage::FatbinHeader header;
+  std::memcpy(&header, bytes, sizeof(header));
+  return {text, header.header_size + header.size};
+}
+
+JitOutcome ReadImage(std::string_view bytes, const JitRequest& request, Image* image) {
+  if (request.Architecture() != kArchitecture) image->load_code = CUDA_ERROR_INVALID_SOURCE;
+  if (IsElf(bytes.data())) return LoadCubin(bytes, request, image);
+  if (IsFatbin(bytes.data())) return LoadFatbin(bytes, request, image);
+  return LoadPtx(bytes.substr(0, bytes.find('\0')), request, image);
 }
 
 }  // namespace cudasim::driver

@@ -7,12 +7,18 @@
 
 #include <cuda.h>
 
+#include <string_view>
+
 #include "driver/code/image/ptx.h"
 #include "driver/code/jit.h"
 
 namespace cudasim::driver {
 
-// Reads PTX text with a NUL behind it, a cubin, or a fatbin container, whose machine code
+// An image that is known by a pointer only: PTX text up to its NUL, a cubin or a fatbin container
+// as far as its header says.
+std::string_view WholeImage(const void* bytes);
+
+// Reads PTX text with a NUL in it or behind it, a cubin, or a fatbin container, whose machine code
 // for the device goes before its PTX; PTX is compiled.
 //
 // Errors, in the outcome: INVALID_IMAGE            none of them, or it refers to what is
@@ -20,7 +26,7 @@ namespace cudasim::driver {
 //                         NO_BINARY_FOR_GPU        nothing in it is for the device
 //                         INVALID_PTX, UNSUPPORTED_PTX_VERSION, JIT_COMPILATION_DISABLED
 //                                                  see Compile
-JitOutcome ReadImage(const void* bytes, const JitRequest& request, Image* image);
+JitOutcome ReadImage(std::string_view bytes, const JitRequest& request, Image* image);
 
 }  // namespace cudasim::driver
 

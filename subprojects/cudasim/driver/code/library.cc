@@ -9,6 +9,7 @@
 #include <string>
 
 #include "driver/api.h"
+#include "driver/code/file.h"
 #include "driver/code/image.h"
 #include "driver/code/image/ptx.h"
 #include "driver/code/jit.h"
@@ -124,6 +125,21 @@ CUresult CheckOptions(CUlibraryOption* library_options, unsigned library_count) 
   return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
+CUresult LoadFrom(std::string_view bytes, const JitRequest& request, CUlibrary* handle) {
+  Library library;
+  const JitOutcome outcome = ReadImage(bytes, request, &library.image);
+  request.Answer(outcome);
+  library.code = outcome.code;
+  if (library.code != CUDA_SUCCESS) library.image = Image();
+  const CUresult code = AddManaged(&library);
+  if (code != CUDA_SUCCESS) return code;
+  library.modules = std::make_shared<Modules>();
+  static_cast<void>(Libraries().Add(library, handle));
+  AddKernels(*handle, &library);
+  Libraries().Set(*handle, library);
+  return CUDA_SUCCESS;
+}
+
 }  // namespace
 
 bool IsKernel(CUfunction handle) {
@@ -163,19 +179,19 @@ CUresult LibraryLoadData(CUlibrary* handle, const void* bytes, CUjit_option* opt
   JitRequest request;
   CUresult code = JitRequest::Read(JitRequest::Call::kLoad, count, options, values, &request);
   if (code == CUDA_SUCCESS) code = CheckOptions(library_options, library_count);
-  if (code != CUDA_SUCCESS) return code;
-  Library library;
-  const JitOutcome outcome = ReadImage(bytes, request, &library.image);
-  request.Answer(outcome);
-  library.code = outcome.code;
-  if (library.code != CUDA_SUCCESS) library.image = Image();
-  code = AddManaged(&library);
-  if (code != CUDA_SUCCESS) return code;
-  library.modules = std::make_shared<Modules>();
-  static_cast<void>(Libraries().Add(library, handle));
-  AddKernels(*handle, &library);
-  Libraries().Set(*handle, library);
-  return CUDA_SUCCESS;
+  return code != CUDA_SUCCESS ? code : LoadFrom(WholeImage(bytes), request, handle);
+}
+
+CUresult LibraryLoadFromFile(CUlibrary* handle, const char* path, CUjit_option* options,
+                             void** values, unsigned count, CUlibraryOption* library_options,
+                             void** /*library_values*/, unsigned library_count) {
+  if (handle == nullptr || path == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  JitRequest request;
+  CUresult code = JitRequest::Read(JitRequest::Call::kLoad, count, options, values, &request);
+  if (code == CUDA_SUCCESS) code = CheckOptions(library_options, library_count);
+  std::string data;
+  if (code == CUDA_SUCCESS) code = ReadFile(path, &data);
+  return code != CUDA_SUCCESS ? code : LoadFrom(data, request, handle);
 }
 
 CUresult LibraryUnload(CUlibrary handle) {

@@ -5,7 +5,6 @@
 #include <cuda.h>
 
 #include <chrono>
-#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -14,6 +13,7 @@
 
 #include "driver/api.h"
 #include "driver/code/compile.h"
+#include "driver/code/file.h"
 #include "driver/code/image/cubin.h"
 #include "driver/code/image/ptx.h"
 #include "driver/code/jit.h"
@@ -247,20 +247,6 @@ CUresult Add(const LinkState& state, CUjitInputType type, const char* data, size
   const bool is_text = type == CU_JIT_INPUT_PTX && *data != kElfMagic;
   return state.linking->Add(type, {data, is_text ? std::strlen(data) + 1 : size},
                             name != nullptr ? name : "");
-}
-
-// FILE_NOT_FOUND, or OUT_OF_MEMORY for a folder.
-CUresult ReadFile(const char* path, std::string* data) {
-  std::FILE* file = std::fopen(path, "rb");
-  if (file == nullptr) return CUDA_ERROR_FILE_NOT_FOUND;
-  char buffer[4096];
-  for (size_t read = sizeof(buffer); read == sizeof(buffer);) {
-    read = std::fread(buffer, 1, sizeof(buffer), file);
-    data->append(buffer, read);
-  }
-  const bool failed = std::ferror(file) != 0;
-  std::fclose(file);
-  return failed ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
 }  // namespace

@@ -6,9 +6,11 @@
 #include <cstring>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "driver/api.h"
+#include "driver/code/file.h"
 #include "driver/code/image.h"
 #include "driver/code/jit.h"
 #include "driver/code/library.h"
@@ -79,6 +81,15 @@ CUresult AddVariables(const Image& image, Module* module) {
   return code;
 }
 
+CUresult LoadFrom(std::string_view bytes, const JitRequest& request, const Incarnation& incarnation,
+                  CUmodule* handle) {
+  Image image;
+  const JitOutcome outcome = ReadImage(bytes, request, &image);
+  request.Answer(outcome);
+  return outcome.code != CUDA_SUCCESS ? outcome.code
+                                      : LoadModule(image, LibraryParts{}, incarnation, handle);
+}
+
 }  // namespace
 
 CUresult FindFunction(CUfunction handle, Function* function) {
@@ -144,12 +155,22 @@ CUresult ModuleLoadDataEx(CUmodule* handle, const void* bytes, unsigned count,
   if (handle == nullptr || bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
   JitRequest request;
   code = JitRequest::Read(JitRequest::Call::kLoad, count, options, values, &request);
+  return code != CUDA_SUCCESS ? code : LoadFrom(WholeImage(bytes), request, incarnation, handle);
+}
+
+CUresult ModuleLoad(CUmodule* handle, const char* path) {
+  Incarnation incarnation;
+  CUresult code = CurrentReady(&incarnation);
   if (code != CUDA_SUCCESS) return code;
-  Image image;
-  const JitOutcome outcome = ReadImage(bytes, request, &image);
-  request.Answer(outcome);
-  return outcome.code != CUDA_SUCCESS ? outcome.code
-                                      : LoadModule(image, LibraryParts{}, incarnation, handle);
+  if (handle == nullptr || path == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::string data;
+  code = ReadFile(path, &data);
+  return code != CUDA_SUCCESS ? code : LoadFrom(data, JitRequest(), incarnation, handle);
+}
+
+// It takes a cubin and PTX, too.
+CUresult ModuleLoadFatBinary(CUmodule* handle, const void* image) {
+  return ModuleLoadData(handle, image);
 }
 
 CUresult ModuleUnload(CUmodule handle) {

@@ -180,4 +180,12 @@ CUresult CtxResetPersistingL2Cache() {
   return CurrentReady(&incarnation);
 }
 
+// There is no profiler.
+CUresult ProfilerStart() {
+  Incarnation incarnation;
+  return CurrentReady(&incarnation);
+}
+
+CUresult ProfilerStop() { return ProfilerStart(); }
+
 }  // namespace cudasim::driver

@@ -34,7 +34,8 @@ struct ExecutableNode {
 struct Executable {
   Eternal incarnation;
   std::vector<ExecutableNode> nodes;
-  bool frees_on_launch = false;
+  unsigned long long flags = 0;
+  std::shared_ptr<const UserReferences> user_objects;
   std::shared_ptr<void> instance;  // see Graph
 };
 
@@ -65,13 +66,6 @@ CUresult FindIn(HandleTable<Handle, Value>& table, Handle handle, Value* value) 
                 "it points at");
   }
   return found == Handled::kAlive ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-CUresult FindGraph(CUgraph handle, GraphPointer* graph) {
-  GraphEntry entry;
-  const CUresult code = FindIn(Graphs(), handle, &entry);
-  *graph = entry.graph;
-  return code;
 }
 
 void PanicIfContextIsGone(const void* handle, const std::vector<ExecutableNode>& nodes) {
@@ -118,6 +112,13 @@ CUDA_KERNEL_NODE_PARAMS_v2 WithoutContext(const CUDA_KERNEL_NODE_PARAMS_v1& firs
 }
 
 }  // namespace
+
+CUresult FindGraph(CUgraph handle, GraphPointer* graph) {
+  GraphEntry entry;
+  const CUresult code = FindIn(Graphs(), handle, &entry);
+  *graph = entry.graph;
+  return code;
+}
 
 GraphPointer MakeGraph() {
   GraphEntry entry;
@@ -215,7 +216,8 @@ CUresult GraphInstantiateWithFlags(CUgraphExec* handle, CUgraph graph_handle,
     executable.instance = std::make_shared<int>();
     graph->instance = executable.instance;
   }
-  executable.frees_on_launch = (flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0;
+  executable.flags = flags;
+  executable.user_objects = std::make_shared<UserReferences>(graph->user_objects);
   return Executables().Add(executable, handle);
 }
 
@@ -224,6 +226,40 @@ CUresult GraphInstantiate(CUgraphExec* handle, CUgraph graph, CUgraphNode* error
   if (error_node != nullptr) *error_node = nullptr;
   if (log != nullptr && log_size > 0) *log = '\0';
   return GraphInstantiateWithFlags(handle, graph, 0);
+}
+
+// There is nothing to upload, and nothing for a device to launch. Not measured.
+CUresult GraphInstantiateWithParams(CUgraphExec* handle, CUgraph graph,
+                                    CUDA_GRAPH_INSTANTIATE_PARAMS* params) {
+  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const bool uploads = (params->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) != 0;
+  params->hErrNode_out = nullptr;
+  params->result_out = CUDA_GRAPH_INSTANTIATE_ERROR;
+  Stream stream;
+  CUresult code = uploads ? FindReadyStream(params->hUploadStream, &stream) : CUDA_SUCCESS;
+  if (code == CUDA_SUCCESS) {
+    code = GraphInstantiateWithFlags(
+        handle, graph,
+        params->flags & ~static_cast<cuuint64_t>(CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD));
+  }
+  if (code == CUDA_SUCCESS) params->result_out = CUDA_GRAPH_INSTANTIATE_SUCCESS;
+  return code;
+}
+
+CUresult GraphUpload(CUgraphExec handle, CUstream stream_handle) {
+  Stream stream;
+  const CUresult code = FindReadyStream(stream_handle, &stream);
+  Executable executable;
+  return code != CUDA_SUCCESS ? code : FindIn(Executables(), handle, &executable);
+}
+
+CUresult GraphExecGetFlags(CUgraphExec handle, cuuint64_t* flags) {
+  Executable executable;
+  const CUresult code = FindIn(Executables(), handle, &executable);
+  if (code != CUDA_SUCCESS) return code;
+  if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *flags = executable.flags;
+  return CUDA_SUCCESS;
 }
 
 // In any stream: each node works in the context it was captured in.
@@ -235,9 +271,11 @@ CUresult GraphLaunch(CUgraphExec handle, CUstream stream_handle) {
   code = FindIn(Executables(), handle, &executable);
   if (code != CUDA_SUCCESS) return code;
   PanicIfContextIsGone(handle, executable.nodes);
+  const bool frees_on_launch =
+      (executable.flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0;
   for (const ExecutableNode& node : executable.nodes) {
     const bool is_left = node.work.memory != nullptr && node.work.memory->is_there();
-    if (is_left && !executable.frees_on_launch) return CUDA_ERROR_INVALID_VALUE;
+    if (is_left && !frees_on_launch) return CUDA_ERROR_INVALID_VALUE;
   }
   for (const ExecutableNode& node : executable.nodes) {
     if (node.work.memory != nullptr) node.work.memory->Unmap();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "driver/context/context.h"
+#include "driver/graph/user_object.h"
 
 namespace cudasim::driver {
 
@@ -44,12 +45,16 @@ struct Graph {
   CUgraph handle = nullptr;
   bool is_capturing = false;
   std::weak_ptr<void> instance;  // the last one that is alive, if there is memory to allocate
+  UserReferences user_objects;
 };
 using GraphPointer = std::shared_ptr<Graph>;
 
 // A new graph with a handle. DropGraph ends the handle and those of its nodes.
 GraphPointer MakeGraph();
 void DropGraph(const GraphPointer& graph);
+
+// INVALID_VALUE for null and for what was destroyed. Panics for a value that never was a graph.
+CUresult FindGraph(CUgraph handle, GraphPointer* graph);
 
 // Graphs and executable graphs.
 size_t CountGraphs();

@@ -208,6 +208,15 @@ void Memory::SetAccess(std::uintptr_t base, unsigned access, bool host_access) {
   found->second.host_access = host_access;
 }
 
+bool Memory::SetSynchronizes(std::uintptr_t address, bool synchronizes) {
+  Table& table = TheTable();
+  const std::lock_guard<std::mutex> lock(table.mutex);
+  const auto found = FindIn(table, address);
+  if (found == table.by_base.end()) return false;
+  found->second.synchronizes = synchronizes;
+  return true;
+}
+
 void Memory::DropIncarnation(std::uint64_t context_id) {
   Table& table = TheTable();
   const std::lock_guard<std::mutex> lock(table.mutex);

@@ -40,6 +40,7 @@ struct Allocation {
   std::uint64_t buffer_id = 0;
   CUmemoryPool pool = nullptr;
   unsigned access = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;  // of the device
+  bool synchronizes = false;                             // CU_POINTER_ATTRIBUTE_SYNC_MEMOPS
   // Of a pool or a mapping whose pages are the host's.
   bool lies_on_host = false;
   bool host_access = false;  // of a mapping
@@ -85,6 +86,9 @@ class Memory {
   static bool Reaches(std::uintptr_t address, size_t bytes, unsigned access);
 
   static void SetAccess(std::uintptr_t base, unsigned access, bool host_access);
+
+  // False if there is no allocation around the address.
+  static bool SetSynchronizes(std::uintptr_t address, bool synchronizes);
 
   static void DropIncarnation(std::uint64_t context_id);
 

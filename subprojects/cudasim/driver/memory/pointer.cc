@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is known about a pointer: cuPointerGetAttribute and cuPointerGetAttributes.
+// What is known about a pointer: cuPointerGetAttribute, cuPointerGetAttributes and what
+// cuPointerSetAttribute sets.
 
 #include <cstring>
 
@@ -86,7 +87,7 @@ Value AttributeOf(const Allocation& allocation, CUpointer_attribute attribute,
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
       return HostPointer(allocation, address);
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-      return Value(allocation.IsManaged());
+      return Value(allocation.synchronizes || allocation.IsManaged());
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
       return Value(static_cast<unsigned long long>(allocation.buffer_id));
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:  // four bytes, as measured on an H200
@@ -164,6 +165,18 @@ CUresult PointerGetAttributes(unsigned count, CUpointer_attribute* attributes, v
     if (ranged || !IsRange(attributes[i])) value.CopyTo(data[i]);
   }
   return CUDA_SUCCESS;
+}
+
+// Of all of the memory that `address` is in. Not measured: as cuda.h says.
+CUresult PointerSetAttribute(const void* value, CUpointer_attribute attribute,
+                             CUdeviceptr address) {
+  if (value == nullptr || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  unsigned synchronizes = 0;
+  std::memcpy(&synchronizes, value, sizeof(synchronizes));
+  return Memory::SetSynchronizes(address, synchronizes != 0) ? CUDA_SUCCESS
+                                                             : CUDA_ERROR_INVALID_VALUE;
 }
 
 }  // namespace cudasim::driver

@@ -98,6 +98,7 @@ constexpr Row kRows[] = {
     {"cuEventSynchronize", Rule::kUnsafe},
     {"cuGraphInstantiate", Rule::kUnsafe},
     {"cuGraphInstantiateWithFlags", Rule::kUnsafe},
+    {"cuGraphInstantiateWithParams", Rule::kUnsafe},
 
     {"cuStreamSynchronize", Rule::kWaits},
     {"cuStreamQuery", Rule::kWaits},
@@ -114,6 +115,7 @@ constexpr Row kRows[] = {
     {"cuStreamGetDevice", Rule::kRefused},
     {"cuStreamAddCallback", Rule::kRefused},
     {"cuGraphLaunch", Rule::kRefused},
+    {"cuGraphUpload", Rule::kRefused},
 
     {"cuStreamWaitEvent", Rule::kWork},
     {"cuEventRecord", Rule::kWork},
