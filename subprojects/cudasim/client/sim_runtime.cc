@@ -50,6 +50,10 @@ void SimRuntime::ClearFaults() {
   if (const Control* control = FindControl()) control->clear_faults();
 }
 
+void SimRuntime::OnEveryCall(void (*hook)(const char* entry)) {
+  if (const Control* control = FindControl()) control->on_every_call(hook);
+}
+
 std::uint64_t SimRuntime::Calls(const char* entry) {
   const Control* control = FindControl();
   return control != nullptr ? control->calls(entry) : 0;

@@ -38,6 +38,14 @@ void CallBook::ClearFaults() {
   faults_->clear();
 }
 
+void CallBook::RunHook(void (*hook)(const char*), const char* name) {
+  thread_local bool t_is_in_hook = false;
+  if (t_is_in_hook) return;
+  t_is_in_hook = true;
+  hook(name);
+  t_is_in_hook = false;
+}
+
 std::uint64_t CallBook::TotalCalls() const {
   std::uint64_t total = 0;
   for (const Meter& meter : meters_) total += meter.calls.load(std::memory_order_relaxed);

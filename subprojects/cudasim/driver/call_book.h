@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Call counters and injected faults of a simulated library, per entry.
+// Call counters and injected faults of a simulated library, per entry, and the hook of its calls.
 //
 // Threads: any. An entry that is not armed costs two relaxed atomics.
 
@@ -46,6 +46,12 @@ class CallBook {
     return meters_[entry].armed.load(std::memory_order_relaxed);
   }
 
+  // `hook` runs at the beginning of every call that is not made by it; nullptr removes it.
+  void OnEveryCall(void (*hook)(const char* name)) { hook_.store(hook); }
+  void RunHook(const char* name) const {
+    if (const auto hook = hook_.load(std::memory_order_relaxed)) RunHook(hook, name);
+  }
+
   std::uint64_t Calls(size_t entry) const {
     return meters_[entry].calls.load(std::memory_order_relaxed);
   }
@@ -66,7 +72,10 @@ class CallBook {
     std::uint64_t thread;  // 0: any
   };
 
+  static void RunHook(void (*hook)(const char*), const char* name);
+
   Meter meters_[kMaxEntries] = {};
+  std::atomic<void (*)(const char*)> hook_{nullptr};
   std::mutex mutex_;
   std::vector<Fault>* faults_ = nullptr;  // never deleted
 };

@@ -24,7 +24,6 @@ CUresult Refusal(const Entry& entry) {
 
 CallBook book;
 std::atomic<bool> hidden[CallBook::kMaxEntries];
-std::atomic<void (*)(const char*)> hook_of_calls{nullptr};
 
 size_t IndexOf(const char* base) {
   for (const Entry& entry : Entries()) {
@@ -76,16 +75,9 @@ void ClearFaults() { book.ClearFaults(); }
 
 unsigned PendingFaults(const char* base) { return book.PendingFaults(IndexOf(base)); }
 
-void OnEveryCall(void (*hook)(const char* base)) { hook_of_calls.store(hook); }
+void OnEveryCall(void (*hook)(const char* base)) { book.OnEveryCall(hook); }
 
-void RunHook(const char* base) {
-  thread_local bool t_is_in_hook = false;
-  const auto hook = hook_of_calls.load(std::memory_order_relaxed);
-  if (hook == nullptr || t_is_in_hook) return;
-  t_is_in_hook = true;
-  hook(base);
-  t_is_in_hook = false;
-}
+void RunHook(const char* base) { book.RunHook(base); }
 
 std::uint64_t Calls(const char* base) { return book.Calls(IndexOf(base)); }
 

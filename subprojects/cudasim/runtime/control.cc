@@ -19,7 +19,7 @@ const char* EntryName(size_t index) {
 }
 
 constexpr Control kControl = {
-    kControlVersion, FailCall, ClearFaults, Calls, TotalCalls, ResetCalls, EntryName,
+    kControlVersion, FailCall, ClearFaults, OnEveryCall, Calls, TotalCalls, ResetCalls, EntryName,
 };
 
 }  // namespace

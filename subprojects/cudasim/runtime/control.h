@@ -14,13 +14,14 @@
 
 namespace cudasim::runtime {
 
-inline constexpr int kControlVersion = 1;
+inline constexpr int kControlVersion = 2;
 inline constexpr char kControlSymbol[] = "cudasimRuntimeControl";
 
 struct Control {
   int version;
   void (*fail_call)(const char*, unsigned, cudaError_t, bool);
   void (*clear_faults)();
+  void (*on_every_call)(void (*)(const char*));
   std::uint64_t (*calls)(const char*);
   std::uint64_t (*total_calls)();
   void (*reset_calls)();

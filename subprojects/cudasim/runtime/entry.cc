@@ -51,6 +51,7 @@ bool IsPerThread() { return ThisThreadState().per_thread; }
 
 EntryScope::EntryScope(const Entry& entry)
     : entry_(entry), outer_per_thread_(ThisThreadState().per_thread) {
+  book.RunHook(entry.name);
   ThisThreadState().per_thread = entry.per_thread;
   refusal_ = Refusal(entry);
 }
@@ -77,6 +78,8 @@ void FailCall(const char* name, unsigned nth, cudaError_t code, bool from_any_th
 }
 
 void ClearFaults() { book.ClearFaults(); }
+
+void OnEveryCall(void (*hook)(const char* name)) { book.OnEveryCall(hook); }
 
 std::uint64_t Calls(const char* name) { return book.Calls(IndexOf(name)); }
 

@@ -40,7 +40,8 @@ struct EntryTable {
 };
 const EntryTable& Entries();
 
-// Call counters and injected faults, per name. `name_index` is Entry::name_index.
+// Call counters and injected faults, per name, and the hook of all calls. `name_index` is
+// Entry::name_index.
 void CountCall(size_t name_index);
 
 // The code to return instead of doing the call, or cudaSuccess.
@@ -49,6 +50,8 @@ cudaError_t TakeFault(size_t name_index);
 // By name; an unknown name is a mistake in the test and panics.
 void FailCall(const char* name, unsigned nth, cudaError_t code, bool from_any_thread);
 void ClearFaults();
+// `hook` runs at the beginning of every call that is not made by it; nullptr removes it.
+void OnEveryCall(void (*hook)(const char* name));
 std::uint64_t Calls(const char* name);
 std::uint64_t TotalCalls();
 void ResetCalls();

@@ -7,6 +7,7 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
 #include "cudasim/sim.h"
 #include "cudasim/sim_runtime.h"
@@ -62,6 +63,21 @@ BOOST_AUTO_TEST_CASE(entry_names_are_distinct, *OnlySim()) {
   }
   BOOST_TEST(names.size() == index);
   BOOST_TEST(names.count("cudaMemcpyAsync") == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_hook_hears_of_every_call_in_order, *OnlySim()) {
+  static auto& calls = *new std::vector<std::string>;
+  const auto hook = [](const char* entry) {
+    calls.emplace_back(entry);
+    static_cast<void>(cudaPeekAtLastError());  // of the hook itself
+  };
+  SimRuntime::OnEveryCall(hook);
+  int count = 0;
+  RT_OK(cudaGetDeviceCount(&count));
+  RT_OK(cudaGetLastError());
+  SimRuntime::OnEveryCall(nullptr);
+  RT_OK(cudaGetLastError());
+  BOOST_TEST((calls == std::vector<std::string>{"cudaGetDeviceCount", "cudaGetLastError"}));
 }
 
 BOOST_AUTO_TEST_CASE(every_entry_fails_on_demand_and_does_nothing_else, *OnlySim()) {

@@ -59,6 +59,10 @@ class SimRuntime {
                        bool from_any_thread = true);
   static void ClearFaults();
 
+  /// As Sim::OnEveryCall, of the runtime's calls; the driver's beneath them are the driver's
+  /// hook's.
+  static void OnEveryCall(void (*hook)(const char* entry));
+
   /// Calls since the start or the last ResetCalls(), from every thread.
   [[nodiscard]] static std::uint64_t Calls(const char* entry);
   [[nodiscard]] static std::uint64_t TotalCalls();
