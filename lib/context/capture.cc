@@ -3,6 +3,7 @@
 #include "cuguest/capture.h"
 
 #include "cuguest/internal/stream_kind.h"
+#include "lib/context/capture_check.h"
 #include "lib/context/stack_repair.h"
 #include "lib/context/thread_guards.h"
 #include "lib/core/driver_access.h"
@@ -13,6 +14,23 @@ namespace {
 CUresult Exchange(const DriverTable& driver, CUstreamCaptureMode* mode) {
   if (driver.ThreadExchangeStreamCaptureMode == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
   return driver.ThreadExchangeStreamCaptureMode(mode);
+}
+
+// As CaptureStateOf(). `code` is the driver's where the state is kUnknown.
+CaptureState AskForState(CUstream stream, CUresult* code) {
+  const DriverTable* driver = internal::TryDriver(code);
+  if (driver == nullptr) return CaptureState::kUnknown;
+  if (driver->StreamIsCapturing == nullptr) return CaptureState::kNone;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  *code = driver->StreamIsCapturing(stream, &status);
+  if (*code == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) return CaptureState::kActive;
+  if (*code == CUDA_ERROR_INVALID_CONTEXT && internal::MeansCurrent(stream)) {
+    return CaptureState::kNone;
+  }
+  if (*code != CUDA_SUCCESS) return CaptureState::kUnknown;
+  if (status == CU_STREAM_CAPTURE_STATUS_NONE) return CaptureState::kNone;
+  return status == CU_STREAM_CAPTURE_STATUS_ACTIVE ? CaptureState::kActive
+                                                   : CaptureState::kInvalidated;
 }
 
 }  // namespace
@@ -47,19 +65,14 @@ const char* CaptureModeGuard::advice() const noexcept {
 
 CaptureState CaptureStateOf(CUstream stream) noexcept {
   CUresult code = CUDA_SUCCESS;
-  const DriverTable* driver = internal::TryDriver(&code);
-  if (driver == nullptr) return CaptureState::kUnknown;
-  if (driver->StreamIsCapturing == nullptr) return CaptureState::kNone;
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  code = driver->StreamIsCapturing(stream, &status);
-  if (code == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) return CaptureState::kActive;
-  if (code == CUDA_ERROR_INVALID_CONTEXT && internal::MeansCurrent(stream)) {
-    return CaptureState::kNone;
-  }
-  if (code != CUDA_SUCCESS) return CaptureState::kUnknown;
-  if (status == CU_STREAM_CAPTURE_STATUS_NONE) return CaptureState::kNone;
-  return status == CU_STREAM_CAPTURE_STATUS_ACTIVE ? CaptureState::kActive
-                                                   : CaptureState::kInvalidated;
+  return AskForState(stream, &code);
+}
+
+CUresult internal::CheckNotCapturing(CUstream stream, CUresult refusal) noexcept {
+  CUresult code = CUDA_SUCCESS;
+  const CaptureState state = AskForState(stream, &code);
+  if (state == CaptureState::kNone) return CUDA_SUCCESS;
+  return state == CaptureState::kUnknown ? code : refusal;
 }
 
 bool HousekeepingIsSafe(CUstream stream) noexcept {

@@ -116,17 +116,15 @@ absl::Status LaunchUnpacked(const Kernel& kernel, const LaunchShape& shape, cons
   return LaunchValues(kernel, shape, stream, values.data(), layout);
 }
 
-// How many threads a block of a row has. Where the kernel cannot be found, any: the launch, which
-// looks for it again, says why.
-unsigned RowBlock(const Kernel& kernel, const ContextRef& context) {
+// How many threads a block of a row has. Where there is no kernel or no stream, any: the launch
+// says so.
+absl::StatusOr<unsigned> RowBlock(const Kernel& kernel, const ContextRef& context) {
   constexpr unsigned kUsual = 256;
   const KernelState* const state = KernelAccess::Of(kernel);
-  if (state == nullptr) return kUsual;
+  if (state == nullptr || context.get() == nullptr) return kUsual;
   FoundFunction found = KnownFunction(*state, context);
   if (found.function == nullptr) {
-    absl::StatusOr<FoundFunction> made = FindFunctionSlowly(*state, context);
-    if (!made.ok()) return kUsual;
-    found = *std::move(made);
+    CUGUEST_ASSIGN_OR_RETURN(found, FindFunctionSlowly(*state, context));
   }
   const std::uint64_t required = found.function->required_block;
   if (SizeOf(required, 1) == 1 && SizeOf(required, 2) == 1) return SizeOf(required, 0);
@@ -155,7 +153,8 @@ absl::Status LaunchPacked(const Kernel& kernel, const LaunchShape& shape, const 
 
 absl::StatusOr<LaunchShape> ShapeForElements(const Kernel& kernel, std::size_t count,
                                              const StreamRef& stream) {
-  return LaunchShape::ForElements(count, RowBlock(kernel, stream.context()));
+  CUGUEST_ASSIGN_OR_RETURN(const unsigned block, RowBlock(kernel, stream.context()));
+  return LaunchShape::ForElements(count, block);
 }
 
 }  // namespace internal

@@ -16,6 +16,7 @@
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
 #include "cuguest/memory.h"
+#include "lib/context/capture_check.h"
 #include "lib/context/object_text.h"
 #include "lib/context/relaxed_scope.h"
 #include "lib/core/concurrency.h"
@@ -26,9 +27,14 @@
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
-constexpr char kCaptures[] =
-    "its stream captures, or is stream 0 of a context that does: do it before the capture, or in "
-    "the order of another stream";
+constexpr CUresult kRefusal = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+
+// `code` is one of CheckNotCapturing().
+const char* WhyNot(CUresult code) {
+  if (code != kRefusal) return "whether its stream captures";
+  return "its stream captures, or is stream 0 of a context that does: do it before the capture, or "
+         "in the order of another stream";
+}
 
 std::string AllocateText(std::size_t bytes) { return absl::StrCat("allocate ", bytes, " bytes"); }
 
@@ -100,8 +106,9 @@ absl::StatusOr<OwnedMemory> OwnedMemory::AllocateIn(const ContextRef& context,
   const ContextGuard guard(context);
   CUGUEST_RETURN_IF_CUDA_ERROR(guard.result(), AllocateText(bytes), guard.advice());
   if (bytes == 0) return OwnedMemory();
-  if (is_ordered && CaptureStateOf(stream.get()) != CaptureState::kNone) {
-    return ToStatus(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, AllocateText(bytes), kCaptures);
+  if (is_ordered) {
+    const CUresult refusal = CheckNotCapturing(stream.get(), kRefusal);
+    CUGUEST_RETURN_IF_CUDA_ERROR(refusal, AllocateText(bytes), WhyNot(refusal));
   }
   const RelaxedScope relaxed;
   CUdeviceptr pointer = 0;
@@ -256,9 +263,8 @@ OwnedMemory::Outcome OwnedMemory::TryFreeIn(const StreamRef& stream) noexcept {
   }
   const ContextGuard guard(stream.context());
   if (!guard.ok()) return Settle(guard.result(), guard.advice());
-  if (CaptureStateOf(stream.get()) != CaptureState::kNone) {
-    return Settle(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, kCaptures);
-  }
+  code = CheckNotCapturing(stream.get(), kRefusal);
+  if (code != CUDA_SUCCESS) return Settle(code, WhyNot(code));
   const RelaxedScope relaxed;
   code = relaxed.result();
   if (code == CUDA_SUCCESS) code = driver->MemFreeAsync(range_.pointer, stream.get());

@@ -12,11 +12,11 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "cuguest/acquire.h"
-#include "cuguest/capture.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/copy.h"
 #include "cuguest/driver.h"
 #include "cuguest/error.h"
+#include "lib/context/capture_check.h"
 #include "lib/context/object_text.h"
 #include "lib/context/relaxed_scope.h"
 #include "lib/core/status_macros.h"
@@ -50,10 +50,14 @@ absl::Status CheckLives(const Task& task) {
 // there is not tried.
 template <typename Task>
 absl::Status RefuseInCapture(const Task& task) {
-  if (CaptureStateOf(CU_STREAM_LEGACY) == CaptureState::kNone) return absl::OkStatus();
-  return ToStatus(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, task.Text(),
-                  "stream 0, and a blocking stream of its context captures: use the Async form on "
-                  "another stream");
+  constexpr CUresult kRefusal = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+  const CUresult code = CheckNotCapturing(CU_STREAM_LEGACY, kRefusal);
+  CUGUEST_RETURN_IF_CUDA_ERROR(code, task.Text(),
+                               code == kRefusal
+                                   ? "stream 0, and a blocking stream of its context captures: use "
+                                     "the Async form on another stream"
+                                   : "whether something captures");
+  return absl::OkStatus();
 }
 
 // Without a stream: on stream 0, until it is done.

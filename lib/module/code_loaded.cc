@@ -25,6 +25,7 @@ class LibraryCode : public LoadedCode {
         jit_(std::move(jit)),
         library_(library) {}
   ~LibraryCode() override {
+    if (library_ == nullptr) return;
     const RelaxedScope relaxed;
     if (relaxed.ok()) static_cast<void>(Unload(driver_));
   }
@@ -204,7 +205,10 @@ absl::StatusOr<std::shared_ptr<LoadedCode>> LoadLibrary(const Driver& driver,
   const std::string log(jit->error_log());
   const auto loaded = std::make_shared<LibraryCode>(driver, image, std::move(jit), library);
   code = loaded->Check();
-  if (code != CUDA_SUCCESS) return CodeStatus(code, LoadText(image), "", log);
+  if (code != CUDA_SUCCESS) {
+    static_cast<void>(loaded->Unload(driver));  // while captures are relaxed
+    return CodeStatus(code, LoadText(image), "", log);
+  }
   return std::shared_ptr<LoadedCode>(loaded);
 }
 

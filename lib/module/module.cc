@@ -99,7 +99,11 @@ absl::StatusOr<Module> Module::LoadIn(const ContextRef& context, const CodeImage
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   const RelaxedScope relaxed;
   CUGUEST_RETURN_IF_CUDA_ERROR(relaxed.result(), internal::LoadText(image));
-  CUGUEST_RETURN_IF_ERROR(code->LoadNow(*driver, context, report));
+  absl::Status loaded = code->LoadNow(*driver, context, report);
+  if (!loaded.ok()) {
+    static_cast<void>(code->Unload(*driver));  // while captures are relaxed
+    return loaded;
+  }
   return Module(std::move(code));
 }
 

@@ -13,6 +13,7 @@
 #include "cuguest/device_view.h"
 #include "cuguest/error.h"
 #include "cuguest/internal/incarnation.h"
+#include "lib/context/capture_check.h"
 #include "lib/context/object_text.h"
 #include "lib/context/relaxed_scope.h"
 #include "lib/core/status_macros.h"
@@ -32,11 +33,21 @@ std::size_t ThreadHash() noexcept {
 
 constexpr CUdeviceptr kWorkAreaAlignment = 256;
 
-absl::Status RefuseToMake(const char* what, const ContextRef& context, CUstream stream) {
-  return ToStatus(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, absl::StrCat("make ", what),
-                  absl::StrCat("in ", ContextText(context.get()), " for ", StreamText(stream),
-                               ", while it or a blocking stream of the context captures: it would "
-                               "end the capture. Call Prepare() before the capture begins"));
+// What HousekeepingIsSafe() asks, and why it is not.
+absl::Status CheckMake(const char* what, const ContextRef& context, CUstream stream) {
+  constexpr CUresult kRefusal = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  CUresult code = CheckNotCapturing(stream, kRefusal);
+  if (code == CUDA_SUCCESS && !IsLegacy(stream)) {
+    code = CheckNotCapturing(CU_STREAM_LEGACY, kRefusal);
+  }
+  CUGUEST_RETURN_IF_CUDA_ERROR(
+      code, absl::StrCat("make ", what),
+      absl::StrCat("in ", ContextText(context.get()), " for ", StreamText(stream),
+                   code == kRefusal
+                       ? ", while it or a blocking stream of the context captures: it would end "
+                         "the capture. Call Prepare() before the capture begins"
+                       : ""));
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -79,8 +90,8 @@ HandleSlot* HandlePool::TakeIdle(const void* kind) noexcept {
 
 absl::StatusOr<HandleSlot*> HandlePool::Make(const ContextRef& context, const void* kind,
                                              CUstream stream) {
-  if (type_->make_ends_captures && !HousekeepingIsSafe(stream)) {
-    return RefuseToMake(type_->what, context, stream);
+  if (type_->make_ends_captures) {
+    CUGUEST_RETURN_IF_ERROR(CheckMake(type_->what, context, stream));
   }
   std::unique_ptr<HandleSlot> slot(new (std::nothrow) HandleSlot);
   if (slot == nullptr) {
@@ -179,10 +190,13 @@ absl::Status HandleScope::Enter(const HandleRequest& request, const char* file, 
 // What the libraries do not check, or not without harm.
 absl::Status HandleScope::Check(const HandleRequest& request) const {
   const CUstream stream = request.stream.get();
-  if (IsLegacy(stream) && CaptureStateOf(stream) != CaptureState::kNone) {
-    return ToStatus(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, absl::StrCat("borrow ", pools_.type_.what),
-                    absl::StrCat("for ", StreamText(stream), " of ", ContextText(context_.get()),
-                                 ", while a blocking stream of it captures"));
+  if (IsLegacy(stream)) {
+    constexpr CUresult kRefusal = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+    const CUresult code = CheckNotCapturing(stream, kRefusal);
+    CUGUEST_RETURN_IF_CUDA_ERROR(
+        code, absl::StrCat("borrow ", pools_.type_.what),
+        absl::StrCat("for ", StreamText(stream), " of ", ContextText(context_.get()),
+                     code == kRefusal ? ", while a blocking stream of it captures" : ""));
   }
   if (request.work_area == nullptr || request.work_area->bytes == 0) return absl::OkStatus();
   const MemoryRange& area = *request.work_area;
