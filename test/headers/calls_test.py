@@ -3,9 +3,10 @@
 """calls_test.py SOURCE_ROOT
 
 Every public function of the bridge is named in test/runtime/calls.cc, code_calls.cc or
-library_calls.cc, so that the tests of what no call may do (undisturbed_test.cc, injection_test.cc,
-reentry_test.cc) cannot forget one; and every one of the headers below it that may call the driver
-or somebody's code, in test/process/reentry_test.cc.
+library_calls.cc, so that the tests of what no call may do (undisturbed_test.cc, reentry_test.cc, and the
+walk over faults, test/faults) cannot forget one; and every one of the headers below it that may call
+the driver or somebody's code, in test/process/reentry_test.cc and, if it calls the driver, in
+test/faults/core_calls.cc; and every one of c.h that may, in test/faults/c_calls.cc.
 """
 
 import pathlib
@@ -129,21 +130,29 @@ for header in HEADERS:
     for name in functions(plain(header.read_text())):
         declared.setdefault(name, header.relative_to(include))
 
-tables = [root / "test" / "runtime" / name for name in ("calls.cc", "code_calls.cc", "library_calls.cc")]
-table = "".join(path.read_text() for path in tables)
-named = set()
-for literals in re.findall(r'\{\s*((?:"[^"]*"\s*)+),', table):
-    names = "".join(re.findall(r'"([^"]*)"', literals))
-    named.update(re.split(r":(?!:)(?<!::)", names)[0].split())
+# They call somebody's code, or nobody at first: no driver call of theirs could fail.
+WITHOUT_CALLS = {
+    "CodeImage", "CodeImage::Borrow", "CodeImage::Copy", "CodeImage::FromFile", "CodeImage::FromPtx",
+    "CodeImage::Validate", "Driver::Adopt", "ExecutableGraph::Leak", "GreenContext::Leak", "IncidentCount",
+    "IncidentListener", "PrimaryContext::Leak", "ProblemOf", "SetIncidentHandler", "SharedContext::Leak",
+}
+C_WITHOUT_CALLS = re.compile(r"cuguest_(error_|incident_|driver_adopt|repair_name|\w+_cleanup$)")
+
+
+def named_in(paths):
+    """The functions that the rows of tables name: `Class::Function`, up to a colon."""
+    found = set()
+    text = "".join((root / path).read_text() for path in paths)
+    for literals in re.findall(r'\{\s*((?:"[^"]*"\s*)+),', text):
+        names = "".join(re.findall(r'"([^"]*)"', literals))
+        found.update(re.split(r":(?!:)(?<!::)", names)[0].split())
+    return found
+
+
+named = named_in(f"test/runtime/{name}" for name in ("calls.cc", "code_calls.cc", "library_calls.cc"))
+faulted = named_in(("test/faults/core_calls.cc", "test/faults/c_calls.cc", "test/runtime/code_calls.cc"))
 
 missing = sorted(set(declared) - named)
-unknown = sorted(named - set(declared))
-for name in missing:
-    print(f"not ok: {name} of {declared[name]} is not in test/runtime/*calls.cc")
-for name in unknown:
-    print(f"not ok: test/runtime/*calls.cc names {name}, which no header declares")
-
-walked = set(re.findall(r"\w+", (root / "test" / "process" / "reentry_test.cc").read_text()))
 lower = {}
 for header in sorted(include.glob("*.h")):
     if header in HEADERS or header.name in PURE_HEADERS:
@@ -151,10 +160,26 @@ for header in sorted(include.glob("*.h")):
     for name in functions(plain(header.read_text())):
         if name.split("::")[-1][0].isupper() and name not in PURE:
             lower[name] = header.name
+unknown = sorted(named - set(declared) - set(lower))
+for name in missing:
+    print(f"not ok: {name} of {declared[name]} is not in test/runtime/*calls.cc")
+for name in unknown:
+    print(f"not ok: test/runtime/*calls.cc names {name}, which no header declares")
+
+walked = set(re.findall(r"\w+", (root / "test" / "process" / "reentry_test.cc").read_text()))
 for name, header in sorted(lower.items()):
     if name.split("::")[-1] not in walked:
         missing.append(name)
         print(f"not ok: {name} of {header} is not in test/process/reentry_test.cc")
+    if name not in faulted | WITHOUT_CALLS:
+        missing.append(name)
+        print(f"not ok: {name} of {header} is in no table of test/faults")
+c_functions = set(re.findall(r"\b(cuguest_\w+)\(", plain((include / "c.h").read_text())))
+for name in sorted(c_functions):
+    if name not in faulted and not C_WITHOUT_CALLS.match(name):
+        missing.append(name)
+        print(f"not ok: {name} of c.h is in no table of test/faults")
 declared.update(lower)
+declared.update(dict.fromkeys(c_functions, "c.h"))
 print(f"cases: {len(declared) - len(missing)} passed, {len(missing) + len(unknown)} failed, 0 skipped")
 sys.exit(1 if missing or unknown or not declared else 0)

@@ -74,11 +74,12 @@ class Owner {
     Enter();
     OK(RAW(cuStreamCreate)(&stream_, CU_STREAM_NON_BLOCKING));
     SetStack({});
+    ref_ = cuguest::ContextRef::Borrow(get());
   }
   Owner(const Owner&) = delete;
   Owner& operator=(const Owner&) = delete;
   CUcontext get() const { return context_.get(); }
-  cuguest::ContextRef ref() const { return cuguest::ContextRef::Borrow(get()); }
+  const cuguest::ContextRef& ref() const { return ref_; }
   CUstream stream() const { return stream_; }
   void Enter() const { SetStack({context_.get()}); }
 
@@ -94,6 +95,7 @@ class Owner {
  private:
   OwnContext context_;
   CUstream stream_ = nullptr;
+  cuguest::ContextRef ref_;
 };
 
 // Addresses, and mappings in them.

@@ -70,10 +70,6 @@ T Get(absl::StatusOr<T> result) {
   return *std::move(result);
 }
 
-absl::Status Holds(bool claim) {
-  return claim ? absl::OkStatus() : absl::InternalError("a value is not what it should be");
-}
-
 template <typename Handle>
 Handle Any() {
   static int somewhere = 0;
@@ -98,16 +94,6 @@ Event RecordedIn(const Stream& stream) {
 
 HostSpan<const int> Source(const Things& t) { return t.numbers; }
 HostSpan<int> Target(const Things& t) { return t.numbers; }
-
-// A scope around nothing.
-template <typename Scope>
-absl::Status EnterAndLeave(Scope& scope) {
-  if (!scope.ok()) return cuguest::ToStatus(scope);
-  if (const CUresult code = scope.Reassert(); code != CUDA_SUCCESS) {
-    return cuguest::ToStatus(code, "reassert a scope");
-  }
-  return cuguest::ToStatus(scope.Restore(), "leave a scope");
-}
 
 std::vector<Call> Conversions() {
   return {
@@ -272,8 +258,9 @@ std::vector<Call> Scopes() {
        [](const Things&) {
          DeviceGuard guard(First());
          if (!guard.ok()) return guard.status();
-         return guard.Reassert() == CUDA_SUCCESS ? Holds(guard.incarnation().ok())
-                                                 : absl::InternalError("not reasserted");
+         const CUresult code = guard.Reassert();
+         return code == CUDA_SUCCESS ? Holds(guard.incarnation().ok())
+                                     : cuguest::ToStatus(code, "reassert a scope");
        }},
       {"DeviceGuard: that creates nothing", kDepends,
        [](const Things&) { return DeviceGuard(First(), cuguest::IfInactive::kRefuse).status(); }},
@@ -765,11 +752,13 @@ const std::vector<Call>& CallsThatTheRuntimeRefuses() {
        }},
       {"AllocateBuffer: more than there is", StatusCode::kResourceExhausted,
        [](const Things& t) { return runtime::AllocateBuffer<int>(t.home.ref(), kTooMany); }},
-      {"CalleeScope: around a call that fails", kOk,
+      {"CalleeScope: around a call that fails", StatusCode::kResourceExhausted,
        [](const Things& t) {
          runtime::CalleeScope scope(t.home.ref());
+         if (!scope.ok()) return cuguest::ToStatus(scope);
          void* pointer = nullptr;
-         return Holds(scope.Note(cudaMalloc(&pointer, kTooMany), "cudaMalloc") != cudaSuccess);
+         return runtime::ToStatus(scope.Note(cudaMalloc(&pointer, kTooMany), "cudaMalloc"),
+                                  "allocate");
        }},
   };
   return calls;

@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cuguest/device_view.h"
+#include "cuguest/error.h"
 #include "cuguest/stream.h"
 #include "test/memory/memories.h"
 #include "test/runtime/runtime.h"
@@ -41,7 +42,20 @@ struct Outcome {
 
   absl::Status status;
   std::shared_ptr<void> object;
+  std::function<void()> end_context;  // that it made, where the driver refused to destroy it
 };
+
+// `outcome`, and with it an object that the call used and that goes when what it gave is gone.
+template <typename T>
+Outcome Together(Outcome outcome, T used) {
+  struct Both {
+    T used;
+    std::shared_ptr<void> given;  // goes first
+  };
+  outcome.object = std::shared_ptr<void>(new Both{std::move(used), std::move(outcome.object)},
+                                         [](void* both) { delete static_cast<Both*>(both); });
+  return outcome;
+}
 
 // What the calls are given. Nothing of it changes by a call, and nothing lives in a primary
 // context.
@@ -84,6 +98,21 @@ struct Call {
   std::optional<absl::StatusCode> expected;  // nothing where it depends on what is current
   std::function<Outcome(const Things&)> make;
 };
+
+// What a call that gives a value says of it.
+inline absl::Status Holds(bool claim) {
+  return claim ? absl::OkStatus() : absl::InternalError("a value is not what it should be");
+}
+
+// A scope around nothing.
+template <typename Scope>
+absl::Status EnterAndLeave(Scope& scope) {
+  if (!scope.ok()) return cuguest::ToStatus(scope);
+  if (const CUresult code = scope.Reassert(); code != CUDA_SUCCESS) {
+    return cuguest::ToStatus(code, "reassert a scope");
+  }
+  return cuguest::ToStatus(scope.Restore(), "leave a scope");
+}
 
 std::vector<Call> Joined(const std::vector<std::vector<Call>>& tables);
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The calls of module.h, kernel.h, launch.h, occupancy.h and linker.h. Each loads what it
-// needs, and leaves nothing loaded.
+// The calls of module.h, kernel.h, launch.h, occupancy.h, linker.h, graph.h and capture_scope.h.
+// Each loads what it needs, and leaves nothing loaded.
 
+#include "cuguest/capture_scope.h"
+#include "cuguest/graph.h"
 #include "cuguest/launch.h"
 #include "cuguest/linker.h"
 #include "cuguest/module.h"
@@ -14,6 +16,9 @@ namespace cuguest_runtime_test {
 namespace {
 
 using absl::StatusCode;
+using cuguest::CaptureScope;
+using cuguest::ExecutableGraph;
+using cuguest::Graph;
 using cuguest::Kernel;
 using cuguest::Launch;
 using cuguest::LaunchShape;
@@ -32,20 +37,28 @@ constexpr LaunchShape kShape{1, 32};
 const cuguest::HostSpan<const unsigned char> kEmbedded(
     reinterpret_cast<const unsigned char*>(module_test::kCode), sizeof(module_test::kCode));
 
-absl::Status Holds(bool claim) {
-  return claim ? absl::OkStatus() : absl::InternalError("a value is not what it should be");
-}
+// What a call said, with the code that it used.
+struct Used {
+  std::optional<Module> module;
+  std::optional<Kernel> kernel;
+  std::shared_ptr<void> given;
+};
 
-// use(things, module, kernel), of code that is loaded for it.
+// use(things, module, kernel), of code that is loaded for it, and which goes with what it gave.
 template <typename Use>
 std::function<Outcome(const Things&)> WithCode(const Use& use) {
   return [use](const Things& t) -> Outcome {
     Sim::RegisterKernel("bounded", [](const auto&) { return CUDA_SUCCESS; });
+    const auto used = std::make_shared<Used>();
     absl::StatusOr<Module> module = Module::Load(Ptx());
     if (!module.ok()) return module.status();
-    const absl::StatusOr<Kernel> kernel = module->GetKernel("bounded");
-    if (!kernel.ok()) return kernel.status();
-    return use(t, *module, *kernel);
+    used->module = *std::move(module);
+    absl::StatusOr<Kernel> kernel = used->module->GetKernel("bounded");
+    if (!kernel.ok()) return {kernel.status(), used};
+    used->kernel = *std::move(kernel);
+    Outcome outcome = use(t, *used->module, *used->kernel);
+    used->given = std::move(outcome.object);
+    return {outcome.status, used};
   };
 }
 
@@ -104,7 +117,9 @@ std::vector<Call> Modules() {
       {"Module::Unload", kOk,
        [](const Things& t) {
          absl::StatusOr<Module> module = Module::LoadIn(t.home.ref(), Ptx());
-         return module.ok() ? module->Unload() : module.status();
+         if (!module.ok()) return Outcome(module.status());
+         const absl::Status unloaded = module->Unload();
+         return Together(unloaded, *std::move(module));
        }},
       {"GetLoadingMode", kOk, [](const Things&) { return cuguest::GetLoadingMode(); }},
   };
@@ -256,11 +271,72 @@ std::vector<Call> Links() {
   };
 }
 
+std::vector<Call> Graphs() {
+  return {
+      {"Graph Graph::Create Graph::AddContext Graph::Release", kOk,
+       [](const Things& t) {
+         absl::StatusOr<Graph> graph = Graph::Create(t.home.ref());
+         if (!graph.ok()) return Outcome(graph.status());
+         absl::Status status = graph->AddContext(t.other.ref());
+         if (status.ok()) status = graph->Release();
+         return Together(status, *std::move(graph));
+       }},
+      {"Graph::Create: a destroyed context", kOver,
+       [](const Things& t) { return Graph::Create(t.ended); }},
+      {"Graph::Adopt Graph::Leak", kOk,
+       [](const Things& t) -> Outcome {
+         absl::StatusOr<Graph> graph = Graph::Create(t.home.ref());
+         if (!graph.ok()) return graph.status();
+         const CUgraph handle = graph->Leak();
+         absl::StatusOr<Graph> adopted = Graph::Adopt(handle, t.home.ref());
+         if (!adopted.ok()) RAW(cuGraphDestroy)(handle);  // it is the caller's still
+         return adopted;
+       }},
+      {"Graph::AddKernel Graph::Instantiate", kOk,
+       WithCode([](const Things& t, Module&, const Kernel& kernel) -> Outcome {
+         absl::StatusOr<Graph> graph = Graph::Create(t.home.ref());
+         if (!graph.ok()) return graph.status();
+         const auto node = graph->AddKernel(kernel, kShape, {});
+         Outcome outcome = node.ok() ? Outcome(graph->Instantiate()) : Outcome(node.status());
+         return Together(std::move(outcome), *std::move(graph));
+       })},
+      {"ExecutableGraph ExecutableGraph::SetKernel ExecutableGraph::Launch "
+       "ExecutableGraph::Release",
+       kOk, WithCode([](const Things& t, Module&, const Kernel& kernel) -> Outcome {
+         absl::StatusOr<Graph> graph = Graph::Create(t.home.ref());
+         if (!graph.ok()) return graph.status();
+         const auto node = graph->AddKernel(kernel, kShape, {});
+         if (!node.ok()) return Together(node.status(), *std::move(graph));
+         absl::StatusOr<ExecutableGraph> ready = graph->Instantiate();
+         if (!ready.ok()) return Together(ready.status(), *std::move(graph));
+         absl::Status status = ready->SetKernel(*node, kernel, {2, 32});
+         if (status.ok()) status = ready->Launch(t.stream.ref());
+         if (status.ok()) status = t.stream.ref().Synchronize();
+         if (status.ok()) status = ready->Release();
+         return Together(Together(status, *std::move(ready)), *std::move(graph));
+       })},
+      {"CaptureScope CaptureScope::Begin CaptureScope::Allocate CaptureScope::Free "
+       "CaptureScope::End",
+       kOk,
+       [](const Things& t) -> Outcome {
+         absl::StatusOr<CaptureScope> capture = CaptureScope::Begin(t.stream.ref());
+         if (!capture.ok()) return capture.status();
+         const auto memory = capture->Allocate<int>(16);
+         if (!memory.ok()) return Together(memory.status(), *std::move(capture));
+         const absl::Status freed = capture->Free(*memory);
+         Outcome outcome = freed.ok() ? Outcome(capture->End()) : Outcome(freed);
+         return Together(std::move(outcome), *std::move(capture));
+       }},
+      {"CaptureScope: given up", kOk,
+       [](const Things& t) { return CaptureScope::Begin(t.stream.ref()); }},
+  };
+}
+
 }  // namespace
 
 const std::vector<Call>& CallsOfCode() {
   static const auto& calls =
-      *new std::vector<Call>(Joined({Modules(), Kernels(), Launches(), Links()}));
+      *new std::vector<Call>(Joined({Modules(), Kernels(), Launches(), Links(), Graphs()}));
   return calls;
 }
 

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The calls of the C API.
+
+#include <initializer_list>
+
+#include "cuguest/c.h"
+#include "test/faults/operations.h"
+#include "test/support/raw_driver.h"
+
+namespace cuguest_faults {
+namespace {
+
+using namespace cuguest_runtime_test;
+using absl::StatusCode;
+
+constexpr auto kOk = StatusCode::kOk;
+constexpr auto kOver = StatusCode::kFailedPrecondition;
+constexpr auto kDepends = std::nullopt;
+
+// The first failure; all of them were done.
+absl::Status FirstOf(std::initializer_list<int> codes) {
+  for (const int code : codes) {
+    if (code != 0) return cuguest::ToStatus(static_cast<CUresult>(code), "call the C API");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<cuguest_ref> RefTo(CUcontext context) {
+  cuguest_ref ref = CUGUEST_REF_INIT;
+  const int code = cuguest_ref_borrow(&ref, context);
+  if (code != 0) return FirstOf({code});
+  return ref;
+}
+
+// use(things, ref), of a reference to `home`.
+template <typename Use>
+std::function<Outcome(const Things&)> WithRef(const Use& use) {
+  return [use](const Things& t) -> Outcome {
+    const absl::StatusOr<cuguest_ref> ref = RefTo(t.home.get());
+    return ref.ok() ? use(t, *ref) : ref.status();
+  };
+}
+
+std::vector<Call> Guards() {
+  return {
+      {"cuguest_ref_borrow cuguest_ref_check", kOk,
+       WithRef([](const Things&, const cuguest_ref& ref) {
+         return FirstOf({cuguest_ref_check(&ref)});
+       })},
+      {"cuguest_ref_current", kDepends,
+       [](const Things&) {
+         cuguest_ref ref = CUGUEST_REF_INIT;
+         return FirstOf({cuguest_ref_current(&ref)});
+       }},
+      {"cuguest_guard_enter cuguest_guard_reassert cuguest_guard_leave", kOk,
+       [](const Things& t) {
+         CUGUEST_SCOPE(cuguest_guard, guard);
+         const int code = cuguest_guard_enter(&guard, t.home.get(), CUGUEST_ELIDE, CUGUEST_HERE);
+         if (code != 0) return FirstOf({code});
+         const int reasserted = cuguest_guard_reassert(&guard);
+         return FirstOf({reasserted, cuguest_guard_leave(&guard)});
+       }},
+      {"cuguest_guard_enter cuguest_guard_cleanup", kOk,
+       [](const Things& t) {
+         CUGUEST_SCOPE(cuguest_guard, guard);
+         return FirstOf(
+             {cuguest_guard_enter(&guard, t.home.get(), CUGUEST_ALWAYS_PUSH, CUGUEST_HERE)});
+       }},
+      {"cuguest_guard_enter_ref cuguest_guard_move_to cuguest_guard_move_to_ref", kOk,
+       WithRef([](const Things& t, const cuguest_ref& ref) {
+         CUGUEST_SCOPE(cuguest_guard, guard);
+         const int code = cuguest_guard_enter_ref(&guard, &ref, CUGUEST_ELIDE, CUGUEST_HERE);
+         if (code != 0) return FirstOf({code});
+         const int there = cuguest_guard_move_to(&guard, t.other.get(), CUGUEST_HERE);
+         const int back = cuguest_guard_move_to_ref(&guard, &ref, CUGUEST_HERE);
+         return FirstOf({there, back, cuguest_guard_leave(&guard)});
+       })},
+      {"cuguest_guard_enter: null", kOver,
+       [](const Things&) {
+         CUGUEST_SCOPE(cuguest_guard, guard);
+         return FirstOf({cuguest_guard_enter(&guard, nullptr, CUGUEST_ELIDE, CUGUEST_HERE)});
+       }},
+      {"cuguest_no_context_guard_enter cuguest_no_context_guard_leave "
+       "cuguest_no_context_guard_cleanup",
+       kOk,
+       [](const Things&) {
+         CUGUEST_SCOPE(cuguest_no_context_guard, none);
+         const int code = cuguest_no_context_guard_enter(&none, CUGUEST_HERE);
+         return code != 0 ? FirstOf({code}) : FirstOf({cuguest_no_context_guard_leave(&none)});
+       }},
+      {"cuguest_host_scope_enter cuguest_host_scope_leave cuguest_host_scope_cleanup", kOk,
+       [](const Things& t) {
+         CUGUEST_SCOPE(cuguest_guard, guard);
+         const int code = cuguest_guard_enter(&guard, t.home.get(), CUGUEST_ELIDE, CUGUEST_HERE);
+         if (code != 0) return FirstOf({code});
+         CUGUEST_SCOPE(cuguest_host_scope, host);
+         const int left = cuguest_host_scope_enter(&host, CUGUEST_HERE);
+         const int back = left == 0 ? cuguest_host_scope_leave(&host) : 0;
+         const int reasserted = cuguest_guard_reassert(&guard);
+         return FirstOf({left, back, reasserted, cuguest_guard_leave(&guard)});
+       }},
+      {"cuguest_capture_guard_enter cuguest_capture_guard_leave cuguest_capture_guard_cleanup", kOk,
+       [](const Things&) {
+         CUGUEST_SCOPE(cuguest_capture_guard, guard);
+         const int code =
+             cuguest_capture_guard_enter(&guard, CUGUEST_CAPTURE_RELAXED, CUGUEST_HERE);
+         return code != 0 ? FirstOf({code}) : FirstOf({cuguest_capture_guard_leave(&guard)});
+       }},
+      {"cuguest_residency_enter cuguest_residency_settle cuguest_residency_move_to "
+       "cuguest_residency_leave cuguest_residency_cleanup",
+       kOk, WithRef([](const Things& t, const cuguest_ref& ref) {
+         CUGUEST_SCOPE(cuguest_residency, residency);
+         const int code = cuguest_residency_enter(&residency, &ref, CUGUEST_HERE);
+         if (code != 0) return FirstOf({code});
+         const int settled = cuguest_residency_settle(&residency);
+         const absl::StatusOr<cuguest_ref> other = RefTo(t.other.get());
+         const int moved = other.ok() ? cuguest_residency_move_to(&residency, &*other) : 0;
+         const int left = cuguest_residency_leave(&residency);
+         return other.ok() ? FirstOf({settled, moved, left}) : other.status();
+       })},
+  };
+}
+
+// Acquired or attached, as `code` says; released or detached again, as `release` does.
+template <typename Storage>
+absl::Status EndedBy(int (*release)(Storage*), Storage* storage, int code) {
+  return code != 0 ? FirstOf({code}) : FirstOf({release(storage)});
+}
+
+std::vector<Call> Holders() {
+  return {
+      {"cuguest_acquire_on cuguest_acquired_release cuguest_acquired_cleanup", kOk,
+       [](const Things&) {
+         CUGUEST_SCOPE(cuguest_acquired, acquired);
+         return EndedBy(&cuguest_acquired_release, &acquired,
+                        cuguest_acquire_on(&acquired, 0, CUGUEST_CREATE));
+       }},
+      {"cuguest_acquire_on: refused", kDepends,
+       [](const Things&) {
+         CUGUEST_SCOPE(cuguest_acquired, acquired);
+         return FirstOf({cuguest_acquire_on(&acquired, 0, CUGUEST_REFUSE)});
+       }},
+      {"cuguest_acquire_from_pointer cuguest_acquired_ref cuguest_acquired_source", kOk,
+       [](const Things& t) {
+         CUGUEST_SCOPE(cuguest_acquired, acquired);
+         const int code =
+             cuguest_acquire_from_pointer(&acquired, t.memories.device, CUGUEST_REFUSE);
+         if (code != 0) return FirstOf({code});
+         cuguest_ref ref = CUGUEST_REF_INIT;
+         const int named = cuguest_acquired_ref(&acquired, &ref);
+         return FirstOf({named, cuguest_acquired_source(&acquired) != CUGUEST_FROM_POINTER});
+       }},
+      {"cuguest_acquire_from_pointer: memory that no context owns", kOk,
+       [](const Things& t) {
+         CUGUEST_SCOPE(cuguest_acquired, acquired);
+         return FirstOf(
+             {cuguest_acquire_from_pointer(&acquired, t.memories.pool, CUGUEST_CREATE)});
+       }},
+      {"cuguest_acquire_from_stream", kOk,
+       [](const Things& t) {
+         CUGUEST_SCOPE(cuguest_acquired, acquired);
+         return FirstOf({cuguest_acquire_from_stream(&acquired, t.stream.get(), CUGUEST_NO_DEVICE,
+                                                     CUGUEST_REFUSE)});
+       }},
+      {"cuguest_acquire_from_stream: a special one", kOk,
+       [](const Things&) {
+         CUGUEST_SCOPE(cuguest_acquired, acquired);
+         return FirstOf({cuguest_acquire_from_stream(&acquired, nullptr, 0, CUGUEST_CREATE)});
+       }},
+      {"cuguest_shared_context_create cuguest_shared_context_detach "
+       "cuguest_shared_context_cleanup",
+       kOk,
+       [](const Things&) -> Outcome {
+         CUGUEST_SCOPE(cuguest_shared_context, shared);
+         const int code = cuguest_shared_context_create(&shared, 0, 0);
+         if (code != 0) return FirstOf({code});
+         cuguest_ref ref = CUGUEST_REF_INIT;
+         const int named = cuguest_shared_context_ref(&shared, &ref);
+         Outcome outcome = FirstOf({named, cuguest_shared_context_detach(&shared)});
+         outcome.end_context = [context = ref.context] { OK(RAW(cuCtxDestroy)(context)); };
+         return outcome;
+       }},
+      {"cuguest_shared_context_attach cuguest_shared_context_ref", kOk,
+       [](const Things& t) {
+         CUGUEST_SCOPE(cuguest_shared_context, shared);
+         const int code = cuguest_shared_context_attach(&shared, t.home.get());
+         if (code != 0) return FirstOf({code});
+         cuguest_ref ref = CUGUEST_REF_INIT;
+         const int named = cuguest_shared_context_ref(&shared, &ref);
+         return FirstOf({named, cuguest_shared_context_detach(&shared)});
+       }},
+  };
+}
+
+}  // namespace
+
+const std::vector<Call>& CallsOfC() {
+  static const auto& calls = *new std::vector<Call>(Joined({Guards(), Holders()}));
+  return calls;
+}
+
+}  // namespace cuguest_faults

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The calls of the headers of tiers 1 and 2: guards and scopes, devices, primary, shared and green
+// contexts, what acquires a context, captures, values per context.
+
+#include <utility>
+
+#include "cuguest/acquire.h"
+#include "cuguest/acquired_guard.h"
+#include "cuguest/capture.h"
+#include "cuguest/compatibility.h"
+#include "cuguest/context_guard.h"
+#include "cuguest/context_scope.h"
+#include "cuguest/device_buffer.h"
+#include "cuguest/driver.h"
+#include "cuguest/green_context.h"
+#include "cuguest/host_scope.h"
+#include "cuguest/no_context_guard.h"
+#include "cuguest/per_context.h"
+#include "cuguest/primary_context.h"
+#include "cuguest/shared_context.h"
+#include "cuguest/sm_partition.h"
+#include "cuguest/thread_residency.h"
+#include "test/faults/operations.h"
+#include "test/support/raw_driver.h"
+
+namespace cuguest_faults {
+namespace {
+
+using namespace cuguest_runtime_test;
+using absl::StatusCode;
+using cuguest::AcquiredGuard;
+using cuguest::CaptureModeGuard;
+using cuguest::CaptureState;
+using cuguest::CaptureStateOf;
+using cuguest::ContextGuard;
+using cuguest::ContextScope;
+using cuguest::Driver;
+using cuguest::GreenContext;
+using cuguest::GuardMode;
+using cuguest::HostScope;
+using cuguest::HousekeepingIsSafe;
+using cuguest::IfInactive;
+using cuguest::NoContextGuard;
+using cuguest::PerContext;
+using cuguest::PrimaryContext;
+using cuguest::SharedContext;
+using cuguest::SmCount;
+using cuguest::SmCountOf;
+using cuguest::SmSplit;
+using cuguest::ThreadResidency;
+using cuguest::ToStatus;
+
+constexpr auto kOk = StatusCode::kOk;
+constexpr auto kRefused = StatusCode::kInvalidArgument;
+constexpr auto kOver = StatusCode::kFailedPrecondition;
+constexpr auto kDepends = std::nullopt;
+
+// The first failure; all of them were done.
+absl::Status FirstOf(std::initializer_list<CUresult> codes) {
+  for (const CUresult code : codes) {
+    if (code != CUDA_SUCCESS) return ToStatus(code, "do one of several things");
+  }
+  return absl::OkStatus();
+}
+
+template <GuardMode kMode>
+absl::Status GuardByHandle(const Things& t) {
+  ContextGuard guard(t.home.get(), kMode);
+  return EnterAndLeave(guard);
+}
+
+template <GuardMode kMode>
+absl::Status GuardThatMoves(const Things& t) {
+  ContextGuard guard(kMode);
+  const CUresult to_home = guard.MoveTo(t.home.get());
+  const CUresult to_other = guard.MoveTo(t.other.ref());
+  return FirstOf({to_home, to_other, guard.Restore()});
+}
+
+std::vector<Call> Guards() {
+  return {
+      {"ContextGuard GuardBase::Reassert GuardBase::Restore", kOk,
+       GuardByHandle<GuardMode::kElide>},
+      {"ContextGuard: always push", kOk, GuardByHandle<GuardMode::kAlwaysPush>},
+      {"ContextGuard: exact", kOk, GuardByHandle<GuardMode::kExact>},
+      {"ContextGuard: by reference", kOk,
+       [](const Things& t) {
+         ContextGuard guard(t.home.ref());
+         return EnterAndLeave(guard);
+       }},
+      {"ContextGuard: a destroyed context", kOver,
+       [](const Things& t) {
+         ContextGuard guard(t.ended);
+         return EnterAndLeave(guard);
+       }},
+      {"ContextGuard: null", kOver,
+       [](const Things&) {
+         ContextGuard guard(CUcontext{});
+         return EnterAndLeave(guard);
+       }},
+      {"GuardBase::MoveTo", kOk, GuardThatMoves<GuardMode::kElide>},
+      {"GuardBase::MoveTo: always push", kOk, GuardThatMoves<GuardMode::kAlwaysPush>},
+      {"GuardBase::MoveTo: exact", kOk, GuardThatMoves<GuardMode::kExact>},
+      {"ContextScope ContextScope::Enter ContextScope::MoveTo ContextScope::Reassert "
+       "ContextScope::Leave",
+       kOk,
+       [](const Things& t) {
+         ContextScope scope;
+         const CUresult entered = scope.Enter(t.home.get());
+         if (entered != CUDA_SUCCESS) return FirstOf({entered});
+         ContextScope moved(std::move(scope));
+         const CUresult to_other = moved.MoveTo(t.other.ref());
+         const CUresult reasserted = moved.Reassert();
+         return FirstOf({to_other, reasserted, moved.Leave()});
+       }},
+      {"NoContextGuard NoContextGuard::Restore", kOk,
+       [](const Things&) {
+         NoContextGuard none;
+         return none.ok() ? FirstOf({none.Restore()}) : ToStatus(none);
+       }},
+      {"HostScope", kOk,
+       [](const Things& t) {
+         ContextGuard outer(t.home.ref());
+         ContextGuard inner(t.other.get());
+         if (!outer.ok() || !inner.ok()) return ToStatus(outer.ok() ? inner : outer);
+         CUresult left = CUDA_SUCCESS;
+         {
+           const HostScope host;
+           left = host.result();
+         }
+         const CUresult back = inner.Reassert();
+         const CUresult restored = inner.Restore();
+         return FirstOf({left, back, restored, outer.Restore()});
+       }},
+      {"ThreadResidency ThreadResidency::Settle ThreadResidency::MoveTo ThreadResidency::Leave",
+       kOk,
+       [](const Things& t) {
+         ThreadResidency residency(t.home.ref());
+         if (!residency.ok()) return ToStatus(residency);
+         const CUresult settled = residency.Settle();
+         const CUresult moved = residency.MoveTo(t.other.ref());
+         return FirstOf({settled, moved, residency.Leave()});
+       }},
+      {"CaptureModeGuard CaptureModeGuard::Restore", kOk,
+       [](const Things&) {
+         CaptureModeGuard relaxed;
+         return relaxed.ok() ? FirstOf({relaxed.Restore()}) : ToStatus(relaxed);
+       }},
+      {"CaptureStateOf", kOk,
+       [](const Things& t) {
+         return Holds(CaptureStateOf(t.stream.get()) == CaptureState::kNone &&
+                      CaptureStateOf(t.capturing.get()) == CaptureState::kActive);
+       }},
+      {"HousekeepingIsSafe", kOk,
+       [](const Things& t) { return Holds(HousekeepingIsSafe(t.stream.get())); }},
+  };
+}
+
+std::vector<Call> Names() {
+  return {
+      {"ContextRef ContextRef::Borrow", kOk,
+       [](const Things& t) { return ToStatus(ContextRef::Borrow(t.home.get())); }},
+      {"ContextRef::Current", kDepends, [](const Things&) { return ToStatus(ContextRef::Current()); }},
+      {"ContextRef::Check ContextRef::IsAlive", kOk,
+       [](const Things& t) { return FirstOf({t.home.ref().Check()}); }},
+      {"ContextRef::Check: a destroyed context", kOver,
+       [](const Things& t) { return FirstOf({t.ended.Check()}); }},
+      {"Device Device::Borrow Device::Count", kOk, [](const Things&) { return Device::Count(); }},
+      {"Device::At", kOk, [](const Things&) { return Device::At(cuguest::Ordinal{1}); }},
+      {"Device::At: none", StatusCode::kNotFound,
+       [](const Things&) { return Device::At(cuguest::Ordinal{100}); }},
+      {"Device::OfCurrentContext", kDepends,
+       [](const Things&) { return Device::OfCurrentContext(); }},
+      {"Device::Name", kOk, [](const Things&) { return First().Name(); }},
+      {"Device::PciBusId", kOk, [](const Things&) { return First().PciBusId(); }},
+      {"Device::GetUuid", kOk, [](const Things&) { return First().GetUuid(); }},
+      {"QueryVersions", kOk, [](const Things&) { return cuguest::QueryVersions().problem; }},
+      {"Driver::Get Driver::GetInitialized Driver::Require", kOk,
+       [](const Things&) {
+         const auto driver = Driver::GetInitialized();
+         return driver.ok() ? (*driver)->Require(&Driver::CtxGetCurrent) : driver.status();
+       }},
+      {"Driver::Find", kOk,
+       [](const Things&) {
+         return (*Driver::Get())->Find<CUresult(CUDAAPI*)(int*)>("cuDriverGetVersion", 2020);
+       }},
+      {"Driver::Load", kOk,
+       [](const Things&) {
+         Driver other;
+         return Driver::Load("libcuda.so.1", &other);
+       }},
+      {"SmCountOf: a device", kOk, [](const Things&) { return SmCountOf(First()); }},
+      {"SmCountOf: a context", kOk, [](const Things& t) { return SmCountOf(t.home.ref()); }},
+  };
+}
+
+// `then` of a context that was made, which somebody has to destroy if the driver refuses to.
+Outcome OfShared(absl::StatusOr<SharedContext> shared,
+                 const std::function<absl::Status(SharedContext&)>& then = nullptr) {
+  if (!shared.ok()) return shared.status();
+  const CUcontext context = shared->get();
+  const absl::Status status = then ? then(*shared) : absl::OkStatus();
+  Outcome outcome = Together(status, *std::move(shared));
+  outcome.end_context = [context] { OK(RAW(cuCtxDestroy)(context)); };
+  return outcome;
+}
+Outcome OfGreen(absl::StatusOr<GreenContext> green,
+                const std::function<absl::Status(GreenContext&)>& then = nullptr) {
+  if (!green.ok()) return green.status();
+  const CUgreenCtx context = green->green();
+  const absl::Status status = then ? then(*green) : absl::OkStatus();
+  Outcome outcome = Together(status, *std::move(green));
+  outcome.end_context = [context] { OK(RAW(cuGreenCtxDestroy)(context)); };
+  return outcome;
+}
+
+std::vector<Call> Owners() {
+  return {
+      {"PrimaryContext PrimaryContext::Retain", kOk,
+       [](const Things&) { return PrimaryContext::Retain(First()); }},
+      {"PrimaryContext::RetainIfActive", kDepends,
+       [](const Things&) { return PrimaryContext::RetainIfActive(First()); }},
+      {"PrimaryContext::Query", kOk, [](const Things&) { return PrimaryContext::Query(First()); }},
+      {"PrimaryContext::WasReset PrimaryContext::Release", kOk,
+       [](const Things&) {
+         absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(First());
+         if (!primary.ok()) return Outcome(primary.status());
+         const bool was_reset = primary->WasReset();
+         const absl::Status released = primary->Release();
+         return Together(released.ok() ? Holds(!was_reset) : released, *std::move(primary));
+       }},
+      {"SharedContext SharedContext::Create", kOk,
+       [](const Things&) { return OfShared(SharedContext::Create(First())); }},
+      {"SharedContext::Create: unknown flags", kRefused,
+       [](const Things&) { return SharedContext::Create(First(), 1u << 31); }},
+      {"SharedContext::Attach", kOk,
+       [](const Things& t) { return SharedContext::Attach(t.home.get()); }},
+      {"SharedContext::Attach: a primary context", kOk,
+       [](const Things&) -> Outcome {
+         absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(First());
+         if (!primary.ok()) return primary.status();
+         Outcome outcome = SharedContext::Attach(primary->incarnation());
+         return Together(std::move(outcome), *std::move(primary));
+       }},
+      {"SharedContext::Attach: a destroyed context", kOver,
+       [](const Things& t) { return SharedContext::Attach(t.ended); }},
+      {"SharedContext::Detach: the last holder", kOk,
+       [](const Things&) {
+         return OfShared(SharedContext::Create(First()),
+                         [](SharedContext& shared) { return shared.Detach(); });
+       }},
+      {"SharedContext::Detach", kOk,
+       [](const Things& t) {
+         absl::StatusOr<SharedContext> shared = SharedContext::Attach(t.home.get());
+         if (!shared.ok()) return Outcome(shared.status());
+         const absl::Status detached = shared->Detach();
+         return Together(detached, *std::move(shared));
+       }},
+      {"SharedContext::CheckSharing", kOk,
+       [](const Things&) { return SharedContext::CheckSharing(); }},
+      {"SmPartition SmSplit::Of", Since(12040, kOk),
+       [](const Things&) { return SmSplit::Of(First(), SmCount{8}, 2); }},
+      {"GreenContext GreenContext::Create", Since(12040, kOk),
+       [](const Things&) { return OfGreen(GreenContext::Create(First(), SmCount{8})); }},
+      {"GreenContext::Create: of a partition", Since(12040, kOk),
+       [](const Things&) -> Outcome {
+         const absl::StatusOr<SmSplit> split = SmSplit::Of(First(), SmCount{8}, 2);
+         if (!split.ok()) return split.status();
+         return OfGreen(GreenContext::Create(split->parts[0]));
+       }},
+      {"GreenContext::Destroy", Since(12040, kOk),
+       [](const Things&) {
+         return OfGreen(GreenContext::Create(First(), SmCount{8}),
+                        [](GreenContext& green) { return green.Destroy(); });
+       }},
+  };
+}
+
+std::vector<Call> Acquiring() {
+  return {
+      {"AcquireOn", kDepends, [](const Things&) { return AcquireOn(First()); }},
+      {"AcquireOn: created", kOk,
+       [](const Things&) { return AcquireOn(First(), IfInactive::kCreate); }},
+      {"AcquireCurrent", kDepends, [](const Things&) { return AcquireCurrent(First()); }},
+      {"AcquireFromStream", kOk,
+       [](const Things& t) { return cuguest::AcquireFromStream(t.stream.get()); }},
+      {"AcquireFromStream: a special one", kDepends,
+       [](const Things&) { return cuguest::AcquireFromStream(nullptr); }},
+      {"AcquireFromStream: a special one of a device", kOk,
+       [](const Things&) {
+         return cuguest::AcquireFromStream(nullptr, First(), IfInactive::kCreate);
+       }},
+      {"AcquireFromPointer", kOk,
+       [](const Things& t) { return cuguest::AcquireFromPointer(t.memories.device); }},
+      {"AcquireFromPointer: memory that no context owns", kOk,
+       [](const Things& t) {
+         return cuguest::AcquireFromPointer(t.memories.pool, IfInactive::kCreate);
+       }},
+      {"AcquireFromPointer: freed memory", kRefused,
+       [](const Things& t) { return cuguest::AcquireFromPointer(t.freed); }},
+      {"AcquireFromBuffer", kOk,
+       [](const Things& t) {
+         return cuguest::AcquireFromBuffer(t.memories.device, cuguest_test::kBytes);
+       }},
+      {"AcquireFromBuffer: virtual memory", kOk,
+       [](const Things& t) {
+         return cuguest::AcquireFromBuffer(t.memories.virtual_memory, cuguest_test::kUnit,
+                                           IfInactive::kCreate);
+       }},
+      {"AcquireFromBuffer: a view", kOk,
+       [](const Things& t) { return cuguest::AcquireFromBuffer(t.view); }},
+      {"AcquireFromBuffer: a view of a destroyed context", kOver,
+       [](const Things& t) { return cuguest::AcquireFromBuffer(t.ended_view); }},
+      {"AcquiredGuard AcquiredGuard::Reassert AcquiredGuard::Restore", kOk,
+       [](const Things& t) {
+         AcquiredGuard guard(cuguest::AcquireFromStream(t.stream.get()));
+         if (!guard.ok()) return guard.status();
+         const CUresult reasserted = guard.Reassert();
+         return FirstOf({reasserted, guard.Restore()});
+       }},
+      {"AcquiredGuard: a device", kOk,
+       [](const Things&) {
+         AcquiredGuard guard(First(), IfInactive::kCreate);
+         return guard.ok() ? FirstOf({guard.Restore()}) : guard.status();
+       }},
+      {"AcquiredContext::device", kOk,
+       [](const Things& t) -> Outcome {
+         const cuguest::AcquireResult acquired = cuguest::AcquireFromStream(t.stream.get());
+         if (!acquired.ok()) return acquired.status();
+         return acquired->device();
+       }},
+  };
+}
+
+// A value for which memory of its context is allocated.
+using Buffers = PerContext<cuguest::DeviceBuffer<int>>;
+
+absl::StatusOr<Buffers::Pin> MakeIn(Buffers& buffers, const ContextRef& context) {
+  return buffers.GetOrMake(context, [](const ContextRef& in) {
+    return cuguest::DeviceBuffer<int>::Allocate(in, Things::kCount);
+  });
+}
+
+// use(buffers, ref), where a buffer was made in `ref`. A cache gives up what it still has.
+template <typename Use>
+std::function<Outcome(const Things&)> WithBuffers(const Use& use) {
+  return [use](const Things& t) -> Outcome {
+    Buffers buffers;
+    absl::Status status = MakeIn(buffers, t.home.ref()).status();
+    if (status.ok()) status = use(buffers, t);
+    buffers.ForgetAll();
+    return status;
+  };
+}
+
+std::vector<Call> Values() {
+  return {
+      {"PerContext PerContext::GetOrMake PerContext::Find", kOk,
+       WithBuffers([](Buffers& buffers, const Things& t) {
+         const auto again = MakeIn(buffers, t.home.ref());
+         if (!again.ok()) return again.status();
+         return Holds(static_cast<bool>(buffers.Find(t.home.ref())));
+       })},
+      {"PerContext::GetOrMake: a destroyed context", kOver,
+       [](const Things& t) {
+         Buffers buffers;
+         return MakeIn(buffers, t.ended).status();
+       }},
+      {"PerContext::Forget", kOk, WithBuffers([](Buffers& buffers, const Things& t) {
+         return Holds(buffers.Forget(t.home.ref()));
+       })},
+      {"PerContext::ForgetDestroyed", kOk, WithBuffers([](Buffers& buffers, const Things& t) {
+         return Holds(!buffers.ForgetDestroyed(t.ended));
+       })},
+      {"PerContext::DropDead", kOk, WithBuffers([](Buffers& buffers, const Things&) {
+         return Holds(buffers.DropDead() == 0);
+       })},
+      {"PerContext::ForgetAll", kOk, WithBuffers([](Buffers& buffers, const Things&) {
+         return Holds(buffers.ForgetAll() == 1);
+       })},
+  };
+}
+
+}  // namespace
+
+const std::vector<Call>& CallsOfCore() {
+  static const auto& calls =
+      *new std::vector<Call>(Joined({Guards(), Names(), Owners(), Acquiring(), Values()}));
+  return calls;
+}
+
+}  // namespace cuguest_faults

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Any call of the driver or the runtime may fail, at any point of any public operation, and after it
+// one more: the caller's stack, capture mode and last error are what they were, the primary
+// contexts too, and nothing is leaked but what the driver refuses to take back; somebody is told;
+// and the operation does its work when it is called again.
+//
+// Without the handles of toolkit libraries (runtime/library_test.cc): most calls beneath them are the
+// library's own, and what it makes of their failure is its own, too.
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "test/faults/walk.h"
+
+namespace {
+
+using namespace cuguest_faults;
+using cuguest_runtime_test::InEveryState;
+using cuguest_runtime_test::SetUp;
+using cuguest_test::OwnContext;
+
+Depth DepthOfRun() {
+  const char* const pairs = std::getenv("CUGUEST_TEST_FAULT_PAIRS");
+  return pairs != nullptr ? Depth::kPairs : Depth::kSingles;
+}
+
+void WalkOver(const char* tables, const std::vector<Call>& operations) {
+  Walk walk(DepthOfRun());
+  for (const Call& operation : operations) {
+    // What the driver refused to take back ends with the contexts.
+    OwnContext::DestroyIdle();
+    const Things things;
+    InEveryState(things, [&](const char* state, const SetUp& set_stack) {
+      walk.Over(operation, things, state, set_stack);
+    });
+  }
+  std::printf("%s: %zu operations in a state, %zu single faults and %zu pairs, %zu broken\n", tables,
+              walk.operations(), walk.singles(), walk.pairs(), walk.broken());
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(faults, *cuguest_test::OnlySim())
+
+BOOST_AUTO_TEST_CASE(of_the_core) { WalkOver("the core", CallsOfCore()); }
+
+BOOST_AUTO_TEST_CASE(of_the_c_api) { WalkOver("the C API", CallsOfC()); }
+
+BOOST_AUTO_TEST_CASE(of_memory_streams_and_the_bridge) {
+  WalkOver("memory, streams and the bridge", cuguest_runtime_test::Calls());
+}
+
+BOOST_AUTO_TEST_CASE(of_code) { WalkOver("code", cuguest_runtime_test::CallsOfCode()); }
+
+BOOST_AUTO_TEST_CASE(of_what_the_runtime_refuses) {
+  WalkOver("what the runtime refuses", cuguest_runtime_test::CallsThatTheRuntimeRefuses());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
