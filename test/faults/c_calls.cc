@@ -154,8 +154,7 @@ std::vector<Call> Holders() {
       {"cuguest_acquire_from_pointer: memory that no context owns", kOk,
        [](const Things& t) {
          CUGUEST_SCOPE(cuguest_acquired, acquired);
-         return FirstOf(
-             {cuguest_acquire_from_pointer(&acquired, t.memories.pool, CUGUEST_CREATE)});
+         return FirstOf({cuguest_acquire_from_pointer(&acquired, t.memories.pool, CUGUEST_CREATE)});
        }},
       {"cuguest_acquire_from_stream", kOk,
        [](const Things& t) {

@@ -161,7 +161,8 @@ std::vector<Call> Names() {
   return {
       {"ContextRef ContextRef::Borrow", kOk,
        [](const Things& t) { return ToStatus(ContextRef::Borrow(t.home.get())); }},
-      {"ContextRef::Current", kDepends, [](const Things&) { return ToStatus(ContextRef::Current()); }},
+      {"ContextRef::Current", kDepends,
+       [](const Things&) { return ToStatus(ContextRef::Current()); }},
       {"ContextRef::Check ContextRef::IsAlive", kOk,
        [](const Things& t) { return FirstOf({t.home.ref().Check()}); }},
       {"ContextRef::Check: a destroyed context", kOver,
@@ -373,9 +374,8 @@ std::vector<Call> Values() {
       {"PerContext::ForgetDestroyed", kOk, WithBuffers([](Buffers& buffers, const Things& t) {
          return Holds(!buffers.ForgetDestroyed(t.ended));
        })},
-      {"PerContext::DropDead", kOk, WithBuffers([](Buffers& buffers, const Things&) {
-         return Holds(buffers.DropDead() == 0);
-       })},
+      {"PerContext::DropDead", kOk,
+       WithBuffers([](Buffers& buffers, const Things&) { return Holds(buffers.DropDead() == 0); })},
       {"PerContext::ForgetAll", kOk, WithBuffers([](Buffers& buffers, const Things&) {
          return Holds(buffers.ForgetAll() == 1);
        })},

@@ -31,11 +31,16 @@ constexpr CUresult kFailures[] = {CUDA_ERROR_OPERATING_SYSTEM, CUDA_ERROR_OUT_OF
 // process is ending. A library that believes it may leave an object to the driver, or go on; but
 // the stack is the caller's.
 constexpr CUresult kClaims[] = {
-    CUDA_ERROR_INVALID_VALUE,        CUDA_ERROR_NOT_INITIALIZED,
-    CUDA_ERROR_DEINITIALIZED,        CUDA_ERROR_INVALID_CONTEXT,
-    CUDA_ERROR_INVALID_HANDLE,       CUDA_ERROR_CONTEXT_IS_DESTROYED,
-    CUDA_ERROR_NOT_PERMITTED,        CUDA_ERROR_NOT_SUPPORTED,
-    CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
+    CUDA_ERROR_INVALID_VALUE,
+    CUDA_ERROR_NOT_INITIALIZED,
+    CUDA_ERROR_DEINITIALIZED,
+    CUDA_ERROR_INVALID_CONTEXT,
+    CUDA_ERROR_INVALID_HANDLE,
+    CUDA_ERROR_CONTEXT_IS_DESTROYED,
+    CUDA_ERROR_NOT_PERMITTED,
+    CUDA_ERROR_NOT_SUPPORTED,
+    CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+    CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
 };
 
 // The calls that end something, and what is then left where they are refused.
@@ -67,24 +72,37 @@ constexpr Ending kEndings[] = {
     {"cuLinkDestroy", &SimLive::link_states},
 };
 
-// The calls by which a scope finds its way to the caller's stack, or the last error, or an entry: where
-// one of them fails there is another way, and nobody need know.
+// The calls by which a scope finds its way to the caller's stack, or the last error, or an entry:
+// where one of them fails there is another way, and nobody need know.
 constexpr const char* kHaveAnotherWay[] = {
-    "cuCtxGetCurrent",  "cuCtxPushCurrent", "cuCtxPopCurrent",     "cuCtxSetCurrent",
-    "cuCtxGetId",       "cuGetProcAddress", "cudaPeekAtLastError", "cudaGetLastError",
-    "cudaRuntimeGetVersion", "cuDriverGetVersion",
-    "cuInit", "cuGetExportTable",  // of nvJitLink, which links without a driver
+    "cuCtxGetCurrent",
+    "cuCtxPushCurrent",
+    "cuCtxPopCurrent",
+    "cuCtxSetCurrent",
+    "cuCtxGetId",
+    "cuGetProcAddress",
+    "cudaPeekAtLastError",
+    "cudaGetLastError",
+    "cudaRuntimeGetVersion",
+    "cuDriverGetVersion",
+    "cuInit",
+    "cuGetExportTable",  // of nvJitLink, which links without a driver
 };
 
 struct Kind {
   const char* name;
   size_t SimLive::*kind;
 };
-#define KIND(name) {#name, &SimLive::name}
+#define KIND(name) \
+  { #name, &SimLive::name }
 constexpr Kind kKinds[] = {
-    KIND(contexts), KIND(primary_references), KIND(allocations), KIND(streams), KIND(events),
-    KIND(modules), KIND(green_contexts), KIND(graphs), KIND(pools), KIND(virtual_memory),
-    KIND(arrays), KIND(textures), KIND(libraries), KIND(link_states),
+    KIND(contexts),       KIND(primary_references),
+    KIND(allocations),    KIND(streams),
+    KIND(events),         KIND(modules),
+    KIND(green_contexts), KIND(graphs),
+    KIND(pools),          KIND(virtual_memory),
+    KIND(arrays),         KIND(textures),
+    KIND(libraries),      KIND(link_states),
 };
 #undef KIND
 
@@ -144,7 +162,8 @@ struct Surroundings {
 
 // A reference that the driver did not take back is nobody's, and so is a capture that it did not
 // end.
-void CleanUp(const Things& things, const SimLive& before, const std::function<void()>& end_context) {
+void CleanUp(const Things& things, const SimLive& before,
+             const std::function<void()>& end_context) {
   const SimLive after = Sim::Live();
   if (after.contexts + after.green_contexts > before.contexts + before.green_contexts) {
     if (end_context) end_context();
@@ -211,26 +230,28 @@ constexpr const char* kAsksToEnd[] = {"::Release", "::Detach", "::Destroy", "::U
                                       "::Free",    "_release", "_detach"};
 
 bool MayBeDropped(const Call& operation, const Played& played, const Fault& fault) {
-  const bool asks = std::any_of(
-      std::begin(kAsksToEnd), std::end(kAsksToEnd),
-      [&](const char* name) { return std::strstr(operation.names, name) != nullptr; });
+  const bool asks =
+      std::any_of(std::begin(kAsksToEnd), std::end(kAsksToEnd),
+                  [&](const char* name) { return std::strstr(operation.names, name) != nullptr; });
   return !asks && std::any_of(std::begin(kEndings), std::end(kEndings), [&](const Ending& ending) {
-           return std::strcmp(ending.entry, played.calls[fault.place].entry) == 0;
-         });
+    return std::strcmp(ending.entry, played.calls[fault.place].entry) == 0;
+  });
 }
 
 bool HasAnotherWay(const Call& operation, const Played& played, const std::vector<Fault>& faults) {
   return std::all_of(faults.begin(), faults.end(), [&](const Fault& fault) {
-    return IsInDestructor(operation, played, fault) || MayBeDropped(operation, played, fault) || std::any_of(
-        std::begin(kHaveAnotherWay), std::end(kHaveAnotherWay), [&](const char* entry) {
-          return std::strcmp(entry, played.calls[fault.place].entry) == 0;
-        });
+    return IsInDestructor(operation, played, fault) || MayBeDropped(operation, played, fault) ||
+           std::any_of(std::begin(kHaveAnotherWay), std::end(kHaveAnotherWay),
+                       [&](const char* entry) {
+                         return std::strcmp(entry, played.calls[fault.place].entry) == 0;
+                       });
   });
 }
 
 // Of more than there was, what the refused endings do not account for. What a destructor could not
 // do, its owner is not told, and the object is left to the driver.
-std::string Leaked(const Call& operation, const Played& clean, const Played& played, const std::vector<Fault>& faults) {
+std::string Leaked(const Call& operation, const Played& clean, const Played& played,
+                   const std::vector<Fault>& faults) {
   std::ostringstream text;
   for (const Kind& one : kKinds) {
     const auto of = one.kind;
@@ -256,15 +277,15 @@ std::string CodeText(const MadeCall& call, int code) {
                          : cuguest::ErrorName(static_cast<CUresult>(code));
 }
 
-// Whether the status says with which code the call failed: as the driver's, or as the runtime's that
-// made the call, which may make another of it. Not of what is no failure but an answer: an entry that
-// cannot be found, a question that an enumerator answers.
+// Whether the status says with which code the call failed: as the driver's, or as the runtime's
+// that made the call, which may make another of it. Not of what is no failure but an answer: an
+// entry that cannot be found, a question that an enumerator answers.
 bool Names(const absl::Status& status, const MadeCall& call, int code) {
   constexpr const char* kAnswers[] = {"cuGetProcAddress", "cudaPeekAtLastError",
                                       "cudaRuntimeGetVersion"};
-  const bool is_answer = std::any_of(
-      std::begin(kAnswers), std::end(kAnswers),
-      [&call](const char* entry) { return std::strcmp(call.entry, entry) == 0; });
+  const bool is_answer =
+      std::any_of(std::begin(kAnswers), std::end(kAnswers),
+                  [&call](const char* entry) { return std::strcmp(call.entry, entry) == 0; });
   return is_answer || status.message() == "a value is not what it should be" ||
          absl::StrContains(status.message(), CodeText(call, code)) ||
          (!call.of_runtime && absl::StrContains(status.message(), "cudaError"));
@@ -288,7 +309,8 @@ bool Walk::Check(const Subject& subject, const Played& played, const std::vector
     wrong = "the call was not made again";
   } else {
     const bool is_told = !played.status.ok() || !played.incidents.empty();
-    // Where the driver refuses the repair as well, the stack may not be the caller's, and it is said.
+    // Where the driver refuses the repair as well, the stack may not be the caller's, and it is
+    // said.
     if (faults.size() < 2 || !is_told) wrong = played.difference;
     if (std::all_of(faults.begin(), faults.end(), IsFailure)) {
       wrong += Leaked(subject.operation, subject.clean, played, faults);
@@ -309,7 +331,7 @@ bool Walk::Check(const Subject& subject, const Played& played, const std::vector
   text << subject.operation.names << ", " << subject.state << ": ";
   for (const Fault& fault : faults) {
     const MadeCall& call = fault.place < played.calls.size() ? played.calls[fault.place]
-                                                            : subject.clean.calls[fault.place];
+                                                             : subject.clean.calls[fault.place];
     text << call.entry << " at " << fault.place << " fails with " << CodeText(call, fault.code)
          << "; ";
   }

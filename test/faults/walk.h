@@ -42,8 +42,8 @@ struct Played {
   std::string difference;  // of the stack, the primary contexts, the capture mode, the last error
 };
 
-// Each call with one code, which take turns; or with every code, what is claimed too, and for two of
-// them each later call as well.
+// Each call with one code, which take turns; or with every code, what is claimed too, and for two
+// of them each later call as well.
 enum class Depth { kSingles, kPairs };
 
 class Walk {

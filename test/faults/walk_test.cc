@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any call of the driver or the runtime may fail, at any point of any public operation, and after it
-// one more: the caller's stack, capture mode and last error are what they were, the primary
+// Any call of the driver or the runtime may fail, at any point of any public operation, and after
+// it one more: the caller's stack, capture mode and last error are what they were, the primary
 // contexts too, and nothing is leaked but what the driver refuses to take back; somebody is told;
 // and the operation does its work when it is called again.
 //
-// Without the handles of toolkit libraries (runtime/library_test.cc): most calls beneath them are the
-// library's own, and what it makes of their failure is its own, too.
+// Without the handles of toolkit libraries (runtime/library_test.cc): most calls beneath them are
+// the library's own, and what it makes of their failure is its own, too.
 
 #include <cstdio>
 #include <cstdlib>
@@ -35,8 +35,8 @@ void WalkOver(const char* tables, const std::vector<Call>& operations) {
       walk.Over(operation, things, state, set_stack);
     });
   }
-  std::printf("%s: %zu operations in a state, %zu single faults and %zu pairs, %zu broken\n", tables,
-              walk.operations(), walk.singles(), walk.pairs(), walk.broken());
+  std::printf("%s: %zu operations in a state, %zu single faults and %zu pairs, %zu broken\n",
+              tables, walk.operations(), walk.singles(), walk.pairs(), walk.broken());
 }
 
 }  // namespace
