@@ -75,17 +75,10 @@ constexpr Ending kEndings[] = {
 // The calls by which a scope finds its way to the caller's stack, or the last error, or an entry:
 // where one of them fails there is another way, and nobody need know.
 constexpr const char* kHaveAnotherWay[] = {
-    "cuCtxGetCurrent",
-    "cuCtxPushCurrent",
-    "cuCtxPopCurrent",
-    "cuCtxSetCurrent",
-    "cuCtxGetId",
-    "cuGetProcAddress",
-    "cudaPeekAtLastError",
-    "cudaGetLastError",
-    "cudaRuntimeGetVersion",
-    "cuDriverGetVersion",
-    "cuInit",
+    "cuCtxGetCurrent",     "cuCtxPushCurrent", "cuCtxPopCurrent",
+    "cuCtxSetCurrent",     "cuCtxGetId",       "cuGetProcAddress",
+    "cudaPeekAtLastError", "cudaGetLastError", "cudaRuntimeGetVersion",
+    "cuDriverGetVersion",  "cuInit",
     "cuGetExportTable",  // of nvJitLink, which links without a driver
 };
 
@@ -219,13 +212,13 @@ bool IsInDestructor(const Call& operation, const Played& played, const Fault& fa
   return fault.place >= played.returned_at || std::strstr(operation.names, "PerContext") != nullptr;
 }
 
-// What is detached is given up, whatever comes of destroying it, and who asked is told.
+// What is detached is given up, whatever comes of destroying it, and the caller is told.
 bool GivesUp(const Call& operation) {
   return std::strstr(operation.names, "::Detach") != nullptr ||
          std::strstr(operation.names, "_detach") != nullptr;
 }
 
-// A destructor drops what came of ending its object; who asks for the end is told.
+// A destructor drops what came of ending its object; a caller that asks for the end is told.
 constexpr const char* kAsksToEnd[] = {"::Release", "::Detach", "::Destroy", "::Unload",
                                       "::Free",    "_release", "_detach"};
 
@@ -309,8 +302,7 @@ bool Walk::Check(const Subject& subject, const Played& played, const std::vector
     wrong = "the call was not made again";
   } else {
     const bool is_told = !played.status.ok() || !played.incidents.empty();
-    // Where the driver refuses the repair as well, the stack may not be the caller's, and it is
-    // said.
+    // Where the driver refuses the repair as well, another stack is left, and reported.
     if (faults.size() < 2 || !is_told) wrong = played.difference;
     if (std::all_of(faults.begin(), faults.end(), IsFailure)) {
       wrong += Leaked(subject.operation, subject.clean, played, faults);
@@ -343,7 +335,7 @@ bool Walk::Check(const Subject& subject, const Played& played, const std::vector
 
 void Walk::OverSecond(const Subject& subject, const Fault& first, const Played& after_first) {
   for (size_t place = first.place + 1; place < after_first.calls.size(); ++place) {
-    // A green context that nobody knows any more holds the primary one, and no reset ends it.
+    // A green context that nobody knows any more holds the primary one, and no reset works.
     if (std::strcmp(after_first.calls[place].entry, "cuGreenCtxDestroy") == 0) continue;
     const CUresult code = kFailures[pairs_ % std::size(kFailures)];
     const std::vector<Fault> faults = {first, {place, code}};

@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(entry_names_are_distinct, *OnlySim()) {
   BOOST_TEST(names.count("cudaMemcpyAsync") == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(a_hook_hears_of_every_call_in_order, *OnlySim()) {
+BOOST_AUTO_TEST_CASE(a_hook_is_told_every_call_in_order, *OnlySim()) {
   static auto& calls = *new std::vector<std::string>;
   const auto hook = [](const char* entry) {
     calls.emplace_back(entry);
