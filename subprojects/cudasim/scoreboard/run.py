@@ -122,7 +122,7 @@ def read_known(name):
     return {row[1]: (row[0], row[2]) for row in rows if row and row[0] != "#"}
 
 
-def judge(name, results):
+def compare(name, results):
     known = read_known(name)
     count = dict.fromkeys(("passed", "failed", "skipped", "excluded"), 0)
     wrong = []
@@ -145,7 +145,7 @@ def main():
     wrong = []
     print("| suite | passed | failed | excluded | skipped | passed of what is not excluded |\n|---|---|---|---|---|---|")
     for name in sys.argv[2:] or SUITES:
-        wrong += judge(name, run_tests(prepare(name, SUITES[name]), SUITES[name], simdir))
+        wrong += compare(name, run_tests(prepare(name, SUITES[name]), SUITES[name], simdir))
     print("\n".join(wrong))
     return 1 if wrong else 0
 

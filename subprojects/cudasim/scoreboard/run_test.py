@@ -27,10 +27,10 @@ class Case(unittest.TestCase):
 
 
 def wrong_with(known, results):
-    """What judge() finds wrong, given the lines of known/own.txt."""
+    """What compare() finds wrong, given the lines of known/own.txt."""
     (run.HERE / "known/own.txt").write_text(known)
     with contextlib.redirect_stdout(io.StringIO()):
-        return run.judge("own", results)
+        return run.compare("own", results)
 
 
 with tempfile.TemporaryDirectory() as name:
