@@ -16,7 +16,6 @@
 using namespace cuguest_streams;
 using cuguest::testing::Sim;
 using cuguest_test::NeedsDevices;
-using cuguest_test::OnlyReal;
 
 namespace {
 
@@ -168,7 +167,7 @@ BOOST_AUTO_TEST_CASE(in_a_host_function_it_is_not_permitted) {
   BOOST_TEST((seen.status.code() == absl::StatusCode::kPermissionDenied), seen.status.message());
 }
 
-BOOST_AUTO_TEST_CASE(work_that_is_not_done_yet, *OnlyReal()) {
+BOOST_AUTO_TEST_CASE(work_that_is_not_done_yet) {
   const OwnContext a;
   const Stream stream = MakeStream(RefTo(a));
   Event event = MakeEvent(RefTo(a));

@@ -99,6 +99,10 @@ std::uint64_t Sim::SkippedLaunches(const char* name) {
   return IsActive() ? GetControl()->skipped_launches(name) : 0;
 }
 
+void Sim::ScheduleWork(std::uint64_t seed, unsigned calls) {
+  if (IsActive()) GetControl()->schedule_work(seed, calls);
+}
+
 void Sim::RegisterKernel(const char* name, SimKernel kernel) {
   if (IsActive()) GetControl()->register_kernel(name, kernel);
 }

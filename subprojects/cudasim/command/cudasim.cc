@@ -47,6 +47,8 @@ entries they asked for and did not find.
                            --fail cuMemAlloc:2:OUT_OF_MEMORY; may be given more than once
   --skip-unknown-kernels   a kernel that has no host function does nothing, and is counted; otherwise
                            its launch ends the program
+  --schedule SEED:CALLS    work in streams is done later, in an order that SEED chooses, each piece of
+                           it after CALLS driver calls; see Sim::ScheduleWork in cudasim/sim.h
   --help                   prints this
 
 The exit status is the program's, or 128 and the number of the signal that terminated it; 125 if an
@@ -159,6 +161,7 @@ struct Options {
   std::string devices;
   std::string version;
   std::vector<std::string> faults;
+  std::string schedule;
   bool skips_unknown_kernels = false;
   char** program = nullptr;
 };
@@ -193,6 +196,19 @@ std::string CheckedFault(const std::string& text, const Driver& driver) {
   return entry + ":" + nth + ":" + std::to_string(code);
 }
 
+std::string CheckedSchedule(const std::string& text) {
+  const size_t colon = text.find(':');
+  const auto is_number = [](const std::string& part) {
+    return !part.empty() && part.size() < 9 &&
+           part.find_first_not_of("0123456789") == std::string::npos;
+  };
+  if (colon == std::string::npos || !is_number(text.substr(0, colon)) ||
+      !is_number(text.substr(colon + 1))) {
+    FailUsage("--schedule " + text + ": SEED:CALLS, two numbers");
+  }
+  return text;
+}
+
 void PrintUsage(const Driver& driver, const std::vector<std::string>& old_versions) {
   std::printf(kUsage, kMaxDevices, Join(old_versions, ", ").c_str(), driver.version().c_str());
 }
@@ -210,7 +226,8 @@ Options Parse(char** argv, const Driver& driver, const std::vector<std::string>&
       options.skips_unknown_kernels = true;
       continue;
     }
-    if (name != "--devices" && name != "--driver-version" && name != "--fail") {
+    if (name != "--devices" && name != "--driver-version" && name != "--fail" &&
+        name != "--schedule") {
       FailUsage((name.rfind("-", 0) == 0 ? "there is no option " : "-- is missing before ") + name);
     }
     const char* value = *++word;
@@ -219,6 +236,8 @@ Options Parse(char** argv, const Driver& driver, const std::vector<std::string>&
       options.devices = CheckedDevices(value);
     } else if (name == "--fail") {
       options.faults.push_back(CheckedFault(value, driver));
+    } else if (name == "--schedule") {
+      options.schedule = CheckedSchedule(value);
     } else if (value != driver.version()) {
       const bool known =
           std::find(old_versions.begin(), old_versions.end(), value) != old_versions.end();
@@ -241,6 +260,7 @@ void SetEnvironment(const Options& options, const fs::path& simulation, const fs
   setenv("LD_LIBRARY_PATH", path.c_str(), 1);
   setenv("CUDASIM_REPORT", folder.c_str(), 1);
   if (!options.devices.empty()) setenv("CUDASIM_DEVICES", options.devices.c_str(), 1);
+  if (!options.schedule.empty()) setenv("CUDASIM_SCHEDULE", options.schedule.c_str(), 1);
   if (options.skips_unknown_kernels) setenv("CUDASIM_UNKNOWN_KERNELS", "skip", 1);
   if (!options.faults.empty()) setenv("CUDASIM_FAIL", Join(options.faults, ",").c_str(), 1);
 }

@@ -12,7 +12,7 @@
 
 namespace cudasim::driver {
 
-inline constexpr int kControlVersion = 10;
+inline constexpr int kControlVersion = 11;
 inline constexpr char kControlSymbol[] = "cudasimControl";
 
 struct Control {
@@ -35,6 +35,7 @@ struct Control {
   void (*register_kernel)(const char*, cudasim::SimKernel);
   void (*skip_unknown_kernels)(bool);
   std::uint64_t (*skipped_launches)(const char*);
+  void (*schedule_work)(std::uint64_t, unsigned);
   bool (*find_variable)(const char*, void**, size_t*);
   std::uint64_t (*kernel_context_id)();
   bool (*kernel_may_access)(const void*, size_t);

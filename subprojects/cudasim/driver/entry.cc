@@ -9,6 +9,7 @@
 #include "driver/not_modelled.h"
 #include "driver/panic.h"
 #include "driver/process.h"
+#include "driver/stream/schedule.h"
 
 namespace cudasim::driver {
 namespace {
@@ -59,6 +60,7 @@ EntryScope::EntryScope(const Entry& entry) : outer_(ThisCall()), refusal_(CUDA_S
   RunHook(entry.base);
   ThisCall() = Call{&entry, entry.per_thread};
   refusal_ = Refusal(entry);
+  if (refusal_ == CUDA_SUCCESS) Schedule::Tick();
 }
 
 void CountCall(size_t base_index) { book.Count(base_index); }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +15,7 @@ namespace cudasim::driver {
 namespace {
 
 std::atomic<void (*)()> run_before_abort{nullptr};
+thread_local bool runs_no_handler = false;
 
 [[noreturn]] void Abort() {
   if (const auto run = run_before_abort.exchange(nullptr)) run();
@@ -21,12 +23,15 @@ std::atomic<void (*)()> run_before_abort{nullptr};
   void* frames[64];
   const int count = backtrace(frames, 64);
   backtrace_symbols_fd(frames, count, STDERR_FILENO);
+  if (runs_no_handler) std::signal(SIGABRT, SIG_DFL);
   std::abort();
 }
 
 }  // namespace
 
 void BeforePanicAborts(void (*run)()) { run_before_abort.store(run); }
+
+void RunNoHandlerInPanic() { runs_no_handler = true; }
 
 void Panic(const char* format, ...) {
   std::fputs("cudasim: ", stderr);

@@ -18,6 +18,10 @@ namespace cudasim::driver {
 // `run` is called by the next panic, before it aborts. It must take no lock of the driver's.
 void BeforePanicAborts(void (*run)());
 
+// For a thread of the driver's own: its panics run no handler of SIGABRT. One that jumps to where a
+// test began, as Boost.Test's does, would jump to another thread's frames.
+void RunNoHandlerInPanic();
+
 // A null argument (or a size of nothing) that a real driver writes through.
 [[noreturn]] void PanicNull();
 

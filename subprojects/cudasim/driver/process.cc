@@ -15,6 +15,7 @@
 #include "driver/context/visible_devices.h"
 #include "driver/panic.h"
 #include "driver/report.h"
+#include "driver/stream/schedule.h"
 
 namespace cudasim::driver {
 namespace {
@@ -30,7 +31,10 @@ std::vector<int>& Devices() {
 }
 std::mutex init_mutex;
 
-void BecomeForked() { phase.store(Phase::kForked); }
+void BecomeForked() {
+  phase.store(Phase::kForked);
+  Schedule::ForgetInChild();
+}
 
 // A real driver ends as if it had called atexit() inside cuInit: what was registered
 // before cuInit (also a destructor of a global object) runs after the end and gets
@@ -63,7 +67,9 @@ CUresult Process::Serves(Floor floor) {
 
 // In a forked child the end changes nothing: it was never its driver.
 void Process::End() {
-  if (phase.load() != Phase::kForked) phase.store(Phase::kEnded);
+  if (phase.load() == Phase::kForked) return;
+  phase.store(Phase::kEnded);
+  Schedule::End();
 }
 
 void Process::SetDeviceCount(int count) {

@@ -22,6 +22,7 @@
 #include "driver/not_modelled.h"
 #include "driver/panic.h"
 #include "driver/process.h"
+#include "driver/stream/schedule.h"
 
 extern "C" const cudasim::driver::Control* cudasimControl();
 
@@ -76,6 +77,17 @@ void ArmFault(std::string_view fault) {
   }
   FailCall(entry.c_str(), static_cast<unsigned>(nth), static_cast<CUresult>(code),
            /*from_any_thread=*/true);
+}
+
+// SEED:CALLS
+void SetSchedule(std::string_view text) {
+  std::string_view rest = text;
+  const int seed = ParseNumber(TakeUntil(':', &rest), 100000000);
+  const int calls = ParseNumber(rest, 100000000);
+  if (seed < 0 || calls < 0) {
+    Panic("CUDASIM_SCHEDULE: \"%s\" is not SEED:CALLS", std::string(text).c_str());
+  }
+  Schedule::Set(static_cast<std::uint64_t>(seed), static_cast<unsigned>(calls));
 }
 
 std::string ProgramPath() {
@@ -184,6 +196,7 @@ __attribute__((constructor)) void ReadSettings() {
     }
     SkipUnknownKernels(true);
   }
+  if (const char* schedule = Setting("SCHEDULE")) SetSchedule(schedule);
   if (const char* folder = Setting("REPORT")) {
     report = new Report;
     Begin(folder);

@@ -204,8 +204,7 @@ BOOST_AUTO_TEST_CASE(a_captured_workspace_of_the_callers_is_not) {
   OK(RAW(cuGraphDestroy)(graph));
 }
 
-// The simulation does its work when it is submitted.
-BOOST_AUTO_TEST_CASE(destroying_a_handle_waits_for_its_context, *OnlyReal()) {
+BOOST_AUTO_TEST_CASE(destroying_a_handle_waits_for_its_context) {
   CheckDestroyingWaits<Blas>();
   CheckCreatingDoesNotWait<Blas>();
 }

@@ -10,7 +10,6 @@
 #include "test/math_library.h"
 
 using namespace cudasim_facts;
-using cudasim_test::OnlyReal;
 
 namespace {
 
@@ -73,8 +72,7 @@ BOOST_AUTO_TEST_CASE(what_ends_captures) {
                             [](Solver& solver, const Guest&) { return solver.Run(); }}});
 }
 
-// The simulation does its work when it is submitted.
-BOOST_AUTO_TEST_CASE(destroying_a_handle_waits_for_its_context, *OnlyReal()) {
+BOOST_AUTO_TEST_CASE(destroying_a_handle_waits_for_its_context) {
   CheckDestroyingWaits<Solver>();
   CheckCreatingDoesNotWait<Solver>();
 }

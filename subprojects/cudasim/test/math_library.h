@@ -30,10 +30,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <chrono>
 #include <vector>
 
+#include "test/busy.h"
 #include "test/capture.h"
 #include "test/support/child.h"
 
@@ -364,33 +363,6 @@ void CheckReplays() {
     captured.CheckReplay(library);
   }
   FINE(library.Destroy());
-}
-
-// Whether `call`, on a thread of its own, is still waiting while a host function holds the
-// stream. What waits is given a moment, what does not a long time.
-template <typename Function>
-bool WaitsFor(CUstream stream, bool expected, const Function& call) {
-  std::atomic<bool> go = false;
-  std::atomic<bool> done = false;
-  const auto hold = [](void* data) {
-    while (!*static_cast<std::atomic<bool>*>(data)) std::this_thread::yield();
-  };
-  OK(RAW(cuLaunchHostFunc)(stream, hold, &go));
-  const CUcontext context = CurrentContext();
-  std::thread thread([&] {
-    SetStack({context});
-    call();
-    done = true;
-    SetStack({});
-  });
-  const auto patience = std::chrono::milliseconds(expected ? 100 : 10000);
-  const auto end = std::chrono::steady_clock::now() + patience;
-  while (!done && std::chrono::steady_clock::now() < end) std::this_thread::yield();
-  const bool waits = !done;
-  go = true;
-  thread.join();
-  OK(RAW(cuStreamSynchronize)(stream));
-  return waits;
 }
 
 // Destroying a handle waits for every stream of its context, and for no other's; using it

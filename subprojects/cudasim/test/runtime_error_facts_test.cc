@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(answers_are_no_errors) {
   RT_OK(cudaPeekAtLastError());
 }
 
-BOOST_AUTO_TEST_CASE(not_ready_is_not_noted, *cudasim_test::OnlyReal()) {
+BOOST_AUTO_TEST_CASE(not_ready_is_not_noted) {
   const Primary primary;
   cudaStream_t stream = nullptr;
   cudaEvent_t event = nullptr;

@@ -2,8 +2,10 @@
 //
 // What is undefined on a real driver ends the simulation with a text that says what.
 
+#include <atomic>
 #include <csignal>
 #include <string>
+#include <thread>
 
 #include "cudasim/sim.h"
 #include "test/facts.h"
@@ -160,7 +162,27 @@ CHILD(callback_waits_for_itself) {
   static CUstream stream = nullptr;
   RAW(cuStreamCreate)(&stream, 0);
   const auto wait = [](void*) { RAW(cuStreamSynchronize)(stream); };
-  return RAW(cuLaunchHostFunc)(stream, wait, nullptr);
+  RAW(cuLaunchHostFunc)(stream, wait, nullptr);
+  return RAW(cuStreamSynchronize)(stream);
+}
+CHILD(callback_waits_for_what_waits_for_it) {
+  Create();
+  static CUstream other = nullptr;
+  static std::atomic<bool> waits{false};
+  CUstream stream = nullptr;
+  CUevent event = nullptr;
+  RAW(cuStreamCreate)(&stream, 0);
+  RAW(cuStreamCreate)(&other, 0);
+  RAW(cuEventCreate)(&event, 0);
+  const auto wait = [](void*) {
+    while (!waits) std::this_thread::yield();
+    RAW(cuStreamSynchronize)(other);
+  };
+  RAW(cuLaunchHostFunc)(stream, wait, nullptr);
+  RAW(cuEventRecord)(event, stream);
+  RAW(cuStreamWaitEvent)(other, event, 0);
+  waits = true;
+  return RAW(cuStreamSynchronize)(stream);
 }
 
 BOOST_AUTO_TEST_CASE(objects, *OnlySim()) {
@@ -175,6 +197,8 @@ BOOST_AUTO_TEST_CASE(objects, *OnlySim()) {
   CheckPanics("unloaded_module", "cuModuleUnload(0x2c", "the module was unloaded");
   CheckPanics("garbage_function", "cuLaunchKernel(0x", "this never was a function");
   CheckPanics("callback_waits_for_itself", "cuStreamSynchronize(0x2c", "own callback");
+  CheckPanics("callback_waits_for_what_waits_for_it", "cuStreamSynchronize(",
+              "waits for work that waits for it");
 }
 
 CHILD(push_destroyed_green) {

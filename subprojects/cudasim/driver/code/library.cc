@@ -19,6 +19,7 @@
 #include "driver/handle_table.h"
 #include "driver/panic.h"
 #include "driver/stream/capture.h"
+#include "driver/stream/schedule.h"
 
 namespace cudasim::driver {
 namespace {
@@ -199,6 +200,7 @@ CUresult LibraryUnload(CUlibrary handle) {
   CUresult code = FindLibrary(handle, &library);
   if (code == CUDA_SUCCESS) code = AskCaptures();
   if (code != CUDA_SUCCESS) return code;
+  Schedule::WaitForAll();
   Libraries().Remove(handle);
   for (const auto& kernel : library.kernels) Kernels().Remove(kernel.second);
   const std::lock_guard<std::mutex> lock(library.modules->mutex);

@@ -19,6 +19,7 @@
 #include "driver/panic.h"
 #include "driver/process.h"
 #include "driver/stream/capture.h"
+#include "driver/stream/schedule.h"
 
 namespace cudasim::driver {
 namespace {
@@ -183,6 +184,7 @@ CUresult ModuleUnload(CUmodule handle) {
   if (code == CUDA_SUCCESS) code = AskCaptures();
   if (code != CUDA_SUCCESS) return code;
   if (module.library != nullptr) return CUDA_ERROR_NOT_PERMITTED;
+  Schedule::WaitForContext(module.incarnation.id);
   UnloadModule(handle);
   return CUDA_SUCCESS;
 }

@@ -10,6 +10,7 @@
 #include "driver/memory/texture.h"
 #include "driver/panic.h"
 #include "driver/stream/capture.h"
+#include "driver/stream/schedule.h"
 
 namespace cudasim::driver {
 namespace {
@@ -173,6 +174,7 @@ void Context::Unhold() {
 }
 
 bool Context::Destroy() {
+  if (IsAlive()) Schedule::WaitForContext(id());
   std::uint64_t now = word_.load(std::memory_order_relaxed);
   do {
     if ((now & kAlive) == 0) return false;
@@ -190,6 +192,7 @@ bool Context::Activate(unsigned flags_of_incarnation) {
 }
 
 void Context::Deactivate() {
+  Schedule::WaitForContext(id());
   word_.fetch_and(~kAlive, std::memory_order_acq_rel);
   flags.store(0);
   SweepIncarnation();

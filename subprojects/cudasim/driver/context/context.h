@@ -90,11 +90,13 @@ class Context {
   // Whether the memory behind the handle is still there.
   bool HasMemory() const { return primary_ || word_.load(std::memory_order_acquire) != 0; }
 
-  // Ends the incarnation of a user or green context: false if another call did before, or if there
-  // is none. Everything that lived in it is gone afterwards.
+  // Ends the incarnation of a user or green context, once its work is done: false if another call
+  // did before, or if there is none. Everything that lived in it is gone afterwards. (Whether a
+  // real driver waits for the work or drops it has not been measured.)
   bool Destroy();
 
-  // Begins and ends an incarnation of a primary context; the caller serialises these.
+  // Begins and, once its work is done, ends an incarnation of a primary context; the caller
+  // serialises these.
   bool Activate(unsigned flags);
   void Deactivate();
 

@@ -11,6 +11,7 @@
 #include "driver/panic.h"
 #include "driver/process.h"
 #include "driver/stream/capture.h"
+#include "driver/stream/schedule.h"
 
 namespace cudasim::driver {
 namespace {
@@ -178,16 +179,23 @@ CUresult CtxGetApiVersion(CUcontext handle, unsigned* version) {
 
 CUresult CtxSynchronize() {
   Incarnation incarnation;
-  return CurrentReady(&incarnation);  // work was done when it was submitted
+  CUresult code = CurrentPlace(&incarnation);
+  if (code == CUDA_SUCCESS) code = StickyError();
+  if (code != CUDA_SUCCESS) return code;
+  Schedule::WaitForContext(incarnation.id);
+  return StickyError();
 }
 
 CUresult CtxSynchronizeOf(CUcontext handle) {
   Context* context = nullptr;
-  const CUresult code = Named(handle, &context);
+  CUresult code = Named(handle, &context);
   if (code != CUDA_SUCCESS) return code;
   if (!context->IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-  const CUresult captures = AskCaptures(IncarnationOf(context));
-  return captures != CUDA_SUCCESS ? captures : StickyError();
+  code = AskCaptures(IncarnationOf(context));
+  if (code == CUDA_SUCCESS) code = StickyError();
+  if (code != CUDA_SUCCESS) return code;
+  Schedule::WaitForContext(context->id());
+  return StickyError();
 }
 
 }  // namespace cudasim::driver

@@ -37,6 +37,7 @@ struct Executable {
   unsigned long long flags = 0;
   std::shared_ptr<const UserReferences> user_objects;
   std::shared_ptr<void> instance;  // see Graph
+  TaskPointer last;                // of its last launch, which the next one waits for
 };
 
 HandleTable<CUgraph, GraphEntry>& Graphs() {
@@ -109,6 +110,21 @@ CUDA_KERNEL_NODE_PARAMS_v2 WithoutContext(const CUDA_KERNEL_NODE_PARAMS_v1& firs
   return {first.func,         first.gridDimX,  first.gridDimY,  first.gridDimZ,
           first.blockDimX,    first.blockDimY, first.blockDimZ, first.sharedMemBytes,
           first.kernelParams, first.extra,     nullptr,         nullptr};
+}
+
+// Puts the launch into the stream. Its nodes run one after another: branches are not followed.
+TaskPointer SubmitNodes(const Executable& executable, CUstream handle, const Stream& stream) {
+  TaskPointer last = executable.last;
+  for (const ExecutableNode& node : executable.nodes) {
+    const std::shared_ptr<GraphMemory>& memory = node.work.memory;
+    if (memory != nullptr) memory->Own(node.work.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC);
+    last = SubmitUncaptured(handle, stream, node.work, last);
+  }
+  if (last == nullptr) return nullptr;
+  Job end;  // until when the launch keeps the user objects
+  end.incarnation = stream.incarnation;
+  end.run = [objects = executable.user_objects] {};
+  return Schedule::Submit(stream, end, {last});
 }
 
 }  // namespace
@@ -274,13 +290,15 @@ CUresult GraphLaunch(CUgraphExec handle, CUstream stream_handle) {
   const bool frees_on_launch =
       (executable.flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0;
   for (const ExecutableNode& node : executable.nodes) {
-    const bool is_left = node.work.memory != nullptr && node.work.memory->is_there();
+    const bool is_left = node.work.memory != nullptr && node.work.memory->is_owned();
     if (is_left && !frees_on_launch) return CUDA_ERROR_INVALID_VALUE;
   }
   for (const ExecutableNode& node : executable.nodes) {
-    if (node.work.memory != nullptr) node.work.memory->Unmap();
+    const std::shared_ptr<GraphMemory>& memory = node.work.memory;
+    if (memory != nullptr && memory->is_owned()) memory->UnmapIn(stream);
   }
-  for (const ExecutableNode& node : executable.nodes) node.work.run(stream_handle);
+  executable.last = SubmitNodes(executable, stream_handle, stream);
+  if (executable.last != nullptr) Executables().Set(handle, executable);
   return CUDA_SUCCESS;
 }
 

@@ -13,6 +13,7 @@
 
 #include "driver/context/context.h"
 #include "driver/graph/user_object.h"
+#include "driver/stream/schedule.h"
 
 namespace cudasim::driver {
 
@@ -24,6 +25,7 @@ struct Work {
   Incarnation incarnation;              // of the stream it was submitted to
   std::function<bool()> is_valid;       // whether its memory is there
   std::function<void(CUstream)> run;    // in the stream it is given
+  std::function<TaskPointer()> awaits;  // what else it waits for when it is submitted; or null
   std::shared_ptr<GraphMemory> memory;  // what it allocates or frees
   // Of a kernel: the same with one attribute more.
   std::vector<CUlaunchAttribute> attributes;

@@ -6,11 +6,13 @@
 
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "driver/context/device.h"
 #include "driver/context/gpu.h"
 #include "driver/memory/memory.h"
 #include "driver/panic.h"
+#include "driver/stream/schedule.h"
 
 namespace cudasim::driver {
 namespace {
@@ -81,13 +83,27 @@ CUresult GraphMemory::FreeInGraph() {
   return CUDA_SUCCESS;
 }
 
+bool GraphMemory::is_owned() const {
+  const std::lock_guard<std::mutex> lock(mutex);
+  return is_owned_;
+}
+
+void GraphMemory::Own(bool is_owned) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  is_owned_ = is_owned;
+}
+
 CUresult GraphMemory::FreeOutside() {
-  {
-    const std::lock_guard<std::mutex> lock(mutex);
-    if (has_free_node_ || !is_there_) return CUDA_ERROR_INVALID_VALUE;
-  }
-  Unmap();
-  return CUDA_SUCCESS;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const bool is_ours = !has_free_node_ && std::exchange(is_owned_, false);
+  return is_ours ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+void GraphMemory::UnmapIn(const Stream& stream) {
+  Job job;
+  job.incarnation = stream.incarnation;
+  job.run = [self = shared_from_this()] { self->Unmap(); };
+  Schedule::Submit(stream, job);
 }
 
 void GraphMemory::Map() {

@@ -10,14 +10,17 @@
 #include <cstddef>
 #include <memory>
 
+#include "driver/stream/stream.h"
+
 namespace cudasim::driver {
 
 // GraphMemory
 //
 // A range of addresses that stays as long as the graph and what was instantiated from it, with
 // memory behind it from the execution of the allocation node to that of a free node, or to
-// cuMemFree or cuMemFreeAsync outside of a capture. Which room it takes on its device is not
-// followed. Source: test/graph_memory_facts_test.cc.
+// cuMemFree or cuMemFreeAsync outside of a capture. It is owned from the launch that is to allocate
+// it to the call that is to free it. Which room it takes on its device is not followed. Source:
+// test/graph_memory_facts_test.cc.
 //
 // Threads: any.
 class GraphMemory : public std::enable_shared_from_this<GraphMemory> {
@@ -36,21 +39,27 @@ class GraphMemory : public std::enable_shared_from_this<GraphMemory> {
   CUdeviceptr address() const { return reinterpret_cast<CUdeviceptr>(base_); }
   CUgraph graph() const { return graph_; }
   bool is_there() const;
+  bool is_owned() const;
+
+  // Of a launch that is to allocate or free it.
+  void Own(bool is_owned);
 
   // INVALID_VALUE the second time, and where there is no memory: a graph that frees its memory does
-  // so once, and nobody else does.
+  // so once, and nobody else does. Outside, the caller unmaps it.
   CUresult FreeInGraph();
   CUresult FreeOutside();
 
   // What the two nodes do. Memory that is there is kept with nobody else referring to it.
   void Map();
   void Unmap();
+  void UnmapIn(const Stream& stream);
 
  private:
   const CUgraph graph_;
   void* const base_;
   const size_t size_;
   bool is_there_ = false;
+  bool is_owned_ = false;
   bool has_free_node_ = false;
 };
 

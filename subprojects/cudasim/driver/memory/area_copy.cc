@@ -161,7 +161,11 @@ Side OnHost(const void* pointer) {
   return {CU_MEMORYTYPE_HOST, reinterpret_cast<CUdeviceptr>(pointer), nullptr, 0, 0, 0, 0, 0, 0};
 }
 
-CUresult Submit(const Copy& copy, CUstream handle, const Stream& stream) {
+Location LocationOf(const Side& side) {
+  return side.type == CU_MEMORYTYPE_ARRAY ? Location::kDevice : driver::LocationOf(side.address);
+}
+
+CUresult Submit(const Copy& copy, CUstream handle, const Stream& stream, Form form) {
   if (copy.extent.IsEmpty()) return CUDA_SUCCESS;
   if (!copy.IsValid()) return CUDA_ERROR_INVALID_VALUE;
   Work work;
@@ -169,42 +173,50 @@ CUresult Submit(const Copy& copy, CUstream handle, const Stream& stream) {
   work.incarnation = stream.incarnation;
   work.is_valid = [=] { return copy.IsValid(); };
   work.run = [=](CUstream) { copy.Run(); };
-  return Submit(handle, stream, work);
+  TaskPointer task;
+  const CUresult submitted = Submit(handle, stream, work, &task);
+  const bool waits = task != nullptr && Waits(form, LocationOf(copy.to), LocationOf(copy.from));
+  return waits ? WaitFor(task) : submitted;
 }
 
 template <typename Description>
-CUresult CopyDescribed(const Description* description, CUstream handle) {
+CUresult CopyDescribed(const Description* description, CUstream handle, Form form = Form::kAsync) {
   Stream stream;
   const CUresult code = FindReadyStream(handle, &stream);
   if (code != CUDA_SUCCESS) return code;
   if (description == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return Submit(ToCopy(*description), handle, stream);
+  return Submit(ToCopy(*description), handle, stream, form);
 }
 
 // Within the first row of an array, whatever rows it has (measured on an H200, driver
 // 580.159.04).
-CUresult CopyRow(const Side& to, const Side& from, size_t bytes, CUstream handle) {
+CUresult CopyRow(const Side& to, const Side& from, size_t bytes, CUstream handle,
+                 Form form = Form::kAsync) {
   Stream stream;
   const CUresult code = FindReadyStream(handle, &stream);
-  return code != CUDA_SUCCESS ? code : Submit(Copy{to, from, {bytes, 1, 1}}, handle, stream);
+  return code != CUDA_SUCCESS ? code : Submit(Copy{to, from, {bytes, 1, 1}}, handle, stream, form);
 }
 
 }  // namespace
 
-CUresult Memcpy2D(const CUDA_MEMCPY2D* copy) { return CopyDescribed(copy, nullptr); }
+CUresult Memcpy2D(const CUDA_MEMCPY2D* copy) {
+  return CopyDescribed(copy, nullptr, Form::kBlocking);
+}
 
 CUresult Memcpy2DAsync(const CUDA_MEMCPY2D* copy, CUstream stream) {
   return CopyDescribed(copy, stream);
 }
 
-CUresult Memcpy3D(const CUDA_MEMCPY3D* copy) { return CopyDescribed(copy, nullptr); }
+CUresult Memcpy3D(const CUDA_MEMCPY3D* copy) {
+  return CopyDescribed(copy, nullptr, Form::kBlocking);
+}
 
 CUresult Memcpy3DAsync(const CUDA_MEMCPY3D* copy, CUstream stream) {
   return CopyDescribed(copy, stream);
 }
 
 CUresult MemcpyHtoA(CUarray to, size_t offset, const void* from, size_t bytes) {
-  return CopyRow(InArray(to, offset), OnHost(from), bytes, nullptr);
+  return CopyRow(InArray(to, offset), OnHost(from), bytes, nullptr, Form::kBlocking);
 }
 
 CUresult MemcpyHtoAAsync(CUarray to, size_t offset, const void* from, size_t bytes,
@@ -213,7 +225,7 @@ CUresult MemcpyHtoAAsync(CUarray to, size_t offset, const void* from, size_t byt
 }
 
 CUresult MemcpyAtoH(void* to, CUarray from, size_t offset, size_t bytes) {
-  return CopyRow(OnHost(to), InArray(from, offset), bytes, nullptr);
+  return CopyRow(OnHost(to), InArray(from, offset), bytes, nullptr, Form::kBlocking);
 }
 
 CUresult MemcpyAtoHAsync(void* to, CUarray from, size_t offset, size_t bytes, CUstream stream) {
@@ -221,15 +233,16 @@ CUresult MemcpyAtoHAsync(void* to, CUarray from, size_t offset, size_t bytes, CU
 }
 
 CUresult MemcpyDtoA(CUarray to, size_t offset, CUdeviceptr from, size_t bytes) {
-  return CopyRow(InArray(to, offset), OnDevice(from), bytes, nullptr);
+  return CopyRow(InArray(to, offset), OnDevice(from), bytes, nullptr, Form::kBlocking);
 }
 
 CUresult MemcpyAtoD(CUdeviceptr to, CUarray from, size_t offset, size_t bytes) {
-  return CopyRow(OnDevice(to), InArray(from, offset), bytes, nullptr);
+  return CopyRow(OnDevice(to), InArray(from, offset), bytes, nullptr, Form::kBlocking);
 }
 
 CUresult MemcpyAtoA(CUarray to, size_t to_offset, CUarray from, size_t from_offset, size_t bytes) {
-  return CopyRow(InArray(to, to_offset), InArray(from, from_offset), bytes, nullptr);
+  return CopyRow(InArray(to, to_offset), InArray(from, from_offset), bytes, nullptr,
+                 Form::kBlocking);
 }
 
 }  // namespace cudasim::driver

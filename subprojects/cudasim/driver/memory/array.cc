@@ -12,6 +12,7 @@
 #include "driver/handle_table.h"
 #include "driver/panic.h"
 #include "driver/stream/capture.h"
+#include "driver/stream/schedule.h"
 
 namespace cudasim::driver {
 namespace {
@@ -214,8 +215,10 @@ CUresult ArrayDestroy(CUarray handle) {
   Array array;
   CUresult code = FindArray(handle, &array);
   if (code == CUDA_SUCCESS) code = AskCaptures();
-  if (code == CUDA_SUCCESS) Arrays().Remove(handle);
-  return code;
+  if (code != CUDA_SUCCESS) return code;
+  Schedule::WaitForContext(array.incarnation.id);
+  Arrays().Remove(handle);
+  return CUDA_SUCCESS;
 }
 
 // 0 levels are one, and too many are as many as there can be (measured on an H200,
@@ -248,6 +251,7 @@ CUresult MipmappedArrayDestroy(CUmipmappedArray handle) {
   CUresult code = FindMipmappedArray(handle, &array);
   if (code == CUDA_SUCCESS) code = AskCaptures();
   if (code != CUDA_SUCCESS) return code;
+  Schedule::WaitForContext(array.incarnation.id);
   Mipmaps().Remove(handle);
   RemoveLevels(array);
   return CUDA_SUCCESS;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies and fills. They are done by the calling thread, at once; an asynchronous
-// form differs in whose context it works in.
+// Copies and fills. An asynchronous form differs from the other in whose context it works in, and
+// in what it waits for.
 
 #include "driver/memory/copy.h"
 
 #include <cstring>
+#include <memory>
+#include <vector>
 
 #include "driver/api.h"
 #include "driver/context/device.h"
@@ -35,8 +37,26 @@ bool IsRange(CUdeviceptr address, size_t bytes, End end, unsigned access) {
 void PanicUnless(bool valid) {
   if (valid) return;
   Panic(
-      "a graph copies or fills memory that was freed since it was instantiated; a real driver "
-      "corrupts whatever is there now");
+      "a graph or a stream copies or fills memory that was freed before that was done; a real "
+      "driver corrupts whatever is there now");
+}
+
+Location LocationOf(CUdeviceptr address) {
+  Allocation allocation;
+  if (!Memory::Find(address, &allocation)) return Location::kPageable;
+  return allocation.IsOnHost() || allocation.lies_on_host ? Location::kPinned : Location::kDevice;
+}
+
+bool Waits(Form form, Location to, Location from) {
+  const bool on_device = to == Location::kDevice && from == Location::kDevice;
+  const bool on_host = to != Location::kDevice && from != Location::kDevice;
+  if (form == Form::kBlocking) return !on_device;
+  return on_host || to == Location::kPageable || from == Location::kPageable;
+}
+
+CUresult WaitFor(const TaskPointer& task) {
+  Schedule::Wait(task);
+  return StickyError();
 }
 
 bool AreaBytes(size_t width, size_t rows, size_t pitch, size_t* bytes) {
@@ -61,27 +81,74 @@ CUresult FindStreamToCopyIn(CUstream handle, Stream* stream) {
   return dead ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_SUCCESS;
 }
 
-CUresult CopyInStream(CUdeviceptr to, End to_end, CUdeviceptr from, End from_end, size_t bytes,
-                      CUstream handle) {
+// Whether what lay in the driver's memory when it was submitted still does.
+bool IsStill(Location location, CUdeviceptr address) {
+  return location == Location::kPageable || LocationOf(address) == location;
+}
+
+// The most that a copy from pageable memory takes along instead of waiting for its turn (CUDA
+// programming guide).
+constexpr size_t kStaged = size_t{64} << 10;
+
+// A copy of bytes in a row.
+struct Copy {
+  CUdeviceptr to;
+  End to_end;
+  CUdeviceptr from;
+  End from_end;
+  size_t bytes;
+  // If it may be queued: where its ends lie, and what it takes along.
+  Location to_location = Location::kPageable;
+  Location from_location = Location::kPageable;
+  std::shared_ptr<const std::vector<unsigned char>> staged = nullptr;
+
+  bool IsValid() const { return CanCopy(to, to_end, from, from_end, bytes); }
+  void Locate(Form form) {
+    to_location = LocationOf(to);
+    from_location = LocationOf(from);
+    if (form == Form::kBlocking || to_location != Location::kDevice ||
+        from_location != Location::kPageable || bytes > kStaged) {
+      return;
+    }
+    const auto* first = static_cast<const unsigned char*>(ToPointer(from));
+    staged = std::make_shared<std::vector<unsigned char>>(first, first + bytes);
+  }
+  bool Waits(Form form) const {
+    return staged == nullptr && driver::Waits(form, to_location, from_location);
+  }
+  void Run() const {
+    PanicUnless(IsStill(to_location, to) && IsStill(from_location, from) && IsValid());
+    PanicUnlessMapped(to);
+    PanicUnlessMapped(from);
+    std::memmove(ToPointer(to), staged != nullptr ? staged->data() : ToPointer(from), bytes);
+  }
+};
+
+CUresult CopyInStream(Copy copy, CUstream handle, Form form) {
   Stream stream;
   const CUresult code = FindStreamToCopyIn(handle, &stream);
-  if (code != CUDA_SUCCESS || bytes == 0) return code;
+  if (code != CUDA_SUCCESS || copy.bytes == 0) return code;
+  if (!copy.IsValid()) return CUDA_ERROR_INVALID_VALUE;
+  const bool is_captured = Captures::StatusOf(stream) != CU_STREAM_CAPTURE_STATUS_NONE;
+  if (!Schedule::IsIdle() && !is_captured) copy.Locate(form);
   Work work;
   work.type = CU_GRAPH_NODE_TYPE_MEMCPY;
   work.incarnation = stream.incarnation;
-  work.is_valid = [=] { return CanCopy(to, to_end, from, from_end, bytes); };
-  work.run = [=](CUstream) {
-    PanicUnless(CanCopy(to, to_end, from, from_end, bytes));
-    PanicUnlessMapped(to);
-    PanicUnlessMapped(from);
-    std::memmove(ToPointer(to), ToPointer(from), bytes);
-  };
-  return work.is_valid() ? Submit(handle, stream, work) : CUDA_ERROR_INVALID_VALUE;
+  work.is_valid = [=] { return copy.IsValid(); };
+  work.run = [=](CUstream) { copy.Run(); };
+  TaskPointer task;
+  const CUresult submitted = Submit(handle, stream, work, &task);
+  return task != nullptr && copy.Waits(form) ? WaitFor(task) : submitted;
+}
+
+CUresult CopyInStream(CUdeviceptr to, End to_end, CUdeviceptr from, End from_end, size_t bytes,
+                      CUstream handle) {
+  return CopyInStream({to, to_end, from, from_end, bytes}, handle, Form::kAsync);
 }
 
 // In stream 0, which no capture may be in the way of.
 CUresult CopyInCurrent(CUdeviceptr to, End to_end, CUdeviceptr from, End from_end, size_t bytes) {
-  return CopyInStream(to, to_end, from, from_end, bytes, nullptr);
+  return CopyInStream({to, to_end, from, from_end, bytes}, nullptr, Form::kBlocking);
 }
 
 CUdeviceptr Address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
@@ -135,8 +202,16 @@ void Fill(const Area& area, Element value) {
   }
 }
 
+// A fill of pinned or managed memory is waited for, in the blocking form (CUDA's "API
+// synchronization behavior").
+bool WaitsForFill(Form form, CUdeviceptr address) {
+  Allocation allocation;
+  return form == Form::kBlocking && Memory::Find(address, &allocation) &&
+         (allocation.IsOnHost() || allocation.lies_on_host || allocation.IsManaged());
+}
+
 template <typename Element>
-CUresult FillInStream(const Area& area, Element value, CUstream handle) {
+CUresult FillInStream(const Area& area, Element value, CUstream handle, Form form = Form::kAsync) {
   Stream stream;
   const CUresult code = FindReadyStream(handle, &stream);
   if (code != CUDA_SUCCESS || area.width == 0 || area.height == 0) return code;
@@ -150,7 +225,9 @@ CUresult FillInStream(const Area& area, Element value, CUstream handle) {
     PanicUnlessMapped(area.to);
     Fill(area, value);
   };
-  return Submit(handle, stream, work);
+  TaskPointer task;
+  const CUresult submitted = Submit(handle, stream, work, &task);
+  return task != nullptr && WaitsForFill(form, area.to) ? WaitFor(task) : submitted;
 }
 
 template <typename Element>
@@ -160,22 +237,22 @@ CUresult FillInStream(CUdeviceptr to, Element value, size_t count, CUstream stre
 
 template <typename Element>
 CUresult FillInCurrent(CUdeviceptr to, Element value, size_t count) {
-  return FillInStream(to, value, count, nullptr);
+  return FillInStream(Area{to, 0, count, 1}, value, nullptr, Form::kBlocking);
 }
 
 // The pitch is an argument, refused at once; the range is not.
 template <typename Element>
 CUresult FillRows(CUdeviceptr to, size_t pitch, Element value, size_t width, size_t height,
-                  CUstream handle) {
+                  CUstream handle, Form form = Form::kAsync) {
   const bool pitched = height > 1 && width > 0;
-  if (!pitched) return FillInStream(Area{to, 0, width, height}, value, handle);
+  if (!pitched) return FillInStream(Area{to, 0, width, height}, value, handle, form);
   Stream stream;
   const CUresult code = FindReadyStream(handle, &stream);
   if (code != CUDA_SUCCESS) return code;
   if (pitch % sizeof(Element) != 0 || pitch / sizeof(Element) < width) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  return FillInStream(Area{to, pitch, width, height}, value, handle);
+  return FillInStream(Area{to, pitch, width, height}, value, handle, form);
 }
 
 }  // namespace
@@ -250,7 +327,7 @@ CUresult MemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUstream s
 
 CUresult MemsetD2D8(CUdeviceptr to, size_t pitch, unsigned char value, size_t width,
                     size_t height) {
-  return FillRows(to, pitch, value, width, height, nullptr);
+  return FillRows(to, pitch, value, width, height, nullptr, Form::kBlocking);
 }
 
 CUresult MemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char value, size_t width,
@@ -260,7 +337,7 @@ CUresult MemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char value, size
 
 CUresult MemsetD2D16(CUdeviceptr to, size_t pitch, unsigned short value, size_t width,
                      size_t height) {
-  return FillRows(to, pitch, value, width, height, nullptr);
+  return FillRows(to, pitch, value, width, height, nullptr, Form::kBlocking);
 }
 
 CUresult MemsetD2D16Async(CUdeviceptr to, size_t pitch, unsigned short value, size_t width,
@@ -269,7 +346,7 @@ CUresult MemsetD2D16Async(CUdeviceptr to, size_t pitch, unsigned short value, si
 }
 
 CUresult MemsetD2D32(CUdeviceptr to, size_t pitch, unsigned value, size_t width, size_t height) {
-  return FillRows(to, pitch, value, width, height, nullptr);
+  return FillRows(to, pitch, value, width, height, nullptr, Form::kBlocking);
 }
 
 CUresult MemsetD2D32Async(CUdeviceptr to, size_t pitch, unsigned value, size_t width, size_t height,

@@ -9,6 +9,8 @@
 
 #include <cstddef>
 
+#include "driver/stream/schedule.h"
+
 namespace cudasim::driver {
 
 // What must lie at one end of a copy.
@@ -22,8 +24,23 @@ enum class End {
 // however far the device's page goes (measured on an H100, driver 580.159.04).
 bool IsRange(CUdeviceptr address, size_t bytes, End end, unsigned access);
 
-// For work of a graph, which may run long after it was checked.
+// For work that is done, which may be long after it was checked.
 void PanicUnless(bool valid);
+
+// The two forms of an entry.
+enum class Form { kBlocking, kAsync };
+
+// Where memory lies: what a copy's call waits for depends on it.
+enum class Location { kDevice, kPinned, kPageable };
+Location LocationOf(CUdeviceptr address);
+
+// Whether a copy's call returns only once it is done (CUDA's "API synchronization behavior"). A
+// blocking copy between places of the device does not; a blocking one from pageable memory does
+// here, where a real driver may still be about to write the device's memory.
+bool Waits(Form form, Location to, Location from);
+
+// What a call that waits for `task` returns.
+CUresult WaitFor(const TaskPointer& task);
 
 // The bytes of `rows` rows of `width` bytes, each `pitch` behind the one before: the
 // last row ends where its own bytes do. False if they are more than can be.

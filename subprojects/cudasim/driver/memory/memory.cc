@@ -18,6 +18,7 @@
 #include "driver/graph/graph_memory.h"
 #include "driver/memory/pool.h"
 #include "driver/stream/capture.h"
+#include "driver/stream/schedule.h"
 
 namespace cudasim::driver {
 namespace {
@@ -82,6 +83,25 @@ std::map<std::uintptr_t, Allocation>::iterator FindIn(Table& table, std::uintptr
   if (after == table.by_base.begin()) return table.by_base.end();
   auto candidate = std::prev(after);
   return candidate->second.Contains(address, 0) ? candidate : table.by_base.end();
+}
+
+// What begins there and may be freed as one of these kinds, or end().
+std::map<std::uintptr_t, Allocation>::iterator FindToFree(Table& table, std::uintptr_t base,
+                                                          std::initializer_list<MemoryKind> kinds) {
+  const auto found = table.by_base.find(base);
+  if (found == table.by_base.end() || found->second.is_being_freed) return table.by_base.end();
+  const bool is_one = std::find(kinds.begin(), kinds.end(), found->second.kind) != kinds.end();
+  return is_one ? found : table.by_base.end();
+}
+
+// The end of what is being freed, unless it went with its context.
+void End(std::uintptr_t base) {
+  Table& table = TheTable();
+  const std::lock_guard<std::mutex> lock(table.mutex);
+  const auto found = table.by_base.find(base);
+  if (found == table.by_base.end() || !found->second.is_being_freed) return;
+  Return(found->second);
+  table.by_base.erase(found);
 }
 
 // What the range overlaps, or nullptr.
@@ -168,14 +188,37 @@ CUresult Memory::Add(const Allocation& allocation) {
 CUresult Memory::Free(std::uintptr_t base, std::initializer_list<MemoryKind> kinds) {
   Table& table = TheTable();
   const std::lock_guard<std::mutex> lock(table.mutex);
-  const auto found = table.by_base.find(base);
-  if (found == table.by_base.end() ||
-      std::find(kinds.begin(), kinds.end(), found->second.kind) == kinds.end()) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
+  const auto found = FindToFree(table, base, kinds);
+  if (found == table.by_base.end()) return CUDA_ERROR_INVALID_VALUE;
   Return(found->second);
   table.by_base.erase(found);
   return CUDA_SUCCESS;
+}
+
+CUresult Memory::FreeIn(const Stream& stream, std::uintptr_t base,
+                        std::initializer_list<MemoryKind> kinds) {
+  if (Schedule::IsIdle()) return Free(base, kinds);
+  Table& table = TheTable();
+  {
+    const std::lock_guard<std::mutex> lock(table.mutex);
+    const auto found = FindToFree(table, base, kinds);
+    if (found == table.by_base.end()) return CUDA_ERROR_INVALID_VALUE;
+    found->second.is_being_freed = true;
+  }
+  Job job;
+  job.incarnation = stream.incarnation;
+  job.run = [base] { End(base); };
+  Schedule::Submit(stream, job);
+  return CUDA_SUCCESS;
+}
+
+CUresult Memory::FreeWhenIdle(std::uintptr_t base, std::initializer_list<MemoryKind> kinds) {
+  Allocation allocation;
+  if (!Find(base, &allocation)) return CUDA_ERROR_INVALID_VALUE;
+  if (allocation.incarnation.context != nullptr) {
+    Schedule::WaitForContext(allocation.incarnation.id);
+  }
+  return Free(base, kinds);
 }
 
 bool Memory::Find(std::uintptr_t address, Allocation* allocation) {
@@ -284,8 +327,14 @@ CUresult MemFree(CUdeviceptr address) {
   const CUresult code = ReadyOrNothingCurrent();
   if (code != CUDA_SUCCESS) return code;
   const std::shared_ptr<GraphMemory> of_graph = GraphMemory::At(address);
-  if (of_graph != nullptr) return of_graph->FreeOutside();
-  return Memory::Free(address, {MemoryKind::kDevice, MemoryKind::kManaged, MemoryKind::kPool});
+  if (of_graph != nullptr) {
+    Schedule::WaitForAll();
+    const CUresult freed = of_graph->FreeOutside();
+    if (freed == CUDA_SUCCESS) of_graph->Unmap();
+    return freed;
+  }
+  return Memory::FreeWhenIdle(address,
+                              {MemoryKind::kDevice, MemoryKind::kManaged, MemoryKind::kPool});
 }
 
 CUresult MemGetAddressRange(CUdeviceptr* base, size_t* size, CUdeviceptr address) {
@@ -314,7 +363,7 @@ CUresult MemAllocHost(void** pointer, size_t bytes) { return MemHostAlloc(pointe
 CUresult MemFreeHost(void* pointer) {
   const CUresult code = ReadyOrNothingCurrent();
   if (code != CUDA_SUCCESS) return code;
-  return Memory::Free(reinterpret_cast<std::uintptr_t>(pointer), {MemoryKind::kHost});
+  return Memory::FreeWhenIdle(reinterpret_cast<std::uintptr_t>(pointer), {MemoryKind::kHost});
 }
 
 CUresult MemHostGetDevicePointer(CUdeviceptr* address, void* pointer, unsigned flags) {

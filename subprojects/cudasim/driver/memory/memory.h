@@ -13,6 +13,7 @@
 #include <initializer_list>
 
 #include "driver/context/context.h"
+#include "driver/stream/stream.h"
 
 namespace cudasim::driver {
 
@@ -43,7 +44,8 @@ struct Allocation {
   bool synchronizes = false;                             // CU_POINTER_ATTRIBUTE_SYNC_MEMOPS
   // Of a pool or a mapping whose pages are the host's.
   bool lies_on_host = false;
-  bool host_access = false;  // of a mapping
+  bool host_access = false;     // of a mapping
+  bool is_being_freed = false;  // a stream will free it
   // The reserved range around mapped memory.
   std::uintptr_t range_base = 0;
   size_t range_size = 0;
@@ -75,6 +77,12 @@ class Memory {
 
   // INVALID_VALUE unless an allocation of one of these kinds begins there.
   static CUresult Free(std::uintptr_t base, std::initializer_list<MemoryKind> kinds);
+  // The same, behind the stream's work.
+  static CUresult FreeIn(const Stream& stream, std::uintptr_t base,
+                         std::initializer_list<MemoryKind> kinds);
+  // The same, once the work of the allocation's context is done. Memory of a pool has none:
+  // cudaFree's documentation says that nothing waits for its use. (Not measured.)
+  static CUresult FreeWhenIdle(std::uintptr_t base, std::initializer_list<MemoryKind> kinds);
 
   // The allocation around an address. The copy stays right until somebody frees it.
   static bool Find(std::uintptr_t address, Allocation* allocation);

@@ -351,12 +351,16 @@ CUresult MemFreeAsync(CUdeviceptr address, CUstream handle) {
   if (IsCapturing(stream)) return FreeInGraph(address, stream);
   if (address == 0) return CUDA_SUCCESS;
   const std::shared_ptr<GraphMemory> of_graph = GraphMemory::At(address);
-  if (of_graph != nullptr) return of_graph->FreeOutside();
+  if (of_graph != nullptr) {
+    const CUresult freed = of_graph->FreeOutside();
+    if (freed == CUDA_SUCCESS) of_graph->UnmapIn(stream);
+    return freed;
+  }
   Allocation allocation;
   const bool managed =
       Memory::Find(address, &allocation) && allocation.kind == MemoryKind::kManaged;
   if (managed) return CUDA_ERROR_NOT_SUPPORTED;
-  return Memory::Free(address, {MemoryKind::kDevice, MemoryKind::kPool});
+  return Memory::FreeIn(stream, address, {MemoryKind::kDevice, MemoryKind::kPool});
 }
 
 CUresult MemPoolCreate(CUmemoryPool* handle, const CUmemPoolProps* properties) {

@@ -54,7 +54,7 @@ CUresult MemHostUnregister(void* pointer) {
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   Allocation allocation;
   if (!Memory::Find(address, &allocation)) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
-  return Memory::Free(address, {MemoryKind::kRegistered});
+  return Memory::FreeWhenIdle(address, {MemoryKind::kRegistered});
 }
 
 }  // namespace cudasim::driver

@@ -293,11 +293,26 @@ void Captures::DropIncarnation(std::uint64_t context_id) {
   }
 }
 
-CUresult Submit(CUstream handle, const Stream& stream, const Work& work) {
+TaskPointer SubmitUncaptured(CUstream handle, const Stream& stream, const Work& work,
+                             const TaskPointer& after) {
+  const bool is_host = work.type == CU_GRAPH_NODE_TYPE_HOST;
+  if (Schedule::IsIdle() && !is_host) {
+    work.run(handle);
+    return nullptr;
+  }
+  Job job;
+  job.incarnation = work.incarnation;
+  job.run = [run = work.run, handle] { run(handle); };
+  job.is_host = is_host;
+  return Schedule::Submit(stream, job, {after, work.awaits ? work.awaits() : nullptr});
+}
+
+CUresult Submit(CUstream handle, const Stream& stream, const Work& work, TaskPointer* task) {
   CUresult code = CUDA_SUCCESS;
   if (Captures::Record(stream, work, &code)) return code;
   if (!work.is_valid()) return CUDA_ERROR_INVALID_VALUE;
-  work.run(handle);
+  const TaskPointer queued = SubmitUncaptured(handle, stream, work, /*after=*/nullptr);
+  if (task != nullptr) *task = queued;
   return CUDA_SUCCESS;
 }
 

@@ -79,9 +79,14 @@ class Captures {
   static void DropIncarnation(std::uint64_t context_id);
 };
 
-// Does the work, or records it if the stream captures; then invalid work is accepted,
-// and refused when the graph is instantiated.
-CUresult Submit(CUstream handle, const Stream& stream, const Work& work);
+// Submits the work, or records it if the stream captures; then invalid work is accepted,
+// and refused when the graph is instantiated. `task`: null if it is done, or recorded.
+CUresult Submit(CUstream handle, const Stream& stream, const Work& work,
+                TaskPointer* task = nullptr);
+
+// Submits it, to a stream that does not capture, behind `after`, too. Null if it is done.
+TaskPointer SubmitUncaptured(CUstream handle, const Stream& stream, const Work& work,
+                             const TaskPointer& after);
 
 // What the call that this thread is in may do while streams capture. The rule of each
 // entry is in the table of capture_rules.cc; a function asks at the point at which a

@@ -11,18 +11,21 @@
 #include "driver/handle_table.h"
 #include "driver/panic.h"
 #include "driver/stream/capture.h"
+#include "driver/stream/schedule.h"
 
 namespace cudasim::driver {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 struct Event {
   Incarnation incarnation;
   unsigned flags = 0;
   bool recorded = false;
-  Clock::time_point when;
+  TaskPointer record;  // null if it was done at once
+  Task::Clock::time_point recorded_at;
   CapturedPoint captured;  // where it was last recorded, if in a capture
+
+  bool HasHappened() const { return record == nullptr || record->IsDone(); }
+  Task::Clock::time_point when() const { return record != nullptr ? record->when() : recorded_at; }
 };
 
 using EventTable = HandleTable<CUevent, Event>;
@@ -71,35 +74,62 @@ CUresult FindTimed(CUevent handle, Event* event) {
   return HasTime(*event) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
+// The last record of the event, if it is not done.
+TaskPointer RecordOf(CUevent handle) {
+  Event event;
+  return Events().Find(handle, &event) == Handled::kAlive ? event.record : nullptr;
+}
+
 // For what happens outside of the capture: a node that waits at each launch.
-CUresult WaitForExternal(const Stream& stream) {
+CUresult WaitForExternal(const Stream& stream, CUevent handle) {
   if (Captures::StatusOf(stream) == CU_STREAM_CAPTURE_STATUS_NONE) return CUDA_ERROR_ILLEGAL_STATE;
   Work work;
   work.type = CU_GRAPH_NODE_TYPE_WAIT_EVENT;
   work.incarnation = stream.incarnation;
   work.is_valid = [] { return true; };
-  work.run = [](CUstream) {};  // a recorded event has happened
+  work.run = [](CUstream) {};
+  work.awaits = [handle] { return RecordOf(handle); };
   return Submit(nullptr, stream, work);
+}
+
+// A job that does nothing, at its time.
+Job Marker(const Incarnation& incarnation) {
+  Job job;
+  job.incarnation = incarnation;
+  return job;
 }
 
 // In a capture only an event that was never recorded may come from outside.
 CUresult WaitForUncaptured(const Stream& stream, const Event& event) {
   const bool captures = Captures::StatusOf(stream) != CU_STREAM_CAPTURE_STATUS_NONE;
+  if (!captures && !event.HasHappened()) {
+    Schedule::Submit(stream, Marker(stream.incarnation), {event.record});
+  }
   if (!captures || !event.recorded) return CUDA_SUCCESS;
   Captures::Lose(stream);
   return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
 }
 
-// An event is recorded where its owner is. `point`: in a capture, or nowhere.
-CUresult Record(CUevent handle, Event event, const Incarnation& place, const CapturedPoint& point) {
-  if (event.incarnation.id != OwnerOf(place).id) return CUDA_ERROR_INVALID_HANDLE;
-  event.captured = point;
-  if (point.capture_id == 0) {
-    event.recorded = true;
-    event.when = Clock::now();
-  }
+// An event is recorded where its owner is.
+bool CanRecord(const Event& event, const Incarnation& place) {
+  return event.incarnation.id == OwnerOf(place).id;
+}
+
+// `record`: null if what it is recorded behind is done.
+void Record(CUevent handle, Event event, const TaskPointer& record) {
+  event.captured = {};
+  event.recorded = true;
+  event.record = record;
+  event.recorded_at = Task::Clock::now();
   Events().Set(handle, event);
-  return CUDA_SUCCESS;
+}
+
+// For the calls that ask whether, or wait until, an event has happened.
+CUresult FindAsked(CUevent handle, Event* event) {
+  CUresult code = FindEvent(handle, event);
+  if (code == CUDA_SUCCESS) code = Captures::CheckEvent(event->captured, /*lose=*/true);
+  if (code == CUDA_SUCCESS) code = AskCaptures();
+  return code != CUDA_SUCCESS ? code : StickyError();
 }
 
 // For the calls that take all the streams of a context at once.
@@ -149,14 +179,26 @@ CUresult EventRecord(CUevent handle, CUstream stream_handle) {
   Event event;
   code = FindEvent(handle, &event);
   if (code != CUDA_SUCCESS) return code;
-  return Record(handle, event, stream.incarnation, Captures::PointOf(stream));
+  if (!CanRecord(event, stream.incarnation)) return CUDA_ERROR_INVALID_HANDLE;
+  const CapturedPoint point = Captures::PointOf(stream);
+  if (point.capture_id != 0) {
+    event.captured = point;
+    Events().Set(handle, event);
+    return CUDA_SUCCESS;
+  }
+  const bool is_idle = Schedule::IsIdle();
+  Record(handle, event, is_idle ? nullptr : Schedule::Submit(stream, Marker(stream.incarnation)));
+  return CUDA_SUCCESS;
 }
 
 CUresult CtxRecordEvent(CUcontext context, CUevent handle) {
   Incarnation incarnation;
   Event event;
   const CUresult code = FindContextAndEvent(context, handle, &incarnation, &event);
-  return code != CUDA_SUCCESS ? code : Record(handle, event, incarnation, /*point=*/{});
+  if (code != CUDA_SUCCESS) return code;
+  if (!CanRecord(event, incarnation)) return CUDA_ERROR_INVALID_HANDLE;
+  Record(handle, event, Schedule::SubmitBehind(incarnation, Marker(incarnation)));
+  return CUDA_SUCCESS;
 }
 
 // May cross contexts, like cuStreamWaitEvent.
@@ -166,7 +208,11 @@ CUresult CtxWaitEvent(CUcontext context, CUevent handle) {
   CUresult code = FindContextAndEvent(context, handle, &incarnation, &event);
   if (code == CUDA_SUCCESS) code = Captures::CheckEvent(event.captured, /*lose=*/true);
   // As cuda.h says; not measured.
-  return code == CUDA_ERROR_CAPTURED_EVENT ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : code;
+  if (code == CUDA_ERROR_CAPTURED_EVENT) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  if (code == CUDA_SUCCESS && !event.HasHappened()) {
+    Schedule::SubmitAhead(incarnation, Marker(incarnation), event.record);
+  }
+  return code;
 }
 
 CUresult GreenCtxRecordEvent(CUgreenCtx green, CUevent handle) {
@@ -183,13 +229,18 @@ CUresult GreenCtxWaitEvent(CUgreenCtx green, CUevent handle) {
 
 CUresult EventQuery(CUevent handle) {
   Event event;
-  CUresult code = FindEvent(handle, &event);
-  if (code == CUDA_SUCCESS) code = Captures::CheckEvent(event.captured, /*lose=*/true);
-  if (code == CUDA_SUCCESS) code = AskCaptures();
-  return code != CUDA_SUCCESS ? code : StickyError();
+  const CUresult code = FindAsked(handle, &event);
+  if (code != CUDA_SUCCESS) return code;
+  return event.HasHappened() ? StickyError() : CUDA_ERROR_NOT_READY;
 }
 
-CUresult EventSynchronize(CUevent handle) { return EventQuery(handle); }
+CUresult EventSynchronize(CUevent handle) {
+  Event event;
+  const CUresult code = FindAsked(handle, &event);
+  if (code != CUDA_SUCCESS) return code;
+  Schedule::Wait(event.record);
+  return StickyError();
+}
 
 CUresult EventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
   Event from;
@@ -199,7 +250,8 @@ CUresult EventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
   if (code != CUDA_SUCCESS) return code;
   if (milliseconds == nullptr || from.incarnation.id != to.incarnation.id)
     return CUDA_ERROR_INVALID_HANDLE;
-  *milliseconds = std::chrono::duration<float, std::milli>(to.when - from.when).count();
+  if (!from.HasHappened() || !to.HasHappened()) return CUDA_ERROR_NOT_READY;
+  *milliseconds = std::chrono::duration<float, std::milli>(to.when() - from.when()).count();
   return CUDA_SUCCESS;
 }
 
@@ -216,7 +268,7 @@ CUresult StreamWaitEvent(CUstream stream_handle, CUevent handle, unsigned flags)
   Event event;
   code = FindEvent(handle, &event);
   if (code != CUDA_SUCCESS) return code;
-  if ((flags & CU_EVENT_WAIT_EXTERNAL) != 0) return WaitForExternal(stream);
+  if ((flags & CU_EVENT_WAIT_EXTERNAL) != 0) return WaitForExternal(stream, handle);
   const bool captured = event.captured.capture_id != 0;
   return captured ? Captures::Join(stream, event.captured) : WaitForUncaptured(stream, event);
 }

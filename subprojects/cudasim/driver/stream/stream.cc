@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <thread>
 
 #include "driver/api.h"
 #include "driver/context/context.h"
@@ -14,6 +13,7 @@
 #include "driver/handle_table.h"
 #include "driver/panic.h"
 #include "driver/stream/capture.h"
+#include "driver/stream/schedule.h"
 
 namespace cudasim::driver {
 namespace {
@@ -54,11 +54,6 @@ bool IsPerThread(CUstream handle) {
   return handle == CU_STREAM_PER_THREAD || (handle == nullptr && ThisCall().per_thread);
 }
 
-std::uint64_t NextStreamId() {
-  static std::atomic<std::uint64_t> next{1};
-  return next.fetch_add(1, std::memory_order_relaxed);
-}
-
 // Ids of the special streams: their own range; one per context, and one per
 // context and thread.
 std::uint64_t SpecialId(CUstream handle, const Incarnation& incarnation) {
@@ -83,17 +78,20 @@ CUresult FindAny(CUstream handle, Stream* stream) {
   return IsSpecial(handle) ? FindSpecial(handle, stream) : FindCreated(handle, stream);
 }
 
+// On the driver's thread.
 template <typename Function>
-void RunOnDriverThread(CUstream stream, const Function& function) {
-  std::thread thread([&] {
-    CallbackStream() = &stream;
-    function();
-    CallbackStream() = nullptr;
-  });
-  thread.join();
+void CallUser(CUstream stream, const Function& function) {
+  CallbackStream() = &stream;
+  function();
+  CallbackStream() = nullptr;
 }
 
 }  // namespace
+
+std::uint64_t NextStreamId() {
+  static std::atomic<std::uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
 
 CUresult FindStream(CUstream handle, Stream* stream) {
   const CUresult code = FindAny(handle, stream);
@@ -131,6 +129,7 @@ CUresult StreamCreate(CUstream* handle, unsigned flags) {
   return StreamCreateWithPriority(handle, flags, 0);
 }
 
+// Returns at once; what was submitted is done all the same.
 CUresult StreamDestroy(CUstream handle) {
   if (handle == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   Stream stream;
@@ -149,12 +148,17 @@ CUresult StreamSynchronize(CUstream handle) {
                 "H100, driver 580.159.04)");
   }
   Stream stream;
-  return FindReadyStream(handle, &stream);
+  const CUresult code = FindReadyStream(handle, &stream);
+  if (code != CUDA_SUCCESS) return code;
+  Schedule::Wait(stream);
+  return StickyError();
 }
 
 CUresult StreamQuery(CUstream handle) {
   Stream stream;
-  return FindReadyStream(handle, &stream);
+  const CUresult code = FindReadyStream(handle, &stream);
+  if (code != CUDA_SUCCESS) return code;
+  return Schedule::IsDone(stream) ? StickyError() : CUDA_ERROR_NOT_READY;
 }
 
 CUresult StreamGetCtx(CUstream handle, CUcontext* context) {
@@ -224,10 +228,15 @@ CUresult StreamAddCallback(CUstream handle, CUstreamCallback callback, void* dat
   Stream stream;
   const CUresult code = FindReadyStream(handle, &stream);
   if (code != CUDA_SUCCESS) return code;
-  RunOnDriverThread(handle, [&] { callback(handle, CUDA_SUCCESS, data); });
+  Job job;
+  job.incarnation = stream.incarnation;
+  job.is_host = true;
+  job.run = [=] { CallUser(handle, [&] { callback(handle, StickyError(), data); }); };
+  Schedule::Submit(stream, job);
   return CUDA_SUCCESS;
 }
 
+// Unlike a callback it is not called after a sticky error, as <cuda.h> says.
 CUresult LaunchHostFunc(CUstream handle, CUhostFn function, void* data) {
   if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Stream stream;
@@ -237,7 +246,9 @@ CUresult LaunchHostFunc(CUstream handle, CUhostFn function, void* data) {
   work.type = CU_GRAPH_NODE_TYPE_HOST;
   work.incarnation = stream.incarnation;
   work.is_valid = [] { return true; };
-  work.run = [=](CUstream in) { RunOnDriverThread(in, [=] { function(data); }); };
+  work.run = [=](CUstream in) {
+    if (StickyError() == CUDA_SUCCESS) CallUser(in, [=] { function(data); });
+  };
   return Submit(handle, stream, work);
 }
 

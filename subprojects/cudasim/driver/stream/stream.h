@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Streams and events. Work is done when it is submitted, so a stream is an owner, not a queue, and
-// a recorded event has happened.
+// Streams and events. What was submitted to a stream and is not done yet is in schedule.h.
 
 #ifndef CUDASIM_DRIVER_STREAM_STREAM_H_
 #define CUDASIM_DRIVER_STREAM_STREAM_H_
@@ -22,6 +21,9 @@ struct Stream {
   std::uint64_t id = 0;
   bool is_legacy = false;
 };
+
+// Of one that was never a stream's.
+std::uint64_t NextStreamId();
 
 // The stream that a handle means. 0, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD are
 // streams of the current context: INVALID_CONTEXT or CONTEXT_IS_DESTROYED without

@@ -24,8 +24,9 @@
 /// load on every driver.
 ///
 /// It is a test double for contexts, not an emulator of GPUs: device memory is
-/// host memory, work is done when it is submitted, and a kernel runs only if a
-/// host function was registered under its name. What is undefined on a real driver
+/// host memory, work that waits for nothing is done when it is submitted (but see
+/// Sim::ScheduleWork), and a kernel runs only if a host function was registered
+/// under its name. What is undefined on a real driver
 /// (pushing a destroyed handle, say, which corrupts the heap) aborts with the
 /// name of the call and a stack trace; so does an allocation in a capturing stream,
 /// which is not simulated.
@@ -154,6 +155,23 @@ class Sim {
 
   /// How many launches of kernel `name` were skipped; of all kernels if it is null.
   [[nodiscard]] static std::uint64_t SkippedLaunches(const char* name = nullptr);
+
+  /// From now on work is not done by the call that submits it, so that a use of its results before
+  /// it is done, or an order of two streams that nothing enforces, shows. The simulated GPU does
+  /// one piece of work after another (a copy, a kernel, a record of an event), each chosen at
+  /// random among those that wait for no other, and each takes `calls` driver calls of any thread.
+  /// Calls that wait for work take no time. A program that makes the same calls in the same order,
+  /// on the same seed, has its work done in the same order at the same calls, on every machine:
+  /// nothing depends on time, except that
+  /// - the GPU goes on with other work after a host function has run for 100 ms, and
+  /// - all work is done once the program has made no call for a second.
+  ///
+  /// 0 calls return to the default: work that waits for nothing is done at once, and only host
+  /// functions, and what waits for them, later, on a thread of the driver's. The environment
+  /// variable CUDASIM_SCHEDULE=SEED:CALLS sets it from the start.
+  ///
+  /// The nodes of a graph are done in the order of their creation.
+  static void ScheduleWork(std::uint64_t seed, unsigned calls);
 
   /// In a kernel: where a variable (`__device__`, `__constant__`, `__managed__`) of the kernel's
   /// module is in the context that the kernel runs in, and its bytes unless `size` is null.

@@ -88,6 +88,10 @@ check("--skip-unknown-kernels", run.code == 0 and run.out == "cuLaunchKernel: 0\
 run = Run("--", program, "begin", "unmodelled")
 check("names what is not modelled, with how often it was called",
       run.out == "cuMulticastUnbind: 801\n" * 3 and lines(run, "not modelled: (.*)") == ["3 cuMulticastUnbind"], run)
+run = Run("--", program, "begin", "fill")
+check("work is done at once", run.out == "before: 2, after: 2\n", run)
+run = Run("--schedule", "1:5", "--", program, "begin", "fill")
+check("--schedule: work is done later", run.out == "before: 1, after: 2\n", run)
 run = Run("--", program, "table")
 check("names who asks for a private table, once, and says what to link",
       len(re.findall(r"command_program asked for a private table.*-cudart shared", run.err)) == 1
@@ -148,6 +152,10 @@ BAD = {
     ("--fail", "cuMemAlloc:1:NO_SUCH_ERROR", "--", program, "devices"): "\"NO_SUCH_ERROR\" is no error of CUDA",
     ("--fail", "cuMemAlloc:1:0", "--", program, "devices"): "\"0\" is no error of CUDA",
     ("--fail", "cuMemAlloc:1:SUCCESS", "--", program, "devices"): "\"SUCCESS\" is no error of CUDA",
+    ("--schedule", "1", "--", program, "fill"): "--schedule 1: SEED:CALLS",
+    ("--schedule", "x:1", "--", program, "fill"): "--schedule x:1: SEED:CALLS",
+    ("--schedule", "1:", "--", program, "fill"): "--schedule 1:: SEED:CALLS",
+    ("--schedule", "1:123456789", "--", program, "fill"): "SEED:CALLS",
 }
 for words, message in BAD.items():
     run = Run(*words)
@@ -159,6 +167,8 @@ simulation = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(cudas
 for name, value, message in (("CUDASIM_DEVICES", "many", 'CUDASIM_DEVICES: "many"'),
                              ("CUDASIM_DEVICES", "17", "0 to 16"),
                              ("CUDASIM_FAIL", "cuMemAlloc:1", '"cuMemAlloc:1" is not ENTRY:NTH:CODE'),
+                             ("CUDASIM_SCHEDULE", "1", '"1" is not SEED:CALLS'),
+                             ("CUDASIM_SCHEDULE", "1:x", '"1:x" is not SEED:CALLS'),
                              ("CUDASIM_FAIL", "cuMemAlloc:1:2,x", '"x" is not ENTRY:NTH:CODE')):
     done = subprocess.run([program, "devices"], env={**ENVIRONMENT, "LD_LIBRARY_PATH": simulation, name: value},
                           capture_output=True, text=True)

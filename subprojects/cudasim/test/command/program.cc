@@ -93,6 +93,19 @@ void AskForWhatIsNotModelled() {
   }
 }
 
+// A fill of pinned memory, which is looked at before and after a wait.
+void FillLater() {
+  void* pinned = nullptr;
+  CUstream stream = nullptr;
+  RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING);
+  RAW(cuMemAllocHost)(&pinned, 4);
+  std::memset(pinned, 1, 4);
+  RAW(cuMemsetD8Async)(reinterpret_cast<CUdeviceptr>(pinned), 2, 4, stream);
+  const int before = *static_cast<unsigned char*>(pinned);
+  RAW(cuStreamSynchronize)(stream);
+  std::printf("before: %d, after: %d\n", before, *static_cast<unsigned char*>(pinned));
+}
+
 // A destroyed handle: undefined on a real driver.
 void Misuse() {
   CUcontext own = nullptr;
@@ -117,6 +130,7 @@ int main(int, char** argv) {
     if (is("table")) AskForTable();
     if (is("launch")) LaunchUnknown();
     if (is("unmodelled")) AskForWhatIsNotModelled();
+    if (is("fill")) FillLater();
     if (is("misuse")) Misuse();
     if (is("fork_and_begin")) Fork(&Begin);
     if (is("fork")) Fork([] {});
