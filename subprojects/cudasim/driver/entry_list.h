@@ -467,6 +467,8 @@
   T(GraphLaunch, 10000, "", 10000, ptsz, GraphLaunch, kInitialized, (CUgraphExec exec, CUstream    \
     stream), (exec, stream))                                                                       \
   X(GraphExecDestroy, 10000, "", GraphExecDestroy, kInitialized, (CUgraphExec exec), (exec))       \
+  X(GraphAddEmptyNode, 10000, "", GraphAddEmptyNode, kInitialized, (CUgraphNode* node, CUgraph     \
+    graph, const CUgraphNode* dependencies, size_t count), (node, graph, dependencies, count))     \
   X(GraphAddKernelNode, 10000, "", GraphAddKernelNodeFirst, kInitialized, (CUgraphNode* node,      \
     CUgraph graph, const CUgraphNode* dependencies, size_t count,                                  \
     const CUDA_KERNEL_NODE_PARAMS_v1* params), (node, graph, dependencies, count, params))         \

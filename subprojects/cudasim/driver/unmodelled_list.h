@@ -51,7 +51,6 @@
   X(GraphAddChildGraphNode, 10000, "", NotModelled, kInitialized, (), ())                         \
   X(GraphAddDependencies, 10000, "", NotModelled, kInitialized, (), ())                           \
   X(GraphAddDependencies, 12030, "_v2", NotModelled, kInitialized, (), ())                        \
-  X(GraphAddEmptyNode, 10000, "", NotModelled, kInitialized, (), ())                              \
   X(GraphAddEventRecordNode, 11010, "", NotModelled, kInitialized, (), ())                        \
   X(GraphAddEventWaitNode, 11010, "", NotModelled, kInitialized, (), ())                          \
   X(GraphAddExternalSemaphoresSignalNode, 11020, "", NotModelled, kInitialized, (), ())           \

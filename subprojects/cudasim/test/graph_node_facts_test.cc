@@ -103,6 +103,20 @@ BOOST_AUTO_TEST_CASE(a_node_runs_after_those_it_depends_on) {
   BOOST_TEST(guest.InstantiateAndRun() == 3u);
 }
 
+BOOST_AUTO_TEST_CASE(an_empty_node_only_orders_others) {
+  NodeGuest guest;
+  OK(guest.Add(1));
+  CUgraphNode empty = nullptr;
+  OK(RAW(cuGraphAddEmptyNode)(&empty, guest.graph, &guest.node, 1));
+  CUgraphNodeType type = CU_GRAPH_NODE_TYPE_KERNEL;
+  OK(RAW(cuGraphNodeGetType)(empty, &type));
+  BOOST_CHECK_EQUAL(type, CU_GRAPH_NODE_TYPE_EMPTY);
+  OK(guest.Add(2, {empty}));
+  BOOST_TEST(guest.InstantiateAndRun() == 2u);
+  IS(RAW(cuGraphAddEmptyNode)(nullptr, guest.graph, nullptr, 0), INVALID_VALUE);
+  IS(RAW(cuGraphAddEmptyNode)(&empty, nullptr, nullptr, 0), INVALID_VALUE);
+}
+
 // The parameters were copied when the node was added.
 BOOST_AUTO_TEST_CASE(a_function_runs_in_its_own_context) {
   for (const bool is_current : {true, false}) {

@@ -220,7 +220,9 @@ CUresult GraphInstantiateWithFlags(CUgraphExec* handle, CUgraph graph_handle,
   Executable executable;
   {
     const auto lock = Captures::Lock();
-    for (const NodePointer& node : graph->nodes) executable.nodes.push_back({node, node->work});
+    for (const NodePointer& node : graph->nodes) {
+      if (node->work.run != nullptr) executable.nodes.push_back({node, node->work});
+    }
   }
   PanicIfContextIsGone(graph_handle, executable.nodes);
   for (const ExecutableNode& node : executable.nodes) {
@@ -308,6 +310,21 @@ CUresult GraphExecDestroy(CUgraphExec handle) {
   if (code != CUDA_SUCCESS) return code;
   PanicIfContextIsGone(handle, executable.nodes);
   Executables().Remove(handle);
+  return CUDA_SUCCESS;
+}
+
+// It does nothing, in no context. Not measured.
+CUresult GraphAddEmptyNode(CUgraphNode* handle, CUgraph graph_handle,
+                           const CUgraphNode* dependency_handles, size_t count) {
+  GraphPointer graph;
+  CUresult code = FindGraph(graph_handle, &graph);
+  if (code != CUDA_SUCCESS) return code;
+  if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::vector<NodePointer> dependencies;
+  code = FindDependencies(graph, dependency_handles, count, &dependencies);
+  if (code != CUDA_SUCCESS) return code;
+  const auto lock = Captures::Lock();
+  *handle = AddNode(graph, Work(), dependencies)->handle;
   return CUDA_SUCCESS;
 }
 

@@ -24,7 +24,7 @@ struct Work {
   CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
   Incarnation incarnation;              // of the stream it was submitted to
   std::function<bool()> is_valid;       // whether its memory is there
-  std::function<void(CUstream)> run;    // in the stream it is given
+  std::function<void(CUstream)> run;    // in the stream it is given; null in an empty node
   std::function<TaskPointer()> awaits;  // what else it waits for when it is submitted; or null
   std::shared_ptr<GraphMemory> memory;  // what it allocates or frees
   // Of a kernel: the same with one attribute more.
