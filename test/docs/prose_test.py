@@ -104,7 +104,7 @@ def files(place):
     if path.is_file():
         return [path]
     return sorted(p for p in path.rglob("*") if p.is_file() and p.suffix in READERS and p.name not in SKIPPED
-                  and "__pycache__" not in p.parts and p.parent.name != "hardware")
+                  and not {"__pycache__", "corpus", "hardware"} & set(p.relative_to(root).parts[:-1]))
 
 
 def hits(path):

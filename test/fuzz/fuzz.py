@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""fuzz.py BUILD TARGET [--seconds N | --runs N] [--keep]
+
+Compiles a fuzz target with clang++, libFuzzer and the sanitizers of addresses and of undefined behaviour,
+and runs it on its kept corpus, then on N new inputs (--runs, 20,000 if nothing is said) or for N seconds.
+What it finds stays in BUILD/fuzz/TARGET: new inputs in corpus/, which --keep adds to the kept corpus, as
+far as they cover more, and inputs that fail, which are printed. BUILD has the simulated driver.
+
+Targets: image and ptx, of subprojects/cudaimage/fuzz; params, notes and guard, of test/fuzz.
+"""
+
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "headers"))
+from flags import system_includes  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+IMAGE = ROOT / "subprojects" / "cudaimage"
+TARGETS = {
+    # name: its folder, and what is compiled with it
+    "image": (IMAGE / "fuzz", "image"),
+    "ptx": (IMAGE / "fuzz", "image"),
+    "params": (ROOT / "test" / "fuzz", "params"),
+    "notes": (ROOT / "test" / "fuzz", "notes"),
+    "guard": (ROOT / "test" / "fuzz", "core"),
+}
+# Of the largest input, in bytes: what a real image of the kept corpus has.
+MAX_LENGTH = {"image": 65536, "ptx": 16384, "params": 1024, "notes": 4096, "guard": 96}
+
+
+def listed(path):
+    return [path.parent / line for line in path.read_text().split()]
+
+
+def sources(what):
+    if what == "image":
+        return [path for path in listed(IMAGE / "src" / "sources.list")]
+    if what == "params":
+        return [ROOT / "lib" / "launch" / "param_buffer.cc"]
+    core = listed(ROOT / "lib" / "core.list")
+    return [path for path in core if what == "core" or path.name != "registry_home.cc"]
+
+
+def compile_target(build, name, out):
+    folder, what = TARGETS[name]
+    program = out / f"{name}_fuzz"
+    command = ["clang++", "-std=c++17", "-g1", "-O1", "-fsanitize=fuzzer,address,undefined",
+               "-fno-sanitize-recover=all", "-fno-sanitize=enum", "-DCUGUEST_STATIC", f"-I{ROOT}",
+               f"-I{ROOT / 'include'}", f"-I{IMAGE / 'include'}",
+               *system_includes(build), folder / f"{name}_fuzz.cc", *sources(what), "-ldl",
+               "-pthread", "-o", program]
+    if what == "params":
+        flags = subprocess.check_output(["pkg-config", "--cflags", "--libs", "absl_status", "absl_strings"], text=True)
+        command += flags.split()
+    subprocess.check_call(command)
+    return program
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("target", choices=sorted(TARGETS))
+    bound = parser.add_mutually_exclusive_group()
+    bound.add_argument("--seconds", type=int)
+    bound.add_argument("--runs", type=int, default=20000)
+    parser.add_argument("--keep", action="store_true")
+    options = parser.parse_args()
+
+    build = options.build.resolve()
+    out = build / "fuzz" / options.target
+    found = out / "corpus"
+    found.mkdir(parents=True, exist_ok=True)
+    kept = TARGETS[options.target][0] / "corpus" / options.target
+    program = compile_target(build, options.target, out)
+    simulation = build / "subprojects" / "cudasim" / "sim"
+    environment = dict(os.environ, LD_LIBRARY_PATH=f"{simulation}:{os.environ.get('LD_LIBRARY_PATH', '')}")
+    # What the driver keeps to the end of the process is no leak.
+    environment.setdefault("ASAN_OPTIONS", "detect_leaks=0")
+    common = [program, f"-max_len={MAX_LENGTH[options.target]}", f"-artifact_prefix={out}/", "-print_final_stats=1",
+              "-timeout=20"]
+    limit = f"-max_total_time={options.seconds}" if options.seconds else f"-runs={options.runs}"
+    code = subprocess.call([*common, limit, found, kept], env=environment)
+    if code != 0:
+        print(f"FAILED: the input is the last file that is named above, in {out}")
+        return 1
+    if options.keep:
+        subprocess.check_call([*common, "-set_cover_merge=1", kept, found], env=environment)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

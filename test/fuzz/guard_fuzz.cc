@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A guard around a callee that does anything to the thread's stack of contexts: pushes, pops, sets,
+// creates and destroys contexts, uses guards of its own. Then the stack is the caller's as far as
+// Note [How a guard restores] and Note [What is inferred] of context_guard.h say so, and nothing else
+// is. On the simulated driver.
+//
+// The first bytes are the mode, the guard's context and the caller's stack; the others are steps.
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "cuguest/context_guard.h"
+#include "cuguest/driver_table.h"
+#include "cuguest/incident.h"
+#include "lib/context/call_outcome.h"
+#include "test/fuzz/input.h"
+
+namespace {
+
+using cuguest::ContextGuard;
+using cuguest::GuardMode;
+using cuguest::Incident;
+using cuguest::Repair;
+using cuguest_fuzz::Input;
+using Stack = std::vector<CUcontext>;
+
+constexpr unsigned kCallers = 3;  // contexts that only the caller has
+constexpr unsigned kCallees = 2;  // that only the callee has
+constexpr unsigned kMostDeep = 8;
+
+const cuguest::DriverTable& TheDriver() {
+  static const cuguest::DriverTable& driver = [&]() -> const cuguest::DriverTable& {
+    const cuguest::DriverTable* found = nullptr;
+    FUZZ_CHECK(cuguest::internal::GetInitializedDriver(&found).ok());
+    return *found;
+  }();
+  return driver;
+}
+
+CUcontext Create() {
+  CUcontext context = nullptr;
+  FUZZ_CHECK(TheDriver().CtxCreate(&context, 0, 0) == CUDA_SUCCESS);
+  return context;
+}
+
+CUcontext CreateFloating() {
+  const CUcontext context = Create();
+  CUcontext popped = nullptr;
+  FUZZ_CHECK(TheDriver().CtxPopCurrent(&popped) == CUDA_SUCCESS);
+  return context;
+}
+
+CUcontext Current() {
+  CUcontext context = nullptr;
+  FUZZ_CHECK(TheDriver().CtxGetCurrent(&context) == CUDA_SUCCESS);
+  return context;
+}
+
+// Bottom first. Nothing is current afterwards.
+Stack TakeDown() {
+  Stack stack;
+  CUcontext popped = nullptr;
+  while (TheDriver().CtxPopCurrent(&popped) == CUDA_SUCCESS) stack.push_back(popped);
+  std::reverse(stack.begin(), stack.end());
+  return stack;
+}
+
+void Put(const Stack& stack) {
+  for (const CUcontext context : stack) {
+    FUZZ_CHECK(TheDriver().CtxPushCurrent(context) == CUDA_SUCCESS);
+  }
+}
+
+// They are never destroyed but `own`, which is the process's.
+struct Cast {
+  CUcontext guards = CreateFloating();
+  Stack callers = {CreateFloating(), CreateFloating(), CreateFloating()};
+  Stack callees = {CreateFloating(), CreateFloating()};
+
+  CUcontext Any(Input* input) const {
+    const unsigned which = input->Below(1 + kCallers + kCallees);
+    if (which == 0) return guards;
+    return which <= kCallers ? callers[which - 1] : callees[which - 1 - kCallers];
+  }
+};
+
+// What a callee did, as it concerns the promises.
+struct Done {
+  std::vector<CUcontext> left;   // its pushes, above what it was called with
+  bool went_below = false;       // it changed what it was called with
+  bool left_foreign = true;      // all of `left` are contexts of its own
+};
+
+std::vector<Incident> g_incidents;
+
+Done RunCallee(const Cast& cast, ContextGuard* guard, Input* input) {
+  const cuguest::DriverTable& driver = TheDriver();
+  Done done;
+  const auto push = [&](CUcontext context) {
+    FUZZ_CHECK(driver.CtxPushCurrent(context) == CUDA_SUCCESS);
+    done.left.push_back(context);
+  };
+  const auto replace = [&](CUcontext context) {
+    FUZZ_CHECK(driver.CtxSetCurrent(context) == CUDA_SUCCESS);
+    if (done.left.empty()) {
+      done.went_below = true;
+    } else {
+      done.left.back() = context;
+    }
+  };
+  while (!input->empty() && done.left.size() < kMostDeep) {
+    CUcontext popped = nullptr;
+    switch (input->Below(7)) {
+      case 0:
+        push(cast.Any(input));
+        break;
+      case 1:
+        if (driver.CtxPopCurrent(&popped) != CUDA_SUCCESS) break;
+        if (done.left.empty()) {
+          done.went_below = true;
+        } else {
+          done.left.pop_back();
+        }
+        break;
+      case 2:
+        replace(cast.Any(input));
+        break;
+      case 3:  // as pop, of what is current
+        if (Current() == nullptr) break;
+        FUZZ_CHECK(driver.CtxSetCurrent(nullptr) == CUDA_SUCCESS);
+        if (done.left.empty()) {
+          done.went_below = true;
+        } else {
+          done.left.pop_back();
+        }
+        break;
+      case 4: {  // a context that it makes, uses and destroys
+        const CUcontext own = Create();
+        if (input->Byte() & 1) {
+          FUZZ_CHECK(driver.CtxPopCurrent(&popped) == CUDA_SUCCESS && popped == own);
+        }
+        FUZZ_CHECK(driver.CtxDestroy(own) == CUDA_SUCCESS);
+        break;
+      }
+      case 5: {  // a guard of its own
+        const ContextGuard inner(cast.Any(input));
+        FUZZ_CHECK(inner.ok());
+        break;
+      }
+      case 6:
+        // Replaces what the callee left on top by the guard's context, or does nothing.
+        FUZZ_CHECK(guard->Reassert() == CUDA_SUCCESS && Current() == guard->get());
+        done.went_below = done.went_below || !done.left.empty();
+        break;
+    }
+  }
+  for (const CUcontext context : done.left) {
+    const bool is_own =
+        std::find(cast.callees.begin(), cast.callees.end(), context) != cast.callees.end();
+    done.left_foreign = done.left_foreign && is_own;
+  }
+  return done;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const Cast& cast = *new Cast;
+  cuguest::SetIncidentHandler([](const Incident& incident) { g_incidents.push_back(incident); });
+  Input input(data, size);
+  const auto mode = static_cast<GuardMode>(input.Below(3));
+  const CUcontext guards = (input.Byte() & 1) ? cast.callers[0] : cast.guards;
+  Stack caller;
+  for (unsigned depth = input.Below(5); depth > 0; --depth) {
+    caller.push_back(cast.callers[input.Below(kCallers)]);
+  }
+  Put(caller);
+  g_incidents.clear();
+
+  Done done;
+  CUresult restored = CUDA_SUCCESS;
+  CUcontext top = nullptr;
+  {
+    ContextGuard guard(guards, mode);
+    FUZZ_CHECK(guard.ok() && Current() == guards);
+    done = RunCallee(cast, &guard, &input);
+    top = Current();
+    g_incidents.clear();  // those of Reassert() and of the callee's own guards
+    restored = guard.Restore();
+  }
+  const std::vector<Incident> incidents = g_incidents;
+  const Stack after = TakeDown();
+
+  const bool is_exact = after == caller;
+  const bool is_unrepaired = std::any_of(
+      incidents.begin(), incidents.end(),
+      [](const Incident& incident) { return incident.repair == Repair::kUnrepaired; });
+  FUZZ_CHECK(incidents.size() <= 1);
+  const bool is_clean = !done.went_below && done.left.empty();
+  // What is current is the caller's, whatever happened; but a guard that elides or switches, and finds
+  // its own context on top, does not look beneath.
+  const CUcontext current = after.empty() ? nullptr : after.back();
+  const CUcontext callers_current = caller.empty() ? nullptr : caller.back();
+  const bool is_unseen = mode == GuardMode::kElide && top == guards && !is_clean;
+  FUZZ_CHECK(current == callers_current || is_unrepaired || is_unseen);
+  // The driver refuses nothing here.
+  FUZZ_CHECK(restored == CUDA_SUCCESS || is_unrepaired);
+  // The guard that knows the whole stack restores it, and certain is certain.
+  if (mode == GuardMode::kExact) FUZZ_CHECK(is_exact);
+  if (!incidents.empty() && incidents[0].repair == Repair::kRepaired) FUZZ_CHECK(is_exact);
+  // A callee that leaves what it found is not reported; pushes of its own contexts that it leaves
+  // are, and are taken off.
+  if (is_clean) FUZZ_CHECK(is_exact && incidents.empty());
+  if (!done.went_below && !done.left.empty() && done.left_foreign) {
+    FUZZ_CHECK(is_exact && incidents.size() == 1);
+  }
+  return 0;
+}
