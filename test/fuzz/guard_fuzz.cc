@@ -2,8 +2,8 @@
 //
 // A guard around a callee that does anything to the thread's stack of contexts: pushes, pops, sets,
 // creates and destroys contexts, uses guards of its own. Then the stack is the caller's as far as
-// Note [How a guard restores] and Note [What is inferred] of context_guard.h say so, and nothing else
-// is. On the simulated driver.
+// Note [How a guard restores] and Note [What is inferred] of context_guard.h say so, and nothing
+// else is. On the simulated driver.
 //
 // The first bytes are the mode, the guard's context and the caller's stack; the others are steps.
 
@@ -89,9 +89,9 @@ struct Cast {
 
 // What a callee did, as it concerns the promises.
 struct Done {
-  std::vector<CUcontext> left;   // its pushes, above what it was called with
-  bool went_below = false;       // it changed what it was called with
-  bool left_foreign = true;      // all of `left` are contexts of its own
+  std::vector<CUcontext> left;  // its pushes, above what it was called with
+  bool went_below = false;      // it changed what it was called with
+  bool left_foreign = true;     // all of `left` are contexts of its own
 };
 
 std::vector<Incident> g_incidents;
@@ -195,13 +195,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Stack after = TakeDown();
 
   const bool is_exact = after == caller;
-  const bool is_unrepaired = std::any_of(
-      incidents.begin(), incidents.end(),
-      [](const Incident& incident) { return incident.repair == Repair::kUnrepaired; });
+  const bool is_unrepaired =
+      std::any_of(incidents.begin(), incidents.end(),
+                  [](const Incident& incident) { return incident.repair == Repair::kUnrepaired; });
   FUZZ_CHECK(incidents.size() <= 1);
   const bool is_clean = !done.went_below && done.left.empty();
-  // What is current is the caller's, whatever happened; but a guard that elides or switches, and finds
-  // its own context on top, does not look beneath.
+  // What is current is the caller's, whatever happened; but a guard that elides or switches, and
+  // finds its own context on top, does not look beneath.
   const CUcontext current = after.empty() ? nullptr : after.back();
   const CUcontext callers_current = caller.empty() ? nullptr : caller.back();
   const bool is_unseen = mode == GuardMode::kElide && top == guards && !is_clean;

@@ -38,12 +38,12 @@ class Input {
 }  // namespace cuguest_fuzz
 
 // Ends the process, which libFuzzer reports with the input.
-#define FUZZ_CHECK(holds)                                                            \
-  do {                                                                               \
-    if (!(holds)) {                                                                  \
+#define FUZZ_CHECK(holds)                                                                  \
+  do {                                                                                     \
+    if (!(holds)) {                                                                        \
       std::fprintf(stderr, "%s:%d: this does not hold: %s\n", __FILE__, __LINE__, #holds); \
-      std::abort();                                                                  \
-    }                                                                                \
+      std::abort();                                                                        \
+    }                                                                                      \
   } while (false)
 
 #endif  // CUGUEST_TEST_FUZZ_INPUT_H_

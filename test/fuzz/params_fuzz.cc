@@ -60,14 +60,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::vector<unsigned char> value(std::min<std::size_t>(bytes, cuguest::kMaxParamBytes + 1));
     for (unsigned char& byte : value) byte = static_cast<unsigned char>(model.size() + bytes);
     const bool is_type = bytes != 0 && IsPowerOfTwo(alignment) && bytes % alignment == 0;
-    const std::size_t offset =
-        is_type ? (EndOf(model) + alignment - 1) / alignment * alignment : 0;
+    const std::size_t offset = is_type ? (EndOf(model) + alignment - 1) / alignment * alignment : 0;
     const bool fits = is_type && offset + bytes <= cuguest::kMaxParamBytes;
     const absl::Status status = buffer.AddBytes(value.data(), bytes, alignment);
     FUZZ_CHECK(status.ok() == fits);
     if (!status.ok()) {
-      FUZZ_CHECK(status.code() == (is_type ? absl::StatusCode::kOutOfRange
-                                           : absl::StatusCode::kInvalidArgument));
+      FUZZ_CHECK(status.code() ==
+                 (is_type ? absl::StatusCode::kOutOfRange : absl::StatusCode::kInvalidArgument));
       continue;
     }
     model.push_back({{offset, bytes}, std::move(value)});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The readers of device images: any bytes are read, or refused with a text, and nothing outside of them
-// is.
+// The readers of device images: any bytes are read, or refused with a text, and nothing outside of
+// them is.
 
 #include <cstddef>
 #include <cstdint>
