@@ -328,6 +328,10 @@
     (copy))                                                                                        \
   T(Memcpy3DAsync, 3020, "_v2", 7000, ptsz, Memcpy3DAsync, kInitialized, (const CUDA_MEMCPY3D*     \
     copy, CUstream stream), (copy, stream))                                                        \
+  T(Memcpy3DPeer, 4000, "", 7000, ptds, Memcpy3DPeer, kInitialized, (const CUDA_MEMCPY3D_PEER*     \
+    copy), (copy))                                                                                 \
+  T(Memcpy3DPeerAsync, 4000, "", 7000, ptsz, Memcpy3DPeerAsync, kInitialized, (const               \
+    CUDA_MEMCPY3D_PEER* copy, CUstream stream), (copy, stream))                                    \
   T(MemcpyHtoA, 3020, "_v2", 7000, ptds, MemcpyHtoA, kInitialized, (CUarray to, size_t offset,     \
     const void* from, size_t bytes), (to, offset, from, bytes))                                    \
   T(MemcpyHtoAAsync, 3020, "_v2", 7000, ptsz, MemcpyHtoAAsync, kInitialized, (CUarray to, size_t   \
@@ -469,6 +473,12 @@
   X(GraphExecDestroy, 10000, "", GraphExecDestroy, kInitialized, (CUgraphExec exec), (exec))       \
   X(GraphAddEmptyNode, 10000, "", GraphAddEmptyNode, kInitialized, (CUgraphNode* node, CUgraph     \
     graph, const CUgraphNode* dependencies, size_t count), (node, graph, dependencies, count))     \
+  X(GraphAddMemcpyNode, 10000, "", GraphAddMemcpyNode, kInitialized, (CUgraphNode* node, CUgraph   \
+    graph, const CUgraphNode* dependencies, size_t count, const CUDA_MEMCPY3D* copy, CUcontext     \
+    context), (node, graph, dependencies, count, copy, context))                                   \
+  X(GraphAddMemsetNode, 10000, "", GraphAddMemsetNode, kInitialized, (CUgraphNode* node, CUgraph   \
+    graph, const CUgraphNode* dependencies, size_t count, const CUDA_MEMSET_NODE_PARAMS* fill,     \
+    CUcontext context), (node, graph, dependencies, count, fill, context))                         \
   X(GraphAddKernelNode, 10000, "", GraphAddKernelNodeFirst, kInitialized, (CUgraphNode* node,      \
     CUgraph graph, const CUgraphNode* dependencies, size_t count,                                  \
     const CUDA_KERNEL_NODE_PARAMS_v1* params), (node, graph, dependencies, count, params))         \

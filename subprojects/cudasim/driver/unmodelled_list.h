@@ -58,8 +58,6 @@
   X(GraphAddHostNode, 10000, "", NotModelled, kInitialized, (), ())                               \
   X(GraphAddMemAllocNode, 11040, "", NotModelled, kInitialized, (), ())                           \
   X(GraphAddMemFreeNode, 11040, "", NotModelled, kInitialized, (), ())                            \
-  X(GraphAddMemcpyNode, 10000, "", NotModelled, kInitialized, (), ())                             \
-  X(GraphAddMemsetNode, 10000, "", NotModelled, kInitialized, (), ())                             \
   X(GraphAddNode, 12020, "", NotModelled, kInitialized, (), ())                                   \
   X(GraphAddNode, 12030, "_v2", NotModelled, kInitialized, (), ())                                \
   X(GraphBatchMemOpNodeGetParams, 11070, "", NotModelled, kInitialized, (), ())                   \
@@ -175,8 +173,6 @@
   X(Memcpy3DAsync, 2000, "", NotModelled, kInitialized, (), ())                                   \
   T(Memcpy3DBatchAsync, 12080, "", 12080, ptsz, NotModelled, kInitialized, (), ())                \
   T(Memcpy3DBatchAsync, 13000, "_v2", 13000, ptsz, NotModelled, kInitialized, (), ())             \
-  T(Memcpy3DPeer, 4000, "", 7000, ptds, NotModelled, kInitialized, (), ())                        \
-  T(Memcpy3DPeerAsync, 4000, "", 7000, ptsz, NotModelled, kInitialized, (), ())                   \
   X(MemcpyAtoA, 2000, "", NotModelled, kInitialized, (), ())                                      \
   X(MemcpyAtoD, 2000, "", NotModelled, kInitialized, (), ())                                      \
   X(MemcpyAtoH, 2000, "", NotModelled, kInitialized, (), ())                                      \

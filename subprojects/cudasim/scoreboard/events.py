@@ -88,22 +88,27 @@ class PytestPlugin:
     def __init__(self, events):
         self.events = events
 
+    @staticmethod
+    def name(nodeid):
+        return nodeid.rpartition("site-packages/")[2]
+
     def pytest_collection_modifyitems(self, items):
-        items[:] = [item for item in items if item.nodeid not in self.events.begun]
+        items[:] = [item for item in items if self.name(item.nodeid) not in self.events.begun]
 
     def pytest_runtest_logstart(self, nodeid):
-        self.events.say(nodeid, "begun")
+        self.events.say(self.name(nodeid), "begun")
 
     def pytest_runtest_logreport(self, report):
+        name = self.name(report.nodeid)
         if report.failed:
             crash = getattr(report.longrepr, "reprcrash", None)
-            self.events.say(report.nodeid, "failed", last_line(crash.message if crash else str(report.longrepr)))
+            self.events.say(name, "failed", last_line(crash.message if crash else str(report.longrepr)))
         elif report.skipped and hasattr(report, "wasxfail"):
-            self.events.say(report.nodeid, "passed", "expected to fail")
+            self.events.say(name, "passed", "expected to fail")
         elif report.skipped:
-            self.events.say(report.nodeid, "skipped", str(report.longrepr))
+            self.events.say(name, "skipped", str(report.longrepr))
         elif report.when == "call":
-            self.events.say(report.nodeid, "passed")
+            self.events.say(name, "passed")
 
 
 if __name__ == "__main__":

@@ -361,6 +361,24 @@ BOOST_AUTO_TEST_CASE(arrays_are_copied_to_and_from_another_device, *cudasim_test
     OK(RAW(cuMemcpy3DAsync)(&volume, stream));
     OK(RAW(cuMemcpy3DAsync)(&across, stream));
     OK(RAW(cuStreamSynchronize)(stream));
+    CUDA_MEMCPY3D_PEER peers = {};
+    peers.srcMemoryType = CU_MEMORYTYPE_ARRAY;
+    peers.srcArray = room.array;
+    peers.srcContext = room.context.get();
+    peers.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+    peers.dstDevice = memory;
+    peers.dstContext = other.get();
+    peers.dstPitch = kRow;
+    peers.dstHeight = kHeight;
+    peers.WidthInBytes = across.WidthInBytes;
+    peers.Height = across.Height;
+    peers.Depth = across.Depth;
+    OK(RAW(cuMemsetD8Async)(memory, 0, 4096, stream));
+    OK(RAW(cuStreamSynchronize)(stream));
+    OK(RAW(cuMemcpy3DPeer)(&peers));
+    BOOST_TEST(ReadMemory(memory, 32) == Counting(32), per_element());
+    OK(RAW(cuMemcpy3DPeerAsync)(&peers, stream));
+    OK(RAW(cuStreamSynchronize)(stream));
   }
   OK(RAW(cuMemFree)(memory));
 }

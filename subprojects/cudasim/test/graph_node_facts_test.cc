@@ -117,6 +117,43 @@ BOOST_AUTO_TEST_CASE(an_empty_node_only_orders_others) {
   IS(RAW(cuGraphAddEmptyNode)(&empty, nullptr, nullptr, 0), INVALID_VALUE);
 }
 
+BOOST_AUTO_TEST_CASE(nodes_fill_and_copy_memory) {
+  NodeGuest guest;
+  CUDA_MEMSET_NODE_PARAMS fill = {};
+  fill.dst = guest.memory;
+  fill.value = 0x01020304;
+  fill.elementSize = 4;
+  fill.width = 1;
+  fill.height = 1;
+  CUgraphNode first = nullptr;
+  OK(RAW(cuGraphAddMemsetNode)(&first, guest.graph, nullptr, 0, &fill, guest.context.get()));
+  unsigned copied = 0;
+  CUDA_MEMCPY3D copy = {};
+  copy.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+  copy.srcDevice = guest.memory;
+  copy.dstMemoryType = CU_MEMORYTYPE_HOST;
+  copy.dstHost = &copied;
+  copy.WidthInBytes = sizeof(copied);
+  copy.Height = copy.Depth = 1;
+  CUgraphNode second = nullptr;
+  OK(RAW(cuGraphAddMemcpyNode)(&second, guest.graph, &first, 1, &copy, guest.context.get()));
+  CUgraphNodeType type = CU_GRAPH_NODE_TYPE_KERNEL;
+  OK(RAW(cuGraphNodeGetType)(first, &type));
+  BOOST_CHECK_EQUAL(type, CU_GRAPH_NODE_TYPE_MEMSET);
+  OK(RAW(cuGraphNodeGetType)(second, &type));
+  BOOST_CHECK_EQUAL(type, CU_GRAPH_NODE_TYPE_MEMCPY);
+  BOOST_TEST(guest.InstantiateAndRun() == 0x01020304u);
+  BOOST_TEST(copied == 0x01020304u);
+
+  fill.elementSize = 3;
+  IS(RAW(cuGraphAddMemsetNode)(&first, guest.graph, nullptr, 0, &fill, guest.context.get()),
+     INVALID_VALUE);
+  IS(RAW(cuGraphAddMemsetNode)(&first, guest.graph, nullptr, 0, nullptr, guest.context.get()),
+     INVALID_VALUE);
+  IS(RAW(cuGraphAddMemcpyNode)(&second, guest.graph, &first, 1, nullptr, guest.context.get()),
+     INVALID_VALUE);
+}
+
 // The parameters were copied when the node was added.
 BOOST_AUTO_TEST_CASE(a_function_runs_in_its_own_context) {
   for (const bool is_current : {true, false}) {

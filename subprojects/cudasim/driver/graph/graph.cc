@@ -10,6 +10,7 @@
 #include "driver/graph/graph_memory.h"
 #include "driver/handle_table.h"
 #include "driver/launch/launch.h"
+#include "driver/memory/copy.h"
 #include "driver/panic.h"
 #include "driver/stream/capture.h"
 #include "driver/stream/stream.h"
@@ -313,37 +314,67 @@ CUresult GraphExecDestroy(CUgraphExec handle) {
   return CUDA_SUCCESS;
 }
 
-// It does nothing, in no context. Not measured.
-CUresult GraphAddEmptyNode(CUgraphNode* handle, CUgraph graph_handle,
-                           const CUgraphNode* dependency_handles, size_t count) {
+namespace {
+
+// `make` makes the node's work.
+template <typename Make>
+CUresult AddNodeOf(CUgraphNode* handle, CUgraph graph_handle, const CUgraphNode* dependency_handles,
+                   size_t count, const Make& make) {
   GraphPointer graph;
   CUresult code = FindGraph(graph_handle, &graph);
   if (code != CUDA_SUCCESS) return code;
   if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
   std::vector<NodePointer> dependencies;
   code = FindDependencies(graph, dependency_handles, count, &dependencies);
-  if (code != CUDA_SUCCESS) return code;
-  const auto lock = Captures::Lock();
-  *handle = AddNode(graph, Work(), dependencies)->handle;
-  return CUDA_SUCCESS;
-}
-
-// Source: test/graph_node_facts_test.cc.
-CUresult GraphAddKernelNode(CUgraphNode* handle, CUgraph graph_handle,
-                            const CUgraphNode* dependency_handles, size_t count,
-                            const CUDA_KERNEL_NODE_PARAMS_v2* parameters) {
-  GraphPointer graph;
-  CUresult code = FindGraph(graph_handle, &graph);
-  if (code != CUDA_SUCCESS) return code;
-  if (handle == nullptr || parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::vector<NodePointer> dependencies;
-  code = FindDependencies(graph, dependency_handles, count, &dependencies);
   Work work;
-  if (code == CUDA_SUCCESS) code = MakeKernelWork(*parameters, {}, &work);
+  if (code == CUDA_SUCCESS) code = make(&work);
   if (code != CUDA_SUCCESS) return code;
   const auto lock = Captures::Lock();
   *handle = AddNode(graph, work, dependencies)->handle;
   return CUDA_SUCCESS;
+}
+
+// The context that a node names, or the current one.
+CUresult FindContextOfNode(CUcontext handle, Incarnation* incarnation) {
+  if (handle == nullptr) return CurrentReady(incarnation);
+  Context* context = Context::FindOrPanic(handle);
+  *incarnation = IncarnationOf(context);
+  return context->IsAlive() ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
+}  // namespace
+
+// It does nothing, in no context. Source, also of the others: test/graph_node_facts_test.cc.
+CUresult GraphAddEmptyNode(CUgraphNode* handle, CUgraph graph, const CUgraphNode* dependencies,
+                           size_t count) {
+  return AddNodeOf(handle, graph, dependencies, count, [](Work*) { return CUDA_SUCCESS; });
+}
+
+CUresult GraphAddMemcpyNode(CUgraphNode* handle, CUgraph graph, const CUgraphNode* dependencies,
+                            size_t count, const CUDA_MEMCPY3D* copy, CUcontext context) {
+  return AddNodeOf(handle, graph, dependencies, count, [&](Work* work) {
+    Incarnation incarnation;
+    if (copy == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const CUresult code = FindContextOfNode(context, &incarnation);
+    return code != CUDA_SUCCESS ? code : MakeCopyWork(*copy, incarnation, work);
+  });
+}
+
+CUresult GraphAddMemsetNode(CUgraphNode* handle, CUgraph graph, const CUgraphNode* dependencies,
+                            size_t count, const CUDA_MEMSET_NODE_PARAMS* fill, CUcontext context) {
+  return AddNodeOf(handle, graph, dependencies, count, [&](Work* work) {
+    Incarnation incarnation;
+    if (fill == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    const CUresult code = FindContextOfNode(context, &incarnation);
+    return code != CUDA_SUCCESS ? code : MakeFillWork(*fill, incarnation, work);
+  });
+}
+
+CUresult GraphAddKernelNode(CUgraphNode* handle, CUgraph graph, const CUgraphNode* dependencies,
+                            size_t count, const CUDA_KERNEL_NODE_PARAMS_v2* parameters) {
+  return AddNodeOf(handle, graph, dependencies, count, [&](Work* work) {
+    return parameters != nullptr ? MakeKernelWork(*parameters, {}, work) : CUDA_ERROR_INVALID_VALUE;
+  });
 }
 
 CUresult GraphAddKernelNodeFirst(CUgraphNode* handle, CUgraph graph,

@@ -134,7 +134,9 @@ CUdeviceptr Address(CUmemorytype type, const void* host, CUdeviceptr device) {
   return type == CU_MEMORYTYPE_HOST ? reinterpret_cast<CUdeviceptr>(host) : device;
 }
 
-Copy ToCopy(const CUDA_MEMCPY3D& copy) {
+// CUDA_MEMCPY3D, or CUDA_MEMCPY3D_PEER, whose contexts say no more than the addresses do.
+template <typename Copy3D>
+Copy ToCopy(const Copy3D& copy) {
   return {
       {copy.dstMemoryType, Address(copy.dstMemoryType, copy.dstHost, copy.dstDevice), copy.dstArray,
        copy.dstXInBytes, copy.dstY, copy.dstZ, copy.dstLOD, copy.dstPitch, copy.dstHeight},
@@ -165,16 +167,20 @@ Location LocationOf(const Side& side) {
   return side.type == CU_MEMORYTYPE_ARRAY ? Location::kDevice : driver::LocationOf(side.address);
 }
 
+Work ToWork(const Copy& copy, const Incarnation& incarnation) {
+  Work work;
+  work.type = CU_GRAPH_NODE_TYPE_MEMCPY;
+  work.incarnation = incarnation;
+  work.is_valid = [=] { return copy.IsValid(); };
+  work.run = [=](CUstream) { copy.Run(); };
+  return work;
+}
+
 CUresult Submit(const Copy& copy, CUstream handle, const Stream& stream, Form form) {
   if (copy.extent.IsEmpty()) return CUDA_SUCCESS;
   if (!copy.IsValid()) return CUDA_ERROR_INVALID_VALUE;
-  Work work;
-  work.type = CU_GRAPH_NODE_TYPE_MEMCPY;
-  work.incarnation = stream.incarnation;
-  work.is_valid = [=] { return copy.IsValid(); };
-  work.run = [=](CUstream) { copy.Run(); };
   TaskPointer task;
-  const CUresult submitted = Submit(handle, stream, work, &task);
+  const CUresult submitted = Submit(handle, stream, ToWork(copy, stream.incarnation), &task);
   const bool waits = task != nullptr && Waits(form, LocationOf(copy.to), LocationOf(copy.from));
   return waits ? WaitFor(task) : submitted;
 }
@@ -213,6 +219,19 @@ CUresult Memcpy3D(const CUDA_MEMCPY3D* copy) {
 
 CUresult Memcpy3DAsync(const CUDA_MEMCPY3D* copy, CUstream stream) {
   return CopyDescribed(copy, stream);
+}
+
+CUresult Memcpy3DPeer(const CUDA_MEMCPY3D_PEER* copy) {
+  return CopyDescribed(copy, nullptr, Form::kBlocking);
+}
+
+CUresult Memcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER* copy, CUstream stream) {
+  return CopyDescribed(copy, stream);
+}
+
+CUresult MakeCopyWork(const CUDA_MEMCPY3D& copy, const Incarnation& incarnation, Work* work) {
+  *work = ToWork(ToCopy(copy), incarnation);
+  return work->is_valid() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult MemcpyHtoA(CUarray to, size_t offset, const void* from, size_t bytes) {

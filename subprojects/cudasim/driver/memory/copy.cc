@@ -211,22 +211,28 @@ bool WaitsForFill(Form form, CUdeviceptr address) {
 }
 
 template <typename Element>
-CUresult FillInStream(const Area& area, Element value, CUstream handle, Form form = Form::kAsync) {
-  Stream stream;
-  const CUresult code = FindReadyStream(handle, &stream);
-  if (code != CUDA_SUCCESS || area.width == 0 || area.height == 0) return code;
-  const CUdevice device = stream.incarnation.context->device();
+Work FillWork(const Area& area, Element value, const Incarnation& incarnation) {
+  const CUdevice device = incarnation.context->device();
   Work work;
   work.type = CU_GRAPH_NODE_TYPE_MEMSET;
-  work.incarnation = stream.incarnation;
+  work.incarnation = incarnation;
   work.is_valid = [=] { return CanFillWith<Element>(area, device); };
   work.run = [=](CUstream) {
     PanicUnless(CanFillWith<Element>(area, device));
     PanicUnlessMapped(area.to);
     Fill(area, value);
   };
+  return work;
+}
+
+template <typename Element>
+CUresult FillInStream(const Area& area, Element value, CUstream handle, Form form = Form::kAsync) {
+  Stream stream;
+  const CUresult code = FindReadyStream(handle, &stream);
+  if (code != CUDA_SUCCESS || area.width == 0 || area.height == 0) return code;
   TaskPointer task;
-  const CUresult submitted = Submit(handle, stream, work, &task);
+  const CUresult submitted =
+      Submit(handle, stream, FillWork(area, value, stream.incarnation), &task);
   return task != nullptr && WaitsForFill(form, area.to) ? WaitFor(task) : submitted;
 }
 
@@ -256,6 +262,30 @@ CUresult FillRows(CUdeviceptr to, size_t pitch, Element value, size_t width, siz
 }
 
 }  // namespace
+
+CUresult MakeFillWork(const CUDA_MEMSET_NODE_PARAMS& fill, const Incarnation& incarnation,
+                      Work* work) {
+  const bool pitched = fill.height > 1;
+  if (fill.width == 0 || fill.height == 0 ||
+      (pitched && fill.pitch / fill.width < fill.elementSize)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  const Area area = {fill.dst, pitched ? fill.pitch : 0, fill.width, fill.height};
+  switch (fill.elementSize) {
+    case 1:
+      *work = FillWork(area, static_cast<unsigned char>(fill.value), incarnation);
+      break;
+    case 2:
+      *work = FillWork(area, static_cast<unsigned short>(fill.value), incarnation);
+      break;
+    case 4:
+      *work = FillWork(area, fill.value, incarnation);
+      break;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+  return work->is_valid() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
 
 CUresult Memcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
   return CopyInCurrent(to, End::kEither, from, End::kEither, bytes);

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 
+#include "driver/graph/graph.h"
 #include "driver/stream/schedule.h"
 
 namespace cudasim::driver {
@@ -41,6 +42,11 @@ bool Waits(Form form, Location to, Location from);
 
 // What a call that waits for `task` returns.
 CUresult WaitFor(const TaskPointer& task);
+
+// What a node of a graph does. INVALID_VALUE: nothing could be copied, or filled, so.
+CUresult MakeCopyWork(const CUDA_MEMCPY3D& copy, const Incarnation& incarnation, Work* work);
+CUresult MakeFillWork(const CUDA_MEMSET_NODE_PARAMS& fill, const Incarnation& incarnation,
+                      Work* work);
 
 // The bytes of `rows` rows of `width` bytes, each `pitch` behind the one before: the
 // last row ends where its own bytes do. False if they are more than can be.
