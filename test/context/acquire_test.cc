@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -100,6 +101,16 @@ class OwnStream {
              #result << ": " << NoRefusal(result, code, {__VA_ARGS__}))
 
 BOOST_AUTO_TEST_SUITE(acquire)
+
+BOOST_AUTO_TEST_CASE(every_source_has_its_own_name) {
+  std::set<std::string> names;
+  for (int source = 0; source <= static_cast<int>(Source::kCreated); ++source) {
+    names.insert(cuguest::Name(static_cast<Source>(source)));
+  }
+  BOOST_TEST(names.size() == 5u);
+  BOOST_TEST(names.count("the pointer") == 1u);
+  BOOST_TEST(names.count("nowhere") == 0u);
+}
 
 BOOST_AUTO_TEST_CASE(from_a_stream_whatever_is_current) {
   const OwnContext a;
