@@ -242,7 +242,8 @@ bool HasAnotherWay(const Call& operation, const Played& played, const std::vecto
 }
 
 // Of more than there was, what the refused endings do not account for. What a destructor could not
-// do, its owner is not told, and the object is left to the driver.
+// do, its owner is not told, and the object is left to the driver; nor could an operation that was
+// refused, and then refused what it does about it.
 std::string Leaked(const Call& operation, const Played& clean, const Played& played,
                    const std::vector<Fault>& faults) {
   std::ostringstream text;
@@ -251,7 +252,8 @@ std::string Leaked(const Call& operation, const Played& clean, const Played& pla
     const auto ends = [of](const MadeCall& call) { return Ends(call, of); };
     size_t refused = 0;
     for (const Fault& fault : faults) {
-      const bool is_dropped = IsInDestructor(operation, played, fault) || GivesUp(operation);
+      const bool is_dropped =
+          faults.size() > 1 || IsInDestructor(operation, played, fault) || GivesUp(operation);
       refused += is_dropped ? std::count_if(clean.calls.begin(), clean.calls.end(), ends)
                             : ends(played.calls[fault.place]);
     }
