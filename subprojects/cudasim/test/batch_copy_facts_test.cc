@@ -71,6 +71,30 @@ BOOST_AUTO_TEST_CASE(all_copies_of_a_batch_are_made) {
   BOOST_TEST(batch.At(1) == 20u);
 }
 
+BOOST_AUTO_TEST_CASE(a_capture_takes_a_batch) {
+  Batch batch;
+  OK(RAW(cuMemsetD8)(batch.memory, 0, 64));
+  OK(Begin(batch.stream));
+  OK(batch.Copy());
+  CUgraph graph = nullptr;
+  OK(RAW(cuStreamEndCapture)(batch.stream, &graph));
+  BOOST_TEST(batch.At(2) == 0u);
+  CUgraphExec executable = nullptr;
+  OK(RAW(cuGraphInstantiateWithFlags)(&executable, graph, 0));
+  OK(RAW(cuGraphLaunch)(executable, batch.stream));
+  for (size_t i = 0; i < kCopies; ++i) BOOST_TEST(batch.At(i) == i + 1);
+  OK(RAW(cuGraphExecDestroy)(executable));
+  OK(RAW(cuGraphDestroy)(graph));
+}
+
+BOOST_AUTO_TEST_CASE(a_lost_capture_takes_no_batch, *cudasim_test::OnlySim()) {
+  Batch batch;
+  OK(Begin(batch.stream));
+  IS(RAW(cuStreamQuery)(batch.stream), STREAM_CAPTURE_UNSUPPORTED);
+  IS(batch.Copy(), STREAM_CAPTURE_INVALIDATED);
+  IS(End(batch.stream), STREAM_CAPTURE_INVALIDATED);
+}
+
 BOOST_AUTO_TEST_CASE(each_copy_needs_attributes) {
   const std::vector<std::vector<size_t>> bad = {{}, {1}, {0, 0}, {0, 3}, {0, 1, 2, 3}};
   for (const auto& indices : bad) {

@@ -113,6 +113,44 @@ BOOST_AUTO_TEST_CASE(each_function_has_its_own) {
   SetStack({first.context.get(), second.context.get()});
 }
 
+BOOST_AUTO_TEST_CASE(a_capture_takes_what_was_set) {
+  Loaded loaded;
+  CUstream stream = nullptr;
+  CUgraph graph = nullptr;
+  CUgraphExec executable = nullptr;
+  OK(RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING));
+  OK(RAW(cuFuncSetBlockShape)(loaded.store, 1, 1, 1));
+  loaded.SetTo();
+  OK(RAW(cuParamSeti)(loaded.store, 8, 5));
+  OK(RAW(cuMemsetD8)(loaded.result, 0, sizeof(unsigned)));
+  OK(RAW(cuStreamBeginCapture)(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+  OK(RAW(cuLaunchGridAsync)(loaded.store, 1, 1, stream));
+  OK(RAW(cuStreamEndCapture)(stream, &graph));
+  OK(RAW(cuParamSeti)(loaded.store, 8, 6));  // too late
+  BOOST_TEST(loaded.Result() == 0u);
+  OK(RAW(cuGraphInstantiateWithFlags)(&executable, graph, 0));
+  OK(RAW(cuGraphLaunch)(executable, stream));
+  OK(RAW(cuStreamSynchronize)(stream));
+  BOOST_TEST(loaded.Result() == 5u);
+  OK(RAW(cuGraphExecDestroy)(executable));
+  OK(RAW(cuGraphDestroy)(graph));
+  OK(RAW(cuStreamDestroy)(stream));
+}
+
+BOOST_AUTO_TEST_CASE(a_lost_capture_takes_no_launch, *cudasim_test::OnlySim()) {
+  Loaded loaded;
+  CUstream stream = nullptr;
+  CUgraph graph = nullptr;
+  OK(RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING));
+  OK(RAW(cuFuncSetBlockShape)(loaded.store, 1, 1, 1));
+  loaded.SetTo();
+  OK(RAW(cuStreamBeginCapture)(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+  IS(RAW(cuStreamQuery)(stream), STREAM_CAPTURE_UNSUPPORTED);
+  IS(RAW(cuLaunchGridAsync)(loaded.store, 1, 1, stream), STREAM_CAPTURE_INVALIDATED);
+  IS(RAW(cuStreamEndCapture)(stream, &graph), STREAM_CAPTURE_INVALIDATED);
+  OK(RAW(cuStreamDestroy)(stream));
+}
+
 BOOST_AUTO_TEST_CASE(what_cannot_be_set_is_refused, *cudasim_test::OnlySim()) {
   Loaded loaded;
   IS(RAW(cuFuncSetBlockShape)(nullptr, 1, 1, 1), INVALID_HANDLE);

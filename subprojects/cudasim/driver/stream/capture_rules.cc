@@ -34,8 +34,9 @@ namespace {
 // | kWaits     | 900!             | 900              | 906!      | 900! if forbidden    |
 //
 // "If forbidden": by the modes of the captures and of this thread (capture.cc).
-// Not measured: 906 of kAllocates, which follows kWork; the green forms of kContext,
-// which follow what cuda.h says.
+// Not measured: 906 of kAllocates, which follows kWork; the green forms of kContext, which follow
+// what cuda.h says; the three of cuLaunch, cuMemcpyBatchAsync, cuGraphInstantiateWithParams and
+// cuGraphUpload, which follow their like.
 // What is synchronous works on stream 0.
 enum class Rule {
   kHarmless,
@@ -123,7 +124,11 @@ constexpr Row kRows[] = {
     {"cuLaunchKernelEx", Rule::kWork},
     {"cuLaunchCooperativeKernel", Rule::kWork},
     {"cuLaunchHostFunc", Rule::kWork},
+    {"cuLaunch", Rule::kWork},
+    {"cuLaunchGrid", Rule::kWork},
+    {"cuLaunchGridAsync", Rule::kWork},
     {"cuMemcpyAsync", Rule::kWork},
+    {"cuMemcpyBatchAsync", Rule::kWork},
     {"cuMemcpyHtoDAsync", Rule::kWork},
     {"cuMemcpyDtoHAsync", Rule::kWork},
     {"cuMemcpyDtoDAsync", Rule::kWork},
