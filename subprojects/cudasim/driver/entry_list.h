@@ -479,6 +479,12 @@
   X(GraphAddMemsetNode, 10000, "", GraphAddMemsetNode, kInitialized, (CUgraphNode* node, CUgraph   \
     graph, const CUgraphNode* dependencies, size_t count, const CUDA_MEMSET_NODE_PARAMS* fill,     \
     CUcontext context), (node, graph, dependencies, count, fill, context))                         \
+  X(GraphAddNode, 12020, "", GraphAddNodeFirst, kInitialized, (CUgraphNode* node, CUgraph graph,   \
+    const CUgraphNode* dependencies, size_t count, CUgraphNodeParams* params),                     \
+    (node, graph, dependencies, count, params))                                                    \
+  X(GraphAddNode, 12030, "_v2", GraphAddNode, kInitialized, (CUgraphNode* node, CUgraph graph,     \
+    const CUgraphNode* dependencies, const CUgraphEdgeData* edges, size_t count,                   \
+    CUgraphNodeParams* params), (node, graph, dependencies, edges, count, params))                 \
   X(GraphAddKernelNode, 10000, "", GraphAddKernelNodeFirst, kInitialized, (CUgraphNode* node,      \
     CUgraph graph, const CUgraphNode* dependencies, size_t count,                                  \
     const CUDA_KERNEL_NODE_PARAMS_v1* params), (node, graph, dependencies, count, params))         \

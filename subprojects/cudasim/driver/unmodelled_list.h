@@ -58,8 +58,6 @@
   X(GraphAddHostNode, 10000, "", NotModelled, kInitialized, (), ())                               \
   X(GraphAddMemAllocNode, 11040, "", NotModelled, kInitialized, (), ())                           \
   X(GraphAddMemFreeNode, 11040, "", NotModelled, kInitialized, (), ())                            \
-  X(GraphAddNode, 12020, "", NotModelled, kInitialized, (), ())                                   \
-  X(GraphAddNode, 12030, "_v2", NotModelled, kInitialized, (), ())                                \
   X(GraphBatchMemOpNodeGetParams, 11070, "", NotModelled, kInitialized, (), ())                   \
   X(GraphBatchMemOpNodeSetParams, 11070, "", NotModelled, kInitialized, (), ())                   \
   X(GraphChildGraphNodeGetGraph, 10000, "", NotModelled, kInitialized, (), ())                    \

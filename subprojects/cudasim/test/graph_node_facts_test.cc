@@ -3,6 +3,7 @@
 // Kernel nodes that are added to a graph, and changed in what was instantiated from it.
 
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "cudasim/sim.h"
@@ -144,6 +145,17 @@ BOOST_AUTO_TEST_CASE(nodes_fill_and_copy_memory) {
   BOOST_CHECK_EQUAL(type, CU_GRAPH_NODE_TYPE_MEMCPY);
   BOOST_TEST(guest.InstantiateAndRun() == 0x01020304u);
   BOOST_TEST(copied == 0x01020304u);
+
+  CUgraphNodeParams any = {};
+  any.type = CU_GRAPH_NODE_TYPE_MEMSET;
+  any.memset.dst = guest.memory;
+  any.memset.elementSize = any.memset.width = any.memset.height = 1;
+  any.memset.ctx = guest.context.get();
+  CUgraphNode third = nullptr;
+  OK(RAW(cuGraphAddNode)(&third, guest.graph, &second, nullptr, 1, &any));
+  OK(RAW(cuGraphExecDestroy)(std::exchange(guest.executable, nullptr)));
+  BOOST_TEST(guest.InstantiateAndRun() == 0x01020300u);
+  IS(RAW(cuGraphAddNode)(&third, guest.graph, &second, nullptr, 1, nullptr), INVALID_VALUE);
 
   fill.elementSize = 3;
   IS(RAW(cuGraphAddMemsetNode)(&first, guest.graph, nullptr, 0, &fill, guest.context.get()),

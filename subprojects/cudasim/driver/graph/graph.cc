@@ -377,6 +377,39 @@ CUresult GraphAddKernelNode(CUgraphNode* handle, CUgraph graph, const CUgraphNod
   });
 }
 
+// Nodes of other types, and edges with data, are not modelled.
+CUresult GraphAddNode(CUgraphNode* handle, CUgraph graph, const CUgraphNode* dependencies,
+                      const CUgraphEdgeData* edges, size_t count, CUgraphNodeParams* params) {
+  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (edges != nullptr) return CUDA_ERROR_NOT_SUPPORTED;
+  switch (params->type) {
+    case CU_GRAPH_NODE_TYPE_EMPTY:
+      return GraphAddEmptyNode(handle, graph, dependencies, count);
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+      return GraphAddMemcpyNode(handle, graph, dependencies, count, &params->memcpy.copyParams,
+                                params->memcpy.copyCtx);
+    case CU_GRAPH_NODE_TYPE_MEMSET: {
+      const auto& [to, pitch, value, element_size, width, height, context] = params->memset;
+      const CUDA_MEMSET_NODE_PARAMS fill = {to, pitch, value, element_size, width, height};
+      return GraphAddMemsetNode(handle, graph, dependencies, count, &fill, context);
+    }
+    case CU_GRAPH_NODE_TYPE_KERNEL: {
+      const CUDA_KERNEL_NODE_PARAMS_v3& of = params->kernel;
+      const CUDA_KERNEL_NODE_PARAMS_v2 kernel = {
+          of.func,      of.gridDimX,       of.gridDimY,     of.gridDimZ, of.blockDimX, of.blockDimY,
+          of.blockDimZ, of.sharedMemBytes, of.kernelParams, of.extra,    of.kern,      of.ctx};
+      return GraphAddKernelNode(handle, graph, dependencies, count, &kernel);
+    }
+    default:
+      return CUDA_ERROR_NOT_SUPPORTED;
+  }
+}
+
+CUresult GraphAddNodeFirst(CUgraphNode* handle, CUgraph graph, const CUgraphNode* dependencies,
+                           size_t count, CUgraphNodeParams* params) {
+  return GraphAddNode(handle, graph, dependencies, nullptr, count, params);
+}
+
 CUresult GraphAddKernelNodeFirst(CUgraphNode* handle, CUgraph graph,
                                  const CUgraphNode* dependencies, size_t count,
                                  const CUDA_KERNEL_NODE_PARAMS_v1* first) {

@@ -182,6 +182,7 @@ CUresult Memory::Add(const Allocation& allocation) {
   }
   Allocation& added = table.by_base.emplace(allocation.base, allocation).first->second;
   added.buffer_id = table.next_buffer_id++;
+  added.synchronizes = allocation.IsManaged();
   return CUDA_SUCCESS;
 }
 

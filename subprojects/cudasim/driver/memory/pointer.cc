@@ -87,7 +87,7 @@ Value AttributeOf(const Allocation& allocation, CUpointer_attribute attribute,
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
       return HostPointer(allocation, address);
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-      return Value(allocation.synchronizes || allocation.IsManaged());
+      return Value(allocation.synchronizes);
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:
       return Value(static_cast<unsigned long long>(allocation.buffer_id));
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:  // four bytes, as measured on an H200
@@ -103,6 +103,9 @@ Value AttributeOf(const Allocation& allocation, CUpointer_attribute attribute,
       return Value(mapped ? allocation.range_size : allocation.size);
     case CU_POINTER_ATTRIBUTE_MAPPED:
       return Value(true);
+    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:  // of what is exported by a handle: nothing is
+    case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+      return Value(0U);
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
       return Value(AccessOf(allocation));
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
