@@ -205,7 +205,15 @@
 
 #define CUDASIM_POINTER_ENTRIES(X, T)                                                          \
   X(PointerSetAttribute, 6000, "", PointerSetAttribute, kInitialized, (const void* value,          \
-    CUpointer_attribute attribute, CUdeviceptr address), (value, attribute, address))
+    CUpointer_attribute attribute, CUdeviceptr address), (value, attribute, address))              \
+  X(IpcGetMemHandle, 4010, "", IpcGetMemHandle, kInitialized, (CUipcMemHandle* handle,             \
+    CUdeviceptr address), (handle, address))                                                       \
+  X(IpcOpenMemHandle, 4010, "", IpcOpenMemHandle, kInitialized, (CUdeviceptr* address,             \
+    CUipcMemHandle handle, unsigned flags), (address, handle, flags))                              \
+  X(IpcOpenMemHandle, 11000, "_v2", IpcOpenMemHandle, kInitialized, (CUdeviceptr* address,         \
+    CUipcMemHandle handle, unsigned flags), (address, handle, flags))                              \
+  X(IpcCloseMemHandle, 4010, "", IpcCloseMemHandle, kInitialized, (CUdeviceptr address),           \
+    (address))
 
 #define CUDASIM_POOL_ENTRIES(X, T)                                                             \
   T(MemAllocAsync, 11020, "", 11020, ptsz, MemAllocAsync, kInitialized, (CUdeviceptr* address,     \

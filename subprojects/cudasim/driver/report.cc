@@ -212,7 +212,7 @@ __attribute__((destructor)) void ReportAtEnd() { Finish(); }
 void NoteMissing(const char* entry, int version) {
   if (report == nullptr) return;
   const std::lock_guard<std::mutex> lock(report->mutex);
-  report->missing.emplace(entry, version);
+  report->missing.emplace(*entry != '\0' ? entry : "\"\"", version);
 }
 
 void NotePrivateTable(const std::string& object) {

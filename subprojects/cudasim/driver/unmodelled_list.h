@@ -123,12 +123,8 @@
   X(GraphicsUnregisterResource, 3000, "", NotModelled, kInitialized, (), ())                      \
   X(ImportExternalMemory, 10000, "", NotModelled, kInitialized, (), ())                           \
   X(ImportExternalSemaphore, 10000, "", NotModelled, kInitialized, (), ())                        \
-  X(IpcCloseMemHandle, 4010, "", NotModelled, kInitialized, (), ())                               \
   X(IpcGetEventHandle, 4010, "", NotModelled, kInitialized, (), ())                               \
-  X(IpcGetMemHandle, 4010, "", NotModelled, kInitialized, (), ())                                 \
   X(IpcOpenEventHandle, 4010, "", NotModelled, kInitialized, (), ())                              \
-  X(IpcOpenMemHandle, 4010, "", NotModelled, kInitialized, (), ())                                \
-  X(IpcOpenMemHandle, 11000, "_v2", NotModelled, kInitialized, (), ())                            \
   X(LaunchCooperativeKernelMultiDevice, 9000, "", NotModelled, kInitialized, (), ())              \
   X(LibraryGetUnifiedFunction, 12000, "", NotModelled, kInitialized, (), ())                      \
   X(LogsCurrent, 12090, "", NotModelled, kInitialized, (), ())                                    \

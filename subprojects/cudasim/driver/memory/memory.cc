@@ -25,6 +25,8 @@ namespace {
 
 // A cuMemAlloc pointer is aligned to 256 at least (CUDA programming guide).
 constexpr size_t kAlignment = 512;
+// It has pages of its own, which can be shared with another process.
+size_t AlignmentOf(MemoryKind kind) { return kind == MemoryKind::kDevice ? kPage : kAlignment; }
 // Rows of cuMemAllocPitch begin at multiples of this on a device of 9.0.
 constexpr size_t kPitchAlignment = 512;
 // Smaller ones come from the heap, where AddressSanitizer sees an overrun.
@@ -42,9 +44,9 @@ Table& TheTable() {
   return table;
 }
 
-void* TakeHostMemory(size_t bytes) {
+void* TakeHostMemory(size_t bytes, size_t alignment) {
   if (bytes < kMapped) {
-    return std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+    return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
   }
   void* pointer = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -69,9 +71,15 @@ size_t DeviceBytes(const Allocation& allocation) {
 }
 
 void Return(const Allocation& allocation) {
-  const bool borrowed = allocation.kind == MemoryKind::kRegistered ||
-                        allocation.kind == MemoryKind::kMapped ||
-                        allocation.kind == MemoryKind::kGraph;
+  if (allocation.shared.file >= 0) {
+    UnsharePages(ToPointer(allocation.base), WholePages(allocation.size), allocation.shared);
+  }
+  if (allocation.kind == MemoryKind::kImported) {
+    UnmapShared(ToPointer(allocation.base), allocation.size);
+  }
+  const bool borrowed =
+      allocation.kind == MemoryKind::kRegistered || allocation.kind == MemoryKind::kMapped ||
+      allocation.kind == MemoryKind::kGraph || allocation.kind == MemoryKind::kImported;
   if (!borrowed) GiveBackHostMemory(allocation.base, allocation.size);
   if (allocation.kind == MemoryKind::kPool) GiveBackToPool(allocation.pool, allocation.size);
   DeviceMemory::GiveBack(allocation.device, DeviceBytes(allocation));
@@ -154,7 +162,7 @@ CUresult Memory::Allocate(Allocation allocation, std::uintptr_t* base) {
   if (!DeviceMemory::Take(allocation.device, DeviceBytes(allocation))) {
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
-  void* pointer = TakeHostMemory(allocation.size);
+  void* pointer = TakeHostMemory(allocation.size, AlignmentOf(allocation.kind));
   if (pointer == nullptr) {
     DeviceMemory::GiveBack(allocation.device, DeviceBytes(allocation));
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -250,6 +258,23 @@ void Memory::SetAccess(std::uintptr_t base, unsigned access, bool host_access) {
   if (found == table.by_base.end()) return;
   found->second.access = access;
   found->second.host_access = host_access;
+}
+
+CUresult Memory::Share(std::uintptr_t address, SharedFile* shared, size_t* size) {
+  Table& table = TheTable();
+  const std::lock_guard<std::mutex> lock(table.mutex);
+  const auto found = FindIn(table, address);
+  if (found == table.by_base.end() || found->second.kind != MemoryKind::kDevice) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  Allocation& allocation = found->second;
+  if (allocation.shared.file < 0 &&
+      !SharePages(ToPointer(allocation.base), WholePages(allocation.size), &allocation.shared)) {
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  *shared = allocation.shared;
+  *size = allocation.size;
+  return CUDA_SUCCESS;
 }
 
 bool Memory::SetSynchronizes(std::uintptr_t address, bool synchronizes) {

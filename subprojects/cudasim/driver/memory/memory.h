@@ -13,6 +13,7 @@
 #include <initializer_list>
 
 #include "driver/context/context.h"
+#include "driver/memory/shared_file.h"
 #include "driver/stream/stream.h"
 
 namespace cudasim::driver {
@@ -27,6 +28,7 @@ enum class MemoryKind {
   kVariable,         // of a module
   kManagedVariable,  // the same; of a library, it is in no context
   kGraph,            // of an allocation node (graph_memory.h)
+  kImported,         // of another process (ipc.cc)
 };
 
 struct Allocation {
@@ -41,7 +43,8 @@ struct Allocation {
   std::uint64_t buffer_id = 0;
   CUmemoryPool pool = nullptr;
   unsigned access = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;  // of the device
-  bool synchronizes = false;                             // CU_POINTER_ATTRIBUTE_SYNC_MEMOPS
+  SharedFile shared;          // its file is -1 but for device memory that was exported
+  bool synchronizes = false;  // CU_POINTER_ATTRIBUTE_SYNC_MEMOPS
   // Of a pool or a mapping whose pages are the host's.
   bool lies_on_host = false;
   bool host_access = false;     // of a mapping
@@ -94,6 +97,10 @@ class Memory {
   static bool Reaches(std::uintptr_t address, size_t bytes, unsigned access);
 
   static void SetAccess(std::uintptr_t base, unsigned access, bool host_access);
+
+  // For other processes: all of the device memory around the address. INVALID_VALUE if that is no
+  // memory of cuMemAlloc, or OUT_OF_MEMORY.
+  static CUresult Share(std::uintptr_t address, SharedFile* shared, size_t* size);
 
   // False if there is no allocation around the address.
   static bool SetSynchronizes(std::uintptr_t address, bool synchronizes);
