@@ -129,7 +129,7 @@
     (device))                                                                                      \
   X(DevicePrimaryCtxRelease, 11000, "_v2", DevicePrimaryCtxRelease, kInitialized,                  \
     (CUdevice device), (device))                                                                   \
-  X(DevicePrimaryCtxReset, 7000, "", DevicePrimaryCtxReset, kInitialized, (CUdevice device),       \
+  X(DevicePrimaryCtxReset, 7000, "", DevicePrimaryCtxResetFirst, kInitialized, (CUdevice device),  \
     (device))                                                                                      \
   X(DevicePrimaryCtxReset, 11000, "_v2", DevicePrimaryCtxReset, kInitialized, (CUdevice device),   \
     (device))                                                                                      \

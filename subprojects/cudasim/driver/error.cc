@@ -185,7 +185,7 @@ constexpr ErrorRow kErrors[] = {
     {CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION, "CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION",
      "one or more resources are insufficient or non-applicable for the operation"},
     {CUDA_ERROR_KEY_ROTATION, "CUDA_ERROR_KEY_ROTATION",
-     "device is undergoing confidential-computing key rotation"},
+     "an error happened during the key rotation sequence"},
     {CUDA_ERROR_UNKNOWN, "CUDA_ERROR_UNKNOWN", "unknown error"},
 };
 

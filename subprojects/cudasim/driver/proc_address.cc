@@ -3,6 +3,7 @@
 // cuGetProcAddress: the entry of a name that is the newest not newer than the
 // version asked for.
 
+#include <algorithm>
 #include <cstring>
 
 #include "driver/api.h"
@@ -26,13 +27,22 @@ bool IsBetter(const Entry& candidate, const Entry* best) {
   return candidate.per_thread;  // the twin, where both have the same version
 }
 
+bool HasTwin(const char* name) {
+  return std::any_of(Entries().begin(), Entries().end(), [=](const Entry& entry) {
+    return entry.per_thread && std::strcmp(entry.base, name) == 0;
+  });
+}
+
+// What has a twin has no other form for callers of the per-thread stream, older ones neither
+// (measured on an H100, driver 580.159.04).
 Answer Look(const char* name, int version, bool per_thread) {
   Answer answer;
   const Entry* best = nullptr;
+  const bool twins = per_thread && HasTwin(name);
   for (const Entry& entry : Entries()) {
     if (std::strcmp(entry.base, name) != 0 || IsHidden(entry.base_index)) continue;
     if (entry.version > Process::DriverVersion()) continue;
-    if (entry.per_thread && !per_thread) continue;
+    if (entry.per_thread != twins) continue;
     if (answer.status != CU_GET_PROC_ADDRESS_SUCCESS) {
       answer.status = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
     }

@@ -85,6 +85,18 @@ std::vector<int> ValidDevices() {
   return devices;
 }
 
+// What the driver says of it as a green context.
+CUresult AskGreen(CUcontext context) {
+  CUcontext same = nullptr;
+  return Driver().cuCtxFromGreenCtx(&same, reinterpret_cast<CUgreenCtx>(context));
+}
+
+// A destroyed green context says so itself.
+cudaError_t GoneError(CUcontext context) {
+  const CUresult code = AskGreen(context);
+  return code == CUDA_ERROR_CONTEXT_IS_DESTROYED ? ToError(code) : cudaErrorDeviceUninitialized;
+}
+
 // The first device that can be had.
 cudaError_t BindFirstDevice() {
   cudaError_t code = cudaErrorNoDevice;
@@ -104,6 +116,10 @@ cudaError_t AttachToPrimary(int device) {
 }
 
 }  // namespace
+
+bool IsGreen(CUcontext context) {
+  return context != nullptr && AskGreen(context) == CUDA_SUCCESS;
+}
 
 cudaError_t GetCurrent(Current* current) {
   CUresult code = Driver().cuCtxGetCurrent(&current->context);
@@ -125,7 +141,7 @@ cudaError_t BindContext() {
   if (current.context == nullptr) return BindFirstDevice();
   if (current.is_primary && current.is_alive) return AttachToPrimary(current.device);
   if (current.is_primary) return HoldPrimary(current.device, nullptr);
-  return current.is_alive ? cudaSuccess : cudaErrorDeviceUninitialized;
+  return current.is_alive ? cudaSuccess : GoneError(current.context);
 }
 
 cudaError_t HoldPrimary(int device, CUcontext* context) {

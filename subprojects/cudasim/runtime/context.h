@@ -36,6 +36,9 @@ struct Current {
 };
 cudaError_t GetCurrent(Current* current);
 
+// Whether it is a living green context.
+bool IsGreen(CUcontext context);
+
 // Makes sure that a living context is current, and of what it is: see the Note.
 cudaError_t BindContext();
 

@@ -38,8 +38,8 @@ cudaError_t FindPeers(int to_device, int from_device, PeerContexts* contexts) {
 cudaError_t Memcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
   const DriverApi& driver = Driver();
   const int twin = IsPerThread() ? 1 : 0;
-  if (!IsKind(kind)) return cudaErrorInvalidMemcpyDirection;
   if (bytes == 0) return cudaSuccess;
+  if (!IsKind(kind)) return cudaErrorInvalidMemcpyDirection;
   if (to == nullptr || from == nullptr) return cudaErrorInvalidValue;
   switch (kind) {
     case cudaMemcpyHostToDevice:
@@ -57,8 +57,8 @@ cudaError_t MemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind
                         cudaStream_t stream) {
   const DriverApi& driver = Driver();
   const CUstream on = ToDriver(stream);
-  if (!IsKind(kind)) return cudaErrorInvalidMemcpyDirection;
   if (bytes == 0) return cudaSuccess;
+  if (!IsKind(kind)) return cudaErrorInvalidMemcpyDirection;
   if (to == nullptr || from == nullptr) return cudaErrorInvalidValue;
   switch (kind) {
     case cudaMemcpyHostToDevice:

@@ -37,7 +37,8 @@ cudaError_t RequirePrimary() {
   Current current;
   const cudaError_t code = GetCurrent(&current);
   if (code != cudaSuccess) return code;
-  return current.is_primary ? cudaSuccess : cudaErrorIncompatibleDriverContext;
+  const bool is_of_primary = current.is_primary || IsGreen(current.context);
+  return is_of_primary ? cudaSuccess : cudaErrorIncompatibleDriverContext;
 }
 
 cudaError_t PeerContext(int peer, CUcontext* context) {
@@ -93,7 +94,10 @@ cudaError_t InitDevice(int device, unsigned device_flags, unsigned flags) {
 }
 
 cudaError_t SetDeviceFlags(unsigned flags) {
-  if ((flags & ~unsigned{cudaDeviceMask}) != 0) return cudaErrorInvalidValue;
+  const unsigned schedule = flags & cudaDeviceScheduleMask;
+  const bool are_flags =
+      (flags & ~unsigned{cudaDeviceMask}) == 0 && (schedule & (schedule - 1)) == 0;
+  if (!are_flags) return cudaErrorInvalidValue;
   cudaError_t code = BindContext();
   if (code == cudaSuccess) code = RequirePrimary();
   CUdevice device = 0;
@@ -128,13 +132,22 @@ cudaError_t DeviceGetByPCIBusId(int* device, const char* id) {
   return ToError(Driver().cuDeviceGetByPCIBusId(device, id));
 }
 
-cudaError_t DeviceSynchronize() { return ToError(Driver().cuCtxSynchronize()); }
+// In a green context the device is its primary.
+cudaError_t DeviceSynchronize() {
+  Current current;
+  cudaError_t code = GetCurrent(&current);
+  if (code != cudaSuccess || !IsGreen(current.context)) return ToError(Driver().cuCtxSynchronize());
+  CUcontext primary = nullptr;
+  code = HoldPrimary(current.device, &primary);
+  return code != cudaSuccess ? code : ToError(Driver().cuCtxSynchronize_v2(primary));
+}
 
-// Only a living primary that is current is reset; it stays current, dead.
+// Only a living primary that is current, or whose green context is, is reset; it stays current, dead.
 cudaError_t DeviceReset() {
   Current current;
   const cudaError_t code = GetCurrent(&current);
-  if (code != cudaSuccess || !current.is_primary || !current.is_alive) return code;
+  const bool is_of_primary = current.is_primary || IsGreen(current.context);
+  if (code != cudaSuccess || !is_of_primary || !current.is_alive) return code;
   return ResetPrimary(current.device);
 }
 
@@ -167,7 +180,7 @@ cudaError_t DeviceGetStreamPriorityRange(int* least, int* greatest) {
 cudaError_t CtxResetPersistingL2Cache() { return ToError(Driver().cuCtxResetPersistingL2Cache()); }
 
 cudaError_t DeviceCanAccessPeer(int* can, int device, int peer) {
-  if (can == nullptr) return cudaErrorInvalidValue;
+  if (!IsDevice(device) || !IsDevice(peer)) return cudaErrorInvalidDevice;
   return ToError(Driver().cuDeviceCanAccessPeer(can, device, peer));
 }
 

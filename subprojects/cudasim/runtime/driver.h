@@ -20,9 +20,9 @@ namespace cudasim::runtime {
   X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease) X(cuDevicePrimaryCtxReset)       \
   X(cuDevicePrimaryCtxGetState) X(cuDevicePrimaryCtxSetFlags)                               \
   X(cuCtxGetCurrent) X(cuCtxSetCurrent) X(cuCtxGetDevice) X(cuCtxGetId) X(cuCtxGetFlags)    \
-  X(cuCtxSynchronize) X(cuCtxGetLimit) X(cuCtxSetLimit) X(cuCtxGetCacheConfig)              \
+  X(cuCtxSynchronize) X(cuCtxSynchronize_v2) X(cuCtxGetLimit) X(cuCtxSetLimit) X(cuCtxGetCacheConfig)              \
   X(cuCtxSetCacheConfig) X(cuCtxGetStreamPriorityRange) X(cuCtxResetPersistingL2Cache)      \
-  X(cuCtxEnablePeerAccess) X(cuCtxDisablePeerAccess)                                        \
+  X(cuCtxEnablePeerAccess) X(cuCtxDisablePeerAccess) X(cuCtxFromGreenCtx)                   \
   X(cuMemGetInfo) X(cuMemAlloc) X(cuMemAllocPitch) X(cuMemAllocManaged) X(cuMemFree)        \
   X(cuMemHostAlloc) X(cuMemFreeHost) X(cuMemHostRegister) X(cuMemHostUnregister)            \
   X(cuMemHostGetDevicePointer) X(cuMemHostGetFlags) X(cuPointerGetAttributes)               \

@@ -89,7 +89,7 @@
   X(HostRegister, HostRegister, kContext, (void* pointer, size_t bytes, unsigned flags),           \
     (pointer, bytes, flags))                                                                       \
   X(HostUnregister, HostUnregister, kContext, (void* pointer), (pointer))                          \
-  X(HostGetDevicePointer, HostGetDevicePointer, kContext, (void** address, void* pointer,          \
+  X(HostGetDevicePointer, HostGetDevicePointer, kDriver, (void** address, void* pointer,          \
     unsigned flags), (address, pointer, flags))                                                    \
   X(HostGetFlags, HostGetFlags, kContext, (unsigned* flags, void* pointer), (flags, pointer))      \
   X(PointerGetAttributes, PointerGetAttributes, kDriver, (cudaPointerAttributes* attributes,       \

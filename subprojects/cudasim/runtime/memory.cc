@@ -34,14 +34,14 @@ cudaError_t MemGetInfo(size_t* free, size_t* total) {
   return cudaSuccess;
 }
 
-// Nothing is a null pointer, here and in the other calls.
+// Nothing is a null pointer, here and in the other calls; so is what the driver refused.
 cudaError_t Malloc(void** pointer, size_t bytes) {
   if (pointer == nullptr) return cudaErrorInvalidValue;
   const cudaError_t code = BindContext();
   if (code != cudaSuccess) return code;
   CUdeviceptr address = 0;
   const CUresult allocated = bytes == 0 ? CUDA_SUCCESS : Driver().cuMemAlloc(&address, bytes);
-  if (allocated == CUDA_SUCCESS) *pointer = ToPointer(address);
+  *pointer = ToPointer(address);
   return ToError(allocated);
 }
 
@@ -73,7 +73,7 @@ cudaError_t MallocManaged(void** pointer, size_t bytes, unsigned flags) {
   CUdeviceptr address = 0;
   const CUresult allocated =
       bytes == 0 ? CUDA_SUCCESS : Driver().cuMemAllocManaged(&address, bytes, flags);
-  if (allocated == CUDA_SUCCESS) *pointer = ToPointer(address);
+  *pointer = ToPointer(address);
   return ToError(allocated);
 }
 
@@ -83,12 +83,10 @@ cudaError_t MallocHost(void** pointer, size_t bytes) { return HostAlloc(pointer,
 
 // The flags have the driver's numbers.
 cudaError_t HostAlloc(void** pointer, size_t bytes, unsigned flags) {
+  if (bytes != 0) return ToError(Driver().cuMemHostAlloc(pointer, bytes, flags));
   if (pointer == nullptr) return cudaErrorInvalidValue;
-  void* allocated = nullptr;
-  const CUresult code =
-      bytes == 0 ? CUDA_SUCCESS : Driver().cuMemHostAlloc(&allocated, bytes, flags);
-  if (code == CUDA_SUCCESS) *pointer = allocated;
-  return ToError(code);
+  *pointer = nullptr;
+  return cudaSuccess;
 }
 
 cudaError_t FreeHost(void* pointer) {
@@ -102,10 +100,13 @@ cudaError_t HostRegister(void* pointer, size_t bytes, unsigned flags) {
 cudaError_t HostUnregister(void* pointer) { return ToError(Driver().cuMemHostUnregister(pointer)); }
 
 cudaError_t HostGetDevicePointer(void** address, void* pointer, unsigned flags) {
+  if (pointer == nullptr) return cudaErrorInvalidValue;
+  const cudaError_t bound = BindContext();
+  if (bound != cudaSuccess) return bound;
   if (address == nullptr) return cudaErrorInvalidValue;
   CUdeviceptr found = 0;
   const CUresult code = Driver().cuMemHostGetDevicePointer(&found, pointer, flags);
-  if (code == CUDA_SUCCESS) *address = ToPointer(found);
+  *address = ToPointer(found);
   return ToError(code);
 }
 

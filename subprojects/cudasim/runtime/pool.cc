@@ -40,23 +40,25 @@ CUmemPoolProps ToDriver(const cudaMemPoolProps& properties) {
 
 cudaError_t MallocAsync(void** pointer, size_t bytes, cudaStream_t stream) {
   if (pointer == nullptr) return cudaErrorInvalidValue;
+  *pointer = nullptr;
   const cudaError_t code = BindForStream(stream);
   if (code != cudaSuccess) return code;
   CUdeviceptr address = 0;
   const CUresult allocated = Driver().cuMemAllocAsync(&address, bytes, ToDriver(stream));
-  if (allocated == CUDA_SUCCESS) *pointer = ToPointer(address);
+  *pointer = ToPointer(address);
   return ToError(allocated);
 }
 
 cudaError_t MallocFromPoolAsync(void** pointer, size_t bytes, cudaMemPool_t pool,
                                 cudaStream_t stream) {
   if (pointer == nullptr) return cudaErrorInvalidValue;
+  *pointer = nullptr;
   const cudaError_t code = BindForStream(stream);
   if (code != cudaSuccess) return code;
   CUdeviceptr address = 0;
   const CUresult allocated =
       Driver().cuMemAllocFromPoolAsync(&address, bytes, pool, ToDriver(stream));
-  if (allocated == CUDA_SUCCESS) *pointer = ToPointer(address);
+  *pointer = ToPointer(address);
   return ToError(allocated);
 }
 

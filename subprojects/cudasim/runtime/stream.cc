@@ -54,7 +54,7 @@ cudaError_t StreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int p
 }
 
 cudaError_t StreamDestroy(cudaStream_t stream) {
-  if (IsOfNoContext(stream)) return cudaErrorInvalidResourceHandle;
+  if (stream == nullptr) return cudaErrorInvalidResourceHandle;
   return ToError(Driver().cuStreamDestroy(stream));
 }
 

@@ -292,6 +292,7 @@ CUresult KernelGetParamInfo(CUkernel handle, size_t index, size_t* offset, size_
 // What is asked or set of a kernel on a device needs no context.
 CUresult KernelGetAttribute(int* value, CUfunction_attribute attribute, CUkernel handle,
                             CUdevice device) {
+  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Kernel kernel;
   const CUresult code = FindKernelOn(handle, device, &kernel);
   return code != CUDA_SUCCESS

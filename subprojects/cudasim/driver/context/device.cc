@@ -113,14 +113,16 @@ CUresult DeviceGetUuid(CUuuid* uuid, CUdevice device) {
 
 CUresult DeviceTotalMem(size_t* bytes, CUdevice device) {
   if (bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *bytes = 0;
   if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
   *bytes = ThisGpu().memory;
   return CUDA_SUCCESS;
 }
 
 CUresult DeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
-  if (value == nullptr || !IsAttribute(attribute)) return CUDA_ERROR_INVALID_VALUE;
+  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
+  if (!IsAttribute(attribute)) return CUDA_ERROR_INVALID_VALUE;
   *value = ValueOf(attribute, device);
   return CUDA_SUCCESS;
 }

@@ -8,6 +8,7 @@
 
 #include "driver/api.h"
 #include "driver/context/device.h"
+#include "driver/context/stack.h"
 #include "driver/panic.h"
 #include "driver/stream/stream.h"
 
@@ -101,8 +102,11 @@ CUresult DeviceGetDevResource(CUdevice device, CUdevResource* resource, CUdevRes
 }
 
 CUresult CtxGetDevResource(CUcontext handle, CUdevResource* resource, CUdevResourceType type) {
+  if (resource == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (handle == nullptr) return CUDA_ERROR_INVALID_CONTEXT;  // not the current one
-  Context* context = Context::FindOrPanic(handle);
+  Context* context = nullptr;
+  const CUresult code = Context::FindNamed(handle, &context);
+  if (code != CUDA_SUCCESS) return code;
   if (!context->IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   return GetResource(context->multiprocessors(), resource, type);
 }
@@ -148,8 +152,9 @@ CUresult DevResourceGenerateDesc(CUdevResourceDesc* handle, CUdevResource* resou
 
 CUresult GreenCtxCreate(CUgreenCtx* green, CUdevResourceDesc description, CUdevice device,
                         unsigned flags) {
-  if (green == nullptr || flags != CU_GREEN_CTX_DEFAULT_STREAM) return CUDA_ERROR_INVALID_VALUE;
+  if (green == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
+  if (flags != CU_GREEN_CTX_DEFAULT_STREAM) return CUDA_ERROR_INVALID_VALUE;
   Context* context = nullptr;
   const CUresult code = CreateGreenContext(device, MultiprocessorsOf(description), &context);
   if (code == CUDA_SUCCESS) *green = context->green_handle();
@@ -167,24 +172,33 @@ CUresult CtxFromGreenCtx(CUcontext* handle, CUgreenCtx green) {
   if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Context* context = nullptr;
   const CUresult code = FindGreenContext(green, &context);
-  if (code == CUDA_SUCCESS) *handle = context->handle();
-  return code;
+  if (code != CUDA_SUCCESS) return code;
+  context->ShowAsContext();
+  *handle = context->handle();
+  return CUDA_SUCCESS;
 }
 
+// Null is the current one.
 CUresult GreenCtxGetId(CUgreenCtx green, unsigned long long* id) {
   if (id == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Context* context = nullptr;
+  if (green == nullptr && Current(&context) == CUDA_SUCCESS) {
+    if (!context->IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    green = context->green_handle();
+  }
   const CUresult code = FindGreenContext(green, &context);
   if (code == CUDA_SUCCESS) *id = context->id();
   return code;
 }
 
 CUresult GreenCtxStreamCreate(CUstream* stream, CUgreenCtx green, unsigned flags, int priority) {
-  if (stream == nullptr || flags != CU_STREAM_NON_BLOCKING) return CUDA_ERROR_INVALID_VALUE;
+  if (stream == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (green == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  if (flags != CU_STREAM_NON_BLOCKING) return CUDA_ERROR_INVALID_VALUE;
   Context* context = nullptr;
   const CUresult code = FindGreenContext(green, &context);
-  return code != CUDA_SUCCESS ? code
-                              : CreateStream(IncarnationOf(context), flags, priority, stream);
+  if (code != CUDA_SUCCESS) return code;
+  return CreateStream(IncarnationOf(context), flags, priority, stream);
 }
 
 }  // namespace cudasim::driver

@@ -25,8 +25,8 @@ struct Extras {
 
 CUresult CreateAndPush(CUcontext* handle, unsigned flags, CUdevice device,
                        const Extras& extras = {}) {
-  if (handle == nullptr || !AreContextFlags(flags)) return CUDA_ERROR_INVALID_VALUE;
   if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
+  if (handle == nullptr || !AreContextFlags(flags)) return CUDA_ERROR_INVALID_VALUE;
   if (StickyError() != CUDA_SUCCESS) return StickyError();
   Context* context = Context::Create(device, flags, extras.api_version);
   if (context == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -41,8 +41,7 @@ CUresult CreateAndPush(CUcontext* handle, unsigned flags, CUdevice device,
 // The context an argument names, which may be null for the current one.
 CUresult Named(CUcontext handle, Context** context) {
   if (handle == nullptr) return Current(context);
-  *context = Context::FindOrPanic(handle);
-  return CUDA_SUCCESS;
+  return Context::FindNamed(handle, context);
 }
 
 CUresult DestroyAndPop(Context* context) {
@@ -110,22 +109,26 @@ CUresult CtxDestroy(CUcontext handle) {
 }
 
 CUresult CtxAttach(CUcontext* handle, unsigned flags) {
-  if (handle == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
   Incarnation incarnation;
   const CUresult code = CurrentAlive(&incarnation);
   if (code != CUDA_SUCCESS) return code;
+  if (handle == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
   if (!incarnation.context->is_primary()) incarnation.context->Attach();
   *handle = incarnation.context->handle();
   return CUDA_SUCCESS;
 }
 
 CUresult CtxDetach(CUcontext handle) {
-  if (handle == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-  Context* context = Context::FindOrPanic(handle);
-  if (Stack::Top() != context) return CUDA_ERROR_INVALID_CONTEXT;
-  if (context->is_primary()) return CUDA_SUCCESS;
-  if (context->is_green() && !context->IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-  if (context->is_green() || !context->IsAlive()) return CUDA_ERROR_INVALID_CONTEXT;
+  Context* context = handle != nullptr ? Context::FindOrPanic(handle) : nullptr;
+  Context* top = Stack::Top();
+  const bool is_within = top != nullptr && top->is_green() && top->owner() == context;
+  if (context == nullptr || (top != context && !is_within)) {
+    const bool is_dead = top != nullptr && !top->IsAlive();
+    return is_dead ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_CONTEXT;
+  }
+  if (context->is_primary() && context->IsAlive()) return CUDA_SUCCESS;
+  if (!context->IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  if (context->is_green()) return CUDA_ERROR_INVALID_CONTEXT;
   return context->DetachIsLast() ? DestroyAndPop(context) : CUDA_SUCCESS;
 }
 
@@ -165,6 +168,7 @@ CUresult CtxGetId(CUcontext handle, unsigned long long* id) {
 }
 
 CUresult CtxGetApiVersion(CUcontext handle, unsigned* version) {
+  if (handle != nullptr && version == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Context* context = nullptr;
   const CUresult code = Named(handle, &context);
   if (code != CUDA_SUCCESS) return code;

@@ -46,7 +46,11 @@ struct Primary {
 
   CUresult Release(Context* context) {
     if (references == 0) return CUDA_ERROR_INVALID_CONTEXT;
-    if (--references > 0 || !active) return CUDA_SUCCESS;
+    if (--references > 0) return CUDA_SUCCESS;
+    if (!active) {
+      flags = 0;
+      return CUDA_SUCCESS;
+    }
     if (greens > 0) return CUDA_ERROR_NOT_PERMITTED;
     End(context);
     return CUDA_SUCCESS;
@@ -84,8 +88,8 @@ size_t CountPrimaryReferences() {
 }
 
 CUresult DevicePrimaryCtxRetain(CUcontext* handle, CUdevice device) {
-  if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
+  if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (StickyError() != CUDA_SUCCESS) return StickyError();
   Context* context = Context::Primary(device);
   Primary& primary = primaries[device];
@@ -139,8 +143,16 @@ CUresult DevicePrimaryCtxReset(CUdevice device) {
   Primary& primary = primaries[device];
   const std::lock_guard<std::mutex> lock(primary.mutex);
   if (primary.greens > 0) return CUDA_ERROR_NOT_PERMITTED;
+  primary.flags = 0;
   if (primary.active) primary.End(Context::Primary(device));
   return CUDA_SUCCESS;
+}
+
+// The first version releases a reference, too.
+CUresult DevicePrimaryCtxResetFirst(CUdevice device) {
+  const CUresult code = DevicePrimaryCtxReset(device);
+  if (code == CUDA_SUCCESS) DevicePrimaryCtxRelease(device);
+  return code;
 }
 
 CUresult DevicePrimaryCtxSetFlagsInactive(CUdevice device, unsigned flags) {
@@ -149,6 +161,13 @@ CUresult DevicePrimaryCtxSetFlagsInactive(CUdevice device, unsigned flags) {
 
 CUresult DevicePrimaryCtxSetFlags(CUdevice device, unsigned flags) {
   return SetFlags(device, flags, /*only_inactive=*/false);
+}
+
+void ShowSyncMemops(CUdevice device, bool syncs) {
+  constexpr unsigned kSyncMemops = CU_CTX_SYNC_MEMOPS;
+  Primary& primary = primaries[device];
+  const std::lock_guard<std::mutex> lock(primary.mutex);
+  primary.flags = (primary.flags & ~kSyncMemops) | (syncs ? kSyncMemops : 0);
 }
 
 CUresult DevicePrimaryCtxGetState(CUdevice device, unsigned* flags, int* active) {

@@ -18,6 +18,10 @@ namespace cudasim::driver {
 // Retains without a release, over all devices.
 size_t CountPrimaryReferences();
 
+// Of the flags of cuCtxSetFlags the primary's state shows CU_CTX_SYNC_MEMOPS alone (measured on an
+// H100, driver 580.159.04).
+void ShowSyncMemops(CUdevice device, bool syncs);
+
 // A green context of the device, which retains the primary until it is destroyed.
 CUresult CreateGreenContext(CUdevice device, unsigned multiprocessors, Context** context);
 

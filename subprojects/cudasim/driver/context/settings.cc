@@ -6,9 +6,11 @@
 
 #include "driver/api.h"
 #include "driver/context/device.h"
+#include "driver/context/primary.h"
 #include "driver/context/stack.h"
 #include "driver/panic.h"
 #include "driver/release.h"
+#include "driver/stream/capture.h"
 
 namespace cudasim::driver {
 namespace {
@@ -21,6 +23,7 @@ struct LimitRow {
   size_t least;  // a smaller value is raised to it
   size_t step;   // and rounded up to a multiple of this
   size_t most;   // a larger one is INVALID_VALUE; 0: cannot be set
+  size_t cap = kNoMost;  // a larger one is lowered to it
 };
 
 // Measured on an H100, driver 580.159.04, but for the greatest stack size, which
@@ -31,7 +34,7 @@ constexpr LimitRow kLimitRows[] = {
     {CU_LIMIT_STACK_SIZE, 1024, 0, 16, size_t{512} << 10},
     {CU_LIMIT_PRINTF_FIFO_SIZE, 8650752, 524288, 1, kNoMost},
     {CU_LIMIT_MALLOC_HEAP_SIZE, size_t{8} << 20, size_t{4} << 20, 1, kNoMost},
-    {CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT, 2048, 0, 1, size_t{1} << 20},
+    {CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT, 2048, 32, 1, kNoMost, 599186},
     {CU_LIMIT_MAX_L2_FETCH_GRANULARITY, 64, 0, 1, 128},
     {CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 9830400, 0, 3276800, 32768000},
     {CU_LIMIT_SHMEM_SIZE, 232448, 0, 1, 0},
@@ -85,17 +88,23 @@ CUresult CtxSetFlags(unsigned flags) {
                 "H100, driver 580.159.04)");
   }
   if (!AreContextFlags(flags)) return CUDA_ERROR_INVALID_VALUE;
+  // A capture in the context is in the way of a new CU_CTX_SYNC_MEMOPS; the other flags are set.
+  const bool syncs = (flags & CU_CTX_SYNC_MEMOPS) != 0;
+  const bool synced = (owner->flags.load() & CU_CTX_SYNC_MEMOPS) != 0;
+  const bool is_refused = syncs && !synced && Captures::HasInContext(owner->id(), /*lose=*/true);
+  if (is_refused) flags &= ~unsigned{CU_CTX_SYNC_MEMOPS};
   // Which means nothing since CUDA 3.2; every primary context shows it.
   const unsigned map_host = owner->is_primary() ? unsigned{CU_CTX_MAP_HOST} : 0;
   owner->flags.store((flags & ~unsigned{CU_CTX_MAP_HOST}) | map_host);
-  return CUDA_SUCCESS;
+  if (owner->is_primary()) ShowSyncMemops(owner->device(), syncs && !is_refused);
+  return is_refused ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
 }
 
 CUresult CtxGetLimit(size_t* value, CUlimit limit) {
-  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Incarnation incarnation;
   const CUresult code = CurrentAlive(&incarnation);
   if (code != CUDA_SUCCESS) return code;
+  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const LimitRow* row = FindLimit(limit);
   if (row == nullptr) return LimitError(limit);
   *value = incarnation.context->limits[row->limit].load();
@@ -110,17 +119,18 @@ CUresult CtxSetLimit(CUlimit limit, size_t value) {
   if (row == nullptr) return LimitError(limit);
   if (row->most == 0) return CUDA_ERROR_NOT_PERMITTED;
   if (value > row->most) return CUDA_ERROR_INVALID_VALUE;
-  const size_t raised = std::max(value, row->least);
+  const size_t raised = std::min(std::max(value, row->least), row->cap);
   incarnation.context->limits[row->limit].store((raised + row->step - 1) / row->step * row->step);
   return CUDA_SUCCESS;
 }
 
 CUresult CtxGetCacheConfig(CUfunc_cache* config) {
-  if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Incarnation incarnation;
   const CUresult code = CurrentAlive(&incarnation);
-  if (code == CUDA_SUCCESS) *config = incarnation.context->cache_config.load();
-  return code;
+  if (code != CUDA_SUCCESS) return code;
+  if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *config = incarnation.context->cache_config.load();
+  return CUDA_SUCCESS;
 }
 
 CUresult CtxSetCacheConfig(CUfunc_cache config) {
@@ -135,12 +145,13 @@ CUresult CtxSetCacheConfig(CUfunc_cache config) {
 }
 
 CUresult CtxGetSharedMemConfig(CUsharedconfig* config) {
-  if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Incarnation incarnation;
   const CUresult code = CurrentAlive(&incarnation);
+  if (code != CUDA_SUCCESS) return code;
+  if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
   // Banks have one width on every device since compute capability 5.0.
-  if (code == CUDA_SUCCESS) *config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
-  return code;
+  *config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
+  return CUDA_SUCCESS;
 }
 
 CUresult CtxSetSharedMemConfig(CUsharedconfig config) {

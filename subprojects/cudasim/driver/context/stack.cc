@@ -43,14 +43,14 @@ Entries& ThisStack() {
 }
 
 // A hold on `handle` for a new stack entry.
-Context* HoldForEntry(CUcontext handle) {
-  Context* context = Context::FindOrPanic(handle);
-  if (!context->Hold()) {
+CUresult HoldForEntry(CUcontext handle, Context** context) {
+  const CUresult code = Context::FindNamed(handle, context);
+  if (code == CUDA_SUCCESS && !(*context)->Hold()) {
     PanicHandle(handle,
                 "the context was destroyed and is on no stack; a real driver accepts it and "
                 "corrupts the heap later (measured on an H100, driver 580.159.04)");
   }
-  return context;
+  return code;
 }
 
 }  // namespace
@@ -93,15 +93,19 @@ CUresult CurrentReady(Incarnation* incarnation) {
 }
 
 CUresult ReadyOrNothingCurrent() {
+  const CUresult captures = AskCaptures();
+  if (captures != CUDA_SUCCESS) return captures;
   Incarnation incarnation;
   const CUresult code = CurrentReady(&incarnation);
-  return code == CUDA_ERROR_INVALID_CONTEXT ? AskCaptures() : code;
+  return code == CUDA_ERROR_INVALID_CONTEXT ? CUDA_SUCCESS : code;
 }
 
 CUresult CtxPushCurrent(CUcontext handle) {
   if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  Stack::Push(HoldForEntry(handle));
-  return CUDA_SUCCESS;
+  Context* context = nullptr;
+  const CUresult code = HoldForEntry(handle, &context);
+  if (code == CUDA_SUCCESS) Stack::Push(context);
+  return code;
 }
 
 CUresult CtxPopCurrent(CUcontext* handle) {
@@ -118,7 +122,9 @@ CUresult CtxSetCurrent(CUcontext handle) {
     Stack::Pop();  // one entry, or nothing on an empty stack
     return CUDA_SUCCESS;
   }
-  Context* context = HoldForEntry(handle);
+  Context* context = nullptr;
+  const CUresult code = HoldForEntry(handle, &context);
+  if (code != CUDA_SUCCESS) return code;
   Stack::Pop();
   Stack::Push(context);
   return CUDA_SUCCESS;

@@ -306,8 +306,10 @@ CUresult GraphLaunch(CUgraphExec handle, CUstream stream_handle) {
 }
 
 CUresult GraphExecDestroy(CUgraphExec handle) {
+  CUresult code = AskCaptures();
+  if (code != CUDA_SUCCESS) return code;
   Executable executable;
-  const CUresult code = FindIn(Executables(), handle, &executable);
+  code = FindIn(Executables(), handle, &executable);
   if (code != CUDA_SUCCESS) return code;
   PanicIfContextIsGone(handle, executable.nodes);
   Executables().Remove(handle);

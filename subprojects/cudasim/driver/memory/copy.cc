@@ -74,11 +74,9 @@ bool CanCopy(CUdeviceptr to, End to_end, CUdeviceptr from, End from_end, size_t 
 // A copy refuses a dead current context, though the stream has its own: unlike fills,
 // launches, and everything else on a stream (measured on an H200, driver 580.159.04).
 CUresult FindStreamToCopyIn(CUstream handle, Stream* stream) {
-  const CUresult code = FindReadyStream(handle, stream);
-  if (code != CUDA_SUCCESS) return code;
   Context* current = Stack::Top();
   const bool dead = current != nullptr && !current->IsAlive();
-  return dead ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_SUCCESS;
+  return dead ? CUDA_ERROR_CONTEXT_IS_DESTROYED : FindReadyStream(handle, stream);
 }
 
 // Whether what lay in the driver's memory when it was submitted still does.

@@ -137,7 +137,7 @@ CUresult AllocateInCurrent(MemoryKind kind, size_t bytes, unsigned flags, std::u
 CUresult AllocateDevice(CUdeviceptr* address, MemoryKind kind, size_t bytes, unsigned flags) {
   std::uintptr_t base = 0;
   const CUresult code = AllocateInCurrent(kind, address != nullptr ? bytes : 0, flags, &base);
-  if (address != nullptr) *address = base;  // 0 on failure, unlike every other out
+  if (address != nullptr) *address = base;  // 0 on failure
   return code;
 }
 
@@ -317,6 +317,8 @@ size_t Memory::Count() {
 }
 
 CUresult MemGetInfo(size_t* free, size_t* total) {
+  if (free != nullptr) *free = 0;
+  if (total != nullptr) *total = 0;
   Incarnation incarnation;
   const CUresult code = CurrentReady(&incarnation);
   if (code != CUDA_SUCCESS) return code;
@@ -331,17 +333,23 @@ CUresult MemAlloc(CUdeviceptr* address, size_t bytes) {
 
 CUresult MemAllocPitch(CUdeviceptr* address, size_t* pitch, size_t width, size_t height,
                        unsigned element) {
-  if (pitch == nullptr || (element != 4 && element != 8 && element != 16)) {
+  if (pitch != nullptr) *pitch = 0;
+  if (address != nullptr) *address = 0;
+  Context* context = nullptr;
+  const CUresult code = Current(&context);
+  if (code != CUDA_SUCCESS) return code;
+  if (!context->IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  const bool is_element = element == 4 || element == 8 || element == 16;
+  if (address == nullptr || pitch == nullptr || !is_element || width == 0 || height == 0) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  const size_t row = (width + kPitchAlignment - 1) / kPitchAlignment * kPitchAlignment;
-  const CUresult code = AllocateDevice(address, MemoryKind::kDevice, row * height, 0);
-  if (code == CUDA_SUCCESS) *pitch = row;
-  return code;
+  *pitch = (width + kPitchAlignment - 1) / kPitchAlignment * kPitchAlignment;
+  return AllocateDevice(address, MemoryKind::kDevice, *pitch * height, 0);
 }
 
 CUresult MemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned flags) {
-  if (bytes == 0 || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)) {
+  if (address != nullptr) *address = 0;
+  if (address == nullptr || bytes == 0 || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   return AllocateDevice(address, MemoryKind::kManaged, bytes, flags);
@@ -349,9 +357,9 @@ CUresult MemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned flags) {
 
 // Works with another context current and with none, but not with a dead one.
 CUresult MemFree(CUdeviceptr address) {
-  if (address == 0) return StickyError() != CUDA_SUCCESS ? StickyError() : AskCaptures();
-  const CUresult code = ReadyOrNothingCurrent();
-  if (code != CUDA_SUCCESS) return code;
+  CUresult code = ReadyOrNothingCurrent();
+  if (code == CUDA_SUCCESS && address == 0) code = StickyError();
+  if (code != CUDA_SUCCESS || address == 0) return code;
   const std::shared_ptr<GraphMemory> of_graph = GraphMemory::At(address);
   if (of_graph != nullptr) {
     Schedule::WaitForAll();
@@ -364,9 +372,12 @@ CUresult MemFree(CUdeviceptr address) {
 }
 
 CUresult MemGetAddressRange(CUdeviceptr* base, size_t* size, CUdeviceptr address) {
+  if (base != nullptr) *base = 0;
+  if (size != nullptr) *size = 0;
   Incarnation incarnation;
   const CUresult code = CurrentAlive(&incarnation);
   if (code != CUDA_SUCCESS) return code;
+  if (base == nullptr && size == nullptr) return CUDA_SUCCESS;
   Allocation allocation;
   if (!Memory::Find(address, &allocation) || allocation.access == 0) return CUDA_ERROR_NOT_FOUND;
   if (base != nullptr) *base = allocation.base;
@@ -380,22 +391,24 @@ CUresult MemHostAlloc(void** pointer, size_t bytes, unsigned flags) {
   const bool valid = pointer != nullptr && (flags & ~kFlags) == 0;
   std::uintptr_t base = 0;
   const CUresult code = AllocateInCurrent(MemoryKind::kHost, valid ? bytes : 0, flags, &base);
-  if (code == CUDA_SUCCESS) *pointer = ToPointer(base);
-  return code;
+  if (pointer != nullptr) *pointer = ToPointer(base);
+  const bool is_nothing = valid && bytes == 0 && code == CUDA_ERROR_INVALID_VALUE;
+  return is_nothing ? CUDA_SUCCESS : code;
 }
 
 CUresult MemAllocHost(void** pointer, size_t bytes) { return MemHostAlloc(pointer, bytes, 0); }
 
 CUresult MemFreeHost(void* pointer) {
   const CUresult code = ReadyOrNothingCurrent();
-  if (code != CUDA_SUCCESS) return code;
+  if (code != CUDA_SUCCESS || pointer == nullptr) return code;
   return Memory::FreeWhenIdle(reinterpret_cast<std::uintptr_t>(pointer), {MemoryKind::kHost});
 }
 
 CUresult MemHostGetDevicePointer(CUdeviceptr* address, void* pointer, unsigned flags) {
-  if (address == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (address != nullptr) *address = 0;
   Allocation allocation;
   const CUresult code = FindPinned(pointer, &allocation);
+  if (code == CUDA_SUCCESS && (address == nullptr || flags != 0)) return CUDA_ERROR_INVALID_VALUE;
   // Unified addressing: the same on both sides.
   if (code == CUDA_SUCCESS) *address = reinterpret_cast<CUdeviceptr>(pointer);
   return code;

@@ -149,7 +149,12 @@ CUresult PointerGetAttribute(void* data, CUpointer_attribute attribute, CUdevice
   Allocation allocation;
   if (data == nullptr || !Memory::Find(address, &allocation)) return CUDA_ERROR_INVALID_VALUE;
   const Value value = AttributeOf(allocation, attribute, address);
-  if (value.code() == CUDA_SUCCESS) value.CopyTo(data);
+  if (value.code() == CUDA_SUCCESS) {
+    value.CopyTo(data);
+  } else if (attribute == CU_POINTER_ATTRIBUTE_HOST_POINTER ||
+             attribute == CU_POINTER_ATTRIBUTE_DEVICE_POINTER) {
+    std::memset(data, 0, sizeof(void*));
+  }
   return value.code();
 }
 

@@ -339,6 +339,8 @@ CUresult MemAllocFromPoolAsync(CUdeviceptr* address, size_t bytes, CUmemoryPool 
   Stream stream;
   const CUresult code = Prepare(address, handle, &stream);
   if (code != CUDA_SUCCESS) return code;
+  if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (bytes == 0) return CUDA_SUCCESS;
   return IsCapturing(stream) ? AllocateInGraph(pool, bytes, stream, address)
                              : AllocateFrom(pool, bytes, address);
 }
@@ -463,8 +465,8 @@ CUresult MemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc* access, si
 }
 
 CUresult DeviceGetDefaultMemPool(CUmemoryPool* pool, CUdevice device) {
-  if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
+  if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *pool = Pools::DefaultOf(device);
   return CUDA_SUCCESS;
 }

@@ -48,9 +48,9 @@ CUresult MemHostRegister(void* pointer, size_t bytes, unsigned flags) {
 }
 
 CUresult MemHostUnregister(void* pointer) {
-  if (pointer == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const CUresult code = ReadyOrNothingCurrent();
   if (code != CUDA_SUCCESS) return code;
+  if (pointer == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   Allocation allocation;
   if (!Memory::Find(address, &allocation)) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;

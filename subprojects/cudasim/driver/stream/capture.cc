@@ -6,6 +6,7 @@
 #include <atomic>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "driver/api.h"
 #include "driver/call_book.h"
@@ -81,7 +82,7 @@ bool HasAny(bool lose, const Predicate& predicate) {
 }
 
 // The table of cuThreadExchangeStreamCaptureMode's documentation, as measured on an
-// H100, driver 580.159.04. A value that is no mode is like GLOBAL.
+// H100, driver 580.159.04. A value that is no mode is like THREAD_LOCAL.
 //
 // | thread's mode | forbidden by captures of this thread | of other threads |
 // |---------------|--------------------------------------|------------------|
@@ -92,8 +93,7 @@ bool ForbidsUnsafeCalls(const Capture& capture) {
   const CUstreamCaptureMode mine = ThisThreadsCaptureMode();
   if (mine == CU_STREAM_CAPTURE_MODE_RELAXED) return false;
   if (capture.thread == ThisThread()) return capture.mode != CU_STREAM_CAPTURE_MODE_RELAXED;
-  return capture.mode == CU_STREAM_CAPTURE_MODE_GLOBAL &&
-         mine != CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+  return capture.mode == CU_STREAM_CAPTURE_MODE_GLOBAL && mine == CU_STREAM_CAPTURE_MODE_GLOBAL;
 }
 
 void AddAncestors(const NodePointer& node, std::set<const Node*>* ancestors) {
@@ -242,6 +242,12 @@ CapturedPoint Captures::PointOf(const Stream& stream) {
   return {it->first, it->second.branches.at(stream.id).tips};
 }
 
+bool Captures::IsOver(const CapturedPoint& point) {
+  if (point.capture_id == 0) return false;
+  const std::lock_guard<std::mutex> lock(mutex);
+  return TheTable().count(point.capture_id) == 0;
+}
+
 CUresult Captures::CheckEvent(const CapturedPoint& point, bool lose) {
   if (point.capture_id == 0) return CUDA_SUCCESS;
   const std::lock_guard<std::mutex> lock(mutex);
@@ -282,13 +288,14 @@ void Captures::Drop(const Stream& stream) {
   if (it != TheTable().end() && it->second.origin == stream.id) Finish(it, /*drop_graph=*/true);
 }
 
-void Captures::DropIncarnation(std::uint64_t context_id) {
+void Captures::DropIncarnation(std::uint64_t context_id, bool also_created) {
   if (!Any()) return;
   const std::lock_guard<std::mutex> lock(mutex);
   for (auto it = TheTable().begin(); it != TheTable().end();) {
     const auto here = it++;
     const Capture& capture = here->second;
-    const bool gone = capture.branches.at(capture.origin).context_id == context_id;
+    const bool gone = capture.branches.at(capture.origin).context_id == context_id &&
+                      (also_created || IsSpecialStream(capture.origin));
     if (gone) Finish(here, /*drop_graph=*/true);
   }
 }
@@ -318,13 +325,11 @@ CUresult Submit(CUstream handle, const Stream& stream, const Work& work, TaskPoi
 
 // The entries. What a capture forbids is in capture_rules.cc.
 
-// State of the thread alone: it needs no context and makes none. A value that is no
-// mode is taken and given back all the same.
+// State of the thread alone: it needs no context and makes none. A value that is no mode is taken and
+// given back all the same.
 CUresult ThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
   if (mode == nullptr) PanicNull();
-  const CUstreamCaptureMode before = ThisThreadsCaptureMode();
-  ThisThreadsCaptureMode() = *mode;
-  *mode = before;
+  std::swap(ThisThreadsCaptureMode(), *mode);
   return CUDA_SUCCESS;
 }
 
@@ -377,6 +382,7 @@ CUresult StreamGetCaptureInfoEdges(CUstream handle, CUstreamCaptureStatus* statu
   if (!Captures::FindInfo(stream, &info)) return CUDA_SUCCESS;
   Put(id, cuuint64_t{info.id});
   Put(graph, info.graph);
+  if (edges != nullptr && dependencies == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Put(dependencies, info.dependencies);
   Put(edges, info.edges);
   Put(count, info.count);

@@ -66,6 +66,9 @@ class Captures {
   // What an event recorded now in the stream stands for.
   static CapturedPoint PointOf(const Stream& stream);
 
+  // Whether the point is in a capture that ended.
+  static bool IsOver(const CapturedPoint& point);
+
   // SUCCESS if the event is no captured one, CAPTURED_EVENT if it is, INVALID_VALUE if its capture
   // is invalidated or over. A captured event's capture is invalidated, if `lose`.
   static CUresult CheckEvent(const CapturedPoint& point, bool lose);
@@ -76,7 +79,7 @@ class Captures {
   // The stream, or everything in the context, is gone, and with it the capture that
   // began there. What other branches have recorded stays, and must still be joined.
   static void Drop(const Stream& stream);
-  static void DropIncarnation(std::uint64_t context_id);
+  static void DropIncarnation(std::uint64_t context_id, bool also_created);
 };
 
 // Submits the work, or records it if the stream captures; then invalid work is accepted,

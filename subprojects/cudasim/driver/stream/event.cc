@@ -80,6 +80,15 @@ TaskPointer RecordOf(CUevent handle) {
   return Events().Find(handle, &event) == Handled::kAlive ? event.record : nullptr;
 }
 
+bool IsShared(const Event& event) { return (event.flags & CU_EVENT_INTERPROCESS) != 0; }
+
+void PanicIfShared(CUevent handle, const Event& event, const Incarnation& place) {
+  if (!IsShared(event) || event.incarnation.id == OwnerOf(place).id) return;
+  PanicHandle(handle,
+              "an event of CU_EVENT_INTERPROCESS is waited for in another context; a real driver "
+              "crashes here (measured on an H100, driver 580.159.04)");
+}
+
 // For what happens outside of the capture: a node that waits at each launch.
 CUresult WaitForExternal(const Stream& stream, CUevent handle) {
   if (Captures::StatusOf(stream) == CU_STREAM_CAPTURE_STATUS_NONE) return CUDA_ERROR_ILLEGAL_STATE;
@@ -133,15 +142,43 @@ CUresult FindAsked(CUevent handle, Event* event) {
 }
 
 // For the calls that take all the streams of a context at once.
-CUresult FindContextAndEvent(CUcontext context, CUevent handle, Incarnation* incarnation,
-                             Event* event) {
-  if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-  *incarnation = IncarnationOf(Context::FindOrPanic(context));
+CUresult FindInContext(Context* context, CUevent handle, Incarnation* incarnation, Event* event) {
+  *incarnation = IncarnationOf(context);
   if (!incarnation->IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
-  CUresult code = AskCaptures(*incarnation);
+  return FindEvent(handle, event);
+}
+
+CUresult RecordIn(Context* context, CUevent handle) {
+  Incarnation incarnation;
+  Event event;
+  CUresult code = FindInContext(context, handle, &incarnation, &event);
   if (code != CUDA_SUCCESS) return code;
-  code = FindEvent(handle, event);
-  return code != CUDA_SUCCESS ? code : StickyError();
+  if (event.incarnation.id != OwnerOf(incarnation).id) return CUDA_ERROR_INVALID_HANDLE;
+  code = AskCaptures(incarnation);
+  if (code == CUDA_SUCCESS) code = StickyError();
+  if (code != CUDA_SUCCESS) return code;
+  Record(handle, event, Schedule::SubmitBehind(incarnation, Marker(incarnation)));
+  return CUDA_SUCCESS;
+}
+
+// May cross contexts, like cuStreamWaitEvent.
+CUresult WaitIn(Context* context, CUevent handle) {
+  Incarnation incarnation;
+  Event event;
+  CUresult code = FindInContext(context, handle, &incarnation, &event);
+  if (code == CUDA_SUCCESS) code = AskCaptures(incarnation);
+  if (code == CUDA_SUCCESS) code = StickyError();
+  if (code != CUDA_SUCCESS) return code;
+  PanicIfShared(handle, event, incarnation);
+  code = Captures::CheckEvent(event.captured, /*lose=*/true);
+  if (code == CUDA_SUCCESS && !event.HasHappened()) {
+    Schedule::SubmitAhead(incarnation, Marker(incarnation), event.record);
+  }
+  return code;
+}
+
+CUresult FindContext(CUcontext handle, Context** context) {
+  return handle != nullptr ? Context::FindNamed(handle, context) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 }  // namespace
@@ -182,6 +219,7 @@ CUresult EventRecord(CUevent handle, CUstream stream_handle) {
   if (!CanRecord(event, stream.incarnation)) return CUDA_ERROR_INVALID_HANDLE;
   const CapturedPoint point = Captures::PointOf(stream);
   if (point.capture_id != 0) {
+    if (IsShared(event)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     event.captured = point;
     Events().Set(handle, event);
     return CUDA_SUCCESS;
@@ -191,40 +229,28 @@ CUresult EventRecord(CUevent handle, CUstream stream_handle) {
   return CUDA_SUCCESS;
 }
 
-CUresult CtxRecordEvent(CUcontext context, CUevent handle) {
-  Incarnation incarnation;
-  Event event;
-  const CUresult code = FindContextAndEvent(context, handle, &incarnation, &event);
-  if (code != CUDA_SUCCESS) return code;
-  if (!CanRecord(event, incarnation)) return CUDA_ERROR_INVALID_HANDLE;
-  Record(handle, event, Schedule::SubmitBehind(incarnation, Marker(incarnation)));
-  return CUDA_SUCCESS;
+CUresult CtxRecordEvent(CUcontext handle, CUevent event) {
+  Context* context = nullptr;
+  const CUresult code = FindContext(handle, &context);
+  return code != CUDA_SUCCESS ? code : RecordIn(context, event);
 }
 
-// May cross contexts, like cuStreamWaitEvent.
-CUresult CtxWaitEvent(CUcontext context, CUevent handle) {
-  Incarnation incarnation;
-  Event event;
-  CUresult code = FindContextAndEvent(context, handle, &incarnation, &event);
-  if (code == CUDA_SUCCESS) code = Captures::CheckEvent(event.captured, /*lose=*/true);
-  // As cuda.h says; not measured.
-  if (code == CUDA_ERROR_CAPTURED_EVENT) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-  if (code == CUDA_SUCCESS && !event.HasHappened()) {
-    Schedule::SubmitAhead(incarnation, Marker(incarnation), event.record);
-  }
-  return code;
+CUresult CtxWaitEvent(CUcontext handle, CUevent event) {
+  Context* context = nullptr;
+  const CUresult code = FindContext(handle, &context);
+  return code != CUDA_SUCCESS ? code : WaitIn(context, event);
 }
 
 CUresult GreenCtxRecordEvent(CUgreenCtx green, CUevent handle) {
   Context* context = nullptr;
   const CUresult code = FindGreenContext(green, &context);
-  return code != CUDA_SUCCESS ? code : CtxRecordEvent(context->handle(), handle);
+  return code != CUDA_SUCCESS ? code : RecordIn(context, handle);
 }
 
 CUresult GreenCtxWaitEvent(CUgreenCtx green, CUevent handle) {
   Context* context = nullptr;
   const CUresult code = FindGreenContext(green, &context);
-  return code != CUDA_SUCCESS ? code : CtxWaitEvent(context->handle(), handle);
+  return code != CUDA_SUCCESS ? code : WaitIn(context, handle);
 }
 
 CUresult EventQuery(CUevent handle) {
@@ -245,11 +271,11 @@ CUresult EventSynchronize(CUevent handle) {
 CUresult EventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
   Event from;
   Event to;
+  if (milliseconds == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   CUresult code = FindTimed(start, &from);
   if (code == CUDA_SUCCESS) code = FindTimed(end, &to);
   if (code != CUDA_SUCCESS) return code;
-  if (milliseconds == nullptr || from.incarnation.id != to.incarnation.id)
-    return CUDA_ERROR_INVALID_HANDLE;
+  if (from.incarnation.id != to.incarnation.id) return CUDA_ERROR_INVALID_HANDLE;
   if (!from.HasHappened() || !to.HasHappened()) return CUDA_ERROR_NOT_READY;
   *milliseconds = std::chrono::duration<float, std::milli>(to.when() - from.when()).count();
   return CUDA_SUCCESS;
@@ -260,15 +286,23 @@ CUresult StreamWaitEvent(CUstream stream_handle, CUevent handle, unsigned flags)
   Stream stream;
   CUresult code = FindReadyStream(stream_handle, &stream);
   if (code != CUDA_SUCCESS) return code;
+  if ((flags & ~unsigned{CU_EVENT_WAIT_EXTERNAL}) != 0) return CUDA_ERROR_INVALID_VALUE;
   if (handle == nullptr) {
     Captures::Lose(stream);
     return CUDA_ERROR_INVALID_HANDLE;
   }
-  if ((flags & ~unsigned{CU_EVENT_WAIT_EXTERNAL}) != 0) return CUDA_ERROR_INVALID_VALUE;
   Event event;
   code = FindEvent(handle, &event);
   if (code != CUDA_SUCCESS) return code;
-  if ((flags & CU_EVENT_WAIT_EXTERNAL) != 0) return WaitForExternal(stream, handle);
+  PanicIfShared(handle, event, stream.incarnation);
+  if ((flags & CU_EVENT_WAIT_EXTERNAL) != 0) {
+    return Captures::IsOver(event.captured) ? CUDA_ERROR_INVALID_VALUE
+                                            : WaitForExternal(stream, handle);
+  }
+  if (IsShared(event) && Captures::StatusOf(stream) != CU_STREAM_CAPTURE_STATUS_NONE) {
+    Captures::Lose(stream);
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  }
   const bool captured = event.captured.capture_id != 0;
   return captured ? Captures::Join(stream, event.captured) : WaitForUncaptured(stream, event);
 }

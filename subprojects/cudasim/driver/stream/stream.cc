@@ -56,8 +56,8 @@ bool IsPerThread(CUstream handle) {
 
 // Ids of the special streams: their own range; one per context, and one per
 // context and thread.
+constexpr std::uint64_t kSpecial = std::uint64_t{1} << 62;
 std::uint64_t SpecialId(CUstream handle, const Incarnation& incarnation) {
-  constexpr std::uint64_t kSpecial = std::uint64_t{1} << 62;
   if (!IsPerThread(handle)) return kSpecial | incarnation.id;
   thread_local const std::uint64_t thread = NextStreamId();
   return kSpecial | (thread << 24) | incarnation.id;
@@ -70,7 +70,7 @@ CUresult FindSpecial(CUstream handle, Stream* stream) {
   if (green && IsPerThread(handle)) return CUDA_ERROR_INVALID_HANDLE;
   stream->id = SpecialId(handle, stream->incarnation);
   stream->flags = green ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT;
-  stream->is_legacy = !IsPerThread(handle);
+  stream->is_legacy = !green && !IsPerThread(handle);
   return CUDA_SUCCESS;
 }
 
@@ -92,6 +92,8 @@ std::uint64_t NextStreamId() {
   static std::atomic<std::uint64_t> next{1};
   return next.fetch_add(1, std::memory_order_relaxed);
 }
+
+bool IsSpecialStream(std::uint64_t id) { return (id & kSpecial) != 0; }
 
 CUresult FindStream(CUstream handle, Stream* stream) {
   const CUresult code = FindAny(handle, stream);
@@ -165,21 +167,20 @@ CUresult StreamGetCtx(CUstream handle, CUcontext* context) {
   if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Stream stream;
   const CUresult code = FindStream(handle, &stream);
-  // Of a special stream it is written also when that context is dead, unless green.
-  const bool special = IsSpecial(handle) && stream.incarnation.context != nullptr;
-  if (code == CUDA_SUCCESS || (special && !stream.incarnation.context->is_green())) {
-    *context = stream.incarnation.context->handle();
-  }
-  return code;
+  if (code != CUDA_SUCCESS) return code;
+  stream.incarnation.context->ShowAsContext();
+  *context = stream.incarnation.context->handle();
+  return CUDA_SUCCESS;
 }
 
 CUresult StreamGetCtxGreen(CUstream handle, CUcontext* context, CUgreenCtx* green) {
-  if (context == nullptr || green == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const CUresult code = StreamGetCtx(handle, context);
+  if (context == nullptr && green == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Stream stream;
+  const CUresult code = FindStream(handle, &stream);
   if (code != CUDA_SUCCESS) return code;
-  Context* place = Context::Find(*context);
-  *green = place->green_handle();
-  *context = place->owner()->handle();
+  Context* place = stream.incarnation.context;
+  if (green != nullptr) *green = place->green_handle();
+  if (context != nullptr) *context = place->owner()->handle();
   return CUDA_SUCCESS;
 }
 

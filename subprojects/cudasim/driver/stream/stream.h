@@ -40,6 +40,9 @@ CUresult FindReadyStream(CUstream handle, Stream* stream);
 CUresult CreateStream(const Incarnation& incarnation, unsigned flags, int priority,
                       CUstream* handle);
 
+// Whether `Stream::id` is that of stream 0 or a per-thread stream.
+bool IsSpecialStream(std::uint64_t id);
+
 size_t CountStreams();
 
 size_t CountEvents();
