@@ -151,7 +151,7 @@ When IsFree(size_t i) {
 const std::vector<Room>& Rooms() {
   static const std::vector<Room> rooms = {
       ContextRoom(), PrimaryRoom(), StreamRoom(), EventRoom(), MemoryRoom(), ErrorRoom(),
-      RuntimeRoom(), CaptureRoom(), GraphRoom(),  PoolRoom(),   GreenRoom(),  CodeRoom(),
+      RuntimeRoom(), CaptureRoom(), GraphRoom(),  PoolRoom(),  GreenRoom(),  CodeRoom(),
   };
   return rooms;
 }

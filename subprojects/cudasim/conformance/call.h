@@ -152,9 +152,7 @@ int RunPlain(Result (*function)(T...), Frame& frame, std::index_sequence<kIndex.
 
 template <typename Result, typename... T>
 Run Plain(Result (*function)(T...)) {
-  return [=](Frame& frame) {
-    return RunPlain(function, frame, std::index_sequence_for<T...>());
-  };
+  return [=](Frame& frame) { return RunPlain(function, frame, std::index_sequence_for<T...>()); };
 }
 
 // Call

@@ -130,9 +130,9 @@ void ClosePools(World* world) {
     if (pool != first) RAW(cuMemPoolDestroy)(pool);
   });
   int reuse = 1;
-  for (const auto attribute : {CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES,
-                               CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC,
-                               CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES}) {
+  for (const auto attribute :
+       {CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES, CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC,
+        CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES}) {
     RAW(cuMemPoolSetAttribute)(first, attribute, &reuse);
   }
   cuuint64_t threshold = 0;

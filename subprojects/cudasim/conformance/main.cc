@@ -2,8 +2,9 @@
 //
 // conformance play [--seed S] [--first F] [--sequences N] [--calls M] [--seconds T]
 //     [--answers FILE] [--trace]
-//     Plays sequences F to F + N - 1 of M calls each; none begins after T seconds. FILE gets the answers, and for each sequence a
-//     line "#number" before and a line "." after them. --trace prints the calls, too.
+//     Plays sequences F to F + N - 1 of M calls each; none begins after T seconds. FILE gets the
+//     answers, and for each sequence a line "#number" before and a line "." after them. --trace
+//     prints the calls, too.
 // conformance replay
 //     Plays what a file of answers on standard input was recorded from, and compares. Of each
 //     sequence that differs: the first call that does, and the shortest sequence that leads to it.
@@ -196,7 +197,8 @@ class Recording {
     words >> name >> row.room >> row.weight;
     row.call = FindCall(name);
     if (row.call == nullptr) {
-      std::fprintf(stderr, "conformance: the recording calls %s, which is not there\n", name.c_str());
+      std::fprintf(stderr, "conformance: the recording calls %s, which is not there\n",
+                   name.c_str());
       std::exit(2);
     }
     plan.push_back(row);

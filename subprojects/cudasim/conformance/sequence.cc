@@ -98,7 +98,7 @@ bool IsPossible(const World& world, const Step& step) {
   return !step.call->when || step.call->when(world, step.values);
 }
 
-// Follows the primary context's life by its id.
+// Follows the incarnations of the primary context by their ids.
 class PrimaryWatch {
  public:
   // "1:8": active, flags.
@@ -159,8 +159,8 @@ class Player {
       Statistics::Time& time = statistics->times[step.call->name];
       ++time.calls;
       time.seconds += std::chrono::duration<double>(end - start).count();
-      ++statistics->transitions[before + ", " + step.call->name + ", " +
-                                std::to_string(frame.code)];
+      ++statistics
+            ->transitions[before + ", " + step.call->name + ", " + std::to_string(frame.code)];
     }
     return answer;
   }

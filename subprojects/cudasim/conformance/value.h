@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What calls are given, by name: "C2" is the second user context, "S0" a null stream, "-5" a number.
+// What calls are given, by name: "C2" is the second user context, "S0" a null stream, "-5" a
+// number.
 
 #ifndef CUDASIM_CONFORMANCE_VALUE_H_
 #define CUDASIM_CONFORMANCE_VALUE_H_
@@ -28,9 +29,7 @@ struct Value {
   char kind = kNumber;
   long long number = 0;
 
-  bool operator==(const Value& other) const {
-    return kind == other.kind && number == other.number;
-  }
+  bool operator==(const Value& other) const { return kind == other.kind && number == other.number; }
   bool operator!=(const Value& other) const { return !(*this == other); }
 };
 

@@ -26,11 +26,11 @@ struct Object {
   Value name;
   std::uintptr_t handle = 0;
   bool is_alive = true;
-  size_t size = 0;      // of memory
-  Value owner;          // the context that it goes with; a number: none
-  Value place;          // of a stream: its context, which may be a green one; of memory: its pool
-  int attached = 1;     // of a user context: its reference count
-  bool is_kept = false;    // a graph or a capture may use it
+  size_t size = 0;       // of memory
+  Value owner;           // the context that it goes with; a number: none
+  Value place;           // of a stream: its context, which may be a green one; of memory: its pool
+  int attached = 1;      // of a user context: its reference count
+  bool is_kept = false;  // a graph or a capture may use it
   bool is_shared = false;  // an event for other processes
 };
 
@@ -45,7 +45,7 @@ class World {
   int captures = 0;
   bool captures_per_thread = false;
   Value pool{'Q', 1};  // from which the device allocates
-  int thread = 0;  // that calls now
+  int thread = 0;      // that calls now
   std::vector<Value> stacks[kThreads];
 
   Value NextName(char kind) { return {kind, next_[kind] + 1}; }

@@ -16,6 +16,13 @@ bool IsAlive(CUcontext context, unsigned long long* id) {
   return Driver().cuCtxGetId(context, id) == CUDA_SUCCESS;
 }
 
+bool IsActive(int device) {
+  unsigned flags = 0;
+  int active = 0;
+  Driver().cuDevicePrimaryCtxGetState(device, &flags, &active);
+  return active != 0;
+}
+
 // The runtime's reference to one device's primary.
 struct Reference {
   std::mutex mutex;
@@ -34,12 +41,17 @@ struct Reference {
 
   CUresult Hold(int device) {
     if (HoldsLiving()) return CUDA_SUCCESS;
+    if (held && IsActive(device)) return TakeOver();
     GiveBack(device);
     const CUresult code = Driver().cuDevicePrimaryCtxRetain(&handle, device);
     if (code != CUDA_SUCCESS) return code;
     held = true;
     return Driver().cuCtxGetId(handle, &incarnation);
   }
+
+  // A new incarnation that somebody else began: the reference to the one before counts for it, also
+  // if a release too many has taken it (measured on an H100, driver 580.159.04).
+  CUresult TakeOver() { return Driver().cuCtxGetId(handle, &incarnation); }
 
   // In vain if the driver's user took it.
   void GiveBack(int device) {
@@ -55,10 +67,7 @@ struct Reference {
   }
 
   void Learn(int device, bool only_active) {
-    unsigned flags = 0;
-    int active = 0;
-    Driver().cuDevicePrimaryCtxGetState(device, &flags, &active);
-    if (only_active && active == 0) return;
+    if (only_active && !IsActive(device)) return;
     if (Driver().cuDevicePrimaryCtxRetain(&handle, device) != CUDA_SUCCESS) return;
     Driver().cuDevicePrimaryCtxRelease(device);
   }
@@ -117,9 +126,7 @@ cudaError_t AttachToPrimary(int device) {
 
 }  // namespace
 
-bool IsGreen(CUcontext context) {
-  return context != nullptr && AskGreen(context) == CUDA_SUCCESS;
-}
+bool IsGreen(CUcontext context) { return context != nullptr && AskGreen(context) == CUDA_SUCCESS; }
 
 cudaError_t GetCurrent(Current* current) {
   CUresult code = Driver().cuCtxGetCurrent(&current->context);

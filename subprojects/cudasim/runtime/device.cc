@@ -142,7 +142,8 @@ cudaError_t DeviceSynchronize() {
   return code != cudaSuccess ? code : ToError(Driver().cuCtxSynchronize_v2(primary));
 }
 
-// Only a living primary that is current, or whose green context is, is reset; it stays current, dead.
+// Only a living primary that is current, or whose green context is, is reset; it stays current,
+// dead.
 cudaError_t DeviceReset() {
   Current current;
   const cudaError_t code = GetCurrent(&current);

@@ -68,8 +68,7 @@ int ProbeStack(Frame& frame) {
   CUcontext context = nullptr;
   while (RAW(cuCtxPopCurrent)(&context) == CUDA_SUCCESS) entries.push_back(context);
   for (const CUcontext entry : entries) {
-    const Object* object =
-        frame.world.FindByHandle("CPG", reinterpret_cast<std::uintptr_t>(entry));
+    const Object* object = frame.world.FindByHandle("CPG", reinterpret_cast<std::uintptr_t>(entry));
     frame.SayText(object != nullptr ? ToText(object->name) : "?");
   }
   CUresult code = CUDA_SUCCESS;
@@ -90,9 +89,8 @@ bool HasLivingStack(const World& world, const Values&) {
 const Param kLimit = Number({0, 3, 4, 5, 6, 7, 8, 2, 9, 77, -1});
 bool IsCheapLimit(const World& world, const Values& values) {
   // A printf or heap size may be set until a kernel has used it.
-  return world.cost == Cost::kExpensive ||
-         (values[0].number != CU_LIMIT_PRINTF_FIFO_SIZE &&
-          values[0].number != CU_LIMIT_MALLOC_HEAP_SIZE);
+  return world.cost == Cost::kExpensive || (values[0].number != CU_LIMIT_PRINTF_FIFO_SIZE &&
+                                            values[0].number != CU_LIMIT_MALLOC_HEAP_SIZE);
 }
 
 }  // namespace
@@ -130,7 +128,10 @@ Room ContextRoom() {
           {DRIVER(cuCtxResetPersistingL2Cache), 1},
           {DRIVER(cuCtxSynchronize), 4},
           {DRIVER(cuCtxSynchronize_v2), 3, {Use(kAny, 20)}},
-          {DRIVER_AS("cuCtxAttach", Attach, "cuCtxAttach"), 5, {Out("CPG"), Number({0, 0, 0, 1})}, Attached},
+          {DRIVER_AS("cuCtxAttach", Attach, "cuCtxAttach"),
+           5,
+           {Out("CPG"), Number({0, 0, 0, 1})},
+           Attached},
           {DRIVER_AS("cuCtxDetach", Detach, "cuCtxDetach"), 5, {Use(kAny, 3)}, Detached, MayDetach},
           {DRIVER(cuCtxCreate),
            2,

@@ -21,17 +21,32 @@ Run Text(Function function) {
   };
 }
 
-const Param kCodes =
-    Number({0, 1, 2, 3, 4, 5, 6, 34, 46, 99, 100, 101, 102, 200, 201, 202, 205, 216, 226, 300, 400,
-            401, 402, 500, 600, 700, 702, 708, 709, 710, 719, 720, 721, 800, 801, 803, 900, 901, 902,
-            903, 904, 905, 906, 907, 908, 909, 910, 911, 912, 915, 916, 917, 999, 1000, -1});
+const Param kCodes = Number({0,   1,   2,   3,   4,   5,   6,   34,  46,  99,  100, 101,  102, 200,
+                             201, 202, 205, 216, 226, 300, 400, 401, 402, 500, 600, 700,  702, 708,
+                             709, 710, 719, 720, 721, 800, 801, 803, 900, 901, 902, 903,  904, 905,
+                             906, 907, 908, 909, 910, 911, 912, 915, 916, 917, 999, 1000, -1});
 
 constexpr const char* kNames[] = {
-    "cuInit",        "cuCtxGetDevice",   "cuCtxPushCurrent",         "cuCtxCreate",
-    "cuStreamGetCtx", "cuMemAlloc",      "cuGreenCtxCreate",         "cuStreamBeginCapture",
-    "cuLaunchKernel", "cuGetProcAddress", "cuDevicePrimaryCtxRelease", "cuCtxGetId",
-    "cuLibraryLoadData", "cuMemAllocAsync", "cuCtxSynchronize",       "cuNoSuchFunction",
-    "cuMemcpyHtoD",  "cuStreamGetCaptureInfo", "cuCtxPushCurrent_v2", "",
+    "cuInit",
+    "cuCtxGetDevice",
+    "cuCtxPushCurrent",
+    "cuCtxCreate",
+    "cuStreamGetCtx",
+    "cuMemAlloc",
+    "cuGreenCtxCreate",
+    "cuStreamBeginCapture",
+    "cuLaunchKernel",
+    "cuGetProcAddress",
+    "cuDevicePrimaryCtxRelease",
+    "cuCtxGetId",
+    "cuLibraryLoadData",
+    "cuMemAllocAsync",
+    "cuCtxSynchronize",
+    "cuNoSuchFunction",
+    "cuMemcpyHtoD",
+    "cuStreamGetCaptureInfo",
+    "cuCtxPushCurrent_v2",
+    "",
 };
 
 int FindFunction(Frame& frame) {
@@ -39,9 +54,9 @@ int FindFunction(Frame& frame) {
   std::memset(&function, Frame::kUntouched, sizeof(function));
   CUdriverProcAddressQueryResult status{};
   std::memset(&status, Frame::kUntouched, sizeof(status));
-  const CUresult code = RAW(cuGetProcAddress)(
-      kNames[frame.Number(0)], &function, frame.As<int>(1), frame.As<cuuint64_t>(2),
-      frame.IsNull(3) ? nullptr : &status);
+  const CUresult code =
+      RAW(cuGetProcAddress)(kNames[frame.Number(0)], &function, frame.As<int>(1),
+                            frame.As<cuuint64_t>(2), frame.IsNull(3) ? nullptr : &status);
   frame.SayText(function == nullptr ? "0" : "+");
   if (!frame.IsNull(3)) frame.SayOut(3, &status, sizeof(status), false);
   return code;

@@ -32,23 +32,18 @@ Room EventRoom() {
   return {
       "events",
       {
-          {DRIVER(cuEventCreate), 6, {Make("E"), Number({0, 0, 1, 2, 2, 3, 4, 6, 0x7777})},
+          {DRIVER(cuEventCreate),
+           6,
+           {Make("E"), Number({0, 0, 1, 2, 2, 3, 4, 6, 0x7777})},
            Created},
-          {RUNTIME(cudaEventCreateWithFlags),
-           2,
-           {Make("E"), Number({0, 1, 2, 4, 6})},
-           Created},
+          {RUNTIME(cudaEventCreateWithFlags), 2, {Make("E"), Number({0, 1, 2, 4, 6})}, Created},
           {DRIVER(cuEventDestroy), 3, {Use("E")}, Ends(0)},
           {DRIVER(cuEventRecord), 9, {Use("E"), UseStream()}},
           {"cuEventQuery", Query, 3, {Use("E")}},
           {DRIVER(cuEventSynchronize), 3, {Use("E")}},
           {"cuEventElapsedTime", ElapsedTime, 3, {Out(), Use("E"), Use("E")}},
           {DRIVER(cuCtxRecordEvent), 1, {Use("CCPG"), Use("E", 0)}},
-          {DRIVER(cuCtxWaitEvent),
-           1,
-           {Use("CCPG"), Use("E", 0)},
-           {},
-           MayWait(FirstArgument, 1)},
+          {DRIVER(cuCtxWaitEvent), 1, {Use("CCPG"), Use("E", 0)}, {}, MayWait(FirstArgument, 1)},
       },
   };
 }

@@ -49,10 +49,7 @@ int GetAttribute(Frame& frame) {
 
 // Several rows: each kind of attribute has its kind of output.
 Call AttributeCall(const char* name, const char* kinds, std::initializer_list<long long> numbers) {
-  return {name,
-          GetAttribute,
-          3,
-          {Out(kinds), Number(numbers), Use("MMHB")}};
+  return {name, GetAttribute, 3, {Out(kinds), Number(numbers), Use("MMHB")}};
 }
 
 }  // namespace
@@ -64,9 +61,13 @@ Room MemoryRoom() {
           {DRIVER(cuMemAlloc), 9, {Make("M"), kSize}, Allocated(0, 1)},
           {DRIVER(cuMemAllocPitch),
            2,
-           {Make("M"), Out(), Number({1, 100, 4096, 0}), Number({1, 3, 16, 0}), Number({4, 8, 16, 5})},
+           {Make("M"), Out(), Number({1, 100, 4096, 0}), Number({1, 3, 16, 0}),
+            Number({4, 8, 16, 5})},
            Pitched},
-          {DRIVER(cuMemAllocManaged), 1, {Make("M"), kSize, Number({1, 1, 2, 0, 3})}, Allocated(0, 1)},
+          {DRIVER(cuMemAllocManaged),
+           1,
+           {Make("M"), kSize, Number({1, 1, 2, 0, 3})},
+           Allocated(0, 1)},
           {DRIVER(cuMemFree), 6, {Use("M")}, Ends(0), IsFree(0)},
           {DRIVER(cuMemAllocHost), 2, {Make("H"), Number({16, 4096, 65536, 0})}, Allocated(0, 1)},
           {DRIVER(cuMemHostAlloc),
@@ -114,10 +115,11 @@ Room MemoryRoom() {
                         {CU_POINTER_ATTRIBUTE_DEVICE_POINTER, CU_POINTER_ATTRIBUTE_HOST_POINTER}),
           AttributeCall("cuPointerGetAttribute.id", "b", {CU_POINTER_ATTRIBUTE_BUFFER_ID}),
           AttributeCall("cuPointerGetAttribute.pool", "Q", {CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE}),
-          AttributeCall("cuPointerGetAttribute.value", "", {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
-                             CU_POINTER_ATTRIBUTE_IS_MANAGED, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS,
-                             CU_POINTER_ATTRIBUTE_MAPPED,
-                             CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, 0, 77}),
+          AttributeCall("cuPointerGetAttribute.value", "",
+                        {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                         CU_POINTER_ATTRIBUTE_IS_MANAGED, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS,
+                         CU_POINTER_ATTRIBUTE_MAPPED,
+                         CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, 0, 77}),
       },
   };
 }

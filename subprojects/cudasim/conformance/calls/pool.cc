@@ -20,8 +20,8 @@ When Uncaptured(When also = {}) {
   };
 }
 
-// It belongs to no context. Other streams may use it once it is there. `pool` is an argument; 0: the
-// device's pool.
+// It belongs to no context. Other streams may use it once it is there. `pool` is an argument; 0:
+// the device's pool.
 Then FromPool(size_t bytes, size_t stream, size_t pool = 0) {
   return [=](Frame& frame) {
     RAW(cuStreamSynchronize)(frame.As<CUstream>(stream));
@@ -50,8 +50,9 @@ bool IsSize(int attribute) { return attribute >= CU_MEMPOOL_ATTR_RELEASE_THRESHO
 int GetAttribute(Frame& frame) {
   cuuint64_t value;
   std::memset(&value, Frame::kUntouched, sizeof(value));
-  const CUresult code = RAW(cuMemPoolGetAttribute)(
-      frame.As<CUmemoryPool>(0), frame.As<CUmemPool_attribute>(1), frame.IsNull(2) ? nullptr : &value);
+  const CUresult code =
+      RAW(cuMemPoolGetAttribute)(frame.As<CUmemoryPool>(0), frame.As<CUmemPool_attribute>(1),
+                                 frame.IsNull(2) ? nullptr : &value);
   if (!frame.IsNull(2)) frame.SayOut(2, &value, IsSize(frame.As<int>(1)) ? 8 : 4, false);
   return code;
 }
@@ -61,13 +62,14 @@ int SetAttribute(Frame& frame) {
                                     &value);
 }
 
-// The default pool stays; so does one with memory in use: freed later in the order of another stream,
-// it was seen to crash the driver at a call that has nothing to do with it (H100, driver 580.159.04).
+// The default pool stays; so does one with memory in use: freed later in the order of another
+// stream, it was seen to crash the driver at a call that has nothing to do with it (H100, driver
+// 580.159.04).
 bool IsUnused(const World& world, const Values& values) {
   const std::vector<Value> memory = world.Usable("M");
-  return values[0].number != 1 && std::none_of(memory.begin(), memory.end(), [&](const Value& name) {
-           return world.Find(name)->place == values[0];
-         });
+  return values[0].number != 1 &&
+         std::none_of(memory.begin(), memory.end(),
+                      [&](const Value& name) { return world.Find(name)->place == values[0]; });
 }
 void PoolDestroyed(Frame& frame) {
   frame.world.End(frame.value(0));
@@ -92,14 +94,22 @@ Room PoolRoom() {
            3,
            {Use("Q"), kAttribute, Number({0, 1, 2, 1 << 20})}},
           {DRIVER(cuMemPoolTrimTo), 2, {Use("Q"), Number({0, 1 << 20})}},
-          {DRIVER(cuMemAllocAsync), 6, {Make("M"), kSize, UseStream()}, FromPool(1, 2), Uncaptured()},
+          {DRIVER(cuMemAllocAsync),
+           6,
+           {Make("M"), kSize, UseStream()},
+           FromPool(1, 2),
+           Uncaptured()},
           {DRIVER(cuMemAllocFromPoolAsync),
            4,
            {Make("M"), kSize, Use("Q"), UseStream()},
            FromPool(1, 3, 2),
            Uncaptured()},
           {DRIVER(cuMemFreeAsync), 5, {Use("M"), UseStream()}, Ends(0), Uncaptured(IsFree(0))},
-          {RUNTIME(cudaMallocAsync), 2, {Make("M"), kSize, UseStream()}, FromPool(1, 2), Uncaptured()},
+          {RUNTIME(cudaMallocAsync),
+           2,
+           {Make("M"), kSize, UseStream()},
+           FromPool(1, 2),
+           Uncaptured()},
           {RUNTIME(cudaFreeAsync), 2, {Use("M"), UseStream()}, Ends(0), Uncaptured(IsFree(0))},
       },
   };

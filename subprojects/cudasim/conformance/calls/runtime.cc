@@ -27,8 +27,8 @@ Value OfStream(const World& world, const Values& values) {
 int PointerAttributes(Frame& frame) {
   cudaPointerAttributes attributes;
   std::memset(&attributes, Frame::kUntouched, sizeof(attributes));
-  const cudaError_t code = cudaPointerGetAttributes(frame.IsNull(0) ? nullptr : &attributes,
-                                                    frame.As<const void*>(1));
+  const cudaError_t code =
+      cudaPointerGetAttributes(frame.IsNull(0) ? nullptr : &attributes, frame.As<const void*>(1));
   if (code != cudaSuccess || frame.IsNull(0)) return code;
   frame.SayNumber(attributes.type);
   frame.SayNumber(attributes.device);
@@ -62,7 +62,10 @@ Room RuntimeRoom() {
           {"cudaStreamQuery", Ready(cudaStreamQuery), 3, {UseStream()}},
           {RUNTIME(cudaStreamSynchronize), 3, {UseStream()}},
           {RUNTIME(cudaStreamGetFlags), 1, {UseStream(), Out()}},
-          {RUNTIME(cudaStreamWaitEvent), 3, {UseStream(), Use("E"), Number({0, 0, 0, 1})}, {},
+          {RUNTIME(cudaStreamWaitEvent),
+           3,
+           {UseStream(), Use("E"), Number({0, 0, 0, 1})},
+           {},
            MayWait(OfStream, 1)},
           {RUNTIME(cudaEventCreate), 2, {Make("E")}, OfCurrent(0)},
           {RUNTIME(cudaEventDestroy), 2, {Use("E")}, Ends(0)},
@@ -88,7 +91,10 @@ Room RuntimeRoom() {
            {Out(), Number({1, 10, 16, 31, 75, 0, 1000}), Number({0, 0, 7, -1})}},
           {RUNTIME(cudaDeviceCanAccessPeer), 1, {Out(), Number({0, 7}), Number({0, 7})}},
           {RUNTIME(cudaCtxResetPersistingL2Cache), 1},
-          {RUNTIME(cudaMallocManaged), 1, {Make("M"), kSize, Number({1, 1, 2, 0, 3})}, Allocated(0, 1)},
+          {RUNTIME(cudaMallocManaged),
+           1,
+           {Make("M"), kSize, Number({1, 1, 2, 0, 3})},
+           Allocated(0, 1)},
           {RUNTIME(cudaHostAlloc),
            1,
            {Make("H"), Number({16, 4096, 0}), Number({0, 1, 2, 4, 8})},

@@ -46,7 +46,10 @@ Room StreamRoom() {
           {DRIVER(cuStreamGetId), 2, {UseStream(), Out("s")}},
           {DRIVER(cuStreamGetDevice), 2, {UseStream(), Out()}},
           {"cuLaunchHostFunc", LaunchHostFunction, 2, {UseStream(), Number({1, 1, 1, 0})}},
-          {DRIVER(cuStreamWaitEvent), 6, {UseStream(), Use("E"), Number({0, 0, 0, 0, 2})}, {},
+          {DRIVER(cuStreamWaitEvent),
+           6,
+           {UseStream(), Use("E"), Number({0, 0, 0, 0, 2})},
+           {},
            MayWait(OfStream, 1)},
       },
   };

@@ -19,8 +19,8 @@ namespace {
 // incarnation tells that they are orphans.) Call after the incarnation is marked dead: a table
 // refuses to add to a dead one while it holds its lock, so nothing is added behind the sweep.
 void SweepEverythingIn(std::uint64_t context_id, bool is_green) {
-  // A capture in a created stream of a green context goes on, and nothing can end it (measured on an
-  // H100, driver 580.159.04).
+  // A capture in a created stream of a green context goes on, and it goes on for ever (measured on
+  // an H100, driver 580.159.04).
   Captures::DropIncarnation(context_id, /*also_created=*/!is_green);
   Memory::DropIncarnation(context_id);
   DropTexturesOf(context_id);
@@ -115,7 +115,8 @@ Context* Context::FindOrPanic(CUcontext handle) {
 
 CUresult Context::FindNamed(CUcontext handle, Context** context) {
   *context = FindOrPanic(handle);
-  return (*context)->is_shown_.load() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+  const bool is_hidden = !(*context)->is_shown_.load() && (*context)->HasMemory();
+  return is_hidden ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
 }
 
 Context* Context::Primary(CUdevice device) { return primaries.At(device); }

@@ -94,8 +94,8 @@ class Context {
   // Whether the memory behind the handle is still there.
   bool HasMemory() const { return primary_ || word_.load(std::memory_order_acquire) != 0; }
 
-  // Once a call has given it out as a CUcontext, a green context's handle is one (measured on an H100,
-  // driver 580.159.04).
+  // Once a call has given it out as a CUcontext, a green context's handle is one (measured on an
+  // H100, driver 580.159.04).
   void ShowAsContext() { is_shown_.store(true); }
 
   // Ends the incarnation of a user or green context, once its work is done: false if another call

@@ -20,9 +20,9 @@ constexpr size_t kNoMost = ~size_t{0};
 struct LimitRow {
   CUlimit limit;
   size_t initial;
-  size_t least;  // a smaller value is raised to it
-  size_t step;   // and rounded up to a multiple of this
-  size_t most;   // a larger one is INVALID_VALUE; 0: cannot be set
+  size_t least;          // a smaller value is raised to it
+  size_t step;           // and rounded up to a multiple of this
+  size_t most;           // a larger one is INVALID_VALUE; 0: cannot be set
   size_t cap = kNoMost;  // a larger one is lowered to it
 };
 

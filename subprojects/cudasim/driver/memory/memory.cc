@@ -349,7 +349,8 @@ CUresult MemAllocPitch(CUdeviceptr* address, size_t* pitch, size_t width, size_t
 
 CUresult MemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned flags) {
   if (address != nullptr) *address = 0;
-  if (address == nullptr || bytes == 0 || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)) {
+  if (address == nullptr || bytes == 0 ||
+      (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   return AllocateDevice(address, MemoryKind::kManaged, bytes, flags);

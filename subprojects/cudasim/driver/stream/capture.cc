@@ -325,8 +325,8 @@ CUresult Submit(CUstream handle, const Stream& stream, const Work& work, TaskPoi
 
 // The entries. What a capture forbids is in capture_rules.cc.
 
-// State of the thread alone: it needs no context and makes none. A value that is no mode is taken and
-// given back all the same.
+// State of the thread alone: it needs no context and makes none. A value that is no mode is taken
+// and given back all the same.
 CUresult ThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
   if (mode == nullptr) PanicNull();
   std::swap(ThisThreadsCaptureMode(), *mode);
