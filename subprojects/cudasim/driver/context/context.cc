@@ -19,7 +19,7 @@ namespace {
 // incarnation tells that they are orphans.) Call after the incarnation is marked dead: a table
 // refuses to add to a dead one while it holds its lock, so nothing is added behind the sweep.
 void SweepEverythingIn(std::uint64_t context_id, bool is_green) {
-  // A capture in a created stream of a green context goes on, and it goes on for ever (measured on
+  // A capture in a created stream of a green context goes on for ever (measured on
   // an H100, driver 580.159.04).
   Captures::DropIncarnation(context_id, /*also_created=*/!is_green);
   Memory::DropIncarnation(context_id);
