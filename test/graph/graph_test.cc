@@ -74,8 +74,9 @@ BOOST_AUTO_TEST_CASE(parameters_come_in_three_forms, *NeedsDriver(12000, kNodes)
   SUCCEEDS(buffer.Add(kCount));
   SUCCEEDS(buffer.Add(kValue));
   SUCCEEDS(buffer.Add(counter.memory()));
-  SUCCEEDS(graph.AddKernel(counter.kernel(), counter.shape(), {}, packed).status());
-  SUCCEEDS(graph.AddKernel(counter.kernel(), counter.shape(), {}, buffer).status());
+  const auto first = graph.AddKernel(counter.kernel(), counter.shape(), {}, packed);
+  SUCCEEDS(first.status());
+  SUCCEEDS(graph.AddKernel(counter.kernel(), counter.shape(), {*first}, buffer).status());
   SUCCEEDS(graph.AddKernel(counter.Get("nothing"), {}, {}).status());
   packed.Set<0>(0);  // they were copied
   buffer.Clear();

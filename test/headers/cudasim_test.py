@@ -25,7 +25,7 @@ failures = []
 links = 0
 for path in files:
     name = path.relative_to(cudasim)
-    for number, line in enumerate(path.read_text().splitlines(), 1):
+    for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
         if name == pathlib.Path("README.md") and line == LINK:
             links += 1
         elif re.search("cuguest", line, re.I):
@@ -42,7 +42,7 @@ for path in files:
 image = root / "subprojects" / "cudaimage"
 sources = [path for path in image.rglob("*") if path.suffix in (".h", ".cc", ".build") and "build" not in path.relative_to(image).parts[0]]
 for path in sources:
-    for number, line in enumerate(path.read_text().splitlines(), 1):
+    for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
         if re.search(r'cuguest|cudasim|#include ["<]absl|#include <cuda\.h>', line, re.I):
             failures.append(f"cudaimage/{path.relative_to(image)}:{number}: {line}")
 

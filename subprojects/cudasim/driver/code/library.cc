@@ -192,6 +192,7 @@ CUresult LibraryLoadFromFile(CUlibrary* handle, const char* path, CUjit_option* 
   if (code == CUDA_SUCCESS) code = CheckOptions(library_options, library_count);
   std::string data;
   if (code == CUDA_SUCCESS) code = ReadFile(path, &data);
+  if (code == CUDA_SUCCESS && data.empty()) code = CUDA_ERROR_INVALID_IMAGE;
   return code != CUDA_SUCCESS ? code : LoadFrom(data, request, handle);
 }
 

@@ -3,8 +3,9 @@
 // Contexts made, counted and destroyed by the user: cuCtxCreate, cuCtxDestroy,
 // cuCtxAttach, cuCtxDetach; and what identifies one: id, device, API version.
 
-#include "driver/api.h"
+#include <algorithm>
 
+#include "driver/api.h"
 #include "driver/context/context.h"
 #include "driver/context/device.h"
 #include "driver/context/stack.h"
@@ -15,6 +16,8 @@
 
 namespace cudasim::driver {
 namespace {
+
+constexpr unsigned kLeastAffinity = 8;
 
 // What a context is created with beside its flags.
 struct Extras {
@@ -73,8 +76,8 @@ CUresult CtxCreateAffinity(CUcontext* handle, CUexecAffinityParam* affinity, int
     if (!DeviceFeatures::HasExecAffinity() || affinity[i].type != CU_EXEC_AFFINITY_TYPE_SM_COUNT) {
       return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
     }
-    if (wanted == 0 || wanted > kMultiprocessors) return CUDA_ERROR_INVALID_VALUE;
-    extras.affinity = (wanted + 1) / 2 * 2;
+    if (wanted == 0 || wanted > kMultiprocessors) return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
+    extras.affinity = std::max(kLeastAffinity, (wanted + 1) / 2 * 2);
   }
   return CreateAndPush(handle, flags, device, extras);
 }

@@ -229,7 +229,7 @@ CUresult GraphInstantiateWithFlags(CUgraphExec* handle, CUgraph graph_handle,
   for (const ExecutableNode& node : executable.nodes) {
     if (!node.work.is_valid()) return CUDA_ERROR_INVALID_VALUE;
   }
-  // One at a time, by the documentation, which does not say with what code (not measured).
+  // One at a time.
   if (HasMemory(executable.nodes)) {
     if (!graph->instance.expired()) return CUDA_ERROR_NOT_SUPPORTED;
     executable.instance = std::make_shared<int>();
@@ -277,7 +277,7 @@ CUresult GraphExecGetFlags(CUgraphExec handle, cuuint64_t* flags) {
   const CUresult code = FindIn(Executables(), handle, &executable);
   if (code != CUDA_SUCCESS) return code;
   if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *flags = executable.flags;
+  *flags = executable.flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
   return CUDA_SUCCESS;
 }
 

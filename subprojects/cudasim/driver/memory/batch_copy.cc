@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies in a batch. Not measured: as cuda.h says.
+// Copies in a batch.
 
 #include <algorithm>
 #include <cstdint>
 #include <functional>
 
 #include "driver/api.h"
+#include "driver/stream/capture.h"
 #include "driver/stream/stream.h"
 
 namespace cudasim::driver {
@@ -54,6 +55,9 @@ CUresult MemcpyBatchAsyncFirst(CUdeviceptr* to, CUdeviceptr* from, size_t* sizes
   const CUresult code = FindReadyStream(handle, &stream);
   if (code != CUDA_SUCCESS) return code;
   if (stream.is_legacy) return CUDA_ERROR_INVALID_VALUE;
+  if (Captures::StatusOf(stream) != CU_STREAM_CAPTURE_STATUS_NONE) {
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  }
   for (size_t i = 0; i < count; ++i) {
     const CUresult copied = MemcpyAsync(to[i], from[i], sizes[i], handle);
     if (copied == CUDA_SUCCESS) continue;

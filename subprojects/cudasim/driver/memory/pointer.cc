@@ -104,8 +104,9 @@ Value AttributeOf(const Allocation& allocation, CUpointer_attribute attribute,
     case CU_POINTER_ATTRIBUTE_MAPPED:
       return Value(true);
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:  // of what is exported by a handle: nothing is
+      return Value(0ULL);
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
-      return Value(0U);
+      return Value(unsigned{allocation.kind == MemoryKind::kDevice});
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
       return Value(AccessOf(allocation));
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "driver/api.h"
+#include "driver/panic.h"
 #include "driver/stream/stream.h"
 
 namespace cudasim::driver {
@@ -15,7 +16,7 @@ namespace {
 // What can be set of a stream.
 struct Attributes {
   CUaccessPolicyWindow window = {};
-  CUsynchronizationPolicy policy = CU_SYNC_POLICY_AUTO;
+  CUsynchronizationPolicy policy = static_cast<CUsynchronizationPolicy>(-1);  // until it is set
   CUlaunchMemSyncDomainMap domain_map = {0, 1};
   CUlaunchMemSyncDomain domain = CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT;
 };
@@ -89,7 +90,7 @@ CUresult Get(CUstreamAttrID id, const Stream& stream, const Attributes& attribut
 }  // namespace
 
 CUresult StreamGetAttribute(CUstream handle, CUstreamAttrID id, CUstreamAttrValue* value) {
-  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (value == nullptr) PanicNull();
   Stream stream;
   const CUresult code = FindStream(handle, &stream);
   if (code != CUDA_SUCCESS) return code;
@@ -99,7 +100,7 @@ CUresult StreamGetAttribute(CUstream handle, CUstreamAttrID id, CUstreamAttrValu
 }
 
 CUresult StreamSetAttribute(CUstream handle, CUstreamAttrID id, const CUstreamAttrValue* value) {
-  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (value == nullptr) PanicNull();
   Stream stream;
   const CUresult code = FindStream(handle, &stream);
   if (code != CUDA_SUCCESS) return code;

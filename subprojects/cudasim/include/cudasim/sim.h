@@ -111,8 +111,8 @@ class Sim {
   static void HideEntry(const char* entry);
 
   /// Whether a context can be created with an execution affinity, which a real driver supports
-  /// under MPS alone; a count of multiprocessors is then rounded up to an even number. Default:
-  /// no. The rounding has not been measured.
+  /// under MPS alone; a count of multiprocessors is then at least 8 and rounded up to an even
+  /// number, as on an H100. Default: no.
   static void SupportExecAffinity(bool supported);
 
   /// Whether a context can be created for CUDA in Graphics, with any client data but null; its
