@@ -46,8 +46,6 @@ MEMORY_OF_PROGRAM = 4 << 30
 OVERWRITE_FREED = {"MALLOC_PERTURB_": "165"}
 # Where streams are held up to see which of them others wait for: in one queue they all do.
 NEEDS_QUEUES = {"sim_busy_facts"}
-# A driver (580.159.04) that destroys a pool whose attributes were set reads what it has freed.
-RELIES_ON_FREED = {"sim_pool_facts"}
 # Suites whose output is a part of the report.
 TRANSCRIPTS = {"benchmark": "Benchmark", "hosts": "Host"}
 
@@ -95,7 +93,7 @@ def run(test):
     env = dict(os.environ, LD_LIBRARY_PATH=libraries, CUDASIM_TEST_DRIVER="real",
                BOOST_TEST_COLOR_OUTPUT="0", BOOST_TEST_LOG_LEVEL="message",
                **({} if test["suite"] in TRANSCRIPTS or test["name"] in NEEDS_QUEUES else FEW_QUEUES),
-               **({} if test["suite"] in TRANSCRIPTS or test["name"] in RELIES_ON_FREED else OVERWRITE_FREED),
+               **({} if test["suite"] in TRANSCRIPTS else OVERWRITE_FREED),
                **test.get("environment", {}))
     interpreter = [sys.executable] if test["file"].endswith(".py") else []
     command = [*interpreter, str(CONTENTS / test["file"]), *test["args"]]

@@ -99,15 +99,18 @@ BOOST_AUTO_TEST_CASE(a_parameter_may_be_a_float) {
 BOOST_AUTO_TEST_CASE(each_function_has_its_own) {
   Loaded first;
   Loaded second;
-  OK(RAW(cuFuncSetBlockShape)(first.store, 1, 1, 1));
+  IS(RAW(cuParamSeti)(first.store, 8, 1), INVALID_HANDLE);  // its context is not current
   OK(RAW(cuFuncSetBlockShape)(second.store, 1, 1, 1));
-  first.SetTo();
   second.SetTo();
-  OK(RAW(cuParamSeti)(first.store, 8, 1));
   OK(RAW(cuParamSeti)(second.store, 8, 2));
+  SetStack({first.context.get()});
+  OK(RAW(cuFuncSetBlockShape)(first.store, 1, 1, 1));
+  first.SetTo();
+  OK(RAW(cuParamSeti)(first.store, 8, 1));
+  OK(RAW(cuLaunch)(first.store));
+  SetStack({second.context.get()});
   OK(RAW(cuLaunch)(second.store));
   SetStack({first.context.get()});
-  OK(RAW(cuLaunch)(first.store));
   BOOST_TEST(first.Result() == 1u);
   SetStack({second.context.get()});
   BOOST_TEST(second.Result() == 2u);

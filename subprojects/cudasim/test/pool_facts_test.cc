@@ -348,7 +348,9 @@ BOOST_AUTO_TEST_CASE(a_devices_pool_can_be_replaced) {
   owner.Free(pointer);
 }
 
-BOOST_AUTO_TEST_CASE(memory_outlives_its_pool) {
+// So the documentation of cuMemPoolDestroy. An H100's driver (580.159.04) does it, and crashes now
+// and then when another pool is destroyed later.
+BOOST_AUTO_TEST_CASE(memory_outlives_its_pool, *cudasim_test::OnlySim()) {
   OwnContext::DestroyIdle();
   const Owner owner;
   const CUmemoryPool pool = CreatePool();
