@@ -45,7 +45,7 @@ constexpr bool IsDeclared(std::string_view function) {
 
 #define CUDASIM_TYPEDEF(Base, version, ...) using PFN_cu##Base##_v##version = CUresult (*)();
 #define CUDASIM_TYPEDEF_TWIN(Base, version, suffix, twin_version, twin_suffix, ...) \
-  CUDASIM_TYPEDEF(Base, version)                                                    \
+  CUDASIM_TYPEDEF(Base, version, suffix)                                            \
   using PFN_cu##Base##_v##twin_version##_##twin_suffix = CUresult (*)();
 CUDASIM_GRAPHICS_ENTRIES(CUDASIM_TYPEDEF, CUDASIM_TYPEDEF_TWIN)
 #undef CUDASIM_TYPEDEF
