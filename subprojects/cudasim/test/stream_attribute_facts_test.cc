@@ -11,7 +11,7 @@ using namespace cudasim_facts;
 namespace {
 
 // Until one is set.
-constexpr auto kNoPolicy = static_cast<CUsynchronizationPolicy>(-1);
+const auto kNoPolicy = OutOfRange<CUsynchronizationPolicy>(-1);
 
 CUstreamAttrValue Get(CUstream stream, CUstreamAttrID id) {
   CUstreamAttrValue value = {};

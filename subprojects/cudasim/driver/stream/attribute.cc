@@ -3,6 +3,7 @@
 // Attributes of streams. They change nothing here, but are remembered. Not measured: as cuda.h
 // says.
 
+#include <cstring>
 #include <map>
 #include <mutex>
 
@@ -16,7 +17,7 @@ namespace {
 // What can be set of a stream.
 struct Attributes {
   CUaccessPolicyWindow window = {};
-  CUsynchronizationPolicy policy = static_cast<CUsynchronizationPolicy>(-1);  // until it is set
+  int policy = -1;  // until it is set
   CUlaunchMemSyncDomainMap domain_map = {0, 1};
   CUlaunchMemSyncDomain domain = CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT;
 };
@@ -71,7 +72,7 @@ CUresult Get(CUstreamAttrID id, const Stream& stream, const Attributes& attribut
       value->accessPolicyWindow = attributes.window;
       return CUDA_SUCCESS;
     case CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY:
-      value->syncPolicy = attributes.policy;
+      std::memcpy(&value->syncPolicy, &attributes.policy, sizeof(value->syncPolicy));
       return CUDA_SUCCESS;
     case CU_STREAM_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
       value->memSyncDomainMap = attributes.domain_map;
