@@ -149,7 +149,8 @@ BOOST_AUTO_TEST_CASE(nodes_fill_and_copy_memory) {
   CUgraphNodeParams any = {};
   any.type = CU_GRAPH_NODE_TYPE_MEMSET;
   any.memset.dst = guest.memory;
-  any.memset.elementSize = any.memset.width = any.memset.height = 1;
+  any.memset.elementSize = 1;
+  any.memset.width = any.memset.height = 1;
   any.memset.ctx = guest.context.get();
   CUgraphNode third = nullptr;
   OK(RAW(cuGraphAddNode)(&third, guest.graph, &second, nullptr, 1, &any));
