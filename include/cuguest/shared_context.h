@@ -109,8 +109,9 @@ class CUGUEST_API SharedContext {
   ///         kInvalidArgument  an affinity of 0 SMs, CIG data that is null, or both at once
   ///         kUnimplemented    the driver is older than the option: the text names the one that has
   ///                           it; or, with CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY or
-  ///                           CUDA_ERROR_NOT_SUPPORTED, there is no MPS, or the device or its
-  ///                           driver does not support CUDA in Graphics
+  ///                           CUDA_ERROR_NOT_SUPPORTED, there is no MPS, or the process has not so
+  ///                           many SMs; or the device or its driver does not support CUDA in
+  ///                           Graphics
   ///         Nothing is left behind then.
   /// Cost:   one driver call more (cuGetProcAddress) where there is an option beside the flags.
   /// Source: CUDA Driver API, cuCtxCreate; cudasim/test/creation_facts_test.cc.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Copies in a batch.
-//
-// Not measured: as cuda.h says.
 
 #include <algorithm>
 #include <cstdint>

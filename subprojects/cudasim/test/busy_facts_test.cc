@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Streams with work that is not done: what waits for it, and what it waits for.
-//
-// Not measured yet, but for what a host function is permitted (stream_event_pointer_facts_test.cc):
-// as <cuda.h> says of cuLaunchHostFunc, cuStreamAddCallback, cuStreamWaitEvent, cuStreamDestroy and
-// cuEventElapsedTime, and as the CUDA documentation says of the legacy stream and of the behaviour
-// of copies.
 
 #include <array>
 #include <chrono>

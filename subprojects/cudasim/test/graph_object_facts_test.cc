@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What graphs own of the application's, and instantiation with parameters.
-//
-// Not measured: as cuda.h says.
 
 #include <atomic>
 #include <chrono>

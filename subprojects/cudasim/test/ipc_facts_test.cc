@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Device memory that two processes share.
-//
-// Not measured: as cuda.h says.
 
 #include <cstdlib>
 #include <cstring>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Device code that is loaded from files, and the other names of cuModuleLoadData.
-//
-// Not measured: as cuda.h says.
 
 #include <cudaProfiler.h>
 #include <unistd.h>

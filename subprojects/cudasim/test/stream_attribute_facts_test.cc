@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Attributes of streams.
-//
-// Not measured: as cuda.h says.
 
 #include "test/capture.h"
 

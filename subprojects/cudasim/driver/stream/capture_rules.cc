@@ -35,8 +35,8 @@ namespace {
 //
 // "If forbidden": by the modes of the captures and of this thread (capture.cc).
 // Not measured: 906 of kAllocates, which follows kWork; the green forms of kContext, which follow
-// what cuda.h says; the three of cuLaunch, cuMemcpyBatchAsync, cuGraphInstantiateWithParams and
-// cuGraphUpload, which follow their like.
+// what cuda.h says; the three of cuLaunch, cuGraphInstantiateWithParams and cuGraphUpload, which
+// follow their like. cuMemcpyBatchAsync refuses an active capture itself.
 // What is synchronous works on stream 0.
 enum class Rule {
   kHarmless,
