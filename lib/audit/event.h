@@ -28,8 +28,9 @@ struct Object {
 
 // One frame of a thread's native stack.
 struct Frame {
-  std::uint32_t object;   // index into the process's objects; 0: code in no object (JIT)
-  std::uint64_t offset;   // of the return address in the object, or the address itself if it has none
+  std::uint32_t object;  // index into the process's objects; 0: code in no object (JIT)
+  std::uint64_t
+      offset;  // of the return address in the object, or the address itself if it has none
   std::uint64_t address;  // canonical frame address: with `object`, the frame's identity
 };
 
