@@ -132,7 +132,7 @@ Rows Make() {
        {kCurrent, "`ContextGuard(ContextRef)`", 1, 0.95},
        {kCurrent, "`ContextGuard(ContextRef)`", 16, 0.05},
        {kCurrent, "`ContextGuard`, `kAlwaysPush`", 1, 1.75},
-       {kOther, "`ContextGuard(handle)`", 1, 1.45},
+       {kOther, "`ContextGuard(handle)`", 1, 1.55},
        {kOther, "`ContextGuard(ContextRef)`", 1, 1.9}},
       objects};
 }

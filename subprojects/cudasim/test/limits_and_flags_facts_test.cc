@@ -121,6 +121,16 @@ BOOST_AUTO_TEST_CASE(set_flags_replaces_all) {
   IS(RAW(cuCtxGetFlags)(nullptr), INVALID_VALUE);
 }
 
+BOOST_AUTO_TEST_CASE(set_flags_leaves_map_host_as_it_was_made) {
+  CUcontext context = nullptr;
+  OK(RAW(cuCtxCreate)(&context, nullptr, CU_CTX_MAP_HOST, 0));
+  for (const unsigned flags : {2u, 8u, 0u}) {
+    OK(RAW(cuCtxSetFlags)(flags));
+    BOOST_TEST(Flags() == (flags | CU_CTX_MAP_HOST));
+  }
+  OK(RAW(cuCtxDestroy)(context));
+}
+
 BOOST_AUTO_TEST_CASE(create_keeps_its_flags) {
   for (const unsigned flags : {2u, 8u, 4u, 0x10u, 0x80u, 0x18u}) {
     CUcontext context = nullptr;

@@ -93,8 +93,8 @@ CUresult CtxSetFlags(unsigned flags) {
   const bool synced = (owner->flags.load() & CU_CTX_SYNC_MEMOPS) != 0;
   const bool is_refused = syncs && !synced && Captures::HasInContext(owner->id(), /*lose=*/true);
   if (is_refused) flags &= ~unsigned{CU_CTX_SYNC_MEMOPS};
-  // Which means nothing since CUDA 3.2; every primary context shows it.
-  const unsigned map_host = owner->is_primary() ? unsigned{CU_CTX_MAP_HOST} : 0;
+  // Which means nothing since CUDA 3.2, and stays as the context was made.
+  const unsigned map_host = owner->flags.load() & CU_CTX_MAP_HOST;
   owner->flags.store((flags & ~unsigned{CU_CTX_MAP_HOST}) | map_host);
   if (owner->is_primary()) ShowSyncMemops(owner->device(), syncs && !is_refused);
   return is_refused ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
