@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The events of all audited processes, read from the directory of their channels.
+//
+// Thread-safe: no.
+
+#ifndef CUGUEST_AUDIT_CHANNEL_READER_H_
+#define CUGUEST_AUDIT_CHANNEL_READER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lib/audit/event.h"
+
+namespace cuguest::audit {
+
+// One program of one process: a program that calls exec is followed by another with the same pid.
+struct ChannelProcess {
+  int pid = 0;
+  int parent = 0;
+  std::uint64_t start_ns = 0;      // CLOCK_MONOTONIC; Event::time_ns counts from it
+  std::string program;             // path of the executable
+  std::string source;              // of its events: "cupti", "cudasim"; empty: none could be had
+  std::vector<std::string> notes;  // why a source could not be had, what this one does not see
+  std::vector<Object> objects;     // Frame::object is an index into it; the first is no object
+  std::uint64_t lost = 0;          // events dropped, because the reader was slower than the process
+  std::uint64_t broken = 0;        // records that cannot be read: their writer died, or they are bad
+  bool ended = false;              // the process is gone, and everything of it was read
+};
+
+class ChannelReader {
+ public:
+  using OnEvent = std::function<void(const ChannelProcess&, const Event&)>;
+
+  // `directory` need not exist yet.
+  explicit ChannelReader(std::string directory);
+  ~ChannelReader();
+  ChannelReader(const ChannelReader&) = delete;
+  ChannelReader& operator=(const ChannelReader&) = delete;
+
+  // Looks for new channels and passes on what was written since, each process's events in their
+  // order. Returns their number: 0 when there is nothing to read, and a caller does well to sleep a
+  // few milliseconds. The last event of a process that called exit() is kProcessEnd.
+  //
+  // A record whose writer does not finish holds up its process's later ones until the process ends,
+  // or until half of the ring has been filled behind it.
+  std::size_t Poll(const OnEvent& on_event);
+
+  // All processes seen, in the order of their first sight; pointers stay valid.
+  const std::vector<std::unique_ptr<ChannelProcess>>& processes() const { return processes_; }
+
+  // Whether each process seen is gone and read to its end. A process that has not made its channel
+  // yet does not count.
+  bool AllEnded() const;
+
+ private:
+  class Channel;
+
+  void FindChannels();
+
+  const std::string directory_;
+  std::vector<std::unique_ptr<Channel>> channels_;
+  std::vector<std::unique_ptr<ChannelProcess>> processes_;
+};
+
+}  // namespace cuguest::audit
+
+#endif  // CUGUEST_AUDIT_CHANNEL_READER_H_
