@@ -7,23 +7,24 @@
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~
 // The file is a ChannelHeader and then `slots` slots of one size, used in a circle. A record is one
 // slot or several that follow each other; the tickets of slots count up for ever, and the slot of a
-// ticket is the ticket modulo `slots`. A writer takes its tickets with one addition to `head`, fills
-// its slots, and stores `sequence` = ticket + 1 in each, in the first one last: the record is then
-// there. The reader stores in `tail` the first ticket that it has not read, and writers stay within
-// `slots` of it; a writer that has waited kChannelPatience in vain counts its record in `lost`.
+// ticket is the ticket modulo `slots`. A writer takes its tickets with one addition to `head`,
+// fills its slots, and stores `sequence` = ticket + 1 in each, in the first one last: the record is
+// then there. The reader stores in `tail` the first ticket that it has not read, and writers stay
+// within `slots` of it; a writer that has waited kChannelPatience in vain counts its record in
+// `lost`.
 //
 // A writer that died in mid-record leaves slots whose sequence is not their ticket's. Once the
 // process is gone the reader passes over them, one by one, and over slots that continue a record
 // whose first one is missing.
 //
-// What a record refers to by number (a name, an object, a chain) was defined by an earlier record of
-// the same ring. Chains are numbered within their thread, by a small number that is defined anew
+// What a record refers to by number (a name, an object, a chain) was defined by an earlier record
+// of the same ring. Chains are numbered within their thread, by a small number that is defined anew
 // when its place is needed, which bounds the memory of both sides.
 //
 // Thread-safe: the layout is; see the Note.
 
-#ifndef CUGUEST_AUDIT_CHANNEL_H_
-#define CUGUEST_AUDIT_CHANNEL_H_
+#ifndef CUGUEST_LIB_AUDIT_CHANNEL_H_
+#define CUGUEST_LIB_AUDIT_CHANNEL_H_
 
 #include <atomic>
 #include <cstddef>
@@ -65,7 +66,7 @@ enum class RecordKind : std::uint8_t {
   kObject,        // TextRecord: the path; then, after a zero, the build id in hexadecimal
   kName,          // TextRecord: the name of a call
   kSource,        // TextRecord: the name of the source that gives this process's events
-  kNote,          // TextRecord: a source that could not be had, what a source cannot see: for people
+  kNote,  // TextRecord: a source that could not be had, what a source cannot see: for people
 };
 
 inline constexpr std::size_t kSlotBody = 112;
@@ -122,4 +123,4 @@ struct TextRecord {
 
 }  // namespace cuguest::audit
 
-#endif  // CUGUEST_AUDIT_CHANNEL_H_
+#endif  // CUGUEST_LIB_AUDIT_CHANNEL_H_

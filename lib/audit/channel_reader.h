@@ -4,8 +4,8 @@
 //
 // Thread-safe: no.
 
-#ifndef CUGUEST_AUDIT_CHANNEL_READER_H_
-#define CUGUEST_AUDIT_CHANNEL_READER_H_
+#ifndef CUGUEST_LIB_AUDIT_CHANNEL_READER_H_
+#define CUGUEST_LIB_AUDIT_CHANNEL_READER_H_
 
 #include <cstdint>
 #include <functional>
@@ -27,8 +27,8 @@ struct ChannelProcess {
   std::vector<std::string> notes;  // why a source could not be had, what this one does not see
   std::vector<Object> objects;     // Frame::object is an index into it; the first is no object
   std::uint64_t lost = 0;          // events dropped, because the reader was slower than the process
-  std::uint64_t broken = 0;        // records that cannot be read: their writer died, or they are bad
-  bool ended = false;              // the process is gone, and everything of it was read
+  std::uint64_t broken = 0;  // records that cannot be read: their writer died, or they are bad
+  bool ended = false;        // the process is gone, and everything of it was read
 };
 
 class ChannelReader {
@@ -68,4 +68,4 @@ class ChannelReader {
 
 }  // namespace cuguest::audit
 
-#endif  // CUGUEST_AUDIT_CHANNEL_READER_H_
+#endif  // CUGUEST_LIB_AUDIT_CHANNEL_READER_H_

@@ -5,8 +5,8 @@
 //
 // Thread-safe: no; these are values.
 
-#ifndef CUGUEST_AUDIT_EVENT_H_
-#define CUGUEST_AUDIT_EVENT_H_
+#ifndef CUGUEST_LIB_AUDIT_EVENT_H_
+#define CUGUEST_LIB_AUDIT_EVENT_H_
 
 #include <cstdint>
 #include <memory>
@@ -28,9 +28,8 @@ struct Object {
 
 // One frame of a thread's native stack.
 struct Frame {
-  std::uint32_t object;  // index into the process's objects; 0: code in no object (JIT)
-  std::uint64_t
-      offset;  // of the return address in the object, or the address itself if it has none
+  std::uint32_t object;   // index into the process's objects; 0: code in no object (JIT)
+  std::uint64_t offset;   // of the return address in the object; of JIT code the address itself
   std::uint64_t address;  // canonical frame address: with `object`, the frame's identity
 };
 
@@ -69,4 +68,4 @@ struct Event {
 
 }  // namespace cuguest::audit
 
-#endif  // CUGUEST_AUDIT_EVENT_H_
+#endif  // CUGUEST_LIB_AUDIT_EVENT_H_

@@ -16,7 +16,7 @@ import sys
 
 root = pathlib.Path(sys.argv[1])
 lib = root / "lib"
-ROOMS = {"capi", "context", "core", "graph", "launch", "link", "memory", "module", "runtime", "stream"}
+ROOMS = {"audit", "capi", "context", "core", "graph", "launch", "link", "memory", "module", "runtime", "stream"}
 OTHERS = {"image", "packaging", "pch"}  # cudaimage, by a link; what is installed; precompiled headers
 
 failures = []

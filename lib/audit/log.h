@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The events of an audit as text, to be looked at and to be analysed again.
+//
+//     cuguest-audit-log 1
+//     process 1 4711 4700 /usr/bin/python3
+//     object 1 - /usr/bin/python3
+//     object 2 8f3a... /usr/lib/libmine.so
+//     chain 1 2+4f20@7ffe1000 1+10@7ffe2000
+//     call 1 2310 cuCtxPushCurrent result=0 before=1 after=2 context=2 chain=1
+//
+// A line is a record, its words parted by single spaces. The last word of an object or a process is
+// the rest of its line, in which \\ is a backslash, \n a newline. `process NUMBER PID PARENT
+// PROGRAM` begins a process, with the word "forked" before the path of one that is a copy; `process
+// NUMBER` goes back to one. What follows is of that process: objects, chains and events. A chain is
+// its frames, innermost first, as OBJECT+OFFSET@ADDRESS, the last two in hexadecimal, and has a
+// number that a later chain may take over. An event is its kind, the thread, the time in
+// nanoseconds, the name of the call ("-": none) and what is not zero or unknown of: result, before,
+// after, context, device, primary, setting, value, old, chain.
+//
+// Thread-safe: no.
+
+#ifndef CUGUEST_LIB_AUDIT_LOG_H_
+#define CUGUEST_LIB_AUDIT_LOG_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "lib/audit/event.h"
+
+namespace cuguest::audit {
+
+inline constexpr int kLogVersion = 1;
+
+// A process of an audit.
+struct Process {
+  std::uint32_t number = 0;  // from 1, in the order of their first sight
+  int pid = 0;
+  int parent = 0;
+  bool forked = false;  // a copy of its parent that has not called exec
+  std::string program;  // path of the executable
+};
+
+// Is told of processes, their objects and events, each in the order in which it happened: a process
+// before its objects, an object before the frames in it.
+class EventSink {
+ public:
+  virtual ~EventSink() = default;
+  virtual void OnProcess(const Process& process) = 0;
+  virtual void OnObject(std::uint32_t process, std::uint32_t index, const Object& object) = 0;
+  virtual void OnEvent(std::uint32_t process, const Event& event) = 0;
+};
+
+// Writes what it is told as lines, which it appends to `out`; its owner empties that into a file.
+// A chain of frames is written once for as long as it is among the kLogChains last used.
+class LogWriter final : public EventSink {
+ public:
+  explicit LogWriter(std::string* out);
+  ~LogWriter() override;
+  LogWriter(const LogWriter&) = delete;
+  LogWriter& operator=(const LogWriter&) = delete;
+
+  void OnProcess(const Process& process) override;
+  void OnObject(std::uint32_t process, std::uint32_t index, const Object& object) override;
+  void OnEvent(std::uint32_t process, const Event& event) override;
+
+ private:
+  class Chains;
+
+  void Switch(std::uint32_t process);
+
+  std::string* out_;
+  std::uint32_t process_ = 0;  // that lines are of
+  std::map<std::uint32_t, std::unique_ptr<Chains>> chains_;
+};
+
+// Reads a log, piece by piece as it comes, and tells `sink` what is there.
+class LogReader {
+ public:
+  explicit LogReader(EventSink* sink);
+  ~LogReader();
+  LogReader(const LogReader&) = delete;
+  LogReader& operator=(const LogReader&) = delete;
+
+  // The next part of the log, of any size. After the first bad line nothing more is read; what
+  // precedes it has been passed on.
+  void Read(std::string_view part);
+  // After the last part.
+  void Finish();
+
+  // "", or what is wrong and in which line: "line 17: ...". Also of a log that ends in the middle
+  // of a line, or is empty.
+  [[nodiscard]] const std::string& error() const { return error_; }
+
+ private:
+  struct State;
+
+  void ReadLine(std::string_view line);
+
+  EventSink* sink_;
+  std::string rest_;  // of a line that is not complete yet
+  std::uint64_t line_ = 0;
+  std::string error_;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace cuguest::audit
+
+#endif  // CUGUEST_LIB_AUDIT_LOG_H_
