@@ -49,14 +49,14 @@ struct ChannelHeader {
   std::uint32_t slots;
   std::int32_t pid;
   std::int32_t parent;
-  std::uint32_t reserved;
+  std::uint32_t forked;      // 1: a copy of a process that had started CUDA
   std::uint64_t start_time;  // of the process, as /proc/PID/stat has it: tells a reused pid
   std::uint64_t start_ns;    // CLOCK_MONOTONIC at which times of events begin
   char program[512];         // path of the executable, cut off if longer; ends with a zero
   alignas(64) std::atomic<std::uint64_t> head;
   alignas(64) std::atomic<std::uint64_t> tail;
   alignas(64) std::atomic<std::uint64_t> lost;  // records for which there was no room
-  std::atomic<std::uint32_t> exited;            // exit() was called
+  std::atomic<std::uint64_t> exit_ns;           // when exit() was called; 0: it was not
 };
 
 enum class RecordKind : std::uint8_t {

@@ -21,6 +21,7 @@ namespace cuguest::audit {
 struct ChannelProcess {
   int pid = 0;
   int parent = 0;
+  bool forked = false;             // a copy of a process that had started CUDA; has not called exec
   std::uint64_t start_ns = 0;      // CLOCK_MONOTONIC; Event::time_ns counts from it
   std::string program;             // path of the executable
   std::string source;              // of its events: "cupti", "cudasim"; empty: none could be had
@@ -45,8 +46,8 @@ class ChannelReader {
   // order. Returns their number: 0 when there is nothing to read, and a caller does well to sleep a
   // few milliseconds. The last event of a process that called exit() is kProcessEnd.
   //
-  // A record whose writer does not finish holds up its process's later ones until the process ends,
-  // or until half of the ring has been filled behind it.
+  // A record whose writer does not finish holds up its process's later ones for a second, or until
+  // the process ends. The file of a process that has ended and was read is removed.
   std::size_t Poll(const OnEvent& on_event);
 
   // All processes seen, in the order of their first sight; pointers stay valid.

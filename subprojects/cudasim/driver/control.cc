@@ -91,6 +91,7 @@ constexpr Control kControl = {
     ReadSurface,
     WriteSurface,
     Process::End,
+    []() -> const Tool& { return TheTool(); },
 };
 
 }  // namespace

@@ -9,10 +9,11 @@
 #define CUDASIM_DRIVER_CONTROL_H_
 
 #include "cudasim/sim.h"
+#include "driver/tool.h"
 
 namespace cudasim::driver {
 
-inline constexpr int kControlVersion = 11;
+inline constexpr int kControlVersion = 12;
 inline constexpr char kControlSymbol[] = "cudasimControl";
 
 struct Control {
@@ -43,6 +44,7 @@ struct Control {
   CUresult (*read_surface)(CUsurfObject, size_t, size_t, void*, size_t);
   CUresult (*write_surface)(CUsurfObject, size_t, size_t, const void*, size_t);
   void (*deinitialize)();
+  const Tool& (*tool)();
 };
 
 }  // namespace cudasim::driver

@@ -19,6 +19,7 @@
 
 #include "driver/api.h"
 #include "driver/entry.h"
+#include "driver/tool.h"
 
 namespace cudasim::driver {
 namespace {
@@ -37,6 +38,12 @@ enum Row : size_t {
 
 const Entry& EntryAt(size_t row) { return Entries().begin_row[row]; }
 
+template <size_t count>
+CallReport Report(size_t row, const std::array<const void*, count>& arguments) {
+  const Entry& entry = EntryAt(row);
+  return CallReport(&TheTool(), cudasimDriverCall, row, entry.base, entry.symbol, arguments);
+}
+
 // What is not modelled answers the same whatever it is called with: it has no parameters.
 template <typename Export, typename Declared>
 constexpr bool IsDeclared(std::string_view function) {
@@ -53,12 +60,14 @@ CUDASIM_GRAPHICS_ENTRIES(CUDASIM_TYPEDEF, CUDASIM_TYPEDEF_TWIN)
 
 }  // namespace
 
-#define CUDASIM_EXPORT_AS(symbol, id, Function, parameters, arguments)             \
-  extern "C" __attribute__((visibility("default")))                                \
-  CUresult Export_##id parameters __asm__(symbol);                                 \
-  CUresult Export_##id parameters {                                                \
-    const EntryScope scope(EntryAt(kRow_##id));                                    \
-    return scope.refusal() != CUDA_SUCCESS ? scope.refusal() : Function arguments; \
+#define CUDASIM_EXPORT_AS(symbol, id, Function, parameters, arguments)                           \
+  extern "C" __attribute__((visibility("default")))                                              \
+  CUresult Export_##id parameters __asm__(symbol);                                               \
+  CUresult Export_##id parameters {                                                              \
+    const auto pointers = PointersTo arguments;                                                  \
+    CallReport report = Report(kRow_##id, pointers);                                             \
+    const EntryScope scope(EntryAt(kRow_##id));                                                  \
+    return report.Leave(scope.refusal() != CUDA_SUCCESS ? scope.refusal() : Function arguments); \
   }
 #define CUDASIM_EXPORT(Base, version, suffix, Function, floor, parameters, arguments)     \
   CUDASIM_EXPORT_AS("cu" #Base suffix, Base##_##version, Function, parameters, arguments) \

@@ -16,6 +16,7 @@
 #include "driver/panic.h"
 #include "driver/report.h"
 #include "driver/stream/schedule.h"
+#include "driver/tool.h"
 
 namespace cudasim::driver {
 namespace {
@@ -30,6 +31,7 @@ std::vector<int>& Devices() {
   return devices;
 }
 std::mutex init_mutex;
+thread_local bool is_initializing = false;
 
 void BecomeForked() {
   phase.store(Phase::kForked);
@@ -47,6 +49,9 @@ CUresult InitFresh() {
   if (pthread_atfork(nullptr, nullptr, BecomeForked) != 0) return CUDA_ERROR_OUT_OF_MEMORY;
   if (std::atexit(Process::End) != 0) return CUDA_ERROR_OUT_OF_MEMORY;
   device_count.store(static_cast<int>(Devices().size()));
+  is_initializing = true;
+  LoadInjection();
+  is_initializing = false;
   phase.store(Phase::kReady);
   return CUDA_SUCCESS;
 }
@@ -85,8 +90,9 @@ int Process::DeviceCount() { return device_count.load(std::memory_order_relaxed)
 int Process::IndexOf(CUdevice device) { return Devices()[static_cast<size_t>(device)]; }
 
 CUresult Init(unsigned flags) {
-  // Before the lock, which a thread that does not exist in the child may hold.
-  if (phase.load() == Phase::kForked) return CUDA_ERROR_NOT_INITIALIZED;
+  // Before the lock, which a thread that does not exist in the child may hold, or this very thread,
+  // if an injected library calls.
+  if (phase.load() == Phase::kForked || is_initializing) return CUDA_ERROR_NOT_INITIALIZED;
   const std::lock_guard<std::mutex> lock(init_mutex);
   switch (phase.load()) {
     case Phase::kForked:

@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstdio>
 
 #include "driver/control.h"
@@ -18,6 +19,7 @@ namespace {
 
 DriverApi api;
 int device_count = 0;
+std::atomic<const cudasim::driver::Tool*> the_tool{nullptr};
 constexpr int kOldestRuntime = 12000;  // whose headers the simulation is written against
 
 void* Library() {
@@ -81,6 +83,7 @@ cudaError_t Open() {
   if (code != cudaSuccess) return code;
   if (version / 1000 < RuntimeVersion() / 1000) return cudaErrorInsufficientDriver;
   FindAll();
+  if (const auto* control = FindControl()) the_tool.store(&control->tool());
   const CUresult initialized = api.cuInit(0);
   if (initialized != CUDA_SUCCESS) return ToError(initialized);
   return ToError(api.cuDeviceGetCount(&device_count));
@@ -104,6 +107,8 @@ cudaError_t DriverVersion(int* version) {
 const DriverApi& Driver() { return api; }
 
 int DeviceCount() { return device_count; }
+
+const cudasim::driver::Tool* TheTool() { return the_tool.load(std::memory_order_acquire); }
 
 int RuntimeVersion() {
   static const int version = ReadRuntimeVersion();

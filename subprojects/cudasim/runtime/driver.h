@@ -8,6 +8,8 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
+#include "driver/tool.h"
+
 namespace cudasim::runtime {
 
 // Each is the function that <cuda.h> means by the name.
@@ -78,6 +80,9 @@ cudaError_t DriverVersion(int* version);
 const DriverApi& Driver();
 // The devices at that time: a forked child still gets the answer.
 int DeviceCount();
+
+// Where the driver has its subscriber; null before EnsureDriver() has opened the driver.
+const cudasim::driver::Tool* TheTool();
 
 // CUDART_VERSION, or the older one that CUDASIM_RUNTIME_VERSION asks for.
 int RuntimeVersion();

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "runtime/api.h"
+#include "runtime/driver.h"
 #include "runtime/entry.h"
 
 // Deprecated calls are exported, too.
@@ -27,15 +28,27 @@ enum Row : size_t {
 
 const Entry& EntryAt(size_t row) { return Entries().begin_row[row]; }
 
+using cudasim::driver::CallReport;
+using cudasim::driver::PointersTo;
+
+template <size_t count>
+CallReport Report(size_t row, const std::array<const void*, count>& arguments) {
+  const Entry& entry = EntryAt(row);
+  return CallReport(TheTool(), cudasimRuntimeCall, row, entry.name, entry.symbol, arguments);
+}
+
 }  // namespace
 
-#define CUDASIM_RUNTIME_EXPORT_AS(symbol, Name, id, Function, parameters, arguments)           \
-  extern "C" __attribute__((visibility("default")))                                            \
-  cudaError_t Export_##id parameters __asm__(symbol);                                          \
-  cudaError_t Export_##id parameters {                                                         \
-    const EntryScope scope(EntryAt(kRow_##id));                                                \
-    return scope.Leave(scope.refusal() != cudaSuccess ? scope.refusal() : Function arguments); \
-  }                                                                                            \
+#define CUDASIM_RUNTIME_EXPORT_AS(symbol, Name, id, Function, parameters, arguments)         \
+  extern "C" __attribute__((visibility("default")))                                          \
+  cudaError_t Export_##id parameters __asm__(symbol);                                        \
+  cudaError_t Export_##id parameters {                                                       \
+    const auto pointers = PointersTo arguments;                                              \
+    CallReport report = Report(kRow_##id, pointers);                                         \
+    const EntryScope scope(EntryAt(kRow_##id));                                              \
+    return report.Leave(                                                                     \
+        scope.Leave(scope.refusal() != cudaSuccess ? scope.refusal() : Function arguments)); \
+  }                                                                                          \
   static_assert(std::is_same_v<decltype(&Export_##id), decltype(&::cuda##Name)>);
 #define CUDASIM_RUNTIME_EXPORT(Name, Function, floor, parameters, arguments) \
   CUDASIM_RUNTIME_EXPORT_AS("cuda" #Name, Name, Name, Function, parameters, arguments)
@@ -46,16 +59,19 @@ const Entry& EntryAt(size_t row) { return Entries().begin_row[row]; }
 CUDASIM_RUNTIME_ENTRIES(CUDASIM_RUNTIME_EXPORT, CUDASIM_RUNTIME_EXPORT_TWIN)
 
 // What the stubs of nvcc call for a launch, under the counters of the calls that they are.
-#define CUDASIM_RUNTIME_EXPORT_LAUNCH(symbol, Row)                                                \
-  extern "C" __attribute__((visibility("default")))                                               \
-  cudaError_t Stub_##Row(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,            \
-                         size_t shared_bytes, cudaStream_t stream) __asm__(symbol);               \
-  cudaError_t Stub_##Row(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,            \
-                         size_t shared_bytes, cudaStream_t stream) {                              \
-    const EntryScope scope(EntryAt(kRow_##Row));                                                  \
-    return scope.Leave(scope.refusal() != cudaSuccess                                             \
-                           ? scope.refusal()                                                      \
-                           : LaunchKernel(kernel, grid, block, arguments, shared_bytes, stream)); \
+#define CUDASIM_RUNTIME_EXPORT_LAUNCH(symbol, Row)                                              \
+  extern "C" __attribute__((visibility("default")))                                             \
+  cudaError_t Stub_##Row(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,          \
+                         size_t shared_bytes, cudaStream_t stream) __asm__(symbol);             \
+  cudaError_t Stub_##Row(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,          \
+                         size_t shared_bytes, cudaStream_t stream) {                            \
+    const auto pointers = PointersTo(kernel, grid, block, arguments, shared_bytes, stream);     \
+    CallReport report = Report(kRow_##Row, pointers);                                           \
+    const EntryScope scope(EntryAt(kRow_##Row));                                                \
+    return report.Leave(                                                                        \
+        scope.Leave(scope.refusal() != cudaSuccess                                              \
+                        ? scope.refusal()                                                       \
+                        : LaunchKernel(kernel, grid, block, arguments, shared_bytes, stream))); \
   }
 CUDASIM_RUNTIME_EXPORT_LAUNCH("__cudaLaunchKernel", LaunchKernel)
 CUDASIM_RUNTIME_EXPORT_LAUNCH("__cudaLaunchKernel_ptsz", LaunchKernel_twin)

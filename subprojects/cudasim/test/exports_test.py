@@ -34,7 +34,7 @@ def preprocess(options):
 
 def exports():
     lines = subprocess.run(["nm", "-D", "--defined-only", library], check=True, stdout=subprocess.PIPE, text=True).stdout
-    return {line.split()[2] for line in lines.splitlines()} - {"cudasimControl"}
+    return {line.split()[2] for line in lines.splitlines()} - {"cudasimControl", "cudasimSubscribe"}
 
 
 def driver_version():

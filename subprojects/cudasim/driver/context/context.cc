@@ -11,6 +11,7 @@
 #include "driver/panic.h"
 #include "driver/stream/capture.h"
 #include "driver/stream/schedule.h"
+#include "driver/tool.h"
 
 namespace cudasim::driver {
 namespace {
@@ -168,6 +169,7 @@ void Context::BeginIncarnation(unsigned flags_of_incarnation) {
   id_.store(next_id.fetch_add(1), std::memory_order_release);
   // The hold of the incarnation itself, so that a slot is not freed while it is swept.
   word_.fetch_add(kAlive + 1, std::memory_order_acq_rel);
+  ReportCreated(this);
 }
 
 bool Context::Hold() {
@@ -211,6 +213,7 @@ void Context::Deactivate() {
 }
 
 void Context::SweepIncarnation() {
+  ReportDestroyed(this);
   SweepEverythingIn(id(), is_green());
   DeviceMemory::GiveBack(device_, memory_);
 }
