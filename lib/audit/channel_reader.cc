@@ -21,7 +21,7 @@ namespace cuguest::audit {
 namespace {
 
 constexpr std::uint64_t kStuckNs = 1'000'000'000;
-constexpr std::size_t kMostAtOnce = 10000;  // then it is another process's turn
+constexpr std::size_t kMostAtOnce = 10000;     // then it is another process's turn
 constexpr std::uint32_t kMaxNumber = 1 << 20;  // of names and objects: more is a broken record
 
 std::uint64_t Now() {
@@ -97,8 +97,7 @@ class ChannelReader::Channel {
     process.parent = header_->parent;
     process.forked = header_->forked != 0;
     process.start_ns = header_->start_ns;
-    process.program.assign(header_->program,
-                           strnlen(header_->program, sizeof(header_->program)));
+    process.program.assign(header_->program, strnlen(header_->program, sizeof(header_->program)));
     process.objects.emplace_back();
     return process;
   }

@@ -24,6 +24,7 @@ LIST
 wants() {
   cat <<'LIST'
 libffmpeg-nvenc-dev pkg-config --exists ffnvcodec
+libdw-dev        pkg-config --exists libdw
 LIST
 }
 

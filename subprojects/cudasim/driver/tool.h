@@ -47,8 +47,8 @@ class CallReport {
       : tool_(tool),
         subscriber_(tool != nullptr ? tool->subscriber.load(std::memory_order_acquire) : nullptr) {
     if (subscriber_ == nullptr) return;
-    call_ = {domain,           static_cast<unsigned>(index), name, symbol,
-             arguments.data(), static_cast<unsigned>(count - 1), 0, 0};
+    call_ = {domain,           static_cast<unsigned>(index),     name, symbol,
+             arguments.data(), static_cast<unsigned>(count - 1), 0,    0};
     Tell(subscriber_->enter);
   }
   CallReport(const CallReport&) = delete;

@@ -52,7 +52,9 @@ const cudasimSubscriber kSubscriber = {
       all_seen.push_back({"+", context->id, 0});
       contexts.push_back(*context);
     },
-    [](const cudasimContext* context) { all_seen.push_back({"-", context->id, 0}); },
+    [](const cudasimContext* context) {
+      all_seen.push_back({"-", context->id, 0});
+    },
 };
 
 CUresult Subscribe(const cudasimSubscriber* subscriber) {
@@ -82,9 +84,9 @@ BOOST_AUTO_TEST_CASE(calls_show_context_before_and_after, *OnlySim()) {
     RAW(cuCtxSynchronize)();
   });
   const std::vector<Seen> expected = {
-      {"> cuCtxPushCurrent", 0, 0}, {"< cuCtxPushCurrent", id, 0}, {"> cuCtxPopCurrent", id, 0},
-      {"< cuCtxPopCurrent", 0, 0},  {"> cuCtxSynchronize", 0, 0},
-      {"< cuCtxSynchronize", 0, CUDA_ERROR_INVALID_CONTEXT}};
+      {"> cuCtxPushCurrent", 0, 0}, {"< cuCtxPushCurrent", id, 0},
+      {"> cuCtxPopCurrent", id, 0}, {"< cuCtxPopCurrent", 0, 0},
+      {"> cuCtxSynchronize", 0, 0}, {"< cuCtxSynchronize", 0, CUDA_ERROR_INVALID_CONTEXT}};
   BOOST_TEST(seen == expected, boost::test_tools::per_element());
   BOOST_TEST(pushed == a.get());
 }
@@ -99,9 +101,9 @@ BOOST_AUTO_TEST_CASE(contexts_are_announced_inside_calls, *OnlySim()) {
     id = contexts.at(0).id;
     RAW(cuCtxDestroy)(context);
   });
-  const std::vector<Seen> expected = {{"> cuCtxCreate", 0, 0},  {"+", id, 0},
-                                      {"< cuCtxCreate", id, 0}, {"> cuCtxDestroy", id, 0},
-                                      {"-", id, 0},             {"< cuCtxDestroy", 0, 0}};
+  const std::vector<Seen> expected = {
+      {"> cuCtxCreate", 0, 0},   {"+", id, 0}, {"< cuCtxCreate", id, 0},
+      {"> cuCtxDestroy", id, 0}, {"-", id, 0}, {"< cuCtxDestroy", 0, 0}};
   BOOST_TEST(seen == expected, boost::test_tools::per_element());
   BOOST_TEST(contexts.at(0).kind == cudasimUserContext);
   BOOST_TEST(contexts.at(0).device == 1);

@@ -14,9 +14,9 @@
 ///       dlsym(dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW), "cudasimSubscribe"));
 ///
 /// Functions are called on the thread that makes the call. They may make no CUDA call, since the
-/// driver holds locks while it tells of a context. A call of the runtime is reported, and so are the
-/// calls of the driver that it makes, in between. Calls that were begun before the subscription are
-/// not.
+/// driver holds locks while it tells of a context. A call of the runtime is reported, and so are
+/// the calls of the driver that it makes, in between. Calls that were begun before the subscription
+/// are not.
 
 #ifndef CUDASIM_TOOL_H_
 #define CUDASIM_TOOL_H_
@@ -41,8 +41,9 @@ typedef struct cudasimCall {
   /// none.
   const void* const* arguments;
   unsigned argument_count;
-  uint64_t context;  ///< number (cuCtxGetId) of the context that is current now, dead or alive; 0: none
-  int result;        ///< when the call returns
+  uint64_t
+      context;  ///< number (cuCtxGetId) of the context that is current now, dead or alive; 0: none
+  int result;   ///< when the call returns
 } cudasimCall;
 
 enum { cudasimUserContext = 0, cudasimPrimaryContext = 1, cudasimGreenContext = 2 };

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lib/audit/command/session.h"
+
+#include <algorithm>
+
+#include "lib/audit/finding.h"
+
+namespace cuguest::audit {
+
+namespace {
+
+constexpr char kContextsCounter[] = "contexts";
+
+std::string SliceName(const ContextNote& context) {
+  std::string name = context.id == 0 ? "no context" : "context " + std::to_string(context.id);
+  if (context.device < 0) return name;
+  return name + (context.primary ? " (primary of device " : " (device ") +
+         std::to_string(context.device) + ")";
+}
+
+// A primary context that loses its last reference ends too; events do not tell which one is the
+// last.
+bool EndsContext(const Event& event) {
+  return event.kind == EventKind::kCall && event.result == 0 &&
+         (event.name == "cuCtxDestroy" || event.name == "cuDevicePrimaryCtxReset" ||
+          event.name == "cudaDeviceReset");
+}
+
+}  // namespace
+
+void Session::OnProcess(const Process& process) {
+  AuditedProcess& audited = processes_[process.number];
+  if (audited.analysis != nullptr) return;
+  audited.process = process;
+  audited.analysis = std::make_unique<Analysis>(process.forked);
+  if (trace_ != nullptr) trace_->NameProcess(process.pid, process.program);
+}
+
+void Session::OnObject(std::uint32_t process, std::uint32_t index, const Object& object) {
+  processes_[process].analysis->OnObject(index, object);
+}
+
+void Session::OnEvent(std::uint32_t process, const Event& event) {
+  AuditedProcess& audited = processes_[process];
+  ++audited.events;
+  audited.last_ns = std::max(audited.last_ns, event.time_ns);
+  audited.analysis->OnEvent(event);
+  if (trace_ == nullptr) return;
+  TraceStack(audited, event);
+  TraceContexts(event, &audited);
+}
+
+TraceWriter::Time Session::TimeOf(const AuditedProcess& process, std::uint64_t time_ns) const {
+  const auto start = starts_.find(process.process.number);
+  return time_ns + (start == starts_.end() ? 0 : start->second);
+}
+
+void Session::TraceStack(const AuditedProcess& process, const Event& event) {
+  std::vector<std::string> stack;
+  if (event.kind != EventKind::kThreadEnd) {
+    for (const ContextId id : process.analysis->Stack(event.thread)) {
+      stack.push_back(SliceName(process.analysis->Context(id)));
+    }
+  }
+  trace_->SetStack(process.process.pid, event.thread, TimeOf(process, event.time_ns), stack);
+}
+
+void Session::TraceContexts(const Event& event, AuditedProcess* process) {
+  std::set<ContextId>& contexts = process->contexts;
+  const size_t before = contexts.size();
+  if (event.kind == EventKind::kContext) contexts.insert(event.context);
+  if (EndsContext(event)) contexts.erase(event.context);
+  if (contexts.size() == before) return;
+  trace_->AddCounter(process->process.pid, TimeOf(*process, event.time_ns), kContextsCounter,
+                     contexts.size());
+}
+
+void Session::FinishTrace(const Report& report) {
+  if (trace_ == nullptr) return;
+  for (const NamedFinding& named : report.findings) {
+    const Finding& finding = named.finding;
+    const AuditedProcess& process = processes_[named.process];
+    trace_->AddInstant(process.process.pid, finding.thread, TimeOf(process, finding.time_ns),
+                       Name(finding.kind),
+                       {{"culprit", named.culprit.ToString()},
+                        {"victim", named.victim.ToString()},
+                        {"call", finding.call},
+                        {"times", std::to_string(finding.count)}});
+  }
+  for (const auto& [number, process] : processes_) {
+    trace_->EndProcess(process.process.pid, TimeOf(process, process.last_ns));
+  }
+}
+
+}  // namespace cuguest::audit

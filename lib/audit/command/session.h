@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The processes of an audit: the analysis of each, and what is written of them meanwhile.
+//
+// Thread-safe: no.
+
+#ifndef CUGUEST_AUDIT_COMMAND_SESSION_H_
+#define CUGUEST_AUDIT_COMMAND_SESSION_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lib/audit/analysis.h"
+#include "lib/audit/command/report.h"
+#include "lib/audit/command/trace.h"
+#include "lib/audit/event.h"
+#include "lib/audit/log.h"
+
+namespace cuguest::audit {
+
+class Session final : public EventSink {
+ public:
+  struct AuditedProcess {
+    Process process;
+    std::unique_ptr<Analysis> analysis;
+    std::uint64_t events = 0;
+    std::uint64_t last_ns = 0;     // time of the last event
+    std::set<ContextId> contexts;  // that are alive
+  };
+
+  // `trace` may be null.
+  explicit Session(TraceWriter* trace) : trace_(trace) {}
+
+  void OnProcess(const Process& process) override;
+  void OnObject(std::uint32_t process, std::uint32_t index, const Object& object) override;
+  void OnEvent(std::uint32_t process, const Event& event) override;
+
+  // CLOCK_MONOTONIC when times of this process begin; only the trace needs it.
+  void SetStart(std::uint32_t process, std::uint64_t start_ns) { starts_[process] = start_ns; }
+  // Puts the findings into the trace, and closes what is open there.
+  void FinishTrace(const Report& report);
+
+  [[nodiscard]] const std::map<std::uint32_t, AuditedProcess>& processes() const {
+    return processes_;
+  }
+
+ private:
+  void TraceStack(const AuditedProcess& process, const Event& event);
+  void TraceContexts(const Event& event, AuditedProcess* process);
+  [[nodiscard]] TraceWriter::Time TimeOf(const AuditedProcess& process,
+                                         std::uint64_t time_ns) const;
+
+  TraceWriter* trace_;
+  std::map<std::uint32_t, AuditedProcess> processes_;
+  std::map<std::uint32_t, std::uint64_t> starts_;
+};
+
+}  // namespace cuguest::audit
+
+#endif  // CUGUEST_AUDIT_COMMAND_SESSION_H_
