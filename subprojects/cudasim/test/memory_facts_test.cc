@@ -221,6 +221,12 @@ BOOST_AUTO_TEST_CASE(an_address_has_a_range) {
   OK(RAW(cuMemGetAddressRange)(&base, &size, memory.p + 100));
   BOOST_TEST(base == memory.p);
   BOOST_TEST(size == kBytes);
+  // Nothing that is asked for needs no context.
+  CUcontext context = nullptr;
+  OK(RAW(cuCtxPopCurrent)(&context));
+  OK(RAW(cuMemGetAddressRange)(nullptr, nullptr, memory.p));
+  IS(RAW(cuMemGetAddressRange)(&base, nullptr, memory.p), INVALID_CONTEXT);
+  OK(RAW(cuCtxPushCurrent)(context));
 }
 
 BOOST_AUTO_TEST_CASE(pinned_memory_has_a_device_address) {

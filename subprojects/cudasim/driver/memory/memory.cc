@@ -375,10 +375,10 @@ CUresult MemFree(CUdeviceptr address) {
 CUresult MemGetAddressRange(CUdeviceptr* base, size_t* size, CUdeviceptr address) {
   if (base != nullptr) *base = 0;
   if (size != nullptr) *size = 0;
+  if (base == nullptr && size == nullptr) return CUDA_SUCCESS;
   Incarnation incarnation;
   const CUresult code = CurrentAlive(&incarnation);
   if (code != CUDA_SUCCESS) return code;
-  if (base == nullptr && size == nullptr) return CUDA_SUCCESS;
   Allocation allocation;
   if (!Memory::Find(address, &allocation) || allocation.access == 0) return CUDA_ERROR_NOT_FOUND;
   if (base != nullptr) *base = allocation.base;
