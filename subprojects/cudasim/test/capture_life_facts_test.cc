@@ -280,14 +280,22 @@ BOOST_AUTO_TEST_CASE(an_event_of_a_lost_capture_is_good_for_nothing) {
 
 BOOST_AUTO_TEST_CASE(a_host_function_may_capture) {
   const Guest guest;
+  struct Captured {
+    CUstream stream;
+    CUresult begun;
+    CUresult ended;
+  } captured{guest.stream, CUDA_ERROR_UNKNOWN, CUDA_ERROR_UNKNOWN};
   OK(RAW(cuLaunchHostFunc)(
       guest.second,
-      [](void* stream) {
-        OK(Begin(static_cast<CUstream>(stream)));
-        OK(RAW(cuStreamEndCapture)(static_cast<CUstream>(stream), nullptr));
+      [](void* data) {
+        auto* const it = static_cast<Captured*>(data);
+        it->begun = Begin(it->stream);
+        it->ended = RAW(cuStreamEndCapture)(it->stream, nullptr);
       },
-      guest.stream));
+      &captured));
   OK(RAW(cuStreamSynchronize)(guest.second));
+  OK(captured.begun);
+  OK(captured.ended);
 }
 
 BOOST_AUTO_TEST_CASE(a_capture_ends_where_it_began) {
