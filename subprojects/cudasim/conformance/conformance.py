@@ -142,7 +142,9 @@ def number_of(sequence):
 
 def compare(program, head, sequences):
     """(output, calls, sequences, numbers of those that differ); one that ends the process differs."""
+    gpu = "H200" if re.search(r"^% gpu .*H200", head, re.M) else "H100"  # of which the simulation has both
     run = subprocess.run([program, "replay"], input=head + "".join(sequences), text=True, errors="replace",
+                         env=dict(os.environ, CUDASIM_GPU=gpu),
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     counts = COUNTS.search(run.stdout)
     if counts:

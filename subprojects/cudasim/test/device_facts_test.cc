@@ -55,6 +55,10 @@ CHILD(is_an_h200) {
   CHECK(value == 62914560);
   size_t bytes = 0;
   CHECK(RAW(cuDeviceTotalMem)(&bytes, 0) == CUDA_SUCCESS && bytes > size_t{100} << 30);
+  CUcontext context = nullptr;
+  CHECK(RAW(cuCtxCreate)(&context, nullptr, 0, 0) == CUDA_SUCCESS);
+  CHECK(RAW(cuCtxGetLimit)(&bytes, CU_LIMIT_PERSISTING_L2_CACHE_SIZE) == CUDA_SUCCESS);
+  CHECK(bytes == 11796480);
   return 0;
 }
 

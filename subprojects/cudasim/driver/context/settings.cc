@@ -6,6 +6,7 @@
 
 #include "driver/api.h"
 #include "driver/context/device.h"
+#include "driver/context/gpu.h"
 #include "driver/context/primary.h"
 #include "driver/context/stack.h"
 #include "driver/panic.h"
@@ -26,24 +27,35 @@ struct LimitRow {
   size_t cap = kNoMost;  // a larger one is lowered to it
 };
 
+// Of the most a GPU has: the step is a tenth, and three steps are set aside at first (an H100 and
+// an H200, driver 580.159.04).
+LimitRow PersistingL2() {
+  const auto most =
+      static_cast<size_t>(ThisGpu().Attribute(CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE));
+  return {CU_LIMIT_PERSISTING_L2_CACHE_SIZE, most / 10 * 3, 0, most / 10, most};
+}
+
 // Measured on an H100, driver 580.159.04, but for the greatest stack size, which
 // lies somewhere above 16 KiB and below 1 GiB. A limit that is not here is
 // UNSUPPORTED_LIMIT: device-side synchronisation went with compute capability 9.0,
 // the fallback of CIG needs a CIG context.
-constexpr LimitRow kLimitRows[] = {
-    {CU_LIMIT_STACK_SIZE, 1024, 0, 16, size_t{512} << 10},
-    {CU_LIMIT_PRINTF_FIFO_SIZE, 8650752, 524288, 1, kNoMost},
-    {CU_LIMIT_MALLOC_HEAP_SIZE, size_t{8} << 20, size_t{4} << 20, 1, kNoMost},
-    {CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT, 2048, 32, 1, kNoMost, 599186},
-    {CU_LIMIT_MAX_L2_FETCH_GRANULARITY, 64, 0, 1, 128},
-    {CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 9830400, 0, 3276800, 32768000},
-    {CU_LIMIT_SHMEM_SIZE, 232448, 0, 1, 0},
-    {CU_LIMIT_CIG_ENABLED, 0, 0, 1, 0},
-};
+const auto& LimitRows() {
+  static const LimitRow rows[] = {
+      {CU_LIMIT_STACK_SIZE, 1024, 0, 16, size_t{512} << 10},
+      {CU_LIMIT_PRINTF_FIFO_SIZE, 8650752, 524288, 1, kNoMost},
+      {CU_LIMIT_MALLOC_HEAP_SIZE, size_t{8} << 20, size_t{4} << 20, 1, kNoMost},
+      {CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT, 2048, 32, 1, kNoMost, 599186},
+      {CU_LIMIT_MAX_L2_FETCH_GRANULARITY, 64, 0, 1, 128},
+      PersistingL2(),
+      {CU_LIMIT_SHMEM_SIZE, 232448, 0, 1, 0},
+      {CU_LIMIT_CIG_ENABLED, 0, 0, 1, 0},
+  };
+  return rows;
+}
 
 const LimitRow* FindLimit(CUlimit limit) {
   if (limit >= ThisRelease().limits) return nullptr;
-  for (const LimitRow& row : kLimitRows) {
+  for (const LimitRow& row : LimitRows()) {
     if (row.limit == limit) return &row;
   }
   return nullptr;
@@ -63,7 +75,7 @@ bool AreContextFlags(unsigned flags) {
 }
 
 void ResetSettings(Context* context) {
-  for (const LimitRow& row : kLimitRows) context->limits[row.limit].store(row.initial);
+  for (const LimitRow& row : LimitRows()) context->limits[row.limit].store(row.initial);
   context->cache_config.store(CU_FUNC_CACHE_PREFER_NONE);
   context->affinity.store(kMultiprocessors);
 }
