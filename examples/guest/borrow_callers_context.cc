@@ -5,7 +5,7 @@
 // A library whose arguments are device pointers and streams works where they belong: in its
 // caller's context. It creates no context. It asks what is current and works there under a guard.
 // The guard is *elided*: the context is current already, so it makes two queries and no push. It
-// is there for the code that the library calls: hostile_callee.cc shows what that may do. If
+// is there for the code that the library calls: hostile_callee shows what that may do. If
 // nothing is current, the library returns an error and the driver creates nothing.
 //
 //   1. A host with contexts of its own, A on top of X

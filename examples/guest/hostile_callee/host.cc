@@ -21,6 +21,7 @@
 // example also shows kAlwaysPush and kExact, until one of them repairs the stack.
 
 #include <cuda.h>
+#include <dlfcn.h>
 
 #include <cstdio>
 #include <functional>
@@ -46,62 +47,12 @@
 #include "cuguest/primary_context.h"
 #include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
+#include "examples/guest/hostile_callee/callee.h"
 #include "examples/support/check.h"
 #include "examples/support/example.h"
 #include "examples/support/host.h"
 #include "examples/support/picture.h"
 #include "kernels/saxpy.h"
-
-// What the library calls: a codec, a solver, a callback of its user's.
-namespace callee {
-
-using cuguest::Driver;
-
-struct Contexts {
-  CUcontext c;        // the callee's own
-  CUcontext p;        // the device's primary, which the CUDA runtime works in
-  CUcontext library;  // the one that the library works in
-};
-
-enum class Fault {
-  kReplacesTop,
-  kLeaksPush,
-  kLeaksLibrarysPush,
-  kPopsOnce,
-  kPopsTwice,
-  kDestroysContext,
-};
-
-void Pop(const Driver& driver) {
-  CUcontext popped = nullptr;
-  driver.CtxPopCurrent(&popped);
-}
-
-void Misbehave(const Driver& driver, Fault fault, const Contexts& contexts) {
-  switch (fault) {
-    case Fault::kReplacesTop:
-      driver.CtxSetCurrent(contexts.p);
-      break;
-    case Fault::kLeaksPush:
-      driver.CtxPushCurrent(contexts.c);
-      break;
-    case Fault::kLeaksLibrarysPush:
-      driver.CtxPushCurrent(contexts.library);
-      break;
-    case Fault::kPopsOnce:
-      Pop(driver);
-      break;
-    case Fault::kPopsTwice:
-      Pop(driver);
-      Pop(driver);
-      break;
-    case Fault::kDestroysContext:
-      driver.CtxDestroy(contexts.library);
-      break;
-  }
-}
-
-}  // namespace callee
 
 // The library, in each way. `context` is where it works: its caller's, or one of its own.
 namespace guest {
@@ -355,8 +306,13 @@ struct Outcome {
 // Calls the library in every way, with every fault, and draws the stack afterwards.
 class Scenes {
  public:
-  Scenes(const Driver& driver, Device device, Contexts* contexts)
-      : driver_(driver), device_(device), contexts_(*contexts), stack_(driver, {}) {}
+  Scenes(const Driver& driver, Device device, callee::MisbehaveFunction misbehave,
+         Contexts* contexts)
+      : driver_(driver),
+        device_(device),
+        misbehave_(misbehave),
+        contexts_(*contexts),
+        stack_(driver, {}) {}
 
   void Show(const Row& row);
   void ShowReassert();
@@ -371,6 +327,7 @@ class Scenes {
 
   const Driver& driver_;
   const Device device_;
+  const callee::MisbehaveFunction misbehave_;
   Contexts& contexts_;
   HostStack stack_;
   int good_[std::size(kWays)] = {};  // calls after which the stack was the best possible one
@@ -409,7 +366,7 @@ Outcome Scenes::Try(const Row& row, Way way, bool in_a) {
   const callee::Contexts contexts{contexts_.c.get(), contexts_.p.get(), target.get()};
   stack_.Set({contexts_.x.get(), contexts_.a.get()});
   report = Report();
-  CallGuest(way, target.get(), [&] { callee::Misbehave(driver_, row.fault, contexts); });
+  CallGuest(way, target.get(), [&] { CHECK(misbehave_(driver_, row.fault, contexts)); });
   outcome.picture = contexts_.Names().Draw();
   outcome.reported = report.ToString();
   if (row.fault == Fault::kDestroysContext) Rebuild(&target);
@@ -461,7 +418,7 @@ void Scenes::ShowReassert() {
   const callee::Contexts contexts{contexts_.c.get(), contexts_.p.get(), contexts_.b.get()};
   PrintRow("the host's stack", cast.Draw());
   CHECK_OK(guest::WorkAgainAfterwards(
-      contexts_.b.get(), [&] { callee::Misbehave(driver_, Fault::kReplacesTop, contexts); },
+      contexts_.b.get(), [&] { CHECK(misbehave_(driver_, Fault::kReplacesTop, contexts)); },
       [&](const char* where) { PrintRow(where, cast.Draw()); }));
   PrintRow("when the library returned", cast.Draw(), "its numbers are right");
   CHECK(cast.Draw() == kWhole);
@@ -480,7 +437,17 @@ void Scenes::ShowTally() const {
   CHECK(good_[static_cast<int>(Way::kExact)] == kCalls);
 }
 
+// The callee stays loaded, as a library's dependency does.
+callee::MisbehaveFunction LoadCallee() {
+  void* library =
+      dlopen(support::Beside("hostile_callee_library.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return nullptr;
+  return reinterpret_cast<callee::MisbehaveFunction>(dlsym(library, CALLEE_ENTRY));
+}
+
 absl::Status Demonstrate(const Driver& driver, Device device) {
+  const callee::MisbehaveFunction misbehave = LoadCallee();
+  if (misbehave == nullptr) return absl::NotFoundError(dlerror());
   absl::StatusOr<Contexts> contexts = Contexts::Create(driver, device);
   if (!contexts.ok()) return contexts.status();
   std::printf(
@@ -488,7 +455,7 @@ absl::Status Demonstrate(const Driver& driver, Device device) {
       "   C is the callee's context, P the device's primary context.\n");
 
   cuguest::SetIncidentHandler(&TakeReport);
-  Scenes scenes(driver, device, &*contexts);
+  Scenes scenes(driver, device, misbehave, &*contexts);
   for (const Row& row : kRows) scenes.Show(row);
   scenes.ShowReassert();
   scenes.ShowTally();
