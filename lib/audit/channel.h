@@ -36,6 +36,9 @@ namespace cuguest::audit {
 inline constexpr char kDirectoryVariable[] = "CUGUEST_AUDIT_DIR";  // of the channels; must exist
 // cupti, sanitizer or cudasim: that source alone. Otherwise all of them are tried.
 inline constexpr char kSourceVariable[] = "CUGUEST_AUDIT_SOURCE";
+// Paths of libcupti.so and libsanitizer-public.so, where the usual ones are not to be used.
+inline constexpr char kCuptiVariable[] = "CUGUEST_AUDIT_CUPTI";
+inline constexpr char kSanitizerVariable[] = "CUGUEST_AUDIT_SANITIZER";
 
 // A channel's file is PID.N in the directory: N counts the programs of one process id (exec) and
 // the processes that had it.

@@ -62,7 +62,7 @@ struct Event {
   bool primary = false;
   int setting = -1;  // a CUlimit, ...
   std::uint64_t value = 0;
-  std::uint64_t old_value = 0;
+  std::uint64_t old_value = 0;         // all ones where it is not known
   std::shared_ptr<const Chain> chain;  // never null for events of a call; may be empty
 };
 

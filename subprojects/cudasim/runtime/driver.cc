@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 
 #include "driver/control.h"
 #include "driver/environment.h"
@@ -108,7 +109,13 @@ const DriverApi& Driver() { return api; }
 
 int DeviceCount() { return device_count; }
 
-const cudasim::driver::Tool* TheTool() { return the_tool.load(std::memory_order_acquire); }
+// A tool that is injected into the driver sees the runtime's first call, too.
+const cudasim::driver::Tool* TheTool() {
+  const cudasim::driver::Tool* tool = the_tool.load(std::memory_order_acquire);
+  if (tool != nullptr || std::getenv("CUDA_INJECTION64_PATH") == nullptr) return tool;
+  EnsureDriver();
+  return the_tool.load(std::memory_order_acquire);
+}
 
 int RuntimeVersion() {
   static const int version = ReadRuntimeVersion();

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The simulated driver's callbacks for tools.
+
+#include <cudasim/tool.h>
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "lib/audit/channel.h"
+#include "lib/audit/collect/collector.h"
+#include "lib/audit/collect/source.h"
+
+namespace cuguest::audit {
+namespace {
+
+CallTable driver_calls{Domain::kDriver};
+CallTable runtime_calls{Domain::kRuntime};
+
+bool Describe(const cudasimCall* call, void* frame, ReportedCall* report) {
+  CallTable& calls = call->domain == cudasimDriverCall ? driver_calls : runtime_calls;
+  report->info = calls.Find(call->index, call->name);
+  report->context = call->context;
+  report->result = call->result;
+  report->pointers = call->arguments;
+  report->frame = reinterpret_cast<std::uintptr_t>(frame);
+  return report->info != nullptr;
+}
+
+void OnEnter(const cudasimCall* call) {
+  ReportedCall report;
+  if (Describe(call, __builtin_frame_address(0), &report)) Collector::OnEnter(report);
+}
+
+void OnLeave(const cudasimCall* call) {
+  ReportedCall report;
+  if (Describe(call, __builtin_frame_address(0), &report)) Collector::OnLeave(report);
+}
+
+void OnContextCreated(const cudasimContext* context) {
+  ReportedContext report;
+  report.handle = context->handle;
+  report.id = context->id;
+  report.device = context->device;
+  report.primary = context->kind == cudasimPrimaryContext;
+  report.frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  Collector::OnContextCreated(report);
+}
+
+void OnContextDestroyed(const cudasimContext* context) {
+  Collector::OnContextDestroyed(context->handle);
+}
+
+constexpr cudasimSubscriber kSubscriber = {CUDASIM_TOOL_VERSION, OnEnter, OnLeave, OnContextCreated,
+                                           OnContextDestroyed};
+
+bool Start(char* why, std::size_t size) {
+  void* driver = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW);
+  void* symbol = driver != nullptr ? dlsym(driver, "cudasimSubscribe") : nullptr;
+  if (symbol == nullptr) {
+    const char* wanted = std::getenv(kSourceVariable);
+    if (wanted == nullptr || *wanted == '\0') return false;  // a driver as usual: nothing to say
+    std::snprintf(why, size, "cudasim: the driver is not the simulated one.");
+    return false;
+  }
+  const CUresult code = reinterpret_cast<decltype(&cudasimSubscribe)>(symbol)(&kSubscriber);
+  if (code == CUDA_SUCCESS) return true;
+  const bool is_taken = code == CUDA_ERROR_ALREADY_ACQUIRED;
+  std::snprintf(why, size, "cudasim: %s.",
+                is_taken ? "another tool has subscribed" : "it is of another version");
+  return false;
+}
+
+constexpr const char* kBlindSpots[] = {nullptr};
+
+}  // namespace
+
+const Source kCudasimSource = {"cudasim", Start, kBlindSpots};
+
+}  // namespace cuguest::audit

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CUPTI's callbacks. One subscriber at a time before CUPTI 13.3, and several from then on where all
+// of them agree and the driver is new enough.
+
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <initializer_list>
+
+#include "lib/audit/channel.h"
+#include "lib/audit/collect/source.h"
+#include "lib/audit/collect/source_callbacks.h"
+
+namespace cuguest::audit {
+namespace {
+
+constexpr const char* kLibraries[] = {"libcupti.so.13", "libcupti.so.12"};
+constexpr const char* kFolders[] = {"", "/usr/local/cuda/lib64/",
+                                    "/usr/local/cuda/extras/CUPTI/lib64/"};
+
+// Callbacks that are called often and change nothing: cuCtxGetCurrent, cuCtxGetDevice,
+// cuCtxGetApiVersion, cuDeviceGetAttribute, cuGetProcAddress; cudaGetDevice,
+// cudaDeviceGetAttribute.
+struct CallbackId {
+  int domain;
+  std::uint32_t id;
+};
+constexpr CallbackId kNotNeeded[] = {
+    {kDriverDomain, 304}, {kDriverDomain, 16},  {kDriverDomain, 296}, {kDriverDomain, 9},
+    {kDriverDomain, 626}, {kDriverDomain, 677}, {kRuntimeDomain, 17}, {kRuntimeDomain, 200}};
+
+struct Cupti {
+  int (*get_version)(std::uint32_t*);
+  int (*subscribe)(void** subscriber, CallbackFunction function, void* user);
+  int (*subscribe_v2)(void** subscriber, CallbackFunction function, void* user,
+                      CuptiSubscriberParameters* parameters);  // null before 13.0
+  int (*enable_domain)(std::uint32_t enable, void* subscriber, int domain);
+  int (*unsubscribe)(void* subscriber);
+  int (*enable_callback)(std::uint32_t enable, void* subscriber, int domain, std::uint32_t id);
+};
+
+CallbackInterface interface = {1, 2, false, nullptr};
+
+// A copy that is loaded already has the process's subscribers.
+void* Open() {
+  if (const char* path = std::getenv(kCuptiVariable)) return dlopen(path, RTLD_NOW);
+  for (const char* name : kLibraries) {
+    if (void* library = dlopen(name, RTLD_NOW | RTLD_NOLOAD)) return library;
+  }
+  for (const char* folder : kFolders) {
+    for (const char* name : kLibraries) {
+      char path[256];
+      std::snprintf(path, sizeof(path), "%s%s", folder, name);
+      if (void* library = dlopen(path, RTLD_NOW)) return library;
+    }
+  }
+  return nullptr;
+}
+
+template <typename Function>
+bool Find(void* library, const char* name, Function* function) {
+  *function = reinterpret_cast<Function>(dlsym(library, name));
+  return *function != nullptr;
+}
+
+bool FindAll(void* library, Cupti* cupti) {
+  Find(library, "cuptiSubscribe_v2", &cupti->subscribe_v2);
+  Find(library, "cuptiGetDeviceId", &interface.get_device);
+  return Find(library, "cuptiGetVersion", &cupti->get_version) &&
+         Find(library, "cuptiSubscribe", &cupti->subscribe) &&
+         Find(library, "cuptiUnsubscribe", &cupti->unsubscribe) &&
+         Find(library, "cuptiEnableDomain", &cupti->enable_domain) &&
+         Find(library, "cuptiEnableCallback", &cupti->enable_callback);
+}
+
+// `rival` is the name of who has subscribed, if CUPTI tells it.
+int Subscribe(const Cupti& cupti, void** subscriber, char* rival, std::size_t rival_size) {
+  std::uint32_t version = 0;
+  cupti.get_version(&version);
+  if (cupti.subscribe_v2 == nullptr) return cupti.subscribe(subscriber, OnCallback, &interface);
+  const bool may_share = version >= kCuptiWithOthers;
+  CuptiSubscriberParameters parameters = {may_share ? sizeof(parameters) : kFirstParametersSize,
+                                          "cuguest-audit",
+                                          rival,
+                                          rival_size,
+                                          1,
+                                          {}};
+  int code = cupti.subscribe_v2(subscriber, OnCallback, &interface, &parameters);
+  if (code == 0 || !may_share) return code;
+  parameters.allows_others = 0;  // the driver may be too old for several
+  return cupti.subscribe_v2(subscriber, OnCallback, &interface, &parameters);
+}
+
+bool Start(char* why, std::size_t size) {
+  Cupti cupti = {};
+  void* library = Open();
+  if (library == nullptr || !FindAll(library, &cupti)) {
+    std::snprintf(why, size, "cupti: neither %s nor %s can be loaded (%s names another one).",
+                  kLibraries[0], kLibraries[1], kCuptiVariable);
+    return false;
+  }
+  void* subscriber = nullptr;
+  char rival[128] = {};
+  int code = Subscribe(cupti, &subscriber, rival, sizeof(rival));
+  if (code == kCuptiTaken) {
+    std::snprintf(why, size, "cupti: %s has subscribed, and there can be one subscriber.",
+                  *rival != '\0' ? rival : "another tool");
+    return false;
+  }
+  for (const int domain : {kDriverDomain, kRuntimeDomain, kResourceDomain}) {
+    if (code == 0) code = cupti.enable_domain(1, subscriber, domain);
+  }
+  if (code != 0) {
+    if (subscriber != nullptr) cupti.unsubscribe(subscriber);
+    std::snprintf(why, size, "cupti: refused with CUptiResult %d.", code);
+    return false;
+  }
+  for (const CallbackId& one : kNotNeeded) {
+    cupti.enable_callback(0, subscriber, one.domain, one.id);
+  }
+  return true;
+}
+
+constexpr const char* kBlindSpots[] = {
+    "cupti: what the runtime does through the driver's private tables is seen as the runtime's "
+    "call.",
+    "cupti: device work in a forked child may be refused before CUPTI sees it.", nullptr};
+
+}  // namespace
+
+const Source kCuptiSource = {"cupti", Start, kBlindSpots};
+
+}  // namespace cuguest::audit

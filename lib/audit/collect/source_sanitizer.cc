@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The callbacks of NVIDIA's Compute Sanitizer API, for programs whose CUPTI another tool has. It
+// comes with the toolkit's compute-sanitizer.
+
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <initializer_list>
+
+#include "lib/audit/channel.h"
+#include "lib/audit/collect/source.h"
+#include "lib/audit/collect/source_callbacks.h"
+
+namespace cuguest::audit {
+namespace {
+
+constexpr const char* kLibraries[] = {"libsanitizer-public.so",
+                                      "/usr/local/cuda/compute-sanitizer/libsanitizer-public.so"};
+
+CallbackInterface interface = {3, 4, true, nullptr};
+
+void* Open() {
+  if (const char* path = std::getenv(kSanitizerVariable)) return dlopen(path, RTLD_NOW);
+  for (const char* name : kLibraries) {
+    if (void* library = dlopen(name, RTLD_NOW)) return library;
+  }
+  return nullptr;
+}
+
+bool Start(char* why, std::size_t size) {
+  void* library = Open();
+  const auto find = [=](const char* name) {
+    return library != nullptr ? dlsym(library, name) : nullptr;
+  };
+  const auto subscribe =
+      reinterpret_cast<int (*)(void**, CallbackFunction, void*)>(find("sanitizerSubscribe"));
+  const auto enable_domain =
+      reinterpret_cast<int (*)(std::uint32_t, void*, int)>(find("sanitizerEnableDomain"));
+  if (subscribe == nullptr || enable_domain == nullptr) {
+    std::snprintf(why, size, "sanitizer: libsanitizer-public.so cannot be loaded (%s names one).",
+                  kSanitizerVariable);
+    return false;
+  }
+  void* subscriber = nullptr;
+  int code = subscribe(&subscriber, OnCallback, &interface);
+  for (const int domain : {kDriverDomain, kRuntimeDomain, kResourceDomain}) {
+    if (code == 0) code = enable_domain(1, subscriber, domain);
+  }
+  if (code != 0) std::snprintf(why, size, "sanitizer: refused with SanitizerResult %d.", code);
+  return code == 0;
+}
+
+constexpr const char* kBlindSpots[] = {
+    "sanitizer: what the runtime does through the driver's private tables is seen as the runtime's "
+    "call.",
+    nullptr};
+
+}  // namespace
+
+const Source kSanitizerSource = {"sanitizer", Start, kBlindSpots};
+
+}  // namespace cuguest::audit

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// program SCENARIO GUEST OTHER_GUEST: a program to be audited. Exits with 0 if all went as it
+// expected; scenarios end as they say.
+
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "test/support/raw_driver.h"
+
+namespace {
+
+#define EXPECT(condition)                                                  \
+  do {                                                                     \
+    if (!(condition)) {                                                    \
+      std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+      _exit(1);                                                            \
+    }                                                                      \
+  } while (false)
+
+const char* guest_path = nullptr;
+const char* other_path = nullptr;
+
+struct Guest {
+  explicit Guest(const char* path) : library(dlopen(path, RTLD_NOW | RTLD_LOCAL)) {
+    EXPECT(library != nullptr);
+  }
+  template <typename Function>
+  Function* Find(const char* name) const {
+    return reinterpret_cast<Function*>(dlsym(library, name));
+  }
+  int Push(CUcontext context) const { return Find<int(CUcontext)>("Push")(context) + 0; }
+  int PushAndPop(CUcontext context) const {
+    return Find<int(CUcontext)>("PushAndPop")(context) + 0;
+  }
+  void* library;
+};
+
+CUcontext MakeContext(int device) {
+  EXPECT(RAW(cuInit)(0) == CUDA_SUCCESS);
+  CUcontext context = nullptr;
+  CUctxCreateParams* none = nullptr;
+  EXPECT(RAW_AS(decltype(&cuCtxCreate), "cuCtxCreate_v4")(&context, none, 0, device) ==
+         CUDA_SUCCESS);
+  return context;
+}
+
+int Pop() {
+  CUcontext popped = nullptr;
+  return RAW_AS(decltype(&cuCtxPopCurrent), "cuCtxPopCurrent_v2")(&popped) + 0;
+}
+
+int Synchronize() { return RAW(cuCtxSynchronize)() + 0; }
+
+// A guest leaks a push; the next call of the program is a common one.
+int LeakAndCheck() {
+  const Guest guest(guest_path);
+  const CUcontext context = MakeContext(0);
+  EXPECT(guest.Push(context) == 0);
+  EXPECT(Synchronize() == 0);
+  EXPECT(Synchronize() == 0);
+  EXPECT(Pop() == 0);
+  return 0;
+}
+
+// The runtime's first call in the process creates a primary context.
+int RuntimeSetsDevice() {
+  EXPECT(cudaSetDevice(1) == cudaSuccess);
+  void* memory = nullptr;
+  EXPECT(cudaMalloc(&memory, 1) == cudaSuccess);
+  EXPECT(cudaMalloc(&memory, 1) == cudaSuccess);
+  EXPECT(cudaSetDevice(99) == cudaErrorInvalidDevice);
+  EXPECT(cudaGetLastError() == cudaErrorInvalidDevice);
+  EXPECT(cudaGetLastError() == cudaSuccess);
+  return 0;
+}
+
+// Two libraries of the same code, one after the other at the same address if the linker so likes.
+int ReplacesGuest() {
+  const CUcontext context = MakeContext(0);
+  for (const char* path : {guest_path, other_path}) {
+    const Guest guest(path);
+    for (int i = 0; i < 3; ++i) EXPECT(guest.PushAndPop(context) == 0);
+    EXPECT(dlclose(guest.library) == 0);
+  }
+  return 0;
+}
+
+int Forks() {
+  const CUcontext context = MakeContext(0);
+  const Guest guest(guest_path);
+  EXPECT(guest.PushAndPop(context) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    int count = 0;
+    EXPECT(RAW(cuDeviceGetCount)(&count) == CUDA_ERROR_NOT_INITIALIZED);
+    std::thread([&] {
+      EXPECT(RAW(cuDeviceGetCount)(&count) == CUDA_ERROR_NOT_INITIALIZED);
+    }).join();
+    _exit(7);
+  }
+  int status = 0;
+  EXPECT(waitpid(child, &status, 0) == child);
+  EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+  EXPECT(guest.PushAndPop(context) == 0);
+  return 0;
+}
+
+int ManyThreads() {
+  const CUcontext context = MakeContext(0);
+  const Guest guest(guest_path);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 64; ++i) {
+    threads.emplace_back([&] {
+      for (int k = 0; k < 500; ++k) EXPECT(guest.PushAndPop(context) == 0);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return 0;
+}
+
+int LeavesAtOnce() {
+  const CUcontext context = MakeContext(0);
+  EXPECT(Guest(guest_path).PushAndPop(context) == 0);
+  _exit(3);
+}
+
+int IsKilled() {
+  const CUcontext context = MakeContext(0);
+  EXPECT(Guest(guest_path).PushAndPop(context) == 0);
+  kill(getpid(), SIGKILL);
+  return 1;
+}
+
+// A dead handle may be pushed while it is on a stack.
+int UsesADestroyedHandle() {
+  const CUcontext dead = MakeContext(0);
+  MakeContext(0);
+  EXPECT(RAW_AS(decltype(&cuCtxDestroy), "cuCtxDestroy_v2")(dead) == CUDA_SUCCESS);
+  EXPECT(Guest(guest_path).Push(dead) == 0);
+  return 0;
+}
+
+// A limit is asked for, changed and set back.
+int ChangesSettings() {
+  MakeContext(0);
+  std::size_t value = 0;
+  EXPECT(RAW(cuCtxSetLimit)(CU_LIMIT_STACK_SIZE, 4096) == CUDA_SUCCESS);
+  EXPECT(RAW(cuCtxGetLimit)(&value, CU_LIMIT_STACK_SIZE) == CUDA_SUCCESS);
+  EXPECT(RAW(cuCtxSetLimit)(CU_LIMIT_STACK_SIZE, 2 * value) == CUDA_SUCCESS);
+  EXPECT(RAW(cuCtxSetLimit)(CU_LIMIT_STACK_SIZE, value) == CUDA_SUCCESS);
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  EXPECT(RAW(cuThreadExchangeStreamCaptureMode)(&mode) == CUDA_SUCCESS);
+  return 0;
+}
+
+// Records beyond what the ring holds.
+int Floods() {
+  const CUcontext context = MakeContext(0);
+  const Guest guest(guest_path);
+  const auto push_and_pop = guest.Find<int(CUcontext)>("PushAndPop");
+  for (int i = 0; i < 100000; ++i) EXPECT(push_and_pop(context) == 0);
+  return 0;
+}
+
+constexpr struct {
+  const char* name;
+  int (*run)();
+} kScenarios[] = {
+    {"leak_and_check", LeakAndCheck},
+    {"runtime_sets_device", RuntimeSetsDevice},
+    {"replaces_guest", ReplacesGuest},
+    {"forks", Forks},
+    {"many_threads", ManyThreads},
+    {"leaves_at_once", LeavesAtOnce},
+    {"is_killed", IsKilled},
+    {"uses_a_destroyed_handle", UsesADestroyedHandle},
+    {"changes_settings", ChangesSettings},
+    {"floods", Floods},
+};
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  EXPECT(count == 4);
+  guest_path = arguments[2];
+  other_path = arguments[3];
+  for (const auto& scenario : kScenarios) {
+    if (std::strcmp(scenario.name, arguments[1]) == 0) return scenario.run();
+  }
+  std::fprintf(stderr, "no scenario %s\n", arguments[1]);
+  return 2;
+}
