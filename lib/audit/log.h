@@ -3,20 +3,22 @@
 // The events of an audit as text, to be looked at and to be analysed again.
 //
 //     cuguest-audit-log 1
-//     process 1 4711 4700 /usr/bin/python3
+//     process 1 4711 4700 - /usr/bin/python3
 //     object 1 - /usr/bin/python3
 //     object 2 8f3a... /usr/lib/libmine.so
 //     chain 1 2+4f20@7ffe1000 1+10@7ffe2000
 //     call 1 2310 cuCtxPushCurrent result=0 before=1 after=2 context=2 chain=1
 //
 // A line is a record, its words parted by single spaces. The last word of an object or a process is
-// the rest of its line, in which \\ is a backslash, \n a newline. `process NUMBER PID PARENT
-// PROGRAM` begins a process, with the word "forked" before the path of one that is a copy; `process
-// NUMBER` goes back to one. What follows is of that process: objects, chains and events. A chain is
-// its frames, innermost first, as OBJECT+OFFSET@ADDRESS, the last two in hexadecimal, and has a
-// number that a later chain may take over. An event is its kind, the thread, the time in
-// nanoseconds, the name of the call ("-": none) and what is not zero or unknown of: result, before,
-// after, context, device, primary, setting, value, old, chain.
+// the rest of its line, in which \\ is a backslash and \n a newline.
+//
+// `process NUMBER PID PARENT KIND PROGRAM` begins a process; KIND is "forked" for a copy of its
+// parent and "-" for others. `process NUMBER` goes back to one. What follows is of that process:
+// objects, chains and events. A chain is its frames, innermost first, as OBJECT+OFFSET@ADDRESS, the
+// last two in hexadecimal, and has a number, below kLogChains, that a later chain may take over. An
+// event is its kind, the thread, the time in nanoseconds, the name of the call ("-": none) and what
+// is not as Event has it from the beginning of: result, before, after, context, device, primary,
+// setting, value, old; and its chain, if it has one that is not empty.
 //
 // Thread-safe: no.
 
@@ -29,7 +31,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "lib/audit/event.h"
@@ -37,6 +38,8 @@
 namespace cuguest::audit {
 
 inline constexpr int kLogVersion = 1;
+inline constexpr std::size_t kLogChains =
+    4096;  // of a process that are known by number at one time
 
 // A process of an audit.
 struct Process {
@@ -58,26 +61,22 @@ class EventSink {
 };
 
 // Writes what it is told as lines, which it appends to `out`; its owner empties that into a file.
-// A chain of frames is written once for as long as it is among the kLogChains last used.
+// A chain is written again only when another took its number over meanwhile.
 class LogWriter final : public EventSink {
  public:
   explicit LogWriter(std::string* out);
-  ~LogWriter() override;
-  LogWriter(const LogWriter&) = delete;
-  LogWriter& operator=(const LogWriter&) = delete;
 
   void OnProcess(const Process& process) override;
   void OnObject(std::uint32_t process, std::uint32_t index, const Object& object) override;
   void OnEvent(std::uint32_t process, const Event& event) override;
 
  private:
-  class Chains;
-
   void Switch(std::uint32_t process);
+  std::size_t NumberOf(const Chain& chain);
 
-  std::string* out_;
-  std::uint32_t process_ = 0;  // that lines are of
-  std::map<std::uint32_t, std::unique_ptr<Chains>> chains_;
+  std::string* const out_;
+  std::uint32_t process_ = 0;                           // that lines are of
+  std::map<std::uint32_t, std::vector<Chain>> chains_;  // of each process, by number
 };
 
 // Reads a log, piece by piece as it comes, and tells `sink` what is there.
@@ -101,7 +100,8 @@ class LogReader {
  private:
   struct State;
 
-  void ReadLine(std::string_view line);
+  // What is wrong with the line, or "".
+  std::string ReadLine(std::string_view line);
 
   EventSink* sink_;
   std::string rest_;  // of a line that is not complete yet

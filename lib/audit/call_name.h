@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a call does to contexts, by its name.
+//
+// Thread-safe: yes.
+
+#ifndef CUGUEST_LIB_AUDIT_CALL_NAME_H_
+#define CUGUEST_LIB_AUDIT_CALL_NAME_H_
+
+#include <cstdint>
+#include <string_view>
+
+namespace cuguest::audit {
+
+enum class CallKind : std::uint8_t {
+  kOther,
+  kPush,
+  kPop,
+  kSetCurrent,
+  kCreate,   // makes a context and pushes it
+  kDestroy,  // also one that may: cuCtxDetach
+  kRetainPrimary,
+  kReleasePrimary,
+  kResetPrimary,
+  kSetSetting,    // of a context
+  kGetLastError,  // clears it
+  kPeekLastError,
+  kBeginCapture,
+  kEndCapture,
+  kAskForCapture,  // fails with a capture's error and harms none
+};
+
+// Names with a version or the letters of a kind of stream at their end, too: cuCtxDestroy_v2.
+CallKind KindOf(std::string_view call);
+inline bool IsDestruction(std::string_view call) { return KindOf(call) == CallKind::kDestroy; }
+// A call of the runtime or of what stands on it, not of the driver.
+bool IsOfRuntime(std::string_view call);
+// Calls that only who manages contexts by the driver API makes.
+bool ManagesContexts(CallKind kind);
+// Whether a caller need not expect that it creates a primary context: it asks, chooses or frees.
+bool IsQuery(std::string_view call);
+// Settings of a context that the driver and the runtime have different calls for: "Limit", "Flags",
+// "CacheConfig", "SharedMemConfig". "" for other calls.
+std::string_view SettingOf(std::string_view call);
+
+}  // namespace cuguest::audit
+
+#endif  // CUGUEST_LIB_AUDIT_CALL_NAME_H_

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Who holds the primary contexts of a process, and who takes them from others.
+//
+// Thread-safe: no.
+
+#ifndef CUGUEST_LIB_AUDIT_PRIMARIES_H_
+#define CUGUEST_LIB_AUDIT_PRIMARIES_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include "lib/audit/cause.h"
+#include "lib/audit/contexts.h"
+#include "lib/audit/ledger.h"
+
+namespace cuguest::audit {
+
+class Primaries {
+ public:
+  // Both must outlive it.
+  Primaries(const Contexts* contexts, Ledger* ledger) : contexts_(contexts), ledger_(ledger) {}
+
+  // Calls that succeeded.
+  void Retain(int device, const std::shared_ptr<const Cause>& cause);
+  // A party may release what it retained and what it had another retain.
+  void Release(int device, const Cause& cause);
+  // `on_stack`: a call of another party that put the context on a stack where it still is and
+  // matters; null: there is none.
+  void Reset(int device, const Cause& cause, const Cause* on_stack);
+
+  // The primary context that was made, or null: is it to be charged, and to whom?
+  static bool ChargeOf(const ContextFacts& facts, ContextNote note, Charge* charge);
+
+ private:
+  struct Held {
+    std::uint64_t count = 0;
+    std::shared_ptr<const Cause> last;  // retain
+  };
+  using Holders = std::map<PartyId, Held>;
+
+  // Who retained it, and not because `party` had it do that; null: no one.
+  const Cause* HolderBut(PartyId party, int device) const;
+  void Add(FindingKind kind, int device, const Cause& cause, const Cause& victim);
+
+  const Contexts* const contexts_;
+  Ledger* const ledger_;
+  std::map<int, Holders> holders_;  // by device
+};
+
+}  // namespace cuguest::audit
+
+#endif  // CUGUEST_LIB_AUDIT_PRIMARIES_H_

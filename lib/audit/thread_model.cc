@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "lib/audit/thread_model.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "lib/audit/analysis.h"
+#include "lib/audit/call_name.h"
+
+namespace cuguest::audit {
+namespace {
+
+PartyId PartyOf(const std::shared_ptr<const Cause>& cause) {
+  return cause == nullptr ? 0 : cause->party();
+}
+
+}  // namespace
+
+ThreadModel::ThreadModel(const Contexts* contexts, const Habits* habits, Ledger* ledger)
+    : contexts_(contexts), habits_(habits), ledger_(ledger) {}
+
+void ThreadModel::Arrive(ContextId before, const Cause& cause) {
+  if (before != kUnknown) {
+    Reconcile(before);
+  }
+  if (cause.callers.empty()) {
+    activation_ = 0;
+    return;
+  }
+  Strand* strand = StrandOf(*cause.chain);
+  std::vector<Activation>& open = strand->activations;
+  std::size_t same = 0;
+  while (same < open.size() && same < cause.callers.size() &&
+         open[same].party == cause.callers[same].party &&
+         open[same].address == cause.callers[same].address) {
+    ++same;
+  }
+  while (open.size() > same) {
+    CloseInnermost(strand);
+  }
+  for (std::size_t i = same; i < cause.callers.size(); ++i) {
+    open.push_back({cause.callers[i].party, cause.callers[i].address, ++activations_, depth()});
+  }
+  activation_ = open.back().number;
+}
+
+ThreadModel::Strand* ThreadModel::StrandOf(const Chain& chain) {
+  const Frame& outermost = chain.back();
+  auto found = std::find_if(strands_.begin(), strands_.end(), [&](const Strand& strand) {
+    return strand.object == outermost.object && strand.address == outermost.address;
+  });
+  if (found == strands_.end()) {
+    if (strands_.size() == kStrandLimit) {
+      strands_.erase(std::min_element(
+          strands_.begin(), strands_.end(),
+          [](const Strand& a, const Strand& b) { return a.last_seen < b.last_seen; }));
+    }
+    found = strands_.insert(strands_.end(), {outermost.object, outermost.address, 0});
+  }
+  found->last_seen = ++events_;
+  return &*found;
+}
+
+void ThreadModel::Reconcile(ContextId context) {
+  if (current() == context) {
+    return;
+  }
+  const auto found = std::find_if(stack_.rbegin(), stack_.rend(),
+                                  [&](const Entry& entry) { return entry.context == context; });
+  if (context == 0 || found != stack_.rend()) {
+    while (depth() > 0 && current() != context) {
+      TakeTop(nullptr);
+    }
+    return;
+  }
+  if (depth() > 0) {
+    TakeTop(nullptr);
+  }
+  Put({context, nullptr});
+}
+
+bool ThreadModel::IsOwn(const Pending& pending, const Cause& cause) {
+  return cause.party() == pending.culprit || cause.party() == pending.returned;
+}
+
+void ThreadModel::Push(ContextId context, bool by_push, const CausePointer& cause) {
+  Put({context, cause, by_push});
+  // What was missing here may be back: by whom decides.
+  for (std::size_t i = missing_.size(); i > 0; --i) {
+    Pending& pending = missing_[i - 1];
+    if (pending.position + 1 == depth() && pending.expected == context) {
+      if (!IsOwn(pending, *cause)) {
+        ledger_->Add(pending.charge);
+      }
+      missing_.erase(missing_.begin() + static_cast<std::ptrdiff_t>(i - 1));
+    }
+  }
+}
+
+void ThreadModel::Pop(const CausePointer& cause) {
+  if (depth() == 0) {
+    return;
+  }
+  Entry entry = TakeTop(cause);
+  for (Pending& pending : entry.pending) {
+    if (!IsOwn(pending, *cause)) {
+      ledger_->Add(pending.charge);
+    } else if (pending.charge.finding.kind == FindingKind::kReplacedContext) {
+      missing_.push_back(std::move(pending));  // it is not back yet
+    }
+  }
+}
+
+void ThreadModel::Replace(ContextId context, const CausePointer& cause) {
+  Entry entry = TakeTop(cause);
+  Entry next{context, cause, entry.by_push};
+  for (Pending& pending : entry.pending) {
+    const bool is_own = IsOwn(pending, *cause);
+    if (pending.charge.finding.kind == FindingKind::kReplacedContext &&
+        pending.expected == context) {
+      if (!is_own) {
+        ledger_->Add(pending.charge);
+      }
+    } else {
+      next.charged = next.charged || (entry.charged && is_own);
+      next.pending.push_back(std::move(pending));
+    }
+  }
+  Put(std::move(next));
+}
+
+ThreadModel::Entry* ThreadModel::At(std::size_t position) {
+  return position < base_ || position >= depth() ? nullptr : &stack_[position - base_];
+}
+
+ThreadModel::Entry ThreadModel::TakeTop(const CausePointer& cause) {
+  Entry entry;
+  if (stack_.empty()) {
+    --base_;
+  } else {
+    entry = std::move(stack_.back());
+    stack_.pop_back();
+  }
+  std::shared_ptr<Removal> removal;
+  for (Strand& strand : strands_) {
+    for (Activation& activation : strand.activations) {
+      if (activation.depth - activation.lost.size() == depth() + 1) {
+        if (removal == nullptr) {
+          removal = std::make_shared<Removal>(Removal{cause});
+        }
+        activation.lost.push_back({entry.context, entry.put, removal});
+      }
+    }
+  }
+  return entry;
+}
+
+void ThreadModel::Put(Entry entry) {
+  stack_.push_back(std::move(entry));
+  if (stack_.size() > kStackLimit) {
+    Settle(&stack_.front().pending);
+    stack_.pop_front();
+    ++base_;
+  }
+}
+
+void ThreadModel::CloseInnermost(Strand* strand) {
+  const Activation returned = std::move(strand->activations.back());
+  strand->activations.pop_back();
+  if (!strand->activations.empty()) {
+    Compare(returned, strand);
+  }
+  SettleVictim(returned);
+}
+
+void ThreadModel::Compare(const Activation& returned, Strand* strand) {
+  const std::size_t found = returned.depth;
+  const std::size_t kept = found - returned.lost.size();
+  for (std::size_t position = kept; position < std::max(found, depth()); ++position) {
+    const Lost* lost = position < found ? &returned.lost[found - 1 - position] : nullptr;
+    Entry* entry = At(position);
+    if (lost == nullptr) {
+      if (entry == nullptr || entry->charged) {
+        continue;
+      }
+      const Entry* below = position > 0 ? At(position - 1) : nullptr;
+      const FindingKind kind =
+          position > 0 || entry->by_push ? FindingKind::kLeakedPush : FindingKind::kLeftContext;
+      entry->charged = Charged(kind, entry->put, returned, strand, below ? below->context : 0,
+                               below ? below->put : nullptr, position, &entry->pending);
+    } else if (position >= depth()) {
+      const CausePointer& cause = lost->removal->cause;
+      if (!lost->removal->charged && cause != nullptr && !IsDestruction(cause->call)) {
+        lost->removal->charged = Charged(FindingKind::kExtraPop, cause, returned, strand,
+                                         lost->context, lost->put, position, &missing_);
+      }
+    } else if (entry != nullptr && !entry->charged && entry->context != lost->context) {
+      entry->charged = Charged(FindingKind::kReplacedContext, entry->put, returned, strand,
+                               lost->context, lost->put, position, &entry->pending);
+    }
+  }
+}
+
+bool ThreadModel::Charged(FindingKind kind, const CausePointer& cause, const Activation& returned,
+                          Strand* strand, ContextId expected, const CausePointer& expected_put,
+                          std::size_t position, std::vector<Pending>* pending) {
+  Activation* const outer = &strand->activations.back();
+  const PartyId culprit = PartyOf(cause);
+  const bool is_lost = kind == FindingKind::kExtraPop || kind == FindingKind::kReplacedContext;
+  if (culprit == 0 || culprit == outer->party || (is_lost && expected == 0) ||
+      (is_lost && PartyOf(expected_put) == culprit)) {
+    return false;
+  }
+  const auto caller =
+      std::find_if(cause->callers.begin(), cause->callers.end(), [&](const Caller& candidate) {
+        return candidate.party == outer->party && candidate.address == outer->address;
+      });
+  if (caller == cause->callers.end()) {
+    return false;  // of another strand: who called whom is not known
+  }
+
+  Victim victim{outer->party, cause->PlaceOf(caller->frame), caller->frame,
+                Minds::kIfManagesOnThread};
+  const ContextFacts* facts = contexts_->Find(expected);
+  // Where nobody who called put a context there that is somebody's own: who is called by no one.
+  const bool is_users = strand->activations.size() == 1 && facts != nullptr && !facts->primary &&
+                        facts->made != nullptr && facts->made->party() != culprit &&
+                        PartyOf(expected_put) != culprit;
+  if (is_users || (expected_put != nullptr && expected_put->party() == outer->party)) {
+    victim.minds = Minds::kAlways;
+  }
+  Finding finding = FindingOf(kind, *cause);
+  finding.before = contexts_->NoteOf(expected);
+  finding.after = contexts_->NoteOf(current());
+  finding.depth = static_cast<std::int64_t>(depth()) - static_cast<std::int64_t>(returned.depth);
+  if (expected_put != nullptr && expected_put->party() == outer->party) {
+    finding.victim_chain = expected_put->chain;
+  }
+  if (pending->size() >= kStackLimit) {
+    Settle(pending);
+  }
+  const bool is_victim = habits_->IsVictim(victim, cause->thread);
+  pending->push_back(
+      {{std::move(finding), {victim}}, culprit, returned.party, outer->number, expected, position});
+  outer->has_pending = true;
+  return is_victim;
+}
+
+void ThreadModel::SettleVictim(const Activation& victim) {
+  if (!victim.has_pending) {
+    return;
+  }
+  const auto settle = [&](std::vector<Pending>* all) {
+    const auto kept = std::stable_partition(all->begin(), all->end(), [&](const Pending& pending) {
+      return pending.victim != victim.number;
+    });
+    for (auto i = kept; i != all->end(); ++i) {
+      ledger_->Add(i->charge);
+    }
+    all->erase(kept, all->end());
+  };
+  settle(&missing_);
+  const std::size_t kept = victim.depth - victim.lost.size();
+  for (std::size_t position = std::max(base_, kept); position < depth(); ++position) {
+    settle(&At(position)->pending);
+  }
+}
+
+void ThreadModel::Settle(std::vector<Pending>* pending) {
+  for (const Pending& each : *pending) {
+    ledger_->Add(each.charge);
+  }
+  pending->clear();
+}
+
+void ThreadModel::End() {
+  for (Strand& strand : strands_) {
+    while (!strand.activations.empty()) {
+      CloseInnermost(&strand);
+    }
+  }
+  AddOpenCharges(ledger_);
+  stack_.clear();
+  base_ = 0;
+  missing_.clear();
+  activation_ = 0;
+}
+
+std::vector<ContextId> ThreadModel::Stack() const {
+  std::vector<ContextId> contexts;
+  contexts.reserve(stack_.size());
+  for (const Entry& entry : stack_) {
+    contexts.push_back(entry.context);
+  }
+  return contexts;
+}
+
+const Cause* ThreadModel::PutBy(ContextId context) const {
+  for (auto entry = stack_.rbegin(); entry != stack_.rend(); ++entry) {
+    if (entry->context == context) {
+      return entry->put.get();
+    }
+  }
+  return nullptr;
+}
+
+bool ThreadModel::IsOpen(std::uint64_t activation) const {
+  for (const Strand& strand : strands_) {
+    for (const Activation& open : strand.activations) {
+      if (open.number == activation) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+void ThreadModel::AddOpenCharges(Ledger* ledger) const {
+  for (const Entry& entry : stack_) {
+    for (const Pending& pending : entry.pending) {
+      ledger->Add(pending.charge);
+    }
+  }
+  for (const Pending& pending : missing_) {
+    ledger->Add(pending.charge);
+  }
+}
+
+}  // namespace cuguest::audit
