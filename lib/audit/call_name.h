@@ -35,7 +35,7 @@ CallKind KindOf(std::string_view call);
 inline bool IsDestruction(std::string_view call) { return KindOf(call) == CallKind::kDestroy; }
 // A call of the runtime or of what stands on it, not of the driver.
 bool IsOfRuntime(std::string_view call);
-// Calls that only who manages contexts by the driver API makes.
+// Calls that only code that manages contexts by the driver API makes.
 bool ManagesContexts(CallKind kind);
 // Whether a caller need not expect that it creates a primary context: it asks, chooses or frees.
 bool IsQuery(std::string_view call);

@@ -105,7 +105,7 @@ std::string PartyName(std::string_view path) {
 Parties::Parties() : objects_(1), parties_(1) {}
 
 void Parties::AddObject(std::uint32_t index, const Object& object) {
-  // Numbers are given one after the other; one far beyond them is an error of whoever wrote it.
+  // Numbers are given one after the other; one far beyond them is an error of the writer.
   if (index == 0 || index > objects_.size() + 4096) {
     return;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who is responsible for an object's calls.
+// The party that is responsible for an object's calls.
 //
 // Thread-safe: no.
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who holds the primary contexts of a process, and who takes them from others.
+// The holders of the primary contexts of a process, and the calls that take these from them.
 //
 // Thread-safe: no.
 

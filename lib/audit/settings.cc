@@ -7,6 +7,11 @@
 #include "lib/audit/call_name.h"
 
 namespace cuguest::audit {
+namespace {
+
+constexpr std::uint64_t kUnknownValue = ~std::uint64_t{0};
+
+}  // namespace
 
 void Settings::Set(ContextId context, const Event& event, const Cause& cause,
                    std::uint64_t activation) {
@@ -19,7 +24,8 @@ void Settings::Set(ContextId context, const Event& event, const Cause& cause,
   const auto known = changes_.find(key);
   if (known != changes_.end()) {
     const bool is_own = known->second.culprit == party;
-    const bool is_back = known->second.finding.old_value == event.value;
+    const bool is_back =
+        known->second.finding.old_value == event.value && event.value != kUnknownValue;
     if (is_own && !is_back) {
       return;
     }

@@ -86,24 +86,31 @@ bool ThreadModel::IsOwn(const Pending& pending, const Cause& cause) {
 }
 
 void ThreadModel::Push(ContextId context, bool by_push, const CausePointer& cause) {
-  Put({context, cause, by_push});
+  Entry entry{context, cause, by_push};
   // What was missing here may be back: by whom decides.
   for (std::size_t i = missing_.size(); i > 0; --i) {
     Pending& pending = missing_[i - 1];
-    if (pending.position + 1 == depth() && pending.expected == context) {
+    if (pending.position == depth() && pending.expected == context) {
+      entry.charged = true;  // it is no leak
       if (!IsOwn(pending, *cause)) {
         ledger_->Add(pending.charge);
       }
       missing_.erase(missing_.begin() + static_cast<std::ptrdiff_t>(i - 1));
     }
   }
+  Put(std::move(entry));
 }
 
 void ThreadModel::Pop(const CausePointer& cause) {
   if (depth() == 0) {
     return;
   }
-  Entry entry = TakeTop(cause);
+  // One who takes back what it left pops nothing that anybody expects.
+  const bool is_taken_back =
+      !stack_.empty() &&
+      std::any_of(stack_.back().pending.begin(), stack_.back().pending.end(),
+                  [&](const Pending& pending) { return IsOwn(pending, *cause); });
+  Entry entry = TakeTop(cause, is_taken_back);
   for (Pending& pending : entry.pending) {
     if (!IsOwn(pending, *cause)) {
       ledger_->Add(pending.charge);
@@ -135,7 +142,7 @@ ThreadModel::Entry* ThreadModel::At(std::size_t position) {
   return position < base_ || position >= depth() ? nullptr : &stack_[position - base_];
 }
 
-ThreadModel::Entry ThreadModel::TakeTop(const CausePointer& cause) {
+ThreadModel::Entry ThreadModel::TakeTop(const CausePointer& cause, bool charged) {
   Entry entry;
   if (stack_.empty()) {
     --base_;
@@ -148,7 +155,7 @@ ThreadModel::Entry ThreadModel::TakeTop(const CausePointer& cause) {
     for (Activation& activation : strand.activations) {
       if (activation.depth - activation.lost.size() == depth() + 1) {
         if (removal == nullptr) {
-          removal = std::make_shared<Removal>(Removal{cause});
+          removal = std::make_shared<Removal>(Removal{cause, charged});
         }
         activation.lost.push_back({entry.context, entry.put, removal});
       }
@@ -224,7 +231,7 @@ bool ThreadModel::Charged(FindingKind kind, const CausePointer& cause, const Act
   Victim victim{outer->party, cause->PlaceOf(caller->frame), caller->frame,
                 Minds::kIfManagesOnThread};
   const ContextFacts* facts = contexts_->Find(expected);
-  // Where nobody who called put a context there that is somebody's own: who is called by no one.
+  // A context that is somebody's own, whom none of the callers is: the outermost one's.
   const bool is_users = strand->activations.size() == 1 && facts != nullptr && !facts->primary &&
                         facts->made != nullptr && facts->made->party() != culprit &&
                         PartyOf(expected_put) != culprit;

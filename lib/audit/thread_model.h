@@ -122,7 +122,8 @@ class ThreadModel {
   Strand* StrandOf(const Chain& chain);
   [[nodiscard]] std::size_t depth() const { return base_ + stack_.size(); }
   Entry* At(std::size_t position);
-  Entry TakeTop(const CausePointer& cause);
+  // `charged`: nobody is to be charged with that.
+  Entry TakeTop(const CausePointer& cause, bool charged = false);
   void Put(Entry entry);
   void CloseInnermost(Strand* strand);
   // Charges what `returned` left to the innermost one that is open in `strand`.
