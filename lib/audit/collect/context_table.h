@@ -26,8 +26,8 @@ class ContextTable {
   // False also for what never was a context.
   bool IsDestroyed(const void* handle) const;
 
-  // Whether this is the first call for that context. Ids count up from 1; beyond kMaxUsed all are
-  // taken for used.
+  // Whether this is the first call for that context. Ids count up from 1; beyond kMaxUsed all count
+  // as used.
   bool NoteUsed(std::uint64_t id);
 
  private:

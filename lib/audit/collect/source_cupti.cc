@@ -75,7 +75,7 @@ bool FindAll(void* library, Cupti* cupti) {
          Find(library, "cuptiEnableCallback", &cupti->enable_callback);
 }
 
-// `rival` is the name of who has subscribed, if CUPTI tells it.
+// `rival` becomes the present subscriber's name, if CUPTI tells it.
 int Subscribe(const Cupti& cupti, void** subscriber, char* rival, std::size_t rival_size) {
   std::uint32_t version = 0;
   cupti.get_version(&version);
