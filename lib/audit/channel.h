@@ -44,7 +44,7 @@ inline constexpr char kSanitizerVariable[] = "CUGUEST_AUDIT_SANITIZER";
 // the processes that had it.
 
 inline constexpr std::uint64_t kChannelMagic = 0x3130746964756163;  // "caudit01"
-inline constexpr std::uint32_t kChannelSlots = 1 << 16;
+inline constexpr std::uint32_t kChannelSlots = 1 << 14;             // 2 MiB
 inline constexpr std::uint64_t kChannelPatienceNs = 200'000'000;
 
 struct ChannelHeader {

@@ -307,4 +307,71 @@ BOOST_AUTO_TEST_CASE(unknown_source_is_noted) {
   BOOST_TEST(audit.process().notes[0] == "CUGUEST_AUDIT_SOURCE=nvprof: no such source.");
 }
 
+// The same through CUPTI, of which a small part stands on the simulation.
+BOOST_AUTO_TEST_SUITE(cupti, *boost::unit_test::precondition([](auto) {
+                        return std::getenv(kCuptiVariable) != nullptr;
+                      }))
+
+const std::map<std::string, std::string> kCupti = {{kSourceVariable, "cupti"}};
+
+std::map<std::string, std::string> With(std::map<std::string, std::string> more) {
+  more.insert(kCupti.begin(), kCupti.end());
+  return more;
+}
+
+BOOST_AUTO_TEST_CASE(events_are_those_of_the_simulation) {
+  for (const char* scenario :
+       {"leak_and_check", "runtime_sets_device", "changes_settings", "uses_a_destroyed_handle"}) {
+    BOOST_TEST_CONTEXT(scenario) {
+      const Audit plain(scenario);
+      const Audit audit(scenario, kCupti);
+      BOOST_TEST(audit.status == 0);
+      BOOST_TEST(audit.process().source == "cupti");
+      BOOST_TEST(audit.seen() == plain.seen(), boost::test_tools::per_element());
+      for (size_t i = 0; i < plain.events.at(plain.pid).size(); ++i) {
+        const Event& one = audit.events.at(audit.pid).at(i);
+        const Event& other = plain.events.at(plain.pid).at(i);
+        BOOST_TEST_CONTEXT(Describe(other)) {
+          BOOST_TEST(one.context == other.context);
+          BOOST_TEST(one.device == other.device);
+          BOOST_TEST(one.primary == other.primary);
+          BOOST_TEST(one.setting == other.setting);
+          BOOST_TEST(one.value == other.value);
+          BOOST_TEST(one.old_value == other.old_value);
+          BOOST_TEST(one.chain->size() == other.chain->size());
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_it_does_not_see_is_noted) {
+  const Audit audit("leak_and_check", kCupti);
+  BOOST_TEST(audit.process().notes.size() == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(rival_subscriber_is_named) {
+  const Audit audit("leak_and_check", With({{"CUGUEST_TEST_CUPTI_RIVAL", "Nsight Systems"}}));
+  BOOST_TEST(audit.status == 0);
+  BOOST_TEST(audit.process().source == "");
+  BOOST_REQUIRE(audit.process().notes.size() == 1u);
+  BOOST_TEST(audit.process().notes[0] ==
+             "cupti: Nsight Systems has subscribed, and there can be one subscriber.");
+}
+
+BOOST_AUTO_TEST_CASE(newer_cupti_is_shared_with_a_rival) {
+  const Audit audit("leak_and_check", With({{"CUGUEST_TEST_CUPTI_RIVAL", "a profiler"},
+                                            {"CUGUEST_TEST_CUPTI_VERSION", "130300"}}));
+  BOOST_TEST(audit.process().source == "cupti");
+  BOOST_TEST(audit.seen().size() == 6u);
+}
+
+BOOST_AUTO_TEST_CASE(missing_library_is_noted) {
+  const Audit audit("leak_and_check", With({{kCuptiVariable, "/no/such/libcupti.so"}}));
+  BOOST_TEST(audit.status == 0);
+  BOOST_REQUIRE(audit.process().notes.size() == 1u);
+  BOOST_TEST(audit.process().notes[0].find("cupti: ") == 0u);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
 BOOST_AUTO_TEST_SUITE_END()

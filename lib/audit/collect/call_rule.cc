@@ -92,9 +92,13 @@ std::atomic<std::uint32_t> next_number{1};
 constexpr CallRule kCommon = {"", CallClass::kCommon, "", kNone};
 constexpr CallRule kWorkRule = {"", CallClass::kWork, "", kNone};
 
+bool StartsWith(const char* text, const char* beginning) {
+  return std::strncmp(text, beginning, std::strlen(beginning)) == 0;
+}
+
 bool IsWork(const char* name) {
   for (const char* beginning : kWork) {
-    if (std::strncmp(name, beginning, std::strlen(beginning)) == 0) return true;
+    if (StartsWith(name, beginning)) return true;
   }
   return false;
 }
@@ -154,6 +158,8 @@ const CallInfo* CallTable::Make(std::size_t index, const char* name) {
   info->name = base;
   info->domain = domain_;
   info->rule = FindRule(domain_, base);
+  info->is_of_primary = StartsWith(base, "cuDevicePrimaryCtx");
+  info->creates = StartsWith(base, "cuCtxCreate");
   info->number = next_number.fetch_add(1, std::memory_order_relaxed);
   const CallInfo* winner = nullptr;
   if (infos_[index].compare_exchange_strong(winner, info, std::memory_order_acq_rel)) return info;

@@ -52,6 +52,8 @@ struct CallInfo {
   const char* name = nullptr;  // base name, for ever
   const CallRule* rule = nullptr;
   Domain domain = Domain::kDriver;
+  bool is_of_primary = false;  // cuDevicePrimaryCtxRetain and the like
+  bool creates = false;        // cuCtxCreate: the context that is current afterwards
   // How far above the callback's frame the caller's stack begins; 0: not known yet.
   mutable std::atomic<std::uint32_t> depth{0};
   std::uint32_t number = 0;                          // of the name, in the channel

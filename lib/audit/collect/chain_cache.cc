@@ -79,6 +79,14 @@ _Unwind_Reason_Code OnFrame(_Unwind_Context* context, void* data) {
   return _URC_NO_REASON;
 }
 
+void CountBoundaries(CachedChain* chain) {
+  chain->boundary_count = 0;
+  for (std::uint32_t i = 0; i + 1 < chain->frame_count; ++i) {
+    if (chain->frames[i].object == chain->frames[i + 1].object) continue;
+    if (chain->boundary_count++ == 0) chain->first_boundary = chain->frames[i].address;
+  }
+}
+
 }  // namespace
 
 ChainCache::~ChainCache() {
@@ -118,6 +126,7 @@ bool ChainCache::Unwind(CachedChain* chain, std::uint32_t epoch, ObjectTable* ob
   Walk walk = {chain, epoch, objects, writer};
   if (!Grow(chain)) return false;
   _Unwind_Backtrace(OnFrame, &walk);
+  CountBoundaries(chain);
   return chain->frame_count > 0 || !walk.is_full;
 }
 

@@ -35,7 +35,10 @@ struct CachedChain {
   struct Slot {
     const std::uintptr_t* place;
     std::uintptr_t value;
-  }* slots = nullptr;                   // of all frames from the callback's on
+  }* slots = nullptr;  // of all frames from the callback's on
+  // Frames whose caller is in another object: how many, and the address of the innermost.
+  std::uint32_t boundary_count = 0;
+  std::uint64_t first_boundary = 0;
   std::uintptr_t caller_stack = 0;      // where the stack of the innermost frame begins
   std::uintptr_t innermost = 0;         // an address in it
   const KnownObject* object = nullptr;  // its object

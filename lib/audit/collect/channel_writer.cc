@@ -101,6 +101,17 @@ bool ChannelWriter::Open(const char* directory, bool forked) {
   return true;
 }
 
+bool ChannelWriter::IsStalled() const {
+  const ChannelHeader* header = header_.load(std::memory_order_acquire);
+  return header != nullptr && stalled_at_.load(std::memory_order_relaxed) ==
+                                  header->tail.load(std::memory_order_relaxed);
+}
+
+void ChannelWriter::NoteLost() {
+  ChannelHeader* header = header_.load(std::memory_order_acquire);
+  if (header != nullptr) header->lost.fetch_add(1, std::memory_order_relaxed);
+}
+
 bool ChannelWriter::WriteEvent(const EventRecord& event) {
   ChannelHeader* header = header_.load(std::memory_order_acquire);
   std::uint64_t ticket = 0;

@@ -31,6 +31,11 @@ class ChannelWriter {
 
   bool IsOpen() const { return header_.load(std::memory_order_acquire) != nullptr; }
 
+  // Whether the reader has stopped reading: a record would be dropped.
+  bool IsStalled() const;
+  // Counts a record that was not even made.
+  void NoteLost();
+
   // False if the record was dropped: there is no channel, or no room in it.
   bool WriteEvent(const EventRecord& event);
   // A record of `head`, then `body`. Dropped as well if it is too large.

@@ -77,15 +77,18 @@ __attribute__((tls_model("initial-exec"))) thread_local Thread* this_thread = nu
 class Details {
  public:
   explicit Details(const ReportedCall& call) {
+    if (call.pointers == nullptr && call.structure == nullptr) return;
     const char* letters = call.info->rule->arguments;
     std::size_t offset = 0;
     for (std::size_t i = 0; letters[i] != '\0'; ++i) {
-      const std::size_t size = std::strchr("DSvi", letters[i]) != nullptr ? 4 : 8;
+      const char letter = letters[i];
+      const bool is_short = letter == 'D' || letter == 'S' || letter == 'v' || letter == 'i';
+      const std::size_t size = is_short ? 4 : 8;
       offset = (offset + size - 1) / size * size;
       const void* at = call.pointers != nullptr ? call.pointers[i]
                                                 : static_cast<const char*>(call.structure) + offset;
       offset += size;
-      Take(letters[i], at, call.result == 0);
+      Take(letter, at, call.result == 0);
     }
   }
 
@@ -125,14 +128,17 @@ class Details {
       case 'M':
         mode = Read<const int*>(at);
         break;
-      default:
-        if (const void* out = size_is_8(letter) ? Read<const void*>(at) : nullptr) {
-          if (is_done) TakeAnswer(letter, out);
+      case 'c':
+      case 'Q':
+      case 'q':
+        if (const void* out = Read<const void*>(at); out != nullptr && is_done) {
+          TakeAnswer(letter, out);
         }
+        break;
+      default:
+        break;
     }
   }
-
-  static bool size_is_8(char letter) { return std::strchr("cQq", letter) != nullptr; }
 
   void TakeAnswer(char letter, const void* out) {
     if (letter == 'c') context = contexts.IdOf(Read<const void*>(out));
@@ -181,6 +187,11 @@ void SetWatch(Thread* thread) {
 void RememberBoundaries(Thread* thread, const CachedChain& chain) {
   const FrameRecord* frames = chain.frames;
   if (chain.frame_count == 0) return;
+  // Calls of one function have the same ones: enough to look at the innermost.
+  if (thread->boundary_count == chain.boundary_count && thread->watch == chain.first_boundary &&
+      thread->base == frames[chain.frame_count - 1].address) {
+    return;
+  }
   thread->base = frames[chain.frame_count - 1].address;
   std::size_t count = 0;
   for (std::uint32_t i = 0; i + 1 < chain.frame_count && count < Thread::kMaxBoundaries; ++i) {
@@ -281,10 +292,6 @@ bool IsBadResult(const CallInfo& info, int result) {
   return info.domain == Domain::kRuntime && result != kNotReady;
 }
 
-bool StartsWith(const char* text, const char* beginning) {
-  return std::strncmp(text, beginning, std::strlen(beginning)) == 0;
-}
-
 // Whether the call is an event for what it is. What it was about goes into `event`.
 bool Judge(const Thread& thread, const ReportedCall& call, EventRecord* event) {
   const CallRule& rule = *call.info->rule;
@@ -296,9 +303,9 @@ bool Judge(const Thread& thread, const ReportedCall& call, EventRecord* event) {
   event->device = details.device;
   event->setting = details.setting;
   event->value = details.value;
-  event->primary = StartsWith(call.info->name, "cuDevicePrimaryCtx") ? 1 : 0;
+  event->primary = call.info->is_of_primary ? 1 : 0;
   if (event->context == 0 && event->primary == 0) {
-    event->context = StartsWith(call.info->name, "cuCtxCreate") ? call.context : thread.before;
+    event->context = call.info->creates ? call.context : thread.before;
   }
   if (call.result != 0) return false;
   if (rule.setting_family != 0) {
@@ -336,19 +343,21 @@ bool IsFirstWork(Thread* thread, const ReportedCall& call) {
   return contexts.NoteUsed(call.context);
 }
 
-void WriteCall(Thread* thread, const ReportedCall& call, EventKind kind, EventRecord event) {
+void WriteCall(Thread* thread, const ReportedCall& call, EventKind kind, EventRecord* event) {
+  if (writer.IsStalled()) return writer.NoteLost();
   const CachedChain* chain = Capture(thread, call.frame);
-  event.kind = static_cast<std::uint8_t>(kind);
-  event.result = call.result;
-  event.after = call.context;
-  if (kind == EventKind::kUsed) event.context = call.context;
-  Write(*thread, call.info, chain, &event);
+  event->kind = static_cast<std::uint8_t>(kind);
+  event->result = call.result;
+  event->after = call.context;
+  if (kind == EventKind::kUsed) event->context = call.context;
+  Write(*thread, call.info, chain, event);
   if (chain == nullptr) return;
   LearnDepth(call, *chain);
   RememberBoundaries(thread, *chain);
 }
 
 void Check(Thread* thread, const ReportedCall& call) {
+  if (writer.IsStalled()) return;
   const CachedChain* chain = Capture(thread, call.frame);
   if (chain == nullptr) return;
   LearnDepth(call, *chain);
@@ -368,9 +377,9 @@ __attribute__((noinline)) void LeaveSlowly(Thread* thread, const ReportedCall& c
   const bool is_event = Judge(*thread, call, &event) || call.context != thread->before ||
                         IsBadResult(*call.info, call.result) || is_first_of_child;
   const bool is_peek = call.info->rule->call_class == CallClass::kPeekError;
-  if (IsFirstWork(thread, call)) WriteCall(thread, call, EventKind::kUsed, event);
+  if (IsFirstWork(thread, call)) WriteCall(thread, call, EventKind::kUsed, &event);
   if (is_event && !is_peek) {
-    WriteCall(thread, call, EventKind::kCall, event);
+    WriteCall(thread, call, EventKind::kCall, &event);
   } else if (call.frame + call.info->depth.load(std::memory_order_relaxed) >= thread->watch ||
              call.info->depth.load(std::memory_order_relaxed) == 0) {
     Check(thread, call);

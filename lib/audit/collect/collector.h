@@ -17,7 +17,7 @@
 // distance is the same at each call of the same function, and learned from the first chain.
 //
 // Threads: any. It takes no lock that a guest may hold, calls no CUDA function, and does nothing
-// where there is no channel. Cost: lib/audit/collect/collector_benchmark.cc.
+// where there is no channel.
 
 #ifndef CUGUEST_LIB_AUDIT_COLLECT_COLLECTOR_H_
 #define CUGUEST_LIB_AUDIT_COLLECT_COLLECTOR_H_

@@ -23,7 +23,8 @@ bool CreatesAContext(const CallInfo* info) {
 // At its return the driver's call may still be told with the context that was current before. What
 // these leave current, their argument says.
 std::uint64_t CurrentAfter(const CallInfo& info, const CallbackData& data, int result) {
-  const bool sets = result == 0 && info.rule->call_class == CallClass::kStack &&
+  const bool sets = result == 0 && data.parameters != nullptr &&
+                    info.rule->call_class == CallClass::kStack &&
                     (std::strcmp(info.name, "cuCtxPushCurrent") == 0 ||
                      std::strcmp(info.name, "cuCtxSetCurrent") == 0);
   const void* context = data.context;

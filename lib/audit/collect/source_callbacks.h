@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What CUPTI's callback interface and that of the Sanitizer API have in common, as an ABI: nothing
-// of them is linked, and neither needs its headers. cupti_abi_test.cc holds it against CUPTI's.
+// of them is linked, and neither needs its headers. The collector's test stands on CUPTI's.
 
 #ifndef CUGUEST_LIB_AUDIT_COLLECT_SOURCE_CALLBACKS_H_
 #define CUGUEST_LIB_AUDIT_COLLECT_SOURCE_CALLBACKS_H_
