@@ -19,6 +19,9 @@ namespace cuguest::audit {
 // come back, though its handle does. 0: none.
 using ContextId = std::uint64_t;
 
+// A setting's value where it is not known.
+inline constexpr std::uint64_t kUnknownValue = ~std::uint64_t{0};
+
 // A program or shared library, known by its path from when it was first seen, so that one that
 // was unloaded keeps its name.
 struct Object {
@@ -62,7 +65,7 @@ struct Event {
   bool primary = false;
   int setting = -1;  // a CUlimit, ...
   std::uint64_t value = 0;
-  std::uint64_t old_value = 0;         // all ones where it is not known
+  std::uint64_t old_value = 0;         // or kUnknownValue
   std::shared_ptr<const Chain> chain;  // never null for events of a call; may be empty
 };
 

@@ -7,12 +7,6 @@
 #include "lib/audit/call_name.h"
 
 namespace cuguest::audit {
-namespace {
-
-constexpr std::uint64_t kUnknownValue = ~std::uint64_t{0};
-
-}  // namespace
-
 void Settings::Set(ContextId context, const Event& event, const Cause& cause,
                    std::uint64_t activation) {
   const ContextFacts* facts = contexts_->Find(context);

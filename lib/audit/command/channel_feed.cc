@@ -22,6 +22,7 @@ ChannelFeed::Fed& ChannelFeed::Feed(const ChannelProcess& process) {
     about.number = fed.number;
     about.pid = process.pid;
     about.parent = process.parent;
+    about.forked = process.forked;
     about.program = process.program;
     on_start_(fed.number, process);
     for (EventSink* sink : sinks_) sink->OnProcess(about);

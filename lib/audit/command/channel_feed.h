@@ -4,8 +4,8 @@
 //
 // Thread-safe: no.
 
-#ifndef CUGUEST_AUDIT_COMMAND_CHANNEL_FEED_H_
-#define CUGUEST_AUDIT_COMMAND_CHANNEL_FEED_H_
+#ifndef CUGUEST_LIB_AUDIT_COMMAND_CHANNEL_FEED_H_
+#define CUGUEST_LIB_AUDIT_COMMAND_CHANNEL_FEED_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -58,4 +58,4 @@ class ChannelFeed {
 
 }  // namespace cuguest::audit
 
-#endif  // CUGUEST_AUDIT_COMMAND_CHANNEL_FEED_H_
+#endif  // CUGUEST_LIB_AUDIT_COMMAND_CHANNEL_FEED_H_

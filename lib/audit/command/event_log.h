@@ -4,8 +4,8 @@
 //
 // Thread-safe: no.
 
-#ifndef CUGUEST_AUDIT_COMMAND_EVENT_LOG_H_
-#define CUGUEST_AUDIT_COMMAND_EVENT_LOG_H_
+#ifndef CUGUEST_LIB_AUDIT_COMMAND_EVENT_LOG_H_
+#define CUGUEST_LIB_AUDIT_COMMAND_EVENT_LOG_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -44,4 +44,4 @@ class EventLog final : public EventSink {
 
 }  // namespace cuguest::audit
 
-#endif  // CUGUEST_AUDIT_COMMAND_EVENT_LOG_H_
+#endif  // CUGUEST_LIB_AUDIT_COMMAND_EVENT_LOG_H_

@@ -4,8 +4,8 @@
 //
 // Thread-safe: no.
 
-#ifndef CUGUEST_AUDIT_COMMAND_JSON_H_
-#define CUGUEST_AUDIT_COMMAND_JSON_H_
+#ifndef CUGUEST_LIB_AUDIT_COMMAND_JSON_H_
+#define CUGUEST_LIB_AUDIT_COMMAND_JSON_H_
 
 #include <cstdint>
 #include <string>
@@ -46,4 +46,4 @@ class JsonWriter {
 
 }  // namespace cuguest::audit
 
-#endif  // CUGUEST_AUDIT_COMMAND_JSON_H_
+#endif  // CUGUEST_LIB_AUDIT_COMMAND_JSON_H_

@@ -2,8 +2,8 @@
 //
 // The command line of cuguest-audit.
 
-#ifndef CUGUEST_AUDIT_COMMAND_OPTIONS_H_
-#define CUGUEST_AUDIT_COMMAND_OPTIONS_H_
+#ifndef CUGUEST_LIB_AUDIT_COMMAND_OPTIONS_H_
+#define CUGUEST_LIB_AUDIT_COMMAND_OPTIONS_H_
 
 #include <string>
 #include <vector>
@@ -34,4 +34,4 @@ std::string ParseOptions(char** words, Options* options);
 
 }  // namespace cuguest::audit
 
-#endif  // CUGUEST_AUDIT_COMMAND_OPTIONS_H_
+#endif  // CUGUEST_LIB_AUDIT_COMMAND_OPTIONS_H_

@@ -5,8 +5,8 @@
 //
 // Thread-safe: no.
 
-#ifndef CUGUEST_AUDIT_COMMAND_OUTPUT_FILE_H_
-#define CUGUEST_AUDIT_COMMAND_OUTPUT_FILE_H_
+#ifndef CUGUEST_LIB_AUDIT_COMMAND_OUTPUT_FILE_H_
+#define CUGUEST_LIB_AUDIT_COMMAND_OUTPUT_FILE_H_
 
 #include <cstdio>
 #include <string>
@@ -40,4 +40,4 @@ class OutputFile {
 
 }  // namespace cuguest::audit
 
-#endif  // CUGUEST_AUDIT_COMMAND_OUTPUT_FILE_H_
+#endif  // CUGUEST_LIB_AUDIT_COMMAND_OUTPUT_FILE_H_

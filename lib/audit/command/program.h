@@ -4,8 +4,8 @@
 //
 // Thread-safe: no; one at a time, since the signals of the process are its own meanwhile.
 
-#ifndef CUGUEST_AUDIT_COMMAND_PROGRAM_H_
-#define CUGUEST_AUDIT_COMMAND_PROGRAM_H_
+#ifndef CUGUEST_LIB_AUDIT_COMMAND_PROGRAM_H_
+#define CUGUEST_LIB_AUDIT_COMMAND_PROGRAM_H_
 
 #include <signal.h>
 #include <sys/types.h>
@@ -55,4 +55,4 @@ class Program {
 
 }  // namespace cuguest::audit
 
-#endif  // CUGUEST_AUDIT_COMMAND_PROGRAM_H_
+#endif  // CUGUEST_LIB_AUDIT_COMMAND_PROGRAM_H_

@@ -4,8 +4,8 @@
 //
 // Thread-safe: no; these are values.
 
-#ifndef CUGUEST_AUDIT_COMMAND_REPORT_H_
-#define CUGUEST_AUDIT_COMMAND_REPORT_H_
+#ifndef CUGUEST_LIB_AUDIT_COMMAND_REPORT_H_
+#define CUGUEST_LIB_AUDIT_COMMAND_REPORT_H_
 
 #include <cstdint>
 #include <string>
@@ -71,4 +71,4 @@ struct Report {
 
 }  // namespace cuguest::audit
 
-#endif  // CUGUEST_AUDIT_COMMAND_REPORT_H_
+#endif  // CUGUEST_LIB_AUDIT_COMMAND_REPORT_H_

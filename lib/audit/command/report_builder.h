@@ -4,8 +4,8 @@
 //
 // Thread-safe: no.
 
-#ifndef CUGUEST_AUDIT_COMMAND_REPORT_BUILDER_H_
-#define CUGUEST_AUDIT_COMMAND_REPORT_BUILDER_H_
+#ifndef CUGUEST_LIB_AUDIT_COMMAND_REPORT_BUILDER_H_
+#define CUGUEST_LIB_AUDIT_COMMAND_REPORT_BUILDER_H_
 
 #include <string>
 #include <vector>
@@ -21,6 +21,7 @@ class ReportBuilder {
  public:
   // Findings are reported whose culprit or victim is in one of `objects`, patterns; all if there
   // are none. Each gets the text of a suppression if `generates`.
+  // `suppressions` must outlive it.
   ReportBuilder(std::vector<std::string> objects, bool generates, Suppressions* suppressions)
       : objects_(std::move(objects)), generates_(generates), suppressions_(*suppressions) {}
 
@@ -46,4 +47,4 @@ class ReportBuilder {
 
 }  // namespace cuguest::audit
 
-#endif  // CUGUEST_AUDIT_COMMAND_REPORT_BUILDER_H_
+#endif  // CUGUEST_LIB_AUDIT_COMMAND_REPORT_BUILDER_H_

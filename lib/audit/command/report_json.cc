@@ -64,7 +64,7 @@ void AddFinding(const NamedFinding& named, JsonWriter* json) {
   if (finding.kind == FindingKind::kChangedSetting) {
     json->Add("setting", finding.setting);
     json->Add("value", finding.value);
-    json->Add("old_value", finding.old_value);
+    if (finding.old_value != kUnknownValue) json->Add("old_value", finding.old_value);
   }
   AddChain("chain", named.chain, json);
   AddChain("victim_chain", named.victim_chain, json);

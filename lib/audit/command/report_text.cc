@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -12,6 +13,7 @@ namespace cuguest::audit {
 namespace {
 
 constexpr size_t kMaxFrames = 12;
+constexpr size_t kKindWidth = 38;
 
 std::string Counted(std::uint64_t count, const std::string& singular, const std::string& plural) {
   return std::to_string(count) + " " + (count == 1 ? singular : plural);
@@ -21,9 +23,11 @@ std::string Padded(const std::string& text, size_t width) {
   return text + std::string(text.size() < width ? width - text.size() : 0, ' ');
 }
 
-std::string Seconds(std::uint64_t time_ns) {
+std::string TimeText(std::uint64_t time_ns) {
   char text[32];
-  std::snprintf(text, sizeof(text), "%.3f s", static_cast<double>(time_ns) / 1e9);
+  const auto time = static_cast<double>(time_ns);
+  std::snprintf(text, sizeof(text), time < 1e9 ? "%.3f ms" : "%.3f s",
+                time < 1e9 ? time / 1e6 : time / 1e9);
   return text;
 }
 
@@ -54,11 +58,24 @@ std::string DepthText(const Finding& finding) {
          " on the context stack";
 }
 
+// As CUlimit numbers them.
+constexpr const char* kLimits[] = {
+    "CU_LIMIT_STACK_SIZE",
+    "CU_LIMIT_PRINTF_FIFO_SIZE",
+    "CU_LIMIT_MALLOC_HEAP_SIZE",
+    "CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH",
+    "CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT",
+    "CU_LIMIT_MAX_L2_FETCH_GRANULARITY",
+    "CU_LIMIT_PERSISTING_L2_CACHE_SIZE",
+};
+
 std::string SettingText(const Finding& finding) {
-  const std::string which =
-      finding.setting >= 0 ? "setting " + std::to_string(finding.setting) : "the setting";
-  return which + " is " + std::to_string(finding.value) + ", was " +
-         std::to_string(finding.old_value);
+  const auto setting = static_cast<size_t>(finding.setting);
+  const bool is_limit = finding.call.find("Limit") != std::string::npos;
+  std::string text = is_limit && setting < std::size(kLimits) ? kLimits[setting] : "the setting";
+  text += " is " + std::to_string(finding.value);
+  if (finding.old_value == kUnknownValue) return text;
+  return text + ", was " + std::to_string(finding.old_value);
 }
 
 struct Line {
@@ -114,7 +131,7 @@ std::string ProcessText(const Process& process) {
 std::string WhenText(const Report& report, const NamedFinding& named) {
   std::string text = Counted(named.finding.count, "time", "times");
   text += (named.finding.count > 1 ? ", first on thread " : ", thread ") +
-          std::to_string(named.finding.thread) + " at " + Seconds(named.finding.time_ns);
+          std::to_string(named.finding.thread) + " at " + TimeText(named.finding.time_ns);
   const ReportedProcess* process = ProcessOf(report, named.process);
   if (report.processes.size() > 1 && process != nullptr) {
     text += " of " + ProcessText(process->process);
@@ -135,8 +152,9 @@ std::string ChainText(const std::vector<Function>& chain, size_t end) {
 }
 
 std::string FindingText(const Report& report, const NamedFinding& named, size_t number) {
-  std::string text = "[" + std::to_string(number) + "] " + Padded(Name(named.finding.kind), 34) +
-                     " " + InObject(named.culprit) + "\n";
+  std::string text = "[" + std::to_string(number) + "] " +
+                     Padded(Name(named.finding.kind), kKindWidth) + " " + InObject(named.culprit) +
+                     "\n";
   std::vector<Line> lines = {{"call:", named.finding.call}};
   if (!named.victim.object.empty()) lines.push_back({"victim:", InObject(named.victim)});
   for (const Line& line : StateLines(named)) lines.push_back(line);
@@ -186,8 +204,8 @@ std::string SourcesText(const Report& report) {
   std::map<std::string, std::vector<const ReportedProcess*>> alike;
   std::vector<std::string> order;
   for (const ReportedProcess& process : report.processes) {
-    std::string about = process.source.empty() ? "not audited: no source of events could be had\n"
-                                               : "events from: " + process.source + "\n";
+    std::string about = process.source.empty() ? "not audited, no source of events could be had\n"
+                                               : "events from " + process.source + "\n";
     for (const std::string& note : process.notes) about += "  " + note + "\n";
     const std::string loss = LossText(process);
     if (!loss.empty()) about += "  " + loss + "\n";
@@ -201,7 +219,7 @@ std::string SourcesText(const Report& report) {
     if (processes.size() > 1) {
       text += " and " + Counted(processes.size() - 1, "other process", "other processes");
     }
-    text += " " + about;
+    text += ": " + about;
   }
   return text;
 }

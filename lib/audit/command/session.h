@@ -4,8 +4,8 @@
 //
 // Thread-safe: no.
 
-#ifndef CUGUEST_AUDIT_COMMAND_SESSION_H_
-#define CUGUEST_AUDIT_COMMAND_SESSION_H_
+#ifndef CUGUEST_LIB_AUDIT_COMMAND_SESSION_H_
+#define CUGUEST_LIB_AUDIT_COMMAND_SESSION_H_
 
 #include <cstdint>
 #include <map>
@@ -61,4 +61,4 @@ class Session final : public EventSink {
 
 }  // namespace cuguest::audit
 
-#endif  // CUGUEST_AUDIT_COMMAND_SESSION_H_
+#endif  // CUGUEST_LIB_AUDIT_COMMAND_SESSION_H_

@@ -12,8 +12,8 @@
 //
 // Thread-safe: no.
 
-#ifndef CUGUEST_AUDIT_COMMAND_SUPPRESSIONS_H_
-#define CUGUEST_AUDIT_COMMAND_SUPPRESSIONS_H_
+#ifndef CUGUEST_LIB_AUDIT_COMMAND_SUPPRESSIONS_H_
+#define CUGUEST_LIB_AUDIT_COMMAND_SUPPRESSIONS_H_
 
 #include <cstdint>
 #include <functional>
@@ -79,4 +79,4 @@ class Suppressions {
 
 }  // namespace cuguest::audit
 
-#endif  // CUGUEST_AUDIT_COMMAND_SUPPRESSIONS_H_
+#endif  // CUGUEST_LIB_AUDIT_COMMAND_SUPPRESSIONS_H_

@@ -5,8 +5,8 @@
 //
 // Thread-safe: no.
 
-#ifndef CUGUEST_AUDIT_COMMAND_SYMBOLS_H_
-#define CUGUEST_AUDIT_COMMAND_SYMBOLS_H_
+#ifndef CUGUEST_LIB_AUDIT_COMMAND_SYMBOLS_H_
+#define CUGUEST_LIB_AUDIT_COMMAND_SYMBOLS_H_
 
 #include <cstdint>
 #include <map>
@@ -68,4 +68,4 @@ class Symbols {
 
 }  // namespace cuguest::audit
 
-#endif  // CUGUEST_AUDIT_COMMAND_SYMBOLS_H_
+#endif  // CUGUEST_LIB_AUDIT_COMMAND_SYMBOLS_H_

@@ -77,12 +77,48 @@ void SetName(const char* symbol, Function* function) {
   function->name = WithoutParameters(Demangle(symbol));
 }
 
-// The name that the linker knows it by, or else the one of the source.
+// The function that an inlined one is an instance of, or that a definition was declared as.
+Dwarf_Die OriginOf(Dwarf_Die* die) {
+  Dwarf_Die origin = *die;
+  for (const unsigned name : {DW_AT_abstract_origin, DW_AT_specification}) {
+    Dwarf_Attribute attribute;
+    Dwarf_Die next;
+    if (dwarf_attr(&origin, name, &attribute) != nullptr &&
+        dwarf_formref_die(&attribute, &next) != nullptr) {
+      origin = next;
+    }
+  }
+  return origin;
+}
+
+// "ns::Class::" of a function that is declared there.
+std::string ScopeOf(Dwarf_Die* function) {
+  Dwarf_Die* scopes = nullptr;
+  const int count = dwarf_getscopes_die(function, &scopes);
+  std::string text;
+  for (int i = 1; i < count; ++i) {
+    const int tag = dwarf_tag(&scopes[i]);
+    const char* name = dwarf_diename(&scopes[i]);
+    if (tag == DW_TAG_namespace && name == nullptr) name = "(anonymous namespace)";
+    const bool is_scope = tag == DW_TAG_namespace || tag == DW_TAG_class_type ||
+                          tag == DW_TAG_structure_type || tag == DW_TAG_subprogram;
+    if (is_scope && name != nullptr) text = std::string(name) + "::" + text;
+  }
+  std::free(scopes);
+  return text;
+}
+
+// The name that the linker knows it by, or else the one of the source: a static function has no
+// other where it is inlined.
 void SetName(Dwarf_Die* die, Function* function) {
   Dwarf_Attribute attribute;
   const char* symbol = dwarf_formstring(dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute));
-  if (symbol == nullptr) symbol = dwarf_diename(die);
-  if (symbol != nullptr) SetName(symbol, function);
+  if (symbol != nullptr) return SetName(symbol, function);
+  Dwarf_Die origin = OriginOf(die);
+  const char* name = dwarf_diename(&origin);
+  if (name == nullptr) return;
+  function->symbol = name;
+  function->name = ScopeOf(&origin) + name;
 }
 
 // The file that a function was inlined in, by its number.

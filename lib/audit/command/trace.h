@@ -11,8 +11,8 @@
 //
 // Thread-safe: no.
 
-#ifndef CUGUEST_AUDIT_COMMAND_TRACE_H_
-#define CUGUEST_AUDIT_COMMAND_TRACE_H_
+#ifndef CUGUEST_LIB_AUDIT_COMMAND_TRACE_H_
+#define CUGUEST_LIB_AUDIT_COMMAND_TRACE_H_
 
 #include <cstdint>
 #include <map>
@@ -74,4 +74,4 @@ class TraceWriter {
 
 }  // namespace cuguest::audit
 
-#endif  // CUGUEST_AUDIT_COMMAND_TRACE_H_
+#endif  // CUGUEST_LIB_AUDIT_COMMAND_TRACE_H_
