@@ -213,7 +213,11 @@
   X(IpcOpenMemHandle, 11000, "_v2", IpcOpenMemHandle, kInitialized, (CUdeviceptr* address,         \
     CUipcMemHandle handle, unsigned flags), (address, handle, flags))                              \
   X(IpcCloseMemHandle, 4010, "", IpcCloseMemHandle, kInitialized, (CUdeviceptr address),           \
-    (address))
+    (address))                                                                                     \
+  X(IpcGetEventHandle, 4010, "", IpcGetEventHandle, kInitialized, (CUipcEventHandle* handle,       \
+    CUevent event), (handle, event))                                                               \
+  X(IpcOpenEventHandle, 4010, "", IpcOpenEventHandle, kInitialized, (CUevent* event,               \
+    CUipcEventHandle handle), (event, handle))
 
 #define CUDASIM_POOL_ENTRIES(X, T)                                                             \
   T(MemAllocAsync, 11020, "", 11020, ptsz, MemAllocAsync, kInitialized, (CUdeviceptr* address,     \

@@ -123,8 +123,6 @@
   X(GraphicsUnregisterResource, 3000, "", NotModelled, kInitialized, (), ())                      \
   X(ImportExternalMemory, 10000, "", NotModelled, kInitialized, (), ())                           \
   X(ImportExternalSemaphore, 10000, "", NotModelled, kInitialized, (), ())                        \
-  X(IpcGetEventHandle, 4010, "", NotModelled, kInitialized, (), ())                               \
-  X(IpcOpenEventHandle, 4010, "", NotModelled, kInitialized, (), ())                              \
   X(LaunchCooperativeKernelMultiDevice, 9000, "", NotModelled, kInitialized, (), ())              \
   X(LibraryGetUnifiedFunction, 12000, "", NotModelled, kInitialized, (), ())                      \
   X(LogsCurrent, 12090, "", NotModelled, kInitialized, (), ())                                    \

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Device memory that two processes share.
+// Device memory and events that two processes share.
 
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "cudasim/sim.h"
+#include "test/busy.h"
 #include "test/facts.h"
 #include "test/support/child.h"
 
@@ -22,7 +28,8 @@ constexpr char kHandle[] = "CUDASIM_TEST_IPC_HANDLE";
 constexpr size_t kSizes[] = {4, 4096, size_t{3} << 20};  // from the heap, and mapped
 
 // A handle holds zeros: as text, two letters for each byte.
-std::string ToText(const CUipcMemHandle& handle) {
+template <typename Handle>
+std::string ToText(const Handle& handle) {
   std::string text;
   for (const char byte : handle.reserved) {
     const auto bits = static_cast<unsigned char>(byte);
@@ -32,8 +39,9 @@ std::string ToText(const CUipcMemHandle& handle) {
   return text;
 }
 
-CUipcMemHandle FromText(const char* text) {
-  CUipcMemHandle handle = {};
+template <typename Handle = CUipcMemHandle>
+Handle FromText(const char* text) {
+  Handle handle = {};
   for (char& byte : handle.reserved) {
     byte = static_cast<char>((text[0] - 'a') << 4 | (text[1] - 'a'));
     text += 2;
@@ -190,4 +198,263 @@ BOOST_AUTO_TEST_CASE(a_process_cannot_open_its_own) {
   CUdeviceptr address = 0;
   OK(RAW(cuIpcGetMemHandle)(&handle, memory.address));
   IS(RAW(cuIpcOpenMemHandle)(&address, handle, kFlags), INVALID_CONTEXT);
+}
+
+// What follows of events is as <cuda.h> describes it; not measured.
+
+namespace {
+
+constexpr char kMarks[] = "CUDASIM_TEST_MARKS";
+constexpr unsigned kShared = CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING;
+
+// Mark
+//
+// What one process has done and the other waits for: a file.
+class Mark {
+ public:
+  explicit Mark(const char* name) : path_(std::getenv(kMarks) + std::string(name)) {}
+  void Set() const { std::ofstream(path_).put('.'); }
+  // False if it was not set in a long time.
+  bool Await() const {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (!IsSet() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    return IsSet();
+  }
+  void Remove() const { unlink(path_.c_str()); }
+
+ private:
+  bool IsSet() const { return access(path_.c_str(), F_OK) == 0; }
+
+  std::string path_;
+};
+
+// An event and a stream of a context, current while it is there.
+struct EventOwner {
+  EventOwner() {
+    // As the environment of the child: its name for the marks.
+    setenv(kMarks, ("/tmp/cudasim_ipc_" + std::to_string(getpid()) + "_").c_str(), 1);
+    SetStack({context.get()});
+    OK(RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING));
+    OK(RAW(cuEventCreate)(&event, kShared));
+    OK(RAW(cuIpcGetEventHandle)(&handle, event));
+  }
+  ~EventOwner() {
+    for (const char* name : {"asked", "answered"}) Mark(name).Remove();
+    if (event != nullptr) OK(RAW(cuEventDestroy)(event));
+    OK(RAW(cuStreamDestroy)(stream));
+    SetStack({});
+  }
+  EventOwner(const EventOwner&) = delete;
+  EventOwner& operator=(const EventOwner&) = delete;
+
+  cudasim_test::Ended RunOther(const std::string& child, const std::string& schedule = "") const {
+    return cudasim_test::RunSelf({"--child=" + child}, {std::string(kHandle) + "=" + ToText(handle),
+                                                        "CUDASIM_SCHEDULE" + schedule});
+  }
+
+  OwnContext context;
+  CUstream stream = nullptr;
+  CUevent event = nullptr;
+  CUipcEventHandle handle = {};
+};
+
+// The same event, in the child.
+struct EventUser {
+  EventUser() {
+    CHECK(RAW(cuCtxSetCurrent)(context) == CUDA_SUCCESS);
+    CHECK(RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+    const auto handle = FromText<CUipcEventHandle>(std::getenv(kHandle));
+    CHECK(RAW(cuIpcOpenEventHandle)(nullptr, handle) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(RAW(cuIpcOpenEventHandle)(&event, handle) == CUDA_SUCCESS);
+  }
+  int End() const {
+    CHECK(RAW(cuEventDestroy)(event) == CUDA_SUCCESS);
+    CHECK(RAW(cuStreamDestroy)(stream) == CUDA_SUCCESS);
+    CHECK(RAW(cuCtxDestroy)(context) == CUDA_SUCCESS);
+    return 0;
+  }
+
+  CUcontext context = cudasim_test::MakeContext();
+  CUstream stream = nullptr;
+  CUevent event = nullptr;
+};
+
+}  // namespace
+
+// Its stream and its thread wait for what the other process recorded.
+CHILD(waits_for_a_record) {
+  const EventUser user;
+  CHECK(RAW(cuEventQuery)(user.event) == CUDA_ERROR_NOT_READY);
+  CHECK(RAW(cuStreamWaitEvent)(user.stream, user.event, 0) == CUDA_SUCCESS);
+  CHECK(RAW(cuStreamQuery)(user.stream) == CUDA_ERROR_NOT_READY);
+  Mark("asked").Set();
+  CHECK(RAW(cuEventSynchronize)(user.event) == CUDA_SUCCESS);
+  CHECK(Mark("answered").Await());
+  CHECK(RAW(cuEventQuery)(user.event) == CUDA_SUCCESS);
+  CHECK(RAW(cuStreamSynchronize)(user.stream) == CUDA_SUCCESS);
+  CHECK(RAW(cuStreamWaitEvent)(user.stream, user.event, 0) == CUDA_SUCCESS);
+  CHECK(RAW(cuStreamSynchronize)(user.stream) == CUDA_SUCCESS);
+  return user.End();
+}
+
+// The other's wait, in a process whose work is done at once, and in one where it is done later.
+void CheckWait(const std::string& schedule) {
+  const EventOwner owner;
+  OK(RAW(cuEventQuery)(owner.event));  // never recorded
+  Hold hold(owner.stream);
+  OK(RAW(cuEventRecord)(owner.event, owner.stream));
+  IS(RAW(cuEventQuery)(owner.event), NOT_READY);
+  cudasim_test::Ended ended;
+  std::thread other([&] { ended = owner.RunOther("waits_for_a_record", schedule); });
+  BOOST_TEST(Mark("asked").Await());
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  IS(RAW(cuEventQuery)(owner.event), NOT_READY);
+  Mark("answered").Set();
+  hold.Release();
+  other.join();
+  BOOST_TEST(ended.code == 0, ended.output);
+  OK(RAW(cuEventSynchronize)(owner.event));
+}
+
+BOOST_AUTO_TEST_CASE(another_process_waits_for_a_record) { CheckWait(""); }
+BOOST_AUTO_TEST_CASE(another_process_waits_with_a_schedule, *cudasim_test::OnlySim()) {
+  CheckWait("=7:5");
+}
+
+CHILD(records_behind_its_work) {
+  const EventUser user;
+  static std::atomic<bool> is_released = false;
+  const auto wait = [](void*) {
+    while (!is_released) std::this_thread::yield();
+  };
+  CHECK(RAW(cuLaunchHostFunc)(user.stream, wait, nullptr) == CUDA_SUCCESS);
+  CHECK(RAW(cuEventRecord)(user.event, user.stream) == CUDA_SUCCESS);
+  Mark("asked").Set();
+  CHECK(Mark("answered").Await());
+  is_released = true;
+  CHECK(RAW(cuStreamSynchronize)(user.stream) == CUDA_SUCCESS);
+  return user.End();
+}
+
+// The process that created the event waits; its other streams do not.
+BOOST_AUTO_TEST_CASE(a_stream_waits_for_another_processs_record) {
+  const EventOwner owner;
+  CUstream other_stream = nullptr;
+  OK(RAW(cuStreamCreate)(&other_stream, CU_STREAM_NON_BLOCKING));
+  cudasim_test::Ended ended;
+  std::thread other([&] { ended = owner.RunOther("records_behind_its_work"); });
+  BOOST_TEST(Mark("asked").Await());
+  IS(RAW(cuEventQuery)(owner.event), NOT_READY);
+  OK(RAW(cuStreamWaitEvent)(owner.stream, owner.event, 0));
+  IS(RAW(cuStreamQuery)(owner.stream), NOT_READY);
+  OK(RAW(cuStreamQuery)(other_stream));
+  Mark("answered").Set();
+  OK(RAW(cuStreamSynchronize)(owner.stream));
+  OK(RAW(cuEventQuery)(owner.event));
+  other.join();
+  BOOST_TEST(ended.code == 0, ended.output);
+  OK(RAW(cuStreamDestroy)(other_stream));
+}
+
+BOOST_AUTO_TEST_CASE(only_interprocess_events_have_handles) {
+  const EventOwner owner;
+  CUipcEventHandle handle = {};
+  CUipcEventHandle again = {};
+  CUevent own = nullptr;
+  OK(RAW(cuIpcGetEventHandle)(&again, owner.event));
+  BOOST_TEST(std::memcmp(&owner.handle, &again, sizeof(again)) == 0);
+  for (const unsigned flags : {unsigned{CU_EVENT_DEFAULT}, unsigned{CU_EVENT_DISABLE_TIMING}}) {
+    OK(RAW(cuEventCreate)(&own, flags));
+    IS(RAW(cuIpcGetEventHandle)(&handle, own), INVALID_HANDLE);
+    OK(RAW(cuEventDestroy)(own));
+  }
+  IS(RAW(cuEventCreate)(&own, CU_EVENT_INTERPROCESS), INVALID_VALUE);
+  IS(RAW(cuIpcGetEventHandle)(&handle, nullptr), INVALID_HANDLE);
+  IS(RAW(cuIpcGetEventHandle)(nullptr, owner.event), INVALID_VALUE);
+}
+
+// Nothing says of these which code they get.
+BOOST_AUTO_TEST_CASE(handles_that_open_nothing, *cudasim_test::OnlySim()) {
+  const EventOwner owner;
+  CUevent event = nullptr;
+  IS(RAW(cuIpcOpenEventHandle)(&event, owner.handle), INVALID_CONTEXT);  // its own
+  IS(RAW(cuIpcOpenEventHandle)(&event, CUipcEventHandle{}), INVALID_VALUE);
+  SetStack({});
+  IS(RAW(cuIpcOpenEventHandle)(&event, owner.handle), INVALID_CONTEXT);
+  SetStack({owner.context.get()});
+}
+
+CHILD(finds_the_event_gone) {
+  CHECK(RAW(cuCtxSetCurrent)(cudasim_test::MakeContext()) == CUDA_SUCCESS);
+  CUevent event = nullptr;
+  const auto handle = FromText<CUipcEventHandle>(std::getenv(kHandle));
+  CHECK(RAW(cuIpcOpenEventHandle)(&event, handle) == CUDA_ERROR_MAP_FAILED);
+  return 0;
+}
+
+BOOST_AUTO_TEST_CASE(a_handle_of_a_destroyed_event_opens_nothing, *cudasim_test::OnlySim()) {
+  EventOwner owner;
+  OK(RAW(cuEventDestroy)(owner.event));
+  owner.event = nullptr;
+  const cudasim_test::Ended ended = owner.RunOther("finds_the_event_gone");
+  BOOST_TEST(ended.code == 0, ended.output);
+}
+
+CHILD(has_no_interprocess_event) {
+  const EventUser user;
+  CUipcEventHandle handle = {};
+  float milliseconds = 0;
+  CHECK(RAW(cuIpcGetEventHandle)(&handle, user.event) == CUDA_ERROR_INVALID_HANDLE);
+  CHECK(RAW(cuEventElapsedTime)(&milliseconds, user.event, user.event) ==
+        CUDA_ERROR_INVALID_HANDLE);
+  return user.End();
+}
+
+BOOST_AUTO_TEST_CASE(an_opened_event_is_as_one_without_timing) {
+  const EventOwner owner;
+  const cudasim_test::Ended ended = owner.RunOther("has_no_interprocess_event");
+  BOOST_TEST(ended.code == 0, ended.output);
+}
+
+CHILD(uses_a_destroyed_event) {
+  const EventUser user;
+  Mark("asked").Set();
+  CHECK(Mark("answered").Await());
+  RAW(cuEventQuery)(user.event);
+  return 0;
+}
+
+CHILD(ends_with_its_record_pending) {
+  const EventUser user;
+  const auto wait = [](void*) { std::this_thread::sleep_for(std::chrono::seconds(60)); };
+  CHECK(RAW(cuLaunchHostFunc)(user.stream, wait, nullptr) == CUDA_SUCCESS);
+  CHECK(RAW(cuEventRecord)(user.event, user.stream) == CUDA_SUCCESS);
+  _exit(0);
+}
+
+// Between the two: the creator's child is a process that creates the event.
+CHILD(waits_for_a_process_that_ended) {
+  CHECK(RAW(cuCtxSetCurrent)(cudasim_test::MakeContext()) == CUDA_SUCCESS);
+  const EventOwner owner;
+  if (owner.RunOther("ends_with_its_record_pending").code != 0) return 1;
+  RAW(cuEventSynchronize)(owner.event);
+  return 0;
+}
+
+BOOST_AUTO_TEST_CASE(an_abandoned_event_panics, *cudasim_test::OnlySim()) {
+  EventOwner owner;
+  cudasim_test::Ended ended;
+  std::thread other([&] { ended = owner.RunOther("uses_a_destroyed_event"); });
+  BOOST_TEST(Mark("asked").Await());
+  OK(RAW(cuEventDestroy)(owner.event));
+  owner.event = nullptr;
+  Mark("answered").Set();
+  other.join();
+  BOOST_TEST(ended.code == -SIGABRT);
+  BOOST_TEST(ended.output.find("created the event destroyed it") != std::string::npos,
+             ended.output);
+  ended = cudasim_test::RunChild("waits_for_a_process_that_ended");
+  BOOST_TEST(ended.code == -SIGABRT);
+  BOOST_TEST(ended.output.find("ended before the record was done") != std::string::npos,
+             ended.output);
 }

@@ -3,7 +3,7 @@
 // Device memory of another process of the machine.
 //
 // Not measured: as cuda.h says. That a process cannot open its own handle is reported of real
-// drivers. Events between processes are not modelled.
+// drivers.
 
 #include <unistd.h>
 

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Events. Of those of two processes nothing was measured: they are as <cuda.h> describes them. That
+// a process cannot open its own handle follows cuIpcOpenMemHandle.
 
 #include "driver/stream/stream.h"
 
@@ -12,6 +15,7 @@
 #include "driver/panic.h"
 #include "driver/stream/capture.h"
 #include "driver/stream/schedule.h"
+#include "driver/stream/shared_event.h"
 
 namespace cudasim::driver {
 namespace {
@@ -20,11 +24,21 @@ struct Event {
   Incarnation incarnation;
   unsigned flags = 0;
   bool recorded = false;
-  TaskPointer record;  // null if it was done at once
+  std::shared_ptr<SharedEvent> shared;  // what counts instead of `record`, if it is shared
+  TaskPointer record;                   // null if it was done at once
   Task::Clock::time_point recorded_at;
   CapturedPoint captured;  // where it was last recorded, if in a capture
 
-  bool HasHappened() const { return record == nullptr || record->IsDone(); }
+  // What is to be waited for; null: nothing.
+  TaskPointer Pending() const {
+    if (shared == nullptr) return HasHappened() ? nullptr : record;
+    return Schedule::Await(
+        incarnation, [shared = shared, last = shared->last()] { return shared->ProgressOf(last); });
+  }
+  bool HasHappened() const {
+    if (shared != nullptr) return shared->ProgressOf(shared->last()) == Progress::kDone;
+    return record == nullptr || record->IsDone();
+  }
   Task::Clock::time_point when() const { return record != nullptr ? record->when() : recorded_at; }
 };
 
@@ -35,7 +49,8 @@ EventTable& Events() {
   return table;
 }
 
-CUresult FindEvent(CUevent handle, Event* event) {
+// For its destruction.
+CUresult FindAnyEvent(CUevent handle, Event* event) {
   if (handle == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   switch (Events().Find(handle, event)) {
     case Handled::kAlive:
@@ -54,6 +69,25 @@ CUresult FindEvent(CUevent handle, Event* event) {
       break;
   }
   PanicHandle(handle, "this never was an event; a real driver reads the memory it points at");
+}
+
+void PanicIfAbandoned(CUevent handle, const SharedEvent& event) {
+  if (event.is_destroyed()) {
+    PanicHandle(handle,
+                "the process that created the event destroyed it; what happens here on a real "
+                "driver is undefined");
+  }
+  if (event.ProgressOf(event.last()) == Progress::kAbandoned) {
+    PanicHandle(handle,
+                "the process that recorded the event ended before the record was done; it may "
+                "never be on a real driver");
+  }
+}
+
+CUresult FindEvent(CUevent handle, Event* event) {
+  const CUresult code = FindAnyEvent(handle, event);
+  if (code == CUDA_SUCCESS && event->shared != nullptr) PanicIfAbandoned(handle, *event->shared);
+  return code;
 }
 
 bool AreEventFlags(unsigned flags) {
@@ -77,13 +111,12 @@ CUresult FindTimed(CUevent handle, Event* event) {
 // The last record of the event, if it is not done.
 TaskPointer RecordOf(CUevent handle) {
   Event event;
-  return Events().Find(handle, &event) == Handled::kAlive ? event.record : nullptr;
+  return Events().Find(handle, &event) == Handled::kAlive ? event.Pending() : nullptr;
 }
 
-bool IsShared(const Event& event) { return (event.flags & CU_EVENT_INTERPROCESS) != 0; }
-
 void PanicIfShared(CUevent handle, const Event& event, const Incarnation& place) {
-  if (!IsShared(event) || event.incarnation.id == OwnerOf(place).id) return;
+  if ((event.flags & CU_EVENT_INTERPROCESS) == 0 || event.incarnation.id == OwnerOf(place).id)
+    return;
   PanicHandle(handle,
               "an event of CU_EVENT_INTERPROCESS is waited for in another context; a real driver "
               "crashes here (measured on an H100, driver 580.159.04)");
@@ -111,9 +144,8 @@ Job Marker(const Incarnation& incarnation) {
 // In a capture only an event that was never recorded may come from outside.
 CUresult WaitForUncaptured(const Stream& stream, const Event& event) {
   const bool captures = Captures::StatusOf(stream) != CU_STREAM_CAPTURE_STATUS_NONE;
-  if (!captures && !event.HasHappened()) {
-    Schedule::Submit(stream, Marker(stream.incarnation), {event.record});
-  }
+  const TaskPointer pending = captures ? nullptr : event.Pending();
+  if (pending != nullptr) Schedule::Submit(stream, Marker(stream.incarnation), {pending});
   if (!captures || !event.recorded) return CUDA_SUCCESS;
   Captures::Lose(stream);
   return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
@@ -124,11 +156,16 @@ bool CanRecord(const Event& event, const Incarnation& place) {
   return event.incarnation.id == OwnerOf(place).id;
 }
 
-// `record`: null if what it is recorded behind is done.
-void Record(CUevent handle, Event event, const TaskPointer& record) {
+// `submit` submits a job where the event is recorded, and returns null if it is done.
+template <typename Submit>
+void Record(CUevent handle, Event event, const Incarnation& place, const Submit& submit) {
+  Job job = Marker(place);
+  if (event.shared != nullptr) {
+    job.run = [shared = event.shared, record = event.shared->Begin()] { shared->End(record); };
+  }
   event.captured = {};
   event.recorded = true;
-  event.record = record;
+  event.record = submit(job);
   event.recorded_at = Task::Clock::now();
   Events().Set(handle, event);
 }
@@ -157,7 +194,8 @@ CUresult RecordIn(Context* context, CUevent handle) {
   code = AskCaptures(incarnation);
   if (code == CUDA_SUCCESS) code = StickyError();
   if (code != CUDA_SUCCESS) return code;
-  Record(handle, event, Schedule::SubmitBehind(incarnation, Marker(incarnation)));
+  Record(handle, event, incarnation,
+         [&](const Job& job) { return Schedule::SubmitBehind(incarnation, job); });
   return CUDA_SUCCESS;
 }
 
@@ -171,9 +209,8 @@ CUresult WaitIn(Context* context, CUevent handle) {
   if (code != CUDA_SUCCESS) return code;
   PanicIfShared(handle, event, incarnation);
   code = Captures::CheckEvent(event.captured, /*lose=*/true);
-  if (code == CUDA_SUCCESS && !event.HasHappened()) {
-    Schedule::SubmitAhead(incarnation, Marker(incarnation), event.record);
-  }
+  const TaskPointer pending = code == CUDA_SUCCESS ? event.Pending() : nullptr;
+  if (pending != nullptr) Schedule::SubmitAhead(incarnation, Marker(incarnation), pending);
   return code;
 }
 
@@ -199,14 +236,41 @@ CUresult EventCreate(CUevent* handle, unsigned flags) {
   if (code != CUDA_SUCCESS) return code;
   if (handle == nullptr || !AreEventFlags(flags)) return CUDA_ERROR_INVALID_VALUE;
   event.flags = flags;
+  if ((flags & CU_EVENT_INTERPROCESS) != 0) {
+    event.shared = SharedEvent::Create();
+    if (event.shared == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  }
   return Events().Add(event, handle);
 }
 
 CUresult EventDestroy(CUevent handle) {
   Event event;
-  const CUresult code = FindEvent(handle, &event);
-  if (code == CUDA_SUCCESS) Events().Remove(handle);
-  return code;
+  const CUresult code = FindAnyEvent(handle, &event);
+  if (code != CUDA_SUCCESS) return code;
+  if (event.shared != nullptr && !event.shared->is_imported()) event.shared->Destroy();
+  Events().Remove(handle);
+  return CUDA_SUCCESS;
+}
+
+CUresult IpcGetEventHandle(CUipcEventHandle* handle, CUevent event_handle) {
+  if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Event event;
+  const CUresult code = FindEvent(event_handle, &event);
+  if (code != CUDA_SUCCESS) return code;
+  if ((event.flags & CU_EVENT_INTERPROCESS) == 0) return CUDA_ERROR_INVALID_HANDLE;
+  *handle = event.shared->handle();
+  return CUDA_SUCCESS;
+}
+
+CUresult IpcOpenEventHandle(CUevent* event_handle, CUipcEventHandle handle) {
+  Event event;
+  CUresult code = CurrentReady(&event.incarnation);
+  if (code != CUDA_SUCCESS) return code;
+  if (event_handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  code = SharedEvent::Open(handle, &event.shared);
+  if (code != CUDA_SUCCESS) return code;
+  event.flags = CU_EVENT_DISABLE_TIMING;
+  return Events().Add(event, event_handle);
 }
 
 CUresult EventRecord(CUevent handle, CUstream stream_handle) {
@@ -219,13 +283,15 @@ CUresult EventRecord(CUevent handle, CUstream stream_handle) {
   if (!CanRecord(event, stream.incarnation)) return CUDA_ERROR_INVALID_HANDLE;
   const CapturedPoint point = Captures::PointOf(stream);
   if (point.capture_id != 0) {
-    if (IsShared(event)) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    if (event.shared != nullptr) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     event.captured = point;
     Events().Set(handle, event);
     return CUDA_SUCCESS;
   }
-  const bool is_idle = Schedule::IsIdle();
-  Record(handle, event, is_idle ? nullptr : Schedule::Submit(stream, Marker(stream.incarnation)));
+  Record(handle, event, stream.incarnation, [&](const Job& job) {
+    const bool is_done = Schedule::IsIdle() && !job.run;
+    return is_done ? nullptr : Schedule::Submit(stream, job);
+  });
   return CUDA_SUCCESS;
 }
 
@@ -264,7 +330,7 @@ CUresult EventSynchronize(CUevent handle) {
   Event event;
   const CUresult code = FindAsked(handle, &event);
   if (code != CUDA_SUCCESS) return code;
-  Schedule::Wait(event.record);
+  Schedule::Wait(event.Pending());
   return StickyError();
 }
 
@@ -299,7 +365,7 @@ CUresult StreamWaitEvent(CUstream stream_handle, CUevent handle, unsigned flags)
     return Captures::IsOver(event.captured) ? CUDA_ERROR_INVALID_VALUE
                                             : WaitForExternal(stream, handle);
   }
-  if (IsShared(event) && Captures::StatusOf(stream) != CU_STREAM_CAPTURE_STATUS_NONE) {
+  if (event.shared != nullptr && Captures::StatusOf(stream) != CU_STREAM_CAPTURE_STATUS_NONE) {
     Captures::Lose(stream);
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   }

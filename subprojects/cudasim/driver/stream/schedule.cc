@@ -28,6 +28,9 @@ namespace {
 constexpr std::chrono::milliseconds kPatience{100};
 constexpr std::chrono::seconds kSilence{1};
 
+// How often another process is looked at.
+constexpr std::chrono::milliseconds kGlance{1};
+
 thread_local bool is_drivers_thread = false;
 
 bool IsBlocking(const Stream& stream) { return (stream.flags & CU_STREAM_NON_BLOCKING) == 0; }
@@ -64,12 +67,12 @@ class Queue {
     for (const TaskPointer& task : Before(stream)) after.push_back(task);
     const auto done = [](const TaskPointer& task) { return task == nullptr || task->IsDone(); };
     after.erase(std::remove_if(after.begin(), after.end(), done), after.end());
-    if (after.empty() && calls_per_task_ == 0 && !job.is_host) {
+    if (after.empty() && calls_per_task_ == 0 && !job.is_host && !job.elsewhere) {
       lock.unlock();
       if (job.run) job.run();
       return nullptr;
     }
-    if (job.is_host || calls_per_task_ != 0) StartThread();
+    if (job.is_host || job.elsewhere || calls_per_task_ != 0) StartThread();
     const TaskPointer task = Add(stream, std::move(job), after);
     changed_.notify_all();
     return task;
@@ -124,7 +127,9 @@ class Queue {
 
   void Tick() {
     Lock lock(mutex_);
-    if (++now_ < due_ || ready_.empty() || is_stepping_) return;
+    if (++now_ < due_ || is_stepping_) return;
+    Admit(&lock);
+    if (ready_.empty()) return;
     Step(&lock);
     due_ = now_ + calls_per_task_;
   }
@@ -183,27 +188,62 @@ class Queue {
   }
 
   void MakeReady(const TaskPointer& task) {
+    if (task->job_.elsewhere) {
+      elsewhere_.emplace(task->number_, task);
+      return;
+    }
     if (ready_.empty()) due_ = now_ + calls_per_task_;
     ready_.emplace(task->number_, task);
+  }
+
+  // Makes ready what another process has done its part of.
+  void Admit(Lock* lock) {
+    for (auto it = elsewhere_.begin(); it != elsewhere_.end();) {
+      const TaskPointer task = it->second;
+      const Progress progress = task->job_.elsewhere();
+      if (progress == Progress::kAbandoned) {
+        lock->unlock();
+        PanicHandle(nullptr,
+                    "work waits for an event whose recording process ended before the record was "
+                    "done; it may wait for ever on a real driver");
+      }
+      if (progress == Progress::kPending) {
+        ++it;
+        continue;
+      }
+      task->job_.elsewhere = nullptr;
+      it = elsewhere_.erase(it);
+      MakeReady(task);
+    }
+  }
+
+  // Until something changes, here or in another process.
+  void WaitForChange(Lock* lock) {
+    if (elsewhere_.empty()) {
+      changed_.wait(*lock);
+    } else {
+      changed_.wait_for(*lock, kGlance);
+    }
   }
 
   // Helps until the task is done.
   void Wait(const TaskPointer& task, Lock* lock) {
     while (!task->IsDone() && !has_ended_) {
       if (Step(lock)) continue;
-      if (is_drivers_thread && working_ == 0 && !is_stepping_) {
+      if (is_drivers_thread && working_ == 0 && !is_stepping_ && elsewhere_.empty()) {
         lock->unlock();
         PanicHandle(nullptr,
                     "a callback waits for work that waits for it, or for a later callback; a real "
                     "driver hangs here");
       }
-      changed_.wait(*lock);
+      WaitForChange(lock);
     }
   }
 
   // One piece of work, if there is one that this thread may do now.
   bool Step(Lock* lock) {
     if (has_ended_ || is_stepping_) return false;
+    Admit(lock);
     if (calls_per_task_ != 0) return StepAtRandom(lock);
     const auto found = std::find_if(ready_.begin(), ready_.end(),
                                     [](const auto& entry) { return !entry.second->job_.is_host; });
@@ -276,10 +316,11 @@ class Queue {
     Lock lock(mutex_);
     for (;;) {
       const std::uint64_t before = now_;
+      if (calls_per_task_ == 0) Admit(&lock);
       if (const TaskPointer task = NextForDriversThread()) {
         Do(task, &lock);
-      } else if (calls_per_task_ == 0 || ready_.empty()) {
-        changed_.wait(lock);
+      } else if (calls_per_task_ == 0 || (ready_.empty() && elsewhere_.empty())) {
+        WaitForChange(&lock);
       } else if (changed_.wait_for(lock, kSilence) == std::cv_status::timeout) {
         while (now_ == before && Step(&lock)) {
         }
@@ -302,6 +343,7 @@ class Queue {
   std::map<std::uint64_t, TaskPointer> last_;  // by stream
   Tasks tasks_;                                // all
   Tasks ready_;                                // those that wait for nothing, and nobody does
+  Tasks elsewhere_;                            // those that wait for another process only
   std::deque<TaskPointer> called_;             // functions that the driver's thread is to run
   std::uint64_t next_number_ = 1;
   size_t working_ = 0;  // threads that do work of the device
@@ -327,6 +369,14 @@ TaskPointer Schedule::SubmitBehind(const Incarnation& context, Job job) {
 TaskPointer Schedule::SubmitAhead(const Incarnation& context, Job job, const TaskPointer& after) {
   job.holds_context = true;
   return Submit(StreamOfNobody(context), std::move(job), {after});
+}
+
+TaskPointer Schedule::Await(const Incarnation& context, std::function<Progress()> elsewhere) {
+  if (elsewhere() == Progress::kDone) return nullptr;
+  Job job;
+  job.incarnation = context;
+  job.elsewhere = std::move(elsewhere);
+  return Submit(StreamOfNobody(context), std::move(job));
 }
 
 bool Schedule::IsDone(const Stream& stream) { return IsIdle() || Queue::The().IsDone(stream); }

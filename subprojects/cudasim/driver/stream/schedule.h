@@ -18,6 +18,9 @@
 
 namespace cudasim::driver {
 
+// Of what another process does.
+enum class Progress { kPending, kDone, kAbandoned };
+
 // What is to be done.
 struct Job {
   Incarnation incarnation;    // nothing is done once it ended
@@ -25,6 +28,7 @@ struct Job {
   bool is_host = false;       // a function of the user's, which may wait for anything
   // Everything that is submitted to the context of its stream later waits for it.
   bool holds_context = false;
+  std::function<Progress()> elsewhere;  // what it waits for, too; or null
 };
 
 // A job that was queued.
@@ -80,6 +84,10 @@ class Schedule {
   // The same for a job of no stream, for which everything that is submitted to the context later
   // waits.
   static TaskPointer SubmitAhead(const Incarnation& context, Job job, const TaskPointer& after);
+
+  // A task that is done once another process has done something; null if it has. It is asked for
+  // every millisecond while work is done or waited for.
+  static TaskPointer Await(const Incarnation& context, std::function<Progress()> elsewhere);
 
   // Whether the stream's work is done; a legacy stream's includes what more of it would wait for.
   static bool IsDone(const Stream& stream);
