@@ -75,7 +75,7 @@ int LeakAndCheck() {
 
 // The runtime's first call in the process creates a primary context.
 int RuntimeSetsDevice() {
-  EXPECT(cudaSetDevice(1) == cudaSuccess);
+  EXPECT(cudaSetDevice(0) == cudaSuccess);
   void* memory = nullptr;
   EXPECT(cudaMalloc(&memory, 1) == cudaSuccess);
   EXPECT(cudaMalloc(&memory, 1) == cudaSuccess);
