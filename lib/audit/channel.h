@@ -45,7 +45,7 @@ inline constexpr char kSanitizerVariable[] = "CUGUEST_AUDIT_SANITIZER";
 
 inline constexpr std::uint64_t kChannelMagic = 0x3130746964756163;  // "caudit01"
 inline constexpr std::uint32_t kChannelSlots = 1 << 14;             // 2 MiB
-inline constexpr std::uint64_t kChannelPatienceNs = 200'000'000;
+inline constexpr std::uint64_t kChannelPatienceNs = 2'000'000'000;
 
 struct ChannelHeader {
   std::atomic<std::uint64_t> magic;  // stored last: the rest of the header is then there

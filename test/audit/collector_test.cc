@@ -192,10 +192,14 @@ BOOST_AUTO_TEST_CASE(chains_begin_with_the_caller) {
 BOOST_AUTO_TEST_CASE(runtime_calls_are_events_as_written) {
   const Audit audit("runtime_sets_device");
   BOOST_TEST(audit.status == 0);
-  const std::vector<Seen> expected = {
-      {"context cudaSetDevice", 0, 0, 0},   {"call cudaSetDevice", 0, 1, 0},
-      {"used cudaMalloc", 1, 1, 0},         {"call cudaSetDevice", 1, 1, 101},
-      {"call cudaGetLastError", 1, 1, 101}, {"process end", 0, 0, 0}};
+  const std::vector<Seen> expected = {{"context cudaSetDevice", 0, 0, 0},
+                                      {"call cudaSetDevice", 0, 1, 0},
+                                      {"used cudaMalloc", 1, 1, 0},
+                                      {"call cudaMalloc", 0, 1, 0},
+                                      {"thread", 0, 0, 0},
+                                      {"call cudaSetDevice", 1, 1, 101},
+                                      {"call cudaGetLastError", 1, 1, 101},
+                                      {"process end", 0, 0, 0}};
   BOOST_TEST(audit.seen() == expected, boost::test_tools::per_element());
   BOOST_TEST(audit.Find("context cudaSetDevice").primary);
   BOOST_TEST(audit.Find("context cudaSetDevice").device == 0);
@@ -205,6 +209,10 @@ BOOST_AUTO_TEST_CASE(runtime_calls_are_events_as_written) {
 BOOST_AUTO_TEST_CASE(unloaded_library_keeps_its_name) {
   const Audit audit("replaces_guest");
   BOOST_TEST(audit.status == 0);
+  const auto offset = [&](size_t number) {
+    return audit.Find("call cuCtxPushCurrent", number).chain->at(0).offset;
+  };
+  BOOST_TEST(offset(0) == offset(5));  // the same code, whose object tells them apart
   for (size_t i = 0; i < 6; ++i) {
     const char* guest = i < 3 ? "CUGUEST_TEST_AUDIT_GUEST" : "CUGUEST_TEST_AUDIT_OTHER_GUEST";
     BOOST_TEST(audit.Objects(audit.Find("call cuCtxPushCurrent", i)).at(0) ==
@@ -227,6 +235,13 @@ BOOST_AUTO_TEST_CASE(forked_child_has_its_own_channel, *cuguest_test::OnlySim())
   BOOST_TEST(CountOf(events, "process end") == 0u);  // _exit
   BOOST_TEST(CountOf(audit.events.at(audit.pid), "call cuCtxPushCurrent") == 2u);
   BOOST_TEST(CountOf(audit.events.at(audit.pid), "call cuDeviceGetCount") == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(childs_exit_is_not_its_parents) {
+  const Audit audit("child_exits");
+  BOOST_TEST(audit.status == 0);
+  BOOST_TEST(audit.reader->processes().size() == 1u);
+  BOOST_TEST(audit.seen().back() == (Seen{"call cuCtxCreate", 0, 1, 0}));
 }
 
 BOOST_AUTO_TEST_CASE(threads_keep_their_order) {

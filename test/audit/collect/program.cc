@@ -66,6 +66,7 @@ int Synchronize() { return RAW(cuCtxSynchronize)() + 0; }
 int LeakAndCheck() {
   const Guest guest(guest_path);
   const CUcontext context = MakeContext(0);
+  EXPECT(Synchronize() == 0);
   EXPECT(guest.Push(context) == 0);
   EXPECT(Synchronize() == 0);
   EXPECT(Synchronize() == 0);
@@ -79,6 +80,7 @@ int RuntimeSetsDevice() {
   void* memory = nullptr;
   EXPECT(cudaMalloc(&memory, 1) == cudaSuccess);
   EXPECT(cudaMalloc(&memory, 1) == cudaSuccess);
+  std::thread([&] { EXPECT(cudaMalloc(&memory, 1) == cudaSuccess); }).join();
   EXPECT(cudaSetDevice(99) == cudaErrorInvalidDevice);
   EXPECT(cudaGetLastError() == cudaErrorInvalidDevice);
   EXPECT(cudaGetLastError() == cudaSuccess);
@@ -114,6 +116,16 @@ int Forks() {
   EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 7);
   EXPECT(guest.PushAndPop(context) == 0);
   return 0;
+}
+
+// A child that makes no call ends by exit(), its parent does not.
+int ChildExits() {
+  MakeContext(0);
+  const pid_t child = fork();
+  if (child == 0) std::exit(0);
+  int status = 0;
+  EXPECT(waitpid(child, &status, 0) == child && status == 0);
+  _exit(0);
 }
 
 int ManyThreads() {
@@ -181,6 +193,7 @@ constexpr struct {
     {"runtime_sets_device", RuntimeSetsDevice},
     {"replaces_guest", ReplacesGuest},
     {"forks", Forks},
+    {"child_exits", ChildExits},
     {"many_threads", ManyThreads},
     {"leaves_at_once", LeavesAtOnce},
     {"is_killed", IsKilled},
