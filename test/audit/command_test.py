@@ -193,6 +193,12 @@ run = Run("--error-exitcode=9", "--", host, "leaked-push", "exit")
 check("--error-exitcode with a finding", run.code == 9, run)
 run = Run("--error-exitcode=9", "--", host, "well", "exit")
 check("--error-exitcode without one", run.code == 3, run)
+run = Run("--source=sanitizer", "--error-exitcode=9", "--", host, "well", CUGUEST_AUDIT_SANITIZER="/no/library")
+check("a source that cannot be had: the reason, and no success", run.code == 9 and "1 process was not audited" in run.err
+      and re.search(r"no source of events could be had\n  sanitizer: .* cannot be loaded", run.err), run)
+run = Run("--error-exitcode=9", "--", host, "forked-child", "exit")
+check("a forked child is audited", run.code == 9 and all(process["source"] for process in run.report["processes"])
+      and sorted(process["forked"] for process in run.report["processes"]) == [False, True], run.report)
 for pattern, expected in {"libhostile*": 1, hostile: 1, "audit_host": 1, "libother*": 0}.items():
     run = Run(f"--object={pattern}", "--error-exitcode=9", "--", host, "leaked-push")
     check(f"--object={pattern}", len(run.findings) == expected and run.code == (9 if expected else 0)

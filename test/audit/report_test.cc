@@ -108,6 +108,8 @@ BOOST_AUTO_TEST_CASE(a_victim_that_did_not_call_has_a_chain) {
   named.finding.kind = FindingKind::kResetPrimary;
   named.victim_function = named.chain.size();
   named.victim_chain = {In("/opt/libmine.so", "Retain", 9)};
+  named.chain.push_back(In("/lib/libc.so.6", "__libc_start_main"));
+  named.victim_function = named.chain.size();
   const std::string text = ReportText(Of(named));
   BOOST_TEST(Has(
       text, "      by app  main\n    the victim:\n      at libmine.so  Retain (Retain.cc:9)\n"));
@@ -136,6 +138,7 @@ BOOST_AUTO_TEST_CASE(processes_are_told_apart) {
   other.broken = 1;
   report.processes.push_back(other);
   const std::string text = ReportText(report);
+  BOOST_TEST(Has(text, "1 finding, 1 library; 1 process was not audited\n"));
   BOOST_TEST(Has(text, "4 times, first on thread 3 at 2.310 s of app (4711); in 2 processes\n"));
   BOOST_TEST(Has(text, "app (4711) and 1 other process: events from cupti\n"));
   BOOST_TEST(

@@ -315,8 +315,8 @@ int Audit::Finish(int exit_status) {
     const std::string error = files_.output.Close();
     if (!error.empty()) std::fprintf(stderr, "cuguest-audit: %s\n", error.c_str());
   }
-  const bool fails = options_.error_exitcode != 0 && !report_.findings.empty();
-  return fails ? options_.error_exitcode : exit_status;
+  const bool is_clean = report_.findings.empty() && CountUnaudited(report_) == 0;
+  return options_.error_exitcode != 0 && !is_clean ? options_.error_exitcode : exit_status;
 }
 
 }  // namespace

@@ -15,7 +15,8 @@ const char kUsage[] =
 Runs PROGRAM unchanged and reports, when it has ended, which library disturbed the CUDA contexts of
 which other one: the function that did it, what it left behind, how often, and where it happened first.
 
-  --error-exitcode=N     exit with N, 1 to 255, if there is a finding
+  --error-exitcode=N     exit with N, 1 to 255, if there is a finding, or a process that uses
+                         CUDA could not be audited
   --suppressions=FILE    findings that are not to be reported; may be given more than once
   --gen-suppressions     print a suppression for each finding
   --object=PATTERN       only findings whose culprit or victim is an object of this name or path, in

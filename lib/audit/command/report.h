@@ -7,6 +7,7 @@
 #ifndef CUGUEST_LIB_AUDIT_COMMAND_REPORT_H_
 #define CUGUEST_LIB_AUDIT_COMMAND_REPORT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -62,6 +63,9 @@ struct Report {
   std::uint64_t other_objects = 0;  // findings that --object left out
   std::vector<std::string> notes;   // of the audit as a whole
 };
+
+// Processes of a program that no source gave events of. A log does not tell.
+[[nodiscard]] std::size_t CountUnaudited(const Report& report);
 
 // For a person; ends with a newline.
 [[nodiscard]] std::string ReportText(const Report& report);

@@ -140,6 +140,13 @@ std::string WhenText(const Report& report, const NamedFinding& named) {
   return text;
 }
 
+// Behind main(), whose callers are the C library's.
+size_t EndOfProgram(const std::vector<Function>& chain) {
+  const auto main = std::find_if(chain.begin(), chain.end(),
+                                 [](const Function& function) { return function.name == "main"; });
+  return static_cast<size_t>(main - chain.begin()) + (main == chain.end() ? 0 : 1);
+}
+
 // The frames [0, end) and where there are more.
 std::string ChainText(const std::vector<Function>& chain, size_t end) {
   std::string text;
@@ -161,9 +168,10 @@ std::string FindingText(const Report& report, const NamedFinding& named, size_t 
   lines.push_back({"", WhenText(report, named)});
   for (const Line& line : lines) text += "    " + Padded(line.label, 8) + line.text + "\n";
   const bool victim_called = named.victim_function < named.chain.size();
-  text += ChainText(named.chain, victim_called ? named.victim_function + 1 : named.chain.size());
+  text +=
+      ChainText(named.chain, victim_called ? named.victim_function + 1 : EndOfProgram(named.chain));
   if (!victim_called && !named.victim_chain.empty()) {
-    text += "    the victim:\n" + ChainText(named.victim_chain, named.victim_chain.size());
+    text += "    the victim:\n" + ChainText(named.victim_chain, EndOfProgram(named.victim_chain));
   }
   return text + named.suppression + "\n";
 }
@@ -171,8 +179,13 @@ std::string FindingText(const Report& report, const NamedFinding& named, size_t 
 std::string SummaryText(const Report& report) {
   std::set<std::string> culprits;
   for (const NamedFinding& named : report.findings) culprits.insert(named.culprit.object);
+  const std::size_t unaudited = CountUnaudited(report);
   return Counted(report.findings.size(), "finding", "findings") + ", " +
-         Counted(culprits.size(), "library", "libraries") + "\n";
+         Counted(culprits.size(), "library", "libraries") +
+         (unaudited == 0
+              ? ""
+              : "; " + Counted(unaudited, "process was", "processes were") + " not audited") +
+         "\n";
 }
 
 std::string LeftOutText(const Report& report) {
@@ -225,6 +238,13 @@ std::string SourcesText(const Report& report) {
 }
 
 }  // namespace
+
+std::size_t CountUnaudited(const Report& report) {
+  if (report.is_replay) return 0;
+  return static_cast<std::size_t>(
+      std::count_if(report.processes.begin(), report.processes.end(),
+                    [](const ReportedProcess& process) { return process.source.empty(); }));
+}
 
 std::string ReportText(const Report& report) {
   std::string text = "\ncuguest-audit: " + report.subject + "\n";
