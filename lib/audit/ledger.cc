@@ -70,59 +70,63 @@ Ledger::Key Ledger::KeyOf(const Charge& charge) {
   victims.reserve(charge.victims.size());
   for (const Victim& victim : charge.victims) {
     victims.emplace_back(PlaceKey(victim.place.object, victim.place.offset), victim.minds,
-                         victim.party,
-                         victim.minds == Minds::kIfManagesOnThread ? finding.thread : 0);
+                         victim.party);
   }
   return {finding.kind, finding.call, PlaceKey(finding.culprit.object, finding.culprit.offset),
           PlaceKey(finding.victim.object, finding.victim.offset), std::move(victims)};
 }
 
 void Ledger::Add(const Charge& charge) {
+  const bool depends =
+      std::any_of(charge.victims.begin(), charge.victims.end(),
+                  [](const Victim& victim) { return victim.minds == Minds::kIfManagesOnThread; });
+  AddTo(charge, depends ? &of_threads_[charge.finding.thread] : &charges_);
+}
+
+void Ledger::AddTo(const Charge& charge, Charges* charges) {
   Key key = KeyOf(charge);
-  const auto found = charges_.find(key);
-  if (found != charges_.end()) {
-    // Which chain it has must agree with where its victims are in it.
+  const auto found = charges->find(key);
+  if (found != charges->end()) {
+    // The first one, with its victims: they are frames of its chain.
     Charge& known = found->second;
     const std::uint64_t count = known.finding.count + charge.finding.count;
     if (OrderOf(charge.finding) < OrderOf(known.finding)) {
       known = charge;
     }
     known.finding.count = count;
-  } else if (charges_.size() < kLedgerLimit) {
-    charges_.emplace(std::move(key), charge);
+  } else if (charges->size() < kLedgerLimit) {
+    charges->emplace(std::move(key), charge);
   }
 }
 
 void Ledger::EndThread(std::uint32_t thread, const Habits& habits) {
-  std::vector<Charge> decided;
-  for (auto i = charges_.begin(); i != charges_.end();) {
-    const Charge& charge = i->second;
-    const bool depends = charge.finding.thread == thread &&
-                         std::any_of(charge.victims.begin(), charge.victims.end(),
-                                     [](auto& v) { return v.minds == Minds::kIfManagesOnThread; });
-    if (!depends) {
-      ++i;
-      continue;
-    }
-    if (const std::optional<Finding> finding = Decide(charge, habits)) {
-      decided.push_back({*finding, {}});
-    }
-    i = charges_.erase(i);
+  const auto found = of_threads_.find(thread);
+  if (found == of_threads_.end()) {
+    return;
   }
-  for (const Charge& charge : decided) {
-    Add(charge);
+  for (const auto& entry : found->second) {
+    if (const std::optional<Finding> finding = Decide(entry.second, habits)) {
+      AddTo({*finding, {}}, &charges_);
+    }
   }
+  of_threads_.erase(found);
 }
 
 std::vector<Finding> Ledger::Findings(const Habits& habits) const {
   std::map<Key, Finding> merged;
-  for (const auto& entry : charges_) {
-    if (const std::optional<Finding> finding = Decide(entry.second, habits)) {
-      const auto [at, is_new] = merged.emplace(KeyOf({*finding, {}}), *finding);
-      if (!is_new) {
-        Merge(*finding, &at->second);
+  const auto merge = [&](const Charges& charges) {
+    for (const auto& entry : charges) {
+      if (const std::optional<Finding> finding = Decide(entry.second, habits)) {
+        const auto [at, is_new] = merged.emplace(KeyOf({*finding, {}}), *finding);
+        if (!is_new) {
+          Merge(*finding, &at->second);
+        }
       }
     }
+  };
+  merge(charges_);
+  for (const auto& entry : of_threads_) {
+    merge(entry.second);
   }
   std::vector<Finding> findings;
   findings.reserve(merged.size());

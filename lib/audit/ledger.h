@@ -54,7 +54,8 @@ class Habits {
   std::set<PartyId> manage_;
 };
 
-// Different ones that are kept. There are as many as there are places in the program that do harm.
+// Different ones that are kept, and of each thread those that depend on it. There are as many as
+// there are places in the program that do harm.
 inline constexpr std::size_t kLedgerLimit = 16384;
 
 class Ledger {
@@ -68,13 +69,17 @@ class Ledger {
 
  private:
   using PlaceKey = std::pair<std::uint32_t, std::uint64_t>;
-  // Of a victim; the thread matters where what it minds depends on it.
-  using VictimKey = std::tuple<PlaceKey, Minds, PartyId, std::uint32_t>;
+  using VictimKey = std::tuple<PlaceKey, Minds, PartyId>;
   using Key = std::tuple<FindingKind, std::string, PlaceKey, PlaceKey, std::vector<VictimKey>>;
+  using Charges = std::map<Key, Charge>;
 
   static Key KeyOf(const Charge& charge);
 
-  std::map<Key, Charge> charges_;
+  static void AddTo(const Charge& charge, Charges* charges);
+
+  Charges charges_;
+  // Those whose victims depend on what happens in a thread, by its number.
+  std::map<std::uint32_t, Charges> of_threads_;
 };
 
 }  // namespace cuguest::audit

@@ -117,7 +117,8 @@ class Program {
     chain->push_back({1, 1, address});
     for (std::uint64_t i = Below(6); i > 0; --i) {
       address -= 0x100 * (1 + Below(2));
-      chain->insert(chain->begin(), {static_cast<std::uint32_t>(1 + Below(kObjects)), Below(3), address});
+      chain->insert(chain->begin(),
+                    {static_cast<std::uint32_t>(1 + Below(kObjects)), Below(3), address});
     }
     return chain;
   }
@@ -148,11 +149,10 @@ BOOST_AUTO_TEST_CASE(ten_million_events) {
   }
   const auto end = std::chrono::steady_clock::now();
   const std::uint64_t late = ResidentBytes();
-  BOOST_TEST_MESSAGE("after 1 million events " << early / 1024 << " KiB and " << findings
-                                               << " findings, after 10 million " << late / 1024
-                                               << " KiB and " << analysis.Findings().size() << ", "
-                                               << std::chrono::duration<double>(end - begin).count()
-                                               << " s");
+  BOOST_TEST_MESSAGE("after 1 million events "
+                     << early / 1024 << " KiB and " << findings << " findings, after 10 million "
+                     << late / 1024 << " KiB and " << analysis.Findings().size() << ", "
+                     << std::chrono::duration<double>(end - begin).count() << " s");
   BOOST_TEST(findings > 1000u);
   BOOST_TEST(late < early + early / 4 + (8 << 20));
 }

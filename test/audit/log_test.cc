@@ -178,7 +178,8 @@ check 2>2 | host
 }
 
 BOOST_AUTO_TEST_CASE(what_is_wrong_is_told_with_its_line) {
-  const std::string begin = "cuguest-audit-log 1\nprocess 1 2 3 - /bin/host\nobject 1 - /bin/host\n";
+  const std::string begin =
+      "cuguest-audit-log 1\nprocess 1 2 3 - /bin/host\nobject 1 - /bin/host\n";
   BOOST_TEST(ErrorIn(begin) == "");
   BOOST_TEST(ErrorIn("") == "line 1: there is none: not a log of cuguest-audit");
   BOOST_TEST(ErrorIn("ELF\n") == "line 1: not a log of cuguest-audit");

@@ -18,7 +18,8 @@ BOOST_AUTO_TEST_CASE(names) {
   for (const auto& [path, party] : std::initializer_list<std::pair<std::string, std::string>>{
            {"/bin/host", "/bin/host"},
            {"host", "host"},
-           {"/usr/local/cuda/lib64/libcublas.so.13.0.0.19", "/usr/local/cuda/lib64/libcublas.so.13.0.0.19"},
+           {"/usr/local/cuda/lib64/libcublas.so.13.0.0.19",
+            "/usr/local/cuda/lib64/libcublas.so.13.0.0.19"},
            {"/lib/x86_64-linux-gnu/libc.so.6", ""},
            {"/lib64/ld-linux-x86-64.so.2", ""},
            {"/usr/lib/libstdc++.so.6.0.30", ""},
