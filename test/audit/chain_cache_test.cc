@@ -55,13 +55,6 @@ struct Fixture {
   ChainCache cache;
 };
 
-bool HasFrame(const CachedChain& chain, std::uintptr_t address) {
-  for (std::uint32_t i = 0; i < chain.frame_count; ++i) {
-    if (chain.frames[i].address == address) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 BOOST_FIXTURE_TEST_SUITE(chain_cache, Fixture)
@@ -71,7 +64,8 @@ BOOST_AUTO_TEST_CASE(frames_have_their_canonical_address) {
   for (const std::size_t size : {16, 4096}) {
     const CachedChain* chain = Guest(size, &frame);
     BOOST_REQUIRE(chain != nullptr);
-    BOOST_TEST(HasFrame(*chain, frame));
+    BOOST_REQUIRE(chain->frame_count >= 3u);  // Call(), Guest(), the test
+    BOOST_TEST(chain->frames[1].address == frame);
   }
 }
 
