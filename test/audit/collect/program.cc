@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -118,6 +119,41 @@ int Forks() {
   return 0;
 }
 
+// Children of a process whose other threads are busy.
+int ForksAmongThreads() {
+  const CUcontext context = MakeContext(0);
+  const Guest guest(guest_path);
+  std::atomic<bool> is_over{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      while (!is_over) EXPECT(guest.PushAndPop(context) == 0);
+    });
+  }
+  for (int i = 0; i < 10; ++i) {
+    const pid_t child = fork();
+    int count = 0;
+    if (child == 0) _exit(RAW(cuDeviceGetCount)(&count) == CUDA_ERROR_NOT_INITIALIZED ? 7 : 1);
+    int status = 0;
+    EXPECT(waitpid(child, &status, 0) == child);
+    EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+  }
+  is_over = true;
+  for (std::thread& thread : threads) thread.join();
+  return 0;
+}
+
+// Each call of the stack leaves another context current.
+int MovesBetweenContexts() {
+  const CUcontext first = MakeContext(0);
+  const CUcontext second = MakeContext(0);
+  EXPECT(Guest(guest_path).PushAndPop(first) == 0);
+  EXPECT(Pop() == 0);
+  EXPECT(RAW(cuCtxSetCurrent)(second) == CUDA_SUCCESS);
+  EXPECT(RAW_AS(decltype(&cuCtxDestroy), "cuCtxDestroy_v2")(second) == CUDA_SUCCESS);
+  return 0;
+}
+
 // A child that makes no call ends by exit(), its parent does not.
 int ChildExits() {
   MakeContext(0);
@@ -134,7 +170,7 @@ int ManyThreads() {
   std::vector<std::thread> threads;
   for (int i = 0; i < 64; ++i) {
     threads.emplace_back([&] {
-      for (int k = 0; k < 500; ++k) EXPECT(guest.PushAndPop(context) == 0);
+      for (int k = 0; k < 200; ++k) EXPECT(guest.PushAndPop(context) == 0);
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -181,7 +217,7 @@ int Floods() {
   const CUcontext context = MakeContext(0);
   const Guest guest(guest_path);
   const auto push_and_pop = guest.Find<int(CUcontext)>("PushAndPop");
-  for (int i = 0; i < 100000; ++i) EXPECT(push_and_pop(context) == 0);
+  for (int i = 0; i < 40000; ++i) EXPECT(push_and_pop(context) == 0);
   return 0;
 }
 
@@ -193,6 +229,8 @@ constexpr struct {
     {"runtime_sets_device", RuntimeSetsDevice},
     {"replaces_guest", ReplacesGuest},
     {"forks", Forks},
+    {"forks_among_threads", ForksAmongThreads},
+    {"moves_between_contexts", MovesBetweenContexts},
     {"child_exits", ChildExits},
     {"many_threads", ManyThreads},
     {"leaves_at_once", LeavesAtOnce},
