@@ -244,6 +244,25 @@ check 3>3 | host
 )") == "leaked-push cuCtxPushCurrent guest>host; leaked-push cuCtxPushCurrent third>guest");
 }
 
+BOOST_AUTO_TEST_CASE(what_the_victim_returned_with_is_not_taken_back) {
+  BOOST_TEST(FindingsIn(kHost + R"(
+cuCtxPushCurrent 1>4 context=4 | guest host
+cuCtxPushCurrent 4>2 context=2 | third guest host
+check 2>2 | guest host
+check 2>2 | host
+cuCtxPopCurrent 2>4 | third host
+cuCtxPopCurrent 4>1 | guest host
+check 1>1 | host
+)") == "leaked-push cuCtxPushCurrent third>guest");
+}
+
+BOOST_AUTO_TEST_CASE(a_party_that_is_called_again_by_another_frame) {
+  BOOST_TEST(FindingsIn(kHost + R"(
+cuCtxPushCurrent 1>2 context=2 | third host
+check 2>2 | third@8 host
+)") == "leaked-push cuCtxPushCurrent third>host");
+}
+
 BOOST_AUTO_TEST_CASE(times_are_counted) {
   const Replayed replayed(LogOf(kHost + R"(
 cuCtxPushCurrent 1>2 context=2 | third host
@@ -343,6 +362,12 @@ BOOST_AUTO_TEST_CASE(sixty_four_threads) {
 
 BOOST_AUTO_TEST_CASE(a_stack_deeper_than_what_is_kept) {
   // The oldest entries are forgotten, not their findings.
+  std::string leaks = kHost;
+  for (int i = 0; i < 5000; ++i) {
+    leaks += "cuCtxPushCurrent 2>2 context=2 | third host\ncheck 2>2 | host\n";
+  }
+  BOOST_TEST(FindingsIn(leaks) == "leaked-push cuCtxPushCurrent third>host x5000");
+  // Before the one who left them has returned there are none yet.
   BOOST_TEST(FindingsIn(kHost + R"(
 10000* cuCtxPushCurrent 2>2 context=2 | third host
 check 2>2 | host

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ten million events of a program that does everything wrong, in which nothing ever ends but in its
-// turn: the analysis needs no more memory for the last nine million than for the first.
+// Ten million events of a program that does everything wrong: the analysis needs no more memory for
+// the last nine million of them than for the first one.
 
 #include <unistd.h>
 
