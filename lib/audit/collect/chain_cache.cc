@@ -104,7 +104,9 @@ void ChainCache::Forget() {
   }
 }
 
-bool ChainCache::IsSame(const CachedChain& chain, std::uintptr_t key) {
+// Reads parts of the stack that may be in no frame now.
+__attribute__((no_sanitize("address", "thread"))) bool ChainCache::IsSame(const CachedChain& chain,
+                                                                          std::uintptr_t key) {
 #ifdef __x86_64__  // where a return address is just below the canonical frame address
   if (chain.key != key || chain.generation == 0) return false;
   for (std::uint32_t i = 0; i < chain.slot_count; ++i) {
