@@ -34,7 +34,8 @@ namespace cuguest::audit {
 
 // Environment of an audited program.
 inline constexpr char kDirectoryVariable[] = "CUGUEST_AUDIT_DIR";  // of the channels; must exist
-// cupti, sanitizer or cudasim: that source alone. Otherwise all of them are tried.
+// Sources to try, in this order, with commas between: cudasim, cupti, sanitizer, which is also the
+// order without it.
 inline constexpr char kSourceVariable[] = "CUGUEST_AUDIT_SOURCE";
 // Paths of libcupti.so and libsanitizer-public.so, where the usual ones are not to be used.
 inline constexpr char kCuptiVariable[] = "CUGUEST_AUDIT_CUPTI";

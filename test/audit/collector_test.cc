@@ -348,23 +348,25 @@ BOOST_AUTO_TEST_CASE(unknown_source_is_noted) {
   BOOST_TEST(audit.process().notes[0] == "CUGUEST_AUDIT_SOURCE=nvprof: no such source.");
 }
 
-// The same through CUPTI, of which a small part stands on the simulation.
+// The same through CUPTI and the Sanitizer API, of which small parts stand on the simulation.
 BOOST_AUTO_TEST_SUITE(cupti, *cuguest_test::OnlySim())
 
 std::map<std::string, std::string> With(std::map<std::string, std::string> more) {
   more.insert({kSourceVariable, "cupti"});
   more.insert({kCuptiVariable, Required("CUGUEST_TEST_AUDIT_CUPTI")});
+  more.insert({kSanitizerVariable, Required("CUGUEST_TEST_AUDIT_CUPTI")});
   return more;
 }
 
-BOOST_AUTO_TEST_CASE(events_are_those_of_the_simulation) {
+void CompareWithSimulation(const std::map<std::string, std::string>& environment,
+                           const std::string& source) {
   for (const char* scenario : {"leak_and_check", "runtime_sets_device", "changes_settings",
                                "moves_between_contexts", "uses_a_destroyed_handle"}) {
     BOOST_TEST_CONTEXT(scenario) {
       const Audit plain(scenario);
-      const Audit audit(scenario, With({}));
+      const Audit audit(scenario, environment);
       BOOST_TEST(audit.status == 0);
-      BOOST_TEST(audit.process().source == "cupti");
+      BOOST_TEST(audit.process().source == source);
       BOOST_TEST(audit.seen() == plain.seen(), boost::test_tools::per_element());
       for (size_t i = 0; i < plain.events.at(plain.pid).size(); ++i) {
         const Event& one = audit.events.at(audit.pid).at(i);
@@ -381,6 +383,23 @@ BOOST_AUTO_TEST_CASE(events_are_those_of_the_simulation) {
       }
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(events_are_those_of_the_simulation) {
+  CompareWithSimulation(With({}), "cupti");
+}
+
+BOOST_AUTO_TEST_CASE(sanitizers_events_are_those_of_the_simulation) {
+  CompareWithSimulation(With({{kSourceVariable, "sanitizer"}}), "sanitizer");
+}
+
+BOOST_AUTO_TEST_CASE(next_source_is_tried) {
+  const Audit audit("leak_and_check", With({{"CUGUEST_TEST_CUPTI_RIVAL", "Nsight Systems"},
+                                            {kSourceVariable, "cupti,sanitizer"}}));
+  BOOST_TEST(audit.process().source == "sanitizer");
+  BOOST_REQUIRE(!audit.process().notes.empty());
+  BOOST_TEST(audit.process().notes[0].find("Nsight Systems") != std::string::npos);
+  BOOST_TEST(audit.seen().size() == 6u);
 }
 
 BOOST_AUTO_TEST_CASE(what_it_does_not_see_is_noted) {

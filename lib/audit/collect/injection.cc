@@ -28,21 +28,35 @@ bool Try(const Source& source) {
   return true;
 }
 
+// Whether the next name of the list is the source's.
+bool IsNamed(const Source& source, const char* list) {
+  const std::size_t length = std::strcspn(list, ",");
+  return std::strlen(source.name) == length && std::strncmp(source.name, list, length) == 0;
+}
+
+// The first of the list that can be had.
+void TryInOrder(const char* list) {
+  for (; *list != '\0'; list += std::strcspn(list, ","), list += *list == ',' ? 1 : 0) {
+    const Source* named = nullptr;
+    for (const Source* source : kSources) {
+      if (IsNamed(*source, list)) named = source;
+    }
+    if (named != nullptr && Try(*named)) return;
+    if (named != nullptr) continue;
+    char note[256];
+    std::snprintf(note, sizeof(note), "%s=%.100s: no such source.", kSourceVariable, list);
+    Collector::Note(note);
+  }
+}
+
 void Collect() {
   const char* directory = std::getenv(kDirectoryVariable);
   if (directory == nullptr || *directory == '\0' || !Collector::Start(directory)) return;
   const char* wanted = std::getenv(kSourceVariable);
-  const bool wants_one = wanted != nullptr && *wanted != '\0';
-  bool is_known = !wants_one;
+  if (wanted != nullptr && *wanted != '\0') return TryInOrder(wanted);
   for (const Source* source : kSources) {
-    if (wants_one && std::strcmp(wanted, source->name) != 0) continue;
-    is_known = true;
     if (Try(*source)) return;
   }
-  if (is_known) return;
-  char note[256];
-  std::snprintf(note, sizeof(note), "%s=%.100s: no such source.", kSourceVariable, wanted);
-  Collector::Note(note);
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 // the collector's way through CUPTI is run without a GPU. The types and signatures are those of
 // CUPTI's headers. Ids of callbacks are the simulation's, behind the real ones.
 //
+// It is the Sanitizer API, too, whose callbacks differ little.
+//
 //   CUGUEST_TEST_CUPTI_VERSION   what cuptiGetVersion answers; 130000
 //   CUGUEST_TEST_CUPTI_RIVAL     a subscriber that is there already. From version 130300 on it
 //                                lets others subscribe who ask for it.
@@ -30,6 +32,7 @@ constexpr size_t kMostContexts = 4096;
 CUpti_CallbackFunc callback = nullptr;
 void* user_data = nullptr;
 bool enabled[8] = {};
+bool is_sanitizer = false;
 struct Known {
   CUcontext handle;
   int device;
@@ -98,8 +101,20 @@ void Tell(const cudasimCall* call, CUpti_ApiCallbackSite site) {
   callback(user_data, domain, kFirstId + call->index, &data);
 }
 
+// Sanitizer_ResourceContextData.
+struct SanitizerContext {
+  CUcontext context;
+  CUgreenCtx green;
+  CUdevice device;
+};
+
 void TellOfContext(const cudasimContext* context, CUpti_CallbackIdResource id) {
   if (!enabled[CUPTI_CB_DOMAIN_RESOURCE]) return;
+  if (is_sanitizer) {  // ids 3, at the end of the creation, and 4
+    const SanitizerContext data = {context->handle, nullptr, context->device};
+    callback(user_data, CUPTI_CB_DOMAIN_RESOURCE, static_cast<CUpti_CallbackId>(id) + 2, &data);
+    return;
+  }
   CUpti_ResourceData data = {};
   data.context = context->handle;
   callback(user_data, CUPTI_CB_DOMAIN_RESOURCE, id, &data);
@@ -179,4 +194,15 @@ EXPORT CUptiResult cuptiGetDeviceId(CUcontext context, std::uint32_t* device) {
     if (known.handle == context) *device = static_cast<std::uint32_t>(known.device);
   }
   return CUPTI_SUCCESS;
+}
+
+EXPORT int sanitizerSubscribe(void** subscriber, CUpti_CallbackFunc function, void* user) {
+  is_sanitizer = true;
+  *subscriber = &callback;
+  return SubscribeToSimulation(function, user) == CUPTI_SUCCESS ? 0 : 10;
+}
+
+EXPORT int sanitizerEnableDomain(std::uint32_t enable, void*, int domain) {
+  enabled[domain] = enable != 0;
+  return 0;
 }
