@@ -69,9 +69,15 @@ void Fill(ChannelHeader* header, bool forked) {
   header->magic.store(kChannelMagic, std::memory_order_release);
 }
 
+// The reader may be past `end` by now, if others have written since: then the ticket is taken anew.
+bool HasRoom(std::uint64_t end, std::uint64_t tail) { return end <= tail + kChannelSlots; }
+
+constexpr long kShortestPauseNs = 50'000;
+constexpr long kLongestPauseNs = 5'000'000;
+
 // Not nanosleep(), at which a guest may cancel the thread.
-void Pause() {
-  const timespec time = {0, 50'000};
+void Pause(long nanoseconds) {
+  const timespec time = {0, nanoseconds};
   syscall(SYS_nanosleep, &time, nullptr);
 }
 
@@ -169,8 +175,7 @@ bool ChannelWriter::Reserve(ChannelHeader* header, std::uint64_t count, std::uin
   std::uint64_t head = header->head.load(std::memory_order_relaxed);
   do {
     const std::uint64_t end = head + count;
-    if (end - known_tail_.load(std::memory_order_relaxed) > kChannelSlots &&
-        !WaitForRoom(header, end)) {
+    if (!HasRoom(end, known_tail_.load(std::memory_order_relaxed)) && !WaitForRoom(header, end)) {
       header->lost.fetch_add(1, std::memory_order_relaxed);
       return false;
     }
@@ -181,16 +186,17 @@ bool ChannelWriter::Reserve(ChannelHeader* header, std::uint64_t count, std::uin
 
 bool ChannelWriter::WaitForRoom(ChannelHeader* header, std::uint64_t end) {
   const std::uint64_t started = MonotonicNs();
-  for (;;) {
+  // Longer and longer: many waiting threads must leave the reader its share of the processors.
+  for (long pause = kShortestPauseNs;; pause = std::min(2 * pause, kLongestPauseNs)) {
     const std::uint64_t tail = header->tail.load(std::memory_order_acquire);
     known_tail_.store(tail, std::memory_order_release);
-    if (end - tail <= kChannelSlots) return true;
+    if (HasRoom(end, tail)) return true;
     if (tail == stalled_at_.load(std::memory_order_relaxed)) return false;
     if (MonotonicNs() - started > kChannelPatienceNs) {
       stalled_at_.store(tail, std::memory_order_relaxed);
       return false;
     }
-    Pause();
+    Pause(pause);
   }
 }
 
