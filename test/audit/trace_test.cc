@@ -73,6 +73,27 @@ BOOST_AUTO_TEST_CASE(threads_of_processes_have_own_numbers) {
   BOOST_TEST(has(R"("ph":"C","pid":8,"tid":0,"name":"contexts","ts":1.000,"args":{"value":3}})"));
 }
 
+BOOST_AUTO_TEST_CASE(an_ended_thread_closes_its_slices) {
+  const TraceFile file;
+  TraceWriter trace;
+  BOOST_TEST(trace.Open(file.path) == "");
+  trace.SetStack(7, 1, 0, {"a"});
+  trace.EndThread(7, 1, 1000);
+  trace.EndThread(7, 9, 1000);  // of which there was no event
+  trace.SetStack(7, 2, 2000, {"b"});
+  trace.EndProcess(7, 3000);
+  BOOST_TEST(trace.Close() == "");
+  BOOST_TEST(file.Read() == R"([
+{"ph":"M","pid":7,"tid":1,"name":"thread_name","args":{"name":"thread 1"}},
+{"ph":"B","pid":7,"tid":1,"name":"a","ts":0.000},
+{"ph":"E","pid":7,"tid":1,"name":"a","ts":1.000},
+{"ph":"M","pid":7,"tid":2,"name":"thread_name","args":{"name":"thread 2"}},
+{"ph":"B","pid":7,"tid":2,"name":"b","ts":2.000},
+{"ph":"E","pid":7,"tid":2,"name":"b","ts":3.000}
+]
+)");
+}
+
 BOOST_AUTO_TEST_CASE(an_empty_trace_is_an_array) {
   const TraceFile file;
   TraceWriter trace;

@@ -57,13 +57,15 @@ TraceWriter::Time Session::TimeOf(const AuditedProcess& process, std::uint64_t t
 }
 
 void Session::TraceStack(const AuditedProcess& process, const Event& event) {
-  std::vector<std::string> stack;
-  if (event.kind != EventKind::kThreadEnd) {
-    for (const ContextId id : process.analysis->Stack(event.thread)) {
-      stack.push_back(SliceName(process.analysis->Context(id)));
-    }
+  const TraceWriter::Time time = TimeOf(process, event.time_ns);
+  if (event.kind == EventKind::kThreadEnd) {
+    return trace_->EndThread(process.process.pid, event.thread, time);
   }
-  trace_->SetStack(process.process.pid, event.thread, TimeOf(process, event.time_ns), stack);
+  std::vector<std::string> stack;
+  for (const ContextId id : process.analysis->Stack(event.thread)) {
+    stack.push_back(SliceName(process.analysis->Context(id)));
+  }
+  trace_->SetStack(process.process.pid, event.thread, time, stack);
 }
 
 void Session::TraceContexts(const Event& event, AuditedProcess* process) {

@@ -35,7 +35,7 @@ void TraceWriter::Write(const std::string& event) {
 TraceWriter::Thread& TraceWriter::ThreadOf(int pid, std::uint32_t thread) {
   Thread& found = threads_[{pid, thread}];
   if (found.number == 0) {
-    found.number = static_cast<int>(threads_.size());
+    found.number = ++last_number_;
     Write(Begin("M", pid, found.number, "thread_name") +
           ",\"args\":{\"name\":" + JsonString("thread " + std::to_string(thread)) + "}}");
   }
@@ -81,6 +81,13 @@ void TraceWriter::AddInstant(int pid, std::uint32_t thread, Time time, const std
 void TraceWriter::AddCounter(int pid, Time time, const std::string& name, std::uint64_t value) {
   Write(Begin("C", pid, 0, name) + TimeText(time) +
         ",\"args\":{\"value\":" + std::to_string(value) + "}}");
+}
+
+void TraceWriter::EndThread(int pid, std::uint32_t thread, Time time) {
+  const auto found = threads_.find({pid, thread});
+  if (found == threads_.end()) return;
+  CloseTo(0, pid, time, &found->second);
+  threads_.erase(found);
 }
 
 void TraceWriter::EndProcess(int pid, Time time) {

@@ -46,6 +46,8 @@ class TraceWriter {
   void AddInstant(int pid, std::uint32_t thread, Time time, const std::string& name,
                   const Arguments& arguments);
   void AddCounter(int pid, Time time, const std::string& name, std::uint64_t value);
+  // Closes the slices of a thread that has ended, and forgets it.
+  void EndThread(int pid, std::uint32_t thread, Time time);
   // Closes the slices of a process that has ended.
   void EndProcess(int pid, Time time);
 
@@ -69,6 +71,7 @@ class TraceWriter {
   bool empty_ = true;
   bool has_begun_ = false;
   Time begin_ = 0;
+  int last_number_ = 0;
   std::map<std::pair<int, std::uint32_t>, Thread> threads_;
 };
 
