@@ -31,6 +31,11 @@ bool IsSticky(int result) {
   return result == 700 || result == 702 || (result >= 709 && result < 720);
 }
 
+// What the runtime does with a program's kernels at its end, also after the driver's.
+bool IsUnload(const std::string& call) {
+  return call == "cuLibraryUnload" || call == "cuModuleUnload";
+}
+
 }  // namespace
 
 class Analysis::State {
@@ -60,7 +65,8 @@ class Analysis::State {
   void OnCall(const Event& event, const CausePointer& cause, Thread* thread);
   void OnResult(CallKind kind, const Cause& cause);
   void OnDestroyedHandle(ContextId context, const Cause& cause);
-  void OnDestruction(ContextId context, const CausePointer& cause);
+  // `put`: the call that had put the context on the thread's stack, or null.
+  void OnDestruction(ContextId context, const CausePointer& cause, const CausePointer& put);
   void OnReset(const Event& event, const Cause& cause);
   void OnLastError(CallKind kind, const Event& event, const CausePointer& cause, Thread* thread);
   static void ChangeStack(CallKind kind, const Event& event, const CausePointer& cause,
@@ -152,6 +158,8 @@ void Analysis::State::OnCall(const Event& event, const CausePointer& cause, Thre
       OnDestroyedHandle(event.context, *cause);
     }
   }
+  const CausePointer put =
+      kind == CallKind::kDestroy ? thread->model.PutBy(event.context) : nullptr;
   ChangeStack(kind, event, cause, &thread->model);
   OnResult(kind, *cause);
   OnLastError(kind, event, cause, thread);
@@ -164,7 +172,7 @@ void Analysis::State::OnCall(const Event& event, const CausePointer& cause, Thre
   switch (kind) {
     case CallKind::kDestroy:
       if (event.name.find("Detach") == std::string::npos || event.after != event.before) {
-        OnDestruction(event.context, cause);
+        OnDestruction(event.context, cause, put);
       }
       break;
     case CallKind::kRetainPrimary:
@@ -228,7 +236,9 @@ void Analysis::State::OnResult(CallKind kind, const Cause& cause) {
     return;
   }
   if (cause.result == kDeinitialized) {
-    Add(FindingOf(FindingKind::kAfterShutdown, cause));
+    if (!IsUnload(cause.call)) {
+      Add(FindingOf(FindingKind::kAfterShutdown, cause));
+    }
   } else if (cause.result == kNotInitialized && forked_) {
     Add(FindingOf(FindingKind::kForkedChild, cause));
   } else if (kind != CallKind::kAskForCapture && kind != CallKind::kEndCapture) {
@@ -240,35 +250,49 @@ void Analysis::State::OnDestroyedHandle(ContextId context, const Cause& cause) {
   if (cause.party() == 0) {
     return;
   }
+  const ContextFacts* facts = contexts_.Find(context);
+  const Cause* destroyed = facts != nullptr ? facts->destroyed.get() : nullptr;
+  // Whose fault it is: who destroyed what another had made and still counts on did it.
+  if (destroyed != nullptr && facts->made != nullptr && destroyed->party() != 0 &&
+      destroyed->party() != cause.party() && !facts->made->Has(destroyed->party())) {
+    Finding finding = FindingOf(FindingKind::kDestroyedContext, *destroyed);
+    finding.before = contexts_.NoteOf(context);
+    SetVictim(cause, *destroyed, &finding);
+    Add(std::move(finding));
+    return;
+  }
   Finding finding = FindingOf(FindingKind::kUsedDestroyedContext, cause);
   finding.before = contexts_.NoteOf(context);
-  const ContextFacts* facts = contexts_.Find(context);
-  if (facts != nullptr && facts->destroyed != nullptr) {
-    finding.victim_chain = facts->destroyed->chain;
+  if (destroyed != nullptr) {
+    finding.victim_chain = destroyed->chain;
   }
   Add(std::move(finding));
 }
 
-void Analysis::State::OnDestruction(ContextId context, const CausePointer& cause) {
+void Analysis::State::OnDestruction(ContextId context, const CausePointer& cause,
+                                    const CausePointer& put) {
   const ContextFacts* facts = contexts_.Find(context);
-  const CausePointer made = facts != nullptr ? facts->made : nullptr;
   const PartyId party = cause->party();
+  const auto is_others = [&](const Cause* user) {
+    return user != nullptr && user->party() != 0 && user->party() != party;
+  };
   const Cause* user = nullptr;
   for (const auto& [number, thread] : threads_) {
-    const Cause* put = number != cause->thread ? thread.model.PutBy(context) : nullptr;
-    if (user == nullptr && put != nullptr && put->party() != 0 && put->party() != party) {
-      user = put;
+    const Cause* there = number != cause->thread ? thread.model.PutBy(context).get() : nullptr;
+    if (user == nullptr && is_others(there)) {
+      user = there;
     }
   }
+  // On the thread's own stack it is its maker's to destroy, whatever put it there. Where it is on
+  // no stack, nobody is known to count on it: it may have been handed over.
+  const bool is_makers = facts != nullptr && facts->made != nullptr && facts->made->Has(party);
+  const FindingKind kind =
+      user != nullptr ? FindingKind::kDestroyedInUse : FindingKind::kDestroyedContext;
+  user = user == nullptr && !is_makers && is_others(put.get()) ? put.get() : user;
   if (party != 0 && user != nullptr) {
-    Finding finding = FindingOf(FindingKind::kDestroyedInUse, *cause);
+    Finding finding = FindingOf(kind, *cause);
     finding.before = contexts_.NoteOf(context);
     SetVictim(*user, *cause, &finding);
-    Add(std::move(finding));
-  } else if (party != 0 && made != nullptr && made->party() != 0 && !made->Has(party)) {
-    Finding finding = FindingOf(FindingKind::kDestroyedContext, *cause);
-    finding.before = contexts_.NoteOf(context);
-    SetVictim(*made, *cause, &finding);
     Add(std::move(finding));
   }
   settings_.Forget(context, [&](auto... where) { return IsOpen(where...); });
@@ -280,7 +304,7 @@ void Analysis::State::OnReset(const Event& event, const Cause& cause) {
   const ContextId context = contexts_.PrimaryOf(device);
   const Cause* on_stack = nullptr;
   for (const auto& [number, thread] : threads_) {
-    const Cause* put = thread.model.PutBy(context);
+    const Cause* put = thread.model.PutBy(context).get();
     if (on_stack != nullptr || put == nullptr || put->party() == 0 ||
         put->party() == cause.party()) {
       continue;

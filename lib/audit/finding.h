@@ -27,7 +27,7 @@ enum class FindingKind : std::uint8_t {
   kTouchedDeviceZero,     // its primary context was created, and nothing was ever done in it
   kResetPrimary,          // while the victim holds it
   kOverReleasedPrimary,   // a reference of the victim's was released
-  kDestroyedContext,      // one that the victim made
+  kDestroyedContext,      // one that the victim counts on
   kDestroyedInUse,        // one that is on the stack of a thread of the victim's
   kUsedDestroyedContext,  // a destroyed context's handle was pushed or made current
   kChangedSetting,        // a flag, limit or configuration of a context of the victim's

@@ -43,11 +43,11 @@ std::string_view InPackages(std::string_view path) {
 bool PassesCallsOn(std::string_view file) {
   return StartsWithOne(
       file,
-      {"libc.so",     "libc-2.",    "ld-linux",    "ld-musl",        "libpthread", "libdl.so",
-       "libdl-2.",    "librt.so",   "librt-2.",    "libm.so",        "linux-vdso", "[vdso]",
-       "libstdc++",   "libc++",     "libgcc_s",    "libunwind",      "libffi",     "libgomp",
-       "libomp",      "libiomp5",   "_ctypes.",    "_cffi_backend.", "libasan.so", "libtsan.so",
-       "libubsan.so", "liblsan.so", "libclang_rt."});
+      {"libc.so",    "libc-2.",     "ld-linux",   "ld-musl",     "libpthread",     "libdl.so",
+       "libdl-2.",   "librt.so",    "librt-2.",   "libm.so",     "linux-vdso",     "[vdso]",
+       "libstdc++",  "libc++",      "libgcc_s",   "libunwind",   "libffi",         "libcuguest.so",
+       "libgomp",    "libomp",      "libiomp5",   "_ctypes.",    "_cffi_backend.", "libasan.so",
+       "libtsan.so", "libubsan.so", "liblsan.so", "libclang_rt."});
 }
 
 bool IsInterpreter(std::string_view file) {

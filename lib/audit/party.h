@@ -22,7 +22,7 @@ namespace cuguest::audit {
 //   folder in it. The packages of CuPy are one, and those of JAX.
 // - An interpreter and its library are "python".
 // - What only passes calls on is none, and "" here: the C and C++ libraries, OpenMP, ctypes and
-//   cffi, the packages that wrap CUDA for Python.
+//   cffi, the packages that wrap CUDA for Python, and cuguest, whose guards act for their caller.
 std::string PartyName(std::string_view path);
 
 using PartyId = std::uint32_t;  // 0: none; a frame is then of the party that called it

@@ -304,10 +304,10 @@ std::vector<ContextId> ThreadModel::Stack() const {
   return contexts;
 }
 
-const Cause* ThreadModel::PutBy(ContextId context) const {
+std::shared_ptr<const Cause> ThreadModel::PutBy(ContextId context) const {
   for (auto entry = stack_.rbegin(); entry != stack_.rend(); ++entry) {
     if (entry->context == context) {
-      return entry->put.get();
+      return entry->put;
     }
   }
   return nullptr;

@@ -64,7 +64,7 @@ class ThreadModel {
   [[nodiscard]] ContextId current() const { return stack_.empty() ? 0 : stack_.back().context; }
   [[nodiscard]] std::vector<ContextId> Stack() const;
   // Who put `context` on the stack, topmost; null if it is not there, or that is not known.
-  [[nodiscard]] const Cause* PutBy(ContextId context) const;
+  [[nodiscard]] std::shared_ptr<const Cause> PutBy(ContextId context) const;
 
   // Of the innermost activation of the last event; 0: there is none. Never that of another.
   [[nodiscard]] std::uint64_t activation() const { return activation_; }

@@ -458,7 +458,17 @@ BOOST_AUTO_TEST_CASE(context_destroyed) {
 cuCtxDestroy 1>0 context=1 | third host
 check 0>0 | host
 )") == "destroyed-context cuCtxDestroy third>host");
-  // By who had it made.
+  // It is on no stack. Whether somebody counted on it is known when that one uses it.
+  const std::string handed_over = R"(
+context cuCtxCreate context=1 device=0 | guest host
+cuCtxCreate 0>1 context=1 | guest host
+cuCtxPopCurrent 1>0 | guest host
+cuCtxDestroy 0>0 context=1 | third host
+)";
+  BOOST_TEST(FindingsIn(handed_over) == "");
+  BOOST_TEST(FindingsIn(handed_over + "entered cuCtxPushCurrent context=1 | guest:2 host") ==
+             "destroyed-context cuCtxDestroy third>guest:2");
+  // By the one that had it made.
   BOOST_TEST(FindingsIn(R"(
 context cuCtxCreate context=1 device=0 | guest host
 cuCtxCreate 0>1 context=1 | guest host
@@ -576,6 +586,7 @@ BOOST_AUTO_TEST_CASE(forked_child) {
 BOOST_AUTO_TEST_CASE(after_shutdown) {
   BOOST_TEST(FindingsIn("process_end\n2* cuMemFree 0>0 result=4 | third host") ==
              "after-shutdown cuMemFree third>- x2");
+  BOOST_TEST(FindingsIn("process_end\ncuLibraryUnload 0>0 result=4 | third host") == "");
 }
 
 BOOST_AUTO_TEST_CASE(a_culprit_that_was_unloaded_keeps_its_name) {
