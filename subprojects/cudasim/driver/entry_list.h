@@ -503,6 +503,33 @@
   X(GraphAddKernelNode, 12000, "_v2", GraphAddKernelNode, kInitialized, (CUgraphNode* node,        \
     CUgraph graph, const CUgraphNode* dependencies, size_t count,                                  \
     const CUDA_KERNEL_NODE_PARAMS_v2* params), (node, graph, dependencies, count, params))         \
+  X(GraphAddChildGraphNode, 10000, "", GraphAddChildGraphNode, kInitialized, (CUgraphNode* node,   \
+    CUgraph graph, const CUgraphNode* dependencies, size_t count, CUgraph child),                  \
+    (node, graph, dependencies, count, child))                                                     \
+  X(GraphChildGraphNodeGetGraph, 10000, "", GraphChildGraphNodeGetGraph, kInitialized,             \
+    (CUgraphNode node, CUgraph* graph), (node, graph))                                             \
+  X(GraphClone, 10000, "", GraphClone, kInitialized, (CUgraph* clone, CUgraph original),           \
+    (clone, original))                                                                             \
+  X(GraphNodeFindInClone, 10000, "", GraphNodeFindInClone, kInitialized, (CUgraphNode* node,       \
+    CUgraphNode original, CUgraph clone), (node, original, clone))                                 \
+  X(GraphKernelNodeGetParams, 10000, "", GraphKernelNodeGetParamsFirst, kInitialized,              \
+    (CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1* params), (node, params))                        \
+  X(GraphKernelNodeGetParams, 12000, "_v2", GraphKernelNodeGetParams, kInitialized,                \
+    (CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v2* params), (node, params))                        \
+  X(GraphKernelNodeSetParams, 10000, "", GraphKernelNodeSetParamsFirst, kInitialized,              \
+    (CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1* params), (node, params))                  \
+  X(GraphKernelNodeSetParams, 12000, "_v2", GraphKernelNodeSetParams, kInitialized,                \
+    (CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2* params), (node, params))                  \
+  X(GraphMemcpyNodeGetParams, 10000, "", GraphMemcpyNodeGetParams, kInitialized,                   \
+    (CUgraphNode node, CUDA_MEMCPY3D* params), (node, params))                                     \
+  X(GraphMemcpyNodeSetParams, 10000, "", GraphMemcpyNodeSetParams, kInitialized,                   \
+    (CUgraphNode node, const CUDA_MEMCPY3D* params), (node, params))                               \
+  X(GraphMemsetNodeGetParams, 10000, "", GraphMemsetNodeGetParams, kInitialized,                   \
+    (CUgraphNode node, CUDA_MEMSET_NODE_PARAMS* params), (node, params))                           \
+  X(GraphMemsetNodeSetParams, 10000, "", GraphMemsetNodeSetParams, kInitialized,                   \
+    (CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS* params), (node, params))                     \
+  X(GraphNodeSetParams, 12020, "", GraphNodeSetParams, kInitialized, (CUgraphNode node,            \
+    CUgraphNodeParams* params), (node, params))                                                    \
   X(GraphDestroyNode, 10000, "", GraphDestroyNode, kInitialized, (CUgraphNode node), (node))       \
   X(GraphKernelNodeSetAttribute, 11000, "", GraphKernelNodeSetAttribute, kInitialized,             \
     (CUgraphNode node, CUkernelNodeAttrID id, const CUkernelNodeAttrValue* value),                 \

@@ -82,9 +82,17 @@ class HandleTable {
   }
 
   size_t CountAlive() {
+    return CountIf([](const Value&) { return true; });
+  }
+
+  // Of those that are alive.
+  template <typename Predicate>
+  size_t CountIf(const Predicate& predicate) {
     const std::lock_guard<std::mutex> lock(mutex_);
     size_t count = 0;
-    for (const auto& entry : values_) count += entry.second.incarnation.IsAlive() ? 1 : 0;
+    for (const auto& [number, value] : values_) {
+      if (value.incarnation.IsAlive() && predicate(value)) ++count;
+    }
     return count;
   }
 

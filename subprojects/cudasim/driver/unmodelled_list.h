@@ -48,7 +48,6 @@
   X(FlushGPUDirectRDMAWrites, 11030, "", NotModelled, kInitialized, (), ())                       \
   X(FuncSetSharedMemConfig, 4020, "", NotModelled, kInitialized, (), ())                          \
   X(GraphAddBatchMemOpNode, 11070, "", NotModelled, kInitialized, (), ())                         \
-  X(GraphAddChildGraphNode, 10000, "", NotModelled, kInitialized, (), ())                         \
   X(GraphAddDependencies, 10000, "", NotModelled, kInitialized, (), ())                           \
   X(GraphAddDependencies, 12030, "_v2", NotModelled, kInitialized, (), ())                        \
   X(GraphAddEventRecordNode, 11010, "", NotModelled, kInitialized, (), ())                        \
@@ -60,8 +59,6 @@
   X(GraphAddMemFreeNode, 11040, "", NotModelled, kInitialized, (), ())                            \
   X(GraphBatchMemOpNodeGetParams, 11070, "", NotModelled, kInitialized, (), ())                   \
   X(GraphBatchMemOpNodeSetParams, 11070, "", NotModelled, kInitialized, (), ())                   \
-  X(GraphChildGraphNodeGetGraph, 10000, "", NotModelled, kInitialized, (), ())                    \
-  X(GraphClone, 10000, "", NotModelled, kInitialized, (), ())                                     \
   X(GraphConditionalHandleCreate, 12030, "", NotModelled, kInitialized, (), ())                   \
   X(GraphDebugDotPrint, 11030, "", NotModelled, kInitialized, (), ())                             \
   X(GraphEventRecordNodeGetEvent, 11010, "", NotModelled, kInitialized, (), ())                   \
@@ -92,24 +89,14 @@
   X(GraphHostNodeSetParams, 10000, "", NotModelled, kInitialized, (), ())                         \
   X(GraphKernelNodeCopyAttributes, 11000, "", NotModelled, kInitialized, (), ())                  \
   X(GraphKernelNodeGetAttribute, 11000, "", NotModelled, kInitialized, (), ())                    \
-  X(GraphKernelNodeGetParams, 10000, "", NotModelled, kInitialized, (), ())                       \
-  X(GraphKernelNodeGetParams, 12000, "_v2", NotModelled, kInitialized, (), ())                    \
-  X(GraphKernelNodeSetParams, 10000, "", NotModelled, kInitialized, (), ())                       \
-  X(GraphKernelNodeSetParams, 12000, "_v2", NotModelled, kInitialized, (), ())                    \
   X(GraphMemAllocNodeGetParams, 11040, "", NotModelled, kInitialized, (), ())                     \
   X(GraphMemFreeNodeGetParams, 11040, "", NotModelled, kInitialized, (), ())                      \
-  X(GraphMemcpyNodeGetParams, 10000, "", NotModelled, kInitialized, (), ())                       \
-  X(GraphMemcpyNodeSetParams, 10000, "", NotModelled, kInitialized, (), ())                       \
-  X(GraphMemsetNodeGetParams, 10000, "", NotModelled, kInitialized, (), ())                       \
-  X(GraphMemsetNodeSetParams, 10000, "", NotModelled, kInitialized, (), ())                       \
-  X(GraphNodeFindInClone, 10000, "", NotModelled, kInitialized, (), ())                           \
   X(GraphNodeGetDependencies, 10000, "", NotModelled, kInitialized, (), ())                       \
   X(GraphNodeGetDependencies, 12030, "_v2", NotModelled, kInitialized, (), ())                    \
   X(GraphNodeGetDependentNodes, 10000, "", NotModelled, kInitialized, (), ())                     \
   X(GraphNodeGetDependentNodes, 12030, "_v2", NotModelled, kInitialized, (), ())                  \
   X(GraphNodeGetEnabled, 11060, "", NotModelled, kInitialized, (), ())                            \
   X(GraphNodeSetEnabled, 11060, "", NotModelled, kInitialized, (), ())                            \
-  X(GraphNodeSetParams, 12020, "", NotModelled, kInitialized, (), ())                             \
   X(GraphRemoveDependencies, 10000, "", NotModelled, kInitialized, (), ())                        \
   X(GraphRemoveDependencies, 12030, "_v2", NotModelled, kInitialized, (), ())                     \
   T(GraphicsMapResources, 3000, "", 7000, ptsz, NotModelled, kInitialized, (), ())                \

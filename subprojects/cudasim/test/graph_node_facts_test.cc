@@ -257,3 +257,198 @@ BOOST_AUTO_TEST_CASE(a_node_is_taken_out_again) {
   OK(RAW(cuGraphDestroyNode)(guest.node));
   BOOST_TEST(guest.InstantiateAndRun() == 1u);
 }
+
+// What follows of what nodes were made with is as <cuda.h> describes it; not measured.
+
+BOOST_AUTO_TEST_CASE(a_kernel_node_tells_its_parameters) {
+  NodeGuest guest;
+  OK(guest.Add(11, {}, [](auto* params) { params->gridDimX = 3; }));
+  CUDA_KERNEL_NODE_PARAMS_v2 got = {};
+  OK(RAW(cuGraphKernelNodeGetParams)(guest.node, &got));
+  BOOST_TEST(got.func == guest.store);
+  BOOST_TEST(got.gridDimX == 3u);
+  BOOST_TEST(got.blockDimX == 1u);
+  BOOST_REQUIRE(got.kernelParams != nullptr);
+  CUdeviceptr to = 0;
+  unsigned value = 0;
+  std::memcpy(&to, got.kernelParams[0], sizeof(to));
+  std::memcpy(&value, got.kernelParams[1], sizeof(value));
+  BOOST_TEST(to == guest.memory);
+  BOOST_TEST(value == 11u);
+  OK(RAW(cuGraphAddKernelNode)(&guest.node, guest.graph, &guest.node, 1, &got));  // another one
+  BOOST_TEST(guest.InstantiateAndRun() == 11u);
+}
+
+BOOST_AUTO_TEST_CASE(a_captured_kernel_tells_its_parameters) {
+  NodeGuest guest;
+  CUdeviceptr to = guest.memory;
+  unsigned value = 12;
+  void* parameters[] = {&to, &value};
+  OK(Begin(guest.stream));
+  OK(RAW(cuLaunchKernel)(guest.store, 1, 1, 1, 2, 1, 1, 0, guest.stream, parameters, nullptr));
+  CUgraph captured = nullptr;
+  OK(RAW(cuStreamEndCapture)(guest.stream, &captured));
+  size_t count = 1;
+  CUgraphNode node = nullptr;
+  OK(RAW(cuGraphGetNodes)(captured, &node, &count));
+  CUDA_KERNEL_NODE_PARAMS_v2 got = {};
+  OK(RAW(cuGraphKernelNodeGetParams)(node, &got));
+  BOOST_TEST(got.func == guest.store);
+  BOOST_TEST(got.blockDimX == 2u);
+  BOOST_TEST(std::memcmp(got.kernelParams[1], &value, sizeof(value)) == 0);
+  OK(RAW(cuGraphDestroy)(captured));
+}
+
+BOOST_AUTO_TEST_CASE(a_kernel_node_gets_other_parameters) {
+  NodeGuest guest;
+  OK(guest.Add(1));
+  BOOST_TEST(guest.InstantiateAndRun() == 1u);
+  const auto set = [&](unsigned value) {
+    return guest.With(
+        value, [](auto*) {},
+        [&](const CUDA_KERNEL_NODE_PARAMS_v2& params) {
+          return RAW(cuGraphKernelNodeSetParams)(guest.node, &params);
+        });
+  };
+  OK(set(2));
+  BOOST_TEST(guest.Run() == 1u);  // as it was instantiated
+  OK(RAW(cuGraphExecDestroy)(guest.executable));
+  BOOST_TEST(guest.InstantiateAndRun() == 2u);
+  CUgraphNodeParams any = {};
+  CUdeviceptr to = guest.memory;
+  unsigned value = 3;
+  void* parameters[] = {&to, &value};
+  any.type = CU_GRAPH_NODE_TYPE_KERNEL;
+  any.kernel.func = guest.store;
+  any.kernel.gridDimX = any.kernel.gridDimY = any.kernel.gridDimZ = 1;
+  any.kernel.blockDimX = any.kernel.blockDimY = any.kernel.blockDimZ = 1;
+  any.kernel.kernelParams = parameters;
+  OK(RAW(cuGraphNodeSetParams)(guest.node, &any));
+  OK(RAW(cuGraphExecDestroy)(guest.executable));
+  BOOST_TEST(guest.InstantiateAndRun() == 3u);
+  IS(RAW(cuGraphKernelNodeSetParams)(guest.node, nullptr), INVALID_VALUE);
+  IS(RAW(cuGraphNodeSetParams)(guest.node, nullptr), INVALID_VALUE);
+  any.kernel.gridDimX = 0;
+  IS(RAW(cuGraphNodeSetParams)(guest.node, &any), INVALID_VALUE);
+  OK(RAW(cuGraphExecDestroy)(guest.executable));
+  BOOST_TEST(guest.InstantiateAndRun() == 3u);
+}
+
+namespace {
+
+// A fill of the first four bytes, and a copy of them to `to`.
+struct FillAndCopy : NodeGuest {
+  explicit FillAndCopy(unsigned* to) {
+    fill.dst = memory;
+    fill.value = 0x55;
+    fill.elementSize = 1;
+    fill.width = sizeof(*to);
+    fill.height = 1;
+    OK(RAW(cuGraphAddMemsetNode)(&filler, graph, nullptr, 0, &fill, context.get()));
+    copy.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+    copy.srcDevice = memory;
+    copy.dstMemoryType = CU_MEMORYTYPE_HOST;
+    copy.dstHost = to;
+    copy.WidthInBytes = sizeof(*to);
+    copy.Height = copy.Depth = 1;
+    OK(RAW(cuGraphAddMemcpyNode)(&copier, graph, &filler, 1, &copy, context.get()));
+  }
+
+  CUDA_MEMSET_NODE_PARAMS fill = {};
+  CUDA_MEMCPY3D copy = {};
+  CUgraphNode filler = nullptr;
+  CUgraphNode copier = nullptr;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_fill_node_gets_other_parameters) {
+  unsigned copied = 0;
+  FillAndCopy guest(&copied);
+  CUDA_MEMSET_NODE_PARAMS got = {};
+  OK(RAW(cuGraphMemsetNodeGetParams)(guest.filler, &got));
+  BOOST_TEST(got.dst == guest.memory);
+  BOOST_TEST(got.value == 0x55u);
+  BOOST_TEST(got.elementSize == 1u);
+  BOOST_TEST(got.width == 4u);
+  BOOST_TEST(got.height == 1u);
+  got.value = 0x66;
+  OK(RAW(cuGraphMemsetNodeSetParams)(guest.filler, &got));
+  BOOST_TEST(guest.InstantiateAndRun() == 0x66666666u);
+  CUgraphNodeParams any = {};
+  any.type = CU_GRAPH_NODE_TYPE_MEMSET;
+  any.memset.dst = guest.memory;
+  any.memset.value = 0x77;
+  any.memset.elementSize = any.memset.height = 1;
+  any.memset.width = 2;
+  any.memset.ctx = guest.context.get();
+  OK(RAW(cuGraphNodeSetParams)(guest.filler, &any));
+  OK(RAW(cuGraphExecDestroy)(guest.executable));
+  BOOST_TEST(guest.InstantiateAndRun() == 0x66667777u);
+  got.elementSize = 3;
+  IS(RAW(cuGraphMemsetNodeSetParams)(guest.filler, &got), INVALID_VALUE);
+  IS(RAW(cuGraphMemsetNodeSetParams)(guest.filler, nullptr), INVALID_VALUE);
+  IS(RAW(cuGraphMemsetNodeGetParams)(guest.filler, nullptr), INVALID_VALUE);
+}
+
+BOOST_AUTO_TEST_CASE(a_copy_node_gets_other_parameters) {
+  unsigned copied = 0;
+  unsigned elsewhere = 0;
+  FillAndCopy guest(&copied);
+  CUDA_MEMCPY3D got = {};
+  OK(RAW(cuGraphMemcpyNodeGetParams)(guest.copier, &got));
+  BOOST_CHECK_EQUAL(got.srcMemoryType, CU_MEMORYTYPE_DEVICE);
+  BOOST_TEST(got.srcDevice == guest.memory);
+  BOOST_CHECK_EQUAL(got.dstMemoryType, CU_MEMORYTYPE_HOST);
+  BOOST_TEST(got.dstHost == &copied);
+  BOOST_TEST(got.WidthInBytes == sizeof(copied));
+  BOOST_TEST(got.Height == 1u);
+  BOOST_TEST(got.Depth == 1u);
+  got.dstHost = &elsewhere;
+  OK(RAW(cuGraphMemcpyNodeSetParams)(guest.copier, &got));
+  guest.InstantiateAndRun();
+  BOOST_TEST(copied == 0u);
+  BOOST_TEST(elsewhere == 0x55555555u);
+  got.srcDevice = 0;
+  IS(RAW(cuGraphMemcpyNodeSetParams)(guest.copier, &got), INVALID_VALUE);
+  IS(RAW(cuGraphMemcpyNodeSetParams)(guest.copier, nullptr), INVALID_VALUE);
+}
+
+BOOST_AUTO_TEST_CASE(captured_copies_and_fills_tell_their_parameters) {
+  NodeGuest guest;
+  OK(Begin(guest.stream));
+  OK(RAW(cuMemsetD2D16Async)(guest.memory, 64, 7, 3, 2, guest.stream));
+  OK(RAW(cuMemcpyDtoHAsync)(guest.host, guest.memory, 8, guest.stream));
+  CUgraph captured = nullptr;
+  OK(RAW(cuStreamEndCapture)(guest.stream, &captured));
+  Nodes nodes(2);
+  size_t count = nodes.size();
+  OK(RAW(cuGraphGetNodes)(captured, nodes.data(), &count));
+  CUDA_MEMSET_NODE_PARAMS fill = {};
+  OK(RAW(cuGraphMemsetNodeGetParams)(nodes[0], &fill));
+  BOOST_TEST(fill.dst == guest.memory);
+  BOOST_TEST(fill.pitch == 64u);
+  BOOST_TEST(fill.value == 7u);
+  BOOST_TEST(fill.elementSize == 2u);
+  BOOST_TEST(fill.width == 3u);
+  BOOST_TEST(fill.height == 2u);
+  CUDA_MEMCPY3D copy = {};
+  OK(RAW(cuGraphMemcpyNodeGetParams)(nodes[1], &copy));
+  BOOST_TEST(copy.WidthInBytes == 8u);
+  OK(RAW(cuGraphDestroy)(captured));
+}
+
+BOOST_AUTO_TEST_CASE(parameters_are_of_the_nodes_type) {
+  unsigned copied = 0;
+  FillAndCopy guest(&copied);
+  CUDA_KERNEL_NODE_PARAMS_v2 kernel = {};
+  CUgraphNodeParams any = {};
+  any.type = CU_GRAPH_NODE_TYPE_MEMCPY;
+  any.memcpy.copyParams = guest.copy;
+  IS(RAW(cuGraphKernelNodeGetParams)(guest.filler, &kernel), INVALID_VALUE);
+  IS(RAW(cuGraphMemcpyNodeGetParams)(guest.filler, &guest.copy), INVALID_VALUE);
+  IS(RAW(cuGraphMemsetNodeGetParams)(guest.copier, &guest.fill), INVALID_VALUE);
+  IS(RAW(cuGraphMemsetNodeSetParams)(guest.copier, &guest.fill), INVALID_VALUE);
+  IS(RAW(cuGraphNodeSetParams)(guest.filler, &any), INVALID_VALUE);
+  IS(RAW(cuGraphMemcpyNodeGetParams)(nullptr, &guest.copy), INVALID_VALUE);
+}

@@ -8,6 +8,7 @@
 #include "driver/api.h"
 #include "driver/context/stack.h"
 #include "driver/graph/graph_memory.h"
+#include "driver/graph/node_parameters.h"
 #include "driver/handle_table.h"
 #include "driver/launch/launch.h"
 #include "driver/memory/copy.h"
@@ -36,9 +37,9 @@ struct Executable {
   Eternal incarnation;
   std::vector<ExecutableNode> nodes;
   unsigned long long flags = 0;
-  std::shared_ptr<const UserReferences> user_objects;
-  std::shared_ptr<void> instance;  // see Graph
-  TaskPointer last;                // of its last launch, which the next one waits for
+  std::vector<std::shared_ptr<const UserReferences>> user_objects;  // its child graphs', too
+  std::shared_ptr<void> instance;                                   // see Graph
+  TaskPointer last;  // of its last launch, which the next one waits for
 };
 
 HandleTable<CUgraph, GraphEntry>& Graphs() {
@@ -90,6 +91,15 @@ bool HasMemory(const std::vector<ExecutableNode>& nodes) {
                      [](const ExecutableNode& node) { return node.work.memory != nullptr; });
 }
 
+// The nodes that do something, and those of child graphs in the place of their nodes.
+void Collect(const Graph& graph, Executable* executable) {
+  for (const NodePointer& node : graph.nodes) {
+    if (node->work.run != nullptr) executable->nodes.push_back({node, node->work});
+    if (node->work.child != nullptr) Collect(*node->work.child, executable);
+  }
+  executable->user_objects.push_back(std::make_shared<UserReferences>(graph.user_objects));
+}
+
 // Of one graph, and each of them once.
 CUresult FindDependencies(const GraphPointer& graph, const CUgraphNode* handles, size_t count,
                           std::vector<NodePointer>* dependencies) {
@@ -105,12 +115,6 @@ CUresult FindDependencies(const GraphPointer& graph, const CUgraphNode* handles,
     dependencies->push_back(entry.node);
   }
   return CUDA_SUCCESS;
-}
-
-CUDA_KERNEL_NODE_PARAMS_v2 WithoutContext(const CUDA_KERNEL_NODE_PARAMS_v1& first) {
-  return {first.func,         first.gridDimX,  first.gridDimY,  first.gridDimZ,
-          first.blockDimX,    first.blockDimY, first.blockDimZ, first.sharedMemBytes,
-          first.kernelParams, first.extra,     nullptr,         nullptr};
 }
 
 // Puts the launch into the stream. Its nodes run one after another: branches are not followed.
@@ -144,12 +148,31 @@ GraphPointer MakeGraph() {
   return entry.graph;
 }
 
-void DropGraph(const GraphPointer& graph) {
-  Graphs().Remove(graph->handle);
-  for (const NodePointer& node : graph->nodes) Nodes().Remove(node->handle);
+namespace {
+
+void DropNode(const NodePointer& node) {
+  Nodes().Remove(node->handle);
+  if (node->work.child != nullptr) DropGraph(node->work.child);
 }
 
-size_t CountGraphs() { return Graphs().CountAlive() + Executables().CountAlive(); }
+}  // namespace
+
+void DropGraph(const GraphPointer& graph) {
+  Graphs().Remove(graph->handle);
+  for (const NodePointer& node : graph->nodes) DropNode(node);
+}
+
+CUresult FindNode(CUgraphNode handle, NodePointer* node) {
+  NodeEntry entry;
+  const CUresult code = FindIn(Nodes(), handle, &entry);
+  *node = entry.node;
+  return code;
+}
+
+size_t CountGraphs() {
+  const auto is_own = [](const GraphEntry& entry) { return !entry.graph->is_embedded; };
+  return Graphs().CountIf(is_own) + Executables().CountAlive();
+}
 
 NodePointer AddNode(const GraphPointer& graph, const Work& work,
                     const std::vector<NodePointer>& dependencies) {
@@ -169,13 +192,15 @@ CUresult GraphCreate(CUgraph* handle, unsigned flags) {
   return CUDA_SUCCESS;
 }
 
-// The graph that a capture still records into is refused, and the capture goes on.
+// The graph that a capture still records into is refused, and the capture goes on. Not measured: a
+// child graph, which its node owns.
 CUresult GraphDestroy(CUgraph handle) {
   GraphPointer graph;
   const CUresult code = FindGraph(handle, &graph);
   if (code != CUDA_SUCCESS) return code;
   const auto lock = Captures::Lock();
   if (graph->is_capturing) return CUDA_ERROR_ILLEGAL_STATE;
+  if (graph->is_embedded) return CUDA_ERROR_INVALID_VALUE;
   DropGraph(graph);
   return CUDA_SUCCESS;
 }
@@ -221,9 +246,7 @@ CUresult GraphInstantiateWithFlags(CUgraphExec* handle, CUgraph graph_handle,
   Executable executable;
   {
     const auto lock = Captures::Lock();
-    for (const NodePointer& node : graph->nodes) {
-      if (node->work.run != nullptr) executable.nodes.push_back({node, node->work});
-    }
+    Collect(*graph, &executable);
   }
   PanicIfContextIsGone(graph_handle, executable.nodes);
   for (const ExecutableNode& node : executable.nodes) {
@@ -236,7 +259,6 @@ CUresult GraphInstantiateWithFlags(CUgraphExec* handle, CUgraph graph_handle,
     graph->instance = executable.instance;
   }
   executable.flags = flags;
-  executable.user_objects = std::make_shared<UserReferences>(graph->user_objects);
   return Executables().Add(executable, handle);
 }
 
@@ -316,12 +338,8 @@ CUresult GraphExecDestroy(CUgraphExec handle) {
   return CUDA_SUCCESS;
 }
 
-namespace {
-
-// `make` makes the node's work.
-template <typename Make>
 CUresult AddNodeOf(CUgraphNode* handle, CUgraph graph_handle, const CUgraphNode* dependency_handles,
-                   size_t count, const Make& make) {
+                   size_t count, const std::function<CUresult(Work*)>& make) {
   GraphPointer graph;
   CUresult code = FindGraph(graph_handle, &graph);
   if (code != CUDA_SUCCESS) return code;
@@ -335,6 +353,8 @@ CUresult AddNodeOf(CUgraphNode* handle, CUgraph graph_handle, const CUgraphNode*
   *handle = AddNode(graph, work, dependencies)->handle;
   return CUDA_SUCCESS;
 }
+
+namespace {
 
 // The context that a node names, or the current one.
 CUresult FindContextOfNode(CUcontext handle, Incarnation* incarnation) {
@@ -379,7 +399,8 @@ CUresult GraphAddKernelNode(CUgraphNode* handle, CUgraph graph, const CUgraphNod
   });
 }
 
-// Nodes of other types, and edges with data, are not modelled.
+// Nodes of other types, edges with data, and child graphs that the node takes over, are not
+// modelled.
 CUresult GraphAddNode(CUgraphNode* handle, CUgraph graph, const CUgraphNode* dependencies,
                       const CUgraphEdgeData* edges, size_t count, CUgraphNodeParams* params) {
   if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -391,20 +412,20 @@ CUresult GraphAddNode(CUgraphNode* handle, CUgraph graph, const CUgraphNode* dep
       return GraphAddMemcpyNode(handle, graph, dependencies, count, &params->memcpy.copyParams,
                                 params->memcpy.copyCtx);
     case CU_GRAPH_NODE_TYPE_MEMSET: {
-      const auto& [to, pitch, value, element_size, width, height, context] = params->memset;
-      const CUDA_MEMSET_NODE_PARAMS fill = {to, pitch, value, element_size, width, height};
-      return GraphAddMemsetNode(handle, graph, dependencies, count, &fill, context);
+      const CUDA_MEMSET_NODE_PARAMS fill = ToFillParams(params->memset);
+      return GraphAddMemsetNode(handle, graph, dependencies, count, &fill, params->memset.ctx);
     }
     case CU_GRAPH_NODE_TYPE_KERNEL: {
-      const CUDA_KERNEL_NODE_PARAMS_v3& of = params->kernel;
-      const CUDA_KERNEL_NODE_PARAMS_v2 kernel = {
-          of.func,      of.gridDimX,       of.gridDimY,     of.gridDimZ, of.blockDimX, of.blockDimY,
-          of.blockDimZ, of.sharedMemBytes, of.kernelParams, of.extra,    of.kern,      of.ctx};
+      const CUDA_KERNEL_NODE_PARAMS_v2 kernel = ToKernelParams(params->kernel);
       return GraphAddKernelNode(handle, graph, dependencies, count, &kernel);
     }
+    case CU_GRAPH_NODE_TYPE_GRAPH:
+      if (params->graph.ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE) break;
+      return GraphAddChildGraphNode(handle, graph, dependencies, count, params->graph.graph);
     default:
-      return CUDA_ERROR_NOT_SUPPORTED;
+      break;
   }
+  return CUDA_ERROR_NOT_SUPPORTED;
 }
 
 CUresult GraphAddNodeFirst(CUgraphNode* handle, CUgraph graph, const CUgraphNode* dependencies,
@@ -416,7 +437,7 @@ CUresult GraphAddKernelNodeFirst(CUgraphNode* handle, CUgraph graph,
                                  const CUgraphNode* dependencies, size_t count,
                                  const CUDA_KERNEL_NODE_PARAMS_v1* first) {
   if (first == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const CUDA_KERNEL_NODE_PARAMS_v2 parameters = WithoutContext(*first);
+  const CUDA_KERNEL_NODE_PARAMS_v2 parameters = ToKernelParams(*first);
   return GraphAddKernelNode(handle, graph, dependencies, count, &parameters);
 }
 
@@ -437,36 +458,25 @@ CUresult GraphKernelNodeSetAttribute(CUgraphNode handle, CUkernelNodeAttrID id,
   return code;
 }
 
-// The node of a graph that is still there, in what was instantiated from it. Its context stays.
-CUresult GraphExecKernelNodeSetParams(CUgraphExec handle, CUgraphNode node_handle,
-                                      const CUDA_KERNEL_NODE_PARAMS_v2* parameters) {
+CUresult RemakeInExecutable(CUgraphExec handle, CUgraphNode node_handle, CUgraphNodeType type,
+                            const Remake& remake) {
   Executable executable;
   CUresult code = FindIn(Executables(), handle, &executable);
   if (code != CUDA_SUCCESS) return code;
-  NodeEntry entry;
-  code = FindIn(Nodes(), node_handle, &entry);
+  NodePointer node;
+  code = FindNode(node_handle, &node);
   if (code != CUDA_SUCCESS) return code;
   const auto found =
       std::find_if(executable.nodes.begin(), executable.nodes.end(),
-                   [&](const ExecutableNode& candidate) { return candidate.node == entry.node; });
-  if (parameters == nullptr || found == executable.nodes.end() ||
-      found->work.type != CU_GRAPH_NODE_TYPE_KERNEL) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
+                   [&](const ExecutableNode& candidate) { return candidate.node == node; });
+  if (found == executable.nodes.end() || found->work.type != type) return CUDA_ERROR_INVALID_VALUE;
   Work work;
-  code = MakeKernelWork(*parameters, found->work.attributes, &work);
+  code = remake(found->work, &work);
   if (code != CUDA_SUCCESS) return code;
   if (work.incarnation.id != found->work.incarnation.id) return CUDA_ERROR_INVALID_VALUE;
   found->work = work;
   Executables().Set(handle, executable);
   return CUDA_SUCCESS;
-}
-
-CUresult GraphExecKernelNodeSetParamsFirst(CUgraphExec handle, CUgraphNode node,
-                                           const CUDA_KERNEL_NODE_PARAMS_v1* first) {
-  if (first == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const CUDA_KERNEL_NODE_PARAMS_v2 parameters = WithoutContext(*first);
-  return GraphExecKernelNodeSetParams(handle, node, &parameters);
 }
 
 CUresult GraphDestroyNode(CUgraphNode handle) {
@@ -485,7 +495,7 @@ CUresult GraphDestroyNode(CUgraphNode handle) {
     auto& edges = other->dependencies;
     edges.erase(std::remove(edges.begin(), edges.end(), entry.node), edges.end());
   }
-  Nodes().Remove(handle);
+  DropNode(entry.node);
   return CUDA_SUCCESS;
 }
 

@@ -18,15 +18,18 @@
 namespace cudasim::driver {
 
 class GraphMemory;
+struct Graph;
 
 // One piece of work in a stream, to be done now or by a graph.
 struct Work {
   CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
-  Incarnation incarnation;              // of the stream it was submitted to
-  std::function<bool()> is_valid;       // whether its memory is there
-  std::function<void(CUstream)> run;    // in the stream it is given; null in an empty node
+  Incarnation incarnation;            // of the stream it was submitted to
+  std::function<bool()> is_valid;     // whether its memory is there
+  std::function<void(CUstream)> run;  // in the stream it is given; null in an empty node
+  std::function<void(CUgraphNodeParams*)> describe;  // what a node of it was made with; or null
   std::function<TaskPointer()> awaits;  // what else it waits for when it is submitted; or null
   std::shared_ptr<GraphMemory> memory;  // what it allocates or frees
+  std::shared_ptr<Graph> child;         // whose nodes a child graph node stands for
   // Of a kernel: the same with one attribute more.
   std::vector<CUlaunchAttribute> attributes;
   std::function<CUresult(const CUlaunchAttribute&, Work*)> with;
@@ -39,6 +42,7 @@ struct Node {
   Work work;
   std::vector<NodePointer> dependencies;
   CUgraphNode handle = nullptr;
+  std::weak_ptr<Node> original;  // that it was cloned from
 };
 
 // Changed only while a capture records into it, by that capture and under its lock.
@@ -46,23 +50,38 @@ struct Graph {
   std::vector<NodePointer> nodes;  // a node comes after those it depends on
   CUgraph handle = nullptr;
   bool is_capturing = false;
+  bool is_embedded = false;      // the child graph of a node, which owns it
   std::weak_ptr<void> instance;  // the last one that is alive, if there is memory to allocate
   UserReferences user_objects;
 };
 using GraphPointer = std::shared_ptr<Graph>;
 
-// A new graph with a handle. DropGraph ends the handle and those of its nodes.
+// A new graph with a handle. DropGraph ends the handle and those of its nodes and child graphs.
 GraphPointer MakeGraph();
 void DropGraph(const GraphPointer& graph);
 
 // INVALID_VALUE for null and for what was destroyed. Panics for a value that never was a graph.
 CUresult FindGraph(CUgraph handle, GraphPointer* graph);
 
-// Graphs and executable graphs.
+// The same of a node.
+CUresult FindNode(CUgraphNode handle, NodePointer* node);
+
+// Graphs that are no child graphs, and executable graphs.
 size_t CountGraphs();
 
 NodePointer AddNode(const GraphPointer& graph, const Work& work,
                     const std::vector<NodePointer>& dependencies);
+
+// Changes the work of a node of that type in what was instantiated from its graph, which is still
+// there: `remake` makes the new work from the old, in the same context.
+using Remake = std::function<CUresult(const Work& old, Work* work)>;
+CUresult RemakeInExecutable(CUgraphExec executable, CUgraphNode node, CUgraphNodeType type,
+                            const Remake& remake);
+
+// For the calls that add a node, whose work `make` makes once the other arguments are known to be
+// right.
+CUresult AddNodeOf(CUgraphNode* handle, CUgraph graph, const CUgraphNode* dependencies,
+                   size_t count, const std::function<CUresult(Work*)>& make);
 
 }  // namespace cudasim::driver
 

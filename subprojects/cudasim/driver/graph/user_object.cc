@@ -76,12 +76,17 @@ void Release(CUuserObject handle, unsigned count) {
 
 }  // namespace
 
-UserReferences::UserReferences(const UserReferences& other) : counts_(other.counts_) {
-  for (const auto& [object, count] : counts_) Retain(object, count);
-}
+UserReferences::UserReferences(const UserReferences& other) { AddAll(other); }
 
 UserReferences::~UserReferences() {
   for (const auto& [object, count] : counts_) driver::Release(object, count);
+}
+
+void UserReferences::AddAll(const UserReferences& other) {
+  for (const auto& [object, count] : other.counts_) {
+    Retain(object, count);
+    Add(object, count);
+  }
 }
 
 void UserReferences::Add(CUuserObject object, unsigned count) { counts_[object] += count; }

@@ -23,6 +23,9 @@ class UserReferences {
   UserReferences& operator=(const UserReferences&) = delete;
   ~UserReferences();
 
+  // New references to the same objects, as many.
+  void AddAll(const UserReferences& other);
+
   // Takes over references that somebody has.
   void Add(CUuserObject object, unsigned count);
 

@@ -201,6 +201,7 @@ class Launch {
   Work ForNode() const {
     Work work = MakeWork();
     work.attributes = attributes_;
+    work.describe = Description();
     work.with = [launch = *this](const CUlaunchAttribute& attribute, Work* changed) {
       Launch next = launch;
       next.attributes_.push_back(attribute);
@@ -262,6 +263,34 @@ class Launch {
   CUresult LoseUnless(CUresult code) const {
     if (code != CUDA_SUCCESS) Captures::Lose(stream_);
     return code;
+  }
+
+  // The arguments are there as long as the description.
+  std::function<void(CUgraphNodeParams*)> Description() const {
+    struct Arguments {
+      std::vector<unsigned char> packed;
+      std::vector<void*> pointers;
+    };
+    const auto arguments = std::make_shared<Arguments>(Arguments{packed_, {}});
+    for (const PtxParameter& parameter : function_.entry->parameters) {
+      arguments->pointers.push_back(arguments->packed.data() + parameter.offset);
+    }
+    const CUcontext context = stream_.incarnation.context->handle();
+    return [=, handle = handle_, config = config_](CUgraphNodeParams* params) {
+      const auto& [grid, block] = std::tie(config.grid, config.block);
+      params->kernel = {handle,
+                        grid.x,
+                        grid.y,
+                        grid.z,
+                        block.x,
+                        block.y,
+                        block.z,
+                        config.shared_bytes,
+                        arguments->pointers.data(),
+                        nullptr,
+                        nullptr,
+                        context};
+    };
   }
 
   // The parameters are copied now, whenever the kernel runs.

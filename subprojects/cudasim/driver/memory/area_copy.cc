@@ -167,12 +167,46 @@ Location LocationOf(const Side& side) {
   return side.type == CU_MEMORYTYPE_ARRAY ? Location::kDevice : driver::LocationOf(side.address);
 }
 
+// As it was given, but for the form of the addresses.
+CUDA_MEMCPY3D Describe(const Copy& copy) {
+  const auto& [to, from, extent] = copy;
+  CUDA_MEMCPY3D params = {};
+  params.srcXInBytes = from.x;
+  params.srcY = from.y;
+  params.srcZ = from.z;
+  params.srcLOD = from.level;
+  params.srcMemoryType = from.type;
+  params.srcHost = ToPointer(from.address);
+  params.srcDevice = from.address;
+  params.srcArray = from.array;
+  params.srcPitch = from.pitch;
+  params.srcHeight = from.height;
+  params.dstXInBytes = to.x;
+  params.dstY = to.y;
+  params.dstZ = to.z;
+  params.dstLOD = to.level;
+  params.dstMemoryType = to.type;
+  params.dstHost = ToPointer(to.address);
+  params.dstDevice = to.address;
+  params.dstArray = to.array;
+  params.dstPitch = to.pitch;
+  params.dstHeight = to.height;
+  params.WidthInBytes = extent.width;
+  params.Height = extent.height;
+  params.Depth = extent.depth;
+  return params;
+}
+
 Work ToWork(const Copy& copy, const Incarnation& incarnation) {
   Work work;
   work.type = CU_GRAPH_NODE_TYPE_MEMCPY;
   work.incarnation = incarnation;
   work.is_valid = [=] { return copy.IsValid(); };
   work.run = [=](CUstream) { copy.Run(); };
+  work.describe = [=](CUgraphNodeParams* params) {
+    params->memcpy.copyCtx = incarnation.context->handle();
+    params->memcpy.copyParams = Describe(copy);
+  };
   return work;
 }
 

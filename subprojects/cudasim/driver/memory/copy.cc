@@ -88,6 +88,11 @@ bool IsStill(Location location, CUdeviceptr address) {
 // programming guide).
 constexpr size_t kStaged = size_t{64} << 10;
 
+CUmemorytype TypeOf(End end) {
+  if (end == End::kEither) return CU_MEMORYTYPE_UNIFIED;
+  return end == End::kDevice ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+}
+
 // A copy of bytes in a row.
 struct Copy {
   CUdeviceptr to;
@@ -110,6 +115,19 @@ struct Copy {
     }
     const auto* first = static_cast<const unsigned char*>(ToPointer(from));
     staged = std::make_shared<std::vector<unsigned char>>(first, first + bytes);
+  }
+  // As a copy of one row.
+  CUDA_MEMCPY3D Describe() const {
+    CUDA_MEMCPY3D copy = {};
+    copy.dstMemoryType = TypeOf(to_end);
+    copy.dstDevice = to;
+    copy.dstHost = ToPointer(to);
+    copy.srcMemoryType = TypeOf(from_end);
+    copy.srcDevice = from;
+    copy.srcHost = ToPointer(from);
+    copy.WidthInBytes = bytes;
+    copy.Height = copy.Depth = 1;
+    return copy;
   }
   bool Waits(Form form) const {
     return staged == nullptr && driver::Waits(form, to_location, from_location);
@@ -134,6 +152,10 @@ CUresult CopyInStream(Copy copy, CUstream handle, Form form) {
   work.incarnation = stream.incarnation;
   work.is_valid = [=] { return copy.IsValid(); };
   work.run = [=](CUstream) { copy.Run(); };
+  work.describe = [=](CUgraphNodeParams* params) {
+    params->memcpy.copyCtx = stream.incarnation.context->handle();
+    params->memcpy.copyParams = copy.Describe();
+  };
   TaskPointer task;
   const CUresult submitted = Submit(handle, stream, work, &task);
   return task != nullptr && copy.Waits(form) ? WaitFor(task) : submitted;
@@ -176,7 +198,7 @@ bool CanFill(CUdeviceptr address, size_t bytes, CUdevice device) {
          Memory::Reaches(address, bytes, Memory::kWrite);
 }
 
-// Rows of elements; one row has no pitch.
+// Rows of elements; the pitch of one row says nothing.
 struct Area {
   CUdeviceptr to = 0;
   size_t pitch = 0;
@@ -214,6 +236,10 @@ Work FillWork(const Area& area, Element value, const Incarnation& incarnation) {
   Work work;
   work.type = CU_GRAPH_NODE_TYPE_MEMSET;
   work.incarnation = incarnation;
+  work.describe = [=](CUgraphNodeParams* params) {
+    params->memset = {area.to,    area.pitch,  static_cast<unsigned>(value), sizeof(Element),
+                      area.width, area.height, incarnation.context->handle()};
+  };
   work.is_valid = [=] { return CanFillWith<Element>(area, device); };
   work.run = [=](CUstream) {
     PanicUnless(CanFillWith<Element>(area, device));
@@ -268,7 +294,7 @@ CUresult MakeFillWork(const CUDA_MEMSET_NODE_PARAMS& fill, const Incarnation& in
       (pitched && fill.pitch / fill.width < fill.elementSize)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  const Area area = {fill.dst, pitched ? fill.pitch : 0, fill.width, fill.height};
+  const Area area = {fill.dst, fill.pitch, fill.width, fill.height};
   switch (fill.elementSize) {
     case 1:
       *work = FillWork(area, static_cast<unsigned char>(fill.value), incarnation);

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Copies of graphs, and nodes that stand for one.
+//
+// Not measured: as <cuda.h> describes them. NOT_SUPPORTED, for a graph with memory of its own, is what
+// a second instance of one gets.
+
+#include <algorithm>
+#include <map>
+
+#include "driver/api.h"
+#include "driver/graph/graph.h"
+#include "driver/stream/capture.h"
+
+namespace cudasim::driver {
+namespace {
+
+bool HasMemory(const Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const NodePointer& node) {
+    return node->work.memory != nullptr ||
+           (node->work.child != nullptr && HasMemory(*node->work.child));
+  });
+}
+
+GraphPointer Embed(GraphPointer graph) {
+  graph->is_embedded = true;
+  return graph;
+}
+
+GraphPointer Clone(const Graph& original) {
+  const GraphPointer clone = MakeGraph();
+  clone->user_objects.AddAll(original.user_objects);
+  std::map<NodePointer, NodePointer> clones;
+  for (const NodePointer& node : original.nodes) {
+    Work work = node->work;
+    if (work.child != nullptr) work.child = Embed(Clone(*work.child));
+    std::vector<NodePointer> dependencies;
+    for (const NodePointer& dependency : node->dependencies) {
+      dependencies.push_back(clones.at(dependency));
+    }
+    const NodePointer copy = AddNode(clone, work, dependencies);
+    copy->original = node;
+    clones[node] = copy;
+  }
+  return clone;
+}
+
+CUresult CloneOf(CUgraph handle, GraphPointer* clone) {
+  GraphPointer original;
+  const CUresult code = FindGraph(handle, &original);
+  if (code != CUDA_SUCCESS) return code;
+  const auto lock = Captures::Lock();
+  if (HasMemory(*original)) return CUDA_ERROR_NOT_SUPPORTED;
+  *clone = Clone(*original);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult GraphClone(CUgraph* handle, CUgraph original) {
+  if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  GraphPointer clone;
+  const CUresult code = CloneOf(original, &clone);
+  if (code == CUDA_SUCCESS) *handle = clone->handle;
+  return code;
+}
+
+CUresult GraphNodeFindInClone(CUgraphNode* handle, CUgraphNode original_handle, CUgraph clone) {
+  NodePointer original;
+  GraphPointer graph;
+  CUresult code = FindNode(original_handle, &original);
+  if (code == CUDA_SUCCESS) code = FindGraph(clone, &graph);
+  if (code != CUDA_SUCCESS) return code;
+  if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto lock = Captures::Lock();
+  for (const NodePointer& node : graph->nodes) {
+    if (node->original.lock() != original) continue;
+    *handle = node->handle;
+    return CUDA_SUCCESS;
+  }
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult GraphAddChildGraphNode(CUgraphNode* handle, CUgraph graph, const CUgraphNode* dependencies,
+                                size_t count, CUgraph child) {
+  return AddNodeOf(handle, graph, dependencies, count, [=](Work* work) {
+    work->type = CU_GRAPH_NODE_TYPE_GRAPH;
+    const CUresult code = CloneOf(child, &work->child);
+    if (code == CUDA_SUCCESS) Embed(work->child);
+    return code;
+  });
+}
+
+CUresult GraphChildGraphNodeGetGraph(CUgraphNode handle, CUgraph* graph) {
+  NodePointer node;
+  const CUresult code = FindNode(handle, &node);
+  if (code != CUDA_SUCCESS) return code;
+  if (graph == nullptr || node->work.child == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *graph = node->work.child->handle;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace cudasim::driver

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What nodes were made with, and other things for them to do.
+//
+// Not measured, except for cuGraphExecKernelNodeSetParams: as <cuda.h> describes it. What it allows to
+// change of a copy or a fill in an executable graph is not checked beyond what the node itself needs.
+
+#include "driver/graph/node_parameters.h"
+
+#include <utility>
+
+#include "driver/api.h"
+#include "driver/graph/graph.h"
+#include "driver/launch/launch.h"
+#include "driver/memory/copy.h"
+#include "driver/stream/capture.h"
+
+namespace cudasim::driver {
+namespace {
+
+// What the node was made with, in a type's form.
+template <typename Params>
+CUresult GetParams(CUgraphNode handle, CUgraphNodeType type, Params* params,
+                   Params (*of)(const CUgraphNodeParams&)) {
+  NodePointer node;
+  const CUresult code = FindNode(handle, &node);
+  if (code != CUDA_SUCCESS) return code;
+  const auto lock = Captures::Lock();
+  if (params == nullptr || node->work.type != type || !node->work.describe) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  CUgraphNodeParams any = {};
+  node->work.describe(&any);
+  *params = of(any);
+  return CUDA_SUCCESS;
+}
+
+CUresult SetParams(CUgraphNode handle, CUgraphNodeType type, const Remake& remake) {
+  NodePointer node;
+  CUresult code = FindNode(handle, &node);
+  if (code != CUDA_SUCCESS) return code;
+  if (node->work.type != type) return CUDA_ERROR_INVALID_VALUE;
+  Work work;
+  code = remake(node->work, &work);
+  const auto lock = Captures::Lock();
+  if (code == CUDA_SUCCESS) std::swap(node->work, work);
+  return code;
+}
+
+Remake RemakeKernel(const CUDA_KERNEL_NODE_PARAMS_v2* params) {
+  return [=](const Work& old, Work* work) {
+    return params != nullptr ? MakeKernelWork(*params, old.attributes, work)
+                             : CUDA_ERROR_INVALID_VALUE;
+  };
+}
+
+Remake RemakeCopy(const CUDA_MEMCPY3D* copy) {
+  return [=](const Work& old, Work* work) {
+    return copy != nullptr ? MakeCopyWork(*copy, old.incarnation, work) : CUDA_ERROR_INVALID_VALUE;
+  };
+}
+
+Remake RemakeFill(const CUDA_MEMSET_NODE_PARAMS* fill) {
+  return [=](const Work& old, Work* work) {
+    return fill != nullptr ? MakeFillWork(*fill, old.incarnation, work) : CUDA_ERROR_INVALID_VALUE;
+  };
+}
+
+CUDA_MEMCPY3D CopyOf(const CUgraphNodeParams& any) { return any.memcpy.copyParams; }
+CUDA_MEMSET_NODE_PARAMS FillOf(const CUgraphNodeParams& any) { return ToFillParams(any.memset); }
+CUDA_KERNEL_NODE_PARAMS_v2 KernelOf(const CUgraphNodeParams& any) {
+  return ToKernelParams(any.kernel);
+}
+CUDA_KERNEL_NODE_PARAMS_v1 FirstKernelOf(const CUgraphNodeParams& any) {
+  const CUDA_KERNEL_NODE_PARAMS_v3& of = any.kernel;
+  return {of.func,      of.gridDimX,  of.gridDimY,       of.gridDimZ,     of.blockDimX,
+          of.blockDimY, of.blockDimZ, of.sharedMemBytes, of.kernelParams, of.extra};
+}
+
+}  // namespace
+
+CUDA_KERNEL_NODE_PARAMS_v2 ToKernelParams(const CUDA_KERNEL_NODE_PARAMS_v1& first) {
+  return {first.func,         first.gridDimX,  first.gridDimY,  first.gridDimZ,
+          first.blockDimX,    first.blockDimY, first.blockDimZ, first.sharedMemBytes,
+          first.kernelParams, first.extra,     nullptr,         nullptr};
+}
+
+CUDA_KERNEL_NODE_PARAMS_v2 ToKernelParams(const CUDA_KERNEL_NODE_PARAMS_v3& any) {
+  return {any.func,      any.gridDimX,       any.gridDimY,     any.gridDimZ, any.blockDimX, any.blockDimY,
+          any.blockDimZ, any.sharedMemBytes, any.kernelParams, any.extra,    any.kern,      any.ctx};
+}
+
+CUDA_MEMSET_NODE_PARAMS ToFillParams(const CUDA_MEMSET_NODE_PARAMS_v2& any) {
+  return {any.dst, any.pitch, any.value, any.elementSize, any.width, any.height};
+}
+
+CUresult GraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v2* params) {
+  return GetParams(node, CU_GRAPH_NODE_TYPE_KERNEL, params, KernelOf);
+}
+
+CUresult GraphKernelNodeGetParamsFirst(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1* params) {
+  return GetParams(node, CU_GRAPH_NODE_TYPE_KERNEL, params, FirstKernelOf);
+}
+
+CUresult GraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D* params) {
+  return GetParams(node, CU_GRAPH_NODE_TYPE_MEMCPY, params, CopyOf);
+}
+
+CUresult GraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS* params) {
+  return GetParams(node, CU_GRAPH_NODE_TYPE_MEMSET, params, FillOf);
+}
+
+CUresult GraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2* params) {
+  return SetParams(node, CU_GRAPH_NODE_TYPE_KERNEL, RemakeKernel(params));
+}
+
+CUresult GraphKernelNodeSetParamsFirst(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1* first) {
+  if (first == nullptr) return GraphKernelNodeSetParams(node, nullptr);
+  const CUDA_KERNEL_NODE_PARAMS_v2 params = ToKernelParams(*first);
+  return GraphKernelNodeSetParams(node, &params);
+}
+
+CUresult GraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D* copy) {
+  return SetParams(node, CU_GRAPH_NODE_TYPE_MEMCPY, RemakeCopy(copy));
+}
+
+CUresult GraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS* fill) {
+  return SetParams(node, CU_GRAPH_NODE_TYPE_MEMSET, RemakeFill(fill));
+}
+
+CUresult GraphExecKernelNodeSetParams(CUgraphExec executable, CUgraphNode node,
+                                      const CUDA_KERNEL_NODE_PARAMS_v2* params) {
+  return RemakeInExecutable(executable, node, CU_GRAPH_NODE_TYPE_KERNEL, RemakeKernel(params));
+}
+
+CUresult GraphExecKernelNodeSetParamsFirst(CUgraphExec executable, CUgraphNode node,
+                                           const CUDA_KERNEL_NODE_PARAMS_v1* first) {
+  if (first == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const CUDA_KERNEL_NODE_PARAMS_v2 params = ToKernelParams(*first);
+  return GraphExecKernelNodeSetParams(executable, node, &params);
+}
+
+// Nodes of other types are not modelled; those that allocate or free memory cannot be changed.
+CUresult GraphNodeSetParams(CUgraphNode node, CUgraphNodeParams* params) {
+  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  switch (params->type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL: {
+      const CUDA_KERNEL_NODE_PARAMS_v2 kernel = ToKernelParams(params->kernel);
+      return GraphKernelNodeSetParams(node, &kernel);
+    }
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+      return GraphMemcpyNodeSetParams(node, &params->memcpy.copyParams);
+    case CU_GRAPH_NODE_TYPE_MEMSET: {
+      const CUDA_MEMSET_NODE_PARAMS fill = ToFillParams(params->memset);
+      return GraphMemsetNodeSetParams(node, &fill);
+    }
+    default:
+      return CUDA_ERROR_NOT_SUPPORTED;
+  }
+}
+
+}  // namespace cudasim::driver

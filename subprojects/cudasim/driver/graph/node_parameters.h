@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The forms in which nodes' parameters are given.
+
+#ifndef CUDASIM_DRIVER_GRAPH_NODE_PARAMETERS_H_
+#define CUDASIM_DRIVER_GRAPH_NODE_PARAMETERS_H_
+
+#include <cuda.h>
+
+namespace cudasim::driver {
+
+// Of a kernel, from its first form and from that of a node of any type.
+CUDA_KERNEL_NODE_PARAMS_v2 ToKernelParams(const CUDA_KERNEL_NODE_PARAMS_v1& first);
+CUDA_KERNEL_NODE_PARAMS_v2 ToKernelParams(const CUDA_KERNEL_NODE_PARAMS_v3& any);
+
+CUDA_MEMSET_NODE_PARAMS ToFillParams(const CUDA_MEMSET_NODE_PARAMS_v2& any);
+
+}  // namespace cudasim::driver
+
+#endif  // CUDASIM_DRIVER_GRAPH_NODE_PARAMETERS_H_
