@@ -206,6 +206,22 @@
 #define CUDASIM_POINTER_ENTRIES(X, T)                                                          \
   X(PointerSetAttribute, 6000, "", PointerSetAttribute, kInitialized, (const void* value,          \
     CUpointer_attribute attribute, CUdeviceptr address), (value, attribute, address))              \
+  X(MemAdvise, 8000, "", MemAdviseFirst, kInitialized, (CUdeviceptr address, size_t bytes,         \
+    CUmem_advise advice, CUdevice device), (address, bytes, advice, device))                       \
+  X(MemAdvise, 12020, "_v2", MemAdvise, kInitialized, (CUdeviceptr address, size_t bytes,          \
+    CUmem_advise advice, CUmemLocation location), (address, bytes, advice, location))              \
+  T(MemPrefetchAsync, 8000, "", 8000, ptsz, MemPrefetchAsyncFirst, kInitialized,                   \
+    (CUdeviceptr address, size_t bytes, CUdevice device, CUstream stream),                         \
+    (address, bytes, device, stream))                                                              \
+  T(MemPrefetchAsync, 12020, "_v2", 12020, ptsz, MemPrefetchAsync, kInitialized,                   \
+    (CUdeviceptr address, size_t bytes, CUmemLocation location, unsigned flags, CUstream stream),  \
+    (address, bytes, location, flags, stream))                                                     \
+  X(MemRangeGetAttribute, 8000, "", MemRangeGetAttribute, kInitialized, (void* data, size_t size,  \
+    CUmem_range_attribute attribute, CUdeviceptr address, size_t bytes),                           \
+    (data, size, attribute, address, bytes))                                                       \
+  X(MemRangeGetAttributes, 8000, "", MemRangeGetAttributes, kInitialized, (void** data,            \
+    size_t* sizes, CUmem_range_attribute* attributes, size_t count, CUdeviceptr address,           \
+    size_t bytes), (data, sizes, attributes, count, address, bytes))                               \
   X(IpcGetMemHandle, 4010, "", IpcGetMemHandle, kInitialized, (CUipcMemHandle* handle,             \
     CUdeviceptr address), (handle, address))                                                       \
   X(IpcOpenMemHandle, 4010, "", IpcOpenMemHandle, kInitialized, (CUdeviceptr* address,             \

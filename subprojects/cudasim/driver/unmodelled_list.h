@@ -117,8 +117,6 @@
   X(LogsDumpToMemory, 12090, "", NotModelled, kInitialized, (), ())                               \
   X(LogsRegisterCallback, 12090, "", NotModelled, kInitialized, (), ())                           \
   X(LogsUnregisterCallback, 12090, "", NotModelled, kInitialized, (), ())                         \
-  X(MemAdvise, 8000, "", NotModelled, kInitialized, (), ())                                       \
-  X(MemAdvise, 12020, "_v2", NotModelled, kInitialized, (), ())                                   \
   X(MemAlloc, 2000, "", NotModelled, kInitialized, (), ())                                        \
   X(MemAllocHost, 2000, "", NotModelled, kInitialized, (), ())                                    \
   X(MemAllocPitch, 2000, "", NotModelled, kInitialized, (), ())                                   \
@@ -139,11 +137,7 @@
   X(MemPoolExportToShareableHandle, 11020, "", NotModelled, kInitialized, (), ())                 \
   X(MemPoolImportFromShareableHandle, 11020, "", NotModelled, kInitialized, (), ())               \
   X(MemPoolImportPointer, 11020, "", NotModelled, kInitialized, (), ())                           \
-  T(MemPrefetchAsync, 8000, "", 8000, ptsz, NotModelled, kInitialized, (), ())                    \
-  T(MemPrefetchAsync, 12020, "_v2", 12020, ptsz, NotModelled, kInitialized, (), ())               \
   T(MemPrefetchBatchAsync, 13000, "", 13000, ptsz, NotModelled, kInitialized, (), ())             \
-  X(MemRangeGetAttribute, 8000, "", NotModelled, kInitialized, (), ())                            \
-  X(MemRangeGetAttributes, 8000, "", NotModelled, kInitialized, (), ())                           \
   X(MemSetMemPool, 13000, "", NotModelled, kInitialized, (), ())                                  \
   X(Memcpy2D, 2000, "", NotModelled, kInitialized, (), ())                                        \
   X(Memcpy2DAsync, 2000, "", NotModelled, kInitialized, (), ())                                   \

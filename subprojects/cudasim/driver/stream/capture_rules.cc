@@ -36,8 +36,8 @@ namespace {
 // "If forbidden": by the modes of the captures and of this thread (capture.cc).
 // Not measured: 906 of kAllocates, which follows kWork; the green forms of kContext, which follow
 // what cuda.h says; the three of cuLaunch, cuGraphInstantiateWithParams and cuGraphUpload, which
-// follow their like. cuMemcpyBatchAsync refuses an active capture itself.
-// What is synchronous works on stream 0.
+// follow their like; cuMemPrefetchAsync, of which no node is known. cuMemcpyBatchAsync refuses an
+// active capture itself. What is synchronous works on stream 0.
 enum class Rule {
   kHarmless,
   kNames,
@@ -135,6 +135,7 @@ constexpr Row kRows[] = {
     {"cuMemcpyDtoHAsync", Rule::kWork},
     {"cuMemcpyDtoDAsync", Rule::kWork},
     {"cuMemcpyPeerAsync", Rule::kRefused},
+    {"cuMemPrefetchAsync", Rule::kRefused},
     {"cuMemcpy3DPeerAsync", Rule::kRefused},
     {"cuMemsetD8Async", Rule::kWork},
     {"cuMemsetD16Async", Rule::kWork},

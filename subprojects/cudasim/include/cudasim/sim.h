@@ -137,7 +137,7 @@ class Sim {
 
   /// Calls of functions that the driver exports and the simulation does not model, which returned
   /// CUDA_ERROR_NOT_SUPPORTED, since the start or the last ResetCalls(). `symbol` is an exported
-  /// name ("cuMemAdvise_v2"); null: of all of them.
+  /// name ("cuGraphExecUpdate_v2"); null: of all of them.
   [[nodiscard]] static std::uint64_t UnmodelledCalls(const char* symbol = nullptr);
 
   /// The name of entry `index`, in no particular order; nullptr past the last.
