@@ -208,10 +208,10 @@ class ChannelReader::Channel {
   bool TakeText(RecordKind kind) {
     TextRecord record = {};
     if (!Take(body_, 0, &record) || record.number >= kMaxNumber) return false;
-    std::string text(body_.begin() + sizeof(record), body_.end());
-    if (kind == RecordKind::kSource) process_->source = std::move(text);
-    if (kind == RecordKind::kNote) process_->notes.push_back(std::move(text));
-    if (kind == RecordKind::kName) Put(&names_, record.number, std::move(text));
+    const std::string text(body_.begin() + sizeof(record), body_.end());
+    if (kind == RecordKind::kSource) process_->source = text;
+    if (kind == RecordKind::kNote) process_->notes.push_back(text);
+    if (kind == RecordKind::kName) Put(&names_, record.number, text);
     if (kind == RecordKind::kObject) {
       const std::size_t zero = std::min(text.find('\0'), text.size());
       const std::string build_id = zero < text.size() ? text.substr(zero + 1) : "";
