@@ -44,8 +44,8 @@ struct Managed {
   }
   CUresult Prefetch(CUmemLocation location, size_t at = 0, size_t bytes = kSize,
                     unsigned flags = 0) const {
-    return RAW_AS(decltype(&cuMemPrefetchAsync), "cuMemPrefetchAsync_v2")(
-        address + at, bytes, location, flags, stream);
+    return RAW_AS(decltype(&cuMemPrefetchAsync), "cuMemPrefetchAsync_v2")(address + at, bytes,
+                                                                          location, flags, stream);
   }
   int Get(CUmem_range_attribute attribute, size_t at = 0, size_t bytes = kSize) const {
     int value = 77;

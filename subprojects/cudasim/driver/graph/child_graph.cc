@@ -2,8 +2,8 @@
 //
 // Copies of graphs, and nodes that stand for one.
 //
-// Not measured: as <cuda.h> describes them. NOT_SUPPORTED, for a graph with memory of its own, is what
-// a second instance of one gets.
+// Not measured: as <cuda.h> describes them. NOT_SUPPORTED, for a graph with memory of its own, is
+// what a second instance of one gets.
 
 #include <algorithm>
 #include <map>

@@ -2,8 +2,9 @@
 //
 // What nodes were made with, and other things for them to do.
 //
-// Not measured, except for cuGraphExecKernelNodeSetParams: as <cuda.h> describes it. What it allows to
-// change of a copy or a fill in an executable graph is not checked beyond what the node itself needs.
+// Not measured, except for cuGraphExecKernelNodeSetParams: as <cuda.h> describes it. What it allows
+// to change of a copy or a fill in an executable graph is not checked beyond what the node itself
+// needs.
 
 #include "driver/graph/node_parameters.h"
 
@@ -86,8 +87,9 @@ CUDA_KERNEL_NODE_PARAMS_v2 ToKernelParams(const CUDA_KERNEL_NODE_PARAMS_v1& firs
 }
 
 CUDA_KERNEL_NODE_PARAMS_v2 ToKernelParams(const CUDA_KERNEL_NODE_PARAMS_v3& any) {
-  return {any.func,      any.gridDimX,       any.gridDimY,     any.gridDimZ, any.blockDimX, any.blockDimY,
-          any.blockDimZ, any.sharedMemBytes, any.kernelParams, any.extra,    any.kern,      any.ctx};
+  return {any.func,         any.gridDimX,  any.gridDimY,  any.gridDimZ,
+          any.blockDimX,    any.blockDimY, any.blockDimZ, any.sharedMemBytes,
+          any.kernelParams, any.extra,     any.kern,      any.ctx};
 }
 
 CUDA_MEMSET_NODE_PARAMS ToFillParams(const CUDA_MEMSET_NODE_PARAMS_v2& any) {

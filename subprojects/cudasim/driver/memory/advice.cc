@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Managed memory: what it is advised to be used for, and where it is prefetched to. Nothing moves: the
-// advice is kept, by the page, for cuMemRangeGetAttribute.
+// Managed memory: what it is advised to be used for, and where it is prefetched to. Nothing moves:
+// the advice is kept, by the page, for cuMemRangeGetAttribute.
 //
 // Not measured: as <cuda.h> describes it. Memory that is not the driver's is refused.
 
@@ -139,8 +139,7 @@ CUresult FindPlace(const CUmemLocation& location, Place* place) {
 
 CUmemLocation LocationOf(CUdevice device) {
   CUmemLocation location = {};
-  location.type =
-      device == CU_DEVICE_CPU ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE;
+  location.type = device == CU_DEVICE_CPU ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE;
   location.id = device;
   return location;
 }
@@ -154,11 +153,10 @@ CUresult FindProcessor(const CUmemLocation& location, CUdevice* device) {
 }
 
 // The place that all of the range has in common, if there is one.
-Place CommonPlace(const std::vector<Advice>& all, Place Advice::* member) {
+Place CommonPlace(const std::vector<Advice>& all, Place Advice::*member) {
   const Place first = all.front().*member;
-  const bool is_common = std::all_of(all.begin(), all.end(), [&](const Advice& advice) {
-    return advice.*member == first;
-  });
+  const bool is_common = std::all_of(all.begin(), all.end(),
+                                     [&](const Advice& advice) { return advice.*member == first; });
   return is_common ? first : Place{};
 }
 
@@ -242,11 +240,13 @@ CUresult MemAdvise(CUdeviceptr address, size_t bytes, CUmem_advise advice, CUmem
       return code;
     case CU_MEM_ADVISE_SET_ACCESSED_BY:
       code = FindProcessor(location, &processor);
-      if (code == CUDA_SUCCESS) Change(range, [=](Advice* of) { of->accessed_by.insert(processor); });
+      if (code == CUDA_SUCCESS)
+        Change(range, [=](Advice* of) { of->accessed_by.insert(processor); });
       return code;
     case CU_MEM_ADVISE_UNSET_ACCESSED_BY:
       code = FindProcessor(location, &processor);
-      if (code == CUDA_SUCCESS) Change(range, [=](Advice* of) { of->accessed_by.erase(processor); });
+      if (code == CUDA_SUCCESS)
+        Change(range, [=](Advice* of) { of->accessed_by.erase(processor); });
       return code;
     default:
       return CUDA_ERROR_INVALID_VALUE;
