@@ -86,12 +86,11 @@ void ReadBuildId(const LoadedObject& object, char* text) {
 
 // The dynamic linker has "" for the program, and may have a relative path.
 void MakePath(const char* name, char* path, std::size_t size) {
-  if (*name == '/') {
-    std::snprintf(path, size, "%s", name);
-  } else if (*name == '\0') {
+  const bool is_relative = *name != '/' && std::strchr(name, '/') != nullptr;
+  if (*name == '\0') {
     const ssize_t length = readlink("/proc/self/exe", path, size - 1);
     path[length > 0 ? length : 0] = '\0';
-  } else if (std::strchr(name, '/') != nullptr && getcwd(path, size) != nullptr) {
+  } else if (is_relative && getcwd(path, size) != nullptr) {
     const std::size_t length = std::strlen(path);
     std::snprintf(path + length, size - length, "/%s", name);
   } else {
