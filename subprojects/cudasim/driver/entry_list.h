@@ -546,6 +546,14 @@
     (CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS* params), (node, params))                     \
   X(GraphNodeSetParams, 12020, "", GraphNodeSetParams, kInitialized, (CUgraphNode node,            \
     CUgraphNodeParams* params), (node, params))                                                    \
+  X(GraphExecMemcpyNodeSetParams, 10020, "", GraphExecMemcpyNodeSetParams, kInitialized,           \
+    (CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D* params, CUcontext context),          \
+    (exec, node, params, context))                                                                 \
+  X(GraphExecMemsetNodeSetParams, 10020, "", GraphExecMemsetNodeSetParams, kInitialized,           \
+    (CUgraphExec exec, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS* params,                    \
+    CUcontext context), (exec, node, params, context))                                             \
+  X(GraphExecNodeSetParams, 12020, "", GraphExecNodeSetParams, kInitialized, (CUgraphExec exec,    \
+    CUgraphNode node, CUgraphNodeParams* params), (exec, node, params))                            \
   X(GraphDestroyNode, 10000, "", GraphDestroyNode, kInitialized, (CUgraphNode node), (node))       \
   X(GraphKernelNodeSetAttribute, 11000, "", GraphKernelNodeSetAttribute, kInitialized,             \
     (CUgraphNode node, CUkernelNodeAttrID id, const CUkernelNodeAttrValue* value),                 \

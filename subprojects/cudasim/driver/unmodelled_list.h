@@ -73,9 +73,6 @@
     NotModelled, kInitialized, (), ())                                                            \
   X(GraphExecExternalSemaphoresWaitNodeSetParams, 11020, "", NotModelled, kInitialized, (), ())   \
   X(GraphExecHostNodeSetParams, 10020, "", NotModelled, kInitialized, (), ())                     \
-  X(GraphExecMemcpyNodeSetParams, 10020, "", NotModelled, kInitialized, (), ())                   \
-  X(GraphExecMemsetNodeSetParams, 10020, "", NotModelled, kInitialized, (), ())                   \
-  X(GraphExecNodeSetParams, 12020, "", NotModelled, kInitialized, (), ())                         \
   X(GraphExecUpdate, 10020, "", NotModelled, kInitialized, (), ())                                \
   X(GraphExecUpdate, 12000, "_v2", NotModelled, kInitialized, (), ())                             \
   X(GraphExternalSemaphoresSignalNodeGetParams, 11020, "", NotModelled, kInitialized, (), ())     \

@@ -414,6 +414,39 @@ BOOST_AUTO_TEST_CASE(a_copy_node_gets_other_parameters) {
   IS(RAW(cuGraphMemcpyNodeSetParams)(guest.copier, nullptr), INVALID_VALUE);
 }
 
+BOOST_AUTO_TEST_CASE(copies_and_fills_change_in_what_was_instantiated_alone) {
+  unsigned copied = 0;
+  unsigned elsewhere = 0;
+  FillAndCopy guest(&copied);
+  BOOST_TEST(guest.InstantiateAndRun() == 0x55555555u);
+  const CUcontext context = guest.context.get();
+  const CUgraphExec executable = guest.executable;
+  CUDA_MEMSET_NODE_PARAMS fill = guest.fill;
+  CUDA_MEMCPY3D copy = guest.copy;
+  fill.value = 0x44;
+  copy.dstHost = &elsewhere;
+  OK(RAW(cuGraphExecMemsetNodeSetParams)(executable, guest.filler, &fill, context));
+  OK(RAW(cuGraphExecMemcpyNodeSetParams)(executable, guest.copier, &copy, context));
+  BOOST_TEST(guest.Run() == 0x44444444u);
+  BOOST_TEST(copied == 0x55555555u);
+  BOOST_TEST(elsewhere == 0x44444444u);
+  CUgraphNodeParams any = {};
+  any.type = CU_GRAPH_NODE_TYPE_MEMCPY;
+  any.memcpy.copyCtx = context;
+  any.memcpy.copyParams = guest.copy;
+  OK(RAW(cuGraphExecNodeSetParams)(executable, guest.copier, &any));
+  BOOST_TEST(guest.Run() == 0x44444444u);
+  BOOST_TEST(copied == 0x44444444u);
+  IS(RAW(cuGraphExecNodeSetParams)(executable, guest.filler, &any), INVALID_VALUE);
+  IS(RAW(cuGraphExecMemsetNodeSetParams)(executable, guest.copier, &fill, context), INVALID_VALUE);
+  IS(RAW(cuGraphExecMemsetNodeSetParams)(executable, guest.filler, nullptr, context),
+     INVALID_VALUE);
+  IS(RAW(cuGraphExecMemsetNodeSetParams)(executable, guest.filler, &fill, guest.other.get()),
+     INVALID_VALUE);
+  OK(RAW(cuGraphExecDestroy)(guest.executable));
+  BOOST_TEST(guest.InstantiateAndRun() == 0x55555555u);
+}
+
 BOOST_AUTO_TEST_CASE(captured_copies_and_fills_tell_their_parameters) {
   NodeGuest guest;
   OK(Begin(guest.stream));

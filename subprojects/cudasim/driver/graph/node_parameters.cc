@@ -8,6 +8,7 @@
 
 #include "driver/graph/node_parameters.h"
 
+#include <functional>
 #include <utility>
 
 #include "driver/api.h"
@@ -65,6 +66,35 @@ Remake RemakeFill(const CUDA_MEMSET_NODE_PARAMS* fill) {
   return [=](const Work& old, Work* work) {
     return fill != nullptr ? MakeFillWork(*fill, old.incarnation, work) : CUDA_ERROR_INVALID_VALUE;
   };
+}
+
+// The same in no other context than the node's.
+Remake In(CUcontext context, const Remake& remake) {
+  return [=](const Work& old, Work* work) {
+    const bool is_same = context == nullptr || context == old.incarnation.context->handle();
+    return is_same ? remake(old, work) : CUDA_ERROR_INVALID_VALUE;
+  };
+}
+
+// `set` is called with what makes the work of the parameters. Nodes of other types are not
+// modelled; those that allocate or free memory cannot be changed.
+template <typename Set>
+CUresult WithRemake(const CUgraphNodeParams* params, const Set& set) {
+  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  switch (params->type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL: {
+      const CUDA_KERNEL_NODE_PARAMS_v2 kernel = ToKernelParams(params->kernel);
+      return set(RemakeKernel(&kernel));
+    }
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+      return set(In(params->memcpy.copyCtx, RemakeCopy(&params->memcpy.copyParams)));
+    case CU_GRAPH_NODE_TYPE_MEMSET: {
+      const CUDA_MEMSET_NODE_PARAMS fill = ToFillParams(params->memset);
+      return set(In(params->memset.ctx, RemakeFill(&fill)));
+    }
+    default:
+      return CUDA_ERROR_NOT_SUPPORTED;
+  }
 }
 
 CUDA_MEMCPY3D CopyOf(const CUgraphNodeParams& any) { return any.memcpy.copyParams; }
@@ -142,23 +172,29 @@ CUresult GraphExecKernelNodeSetParamsFirst(CUgraphExec executable, CUgraphNode n
   return GraphExecKernelNodeSetParams(executable, node, &params);
 }
 
-// Nodes of other types are not modelled; those that allocate or free memory cannot be changed.
+// Copies and fills stay in their context.
+CUresult GraphExecMemcpyNodeSetParams(CUgraphExec executable, CUgraphNode node,
+                                      const CUDA_MEMCPY3D* copy, CUcontext context) {
+  return RemakeInExecutable(executable, node, CU_GRAPH_NODE_TYPE_MEMCPY,
+                            In(context, RemakeCopy(copy)));
+}
+
+CUresult GraphExecMemsetNodeSetParams(CUgraphExec executable, CUgraphNode node,
+                                      const CUDA_MEMSET_NODE_PARAMS* fill, CUcontext context) {
+  return RemakeInExecutable(executable, node, CU_GRAPH_NODE_TYPE_MEMSET,
+                            In(context, RemakeFill(fill)));
+}
+
 CUresult GraphNodeSetParams(CUgraphNode node, CUgraphNodeParams* params) {
-  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  switch (params->type) {
-    case CU_GRAPH_NODE_TYPE_KERNEL: {
-      const CUDA_KERNEL_NODE_PARAMS_v2 kernel = ToKernelParams(params->kernel);
-      return GraphKernelNodeSetParams(node, &kernel);
-    }
-    case CU_GRAPH_NODE_TYPE_MEMCPY:
-      return GraphMemcpyNodeSetParams(node, &params->memcpy.copyParams);
-    case CU_GRAPH_NODE_TYPE_MEMSET: {
-      const CUDA_MEMSET_NODE_PARAMS fill = ToFillParams(params->memset);
-      return GraphMemsetNodeSetParams(node, &fill);
-    }
-    default:
-      return CUDA_ERROR_NOT_SUPPORTED;
-  }
+  return WithRemake(params,
+                    [=](const Remake& remake) { return SetParams(node, params->type, remake); });
+}
+
+CUresult GraphExecNodeSetParams(CUgraphExec executable, CUgraphNode node,
+                                CUgraphNodeParams* params) {
+  return WithRemake(params, [=](const Remake& remake) {
+    return RemakeInExecutable(executable, node, params->type, remake);
+  });
 }
 
 }  // namespace cudasim::driver
