@@ -104,7 +104,6 @@ std::vector<Line> StateLines(const NamedFinding& named) {
     case FindingKind::kLeftError:
     case FindingKind::kForkedChild:
     case FindingKind::kAfterShutdown:
-      return {{"result:", std::to_string(finding.result)}};
     case FindingKind::kBrokeCapture:
       return {{"result:", std::to_string(finding.result)}};
     case FindingKind::kResetPrimary:

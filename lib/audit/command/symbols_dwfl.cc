@@ -102,7 +102,7 @@ std::string ScopeOf(Dwarf_Die* function) {
     if (tag == DW_TAG_namespace && name == nullptr) name = "(anonymous namespace)";
     const bool is_scope = tag == DW_TAG_namespace || tag == DW_TAG_class_type ||
                           tag == DW_TAG_structure_type || tag == DW_TAG_subprogram;
-    if (is_scope && name != nullptr) text = std::string(name) + "::" + text;
+    if (is_scope && name != nullptr) text.insert(0, std::string(name) + "::");
   }
   std::free(scopes);
   return text;
