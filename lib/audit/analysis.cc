@@ -36,6 +36,23 @@ bool IsUnload(const std::string& call) {
   return call == "cuLibraryUnload" || call == "cuModuleUnload";
 }
 
+// Whether the call took one entry from the stack.
+bool Pops(CallKind kind, const Event& event) {
+  const bool changed = event.before != event.after;
+  if (event.result == 0 && kind == CallKind::kPop) {
+    return true;
+  }
+  if (event.result == 0 && kind == CallKind::kDestroy) {
+    // Also where the next entry is the same context; cuCtxDetach only if it was the last reference.
+    return event.before == event.context &&
+           (changed || event.name.find("Detach") == std::string::npos);
+  }
+  if (event.result == 0 && kind == CallKind::kSetCurrent && event.context == 0) {
+    return true;
+  }
+  return changed && (event.after == 0 || event.name == "cudaSetValidDevices");
+}
+
 }  // namespace
 
 class Analysis::State {
@@ -207,24 +224,13 @@ void Analysis::State::OnCall(const Event& event, const CausePointer& cause, Thre
 void Analysis::State::ChangeStack(CallKind kind, const Event& event, const CausePointer& cause,
                                   ThreadModel* model) {
   const bool changed = event.before != event.after;
-  if (event.result == 0 && kind == CallKind::kPush) {
-    model->Push(event.context != 0 ? event.context : event.after, true, cause);
-  } else if (event.result == 0 && kind == CallKind::kPop) {
-    model->Pop(cause);
-  } else if (event.result == 0 && kind == CallKind::kCreate) {
-    model->Push(event.after, true, cause);
-  } else if (event.result == 0 && kind == CallKind::kDestroy) {
-    // One entry goes, also where the next is the same context.
-    if (event.before == event.context &&
-        (changed || event.name.find("Detach") == std::string::npos)) {
-      model->Pop(cause);
-    }
-  } else if (event.result == 0 && kind == CallKind::kSetCurrent && event.context == 0) {
+  if (event.result == 0 && (kind == CallKind::kPush || kind == CallKind::kCreate)) {
+    const bool is_named = kind == CallKind::kPush && event.context != 0;
+    model->Push(is_named ? event.context : event.after, true, cause);
+  } else if (Pops(kind, event)) {
     model->Pop(cause);
   } else if (changed && event.before == 0) {
     model->Push(event.after, false, cause);
-  } else if (changed && (event.after == 0 || event.name == "cudaSetValidDevices")) {
-    model->Pop(cause);
   } else if (changed && model->current() != event.after) {
     model->Replace(event.after, cause);
   }

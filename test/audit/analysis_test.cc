@@ -348,6 +348,15 @@ check 1>1 | host
 )") == "");
 }
 
+BOOST_AUTO_TEST_CASE(destruction_takes_one_entry) {
+  Replayed replayed(LogOf(kHost + R"(
+cuCtxPushCurrent 1>1 context=1 | host
+cuCtxDestroy 1>1 context=1 | host
+)"));
+  BOOST_TEST(replayed.analysis().Stack(1) == std::vector<std::uint64_t>{1},
+             boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(sixty_four_threads) {
   std::string scenario;
   for (const char* part :
