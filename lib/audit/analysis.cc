@@ -79,6 +79,7 @@ class Analysis::State {
 
   void EndThread(std::uint32_t number);
   void OnContext(const Event& event, const CausePointer& cause);
+  void EndPrimary(int device, const CausePointer& cause);
   void OnCall(const Event& event, const CausePointer& cause, Thread* thread);
   void OnResult(CallKind kind, const Cause& cause);
   void OnDestroyedHandle(ContextId context, const Cause& cause);
@@ -152,7 +153,7 @@ void Analysis::State::OnContext(const Event& event, const CausePointer& cause) {
   if (former == event.context && former != 0) {
     return;  // told twice
   }
-  if (former != 0 &&
+  if (former != 0 && contexts_.Find(former)->destroyed == nullptr &&
       Primaries::ChargeOf(*contexts_.Find(former), contexts_.NoteOf(former), &charge)) {
     ledger_.Add(charge);
   }
@@ -162,10 +163,26 @@ void Analysis::State::OnContext(const Event& event, const CausePointer& cause) {
   }
 }
 
+// Who made it and ends it has left nothing.
+void Analysis::State::EndPrimary(int device, const CausePointer& cause) {
+  const ContextId context = contexts_.PrimaryOf(device);
+  const ContextFacts* facts = contexts_.Find(context);
+  if (facts == nullptr || facts->destroyed != nullptr) {
+    return;
+  }
+  Charge charge;
+  if (facts->made != nullptr && !facts->made->Has(cause->party()) &&
+      Primaries::ChargeOf(*facts, contexts_.NoteOf(context), &charge)) {
+    ledger_.Add(charge);
+  }
+  settings_.Forget(context, [&](auto... where) { return IsOpen(where...); });
+  contexts_.Destroy(context, cause);
+}
+
 void Analysis::State::OnCall(const Event& event, const CausePointer& cause, Thread* thread) {
   const CallKind kind = KindOf(event.name);
   const bool succeeded = event.result == 0;
-  if (ManagesContexts(kind) && cause->party() != 0) {
+  if (ManagesContexts(kind) && cause->party() != 0 && event.runtime == Runtime::kNone) {
     habits_.SetManages(cause->party(), event.thread);
   }
   const bool is_known = std::exchange(thread->entered, "") == event.name;
@@ -193,11 +210,11 @@ void Analysis::State::OnCall(const Event& event, const CausePointer& cause, Thre
       }
       break;
     case CallKind::kRetainPrimary:
-      primaries_.Retain(DeviceOf(event), cause);
+      primaries_.Retain(DeviceOf(event), event.runtime, cause);
       break;
     case CallKind::kReleasePrimary:
-      if (!ended_) {
-        primaries_.Release(DeviceOf(event), *cause);
+      if (!ended_ && primaries_.Release(DeviceOf(event), event.runtime, *cause)) {
+        EndPrimary(DeviceOf(event), cause);
       }
       break;
     case CallKind::kResetPrimary:

@@ -102,7 +102,8 @@ struct EventRecord {
   std::uint16_t chain_generation;  // as the ChainRecord has it; 0: no chain
   std::uint8_t kind;               // EventKind
   std::uint8_t primary;
-  std::uint8_t reserved[6];
+  std::uint8_t runtime;  // Runtime
+  std::uint8_t reserved[5];
 };
 static_assert(sizeof(EventRecord) <= kSlotBody);
 

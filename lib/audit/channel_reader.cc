@@ -258,6 +258,7 @@ class ChannelReader::Channel {
     event.context = record.context;
     event.device = record.device;
     event.primary = record.primary != 0;
+    event.runtime = record.runtime <= 2 ? static_cast<Runtime>(record.runtime) : Runtime::kNone;
     event.setting = record.setting;
     event.value = record.value;
     event.old_value = record.old_value;

@@ -50,6 +50,14 @@ enum class EventKind : std::uint8_t {
   kProcessEnd,  // by exit(); without one the process ended by a signal or _exit
 };
 
+// Whether a call of the driver was a CUDA runtime's, which retains and releases primary contexts for
+// its callers.
+enum class Runtime : std::uint8_t {
+  kNone,
+  kShared,  // libcudart.so, within a call of it or when it is unloaded
+  kOwn,     // one that is linked into the caller's object, within a call of it
+};
+
 struct Event {
   EventKind kind = EventKind::kCall;
   std::uint64_t time_ns = 0;  // since the process was first seen
@@ -63,6 +71,7 @@ struct Event {
   ContextId context = 0;
   int device = -1;
   bool primary = false;
+  Runtime runtime = Runtime::kNone;
   int setting = -1;  // a CUlimit, ...
   std::uint64_t value = 0;
   std::uint64_t old_value = 0;         // or kUnknownValue

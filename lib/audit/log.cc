@@ -124,6 +124,7 @@ void LogWriter::OnEvent(std::uint32_t process, const Event& event) {
   add("context", event.context, 0u);
   add("device", event.device, -1);
   add("primary", static_cast<int>(event.primary), 0);
+  add("runtime", static_cast<int>(event.runtime), 0);
   add("setting", event.setting, -1);
   add("value", event.value, 0u);
   add("old", event.old_value, 0u);
@@ -290,6 +291,9 @@ std::string LogReader::State::OnField(std::string_view name, std::string_view va
   } else if (name == "primary") {
     is_good = Parse(value, &flag) && (flag == 0 || flag == 1);
     event->primary = flag == 1;
+  } else if (name == "runtime") {
+    is_good = Parse(value, &flag) && flag >= 0 && flag <= 2;
+    if (is_good) event->runtime = static_cast<Runtime>(flag);
   } else if (name == "setting") {
     is_good = Parse(value, &event->setting);
   } else if (name == "value") {

@@ -8,18 +8,18 @@
 
 namespace cuguest::audit {
 
-void Primaries::Retain(int device, const std::shared_ptr<const Cause>& cause) {
-  Held& held = holders_[device][cause->party()];
+void Primaries::Retain(int device, Runtime runtime, const std::shared_ptr<const Cause>& cause) {
+  Held& held = holders_[device][runtime == Runtime::kShared ? kRuntime : cause->party()];
   ++held.count;
   held.last = cause;
 }
 
-void Primaries::Release(int device, const Cause& cause) {
-  const PartyId party = cause.party();
+bool Primaries::Release(int device, Runtime runtime, const Cause& cause) {
+  const PartyId party = runtime == Runtime::kShared ? kRuntime : cause.party();
   Holders& holders = holders_[device];
   auto own = holders.find(party);
   for (auto i = holders.begin(); own == holders.end() && i != holders.end(); ++i) {
-    if (i->first == 0 || i->second.last->Has(party)) {
+    if (i->first != kRuntime && (i->first == 0 || i->second.last->Has(party))) {
       own = i;
     }
   }
@@ -27,18 +27,13 @@ void Primaries::Release(int device, const Cause& cause) {
     if (--own->second.count == 0) {
       holders.erase(own);
     }
-    return;
+    return holders.empty();
   }
-  if (const Cause* holder = HolderBut(party, device)) {
+  const Cause* holder = runtime == Runtime::kShared ? nullptr : HolderBut(party, device);
+  if (holder != nullptr) {
     Add(FindingKind::kOverReleasedPrimary, device, cause, *holder);
-    return;
   }
-  // The runtime holds one too, since a call of it made the context.
-  const ContextFacts* facts = contexts_->Find(contexts_->PrimaryOf(device));
-  if (facts != nullptr && facts->made != nullptr && facts->made->party() != 0 &&
-      facts->made->party() != party && IsOfRuntime(facts->made->call)) {
-    Add(FindingKind::kOverReleasedPrimary, device, cause, *facts->made);
-  }
+  return false;
 }
 
 void Primaries::Reset(int device, const Cause& cause, const Cause* on_stack) {

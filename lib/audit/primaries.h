@@ -23,9 +23,10 @@ class Primaries {
   Primaries(const Contexts* contexts, Ledger* ledger) : contexts_(contexts), ledger_(ledger) {}
 
   // Calls that succeeded.
-  void Retain(int device, const std::shared_ptr<const Cause>& cause);
-  // A party may release what it retained and what it had another retain.
-  void Release(int device, const Cause& cause);
+  void Retain(int device, Runtime runtime, const std::shared_ptr<const Cause>& cause);
+  // A party may release what it retained and what it had another retain. Returns whether the last
+  // reference that is known of is gone.
+  bool Release(int device, Runtime runtime, const Cause& cause);
   // `on_stack`: a call of another party that put the context on a stack where it still is and
   // matters; null: there is none.
   void Reset(int device, const Cause& cause, const Cause* on_stack);
@@ -39,6 +40,10 @@ class Primaries {
     std::shared_ptr<const Cause> last;  // retain
   };
   using Holders = std::map<PartyId, Held>;
+
+  // The shared runtime, which holds one for all of its callers. It releases that when the process
+  // ends: nobody calls it then.
+  static constexpr PartyId kRuntime = ~PartyId{0};
 
   // Who retained it, and not because `party` had it do that; null: no one.
   const Cause* HolderBut(PartyId party, int device) const;

@@ -440,6 +440,34 @@ cudaDeviceReset 5>5 | third
 )") == "reset-primary cudaDeviceReset third>guest");
 }
 
+// -----------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(a_primary_that_its_maker_ends_is_nothing) {
+  const std::string made = R"(
+cuCtxCreate 0>1 context=1 | host
+context cuDevicePrimaryCtxRetain context=5 device=0 primary=1 | guest host
+cuDevicePrimaryCtxRetain 1>1 context=5 device=0 | guest host
+)";
+  BOOST_TEST(FindingsIn(made) == "created-primary cuDevicePrimaryCtxRetain guest>host");
+  BOOST_TEST(FindingsIn(made + "cuDevicePrimaryCtxRelease 1>1 device=0 | guest host") == "");
+  // Another's release leaves what the guest did, once, also when there is a next one.
+  const std::string ended = made + R"(
+cuDevicePrimaryCtxRetain 1>1 context=5 device=0 | third host
+cuDevicePrimaryCtxRelease 1>1 device=0 | guest host
+)";
+  BOOST_TEST(FindingsIn(ended + "cuDevicePrimaryCtxRelease 1>1 device=0 | third host") ==
+             "created-primary cuDevicePrimaryCtxRetain guest>host");
+}
+
+// What a runtime retains in a call of a library is no driver call of the library's.
+BOOST_AUTO_TEST_CASE(a_runtimes_retain_does_not_make_a_library_manage_contexts) {
+  BOOST_TEST(FindingsIn(R"(
+cuDevicePrimaryCtxRetain 0>0 device=0 runtime=2 | guest host
+cudaSetDevice 0>5 | third guest host
+check 5>5 | guest host
+)") == "");
+}
+
 BOOST_AUTO_TEST_CASE(primary_released_too_often) {
   const std::string held = R"(
 context cuDevicePrimaryCtxRetain context=5 device=0 primary=1 | guest host
@@ -454,12 +482,25 @@ cuDevicePrimaryCtxRelease 0>0 device=0 | third host
              "");
   // What it had the guest retain it may release.
   BOOST_TEST(FindingsIn(held + "cuDevicePrimaryCtxRelease 0>0 device=0 | host") == "");
-  // The reference of the runtime.
-  BOOST_TEST(FindingsIn(R"(
+  // The reference of the runtime, which it took in a call of the guest's.
+  const std::string lazy = R"(
 context cudaMalloc context=5 device=0 primary=1 | guest
+cuDevicePrimaryCtxRetain 0>0 context=5 device=0 runtime=1 | guest
 cudaMalloc 0>5 | guest
-cuDevicePrimaryCtxRelease 5>5 device=0 | third guest
-)") == "over-released-primary cuDevicePrimaryCtxRelease third>guest");
+)";
+  BOOST_TEST(FindingsIn(lazy + "cuDevicePrimaryCtxRelease 5>5 device=0 | third guest") ==
+             "over-released-primary cuDevicePrimaryCtxRelease third>guest");
+  // It releases that when it is unloaded, whoever has it do that.
+  BOOST_TEST(FindingsIn(lazy + "cuDevicePrimaryCtxRelease 5>5 device=0 runtime=1 | third host") ==
+             "");
+  // One that is linked into a library is that library.
+  BOOST_TEST(FindingsIn(R"(
+context cudaMalloc context=5 device=0 primary=1 | guest host
+cuDevicePrimaryCtxRetain 0>0 context=5 device=0 runtime=2 | guest host
+cuDevicePrimaryCtxRetain 0>0 context=5 device=0 runtime=2 | third host
+cuDevicePrimaryCtxRelease 5>5 device=0 | third
+cuDevicePrimaryCtxRelease 5>5 device=0 | guest
+)") == "");
 }
 
 BOOST_AUTO_TEST_CASE(context_destroyed) {

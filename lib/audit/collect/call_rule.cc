@@ -159,6 +159,8 @@ const CallInfo* CallTable::Make(std::size_t index, const char* name) {
   info->domain = domain_;
   info->rule = FindRule(domain_, base);
   info->is_of_primary = StartsWith(base, "cuDevicePrimaryCtx");
+  info->counts = std::strcmp(base, "cuDevicePrimaryCtxRetain") == 0 ||
+                 std::strcmp(base, "cuDevicePrimaryCtxRelease") == 0;
   info->creates = StartsWith(base, "cuCtxCreate");
   info->number = next_number.fetch_add(1, std::memory_order_relaxed);
   const CallInfo* winner = nullptr;

@@ -53,6 +53,7 @@ struct CallInfo {
   const CallRule* rule = nullptr;
   Domain domain = Domain::kDriver;
   bool is_of_primary = false;  // cuDevicePrimaryCtxRetain and the like
+  bool counts = false;         // cuDevicePrimaryCtxRetain or Release
   bool creates = false;        // cuCtxCreate: the context that is current afterwards
   // How far above the callback's frame the caller's stack begins; 0: not known yet.
   mutable std::atomic<std::uint32_t> depth{0};

@@ -48,7 +48,10 @@ void AddFrame(Walk* walk, std::uintptr_t address, std::uintptr_t stack) {
   CachedChain* chain = walk->chain;
   const KnownObject* object = FindObject(walk, address - 1);  // in the call, not behind it
   if (chain->frame_count == 0) {
-    if (object != nullptr && object->is_hidden) return;
+    if (object != nullptr && object->is_hidden) {
+      chain->is_through_runtime = chain->is_through_runtime || object->is_runtime;
+      return;
+    }
     chain->caller_stack = stack;
     chain->innermost = address - 1;
     chain->object = object;
@@ -122,6 +125,7 @@ bool ChainCache::Unwind(CachedChain* chain, std::uint32_t epoch, ObjectTable* ob
                         ChannelWriter* writer) {
   chain->frame_count = 0;
   chain->slot_count = 0;
+  chain->is_through_runtime = false;
   chain->caller_stack = chain->key;
   chain->innermost = 0;
   chain->object = nullptr;

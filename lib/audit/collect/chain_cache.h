@@ -39,6 +39,7 @@ struct CachedChain {
   // Frames whose caller is in another object: how many, and the address of the innermost.
   std::uint32_t boundary_count = 0;
   std::uint64_t first_boundary = 0;
+  bool is_through_runtime = false;      // libcudart.so is among the frames that were left out
   std::uintptr_t caller_stack = 0;      // where the stack of the innermost frame begins
   std::uintptr_t innermost = 0;         // an address in it
   const KnownObject* object = nullptr;  // its object

@@ -350,6 +350,9 @@ void WriteCall(Thread* thread, const ReportedCall& call, EventKind kind, EventRe
   event->result = call.result;
   event->after = call.context;
   if (kind == EventKind::kUsed) event->context = call.context;
+  if (chain != nullptr && chain->is_through_runtime && call.info->counts) {
+    event->runtime = static_cast<std::uint8_t>(Runtime::kShared);
+  }
   Write(*thread, call.info, chain, event);
   if (chain == nullptr) return;
   LearnDepth(call, *chain);
@@ -384,6 +387,18 @@ __attribute__((noinline)) void LeaveSlowly(Thread* thread, const ReportedCall& c
              call.info->depth.load(std::memory_order_relaxed) == 0) {
     Check(thread, call);
   }
+  thread->is_busy = false;
+}
+
+// What a runtime retains and releases for its caller, within a call of its own. What is current then
+// is told when that returns.
+void LeaveInner(Thread* thread, ReportedCall call) {
+  if (thread->epoch != channel_epoch.load(std::memory_order_relaxed)) return;
+  thread->is_busy = true;
+  call.context = thread->before;
+  EventRecord event = MakeEvent(*thread, EventKind::kCall);
+  event.runtime = static_cast<std::uint8_t>(Runtime::kOwn);
+  if (Judge(*thread, call, &event)) WriteCall(thread, call, EventKind::kCall, &event);
   thread->is_busy = false;
 }
 
@@ -436,7 +451,10 @@ void Collector::OnEnter(const ReportedCall& call) {
 void Collector::OnLeave(const ReportedCall& call) {
   Thread* thread = this_thread;
   if (thread == nullptr || thread->is_busy || thread->depth == 0) return;
-  if (--thread->depth > 0) return;
+  if (--thread->depth > 0) {
+    if (call.info->counts && thread->outer->domain == Domain::kRuntime) LeaveInner(thread, call);
+    return;
+  }
   const CallClass call_class = call.info->rule->call_class;
   const bool is_plain = call_class == CallClass::kCommon ||
                         (call_class == CallClass::kWork && call.context == thread->last_used) ||

@@ -16,13 +16,19 @@ namespace {
 
 constexpr std::size_t kMostBuildId = 64;
 
+constexpr char kRuntimeName[] = "libcudart.so";
+
 // Beginnings of the file names of what a chain does not begin with.
 constexpr const char* kHidden[] = {"libcuda.so",    "libcudart.so",     "libcupti.so", "libcuda-",
                                    "libsanitizer-", "libcuguest-audit", "libnvidia-"};
 
-bool IsHidden(const char* path) {
+const char* FileOf(const char* path) {
   const char* slash = std::strrchr(path, '/');
-  const char* file = slash != nullptr ? slash + 1 : path;
+  return slash != nullptr ? slash + 1 : path;
+}
+
+bool IsHidden(const char* path) {
+  const char* file = FileOf(path);
   for (const char* beginning : kHidden) {
     if (std::strncmp(file, beginning, std::strlen(beginning)) == 0) return true;
   }
@@ -144,6 +150,7 @@ const KnownObject* ObjectTable::Add(const LoadedObject& loaded) {
   known->loaded.name = name;
   known->number = ++count_;
   known->is_hidden = IsHidden(loaded.name);
+  known->is_runtime = std::strncmp(FileOf(loaded.name), kRuntimeName, std::strlen(kRuntimeName)) == 0;
   std::size_t place = PlaceOf(loaded);
   while (objects_[place].load(std::memory_order_relaxed) != nullptr) {
     place = (place + 1) % kMaxObjects;

@@ -20,9 +20,15 @@ bool CreatesAContext(const CallInfo* info) {
                              std::strcmp(info->name, "cuCtxFromGreenCtx") == 0);
 }
 
+std::uint64_t CurrentAtEntry(const CallbackInterface& interface, const CallbackData& data) {
+  return interface.tells_context_id ? data.context_id : Collector::IdOf(data.context);
+}
+
 // At its return the driver's call may still be told with the context that was current before. What
 // these leave current, their argument says.
-std::uint64_t CurrentAfter(const CallInfo& info, const CallbackData& data, int result) {
+std::uint64_t CurrentAfter(const CallbackInterface& interface, const CallInfo& info,
+                           const CallbackData& data, int result) {
+  if (interface.tells_context_id) return CurrentAtEntry(interface, data);
   const bool sets = result == 0 && data.parameters != nullptr &&
                     info.rule->call_class == CallClass::kStack &&
                     (std::strcmp(info.name, "cuCtxPushCurrent") == 0 ||
@@ -32,7 +38,7 @@ std::uint64_t CurrentAfter(const CallInfo& info, const CallbackData& data, int r
   return Collector::IdOf(context);
 }
 
-void OnCall(int domain, std::uint32_t id, const CallbackData& data, std::uintptr_t frame) {
+void OnCall(const CallbackInterface& interface, int domain, std::uint32_t id, const CallbackData& data, std::uintptr_t frame) {
   const bool is_driver = domain == kDriverDomain;
   const CallInfo* info = (is_driver ? driver_calls : runtime_calls).Find(id, data.function);
   if (info == nullptr) return;
@@ -42,13 +48,13 @@ void OnCall(int domain, std::uint32_t id, const CallbackData& data, std::uintptr
   call.frame = frame;
   if (data.site == 0) {
     if (is_driver) driver_call = info;
-    call.context = Collector::IdOf(data.context);
+    call.context = CurrentAtEntry(interface, data);
     Collector::OnEnter(call);
     return;
   }
   if (is_driver) driver_call = nullptr;
   if (data.result != nullptr) std::memcpy(&call.result, data.result, sizeof(call.result));
-  call.context = CurrentAfter(*info, data, call.result);
+  call.context = CurrentAfter(interface, *info, data, call.result);
   Collector::OnLeave(call);
 }
 
@@ -58,7 +64,10 @@ void OnResource(const CallbackInterface& interface, std::uint32_t id, const Reso
   if (id != interface.context_created || data.context == nullptr) return;
   ReportedContext context;
   context.handle = data.context;
-  context.id = Collector::NextId();
+  std::uint32_t number = 0;
+  const bool is_told =
+      interface.get_context_id != nullptr && interface.get_context_id(data.context, &number) == 0;
+  context.id = is_told ? number : Collector::NextId();
   context.primary = !CreatesAContext(driver_call);
   context.frame = frame;
   std::uint32_t device = 0;
@@ -74,11 +83,11 @@ void OnResource(const CallbackInterface& interface, std::uint32_t id, const Reso
 
 void OnCallback(void* user, int domain, std::uint32_t id, const void* data) {
   const auto frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  const auto& interface = *static_cast<const CallbackInterface*>(user);
   if (domain == kDriverDomain || domain == kRuntimeDomain) {
-    OnCall(domain, id, *static_cast<const CallbackData*>(data), frame);
+    OnCall(interface, domain, id, *static_cast<const CallbackData*>(data), frame);
   } else if (domain == kResourceDomain) {
-    OnResource(*static_cast<const CallbackInterface*>(user), id,
-               *static_cast<const ResourceData*>(data), frame);
+    OnResource(interface, id, *static_cast<const ResourceData*>(data), frame);
   }
 }
 

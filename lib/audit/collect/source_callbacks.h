@@ -13,7 +13,7 @@ namespace cuguest::audit {
 
 enum CallbackDomain : int { kDriverDomain = 1, kRuntimeDomain = 2, kResourceDomain = 3 };
 
-// CUpti_CallbackData, Sanitizer_CallbackData: the beginning of both.
+// CUpti_CallbackData, and but for the last member Sanitizer_CallbackData: the beginning of them.
 struct CallbackData {
   int site;  // 0: entry, 1: return
   const char* function;
@@ -21,6 +21,7 @@ struct CallbackData {
   const void* result;      // at a return
   const char* symbol;
   const void* context;
+  std::uint32_t context_id;  // CUPTI only: cuCtxGetId's; 0 for a primary context that is not active
 };
 
 // CUpti_ResourceData, Sanitizer_ResourceContextData.
@@ -50,8 +51,11 @@ struct CallbackInterface {
   std::uint32_t context_created;  // ids of the resource domain
   std::uint32_t context_destroyed;
   bool tells_device;
+  bool tells_context_id;
   // cuptiGetDeviceId; null where the data tell.
   int (*get_device)(const void* context, std::uint32_t* device);
+  // cuptiGetContextId; null where contexts are counted.
+  int (*get_context_id)(const void* context, std::uint32_t* id);
 };
 
 // The callback that both subscribe; `user` is their CallbackInterface.

@@ -41,7 +41,7 @@ struct Cupti {
   int (*enable_callback)(std::uint32_t enable, void* subscriber, int domain, std::uint32_t id);
 };
 
-CallbackInterface interface = {1, 2, false, nullptr};
+CallbackInterface interface = {1, 2, false, true, nullptr, nullptr};
 
 // A copy that is loaded already has the process's subscribers.
 void* Open() {
@@ -68,6 +68,7 @@ bool Find(void* library, const char* name, Function* function) {
 bool FindAll(void* library, Cupti* cupti) {
   Find(library, "cuptiSubscribe_v2", &cupti->subscribe_v2);
   Find(library, "cuptiGetDeviceId", &interface.get_device);
+  Find(library, "cuptiGetContextId", &interface.get_context_id);
   return Find(library, "cuptiGetVersion", &cupti->get_version) &&
          Find(library, "cuptiSubscribe", &cupti->subscribe) &&
          Find(library, "cuptiUnsubscribe", &cupti->unsubscribe) &&

@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kLibraries[] = {"libsanitizer-public.so",
                                       "/usr/local/cuda/compute-sanitizer/libsanitizer-public.so"};
 
-CallbackInterface interface = {3, 4, true, nullptr};
+CallbackInterface interface = {3, 4, true, false, nullptr, nullptr};
 
 void* Open() {
   if (const char* path = std::getenv(kSanitizerVariable)) return dlopen(path, RTLD_NOW);

@@ -21,9 +21,17 @@
 #include <map>
 #include <string>
 
+#include "lib/audit/collect/source_callbacks.h"
+
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace {
+
+// The collector has the types by itself.
+using cuguest::audit::CallbackData;
+static_assert(offsetof(CallbackData, context) == offsetof(CUpti_CallbackData, context));
+static_assert(offsetof(CallbackData, context_id) == offsetof(CUpti_CallbackData, contextUid));
+static_assert(sizeof(CallbackData::context_id) == sizeof(CUpti_CallbackData::contextUid));
 
 constexpr unsigned kFirstId = 1024;
 constexpr std::uint32_t kFirstThatShares = 130300;
@@ -187,6 +195,13 @@ EXPORT CUptiResult cuptiEnableDomain(std::uint32_t enable, CUpti_SubscriberHandl
 EXPORT CUptiResult cuptiEnableCallback(std::uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain,
                                        CUpti_CallbackId id) {
   return id < kFirstId ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
+}
+
+EXPORT CUptiResult cuptiGetContextId(CUcontext context, std::uint32_t* id) {
+  for (std::size_t i = 0; i < contexts.size(); ++i) {
+    if (contexts[i].handle == context) *id = static_cast<std::uint32_t>(i);
+  }
+  return CUPTI_SUCCESS;
 }
 
 EXPORT CUptiResult cuptiGetDeviceId(CUcontext context, std::uint32_t* device) {
