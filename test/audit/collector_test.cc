@@ -193,6 +193,7 @@ BOOST_AUTO_TEST_CASE(runtime_calls_are_events_as_written) {
   const Audit audit("runtime_sets_device");
   BOOST_TEST(audit.status == 0);
   const std::vector<Seen> expected = {{"context cudaSetDevice", 0, 0, 0},
+                                      {"call cuDevicePrimaryCtxRetain", 0, 0, 0},
                                       {"call cudaSetDevice", 0, 1, 0},
                                       {"used cudaMalloc", 1, 1, 0},
                                       {"call cudaMalloc", 0, 1, 0},
@@ -202,6 +203,8 @@ BOOST_AUTO_TEST_CASE(runtime_calls_are_events_as_written) {
                                       {"process end", 0, 0, 0}};
   BOOST_TEST(audit.seen() == expected, boost::test_tools::per_element());
   BOOST_TEST(audit.Find("context cudaSetDevice").primary);
+  BOOST_CHECK(audit.Find("call cuDevicePrimaryCtxRetain").runtime == Runtime::kShared);
+  BOOST_CHECK(audit.Find("call cudaSetDevice").runtime == Runtime::kNone);
   BOOST_TEST(audit.Find("context cudaSetDevice").device == 0);
   BOOST_TEST(audit.Find("call cudaSetDevice", 1).device == 99);
 }
