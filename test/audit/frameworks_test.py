@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""frameworks_test.py COMMAND SOURCE_ROOT DIRECTORY
+"""frameworks_test.py COMMAND DIRECTORY
 
 cuguest-audit with programs that nobody built for it. A framework in the process of a program that has a context of its
 own current: what the program itself sees changed is found, with the object that did it, and nothing is found where
@@ -14,8 +14,8 @@ import subprocess
 import sys
 import tempfile
 
-command, root, directory = sys.argv[1:]
-root = pathlib.Path(root)
+command, directory = (str(pathlib.Path(path).resolve()) for path in sys.argv[1:])
+HERE = pathlib.Path(__file__).resolve().parent
 SKIPPED = 77
 OF_THE_STACK = {"leaked-push", "extra-pop", "replaced-context", "left-context"}
 # Whose code it is that acts on contexts; numba's calls go through ctypes: they are the program's own.
@@ -44,7 +44,7 @@ class Audited:
 
 
 def in_a_users_context(name):
-    run = Audited(root / "test" / "audit" / "frameworks" / "user_context.py", name)
+    run = Audited(HERE / "user_context.py", name)
     if run.code == SKIPPED:
         say("skipped", name, "it is not installed")
         return
@@ -69,7 +69,7 @@ def in_a_users_context(name):
 
 
 def a_guest_in(host):
-    run = Audited(root / "test" / "hosts" / "hosts_test.py", host, directory,
+    run = Audited(HERE.parent / "hosts" / "hosts_test.py", host, directory,
                   options=("--object=*hosts_guest*",))
     name = f"a guest in {host}"
     if run.code == SKIPPED:

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-SUITES = ("unit", "process", "interop", "hosts", "examples", "benchmark")
+SUITES = ("unit", "process", "interop", "hosts", "audited", "examples", "benchmark")
 # Of the machine that runs it: the C and C++ runtimes, the driver, and the toolkit's large libraries.
 TOOLKIT = "cublas|cublasLt|cufft|cusolver|cusparse|nccl|nvJitLink"
 NOT_OURS = re.compile(rf"(ld-linux|linux-vdso|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s|cuda|nvidia|{TOOLKIT})[.-])")
@@ -101,7 +101,7 @@ for test in tests + introspect("benchmarks"):
         copy_with_libraries(program, libraries[0])
     for target in (targets[id] for id in test["depends"] if id in targets):
         path = pathlib.Path(target["filename"][0]).resolve()
-        if path.suffix == ".so":
+        if path.suffix == ".so" or target["type"] == "executable":
             copy_with_libraries(path, libraries[0])
         elif path.suffix in IMAGES:
             copy(path, path.relative_to(build), strip=False)

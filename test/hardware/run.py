@@ -47,7 +47,7 @@ OVERWRITE_FREED = {"MALLOC_PERTURB_": "165"}
 # Where streams are held up to see which of them others wait for: in one queue they all do.
 NEEDS_QUEUES = {"sim_busy_facts"}
 # Suites whose output is a part of the report.
-TRANSCRIPTS = {"benchmark": "Benchmark", "hosts": "Host"}
+TRANSCRIPTS = {"audited": "Audit", "benchmark": "Benchmark", "hosts": "Host"}
 
 
 def no_gpu(why):
