@@ -50,8 +50,8 @@ enum class EventKind : std::uint8_t {
   kProcessEnd,  // by exit(); without one the process ended by a signal or _exit
 };
 
-// Whether a call of the driver was a CUDA runtime's, which retains and releases primary contexts for
-// its callers.
+// Whether a call of the driver was a CUDA runtime's, which retains and releases primary contexts
+// for its callers.
 enum class Runtime : std::uint8_t {
   kNone,
   kShared,  // libcudart.so, within a call of it or when it is unloaded

@@ -390,8 +390,8 @@ __attribute__((noinline)) void LeaveSlowly(Thread* thread, const ReportedCall& c
   thread->is_busy = false;
 }
 
-// What a runtime retains and releases for its caller, within a call of its own. What is current then
-// is told when that returns.
+// What a runtime retains and releases for its caller, within a call of its own. What is current
+// then is told when that returns.
 void LeaveInner(Thread* thread, ReportedCall call) {
   if (thread->epoch != channel_epoch.load(std::memory_order_relaxed)) return;
   thread->is_busy = true;

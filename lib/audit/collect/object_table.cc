@@ -150,7 +150,8 @@ const KnownObject* ObjectTable::Add(const LoadedObject& loaded) {
   known->loaded.name = name;
   known->number = ++count_;
   known->is_hidden = IsHidden(loaded.name);
-  known->is_runtime = std::strncmp(FileOf(loaded.name), kRuntimeName, std::strlen(kRuntimeName)) == 0;
+  known->is_runtime =
+      std::strncmp(FileOf(loaded.name), kRuntimeName, std::strlen(kRuntimeName)) == 0;
   std::size_t place = PlaceOf(loaded);
   while (objects_[place].load(std::memory_order_relaxed) != nullptr) {
     place = (place + 1) % kMaxObjects;

@@ -35,7 +35,7 @@ struct KnownObject {
   // The driver, the runtime, a tool's interface to them, the collector itself: left out of the
   // beginning of a chain.
   bool is_hidden = false;
-  bool is_runtime = false;  // libcudart.so
+  bool is_runtime = false;                           // libcudart.so
   mutable std::atomic<std::uint32_t> defined_in{0};  // the epoch, see Define()
 };
 

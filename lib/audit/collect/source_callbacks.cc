@@ -38,7 +38,8 @@ std::uint64_t CurrentAfter(const CallbackInterface& interface, const CallInfo& i
   return Collector::IdOf(context);
 }
 
-void OnCall(const CallbackInterface& interface, int domain, std::uint32_t id, const CallbackData& data, std::uintptr_t frame) {
+void OnCall(const CallbackInterface& interface, int domain, std::uint32_t id,
+            const CallbackData& data, std::uintptr_t frame) {
   const bool is_driver = domain == kDriverDomain;
   const CallInfo* info = (is_driver ? driver_calls : runtime_calls).Find(id, data.function);
   if (info == nullptr) return;
