@@ -163,7 +163,7 @@ void Analysis::State::OnContext(const Event& event, const CausePointer& cause) {
   }
 }
 
-// Who made it and ends it has left nothing.
+// A party that makes it and releases it again leaves nothing behind.
 void Analysis::State::EndPrimary(int device, const CausePointer& cause) {
   const ContextId context = contexts_.PrimaryOf(device);
   const ContextFacts* facts = contexts_.Find(context);

@@ -490,7 +490,7 @@ cudaMalloc 0>5 | guest
 )";
   BOOST_TEST(FindingsIn(lazy + "cuDevicePrimaryCtxRelease 5>5 device=0 | third guest") ==
              "over-released-primary cuDevicePrimaryCtxRelease third>guest");
-  // It releases that when it is unloaded, whoever has it do that.
+  // It releases that when it is unloaded, in whatever call that happens.
   BOOST_TEST(FindingsIn(lazy + "cuDevicePrimaryCtxRelease 5>5 device=0 runtime=1 | third host") ==
              "");
   // One that is linked into a library is that library.
