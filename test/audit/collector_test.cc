@@ -227,7 +227,8 @@ BOOST_AUTO_TEST_CASE(forked_child_has_its_own_channel, *cuguest_test::OnlySim())
   const Audit audit("forks");
   BOOST_TEST(audit.status == 0);
   BOOST_REQUIRE(audit.reader->processes().size() == 2u);
-  const ChannelProcess& child = *audit.reader->processes()[1];
+  const auto& processes = audit.reader->processes();
+  const ChannelProcess& child = *processes[processes[0]->pid == audit.pid ? 1 : 0];
   BOOST_TEST(child.forked);
   BOOST_TEST(child.parent == audit.pid);
   const std::vector<Event>& events = audit.events.at(child.pid);

@@ -23,8 +23,9 @@ found = {}
 for tree in ("include", "lib"):
     for path in sorted((root / tree).rglob("*")):
         name = str(path.relative_to(root))
-        if path.suffix not in (".h", ".cc") or path.name == "driver_table.h":
-            continue  # that declares them
+        # The table declares them; the auditor calls no driver, and Push() is of its model of a stack.
+        if path.suffix not in (".h", ".cc") or path.name == "driver_table.h" or name.startswith("lib/audit/"):
+            continue
         text = re.sub(r"//[^\n]*", "", path.read_text())
         if count := len(NAMES.findall(text)):
             found[name] = count
