@@ -2,7 +2,6 @@
 //
 // The simulated driver's callbacks for tools.
 
-#include <cudasim/tool.h>
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -11,6 +10,7 @@
 #include "lib/audit/channel.h"
 #include "lib/audit/collect/collector.h"
 #include "lib/audit/collect/source.h"
+#include "subprojects/cudasim/include/cudasim/tool.h"
 
 namespace cuguest::audit {
 namespace {

@@ -10,7 +10,6 @@
 //   CUGUEST_TEST_CUPTI_RIVAL     a subscriber that is there already. From version 130300 on it
 //                                lets others subscribe who ask for it.
 
-#include <cudasim/tool.h>
 #include <cupti.h>
 #include <dlfcn.h>
 
@@ -22,6 +21,7 @@
 #include <string>
 
 #include "lib/audit/collect/source_callbacks.h"
+#include "subprojects/cudasim/include/cudasim/tool.h"
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
