@@ -209,8 +209,8 @@ BOOST_AUTO_TEST_CASE(only_managed_memory_is_advised) {
   IS(RAW(cuMemRangeGetAttribute)(&value, 4, kReadMostly, device, kSize), INVALID_VALUE);
   IS(memory.Advise(CU_MEM_ADVISE_SET_READ_MOSTLY, OnHost(), 0, 0), INVALID_VALUE);
   IS(memory.Advise(OutOfRange<CUmem_advise>(99), OnHost()), INVALID_VALUE);
-  IS(memory.Advise(CU_MEM_ADVISE_SET_PREFERRED_LOCATION, OnDevice(99)), INVALID_DEVICE);
-  IS(memory.Advise(CU_MEM_ADVISE_SET_ACCESSED_BY, OnDevice(99)), INVALID_DEVICE);
+  IS(memory.Advise(CU_MEM_ADVISE_SET_PREFERRED_LOCATION, OnDevice(99)), INVALID_VALUE);
+  IS(memory.Advise(CU_MEM_ADVISE_SET_ACCESSED_BY, OnDevice(99)), INVALID_VALUE);
   IS(memory.Advise(CU_MEM_ADVISE_SET_ACCESSED_BY, On(CU_MEM_LOCATION_TYPE_HOST_NUMA)),
      INVALID_VALUE);
   IS(memory.Prefetch(OnDevice(99)), INVALID_DEVICE);

@@ -369,7 +369,7 @@ BOOST_AUTO_TEST_CASE(only_interprocess_events_have_handles) {
     OK(RAW(cuEventDestroy)(own));
   }
   IS(RAW(cuEventCreate)(&own, CU_EVENT_INTERPROCESS), INVALID_VALUE);
-  IS(RAW(cuIpcGetEventHandle)(&handle, nullptr), INVALID_HANDLE);
+  IS(RAW(cuIpcGetEventHandle)(&handle, nullptr), INVALID_VALUE);
   IS(RAW(cuIpcGetEventHandle)(nullptr, owner.event), INVALID_VALUE);
 }
 

@@ -449,3 +449,60 @@ BOOST_AUTO_TEST_CASE(the_own_device_always_has_access) {
   IS(RAW(cuMemPoolSetAccess)(pool, &access, 1), INVALID_DEVICE);
   OK(RAW(cuMemPoolDestroy)(pool));
 }
+
+// -----------------------------------------------------------------------------
+
+BOOST_AUTO_TEST_CASE(another_device_needs_access, *cudasim_test::NeedsDevices(2)) {
+  const Owner owner;
+  const CUmemoryPool pool = CreatePool();
+  CUdeviceptr memory = 0;
+  OK(RAW(cuMemAllocFromPoolAsync)(&memory, kBytes, pool, owner.stream));
+  OK(RAW(cuStreamSynchronize)(owner.stream));
+  CUcontext other = nullptr;
+  OK(RAW(cuDevicePrimaryCtxRetain)(&other, 1));
+  SetStack({other});
+  CUdeviceptr there = 0;
+  CUstream stream = nullptr;
+  OK(RAW(cuMemAlloc)(&there, kBytes));
+  OK(RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING));
+  char host[kBytes] = {};
+  CUDA_MEMCPY2D area = {};
+  area.srcMemoryType = area.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  area.srcDevice = memory;
+  area.dstDevice = there;
+  area.WidthInBytes = area.srcPitch = area.dstPitch = 64;
+  area.Height = 1;
+  const auto check = [&](CUresult expected) {
+    BOOST_CHECK_EQUAL(RAW(cuMemcpyDtoH)(host, memory, kBytes), expected);
+    BOOST_CHECK_EQUAL(RAW(cuMemcpyHtoD)(memory, host, kBytes), expected);
+    BOOST_CHECK_EQUAL(RAW(cuMemcpyDtoD)(there, memory, kBytes), expected);
+    BOOST_CHECK_EQUAL(RAW(cuMemcpyDtoD)(memory, there, kBytes), expected);
+    BOOST_CHECK_EQUAL(RAW(cuMemcpy)(there, memory, kBytes), expected);
+    BOOST_CHECK_EQUAL(RAW(cuMemcpyDtoDAsync)(there, memory, kBytes, stream), expected);
+    BOOST_CHECK_EQUAL(RAW(cuMemcpy2D)(&area), expected);
+    BOOST_CHECK_EQUAL(RAW(cuMemsetD8)(memory, 1, kBytes), expected);
+    BOOST_CHECK_EQUAL(RAW(cuMemsetD8Async)(memory, 1, kBytes, stream), expected);
+    const CUresult found = expected == CUDA_SUCCESS ? expected : CUDA_ERROR_NOT_FOUND;
+    CUdeviceptr base = 0;
+    BOOST_CHECK_EQUAL(RAW(cuMemGetAddressRange)(&base, nullptr, memory), found);
+    // By a peer copy, and with the pool's device current, there is always a way.
+    OK(RAW(cuMemcpyPeer)(there, other, memory, owner.context.get(), kBytes));
+    OK(RAW(cuMemcpyPeerAsync)(there, other, memory, owner.context.get(), kBytes, stream));
+    OK(RAW(cuStreamSynchronize)(stream));
+    OK(RAW(cuCtxPushCurrent)(owner.context.get()));
+    OK(RAW(cuMemcpyDtoD)(there, memory, kBytes));
+    OK(RAW(cuMemcpyDtoD)(memory, there, kBytes));
+    OK(RAW(cuCtxPopCurrent)(nullptr));
+  };
+  check(CUDA_ERROR_INVALID_VALUE);
+  const CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 1},
+                                  CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+  OK(RAW(cuMemPoolSetAccess)(pool, &access, 1));
+  check(CUDA_SUCCESS);
+  OK(RAW(cuMemFree)(there));
+  OK(RAW(cuStreamDestroy)(stream));
+  SetStack({});
+  OK(RAW(cuDevicePrimaryCtxRelease)(1));
+  owner.Free(memory);
+  OK(RAW(cuMemPoolDestroy)(pool));
+}

@@ -172,7 +172,8 @@ CUresult GraphExecKernelNodeSetParamsFirst(CUgraphExec executable, CUgraphNode n
   return GraphExecKernelNodeSetParams(executable, node, &params);
 }
 
-// Copies and fills stay in their context.
+// Copies and fills stay in their context. That of a fill is not looked at (measured on an H200,
+// driver 580.159.04).
 CUresult GraphExecMemcpyNodeSetParams(CUgraphExec executable, CUgraphNode node,
                                       const CUDA_MEMCPY3D* copy, CUcontext context) {
   return RemakeInExecutable(executable, node, CU_GRAPH_NODE_TYPE_MEMCPY,
@@ -180,9 +181,8 @@ CUresult GraphExecMemcpyNodeSetParams(CUgraphExec executable, CUgraphNode node,
 }
 
 CUresult GraphExecMemsetNodeSetParams(CUgraphExec executable, CUgraphNode node,
-                                      const CUDA_MEMSET_NODE_PARAMS* fill, CUcontext context) {
-  return RemakeInExecutable(executable, node, CU_GRAPH_NODE_TYPE_MEMSET,
-                            In(context, RemakeFill(fill)));
+                                      const CUDA_MEMSET_NODE_PARAMS* fill, CUcontext) {
+  return RemakeInExecutable(executable, node, CU_GRAPH_NODE_TYPE_MEMSET, RemakeFill(fill));
 }
 
 CUresult GraphNodeSetParams(CUgraphNode node, CUgraphNodeParams* params) {

@@ -148,8 +148,8 @@ CUmemLocation LocationOf(CUdevice device) {
 CUresult FindProcessor(const CUmemLocation& location, CUdevice* device) {
   *device = location.type == CU_MEM_LOCATION_TYPE_HOST ? CUdevice{CU_DEVICE_CPU} : location.id;
   if (location.type == CU_MEM_LOCATION_TYPE_HOST) return CUDA_SUCCESS;
-  return location.type == CU_MEM_LOCATION_TYPE_DEVICE ? CheckDevice(location.id)
-                                                      : CUDA_ERROR_INVALID_VALUE;
+  const bool is_device = location.type == CU_MEM_LOCATION_TYPE_DEVICE && IsDevice(location.id);
+  return is_device ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 // The place that all of the range has in common, if there is one.
@@ -233,11 +233,13 @@ CUresult MemAdvise(CUdeviceptr address, size_t bytes, CUmem_advise advice, CUmem
       Change(range, [=](Advice* of) { of->read_mostly = advice == CU_MEM_ADVISE_SET_READ_MOSTLY; });
       return CUDA_SUCCESS;
     case CU_MEM_ADVISE_SET_PREFERRED_LOCATION:
-      code = FindPlace(location, &place);
+      // A prefetch, and the first form, say INVALID_DEVICE (measured on an H200, driver
+      // 580.159.04).
+      if (FindPlace(location, &place) != CUDA_SUCCESS) return CUDA_ERROR_INVALID_VALUE;
       [[fallthrough]];
     case CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION:
-      if (code == CUDA_SUCCESS) Change(range, [=](Advice* of) { of->preferred = place; });
-      return code;
+      Change(range, [=](Advice* of) { of->preferred = place; });
+      return CUDA_SUCCESS;
     case CU_MEM_ADVISE_SET_ACCESSED_BY:
       code = FindProcessor(location, &processor);
       if (code == CUDA_SUCCESS)
@@ -254,6 +256,10 @@ CUresult MemAdvise(CUdeviceptr address, size_t bytes, CUmem_advise advice, CUmem
 }
 
 CUresult MemAdviseFirst(CUdeviceptr address, size_t bytes, CUmem_advise advice, CUdevice device) {
+  const bool goes_there = advice == CU_MEM_ADVISE_SET_PREFERRED_LOCATION ||
+                          advice == CU_MEM_ADVISE_SET_ACCESSED_BY ||
+                          advice == CU_MEM_ADVISE_UNSET_ACCESSED_BY;
+  if (goes_there && device != CU_DEVICE_CPU && !IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
   return MemAdvise(address, bytes, advice, LocationOf(device));
 }
 

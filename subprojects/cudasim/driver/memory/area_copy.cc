@@ -4,11 +4,13 @@
 // a three-dimensional copy.
 
 #include <cstring>
+#include <type_traits>
 
 #include "driver/api.h"
 #include "driver/memory/array.h"
 #include "driver/memory/copy.h"
 #include "driver/memory/memory.h"
+#include "driver/memory/pool.h"
 #include "driver/stream/capture.h"
 #include "driver/stream/stream.h"
 
@@ -163,6 +165,10 @@ Side OnHost(const void* pointer) {
   return {CU_MEMORYTYPE_HOST, reinterpret_cast<CUdeviceptr>(pointer), nullptr, 0, 0, 0, 0, 0, 0};
 }
 
+bool IsWithinReach(const Side& side, CUdevice device) {
+  return side.type == CU_MEMORYTYPE_ARRAY || driver::IsWithinReach(side.address, device);
+}
+
 Location LocationOf(const Side& side) {
   return side.type == CU_MEMORYTYPE_ARRAY ? Location::kDevice : driver::LocationOf(side.address);
 }
@@ -225,7 +231,12 @@ CUresult CopyDescribed(const Description* description, CUstream handle, Form for
   const CUresult code = FindReadyStream(handle, &stream);
   if (code != CUDA_SUCCESS) return code;
   if (description == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return Submit(ToCopy(*description), handle, stream, form);
+  const Copy copy = ToCopy(*description);
+  const CUdevice device = stream.incarnation.context->device();
+  const bool by_peers = std::is_same_v<Description, CUDA_MEMCPY3D_PEER>;
+  const bool reaches =
+      by_peers || (IsWithinReach(copy.to, device) && IsWithinReach(copy.from, device));
+  return reaches ? Submit(copy, handle, stream, form) : CUDA_ERROR_INVALID_VALUE;
 }
 
 // Within the first row of an array, whatever rows it has (measured on an H200, driver

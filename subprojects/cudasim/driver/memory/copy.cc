@@ -161,14 +161,26 @@ CUresult CopyInStream(Copy copy, CUstream handle, Form form) {
   return task != nullptr && copy.Waits(form) ? WaitFor(task) : submitted;
 }
 
+// A peer copy is done wherever the memory is.
+CUresult CopyWithinReach(const Copy& copy, CUstream handle, Form form) {
+  Stream stream;
+  if (copy.bytes != 0 && FindStreamToCopyIn(handle, &stream) == CUDA_SUCCESS) {
+    const CUdevice device = stream.incarnation.context->device();
+    if (!IsWithinReach(copy.to, device) || !IsWithinReach(copy.from, device)) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+  }
+  return CopyInStream(copy, handle, form);
+}
+
 CUresult CopyInStream(CUdeviceptr to, End to_end, CUdeviceptr from, End from_end, size_t bytes,
                       CUstream handle) {
-  return CopyInStream({to, to_end, from, from_end, bytes}, handle, Form::kAsync);
+  return CopyWithinReach({to, to_end, from, from_end, bytes}, handle, Form::kAsync);
 }
 
 // In stream 0, which no capture may be in the way of.
 CUresult CopyInCurrent(CUdeviceptr to, End to_end, CUdeviceptr from, End from_end, size_t bytes) {
-  return CopyInStream({to, to_end, from, from_end, bytes}, nullptr, Form::kBlocking);
+  return CopyWithinReach({to, to_end, from, from_end, bytes}, nullptr, Form::kBlocking);
 }
 
 CUdeviceptr Address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
@@ -184,16 +196,16 @@ CUresult CheckPeers(CUcontext to, CUcontext from) {
   return code != CUDA_SUCCESS ? code : CheckPeer(from);
 }
 
-// Device memory of another device than the one that works is INVALID_VALUE (measured on two H200,
-// driver 580.159.04), and so is a host pool's that the device was given no access to (on an H100).
+// Device memory of another device than the one that works is INVALID_VALUE, unless it is a pool's
+// that this one was given access to (measured on two H200, driver 580.159.04); and so is a host
+// pool's that the device was given no access to (on an H100).
 bool CanFill(CUdeviceptr address, size_t bytes, CUdevice device) {
   Allocation allocation;
   if (!Memory::Find(address, &allocation)) return false;
-  if (allocation.kind == MemoryKind::kPool && allocation.lies_on_host &&
-      !PoolReaches(allocation.pool, device)) {
-    return false;
-  }
-  const bool anywhere = allocation.IsOnHost() || allocation.IsManaged() || allocation.lies_on_host;
+  const bool is_pools = allocation.kind == MemoryKind::kPool;
+  if (is_pools && !PoolReaches(allocation.pool, device)) return false;
+  const bool anywhere =
+      allocation.IsOnHost() || allocation.IsManaged() || allocation.lies_on_host || is_pools;
   return (anywhere || allocation.device == device) &&
          Memory::Reaches(address, bytes, Memory::kWrite);
 }
@@ -346,13 +358,15 @@ CUresult MemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstrea
 CUresult MemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
                     size_t bytes) {
   const CUresult code = CheckPeers(to_context, from_context);
-  return code != CUDA_SUCCESS ? code : MemcpyDtoD(to, from, bytes);
+  if (code != CUDA_SUCCESS) return code;
+  return CopyInStream(Copy{to, End::kDevice, from, End::kDevice, bytes}, nullptr, Form::kBlocking);
 }
 
 CUresult MemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
                          CUcontext from_context, size_t bytes, CUstream stream) {
   const CUresult code = CheckPeers(to_context, from_context);
-  return code != CUDA_SUCCESS ? code : MemcpyDtoDAsync(to, from, bytes, stream);
+  if (code != CUDA_SUCCESS) return code;
+  return CopyInStream(Copy{to, End::kDevice, from, End::kDevice, bytes}, stream, Form::kAsync);
 }
 
 CUresult MemsetD8(CUdeviceptr to, unsigned char value, size_t count) {

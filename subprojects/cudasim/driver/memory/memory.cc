@@ -380,7 +380,9 @@ CUresult MemGetAddressRange(CUdeviceptr* base, size_t* size, CUdeviceptr address
   const CUresult code = CurrentAlive(&incarnation);
   if (code != CUDA_SUCCESS) return code;
   Allocation allocation;
-  if (!Memory::Find(address, &allocation) || allocation.access == 0) return CUDA_ERROR_NOT_FOUND;
+  const bool is_found = Memory::Find(address, &allocation) && allocation.access != 0 &&
+                        IsWithinReach(address, incarnation.context->device());
+  if (!is_found) return CUDA_ERROR_NOT_FOUND;
   if (base != nullptr) *base = allocation.base;
   if (size != nullptr) *size = allocation.size;
   return CUDA_SUCCESS;

@@ -314,6 +314,12 @@ bool PoolReaches(CUmemoryPool pool, CUdevice device) {
   return ThePools().Reaches(pool, device);
 }
 
+bool IsWithinReach(CUdeviceptr address, CUdevice device) {
+  Allocation allocation;
+  return !Memory::Find(address, &allocation) || allocation.kind != MemoryKind::kPool ||
+         allocation.lies_on_host || PoolReaches(allocation.pool, device);
+}
+
 void GiveBackToPool(CUmemoryPool pool, size_t bytes) {
   const std::lock_guard<std::mutex> lock(mutex);
   ThePools().GiveBack(pool, bytes);
@@ -445,8 +451,7 @@ CUresult MemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool handle, CUmemLo
   return CUDA_SUCCESS;
 }
 
-// The pool's own device cannot lose its access. Copies need none (see context.h), and so
-// nothing here looks at it.
+// The pool's own device cannot lose its access.
 CUresult MemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc* access, size_t count) {
   const std::lock_guard<std::mutex> lock(mutex);
   Pool* pool = ThePools().Find(handle);

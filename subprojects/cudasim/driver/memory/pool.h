@@ -19,6 +19,11 @@ void GiveBackToPool(CUmemoryPool pool, size_t bytes);
 // Whether the device has access to what the living allocations of `pool` are in.
 bool PoolReaches(CUmemoryPool pool, CUdevice device);
 
+// Whether copies on `device` by address find it: a pool's memory of another device they find if
+// that was given access; peer copies find all. Everything else they find (measured on two H200,
+// driver 580.159.04).
+bool IsWithinReach(CUdeviceptr address, CUdevice device);
+
 // Those that were made and not destroyed; not the devices' own.
 size_t CountPools();
 
