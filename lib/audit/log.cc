@@ -12,6 +12,7 @@ namespace cuguest::audit {
 namespace {
 
 constexpr char kMagic[] = "cuguest-audit-log ";
+constexpr char kEnd[] = "end";
 constexpr std::size_t kLongestLine = std::size_t{1} << 22;
 
 constexpr const char* kEventKinds[] = {"call", "entered",    "check",      "context",
@@ -131,6 +132,8 @@ void LogWriter::OnEvent(std::uint32_t process, const Event& event) {
   add("chain", chain, 0u);
   *out_ += "\n";
 }
+
+void LogWriter::End() { *out_ += kEnd + std::string("\n"); }
 
 void LogWriter::Switch(std::uint32_t process) {
   if (process != process_) {
@@ -337,10 +340,10 @@ void LogReader::Finish() {
   if (!error_.empty()) {
     return;
   }
-  if (!rest_.empty()) {
-    error_ = "line " + std::to_string(line_ + 1) + ": cut off";
-  } else if (line_ == 0) {
+  if (line_ == 0 && rest_.empty()) {
     error_ = "line 1: there is none: not a log of cuguest-audit";
+  } else if (!has_ended_ || !rest_.empty()) {
+    error_ = "line " + std::to_string(line_ + 1) + ": cut off";
   }
 }
 
@@ -356,7 +359,14 @@ std::string LogReader::ReadLine(std::string_view line) {
                : "the log's version is " + std::string(version) + ", and this reads " +
                      std::to_string(kLogVersion);
   }
+  if (has_ended_) {
+    return "there is more behind the end";
+  }
   const std::string_view kind = Take(&line, ' ');
+  if (kind == kEnd) {
+    has_ended_ = true;
+    return "";
+  }
   if (kind == "process") {
     return state_->OnProcess(line, sink_);
   }

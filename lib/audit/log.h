@@ -8,6 +8,7 @@
 //     object 2 8f3a... /usr/lib/libmine.so
 //     chain 1 2+4f20@7ffe1000 1+10@7ffe2000
 //     call 1 2310 cuCtxPushCurrent result=0 before=1 after=2 context=2 chain=1
+//     end
 //
 // A line is a record, its words parted by single spaces. The last word of an object or a process is
 // the rest of its line, in which \\ is a backslash and \n a newline.
@@ -18,7 +19,8 @@
 // last two in hexadecimal, and has a number, below kLogChains, that a later chain may take over. An
 // event is its kind, the thread, the time in nanoseconds, the name of the call ("-": none) and what
 // is not as Event has it from the beginning of: result, before, after, context, device, primary,
-// setting, value, old; and its chain, if it has one that is not empty.
+// setting, value, old; and its chain, if it has one that is not empty. A log without its last line
+// was cut off.
 //
 // Thread-safe: no.
 
@@ -69,6 +71,8 @@ class LogWriter final : public EventSink {
   void OnProcess(const Process& process) override;
   void OnObject(std::uint32_t process, std::uint32_t index, const Object& object) override;
   void OnEvent(std::uint32_t process, const Event& event) override;
+  // Nothing follows.
+  void End();
 
  private:
   void Switch(std::uint32_t process);
@@ -93,8 +97,8 @@ class LogReader {
   // After the last part.
   void Finish();
 
-  // "", or what is wrong and in which line: "line 17: ...". Also of a log that ends in the middle
-  // of a line, or is empty.
+  // "", or what is wrong and in which line: "line 17: ...". Also of a log that was cut off, or is
+  // empty.
   [[nodiscard]] const std::string& error() const { return error_; }
 
  private:
@@ -106,6 +110,7 @@ class LogReader {
   EventSink* sink_;
   std::string rest_;  // of a line that is not complete yet
   std::uint64_t line_ = 0;
+  bool has_ended_ = false;
   std::string error_;
   std::unique_ptr<State> state_;
 };

@@ -642,9 +642,10 @@ BOOST_AUTO_TEST_CASE(after_shutdown) {
 BOOST_AUTO_TEST_CASE(a_culprit_that_was_unloaded_keeps_its_name) {
   std::string log =
       LogOf(kHost + "cuCtxPushCurrent 1>2 context=2 | third host\ncheck 2>2 | host\n");
-  log += "object 30 - /lib/libfourth.so\nchain 99 30+1@4fe00 1+1@4ff00\n";
-  log += "call 1 99 cuCtxPushCurrent before=2 after=3 context=3 chain=99\n";
-  log += "call 1 100 cuCtxPopCurrent before=3 after=2 chain=99\n";
+  log.insert(log.rfind("end\n"),
+             "object 30 - /lib/libfourth.so\nchain 99 30+1@4fe00 1+1@4ff00\n"
+             "call 1 99 cuCtxPushCurrent before=2 after=3 context=3 chain=99\n"
+             "call 1 100 cuCtxPopCurrent before=3 after=2 chain=99\n");
   const Replayed replayed(log);
   BOOST_TEST(replayed.error() == "");
   BOOST_TEST(replayed.Text().find("culprit /lib/libthird.so+0x1\n") != std::string::npos);

@@ -246,9 +246,12 @@ again = Run(f"--replay={log}")
 check("--replay: the same findings", again.code == 0 and first.findings == again.findings and len(first.findings) == 2, again)
 check("--replay and --error-exitcode", Run("--error-exitcode=9", f"--replay={log}").code == 9)
 content = log.read_bytes()
-log.write_bytes(content[: len(content) // 2])
-run = Run(f"--replay={log}")
-check("a log that was cut off", run.code == 0 and re.search(r"events.log: line \d+: .*precedes", run.err) and run.kinds(), run)
+middle = content.index(b"\n", len(content) // 2)
+for name, end in ("in a line", middle - 1), ("between lines", middle + 1):
+    log.write_bytes(content[:end])
+    run = Run(f"--replay={log}")
+    check(f"a log that was cut off {name}",
+          run.code == 0 and re.search(r"events.log: line \d+: cut off; .*precedes", run.err) and run.kinds(), run)
 for bad in b"", b"cuguest-audit-log 99\n", b"\x7fELF":
     log.write_bytes(bad)
     run = Run(f"--replay={log}")

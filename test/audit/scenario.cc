@@ -131,6 +131,7 @@ std::string LogOf(std::string_view scenario, bool forked) {
           << " chain=" << known->second << "\n";
     }
   }
+  log << "end\n";
   return log.str();
 }
 

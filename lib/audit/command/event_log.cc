@@ -35,6 +35,7 @@ void EventLog::Flush() {
 }
 
 std::string EventLog::Close() {
+  if (file_.is_open()) writer_.End();
   Write(0);
   return file_.Close();
 }
