@@ -205,7 +205,8 @@ void Analysis::State::OnCall(const Event& event, const CausePointer& cause, Thre
   }
   switch (kind) {
     case CallKind::kDestroy:
-      if (event.name.find("Detach") == std::string::npos || event.after != event.before) {
+      if (event.context != 0 &&
+          (event.name.find("Detach") == std::string::npos || event.after != event.before)) {
         OnDestruction(event.context, cause, put);
       }
       break;

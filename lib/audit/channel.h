@@ -41,6 +41,17 @@ inline constexpr char kSourceVariable[] = "CUGUEST_AUDIT_SOURCE";
 inline constexpr char kCuptiVariable[] = "CUGUEST_AUDIT_CUPTI";
 inline constexpr char kSanitizerVariable[] = "CUGUEST_AUDIT_SANITIZER";
 
+// For a program that collects its own events, a function of libcuguest-audit.so: begins, or goes
+// on, and ends if `directory` is null. There is one channel, in the directory of the first call.
+// Not to be called by two threads at once.
+inline constexpr char kCollectFunction[] = "CuguestAuditCollect";
+using CollectFunction = int(const char* directory);
+enum class Collecting : int {
+  kStarted,     // the channel says whether a source of events could be had
+  kForAnother,  // the library was injected, and collects for cuguest-audit
+  kNoChannel,   // there is no channel in the directory
+};
+
 // A channel's file is PID.N in the directory: N counts the programs of one process id (exec) and
 // the processes that had it.
 

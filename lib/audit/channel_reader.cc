@@ -112,6 +112,7 @@ class ChannelReader::Channel {
       if (count == 0) count = End(on_event);
     }
     process->lost = header_->lost.load(std::memory_order_relaxed);
+    process->unread = header_->head.load(std::memory_order_acquire) - ticket_;
     return count;
   }
 

@@ -28,6 +28,7 @@ struct ChannelProcess {
   std::vector<std::string> notes;  // why a source could not be had, what this one does not see
   std::vector<Object> objects;     // Frame::object is an index into it; the first is no object
   std::uint64_t lost = 0;          // events dropped, because the reader was slower than the process
+  std::uint64_t unread = 0;        // slots that were being written
   std::uint64_t broken = 0;  // records that cannot be read: their writer died, or they are bad
   bool ended = false;        // the process is gone, and everything of it was read
 };

@@ -26,7 +26,8 @@ inline constexpr std::uint64_t kUnknownValue = ~std::uint64_t{0};
 // was unloaded keeps its name.
 struct Object {
   std::string path;
-  std::string build_id;  // in hexadecimal; empty if it has none
+  std::string build_id;   // in hexadecimal; empty if it has none
+  std::string file = {};  // that has its code, where `path` is no file
 };
 
 // One frame of a thread's native stack.

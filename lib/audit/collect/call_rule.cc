@@ -162,6 +162,8 @@ const CallInfo* CallTable::Make(std::size_t index, const char* name) {
   info->counts = std::strcmp(base, "cuDevicePrimaryCtxRetain") == 0 ||
                  std::strcmp(base, "cuDevicePrimaryCtxRelease") == 0;
   info->creates = StartsWith(base, "cuCtxCreate");
+  info->makes_current =
+      std::strcmp(base, "cuCtxPushCurrent") == 0 || std::strcmp(base, "cuCtxSetCurrent") == 0;
   info->number = next_number.fetch_add(1, std::memory_order_relaxed);
   const CallInfo* winner = nullptr;
   if (infos_[index].compare_exchange_strong(winner, info, std::memory_order_acq_rel)) return info;

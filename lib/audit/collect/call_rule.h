@@ -55,6 +55,7 @@ struct CallInfo {
   bool is_of_primary = false;  // cuDevicePrimaryCtxRetain and the like
   bool counts = false;         // cuDevicePrimaryCtxRetain or Release
   bool creates = false;        // cuCtxCreate: the context that is current afterwards
+  bool makes_current = false;  // cuCtxPushCurrent, cuCtxSetCurrent: the one that is named
   // How far above the callback's frame the caller's stack begins; 0: not known yet.
   mutable std::atomic<std::uint32_t> depth{0};
   std::uint32_t number = 0;                          // of the name, in the channel

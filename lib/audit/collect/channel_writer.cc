@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace cuguest::audit {
 namespace {
@@ -105,6 +106,15 @@ bool ChannelWriter::Open(const char* directory, bool forked) {
   stalled_at_.store(~std::uint64_t{0});
   header_.store(header, std::memory_order_release);
   return true;
+}
+
+void ChannelWriter::Suspend() {
+  ChannelHeader* header = header_.exchange(nullptr, std::memory_order_acq_rel);
+  if (header != nullptr) paused_ = header;
+}
+
+void ChannelWriter::Resume() {
+  if (paused_ != nullptr) header_.store(std::exchange(paused_, nullptr), std::memory_order_release);
 }
 
 bool ChannelWriter::IsStalled() const {

@@ -29,6 +29,10 @@ class ChannelWriter {
   // For a forked child: the channel is the parent's.
   void Forget() { header_.store(nullptr, std::memory_order_release); }
 
+  // Until Resume() there is no channel. Of one thread at a time.
+  void Suspend();
+  void Resume();
+
   bool IsOpen() const { return header_.load(std::memory_order_acquire) != nullptr; }
 
   // Whether the reader has stopped reading: a record would be dropped.
@@ -53,6 +57,7 @@ class ChannelWriter {
   bool WaitForRoom(ChannelHeader* header, std::uint64_t end);
 
   std::atomic<ChannelHeader*> header_{nullptr};
+  ChannelHeader* paused_ = nullptr;
   ChannelSlot* slots_ = nullptr;
   std::atomic<std::uint64_t> known_tail_{0};
   std::atomic<std::uint64_t> stalled_at_{~std::uint64_t{0}};  // a tail that was waited for in vain

@@ -292,6 +292,16 @@ bool IsBadResult(const CallInfo& info, int result) {
   return info.domain == Domain::kRuntime && result != kNotReady;
 }
 
+// Of a call without the handle of a context that is known. One that is not is older than the
+// collection, and known once it was made current.
+std::uint64_t ContextMeant(const Thread& thread, const ReportedCall& call, const void* handle) {
+  if (call.info->creates) return call.context;
+  if (handle == nullptr) return thread.before;
+  if (!call.info->makes_current || call.result != 0) return 0;
+  contexts.NoteCreated(handle, call.context);
+  return call.context;
+}
+
 // Whether the call is an event for what it is. What it was about goes into `event`.
 bool Judge(const Thread& thread, const ReportedCall& call, EventRecord* event) {
   const CallRule& rule = *call.info->rule;
@@ -305,7 +315,7 @@ bool Judge(const Thread& thread, const ReportedCall& call, EventRecord* event) {
   event->value = details.value;
   event->primary = call.info->is_of_primary ? 1 : 0;
   if (event->context == 0 && event->primary == 0) {
-    event->context = call.info->creates ? call.context : thread.before;
+    event->context = ContextMeant(thread, call, details.handle);
   }
   if (call.result != 0) return false;
   if (rule.setting_family != 0) {
@@ -429,6 +439,10 @@ bool Collector::Start(const char* channel_directory) {
   if (pthread_atfork(nullptr, nullptr, BecomeForked) != 0) return false;
   return writer.Open(directory, /*forked=*/false);
 }
+
+void Collector::Pause() { writer.Suspend(); }
+
+void Collector::Resume() { writer.Resume(); }
 
 void Collector::OnEnter(const ReportedCall& call) {
   Thread* thread = this_thread != nullptr ? this_thread : MakeThread();

@@ -51,6 +51,9 @@ class Collector {
  public:
   // Opens the channel. False where that is not possible.
   static bool Start(const char* directory);
+  // Between the two nothing is written.
+  static void Pause();
+  static void Resume();
 
   static void OnEnter(const ReportedCall& call);
   static void OnLeave(const ReportedCall& call);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The library that CUDA_INJECTION64_PATH names: begins to collect when the driver is initialized.
+// Or a program loads it, to collect for a while (lib/audit/audit.cc).
 
 #include <cstdio>
 #include <cstdlib>
@@ -35,28 +36,37 @@ bool IsNamed(const Source& source, const char* list) {
 }
 
 // The first of the list that can be had.
-void TryInOrder(const char* list) {
+bool TryInOrder(const char* list) {
   for (; *list != '\0'; list += std::strcspn(list, ","), list += *list == ',' ? 1 : 0) {
     const Source* named = nullptr;
     for (const Source* source : kSources) {
       if (IsNamed(*source, list)) named = source;
     }
-    if (named != nullptr && Try(*named)) return;
+    if (named != nullptr && Try(*named)) return true;
     if (named != nullptr) continue;
     char note[256];
     std::snprintf(note, sizeof(note), "%s=%.100s: no such source.", kSourceVariable, list);
     Collector::Note(note);
   }
+  return false;
 }
 
-void Collect() {
-  const char* directory = std::getenv(kDirectoryVariable);
-  if (directory == nullptr || *directory == '\0' || !Collector::Start(directory)) return;
+bool StartSource() {
   const char* wanted = std::getenv(kSourceVariable);
   if (wanted != nullptr && *wanted != '\0') return TryInOrder(wanted);
   for (const Source* source : kSources) {
-    if (Try(*source)) return;
+    if (Try(*source)) return true;
   }
+  return false;
+}
+
+bool is_injected = false;
+
+void CollectAlways() {
+  const char* directory = std::getenv(kDirectoryVariable);
+  if (directory == nullptr || *directory == '\0' || !Collector::Start(directory)) return;
+  is_injected = true;
+  StartSource();
 }
 
 }  // namespace
@@ -64,6 +74,23 @@ void Collect() {
 
 // The driver calls it inside cuInit. It always succeeds: a program runs as well without the audit.
 extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
-  cuguest::audit::Collect();
+  cuguest::audit::CollectAlways();
   return 1;
+}
+
+// See kCollectFunction.
+extern "C" __attribute__((visibility("default"))) int CuguestAuditCollect(const char* directory) {
+  using namespace cuguest::audit;
+  static bool is_open = false;
+  static bool has_source = false;
+  if (is_injected) return static_cast<int>(Collecting::kForAnother);
+  if (directory == nullptr) {
+    Collector::Pause();
+    return static_cast<int>(Collecting::kStarted);
+  }
+  is_open = is_open || Collector::Start(directory);
+  if (!is_open) return static_cast<int>(Collecting::kNoChannel);
+  Collector::Resume();
+  has_source = has_source || StartSource();
+  return static_cast<int>(Collecting::kStarted);
 }

@@ -70,6 +70,9 @@ struct Report {
 // For a person; ends with a newline.
 [[nodiscard]] std::string ReportText(const Report& report);
 
+// One of the report's findings, as that text has it after its number. `report` has the processes.
+[[nodiscard]] std::string FindingText(const Report& report, const NamedFinding& named);
+
 // By the schema lib/audit/command/report.schema.json.
 [[nodiscard]] std::string ReportJson(const Report& report);
 

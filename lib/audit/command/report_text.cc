@@ -157,24 +157,6 @@ std::string ChainText(const std::vector<Function>& chain, size_t end) {
   return text;
 }
 
-std::string FindingText(const Report& report, const NamedFinding& named, size_t number) {
-  std::string text = "[" + std::to_string(number) + "] " +
-                     Padded(Name(named.finding.kind), kKindWidth) + " " + InObject(named.culprit) +
-                     "\n";
-  std::vector<Line> lines = {{"call:", named.finding.call}};
-  if (!named.victim.object.empty()) lines.push_back({"victim:", InObject(named.victim)});
-  for (const Line& line : StateLines(named)) lines.push_back(line);
-  lines.push_back({"", WhenText(report, named)});
-  for (const Line& line : lines) text += "    " + Padded(line.label, 8) + line.text + "\n";
-  const bool victim_called = named.victim_function < named.chain.size();
-  text +=
-      ChainText(named.chain, victim_called ? named.victim_function + 1 : EndOfProgram(named.chain));
-  if (!victim_called && !named.victim_chain.empty()) {
-    text += "    the victim:\n" + ChainText(named.victim_chain, EndOfProgram(named.victim_chain));
-  }
-  return text + named.suppression + "\n";
-}
-
 std::string SummaryText(const Report& report) {
   std::set<std::string> culprits;
   for (const NamedFinding& named : report.findings) culprits.insert(named.culprit.object);
@@ -245,6 +227,23 @@ std::size_t CountUnaudited(const Report& report) {
                     [](const ReportedProcess& process) { return process.source.empty(); }));
 }
 
+std::string FindingText(const Report& report, const NamedFinding& named) {
+  std::string text =
+      Padded(Name(named.finding.kind), kKindWidth) + " " + InObject(named.culprit) + "\n";
+  std::vector<Line> lines = {{"call:", named.finding.call}};
+  if (!named.victim.object.empty()) lines.push_back({"victim:", InObject(named.victim)});
+  for (const Line& line : StateLines(named)) lines.push_back(line);
+  lines.push_back({"", WhenText(report, named)});
+  for (const Line& line : lines) text += "    " + Padded(line.label, 8) + line.text + "\n";
+  const bool victim_called = named.victim_function < named.chain.size();
+  text +=
+      ChainText(named.chain, victim_called ? named.victim_function + 1 : EndOfProgram(named.chain));
+  if (!victim_called && !named.victim_chain.empty()) {
+    text += "    the victim:\n" + ChainText(named.victim_chain, EndOfProgram(named.victim_chain));
+  }
+  return text + named.suppression + "\n";
+}
+
 std::string ReportText(const Report& report) {
   std::string text = "\ncuguest-audit: " + report.subject + "\n";
   if (report.signal != 0) {
@@ -252,7 +251,7 @@ std::string ReportText(const Report& report) {
   }
   text += SummaryText(report);
   for (size_t i = 0; i < report.findings.size(); ++i) {
-    text += FindingText(report, report.findings[i], i + 1);
+    text += "[" + std::to_string(i + 1) + "] " + FindingText(report, report.findings[i]);
   }
   text += LeftOutText(report);
   if (!report.is_replay && report.processes.empty()) {

@@ -189,9 +189,9 @@ Symbols::File* Symbols::Open(const Object& object) {
   file = std::make_unique<File>();
   file->dwfl = dwfl_begin(&kCallbacks);
   if (file->dwfl == nullptr) return file.get();
+  const std::string& path = object.file.empty() ? object.path : object.file;
   dwfl_report_begin(file->dwfl);
-  Dwfl_Module* module =
-      dwfl_report_elf(file->dwfl, object.path.c_str(), object.path.c_str(), -1, 0, true);
+  Dwfl_Module* module = dwfl_report_elf(file->dwfl, path.c_str(), path.c_str(), -1, 0, true);
   dwfl_report_end(file->dwfl, nullptr, nullptr);
   const bool is_same =
       module != nullptr && (object.build_id.empty() || object.build_id == BuildIdOf(module));

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Audits in the process of a test: of code that is linked into the test itself, and of libraries.
+
+#include "cuguest/testing/audit.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <functional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cudasim/tool.h"
+#include "cuguest/context_guard.h"
+#include "test/support/scenario.h"
+#include "test/support/test.h"
+
+using cuguest::ContextGuard;
+using cuguest::testing::Audit;
+using cuguest::testing::AuditFinding;
+using cuguest::testing::kAuditedCallable;
+using cuguest_test::GetStack;
+using cuguest_test::OwnContext;
+using cuguest_test::SetStack;
+using cuguest_test::TheDriver;
+
+// A guest as a static library is one: in the test's own object.
+namespace guest {
+
+[[gnu::noinline]] void LeakPush(CUcontext context) {
+  TheDriver().CtxPushCurrent(context);
+  asm volatile("");
+}
+
+[[gnu::noinline]] void Replace(CUcontext context) {
+  TheDriver().CtxSetCurrent(context);
+  asm volatile("");
+}
+
+[[gnu::noinline]] void Pop() {
+  CUcontext popped = nullptr;
+  TheDriver().CtxPopCurrent(&popped);
+  asm volatile("");
+}
+
+template <typename Function>
+Function* Find(const char* name) {
+  auto* function = reinterpret_cast<Function*>(dlsym(dlopen("libcuda.so.1", RTLD_NOW), name));
+  BOOST_REQUIRE(function != nullptr);
+  return function;
+}
+
+[[gnu::noinline]] void ChangeLimit() {
+  Find<decltype(cuCtxSetLimit)>("cuCtxSetLimit")(CU_LIMIT_STACK_SIZE, 4096);
+  asm volatile("");
+}
+
+}  // namespace guest
+
+namespace {
+
+std::string FileName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+std::vector<AuditFinding> Findings(absl::FunctionRef<void()> callable) {
+  absl::StatusOr<std::vector<AuditFinding>> findings = Audit(callable);
+  BOOST_REQUIRE_MESSAGE(findings.ok(), findings.status().ToString());
+  for (const AuditFinding& finding : *findings) BOOST_TEST_MESSAGE(finding);
+  return *std::move(findings);
+}
+
+// The only one.
+AuditFinding Finding(absl::FunctionRef<void()> callable) {
+  const std::vector<AuditFinding> findings = Findings(callable);
+  BOOST_REQUIRE(findings.size() == 1u);
+  return findings[0];
+}
+
+// A context on the stack of the calling thread, and another one that is not.
+struct Contexts {
+  Contexts() { SetStack({own.get()}); }
+  ~Contexts() { SetStack({}); }
+
+  OwnContext own;
+  OwnContext other;
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(audit, Contexts)
+
+BOOST_AUTO_TEST_CASE(leaked_push_of_the_program_itself) {
+  const AuditFinding finding = Finding([&] { guest::LeakPush(other.get()); });
+  BOOST_TEST(finding.kind == "leaked-push");
+  BOOST_TEST(finding.call == "cuCtxPushCurrent");
+  BOOST_TEST(finding.culprit_object == kAuditedCallable);
+  BOOST_TEST(finding.culprit_function == "guest::LeakPush");
+  BOOST_TEST(FileName(finding.victim_object) == "audit_audit_test");
+  BOOST_TEST(finding.count == 1u);
+  BOOST_TEST(finding.text.find("1 entry more on the context stack") != std::string::npos);
+  BOOST_TEST(finding.text.find("guest::LeakPush") != std::string::npos);
+  BOOST_TEST(GetStack().size() == 2u);  // as the callable left it
+}
+
+BOOST_AUTO_TEST_CASE(victim_is_the_function_that_called) {
+  const AuditFinding finding = Finding([&] { guest::LeakPush(own.get()); });
+  BOOST_TEST(finding.victim_function.find("Finding") != std::string::npos, finding.victim_function);
+}
+
+BOOST_AUTO_TEST_CASE(replaced_context) {
+  const AuditFinding finding = Finding([&] { guest::Replace(other.get()); });
+  BOOST_TEST(finding.kind == "replaced-context");
+  BOOST_TEST(finding.culprit_function == "guest::Replace");
+}
+
+BOOST_AUTO_TEST_CASE(extra_pop_of_one_of_two_alike) {
+  SetStack({own.get(), own.get()});
+  const AuditFinding finding = Finding([] { guest::Pop(); });
+  BOOST_TEST(finding.kind == "extra-pop");
+  BOOST_TEST(finding.culprit_function == "guest::Pop");
+}
+
+BOOST_AUTO_TEST_CASE(left_context_on_an_empty_stack) {
+  SetStack({});
+  const AuditFinding finding = Finding([&] { guest::Replace(own.get()); });
+  BOOST_TEST(finding.kind == "left-context");
+}
+
+BOOST_AUTO_TEST_CASE(changed_limit) {
+  const AuditFinding finding = Finding([] { guest::ChangeLimit(); });
+  BOOST_TEST(finding.kind == "changed-setting");
+  BOOST_TEST(finding.call == "cuCtxSetLimit");
+  BOOST_TEST(finding.culprit_function == "guest::ChangeLimit");
+}
+
+BOOST_AUTO_TEST_CASE(library_keeps_its_name) {
+  void* library = dlopen(std::getenv("CUGUEST_TEST_AUDIT_HOSTILE"), RTLD_NOW | RTLD_LOCAL);
+  BOOST_REQUIRE_MESSAGE(library != nullptr, dlerror());
+  const auto leak =
+      reinterpret_cast<void (*)(CUcontext)>(dlsym(library, "_ZN7hostile8LeakPushEP8CUctx_st"));
+  BOOST_REQUIRE(leak != nullptr);
+  // The callable is the victim: it manages contexts, too.
+  const AuditFinding finding = Finding([&] {
+    guest::LeakPush(other.get());
+    leak(own.get());
+    guest::Pop();
+    guest::Pop();
+  });
+  BOOST_TEST(finding.kind == "leaked-push");
+  BOOST_TEST(FileName(finding.culprit_object) == "libhostile.so");
+  BOOST_TEST(finding.culprit_function == "hostile::LeakPush");
+  BOOST_TEST(finding.victim_object == kAuditedCallable);
+}
+
+BOOST_AUTO_TEST_CASE(good_guest_has_no_finding) {
+  const auto work = [&] {
+    for (const CUcontext context : {own.get(), other.get()}) {
+      const ContextGuard guard(context);
+      BOOST_REQUIRE(guard.ok());
+    }
+  };
+  BOOST_TEST(Findings(work).empty());
+}
+
+BOOST_AUTO_TEST_CASE(threads_of_the_callable_are_the_callables) {
+  const auto work = [&] {
+    std::thread worker([&] {
+      guest::LeakPush(other.get());
+      guest::ChangeLimit();
+    });
+    worker.join();
+  };
+  BOOST_TEST(Findings(work).empty());
+}
+
+BOOST_AUTO_TEST_CASE(same_fault_is_counted) {
+  const AuditFinding finding = Finding([&] {
+    for (int i = 0; i < 3; ++i) guest::LeakPush(other.get());
+  });
+  BOOST_TEST(finding.count == 3u);
+}
+
+BOOST_AUTO_TEST_CASE(flood_is_read_while_it_runs) {
+  const AuditFinding finding = Finding([&] {
+    for (int i = 0; i < 20000; ++i) {
+      guest::LeakPush(other.get());
+      guest::Pop();
+    }
+    guest::LeakPush(other.get());
+  });
+  BOOST_TEST(finding.count == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(audits_know_nothing_of_each_other) {
+  BOOST_TEST(Findings([&] { guest::LeakPush(other.get()); }).size() == 1u);
+  BOOST_TEST(Findings([] {}).empty());
+  guest::LeakPush(other.get());  // between audits
+  BOOST_TEST(Findings([&] {
+               guest::LeakPush(own.get());
+               guest::Pop();
+             }).empty());
+  BOOST_TEST(Findings([&] { guest::Replace(own.get()); }).size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(one_audit_at_a_time) {
+  absl::Status nested, in_thread;
+  BOOST_TEST(Findings([&] {
+               nested = Audit([] {}).status();
+               std::thread([&] { in_thread = Audit([] {}).status(); }).join();
+             }).empty());
+  BOOST_CHECK(nested.code() == absl::StatusCode::kFailedPrecondition);
+  BOOST_CHECK(in_thread.code() == absl::StatusCode::kFailedPrecondition);
+  BOOST_TEST(Findings([] {}).empty());
+}
+
+BOOST_AUTO_TEST_CASE(exception_passes_through) {
+  const auto throws = [&] {
+    guest::LeakPush(other.get());
+    throw std::runtime_error("of the callable");
+  };
+  BOOST_CHECK_EXCEPTION(
+      static_cast<void>(Audit(throws)), std::runtime_error,
+      [](const auto& error) { return error.what() == std::string("of the callable"); });
+  BOOST_TEST(Findings([&] { guest::LeakPush(other.get()); }).size() == 1u);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(audit_that_cannot_be)
+
+void Fails(absl::StatusCode code, const std::string& what) {
+  bool was_called = false;
+  const absl::Status status = Audit([&] { was_called = true; }).status();
+  CHECK(!was_called);
+  if (status.code() != code || status.message().find(what) == std::string::npos) {
+    std::fprintf(stderr, "%s\n", status.ToString().c_str());
+    std::exit(1);
+  }
+}
+
+CHILD(finds_no_collector) {
+  Fails(absl::StatusCode::kNotFound, "set CUGUEST_AUDIT_LIBRARY");
+  return 0;
+}
+
+BOOST_AUTO_TEST_CASE(without_a_collector) {
+  const cudasim_test::Ended ended = cudasim_test::RunSelf(
+      {"--child=finds_no_collector"}, {"CUGUEST_AUDIT_LIBRARY=/no/such/libcuguest-audit.so"});
+  BOOST_TEST(ended.code == 0, ended.output);
+}
+
+CHILD(finds_another_tool) {
+  const auto subscribe = reinterpret_cast<decltype(&cudasimSubscribe)>(
+      dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cudasimSubscribe"));
+  CHECK(subscribe != nullptr);
+  static const cudasimSubscriber tool = {CUDASIM_TOOL_VERSION, nullptr, nullptr, nullptr, nullptr};
+  CHECK(subscribe(&tool) == CUDA_SUCCESS);
+  Fails(absl::StatusCode::kUnavailable, "another tool has subscribed");
+  Fails(absl::StatusCode::kUnavailable, "another tool has subscribed");
+  CHECK(subscribe(nullptr) == CUDA_SUCCESS);
+  CHECK(Audit([] {}).ok());
+  return 0;
+}
+
+BOOST_AUTO_TEST_CASE(under_another_tool, *cuguest_test::OnlySim()) {
+  const cudasim_test::Ended ended = cudasim_test::RunChild("finds_another_tool");
+  BOOST_TEST(ended.code == 0, ended.output);
+}
+
+CHILD(finds_the_command) {
+  Fails(absl::StatusCode::kFailedPrecondition, "without that command");
+  return 0;
+}
+
+BOOST_AUTO_TEST_CASE(under_the_command) {
+  char directory[] = "/tmp/cuguest-audit-test-XXXXXX";
+  BOOST_REQUIRE(mkdtemp(directory) != nullptr);
+  const cudasim_test::Ended ended = cudasim_test::RunSelf(
+      {"--child=finds_the_command"},
+      {std::string("CUDA_INJECTION64_PATH=") + std::getenv("CUGUEST_AUDIT_LIBRARY"),
+       std::string("CUGUEST_AUDIT_DIR=") + directory});
+  BOOST_TEST(ended.code == 0, ended.output);
+  BOOST_TEST(std::system((std::string("rm -r ") + directory).c_str()) == 0);
+}
+
+CHILD(has_a_directory_of_its_own) {
+  CHECK(Audit([] {}).ok());
+  CHECK(rmdir(std::getenv("TMPDIR")) == 0);  // nothing is left in it
+  CHECK(Audit([] {}).ok());
+  return 0;
+}
+
+BOOST_AUTO_TEST_CASE(nothing_is_left_in_the_file_system) {
+  char directory[] = "/tmp/cuguest-audit-test-XXXXXX";
+  BOOST_REQUIRE(mkdtemp(directory) != nullptr);
+  const cudasim_test::Ended ended = cudasim_test::RunSelf({"--child=has_a_directory_of_its_own"},
+                                                          {std::string("TMPDIR=") + directory});
+  BOOST_TEST(ended.code == 0, ended.output);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
