@@ -20,9 +20,9 @@ constexpr const char* kLibraries[] = {"libcupti.so.13", "libcupti.so.12"};
 constexpr const char* kFolders[] = {"", "/usr/local/cuda/lib64/",
                                     "/usr/local/cuda/extras/CUPTI/lib64/"};
 
-// Calls that frameworks make often, that change nothing and create nothing: 150 to 250 ns each, were
-// they reported. The numbers are those of cupti_driver_cbid.h and cupti_runtime_cbid.h, which stay.
-// Queries of the runtime that may create a primary context are not among them.
+// Calls that frameworks make often, that change nothing and create nothing: 150 to 250 ns each,
+// were they reported. The numbers are those of cupti_driver_cbid.h and cupti_runtime_cbid.h, which
+// stay. Queries of the runtime that may create a primary context are not among them.
 constexpr std::uint32_t kDriverQueries[] = {
     9,    // cuDeviceGetAttribute
     16,   // cuCtxGetDevice
