@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <functional>
 #include <set>
@@ -167,14 +168,19 @@ BOOST_AUTO_TEST_CASE(good_guest_has_no_finding) {
 }
 
 BOOST_AUTO_TEST_CASE(threads_of_the_callable_are_the_callables) {
-  const auto work = [&] {
-    std::thread worker([&] {
-      guest::LeakPush(other.get());
+  const auto change_in_thread = [](CUcontext context) {
+    std::thread([=] {
+      guest::LeakPush(context);
       guest::ChangeLimit();
-    });
-    worker.join();
+    }).join();
   };
-  BOOST_TEST(Findings(work).empty());
+  BOOST_TEST(Findings([&] {
+               const OwnContext made;
+               change_in_thread(made.get());
+             }).empty());
+  const AuditFinding finding = Finding([&] { change_in_thread(own.get()); });
+  BOOST_TEST(finding.kind == "changed-setting");
+  BOOST_TEST(finding.culprit_object == kAuditedCallable);
 }
 
 BOOST_AUTO_TEST_CASE(same_fault_is_counted) {
@@ -204,6 +210,17 @@ BOOST_AUTO_TEST_CASE(audits_know_nothing_of_each_other) {
                guest::Pop();
              }).empty());
   BOOST_TEST(Findings([&] { guest::Replace(own.get()); }).size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(nothing_waits_for_a_reader_between_audits) {
+  BOOST_TEST(Findings([] {}).empty());
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < 20000; ++i) {
+    guest::LeakPush(other.get());
+    guest::Pop();
+  }
+  BOOST_CHECK(std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(1500));
+  BOOST_TEST(Findings([] {}).empty());
 }
 
 BOOST_AUTO_TEST_CASE(one_audit_at_a_time) {
