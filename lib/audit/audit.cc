@@ -3,8 +3,8 @@
 // Note [The callable as a party]
 // ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 // The analysis knows parties by their objects, and a test has the guest in its own. So frames of
-// the program's object that are below CallAudited() are given another object's number before the
-// analysis sees them: that of kAuditedCallable, whose names are found in the program's file. Frames
+// the program's object up to CallAudited() are given another object's number before the analysis
+// sees them: that of kAuditedCallable, whose names are found in the program's file. Frames
 // of Audit() itself are left out.
 //
 // What the caller has is told by calls of its own: before the callable its contexts are popped and
@@ -132,7 +132,7 @@ class Feed {
   // and `outer`, the frame of Audit().
   void OnPreparation(const ChannelProcess& process, const std::vector<Event>& events,
                      std::uintptr_t inner, std::uintptr_t outer);
-  // From now on frames below this address are the callable's.
+  // From now on frames below this address, and the next one, are the callable's.
   void BeginCallable(std::uintptr_t frame) { callable_.store(frame); }
   void OnEvent(const ChannelProcess& process, const Event& event);
   // The callable has returned.
@@ -148,6 +148,9 @@ class Feed {
   void AddContext(ContextId id, int device, bool is_callers);
   void Pass(Event event);
   [[nodiscard]] bool IsOfCaller(const Event& event) const;
+  // The address of the callable's outermost frame, which is CallAudited()'s: a callable that ends
+  // with the call of CUDA leaves no other.
+  [[nodiscard]] std::uintptr_t EndOfCallable(const Event& event) const;
 
   audit::Analysis analysis_;
   std::size_t objects_ = 1;
@@ -191,7 +194,8 @@ void Feed::OnPreparation(const ChannelProcess& process, const std::vector<Event>
                           [=](const audit::Frame& frame) { return frame.address > address; });
     };
     const auto own = above(outer);
-    if (own == event.chain->end() || above(inner) == own) continue;  // another thread's
+    if (above(inner) == own || own == event.chain->end()) continue;  // another thread's
+    if (own + 1 == event.chain->end()) continue;                     // nobody called
     thread_ = event.thread;
     program_ = own->object;
     audit_ = own->address;
@@ -231,12 +235,21 @@ void Feed::OnEvent(const ChannelProcess& process, const Event& event) {
   Pass(event);
 }
 
+std::uintptr_t Feed::EndOfCallable(const Event& event) const {
+  if (!IsOfCaller(event)) return UINTPTR_MAX;
+  const std::uintptr_t callable = callable_.load();
+  const auto outermost =
+      std::find_if(event.chain->begin(), event.chain->end(),
+                   [=](const audit::Frame& frame) { return frame.address > callable; });
+  return callable != 0 && outermost->address < audit_ ? outermost->address : 0;
+}
+
 void Feed::Pass(Event event) {
-  const std::uintptr_t callable = IsOfCaller(event) ? callable_.load() : UINTPTR_MAX;
+  const std::uintptr_t end = EndOfCallable(event);
   Chain chain;
   for (audit::Frame frame : *event.chain) {
-    if (frame.address > callable && frame.address <= audit_) continue;
-    const bool is_callables = frame.object == program_ && frame.address <= callable;
+    if (frame.address > end && frame.address <= audit_) continue;
+    const bool is_callables = frame.object == program_ && frame.address <= end;
     if (frame.object != 0) frame.object = is_callables ? kCallableObject : frame.object + 1;
     chain.push_back(frame);
   }
@@ -383,7 +396,8 @@ std::atomic<bool> OnlyOne::is_taken_{false};
   const auto frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   if (!Prepare(**driver, *channel, frame, &feed)) {
     channel->collect(nullptr);
-    return absl::FailedPreconditionError("the current context is destroyed");
+    return absl::FailedPreconditionError(
+        "the current context is destroyed, or the stack of calls cannot be followed");
   }
   Reading reading(channel, &feed);
   CallAudited(callable, &feed);

@@ -67,7 +67,7 @@ namespace {
 
 std::string FileName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-std::vector<AuditFinding> Findings(absl::FunctionRef<void()> callable) {
+[[gnu::noinline]] std::vector<AuditFinding> Findings(absl::FunctionRef<void()> callable) {
   absl::StatusOr<std::vector<AuditFinding>> findings = Audit(callable);
   BOOST_REQUIRE_MESSAGE(findings.ok(), findings.status().ToString());
   for (const AuditFinding& finding : *findings) BOOST_TEST_MESSAGE(finding);
@@ -105,6 +105,13 @@ BOOST_AUTO_TEST_CASE(leaked_push_of_the_program_itself) {
   BOOST_TEST(finding.text.find("1 entry more on the context stack") != std::string::npos);
   BOOST_TEST(finding.text.find("guest::LeakPush") != std::string::npos);
   BOOST_TEST(GetStack().size() == 2u);  // as the callable left it
+}
+
+BOOST_AUTO_TEST_CASE(callable_that_ends_with_the_call) {
+  const auto push = TheDriver().CtxPushCurrent;
+  const AuditFinding finding = Finding([push, context = own.get()] { push(context); });
+  BOOST_TEST(finding.kind == "leaked-push");
+  BOOST_TEST(finding.culprit_object == kAuditedCallable);
 }
 
 BOOST_AUTO_TEST_CASE(victim_is_the_function_that_called) {
