@@ -81,6 +81,15 @@ AuditFinding Finding(absl::FunctionRef<void()> callable) {
   return findings[0];
 }
 
+// A function of libhostile.so.
+void (*Hostile(const char* name))(CUcontext) {
+  void* library = dlopen(std::getenv("CUGUEST_TEST_AUDIT_HOSTILE"), RTLD_NOW | RTLD_LOCAL);
+  BOOST_REQUIRE_MESSAGE(library != nullptr, dlerror());
+  void* function = dlsym(library, name);
+  BOOST_REQUIRE(function != nullptr);
+  return reinterpret_cast<void (*)(CUcontext)>(function);
+}
+
 // A context on the stack of the calling thread, and another one that is not.
 struct Contexts {
   Contexts() { SetStack({own.get()}); }
@@ -146,11 +155,7 @@ BOOST_AUTO_TEST_CASE(changed_limit) {
 }
 
 BOOST_AUTO_TEST_CASE(library_keeps_its_name) {
-  void* library = dlopen(std::getenv("CUGUEST_TEST_AUDIT_HOSTILE"), RTLD_NOW | RTLD_LOCAL);
-  BOOST_REQUIRE_MESSAGE(library != nullptr, dlerror());
-  const auto leak =
-      reinterpret_cast<void (*)(CUcontext)>(dlsym(library, "_ZN7hostile8LeakPushEP8CUctx_st"));
-  BOOST_REQUIRE(leak != nullptr);
+  const auto leak = Hostile("_ZN7hostile8LeakPushEP8CUctx_st");
   // The callable is the victim: it manages contexts, too.
   const AuditFinding finding = Finding([&] {
     guest::LeakPush(other.get());
@@ -239,6 +244,12 @@ BOOST_AUTO_TEST_CASE(one_audit_at_a_time) {
   BOOST_CHECK(nested.code() == absl::StatusCode::kFailedPrecondition);
   BOOST_CHECK(in_thread.code() == absl::StatusCode::kFailedPrecondition);
   BOOST_TEST(Findings([] {}).empty());
+}
+
+BOOST_AUTO_TEST_CASE(forked_children_are_not_seen) {
+  const auto fork_and_work = Hostile("_ZN7hostile17WorkInForkedChildEP8CUctx_st");
+  BOOST_TEST(Findings([&] { fork_and_work(own.get()); }).empty());
+  BOOST_TEST(Findings([&] { guest::LeakPush(other.get()); }).size() == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(exception_passes_through) {
