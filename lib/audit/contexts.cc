@@ -42,7 +42,7 @@ ContextFacts* Contexts::Make(ContextId id, int device, bool primary,
   facts->after_others = had_any_ && !had_device_zero_ && device == 0;
   facts->made = std::move(made);
   had_any_ = true;
-  had_device_zero_ = had_device_zero_ || device == 0;
+  had_device_zero_ = had_device_zero_ || device <= 0;  // one that is not known may be
   return facts;
 }
 

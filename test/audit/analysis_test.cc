@@ -415,6 +415,10 @@ context cudaSetDevice context=6 device=0 primary=1 | third host
 )";
   BOOST_TEST(FindingsIn(on_one) == "touched-device-zero cudaSetDevice third>-");
   BOOST_TEST(FindingsIn(on_one + "used cudaMalloc context=6 | third host") == "");
+  // The other context's device is not known, so it may have been this one.
+  std::string unknown = on_one;
+  unknown.replace(unknown.find("device=1"), 8, "device=-1");
+  BOOST_TEST(FindingsIn(unknown) == "");
   // Nobody had chosen another.
   BOOST_TEST(FindingsIn("context cudaSetDevice context=6 device=0 primary=1 | third host") == "");
 }
