@@ -41,6 +41,13 @@ CUGUEST_HIDE inline constexpr char kAuditedCallable[] = "(audited callable)";
 ///
 /// One line of docs/audit.md, "What it finds": who did what to whom.
 struct AuditFinding {
+  CUGUEST_HIDE AuditFinding() = default;
+  CUGUEST_HIDE AuditFinding(const AuditFinding&) = default;
+  CUGUEST_HIDE AuditFinding(AuditFinding&&) = default;
+  CUGUEST_HIDE AuditFinding& operator=(const AuditFinding&) = default;
+  CUGUEST_HIDE AuditFinding& operator=(AuditFinding&&) = default;
+  CUGUEST_HIDE ~AuditFinding() = default;
+
   std::string kind;              ///< its identifier there: "leaked-push"
   std::string call;              ///< of CUDA, that did it: "cuCtxPushCurrent"
   std::string culprit_object;    ///< path of a library or program, or kAuditedCallable
