@@ -76,6 +76,7 @@ struct AuditFinding {
 ///
 /// Stack:   left as the callable leaves it. Before the callable each entry is taken off and put
 ///          back, and so is each active primary context.
+/// Count:   each active primary context is retained and released once before the callable.
 /// Threads: any, one audit at a time. One more thread runs meanwhile.
 /// Errors:  the callable was not called:
 ///          those of Driver::GetInitialized()
@@ -84,18 +85,19 @@ struct AuditFinding {
 ///                               destroyed
 ///          kNotFound            the collector cannot be loaded
 ///          kUnavailable         no source of events could be had: another tool, such as a
-///          profiler,
-///                               has subscribed, or there is no CUPTI
+///                               profiler, has subscribed, or there is no CUPTI
 ///          kInternal            the collector could not make its files in $TMPDIR, or /tmp
 ///          kUnimplemented       cuguest was built without the auditor
 ///          The callable was called:
 ///          kDataLoss            events were lost: what it did is not known
 ///          An exception of the callable's passes through, and ends the audit.
-/// Cost:    the first call some 10 ms; each some milliseconds, and that of docs/audit.md for each
-/// call
-///          of CUDA; between audits too. For tests.
-/// Limits:  processes that the callable forks are not seen. What the library kept from
-///          before, such as a reference to a primary context, is not known to be the library's.
+/// Cost:    driver calls before the callable: one for the number of devices and one for each of
+///          them, four for each active primary context, and those of StackProbe::Take(). Between
+///          audits, too, each call of CUDA costs what docs/audit.md says.
+/// Limits:  processes that the callable forks are not seen. What was there before is not known
+///          but for the contexts on the caller's stack and the active primary contexts: neither the
+///          holders of references nor the captures in progress. A last error that the callable
+///          leaves is found only where it is read before the callable returns.
 /// Source:  test/audit/audit_test.cc.
 ///
 /// It is in the dependency `cuguest-testing`, where that is built with Meson's option `audit`,
