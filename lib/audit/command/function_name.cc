@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include <cstdio>
+#include <cxxabi.h>
+
+#include <cctype>
+#include <cstdlib>
 #include <string>
 
 #include "lib/audit/command/symbols.h"
@@ -34,6 +37,14 @@ size_t EndOfOperator(const std::string& text, size_t at) {
 }
 
 }  // namespace
+
+std::string Demangled(const std::string& symbol) {
+  int status = 0;
+  char* demangled = abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status);
+  std::string text = demangled == nullptr ? symbol : demangled;
+  std::free(demangled);
+  return text;
+}
 
 // Passes once over the text, outside of all brackets: a blank there ends a return type, and the
 // last parenthesis begins the parameters.

@@ -37,6 +37,9 @@ struct Function {
 // "c10::cuda::SetDevice(signed char)". Other text is returned as it is.
 [[nodiscard]] std::string WithoutParameters(const std::string& demangled);
 
+// The symbol itself if it is not a mangled one.
+[[nodiscard]] std::string Demangled(const std::string& symbol);
+
 // The last part of a path.
 [[nodiscard]] std::string BaseName(const std::string& path);
 

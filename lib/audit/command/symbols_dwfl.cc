@@ -3,7 +3,6 @@
 // By elfutils. Each object is opened as if it were loaded at address 0, so that offsets are
 // addresses.
 
-#include <cxxabi.h>
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
@@ -18,14 +17,6 @@
 namespace cuguest::audit {
 
 namespace {
-
-std::string Demangle(const char* symbol) {
-  int status = 0;
-  char* demangled = abi::__cxa_demangle(symbol, nullptr, nullptr, &status);
-  std::string text = demangled == nullptr ? symbol : demangled;
-  std::free(demangled);
-  return text;
-}
 
 std::string BuildIdOf(Dwfl_Module* module) {
   const unsigned char* bits = nullptr;
@@ -74,7 +65,7 @@ constexpr Dwfl_Callbacks kCallbacks = {
 
 void SetName(const char* symbol, Function* function) {
   function->symbol = symbol;
-  function->name = WithoutParameters(Demangle(symbol));
+  function->name = WithoutParameters(Demangled(symbol));
 }
 
 // The function that an inlined one is an instance of, or that a definition was declared as.

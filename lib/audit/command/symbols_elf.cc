@@ -3,7 +3,6 @@
 // Without elfutils: functions by the symbol table of the object's own file, neither lines nor what
 // was inlined.
 
-#include <cxxabi.h>
 #include <elf.h>
 #include <link.h>
 
@@ -16,14 +15,6 @@
 namespace cuguest::audit {
 
 namespace {
-
-std::string Demangle(const std::string& symbol) {
-  int status = 0;
-  char* demangled = abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status);
-  std::string text = demangled == nullptr ? symbol : demangled;
-  std::free(demangled);
-  return text;
-}
 
 // A file of which any part may be missing or wrong.
 class ElfFile {
@@ -130,7 +121,7 @@ std::vector<Function> Symbols::Of(const Object* object, std::uint64_t offset) {
   const File* file = Open(*object);
   if (file->is_same && offset != 0) {
     own.symbol = file->elf.SymbolAt(offset - 1);  // of the call that returns there
-    own.name = WithoutParameters(Demangle(own.symbol));
+    own.name = WithoutParameters(Demangled(own.symbol));
   }
   return {own};
 }
