@@ -28,9 +28,9 @@ void* Library() {
   return library;
 }
 
-// The simulated driver's table; nullptr where the driver is another one.
-const cudasim::driver::Control* FindControl() {
-  void* symbol = dlsym(Library(), cudasim::driver::kControlSymbol);
+// The simulated driver's table; nullptr where there is no driver, or another one.
+const cudasim::driver::Control* FindControl(void* library) {
+  void* symbol = library != nullptr ? dlsym(library, cudasim::driver::kControlSymbol) : nullptr;
   if (symbol == nullptr) return nullptr;
   const auto* control = reinterpret_cast<const cudasim::driver::Control* (*)()>(symbol)();
   return control->version == cudasim::driver::kControlVersion ? control : nullptr;
@@ -40,7 +40,7 @@ const cudasim::driver::Control* FindControl() {
 // same through tables of its own.
 template <typename Function>
 void Find(const char* symbol, Function* function) {
-  static const cudasim::driver::Control* const control = FindControl();
+  static const cudasim::driver::Control* const control = FindControl(Library());
   *function = reinterpret_cast<Function>(control != nullptr ? control->find_entry(symbol)
                                                             : dlsym(Library(), symbol));
   if (*function == nullptr) {
@@ -78,13 +78,18 @@ int ReadRuntimeVersion() {
   return version;
 }
 
+// Does nothing for nullptr, and for a driver that is not simulated.
+void FindTool(void* library) {
+  if (const auto* control = FindControl(library)) the_tool.store(&control->tool());
+}
+
 cudaError_t Open() {
   int version = 0;
   const cudaError_t code = DriverVersion(&version);
   if (code != cudaSuccess) return code;
   if (version / 1000 < RuntimeVersion() / 1000) return cudaErrorInsufficientDriver;
   FindAll();
-  if (const auto* control = FindControl()) the_tool.store(&control->tool());
+  FindTool(Library());
   const CUresult initialized = api.cuInit(0);
   if (initialized != CUDA_SUCCESS) return ToError(initialized);
   return ToError(api.cuDeviceGetCount(&device_count));
@@ -109,11 +114,16 @@ const DriverApi& Driver() { return api; }
 
 int DeviceCount() { return device_count; }
 
-// A tool that is injected into the driver sees the runtime's first call, too.
+// The runtime's first call is seen by a tool that is injected into the driver, and by one that has
+// subscribed to the driver before.
 const cudasim::driver::Tool* TheTool() {
   const cudasim::driver::Tool* tool = the_tool.load(std::memory_order_acquire);
-  if (tool != nullptr || std::getenv("CUDA_INJECTION64_PATH") == nullptr) return tool;
-  EnsureDriver();
+  if (tool != nullptr) return tool;
+  if (std::getenv("CUDA_INJECTION64_PATH") != nullptr) {
+    EnsureDriver();
+  } else {
+    FindTool(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD));
+  }
   return the_tool.load(std::memory_order_acquire);
 }
 

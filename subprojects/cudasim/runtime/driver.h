@@ -81,8 +81,8 @@ const DriverApi& Driver();
 // The devices at that time: a forked child still gets the answer.
 int DeviceCount();
 
-// Where the driver has its subscriber; null before EnsureDriver() has opened the driver. Opens it
-// for a library that is to be injected.
+// Where the driver has its subscriber; null as long as no simulated driver is loaded. Opens the
+// driver only for a library that is to be injected.
 const cudasim::driver::Tool* TheTool();
 
 // CUDART_VERSION, or the older one that CUDASIM_RUNTIME_VERSION asks for.

@@ -125,6 +125,44 @@ BOOST_AUTO_TEST_CASE(runtime_calls_enclose_the_drivers, *OnlySim()) {
   RAW(cuDevicePrimaryCtxReset)(1);
 }
 
+CHILD(subscribes_before_the_runtime) {
+  CHECK(RAW(cuInit)(0) == CUDA_SUCCESS);
+  CHECK(Subscribe(&kSubscriber) == CUDA_SUCCESS);
+  CHECK(cudaSetDevice(99) == cudaErrorInvalidDevice);
+  CHECK(all_seen.front() == (Seen{"> cudaSetDevice", 0, 0}));
+  CHECK(all_seen.back() == (Seen{"< cudaSetDevice", 0, cudaErrorInvalidDevice}));
+  return 0;
+}
+
+// The driver is loaded, but not initialised.
+CHILD(subscribes_before_cuinit) {
+  CHECK(Subscribe(&kSubscriber) == CUDA_SUCCESS);
+  CHECK(cudaSetDevice(1) == cudaSuccess);
+  CHECK(all_seen.front() == (Seen{"> cudaSetDevice", 0, 0}));
+  CHECK(all_seen.back().what == "< cudaSetDevice");
+  return 0;
+}
+
+BOOST_AUTO_TEST_CASE(runtimes_first_call_is_told, *OnlySim()) {
+  REQUIRE_CHILD_PASSES("subscribes_before_the_runtime");
+  REQUIRE_CHILD_PASSES("subscribes_before_cuinit");
+}
+
+bool IsDriverLoaded() { return dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) != nullptr; }
+
+CHILD(asks_for_the_version) {
+  int version = 0;
+  CHECK(cudaRuntimeGetVersion(&version) == cudaSuccess);
+  CHECK(!IsDriverLoaded());
+  CHECK(cudaFree(nullptr) == cudaSuccess);
+  CHECK(IsDriverLoaded());
+  return 0;
+}
+
+BOOST_AUTO_TEST_CASE(call_without_driver_loads_none, *OnlySim()) {
+  REQUIRE_CHILD_PASSES("asks_for_the_version");
+}
+
 BOOST_AUTO_TEST_CASE(one_subscriber_at_a_time, *OnlySim()) {
   BOOST_TEST(Subscribe(&kSubscriber) == CUDA_SUCCESS);
   const cudasimSubscriber rival = kSubscriber;
