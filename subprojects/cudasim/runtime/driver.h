@@ -43,6 +43,8 @@ namespace cudasim::runtime {
   X(cuGraphInstantiateWithFlags) X(cuGraphLaunch) X(cuGraphExecDestroy)                     \
   X(cuEventCreate) X(cuEventDestroy) X(cuEventRecord) X(cuEventQuery)                       \
   X(cuEventSynchronize) X(cuEventElapsedTime)                                               \
+  X(cuIpcGetMemHandle) X(cuIpcOpenMemHandle) X(cuIpcCloseMemHandle)                         \
+  X(cuIpcGetEventHandle) X(cuIpcOpenEventHandle)                                            \
   X(cuMemcpy3DAsync) X(cuMemsetD2D8Async)                                                   \
   X(cuArray3DCreate) X(cuArrayDestroy) X(cuArray3DGetDescriptor) X(cuMipmappedArrayCreate)  \
   X(cuMipmappedArrayGetLevel) X(cuMipmappedArrayDestroy)                                    \

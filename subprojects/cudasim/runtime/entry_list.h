@@ -13,10 +13,10 @@
 //
 // Not here: occupancy, the memory behind registered variables (cudaGetSymbolAddress and
 // copies to it), setting attributes of functions, cooperative and clustered launches,
-// external memory and semaphores, interprocess handles, graphics, EGL and VDPAU, unified and
-// managed variables, prefetch and advice, batches of copies, attributes of streams and
-// kernels, user objects, nodes that are made one by one, logs, the profiler. A program that
-// calls one of these does not start on the simulation: its symbol is missing.
+// external memory and semaphores, graphics, EGL and VDPAU, unified and managed variables,
+// prefetch and advice, batches of copies, attributes of streams and kernels, user objects,
+// nodes that are made one by one, logs, the profiler. A program that calls one of these does
+// not start on the simulation: its symbol is missing.
 
 #ifndef CUDASIM_RUNTIME_ENTRY_LIST_H_
 #define CUDASIM_RUNTIME_ENTRY_LIST_H_
@@ -169,6 +169,17 @@
   X(EventElapsedTime, EventElapsedTime, kDriver, (float* milliseconds, cudaEvent_t start,          \
     cudaEvent_t end), (milliseconds, start, end))
 
+#define CUDASIM_RUNTIME_IPC_ENTRIES(X, T)                                                      \
+  X(IpcGetMemHandle, IpcGetMemHandle, kContext, (cudaIpcMemHandle_t* handle, void* pointer),       \
+    (handle, pointer))                                                                             \
+  X(IpcOpenMemHandle, IpcOpenMemHandle, kContext, (void** pointer, cudaIpcMemHandle_t handle,      \
+    unsigned flags), (pointer, handle, flags))                                                     \
+  X(IpcCloseMemHandle, IpcCloseMemHandle, kContext, (void* pointer), (pointer))                    \
+  X(IpcGetEventHandle, IpcGetEventHandle, kContext, (cudaIpcEventHandle_t* handle,                 \
+    cudaEvent_t event), (handle, event))                                                           \
+  X(IpcOpenEventHandle, IpcOpenEventHandle, kContext, (cudaEvent_t* event,                         \
+    cudaIpcEventHandle_t handle), (event, handle))
+
 #define CUDASIM_RUNTIME_CAPTURE_ENTRIES(X, T)                                                  \
   X(ThreadExchangeStreamCaptureMode, ThreadExchangeStreamCaptureMode, kContext,                    \
     (cudaStreamCaptureMode* mode), (mode))                                                         \
@@ -293,6 +304,7 @@
   CUDASIM_RUNTIME_COPY_ENTRIES(X, T)    \
   CUDASIM_RUNTIME_STREAM_ENTRIES(X, T)  \
   CUDASIM_RUNTIME_EVENT_ENTRIES(X, T)   \
+  CUDASIM_RUNTIME_IPC_ENTRIES(X, T)     \
   CUDASIM_RUNTIME_CAPTURE_ENTRIES(X, T) \
   CUDASIM_RUNTIME_GRAPH_ENTRIES(X, T)   \
   CUDASIM_RUNTIME_AREA_ENTRIES(X, T)    \

@@ -17,6 +17,7 @@
 #include "cudasim/sim.h"
 #include "test/busy.h"
 #include "test/facts.h"
+#include "test/ipc.h"
 #include "test/support/child.h"
 
 using namespace cudasim_facts;
@@ -24,34 +25,10 @@ using namespace cudasim_facts;
 namespace {
 
 constexpr unsigned kFlags = CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS;
-constexpr char kHandle[] = "CUDASIM_TEST_IPC_HANDLE";
 constexpr size_t kSizes[] = {4, 4096, size_t{3} << 20};  // from the heap, and mapped
 
-// A handle holds zeros: as text, two letters for each byte.
-template <typename Handle>
-std::string ToText(const Handle& handle) {
-  std::string text;
-  for (const char byte : handle.reserved) {
-    const auto bits = static_cast<unsigned char>(byte);
-    text += static_cast<char>('a' + (bits >> 4));
-    text += static_cast<char>('a' + (bits & 15));
-  }
-  return text;
-}
-
-template <typename Handle = CUipcMemHandle>
-Handle FromText(const char* text) {
-  Handle handle = {};
-  for (char& byte : handle.reserved) {
-    byte = static_cast<char>((text[0] - 'a') << 4 | (text[1] - 'a'));
-    text += 2;
-  }
-  return handle;
-}
-
 void CheckOther(const char* child, const CUipcMemHandle& handle) {
-  const cudasim_test::Ended ended = cudasim_test::RunSelf(
-      {std::string("--child=") + child}, {std::string(kHandle) + "=" + ToText(handle)});
+  const cudasim_test::Ended ended = RunWithHandle(child, handle);
   BOOST_TEST(ended.code == 0, ended.output);
 }
 
@@ -84,7 +61,7 @@ struct Memory {
 
 // Finds 0x11 everywhere, and leaves 0x22.
 CHILD(reads_and_writes) {
-  const CUipcMemHandle handle = FromText(std::getenv(kHandle));
+  const auto handle = ReceivedHandle<CUipcMemHandle>();
   const CUcontext context = cudasim_test::MakeContext();
   CHECK(RAW(cuCtxSetCurrent)(context) == CUDA_SUCCESS);
   CUdeviceptr address = 0;
@@ -155,7 +132,7 @@ BOOST_AUTO_TEST_CASE(shared_memory_is_freed) {
 }
 
 CHILD(finds_it_gone) {
-  const CUipcMemHandle handle = FromText(std::getenv(kHandle));
+  const auto handle = ReceivedHandle<CUipcMemHandle>();
   const CUcontext context = cudasim_test::MakeContext();
   CHECK(RAW(cuCtxSetCurrent)(context) == CUDA_SUCCESS);
   CUdeviceptr address = 0;
@@ -248,8 +225,7 @@ struct EventOwner {
   EventOwner& operator=(const EventOwner&) = delete;
 
   cudasim_test::Ended RunOther(const std::string& child, const std::string& schedule = "") const {
-    return cudasim_test::RunSelf({"--child=" + child}, {std::string(kHandle) + "=" + ToText(handle),
-                                                        "CUDASIM_SCHEDULE" + schedule});
+    return RunWithHandle(child, handle, {"CUDASIM_SCHEDULE" + schedule});
   }
 
   OwnContext context;
@@ -263,7 +239,7 @@ struct EventUser {
   EventUser() {
     CHECK(RAW(cuCtxSetCurrent)(context) == CUDA_SUCCESS);
     CHECK(RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
-    const auto handle = FromText<CUipcEventHandle>(std::getenv(kHandle));
+    const auto handle = ReceivedHandle<CUipcEventHandle>();
     CHECK(RAW(cuIpcOpenEventHandle)(nullptr, handle) == CUDA_ERROR_INVALID_VALUE);
     CHECK(RAW(cuIpcOpenEventHandle)(&event, handle) == CUDA_SUCCESS);
   }
@@ -387,7 +363,7 @@ BOOST_AUTO_TEST_CASE(handles_that_open_nothing, *cudasim_test::OnlySim()) {
 CHILD(finds_the_event_gone) {
   CHECK(RAW(cuCtxSetCurrent)(cudasim_test::MakeContext()) == CUDA_SUCCESS);
   CUevent event = nullptr;
-  const auto handle = FromText<CUipcEventHandle>(std::getenv(kHandle));
+  const auto handle = ReceivedHandle<CUipcEventHandle>();
   CHECK(RAW(cuIpcOpenEventHandle)(&event, handle) == CUDA_ERROR_MAP_FAILED);
   return 0;
 }
