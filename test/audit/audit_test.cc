@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
-#include <functional>
-#include <set>
+#include <future>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -18,6 +18,8 @@
 
 #include "cudasim/tool.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/driver.h"
+#include "subprojects/cudasim/test/support/raw_driver.h"
 #include "test/support/scenario.h"
 #include "test/support/test.h"
 
@@ -49,15 +51,8 @@ namespace guest {
   asm volatile("");
 }
 
-template <typename Function>
-Function* Find(const char* name) {
-  auto* function = reinterpret_cast<Function*>(dlsym(dlopen("libcuda.so.1", RTLD_NOW), name));
-  BOOST_REQUIRE(function != nullptr);
-  return function;
-}
-
 [[gnu::noinline]] void ChangeLimit() {
-  Find<decltype(cuCtxSetLimit)>("cuCtxSetLimit")(CU_LIMIT_STACK_SIZE, 4096);
+  RAW(cuCtxSetLimit)(CU_LIMIT_STACK_SIZE, 4096);
   asm volatile("");
 }
 
@@ -81,13 +76,18 @@ AuditFinding Finding(absl::FunctionRef<void()> callable) {
   return findings[0];
 }
 
-// A function of libhostile.so.
-void (*Hostile(const char* name))(CUcontext) {
+// Of libhostile.so, or of the runtime that it is linked with.
+void* HostileSymbol(const std::string& name) {
   void* library = dlopen(std::getenv("CUGUEST_TEST_AUDIT_HOSTILE"), RTLD_NOW | RTLD_LOCAL);
-  BOOST_REQUIRE_MESSAGE(library != nullptr, dlerror());
-  void* function = dlsym(library, name);
-  BOOST_REQUIRE(function != nullptr);
-  return reinterpret_cast<void (*)(CUcontext)>(function);
+  void* symbol = library != nullptr ? dlsym(library, name.c_str()) : nullptr;
+  if (symbol == nullptr) throw std::runtime_error(dlerror());
+  return symbol;
+}
+
+// hostile::NAME(CUcontext)
+void (*Hostile(const std::string& name))(CUcontext) {
+  const std::string mangled = "_ZN7hostile" + std::to_string(name.size()) + name + "EP8CUctx_st";
+  return reinterpret_cast<void (*)(CUcontext)>(HostileSymbol(mangled));
 }
 
 // A context on the stack of the calling thread, and another one that is not.
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(changed_limit) {
 }
 
 BOOST_AUTO_TEST_CASE(library_keeps_its_name) {
-  const auto leak = Hostile("_ZN7hostile8LeakPushEP8CUctx_st");
+  const auto leak = Hostile("LeakPush");
   // The callable is the victim: it manages contexts, too.
   const AuditFinding finding = Finding([&] {
     guest::LeakPush(other.get());
@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(one_audit_at_a_time) {
 }
 
 BOOST_AUTO_TEST_CASE(forked_children_are_not_seen) {
-  const auto fork_and_work = Hostile("_ZN7hostile17WorkInForkedChildEP8CUctx_st");
+  const auto fork_and_work = Hostile("WorkInForkedChild");
   BOOST_TEST(Findings([&] { fork_and_work(own.get()); }).empty());
   BOOST_TEST(Findings([&] { guest::LeakPush(other.get()); }).size() == 1u);
 }
@@ -261,6 +261,159 @@ BOOST_AUTO_TEST_CASE(exception_passes_through) {
       static_cast<void>(Audit(throws)), std::runtime_error,
       [](const auto& error) { return error.what() == std::string("of the callable"); });
   BOOST_TEST(Findings([&] { guest::LeakPush(other.get()); }).size() == 1u);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+// Each in a process of its own, in which nobody has called the runtime or retained a primary
+// context.
+BOOST_AUTO_TEST_SUITE(audit_in_a_new_process)
+
+// Prints "KIND by CALL: CULPRIT > VICTIM" for each finding, and returns the child's exit code.
+int Tell(absl::FunctionRef<void()> callable) {
+  const absl::StatusOr<std::vector<AuditFinding>> findings = Audit(callable);
+  if (!findings.ok()) std::printf("%s\n", findings.status().ToString().c_str());
+  if (!findings.ok()) return 1;
+  for (const AuditFinding& finding : *findings) {
+    std::printf("%s by %s: %s %s > %s\n", finding.kind.c_str(), finding.call.c_str(),
+                FileName(finding.culprit_object).c_str(), finding.culprit_function.c_str(),
+                FileName(finding.victim_object).c_str());
+  }
+  return 0;
+}
+
+// What the child told, as lines.
+std::string Told(const std::string& child, const std::string& fault) {
+  const cudasim_test::Ended ended =
+      cudasim_test::RunSelf({"--child=" + child}, {"CUGUEST_TEST_FAULT=" + fault});
+  BOOST_TEST(ended.code == 0, ended.output);
+  return ended.output;
+}
+
+// The callable: calls the fault, and reads the runtime's last error where the library leaves one.
+void Fail(CUcontext host) {
+  const std::string fault = std::getenv("CUGUEST_TEST_FAULT");
+  Hostile(fault)(host);
+  if (fault != "LeaveError") return;
+  const auto get_last_error = HostileSymbol("cudaGetLastError");
+  CHECK(reinterpret_cast<int (*)()>(get_last_error)() != 0);
+}
+
+CHILD(has_a_context) {
+  const CUcontext own = cudasim_test::MakeContext();
+  SetStack({own});
+  return Tell([=] { Fail(own); });
+}
+
+CHILD(has_no_context) {
+  CHECK(cuguest::Driver::GetInitialized().ok());
+  return Tell([] { Fail(nullptr); });
+}
+
+BOOST_AUTO_TEST_CASE(created_primary) {
+  const std::string created =
+      "created-primary by cuDevicePrimaryCtxRetain: libhostile.so hostile::CreatePrimary > "
+      "audit_audit_test\n";
+  BOOST_TEST(Told("has_a_context", "CreatePrimary") == created);
+  BOOST_TEST(Told("has_no_context", "CreatePrimary") == created);
+}
+
+BOOST_AUTO_TEST_CASE(primary_created_by_a_query) {
+  const std::string by_query =
+      "query-created-primary by cudaSetDevice: libhostile.so hostile::VisitDeviceZero > "
+      "audit_audit_test\n";
+  BOOST_TEST(Told("has_a_context", "VisitDeviceZero") ==
+             by_query +
+                 "replaced-context by cudaSetDevice: libhostile.so hostile::VisitDeviceZero > "
+                 "audit_audit_test\n");
+  BOOST_TEST(Told("has_no_context", "VisitDeviceZero") ==
+             by_query +
+                 "left-context by cudaSetDevice: libhostile.so hostile::VisitDeviceZero > "
+                 "audit_audit_test\n");
+}
+
+BOOST_AUTO_TEST_CASE(left_error) {
+  const std::string left =
+      "left-error by cudaSetDevice: libhostile.so hostile::LeaveError > (audited callable)\n";
+  BOOST_TEST(Told("has_a_context", "LeaveError") == left);
+  BOOST_TEST(Told("has_no_context", "LeaveError") == left);
+}
+
+CUcontext RetainPrimary() {
+  CUcontext primary = nullptr;
+  CHECK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0) == CUDA_SUCCESS);
+  return primary;
+}
+
+CHILD(has_a_primary_current) {
+  CHECK(cuguest::Driver::GetInitialized().ok());
+  const CUcontext primary = RetainPrimary();
+  SetStack({primary});
+  return Tell([=] { Fail(primary); });
+}
+
+CHILD(retains_a_primary) {
+  CHECK(cuguest::Driver::GetInitialized().ok());
+  RetainPrimary();
+  return Tell([] { Fail(RetainPrimary()); });
+}
+
+BOOST_AUTO_TEST_CASE(reset_primary) {
+  const std::string reset =
+      "reset-primary by cuDevicePrimaryCtxReset: libhostile.so hostile::ResetPrimary > ";
+  BOOST_TEST(Told("has_a_primary_current", "ResetPrimary") == reset + "audit_audit_test\n");
+  BOOST_TEST(Told("retains_a_primary", "ResetPrimary") == reset + "(audited callable)\n");
+}
+
+BOOST_AUTO_TEST_CASE(over_released_primary) {
+  BOOST_TEST(Told("retains_a_primary", "ReleaseTooOften") ==
+             "over-released-primary by cuDevicePrimaryCtxRelease: libhostile.so "
+             "hostile::ReleaseTooOften > (audited callable)\n");
+}
+
+CHILD(captures_and_calls) {
+  const CUcontext own = cudasim_test::MakeContext();
+  SetStack({own});
+  return Tell([=] {
+    CUstream stream = nullptr;
+    CHECK(RAW(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+    CHECK(RAW(cuStreamBeginCapture)(stream, CU_STREAM_CAPTURE_MODE_GLOBAL) == CUDA_SUCCESS);
+    Fail(own);
+    CUgraph graph = nullptr;
+    CHECK(RAW(cuStreamEndCapture)(stream, &graph) != CUDA_SUCCESS);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(broke_capture) {
+  BOOST_TEST(Told("captures_and_calls", "BreakCapture") ==
+             "broke-capture by cuMemAlloc: libhostile.so hostile::BreakCapture > (audited "
+             "callable)\n");
+}
+
+// Its other thread has the context current.
+CHILD(shares_its_context) {
+  const CUcontext own = cudasim_test::MakeContext();
+  return Tell([=] {
+    std::promise<void> has_pushed, is_over;
+    std::thread user([&] {
+      CHECK(RAW(cuCtxPushCurrent)(own) == CUDA_SUCCESS);
+      has_pushed.set_value();
+      is_over.get_future().wait();
+    });
+    has_pushed.get_future().wait();
+    Fail(own);
+    is_over.set_value();
+    user.join();
+  });
+}
+
+BOOST_AUTO_TEST_CASE(destroyed_context) {
+  BOOST_TEST(Told("has_a_context", "DestroyContext") ==
+             "destroyed-context by cuCtxDestroy: libhostile.so hostile::DestroyContext > "
+             "audit_audit_test\n");
+  BOOST_TEST(Told("shares_its_context", "DestroyContext") ==
+             "destroyed-in-use by cuCtxDestroy: libhostile.so hostile::DestroyContext > (audited "
+             "callable)\n");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
