@@ -74,6 +74,12 @@ def is_parallel(test):
     return test["is_parallel"] and not any(suite.endswith(":device_memory") for suite in test["suite"])
 
 
+def paths_in(environment):
+    """Of a test's variables those that name a packed file, by its path in the pack."""
+    inside = {name: os.path.relpath(value, build) for name, value in environment.items()}
+    return {name: path for name, path in inside.items() if not path.startswith("..") and (out / path).is_file()}
+
+
 def copy_script(path):
     """With the modules beside it."""
     for module in path.parent.glob("*.py"):
@@ -106,13 +112,13 @@ for test in tests + introspect("benchmarks"):
         elif path.suffix in IMAGES:
             copy(path, path.relative_to(build), strip=False)
     manifest.append({"name": test["name"], "suite": suite, "file": str(file), "args": args,
-                     "libraries": libraries, "timeout": test["timeout"], "parallel": is_parallel(test)})
+                     "libraries": libraries, "paths": paths_in(test["env"]), "timeout": test["timeout"], "parallel": is_parallel(test)})
 
 order = {suite: position for position, suite in enumerate(SUITES)}
 manifest.sort(key=lambda test: order[test["suite"]])
 (out / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
 archive_directory.mkdir(parents=True, exist_ok=True)
-subprocess.run(["strip", "--strip-unneeded", *to_strip], check=True)
+subprocess.run(["strip", "--strip-debug", *to_strip], check=True)
 # The same bytes for the same contents, so that run.py knows them again; on all cores.
 subprocess.run(["tar", "--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner", "--use-compress-program=xz -T0",
                 "-cf", archive_directory / "pack.tar.xz", "-C", out, "."], check=True)

@@ -94,6 +94,7 @@ def run(test):
                BOOST_TEST_COLOR_OUTPUT="0", BOOST_TEST_LOG_LEVEL="message",
                **({} if test["suite"] in TRANSCRIPTS or test["name"] in NEEDS_QUEUES else FEW_QUEUES),
                **({} if test["suite"] in TRANSCRIPTS else OVERWRITE_FREED),
+               **{name: str(CONTENTS / path) for name, path in test["paths"].items()},
                **test.get("environment", {}))
     interpreter = [sys.executable] if test["file"].endswith(".py") else []
     command = [*interpreter, str(CONTENTS / test["file"]), *test["args"]]
@@ -163,7 +164,7 @@ def run_again_under_mps(results, kept):
         if clients is None:
             return []
         return [kept.of({"name": f"{r['name']} under MPS", "environment": clients,
-                         **{key: r[key] for key in ("suite", "file", "args", "libraries", "timeout")}})
+                         **{key: r[key] for key in ("suite", "file", "args", "libraries", "paths", "timeout")}})
                 for r in wanted]
 
 

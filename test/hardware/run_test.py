@@ -19,6 +19,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 # Fails if what it was started for has nowhere to go.
 PROGRAM = """import os, pathlib
 where = pathlib.Path("../deep")
+assert pathlib.Path(os.environ["BESIDE"]).is_file(), "no file where the variable says"
 assert (where / "report").is_dir() and (where / "kept").is_dir(), "no directories while it runs"
 server = os.environ.get("CUDA_MPS_PIPE_DIRECTORY", "none")
 if not pathlib.Path(server, "runs").exists():
@@ -29,7 +30,7 @@ SERVER = """#!/bin/sh
 if [ "$1" = -d ]; then touch "$CUDA_MPS_PIPE_DIRECTORY/runs"; else read word; echo "told to $word"; fi
 """
 TEST = {"name": "one", "suite": "unit", "file": "one.py", "args": [], "libraries": [],
-        "timeout": 60, "parallel": True}
+        "paths": {"BESIDE": "one.py"}, "timeout": 60, "parallel": True}
 
 with tempfile.TemporaryDirectory() as name:
     tmp = pathlib.Path(name).resolve()
