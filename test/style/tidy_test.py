@@ -3,7 +3,7 @@
 """tidy_test.py SOURCE_ROOT BUILD_ROOT [DIRECTORY...]
 
 clang-tidy, with the checks of .clang-tidy, finds nothing in the library: in the sources of
-lib/DIRECTORY, in the reader of images ("cudaimage") and in the public headers ("headers"); in all of
+lib/DIRECTORY ("audit_command" is lib/audit/command), in the reader of images ("cudaimage") and in the public headers ("headers"); in all of
 them, unless told.
 
 Much of the time that clang-tidy takes for a source is for the headers that it includes. So it
@@ -92,8 +92,8 @@ def main():
     with tempfile.TemporaryDirectory() as directory, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         scratch = pathlib.Path(directory)
         groups = {HEADERS: [write_headers(scratch, clang)]}
-        for source in sorted((root / "lib").glob("*/*.cc")):
-            groups.setdefault(source.parent.name, []).append(source)
+        for source in sorted((root / "lib").rglob("*.cc")):
+            groups.setdefault("_".join(source.relative_to(root / "lib").parts[:-1]), []).append(source)
         groups["cudaimage"] = sorted((root / "subprojects/cudaimage/src").glob("*.cc"))
         todo = [batch for name in sys.argv[3:] or groups for batch in batches(name, groups[name], scratch, clang)]
         # The largest first: their end is not waited for with one core at rest.

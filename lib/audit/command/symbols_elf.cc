@@ -6,9 +6,10 @@
 #include <elf.h>
 #include <link.h>
 
-#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <system_error>
 
 #include "lib/audit/command/symbols.h"
 
@@ -22,10 +23,11 @@ class ElfFile {
   using Section = ElfW(Shdr);
 
   explicit ElfFile(const std::string& path) {
-    std::ifstream file(path, std::ios::binary | std::ios::ate);
-    bytes_.resize(file.is_open() ? static_cast<std::size_t>(file.tellg()) : 0);
-    file.seekg(0);
-    file.read(bytes_.data(), static_cast<std::streamsize>(bytes_.size()));
+    std::error_code failed;
+    const std::uintmax_t size = std::filesystem::file_size(path, failed);
+    if (failed) return;  // of a folder too
+    bytes_.resize(size);
+    std::ifstream(path, std::ios::binary).read(bytes_.data(), static_cast<std::streamsize>(size));
     ElfW(Ehdr) header = {};
     if (!Read(0, &header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return;
     Section section = {};
@@ -54,8 +56,10 @@ class ElfFile {
     for (const Section& section : sections_) {
       ElfW(Nhdr) note = {};
       if (section.sh_type != SHT_NOTE || !Read(section.sh_offset, &note)) continue;
-      if (note.n_type != NT_GNU_BUILD_ID) continue;
-      const std::uint64_t id = section.sh_offset + sizeof(note) + (note.n_namesz + 3) / 4 * 4;
+      const std::uint64_t name = section.sh_offset + sizeof(note);
+      if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != sizeof("GNU")) continue;
+      if (Text(name) != "GNU") continue;  // another's, with the same number
+      const std::uint64_t id = name + sizeof("GNU");
       std::string text;
       unsigned char byte = 0;
       for (std::uint64_t i = 0; i < note.n_descsz && Read(id + i, &byte); ++i) {
