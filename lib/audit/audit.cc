@@ -35,6 +35,7 @@
 #include "lib/audit/channel_reader.h"
 #include "lib/audit/command/report.h"
 #include "lib/audit/command/report_builder.h"
+#include "lib/audit/command/suppressions.h"
 #include "subprojects/cudasim/include/cudasim/stack_probe.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -344,9 +345,17 @@ class Reading {
   return feed->has_caller();
 }
 
-std::vector<AuditFinding> Name(const audit::Analysis& analysis) {
-  audit::Suppressions none;
-  audit::ReportBuilder builder({}, /*generates=*/false, &none);
+// Of the file that the environment names.
+absl::Status ReadSuppressions(audit::Suppressions* suppressions) {
+  const char* file = std::getenv("CUGUEST_AUDIT_SUPPRESSIONS");
+  if (file == nullptr || *file == '\0') return absl::OkStatus();
+  const std::string error = suppressions->AddFile(file);
+  if (error.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError("CUGUEST_AUDIT_SUPPRESSIONS: " + error);
+}
+
+std::vector<AuditFinding> Name(const audit::Analysis& analysis, audit::Suppressions* suppressions) {
+  audit::ReportBuilder builder({}, /*generates=*/false, suppressions);
   audit::Report report;
   builder.Add({}, analysis, &report);
   std::vector<AuditFinding> findings;
@@ -387,6 +396,8 @@ std::atomic<bool> OnlyOne::is_taken_{false};
   if (!only.is_first()) {
     return absl::FailedPreconditionError("another audit is in progress in this process");
   }
+  audit::Suppressions suppressions;
+  if (absl::Status read = ReadSuppressions(&suppressions); !read.ok()) return read;
   const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
   if (!driver.ok()) return driver.status();
   static auto* const channel = new Channel;  // for the life of the process, as the collector
@@ -406,7 +417,7 @@ std::atomic<bool> OnlyOne::is_taken_{false};
     return absl::DataLossError("the auditor lost events of the callable: they came too fast");
   }
   feed.End();
-  return Name(feed.analysis());
+  return Name(feed.analysis(), &suppressions);
 }
 
 }  // namespace testing

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <future>
 #include <stdexcept>
 #include <string>
@@ -261,6 +262,72 @@ BOOST_AUTO_TEST_CASE(exception_passes_through) {
       static_cast<void>(Audit(throws)), std::runtime_error,
       [](const auto& error) { return error.what() == std::string("of the callable"); });
   BOOST_TEST(Findings([&] { guest::LeakPush(other.get()); }).size() == 1u);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+// Audits with a file of suppressions.
+class Suppressing {
+ public:
+  explicit Suppressing(const std::string& text) {
+    std::ofstream(file_) << text;
+    setenv("CUGUEST_AUDIT_SUPPRESSIONS", file_.c_str(), 1);
+  }
+  ~Suppressing() {
+    unsetenv("CUGUEST_AUDIT_SUPPRESSIONS");
+    unlink(file_.c_str());
+  }
+  Suppressing(const Suppressing&) = delete;
+  Suppressing& operator=(const Suppressing&) = delete;
+
+  const std::string& file() const { return file_; }
+
+ private:
+  const std::string file_ = "/tmp/cuguest-audit-test-" + std::to_string(getpid()) + ".supp";
+};
+
+BOOST_FIXTURE_TEST_SUITE(audit_with_suppressions, Contexts)
+
+// One that is suppressed, and one that is not.
+void LeakTwice(CUcontext context) {
+  Hostile("LeakPush")(context);
+  guest::LeakPush(context);
+}
+
+BOOST_AUTO_TEST_CASE(suppressed_finding_is_left_out) {
+  const Suppressing known("{\n known\n cuguest-audit:leaked-push\n fun:hostile::*\n}\n");
+  const AuditFinding finding = Finding([&] { LeakTwice(other.get()); });
+  BOOST_TEST(finding.culprit_function == "guest::LeakPush");
+}
+
+BOOST_AUTO_TEST_CASE(object_of_the_callable_is_suppressed) {
+  const Suppressing known("{\n mine\n cuguest-audit:*\n obj:(audited callable)\n}\n");
+  const std::vector<AuditFinding> findings = Findings([&] { LeakTwice(other.get()); });
+  BOOST_TEST(findings.size() == 2u);  // the callable is a victim, too
+  for (const AuditFinding& finding : findings) {
+    BOOST_TEST(finding.culprit_function == "hostile::LeakPush");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(error_of_the_file_has_its_line) {
+  const Suppressing known("{\n known\n cuguest-audit:leaked-puhs\n ...\n}\n");
+  bool was_called = false;
+  const absl::Status status = Audit([&] { was_called = true; }).status();
+  BOOST_TEST(!was_called);
+  BOOST_TEST((status.code() == absl::StatusCode::kInvalidArgument));
+  BOOST_TEST(status.message() == "CUGUEST_AUDIT_SUPPRESSIONS: " + known.file() +
+                                     ":3: there is no kind of finding \"leaked-puhs\"");
+}
+
+BOOST_AUTO_TEST_CASE(file_that_is_missing) {
+  const Suppressing known("");
+  unlink(known.file().c_str());
+  const absl::Status status = Audit([] {}).status();
+  BOOST_TEST((status.code() == absl::StatusCode::kInvalidArgument));
+  BOOST_TEST(status.message() ==
+             "CUGUEST_AUDIT_SUPPRESSIONS: " + known.file() + ": No such file or directory");
+  BOOST_TEST(setenv("CUGUEST_AUDIT_SUPPRESSIONS", "", 1) == 0);  // no file
+  BOOST_TEST(Findings([] {}).empty());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

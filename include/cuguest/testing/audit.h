@@ -74,12 +74,17 @@ struct AuditFinding {
 /// CUGUEST_AUDIT_LIBRARY names, else the installed one, else the one that the dynamic linker
 /// finds by this name. It stays loaded.
 ///
+/// The environment variable CUGUEST_AUDIT_SUPPRESSIONS may name a file of suppressions, as of the
+/// command. Findings that it suppresses are left out.
+///
 /// Stack:   left as the callable leaves it. Before the callable each entry is taken off and put
 ///          back, and so is each active primary context.
 /// Count:   each active primary context is retained and released once before the callable.
 /// Threads: any, one audit at a time. One more thread runs meanwhile.
 /// Errors:  the callable was not called:
 ///          those of Driver::GetInitialized()
+///          kInvalidArgument     the file of suppressions cannot be read, or has an error: the
+///                               message has its name and the line
 ///          kFailedPrecondition  another audit is in progress, in this thread or another; the
 ///                               process runs under `cuguest-audit`; its current context is
 ///                               destroyed
@@ -92,8 +97,9 @@ struct AuditFinding {
 ///          kDataLoss            events were lost: what it did is not known
 ///          An exception of the callable's passes through, and ends the audit.
 /// Cost:    driver calls before the callable: one for the number of devices and one for each of
-///          them, four for each active primary context, and those of StackProbe::Take(). Between
-///          audits, too, each call of CUDA costs what docs/audit.md says.
+///          them, four for each active primary context, and those of StackProbe::Take(). The file
+///          of suppressions is read each time. Between audits, too, each call of CUDA costs what
+///          docs/audit.md says.
 /// Limits:  processes that the callable forks are not seen. What was there before is not known
 ///          but for the contexts on the caller's stack and the active primary contexts: neither the
 ///          holders of references nor the captures in progress. A last error that the callable

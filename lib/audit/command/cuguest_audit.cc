@@ -92,27 +92,9 @@ class PrivateFolder {
   std::string path_;
 };
 
-std::string ReadFile(const std::string& path) {
-  std::FILE* file = std::fopen(path.c_str(), "re");
-  if (file == nullptr) Fail(path + ": " + std::strerror(errno));
-  std::string text;
-  char part[4096];
-  while (const size_t size = std::fread(part, 1, sizeof(part), file)) text.append(part, size);
-  if (std::ferror(file) != 0) Fail(path + ": " + std::strerror(errno));
-  std::fclose(file);
-  return text;
-}
-
-bool IsKind(const std::string& text) {
-  for (size_t i = 0; i < kFindingKinds; ++i) {
-    if (text == Identifier(static_cast<FindingKind>(i))) return true;
-  }
-  return false;
-}
-
 Suppressions ReadSuppressions(const std::vector<std::string>& files) {
   Suppressions suppressions;
-  for (const std::string& file : files) FailIf(suppressions.Add(file, ReadFile(file), IsKind));
+  for (const std::string& file : files) FailIf(suppressions.AddFile(file));
   return suppressions;
 }
 

@@ -3,8 +3,13 @@
 #include "lib/audit/command/suppressions.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <sstream>
 #include <utility>
+
+#include "lib/audit/finding.h"
 
 namespace cuguest::audit {
 
@@ -80,12 +85,17 @@ bool MatchesChain(const std::vector<Line>& lines, const std::vector<Function>& c
   return true;
 }
 
+bool IsKind(const std::string& text) {
+  for (size_t i = 0; i < kFindingKinds; ++i) {
+    if (text == Identifier(static_cast<FindingKind>(i))) return true;
+  }
+  return false;
+}
+
 // Reads a file line by line, and makes its errors.
 class Reader {
  public:
-  Reader(const std::string& file, const std::string& text,
-         const std::function<bool(const std::string&)>& is_kind)
-      : file_(file), text_(text), is_kind_(is_kind) {}
+  Reader(const std::string& file, const std::string& text) : file_(file), text_(text) {}
 
   // "", or what is wrong.
   std::string Read(std::vector<Suppression>* suppressions);
@@ -102,7 +112,6 @@ class Reader {
 
   const std::string& file_;
   std::istringstream text_;
-  const std::function<bool(const std::string&)>& is_kind_;
   int number_ = 0;
 };
 
@@ -162,7 +171,7 @@ std::string Reader::ReadKind(const std::string& line, bool* is_ours,
   }
   suppression->kind = Trimmed(line.substr(colon + 1));
   if (*is_ours && suppression->kind.find_first_of("*?") == std::string::npos &&
-      !is_kind_(suppression->kind)) {
+      !IsKind(suppression->kind)) {
     return Error("there is no kind of finding \"" + suppression->kind + "\"");
   }
   return "";
@@ -214,16 +223,26 @@ bool Suppression::Matches(const std::string& finding_kind,
   return MatchesWildcards(kind, finding_kind) && MatchesChain(lines, chain);
 }
 
-std::string Suppressions::Add(const std::string& file, const std::string& text,
-                              const std::function<bool(const std::string&)>& is_kind) {
+std::string Suppressions::Add(const std::string& file, const std::string& text) {
   std::vector<Suppression> read;
-  std::string error = Reader(file, text, is_kind).Read(&read);
+  std::string error = Reader(file, text).Read(&read);
   if (!error.empty()) return error;
   for (Suppression& one : read) {
     const std::string name = one.name;
     entries_.push_back({std::move(one), {name}});
   }
   return "";
+}
+
+std::string Suppressions::AddFile(const std::string& file) {
+  std::FILE* stream = std::fopen(file.c_str(), "re");
+  if (stream == nullptr) return file + ": " + std::strerror(errno);
+  std::string text;
+  char part[4096];
+  while (const size_t size = std::fread(part, 1, sizeof(part), stream)) text.append(part, size);
+  const int error = std::ferror(stream) != 0 ? errno : 0;
+  std::fclose(stream);
+  return error == 0 ? Add(file, text) : file + ": " + std::strerror(error);
 }
 
 const std::string* Suppressions::Find(const std::string& kind, const std::vector<Function>& chain,

@@ -16,7 +16,6 @@
 #define CUGUEST_LIB_AUDIT_COMMAND_SUPPRESSIONS_H_
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -48,10 +47,10 @@ struct Suppression {
 class Suppressions {
  public:
   // Adds those of `text`, the content of `file`, that are of cuguest-audit; those of other tools
-  // are skipped. Returns "", or the first error, "FILE:LINE: ...", and adds nothing then. `is_kind`
-  // tells whether a kind without wildcards exists.
-  std::string Add(const std::string& file, const std::string& text,
-                  const std::function<bool(const std::string&)>& is_kind);
+  // are skipped. Returns "", or the first error, "FILE:LINE: ...", and adds nothing then.
+  std::string Add(const std::string& file, const std::string& text);
+  // The same of a file in the file system; "FILE: ..." if it cannot be read.
+  std::string AddFile(const std::string& file);
 
   // The name of the first one that matches, which is counted; null if none does.
   const std::string* Find(const std::string& kind, const std::vector<Function>& chain,
