@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The channel of the process itself, for audits in it.
+//
+// Thread-safe: no, but for Pause().
+
+#ifndef CUGUEST_LIB_AUDIT_IN_PROCESS_OWN_CHANNEL_H_
+#define CUGUEST_LIB_AUDIT_IN_PROCESS_OWN_CHANNEL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "lib/audit/channel.h"
+#include "lib/audit/channel_reader.h"
+#include "lib/audit/event.h"
+
+namespace cuguest::audit {
+
+class OwnChannel {
+ public:
+  using OnEvent = std::function<void(const Event&)>;
+
+  // The collector, which is loaded and given a channel by the first call, writes events from now
+  // on. Errors: as of cuguest::testing::Audit(); nothing is written then.
+  absl::Status Resume();
+  // It writes no more.
+  void Pause() const { collect_(nullptr); }
+
+  // What the channel has told of the process. After Resume() has succeeded.
+  [[nodiscard]] const ChannelProcess& process() const { return *Find(); }
+  // Events that were not read, since the channel was opened.
+  [[nodiscard]] std::uint64_t missed() const { return process().lost + process().broken; }
+
+  // As ChannelReader::Poll(), of this process.
+  std::size_t Poll(const OnEvent& on_event) const;
+  // Until there is nothing to read.
+  void Drain(const OnEvent& on_event) const;
+
+ private:
+  absl::Status Load();
+  absl::Status Open();
+  [[nodiscard]] ChannelProcess* Find() const;  // null as long as nothing was read
+
+  CollectFunction* collect_ = nullptr;
+  std::unique_ptr<ChannelReader> reader_;
+};
+
+}  // namespace cuguest::audit
+
+#endif  // CUGUEST_LIB_AUDIT_IN_PROCESS_OWN_CHANNEL_H_
