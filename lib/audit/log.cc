@@ -98,7 +98,22 @@ void LogWriter::OnProcess(const Process& process) {
   chains_[process_].resize(kLogChains);
   *out_ += "process " + std::to_string(process.number) + " " + std::to_string(process.pid) + " " +
            std::to_string(process.parent) + (process.forked ? " forked " : " - ") +
-           Escaped(process.program) + "\n";
+           std::to_string(process.start_ns) + " " + Escaped(process.program) + "\n";
+}
+
+void LogWriter::OnSource(std::uint32_t process, const std::string& name) {
+  Switch(process);
+  *out_ += "source " + Escaped(name) + "\n";
+}
+
+void LogWriter::OnNote(std::uint32_t process, const std::string& text) {
+  Switch(process);
+  *out_ += "note " + Escaped(text) + "\n";
+}
+
+void LogWriter::OnLoss(std::uint32_t process, const Loss& loss) {
+  Switch(process);
+  *out_ += "lost " + std::to_string(loss.events) + " " + std::to_string(loss.records) + "\n";
 }
 
 void LogWriter::OnObject(std::uint32_t process, std::uint32_t index, const Object& object) {
@@ -170,6 +185,9 @@ struct LogReader::State {
 
   // Each returns what is wrong with the line, or "".
   std::string OnProcess(std::string_view line, EventSink* sink);
+  std::string OnSource(std::string_view line, EventSink* sink) const;
+  std::string OnNote(std::string_view line, EventSink* sink) const;
+  std::string OnLoss(std::string_view line, EventSink* sink) const;
   std::string OnObject(std::string_view line, EventSink* sink);
   std::string OnChain(std::string_view line);
   std::string OnEvent(EventKind kind, std::string_view line, EventSink* sink);
@@ -200,13 +218,38 @@ std::string LogReader::State::OnProcess(std::string_view line, EventSink* sink) 
   const bool has_pids =
       Parse(Take(&line, ' '), &found.pid) && Parse(Take(&line, ' '), &found.parent);
   const std::string_view kind = Take(&line, ' ');
-  if (!has_pids || (kind != "-" && kind != "forked") || !Unescape(line, &found.program)) {
-    return "not a process: NUMBER PID PARENT KIND PROGRAM";
+  const bool has_start = Parse(Take(&line, ' '), &found.start_ns);
+  if (!has_pids || (kind != "-" && kind != "forked") || !has_start ||
+      !Unescape(line, &found.program)) {
+    return "not a process: NUMBER PID PARENT KIND START PROGRAM";
   }
   found.forked = kind == "forked";
   number = found.number;
   process = &processes[number];
   sink->OnProcess(found);
+  return "";
+}
+
+std::string LogReader::State::OnSource(std::string_view line, EventSink* sink) const {
+  std::string name;
+  if (line.empty() || !Unescape(line, &name)) return "not a source: NAME";
+  sink->OnSource(number, name);
+  return "";
+}
+
+std::string LogReader::State::OnNote(std::string_view line, EventSink* sink) const {
+  std::string text;
+  if (!Unescape(line, &text)) return "not a note: TEXT";
+  sink->OnNote(number, text);
+  return "";
+}
+
+std::string LogReader::State::OnLoss(std::string_view line, EventSink* sink) const {
+  Loss loss;
+  if (!Parse(Take(&line, ' '), &loss.events) || !Parse(line, &loss.records)) {
+    return "not a loss: EVENTS RECORDS";
+  }
+  sink->OnLoss(number, loss);
   return "";
 }
 
@@ -372,6 +415,15 @@ std::string LogReader::ReadLine(std::string_view line) {
   }
   if (state_->process == nullptr) {
     return "no process has begun";
+  }
+  if (kind == "source") {
+    return state_->OnSource(line, sink_);
+  }
+  if (kind == "note") {
+    return state_->OnNote(line, sink_);
+  }
+  if (kind == "lost") {
+    return state_->OnLoss(line, sink_);
   }
   if (kind == "object") {
     return state_->OnObject(line, sink_);

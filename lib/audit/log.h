@@ -3,24 +3,26 @@
 // The events of an audit as text, to be looked at and to be analysed again.
 //
 //     cuguest-audit-log 1
-//     process 1 4711 4700 - /usr/bin/python3
+//     process 1 4711 4700 - 81264003712 /usr/bin/python3
+//     source cupti
 //     object 1 - /usr/bin/python3
 //     object 2 8f3a... /usr/lib/libmine.so
 //     chain 1 2+4f20@7ffe1000 1+10@7ffe2000
 //     call 1 2310 cuCtxPushCurrent result=0 before=1 after=2 context=2 chain=1
 //     end
 //
-// A line is a record, its words parted by single spaces. The last word of an object or a process is
-// the rest of its line, in which \\ is a backslash and \n a newline.
+// A line is a record, its words parted by single spaces. The last word of a process, a source, a
+// note or an object is the rest of its line, in which \\ is a backslash and \n a newline.
 //
-// `process NUMBER PID PARENT KIND PROGRAM` begins a process; KIND is "forked" for a copy of its
-// parent and "-" for others. `process NUMBER` goes back to one. What follows is of that process:
-// objects, chains and events. A chain is its frames, innermost first, as OBJECT+OFFSET@ADDRESS, the
-// last two in hexadecimal, and has a number, below kLogChains, that a later chain may take over. An
-// event is its kind, the thread, the time in nanoseconds, the name of the call ("-": none) and what
-// is not as Event has it from the beginning of: result, before, after, context, device, primary,
-// setting, value, old; and its chain, if it has one that is not empty. A log without its last line
-// was cut off.
+// `process NUMBER PID PARENT KIND START PROGRAM` begins a process; KIND is "forked" for a copy of
+// its parent and "-" for others, START the CLOCK_MONOTONIC at which its times begin. `process
+// NUMBER` goes back to one. What follows is of that process: where its events are from, notes about
+// that, `lost EVENTS RECORDS`, objects, chains and events. A chain is its frames, innermost first,
+// as OBJECT+OFFSET@ADDRESS, the last two in hexadecimal, and has a number, below kLogChains, that a
+// later chain may take over. An event is its kind, the thread, the time in nanoseconds, the name of
+// the call ("-": none) and what is not as Event has it from the beginning of: result, before,
+// after, context, device, primary, setting, value, old; and its chain, if it has one that is not
+// empty. A log without its last line was cut off.
 //
 // Thread-safe: no.
 
@@ -48,8 +50,15 @@ struct Process {
   std::uint32_t number = 0;  // from 1, in the order of their first sight
   int pid = 0;
   int parent = 0;
-  bool forked = false;  // a copy of its parent that has not called exec
-  std::string program;  // path of the executable
+  bool forked = false;         // a copy of its parent that has not called exec
+  std::uint64_t start_ns = 0;  // CLOCK_MONOTONIC; Event::time_ns counts from it
+  std::string program;         // path of the executable
+};
+
+// What an audit did not see of a process.
+struct Loss {
+  std::uint64_t events = 0;   // there was no room for them
+  std::uint64_t records = 0;  // their writer died, or they are bad
 };
 
 // Is told of processes, their objects and events, each in the order in which it happened: a process
@@ -58,6 +67,12 @@ class EventSink {
  public:
   virtual ~EventSink() = default;
   virtual void OnProcess(const Process& process) = 0;
+  // What gives the process's events. Without it, nothing does.
+  virtual void OnSource(std::uint32_t /*process*/, const std::string& /*name*/) {}
+  // For people: why a source could not be had, what the one that there is does not see.
+  virtual void OnNote(std::uint32_t /*process*/, const std::string& /*text*/) {}
+  // In all, at the end; not told if there is none.
+  virtual void OnLoss(std::uint32_t /*process*/, const Loss& /*loss*/) {}
   virtual void OnObject(std::uint32_t process, std::uint32_t index, const Object& object) = 0;
   virtual void OnEvent(std::uint32_t process, const Event& event) = 0;
 };
@@ -69,6 +84,9 @@ class LogWriter final : public EventSink {
   explicit LogWriter(std::string* out);
 
   void OnProcess(const Process& process) override;
+  void OnSource(std::uint32_t process, const std::string& name) override;
+  void OnNote(std::uint32_t process, const std::string& text) override;
+  void OnLoss(std::uint32_t process, const Loss& loss) override;
   void OnObject(std::uint32_t process, std::uint32_t index, const Object& object) override;
   void OnEvent(std::uint32_t process, const Event& event) override;
   // Nothing follows.

@@ -244,6 +244,13 @@ log = pathlib.Path(folder.name) / "events.log"
 first = Run(f"--log={log}", "--", host, "leaked-push", "extra-pop", "threads")
 again = Run(f"--replay={log}")
 check("--replay: the same findings", again.code == 0 and first.findings == again.findings and len(first.findings) == 2, again)
+check("--replay: the same report, what the source does not see with it",
+      again.err.split("\n", 2)[2] == first.err.split("\n", 2)[2] and "events from cudasim" in again.err, again)
+not_audited = Run(f"--log={log}", "--source=cupti", "--", host, "leaked-push", CUGUEST_AUDIT_CUPTI="/no/such/libcupti.so")
+run = Run("--error-exitcode=9", f"--replay={log}")
+check("--replay: a program that was not audited", run.code == 9
+      and run.err.split("\n", 2)[2] == not_audited.err.split("\n", 2)[2] and "not audited" in run.err, run)
+Run(f"--log={log}", "--", host, "leaked-push", "extra-pop", "threads")
 check("--replay and --error-exitcode", Run("--error-exitcode=9", f"--replay={log}").code == 9)
 content = log.read_bytes()
 middle = content.index(b"\n", len(content) // 2)

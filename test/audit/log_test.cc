@@ -22,8 +22,18 @@ class Recorder final : public audit::EventSink {
  public:
   void OnProcess(const audit::Process& process) override {
     text += "process " + std::to_string(process.number) + " " + std::to_string(process.pid) + " " +
-            std::to_string(process.parent) + (process.forked ? " forked " : " ") + process.program +
-            "\n";
+            std::to_string(process.parent) + (process.forked ? " forked " : " ") +
+            std::to_string(process.start_ns) + " " + process.program + "\n";
+  }
+  void OnSource(std::uint32_t process, const std::string& name) override {
+    text += std::to_string(process) + " source " + name + "\n";
+  }
+  void OnNote(std::uint32_t process, const std::string& note) override {
+    text += std::to_string(process) + " note " + note + "\n";
+  }
+  void OnLoss(std::uint32_t process, const audit::Loss& loss) override {
+    text += std::to_string(process) + " lost " + std::to_string(loss.events) + " " +
+            std::to_string(loss.records) + "\n";
   }
   void OnObject(std::uint32_t process, std::uint32_t index, const audit::Object& object) override {
     text += std::to_string(process) + " object " + std::to_string(index) + " " + object.build_id +
@@ -92,10 +102,13 @@ BOOST_AUTO_TEST_CASE(what_is_written_is_read) {
   std::string log;
   audit::LogWriter writer(&log);
   for (audit::EventSink* sink : std::initializer_list<audit::EventSink*>{&told, &writer}) {
-    sink->OnProcess({1, 100, 99, false, "/bin/with space\nand \\ line"});
+    sink->OnProcess({1, 100, 99, false, 81'264'003'712, "/bin/with space\nand \\ line"});
+    sink->OnNote(1, "cupti: taken by\n\\another tool");
+    sink->OnSource(1, "the sanitizer");
     sink->OnObject(1, 1, {"/lib/a b\n\\n.so", "0123ab"});
     sink->OnObject(1, 2, {"/lib/c.so", ""});
-    sink->OnProcess({2, 101, 100, true, "/bin/child"});
+    sink->OnProcess({2, 101, 100, true, 0, "/bin/child"});
+    sink->OnLoss(1, {3, ~std::uint64_t{0}});
     sink->OnObject(2, 1, {"/lib/other.so", ""});
     sink->OnObject(2, 2, {"", ""});
   }
@@ -124,7 +137,7 @@ BOOST_AUTO_TEST_CASE(what_is_written_is_read) {
 BOOST_AUTO_TEST_CASE(a_chain_is_written_once) {
   std::string log;
   audit::LogWriter writer(&log);
-  writer.OnProcess({1, 100, 99, false, "/bin/host"});
+  writer.OnProcess({1, 100, 99, false, 0, "/bin/host"});
   writer.OnObject(1, 1, {"/bin/host", ""});
   audit::Event event;
   for (int i = 0; i < 3; ++i) {
@@ -179,7 +192,7 @@ check 2>2 | host
 
 BOOST_AUTO_TEST_CASE(what_is_wrong_is_told_with_its_line) {
   const std::string begin =
-      "cuguest-audit-log 1\nprocess 1 2 3 - /bin/host\nobject 1 - /bin/host\n";
+      "cuguest-audit-log 1\nprocess 1 2 3 - 4 /bin/host\nobject 1 - /bin/host\n";
   BOOST_TEST(ErrorIn(begin + "end\n") == "");
   BOOST_TEST(ErrorIn(begin) == "line 4: cut off");
   BOOST_TEST(ErrorIn(begin + "end\nend\n") == "line 5: there is more behind the end");
@@ -193,10 +206,16 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_is_told_with_its_line) {
            {"jump 1 2 -", "no such record: jump"},
            {"", "no such record: "},
            {"process", "the process has no number"},
-           {"process 1 2 3 - /bin/host", "process 1 begins again"},
+           {"process 1 2 3 - 4 /bin/host", "process 1 begins again"},
            {"process 2", "process 2 has not begun"},
-           {"process 2 x 3 - /bin/host", "not a process: NUMBER PID PARENT KIND PROGRAM"},
-           {"process 2 2 3 copied /bin/host", "not a process: NUMBER PID PARENT KIND PROGRAM"},
+           {"process 2 x 3 - 4 /bin/host", "not a process: NUMBER PID PARENT KIND START PROGRAM"},
+           {"process 2 2 3 copied 4 /bin/host",
+            "not a process: NUMBER PID PARENT KIND START PROGRAM"},
+           {"process 2 2 3 - /bin/host", "not a process: NUMBER PID PARENT KIND START PROGRAM"},
+           {"source", "not a source: NAME"},
+           {"note \\x", "not a note: TEXT"},
+           {"lost 1", "not a loss: EVENTS RECORDS"},
+           {"lost 1 2 3", "not a loss: EVENTS RECORDS"},
            {"object 0 - /lib", "not an object: NUMBER BUILD_ID PATH"},
            {"object 2", "not an object: NUMBER BUILD_ID PATH"},
            {"object 2 - /lib\\x", "not an object: NUMBER BUILD_ID PATH"},
@@ -240,7 +259,7 @@ process_end
     for (int changes = 1 + static_cast<int>(random() % 3); changes > 0; --changes) {
       damaged[random() % damaged.size()] = "0123456789 =@+\n-ax"[random() % 18];
     }
-    if (damaged.rfind("cuguest-audit-log 1\nprocess 1 100 99 - /bin/host\n", 0) == 0) {
+    if (damaged.rfind("cuguest-audit-log 1\nprocess 1 100 99 - 0 /bin/host\n", 0) == 0) {
       const Replayed replayed(damaged);
       replayed.Text();
       good += replayed.error().empty() ? 1 : 0;

@@ -80,7 +80,7 @@ std::string NameOf(const audit::Place& place) {
 
 std::string LogOf(std::string_view scenario, bool forked) {
   std::ostringstream log;
-  log << "cuguest-audit-log 1\nprocess 1 100 99 " << (forked ? "forked" : "-") << " /bin/host\n";
+  log << "cuguest-audit-log 1\nprocess 1 100 99 " << (forked ? "forked" : "-") << " 0 /bin/host\n";
   for (std::size_t i = 1; i < std::size(kObjects); ++i) {
     log << "object " << i << " - " << kObjects[i].path << "\n";
   }

@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -21,11 +20,8 @@ namespace cuguest::audit {
 
 class ChannelFeed {
  public:
-  // Told of a process before any sink is.
-  using OnStart = std::function<void(std::uint32_t number, const ChannelProcess&)>;
-
-  ChannelFeed(const std::string& directory, std::vector<EventSink*> sinks, OnStart on_start)
-      : reader_(directory), sinks_(std::move(sinks)), on_start_(std::move(on_start)) {}
+  ChannelFeed(const std::string& directory, std::vector<EventSink*> sinks)
+      : reader_(directory), sinks_(std::move(sinks)) {}
 
   // Only the programs of this process; otherwise those of all that write channels.
   void Follow(int pid) { only_pid_ = pid; }
@@ -34,24 +30,27 @@ class ChannelFeed {
   std::size_t Poll();
   [[nodiscard]] bool AllEnded() const { return reader_.AllEnded(); }
 
-  // Those that are followed, by number.
-  [[nodiscard]] std::map<std::uint32_t, const ChannelProcess*> processes() const;
+  // Nothing more is read: tells what was lost, and which processes still run.
+  void End();
 
  private:
   struct Fed {
     std::uint32_t number = 0;
-    std::size_t objects = 1;  // that the sinks know; the first is no object
+    // That the sinks know.
+    std::size_t objects = 1;  // the first is no object
+    std::size_t notes = 0;
+    bool source = false;
   };
 
   [[nodiscard]] bool IsFollowed(const ChannelProcess& process) const {
     return only_pid_ == 0 || process.pid == only_pid_;
   }
   Fed& Feed(const ChannelProcess& process);
+  void Tell(const ChannelProcess& process, Fed* fed);
   void OnEvent(const ChannelProcess& process, const Event& event);
 
   ChannelReader reader_;
   const std::vector<EventSink*> sinks_;
-  const OnStart on_start_;
   int only_pid_ = 0;
   std::map<const ChannelProcess*, Fed> fed_;
 };

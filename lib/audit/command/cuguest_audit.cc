@@ -15,7 +15,6 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -169,7 +168,6 @@ class Audit {
  private:
   [[nodiscard]] Program::Environment EnvironmentOf(const std::string& folder);
   void Wait(Program* program, ChannelFeed* feed);
-  void AddProcesses(const std::map<std::uint32_t, const ChannelProcess*>& channels);
   void Note(const std::string& note);
   int Finish(int exit_status);
 
@@ -213,35 +211,12 @@ void Audit::Wait(Program* program, ChannelFeed* feed) {
   }
 }
 
-void Audit::AddProcesses(const std::map<std::uint32_t, const ChannelProcess*>& channels) {
-  for (const auto& [number, audited] : session_.processes()) {
-    ReportedProcess reported;
-    reported.process = audited.process;
-    reported.events = audited.events;
-    const auto channel = channels.find(number);
-    if (channel != channels.end()) {
-      reported.source = channel->second->source;
-      reported.notes = channel->second->notes;
-      reported.lost = channel->second->lost;
-      reported.broken = channel->second->broken;
-      if (!channel->second->ended) {
-        reported.notes.push_back("it still runs; what it does now is not audited");
-      }
-    }
-    builder_.Add(reported, *audited.analysis, &report_);
-  }
-  report_.suppressed = suppressions_.used();
-}
-
 int Audit::Run() {
   for (char** word = options_.program; *word != nullptr; ++word) {
     report_.subject += (report_.subject.empty() ? "" : " ") + std::string(*word);
   }
   const PrivateFolder folder;
-  ChannelFeed feed(folder.path(), {&session_, &files_.log},
-                   [this](std::uint32_t number, const ChannelProcess& process) {
-                     session_.SetStart(number, process.start_ns);
-                   });
+  ChannelFeed feed(folder.path(), {&session_, &files_.log});
   {
     Program program(options_.program, EnvironmentOf(folder.path()));
     if (!program.error().empty()) {
@@ -253,7 +228,7 @@ int Audit::Run() {
     report_.exit_status = program.exit_status();
     report_.signal = program.signal();
   }
-  AddProcesses(feed.processes());
+  feed.End();
   return Finish(report_.exit_status);
 }
 
@@ -273,13 +248,16 @@ int Audit::Replay() {
     if (session_.processes().empty()) Fail(error);
     Note(error + "; the report is of what precedes it");
   }
-  AddProcesses({});
   return Finish(0);
 }
 
 // Writes what is asked for. A file that cannot be written is named in the report, and the one that
 // has the report on standard error.
 int Audit::Finish(int exit_status) {
+  for (const auto& [number, audited] : session_.processes()) {
+    builder_.Add(audited.about, *audited.analysis, &report_);
+  }
+  report_.suppressed = suppressions_.used();
   session_.FinishTrace(report_);
   const std::string trace_error = files_.trace.Close();
   if (!trace_error.empty()) Note("the trace ends early: " + trace_error);

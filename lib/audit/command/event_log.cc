@@ -10,6 +10,24 @@ void EventLog::OnProcess(const Process& process) {
   Write(kBuffered);
 }
 
+void EventLog::OnSource(std::uint32_t process, const std::string& name) {
+  if (!file_.is_open()) return;
+  writer_.OnSource(process, name);
+  Write(kBuffered);
+}
+
+void EventLog::OnNote(std::uint32_t process, const std::string& text) {
+  if (!file_.is_open()) return;
+  writer_.OnNote(process, text);
+  Write(kBuffered);
+}
+
+void EventLog::OnLoss(std::uint32_t process, const Loss& loss) {
+  if (!file_.is_open()) return;
+  writer_.OnLoss(process, loss);
+  Write(kBuffered);
+}
+
 void EventLog::OnObject(std::uint32_t process, std::uint32_t index, const Object& object) {
   if (!file_.is_open()) return;
   writer_.OnObject(process, index, object);

@@ -27,6 +27,9 @@ class EventLog final : public EventSink {
   std::string Open(const std::string& path) { return file_.Open(path); }
 
   void OnProcess(const Process& process) override;
+  void OnSource(std::uint32_t process, const std::string& name) override;
+  void OnNote(std::uint32_t process, const std::string& text) override;
+  void OnLoss(std::uint32_t process, const Loss& loss) override;
   void OnObject(std::uint32_t process, std::uint32_t index, const Object& object) override;
   void OnEvent(std::uint32_t process, const Event& event) override;
 

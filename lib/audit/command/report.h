@@ -45,7 +45,7 @@ struct NamedFinding {
 
 struct ReportedProcess {
   Process process;
-  std::string source;              // empty: none could be had, or it is not known
+  std::string source;              // empty: none could be had
   std::vector<std::string> notes;  // what the source does not see, and why others were not taken
   std::uint64_t events = 0;
   std::uint64_t lost = 0;    // events
@@ -64,7 +64,7 @@ struct Report {
   std::vector<std::string> notes;   // of the audit as a whole
 };
 
-// Processes of a program that no source gave events of. A log does not tell.
+// Processes that no source gave events of.
 [[nodiscard]] std::size_t CountUnaudited(const Report& report);
 
 // For a person; ends with a newline.

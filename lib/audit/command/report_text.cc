@@ -221,7 +221,6 @@ std::string SourcesText(const Report& report) {
 }  // namespace
 
 std::size_t CountUnaudited(const Report& report) {
-  if (report.is_replay) return 0;
   return static_cast<std::size_t>(
       std::count_if(report.processes.begin(), report.processes.end(),
                     [](const ReportedProcess& process) { return process.source.empty(); }));
@@ -254,10 +253,10 @@ std::string ReportText(const Report& report) {
     text += "[" + std::to_string(i + 1) + "] " + FindingText(report, report.findings[i]);
   }
   text += LeftOutText(report);
-  if (!report.is_replay && report.processes.empty()) {
+  if (report.processes.empty()) {
     text += "no process initialised CUDA: there was nothing to audit\n";
   }
-  if (!report.is_replay) text += SourcesText(report);
+  text += SourcesText(report);
   for (const std::string& note : report.notes) text += note + "\n";
   return text;
 }

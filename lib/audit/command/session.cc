@@ -27,14 +27,31 @@ bool EndsContext(const Event& event) {
           event.name == "cudaDeviceReset");
 }
 
+TraceWriter::Time TimeOf(const Session::AuditedProcess& process, std::uint64_t time_ns) {
+  return process.about.process.start_ns + time_ns;
+}
+
 }  // namespace
 
 void Session::OnProcess(const Process& process) {
   AuditedProcess& audited = processes_[process.number];
   if (audited.analysis != nullptr) return;
-  audited.process = process;
+  audited.about.process = process;
   audited.analysis = std::make_unique<Analysis>(process.forked);
   if (trace_ != nullptr) trace_->NameProcess(process.pid, process.program);
+}
+
+void Session::OnSource(std::uint32_t process, const std::string& name) {
+  processes_[process].about.source = name;
+}
+
+void Session::OnNote(std::uint32_t process, const std::string& text) {
+  processes_[process].about.notes.push_back(text);
+}
+
+void Session::OnLoss(std::uint32_t process, const Loss& loss) {
+  processes_[process].about.lost = loss.events;
+  processes_[process].about.broken = loss.records;
 }
 
 void Session::OnObject(std::uint32_t process, std::uint32_t index, const Object& object) {
@@ -43,7 +60,7 @@ void Session::OnObject(std::uint32_t process, std::uint32_t index, const Object&
 
 void Session::OnEvent(std::uint32_t process, const Event& event) {
   AuditedProcess& audited = processes_[process];
-  ++audited.events;
+  ++audited.about.events;
   audited.last_ns = std::max(audited.last_ns, event.time_ns);
   audited.analysis->OnEvent(event);
   if (trace_ == nullptr || event.kind == EventKind::kProcessEnd) return;
@@ -51,21 +68,16 @@ void Session::OnEvent(std::uint32_t process, const Event& event) {
   TraceContexts(event, &audited);
 }
 
-TraceWriter::Time Session::TimeOf(const AuditedProcess& process, std::uint64_t time_ns) const {
-  const auto start = starts_.find(process.process.number);
-  return time_ns + (start == starts_.end() ? 0 : start->second);
-}
-
 void Session::TraceStack(const AuditedProcess& process, const Event& event) {
   const TraceWriter::Time time = TimeOf(process, event.time_ns);
   if (event.kind == EventKind::kThreadEnd) {
-    return trace_->EndThread(process.process.pid, event.thread, time);
+    return trace_->EndThread(process.about.process.pid, event.thread, time);
   }
   std::vector<std::string> stack;
   for (const ContextId id : process.analysis->Stack(event.thread)) {
     stack.push_back(SliceName(process.analysis->Context(id)));
   }
-  trace_->SetStack(process.process.pid, event.thread, time, stack);
+  trace_->SetStack(process.about.process.pid, event.thread, time, stack);
 }
 
 void Session::TraceContexts(const Event& event, AuditedProcess* process) {
@@ -74,7 +86,7 @@ void Session::TraceContexts(const Event& event, AuditedProcess* process) {
   if (event.kind == EventKind::kContext) contexts.insert(event.context);
   if (EndsContext(event)) contexts.erase(event.context);
   if (contexts.size() == before) return;
-  trace_->AddCounter(process->process.pid, TimeOf(*process, event.time_ns), kContextsCounter,
+  trace_->AddCounter(process->about.process.pid, TimeOf(*process, event.time_ns), kContextsCounter,
                      contexts.size());
 }
 
@@ -83,7 +95,7 @@ void Session::FinishTrace(const Report& report) {
   for (const NamedFinding& named : report.findings) {
     const Finding& finding = named.finding;
     const AuditedProcess& process = processes_[named.process];
-    trace_->AddInstant(process.process.pid, finding.thread, TimeOf(process, finding.time_ns),
+    trace_->AddInstant(process.about.process.pid, finding.thread, TimeOf(process, finding.time_ns),
                        Name(finding.kind),
                        {{"culprit", named.culprit.ToString()},
                         {"victim", named.victim.ToString()},
@@ -91,7 +103,7 @@ void Session::FinishTrace(const Report& report) {
                         {"times", std::to_string(finding.count)}});
   }
   for (const auto& [number, process] : processes_) {
-    trace_->EndProcess(process.process.pid, TimeOf(process, process.last_ns));
+    trace_->EndProcess(process.about.process.pid, TimeOf(process, process.last_ns));
   }
 }
 

@@ -25,9 +25,8 @@ namespace cuguest::audit {
 class Session final : public EventSink {
  public:
   struct AuditedProcess {
-    Process process;
+    ReportedProcess about;
     std::unique_ptr<Analysis> analysis;
-    std::uint64_t events = 0;
     std::uint64_t last_ns = 0;     // time of the last event
     std::set<ContextId> contexts;  // that are alive
   };
@@ -36,11 +35,12 @@ class Session final : public EventSink {
   explicit Session(TraceWriter* trace) : trace_(trace) {}
 
   void OnProcess(const Process& process) override;
+  void OnSource(std::uint32_t process, const std::string& name) override;
+  void OnNote(std::uint32_t process, const std::string& text) override;
+  void OnLoss(std::uint32_t process, const Loss& loss) override;
   void OnObject(std::uint32_t process, std::uint32_t index, const Object& object) override;
   void OnEvent(std::uint32_t process, const Event& event) override;
 
-  // CLOCK_MONOTONIC when times of this process begin; only the trace needs it.
-  void SetStart(std::uint32_t process, std::uint64_t start_ns) { starts_[process] = start_ns; }
   // Puts the findings into the trace, and closes what is open there.
   void FinishTrace(const Report& report);
 
@@ -51,12 +51,9 @@ class Session final : public EventSink {
  private:
   void TraceStack(const AuditedProcess& process, const Event& event);
   void TraceContexts(const Event& event, AuditedProcess* process);
-  [[nodiscard]] TraceWriter::Time TimeOf(const AuditedProcess& process,
-                                         std::uint64_t time_ns) const;
 
   TraceWriter* trace_;
   std::map<std::uint32_t, AuditedProcess> processes_;
-  std::map<std::uint32_t, std::uint64_t> starts_;
 };
 
 }  // namespace cuguest::audit
