@@ -29,6 +29,12 @@
 
 namespace cuguest_test {
 
+// How most begin: a host with the user's context 1 current.
+inline const std::string kHost = R"(
+context cuCtxCreate context=1 device=0 | host
+cuCtxCreate 0>1 context=1 | host
+)";
+
 // The log of a process with these events.
 std::string LogOf(std::string_view scenario, bool forked = false);
 
