@@ -569,6 +569,11 @@
   T(GraphInstantiateWithParams, 12000, "", 12000, ptsz, GraphInstantiateWithParams, kInitialized,  \
     (CUgraphExec* exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* params), (exec, graph,       \
     params))                                                                                       \
+  X(GraphExecUpdate, 10020, "", GraphExecUpdateFirst, kInitialized, (CUgraphExec exec, CUgraph     \
+    graph, CUgraphNode* error_node, CUgraphExecUpdateResult* result), (exec, graph, error_node,    \
+    result))                                                                                       \
+  X(GraphExecUpdate, 12000, "_v2", GraphExecUpdate, kInitialized, (CUgraphExec exec, CUgraph       \
+    graph, CUgraphExecUpdateResultInfo* info), (exec, graph, info))                                \
   T(GraphUpload, 11010, "", 11010, ptsz, GraphUpload, kInitialized, (CUgraphExec exec, CUstream    \
     stream), (exec, stream))                                                                       \
   X(GraphExecGetFlags, 12000, "", GraphExecGetFlags, kInitialized, (CUgraphExec exec, cuuint64_t*  \

@@ -14,7 +14,7 @@
 namespace cudasim::driver {
 
 // Those that got this far: not one that took a fault, or that the process's state refused.
-// `symbol` is "cuGraphExecUpdate_v2"; null: all.
+// `symbol` is "cuGraphGetEdges_v2"; null: all.
 std::uint64_t UnmodelledCallsOf(const char* symbol);
 
 // Of each symbol that was called, in the order of the list.

@@ -73,8 +73,6 @@
     NotModelled, kInitialized, (), ())                                                            \
   X(GraphExecExternalSemaphoresWaitNodeSetParams, 11020, "", NotModelled, kInitialized, (), ())   \
   X(GraphExecHostNodeSetParams, 10020, "", NotModelled, kInitialized, (), ())                     \
-  X(GraphExecUpdate, 10020, "", NotModelled, kInitialized, (), ())                                \
-  X(GraphExecUpdate, 12000, "_v2", NotModelled, kInitialized, (), ())                             \
   X(GraphExternalSemaphoresSignalNodeGetParams, 11020, "", NotModelled, kInitialized, (), ())     \
   X(GraphExternalSemaphoresSignalNodeSetParams, 11020, "", NotModelled, kInitialized, (), ())     \
   X(GraphExternalSemaphoresWaitNodeGetParams, 11020, "", NotModelled, kInitialized, (), ())       \

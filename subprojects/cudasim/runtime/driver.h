@@ -40,7 +40,7 @@ namespace cudasim::runtime {
   X(cuStreamIsCapturing) X(cuThreadExchangeStreamCaptureMode) X(cuStreamBeginCapture)       \
   X(cuStreamEndCapture) X(cuStreamGetCaptureInfo)                                           \
   X(cuGraphCreate) X(cuGraphDestroy) X(cuGraphGetNodes) X(cuGraphNodeGetType)               \
-  X(cuGraphInstantiateWithFlags) X(cuGraphLaunch) X(cuGraphExecDestroy)                     \
+  X(cuGraphInstantiateWithFlags) X(cuGraphLaunch) X(cuGraphExecUpdate) X(cuGraphExecDestroy) \
   X(cuEventCreate) X(cuEventDestroy) X(cuEventRecord) X(cuEventQuery)                       \
   X(cuEventSynchronize) X(cuEventElapsedTime)                                               \
   X(cuIpcGetMemHandle) X(cuIpcOpenMemHandle) X(cuIpcCloseMemHandle)                         \

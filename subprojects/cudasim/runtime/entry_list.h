@@ -207,6 +207,8 @@
     cudaGraph_t graph, unsigned long long flags), (exec, graph, flags))                            \
   T(GraphLaunch, ptsz, GraphLaunch, kContext, (cudaGraphExec_t exec, cudaStream_t stream),         \
     (exec, stream))                                                                                \
+  X(GraphExecUpdate, GraphExecUpdate, kContext, (cudaGraphExec_t exec, cudaGraph_t graph,          \
+    cudaGraphExecUpdateResultInfo* info), (exec, graph, info))                                     \
   X(GraphExecDestroy, GraphExecDestroy, kContext, (cudaGraphExec_t exec), (exec))
 
 #define CUDASIM_RUNTIME_AREA_ENTRIES(X, T)                                                     \

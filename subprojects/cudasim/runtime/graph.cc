@@ -86,6 +86,17 @@ cudaError_t GraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   return ToError(Driver().cuGraphLaunch(exec, ToDriver(stream)));
 }
 
+// The results have the driver's numbers.
+cudaError_t GraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
+                            cudaGraphExecUpdateResultInfo* info) {
+  if (info == nullptr) return cudaErrorInvalidValue;
+  CUgraphExecUpdateResultInfo found = {};
+  const CUresult code = Driver().cuGraphExecUpdate(exec, graph, &found);
+  *info = {static_cast<cudaGraphExecUpdateResult>(found.result), found.errorNode,
+           found.errorFromNode};
+  return ToError(code);
+}
+
 cudaError_t GraphExecDestroy(cudaGraphExec_t exec) {
   return ToError(Driver().cuGraphExecDestroy(exec));
 }

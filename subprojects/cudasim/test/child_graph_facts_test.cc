@@ -6,64 +6,11 @@
 
 #include "cudasim/sim.h"
 #include "test/busy.h"
-#include "test/capture.h"
+#include "test/graphs.h"
 
 using namespace cudasim_facts;
 
 namespace {
-
-using Nodes = std::vector<CUgraphNode>;
-
-// A graph that fills the guest's memory, a byte each with its own number.
-struct GraphGuest : Guest {
-  GraphGuest() {
-    OK(RAW(cuMemsetD8)(memory, 0, 16));
-    OK(RAW(cuCtxSynchronize)());
-    OK(RAW(cuGraphCreate)(&graph, 0));
-    OK(RAW(cuGraphCreate)(&inner, 0));
-  }
-  ~GraphGuest() {
-    for (CUgraph made : {graph, inner}) {
-      if (made != nullptr) OK(RAW(cuGraphDestroy)(made));
-    }
-  }
-  GraphGuest(const GraphGuest&) = delete;
-  GraphGuest& operator=(const GraphGuest&) = delete;
-
-  CUgraphNode AddFill(CUgraph to, size_t place, unsigned value, const Nodes& after = {}) const {
-    CUDA_MEMSET_NODE_PARAMS fill = {};
-    fill.dst = memory + place;
-    fill.value = value;
-    fill.elementSize = fill.width = fill.height = 1;
-    CUgraphNode node = nullptr;
-    OK(RAW(cuGraphAddMemsetNode)(&node, to, after.data(), after.size(), &fill, context.get()));
-    return node;
-  }
-  CUgraphNode AddChild(CUgraph to, CUgraph child, const Nodes& after = {}) const {
-    CUgraphNode node = nullptr;
-    OK(RAW(cuGraphAddChildGraphNode)(&node, to, after.data(), after.size(), child));
-    return node;
-  }
-
-  // What is in memory behind a launch.
-  std::vector<int> Run(CUgraph of) const {
-    CUgraphExec executable = nullptr;
-    OK(RAW(cuGraphInstantiateWithFlags)(&executable, of, 0));
-    const std::vector<int> bytes = Launch(executable);
-    OK(RAW(cuGraphExecDestroy)(executable));
-    return bytes;
-  }
-  std::vector<int> Launch(CUgraphExec executable) const {
-    OK(RAW(cuGraphLaunch)(executable, stream));
-    OK(RAW(cuStreamSynchronize)(stream));
-    unsigned char bytes[4] = {};
-    OK(RAW(cuMemcpyDtoH)(bytes, memory, sizeof(bytes)));
-    return {bytes, bytes + 4};
-  }
-
-  CUgraph graph = nullptr;
-  CUgraph inner = nullptr;
-};
 
 size_t CountNodes(CUgraph graph) {
   size_t count = 0;
@@ -77,14 +24,21 @@ CUgraph GraphOf(CUgraphNode node) {
   return graph;
 }
 
-bool Is(const std::vector<int>& bytes, const std::vector<int>& expected) {
-  return bytes == expected;
-}
+struct NestGuest : GraphGuest {
+  NestGuest() { OK(RAW(cuGraphCreate)(&inner, 0)); }
+  ~NestGuest() {
+    if (inner != nullptr) OK(RAW(cuGraphDestroy)(inner));
+  }
+  NestGuest(const NestGuest&) = delete;
+  NestGuest& operator=(const NestGuest&) = delete;
+
+  CUgraph inner = nullptr;
+};
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_child_graph_runs_in_the_place_of_its_node) {
-  const GraphGuest guest;
+  const NestGuest guest;
   guest.AddFill(guest.inner, 0, 2);
   guest.AddFill(guest.inner, 1, 2);
   const CUgraphNode before = guest.AddFill(guest.graph, 0, 1);
@@ -98,7 +52,7 @@ BOOST_AUTO_TEST_CASE(a_child_graph_runs_in_the_place_of_its_node) {
 }
 
 BOOST_AUTO_TEST_CASE(a_child_graph_is_a_copy) {
-  GraphGuest guest;
+  NestGuest guest;
   guest.AddFill(guest.inner, 0, 1);
   const CUgraphNode child = guest.AddChild(guest.graph, guest.inner);
   const CUgraph embedded = GraphOf(child);
@@ -114,7 +68,7 @@ BOOST_AUTO_TEST_CASE(a_child_graph_is_a_copy) {
 }
 
 BOOST_AUTO_TEST_CASE(an_executable_graph_keeps_its_child_graphs) {
-  GraphGuest guest;
+  NestGuest guest;
   guest.AddFill(guest.inner, 0, 1);
   const CUgraphNode child = guest.AddChild(guest.graph, guest.inner);
   CUgraphExec executable = nullptr;
@@ -127,7 +81,7 @@ BOOST_AUTO_TEST_CASE(an_executable_graph_keeps_its_child_graphs) {
 }
 
 BOOST_AUTO_TEST_CASE(child_graphs_have_child_graphs) {
-  const GraphGuest guest;
+  const NestGuest guest;
   CUgraph middle = nullptr;
   OK(RAW(cuGraphCreate)(&middle, 0));
   guest.AddFill(guest.inner, 0, 1);
@@ -140,7 +94,7 @@ BOOST_AUTO_TEST_CASE(child_graphs_have_child_graphs) {
 
 // An H200's driver, 580.159.04, crashed in the case above when it had this at its end.
 BOOST_AUTO_TEST_CASE(a_graph_may_be_its_own_child, *cudasim_test::OnlySim()) {
-  const GraphGuest guest;
+  const NestGuest guest;
   guest.AddFill(guest.graph, 0, 1);
   guest.AddChild(guest.graph, guest.graph);  // as it was
   BOOST_TEST(CountNodes(guest.graph) == 2u);
@@ -148,7 +102,7 @@ BOOST_AUTO_TEST_CASE(a_graph_may_be_its_own_child, *cudasim_test::OnlySim()) {
 }
 
 BOOST_AUTO_TEST_CASE(a_child_graph_waits_for_its_stream) {
-  const GraphGuest guest;
+  const NestGuest guest;
   guest.AddFill(guest.inner, 0, 1);
   guest.AddChild(guest.graph, guest.inner);
   CUgraphExec executable = nullptr;
@@ -167,7 +121,7 @@ BOOST_AUTO_TEST_CASE(a_child_graph_waits_for_its_stream) {
 }
 
 BOOST_AUTO_TEST_CASE(a_clone_is_a_graph_of_its_own) {
-  GraphGuest guest;
+  NestGuest guest;
   guest.AddFill(guest.inner, 0, 1);
   const CUgraphNode child = guest.AddChild(guest.graph, guest.inner);
   const CUgraphNode fill = guest.AddFill(guest.graph, 1, 2, {child});
@@ -190,7 +144,7 @@ BOOST_AUTO_TEST_CASE(a_clone_is_a_graph_of_its_own) {
 }
 
 BOOST_AUTO_TEST_CASE(a_captured_graph_is_cloned) {
-  const GraphGuest guest;
+  const NestGuest guest;
   OK(Begin(guest.stream));
   OK(RAW(cuMemsetD8Async)(guest.memory, 7, 2, guest.stream));
   CUgraph captured = nullptr;
@@ -201,7 +155,7 @@ BOOST_AUTO_TEST_CASE(a_captured_graph_is_cloned) {
 }
 
 BOOST_AUTO_TEST_CASE(a_child_graph_by_parameters_of_any_node) {
-  const GraphGuest guest;
+  const NestGuest guest;
   guest.AddFill(guest.inner, 0, 1);
   CUgraphNodeParams params = {};
   params.type = CU_GRAPH_NODE_TYPE_GRAPH;
@@ -213,7 +167,7 @@ BOOST_AUTO_TEST_CASE(a_child_graph_by_parameters_of_any_node) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_no_graph_is_no_child) {
-  const GraphGuest guest;
+  const NestGuest guest;
   CUgraphNode node = guest.AddFill(guest.graph, 0, 1);
   CUgraph graph = nullptr;
   IS(RAW(cuGraphAddChildGraphNode)(&node, guest.graph, nullptr, 0, nullptr), INVALID_VALUE);
@@ -227,7 +181,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_graph_is_no_child) {
 }
 
 BOOST_AUTO_TEST_CASE(a_graph_with_memory_is_no_child) {
-  const GraphGuest guest;
+  const NestGuest guest;
   CUdeviceptr memory = 0;
   CUgraph captured = nullptr;
   OK(Begin(guest.stream));
@@ -245,7 +199,7 @@ BOOST_AUTO_TEST_CASE(a_graph_with_memory_is_no_child) {
 BOOST_AUTO_TEST_CASE(only_graphs_of_the_program_are_counted, *cudasim_test::OnlySim()) {
   const size_t before = cudasim::Sim::Live().graphs;
   {
-    const GraphGuest guest;
+    const NestGuest guest;
     const CUgraphNode child = guest.AddChild(guest.graph, guest.inner);
     BOOST_TEST(cudasim::Sim::Live().graphs == before + 2);
     IS(RAW(cuGraphDestroy)(GraphOf(child)), INVALID_VALUE);
@@ -260,7 +214,7 @@ int destroyed = 0;
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_child_graph_has_references_of_its_own, *cudasim_test::OnlySim()) {
-  GraphGuest guest;
+  NestGuest guest;
   CUuserObject object = nullptr;
   const auto destroy = [](void*) { ++destroyed; };
   OK(RAW(cuUserObjectCreate)(&object, nullptr, destroy, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));

@@ -201,6 +201,40 @@ BOOST_AUTO_TEST_CASE(a_capture_becomes_a_graph_of_its_calls) {
   RT_OK(cudaStreamDestroy(stream));
 }
 
+// Not measured.
+BOOST_AUTO_TEST_CASE(an_executable_graph_is_updated) {
+  const Retained retained;
+  void* pointer = nullptr;
+  cudaStream_t stream = nullptr;
+  RT_OK(cudaMalloc(&pointer, 64));
+  RT_OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  const auto capture = [&](int value, int fills) {
+    cudaGraph_t graph = nullptr;
+    RT_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+    while (fills-- > 0) RT_OK(cudaMemsetAsync(pointer, value, 64, stream));
+    RT_OK(cudaStreamEndCapture(stream, &graph));
+    return graph;
+  };
+  cudaGraphExec_t exec = nullptr;
+  const cudaGraph_t graphs[] = {capture(1, 1), capture(2, 1), capture(3, 2)};
+  RT_OK(cudaGraphInstantiate(&exec, graphs[0], 0));
+  cudaGraphExecUpdateResultInfo info = {cudaGraphExecUpdateError, nullptr, nullptr};
+  RT_OK(cudaGraphExecUpdate(exec, graphs[1], &info));
+  BOOST_CHECK_EQUAL(info.result, cudaGraphExecUpdateSuccess);
+  RT_IS(cudaGraphExecUpdate(exec, graphs[2], &info), GraphExecUpdateFailure);
+  BOOST_CHECK_EQUAL(info.result, cudaGraphExecUpdateErrorTopologyChanged);
+  RT_IS(cudaGraphExecUpdate(exec, nullptr, &info), InvalidValue);
+  RT_OK(cudaGraphLaunch(exec, stream));
+  RT_OK(cudaStreamSynchronize(stream));
+  unsigned char value = 0;
+  RT_OK(cudaMemcpy(&value, pointer, 1, cudaMemcpyDeviceToHost));
+  BOOST_TEST(value == 2);
+  RT_OK(cudaGraphExecDestroy(exec));
+  for (const cudaGraph_t graph : graphs) RT_OK(cudaGraphDestroy(graph));
+  RT_OK(cudaStreamDestroy(stream));
+  RT_OK(cudaFree(pointer));
+}
+
 BOOST_AUTO_TEST_CASE(a_capture_survives_questions_and_work) {
   const Retained retained;
   void* pointer = nullptr;

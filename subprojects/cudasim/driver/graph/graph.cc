@@ -7,14 +7,12 @@
 
 #include "driver/api.h"
 #include "driver/context/stack.h"
-#include "driver/graph/graph_memory.h"
+#include "driver/graph/executable.h"
+#include "driver/graph/graph_handle.h"
 #include "driver/graph/node_parameters.h"
-#include "driver/handle_table.h"
 #include "driver/launch/launch.h"
 #include "driver/memory/copy.h"
-#include "driver/panic.h"
 #include "driver/stream/capture.h"
-#include "driver/stream/stream.h"
 
 namespace cudasim::driver {
 namespace {
@@ -28,19 +26,6 @@ struct NodeEntry {
   NodePointer node;
   CUgraph graph = nullptr;
 };
-// A node as it was instantiated, or as it was changed since.
-struct ExecutableNode {
-  NodePointer node;
-  Work work;
-};
-struct Executable {
-  Eternal incarnation;
-  std::vector<ExecutableNode> nodes;
-  unsigned long long flags = 0;
-  std::vector<std::shared_ptr<const UserReferences>> user_objects;  // its child graphs', too
-  std::shared_ptr<void> instance;                                   // see Graph
-  TaskPointer last;  // of its last launch, which the next one waits for
-};
 
 HandleTable<CUgraph, GraphEntry>& Graphs() {
   static auto& table = *new HandleTable<CUgraph, GraphEntry>(5);
@@ -50,54 +35,6 @@ HandleTable<CUgraph, GraphEntry>& Graphs() {
 HandleTable<CUgraphNode, NodeEntry>& Nodes() {
   static auto& table = *new HandleTable<CUgraphNode, NodeEntry>(6);
   return table;
-}
-
-HandleTable<CUgraphExec, Executable>& Executables() {
-  static auto& table = *new HandleTable<CUgraphExec, Executable>(7);
-  return table;
-}
-
-// Null and what was destroyed are told; any other value is read as a pointer
-// (measured on an H100, driver 580.159.04).
-template <typename Handle, typename Value>
-CUresult FindIn(HandleTable<Handle, Value>& table, Handle handle, Value* value) {
-  if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const Handled found = table.Find(handle, value);
-  if (found == Handled::kNever) {
-    PanicHandle(handle,
-                "this never was a graph, node or executable graph; a real driver reads the memory "
-                "it points at");
-  }
-  return found == Handled::kAlive ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-void PanicIfContextIsGone(const void* handle, const std::vector<ExecutableNode>& nodes) {
-  for (const ExecutableNode& node : nodes) {
-    if (node.work.incarnation.IsAlive()) continue;
-    PanicHandle(handle,
-                "a node is of a context that was destroyed; a real driver crashes here (measured "
-                "on an H100, driver 580.159.04)");
-  }
-}
-
-bool AreInstantiateFlags(unsigned long long flags) {
-  constexpr unsigned long long kFlags = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH |
-                                        CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
-  return (flags & ~kFlags) == 0;
-}
-
-bool HasMemory(const std::vector<ExecutableNode>& nodes) {
-  return std::any_of(nodes.begin(), nodes.end(),
-                     [](const ExecutableNode& node) { return node.work.memory != nullptr; });
-}
-
-// The nodes that do something, and those of child graphs in the place of their nodes.
-void Collect(const Graph& graph, Executable* executable) {
-  for (const NodePointer& node : graph.nodes) {
-    if (node->work.run != nullptr) executable->nodes.push_back({node, node->work});
-    if (node->work.child != nullptr) Collect(*node->work.child, executable);
-  }
-  executable->user_objects.push_back(std::make_shared<UserReferences>(graph.user_objects));
 }
 
 // Of one graph, and each of them once.
@@ -115,21 +52,6 @@ CUresult FindDependencies(const GraphPointer& graph, const CUgraphNode* handles,
     dependencies->push_back(entry.node);
   }
   return CUDA_SUCCESS;
-}
-
-// Puts the launch into the stream. Its nodes run one after another: branches are not followed.
-TaskPointer SubmitNodes(const Executable& executable, CUstream handle, const Stream& stream) {
-  TaskPointer last = executable.last;
-  for (const ExecutableNode& node : executable.nodes) {
-    const std::shared_ptr<GraphMemory>& memory = node.work.memory;
-    if (memory != nullptr) memory->Own(node.work.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC);
-    last = SubmitUncaptured(handle, stream, node.work, last);
-  }
-  if (last == nullptr) return nullptr;
-  Job end;  // until when the launch keeps the user objects
-  end.incarnation = stream.incarnation;
-  end.run = [objects = executable.user_objects] {};
-  return Schedule::Submit(stream, end, {last});
 }
 
 }  // namespace
@@ -171,7 +93,7 @@ CUresult FindNode(CUgraphNode handle, NodePointer* node) {
 
 size_t CountGraphs() {
   const auto is_own = [](const GraphEntry& entry) { return !entry.graph->is_embedded; };
-  return Graphs().CountIf(is_own) + Executables().CountAlive();
+  return Graphs().CountIf(is_own) + CountExecutables();
 }
 
 NodePointer AddNode(const GraphPointer& graph, const Work& work,
@@ -230,111 +152,6 @@ CUresult GraphNodeGetType(CUgraphNode handle, CUgraphNodeType* type) {
   if (code != CUDA_SUCCESS) return code;
   if (type == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *type = entry.node->work.type;
-  return CUDA_SUCCESS;
-}
-
-CUresult GraphInstantiateWithFlags(CUgraphExec* handle, CUgraph graph_handle,
-                                   unsigned long long flags) {
-  if (!AreInstantiateFlags(flags)) return CUDA_ERROR_INVALID_VALUE;
-  Incarnation incarnation;
-  CUresult code = CurrentReady(&incarnation);
-  if (code != CUDA_SUCCESS) return code;
-  if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  GraphPointer graph;
-  code = FindGraph(graph_handle, &graph);
-  if (code != CUDA_SUCCESS) return code;
-  Executable executable;
-  {
-    const auto lock = Captures::Lock();
-    Collect(*graph, &executable);
-  }
-  PanicIfContextIsGone(graph_handle, executable.nodes);
-  for (const ExecutableNode& node : executable.nodes) {
-    if (!node.work.is_valid()) return CUDA_ERROR_INVALID_VALUE;
-  }
-  // One at a time.
-  if (HasMemory(executable.nodes)) {
-    if (!graph->instance.expired()) return CUDA_ERROR_NOT_SUPPORTED;
-    executable.instance = std::make_shared<int>();
-    graph->instance = executable.instance;
-  }
-  executable.flags = flags;
-  return Executables().Add(executable, handle);
-}
-
-CUresult GraphInstantiate(CUgraphExec* handle, CUgraph graph, CUgraphNode* error_node, char* log,
-                          size_t log_size) {
-  if (error_node != nullptr) *error_node = nullptr;
-  if (log != nullptr && log_size > 0) *log = '\0';
-  return GraphInstantiateWithFlags(handle, graph, 0);
-}
-
-// There is nothing to upload, and nothing for a device to launch. Not measured.
-CUresult GraphInstantiateWithParams(CUgraphExec* handle, CUgraph graph,
-                                    CUDA_GRAPH_INSTANTIATE_PARAMS* params) {
-  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const bool uploads = (params->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) != 0;
-  params->hErrNode_out = nullptr;
-  params->result_out = CUDA_GRAPH_INSTANTIATE_ERROR;
-  Stream stream;
-  CUresult code = uploads ? FindReadyStream(params->hUploadStream, &stream) : CUDA_SUCCESS;
-  if (code == CUDA_SUCCESS) {
-    code = GraphInstantiateWithFlags(
-        handle, graph,
-        params->flags & ~static_cast<cuuint64_t>(CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD));
-  }
-  if (code == CUDA_SUCCESS) params->result_out = CUDA_GRAPH_INSTANTIATE_SUCCESS;
-  return code;
-}
-
-CUresult GraphUpload(CUgraphExec handle, CUstream stream_handle) {
-  Stream stream;
-  const CUresult code = FindReadyStream(stream_handle, &stream);
-  Executable executable;
-  return code != CUDA_SUCCESS ? code : FindIn(Executables(), handle, &executable);
-}
-
-CUresult GraphExecGetFlags(CUgraphExec handle, cuuint64_t* flags) {
-  Executable executable;
-  const CUresult code = FindIn(Executables(), handle, &executable);
-  if (code != CUDA_SUCCESS) return code;
-  if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *flags = executable.flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
-  return CUDA_SUCCESS;
-}
-
-// In any stream: each node works in the context it was captured in.
-CUresult GraphLaunch(CUgraphExec handle, CUstream stream_handle) {
-  Stream stream;
-  CUresult code = FindReadyStream(stream_handle, &stream);
-  if (code != CUDA_SUCCESS) return code;
-  Executable executable;
-  code = FindIn(Executables(), handle, &executable);
-  if (code != CUDA_SUCCESS) return code;
-  PanicIfContextIsGone(handle, executable.nodes);
-  const bool frees_on_launch =
-      (executable.flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0;
-  for (const ExecutableNode& node : executable.nodes) {
-    const bool is_left = node.work.memory != nullptr && node.work.memory->is_owned();
-    if (is_left && !frees_on_launch) return CUDA_ERROR_INVALID_VALUE;
-  }
-  for (const ExecutableNode& node : executable.nodes) {
-    const std::shared_ptr<GraphMemory>& memory = node.work.memory;
-    if (memory != nullptr && memory->is_owned()) memory->UnmapIn(stream);
-  }
-  executable.last = SubmitNodes(executable, stream_handle, stream);
-  if (executable.last != nullptr) Executables().Set(handle, executable);
-  return CUDA_SUCCESS;
-}
-
-CUresult GraphExecDestroy(CUgraphExec handle) {
-  CUresult code = AskCaptures();
-  if (code != CUDA_SUCCESS) return code;
-  Executable executable;
-  code = FindIn(Executables(), handle, &executable);
-  if (code != CUDA_SUCCESS) return code;
-  PanicIfContextIsGone(handle, executable.nodes);
-  Executables().Remove(handle);
   return CUDA_SUCCESS;
 }
 
@@ -456,27 +273,6 @@ CUresult GraphKernelNodeSetAttribute(CUgraphNode handle, CUkernelNodeAttrID id,
   code = entry.node->work.with(attribute, &work);
   if (code == CUDA_SUCCESS) entry.node->work = work;
   return code;
-}
-
-CUresult RemakeInExecutable(CUgraphExec handle, CUgraphNode node_handle, CUgraphNodeType type,
-                            const Remake& remake) {
-  Executable executable;
-  CUresult code = FindIn(Executables(), handle, &executable);
-  if (code != CUDA_SUCCESS) return code;
-  NodePointer node;
-  code = FindNode(node_handle, &node);
-  if (code != CUDA_SUCCESS) return code;
-  const auto found =
-      std::find_if(executable.nodes.begin(), executable.nodes.end(),
-                   [&](const ExecutableNode& candidate) { return candidate.node == node; });
-  if (found == executable.nodes.end() || found->work.type != type) return CUDA_ERROR_INVALID_VALUE;
-  Work work;
-  code = remake(found->work, &work);
-  if (code != CUDA_SUCCESS) return code;
-  if (work.incarnation.id != found->work.incarnation.id) return CUDA_ERROR_INVALID_VALUE;
-  found->work = work;
-  Executables().Set(handle, executable);
-  return CUDA_SUCCESS;
 }
 
 CUresult GraphDestroyNode(CUgraphNode handle) {

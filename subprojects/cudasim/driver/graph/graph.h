@@ -72,12 +72,6 @@ size_t CountGraphs();
 NodePointer AddNode(const GraphPointer& graph, const Work& work,
                     const std::vector<NodePointer>& dependencies);
 
-// Changes the work of a node of that type in what was instantiated from its graph, which is still
-// there: `remake` makes the new work from the old, in the same context.
-using Remake = std::function<CUresult(const Work& old, Work* work)>;
-CUresult RemakeInExecutable(CUgraphExec executable, CUgraphNode node, CUgraphNodeType type,
-                            const Remake& remake);
-
 // For the calls that add a node, whose work `make` makes once the other arguments are known to be
 // right.
 CUresult AddNodeOf(CUgraphNode* handle, CUgraph graph, const CUgraphNode* dependencies,

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "driver/api.h"
-#include "driver/graph/graph.h"
+#include "driver/graph/executable.h"
 #include "driver/launch/launch.h"
 #include "driver/memory/copy.h"
 #include "driver/stream/capture.h"

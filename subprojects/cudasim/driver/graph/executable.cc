@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "driver/graph/executable.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "driver/api.h"
+#include "driver/context/stack.h"
+#include "driver/graph/graph_handle.h"
+#include "driver/graph/graph_memory.h"
+#include "driver/launch/launch.h"
+#include "driver/panic.h"
+#include "driver/stream/capture.h"
+#include "driver/stream/stream.h"
+
+namespace cudasim::driver {
+namespace {
+
+HandleTable<CUgraphExec, Executable>& Executables() {
+  static auto& table = *new HandleTable<CUgraphExec, Executable>(7);
+  return table;
+}
+
+void PanicIfContextIsGone(const void* handle, const std::vector<ExecutableNode>& nodes) {
+  for (const ExecutableNode& node : nodes) {
+    if (node.work.incarnation.IsAlive()) continue;
+    PanicHandle(handle,
+                "a node is of a context that was destroyed; a real driver crashes here (measured "
+                "on an H100, driver 580.159.04)");
+  }
+}
+
+bool AreInstantiateFlags(unsigned long long flags) {
+  constexpr unsigned long long kFlags = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH |
+                                        CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
+  return (flags & ~kFlags) == 0;
+}
+
+bool HasMemory(const std::vector<ExecutableNode>& nodes) {
+  return std::any_of(nodes.begin(), nodes.end(),
+                     [](const ExecutableNode& node) { return node.work.memory != nullptr; });
+}
+
+void Collect(const Graph& graph, std::vector<ExecutableNode>* nodes) {
+  for (const NodePointer& node : graph.nodes) {
+    if (node->work.run != nullptr) nodes->push_back({node, node->work});
+    if (node->work.child != nullptr) Collect(*node->work.child, nodes);
+  }
+}
+
+void CollectUserObjects(const Graph& graph, UserObjects* objects) {
+  for (const NodePointer& node : graph.nodes) {
+    if (node->work.child != nullptr) CollectUserObjects(*node->work.child, objects);
+  }
+  objects->push_back(std::make_shared<UserReferences>(graph.user_objects));
+}
+
+// Puts the launch into the stream. Its nodes run one after another: branches are not followed.
+TaskPointer SubmitNodes(const Executable& executable, CUstream handle, const Stream& stream) {
+  TaskPointer last = executable.last;
+  for (const ExecutableNode& node : executable.nodes) {
+    const std::shared_ptr<GraphMemory>& memory = node.work.memory;
+    if (memory != nullptr) memory->Own(node.work.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC);
+    last = SubmitUncaptured(handle, stream, node.work, last);
+  }
+  if (last == nullptr) return nullptr;
+  Job end;  // until when the launch keeps the user objects
+  end.incarnation = stream.incarnation;
+  end.run = [objects = executable.user_objects] {};
+  return Schedule::Submit(stream, end, {last});
+}
+
+}  // namespace
+
+Shape ShapeOf(const Graph& graph) {
+  Shape shape;
+  std::map<NodePointer, size_t> places;
+  for (const NodePointer& node : graph.nodes) {
+    Shape::Node entry = {node->work.type, {}, nullptr};
+    for (const NodePointer& dependency : node->dependencies) {
+      entry.dependencies.push_back(places.at(dependency));
+    }
+    if (node->work.child != nullptr) {
+      entry.child = std::make_shared<Shape>(ShapeOf(*node->work.child));
+    }
+    places[node] = shape.nodes.size();
+    shape.nodes.push_back(entry);
+  }
+  return shape;
+}
+
+UserObjects UserObjectsOf(const Graph& graph) {
+  UserObjects objects;
+  CollectUserObjects(graph, &objects);
+  return objects;
+}
+
+CUresult FindExecutable(CUgraphExec handle, Executable* executable) {
+  return FindIn(Executables(), handle, executable);
+}
+
+void SetExecutable(CUgraphExec handle, const Executable& executable) {
+  Executables().Set(handle, executable);
+}
+
+size_t CountExecutables() { return Executables().CountAlive(); }
+
+CUresult GraphInstantiateWithFlags(CUgraphExec* handle, CUgraph graph_handle,
+                                   unsigned long long flags) {
+  if (!AreInstantiateFlags(flags)) return CUDA_ERROR_INVALID_VALUE;
+  Incarnation incarnation;
+  CUresult code = CurrentReady(&incarnation);
+  if (code != CUDA_SUCCESS) return code;
+  if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  GraphPointer graph;
+  code = FindGraph(graph_handle, &graph);
+  if (code != CUDA_SUCCESS) return code;
+  Executable executable;
+  {
+    const auto lock = Captures::Lock();
+    executable.shape = ShapeOf(*graph);
+    executable.user_objects = UserObjectsOf(*graph);
+    Collect(*graph, &executable.nodes);
+  }
+  PanicIfContextIsGone(graph_handle, executable.nodes);
+  for (const ExecutableNode& node : executable.nodes) {
+    if (!node.work.is_valid()) return CUDA_ERROR_INVALID_VALUE;
+  }
+  // One at a time.
+  if (HasMemory(executable.nodes)) {
+    if (!graph->instance.expired()) return CUDA_ERROR_NOT_SUPPORTED;
+    executable.instance = std::make_shared<int>();
+    graph->instance = executable.instance;
+  }
+  executable.flags = flags;
+  return Executables().Add(executable, handle);
+}
+
+CUresult GraphInstantiate(CUgraphExec* handle, CUgraph graph, CUgraphNode* error_node, char* log,
+                          size_t log_size) {
+  if (error_node != nullptr) *error_node = nullptr;
+  if (log != nullptr && log_size > 0) *log = '\0';
+  return GraphInstantiateWithFlags(handle, graph, 0);
+}
+
+// There is nothing to upload, and nothing for a device to launch. Not measured.
+CUresult GraphInstantiateWithParams(CUgraphExec* handle, CUgraph graph,
+                                    CUDA_GRAPH_INSTANTIATE_PARAMS* params) {
+  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const bool uploads = (params->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) != 0;
+  params->hErrNode_out = nullptr;
+  params->result_out = CUDA_GRAPH_INSTANTIATE_ERROR;
+  Stream stream;
+  CUresult code = uploads ? FindReadyStream(params->hUploadStream, &stream) : CUDA_SUCCESS;
+  if (code == CUDA_SUCCESS) {
+    code = GraphInstantiateWithFlags(
+        handle, graph,
+        params->flags & ~static_cast<cuuint64_t>(CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD));
+  }
+  if (code == CUDA_SUCCESS) params->result_out = CUDA_GRAPH_INSTANTIATE_SUCCESS;
+  return code;
+}
+
+CUresult GraphUpload(CUgraphExec handle, CUstream stream_handle) {
+  Stream stream;
+  const CUresult code = FindReadyStream(stream_handle, &stream);
+  Executable executable;
+  return code != CUDA_SUCCESS ? code : FindExecutable(handle, &executable);
+}
+
+CUresult GraphExecGetFlags(CUgraphExec handle, cuuint64_t* flags) {
+  Executable executable;
+  const CUresult code = FindExecutable(handle, &executable);
+  if (code != CUDA_SUCCESS) return code;
+  if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *flags = executable.flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
+  return CUDA_SUCCESS;
+}
+
+// In any stream: each node works in the context it was captured in.
+CUresult GraphLaunch(CUgraphExec handle, CUstream stream_handle) {
+  Stream stream;
+  CUresult code = FindReadyStream(stream_handle, &stream);
+  if (code != CUDA_SUCCESS) return code;
+  Executable executable;
+  code = FindExecutable(handle, &executable);
+  if (code != CUDA_SUCCESS) return code;
+  PanicIfContextIsGone(handle, executable.nodes);
+  const bool frees_on_launch =
+      (executable.flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0;
+  for (const ExecutableNode& node : executable.nodes) {
+    const bool is_left = node.work.memory != nullptr && node.work.memory->is_owned();
+    if (is_left && !frees_on_launch) return CUDA_ERROR_INVALID_VALUE;
+  }
+  for (const ExecutableNode& node : executable.nodes) {
+    const std::shared_ptr<GraphMemory>& memory = node.work.memory;
+    if (memory != nullptr && memory->is_owned()) memory->UnmapIn(stream);
+  }
+  executable.last = SubmitNodes(executable, stream_handle, stream);
+  if (executable.last != nullptr) Executables().Set(handle, executable);
+  return CUDA_SUCCESS;
+}
+
+CUresult GraphExecDestroy(CUgraphExec handle) {
+  CUresult code = AskCaptures();
+  if (code != CUDA_SUCCESS) return code;
+  Executable executable;
+  code = FindExecutable(handle, &executable);
+  if (code != CUDA_SUCCESS) return code;
+  PanicIfContextIsGone(handle, executable.nodes);
+  Executables().Remove(handle);
+  return CUDA_SUCCESS;
+}
+
+CUresult RemakeInExecutable(CUgraphExec handle, CUgraphNode node_handle, CUgraphNodeType type,
+                            const Remake& remake) {
+  Executable executable;
+  CUresult code = FindExecutable(handle, &executable);
+  if (code != CUDA_SUCCESS) return code;
+  NodePointer node;
+  code = FindNode(node_handle, &node);
+  if (code != CUDA_SUCCESS) return code;
+  const auto found =
+      std::find_if(executable.nodes.begin(), executable.nodes.end(),
+                   [&](const ExecutableNode& candidate) { return candidate.node == node; });
+  if (found == executable.nodes.end() || found->work.type != type) return CUDA_ERROR_INVALID_VALUE;
+  Work work;
+  code = remake(found->work, &work);
+  if (code != CUDA_SUCCESS) return code;
+  if (work.incarnation.id != found->work.incarnation.id) return CUDA_ERROR_INVALID_VALUE;
+  found->work = work;
+  Executables().Set(handle, executable);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace cudasim::driver

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// cuGraphExecUpdate. Not measured: as <cuda.h> describes it. Graphs that allocate or free memory
+// are refused.
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "driver/api.h"
+#include "driver/graph/executable.h"
+#include "driver/memory/memory.h"
+#include "driver/stream/capture.h"
+
+namespace cudasim::driver {
+namespace {
+
+constexpr size_t kNone = static_cast<size_t>(-1);
+
+// The nodes that no other depends on.
+std::vector<size_t> ExitsOf(const Shape& shape) {
+  std::vector<bool> is_exit(shape.nodes.size(), true);
+  for (const Shape::Node& node : shape.nodes) {
+    for (const size_t dependency : node.dependencies) is_exit[dependency] = false;
+  }
+  std::vector<size_t> exits;
+  for (size_t i = 0; i < is_exit.size(); ++i) {
+    if (is_exit[i]) exits.push_back(i);
+  }
+  return exits;
+}
+
+// Pairing
+//
+// Which node of a graph stands for which one of what was instantiated. The exits are paired in
+// their order, and then what two paired nodes depend on, in the order of their edges.
+class Pairing {
+ public:
+  Pairing(const Shape& old, const Shape& shape)
+      : old_(old),
+        new_(shape),
+        new_of_(old.nodes.size(), kNone),
+        old_of_(shape.nodes.size(), kNone) {}
+
+  // False if the two do not match: then failure() says why, with nodes of the new graph.
+  bool Run() {
+    const std::vector<size_t> old_exits = ExitsOf(old_);
+    const std::vector<size_t> exits = ExitsOf(new_);
+    if (old_.nodes.size() != new_.nodes.size()) return Fail();
+    if (exits.size() > old_exits.size()) return Fail(exits.back());
+    for (size_t i = 0; i < exits.size(); ++i) Pair(old_exits[i], exits[i]);
+    for (size_t i = 0; i < pairs_.size(); ++i) {  // which grow
+      const auto [old, node] = pairs_[i];
+      if (!PairDependencies(old, node)) return false;
+    }
+    return pairs_.size() == new_.nodes.size() || Fail();
+  }
+
+  struct Failure {
+    CUgraphExecUpdateResult result = CU_GRAPH_EXEC_UPDATE_SUCCESS;
+    size_t node = kNone;
+    size_t from = kNone;
+  };
+  const Failure& failure() const { return failure_; }
+
+  size_t NewOf(size_t old) const { return new_of_[old]; }
+
+ private:
+  bool Fail(size_t node = kNone, size_t from = kNone) {
+    failure_ = {CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, node, from};
+    return false;
+  }
+
+  void Pair(size_t old, size_t node) {
+    new_of_[old] = node;
+    old_of_[node] = old;
+    pairs_.emplace_back(old, node);
+  }
+
+  bool PairDependencies(size_t old, size_t node) {
+    if (old_.nodes[old].type != new_.nodes[node].type) {
+      failure_ = {CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED, node, kNone};
+      return false;
+    }
+    const std::vector<size_t>& before = old_.nodes[old].dependencies;
+    const std::vector<size_t>& after = new_.nodes[node].dependencies;
+    if (before.size() != after.size()) return Fail(node);
+    for (size_t i = 0; i < before.size(); ++i) {
+      const bool is_first = new_of_[before[i]] == kNone && old_of_[after[i]] == kNone;
+      if (is_first) Pair(before[i], after[i]);
+      if (new_of_[before[i]] != after[i]) return Fail(node, after[i]);
+    }
+    return true;
+  }
+
+  const Shape& old_;
+  const Shape& new_;
+  std::vector<size_t> new_of_;
+  std::vector<size_t> old_of_;
+  std::vector<std::pair<size_t, size_t>> pairs_;
+  Failure failure_;
+};
+
+CUgraphNodeParams Describe(const Work& work) {
+  CUgraphNodeParams params = {};
+  work.describe(&params);
+  return params;
+}
+
+bool IsCooperative(const Work& work) {
+  bool is_cooperative = false;
+  for (const CUlaunchAttribute& attribute : work.attributes) {
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
+      is_cooperative = attribute.value.cooperative != 0;
+    }
+  }
+  return is_cooperative;
+}
+
+// 0 for memory of no context.
+std::uint64_t ContextOf(CUdeviceptr address) {
+  Allocation allocation;
+  return Memory::Find(address, &allocation) ? allocation.incarnation.id : 0;
+}
+
+bool IsLikeCopy(const CUDA_MEMCPY3D& old, const CUDA_MEMCPY3D& copy) {
+  return old.srcMemoryType == copy.srcMemoryType && old.dstMemoryType == copy.dstMemoryType &&
+         ContextOf(old.srcDevice) == ContextOf(copy.srcDevice) &&
+         ContextOf(old.dstDevice) == ContextOf(copy.dstDevice);
+}
+
+// Of one row, all may change.
+bool IsLikeFill(const CUDA_MEMSET_NODE_PARAMS_v2& old, const CUDA_MEMSET_NODE_PARAMS_v2& fill) {
+  if (ContextOf(old.dst) != ContextOf(fill.dst)) return false;
+  const bool is_same = old.elementSize == fill.elementSize && old.pitch == fill.pitch &&
+                       old.width == fill.width && old.height == fill.height;
+  return is_same || (old.height == 1 && fill.height == 1);
+}
+
+// Whether the one may do the other's work; they are of one type.
+CUgraphExecUpdateResult Compare(const Work& old, const Work& work) {
+  const bool is_same_context = old.incarnation.id == work.incarnation.id;
+  switch (work.type) {
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+    case CU_GRAPH_NODE_TYPE_MEM_FREE:
+      return CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED;
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+      if (!is_same_context) return CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE;
+      return IsCooperative(old) == IsCooperative(work)
+                 ? CU_GRAPH_EXEC_UPDATE_SUCCESS
+                 : CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED;
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+      return IsLikeCopy(Describe(old).memcpy.copyParams, Describe(work).memcpy.copyParams)
+                 ? CU_GRAPH_EXEC_UPDATE_SUCCESS
+                 : CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+      return IsLikeFill(Describe(old).memset, Describe(work).memset)
+                 ? CU_GRAPH_EXEC_UPDATE_SUCCESS
+                 : CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
+    default:
+      return CU_GRAPH_EXEC_UPDATE_SUCCESS;
+  }
+}
+
+// Update
+//
+// Takes the work of a graph's nodes over into an executable graph, of which it is given a copy.
+class Update {
+ public:
+  explicit Update(Executable* executable) : executable_(executable) {}
+
+  // Not SUCCESS: the copy is spoilt, and info() has what the driver says.
+  CUresult Run(const Shape& shape, const Graph& graph) {
+    const Shape now = ShapeOf(graph);
+    Pairing pairing(shape, now);
+    if (!pairing.Run()) {
+      const Pairing::Failure& failure = pairing.failure();
+      return Fail(failure.result, HandleOf(graph, failure.node), HandleOf(graph, failure.from));
+    }
+    for (size_t old = 0; old < shape.nodes.size(); ++old) {
+      const Node& node = *graph.nodes[pairing.NewOf(old)];
+      const auto& child = shape.nodes[old].child;
+      const CUresult code = child != nullptr ? Run(*child, *node.work.child) : Take(node);
+      if (code != CUDA_SUCCESS) return code;
+    }
+    return CUDA_SUCCESS;
+  }
+
+  const CUgraphExecUpdateResultInfo& info() const { return info_; }
+
+ private:
+  static CUgraphNode HandleOf(const Graph& graph, size_t node) {
+    return node != kNone ? graph.nodes[node]->handle : nullptr;
+  }
+
+  CUresult Fail(CUgraphExecUpdateResult result, CUgraphNode node, CUgraphNode from = nullptr) {
+    info_ = {result, node, from};
+    return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+  }
+
+  // The executable graph has its nodes in the order of the shape's.
+  CUresult Take(const Node& node) {
+    if (node.work.run == nullptr) return CUDA_SUCCESS;
+    Work& old = executable_->nodes[taken_++].work;
+    const CUgraphExecUpdateResult result = Compare(old, node.work);
+    if (result != CU_GRAPH_EXEC_UPDATE_SUCCESS) return Fail(result, node.handle);
+    info_ = {CU_GRAPH_EXEC_UPDATE_ERROR, node.handle, nullptr};
+    if (!node.work.is_valid()) return CUDA_ERROR_INVALID_VALUE;
+    old = node.work;
+    return CUDA_SUCCESS;
+  }
+
+  Executable* const executable_;
+  size_t taken_ = 0;
+  CUgraphExecUpdateResultInfo info_ = {};
+};
+
+}  // namespace
+
+// The nodes stay those of the graph that was instantiated; the user objects become the other's.
+CUresult GraphExecUpdate(CUgraphExec handle, CUgraph graph_handle,
+                         CUgraphExecUpdateResultInfo* info) {
+  if (info == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *info = {CU_GRAPH_EXEC_UPDATE_ERROR, nullptr, nullptr};
+  Executable executable;
+  CUresult code = FindExecutable(handle, &executable);
+  if (code != CUDA_SUCCESS) return code;
+  GraphPointer graph;
+  code = FindGraph(graph_handle, &graph);
+  if (code != CUDA_SUCCESS) return code;
+  const UserObjects before = executable.user_objects;  // released without the lock
+  const auto lock = Captures::Lock();
+  Update update(&executable);
+  code = update.Run(executable.shape, *graph);
+  *info = update.info();
+  if (code != CUDA_SUCCESS) return code;
+  *info = {CU_GRAPH_EXEC_UPDATE_SUCCESS, nullptr, nullptr};
+  executable.user_objects = UserObjectsOf(*graph);
+  SetExecutable(handle, executable);
+  return CUDA_SUCCESS;
+}
+
+CUresult GraphExecUpdateFirst(CUgraphExec executable, CUgraph graph, CUgraphNode* error_node,
+                              CUgraphExecUpdateResult* result) {
+  if (result == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  CUgraphExecUpdateResultInfo info = {};
+  const CUresult code = GraphExecUpdate(executable, graph, &info);
+  *result = info.result;
+  if (error_node != nullptr) *error_node = info.errorNode;
+  return code;
+}
+
+}  // namespace cudasim::driver
