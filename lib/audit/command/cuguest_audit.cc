@@ -197,6 +197,7 @@ Program::Environment Audit::EnvironmentOf(const std::string& folder) {
 // latter.
 void Audit::Wait(Program* program, ChannelFeed* feed) {
   MemoryTrack memory(&files_.trace);
+  memory.Sample();  // also of a program that has ended by now
   bool idle = false;
   while (!program->WaitFor(idle ? kPollMilliseconds : 0)) {
     idle = feed->Poll() == 0;
