@@ -91,8 +91,10 @@ FAULTS = {
     "forked-child": "hostile::WorkInForkedChild",
     "used-destroyed-context": "hostile::UseDestroyedContext",
 }
-for kind, function in FAULTS.items():
-    run = Run("--", host, "well", kind)
+# Where nobody has used device 0, as `well` does.
+ON_DEVICE_ONE = {"touched-device-zero": "hostile::VisitDeviceZero"}
+for kind, function in {**FAULTS, **ON_DEVICE_ONE}.items():
+    run = Run("--", host, *["well"] * (kind in FAULTS), kind)
     finding = found(run, kind)
     check(f"finds {kind}", finding is not None and finding["count"] == 1, run)
     if finding:
@@ -105,6 +107,14 @@ for kind, function in FAULTS.items():
               f"{pathlib.Path(hostile).name}  {function} (hostile.cc:{culprit.get('line')})" in run.err, run)
     check(f"{kind}: the schema", run.report is not None and not schema.errors(run.report, report_schema),
           run.report and schema.errors(run.report, report_schema))
+
+run = Run("--", host, "touched-device-zero")
+check("device 0 touched: nothing else, and no victim", run.kinds() == ["touched-device-zero"]
+      and not run.findings[0].get("victim") and run.findings[0]["after"]["device"] == 0, run)
+run = Run("--", host, "touched-device-zero", "use-device-zero")
+check("device 0 touched, and used later", run.findings == [], run)
+run = Run("--", host, "use-device-zero", "touched-device-zero")
+check("device 0 touched, which the host had used", run.findings == [], run)
 
 run = Run("--", host, "leaked-push", "leaked-push")
 finding = found(run, "leaked-push") or {"victim": {}}
