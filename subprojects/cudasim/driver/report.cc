@@ -7,12 +7,14 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "driver/control.h"
@@ -43,14 +45,10 @@ Report* report = nullptr;
 
 // 0 to `limit`, or -1.
 int ParseNumber(std::string_view text, int limit) {
-  if (text.empty()) return -1;
-  int value = 0;
-  for (const char digit : text) {
-    if (digit < '0' || digit > '9') return -1;
-    value = value * 10 + (digit - '0');
-    if (value > limit) return -1;
-  }
-  return value;
+  int value = -1;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && stop == end && value >= 0 && value <= limit ? value : -1;
 }
 
 std::string_view TakeUntil(char separator, std::string_view* text) {
