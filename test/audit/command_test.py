@@ -113,8 +113,6 @@ check("device 0 touched: nothing else, and no victim", run.kinds() == ["touched-
       and not run.findings[0].get("victim") and run.findings[0]["after"]["device"] == 0, run)
 run = Run("--", host, "touched-device-zero", "use-device-zero")
 check("device 0 touched, and used later", run.findings == [], run)
-run = Run("--", host, "use-device-zero", "touched-device-zero")
-check("device 0 touched, which the host had used", run.findings == [], run)
 
 run = Run("--", host, "leaked-push", "leaked-push")
 finding = found(run, "leaked-push") or {"victim": {}}
