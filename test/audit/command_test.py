@@ -80,16 +80,19 @@ FAULTS = {
     "leaked-push": "hostile::LeakPush",
     "extra-pop": "hostile::PopTooOften",
     "replaced-context": "hostile::ReplaceContext",
+    "left-context": "hostile::LeaveContext",
     "created-primary": "hostile::CreatePrimary",
     "query-created-primary": "hostile::QueryCreatesPrimary",
     "reset-primary": "hostile::ResetPrimary",
     "over-released-primary": "hostile::ReleaseTooOften",
     "destroyed-context": "hostile::DestroyContext",
+    "destroyed-in-use": "hostile::DestroyContextInUse",
     "changed-setting": "hostile::ChangeLimit",
     "left-error": "hostile::LeaveError",
     "broke-capture": "hostile::BreakCapture",
     "forked-child": "hostile::WorkInForkedChild",
     "used-destroyed-context": "hostile::UseDestroyedContext",
+    "after-shutdown": "hostile::Memory::~Memory",
 }
 # Where nobody has used device 0, as `well` does.
 ON_DEVICE_ONE = {"touched-device-zero": "hostile::VisitDeviceZero"}
@@ -369,6 +372,7 @@ check("a file that cannot be run", run.code == 126 and "Permission denied" in ru
 # The schema and the documentation list all kinds.
 kinds = report_schema["$defs"]["finding"]["properties"]["kind"]["enum"]
 identifiers = re.findall(r'"([a-z]+(?:-[a-z]+)+)"\}', (root / "lib" / "audit" / "finding.cc").read_text())
+check("each kind of finding has a program", sorted([*FAULTS, *ON_DEVICE_ONE]) == sorted(identifiers), identifiers)
 check("the schema has all kinds of findings", kinds == identifiers and len(kinds) > 10, (kinds, identifiers))
 page = (root / "docs" / "audit.md").read_text()
 check("docs/audit.md has all kinds of findings", all(f"(`{kind}`)" in page for kind in kinds))
