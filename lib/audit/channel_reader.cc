@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::uint64_t kStuckNs = 1'000'000'000;
 constexpr std::size_t kMostAtOnce = 10000;     // then it is another process's turn
-constexpr std::uint32_t kMaxNumber = 1 << 20;  // of names and objects: more is a broken record
+constexpr std::uint32_t kMaxNumber = 1 << 16;  // of names and objects: more is a broken record
 
 std::uint64_t Now() {
   timespec time = {};
@@ -112,7 +112,8 @@ class ChannelReader::Channel {
       if (count == 0) count = End(on_event);
     }
     process->lost = header_->lost.load(std::memory_order_relaxed);
-    process->unread = header_->head.load(std::memory_order_acquire) - ticket_;
+    const std::uint64_t head = header_->head.load(std::memory_order_acquire);
+    process->unread = head > ticket_ ? head - ticket_ : 0;
     return count;
   }
 
@@ -158,12 +159,21 @@ class ChannelReader::Channel {
   // Moves over what will not be finished.
   bool HasNext() {
     while (slots_[ticket_ % count_].sequence.load(std::memory_order_acquire) != ticket_ + 1) {
-      if (header_->head.load(std::memory_order_acquire) <= ticket_) return false;
+      const std::uint64_t head = header_->head.load(std::memory_order_acquire);
+      if (head <= ticket_) return false;
+      if (head - ticket_ > count_) return Skip(head);
       if (!is_over_ && !IsStuck()) return false;
       if (broken_at_ != ticket_) ++process_->broken;
       broken_at_ = ++ticket_;
     }
     return true;
+  }
+
+  // To a `head` that no writer comes to: the process has overwritten it.
+  bool Skip(std::uint64_t head) {
+    ++process_->broken;
+    ticket_ = head;
+    return false;
   }
 
   bool IsStuck() {

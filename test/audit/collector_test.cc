@@ -338,6 +338,14 @@ BOOST_AUTO_TEST_CASE(flood_is_read_while_it_is_written) {
   BOOST_TEST(CountOf(audit.events.at(audit.pid), "call cuCtxPopCurrent") == 40000u);
 }
 
+BOOST_AUTO_TEST_CASE(overwritten_channel_is_left_behind) {
+  const Audit audit("overwrites_its_channel");
+  BOOST_TEST(audit.status == 0);
+  BOOST_TEST(audit.process().broken >= 1u);
+  BOOST_TEST(CountOf(audit.events.at(audit.pid), "call cuCtxPushCurrent") >= 1u);
+  BOOST_TEST(audit.process().ended);
+}
+
 BOOST_AUTO_TEST_CASE(program_runs_without_a_directory) {
   const Audit audit("many_threads", {{kDirectoryVariable, "/no/such/directory"}});
   BOOST_TEST(audit.status == 0);

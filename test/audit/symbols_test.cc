@@ -98,8 +98,10 @@ BOOST_AUTO_TEST_CASE(missing_objects_have_no_names) {
   BOOST_TEST_REQUIRE(symbols.Of(&gone, 0x10).size() == 1U);
   BOOST_TEST(symbols.Of(&gone, 0x10)[0].ToString() == "libgone.so+0x10");
   BOOST_TEST(symbols.Of(nullptr, 0x20)[0].ToString() == "0x20");
-  const Object folder = {"/tmp", ""};
-  BOOST_TEST(symbols.Of(&folder, 0x10)[0].ToString() == "tmp+0x10");
+  for (const char* path : {"/tmp", "/dev/zero", "/proc/kcore"}) {
+    const Object other = {path, ""};
+    BOOST_TEST(symbols.Of(&other, 0x10)[0].ToString() == BaseName(path) + "+0x10");
+  }
 }
 
 BOOST_AUTO_TEST_CASE(functions_of_an_object_have_names) {

@@ -7,7 +7,7 @@ and runs it on its kept corpus, then on N new inputs (--runs, 20,000 if nothing 
 What it finds stays in BUILD/fuzz/TARGET: new inputs in corpus/, which --keep adds to the kept corpus, as
 far as they cover more, and inputs that fail, which are printed. BUILD has the simulated driver.
 
-Targets: image and ptx, of subprojects/cudaimage/fuzz; params, notes and guard, of test/fuzz.
+Targets: image and ptx, of subprojects/cudaimage/fuzz; params, notes, guard, log and channel, of test/fuzz.
 """
 
 import argparse
@@ -28,9 +28,12 @@ TARGETS = {
     "params": (ROOT / "test" / "fuzz", "params"),
     "notes": (ROOT / "test" / "fuzz", "notes"),
     "guard": (ROOT / "test" / "fuzz", "core"),
+    "log": (ROOT / "test" / "fuzz", "audit"),
+    "channel": (ROOT / "test" / "fuzz", "audit"),
 }
 # Of the largest input, in bytes: what a real image of the kept corpus has.
-MAX_LENGTH = {"image": 65536, "ptx": 16384, "params": 1024, "notes": 4096, "guard": 96}
+MAX_LENGTH = {"image": 65536, "ptx": 16384, "params": 1024, "notes": 4096, "guard": 96,
+              "log": 16384, "channel": 4096}
 
 
 def listed(path):
@@ -42,6 +45,11 @@ def sources(what):
         return [path for path in listed(IMAGE / "src" / "sources.list")]
     if what == "params":
         return [ROOT / "lib" / "launch" / "param_buffer.cc"]
+    if what == "audit":
+        names = ["function_name", "json", "report_builder", "report_json", "report_text", "session", "suppressions",
+                 "symbols_elf", "trace", "output_file"]
+        return [*(path for path in (ROOT / "lib" / "audit").glob("*.cc") if not path.name.startswith("audit")),
+                *(ROOT / "lib" / "audit" / "command" / f"{name}.cc" for name in names)]
     core = listed(ROOT / "lib" / "core.list")
     return [path for path in core if what == "core" or path.name != "registry_home.cc"]
 
@@ -84,6 +92,9 @@ def main():
     common = [program, f"-max_len={MAX_LENGTH[options.target]}", f"-artifact_prefix={out}/", "-print_final_stats=1",
               "-timeout=20"]
     limit = f"-max_total_time={options.seconds}" if options.seconds else f"-runs={options.runs}"
+    words = TARGETS[options.target][0] / f"{options.target}.dict"
+    if words.exists():
+        common.append(f"-dict={words}")
     code = subprocess.call([*common, limit, found, kept], env=environment)
     if code != 0:
         print(f"FAILED: the input is the last file that is named above, in {out}")

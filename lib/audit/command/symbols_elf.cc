@@ -4,12 +4,14 @@
 // was inlined.
 
 #include <elf.h>
+#include <fcntl.h>
 #include <link.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <system_error>
+#include <string_view>
 
 #include "lib/audit/command/symbols.h"
 
@@ -17,17 +19,38 @@ namespace cuguest::audit {
 
 namespace {
 
+// What a file has; nothing if it cannot be read.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::string& path) {
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0) return;
+    struct stat about = {};
+    if (fstat(file, &about) == 0 && S_ISREG(about.st_mode) && about.st_size > 0) {
+      const auto size = static_cast<std::size_t>(about.st_size);
+      void* mapped = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
+      if (mapped != MAP_FAILED) bytes_ = {static_cast<const char*>(mapped), size};
+    }
+    close(file);
+  }
+  ~MappedFile() {
+    if (!bytes_.empty()) munmap(const_cast<char*>(bytes_.data()), bytes_.size());
+  }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  [[nodiscard]] std::string_view bytes() const { return bytes_; }
+
+ private:
+  std::string_view bytes_;
+};
+
 // A file of which any part may be missing or wrong.
 class ElfFile {
  public:
   using Section = ElfW(Shdr);
 
-  explicit ElfFile(const std::string& path) {
-    std::error_code failed;
-    const std::uintmax_t size = std::filesystem::file_size(path, failed);
-    if (failed) return;  // of a folder too
-    bytes_.resize(size);
-    std::ifstream(path, std::ios::binary).read(bytes_.data(), static_cast<std::streamsize>(size));
+  explicit ElfFile(const std::string& path) : file_(path), bytes_(file_.bytes()) {
     ElfW(Ehdr) header = {};
     if (!Read(0, &header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return;
     Section section = {};
@@ -48,7 +71,7 @@ class ElfFile {
   // To its zero.
   [[nodiscard]] std::string Text(std::uint64_t at) const {
     if (at >= bytes_.size()) return "";
-    return bytes_.substr(at, bytes_.find('\0', at) - at);
+    return std::string(bytes_.substr(at, bytes_.find('\0', at) - at));
   }
 
   [[nodiscard]] std::string BuildId() const {
@@ -89,7 +112,8 @@ class ElfFile {
   }
 
  private:
-  std::string bytes_;
+  const MappedFile file_;
+  const std::string_view bytes_;
   std::vector<Section> sections_;
 };
 

@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,10 +14,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "lib/audit/channel.h"
 #include "test/support/raw_driver.h"
 
 namespace {
@@ -221,6 +224,23 @@ int Floods() {
   return 0;
 }
 
+// A stray write into the head of its channel, between two pushes.
+int OverwritesItsChannel() {
+  const CUcontext context = MakeContext(0);
+  const Guest guest(guest_path);
+  EXPECT(guest.Push(context) == 0);
+  const std::string directory = std::getenv(cuguest::audit::kDirectoryVariable);
+  std::ifstream maps("/proc/self/maps");
+  std::uintptr_t channel = 0;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find(directory) != std::string::npos) channel = std::stoull(line, nullptr, 16);
+  }
+  EXPECT(channel != 0);
+  reinterpret_cast<cuguest::audit::ChannelHeader*>(channel)->head.store(std::uint64_t{1} << 62);
+  EXPECT(guest.Push(context) == 0);
+  return 0;
+}
+
 constexpr struct {
   const char* name;
   int (*run)();
@@ -238,6 +258,7 @@ constexpr struct {
     {"uses_a_destroyed_handle", UsesADestroyedHandle},
     {"changes_settings", ChangesSettings},
     {"floods", Floods},
+    {"overwrites_its_channel", OverwritesItsChannel},
 };
 
 }  // namespace
