@@ -164,13 +164,12 @@ CUgraphExecUpdateResult Compare(const Work& old, const Work& work) {
 
 // Update
 //
-// Takes the work of a graph's nodes over into an executable graph, of which it is given a copy.
+// The work of a graph's nodes on its way into an executable graph.
 class Update {
  public:
-  explicit Update(Executable* executable) : executable_(executable) {}
-
-  // Not SUCCESS: the copy is spoilt, and info() has what the driver says.
-  CUresult Run(const Shape& shape, const Graph& graph) {
+  // Of the graph and its child graphs, which must not change meanwhile. Not SUCCESS: the topology
+  // is another one.
+  CUresult Collect(const Shape& shape, const Graph& graph) {
     const Shape now = ShapeOf(graph);
     Pairing pairing(shape, now);
     if (!pairing.Run()) {
@@ -178,11 +177,26 @@ class Update {
       return Fail(failure.result, HandleOf(graph, failure.node), HandleOf(graph, failure.from));
     }
     for (size_t old = 0; old < shape.nodes.size(); ++old) {
-      const Node& node = *graph.nodes[pairing.NewOf(old)];
+      const NodePointer& node = graph.nodes[pairing.NewOf(old)];
       const auto& child = shape.nodes[old].child;
-      const CUresult code = child != nullptr ? Run(*child, *node.work.child) : Take(node);
+      const CUresult code = child != nullptr ? Collect(*child, *node->work.child) : CUDA_SUCCESS;
       if (code != CUDA_SUCCESS) return code;
+      if (node->work.run != nullptr) works_.push_back({node->handle, node->work});
     }
+    return CUDA_SUCCESS;
+  }
+
+  // `nodes` are in the order of the shape's. Not SUCCESS: some of them are changed.
+  CUresult TakeOver(std::vector<ExecutableNode>* nodes) {
+    for (size_t i = 0; i < works_.size(); ++i) {
+      const auto& [node, work] = works_[i];
+      const CUgraphExecUpdateResult result = Compare((*nodes)[i].work, work);
+      if (result != CU_GRAPH_EXEC_UPDATE_SUCCESS) return Fail(result, node);
+      info_ = {CU_GRAPH_EXEC_UPDATE_ERROR, node, nullptr};
+      if (!work.is_valid()) return CUDA_ERROR_INVALID_VALUE;
+      (*nodes)[i].work = work;
+    }
+    info_ = {CU_GRAPH_EXEC_UPDATE_SUCCESS, nullptr, nullptr};
     return CUDA_SUCCESS;
   }
 
@@ -198,20 +212,7 @@ class Update {
     return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
   }
 
-  // The executable graph has its nodes in the order of the shape's.
-  CUresult Take(const Node& node) {
-    if (node.work.run == nullptr) return CUDA_SUCCESS;
-    Work& old = executable_->nodes[taken_++].work;
-    const CUgraphExecUpdateResult result = Compare(old, node.work);
-    if (result != CU_GRAPH_EXEC_UPDATE_SUCCESS) return Fail(result, node.handle);
-    info_ = {CU_GRAPH_EXEC_UPDATE_ERROR, node.handle, nullptr};
-    if (!node.work.is_valid()) return CUDA_ERROR_INVALID_VALUE;
-    old = node.work;
-    return CUDA_SUCCESS;
-  }
-
-  Executable* const executable_;
-  size_t taken_ = 0;
+  std::vector<std::pair<CUgraphNode, Work>> works_;
   CUgraphExecUpdateResultInfo info_ = {};
 };
 
@@ -228,14 +229,17 @@ CUresult GraphExecUpdate(CUgraphExec handle, CUgraph graph_handle,
   GraphPointer graph;
   code = FindGraph(graph_handle, &graph);
   if (code != CUDA_SUCCESS) return code;
-  const UserObjects before = executable.user_objects;  // released without the lock
-  const auto lock = Captures::Lock();
-  Update update(&executable);
-  code = update.Run(executable.shape, *graph);
+  Update update;
+  UserObjects objects;
+  {
+    const auto lock = Captures::Lock();
+    code = update.Collect(executable.shape, *graph);
+    objects = UserObjectsOf(*graph);
+  }
+  if (code == CUDA_SUCCESS) code = update.TakeOver(&executable.nodes);
   *info = update.info();
   if (code != CUDA_SUCCESS) return code;
-  *info = {CU_GRAPH_EXEC_UPDATE_SUCCESS, nullptr, nullptr};
-  executable.user_objects = UserObjectsOf(*graph);
+  std::swap(executable.user_objects, objects);
   SetExecutable(handle, executable);
   return CUDA_SUCCESS;
 }
