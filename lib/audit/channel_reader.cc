@@ -258,6 +258,7 @@ class ChannelReader::Channel {
     EventRecord record = {};
     if (!Take(body_, 0, &record)) return false;
     if (record.kind > static_cast<std::uint8_t>(EventKind::kProcessEnd)) return false;
+    TellExit(record.time_ns, on_event);
     Event event;
     event.kind = static_cast<EventKind>(record.kind);
     event.time_ns = SinceStart(record.time_ns);
@@ -293,8 +294,14 @@ class ChannelReader::Channel {
   std::size_t End(const OnEvent& on_event) {
     unlink(path_.c_str());
     process_->ended = true;
+    return TellExit(~std::uint64_t{0}, on_event);
+  }
+
+  // Before what happened at `time_ns`, if exit() had been called by then; once.
+  std::size_t TellExit(std::uint64_t time_ns, const OnEvent& on_event) {
     const std::uint64_t exit_ns = header_->exit_ns.load(std::memory_order_acquire);
-    if (exit_ns == 0) return 0;
+    if (has_told_exit_ || exit_ns == 0 || exit_ns > time_ns) return 0;
+    has_told_exit_ = true;
     Event event;
     event.kind = EventKind::kProcessEnd;
     event.time_ns = SinceStart(exit_ns);
@@ -312,6 +319,7 @@ class ChannelReader::Channel {
   std::uint32_t count_ = 0;
   std::uint64_t ticket_ = 0;  // the first that is not read
   bool is_over_ = false;
+  bool has_told_exit_ = false;
   std::uint64_t broken_at_ = ~std::uint64_t{0};
   std::uint64_t stuck_at_ = ~std::uint64_t{0};
   std::uint64_t stuck_since_ = 0;

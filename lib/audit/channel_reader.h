@@ -45,7 +45,8 @@ class ChannelReader {
 
   // Looks for new channels and passes on what was written since, each process's events in their
   // order. Returns their number: 0 when there is nothing to read, and a caller does well to sleep a
-  // few milliseconds. The last event of a process that called exit() is kProcessEnd.
+  // few milliseconds. A process that called exit() has a kProcessEnd, before the events of its exit
+  // handlers.
   //
   // A record whose writer does not finish holds up its process's later ones for a second, or until
   // the process ends. The file of a process that has ended and was read is removed.

@@ -150,10 +150,13 @@ BOOST_AUTO_TEST_SUITE(collector)
 BOOST_AUTO_TEST_CASE(leaked_push_and_check_after_return) {
   const Audit audit("leak_and_check");
   BOOST_TEST(audit.status == 0);
-  const std::vector<Seen> expected = {
-      {"context cuCtxCreate", 0, 0, 0},   {"call cuCtxCreate", 0, 1, 0},
-      {"call cuCtxPushCurrent", 1, 1, 0}, {"check cuCtxSynchronize", 1, 1, 0},
-      {"call cuCtxPopCurrent", 1, 1, 0},  {"process end", 0, 0, 0}};
+  const std::vector<Seen> expected = {{"context cuCtxCreate", 0, 0, 0},
+                                      {"call cuCtxCreate", 0, 1, 0},
+                                      {"call cuCtxPushCurrent", 1, 1, 0},
+                                      {"check cuCtxSynchronize", 1, 1, 0},
+                                      {"call cuCtxPopCurrent", 1, 1, 0},
+                                      {"process end", 0, 0, 0},
+                                      {"check", 1, 1, 0}};
   BOOST_TEST(audit.seen() == expected, boost::test_tools::per_element());
   BOOST_TEST(audit.process().source == (cudasim::Sim::IsActive() ? "cudasim" : "cupti"));
   for (const std::string& note : audit.process().notes) BOOST_TEST_MESSAGE(note);
@@ -163,6 +166,40 @@ BOOST_AUTO_TEST_CASE(leaked_push_and_check_after_return) {
   BOOST_TEST(audit.process().parent == getpid());
   BOOST_TEST(FileName(audit.process().program) == FileName(Required("CUGUEST_TEST_AUDIT_PROGRAM")));
   BOOST_TEST(audit.files_left == 0);
+}
+
+BOOST_AUTO_TEST_CASE(last_call_is_checked_at_exit) {
+  const Audit audit("leaks_in_the_end");
+  BOOST_TEST(audit.status == 0);
+  const std::vector<Seen> expected = {{"context cuCtxCreate", 0, 0, 0},
+                                      {"call cuCtxCreate", 0, 1, 0},
+                                      {"call cuCtxPushCurrent", 1, 1, 0},
+                                      {"process end", 0, 0, 0},
+                                      {"check", 1, 1, 0}};
+  BOOST_TEST(audit.seen() == expected, boost::test_tools::per_element());
+  const std::vector<std::string> objects = audit.Objects(audit.Find("check"));
+  BOOST_TEST(std::count(objects.begin(), objects.end(), "libaudit_guest.so") == 0);
+  BOOST_TEST(objects.back() == FileName(audit.process().program));  // its _start
+}
+
+BOOST_AUTO_TEST_CASE(process_ends_before_the_handlers_of_its_exit) {
+  const Audit audit("calls_in_exit");
+  BOOST_TEST(audit.status == 0);
+  const std::vector<Seen> expected = {
+      {"context cuCtxCreate", 0, 0, 0},  {"call cuCtxCreate", 0, 1, 0},
+      {"process end", 0, 0, 0},          {"call cuCtxPushCurrent", 1, 1, 0},
+      {"call cuCtxPopCurrent", 1, 1, 0}, {"check", 1, 1, 0}};
+  BOOST_TEST(audit.seen() == expected, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(library_that_exits_has_not_returned) {
+  const Audit audit("exits_in_the_guest");
+  BOOST_TEST(audit.status == 0);
+  const std::vector<Seen> expected = {{"context cuCtxCreate", 0, 0, 0},
+                                      {"call cuCtxCreate", 0, 1, 0},
+                                      {"call cuCtxPushCurrent", 1, 1, 0},
+                                      {"process end", 0, 0, 0}};
+  BOOST_TEST(audit.seen() == expected, boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(chains_begin_with_the_caller) {
@@ -192,15 +229,12 @@ BOOST_AUTO_TEST_CASE(chains_begin_with_the_caller) {
 BOOST_AUTO_TEST_CASE(runtime_calls_are_events_as_written) {
   const Audit audit("runtime_sets_device");
   BOOST_TEST(audit.status == 0);
-  const std::vector<Seen> expected = {{"context cudaSetDevice", 0, 0, 0},
-                                      {"call cuDevicePrimaryCtxRetain", 0, 0, 0},
-                                      {"call cudaSetDevice", 0, 1, 0},
-                                      {"used cudaMalloc", 1, 1, 0},
-                                      {"call cudaMalloc", 0, 1, 0},
-                                      {"thread", 0, 0, 0},
-                                      {"call cudaSetDevice", 1, 1, 101},
-                                      {"call cudaGetLastError", 1, 1, 101},
-                                      {"process end", 0, 0, 0}};
+  const std::vector<Seen> expected = {
+      {"context cudaSetDevice", 0, 0, 0}, {"call cuDevicePrimaryCtxRetain", 0, 0, 0},
+      {"call cudaSetDevice", 0, 1, 0},    {"used cudaMalloc", 1, 1, 0},
+      {"call cudaMalloc", 0, 1, 0},       {"thread", 0, 0, 0},
+      {"call cudaSetDevice", 1, 1, 101},  {"call cudaGetLastError", 1, 1, 101},
+      {"process end", 0, 0, 0},           {"check", 1, 1, 0}};
   BOOST_TEST(audit.seen() == expected, boost::test_tools::per_element());
   BOOST_TEST(audit.Find("context cudaSetDevice").primary);
   BOOST_CHECK(audit.Find("call cuDevicePrimaryCtxRetain").runtime == Runtime::kShared);
@@ -256,12 +290,17 @@ BOOST_AUTO_TEST_CASE(children_of_busy_threads, *cuguest_test::OnlySim()) {
 BOOST_AUTO_TEST_CASE(current_context_before_and_after) {
   const Audit audit("moves_between_contexts");
   BOOST_TEST(audit.status == 0);
-  const std::vector<Seen> expected = {
-      {"context cuCtxCreate", 0, 0, 0},   {"call cuCtxCreate", 0, 1, 0},
-      {"context cuCtxCreate", 1, 1, 0},   {"call cuCtxCreate", 1, 2, 0},
-      {"call cuCtxPushCurrent", 2, 1, 0}, {"call cuCtxPopCurrent", 1, 2, 0},
-      {"call cuCtxPopCurrent", 2, 1, 0},  {"call cuCtxSetCurrent", 1, 2, 0},
-      {"call cuCtxDestroy", 2, 0, 0},     {"process end", 0, 0, 0}};
+  const std::vector<Seen> expected = {{"context cuCtxCreate", 0, 0, 0},
+                                      {"call cuCtxCreate", 0, 1, 0},
+                                      {"context cuCtxCreate", 1, 1, 0},
+                                      {"call cuCtxCreate", 1, 2, 0},
+                                      {"call cuCtxPushCurrent", 2, 1, 0},
+                                      {"call cuCtxPopCurrent", 1, 2, 0},
+                                      {"call cuCtxPopCurrent", 2, 1, 0},
+                                      {"call cuCtxSetCurrent", 1, 2, 0},
+                                      {"call cuCtxDestroy", 2, 0, 0},
+                                      {"process end", 0, 0, 0},
+                                      {"check", 0, 0, 0}};
   BOOST_TEST(audit.seen() == expected, boost::test_tools::per_element());
 }
 
@@ -411,7 +450,7 @@ BOOST_AUTO_TEST_CASE(next_source_is_tried) {
   BOOST_TEST(audit.process().source == "sanitizer");
   BOOST_REQUIRE(!audit.process().notes.empty());
   BOOST_TEST(audit.process().notes[0].find("Nsight Systems") != std::string::npos);
-  BOOST_TEST(audit.seen().size() == 6u);
+  BOOST_TEST(audit.seen().size() == 7u);
 }
 
 BOOST_AUTO_TEST_CASE(what_it_does_not_see_is_noted) {
@@ -432,7 +471,7 @@ BOOST_AUTO_TEST_CASE(newer_cupti_is_shared_with_a_rival) {
   const Audit audit("leak_and_check", With({{"CUGUEST_TEST_CUPTI_RIVAL", "a profiler"},
                                             {"CUGUEST_TEST_CUPTI_VERSION", "130300"}}));
   BOOST_TEST(audit.process().source == "cupti");
-  BOOST_TEST(audit.seen().size() == 6u);
+  BOOST_TEST(audit.seen().size() == 7u);
 }
 
 BOOST_AUTO_TEST_CASE(missing_library_is_noted) {

@@ -163,6 +163,11 @@ check("names an inlined function and the one that it is in",
           ("PluginLeaksPush", line_of("plugin.cc", "call of the inlined function"))], finding)
 
 # How a process ends.
+run = Run("--", host, "left-in-the-end")
+check("the library's call is the last", run.kinds() == ["left-context"]
+      and run.findings[0]["culprit"].get("function") == "hostile::LeaveContext", run)
+run = Run("--", host, "left-in-the-end", "_exit")
+check("_exit: a library whose call is the last has not returned", run.code == 3 and run.kinds() == [], run)
 run = Run("--", host, "leaked-push", "exit")
 check("the program's exit status", run.code == 3 and run.kinds() == ["leaked-push"] and run.report["exit_status"] == 3, run)
 run = Run("--", host, "leaked-push", "_exit")

@@ -2,6 +2,9 @@
 
 #include "lib/audit/collect/chain_cache.h"
 
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
 #include <unwind.h>
 
 #include <cstdlib>
@@ -18,6 +21,24 @@ struct Walk {
   const KnownObject* object = nullptr;  // of the frame before
   bool is_full = false;
 };
+
+// Where exit() is, which ends with a call that does not return. Looked up when this library is
+// loaded: it takes the loader's lock.
+const struct ExitFunction {
+  ExitFunction() {
+    Dl_info info = {};
+    void* extra = nullptr;
+    if (dladdr1(reinterpret_cast<void*>(&std::exit), &info, &extra, RTLD_DL_SYMENT) == 0) return;
+    const auto* symbol = static_cast<const ElfW(Sym)*>(extra);
+    if (symbol == nullptr) return;
+    begin = reinterpret_cast<std::uintptr_t>(info.dli_saddr);
+    end = begin + symbol->st_size;
+  }
+  [[nodiscard]] bool Has(std::uintptr_t address) const { return begin <= address && address < end; }
+
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+} exit_function;
 
 bool Grow(CachedChain* chain) {
   if (chain->slot_count < chain->capacity) return true;
@@ -47,6 +68,7 @@ const KnownObject* FindObject(Walk* walk, std::uintptr_t address) {
 void AddFrame(Walk* walk, std::uintptr_t address, std::uintptr_t stack) {
   CachedChain* chain = walk->chain;
   const KnownObject* object = FindObject(walk, address - 1);  // in the call, not behind it
+  chain->is_in_exit = chain->is_in_exit || exit_function.Has(address - 1);
   if (chain->frame_count == 0) {
     if (object != nullptr && object->is_hidden) {
       chain->is_through_runtime = chain->is_through_runtime || object->is_runtime;
@@ -126,6 +148,7 @@ bool ChainCache::Unwind(CachedChain* chain, std::uint32_t epoch, ObjectTable* ob
   chain->frame_count = 0;
   chain->slot_count = 0;
   chain->is_through_runtime = false;
+  chain->is_in_exit = false;
   chain->caller_stack = chain->key;
   chain->innermost = 0;
   chain->object = nullptr;

@@ -40,6 +40,7 @@ struct CachedChain {
   std::uint32_t boundary_count = 0;
   std::uint64_t first_boundary = 0;
   bool is_through_runtime = false;      // libcudart.so is among the frames that were left out
+  bool is_in_exit = false;              // exit() is among the callers
   std::uintptr_t caller_stack = 0;      // where the stack of the innermost frame begins
   std::uintptr_t innermost = 0;         // an address in it
   const KnownObject* object = nullptr;  // its object

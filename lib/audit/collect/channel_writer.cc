@@ -176,9 +176,10 @@ bool ChannelWriter::WriteNote(RecordKind kind, const char* text) {
   return WriteText(kind, 0, text, std::strlen(text));
 }
 
-void ChannelWriter::NoteExit() {
+void ChannelWriter::NoteExit(std::uint64_t time_ns) {
   ChannelHeader* header = header_.load(std::memory_order_acquire);
-  if (header != nullptr) header->exit_ns.store(MonotonicNs(), std::memory_order_release);
+  std::uint64_t none = 0;
+  if (header != nullptr) header->exit_ns.compare_exchange_strong(none, time_ns);
 }
 
 bool ChannelWriter::Reserve(ChannelHeader* header, std::uint64_t count, std::uint64_t* ticket) {

@@ -48,8 +48,8 @@ class ChannelWriter {
   bool WriteText(RecordKind kind, std::uint32_t number, const char* text, std::size_t size);
   bool WriteNote(RecordKind kind, const char* text);
 
-  // exit() was called.
-  void NoteExit();
+  // exit() was called. The first time counts.
+  void NoteExit(std::uint64_t time_ns);
 
  private:
   ChannelSlot* SlotOf(std::uint64_t ticket) const { return &slots_[ticket % kChannelSlots]; }

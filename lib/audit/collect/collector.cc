@@ -246,6 +246,7 @@ void Write(const Thread& thread, const CallInfo* info, const CachedChain* chain,
   event->time_ns = MonotonicNs();
   if (info != nullptr) event->name = DefineName(*info, thread.epoch);
   if (chain != nullptr) {
+    if (chain->is_in_exit) writer.NoteExit(event->time_ns);
     event->chain = thread.chains.NumberOf(chain);
     event->chain_generation = chain->generation;
   }
@@ -397,6 +398,7 @@ __attribute__((noinline)) void LeaveSlowly(Thread* thread, const ReportedCall& c
              call.info->depth.load(std::memory_order_relaxed) == 0) {
     Check(thread, call);
   }
+  thread->before = call.context;
   thread->is_busy = false;
 }
 
@@ -428,7 +430,23 @@ void EnterSlowly(Thread* thread, const ReportedCall& call) {
   thread->is_busy = false;
 }
 
-__attribute__((destructor)) void NoteExit() { writer.NoteExit(); }
+// Those who were called by main() have returned, and no call of CUDA's may follow that tells.
+void CheckAtExit() {
+  Thread* thread = this_thread;
+  if (thread == nullptr || thread->is_busy) return;
+  if (thread->epoch != channel_epoch.load(std::memory_order_relaxed)) return;
+  const auto frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  const CachedChain* chain = Capture(thread, frame);
+  if (chain == nullptr || !DropReturned(thread, *chain)) return;
+  EventRecord event = MakeEvent(*thread, EventKind::kCheck);
+  event.after = event.before;
+  Write(*thread, nullptr, chain, &event);
+}
+
+__attribute__((destructor)) void End() {
+  CheckAtExit();
+  writer.NoteExit(MonotonicNs());
+}
 
 }  // namespace
 

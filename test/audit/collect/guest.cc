@@ -4,6 +4,8 @@
 
 #include <cuda.h>
 
+#include <cstdlib>
+
 #include "test/support/raw_driver.h"
 
 #define GUEST(name) extern "C" __attribute__((visibility("default"), noinline)) int name
@@ -21,5 +23,7 @@ GUEST(PushAndPop)(CUcontext context) {
   const int code = Push(context);
   return code != 0 ? code : Pop() + 0;
 }
+
+GUEST(PushAndExit)(CUcontext context) { std::exit(Push(context)); }
 
 GUEST(Synchronize)() { return RAW(cuCtxSynchronize)() + 0; }

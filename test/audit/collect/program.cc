@@ -78,6 +78,27 @@ int LeakAndCheck() {
   return 0;
 }
 
+// Nothing is called afterwards.
+int LeaksInTheEnd() {
+  const CUcontext context = MakeContext(0);
+  const Guest guest(guest_path);
+  return guest.Push(context);
+}
+
+// By a handler of exit().
+int CallsInExit() {
+  static CUcontext context = nullptr;
+  context = MakeContext(0);
+  std::atexit([] { EXPECT(Guest(guest_path).PushAndPop(context) == 0); });
+  return 0;
+}
+
+// In the library, which has not returned then.
+int ExitsInTheGuest() {
+  const CUcontext context = MakeContext(0);
+  return Guest(guest_path).Find<int(CUcontext)>("PushAndExit")(context);
+}
+
 // The runtime's first call in the process creates a primary context.
 int RuntimeSetsDevice() {
   EXPECT(cudaSetDevice(0) == cudaSuccess);
@@ -246,6 +267,9 @@ constexpr struct {
   int (*run)();
 } kScenarios[] = {
     {"leak_and_check", LeakAndCheck},
+    {"leaks_in_the_end", LeaksInTheEnd},
+    {"calls_in_exit", CallsInExit},
+    {"exits_in_the_guest", ExitsInTheGuest},
     {"runtime_sets_device", RuntimeSetsDevice},
     {"replaces_guest", ReplacesGuest},
     {"forks", Forks},
