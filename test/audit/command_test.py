@@ -334,6 +334,8 @@ if shutil.which("objcopy") and shutil.which("readelf"):
     line = line_of("hostile.cc", "leaked-push")
     culprit = renamed(lambda library: None)
     check("names: with debug information", culprit.get("line") == line, culprit)
+    culprit = renamed(lambda library: objcopy("--remove-section=.debug_aranges", library))
+    check("names: of what clang compiled", culprit.get("line") == line, culprit)
     culprit = renamed(lambda library: objcopy("--strip-all", library))
     check("names: an exported function of a stripped library", culprit.get("function") == "hostile::LeakPush"
           and "line" not in culprit, culprit)

@@ -126,6 +126,25 @@ std::string CallFile(Dwarf_Die* unit, Dwarf_Die* inlined) {
   return path == nullptr ? "" : path;
 }
 
+// The compilation unit of an address. elfutils finds it by .debug_aranges, which clang does not
+// write, and without it only since 0.191.
+Dwarf_Die* UnitAt(Dwfl_Module* module, Dwarf_Addr address, Dwarf_Addr* bias) {
+  if (Dwarf_Die* unit = dwfl_module_addrdie(module, address, bias)) return unit;
+  Dwarf_Die* unit = nullptr;
+  do {
+    unit = dwfl_module_nextcu(module, unit, bias);
+  } while (unit != nullptr && dwarf_haspc(unit, address - *bias) != 1);
+  return unit;
+}
+
+void SetPlace(Dwarf_Die* unit, Dwarf_Addr address, Function* function) {
+  Dwarf_Line* line = dwarf_getsrc_die(unit, address);
+  if (line == nullptr) return;
+  dwarf_lineno(line, &function->line);
+  const char* path = dwarf_linesrc(line, nullptr, nullptr);
+  if (path != nullptr) function->file = path;
+}
+
 int CallLine(Dwarf_Die* inlined) {
   Dwarf_Attribute attribute;
   Dwarf_Word line = 0;
@@ -133,27 +152,12 @@ int CallLine(Dwarf_Die* inlined) {
   return static_cast<int>(line);
 }
 
-}  // namespace
-
-struct Symbols::File {
-  ~File() {
-    if (dwfl != nullptr) dwfl_end(dwfl);
-  }
-
-  // Appends the functions that were inlined at `address`, and moves `place`, which is the place of
-  // the innermost one, to the call of the outermost one.
-  void AddInlined(Dwarf_Addr address, Function* place, std::vector<Function>* functions);
-
-  Dwfl* dwfl = nullptr;
-  Dwfl_Module* module = nullptr;  // null: there is no such object, or it is another one
-};
-
-void Symbols::File::AddInlined(Dwarf_Addr address, Function* place,
-                               std::vector<Function>* functions) {
-  Dwarf_Addr bias = 0;
-  Dwarf_Die* unit = dwfl_module_addrdie(module, address, &bias);
+// Appends the functions that were inlined at `address`, and moves `place`, which is the place of
+// the innermost one, to the call of the outermost one.
+void AddInlined(Dwarf_Die* unit, Dwarf_Addr address, Function* place,
+                std::vector<Function>* functions) {
   Dwarf_Die* scopes = nullptr;
-  const int count = unit == nullptr ? 0 : dwarf_getscopes(unit, address - bias, &scopes);
+  const int count = dwarf_getscopes(unit, address, &scopes);
   for (int i = 0; i < count; ++i) {
     const int tag = dwarf_tag(&scopes[i]);
     if (tag == DW_TAG_subprogram && place->name.empty()) SetName(&scopes[i], place);
@@ -168,6 +172,17 @@ void Symbols::File::AddInlined(Dwarf_Addr address, Function* place,
   }
   std::free(scopes);
 }
+
+}  // namespace
+
+struct Symbols::File {
+  ~File() {
+    if (dwfl != nullptr) dwfl_end(dwfl);
+  }
+
+  Dwfl* dwfl = nullptr;
+  Dwfl_Module* module = nullptr;  // null: there is no such object, or it is another one
+};
 
 Symbols::Symbols() = default;
 Symbols::~Symbols() = default;
@@ -205,11 +220,11 @@ std::vector<Function> Symbols::Of(const Object* object, std::uint64_t offset) {
     const char* name =
         dwfl_module_addrinfo(file->module, address, &in_symbol, &symbol, nullptr, nullptr, nullptr);
     if (name != nullptr) SetName(name, &own);
-    if (Dwfl_Line* line = dwfl_module_getsrc(file->module, address)) {
-      const char* path = dwfl_lineinfo(line, nullptr, &own.line, nullptr, nullptr, nullptr);
-      if (path != nullptr) own.file = path;
+    Dwarf_Addr bias = 0;
+    if (Dwarf_Die* unit = UnitAt(file->module, address, &bias)) {
+      SetPlace(unit, address - bias, &own);
+      AddInlined(unit, address - bias, &own, &functions);
     }
-    file->AddInlined(address, &own, &functions);
   }
   functions.push_back(own);
   return functions;
