@@ -248,6 +248,17 @@ BOOST_AUTO_TEST_CASE(the_primary_is_kept_alive_and_created_only_when_asked) {
   BOOST_TEST(GetStack().empty());
 }
 
+BOOST_AUTO_TEST_CASE(what_is_made_of_a_primary_keeps_it) {
+  {
+    const AcquiredContext acquired(PrimaryContext::Retain(kFirst).value(), Source::kPrimary);
+    BOOST_TEST(IsActive(kFirst));
+    BOOST_TEST(acquired.incarnation().IsAlive());
+    BOOST_TEST((acquired.source() == Source::kPrimary));
+    BOOST_TEST(acquired.device().value().get() == 0);
+  }
+  BOOST_TEST(!IsActive(kFirst));
+}
+
 BOOST_AUTO_TEST_CASE(pool_memory_creates_the_primary_when_asked) {
   CUdeviceptr pooled = 0;
   {

@@ -172,6 +172,23 @@ BOOST_AUTO_TEST_CASE(of_a_device_it_refuses_and_creates_as_acquire_on) {
 }
 
 // As any elided guard's: with the caller's file and line, by the incarnation.
+BOOST_AUTO_TEST_CASE(incidents_name_the_place_that_is_given) {
+  const OwnContext a;
+  const OwnContext b;
+  SetStack({a.get()});
+  std::optional<AcquiredGuard> in_place;
+  in_place.emplace(cuguest::AcquireCurrent(kFirst), Location::Here());
+  const int line = __LINE__ - 1;
+  BOOST_TEST(RAW(cuCtxPushCurrent)(b.get()) == CUDA_SUCCESS);
+  in_place.reset();
+  BOOST_TEST(GetStack() == Stack{a.get()});
+  const auto incidents = TakeIncidents();
+  BOOST_TEST_REQUIRE(incidents.size() == 1U);
+  BOOST_TEST((incidents[0].kind == IncidentKind::kLeakedPush));
+  BOOST_TEST(incidents[0].line == line);
+  SetStack({});
+}
+
 BOOST_AUTO_TEST_CASE(of_a_device_it_repairs_and_reports) {
   const OwnContext a;
   const OwnContext b;

@@ -354,6 +354,11 @@ BOOST_AUTO_TEST_CASE(ownership_moves, *OnlySim()) {
   const CUgraph handle = graph.get();
   Graph moved = std::move(graph);
   BOOST_TEST((moved.get() == handle));
+  Graph assigned = Graph::Create(counter.ref()).value();
+  assigned = std::move(moved);
+  BOOST_TEST((assigned.get() == handle));
+  BOOST_TEST((assigned.context() == counter.ref()));
+  moved = std::move(assigned);
   Graph adopted = Graph::Adopt(moved.Leak(), counter.ref()).value();
   BOOST_TEST((adopted.context() == counter.ref()));
   ExecutableGraph ready = adopted.Instantiate().value();
@@ -362,6 +367,27 @@ BOOST_AUTO_TEST_CASE(ownership_moves, *OnlySim()) {
   ready = std::move(taken);
   SUCCEEDS(ready.Launch(counter.stream()));
   OK(RAW(cuGraphExecDestroy)(ready.Leak()));
+}
+
+BOOST_AUTO_TEST_CASE(memory_that_a_launch_left_is_freed_before_the_next,
+                     *NeedsDriver(11040, "memory of graphs")) {
+  const Owner owner;
+  CUgraph captured = nullptr;
+  CUdeviceptr memory = 0;
+  SetStack({owner.get()});
+  OK(RAW(cuStreamBeginCapture)(owner.stream(), CU_STREAM_CAPTURE_MODE_RELAXED));
+  OK(RAW(cuMemAllocAsync)(&memory, 64, owner.stream()));
+  OK(RAW(cuStreamEndCapture)(owner.stream(), &captured));
+  SetStack({});
+  const StreamRef stream = StreamRef::Borrow(owner.stream(), owner.ref());
+  Graph graph = Graph::Adopt(captured, owner.ref()).value();
+  ExecutableGraph ready = graph.Instantiate().value();
+  for (int i = 0; i < 2; ++i) {
+    SUCCEEDS(ready.Launch(stream));
+    REFUSES(ready.Launch(stream), kInvalidArgument, "FLAG_AUTO_FREE_ON_LAUNCH");
+    OK(RAW(cuMemFreeAsync)(memory, stream.get()));
+  }
+  SUCCEEDS(stream.Synchronize());
 }
 
 // The header's `Cost:`.

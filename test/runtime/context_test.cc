@@ -99,6 +99,7 @@ BOOST_AUTO_TEST_CASE(a_destroyed_context_is_seen) {
   BOOST_TEST_REQUIRE(context.ok(), context.status().ToString());
   BOOST_TEST((context->kind == Kind::kDestroyed));
   BOOST_TEST(context->context.get() == nullptr);
+  BOOST_TEST(context->ToString() == "finds the current context, on device 0, destroyed");
   void* pointer = nullptr;
   BOOST_CHECK_EQUAL(cudaMalloc(&pointer, 64), cudaErrorDeviceUninitialized);
   BOOST_CHECK_EQUAL(cudaGetLastError(), cudaErrorDeviceUninitialized);
