@@ -38,7 +38,7 @@ for page in pages:
     for target in re.findall(r"\]\(([^)\s]+)\)", prose):
         if "://" not in target:
             file, _, heading = target.partition("#")
-            linked = page.parent / file
+            linked = page.parent / file if file else page
             check(linked.exists(), f"{where}: a link to {file}, which does not exist")
             if heading and linked.exists():
                 headings = re.findall(r"^#+ (.*?)(?: \{#.*)?$", linked.read_text(), re.M)
