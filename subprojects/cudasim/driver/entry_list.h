@@ -565,6 +565,36 @@
     (CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2* params),                \
     (exec, node, params))
 
+#define CUDASIM_GRAPH_TOPOLOGY_ENTRIES(X, T)                                                     \
+  X(GraphAddDependencies, 10000, "", GraphAddDependenciesFirst, kInitialized, (CUgraph graph,      \
+    const CUgraphNode* from, const CUgraphNode* to, size_t count), (graph, from, to, count))       \
+  X(GraphAddDependencies, 12030, "_v2", GraphAddDependencies, kInitialized, (CUgraph graph,        \
+    const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData* data, size_t count),    \
+    (graph, from, to, data, count))                                                                \
+  X(GraphRemoveDependencies, 10000, "", GraphRemoveDependenciesFirst, kInitialized, (CUgraph       \
+    graph, const CUgraphNode* from, const CUgraphNode* to, size_t count), (graph, from, to,        \
+    count))                                                                                        \
+  X(GraphRemoveDependencies, 12030, "_v2", GraphRemoveDependencies, kInitialized, (CUgraph         \
+    graph, const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData* data, size_t     \
+    count), (graph, from, to, data, count))                                                        \
+  X(GraphGetEdges, 10000, "", GraphGetEdgesFirst, kInitialized, (CUgraph graph, CUgraphNode*       \
+    from, CUgraphNode* to, size_t* count), (graph, from, to, count))                               \
+  X(GraphGetEdges, 12030, "_v2", GraphGetEdges, kInitialized, (CUgraph graph, CUgraphNode*         \
+    from, CUgraphNode* to, CUgraphEdgeData* data, size_t* count), (graph, from, to, data,          \
+    count))                                                                                        \
+  X(GraphGetRootNodes, 10000, "", GraphGetRootNodes, kInitialized, (CUgraph graph,                 \
+    CUgraphNode* nodes, size_t* count), (graph, nodes, count))                                     \
+  X(GraphNodeGetDependencies, 10000, "", GraphNodeGetDependenciesFirst, kInitialized,              \
+    (CUgraphNode node, CUgraphNode* nodes, size_t* count), (node, nodes, count))                   \
+  X(GraphNodeGetDependencies, 12030, "_v2", GraphNodeGetDependencies, kInitialized,                \
+    (CUgraphNode node, CUgraphNode* nodes, CUgraphEdgeData* data, size_t* count), (node, nodes,    \
+    data, count))                                                                                  \
+  X(GraphNodeGetDependentNodes, 10000, "", GraphNodeGetDependentNodesFirst, kInitialized,          \
+    (CUgraphNode node, CUgraphNode* nodes, size_t* count), (node, nodes, count))                   \
+  X(GraphNodeGetDependentNodes, 12030, "_v2", GraphNodeGetDependentNodes, kInitialized,            \
+    (CUgraphNode node, CUgraphNode* nodes, CUgraphEdgeData* data, size_t* count), (node, nodes,    \
+    data, count))
+
 #define CUDASIM_GRAPH_OBJECT_ENTRIES(X, T)                                                     \
   T(GraphInstantiateWithParams, 12000, "", 12000, ptsz, GraphInstantiateWithParams, kInitialized,  \
     (CUgraphExec* exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* params), (exec, graph,       \
@@ -778,6 +808,7 @@
   CUDASIM_STREAM_ATTRIBUTE_ENTRIES(X, T) \
   CUDASIM_CAPTURE_ENTRIES(X, T)     \
   CUDASIM_GRAPH_ENTRIES(X, T)       \
+  CUDASIM_GRAPH_TOPOLOGY_ENTRIES(X, T) \
   CUDASIM_GRAPH_OBJECT_ENTRIES(X, T) \
   CUDASIM_EVENT_ENTRIES(X, T)       \
   CUDASIM_MODULE_ENTRIES(X, T)      \

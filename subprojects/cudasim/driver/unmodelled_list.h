@@ -48,8 +48,6 @@
   X(FlushGPUDirectRDMAWrites, 11030, "", NotModelled, kInitialized, (), ())                       \
   X(FuncSetSharedMemConfig, 4020, "", NotModelled, kInitialized, (), ())                          \
   X(GraphAddBatchMemOpNode, 11070, "", NotModelled, kInitialized, (), ())                         \
-  X(GraphAddDependencies, 10000, "", NotModelled, kInitialized, (), ())                           \
-  X(GraphAddDependencies, 12030, "_v2", NotModelled, kInitialized, (), ())                        \
   X(GraphAddEventRecordNode, 11010, "", NotModelled, kInitialized, (), ())                        \
   X(GraphAddEventWaitNode, 11010, "", NotModelled, kInitialized, (), ())                          \
   X(GraphAddExternalSemaphoresSignalNode, 11020, "", NotModelled, kInitialized, (), ())           \
@@ -77,23 +75,14 @@
   X(GraphExternalSemaphoresSignalNodeSetParams, 11020, "", NotModelled, kInitialized, (), ())     \
   X(GraphExternalSemaphoresWaitNodeGetParams, 11020, "", NotModelled, kInitialized, (), ())       \
   X(GraphExternalSemaphoresWaitNodeSetParams, 11020, "", NotModelled, kInitialized, (), ())       \
-  X(GraphGetEdges, 10000, "", NotModelled, kInitialized, (), ())                                  \
-  X(GraphGetEdges, 12030, "_v2", NotModelled, kInitialized, (), ())                               \
-  X(GraphGetRootNodes, 10000, "", NotModelled, kInitialized, (), ())                              \
   X(GraphHostNodeGetParams, 10000, "", NotModelled, kInitialized, (), ())                         \
   X(GraphHostNodeSetParams, 10000, "", NotModelled, kInitialized, (), ())                         \
   X(GraphKernelNodeCopyAttributes, 11000, "", NotModelled, kInitialized, (), ())                  \
   X(GraphKernelNodeGetAttribute, 11000, "", NotModelled, kInitialized, (), ())                    \
   X(GraphMemAllocNodeGetParams, 11040, "", NotModelled, kInitialized, (), ())                     \
   X(GraphMemFreeNodeGetParams, 11040, "", NotModelled, kInitialized, (), ())                      \
-  X(GraphNodeGetDependencies, 10000, "", NotModelled, kInitialized, (), ())                       \
-  X(GraphNodeGetDependencies, 12030, "_v2", NotModelled, kInitialized, (), ())                    \
-  X(GraphNodeGetDependentNodes, 10000, "", NotModelled, kInitialized, (), ())                     \
-  X(GraphNodeGetDependentNodes, 12030, "_v2", NotModelled, kInitialized, (), ())                  \
   X(GraphNodeGetEnabled, 11060, "", NotModelled, kInitialized, (), ())                            \
   X(GraphNodeSetEnabled, 11060, "", NotModelled, kInitialized, (), ())                            \
-  X(GraphRemoveDependencies, 10000, "", NotModelled, kInitialized, (), ())                        \
-  X(GraphRemoveDependencies, 12030, "_v2", NotModelled, kInitialized, (), ())                     \
   T(GraphicsMapResources, 3000, "", 7000, ptsz, NotModelled, kInitialized, (), ())                \
   X(GraphicsResourceGetMappedMipmappedArray, 5000, "", NotModelled, kInitialized, (), ())         \
   X(GraphicsResourceGetMappedPointer, 3000, "", NotModelled, kInitialized, (), ())                \

@@ -5,7 +5,6 @@
 // Not measured: as <cuda.h> describes them. NOT_SUPPORTED, for a graph with memory of its own, is
 // what a second instance of one gets.
 
-#include <algorithm>
 #include <map>
 
 #include "driver/api.h"
@@ -14,13 +13,6 @@
 
 namespace cudasim::driver {
 namespace {
-
-bool HasMemory(const Graph& graph) {
-  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const NodePointer& node) {
-    return node->work.memory != nullptr ||
-           (node->work.child != nullptr && HasMemory(*node->work.child));
-  });
-}
 
 GraphPointer Embed(GraphPointer graph) {
   graph->is_embedded = true;
@@ -34,13 +26,14 @@ GraphPointer Clone(const Graph& original) {
   for (const NodePointer& node : original.nodes) {
     Work work = node->work;
     if (work.child != nullptr) work.child = Embed(Clone(*work.child));
-    std::vector<NodePointer> dependencies;
-    for (const NodePointer& dependency : node->dependencies) {
-      dependencies.push_back(clones.at(dependency));
-    }
-    const NodePointer copy = AddNode(clone, work, dependencies);
+    const NodePointer copy = AddNode(clone, work, {});
     copy->original = node;
     clones[node] = copy;
+  }
+  for (const auto& [node, copy] : clones) {
+    for (const NodePointer& dependency : node->dependencies) {
+      copy->dependencies.push_back(clones.at(dependency));
+    }
   }
   return clone;
 }

@@ -38,13 +38,8 @@ bool AreInstantiateFlags(unsigned long long flags) {
   return (flags & ~kFlags) == 0;
 }
 
-bool HasMemory(const std::vector<ExecutableNode>& nodes) {
-  return std::any_of(nodes.begin(), nodes.end(),
-                     [](const ExecutableNode& node) { return node.work.memory != nullptr; });
-}
-
 void Collect(const Graph& graph, std::vector<ExecutableNode>* nodes) {
-  for (const NodePointer& node : graph.nodes) {
+  for (const NodePointer& node : InOrder(graph)) {
     if (node->work.run != nullptr) nodes->push_back({node, node->work});
     if (node->work.child != nullptr) Collect(*node->work.child, nodes);
   }
@@ -76,8 +71,10 @@ TaskPointer SubmitNodes(const Executable& executable, CUstream handle, const Str
 
 Shape ShapeOf(const Graph& graph) {
   Shape shape;
+  const std::vector<NodePointer> nodes = InOrder(graph);
   std::map<NodePointer, size_t> places;
-  for (const NodePointer& node : graph.nodes) {
+  for (const NodePointer& node : nodes) places.emplace(node, places.size());
+  for (const NodePointer& node : nodes) {
     Shape::Node entry = {node->work.type, {}, nullptr};
     for (const NodePointer& dependency : node->dependencies) {
       entry.dependencies.push_back(places.at(dependency));
@@ -85,7 +82,6 @@ Shape ShapeOf(const Graph& graph) {
     if (node->work.child != nullptr) {
       entry.child = std::make_shared<Shape>(ShapeOf(*node->work.child));
     }
-    places[node] = shape.nodes.size();
     shape.nodes.push_back(entry);
   }
   return shape;
@@ -107,8 +103,11 @@ void SetExecutable(CUgraphExec handle, const Executable& executable) {
 
 size_t CountExecutables() { return Executables().CountAlive(); }
 
-CUresult GraphInstantiateWithFlags(CUgraphExec* handle, CUgraph graph_handle,
-                                   unsigned long long flags) {
+namespace {
+
+// `offender`: a node of a cycle, if it is refused for that.
+CUresult Instantiate(CUgraphExec* handle, CUgraph graph_handle, unsigned long long flags,
+                     CUgraphNode* offender) {
   if (!AreInstantiateFlags(flags)) return CUDA_ERROR_INVALID_VALUE;
   Incarnation incarnation;
   CUresult code = CurrentReady(&incarnation);
@@ -118,18 +117,24 @@ CUresult GraphInstantiateWithFlags(CUgraphExec* handle, CUgraph graph_handle,
   code = FindGraph(graph_handle, &graph);
   if (code != CUDA_SUCCESS) return code;
   Executable executable;
+  bool has_memory = false;
   {
     const auto lock = Captures::Lock();
+    if (const NodePointer node = FindCycle(*graph)) {
+      *offender = node->handle;
+      return CUDA_ERROR_INVALID_VALUE;
+    }
     executable.shape = ShapeOf(*graph);
     executable.user_objects = UserObjectsOf(*graph);
     Collect(*graph, &executable.nodes);
+    has_memory = HasMemory(*graph);
   }
   PanicIfContextIsGone(graph_handle, executable.nodes);
   for (const ExecutableNode& node : executable.nodes) {
     if (!node.work.is_valid()) return CUDA_ERROR_INVALID_VALUE;
   }
   // One at a time.
-  if (HasMemory(executable.nodes)) {
+  if (has_memory) {
     if (!graph->instance.expired()) return CUDA_ERROR_NOT_SUPPORTED;
     executable.instance = std::make_shared<int>();
     graph->instance = executable.instance;
@@ -138,11 +143,20 @@ CUresult GraphInstantiateWithFlags(CUgraphExec* handle, CUgraph graph_handle,
   return Executables().Add(executable, handle);
 }
 
+}  // namespace
+
+CUresult GraphInstantiateWithFlags(CUgraphExec* handle, CUgraph graph, unsigned long long flags) {
+  CUgraphNode offender = nullptr;
+  return Instantiate(handle, graph, flags, &offender);
+}
+
 CUresult GraphInstantiate(CUgraphExec* handle, CUgraph graph, CUgraphNode* error_node, char* log,
                           size_t log_size) {
-  if (error_node != nullptr) *error_node = nullptr;
+  CUgraphNode offender = nullptr;
+  const CUresult code = Instantiate(handle, graph, 0, &offender);
+  if (error_node != nullptr) *error_node = offender;
   if (log != nullptr && log_size > 0) *log = '\0';
-  return GraphInstantiateWithFlags(handle, graph, 0);
+  return code;
 }
 
 // There is nothing to upload, and nothing for a device to launch. Not measured.
@@ -155,9 +169,12 @@ CUresult GraphInstantiateWithParams(CUgraphExec* handle, CUgraph graph,
   Stream stream;
   CUresult code = uploads ? FindReadyStream(params->hUploadStream, &stream) : CUDA_SUCCESS;
   if (code == CUDA_SUCCESS) {
-    code = GraphInstantiateWithFlags(
-        handle, graph,
-        params->flags & ~static_cast<cuuint64_t>(CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD));
+    code = Instantiate(handle, graph,
+                       params->flags & ~static_cast<cuuint64_t>(CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD),
+                       &params->hErrNode_out);
+  }
+  if (params->hErrNode_out != nullptr) {
+    params->result_out = CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE;
   }
   if (code == CUDA_SUCCESS) params->result_out = CUDA_GRAPH_INSTANTIATE_SUCCESS;
   return code;

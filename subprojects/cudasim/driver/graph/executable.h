@@ -19,7 +19,7 @@
 
 namespace cudasim::driver {
 
-// How a graph's nodes depend on each other, by their places in it.
+// How a graph's nodes depend on each other, by their places in InOrder(graph).
 struct Shape {
   struct Node {
     CUgraphNodeType type;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <set>
 
 #include "driver/api.h"
 #include "driver/context/stack.h"
@@ -24,7 +25,6 @@ struct GraphEntry {
 struct NodeEntry {
   Eternal incarnation;
   NodePointer node;
-  CUgraph graph = nullptr;
 };
 
 HandleTable<CUgraph, GraphEntry>& Graphs() {
@@ -42,16 +42,22 @@ CUresult FindDependencies(const GraphPointer& graph, const CUgraphNode* handles,
                           std::vector<NodePointer>* dependencies) {
   if (count != 0 && handles == nullptr) return CUDA_ERROR_INVALID_VALUE;
   for (size_t i = 0; i < count; ++i) {
-    NodeEntry entry;
-    const CUresult code = FindIn(Nodes(), handles[i], &entry);
+    NodePointer node;
+    const CUresult code = FindNodeOf(*graph, handles[i], &node);
     if (code != CUDA_SUCCESS) return code;
-    const auto is_node = [&](const std::vector<NodePointer>& nodes) {
-      return std::find(nodes.begin(), nodes.end(), entry.node) != nodes.end();
-    };
-    if (!is_node(graph->nodes) || is_node(*dependencies)) return CUDA_ERROR_INVALID_VALUE;
-    dependencies->push_back(entry.node);
+    const bool is_known =
+        std::find(dependencies->begin(), dependencies->end(), node) != dependencies->end();
+    if (is_known) return CUDA_ERROR_INVALID_VALUE;
+    dependencies->push_back(node);
   }
   return CUDA_SUCCESS;
+}
+
+void AddInOrder(const NodePointer& node, std::set<const Node*>* known,
+                std::vector<NodePointer>* order) {
+  if (!known->insert(node.get()).second) return;
+  for (const NodePointer& dependency : node->dependencies) AddInOrder(dependency, known, order);
+  order->push_back(node);
 }
 
 }  // namespace
@@ -91,6 +97,51 @@ CUresult FindNode(CUgraphNode handle, NodePointer* node) {
   return code;
 }
 
+CUresult FindNodeOf(const Graph& graph, CUgraphNode handle, NodePointer* node) {
+  const CUresult code = FindNode(handle, node);
+  if (code != CUDA_SUCCESS) return code;
+  return (*node)->graph == graph.handle ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+std::vector<NodePointer> InOrder(const Graph& graph) {
+  std::set<const Node*> known;
+  std::vector<NodePointer> order;
+  for (const NodePointer& node : graph.nodes) AddInOrder(node, &known, &order);
+  return order;
+}
+
+NodePointer FindCycle(const Graph& graph) {
+  std::set<NodePointer> before;
+  for (const NodePointer& node : InOrder(graph)) {
+    for (const NodePointer& dependency : node->dependencies) {
+      if (before.count(dependency) == 0) return node;
+    }
+    before.insert(node);
+    const NodePointer inner = node->work.child != nullptr ? FindCycle(*node->work.child) : nullptr;
+    if (inner != nullptr) return inner;
+  }
+  return nullptr;
+}
+
+bool HasMemory(const Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const NodePointer& node) {
+    return node->work.memory != nullptr ||
+           (node->work.child != nullptr && HasMemory(*node->work.child));
+  });
+}
+
+CUresult ListNodes(const std::vector<NodePointer>& nodes, CUgraphNode* handles, size_t* count) {
+  if (handles == nullptr) {
+    *count = nodes.size();
+    return CUDA_SUCCESS;
+  }
+  for (size_t i = 0; i < *count; ++i) {
+    handles[i] = i < nodes.size() ? nodes[i]->handle : nullptr;
+  }
+  *count = std::min(*count, nodes.size());
+  return CUDA_SUCCESS;
+}
+
 size_t CountGraphs() {
   const auto is_own = [](const GraphEntry& entry) { return !entry.graph->is_embedded; };
   return Graphs().CountIf(is_own) + CountExecutables();
@@ -102,7 +153,7 @@ NodePointer AddNode(const GraphPointer& graph, const Work& work,
   entry.node = std::make_shared<Node>();
   entry.node->work = work;
   entry.node->dependencies = dependencies;
-  entry.graph = graph->handle;
+  entry.node->graph = graph->handle;
   Nodes().Add(entry, &entry.node->handle);
   graph->nodes.push_back(entry.node);
   return entry.node;
@@ -127,23 +178,13 @@ CUresult GraphDestroy(CUgraph handle) {
   return CUDA_SUCCESS;
 }
 
-// Without `handles` only the number; places beyond the number become null.
 CUresult GraphGetNodes(CUgraph handle, CUgraphNode* handles, size_t* count) {
   GraphPointer graph;
   const CUresult code = FindGraph(handle, &graph);
   if (code != CUDA_SUCCESS) return code;
   if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const auto lock = Captures::Lock();
-  const auto& nodes = graph->nodes;
-  if (handles == nullptr) {
-    *count = nodes.size();
-    return CUDA_SUCCESS;
-  }
-  for (size_t i = 0; i < *count; ++i) {
-    handles[i] = i < nodes.size() ? nodes[i]->handle : nullptr;
-  }
-  *count = std::min(*count, nodes.size());
-  return CUDA_SUCCESS;
+  return ListNodes(graph->nodes, handles, count);
 }
 
 CUresult GraphNodeGetType(CUgraphNode handle, CUgraphNodeType* type) {
@@ -275,23 +316,23 @@ CUresult GraphKernelNodeSetAttribute(CUgraphNode handle, CUkernelNodeAttrID id,
   return code;
 }
 
+// Not measured: the code for a graph with memory, of which <cuda.h> says that there is one.
 CUresult GraphDestroyNode(CUgraphNode handle) {
-  NodeEntry entry;
-  const CUresult code = FindIn(Nodes(), handle, &entry);
+  NodePointer node;
+  CUresult code = FindNode(handle, &node);
   if (code != CUDA_SUCCESS) return code;
   GraphPointer graph;
-  {
-    GraphEntry owner;
-    if (FindIn(Graphs(), entry.graph, &owner) == CUDA_SUCCESS) graph = owner.graph;
-  }
+  code = FindGraph(node->graph, &graph);
+  if (code != CUDA_SUCCESS) return code;
   const auto lock = Captures::Lock();
+  if (HasMemory(*graph)) return CUDA_ERROR_NOT_SUPPORTED;
   auto& nodes = graph->nodes;
-  nodes.erase(std::remove(nodes.begin(), nodes.end(), entry.node), nodes.end());
+  nodes.erase(std::remove(nodes.begin(), nodes.end(), node), nodes.end());
   for (const NodePointer& other : nodes) {
     auto& edges = other->dependencies;
-    edges.erase(std::remove(edges.begin(), edges.end(), entry.node), edges.end());
+    edges.erase(std::remove(edges.begin(), edges.end(), node), edges.end());
   }
-  DropNode(entry.node);
+  DropNode(node);
   return CUDA_SUCCESS;
 }
 

@@ -42,12 +42,13 @@ struct Node {
   Work work;
   std::vector<NodePointer> dependencies;
   CUgraphNode handle = nullptr;
+  CUgraph graph = nullptr;
   std::weak_ptr<Node> original;  // that it was cloned from
 };
 
-// Changed only while a capture records into it, by that capture and under its lock.
+// Changed under the captures' lock.
 struct Graph {
-  std::vector<NodePointer> nodes;  // a node comes after those it depends on
+  std::vector<NodePointer> nodes;  // in the order in which they were added
   CUgraph handle = nullptr;
   bool is_capturing = false;
   bool is_embedded = false;      // the child graph of a node, which owns it
@@ -63,8 +64,23 @@ void DropGraph(const GraphPointer& graph);
 // INVALID_VALUE for null and for what was destroyed. Panics for a value that never was a graph.
 CUresult FindGraph(CUgraph handle, GraphPointer* graph);
 
-// The same of a node.
+// The same of a node, and of one of that graph: INVALID_VALUE for another's.
 CUresult FindNode(CUgraphNode handle, NodePointer* node);
+CUresult FindNodeOf(const Graph& graph, CUgraphNode handle, NodePointer* node);
+
+// The nodes, each behind those it depends on, and otherwise as they were added. In a graph with a
+// cycle some are not.
+std::vector<NodePointer> InOrder(const Graph& graph);
+
+// A node of a cycle in the graph or in a child graph; nullptr: there is none.
+NodePointer FindCycle(const Graph& graph);
+
+// Whether a node of it, or of a child graph, allocates or frees memory.
+bool HasMemory(const Graph& graph);
+
+// What the calls that list nodes tell: without `handles` only the number; places beyond the number
+// become null.
+CUresult ListNodes(const std::vector<NodePointer>& nodes, CUgraphNode* handles, size_t* count);
 
 // Graphs that are no child graphs, and executable graphs.
 size_t CountGraphs();

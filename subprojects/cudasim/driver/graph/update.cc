@@ -171,13 +171,14 @@ class Update {
   // is another one.
   CUresult Collect(const Shape& shape, const Graph& graph) {
     const Shape now = ShapeOf(graph);
+    const std::vector<NodePointer> nodes = InOrder(graph);
     Pairing pairing(shape, now);
     if (!pairing.Run()) {
       const Pairing::Failure& failure = pairing.failure();
-      return Fail(failure.result, HandleOf(graph, failure.node), HandleOf(graph, failure.from));
+      return Fail(failure.result, HandleOf(nodes, failure.node), HandleOf(nodes, failure.from));
     }
     for (size_t old = 0; old < shape.nodes.size(); ++old) {
-      const NodePointer& node = graph.nodes[pairing.NewOf(old)];
+      const NodePointer& node = nodes[pairing.NewOf(old)];
       const auto& child = shape.nodes[old].child;
       const CUresult code = child != nullptr ? Collect(*child, *node->work.child) : CUDA_SUCCESS;
       if (code != CUDA_SUCCESS) return code;
@@ -203,8 +204,8 @@ class Update {
   const CUgraphExecUpdateResultInfo& info() const { return info_; }
 
  private:
-  static CUgraphNode HandleOf(const Graph& graph, size_t node) {
-    return node != kNone ? graph.nodes[node]->handle : nullptr;
+  static CUgraphNode HandleOf(const std::vector<NodePointer>& nodes, size_t node) {
+    return node != kNone ? nodes[node]->handle : nullptr;
   }
 
   CUresult Fail(CUgraphExecUpdateResult result, CUgraphNode node, CUgraphNode from = nullptr) {
