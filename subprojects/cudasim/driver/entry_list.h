@@ -563,7 +563,17 @@
     (exec, node, params))                                                                          \
   X(GraphExecKernelNodeSetParams, 12000, "_v2", GraphExecKernelNodeSetParams, kInitialized,        \
     (CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2* params),                \
-    (exec, node, params))
+    (exec, node, params))                                                                          \
+  X(GraphAddHostNode, 10000, "", GraphAddHostNode, kInitialized, (CUgraphNode* node, CUgraph       \
+    graph, const CUgraphNode* dependencies, size_t count, const CUDA_HOST_NODE_PARAMS* params),    \
+    (node, graph, dependencies, count, params))                                                    \
+  X(GraphHostNodeGetParams, 10000, "", GraphHostNodeGetParams, kInitialized, (CUgraphNode          \
+    node, CUDA_HOST_NODE_PARAMS* params), (node, params))                                          \
+  X(GraphHostNodeSetParams, 10000, "", GraphHostNodeSetParams, kInitialized, (CUgraphNode          \
+    node, const CUDA_HOST_NODE_PARAMS* params), (node, params))                                    \
+  X(GraphExecHostNodeSetParams, 10020, "", GraphExecHostNodeSetParams, kInitialized,               \
+    (CUgraphExec exec, CUgraphNode node, const CUDA_HOST_NODE_PARAMS* params), (exec, node,        \
+    params))
 
 #define CUDASIM_GRAPH_TOPOLOGY_ENTRIES(X, T)                                                     \
   X(GraphAddDependencies, 10000, "", GraphAddDependenciesFirst, kInitialized, (CUgraph graph,      \

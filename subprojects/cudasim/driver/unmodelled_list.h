@@ -52,7 +52,6 @@
   X(GraphAddEventWaitNode, 11010, "", NotModelled, kInitialized, (), ())                          \
   X(GraphAddExternalSemaphoresSignalNode, 11020, "", NotModelled, kInitialized, (), ())           \
   X(GraphAddExternalSemaphoresWaitNode, 11020, "", NotModelled, kInitialized, (), ())             \
-  X(GraphAddHostNode, 10000, "", NotModelled, kInitialized, (), ())                               \
   X(GraphAddMemAllocNode, 11040, "", NotModelled, kInitialized, (), ())                           \
   X(GraphAddMemFreeNode, 11040, "", NotModelled, kInitialized, (), ())                            \
   X(GraphBatchMemOpNodeGetParams, 11070, "", NotModelled, kInitialized, (), ())                   \
@@ -70,13 +69,10 @@
   X(GraphExecExternalSemaphoresSignalNodeSetParams, 11020, "",                                    \
     NotModelled, kInitialized, (), ())                                                            \
   X(GraphExecExternalSemaphoresWaitNodeSetParams, 11020, "", NotModelled, kInitialized, (), ())   \
-  X(GraphExecHostNodeSetParams, 10020, "", NotModelled, kInitialized, (), ())                     \
   X(GraphExternalSemaphoresSignalNodeGetParams, 11020, "", NotModelled, kInitialized, (), ())     \
   X(GraphExternalSemaphoresSignalNodeSetParams, 11020, "", NotModelled, kInitialized, (), ())     \
   X(GraphExternalSemaphoresWaitNodeGetParams, 11020, "", NotModelled, kInitialized, (), ())       \
   X(GraphExternalSemaphoresWaitNodeSetParams, 11020, "", NotModelled, kInitialized, (), ())       \
-  X(GraphHostNodeGetParams, 10000, "", NotModelled, kInitialized, (), ())                         \
-  X(GraphHostNodeSetParams, 10000, "", NotModelled, kInitialized, (), ())                         \
   X(GraphKernelNodeCopyAttributes, 11000, "", NotModelled, kInitialized, (), ())                  \
   X(GraphKernelNodeGetAttribute, 11000, "", NotModelled, kInitialized, (), ())                    \
   X(GraphMemAllocNodeGetParams, 11040, "", NotModelled, kInitialized, (), ())                     \

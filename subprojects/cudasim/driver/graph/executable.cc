@@ -25,7 +25,8 @@ HandleTable<CUgraphExec, Executable>& Executables() {
 
 void PanicIfContextIsGone(const void* handle, const std::vector<ExecutableNode>& nodes) {
   for (const ExecutableNode& node : nodes) {
-    if (node.work.incarnation.IsAlive()) continue;
+    const Incarnation& incarnation = node.work.incarnation;
+    if (incarnation.context == nullptr || incarnation.IsAlive()) continue;
     PanicHandle(handle,
                 "a node is of a context that was destroyed; a real driver crashes here (measured "
                 "on an H100, driver 580.159.04)");

@@ -14,6 +14,7 @@
 #include "driver/launch/launch.h"
 #include "driver/memory/copy.h"
 #include "driver/stream/capture.h"
+#include "driver/stream/host_function.h"
 
 namespace cudasim::driver {
 namespace {
@@ -257,6 +258,14 @@ CUresult GraphAddKernelNode(CUgraphNode* handle, CUgraph graph, const CUgraphNod
   });
 }
 
+// In no context: it runs in that of the stream it is launched in.
+CUresult GraphAddHostNode(CUgraphNode* handle, CUgraph graph, const CUgraphNode* dependencies,
+                          size_t count, const CUDA_HOST_NODE_PARAMS* params) {
+  return AddNodeOf(handle, graph, dependencies, count, [&](Work* work) {
+    return params != nullptr ? MakeHostWork(*params, {}, work) : CUDA_ERROR_INVALID_VALUE;
+  });
+}
+
 // Nodes of other types, edges with data, and child graphs that the node takes over, are not
 // modelled.
 CUresult GraphAddNode(CUgraphNode* handle, CUgraph graph, const CUgraphNode* dependencies,
@@ -276,6 +285,10 @@ CUresult GraphAddNode(CUgraphNode* handle, CUgraph graph, const CUgraphNode* dep
     case CU_GRAPH_NODE_TYPE_KERNEL: {
       const CUDA_KERNEL_NODE_PARAMS_v2 kernel = ToKernelParams(params->kernel);
       return GraphAddKernelNode(handle, graph, dependencies, count, &kernel);
+    }
+    case CU_GRAPH_NODE_TYPE_HOST: {
+      const CUDA_HOST_NODE_PARAMS host = ToHostParams(params->host);
+      return GraphAddHostNode(handle, graph, dependencies, count, &host);
     }
     case CU_GRAPH_NODE_TYPE_GRAPH:
       if (params->graph.ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE) break;

@@ -23,7 +23,7 @@ struct Graph;
 // One piece of work in a stream, to be done now or by a graph.
 struct Work {
   CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
-  Incarnation incarnation;            // of the stream it was submitted to
+  Incarnation incarnation;  // of the stream it was submitted to; no context: that of a launch
   std::function<bool()> is_valid;     // whether its memory is there
   std::function<void(CUstream)> run;  // in the stream it is given; null in an empty node
   std::function<void(CUgraphNodeParams*)> describe;  // what a node of it was made with; or null

@@ -16,6 +16,7 @@
 #include "driver/launch/launch.h"
 #include "driver/memory/copy.h"
 #include "driver/stream/capture.h"
+#include "driver/stream/host_function.h"
 
 namespace cudasim::driver {
 namespace {
@@ -68,6 +69,13 @@ Remake RemakeFill(const CUDA_MEMSET_NODE_PARAMS* fill) {
   };
 }
 
+Remake RemakeHost(const CUDA_HOST_NODE_PARAMS* params) {
+  return [=](const Work& old, Work* work) {
+    return params != nullptr ? MakeHostWork(*params, old.incarnation, work)
+                             : CUDA_ERROR_INVALID_VALUE;
+  };
+}
+
 // The same in no other context than the node's.
 Remake In(CUcontext context, const Remake& remake) {
   return [=](const Work& old, Work* work) {
@@ -92,6 +100,10 @@ CUresult WithRemake(const CUgraphNodeParams* params, const Set& set) {
       const CUDA_MEMSET_NODE_PARAMS fill = ToFillParams(params->memset);
       return set(In(params->memset.ctx, RemakeFill(&fill)));
     }
+    case CU_GRAPH_NODE_TYPE_HOST: {
+      const CUDA_HOST_NODE_PARAMS host = ToHostParams(params->host);
+      return set(RemakeHost(&host));
+    }
     default:
       return CUDA_ERROR_NOT_SUPPORTED;
   }
@@ -99,6 +111,7 @@ CUresult WithRemake(const CUgraphNodeParams* params, const Set& set) {
 
 CUDA_MEMCPY3D CopyOf(const CUgraphNodeParams& any) { return any.memcpy.copyParams; }
 CUDA_MEMSET_NODE_PARAMS FillOf(const CUgraphNodeParams& any) { return ToFillParams(any.memset); }
+CUDA_HOST_NODE_PARAMS HostOf(const CUgraphNodeParams& any) { return ToHostParams(any.host); }
 CUDA_KERNEL_NODE_PARAMS_v2 KernelOf(const CUgraphNodeParams& any) {
   return ToKernelParams(any.kernel);
 }
@@ -126,6 +139,10 @@ CUDA_MEMSET_NODE_PARAMS ToFillParams(const CUDA_MEMSET_NODE_PARAMS_v2& any) {
   return {any.dst, any.pitch, any.value, any.elementSize, any.width, any.height};
 }
 
+CUDA_HOST_NODE_PARAMS ToHostParams(const CUDA_HOST_NODE_PARAMS_v2& any) {
+  return {any.fn, any.userData};
+}
+
 CUresult GraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v2* params) {
   return GetParams(node, CU_GRAPH_NODE_TYPE_KERNEL, params, KernelOf);
 }
@@ -140,6 +157,10 @@ CUresult GraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D* params) {
 
 CUresult GraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS* params) {
   return GetParams(node, CU_GRAPH_NODE_TYPE_MEMSET, params, FillOf);
+}
+
+CUresult GraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS* params) {
+  return GetParams(node, CU_GRAPH_NODE_TYPE_HOST, params, HostOf);
 }
 
 CUresult GraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2* params) {
@@ -158,6 +179,15 @@ CUresult GraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D* copy) {
 
 CUresult GraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS* fill) {
   return SetParams(node, CU_GRAPH_NODE_TYPE_MEMSET, RemakeFill(fill));
+}
+
+CUresult GraphHostNodeSetParams(CUgraphNode node, const CUDA_HOST_NODE_PARAMS* params) {
+  return SetParams(node, CU_GRAPH_NODE_TYPE_HOST, RemakeHost(params));
+}
+
+CUresult GraphExecHostNodeSetParams(CUgraphExec executable, CUgraphNode node,
+                                    const CUDA_HOST_NODE_PARAMS* params) {
+  return RemakeInExecutable(executable, node, CU_GRAPH_NODE_TYPE_HOST, RemakeHost(params));
 }
 
 CUresult GraphExecKernelNodeSetParams(CUgraphExec executable, CUgraphNode node,

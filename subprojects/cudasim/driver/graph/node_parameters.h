@@ -14,6 +14,7 @@ CUDA_KERNEL_NODE_PARAMS_v2 ToKernelParams(const CUDA_KERNEL_NODE_PARAMS_v1& firs
 CUDA_KERNEL_NODE_PARAMS_v2 ToKernelParams(const CUDA_KERNEL_NODE_PARAMS_v3& any);
 
 CUDA_MEMSET_NODE_PARAMS ToFillParams(const CUDA_MEMSET_NODE_PARAMS_v2& any);
+CUDA_HOST_NODE_PARAMS ToHostParams(const CUDA_HOST_NODE_PARAMS_v2& any);
 
 }  // namespace cudasim::driver
 

@@ -308,7 +308,7 @@ TaskPointer SubmitUncaptured(CUstream handle, const Stream& stream, const Work& 
     return nullptr;
   }
   Job job;
-  job.incarnation = work.incarnation;
+  job.incarnation = work.incarnation.context != nullptr ? work.incarnation : stream.incarnation;
   job.run = [run = work.run, handle] { run(handle); };
   job.is_host = is_host;
   return Schedule::Submit(stream, job, {after, work.awaits ? work.awaits() : nullptr});

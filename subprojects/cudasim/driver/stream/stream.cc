@@ -78,14 +78,6 @@ CUresult FindAny(CUstream handle, Stream* stream) {
   return IsSpecial(handle) ? FindSpecial(handle, stream) : FindCreated(handle, stream);
 }
 
-// On the driver's thread.
-template <typename Function>
-void CallUser(CUstream stream, const Function& function) {
-  CallbackStream() = &stream;
-  function();
-  CallbackStream() = nullptr;
-}
-
 }  // namespace
 
 std::uint64_t NextStreamId() {
@@ -222,35 +214,6 @@ CUresult StreamGetDevice(CUstream handle, CUdevice* device) {
   const CUresult code = FindStream(handle, &stream);
   if (code == CUDA_SUCCESS) *device = stream.incarnation.context->device();
   return code;
-}
-
-CUresult StreamAddCallback(CUstream handle, CUstreamCallback callback, void* data, unsigned flags) {
-  if (callback == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
-  Stream stream;
-  const CUresult code = FindReadyStream(handle, &stream);
-  if (code != CUDA_SUCCESS) return code;
-  Job job;
-  job.incarnation = stream.incarnation;
-  job.is_host = true;
-  job.run = [=] { CallUser(handle, [&] { callback(handle, StickyError(), data); }); };
-  Schedule::Submit(stream, job);
-  return CUDA_SUCCESS;
-}
-
-// Unlike a callback it is not called after a sticky error, as <cuda.h> says.
-CUresult LaunchHostFunc(CUstream handle, CUhostFn function, void* data) {
-  if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  Stream stream;
-  const CUresult code = FindReadyStream(handle, &stream);
-  if (code != CUDA_SUCCESS) return code;
-  Work work;
-  work.type = CU_GRAPH_NODE_TYPE_HOST;
-  work.incarnation = stream.incarnation;
-  work.is_valid = [] { return true; };
-  work.run = [=](CUstream in) {
-    if (StickyError() == CUDA_SUCCESS) CallUser(in, [=] { function(data); });
-  };
-  return Submit(handle, stream, work);
 }
 
 }  // namespace cudasim::driver
