@@ -22,6 +22,7 @@
 #include "driver/memory/virtual_memory.h"
 #include "driver/not_modelled.h"
 #include "driver/process.h"
+#include "driver/stream/event.h"
 #include "driver/stream/schedule.h"
 #include "driver/stream/stream.h"
 

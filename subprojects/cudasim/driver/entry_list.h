@@ -573,7 +573,25 @@
     node, const CUDA_HOST_NODE_PARAMS* params), (node, params))                                    \
   X(GraphExecHostNodeSetParams, 10020, "", GraphExecHostNodeSetParams, kInitialized,               \
     (CUgraphExec exec, CUgraphNode node, const CUDA_HOST_NODE_PARAMS* params), (exec, node,        \
-    params))
+    params))                                                                                       \
+  X(GraphAddEventRecordNode, 11010, "", GraphAddEventRecordNode, kInitialized, (CUgraphNode*       \
+    node, CUgraph graph, const CUgraphNode* dependencies, size_t count, CUevent event), (node,     \
+    graph, dependencies, count, event))                                                            \
+  X(GraphAddEventWaitNode, 11010, "", GraphAddEventWaitNode, kInitialized, (CUgraphNode* node,     \
+    CUgraph graph, const CUgraphNode* dependencies, size_t count, CUevent event), (node, graph,    \
+    dependencies, count, event))                                                                   \
+  X(GraphEventRecordNodeGetEvent, 11010, "", GraphEventRecordNodeGetEvent, kInitialized,           \
+    (CUgraphNode node, CUevent* event), (node, event))                                             \
+  X(GraphEventRecordNodeSetEvent, 11010, "", GraphEventRecordNodeSetEvent, kInitialized,           \
+    (CUgraphNode node, CUevent event), (node, event))                                              \
+  X(GraphExecEventRecordNodeSetEvent, 11010, "", GraphExecEventRecordNodeSetEvent,                 \
+    kInitialized, (CUgraphExec exec, CUgraphNode node, CUevent event), (exec, node, event))        \
+  X(GraphEventWaitNodeGetEvent, 11010, "", GraphEventWaitNodeGetEvent, kInitialized,               \
+    (CUgraphNode node, CUevent* event), (node, event))                                             \
+  X(GraphEventWaitNodeSetEvent, 11010, "", GraphEventWaitNodeSetEvent, kInitialized,               \
+    (CUgraphNode node, CUevent event), (node, event))                                              \
+  X(GraphExecEventWaitNodeSetEvent, 11010, "", GraphExecEventWaitNodeSetEvent, kInitialized,       \
+    (CUgraphExec exec, CUgraphNode node, CUevent event), (exec, node, event))
 
 #define CUDASIM_GRAPH_TOPOLOGY_ENTRIES(X, T)                                                     \
   X(GraphAddDependencies, 10000, "", GraphAddDependenciesFirst, kInitialized, (CUgraph graph,      \
@@ -637,6 +655,8 @@
   X(EventDestroy, 4000, "_v2", EventDestroy, kInitialized, (CUevent event), (event))               \
   T(EventRecord, 2000, "", 7000, ptsz, EventRecord, kInitialized, (CUevent event, CUstream         \
     stream), (event, stream))                                                                      \
+  T(EventRecordWithFlags, 11010, "", 11010, ptsz, EventRecordWithFlags, kInitialized, (CUevent     \
+    event, CUstream stream, unsigned flags), (event, stream, flags))                               \
   X(EventQuery, 2000, "", EventQuery, kCallback, (CUevent event), (event))                         \
   X(EventSynchronize, 2000, "", EventSynchronize, kInitialized, (CUevent event), (event))          \
   X(EventElapsedTime, 2000, "", EventElapsedTime, kInitialized, (float* milliseconds, CUevent      \

@@ -42,14 +42,11 @@
   X(DeviceSetGraphMemAttribute, 11040, "", NotModelled, kInitialized, (), ())                     \
   X(DeviceTotalMem, 2000, "", NotModelled, kInitialized, (), ())                                  \
   X(DeviceUnregisterAsyncNotification, 12040, "", NotModelled, kInitialized, (), ())              \
-  T(EventRecordWithFlags, 11010, "", 11010, ptsz, NotModelled, kInitialized, (), ())              \
   X(ExternalMemoryGetMappedBuffer, 10000, "", NotModelled, kInitialized, (), ())                  \
   X(ExternalMemoryGetMappedMipmappedArray, 10000, "", NotModelled, kInitialized, (), ())          \
   X(FlushGPUDirectRDMAWrites, 11030, "", NotModelled, kInitialized, (), ())                       \
   X(FuncSetSharedMemConfig, 4020, "", NotModelled, kInitialized, (), ())                          \
   X(GraphAddBatchMemOpNode, 11070, "", NotModelled, kInitialized, (), ())                         \
-  X(GraphAddEventRecordNode, 11010, "", NotModelled, kInitialized, (), ())                        \
-  X(GraphAddEventWaitNode, 11010, "", NotModelled, kInitialized, (), ())                          \
   X(GraphAddExternalSemaphoresSignalNode, 11020, "", NotModelled, kInitialized, (), ())           \
   X(GraphAddExternalSemaphoresWaitNode, 11020, "", NotModelled, kInitialized, (), ())             \
   X(GraphAddMemAllocNode, 11040, "", NotModelled, kInitialized, (), ())                           \
@@ -58,14 +55,8 @@
   X(GraphBatchMemOpNodeSetParams, 11070, "", NotModelled, kInitialized, (), ())                   \
   X(GraphConditionalHandleCreate, 12030, "", NotModelled, kInitialized, (), ())                   \
   X(GraphDebugDotPrint, 11030, "", NotModelled, kInitialized, (), ())                             \
-  X(GraphEventRecordNodeGetEvent, 11010, "", NotModelled, kInitialized, (), ())                   \
-  X(GraphEventRecordNodeSetEvent, 11010, "", NotModelled, kInitialized, (), ())                   \
-  X(GraphEventWaitNodeGetEvent, 11010, "", NotModelled, kInitialized, (), ())                     \
-  X(GraphEventWaitNodeSetEvent, 11010, "", NotModelled, kInitialized, (), ())                     \
   X(GraphExecBatchMemOpNodeSetParams, 11070, "", NotModelled, kInitialized, (), ())               \
   X(GraphExecChildGraphNodeSetParams, 11010, "", NotModelled, kInitialized, (), ())               \
-  X(GraphExecEventRecordNodeSetEvent, 11010, "", NotModelled, kInitialized, (), ())               \
-  X(GraphExecEventWaitNodeSetEvent, 11010, "", NotModelled, kInitialized, (), ())                 \
   X(GraphExecExternalSemaphoresSignalNodeSetParams, 11020, "",                                    \
     NotModelled, kInitialized, (), ())                                                            \
   X(GraphExecExternalSemaphoresWaitNodeSetParams, 11020, "", NotModelled, kInitialized, (), ())   \

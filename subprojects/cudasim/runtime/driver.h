@@ -42,7 +42,7 @@ namespace cudasim::runtime {
   X(cuGraphCreate) X(cuGraphDestroy) X(cuGraphGetNodes) X(cuGraphNodeGetType)               \
   X(cuGraphInstantiateWithFlags) X(cuGraphLaunch) X(cuGraphExecUpdate) X(cuGraphExecDestroy) \
   X(cuEventCreate) X(cuEventDestroy) X(cuEventRecord) X(cuEventQuery)                       \
-  X(cuEventSynchronize) X(cuEventElapsedTime)                                               \
+  X(cuEventRecordWithFlags) X(cuEventSynchronize) X(cuEventElapsedTime)                     \
   X(cuIpcGetMemHandle) X(cuIpcOpenMemHandle) X(cuIpcCloseMemHandle)                         \
   X(cuIpcGetEventHandle) X(cuIpcOpenEventHandle)                                            \
   X(cuMemcpy3DAsync) X(cuMemsetD2D8Async)                                                   \

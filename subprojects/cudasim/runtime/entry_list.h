@@ -164,6 +164,8 @@
   X(EventDestroy, EventDestroy, kContext, (cudaEvent_t event), (event))                            \
   T(EventRecord, ptsz, EventRecord, kContext, (cudaEvent_t event, cudaStream_t stream),            \
     (event, stream))                                                                               \
+  T(EventRecordWithFlags, ptsz, EventRecordWithFlags, kContext, (cudaEvent_t event,                \
+    cudaStream_t stream, unsigned flags), (event, stream, flags))                                  \
   X(EventQuery, EventQuery, kDriver, (cudaEvent_t event), (event))                                 \
   X(EventSynchronize, EventSynchronize, kDriver, (cudaEvent_t event), (event))                     \
   X(EventElapsedTime, EventElapsedTime, kDriver, (float* milliseconds, cudaEvent_t start,          \

@@ -117,6 +117,11 @@ cudaError_t EventRecord(cudaEvent_t event, cudaStream_t stream) {
   return ToError(Driver().cuEventRecord(event, ToDriver(stream)));
 }
 
+// The flags have the driver's numbers.
+cudaError_t EventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
+  return ToError(Driver().cuEventRecordWithFlags(event, ToDriver(stream), flags));
+}
+
 cudaError_t EventQuery(cudaEvent_t event) { return ToError(Driver().cuEventQuery(event)); }
 
 cudaError_t EventSynchronize(cudaEvent_t event) {

@@ -304,3 +304,28 @@ BOOST_AUTO_TEST_CASE(a_callback_gets_its_stream_and_code) {
   BOOST_CHECK_EQUAL(seen.code, cudaSuccess);
   RT_OK(cudaStreamDestroy(stream));
 }
+
+// As <cuda_runtime_api.h> describes it; not measured.
+BOOST_AUTO_TEST_CASE(an_event_is_recorded_with_flags) {
+  const Unused unused;
+  cudaStream_t stream = nullptr;
+  cudaEvent_t event = nullptr;
+  RT_OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  RT_OK(cudaEventCreate(&event));
+  RT_OK(cudaEventRecordWithFlags(event, stream, cudaEventRecordDefault));
+  RT_OK(cudaEventSynchronize(event));
+  cudaGraph_t graph = nullptr;
+  RT_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+  RT_OK(cudaEventRecordWithFlags(event, stream, cudaEventRecordExternal));
+  RT_OK(cudaStreamEndCapture(stream, &graph));
+  cudaGraphNode_t node = nullptr;
+  size_t count = 1;
+  RT_OK(cudaGraphGetNodes(graph, &node, &count));
+  BOOST_TEST(count == 1u);
+  cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
+  RT_OK(cudaGraphNodeGetType(node, &type));
+  BOOST_CHECK_EQUAL(type, cudaGraphNodeTypeEventRecord);
+  RT_OK(cudaGraphDestroy(graph));
+  RT_OK(cudaEventDestroy(event));
+  RT_OK(cudaStreamDestroy(stream));
+}

@@ -14,6 +14,7 @@
 #include "driver/launch/launch.h"
 #include "driver/memory/copy.h"
 #include "driver/stream/capture.h"
+#include "driver/stream/event.h"
 #include "driver/stream/host_function.h"
 
 namespace cudasim::driver {
@@ -266,6 +267,18 @@ CUresult GraphAddHostNode(CUgraphNode* handle, CUgraph graph, const CUgraphNode*
   });
 }
 
+CUresult GraphAddEventRecordNode(CUgraphNode* handle, CUgraph graph,
+                                 const CUgraphNode* dependencies, size_t count, CUevent event) {
+  return AddNodeOf(handle, graph, dependencies, count,
+                   [=](Work* work) { return MakeRecordWork(event, {}, work); });
+}
+
+CUresult GraphAddEventWaitNode(CUgraphNode* handle, CUgraph graph, const CUgraphNode* dependencies,
+                               size_t count, CUevent event) {
+  return AddNodeOf(handle, graph, dependencies, count,
+                   [=](Work* work) { return MakeWaitWork(event, {}, work); });
+}
+
 // Nodes of other types, edges with data, and child graphs that the node takes over, are not
 // modelled.
 CUresult GraphAddNode(CUgraphNode* handle, CUgraph graph, const CUgraphNode* dependencies,
@@ -290,6 +303,10 @@ CUresult GraphAddNode(CUgraphNode* handle, CUgraph graph, const CUgraphNode* dep
       const CUDA_HOST_NODE_PARAMS host = ToHostParams(params->host);
       return GraphAddHostNode(handle, graph, dependencies, count, &host);
     }
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+      return GraphAddEventRecordNode(handle, graph, dependencies, count, params->eventRecord.event);
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+      return GraphAddEventWaitNode(handle, graph, dependencies, count, params->eventWait.event);
     case CU_GRAPH_NODE_TYPE_GRAPH:
       if (params->graph.ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE) break;
       return GraphAddChildGraphNode(handle, graph, dependencies, count, params->graph.graph);

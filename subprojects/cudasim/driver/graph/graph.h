@@ -28,8 +28,9 @@ struct Work {
   std::function<void(CUstream)> run;  // in the stream it is given; null in an empty node
   std::function<void(CUgraphNodeParams*)> describe;  // what a node of it was made with; or null
   std::function<TaskPointer()> awaits;  // what else it waits for when it is submitted; or null
-  std::shared_ptr<GraphMemory> memory;  // what it allocates or frees
-  std::shared_ptr<Graph> child;         // whose nodes a child graph node stands for
+  std::function<void(const TaskPointer&)> submitted;  // told its task, null for one that is done
+  std::shared_ptr<GraphMemory> memory;                // what it allocates or frees
+  std::shared_ptr<Graph> child;                       // whose nodes a child graph node stands for
   // Of a kernel: the same with one attribute more.
   std::vector<CUlaunchAttribute> attributes;
   std::function<CUresult(const CUlaunchAttribute&, Work*)> with;

@@ -16,6 +16,7 @@
 #include "driver/launch/launch.h"
 #include "driver/memory/copy.h"
 #include "driver/stream/capture.h"
+#include "driver/stream/event.h"
 #include "driver/stream/host_function.h"
 
 namespace cudasim::driver {
@@ -76,6 +77,14 @@ Remake RemakeHost(const CUDA_HOST_NODE_PARAMS* params) {
   };
 }
 
+Remake RemakeRecord(CUevent event) {
+  return [=](const Work& old, Work* work) { return MakeRecordWork(event, old.incarnation, work); };
+}
+
+Remake RemakeWait(CUevent event) {
+  return [=](const Work& old, Work* work) { return MakeWaitWork(event, old.incarnation, work); };
+}
+
 // The same in no other context than the node's.
 Remake In(CUcontext context, const Remake& remake) {
   return [=](const Work& old, Work* work) {
@@ -104,6 +113,10 @@ CUresult WithRemake(const CUgraphNodeParams* params, const Set& set) {
       const CUDA_HOST_NODE_PARAMS host = ToHostParams(params->host);
       return set(RemakeHost(&host));
     }
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+      return set(RemakeRecord(params->eventRecord.event));
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+      return set(RemakeWait(params->eventWait.event));
     default:
       return CUDA_ERROR_NOT_SUPPORTED;
   }
@@ -112,6 +125,8 @@ CUresult WithRemake(const CUgraphNodeParams* params, const Set& set) {
 CUDA_MEMCPY3D CopyOf(const CUgraphNodeParams& any) { return any.memcpy.copyParams; }
 CUDA_MEMSET_NODE_PARAMS FillOf(const CUgraphNodeParams& any) { return ToFillParams(any.memset); }
 CUDA_HOST_NODE_PARAMS HostOf(const CUgraphNodeParams& any) { return ToHostParams(any.host); }
+CUevent RecordedOf(const CUgraphNodeParams& any) { return any.eventRecord.event; }
+CUevent AwaitedOf(const CUgraphNodeParams& any) { return any.eventWait.event; }
 CUDA_KERNEL_NODE_PARAMS_v2 KernelOf(const CUgraphNodeParams& any) {
   return ToKernelParams(any.kernel);
 }
@@ -163,6 +178,14 @@ CUresult GraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS* params)
   return GetParams(node, CU_GRAPH_NODE_TYPE_HOST, params, HostOf);
 }
 
+CUresult GraphEventRecordNodeGetEvent(CUgraphNode node, CUevent* event) {
+  return GetParams(node, CU_GRAPH_NODE_TYPE_EVENT_RECORD, event, RecordedOf);
+}
+
+CUresult GraphEventWaitNodeGetEvent(CUgraphNode node, CUevent* event) {
+  return GetParams(node, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event, AwaitedOf);
+}
+
 CUresult GraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2* params) {
   return SetParams(node, CU_GRAPH_NODE_TYPE_KERNEL, RemakeKernel(params));
 }
@@ -183,6 +206,22 @@ CUresult GraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NODE_PARAM
 
 CUresult GraphHostNodeSetParams(CUgraphNode node, const CUDA_HOST_NODE_PARAMS* params) {
   return SetParams(node, CU_GRAPH_NODE_TYPE_HOST, RemakeHost(params));
+}
+
+CUresult GraphEventRecordNodeSetEvent(CUgraphNode node, CUevent event) {
+  return SetParams(node, CU_GRAPH_NODE_TYPE_EVENT_RECORD, RemakeRecord(event));
+}
+
+CUresult GraphEventWaitNodeSetEvent(CUgraphNode node, CUevent event) {
+  return SetParams(node, CU_GRAPH_NODE_TYPE_WAIT_EVENT, RemakeWait(event));
+}
+
+CUresult GraphExecEventRecordNodeSetEvent(CUgraphExec executable, CUgraphNode node, CUevent event) {
+  return RemakeInExecutable(executable, node, CU_GRAPH_NODE_TYPE_EVENT_RECORD, RemakeRecord(event));
+}
+
+CUresult GraphExecEventWaitNodeSetEvent(CUgraphExec executable, CUgraphNode node, CUevent event) {
+  return RemakeInExecutable(executable, node, CU_GRAPH_NODE_TYPE_WAIT_EVENT, RemakeWait(event));
 }
 
 CUresult GraphExecHostNodeSetParams(CUgraphExec executable, CUgraphNode node,

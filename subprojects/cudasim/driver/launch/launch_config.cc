@@ -4,7 +4,7 @@
 
 #include "driver/context/device.h"
 #include "driver/launch/occupancy.h"
-#include "driver/stream/stream.h"
+#include "driver/stream/event.h"
 
 namespace cudasim::driver {
 namespace {

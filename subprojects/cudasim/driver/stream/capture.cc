@@ -300,8 +300,11 @@ void Captures::DropIncarnation(std::uint64_t context_id, bool also_created) {
   }
 }
 
-TaskPointer SubmitUncaptured(CUstream handle, const Stream& stream, const Work& work,
-                             const TaskPointer& after) {
+namespace {
+
+TaskPointer DoOrQueue(CUstream handle, const Stream& stream, const Work& work,
+                      const TaskPointer& after) {
+  const TaskPointer awaited = work.awaits ? work.awaits() : nullptr;
   const bool is_host = work.type == CU_GRAPH_NODE_TYPE_HOST;
   if (Schedule::IsIdle() && !is_host) {
     work.run(handle);
@@ -311,7 +314,16 @@ TaskPointer SubmitUncaptured(CUstream handle, const Stream& stream, const Work& 
   job.incarnation = work.incarnation.context != nullptr ? work.incarnation : stream.incarnation;
   job.run = [run = work.run, handle] { run(handle); };
   job.is_host = is_host;
-  return Schedule::Submit(stream, job, {after, work.awaits ? work.awaits() : nullptr});
+  return Schedule::Submit(stream, job, {after, awaited});
+}
+
+}  // namespace
+
+TaskPointer SubmitUncaptured(CUstream handle, const Stream& stream, const Work& work,
+                             const TaskPointer& after) {
+  const TaskPointer task = DoOrQueue(handle, stream, work, after);
+  if (work.submitted) work.submitted(task);
+  return task;
 }
 
 CUresult Submit(CUstream handle, const Stream& stream, const Work& work, TaskPointer* task) {

@@ -35,9 +35,9 @@ namespace {
 //
 // "If forbidden": by the modes of the captures and of this thread (capture.cc).
 // Not measured: 906 of kAllocates, which follows kWork; the green forms of kContext, which follow
-// what cuda.h says; the three of cuLaunch, cuGraphInstantiateWithParams and cuGraphUpload, which
-// follow their like; cuMemPrefetchAsync, of which no node is known. cuMemcpyBatchAsync refuses an
-// active capture itself. What is synchronous works on stream 0.
+// what cuda.h says; the three of cuLaunch, cuGraphInstantiateWithParams, cuGraphUpload and
+// cuEventRecordWithFlags, which follow their like; cuMemPrefetchAsync, of which no node is known.
+// cuMemcpyBatchAsync refuses an active capture itself. What is synchronous works on stream 0.
 enum class Rule {
   kHarmless,
   kNames,
@@ -122,6 +122,7 @@ constexpr Row kRows[] = {
 
     {"cuStreamWaitEvent", Rule::kWork},
     {"cuEventRecord", Rule::kWork},
+    {"cuEventRecordWithFlags", Rule::kWork},
     {"cuLaunchKernel", Rule::kWork},
     {"cuLaunchKernelEx", Rule::kWork},
     {"cuLaunchCooperativeKernel", Rule::kWork},

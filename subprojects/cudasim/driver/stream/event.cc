@@ -3,7 +3,7 @@
 // Events. Of those of two processes nothing was measured: they are as <cuda.h> describes them. That
 // a process cannot open its own handle follows cuIpcOpenMemHandle.
 
-#include "driver/stream/stream.h"
+#include "driver/stream/event.h"
 
 #include <chrono>
 
@@ -16,6 +16,7 @@
 #include "driver/stream/capture.h"
 #include "driver/stream/schedule.h"
 #include "driver/stream/shared_event.h"
+#include "driver/stream/stream.h"
 
 namespace cudasim::driver {
 namespace {
@@ -126,12 +127,8 @@ void PanicIfShared(CUevent handle, const Event& event, const Incarnation& place)
 CUresult WaitForExternal(const Stream& stream, CUevent handle) {
   if (Captures::StatusOf(stream) == CU_STREAM_CAPTURE_STATUS_NONE) return CUDA_ERROR_ILLEGAL_STATE;
   Work work;
-  work.type = CU_GRAPH_NODE_TYPE_WAIT_EVENT;
-  work.incarnation = stream.incarnation;
-  work.is_valid = [] { return true; };
-  work.run = [](CUstream) {};
-  work.awaits = [handle] { return RecordOf(handle); };
-  return Submit(nullptr, stream, work);
+  const CUresult code = MakeWaitWork(handle, stream.incarnation, &work);
+  return code == CUDA_SUCCESS ? Submit(nullptr, stream, work) : code;
 }
 
 // A job that does nothing, at its time.
@@ -156,18 +153,32 @@ bool CanRecord(const Event& event, const Incarnation& place) {
   return event.incarnation.id == OwnerOf(place).id;
 }
 
+// The event is from now on what is done when the task is; null: it is done.
+void SetRecord(CUevent handle, Event event, const TaskPointer& task) {
+  event.captured = {};
+  event.recorded = true;
+  event.record = task;
+  event.recorded_at = Task::Clock::now();
+  Events().Set(handle, event);
+}
+
 // `submit` submits a job where the event is recorded, and returns null if it is done.
 template <typename Submit>
-void Record(CUevent handle, Event event, const Incarnation& place, const Submit& submit) {
+void Record(CUevent handle, const Event& event, const Incarnation& place, const Submit& submit) {
   Job job = Marker(place);
   if (event.shared != nullptr) {
     job.run = [shared = event.shared, record = event.shared->Begin()] { shared->End(record); };
   }
-  event.captured = {};
-  event.recorded = true;
-  event.record = submit(job);
-  event.recorded_at = Task::Clock::now();
-  Events().Set(handle, event);
+  SetRecord(handle, event, submit(job));
+}
+
+Work EventWork(CUgraphNodeType type, const Incarnation& incarnation) {
+  Work work;
+  work.type = type;
+  work.incarnation = incarnation;
+  work.is_valid = [] { return true; };
+  work.run = [](CUstream) {};
+  return work;
 }
 
 // For the calls that ask whether, or wait until, an event has happened.
@@ -230,6 +241,32 @@ CUresult CheckUntimed(CUevent handle) {
   return timed ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
 }
 
+CUresult MakeRecordWork(CUevent handle, const Incarnation& incarnation, Work* work) {
+  if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Event event;
+  const CUresult code = FindEvent(handle, &event);
+  if (code != CUDA_SUCCESS) return code;
+  if (event.shared != nullptr) return CUDA_ERROR_NOT_SUPPORTED;
+  *work = EventWork(CU_GRAPH_NODE_TYPE_EVENT_RECORD, incarnation);
+  work->describe = [=](CUgraphNodeParams* params) { params->eventRecord = {handle}; };
+  work->submitted = [=](const TaskPointer& task) {
+    Event now;
+    if (Events().Find(handle, &now) == Handled::kAlive) SetRecord(handle, now, task);
+  };
+  return CUDA_SUCCESS;
+}
+
+CUresult MakeWaitWork(CUevent handle, const Incarnation& incarnation, Work* work) {
+  if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Event event;
+  const CUresult code = FindEvent(handle, &event);
+  if (code != CUDA_SUCCESS) return code;
+  *work = EventWork(CU_GRAPH_NODE_TYPE_WAIT_EVENT, incarnation);
+  work->describe = [=](CUgraphNodeParams* params) { params->eventWait = {handle}; };
+  work->awaits = [=] { return RecordOf(handle); };
+  return CUDA_SUCCESS;
+}
+
 CUresult EventCreate(CUevent* handle, unsigned flags) {
   Event event;
   const CUresult code = CurrentReady(&event.incarnation);
@@ -273,14 +310,47 @@ CUresult IpcOpenEventHandle(CUevent* event_handle, CUipcEventHandle handle) {
   return Events().Add(event, event_handle);
 }
 
-CUresult EventRecord(CUevent handle, CUstream stream_handle) {
-  Stream stream;
-  CUresult code = FindReadyStream(stream_handle, &stream);
+namespace {
+
+CUresult FindToRecord(CUevent handle, CUstream stream_handle, Event* event, Stream* stream) {
+  CUresult code = FindReadyStream(stream_handle, stream);
+  if (code == CUDA_SUCCESS) code = FindEvent(handle, event);
   if (code != CUDA_SUCCESS) return code;
+  return CanRecord(*event, stream->incarnation) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+// For what looks at the event outside of the capture: a node that records it at each launch. Not
+// measured: as WaitForExternal.
+CUresult RecordExternal(CUevent handle, CUstream stream_handle) {
   Event event;
-  code = FindEvent(handle, &event);
+  Stream stream;
+  CUresult code = FindToRecord(handle, stream_handle, &event, &stream);
   if (code != CUDA_SUCCESS) return code;
-  if (!CanRecord(event, stream.incarnation)) return CUDA_ERROR_INVALID_HANDLE;
+  if (Captures::StatusOf(stream) == CU_STREAM_CAPTURE_STATUS_NONE) return CUDA_ERROR_ILLEGAL_STATE;
+  if (event.shared != nullptr) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  Work work;
+  code = MakeRecordWork(handle, stream.incarnation, &work);
+  return code == CUDA_SUCCESS ? Submit(nullptr, stream, work) : code;
+}
+
+}  // namespace
+
+CUresult EventRecordWithFlags(CUevent handle, CUstream stream, unsigned flags) {
+  switch (flags) {
+    case CU_EVENT_RECORD_DEFAULT:
+      return EventRecord(handle, stream);
+    case CU_EVENT_RECORD_EXTERNAL:
+      return RecordExternal(handle, stream);
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+
+CUresult EventRecord(CUevent handle, CUstream stream_handle) {
+  Event event;
+  Stream stream;
+  const CUresult code = FindToRecord(handle, stream_handle, &event, &stream);
+  if (code != CUDA_SUCCESS) return code;
   const CapturedPoint point = Captures::PointOf(stream);
   if (point.capture_id != 0) {
     if (event.shared != nullptr) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;

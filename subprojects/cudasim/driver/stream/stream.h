@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Streams and events. What was submitted to a stream and is not done yet is in schedule.h.
+// Streams. What was submitted to a stream and is not done yet is in schedule.h.
 
 #ifndef CUDASIM_DRIVER_STREAM_STREAM_H_
 #define CUDASIM_DRIVER_STREAM_STREAM_H_
@@ -44,12 +44,6 @@ CUresult CreateStream(const Incarnation& incarnation, unsigned flags, int priori
 bool IsSpecialStream(std::uint64_t id);
 
 size_t CountStreams();
-
-size_t CountEvents();
-
-// For an event that a launch records: INVALID_HANDLE for null, NOT_SUPPORTED for one with
-// timing.
-CUresult CheckUntimed(CUevent handle);
 
 }  // namespace cudasim::driver
 
