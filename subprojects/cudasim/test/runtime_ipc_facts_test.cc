@@ -139,6 +139,7 @@ CHILD(finds_the_record_done) {
   CHECK(cudaStreamSynchronize(cudaStreamPerThread) == cudaSuccess);
   CHECK(cudaIpcGetEventHandle(&own, event) == cudaErrorInvalidResourceHandle);  // not its creator's
   CHECK(cudaEventRecord(event, nullptr) == cudaSuccess);
+  CHECK(cudaStreamSynchronize(nullptr) == cudaSuccess);
   CHECK(cudaEventDestroy(event) == cudaSuccess);
   return 0;
 }
