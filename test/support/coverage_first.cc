@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // For test/coverage, in each program and library: counts before static objects are made. Tests run
-// children in constructors of theirs (subprojects/cudasim/test/support/child.h), which LLVM's runtime
-// would start to count only after.
+// children in constructors of theirs (subprojects/cudasim/test/support/child.h), which LLVM's
+// runtime would start to count only after.
 
 extern "C" void __llvm_profile_initialize();  // any number of times
 
