@@ -3,6 +3,7 @@
 #include "lib/audit/thread_model.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -78,7 +79,7 @@ void ThreadModel::Reconcile(ContextId context) {
   if (depth() > 0) {
     TakeTop(nullptr);
   }
-  Put({context, nullptr});
+  Put({{context, nullptr}});
 }
 
 bool ThreadModel::IsOwn(const Pending& pending, const Cause& cause) {
@@ -86,18 +87,19 @@ bool ThreadModel::IsOwn(const Pending& pending, const Cause& cause) {
 }
 
 void ThreadModel::Push(ContextId context, bool by_push, const CausePointer& cause) {
-  Entry entry{context, cause, by_push};
+  Entry entry{{context, cause, by_push}};
   // What was missing here may be back: by whom decides.
   for (std::size_t i = missing_.size(); i > 0; --i) {
     Pending& pending = missing_[i - 1];
-    if (pending.position == depth() && pending.expected == context) {
-      entry.charged = true;  // it is no leak
+    if (pending.position == depth() && pending.expected.context == context) {
+      static_cast<Content&>(entry) = pending.expected;  // who pushed it leaks nothing
       if (!IsOwn(pending, *cause)) {
-        ledger_->Add(pending.charge);
+        Settle(&pending);
       }
       missing_.erase(missing_.begin() + static_cast<std::ptrdiff_t>(i - 1));
     }
   }
+  Regain(&entry);
   Put(std::move(entry));
 }
 
@@ -122,13 +124,18 @@ void ThreadModel::Pop(const CausePointer& cause) {
 
 void ThreadModel::Replace(ContextId context, const CausePointer& cause) {
   Entry entry = TakeTop(cause);
-  Entry next{context, cause, entry.by_push};
+  Entry next{{context, cause, entry.by_push}};
+  const bool is_back = Regain(&next);
   for (Pending& pending : entry.pending) {
     const bool is_own = IsOwn(pending, *cause);
-    if (pending.charge.finding.kind == FindingKind::kReplacedContext &&
-        pending.expected == context) {
+    const bool is_expected = pending.charge.finding.kind == FindingKind::kReplacedContext &&
+                             pending.expected.context == context;
+    if (is_expected) {
+      static_cast<Content&>(next) = pending.expected;
+    }
+    if (is_expected || is_back) {
       if (!is_own) {
-        ledger_->Add(pending.charge);
+        Settle(&pending);
       }
     } else {
       next.charged = next.charged || (entry.charged && is_own);
@@ -157,11 +164,27 @@ ThreadModel::Entry ThreadModel::TakeTop(const CausePointer& cause, bool charged)
         if (removal == nullptr) {
           removal = std::make_shared<Removal>(Removal{cause, charged});
         }
-        activation.lost.push_back({entry.context, entry.put, removal});
+        activation.lost.push_back({entry, removal});
       }
     }
   }
   return entry;
+}
+
+bool ThreadModel::Regain(Content* content) {
+  bool is_back = false;
+  for (Strand& strand : strands_) {
+    for (Activation& activation : strand.activations) {
+      std::vector<Lost>& lost = activation.lost;
+      const bool is_here = !lost.empty() && activation.depth - lost.size() == depth();
+      if (is_here && lost.back().content.context == content->context) {
+        *content = lost.back().content;
+        lost.pop_back();
+        is_back = true;
+      }
+    }
+  }
+  return is_back;
 }
 
 void ThreadModel::Put(Entry entry) {
@@ -179,10 +202,11 @@ void ThreadModel::CloseInnermost(Strand* strand) {
   if (!strand->activations.empty()) {
     Compare(returned, strand);
   }
-  SettleVictim(returned);
+  SettleVictim(returned, strand);
 }
 
 void ThreadModel::Compare(const Activation& returned, Strand* strand) {
+  const Content nothing;
   const std::size_t found = returned.depth;
   const std::size_t kept = found - returned.lost.size();
   for (std::size_t position = kept; position < std::max(found, depth()); ++position) {
@@ -195,29 +219,34 @@ void ThreadModel::Compare(const Activation& returned, Strand* strand) {
       const Entry* below = position > 0 ? At(position - 1) : nullptr;
       const FindingKind kind =
           position > 0 || entry->by_push ? FindingKind::kLeakedPush : FindingKind::kLeftContext;
-      entry->charged = Charged(kind, entry->put, returned, strand, below ? below->context : 0,
-                               below ? below->put : nullptr, position, &entry->pending);
+      entry->charged = Charged(kind, entry->put, returned, strand,
+                               below != nullptr ? static_cast<const Content&>(*below) : nothing,
+                               position, &entry->pending);
     } else if (position >= depth()) {
       const CausePointer& cause = lost->removal->cause;
       if (!lost->removal->charged && cause != nullptr && !IsDestruction(cause->call)) {
         lost->removal->charged = Charged(FindingKind::kExtraPop, cause, returned, strand,
-                                         lost->context, lost->put, position, &missing_);
+                                         lost->content, position, &missing_);
       }
-    } else if (entry != nullptr && !entry->charged && entry->context != lost->context) {
+    } else if (entry != nullptr && !entry->charged && entry->context != lost->content.context) {
       entry->charged = Charged(FindingKind::kReplacedContext, entry->put, returned, strand,
-                               lost->context, lost->put, position, &entry->pending);
+                               lost->content, position, &entry->pending);
     }
   }
 }
 
 bool ThreadModel::Charged(FindingKind kind, const CausePointer& cause, const Activation& returned,
-                          Strand* strand, ContextId expected, const CausePointer& expected_put,
-                          std::size_t position, std::vector<Pending>* pending) {
+                          Strand* strand, const Content& expected, std::size_t position,
+                          std::vector<Pending>* pending) {
   Activation* const outer = &strand->activations.back();
   const PartyId culprit = PartyOf(cause);
+  const PartyId owner = PartyOf(expected.put);
   const bool is_lost = kind == FindingKind::kExtraPop || kind == FindingKind::kReplacedContext;
-  if (culprit == 0 || culprit == outer->party || (is_lost && expected == 0) ||
-      (is_lost && PartyOf(expected_put) == culprit)) {
+  if (culprit == 0 || culprit == outer->party || (is_lost && expected.context == 0)) {
+    return false;
+  }
+  // Its own, or what somebody has put there whom it had called.
+  if (is_lost && owner != 0 && owner != outer->party && expected.put->Has(culprit)) {
     return false;
   }
   const auto caller =
@@ -230,21 +259,20 @@ bool ThreadModel::Charged(FindingKind kind, const CausePointer& cause, const Act
 
   Victim victim{outer->party, cause->PlaceOf(caller->frame), caller->frame,
                 Minds::kIfManagesOnThread};
-  const ContextFacts* facts = contexts_->Find(expected);
+  const ContextFacts* facts = contexts_->Find(expected.context);
   // A context that is somebody's own, whom none of the callers is: the outermost one's.
   const bool is_users = strand->activations.size() == 1 && facts != nullptr && !facts->primary &&
                         facts->made != nullptr && facts->made->party() != culprit &&
-                        PartyOf(expected_put) != culprit;
-  if (is_users || (expected_put != nullptr && expected_put->party() == outer->party)) {
+                        owner != culprit;
+  const bool is_victims = owner != 0 && owner == outer->party;
+  if (is_users || is_victims) {
     victim.minds = Minds::kAlways;
   }
   Finding finding = FindingOf(kind, *cause);
-  finding.before = contexts_->NoteOf(expected);
+  finding.before = contexts_->NoteOf(expected.context);
   finding.after = contexts_->NoteOf(current());
   finding.depth = static_cast<std::int64_t>(depth()) - static_cast<std::int64_t>(returned.depth);
-  if (expected_put != nullptr && expected_put->party() == outer->party) {
-    finding.victim_chain = expected_put->chain;
-  }
+  if (is_victims) finding.victim_chain = expected.put->chain;
   if (pending->size() >= kStackLimit) {
     Settle(pending);
   }
@@ -255,7 +283,7 @@ bool ThreadModel::Charged(FindingKind kind, const CausePointer& cause, const Act
   return is_victim;
 }
 
-void ThreadModel::SettleVictim(const Activation& victim) {
+void ThreadModel::SettleVictim(const Activation& victim, Strand* strand) {
   if (!victim.has_pending) {
     return;
   }
@@ -264,20 +292,48 @@ void ThreadModel::SettleVictim(const Activation& victim) {
       return pending.victim != victim.number;
     });
     for (auto i = kept; i != all->end(); ++i) {
-      ledger_->Add(i->charge);
+      Settle(&*i);
     }
+    std::vector<Pending> settled(std::make_move_iterator(kept),
+                                 std::make_move_iterator(all->end()));
     all->erase(kept, all->end());
+    return settled;
   };
-  settle(&missing_);
+  std::vector<Pending> missing = settle(&missing_);
+  if (!strand->activations.empty()) {
+    PassOn(victim, std::move(missing), &strand->activations.back());
+  }
   const std::size_t kept = victim.depth - victim.lost.size();
   for (std::size_t position = std::max(base_, kept); position < depth(); ++position) {
     settle(&At(position)->pending);
   }
 }
 
+void ThreadModel::PassOn(const Activation& victim, std::vector<Pending> missing,
+                         Activation* outer) {
+  for (Pending& pending : missing) {
+    const std::size_t kept = victim.depth - victim.lost.size();
+    const bool was_there = kept <= pending.position && pending.position < victim.depth;
+    if (!was_there || victim.lost[victim.depth - 1 - pending.position].content.context !=
+                          pending.expected.context) {
+      continue;
+    }
+    pending.victim = outer->number;
+    outer->has_pending = true;
+    missing_.push_back(std::move(pending));
+  }
+}
+
+void ThreadModel::Settle(Pending* pending) const {
+  if (!pending->stands) {
+    ledger_->Add(pending->charge);
+  }
+  pending->stands = true;
+}
+
 void ThreadModel::Settle(std::vector<Pending>* pending) {
-  for (const Pending& each : *pending) {
-    ledger_->Add(each.charge);
+  for (Pending& each : *pending) {
+    Settle(&each);
   }
   pending->clear();
 }
@@ -331,7 +387,9 @@ void ThreadModel::AddOpenCharges(Ledger* ledger) const {
     }
   }
   for (const Pending& pending : missing_) {
-    ledger->Add(pending.charge);
+    if (!pending.stands) {
+      ledger->Add(pending.charge);
+    }
   }
 }
 

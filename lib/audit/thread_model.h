@@ -20,7 +20,8 @@
 // ~~~~~~~~~~~~~~~~~~~~~~
 // A charge stays with the stack's entry that it is about. When the entry goes, the one who takes it
 // away decides: the culprit, or who was called by the victim, takes the charge back; anybody else,
-// who repairs it, makes it stand. It also stands when the victim returns, or the thread ends.
+// who repairs it, makes it stand. It also stands when the victim returns, or the thread ends. What
+// is missing then is missing for the victim's callers, too: who pushes it again leaks nothing.
 //
 // Thread-safe: no.
 
@@ -76,20 +77,24 @@ class ThreadModel {
  private:
   using CausePointer = std::shared_ptr<const Cause>;
 
+  // What a position of the stack has.
+  struct Content {
+    ContextId context = 0;
+    CausePointer put;      // null: not known
+    bool by_push = false;  // not set where nothing was
+    bool charged = false;
+  };
   // A charge that may be taken back.
   struct Pending {
     Charge charge;
     PartyId culprit;
     PartyId returned;      // whom the victim had called
     std::uint64_t victim;  // activation
-    ContextId expected;    // by the victim, at that position
+    Content expected;      // by the victim, at that position
     std::size_t position;  // of the stack
+    bool stands = false;
   };
-  struct Entry {
-    ContextId context = 0;
-    CausePointer put;      // null: not known
-    bool by_push = false;  // not set where nothing was
-    bool charged = false;
+  struct Entry : Content {
     std::vector<Pending> pending = {};
   };
   struct Removal {
@@ -97,8 +102,7 @@ class ThreadModel {
     bool charged = false;
   };
   struct Lost {
-    ContextId context;
-    CausePointer put;
+    Content content;
     std::shared_ptr<Removal> removal;  // one for all activations that it concerns
   };
   struct Activation {
@@ -124,15 +128,21 @@ class ThreadModel {
   Entry* At(std::size_t position);
   // `charged`: nobody is to be charged with that.
   Entry TakeTop(const CausePointer& cause, bool charged = false);
+  // Whether what is to be put is what activations found there, and had lost: then it was never
+  // gone, and `content` is that.
+  bool Regain(Content* content);
   void Put(Entry entry);
   void CloseInnermost(Strand* strand);
   // Charges what `returned` left to the innermost one that is open in `strand`.
   void Compare(const Activation& returned, Strand* strand);
   // Charges what `cause` did at `position`; false if nobody minds, as far as is known now.
   bool Charged(FindingKind kind, const CausePointer& cause, const Activation& returned,
-               Strand* strand, ContextId expected, const CausePointer& expected_put,
-               std::size_t position, std::vector<Pending>* pending);
-  void SettleVictim(const Activation& victim);
+               Strand* strand, const Content& expected, std::size_t position,
+               std::vector<Pending>* pending);
+  void SettleVictim(const Activation& victim, Strand* strand);
+  // What `victim` found and is missing is missing for `outer`, too.
+  void PassOn(const Activation& victim, std::vector<Pending> missing, Activation* outer);
+  void Settle(Pending* pending) const;
   void Settle(std::vector<Pending>* pending);
 
   const Contexts* const contexts_;
