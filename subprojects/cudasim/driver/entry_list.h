@@ -256,6 +256,16 @@
     CUmemoryPool pool, CUmemLocation* location), (flags, pool, location))                          \
   X(MemPoolSetAccess, 11020, "", MemPoolSetAccess, kInitialized, (CUmemoryPool pool,               \
     const CUmemAccessDesc* access, size_t count), (pool, access, count))                           \
+  X(MemPoolExportToShareableHandle, 11020, "", MemPoolExportToShareableHandle, kInitialized,       \
+    (void* handle, CUmemoryPool pool, CUmemAllocationHandleType type,                              \
+    unsigned long long flags), (handle, pool, type, flags))                                        \
+  X(MemPoolImportFromShareableHandle, 11020, "", MemPoolImportFromShareableHandle, kInitialized,   \
+    (CUmemoryPool* pool, void* handle, CUmemAllocationHandleType type,                             \
+    unsigned long long flags), (pool, handle, type, flags))                                        \
+  X(MemPoolExportPointer, 11020, "", MemPoolExportPointer, kInitialized,                           \
+    (CUmemPoolPtrExportData* data, CUdeviceptr address), (data, address))                          \
+  X(MemPoolImportPointer, 11020, "", MemPoolImportPointer, kInitialized, (CUdeviceptr* address,    \
+    CUmemoryPool pool, CUmemPoolPtrExportData* data), (address, pool, data))                       \
   X(DeviceGetDefaultMemPool, 11020, "", DeviceGetDefaultMemPool, kInitialized,                     \
     (CUmemoryPool* pool, CUdevice device), (pool, device))                                         \
   X(DeviceGetMemPool, 11020, "", DeviceGetMemPool, kInitialized, (CUmemoryPool* pool,              \

@@ -104,10 +104,6 @@
   X(MemHostGetDevicePointer, 2020, "", NotModelled, kInitialized, (), ())                         \
   X(MemImportFromShareableHandle, 10020, "", NotModelled, kInitialized, (), ())                   \
   T(MemMapArrayAsync, 11010, "", 11010, ptsz, NotModelled, kInitialized, (), ())                  \
-  X(MemPoolExportPointer, 11020, "", NotModelled, kInitialized, (), ())                           \
-  X(MemPoolExportToShareableHandle, 11020, "", NotModelled, kInitialized, (), ())                 \
-  X(MemPoolImportFromShareableHandle, 11020, "", NotModelled, kInitialized, (), ())               \
-  X(MemPoolImportPointer, 11020, "", NotModelled, kInitialized, (), ())                           \
   T(MemPrefetchBatchAsync, 13000, "", 13000, ptsz, NotModelled, kInitialized, (), ())             \
   X(MemSetMemPool, 13000, "", NotModelled, kInitialized, (), ())                                  \
   X(Memcpy2D, 2000, "", NotModelled, kInitialized, (), ())                                        \

@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "test/support/child.h"
@@ -34,8 +35,9 @@ template <typename Handle>
 Handle ReceivedHandle() {
   const char* text = std::getenv(kHandle);
   Handle handle = {};
-  for (char& byte : handle.reserved) {
-    byte = static_cast<char>((text[0] - 'a') << 4 | (text[1] - 'a'));
+  for (auto& byte : handle.reserved) {
+    byte = static_cast<std::remove_reference_t<decltype(byte)>>((text[0] - 'a') << 4 |
+                                                                (text[1] - 'a'));
     text += 2;
   }
   return handle;

@@ -70,6 +70,21 @@ size_t DeviceBytes(const Allocation& allocation) {
   return is_there ? allocation.size : 0;
 }
 
+void* TakePages(Allocation* allocation) {
+  return allocation->pool_file != nullptr
+             ? allocation->pool_file->MapNew(allocation->size, &allocation->offset)
+             : TakeHostMemory(allocation->size, AlignmentOf(allocation->kind));
+}
+
+void GiveBackPages(const Allocation& allocation) {
+  if (allocation.pool_file == nullptr) {
+    GiveBackHostMemory(allocation.base, allocation.size);
+    return;
+  }
+  PoolFile::Unmap(ToPointer(allocation.base), allocation.size);
+  if (!allocation.is_imported) allocation.pool_file->Discard(allocation.offset, allocation.size);
+}
+
 void Return(const Allocation& allocation) {
   if (allocation.shared.file >= 0) {
     UnsharePages(ToPointer(allocation.base), WholePages(allocation.size), allocation.shared);
@@ -80,7 +95,7 @@ void Return(const Allocation& allocation) {
   const bool borrowed =
       allocation.kind == MemoryKind::kRegistered || allocation.kind == MemoryKind::kMapped ||
       allocation.kind == MemoryKind::kGraph || allocation.kind == MemoryKind::kImported;
-  if (!borrowed) GiveBackHostMemory(allocation.base, allocation.size);
+  if (!borrowed) GiveBackPages(allocation);
   if (allocation.kind == MemoryKind::kPool) GiveBackToPool(allocation.pool, allocation.size);
   DeviceMemory::GiveBack(allocation.device, DeviceBytes(allocation));
 }
@@ -162,7 +177,7 @@ CUresult Memory::Allocate(Allocation allocation, std::uintptr_t* base) {
   if (!DeviceMemory::Take(allocation.device, DeviceBytes(allocation))) {
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
-  void* pointer = TakeHostMemory(allocation.size, AlignmentOf(allocation.kind));
+  void* pointer = TakePages(&allocation);
   if (pointer == nullptr) {
     DeviceMemory::GiveBack(allocation.device, DeviceBytes(allocation));
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -173,7 +188,7 @@ CUresult Memory::Allocate(Allocation allocation, std::uintptr_t* base) {
     *base = allocation.base;
     return code;
   }
-  GiveBackHostMemory(allocation.base, allocation.size);
+  GiveBackPages(allocation);
   DeviceMemory::GiveBack(allocation.device, DeviceBytes(allocation));
   return code;
 }

@@ -11,8 +11,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 
 #include "driver/context/context.h"
+#include "driver/memory/pool_file.h"
 #include "driver/memory/shared_file.h"
 #include "driver/stream/stream.h"
 
@@ -42,6 +44,9 @@ struct Allocation {
   unsigned flags = 0;
   std::uint64_t buffer_id = 0;
   CUmemoryPool pool = nullptr;
+  std::shared_ptr<PoolFile> pool_file;  // nullptr but for memory of a pool that others may map
+  std::uint64_t offset = 0;             // in it
+  bool is_imported = false;             // it is another process's
   unsigned access = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;  // of the device
   SharedFile shared;          // its file is -1 but for device memory that was exported
   bool synchronizes = false;  // CU_POINTER_ATTRIBUTE_SYNC_MEMOPS

@@ -40,7 +40,9 @@ struct Watermark {
 struct Pool {
   CUdevice device = 0;
   bool lies_on_host = false;
-  size_t most = 0;         // 0: no limit of its own
+  size_t most = 0;                 // 0: no limit of its own
+  std::shared_ptr<PoolFile> file;  // of one that other processes may map, or have exported
+  bool is_imported = false;
   bool destroyed = false;  // and waits for its last allocation to be freed
   int reuse[3] = {1, 1, 1};
   cuuint64_t threshold = 0;
@@ -51,6 +53,7 @@ struct Pool {
   bool Reaches(CUdevice from) const { return (!lies_on_host && from == device) || lent[from]; }
 
   CUresult Take(size_t bytes) {
+    if (is_imported) return CUDA_ERROR_INVALID_VALUE;
     const bool fits = bytes <= ThisGpu().memory && (most == 0 || used.current + bytes <= most);
     if (!fits) return CUDA_ERROR_OUT_OF_MEMORY;
     const size_t needed = std::max(RoundUp(used.current + bytes), reserved.current);
@@ -65,8 +68,10 @@ struct Pool {
     KeepAtMost(threshold);
   }
 
-  // Keeps what is in use, and beyond it no more than `bytes` in all.
+  // Keeps what is in use, and beyond it no more than `bytes` in all. The room of an imported pool
+  // is the other process's.
   void KeepAtMost(size_t bytes) {
+    if (is_imported) return;
     const size_t kept = RoundUp(std::min(bytes, reserved.current));
     const size_t needed = std::max(RoundUp(used.current), kept);
     DeviceMemory::GiveBack(device, reserved.current - needed);
@@ -159,27 +164,29 @@ Pools& ThePools() {
   return pools;
 }
 
-CUresult TakeFromPool(CUmemoryPool handle, size_t bytes, CUdevice* device) {
+// But for its pages.
+Allocation AllocationOf(CUmemoryPool handle, const Pool& pool, size_t bytes) {
+  Allocation allocation;
+  allocation.kind = MemoryKind::kPool;
+  allocation.pool = handle;
+  allocation.pool_file = pool.file;
+  allocation.size = bytes;
+  allocation.device = pool.device;
+  allocation.lies_on_host = pool.lies_on_host;
+  return allocation;
+}
+
+CUresult TakeFromPool(CUmemoryPool handle, size_t bytes, Allocation* allocation) {
   const std::lock_guard<std::mutex> lock(mutex);
   Pool* pool = ThePools().Find(handle);
   if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *device = pool->device;
+  *allocation = AllocationOf(handle, *pool, bytes);
   return pool->Take(bytes);
-}
-
-bool IsPoolOfHost(CUmemoryPool handle) {
-  const std::lock_guard<std::mutex> lock(mutex);
-  const Pool* pool = ThePools().Find(handle);
-  return pool != nullptr && pool->lies_on_host;
 }
 
 CUresult AllocateFrom(CUmemoryPool pool, size_t bytes, CUdeviceptr* address) {
   Allocation allocation;
-  allocation.kind = MemoryKind::kPool;
-  allocation.pool = pool;
-  allocation.size = bytes;
-  allocation.lies_on_host = IsPoolOfHost(pool);
-  CUresult code = TakeFromPool(pool, bytes, &allocation.device);
+  CUresult code = TakeFromPool(pool, bytes, &allocation);
   if (code != CUDA_SUCCESS) return code;
   std::uintptr_t base = 0;
   code = Memory::Allocate(allocation, &base);
@@ -206,7 +213,7 @@ CUresult Prepare(CUdeviceptr* address, CUstream handle, Stream* stream) {
 CUresult DeviceOf(CUmemoryPool handle, CUdevice* device) {
   const std::lock_guard<std::mutex> lock(mutex);
   const Pool* pool = ThePools().Find(handle);
-  if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (pool == nullptr || pool->is_imported) return CUDA_ERROR_INVALID_VALUE;
   *device = pool->device;
   return CUDA_SUCCESS;
 }
@@ -325,6 +332,45 @@ void GiveBackToPool(CUmemoryPool pool, size_t bytes) {
   ThePools().GiveBack(pool, bytes);
 }
 
+std::shared_ptr<PoolFile> FileOfPool(CUmemoryPool handle) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  const Pool* pool = ThePools().Find(handle);
+  return pool != nullptr ? pool->file : nullptr;
+}
+
+CUmemoryPool ImportPool(std::shared_ptr<PoolFile> file) {
+  Pool pool;
+  pool.device = file->device();
+  pool.lies_on_host = file->lies_on_host();
+  pool.file = std::move(file);
+  pool.is_imported = true;
+  const std::lock_guard<std::mutex> lock(mutex);
+  return ThePools().Add(pool);
+}
+
+CUresult ImportAllocation(CUmemoryPool handle, std::uint64_t offset, size_t bytes,
+                          CUdeviceptr* address) {
+  Allocation allocation;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    Pool* pool = ThePools().Find(handle);
+    if (pool == nullptr || !pool->is_imported) return CUDA_ERROR_INVALID_VALUE;
+    allocation = AllocationOf(handle, *pool, bytes);
+    pool->used.Set(pool->used.current + bytes);
+  }
+  allocation.is_imported = true;
+  allocation.offset = offset;
+  void* pages = allocation.pool_file->Map(offset, bytes);
+  allocation.base = reinterpret_cast<std::uintptr_t>(pages);
+  const CUresult code = pages != nullptr ? Memory::Add(allocation) : CUDA_ERROR_INVALID_VALUE;
+  if (code == CUDA_SUCCESS) {
+    *address = allocation.base;
+  } else {
+    GiveBackToPool(handle, bytes);
+  }
+  return code;
+}
+
 size_t CountPools() {
   const std::lock_guard<std::mutex> lock(mutex);
   return ThePools().CountMade();
@@ -383,6 +429,10 @@ CUresult MemPoolCreate(CUmemoryPool* handle, const CUmemPoolProps* properties) {
   pool.lies_on_host = IsHostLocation(properties->location);
   pool.device = pool.lies_on_host ? 0 : properties->location.id;
   pool.most = properties->maxSize;
+  if ((properties->handleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) != 0) {
+    pool.file = PoolFile::Create(pool.device, pool.lies_on_host);
+    if (pool.file == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  }
   const std::lock_guard<std::mutex> lock(mutex);
   *handle = ThePools().Add(pool);
   return CUDA_SUCCESS;
@@ -489,7 +539,9 @@ CUresult DeviceSetMemPool(CUdevice device, CUmemoryPool handle) {
   if (!IsDevice(device)) return CUDA_ERROR_INVALID_VALUE;
   const std::lock_guard<std::mutex> lock(mutex);
   const Pool* pool = ThePools().Find(handle);
-  if (pool == nullptr || pool->device != device) return CUDA_ERROR_INVALID_VALUE;
+  if (pool == nullptr || pool->is_imported || pool->device != device) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
   ThePools().CurrentOf(device) = handle;
   return CUDA_SUCCESS;
 }

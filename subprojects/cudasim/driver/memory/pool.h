@@ -10,6 +10,10 @@
 #include <cuda.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "driver/memory/pool_file.h"
 
 namespace cudasim::driver {
 
@@ -24,7 +28,17 @@ bool PoolReaches(CUmemoryPool pool, CUdevice device);
 // driver 580.159.04).
 bool IsWithinReach(CUdeviceptr address, CUdevice device);
 
-// Those that were made and not destroyed; not the devices' own.
+// What the pool's memory is in, if other processes may map that; nullptr if not, and for null.
+std::shared_ptr<PoolFile> FileOfPool(CUmemoryPool pool);
+
+// A pool of another process: nothing can be allocated from it here.
+CUmemoryPool ImportPool(std::shared_ptr<PoolFile> file);
+// What that process allocated from it, and keeps. INVALID_VALUE for a pool that is this process's,
+// or if there is nothing.
+CUresult ImportAllocation(CUmemoryPool pool, std::uint64_t offset, size_t bytes,
+                          CUdeviceptr* address);
+
+// Those that were made or imported, and not destroyed; not the devices' own.
 size_t CountPools();
 
 }  // namespace cudasim::driver
