@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies of graphs, and graphs in graphs: as <cuda.h> describes them; not measured.
+// Copies of graphs, and graphs in graphs.
 
 #include <vector>
 

@@ -177,8 +177,6 @@ BOOST_AUTO_TEST_CASE(a_process_cannot_open_its_own) {
   IS(RAW(cuIpcOpenMemHandle)(&address, handle, kFlags), INVALID_CONTEXT);
 }
 
-// What follows of events is as <cuda.h> describes it; not measured.
-
 namespace {
 
 constexpr char kMarks[] = "CUDASIM_TEST_MARKS";

@@ -2,8 +2,8 @@
 //
 // Device memory of another process of the machine.
 //
-// Not measured: as cuda.h says. That a process cannot open its own handle is reported of real
-// drivers.
+// Measured on an H100, driver 580.159.04, but for handles of freed memory, which are as cuda.h
+// says: see ipc_facts_test.
 
 #include <unistd.h>
 

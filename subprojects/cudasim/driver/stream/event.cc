@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Events. Of those of two processes nothing was measured: they are as <cuda.h> describes them. That
-// a process cannot open its own handle follows cuIpcOpenMemHandle.
+// Events. Of those of two processes what ipc_facts_test asks was measured on an H100, driver
+// 580.159.04; that a process cannot open its own handle follows cuIpcOpenMemHandle.
 
 #include "driver/stream/event.h"
 
