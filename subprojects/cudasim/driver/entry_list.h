@@ -601,7 +601,23 @@
   X(GraphEventWaitNodeSetEvent, 11010, "", GraphEventWaitNodeSetEvent, kInitialized,               \
     (CUgraphNode node, CUevent event), (node, event))                                              \
   X(GraphExecEventWaitNodeSetEvent, 11010, "", GraphExecEventWaitNodeSetEvent, kInitialized,       \
-    (CUgraphExec exec, CUgraphNode node, CUevent event), (exec, node, event))
+    (CUgraphExec exec, CUgraphNode node, CUevent event), (exec, node, event))                      \
+  X(GraphAddMemAllocNode, 11040, "", GraphAddMemAllocNode, kInitialized, (CUgraphNode* node,       \
+    CUgraph graph, const CUgraphNode* dependencies, size_t count, CUDA_MEM_ALLOC_NODE_PARAMS*      \
+    params), (node, graph, dependencies, count, params))                                           \
+  X(GraphAddMemFreeNode, 11040, "", GraphAddMemFreeNode, kInitialized, (CUgraphNode* node,         \
+    CUgraph graph, const CUgraphNode* dependencies, size_t count, CUdeviceptr address), (node,     \
+    graph, dependencies, count, address))                                                          \
+  X(GraphMemAllocNodeGetParams, 11040, "", GraphMemAllocNodeGetParams, kInitialized,               \
+    (CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS* params), (node, params))                        \
+  X(GraphMemFreeNodeGetParams, 11040, "", GraphMemFreeNodeGetParams, kInitialized,                 \
+    (CUgraphNode node, CUdeviceptr* address), (node, address))                                     \
+  X(DeviceGraphMemTrim, 11040, "", DeviceGraphMemTrim, kInitialized, (CUdevice device),            \
+    (device))                                                                                      \
+  X(DeviceGetGraphMemAttribute, 11040, "", DeviceGetGraphMemAttribute, kInitialized, (CUdevice     \
+    device, CUgraphMem_attribute attribute, void* value), (device, attribute, value))              \
+  X(DeviceSetGraphMemAttribute, 11040, "", DeviceSetGraphMemAttribute, kInitialized, (CUdevice     \
+    device, CUgraphMem_attribute attribute, void* value), (device, attribute, value))
 
 #define CUDASIM_GRAPH_TOPOLOGY_ENTRIES(X, T)                                                     \
   X(GraphAddDependencies, 10000, "", GraphAddDependenciesFirst, kInitialized, (CUgraph graph,      \

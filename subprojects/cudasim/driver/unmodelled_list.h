@@ -30,16 +30,13 @@
   X(CoredumpSetAttributeGlobal, 12010, "", NotModelled, kInitialized, (), ())                     \
   X(DestroyExternalMemory, 10000, "", NotModelled, kInitialized, (), ())                          \
   X(DestroyExternalSemaphore, 10000, "", NotModelled, kInitialized, (), ())                       \
-  X(DeviceGetGraphMemAttribute, 11040, "", NotModelled, kInitialized, (), ())                     \
   X(DeviceGetHostAtomicCapabilities, 13000, "", NotModelled, kInitialized, (), ())                \
   X(DeviceGetLuid, 10000, "", NotModelled, kInitialized, (), ())                                  \
   X(DeviceGetNvSciSyncAttributes, 10020, "", NotModelled, kInitialized, (), ())                   \
   X(DeviceGetP2PAtomicCapabilities, 13000, "", NotModelled, kInitialized, (), ())                 \
   X(DeviceGetProperties, 2000, "", NotModelled, kInitialized, (), ())                             \
   X(DeviceGetTexture1DLinearMaxWidth, 11010, "", NotModelled, kInitialized, (), ())               \
-  X(DeviceGraphMemTrim, 11040, "", NotModelled, kInitialized, (), ())                             \
   X(DeviceRegisterAsyncNotification, 12040, "", NotModelled, kInitialized, (), ())                \
-  X(DeviceSetGraphMemAttribute, 11040, "", NotModelled, kInitialized, (), ())                     \
   X(DeviceTotalMem, 2000, "", NotModelled, kInitialized, (), ())                                  \
   X(DeviceUnregisterAsyncNotification, 12040, "", NotModelled, kInitialized, (), ())              \
   X(ExternalMemoryGetMappedBuffer, 10000, "", NotModelled, kInitialized, (), ())                  \
@@ -49,8 +46,6 @@
   X(GraphAddBatchMemOpNode, 11070, "", NotModelled, kInitialized, (), ())                         \
   X(GraphAddExternalSemaphoresSignalNode, 11020, "", NotModelled, kInitialized, (), ())           \
   X(GraphAddExternalSemaphoresWaitNode, 11020, "", NotModelled, kInitialized, (), ())             \
-  X(GraphAddMemAllocNode, 11040, "", NotModelled, kInitialized, (), ())                           \
-  X(GraphAddMemFreeNode, 11040, "", NotModelled, kInitialized, (), ())                            \
   X(GraphBatchMemOpNodeGetParams, 11070, "", NotModelled, kInitialized, (), ())                   \
   X(GraphBatchMemOpNodeSetParams, 11070, "", NotModelled, kInitialized, (), ())                   \
   X(GraphConditionalHandleCreate, 12030, "", NotModelled, kInitialized, (), ())                   \
@@ -66,8 +61,6 @@
   X(GraphExternalSemaphoresWaitNodeSetParams, 11020, "", NotModelled, kInitialized, (), ())       \
   X(GraphKernelNodeCopyAttributes, 11000, "", NotModelled, kInitialized, (), ())                  \
   X(GraphKernelNodeGetAttribute, 11000, "", NotModelled, kInitialized, (), ())                    \
-  X(GraphMemAllocNodeGetParams, 11040, "", NotModelled, kInitialized, (), ())                     \
-  X(GraphMemFreeNodeGetParams, 11040, "", NotModelled, kInitialized, (), ())                      \
   X(GraphNodeGetEnabled, 11060, "", NotModelled, kInitialized, (), ())                            \
   X(GraphNodeSetEnabled, 11060, "", NotModelled, kInitialized, (), ())                            \
   T(GraphicsMapResources, 3000, "", 7000, ptsz, NotModelled, kInitialized, (), ())                \

@@ -46,6 +46,19 @@ void Collect(const Graph& graph, std::vector<ExecutableNode>* nodes) {
   }
 }
 
+// Whether what a launch allocates is not there yet, unless that is freed first, and what it frees
+// of another graph is.
+bool HasItsMemory(const std::vector<ExecutableNode>& nodes, bool frees_on_launch) {
+  return std::none_of(nodes.begin(), nodes.end(), [=](const ExecutableNode& node) {
+    const std::shared_ptr<GraphMemory>& memory = node.work.memory;
+    if (memory == nullptr) return false;
+    if (node.work.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
+      return memory->is_owned() && !frees_on_launch;
+    }
+    return memory->graph() != node.node->graph && !memory->is_owned();
+  });
+}
+
 void CollectUserObjects(const Graph& graph, UserObjects* objects) {
   for (const NodePointer& node : graph.nodes) {
     if (node->work.child != nullptr) CollectUserObjects(*node->work.child, objects);
@@ -208,13 +221,10 @@ CUresult GraphLaunch(CUgraphExec handle, CUstream stream_handle) {
   PanicIfContextIsGone(handle, executable.nodes);
   const bool frees_on_launch =
       (executable.flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0;
+  if (!HasItsMemory(executable.nodes, frees_on_launch)) return CUDA_ERROR_INVALID_VALUE;
   for (const ExecutableNode& node : executable.nodes) {
-    const bool is_left = node.work.memory != nullptr && node.work.memory->is_owned();
-    if (is_left && !frees_on_launch) return CUDA_ERROR_INVALID_VALUE;
-  }
-  for (const ExecutableNode& node : executable.nodes) {
-    const std::shared_ptr<GraphMemory>& memory = node.work.memory;
-    if (memory != nullptr && memory->is_owned()) memory->UnmapIn(stream);
+    const bool allocates = node.work.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC;
+    if (allocates && node.work.memory->is_owned()) node.work.memory->UnmapIn(stream);
   }
   executable.last = SubmitNodes(executable, stream_handle, stream);
   if (executable.last != nullptr) Executables().Set(handle, executable);

@@ -10,6 +10,7 @@
 #include "driver/context/stack.h"
 #include "driver/graph/executable.h"
 #include "driver/graph/graph_handle.h"
+#include "driver/graph/memory_node.h"
 #include "driver/graph/node_parameters.h"
 #include "driver/launch/launch.h"
 #include "driver/memory/copy.h"
@@ -307,6 +308,10 @@ CUresult GraphAddNode(CUgraphNode* handle, CUgraph graph, const CUgraphNode* dep
       return GraphAddEventRecordNode(handle, graph, dependencies, count, params->eventRecord.event);
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
       return GraphAddEventWaitNode(handle, graph, dependencies, count, params->eventWait.event);
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+      return AddAllocationOfAny(handle, graph, dependencies, count, &params->alloc);
+    case CU_GRAPH_NODE_TYPE_MEM_FREE:
+      return GraphAddMemFreeNode(handle, graph, dependencies, count, params->free.dptr);
     case CU_GRAPH_NODE_TYPE_GRAPH:
       if (params->graph.ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE) break;
       return GraphAddChildGraphNode(handle, graph, dependencies, count, params->graph.graph);

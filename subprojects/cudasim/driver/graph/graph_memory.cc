@@ -4,13 +4,16 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <utility>
 
+#include "driver/api.h"
 #include "driver/context/device.h"
 #include "driver/context/gpu.h"
 #include "driver/memory/memory.h"
+#include "driver/memory/watermark.h"
 #include "driver/panic.h"
 #include "driver/stream/schedule.h"
 
@@ -19,9 +22,21 @@ namespace {
 
 std::mutex mutex;
 
+// What graphs have on a device: memory that is there, and what was and is kept.
+struct Footprint {
+  Watermark used;
+  Watermark reserved;
+
+  void Use(size_t bytes) {
+    used.Set(bytes);
+    reserved.Set(std::max(used.current, reserved.current));
+  }
+};
+
 struct Table {
   std::map<CUdeviceptr, std::weak_ptr<GraphMemory>> all;
   std::map<CUdeviceptr, std::shared_ptr<GraphMemory>> there;
+  Footprint footprints[kMaxDevices];
 };
 
 // Never destroyed: as the memory's own.
@@ -42,7 +57,7 @@ CUresult GraphMemory::Reserve(CUgraph graph, CUdevice device, size_t bytes,
   void* const base =
       mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
-  const auto made = std::make_shared<GraphMemory>(graph, base, bytes);
+  const auto made = std::make_shared<GraphMemory>(graph, device, base, bytes);
   Allocation allocation;
   allocation.kind = MemoryKind::kGraph;
   allocation.device = device;
@@ -76,11 +91,11 @@ bool GraphMemory::is_there() const {
   return is_there_;
 }
 
-CUresult GraphMemory::FreeInGraph() {
+CUresult GraphMemory::FreeIn(CUgraph graph) {
   const std::lock_guard<std::mutex> lock(mutex);
-  if (has_free_node_) return CUDA_ERROR_INVALID_VALUE;
-  has_free_node_ = true;
-  return CUDA_SUCCESS;
+  const bool is_taken = graph == graph_ ? !freed_by_.empty() : freed_by_.count(graph_) != 0;
+  if (is_taken) return CUDA_ERROR_INVALID_VALUE;
+  return freed_by_.insert(graph).second ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 bool GraphMemory::is_owned() const {
@@ -95,8 +110,7 @@ void GraphMemory::Own(bool is_owned) {
 
 CUresult GraphMemory::FreeOutside() {
   const std::lock_guard<std::mutex> lock(mutex);
-  const bool is_ours = !has_free_node_ && std::exchange(is_owned_, false);
-  return is_ours ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  return std::exchange(is_owned_, false) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 void GraphMemory::UnmapIn(const Stream& stream) {
@@ -106,10 +120,17 @@ void GraphMemory::UnmapIn(const Stream& stream) {
   Schedule::Submit(stream, job);
 }
 
+void GraphMemory::Count(bool is_there) {
+  if (is_there == is_there_) return;
+  is_there_ = is_there;
+  Footprint& footprint = TheTable().footprints[device_];
+  footprint.Use(footprint.used.current + (is_there ? size_ : -size_));
+}
+
 void GraphMemory::Map() {
   const std::lock_guard<std::mutex> lock(mutex);
   Protect(base_, size_, PROT_READ | PROT_WRITE);
-  is_there_ = true;
+  Count(true);
   TheTable().there[address()] = shared_from_this();
 }
 
@@ -123,7 +144,7 @@ void GraphMemory::Unmap() {
   TheTable().there.erase(found);
   madvise(base_, size_, MADV_DONTNEED);
   Protect(base_, size_, PROT_NONE);
-  is_there_ = false;
+  Count(false);
 }
 
 void PanicUnlessMapped(CUdeviceptr address) {
@@ -135,6 +156,53 @@ void PanicUnlessMapped(CUdeviceptr address) {
       "memory of a graph is used where no execution of the graph has it: before its allocation "
       "node, or after it was freed; a real driver's device would fail or corrupt what is there "
       "now");
+}
+
+// Not measured: as <cuda.h> describes them. The sizes are those that were asked for, and neither
+// they nor what is kept counts as taken from the device.
+
+CUresult DeviceGraphMemTrim(CUdevice device) {
+  if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
+  const std::lock_guard<std::mutex> lock(mutex);
+  Footprint& footprint = TheTable().footprints[device];
+  footprint.reserved.current = footprint.used.current;
+  return CUDA_SUCCESS;
+}
+
+CUresult DeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute, void* value) {
+  if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
+  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const Footprint& footprint = TheTable().footprints[device];
+  auto* const amount = static_cast<cuuint64_t*>(value);
+  switch (attribute) {
+    case CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT:
+      *amount = footprint.used.current;
+      return CUDA_SUCCESS;
+    case CU_GRAPH_MEM_ATTR_USED_MEM_HIGH:
+      *amount = footprint.used.high;
+      return CUDA_SUCCESS;
+    case CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT:
+      *amount = footprint.reserved.current;
+      return CUDA_SUCCESS;
+    case CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH:
+      *amount = footprint.reserved.high;
+      return CUDA_SUCCESS;
+  }
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult DeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute, void* value) {
+  if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
+  const bool is_used = attribute == CU_GRAPH_MEM_ATTR_USED_MEM_HIGH;
+  if (value == nullptr || *static_cast<cuuint64_t*>(value) != 0 ||
+      (!is_used && attribute != CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  const std::lock_guard<std::mutex> lock(mutex);
+  Footprint& footprint = TheTable().footprints[device];
+  (is_used ? footprint.used : footprint.reserved).Reset();
+  return CUDA_SUCCESS;
 }
 
 }  // namespace cudasim::driver

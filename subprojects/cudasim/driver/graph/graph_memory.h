@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <set>
 
 #include "driver/stream/stream.h"
 
@@ -31,7 +32,8 @@ class GraphMemory : public std::enable_shared_from_this<GraphMemory> {
   // What begins at that address; nullptr if that is no graph's.
   static std::shared_ptr<GraphMemory> At(CUdeviceptr address);
 
-  GraphMemory(CUgraph graph, void* base, size_t size) : graph_(graph), base_(base), size_(size) {}
+  GraphMemory(CUgraph graph, CUdevice device, void* base, size_t size)
+      : graph_(graph), device_(device), base_(base), size_(size) {}
   GraphMemory(const GraphMemory&) = delete;
   GraphMemory& operator=(const GraphMemory&) = delete;
   ~GraphMemory();
@@ -44,9 +46,11 @@ class GraphMemory : public std::enable_shared_from_this<GraphMemory> {
   // Of a launch that is to allocate or free it.
   void Own(bool is_owned);
 
-  // INVALID_VALUE the second time, and where there is no memory: a graph that frees its memory does
-  // so once, and nobody else does. Outside, the caller unmaps it.
-  CUresult FreeInGraph();
+  // For a node of that graph that frees it: INVALID_VALUE the second time, and where the graph that
+  // allocates it frees it and another would, too, or the other way round.
+  CUresult FreeIn(CUgraph graph);
+  // For a call that frees it, whose caller unmaps it: INVALID_VALUE where there is no memory, or
+  // what was launched frees it.
   CUresult FreeOutside();
 
   // What the two nodes do. Memory that is there is kept with nobody else referring to it.
@@ -55,12 +59,15 @@ class GraphMemory : public std::enable_shared_from_this<GraphMemory> {
   void UnmapIn(const Stream& stream);
 
  private:
+  void Count(bool is_there);
+
   const CUgraph graph_;
+  const CUdevice device_;
   void* const base_;
   const size_t size_;
   bool is_there_ = false;
   bool is_owned_ = false;
-  bool has_free_node_ = false;
+  std::set<CUgraph> freed_by_;
 };
 
 // For work that is done at `address` now: a real driver's device would fail.

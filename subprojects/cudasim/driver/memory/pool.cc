@@ -12,8 +12,10 @@
 #include "driver/context/device.h"
 #include "driver/context/gpu.h"
 #include "driver/graph/graph_memory.h"
+#include "driver/graph/memory_node.h"
 #include "driver/handle_number.h"
 #include "driver/memory/memory.h"
+#include "driver/memory/watermark.h"
 #include "driver/panic.h"
 #include "driver/stream/capture.h"
 #include "driver/stream/stream.h"
@@ -26,16 +28,6 @@ namespace {
 constexpr size_t kUnit = size_t{32} << 20;
 
 size_t RoundUp(size_t bytes) { return (bytes + kUnit - 1) / kUnit * kUnit; }
-
-struct Watermark {
-  size_t current = 0;
-  size_t high = 0;
-
-  void Set(size_t value) {
-    current = value;
-    high = std::max(high, value);
-  }
-};
 
 struct Pool {
   CUdevice device = 0;
@@ -227,36 +219,24 @@ CUresult AllocateInGraph(CUmemoryPool pool, size_t bytes, const Stream& stream,
   CUdevice device = 0;
   CUresult code = DeviceOf(pool, &device);
   if (code != CUDA_SUCCESS) return code;
+  CUDA_MEM_ALLOC_NODE_PARAMS params = {};
+  params.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  params.poolProps.location = {CU_MEM_LOCATION_TYPE_DEVICE, device};
+  params.bytesize = bytes;
   Work work;
-  work.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC;
-  work.incarnation = stream.incarnation;
-  code = GraphMemory::Reserve(capture.graph, device, bytes, &work.memory);
+  code = MakeAllocationWork(capture.graph, stream.incarnation, &params, &work);
   if (code != CUDA_SUCCESS) return code;
-  work.is_valid = [] { return true; };
-  work.run = [memory = work.memory](CUstream) { memory->Map(); };
   Captures::Record(stream, work, &code);
-  if (code == CUDA_SUCCESS) *address = work.memory->address();
+  if (code == CUDA_SUCCESS) *address = params.dptr;
   return code;
 }
 
-// A capture may free only what it allocated, and that once.
 CUresult FreeInGraph(CUdeviceptr address, const Stream& stream) {
   CaptureInfo capture;
   if (!Captures::FindInfo(stream, &capture)) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-  const std::shared_ptr<GraphMemory> memory = GraphMemory::At(address);
-  if (memory == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (memory->graph() != capture.graph) {
-    Panic("a capture frees memory that another graph allocates; that is not simulated");
-  }
-  CUresult code = memory->FreeInGraph();
-  if (code != CUDA_SUCCESS) return code;
   Work work;
-  work.type = CU_GRAPH_NODE_TYPE_MEM_FREE;
-  work.incarnation = stream.incarnation;
-  work.memory = memory;
-  work.is_valid = [] { return true; };
-  work.run = [memory](CUstream) { memory->Unmap(); };
-  Captures::Record(stream, work, &code);
+  CUresult code = MakeFreeWork(capture.graph, stream.incarnation, address, &work);
+  if (code == CUDA_SUCCESS) Captures::Record(stream, work, &code);
   return code;
 }
 
@@ -289,8 +269,7 @@ cuuint64_t SizeOf(const Pool& pool, CUmemPool_attribute attribute) {
   }
 }
 
-// The high watermarks may be set to 0 only, and are then what is current (measured of USED_MEM_HIGH
-// on an H200, driver 580.159.04); the current values not at all.
+// The high watermarks may be set to 0 only, the current values not at all.
 CUresult SetSize(Pool* pool, CUmemPool_attribute attribute, cuuint64_t value) {
   if (attribute == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD) {
     pool->threshold = value;
@@ -300,7 +279,7 @@ CUresult SetSize(Pool* pool, CUmemPool_attribute attribute, cuuint64_t value) {
   const bool reserved = attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH;
   if (value != 0 || (!used && !reserved)) return CUDA_ERROR_INVALID_VALUE;
   auto& watermark = used ? pool->used : pool->reserved;
-  watermark.high = watermark.current;
+  watermark.Reset();
   return CUDA_SUCCESS;
 }
 
