@@ -617,7 +617,11 @@
   X(DeviceGetGraphMemAttribute, 11040, "", DeviceGetGraphMemAttribute, kInitialized, (CUdevice     \
     device, CUgraphMem_attribute attribute, void* value), (device, attribute, value))              \
   X(DeviceSetGraphMemAttribute, 11040, "", DeviceSetGraphMemAttribute, kInitialized, (CUdevice     \
-    device, CUgraphMem_attribute attribute, void* value), (device, attribute, value))
+    device, CUgraphMem_attribute attribute, void* value), (device, attribute, value))              \
+  X(GraphNodeGetEnabled, 11060, "", GraphNodeGetEnabled, kInitialized, (CUgraphExec exec,          \
+    CUgraphNode node, unsigned* is_enabled), (exec, node, is_enabled))                             \
+  X(GraphNodeSetEnabled, 11060, "", GraphNodeSetEnabled, kInitialized, (CUgraphExec exec,          \
+    CUgraphNode node, unsigned is_enabled), (exec, node, is_enabled))
 
 #define CUDASIM_GRAPH_TOPOLOGY_ENTRIES(X, T)                                                     \
   X(GraphAddDependencies, 10000, "", GraphAddDependenciesFirst, kInitialized, (CUgraph graph,      \

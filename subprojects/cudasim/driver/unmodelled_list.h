@@ -61,8 +61,6 @@
   X(GraphExternalSemaphoresWaitNodeSetParams, 11020, "", NotModelled, kInitialized, (), ())       \
   X(GraphKernelNodeCopyAttributes, 11000, "", NotModelled, kInitialized, (), ())                  \
   X(GraphKernelNodeGetAttribute, 11000, "", NotModelled, kInitialized, (), ())                    \
-  X(GraphNodeGetEnabled, 11060, "", NotModelled, kInitialized, (), ())                            \
-  X(GraphNodeSetEnabled, 11060, "", NotModelled, kInitialized, (), ())                            \
   T(GraphicsMapResources, 3000, "", 7000, ptsz, NotModelled, kInitialized, (), ())                \
   X(GraphicsResourceGetMappedMipmappedArray, 5000, "", NotModelled, kInitialized, (), ())         \
   X(GraphicsResourceGetMappedPointer, 3000, "", NotModelled, kInitialized, (), ())                \

@@ -41,7 +41,7 @@ bool AreInstantiateFlags(unsigned long long flags) {
 
 void Collect(const Graph& graph, std::vector<ExecutableNode>* nodes) {
   for (const NodePointer& node : InOrder(graph)) {
-    if (node->work.run != nullptr) nodes->push_back({node, node->work});
+    if (node->work.run != nullptr) nodes->push_back({node, node->work, true});
     if (node->work.child != nullptr) Collect(*node->work.child, nodes);
   }
 }
@@ -70,6 +70,7 @@ void CollectUserObjects(const Graph& graph, UserObjects* objects) {
 TaskPointer SubmitNodes(const Executable& executable, CUstream handle, const Stream& stream) {
   TaskPointer last = executable.last;
   for (const ExecutableNode& node : executable.nodes) {
+    if (!node.is_enabled) continue;
     const std::shared_ptr<GraphMemory>& memory = node.work.memory;
     if (memory != nullptr) memory->Own(node.work.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC);
     last = SubmitUncaptured(handle, stream, node.work, last);
@@ -242,24 +243,71 @@ CUresult GraphExecDestroy(CUgraphExec handle) {
   return CUDA_SUCCESS;
 }
 
-CUresult RemakeInExecutable(CUgraphExec handle, CUgraphNode node_handle, CUgraphNodeType type,
-                            const Remake& remake) {
-  Executable executable;
-  CUresult code = FindExecutable(handle, &executable);
-  if (code != CUDA_SUCCESS) return code;
+namespace {
+
+// What was instantiated of a node that is still there; `place` is in `executable`.
+CUresult FindInExecutable(CUgraphExec handle, CUgraphNode node_handle, Executable* executable,
+                          ExecutableNode** place) {
+  CUresult code = FindExecutable(handle, executable);
   NodePointer node;
-  code = FindNode(node_handle, &node);
+  if (code == CUDA_SUCCESS) code = FindNode(node_handle, &node);
   if (code != CUDA_SUCCESS) return code;
   const auto found =
-      std::find_if(executable.nodes.begin(), executable.nodes.end(),
+      std::find_if(executable->nodes.begin(), executable->nodes.end(),
                    [&](const ExecutableNode& candidate) { return candidate.node == node; });
-  if (found == executable.nodes.end() || found->work.type != type) return CUDA_ERROR_INVALID_VALUE;
-  Work work;
-  code = remake(found->work, &work);
+  if (found == executable->nodes.end()) return CUDA_ERROR_INVALID_VALUE;
+  *place = &*found;
+  return CUDA_SUCCESS;
+}
+
+// The same of one that can be enabled and disabled.
+CUresult FindSwitchable(CUgraphExec handle, CUgraphNode node, Executable* executable,
+                        ExecutableNode** place) {
+  const CUresult code = FindInExecutable(handle, node, executable, place);
   if (code != CUDA_SUCCESS) return code;
-  if (work.incarnation.id != found->work.incarnation.id) return CUDA_ERROR_INVALID_VALUE;
-  found->work = work;
-  Executables().Set(handle, executable);
+  const CUgraphNodeType type = (*place)->work.type;
+  const bool is_switchable = type == CU_GRAPH_NODE_TYPE_KERNEL ||
+                             type == CU_GRAPH_NODE_TYPE_MEMCPY || type == CU_GRAPH_NODE_TYPE_MEMSET;
+  return is_switchable ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+}  // namespace
+
+// Not measured: as <cuda.h> describes them.
+
+CUresult GraphNodeGetEnabled(CUgraphExec handle, CUgraphNode node, unsigned* is_enabled) {
+  Executable executable;
+  ExecutableNode* place = nullptr;
+  const CUresult code = FindSwitchable(handle, node, &executable, &place);
+  if (code != CUDA_SUCCESS) return code;
+  if (is_enabled == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *is_enabled = place->is_enabled ? 1 : 0;
+  return CUDA_SUCCESS;
+}
+
+CUresult GraphNodeSetEnabled(CUgraphExec handle, CUgraphNode node, unsigned is_enabled) {
+  Executable executable;
+  ExecutableNode* place = nullptr;
+  const CUresult code = FindSwitchable(handle, node, &executable, &place);
+  if (code != CUDA_SUCCESS) return code;
+  place->is_enabled = is_enabled != 0;
+  SetExecutable(handle, executable);
+  return CUDA_SUCCESS;
+}
+
+CUresult RemakeInExecutable(CUgraphExec handle, CUgraphNode node, CUgraphNodeType type,
+                            const Remake& remake) {
+  Executable executable;
+  ExecutableNode* place = nullptr;
+  CUresult code = FindInExecutable(handle, node, &executable, &place);
+  if (code != CUDA_SUCCESS) return code;
+  if (place->work.type != type) return CUDA_ERROR_INVALID_VALUE;
+  Work work;
+  code = remake(place->work, &work);
+  if (code != CUDA_SUCCESS) return code;
+  if (work.incarnation.id != place->work.incarnation.id) return CUDA_ERROR_INVALID_VALUE;
+  place->work = work;
+  SetExecutable(handle, executable);
   return CUDA_SUCCESS;
 }
 

@@ -38,6 +38,7 @@ UserObjects UserObjectsOf(const Graph& graph);
 struct ExecutableNode {
   NodePointer node;
   Work work;
+  bool is_enabled = true;
 };
 struct Executable {
   Eternal incarnation;
