@@ -490,7 +490,13 @@
   T(StreamGetCaptureInfo, 12030, "_v3", 12030, ptsz, StreamGetCaptureInfoEdges, kCallback,      \
     (CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph, const         \
     CUgraphNode** dependencies, const CUgraphEdgeData** edges, size_t* count), (stream, status,    \
-    id, graph, dependencies, edges, count))
+    id, graph, dependencies, edges, count))                                                        \
+  T(StreamUpdateCaptureDependencies, 11030, "", 11030, ptsz, StreamUpdateCaptureDependenciesFirst, \
+    kCallback, (CUstream stream, CUgraphNode* nodes, size_t count, unsigned flags), (stream, nodes,\
+    count, flags))                                                                                 \
+  T(StreamUpdateCaptureDependencies, 12030, "_v2", 12030, ptsz, StreamUpdateCaptureDependencies,   \
+    kCallback, (CUstream stream, CUgraphNode* nodes, const CUgraphEdgeData* edges, size_t count,   \
+    unsigned flags), (stream, nodes, edges, count, flags))
 
 #define CUDASIM_GRAPH_ENTRIES(X, T)                                                            \
   X(GraphCreate, 10000, "", GraphCreate, kInitialized, (CUgraph* graph, unsigned flags), (graph,   \

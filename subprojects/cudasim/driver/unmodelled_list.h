@@ -141,9 +141,6 @@
   T(StreamBatchMemOp, 8000, "", 8000, ptsz, NotModelled, kInitialized, (), ())                    \
   T(StreamBatchMemOp, 11070, "_v2", 11070, ptsz, NotModelled, kInitialized, (), ())               \
   T(StreamBeginCaptureToGraph, 12030, "", 12030, ptsz, NotModelled, kInitialized, (), ())         \
-  T(StreamUpdateCaptureDependencies, 11030, "", 11030, ptsz, NotModelled, kInitialized, (), ())   \
-  T(StreamUpdateCaptureDependencies, 12030, "_v2", 12030, ptsz,                                   \
-    NotModelled, kInitialized, (), ())                                                            \
   T(StreamWaitValue32, 8000, "", 8000, ptsz, NotModelled, kInitialized, (), ())                   \
   T(StreamWaitValue32, 11070, "_v2", 11070, ptsz, NotModelled, kInitialized, (), ())              \
   T(StreamWaitValue64, 9000, "", 9000, ptsz, NotModelled, kInitialized, (), ())                   \

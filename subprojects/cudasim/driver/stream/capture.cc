@@ -96,6 +96,10 @@ bool ForbidsUnsafeCalls(const Capture& capture) {
   return capture.mode == CU_STREAM_CAPTURE_MODE_GLOBAL && mine == CU_STREAM_CAPTURE_MODE_GLOBAL;
 }
 
+void AddTip(const NodePointer& node, std::vector<NodePointer>* tips) {
+  if (std::find(tips->begin(), tips->end(), node) == tips->end()) tips->push_back(node);
+}
+
 void AddAncestors(const NodePointer& node, std::set<const Node*>* ancestors) {
   if (!ancestors->insert(node.get()).second) return;
   for (const NodePointer& dependency : node->dependencies) AddAncestors(dependency, ancestors);
@@ -127,6 +131,10 @@ CUresult Outcome(const Capture& capture) {
 bool IsMode(CUstreamCaptureMode mode) {
   return mode == CU_STREAM_CAPTURE_MODE_GLOBAL || mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL ||
          mode == CU_STREAM_CAPTURE_MODE_RELAXED;
+}
+
+bool IsPlain(const CUgraphEdgeData& edge) {
+  return edge.from_port == 0 && edge.to_port == 0 && edge.type == CU_GRAPH_DEPENDENCY_TYPE_DEFAULT;
 }
 
 template <typename Value>
@@ -164,6 +172,24 @@ bool Captures::FindInfo(const Stream& stream, CaptureInfo* info) {
   *info = {it->first, it->second.graph->handle, branch.shown_tips.data(), branch.shown_edges.data(),
            branch.tips.size()};
   return true;
+}
+
+CUresult Captures::Depend(const Stream& stream, const CUgraphNode* nodes, size_t count,
+                          bool replace) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto it = FindOf(stream);
+  if (it == TheTable().end()) return CUDA_ERROR_ILLEGAL_STATE;
+  if (it->second.lost) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  std::vector<NodePointer>& tips = it->second.branches.at(stream.id).tips;
+  std::vector<NodePointer> next = replace ? std::vector<NodePointer>{} : tips;
+  for (size_t i = 0; i < count; ++i) {
+    NodePointer node;
+    const CUresult code = FindNodeOf(*it->second.graph, nodes[i], &node);
+    if (code != CUDA_SUCCESS) return code;
+    AddTip(node, &next);
+  }
+  tips = std::move(next);
+  return CUDA_SUCCESS;
 }
 
 CUresult Captures::Begin(const Stream& stream, CUstreamCaptureMode mode) {
@@ -275,9 +301,7 @@ CUresult Captures::Join(const Stream& stream, const CapturedPoint& point) {
     return CUDA_ERROR_STREAM_CAPTURE_MERGE;
   }
   auto& tips = from->second.branches.emplace(stream.id, MakeBranch(stream)).first->second.tips;
-  for (const NodePointer& node : point.nodes) {
-    if (std::find(tips.begin(), tips.end(), node) == tips.end()) tips.push_back(node);
-  }
+  for (const NodePointer& node : point.nodes) AddTip(node, &tips);
   return CUDA_SUCCESS;
 }
 
@@ -399,6 +423,28 @@ CUresult StreamGetCaptureInfoEdges(CUstream handle, CUstreamCaptureStatus* statu
   Put(edges, info.edges);
   Put(count, info.count);
   return CUDA_SUCCESS;
+}
+
+CUresult StreamUpdateCaptureDependenciesFirst(CUstream handle, CUgraphNode* nodes, size_t count,
+                                              unsigned flags) {
+  return StreamUpdateCaptureDependencies(handle, nodes, nullptr, count, flags);
+}
+
+// Not measured: as cuda.h says. Edges that are not plain ones are not simulated.
+CUresult StreamUpdateCaptureDependencies(CUstream handle, CUgraphNode* nodes,
+                                         const CUgraphEdgeData* edges, size_t count,
+                                         unsigned flags) {
+  const bool replaces = flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES;
+  if ((!replaces && flags != CU_STREAM_ADD_CAPTURE_DEPENDENCIES) ||
+      (nodes == nullptr && count != 0)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (edges != nullptr && !std::all_of(edges, edges + count, IsPlain)) {
+    return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  Stream stream;
+  const CUresult code = FindStream(handle, &stream);
+  return code != CUDA_SUCCESS ? code : Captures::Depend(stream, nodes, count, replaces);
 }
 
 }  // namespace cudasim::driver

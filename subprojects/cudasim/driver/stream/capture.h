@@ -51,6 +51,11 @@ class Captures {
   static CUstreamCaptureStatus StatusOf(const Stream& stream);
   static bool FindInfo(const Stream& stream, CaptureInfo* info);
 
+  // What the next node in the stream depends on: nodes of the capture's graph, also those that were
+  // added to it by hand. INVALID_VALUE for other nodes; nothing is changed then.
+  static CUresult Depend(const Stream& stream, const CUgraphNode* nodes, size_t count,
+                         bool replace);
+
   static CUresult Begin(const Stream& stream, CUstreamCaptureMode mode);
   static CUresult End(const Stream& stream, CUgraph* graph);
 

@@ -107,6 +107,7 @@ constexpr Row kRows[] = {
 
     {"cuStreamBeginCapture", Rule::kNames},
     {"cuStreamEndCapture", Rule::kNames},
+    {"cuStreamUpdateCaptureDependencies", Rule::kNames},
     {"cuStreamDestroy", Rule::kNames},
     {"cuStreamIsCapturing", Rule::kObserves},
     {"cuStreamGetCaptureInfo", Rule::kObserves},
