@@ -298,6 +298,12 @@
     const CUmemLocation* location, CUdeviceptr address), (flags, location, address))               \
   X(MemRetainAllocationHandle, 11000, "", MemRetainAllocationHandle, kInitialized,                 \
     (CUmemGenericAllocationHandle* handle, void* address), (handle, address))                      \
+  X(MemExportToShareableHandle, 10020, "", MemExportToShareableHandle, kInitialized,               \
+    (void* exported, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType type,          \
+    unsigned long long flags), (exported, handle, type, flags))                                    \
+  X(MemImportFromShareableHandle, 10020, "", MemImportFromShareableHandle, kInitialized,           \
+    (CUmemGenericAllocationHandle* handle, void* exported, CUmemAllocationHandleType type),        \
+    (handle, exported, type))                                                                      \
   X(MemGetAllocationPropertiesFromHandle, 10020, "", MemGetAllocationPropertiesFromHandle,         \
     kInitialized, (CUmemAllocationProp* properties, CUmemGenericAllocationHandle handle),          \
     (properties, handle))

@@ -85,7 +85,6 @@
   T(MemBatchDecompressAsync, 12060, "", 12060, ptsz, NotModelled, kInitialized, (), ())           \
   T(MemDiscardAndPrefetchBatchAsync, 13000, "", 13000, ptsz, NotModelled, kInitialized, (), ())   \
   T(MemDiscardBatchAsync, 13000, "", 13000, ptsz, NotModelled, kInitialized, (), ())              \
-  X(MemExportToShareableHandle, 10020, "", NotModelled, kInitialized, (), ())                     \
   X(MemFree, 2000, "", NotModelled, kInitialized, (), ())                                         \
   X(MemGetAddressRange, 2000, "", NotModelled, kInitialized, (), ())                              \
   X(MemGetDefaultMemPool, 13000, "", NotModelled, kInitialized, (), ())                           \
@@ -93,7 +92,6 @@
   X(MemGetInfo, 2000, "", NotModelled, kInitialized, (), ())                                      \
   X(MemGetMemPool, 13000, "", NotModelled, kInitialized, (), ())                                  \
   X(MemHostGetDevicePointer, 2020, "", NotModelled, kInitialized, (), ())                         \
-  X(MemImportFromShareableHandle, 10020, "", NotModelled, kInitialized, (), ())                   \
   T(MemMapArrayAsync, 11010, "", 11010, ptsz, NotModelled, kInitialized, (), ())                  \
   T(MemPrefetchBatchAsync, 13000, "", 13000, ptsz, NotModelled, kInitialized, (), ())             \
   X(MemSetMemPool, 13000, "", NotModelled, kInitialized, (), ())                                  \
