@@ -31,6 +31,8 @@ namespace cudasim::runtime {
   X(cuMemAllocAsync) X(cuMemAllocFromPoolAsync) X(cuMemFreeAsync)                           \
   X(cuMemPoolCreate) X(cuMemPoolDestroy) X(cuMemPoolGetAttribute) X(cuMemPoolSetAttribute)  \
   X(cuMemPoolTrimTo) X(cuMemPoolGetAccess) X(cuMemPoolSetAccess)                            \
+  X(cuMemPoolExportToShareableHandle) X(cuMemPoolImportFromShareableHandle)                 \
+  X(cuMemPoolExportPointer) X(cuMemPoolImportPointer)                                       \
   X(cuDeviceGetDefaultMemPool) X(cuDeviceGetMemPool) X(cuDeviceSetMemPool)                  \
   X(cuMemcpyAsync) X(cuMemcpyHtoDAsync) X(cuMemcpyDtoHAsync) X(cuMemcpyDtoDAsync)           \
   X(cuMemcpyPeerAsync) X(cuMemsetD8Async)                                                   \

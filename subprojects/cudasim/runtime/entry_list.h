@@ -113,6 +113,16 @@
     cudaMemLocation* location), (flags, pool, location))                                           \
   X(MemPoolSetAccess, MemPoolSetAccess, kDriver, (cudaMemPool_t pool,                              \
     const cudaMemAccessDesc* access, size_t count), (pool, access, count))                         \
+  X(MemPoolExportToShareableHandle, MemPoolExportToShareableHandle, kDriver, (void* handle,        \
+    cudaMemPool_t pool, cudaMemAllocationHandleType type, unsigned flags),                         \
+    (handle, pool, type, flags))                                                                   \
+  X(MemPoolImportFromShareableHandle, MemPoolImportFromShareableHandle, kDriver,                   \
+    (cudaMemPool_t* pool, void* handle, cudaMemAllocationHandleType type, unsigned flags),         \
+    (pool, handle, type, flags))                                                                   \
+  X(MemPoolExportPointer, MemPoolExportPointer, kDriver, (cudaMemPoolPtrExportData* data,          \
+    void* pointer), (data, pointer))                                                               \
+  X(MemPoolImportPointer, MemPoolImportPointer, kDriver, (void** pointer, cudaMemPool_t pool,      \
+    cudaMemPoolPtrExportData* data), (pointer, pool, data))                                        \
   X(DeviceGetDefaultMemPool, DeviceGetDefaultMemPool, kDriver, (cudaMemPool_t* pool, int device),  \
     (pool, device))                                                                                \
   X(DeviceGetMemPool, DeviceGetMemPool, kDriver, (cudaMemPool_t* pool, int device),                \

@@ -5,6 +5,7 @@
 
 #include <cuda.h>
 
+#include <cstring>
 #include <vector>
 
 #include "runtime/api.h"
@@ -18,6 +19,7 @@ namespace {
 static_assert(sizeof(CUmemPoolProps) == sizeof(cudaMemPoolProps));
 static_assert(sizeof(CUmemAccessDesc) == sizeof(cudaMemAccessDesc));
 static_assert(sizeof(CUmemLocation) == sizeof(cudaMemLocation));
+static_assert(sizeof(CUmemPoolPtrExportData) == sizeof(cudaMemPoolPtrExportData));
 
 CUmemLocation ToDriver(const cudaMemLocation& location) {
   CUmemLocation result = {};
@@ -110,6 +112,37 @@ cudaError_t MemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* access
   }
   return ToError(
       Driver().cuMemPoolSetAccess(pool, access != nullptr ? wanted.data() : nullptr, count));
+}
+
+cudaError_t MemPoolExportToShareableHandle(void* handle, cudaMemPool_t pool,
+                                           cudaMemAllocationHandleType type, unsigned flags) {
+  return ToError(Driver().cuMemPoolExportToShareableHandle(
+      handle, pool, static_cast<CUmemAllocationHandleType>(type), flags));
+}
+
+cudaError_t MemPoolImportFromShareableHandle(cudaMemPool_t* pool, void* handle,
+                                             cudaMemAllocationHandleType type, unsigned flags) {
+  return ToError(Driver().cuMemPoolImportFromShareableHandle(
+      pool, handle, static_cast<CUmemAllocationHandleType>(type), flags));
+}
+
+cudaError_t MemPoolExportPointer(cudaMemPoolPtrExportData* data, void* pointer) {
+  CUmemPoolPtrExportData found = {};
+  const CUresult code =
+      Driver().cuMemPoolExportPointer(data != nullptr ? &found : nullptr, ToAddress(pointer));
+  if (code == CUDA_SUCCESS) std::memcpy(data, &found, sizeof(found));
+  return ToError(code);
+}
+
+cudaError_t MemPoolImportPointer(void** pointer, cudaMemPool_t pool,
+                                 cudaMemPoolPtrExportData* data) {
+  CUdeviceptr address = 0;
+  CUmemPoolPtrExportData given = {};
+  if (data != nullptr) std::memcpy(&given, data, sizeof(given));
+  const CUresult code = Driver().cuMemPoolImportPointer(pointer != nullptr ? &address : nullptr,
+                                                        pool, data != nullptr ? &given : nullptr);
+  if (code == CUDA_SUCCESS) *pointer = ToPointer(address);
+  return ToError(code);
 }
 
 cudaError_t DeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {

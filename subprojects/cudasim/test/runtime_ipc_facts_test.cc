@@ -3,6 +3,10 @@
 // Device memory and events that two processes share through the runtime. As
 // <cuda_runtime_api.h> describes them; not measured.
 
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -169,4 +173,61 @@ BOOST_AUTO_TEST_CASE(only_interprocess_events_have_handles) {
   RT_IS(cudaIpcGetEventHandle(&handle, nullptr), InvalidValue);
   RT_IS(cudaEventCreateWithFlags(&own, cudaEventInterprocess), InvalidValue);
   RT_OK(cudaEventDestroy(own));
+}
+
+namespace {
+
+constexpr char kDescriptor[] = "CUDASIM_TEST_DESCRIPTOR";
+constexpr auto kType = cudaMemHandleTypePosixFileDescriptor;
+
+}  // namespace
+
+// Finds 0x11 everywhere, and leaves 0x22.
+CHILD(imports_from_a_pool) {
+  auto data = ReceivedHandle<cudaMemPoolPtrExportData>();
+  const std::intptr_t descriptor = std::atoi(std::getenv(kDescriptor));
+  cudaMemPool_t pool = nullptr;
+  void* pointer = nullptr;
+  CHECK(cudaMemPoolImportFromShareableHandle(&pool, reinterpret_cast<void*>(descriptor), kType,
+                                             0) == cudaSuccess);
+  CHECK(cudaMemPoolImportPointer(nullptr, pool, &data) == cudaErrorInvalidValue);
+  CHECK(cudaMemPoolImportPointer(&pointer, pool, nullptr) == cudaErrorInvalidValue);
+  CHECK(cudaMemPoolImportPointer(&pointer, pool, &data) == cudaSuccess);
+  std::vector<unsigned char> content(kSize);
+  CHECK(cudaMemcpy(content.data(), pointer, kSize, cudaMemcpyDefault) == cudaSuccess);
+  CHECK(content == std::vector<unsigned char>(kSize, 0x11));
+  CHECK(cudaMemset(pointer, 0x22, kSize) == cudaSuccess);
+  CHECK(cudaDeviceSynchronize() == cudaSuccess);
+  CHECK(cudaFree(pointer) == cudaSuccess);
+  CHECK(cudaMemPoolDestroy(pool) == cudaSuccess);
+  return 0;
+}
+
+BOOST_AUTO_TEST_CASE(another_process_reads_and_writes_a_pools_memory) {
+  const Unused unused;
+  cudaMemPoolProps properties = {};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.handleTypes = kType;
+  properties.location = {cudaMemLocationTypeDevice, 0};
+  cudaMemPool_t pool = nullptr;
+  void* pointer = nullptr;
+  int descriptor = -1;
+  cudaMemPoolPtrExportData data = {};
+  RT_OK(cudaMemPoolCreate(&pool, &properties));
+  RT_OK(cudaMallocFromPoolAsync(&pointer, kSize, pool, nullptr));
+  RT_OK(cudaMemset(pointer, 0x11, kSize));
+  RT_OK(cudaDeviceSynchronize());
+  RT_OK(cudaMemPoolExportToShareableHandle(&descriptor, pool, kType, 0));
+  RT_OK(cudaMemPoolExportPointer(&data, pointer));
+  const int inherited = dup(descriptor);
+  const cudasim_test::Ended ended =
+      RunWithHandle("imports_from_a_pool", data, {kDescriptor + ("=" + std::to_string(inherited))});
+  close(inherited);
+  close(descriptor);
+  BOOST_TEST(ended.code == 0, ended.output);
+  std::vector<unsigned char> content(kSize);
+  RT_OK(cudaMemcpy(content.data(), pointer, kSize, cudaMemcpyDefault));
+  BOOST_TEST((content == std::vector<unsigned char>(kSize, 0x22)));
+  RT_OK(cudaFree(pointer));
+  RT_OK(cudaMemPoolDestroy(pool));
 }
