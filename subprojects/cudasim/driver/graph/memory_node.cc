@@ -11,6 +11,7 @@
 #include "driver/api.h"
 #include "driver/context/device.h"
 #include "driver/graph/graph_memory.h"
+#include "driver/graph/node_parameters.h"
 #include "driver/process.h"
 
 namespace cudasim::driver {
@@ -29,23 +30,10 @@ CUresult Check(const CUDA_MEM_ALLOC_NODE_PARAMS& params) {
   return IsDevice(pool.location.id) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-// The same for a node of any type, and back.
-CUDA_MEM_ALLOC_NODE_PARAMS ToAllocation(const CUDA_MEM_ALLOC_NODE_PARAMS_v2& any) {
-  return {any.poolProps, any.accessDescs, any.accessDescCount, any.bytesize, any.dptr};
-}
+// The same for a node of any type.
 CUDA_MEM_ALLOC_NODE_PARAMS_v2 ToAny(const CUDA_MEM_ALLOC_NODE_PARAMS& params) {
   return {params.poolProps, params.accessDescs, params.accessDescCount, params.bytesize,
           params.dptr};
-}
-
-// What a node of that type was made with.
-CUresult Describe(CUgraphNode handle, CUgraphNodeType type, CUgraphNodeParams* params) {
-  NodePointer node;
-  const CUresult code = FindNode(handle, &node);
-  if (code != CUDA_SUCCESS) return code;
-  if (node->work.type != type) return CUDA_ERROR_INVALID_VALUE;
-  node->work.describe(params);
-  return CUDA_SUCCESS;
 }
 
 }  // namespace
@@ -100,28 +88,10 @@ CUresult GraphAddMemFreeNode(CUgraphNode* handle, CUgraph graph, const CUgraphNo
 
 CUresult AddAllocationOfAny(CUgraphNode* handle, CUgraph graph, const CUgraphNode* dependencies,
                             size_t count, CUDA_MEM_ALLOC_NODE_PARAMS_v2* any) {
-  CUDA_MEM_ALLOC_NODE_PARAMS params = ToAllocation(*any);
+  CUDA_MEM_ALLOC_NODE_PARAMS params = ToAllocationParams(*any);
   const CUresult code = GraphAddMemAllocNode(handle, graph, dependencies, count, &params);
   any->dptr = params.dptr;
   return code;
-}
-
-CUresult GraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS* params) {
-  CUgraphNodeParams any = {};
-  const CUresult code = Describe(node, CU_GRAPH_NODE_TYPE_MEM_ALLOC, &any);
-  if (code != CUDA_SUCCESS) return code;
-  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *params = ToAllocation(any.alloc);
-  return CUDA_SUCCESS;
-}
-
-CUresult GraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr* address) {
-  CUgraphNodeParams any = {};
-  const CUresult code = Describe(node, CU_GRAPH_NODE_TYPE_MEM_FREE, &any);
-  if (code != CUDA_SUCCESS) return code;
-  if (address == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *address = any.free.dptr;
-  return CUDA_SUCCESS;
 }
 
 }  // namespace cudasim::driver

@@ -127,6 +127,10 @@ CUDA_MEMSET_NODE_PARAMS FillOf(const CUgraphNodeParams& any) { return ToFillPara
 CUDA_HOST_NODE_PARAMS HostOf(const CUgraphNodeParams& any) { return ToHostParams(any.host); }
 CUevent RecordedOf(const CUgraphNodeParams& any) { return any.eventRecord.event; }
 CUevent AwaitedOf(const CUgraphNodeParams& any) { return any.eventWait.event; }
+CUDA_MEM_ALLOC_NODE_PARAMS AllocationOf(const CUgraphNodeParams& any) {
+  return ToAllocationParams(any.alloc);
+}
+CUdeviceptr FreedOf(const CUgraphNodeParams& any) { return any.free.dptr; }
 CUDA_KERNEL_NODE_PARAMS_v2 KernelOf(const CUgraphNodeParams& any) {
   return ToKernelParams(any.kernel);
 }
@@ -158,6 +162,10 @@ CUDA_HOST_NODE_PARAMS ToHostParams(const CUDA_HOST_NODE_PARAMS_v2& any) {
   return {any.fn, any.userData};
 }
 
+CUDA_MEM_ALLOC_NODE_PARAMS ToAllocationParams(const CUDA_MEM_ALLOC_NODE_PARAMS_v2& any) {
+  return {any.poolProps, any.accessDescs, any.accessDescCount, any.bytesize, any.dptr};
+}
+
 CUresult GraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v2* params) {
   return GetParams(node, CU_GRAPH_NODE_TYPE_KERNEL, params, KernelOf);
 }
@@ -184,6 +192,14 @@ CUresult GraphEventRecordNodeGetEvent(CUgraphNode node, CUevent* event) {
 
 CUresult GraphEventWaitNodeGetEvent(CUgraphNode node, CUevent* event) {
   return GetParams(node, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event, AwaitedOf);
+}
+
+CUresult GraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS* params) {
+  return GetParams(node, CU_GRAPH_NODE_TYPE_MEM_ALLOC, params, AllocationOf);
+}
+
+CUresult GraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr* address) {
+  return GetParams(node, CU_GRAPH_NODE_TYPE_MEM_FREE, address, FreedOf);
 }
 
 CUresult GraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2* params) {

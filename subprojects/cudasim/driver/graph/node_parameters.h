@@ -15,6 +15,7 @@ CUDA_KERNEL_NODE_PARAMS_v2 ToKernelParams(const CUDA_KERNEL_NODE_PARAMS_v3& any)
 
 CUDA_MEMSET_NODE_PARAMS ToFillParams(const CUDA_MEMSET_NODE_PARAMS_v2& any);
 CUDA_HOST_NODE_PARAMS ToHostParams(const CUDA_HOST_NODE_PARAMS_v2& any);
+CUDA_MEM_ALLOC_NODE_PARAMS ToAllocationParams(const CUDA_MEM_ALLOC_NODE_PARAMS_v2& any);
 
 }  // namespace cudasim::driver
 

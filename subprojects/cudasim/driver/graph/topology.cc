@@ -37,15 +37,17 @@ bool AreDefault(const CUgraphEdgeData* data, size_t count) {
          });
 }
 
-// Between two nodes of the graph, and each of them once.
-CUresult FindEdges(const Graph& graph, const CUgraphNode* from, const CUgraphNode* to, size_t count,
-                   Edges* edges) {
+// Of a graph, between two of its nodes, and each of them once.
+CUresult FindEdges(CUgraph handle, const CUgraphNode* from, const CUgraphNode* to, size_t count,
+                   GraphPointer* graph, Edges* edges) {
+  CUresult code = FindGraph(handle, graph);
+  if (code != CUDA_SUCCESS) return code;
   if (count != 0 && (from == nullptr || to == nullptr)) return CUDA_ERROR_INVALID_VALUE;
   std::set<std::pair<NodePointer, NodePointer>> known;
   for (size_t i = 0; i < count; ++i) {
     Edge edge;
-    CUresult code = FindNodeOf(graph, from[i], &edge.from);
-    if (code == CUDA_SUCCESS) code = FindNodeOf(graph, to[i], &edge.to);
+    code = FindNodeOf(**graph, from[i], &edge.from);
+    if (code == CUDA_SUCCESS) code = FindNodeOf(**graph, to[i], &edge.to);
     if (code != CUDA_SUCCESS) return code;
     const bool is_new = known.emplace(edge.from, edge.to).second;
     if (edge.from == edge.to || !is_new) return CUDA_ERROR_INVALID_VALUE;
@@ -69,10 +71,8 @@ CUresult ListEnds(const std::vector<NodePointer>& nodes, CUgraphNode* handles,
 CUresult GraphAddDependencies(CUgraph handle, const CUgraphNode* from, const CUgraphNode* to,
                               const CUgraphEdgeData* data, size_t count) {
   GraphPointer graph;
-  CUresult code = FindGraph(handle, &graph);
-  if (code != CUDA_SUCCESS) return code;
   Edges edges;
-  code = FindEdges(*graph, from, to, count, &edges);
+  const CUresult code = FindEdges(handle, from, to, count, &graph, &edges);
   if (code != CUDA_SUCCESS) return code;
   if (!AreDefault(data, count)) return CUDA_ERROR_NOT_SUPPORTED;
   const auto lock = Captures::Lock();
@@ -86,10 +86,8 @@ CUresult GraphAddDependencies(CUgraph handle, const CUgraphNode* from, const CUg
 CUresult GraphRemoveDependencies(CUgraph handle, const CUgraphNode* from, const CUgraphNode* to,
                                  const CUgraphEdgeData* data, size_t count) {
   GraphPointer graph;
-  CUresult code = FindGraph(handle, &graph);
-  if (code != CUDA_SUCCESS) return code;
   Edges edges;
-  code = FindEdges(*graph, from, to, count, &edges);
+  const CUresult code = FindEdges(handle, from, to, count, &graph, &edges);
   if (code != CUDA_SUCCESS) return code;
   const auto lock = Captures::Lock();
   if (HasMemory(*graph)) return CUDA_ERROR_NOT_SUPPORTED;
