@@ -83,9 +83,13 @@ class Analysis::State {
   void OnCall(const Event& event, const CausePointer& cause, Thread* thread);
   void OnResult(CallKind kind, const Cause& cause);
   void OnDestroyedHandle(ContextId context, const Cause& cause);
-  // `put`: the call that had put the context on the thread's stack, or null.
+  // Of what the call destroys, before it does: the call that had put it on a stack, or null. For
+  // some sources nothing is current behind it.
+  CausePointer PutBefore(CallKind kind, const Event& event, const Cause& cause,
+                         const ThreadModel& model) const;
+  CausePointer PrimaryPutBy(int device, const Cause& cause) const;
+  // `put`: what PutBefore() said.
   void OnDestruction(ContextId context, const CausePointer& cause, const CausePointer& put);
-  void OnReset(const Event& event, const Cause& cause);
   void OnLastError(CallKind kind, const Event& event, const CausePointer& cause, Thread* thread);
   static void ChangeStack(CallKind kind, const Event& event, const CausePointer& cause,
                           ThreadModel* model);
@@ -192,8 +196,7 @@ void Analysis::State::OnCall(const Event& event, const CausePointer& cause, Thre
       OnDestroyedHandle(event.context, *cause);
     }
   }
-  const CausePointer put =
-      kind == CallKind::kDestroy ? thread->model.PutBy(event.context) : nullptr;
+  const CausePointer put = PutBefore(kind, event, *cause, thread->model);
   ChangeStack(kind, event, cause, &thread->model);
   OnResult(kind, *cause);
   OnLastError(kind, event, cause, thread);
@@ -220,7 +223,7 @@ void Analysis::State::OnCall(const Event& event, const CausePointer& cause, Thre
       break;
     case CallKind::kResetPrimary:
       if (!ended_) {
-        OnReset(event, *cause);
+        primaries_.Reset(DeviceOf(event), *cause, put.get());
       }
       break;
     case CallKind::kSetSetting: {
@@ -237,6 +240,27 @@ void Analysis::State::OnCall(const Event& event, const CausePointer& cause, Thre
     default:
       break;
   }
+}
+
+CausePointer Analysis::State::PutBefore(CallKind kind, const Event& event, const Cause& cause,
+                                        const ThreadModel& model) const {
+  if (kind == CallKind::kDestroy) {
+    return model.PutBy(event.context);
+  }
+  return kind == CallKind::kResetPrimary ? PrimaryPutBy(DeviceOf(event), cause) : nullptr;
+}
+
+// By others; in the thread itself only by one who called: a library's is its caller's to reset.
+CausePointer Analysis::State::PrimaryPutBy(int device, const Cause& cause) const {
+  const ContextId context = contexts_.PrimaryOf(device);
+  for (const auto& [number, thread] : threads_) {
+    CausePointer put = thread.model.PutBy(context);
+    if (put != nullptr && put->party() != 0 && put->party() != cause.party() &&
+        (number != cause.thread || cause.Has(put->party()))) {
+      return put;
+    }
+  }
+  return nullptr;
 }
 
 void Analysis::State::ChangeStack(CallKind kind, const Event& event, const CausePointer& cause,
@@ -321,24 +345,6 @@ void Analysis::State::OnDestruction(ContextId context, const CausePointer& cause
   }
   settings_.Forget(context, [&](auto... where) { return IsOpen(where...); });
   contexts_.Destroy(context, cause);
-}
-
-void Analysis::State::OnReset(const Event& event, const Cause& cause) {
-  const int device = DeviceOf(event);
-  const ContextId context = contexts_.PrimaryOf(device);
-  const Cause* on_stack = nullptr;
-  for (const auto& [number, thread] : threads_) {
-    const Cause* put = thread.model.PutBy(context).get();
-    if (on_stack != nullptr || put == nullptr || put->party() == 0 ||
-        put->party() == cause.party()) {
-      continue;
-    }
-    // In the thread itself, only of one who called: a library's is its caller's to reset.
-    if (number != cause.thread || cause.Has(put->party())) {
-      on_stack = put;
-    }
-  }
-  primaries_.Reset(device, cause, on_stack);
 }
 
 void Analysis::State::OnLastError(CallKind kind, const Event& event, const CausePointer& cause,

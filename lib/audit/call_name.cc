@@ -87,6 +87,11 @@ CallKind KindOf(std::string_view call) {
   return SettingOf(call).empty() ? CallKind::kOther : CallKind::kSetSetting;
 }
 
+bool IsDestruction(std::string_view call) {
+  const CallKind kind = KindOf(call);
+  return kind == CallKind::kDestroy || kind == CallKind::kResetPrimary;
+}
+
 bool IsOfRuntime(std::string_view call) {
   // The driver's begin with "cu" and a capital letter.
   return StartsWith(call, "cuda") || !StartsWith(call, "cu") || call.size() < 3 || call[2] < 'A' ||

@@ -32,7 +32,8 @@ enum class CallKind : std::uint8_t {
 
 // Names with a version or the letters of a kind of stream at their end, too: cuCtxDestroy_v2.
 CallKind KindOf(std::string_view call);
-inline bool IsDestruction(std::string_view call) { return KindOf(call) == CallKind::kDestroy; }
+// Of a context, or of all that is in a primary one.
+bool IsDestruction(std::string_view call);
 // A call of the runtime or of what stands on it, not of the driver.
 bool IsOfRuntime(std::string_view call);
 // Calls that only code that manages contexts by the driver API makes.

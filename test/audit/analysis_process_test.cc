@@ -69,6 +69,17 @@ t2 cudaMalloc 0>5 | guest
 cudaMalloc 0>5 | third
 cudaDeviceReset 5>5 | third
 )") == "reset-primary cudaDeviceReset third>guest");
+  // Current, whether the source says that nothing is behind the reset (CUPTI), or that it still is.
+  for (const char* after : {"0", "5"}) {
+    const std::string current = R"(
+context cuCtxPushCurrent context=5 device=0 primary=1 | host
+cuCtxPushCurrent 0>5 context=5 | host
+)";
+    const std::string then = std::string(after) + ">" + after;
+    BOOST_TEST(FindingsIn(current + "cuDevicePrimaryCtxReset 5>" + after +
+                          " device=0 | third host\ncuCtxGetDevice " + then + " | host") ==
+               "reset-primary cuDevicePrimaryCtxReset third>host");
+  }
 }
 
 // -----------------------------------------------------------------------------
