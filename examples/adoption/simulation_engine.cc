@@ -76,7 +76,8 @@ class Engine {
     if (code != CUDA_SUCCESS) return code;
     if (force) force();
     // In whichever context the plugin left current.
-    return cuda_.MemsetD8(positions_, 0, kParticles * sizeof(float));
+    code = cuda_.MemsetD8(positions_, 0, kParticles * sizeof(float));
+    return code == CUDA_SUCCESS ? cuda_.CtxSynchronize() : code;
   }
 
   [[nodiscard]] CUcontext context() const { return context_; }
