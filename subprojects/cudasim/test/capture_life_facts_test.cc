@@ -266,10 +266,10 @@ BOOST_AUTO_TEST_CASE(a_branch_in_another_context_ties_that_context) {
 BOOST_AUTO_TEST_CASE(an_external_event_is_for_captures_only) {
   const Guest guest;
   IS(RAW(cuStreamWaitEvent)(guest.stream, guest.recorded, CU_EVENT_WAIT_EXTERNAL), ILLEGAL_STATE);
-  // Nor is one that was recorded in a capture an external one.
+  // Also for a stream that waits outside of the capture in which the event was recorded.
   OK(Begin(guest.stream, kRelaxed));
   OK(guest.Record(guest.captured, guest.stream));
-  IS(RAW(cuStreamWaitEvent)(guest.second, guest.captured, CU_EVENT_WAIT_EXTERNAL), INVALID_VALUE);
+  IS(RAW(cuStreamWaitEvent)(guest.second, guest.captured, CU_EVENT_WAIT_EXTERNAL), ILLEGAL_STATE);
   RAW(cuStreamEndCapture)(guest.stream, nullptr);
 }
 

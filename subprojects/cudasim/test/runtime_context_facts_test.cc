@@ -8,6 +8,7 @@
 
 #include <cstring>
 
+#include "test/green.h"
 #include "test/runtime_facts.h"
 #include "test/support/child.h"
 
@@ -400,6 +401,21 @@ BOOST_AUTO_TEST_CASE(a_dead_user_context_is_refused) {
   BOOST_CHECK(!IsActive(0));
   RT_OK(cudaSetDevice(0));
   BOOST_CHECK(GetStack() == Entries{PrimaryHandle()});
+}
+
+// What is missed of a reference that was stolen: nothing, but here.
+BOOST_AUTO_TEST_CASE(below_a_dead_green_context_the_primary_is_retained_anew) {
+  const Unused unused;
+  RT_OK(cudaFree(nullptr));
+  const CUgreenCtx green = Create();
+  SetStack({ContextOf(green)});
+  OK(RAW(cuGreenCtxDestroy)(green));
+  BOOST_TEST(ReleaseAll() == 1);
+  BOOST_TEST(!IsActive(0));
+  RT_IS(cudaDeviceSetLimit(cudaLimitStackSize, 2048), ContextIsDestroyed);
+  BOOST_TEST(IsActive(0));
+  RT_IS(cudaFree(nullptr), ContextIsDestroyed);
+  BOOST_TEST(ReleaseAll() == 1);
 }
 
 // --- cudaDeviceReset ---

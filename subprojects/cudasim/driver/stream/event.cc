@@ -432,10 +432,8 @@ CUresult StreamWaitEvent(CUstream stream_handle, CUevent handle, unsigned flags)
   if (code != CUDA_SUCCESS) return code;
   PanicIfShared(handle, event, stream.incarnation);
   if ((flags & CU_EVENT_WAIT_EXTERNAL) != 0) {
-    const bool is_captured = event.captured.capture_id != 0;
-    const bool captures = Captures::StatusOf(stream) != CU_STREAM_CAPTURE_STATUS_NONE;
-    const bool is_wrong = Captures::IsOver(event.captured) || (is_captured && !captures);
-    return is_wrong ? CUDA_ERROR_INVALID_VALUE : WaitForExternal(stream, handle);
+    const bool is_over = Captures::IsOver(event.captured);
+    return is_over ? CUDA_ERROR_INVALID_VALUE : WaitForExternal(stream, handle);
   }
   if (event.shared != nullptr && Captures::StatusOf(stream) != CU_STREAM_CAPTURE_STATUS_NONE) {
     Captures::Lose(stream);
