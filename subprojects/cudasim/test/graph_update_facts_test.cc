@@ -83,8 +83,7 @@ CUfunction LoadStore() {
   return store;
 }
 
-CUgraphNode AddKernel(CUgraph to, CUfunction function, CUdeviceptr at) {
-  unsigned value = 7;
+CUgraphNode AddKernel(CUgraph to, CUfunction function, CUdeviceptr at, unsigned value) {
   void* parameters[] = {&at, &value};
   CUDA_KERNEL_NODE_PARAMS_v2 params = {};
   params.func = function;
@@ -268,12 +267,12 @@ BOOST_AUTO_TEST_CASE(a_kernel_stays_in_its_context_and_as_cooperative_as_it_was)
   SetStack({guest.other.get()});
   const CUfunction foreign = LoadStore();
   SetStack({guest.context.get()});
-  AddKernel(guest.graph, store, guest.memory);
+  AddKernel(guest.graph, store, guest.memory, 7);
   guest.Instantiate();
-  CUgraphNode node = AddKernel(guest.next, foreign, guest.memory);
+  CUgraphNode node = AddKernel(guest.next, foreign, guest.memory, 8);
   guest.CheckRefused(CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE, node);
   OK(RAW(cuGraphDestroyNode)(node));
-  node = AddKernel(guest.next, store, guest.memory + 1);
+  node = AddKernel(guest.next, store, guest.memory, 9);
   CUkernelNodeAttrValue value = {};
   value.cooperative = 1;
   OK(RAW(cuGraphKernelNodeSetAttribute)(node, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &value));
@@ -281,7 +280,7 @@ BOOST_AUTO_TEST_CASE(a_kernel_stays_in_its_context_and_as_cooperative_as_it_was)
   value.cooperative = 0;
   OK(RAW(cuGraphKernelNodeSetAttribute)(node, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &value));
   guest.CheckUpdated();
-  BOOST_TEST(Is(guest.Launch(guest.executable), {0, 7, 0, 0}));
+  BOOST_TEST(Is(guest.Launch(guest.executable), {9, 0, 0, 0}));
 }
 
 BOOST_AUTO_TEST_CASE(child_graphs_are_updated_too) {
