@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Advice about managed memory, and prefetches of it: as <cuda.h> describes them; not measured.
+// Advice about managed memory, and prefetches of it.
 
 #include <vector>
 

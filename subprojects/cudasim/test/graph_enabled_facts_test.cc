@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Nodes of executable graphs that are disabled: as <cuda.h> describes them; not measured.
+// Nodes of executable graphs that are disabled.
 
 #include "test/graphs.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Events in graphs: as <cuda.h> describes them; not measured.
+// Events in graphs.
 
 #include <chrono>
 #include <utility>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functions of the user's in graphs: as <cuda.h> describes them; not measured.
+// Functions of the user's in graphs.
 
 #include <utility>
 #include <vector>

@@ -258,8 +258,6 @@ BOOST_AUTO_TEST_CASE(a_node_is_taken_out_again) {
   BOOST_TEST(guest.InstantiateAndRun() == 1u);
 }
 
-// What follows of what nodes were made with is as <cuda.h> describes it; not measured.
-
 BOOST_AUTO_TEST_CASE(a_kernel_node_tells_its_parameters) {
   NodeGuest guest;
   OK(guest.Add(11, {}, [](auto* params) { params->gridDimX = 3; }));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The edges of graphs: as <cuda.h> describes them; not measured.
+// The edges of graphs.
 
 #include <algorithm>
 #include <set>

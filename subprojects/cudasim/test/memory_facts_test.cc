@@ -249,7 +249,6 @@ BOOST_AUTO_TEST_CASE(pitch_is_at_least_the_width) {
   OK(RAW(cuMemFree)(pointer));
 }
 
-// Not measured: as cuda.h says.
 BOOST_AUTO_TEST_CASE(memory_can_be_made_to_synchronize) {
   const OwnContext a;
   SetStack({a.get()});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pools that two processes share. As <cuda.h> describes them; not measured.
+// Pools that two processes share.
 
 #include <fcntl.h>
 #include <sys/stat.h>

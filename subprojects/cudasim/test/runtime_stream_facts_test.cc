@@ -201,7 +201,6 @@ BOOST_AUTO_TEST_CASE(a_capture_becomes_a_graph_of_its_calls) {
   RT_OK(cudaStreamDestroy(stream));
 }
 
-// Not measured.
 BOOST_AUTO_TEST_CASE(an_executable_graph_is_updated) {
   const Retained retained;
   void* pointer = nullptr;
@@ -305,7 +304,6 @@ BOOST_AUTO_TEST_CASE(a_callback_gets_its_stream_and_code) {
   RT_OK(cudaStreamDestroy(stream));
 }
 
-// As <cuda_runtime_api.h> describes it; not measured.
 BOOST_AUTO_TEST_CASE(an_event_is_recorded_with_flags) {
   const Unused unused;
   cudaStream_t stream = nullptr;

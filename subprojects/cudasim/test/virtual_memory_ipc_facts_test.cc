@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Allocations of virtual memory that are exported: as <cuda.h> describes them; not measured.
+// Allocations of virtual memory that are exported.
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -351,7 +351,6 @@ CUresult GraphKernelNodeSetAttribute(CUgraphNode handle, CUkernelNodeAttrID id,
   return code;
 }
 
-// Not measured: the code for a graph with memory, of which <cuda.h> says that there is one.
 CUresult GraphDestroyNode(CUgraphNode handle) {
   NodePointer node;
   CUresult code = FindNode(handle, &node);

@@ -4,7 +4,6 @@
 
 #include <sys/mman.h>
 
-#include <algorithm>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -12,8 +11,8 @@
 #include "driver/api.h"
 #include "driver/context/device.h"
 #include "driver/context/gpu.h"
+#include "driver/graph/footprint.h"
 #include "driver/memory/memory.h"
-#include "driver/memory/watermark.h"
 #include "driver/panic.h"
 #include "driver/stream/schedule.h"
 
@@ -21,17 +20,6 @@ namespace cudasim::driver {
 namespace {
 
 std::mutex mutex;
-
-// What graphs have on a device: memory that is there, and what was and is kept.
-struct Footprint {
-  Watermark used;
-  Watermark reserved;
-
-  void Use(size_t bytes) {
-    used.Set(bytes);
-    reserved.Set(std::max(used.current, reserved.current));
-  }
-};
 
 struct Table {
   std::map<CUdeviceptr, std::weak_ptr<GraphMemory>> all;
@@ -113,29 +101,26 @@ CUresult GraphMemory::FreeOutside() {
   return std::exchange(is_owned_, false) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-void GraphMemory::UnmapIn(const Stream& stream) {
+void GraphMemory::LeaveIn(const Stream& stream) {
   Job job;
   job.incarnation = stream.incarnation;
-  job.run = [self = shared_from_this()] { self->Unmap(); };
+  job.run = [self = shared_from_this()] { self->Leave(); };
   Schedule::Submit(stream, job);
-}
-
-void GraphMemory::Count(bool is_there) {
-  if (is_there == is_there_) return;
-  is_there_ = is_there;
-  Footprint& footprint = TheTable().footprints[device_];
-  footprint.Use(footprint.used.current + (is_there ? size_ : -size_));
 }
 
 void GraphMemory::Map() {
   const std::lock_guard<std::mutex> lock(mutex);
   Protect(base_, size_, PROT_READ | PROT_WRITE);
-  Count(true);
+  if (!std::exchange(is_there_, true)) TheTable().footprints[device_].Take(size_);
   TheTable().there[address()] = shared_from_this();
 }
 
+void GraphMemory::Unmap() { Unmap(&Footprint::Return); }
+
+void GraphMemory::Leave() { Unmap(&Footprint::Leave); }
+
 // What was in it is lost.
-void GraphMemory::Unmap() {
+void GraphMemory::Unmap(void (Footprint::*give_up)(size_t)) {
   std::shared_ptr<GraphMemory> last;  // not ended under the lock
   const std::lock_guard<std::mutex> lock(mutex);
   const auto found = TheTable().there.find(address());
@@ -144,7 +129,7 @@ void GraphMemory::Unmap() {
   TheTable().there.erase(found);
   madvise(base_, size_, MADV_DONTNEED);
   Protect(base_, size_, PROT_NONE);
-  Count(false);
+  if (std::exchange(is_there_, false)) (TheTable().footprints[device_].*give_up)(size_);
 }
 
 void PanicUnlessMapped(CUdeviceptr address) {
@@ -158,14 +143,13 @@ void PanicUnlessMapped(CUdeviceptr address) {
       "now");
 }
 
-// Not measured: as <cuda.h> describes them. The sizes are those that were asked for, and neither
-// they nor what is kept counts as taken from the device.
+// Where nothing else is said, as <cuda.h> describes them. What graphs have does not count as taken
+// from the device.
 
 CUresult DeviceGraphMemTrim(CUdevice device) {
   if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
   const std::lock_guard<std::mutex> lock(mutex);
-  Footprint& footprint = TheTable().footprints[device];
-  footprint.reserved.current = footprint.used.current;
+  TheTable().footprints[device].Trim();
   return CUDA_SUCCESS;
 }
 
@@ -173,20 +157,20 @@ CUresult DeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attrib
   if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const std::lock_guard<std::mutex> lock(mutex);
-  const Footprint& footprint = TheTable().footprints[device];
+  Footprint& footprint = TheTable().footprints[device];
   auto* const amount = static_cast<cuuint64_t*>(value);
   switch (attribute) {
     case CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT:
-      *amount = footprint.used.current;
+      *amount = footprint.used().current;
       return CUDA_SUCCESS;
     case CU_GRAPH_MEM_ATTR_USED_MEM_HIGH:
-      *amount = footprint.used.high;
+      *amount = footprint.used().high;
       return CUDA_SUCCESS;
     case CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT:
-      *amount = footprint.reserved.current;
+      *amount = footprint.reserved().current;
       return CUDA_SUCCESS;
     case CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH:
-      *amount = footprint.reserved.high;
+      *amount = footprint.reserved().high;
       return CUDA_SUCCESS;
   }
   return CUDA_ERROR_INVALID_VALUE;
@@ -201,7 +185,7 @@ CUresult DeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attrib
   }
   const std::lock_guard<std::mutex> lock(mutex);
   Footprint& footprint = TheTable().footprints[device];
-  (is_used ? footprint.used : footprint.reserved).Reset();
+  (is_used ? footprint.used() : footprint.reserved()).Reset();
   return CUDA_SUCCESS;
 }
 

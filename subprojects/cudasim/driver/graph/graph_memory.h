@@ -11,6 +11,7 @@
 #include <memory>
 #include <set>
 
+#include "driver/graph/footprint.h"
 #include "driver/stream/stream.h"
 
 namespace cudasim::driver {
@@ -20,8 +21,8 @@ namespace cudasim::driver {
 // A range of addresses that stays as long as the graph and what was instantiated from it, with
 // memory behind it from the execution of the allocation node to that of a free node, or to
 // cuMemFree or cuMemFreeAsync outside of a capture. It is owned from the launch that is to allocate
-// it to the call that is to free it. Which room it takes on its device is not followed. Source:
-// test/graph_memory_facts_test.cc.
+// it to the call that is to free it. Source: test/graph_memory_facts_test.cc and
+// test/graph_memory_node_facts_test.cc.
 //
 // Threads: any.
 class GraphMemory : public std::enable_shared_from_this<GraphMemory> {
@@ -49,17 +50,19 @@ class GraphMemory : public std::enable_shared_from_this<GraphMemory> {
   // For a node of that graph that frees it: INVALID_VALUE the second time, and where the graph that
   // allocates it frees it and another would, too, or the other way round.
   CUresult FreeIn(CUgraph graph);
-  // For a call that frees it, whose caller unmaps it: INVALID_VALUE where there is no memory, or
-  // what was launched frees it.
+  // For a call that frees it, whose caller leaves it then: INVALID_VALUE where there is no memory,
+  // or what was launched frees it.
   CUresult FreeOutside();
 
   // What the two nodes do. Memory that is there is kept with nobody else referring to it.
   void Map();
   void Unmap();
-  void UnmapIn(const Stream& stream);
+  // What a call does that frees it outside of a graph.
+  void Leave();
+  void LeaveIn(const Stream& stream);
 
  private:
-  void Count(bool is_there);
+  void Unmap(void (Footprint::*give_up)(size_t));
 
   const CUgraph graph_;
   const CUdevice device_;

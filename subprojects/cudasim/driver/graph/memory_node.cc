@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Not measured: as <cuda.h> describes them. Memory on the host is not modelled, and every device
-// reaches a graph's memory, whatever access is asked for.
+// Memory on the host is not modelled, and every device reaches a graph's memory, whatever access is
+// asked for. Source: test/graph_memory_node_facts_test.cc.
 
 #include "driver/graph/memory_node.h"
 

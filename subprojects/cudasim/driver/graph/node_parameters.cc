@@ -2,9 +2,8 @@
 //
 // What nodes were made with, and other things for them to do.
 //
-// Not measured, except for cuGraphExecKernelNodeSetParams: as <cuda.h> describes it. What it allows
-// to change of a copy or a fill in an executable graph is not checked beyond what the node itself
-// needs.
+// What may change of a copy or a fill in an executable graph is not checked beyond what the node
+// itself needs. Source: test/graph_node_facts_test.cc.
 
 #include "driver/graph/node_parameters.h"
 

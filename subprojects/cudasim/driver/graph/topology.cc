@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The edges of graphs. Not measured: as <cuda.h> describes them. It does not say with which code
-// edges of a graph with memory stay.
+// The edges of graphs. Source: test/graph_topology_facts_test.cc.
 //
 // Edges with data other than the default are not modelled.
 

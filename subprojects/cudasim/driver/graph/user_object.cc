@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Not measured: as cuda.h says.
+// Source: test/graph_object_facts_test.cc.
 
 #include "driver/graph/user_object.h"
 

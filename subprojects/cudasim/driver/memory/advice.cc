@@ -3,7 +3,7 @@
 // Managed memory: what it is advised to be used for, and where it is prefetched to. Nothing moves:
 // the advice is kept, by the page, for cuMemRangeGetAttribute.
 //
-// Not measured: as <cuda.h> describes it. Memory that is not the driver's is refused.
+// Memory that is not the driver's is refused. Source: test/advice_facts_test.cc.
 
 #include <algorithm>
 #include <cstring>

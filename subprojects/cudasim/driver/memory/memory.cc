@@ -380,7 +380,7 @@ CUresult MemFree(CUdeviceptr address) {
   if (of_graph != nullptr) {
     Schedule::WaitForAll();
     const CUresult freed = of_graph->FreeOutside();
-    if (freed == CUDA_SUCCESS) of_graph->Unmap();
+    if (freed == CUDA_SUCCESS) of_graph->Leave();
     return freed;
   }
   return Memory::FreeWhenIdle(address,

@@ -2,7 +2,7 @@
 //
 // Pools of another process of the machine, and what was allocated from them there.
 //
-// Not measured: as cuda.h says, and as the tests of NVIDIA's cuda.core expect.
+// Source: test/pool_ipc_facts_test.cc.
 
 #include <cstring>
 #include <memory>

@@ -489,8 +489,7 @@ CUresult MemGetAllocationPropertiesFromHandle(CUmemAllocationProp* properties, H
   return CUDA_SUCCESS;
 }
 
-// Not measured: as cuda.h says, and as the tests of NVIDIA's cuda.core expect. Writes a descriptor,
-// which the caller closes.
+// Writes a descriptor, which the caller closes. Source: test/virtual_memory_ipc_facts_test.cc.
 CUresult MemExportToShareableHandle(void* exported, Handle handle, CUmemAllocationHandleType type,
                                     unsigned long long flags) {
   if (exported == nullptr || handle == 0 || !IsDescriptor(type) || flags != 0) {

@@ -319,8 +319,7 @@ CUresult FindToRecord(CUevent handle, CUstream stream_handle, Event* event, Stre
   return CanRecord(*event, stream->incarnation) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-// For what looks at the event outside of the capture: a node that records it at each launch. Not
-// measured: as WaitForExternal.
+// For what looks at the event outside of the capture: a node that records it at each launch.
 CUresult RecordExternal(CUevent handle, CUstream stream_handle) {
   Event event;
   Stream stream;
