@@ -12,7 +12,7 @@ using namespace cudasim_facts;
 namespace {
 
 constexpr size_t kBytes = 256;
-constexpr size_t kUnit = size_t{32} << 20;  // what a device gives for them
+constexpr size_t kBlock = size_t{32} << 20;  // what a device gives for them
 
 cuuint64_t AmountOf(CUgraphMem_attribute attribute) {
   cuuint64_t amount = 0;
@@ -266,8 +266,8 @@ BOOST_AUTO_TEST_CASE(a_device_tells_what_graphs_have_of_it) {
     BOOST_TEST(AmountOf(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT) == used);  // which it takes again
     OK(RAW(cuMemFree)(guest.pointer));
   }
-  BOOST_TEST(AmountOf(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT) == before + kUnit);  // though it is freed
-  BOOST_TEST(AmountOf(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH) == before + kUnit);
+  BOOST_TEST(AmountOf(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT) == before + kBlock);  // though it is freed
+  BOOST_TEST(AmountOf(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH) == before + kBlock);
   OK(RAW(cuDeviceGraphMemTrim)(0));
   BOOST_TEST(AmountOf(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT) == before);
   BOOST_TEST(AmountOf(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT) == 0u);

@@ -2,7 +2,9 @@
 
 #include "test/interop/storm/plant.h"
 
+#include <chrono>
 #include <csignal>
+#include <thread>
 
 #include "cuguest/context_guard.h"
 #include "cuguest/device_buffer.h"
@@ -21,11 +23,22 @@ void LeakMemory(Worker& worker) {
   static_cast<void>(buffer.Leak());
 }
 
-// Refused, where something captures.
-void LoseCaptures(Worker& worker) {
+// Whether one of them was refused: something captures there.
+bool WaitForContexts(Worker& worker) {
+  bool is_refused = false;
   for (int place = 0; place < worker.world().places(); ++place) {
     const cuguest::ContextGuard guard(worker.world().place(place));
-    static_cast<void>(RAW(cuCtxSynchronize)());
+    is_refused |= RAW(cuCtxSynchronize)() != CUDA_SUCCESS;
+  }
+  return is_refused;
+}
+
+// Threads that run freely capture now and then.
+void LoseCaptures(Worker& worker) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  while (!WaitForContexts(worker) && !worker.world().options().lockstep &&
+         std::chrono::steady_clock::now() < end) {
+    std::this_thread::yield();
   }
 }
 

@@ -4,7 +4,7 @@
 //
 //   leak_push     leaves a context on the stack
 //   leak_memory   allocates, and never frees: seen at the end
-//   lose_capture  waits for every context: which invalidates captures there
+//   lose_capture  waits for every context until that invalidates a capture
 //   race          fails where threads run freely, never in lockstep
 //   crash         ends the process by a signal
 

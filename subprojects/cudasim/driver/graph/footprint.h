@@ -15,9 +15,9 @@ namespace cudasim::driver {
 
 // Footprint
 //
-// Memory that is in use, and what was and is kept. An allocation of 256 bytes takes one unit, and
-// cuMemFree leaves it in use until what is not used is trimmed (measured on an H100, driver
-// 580.159.04); that what is left is taken first is not measured.
+// Memory that is in use, and what was and is kept. An allocation of 256 bytes takes a block of 32
+// MiB, and cuMemFree leaves it in use until what is kept is trimmed (measured on an H100, driver
+// 580.159.04); that what was left is taken first is not measured.
 //
 // Threads: one at a time.
 class Footprint {
@@ -41,8 +41,8 @@ class Footprint {
 
  private:
   static size_t Rounded(size_t bytes) {
-    constexpr size_t kUnit = size_t{32} << 20;
-    return (bytes + kUnit - 1) / kUnit * kUnit;
+    constexpr size_t kBlock = size_t{32} << 20;
+    return (bytes + kBlock - 1) / kBlock * kBlock;
   }
 
   Watermark used_;
