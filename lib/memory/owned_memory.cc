@@ -96,46 +96,46 @@ absl::Status CheckAdoptable(CUdeviceptr pointer) {
 
 }  // namespace
 
-absl::StatusOr<OwnedMemory> OwnedMemory::AllocateIn(const ContextRef& context,
-                                                    const StreamRef& stream,
-                                                    const ElementType& type, std::size_t count) {
+absl::StatusOr<OwnedMemory> OwnedMemory::Allocate(const ContextRef& context,
+                                                  const ElementType& type, std::size_t count) {
   CUGUEST_ASSIGN_OR_RETURN(const std::size_t bytes, ByteCount("allocate", type, count));
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
-  const bool is_ordered = !IsEmpty(stream);
-  if (is_ordered) CUGUEST_RETURN_IF_ERROR(driver->Require(&Driver::MemAllocAsync).status());
   const ContextGuard guard(context);
   CUGUEST_RETURN_IF_CUDA_ERROR(guard.result(), AllocateText(bytes), guard.advice());
   if (bytes == 0) return OwnedMemory();
-  if (is_ordered) {
-    const CUresult refusal = CheckNotCapturing(stream.get(), kRefusal);
-    CUGUEST_RETURN_IF_CUDA_ERROR(refusal, AllocateText(bytes), WhyNot(refusal));
-  }
   const RelaxedScope relaxed;
   CUdeviceptr pointer = 0;
   CUresult code = relaxed.result();
-  if (code == CUDA_SUCCESS) {
-    code = is_ordered ? driver->MemAllocAsync(&pointer, bytes, stream.get())
-                      : driver->MemAlloc(&pointer, bytes);
-  }
-  CUGUEST_RETURN_IF_CUDA_ERROR(code, AllocateText(bytes),
-                               is_ordered ? "from a pool" : ContextText(context.get()));
+  if (code == CUDA_SUCCESS) code = driver->MemAlloc(&pointer, bytes);
+  CUGUEST_RETURN_IF_CUDA_ERROR(code, AllocateText(bytes), ContextText(context.get()));
   const absl::StatusOr<MemoryDescription> memory = Describe(pointer);
   if (memory.ok()) {
-    return OwnedMemory(MemoryRange{pointer, bytes, memory->context, *memory->device}, stream);
+    return OwnedMemory({pointer, bytes, memory->context, *memory->device}, StreamRef());
   }
   static_cast<void>(driver->MemFree(pointer));
   return memory.status();
 }
 
-absl::StatusOr<OwnedMemory> OwnedMemory::Allocate(const ContextRef& context,
-                                                  const ElementType& type, std::size_t count) {
-  return AllocateIn(context, StreamRef(), type, count);
-}
-
+// Pool memory is of no context, and of the device that the pool is current on.
 absl::StatusOr<OwnedMemory> OwnedMemory::Allocate(const StreamRef& stream, const ElementType& type,
                                                   std::size_t count) {
   if (IsEmpty(stream)) return NoStream(absl::StrCat("allocate ", count, " elements"));
-  return AllocateIn(stream.context(), stream, type, count);
+  CUGUEST_ASSIGN_OR_RETURN(const std::size_t bytes, ByteCount("allocate", type, count));
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
+  CUGUEST_RETURN_IF_ERROR(driver->Require(&Driver::MemAllocAsync).status());
+  const ContextGuard guard(stream.context());
+  CUGUEST_RETURN_IF_CUDA_ERROR(guard.result(), AllocateText(bytes), guard.advice());
+  if (bytes == 0) return OwnedMemory();
+  const CUresult refusal = CheckNotCapturing(stream.get(), kRefusal);
+  CUGUEST_RETURN_IF_CUDA_ERROR(refusal, AllocateText(bytes), WhyNot(refusal));
+  const RelaxedScope relaxed;
+  CUdevice device = 0;
+  CUdeviceptr pointer = 0;
+  CUresult code = relaxed.result();
+  if (code == CUDA_SUCCESS) code = driver->CtxGetDevice(&device);
+  if (code == CUDA_SUCCESS) code = driver->MemAllocAsync(&pointer, bytes, stream.get());
+  CUGUEST_RETURN_IF_CUDA_ERROR(code, AllocateText(bytes), "from a pool");
+  return OwnedMemory({pointer, bytes, ContextRef(), Device::Borrow(device)}, stream);
 }
 
 absl::StatusOr<OwnedMemory> OwnedMemory::AllocateHost(const ContextRef& context,

@@ -634,7 +634,7 @@ BOOST_AUTO_TEST_CASE(every_call_of_an_allocation_fails_once, *OnlySim()) {
   const StreamRef stream = Ref(owner);
   FailEachCall({"cuCtxGetId", "cuCtxPushCurrent", "cuMemAlloc", "cuPointerGetAttributes"},
                [&] { return Buffer::Allocate(context, kInts); });
-  FailEachCall({"cuCtxGetId", "cuCtxPushCurrent", "cuMemAllocAsync", "cuPointerGetAttributes"},
+  FailEachCall({"cuCtxGetId", "cuCtxPushCurrent", "cuCtxGetDevice", "cuMemAllocAsync"},
                [&] { return Buffer::AllocateAsync(stream, kInts); });
   const Ints values(kInts);
   FailEachCall({"cuCtxGetId", "cuCtxPushCurrent", "cuMemAlloc", "cuMemcpyHtoD"},

@@ -73,9 +73,6 @@ class CUGUEST_API OwnedMemory {
 
   OwnedMemory(const MemoryRange& range, const StreamRef& stream) noexcept;
 
-  // In the order of `stream`, unless it is empty.
-  static absl::StatusOr<OwnedMemory> AllocateIn(const ContextRef& context, const StreamRef& stream,
-                                                const ElementType& type, std::size_t count);
   void End() noexcept;
   [[nodiscard]] bool IsOrdered() const noexcept;
   [[nodiscard]] bool IsOfAnotherThread() const noexcept;

@@ -266,7 +266,8 @@ BOOST_AUTO_TEST_CASE(a_device_tells_what_graphs_have_of_it) {
     BOOST_TEST(AmountOf(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT) == used);  // which it takes again
     OK(RAW(cuMemFree)(guest.pointer));
   }
-  BOOST_TEST(AmountOf(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT) == before + kBlock);  // though it is freed
+  BOOST_TEST(AmountOf(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT) ==
+             before + kBlock);  // though it is freed
   BOOST_TEST(AmountOf(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH) == before + kBlock);
   OK(RAW(cuDeviceGraphMemTrim)(0));
   BOOST_TEST(AmountOf(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT) == before);
