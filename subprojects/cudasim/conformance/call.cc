@@ -148,10 +148,17 @@ When IsFree(size_t i) {
   };
 }
 
+Then CameFrom(size_t graph) {
+  return [=](Frame& frame) {
+    if (Object* made = frame.ObjectOf(0)) made->place = frame.value(graph);
+  };
+}
+
 const std::vector<Room>& Rooms() {
   static const std::vector<Room> rooms = {
-      ContextRoom(), PrimaryRoom(), StreamRoom(), EventRoom(), MemoryRoom(), ErrorRoom(),
-      RuntimeRoom(), CaptureRoom(), GraphRoom(),  PoolRoom(),  GreenRoom(),  CodeRoom(),
+      ContextRoom(), PrimaryRoom(), StreamRoom(),  EventRoom(), MemoryRoom(),
+      ErrorRoom(),   RuntimeRoom(), CaptureRoom(), GraphRoom(), PoolRoom(),
+      GreenRoom(),   CodeRoom(),    NodeRoom(),
   };
   return rooms;
 }

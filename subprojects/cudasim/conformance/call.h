@@ -201,6 +201,9 @@ When IsExpensive();
 // No graph uses argument `i`.
 When IsFree(size_t i);
 
+// Argument 0 was instantiated from argument `graph`, or cloned.
+Then CameFrom(size_t graph);
+
 // A room of the table: calls that are weighted together.
 struct Room {
   const char* name;
@@ -216,6 +219,7 @@ Room ErrorRoom();
 Room RuntimeRoom();
 Room CaptureRoom();
 Room GraphRoom();
+Room NodeRoom();
 Room PoolRoom();
 Room GreenRoom();
 Room CodeRoom();

@@ -26,12 +26,14 @@ struct Object {
   Value name;
   std::uintptr_t handle = 0;
   bool is_alive = true;
-  size_t size = 0;       // of memory
-  Value owner;           // the context that it goes with; a number: none
-  Value place;           // of a stream: its context, which may be a green one; of memory: its pool
-  int attached = 1;      // of a user context: its reference count
-  bool is_kept = false;  // a graph or a capture may use it
+  size_t size = 0;         // of memory
+  Value owner;             // the context that it goes with; a number: none
+  Value place;             // of a stream: its context, which may be a green one; of memory: its
+                           // pool; of graphs: what they were made from
+  int attached = 1;        // of a user context: its reference count
+  bool is_kept = false;    // a graph or a capture may use it
   bool is_shared = false;  // an event for other processes
+  int type = -1;           // of a node, where it is known
 };
 
 class World {

@@ -37,7 +37,7 @@ Room EventRoom() {
            {Make("E"), Number({0, 0, 1, 2, 2, 3, 4, 6, 0x7777})},
            Created},
           {RUNTIME(cudaEventCreateWithFlags), 2, {Make("E"), Number({0, 1, 2, 4, 6})}, Created},
-          {DRIVER(cuEventDestroy), 3, {Use("E")}, Ends(0)},
+          {DRIVER(cuEventDestroy), 3, {Use("E")}, Ends(0), IsFree(0)},
           {DRIVER(cuEventRecord), 9, {Use("E"), UseStream()}},
           {"cuEventQuery", Query, 3, {Use("E")}},
           {DRIVER(cuEventSynchronize), 3, {Use("E")}},

@@ -68,7 +68,7 @@ Room RuntimeRoom() {
            {},
            MayWait(OfStream, 1)},
           {RUNTIME(cudaEventCreate), 2, {Make("E")}, OfCurrent(0)},
-          {RUNTIME(cudaEventDestroy), 2, {Use("E")}, Ends(0)},
+          {RUNTIME(cudaEventDestroy), 2, {Use("E")}, Ends(0), IsFree(0)},
           {RUNTIME(cudaEventRecord), 3, {Use("E"), UseStream()}},
           {"cudaEventQuery", Ready(cudaEventQuery), 2, {Use("E")}},
           {RUNTIME(cudaEventSynchronize), 2, {Use("E")}},
