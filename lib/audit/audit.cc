@@ -24,8 +24,8 @@ namespace testing {
 namespace {
 
 // Calls by which the collector and the analysis know the process's contexts. The stack is as it
-// was.
-void TellContexts(const Driver& driver) {
+// was, and is returned.
+cudasim::StackProbe TellContexts(const Driver& driver) {
   int count = 0;
   static_cast<void>(driver.DeviceGetCount(&count));
   for (CUdevice device = 0; device < count; ++device) {
@@ -37,9 +37,10 @@ void TellContexts(const Driver& driver) {
     if (driver.CtxPushCurrent(primary) == CUDA_SUCCESS) driver.CtxPopCurrent(&primary);
     driver.DevicePrimaryCtxRelease(device);
   }
-  const auto probe = cudasim::StackProbe::Take();
+  auto probe = cudasim::StackProbe::Take();
   // The caller of an empty stack calls, too.
   if (probe.stack().empty() && !probe.cut()) driver.CtxSetCurrent(nullptr);
+  return probe;
 }
 
 [[gnu::noinline]] void CallAudited(absl::FunctionRef<void()> callable, audit::Feed* feed) {
@@ -50,10 +51,14 @@ void TellContexts(const Driver& driver) {
 
 [[gnu::noinline]] bool Prepare(const Driver& driver, const audit::OwnChannel& channel,
                                std::uintptr_t outer, audit::Feed* feed) {
-  TellContexts(driver);
+  const auto probe = TellContexts(driver);
+  if (probe.stack().empty() && probe.cut()) return false;
+  std::vector<int> devices;
+  for (const auto& entry : probe.stack()) devices.push_back(entry.device);
   std::vector<audit::Event> events;
   channel.Drain([&](const audit::Event& event) { events.push_back(event); });
-  feed->OnPreparation(events, reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)), outer);
+  feed->OnPreparation(events, devices, reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)),
+                      outer);
   return feed->has_caller();
 }
 

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <future>
+#include <regex>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -136,6 +137,19 @@ BOOST_AUTO_TEST_CASE(replaced_context) {
   const AuditFinding finding = Finding([&] { guest::Replace(other.get()); });
   BOOST_TEST(finding.kind == "replaced-context");
   BOOST_TEST(finding.culprit_function == "guest::Replace");
+}
+
+BOOST_AUTO_TEST_CASE(devices_of_the_callers_contexts, *cuguest_test::NeedsDevices(2)) {
+  const OwnContext on_one(1);
+  SetStack({own.get(), on_one.get()});
+  const AuditFinding finding = Finding([] { guest::Pop(); });
+  const auto tells = [&](const std::string& what, const std::string& device) {
+    const std::regex line(what + ": +context \\d+ \\(" + device +
+                          ", created by audit_audit_test\\)");
+    return std::regex_search(finding.text, line);
+  };
+  BOOST_TEST(tells("had", "device 1"), finding.text);
+  BOOST_TEST(tells("left", "device 0"), finding.text);
 }
 
 BOOST_AUTO_TEST_CASE(extra_pop_of_one_of_two_alike) {
@@ -402,6 +416,21 @@ BOOST_AUTO_TEST_CASE(primary_created_by_a_query) {
                  "audit_audit_test\n");
 }
 
+CHILD(has_a_context_on_device_one) {
+  CHECK(cuguest::Driver::GetInitialized().ok());
+  const OwnContext own(1);
+  SetStack({own.get()});
+  return Tell([&] { Fail(own.get()); });
+}
+
+BOOST_AUTO_TEST_CASE(touched_device_zero, *cuguest_test::NeedsDevices(2)) {
+  const std::string visit = " by cudaSetDevice: libhostile.so hostile::VisitDeviceZero > ";
+  BOOST_TEST(Told("has_a_context_on_device_one", "VisitDeviceZero") ==
+             "touched-device-zero" + visit + "\n" +  //
+                 "query-created-primary" + visit + "audit_audit_test\n" + "replaced-context" +
+                 visit + "audit_audit_test\n");
+}
+
 BOOST_AUTO_TEST_CASE(left_error) {
   const std::string left =
       "left-error by cudaSetDevice: libhostile.so hostile::LeaveError > (audited callable)\n";
@@ -509,6 +538,26 @@ BOOST_AUTO_TEST_CASE(without_a_collector) {
   const cudasim_test::Ended ended = cudasim_test::RunSelf(
       {"--child=finds_no_collector"}, {"CUGUEST_AUDIT_LIBRARY=/no/such/libcuguest-audit.so"});
   BOOST_TEST(ended.code == 0, ended.output);
+}
+
+CHILD(has_a_destroyed_context_current) {
+  const CUcontext own = cudasim_test::MakeContext();
+  SetStack({own});
+  std::thread([=] { CHECK(RAW(cuCtxDestroy)(own) == CUDA_SUCCESS); }).join();
+  Fails(absl::StatusCode::kFailedPrecondition, "the current context is destroyed");
+  const CUcontext above = cudasim_test::MakeContext();
+  CHECK(RAW(cuCtxPushCurrent)(above) == CUDA_SUCCESS);
+  const absl::StatusOr<std::vector<AuditFinding>> findings = Audit([=] { guest::LeakPush(above); });
+  CHECK(findings.ok() && findings->size() == 1);
+  CUcontext popped = nullptr;
+  CHECK(RAW(cuCtxPopCurrent)(&popped) == CUDA_SUCCESS && popped == above);
+  CHECK(RAW(cuCtxPopCurrent)(&popped) == CUDA_SUCCESS && popped == above);
+  CHECK(RAW(cuCtxPopCurrent)(&popped) == CUDA_SUCCESS && popped == own);
+  return 0;
+}
+
+BOOST_AUTO_TEST_CASE(under_a_destroyed_context) {
+  REQUIRE_CHILD_PASSES("has_a_destroyed_context_current");
 }
 
 CHILD(finds_another_tool) {

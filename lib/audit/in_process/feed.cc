@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "cuguest/testing/audit.h"
@@ -18,23 +17,23 @@ void Feed::AddObjects() {
 }
 
 // One that is older than the audit.
-void Feed::AddContext(ContextId id, int device, bool is_callers) {
+void Feed::AddContext(ContextId id, int device, bool is_primary, bool is_callers) {
   Event event;
   event.kind = EventKind::kContext;
   event.thread = thread_;
   event.context = id;
   event.device = device;
-  event.primary = device >= 0;
+  event.primary = is_primary;
   event.chain = is_callers ? caller_ : std::make_shared<const Chain>();
   Pass(event);
   event.kind = EventKind::kUsed;
   Pass(event);
 }
 
-void Feed::OnPreparation(const std::vector<Event>& events, std::uintptr_t inner,
-                         std::uintptr_t outer) {
+void Feed::OnPreparation(const std::vector<Event>& events, const std::vector<int>& devices,
+                         std::uintptr_t inner, std::uintptr_t outer) {
   std::map<ContextId, int> primaries;
-  std::set<ContextId> of_caller;
+  std::vector<ContextId> pushed;  // onto the caller's stack
   std::vector<Event> of_stack;
   int device = -1;  // whose primary context is looked at
   for (const Event& event : events) {
@@ -49,14 +48,14 @@ void Feed::OnPreparation(const std::vector<Event>& events, std::uintptr_t inner,
     program_ = own->object;
     audit_ = own->address;
     caller_ = std::make_shared<const Chain>(own + 1, event.chain->end());
-    const bool is_push = event.name == "cuCtxPushCurrent";
+    const bool is_push = event.kind == EventKind::kCall && event.name == "cuCtxPushCurrent";
     if (event.name == "cuDevicePrimaryCtxRetain") {
       device = event.device;
     } else if (event.name == "cuDevicePrimaryCtxRelease") {
       device = -1;
     } else if (device < 0) {
       of_stack.push_back(event);
-      if (is_push) of_caller.insert(event.after);
+      if (is_push) pushed.push_back(event.after);
     } else if (is_push) {
       primaries[event.after] = device;
     }
@@ -65,10 +64,13 @@ void Feed::OnPreparation(const std::vector<Event>& events, std::uintptr_t inner,
   const Object& program = process_.objects.at(program_);
   analysis_.OnObject(kCallableObject, {testing::kAuditedCallable, program.build_id, program.path});
   AddObjects();
+  std::map<ContextId, int> of_caller;
+  for (std::size_t i = 0; i < std::min(pushed.size(), devices.size()); ++i)
+    of_caller[pushed[i]] = devices[i];
   for (const auto& [id, primary_of] : primaries)
-    AddContext(id, primary_of, of_caller.count(id) != 0);
-  for (const ContextId id : of_caller) {
-    if (primaries.count(id) == 0) AddContext(id, -1, true);
+    AddContext(id, primary_of, true, of_caller.count(id) != 0);
+  for (const auto& [id, context_of] : of_caller) {
+    if (primaries.count(id) == 0) AddContext(id, context_of, false, true);
   }
   for (const Event& event : of_stack) Pass(event);
 }

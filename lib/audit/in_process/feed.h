@@ -35,9 +35,10 @@ class Feed {
   // Of this process, which must outlive it.
   explicit Feed(const ChannelProcess* process) : process_(*process) {}
 
-  // What the caller has, by `events` of calls of TellContexts(): they have a frame between `inner`
-  // and `outer`, the frame of Audit().
-  void OnPreparation(const std::vector<Event>& events, std::uintptr_t inner, std::uintptr_t outer);
+  // What the caller has, by `events` of calls of TellContexts(), which have a frame between `inner`
+  // and `outer`, the frame of Audit(), and by the `devices` of its stack's contexts, bottom first.
+  void OnPreparation(const std::vector<Event>& events, const std::vector<int>& devices,
+                     std::uintptr_t inner, std::uintptr_t outer);
   // From now on frames below this address, and the next one, are the callable's.
   void BeginCallable(std::uintptr_t frame) { callable_.store(frame); }
   void OnEvent(const Event& event);
@@ -51,7 +52,7 @@ class Feed {
   static constexpr std::uint32_t kCallableObject = 1;  // the others follow
 
   void AddObjects();
-  void AddContext(ContextId id, int device, bool is_callers);
+  void AddContext(ContextId id, int device, bool is_primary, bool is_callers);
   void Pass(Event event);
   [[nodiscard]] bool IsOfCaller(const Event& event) const;
   // The address of the callable's outermost frame, which is CallAudited()'s: a callable that ends

@@ -40,6 +40,12 @@ class Driver {
     return id;
   }
 
+  // -1 if it has none to tell.
+  CUdevice CurrentDevice() const {
+    CUdevice device = -1;
+    return ctx_get_device(&device) == CUDA_SUCCESS ? device : -1;
+  }
+
   decltype(&cuCtxGetCurrent) ctx_get_current = nullptr;
   decltype(&cuCtxPopCurrent) ctx_pop_current = nullptr;
   decltype(&cuCtxPushCurrent) ctx_push_current = nullptr;
@@ -61,7 +67,7 @@ class Driver {
         find(&ctx_get_current, "cuCtxGetCurrent") && find(&ctx_pop_current, "cuCtxPopCurrent_v2") &&
         find(&ctx_push_current, "cuCtxPushCurrent_v2") && find(&ctx_get_flags, "cuCtxGetFlags") &&
         find(&ctx_get_api_version, "cuCtxGetApiVersion") &&
-        find(&device_get_count, "cuDeviceGetCount") &&
+        find(&ctx_get_device, "cuCtxGetDevice") && find(&device_get_count, "cuDeviceGetCount") &&
         find(&device_primary_ctx_get_state, "cuDevicePrimaryCtxGetState") &&
         find(&get_version, "cuDriverGetVersion") && get_version(&version) == CUDA_SUCCESS;
     // A simulated driver that claims to be older still exports it.
@@ -69,6 +75,7 @@ class Driver {
   }
 
   decltype(&cuCtxGetApiVersion) ctx_get_api_version = nullptr;
+  decltype(&cuCtxGetDevice) ctx_get_device = nullptr;
   decltype(&cuCtxGetId) ctx_get_id = nullptr;
   bool exists_ = false;
 };
@@ -94,7 +101,7 @@ bool WalkStack(const Driver& driver, std::vector<StackProbe::Entry>* entries) {
   while (driver.ctx_get_current(&current) == CUDA_SUCCESS && current != nullptr) {
     cut = driver.CurrentIsDead(current);
     if (cut) break;
-    const StackProbe::Entry entry{current, driver.IdOf(current)};
+    const StackProbe::Entry entry{current, driver.IdOf(current), driver.CurrentDevice()};
     CUcontext popped = nullptr;
     if (driver.ctx_pop_current(&popped) != CUDA_SUCCESS) break;
     entries->push_back(entry);

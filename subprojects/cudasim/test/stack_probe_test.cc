@@ -52,6 +52,18 @@ BOOST_AUTO_TEST_CASE(sees_the_whole_stack_and_leaves_it) {
   BOOST_TEST(StackProbe::Take().current() == nullptr);
 }
 
+BOOST_AUTO_TEST_CASE(tells_the_device_of_each_entry, *cudasim_test::NeedsDevices(2)) {
+  const OwnContext on_zero;
+  const OwnContext on_one(1);
+  SetStack({on_one.get(), on_zero.get(), on_one.get()});
+  const StackProbe probe = StackProbe::Take();
+  SetStack({});
+  BOOST_TEST_REQUIRE(probe.stack().size() == 3U);
+  BOOST_TEST(probe.stack()[0].device == 1);
+  BOOST_TEST(probe.stack()[1].device == 0);
+  BOOST_TEST(probe.stack()[2].device == 1);
+}
+
 BOOST_AUTO_TEST_CASE(an_undisturbed_scope_says_nothing) {
   const OwnContext a;
   SetStack({a.get()});
@@ -146,7 +158,7 @@ BOOST_AUTO_TEST_CASE(a_dead_entry_ends_the_walk_and_stays) {
   BOOST_TEST(popped == dead);
 }
 
-BOOST_AUTO_TEST_CASE(an_entry_costs_five_calls, *cudasim_test::OnlySim()) {
+BOOST_AUTO_TEST_CASE(an_entry_costs_six_calls, *cudasim_test::OnlySim()) {
   const OwnContext a;
   const auto calls_with = [](const Entries& stack) {
     SetStack(stack);
@@ -155,6 +167,6 @@ BOOST_AUTO_TEST_CASE(an_entry_costs_five_calls, *cudasim_test::OnlySim()) {
     return Sim::TotalCalls();
   };
   const auto of_one = calls_with({a.get()});
-  BOOST_TEST(calls_with({a.get(), a.get(), a.get()}) == of_one + 2 * 5);
+  BOOST_TEST(calls_with({a.get(), a.get(), a.get()}) == of_one + 2 * 6);
   SetStack({});
 }

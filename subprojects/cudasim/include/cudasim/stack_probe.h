@@ -38,7 +38,7 @@ namespace cudasim {
 ///          0. An entry whose context is destroyed cannot be pushed again, so the probe
 ///          stops above it and says so (`cut()`).
 /// Threads: a value; Take() sees the calling thread's stack only.
-/// Cost:    five driver calls for an entry, two for a device. For tests.
+/// Cost:    six driver calls for an entry, two for a device. For tests.
 /// Errors:  none. Without a driver, before cuInit, or in a forked child everything is
 ///          empty. It never calls cuInit.
 class StackProbe {
@@ -54,6 +54,7 @@ class StackProbe {
   struct Entry {
     CUcontext context;
     unsigned long long id;  ///< 0 below CUDA 12.0
+    CUdevice device = -1;   ///< the context's; -1 if the driver does not tell it
     CUDASIM_HIDE friend bool operator==(const Entry& a, const Entry& b) {
       return a.context == b.context && a.id == b.id;
     }
