@@ -244,11 +244,18 @@ check("a slice for each context on the stack",
 check("an instant for a finding", any(event["ph"] == "i" and event["name"] == "leaked push"
                                       and "LeakPush" in event["args"]["culprit"] for event in events))
 check("a counter of contexts", max(event["args"]["value"] for event in events if event["ph"] == "C") == 4)
-trace = pathlib.Path(folder.name) / "memory.json"
-run = Run(f"--trace={trace}", "--", host, "print", LD_LIBRARY_PATH=f"{pathlib.Path(nvml).parent}:{simdir}")
-memory = [(event["name"], event["args"]["value"]) for event in json.loads(trace.read_text()) if event["ph"] == "C"]
-check("a counter of device memory", memory == [("memory in use, device 0 of NVML", 1 << 30)], memory)
 check("a track for each thread", len({event["tid"] for event in events if event["ph"] == "B"}) == 65)
+trace = pathlib.Path(folder.name) / "memory.json"
+run = Run(f"--trace={trace}", "--", host, "leaked-push", LD_LIBRARY_PATH=f"{pathlib.Path(nvml).parent}:{simdir}")
+events = json.loads(trace.read_text())
+first, second = ([(event["ts"], event["args"]["value"]) for event in events
+                  if event["name"] == f"memory in use, device {device} of NVML"] for device in range(2))
+times = [event["ts"] for event in events if event["ph"] in "BEi"]
+check("a counter of device memory, in order of time",
+      [value for _, value in first] == [(1 << 30) + (i << 20) for i in range(len(first))] and first == sorted(first), first)
+check("a counter of device memory that stays the same", [value for _, value in second] == [0, 0], second)
+check("the memory of devices before a short program and after it",
+      first[0][0] == second[0][0] == 0 < min(times) <= max(times) < second[-1][0] == first[-1][0], (first, second, times))
 run = Run("--trace=/dev/full", "--log=/dev/full", "--", host, "leaked-push", "threads", "print")
 check("a full disk is reported, and the program goes on",
       run.code == 0 and run.out == "output\n" and run.kinds() == ["leaked-push"]

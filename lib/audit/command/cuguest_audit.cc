@@ -123,24 +123,31 @@ std::uint64_t Now() {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-// The memory of each device in a trace, as often as it changes and is looked at.
+// The memory of each device in a trace.
 class MemoryTrack {
  public:
   explicit MemoryTrack(TraceWriter* trace) : trace_(*trace) {
     if (trace_.is_open()) memory_ = std::make_unique<DeviceMemory>();
   }
 
+  // All devices.
   void Sample() {
+    last_.clear();
+    next_ = 0;
+    SampleChanges();
+  }
+
+  // Those that have changed, if it is time to look.
+  void SampleChanges() {
     const std::uint64_t now = Now();
     if (memory_ == nullptr || now < next_) return;
     next_ = now + kSampleNs;
     const std::vector<std::uint64_t> used = memory_->Used();
-    last_.resize(used.size());
     for (size_t i = 0; i < used.size(); ++i) {
-      if (used[i] == last_[i]) continue;
+      if (i < last_.size() && used[i] == last_[i]) continue;
       trace_.AddCounter(0, now, "memory in use, device " + std::to_string(i) + " of NVML", used[i]);
-      last_[i] = used[i];
     }
+    last_ = used;
   }
 
  private:
@@ -167,7 +174,7 @@ class Audit {
 
  private:
   [[nodiscard]] Program::Environment EnvironmentOf(const std::string& folder);
-  void Wait(Program* program, ChannelFeed* feed);
+  void Wait(Program* program, ChannelFeed* feed, MemoryTrack* memory);
   void Note(const std::string& note);
   int Finish(int exit_status);
 
@@ -195,17 +202,16 @@ Program::Environment Audit::EnvironmentOf(const std::string& folder) {
 
 // Until the program and the processes that it started have ended, or no longer than a grace for the
 // latter.
-void Audit::Wait(Program* program, ChannelFeed* feed) {
-  MemoryTrack memory(&files_.trace);
-  memory.Sample();  // also of a program that has ended by now
+void Audit::Wait(Program* program, ChannelFeed* feed, MemoryTrack* memory) {
   bool idle = false;
   while (!program->WaitFor(idle ? kPollMilliseconds : 0)) {
     idle = feed->Poll() == 0;
-    memory.Sample();
+    memory->SampleChanges();
     if (idle) files_.Flush();
   }
   int left = kGraceMilliseconds;
   while (feed->Poll() != 0 || (!feed->AllEnded() && left > 0)) {
+    memory->SampleChanges();
     const timespec pause = {0, kPollMilliseconds * 1'000'000L};
     nanosleep(&pause, nullptr);
     left -= kPollMilliseconds;
@@ -218,6 +224,8 @@ int Audit::Run() {
   }
   const PrivateFolder folder;
   ChannelFeed feed(folder.path(), {&session_, &files_.log});
+  MemoryTrack memory(&files_.trace);
+  memory.Sample();
   {
     Program program(options_.program, EnvironmentOf(folder.path()));
     if (!program.error().empty()) {
@@ -225,10 +233,11 @@ int Audit::Run() {
       return program.exit_status();
     }
     if (!options_.follow_fork) feed.Follow(program.pid());
-    Wait(&program, &feed);
+    Wait(&program, &feed, &memory);
     report_.exit_status = program.exit_status();
     report_.signal = program.signal();
   }
+  memory.Sample();
   feed.End();
   return Finish(report_.exit_status);
 }
