@@ -416,6 +416,8 @@ BOOST_AUTO_TEST_CASE(below_a_dead_green_context_the_primary_is_retained_anew) {
   BOOST_TEST(IsActive(0));
   RT_IS(cudaFree(nullptr), ContextIsDestroyed);
   BOOST_TEST(ReleaseAll() == 1);
+  CUcontext primary = nullptr;
+  OK(RAW(cuDevicePrimaryCtxRetain)(&primary, 0));  // what the runtime thinks it has
 }
 
 // --- cudaDeviceReset ---
