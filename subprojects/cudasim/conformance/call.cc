@@ -119,6 +119,16 @@ Then Used(std::initializer_list<size_t> arguments, size_t stream) {
   };
 }
 
+Then Done(size_t bytes) {
+  return [=](Frame& frame) {
+    if (frame.Number(bytes) == 0) return;
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    RAW(cuThreadExchangeStreamCaptureMode)(&mode);
+    RAW(cuStreamSynchronize)(CU_STREAM_LEGACY);
+    RAW(cuThreadExchangeStreamCaptureMode)(&mode);
+  };
+}
+
 When Fits(std::initializer_list<size_t> objects, size_t bytes) {
   const std::vector<size_t> all = objects;
   return [=](const World& world, const Values& values) {

@@ -190,6 +190,10 @@ Then KeptByCaptures(std::initializer_list<size_t> arguments);
 // captures: to free what is still in use is undefined.
 Then Used(std::initializer_list<size_t> arguments, size_t stream);
 
+// The call may return before its work in stream 0 is done, which is then waited for. There is none
+// where argument `bytes` is 0.
+Then Done(size_t bytes);
+
 // Every object among `objects` has argument `bytes` bytes.
 When Fits(std::initializer_list<size_t> objects, size_t bytes);
 // Waits for an event of CU_EVENT_INTERPROCESS crash in a context that is not the event's (measured

@@ -139,7 +139,19 @@ void ClosePools(World* world) {
   RAW(cuMemPoolSetAttribute)(first, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold);
 }
 
+// To free pool memory does not wait for its use.
+void WaitForWork(World* world) {
+  for (const char kind : {'C', 'P'}) {
+    for (const Object* context : world->All(kind)) {
+      RAW(cuCtxPushCurrent)(reinterpret_cast<CUcontext>(context->handle));
+      RAW(cuCtxSynchronize)();
+      RAW(cuCtxPopCurrent)(nullptr);
+    }
+  }
+}
+
 void DestroyObjects(World* world) {
+  WaitForWork(world);
   DestroyAll<CUgraphExec>(world, 'X', RAW(cuGraphExecDestroy));
   DestroyAll<CUgraph>(world, 'R', RAW(cuGraphDestroy));
   DestroyAll<CUstream>(world, 'S', RAW(cuStreamDestroy));
