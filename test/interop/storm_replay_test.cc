@@ -30,7 +30,7 @@ constexpr Case kCases[] = {
      {"the stack is not what it should be", "shortest: 778 operations, in lockstep", "--only"}},
     {"leak_memory@500", {"left behind", "shortest: 501 operations, in lockstep", "--only"}},
     {"crash@333", {"ended by signal 9", "shortest: 334 operations, in lockstep", "--only"}},
-    {"lose_capture@910", {"capture", "shortest: 911 operations, in lockstep", "--only"}},
+    {"lose_capture@60", {"capture", "shortest: 61 operations, in lockstep", "--only"}},
     {"race@50", {"one at a time", "shortest: 51 operations, not in lockstep", "--only"}},
 };
 
