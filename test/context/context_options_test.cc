@@ -151,6 +151,16 @@ BOOST_AUTO_TEST_CASE(an_affinity_reaches_the_driver,
   SetStack({});
 }
 
+BOOST_AUTO_TEST_CASE(more_sms_than_there_are_are_refused,
+                     *NeedsDriver(11040, "cuCtxCreate_v3") *
+                         cuguest_test::OnlyIf(&MayHaveExecAffinity, "needs a client of MPS")) {
+  const Supported supported;
+  const absl::Status status = Refusal(Affinity(100000));
+  BOOST_TEST((cuguest::CodeOf(status) == CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY));
+  BOOST_TEST(Says(status, "an execution affinity of 100000 SMs"), status.ToString());
+  BOOST_TEST(Says(status, "of no more SMs than the device has"), status.ToString());
+}
+
 BOOST_AUTO_TEST_CASE(cig_data_reaches_the_driver,
                      *OnlySim() * NeedsDriver(12050, "cuCtxCreate_v4")) {
   const Supported supported;
