@@ -70,9 +70,8 @@ const char* CreationAdvice(CUresult code) {
   switch (code) {
     case CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY:
       return ", which only a client of an MPS server can have, on compute capability 7.0 or newer, "
-             "and of no more SMs than the device has: start nvidia-cuda-mps-control, ask for "
-             "fewer, "
-             "or use a GreenContext";
+             "and of no more SMs than the device has: start nvidia-cuda-mps-control, ask for fewer "
+             "SMs, or use a GreenContext";
     case CUDA_ERROR_NOT_SUPPORTED:
       return ": ask cuDeviceGetAttribute for CU_DEVICE_ATTRIBUTE_D3D12_CIG_SUPPORTED or "
              "CU_DEVICE_ATTRIBUTE_VULKAN_CIG_SUPPORTED first";
