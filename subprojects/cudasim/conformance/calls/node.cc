@@ -256,28 +256,25 @@ int RemoveEdge(Frame& frame) {
   const auto to = frame.As<CUgraphNode>(2);
   return RAW(cuGraphRemoveDependencies)(frame.As<CUgraph>(0), &from, &to, nullptr, 1);
 }
-int CountEdges(Frame& frame) {
-  size_t count = 0;
-  const CUresult code = RAW(cuGraphGetEdges)(frame.As<CUgraph>(0), nullptr, nullptr, nullptr,
-                                             frame.IsNull(1) ? nullptr : &count);
-  if (code == CUDA_SUCCESS) frame.SayNumber(static_cast<long long>(count));
-  return code;
-}
-int CountRoots(Frame& frame) {
-  size_t count = 0;
-  const CUresult code =
-      RAW(cuGraphGetRootNodes)(frame.As<CUgraph>(0), nullptr, frame.IsNull(1) ? nullptr : &count);
-  if (code == CUDA_SUCCESS) frame.SayNumber(static_cast<long long>(count));
-  return code;
-}
-using Neighbours = CUresult (*)(CUgraphNode, CUgraphNode*, CUgraphEdgeData*, size_t*);
-Run CountNeighbours(Neighbours neighbours) {
+// The number of what `ask` would write, argument 1.
+using Ask = std::function<CUresult(Frame&, size_t*)>;
+Run Counts(const Ask& ask) {
   return [=](Frame& frame) {
     size_t count = 0;
-    const CUresult code =
-        neighbours(frame.As<CUgraphNode>(0), nullptr, nullptr, frame.IsNull(1) ? nullptr : &count);
+    const CUresult code = ask(frame, frame.IsNull(1) ? nullptr : &count);
     if (code == CUDA_SUCCESS) frame.SayNumber(static_cast<long long>(count));
     return static_cast<int>(code);
+  };
+}
+CUresult AskEdges(Frame& frame, size_t* count) {
+  return RAW(cuGraphGetEdges)(frame.As<CUgraph>(0), nullptr, nullptr, nullptr, count);
+}
+CUresult AskRoots(Frame& frame, size_t* count) {
+  return RAW(cuGraphGetRootNodes)(frame.As<CUgraph>(0), nullptr, count);
+}
+Ask AskNeighbours(CUresult (*neighbours)(CUgraphNode, CUgraphNode*, CUgraphEdgeData*, size_t*)) {
+  return [=](Frame& frame, size_t* count) {
+    return neighbours(frame.As<CUgraphNode>(0), nullptr, nullptr, count);
   };
 }
 
@@ -412,14 +409,14 @@ Room NodeRoom() {
            {Use("R"), Use("N", 2), Use("N", 2)},
            {},
            LeadsForward},
-          {"cuGraphGetEdges", CountEdges, 3, {Use("R"), Out()}},
-          {"cuGraphGetRootNodes", CountRoots, 2, {Use("R"), Out()}},
+          {"cuGraphGetEdges", Counts(AskEdges), 3, {Use("R"), Out()}},
+          {"cuGraphGetRootNodes", Counts(AskRoots), 2, {Use("R"), Out()}},
           {"cuGraphNodeGetDependencies",
-           CountNeighbours(RAW(cuGraphNodeGetDependencies)),
+           Counts(AskNeighbours(RAW(cuGraphNodeGetDependencies))),
            2,
            {Use("N"), Out()}},
           {"cuGraphNodeGetDependentNodes",
-           CountNeighbours(RAW(cuGraphNodeGetDependentNodes)),
+           Counts(AskNeighbours(RAW(cuGraphNodeGetDependentNodes))),
            2,
            {Use("N"), Out()}},
           {DRIVER(cuGraphClone), 3, {Make("R"), Use("R")}, CameFrom(1)},
