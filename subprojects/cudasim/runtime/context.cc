@@ -106,7 +106,7 @@ CUresult AskGreen(CUcontext context) {
 }
 
 // A destroyed green context says so itself, and the primary that it was of is held again (measured
-// on an H100, driver 580.159.04).
+// of cudaDeviceSetLimit on an H100, driver 580.159.04).
 cudaError_t GoneError(const Current& current) {
   const CUresult code = AskGreen(current.context);
   if (code != CUDA_ERROR_CONTEXT_IS_DESTROYED) return cudaErrorDeviceUninitialized;

@@ -431,6 +431,7 @@ CUresult StreamWaitEvent(CUstream stream_handle, CUevent handle, unsigned flags)
   if (code != CUDA_SUCCESS) return code;
   PanicIfShared(handle, event, stream.incarnation);
   if ((flags & CU_EVENT_WAIT_EXTERNAL) != 0) {
+    // Not measured: an event of a capture that is over.
     const bool is_over = Captures::IsOver(event.captured);
     return is_over ? CUDA_ERROR_INVALID_VALUE : WaitForExternal(stream, handle);
   }
