@@ -124,13 +124,10 @@ CUresult CtxAttach(CUcontext* handle, unsigned flags) {
 CUresult CtxDetach(CUcontext handle) {
   Context* context = handle != nullptr ? Context::FindOrPanic(handle) : nullptr;
   Context* top = Stack::Top();
+  if (top != nullptr && !top->IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   const bool is_within = top != nullptr && top->is_green() && top->owner() == context;
-  if (context == nullptr || (top != context && !is_within)) {
-    const bool is_dead = top != nullptr && !top->IsAlive();
-    return is_dead ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_ERROR_INVALID_CONTEXT;
-  }
-  if (context->is_primary() && context->IsAlive()) return CUDA_SUCCESS;
-  if (!context->IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  if (context == nullptr || (top != context && !is_within)) return CUDA_ERROR_INVALID_CONTEXT;
+  if (context->is_primary()) return CUDA_SUCCESS;
   if (context->is_green()) return CUDA_ERROR_INVALID_CONTEXT;
   return context->DetachIsLast() ? DestroyAndPop(context) : CUDA_SUCCESS;
 }

@@ -37,24 +37,21 @@ GraphPointer Clone(const Graph& original) {
   return clone;
 }
 
-CUresult CloneOf(CUgraph handle, GraphPointer* clone) {
-  GraphPointer original;
-  const CUresult code = FindGraph(handle, &original);
-  if (code != CUDA_SUCCESS) return code;
-  const auto lock = Captures::Lock();
-  if (HasMemory(*original)) return CUDA_ERROR_NOT_SUPPORTED;
-  *clone = Clone(*original);
-  return CUDA_SUCCESS;
+CUresult FindCloneable(CUgraph handle, GraphPointer* original) {
+  const CUresult code = FindGraph(handle, original);
+  return code == CUDA_SUCCESS && HasMemoryNow(**original) ? CUDA_ERROR_NOT_SUPPORTED : code;
 }
 
 }  // namespace
 
 CUresult GraphClone(CUgraph* handle, CUgraph original) {
   if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  GraphPointer clone;
-  const CUresult code = CloneOf(original, &clone);
-  if (code == CUDA_SUCCESS) *handle = clone->handle;
-  return code;
+  GraphPointer graph;
+  const CUresult code = FindCloneable(original, &graph);
+  if (code != CUDA_SUCCESS) return code;
+  const auto lock = Captures::Lock();
+  *handle = Clone(*graph)->handle;
+  return CUDA_SUCCESS;
 }
 
 CUresult GraphNodeFindInClone(CUgraphNode* handle, CUgraphNode original_handle, CUgraph clone) {
@@ -75,11 +72,15 @@ CUresult GraphNodeFindInClone(CUgraphNode* handle, CUgraphNode original_handle, 
 
 CUresult GraphAddChildGraphNode(CUgraphNode* handle, CUgraph graph, const CUgraphNode* dependencies,
                                 size_t count, CUgraph child) {
-  return AddNodeOf(handle, graph, dependencies, count, [=](Work* work) {
+  if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  GraphPointer original;  // asked about before the graph and the dependencies
+  const CUresult code = FindCloneable(child, &original);
+  if (code != CUDA_SUCCESS) return code;
+  return AddNodeOf(handle, graph, dependencies, count, [&](Work* work) {
+    const auto lock = Captures::Lock();
     work->type = CU_GRAPH_NODE_TYPE_GRAPH;
-    const CUresult code = CloneOf(child, &work->child);
-    if (code == CUDA_SUCCESS) Embed(work->child);
-    return code;
+    work->child = Embed(Clone(*original));
+    return CUDA_SUCCESS;
   });
 }
 

@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "driver/api.h"
 #include "driver/context/stack.h"
 #include "driver/graph/graph_handle.h"
 #include "driver/graph/graph_memory.h"
+#include "driver/graph/replacement.h"
 #include "driver/launch/launch.h"
+#include "driver/memory/memory.h"
 #include "driver/panic.h"
 #include "driver/stream/capture.h"
 #include "driver/stream/stream.h"
@@ -46,17 +49,35 @@ void Collect(const Graph& graph, std::vector<ExecutableNode>* nodes) {
   }
 }
 
-// Whether what a launch allocates is not there yet, unless that is freed first, and what it frees
-// of another graph is.
+// Whether what a launch allocates is not there yet, unless that is freed first, and what else it
+// frees is.
 bool HasItsMemory(const std::vector<ExecutableNode>& nodes, bool frees_on_launch) {
-  return std::none_of(nodes.begin(), nodes.end(), [=](const ExecutableNode& node) {
+  std::set<const GraphMemory*> allocated;
+  for (const ExecutableNode& node : nodes) {
+    if (node.work.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) allocated.insert(node.work.memory.get());
+  }
+  return std::none_of(nodes.begin(), nodes.end(), [&](const ExecutableNode& node) {
     const std::shared_ptr<GraphMemory>& memory = node.work.memory;
     if (memory == nullptr) return false;
-    if (node.work.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
-      return memory->is_owned() && !frees_on_launch;
-    }
-    return memory->graph() != node.node->graph && !memory->is_owned();
+    if (allocated.count(memory.get()) != 0) return memory->is_owned() && !frees_on_launch;
+    return !memory->is_owned();
   });
+}
+
+// Fills of managed memory are kernels, too.
+bool IsKernel(const Work& work) {
+  if (work.type != CU_GRAPH_NODE_TYPE_MEMSET) return work.type == CU_GRAPH_NODE_TYPE_KERNEL;
+  CUgraphNodeParams params = {};
+  work.describe(&params);
+  Allocation allocation;
+  return Memory::Find(params.memset.dst, &allocation) && allocation.IsManaged();
+}
+
+// A context of kernels that were instantiated keeps its local memory, and says so by its flags
+// (measured on an H200, driver 580.159.04: test/graph_node_facts_test.cc).
+void KeepLocalMemory(const Work& work) {
+  if (!IsKernel(work)) return;
+  OwnerOf(work.incarnation).context->flags.fetch_or(CU_CTX_LMEM_RESIZE_TO_MAX);
 }
 
 void CollectUserObjects(const Graph& graph, UserObjects* objects) {
@@ -155,6 +176,7 @@ CUresult Instantiate(CUgraphExec* handle, CUgraph graph_handle, unsigned long lo
     graph->instance = executable.instance;
   }
   executable.flags = flags;
+  for (const ExecutableNode& node : executable.nodes) KeepLocalMemory(node.work);
   return Executables().Add(executable, handle);
 }
 
@@ -305,8 +327,7 @@ CUresult RemakeInExecutable(CUgraphExec handle, CUgraphNode node, CUgraphNodeTyp
   Work work;
   code = remake(place->work, &work);
   if (code != CUDA_SUCCESS) return code;
-  if (work.incarnation.id != place->work.incarnation.id) return CUDA_ERROR_INVALID_VALUE;
-  place->work = work;
+  if (Replace(&place->work, work) != CU_GRAPH_EXEC_UPDATE_SUCCESS) return CUDA_ERROR_INVALID_VALUE;
   SetExecutable(handle, executable);
   return CUDA_SUCCESS;
 }

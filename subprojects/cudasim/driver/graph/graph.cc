@@ -133,6 +133,11 @@ bool HasMemory(const Graph& graph) {
   });
 }
 
+bool HasMemoryNow(const Graph& graph) {
+  const auto lock = Captures::Lock();
+  return HasMemory(graph);
+}
+
 CUresult ListNodes(const std::vector<NodePointer>& nodes, CUgraphNode* handles, size_t* count) {
   if (handles == nullptr) {
     *count = nodes.size();
@@ -217,9 +222,9 @@ CUresult AddNodeOf(CUgraphNode* handle, CUgraph graph_handle, const CUgraphNode*
 
 namespace {
 
-// The context that a node names, or the current one.
+// The context that a node names, if it names one.
 CUresult FindContextOfNode(CUcontext handle, Incarnation* incarnation) {
-  if (handle == nullptr) return CurrentReady(incarnation);
+  if (handle == nullptr) return CUDA_SUCCESS;
   Context* context = Context::FindOrPanic(handle);
   *incarnation = IncarnationOf(context);
   return context->IsAlive() ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;

@@ -78,6 +78,7 @@ NodePointer FindCycle(const Graph& graph);
 
 // Whether a node of it, or of a child graph, allocates or frees memory.
 bool HasMemory(const Graph& graph);
+bool HasMemoryNow(const Graph& graph);  // which takes the lock
 
 // What the calls that list nodes tell: without `handles` only the number; places beyond the number
 // become null.

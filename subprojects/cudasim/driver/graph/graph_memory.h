@@ -40,7 +40,6 @@ class GraphMemory : public std::enable_shared_from_this<GraphMemory> {
   ~GraphMemory();
 
   CUdeviceptr address() const { return reinterpret_cast<CUdeviceptr>(base_); }
-  CUgraph graph() const { return graph_; }
   bool is_there() const;
   bool is_owned() const;
 

@@ -2,8 +2,7 @@
 //
 // What nodes were made with, and other things for them to do.
 //
-// What may change of a copy or a fill in an executable graph is not checked beyond what the node
-// itself needs. Source: test/graph_node_facts_test.cc.
+// Source: test/graph_node_facts_test.cc.
 
 #include "driver/graph/node_parameters.h"
 
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "driver/api.h"
+#include "driver/context/stack.h"
 #include "driver/graph/executable.h"
 #include "driver/launch/launch.h"
 #include "driver/memory/copy.h"
@@ -63,9 +63,31 @@ Remake RemakeCopy(const CUDA_MEMCPY3D* copy) {
   };
 }
 
-Remake RemakeFill(const CUDA_MEMSET_NODE_PARAMS* fill) {
+// That names a context, or none.
+Remake RemakeCopyIn(const CUDA_MEMCPY3D* copy, CUcontext named) {
+  return [=](const Work&, Work* work) {
+    const Incarnation incarnation =
+        named != nullptr ? IncarnationOf(Context::FindOrPanic(named)) : Incarnation{};
+    return copy != nullptr ? MakeCopyWork(*copy, incarnation, work) : CUDA_ERROR_INVALID_VALUE;
+  };
+}
+
+// What a fill names that is changed, or the current context.
+Incarnation NamedOrCurrent(CUcontext named) {
+  Context* const context = named != nullptr ? Context::FindOrPanic(named) : Stack::Top();
+  return context != nullptr ? IncarnationOf(context) : Incarnation{};
+}
+
+Remake RemakeFill(const CUDA_MEMSET_NODE_PARAMS* fill, const Incarnation& named) {
+  return [=](const Work&, Work* work) {
+    return fill != nullptr ? MakeFillWork(*fill, named, work) : CUDA_ERROR_INVALID_VALUE;
+  };
+}
+
+// Of an executable graph: there must be such a context, even if the memory has one.
+Remake RemakeFillIn(const CUDA_MEMSET_NODE_PARAMS* fill, const Incarnation& named) {
   return [=](const Work& old, Work* work) {
-    return fill != nullptr ? MakeFillWork(*fill, old.incarnation, work) : CUDA_ERROR_INVALID_VALUE;
+    return named.context != nullptr ? RemakeFill(fill, named)(old, work) : CUDA_ERROR_INVALID_VALUE;
   };
 }
 
@@ -84,14 +106,6 @@ Remake RemakeWait(CUevent event) {
   return [=](const Work& old, Work* work) { return MakeWaitWork(event, old.incarnation, work); };
 }
 
-// The same in no other context than the node's.
-Remake In(CUcontext context, const Remake& remake) {
-  return [=](const Work& old, Work* work) {
-    const bool is_same = context == nullptr || context == old.incarnation.context->handle();
-    return is_same ? remake(old, work) : CUDA_ERROR_INVALID_VALUE;
-  };
-}
-
 // `set` is called with what makes the work of the parameters. Nodes of other types are not
 // modelled; those that allocate or free memory cannot be changed.
 template <typename Set>
@@ -103,10 +117,10 @@ CUresult WithRemake(const CUgraphNodeParams* params, const Set& set) {
       return set(RemakeKernel(&kernel));
     }
     case CU_GRAPH_NODE_TYPE_MEMCPY:
-      return set(In(params->memcpy.copyCtx, RemakeCopy(&params->memcpy.copyParams)));
+      return set(RemakeCopyIn(&params->memcpy.copyParams, params->memcpy.copyCtx));
     case CU_GRAPH_NODE_TYPE_MEMSET: {
       const CUDA_MEMSET_NODE_PARAMS fill = ToFillParams(params->memset);
-      return set(In(params->memset.ctx, RemakeFill(&fill)));
+      return set(RemakeFillIn(&fill, NamedOrCurrent(params->memset.ctx)));
     }
     case CU_GRAPH_NODE_TYPE_HOST: {
       const CUDA_HOST_NODE_PARAMS host = ToHostParams(params->host);
@@ -216,7 +230,7 @@ CUresult GraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D* copy) {
 }
 
 CUresult GraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS* fill) {
-  return SetParams(node, CU_GRAPH_NODE_TYPE_MEMSET, RemakeFill(fill));
+  return SetParams(node, CU_GRAPH_NODE_TYPE_MEMSET, RemakeFill(fill, NamedOrCurrent(nullptr)));
 }
 
 CUresult GraphHostNodeSetParams(CUgraphNode node, const CUDA_HOST_NODE_PARAMS* params) {
@@ -256,17 +270,14 @@ CUresult GraphExecKernelNodeSetParamsFirst(CUgraphExec executable, CUgraphNode n
   return GraphExecKernelNodeSetParams(executable, node, &params);
 }
 
-// Copies and fills stay in their context. That of a fill is not looked at (measured on an H200,
-// driver 580.159.04).
 CUresult GraphExecMemcpyNodeSetParams(CUgraphExec executable, CUgraphNode node,
                                       const CUDA_MEMCPY3D* copy, CUcontext context) {
-  return RemakeInExecutable(executable, node, CU_GRAPH_NODE_TYPE_MEMCPY,
-                            In(context, RemakeCopy(copy)));
+  return RemakeInExecutable(executable, node, CU_GRAPH_NODE_TYPE_MEMCPY, RemakeCopyIn(copy, context));
 }
 
 CUresult GraphExecMemsetNodeSetParams(CUgraphExec executable, CUgraphNode node,
-                                      const CUDA_MEMSET_NODE_PARAMS* fill, CUcontext) {
-  return RemakeInExecutable(executable, node, CU_GRAPH_NODE_TYPE_MEMSET, RemakeFill(fill));
+                                      const CUDA_MEMSET_NODE_PARAMS* fill, CUcontext context) {
+  return RemakeInExecutable(executable, node, CU_GRAPH_NODE_TYPE_MEMSET, RemakeFillIn(fill, NamedOrCurrent(context)));
 }
 
 CUresult GraphNodeSetParams(CUgraphNode node, CUgraphNodeParams* params) {

@@ -36,17 +36,15 @@ bool AreDefault(const CUgraphEdgeData* data, size_t count) {
          });
 }
 
-// Of a graph, between two of its nodes, and each of them once.
-CUresult FindEdges(CUgraph handle, const CUgraphNode* from, const CUgraphNode* to, size_t count,
-                   GraphPointer* graph, Edges* edges) {
-  CUresult code = FindGraph(handle, graph);
-  if (code != CUDA_SUCCESS) return code;
+// Between two nodes of the graph, and each of them once.
+CUresult FindEdges(const Graph& graph, const CUgraphNode* from, const CUgraphNode* to, size_t count,
+                   Edges* edges) {
   if (count != 0 && (from == nullptr || to == nullptr)) return CUDA_ERROR_INVALID_VALUE;
   std::set<std::pair<NodePointer, NodePointer>> known;
   for (size_t i = 0; i < count; ++i) {
     Edge edge;
-    code = FindNodeOf(**graph, from[i], &edge.from);
-    if (code == CUDA_SUCCESS) code = FindNodeOf(**graph, to[i], &edge.to);
+    CUresult code = FindNodeOf(graph, from[i], &edge.from);
+    if (code == CUDA_SUCCESS) code = FindNodeOf(graph, to[i], &edge.to);
     if (code != CUDA_SUCCESS) return code;
     const bool is_new = known.emplace(edge.from, edge.to).second;
     if (edge.from == edge.to || !is_new) return CUDA_ERROR_INVALID_VALUE;
@@ -71,7 +69,8 @@ CUresult GraphAddDependencies(CUgraph handle, const CUgraphNode* from, const CUg
                               const CUgraphEdgeData* data, size_t count) {
   GraphPointer graph;
   Edges edges;
-  const CUresult code = FindEdges(handle, from, to, count, &graph, &edges);
+  CUresult code = FindGraph(handle, &graph);
+  if (code == CUDA_SUCCESS) code = FindEdges(*graph, from, to, count, &edges);
   if (code != CUDA_SUCCESS) return code;
   if (!AreDefault(data, count)) return CUDA_ERROR_NOT_SUPPORTED;
   const auto lock = Captures::Lock();
@@ -85,11 +84,13 @@ CUresult GraphAddDependencies(CUgraph handle, const CUgraphNode* from, const CUg
 CUresult GraphRemoveDependencies(CUgraph handle, const CUgraphNode* from, const CUgraphNode* to,
                                  const CUgraphEdgeData* data, size_t count) {
   GraphPointer graph;
+  CUresult code = FindGraph(handle, &graph);
+  if (code != CUDA_SUCCESS) return code;
+  if (HasMemoryNow(*graph)) return CUDA_ERROR_NOT_SUPPORTED;  // whatever the edges are
   Edges edges;
-  const CUresult code = FindEdges(handle, from, to, count, &graph, &edges);
+  code = FindEdges(*graph, from, to, count, &edges);
   if (code != CUDA_SUCCESS) return code;
   const auto lock = Captures::Lock();
-  if (HasMemory(*graph)) return CUDA_ERROR_NOT_SUPPORTED;
   if (!AreDefault(data, count)) return CUDA_ERROR_INVALID_VALUE;  // no edge is like that
   for (const Edge& edge : edges) {
     if (!edge.IsThere()) return CUDA_ERROR_INVALID_VALUE;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuGraphExecUpdate. Not measured: as <cuda.h> describes it. Graphs that allocate or free memory
-// are refused.
+// cuGraphExecUpdate. Source: test/graph_update_facts_test.cc.
 
 #include <algorithm>
 #include <utility>
@@ -9,7 +8,7 @@
 
 #include "driver/api.h"
 #include "driver/graph/executable.h"
-#include "driver/memory/memory.h"
+#include "driver/graph/replacement.h"
 #include "driver/stream/capture.h"
 
 namespace cudasim::driver {
@@ -17,14 +16,14 @@ namespace {
 
 constexpr size_t kNone = static_cast<size_t>(-1);
 
-// The nodes that no other depends on.
+// The nodes that no other depends on, the last one first.
 std::vector<size_t> ExitsOf(const Shape& shape) {
   std::vector<bool> is_exit(shape.nodes.size(), true);
   for (const Shape::Node& node : shape.nodes) {
     for (const size_t dependency : node.dependencies) is_exit[dependency] = false;
   }
   std::vector<size_t> exits;
-  for (size_t i = 0; i < is_exit.size(); ++i) {
+  for (size_t i = is_exit.size(); i-- > 0;) {
     if (is_exit[i]) exits.push_back(i);
   }
   return exits;
@@ -32,8 +31,9 @@ std::vector<size_t> ExitsOf(const Shape& shape) {
 
 // Pairing
 //
-// Which node of a graph stands for which one of what was instantiated. The exits are paired in
-// their order, and then what two paired nodes depend on, in the order of their edges.
+// Which node of a graph stands for which one of what was instantiated. The exits are paired, the
+// last ones first, and then what two paired nodes depend on, in the order of their edges: so are
+// 12,000 pairs of graphs drawn at random, on an H200, driver 580.159.04.
 class Pairing {
  public:
   Pairing(const Shape& old, const Shape& shape)
@@ -44,10 +44,11 @@ class Pairing {
 
   // False if the two do not match: then failure() says why, with nodes of the new graph.
   bool Run() {
+    if (old_.nodes.size() != new_.nodes.size()) return Fail();
     const std::vector<size_t> old_exits = ExitsOf(old_);
     const std::vector<size_t> exits = ExitsOf(new_);
-    if (old_.nodes.size() != new_.nodes.size()) return Fail();
-    if (exits.size() > old_exits.size()) return Fail(exits.back());
+    if (exits.size() < old_exits.size()) return Fail();
+    if (exits.size() > old_exits.size()) return Fail(exits[old_exits.size()]);
     for (size_t i = 0; i < exits.size(); ++i) Pair(old_exits[i], exits[i]);
     for (size_t i = 0; i < pairs_.size(); ++i) {  // which grow
       const auto [old, node] = pairs_[i];
@@ -78,13 +79,13 @@ class Pairing {
   }
 
   bool PairDependencies(size_t old, size_t node) {
+    const std::vector<size_t>& before = old_.nodes[old].dependencies;
+    const std::vector<size_t>& after = new_.nodes[node].dependencies;
+    if (before.size() != after.size()) return Fail(node);
     if (old_.nodes[old].type != new_.nodes[node].type) {
       failure_ = {CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED, node, kNone};
       return false;
     }
-    const std::vector<size_t>& before = old_.nodes[old].dependencies;
-    const std::vector<size_t>& after = new_.nodes[node].dependencies;
-    if (before.size() != after.size()) return Fail(node);
     for (size_t i = 0; i < before.size(); ++i) {
       const bool is_first = new_of_[before[i]] == kNone && old_of_[after[i]] == kNone;
       if (is_first) Pair(before[i], after[i]);
@@ -100,67 +101,6 @@ class Pairing {
   std::vector<std::pair<size_t, size_t>> pairs_;
   Failure failure_;
 };
-
-CUgraphNodeParams Describe(const Work& work) {
-  CUgraphNodeParams params = {};
-  work.describe(&params);
-  return params;
-}
-
-bool IsCooperative(const Work& work) {
-  bool is_cooperative = false;
-  for (const CUlaunchAttribute& attribute : work.attributes) {
-    if (attribute.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
-      is_cooperative = attribute.value.cooperative != 0;
-    }
-  }
-  return is_cooperative;
-}
-
-// 0 for memory of no context.
-std::uint64_t ContextOf(CUdeviceptr address) {
-  Allocation allocation;
-  return Memory::Find(address, &allocation) ? allocation.incarnation.id : 0;
-}
-
-bool IsLikeCopy(const CUDA_MEMCPY3D& old, const CUDA_MEMCPY3D& copy) {
-  return old.srcMemoryType == copy.srcMemoryType && old.dstMemoryType == copy.dstMemoryType &&
-         ContextOf(old.srcDevice) == ContextOf(copy.srcDevice) &&
-         ContextOf(old.dstDevice) == ContextOf(copy.dstDevice);
-}
-
-// Of one row, all may change.
-bool IsLikeFill(const CUDA_MEMSET_NODE_PARAMS_v2& old, const CUDA_MEMSET_NODE_PARAMS_v2& fill) {
-  if (ContextOf(old.dst) != ContextOf(fill.dst)) return false;
-  const bool is_same = old.elementSize == fill.elementSize && old.pitch == fill.pitch &&
-                       old.width == fill.width && old.height == fill.height;
-  return is_same || (old.height == 1 && fill.height == 1);
-}
-
-// Whether the one may do the other's work; they are of one type.
-CUgraphExecUpdateResult Compare(const Work& old, const Work& work) {
-  const bool is_same_context = old.incarnation.id == work.incarnation.id;
-  switch (work.type) {
-    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
-    case CU_GRAPH_NODE_TYPE_MEM_FREE:
-      return CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED;
-    case CU_GRAPH_NODE_TYPE_KERNEL:
-      if (!is_same_context) return CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE;
-      return IsCooperative(old) == IsCooperative(work)
-                 ? CU_GRAPH_EXEC_UPDATE_SUCCESS
-                 : CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED;
-    case CU_GRAPH_NODE_TYPE_MEMCPY:
-      return IsLikeCopy(Describe(old).memcpy.copyParams, Describe(work).memcpy.copyParams)
-                 ? CU_GRAPH_EXEC_UPDATE_SUCCESS
-                 : CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
-    case CU_GRAPH_NODE_TYPE_MEMSET:
-      return IsLikeFill(Describe(old).memset, Describe(work).memset)
-                 ? CU_GRAPH_EXEC_UPDATE_SUCCESS
-                 : CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
-    default:
-      return CU_GRAPH_EXEC_UPDATE_SUCCESS;
-  }
-}
 
 // Update
 //
@@ -191,11 +131,10 @@ class Update {
   CUresult TakeOver(std::vector<ExecutableNode>* nodes) {
     for (size_t i = 0; i < works_.size(); ++i) {
       const auto& [node, work] = works_[i];
-      const CUgraphExecUpdateResult result = Compare((*nodes)[i].work, work);
+      const CUgraphExecUpdateResult result = Replace(&(*nodes)[i].work, work);
       if (result != CU_GRAPH_EXEC_UPDATE_SUCCESS) return Fail(result, node);
       info_ = {CU_GRAPH_EXEC_UPDATE_ERROR, node, nullptr};
       if (!work.is_valid()) return CUDA_ERROR_INVALID_VALUE;
-      (*nodes)[i].work = work;
     }
     info_ = {CU_GRAPH_EXEC_UPDATE_SUCCESS, nullptr, nullptr};
     return CUDA_SUCCESS;
@@ -219,11 +158,13 @@ class Update {
 
 }  // namespace
 
-// The nodes stay those of the graph that was instantiated; the user objects become the other's.
+// The nodes stay those of the graph that was instantiated; the user objects and the memory become
+// the other's. Memory has one instance at a time.
 CUresult GraphExecUpdate(CUgraphExec handle, CUgraph graph_handle,
                          CUgraphExecUpdateResultInfo* info) {
-  if (info == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *info = {CU_GRAPH_EXEC_UPDATE_ERROR, nullptr, nullptr};
+  CUgraphExecUpdateResultInfo unread;
+  if (info == nullptr) info = &unread;
+  *info = {};
   Executable executable;
   CUresult code = FindExecutable(handle, &executable);
   if (code != CUDA_SUCCESS) return code;
@@ -232,8 +173,12 @@ CUresult GraphExecUpdate(CUgraphExec handle, CUgraph graph_handle,
   if (code != CUDA_SUCCESS) return code;
   Update update;
   UserObjects objects;
+  bool has_memory = false;
   {
     const auto lock = Captures::Lock();
+    has_memory = HasMemory(*graph);
+    const auto instance = graph->instance.lock();
+    if (instance != nullptr && instance != executable.instance) return CUDA_ERROR_NOT_SUPPORTED;
     code = update.Collect(executable.shape, *graph);
     objects = UserObjectsOf(*graph);
   }
@@ -241,6 +186,10 @@ CUresult GraphExecUpdate(CUgraphExec handle, CUgraph graph_handle,
   *info = update.info();
   if (code != CUDA_SUCCESS) return code;
   std::swap(executable.user_objects, objects);
+  if (has_memory) {
+    executable.instance = std::make_shared<int>();
+    graph->instance = executable.instance;
+  }
   SetExecutable(handle, executable);
   return CUDA_SUCCESS;
 }

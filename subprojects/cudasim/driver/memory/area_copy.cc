@@ -210,7 +210,8 @@ Work ToWork(const Copy& copy, const Incarnation& incarnation) {
   work.is_valid = [=] { return copy.IsValid(); };
   work.run = [=](CUstream) { copy.Run(); };
   work.describe = [=](CUgraphNodeParams* params) {
-    params->memcpy.copyCtx = incarnation.context->handle();
+    params->memcpy.copyCtx =
+        incarnation.context != nullptr ? incarnation.context->handle() : nullptr;
     params->memcpy.copyParams = Describe(copy);
   };
   return work;
@@ -274,8 +275,10 @@ CUresult Memcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER* copy, CUstream stream) {
   return CopyDescribed(copy, stream);
 }
 
-CUresult MakeCopyWork(const CUDA_MEMCPY3D& copy, const Incarnation& incarnation, Work* work) {
-  *work = ToWork(ToCopy(copy), incarnation);
+CUresult MakeCopyWork(const CUDA_MEMCPY3D& params, const Incarnation& named, Work* work) {
+  const Copy copy = ToCopy(params);
+  if (copy.extent.IsEmpty()) return CUDA_ERROR_INVALID_VALUE;
+  *work = ToWork(copy, named);
   return work->is_valid() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

@@ -299,8 +299,12 @@ CUresult FillRows(CUdeviceptr to, size_t pitch, Element value, size_t width, siz
 
 }  // namespace
 
-CUresult MakeFillWork(const CUDA_MEMSET_NODE_PARAMS& fill, const Incarnation& incarnation,
-                      Work* work) {
+CUresult MakeFillWork(const CUDA_MEMSET_NODE_PARAMS& fill, const Incarnation& named, Work* work) {
+  Allocation allocation;
+  const bool is_owned =
+      Memory::Find(fill.dst, &allocation) && allocation.incarnation.context != nullptr;
+  const Incarnation& incarnation = is_owned ? allocation.incarnation : named;
+  if (incarnation.context == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const bool pitched = fill.height > 1;
   if (fill.width == 0 || fill.height == 0 ||
       (pitched && fill.pitch / fill.width < fill.elementSize)) {
@@ -320,6 +324,11 @@ CUresult MakeFillWork(const CUDA_MEMSET_NODE_PARAMS& fill, const Incarnation& in
     default:
       return CUDA_ERROR_INVALID_VALUE;
   }
+  const CUcontext context = incarnation.context->handle();
+  work->describe = [=](CUgraphNodeParams* params) {  // with the whole value
+    params->memset = {fill.dst,   fill.pitch,  fill.value, fill.elementSize,
+                      fill.width, fill.height, context};
+  };
   return work->is_valid() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

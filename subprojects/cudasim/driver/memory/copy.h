@@ -43,10 +43,11 @@ bool Waits(Form form, Location to, Location from);
 // What a call that waits for `task` returns.
 CUresult WaitFor(const TaskPointer& task);
 
-// What a node of a graph does. INVALID_VALUE: nothing could be copied, or filled, so.
-CUresult MakeCopyWork(const CUDA_MEMCPY3D& copy, const Incarnation& incarnation, Work* work);
-CUresult MakeFillWork(const CUDA_MEMSET_NODE_PARAMS& fill, const Incarnation& incarnation,
-                      Work* work);
+// What a node of a graph does that names that context, or none. INVALID_VALUE: nothing could be
+// copied, or filled, so; or a fill is in no context: it works in that of the memory, and of memory
+// that has none, as a pool's, in the one that is named. Source: test/graph_node_facts_test.cc.
+CUresult MakeCopyWork(const CUDA_MEMCPY3D& copy, const Incarnation& named, Work* work);
+CUresult MakeFillWork(const CUDA_MEMSET_NODE_PARAMS& fill, const Incarnation& named, Work* work);
 
 // The bytes of `rows` rows of `width` bytes, each `pitch` behind the one before: the
 // last row ends where its own bytes do. False if they are more than can be.

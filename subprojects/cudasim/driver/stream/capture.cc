@@ -268,12 +268,6 @@ CapturedPoint Captures::PointOf(const Stream& stream) {
   return {it->first, it->second.branches.at(stream.id).tips};
 }
 
-bool Captures::IsOver(const CapturedPoint& point) {
-  if (point.capture_id == 0) return false;
-  const std::lock_guard<std::mutex> lock(mutex);
-  return TheTable().count(point.capture_id) == 0;
-}
-
 CUresult Captures::CheckEvent(const CapturedPoint& point, bool lose) {
   if (point.capture_id == 0) return CUDA_SUCCESS;
   const std::lock_guard<std::mutex> lock(mutex);

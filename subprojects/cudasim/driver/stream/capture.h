@@ -71,9 +71,6 @@ class Captures {
   // What an event recorded now in the stream stands for.
   static CapturedPoint PointOf(const Stream& stream);
 
-  // Whether the point is in a capture that ended.
-  static bool IsOver(const CapturedPoint& point);
-
   // SUCCESS if the event is no captured one, CAPTURED_EVENT if it is, INVALID_VALUE if its capture
   // is invalidated or over. A captured event's capture is invalidated, if `lose`.
   static CUresult CheckEvent(const CapturedPoint& point, bool lose);

@@ -267,6 +267,14 @@ CUresult MakeWaitWork(CUevent handle, const Incarnation& incarnation, Work* work
   return CUDA_SUCCESS;
 }
 
+bool AreOfOneContext(CUevent one, CUevent other) {
+  Event first;
+  Event second;
+  const bool are_alive = Events().Find(one, &first) == Handled::kAlive &&
+                         Events().Find(other, &second) == Handled::kAlive;
+  return !are_alive || first.incarnation.id == second.incarnation.id;
+}
+
 CUresult EventCreate(CUevent* handle, unsigned flags) {
   Event event;
   const CUresult code = CurrentReady(&event.incarnation);
@@ -431,9 +439,11 @@ CUresult StreamWaitEvent(CUstream stream_handle, CUevent handle, unsigned flags)
   if (code != CUDA_SUCCESS) return code;
   PanicIfShared(handle, event, stream.incarnation);
   if ((flags & CU_EVENT_WAIT_EXTERNAL) != 0) {
-    // Not measured: an event of a capture that is over.
-    const bool is_over = Captures::IsOver(event.captured);
-    return is_over ? CUDA_ERROR_INVALID_VALUE : WaitForExternal(stream, handle);
+    const bool is_lost = Captures::CheckEvent(event.captured, /*lose=*/false) ==
+                         CUDA_ERROR_INVALID_VALUE;
+    if (!is_lost) return WaitForExternal(stream, handle);
+    Captures::Lose(stream);
+    return CUDA_ERROR_INVALID_VALUE;
   }
   if (event.shared != nullptr && Captures::StatusOf(stream) != CU_STREAM_CAPTURE_STATUS_NONE) {
     Captures::Lose(stream);

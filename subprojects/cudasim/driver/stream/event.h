@@ -26,6 +26,9 @@ CUresult CheckUntimed(CUevent handle);
 CUresult MakeRecordWork(CUevent handle, const Incarnation& incarnation, Work* work);
 CUresult MakeWaitWork(CUevent handle, const Incarnation& incarnation, Work* work);
 
+// False if the two are there, in two contexts.
+bool AreOfOneContext(CUevent one, CUevent other);
+
 }  // namespace cudasim::driver
 
 #endif  // CUDASIM_DRIVER_STREAM_EVENT_H_

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "driver/graph/replacement.h"
+
+#include <cstdint>
+#include <cstring>
+
+#include "driver/memory/memory.h"
+#include "driver/stream/event.h"
+
+namespace cudasim::driver {
+namespace {
+
+CUgraphNodeParams Describe(const Work& work) {
+  CUgraphNodeParams params = {};
+  work.describe(&params);
+  return params;
+}
+
+bool IsCooperative(const Work& work) {
+  bool is_cooperative = false;
+  for (const CUlaunchAttribute& attribute : work.attributes) {
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
+      is_cooperative = attribute.value.cooperative != 0;
+    }
+  }
+  return is_cooperative;
+}
+
+// 0 for memory of no context.
+std::uint64_t ContextOf(CUdeviceptr address) {
+  Allocation allocation;
+  return Memory::Find(address, &allocation) ? allocation.incarnation.id : 0;
+}
+bool IsOfNoContext(CUmemorytype type, CUdeviceptr address) {
+  return type == CU_MEMORYTYPE_DEVICE && ContextOf(address) == 0;
+}
+
+// Both ends stay in their contexts. One in memory of none goes with the context that is named,
+// which is looked at where something changes.
+bool IsLikeCopy(const CUDA_MEMCPY3D& old, const CUDA_MEMCPY3D& copy, bool is_same_context) {
+  if (std::memcmp(&old, &copy, sizeof(copy)) == 0) return true;
+  const bool is_like = old.srcMemoryType == copy.srcMemoryType &&
+                       old.dstMemoryType == copy.dstMemoryType &&
+                       ContextOf(old.srcDevice) == ContextOf(copy.srcDevice) &&
+                       ContextOf(old.dstDevice) == ContextOf(copy.dstDevice);
+  const bool needs_context = IsOfNoContext(copy.srcMemoryType, copy.srcDevice) ||
+                             IsOfNoContext(copy.dstMemoryType, copy.dstDevice);
+  return is_like && (is_same_context || !needs_context);
+}
+
+// Of one row, all may change; in no other context, where something changes.
+bool IsLikeFill(const CUDA_MEMSET_NODE_PARAMS_v2& old, const CUDA_MEMSET_NODE_PARAMS_v2& fill,
+                bool is_same_context) {
+  const bool is_same = old.elementSize == fill.elementSize && old.pitch == fill.pitch &&
+                       old.width == fill.width && old.height == fill.height;
+  if (is_same && old.dst == fill.dst && old.value == fill.value) return true;
+  return is_same_context && (is_same || (old.height == 1 && fill.height == 1));
+}
+
+CUgraphExecUpdateResult Check(const Work& old, const Work& work) {
+  const bool is_same_context = old.incarnation.id == work.incarnation.id;
+  if (work.type == CU_GRAPH_NODE_TYPE_KERNEL) {
+    if (!is_same_context) return CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE;
+    return IsCooperative(old) == IsCooperative(work)
+               ? CU_GRAPH_EXEC_UPDATE_SUCCESS
+               : CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED;
+  }
+  const CUgraphNodeParams before = Describe(old);
+  const CUgraphNodeParams params = Describe(work);
+  bool is_like = true;
+  switch (work.type) {
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+      is_like = IsLikeCopy(before.memcpy.copyParams, params.memcpy.copyParams, is_same_context);
+      break;
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+      is_like = IsLikeFill(before.memset, params.memset, is_same_context);
+      break;
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+      is_like = AreOfOneContext(before.eventRecord.event, params.eventRecord.event);
+      break;
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+      is_like = AreOfOneContext(before.eventWait.event, params.eventWait.event);
+      break;
+    default:
+      break;
+  }
+  return is_like ? CU_GRAPH_EXEC_UPDATE_SUCCESS : CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
+}
+
+}  // namespace
+
+CUgraphExecUpdateResult Replace(Work* old, const Work& work) {
+  const CUgraphExecUpdateResult result = Check(*old, work);
+  if (result != CU_GRAPH_EXEC_UPDATE_SUCCESS) return result;
+  const Incarnation named = work.type == CU_GRAPH_NODE_TYPE_MEMCPY ? work.incarnation
+                                                                    : old->incarnation;
+  *old = work;
+  old->incarnation = named;
+  return result;
+}
+
+}  // namespace cudasim::driver

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Other work for a node of an executable graph.
+
+#ifndef CUDASIM_DRIVER_GRAPH_REPLACEMENT_H_
+#define CUDASIM_DRIVER_GRAPH_REPLACEMENT_H_
+
+#include <cuda.h>
+
+#include "driver/graph/graph.h"
+
+namespace cudasim::driver {
+
+// Replaces `old` by `work`, which is of the same type, in the same context. Not SUCCESS: what
+// forbids it, and nothing is changed. Source: test/graph_update_facts_test.cc and
+// test/graph_node_facts_test.cc.
+CUgraphExecUpdateResult Replace(Work* old, const Work& work);
+
+}  // namespace cudasim::driver
+
+#endif  // CUDASIM_DRIVER_GRAPH_REPLACEMENT_H_
