@@ -53,11 +53,6 @@ struct Reference {
   // if a release too many has taken it (measured on an H100, driver 580.159.04).
   CUresult TakeOver() { return Driver().cuCtxGetId(handle, &incarnation); }
 
-  // What the driver's user took with a release too many, again.
-  void Retake(int device) {
-    if (held) Hold(device);
-  }
-
   // In vain if the driver's user took it.
   void GiveBack(int device) {
     if (held) Driver().cuDevicePrimaryCtxRelease(device);
@@ -105,14 +100,14 @@ CUresult AskGreen(CUcontext context) {
   return Driver().cuCtxFromGreenCtx(&same, reinterpret_cast<CUgreenCtx>(context));
 }
 
-// A destroyed green context says so itself, and the primary that it was of is held again (measured
-// of cudaDeviceSetLimit on an H100, driver 580.159.04).
+// A destroyed green context says so itself, and the primary that it was of is held (measured on an
+// H200, driver 580.159.04).
 cudaError_t GoneError(const Current& current) {
   const CUresult code = AskGreen(current.context);
   if (code != CUDA_ERROR_CONTEXT_IS_DESTROYED) return cudaErrorDeviceUninitialized;
   Reference& reference = ReferenceOf(current.device);
   const std::lock_guard<std::mutex> lock(reference.mutex);
-  reference.Retake(current.device);
+  reference.Hold(current.device);
   return ToError(code);
 }
 

@@ -43,6 +43,19 @@ BOOST_AUTO_TEST_CASE(detach_only_of_the_current_context) {
   SetStack({});
 }
 
+BOOST_AUTO_TEST_CASE(detach_of_nothing_where_a_dead_context_is_current) {
+  const OwnContext a;
+  OwnContext b;
+  SetStack({a.get(), b.get(), b.get()});
+  CUcontext out = nullptr;
+  OK(RAW(cuCtxDestroy)(b.release()));
+  IS(Attach(&out, 0), CONTEXT_IS_DESTROYED);
+  IS(Detach(a.get()), CONTEXT_IS_DESTROYED);
+  IS(Detach(CurrentContext()), CONTEXT_IS_DESTROYED);
+  IS(Detach(nullptr), CONTEXT_IS_DESTROYED);
+  SetStack({});
+}
+
 BOOST_AUTO_TEST_CASE(detach_to_zero_destroys_and_pops) {
   OwnContext a;
   const CUcontext dead = a.release();

@@ -270,7 +270,29 @@ BOOST_AUTO_TEST_CASE(an_external_event_is_for_captures_only) {
   OK(Begin(guest.stream, kRelaxed));
   OK(guest.Record(guest.captured, guest.stream));
   IS(RAW(cuStreamWaitEvent)(guest.second, guest.captured, CU_EVENT_WAIT_EXTERNAL), ILLEGAL_STATE);
-  RAW(cuStreamEndCapture)(guest.stream, nullptr);
+  OK(RAW(cuStreamWaitEvent)(guest.stream, guest.captured, CU_EVENT_WAIT_EXTERNAL));
+  OK(End(guest.stream));
+}
+
+BOOST_AUTO_TEST_CASE(an_event_of_a_capture_that_is_over_is_not_external) {
+  const Guest guest;
+  const auto wait = [&](CUstream stream) {
+    return RAW(cuStreamWaitEvent)(stream, guest.captured, CU_EVENT_WAIT_EXTERNAL);
+  };
+  OK(Begin(guest.stream));
+  OK(guest.Record(guest.captured, guest.stream));
+  OK(End(guest.stream));
+  IS(wait(guest.second), INVALID_VALUE);
+  OK(Begin(guest.stream));
+  IS(wait(guest.stream), INVALID_VALUE);
+  BOOST_CHECK_EQUAL(StatusOf(guest.stream), kLost);
+  IS(End(guest.stream), STREAM_CAPTURE_INVALIDATED);
+  // Nor one of a capture that is lost.
+  OK(Begin(guest.stream, kGlobal));
+  OK(guest.Record(guest.captured, guest.stream));
+  IS(RAW(cuEventQuery)(guest.never), STREAM_CAPTURE_UNSUPPORTED);
+  IS(wait(guest.second), INVALID_VALUE);
+  IS(End(guest.stream), STREAM_CAPTURE_INVALIDATED);
 }
 
 BOOST_AUTO_TEST_CASE(an_event_of_a_lost_capture_is_good_for_nothing) {

@@ -170,6 +170,21 @@ BOOST_AUTO_TEST_CASE(a_wait_node_gets_another_event) {
   BOOST_TEST(!guest.WaitsForEvent(guest.never));
 }
 
+BOOST_AUTO_TEST_CASE(what_is_instantiated_keeps_to_events_of_one_context) {
+  EventGuest guest;
+  CUevent foreign = nullptr;
+  SetStack({guest.other.get()});
+  OK(RAW(cuEventCreate)(&foreign, 0));
+  SetStack({guest.context.get()});
+  const CUgraphNode record = guest.AddRecord();
+  const CUgraphNode wait = guest.AddWait();
+  guest.Instantiate();
+  IS(RAW(cuGraphExecEventRecordNodeSetEvent)(guest.executable, record, foreign), INVALID_VALUE);
+  IS(RAW(cuGraphExecEventWaitNodeSetEvent)(guest.executable, wait, foreign), INVALID_VALUE);
+  OK(RAW(cuGraphEventRecordNodeSetEvent)(record, foreign));
+  OK(RAW(cuGraphEventWaitNodeSetEvent)(wait, foreign));
+}
+
 BOOST_AUTO_TEST_CASE(the_calls_for_nodes_of_any_type_take_event_nodes) {
   EventGuest guest;
   CUgraphNodeParams wait = {};

@@ -103,6 +103,28 @@ BOOST_AUTO_TEST_CASE(memory_that_no_node_frees_stays) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(pointers_to_memory_are_known_while_it_is_there) {
+  AllocationGuest guest;
+  const auto ask = [&] {
+    unsigned type = 0;
+    return RAW(cuPointerGetAttribute)(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, guest.pointer);
+  };
+  const auto ask_range = [&] {
+    size_t size = 0;
+    CUdeviceptr base = 0;
+    return RAW(cuMemGetAddressRange)(&base, &size, guest.pointer);
+  };
+  guest.Instantiate();
+  IS(ask(), INVALID_VALUE);
+  IS(ask_range(), NOT_FOUND);
+  OK(guest.Launch());
+  OK(ask());
+  OK(ask_range());
+  OK(RAW(cuMemFree)(guest.pointer));
+  IS(ask(), INVALID_VALUE);
+  IS(ask_range(), NOT_FOUND);
+}
+
 BOOST_AUTO_TEST_CASE(a_launch_of_another_graph_frees_memory) {
   AllocationGuest guest;
   CUgraph other = nullptr;
@@ -268,6 +290,26 @@ BOOST_AUTO_TEST_CASE(a_device_tells_what_graphs_have_of_it) {
   }
   BOOST_TEST(AmountOf(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT) ==
              before + kBlock);  // though it is freed
+  {
+    AllocationGuest guest;
+    CUgraphNode freeing = nullptr;
+    OK(RAW(cuGraphAddMemFreeNode)(&freeing, guest.graph, &guest.filler, 1, guest.pointer));
+    guest.Instantiate();
+    OK(guest.Launch());
+  }
+  BOOST_TEST(AmountOf(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT) ==
+             before + kBlock);  // freed by its graph, too
+  {
+    AllocationGuest guest;
+    guest.Instantiate();
+    OK(RAW(cuDeviceGraphMemTrim)(0));
+    BOOST_TEST(AmountOf(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT) == before);
+    for (int i = 0; i < 2; ++i) {
+      OK(RAW(cuGraphUpload)(guest.executable, guest.stream));
+      OK(RAW(cuStreamSynchronize)(guest.stream));
+      BOOST_TEST(AmountOf(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT) == before + kBlock);
+    }
+  }
   BOOST_TEST(AmountOf(CU_GRAPH_MEM_ATTR_USED_MEM_HIGH) == before + kBlock);
   OK(RAW(cuDeviceGraphMemTrim)(0));
   BOOST_TEST(AmountOf(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT) == before);

@@ -47,6 +47,15 @@ struct UpdateGuest : GraphGuest {
     BOOST_TEST(info.errorFromNode == from);
   }
 
+  // The result says nothing.
+  void CheckRefusedAtOnce(CUgraphExec of, CUgraph with, CUresult code) const {
+    CUgraphExecUpdateResultInfo info = {CU_GRAPH_EXEC_UPDATE_ERROR, Any(), Any()};
+    BOOST_CHECK_EQUAL(RAW(cuGraphExecUpdate)(of, with, &info), code);
+    BOOST_CHECK_EQUAL(info.result, CU_GRAPH_EXEC_UPDATE_SUCCESS);
+    BOOST_TEST(info.errorNode == nullptr);
+    BOOST_TEST(info.errorFromNode == nullptr);
+  }
+
   CUgraphNode AddRows(CUgraph to, CUdeviceptr at, size_t width, size_t height) const {
     CUDA_MEMSET_NODE_PARAMS fill = {};
     fill.dst = at;
@@ -188,11 +197,11 @@ BOOST_AUTO_TEST_CASE(another_topology_is_refused) {
   const CUgraphNode first = guest.AddFill(guest.next, 0, 2);
   const CUgraphNode second = guest.AddFill(guest.next, 1, 2, {first});
   const CUgraphNode third = guest.AddFill(guest.next, 2, 2, {second});
-  CUgraphNode last = guest.AddFill(guest.next, 3, 2, {second, third});
+  const CUgraphNode last = guest.AddFill(guest.next, 3, 2, {second, third});
   guest.CheckRefused(changed, third);  // which depends on one node, not on two
   OK(RAW(cuGraphDestroyNode)(last));
-  last = guest.AddFill(guest.next, 3, 2, {second});
-  guest.CheckRefused(changed, last);  // two nodes that nothing depends on, not one
+  guest.AddFill(guest.next, 3, 2, {second});
+  guest.CheckRefused(changed, third);  // nothing depends on it, nor on the last one
   BOOST_TEST(Is(guest.Launch(guest.executable), {1, 1, 1, 1}));
 }
 
@@ -209,6 +218,35 @@ BOOST_AUTO_TEST_CASE(an_edge_to_another_node_is_refused) {
   guest.AddFill(guest.next, 3, 2, {third, second, first});
   guest.CheckRefused(CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, third, first);
   BOOST_TEST(Is(guest.Launch(guest.executable), {1, 1, 1, 1}));
+}
+
+// Those that nothing depends on are paired first, from the last one on.
+BOOST_AUTO_TEST_CASE(the_last_node_is_looked_at_first) {
+  UpdateGuest guest;
+  CUgraphNode empty = nullptr;
+  guest.AddFill(guest.graph, 0, 1);
+  OK(RAW(cuGraphAddEmptyNode)(&empty, guest.graph, nullptr, 0));
+  guest.Instantiate();
+  OK(RAW(cuGraphAddEmptyNode)(&empty, guest.next, nullptr, 0));
+  const CUgraphNode last = guest.AddFill(guest.next, 0, 1);
+  guest.CheckRefused(CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED, last);
+  OK(RAW(cuGraphDestroyNode)(last));
+  guest.AddFill(guest.next, 0, 1, {empty});
+  guest.CheckRefused(CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, nullptr);  // one, not two
+}
+
+// How many nodes one depends on is looked at before its type.
+BOOST_AUTO_TEST_CASE(edges_are_counted_before_types_are_compared) {
+  UpdateGuest guest;
+  const CUgraphNode a = guest.AddFill(guest.graph, 0, 1);
+  const CUgraphNode b = guest.AddFill(guest.graph, 1, 1);
+  guest.AddFill(guest.graph, 2, 1, {a, b});
+  guest.Instantiate();
+  const CUgraphNode first = guest.AddFill(guest.next, 0, 1);
+  const CUgraphNode second = guest.AddFill(guest.next, 1, 1, {first});
+  CUgraphNode empty = nullptr;
+  OK(RAW(cuGraphAddEmptyNode)(&empty, guest.next, &second, 1));
+  guest.CheckRefused(CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, empty);
 }
 
 BOOST_AUTO_TEST_CASE(another_type_of_node_is_refused) {
@@ -339,23 +377,45 @@ BOOST_AUTO_TEST_CASE(memory_that_is_gone_is_refused, *cudasim_test::OnlySim()) {
   BOOST_TEST(info.errorNode == node);
 }
 
-BOOST_AUTO_TEST_CASE(graphs_with_memory_are_refused, *cudasim_test::OnlySim()) {
-  UpdateGuest guest;
-  const auto capture = [&](CUgraph* graph) {
-    CUdeviceptr memory = 0;
-    OK(RAW(cuGraphDestroy)(*graph));
-    OK(Begin(guest.stream));
-    OK(RAW(cuMemAllocAsync)(&memory, 16, guest.stream));
-    OK(RAW(cuMemFreeAsync)(memory, guest.stream));
-    OK(RAW(cuStreamEndCapture)(guest.stream, graph));
-  };
-  capture(&guest.graph);
+namespace {
+
+struct MemoryGuest : UpdateGuest {
+  void Capture(CUgraph* of) const {
+    CUdeviceptr allocated = 0;
+    OK(RAW(cuGraphDestroy)(*of));
+    OK(Begin(stream));
+    OK(RAW(cuMemAllocAsync)(&allocated, 16, stream));
+    OK(RAW(cuMemFreeAsync)(allocated, stream));
+    OK(RAW(cuStreamEndCapture)(stream, of));
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(memory_becomes_the_other_graphs) {
+  MemoryGuest guest;
+  guest.Capture(&guest.graph);
   guest.Instantiate();
-  capture(&guest.next);
-  CUgraphNode nodes[2] = {};
-  size_t count = 2;
-  OK(RAW(cuGraphGetNodes)(guest.next, nodes, &count));
-  guest.CheckRefused(CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED, nodes[0]);
+  guest.Capture(&guest.next);
+  guest.CheckUpdated();
+  for (int i = 0; i < 2; ++i) {
+    OK(RAW(cuGraphLaunch)(guest.executable, guest.stream));
+    OK(RAW(cuStreamSynchronize)(guest.stream));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(memory_has_one_instance) {
+  MemoryGuest guest;
+  guest.AddFill(guest.graph, 0, 1);
+  guest.Instantiate();
+  guest.Capture(&guest.next);
+  CUgraphExec instance = nullptr;
+  OK(RAW(cuGraphInstantiateWithFlags)(&instance, guest.next, 0));
+  guest.CheckRefusedAtOnce(guest.executable, guest.next, CUDA_ERROR_NOT_SUPPORTED);
+  OK(RAW(cuGraphExecUpdate)(instance, guest.next, nullptr));  // its own
+  OK(RAW(cuGraphExecDestroy)(instance));
+  guest.CheckRefused(CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, nullptr);
+  BOOST_TEST(Is(guest.Launch(guest.executable), {1, 0, 0, 0}));
 }
 
 namespace {
@@ -419,9 +479,15 @@ BOOST_AUTO_TEST_CASE(what_is_no_graph_updates_nothing) {
   UpdateGuest guest;
   guest.AddFill(guest.graph, 0, 1);
   guest.Instantiate();
-  CUgraphExecUpdateResultInfo info = {};
-  IS(RAW(cuGraphExecUpdate)(guest.executable, nullptr, &info), INVALID_VALUE);
-  BOOST_CHECK_EQUAL(info.result, CU_GRAPH_EXEC_UPDATE_ERROR);
-  IS(RAW(cuGraphExecUpdate)(nullptr, guest.next, &info), INVALID_VALUE);
-  BOOST_CHECK_EQUAL(info.result, CU_GRAPH_EXEC_UPDATE_ERROR);
+  guest.CheckRefusedAtOnce(guest.executable, nullptr, CUDA_ERROR_INVALID_VALUE);
+  guest.CheckRefusedAtOnce(nullptr, guest.graph, CUDA_ERROR_INVALID_VALUE);
+}
+
+BOOST_AUTO_TEST_CASE(nobody_need_hear_of_the_result) {
+  UpdateGuest guest;
+  guest.AddFill(guest.graph, 0, 1);
+  guest.Instantiate();
+  guest.AddFill(guest.next, 0, 2);
+  OK(RAW(cuGraphExecUpdate)(guest.executable, guest.next, nullptr));
+  BOOST_TEST(Is(guest.Launch(guest.executable), {2, 0, 0, 0}));
 }

@@ -403,10 +403,17 @@ BOOST_AUTO_TEST_CASE(a_dead_user_context_is_refused) {
   BOOST_CHECK(GetStack() == Entries{PrimaryHandle()});
 }
 
-// What is missed of a reference that was stolen: nothing, but here.
-BOOST_AUTO_TEST_CASE(below_a_dead_green_context_the_primary_is_retained_anew) {
+BOOST_AUTO_TEST_CASE(below_a_dead_green_context_the_primary_is_retained) {
   const Unused unused;
-  RT_OK(cudaFree(nullptr));
+  const CUgreenCtx first = Create();
+  SetStack({ContextOf(first)});
+  OK(RAW(cuGreenCtxDestroy)(first));
+  int device = 1;
+  RT_OK(cudaGetDevice(&device));
+  BOOST_TEST(!IsActive(0));
+  RT_IS(cudaFree(nullptr), ContextIsDestroyed);
+  BOOST_TEST(IsActive(0));
+  // What is missed of a reference that was stolen: nothing, but here.
   const CUgreenCtx green = Create();
   SetStack({ContextOf(green)});
   OK(RAW(cuGreenCtxDestroy)(green));

@@ -153,6 +153,19 @@ CHILD(unloaded_module) {
   RAW(cuModuleUnload)(module);
   return RAW(cuModuleUnload)(module);
 }
+CHILD(kernel_node_without_context) {
+  const CUcontext context = Create();
+  CUmodule module = nullptr;
+  CUgraph graph = nullptr;
+  CUgraphNode node = nullptr;
+  CUDA_KERNEL_NODE_PARAMS_v2 kernel = {};
+  RAW(cuModuleLoadData)(&module, cudasim_facts::kPtx);
+  RAW(cuModuleGetFunction)(&kernel.func, module, "store");
+  RAW(cuGraphCreate)(&graph, 0);
+  CUcontext popped = context;
+  RAW(cuCtxPopCurrent)(&popped);
+  return RAW(cuGraphAddKernelNode)(&node, graph, nullptr, 0, &kernel);
+}
 CHILD(garbage_function) {
   Create();
   return RAW(cuLaunchKernel)(Garbage<CUfunction>(), 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr);
@@ -195,6 +208,7 @@ BOOST_AUTO_TEST_CASE(objects, *OnlySim()) {
   CheckPanics("event_of_a_destroyed_context", "cuEventQuery(0x2c", dead);
   CheckPanics("garbage_module", "cuModuleUnload(0x", "this never was a module");
   CheckPanics("unloaded_module", "cuModuleUnload(0x2c", "the module was unloaded");
+  CheckPanics("kernel_node_without_context", "a node is made of a kernel", "a real driver crashes here");
   CheckPanics("garbage_function", "cuLaunchKernel(0x", "this never was a function");
   CheckPanics("callback_waits_for_itself", "cuStreamSynchronize(0x2c", "own callback");
   CheckPanics("callback_waits_for_what_waits_for_it", "cuStreamSynchronize(",

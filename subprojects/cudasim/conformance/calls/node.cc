@@ -46,8 +46,8 @@ When InTop(const When& when) {
     return TopLives(world) && when(world, values);
   };
 }
-// Where no context is current, a kernel's node ends the process (measured on an H200, driver
-// 580.159.04).
+// Where none is current, making or changing a kernel's node ends the process (measured on an H200,
+// driver 580.159.04).
 bool HasTop(const World& world, const Values&) { return world.Top().number != 0; }
 CUcontext Current() {
   CUcontext context = nullptr;
@@ -464,13 +464,13 @@ Room NodeRoom() {
            6,
            {Use("N", 2), Use("F", 0), grid, block},
            Keeps({1}),
-           OfType(0, CU_GRAPH_NODE_TYPE_KERNEL)},
+           OfType(0, CU_GRAPH_NODE_TYPE_KERNEL, HasTop)},
           {"cuGraphExecKernelNodeSetParams",
            ChangeKernelOf,
            8,
            {Use("X", 2), Use("N", 2), Use("F", 0), grid, block},
            Keeps({2}),
-           OfType(1, CU_GRAPH_NODE_TYPE_KERNEL, OfItsGraph())},
+           OfType(1, CU_GRAPH_NODE_TYPE_KERNEL, OfItsGraph(HasTop))},
           {"cuGraphKernelNodeGetParams",
            TellKernel,
            1,

@@ -13,6 +13,7 @@
 #include "driver/graph/graph_memory.h"
 #include "driver/graph/replacement.h"
 #include "driver/launch/launch.h"
+#include "driver/memory/copy.h"
 #include "driver/memory/memory.h"
 #include "driver/panic.h"
 #include "driver/stream/capture.h"
@@ -64,20 +65,40 @@ bool HasItsMemory(const std::vector<ExecutableNode>& nodes, bool frees_on_launch
   });
 }
 
-// Fills of managed memory are kernels, too.
-bool IsKernel(const Work& work) {
-  if (work.type != CU_GRAPH_NODE_TYPE_MEMSET) return work.type == CU_GRAPH_NODE_TYPE_KERNEL;
+// Where a kernel does the work, if one does: also fills of managed memory or of several rows, and
+// copies within the device.
+Incarnation PlaceOfKernel(const Work& work) {
   CUgraphNodeParams params = {};
-  work.describe(&params);
-  Allocation allocation;
-  return Memory::Find(params.memset.dst, &allocation) && allocation.IsManaged();
+  switch (work.type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+      return work.incarnation;
+    case CU_GRAPH_NODE_TYPE_MEMSET: {
+      work.describe(&params);
+      Allocation filled;
+      const bool is_managed = Memory::Find(params.memset.dst, &filled) && filled.IsManaged();
+      return is_managed || params.memset.height > 1 ? work.incarnation : Incarnation{};
+    }
+    case CU_GRAPH_NODE_TYPE_MEMCPY: {
+      work.describe(&params);
+      const CUDA_MEMCPY3D& copy = params.memcpy.copyParams;
+      Allocation from;
+      const bool is_within = LocationOf(copy.dstDevice) == Location::kDevice &&
+                             LocationOf(copy.srcDevice) == Location::kDevice &&
+                             Memory::Find(copy.srcDevice, &from);
+      if (!is_within) return {};
+      return from.incarnation.context != nullptr ? from.incarnation : work.incarnation;
+    }
+    default:
+      return {};
+  }
 }
 
-// A context of kernels that were instantiated keeps its local memory, and says so by its flags
-// (measured on an H200, driver 580.159.04: test/graph_node_facts_test.cc).
+// A context of kernels that were instantiated keeps its local memory, and says so by its flags.
+// Source: test/graph_node_context_facts_test.cc.
 void KeepLocalMemory(const Work& work) {
-  if (!IsKernel(work)) return;
-  OwnerOf(work.incarnation).context->flags.fetch_or(CU_CTX_LMEM_RESIZE_TO_MAX);
+  const Incarnation place = PlaceOfKernel(work);
+  if (place.context == nullptr) return;
+  OwnerOf(place).context->flags.fetch_or(CU_CTX_LMEM_RESIZE_TO_MAX);
 }
 
 void CollectUserObjects(const Graph& graph, UserObjects* objects) {
@@ -196,7 +217,7 @@ CUresult GraphInstantiate(CUgraphExec* handle, CUgraph graph, CUgraphNode* error
   return code;
 }
 
-// There is nothing to upload, and nothing for a device to launch. Not measured.
+// There is nothing for a device to launch. Not measured.
 CUresult GraphInstantiateWithParams(CUgraphExec* handle, CUgraph graph,
                                     CUDA_GRAPH_INSTANTIATE_PARAMS* params) {
   if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -217,11 +238,17 @@ CUresult GraphInstantiateWithParams(CUgraphExec* handle, CUgraph graph,
   return code;
 }
 
+// Of what a launch allocates the device has its part from here on. Nothing else is uploaded.
 CUresult GraphUpload(CUgraphExec handle, CUstream stream_handle) {
   Stream stream;
-  const CUresult code = FindReadyStream(stream_handle, &stream);
+  CUresult code = FindReadyStream(stream_handle, &stream);
   Executable executable;
-  return code != CUDA_SUCCESS ? code : FindExecutable(handle, &executable);
+  if (code == CUDA_SUCCESS) code = FindExecutable(handle, &executable);
+  if (code != CUDA_SUCCESS) return code;
+  for (const ExecutableNode& node : executable.nodes) {
+    if (node.work.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) node.work.memory->Prepare();
+  }
+  return CUDA_SUCCESS;
 }
 
 CUresult GraphExecGetFlags(CUgraphExec handle, cuuint64_t* flags) {
@@ -247,7 +274,7 @@ CUresult GraphLaunch(CUgraphExec handle, CUstream stream_handle) {
   if (!HasItsMemory(executable.nodes, frees_on_launch)) return CUDA_ERROR_INVALID_VALUE;
   for (const ExecutableNode& node : executable.nodes) {
     const bool allocates = node.work.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC;
-    if (allocates && node.work.memory->is_owned()) node.work.memory->LeaveIn(stream);
+    if (allocates && node.work.memory->is_owned()) node.work.memory->UnmapIn(stream);
   }
   executable.last = SubmitNodes(executable, stream_handle, stream);
   if (executable.last != nullptr) Executables().Set(handle, executable);

@@ -16,8 +16,8 @@ namespace cudasim::driver {
 // Footprint
 //
 // Memory that is in use, and what was and is kept. An allocation of 256 bytes takes a block of 32
-// MiB, and cuMemFree leaves it in use until what is kept is trimmed (measured on an H100, driver
-// 580.159.04); that what was left is taken first is not measured.
+// MiB. Whatever frees it leaves it in use until what is kept is trimmed, and what was left is taken
+// first (measured on an H100 and an H200, driver 580.159.04).
 //
 // Threads: one at a time.
 class Footprint {
@@ -28,8 +28,6 @@ class Footprint {
     used_.Set(used_.current + Rounded(bytes) - found);
     reserved_.Set(std::max(used_.current, reserved_.current));
   }
-  void Return(size_t bytes) { used_.Set(used_.current - Rounded(bytes)); }
-  // By a call outside of a graph.
   void Leave(size_t bytes) { left_ += Rounded(bytes); }
   void Trim() {
     used_.Set(used_.current - std::exchange(left_, 0));

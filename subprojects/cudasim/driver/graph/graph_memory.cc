@@ -101,11 +101,18 @@ CUresult GraphMemory::FreeOutside() {
   return std::exchange(is_owned_, false) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-void GraphMemory::LeaveIn(const Stream& stream) {
+void GraphMemory::UnmapIn(const Stream& stream) {
   Job job;
   job.incarnation = stream.incarnation;
-  job.run = [self = shared_from_this()] { self->Leave(); };
+  job.run = [self = shared_from_this()] { self->Unmap(); };
   Schedule::Submit(stream, job);
+}
+
+void GraphMemory::Prepare() {
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (is_there_) return;
+  TheTable().footprints[device_].Take(size_);
+  TheTable().footprints[device_].Leave(size_);
 }
 
 void GraphMemory::Map() {
@@ -115,12 +122,8 @@ void GraphMemory::Map() {
   TheTable().there[address()] = shared_from_this();
 }
 
-void GraphMemory::Unmap() { Unmap(&Footprint::Return); }
-
-void GraphMemory::Leave() { Unmap(&Footprint::Leave); }
-
 // What was in it is lost.
-void GraphMemory::Unmap(void (Footprint::*give_up)(size_t)) {
+void GraphMemory::Unmap() {
   std::shared_ptr<GraphMemory> last;  // not ended under the lock
   const std::lock_guard<std::mutex> lock(mutex);
   const auto found = TheTable().there.find(address());
@@ -129,7 +132,13 @@ void GraphMemory::Unmap(void (Footprint::*give_up)(size_t)) {
   TheTable().there.erase(found);
   madvise(base_, size_, MADV_DONTNEED);
   Protect(base_, size_, PROT_NONE);
-  if (std::exchange(is_there_, false)) (TheTable().footprints[device_].*give_up)(size_);
+  if (std::exchange(is_there_, false)) TheTable().footprints[device_].Leave(size_);
+}
+
+bool IsIdleMemory(const Allocation& allocation) {
+  if (allocation.kind != MemoryKind::kGraph) return false;
+  const std::shared_ptr<GraphMemory> memory = GraphMemory::At(allocation.base);
+  return memory == nullptr || !memory->is_owned();
 }
 
 void PanicUnlessMapped(CUdeviceptr address) {

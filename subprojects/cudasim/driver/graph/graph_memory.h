@@ -12,6 +12,7 @@
 #include <set>
 
 #include "driver/graph/footprint.h"
+#include "driver/memory/memory.h"
 #include "driver/stream/stream.h"
 
 namespace cudasim::driver {
@@ -53,16 +54,15 @@ class GraphMemory : public std::enable_shared_from_this<GraphMemory> {
   // or what was launched frees it.
   CUresult FreeOutside();
 
-  // What the two nodes do. Memory that is there is kept with nobody else referring to it.
+  // What an upload does.
+  void Prepare();
+  // What the two nodes do, and the calls that free it. Memory that is there is kept with nobody
+  // else referring to it.
   void Map();
   void Unmap();
-  // What a call does that frees it outside of a graph.
-  void Leave();
-  void LeaveIn(const Stream& stream);
+  void UnmapIn(const Stream& stream);
 
  private:
-  void Unmap(void (Footprint::*give_up)(size_t));
-
   const CUgraph graph_;
   const CUdevice device_;
   void* const base_;
@@ -71,6 +71,9 @@ class GraphMemory : public std::enable_shared_from_this<GraphMemory> {
   bool is_owned_ = false;
   std::set<CUgraph> freed_by_;
 };
+
+// Of a graph's that no launch has: its pointers are not known.
+bool IsIdleMemory(const Allocation& allocation);
 
 // For work that is done at `address` now: a real driver's device would fail.
 void PanicUnlessMapped(CUdeviceptr address);

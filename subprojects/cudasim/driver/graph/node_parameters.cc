@@ -63,12 +63,14 @@ Remake RemakeCopy(const CUDA_MEMCPY3D* copy) {
   };
 }
 
-// That names a context, or none.
+// Of an executable graph: it names a context, or one is current, which is not the same.
 Remake RemakeCopyIn(const CUDA_MEMCPY3D* copy, CUcontext named) {
   return [=](const Work&, Work* work) {
     const Incarnation incarnation =
         named != nullptr ? IncarnationOf(Context::FindOrPanic(named)) : Incarnation{};
-    return copy != nullptr ? MakeCopyWork(*copy, incarnation, work) : CUDA_ERROR_INVALID_VALUE;
+    const bool has_context = named != nullptr || Stack::Top() != nullptr;
+    if (copy == nullptr || !has_context) return CUDA_ERROR_INVALID_VALUE;
+    return MakeCopyWork(*copy, incarnation, work);
   };
 }
 

@@ -32,21 +32,19 @@ std::uint64_t ContextOf(CUdeviceptr address) {
   Allocation allocation;
   return Memory::Find(address, &allocation) ? allocation.incarnation.id : 0;
 }
-bool IsOfNoContext(CUmemorytype type, CUdeviceptr address) {
-  return type == CU_MEMORYTYPE_DEVICE && ContextOf(address) == 0;
+// Of the source, or else of the destination.
+std::uint64_t ContextOf(const CUDA_MEMCPY3D& copy) {
+  const std::uint64_t from = ContextOf(copy.srcDevice);
+  return from != 0 ? from : ContextOf(copy.dstDevice);
 }
 
-// Both ends stay in their contexts. One in memory of none goes with the context that is named,
-// which is looked at where something changes.
+// One between memory of no context goes with the context that is named, which is looked at where
+// something changes.
 bool IsLikeCopy(const CUDA_MEMCPY3D& old, const CUDA_MEMCPY3D& copy, bool is_same_context) {
   if (std::memcmp(&old, &copy, sizeof(copy)) == 0) return true;
-  const bool is_like = old.srcMemoryType == copy.srcMemoryType &&
-                       old.dstMemoryType == copy.dstMemoryType &&
-                       ContextOf(old.srcDevice) == ContextOf(copy.srcDevice) &&
-                       ContextOf(old.dstDevice) == ContextOf(copy.dstDevice);
-  const bool needs_context = IsOfNoContext(copy.srcMemoryType, copy.srcDevice) ||
-                             IsOfNoContext(copy.dstMemoryType, copy.dstDevice);
-  return is_like && (is_same_context || !needs_context);
+  const std::uint64_t context = ContextOf(copy);
+  return old.srcMemoryType == copy.srcMemoryType && old.dstMemoryType == copy.dstMemoryType &&
+         ContextOf(old) == context && (context != 0 || is_same_context);
 }
 
 // Of one row, all may change; in no other context, where something changes.

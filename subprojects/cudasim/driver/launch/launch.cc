@@ -344,6 +344,11 @@ CUresult FindInContextOf(const Stream& stream, CUfunction* handle, Function* fun
 
 CUresult MakeKernelWork(const CUDA_KERNEL_NODE_PARAMS_v2& from,
                         const std::vector<CUlaunchAttribute>& attributes, Work* work) {
+  if (from.func != nullptr && Stack::Top() == nullptr) {
+    Panic(
+        "a node is made of a kernel's function, or gets its parameters, where no context is "
+        "current; a real driver crashes here (measured on an H200, driver 580.159.04)");
+  }
   std::vector<CUlaunchAttribute> given = attributes;
   const CUlaunchConfig config = {from.gridDimX,       from.gridDimY,
                                  from.gridDimZ,       from.blockDimX,

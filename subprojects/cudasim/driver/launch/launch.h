@@ -35,7 +35,7 @@ std::map<std::string, std::uint64_t> SkippedLaunches();
 CUresult FindInContextOf(const Stream& stream, CUfunction* handle, Function* function);
 
 // The work of a graph's kernel node: of the function, in its own context, or else of the kernel,
-// in the context that is given or current.
+// in the context that is given or current. Panics for a function where no context is current.
 CUresult MakeKernelWork(const CUDA_KERNEL_NODE_PARAMS_v2& parameters,
                         const std::vector<CUlaunchAttribute>& attributes, Work* work);
 

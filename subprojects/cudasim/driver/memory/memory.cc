@@ -380,7 +380,7 @@ CUresult MemFree(CUdeviceptr address) {
   if (of_graph != nullptr) {
     Schedule::WaitForAll();
     const CUresult freed = of_graph->FreeOutside();
-    if (freed == CUDA_SUCCESS) of_graph->Leave();
+    if (freed == CUDA_SUCCESS) of_graph->Unmap();
     return freed;
   }
   return Memory::FreeWhenIdle(address,
@@ -395,8 +395,8 @@ CUresult MemGetAddressRange(CUdeviceptr* base, size_t* size, CUdeviceptr address
   const CUresult code = CurrentAlive(&incarnation);
   if (code != CUDA_SUCCESS) return code;
   Allocation allocation;
-  const bool is_found = Memory::Find(address, &allocation) && allocation.access != 0 &&
-                        IsWithinReach(address, incarnation.context->device());
+  const bool is_found = Memory::Find(address, &allocation) && !IsIdleMemory(allocation) &&
+                        allocation.access != 0 && IsWithinReach(address, incarnation.context->device());
   if (!is_found) return CUDA_ERROR_NOT_FOUND;
   if (base != nullptr) *base = allocation.base;
   if (size != nullptr) *size = allocation.size;

@@ -7,6 +7,7 @@
 
 #include "driver/api.h"
 #include "driver/context/stack.h"
+#include "driver/graph/graph_memory.h"
 #include "driver/memory/memory.h"
 #include "driver/memory/virtual_memory.h"
 
@@ -120,6 +121,10 @@ Value AttributeOf(const Allocation& allocation, CUpointer_attribute attribute,
   }
 }
 
+bool FindKnown(CUdeviceptr address, Allocation* allocation) {
+  return Memory::Find(address, allocation) && !IsIdleMemory(*allocation);
+}
+
 bool IsRange(CUpointer_attribute attribute) {
   return attribute == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR ||
          attribute == CU_POINTER_ATTRIBUTE_RANGE_SIZE;
@@ -148,7 +153,7 @@ Value AttributeOfUnknown(CUpointer_attribute attribute, std::uintptr_t address) 
 
 CUresult PointerGetAttribute(void* data, CUpointer_attribute attribute, CUdeviceptr address) {
   Allocation allocation;
-  if (data == nullptr || !Memory::Find(address, &allocation)) return CUDA_ERROR_INVALID_VALUE;
+  if (data == nullptr || !FindKnown(address, &allocation)) return CUDA_ERROR_INVALID_VALUE;
   const Value value = AttributeOf(allocation, attribute, address);
   if (value.code() == CUDA_SUCCESS) {
     value.CopyTo(data);
@@ -164,7 +169,7 @@ CUresult PointerGetAttributes(unsigned count, CUpointer_attribute* attributes, v
   if (count == 0 || attributes == nullptr || data == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Allocation allocation;
   AddressRange reserved;
-  const bool known = Memory::Find(address, &allocation);
+  const bool known = FindKnown(address, &allocation);
   const bool ranged = known || FindReserved(address, &reserved);
   for (unsigned i = 0; i < count; ++i) {
     const Value value = known ? AttributeOf(allocation, attributes[i], address)

@@ -386,7 +386,7 @@ CUresult MemFreeAsync(CUdeviceptr address, CUstream handle) {
   const std::shared_ptr<GraphMemory> of_graph = GraphMemory::At(address);
   if (of_graph != nullptr) {
     const CUresult freed = of_graph->FreeOutside();
-    if (freed == CUDA_SUCCESS) of_graph->LeaveIn(stream);
+    if (freed == CUDA_SUCCESS) of_graph->UnmapIn(stream);
     return freed;
   }
   Allocation allocation;

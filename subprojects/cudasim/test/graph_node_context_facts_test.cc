@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The contexts that nodes of graphs name, those that they work in, and what they leave in them.
+
+#include <functional>
+
+#include "cudasim/sim.h"
+#include "test/graphs.h"
+
+using namespace cudasim_facts;
+using cudasim::Sim;
+using cudasim::SimLaunch;
+
+namespace {
+
+CUDA_MEMSET_NODE_PARAMS FillOf(CUdeviceptr to, unsigned value, size_t width = 2) {
+  CUDA_MEMSET_NODE_PARAMS fill = {};
+  fill.dst = to;
+  fill.value = value;
+  fill.elementSize = fill.height = 1;
+  fill.width = width;
+  return fill;
+}
+
+CUDA_MEMCPY3D CopyOf(const void* from, CUdeviceptr to, size_t width = 2) {
+  CUDA_MEMCPY3D copy = {};
+  copy.srcMemoryType = CU_MEMORYTYPE_HOST;
+  copy.srcHost = from;
+  copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  copy.dstDevice = to;
+  copy.WidthInBytes = width;
+  copy.Height = copy.Depth = 1;
+  return copy;
+}
+
+// With memory of a pool, which is in no context.
+struct ContextGuest : GraphGuest {
+  ContextGuest() {
+    OK(RAW(cuMemAllocAsync)(&pooled, 64, stream));
+    OK(RAW(cuStreamSynchronize)(stream));
+  }
+  ~ContextGuest() {
+    if (executable != nullptr) OK(RAW(cuGraphExecDestroy)(executable));
+    SetStack({context.get()});
+    OK(RAW(cuMemFreeAsync)(pooled, stream));
+  }
+  ContextGuest(const ContextGuest&) = delete;
+  ContextGuest& operator=(const ContextGuest&) = delete;
+
+  CUresult Fill(CUdeviceptr to, CUcontext named) {
+    const CUDA_MEMSET_NODE_PARAMS fill = FillOf(to, 7);
+    return RAW(cuGraphAddMemsetNode)(&node, graph, nullptr, 0, &fill, named);
+  }
+  CUresult Copy(CUdeviceptr to, CUcontext named) {
+    const CUDA_MEMCPY3D copy = CopyOf(bytes, to);
+    return RAW(cuGraphAddMemcpyNode)(&node, graph, nullptr, 0, &copy, named);
+  }
+  void Instantiate() {
+    if (executable != nullptr) OK(RAW(cuGraphExecDestroy)(executable));
+    OK(RAW(cuGraphInstantiateWithFlags)(&executable, graph, 0));
+  }
+  CUresult FillInstead(CUdeviceptr to, unsigned value, CUcontext named) const {
+    const CUDA_MEMSET_NODE_PARAMS fill = FillOf(to, value);
+    return RAW(cuGraphExecMemsetNodeSetParams)(executable, node, &fill, named);
+  }
+  CUresult CopyInstead(CUdeviceptr to, const unsigned char* from, CUcontext named) const {
+    const CUDA_MEMCPY3D copy = CopyOf(from, to);
+    return RAW(cuGraphExecMemcpyNodeSetParams)(executable, node, &copy, named);
+  }
+
+  const unsigned char bytes[4] = {3, 4, 5, 6};
+  CUdeviceptr pooled = 0;
+  CUgraphNode node = nullptr;
+  CUgraphExec executable = nullptr;
+};
+
+unsigned FlagsOf(CUcontext context) {
+  unsigned flags = 0;
+  OK(RAW(cuCtxPushCurrent)(context));
+  OK(RAW(cuCtxGetFlags)(&flags));
+  OK(RAW(cuCtxPopCurrent)(&context));
+  return flags;
+}
+
+// What `add` adds makes the guest's context keep local memory, once it is instantiated.
+void CheckKeepsLocalMemory(const std::function<void(ContextGuest&)>& add) {
+  ContextGuest guest;
+  const CUcontext own = guest.context.get();
+  const unsigned before = FlagsOf(own);
+  add(guest);
+  SetStack({guest.other.get()});
+  guest.Instantiate();
+  BOOST_TEST(FlagsOf(own) == (before | CU_CTX_LMEM_RESIZE_TO_MAX));
+  BOOST_TEST((FlagsOf(guest.other.get()) & CU_CTX_LMEM_RESIZE_TO_MAX) == 0u);
+}
+
+CUresult DoNothing(const SimLaunch&) { return CUDA_SUCCESS; }
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_fill_goes_with_its_memory) {
+  ContextGuest guest;
+  SetStack({});
+  OK(guest.Fill(guest.memory, nullptr));
+  OK(guest.Fill(guest.other_memory, nullptr));
+  OK(guest.Fill(guest.other_memory, guest.context.get()));
+  IS(guest.Fill(guest.pooled, nullptr), INVALID_VALUE);
+  OK(guest.Fill(guest.pooled, guest.context.get()));
+  SetStack({guest.context.get()});
+  IS(guest.Fill(guest.pooled, nullptr), INVALID_VALUE);  // what is current is not named
+  BOOST_TEST(Is(guest.Run(guest.graph), {7, 7, 0, 0}));
+}
+
+BOOST_AUTO_TEST_CASE(a_copy_names_a_context_or_none) {
+  ContextGuest guest;
+  SetStack({});
+  OK(guest.Copy(guest.memory, nullptr));
+  OK(guest.Copy(guest.other_memory, guest.context.get()));
+  OK(guest.Copy(guest.pooled, nullptr));
+  SetStack({guest.context.get()});
+  BOOST_TEST(Is(guest.Run(guest.graph), {3, 4, 0, 0}));
+}
+
+BOOST_AUTO_TEST_CASE(a_fill_that_is_changed_stays_in_its_context) {
+  ContextGuest guest;
+  const CUcontext own = guest.context.get();
+  const CUcontext other = guest.other.get();
+  OK(guest.Fill(guest.memory, own));
+  guest.Instantiate();
+  OK(guest.FillInstead(guest.memory, 8, other));  // the memory says which
+  IS(guest.FillInstead(guest.other_memory, 8, own), INVALID_VALUE);
+  IS(guest.FillInstead(guest.pooled, 8, other), INVALID_VALUE);
+  BOOST_TEST(Is(guest.Launch(guest.executable), {8, 8, 0, 0}));
+  SetStack({});
+  IS(guest.FillInstead(guest.memory, 9, nullptr), INVALID_VALUE);
+  SetStack({other});
+  IS(guest.FillInstead(guest.pooled, 8, nullptr), INVALID_VALUE);
+  SetStack({own});
+  OK(guest.FillInstead(guest.pooled, 8, nullptr));
+  OK(guest.FillInstead(guest.pooled, 8, other));  // nothing changes
+  OK(guest.FillInstead(guest.memory, 9, nullptr));
+  BOOST_TEST(Is(guest.Launch(guest.executable), {9, 9, 0, 0}));
+}
+
+BOOST_AUTO_TEST_CASE(a_copy_that_is_changed_stays_in_its_context) {
+  ContextGuest guest;
+  const CUcontext own = guest.context.get();
+  const CUcontext other = guest.other.get();
+  OK(guest.Copy(guest.memory, own));
+  guest.Instantiate();
+  OK(guest.CopyInstead(guest.memory, guest.bytes + 1, other));
+  OK(guest.CopyInstead(guest.memory, static_cast<unsigned char*>(guest.host), own));  // pinned
+  OK(guest.CopyInstead(guest.memory, guest.bytes + 2, nullptr));
+  IS(guest.CopyInstead(guest.other_memory, guest.bytes, own), INVALID_VALUE);
+  IS(guest.CopyInstead(guest.pooled, guest.bytes, own), INVALID_VALUE);
+  BOOST_TEST(Is(guest.Launch(guest.executable), {5, 6, 0, 0}));
+  SetStack({});
+  IS(guest.CopyInstead(guest.memory, guest.bytes, nullptr), INVALID_VALUE);
+  SetStack({own});
+  // In memory of no context, it is the one that was named.
+  OK(RAW(cuGraphDestroyNode)(guest.node));
+  OK(guest.Copy(guest.pooled, own));
+  guest.Instantiate();
+  IS(guest.CopyInstead(guest.pooled, guest.bytes + 1, other), INVALID_VALUE);
+  OK(guest.CopyInstead(guest.pooled, guest.bytes, other));  // nothing changes
+}
+
+BOOST_AUTO_TEST_CASE(a_node_copies_something) {
+  ContextGuest guest;
+  const auto check = [&](const std::function<CUresult(const CUDA_MEMCPY3D&)>& ask) {
+    for (size_t CUDA_MEMCPY3D::*extent :
+         {&CUDA_MEMCPY3D::WidthInBytes, &CUDA_MEMCPY3D::Height, &CUDA_MEMCPY3D::Depth}) {
+      CUDA_MEMCPY3D copy = CopyOf(guest.bytes, guest.memory);
+      copy.*extent = 0;
+      IS(ask(copy), INVALID_VALUE);
+    }
+  };
+  check([&](const CUDA_MEMCPY3D& copy) {
+    return RAW(cuGraphAddMemcpyNode)(&guest.node, guest.graph, nullptr, 0, &copy, nullptr);
+  });
+  OK(guest.Copy(guest.memory, nullptr));
+  check([&](const CUDA_MEMCPY3D& copy) {
+    return RAW(cuGraphMemcpyNodeSetParams)(guest.node, &copy);
+  });
+  guest.Instantiate();
+  check([&](const CUDA_MEMCPY3D& copy) {
+    return RAW(cuGraphExecMemcpyNodeSetParams)(guest.executable, guest.node, &copy, nullptr);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_fill_tells_its_whole_value) {
+  ContextGuest guest;
+  const CUDA_MEMSET_NODE_PARAMS fill = FillOf(guest.memory, 0x102);
+  const CUcontext context = guest.context.get();
+  OK(RAW(cuGraphAddMemsetNode)(&guest.node, guest.graph, nullptr, 0, &fill, context));
+  CUDA_MEMSET_NODE_PARAMS told = {};
+  OK(RAW(cuGraphMemsetNodeGetParams)(guest.node, &told));
+  BOOST_TEST(told.value == 0x102u);  // which is no byte
+}
+
+BOOST_AUTO_TEST_CASE(a_kernel_that_is_instantiated_keeps_local_memory) {
+  ContextGuest guest;
+  const CUcontext own = guest.context.get();
+  const CUcontext other = guest.other.get();
+  const unsigned before = FlagsOf(own);
+  BOOST_TEST((before & CU_CTX_LMEM_RESIZE_TO_MAX) == 0u);
+  // Fills of the device's memory and copies do not.
+  OK(guest.Fill(guest.memory, own));
+  OK(guest.Copy(guest.memory, own));
+  guest.Instantiate();
+  BOOST_TEST(FlagsOf(own) == before);
+
+  CUmodule module = nullptr;
+  CUDA_KERNEL_NODE_PARAMS_v2 kernel = {};
+  Sim::RegisterKernel("store", DoNothing);
+  OK(RAW(cuModuleLoadData)(&module, kPtx));
+  OK(RAW(cuModuleGetFunction)(&kernel.func, module, "store"));
+  kernel.gridDimX = kernel.gridDimY = kernel.gridDimZ = 1;
+  kernel.blockDimX = kernel.blockDimY = kernel.blockDimZ = 1;
+  unsigned value = 0;
+  void* parameters[] = {&guest.memory, &value};
+  kernel.kernelParams = parameters;
+  OK(RAW(cuGraphAddKernelNode)(&guest.node, guest.graph, nullptr, 0, &kernel));
+  BOOST_TEST(FlagsOf(own) == before);
+  SetStack({other});
+  guest.Instantiate();
+  BOOST_TEST(FlagsOf(own) == (before | CU_CTX_LMEM_RESIZE_TO_MAX));
+  BOOST_TEST((FlagsOf(other) & CU_CTX_LMEM_RESIZE_TO_MAX) == 0u);
+  SetStack({own});
+  OK(RAW(cuCtxSetFlags)(before));
+  OK(RAW(cuGraphLaunch)(guest.executable, guest.stream));
+  OK(RAW(cuStreamSynchronize)(guest.stream));
+  BOOST_TEST(FlagsOf(own) == before);
+}
+
+BOOST_AUTO_TEST_CASE(fills_and_copies_are_kernels_now_and_then) {
+  CheckKeepsLocalMemory([](ContextGuest& guest) {
+    CUdeviceptr managed = 0;
+    OK(RAW(cuMemAllocManaged)(&managed, 64, CU_MEM_ATTACH_GLOBAL));
+    OK(guest.Fill(managed, guest.other.get()));
+  });
+  CheckKeepsLocalMemory([](ContextGuest& guest) {
+    CUDA_MEMSET_NODE_PARAMS rows = FillOf(guest.memory, 1);
+    rows.height = 3;
+    rows.pitch = 16;
+    const CUcontext named = guest.other.get();
+    OK(RAW(cuGraphAddMemsetNode)(&guest.node, guest.graph, nullptr, 0, &rows, named));
+  });
+  CheckKeepsLocalMemory([](ContextGuest& guest) {
+    CUDA_MEMCPY3D copy = CopyOf(nullptr, guest.other_memory);
+    copy.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+    copy.srcDevice = guest.memory;
+    const CUcontext named = guest.context.get();
+    OK(RAW(cuGraphAddMemcpyNode)(&guest.node, guest.graph, nullptr, 0, &copy, named));
+  });
+}
