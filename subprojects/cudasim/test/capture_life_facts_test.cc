@@ -287,7 +287,7 @@ BOOST_AUTO_TEST_CASE(an_event_of_a_capture_that_is_over_is_not_external) {
   IS(wait(guest.stream), INVALID_VALUE);
   BOOST_CHECK_EQUAL(StatusOf(guest.stream), kLost);
   IS(End(guest.stream), STREAM_CAPTURE_INVALIDATED);
-  // Nor one of a capture that is lost.
+  // Nor one of a capture that is invalidated.
   OK(Begin(guest.stream, kGlobal));
   OK(guest.Record(guest.captured, guest.stream));
   IS(RAW(cuEventQuery)(guest.never), STREAM_CAPTURE_UNSUPPORTED);

@@ -483,7 +483,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_graph_updates_nothing) {
   guest.CheckRefusedAtOnce(nullptr, guest.graph, CUDA_ERROR_INVALID_VALUE);
 }
 
-BOOST_AUTO_TEST_CASE(nobody_need_hear_of_the_result) {
+BOOST_AUTO_TEST_CASE(the_result_may_be_left_out) {
   UpdateGuest guest;
   guest.AddFill(guest.graph, 0, 1);
   guest.Instantiate();

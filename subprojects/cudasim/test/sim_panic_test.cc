@@ -208,7 +208,8 @@ BOOST_AUTO_TEST_CASE(objects, *OnlySim()) {
   CheckPanics("event_of_a_destroyed_context", "cuEventQuery(0x2c", dead);
   CheckPanics("garbage_module", "cuModuleUnload(0x", "this never was a module");
   CheckPanics("unloaded_module", "cuModuleUnload(0x2c", "the module was unloaded");
-  CheckPanics("kernel_node_without_context", "a node is made of a kernel", "a real driver crashes here");
+  CheckPanics("kernel_node_without_context", "a node is made of a kernel",
+              "a real driver crashes here");
   CheckPanics("garbage_function", "cuLaunchKernel(0x", "this never was a function");
   CheckPanics("callback_waits_for_itself", "cuStreamSynchronize(0x2c", "own callback");
   CheckPanics("callback_waits_for_what_waits_for_it", "cuStreamSynchronize(",

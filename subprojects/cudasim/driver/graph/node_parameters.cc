@@ -274,12 +274,14 @@ CUresult GraphExecKernelNodeSetParamsFirst(CUgraphExec executable, CUgraphNode n
 
 CUresult GraphExecMemcpyNodeSetParams(CUgraphExec executable, CUgraphNode node,
                                       const CUDA_MEMCPY3D* copy, CUcontext context) {
-  return RemakeInExecutable(executable, node, CU_GRAPH_NODE_TYPE_MEMCPY, RemakeCopyIn(copy, context));
+  return RemakeInExecutable(executable, node, CU_GRAPH_NODE_TYPE_MEMCPY,
+                            RemakeCopyIn(copy, context));
 }
 
 CUresult GraphExecMemsetNodeSetParams(CUgraphExec executable, CUgraphNode node,
                                       const CUDA_MEMSET_NODE_PARAMS* fill, CUcontext context) {
-  return RemakeInExecutable(executable, node, CU_GRAPH_NODE_TYPE_MEMSET, RemakeFillIn(fill, NamedOrCurrent(context)));
+  return RemakeInExecutable(executable, node, CU_GRAPH_NODE_TYPE_MEMSET,
+                            RemakeFillIn(fill, NamedOrCurrent(context)));
 }
 
 CUresult GraphNodeSetParams(CUgraphNode node, CUgraphNodeParams* params) {

@@ -91,8 +91,8 @@ CUgraphExecUpdateResult Check(const Work& old, const Work& work) {
 CUgraphExecUpdateResult Replace(Work* old, const Work& work) {
   const CUgraphExecUpdateResult result = Check(*old, work);
   if (result != CU_GRAPH_EXEC_UPDATE_SUCCESS) return result;
-  const Incarnation named = work.type == CU_GRAPH_NODE_TYPE_MEMCPY ? work.incarnation
-                                                                    : old->incarnation;
+  const Incarnation named =
+      work.type == CU_GRAPH_NODE_TYPE_MEMCPY ? work.incarnation : old->incarnation;
   *old = work;
   old->incarnation = named;
   return result;

@@ -396,7 +396,8 @@ CUresult MemGetAddressRange(CUdeviceptr* base, size_t* size, CUdeviceptr address
   if (code != CUDA_SUCCESS) return code;
   Allocation allocation;
   const bool is_found = Memory::Find(address, &allocation) && !IsIdleMemory(allocation) &&
-                        allocation.access != 0 && IsWithinReach(address, incarnation.context->device());
+                        allocation.access != 0 &&
+                        IsWithinReach(address, incarnation.context->device());
   if (!is_found) return CUDA_ERROR_NOT_FOUND;
   if (base != nullptr) *base = allocation.base;
   if (size != nullptr) *size = allocation.size;

@@ -439,8 +439,8 @@ CUresult StreamWaitEvent(CUstream stream_handle, CUevent handle, unsigned flags)
   if (code != CUDA_SUCCESS) return code;
   PanicIfShared(handle, event, stream.incarnation);
   if ((flags & CU_EVENT_WAIT_EXTERNAL) != 0) {
-    const bool is_lost = Captures::CheckEvent(event.captured, /*lose=*/false) ==
-                         CUDA_ERROR_INVALID_VALUE;
+    const bool is_lost =
+        Captures::CheckEvent(event.captured, /*lose=*/false) == CUDA_ERROR_INVALID_VALUE;
     if (!is_lost) return WaitForExternal(stream, handle);
     Captures::Lose(stream);
     return CUDA_ERROR_INVALID_VALUE;
