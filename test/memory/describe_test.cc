@@ -184,7 +184,8 @@ BOOST_AUTO_TEST_CASE(what_went_with_its_context_is_unknown) {
   for (const CUdeviceptr pointer : pointers) CheckIsUnknown(pointer);
 }
 
-BOOST_AUTO_TEST_CASE(pool_memory_outlives_its_pool) {
+// A driver (580.159.04) does it, and crashes now and then when another pool is destroyed later.
+BOOST_AUTO_TEST_CASE(pool_memory_outlives_its_pool, *OnlySim()) {
   const Owner owner;
   CUmemPoolProps properties = {};
   properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;

@@ -342,14 +342,14 @@ BOOST_AUTO_TEST_CASE(a_devices_pool_can_be_replaced) {
   BOOST_CHECK(current == pool);
   const CUdeviceptr pointer = owner.Allocate();
   CheckIsPoolMemory(pointer, pool, pointer);
+  owner.Free(pointer);
   OK(RAW(cuMemPoolDestroy)(pool));  // falls back to the default
   OK(RAW(cuDeviceGetMemPool)(&current, 0));
   BOOST_CHECK(current == DefaultPool());
-  owner.Free(pointer);
 }
 
-// So the documentation of cuMemPoolDestroy. An H100's driver (580.159.04) does it, and crashes now
-// and then when another pool is destroyed later.
+// So the documentation of cuMemPoolDestroy. A driver (580.159.04) does it, and crashes now and then
+// when another pool is destroyed later.
 BOOST_AUTO_TEST_CASE(memory_outlives_its_pool, *cudasim_test::OnlySim()) {
   OwnContext::DestroyIdle();
   const Owner owner;

@@ -209,6 +209,7 @@ BOOST_AUTO_TEST_CASE(only_a_pool_made_for_it_is_exported) {
   IS(RAW(cuMemPoolExportPointer)(&data, address), INVALID_VALUE);
   IS(RAW(cuMemPoolExportPointer)(nullptr, exporter.address), INVALID_VALUE);
   OK(RAW(cuMemFreeAsync)(address, exporter.stream));
+  OK(RAW(cuStreamSynchronize)(exporter.stream));
   OK(RAW(cuMemPoolDestroy)(pool));
 }
 
