@@ -2,7 +2,7 @@
 //
 // What nodes were made with, and other things for them to do.
 //
-// Source: test/graph_node_facts_test.cc.
+// Source: test/graph_node_facts_test.cc and test/graph_node_context_facts_test.cc.
 
 #include "driver/graph/node_parameters.h"
 

@@ -13,7 +13,7 @@ namespace cudasim::driver {
 
 // Replaces `old` by `work`, which is of the same type, in the same context. Not SUCCESS: what
 // forbids it, and nothing is changed. Source: test/graph_update_facts_test.cc and
-// test/graph_node_facts_test.cc.
+// test/graph_node_context_facts_test.cc.
 CUgraphExecUpdateResult Replace(Work* old, const Work& work);
 
 }  // namespace cudasim::driver

@@ -45,7 +45,8 @@ CUresult WaitFor(const TaskPointer& task);
 
 // What a node of a graph does that names that context, or none. INVALID_VALUE: nothing could be
 // copied, or filled, so; or a fill is in no context: it works in that of the memory, and of memory
-// that has none, as a pool's, in the one that is named. Source: test/graph_node_facts_test.cc.
+// that has none, as a pool's, in the one that is named. Source:
+// test/graph_node_context_facts_test.cc.
 CUresult MakeCopyWork(const CUDA_MEMCPY3D& copy, const Incarnation& named, Work* work);
 CUresult MakeFillWork(const CUDA_MEMSET_NODE_PARAMS& fill, const Incarnation& named, Work* work);
 
