@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """calls_test.py SOURCE_ROOT
 
-Every public function of the bridge is named in test/runtime/calls.cc, code_calls.cc or
-library_calls.cc, so that the tests of what no call may do (undisturbed_test.cc, reentry_test.cc, and the
-walk over faults, test/faults) cannot forget one; and every one of the headers below it that may call
+Every public function of the bridge is named in one of test/runtime/*_calls.cc, so that the tests of what no
+call may do (undisturbed_test.cc, reentry_test.cc, and the walk over faults, test/faults) cannot forget one; and every one of the headers below it that may call
 the driver or somebody's code, in test/process/reentry_test.cc and, if it calls the driver, in
 test/faults/core_calls.cc; and every one of c.h that may, in test/faults/c_calls.cc.
 """
@@ -149,7 +148,7 @@ def named_in(paths):
     return found
 
 
-named = named_in(f"test/runtime/{name}" for name in ("calls.cc", "code_calls.cc", "library_calls.cc"))
+named = named_in(str(path.relative_to(root)) for path in sorted(root.glob("test/runtime/*_calls.cc")))
 faulted = named_in(("test/faults/core_calls.cc", "test/faults/c_calls.cc", "test/runtime/code_calls.cc"))
 
 missing = sorted(set(declared) - named)
@@ -162,9 +161,9 @@ for header in sorted(include.glob("*.h")):
             lower[name] = header.name
 unknown = sorted(named - set(declared) - set(lower))
 for name in missing:
-    print(f"not ok: {name} of {declared[name]} is not in test/runtime/*calls.cc")
+    print(f"not ok: {name} of {declared[name]} is not in test/runtime/*_calls.cc")
 for name in unknown:
-    print(f"not ok: test/runtime/*calls.cc names {name}, which no header declares")
+    print(f"not ok: test/runtime/*_calls.cc names {name}, which no header declares")
 
 walked = set(re.findall(r"\w+", (root / "test" / "process" / "reentry_test.cc").read_text()))
 for name, header in sorted(lower.items()):

@@ -2,7 +2,7 @@
 //
 // Every call of the bridge, in forms that succeed and in forms that fail, for the tests of
 // what none of them may do. test/headers/calls_test.py fails where a function of the bridge
-// is named neither in calls.cc nor in code_calls.cc.
+// is named in none of *_calls.cc.
 
 #ifndef CUGUEST_TEST_RUNTIME_CALLS_H_
 #define CUGUEST_TEST_RUNTIME_CALLS_H_
@@ -99,6 +99,11 @@ struct Call {
   std::function<Outcome(const Things&)> make;
 };
 
+inline constexpr auto kOk = absl::StatusCode::kOk;
+inline constexpr auto kRefused = absl::StatusCode::kInvalidArgument;
+inline constexpr auto kOver = absl::StatusCode::kFailedPrecondition;
+inline constexpr auto kDepends = std::nullopt;
+
 // What a call that gives a value says of it.
 inline absl::Status Holds(bool claim) {
   return claim ? absl::OkStatus() : absl::InternalError("a value is not what it should be");
@@ -116,8 +121,12 @@ absl::Status EnterAndLeave(Scope& scope) {
 
 std::vector<Call> Joined(const std::vector<std::vector<Call>>& tables);
 
-// They leave the last error of the runtime as it is, set or not.
+// They leave the last error of the runtime as it is, set or not: those of bridge_calls.cc,
+// memory_calls.cc and stream_calls.cc.
 const std::vector<Call>& Calls();
+std::vector<Call> BridgeCalls();
+std::vector<Call> MemoryCalls();
+std::vector<Call> StreamCalls();
 
 // Those that load, link and launch code, which never call the runtime.
 const std::vector<Call>& CallsOfCode();

@@ -29,10 +29,6 @@ using cuguest::testing::Sim;
 using module_test::kBroken;
 using module_test::Ptx;
 
-constexpr auto kOk = StatusCode::kOk;
-constexpr auto kRefused = StatusCode::kInvalidArgument;
-constexpr auto kOver = StatusCode::kFailedPrecondition;
-constexpr auto kDepends = std::nullopt;
 constexpr LaunchShape kShape{1, 32};
 const cuguest::HostSpan<const unsigned char> kEmbedded(
     reinterpret_cast<const unsigned char*>(module_test::kCode), sizeof(module_test::kCode));

@@ -38,6 +38,14 @@ struct EventGuest : GraphGuest {
     OK(RAW(cuGraphAddEventWaitNode)(&node, graph, after.data(), after.size(), event));
     return node;
   }
+  // Of the other context.
+  CUevent ForeignEvent() const {
+    CUevent foreign = nullptr;
+    SetStack({other.get()});
+    OK(RAW(cuEventCreate)(&foreign, 0));
+    SetStack({context.get()});
+    return foreign;
+  }
   void Instantiate() {
     if (executable != nullptr) OK(RAW(cuGraphExecDestroy)(executable));
     OK(RAW(cuGraphInstantiateWithFlags)(&executable, graph, 0));
@@ -118,10 +126,7 @@ BOOST_AUTO_TEST_CASE(each_launch_waits_for_an_event) {
 
 BOOST_AUTO_TEST_CASE(an_event_of_another_context_is_waited_for) {
   EventGuest guest;
-  CUevent foreign = nullptr;
-  SetStack({guest.other.get()});
-  OK(RAW(cuEventCreate)(&foreign, 0));
-  SetStack({guest.context.get()});
+  const CUevent foreign = guest.ForeignEvent();
   guest.event = foreign;
   guest.AddWait();
   guest.Instantiate();
@@ -172,10 +177,7 @@ BOOST_AUTO_TEST_CASE(a_wait_node_gets_another_event) {
 
 BOOST_AUTO_TEST_CASE(what_is_instantiated_keeps_to_events_of_one_context) {
   EventGuest guest;
-  CUevent foreign = nullptr;
-  SetStack({guest.other.get()});
-  OK(RAW(cuEventCreate)(&foreign, 0));
-  SetStack({guest.context.get()});
+  const CUevent foreign = guest.ForeignEvent();
   const CUgraphNode record = guest.AddRecord();
   const CUgraphNode wait = guest.AddWait();
   guest.Instantiate();

@@ -66,7 +66,7 @@ bool HasItsMemory(const std::vector<ExecutableNode>& nodes, bool frees_on_launch
 }
 
 // Where a kernel does the work, if one does: also fills of managed memory or of several rows, and
-// copies within the device.
+// copies within the device. Not measured: copies from memory of no context.
 Incarnation PlaceOfKernel(const Work& work) {
   CUgraphNodeParams params = {};
   switch (work.type) {

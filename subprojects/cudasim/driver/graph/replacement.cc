@@ -32,6 +32,7 @@ std::uint64_t ContextOf(CUdeviceptr address) {
   Allocation allocation;
   return Memory::Find(address, &allocation) ? allocation.incarnation.id : 0;
 }
+
 // Of the source, or else of the destination.
 std::uint64_t ContextOf(const CUDA_MEMCPY3D& copy) {
   const std::uint64_t from = ContextOf(copy.srcDevice);

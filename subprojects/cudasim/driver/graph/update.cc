@@ -159,7 +159,8 @@ class Update {
 }  // namespace
 
 // The nodes stay those of the graph that was instantiated; the user objects and the memory become
-// the other's. Memory has one instance at a time.
+// the other's. Memory has one instance at a time; that it is the updated one from here on is not
+// measured.
 CUresult GraphExecUpdate(CUgraphExec handle, CUgraph graph_handle,
                          CUgraphExecUpdateResultInfo* info) {
   CUgraphExecUpdateResultInfo unread;

@@ -121,6 +121,7 @@ Value AttributeOf(const Allocation& allocation, CUpointer_attribute attribute,
   }
 }
 
+// Not measured of the plural form: memory of a graph that no launch has.
 bool FindKnown(CUdeviceptr address, Allocation* allocation) {
   return Memory::Find(address, allocation) && !IsIdleMemory(*allocation);
 }

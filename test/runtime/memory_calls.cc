@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The calls of memory.h, device_view.h, device_buffer.h, pinned_buffer.h, array.h,
+// texture_object.h, surface_object.h and copy.h.
+
+#include "cuguest/array.h"
+#include "cuguest/copy.h"
+#include "cuguest/device_buffer.h"
+#include "cuguest/memory.h"
+#include "cuguest/pinned_buffer.h"
+#include "cuguest/runtime/device_buffer.h"
+#include "cuguest/runtime/pointer.h"
+#include "cuguest/surface_object.h"
+#include "cuguest/texture_object.h"
+#include "test/runtime/calls.h"
+
+namespace cuguest_runtime_test {
+namespace {
+
+namespace runtime = cuguest::runtime;
+using absl::StatusCode;
+using cuguest::Array;
+using cuguest::ArrayCopy;
+using cuguest::Copy;
+using cuguest::CopyAsync;
+using cuguest::Describe;
+using cuguest::DeviceBuffer;
+using cuguest::DeviceView;
+using cuguest::Download;
+using cuguest::HostSpan;
+using cuguest::PinnedBuffer;
+using cuguest::StreamRef;
+using cuguest::SurfaceObject;
+using cuguest::Texels;
+using cuguest::TextureObject;
+using runtime::ToDriver;
+
+constexpr size_t kCount = Things::kCount;
+constexpr size_t kOverflow = ~size_t{0};
+constexpr size_t kTooMany = size_t{1} << 58;
+
+HostSpan<const int> Source(const Things& t) { return t.numbers; }
+HostSpan<int> Target(const Things& t) { return t.numbers; }
+
+std::vector<Call> Descriptions() {
+  std::vector<Call> calls = {
+      {"Describe: null", kOk, [](const Things&) { return Describe(nullptr); }},
+      {"Describe: a local variable", kOk,
+       [](const Things& t) { return Describe(static_cast<const void*>(&t)); }},
+      {"Describe: freed", kOk, [](const Things& t) { return Describe(t.freed); }},
+      {"Describe: gone with its context", kOk,
+       [](const Things& t) { return Describe(t.ended_view.get()); }},
+      {"Describe ArrayDescription::ToString: an array", kOk,
+       [](const Things& t) {
+         const auto array = Describe(t.array);
+         return array.ok() ? Holds(!array->ToString().empty()) : array.status();
+       }},
+      {"Describe: a null array", kRefused, [](const Things&) { return Describe(CUarray{}); }},
+      {"Name MemoryDescription::ToString MemoryDescription::offset MemoryDescription::bytes_left",
+       kOk,
+       [](const Things&) {
+         const cuguest::MemoryDescription nothing;
+         return Holds(nothing.offset() == 0 && nothing.bytes_left() == 0 &&
+                      !nothing.ToString().empty() && Name(nothing.kind) != nullptr);
+       }},
+      {"DeviceView DeviceView::get DeviceView::data DeviceView::size DeviceView::size_bytes "
+       "DeviceView::empty DeviceView::context DeviceView::device",
+       kOk,
+       [](const Things& t) {
+         const DeviceView<const int> view = t.view;
+         return Holds(ToDriver(view.data()) == view.get() && view.size() == kCount &&
+                      view.size_bytes() == kCount * sizeof(int) && !view.empty() &&
+                      view.context() == t.home.ref() && view.device() == First());
+       }},
+      {"DeviceView::Borrow: null", kRefused,
+       [](const Things&) { return DeviceView<int>::Borrow(CUdeviceptr{0}, 1); }},
+      {"DeviceView::Borrow: host memory", kRefused,
+       [](const Things& t) { return DeviceView<int>::Borrow(t.numbers.data(), kCount); }},
+      {"DeviceView::Borrow: freed", kRefused,
+       [](const Things& t) { return DeviceView<int>::Borrow(t.freed, 1); }},
+      {"DeviceView::Borrow: more than there is", kRefused,
+       [](const Things& t) { return DeviceView<int>::Borrow(t.memories.device, 1U << 20); }},
+      {"DeviceView::Borrow: more than a size_t holds", kRefused,
+       [](const Things& t) { return DeviceView<int>::Borrow(t.memories.device, kOverflow); }},
+      {"DeviceView::Borrow: misaligned", kRefused,
+       [](const Things& t) { return DeviceView<int>::Borrow(t.memories.device + 1, 1); }},
+      {"DeviceView::Subview", kOk, [](const Things& t) { return t.view.Subview(1, 2); }},
+      {"DeviceView::Subview: outside", StatusCode::kOutOfRange,
+       [](const Things& t) { return t.view.Subview(kCount, 1); }},
+  };
+  // Device, managed, pinned, registered, pool and virtual memory.
+  for (size_t kind = 0; kind < 6; ++kind) {
+    calls.push_back({"Describe: each kind", kOk,
+                     [kind](const Things& t) { return Describe(t.memories.All()[kind]); }});
+    calls.push_back({"DeviceView::Borrow: each kind", kOk, [kind](const Things& t) {
+                       return DeviceView<int>::Borrow(t.memories.All()[kind], kCount);
+                     }});
+  }
+  return calls;
+}
+
+std::vector<Call> Buffers() {
+  using Buffer = DeviceBuffer<int>;
+  return {
+      {"DeviceBuffer::Allocate", kOk,
+       [](const Things& t) { return Buffer::Allocate(t.home.ref(), kCount); }},
+      {"DeviceBuffer::Allocate: a destroyed context", kOver,
+       [](const Things& t) { return Buffer::Allocate(t.ended, kCount); }},
+      {"DeviceBuffer::Allocate: no context", kOver,
+       [](const Things&) { return Buffer::Allocate(ContextRef(), kCount); }},
+      {"DeviceBuffer::Allocate: more than a size_t holds", kRefused,
+       [](const Things& t) { return Buffer::Allocate(t.home.ref(), kOverflow); }},
+      {"DeviceBuffer::Allocate: more than there is", StatusCode::kResourceExhausted,
+       [](const Things& t) { return Buffer::Allocate(t.home.ref(), kTooMany); }},
+      {"DeviceBuffer::CopyOf", kOk,
+       [](const Things& t) { return Buffer::CopyOf(t.home.ref(), Source(t)); }},
+      {"DeviceBuffer::CopyOf: a destroyed context", kOver,
+       [](const Things& t) { return Buffer::CopyOf(t.ended, Source(t)); }},
+      {"DeviceBuffer::CopyOf: null", kRefused,
+       [](const Things& t) {
+         return Buffer::CopyOf(t.home.ref(), HostSpan<const int>(nullptr, kCount));
+       }},
+      {"DeviceBuffer::AllocateAsync", kOk,
+       [](const Things& t) { return Buffer::AllocateAsync(t.stream.ref(), kCount); }},
+      {"DeviceBuffer::AllocateAsync: in a capture", kOver,
+       [](const Things& t) { return Buffer::AllocateAsync(t.capturing.ref(), kCount); }},
+      {"DeviceBuffer::AllocateAsync: no stream", kRefused,
+       [](const Things&) { return Buffer::AllocateAsync(StreamRef(), kCount); }},
+      {"DeviceBuffer::Adopt DeviceBuffer::Leak", kOk,
+       [](const Things& t) {
+         absl::StatusOr<Buffer> buffer = Buffer::Adopt(t.memories.device, kCount);
+         if (!buffer.ok()) return buffer.status();
+         return Holds(buffer->Leak().get() == t.memories.device);
+       }},
+      {"DeviceBuffer::Adopt: inside", kRefused,
+       [](const Things& t) { return Buffer::Adopt(t.memories.device + 64, kCount); }},
+      {"DeviceBuffer::Adopt: freed", kRefused,
+       [](const Things& t) { return Buffer::Adopt(t.freed, kCount); }},
+      {"DeviceBuffer::AdoptAsync", kOk,
+       [](const Things& t) {
+         absl::StatusOr<Buffer> buffer =
+             Buffer::AdoptAsync(t.memories.pool, kCount, t.stream.ref());
+         if (!buffer.ok()) return buffer.status();
+         return Holds(buffer->Leak().get() == t.memories.pool);
+       }},
+      {"DeviceBuffer::AdoptAsync: no stream", kRefused,
+       [](const Things& t) { return Buffer::AdoptAsync(t.memories.pool, kCount, StreamRef()); }},
+      {"DeviceBuffer::Free", kOk,
+       [](const Things& t) {
+         absl::StatusOr<Buffer> buffer = Buffer::Allocate(t.home.ref(), kCount);
+         return buffer.ok() ? buffer->Free() : buffer.status();
+       }},
+      {"DeviceBuffer::FreeAsync", kOk,
+       [](const Things& t) {
+         absl::StatusOr<Buffer> buffer = Buffer::AllocateAsync(t.stream.ref(), kCount);
+         return buffer.ok() ? buffer->FreeAsync(t.stream.ref()) : buffer.status();
+       }},
+      {"DeviceBuffer DeviceBuffer::view DeviceBuffer::get DeviceBuffer::data DeviceBuffer::size "
+       "DeviceBuffer::size_bytes DeviceBuffer::empty DeviceBuffer::context DeviceBuffer::device",
+       kOk,
+       [](const Things&) {
+         Buffer empty;
+         return Holds(empty.view().empty() && empty.get() == 0 && empty.data() == nullptr &&
+                      empty.size() == 0 && empty.size_bytes() == 0 && empty.empty() &&
+                      empty.context() == ContextRef() && empty.device() == First());
+       }},
+      {"PinnedBuffer::Allocate", kOk,
+       [](const Things& t) { return PinnedBuffer<int>::Allocate(t.home.ref(), kCount); }},
+      {"PinnedBuffer::Allocate: a destroyed context", kOver,
+       [](const Things& t) { return PinnedBuffer<int>::Allocate(t.ended, kCount); }},
+      {"PinnedBuffer::Allocate: more than a size_t holds", kRefused,
+       [](const Things& t) { return PinnedBuffer<int>::Allocate(t.home.ref(), kOverflow); }},
+      {"PinnedBuffer::Free", kOk,
+       [](const Things& t) {
+         absl::StatusOr<PinnedBuffer<int>> buffer =
+             PinnedBuffer<int>::Allocate(t.home.ref(), kCount);
+         return buffer.ok() ? buffer->Free() : buffer.status();
+       }},
+      {"PinnedBuffer PinnedBuffer::data PinnedBuffer::span PinnedBuffer::size "
+       "PinnedBuffer::size_bytes PinnedBuffer::empty PinnedBuffer::context PinnedBuffer::device "
+       "PinnedBuffer::Leak",
+       kOk,
+       [](const Things&) {
+         PinnedBuffer<int> empty;
+         return Holds(empty.data() == nullptr && empty.span().size() == 0 && empty.size() == 0 &&
+                      empty.size_bytes() == 0 && empty.empty() && empty.context() == ContextRef() &&
+                      empty.device() == First() && empty.Leak().data() == nullptr);
+       }},
+      {"AllocateBuffer", kOk,
+       [](const Things& t) { return runtime::AllocateBuffer<int>(t.home.ref(), kCount); }},
+      {"AllocateBuffer: a destroyed context", kOver,
+       [](const Things& t) { return runtime::AllocateBuffer<int>(t.ended, kCount); }},
+      {"AllocateBuffer: more than a size_t holds", kRefused,
+       [](const Things& t) { return runtime::AllocateBuffer<int>(t.home.ref(), kOverflow); }},
+      {"FreeBuffer", kOk,
+       [](const Things& t) {
+         absl::StatusOr<Buffer> buffer = Buffer::Allocate(t.home.ref(), kCount);
+         return buffer.ok() ? runtime::FreeBuffer(*buffer) : buffer.status();
+       }},
+      {"FreeBuffer: of a pool", kRefused,
+       [](const Things& t) -> Outcome {
+         absl::StatusOr<Buffer> buffer = Buffer::AllocateAsync(t.stream.ref(), kCount);
+         if (!buffer.ok()) return buffer.status();
+         const absl::Status status = runtime::FreeBuffer(*buffer);
+         return {status, std::make_shared<Buffer>(*std::move(buffer))};
+       }},
+  };
+}
+
+absl::StatusOr<Array> ArrayIn(const Things& t) {
+  CUDA_ARRAY3D_DESCRIPTOR shape = {};
+  shape.Width = kCount;
+  shape.Format = CU_AD_FORMAT_SIGNED_INT32;
+  shape.NumChannels = 1;
+  shape.Flags = CUDA_ARRAY3D_SURFACE_LDST;
+  return Array::Create(t.home.ref(), shape);
+}
+
+// What `use` says of an array and gives, which end with the outcome.
+template <typename Use>
+std::function<Outcome(const Things&)> OfArray(const Use& use) {
+  return [use](const Things& t) -> Outcome {
+    absl::StatusOr<Array> array = ArrayIn(t);
+    if (!array.ok()) return array.status();
+    Outcome used = use(*array, t);
+    using Both = std::pair<Array, std::shared_ptr<void>>;
+    return {used.status, std::make_shared<Both>(*std::move(array), std::move(used.object))};
+  };
+}
+
+std::vector<Call> Arrays() {
+  return {
+      {"Array::Create", kOk, [](const Things& t) { return ArrayIn(t); }},
+      {"Array::Create: a destroyed context", kOver,
+       [](const Things& t) { return Array::Create(t.ended, CUDA_ARRAY3D_DESCRIPTOR()); }},
+      {"Array::Create: no shape", kRefused,
+       [](const Things& t) { return Array::Create(t.home.ref(), CUDA_ARRAY3D_DESCRIPTOR()); }},
+      {"Array::Destroy", kOk,
+       [](const Things& t) {
+         absl::StatusOr<Array> array = ArrayIn(t);
+         return array.ok() ? array->Destroy() : array.status();
+       }},
+      {"Array Array::get Array::empty Array::description Array::context Array::Leak", kOk,
+       [](const Things&) {
+         Array empty;
+         return Holds(empty.get() == nullptr && empty.empty() && empty.description().bytes == 0 &&
+                      empty.context() == ContextRef() && empty.Leak() == nullptr);
+       }},
+      {"Copy: to and from an array", kOk, OfArray([](const Array& array, const Things& t) {
+         const absl::Status copied = Copy(array, Source(t));
+         return copied.ok() ? Copy(Target(t), array) : copied;
+       })},
+      {"Copy: outside of an array", StatusCode::kOutOfRange,
+       OfArray([](const Array& array, const Things& t) {
+         ArrayCopy part;
+         part.y = 1;
+         return Copy(t.view, array, part);
+       })},
+      {"CopyAsync: to an array", kOk, OfArray([](const Array& array, const Things& t) {
+         const absl::Status copied = CopyAsync(array, t.view, t.stream.ref());
+         return copied.ok() ? t.stream.ref().Synchronize() : copied;
+       })},
+      {"TextureObject::Create", kOk, OfArray([](const Array& array, const Things&) {
+         return TextureObject::Create(array, CUDA_TEXTURE_DESC());
+       })},
+      {"TextureObject::Create: a destroyed context", kOver,
+       [](const Things& t) {
+         return TextureObject::Create(t.ended, CUDA_RESOURCE_DESC(), CUDA_TEXTURE_DESC());
+       }},
+      {"TextureObject::Create: of more than there is", StatusCode::kOutOfRange,
+       [](const Things& t) {
+         Texels texels;
+         texels.width = kOverflow;
+         return TextureObject::Create(t.home.ref(), t.view, texels, CUDA_TEXTURE_DESC());
+       }},
+      {"TextureObject::Destroy", kOk, OfArray([](const Array& array, const Things&) {
+         absl::StatusOr<TextureObject> texture = TextureObject::Create(array, CUDA_TEXTURE_DESC());
+         return texture.ok() ? texture->Destroy() : texture.status();
+       })},
+      {"SurfaceObject::Create", kOk,
+       OfArray([](const Array& array, const Things&) { return SurfaceObject::Create(array); })},
+      {"SurfaceObject::Create: of an array that is not for one", kOver,
+       [](const Things& t) { return SurfaceObject::Create(t.home.ref(), t.array); }},
+      {"SurfaceObject::Destroy", kOk, OfArray([](const Array& array, const Things&) {
+         absl::StatusOr<SurfaceObject> surface = SurfaceObject::Create(array);
+         return surface.ok() ? surface->Destroy() : surface.status();
+       })},
+      {"TextureObject TextureObject::get TextureObject::empty TextureObject::context "
+       "TextureObject::Leak SurfaceObject SurfaceObject::get SurfaceObject::empty "
+       "SurfaceObject::context SurfaceObject::Leak",
+       kOk,
+       [](const Things&) {
+         TextureObject texture;
+         SurfaceObject surface;
+         return Holds(texture.get() == 0 && texture.empty() && texture.context() == ContextRef() &&
+                      texture.Leak() == 0 && surface.get() == 0 && surface.empty() &&
+                      surface.context() == ContextRef() && surface.Leak() == 0);
+       }},
+  };
+}
+
+std::vector<Call> Copies() {
+  return {
+      {"Copy: from the host", kOk, [](const Things& t) { return Copy(t.view, Source(t)); }},
+      {"Copy: to the host", kOk, [](const Things& t) { return Copy(Target(t), t.view); }},
+      {"Copy: on the device", kOk, [](const Things& t) { return Copy(t.managed_view, t.view); }},
+      {"Copy: of memory that no context owns", kDepends,
+       [](const Things& t) { return Copy(Target(t), t.pool_view); }},
+      {"Copy: of different lengths", kRefused,
+       [](const Things& t) { return Copy(t.view, HostSpan<const int>(t.numbers.data(), 1)); }},
+      {"Copy: null", kRefused,
+       [](const Things& t) { return Copy(t.view, HostSpan<const int>(nullptr, kCount)); }},
+      {"Copy: in a destroyed context", kOver,
+       [](const Things& t) { return Copy(t.ended_view, Source(t)); }},
+      {"Download", kOk, [](const Things& t) { return Download(t.view).status(); }},
+      {"Download: in a destroyed context", kOver,
+       [](const Things& t) { return Download(t.ended_view).status(); }},
+      {"CopyAsync: from the host", kOk,
+       [](const Things& t) { return CopyAsync(t.view, Source(t), t.stream.ref()); }},
+      {"CopyAsync: to the host", kOk,
+       [](const Things& t) { return CopyAsync(Target(t), t.view, t.stream.ref()); }},
+      {"CopyAsync: on the device", kOk,
+       [](const Things& t) { return CopyAsync(t.pool_view, t.view, t.stream.ref()); }},
+      {"CopyAsync: in a destroyed context", kOver,
+       [](const Things& t) { return CopyAsync(t.ended_view, Source(t), t.stream.ref()); }},
+      {"CopyAsync: no stream", kRefused,
+       [](const Things& t) { return CopyAsync(t.view, Source(t), StreamRef()); }},
+      {"Fill", kOk, [](const Things& t) { return Fill(t.view, 3); }},
+      {"Fill: in a destroyed context", kOver,
+       [](const Things& t) { return Fill(t.ended_view, 3); }},
+      {"FillAsync", kOk, [](const Things& t) { return FillAsync(t.view, 3, t.stream.ref()); }},
+      {"FillAsync: no stream", kRefused,
+       [](const Things& t) { return FillAsync(t.view, 3, StreamRef()); }},
+      {"Zero", kOk, [](const Things& t) { return Zero(t.view); }},
+      {"Zero: of memory that no context owns", kDepends,
+       [](const Things& t) { return Zero(t.pool_view); }},
+      {"ZeroAsync", kOk, [](const Things& t) { return ZeroAsync(t.view, t.stream.ref()); }},
+      {"ZeroAsync: in a destroyed context", kOver,
+       [](const Things& t) { return ZeroAsync(t.ended_view, t.stream.ref()); }},
+  };
+}
+
+}  // namespace
+
+std::vector<Call> MemoryCalls() { return Joined({Descriptions(), Buffers(), Arrays(), Copies()}); }
+
+}  // namespace cuguest_runtime_test

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The calls of stream.h.
+
+#include "cuguest/stream.h"
+#include "test/runtime/calls.h"
+
+namespace cuguest_runtime_test {
+namespace {
+
+using absl::StatusCode;
+using cuguest::Event;
+using cuguest::Stream;
+using cuguest::StreamRef;
+
+std::vector<Call> Streams() {
+  return {
+      {"StreamRef StreamRef::Borrow StreamRef::get StreamRef::context", kOk,
+       [](const Things& t) {
+         const auto ref = StreamRef::Borrow(t.stream.get());
+         if (!ref.ok()) return ref.status();
+         return Holds(ref->get() == t.stream.get() && ref->context() == t.home.ref());
+       }},
+      {"StreamRef::Borrow: stream 0", kDepends,
+       [](const Things&) { return StreamRef::Borrow(nullptr); }},
+      {"StreamRef::Borrow: stream 0 of a context", kOk,
+       [](const Things& t) { return StreamRef::Borrow(nullptr, t.home.ref()).IsDone(); }},
+      {"StreamRef::device", kOk, [](const Things& t) { return t.stream.ref().device(); }},
+      {"StreamRef::device: no stream", kRefused,
+       [](const Things&) { return StreamRef().device(); }},
+      {"StreamRef::capture_state", kOk,
+       [](const Things& t) {
+         return Holds(t.stream.ref().capture_state() == cuguest::CaptureState::kNone);
+       }},
+      {"StreamRef::Synchronize", kOk, [](const Things& t) { return t.stream.ref().Synchronize(); }},
+      {"StreamRef::Synchronize: in a capture", kOver,
+       [](const Things& t) { return t.capturing.ref().Synchronize(); }},
+      {"StreamRef::Synchronize: no stream", kRefused,
+       [](const Things&) { return StreamRef().Synchronize(); }},
+      {"StreamRef::IsDone", kOk, [](const Things& t) { return t.stream.ref().IsDone(); }},
+      {"StreamRef::IsDone: a destroyed context", kOver,
+       [](const Things& t) { return StreamRef::Borrow(nullptr, t.ended).IsDone(); }},
+      {"StreamRef::WaitFor", kOk,
+       [](const Things& t) { return t.stream.ref().WaitFor(t.others_event); }},
+      {"StreamRef::WaitFor: no event", kRefused,
+       [](const Things& t) { return t.stream.ref().WaitFor(Event()); }},
+      {"StreamRef::WaitFor: a destroyed context", kOver,
+       [](const Things& t) { return t.stream.ref().WaitFor(t.ended_event); }},
+      {"Stream::Create", kOk, [](const Things& t) { return Stream::Create(t.home.ref()); }},
+      {"Stream::Create: a destroyed context", kOver,
+       [](const Things& t) { return Stream::Create(t.ended); }},
+      {"Stream::Create: other flags", kRefused,
+       [](const Things& t) { return Stream::Create(t.home.ref(), 4711); }},
+      {"Stream::Adopt Stream::Leak", kOk,
+       [](const Things& t) {
+         absl::StatusOr<Stream> stream = Stream::Adopt(t.home.stream(), t.home.ref());
+         return stream.ok() ? Holds(stream->Leak() == t.home.stream()) : stream.status();
+       }},
+      {"Stream::Adopt: stream 0", kRefused,
+       [](const Things& t) { return Stream::Adopt(nullptr, t.home.ref()); }},
+      {"Stream::Release", kOk,
+       [](const Things& t) {
+         absl::StatusOr<Stream> stream = Stream::Create(t.home.ref());
+         return stream.ok() ? stream->Release() : stream.status();
+       }},
+      {"Stream Stream::ref Stream::get Stream::context", kOk,
+       [](const Things&) {
+         const Stream empty;
+         return Holds(empty.ref() == StreamRef() && empty.get() == nullptr &&
+                      empty.context() == ContextRef());
+       }},
+  };
+}
+
+std::vector<Call> Events() {
+  return {
+      {"Event::Create", kOk, [](const Things& t) { return Event::Create(t.home.ref()); }},
+      {"Event::Create: a destroyed context", kOver,
+       [](const Things& t) { return Event::Create(t.ended); }},
+      {"Event::Record", kOk,
+       [](const Things& t) -> Outcome {
+         absl::StatusOr<Event> event = Event::Create(t.home.ref());
+         if (!event.ok()) return event.status();
+         const absl::Status status = event->Record(t.stream.ref());
+         return {status, std::make_shared<Event>(*std::move(event))};
+       }},
+      {"Event::Release", kOk,
+       [](const Things& t) {
+         absl::StatusOr<Event> event = Event::Create(t.home.ref());
+         return event.ok() ? event->Release() : event.status();
+       }},
+      {"Event::Record: of another context", kRefused,
+       [](const Things& t) -> Outcome {
+         absl::StatusOr<Event> event = Event::Create(t.other.ref());
+         if (!event.ok()) return event.status();
+         const absl::Status status = event->Record(t.stream.ref());
+         return {status, std::make_shared<Event>(*std::move(event))};
+       }},
+      {"Event::IsDone", kOk, [](const Things& t) { return t.event.IsDone(); }},
+      {"Event::IsDone: a destroyed context", kOver,
+       [](const Things& t) { return t.ended_event.IsDone(); }},
+      {"Event::Synchronize", kOk, [](const Things& t) { return t.event.Synchronize(); }},
+      {"Event::Synchronize: no event", kRefused,
+       [](const Things&) { return Event().Synchronize(); }},
+      {"Event::ElapsedMilliseconds", kOk,
+       [](const Things& t) { return Event::ElapsedMilliseconds(t.event, t.event); }},
+      {"Event::ElapsedMilliseconds: of two contexts", kRefused,
+       [](const Things& t) { return Event::ElapsedMilliseconds(t.event, t.others_event); }},
+      {"Event Event::get Event::context Event::Leak", kOk,
+       [](const Things&) {
+         Event empty;
+         return Holds(empty.get() == nullptr && empty.context() == ContextRef() &&
+                      empty.Leak() == nullptr);
+       }},
+  };
+}
+
+}  // namespace
+
+std::vector<Call> StreamCalls() { return Joined({Streams(), Events()}); }
+
+}  // namespace cuguest_runtime_test
