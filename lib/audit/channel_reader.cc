@@ -137,9 +137,11 @@ class ChannelReader::Channel {
     return count_ > 0 && bytes_ >= sizeof(ChannelHeader) + count_ * sizeof(ChannelSlot);
   }
 
+  // No further than writers are now: to read what one has just written takes its cache lines away.
   std::size_t Drain(const OnEvent& on_event) {
+    const std::uint64_t head = header_->head.load(std::memory_order_acquire);
     std::size_t events = 0;
-    while (events < kMostAtOnce && HasNext()) {
+    while (events < kMostAtOnce && ticket_ < head && HasNext()) {
       const ChannelSlot& first = slots_[ticket_ % count_];
       const std::uint64_t end = ticket_ + std::max<std::uint64_t>(first.slots, 1);
       if (Gather(first) && Dispatch(first.kind, on_event, &events)) {

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -66,7 +67,8 @@ BENCHMARK(PushAndPop)->Arg(0)->Arg(20)->Arg(80)->Iterations(5000)->Repetitions(2
 int ReadUntilTheEnd(const std::string& directory) {
   ChannelReader reader(directory);
   while (reader.processes().empty() || !reader.AllEnded()) {
-    if (reader.Poll([](const ChannelProcess&, const Event&) {}) == 0) usleep(1000);
+    const std::size_t events = reader.Poll([](const ChannelProcess&, const Event&) {});
+    if (events < ChannelReader::kManyEvents) usleep(1000);
   }
   std::filesystem::remove_all(directory);
   return 0;

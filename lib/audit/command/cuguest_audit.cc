@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "lib/audit/channel.h"
+#include "lib/audit/channel_reader.h"
 #include "lib/audit/command/channel_feed.h"
 #include "lib/audit/command/device_memory.h"
 #include "lib/audit/command/event_log.h"
@@ -203,11 +205,12 @@ Program::Environment Audit::EnvironmentOf(const std::string& folder) {
 // Until the program and the processes that it started have ended, or no longer than a grace for the
 // latter.
 void Audit::Wait(Program* program, ChannelFeed* feed, MemoryTrack* memory) {
-  bool idle = false;
-  while (!program->WaitFor(idle ? kPollMilliseconds : 0)) {
-    idle = feed->Poll() == 0;
+  int pause = 0;
+  while (!program->WaitFor(pause)) {
+    const std::size_t events = feed->Poll();
+    pause = events >= ChannelReader::kManyEvents ? 0 : events > 0 ? 1 : kPollMilliseconds;
     memory->SampleChanges();
-    if (idle) files_.Flush();
+    if (pause > 0) files_.Flush();
   }
   int left = kGraceMilliseconds;
   while (feed->Poll() != 0 || (!feed->AllEnded() && left > 0)) {

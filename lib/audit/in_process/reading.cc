@@ -7,6 +7,8 @@
 
 #include <chrono>
 
+#include "lib/audit/channel_reader.h"
+
 namespace cuguest::audit {
 
 Reading::Reading(const OwnChannel* channel, Feed* feed) : channel_(channel), feed_(feed) {
@@ -27,7 +29,8 @@ void Reading::End() {
 void Reading::Run() {
   const auto feed = [this](const Event& event) { feed_->OnEvent(event); };
   while (!is_over_.load()) {
-    if (channel_->Poll(feed) == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const bool is_behind = channel_->Poll(feed) >= ChannelReader::kManyEvents;
+    if (!is_behind) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   channel_->Drain(feed);
 }
