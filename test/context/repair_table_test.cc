@@ -411,8 +411,8 @@ BOOST_DATA_TEST_CASE(a_move_is_an_end_and_a_beginning,
                      mode_index) {
   const GuardMode mode = kModes[mode_index];
   Cast& cast = *g_cast;
-  // To destroy T and make it again takes a real driver a tenth of a second and more, four times for each
-  // of the others.
+  // To destroy T and make it again takes a real driver a tenth of a second and more, four times for
+  // each of the others.
   const bool is_slow = fault[0] == '!' && !cuguest::testing::Sim::IsActive();
   for (const char other : std::string(is_slow ? "A" : "ATD")) {
     // In T a callee commits the fault; then on to the others, or again to T unless it is gone.
