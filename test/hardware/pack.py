@@ -120,7 +120,7 @@ manifest.sort(key=lambda test: order[test["suite"]])
 archive_directory.mkdir(parents=True, exist_ok=True)
 subprocess.run(["strip", "--strip-debug", *to_strip], check=True)
 # The same bytes for the same contents, so that run.py knows them again; on all cores.
-subprocess.run(["tar", "--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner", "--use-compress-program=xz -T0",
+subprocess.run(["tar", "--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner", "--use-compress-program=xz -T0 -1",
                 "-cf", archive_directory / "pack.tar.xz", "-C", out, "."], check=True)
 shutil.copy(pathlib.Path(__file__).with_name("run.py"), archive_directory)
 print(f"{len(manifest)} programs in {archive_directory}")
