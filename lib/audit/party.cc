@@ -8,13 +8,9 @@
 namespace cuguest::audit {
 namespace {
 
-bool StartsWith(std::string_view text, std::string_view start) {
-  return text.substr(0, start.size()) == start;
-}
-
 bool StartsWithOne(std::string_view text, std::initializer_list<std::string_view> starts) {
   for (const std::string_view start : starts) {
-    if (StartsWith(text, start)) {
+    if (text.substr(0, start.size()) == start) {
       return true;
     }
   }
@@ -52,7 +48,7 @@ bool PassesCallsOn(std::string_view file) {
 
 bool IsInterpreter(std::string_view file) {
   for (const std::string_view start : {"python", "libpython"}) {
-    if (StartsWith(file, start) &&
+    if (file.substr(0, start.size()) == start &&
         (file.size() == start.size() ||
          std::isdigit(static_cast<unsigned char>(file[start.size()])) != 0)) {
       return true;

@@ -22,7 +22,7 @@ std::atomic<IncidentHandler> g_handler{nullptr};
 std::atomic<unsigned long long> g_counts[kIncidentKinds];
 
 // Whether anybody is to be notified of it.
-bool Count(IncidentKind kind) {
+bool CountIncident(IncidentKind kind) {
   g_counts[static_cast<int>(kind)].fetch_add(1, std::memory_order_relaxed);
   return g_handler.load(std::memory_order_acquire) != nullptr || internal::HasListeners();
 }
@@ -52,7 +52,7 @@ namespace internal {
 CUresult Report(const Finding& finding, CUcontext expected, Location where) {
   const auto& [happened, kind, repair, result, found] = finding;
   if (!happened || result == CUDA_ERROR_DEINITIALIZED) return CUDA_SUCCESS;
-  if (Count(kind)) {
+  if (CountIncident(kind)) {
     CUcontext current = nullptr;
     static_cast<void>(stack::Current(&current));
     Tell({kind, repair, result, expected, found, current, where.file, where.line, 0});
@@ -63,7 +63,7 @@ CUresult Report(const Finding& finding, CUcontext expected, Location where) {
 
 void ReportIncident(IncidentKind kind, Repair repair, CUresult result, const char* file,
                     int line) noexcept {
-  if (!Count(kind)) return;
+  if (!CountIncident(kind)) return;
   Tell({kind, repair, result, nullptr, nullptr, nullptr, file, line, 0});
 }
 

@@ -39,7 +39,7 @@ absl::Status ProblemStatus(DriverProblem problem, CUresult code, std::string_vie
   return WithProblem(problem, internal::MakeStatus(code, doing, detail));
 }
 
-absl::Status ToStatus(const DriverOutcome& outcome, std::string_view doing) {
+absl::Status OutcomeStatus(const DriverOutcome& outcome, std::string_view doing) {
   std::string text = outcome.text;
   if (const DriverEntry* const missing = outcome.missing) {
     const int version = outcome.table.version;
@@ -75,7 +75,7 @@ absl::StatusOr<const Driver*> Driver::Get() {
   if (known != nullptr) return AsDriver(known);
   const DriverOutcome& outcome = internal::ProcessDriver();
   if (outcome.ok()) return AsDriver(&outcome.table);
-  return ToStatus(outcome, kLoad);
+  return OutcomeStatus(outcome, kLoad);
 }
 
 absl::StatusOr<const Driver*> Driver::GetInitialized() {
@@ -90,7 +90,7 @@ absl::Status Driver::Adopt(DriverLookup lookup, void* user) {
   if (lookup == nullptr) return absl::InvalidArgumentError(absl::StrCat(kAdopt, ": it is null"));
   const DriverOutcome outcome = internal::AdoptDriver(lookup, user);
   if (outcome.ok()) return absl::OkStatus();
-  if (outcome.problem != DriverProblem::kInUse) return ToStatus(outcome, kAdopt);
+  if (outcome.problem != DriverProblem::kInUse) return OutcomeStatus(outcome, kAdopt);
   return WithProblem(
       outcome.problem,
       absl::FailedPreconditionError(absl::StrCat(
@@ -101,7 +101,7 @@ absl::Status Driver::Adopt(DriverLookup lookup, void* user) {
 
 absl::Status Driver::Load(const char* path, Driver* driver) {
   const DriverOutcome outcome = internal::LoadDriver(path);
-  if (!outcome.ok()) return ToStatus(outcome, kLoad);
+  if (!outcome.ok()) return OutcomeStatus(outcome, kLoad);
   static_cast<DriverTable&>(*driver) = outcome.table;
   return absl::OkStatus();
 }

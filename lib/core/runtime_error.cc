@@ -10,7 +10,7 @@
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
-struct Row {
+struct RuntimeRow {
   int code;
   const char* name;
   int driver;  // the driver's code
@@ -21,7 +21,7 @@ struct Row {
 // order, without those that say the same as the driver's of the same number (error.cc). Plain
 // numbers, so that no header of the runtime is needed; the test holds them against the runtime and
 // the driver.
-constexpr Row kRows[] = {
+constexpr RuntimeRow kRuntimeRows[] = {
     {3, "cudaErrorInitializationError", 3,
      "the runtime could not initialise the driver: mostly a process that was forked from one that "
      "had used CUDA, where CUDA cannot be used: start it with exec or spawn"},
@@ -94,21 +94,21 @@ constexpr Row kRows[] = {
     {10000, "cudaErrorApiFailureBase", 999,
      "deprecated: numbers above this one are the driver's plus 10000"},
 };
-constexpr CodeTable<Row> kTable = kRows;
+constexpr CodeTable<RuntimeRow> kTable = kRuntimeRows;
 
 // A number that cuguest does not know means the same to both: NVIDIA has numbered
 // alike since CUDA 10.1.
-constexpr char kUnrecognized[] = "cudaErrorUnrecognized";
+constexpr char kUnrecognizedName[] = "cudaErrorUnrecognized";
 
 constexpr int kRuntimeUnknown = 999;
 constexpr int kApiFailureBase = 10000;  // cudaErrorApiFailureBase
 
-constexpr char kPayload[] = "cuguest/cudaError_t";
+constexpr char kRuntimePayload[] = "cuguest/cudaError_t";
 
 }  // namespace
 
 CUresult RuntimeToDriver(int code) noexcept {
-  const Row* row = kTable.Find(code);
+  const RuntimeRow* row = kTable.Find(code);
   if (row != nullptr) return static_cast<CUresult>(row->driver);
   return static_cast<CUresult>(code > kApiFailureBase ? code - kApiFailureBase : code);
 }
@@ -118,20 +118,20 @@ int DriverToRuntime(CUresult code) noexcept {
 }
 
 const char* RuntimeErrorName(int code) noexcept {
-  const Row* row = kTable.Find(code);
+  const RuntimeRow* row = kTable.Find(code);
   const char* const name = row != nullptr ? row->name : RuntimeNameOf(static_cast<CUresult>(code));
-  return name != nullptr ? name : kUnrecognized;
+  return name != nullptr ? name : kUnrecognizedName;
 }
 
 const char* RuntimeErrorText(int code) noexcept {
-  const Row* row = kTable.Find(code);
+  const RuntimeRow* row = kTable.Find(code);
   return row != nullptr ? row->text : ErrorText(RuntimeToDriver(code));
 }
 
 absl::Status RuntimeErrorStatus(int code, std::string_view doing, std::string_view object,
                                 std::string_view said) {
   absl::Status status = ErrorStatus(RuntimeToDriver(code), doing, object, said);
-  SetNumber(kPayload, code, &status);
+  SetNumber(kRuntimePayload, code, &status);
   return status;
 }
 
@@ -142,7 +142,7 @@ absl::Status MakeRuntimeStatus(int code, std::string_view doing, std::string_vie
 }
 
 std::optional<int> RuntimeCodeOf(const absl::Status& status) {
-  const std::optional<int> code = NumberOf(kPayload, status);
+  const std::optional<int> code = NumberOf(kRuntimePayload, status);
   if (code.has_value()) return code;
   const std::optional<CUresult> driver = CodeOf(status);
   if (!driver.has_value()) return std::nullopt;

@@ -23,7 +23,7 @@ std::string Counted(std::size_t count, const char* what) {
   return absl::StrCat(count, " ", what, count == 1 ? "" : "s");
 }
 
-std::string PlaceText(const ParamPlace& place) {
+std::string ParamPlaceText(const ParamPlace& place) {
   return absl::StrCat(Counted(place.size, "byte"), " at offset ", place.offset);
 }
 
@@ -186,8 +186,8 @@ absl::Status CheckParams(const KernelInContext& launched, const ParamLayoutView&
   }
   for (std::size_t i = 0; compared != KernelParams::Compared::kCount && i < layout.count; ++i) {
     if (KernelParams::IsRight(takes[i], layout.places[i], compared)) continue;
-    return Refused(launched, "parameter ", i, " is ", PlaceText(takes[i]), " in the kernel, and ",
-                   PlaceText(layout.places[i]),
+    return Refused(launched, "parameter ", i, " is ", ParamPlaceText(takes[i]),
+                   " in the kernel, and ", ParamPlaceText(layout.places[i]),
                    " is given: it is of another type there, or a struct that is laid out "
                    "differently on the device; declare its members as there (a float4 with "
                    "alignas(16)), or say its alignment by ParamTraits");

@@ -17,22 +17,22 @@ using internal::KernelCall;
 using internal::KernelInContext;
 using internal::KernelText;
 
-constexpr char kDoing[] = "ask for the occupancy of";
+constexpr char kAskingOccupancy[] = "ask for the occupancy of";
 constexpr auto kAsTheyAre = KernelCall::Captures::kAsTheyAre;
 
 absl::Status CheckBlock(const KernelInContext& asked, unsigned block) {
   const int most = asked.function.max_threads_per_block;
   if (block > 0 && block <= static_cast<unsigned>(most)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(KernelText(kDoing, asked.kernel), ": a block of ",
-                                                 block, " threads; the kernel allows from 1 to ",
-                                                 most));
+  return absl::InvalidArgumentError(absl::StrCat(KernelText(kAskingOccupancy, asked.kernel),
+                                                 ": a block of ", block,
+                                                 " threads; the kernel allows from 1 to ", most));
 }
 
 }  // namespace
 
 absl::StatusOr<int> MaxActiveBlocks(const Kernel& kernel, const ContextRef& context, unsigned block,
                                     std::size_t shared_bytes) {
-  const KernelCall call(kDoing, kernel, context, kAsTheyAre);
+  const KernelCall call(kAskingOccupancy, kernel, context, kAsTheyAre);
   CUGUEST_RETURN_IF_ERROR(call.status());
   const KernelInContext asked = call.here();
   CUGUEST_RETURN_IF_ERROR(CheckBlock(asked, block));
@@ -40,13 +40,13 @@ absl::StatusOr<int> MaxActiveBlocks(const Kernel& kernel, const ContextRef& cont
   CUGUEST_RETURN_IF_CUDA_ERROR(
       asked.driver.OccupancyMaxActiveBlocksPerMultiprocessor(&blocks, asked.function.function,
                                                              static_cast<int>(block), shared_bytes),
-      KernelText(kDoing, asked.kernel), absl::StrCat("blocks of ", block, " threads"));
+      KernelText(kAskingOccupancy, asked.kernel), absl::StrCat("blocks of ", block, " threads"));
   return blocks;
 }
 
 absl::StatusOr<SuggestedShape> SuggestShape(const Kernel& kernel, const ContextRef& context,
                                             std::size_t shared_bytes, unsigned max_block) {
-  const KernelCall call(kDoing, kernel, context, kAsTheyAre);
+  const KernelCall call(kAskingOccupancy, kernel, context, kAsTheyAre);
   CUGUEST_RETURN_IF_ERROR(call.status());
   const KernelInContext asked = call.here();
   const auto most = static_cast<unsigned>(asked.function.max_threads_per_block);
@@ -56,10 +56,10 @@ absl::StatusOr<SuggestedShape> SuggestShape(const Kernel& kernel, const ContextR
   CUGUEST_RETURN_IF_CUDA_ERROR(asked.driver.OccupancyMaxPotentialBlockSize(
                                    &grid, &block, asked.function.function, nullptr, shared_bytes,
                                    static_cast<int>(std::min(max_block, most))),
-                               KernelText(kDoing, asked.kernel), object);
+                               KernelText(kAskingOccupancy, asked.kernel), object);
   if (block <= 0 || grid <= 0) {
     return absl::ResourceExhaustedError(
-        absl::StrCat(KernelText(kDoing, asked.kernel),
+        absl::StrCat(KernelText(kAskingOccupancy, asked.kernel),
                      ": not one block fits on a multiprocessor, with ", object));
   }
   SuggestedShape shape;
@@ -70,11 +70,11 @@ absl::StatusOr<SuggestedShape> SuggestShape(const Kernel& kernel, const ContextR
 
 absl::StatusOr<int> MaxActiveClusters(const Kernel& kernel, const ContextRef& context,
                                       const LaunchShape& shape) {
-  const KernelCall call(kDoing, kernel, context, kAsTheyAre);
+  const KernelCall call(kAskingOccupancy, kernel, context, kAsTheyAre);
   CUGUEST_RETURN_IF_ERROR(call.status());
   const KernelInContext asked = call.here();
   if (!shape.cluster.has_value()) {
-    return absl::InvalidArgumentError(KernelText(kDoing, asked.kernel) +
+    return absl::InvalidArgumentError(KernelText(kAskingOccupancy, asked.kernel) +
                                       ": the shape has no cluster");
   }
   CUGUEST_RETURN_IF_ERROR(internal::CheckAttributes(asked, shape));
@@ -87,7 +87,7 @@ absl::StatusOr<int> MaxActiveClusters(const Kernel& kernel, const ContextRef& co
 
 absl::StatusOr<std::size_t> AvailableDynamicShared(const Kernel& kernel, const ContextRef& context,
                                                    int blocks, unsigned block) {
-  const KernelCall call(kDoing, kernel, context, kAsTheyAre);
+  const KernelCall call(kAskingOccupancy, kernel, context, kAsTheyAre);
   CUGUEST_RETURN_IF_ERROR(call.status());
   const KernelInContext asked = call.here();
   CUGUEST_ASSIGN_OR_RETURN(const auto ask,
@@ -96,7 +96,8 @@ absl::StatusOr<std::size_t> AvailableDynamicShared(const Kernel& kernel, const C
   std::size_t bytes = 0;
   CUGUEST_RETURN_IF_CUDA_ERROR(
       ask(&bytes, asked.function.function, blocks, static_cast<int>(block)),
-      KernelText(kDoing, asked.kernel), absl::StrCat(blocks, " blocks of ", block, " threads"));
+      KernelText(kAskingOccupancy, asked.kernel),
+      absl::StrCat(blocks, " blocks of ", block, " threads"));
   return bytes;
 }
 

@@ -69,7 +69,7 @@ absl::StatusOr<NvJitLink> FindNvJitLink(int driver_version) {
                          "LD_LIBRARY_PATH"));
 }
 
-int InputType(CodeKind kind) {
+int NvJitLinkInput(CodeKind kind) {
   using Input = cudaimage::NvJitLinkInput;
   constexpr Input kTypes[] = {Input::kPtx,    Input::kCubin,   Input::kCubin, Input::kFatbin,
                               Input::kObject, Input::kArchive, Input::kLtoIr};
@@ -115,19 +115,19 @@ std::vector<std::string> LinkOptions(const JitOptions& options, CUjit_target tar
 }
 
 // An nvJitLinkHandle.
-class LinkState {
+class NvJitLinkWork {
  public:
-  LinkState(const NvJitLink& library, const std::vector<std::string>& options)
+  NvJitLinkWork(const NvJitLink& library, const std::vector<std::string>& options)
       : library_(library.table) {
     std::vector<const char*> texts;
     texts.reserve(options.size());
     for (const std::string& option : options) texts.push_back(option.c_str());
     result_ = library_.Create(&state_, static_cast<std::uint32_t>(texts.size()), texts.data());
   }
-  LinkState(const LinkState&) = delete;
-  LinkState& operator=(const LinkState&) = delete;
+  NvJitLinkWork(const NvJitLinkWork&) = delete;
+  NvJitLinkWork& operator=(const NvJitLinkWork&) = delete;
   // There may be a state, with a log, also where creating failed.
-  ~LinkState() {
+  ~NvJitLinkWork() {
     if (state_ != nullptr) static_cast<void>(library_.Destroy(&state_));
   }
 
@@ -135,7 +135,7 @@ class LinkState {
 
   int Add(const CodeImage& input) {
     const HostSpan<const unsigned char> bytes = input.bytes();
-    return library_.AddData(state_, InputType(input.kind()), bytes.data(), bytes.size(),
+    return library_.AddData(state_, NvJitLinkInput(input.kind()), bytes.data(), bytes.size(),
                             input.name().c_str());
   }
 
@@ -203,7 +203,7 @@ absl::StatusOr<CodeImage> LinkByNvJitLink(const LinkJob& job, JitReport* report)
     CUGUEST_RETURN_IF_ERROR(CheckDefinedOnce(job));
   }
   const auto start = std::chrono::steady_clock::now();
-  LinkState state(library, LinkOptions(job.options, target));
+  NvJitLinkWork state(library, LinkOptions(job.options, target));
   const auto failed = [&](int result, const std::string& object) {
     const std::string log = LogText(state.ErrorLog());
     return absl::Status(CodeFor(result, !log.empty()),

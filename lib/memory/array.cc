@@ -76,9 +76,9 @@ void SetDestination(const Side& side, CUDA_MEMCPY3D* copy) {
 }
 
 // A copy between an array and memory, for internal::RunCopy().
-class Task {
+class ArrayTask {
  public:
-  Task(const Array& array, const CopyEnd& memory, const ArrayCopy& copy, bool is_to_array)
+  ArrayTask(const Array& array, const CopyEnd& memory, const ArrayCopy& copy, bool is_to_array)
       : array_(array),
         memory_(memory),
         copy_(copy),
@@ -192,7 +192,7 @@ class Task {
   std::size_t row_bytes_ = 0;
 };
 
-absl::Status Run(Task task, const StreamRef* stream) {
+absl::Status Run(ArrayTask task, const StreamRef* stream) {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   CUGUEST_RETURN_IF_ERROR(stream != nullptr ? driver->Require(&Driver::Memcpy3DAsync).status()
                                             : driver->Require(&Driver::Memcpy3D).status());
@@ -234,12 +234,12 @@ namespace internal {
 
 absl::Status CopyToArray(const Array& to, const CopyEnd& from, const ArrayCopy& copy,
                          const StreamRef* stream) {
-  return Run(Task(to, from, copy, true), stream);
+  return Run(ArrayTask(to, from, copy, true), stream);
 }
 
 absl::Status CopyFromArray(const CopyEnd& to, const Array& from, const ArrayCopy& copy,
                            const StreamRef* stream) {
-  return Run(Task(from, to, copy, false), stream);
+  return Run(ArrayTask(from, to, copy, false), stream);
 }
 
 }  // namespace internal

@@ -19,7 +19,7 @@ constexpr std::size_t kMostLogBytes = 64 << 20;
 constexpr unsigned kMostOptimization = 4;
 
 // What the driver writes is in front.
-enum Place { kWallTime, kInfoLog, kInfoSize, kErrorLog, kErrorSize, kThreads };
+enum OptionPlace { kWallTime, kInfoLog, kInfoSize, kErrorLog, kErrorSize, kThreads };
 
 // The API versions of kJitSplitCompile and kJitLoaderThreads.
 constexpr int kHasSplitCompile = 13000;

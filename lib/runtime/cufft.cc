@@ -100,7 +100,7 @@ absl::Status CheckNumbers(const FftShape& shape) {
   return absl::OkStatus();
 }
 
-absl::Status CheckNotCapturing(const StreamRef& stream, std::size_t bytes, const FftShape& shape) {
+absl::Status CheckWorkArea(const StreamRef& stream, std::size_t bytes, const FftShape& shape) {
   if (stream.capture_state() == CaptureState::kNone) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "use the work area of a cuFFT plan, ", FftLayoutText(shape),
@@ -140,7 +140,7 @@ absl::StatusOr<CUdeviceptr> FftArea::Begin(const HandleRequest& request, std::si
         absl::StrCat("set the work area of a cuFFT plan, ", FftLayoutText(shape), ": it has ",
                      brought->bytes, " bytes, and the plan needs ", bytes));
   }
-  CUGUEST_RETURN_IF_ERROR(CheckNotCapturing(request.stream, bytes, shape));
+  CUGUEST_RETURN_IF_ERROR(CheckWorkArea(request.stream, bytes, shape));
   CUGUEST_RETURN_IF_ERROR(area_.empty() ? Make(request.stream.context(), bytes)
                                         : request.stream.WaitFor(used_));
   user_ = request.stream;
@@ -156,7 +156,7 @@ bool FftArea::End(absl::Status* why, std::size_t bytes, const FftShape& shape) {
     return user.capture_state() == CaptureState::kNone &&
            used_.TryRecord(user).code == CUDA_SUCCESS;
   }
-  *why = CheckNotCapturing(user, bytes, shape);
+  *why = CheckWorkArea(user, bytes, shape);
   if (why->ok()) *why = used_.Record(user);
   return why->ok();
 }

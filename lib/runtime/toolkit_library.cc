@@ -17,7 +17,7 @@
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
-struct Row {
+struct LibraryRow {
   int code;
   const char* name;  // without the library's prefix
   absl::StatusCode canonical;
@@ -28,7 +28,7 @@ struct Row {
 constexpr char kBadArgument[] =
     "; check sizes, leading dimensions, increments and null pointers, and which mode scalars are "
     "in";
-constexpr char kNoMemory[] = "; free device memory, or give a smaller workspace";
+constexpr char kFreeMemory[] = "; free device memory, or give a smaller workspace";
 constexpr char kNoHandle[] =
     "; the handle is null or was destroyed, or its context could not be used: is it borrowed by a "
     "scope?";
@@ -39,9 +39,9 @@ constexpr char kFailedThere[] =
   { code, #name, absl::StatusCode::canonical, __VA_ARGS__ }
 
 // In ascending order, with the texts of cublasGetStatusString.
-constexpr Row kCublasRows[] = {
+constexpr LibraryRow kCublasRows[] = {
     ROW(1, NOT_INITIALIZED, kFailedPrecondition, "the library was not initialized", kNoHandle),
-    ROW(3, ALLOC_FAILED, kResourceExhausted, "the resource allocation failed", kNoMemory),
+    ROW(3, ALLOC_FAILED, kResourceExhausted, "the resource allocation failed", kFreeMemory),
     ROW(7, INVALID_VALUE, kInvalidArgument,
         "an unsupported value or parameter was passed to the function", kBadArgument),
     ROW(8, ARCH_MISMATCH, kUnimplemented,
@@ -54,12 +54,12 @@ constexpr Row kCublasRows[] = {
 };
 
 // cuFFT has no texts: these are from its documentation.
-constexpr Row kCufftRows[] = {
+constexpr LibraryRow kCufftRows[] = {
     ROW(1, INVALID_PLAN, kInvalidArgument,
         "the plan handle is not valid, or the plan was not made yet",
         "; is it borrowed by a scope that lives?"),
     ROW(2, ALLOC_FAILED, kResourceExhausted, "device or host memory could not be allocated",
-        kNoMemory),
+        kFreeMemory),
     ROW(3, INVALID_TYPE, kInvalidArgument, "the type of the transform is not supported",
         "; use the cufftExec function of the layout's type"),
     ROW(4, INVALID_VALUE, kInvalidArgument, "a pointer or a parameter is invalid"),
@@ -82,9 +82,9 @@ constexpr Row kCufftRows[] = {
 };
 
 // cuSOLVER has no texts: these are from its documentation.
-constexpr Row kCusolverRows[] = {
+constexpr LibraryRow kCusolverRows[] = {
     ROW(1, NOT_INITIALIZED, kFailedPrecondition, "the library was not initialised", kNoHandle),
-    ROW(2, ALLOC_FAILED, kResourceExhausted, "a resource could not be allocated", kNoMemory),
+    ROW(2, ALLOC_FAILED, kResourceExhausted, "a resource could not be allocated", kFreeMemory),
     ROW(3, INVALID_VALUE, kInvalidArgument, "a value or parameter is not supported", kBadArgument),
     ROW(4, ARCH_MISMATCH, kUnimplemented, "the device lacks a feature that the function needs"),
     ROW(5, MAPPING_ERROR, kInternal, "an access to device memory failed", kFailedThere),
@@ -120,9 +120,9 @@ constexpr Row kCusolverRows[] = {
 };
 
 // With the texts of cusparseGetErrorString.
-constexpr Row kCusparseRows[] = {
+constexpr LibraryRow kCusparseRows[] = {
     ROW(1, NOT_INITIALIZED, kFailedPrecondition, "initialization error", kNoHandle),
-    ROW(2, ALLOC_FAILED, kResourceExhausted, "out of memory", kNoMemory),
+    ROW(2, ALLOC_FAILED, kResourceExhausted, "out of memory", kFreeMemory),
     ROW(3, INVALID_VALUE, kInvalidArgument, "invalid value",
         "; check sizes, index types, null pointers and descriptors"),
     ROW(4, ARCH_MISMATCH, kUnimplemented, "architecture mismatch"),
@@ -140,7 +140,7 @@ constexpr Row kCusparseRows[] = {
 struct Codes {
   const char* payload;
   const char* prefix;
-  CodeTable<Row> rows;
+  CodeTable<LibraryRow> rows;
 };
 
 // By Library.
@@ -167,7 +167,7 @@ CUresult StickyError() noexcept {
 absl::Status MakeLibraryStatus(Library library, int code, std::string_view doing,
                                std::string_view object) {
   const Codes& codes = CodesOf(library);
-  const Row* const row = codes.rows.Find(code);
+  const LibraryRow* const row = codes.rows.Find(code);
   const std::string said =
       row == nullptr ? absl::StrCat("an unrecognized code (", code,
                                     "): newer than cuguest; the toolkit library's own "

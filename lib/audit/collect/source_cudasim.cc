@@ -15,11 +15,12 @@
 namespace cuguest::audit {
 namespace {
 
-CallTable driver_calls{Domain::kDriver};
-CallTable runtime_calls{Domain::kRuntime};
+CallTable simulated_driver_calls{Domain::kDriver};
+CallTable simulated_runtime_calls{Domain::kRuntime};
 
 bool Describe(const cudasimCall* call, void* frame, ReportedCall* report) {
-  CallTable& calls = call->domain == cudasimDriverCall ? driver_calls : runtime_calls;
+  CallTable& calls =
+      call->domain == cudasimDriverCall ? simulated_driver_calls : simulated_runtime_calls;
   report->info = calls.Find(call->index, call->name);
   report->context = call->context;
   report->result = call->result;
@@ -55,7 +56,7 @@ void OnContextDestroyed(const cudasimContext* context) {
 constexpr cudasimSubscriber kSubscriber = {CUDASIM_TOOL_VERSION, OnEnter, OnLeave, OnContextCreated,
                                            OnContextDestroyed};
 
-bool Start(char* why, std::size_t size) {
+bool StartCudasim(char* why, std::size_t size) {
   void* driver = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW);
   void* symbol = driver != nullptr ? dlsym(driver, "cudasimSubscribe") : nullptr;
   if (symbol == nullptr) {
@@ -72,10 +73,10 @@ bool Start(char* why, std::size_t size) {
   return false;
 }
 
-constexpr const char* kBlindSpots[] = {nullptr};
+constexpr const char* kCudasimBlindSpots[] = {nullptr};
 
 }  // namespace
 
-const Source kCudasimSource = {"cudasim", Start, kBlindSpots};
+const Source kCudasimSource = {"cudasim", StartCudasim, kCudasimBlindSpots};
 
 }  // namespace cuguest::audit

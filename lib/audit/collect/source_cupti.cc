@@ -16,7 +16,7 @@
 namespace cuguest::audit {
 namespace {
 
-constexpr const char* kLibraries[] = {"libcupti.so.13", "libcupti.so.12"};
+constexpr const char* kCuptiLibraries[] = {"libcupti.so.13", "libcupti.so.12"};
 constexpr const char* kFolders[] = {"", "/usr/local/cuda/lib64/",
                                     "/usr/local/cuda/extras/CUPTI/lib64/"};
 
@@ -61,16 +61,16 @@ struct Cupti {
   int (*enable_callback)(std::uint32_t enable, void* subscriber, int domain, std::uint32_t id);
 };
 
-CallbackInterface interface = {1, 2, false, true, nullptr, nullptr};
+CallbackInterface cupti_interface = {1, 2, false, true, nullptr, nullptr};
 
 // A copy that is loaded already has the process's subscribers.
-void* Open() {
+void* OpenCupti() {
   if (const char* path = std::getenv(kCuptiVariable)) return dlopen(path, RTLD_NOW);
-  for (const char* name : kLibraries) {
+  for (const char* name : kCuptiLibraries) {
     if (void* library = dlopen(name, RTLD_NOW | RTLD_NOLOAD)) return library;
   }
   for (const char* folder : kFolders) {
-    for (const char* name : kLibraries) {
+    for (const char* name : kCuptiLibraries) {
       char path[256];
       std::snprintf(path, sizeof(path), "%s%s", folder, name);
       if (void* library = dlopen(path, RTLD_NOW)) return library;
@@ -87,8 +87,8 @@ bool Find(void* library, const char* name, Function* function) {
 
 bool FindAll(void* library, Cupti* cupti) {
   Find(library, "cuptiSubscribe_v2", &cupti->subscribe_v2);
-  Find(library, "cuptiGetDeviceId", &interface.get_device);
-  Find(library, "cuptiGetContextId", &interface.get_context_id);
+  Find(library, "cuptiGetDeviceId", &cupti_interface.get_device);
+  Find(library, "cuptiGetContextId", &cupti_interface.get_context_id);
   return Find(library, "cuptiGetVersion", &cupti->get_version) &&
          Find(library, "cuptiSubscribe", &cupti->subscribe) &&
          Find(library, "cuptiUnsubscribe", &cupti->unsubscribe) &&
@@ -100,7 +100,8 @@ bool FindAll(void* library, Cupti* cupti) {
 int Subscribe(const Cupti& cupti, void** subscriber, char* rival, std::size_t rival_size) {
   std::uint32_t version = 0;
   cupti.get_version(&version);
-  if (cupti.subscribe_v2 == nullptr) return cupti.subscribe(subscriber, OnCallback, &interface);
+  if (cupti.subscribe_v2 == nullptr)
+    return cupti.subscribe(subscriber, OnCallback, &cupti_interface);
   const bool may_share = version >= kCuptiWithOthers;
   CuptiSubscriberParameters parameters = {may_share ? sizeof(parameters) : kFirstParametersSize,
                                           "cuguest-audit",
@@ -108,18 +109,18 @@ int Subscribe(const Cupti& cupti, void** subscriber, char* rival, std::size_t ri
                                           rival_size,
                                           1,
                                           {}};
-  int code = cupti.subscribe_v2(subscriber, OnCallback, &interface, &parameters);
+  int code = cupti.subscribe_v2(subscriber, OnCallback, &cupti_interface, &parameters);
   if (code == 0 || !may_share) return code;
   parameters.allows_others = 0;  // the driver may be too old for several
-  return cupti.subscribe_v2(subscriber, OnCallback, &interface, &parameters);
+  return cupti.subscribe_v2(subscriber, OnCallback, &cupti_interface, &parameters);
 }
 
-bool Start(char* why, std::size_t size) {
+bool StartCupti(char* why, std::size_t size) {
   Cupti cupti = {};
-  void* library = Open();
+  void* library = OpenCupti();
   if (library == nullptr || !FindAll(library, &cupti)) {
     std::snprintf(why, size, "cupti: neither %s nor %s can be loaded (%s names another one).",
-                  kLibraries[0], kLibraries[1], kCuptiVariable);
+                  kCuptiLibraries[0], kCuptiLibraries[1], kCuptiVariable);
     return false;
   }
   void* subscriber = nullptr;
@@ -147,13 +148,13 @@ bool Start(char* why, std::size_t size) {
   return true;
 }
 
-constexpr const char* kBlindSpots[] = {
+constexpr const char* kCuptiBlindSpots[] = {
     "cupti: what the runtime does through the driver's private tables is seen as the runtime's "
     "call.",
     "cupti: device work in a forked child may be refused before CUPTI sees it.", nullptr};
 
 }  // namespace
 
-const Source kCuptiSource = {"cupti", Start, kBlindSpots};
+const Source kCuptiSource = {"cupti", StartCupti, kCuptiBlindSpots};
 
 }  // namespace cuguest::audit

@@ -16,21 +16,21 @@
 namespace cuguest::audit {
 namespace {
 
-constexpr const char* kLibraries[] = {"libsanitizer-public.so",
-                                      "/usr/local/cuda/compute-sanitizer/libsanitizer-public.so"};
+constexpr const char* kSanitizerLibraries[] = {
+    "libsanitizer-public.so", "/usr/local/cuda/compute-sanitizer/libsanitizer-public.so"};
 
-CallbackInterface interface = {3, 4, true, false, nullptr, nullptr};
+CallbackInterface sanitizer_interface = {3, 4, true, false, nullptr, nullptr};
 
-void* Open() {
+void* OpenSanitizer() {
   if (const char* path = std::getenv(kSanitizerVariable)) return dlopen(path, RTLD_NOW);
-  for (const char* name : kLibraries) {
+  for (const char* name : kSanitizerLibraries) {
     if (void* library = dlopen(name, RTLD_NOW)) return library;
   }
   return nullptr;
 }
 
-bool Start(char* why, std::size_t size) {
-  void* library = Open();
+bool StartSanitizer(char* why, std::size_t size) {
+  void* library = OpenSanitizer();
   const auto find = [=](const char* name) {
     return library != nullptr ? dlsym(library, name) : nullptr;
   };
@@ -44,7 +44,7 @@ bool Start(char* why, std::size_t size) {
     return false;
   }
   void* subscriber = nullptr;
-  int code = subscribe(&subscriber, OnCallback, &interface);
+  int code = subscribe(&subscriber, OnCallback, &sanitizer_interface);
   for (const int domain : {kDriverDomain, kRuntimeDomain, kResourceDomain}) {
     if (code == 0) code = enable_domain(1, subscriber, domain);
   }
@@ -52,13 +52,13 @@ bool Start(char* why, std::size_t size) {
   return code == 0;
 }
 
-constexpr const char* kBlindSpots[] = {
+constexpr const char* kSanitizerBlindSpots[] = {
     "sanitizer: what the runtime does through the driver's private tables is seen as the runtime's "
     "call.",
     nullptr};
 
 }  // namespace
 
-const Source kSanitizerSource = {"sanitizer", Start, kBlindSpots};
+const Source kSanitizerSource = {"sanitizer", StartSanitizer, kSanitizerBlindSpots};
 
 }  // namespace cuguest::audit

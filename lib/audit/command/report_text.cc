@@ -78,13 +78,13 @@ std::string SettingText(const Finding& finding) {
   return text + ", was " + std::to_string(finding.old_value);
 }
 
-struct Line {
+struct ReportLine {
   const char* label;
   std::string text;
 };
 
 // What the victim had, and what it has now.
-std::vector<Line> StateLines(const NamedFinding& named) {
+std::vector<ReportLine> StateLines(const NamedFinding& named) {
   const Finding& finding = named.finding;
   const std::string before = ContextText(named.before);
   const std::string after = ContextText(named.after);
@@ -229,11 +229,11 @@ std::size_t CountUnaudited(const Report& report) {
 std::string FindingText(const Report& report, const NamedFinding& named) {
   std::string text =
       Padded(Name(named.finding.kind), kKindWidth) + " " + InObject(named.culprit) + "\n";
-  std::vector<Line> lines = {{"call:", named.finding.call}};
+  std::vector<ReportLine> lines = {{"call:", named.finding.call}};
   if (!named.victim.object.empty()) lines.push_back({"victim:", InObject(named.victim)});
-  for (const Line& line : StateLines(named)) lines.push_back(line);
+  for (const ReportLine& line : StateLines(named)) lines.push_back(line);
   lines.push_back({"", WhenText(report, named)});
-  for (const Line& line : lines) text += "    " + Padded(line.label, 8) + line.text + "\n";
+  for (const ReportLine& line : lines) text += "    " + Padded(line.label, 8) + line.text + "\n";
   const bool victim_called = named.victim_function < named.chain.size();
   text +=
       ChainText(named.chain, victim_called ? named.victim_function + 1 : EndOfProgram(named.chain));

@@ -52,7 +52,7 @@ Status ReadLtoIr(const Bytes& /*bytes*/, CodeContents* contents) {
   return Status();
 }
 
-struct Format {
+struct CodeFormat {
   CodeKind kind;
   bool (*is)(const Bytes& bytes);
   Status (*check_size)(const Bytes& bytes);
@@ -61,7 +61,7 @@ struct Format {
 };
 
 // The first that it is.
-constexpr Format kFormats[] = {
+constexpr CodeFormat kCodeFormats[] = {
     {CodeKind::kFatbin, IsFatbin, CheckFatbinSize, FatbinHasLtoIr, ReadFatbin},
     {CodeKind::kCubin, IsCubin, CheckElfSize, Never, ReadDeviceElf},
     {CodeKind::kRelocatableCubin, IsDeviceElf, CheckElfSize, Never, ReadDeviceElf},
@@ -71,8 +71,8 @@ constexpr Format kFormats[] = {
     {CodeKind::kPtx, IsPtx, HasNoSize, Never, ReadPtx},
 };
 
-const Format& FormatOf(CodeKind kind) {
-  const Format* format = kFormats;
+const CodeFormat& FormatOf(CodeKind kind) {
+  const CodeFormat* format = kCodeFormats;
   while (format->kind != kind) ++format;
   return *format;
 }
@@ -81,7 +81,7 @@ const Format& FormatOf(CodeKind kind) {
 
 Status RecogniseCode(const Bytes& bytes, CodeKind* kind) {
   if (bytes.size() == 0) return Status(Status::Code::kDamaged, "it is empty");
-  for (const Format& format : kFormats) {
+  for (const CodeFormat& format : kCodeFormats) {
     if (!format.is(bytes)) continue;
     *kind = format.kind;
     return Within(ToString(format.kind), format.check_size(bytes));

@@ -14,7 +14,7 @@
 CUDAIMAGE_BEGIN_NAMESPACE
 namespace {
 
-bool HasBytes(std::uint32_t type) { return type != SHT_NOBITS; }
+bool IsInFile(std::uint32_t type) { return type != SHT_NOBITS; }
 
 // Of nvcc -c and of nvcc -dc.
 bool HoldsFatbins(const ElfSection& section) {
@@ -146,7 +146,7 @@ Status ReadMember(const Bytes& member, CodeContents* contents) {
 
 bool HostObjectHasLtoIr(const Bytes& bytes) {
   ElfFile file;
-  if (!ElfFile::Read(bytes, HasBytes, &file).ok()) return false;
+  if (!ElfFile::Read(bytes, IsInFile, &file).ok()) return false;
   return std::any_of(file.sections.begin(), file.sections.end(), [](const ElfSection& section) {
     return HoldsFatbins(section) && SectionHasLtoIr(section.bytes);
   });
@@ -154,7 +154,7 @@ bool HostObjectHasLtoIr(const Bytes& bytes) {
 
 Status ReadHostObject(const Bytes& bytes, CodeContents* contents) {
   ElfFile file;
-  CUDAIMAGE_RETURN_IF_ERROR(ElfFile::Read(bytes, HasBytes, &file));
+  CUDAIMAGE_RETURN_IF_ERROR(ElfFile::Read(bytes, IsInFile, &file));
   for (const ElfSection& section : file.sections) {
     if (!HoldsFatbins(section)) continue;
     const Status status = ReadFatbins(section.bytes, contents);

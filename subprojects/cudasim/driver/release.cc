@@ -29,7 +29,7 @@ struct ErrorRelease {
   int version;
 };
 
-constexpr ErrorRelease kErrors[] = {
+constexpr ErrorRelease kErrorReleases[] = {
     {CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER, 13000},
     {CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC, 12010},
     {CUDA_ERROR_CONTAINED, 12080},
@@ -56,7 +56,7 @@ const Release& ThisRelease() {
 }
 
 int ReleaseOfError(CUresult code) {
-  for (const ErrorRelease& row : kErrors) {
+  for (const ErrorRelease& row : kErrorReleases) {
     if (row.code == code) return row.version;
   }
   return 0;

@@ -21,10 +21,6 @@ struct Rows {
   size_t height;  // rows of a slice; 0: as many as are copied
 };
 
-bool IsKind(cudaMemcpyKind kind) {
-  return kind >= cudaMemcpyHostToHost && kind <= cudaMemcpyDefault;
-}
-
 bool IsToDevice(cudaMemcpyKind kind) {
   return kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
 }

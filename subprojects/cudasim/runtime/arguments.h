@@ -6,6 +6,7 @@
 #define CUDASIM_RUNTIME_ARGUMENTS_H_
 
 #include <cuda.h>
+#include <driver_types.h>
 
 #include <cstdint>
 
@@ -17,6 +18,10 @@ inline CUdeviceptr ToAddress(const void* pointer) {
   return reinterpret_cast<std::uintptr_t>(pointer);
 }
 inline void* ToPointer(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
+
+inline bool IsKind(cudaMemcpyKind kind) {
+  return kind >= cudaMemcpyHostToHost && kind <= cudaMemcpyDefault;
+}
 
 [[noreturn]] inline void PanicNull(const char* call) {
   cudasim::driver::Panic(

@@ -18,10 +18,6 @@
 namespace cudasim::runtime {
 namespace {
 
-bool IsKind(cudaMemcpyKind kind) {
-  return kind >= cudaMemcpyHostToHost && kind <= cudaMemcpyDefault;
-}
-
 struct PeerContexts {
   CUcontext to = nullptr;
   CUcontext from = nullptr;

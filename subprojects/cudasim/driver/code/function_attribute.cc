@@ -26,7 +26,7 @@ int MaxDynamicShared(const FunctionTraits& traits, size_t limit) {
 }
 
 // As long as nobody sets it.
-int Compiled(const FunctionTraits& traits, CUfunction_attribute attribute) {
+int CompiledTrait(const FunctionTraits& traits, CUfunction_attribute attribute) {
   switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
       return Narrow(traits.MaxThreads());
@@ -103,7 +103,7 @@ CUresult FunctionSettings::Get(const FunctionTraits& traits, CUfunction_attribut
 }
 
 int FunctionSettings::Of(const FunctionTraits& traits, CUfunction_attribute attribute) const {
-  return Find(attribute).value_or(Compiled(traits, attribute));
+  return Find(attribute).value_or(CompiledTrait(traits, attribute));
 }
 
 std::optional<int> FunctionSettings::Find(CUfunction_attribute attribute) const {

@@ -25,7 +25,7 @@ namespace cudasim::driver {
 namespace {
 
 // By the id of the incarnation they are in.
-struct Modules {
+struct ModulesOfContexts {
   std::mutex mutex;
   std::map<std::uint64_t, CUmodule> by_incarnation;
 };
@@ -36,7 +36,7 @@ struct Library {
   Image image;
   LibraryParts parts;
   std::map<std::string, CUkernel, std::less<>> kernels;
-  std::shared_ptr<Modules> modules;
+  std::shared_ptr<ModulesOfContexts> modules;
 };
 
 struct Kernel {
@@ -134,7 +134,7 @@ CUresult LoadFrom(std::string_view bytes, const JitRequest& request, CUlibrary* 
   if (library.code != CUDA_SUCCESS) library.image = Image();
   const CUresult code = AddManaged(&library);
   if (code != CUDA_SUCCESS) return code;
-  library.modules = std::make_shared<Modules>();
+  library.modules = std::make_shared<ModulesOfContexts>();
   static_cast<void>(Libraries().Add(library, handle));
   AddKernels(*handle, &library);
   Libraries().Set(*handle, library);

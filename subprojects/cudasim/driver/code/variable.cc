@@ -96,8 +96,8 @@ CUresult CheckQuestion(const CUdeviceptr* address, const size_t* size, const cha
   return asks && name != nullptr && *name != '\0' ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult Answer(const PlacedVariables& placed, const char* name, CUdeviceptr* address,
-                size_t* size) {
+CUresult AnswerPlaced(const PlacedVariables& placed, const char* name, CUdeviceptr* address,
+                      size_t* size) {
   const auto found = placed.find(name);
   if (found == placed.end()) return CUDA_ERROR_NOT_FOUND;
   if (address != nullptr) *address = found->second.address;
@@ -113,7 +113,7 @@ CUresult AnswerOfModule(CUmodule module, const char* name, CUdeviceptr* address,
   if (code != CUDA_SUCCESS) return code;
   CUfunction function = nullptr;
   const bool is_function = ModuleGetFunction(&function, module, name) == CUDA_SUCCESS;
-  return is_function ? CUDA_ERROR_INVALID_VALUE : Answer(*placed, name, address, size);
+  return is_function ? CUDA_ERROR_INVALID_VALUE : AnswerPlaced(*placed, name, address, size);
 }
 
 }  // namespace
@@ -179,7 +179,7 @@ CUresult LibraryGetManaged(CUdeviceptr* address, size_t* size, CUlibrary library
   std::shared_ptr<const PlacedVariables> placed;
   CUresult code = FindManagedOf(library, &placed);
   if (code == CUDA_SUCCESS) code = CheckQuestion(address, size, name);
-  return code != CUDA_SUCCESS ? code : Answer(*placed, name, address, size);
+  return code != CUDA_SUCCESS ? code : AnswerPlaced(*placed, name, address, size);
 }
 
 }  // namespace cudasim::driver

@@ -85,8 +85,8 @@ class PrimaryArena {
 namespace {
 
 Arena arena;
-PrimaryArena primaries;
-std::atomic<std::uint64_t> next_id{1};
+PrimaryArena primary_arena;
+std::atomic<std::uint64_t> next_context_id{1};
 std::atomic<size_t> live_users{0};
 std::atomic<size_t> live_greens{0};
 
@@ -101,7 +101,7 @@ Context* Context::SlotIn(Context* slots, size_t count, const void* handle) {
 
 Context* Context::Find(CUcontext handle) {
   Context* user = arena.Find(handle);
-  return user != nullptr ? user : primaries.Find(handle);
+  return user != nullptr ? user : primary_arena.Find(handle);
 }
 
 Context* Context::FindOrPanic(CUcontext handle) {
@@ -120,7 +120,7 @@ CUresult Context::FindNamed(CUcontext handle, Context** context) {
   return is_hidden ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
 }
 
-Context* Context::Primary(CUdevice device) { return primaries.At(device); }
+Context* Context::Primary(CUdevice device) { return primary_arena.At(device); }
 
 size_t Context::CountUser() { return live_users.load(); }
 size_t Context::CountGreen() { return live_greens.load(); }
@@ -166,7 +166,7 @@ void Context::BeginIncarnation(unsigned flags_of_incarnation) {
   flags.store(flags_of_incarnation);
   ResetSettings(this);
   attached_.store(1);
-  id_.store(next_id.fetch_add(1), std::memory_order_release);
+  id_.store(next_context_id.fetch_add(1), std::memory_order_release);
   // The hold of the incarnation itself, so that a slot is not freed while it is swept.
   word_.fetch_add(kAlive + 1, std::memory_order_acq_rel);
   ReportCreated(this);

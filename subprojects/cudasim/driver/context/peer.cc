@@ -12,7 +12,7 @@
 namespace cudasim::driver {
 namespace {
 
-std::mutex mutex;
+std::mutex peer_mutex;
 
 // (from, to), by the ids of the incarnations. Never destroyed.
 std::set<std::pair<std::uint64_t, std::uint64_t>>& Pairs() {
@@ -37,7 +37,7 @@ CUresult CtxEnablePeerAccess(CUcontext peer, unsigned flags) {
   const CUresult code = PairWith(peer, &from, &to);
   if (code != CUDA_SUCCESS) return code;
   if (from.context->device() == to.context->device()) return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(peer_mutex);
   if (!from.IsAlive() || !to.IsAlive()) return CUDA_ERROR_INVALID_CONTEXT;
   const bool added = Pairs().emplace(from.id, to.id).second;
   return added ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
@@ -48,18 +48,18 @@ CUresult CtxDisablePeerAccess(CUcontext peer) {
   Incarnation to;
   const CUresult code = PairWith(peer, &from, &to);
   if (code != CUDA_SUCCESS) return code;
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(peer_mutex);
   const bool removed = Pairs().erase({from.id, to.id}) != 0;
   return removed ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
 }
 
 bool IsPeer(std::uint64_t from_id, std::uint64_t to_id) {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(peer_mutex);
   return Pairs().count({from_id, to_id}) != 0;
 }
 
 void DropPeersOf(std::uint64_t context_id) {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(peer_mutex);
   auto& pairs = Pairs();
   for (auto it = pairs.begin(); it != pairs.end();) {
     const bool dead = it->first == context_id || it->second == context_id;

@@ -14,14 +14,14 @@
 namespace cudasim::driver {
 namespace {
 
-using Entries = std::vector<Context*>;
+using StackEntries = std::vector<Context*>;
 
 // Not a thread_local with a destructor: the main thread's would run at exit before
 // the first atexit handler. A key's destructor runs only when a thread ends.
-thread_local Entries* this_stack = nullptr;
+thread_local StackEntries* this_stack = nullptr;
 
 void FreeStack(void* stack) {
-  auto* entries = static_cast<Entries*>(stack);
+  auto* entries = static_cast<StackEntries*>(stack);
   this_stack = nullptr;
   for (Context* context : *entries) context->Unhold();
   delete entries;
@@ -33,10 +33,10 @@ pthread_key_t MakeKey() {
   return key;
 }
 
-Entries& ThisStack() {
+StackEntries& ThisStack() {
   if (this_stack == nullptr) {
     static const pthread_key_t key = MakeKey();
-    this_stack = new Entries;
+    this_stack = new StackEntries;
     pthread_setspecific(key, this_stack);
   }
   return *this_stack;

@@ -19,17 +19,17 @@
 namespace cudasim::driver {
 namespace {
 
-std::mutex mutex;
+std::mutex graph_memory_mutex;
 
-struct Table {
+struct GraphMemoryTable {
   std::map<CUdeviceptr, std::weak_ptr<GraphMemory>> all;
   std::map<CUdeviceptr, std::shared_ptr<GraphMemory>> there;
   Footprint footprints[kMaxDevices];
 };
 
 // Never destroyed: as the memory's own.
-Table& TheTable() {
-  static auto& table = *new Table;
+GraphMemoryTable& TheGraphMemory() {
+  static auto& table = *new GraphMemoryTable;
   return table;
 }
 
@@ -53,51 +53,51 @@ CUresult GraphMemory::Reserve(CUgraph graph, CUdevice device, size_t bytes,
   allocation.size = bytes;
   const CUresult code = Memory::Add(allocation);
   if (code != CUDA_SUCCESS) return code;
-  const std::lock_guard<std::mutex> lock(mutex);
-  TheTable().all[made->address()] = made;
+  const std::lock_guard<std::mutex> lock(graph_memory_mutex);
+  TheGraphMemory().all[made->address()] = made;
   *memory = made;
   return CUDA_SUCCESS;
 }
 
 std::shared_ptr<GraphMemory> GraphMemory::At(CUdeviceptr address) {
-  const std::lock_guard<std::mutex> lock(mutex);
-  const auto found = TheTable().all.find(address);
-  return found != TheTable().all.end() ? found->second.lock() : nullptr;
+  const std::lock_guard<std::mutex> lock(graph_memory_mutex);
+  const auto found = TheGraphMemory().all.find(address);
+  return found != TheGraphMemory().all.end() ? found->second.lock() : nullptr;
 }
 
 GraphMemory::~GraphMemory() {
   {
-    const std::lock_guard<std::mutex> lock(mutex);
-    TheTable().all.erase(address());
+    const std::lock_guard<std::mutex> lock(graph_memory_mutex);
+    TheGraphMemory().all.erase(address());
   }
   Memory::Free(reinterpret_cast<std::uintptr_t>(base_), {MemoryKind::kGraph});
   munmap(base_, size_);
 }
 
 bool GraphMemory::is_there() const {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(graph_memory_mutex);
   return is_there_;
 }
 
 CUresult GraphMemory::FreeIn(CUgraph graph) {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(graph_memory_mutex);
   const bool is_taken = graph == graph_ ? !freed_by_.empty() : freed_by_.count(graph_) != 0;
   if (is_taken) return CUDA_ERROR_INVALID_VALUE;
   return freed_by_.insert(graph).second ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 bool GraphMemory::is_owned() const {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(graph_memory_mutex);
   return is_owned_;
 }
 
 void GraphMemory::Own(bool is_owned) {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(graph_memory_mutex);
   is_owned_ = is_owned;
 }
 
 CUresult GraphMemory::FreeOutside() {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(graph_memory_mutex);
   return std::exchange(is_owned_, false) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -109,30 +109,30 @@ void GraphMemory::UnmapIn(const Stream& stream) {
 }
 
 void GraphMemory::Prepare() {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(graph_memory_mutex);
   if (is_there_) return;
-  TheTable().footprints[device_].Take(size_);
-  TheTable().footprints[device_].Leave(size_);
+  TheGraphMemory().footprints[device_].Take(size_);
+  TheGraphMemory().footprints[device_].Leave(size_);
 }
 
 void GraphMemory::Map() {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(graph_memory_mutex);
   Protect(base_, size_, PROT_READ | PROT_WRITE);
-  if (!std::exchange(is_there_, true)) TheTable().footprints[device_].Take(size_);
-  TheTable().there[address()] = shared_from_this();
+  if (!std::exchange(is_there_, true)) TheGraphMemory().footprints[device_].Take(size_);
+  TheGraphMemory().there[address()] = shared_from_this();
 }
 
 // What was in it is lost.
 void GraphMemory::Unmap() {
   std::shared_ptr<GraphMemory> last;  // not ended under the lock
-  const std::lock_guard<std::mutex> lock(mutex);
-  const auto found = TheTable().there.find(address());
-  if (found == TheTable().there.end()) return;
+  const std::lock_guard<std::mutex> lock(graph_memory_mutex);
+  const auto found = TheGraphMemory().there.find(address());
+  if (found == TheGraphMemory().there.end()) return;
   last = found->second;
-  TheTable().there.erase(found);
+  TheGraphMemory().there.erase(found);
   madvise(base_, size_, MADV_DONTNEED);
   Protect(base_, size_, PROT_NONE);
-  if (std::exchange(is_there_, false)) TheTable().footprints[device_].Leave(size_);
+  if (std::exchange(is_there_, false)) TheGraphMemory().footprints[device_].Leave(size_);
 }
 
 bool IsIdleMemory(const Allocation& allocation) {
@@ -157,16 +157,16 @@ void PanicUnlessMapped(CUdeviceptr address) {
 
 CUresult DeviceGraphMemTrim(CUdevice device) {
   if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
-  const std::lock_guard<std::mutex> lock(mutex);
-  TheTable().footprints[device].Trim();
+  const std::lock_guard<std::mutex> lock(graph_memory_mutex);
+  TheGraphMemory().footprints[device].Trim();
   return CUDA_SUCCESS;
 }
 
 CUresult DeviceGetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attribute, void* value) {
   if (!IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const std::lock_guard<std::mutex> lock(mutex);
-  Footprint& footprint = TheTable().footprints[device];
+  const std::lock_guard<std::mutex> lock(graph_memory_mutex);
+  Footprint& footprint = TheGraphMemory().footprints[device];
   auto* const amount = static_cast<cuuint64_t*>(value);
   switch (attribute) {
     case CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT:
@@ -192,8 +192,8 @@ CUresult DeviceSetGraphMemAttribute(CUdevice device, CUgraphMem_attribute attrib
       (!is_used && attribute != CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  const std::lock_guard<std::mutex> lock(mutex);
-  Footprint& footprint = TheTable().footprints[device];
+  const std::lock_guard<std::mutex> lock(graph_memory_mutex);
+  Footprint& footprint = TheGraphMemory().footprints[device];
   (is_used ? footprint.used() : footprint.reserved()).Reset();
   return CUDA_SUCCESS;
 }

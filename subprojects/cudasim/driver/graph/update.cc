@@ -14,7 +14,7 @@
 namespace cudasim::driver {
 namespace {
 
-constexpr size_t kNone = static_cast<size_t>(-1);
+constexpr size_t kNoNode = static_cast<size_t>(-1);
 
 // The nodes that no other depends on, the last one first.
 std::vector<size_t> ExitsOf(const Shape& shape) {
@@ -39,8 +39,8 @@ class Pairing {
   Pairing(const Shape& old, const Shape& shape)
       : old_(old),
         new_(shape),
-        new_of_(old.nodes.size(), kNone),
-        old_of_(shape.nodes.size(), kNone) {}
+        new_of_(old.nodes.size(), kNoNode),
+        old_of_(shape.nodes.size(), kNoNode) {}
 
   // False if the two do not match: then failure() says why, with nodes of the new graph.
   bool Run() {
@@ -59,15 +59,15 @@ class Pairing {
 
   struct Failure {
     CUgraphExecUpdateResult result = CU_GRAPH_EXEC_UPDATE_SUCCESS;
-    size_t node = kNone;
-    size_t from = kNone;
+    size_t node = kNoNode;
+    size_t from = kNoNode;
   };
   const Failure& failure() const { return failure_; }
 
   size_t NewOf(size_t old) const { return new_of_[old]; }
 
  private:
-  bool Fail(size_t node = kNone, size_t from = kNone) {
+  bool Fail(size_t node = kNoNode, size_t from = kNoNode) {
     failure_ = {CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, node, from};
     return false;
   }
@@ -83,11 +83,11 @@ class Pairing {
     const std::vector<size_t>& after = new_.nodes[node].dependencies;
     if (before.size() != after.size()) return Fail(node);
     if (old_.nodes[old].type != new_.nodes[node].type) {
-      failure_ = {CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED, node, kNone};
+      failure_ = {CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED, node, kNoNode};
       return false;
     }
     for (size_t i = 0; i < before.size(); ++i) {
-      const bool is_first = new_of_[before[i]] == kNone && old_of_[after[i]] == kNone;
+      const bool is_first = new_of_[before[i]] == kNoNode && old_of_[after[i]] == kNoNode;
       if (is_first) Pair(before[i], after[i]);
       if (new_of_[before[i]] != after[i]) return Fail(node, after[i]);
     }
@@ -144,7 +144,7 @@ class Update {
 
  private:
   static CUgraphNode HandleOf(const std::vector<NodePointer>& nodes, size_t node) {
-    return node != kNone ? nodes[node]->handle : nullptr;
+    return node != kNoNode ? nodes[node]->handle : nullptr;
   }
 
   CUresult Fail(CUgraphExecUpdateResult result, CUgraphNode node, CUgraphNode from = nullptr) {

@@ -60,7 +60,7 @@ void Retain(CUuserObject handle, unsigned count) {
   object->references += count;
 }
 
-void Release(CUuserObject handle, unsigned count) {
+void ReleaseObject(CUuserObject handle, unsigned count) {
   const std::shared_ptr<UserObject> object = FindOrPanic(handle);
   {
     const std::lock_guard<std::mutex> lock(object->mutex);
@@ -79,7 +79,7 @@ void Release(CUuserObject handle, unsigned count) {
 UserReferences::UserReferences(const UserReferences& other) { AddAll(other); }
 
 UserReferences::~UserReferences() {
-  for (const auto& [object, count] : counts_) driver::Release(object, count);
+  for (const auto& [object, count] : counts_) driver::ReleaseObject(object, count);
 }
 
 void UserReferences::AddAll(const UserReferences& other) {
@@ -96,7 +96,7 @@ bool UserReferences::Release(CUuserObject object, unsigned count) {
   if (found == counts_.end() || found->second < count) return false;
   found->second -= count;
   if (found->second == 0) counts_.erase(found);
-  driver::Release(object, count);
+  driver::ReleaseObject(object, count);
   return true;
 }
 
@@ -122,7 +122,7 @@ CUresult UserObjectRetain(CUuserObject object, unsigned count) {
 
 CUresult UserObjectRelease(CUuserObject object, unsigned count) {
   if (object == nullptr || !IsCount(count)) return CUDA_ERROR_INVALID_VALUE;
-  Release(object, count);
+  ReleaseObject(object, count);
   return CUDA_SUCCESS;
 }
 

@@ -74,7 +74,7 @@ using cudasim::SimKernel;
 using cudasim::SimLaunch;
 
 std::mutex kernels_mutex;
-std::map<std::string, SimKernel>& Kernels() {
+std::map<std::string, SimKernel>& SimKernels() {
   static auto& kernels = *new std::map<std::string, SimKernel>;
   return kernels;
 }
@@ -90,8 +90,8 @@ std::map<std::string, std::uint64_t>& Skipped() {
 // nullptr for one that is to be skipped.
 SimKernel KernelOf(const std::string& name) {
   const std::lock_guard<std::mutex> lock(kernels_mutex);
-  const auto found = Kernels().find(name);
-  if (found != Kernels().end()) return found->second;
+  const auto found = SimKernels().find(name);
+  if (found != SimKernels().end()) return found->second;
   if (!skips_unknown.load()) {
     Panic(
         "launch of \"%s\": no host function is registered for this kernel; call "
@@ -364,7 +364,7 @@ CUresult MakeKernelWork(const CUDA_KERNEL_NODE_PARAMS_v2& from,
 
 void RegisterKernel(const char* name, SimKernel kernel) {
   const std::lock_guard<std::mutex> lock(kernels_mutex);
-  Kernels()[name] = kernel;
+  SimKernels()[name] = kernel;
 }
 
 void SkipUnknownKernels(bool skip) { skips_unknown.store(skip); }

@@ -28,7 +28,7 @@ struct Steps {
   std::vector<unsigned char> parameters;
 };
 
-std::mutex mutex;
+std::mutex steps_mutex;
 
 // A handle is never used again, and a function that is set up like this is a rare one: nothing is
 // removed.
@@ -43,7 +43,7 @@ CUresult ChangeSteps(CUfunction handle, const Change& change) {
   Function function;
   const CUresult code = FindFunction(handle, &function);
   if (code != CUDA_SUCCESS) return code;
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(steps_mutex);
   change(&AllSteps()[handle]);
   return CUDA_SUCCESS;
 }

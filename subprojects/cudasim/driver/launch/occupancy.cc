@@ -23,7 +23,7 @@ namespace {
 constexpr unsigned kWarps = 64;
 constexpr unsigned kBlocks = 32;
 constexpr size_t kShared = size_t{228} << 10;
-constexpr size_t kReservedShared = 1024;  // per block
+constexpr size_t kReservedInBlock = 1024;  // per block
 constexpr size_t kSharedUnit = 128;
 constexpr unsigned kPartitions = 4;
 constexpr unsigned kRegisters = 16384;  // of a partition
@@ -46,7 +46,7 @@ unsigned BlocksByWarps(const FunctionTraits& traits, unsigned threads) {
 }
 
 unsigned BlocksByShared(size_t bytes) {
-  const size_t taken = AlignUp(bytes + kReservedShared, kSharedUnit);
+  const size_t taken = AlignUp(bytes + kReservedInBlock, kSharedUnit);
   return static_cast<unsigned>(kShared / taken);
 }
 

@@ -24,11 +24,11 @@
 namespace cudasim::driver {
 namespace {
 
-struct Place {
+struct Placement {
   CUmemLocationType type = CU_MEM_LOCATION_TYPE_INVALID;
   int id = 0;
 
-  bool operator==(const Place& other) const { return type == other.type && id == other.id; }
+  bool operator==(const Placement& other) const { return type == other.type && id == other.id; }
 };
 
 struct CpuLast {
@@ -39,33 +39,33 @@ struct CpuLast {
 
 struct Advice {
   bool read_mostly = false;
-  Place preferred;
+  Placement preferred;
   std::set<CUdevice, CpuLast> accessed_by;
-  Place prefetched;
+  Placement prefetched;
 };
 
 // Of one allocation: each of its stretches begins at the offset that is its key.
 using Stretches = std::map<size_t, Advice>;
 
-std::mutex mutex;
+std::mutex advice_mutex;
 
 // By Allocation::buffer_id.
-struct Entry {
+struct Advised {
   std::uintptr_t base = 0;
   Stretches stretches = {{0, {}}};
 };
-std::map<std::uint64_t, Entry>& Entries() {
-  static auto& entries = *new std::map<std::uint64_t, Entry>;
+std::map<std::uint64_t, Advised>& AllAdvised() {
+  static auto& entries = *new std::map<std::uint64_t, Advised>;
   return entries;
 }
 
 // Those of memory that was freed.
 void ForgetGone() {
-  for (auto it = Entries().begin(); it != Entries().end();) {
+  for (auto it = AllAdvised().begin(); it != AllAdvised().end();) {
     Allocation allocation;
     const bool is_there =
         Memory::Find(it->second.base, &allocation) && allocation.buffer_id == it->first;
-    it = is_there ? std::next(it) : Entries().erase(it);
+    it = is_there ? std::next(it) : AllAdvised().erase(it);
   }
 }
 
@@ -94,9 +94,9 @@ Stretches::iterator Split(Stretches* stretches, size_t at) {
 }
 
 void Change(const Range& range, const std::function<void(Advice*)>& change) {
-  const std::lock_guard<std::mutex> lock(mutex);
-  if (Entries().count(range.allocation.buffer_id) == 0) ForgetGone();
-  Entry& entry = Entries()[range.allocation.buffer_id];
+  const std::lock_guard<std::mutex> lock(advice_mutex);
+  if (AllAdvised().count(range.allocation.buffer_id) == 0) ForgetGone();
+  Advised& entry = AllAdvised()[range.allocation.buffer_id];
   entry.base = range.allocation.base;
   const auto end = Split(&entry.stretches, range.end);
   for (auto it = Split(&entry.stretches, range.begin); it != end; ++it) change(&it->second);
@@ -104,9 +104,9 @@ void Change(const Range& range, const std::function<void(Advice*)>& change) {
 
 // What all of it was advised.
 std::vector<Advice> AdviceOf(const Range& range) {
-  const std::lock_guard<std::mutex> lock(mutex);
-  const auto found = Entries().find(range.allocation.buffer_id);
-  if (found == Entries().end()) return {Advice{}};
+  const std::lock_guard<std::mutex> lock(advice_mutex);
+  const auto found = AllAdvised().find(range.allocation.buffer_id);
+  if (found == AllAdvised().end()) return {Advice{}};
   const Stretches& stretches = found->second.stretches;
   std::vector<Advice> all;
   auto it = std::prev(stretches.upper_bound(range.begin));
@@ -119,7 +119,7 @@ CUresult CheckDevice(CUdevice device) {
 }
 
 // NUMA node 0 is the only one.
-CUresult FindPlace(const CUmemLocation& location, Place* place) {
+CUresult FindPlace(const CUmemLocation& location, Placement* place) {
   *place = {location.type, 0};
   switch (location.type) {
     case CU_MEM_LOCATION_TYPE_DEVICE:
@@ -137,7 +137,7 @@ CUresult FindPlace(const CUmemLocation& location, Place* place) {
   }
 }
 
-CUmemLocation LocationOf(CUdevice device) {
+CUmemLocation LocationOfDevice(CUdevice device) {
   CUmemLocation location = {};
   location.type = device == CU_DEVICE_CPU ? CU_MEM_LOCATION_TYPE_HOST : CU_MEM_LOCATION_TYPE_DEVICE;
   location.id = device;
@@ -153,14 +153,14 @@ CUresult FindProcessor(const CUmemLocation& location, CUdevice* device) {
 }
 
 // The place that all of the range has in common, if there is one.
-Place CommonPlace(const std::vector<Advice>& all, Place Advice::*member) {
-  const Place first = all.front().*member;
+Placement CommonPlace(const std::vector<Advice>& all, Placement Advice::*member) {
+  const Placement first = all.front().*member;
   const bool is_common = std::all_of(all.begin(), all.end(),
                                      [&](const Advice& advice) { return advice.*member == first; });
-  return is_common ? first : Place{};
+  return is_common ? first : Placement{};
 }
 
-int DeviceOf(const Place& place) {
+int DeviceOf(const Placement& place) {
   if (place.type == CU_MEM_LOCATION_TYPE_INVALID) return CU_DEVICE_INVALID;
   return place.type == CU_MEM_LOCATION_TYPE_DEVICE ? place.id : CU_DEVICE_CPU;
 }
@@ -185,8 +185,8 @@ CUresult Write(const std::vector<int>& values, void* data, size_t size) {
 
 CUresult WriteAttribute(CUmem_range_attribute attribute, const std::vector<Advice>& all, void* data,
                         size_t size) {
-  const Place preferred = CommonPlace(all, &Advice::preferred);
-  const Place prefetched = CommonPlace(all, &Advice::prefetched);
+  const Placement preferred = CommonPlace(all, &Advice::preferred);
+  const Placement prefetched = CommonPlace(all, &Advice::prefetched);
   switch (attribute) {
     case CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY:
       return Write({std::all_of(all.begin(), all.end(),
@@ -225,7 +225,7 @@ CUresult MemAdvise(CUdeviceptr address, size_t bytes, CUmem_advise advice, CUmem
   Range range;
   CUresult code = FindCurrentRange(address, bytes, &range);
   if (code != CUDA_SUCCESS) return code;
-  Place place;
+  Placement place;
   CUdevice processor = 0;
   switch (advice) {
     case CU_MEM_ADVISE_SET_READ_MOSTLY:
@@ -260,7 +260,7 @@ CUresult MemAdviseFirst(CUdeviceptr address, size_t bytes, CUmem_advise advice, 
                           advice == CU_MEM_ADVISE_SET_ACCESSED_BY ||
                           advice == CU_MEM_ADVISE_UNSET_ACCESSED_BY;
   if (goes_there && device != CU_DEVICE_CPU && !IsDevice(device)) return CUDA_ERROR_INVALID_DEVICE;
-  return MemAdvise(address, bytes, advice, LocationOf(device));
+  return MemAdvise(address, bytes, advice, LocationOfDevice(device));
 }
 
 // Work of the stream that does nothing. The location is known at once.
@@ -270,7 +270,7 @@ CUresult MemPrefetchAsync(CUdeviceptr address, size_t bytes, CUmemLocation locat
   CUresult code = FindReadyStream(stream_handle, &stream);
   if (code != CUDA_SUCCESS) return code;
   Range range;
-  Place place;
+  Placement place;
   if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
   code = FindRange(address, bytes, &range);
   if (code == CUDA_SUCCESS) code = FindPlace(location, &place);
@@ -284,7 +284,7 @@ CUresult MemPrefetchAsync(CUdeviceptr address, size_t bytes, CUmemLocation locat
 
 CUresult MemPrefetchAsyncFirst(CUdeviceptr address, size_t bytes, CUdevice device,
                                CUstream stream) {
-  return MemPrefetchAsync(address, bytes, LocationOf(device), 0, stream);
+  return MemPrefetchAsync(address, bytes, LocationOfDevice(device), 0, stream);
 }
 
 CUresult MemRangeGetAttribute(void* data, size_t size, CUmem_range_attribute attribute,

@@ -105,7 +105,7 @@ bool FindPlace(const Side& side, const Extent& extent, unsigned access, Place* p
   return false;
 }
 
-struct Copy {
+struct AreaCopy {
   Side to;
   Side from;
   Extent extent;
@@ -138,7 +138,7 @@ CUdeviceptr Address(CUmemorytype type, const void* host, CUdeviceptr device) {
 
 // CUDA_MEMCPY3D, or CUDA_MEMCPY3D_PEER, whose contexts say no more than the addresses do.
 template <typename Copy3D>
-Copy ToCopy(const Copy3D& copy) {
+AreaCopy ToCopy(const Copy3D& copy) {
   return {
       {copy.dstMemoryType, Address(copy.dstMemoryType, copy.dstHost, copy.dstDevice), copy.dstArray,
        copy.dstXInBytes, copy.dstY, copy.dstZ, copy.dstLOD, copy.dstPitch, copy.dstHeight},
@@ -147,7 +147,7 @@ Copy ToCopy(const Copy3D& copy) {
       {copy.WidthInBytes, copy.Height, copy.Depth}};
 }
 
-Copy ToCopy(const CUDA_MEMCPY2D& copy) {
+AreaCopy ToCopy(const CUDA_MEMCPY2D& copy) {
   return {{copy.dstMemoryType, Address(copy.dstMemoryType, copy.dstHost, copy.dstDevice),
            copy.dstArray, copy.dstXInBytes, copy.dstY, 0, 0, copy.dstPitch, 0},
           {copy.srcMemoryType, Address(copy.srcMemoryType, copy.srcHost, copy.srcDevice),
@@ -165,16 +165,16 @@ Side OnHost(const void* pointer) {
   return {CU_MEMORYTYPE_HOST, reinterpret_cast<CUdeviceptr>(pointer), nullptr, 0, 0, 0, 0, 0, 0};
 }
 
-bool IsWithinReach(const Side& side, CUdevice device) {
-  return side.type == CU_MEMORYTYPE_ARRAY || driver::IsWithinReach(side.address, device);
+bool IsSideWithinReach(const Side& side, CUdevice device) {
+  return side.type == CU_MEMORYTYPE_ARRAY || IsWithinReach(side.address, device);
 }
 
-Location LocationOf(const Side& side) {
-  return side.type == CU_MEMORYTYPE_ARRAY ? Location::kDevice : driver::LocationOf(side.address);
+Location LocationOfSide(const Side& side) {
+  return side.type == CU_MEMORYTYPE_ARRAY ? Location::kDevice : LocationOf(side.address);
 }
 
 // As it was given, but for the form of the addresses.
-CUDA_MEMCPY3D Describe(const Copy& copy) {
+CUDA_MEMCPY3D Describe(const AreaCopy& copy) {
   const auto& [to, from, extent] = copy;
   CUDA_MEMCPY3D params = {};
   params.srcXInBytes = from.x;
@@ -203,7 +203,7 @@ CUDA_MEMCPY3D Describe(const Copy& copy) {
   return params;
 }
 
-Work ToWork(const Copy& copy, const Incarnation& incarnation) {
+Work ToWork(const AreaCopy& copy, const Incarnation& incarnation) {
   Work work;
   work.type = CU_GRAPH_NODE_TYPE_MEMCPY;
   work.incarnation = incarnation;
@@ -217,12 +217,13 @@ Work ToWork(const Copy& copy, const Incarnation& incarnation) {
   return work;
 }
 
-CUresult Submit(const Copy& copy, CUstream handle, const Stream& stream, Form form) {
+CUresult Submit(const AreaCopy& copy, CUstream handle, const Stream& stream, Form form) {
   if (copy.extent.IsEmpty()) return CUDA_SUCCESS;
   if (!copy.IsValid()) return CUDA_ERROR_INVALID_VALUE;
   TaskPointer task;
   const CUresult submitted = Submit(handle, stream, ToWork(copy, stream.incarnation), &task);
-  const bool waits = task != nullptr && Waits(form, LocationOf(copy.to), LocationOf(copy.from));
+  const bool waits =
+      task != nullptr && Waits(form, LocationOfSide(copy.to), LocationOfSide(copy.from));
   return waits ? WaitFor(task) : submitted;
 }
 
@@ -232,11 +233,11 @@ CUresult CopyDescribed(const Description* description, CUstream handle, Form for
   const CUresult code = FindReadyStream(handle, &stream);
   if (code != CUDA_SUCCESS) return code;
   if (description == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const Copy copy = ToCopy(*description);
+  const AreaCopy copy = ToCopy(*description);
   const CUdevice device = stream.incarnation.context->device();
   const bool by_peers = std::is_same_v<Description, CUDA_MEMCPY3D_PEER>;
   const bool reaches =
-      by_peers || (IsWithinReach(copy.to, device) && IsWithinReach(copy.from, device));
+      by_peers || (IsSideWithinReach(copy.to, device) && IsSideWithinReach(copy.from, device));
   return reaches ? Submit(copy, handle, stream, form) : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -246,7 +247,8 @@ CUresult CopyRow(const Side& to, const Side& from, size_t bytes, CUstream handle
                  Form form = Form::kAsync) {
   Stream stream;
   const CUresult code = FindReadyStream(handle, &stream);
-  return code != CUDA_SUCCESS ? code : Submit(Copy{to, from, {bytes, 1, 1}}, handle, stream, form);
+  return code != CUDA_SUCCESS ? code
+                              : Submit(AreaCopy{to, from, {bytes, 1, 1}}, handle, stream, form);
 }
 
 }  // namespace
@@ -276,7 +278,7 @@ CUresult Memcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER* copy, CUstream stream) {
 }
 
 CUresult MakeCopyWork(const CUDA_MEMCPY3D& params, const Incarnation& named, Work* work) {
-  const Copy copy = ToCopy(params);
+  const AreaCopy copy = ToCopy(params);
   if (copy.extent.IsEmpty()) return CUDA_ERROR_INVALID_VALUE;
   *work = ToWork(copy, named);
   return work->is_valid() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;

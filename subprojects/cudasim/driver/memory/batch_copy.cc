@@ -13,7 +13,7 @@
 namespace cudasim::driver {
 namespace {
 
-bool IsAttribute(const CUmemcpyAttributes& attribute) {
+bool IsCopyAttribute(const CUmemcpyAttributes& attribute) {
   constexpr unsigned kFlags = CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE;
   return attribute.srcAccessOrder >= CU_MEMCPY_SRC_ACCESS_ORDER_STREAM &&
          attribute.srcAccessOrder <= CU_MEMCPY_SRC_ACCESS_ORDER_ANY &&
@@ -27,7 +27,7 @@ bool AreAttributes(size_t copies, const CUmemcpyAttributes* attributes, const si
   const bool rises =
       std::adjacent_find(indices, indices + count, std::greater_equal<>()) == indices + count;
   return indices[0] == 0 && rises && indices[count - 1] < copies &&
-         std::all_of(attributes, attributes + count, IsAttribute);
+         std::all_of(attributes, attributes + count, IsCopyAttribute);
 }
 
 }  // namespace

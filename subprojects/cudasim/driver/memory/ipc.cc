@@ -21,15 +21,15 @@
 namespace cudasim::driver {
 namespace {
 
-constexpr char kMagic[8] = "cudasim";
+constexpr char kMemoryMagic[8] = "cudasim";
 
 // The contents of a CUipcMemHandle.
-struct Exported {
-  char magic[sizeof(kMagic)];
+struct ExportedMemory {
+  char magic[sizeof(kMemoryMagic)];
   SharedFile file;
   std::uint64_t size;
 };
-static_assert(sizeof(Exported) <= sizeof(CUipcMemHandle));
+static_assert(sizeof(ExportedMemory) <= sizeof(CUipcMemHandle));
 
 // By the context that opened it and the file's number.
 struct Import {
@@ -38,14 +38,15 @@ struct Import {
 };
 using ImportKey = std::pair<std::uint64_t, std::uint64_t>;
 
-std::mutex mutex;
+std::mutex ipc_mutex;
 
 std::map<ImportKey, Import>& Imports() {
   static auto& imports = *new std::map<ImportKey, Import>;
   return imports;
 }
 
-CUresult MapImport(const Exported& exported, const Incarnation& incarnation, CUdeviceptr* address) {
+CUresult MapImport(const ExportedMemory& exported, const Incarnation& incarnation,
+                   CUdeviceptr* address) {
   void* pages = MapShared(exported.file, exported.size);
   if (pages == nullptr) return CUDA_ERROR_MAP_FAILED;
   Allocation allocation;
@@ -71,7 +72,7 @@ CUresult IpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
   CUresult code = CurrentReady(&incarnation);
   if (code != CUDA_SUCCESS) return code;
   if (handle == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  Exported exported = {};
+  ExportedMemory exported = {};
   size_t size = 0;
   Allocation allocation;
   // What works in its context may write into the pages that are replaced.
@@ -80,7 +81,7 @@ CUresult IpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
   }
   code = Memory::Share(address, &exported.file, &size);
   if (code != CUDA_SUCCESS) return code;
-  std::memcpy(exported.magic, kMagic, sizeof(kMagic));
+  std::memcpy(exported.magic, kMemoryMagic, sizeof(kMemoryMagic));
   exported.size = size;
   std::memset(handle, 0, sizeof(*handle));
   std::memcpy(handle, &exported, sizeof(exported));
@@ -91,14 +92,14 @@ CUresult IpcOpenMemHandle(CUdeviceptr* address, CUipcMemHandle handle, unsigned 
   Incarnation incarnation;
   CUresult code = CurrentReady(&incarnation);
   if (code != CUDA_SUCCESS) return code;
-  Exported exported;
+  ExportedMemory exported;
   std::memcpy(static_cast<void*>(&exported), &handle, sizeof(exported));
   if (address == nullptr || flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS ||
-      std::memcmp(exported.magic, kMagic, sizeof(kMagic)) != 0) {
+      std::memcmp(exported.magic, kMemoryMagic, sizeof(kMemoryMagic)) != 0) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   if (exported.file.process == getpid()) return CUDA_ERROR_INVALID_CONTEXT;
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(ipc_mutex);
   Import& import = Imports()[{incarnation.id, exported.file.inode}];
   if (import.opens == 0) code = MapImport(exported, incarnation, &import.address);
   if (code != CUDA_SUCCESS) return code;
@@ -111,7 +112,7 @@ CUresult IpcCloseMemHandle(CUdeviceptr address) {
   Incarnation incarnation;
   const CUresult code = CurrentReady(&incarnation);
   if (code != CUDA_SUCCESS) return code;
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(ipc_mutex);
   for (auto& [key, import] : Imports()) {
     if (key.first != incarnation.id || import.opens == 0 || import.address != address) continue;
     return --import.opens > 0 ? CUDA_SUCCESS

@@ -32,15 +32,15 @@ constexpr size_t kPitchAlignment = 512;
 // Smaller ones come from the heap, where AddressSanitizer sees an overrun.
 constexpr size_t kMapped = size_t{1} << 20;
 
-struct Table {
+struct MemoryTable {
   std::mutex mutex;
   std::map<std::uintptr_t, Allocation> by_base;
   std::uint64_t next_buffer_id = 1;
 };
 
 // Never destroyed: there are atexit handlers that free memory.
-Table& TheTable() {
-  static auto& table = *new Table;
+MemoryTable& TheAllocations() {
+  static auto& table = *new MemoryTable;
   return table;
 }
 
@@ -101,7 +101,7 @@ void Return(const Allocation& allocation) {
 }
 
 // The allocation whose range holds the address, or end().
-std::map<std::uintptr_t, Allocation>::iterator FindIn(Table& table, std::uintptr_t address) {
+std::map<std::uintptr_t, Allocation>::iterator FindIn(MemoryTable& table, std::uintptr_t address) {
   auto after = table.by_base.upper_bound(address);
   if (after == table.by_base.begin()) return table.by_base.end();
   auto candidate = std::prev(after);
@@ -109,7 +109,7 @@ std::map<std::uintptr_t, Allocation>::iterator FindIn(Table& table, std::uintptr
 }
 
 // What begins there and may be freed as one of these kinds, or end().
-std::map<std::uintptr_t, Allocation>::iterator FindToFree(Table& table, std::uintptr_t base,
+std::map<std::uintptr_t, Allocation>::iterator FindToFree(MemoryTable& table, std::uintptr_t base,
                                                           std::initializer_list<MemoryKind> kinds) {
   const auto found = table.by_base.find(base);
   if (found == table.by_base.end() || found->second.is_being_freed) return table.by_base.end();
@@ -118,8 +118,8 @@ std::map<std::uintptr_t, Allocation>::iterator FindToFree(Table& table, std::uin
 }
 
 // The end of what is being freed, unless it went with its context.
-void End(std::uintptr_t base) {
-  Table& table = TheTable();
+void EndAllocation(std::uintptr_t base) {
+  MemoryTable& table = TheAllocations();
   const std::lock_guard<std::mutex> lock(table.mutex);
   const auto found = table.by_base.find(base);
   if (found == table.by_base.end() || !found->second.is_being_freed) return;
@@ -128,7 +128,7 @@ void End(std::uintptr_t base) {
 }
 
 // What the range overlaps, or nullptr.
-const Allocation* FindOverlap(Table& table, std::uintptr_t base, size_t size) {
+const Allocation* FindOverlap(MemoryTable& table, std::uintptr_t base, size_t size) {
   auto found = FindIn(table, base);
   if (found == table.by_base.end()) found = table.by_base.lower_bound(base);
   const bool overlaps = found != table.by_base.end() && found->first < base + size;
@@ -194,7 +194,7 @@ CUresult Memory::Allocate(Allocation allocation, std::uintptr_t* base) {
 }
 
 CUresult Memory::Add(const Allocation& allocation) {
-  Table& table = TheTable();
+  MemoryTable& table = TheAllocations();
   const std::lock_guard<std::mutex> lock(table.mutex);
   const bool bound = allocation.incarnation.context != nullptr;
   if (bound && !allocation.incarnation.IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
@@ -210,7 +210,7 @@ CUresult Memory::Add(const Allocation& allocation) {
 }
 
 CUresult Memory::Free(std::uintptr_t base, std::initializer_list<MemoryKind> kinds) {
-  Table& table = TheTable();
+  MemoryTable& table = TheAllocations();
   const std::lock_guard<std::mutex> lock(table.mutex);
   const auto found = FindToFree(table, base, kinds);
   if (found == table.by_base.end()) return CUDA_ERROR_INVALID_VALUE;
@@ -222,7 +222,7 @@ CUresult Memory::Free(std::uintptr_t base, std::initializer_list<MemoryKind> kin
 CUresult Memory::FreeIn(const Stream& stream, std::uintptr_t base,
                         std::initializer_list<MemoryKind> kinds) {
   if (Schedule::IsIdle()) return Free(base, kinds);
-  Table& table = TheTable();
+  MemoryTable& table = TheAllocations();
   {
     const std::lock_guard<std::mutex> lock(table.mutex);
     const auto found = FindToFree(table, base, kinds);
@@ -231,7 +231,7 @@ CUresult Memory::FreeIn(const Stream& stream, std::uintptr_t base,
   }
   Job job;
   job.incarnation = stream.incarnation;
-  job.run = [base] { End(base); };
+  job.run = [base] { EndAllocation(base); };
   Schedule::Submit(stream, job);
   return CUDA_SUCCESS;
 }
@@ -246,7 +246,7 @@ CUresult Memory::FreeWhenIdle(std::uintptr_t base, std::initializer_list<MemoryK
 }
 
 bool Memory::Find(std::uintptr_t address, Allocation* allocation) {
-  Table& table = TheTable();
+  MemoryTable& table = TheAllocations();
   const std::lock_guard<std::mutex> lock(table.mutex);
   const auto found = FindIn(table, address);
   if (found == table.by_base.end()) return false;
@@ -267,7 +267,7 @@ bool Memory::Reaches(std::uintptr_t address, size_t bytes, unsigned access) {
 }
 
 void Memory::SetAccess(std::uintptr_t base, unsigned access, bool host_access) {
-  Table& table = TheTable();
+  MemoryTable& table = TheAllocations();
   const std::lock_guard<std::mutex> lock(table.mutex);
   const auto found = table.by_base.find(base);
   if (found == table.by_base.end()) return;
@@ -276,7 +276,7 @@ void Memory::SetAccess(std::uintptr_t base, unsigned access, bool host_access) {
 }
 
 CUresult Memory::Share(std::uintptr_t address, SharedFile* shared, size_t* size) {
-  Table& table = TheTable();
+  MemoryTable& table = TheAllocations();
   const std::lock_guard<std::mutex> lock(table.mutex);
   const auto found = FindIn(table, address);
   if (found == table.by_base.end() || found->second.kind != MemoryKind::kDevice) {
@@ -293,7 +293,7 @@ CUresult Memory::Share(std::uintptr_t address, SharedFile* shared, size_t* size)
 }
 
 bool Memory::SetSynchronizes(std::uintptr_t address, bool synchronizes) {
-  Table& table = TheTable();
+  MemoryTable& table = TheAllocations();
   const std::lock_guard<std::mutex> lock(table.mutex);
   const auto found = FindIn(table, address);
   if (found == table.by_base.end()) return false;
@@ -302,7 +302,7 @@ bool Memory::SetSynchronizes(std::uintptr_t address, bool synchronizes) {
 }
 
 void Memory::DropIncarnation(std::uint64_t context_id) {
-  Table& table = TheTable();
+  MemoryTable& table = TheAllocations();
   const std::lock_guard<std::mutex> lock(table.mutex);
   for (auto it = table.by_base.begin(); it != table.by_base.end();) {
     if (it->second.incarnation.id != context_id) {
@@ -324,7 +324,7 @@ CUresult Memory::AllocateZeros(const Allocation& allocation, std::uintptr_t* bas
 }
 
 size_t Memory::Count() {
-  Table& table = TheTable();
+  MemoryTable& table = TheAllocations();
   const std::lock_guard<std::mutex> lock(table.mutex);
   return static_cast<size_t>(
       std::count_if(table.by_base.begin(), table.by_base.end(),

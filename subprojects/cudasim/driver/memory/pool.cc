@@ -149,7 +149,7 @@ class Pools {
   std::uint64_t next_ = kMaxDevices + 1;
 };
 
-std::mutex mutex;
+std::mutex pool_mutex;
 // Never destroyed: there are atexit handlers that free memory.
 Pools& ThePools() {
   static auto& pools = *new Pools;
@@ -169,7 +169,7 @@ Allocation AllocationOf(CUmemoryPool handle, const Pool& pool, size_t bytes) {
 }
 
 CUresult TakeFromPool(CUmemoryPool handle, size_t bytes, Allocation* allocation) {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(pool_mutex);
   Pool* pool = ThePools().Find(handle);
   if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *allocation = AllocationOf(handle, *pool, bytes);
@@ -203,7 +203,7 @@ CUresult Prepare(CUdeviceptr* address, CUstream handle, Stream* stream) {
 }
 
 CUresult DeviceOf(CUmemoryPool handle, CUdevice* device) {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(pool_mutex);
   const Pool* pool = ThePools().Find(handle);
   if (pool == nullptr || pool->is_imported) return CUDA_ERROR_INVALID_VALUE;
   *device = pool->device;
@@ -296,7 +296,7 @@ bool IsDeviceLocation(const CUmemLocation& location) {
 }  // namespace
 
 bool PoolReaches(CUmemoryPool pool, CUdevice device) {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(pool_mutex);
   return ThePools().Reaches(pool, device);
 }
 
@@ -307,12 +307,12 @@ bool IsWithinReach(CUdeviceptr address, CUdevice device) {
 }
 
 void GiveBackToPool(CUmemoryPool pool, size_t bytes) {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(pool_mutex);
   ThePools().GiveBack(pool, bytes);
 }
 
 std::shared_ptr<PoolFile> FileOfPool(CUmemoryPool handle) {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(pool_mutex);
   const Pool* pool = ThePools().Find(handle);
   return pool != nullptr ? pool->file : nullptr;
 }
@@ -323,7 +323,7 @@ CUmemoryPool ImportPool(std::shared_ptr<PoolFile> file) {
   pool.lies_on_host = file->lies_on_host();
   pool.file = std::move(file);
   pool.is_imported = true;
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(pool_mutex);
   return ThePools().Add(pool);
 }
 
@@ -331,7 +331,7 @@ CUresult ImportAllocation(CUmemoryPool handle, std::uint64_t offset, size_t byte
                           CUdeviceptr* address) {
   Allocation allocation;
   {
-    const std::lock_guard<std::mutex> lock(mutex);
+    const std::lock_guard<std::mutex> lock(pool_mutex);
     Pool* pool = ThePools().Find(handle);
     if (pool == nullptr || !pool->is_imported) return CUDA_ERROR_INVALID_VALUE;
     allocation = AllocationOf(handle, *pool, bytes);
@@ -351,7 +351,7 @@ CUresult ImportAllocation(CUmemoryPool handle, std::uint64_t offset, size_t byte
 }
 
 size_t CountPools() {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(pool_mutex);
   return ThePools().CountMade();
 }
 
@@ -412,7 +412,7 @@ CUresult MemPoolCreate(CUmemoryPool* handle, const CUmemPoolProps* properties) {
     pool.file = PoolFile::Create(pool.device, pool.lies_on_host);
     if (pool.file == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   }
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(pool_mutex);
   *handle = ThePools().Add(pool);
   return CUDA_SUCCESS;
 }
@@ -420,7 +420,7 @@ CUresult MemPoolCreate(CUmemoryPool* handle, const CUmemPoolProps* properties) {
 CUresult MemPoolDestroy(CUmemoryPool handle) {
   const CUresult code = AskCaptures();
   if (code != CUDA_SUCCESS) return code;
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(pool_mutex);
   const bool known = ThePools().Find(handle) != nullptr;
   if (!known || Pools::IsDefault(handle)) return CUDA_ERROR_INVALID_VALUE;
   ThePools().Destroy(handle);
@@ -430,7 +430,7 @@ CUresult MemPoolDestroy(CUmemoryPool handle) {
 CUresult MemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute, void* value) {
   const CUresult code = AskCaptures();
   if (code != CUDA_SUCCESS) return code;
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(pool_mutex);
   Pool* pool = ThePools().Find(handle);
   if (pool == nullptr || value == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (IsReuse(attribute)) {
@@ -446,7 +446,7 @@ CUresult MemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute,
 CUresult MemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute, void* value) {
   const CUresult code = AskCaptures();
   if (code != CUDA_SUCCESS) return code;
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(pool_mutex);
   Pool* pool = ThePools().Find(handle);
   if (pool == nullptr || (!IsReuse(attribute) && !IsSize(attribute))) {
     return CUDA_ERROR_INVALID_VALUE;
@@ -462,7 +462,7 @@ CUresult MemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute,
 CUresult MemPoolTrimTo(CUmemoryPool handle, size_t bytes) {
   const CUresult code = AskCaptures();
   if (code != CUDA_SUCCESS) return code;
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(pool_mutex);
   Pool* pool = ThePools().Find(handle);
   if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
   pool->KeepAtMost(bytes);
@@ -470,7 +470,7 @@ CUresult MemPoolTrimTo(CUmemoryPool handle, size_t bytes) {
 }
 
 CUresult MemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool handle, CUmemLocation* location) {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(pool_mutex);
   const Pool* pool = ThePools().Find(handle);
   if (flags == nullptr || pool == nullptr || location == nullptr || !IsDeviceLocation(*location)) {
     return CUDA_ERROR_INVALID_VALUE;
@@ -482,7 +482,7 @@ CUresult MemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool handle, CUmemLo
 
 // The pool's own device cannot lose its access.
 CUresult MemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc* access, size_t count) {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(pool_mutex);
   Pool* pool = ThePools().Find(handle);
   if (pool == nullptr || access == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
   for (size_t i = 0; i < count; ++i) {
@@ -507,7 +507,7 @@ CUresult DeviceGetDefaultMemPool(CUmemoryPool* pool, CUdevice device) {
 
 CUresult DeviceGetMemPool(CUmemoryPool* pool, CUdevice device) {
   if (pool == nullptr || !IsDevice(device)) return CUDA_ERROR_INVALID_VALUE;
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(pool_mutex);
   *pool = ThePools().CurrentOf(device);
   return CUDA_SUCCESS;
 }
@@ -516,7 +516,7 @@ CUresult DeviceSetMemPool(CUdevice device, CUmemoryPool handle) {
   const CUresult code = AskCaptures();
   if (code != CUDA_SUCCESS) return code;
   if (!IsDevice(device)) return CUDA_ERROR_INVALID_VALUE;
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(pool_mutex);
   const Pool* pool = ThePools().Find(handle);
   if (pool == nullptr || pool->is_imported || pool->device != device) {
     return CUDA_ERROR_INVALID_VALUE;

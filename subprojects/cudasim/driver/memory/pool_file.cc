@@ -14,7 +14,7 @@
 namespace cudasim::driver {
 namespace {
 
-constexpr char kMagic[8] = "simpool";
+constexpr char kPoolFileMagic[8] = "simpool";
 
 std::uint64_t SizeOf(int file) {
   struct stat status = {};
@@ -24,7 +24,7 @@ std::uint64_t SizeOf(int file) {
 }  // namespace
 
 struct PoolFile::Header {
-  char magic[sizeof(kMagic)] = {};
+  char magic[sizeof(kPoolFileMagic)] = {};
   CUdevice device = 0;
   bool lies_on_host = false;
 };
@@ -34,7 +34,7 @@ std::shared_ptr<PoolFile> PoolFile::Create(CUdevice device, bool lies_on_host) {
   if (descriptor < 0) return nullptr;
   auto file = std::make_shared<PoolFile>(descriptor);
   Header header;
-  std::memcpy(header.magic, kMagic, sizeof(kMagic));
+  std::memcpy(header.magic, kPoolFileMagic, sizeof(kPoolFileMagic));
   header.device = device;
   header.lies_on_host = lies_on_host;
   const bool done = pwrite(descriptor, &header, sizeof(header), 0) == sizeof(header) &&
@@ -54,7 +54,7 @@ PoolFile::~PoolFile() { close(file_); }
 
 bool PoolFile::ReadHeader(Header* header) const {
   return pread(file_, header, sizeof(*header), 0) == sizeof(*header) &&
-         std::memcmp(header->magic, kMagic, sizeof(kMagic)) == 0;
+         std::memcmp(header->magic, kPoolFileMagic, sizeof(kPoolFileMagic)) == 0;
 }
 
 CUdevice PoolFile::device() const {

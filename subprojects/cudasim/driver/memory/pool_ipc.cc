@@ -15,16 +15,16 @@
 namespace cudasim::driver {
 namespace {
 
-constexpr char kMagic[8] = "simpptr";
+constexpr char kPoolMagic[8] = "simpptr";
 
 // The contents of a CUmemPoolPtrExportData.
-struct Exported {
-  char magic[sizeof(kMagic)] = {};
+struct ExportedPool {
+  char magic[sizeof(kPoolMagic)] = {};
   std::uint64_t file = 0;
   std::uint64_t offset = 0;
   std::uint64_t size = 0;
 };
-static_assert(sizeof(Exported) <= sizeof(CUmemPoolPtrExportData));
+static_assert(sizeof(ExportedPool) <= sizeof(CUmemPoolPtrExportData));
 
 bool IsSupported(CUmemAllocationHandleType type, unsigned long long flags) {
   return type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR && flags == 0;
@@ -61,8 +61,8 @@ CUresult MemPoolExportPointer(CUmemPoolPtrExportData* data, CUdeviceptr address)
       allocation.pool_file == nullptr) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  Exported exported;
-  std::memcpy(exported.magic, kMagic, sizeof(kMagic));
+  ExportedPool exported;
+  std::memcpy(exported.magic, kPoolMagic, sizeof(kPoolMagic));
   exported.file = allocation.pool_file->id();
   exported.offset = allocation.offset;
   exported.size = allocation.size;
@@ -75,10 +75,10 @@ CUresult MemPoolExportPointer(CUmemPoolPtrExportData* data, CUdeviceptr address)
 CUresult MemPoolImportPointer(CUdeviceptr* address, CUmemoryPool pool,
                               CUmemPoolPtrExportData* data) {
   if (address == nullptr || data == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  Exported exported;
+  ExportedPool exported;
   std::memcpy(static_cast<void*>(&exported), data, sizeof(exported));
   const std::shared_ptr<PoolFile> file = FileOfPool(pool);
-  if (file == nullptr || std::memcmp(exported.magic, kMagic, sizeof(kMagic)) != 0 ||
+  if (file == nullptr || std::memcmp(exported.magic, kPoolMagic, sizeof(kPoolMagic)) != 0 ||
       exported.file != file->id()) {
     return CUDA_ERROR_INVALID_VALUE;
   }

@@ -15,18 +15,18 @@
 namespace cudasim::driver {
 namespace {
 
-constexpr size_t kBaseAlignment = 512;  // the attribute TEXTURE_ALIGNMENT
-constexpr size_t kPitchAlignment = 32;  // and TEXTURE_PITCH_ALIGNMENT
+constexpr size_t kBaseAlignment = 512;         // the attribute TEXTURE_ALIGNMENT
+constexpr size_t kTexturePitchAlignment = 32;  // and TEXTURE_PITCH_ALIGNMENT
 
 using Textures = std::map<CUtexObject, Texture>;
 
-struct Table {
+struct TextureTable {
   std::mutex mutex;
   std::map<std::uint64_t, Textures> by_incarnation;
 };
 
-Table& TheTable() {
-  static auto& table = *new Table;
+TextureTable& TheTextures() {
+  static auto& table = *new TextureTable;
   return table;
 }
 
@@ -40,7 +40,7 @@ CUtexObject LowestFree(const Textures& textures) {
 }
 
 CUresult Add(const Incarnation& incarnation, const Texture& texture, CUtexObject* object) {
-  Table& table = TheTable();
+  TextureTable& table = TheTextures();
   const std::lock_guard<std::mutex> lock(table.mutex);
   if (!incarnation.IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   Textures& textures = table.by_incarnation[incarnation.id];
@@ -54,7 +54,7 @@ CUresult Destroy(CUtexObject object, bool is_surface) {
   Incarnation incarnation;
   const CUresult code = CurrentAlive(&incarnation);
   if (code != CUDA_SUCCESS) return code;
-  Table& table = TheTable();
+  TextureTable& table = TheTextures();
   const std::lock_guard<std::mutex> lock(table.mutex);
   Textures& textures = table.by_incarnation[incarnation.id];
   const auto found = textures.find(object);
@@ -114,7 +114,7 @@ CUresult CheckResource(const CUDA_RESOURCE_DESC& resource, const Incarnation& in
     case CU_RESOURCE_TYPE_PITCH2D: {
       const auto& plane = resource.res.pitch2D;
       valid = IsMemory(plane.devPtr, plane.format, plane.numChannels) &&
-              plane.pitchInBytes % kPitchAlignment == 0;
+              plane.pitchInBytes % kTexturePitchAlignment == 0;
       break;
     }
   }
@@ -185,7 +185,7 @@ bool IsView(const CUDA_RESOURCE_VIEW_DESC& view, const CUDA_RESOURCE_DESC& resou
 }  // namespace
 
 bool FindTexture(const Incarnation& incarnation, CUtexObject object, Texture* texture) {
-  Table& table = TheTable();
+  TextureTable& table = TheTextures();
   const std::lock_guard<std::mutex> lock(table.mutex);
   const auto textures = table.by_incarnation.find(incarnation.id);
   if (textures == table.by_incarnation.end()) return false;
@@ -196,13 +196,13 @@ bool FindTexture(const Incarnation& incarnation, CUtexObject object, Texture* te
 }
 
 void DropTexturesOf(std::uint64_t context_id) {
-  Table& table = TheTable();
+  TextureTable& table = TheTextures();
   const std::lock_guard<std::mutex> lock(table.mutex);
   table.by_incarnation.erase(context_id);
 }
 
 size_t CountTextures() {
-  Table& table = TheTable();
+  TextureTable& table = TheTextures();
   const std::lock_guard<std::mutex> lock(table.mutex);
   size_t count = 0;
   for (const auto& entry : table.by_incarnation) count += entry.second.size();

@@ -22,7 +22,7 @@ struct Attributes {
   CUlaunchMemSyncDomain domain = CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT;
 };
 
-std::mutex mutex;
+std::mutex attribute_mutex;
 
 // By the id of the stream, which no later one gets. Those of a destroyed stream stay: they are
 // small, and seldom set.
@@ -95,7 +95,7 @@ CUresult StreamGetAttribute(CUstream handle, CUstreamAttrID id, CUstreamAttrValu
   Stream stream;
   const CUresult code = FindStream(handle, &stream);
   if (code != CUDA_SUCCESS) return code;
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(attribute_mutex);
   const auto found = AllAttributes().find(stream.id);
   return Get(id, stream, found != AllAttributes().end() ? found->second : Attributes(), value);
 }
@@ -105,7 +105,7 @@ CUresult StreamSetAttribute(CUstream handle, CUstreamAttrID id, const CUstreamAt
   Stream stream;
   const CUresult code = FindStream(handle, &stream);
   if (code != CUDA_SUCCESS) return code;
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(attribute_mutex);
   return Set(id, *value, &AllAttributes()[stream.id]);
 }
 
@@ -117,7 +117,7 @@ CUresult StreamCopyAttributes(CUstream to_handle, CUstream from_handle) {
   if (code == CUDA_SUCCESS) code = FindStream(from_handle, &from);
   if (code != CUDA_SUCCESS) return code;
   if (to.incarnation.id != from.incarnation.id) return CUDA_ERROR_INVALID_VALUE;
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(attribute_mutex);
   AllAttributes()[to.id] = AllAttributes()[from.id];
   return CUDA_SUCCESS;
 }

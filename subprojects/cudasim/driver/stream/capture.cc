@@ -34,15 +34,15 @@ struct Capture {
   std::map<std::uint64_t, Branch> branches;  // by stream
 };
 
-using Table = std::map<std::uint64_t, Capture>;
+using CaptureTable = std::map<std::uint64_t, Capture>;
 
-std::mutex mutex;
+std::mutex capture_mutex;
 std::atomic<size_t> count{0};
-std::uint64_t next_id = 1;
+std::uint64_t next_capture_id = 1;
 
 // Never destroyed: a program may capture until its very end.
-Table& TheTable() {
-  static auto& table = *new Table;
+CaptureTable& TheCaptures() {
+  static auto& table = *new CaptureTable;
   return table;
 }
 
@@ -53,27 +53,27 @@ Branch MakeBranch(const Stream& stream) {
   return branch;
 }
 
-Table::iterator FindOf(const Stream& stream) {
-  auto& table = TheTable();
-  return std::find_if(table.begin(), table.end(), [&](const Table::value_type& entry) {
+CaptureTable::iterator FindOf(const Stream& stream) {
+  auto& table = TheCaptures();
+  return std::find_if(table.begin(), table.end(), [&](const CaptureTable::value_type& entry) {
     return entry.second.branches.count(stream.id) != 0;
   });
 }
 
 // The graph stays if it was given away.
-void Finish(Table::iterator it, bool drop_graph) {
+void Finish(CaptureTable::iterator it, bool drop_graph) {
   it->second.graph->is_capturing = false;
   if (drop_graph) DropGraph(it->second.graph);
-  TheTable().erase(it);
+  TheCaptures().erase(it);
   count.fetch_sub(1);
 }
 
 template <typename Predicate>
 bool HasAny(bool lose, const Predicate& predicate) {
   if (!Captures::Any()) return false;
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(capture_mutex);
   bool found = false;
-  for (auto& entry : TheTable()) {
+  for (auto& entry : TheCaptures()) {
     if (!predicate(entry.second)) continue;
     found = true;
     if (lose) entry.second.lost = true;
@@ -149,22 +149,24 @@ CUstreamCaptureMode& ThisThreadsCaptureMode() {
   return mode;
 }
 
-std::unique_lock<std::mutex> Captures::Lock() { return std::unique_lock<std::mutex>(mutex); }
+std::unique_lock<std::mutex> Captures::Lock() {
+  return std::unique_lock<std::mutex>(capture_mutex);
+}
 
 bool Captures::Any() { return count.load(std::memory_order_acquire) != 0; }
 
 CUstreamCaptureStatus Captures::StatusOf(const Stream& stream) {
   if (!Any()) return CU_STREAM_CAPTURE_STATUS_NONE;
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(capture_mutex);
   const auto it = FindOf(stream);
-  if (it == TheTable().end()) return CU_STREAM_CAPTURE_STATUS_NONE;
+  if (it == TheCaptures().end()) return CU_STREAM_CAPTURE_STATUS_NONE;
   return it->second.lost ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 
 bool Captures::FindInfo(const Stream& stream, CaptureInfo* info) {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(capture_mutex);
   const auto it = FindOf(stream);
-  if (it == TheTable().end() || it->second.lost) return false;
+  if (it == TheCaptures().end() || it->second.lost) return false;
   Branch& branch = it->second.branches.at(stream.id);
   branch.shown_tips.clear();
   for (const NodePointer& tip : branch.tips) branch.shown_tips.push_back(tip->handle);
@@ -176,9 +178,9 @@ bool Captures::FindInfo(const Stream& stream, CaptureInfo* info) {
 
 CUresult Captures::Depend(const Stream& stream, const CUgraphNode* nodes, size_t count,
                           bool replace) {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(capture_mutex);
   const auto it = FindOf(stream);
-  if (it == TheTable().end()) return CUDA_ERROR_ILLEGAL_STATE;
+  if (it == TheCaptures().end()) return CUDA_ERROR_ILLEGAL_STATE;
   if (it->second.lost) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   std::vector<NodePointer>& tips = it->second.branches.at(stream.id).tips;
   std::vector<NodePointer> next = replace ? std::vector<NodePointer>{} : tips;
@@ -193,8 +195,8 @@ CUresult Captures::Depend(const Stream& stream, const CUgraphNode* nodes, size_t
 }
 
 CUresult Captures::Begin(const Stream& stream, CUstreamCaptureMode mode) {
-  const std::lock_guard<std::mutex> lock(mutex);
-  if (FindOf(stream) != TheTable().end()) return CUDA_ERROR_ILLEGAL_STATE;
+  const std::lock_guard<std::mutex> lock(capture_mutex);
+  if (FindOf(stream) != TheCaptures().end()) return CUDA_ERROR_ILLEGAL_STATE;
   if (!stream.incarnation.IsAlive()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   Capture capture;
   capture.mode = mode;
@@ -203,15 +205,15 @@ CUresult Captures::Begin(const Stream& stream, CUstreamCaptureMode mode) {
   capture.graph = MakeGraph();
   capture.graph->is_capturing = true;
   capture.branches.emplace(stream.id, MakeBranch(stream));
-  TheTable().emplace(next_id++, std::move(capture));
+  TheCaptures().emplace(next_capture_id++, std::move(capture));
   count.fetch_add(1);
   return CUDA_SUCCESS;
 }
 
 CUresult Captures::End(const Stream& stream, CUgraph* graph) {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(capture_mutex);
   const auto it = FindOf(stream);
-  if (it == TheTable().end()) return CUDA_ERROR_ILLEGAL_STATE;
+  if (it == TheCaptures().end()) return CUDA_ERROR_ILLEGAL_STATE;
   if (it->second.origin != stream.id) {
     it->second.lost = true;
     return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
@@ -247,9 +249,9 @@ void Captures::Lose(const Stream& stream) {
 
 bool Captures::Record(const Stream& stream, const Work& work, CUresult* code) {
   if (!Any()) return false;
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(capture_mutex);
   const auto it = FindOf(stream);
-  if (it == TheTable().end()) return false;
+  if (it == TheCaptures().end()) return false;
   if (it->second.lost) {
     *code = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     return true;
@@ -262,27 +264,27 @@ bool Captures::Record(const Stream& stream, const Work& work, CUresult* code) {
 
 CapturedPoint Captures::PointOf(const Stream& stream) {
   if (!Any()) return {};
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(capture_mutex);
   const auto it = FindOf(stream);
-  if (it == TheTable().end()) return {};
+  if (it == TheCaptures().end()) return {};
   return {it->first, it->second.branches.at(stream.id).tips};
 }
 
 CUresult Captures::CheckEvent(const CapturedPoint& point, bool lose) {
   if (point.capture_id == 0) return CUDA_SUCCESS;
-  const std::lock_guard<std::mutex> lock(mutex);
-  const auto it = TheTable().find(point.capture_id);
-  if (it == TheTable().end() || it->second.lost) return CUDA_ERROR_INVALID_VALUE;
+  const std::lock_guard<std::mutex> lock(capture_mutex);
+  const auto it = TheCaptures().find(point.capture_id);
+  if (it == TheCaptures().end() || it->second.lost) return CUDA_ERROR_INVALID_VALUE;
   if (lose) it->second.lost = true;
   return CUDA_ERROR_CAPTURED_EVENT;
 }
 
 CUresult Captures::Join(const Stream& stream, const CapturedPoint& point) {
-  const std::lock_guard<std::mutex> lock(mutex);
-  const auto from = TheTable().find(point.capture_id);
+  const std::lock_guard<std::mutex> lock(capture_mutex);
+  const auto from = TheCaptures().find(point.capture_id);
   const auto to = FindOf(stream);
-  const bool captures = to != TheTable().end();
-  if (from == TheTable().end() || from->second.lost) {
+  const bool captures = to != TheCaptures().end();
+  if (from == TheCaptures().end() || from->second.lost) {
     if (captures) to->second.lost = true;
     return CUDA_ERROR_INVALID_VALUE;
   }
@@ -301,15 +303,15 @@ CUresult Captures::Join(const Stream& stream, const CapturedPoint& point) {
 
 void Captures::Drop(const Stream& stream) {
   if (!Any()) return;
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(capture_mutex);
   const auto it = FindOf(stream);
-  if (it != TheTable().end() && it->second.origin == stream.id) Finish(it, /*drop_graph=*/true);
+  if (it != TheCaptures().end() && it->second.origin == stream.id) Finish(it, /*drop_graph=*/true);
 }
 
 void Captures::DropIncarnation(std::uint64_t context_id, bool also_created) {
   if (!Any()) return;
-  const std::lock_guard<std::mutex> lock(mutex);
-  for (auto it = TheTable().begin(); it != TheTable().end();) {
+  const std::lock_guard<std::mutex> lock(capture_mutex);
+  for (auto it = TheCaptures().begin(); it != TheCaptures().end();) {
     const auto here = it++;
     const Capture& capture = here->second;
     const bool gone = capture.branches.at(capture.origin).context_id == context_id &&

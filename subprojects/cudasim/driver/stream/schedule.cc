@@ -17,7 +17,7 @@
 
 namespace cudasim::driver {
 
-using Lock = std::unique_lock<std::mutex>;
+using QueueLock = std::unique_lock<std::mutex>;
 
 std::atomic<std::uint64_t> Schedule::busy_{0};
 
@@ -62,7 +62,7 @@ class Queue {
   }
 
   TaskPointer Submit(const Stream& stream, Job job, std::vector<TaskPointer> after) {
-    Lock lock(mutex_);
+    QueueLock lock(mutex_);
     if (has_ended_) return nullptr;
     for (const TaskPointer& task : Before(stream)) after.push_back(task);
     const auto done = [](const TaskPointer& task) { return task == nullptr || task->IsDone(); };
@@ -81,7 +81,7 @@ class Queue {
   TaskPointer SubmitBehind(const Incarnation& context, Job job) {
     std::vector<TaskPointer> after;
     {
-      const Lock lock(mutex_);
+      const QueueLock lock(mutex_);
       for (const auto& [id, task] : last_) {
         if (IsIn(context.id, task->stream_.incarnation)) after.push_back(task);
       }
@@ -90,16 +90,16 @@ class Queue {
   }
 
   bool IsDone(const Stream& stream) {
-    const Lock lock(mutex_);
+    const QueueLock lock(mutex_);
     return Awaited(stream).empty();
   }
 
   void Wait(const TaskPointer& task) {
-    Lock lock(mutex_);
+    QueueLock lock(mutex_);
     Wait(task, &lock);
   }
   void Wait(const Stream& stream) {
-    Lock lock(mutex_);
+    QueueLock lock(mutex_);
     for (const TaskPointer& task : Awaited(stream)) Wait(task, &lock);
   }
   // Also for the nodes of its graphs, wherever they were launched.
@@ -113,7 +113,7 @@ class Queue {
   }
 
   void Set(std::uint64_t seed, unsigned calls) {
-    const Lock lock(mutex_);
+    const QueueLock lock(mutex_);
     random_.seed(seed);
     calls_per_task_ = calls;
     due_ = now_ + calls;
@@ -126,7 +126,7 @@ class Queue {
   }
 
   void Tick() {
-    Lock lock(mutex_);
+    QueueLock lock(mutex_);
     if (++now_ < due_ || is_stepping_) return;
     Admit(&lock);
     if (ready_.empty()) return;
@@ -135,7 +135,7 @@ class Queue {
   }
 
   void End() {
-    const Lock lock(mutex_);
+    const QueueLock lock(mutex_);
     has_ended_ = true;
     changed_.notify_all();
   }
@@ -144,7 +144,7 @@ class Queue {
   template <typename Predicate>
   void WaitForThose(const Predicate& predicate) {
     std::vector<TaskPointer> tasks;
-    Lock lock(mutex_);
+    QueueLock lock(mutex_);
     for (const auto& entry : tasks_) {
       if (predicate(*entry.second)) tasks.push_back(entry.second);
     }
@@ -197,7 +197,7 @@ class Queue {
   }
 
   // Makes ready what another process has done its part of.
-  void Admit(Lock* lock) {
+  void Admit(QueueLock* lock) {
     for (auto it = elsewhere_.begin(); it != elsewhere_.end();) {
       const TaskPointer task = it->second;
       const Progress progress = task->job_.elsewhere();
@@ -218,7 +218,7 @@ class Queue {
   }
 
   // Until something changes, here or in another process.
-  void WaitForChange(Lock* lock) {
+  void WaitForChange(QueueLock* lock) {
     if (elsewhere_.empty()) {
       changed_.wait(*lock);
     } else {
@@ -227,7 +227,7 @@ class Queue {
   }
 
   // Helps until the task is done.
-  void Wait(const TaskPointer& task, Lock* lock) {
+  void Wait(const TaskPointer& task, QueueLock* lock) {
     while (!task->IsDone() && !has_ended_) {
       if (Step(lock)) continue;
       if (is_drivers_thread && working_ == 0 && !is_stepping_ && elsewhere_.empty()) {
@@ -241,7 +241,7 @@ class Queue {
   }
 
   // One piece of work, if there is one that this thread may do now.
-  bool Step(Lock* lock) {
+  bool Step(QueueLock* lock) {
     if (has_ended_ || is_stepping_) return false;
     Admit(lock);
     if (calls_per_task_ != 0) return StepAtRandom(lock);
@@ -252,7 +252,7 @@ class Queue {
     return true;
   }
 
-  bool StepAtRandom(Lock* lock) {
+  bool StepAtRandom(QueueLock* lock) {
     if (ready_.empty()) return false;
     const TaskPointer task =
         Take(std::next(ready_.begin(), static_cast<std::ptrdiff_t>(random_() % ready_.size())));
@@ -278,7 +278,7 @@ class Queue {
     return task;
   }
 
-  void Do(const TaskPointer& task, Lock* lock) {
+  void Do(const TaskPointer& task, QueueLock* lock) {
     std::function<void()> run = std::exchange(task->job_.run, nullptr);
     const bool is_host = task->job_.is_host;
     if (!is_host) ++working_;
@@ -313,7 +313,7 @@ class Queue {
   [[noreturn]] void BeDriversThread() {
     is_drivers_thread = true;
     RunNoHandlerInPanic();
-    Lock lock(mutex_);
+    QueueLock lock(mutex_);
     for (;;) {
       const std::uint64_t before = now_;
       if (calls_per_task_ == 0) Admit(&lock);

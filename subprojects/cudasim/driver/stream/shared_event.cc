@@ -13,14 +13,14 @@
 namespace cudasim::driver {
 namespace {
 
-constexpr char kMagic[8] = "cudaevt";
+constexpr char kEventMagic[8] = "cudaevt";
 
 // The contents of a CUipcEventHandle.
-struct Exported {
-  char magic[sizeof(kMagic)];
+struct ExportedEvent {
+  char magic[sizeof(kEventMagic)];
   SharedFile file;
 };
-static_assert(sizeof(Exported) <= sizeof(CUipcEventHandle));
+static_assert(sizeof(ExportedEvent) <= sizeof(CUipcEventHandle));
 
 using Number = std::atomic<std::uint64_t>;
 static_assert(Number::is_always_lock_free, "it is shared by processes");
@@ -61,9 +61,10 @@ std::shared_ptr<SharedEvent> SharedEvent::Create() {
 }
 
 CUresult SharedEvent::Open(const CUipcEventHandle& handle, std::shared_ptr<SharedEvent>* event) {
-  Exported exported;
+  ExportedEvent exported;
   std::memcpy(static_cast<void*>(&exported), &handle, sizeof(exported));
-  if (std::memcmp(exported.magic, kMagic, sizeof(kMagic)) != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (std::memcmp(exported.magic, kEventMagic, sizeof(kEventMagic)) != 0)
+    return CUDA_ERROR_INVALID_VALUE;
   if (exported.file.process == getpid()) return CUDA_ERROR_INVALID_CONTEXT;
   void* const page = MapShared(exported.file, kPage);
   if (page == nullptr) return CUDA_ERROR_MAP_FAILED;
@@ -79,8 +80,8 @@ SharedEvent::~SharedEvent() {
 bool SharedEvent::is_imported() const { return file_.process != getpid(); }
 
 CUipcEventHandle SharedEvent::handle() const {
-  Exported exported = {};
-  std::memcpy(exported.magic, kMagic, sizeof(kMagic));
+  ExportedEvent exported = {};
+  std::memcpy(exported.magic, kEventMagic, sizeof(kEventMagic));
   exported.file = file_;
   CUipcEventHandle handle = {};
   std::memcpy(&handle, &exported, sizeof(exported));

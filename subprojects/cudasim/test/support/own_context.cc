@@ -6,13 +6,12 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
-#include <stdexcept>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "cudasim/sim.h"
 #include "test/support/raw_driver.h"
+#include "test/support/runner.h"
 
 namespace cudasim_test {
 namespace {
@@ -29,12 +28,6 @@ struct Pool {
 Pool& ThePool() {
   static Pool* const pool = new Pool;
   return *pool;
-}
-
-// Not an assertion of Boost.Test: fixtures of whole suites, which are no test cases, and
-// other threads come here too.
-void Require(CUresult code, const char* doing) {
-  if (code != CUDA_SUCCESS) throw std::runtime_error(std::string("a test could not ") + doing);
 }
 
 CUcontext Make(int device) {

@@ -30,9 +30,9 @@ unsigned ShiftOf(unsigned long long mask) {
 }
 
 // What is behind the "=".
-class Value {
+class PtxValue {
  public:
-  Value(size_t element, Variable* variable) : element_(element), variable_(variable) {}
+  PtxValue(size_t element, Variable* variable) : element_(element), variable_(variable) {}
 
   bool Read(Tokens* tokens) {
     for (auto token = tokens->Next(); token != ";"; token = tokens->Next()) {
@@ -122,7 +122,7 @@ bool ReadVariable(Tokens* tokens, Variable* variable) {
     }
   }
   if (element == 0 || variable->name.empty() || token.empty()) return false;
-  if (token == "=" && !Value(element, variable).Read(tokens)) return false;
+  if (token == "=" && !PtxValue(element, variable).Read(tokens)) return false;
   variable->size = count != 0 ? element * count : variable->value.size();
   variable->alignment = std::max(variable->alignment, element);
   return variable->value.size() <= variable->size;
