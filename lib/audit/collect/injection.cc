@@ -63,8 +63,8 @@ bool StartSource() {
 bool is_injected = false;
 
 void CollectAlways() {
-  const char* directory = std::getenv(kDirectoryVariable);
-  if (directory == nullptr || *directory == '\0' || !Collector::Start(directory)) return;
+  const char* channels = std::getenv(kDirectoryVariable);
+  if (channels == nullptr || *channels == '\0' || !Collector::Start(channels)) return;
   is_injected = true;
   StartSource();
 }

@@ -205,12 +205,12 @@ Program::Environment Audit::EnvironmentOf(const std::string& folder) {
 // Until the program and the processes that it started have ended, or no longer than a grace for the
 // latter.
 void Audit::Wait(Program* program, ChannelFeed* feed, MemoryTrack* memory) {
-  int pause = 0;
-  while (!program->WaitFor(pause)) {
+  int milliseconds = 0;
+  while (!program->WaitFor(milliseconds)) {
     const std::size_t events = feed->Poll();
-    pause = events >= ChannelReader::kManyEvents ? 0 : events > 0 ? 1 : kPollMilliseconds;
+    milliseconds = events >= ChannelReader::kManyEvents ? 0 : events > 0 ? 1 : kPollMilliseconds;
     memory->SampleChanges();
-    if (pause > 0) files_.Flush();
+    if (milliseconds > 0) files_.Flush();
   }
   int left = kGraceMilliseconds;
   while (feed->Poll() != 0 || (!feed->AllEnded() && left > 0)) {
