@@ -72,7 +72,7 @@ with scratch() as tmp:
             "cuguest": "lib/libcuguest_embedded.a.p/",
             "cudasim": "subprojects/cudasim/libcudasim.a.p/",
             "cudasim_image": "subprojects/cudaimage/libcudaimage.a.p/",
-            "cudasim_driver": "subprojects/cudasim/sim/libcuda.so.1.p/",
+            "cudasim_driver": "subprojects/cudasim/sim/lib(cuda.so.1|driver.a|exports.a).p/",
             "cudasim_runtime": "subprojects/cudasim/sim/libcudart.so.[0-9]+.p/"}.items():
         ours, theirs = compile_commands(build, f".*/{target}.dir/"), compile_commands(by_meson, by)
         check(f"{target}: compiles the {len(theirs)} sources that Meson compiles", ours and ours.keys() == theirs.keys(),
