@@ -8,6 +8,8 @@
 #include "test/capture.h"
 #include "test/facts.h"
 
+BOOST_AUTO_TEST_SUITE(advice_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -226,3 +228,5 @@ BOOST_AUTO_TEST_CASE(a_prefetch_is_not_captured, *cudasim_test::OnlySim()) {
   IS(memory.Prefetch(OnDevice()), STREAM_CAPTURE_UNSUPPORTED);
   IS(End(memory.stream), STREAM_CAPTURE_INVALIDATED);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -8,6 +8,8 @@
 #include "test/arrays.h"
 #include "test/capture.h"
 
+BOOST_AUTO_TEST_SUITE(array_copy_facts)
+
 using namespace cudasim_facts;
 using boost::test_tools::per_element;
 
@@ -484,3 +486,5 @@ BOOST_AUTO_TEST_CASE(a_blocking_capture_is_in_the_way_of_the_others) {
   IS(Copy(whole), STREAM_CAPTURE_IMPLICIT);
   IS(End(guest.stream), STREAM_CAPTURE_INVALIDATED);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

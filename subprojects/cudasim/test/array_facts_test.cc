@@ -11,6 +11,8 @@
 #include "test/capture.h"
 #include "test/support/child.h"
 
+BOOST_AUTO_TEST_SUITE(array_facts)
+
 using namespace cudasim_facts;
 using cudasim::Sim;
 using cudasim_test::OnlySim;
@@ -389,3 +391,5 @@ BOOST_AUTO_TEST_CASE(what_crashes_a_real_driver_panics, *OnlySim()) {
   check("sparse", "not simulated");
   check("destroy_around_a_mipmap", "destroyed or reset with a mipmapped array in it");
 }
+
+BOOST_AUTO_TEST_SUITE_END()

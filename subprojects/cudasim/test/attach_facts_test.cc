@@ -4,6 +4,8 @@
 
 #include "test/facts.h"
 
+BOOST_AUTO_TEST_SUITE(attach_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -129,3 +131,5 @@ BOOST_AUTO_TEST_CASE(on_a_primary_context_the_count_means_nothing) {
   OK(RAW(cuDevicePrimaryCtxRelease)(0));
   BOOST_TEST(!IsActive(0));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -8,6 +8,8 @@
 
 #include "test/capture.h"
 
+BOOST_AUTO_TEST_SUITE(batch_copy_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -119,3 +121,5 @@ BOOST_AUTO_TEST_CASE(the_first_form_says_which_copy_is_refused, *cudasim_test::O
   IS(batch.CopyFirst(&failed), INVALID_VALUE);
   BOOST_TEST(failed == 1u);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -8,6 +8,8 @@
 #include "test/busy.h"
 #include "test/capture.h"
 
+BOOST_AUTO_TEST_SUITE(busy_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -263,3 +265,5 @@ BOOST_AUTO_TEST_CASE(a_graph_waits_for_its_stream_and_its_host_functions) {
   OK(RAW(cuGraphExecDestroy)(executable));
   OK(RAW(cuGraphDestroy)(graph));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

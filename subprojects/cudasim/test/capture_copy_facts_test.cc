@@ -7,6 +7,8 @@
 
 #include "test/capture_calls.h"
 
+BOOST_AUTO_TEST_SUITE(capture_copy_facts)
+
 using namespace cudasim_facts;
 using cudasim_test::NeedsDevices;
 
@@ -218,3 +220,5 @@ BOOST_AUTO_TEST_CASE(peer_access, *NeedsDevices(2)) {
       },
       1);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -7,6 +7,8 @@
 
 #include "test/graphs.h"
 
+BOOST_AUTO_TEST_SUITE(capture_dependencies_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -110,3 +112,5 @@ BOOST_AUTO_TEST_CASE(what_is_refused_changes_nothing) {
   BOOST_TEST((guest.Tips() == tips));
   OK(End(guest.stream));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

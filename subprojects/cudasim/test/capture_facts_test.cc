@@ -6,6 +6,8 @@
 
 #include "test/capture_calls.h"
 
+BOOST_AUTO_TEST_SUITE(capture_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -464,3 +466,5 @@ BOOST_AUTO_TEST_CASE(events_inside_and_outside) {
        [](const Guest& g) { return RAW(cuStreamWaitEvent)(g.stream, g.captured, 4); }},
   });
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -11,6 +11,8 @@
 #include "test/capture.h"
 #include "test/support/child.h"
 
+BOOST_AUTO_TEST_SUITE(capture_graph_facts)
+
 using namespace cudasim_facts;
 using cudasim::Sim;
 using cudasim::SimLaunch;
@@ -308,3 +310,5 @@ BOOST_AUTO_TEST_CASE(arguments_of_graph_calls) {
   IS(RAW(cuGraphGetNodes)(graph, nullptr, &count), INVALID_VALUE);
   IS(RAW(cuGraphDestroy)(nullptr), INVALID_VALUE);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -8,6 +8,8 @@
 
 #include "test/capture.h"
 
+BOOST_AUTO_TEST_SUITE(capture_life_facts)
+
 using namespace cudasim_facts;
 
 BOOST_AUTO_TEST_CASE(contexts_are_destroyed_and_reset_freely) {
@@ -430,3 +432,5 @@ BOOST_AUTO_TEST_CASE(threads_capture_side_by_side) {
   for (std::thread& thread : threads) thread.join();
   BOOST_TEST(wrong == 0);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

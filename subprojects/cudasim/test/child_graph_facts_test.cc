@@ -8,6 +8,8 @@
 #include "test/busy.h"
 #include "test/graphs.h"
 
+BOOST_AUTO_TEST_SUITE(child_graph_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -232,3 +234,5 @@ BOOST_AUTO_TEST_CASE(a_child_graph_has_references_of_its_own, *cudasim_test::Onl
   OK(RAW(cuGraphExecDestroy)(executable));
   BOOST_TEST(destroyed == 1);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -6,6 +6,8 @@
 #include "test/green.h"
 #include "test/runtime_facts.h"
 
+BOOST_AUTO_TEST_SUITE(conformance_facts)
+
 using namespace cudasim_facts;
 
 BOOST_AUTO_TEST_CASE(green_handle_is_no_context_until_given_out) {
@@ -96,3 +98,5 @@ BOOST_AUTO_TEST_CASE(nothing_of_the_host_is_null) {
   cudaGetLastError();
   SetStack({});
 }
+
+BOOST_AUTO_TEST_SUITE_END()

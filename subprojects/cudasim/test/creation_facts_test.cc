@@ -6,6 +6,8 @@
 #include "cudasim/sim.h"
 #include "test/facts.h"
 
+BOOST_AUTO_TEST_SUITE(creation_facts)
+
 using namespace cudasim_facts;
 using cudasim::Sim;
 
@@ -133,3 +135,5 @@ BOOST_AUTO_TEST_CASE(a_cig_context_says_so, *cudasim_test::OnlySim()) {
   BOOST_TEST(enabled == 1u);
   OK(RAW(cuCtxDestroy)(context));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -12,6 +12,8 @@
 #include "cudasim/sim.h"
 #include "test/jit.h"
 
+BOOST_AUTO_TEST_SUITE(cubin_facts, *cudasim_facts::NeedsCompiler())
+
 using namespace cudasim_facts;
 
 namespace {
@@ -158,8 +160,6 @@ std::string Contain(std::string cubin, std::uint32_t architecture) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(cubin_facts, *NeedsCompiler())
 
 BOOST_AUTO_TEST_CASE(text_and_machine_code_have_the_same_parameters) {
   const InContext in;

@@ -10,6 +10,8 @@
 
 #include "test/math_library.h"
 
+BOOST_AUTO_TEST_SUITE(cublas_facts)
+
 using namespace cudasim_facts;
 using cudasim_test::OnlyReal;
 
@@ -377,3 +379,5 @@ BOOST_AUTO_TEST_CASE(a_result_on_the_host_is_there_on_return) {
   FINE(blas.Dot(&result));
   BOOST_TEST(result == 2 * kCount);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

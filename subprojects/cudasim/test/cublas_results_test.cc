@@ -8,6 +8,8 @@
 
 #include "test/library.h"
 
+BOOST_AUTO_TEST_SUITE(cublas_results)
+
 using namespace cudasim_facts;
 
 #define BLAS(call) BOOST_CHECK_EQUAL((call), CUBLAS_STATUS_SUCCESS)
@@ -359,3 +361,5 @@ BOOST_AUTO_TEST_CASE(a_graph_computes_again) {
   OK(RAW(cuGraphDestroy)(graph));
   OK(RAW(cuStreamDestroy)(stream));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

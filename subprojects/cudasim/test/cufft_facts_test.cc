@@ -9,6 +9,8 @@
 
 #include "test/math_library.h"
 
+BOOST_AUTO_TEST_SUITE(cufft_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -281,3 +283,5 @@ BOOST_AUTO_TEST_CASE(a_plan_is_made_once) {
   auto* const odd = reinterpret_cast<cufftComplex*>(reinterpret_cast<char*>(fft.in()) + 4);
   BOOST_CHECK_EQUAL(cufftExecC2C(fft.plan, odd, fft.out(), CUFFT_FORWARD), CUFFT_INVALID_VALUE);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

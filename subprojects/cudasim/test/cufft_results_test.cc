@@ -10,6 +10,8 @@
 
 #include "test/library.h"
 
+BOOST_AUTO_TEST_SUITE(cufft_results)
+
 using namespace cudasim_facts;
 
 #define FFT(call) BOOST_CHECK_EQUAL((call), CUFFT_SUCCESS)
@@ -234,3 +236,5 @@ BOOST_AUTO_TEST_CASE(sizes_that_are_asked_for_are_those_of_the_plan) {
   BOOST_TEST(made == estimate);
   BOOST_TEST(asked == estimate);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

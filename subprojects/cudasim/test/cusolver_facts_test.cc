@@ -9,6 +9,8 @@
 
 #include "test/math_library.h"
 
+BOOST_AUTO_TEST_SUITE(cusolver_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -102,3 +104,5 @@ BOOST_AUTO_TEST_CASE(how_much_it_needs) {
   FINE(cusolverGetProperty(MAJOR_VERSION, &version));
   BOOST_TEST(version == CUSOLVER_VER_MAJOR);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

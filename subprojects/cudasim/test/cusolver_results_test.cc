@@ -8,6 +8,8 @@
 
 #include "test/library.h"
 
+BOOST_AUTO_TEST_SUITE(cusolver_results)
+
 using namespace cudasim_facts;
 
 #define SOLVER(call) BOOST_CHECK_EQUAL((call), CUSOLVER_STATUS_SUCCESS)
@@ -122,3 +124,5 @@ BOOST_AUTO_TEST_CASE(what_is_not_positive_definite_is_told_by_its_minor) {
   const OnDevice<double> matrix(values);
   BOOST_TEST(Factorize(solver, CUBLAS_FILL_MODE_LOWER, matrix) == 2);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

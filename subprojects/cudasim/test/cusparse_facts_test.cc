@@ -11,6 +11,8 @@
 
 #include "test/math_library.h"
 
+BOOST_AUTO_TEST_SUITE(cusparse_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -165,3 +167,5 @@ BOOST_AUTO_TEST_CASE(bad_arguments) {
   BOOST_CHECK_EQUAL(cusparseGetErrorString(CUSPARSE_STATUS_INVALID_VALUE),
                     std::string("invalid value"));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

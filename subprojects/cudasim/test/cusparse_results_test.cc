@@ -6,6 +6,8 @@
 
 #include "test/library.h"
 
+BOOST_AUTO_TEST_SUITE(cusparse_results)
+
 using namespace cudasim_facts;
 
 #define SPARSE(call) BOOST_CHECK_EQUAL((call), CUSPARSE_STATUS_SUCCESS)
@@ -60,3 +62,5 @@ BOOST_AUTO_TEST_CASE(a_matrix_in_csr_format_and_a_vector) {
   BOOST_CHECK(Multiply<Complex>(CUSPARSE_OPERATION_CONJUGATE_TRANSPOSE, CUDA_C_32F, 0, {0, 1}) ==
               std::vector<Complex>({{3, -20}, {6, -120}, {9, -40}}));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -4,6 +4,8 @@
 
 #include "test/facts.h"
 
+BOOST_AUTO_TEST_SUITE(destroyed_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -199,3 +201,5 @@ BOOST_AUTO_TEST_CASE(a_handle_is_used_again_once_it_is_on_no_stack, *cudasim_tes
   const OwnContext later;
   BOOST_CHECK(later.get() == dead);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -9,6 +9,8 @@
 #include "test/facts.h"
 #include "test/support/child.h"
 
+BOOST_AUTO_TEST_SUITE(device_facts)
+
 using namespace cudasim_facts;
 using cudasim_test::NeedsDevices;
 using cudasim_test::OnlySim;
@@ -130,3 +132,5 @@ BOOST_AUTO_TEST_CASE(visible_devices_choose_an_order, *NeedsDevices(2)) {
   BOOST_TEST(SeenWith("1,77,0") == "<0 " + BusOf(1) + ">");
   BOOST_TEST(SeenWith(UuidOf(1)) == "<0 " + BusOf(1) + ">");
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -14,6 +14,8 @@
 #include "test/support/child.h"
 #include "test/support/files.h"
 
+BOOST_AUTO_TEST_SUITE(driver_version, *cudasim_test::OnlySim())
+
 using namespace cudasim_facts;
 using cudasim_test::OnlySim;
 
@@ -80,8 +82,6 @@ void* Ask(void* library, const char* name, int version) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(driver_version, *OnlySim())
 
 BOOST_DATA_TEST_CASE(an_old_driver_exports_what_there_was, kOld, old) {
   void* library = Open(old);

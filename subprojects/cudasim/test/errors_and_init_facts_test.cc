@@ -12,6 +12,8 @@
 #include "test/facts.h"
 #include "test/support/child.h"
 
+BOOST_AUTO_TEST_SUITE(errors_and_init_facts)
+
 using namespace cudasim_facts;
 using cudasim::Sim;
 using cudasim::SimLaunch;
@@ -322,3 +324,5 @@ CHILD(sticky_error) {
 BOOST_AUTO_TEST_CASE(an_illegal_address_loses_the_device_and_not_the_stack) {
   REQUIRE_CHILD_PASSES("sticky_error");
 }
+
+BOOST_AUTO_TEST_SUITE_END()

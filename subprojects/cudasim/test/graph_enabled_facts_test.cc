@@ -4,6 +4,8 @@
 
 #include "test/graphs.h"
 
+BOOST_AUTO_TEST_SUITE(graph_enabled_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -76,3 +78,5 @@ BOOST_AUTO_TEST_CASE(only_kernels_copies_and_fills_of_the_graph_are_disabled) {
   BOOST_TEST((RAW(cuGraphNodeGetEnabled)(executable, host_node, &is_enabled) != CUDA_SUCCESS));
   OK(RAW(cuGraphExecDestroy)(executable));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

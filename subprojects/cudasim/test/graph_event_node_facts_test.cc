@@ -9,6 +9,8 @@
 #include "test/busy.h"
 #include "test/graphs.h"
 
+BOOST_AUTO_TEST_SUITE(graph_event_node_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -283,3 +285,5 @@ BOOST_AUTO_TEST_CASE(bad_event_nodes_are_refused) {
   BOOST_TEST(guest.Records(recorded));
   BOOST_TEST(guest.WaitsForEvent(guest.event));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

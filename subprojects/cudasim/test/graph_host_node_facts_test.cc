@@ -7,6 +7,8 @@
 
 #include "test/graphs.h"
 
+BOOST_AUTO_TEST_SUITE(graph_host_node_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -168,3 +170,5 @@ BOOST_AUTO_TEST_CASE(bad_host_nodes_are_refused) {
   IS(RAW(cuGraphAddHostNode)(&node, guest.graph, nullptr, 0, &params), INVALID_VALUE);
   IS(RAW(cuGraphHostNodeSetParams)(guest.node, &params), INVALID_VALUE);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

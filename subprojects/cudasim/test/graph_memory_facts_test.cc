@@ -6,6 +6,8 @@
 
 #include "test/capture.h"
 
+BOOST_AUTO_TEST_SUITE(graph_memory_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -154,3 +156,5 @@ BOOST_AUTO_TEST_CASE(a_graph_with_memory_is_instantiated_once_at_a_time) {
   OK(guest.Run());
   BOOST_TEST(guest.HoldsFives(guest.memory));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -7,6 +7,8 @@
 
 #include "test/graphs.h"
 
+BOOST_AUTO_TEST_SUITE(graph_memory_node_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -327,3 +329,5 @@ BOOST_AUTO_TEST_CASE(a_device_tells_what_graphs_have_of_it) {
   IS(RAW(cuDeviceSetGraphMemAttribute)(999, CU_GRAPH_MEM_ATTR_USED_MEM_HIGH, &zero),
      INVALID_DEVICE);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

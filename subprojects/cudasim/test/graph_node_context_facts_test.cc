@@ -7,6 +7,8 @@
 #include "cudasim/sim.h"
 #include "test/graphs.h"
 
+BOOST_AUTO_TEST_SUITE(graph_node_context_facts)
+
 using namespace cudasim_facts;
 using cudasim::Sim;
 using cudasim::SimLaunch;
@@ -254,3 +256,5 @@ BOOST_AUTO_TEST_CASE(fills_and_copies_are_kernels_now_and_then) {
     OK(RAW(cuGraphAddMemcpyNode)(&guest.node, guest.graph, nullptr, 0, &copy, named));
   });
 }
+
+BOOST_AUTO_TEST_SUITE_END()

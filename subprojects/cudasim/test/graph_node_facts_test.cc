@@ -9,6 +9,8 @@
 #include "cudasim/sim.h"
 #include "test/capture.h"
 
+BOOST_AUTO_TEST_SUITE(graph_node_facts)
+
 using namespace cudasim_facts;
 using cudasim::Sim;
 using cudasim::SimLaunch;
@@ -482,3 +484,5 @@ BOOST_AUTO_TEST_CASE(parameters_are_of_the_nodes_type) {
   IS(RAW(cuGraphNodeSetParams)(guest.filler, &any), INVALID_VALUE);
   IS(RAW(cuGraphMemcpyNodeGetParams)(nullptr, &guest.copy), INVALID_VALUE);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

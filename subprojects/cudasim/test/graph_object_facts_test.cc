@@ -7,6 +7,8 @@
 
 #include "test/capture.h"
 
+BOOST_AUTO_TEST_SUITE(graph_object_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -157,3 +159,5 @@ BOOST_AUTO_TEST_CASE(instantiation_with_parameters_says_how_it_went) {
   BOOST_CHECK_EQUAL(params.result_out, CUDA_GRAPH_INSTANTIATE_ERROR);
   OK(RAW(cuGraphDestroy)(owner.graph));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

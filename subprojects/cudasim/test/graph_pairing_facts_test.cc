@@ -11,6 +11,8 @@
 
 #include "test/facts.h"
 
+BOOST_AUTO_TEST_SUITE(graph_pairing_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -240,3 +242,5 @@ BOOST_AUTO_TEST_CASE(nodes_are_paired_from_the_last_exit_on) {
   BOOST_TEST(seen[CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED] > 100);
   SetStack({});
 }
+
+BOOST_AUTO_TEST_SUITE_END()

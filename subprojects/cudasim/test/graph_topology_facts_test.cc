@@ -9,6 +9,8 @@
 
 #include "test/graphs.h"
 
+BOOST_AUTO_TEST_SUITE(graph_topology_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -324,3 +326,5 @@ BOOST_AUTO_TEST_CASE(a_graph_with_memory_keeps_its_nodes_and_edges) {
   BOOST_CHECK(EdgesOf(graph) == edges);
   OK(RAW(cuGraphDestroy)(graph));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -13,6 +13,8 @@
 #include "test/busy.h"
 #include "test/graphs.h"
 
+BOOST_AUTO_TEST_SUITE(graph_update_facts)
+
 using namespace cudasim_facts;
 using cudasim::Sim;
 using cudasim::SimLaunch;
@@ -491,3 +493,5 @@ BOOST_AUTO_TEST_CASE(the_result_may_be_left_out) {
   OK(RAW(cuGraphExecUpdate)(guest.executable, guest.next, nullptr));
   BOOST_TEST(Is(guest.Launch(guest.executable), {2, 0, 0, 0}));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

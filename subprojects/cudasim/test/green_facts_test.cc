@@ -8,6 +8,8 @@
 #include "cudasim/sim.h"
 #include "test/green.h"
 
+BOOST_AUTO_TEST_SUITE(green_facts)
+
 using namespace cudasim_facts;
 using cudasim::Sim;
 using cudasim::SimLaunch;
@@ -480,3 +482,5 @@ BOOST_AUTO_TEST_CASE(the_next_retain_pays_for_the_stolen_reference) {
   BOOST_TEST(!IsActive(0));
   IS(RAW(cuDevicePrimaryCtxRelease)(0), INVALID_CONTEXT);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

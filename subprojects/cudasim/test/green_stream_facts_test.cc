@@ -4,6 +4,8 @@
 
 #include "test/green.h"
 
+BOOST_AUTO_TEST_SUITE(green_stream_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -192,3 +194,5 @@ BOOST_AUTO_TEST_CASE(streams_of_a_destroyed_green_context_are_lost) {
   IS(RAW(cuStreamIsCapturing)(stream, &status), CONTEXT_IS_DESTROYED);
   IS(RAW(cuStreamDestroy)(stream), CONTEXT_IS_DESTROYED);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -4,6 +4,8 @@
 
 #include "test/facts.h"
 
+BOOST_AUTO_TEST_SUITE(handle_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -66,3 +68,5 @@ BOOST_AUTO_TEST_CASE(handles_look_like_addresses_below_2_to_the_47) {
   OK(RAW(cuStreamDestroy)(stream));
   SetStack({});
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -8,6 +8,8 @@
 
 #include "test/facts.h"
 
+BOOST_AUTO_TEST_SUITE(host_location_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -230,3 +232,5 @@ BOOST_AUTO_TEST_CASE(managed_pools) {
   const OwnContext context;
   for (const Place& place : kPlaces) PrintPool(context, place, CU_MEM_ALLOCATION_TYPE_MANAGED);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -20,6 +20,8 @@
 #include "test/ipc.h"
 #include "test/support/child.h"
 
+BOOST_AUTO_TEST_SUITE(ipc_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -432,3 +434,5 @@ BOOST_AUTO_TEST_CASE(an_abandoned_event_panics, *cudasim_test::OnlySim()) {
   BOOST_TEST(ended.output.find("ended before the record was done") != std::string::npos,
              ended.output);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -11,6 +11,8 @@
 #include "test/jit.h"
 #include "test/support/child.h"
 
+BOOST_AUTO_TEST_SUITE(jit_facts)
+
 using namespace cudasim_facts;
 using cudasim_test::OnlySim;
 
@@ -69,7 +71,7 @@ CUresult LoadWith(std::vector<std::pair<int, size_t>> options, Jit* jit) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(jit_facts, *NeedsCompiler())
+BOOST_AUTO_TEST_SUITE(with_a_compiler, *NeedsCompiler())
 
 BOOST_AUTO_TEST_CASE(bad_images_and_what_the_log_says) {
   const InContext in;
@@ -397,3 +399,5 @@ BOOST_AUTO_TEST_CASE(without_a_compiler_texts_are_read, *OnlySim()) {
       cudasim_test::RunSelf({"--child=has_no_compiler"}, {"CUDASIM_NVJITLINK="});
   BOOST_TEST(ended.code == 0, ended.output);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

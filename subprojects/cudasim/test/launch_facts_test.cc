@@ -9,6 +9,8 @@
 #include "test/launches.h"
 #include "test/support/child.h"
 
+BOOST_AUTO_TEST_SUITE(launch_facts)
+
 using namespace cudasim_facts;
 using cudasim::Sim;
 using cudasim::SimLaunch;
@@ -507,3 +509,5 @@ BOOST_AUTO_TEST_CASE(what_was_not_measured_panics, *OnlySim()) {
   BOOST_TEST(ended.code == -SIGABRT);
   BOOST_TEST((ended.output.find("is not simulated") != std::string::npos), ended.output);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

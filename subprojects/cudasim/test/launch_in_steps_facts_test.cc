@@ -11,6 +11,8 @@
 #include "cudasim/sim.h"
 #include "test/facts.h"
 
+BOOST_AUTO_TEST_SUITE(launch_in_steps_facts)
+
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // all of them are
 
 using namespace cudasim_facts;
@@ -170,3 +172,5 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_set_is_refused, *cudasim_test::OnlySim()) {
   loaded.SetTo();
   IS(RAW(cuLaunch)(loaded.store), INVALID_VALUE);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

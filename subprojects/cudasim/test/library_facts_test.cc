@@ -12,6 +12,8 @@
 #include "test/capture.h"
 #include "test/support/child.h"
 
+BOOST_AUTO_TEST_SUITE(library_facts)
+
 using namespace cudasim_facts;
 using cudasim::Sim;
 using cudasim::SimLaunch;
@@ -507,3 +509,5 @@ BOOST_AUTO_TEST_CASE(what_crashes_a_real_driver_panics, *OnlySim()) {
   check("use_unloaded_kernel", "the library of the kernel was unloaded");
   check("null_loading_mode", "a null argument");
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -4,6 +4,8 @@
 
 #include "test/facts.h"
 
+BOOST_AUTO_TEST_SUITE(limits_and_flags_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -200,3 +202,5 @@ BOOST_AUTO_TEST_CASE(with_nothing_current_all_are_invalid_context) {
   CUexecAffinityParam affinity = {};
   IS(RAW(cuCtxGetExecAffinity)(&affinity, CU_EXEC_AFFINITY_TYPE_SM_COUNT), INVALID_CONTEXT);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -15,6 +15,8 @@
 #include "test/jit.h"
 #include "test/support/child.h"
 
+BOOST_AUTO_TEST_SUITE(link_facts)
+
 using namespace cudasim_facts;
 using cudasim::Sim;
 using cudasim_test::OnlySim;
@@ -50,7 +52,7 @@ class OwnFile {
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(link_facts, *NeedsCompiler())
+BOOST_AUTO_TEST_SUITE(with_a_compiler, *NeedsCompiler())
 
 BOOST_AUTO_TEST_CASE(a_link_needs_a_context_to_begin_only) {
   CUlinkState state = nullptr;
@@ -373,3 +375,5 @@ BOOST_AUTO_TEST_CASE(without_a_linker_nothing_is_linked, *OnlySim()) {
       cudasim_test::RunSelf({"--child=links_without_a_linker"}, {"CUDASIM_NVJITLINK="});
   BOOST_TEST(ended.code == 0, ended.output);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -7,6 +7,8 @@
 
 #include "test/facts.h"
 
+BOOST_AUTO_TEST_SUITE(memory_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -270,3 +272,5 @@ BOOST_AUTO_TEST_CASE(memory_can_be_made_to_synchronize) {
   OK(RAW(cuMemFree)(memory));
   SetStack({});
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -10,6 +10,8 @@
 
 #include "test/facts.h"
 
+BOOST_AUTO_TEST_SUITE(module_file_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -120,3 +122,5 @@ BOOST_AUTO_TEST_CASE(the_profiler_needs_a_context) {
   OK(RAW(cuProfilerStart)());
   OK(RAW(cuProfilerStop)());
 }
+
+BOOST_AUTO_TEST_SUITE_END()

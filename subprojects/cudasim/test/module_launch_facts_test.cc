@@ -7,6 +7,8 @@
 #include "cudasim/sim.h"
 #include "test/facts.h"
 
+BOOST_AUTO_TEST_SUITE(module_launch_facts)
+
 using namespace cudasim_facts;
 using cudasim::Sim;
 using cudasim::SimLaunch;
@@ -200,3 +202,5 @@ BOOST_AUTO_TEST_CASE(a_function_of_a_destroyed_context_is_invalid) {
   IS(gone.Launch(nullptr), INVALID_HANDLE);
   SetStack({});
 }
+
+BOOST_AUTO_TEST_SUITE_END()

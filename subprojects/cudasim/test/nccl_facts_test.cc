@@ -10,6 +10,8 @@
 
 #include "test/facts.h"
 
+BOOST_AUTO_TEST_SUITE(nccl_facts)
+
 using namespace cudasim_facts;
 using cudasim_test::NeedsDevices;
 
@@ -245,3 +247,5 @@ BOOST_AUTO_TEST_CASE(arguments_out_of_range_are_refused) {
   BOOST_CHECK_EQUAL(ncclBroadcast(nullptr, nullptr, 1, ncclFloat, 1, alone.get(), nullptr),
                     ncclInvalidArgument);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

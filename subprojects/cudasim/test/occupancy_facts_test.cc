@@ -8,6 +8,8 @@
 #include "test/launches.h"
 #include "test/support/child.h"
 
+BOOST_AUTO_TEST_SUITE(occupancy_facts)
+
 using namespace cudasim_facts;
 using cudasim_test::OnlyIf;
 using cudasim_test::OnlySim;
@@ -298,3 +300,5 @@ BOOST_AUTO_TEST_CASE(what_crashes_a_real_driver_panics, *OnlySim()) {
   BOOST_TEST(ended.code == -SIGABRT);
   BOOST_TEST((ended.output.find("a null argument") != std::string::npos), ended.output);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

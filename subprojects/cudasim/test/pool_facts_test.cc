@@ -4,6 +4,8 @@
 
 #include "test/facts.h"
 
+BOOST_AUTO_TEST_SUITE(pool_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -506,3 +508,5 @@ BOOST_AUTO_TEST_CASE(another_device_needs_access, *cudasim_test::NeedsDevices(2)
   owner.Free(memory);
   OK(RAW(cuMemPoolDestroy)(pool));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

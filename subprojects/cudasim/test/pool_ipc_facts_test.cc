@@ -16,6 +16,8 @@
 #include "test/ipc.h"
 #include "test/support/child.h"
 
+BOOST_AUTO_TEST_SUITE(pool_ipc_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -105,7 +107,7 @@ struct Importer {
 }  // namespace
 
 // Finds 0x11 everywhere, and leaves 0x22.
-CHILD(reads_and_writes) {
+CHILD(reads_and_writes_pool) {
   Importer importer;
   CUdeviceptr address = 0;
   CHECK(RAW(cuMemPoolImportPointer)(&address, importer.pool, &importer.data) == CUDA_SUCCESS);
@@ -120,7 +122,7 @@ CHILD(reads_and_writes) {
 
 BOOST_AUTO_TEST_CASE(another_process_reads_and_writes_it) {
   const Exporter exporter;
-  exporter.CheckOther("reads_and_writes", exporter.data);
+  exporter.CheckOther("reads_and_writes_pool", exporter.data);
   BOOST_TEST((exporter.Content() == std::vector<unsigned char>(kBytes, 0x22)));
 }
 
@@ -239,3 +241,5 @@ BOOST_AUTO_TEST_CASE(what_is_freed_takes_no_room, *cudasim_test::OnlySim()) {
   BOOST_TEST(fstat(exporter.descriptor, &status) == 0);
   BOOST_TEST(static_cast<size_t>(status.st_blocks) * 512 < kMuch);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -4,6 +4,8 @@
 
 #include "test/facts.h"
 
+BOOST_AUTO_TEST_SUITE(primary_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -246,3 +248,5 @@ BOOST_AUTO_TEST_CASE(the_first_version_of_release_ignores_what_no_retain_covers)
   IS(second(0), INVALID_CONTEXT);
   IS(first(99), INVALID_DEVICE);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -4,6 +4,8 @@
 
 #include "test/facts.h"
 
+BOOST_AUTO_TEST_SUITE(proc_address_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -149,3 +151,5 @@ BOOST_AUTO_TEST_CASE(the_first_form_says_not_found) {
   OK(ask("cuCtxGetCurrent", &function, 11030, 3));
   BOOST_CHECK_EQUAL(function, cudasim_test::RawSymbol("cuCtxGetCurrent"));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -6,6 +6,8 @@
 
 #include "test/facts.h"
 
+BOOST_AUTO_TEST_SUITE(registered_memory_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -234,3 +236,5 @@ BOOST_AUTO_TEST_CASE(under_a_green_context_it_is_the_primarys) {
   SetStack({});
   OK(RAW(cuDevicePrimaryCtxRelease)(0));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -5,6 +5,8 @@
 
 #include "test/runtime_facts.h"
 
+BOOST_AUTO_TEST_SUITE(runtime_array_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -211,3 +213,5 @@ BOOST_AUTO_TEST_CASE(a_texture_object_of_another_context_is_unknown) {
   SetStack({a.get()});
   RT_OK(cudaDestroyTextureObject(texture));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

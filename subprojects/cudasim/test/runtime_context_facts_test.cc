@@ -12,6 +12,8 @@
 #include "test/runtime_facts.h"
 #include "test/support/child.h"
 
+BOOST_AUTO_TEST_SUITE(runtime_context_facts)
+
 using namespace cudasim_facts;
 using cudasim_test::NeedsDevices;
 
@@ -607,3 +609,5 @@ BOOST_AUTO_TEST_CASE(the_first_call_but_for_the_version_initialises_the_driver) 
 }
 
 BOOST_AUTO_TEST_CASE(a_forked_child_gets_initialization_error) { REQUIRE_CHILD_PASSES("forks"); }
+
+BOOST_AUTO_TEST_SUITE_END()

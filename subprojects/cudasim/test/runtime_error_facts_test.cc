@@ -9,6 +9,8 @@
 #include "test/runtime_facts.h"
 #include "test/support/child.h"
 
+BOOST_AUTO_TEST_SUITE(runtime_error_facts)
+
 using namespace cudasim_facts;
 using cudasim::Sim;
 using cudasim::SimLaunch;
@@ -242,3 +244,5 @@ BOOST_AUTO_TEST_CASE(a_lost_device_fails_every_call_that_needs_it) {
 BOOST_AUTO_TEST_CASE(a_lost_device_is_unavailable_after_a_reset) {
   REQUIRE_CHILD_PASSES("resets_a_lost_device");
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -16,6 +16,8 @@
 #include "test/runtime_facts.h"
 #include "test/support/child.h"
 
+BOOST_AUTO_TEST_SUITE(runtime_ipc_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -240,3 +242,5 @@ BOOST_AUTO_TEST_CASE(another_process_reads_and_writes_a_pools_memory) {
   RT_OK(cudaFree(pointer));
   RT_OK(cudaMemPoolDestroy(pool));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

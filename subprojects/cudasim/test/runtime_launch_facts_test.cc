@@ -11,6 +11,8 @@
 #include "test/kernels/saxpy.h"
 #include "test/runtime_facts.h"
 
+BOOST_AUTO_TEST_SUITE(runtime_launch_facts)
+
 // What nvcc's host code calls, from crt/host_runtime.h, which is for nvcc only.
 extern "C" {
 void** __cudaRegisterFatBinary(void* wrapper);
@@ -232,3 +234,5 @@ BOOST_AUTO_TEST_CASE(libraries_need_no_context) {
   BOOST_CHECK(!IsActive(0));
   RT_OK(cudaLibraryUnload(library));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

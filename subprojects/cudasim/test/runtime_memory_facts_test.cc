@@ -7,6 +7,8 @@
 
 #include "test/runtime_facts.h"
 
+BOOST_AUTO_TEST_SUITE(runtime_memory_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -280,3 +282,5 @@ BOOST_AUTO_TEST_CASE(rows_are_padded_to_the_pitch) {
   BOOST_TEST(pitched.ysize == 3u);
   RT_OK(cudaFree(pitched.ptr));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -5,6 +5,8 @@
 
 #include "test/runtime_facts.h"
 
+BOOST_AUTO_TEST_SUITE(runtime_stream_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -327,3 +329,5 @@ BOOST_AUTO_TEST_CASE(an_event_is_recorded_with_flags) {
   RT_OK(cudaEventDestroy(event));
   RT_OK(cudaStreamDestroy(stream));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

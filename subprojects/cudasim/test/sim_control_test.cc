@@ -10,6 +10,8 @@
 #include "test/facts.h"
 #include "test/support/child.h"
 
+BOOST_AUTO_TEST_SUITE(sim_control)
+
 using namespace cudasim_facts;
 using cudasim::Sim;
 using cudasim::SimLive;
@@ -385,3 +387,5 @@ CHILD(deinitialize) {
 BOOST_AUTO_TEST_CASE(after_the_end_nothing_works, *OnlySim()) {
   REQUIRE_CHILD_PASSES("deinitialize");
 }
+
+BOOST_AUTO_TEST_SUITE_END()

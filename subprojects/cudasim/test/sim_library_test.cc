@@ -19,6 +19,8 @@
 #include "test/library.h"
 #include "test/support/child.h"
 
+BOOST_AUTO_TEST_SUITE(sim_library)
+
 using namespace cudasim_facts;
 using cudasim::Sim;
 using cudasim::SimLibrary;
@@ -394,3 +396,5 @@ BOOST_AUTO_TEST_CASE(what_is_undefined_ends_the_program, *OnlySim()) {
   CheckPanics("call_before_the_next", "the next call is 1");
   CheckPanics("unknown_entry", "\"cublasNothing\" is no entry");
 }
+
+BOOST_AUTO_TEST_SUITE_END()

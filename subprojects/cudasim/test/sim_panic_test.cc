@@ -11,6 +11,8 @@
 #include "test/facts.h"
 #include "test/support/child.h"
 
+BOOST_AUTO_TEST_SUITE(sim_panic)
+
 using namespace cudasim_facts;
 using cudasim::Sim;
 using cudasim_test::Ended;
@@ -413,3 +415,5 @@ BOOST_AUTO_TEST_CASE(launches_and_arguments, *OnlySim()) {
   CheckPanics("unknown_entry", "\"cuNope\"", "is no entry of the simulation");
   CheckPanics("null_argument", "cuThreadExchangeStreamCaptureMode(", "null argument");
 }
+
+BOOST_AUTO_TEST_SUITE_END()

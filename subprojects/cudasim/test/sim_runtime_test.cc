@@ -14,6 +14,8 @@
 #include "test/runtime_facts.h"
 #include "test/support/child.h"
 
+BOOST_AUTO_TEST_SUITE(sim_runtime)
+
 using namespace cudasim_facts;
 using cudasim::Sim;
 using cudasim::SimLive;
@@ -184,3 +186,5 @@ BOOST_AUTO_TEST_CASE(an_unknown_entry_is_a_mistake_of_the_test, *OnlySim()) {
   BOOST_TEST(ended.code != 0);
   BOOST_TEST(ended.output.find("\"cudaNoSuchCall\" is no entry") != std::string::npos);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

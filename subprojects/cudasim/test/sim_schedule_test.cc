@@ -17,6 +17,8 @@
 #include "test/capture.h"
 #include "test/support/child.h"
 
+BOOST_AUTO_TEST_SUITE(sim_schedule)
+
 using namespace cudasim_facts;
 using cudasim::Sim;
 using cudasim::SimLaunch;
@@ -446,3 +448,5 @@ BOOST_AUTO_TEST_CASE(processes_that_end_with_work, *OnlySim()) {
     BOOST_TEST(ended.code == 0, child << ": " << ended.output);
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

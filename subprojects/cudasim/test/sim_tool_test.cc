@@ -15,6 +15,8 @@
 #include "test/facts.h"
 #include "test/support/child.h"
 
+BOOST_AUTO_TEST_SUITE(sim_tool)
+
 using namespace cudasim_facts;
 using cudasim_test::OnlySim;
 
@@ -193,3 +195,5 @@ BOOST_AUTO_TEST_CASE(injected_library_is_called_once, *OnlySim()) {
   BOOST_TEST(run("/no/such/library.so").code == 0);
   BOOST_TEST(run("libdl.so.2").output == "");  // without InitializeInjection
 }
+
+BOOST_AUTO_TEST_SUITE_END()

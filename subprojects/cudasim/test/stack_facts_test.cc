@@ -4,6 +4,8 @@
 
 #include "test/facts.h"
 
+BOOST_AUTO_TEST_SUITE(stack_facts)
+
 using namespace cudasim_facts;
 
 BOOST_AUTO_TEST_CASE(push_of_null_is_invalid_and_changes_nothing) {
@@ -176,3 +178,5 @@ BOOST_AUTO_TEST_CASE(one_current_answers_for_null) {
   BOOST_CHECK(GetStack() == Entries{a.get()});
   SetStack({});
 }
+
+BOOST_AUTO_TEST_SUITE_END()

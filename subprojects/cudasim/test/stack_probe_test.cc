@@ -7,6 +7,8 @@
 #include "cudasim/sim.h"
 #include "test/facts.h"
 
+BOOST_AUTO_TEST_SUITE(stack_probe)
+
 namespace {
 
 using cudasim::Sim;
@@ -170,3 +172,5 @@ BOOST_AUTO_TEST_CASE(an_entry_costs_six_calls, *cudasim_test::OnlySim()) {
   BOOST_TEST(calls_with({a.get(), a.get(), a.get()}) == of_one + 2 * 6);
   SetStack({});
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -4,6 +4,8 @@
 
 #include "test/capture.h"
 
+BOOST_AUTO_TEST_SUITE(stream_attribute_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -94,3 +96,5 @@ BOOST_AUTO_TEST_CASE(values_are_checked) {
   IS(RAW(cuStreamGetAttribute)(guest.stream, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &value),
      INVALID_VALUE);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

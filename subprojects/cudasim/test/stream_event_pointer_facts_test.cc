@@ -7,6 +7,8 @@
 
 #include "test/facts.h"
 
+BOOST_AUTO_TEST_SUITE(stream_event_pointer_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -332,7 +334,7 @@ struct FromCallback {
 BOOST_AUTO_TEST_CASE(in_a_host_function_most_is_not_permitted) {
   const Owner owner;
   const Owner second;
-  FromCallback from = {owner.context.get(), second.stream, second.event};
+  FromCallback from = {owner.context.get(), second.stream, second.event, {}};
   OK(RAW(cuLaunchHostFunc)(
       owner.stream, [](void* data) { static_cast<FromCallback*>(data)->Ask(); }, &from));
   OK(RAW(cuStreamSynchronize)(owner.stream));
@@ -346,10 +348,12 @@ BOOST_AUTO_TEST_CASE(in_a_host_function_most_is_not_permitted) {
 BOOST_AUTO_TEST_CASE(in_a_stream_callback_most_is_not_permitted) {
   const Owner owner;
   const Owner second;
-  FromCallback from = {owner.context.get(), second.stream, second.event};
+  FromCallback from = {owner.context.get(), second.stream, second.event, {}};
   OK(RAW(cuStreamAddCallback)(
       owner.stream, [](CUstream, CUresult, void* data) { static_cast<FromCallback*>(data)->Ask(); },
       &from, 0));
   OK(RAW(cuStreamSynchronize)(owner.stream));
   from.Check();
 }
+
+BOOST_AUTO_TEST_SUITE_END()

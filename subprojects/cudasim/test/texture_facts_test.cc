@@ -15,6 +15,8 @@
 #include "test/kernels/sample.h"
 #include "test/support/child.h"
 
+BOOST_AUTO_TEST_SUITE(texture_facts)
+
 using namespace cudasim_facts;
 using boost::test_tools::per_element;
 using cudasim::Sim;
@@ -651,3 +653,5 @@ BOOST_AUTO_TEST_CASE(garbage_and_what_is_not_simulated_panic, *OnlySim()) {
   check("read_bytes", "channels that have not 32 bits is not simulated");
   check("read_mipmap", "reading a mipmapped array through a texture is not simulated");
 }
+
+BOOST_AUTO_TEST_SUITE_END()

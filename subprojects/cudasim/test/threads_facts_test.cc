@@ -8,6 +8,8 @@
 
 #include "test/facts.h"
 
+BOOST_AUTO_TEST_SUITE(threads_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -134,3 +136,5 @@ BOOST_AUTO_TEST_CASE(a_context_may_be_destroyed_under_many_threads) {
   destroyer.join();
   BOOST_TEST(failures == 0);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -4,6 +4,8 @@
 
 #include "test/facts.h"
 
+BOOST_AUTO_TEST_SUITE(two_devices_facts)
+
 using namespace cudasim_facts;
 using cudasim_test::NeedsDevices;
 
@@ -145,3 +147,5 @@ BOOST_AUTO_TEST_CASE(peer_access_within_a_device_is_unsupported) {
   IS(RAW(cuCtxDisablePeerAccess)(nullptr), INVALID_CONTEXT);
   SetStack({});
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -9,6 +9,8 @@
 #include "cudasim/sim.h"
 #include "test/capture.h"
 
+BOOST_AUTO_TEST_SUITE(variable_facts)
+
 using namespace cudasim_facts;
 using cudasim::Sim;
 using cudasim::SimLaunch;
@@ -431,3 +433,5 @@ BOOST_AUTO_TEST_CASE(only_a_kernel_finds_variables_by_name, *OnlySim()) {
   OK(RAW(cuModuleGetFunction)(&increment, loaded.module, "increment"));
   OK(RAW(cuLaunchKernel)(increment, 1, 1, 1, 1, 1, 1, 0, loaded.stream, parameters, nullptr));
 }
+
+BOOST_AUTO_TEST_SUITE_END()

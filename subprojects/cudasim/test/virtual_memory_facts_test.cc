@@ -6,6 +6,8 @@
 
 #include "test/facts.h"
 
+BOOST_AUTO_TEST_SUITE(virtual_memory_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -416,3 +418,5 @@ BOOST_AUTO_TEST_CASE(it_outlives_every_context) {
   const OwnContext context;
   BOOST_TEST(Read(context.get(), range.base) == 8);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

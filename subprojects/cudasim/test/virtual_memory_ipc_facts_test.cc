@@ -14,6 +14,8 @@
 #include "test/facts.h"
 #include "test/support/child.h"
 
+BOOST_AUTO_TEST_SUITE(virtual_memory_ipc_facts)
+
 using namespace cudasim_facts;
 
 namespace {
@@ -112,7 +114,7 @@ BOOST_AUTO_TEST_CASE(an_imported_handle_is_the_same_memory) {
   BOOST_TEST(alias.Last() == 4);  // the exporter's is gone
 }
 
-CHILD(reads_and_writes) {
+CHILD(maps_and_writes) {
   const CUcontext context = cudasim_test::MakeContext();
   CHECK(RAW(cuCtxSetCurrent)(context) == CUDA_SUCCESS);
   {
@@ -132,7 +134,7 @@ BOOST_AUTO_TEST_CASE(another_process_reads_and_writes_it) {
   const Mapping mapping(handle);
   mapping.Fill(0x11);
   const cudasim_test::Ended ended = cudasim_test::RunSelf(
-      {"--child=reads_and_writes"}, {kDescriptor + ("=" + std::to_string(inherited))});
+      {"--child=maps_and_writes"}, {kDescriptor + ("=" + std::to_string(inherited))});
   close(descriptor);
   close(inherited);
   BOOST_TEST(ended.code == 0, ended.output);
@@ -157,3 +159,5 @@ BOOST_AUTO_TEST_CASE(descriptors_of_no_allocation, *cudasim_test::OnlySim()) {
   }
   close(other);
 }
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -62,10 +62,12 @@ inline Ended RunChild(const std::string& name) { return RunSelf({"--child=" + na
     if (!(condition)) ::cudasim_test::CheckFailed(__FILE__, __LINE__, #condition); \
   } while (false)
 
-#define CHILD(name)                                                                               \
-  static int Child_##name();                                                                      \
-  static const bool ran_##name [[maybe_unused]] = cudasim_test::RunIfChild(#name, &Child_##name); \
-  static int Child_##name()
+// With C linkage: the linker refuses two children of one name in a program.
+#define CHILD(name)                                           \
+  extern "C" int cudasim_child_##name();                      \
+  static const bool ran_##name [[maybe_unused]] =             \
+      cudasim_test::RunIfChild(#name, &cudasim_child_##name); \
+  extern "C" int cudasim_child_##name()
 
 // The child ran to its end and found everything as expected.
 #define REQUIRE_CHILD_PASSES(name)                                  \
