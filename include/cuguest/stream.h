@@ -48,7 +48,7 @@
 /// is not seen.
 /// Needs:  cuStreamGetCaptureInfo, CUDA 10.1; below that the driver's own answer stands.
 /// Source: CUDA Programming Guide, "Prohibited and Unhandled Operations";
-///         cudasim/test/capture_facts_test.cc, cudasim/test/capture_life_facts_test.cc.
+///         cudasim/test/capture_facts_test.cc, cudasim/test/capture_begin_and_end_facts_test.cc.
 
 #ifndef CUGUEST_STREAM_H_
 #define CUGUEST_STREAM_H_
@@ -238,7 +238,7 @@ class CUGUEST_API Stream {
   ///                              context before; then, as on success, this object is empty.
   ///         the driver's code    it is still owned
   /// Cost:   three driver calls, where the destructor makes two.
-  /// Source: CUDA Driver API, cuStreamDestroy; cudasim/test/capture_life_facts_test.cc.
+  /// Source: CUDA Driver API, cuStreamDestroy; cudasim/test/capture_begin_and_end_facts_test.cc.
   absl::Status Release();
 
   /// Gives up ownership without a driver call.

@@ -7,7 +7,10 @@
 #include "cuguest/acquire.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/pinned_buffer.h"
+#include "test/context/acquired.h"
 #include "test/memory/memories.h"
+
+BOOST_AUTO_TEST_SUITE(acquire_buffer)
 
 namespace {
 
@@ -22,28 +25,10 @@ using cuguest::PrimaryContext;
 using cuguest::StreamRef;
 using cuguest::testing::Sim;
 using namespace cuguest_test;
-using Source = AcquiredContext::Source;
-using Result = absl::StatusOr<AcquiredContext>;
 
 constexpr size_t kMost = std::numeric_limits<size_t>::max();
 
-// What went wrong; empty if the incarnation of `context` was acquired from `source`.
-std::string Complaint(const Result& result, CUcontext context, Source source) {
-  if (!result.ok()) return result.status().ToString();
-  if (result->get() != context) return "another context";
-  if (!result->incarnation().IsAlive()) return "dead";
-  return result->source() == source ? "" : cuguest::Name(result->source());
-}
-
 }  // namespace
-
-#define ACQUIRES(result, context, source)                        \
-  do {                                                           \
-    const std::string said = Complaint(result, context, source); \
-    BOOST_TEST(said.empty(), #result << ": " << said);           \
-  } while (false)
-
-BOOST_AUTO_TEST_SUITE(acquire_buffer)
 
 BOOST_AUTO_TEST_CASE(every_kind_from_its_first_byte_to_its_last) {
   const Owner owner;

@@ -14,8 +14,12 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/error.h"
 #include "cuguest/testing/sim.h"
+#include "test/context/acquired.h"
+#include "test/memory/memories.h"
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
+
+BOOST_AUTO_TEST_SUITE(acquire)
 
 namespace {
 
@@ -35,9 +39,9 @@ using cuguest_test::NeedsDevices;
 using cuguest_test::NeedsDriver;
 using cuguest_test::OnlySim;
 using cuguest_test::OwnContext;
+using cuguest_test::Result;
 using cuguest_test::SetStack;
-using Source = AcquiredContext::Source;
-using Result = absl::StatusOr<AcquiredContext>;
+using cuguest_test::Source;
 using Stack = std::vector<CUcontext>;
 
 const Device kFirst = Device::Borrow(0);
@@ -45,36 +49,12 @@ const Device kSecond = Device::Borrow(1);
 
 bool IsActive(Device device) { return PrimaryContext::Query(device).value().active; }
 
-// What went wrong; empty if `context` was acquired from `source`.
-std::string Complaint(const Result& result, CUcontext context, Source source) {
-  if (!result.ok()) return result.status().ToString();
-  if (result->get() != context) return "another context";
-  if (!result->incarnation().IsAlive()) return "dead";
-  if (result->source() != source) return std::string("from ") + cuguest::Name(result->source());
-  return "";
-}
-
-// As above, for a refusal with `code` whose text has all of `words`.
-std::string NoRefusal(const Result& result, absl::StatusCode code,
-                      const std::vector<std::string>& words) {
-  if (result.ok()) return "it was acquired";
-  std::string missing;
-  for (const std::string& word : words) {
-    if (!absl::StrContains(std::string(result.status().message()), word)) missing += ", " + word;
-  }
-  if (result.status().code() == code && missing.empty()) return "";
-  return result.status().ToString() + " lacks" + missing;
-}
-
 // The device's ordinal; -99 if it has none.
 int DeviceOf(const Result& result) {
   if (!result.ok()) return -99;
   const absl::StatusOr<Device> device = result->device();
   return device.ok() ? device->get() : -99;
 }
-
-constexpr auto kPrecondition = absl::StatusCode::kFailedPrecondition;
-constexpr auto kArgument = absl::StatusCode::kInvalidArgument;
 
 // A stream of its own in the current context.
 class OwnStream {
@@ -92,15 +72,6 @@ class OwnStream {
 };
 
 }  // namespace
-
-#define ACQUIRES(result, context, source)              \
-  BOOST_TEST(Complaint(result, context, source) == "", \
-             #result << ": " << Complaint(result, context, source))
-#define REFUSES(result, code, ...)                         \
-  BOOST_TEST(NoRefusal(result, code, {__VA_ARGS__}) == "", \
-             #result << ": " << NoRefusal(result, code, {__VA_ARGS__}))
-
-BOOST_AUTO_TEST_SUITE(acquire)
 
 BOOST_AUTO_TEST_CASE(every_source_has_its_own_name) {
   std::set<std::string> names;
@@ -128,7 +99,8 @@ BOOST_AUTO_TEST_CASE(from_a_stream_whatever_is_current) {
 BOOST_AUTO_TEST_CASE(a_special_stream_means_the_current_context) {
   const OwnContext a;
   for (const CUstream stream : {CUstream{nullptr}, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD}) {
-    REFUSES(AcquireFromStream(stream), kPrecondition, "means the current one", "stream");
+    REFUSES(AcquireFromStream(stream).status(), kFailedPrecondition, "means the current one",
+            "stream");
     SetStack({a.get()});
     ACQUIRES(AcquireFromStream(stream), a.get(), Source::kCurrent);
     SetStack({});
@@ -142,7 +114,7 @@ BOOST_AUTO_TEST_CASE(a_special_stream_where_the_current_context_is_gone) {
   SetStack({a.get(), a.get()});  // its memory stays
   BOOST_TEST(RAW(cuCtxDestroy)(a.release()) == CUDA_SUCCESS);
   for (const CUstream stream : {CUstream{nullptr}, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD}) {
-    REFUSES(AcquireFromStream(stream), kPrecondition, "CONTEXT_IS_DESTROYED",
+    REFUSES(AcquireFromStream(stream).status(), kFailedPrecondition, "CONTEXT_IS_DESTROYED",
             "means the current one");
   }
   CUcontext popped = nullptr;
@@ -170,7 +142,7 @@ BOOST_AUTO_TEST_CASE(from_a_pointer_whatever_is_current) {
   BOOST_TEST(RAW(cuMemFree)(device) == CUDA_SUCCESS);
   BOOST_TEST(RAW(cuMemFree)(managed) == CUDA_SUCCESS);
   BOOST_TEST(RAW(cuMemFreeHost)(host) == CUDA_SUCCESS);
-  REFUSES(AcquireFromPointer(device), kArgument, "not memory that CUDA knows");
+  REFUSES(AcquireFromPointer(device).status(), kInvalidArgument, "not memory that CUDA knows");
   BOOST_TEST(!IsActive(kFirst));
 }
 
@@ -179,16 +151,18 @@ BOOST_AUTO_TEST_CASE(a_pointer_that_cuda_does_not_know) {
   static int plain = 0;
   for (const Stack& stack : {Stack{}, Stack{a.get()}}) {
     SetStack(stack);
-    REFUSES(AcquireFromPointer(&plain), kArgument, "pointer 0x", "not memory that CUDA knows");
-    REFUSES(AcquireFromPointer(nullptr), kArgument, "pointer 0x0");
-    REFUSES(AcquireFromPointer(CUdeviceptr{8}), kArgument, "pointer 0x8");
+    REFUSES(AcquireFromPointer(&plain).status(), kInvalidArgument, "pointer 0x",
+            "not memory that CUDA knows");
+    REFUSES(AcquireFromPointer(nullptr).status(), kInvalidArgument, "pointer 0x0");
+    REFUSES(AcquireFromPointer(CUdeviceptr{8}).status(), kInvalidArgument, "pointer 0x8");
   }
   SetStack({});
 }
 
 BOOST_AUTO_TEST_CASE(the_current_context_if_it_is_on_the_device) {
   const OwnContext a;
-  REFUSES(AcquireCurrent(kFirst), kPrecondition, "device 0", "no context is current");
+  REFUSES(AcquireCurrent(kFirst).status(), kFailedPrecondition, "device 0",
+          "no context is current");
   SetStack({a.get()});
   ACQUIRES(AcquireCurrent(kFirst), a.get(), Source::kCurrent);
   ACQUIRES(AcquireOn(kFirst), a.get(), Source::kCurrent);
@@ -201,8 +175,8 @@ BOOST_AUTO_TEST_CASE(a_dead_current_context_is_not_taken) {
   OwnContext a;
   SetStack({a.get(), a.get()});
   BOOST_TEST(RAW(cuCtxDestroy)(a.release()) == CUDA_SUCCESS);
-  REFUSES(AcquireCurrent(kFirst), kPrecondition, "CONTEXT_IS_DESTROYED");
-  REFUSES(AcquireOn(kFirst), kPrecondition, "not active");
+  REFUSES(AcquireCurrent(kFirst).status(), kFailedPrecondition, "CONTEXT_IS_DESTROYED");
+  REFUSES(AcquireOn(kFirst).status(), kFailedPrecondition, "not active");
   {
     const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
     ACQUIRES(AcquireOn(kFirst), primary.get(), Source::kPrimary);
@@ -215,12 +189,14 @@ BOOST_AUTO_TEST_CASE(the_wrong_device_is_an_error_that_names_both, *NeedsDevices
   const OwnContext first(0);
   const OwnContext second(1);
   SetStack({first.get()});
-  REFUSES(AcquireCurrent(kSecond), kPrecondition, "device 1", "is on device 0");
-  REFUSES(AcquireOn(kSecond), kPrecondition, "on device 1", "is on device 0", "not active");
-  REFUSES(AcquireCurrent(kSecond), kPrecondition, "is on device 0");  // which was seen there
+  REFUSES(AcquireCurrent(kSecond).status(), kFailedPrecondition, "device 1", "is on device 0");
+  REFUSES(AcquireOn(kSecond).status(), kFailedPrecondition, "on device 1", "is on device 0",
+          "not active");
+  REFUSES(AcquireCurrent(kSecond).status(), kFailedPrecondition,
+          "is on device 0");  // which was seen there
   SetStack({first.get(), second.get()});
   ACQUIRES(AcquireOn(kSecond), second.get(), Source::kCurrent);
-  REFUSES(AcquireCurrent(kFirst), kPrecondition, "device 0", "is on device 1");
+  REFUSES(AcquireCurrent(kFirst).status(), kFailedPrecondition, "device 0", "is on device 1");
   {
     const PrimaryContext primary = PrimaryContext::Retain(kFirst).value();
     ACQUIRES(AcquireOn(kFirst), primary.get(), Source::kPrimary);
@@ -232,7 +208,8 @@ BOOST_AUTO_TEST_CASE(the_wrong_device_is_an_error_that_names_both, *NeedsDevices
 }
 
 BOOST_AUTO_TEST_CASE(the_primary_is_kept_alive_and_created_only_when_asked) {
-  REFUSES(AcquireOn(kFirst), kPrecondition, "no context is current", "not active", "kCreate");
+  REFUSES(AcquireOn(kFirst).status(), kFailedPrecondition, "no context is current", "not active",
+          "kCreate");
   BOOST_TEST(!IsActive(kFirst));
   {
     const Result created = AcquireOn(kFirst, IfInactive::kCreate);
@@ -267,7 +244,8 @@ BOOST_AUTO_TEST_CASE(pool_memory_creates_the_primary_when_asked) {
     BOOST_TEST_REQUIRE(RAW(cuMemAllocAsync)(&pooled, 64, nullptr) == CUDA_SUCCESS);
     BOOST_TEST(RAW(cuStreamSynchronize)(nullptr) == CUDA_SUCCESS);
     SetStack({});
-    REFUSES(AcquireFromPointer(pooled), kPrecondition, "memory of device 0", "kCreate");
+    REFUSES(AcquireFromPointer(pooled).status(), kFailedPrecondition, "memory of device 0",
+            "kCreate");
     BOOST_TEST(!IsActive(kFirst));
     {
       const Result created = AcquireFromPointer(pooled, IfInactive::kCreate);
@@ -287,7 +265,8 @@ BOOST_AUTO_TEST_CASE(pool_memory_creates_the_primary_when_asked) {
 
 BOOST_AUTO_TEST_CASE(a_special_stream_of_a_device) {
   for (CUstream special : {CUstream{nullptr}, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD}) {
-    REFUSES(AcquireFromStream(special, kFirst), kPrecondition, "not active", "kCreate");
+    REFUSES(AcquireFromStream(special, kFirst).status(), kFailedPrecondition, "not active",
+            "kCreate");
     BOOST_TEST(!IsActive(kFirst));
     const Result created = AcquireFromStream(special, kFirst, IfInactive::kCreate);
     BOOST_TEST_REQUIRE(created.ok());
@@ -335,12 +314,12 @@ BOOST_AUTO_TEST_CASE(a_destroyed_context_has_no_device_to_ask) {
   BOOST_TEST_REQUIRE(acquired.ok());
   a.reset();
   OwnContext::DestroyIdle();
-  BOOST_TEST((acquired->device().status().code() == kPrecondition));
+  BOOST_TEST((acquired->device().status().code() == absl::StatusCode::kFailedPrecondition));
 }
 
 BOOST_AUTO_TEST_CASE(no_such_device) {
   BOOST_TEST((AcquireOn(Device::Borrow(99)).status().code() != absl::StatusCode::kOk));
-  REFUSES(AcquireCurrent(Device::Borrow(99)), kPrecondition, "device 99");
+  REFUSES(AcquireCurrent(Device::Borrow(99)).status(), kFailedPrecondition, "device 99");
 }
 
 BOOST_AUTO_TEST_CASE(the_calls_of_the_header, *OnlySim()) {
@@ -405,7 +384,7 @@ BOOST_AUTO_TEST_CASE(a_context_that_was_seen_current_is_one_call,
   Sim::ResetCalls();
   const Result elsewhere = AcquireCurrent(Device::Borrow(7));
   BOOST_TEST(Sim::TotalCalls() == 1u);
-  REFUSES(elsewhere, kPrecondition, "device 7", "is on device 0");
+  REFUSES(elsewhere.status(), kFailedPrecondition, "device 7", "is on device 0");
   SetStack({});
 }
 
@@ -415,8 +394,8 @@ BOOST_AUTO_TEST_CASE(a_seen_context_that_was_reset_is_not_taken) {
   const auto seen = AcquireOn(kFirst);
   ACQUIRES(seen, old.get(), Source::kCurrent);
   BOOST_TEST(RAW(cuDevicePrimaryCtxReset)(kFirst.get()) == CUDA_SUCCESS);
-  REFUSES(AcquireCurrent(kFirst), kPrecondition, "CONTEXT_IS_DESTROYED");
-  REFUSES(AcquireFromStream(nullptr), kPrecondition, "CONTEXT_IS_DESTROYED");
+  REFUSES(AcquireCurrent(kFirst).status(), kFailedPrecondition, "CONTEXT_IS_DESTROYED");
+  REFUSES(AcquireFromStream(nullptr).status(), kFailedPrecondition, "CONTEXT_IS_DESTROYED");
   const PrimaryContext renewed = PrimaryContext::Retain(kFirst).value();
   BOOST_TEST_REQUIRE(renewed.get() == old.get());
   const auto again = AcquireOn(kFirst);

@@ -13,6 +13,8 @@
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(acquired_guard)
+
 namespace {
 
 using cuguest::AcquiredContext;
@@ -60,8 +62,6 @@ static_assert(!HasArrow<const AcquireResult>::value);
 static_assert(std::is_convertible_v<AcquireResult, absl::StatusOr<AcquiredContext>>);
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(acquired_guard)
 
 BOOST_AUTO_TEST_CASE(it_is_inside_what_was_acquired) {
   const OwnContext a;

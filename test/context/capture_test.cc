@@ -23,6 +23,8 @@
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(capture)
+
 namespace {
 
 using cuguest::CaptureModeGuard;
@@ -115,7 +117,7 @@ CUcontext HandleOf(const cuguest::AcquireResult& acquired) { return acquired->ge
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(capture_mode_guard)
+BOOST_AUTO_TEST_SUITE(mode_guard)
 
 BOOST_AUTO_TEST_CASE(it_sets_the_threads_mode_and_restores_it) {
   BOOST_TEST(ThreadMode() == kGlobal);
@@ -218,7 +220,7 @@ BOOST_AUTO_TEST_CASE(memory_is_had_while_something_captures) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-BOOST_AUTO_TEST_SUITE(capture_state)
+BOOST_AUTO_TEST_SUITE(state)
 
 BOOST_AUTO_TEST_CASE(a_stream_tells_and_is_not_harmed) {
   for (const CUstreamCaptureMode mode : kModes) {
@@ -393,3 +395,5 @@ BOOST_AUTO_TEST_CASE(nothing_on_the_way_into_a_call_invalidates_a_capture) {
     }
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()

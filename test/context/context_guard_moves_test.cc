@@ -21,6 +21,8 @@
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(context_guard_moves)
+
 namespace {
 
 using cuguest::ContextGuard;
@@ -65,8 +67,6 @@ void CheckInside(const ContextGuard& guard, CUcontext context, const Entered& ex
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(context_guard_moves)
 
 BOOST_AUTO_TEST_CASE(empty_guard_is_inside_nothing) {
   const OwnContext a;

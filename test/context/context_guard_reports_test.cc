@@ -15,6 +15,8 @@
 #include "cuguest/error.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(context_guard_reports)
+
 namespace {
 
 using cuguest::ContextGuard;
@@ -34,8 +36,6 @@ constexpr bool kReportsUnasked = false;
 #endif
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(context_guard_reports)
 
 BOOST_AUTO_TEST_CASE(a_failed_guard_that_nobody_asked_is_reported) {
   { const ContextGuard guard(static_cast<CUcontext>(nullptr)); }

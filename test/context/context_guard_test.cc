@@ -20,6 +20,8 @@
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(context_guard)
+
 namespace {
 
 using cuguest::ContextGuard;
@@ -44,8 +46,6 @@ static_assert(!std::is_convertible_v<CUcontext, ContextGuard>);
 constexpr GuardMode kModes[] = {GuardMode::kElide, GuardMode::kAlwaysPush, GuardMode::kExact};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(context_guard)
 
 BOOST_AUTO_TEST_CASE(enters_and_leaves_from_every_position_of_the_caller) {
   const OwnContext x;

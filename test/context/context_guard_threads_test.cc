@@ -11,6 +11,8 @@
 
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(context_guard_threads)
+
 namespace {
 
 using cuguest::ContextGuard;
@@ -25,8 +27,6 @@ using Stack = std::vector<CUcontext>;
 constexpr GuardMode kModes[] = {GuardMode::kElide, GuardMode::kAlwaysPush, GuardMode::kExact};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(context_guard_threads)
 
 BOOST_AUTO_TEST_CASE(a_context_that_is_current_on_other_threads) {
   const OwnContext shared;

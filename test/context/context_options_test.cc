@@ -18,6 +18,8 @@
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(context_options)
+
 namespace {
 
 using cuguest::ContextGuard;
@@ -105,8 +107,6 @@ unsigned FlagsOf(const SharedContext& context) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(context_options)
 
 BOOST_AUTO_TEST_CASE(flags_alone_make_a_plain_context) {
   ContextOptions options;

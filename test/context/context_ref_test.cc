@@ -11,6 +11,8 @@
 #include "cuguest/testing/sim.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(context_ref)
+
 namespace {
 
 using cuguest::ContextRef;
@@ -21,8 +23,6 @@ using cuguest_test::OwnContext;
 using cuguest_test::TheDriver;
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(context_ref)
 
 BOOST_AUTO_TEST_CASE(empty) {
   const ContextRef ref;

@@ -19,6 +19,8 @@
 #include "test/interop/storm/random.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(context_scope)
+
 namespace {
 
 using cuguest::ContextGuard;
@@ -53,8 +55,6 @@ void Leave(Scopes& scopes) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(context_scope)
 
 BOOST_AUTO_TEST_CASE(enters_and_leaves_again_and_again) {
   const OwnContext a;

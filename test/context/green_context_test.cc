@@ -23,6 +23,8 @@
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(green_context)
+
 namespace {
 
 using cuguest::AcquiredContext;
@@ -99,8 +101,8 @@ CUresult CodeOfRefusal(const absl::Status& status) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(green_context, *cuguest_test::OnlyIf(&HasGreenContexts,
-                                                           "needs a driver with green contexts"))
+BOOST_AUTO_TEST_SUITE(borrowed, *cuguest_test::OnlyIf(&HasGreenContexts,
+                                                      "needs a driver with green contexts"))
 
 BOOST_AUTO_TEST_CASE(a_guard_enters_it_and_the_primary_is_another) {
   const OwnContext x;
@@ -188,9 +190,9 @@ BOOST_AUTO_TEST_CASE(a_cache_keeps_it_apart_from_the_primary) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-BOOST_AUTO_TEST_SUITE(owned_green_context, *cuguest_test::OnlyIf(&HasGreenContexts,
-                                                                 "needs a driver with green "
-                                                                 "contexts"))
+BOOST_AUTO_TEST_SUITE(owned, *cuguest_test::OnlyIf(&HasGreenContexts,
+                                                   "needs a driver with green "
+                                                   "contexts"))
 
 BOOST_AUTO_TEST_CASE(it_has_the_sms_that_were_asked_for) {
   for (const unsigned least : {1u, 8u, 9u, 13u, Number(All())}) {
@@ -443,7 +445,7 @@ BOOST_AUTO_TEST_CASE(one_that_cannot_be_destroyed_is_still_owned, *OnlySim()) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-BOOST_AUTO_TEST_SUITE(green_context_before, *NeedsDriverBefore(12040, "cuGreenCtxCreate"))
+BOOST_AUTO_TEST_SUITE(on_older_drivers, *NeedsDriverBefore(12040, "cuGreenCtxCreate"))
 
 BOOST_AUTO_TEST_CASE(an_older_driver_is_refused) {
   for (const absl::Status& status : {GreenContext::Create(kFirst, SmCount{16}).status(),
@@ -453,5 +455,7 @@ BOOST_AUTO_TEST_CASE(an_older_driver_is_refused) {
   }
   BOOST_TEST(!IsActive());
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -12,6 +12,8 @@
 #include "cuguest/no_context_guard.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(host_scope)
+
 namespace {
 
 using cuguest::ContextGuard;
@@ -29,8 +31,6 @@ using Stack = std::vector<CUcontext>;
 constexpr GuardMode kModes[] = {GuardMode::kElide, GuardMode::kAlwaysPush, GuardMode::kExact};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(host_scope)
 
 BOOST_AUTO_TEST_CASE(the_host_finds_its_own_stack_and_the_guard_comes_back) {
   const OwnContext x;

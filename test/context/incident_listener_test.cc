@@ -14,6 +14,8 @@
 #include "cuguest/driver.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(incident_listener)
+
 namespace {
 
 using cuguest::ContextGuard;
@@ -49,8 +51,6 @@ void Wait(const std::atomic<bool>& flag) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(incident_listener)
 
 BOOST_AUTO_TEST_CASE(each_listener_is_called_with_its_own_pointer) {
   const OwnContext context;

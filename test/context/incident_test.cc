@@ -13,6 +13,8 @@
 #include "cuguest/driver.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(incident)
+
 namespace {
 
 using cuguest::ContextGuard;
@@ -51,8 +53,6 @@ int LeakAPush(CUcontext b, CUcontext c) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(incident)
 
 BOOST_AUTO_TEST_CASE(an_incident_holds_what_is_needed_to_find_the_culprit) {
   const OwnContext a;

@@ -15,6 +15,8 @@
 #include "cuguest/testing/sim.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(injection, *cuguest_test::OnlySim())
+
 namespace {
 
 using cuguest::ContextGuard;
@@ -110,8 +112,6 @@ CUresult Scope(CUcontext context, GuardMode mode, const std::function<void()>& c
 constexpr GuardMode kModes[] = {GuardMode::kElide, GuardMode::kAlwaysPush, GuardMode::kExact};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(injection, *cuguest_test::OnlySim())
 
 BOOST_AUTO_TEST_CASE(a_guard_around_a_clean_callee) {
   const Contexts c;
@@ -242,12 +242,10 @@ BOOST_AUTO_TEST_CASE(a_primary_context) {
   });
 }
 
-BOOST_AUTO_TEST_SUITE_END()
-
 // The driver fails while a guard is already repairing what a callee did. The caller's
 // context must be current in the end, unless the driver refuses the very calls that
 // could make it so; then it must be said.
-BOOST_AUTO_TEST_SUITE(injection_into_repairs, *cuguest_test::OnlySim())
+BOOST_AUTO_TEST_SUITE(into_repairs)
 
 BOOST_AUTO_TEST_CASE(every_callee_fault) {
   const Contexts c;
@@ -302,5 +300,7 @@ BOOST_AUTO_TEST_CASE(every_callee_fault) {
     }
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -13,6 +13,8 @@
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(no_context_guard)
+
 namespace {
 
 using cuguest::IncidentKind;
@@ -25,8 +27,6 @@ using cuguest_test::TheDriver;
 using Stack = std::vector<CUcontext>;
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(no_context_guard)
 
 BOOST_AUTO_TEST_CASE(nothing_is_current_inside_and_everything_is_back_afterwards) {
   const OwnContext a;

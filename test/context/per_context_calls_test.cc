@@ -9,9 +9,9 @@
 
 #include "test/context/per_context.h"
 
-using namespace per_context_test;
-
 BOOST_AUTO_TEST_SUITE(per_context_calls, *cuguest_test::OnlySim())
+
+using namespace per_context_test;
 
 BOOST_AUTO_TEST_CASE(the_calls_of_the_header) {
   Ledger ledger;

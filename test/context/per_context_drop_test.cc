@@ -15,9 +15,11 @@
 
 #include "test/context/per_context.h"
 
+BOOST_AUTO_TEST_SUITE(per_context_drop)
+
 using namespace per_context_test;
 
-BOOST_AUTO_TEST_SUITE(per_context_dropping)
+BOOST_AUTO_TEST_SUITE(dropping)
 
 BOOST_AUTO_TEST_CASE(
     a_reset_primary_gets_a_new_value,
@@ -149,7 +151,7 @@ BOOST_AUTO_TEST_CASE(without_an_answer_a_context_is_not_dead, *cuguest_test::Onl
 
 BOOST_AUTO_TEST_SUITE_END()
 
-BOOST_AUTO_TEST_SUITE(per_context_pins)
+BOOST_AUTO_TEST_SUITE(pins)
 
 BOOST_AUTO_TEST_CASE(a_pin_keeps_a_dropped_value) {
   Ledger ledger;
@@ -275,7 +277,7 @@ BOOST_AUTO_TEST_CASE(pins_move_also_between_threads) {
 BOOST_AUTO_TEST_SUITE_END()
 
 // What Forget() must have waited for when it returns.
-BOOST_AUTO_TEST_SUITE(per_context_forgetting_at_once)
+BOOST_AUTO_TEST_SUITE(forgetting_at_once)
 
 namespace {
 
@@ -421,5 +423,7 @@ BOOST_AUTO_TEST_CASE(maker_and_ending_that_need_each_other_return) {
   other.join();
   BOOST_TEST_MESSAGE("the ending " << (is_found ? "waited" : "was refused"));
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE_END()

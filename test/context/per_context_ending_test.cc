@@ -12,6 +12,8 @@
 
 #include "test/context/per_context.h"
 
+BOOST_AUTO_TEST_SUITE(per_context_ending)
+
 using namespace per_context_test;
 
 namespace {
@@ -25,8 +27,6 @@ void DestroyElsewhere(CUcontext context) {
 std::uint64_t Questions() { return Sim::Calls("cuCtxGetId") + Sim::Calls("cuCtxGetApiVersion"); }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(per_context_ending)
 
 // Of three contexts that go on, two are known to.
 BOOST_AUTO_TEST_CASE(destructor_destroys_what_is_known_alive) {

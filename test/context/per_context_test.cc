@@ -16,6 +16,8 @@
 #include "absl/strings/match.h"
 #include "test/context/per_context.h"
 
+BOOST_AUTO_TEST_SUITE(per_context)
+
 using namespace per_context_test;
 
 static_assert(!std::is_copy_constructible_v<Cache>);
@@ -23,8 +25,6 @@ static_assert(!std::is_copy_constructible_v<Cache::Pin>);
 static_assert(std::is_nothrow_move_constructible_v<Cache::Pin>);
 static_assert(std::is_nothrow_move_assignable_v<Cache::Pin>);
 static_assert(!std::is_convertible_v<Cache::Pin, bool>);
-
-BOOST_AUTO_TEST_SUITE(per_context)
 
 BOOST_AUTO_TEST_CASE(a_value_is_made_once_and_found_again) {
   Ledger ledger;
@@ -140,9 +140,7 @@ BOOST_AUTO_TEST_CASE(a_context_without_incarnation_is_refused) {
   BOOST_TEST(cache.size() == 0U);
 }
 
-BOOST_AUTO_TEST_SUITE_END()
-
-BOOST_AUTO_TEST_SUITE(per_context_making)
+BOOST_AUTO_TEST_SUITE(making)
 
 BOOST_AUTO_TEST_CASE(sixteen_threads_make_one_value) {
   const OwnContext a;
@@ -326,7 +324,7 @@ BOOST_AUTO_TEST_CASE(a_wait_that_is_over_refuses_nobody) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-BOOST_AUTO_TEST_SUITE(per_context_many_threads)
+BOOST_AUTO_TEST_SUITE(many_threads)
 
 // Sixteen threads find, make, forget and drop at random, and keep pins for a while, also
 // over a reset. A reset excludes the calls of the cache, because a host that resets a
@@ -405,5 +403,7 @@ BOOST_AUTO_TEST_CASE(
   BOOST_TEST(ledger.damaged == 0);
   BOOST_TEST(ledger.elsewhere == 0);
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -16,6 +16,8 @@
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(primary_context)
+
 namespace {
 
 using cuguest::ContextGuard;
@@ -33,8 +35,6 @@ static_assert(std::is_nothrow_move_constructible_v<PrimaryContext>);
 static_assert(std::is_nothrow_move_assignable_v<PrimaryContext>);
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(primary_context)
 
 BOOST_AUTO_TEST_CASE(a_query_and_a_cautious_retain_create_nothing) {
   const cuguest::testing::UndisturbedScope scope(

@@ -24,6 +24,8 @@
 #include "cuguest/primary_context.h"
 #include "cuguest/testing/sim.h"
 
+BOOST_AUTO_TEST_SUITE(repair_table)
+
 namespace {
 
 namespace bdata = boost::unit_test::data;
@@ -329,7 +331,7 @@ void CompareMoved(Cast& cast, const std::string& caller, GuardMode mode, char fr
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(repair_table, *boost::unit_test::fixture(&MakeCast, &DropCast))
+BOOST_AUTO_TEST_SUITE(with_one_cast, *boost::unit_test::fixture(&MakeCast, &DropCast))
 
 BOOST_DATA_TEST_CASE(every_fault_in_every_mode,
                      bdata::make(kFaults) * bdata::make(kCallers) * bdata::xrange(3), fault, caller,
@@ -436,5 +438,7 @@ BOOST_AUTO_TEST_CASE(the_exceptions_are_of_this_table) {
     BOOST_TEST((exception.seen != "" && exception.seen.find("failed") == std::string::npos));
   }
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE_END()

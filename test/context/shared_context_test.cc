@@ -18,6 +18,8 @@
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(shared_context)
+
 namespace {
 
 using cuguest::ContextGuard;
@@ -97,8 +99,6 @@ static_assert(std::is_nothrow_copy_constructible_v<SharedContext>);
 static_assert(std::is_nothrow_move_constructible_v<SharedContext>);
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(shared_context)
 
 BOOST_AUTO_TEST_CASE(create_leaves_it_floating) {
   const OwnContext a;

@@ -10,6 +10,8 @@
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(sm_count)
+
 namespace {
 
 using cuguest::ContextRef;
@@ -36,8 +38,6 @@ SmCount All() {
 bool HasGreenContexts() { return cuguest_test::FindRawSymbol("cuGreenCtxCreate") != nullptr; }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(sm_count)
 
 BOOST_AUTO_TEST_CASE(a_device_has_all_of_them) {
   BOOST_TEST((SmCountOf(kFirst).value() == All()));

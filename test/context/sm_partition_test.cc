@@ -12,6 +12,8 @@
 #include "cuguest/testing/sim.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(sm_partition)
+
 namespace {
 
 using cuguest::Device;
@@ -48,8 +50,6 @@ void CheckIsSplit(const SmSplit& split, unsigned least) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(sm_partition)
 
 BOOST_AUTO_TEST_CASE(parts_have_what_was_asked_for, *NeedsDriver(12040, kWhy)) {
   for (const unsigned least : {1u, 8u, 9u, 16u, 60u, All()}) {

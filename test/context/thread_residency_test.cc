@@ -15,6 +15,8 @@
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(thread_residency)
+
 namespace {
 
 using cuguest::ContextGuard;
@@ -39,8 +41,6 @@ void OnAnotherThread(const Function& function) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(thread_residency)
 
 BOOST_AUTO_TEST_CASE(a_worker_binds_once_and_its_guards_elide) {
   const OwnContext context;

@@ -17,6 +17,8 @@
 #include "test/support/scenario.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(compatibility)
+
 namespace {
 
 using absl::StatusCode;
@@ -265,8 +267,6 @@ CHILD(asks_first) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(compatibility)
 
 BOOST_AUTO_TEST_CASE(the_names_of_0_1_still_work) {
   const Versions versions = Of(13000, 13000, 13000);

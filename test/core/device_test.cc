@@ -13,6 +13,8 @@
 #include "cuguest/testing/stack_probe.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(device)
+
 namespace {
 
 using cuguest::Device;
@@ -23,8 +25,6 @@ static_assert(!std::is_convertible_v<int, Ordinal>, "an int is no ordinal");
 static_assert(!std::is_convertible_v<int, Device>, "an int is no device");
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(device)
 
 BOOST_AUTO_TEST_CASE(handles_are_the_ordinals) {
   const int count = Device::Count().value();

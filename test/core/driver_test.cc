@@ -16,6 +16,8 @@
 #include "test/support/files.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(driver)
+
 namespace {
 
 using cuguest::Driver;
@@ -42,8 +44,6 @@ struct SimDefaults {
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(driver)
 
 BOOST_AUTO_TEST_CASE(required_entries_are_never_null) {
   const Driver& table = **Driver::Get();

@@ -10,6 +10,8 @@
 #include "cuguest/driver.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(error)
+
 namespace {
 
 using absl::StatusCode;
@@ -30,8 +32,6 @@ std::vector<CUresult> KnownCodes() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(error)
 
 BOOST_AUTO_TEST_CASE(success_is_ok_and_carries_success) {
   const absl::Status status = ToStatus(CUDA_SUCCESS, "do something");

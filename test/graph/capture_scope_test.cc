@@ -11,6 +11,8 @@
 #include "cuguest/stream.h"
 #include "test/graph/graphs.h"
 
+BOOST_AUTO_TEST_SUITE(capture_scope)
+
 namespace {
 
 using namespace cuguest_graphs;
@@ -51,8 +53,6 @@ struct Held {
 absl::Status StatusOf(const Held& held) { return held.status; }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(capture_scope)
 
 BOOST_AUTO_TEST_CASE(captured_work_is_done_at_each_launch) {
   Counter counter;

@@ -12,6 +12,8 @@
 #include "test/graph/graphs.h"
 #include "test/stream/streams.h"
 
+BOOST_AUTO_TEST_SUITE(graph)
+
 namespace {
 
 using namespace cuguest_graphs;
@@ -45,8 +47,6 @@ absl::Status SetCount(const CountingGraph& from, ExecutableGraph* graph, unsigne
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(graph)
 
 BOOST_AUTO_TEST_CASE(kernels_run_at_each_launch, *NeedsDriver(12000, kNodes)) {
   Counter counter;

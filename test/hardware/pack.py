@@ -80,6 +80,11 @@ def paths_in(environment):
     return {name: path for name, path in inside.items() if not path.startswith("..") and (out / path).is_file()}
 
 
+def cases_in(environment):
+    """Of a test's variables those of Boost.Test: which suite of the program it is."""
+    return {name: value for name, value in environment.items() if name.startswith("BOOST_TEST_")}
+
+
 def copy_script(path):
     """With the modules beside it."""
     for module in path.parent.glob("*.py"):
@@ -112,7 +117,8 @@ for test in tests + introspect("benchmarks"):
         elif path.suffix in IMAGES:
             copy(path, path.relative_to(build), strip=False)
     manifest.append({"name": test["name"], "suite": suite, "file": str(file), "args": args,
-                     "libraries": libraries, "paths": paths_in(test["env"]), "timeout": test["timeout"], "parallel": is_parallel(test)})
+                     "libraries": libraries, "paths": paths_in(test["env"]), "environment": cases_in(test["env"]),
+                     "timeout": test["timeout"], "parallel": is_parallel(test)})
 
 order = {suite: position for position, suite in enumerate(SUITES)}
 manifest.sort(key=lambda test: order[test["suite"]])

@@ -91,11 +91,10 @@ def look_at_driver():
 def run(test):
     libraries = ":".join(str(CONTENTS / directory) for directory in test["libraries"])
     env = dict(os.environ, LD_LIBRARY_PATH=libraries, CUDASIM_TEST_DRIVER="real",
-               BOOST_TEST_COLOR_OUTPUT="0", BOOST_TEST_LOG_LEVEL="message",
                **({} if test["suite"] in TRANSCRIPTS or test["name"] in NEEDS_QUEUES else FEW_QUEUES),
                **({} if test["suite"] in TRANSCRIPTS else OVERWRITE_FREED),
                **{name: str(CONTENTS / path) for name, path in test["paths"].items()},
-               **test.get("environment", {}))
+               **test["environment"])
     interpreter = [sys.executable] if test["file"].endswith(".py") else []
     command = [*interpreter, str(CONTENTS / test["file"]), *test["args"]]
     start = time.monotonic()
@@ -163,7 +162,7 @@ def run_again_under_mps(results, kept):
     with mps_server() as clients:
         if clients is None:
             return []
-        return [kept.of({"name": f"{r['name']} under MPS", "environment": clients,
+        return [kept.of({"name": f"{r['name']} under MPS", "environment": {**r["environment"], **clients},
                          **{key: r[key] for key in ("suite", "file", "args", "libraries", "paths", "timeout")}})
                 for r in wanted]
 

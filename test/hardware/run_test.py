@@ -30,7 +30,7 @@ SERVER = """#!/bin/sh
 if [ "$1" = -d ]; then touch "$CUDA_MPS_PIPE_DIRECTORY/runs"; else read word; echo "told to $word"; fi
 """
 TEST = {"name": "one", "suite": "unit", "file": "one.py", "args": [], "libraries": [],
-        "paths": {"BESIDE": "one.py"}, "timeout": 60, "parallel": True}
+        "paths": {"BESIDE": "one.py"}, "environment": {}, "timeout": 60, "parallel": True}
 
 with tempfile.TemporaryDirectory() as name:
     tmp = pathlib.Path(name).resolve()

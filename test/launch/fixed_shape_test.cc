@@ -6,6 +6,8 @@
 #include "kernels/fixed.h"
 #include "test/launch/launches.h"
 
+BOOST_AUTO_TEST_SUITE(fixed_shape)
+
 namespace {
 
 using namespace cuguest_launches;
@@ -60,8 +62,6 @@ void Check(const Kernels& kernels, const char* name, const LaunchShape& right,
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(fixed_shape)
 
 BOOST_AUTO_TEST_CASE(a_block_is_the_kernels) {
   const Kernels kernels;

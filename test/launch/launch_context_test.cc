@@ -10,6 +10,8 @@
 #include "cuguest/primary_context.h"
 #include "test/launch/launches.h"
 
+BOOST_AUTO_TEST_SUITE(launch_context)
+
 namespace {
 
 using namespace cuguest_launches;
@@ -76,8 +78,6 @@ absl::Status CountUpOnSpecial(Counter& counter, CUstream special = nullptr) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(launch_context)
 
 BOOST_AUTO_TEST_CASE(a_launch_in_a_capture_runs_with_the_graph) {
   for (const bool warm : {false, true}) {

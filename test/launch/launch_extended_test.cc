@@ -5,6 +5,8 @@
 #include "cuguest/occupancy.h"
 #include "test/launch/launches.h"
 
+BOOST_AUTO_TEST_SUITE(launch_extended)
+
 namespace {
 
 using namespace cuguest_launches;
@@ -29,8 +31,6 @@ unsigned Multiprocessors() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(launch_extended)
 
 BOOST_AUTO_TEST_CASE(
     a_cluster,

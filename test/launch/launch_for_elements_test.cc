@@ -5,6 +5,8 @@
 #include "cuguest/typed_kernel.h"
 #include "test/launch/launches.h"
 
+BOOST_AUTO_TEST_SUITE(launch_for_elements)
+
 namespace {
 
 using namespace cuguest_launches;
@@ -62,8 +64,6 @@ class Shapes {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(launch_for_elements)
 
 BOOST_AUTO_TEST_CASE(takes_every_form_of_parameters) {
   Counter counter;

@@ -9,14 +9,14 @@
 
 #include "cuguest/typed_kernel.h"
 #include "test/launch/launches.h"
+#include "test/launch/quad.h"
+
+BOOST_AUTO_TEST_SUITE(launch_layout)
 
 namespace {
 
 using namespace cuguest_launches;
 
-struct Quad {  // a float4, to a host that has none
-  float x, y, z, w;
-};
 struct Guide {
   float f;
   float4 f4;
@@ -46,15 +46,6 @@ struct alignas(16) Aligned {
 struct Large {
   unsigned words[1000];
 };
-
-}  // namespace
-
-template <>
-struct cuguest::ParamTraits<Quad> {
-  static constexpr std::size_t kAlignment = 16;
-};
-
-namespace {
 
 class Layouts : public Bench<unsigned char> {
  public:
@@ -111,8 +102,6 @@ void Arrives(Layouts& layouts, const std::string& name, const Ts&... values) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(launch_layout)
 
 BOOST_AUTO_TEST_CASE(every_vector_type) {
   Layouts layouts;

@@ -4,13 +4,13 @@
 
 #include "test/launch/launches.h"
 
+BOOST_AUTO_TEST_SUITE(launch)
+
 namespace {
 
 using namespace cuguest_launches;
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(launch)
 
 BOOST_AUTO_TEST_CASE(in_every_form) {
   Counter counter;

@@ -4,6 +4,8 @@
 
 #include "test/launch/launches.h"
 
+BOOST_AUTO_TEST_SUITE(occupancy)
+
 namespace {
 
 using namespace cuguest_launches;
@@ -24,8 +26,6 @@ struct Loaded {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(occupancy)
 
 BOOST_AUTO_TEST_CASE(blocks_on_a_multiprocessor) {
   const Loaded loaded;

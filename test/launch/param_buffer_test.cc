@@ -11,6 +11,8 @@
 #include "cuguest/device_ptr.h"
 #include "test/memory/memories.h"
 
+BOOST_AUTO_TEST_SUITE(param_buffer)
+
 namespace {
 
 using cuguest::DevicePtr;
@@ -42,8 +44,6 @@ ParamBuffer Added(const Ts&... values) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(param_buffer)
 
 BOOST_AUTO_TEST_CASE(the_guides_list_in_both_ways) {
   const float4 f4 = {1, 2, 3, 4};

@@ -7,7 +7,10 @@
 
 #include "cuguest/device_ptr.h"
 #include "kernels/layout_types.h"
+#include "test/launch/quad.h"
 #include "test/support/test.h"
+
+BOOST_AUTO_TEST_SUITE(param_layout)
 
 namespace {
 
@@ -15,10 +18,8 @@ using cuguest::DevicePtr;
 using cuguest::DeviceView;
 using cuguest::ParamLayout;
 using cuguest::ParamTraits;
+using cuguest_launches::Quad;
 
-struct Quad {  // a float4 that the host's compiler knows nothing of
-  float x, y, z, w;
-};
 struct Guide {
   float f;
   float4 f4;
@@ -28,15 +29,6 @@ struct GuideWithoutAlignment {
   Quad f4;
 };
 enum class Small : unsigned char { kOne };
-
-}  // namespace
-
-template <>
-struct cuguest::ParamTraits<Quad> {
-  static constexpr std::size_t kAlignment = 16;
-};
-
-namespace {
 
 // The guide's table, wherever the vector begins.
 #define CUGUEST_HOLDS_TO_THE_TABLE(Type, Scalar, elements, alignment)             \
@@ -101,8 +93,6 @@ static_assert(std::is_same_v<decltype(DevicePtr(DeviceView<const int>())), Devic
 static_assert(std::is_same_v<decltype(DevicePtr(static_cast<int*>(nullptr))), DevicePtr<int>>);
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(param_layout)
 
 // What the compiler computes is what the run time adds up; see param_buffer_test.cc.
 BOOST_AUTO_TEST_CASE(a_view_shows_the_places) {

@@ -4,6 +4,8 @@
 
 #include "test/launch/launches.h"
 
+BOOST_AUTO_TEST_SUITE(typed_kernel)
+
 namespace {
 
 using namespace cuguest_launches;
@@ -36,8 +38,6 @@ static_assert(
     std::is_same_v<CountUpKernel::Params, PackedParams<unsigned, unsigned, DevicePtr<unsigned>>>);
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(typed_kernel)
 
 BOOST_AUTO_TEST_CASE(converts_and_launches) {
   Bench<unsigned> bench(8);

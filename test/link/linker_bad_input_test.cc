@@ -5,6 +5,8 @@
 
 #include "test/link/links.h"
 
+BOOST_AUTO_TEST_SUITE(linker_bad_input)
+
 namespace {
 
 using namespace cuguest_test;
@@ -17,8 +19,6 @@ void CheckStillLinks(const Owner& owner) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(linker_bad_input)
 
 BOOST_AUTO_TEST_CASE(nothing_at_all) {
   const Owner owner;

@@ -16,6 +16,8 @@
 #include "test/support/files.h"
 #include "test/support/scenario.h"
 
+BOOST_AUTO_TEST_SUITE(linker)
+
 namespace {
 
 using namespace cuguest_test;
@@ -50,8 +52,6 @@ bool Has(const std::string& text, const std::string& part) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(linker)
 
 BOOST_AUTO_TEST_CASE(every_kind_of_input_with_every_other) {
   const Owner owner;

@@ -13,6 +13,10 @@
 #include "test/link/links.h"
 #include "test/support/scenario.h"
 
+BOOST_AUTO_TEST_SUITE(
+    lto_link, *cuguest_test::NeedsDriver(CUDA_VERSION / 1000 * 1000,
+                                         "an older one is given the nvJitLink of its own version"))
+
 // Of nvJitLink itself, where it refuses an option: it leaks, and it leaves a mutex locked.
 // Nobody but a sanitizer calls these.
 extern "C" const char* __lsan_default_suppressions() { return "leak:libnvJitLink\n"; }
@@ -77,10 +81,6 @@ absl::StatusOr<CodeImage> LinkInAChild() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(lto_link,
-                      *NeedsDriver(CUDA_VERSION / 1000 * 1000,
-                                   "an older one is given the nvJitLink of its own version"))
 
 BOOST_AUTO_TEST_SUITE(with_nvjitlink,
                       *OnlyIf(&HasNvJitLink, "needs libnvJitLink.so.13 of the CUDA Toolkit"))

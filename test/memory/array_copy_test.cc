@@ -10,6 +10,8 @@
 #include "test/memory/memories.h"
 #include "test/support/arrays.h"
 
+BOOST_AUTO_TEST_SUITE(array_copy)
+
 namespace {
 
 using boost::test_tools::per_element;
@@ -66,8 +68,6 @@ ArrayCopy Pitched(size_t pitch, size_t rows = 0) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(array_copy)
 
 BOOST_AUTO_TEST_CASE(whole_to_and_fro_whatever_is_current) {
   const Owner owner;

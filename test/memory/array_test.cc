@@ -9,6 +9,8 @@
 #include "cuguest/primary_context.h"
 #include "test/memory/memories.h"
 
+BOOST_AUTO_TEST_SUITE(array)
+
 namespace {
 
 using cuguest::Array;
@@ -36,8 +38,6 @@ Array Created(const Owner& owner, const Shape& shape = kPlane) {
 bool IsThere(CUarray array) { return Describe(array).ok(); }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(array)
 
 BOOST_AUTO_TEST_CASE(in_its_context_whatever_is_current) {
   const Owner owner;

@@ -7,6 +7,8 @@
 
 #include "test/memory/memories.h"
 
+BOOST_AUTO_TEST_SUITE(copy)
+
 namespace {
 
 using cuguest::Copy;
@@ -107,8 +109,6 @@ struct Way {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(copy)
 
 BOOST_AUTO_TEST_CASE(between_every_two_kinds_of_memory_whatever_is_current) {
   const Owner owner;

@@ -3,6 +3,8 @@
 #include "cuguest/memory.h"
 #include "test/memory/memories.h"
 
+BOOST_AUTO_TEST_SUITE(describe)
+
 namespace {
 
 using cuguest::ArrayDescription;
@@ -72,8 +74,6 @@ std::vector<Expected> Expectations(const Memories& all, CUcontext owner) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(describe)
 
 BOOST_AUTO_TEST_CASE(every_kind_whatever_is_current) {
   const Owner owner;
@@ -401,9 +401,7 @@ BOOST_AUTO_TEST_CASE(every_call_fails_once, *OnlySim()) {
   }
 }
 
-BOOST_AUTO_TEST_SUITE_END()
-
-BOOST_AUTO_TEST_SUITE(describe_array)
+BOOST_AUTO_TEST_SUITE(of_arrays)
 
 namespace {
 
@@ -459,5 +457,7 @@ BOOST_AUTO_TEST_CASE(null_and_a_driver_that_fails) {
   const Undisturbed undisturbed;
   FailEachCall({"cuArray3DGetDescriptor"}, [array] { return Describe(array); });
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -8,6 +8,8 @@
 #include "cuguest/memory.h"
 #include "test/memory/memories.h"
 
+BOOST_AUTO_TEST_SUITE(device_buffer)
+
 namespace {
 
 using cuguest::ContextRef;
@@ -51,8 +53,6 @@ bool Holds(const Buffer& buffer, int value) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(device_buffer)
 
 BOOST_AUTO_TEST_CASE(in_its_context_whatever_is_current) {
   const Owner owner;
@@ -103,10 +103,10 @@ BOOST_AUTO_TEST_CASE(copy_that_fails_holds_nothing) {
   const Owner owner;
   const Ints values(kInts, 7);
   const Undisturbed undisturbed;
-  REFUSES(Buffer::CopyOf(ContextRef(), values).status(), kFailedPrecondition);
+  REFUSES(Buffer::CopyOf(ContextRef(), values).status(), kFailedPrecondition, "");
   REFUSES(Buffer::CopyOf(owner.ref(), HostSpan<const int>(nullptr, kInts)).status(),
           kInvalidArgument, "null");
-  REFUSES(Buffer::CopyOf(owner.ref(), {values.data(), ~size_t{0}}).status(), kInvalidArgument);
+  REFUSES(Buffer::CopyOf(owner.ref(), {values.data(), ~size_t{0}}).status(), kInvalidArgument, "");
 }
 
 BOOST_AUTO_TEST_CASE(freed_on_another_thread_with_another_context_current) {

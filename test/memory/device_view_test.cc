@@ -6,6 +6,8 @@
 
 #include "test/memory/memories.h"
 
+BOOST_AUTO_TEST_SUITE(device_view)
+
 namespace {
 
 using cuguest::ContextRef;
@@ -28,8 +30,6 @@ View Borrowed(CUdeviceptr pointer, size_t count) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(device_view)
 
 BOOST_AUTO_TEST_CASE(of_every_kind_of_memory_whatever_is_current) {
   const Owner owner;

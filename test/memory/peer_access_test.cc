@@ -4,6 +4,8 @@
 
 #include "test/memory/memories.h"
 
+BOOST_AUTO_TEST_SUITE(peer_access)
+
 namespace {
 
 using cuguest::ContextRef;
@@ -41,8 +43,6 @@ PeerAccess Enabled(const Owner& from, const Owner& to) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(peer_access)
 
 BOOST_AUTO_TEST_CASE(a_device_has_no_link_to_itself) {
   const Undisturbed undisturbed;

@@ -11,6 +11,8 @@
 #include "cuguest/memory.h"
 #include "test/memory/memories.h"
 
+BOOST_AUTO_TEST_SUITE(pinned_buffer)
+
 namespace {
 
 using cuguest::ContextRef;
@@ -42,8 +44,6 @@ Buffer Allocated(const Owner& owner, unsigned flags = 0) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(pinned_buffer)
 
 BOOST_AUTO_TEST_CASE(in_its_context_whatever_is_current) {
   const Owner owner;

@@ -9,6 +9,8 @@
 #include "cuguest/texture_object.h"
 #include "test/memory/pictures.h"
 
+BOOST_AUTO_TEST_SUITE(surface_object)
+
 namespace {
 
 using boost::test_tools::per_element;
@@ -39,8 +41,6 @@ bool IsThere(const Owner& owner, CUsurfObject surface) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(surface_object)
 
 BOOST_AUTO_TEST_CASE(a_kernel_writes_an_array_through_it) {
   const Owner owner;

@@ -11,6 +11,8 @@
 #include "cuguest/primary_context.h"
 #include "test/memory/pictures.h"
 
+BOOST_AUTO_TEST_SUITE(texture_object)
+
 namespace {
 
 using boost::test_tools::per_element;
@@ -64,8 +66,6 @@ Texels Rows(size_t width, size_t height, size_t pitch) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(texture_object)
 
 BOOST_AUTO_TEST_CASE(a_kernel_reads_an_array_through_it) {
   const Owner owner;

@@ -12,6 +12,8 @@
 #include "test/module/code.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(capture)
+
 using namespace module_test;
 using cuguest::CaptureState;
 using cuguest::CaptureStateOf;
@@ -76,8 +78,6 @@ void UseCode(const ContextRef& context) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(module_capture)
 
 BOOST_AUTO_TEST_CASE(a_capture_of_this_thread_is_not_harmed) {
   for (const CUstreamCaptureMode mode : kModes) {

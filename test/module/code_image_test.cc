@@ -18,6 +18,8 @@
 #include "test/support/scenario.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(code_image)
+
 using namespace module_test;
 using cuguest::HostSpan;
 using cuguest_test::OnlyIf;
@@ -175,8 +177,6 @@ std::size_t EntryOf(const Bytes& fatbin, EntryKind kind) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(code_image)
 
 BOOST_AUTO_TEST_CASE(every_kind_is_recognised) {
   for (const Sample& sample : Samples()) {

@@ -7,6 +7,9 @@
 #include "test/launch/launches.h"
 #include "test/stream/streams.h"
 
+BOOST_AUTO_TEST_SUITE(green_context, *cuguest_streams::NeedsGreenContexts() *
+                                         cuguest_test::NeedsDriver(12050, "cuGreenCtxStreamCreate"))
+
 namespace {
 
 using namespace cuguest_launches;
@@ -84,9 +87,6 @@ class Foreign {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(code_in_green_context,
-                      *NeedsGreenContexts() * NeedsDriver(12050, "cuGreenCtxStreamCreate"))
 
 BOOST_AUTO_TEST_CASE(a_borrowed_function_of_the_primary_runs_on_a_green_stream) {
   const Part part;

@@ -10,6 +10,8 @@
 #include "test/module/code.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(image_kinds)
+
 using namespace module_test;
 using cuguest_test::OwnContext;
 
@@ -32,9 +34,7 @@ struct Fixture {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_SUITE(image_kinds, Fixture)
-
-BOOST_AUTO_TEST_CASE(finished_code_is_loaded_and_has_the_same_kernels) {
+BOOST_FIXTURE_TEST_CASE(finished_code_is_loaded_and_has_the_same_kernels, Fixture) {
   BOOST_TEST(!names.empty());
   for (const auto& image :
        {IMAGE(ptx), IMAGE(cubin), IMAGE(fatbin), IMAGE(compressed_fatbin), IMAGE(fast_fatbin)}) {
@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(finished_code_is_loaded_and_has_the_same_kernels) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(unfinished_code_needs_a_linker) {
+BOOST_FIXTURE_TEST_CASE(unfinished_code_needs_a_linker, Fixture) {
   for (const auto& image :
        {IMAGE(relocatable_cubin), IMAGE(object), IMAGE(archive), IMAGE(lto_ir)}) {
     const absl::Status status = Load(image);
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(unfinished_code_needs_a_linker) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(code_for_another_device_is_refused) {
+BOOST_FIXTURE_TEST_CASE(code_for_another_device_is_refused, Fixture) {
   const absl::Status status = Load(IMAGE(oldest_cubin));
   BOOST_TEST((CodeOf(status) == CUDA_ERROR_NO_BINARY_FOR_GPU), status.ToString());
 }

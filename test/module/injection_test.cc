@@ -12,6 +12,8 @@
 #include "test/module/code.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(injection, *cuguest_test::OnlySim())
+
 using namespace module_test;
 using cuguest::PrimaryContext;
 using cuguest_test::GetStack;
@@ -103,8 +105,6 @@ bool MayLeaveCode(const std::string& entry, const absl::Status& status) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(module_injection, *OnlySim())
 
 BOOST_AUTO_TEST_CASE(every_call_may_fail) {
   const OwnContext caller;

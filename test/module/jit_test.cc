@@ -8,6 +8,8 @@
 #include "test/support/scenario.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(jit)
+
 using namespace module_test;
 using cuguest_test::OwnContext;
 
@@ -47,9 +49,7 @@ std::string ManyMistakes(int count) {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_SUITE(jit, Fixture)
-
-BOOST_AUTO_TEST_CASE(a_report_has_time_and_log) {
+BOOST_FIXTURE_TEST_CASE(a_report_has_time_and_log, Fixture) {
   JitOptions options;
   options.verbose = true;
   const Loaded loaded = Load(here, NewCode("verbose"), options);
@@ -60,8 +60,8 @@ BOOST_AUTO_TEST_CASE(a_report_has_time_and_log) {
   BOOST_TEST(loaded.report.threads_per_block == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(every_option_is_taken,
-                     *cuguest_test::NeedsDriver(12040, "CU_JIT_OVERRIDE_DIRECTIVE_VALUES")) {
+BOOST_FIXTURE_TEST_CASE(every_option_is_taken, Fixture,
+                        *cuguest_test::NeedsDriver(12040, "CU_JIT_OVERRIDE_DIRECTIVE_VALUES")) {
   JitOptions options;
   options.max_registers = 32;
   options.optimization_level = 1;
@@ -98,7 +98,7 @@ const Since kSince[] = {
 };
 
 // The simulation refuses the option numbers that the <cuda.h> of its version ends before.
-BOOST_AUTO_TEST_CASE(an_option_newer_than_the_driver_is_named) {
+BOOST_FIXTURE_TEST_CASE(an_option_newer_than_the_driver_is_named, Fixture) {
   for (const Since& option : kSince) {
     JitOptions options;
     option.set(&options);
@@ -122,11 +122,12 @@ CHILD(asks_an_older_driver_for_more_threads) {
   return 0;
 }
 
-BOOST_AUTO_TEST_CASE(an_older_driver_is_not_asked_for_more_threads, *cuguest_test::OnlySim()) {
+BOOST_FIXTURE_TEST_CASE(an_older_driver_is_not_asked_for_more_threads, Fixture,
+                        *cuguest_test::OnlySim()) {
   REQUIRE_CHILD_PASSES("asks_an_older_driver_for_more_threads");
 }
 
-BOOST_AUTO_TEST_CASE(room_for_threads_is_reported) {
+BOOST_FIXTURE_TEST_CASE(room_for_threads_is_reported, Fixture) {
   JitOptions options;
   options.threads_per_block = 256;
   const Loaded loaded = Load(here, NewCode("threads"), options);
@@ -134,7 +135,7 @@ BOOST_AUTO_TEST_CASE(room_for_threads_is_reported) {
   BOOST_TEST(loaded.report.threads_per_block >= 256U);
 }
 
-BOOST_AUTO_TEST_CASE(a_long_log_is_whole) {
+BOOST_FIXTURE_TEST_CASE(a_long_log_is_whole, Fixture) {
   const std::string text = ManyMistakes(400);
   const Loaded loaded = Load(here, text, {});
   BOOST_TEST((CodeOf(loaded.status) == CUDA_ERROR_INVALID_PTX));
@@ -143,7 +144,7 @@ BOOST_AUTO_TEST_CASE(a_long_log_is_whole) {
   BOOST_TEST(Says(loaded.status, "line 405"));
 }
 
-BOOST_AUTO_TEST_CASE(a_failure_leaves_no_report_of_before) {
+BOOST_FIXTURE_TEST_CASE(a_failure_leaves_no_report_of_before, Fixture) {
   JitReport report;
   report.info_log = "before";
   BOOST_TEST(!Module::LoadIn(ContextRef(), Ptx(), {}, &report).ok());

@@ -8,6 +8,8 @@
 #include "test/module/code.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(kernel)
+
 using namespace module_test;
 using cuguest::ContextGuard;
 using cuguest::KernelAttributes;
@@ -50,8 +52,6 @@ struct Foreign {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(kernel)
 
 BOOST_FIXTURE_TEST_CASE(attributes_are_the_drivers, Fixture) {
   const KernelAttributes attributes = bounded.Attributes(here).value();
@@ -143,9 +143,7 @@ BOOST_FIXTURE_TEST_CASE(an_empty_kernel_says_so, Fixture) {
   REFUSED(empty.SetMaxDynamicSharedBytes(here, 0), kFailedPrecondition, "empty kernel");
 }
 
-BOOST_AUTO_TEST_SUITE_END()
-
-BOOST_AUTO_TEST_SUITE(borrowed_kernel, *NeedsDriver(12000, "CUlibrary and CUkernel"))
+BOOST_AUTO_TEST_SUITE(borrowed, *NeedsDriver(12000, "CUlibrary and CUkernel"))
 
 BOOST_FIXTURE_TEST_CASE(a_kernel_is_good_everywhere, Foreign,
                         *NeedsDriver(12040, "cuKernelGetName and cuFuncGetParamInfo")) {
@@ -193,5 +191,7 @@ BOOST_FIXTURE_TEST_CASE(nothing_of_the_owner_is_taken, Foreign,
   }
   BOOST_TEST((Kernel::Borrow(kernel)->name() == "store"));
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -13,6 +13,8 @@
 #include "test/module/code.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(module)
+
 using namespace module_test;
 using cuguest::ContextGuard;
 using cuguest::Copy;
@@ -82,8 +84,6 @@ void Fill(const DeviceView<unsigned>& view, unsigned value) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(module_)
 
 BOOST_FIXTURE_TEST_CASE(code_runs_in_every_context, Fixture) {
   const Kernel store = module.GetKernel("store").value();
@@ -402,9 +402,7 @@ BOOST_AUTO_TEST_CASE(many_kernels_are_all_found) {
   REFUSED(module.GetKernel("kernel").status(), kNotFound, "and 84 more");
 }
 
-BOOST_AUTO_TEST_SUITE_END()
-
-BOOST_AUTO_TEST_SUITE(module_loading)
+BOOST_AUTO_TEST_SUITE(loading)
 
 BOOST_FIXTURE_TEST_CASE(unloading_waits_for_no_kernel_to_be_left, Fixture) {
   std::optional<Kernel> store = module.GetKernel("store").value();
@@ -461,7 +459,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_left_behind, *OnlySim()) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-BOOST_AUTO_TEST_SUITE(module_loading)
+BOOST_AUTO_TEST_SUITE(loading)
 
 BOOST_AUTO_TEST_CASE(the_loading_mode_is_that_of_the_environment,
                      *NeedsDriver(11070, "cuModuleGetLoadingMode")) {
@@ -493,5 +491,7 @@ BOOST_FIXTURE_TEST_CASE(a_warm_lookup_calls_no_driver, Fixture, *OnlySim()) {
   DONE(store.FunctionIn(context.get()).status());
   BOOST_TEST(Sim::Calls(HasDriver(12000) ? "cuCtxGetId" : "cuCtxGetApiVersion") == 1U);
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -12,6 +12,8 @@
 #include "test/module/mutations.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(mutated_images)
+
 using namespace module_test;
 using cuguest_test::OnlyReal;
 using cuguest_test::OnlySim;
@@ -136,8 +138,6 @@ std::size_t FreeMemory(CUcontext context) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(mutated_images)
 
 BOOST_AUTO_TEST_CASE(damage_is_refused_or_harmless_and_leaves_nothing_behind) {
   constexpr std::size_t kSlack = std::size_t{4} << 20;  // what other processes may do meanwhile

@@ -6,6 +6,8 @@
 #include "test/runtime/everywhere.h"
 #include "test/support/arrays.h"
 
+BOOST_AUTO_TEST_SUITE(array)
+
 namespace {
 
 using namespace cuguest_runtime_test;
@@ -36,8 +38,6 @@ cudaArray_t MakeByRuntime() {
 constexpr int kLevels = 3;
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(array)
 
 BOOST_AUTO_TEST_CASE(array_driver_to_runtime) {
   const auto make = [] {

@@ -9,6 +9,8 @@
 #include "cuguest/testing/sim.h"
 #include "test/runtime/runtime.h"
 
+BOOST_AUTO_TEST_SUITE(callee_scope)
+
 namespace {
 
 using namespace cuguest_runtime_test;
@@ -44,8 +46,6 @@ std::vector<IncidentKind> KindsOf(const std::vector<Incident>& incidents) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(callee_scope)
 
 BOOST_AUTO_TEST_CASE(a_good_callee_works_in_the_context_and_nothing_is_reported) {
   const OwnContext host;

@@ -5,6 +5,8 @@
 #include "cuguest/testing/sim.h"
 #include "test/runtime/runtime.h"
 
+BOOST_AUTO_TEST_SUITE(context)
+
 namespace {
 
 using namespace cuguest_runtime_test;
@@ -37,8 +39,6 @@ CUcontext ContextAfterAnAllocation() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(runtime_context)
 
 BOOST_AUTO_TEST_CASE(a_users_context_is_worked_in) {
   const OwnContext user;

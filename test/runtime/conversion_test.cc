@@ -10,6 +10,8 @@
 #include "cuguest/testing/sim.h"
 #include "test/runtime/everywhere.h"
 
+BOOST_AUTO_TEST_SUITE(conversion)
+
 namespace {
 
 using namespace cuguest_runtime_test;
@@ -32,8 +34,6 @@ CUcontext ContextOf(CUdeviceptr pointer) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(conversion)
 
 BOOST_AUTO_TEST_CASE(stream_driver_to_runtime) {
   const auto make = [] {

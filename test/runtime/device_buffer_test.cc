@@ -10,6 +10,8 @@
 #include "cuguest/testing/sim_runtime.h"
 #include "test/runtime/everywhere.h"
 
+BOOST_AUTO_TEST_SUITE(device_buffer)
+
 namespace {
 
 using namespace cuguest_runtime_test;
@@ -46,8 +48,6 @@ void CheckHoldsWhatIsWritten(Buffer& buffer) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(runtime_device_buffer)
 
 BOOST_AUTO_TEST_CASE(either_api_allocates_and_either_frees) {
   const OwnContext user;

@@ -6,6 +6,8 @@
 #include "cuguest/testing/sim.h"
 #include "test/runtime/runtime.h"
 
+BOOST_AUTO_TEST_SUITE(device_guard)
+
 namespace {
 
 using namespace cuguest_runtime_test;
@@ -37,7 +39,7 @@ int DeviceOfAnAllocation() {
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(runtime_device)
+BOOST_AUTO_TEST_SUITE(numbers)
 
 BOOST_AUTO_TEST_CASE(numbers_go_there_and_back) {
   const auto count = Device::Count();
@@ -64,8 +66,6 @@ BOOST_AUTO_TEST_CASE(a_number_that_no_device_has_is_refused_and_leaves_no_error)
 }
 
 BOOST_AUTO_TEST_SUITE_END()
-
-BOOST_AUTO_TEST_SUITE(device_guard)
 
 BOOST_AUTO_TEST_CASE(the_runtime_works_on_the_device_and_the_stack_comes_back) {
   const OwnContext user;

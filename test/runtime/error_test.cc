@@ -13,6 +13,8 @@
 #include "cuguest/context_guard.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(error)
+
 namespace {
 
 namespace runtime = cuguest::runtime;
@@ -61,8 +63,6 @@ std::string Bare(std::string name) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(runtime_error)
 
 BOOST_AUTO_TEST_CASE(success_is_ok_and_carries_success) {
   const absl::Status status = ToStatus(cudaSuccess, "do something");

@@ -8,6 +8,8 @@
 
 #include "test/runtime/runtime.h"
 
+BOOST_AUTO_TEST_SUITE(last_error_scope)
+
 namespace {
 
 using namespace cuguest_runtime_test;
@@ -43,9 +45,7 @@ bool Mentions(const absl::Status& status, const std::string& word) {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_SUITE(last_error_scope, InAContext)
-
-BOOST_AUTO_TEST_CASE(nothing_happened) {
+BOOST_FIXTURE_TEST_CASE(nothing_happened, InAContext) {
   LastErrorScope scope;
   BOOST_CHECK_EQUAL(scope.before(), cudaSuccess);
   void* pointer = nullptr;
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(nothing_happened) {
   BOOST_TEST(scope.Restore());
 }
 
-BOOST_AUTO_TEST_CASE(the_first_culprit_is_named_and_its_error_taken_back) {
+BOOST_FIXTURE_TEST_CASE(the_first_culprit_is_named_and_its_error_taken_back, InAContext) {
   {
     LastErrorScope scope;
     BOOST_CHECK_EQUAL(scope.Note(AllocateTooMuch(), "cudaMalloc"), cudaErrorMemoryAllocation);
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(the_first_culprit_is_named_and_its_error_taken_back) {
   BOOST_TEST(TakeIncidents().empty());
 }
 
-BOOST_AUTO_TEST_CASE(on_another_thread_its_end_takes_no_error) {
+BOOST_FIXTURE_TEST_CASE(on_another_thread_its_end_takes_no_error, InAContext) {
   auto scope = std::make_unique<LastErrorScope>();
   std::thread([&] {
     static_cast<void>(SetABadDevice());
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(on_another_thread_its_end_takes_no_error) {
   BOOST_TEST((incidents[0].kind == cuguest::IncidentKind::kElsewhere));
 }
 
-BOOST_AUTO_TEST_CASE(an_error_that_nobody_noted_is_an_incident) {
+BOOST_FIXTURE_TEST_CASE(an_error_that_nobody_noted_is_an_incident, InAContext) {
   {
     LastErrorScope scope;
     static_cast<void>(SetABadDevice());
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(an_error_that_nobody_noted_is_an_incident) {
   BOOST_TEST(std::string(incidents[0].file) == __FILE__);
 }
 
-BOOST_AUTO_TEST_CASE(the_callers_own_error_stays) {
+BOOST_FIXTURE_TEST_CASE(the_callers_own_error_stays, InAContext) {
   static_cast<void>(SetABadDevice());
   {
     LastErrorScope scope;
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(the_callers_own_error_stays) {
   BOOST_CHECK_EQUAL(cudaGetLastError(), cudaErrorInvalidDevice);
 }
 
-BOOST_AUTO_TEST_CASE(reports_unrestorable_last_error) {
+BOOST_FIXTURE_TEST_CASE(reports_unrestorable_last_error, InAContext) {
   static_cast<void>(SetABadDevice());
   {
     LastErrorScope scope;
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(reports_unrestorable_last_error) {
   BOOST_TEST(incidents[0].result == CUDA_SUCCESS);
 }
 
-BOOST_AUTO_TEST_CASE(scopes_nest) {
+BOOST_FIXTURE_TEST_CASE(scopes_nest, InAContext) {
   LastErrorScope outer;
   {
     LastErrorScope inner;
@@ -142,13 +142,13 @@ BOOST_AUTO_TEST_CASE(scopes_nest) {
   BOOST_TEST(outer.Check().ok());
 }
 
-BOOST_AUTO_TEST_CASE(other_threads_have_their_own) {
+BOOST_FIXTURE_TEST_CASE(other_threads_have_their_own, InAContext) {
   LastErrorScope scope;
   OnAnotherThread([] { static_cast<void>(SetABadDevice()); });
   BOOST_TEST(scope.Check().ok());
 }
 
-BOOST_AUTO_TEST_CASE(it_needs_no_context_and_creates_none) {
+BOOST_FIXTURE_TEST_CASE(it_needs_no_context_and_creates_none, InAContext) {
   SetStack({});
   EndPrimary();
   {

@@ -14,6 +14,8 @@
 #include "test/support/scenario.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(version)
+
 namespace {
 
 namespace runtime = cuguest::runtime;
@@ -75,8 +77,6 @@ CHILD(finds_no_device) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(runtime_version)
 
 BOOST_AUTO_TEST_CASE(the_query_knows_the_runtime_too) {
   const cuguest::Versions versions = runtime::QueryVersions();

@@ -11,6 +11,8 @@
 #include "cuguest/testing/sim.h"
 #include "test/stream/streams.h"
 
+BOOST_AUTO_TEST_SUITE(calls, *cuguest_test::OnlySim())
+
 using namespace cuguest_streams;
 using cuguest::testing::Sim;
 using cuguest_test::OnlySim;
@@ -128,8 +130,6 @@ void RunWithFault(const Step& step, bool at_home, const char* entry, unsigned nt
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(stream_calls, *OnlySim())
 
 BOOST_AUTO_TEST_CASE(the_calls_of_the_header) {
   World world;

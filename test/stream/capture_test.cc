@@ -10,6 +10,8 @@
 #include "cuguest/stream.h"
 #include "test/stream/streams.h"
 
+BOOST_AUTO_TEST_SUITE(capture)
+
 using namespace cuguest_streams;
 
 namespace {
@@ -62,7 +64,7 @@ void CheckOnLegacy(const ContextRef& context, CUresult expected, CaptureState st
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(stream_capture)
+BOOST_AUTO_TEST_SUITE(of_streams)
 
 BOOST_AUTO_TEST_CASE(the_capturing_stream_is_not_waited_for) {
   const Guest guest;
@@ -178,7 +180,7 @@ BOOST_AUTO_TEST_CASE(destroying_a_capturing_stream_ends_its_capture) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-BOOST_AUTO_TEST_SUITE(event_capture)
+BOOST_AUTO_TEST_SUITE(of_events)
 
 BOOST_AUTO_TEST_CASE(an_event_in_a_capture_is_only_waited_for) {
   const Guest guest;
@@ -270,5 +272,7 @@ BOOST_AUTO_TEST_CASE(captured_events_are_destroyed_freely) {
     OK(Said(released.Release()));
   });
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -8,6 +8,8 @@
 #include "cuguest/testing/sim.h"
 #include "test/stream/streams.h"
 
+BOOST_AUTO_TEST_SUITE(event)
+
 using namespace cuguest_streams;
 using cuguest::testing::Sim;
 using cuguest_test::NeedsDevices;
@@ -33,8 +35,6 @@ void CheckIsOver(const Event& event, const StreamRef& stream) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(event)
 
 BOOST_AUTO_TEST_CASE(it_is_made_and_used_whatever_is_current) {
   const OwnContext a;

@@ -13,6 +13,8 @@
 #include "cuguest/testing/sim.h"
 #include "test/stream/streams.h"
 
+BOOST_AUTO_TEST_SUITE(stream)
+
 using namespace cuguest_streams;
 using cuguest::testing::Sim;
 using cuguest_test::NeedsDevices;
@@ -53,7 +55,7 @@ size_t LiveStreams() { return Sim::Live().streams; }
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(stream_ref)
+BOOST_AUTO_TEST_SUITE(ref)
 
 BOOST_AUTO_TEST_CASE(a_created_stream_is_of_its_context_whatever_is_current) {
   const OwnContext a;
@@ -205,7 +207,7 @@ BOOST_AUTO_TEST_CASE(of_a_second_device, *NeedsDevices(2)) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-BOOST_AUTO_TEST_SUITE(streams_of_green_contexts, *NeedsGreenContexts())
+BOOST_AUTO_TEST_SUITE(of_green_contexts, *NeedsGreenContexts())
 
 BOOST_AUTO_TEST_CASE(they_are_the_green_contexts) {
   const Green green;
@@ -239,7 +241,7 @@ BOOST_AUTO_TEST_CASE(they_go_with_it) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-BOOST_AUTO_TEST_SUITE(owned_stream)
+BOOST_AUTO_TEST_SUITE(owned)
 
 BOOST_AUTO_TEST_CASE(it_is_made_in_the_given_context_whatever_is_current) {
   const OwnContext a;
@@ -373,5 +375,7 @@ BOOST_AUTO_TEST_CASE(it_is_destroyed_with_another_context_current_or_none_and_el
   SetStack({});
   BOOST_TEST(LiveStreams() == before);
 }
+
+BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE_END()

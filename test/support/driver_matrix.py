@@ -3,7 +3,7 @@
 """driver_matrix.py run --sim DIR --results FILE VERSION PROGRAMS
 driver_matrix.py table DIRECTORY
 
-`run` runs test programs, of which PROGRAMS has a line SUITE=PATH each, on the simulated driver
+`run` runs tests, of which PROGRAMS has a line NAME DIRECTORY PATH [SUITE] each, on the simulated driver
 of CUDA VERSION, which is DIR/VERSION or, for the newest, DIR itself, and with the simulated
 runtime of that version (12.0 at least: an older one cannot be built with). It prints what each
 suite did and what was skipped for which reason, fails if a case did, and leaves the counts in
@@ -47,11 +47,11 @@ def environment(sim, version):
     )
 
 
-def run_program(program, variables):
+def run_program(command, variables):
     """(exit code, what it printed)"""
     try:
         done = subprocess.run(
-            [program],
+            command,
             env=variables,
             errors="replace",
             stderr=subprocess.STDOUT,
@@ -83,10 +83,9 @@ def run(arguments):
     variables = environment(arguments.sim, arguments.version)
     suites = collections.defaultdict(lambda: [0, 0, 0])
     reasons = []
-    for pair in arguments.programs.read_text().split():
-        suite, program = pair.split("=", 1)
-        name = pathlib.Path(program).name.removesuffix("_test")
-        code, output = run_program(program, variables)
+    for line in arguments.programs.read_text().splitlines():
+        name, suite, program, *cases = line.split()
+        code, output = run_program([program, *(f"--run_test={case}" for case in cases)], variables)
         *counts, skips, complaint = judge(name, arguments.version, code, output)
         suites[suite] = [a + b for a, b in zip(suites[suite], counts)]
         reasons += skips

@@ -8,7 +8,7 @@
 
 #include "test/capture.h"
 
-BOOST_AUTO_TEST_SUITE(capture_life_facts)
+BOOST_AUTO_TEST_SUITE(capture_begin_and_end_facts)
 
 using namespace cudasim_facts;
 

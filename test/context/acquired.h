@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What acquiring answers.
+
+#ifndef CUGUEST_TEST_CONTEXT_ACQUIRED_H_
+#define CUGUEST_TEST_CONTEXT_ACQUIRED_H_
+
+#include <cuda.h>
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "cuguest/acquire.h"
+#include "test/support/test.h"
+
+namespace cuguest_test {
+
+using Result = absl::StatusOr<cuguest::AcquiredContext>;
+using Source = cuguest::AcquiredContext::Source;
+
+// What went wrong; empty if the incarnation of `context` was acquired from `source`.
+inline std::string Complaint(const Result& result, CUcontext context, Source source) {
+  if (!result.ok()) return result.status().ToString();
+  if (result->get() != context) return "another context";
+  if (!result->incarnation().IsAlive()) return "dead";
+  if (result->source() != source) return std::string("from ") + cuguest::Name(result->source());
+  return "";
+}
+
+}  // namespace cuguest_test
+
+#define ACQUIRES(result, context, source)                                      \
+  do {                                                                         \
+    const std::string said = cuguest_test::Complaint(result, context, source); \
+    BOOST_TEST(said.empty(), #result << ": " << said);                         \
+  } while (false)
+
+#endif  // CUGUEST_TEST_CONTEXT_ACQUIRED_H_
