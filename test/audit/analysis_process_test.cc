@@ -11,6 +11,8 @@
 #include "test/audit/scenario.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(audit_analysis_process)
+
 namespace {
 
 using cuguest_test::FindingsIn;
@@ -18,7 +20,7 @@ using cuguest_test::kHost;
 using cuguest_test::LogOf;
 using cuguest_test::Replayed;
 
-BOOST_AUTO_TEST_SUITE(audit_analysis_process)
+}  // namespace
 
 BOOST_AUTO_TEST_CASE(primary_created) {
   BOOST_TEST(FindingsIn(kHost + R"(
@@ -316,5 +318,3 @@ process_end
 }
 
 BOOST_AUTO_TEST_SUITE_END()
-
-}  // namespace

@@ -13,6 +13,8 @@
 #include "lib/audit/analysis.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(audit_analysis_random)
+
 namespace {
 
 using cuguest::audit::Analysis;
@@ -186,7 +188,7 @@ bool IsFound(const Program& program, bool is_disturbed) {
   return is_disturbed ? is_any : is_for_host;
 }
 
-BOOST_AUTO_TEST_SUITE(analysis_random)
+}  // namespace
 
 BOOST_AUTO_TEST_CASE(what_was_left_is_found) {
   unsigned disturbed = 0;
@@ -223,5 +225,3 @@ BOOST_AUTO_TEST_CASE(what_the_library_takes_back_is_not_found) {
 }
 
 BOOST_AUTO_TEST_SUITE_END()
-
-}  // namespace

@@ -10,6 +10,8 @@
 #include "test/audit/scenario.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(audit_analysis_stack)
+
 namespace {
 
 using cuguest_test::FindingsIn;
@@ -17,7 +19,7 @@ using cuguest_test::kHost;
 using cuguest_test::LogOf;
 using cuguest_test::Replayed;
 
-BOOST_AUTO_TEST_SUITE(audit_analysis_stack)
+}  // namespace
 
 BOOST_AUTO_TEST_CASE(leaked_push) {
   BOOST_TEST(FindingsIn(kHost + R"(
@@ -405,5 +407,3 @@ check 2>2 | host
 }
 
 BOOST_AUTO_TEST_SUITE_END()
-
-}  // namespace

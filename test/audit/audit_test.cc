@@ -568,6 +568,9 @@ BOOST_AUTO_TEST_CASE(under_a_destroyed_context) {
   REQUIRE_CHILD_PASSES("has_a_destroyed_context_current");
 }
 
+constexpr char kCupti[] = "CUGUEST_TEST_AUDIT_CUPTI";
+bool HasCupti() { return std::getenv(kCupti) != nullptr; }
+
 CHILD(finds_another_tool) {
   const auto subscribe = reinterpret_cast<decltype(&cudasimSubscribe)>(
       dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cudasimSubscribe"));
@@ -584,6 +587,22 @@ CHILD(finds_another_tool) {
 BOOST_AUTO_TEST_CASE(under_another_tool, *cuguest_test::OnlySim()) {
   const cudasim_test::Ended ended = cudasim_test::RunChild("finds_another_tool");
   BOOST_TEST(ended.code == 0, ended.output);
+}
+
+// CUPTI would find the same driver taken, but as another kind of tool, and in words of its own.
+BOOST_AUTO_TEST_CASE(under_another_tool_where_cupti_is_installed,
+                     *cuguest_test::OnlySim() *
+                         cuguest_test::OnlyIf(&HasCupti, "needs the headers of CUPTI")) {
+  char directory[] = "/tmp/cuguest-audit-test-XXXXXX";
+  BOOST_REQUIRE(mkdtemp(directory) != nullptr);
+  const std::string library = directory + std::string("/libcupti.so.13");
+  BOOST_REQUIRE(symlink(std::getenv(kCupti), library.c_str()) == 0);
+  const cudasim_test::Ended ended = cudasim_test::RunSelf(
+      {"--child=finds_another_tool"},
+      {std::string("LD_LIBRARY_PATH=") + directory + ":" + std::getenv("LD_LIBRARY_PATH")});
+  BOOST_TEST(ended.code == 0, ended.output);
+  unlink(library.c_str());
+  rmdir(directory);
 }
 
 CHILD(finds_the_command) {

@@ -9,11 +9,13 @@
 
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(audit_finding)
+
 namespace {
 
 namespace audit = cuguest::audit;
 
-BOOST_AUTO_TEST_SUITE(audit_finding)
+}  // namespace
 
 BOOST_AUTO_TEST_CASE(kinds_have_names_of_their_own) {
   std::set<std::string> names;
@@ -63,5 +65,3 @@ BOOST_AUTO_TEST_CASE(text_has_what_the_finding_has) {
 }
 
 BOOST_AUTO_TEST_SUITE_END()
-
-}  // namespace

@@ -11,6 +11,8 @@
 #include "test/audit/scenario.h"
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(audit_log)
+
 namespace {
 
 namespace audit = cuguest::audit;
@@ -94,7 +96,7 @@ audit::Event RandomEvent(std::mt19937_64* random) {
   return event;
 }
 
-BOOST_AUTO_TEST_SUITE(audit_log)
+}  // namespace
 
 BOOST_AUTO_TEST_CASE(what_is_written_is_read) {
   std::mt19937_64 random(20);
@@ -269,5 +271,3 @@ process_end
 }
 
 BOOST_AUTO_TEST_SUITE_END()
-
-}  // namespace

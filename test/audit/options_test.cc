@@ -6,7 +6,10 @@
 #include <string>
 #include <vector>
 
-namespace cuguest::audit {
+BOOST_AUTO_TEST_SUITE(audit_options)
+
+using namespace cuguest::audit;
+
 namespace {
 
 struct Parsed {
@@ -22,7 +25,7 @@ struct Parsed {
   std::string error;
 };
 
-BOOST_AUTO_TEST_SUITE(options)
+}  // namespace
 
 BOOST_AUTO_TEST_CASE(the_program_begins_after_dashes) {
   const Parsed parsed({"--no-follow-fork", "--", "app", "--json", "--"});
@@ -71,6 +74,3 @@ BOOST_AUTO_TEST_CASE(bad_options_are_named) {
 }
 
 BOOST_AUTO_TEST_SUITE_END()
-
-}  // namespace
-}  // namespace cuguest::audit

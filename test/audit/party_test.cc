@@ -7,11 +7,13 @@
 
 #include "test/support/test.h"
 
+BOOST_AUTO_TEST_SUITE(audit_party)
+
 namespace {
 
 namespace audit = cuguest::audit;
 
-BOOST_AUTO_TEST_SUITE(audit_party)
+}  // namespace
 
 BOOST_AUTO_TEST_CASE(names) {
   const std::string packages = "/venv/lib/python3.12/site-packages/";
@@ -69,5 +71,3 @@ BOOST_AUTO_TEST_CASE(objects_of_one_party) {
 }
 
 BOOST_AUTO_TEST_SUITE_END()
-
-}  // namespace

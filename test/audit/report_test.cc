@@ -5,7 +5,10 @@
 #include <boost/test/unit_test.hpp>
 #include <string>
 
-namespace cuguest::audit {
+BOOST_AUTO_TEST_SUITE(audit_report)
+
+using namespace cuguest::audit;
+
 namespace {
 
 Function In(const std::string& object, const std::string& name, int line = 0) {
@@ -66,7 +69,7 @@ bool Has(const std::string& text, const std::string& part) {
   return has;
 }
 
-BOOST_AUTO_TEST_SUITE(report)
+}  // namespace
 
 BOOST_AUTO_TEST_CASE(a_finding_names_culprit_and_victim) {
   BOOST_TEST(ReportText(Of(Replaced())) == R"(
@@ -172,6 +175,3 @@ BOOST_AUTO_TEST_CASE(json_leaves_out_what_is_not_known) {
 }
 
 BOOST_AUTO_TEST_SUITE_END()
-
-}  // namespace
-}  // namespace cuguest::audit

@@ -6,7 +6,10 @@
 #include <string>
 #include <vector>
 
-namespace cuguest::audit {
+BOOST_AUTO_TEST_SUITE(audit_suppressions)
+
+using namespace cuguest::audit;
+
 namespace {
 
 Function Named(const std::string& object, const std::string& name, const std::string& file = "",
@@ -42,7 +45,7 @@ std::string ErrorOf(const std::string& text) {
   return suppressions.Add("file.supp", text);
 }
 
-BOOST_AUTO_TEST_SUITE(suppressions)
+}  // namespace
 
 BOOST_AUTO_TEST_CASE(wildcards_match_all_of_a_text) {
   BOOST_TEST(MatchesWildcards("", ""));
@@ -165,6 +168,3 @@ BOOST_AUTO_TEST_CASE(a_generated_suppression_matches_its_finding) {
 }
 
 BOOST_AUTO_TEST_SUITE_END()
-
-}  // namespace
-}  // namespace cuguest::audit

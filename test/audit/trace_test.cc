@@ -12,7 +12,10 @@
 
 #include "lib/audit/command/json.h"
 
-namespace cuguest::audit {
+BOOST_AUTO_TEST_SUITE(audit_trace)
+
+using namespace cuguest::audit;
+
 namespace {
 
 struct TraceFile {
@@ -29,7 +32,7 @@ struct TraceFile {
   char path[32] = "/tmp/cuguest-trace-XXXXXX";
 };
 
-BOOST_AUTO_TEST_SUITE(trace)
+}  // namespace
 
 BOOST_AUTO_TEST_CASE(a_stack_opens_and_closes_slices) {
   const TraceFile file;
@@ -130,6 +133,3 @@ BOOST_AUTO_TEST_CASE(strings_become_utf8) {
 }
 
 BOOST_AUTO_TEST_SUITE_END()
-
-}  // namespace
-}  // namespace cuguest::audit

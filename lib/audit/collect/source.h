@@ -19,6 +19,10 @@ struct Source {
   const char* const* blind_spots;
 };
 
+// Whether the process's driver is cudasim. CUPTI and the Sanitizer API ask a driver for tables that
+// it has not: where no other library is named in their place, they are not tried.
+bool IsSimulated();
+
 extern const Source kCudasimSource;
 extern const Source kCuptiSource;
 extern const Source kSanitizerSource;

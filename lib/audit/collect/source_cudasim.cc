@@ -56,9 +56,14 @@ void OnContextDestroyed(const cudasimContext* context) {
 constexpr cudasimSubscriber kSubscriber = {CUDASIM_TOOL_VERSION, OnEnter, OnLeave, OnContextCreated,
                                            OnContextDestroyed};
 
-bool StartCudasim(char* why, std::size_t size) {
+// Null if the driver is not cudasim.
+void* FindSubscribe() {
   void* driver = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW);
-  void* symbol = driver != nullptr ? dlsym(driver, "cudasimSubscribe") : nullptr;
+  return driver != nullptr ? dlsym(driver, "cudasimSubscribe") : nullptr;
+}
+
+bool StartCudasim(char* why, std::size_t size) {
+  void* symbol = FindSubscribe();
   if (symbol == nullptr) {
     const char* wanted = std::getenv(kSourceVariable);
     if (wanted == nullptr || *wanted == '\0') return false;  // a driver as usual: nothing to say
@@ -76,6 +81,8 @@ bool StartCudasim(char* why, std::size_t size) {
 constexpr const char* kCudasimBlindSpots[] = {nullptr};
 
 }  // namespace
+
+bool IsSimulated() { return FindSubscribe() != nullptr; }
 
 const Source kCudasimSource = {"cudasim", StartCudasim, kCudasimBlindSpots};
 

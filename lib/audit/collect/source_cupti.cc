@@ -116,6 +116,10 @@ int Subscribe(const Cupti& cupti, void** subscriber, char* rival, std::size_t ri
 }
 
 bool StartCupti(char* why, std::size_t size) {
+  if (std::getenv(kCuptiVariable) == nullptr && IsSimulated()) {
+    std::snprintf(why, size, "cupti: the driver is the simulated one.");
+    return false;
+  }
   Cupti cupti = {};
   void* library = OpenCupti();
   if (library == nullptr || !FindAll(library, &cupti)) {

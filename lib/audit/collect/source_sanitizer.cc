@@ -30,6 +30,10 @@ void* OpenSanitizer() {
 }
 
 bool StartSanitizer(char* why, std::size_t size) {
+  if (std::getenv(kSanitizerVariable) == nullptr && IsSimulated()) {
+    std::snprintf(why, size, "sanitizer: the driver is the simulated one.");
+    return false;
+  }
   void* library = OpenSanitizer();
   const auto find = [=](const char* name) {
     return library != nullptr ? dlsym(library, name) : nullptr;
