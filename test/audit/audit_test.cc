@@ -589,7 +589,7 @@ BOOST_AUTO_TEST_CASE(under_another_tool, *cuguest_test::OnlySim()) {
   BOOST_TEST(ended.code == 0, ended.output);
 }
 
-// CUPTI would find the same driver taken, but as another kind of tool, and in words of its own.
+// On the simulation NVIDIA's CUPTI subscribes, and is told of nothing.
 BOOST_AUTO_TEST_CASE(under_another_tool_where_cupti_is_installed,
                      *cuguest_test::OnlySim() *
                          cuguest_test::OnlyIf(&HasCupti, "needs the headers of CUPTI")) {
@@ -599,7 +599,8 @@ BOOST_AUTO_TEST_CASE(under_another_tool_where_cupti_is_installed,
   BOOST_REQUIRE(symlink(std::getenv(kCupti), library.c_str()) == 0);
   const cudasim_test::Ended ended = cudasim_test::RunSelf(
       {"--child=finds_another_tool"},
-      {std::string("LD_LIBRARY_PATH=") + directory + ":" + std::getenv("LD_LIBRARY_PATH")});
+      {std::string("LD_LIBRARY_PATH=") + directory + ":" + std::getenv("LD_LIBRARY_PATH"),
+       "CUGUEST_TEST_CUPTI_HEARS_NOTHING=1"});
   BOOST_TEST(ended.code == 0, ended.output);
   unlink(library.c_str());
   rmdir(directory);

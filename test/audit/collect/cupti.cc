@@ -181,6 +181,8 @@ EXPORT CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle* subscriber,
     return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
   }
   *subscriber = reinterpret_cast<CUpti_SubscriberHandle>(&callback);
+  // As NVIDIA's on the simulation, which has not the tables that it asks a driver for.
+  if (std::getenv("CUGUEST_TEST_CUPTI_HEARS_NOTHING") != nullptr) return CUPTI_SUCCESS;
   return SubscribeToSimulation(function, user);
 }
 
