@@ -17,7 +17,8 @@
 
 namespace cuguest::audit {
 
-namespace {
+// Neither is in an unnamed namespace: Symbols::File has one as a member, of which GCC warns where
+// several sources are compiled as one.
 
 // What a file has; nothing if it cannot be read.
 class MappedFile {
@@ -116,8 +117,6 @@ class ElfFile {
   const std::string_view bytes_;
   std::vector<Section> sections_;
 };
-
-}  // namespace
 
 struct Symbols::File {
   explicit File(const std::string& path) : elf(path) {}
