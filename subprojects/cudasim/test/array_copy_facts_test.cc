@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(elements_need_not_be_whole_nor_alike) {
   OK(Copy(ToArray(room.array, room.values.data(), 64, 30, kHeight)));
   OK(Copy(ToArray(room.array, room.values.data(), 64, 28, kHeight),
           [](CUDA_MEMCPY2D* copy) { copy->dstXInBytes = 2; }));
-  const OwnArray pixels(Shape(8, 4, 0, 0, CU_AD_FORMAT_UNSIGNED_INT8, 4));
+  const OwnArray pixels(ArrayShape(8, 4, 0, 0, CU_AD_FORMAT_UNSIGNED_INT8, 4));
   OK(RAW(cuMemcpyAtoA)(pixels.get(), 0, room.array, 0, kRow));
 }
 
@@ -252,9 +252,9 @@ BOOST_AUTO_TEST_CASE(one_row_forms_reach_the_first_row_only) {
 BOOST_AUTO_TEST_CASE(volumes_and_layers) {
   const Room room;
   const void* host = room.values.data();
-  const OwnArray volume(Shape(kWidth, kHeight, 3));
-  const OwnArray layers(Shape(kWidth, kHeight, 3, CUDA_ARRAY3D_LAYERED));
-  const OwnArray lines(Shape(kWidth, 0, 3, CUDA_ARRAY3D_LAYERED));
+  const OwnArray volume(ArrayShape(kWidth, kHeight, 3));
+  const OwnArray layers(ArrayShape(kWidth, kHeight, 3, CUDA_ARRAY3D_LAYERED));
+  const OwnArray lines(ArrayShape(kWidth, 0, 3, CUDA_ARRAY3D_LAYERED));
   const auto whole = ToVolume(volume.get(), host, kRow, kHeight, 3);
   OK(Copy3D(whole));
   IS(Copy3D(ToVolume(volume.get(), host, kRow, kHeight, 4)), INVALID_VALUE);
@@ -300,7 +300,7 @@ BOOST_AUTO_TEST_CASE(volumes_and_layers) {
 
 BOOST_AUTO_TEST_CASE(slices_of_memory) {
   const Room room;
-  const OwnArray volume(Shape(kWidth, kHeight, 3));
+  const OwnArray volume(ArrayShape(kWidth, kHeight, 3));
   const auto from = [&](size_t pitch, size_t height) {
     return [&room, pitch, height](CUDA_MEMCPY3D* copy) {
       copy->srcMemoryType = CU_MEMORYTYPE_DEVICE;

@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(an_array_is_made_in_the_current_context) {
   SetStack({});
   const InOwnContext in;
   const CUDA_ARRAY_DESCRIPTOR plane = {8, 4, CU_AD_FORMAT_FLOAT, 1};
-  const CUDA_ARRAY3D_DESCRIPTOR shape = Shape(8, 4, 0);
+  const CUDA_ARRAY3D_DESCRIPTOR shape = ArrayShape(8, 4, 0);
   IS(RAW(cuArrayCreate)(nullptr, &plane), INVALID_VALUE);
   IS(RAW(cuArrayCreate)(&array, nullptr), INVALID_VALUE);
   IS(RAW(cuArray3DCreate)(nullptr, &shape), INVALID_VALUE);
@@ -114,43 +114,43 @@ BOOST_AUTO_TEST_CASE(formats_and_channels) {
     for (const unsigned channels : {0u, 1u, 2u, 3u, 4u, 5u, 8u}) {
       const bool valid = channels == 1 || channels == 2 || channels == 4;
       BOOST_TEST_CONTEXT("format " << format << ", channels " << channels) {
-        const auto shape = Shape(8, 4, 0, 0, OutOfRange<CUarray_format>(format), channels);
+        const auto shape = ArrayShape(8, 4, 0, 0, OutOfRange<CUarray_format>(format), channels);
         BOOST_CHECK_EQUAL(Try(shape), valid ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
       }
     }
   }
   for (const int format : {0x00, 0x04, 0x0b, 0x11, 0x21, 0xff}) {
-    IS(Try(Shape(8, 4, 0, 0, OutOfRange<CUarray_format>(format), 1)), INVALID_VALUE);
+    IS(Try(ArrayShape(8, 4, 0, 0, OutOfRange<CUarray_format>(format), 1)), INVALID_VALUE);
   }
-  OK(Try(Shape(8, 4, 0, 0, CU_AD_FORMAT_UNORM_INT8X4, 4)));
-  IS(Try(Shape(8, 4, 0, 0, CU_AD_FORMAT_UNORM_INT8X4, 1)), INVALID_VALUE);
-  OK(Try(Shape(8, 4, 0, 0, CU_AD_FORMAT_SNORM_INT16X1, 1)));
+  OK(Try(ArrayShape(8, 4, 0, 0, CU_AD_FORMAT_UNORM_INT8X4, 4)));
+  IS(Try(ArrayShape(8, 4, 0, 0, CU_AD_FORMAT_UNORM_INT8X4, 1)), INVALID_VALUE);
+  OK(Try(ArrayShape(8, 4, 0, 0, CU_AD_FORMAT_SNORM_INT16X1, 1)));
 }
 
 BOOST_AUTO_TEST_CASE(shapes) {
   const InOwnContext in;
-  OK(Try(Shape(8, 0, 0)));
-  OK(Try(Shape(8, 4, 0)));
-  OK(Try(Shape(8, 4, 3)));
-  OK(Try(Shape(8, 4, 1)));
-  IS(Try(Shape(0, 0, 0)), INVALID_VALUE);
-  IS(Try(Shape(0, 4, 3)), INVALID_VALUE);
-  IS(Try(Shape(8, 0, 3)), INVALID_VALUE);
-  OK(Try(Shape(8, 4, 3, kLayered)));
-  OK(Try(Shape(8, 0, 3, kLayered)));
-  IS(Try(Shape(8, 4, 0, kLayered)), INVALID_VALUE);
-  OK(Try(Shape(8, 8, 6, kCubemap)));
-  IS(Try(Shape(8, 8, 12, kCubemap)), INVALID_VALUE);
-  IS(Try(Shape(8, 4, 6, kCubemap)), INVALID_VALUE);
-  OK(Try(Shape(8, 8, 12, kCubemap | kLayered)));
-  IS(Try(Shape(8, 8, 7, kCubemap | kLayered)), INVALID_VALUE);
-  OK(Try(Shape(8, 4, 0, kGather)));
-  IS(Try(Shape(8, 0, 0, kGather)), INVALID_VALUE);
-  IS(Try(Shape(8, 4, 3, kGather)), INVALID_VALUE);
-  IS(Try(Shape(8, 4, 3, kGather | kLayered)), INVALID_VALUE);
-  OK(Try(Shape(8, 4, 3, kSurface)));
+  OK(Try(ArrayShape(8, 0, 0)));
+  OK(Try(ArrayShape(8, 4, 0)));
+  OK(Try(ArrayShape(8, 4, 3)));
+  OK(Try(ArrayShape(8, 4, 1)));
+  IS(Try(ArrayShape(0, 0, 0)), INVALID_VALUE);
+  IS(Try(ArrayShape(0, 4, 3)), INVALID_VALUE);
+  IS(Try(ArrayShape(8, 0, 3)), INVALID_VALUE);
+  OK(Try(ArrayShape(8, 4, 3, kLayered)));
+  OK(Try(ArrayShape(8, 0, 3, kLayered)));
+  IS(Try(ArrayShape(8, 4, 0, kLayered)), INVALID_VALUE);
+  OK(Try(ArrayShape(8, 8, 6, kCubemap)));
+  IS(Try(ArrayShape(8, 8, 12, kCubemap)), INVALID_VALUE);
+  IS(Try(ArrayShape(8, 4, 6, kCubemap)), INVALID_VALUE);
+  OK(Try(ArrayShape(8, 8, 12, kCubemap | kLayered)));
+  IS(Try(ArrayShape(8, 8, 7, kCubemap | kLayered)), INVALID_VALUE);
+  OK(Try(ArrayShape(8, 4, 0, kGather)));
+  IS(Try(ArrayShape(8, 0, 0, kGather)), INVALID_VALUE);
+  IS(Try(ArrayShape(8, 4, 3, kGather)), INVALID_VALUE);
+  IS(Try(ArrayShape(8, 4, 3, kGather | kLayered)), INVALID_VALUE);
+  OK(Try(ArrayShape(8, 4, 3, kSurface)));
   for (const unsigned flags : {CUDA_ARRAY3D_DEPTH_TEXTURE, CUDA_ARRAY3D_COLOR_ATTACHMENT, 0x200}) {
-    IS(Try(Shape(8, 4, 0, flags)), INVALID_VALUE);
+    IS(Try(ArrayShape(8, 4, 0, flags)), INVALID_VALUE);
   }
 }
 
@@ -163,18 +163,18 @@ BOOST_AUTO_TEST_CASE(sizes_have_limits) {
     }
   };
   for (const size_t over : {0, 1}) {
-    check(Shape(131072 + over, 0, 0), over == 0);
-    check(Shape(32768 + over, 0, 0, kSurface), over == 0);
-    check(Shape(131072 + over, 1, 0), over == 0);
-    check(Shape(1, 65536 + over, 0), over == 0);
-    check(Shape(16384 + over, 1, 2), over == 0);
-    check(Shape(1, 16384 + over, 2), over == 0);
-    check(Shape(32768 + over, 1, 2, kLayered), over == 0);
-    check(Shape(1, 0, 2048 + over, kLayered), over == 0);
-    check(Shape(32768 + over, 1, 0, kGather), over == 0);
-    check(Shape(1, 1, 2046 + 6 * over, kCubemap | kLayered), over == 0);
+    check(ArrayShape(131072 + over, 0, 0), over == 0);
+    check(ArrayShape(32768 + over, 0, 0, kSurface), over == 0);
+    check(ArrayShape(131072 + over, 1, 0), over == 0);
+    check(ArrayShape(1, 65536 + over, 0), over == 0);
+    check(ArrayShape(16384 + over, 1, 2), over == 0);
+    check(ArrayShape(1, 16384 + over, 2), over == 0);
+    check(ArrayShape(32768 + over, 1, 2, kLayered), over == 0);
+    check(ArrayShape(1, 0, 2048 + over, kLayered), over == 0);
+    check(ArrayShape(32768 + over, 1, 0, kGather), over == 0);
+    check(ArrayShape(1, 1, 2046 + 6 * over, kCubemap | kLayered), over == 0);
   }
-  check(Shape(1, 1, 16385), true);  // deep and narrow
+  check(ArrayShape(1, 1, 16385), true);  // deep and narrow
 }
 
 BOOST_AUTO_TEST_CASE(an_array_takes_device_memory) {
@@ -187,12 +187,12 @@ BOOST_AUTO_TEST_CASE(an_array_takes_device_memory) {
   OK(RAW(cuMemGetInfo)(&after, &total));
   BOOST_TEST(before - after >= size_t{8192} * 8192 * sizeof(float));
   // 512 GiB
-  IS(Try(Shape(32768, 32768, 32, kLayered, CU_AD_FORMAT_FLOAT, 4)), OUT_OF_MEMORY);
+  IS(Try(ArrayShape(32768, 32768, 32, kLayered, CU_AD_FORMAT_FLOAT, 4)), OUT_OF_MEMORY);
 }
 
 BOOST_AUTO_TEST_CASE(a_descriptor_is_what_was_asked_for) {
   const InOwnContext in;
-  const OwnArray cube(Shape(8, 8, 12, kCubemap | kLayered, CU_AD_FORMAT_SIGNED_INT16, 2));
+  const OwnArray cube(ArrayShape(8, 8, 12, kCubemap | kLayered, CU_AD_FORMAT_SIGNED_INT16, 2));
   SetStack({});  // not needed for this
   const CUDA_ARRAY3D_DESCRIPTOR shape = ShapeOf(cube.get());
   BOOST_TEST(shape.Width == 8u);
@@ -238,39 +238,39 @@ BOOST_AUTO_TEST_CASE(an_array_dies_with_its_context) {
 
 BOOST_AUTO_TEST_CASE(levels_halve) {
   const InOwnContext in;
-  const Mipmap plane(Shape(17, 5, 0), 4);
+  const Mipmap plane(ArrayShape(17, 5, 0), 4);
   plane.CheckLevel(0, 17, 5, 0);
   plane.CheckLevel(1, 8, 2, 0);
   plane.CheckLevel(2, 4, 1, 0);
   plane.CheckLevel(3, 2, 1, 0);
   IS(TryLevel(plane.array, 4), INVALID_VALUE);
-  const Mipmap line(Shape(16, 0, 0), 2);
+  const Mipmap line(ArrayShape(16, 0, 0), 2);
   line.CheckLevel(1, 8, 0, 0);
-  const Mipmap volume(Shape(16, 8, 4), 4);
+  const Mipmap volume(ArrayShape(16, 8, 4), 4);
   volume.CheckLevel(2, 4, 2, 1);
-  const Mipmap layers(Shape(16, 8, 3, kLayered), 3);
+  const Mipmap layers(ArrayShape(16, 8, 3, kLayered), 3);
   layers.CheckLevel(2, 4, 2, 3);
-  const Mipmap faces(Shape(16, 16, 6, kCubemap | kSurface), 3);
+  const Mipmap faces(ArrayShape(16, 16, 6, kCubemap | kSurface), 3);
   faces.CheckLevel(1, 8, 8, 6);
   BOOST_TEST(ShapeOf(faces.Level(1)).Flags == (kCubemap | kSurface));
 }
 
 BOOST_AUTO_TEST_CASE(the_number_of_levels_is_made_to_fit) {
   const InOwnContext in;
-  const Mipmap none(Shape(16, 16, 0), 0);
+  const Mipmap none(ArrayShape(16, 16, 0), 0);
   none.CheckLevel(0, 16, 16, 0);
   IS(TryLevel(none.array, 1), INVALID_VALUE);
-  const Mipmap many(Shape(16, 16, 0), 4000000000u);
+  const Mipmap many(ArrayShape(16, 16, 0), 4000000000u);
   many.CheckLevel(4, 1, 1, 0);
   IS(TryLevel(many.array, 5), INVALID_VALUE);
-  const CUDA_ARRAY3D_DESCRIPTOR nothing = Shape(0, 4, 0);
+  const CUDA_ARRAY3D_DESCRIPTOR nothing = ArrayShape(0, 4, 0);
   CUmipmappedArray array = nullptr;
   IS(RAW(cuMipmappedArrayCreate)(&array, &nothing, 1), INVALID_VALUE);
 }
 
 BOOST_AUTO_TEST_CASE(a_level_belongs_to_its_mipmapped_array) {
   const InOwnContext in;
-  const Mipmap mipmap(Shape(16, 16, 0), 3);
+  const Mipmap mipmap(ArrayShape(16, 16, 0), 3);
   const CUarray level = mipmap.Level(1);
   BOOST_CHECK(mipmap.Level(1) == level);
   BOOST_CHECK(mipmap.Level(0) != level);
@@ -286,7 +286,7 @@ BOOST_AUTO_TEST_CASE(a_level_belongs_to_its_mipmapped_array) {
 BOOST_AUTO_TEST_CASE(a_capture_forbids_to_create_and_destroy) {
   for (const CUstreamCaptureMode mode : kModes) {
     const Guest guest;
-    const CUDA_ARRAY3D_DESCRIPTOR shape = Shape(8, 4, 0);
+    const CUDA_ARRAY3D_DESCRIPTOR shape = ArrayShape(8, 4, 0);
     const OwnArray array(shape);
     CUDA_ARRAY3D_DESCRIPTOR asked = {};
     CUarray made = nullptr;
@@ -312,8 +312,8 @@ BOOST_AUTO_TEST_CASE(a_capture_forbids_to_create_and_destroy) {
 BOOST_AUTO_TEST_CASE(calls_fail_where_asked_to, *OnlySim()) {
   const InOwnContext in;
   Sim::FailCall("cuArray3DCreate", 1, CUDA_ERROR_UNKNOWN);
-  IS(Try(Shape(8, 4, 0)), UNKNOWN);
-  OK(Try(Shape(8, 4, 0)));
+  IS(Try(ArrayShape(8, 4, 0)), UNKNOWN);
+  OK(Try(ArrayShape(8, 4, 0)));
   BOOST_TEST(Sim::Live().arrays == 0u);
 }
 
@@ -322,7 +322,7 @@ namespace {
 int Ends(CUresult code) { return static_cast<int>(code); }
 
 CUarray DestroyedArray() {
-  const CUDA_ARRAY3D_DESCRIPTOR shape = Shape(8, 4, 0);
+  const CUDA_ARRAY3D_DESCRIPTOR shape = ArrayShape(8, 4, 0);
   CUcontext context = nullptr;
   CUarray array = nullptr;
   RAW(cuInit)(0);
@@ -340,7 +340,7 @@ CHILD(describe_destroyed) {
   return Ends(RAW(cuArrayGetDescriptor)(&plane, DestroyedArray()));
 }
 CHILD(describe_orphan) {
-  const CUDA_ARRAY3D_DESCRIPTOR shape = Shape(8, 4, 0);
+  const CUDA_ARRAY3D_DESCRIPTOR shape = ArrayShape(8, 4, 0);
   CUcontext context = nullptr;
   CUarray array = nullptr;
   CUDA_ARRAY_DESCRIPTOR plane;
@@ -362,13 +362,13 @@ CHILD(describe_garbage) {
 }
 CHILD(sparse) {
   DestroyedArray();
-  const CUDA_ARRAY3D_DESCRIPTOR shape = Shape(8, 4, 0, CUDA_ARRAY3D_SPARSE);
+  const CUDA_ARRAY3D_DESCRIPTOR shape = ArrayShape(8, 4, 0, CUDA_ARRAY3D_SPARSE);
   CUarray array = nullptr;
   return Ends(RAW(cuArray3DCreate)(&array, &shape));
 }
 
 CHILD(destroy_around_a_mipmap) {
-  const CUDA_ARRAY3D_DESCRIPTOR shape = Shape(8, 4, 0);
+  const CUDA_ARRAY3D_DESCRIPTOR shape = ArrayShape(8, 4, 0);
   CUcontext context = nullptr;
   CUmipmappedArray mipmap = nullptr;
   RAW(cuInit)(0);

@@ -11,9 +11,10 @@
 
 namespace cudasim_facts {
 
-inline CUDA_ARRAY3D_DESCRIPTOR Shape(size_t width, size_t height, size_t depth, unsigned flags = 0,
-                                     CUarray_format format = CU_AD_FORMAT_FLOAT,
-                                     unsigned channels = 1) {
+inline CUDA_ARRAY3D_DESCRIPTOR ArrayShape(size_t width, size_t height, size_t depth,
+                                          unsigned flags = 0,
+                                          CUarray_format format = CU_AD_FORMAT_FLOAT,
+                                          unsigned channels = 1) {
   return {width, height, depth, format, channels, flags};
 }
 
@@ -23,7 +24,7 @@ class OwnArray {
   explicit OwnArray(const CUDA_ARRAY3D_DESCRIPTOR& shape) {
     OK(RAW(cuArray3DCreate)(&array_, &shape));
   }
-  OwnArray(size_t width, size_t height) : OwnArray(Shape(width, height, 0)) {}
+  OwnArray(size_t width, size_t height) : OwnArray(ArrayShape(width, height, 0)) {}
   OwnArray(const OwnArray&) = delete;
   OwnArray& operator=(const OwnArray&) = delete;
   ~OwnArray() {

@@ -236,12 +236,12 @@ BOOST_AUTO_TEST_CASE(arguments) {
 BOOST_AUTO_TEST_CASE(every_shape_of_array) {
   const Studio studio;
   for (const CUDA_ARRAY3D_DESCRIPTOR& shape :
-       {Shape(8, 0, 0), Shape(8, 4, 0), Shape(8, 4, 3), Shape(8, 4, 3, CUDA_ARRAY3D_LAYERED),
-        Shape(4, 4, 6, CUDA_ARRAY3D_CUBEMAP)}) {
+       {ArrayShape(8, 0, 0), ArrayShape(8, 4, 0), ArrayShape(8, 4, 3),
+        ArrayShape(8, 4, 3, CUDA_ARRAY3D_LAYERED), ArrayShape(4, 4, 6, CUDA_ARRAY3D_CUBEMAP)}) {
     const OwnArray array(shape);
     OK(Try(Of(array.get())));
   }
-  const OwnArray cube(Shape(4, 4, 6, CUDA_ARRAY3D_CUBEMAP));
+  const OwnArray cube(ArrayShape(4, 4, 6, CUDA_ARRAY3D_CUBEMAP));
   OK(Try(Of(cube.get()), Sampling(kClamp, CU_TRSF_SEAMLESS_CUBEMAP)));
   IS(Try(Of(studio.array), Sampling(kClamp, CU_TRSF_SEAMLESS_CUBEMAP)), INVALID_VALUE);
 }
@@ -266,7 +266,7 @@ BOOST_AUTO_TEST_CASE(what_is_said_of_sampling_is_hardly_checked) {
   sampling.maxAnisotropy = 17;
   sampling.addressMode[2] = OutOfRange<CUaddress_mode>(9);  // of no coordinate that there is
   OK(Try(resource, sampling));
-  const OwnArray integers(Shape(8, 4, 0, 0, CU_AD_FORMAT_SIGNED_INT32));
+  const OwnArray integers(ArrayShape(8, 4, 0, 0, CU_AD_FORMAT_SIGNED_INT32));
   OK(Try(Of(integers.get()), Sampling(kClamp, 0, CU_TR_FILTER_MODE_LINEAR)));
 }
 
@@ -413,7 +413,7 @@ BOOST_AUTO_TEST_CASE(an_object_is_a_number_in_its_context) {
 
 BOOST_AUTO_TEST_CASE(an_array_of_another_context_is_refused) {
   const Studio a;
-  const CUDA_ARRAY3D_DESCRIPTOR shape = Shape(16, 16, 0);
+  const CUDA_ARRAY3D_DESCRIPTOR shape = ArrayShape(16, 16, 0);
   CUmipmappedArray mipmap = nullptr;
   CUarray level = nullptr;
   OK(RAW(cuMipmappedArrayCreate)(&mipmap, &shape, 2));
@@ -434,7 +434,7 @@ BOOST_AUTO_TEST_CASE(in_a_green_context_both_are_made) {
   CUtexObject texture = 0;
   CUsurfObject surface = 0;
   {
-    const OwnArray array(Shape(8, 4, 0, CUDA_ARRAY3D_SURFACE_LDST));
+    const OwnArray array(ArrayShape(8, 4, 0, CUDA_ARRAY3D_SURFACE_LDST));
     OK(Make(&texture, Of(array.get())));
     OK(MakeSurface(&surface, Of(array.get())));
     OK(DescribeTexture(texture));
@@ -555,7 +555,7 @@ BOOST_AUTO_TEST_CASE(a_surface_is_painted) {
 
 BOOST_AUTO_TEST_CASE(elements_of_integers_and_of_linear_memory, *OnlySim()) {
   const Studio studio;
-  const OwnArray array(Shape(2, 1, 0, 0, CU_AD_FORMAT_SIGNED_INT32, 2));
+  const OwnArray array(ArrayShape(2, 1, 0, 0, CU_AD_FORMAT_SIGNED_INT32, 2));
   const std::int32_t integers[4] = {1, -1, 16777216, -7};
   OK(Copy(ToArray(array.get(), integers, 16, 16, 1)));
   CUtexObject texture = 0;
@@ -588,7 +588,7 @@ CHILD(read_destroyed_array) {
   CUarray array = nullptr;
   CUtexObject texture = 0;
   float texel[4];
-  const CUDA_ARRAY3D_DESCRIPTOR shape = Shape(8, 4, 0);
+  const CUDA_ARRAY3D_DESCRIPTOR shape = ArrayShape(8, 4, 0);
   RAW(cuInit)(0);
   RAW(cuCtxCreate)(&context, nullptr, 0, 0);
   RAW(cuArray3DCreate)(&array, &shape);
@@ -608,7 +608,7 @@ void ReadThrough(const CUDA_RESOURCE_DESC& resource, const CUDA_TEXTURE_DESC& sa
 CUarray MakeArrayInOwnContext(CUarray_format format = CU_AD_FORMAT_FLOAT) {
   CUcontext context = nullptr;
   CUarray array = nullptr;
-  const CUDA_ARRAY3D_DESCRIPTOR shape = Shape(8, 4, 0, 0, format);
+  const CUDA_ARRAY3D_DESCRIPTOR shape = ArrayShape(8, 4, 0, 0, format);
   RAW(cuInit)(0);
   RAW(cuCtxCreate)(&context, nullptr, 0, 0);
   RAW(cuArray3DCreate)(&array, &shape);
@@ -632,7 +632,7 @@ CHILD(read_bytes) {
 }
 CHILD(read_mipmap) {
   CUmipmappedArray mipmap = nullptr;
-  const CUDA_ARRAY3D_DESCRIPTOR shape = Shape(4, 4, 0);
+  const CUDA_ARRAY3D_DESCRIPTOR shape = ArrayShape(4, 4, 0);
   MakeArrayInOwnContext();
   RAW(cuMipmappedArrayCreate)(&mipmap, &shape, 2);
   ReadThrough(Of(mipmap), Sampling());
