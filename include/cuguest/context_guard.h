@@ -35,6 +35,7 @@ CUGUEST_BEGIN_NAMESPACE
 
 namespace internal {
 class GuardInStorage;
+class HandleScope;
 struct Finding;
 }  // namespace internal
 
@@ -263,6 +264,7 @@ class CUGUEST_API GuardBase : private internal::StackGuard {
   friend class ContextScope;
   friend class HostScope;
   friend class internal::GuardInStorage;
+  friend class internal::HandleScope;
   enum class State : unsigned char {
     kOut,
     kGone,       // out, and leaving has shown that its context was destroyed
@@ -276,6 +278,16 @@ class CUGUEST_API GuardBase : private internal::StackGuard {
   CUGUEST_HIDE explicit GuardBase(GuardMode mode) noexcept { SetEmpty(mode); }
   CUGUEST_HIDE GuardBase() noexcept {}  // NOLINT(modernize-use-equals-default): sets nothing
   CUGUEST_HIDE ~GuardBase() = default;
+
+  // Restore() of a guard by ContextRef whose context was just found current and alive, where
+  // nothing was called since that could change the stack. No driver call. Does nothing if the guard
+  // pushed: what lies below is not known before it pops.
+  CUGUEST_HIDE void LeaveSeen() noexcept {
+    internal::ThisThread& here = internal::t_this_thread;
+    if (state_ != State::kElided || here.innermost != this) return;
+    here.innermost = outer;
+    state_ = State::kOut;
+  }
 
   // What the compiler is to lay out in line: an elided guard that nobody disturbs.
   CUGUEST_HIDE static constexpr bool Mostly(bool is_so) { return __builtin_expect(is_so, true); }

@@ -147,18 +147,21 @@ absl::StatusOr<CUdeviceptr> FftArea::Begin(const HandleRequest& request, std::si
   return area_.get();
 }
 
-bool FftArea::End(absl::Status* why, std::size_t bytes, const FftShape& shape) {
-  if (!user_.has_value()) return true;
+PutBack FftArea::End(absl::Status* why, std::size_t bytes, const FftShape& shape) {
+  if (!user_.has_value()) return PutBack::kUnchanged;
   const StreamRef user = *std::exchange(user_, std::nullopt);
   // An event that is recorded in a capture would draw the next user into it. Without a text, which
   // needs memory, for a destructor.
+  bool is_recorded = false;
   if (why == nullptr) {
-    return user.capture_state() == CaptureState::kNone &&
-           used_.TryRecord(user).code == CUDA_SUCCESS;
+    is_recorded =
+        user.capture_state() == CaptureState::kNone && used_.TryRecord(user).code == CUDA_SUCCESS;
+  } else {
+    *why = CheckWorkArea(user, bytes, shape);
+    if (why->ok()) *why = used_.Record(user);
+    is_recorded = why->ok();
   }
-  *why = CheckWorkArea(user, bytes, shape);
-  if (why->ok()) *why = used_.Record(user);
-  return why->ok();
+  return is_recorded ? PutBack::kChanged : PutBack::kFailed;
 }
 
 void FftArea::Leak() noexcept {

@@ -177,7 +177,9 @@ absl::Status HandleScope::Enter(const HandleRequest& request, const char* file, 
   if (!pool_) {
     CUGUEST_ASSIGN_OR_RETURN(pool_, pools_.PoolOf(context_));
   }
-  CUGUEST_RETURN_IF_ERROR(Check(request));
+  if (IsLegacy(request.stream.get()) || request.work_area != nullptr) {
+    CUGUEST_RETURN_IF_ERROR(Check(request));
+  }
   slot_.reset(pool_->TakeIdle(request.kind));
   if (slot_ == nullptr) {
     CUGUEST_ASSIGN_OR_RETURN(HandleSlot* const made,
@@ -213,19 +215,23 @@ absl::Status HandleScope::Check(const HandleRequest& request) const {
   return absl::OkStatus();
 }
 
-// Gives the handle back as it was made; or gives it up, if its context has ended. Whether it was
-// put back, and why not, unless nobody asks.
-bool HandleScope::End(absl::Status* why) {
-  if (slot_ == nullptr) return true;
-  const CUresult life = CheckIncarnation(Incarnation::Of(context_));
-  bool is_good = life == CUDA_SUCCESS;
-  if (is_good) {
-    is_good = pools_.type_.end(pools_.library_, slot_->handle, why);
+// Gives the handle back as it was made; or gives it up, if its context has ended. Why it could not
+// be put back, unless nobody asks. One question says whether the context lives and is still
+// current; where nothing but questions came after it, the guard needs none of its own.
+void HandleScope::End(absl::Status* why) {
+  if (slot_ == nullptr) return;
+  unsigned long long id = 0;
+  const bool is_current =
+      context_.id() != 0 && GetId(nullptr, &id) == CUDA_SUCCESS && id == context_.id();
+  const CUresult life = is_current ? CUDA_SUCCESS : CheckIncarnation(Incarnation::Of(context_));
+  PutBack put_back = PutBack::kFailed;
+  if (life == CUDA_SUCCESS) {
+    put_back = pools_.type_.end(pools_.library_, slot_->handle, why);
   } else if (why != nullptr) {
     *why = ToStatus(life, "put back", pools_.type_.what);
   }
-  pool_->GiveBack(slot_.release(), is_good);
-  return is_good;
+  pool_->GiveBack(slot_.release(), put_back != PutBack::kFailed);
+  if (is_current && put_back == PutBack::kUnchanged) guard_.LeaveSeen();
 }
 
 absl::Status HandleScope::Reassert() {
@@ -239,7 +245,7 @@ absl::Status HandleScope::Reassert() {
 
 absl::Status HandleScope::Restore() {
   absl::Status status;
-  static_cast<void>(End(&status));
+  End(&status);
   pool_ = HandlePools::Pin();
   if (relaxed_.has_value()) {
     status.Update(ToStatus(relaxed_->Restore(), "restore the stream-capture mode"));

@@ -30,6 +30,12 @@ using cuguest::GuardMode;
 
 const Device kFirst = Device::Borrow(0);
 
+// What guards call, elided and not.
+constexpr char kCallsOfHandle[] = "query, query";
+constexpr char kCallsOfRef[] = "`cuCtxGetId`, query";
+constexpr char kSwitchesOfHandle[] = "query, push, pop";
+constexpr char kSwitchesOfRef[] = "query, `cuCtxGetId`, push, pop";
+
 // Of the user's context.
 struct Objects {
   Objects() : guard(TheWorld().user) {
@@ -50,7 +56,13 @@ struct Objects {
   CUdeviceptr pointer = 0;
 };
 
-// Into the user's context and back.
+void AskWhatIsCurrent(const Driver& driver) {
+  CUcontext context = nullptr;
+  driver.CtxGetCurrent(&context);
+  benchmark::DoNotOptimize(context);
+}
+
+// Into the user's context and back. What a guard calls is a row, too: the rest of it is cuguest's.
 Group Guards(const char* title, CUcontext current) {
   const Driver& driver = *TheWorld().driver;
   const CUcontext user = TheWorld().user;
@@ -62,12 +74,28 @@ Group Guards(const char* title, CUcontext current) {
     driver.CtxPopCurrent(&popped);
   });
   if (current == user) {
-    group.Add("query, query", [&driver](std::size_t) {
-      CUcontext context;
-      driver.CtxGetCurrent(&context);
-      benchmark::DoNotOptimize(context);
-      driver.CtxGetCurrent(&context);
-      benchmark::DoNotOptimize(context);
+    group.Add(kCallsOfHandle, [&driver](std::size_t) {
+      AskWhatIsCurrent(driver);
+      AskWhatIsCurrent(driver);
+    });
+    group.Add(kCallsOfRef, [&driver](std::size_t) {
+      AskForId(nullptr);
+      AskWhatIsCurrent(driver);
+    });
+  } else {
+    const auto enter_and_leave = [&driver, user] {
+      CUcontext popped;
+      driver.CtxPushCurrent(user);
+      driver.CtxPopCurrent(&popped);
+    };
+    group.Add(kSwitchesOfHandle, [&driver, enter_and_leave](std::size_t) {
+      AskWhatIsCurrent(driver);
+      enter_and_leave();
+    });
+    group.Add(kSwitchesOfRef, [&driver, user, enter_and_leave](std::size_t) {
+      AskWhatIsCurrent(driver);
+      AskForId(user);
+      enter_and_leave();
     });
   }
   group.Add("get, set, set", [&driver, user](std::size_t) {
@@ -133,7 +161,12 @@ Rows Make() {
        {kCurrent, "`ContextGuard(ContextRef)`", 16, 0.05},
        {kCurrent, "`ContextGuard`, `kAlwaysPush`", 1, 1.75},
        {kOther, "`ContextGuard(handle)`", 1, 1.55},
-       {kOther, "`ContextGuard(ContextRef)`", 1, 1.9}},
+       {kOther, "`ContextGuard(ContextRef)`", 1, 1.9},
+       {kCurrent, "`ContextGuard(handle)`", 1, 2, kCallsOfHandle},
+       {kCurrent, "`ContextGuard(ContextRef)`", 1, 2, kCallsOfRef},
+       {kCurrent, "`ContextGuard(ContextRef)`", 16, 2, kCallsOfRef},
+       {kOther, "`ContextGuard(handle)`", 1, 1.5, kSwitchesOfHandle},
+       {kOther, "`ContextGuard(ContextRef)`", 1, 1.5, kSwitchesOfRef}},
       objects};
 }
 

@@ -26,6 +26,7 @@ using cuguest::runtime::DeviceGuard;
 using cuguest::testing::Sim;
 
 const Device kFirst = Device::Borrow(0);
+constexpr char kCallsOfGuard[] = "what `DeviceGuard` calls";
 constexpr char kIfDiffers[] = "`cudaGetDevice`, `cudaSetDevice` if it differs";
 
 void AddIdioms(const RuntimeCalls& runtime, const std::string& which, Group* group) {
@@ -85,6 +86,12 @@ Group OfDevice(const char* title, CUcontext current, bool sets) {
       TheWorld().driver->CtxPopCurrent(&popped);
     });
   }
+  group.Add(kCallsOfGuard, [](std::size_t) {
+    CUcontext context = nullptr;
+    AskForId(nullptr);
+    TheWorld().driver->CtxGetCurrent(&context);
+    benchmark::DoNotOptimize(context);
+  });
   group.Add("`runtime::DeviceGuard`", [](std::size_t) { const DeviceGuard guard(kFirst); });
   group.Add("`AcquiredGuard(device)`", [](std::size_t) { const AcquiredGuard guard(kFirst); });
   return group;
@@ -99,7 +106,8 @@ Rows Make() {
                 {kPrimary, "`runtime::DeviceGuard`", 16, 1.6},
                 // 0.3 of the guard itself, which took 127 ns on an H200; its calls one by one, 83.
                 {kPrimary, "`runtime::DeviceGuard`", 1, 0.4, torch},
-                {kPrimary, "`runtime::DeviceGuard`", 16, 0.05, torch}},
+                {kPrimary, "`runtime::DeviceGuard`", 16, 0.05, torch},
+                {kPrimary, "`runtime::DeviceGuard`", 1, 2.5, kCallsOfGuard}},
                nullptr};
   return rows;
 }

@@ -75,6 +75,8 @@ void LaunchPacked(const Objects& objects) {
   LaunchRaw(objects, nullptr, extra);
 }
 
+constexpr char kCallsOfLaunch[] = "`cuCtxGetId`, `cuLaunchKernel`";
+
 Rows Make() {
   cuguest::testing::Sim::RegisterKernel(
       "count_up", [](const cuguest::testing::SimLaunch&) { return CUDA_SUCCESS; });
@@ -86,6 +88,10 @@ Rows Make() {
   group.Add("`cuLaunchKernel`", [&all](std::size_t) { LaunchValues(all); });
   group.Add("`cuLaunchKernel`, again", [&all](std::size_t) { LaunchValues(all); });
   group.Add("`cuLaunchKernel`, a buffer of parameters", [&all](std::size_t) { LaunchPacked(all); });
+  group.Add(kCallsOfLaunch, [&all](std::size_t) {
+    AskForId(all.ref.get());
+    LaunchValues(all);
+  });
   group.Add("`Launch`, values", [&all](std::size_t) {
     REQUIRE(Launch(all.kernel, all.shape, all.stream.ref(), 1U, 1U, all.pointer).ok());
   });

@@ -137,12 +137,34 @@ void Pushed(const Work& work) {
   TheWorld().driver->CtxPopCurrent(&popped);
 }
 
+constexpr char kCallsOfScope[] = "what `CublasScope` calls";
+
+// The calls of driver and library that a scope makes for what it promises, its context current.
+void CallAsScope(const Own& own) {
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  cublasPointerMode_t pointer = CUBLAS_POINTER_MODE_HOST;
+  cublasMath_t math = CUBLAS_DEFAULT_MATH;
+  cublasAtomicsMode_t atomics = CUBLAS_ATOMICS_NOT_ALLOWED;
+  int multiprocessors = 0;
+  AskForId(nullptr);
+  TheWorld().driver->ThreadExchangeStreamCaptureMode(&mode);
+  cublasSetStream(own.handle, own.stream.get());
+  AskForId(nullptr);
+  cublasGetPointerMode(own.handle, &pointer);
+  cublasGetMathMode(own.handle, &math);
+  cublasGetAtomicsMode(own.handle, &atomics);
+  cublasGetSmCountTarget(own.handle, &multiprocessors);
+  benchmark::DoNotOptimize(multiprocessors);
+  TheWorld().driver->ThreadExchangeStreamCaptureMode(&mode);
+}
+
 Group Handles(Objects& objects) {
   Group group = {"a cuBLAS handle, its context current", TheWorld().user, {1, 4, 16}, 500, {}};
   group.Add("push, `cublasSetStream`, pop", [&objects](std::size_t thread) {
     Own& own = *objects.own[thread];
     Pushed([&own] { cublasSetStream(own.handle, own.stream.get()); });
   });
+  group.Add(kCallsOfScope, [&objects](std::size_t thread) { CallAsScope(*objects.own[thread]); });
   group.Add("`CublasScope`", [&objects](std::size_t thread) {
     const CublasScope blas(objects.handles, objects.own[thread]->stream.ref());
     benchmark::DoNotOptimize(blas.handle());
@@ -216,6 +238,7 @@ Rows Make() {
   const auto title = [&rows](std::size_t group) { return rows.groups[group].title; };
   rows.promises = {{title(0), "`CublasScope`", 1, 4},
                    {title(0), "`CublasScope`", 16, 0.2},
+                   {title(0), "`CublasScope`", 1, 3, kCallsOfScope},
                    {title(1), "`CufftScope`", 16, 0.2},
                    {title(2), "`CublasScope`", 1, 0.01},
                    {title(2), "`CufftScope`", 1, 0.01},

@@ -39,6 +39,9 @@ struct World {
 };
 const World& TheWorld();
 
+// A question for the id of `context`, or of the current one; none below CUDA 12.0.
+void AskForId(CUcontext context);
+
 // An operation.
 struct Row {
   std::string name;

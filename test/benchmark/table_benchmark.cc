@@ -342,6 +342,12 @@ bool MeasureAndCheck(const char* program, const Options& options) {
 
 const World& TheWorld() { return g_world; }
 
+void AskForId(CUcontext context) {
+  unsigned long long id = 0;
+  if (g_world.driver->CtxGetId != nullptr) g_world.driver->CtxGetId(context, &id);
+  benchmark::DoNotOptimize(id);
+}
+
 RowsOf::RowsOf(int place, Rows (*make)()) { Files()[place] = make; }
 
 void Require(bool fine, const char* what) {

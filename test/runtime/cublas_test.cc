@@ -235,16 +235,38 @@ BOOST_AUTO_TEST_CASE(a_warm_scope_makes_few_calls, *cuguest_test::OnlySim()) {
     cuguest_test::BeginCount();
     SimLibrary::ResetCalls();
     { const CublasScope scope(handles, stream); }
-    BOOST_TEST(Sim::TotalCalls() == (is_current ? 6U : 7U));
+    BOOST_TEST(Sim::TotalCalls() == (is_current ? 5U : 7U));
     BOOST_TEST(SimLibrary::Calls("cublasSetStream_v2") == 1U);
     cuguest_test::BeginCount();
     { const CublasScope scope(handles, StreamRef::Borrow(nullptr, stream.context())); }
-    BOOST_TEST(Sim::TotalCalls() == (is_current ? 7U : 8U));
+    BOOST_TEST(Sim::TotalCalls() == (is_current ? 6U : 8U));
     cuguest_test::BeginCount();
     STATUS_OK(handles.Prepare(stream.context()));
     BOOST_TEST(Sim::TotalCalls() == (is_current ? 5U : 6U));
     BOOST_TEST(SimLibrary::Calls("cublasCreate_v2") == 0U);
   }
+  SetStack({});
+}
+
+// Behind a library that was only asked for its settings the scope does not ask what is current.
+BOOST_AUTO_TEST_CASE(a_setter_that_disturbs_is_noticed) {
+  const Owner home;
+  static CUcontext other = nullptr;
+  const Owner others;
+  other = others.get();
+  runtime::CublasLibrary library = runtime::CublasLibrary::Linked();
+  library.SetMathMode = [](cublasHandle_t handle, cublasMath_t mode) {
+    OK(RAW(cuCtxPushCurrent)(other));
+    return cublasSetMathMode(handle, mode);
+  };
+  CublasHandles handles(library);
+  SetStack({home.get()});
+  {
+    CublasScope scope(handles, cuguest_library_test::StreamOf(home));
+    BOOST_TEST(cublasSetMathMode(scope.handle(), CUBLAS_PEDANTIC_MATH) == CUBLAS_STATUS_SUCCESS);
+  }
+  BOOST_TEST(TakeIncidents().size() == 1U);
+  BOOST_TEST(GetStack() == (std::vector<CUcontext>{home.get()}));
   SetStack({});
 }
 

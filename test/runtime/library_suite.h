@@ -163,6 +163,13 @@ void MakesItsContextCurrent() {
   }
   BOOST_TEST(TakeIncidents().size() == 1U);
   BOOST_TEST(GetStack() == (std::vector<CUcontext>{other.get()}));
+  SetStack({home.get()});
+  {
+    auto scope = Kit::Borrow(handles, StreamOf(home));
+    OK(RAW(cuCtxPushCurrent)(other.get()));
+  }
+  BOOST_TEST(TakeIncidents().size() == 1U);
+  BOOST_TEST(GetStack() == (std::vector<CUcontext>{home.get()}));
   SetStack({});
 }
 

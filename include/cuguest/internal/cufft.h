@@ -56,7 +56,7 @@ class CUGUEST_API FftArea {
   [[nodiscard]] absl::StatusOr<CUdeviceptr> Begin(const HandleRequest& request, std::size_t bytes,
                                                   const FftShape& shape);
   // As HandleType::end.
-  bool End(absl::Status* why, std::size_t bytes, const FftShape& shape);
+  PutBack End(absl::Status* why, std::size_t bytes, const FftShape& shape);
   void Leak() noexcept;
 
  private:

@@ -38,6 +38,13 @@ struct HandleRequest {
   const MemoryRange* work_area;  // nullptr if none is brought
 };
 
+// What became of a handle at the end of a scope.
+enum class PutBack : unsigned char {
+  kUnchanged,  // it is as it was made; the library was asked for its settings, if anything
+  kChanged,    // it is as it was made, again
+  kFailed,     // it is not to be used again
+};
+
 // How a pool deals with the handles of one library. A `handle` is an object of the library's
 // header, made by `make` and ended by `destroy`. `make`, `begin`, and `destroy` where the context
 // is not over, run with the handle's context current; these and `end` with the thread's capture
@@ -53,9 +60,9 @@ struct HandleType {
   bool (*fits)(const void* handle, const void* kind);
   // Gives it the stream and the work area. If this fails, `end` is called all the same.
   absl::Status (*begin)(const void* library, void* handle, const HandleRequest& request);
-  // Puts it back as it was made, and returns whether that succeeded: if not, it is not used again,
-  // and `*why` says why. A destructor passes nullptr: then no text is made, which needs memory.
-  bool (*end)(const void* library, void* handle, absl::Status* why);
+  // Puts it back as it was made. Where that fails `*why` says why. A destructor passes nullptr:
+  // then no text is made, which needs memory.
+  PutBack (*end)(const void* library, void* handle, absl::Status* why);
   // `is_over`: the library must not be called; only host memory is freed.
   void (*destroy)(const void* library, void* handle, bool is_over);
 };
@@ -160,7 +167,7 @@ class CUGUEST_API HandleScope {
   HandleScope(HandlePools& pools, const HandleRequest& request, const char* file, int line);
   HandleScope(const HandleScope&) = delete;
   HandleScope& operator=(const HandleScope&) = delete;
-  CUGUEST_HIDE ~HandleScope() { static_cast<void>(End(nullptr)); }
+  CUGUEST_HIDE ~HandleScope() { End(nullptr); }
 
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return slot_ != nullptr; }
   [[nodiscard]] CUGUEST_HIDE const absl::Status& status() const noexcept { return failure_; }
@@ -176,7 +183,7 @@ class CUGUEST_API HandleScope {
  private:
   [[nodiscard]] absl::Status Enter(const HandleRequest& request, const char* file, int line);
   [[nodiscard]] absl::Status Check(const HandleRequest& request) const;
-  bool End(absl::Status* why);
+  void End(absl::Status* why);
 
   HandlePools& pools_;
   ContextRef context_;

@@ -49,10 +49,13 @@ class Setting<kGet, kSet> {
   CUGUEST_HIDE Code Read(const Table& library, Handle handle) {
     return (library.*kGet)(handle, &made_);
   }
-  CUGUEST_HIDE Code PutBack(const Table& library, Handle handle) const {
+  // `*changed` if it had to be set.
+  CUGUEST_HIDE Code PutBack(const Table& library, Handle handle, bool* changed) const {
     Value now = made_;
     const Code code = (library.*kGet)(handle, &now);
-    return code == Code{} && now != made_ ? (library.*kSet)(handle, made_) : code;
+    if (code != Code{} || now == made_) return code;
+    *changed = true;
+    return (library.*kSet)(handle, made_);
   }
 
  private:
@@ -106,11 +109,13 @@ class LibraryHandle {
     return status;
   }
 
-  CUGUEST_HIDE static bool End(const void* library, void* self, absl::Status* why) {
+  CUGUEST_HIDE static internal::PutBack End(const void* library, void* self, absl::Status* why) {
+    bool changed = false;
     const Code code = static_cast<LibraryHandle*>(self)->ForEachSetting(
-        [&](const auto& setting) { return setting.PutBack(Of(library), Get(self)); });
+        [&](const auto& setting) { return setting.PutBack(Of(library), Get(self), &changed); });
     if (why != nullptr) static_cast<void>(*why = Say(code, "put back the settings of "));
-    return code == Code{};
+    if (code != Code{}) return internal::PutBack::kFailed;
+    return changed ? internal::PutBack::kChanged : internal::PutBack::kUnchanged;
   }
 
   CUGUEST_HIDE static void Destroy(const void* library, void* self, bool is_over) {

@@ -259,9 +259,10 @@ class LibraryHandle<CufftLibrary> {
                     "set the work area of a cuFFT plan");
   }
 
-  CUGUEST_HIDE static bool End(const void*, void* self, absl::Status* why) {
+  CUGUEST_HIDE static internal::PutBack End(const void*, void* self, absl::Status* why) {
     auto& plan = *static_cast<LibraryHandle*>(self);
-    return plan.work_bytes_ == 0 || plan.area_.End(why, plan.work_bytes_, plan.layout_.Shape());
+    if (plan.work_bytes_ == 0) return internal::PutBack::kUnchanged;
+    return plan.area_.End(why, plan.work_bytes_, plan.layout_.Shape());
   }
 
   CUGUEST_HIDE static void Destroy(const void* library, void* self, bool is_over) {
@@ -393,12 +394,12 @@ class CufftPlans : public LibraryHandles<CufftLibrary> {
 ///          of Restore() also
 ///            kFailedPrecondition  `stream` has begun to capture inside a scope that uses the
 ///                                 plan's own work area: the plan was given up
-/// Cost:    with an idle plan and the context current, six contention-free driver calls, one
+/// Cost:    with an idle plan and the context current, five contention-free driver calls, one
 ///          cufftSetStream unless the plan's last scope had the same created stream, and, if the
 ///          plan needs a work area, one cufftSetWorkArea. A thread finds the plan that it had last;
 ///          cufftSetStream is what threads wait for (test/benchmark/library_rows.cc). With the
-///          plan's own area ten driver calls more: the question about the capture, twice, the wait
-///          for the last user, and the event for the next.
+///          plan's own area eleven driver calls more: the question about the capture, twice, the
+///          wait for the last user, the event for the next, and what is current at the end.
 /// Source:  test/runtime/cufft_test.cc; test/runtime/library_test.cc.
 class [[nodiscard]] CufftScope : public LibraryScope<CufftLibrary> {
  public:
