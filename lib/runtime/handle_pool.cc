@@ -216,8 +216,8 @@ absl::Status HandleScope::Check(const HandleRequest& request) const {
 }
 
 // Gives the handle back as it was made; or gives it up, if its context has ended. Why it could not
-// be put back, unless nobody asks. One question says whether the context lives and is still
-// current; where nothing but questions came after it, the guard needs none of its own.
+// be put back, unless nobody asks. One question says whether the context is alive and still current;
+// where nothing but questions came after it, the guard needs none of its own.
 void HandleScope::End(absl::Status* why) {
   if (slot_ == nullptr) return;
   unsigned long long id = 0;
