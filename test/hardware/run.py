@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""run.py [--report DIRECTORY] [--only PATTERN] [--jobs N] [--results FILE]
+"""run.py [--report DIRECTORY] [--only PATTERN] [--jobs N] [--results FILE] [--fresh SCRIPT ARGUMENT...]
 
 Runs a folder made by pack.py on the real driver, or of it the programs whose
 "suite/name" has PATTERN in it, N at a time where they may run side by side (as many as there are
 cores, and as the GPU's memory has room for the contexts of); then those again that skipped a case for
 want of MPS, with a server of their own, where there is one. Writes <gpu>-<driver>.md into DIRECTORY (its own, unless told), which it makes. A machine without a GPU is a
 failure, never a pass.
+
+SCRIPT, of Python, is run beside the programs as conformance/fresh_sequences; its arguments are paths.
 
 FILE keeps the result of each program as it ends, so that a run which is cut off can go on:
 what has passed or was skipped, of the same archive on the same GPU, is not run again.
@@ -47,7 +49,7 @@ OVERWRITE_FREED = {"MALLOC_PERTURB_": "165"}
 # Where streams are held up to see which of them others wait for: in one queue they all do.
 NEEDS_QUEUES = {"sim_busy_facts"}
 # Suites whose output is a part of the report.
-TRANSCRIPTS = {"audited": "Audit", "benchmark": "Benchmark", "hosts": "Host"}
+TRANSCRIPTS = {"audited": "Audit", "benchmark": "Benchmark", "conformance": "Conformance", "hosts": "Host"}
 
 
 def no_gpu(why):
@@ -203,6 +205,7 @@ def main():
     parser.add_argument("--only", type=re.compile, default=re.compile(""))
     parser.add_argument("--results", type=pathlib.Path)
     parser.add_argument("--jobs", type=int)
+    parser.add_argument("--fresh", type=pathlib.Path, nargs="+")
     options = parser.parse_args()
     # Now, and not after hours of work whose results it is for.
     for directory in [options.report, *([options.results.parent] if options.results else [])]:
@@ -214,8 +217,12 @@ def main():
 
     shutil.rmtree(CONTENTS, ignore_errors=True)
     shutil.unpack_archive(HERE / "pack.tar.xz", CONTENTS)
-    tests = [test for test in json.loads((CONTENTS / "manifest.json").read_text())
-             if options.only.search(f"{test['suite']}/{test['name']}")]
+    tests = json.loads((CONTENTS / "manifest.json").read_text())
+    if options.fresh:
+        script, *arguments = [str(path.resolve()) for path in options.fresh]
+        tests.append({"name": "fresh_sequences", "suite": "conformance", "file": script, "args": arguments,
+                      "libraries": [], "paths": {}, "environment": {}, "timeout": 600, "parallel": True})
+    tests = [test for test in tests if options.only.search(f"{test['suite']}/{test['name']}")]
     kept = Results(options.results, [*gpus, release])
     start = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:

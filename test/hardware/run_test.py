@@ -3,7 +3,7 @@
 """run_test.py
 
 run.py with a pack of one program and without a GPU: makes the directories that its results go
-to, before the programs run, and runs what needs MPS again, with a server.
+to, before the programs run, runs what needs MPS again, with a server, and a script beside it.
 """
 
 import json
@@ -39,12 +39,14 @@ with tempfile.TemporaryDirectory() as name:
     (tmp / "pack" / "manifest.json").write_text(json.dumps([TEST]))
     shutil.make_archive(tmp / "pack", "xztar", tmp / "pack")
     shutil.copy(HERE / "run.py", tmp)
+    (tmp / "fresh.py").write_text("import pathlib, sys; print(pathlib.Path(sys.argv[1]).read_text())")
+    (tmp / "answers").write_text("0 differ")
     (tmp / "nvidia-cuda-mps-control").write_text(SERVER)
     (tmp / "nvidia-cuda-mps-control").chmod(0o755)
     without_gpu = "import run, sys; run.look_at_driver = lambda: (['GPU'], '13.0', '1', 5 << 30); sys.exit(run.main())"
     run = subprocess.run(
         [sys.executable, "-c", without_gpu, "--report", tmp / "deep" / "report",
-         "--results", tmp / "deep" / "kept" / "results"],
+         "--results", tmp / "deep" / "kept" / "results", "--fresh", "fresh.py", "answers"],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=tmp,
         env=dict(os.environ, PATH=f"{tmp}:{os.environ['PATH']}"))
     print(run.stdout)
@@ -54,5 +56,6 @@ with tempfile.TemporaryDirectory() as name:
     good = good and "; 1 at a time" in run.stdout and re.search(r"\| one \|.*\| \d+\.\d \|$", reports[0].read_text(), re.M)
     good = good and "unit/one under MPS" in run.stdout and "told to quit" in run.stdout
     good = good and reports[0].read_text().count("| needs a client of MPS |") == 1
+    good = good and re.search(r"^## Conformance: fresh_sequences$.*^0 differ$", reports[0].read_text(), re.M | re.S)
     print(f"cases: {int(bool(good))} passed, {int(not good)} failed, 0 skipped")
     sys.exit(0 if good else 1)

@@ -28,7 +28,7 @@ def main():
     parser.add_argument("simdir", type=pathlib.Path)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--sequences", type=int, default=800)
-    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--seconds", type=int, default=180)
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
     with tempfile.TemporaryDirectory() as directory:
