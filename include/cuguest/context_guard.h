@@ -49,7 +49,7 @@ struct Finding;
 ///   replaces the top        | [X,A,P]        | pops                     | kReplaced
 ///   leaves pushes           | [X,A,B,C..]    | pops until B is gone     | kLeakedPush
 ///   pops once too often     | [X,A]          | pops A, pushes it back   | kExtraPop
-///   destroys B              | [X,A]          | the same; leaves B alone | kDestroyed
+///   destroys B              | [X,A]          | pops A, pushes it back   | kDestroyed
 ///   elided (A is B): top replaced | [X,P]    | puts B back on top       | kReplaced
 ///   elided: leaves a push   | [X,B,C]        | pops C                   | kLeakedPush
 ///   elided: pops            | [X]            | pushes B                 | kExtraPop
@@ -158,7 +158,7 @@ struct Finding;
 
 enum class GuardMode : unsigned char {
   /// No push when the context is already current: two contention-free queries. With
-  /// 16 threads in one context that is some fifty times cheaper than a push and a pop,
+  /// 16 threads in one context that is over fifty times cheaper than a push and a pop,
   /// because the driver counts those atomically.
   kElide,
   /// Always push, and prove the caller's context current after the pop: the caller's

@@ -6,8 +6,8 @@
 /// \file
 /// An incident is a disturbance of the context stack (or of the thread's stream-capture
 /// mode, or of the runtime's last error) that a guard found when its scope ended (or in
-/// `Reassert()`), and what the guard did about it. It names the guard's file and line, which
-/// is where to start looking for the culprit.
+/// `Reassert()`), and what the guard did about it; or a guard that was used wrongly. It names
+/// the guard's file and line, which is where to start looking for the culprit.
 ///
 ///   void Log(const cuguest::Incident& i) noexcept {
 ///     my_log("%s:%d: a callee %s; the stack was %s", i.file, i.line,

@@ -114,10 +114,11 @@ class PerContext {
     CUGUEST_HIDE Pin(Pin&& other) noexcept
         : value_(std::exchange(other.value_, nullptr)), stripe_(other.stripe_) {}
     CUGUEST_HIDE Pin& operator=(Pin&& other) noexcept {
-      if (this == &other) return *this;
+      T* const value = std::exchange(other.value_, nullptr);
+      internal::PinStripe* const stripe = other.stripe_;
       Release();
-      value_ = std::exchange(other.value_, nullptr);
-      stripe_ = other.stripe_;
+      value_ = value;
+      stripe_ = stripe;
       return *this;
     }
     CUGUEST_HIDE ~Pin() { Release(); }
@@ -129,7 +130,7 @@ class PerContext {
 
    private:
     friend class PerContext;
-    CUGUEST_HIDE explicit Pin(const internal::PerContextTable::Held& held) noexcept
+    CUGUEST_HIDE explicit Pin(internal::PerContextTable::Held held) noexcept
         : value_(static_cast<T*>(held.value)), stripe_(held.stripe) {}
     CUGUEST_HIDE void Release() noexcept {
       if (value_ != nullptr) internal::PerContextTable::Unpin(stripe_);

@@ -42,9 +42,8 @@
 // H100 with driver 580.159.04 cuCtxGetId crashed in 1 of 8 runs where that memory was in use
 // again.) The memory is there
 //
-//   (1) for a primary context, as long as the process (cudasim/test/primary_facts_test.cc): whether
-//   it
-//       is one is found out while its value is made, when it is current and alive;
+//   (1) for a primary context, as long as the process (cudasim/test/primary_facts_test.cc):
+//       whether it is one is found out while its value is made, when it is current and alive;
 //   (2) for a context that is current on this thread, dead or alive: an entry of a stack keeps it
 //       (cudasim/test/destroyed_facts_test.cc);
 //   (3) where the caller says so: a context that is passed to GetOrMake() or Forget().

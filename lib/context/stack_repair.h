@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a guard does when its scope ends and the stack is not what it left: the slow
-// half of context_guard.h, and the code behind its two Notes.
+// half of context_guard.h, and the code behind its Notes [How a guard restores] and [What is
+// inferred].
 
 #ifndef CUGUEST_LIB_CONTEXT_STACK_REPAIR_H_
 #define CUGUEST_LIB_CONTEXT_STACK_REPAIR_H_

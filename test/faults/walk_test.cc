@@ -41,7 +41,7 @@ void WalkOver(const char* tables, const std::vector<Call>& operations) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(faults, *cuguest_test::OnlySim())
+BOOST_AUTO_TEST_SUITE(walk, *cuguest_test::OnlySim())
 
 BOOST_AUTO_TEST_CASE(of_the_core) { WalkOver("the core", CallsOfCore()); }
 

@@ -251,7 +251,7 @@ auto NeedsStaticRuntime() {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_SUITE(exchanges, cuguest_runtime_test::HostKernels)
+BOOST_FIXTURE_TEST_SUITE(exchange, cuguest_runtime_test::HostKernels)
 
 BOOST_AUTO_TEST_CASE(in_a_users_context) { ExchangeInAUsersContext(LoadBoth()); }
 

@@ -63,7 +63,7 @@ void MakeAll(const std::vector<Call>& calls, const Things& things) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(runtime_reentry, *OnlySim())
+BOOST_AUTO_TEST_SUITE(reentry, *OnlySim())
 
 BOOST_AUTO_TEST_CASE(bridge_memory_and_streams) { MakeAll(Calls(), Things()); }
 

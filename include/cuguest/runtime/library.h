@@ -114,9 +114,9 @@ class LibraryTable {
 ///
 /// Stack:   net 0.
 /// Count:   none; it keeps no context alive. Call Forget() before destroying a context. The
-/// destructor
-///          destroys the handles of primary contexts and of the current context, and gives up all
-///          others, as PerContext does: call ForgetAll() first where the contexts go on.
+///          destructor destroys the handles of primary contexts and of the current context, and
+///          gives up all others, as PerContext does: call ForgetAll() first where the contexts go
+///          on.
 /// Threads: all members but the destructor, from any threads at the same time.
 /// Fork, and the end of the process: as PerContext. In a forked child and in a stream callback
 ///          everything is refused and nothing is called. It is no object with static or
@@ -218,8 +218,7 @@ class [[nodiscard]] LibraryScope {
   /// Ends the scope now. Does nothing the second time.
   ///
   /// Errors: kFailedPrecondition  the context was destroyed or reset inside the scope: the handle
-  ///         was
-  ///                              given up
+  ///                              was given up
   ///         those of the library's ToStatus()  the handle could not be put back as it was made
   ///         as ContextGuard::Restore           the caller's stack could not be restored
   CUGUEST_HIDE absl::Status Restore() { return scope_.Restore(); }

@@ -8,8 +8,7 @@
 //   CheckBlocks                         the capture is invalidated
 //   parameters (launch_parameters.h)    harmless
 //   CheckResources                      the capture is invalidated; in a capture it comes before
-//   the
-//                                       parameters
+//                                       the parameters
 //   CheckRun                            not looked at in a capture
 
 #ifndef CUDASIM_DRIVER_LAUNCH_LAUNCH_CONFIG_H_
