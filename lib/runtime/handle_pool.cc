@@ -68,8 +68,7 @@ bool HandlePool::Take(HandleSlot* slot, const void* kind) const noexcept {
 }
 
 HandleSlot* HandlePool::TakeIdle(const void* kind) noexcept {
-  // Threads that began one after the other have hints of their own. With hints by a hash sixteen
-  // threads shared some, and a scope took twice as long.
+  // Threads that began one after the other have hints of their own.
   Atomic<HandleSlot*>& hint = hints_[ThreadNumber() % kHints];
   HandleSlot* const hinted = hint.load(std::memory_order_acquire);
   if (hinted != nullptr && Take(hinted, kind)) return hinted;

@@ -162,11 +162,11 @@ Rows Make() {
        {kCurrent, "`ContextGuard`, `kAlwaysPush`", 1, 1.75},
        {kOther, "`ContextGuard(handle)`", 1, 1.55},
        {kOther, "`ContextGuard(ContextRef)`", 1, 1.9},
-       {kCurrent, "`ContextGuard(handle)`", 1, 2, kCallsOfHandle},
-       {kCurrent, "`ContextGuard(ContextRef)`", 1, 2, kCallsOfRef},
-       {kCurrent, "`ContextGuard(ContextRef)`", 16, 2, kCallsOfRef},
-       {kOther, "`ContextGuard(handle)`", 1, 1.5, kSwitchesOfHandle},
-       {kOther, "`ContextGuard(ContextRef)`", 1, 1.5, kSwitchesOfRef}},
+       {kCurrent, "`ContextGuard(handle)`", 1, 1.6, kCallsOfHandle},
+       {kCurrent, "`ContextGuard(ContextRef)`", 1, 1.3, kCallsOfRef},
+       {kCurrent, "`ContextGuard(ContextRef)`", 16, 1.4, kCallsOfRef},
+       {kOther, "`ContextGuard(handle)`", 1, 1.3, kSwitchesOfHandle},
+       {kOther, "`ContextGuard(ContextRef)`", 1, 1.3, kSwitchesOfRef}},
       objects};
 }
 

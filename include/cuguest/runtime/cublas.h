@@ -208,10 +208,11 @@ class CublasHandles : public LibraryHandles<CublasLibrary> {
 ///            kResourceExhausted   a handle had to be made, and there was no memory
 ///            and others of ContextGuard, CaptureModeGuard and ToStatus(cublasStatus_t)
 /// Cost:    with an idle handle and the context current, five contention-free driver calls (six
-///          for stream 0), one cublasSetStream and four cublasGet...: about 0.2 us on an H100
-///          beside the cublasSetStream (34 ns) that is needed anyhow. A push and a pop more if it
-///          is not current. A thread finds the handle that it had last at once. The first scope in
-///          a context, and the first at each depth of concurrency, makes its handle: see
+///          for stream 0), one cublasSetStream and four cublasGet...: 1.6 times a push, a
+///          cublasSetStream and a pop on an H200, and the whole scope 2.2 times; with 16 threads
+///          0.15 times (test/benchmark/library_rows.cc). A push and a pop more if it is not
+///          current. A thread finds the handle that it had last at once. The first scope in a
+///          context, and the first at each depth of concurrency, makes its handle: see
 ///          CublasHandles.
 /// Needs:   what cuBLAS does.
 /// Source:  test/runtime/cublas_test.cc; test/runtime/library_test.cc.
