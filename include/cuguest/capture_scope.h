@@ -92,7 +92,7 @@ class CUGUEST_API CaptureScope {
   ///         Nothing has changed then.
   /// Cost:   four driver calls, contention-free.
   /// Source: CUDA Driver API, cuStreamBeginCapture;
-  /// cudasim/test/capture_begin_and_end_facts_test.cc.
+  ///         cudasim/test/capture_begin_and_end_facts_test.cc.
   [[nodiscard]] static absl::StatusOr<CaptureScope> Begin(
       const StreamRef& stream, CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
 

@@ -22,7 +22,7 @@
 ///
 /// Between devices no peer access is needed. Without it the driver goes through the host.
 /// Source: CUDA Programming Guide, "Peer-to-Peer Memory Copy";
-/// cudasim/test/two_devices_facts_test.cc, cudasim/test/memory_facts_test.cc.
+///         cudasim/test/two_devices_facts_test.cc, cudasim/test/memory_facts_test.cc.
 ///
 /// Note [When a copy is done]
 /// ~~~~~~~~~~~~~~~~~~~~~~~~~~

@@ -34,7 +34,7 @@
 /// most calls of the runtime make the primary context of device 0 current and leave it so: work
 /// inside a ContextGuard, or a CalleeScope (runtime/callee_scope.h).
 /// Source: test/runtime/conversion_test.cc, every object in every direction and context;
-/// cudasim/test/runtime_stream_facts_test.cc, with another or nothing current.
+///         cudasim/test/runtime_stream_facts_test.cc, with another or nothing current.
 
 #ifndef CUGUEST_RUNTIME_HANDLE_H_
 #define CUGUEST_RUNTIME_HANDLE_H_
