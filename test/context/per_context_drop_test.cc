@@ -153,6 +153,22 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(pins)
 
+BOOST_AUTO_TEST_CASE(a_pin_that_is_assigned_to_itself_still_holds) {
+  Ledger ledger;
+  const OwnContext a;
+  const ContextRef ref = ContextRef::Borrow(a.get());
+  Cache cache;
+  Cache::Pin pin = cache.GetOrMake(ref, Maker(&ledger)).value();
+  Cache::Pin& same = pin;
+  pin = std::move(same);
+  BOOST_TEST(cache.Forget(ref));
+  BOOST_REQUIRE(ledger.alive() == 1);
+  BOOST_TEST(pin->IsWhole());
+  pin = Cache::Pin();
+  BOOST_TEST(!cache.Forget(ref));
+  BOOST_TEST(ledger.alive() == 0);
+}
+
 BOOST_AUTO_TEST_CASE(a_pin_keeps_a_dropped_value) {
   Ledger ledger;
   const OwnContext a;
