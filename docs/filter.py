@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """filter.py FILE: prints a header or a page as Doxygen is to read it, line by line.
 
 The headers' comments are plain text, to be read in an editor:

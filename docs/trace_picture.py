@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """trace_picture.py TRACE: prints an SVG picture of a trace of `cuguest-audit --trace`, as Perfetto draws it.
 
 A row for each entry of each thread's context stack, with the context's name or number, a mark with its name for each finding, and a row for

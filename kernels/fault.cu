@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Writes through a null pointer: the launch ends in CUDA_ERROR_ILLEGAL_ADDRESS, a
 // sticky error, after which every context of the process on that device is lost. For

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Some of everything that an image can hold: kernels with C and with C++ names, variables
 // and constants of several types, shared memory, and a kernel that calls a function.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Kernels that write the bytes of their parameters, one behind the other, to the memory that
 // the last one points to: so it shows where a launch has put them. One thread is enough.

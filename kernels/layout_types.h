@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The built-in vector types and their alignment in device code, from the CUDA Programming
 // Guide's table: X(type, scalar, elements, alignment).

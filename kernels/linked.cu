@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // values[i] = Twist(values[i]), one thread each. Twist is in linked_part.cu: neither can be
 // loaded without a linker.

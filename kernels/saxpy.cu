@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // y = a * x + y over `n` floats, one thread each. The grid may be larger than n.
 //

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What does a codec gain that is handed a context?
 //
@@ -37,9 +37,9 @@
 #include "cuguest/device.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
 #include "cuguest/host_scope.h"
 #include "cuguest/incident.h"
+#include "cuguest/status.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
 #include "examples/support/example.h"
@@ -99,17 +99,14 @@ class Decoder {
 
   absl::Status Decode(const Packet& packet, const OnFrame& on_frame) {
     ContextGuard guard(context_);
-    if (!guard.ok()) return cuguest::ToStatus(guard);
-    absl::StatusOr<DeviceBuffer<unsigned char>> frame =
-        DeviceBuffer<unsigned char>::Allocate(context_, packet.bytes);
-    if (!frame.ok()) return frame.status();
-    if (absl::Status status = cuguest::Fill(frame->view(), packet.value); !status.ok()) {
-      return status;
-    }
+    CUGUEST_RETURN_IF_ERROR(guard);
+    CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<unsigned char> frame,
+                             DeviceBuffer<unsigned char>::Allocate(context_, packet.bytes));
+    CUGUEST_RETURN_IF_ERROR(cuguest::Fill(frame.view(), packet.value));
     {
       const HostScope host(guard);
-      if (!host.ok()) return cuguest::ToStatus(host);
-      on_frame(frame->get(), packet.bytes);
+      CUGUEST_RETURN_IF_ERROR(host);
+      on_frame(frame.get(), packet.bytes);
     }
     return cuguest::ToStatus(guard);
   }
@@ -205,12 +202,11 @@ void CallbackThatLeavesAPush(const House& house) {
 
 absl::Status DestroyedContext(const House& house) {
   PrintScene("The application destroys the context, and decodes once more");
-  absl::StatusOr<HostContext> mine = HostContext::Create(house.driver, house.device);
-  if (!mine.ok()) return mine.status();
-  after::Decoder decoder(mine->get());
+  CUGUEST_ASSIGN_OR_RETURN(HostContext mine, HostContext::Create(house.driver, house.device));
+  after::Decoder decoder(mine.get());
   house.stack.Set({house.a});
-  CHECK(house.driver.CtxDestroy(mine->get()) == CUDA_SUCCESS);
-  mine->Leak();
+  CHECK(house.driver.CtxDestroy(mine.get()) == CUDA_SUCCESS);
+  mine.Leak();
   PrintRow("push, pop", "(not run)", "pushes a destroyed handle, which is undefined");
   const UndisturbedScope undisturbed(&support::ReportDisturbance);
   const absl::Status refused = decoder.Decode(kFrame, nullptr);
@@ -221,15 +217,13 @@ absl::Status DestroyedContext(const House& house) {
 }
 
 absl::Status Demonstrate(const Driver& driver, Device device) {
-  const absl::StatusOr<HostContext> a = HostContext::Create(driver, device);
-  if (!a.ok()) return a.status();
-  const absl::StatusOr<HostContext> f = HostContext::Create(driver, device);
-  if (!f.ok()) return f.status();
+  CUGUEST_ASSIGN_OR_RETURN(const HostContext a, HostContext::Create(driver, device));
+  CUGUEST_ASSIGN_OR_RETURN(const HostContext f, HostContext::Create(driver, device));
   Cast cast;
-  cast.Name("A", a->get());
-  cast.Name("F", f->get());
-  HostStack stack(driver, {a->get()});
-  const House house = {driver, device, a->get(), f->get(), cast, stack};
+  cast.Name("A", a.get());
+  cast.Name("F", f.get());
+  HostStack stack(driver, {a.get()});
+  const House house = {driver, device, a.get(), f.get(), cast, stack};
 
   Frame(house);
   FrameThatIsTooLarge(house);

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What does a communication library gain that registers foreign memory?
 //
@@ -33,7 +33,7 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/device.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
+#include "cuguest/status.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
 #include "examples/support/example.h"
@@ -96,7 +96,7 @@ struct Region {
 
 absl::Status Send(const Driver& cuda, const Region& region, std::size_t bytes, Wire* wire) {
   const ContextGuard guard(region.context.incarnation());
-  if (!guard.ok()) return cuguest::ToStatus(guard);
+  CUGUEST_RETURN_IF_ERROR(guard);
   wire->resize(bytes);
   return cuguest::ToStatus(cuda.MemcpyDtoH(wire->data(), region.start, bytes), "send a region");
 }
@@ -118,10 +118,10 @@ absl::Status SendAll(const Driver& cuda, const std::vector<Region>& regions,
 absl::StatusOr<Region> Register(const Driver& cuda, CUdeviceptr start, std::size_t bytes,
                                 IfInactive if_inactive = IfInactive::kRefuse) {
   AcquireResult context = cuguest::AcquireFromBuffer(start, bytes, if_inactive);
-  if (!context.ok()) return context.status();
+  CUGUEST_RETURN_IF_ERROR(context);
   Region region = {start, bytes, *std::move(context)};
   Wire header;
-  if (absl::Status status = Send(cuda, region, 1, &header); !status.ok()) return status;
+  CUGUEST_RETURN_IF_ERROR(Send(cuda, region, 1, &header));
   return region;
 }
 
@@ -271,20 +271,19 @@ void PoolMemory(const House& house) {
 
 absl::Status DestroyedContext(const House& house) {
   PrintScene("The memory's context is destroyed; then the library's thread sends");
-  absl::StatusOr<HostContext> c = HostContext::Create(house.driver, house.device);
-  if (!c.ok()) return c.status();
-  const CUdeviceptr memory = house.Allocate(c->get(), 3);
+  CUGUEST_ASSIGN_OR_RETURN(HostContext c, HostContext::Create(house.driver, house.device));
+  const CUdeviceptr memory = house.Allocate(c.get(), 3);
   house.stack.Set({house.a});
-  const absl::StatusOr<after::Region> region = after::Register(house.driver, memory, kBytes);
-  if (!region.ok()) return region.status();
-  CHECK(house.driver.CtxDestroy(c->get()) == CUDA_SUCCESS);
-  c->Leak();
+  CUGUEST_ASSIGN_OR_RETURN(const after::Region region,
+                           after::Register(house.driver, memory, kBytes));
+  CHECK(house.driver.CtxDestroy(c.get()) == CUDA_SUCCESS);
+  c.Leak();
 
   PrintRow(kDriverCalls, "(not run)", "sets a destroyed handle, which is undefined");
   const UndisturbedScope undisturbed(&support::ReportDisturbance);
   std::thread([&] {
     Wire wire;
-    const absl::Status refused = after::Send(house.driver, *region, kBytes, &wire);
+    const absl::Status refused = after::Send(house.driver, region, kBytes, &wire);
     PrintRefusal(refused);
     CHECK(cuguest::CodeOf(refused) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   }).join();
@@ -292,15 +291,13 @@ absl::Status DestroyedContext(const House& house) {
 }
 
 absl::Status Demonstrate(const Driver& driver, Device device) {
-  const absl::StatusOr<HostContext> a = HostContext::Create(driver, device);
-  if (!a.ok()) return a.status();
-  const absl::StatusOr<HostContext> b = HostContext::Create(driver, device);
-  if (!b.ok()) return b.status();
+  CUGUEST_ASSIGN_OR_RETURN(const HostContext a, HostContext::Create(driver, device));
+  CUGUEST_ASSIGN_OR_RETURN(const HostContext b, HostContext::Create(driver, device));
   Cast cast;
-  cast.Name("A", a->get());
-  cast.Name("B", b->get());
-  HostStack stack(driver, {a->get()});
-  const House house = {driver, device, a->get(), b->get(), cast, stack};
+  cast.Name("A", a.get());
+  cast.Name("B", b.get());
+  HostStack stack(driver, {a.get()});
+  const House house = {driver, device, a.get(), b.get(), cast, stack};
 
   MemoryOfAnother(house);
   MoreThanThereIs(house);

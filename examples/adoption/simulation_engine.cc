@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What does a simulation engine gain that has a context of its own?
 //
@@ -36,10 +36,10 @@
 #include "cuguest/device.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
 #include "cuguest/incident.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/status.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
 #include "examples/support/example.h"
@@ -104,20 +104,20 @@ class Engine {
 
   static absl::StatusOr<Engine> Create(Device device) {
     absl::StatusOr<SharedContext> context = SharedContext::Create(device);  // current nowhere
-    if (!context.ok()) return context.status();
+    CUGUEST_RETURN_IF_ERROR(context);
     absl::StatusOr<DeviceBuffer<float>> positions =
         DeviceBuffer<float>::Allocate(context->incarnation(), kParticles);
-    if (!positions.ok()) return positions.status();
+    CUGUEST_RETURN_IF_ERROR(positions);
     return Engine(*std::move(context), *std::move(positions));
   }
 
   absl::Status Step(const Force& force) {
     ContextGuard guard(context_.incarnation());
-    if (!guard.ok()) return cuguest::ToStatus(guard);
+    CUGUEST_RETURN_IF_ERROR(guard);
     if (force) {
       force();
       guard.Reassert();  // the engine's context again, and an incident if the plugin left another
-      if (!guard.ok()) return cuguest::ToStatus(guard);
+      CUGUEST_RETURN_IF_ERROR(guard);
     }
     return cuguest::Zero(positions_.view());
   }
@@ -137,10 +137,10 @@ class Plugin {
  public:
   static absl::StatusOr<Plugin> Load(CUcontext engines) {
     absl::StatusOr<SharedContext> context = SharedContext::Attach(engines);
-    if (!context.ok()) return context.status();
+    CUGUEST_RETURN_IF_ERROR(context);
     absl::StatusOr<DeviceBuffer<float>> forces =
         DeviceBuffer<float>::Allocate(context->incarnation(), kParticles);
-    if (!forces.ok()) return forces.status();
+    CUGUEST_RETURN_IF_ERROR(forces);
     return Plugin(*std::move(context), *std::move(forces));
   }
 
@@ -208,13 +208,11 @@ absl::Status TwoEngines(const House& house) {
   }
   house.stack.Set({house.a});
   const UndisturbedScope undisturbed(&support::ReportDisturbance);
-  absl::StatusOr<after::Engine> e = after::Engine::Create(house.device);
-  if (!e.ok()) return e.status();
-  absl::StatusOr<after::Engine> f = after::Engine::Create(house.device);
-  if (!f.ok()) return f.status();
-  CHECK_OK(e->Step(nullptr));
-  CHECK_OK(f->Step(nullptr));
-  const std::string stack = house.Draw({e->context(), f->context()});
+  CUGUEST_ASSIGN_OR_RETURN(after::Engine e, after::Engine::Create(house.device));
+  CUGUEST_ASSIGN_OR_RETURN(after::Engine f, after::Engine::Create(house.device));
+  CHECK_OK(e.Step(nullptr));
+  CHECK_OK(f.Step(nullptr));
+  const std::string stack = house.Draw({e.context(), f.context()});
   PrintStack(kCuguest, stack);
   CHECK(stack == kOwn);
   return absl::OkStatus();
@@ -236,10 +234,9 @@ absl::Status PluginOfTheRuntime(const House& house) {
   const auto incidents = cuguest::IncidentCount();
   {
     const UndisturbedScope undisturbed(&support::ReportDisturbance);
-    absl::StatusOr<after::Engine> e = after::Engine::Create(house.device);
-    if (!e.ok()) return e.status();
-    CHECK_OK(e->Step(replaces));
-    const std::string stack = house.Draw({e->context()});
+    CUGUEST_ASSIGN_OR_RETURN(after::Engine e, after::Engine::Create(house.device));
+    CHECK_OK(e.Step(replaces));
+    const std::string stack = house.Draw({e.context()});
     PrintStack(kCuguest, stack);
     CHECK(stack == kOwn);
   }
@@ -253,12 +250,11 @@ absl::Status EngineEndsFirst(const House& house) {
   PrintRow(kCreateSet, "(not run)", "frees memory of a destroyed context");
   const UndisturbedScope undisturbed(&support::ReportDisturbance);
   absl::StatusOr<after::Engine> made = after::Engine::Create(house.device);
-  if (!made.ok()) return made.status();
+  CUGUEST_RETURN_IF_ERROR(made);
   auto engine = std::make_unique<after::Engine>(*std::move(made));
   const ContextRef e = ContextRef::Borrow(engine->context());
   {
-    const absl::StatusOr<after::Plugin> plugin = after::Plugin::Load(engine->context());
-    if (!plugin.ok()) return plugin.status();
+    CUGUEST_ASSIGN_OR_RETURN(const after::Plugin plugin, after::Plugin::Load(engine->context()));
     engine.reset();
     PrintRow(kCuguest, e.IsAlive() ? "E is alive" : "GONE", "the plugin holds a reference");
     CHECK(e.IsAlive());
@@ -269,15 +265,13 @@ absl::Status EngineEndsFirst(const House& house) {
 }
 
 absl::Status Demonstrate(const Driver& driver, Device device) {
-  const absl::StatusOr<HostContext> a = HostContext::Create(driver, device);
-  if (!a.ok()) return a.status();
-  const absl::StatusOr<PrimaryContext> p = PrimaryContext::Retain(device);
-  if (!p.ok()) return p.status();
-  HostStack stack(driver, {a->get()});
-  const House house = {driver, device, a->get(), p->get(), stack};
+  CUGUEST_ASSIGN_OR_RETURN(const HostContext a, HostContext::Create(driver, device));
+  CUGUEST_ASSIGN_OR_RETURN(const PrimaryContext p, PrimaryContext::Retain(device));
+  HostStack stack(driver, {a.get()});
+  const House house = {driver, device, a.get(), p.get(), stack};
 
-  if (absl::Status status = TwoEngines(house); !status.ok()) return status;
-  if (absl::Status status = PluginOfTheRuntime(house); !status.ok()) return status;
+  CUGUEST_RETURN_IF_ERROR(TwoEngines(house));
+  CUGUEST_RETURN_IF_ERROR(PluginOfTheRuntime(house));
   return EngineEndsFirst(house);
 }
 

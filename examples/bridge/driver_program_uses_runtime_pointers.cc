@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How does a driver-API program use a library that is written with the CUDA runtime?
 //
@@ -38,8 +38,7 @@
 #include "cuguest/device_ptr.h"
 #include "cuguest/device_view.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
-#include "cuguest/incident.h"
+#include "cuguest/incident_listener.h"
 #include "cuguest/kernel.h"
 #include "cuguest/launch.h"
 #include "cuguest/module.h"
@@ -47,6 +46,7 @@
 #include "cuguest/runtime/callee_scope.h"
 #include "cuguest/runtime/error.h"
 #include "cuguest/runtime/pointer.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
@@ -116,7 +116,7 @@ struct House {
 };
 
 std::string g_reported;
-void TakeReport(const cuguest::Incident& incident) {
+void TakeReport(const cuguest::Incident& incident, void*) {
   g_reported = std::string(Name(incident.kind)) + ", " + Name(incident.repair);
 }
 
@@ -132,17 +132,16 @@ absl::StatusOr<DeviceBuffer<float>> Take(cudaError_t code, float* values) {
 
 // The program's kernel on the library's memory, in the context that owns it: y = 2 x + y.
 absl::Status Triple(const DeviceView<float>& values) {
-  const absl::StatusOr<cuguest::Module> module = cuguest::Module::Load(
-      {cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy");
-  if (!module.ok()) return module.status();
-  const absl::StatusOr<cuguest::Kernel> kernel = module->GetKernel("saxpy");
-  if (!kernel.ok()) return kernel.status();
-  const absl::StatusOr<cuguest::Stream> stream = cuguest::Stream::Create(values.context());
-  if (!stream.ok()) return stream.status();
-  absl::Status status = cuguest::LaunchForElements(*kernel, values.size(), stream->ref(),
+  CUGUEST_ASSIGN_OR_RETURN(
+      const cuguest::Module module,
+      cuguest::Module::Load({cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size},
+                            "saxpy"));
+  CUGUEST_ASSIGN_OR_RETURN(const cuguest::Kernel kernel, module.GetKernel("saxpy"));
+  CUGUEST_ASSIGN_OR_RETURN(const cuguest::Stream stream, cuguest::Stream::Create(values.context()));
+  absl::Status status = cuguest::LaunchForElements(kernel, values.size(), stream.ref(),
                                                    static_cast<unsigned>(values.size()), 2.0F,
                                                    DevicePtr(values), DevicePtr(values));
-  if (status.ok()) status = stream->ref().Synchronize();
+  if (status.ok()) status = stream.ref().Synchronize();
   return status;
 }
 
@@ -157,7 +156,7 @@ absl::StatusOr<DeviceBuffer<float>> TakeRamp(const House& house, const ContextRe
   cudaError_t made = cudaErrorUnknown;
   {
     const CalleeScope scope(home);
-    if (!scope.ok()) return cuguest::ToStatus(scope);
+    CUGUEST_RETURN_IF_ERROR(scope);
     PrintStack(house, "in the scope");
     made = library::MakeRamp(&ramp);
   }
@@ -166,37 +165,36 @@ absl::StatusOr<DeviceBuffer<float>> TakeRamp(const House& house, const ContextRe
 
 // The program's pointer, of cuMemAlloc, is used by the library.
 absl::Status LendCopy(const ContextRef& home, DeviceView<const float> values, double* sum) {
-  absl::StatusOr<DeviceBuffer<float>> own = DeviceBuffer<float>::Allocate(home, values.size());
-  if (!own.ok()) return own.status();
-  if (absl::Status status = cuguest::Copy(own->view(), values); !status.ok()) return status;
+  CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<float> own,
+                           DeviceBuffer<float>::Allocate(home, values.size()));
+  CUGUEST_RETURN_IF_ERROR(cuguest::Copy(own.view(), values));
   const CalleeScope scope(home);
-  if (!scope.ok()) return cuguest::ToStatus(scope);
-  return cuguest::runtime::ToStatus(library::Sum(ToRuntime<float>(own->get()), sum),
+  CUGUEST_RETURN_IF_ERROR(scope);
+  return cuguest::runtime::ToStatus(library::Sum(ToRuntime<float>(own.get()), sum),
                                     "let the library add numbers");
 }
 
 absl::Status ExchangePointers(const House& house, const ContextRef& home) {
   const UndisturbedScope undisturbed(&support::ReportDisturbance);
   PrintStack(house, "before");
-  absl::StatusOr<DeviceBuffer<float>> values = TakeRamp(house, home);
-  if (!values.ok()) return values.status();
-  CHECK(values->context() == home);
-  if (absl::Status status = Triple(values->view()); !status.ok()) return status;
-  CHECK(Holds(values->view(), Ramp(3)));
+  CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<float> values, TakeRamp(house, home));
+  CHECK(values.context() == home);
+  CUGUEST_RETURN_IF_ERROR(Triple(values.view()));
+  CHECK(Holds(values.view(), Ramp(3)));
   PrintRow("the library's numbers", "tripled", "by a kernel of the driver API");
 
   double sum = 0;
-  CHECK_OK(LendCopy(home, values->view(), &sum));
+  CHECK_OK(LendCopy(home, values.view(), &sum));
   CHECK(sum == 3.0 * 999 * 1000 / 2);
   PrintRow("the host's numbers", "summed", "by the library: the same address");
-  CHECK_OK(values->Free());
+  CHECK_OK(values.Free());
   PrintStack(house, "after, and freed");
   return absl::OkStatus();
 }
 
 absl::Status OwnContext(const House& house) {
   PrintScene("A library that does not choose a device works in the program's context A");
-  if (absl::Status status = ExchangePointers(house, house.a); !status.ok()) return status;
+  CUGUEST_RETURN_IF_ERROR(ExchangePointers(house, house.a));
   CHECK(!IsActive(house.device));
   return absl::OkStatus();
 }
@@ -221,12 +219,10 @@ void Bare(const House& house) {
 
 // A program that works in A copies what the library allocated in P.
 absl::Status CopyHome(const House& house, DeviceBuffer<float> foreign) {
-  absl::StatusOr<DeviceBuffer<float>> own = DeviceBuffer<float>::Allocate(house.a, foreign.size());
-  if (!own.ok()) return own.status();
-  if (absl::Status status = cuguest::Copy(own->view(), foreign.view()); !status.ok()) {
-    return status;
-  }
-  CHECK(Holds(own->view(), Ramp(1)));
+  CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<float> own,
+                           DeviceBuffer<float>::Allocate(house.a, foreign.size()));
+  CUGUEST_RETURN_IF_ERROR(cuguest::Copy(own.view(), foreign.view()));
+  CHECK(Holds(own.view(), Ramp(1)));
   return foreign.Free();
 }
 
@@ -240,7 +236,7 @@ struct Ramps {
 
 absl::Status CallInAScope(const House& house, Ramps* ramps) {
   CalleeScope scope(house.a);
-  if (!scope.ok()) return cuguest::ToStatus(scope);
+  CUGUEST_RETURN_IF_ERROR(scope);
   PrintRow("in the scope", house.cast.Draw(), "pushed for the library");
   CHECK(library::Initialize() == cudaSuccess);
   PrintStack(house, "after cudaSetDevice");
@@ -257,62 +253,56 @@ absl::Status InAScope(const House& house, CUcontext p) {
   PrintScene("The same inside a CalleeScope");
   PrintStack(house, "before");
   Ramps ramps;
-  if (absl::Status status = CallInAScope(house, &ramps); !status.ok()) return status;
+  CUGUEST_RETURN_IF_ERROR(CallInAScope(house, &ramps));
   PrintRow("after", house.cast.Draw(), g_reported);
   CHECK(house.cast.Draw() == "[X] [A]<");
   CHECK(!g_reported.empty());
 
   absl::StatusOr<DeviceBuffer<float>> in_p = Take(ramps.before_code, ramps.before);
-  if (!in_p.ok()) return in_p.status();
-  absl::StatusOr<DeviceBuffer<float>> in_a = Take(ramps.after_code, ramps.after);
-  if (!in_a.ok()) return in_a.status();
-  CHECK(in_p->context().get() == p && in_a->context() == house.a);
+  CUGUEST_RETURN_IF_ERROR(in_p);
+  CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<float> in_a, Take(ramps.after_code, ramps.after));
+  CHECK(in_p->context().get() == p && in_a.context() == house.a);
   support::PrintParagraph(
       "What it allocated before Reassert() is P's memory, and after it A's. Either is freed in its "
       "own context. P stays active: the library has a reference.");
-  CHECK_OK(in_a->Free());
+  CHECK_OK(in_a.Free());
   return CopyHome(house, *std::move(in_p));
 }
 
 // cudaSetDevice does not change the stack of a program that works in the primary context.
 absl::Status InThePrimary(const House& house) {
   PrintScene("The program works in P itself");
-  const absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(house.device);
-  if (!primary.ok()) return primary.status();
-  house.stack.Set({primary->get()});
+  CUGUEST_ASSIGN_OR_RETURN(const PrimaryContext primary, PrimaryContext::Retain(house.device));
+  house.stack.Set({primary.get()});
   {
     const UndisturbedScope undisturbed(&support::ReportDisturbance);
     g_reported.clear();
-    const CalleeScope scope(primary->incarnation());
-    if (!scope.ok()) return cuguest::ToStatus(scope);
+    const CalleeScope scope(primary.incarnation());
+    CUGUEST_RETURN_IF_ERROR(scope);
     CHECK(library::Initialize() == cudaSuccess);
   }
   CHECK(g_reported.empty());
-  return ExchangePointers(house, primary->incarnation());
+  return ExchangePointers(house, primary.incarnation());
 }
 
 absl::Status Demonstrate(const Driver& driver, Device device) {
-  const absl::StatusOr<HostContext> x = HostContext::Create(driver, device);
-  if (!x.ok()) return x.status();
-  const absl::StatusOr<HostContext> a = HostContext::Create(driver, device);
-  if (!a.ok()) return a.status();
-  const absl::StatusOr<CUcontext> p = support::HandleOfPrimary(device);
-  if (!p.ok()) return p.status();
+  CUGUEST_ASSIGN_OR_RETURN(const HostContext x, HostContext::Create(driver, device));
+  CUGUEST_ASSIGN_OR_RETURN(const HostContext a, HostContext::Create(driver, device));
+  CUGUEST_ASSIGN_OR_RETURN(const CUcontext p, support::HandleOfPrimary(device));
   Cast cast;
-  cast.Name("X", x->get());
-  cast.Name("A", a->get());
-  cast.Name("P", *p);
-  HostStack stack(driver, {x->get(), a->get()});
-  const House house{driver, device, ContextRef::Borrow(a->get()), cast, stack};
+  cast.Name("X", x.get());
+  cast.Name("A", a.get());
+  cast.Name("P", p);
+  HostStack stack(driver, {x.get(), a.get()});
+  const House house{driver, device, ContextRef::Borrow(a.get()), cast, stack};
 
-  cuguest::SetIncidentHandler(&TakeReport);
-  if (absl::Status status = OwnContext(house); !status.ok()) return status;
+  const cuguest::IncidentListener listener(&TakeReport);
+  CUGUEST_RETURN_IF_ERROR(OwnContext(house));
   Bare(house);
-  Repair(house, x->get(), *p);
-  if (absl::Status status = InAScope(house, *p); !status.ok()) return status;
-  if (absl::Status status = InThePrimary(house); !status.ok()) return status;
-  Repair(house, x->get(), *p);
-  cuguest::SetIncidentHandler(nullptr);
+  Repair(house, x.get(), p);
+  CUGUEST_RETURN_IF_ERROR(InAScope(house, p));
+  CUGUEST_RETURN_IF_ERROR(InThePrimary(house));
+  Repair(house, x.get(), p);
   return absl::OkStatus();
 }
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How does a library of the driver API serve a program of the CUDA runtime?
 //
@@ -38,10 +38,10 @@
 #include "cuguest/device_ptr.h"
 #include "cuguest/device_view.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
 #include "cuguest/kernel.h"
 #include "cuguest/launch.h"
 #include "cuguest/module.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/bridge/triple.h"
@@ -64,10 +64,10 @@ using cuguest::StreamRef;
 using Trace = std::function<void()>;  // called while the library is at work
 
 absl::StatusOr<Kernel> LoadSaxpy() {
-  const absl::StatusOr<Module> module =
-      Module::Load({cuguest_kernels::saxpy_ptx, cuguest_kernels::saxpy_ptx_size}, "saxpy");
-  if (!module.ok()) return module.status();
-  return module->GetKernel("saxpy");  // which keeps the module loaded
+  CUGUEST_ASSIGN_OR_RETURN(
+      const Module module,
+      Module::Load({cuguest_kernels::saxpy_ptx, cuguest_kernels::saxpy_ptx_size}, "saxpy"));
+  return module.GetKernel("saxpy");  // which keeps the module loaded
 }
 
 // One for all contexts. Never destroyed.
@@ -79,30 +79,27 @@ const absl::StatusOr<Kernel>& Saxpy() {
 // y = a * x + y, in the order of `stream`; does not wait.
 absl::Status Axpy(CUstream stream, float a, const float* x, float* y, std::size_t count,
                   const Trace& trace = nullptr) {
-  const absl::StatusOr<DeviceView<const float>> from = DeviceView<const float>::Borrow(x, count);
-  if (!from.ok()) return from.status();
-  const absl::StatusOr<DeviceView<float>> to = DeviceView<float>::Borrow(y, count);
-  if (!to.ok()) return to.status();
-  const absl::StatusOr<StreamRef> work = StreamRef::Borrow(stream);
-  if (!work.ok()) return work.status();
+  CUGUEST_ASSIGN_OR_RETURN(const DeviceView<const float> from,
+                           DeviceView<const float>::Borrow(x, count));
+  CUGUEST_ASSIGN_OR_RETURN(const DeviceView<float> to, DeviceView<float>::Borrow(y, count));
+  CUGUEST_ASSIGN_OR_RETURN(const StreamRef work, StreamRef::Borrow(stream));
 
   const absl::StatusOr<Kernel>& saxpy = Saxpy();
-  if (!saxpy.ok()) return saxpy.status();
+  CUGUEST_RETURN_IF_ERROR(saxpy);
 
-  const ContextGuard guard(work->context());
-  if (!guard.ok()) return cuguest::ToStatus(guard);
+  const ContextGuard guard(work.context());
+  CUGUEST_RETURN_IF_ERROR(guard);
   if (trace) trace();
-  return cuguest::LaunchForElements(*saxpy, count, *work, static_cast<unsigned>(count), a,
-                                    DevicePtr(*from), DevicePtr(*to));
+  return cuguest::LaunchForElements(*saxpy, count, work, static_cast<unsigned>(count), a,
+                                    DevicePtr(from), DevicePtr(to));
 }
 
 // What `values` points to, when no stream writes it any more. The copy finds the context that owns
 // the memory.
 absl::StatusOr<std::vector<float>> Read(const float* values, std::size_t count) {
-  const absl::StatusOr<DeviceView<const float>> from =
-      DeviceView<const float>::Borrow(values, count);
-  if (!from.ok()) return from.status();
-  return cuguest::Download(*from);
+  CUGUEST_ASSIGN_OR_RETURN(const DeviceView<const float> from,
+                           DeviceView<const float>::Borrow(values, count));
+  return cuguest::Download(from);
 }
 
 }  // namespace guest

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A kernel as the programs of the CUDA runtime have them: linked in with its symbol, and
 // launched by <<<>>>.

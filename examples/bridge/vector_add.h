@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // kernels/vector_add.cu as programs of the CUDA runtime have it: linked with its
 // symbol, and launched by <<<>>>.

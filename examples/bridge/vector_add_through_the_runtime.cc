@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What does a program of the CUDA runtime gain by launching through the driver?
 //
@@ -39,6 +39,7 @@
 #include "cuguest/runtime/error.h"
 #include "cuguest/runtime/function.h"
 #include "cuguest/runtime/handle.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
 #include "examples/bridge/vector_add.h"
 #include "examples/support/check.h"
@@ -95,9 +96,8 @@ absl::Status LaunchByRuntime(const Program& p) {
 }
 
 absl::Status LaunchByDriver(const Program& p, const Kernel& kernel) {
-  const absl::StatusOr<StreamRef> work = p.work();
-  if (!work.ok()) return work.status();
-  return cuguest::LaunchForElements(kernel, kCount, *work, kCount, DevicePtr<const float>(p.a),
+  CUGUEST_ASSIGN_OR_RETURN(const StreamRef work, p.work());
+  return cuguest::LaunchForElements(kernel, kCount, work, kCount, DevicePtr<const float>(p.a),
                                     DevicePtr<const float>(p.b), DevicePtr(p.c));
 }
 
@@ -158,18 +158,16 @@ absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device) {
   const support::HostStack stack(driver, {});  // empties it at the end
   {
     const Program program;
-    const absl::StatusOr<Module> module =
+    CUGUEST_ASSIGN_OR_RETURN(
+        const Module module,
         Module::Load({cuguest_kernels::vector_add_fatbin, cuguest_kernels::vector_add_fatbin_size},
-                     "vector_add");
-    if (!module.ok()) return module.status();
-    const absl::StatusOr<Kernel> loaded = module->GetKernel("vector_add");
-    if (!loaded.ok()) return loaded.status();
-    const absl::StatusOr<CUkernel> symbol = cuguest::runtime::KernelOf(SymbolOfVectorAdd());
-    if (!symbol.ok()) return symbol.status();
-    const absl::StatusOr<Kernel> linked = Kernel::Borrow(*symbol);
-    if (!linked.ok()) return linked.status();
-    ThreeTimes(program, *loaded, *linked);
-    TooLarge(program, *loaded);
+                     "vector_add"));
+    CUGUEST_ASSIGN_OR_RETURN(const Kernel loaded, module.GetKernel("vector_add"));
+    CUGUEST_ASSIGN_OR_RETURN(const CUkernel symbol,
+                             cuguest::runtime::KernelOf(SymbolOfVectorAdd()));
+    CUGUEST_ASSIGN_OR_RETURN(const Kernel linked, Kernel::Borrow(symbol));
+    ThreeTimes(program, loaded, linked);
+    TooLarge(program, loaded);
   }
   SUCCEEDS(cudaDeviceReset());
   return absl::OkStatus();

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How does a program compile and link PTX, and read what the compiler and the linker report?
 //
@@ -52,6 +52,7 @@
 #include "cuguest/linker.h"
 #include "cuguest/module.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
 #include "examples/support/check.h"
 #include "examples/support/example.h"
@@ -175,45 +176,37 @@ void ShowResult(bool is_right) {
 // Loads a text that does not compile.
 absl::Status LoadBad(const ContextRef& context, const std::string& text, const char* name,
                      absl::StatusCode code, const std::string& words) {
-  const absl::StatusOr<CodeImage> image = CodeImage::FromPtx(text, name);
-  if (!image.ok()) return image.status();
-  ShowRefusal("loaded", Module::LoadIn(context, *image).status(), code, words);
+  CUGUEST_ASSIGN_OR_RETURN(const CodeImage image, CodeImage::FromPtx(text, name));
+  ShowRefusal("loaded", Module::LoadIn(context, image).status(), code, words);
   return absl::OkStatus();
 }
 
 absl::StatusOr<int> RunAnswer(const ContextRef& context, const Module& module) {
-  const absl::StatusOr<Kernel> answer = module.GetKernel("answer");
-  if (!answer.ok()) return answer.status();
-  const absl::StatusOr<Stream> stream = Stream::Create(context);
-  if (!stream.ok()) return stream.status();
-  absl::StatusOr<DeviceBuffer<int>> to = DeviceBuffer<int>::Allocate(context, 1);
-  if (!to.ok()) return to.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Kernel answer, module.GetKernel("answer"));
+  CUGUEST_ASSIGN_OR_RETURN(const Stream stream, Stream::Create(context));
+  CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<int> to, DeviceBuffer<int>::Allocate(context, 1));
   const LaunchShape one{/*grid=*/1, /*block=*/1};
-  absl::Status status = cuguest::Launch(*answer, one, stream->ref(), DevicePtr(to->view()));
-  if (status.ok()) status = stream->ref().Synchronize();
+  absl::Status status = cuguest::Launch(answer, one, stream.ref(), DevicePtr(to.view()));
+  if (status.ok()) status = stream.ref().Synchronize();
   if (!status.ok()) return status;
-  const absl::StatusOr<std::vector<int>> result = cuguest::Download(to->view());
-  if (!result.ok()) return result.status();
-  return result->front();
+  CUGUEST_ASSIGN_OR_RETURN(const std::vector<int> result, cuguest::Download(to.view()));
+  return result.front();
 }
 
 absl::Status LoadGood(const ContextRef& context) {
   PrintScene("The same without the mistake");
-  const absl::StatusOr<CodeImage> image = CodeImage::FromPtx(kAnswer, "answer.ptx");
-  if (!image.ok()) return image.status();
+  CUGUEST_ASSIGN_OR_RETURN(const CodeImage image, CodeImage::FromPtx(kAnswer, "answer.ptx"));
   JitOptions options;
   options.verbose = true;
   JitReport report;
-  const absl::StatusOr<Module> module = Module::LoadIn(context, *image, options, &report);
-  if (!module.ok()) return module.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Module module, Module::LoadIn(context, image, options, &report));
   // The driver caches what it has compiled, and does not compile it again.
   PrintRow("loaded",
            report.milliseconds > 0 ? "in " + InMilliseconds(report) : "from the driver's cache");
   PrintLines(report.info_log);
   CHECK(report.error_log.empty());
-  const absl::StatusOr<int> answer = RunAnswer(context, *module);
-  if (!answer.ok()) return answer.status();
-  ShowResult(*answer == 42);
+  CUGUEST_ASSIGN_OR_RETURN(const int answer, RunAnswer(context, module));
+  ShowResult(answer == 42);
   return absl::OkStatus();
 }
 
@@ -226,20 +219,17 @@ absl::Status AddPtx(const std::string& text, const char* name, Linker* linker) {
 // A linked image is loaded like any other.
 absl::StatusOr<std::vector<float>> RunShape(const ContextRef& context, const CodeImage& image,
                                             const std::vector<float>& values) {
-  const absl::StatusOr<Module> module = Module::LoadIn(context, image);
-  if (!module.ok()) return module.status();
-  const absl::StatusOr<Kernel> shape = module->GetKernel("shape");
-  if (!shape.ok()) return shape.status();
-  const absl::StatusOr<Stream> stream = Stream::Create(context);
-  if (!stream.ok()) return stream.status();
-  absl::StatusOr<DeviceBuffer<float>> buffer = DeviceBuffer<float>::CopyOf(context, values);
-  if (!buffer.ok()) return buffer.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Module module, Module::LoadIn(context, image));
+  CUGUEST_ASSIGN_OR_RETURN(const Kernel shape, module.GetKernel("shape"));
+  CUGUEST_ASSIGN_OR_RETURN(const Stream stream, Stream::Create(context));
+  CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<float> buffer,
+                           DeviceBuffer<float>::CopyOf(context, values));
   absl::Status status =
-      cuguest::LaunchForElements(*shape, values.size(), stream->ref(),
-                                 static_cast<unsigned>(values.size()), DevicePtr(buffer->view()));
-  if (status.ok()) status = stream->ref().Synchronize();
+      cuguest::LaunchForElements(shape, values.size(), stream.ref(),
+                                 static_cast<unsigned>(values.size()), DevicePtr(buffer.view()));
+  if (status.ok()) status = stream.ref().Synchronize();
   if (!status.ok()) return status;
-  return cuguest::Download(buffer->view());
+  return cuguest::Download(buffer.view());
 }
 
 absl::Status LinkBoth(const ContextRef& context) {
@@ -247,33 +237,32 @@ absl::Status LinkBoth(const ContextRef& context) {
   JitOptions options;
   options.verbose = true;
   Linker linker(context, options);
-  if (absl::Status status = AddPtx(kKernel, "kernel.ptx", &linker); !status.ok()) return status;
-  if (absl::Status status = AddPtx(kFunction, "function.ptx", &linker); !status.ok()) return status;
+  CUGUEST_RETURN_IF_ERROR(AddPtx(kKernel, "kernel.ptx", &linker));
+  CUGUEST_RETURN_IF_ERROR(AddPtx(kFunction, "function.ptx", &linker));
   JitReport report;
-  const absl::StatusOr<CodeImage> linked = linker.Complete(&report);
-  if (!linked.ok()) return linked.status();
+  CUGUEST_ASSIGN_OR_RETURN(const CodeImage linked, linker.Complete(&report));
 
-  PrintRow("inputs", linked->name());
-  PrintRow("linked", ToString(linked->kind()),
-           std::to_string(linked->bytes().size()) + " bytes, in " + InMilliseconds(report));
+  PrintRow("inputs", linked.name());
+  PrintRow("linked", ToString(linked.kind()),
+           std::to_string(linked.bytes().size()) + " bytes, in " + InMilliseconds(report));
   PrintRow("the linker reports", report.info_log.empty() ? "nothing" : "this:");
   PrintLines(report.info_log);
   CHECK(absl::StrContains(report.info_log, "shape"));
   CHECK(report.error_log.empty());
-  CHECK(linked->kernel_names() == std::vector<std::string>{"shape"});
+  CHECK(linked.kernel_names() == std::vector<std::string>{"shape"});
 
-  const absl::StatusOr<std::vector<float>> values = RunShape(context, *linked, support::Ramp(1));
-  if (!values.ok()) return values.status();
-  ShowResult(*values == support::Ramp(3));
+  CUGUEST_ASSIGN_OR_RETURN(const std::vector<float> values,
+                           RunShape(context, linked, support::Ramp(1)));
+  ShowResult(values == support::Ramp(3));
   return absl::OkStatus();
 }
 
 absl::Status LinkWithoutTheFunction(const ContextRef& context) {
   PrintScene("Without the function, and then with it");
   Linker linker(context);
-  if (absl::Status status = AddPtx(kKernel, "kernel.ptx", &linker); !status.ok()) return status;
+  CUGUEST_RETURN_IF_ERROR(AddPtx(kKernel, "kernel.ptx", &linker));
   ShowRefusal("linked", linker.Complete().status(), absl::StatusCode::kInvalidArgument, "Shape");
-  if (absl::Status status = AddPtx(kFunction, "function.ptx", &linker); !status.ok()) return status;
+  CUGUEST_RETURN_IF_ERROR(AddPtx(kFunction, "function.ptx", &linker));
   const absl::StatusOr<CodeImage> linked = linker.Complete();
   PrintRow("with the function", linked.ok() ? "linked" : "NOT LINKED");
   return linked.status();
@@ -283,17 +272,16 @@ absl::Status LinkWithAMistake(const ContextRef& context) {
   PrintScene("A mistake in the second text");
   Linker linker(context);
   const std::string broken = Replaced(kFunction, "mul.f32 %f2", "mul.f32 %q2");
-  if (absl::Status status = AddPtx(kKernel, "kernel.ptx", &linker); !status.ok()) return status;
-  if (absl::Status status = AddPtx(broken, "function.ptx", &linker); !status.ok()) return status;
+  CUGUEST_RETURN_IF_ERROR(AddPtx(kKernel, "kernel.ptx", &linker));
+  CUGUEST_RETURN_IF_ERROR(AddPtx(broken, "function.ptx", &linker));
   ShowRefusal("linked", linker.Complete().status(), absl::StatusCode::kInvalidArgument,
               "input 2 of 2, function.ptx");
   return absl::OkStatus();
 }
 
 absl::Status Demonstrate(const cuguest::Driver&, cuguest::Device device) {
-  const absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);
-  if (!primary.ok()) return primary.status();
-  const ContextRef context = primary->incarnation();
+  CUGUEST_ASSIGN_OR_RETURN(const PrimaryContext primary, PrimaryContext::Retain(device));
+  const ContextRef context = primary.incarnation();
   PrintScene("A mistake");
   absl::Status status = LoadBad(context, Replaced(kAnswer, "%rd2, %rd1", "%rd9, %rd1"),
                                 "mistaken.ptx", absl::StatusCode::kInvalidArgument, "line 9");

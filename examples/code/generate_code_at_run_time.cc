@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How does a program compile and run code that it receives?
 //
@@ -36,6 +36,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cudasim/sim.h"
 #include "cuguest/code_image.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/copy.h"
@@ -48,8 +49,8 @@
 #include "cuguest/module.h"
 #include "cuguest/param_buffer.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
-#include "cuguest/testing/sim.h"
 #include "examples/code/nvrtc.h"
 #include "examples/support/check.h"
 #include "examples/support/example.h"
@@ -103,15 +104,11 @@ std::string SourceOf(const Formula& formula) {
 }
 
 absl::StatusOr<Kernel> Compile(const std::string& source, const std::string& name) {
-  const absl::StatusOr<const Nvrtc*> compiler = Nvrtc::Get();
-  if (!compiler.ok()) return compiler.status();
-  const absl::StatusOr<std::string> ptx = (*compiler)->Compile(source, name + ".cu");
-  if (!ptx.ok()) return ptx.status();
-  const absl::StatusOr<CodeImage> image = CodeImage::FromPtx(*ptx, name);
-  if (!image.ok()) return image.status();
-  const absl::StatusOr<Module> module = Module::Load(*image);
-  if (!module.ok()) return module.status();
-  return module->GetKernel(name);
+  CUGUEST_ASSIGN_OR_RETURN(const Nvrtc* const compiler, Nvrtc::Get());
+  CUGUEST_ASSIGN_OR_RETURN(const std::string ptx, compiler->Compile(source, name + ".cu"));
+  CUGUEST_ASSIGN_OR_RETURN(const CodeImage image, CodeImage::FromPtx(ptx, name));
+  CUGUEST_ASSIGN_OR_RETURN(const Module module, Module::Load(image));
+  return module.GetKernel(name);
 }
 
 // Threads: any.
@@ -120,9 +117,8 @@ class Server {
   // The formula's value for every pair, computed in `client`.
   absl::StatusOr<Numbers> Evaluate(const ContextRef& client, const Formula& formula,
                                    const Numbers& xs, const Numbers& ys) {
-    const absl::StatusOr<Kernel> kernel = KernelOf(formula);
-    if (!kernel.ok()) return kernel.status();
-    return Run(client, *kernel, formula, xs, ys);
+    CUGUEST_ASSIGN_OR_RETURN(const Kernel kernel, KernelOf(formula));
+    return Run(client, kernel, formula, xs, ys);
   }
 
   std::size_t CountCompiled() {
@@ -167,32 +163,28 @@ absl::StatusOr<ParamBuffer> Pack(std::size_t count, const DeviceBuffer<float>& x
 
 absl::StatusOr<Numbers> Server::Run(const ContextRef& client, const Kernel& kernel,
                                     const Formula& formula, const Numbers& xs, const Numbers& ys) {
-  const absl::StatusOr<Stream> stream = Stream::Create(client);
-  if (!stream.ok()) return stream.status();
-  const absl::StatusOr<DeviceBuffer<float>> x = DeviceBuffer<float>::CopyOf(client, xs);
-  if (!x.ok()) return x.status();
-  const absl::StatusOr<DeviceBuffer<float>> y = DeviceBuffer<float>::CopyOf(client, ys);
-  if (!y.ok()) return y.status();
-  const absl::StatusOr<DeviceBuffer<float>> results =
-      DeviceBuffer<float>::Allocate(client, xs.size());
-  if (!results.ok()) return results.status();
-  const absl::StatusOr<ParamBuffer> params = Pack(xs.size(), *x, *y, *results, formula.parameters);
-  if (!params.ok()) return params.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Stream stream, Stream::Create(client));
+  CUGUEST_ASSIGN_OR_RETURN(const DeviceBuffer<float> x, DeviceBuffer<float>::CopyOf(client, xs));
+  CUGUEST_ASSIGN_OR_RETURN(const DeviceBuffer<float> y, DeviceBuffer<float>::CopyOf(client, ys));
+  CUGUEST_ASSIGN_OR_RETURN(const DeviceBuffer<float> results,
+                           DeviceBuffer<float>::Allocate(client, xs.size()));
+  CUGUEST_ASSIGN_OR_RETURN(const ParamBuffer params,
+                           Pack(xs.size(), x, y, results, formula.parameters));
 
-  absl::Status status = cuguest::LaunchForElements(kernel, xs.size(), stream->ref(), *params);
-  if (status.ok()) status = stream->ref().Synchronize();
+  absl::Status status = cuguest::LaunchForElements(kernel, xs.size(), stream.ref(), params);
+  if (status.ok()) status = stream.ref().Synchronize();
   if (!status.ok()) return status;
-  return cuguest::Download(results->view());
+  return cuguest::Download(results.view());
 }
 
 }  // namespace server
 
 namespace client {
 
+using cudasim::Sim;
+using cudasim::SimLaunch;
 using cuguest::Device;
 using cuguest::SharedContext;
-using cuguest::testing::Sim;
-using cuguest::testing::SimLaunch;
 using server::Formula;
 using server::Numbers;
 using server::Server;
@@ -305,10 +297,9 @@ void Refused(const Formula& formula, const SharedContext& context, const char* r
 
 absl::Status WrongFormulas(Device device, Server* server) {
   PrintScene("Wrong formulas");
-  const absl::StatusOr<SharedContext> context = SharedContext::Create(device);
-  if (!context.ok()) return context.status();
-  Refused({"undefined", "x + z", {}}, *context, "identifier \"z\" is undefined", server);
-  Refused({"malformed", "x +", {}}, *context, "expected an expression", server);
+  CUGUEST_ASSIGN_OR_RETURN(const SharedContext context, SharedContext::Create(device));
+  Refused({"undefined", "x + z", {}}, context, "identifier \"z\" is undefined", server);
+  Refused({"malformed", "x +", {}}, context, "expected an expression", server);
   return absl::OkStatus();
 }
 

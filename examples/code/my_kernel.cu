@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // data[i] *= 2 for i < n, one thread each. The build puts it beside the examples, as files.
 

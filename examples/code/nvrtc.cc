@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "examples/code/nvrtc.h"
+#include "cuguest/status.h"
 
 #include <cuda.h>
 #include <dlfcn.h>
@@ -28,7 +29,7 @@ absl::StatusOr<Nvrtc> Nvrtc::Load() {
 
 absl::StatusOr<const Nvrtc*> Nvrtc::Get() {
   static const auto& found = *new absl::StatusOr<Nvrtc>(Load());
-  if (!found.ok()) return found.status();
+  CUGUEST_RETURN_IF_ERROR(found);
   return &*found;
 }
 

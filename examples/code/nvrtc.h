@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // NVRTC, the toolkit's compiler for CUDA C++ at run time. It is loaded at its first use, so that a
 // program also starts where it is missing, and can report that.

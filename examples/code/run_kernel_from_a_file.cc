@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How does a program run a kernel that it finds in a file?
 //
@@ -44,6 +44,7 @@
 #include "cuguest/launch.h"
 #include "cuguest/module.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
 #include "examples/support/check.h"
 #include "examples/support/example.h"
@@ -69,24 +70,20 @@ constexpr std::size_t kCount = 1024;
 
 absl::StatusOr<Kernel> LoadFrom(const ContextRef& context, const std::string& path,
                                 const JitOptions& options = {}) {
-  const absl::StatusOr<CodeImage> image = CodeImage::FromFile(path);
-  if (!image.ok()) return image.status();
-  const absl::StatusOr<Module> module = Module::LoadIn(context, *image, options);
-  if (!module.ok()) return module.status();
-  return module->GetKernel("my_kernel");
+  CUGUEST_ASSIGN_OR_RETURN(const CodeImage image, CodeImage::FromFile(path));
+  CUGUEST_ASSIGN_OR_RETURN(const Module module, Module::LoadIn(context, image, options));
+  return module.GetKernel("my_kernel");
 }
 
 absl::StatusOr<Numbers> RunOn(const ContextRef& context, const Kernel& kernel,
                               const Numbers& numbers) {
-  const absl::StatusOr<Stream> stream = Stream::Create(context);
-  if (!stream.ok()) return stream.status();
-  absl::StatusOr<DeviceBuffer<float>> data = DeviceBuffer<float>::CopyOf(context, numbers);
-  if (!data.ok()) return data.status();
-  absl::Status status = cuguest::LaunchForElements(kernel, numbers.size(), stream->ref(),
-                                                   DevicePtr(data->view()), numbers.size());
-  if (status.ok()) status = stream->ref().Synchronize();
+  CUGUEST_ASSIGN_OR_RETURN(const Stream stream, Stream::Create(context));
+  CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<float> data, DeviceBuffer<float>::CopyOf(context, numbers));
+  absl::Status status = cuguest::LaunchForElements(kernel, numbers.size(), stream.ref(),
+                                                   DevicePtr(data.view()), numbers.size());
+  if (status.ok()) status = stream.ref().Synchronize();
   if (!status.ok()) return status;
-  return cuguest::Download(data->view());
+  return cuguest::Download(data.view());
 }
 
 void RunFrom(const ContextRef& context, const std::string& file) {
@@ -145,9 +142,8 @@ void WithThreads(const ContextRef& context, int version) {
 }
 
 absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
-  const absl::StatusOr<SharedContext> context = SharedContext::Create(device);
-  if (!context.ok()) return context.status();
-  const ContextRef& here = context->incarnation();
+  CUGUEST_ASSIGN_OR_RETURN(const SharedContext context, SharedContext::Create(device));
+  const ContextRef& here = context.incarnation();
 
   PrintScene("The file is there");
   RunFrom(here, "my_kernel.ptx");

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How are the tenants of one device kept apart?
 //
@@ -40,12 +40,12 @@
 #include "cuguest/device_ptr.h"
 #include "cuguest/device_view.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
 #include "cuguest/kernel.h"
 #include "cuguest/launch.h"
 #include "cuguest/memory.h"
 #include "cuguest/module.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
@@ -76,11 +76,11 @@ struct Code {
 absl::StatusOr<Code> LoadCode() {
   absl::StatusOr<Module> module =
       Module::Load({cuguest_kernels::launch_fatbin, cuguest_kernels::launch_fatbin_size}, "launch");
-  if (!module.ok()) return module.status();
+  CUGUEST_RETURN_IF_ERROR(module);
   absl::StatusOr<Kernel> count_up = module->GetKernel("count_up");
-  if (!count_up.ok()) return count_up.status();
+  CUGUEST_RETURN_IF_ERROR(count_up);
   absl::StatusOr<Kernel> get_mark = module->GetKernel("get_mark");
-  if (!get_mark.ok()) return get_mark.status();
+  CUGUEST_RETURN_IF_ERROR(get_mark);
   return Code{*std::move(module), *std::move(count_up), *std::move(get_mark)};
 }
 
@@ -118,17 +118,16 @@ class Tenant {
 
 absl::StatusOr<Tenant> Tenant::Admit(cuguest::Device device, const Code& code, unsigned mark) {
   absl::StatusOr<SharedContext> context = SharedContext::Create(device);
-  if (!context.ok()) return context.status();
+  CUGUEST_RETURN_IF_ERROR(context);
   const ContextRef home = context->incarnation();
-  const absl::StatusOr<DeviceView<unsigned>> variable =
-      code.module.GetGlobal<unsigned>(home, "launch_mark");
-  if (!variable.ok()) return variable.status();
-  if (absl::Status status = cuguest::Fill(*variable, mark); !status.ok()) return status;
+  CUGUEST_ASSIGN_OR_RETURN(const DeviceView<unsigned> variable,
+                           code.module.GetGlobal<unsigned>(home, "launch_mark"));
+  CUGUEST_RETURN_IF_ERROR(cuguest::Fill(variable, mark));
   absl::StatusOr<Stream> stream = Stream::Create(home);
-  if (!stream.ok()) return stream.status();
+  CUGUEST_RETURN_IF_ERROR(stream);
   absl::StatusOr<DeviceBuffer<unsigned>> counts =
       DeviceBuffer<unsigned>::CopyOf(home, Counts(1000));
-  if (!counts.ok()) return counts.status();
+  CUGUEST_RETURN_IF_ERROR(counts);
   return Tenant(code, *std::move(context), *std::move(stream), *std::move(counts));
 }
 
@@ -141,15 +140,14 @@ absl::Status Tenant::CountUp(unsigned value) {
 }
 
 absl::StatusOr<unsigned> Tenant::AskKernelForMark() {
-  absl::StatusOr<DeviceBuffer<unsigned>> mark = DeviceBuffer<unsigned>::CopyOf(home(), Counts(1));
-  if (!mark.ok()) return mark.status();
+  CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<unsigned> mark,
+                           DeviceBuffer<unsigned>::CopyOf(home(), Counts(1)));
   absl::Status status =
-      cuguest::LaunchForElements(code_->get_mark, 1, stream_.ref(), DevicePtr(mark->view()));
+      cuguest::LaunchForElements(code_->get_mark, 1, stream_.ref(), DevicePtr(mark.view()));
   if (status.ok()) status = stream_.ref().Synchronize();
   if (!status.ok()) return status;
-  const absl::StatusOr<Counts> read = cuguest::Download(mark->view());
-  if (!read.ok()) return read.status();
-  return read->front();
+  CUGUEST_ASSIGN_OR_RETURN(const Counts read, cuguest::Download(mark.view()));
+  return read.front();
 }
 
 }  // namespace server
@@ -177,7 +175,7 @@ absl::StatusOr<Residents> AdmitAll(Device device, const server::Code& code) {
   for (const char* name : {"ada", "bob", "cleo"}) {
     const auto mark = static_cast<unsigned>(residents.size() + 1);
     absl::StatusOr<Tenant> tenant = Tenant::Admit(device, code, mark);
-    if (!tenant.ok()) return tenant.status();
+    CUGUEST_RETURN_IF_ERROR(tenant);
     residents.push_back({name, mark, *std::move(tenant)});
   }
   return residents;
@@ -235,17 +233,15 @@ void OneLeaves(Residents* residents) {
 }
 
 absl::Status Demonstrate(const cuguest::Driver&, Device device) {
-  const absl::StatusOr<server::Code> code = server::LoadCode();
-  if (!code.ok()) return code.status();
-  absl::StatusOr<Residents> residents = AdmitAll(device, *code);
-  if (!residents.ok()) return residents.status();
+  CUGUEST_ASSIGN_OR_RETURN(const server::Code code, server::LoadCode());
+  CUGUEST_ASSIGN_OR_RETURN(Residents residents, AdmitAll(device, code));
   Cast cast;
-  for (const Resident& resident : *residents) {
+  for (const Resident& resident : residents) {
     cast.Name(resident.name, resident.tenant.home().get());
   }
-  EachItsOwn(&*residents);
-  EnterAndLeave(&*residents, cast);
-  OneLeaves(&*residents);
+  EachItsOwn(&residents);
+  EnterAndLeave(&residents, cast);
+  OneLeaves(&residents);
   return absl::OkStatus();
 }
 

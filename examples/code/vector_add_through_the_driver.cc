@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How is the programming guide's first program of the driver API written with cuguest?
 //
@@ -43,6 +43,7 @@
 #include "cuguest/module.h"
 #include "cuguest/param_buffer.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
 #include "cuguest/typed_kernel.h"
@@ -84,24 +85,25 @@ struct Program {
 };
 
 absl::StatusOr<Kernel> LoadVectorAdd(const ContextRef& context) {
-  const absl::StatusOr<Module> module = Module::LoadIn(
-      context, {cuguest_kernels::vector_add_fatbin, cuguest_kernels::vector_add_fatbin_size},
-      "vector_add.fatbin");
-  if (!module.ok()) return module.status();
-  return module->GetKernel("vector_add");  // which keeps the module loaded
+  CUGUEST_ASSIGN_OR_RETURN(
+      const Module module,
+      Module::LoadIn(context,
+                     {cuguest_kernels::vector_add_fatbin, cuguest_kernels::vector_add_fatbin_size},
+                     "vector_add.fatbin"));
+  return module.GetKernel("vector_add");  // which keeps the module loaded
 }
 
 absl::StatusOr<Program> Prepare(const ContextRef& context, const Numbers& x, const Numbers& y) {
   absl::StatusOr<Kernel> kernel = LoadVectorAdd(context);
-  if (!kernel.ok()) return kernel.status();
+  CUGUEST_RETURN_IF_ERROR(kernel);
   absl::StatusOr<Stream> stream = Stream::Create(context);
-  if (!stream.ok()) return stream.status();
+  CUGUEST_RETURN_IF_ERROR(stream);
   absl::StatusOr<DeviceBuffer<float>> a = DeviceBuffer<float>::CopyOf(context, x);
-  if (!a.ok()) return a.status();
+  CUGUEST_RETURN_IF_ERROR(a);
   absl::StatusOr<DeviceBuffer<float>> b = DeviceBuffer<float>::CopyOf(context, y);
-  if (!b.ok()) return b.status();
+  CUGUEST_RETURN_IF_ERROR(b);
   absl::StatusOr<DeviceBuffer<float>> c = DeviceBuffer<float>::Allocate(context, x.size());
-  if (!c.ok()) return c.status();
+  CUGUEST_RETURN_IF_ERROR(c);
   const auto n = static_cast<unsigned>(x.size());
   return Program{*std::move(kernel), *std::move(stream), *std::move(a),
                  *std::move(b),      *std::move(c),      n};
@@ -157,12 +159,10 @@ void InOneBuffer(Program* p) {
 
 absl::Status Demonstrate(const cuguest::Driver&, cuguest::Device device) {
   const cuguest::testing::UndisturbedScope undisturbed(&support::ReportDisturbance);
-  const absl::StatusOr<SharedContext> context = SharedContext::Create(device);
-  if (!context.ok()) return context.status();
-  absl::StatusOr<Program> program = Prepare(context->incarnation(), Ramp(1), Ramp(2));
-  if (!program.ok()) return program.status();
-  ByPointers(&*program);
-  InOneBuffer(&*program);
+  CUGUEST_ASSIGN_OR_RETURN(const SharedContext context, SharedContext::Create(device));
+  CUGUEST_ASSIGN_OR_RETURN(Program program, Prepare(context.incarnation(), Ramp(1), Ramp(2)));
+  ByPointers(&program);
+  InOneBuffer(&program);
   return absl::OkStatus();
 }
 

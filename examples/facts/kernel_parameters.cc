@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // At which offsets do a kernel's parameters lie? See docs/facts/kernel_parameters.md.
 
@@ -23,6 +23,7 @@
 #include "cuguest/module.h"
 #include "cuguest/param_buffer.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
 #include "examples/support/check.h"
 #include "examples/support/example.h"
@@ -116,7 +117,7 @@ struct Bench {
   DeviceBuffer<unsigned char> received;
 
   [[nodiscard]] absl::StatusOr<Bytes> Read() const {
-    if (absl::Status status = stream.Synchronize(); !status.ok()) return status;
+    CUGUEST_RETURN_IF_ERROR(stream.Synchronize());
     return cuguest::Download(received.view());
   }
 };
@@ -137,27 +138,23 @@ void PrintLayout(const std::vector<KernelParameter>& known) {
 
 absl::Status Mixed(Bench* bench) {
   PrintScene("The parameters of the guide's example");
-  const absl::StatusOr<Kernel> kernel = bench->module.GetKernel("layout_mixed");
-  if (!kernel.ok()) return kernel.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Kernel kernel, bench->module.GetKernel("layout_mixed"));
   Given given;
   given.received = bench->received.get();
   const auto packed = PackByTypes(given);
-  const absl::StatusOr<ParamBuffer> added = PackAtRunTime(given);
-  if (!added.ok()) return added.status();
+  CUGUEST_ASSIGN_OR_RETURN(const ParamBuffer added, PackAtRunTime(given));
   CHECK(BytesOf(packed) == PackByHand(given));
-  CHECK(BytesOf(*added) == PackByHand(given));
-  const auto known = kernel->Parameters(bench->stream.context());
-  if (!known.ok()) return known.status();
-  PrintLayout<decltype(PackByTypes(given))::Layout>(*known);
+  CHECK(BytesOf(added) == PackByHand(given));
+  CUGUEST_ASSIGN_OR_RETURN(const auto known, kernel.Parameters(bench->stream.context()));
+  PrintLayout<decltype(PackByTypes(given))::Layout>(known);
 
-  absl::Status status = cuguest::Launch(*kernel, LaunchShape(), bench->stream, packed);
+  absl::Status status = cuguest::Launch(kernel, LaunchShape(), bench->stream, packed);
   if (!status.ok()) return status;
-  const absl::StatusOr<Bytes> read = bench->Read();
-  if (!read.ok()) return read.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Bytes read, bench->Read());
   int i = 0;
   float4 arrived = {};
-  std::memcpy(&i, read->data(), sizeof(i));
-  std::memcpy(&arrived, read->data() + sizeof(i), sizeof(arrived));
+  std::memcpy(&i, read.data(), sizeof(i));
+  std::memcpy(&arrived, read.data() + sizeof(i), sizeof(arrived));
   CHECK(i == given.i);
   CHECK(arrived.x == 1 && arrived.y == 2 && arrived.z == 3 && arrived.w == 4);
   PrintRow("in the kernel", "right");
@@ -177,44 +174,41 @@ struct MyStruct {
 // The guide's myStruct: 20 bytes where a float4 is four floats, 32 in device code.
 absl::Status Struct(Bench* bench) {
   PrintScene("The guide's myStruct, on a host whose float4 is four floats");
-  const absl::StatusOr<Kernel> kernel = bench->module.GetKernel("layout_struct");
-  if (!kernel.ok()) return kernel.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Kernel kernel, bench->module.GetKernel("layout_struct"));
   const DevicePtr received(bench->received.view());
 
   const MyStruct<FourFloats> wrong = {1, {2, 3, 4, 5}};
   absl::Status status =
-      cuguest::Launch(*kernel, LaunchShape(), bench->stream, 'a', wrong, 'z', received);
+      cuguest::Launch(kernel, LaunchShape(), bench->stream, 'a', wrong, 'z', received);
   PrintRow("four floats", "refused", std::to_string(sizeof(wrong)) + " bytes");
   support::PrintParagraph(std::string(status.message()));
   CHECK(status.code() == absl::StatusCode::kInvalidArgument);
 
   const MyStruct<float4> right = {1, {2, 3, 4, 5}};
-  status = cuguest::Launch(*kernel, LaunchShape(), bench->stream, 'a', right, 'z', received);
+  status = cuguest::Launch(kernel, LaunchShape(), bench->stream, 'a', right, 'z', received);
   if (!status.ok()) return status;
   PrintRow("<vector_types.h>", "right", std::to_string(sizeof(right)) + " bytes");
-  const absl::StatusOr<Bytes> bytes = bench->Read();
-  if (!bytes.ok()) return bytes.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Bytes bytes, bench->Read());
   MyStruct<float4> arrived = {};
-  std::memcpy(&arrived, bytes->data() + 1, sizeof(arrived));
-  CHECK((*bytes)[0] == 'a' && (*bytes)[1 + sizeof(arrived)] == 'z');
+  std::memcpy(&arrived, bytes.data() + 1, sizeof(arrived));
+  CHECK(bytes[0] == 'a' && bytes[1 + sizeof(arrived)] == 'z');
   CHECK(arrived.f == 1 && arrived.f4.x == 2 && arrived.f4.w == 5);
   return absl::OkStatus();
 }
 
 absl::Status Demonstrate(const cuguest::Driver&, cuguest::Device device) {
-  const absl::StatusOr<SharedContext> context = SharedContext::Create(device);
-  if (!context.ok()) return context.status();
+  CUGUEST_ASSIGN_OR_RETURN(const SharedContext context, SharedContext::Create(device));
   absl::StatusOr<Module> module = Module::LoadIn(
-      context->incarnation(), {cuguest_kernels::layout_fatbin, cuguest_kernels::layout_fatbin_size},
+      context.incarnation(), {cuguest_kernels::layout_fatbin, cuguest_kernels::layout_fatbin_size},
       "layout");
-  if (!module.ok()) return module.status();
-  const absl::StatusOr<cuguest::Stream> stream = cuguest::Stream::Create(context->incarnation());
-  if (!stream.ok()) return stream.status();
+  CUGUEST_RETURN_IF_ERROR(module);
+  CUGUEST_ASSIGN_OR_RETURN(const cuguest::Stream stream,
+                           cuguest::Stream::Create(context.incarnation()));
   absl::StatusOr<DeviceBuffer<unsigned char>> received =
-      DeviceBuffer<unsigned char>::CopyOf(context->incarnation(), Bytes(64));
-  if (!received.ok()) return received.status();
-  Bench bench{*std::move(module), stream->ref(), *std::move(received)};
-  if (absl::Status status = Mixed(&bench); !status.ok()) return status;
+      DeviceBuffer<unsigned char>::CopyOf(context.incarnation(), Bytes(64));
+  CUGUEST_RETURN_IF_ERROR(received);
+  Bench bench{*std::move(module), stream.ref(), *std::move(received)};
+  CUGUEST_RETURN_IF_ERROR(Mixed(&bench));
   return Struct(&bench);
 }
 

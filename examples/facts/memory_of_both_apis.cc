@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Which context owns a pointer, which device reaches it, and which call frees it? See
 // docs/facts/memory_of_both_apis.md.
@@ -21,6 +21,7 @@
 #include "cuguest/runtime/array.h"
 #include "cuguest/runtime/handle.h"
 #include "cuguest/runtime/pointer.h"
+#include "cuguest/status.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
 #include "examples/support/example.h"
@@ -240,15 +241,14 @@ void ShowUnregistered(const Driver& driver, Device device, HostStack* stack, CUc
 }
 
 absl::Status Demonstrate(const Driver& driver, Device device) {
-  const absl::StatusOr<HostContext> a = HostContext::Create(driver, device);
-  if (!a.ok()) return a.status();
-  HostStack stack(driver, {a->get()});
+  CUGUEST_ASSIGN_OR_RETURN(const HostContext a, HostContext::Create(driver, device));
+  HostStack stack(driver, {a.get()});
   Cast cast;
-  cast.Name("A", a->get());
+  cast.Name("A", a.get());
   ShowTable("Memory of the driver API, allocated with A current", MakeByDriver(), cast, &stack,
-            a->get());
+            a.get());
   ShowArray();
-  ShowUnregistered(driver, device, &stack, a->get());
+  ShowUnregistered(driver, device, &stack, a.get());
 
   // As a program of the runtime does.
   stack.Set({});

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Which context does the CUDA runtime work in, and which call creates it?
 // docs/facts/runtime_context.md shows the table that this program prints and checks.
@@ -18,6 +18,7 @@
 #include "cuguest/memory.h"
 #include "cuguest/runtime/context.h"
 #include "cuguest/runtime/error.h"
+#include "cuguest/status.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
 #include "examples/support/example.h"
@@ -179,24 +180,22 @@ void AnotherDeviceThanItSays(HostStack* stack) {
 }
 
 absl::Status Demonstrate(const Driver& driver, Device device) {
-  const absl::StatusOr<HostContext> a = HostContext::Create(driver, device);
-  if (!a.ok()) return a.status();
+  CUGUEST_ASSIGN_OR_RETURN(const HostContext a, HostContext::Create(driver, device));
   absl::StatusOr<HostContext> b = HostContext::Create(driver, device);
-  if (!b.ok()) return b.status();
-  const absl::StatusOr<CUcontext> p = support::HandleOfPrimary(device);
-  if (!p.ok()) return p.status();
+  CUGUEST_RETURN_IF_ERROR(b);
+  CUGUEST_ASSIGN_OR_RETURN(const CUcontext p, support::HandleOfPrimary(device));
   Cast cast;
-  cast.Name("A", a->get());
-  cast.Name("P", *p);
+  cast.Name("A", a.get());
+  cast.Name("P", p);
   HostStack stack(driver, {});
-  const Scene scene{cast, device, *p};
+  const Scene scene{cast, device, p};
 
   FirstCalls(scene);
-  EveryState(scene, &stack, a->get());
+  EveryState(scene, &stack, a.get());
   DestroyedContext(scene, &stack, *std::move(b));
   AnotherDeviceThanItSays(&stack);
 
-  stack.Set({*p});
+  stack.Set({p});
   SUCCEEDS(cudaDeviceReset());
   return absl::OkStatus();
 }

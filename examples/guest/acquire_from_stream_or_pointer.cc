@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // In which context does a library work when it is handed a stream or a pointer?
 //
@@ -37,10 +37,10 @@
 #include "cuguest/device.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
 #include "cuguest/kernel.h"
 #include "cuguest/launch.h"
 #include "cuguest/module.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
@@ -65,13 +65,12 @@ using Trace = std::function<void(const AcquiredContext& context)>;
 
 // values = 1 * values + values, in the order of `stream`; waits for it.
 absl::Status RunDouble(const StreamRef& stream, CUdeviceptr values, std::size_t size) {
-  const absl::StatusOr<Module> module =
-      Module::Load({cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy");
-  if (!module.ok()) return module.status();
-  const absl::StatusOr<Kernel> saxpy = module->GetKernel("saxpy");
-  if (!saxpy.ok()) return saxpy.status();
-  absl::Status status = cuguest::LaunchForElements(
-      *saxpy, size, stream, static_cast<unsigned>(size), 1.0F, values, values);
+  CUGUEST_ASSIGN_OR_RETURN(
+      const Module module,
+      Module::Load({cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy"));
+  CUGUEST_ASSIGN_OR_RETURN(const Kernel saxpy, module.GetKernel("saxpy"));
+  absl::Status status = cuguest::LaunchForElements(saxpy, size, stream, static_cast<unsigned>(size),
+                                                   1.0F, values, values);
   if (status.ok()) status = stream.Synchronize();
   return status;
 }
@@ -79,7 +78,7 @@ absl::Status RunDouble(const StreamRef& stream, CUdeviceptr values, std::size_t 
 // Doubles what `values` points to, on `stream`.
 absl::Status DoubleOn(CUstream stream, CUdeviceptr values, std::size_t size, const Trace& trace) {
   const AcquiredGuard guard(cuguest::AcquireFromStream(stream));
-  if (!guard.ok()) return guard.status();
+  CUGUEST_RETURN_IF_ERROR(guard);
   if (trace) trace(guard.acquired());
   return RunDouble(StreamRef::Borrow(stream, guard.incarnation()), values, size);
 }
@@ -87,27 +86,24 @@ absl::Status DoubleOn(CUstream stream, CUdeviceptr values, std::size_t size, con
 // Doubles what `values` points to: memory of any kind that a kernel can use.
 absl::Status Double(CUdeviceptr values, std::size_t size, const Trace& trace) {
   const AcquiredGuard guard(cuguest::AcquireFromPointer(values));
-  if (!guard.ok()) return guard.status();
+  CUGUEST_RETURN_IF_ERROR(guard);
   if (trace) trace(guard.acquired());
-  const absl::StatusOr<Stream> stream = Stream::Create(guard.incarnation());
-  if (!stream.ok()) return stream.status();
-  return RunDouble(stream->ref(), values, size);
+  CUGUEST_ASSIGN_OR_RETURN(const Stream stream, Stream::Create(guard.incarnation()));
+  return RunDouble(stream.ref(), values, size);
 }
 
 // Doubles the host's numbers, on a device that may have no context yet.
 absl::StatusOr<std::vector<float>> Doubled(cuguest::Device device, const std::vector<float>& values,
                                            cuguest::IfInactive if_inactive, const Trace& trace) {
   const AcquiredGuard guard(cuguest::AcquireOn(device, if_inactive));
-  if (!guard.ok()) return guard.status();
+  CUGUEST_RETURN_IF_ERROR(guard);
   if (trace) trace(guard.acquired());
-  const absl::StatusOr<Stream> stream = Stream::Create(guard.incarnation());
-  if (!stream.ok()) return stream.status();
-  const absl::StatusOr<DeviceBuffer<float>> buffer =
-      DeviceBuffer<float>::CopyOf(guard.incarnation(), values);
-  if (!buffer.ok()) return buffer.status();
-  const absl::Status status = RunDouble(stream->ref(), buffer->get(), buffer->size());
+  CUGUEST_ASSIGN_OR_RETURN(const Stream stream, Stream::Create(guard.incarnation()));
+  CUGUEST_ASSIGN_OR_RETURN(const DeviceBuffer<float> buffer,
+                           DeviceBuffer<float>::CopyOf(guard.incarnation(), values));
+  const absl::Status status = RunDouble(stream.ref(), buffer.get(), buffer.size());
   if (!status.ok()) return status;
-  return cuguest::Download(buffer->view());
+  return cuguest::Download(buffer.view());
 }
 
 }  // namespace guest
@@ -422,15 +418,13 @@ void CreatingThePrimary(const House& house) {
 }
 
 absl::Status Demonstrate(const Driver& driver, Device device) {
-  const absl::StatusOr<HostContext> x = HostContext::Create(driver, device);
-  if (!x.ok()) return x.status();
-  const absl::StatusOr<HostContext> a = HostContext::Create(driver, device);
-  if (!a.ok()) return a.status();
+  CUGUEST_ASSIGN_OR_RETURN(const HostContext x, HostContext::Create(driver, device));
+  CUGUEST_ASSIGN_OR_RETURN(const HostContext a, HostContext::Create(driver, device));
   Cast cast;
-  cast.Name("X", x->get());
-  cast.Name("A", a->get());
-  HostStack stack(driver, {a->get()});
-  const House house = {driver, device, x->get(), a->get(), cast, stack};
+  cast.Name("X", x.get());
+  cast.Name("A", a.get());
+  HostStack stack(driver, {a.get()});
+  const House house = {driver, device, x.get(), a.get(), cast, stack};
 
   CUdeviceptr memory = 0;
   const CUresult code = driver.MemAlloc(&memory, kBytes);
@@ -443,7 +437,7 @@ absl::Status Demonstrate(const Driver& driver, Device device) {
   WrongDevice(house);
   NothingWasCreated();
   CreatingThePrimary(house);
-  stack.Set({a->get()});
+  stack.Set({a.get()});
   return cuguest::ToStatus(driver.MemFree(memory), "free the host's memory");
 }
 

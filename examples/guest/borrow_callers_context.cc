@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How does a library work in the context that its caller has current?
 //
@@ -30,6 +30,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cudasim/sim.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/copy.h"
@@ -37,14 +38,13 @@
 #include "cuguest/device_buffer.h"
 #include "cuguest/device_ptr.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
 #include "cuguest/host_span.h"
 #include "cuguest/kernel.h"
 #include "cuguest/launch.h"
 #include "cuguest/module.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
-#include "cuguest/testing/sim.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
 #include "examples/support/example.h"
@@ -66,27 +66,26 @@ using cuguest::Module;
 using cuguest::StreamRef;
 
 absl::StatusOr<Kernel> LoadSaxpy() {
-  const absl::StatusOr<Module> module =
-      Module::Load({cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy");
-  if (!module.ok()) return module.status();
-  return module->GetKernel("saxpy");  // which keeps the module loaded
+  CUGUEST_ASSIGN_OR_RETURN(
+      const Module module,
+      Module::Load({cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy"));
+  return module.GetKernel("saxpy");  // which keeps the module loaded
 }
 
 // y = a * x + y on `stream`, in its context.
 absl::Status SaxpyOn(const StreamRef& stream, float a, const std::vector<float>& x,
                      std::vector<float>* y) {
-  const absl::StatusOr<Kernel> saxpy = LoadSaxpy();
-  if (!saxpy.ok()) return saxpy.status();
-  absl::StatusOr<DeviceBuffer<float>> device_x = DeviceBuffer<float>::CopyOf(stream.context(), x);
-  if (!device_x.ok()) return device_x.status();
-  absl::StatusOr<DeviceBuffer<float>> device_y = DeviceBuffer<float>::CopyOf(stream.context(), *y);
-  if (!device_y.ok()) return device_y.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Kernel saxpy, LoadSaxpy());
+  CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<float> device_x,
+                           DeviceBuffer<float>::CopyOf(stream.context(), x));
+  CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<float> device_y,
+                           DeviceBuffer<float>::CopyOf(stream.context(), *y));
 
   absl::Status status =
-      cuguest::LaunchForElements(*saxpy, x.size(), stream, static_cast<unsigned>(x.size()), a,
-                                 DevicePtr(device_x->view()), DevicePtr(device_y->view()));
+      cuguest::LaunchForElements(saxpy, x.size(), stream, static_cast<unsigned>(x.size()), a,
+                                 DevicePtr(device_x.view()), DevicePtr(device_y.view()));
   if (status.ok()) status = stream.Synchronize();
-  if (status.ok()) status = cuguest::Copy(HostSpan<float>(*y), device_y->view());
+  if (status.ok()) status = cuguest::Copy(HostSpan<float>(*y), device_y.view());
   return status;
 }
 
@@ -94,9 +93,9 @@ absl::Status SaxpyOn(const StreamRef& stream, float a, const std::vector<float>&
 absl::Status Saxpy(CUstream stream, float a, const std::vector<float>& x, std::vector<float>* y,
                    const Progress& progress) {
   const ContextRef caller = ContextRef::Current();
-  if (!caller.ok()) return cuguest::ToStatus(caller);  // nothing is current, or it was destroyed
+  CUGUEST_RETURN_IF_ERROR(caller);  // nothing is current, or it was destroyed
   const ContextGuard guard(caller);
-  if (!guard.ok()) return cuguest::ToStatus(guard);
+  CUGUEST_RETURN_IF_ERROR(guard);
   if (progress) progress(guard.elided());
   return SaxpyOn(StreamRef::Borrow(stream, caller), a, x, y);
 }
@@ -106,11 +105,11 @@ absl::Status Saxpy(CUstream stream, float a, const std::vector<float>& x, std::v
 // A program that calls the library, from three kinds of threads.
 namespace host {
 
+using cudasim::Sim;
 using cuguest::ContextGuard;
 using cuguest::Device;
 using cuguest::Driver;
 using cuguest::PrimaryContext;
-using cuguest::testing::Sim;
 using cuguest::testing::UndisturbedScope;
 using support::Cast;
 using support::HostContext;
@@ -153,14 +152,12 @@ void CountPushes() {
 
 absl::Status OwnContexts(const Driver& driver, Device device) {
   PrintScene("A host with contexts of its own, A on top of X");
-  const absl::StatusOr<HostContext> x = HostContext::Create(driver, device);
-  if (!x.ok()) return x.status();
-  const absl::StatusOr<HostContext> a = HostContext::Create(driver, device);
-  if (!a.ok()) return a.status();
+  CUGUEST_ASSIGN_OR_RETURN(const HostContext x, HostContext::Create(driver, device));
+  CUGUEST_ASSIGN_OR_RETURN(const HostContext a, HostContext::Create(driver, device));
   Cast cast;
-  cast.Name("X", x->get());
-  cast.Name("A", a->get());
-  const HostStack stack(driver, {x->get(), a->get()});
+  cast.Name("X", x.get());
+  cast.Name("A", a.get());
+  const HostStack stack(driver, {x.get(), a.get()});
   ShowCall(cast);
   CountPushes();
   return absl::OkStatus();
@@ -169,11 +166,10 @@ absl::Status OwnContexts(const Driver& driver, Device device) {
 // As a program of the CUDA runtime, which works in the primary context P.
 absl::Status PrimaryCurrent(const Driver& driver, Device device) {
   PrintScene("A host that works in the primary context P, as a program of the runtime does");
-  const absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);
-  if (!primary.ok()) return primary.status();
+  CUGUEST_ASSIGN_OR_RETURN(const PrimaryContext primary, PrimaryContext::Retain(device));
   Cast cast;
-  cast.Name("P", primary->get());
-  const HostStack stack(driver, {primary->get()});
+  cast.Name("P", primary.get());
+  const HostStack stack(driver, {primary.get()});
   ShowCall(cast);
   return absl::OkStatus();
 }
@@ -197,8 +193,8 @@ void NothingCurrent(Device device) {
 }
 
 absl::Status Demonstrate(const Driver& driver, Device device) {
-  if (absl::Status status = OwnContexts(driver, device); !status.ok()) return status;
-  if (absl::Status status = PrimaryCurrent(driver, device); !status.ok()) return status;
+  CUGUEST_RETURN_IF_ERROR(OwnContexts(driver, device));
+  CUGUEST_RETURN_IF_ERROR(PrimaryCurrent(driver, device));
   NothingCurrent(device);
   return absl::OkStatus();
 }

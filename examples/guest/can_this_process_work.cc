@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Can CUDA work in this process, and if not, why not?
 //
@@ -29,23 +29,23 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
+#include "cudasim/sim.h"
 #include "cuguest/compatibility.h"
 #include "cuguest/device.h"
-#include "cuguest/error.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/runtime/version.h"
-#include "cuguest/testing/sim.h"
+#include "cuguest/status.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
 #include "examples/support/picture.h"
 
 namespace {
 
+using cudasim::Sim;
+using cudasim::SimLive;
 using cuguest::Device;
 using cuguest::PrimaryContext;
 using cuguest::Versions;
-using cuguest::testing::Sim;
-using cuguest::testing::SimLive;
 using cuguest::testing::StackProbe;
 using support::PrintParagraph;
 using support::PrintRow;

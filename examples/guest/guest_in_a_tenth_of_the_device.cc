@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How does a library work beside a busy host on a tenth of the device?
 //
@@ -42,13 +42,13 @@
 #include "cuguest/device_ptr.h"
 #include "cuguest/device_view.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
 #include "cuguest/green_context.h"
 #include "cuguest/kernel.h"
 #include "cuguest/launch.h"
 #include "cuguest/module.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/sm_count.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
@@ -60,9 +60,9 @@
 
 absl::StatusOr<cuguest::Kernel> LoadKernel(const unsigned char* image, std::size_t bytes,
                                            const char* name) {
-  const absl::StatusOr<cuguest::Module> module = cuguest::Module::Load({image, bytes}, name);
-  if (!module.ok()) return module.status();
-  return module->GetKernel(name);  // which keeps the module loaded
+  CUGUEST_ASSIGN_OR_RETURN(const cuguest::Module module,
+                           cuguest::Module::Load({image, bytes}, name));
+  return module.GetKernel(name);  // which keeps the module loaded
 }
 
 // The library. It links no CUDA library.
@@ -114,24 +114,23 @@ class Scaler {
 SmCount TenthOf(SmCount all) { return SmCount{(static_cast<unsigned>(all) + 9) / 10}; }
 
 absl::StatusOr<Scaler> Scaler::Open(Device device) {
-  const absl::StatusOr<SmCount> all = cuguest::SmCountOf(device);
-  if (!all.ok()) return all.status();
-  absl::StatusOr<GreenContext> green = GreenContext::Create(device, TenthOf(*all));
-  if (!green.ok()) return green.status();
+  CUGUEST_ASSIGN_OR_RETURN(const SmCount all, cuguest::SmCountOf(device));
+  absl::StatusOr<GreenContext> green = GreenContext::Create(device, TenthOf(all));
+  CUGUEST_RETURN_IF_ERROR(green);
   absl::StatusOr<Stream> stream = Stream::Create(green->incarnation());
-  if (!stream.ok()) return stream.status();
+  CUGUEST_RETURN_IF_ERROR(stream);
   absl::StatusOr<Event> order = Event::Create(green->incarnation());
-  if (!order.ok()) return order.status();
+  CUGUEST_RETURN_IF_ERROR(order);
   absl::StatusOr<Kernel> saxpy =
       LoadKernel(cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size, "saxpy");
-  if (!saxpy.ok()) return saxpy.status();
+  CUGUEST_RETURN_IF_ERROR(saxpy);
   return Scaler(*std::move(green), *std::move(stream), *std::move(order), *std::move(saxpy));
 }
 
 absl::Status Scaler::Scale(float gain, const DeviceView<float>& x, const DeviceView<float>& y,
                            const StreamRef& callers, const Trace& trace) {
   const ContextGuard guard(green_.incarnation());  // pushes; its destructor pops
-  if (!guard.ok()) return cuguest::ToStatus(guard);
+  CUGUEST_RETURN_IF_ERROR(guard);
   trace(green_.get());
   absl::Status status = order_.Record(callers);
   if (status.ok()) status = stream_.ref().WaitFor(order_);
@@ -181,15 +180,14 @@ std::string Sms(SmCount count) { return std::to_string(static_cast<unsigned>(cou
 
 absl::StatusOr<Scaler> Open(Device device) {
   PrintScene("Open: the library asks for a tenth of the device");
-  const absl::StatusOr<SmCount> all = cuguest::SmCountOf(device);
-  if (!all.ok()) return all.status();
+  CUGUEST_ASSIGN_OR_RETURN(const SmCount all, cuguest::SmCountOf(device));
   absl::StatusOr<Scaler> scaler = Scaler::Open(device);
-  if (!scaler.ok()) return scaler.status();
-  PrintRow("the device", Sms(*all));
-  PrintRow("asked for", Sms(guest::TenthOf(*all)), "a tenth, rounded up");
+  CUGUEST_RETURN_IF_ERROR(scaler);
+  PrintRow("the device", Sms(all));
+  PrintRow("asked for", Sms(guest::TenthOf(all)), "a tenth, rounded up");
   PrintRow("the green context has", Sms(scaler->sm_count()), "what the driver makes of it");
-  CHECK(scaler->sm_count() >= guest::TenthOf(*all));
-  CHECK(scaler->sm_count() < *all);
+  CHECK(scaler->sm_count() >= guest::TenthOf(all));
+  CHECK(scaler->sm_count() < all);
   return scaler;
 }
 
@@ -197,43 +195,37 @@ absl::StatusOr<Scaler> Open(Device device) {
 absl::Status WorkSideBySide(const Cast& cast, const ContextRef& home, Scaler& scaler) {
   PrintScene("The library works beside the host");
   const UndisturbedScope undisturbed(&support::ReportDisturbance);
-  const absl::StatusOr<Kernel> add = LoadKernel(
-      cuguest_kernels::vector_add_fatbin, cuguest_kernels::vector_add_fatbin_size, "vector_add");
-  if (!add.ok()) return add.status();
-  const absl::StatusOr<Stream> own = Stream::Create(home);
-  if (!own.ok()) return own.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Kernel add,
+                           LoadKernel(cuguest_kernels::vector_add_fatbin,
+                                      cuguest_kernels::vector_add_fatbin_size, "vector_add"));
+  CUGUEST_ASSIGN_OR_RETURN(const Stream own, Stream::Create(home));
   const absl::StatusOr<Stream> shared =
       Stream::Create(home);  // in which the library's results are used
-  if (!shared.ok()) return shared.status();
-  absl::StatusOr<DeviceBuffer<float>> x = DeviceBuffer<float>::CopyOf(home, Ramp(1));
-  if (!x.ok()) return x.status();
-  absl::StatusOr<DeviceBuffer<float>> y = DeviceBuffer<float>::CopyOf(home, Ramp(2));
-  if (!y.ok()) return y.status();
-  absl::StatusOr<DeviceBuffer<float>> sum = DeviceBuffer<float>::CopyOf(home, Ramp(0));
-  if (!sum.ok()) return sum.status();
+  CUGUEST_RETURN_IF_ERROR(shared);
+  CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<float> x, DeviceBuffer<float>::CopyOf(home, Ramp(1)));
+  CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<float> y, DeviceBuffer<float>::CopyOf(home, Ramp(2)));
+  CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<float> sum, DeviceBuffer<float>::CopyOf(home, Ramp(0)));
 
   const std::string before = cast.Draw();
   PrintRow("before guest::Scaler::Scale", before);
-  const auto count = static_cast<unsigned>(x->size());
+  const auto count = static_cast<unsigned>(x.size());
   absl::Status status =
-      cuguest::LaunchForElements(*add, count, own->ref(), count, DevicePtr(x->view()),
-                                 DevicePtr(x->view()), DevicePtr(sum->view()));
+      cuguest::LaunchForElements(add, count, own.ref(), count, DevicePtr(x.view()),
+                                 DevicePtr(x.view()), DevicePtr(sum.view()));
   if (!status.ok()) return status;
-  status = scaler.Scale(4.0F, x->view(), y->view(), shared->ref(), [&](CUcontext guests) {
+  status = scaler.Scale(4.0F, x.view(), y.view(), shared->ref(), [&](CUcontext guests) {
     Cast with_guest = cast;
     with_guest.Name("G", guests);
     PrintRow("inside", with_guest.Draw(), "the library works");
     CHECK(with_guest.Draw() == before.substr(0, before.size() - 1) + " [G]<");
   });
-  if (status.ok()) status = own->ref().Synchronize();
+  if (status.ok()) status = own.ref().Synchronize();
   if (status.ok()) status = shared->ref().Synchronize();
   if (!status.ok()) return status;
-  const absl::StatusOr<Signal> sums = cuguest::Download(sum->view());
-  if (!sums.ok()) return sums.status();
-  const absl::StatusOr<Signal> scaled = cuguest::Download(y->view());
-  if (!scaled.ok()) return scaled.status();
-  CHECK(*sums == Ramp(2));
-  CHECK(*scaled == Ramp(6));
+  CUGUEST_ASSIGN_OR_RETURN(const Signal sums, cuguest::Download(sum.view()));
+  CUGUEST_ASSIGN_OR_RETURN(const Signal scaled, cuguest::Download(y.view()));
+  CHECK(sums == Ramp(2));
+  CHECK(scaled == Ramp(6));
   PrintRow("after", cast.Draw(), "1000 results of each checked");
   CHECK(cast.Draw() == before);
   return absl::OkStatus();
@@ -252,22 +244,19 @@ void ResetTheDevice(Device device, Scaler& scaler) {
 }
 
 absl::Status Demonstrate(const Driver& driver, Device device) {
-  const absl::StatusOr<HostContext> x = HostContext::Create(driver, device);
-  if (!x.ok()) return x.status();
-  absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);
-  if (!primary.ok()) return primary.status();
+  CUGUEST_ASSIGN_OR_RETURN(const HostContext x, HostContext::Create(driver, device));
+  CUGUEST_ASSIGN_OR_RETURN(PrimaryContext primary, PrimaryContext::Retain(device));
   Cast cast;
-  cast.Name("X", x->get());
-  cast.Name("P", primary->get());
-  HostStack stack(driver, {x->get(), primary->get()});
-  absl::StatusOr<Scaler> scaler = Open(device);
-  if (!scaler.ok()) return scaler.status();
-  absl::Status status = WorkSideBySide(cast, primary->incarnation(), *scaler);
+  cast.Name("X", x.get());
+  cast.Name("P", primary.get());
+  HostStack stack(driver, {x.get(), primary.get()});
+  CUGUEST_ASSIGN_OR_RETURN(Scaler scaler, Open(device));
+  absl::Status status = WorkSideBySide(cast, primary.incarnation(), scaler);
   if (!status.ok()) return status;
   stack.Set({});
-  status = primary->Release();
+  status = primary.Release();
   if (!status.ok()) return status;
-  ResetTheDevice(device, *scaler);
+  ResetTheDevice(device, scaler);
   return absl::OkStatus();
 }
 

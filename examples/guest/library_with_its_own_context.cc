@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How does a library use a context of its own that its caller never sees?
 //
@@ -39,12 +39,12 @@
 #include "cuguest/device_buffer.h"
 #include "cuguest/device_ptr.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
 #include "cuguest/host_scope.h"
 #include "cuguest/kernel.h"
 #include "cuguest/launch.h"
 #include "cuguest/module.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
@@ -99,17 +99,16 @@ class Mixer {
 };
 
 absl::StatusOr<std::unique_ptr<Mixer>> Mixer::Init(cuguest::Device device, Trace trace) {
-  const absl::StatusOr<const Driver*> driver = Driver::GetInitialized();
-  if (!driver.ok()) return driver.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
 
   CUcontext context = nullptr;
-  CUresult code = (*driver)->CtxCreate(&context, CU_CTX_SCHED_AUTO, device.get());
+  CUresult code = driver->CtxCreate(&context, CU_CTX_SCHED_AUTO, device.get());
   if (code != CUDA_SUCCESS) return cuguest::ToStatus(code, "create the mixer's context");
-  std::unique_ptr<Mixer> mixer(new Mixer(**driver, context, std::move(trace)));
+  std::unique_ptr<Mixer> mixer(new Mixer(*driver, context, std::move(trace)));
   mixer->Tell("after cuCtxCreate");
 
   CUcontext popped = nullptr;
-  code = (*driver)->CtxPopCurrent(&popped);
+  code = driver->CtxPopCurrent(&popped);
   if (code != CUDA_SUCCESS) return cuguest::ToStatus(code, "pop the mixer's context");
   mixer->Tell("after cuCtxPopCurrent");
 
@@ -122,16 +121,17 @@ absl::StatusOr<std::unique_ptr<Mixer>> Mixer::Init(cuguest::Device device, Trace
 
 // A Kernel keeps its module loaded.
 absl::Status Mixer::LoadKernels() {
-  const absl::StatusOr<Module> adding = Module::Load(
-      {cuguest_kernels::vector_add_fatbin, cuguest_kernels::vector_add_fatbin_size}, "vector_add");
-  if (!adding.ok()) return adding.status();
-  absl::StatusOr<Kernel> add = adding->GetKernel("vector_add");
-  if (!add.ok()) return add.status();
-  const absl::StatusOr<Module> scaling =
-      Module::Load({cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy");
-  if (!scaling.ok()) return scaling.status();
-  absl::StatusOr<Kernel> scale = scaling->GetKernel("saxpy");
-  if (!scale.ok()) return scale.status();
+  CUGUEST_ASSIGN_OR_RETURN(
+      const Module adding,
+      Module::Load({cuguest_kernels::vector_add_fatbin, cuguest_kernels::vector_add_fatbin_size},
+                   "vector_add"));
+  absl::StatusOr<Kernel> add = adding.GetKernel("vector_add");
+  CUGUEST_RETURN_IF_ERROR(add);
+  CUGUEST_ASSIGN_OR_RETURN(
+      const Module scaling,
+      Module::Load({cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy"));
+  absl::StatusOr<Kernel> scale = scaling.GetKernel("saxpy");
+  CUGUEST_RETURN_IF_ERROR(scale);
   add_ = *std::move(add);
   scale_ = *std::move(scale);
   return absl::OkStatus();
@@ -140,35 +140,32 @@ absl::Status Mixer::LoadKernels() {
 absl::StatusOr<Mixer::Signal> Mixer::Mix(float gain, const Signal& x, const Signal& y,
                                          const Progress& progress) {
   ContextGuard guard(context_);  // pushes; its destructor pops
-  if (!guard.ok()) return cuguest::ToStatus(guard);
+  CUGUEST_RETURN_IF_ERROR(guard);
   Tell("inside");
 
   const ContextRef here = ContextRef::Borrow(context_);
-  const absl::StatusOr<Stream> stream = Stream::Create(here);
-  if (!stream.ok()) return stream.status();
-  absl::StatusOr<DeviceBuffer<float>> device_x = DeviceBuffer<float>::CopyOf(here, x);
-  if (!device_x.ok()) return device_x.status();
-  absl::StatusOr<DeviceBuffer<float>> sum = DeviceBuffer<float>::CopyOf(here, y);
-  if (!sum.ok()) return sum.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Stream stream, Stream::Create(here));
+  CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<float> device_x, DeviceBuffer<float>::CopyOf(here, x));
+  CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<float> sum, DeviceBuffer<float>::CopyOf(here, y));
   absl::StatusOr<DeviceBuffer<float>> out =
       DeviceBuffer<float>::CopyOf(here, Signal(x.size()));  // zeros
-  if (!out.ok()) return out.status();
+  CUGUEST_RETURN_IF_ERROR(out);
   const auto count = static_cast<unsigned>(x.size());
   absl::Status status =
-      cuguest::LaunchForElements(add_, count, stream->ref(), count, DevicePtr(device_x->view()),
-                                 DevicePtr(sum->view()), DevicePtr(sum->view()));
-  if (status.ok()) status = stream->ref().Synchronize();
+      cuguest::LaunchForElements(add_, count, stream.ref(), count, DevicePtr(device_x.view()),
+                                 DevicePtr(sum.view()), DevicePtr(sum.view()));
+  if (status.ok()) status = stream.ref().Synchronize();
   if (!status.ok()) return status;
 
   if (progress) {
     const cuguest::HostScope host(guard);
     progress();
   }
-  if (!guard.ok()) return cuguest::ToStatus(guard);  // the scope could not enter the context again
+  CUGUEST_RETURN_IF_ERROR(guard);  // the scope could not enter the context again
   Tell("inside");
-  status = cuguest::LaunchForElements(scale_, count, stream->ref(), count, gain,
-                                      DevicePtr(sum->view()), DevicePtr(out->view()));
-  if (status.ok()) status = stream->ref().Synchronize();
+  status = cuguest::LaunchForElements(scale_, count, stream.ref(), count, gain,
+                                      DevicePtr(sum.view()), DevicePtr(out->view()));
+  if (status.ok()) status = stream.ref().Synchronize();
   if (!status.ok()) return status;
   return cuguest::Download(out->view());
 }
@@ -270,23 +267,20 @@ void ShutdownGuest(const Cast& cast, Mixer& mixer) {
 }
 
 absl::Status Demonstrate(const Driver& driver, Device device) {
-  const absl::StatusOr<HostContext> x = HostContext::Create(driver, device);
-  if (!x.ok()) return x.status();
-  const absl::StatusOr<HostContext> a = HostContext::Create(driver, device);
-  if (!a.ok()) return a.status();
+  CUGUEST_ASSIGN_OR_RETURN(const HostContext x, HostContext::Create(driver, device));
+  CUGUEST_ASSIGN_OR_RETURN(const HostContext a, HostContext::Create(driver, device));
   Cast cast;
-  cast.Name("X", x->get());
-  cast.Name("A", a->get());
-  const HostStack stack(driver, {x->get(), a->get()});
+  cast.Name("X", x.get());
+  cast.Name("A", a.get());
+  const HostStack stack(driver, {x.get(), a.get()});
 
   Narrator narrator{&cast};
-  absl::StatusOr<std::unique_ptr<Mixer>> mixer = InitGuest(narrator, device);
-  if (!mixer.ok()) return mixer.status();
-  CallOnce(cast, **mixer);
+  CUGUEST_ASSIGN_OR_RETURN(std::unique_ptr<Mixer> mixer, InitGuest(narrator, device));
+  CallOnce(cast, *mixer);
   narrator.talking = false;
-  CallFromThreads(driver, cast, **mixer,
-                  {{}, {x->get()}, {a->get(), x->get()}, {a->get(), a->get(), a->get()}});
-  ShutdownGuest(cast, **mixer);
+  CallFromThreads(driver, cast, *mixer,
+                  {{}, {x.get()}, {a.get(), x.get()}, {a.get(), a.get(), a.get()}});
+  ShutdownGuest(cast, *mixer);
   return absl::OkStatus();
 }
 

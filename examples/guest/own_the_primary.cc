@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How does a library use the primary context without disturbing others?
 //
@@ -37,11 +37,11 @@
 #include "cuguest/device_buffer.h"
 #include "cuguest/device_ptr.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
 #include "cuguest/kernel.h"
 #include "cuguest/launch.h"
 #include "cuguest/module.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
@@ -94,13 +94,14 @@ class Adder {
 };
 
 absl::StatusOr<Adder> Adder::Open(cuguest::Device device) {
-  const absl::StatusOr<Module> module = Module::Load(
-      {cuguest_kernels::vector_add_fatbin, cuguest_kernels::vector_add_fatbin_size}, "vector_add");
-  if (!module.ok()) return module.status();
-  absl::StatusOr<Kernel> kernel = module->GetKernel("vector_add");
-  if (!kernel.ok()) return kernel.status();
+  CUGUEST_ASSIGN_OR_RETURN(
+      const Module module,
+      Module::Load({cuguest_kernels::vector_add_fatbin, cuguest_kernels::vector_add_fatbin_size},
+                   "vector_add"));
+  absl::StatusOr<Kernel> kernel = module.GetKernel("vector_add");
+  CUGUEST_RETURN_IF_ERROR(kernel);
   Adder adder(*std::move(kernel));
-  if (absl::Status status = adder.Enter(device); !status.ok()) return status;
+  CUGUEST_RETURN_IF_ERROR(adder.Enter(device));
   return adder;
 }
 
@@ -108,9 +109,9 @@ absl::StatusOr<Adder> Adder::Open(cuguest::Device device) {
 // incarnation that is gone is dropped without a driver call.
 absl::Status Adder::Enter(cuguest::Device device) {
   absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);
-  if (!primary.ok()) return primary.status();
+  CUGUEST_RETURN_IF_ERROR(primary);
   absl::StatusOr<Stream> stream = Stream::Create(primary->incarnation());
-  if (!stream.ok()) return stream.status();
+  CUGUEST_RETURN_IF_ERROR(stream);
   primary_ = *std::move(primary);
   stream_ = *std::move(stream);
   return absl::OkStatus();
@@ -121,10 +122,10 @@ absl::StatusOr<std::vector<float>> Adder::Add(const std::vector<float>& x,
   if (primary_.WasReset()) {
     const cuguest::Device device = primary_.device();
     primary_.Release().IgnoreError();  // an error: other code has released our reference
-    if (absl::Status status = Enter(device); !status.ok()) return status;
+    CUGUEST_RETURN_IF_ERROR(Enter(device));
   }
   const ContextGuard guard(primary_.incarnation());
-  if (!guard.ok()) return cuguest::ToStatus(guard);
+  CUGUEST_RETURN_IF_ERROR(guard);
   if (trace) trace();
   return AddHere(x, y);
 }
@@ -132,16 +133,14 @@ absl::StatusOr<std::vector<float>> Adder::Add(const std::vector<float>& x,
 absl::StatusOr<std::vector<float>> Adder::AddHere(const std::vector<float>& x,
                                                   const std::vector<float>& y) {
   const ContextRef& here = primary_.incarnation();
-  absl::StatusOr<DeviceBuffer<float>> device_x = DeviceBuffer<float>::CopyOf(here, x);
-  if (!device_x.ok()) return device_x.status();
-  absl::StatusOr<DeviceBuffer<float>> sum = DeviceBuffer<float>::CopyOf(here, y);
-  if (!sum.ok()) return sum.status();
+  CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<float> device_x, DeviceBuffer<float>::CopyOf(here, x));
+  CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<float> sum, DeviceBuffer<float>::CopyOf(here, y));
   absl::Status status = cuguest::LaunchForElements(
-      kernel_, x.size(), stream_.ref(), static_cast<unsigned>(x.size()),
-      DevicePtr(device_x->view()), DevicePtr(sum->view()), DevicePtr(sum->view()));
+      kernel_, x.size(), stream_.ref(), static_cast<unsigned>(x.size()), DevicePtr(device_x.view()),
+      DevicePtr(sum.view()), DevicePtr(sum.view()));
   if (status.ok()) status = stream_.ref().Synchronize();
   if (!status.ok()) return status;
-  return cuguest::Download(sum->view());
+  return cuguest::Download(sum.view());
 }
 
 absl::Status Adder::Close() {
@@ -249,20 +248,18 @@ void CloseGuest(const Cast& cast, guest::Adder& adder, Device device) {
 }
 
 absl::Status Demonstrate(const Driver& driver, Device device) {
-  const absl::StatusOr<HostContext> a = HostContext::Create(driver, device);
-  if (!a.ok()) return a.status();
+  CUGUEST_ASSIGN_OR_RETURN(const HostContext a, HostContext::Create(driver, device));
   Cast cast;
-  cast.Name("A", a->get());
-  const HostStack stack(driver, {a->get()});
+  cast.Name("A", a.get());
+  const HostStack stack(driver, {a.get()});
 
   // From before the library is opened until after it is closed.
   const UndisturbedScope undisturbed(&support::ReportDisturbance);
   QueryCreatesNothing(cast, device);
-  absl::StatusOr<guest::Adder> adder = OpenGuest(&cast, device);
-  if (!adder.ok()) return adder.status();
-  UseGuest(cast, *adder);
-  ResetUnderGuest(cast, *adder, device);
-  CloseGuest(cast, *adder, device);
+  CUGUEST_ASSIGN_OR_RETURN(guest::Adder adder, OpenGuest(&cast, device));
+  UseGuest(cast, adder);
+  ResetUnderGuest(cast, adder, device);
+  CloseGuest(cast, adder, device);
   return absl::OkStatus();
 }
 

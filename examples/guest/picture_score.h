@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A library in C that compares pictures in device memory, in the manner of libvmaf: its host hands
 // it a context, the functions of ffnvcodec's loader, and a logger.

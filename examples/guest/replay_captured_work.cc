@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How does a library replay work of its own in its caller's stream?
 //
@@ -31,6 +31,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cudasim/sim.h"
 #include "cuguest/capture_scope.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/copy.h"
@@ -42,8 +43,8 @@
 #include "cuguest/kernel.h"
 #include "cuguest/launch.h"
 #include "cuguest/module.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
-#include "cuguest/testing/sim.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
 #include "examples/support/example.h"
@@ -72,13 +73,14 @@ constexpr int kSteps = 7;
 class Adder {
  public:
   static absl::StatusOr<Adder> Create(const ContextRef& context, const std::vector<float>& x) {
-    const absl::StatusOr<Module> module = Module::LoadIn(
-        context, {cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy");
-    if (!module.ok()) return module.status();
-    absl::StatusOr<Kernel> saxpy = module->GetKernel("saxpy");
-    if (!saxpy.ok()) return saxpy.status();
+    CUGUEST_ASSIGN_OR_RETURN(
+        const Module module,
+        Module::LoadIn(context, {cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size},
+                       "saxpy"));
+    absl::StatusOr<Kernel> saxpy = module.GetKernel("saxpy");
+    CUGUEST_RETURN_IF_ERROR(saxpy);
     absl::StatusOr<DeviceBuffer<float>> values = DeviceBuffer<float>::CopyOf(context, x);
-    if (!values.ok()) return values.status();
+    CUGUEST_RETURN_IF_ERROR(values);
     return Adder(*std::move(saxpy), *std::move(values));
   }
 
@@ -92,17 +94,15 @@ class Adder {
   // The same as a graph. `meanwhile` is called in the midst of it.
   absl::StatusOr<ExecutableGraph> Capture(const DeviceView<float>& y,
                                           const std::function<void()>& meanwhile) const {
-    const absl::StatusOr<Stream> mine = Stream::Create(x_.context());
-    if (!mine.ok()) return mine.status();
-    absl::StatusOr<CaptureScope> capture = CaptureScope::Begin(mine->ref());
-    if (!capture.ok()) return capture.status();
-    const absl::StatusOr<DeviceView<float>> scratch = capture->Allocate<float>(x_.size());
-    if (!scratch.ok()) return scratch.status();  // the scope ends the capture
+    CUGUEST_ASSIGN_OR_RETURN(const Stream mine, Stream::Create(x_.context()));
+    CUGUEST_ASSIGN_OR_RETURN(CaptureScope capture, CaptureScope::Begin(mine.ref()));
+    const absl::StatusOr<DeviceView<float>> scratch = capture.Allocate<float>(x_.size());
+    CUGUEST_RETURN_IF_ERROR(scratch);  // the scope ends the capture
     if (meanwhile) meanwhile();
-    absl::Status status = Submit(*scratch, y, mine->ref());
+    absl::Status status = Submit(*scratch, y, mine.ref());
     if (!status.ok()) return status;
-    const absl::StatusOr<Graph> graph = capture->End();  // and frees the scratch memory
-    if (!graph.ok()) return graph.status();
+    const absl::StatusOr<Graph> graph = capture.End();  // and frees the scratch memory
+    CUGUEST_RETURN_IF_ERROR(graph);
     return graph->Instantiate();
   }
 
@@ -123,6 +123,7 @@ class Adder {
 
 namespace host {
 
+using cudasim::Sim;
 using cuguest::ContextRef;
 using cuguest::Device;
 using cuguest::DeviceBuffer;
@@ -130,7 +131,6 @@ using cuguest::Driver;
 using cuguest::ExecutableGraph;
 using cuguest::Stream;
 using cuguest::StreamRef;
-using cuguest::testing::Sim;
 using cuguest::testing::UndisturbedScope;
 using guest::Adder;
 using support::Cast;
@@ -168,36 +168,33 @@ bool AllocatesOnAnotherThread(const Driver& driver, CUcontext context) {
 }
 
 absl::Status Demonstrate(const Driver& driver, Device device) {
-  const absl::StatusOr<HostContext> context = HostContext::Create(driver, device);
-  if (!context.ok()) return context.status();
-  const ContextRef ref = ContextRef::Borrow(context->get());
-  const absl::StatusOr<Adder> adder = Adder::Create(ref, Ramp(1));
-  if (!adder.ok()) return adder.status();
+  CUGUEST_ASSIGN_OR_RETURN(const HostContext context, HostContext::Create(driver, device));
+  const ContextRef ref = ContextRef::Borrow(context.get());
+  CUGUEST_ASSIGN_OR_RETURN(const Adder adder, Adder::Create(ref, Ramp(1)));
   const absl::StatusOr<Stream> stream = Stream::Create(ref);  // the host's
-  if (!stream.ok()) return stream.status();
-  absl::StatusOr<DeviceBuffer<float>> y = DeviceBuffer<float>::Allocate(ref, Ramp(1).size());
-  if (!y.ok()) return y.status();
-  absl::StatusOr<DeviceBuffer<float>> scratch = DeviceBuffer<float>::Allocate(ref, y->size());
-  if (!scratch.ok()) return scratch.status();
+  CUGUEST_RETURN_IF_ERROR(stream);
+  CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<float> y,
+                           DeviceBuffer<float>::Allocate(ref, Ramp(1).size()));
+  CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<float> scratch,
+                           DeviceBuffer<float>::Allocate(ref, y.size()));
 
   PrintScene("Eight steps, submitted and replayed in the host's stream");
-  RunAndCheck("submitted", &*y, stream->ref(),
-              [&] { return adder->Submit(scratch->view(), y->view(), stream->ref()); });
-  absl::StatusOr<ExecutableGraph> graph = adder->Capture(y->view(), nullptr);
-  if (!graph.ok()) return graph.status();
-  RunAndCheck("replayed", &*y, stream->ref(), [&] { return graph->Launch(stream->ref()); });
+  RunAndCheck("submitted", &y, stream->ref(),
+              [&] { return adder.Submit(scratch.view(), y.view(), stream->ref()); });
+  CUGUEST_ASSIGN_OR_RETURN(ExecutableGraph graph, adder.Capture(y.view(), nullptr));
+  RunAndCheck("replayed", &y, stream->ref(), [&] { return graph.Launch(stream->ref()); });
 
   PrintScene("What the host sees while the library captures");
   Cast cast;
-  cast.Name("H", context->get());
-  const HostStack stack(driver, {context->get()});
+  cast.Name("H", context.get());
+  const HostStack stack(driver, {context.get()});
   const UndisturbedScope undisturbed(&support::ReportDisturbance);
   const std::string before = cast.Draw();
   PrintRow("the host's stack", before);
-  const absl::StatusOr<ExecutableGraph> again = adder->Capture(y->view(), [&] {
+  const absl::StatusOr<ExecutableGraph> again = adder.Capture(y.view(), [&] {
     PrintRow("in the middle of the capture", cast.Draw());
     CHECK(cast.Draw() == before);
-    const bool works = AllocatesOnAnotherThread(driver, context->get());
+    const bool works = AllocatesOnAnotherThread(driver, context.get());
     PrintRow("cuMemAlloc on another thread", works ? "works" : "fails");
     CHECK(works);
   });

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How does a library survive a device reset by the host?
 //
@@ -38,6 +38,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cudasim/sim.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/copy.h"
@@ -45,7 +46,6 @@
 #include "cuguest/device_buffer.h"
 #include "cuguest/device_ptr.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
 #include "cuguest/incident.h"
 #include "cuguest/kernel.h"
 #include "cuguest/launch.h"
@@ -53,8 +53,8 @@
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
-#include "cuguest/testing/sim.h"
 #include "cuguest/testing/stack_probe.h"
 #include "cuguest/thread_residency.h"
 #include "examples/guest/worker.h"
@@ -89,11 +89,11 @@ struct Tools {
 
 absl::StatusOr<Tools> MakeTools(const ContextRef& context, const Signal& curve) {
   absl::StatusOr<Stream> stream = Stream::Create(context);
-  if (!stream.ok()) return stream.status();
+  CUGUEST_RETURN_IF_ERROR(stream);
   absl::StatusOr<DeviceBuffer<float>> on_device = DeviceBuffer<float>::CopyOf(context, curve);
-  if (!on_device.ok()) return on_device.status();
+  CUGUEST_RETURN_IF_ERROR(on_device);
   absl::StatusOr<DeviceBuffer<float>> room = DeviceBuffer<float>::Allocate(context, curve.size());
-  if (!room.ok()) return room.status();
+  CUGUEST_RETURN_IF_ERROR(room);
   return Tools{*std::move(stream), *std::move(on_device), *std::move(room)};
 }
 
@@ -160,11 +160,11 @@ class Equalizer {
 
 absl::StatusOr<std::unique_ptr<Equalizer>> Equalizer::Open(cuguest::Device device,
                                                            const Signal& curve, Trace trace) {
-  const absl::StatusOr<Module> module =
-      Module::Load({cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy");
-  if (!module.ok()) return module.status();
-  absl::StatusOr<Kernel> saxpy = module->GetKernel("saxpy");
-  if (!saxpy.ok()) return saxpy.status();
+  CUGUEST_ASSIGN_OR_RETURN(
+      const Module module,
+      Module::Load({cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy"));
+  absl::StatusOr<Kernel> saxpy = module.GetKernel("saxpy");
+  CUGUEST_RETURN_IF_ERROR(saxpy);
   std::unique_ptr<Equalizer> equalizer(
       new Equalizer(*std::move(saxpy), device, curve, std::move(trace)));
   absl::Status status;
@@ -175,10 +175,9 @@ absl::StatusOr<std::unique_ptr<Equalizer>> Equalizer::Open(cuguest::Device devic
 
 // Attaches to the present incarnation of P, or creates the next one, and resides there.
 absl::Status Equalizer::Enter() {
-  const absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device_);
-  if (!primary.ok()) return primary.status();
-  absl::StatusOr<SharedContext> attached = SharedContext::Attach(primary->incarnation());
-  if (!attached.ok()) return attached.status();
+  CUGUEST_ASSIGN_OR_RETURN(const PrimaryContext primary, PrimaryContext::Retain(device_));
+  absl::StatusOr<SharedContext> attached = SharedContext::Attach(primary.incarnation());
+  CUGUEST_RETURN_IF_ERROR(attached);
   home_ = *std::move(attached);
   if (!residency_.has_value()) {
     residency_.emplace(home_.incarnation());
@@ -212,20 +211,20 @@ absl::StatusOr<Signal> Equalizer::Apply(float gain, const Signal& signal, const 
 
 absl::StatusOr<Signal> Equalizer::ApplyHere(float gain, const Signal& signal,
                                             const Callback& halfway) {
-  if (absl::Status status = Settle(); !status.ok()) return status;
+  CUGUEST_RETURN_IF_ERROR(Settle());
   const ContextRef before = incarnation();
   absl::StatusOr<Pin> tools = GetTools();
-  if (!tools.ok()) return tools.status();
+  CUGUEST_RETURN_IF_ERROR(tools);
   if (absl::Status status = cuguest::Copy((*tools)->room.view(), signal); !status.ok())
     return status;
 
   if (halfway) {
     tools = Pin();  // not held during foreign code: a pinned object cannot be dropped
     halfway();
-    if (absl::Status status = Settle(); !status.ok()) return status;
+    CUGUEST_RETURN_IF_ERROR(Settle());
     if (incarnation() != before) return ApplyHere(gain, signal, nullptr);  // begin again
     tools = GetTools();
-    if (!tools.ok()) return tools.status();
+    CUGUEST_RETURN_IF_ERROR(tools);
   }
   return Equalize(saxpy_, gain, &**tools);
 }
@@ -243,12 +242,12 @@ absl::Status Equalizer::Close() {
 // A program with a context A of its own, which resets the device at any time.
 namespace host {
 
+using cudasim::Sim;
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
 using cuguest::Device;
 using cuguest::Driver;
 using cuguest::PrimaryContext;
-using cuguest::testing::Sim;
 using cuguest::testing::UndisturbedScope;
 using guest::Equalizer;
 using support::Activity;
@@ -339,13 +338,12 @@ void BetweenTwoJobs(Equalizer& guest, Device device, const Cast& cast) {
 absl::Status HostIsBackFirst(Equalizer& guest, Device device, const Cast& cast) {
   Scene scene("The same, and the host retains P first", guest, device, cast);
   Reset(device, cast);
-  const absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);
-  if (!primary.ok()) return primary.status();
+  CUGUEST_ASSIGN_OR_RETURN(const PrimaryContext primary, PrimaryContext::Retain(device));
   PrintRow("the host retains P", cast.Draw(),
-           Activity(device) + (", " + Id(primary->incarnation())));
-  CHECK(primary->get() == scene.old().get());
+           Activity(device) + (", " + Id(primary.incarnation())));
+  CHECK(primary.get() == scene.old().get());
   {
-    const ContextGuard by_handle(primary->get());
+    const ContextGuard by_handle(primary.get());
     PrintRow("a guard for the handle", by_handle.ok() ? "enters" : "refuses",
              "it cannot detect the reset");
     CHECK(by_handle.ok());
@@ -357,7 +355,7 @@ absl::Status HostIsBackFirst(Equalizer& guest, Device device, const Cast& cast) 
     CHECK(by_incarnation.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   }
   scene.Apply();
-  CHECK(guest.incarnation() == primary->incarnation());
+  CHECK(guest.incarnation() == primary.incarnation());
   scene.CheckItCameBack();
   return absl::OkStatus();
 }
@@ -372,8 +370,7 @@ void InTheMiddleOfAJob(Equalizer& guest, Device device, const Cast& cast) {
 // A reset changes no reference count: the host still has its reference afterwards.
 absl::Status BeforeTheEnd(Equalizer& guest, Device device, const Cast& cast) {
   PrintScene("The host resets the device, and the library is closed");
-  absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);
-  if (!primary.ok()) return primary.status();
+  CUGUEST_ASSIGN_OR_RETURN(PrimaryContext primary, PrimaryContext::Retain(device));
   const unsigned long long calls = CallsThatFree();
   Reset(device, cast);
   const absl::Status closed = guest.Close();
@@ -381,33 +378,31 @@ absl::Status BeforeTheEnd(Equalizer& guest, Device device, const Cast& cast) {
   support::PrintParagraph(std::string(closed.message()));
   CHECK(cuguest::CodeOf(closed) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   CHECK(CallsThatFree() == calls);
-  const absl::Status released = primary->Release();
+  const absl::Status released = primary.Release();
   PrintRow("the host releases its own", released.ok() ? "success" : "FAILURE", Activity(device));
   CHECK_OK(released);
   return absl::OkStatus();
 }
 
 absl::Status Demonstrate(const Driver& driver, Device device) {
-  const absl::StatusOr<HostContext> a = HostContext::Create(driver, device);
-  if (!a.ok()) return a.status();
+  CUGUEST_ASSIGN_OR_RETURN(const HostContext a, HostContext::Create(driver, device));
   Cast cast;
-  cast.Name("A", a->get());
-  const HostStack stack(driver, {a->get()});
+  cast.Name("A", a.get());
+  const HostStack stack(driver, {a.get()});
 
   // From before the library is opened until after it is closed.
   const UndisturbedScope undisturbed(&support::ReportDisturbance);
-  const absl::StatusOr<std::unique_ptr<Equalizer>> guest =
-      Equalizer::Open(device, Ramp(3), [](const absl::Status& what) {
-        PrintRow("the library detects it", "", "Detach() returns:");
-        support::PrintParagraph(std::string(what.message()));
-        CHECK(cuguest::CodeOf(what) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
-      });
-  if (!guest.ok()) return guest.status();
-  AtWork(**guest, device, cast);
-  BetweenTwoJobs(**guest, device, cast);
-  if (absl::Status status = HostIsBackFirst(**guest, device, cast); !status.ok()) return status;
-  InTheMiddleOfAJob(**guest, device, cast);
-  if (absl::Status status = BeforeTheEnd(**guest, device, cast); !status.ok()) return status;
+  CUGUEST_ASSIGN_OR_RETURN(const std::unique_ptr<Equalizer> guest,
+                           Equalizer::Open(device, Ramp(3), [](const absl::Status& what) {
+                             PrintRow("the library detects it", "", "Detach() returns:");
+                             support::PrintParagraph(std::string(what.message()));
+                             CHECK(cuguest::CodeOf(what) == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+                           }));
+  AtWork(*guest, device, cast);
+  BetweenTwoJobs(*guest, device, cast);
+  CUGUEST_RETURN_IF_ERROR(HostIsBackFirst(*guest, device, cast));
+  InTheMiddleOfAJob(*guest, device, cast);
+  CUGUEST_RETURN_IF_ERROR(BeforeTheEnd(*guest, device, cast));
   CHECK(!IsActive(device));
   CHECK(cuguest::IncidentCount() == 0);
   return absl::OkStatus();

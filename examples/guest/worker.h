@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef CUGUEST_EXAMPLES_GUEST_WORKER_H_
 #define CUGUEST_EXAMPLES_GUEST_WORKER_H_

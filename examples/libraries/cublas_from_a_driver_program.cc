@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How does a driver-API program call cuBLAS, and what does it cost?
 //
@@ -39,12 +39,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cudasim/sim.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/device.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
 #include "cuguest/runtime/cublas.h"
-#include "cuguest/testing/sim.h"
+#include "cuguest/status.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/libraries/multiply.h"
 #include "examples/libraries/product.h"
@@ -110,12 +110,12 @@ class Program {
 // A program of the driver API, with contexts of its own.
 namespace host {
 
+using cudasim::Sim;
 using cuguest::ContextRef;
 using cuguest::Device;
 using cuguest::Driver;
 using cuguest::runtime::CublasHandles;
 using cuguest::runtime::CublasScope;
-using cuguest::testing::Sim;
 using cuguest::testing::UndisturbedScope;
 using support::Activity;
 using support::Cast;
@@ -145,7 +145,7 @@ absl::Status Multiply(const House& house,
                       const std::function<void(cublasHandle_t)>& inside = nullptr) {
   {
     const CublasScope blas(house.handles, house.in_a.stream());
-    if (!blas.ok()) return blas.status();
+    CUGUEST_RETURN_IF_ERROR(blas);
     if (inside) inside(blas.handle());
     const cublasStatus_t code = house.in_a.Multiply(blas.handle());
     if (code != CUBLAS_STATUS_SUCCESS) return cuguest::runtime::ToStatus(code, "multiply");
@@ -280,25 +280,22 @@ void BesideAPlainProgram(const House& house) {
 }
 
 absl::Status Demonstrate(const Driver& driver, Device device) {
-  const absl::StatusOr<HostContext> x = HostContext::Create(driver, device);
-  if (!x.ok()) return x.status();
-  const absl::StatusOr<HostContext> a = HostContext::Create(driver, device);
-  if (!a.ok()) return a.status();
-  const absl::StatusOr<CUcontext> p = support::HandleOfPrimary(device);
-  if (!p.ok()) return p.status();
+  CUGUEST_ASSIGN_OR_RETURN(const HostContext x, HostContext::Create(driver, device));
+  CUGUEST_ASSIGN_OR_RETURN(const HostContext a, HostContext::Create(driver, device));
+  CUGUEST_ASSIGN_OR_RETURN(const CUcontext p, support::HandleOfPrimary(device));
   Cast cast;
-  cast.Name("X", x->get());
-  cast.Name("A", a->get());
-  cast.Name("P", *p);
+  cast.Name("X", x.get());
+  cast.Name("A", a.get());
+  cast.Name("P", p);
   HostStack stack(driver, {});
 
   const Product product(Sim::IsActive() ? 128 : 4096, /*seed=*/1);
   std::printf("   matrices: %d x %d%s\n", product.n(), product.n(),
               Sim::IsActive() ? " (4096 x 4096 on a GPU)" : "");
-  absl::StatusOr<DeviceProduct> in_a = DeviceProduct::Upload(ContextRef::Borrow(a->get()), product);
-  if (!in_a.ok()) return in_a.status();
+  CUGUEST_ASSIGN_OR_RETURN(DeviceProduct in_a,
+                           DeviceProduct::Upload(ContextRef::Borrow(a.get()), product));
   CublasHandles handles;
-  const House house{driver, device, x->get(), a->get(), *p, cast, stack, handles, product, *in_a};
+  const House house{driver, device, x.get(), a.get(), p, cast, stack, handles, product, in_a};
   Bare(house);
   ThroughAScope(house);
   BesideAPlainProgram(house);

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How is a matrix product of cuBLAS captured in a graph?
 //
@@ -37,6 +37,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cudasim/sim.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/device.h"
@@ -44,8 +45,8 @@
 #include "cuguest/driver.h"
 #include "cuguest/runtime/cublas.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
-#include "cuguest/testing/sim.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/libraries/multiply.h"
 #include "examples/libraries/product.h"
@@ -178,33 +179,30 @@ void ThroughAScope(const House& house, const std::vector<Product>& products) {
 }
 
 absl::Status Demonstrate(const cuguest::Driver& driver, cuguest::Device device) {
-  const absl::StatusOr<support::HostContext> x = support::HostContext::Create(driver, device);
-  if (!x.ok()) return x.status();
-  const absl::StatusOr<SharedContext> a = SharedContext::Create(device);
-  if (!a.ok()) return a.status();
-  const ContextRef context = a->incarnation();
+  CUGUEST_ASSIGN_OR_RETURN(const support::HostContext x,
+                           support::HostContext::Create(driver, device));
+  CUGUEST_ASSIGN_OR_RETURN(const SharedContext a, SharedContext::Create(device));
+  const ContextRef context = a.incarnation();
 
   std::vector<Product> products;
   for (unsigned seed = 1; seed <= 3; ++seed) {
-    products.emplace_back(cuguest::testing::Sim::IsActive() ? 64 : 256, seed);
+    products.emplace_back(cudasim::Sim::IsActive() ? 64 : 256, seed);
   }
   std::printf("   matrices: %d x %d\n", products.front().n(), products.front().n());
-  absl::StatusOr<DeviceProduct> captured = DeviceProduct::Upload(context, products.front());
-  if (!captured.ok()) return captured.status();
-  absl::StatusOr<DeviceProduct> other = DeviceProduct::Upload(context, products.front());
-  if (!other.ok()) return other.status();
+  CUGUEST_ASSIGN_OR_RETURN(DeviceProduct captured,
+                           DeviceProduct::Upload(context, products.front()));
+  CUGUEST_ASSIGN_OR_RETURN(DeviceProduct other, DeviceProduct::Upload(context, products.front()));
   // cuBLAS's recommendation for a Hopper device (cuBLAS documentation, cublasSetWorkspace).
   constexpr std::size_t kWorkspace = std::size_t{32} << 20;
-  absl::StatusOr<DeviceBuffer<std::byte>> workspace =
-      DeviceBuffer<std::byte>::Allocate(context, kWorkspace);
-  if (!workspace.ok()) return workspace.status();
+  CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<std::byte> workspace,
+                           DeviceBuffer<std::byte>::Allocate(context, kWorkspace));
 
   Cast cast;
-  cast.Name("X", x->get());
+  cast.Name("X", x.get());
   cast.Name("A", context.get());
-  const support::HostStack stack(driver, {x->get()});
+  const support::HostStack stack(driver, {x.get()});
   CublasHandles handles;
-  const House house{cast, handles, *captured, *other, *workspace};
+  const House house{cast, handles, captured, other, workspace};
   Bare(house);
   ThroughAScope(house, products);
   return absl::OkStatus();

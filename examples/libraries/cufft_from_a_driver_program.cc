@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How does a driver-API program call cuFFT?
 //
@@ -32,14 +32,15 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cudasim/sim.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/copy.h"
 #include "cuguest/device.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/driver.h"
 #include "cuguest/runtime/cufft.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
-#include "cuguest/testing/sim.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/libraries/tones.h"
 #include "examples/support/check.h"
@@ -86,7 +87,7 @@ absl::Status Transform(const House& house, int direction) {
   {
     const CufftScope fft(house.plans, CufftLayout::Line(house.count(), CUFFT_C2C),
                          house.stream.ref());
-    if (!fft.ok()) return fft.status();
+    CUGUEST_RETURN_IF_ERROR(fft);
     PrintRow("in the scope", house.cast.Draw());
     auto* const data = reinterpret_cast<cufftComplex*>(house.samples.data());
     const cufftResult code = cufftExecC2C(fft.plan(), data, data, direction);
@@ -130,28 +131,25 @@ void ThereAndBack(const House& house, const Samples& signal) {
 }
 
 absl::Status Demonstrate(const cuguest::Driver& driver, Device device) {
-  const absl::StatusOr<support::HostContext> x = support::HostContext::Create(driver, device);
-  if (!x.ok()) return x.status();
-  const absl::StatusOr<support::HostContext> a = support::HostContext::Create(driver, device);
-  if (!a.ok()) return a.status();
-  const ContextRef context = ContextRef::Borrow(a->get());
+  CUGUEST_ASSIGN_OR_RETURN(const support::HostContext x,
+                           support::HostContext::Create(driver, device));
+  CUGUEST_ASSIGN_OR_RETURN(const support::HostContext a,
+                           support::HostContext::Create(driver, device));
+  const ContextRef context = ContextRef::Borrow(a.get());
 
-  const int count = cuguest::testing::Sim::IsActive() ? 1 << 12 : 1 << 20;
-  std::printf("   samples: %d%s\n", count,
-              cuguest::testing::Sim::IsActive() ? " (1048576 on a GPU)" : "");
+  const int count = cudasim::Sim::IsActive() ? 1 << 12 : 1 << 20;
+  std::printf("   samples: %d%s\n", count, cudasim::Sim::IsActive() ? " (1048576 on a GPU)" : "");
   const Samples signal = support::MakeTones(count);
-  absl::StatusOr<DeviceBuffer<std::complex<float>>> samples =
-      DeviceBuffer<std::complex<float>>::CopyOf(context, signal);
-  if (!samples.ok()) return samples.status();
-  const absl::StatusOr<Stream> stream = Stream::Create(context);
-  if (!stream.ok()) return stream.status();
+  CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<std::complex<float>> samples,
+                           DeviceBuffer<std::complex<float>>::CopyOf(context, signal));
+  CUGUEST_ASSIGN_OR_RETURN(const Stream stream, Stream::Create(context));
 
   Cast cast;
-  cast.Name("X", x->get());
-  cast.Name("A", a->get());
+  cast.Name("X", x.get());
+  cast.Name("A", a.get());
   support::HostStack stack(driver, {});
   CufftPlans plans;
-  ThereAndBack(House{device, x->get(), cast, stack, plans, *stream, *samples}, signal);
+  ThereAndBack(House{device, x.get(), cast, stack, plans, stream, samples}, signal);
   return absl::OkStatus();
 }
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Can many threads use both APIs, cuBLAS and cuFFT in many contexts, without disturbing others?
 //
@@ -48,6 +48,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cudasim/sim.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/copy.h"
@@ -64,8 +65,8 @@
 #include "cuguest/runtime/error.h"
 #include "cuguest/runtime/handle.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
-#include "cuguest/testing/sim.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/libraries/multiply.h"
 #include "examples/libraries/product.h"
@@ -123,14 +124,14 @@ class Client {
   [[nodiscard]] static absl::StatusOr<Client> Open(const ContextRef& home, Device device,
                                                    Tools* tools) {
     absl::StatusOr<DeviceProduct> product = DeviceProduct::Upload(home, tools->product);
-    if (!product.ok()) return product.status();
+    CUGUEST_RETURN_IF_ERROR(product);
     absl::StatusOr<DeviceBuffer<float>> x = DeviceBuffer<float>::CopyOf(home, Ramp(1));
-    if (!x.ok()) return x.status();
+    CUGUEST_RETURN_IF_ERROR(x);
     absl::StatusOr<DeviceBuffer<float>> y = DeviceBuffer<float>::CopyOf(home, Ramp(1));
-    if (!y.ok()) return y.status();
+    CUGUEST_RETURN_IF_ERROR(y);
     absl::StatusOr<DeviceBuffer<std::complex<float>>> samples =
         DeviceBuffer<std::complex<float>>::CopyOf(home, tools->signal);
-    if (!samples.ok()) return samples.status();
+    CUGUEST_RETURN_IF_ERROR(samples);
     return Client(home, device, tools, *std::move(product), *std::move(x), *std::move(y),
                   *std::move(samples));
   }
@@ -139,17 +140,16 @@ class Client {
 
   // Memory of the driver.
   absl::Status Copy() {
-    const absl::StatusOr<DeviceBuffer<float>> buffer = DeviceBuffer<float>::CopyOf(home_, Ramp(2));
-    if (!buffer.ok()) return buffer.status();
-    const absl::StatusOr<std::vector<float>> values = cuguest::Download(buffer->view());
-    if (!values.ok()) return values.status();
-    return CheckThat(*values == Ramp(2), "a copy");
+    CUGUEST_ASSIGN_OR_RETURN(const DeviceBuffer<float> buffer,
+                             DeviceBuffer<float>::CopyOf(home_, Ramp(2)));
+    CUGUEST_ASSIGN_OR_RETURN(const std::vector<float> values, cuguest::Download(buffer.view()));
+    return CheckThat(values == Ramp(2), "a copy");
   }
 
   // Memory of the runtime, on a stream of the driver.
   absl::Status CopyByRuntime() {
     const ContextGuard guard(home_);
-    if (!guard.ok()) return cuguest::ToStatus(guard);
+    CUGUEST_RETURN_IF_ERROR(guard);
     float* memory = nullptr;
     const std::vector<float> ramp = Ramp(3);
     const std::size_t bytes = ramp.size() * sizeof(float);
@@ -170,7 +170,7 @@ class Client {
 
   // y = 2 x + y, twice.
   absl::Status Launch() {
-    if (absl::Status status = cuguest::Copy(y_.view(), x_.view()); !status.ok()) return status;
+    CUGUEST_RETURN_IF_ERROR(cuguest::Copy(y_.view(), x_.view()));
     const auto n = static_cast<unsigned>(x_.size());
     absl::Status status;
     for (int i = 0; i < 2 && status.ok(); ++i) {
@@ -179,15 +179,14 @@ class Client {
     }
     if (status.ok()) status = product_.stream().Synchronize();
     if (!status.ok()) return status;
-    const absl::StatusOr<std::vector<float>> y = cuguest::Download(y_.view());
-    if (!y.ok()) return y.status();
-    return CheckThat(*y == Ramp(5), "a kernel's result");
+    CUGUEST_ASSIGN_OR_RETURN(const std::vector<float> y, cuguest::Download(y_.view()));
+    return CheckThat(y == Ramp(5), "a kernel's result");
   }
 
   absl::Status Multiply() {
     {
       const CublasScope blas(tools_->handles, product_.stream());
-      if (!blas.ok()) return blas.status();
+      CUGUEST_RETURN_IF_ERROR(blas);
       absl::Status status = ToStatus(product_.Multiply(blas.handle()), "multiply");
       if (!status.ok()) return status;
     }
@@ -202,24 +201,23 @@ class Client {
     const int count = static_cast<int>(samples_.size());
     {
       const CufftScope fft(tools_->plans, CufftLayout::Line(count), product_.stream());
-      if (!fft.ok()) return fft.status();
+      CUGUEST_RETURN_IF_ERROR(fft);
       auto* const data = reinterpret_cast<cufftComplex*>(samples_.data());
       absl::Status status =
           ToStatus(cufftExecC2C(fft.plan(), data, data, CUFFT_FORWARD), "transform");
       if (!status.ok()) return status;
     }
-    if (absl::Status status = product_.stream().Synchronize(); !status.ok()) return status;
-    const absl::StatusOr<Samples> spectrum = cuguest::Download(samples_.view());
-    if (!spectrum.ok()) return spectrum.status();
+    CUGUEST_RETURN_IF_ERROR(product_.stream().Synchronize());
+    CUGUEST_ASSIGN_OR_RETURN(const Samples spectrum, cuguest::Download(samples_.view()));
     return CheckThat(
-        support::RelativeError(*spectrum, tools_->spectrum) <= support::TransformTolerance(count),
+        support::RelativeError(spectrum, tools_->spectrum) <= support::TransformTolerance(count),
         "a spectrum");
   }
 
   // Instead of cudaSetDevice.
   absl::Status AskForDevice() {
     const DeviceGuard guard(device_, cuguest::IfInactive::kRefuse);
-    if (!guard.ok()) return guard.status();
+    CUGUEST_RETURN_IF_ERROR(guard);
     int ordinal = -1;
     const absl::Status status = ToStatus(cudaGetDevice(&ordinal), "ask for the device");
     return status.ok() ? CheckThat(ordinal == 0, "the device") : status;
@@ -259,11 +257,11 @@ constexpr Operation kOperations[] = {
 
 namespace host {
 
+using cudasim::Sim;
 using cuguest::ContextRef;
 using cuguest::Device;
 using cuguest::Driver;
 using cuguest::SharedContext;
-using cuguest::testing::Sim;
 using cuguest::testing::UndisturbedScope;
 using library::Client;
 using library::kOperations;
@@ -397,7 +395,7 @@ absl::StatusOr<std::vector<SharedContext>> MakeHomes(Device device) {
   std::vector<SharedContext> homes;
   for (int i = 0; i < g_options.contexts; ++i) {
     absl::StatusOr<SharedContext> home = SharedContext::Create(device);
-    if (!home.ok()) return home.status();
+    CUGUEST_RETURN_IF_ERROR(home);
     homes.push_back(*std::move(home));
   }
   PrintRow("made", std::to_string(homes.size()),
@@ -411,17 +409,18 @@ absl::Status Demonstrate(const Driver& driver, Device device) {
   if (g_options.contexts == 0) g_options.contexts = sim ? 2 : 4;
   if (g_options.seconds == 0) g_options.seconds = sim ? 1 : 5;
 
-  const absl::StatusOr<support::HostContext> x = support::HostContext::Create(driver, device);
-  if (!x.ok()) return x.status();
+  CUGUEST_ASSIGN_OR_RETURN(const support::HostContext x,
+                           support::HostContext::Create(driver, device));
   absl::StatusOr<std::vector<SharedContext>> homes = MakeHomes(device);
-  if (!homes.ok()) return homes.status();
-  const absl::StatusOr<cuguest::Module> module = cuguest::Module::Load(
-      {cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy");
-  if (!module.ok()) return module.status();
-  absl::StatusOr<cuguest::Kernel> saxpy = module->GetKernel("saxpy");
-  if (!saxpy.ok()) return saxpy.status();
-  const support::HostStack stack(driver, {x->get()});
-  House house{driver, device, x->get(), *std::move(homes),
+  CUGUEST_RETURN_IF_ERROR(homes);
+  CUGUEST_ASSIGN_OR_RETURN(
+      const cuguest::Module module,
+      cuguest::Module::Load({cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size},
+                            "saxpy"));
+  absl::StatusOr<cuguest::Kernel> saxpy = module.GetKernel("saxpy");
+  CUGUEST_RETURN_IF_ERROR(saxpy);
+  const support::HostStack stack(driver, {x.get()});
+  House house{driver, device, x.get(), *std::move(homes),
               Tools(*std::move(saxpy), sim ? 16 : 128, sim ? 64 : 4096)};
   WorkTogether(house);
   return absl::OkStatus();

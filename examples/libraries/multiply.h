@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A matrix product on a device, for programs that are linked with cuBLAS.
 
@@ -15,6 +15,7 @@
 #include "cuguest/context_ref.h"
 #include "cuguest/copy.h"
 #include "cuguest/device_buffer.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
 #include "examples/libraries/product.h"
 #include "examples/support/check.h"
@@ -37,15 +38,15 @@ class DeviceProduct {
                                                             const Product& product) {
     absl::StatusOr<cuguest::DeviceBuffer<float>> a =
         cuguest::DeviceBuffer<float>::CopyOf(context, product.a());
-    if (!a.ok()) return a.status();
+    CUGUEST_RETURN_IF_ERROR(a);
     absl::StatusOr<cuguest::DeviceBuffer<float>> b =
         cuguest::DeviceBuffer<float>::CopyOf(context, product.b());
-    if (!b.ok()) return b.status();
+    CUGUEST_RETURN_IF_ERROR(b);
     absl::StatusOr<cuguest::DeviceBuffer<float>> c =
         cuguest::DeviceBuffer<float>::CopyOf(context, std::vector<float>(product.a().size()));
-    if (!c.ok()) return c.status();
+    CUGUEST_RETURN_IF_ERROR(c);
     absl::StatusOr<cuguest::Stream> stream = cuguest::Stream::Create(context);
-    if (!stream.ok()) return stream.status();
+    CUGUEST_RETURN_IF_ERROR(stream);
     return DeviceProduct(&product, *std::move(a), *std::move(b), *std::move(c), *std::move(stream));
   }
 
@@ -59,8 +60,8 @@ class DeviceProduct {
   // Replaces the matrices by others of the same size; C becomes zero.
   [[nodiscard]] absl::Status Change(const Product& product) {
     product_ = &product;
-    if (absl::Status status = cuguest::Copy(a_.view(), product.a()); !status.ok()) return status;
-    if (absl::Status status = cuguest::Copy(b_.view(), product.b()); !status.ok()) return status;
+    CUGUEST_RETURN_IF_ERROR(cuguest::Copy(a_.view(), product.a()));
+    CUGUEST_RETURN_IF_ERROR(cuguest::Copy(b_.view(), product.b()));
     return cuguest::Zero(c_.view());
   }
 

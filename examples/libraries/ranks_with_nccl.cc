@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How does a library with a context of its own communicate with NCCL, beside the application's
 // communicator?
@@ -51,7 +51,6 @@
 #include "cuguest/device_buffer.h"
 #include "cuguest/device_ptr.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
 #include "cuguest/host_scope.h"
 #include "cuguest/incident.h"
 #include "cuguest/kernel.h"
@@ -59,6 +58,7 @@
 #include "cuguest/module.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
@@ -116,40 +116,39 @@ class Averager {
 absl::StatusOr<std::unique_ptr<Averager>> Averager::Create(cuguest::Device device, int ranks,
                                                            int rank, const ShareId& share) {
   absl::StatusOr<SharedContext> own = SharedContext::Create(device);
-  if (!own.ok()) return own.status();
+  CUGUEST_RETURN_IF_ERROR(own);
   absl::StatusOr<PrimaryContext> nccls = PrimaryContext::Retain(device);
-  if (!nccls.ok()) return nccls.status();
+  CUGUEST_RETURN_IF_ERROR(nccls);
   std::unique_ptr<Averager> averager(new Averager(*std::move(own), *std::move(nccls), ranks));
-  if (absl::Status status = averager->LoadKernel(); !status.ok()) return status;
-  if (absl::Status status = averager->Join(rank, share); !status.ok()) return status;
+  CUGUEST_RETURN_IF_ERROR(averager->LoadKernel());
+  CUGUEST_RETURN_IF_ERROR(averager->Join(rank, share));
   return averager;
 }
 
 absl::Status Averager::LoadKernel() {
-  const absl::StatusOr<cuguest::Module> module = cuguest::Module::Load(
-      {cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy");
-  if (!module.ok()) return module.status();
-  absl::StatusOr<Kernel> saxpy = module->GetKernel("saxpy");
-  if (!saxpy.ok()) return saxpy.status();
+  CUGUEST_ASSIGN_OR_RETURN(
+      const cuguest::Module module,
+      cuguest::Module::Load({cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size},
+                            "saxpy"));
+  absl::StatusOr<Kernel> saxpy = module.GetKernel("saxpy");
+  CUGUEST_RETURN_IF_ERROR(saxpy);
   saxpy_ = *std::move(saxpy);
   return absl::OkStatus();
 }
 
 absl::Status Averager::Join(int rank, const ShareId& share) {
   ContextGuard guard(nccls_.incarnation());
-  if (!guard.ok()) return cuguest::ToStatus(guard);
+  CUGUEST_RETURN_IF_ERROR(guard);
   ncclUniqueId id = {};
   if (rank == 0) {
-    if (absl::Status status = ToStatus(ncclGetUniqueId(&id), "make an id"); !status.ok()) {
-      return status;
-    }
+    CUGUEST_RETURN_IF_ERROR(ToStatus(ncclGetUniqueId(&id), "make an id"));
   }
   {
     const cuguest::HostScope host(guard);
-    if (!host.ok()) return cuguest::ToStatus(host);
+    CUGUEST_RETURN_IF_ERROR(host);
     share(&id);
   }
-  if (!guard.ok()) return cuguest::ToStatus(guard);
+  CUGUEST_RETURN_IF_ERROR(guard);
   return ToStatus(ncclCommInitRank(&comm_, ranks_, id, rank), "make the communicator");
 }
 
@@ -160,39 +159,35 @@ Averager::~Averager() {
 
 absl::StatusOr<Numbers> Averager::Average(const Numbers& mine) {
   // In B: 1 / ranks of each number.
-  const absl::StatusOr<Stream> stream = Stream::Create(own_.incarnation());
-  if (!stream.ok()) return stream.status();
-  absl::StatusOr<DeviceBuffer<float>> x = DeviceBuffer<float>::CopyOf(own_.incarnation(), mine);
-  if (!x.ok()) return x.status();
-  absl::StatusOr<DeviceBuffer<float>> share =
-      DeviceBuffer<float>::CopyOf(own_.incarnation(), Numbers(mine.size()));
-  if (!share.ok()) return share.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Stream stream, Stream::Create(own_.incarnation()));
+  CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<float> x,
+                           DeviceBuffer<float>::CopyOf(own_.incarnation(), mine));
+  CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<float> share,
+                           DeviceBuffer<float>::CopyOf(own_.incarnation(), Numbers(mine.size())));
   const auto count = static_cast<unsigned>(mine.size());
-  absl::Status status = cuguest::LaunchForElements(saxpy_, count, stream->ref(), count,
+  absl::Status status = cuguest::LaunchForElements(saxpy_, count, stream.ref(), count,
                                                    1.0F / static_cast<float>(ranks_),
-                                                   DevicePtr(x->view()), DevicePtr(share->view()));
-  if (status.ok()) status = stream->ref().Synchronize();
+                                                   DevicePtr(x.view()), DevicePtr(share.view()));
+  if (status.ok()) status = stream.ref().Synchronize();
   if (!status.ok()) return status;
 
   // In P: their sum over the ranks.
-  absl::StatusOr<DeviceBuffer<float>> sum =
-      DeviceBuffer<float>::Allocate(nccls_.incarnation(), mine.size());
-  if (!sum.ok()) return sum.status();
-  status = cuguest::Copy(sum->view(), share->view());
+  CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<float> sum,
+                           DeviceBuffer<float>::Allocate(nccls_.incarnation(), mine.size()));
+  status = cuguest::Copy(sum.view(), share.view());
   if (!status.ok()) return status;
-  const absl::StatusOr<Stream> nccls_stream = Stream::Create(nccls_.incarnation());
-  if (!nccls_stream.ok()) return nccls_stream.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Stream nccls_stream, Stream::Create(nccls_.incarnation()));
   {
     const ContextGuard guard(nccls_.incarnation());
-    if (!guard.ok()) return cuguest::ToStatus(guard);
-    auto* numbers = reinterpret_cast<float*>(sum->get());
-    status = ToStatus(ncclAllReduce(numbers, numbers, mine.size(), ncclFloat, ncclSum, comm_,
-                                    nccls_stream->get()),
-                      "add over the ranks");
+    CUGUEST_RETURN_IF_ERROR(guard);
+    auto* numbers = reinterpret_cast<float*>(sum.get());
+    status = ToStatus(
+        ncclAllReduce(numbers, numbers, mine.size(), ncclFloat, ncclSum, comm_, nccls_stream.get()),
+        "add over the ranks");
   }
-  if (status.ok()) status = nccls_stream->ref().Synchronize();
+  if (status.ok()) status = nccls_stream.ref().Synchronize();
   if (!status.ok()) return status;
-  return cuguest::Download(sum->view());
+  return cuguest::Download(sum.view());
 }
 
 }  // namespace guest
@@ -297,23 +292,20 @@ void CountStrayContexts() {
 }
 
 absl::Status Demonstrate(const Driver& driver, Device) {
-  const absl::StatusOr<Device> device = Device::At(cuguest::Ordinal{world.rank});
-  if (!device.ok()) return device.status();
+  CUGUEST_ASSIGN_OR_RETURN(const Device device, Device::At(cuguest::Ordinal{world.rank}));
   CHECK(cudaSetDevice(world.rank) == cudaSuccess);
-  const absl::StatusOr<HostContext> a = HostContext::Create(driver, *device);
-  if (!a.ok()) return a.status();
-  const absl::StatusOr<CUcontext> p = support::HandleOfPrimary(*device);
-  if (!p.ok()) return p.status();
+  CUGUEST_ASSIGN_OR_RETURN(const HostContext a, HostContext::Create(driver, device));
+  CUGUEST_ASSIGN_OR_RETURN(const CUcontext p, support::HandleOfPrimary(device));
   Cast cast;
-  cast.Name("A", a->get());
-  cast.Name("P", *p);
-  HostStack stack(driver, {*p});
+  cast.Name("A", a.get());
+  cast.Name("P", p);
+  HostStack stack(driver, {p});
   {
     const OwnCommunicator own;
     own.AddRanks();
 
     PrintScene("The application calls NCCL with A current");
-    stack.Set({a->get()});
+    stack.Set({a.get()});
     PrintRow("before ncclCommInitRank", cast.Draw());
     {
       const OwnCommunicator another;
@@ -321,9 +313,9 @@ absl::Status Demonstrate(const Driver& driver, Device) {
       CHECK(cast.Draw() == "[P]<");
     }
 
-    stack.Set({a->get()});
-    CallGuest(*device, cast);
-    stack.Set({*p});
+    stack.Set({a.get()});
+    CallGuest(device, cast);
+    stack.Set({p});
     own.AddRanks();  // beside the library's
   }
   CountStrayContexts();

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // CHECK for examples. A check that fails is printed with its file and line, the example goes on,
 // and main() returns ExitCode().

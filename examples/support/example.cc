@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "examples/support/example.h"
 
@@ -9,8 +9,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "cuguest/testing/sim.h"
-#include "cuguest/testing/sim_library.h"
+#include "cudasim/sim.h"
+#include "cudasim/sim_library.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/support/check.h"
 #include "examples/support/host.h"
@@ -18,10 +18,10 @@
 namespace support {
 namespace {
 
+using cudasim::Sim;
+using cudasim::SimLibrary;
 using cuguest::Driver;
 using cuguest::DriverProblem;
-using cuguest::testing::Sim;
-using cuguest::testing::SimLibrary;
 
 // Whether the machine lacks something that the example needs.
 bool IsMissing(DriverProblem problem) {
@@ -55,12 +55,12 @@ void CheckNothingLeft() {
   const auto probe = cuguest::testing::StackProbe::Take();
   CHECK(probe.stack().empty() && !probe.cut());
   if (!Sim::IsActive()) return;
-  cuguest::testing::SimLive left = Sim::Live();
+  cudasim::SimLive left = Sim::Live();
   left.libraries = 0;
   bool any_active = false;
   for (const auto& primary : probe.primaries()) any_active = any_active || primary.active;
   if (KeepsReferences() && !any_active) left.primary_references = 0;
-  CHECK(left == cuguest::testing::SimLive{});
+  CHECK(left == cudasim::SimLive{});
 }
 
 int PrintVerdict() {

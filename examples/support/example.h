@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What every example does before and after its own part: find the driver, say which one it is,
 // and check at the end that nothing is left.

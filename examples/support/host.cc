@@ -1,11 +1,11 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "examples/support/host.h"
 
 #include <dlfcn.h>
 
-#include "cuguest/error.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/status.h"
 #include "examples/support/check.h"
 
 namespace support {
@@ -32,9 +32,8 @@ bool IsActive(Device device) {
 const char* Activity(Device device) { return IsActive(device) ? "P is active" : "P is inactive"; }
 
 absl::StatusOr<CUcontext> HandleOfPrimary(Device device) {
-  const absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);
-  if (!primary.ok()) return primary.status();
-  return primary->get();
+  CUGUEST_ASSIGN_OR_RETURN(const PrimaryContext primary, PrimaryContext::Retain(device));
+  return primary.get();
 }
 
 absl::StatusOr<HostContext> HostContext::Create(const Driver& driver, Device device) {

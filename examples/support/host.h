@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the hosts of the examples do with contexts, in driver calls, as a program without cuguest
 // does. (They call through cuguest's table all the same, so that an example also starts on a

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "examples/support/example.h"
 
@@ -7,13 +7,13 @@
 #include <cstddef>
 #include <cstring>
 
-#include "cuguest/testing/sim.h"
+#include "cudasim/sim.h"
 
 namespace support {
 namespace {
 
-using cuguest::testing::Sim;
-using cuguest::testing::SimLaunch;
+using cudasim::Sim;
+using cudasim::SimLaunch;
 
 template <typename T>
 T Parameter(const SimLaunch& launch, std::size_t index) {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // acquire.h                                                             tier: 2
@@ -18,30 +18,14 @@
 ///
 /// AcquiredGuard (acquired_guard.h) is the four lines as one scope.
 ///
-/// Note [Where a context is looked for]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-///   AcquireFromStream    the stream's own; for 0, CU_STREAM_LEGACY and
-///                        CU_STREAM_PER_THREAD, which name no context, the current one, or with
-///                        a device as AcquireOn
-///   AcquireFromPointer   the one it was allocated in; for pool and virtual memory, which
-///                        belong to a device, as AcquireOn
-///   AcquireFromBuffer    as AcquireFromPointer, of a range that lies in one allocation; or the
-///                        context that a buffer or a view of cuguest's knows
-///   AcquireCurrent       the current one, if it is on the device that is wanted
-///   AcquireOn            the current one, if it is on the device that is wanted; else the
-///                        device's primary, if it is active; else, only with
-///                        IfInactive::kCreate, the primary, created
-///
-/// A context that happens to be current but is on another device is never taken. That the current
-/// context comes before the primary, for pool and virtual memory too, is because both can use the
-/// memory and the caller's own choice disturbs the caller least.
-///
 /// Note [While something captures]
 /// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 /// Nothing here invalidates a stream capture, in any mode, on any thread: not AcquireFromStream of
 /// the capturing stream, and not of stream 0. test/context/capture_test.cc tries every path during
 /// captures of every mode. (With IfInactive::kCreate too; but what creates a context is better not
 /// left to the middle of a capture.)
+///
+/// Other notes are in docs/notes.md.
 
 #ifndef CUGUEST_ACQUIRE_H_
 #define CUGUEST_ACQUIRE_H_
@@ -109,7 +93,7 @@ class AcquiredContext {
   /// Errors: where the driver is asked, those of Driver::Get(), of a ContextGuard from a
   ///         ContextRef, and of Device::OfCurrentContext().
   /// Cost:   none from AcquireOn and AcquireCurrent, and wherever source() is kPrimary or kCreated;
-  ///         otherwise at most four driver calls if the context is current, else five.
+  ///         otherwise at most four driver calls if the context is current, else six.
   [[nodiscard]] CUGUEST_API absl::StatusOr<Device> device() const;
 
  private:
@@ -228,9 +212,9 @@ AcquireFromBuffer(const Buffer& buffer, IfInactive if_inactive = IfInactive::kRe
 
 /// Errors: kFailedPrecondition  none is current, or it is destroyed; or it is on another
 ///                              device: the text names both
-/// Cost:   one driver call (cuCtxGetId) where the context is the one that the thread's last call
-///         of an Acquire function found current; otherwise three, contention-free. After a
-///         sticky error, and below CUDA 12.0, that is every call; the former needs a fourth.
+/// Cost:   two driver calls (query, cuCtxGetId) where the context is the one that the thread's last
+///         call of an Acquire function found current; otherwise, and below CUDA 12.0, three;
+///         contention-free.
 [[nodiscard]] CUGUEST_HIDE inline AcquireResult AcquireCurrent(Device device) {
   const internal::CurrentContext asked;
   if (asked.IsSeenOn(device.get())) {
@@ -239,15 +223,18 @@ AcquireFromBuffer(const Buffer& buffer, IfInactive if_inactive = IfInactive::kRe
   return internal::AcquireCurrent(asked, device);
 }
 
+/// With kRefuse it never creates the primary, but where the last holder lets go exactly between the
+/// question and the retain: see PrimaryContext::RetainIfActive.
+///
 /// Errors: kFailedPrecondition  no context on `device` is current, its primary is inactive,
 ///                              and creating it was not asked for; the text names the
 ///                              device that the current one is on
 ///         and those of PrimaryContext::Retain.
-/// Cost:   for the current context, one driver call (cuCtxGetId) where it is the one that the
-///         thread's last call of an Acquire function found current; otherwise three,
-///         contention-free. After a sticky error, and below CUDA 12.0, that is every call; the
-///         former needs a fourth. For the primary, up to six, which take the driver's lock; with
-///         kCreate see PrimaryContext::Retain.
+/// Cost:   for the current context, two driver calls (query, cuCtxGetId) where it is the one that
+///         the thread's last call of an Acquire function found current; otherwise, and below CUDA
+///         12.0, three; contention-free. For the primary, four, or six where another device's
+///         context is current, which take the driver's lock; with kCreate see
+///         PrimaryContext::Retain.
 [[nodiscard]] CUGUEST_HIDE inline AcquireResult AcquireOn(
     Device device, IfInactive if_inactive = IfInactive::kRefuse) {
   const internal::CurrentContext asked;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // acquired_guard.h                                                      tier: 2
@@ -24,9 +24,9 @@
 #include "cuguest/acquire.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
-#include "cuguest/error.h"
 #include "cuguest/export.h"
 #include "cuguest/location.h"
+#include "cuguest/status.h"
 
 CUGUEST_BEGIN_NAMESPACE
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // array.h                                                               tier: 3
@@ -18,6 +18,8 @@
 ///
 /// Mipmapped arrays have no owner here: a context that is destroyed or reset around one corrupts
 /// the heap (cudasim/test/array_facts_test.cc), which an owner cannot prevent.
+///
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_ARRAY_H_
 #define CUGUEST_ARRAY_H_
@@ -54,8 +56,7 @@ CUGUEST_BEGIN_NAMESPACE
 /// Count:   none: it does not keep its context alive.
 /// Threads: distinct objects from any threads; one object needs outside locking. Not from a
 ///          stream callback (kPermissionDenied; a destructor there leaks), and not from a
-///          static or thread_local destructor: see Note [No driver calls after main] in
-///          primary_context.h.
+///          static or thread_local destructor: see Note [No driver calls after main].
 /// Errors:  every function that has any gives those of Driver::Get(), and
 ///          kPermissionDenied  from a stream callback
 ///          kDataLoss          an earlier sticky error
@@ -73,7 +74,7 @@ class [[nodiscard]] Array {
   ///         kFailedPrecondition  the context was destroyed or reset, or the ref is empty
   ///         kResourceExhausted   out of memory
   ///         Nothing is held then.
-  /// Cost:   six driver calls if the context is current, else seven; the creation itself may wait
+  /// Cost:   six driver calls if the context is current, else eight; the creation itself may wait
   ///         for the device.
   [[nodiscard]] CUGUEST_API static absl::StatusOr<Array> Create(
       const ContextRef& context, const CUDA_ARRAY3D_DESCRIPTOR& shape);
@@ -107,7 +108,7 @@ class [[nodiscard]] Array {
   /// Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its context
   ///                              before; the array is empty then, as on success
   ///         the driver's code    it is still owned, and Destroy() may be tried again
-  /// Cost:   six driver calls if its context is current, else seven.
+  /// Cost:   six driver calls if its context is current, else eight.
   CUGUEST_API absl::Status Destroy();
 
   /// Gives up ownership without a driver call.
@@ -163,7 +164,7 @@ CUGUEST_API absl::Status CopyFromArray(const CopyEnd& to, const Array& from, con
 /// the end of its last row. An element of the memory is one of the array, or a part of one (a
 /// channel, a byte).
 ///
-/// It runs as Note [Where a copy runs] of copy.h says, without a stream in the array's context; it
+/// It runs as Note [Where a copy runs] says, without a stream in the array's context; it
 /// is done as Note [When a copy is done] says; and captures are treated as there. The memory and
 /// the stream may be another device's, also without peer access.
 ///
@@ -181,8 +182,8 @@ CUGUEST_API absl::Status CopyFromArray(const CopyEnd& to, const Array& from, con
 ///                               channel (use cuMemcpy3D); an adopted driver without the function
 ///          kDataLoss            an earlier sticky error
 ///          Nothing was copied then, except that a sticky error may come in the midst of it.
-/// Cost:    in driver calls: without a stream nine if the array's context is current, else ten;
-///          with a stream five if its context is current, else six. One more if the memory is a
+/// Cost:    in driver calls: without a stream nine if the array's context is current, else eleven;
+///          with a stream five if its context is current, else seven. One more if the memory is a
 ///          context's. test/memory/array_copy_test.cc counts them.
 /// Source:  CUDA Driver API, cuMemcpy3D; cudasim/test/array_copy_facts_test.cc.
 template <typename T>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // c.h                                                                   tier: 2
@@ -18,12 +18,16 @@
 ///
 /// Note [Storage]
 /// ~~~~~~~~~~~~~~
-/// A guard, and whatever else has a beginning and an end here, lives in a struct of the caller's:
-/// nothing is allocated. Each struct begins with its size, as the caller was compiled, and has
-/// room to spare, so that it keeps its size from release to release. It is made by CUGUEST_SCOPE,
-/// which leaves it with the block, or by CUGUEST_INIT; what is in it is nobody's business and must
-/// be neither copied nor moved. It has to last until it was left, or until the thread that it is
-/// bound to has ended. Then it may begin anew.
+/// A guard, and whatever else has a beginning and an end here, is in a struct of the caller's. Each
+/// struct begins with its size, as the caller was compiled, and has room to spare, so that it keeps
+/// its size from release to release. It is made by CUGUEST_SCOPE, which leaves it with the block,
+/// by CUGUEST_INIT or cuguest_init(), or of zeros alone (memset, calloc, a static variable): all of
+/// these are storage in which nothing has begun. Its members are private, and it must not be
+/// copied. It has to last until it is left, or until the thread that it is bound to has ended. Once
+/// it is left, it may begin anew.
+///
+/// What holds a reference to a context (cuguest_primary, cuguest_acquired, cuguest_shared_context)
+/// is moved to other storage by its `_move` function; guards and other scopes are not moved.
 ///
 /// Note [Codes]
 /// ~~~~~~~~~~~~
@@ -31,18 +35,37 @@
 ///
 ///   CUDA_ERROR_INVALID_VALUE (1)    it is null, or smaller than this library needs; or another
 ///                                   argument is none of those that are allowed
-///   CUDA_ERROR_ILLEGAL_STATE (401)  to begin: it has begun, or the thread's innermost guard was
-///                                   at this address and never left; otherwise: it has not begun,
-///                                   or has ended, or is bound to another thread
+///   CUDA_ERROR_ILLEGAL_STATE (401)  to begin: it has begun; otherwise: it has not begun, or has
+///                                   ended; to make another context a scope's, settle or reassert:
+///                                   also if it is bound to another thread, or another scope is
+///                                   open inside it
 ///
-/// and has then changed nothing. So what ends something may be called on every way out.
+/// and has then changed nothing. So what ends something may be called on every way out. Ending a
+/// scope also returns
+///
+///   CUDA_ERROR_NOT_READY (600)      another scope is open inside it, or this is another thread
+///                                   than its own: it has ended, and its thread restores the stack
+///                                   when it can, see Note [Scopes end in any order] of
+///                                   docs/notes.md
+///
+/// and what asks the driver also
+///
+///   CUDA_ERROR_NOT_INITIALIZED (3)  in a forked child, see cuguest_error_advice()
+///   CUDA_ERROR_DEINITIALIZED (4)    at exit, once the driver has ended
+///   CUDA_ERROR_NOT_PERMITTED (800)  inside a stream callback or host function
 ///
 /// Source: test/capi/c_test.c, which gcc and clang compile as C99.
+///
+/// Other notes are in docs/notes.md.
 
 #ifndef CUGUEST_C_H_
 #define CUGUEST_C_H_
 
 #include <stddef.h>
+
+#if defined(CUGUEST_NAMESPACE_SUFFIX)
+#include "cuguest/internal/c_names.h"
+#endif
 
 /// Part of the shared library's interface; empty in a static build, as CUGUEST_API is (export.h).
 #if defined(CUGUEST_STATIC)
@@ -52,13 +75,14 @@
 #endif
 
 /// Storage of `type`, which has not begun: `cuguest_guard guard = CUGUEST_INIT(cuguest_guard);`
+/// As a function: cuguest_init().
 #define CUGUEST_INIT(type) \
   {                        \
     sizeof(type), { 0 }    \
   }
 
 /// The same as a variable `name`, which ends with the block. What leaving it gives is dropped;
-/// leave it yourself to know.
+/// leave it yourself to know. As functions: cuguest_init(), and the type's `_cleanup` at the end.
 #define CUGUEST_SCOPE(type, name) \
   __attribute__((cleanup(type##_cleanup))) type name = CUGUEST_INIT(type)
 
@@ -74,6 +98,15 @@ extern "C" {
 
 struct CUctx_st;
 struct CUstream_st;
+
+/// cuguest_init()
+///
+/// CUGUEST_INIT and CUGUEST_REF_INIT as a function: fills the `size` bytes of a struct of this
+/// header with zeros, and its first member with `size`. Nothing is done if `storage` is null or has
+/// no room for that member. What has begun in it is forgotten, not ended.
+///
+/// Threads: any. No driver call.
+CUGUEST_C_API void cuguest_init(void* storage, size_t size);
 
 /// cuguest_error_name(), cuguest_error_text(), cuguest_error_advice()
 ///
@@ -92,13 +125,18 @@ CUGUEST_C_API const char* cuguest_error_advice(int code);
 /// that has loaded the driver itself. Call it before anything else of this copy of cuguest;
 /// "libcuda.so.1" is then never opened. `lookup` gives the address of the driver's function `name`
 /// with the signature that API `version` (12000 is CUDA 12.0) introduced, as cuGetProcAddress does,
-/// or null; it, `user` and what it gives must outlive every use of this copy of cuguest.
+/// or null; it, `user` and what it gives must outlive every use of this copy of cuguest. What it
+/// does not know is not called: whatever needs it returns
+/// CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER (36) then.
 ///
 /// Threads: any. `lookup` is called during the call, and later on any thread.
 /// Errors:  nothing has changed then.
 ///            CUDA_ERROR_INVALID_VALUE (1)               `lookup` is null
 ///            CUDA_ERROR_ILLEGAL_STATE (401)             after the first use, or another adopt
-///            CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER (36) it has no address for a required entry
+///            CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER (36) it has no address for cuCtxGetCurrent,
+///                                                       cuCtxPushCurrent or cuCtxPopCurrent, or
+///                                                       for neither of cuCtxGetId and
+///                                                       cuCtxGetApiVersion
 ///            CUDA_ERROR_STUB_LIBRARY (34)               the driver says that it is one
 ///            CUDA_ERROR_OUT_OF_MEMORY (2)               no host memory
 /// Cost:    a call of `lookup` for each entry of the table.
@@ -111,6 +149,7 @@ CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_driver_adopt(cuguest_driver_lookup
 /// One incarnation of a context, as ContextRef (context_ref.h): its handle and the id that the
 /// driver gave it, which is never used again. A value: it may be copied, owns nothing and keeps
 /// nothing alive.
+/// One of zeros alone names none, as one by CUGUEST_REF_INIT.
 typedef struct cuguest_ref {
   size_t size;
   struct CUctx_st* context;  ///< null: names none
@@ -146,22 +185,22 @@ CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_ref_check(const cuguest_ref* ref);
 /// How a guard enters: GuardMode of context_guard.h.
 enum {
   CUGUEST_ELIDE = 0,        ///< no push where the context is current already
-  CUGUEST_ALWAYS_PUSH = 1,  ///< always push, and prove the caller's context current after the pop
+  CUGUEST_ALWAYS_PUSH = 1,  ///< always push
 };
 
 /// cuguest_guard
 ///
 /// Makes a context current for a scope, and then leaves the calling thread's stack of contexts as
 /// it found it, also when a callee did not: a ContextGuard, whose Notes say what is repaired and
-/// how. It has no mode kExact.
+/// how.
 ///
 /// Stack:   +1 or +0 when it enters, undone when it leaves; net 0 over the scope.
 /// Count:   none; it keeps nothing alive.
-/// Threads: bound to the thread that entered. Leave it there, in reverse order of entering. On
-///          another thread leaving is CUDA_ERROR_ILLEGAL_STATE (401) and an incident; its own
-///          thread can still leave it.
-/// Cost:    that of a ContextGuard: 2 driver calls elided, 3 switched, 4 with CUGUEST_ALWAYS_PUSH,
-///          and up to one more by reference. No lock, no allocation.
+/// Threads: bound to the thread that entered. Guards may be left in any order, see Note [Codes].
+///          Left on another thread it has ended, and an incident (CUGUEST_ELSEWHERE) reports it;
+///          its own thread closes it, at the latest when it next begins or ends a scope.
+/// Cost:    that of a ContextGuard: 2 driver calls elided, 4 switched or with CUGUEST_ALWAYS_PUSH,
+///          and one more by reference. No lock; no allocation up to 16 scopes deep.
 /// Source:  test/context/repair_table_test.cc for the repair.
 typedef struct cuguest_guard {
   size_t size;
@@ -175,6 +214,7 @@ typedef struct cuguest_guard {
 ///            CUDA_ERROR_CONTEXT_IS_DESTROYED (709)  the ref's incarnation was destroyed or reset
 ///            CUDA_ERROR_NOT_INITIALIZED (3)         a forked child, see cuguest_error_advice()
 ///            CUDA_ERROR_NOT_PERMITTED (800)         inside a stream callback
+///            CUDA_ERROR_OUT_OF_MEMORY (2)           no host memory, over 16 scopes deep
 ///            CUDA_ERROR_SHARED_OBJECT_INIT_FAILED (303), _STUB_LIBRARY (34),
 ///            _CALL_REQUIRES_NEWER_DRIVER (36)       no usable driver, see driver.h
 CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_guard_enter(cuguest_guard* guard,
@@ -186,15 +226,16 @@ CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_guard_enter_ref(cuguest_guard* gua
 
 /// Makes another context the guard's, for a loop over objects in many contexts: one entry for all,
 /// which is replaced. As ContextGuard::MoveTo, see Note [Moving to another context] of
-/// context_guard.h.
+/// docs/notes.md.
 ///
 /// Stack:   as right after entering `context` in place of the last one.
-/// Errors:  those of entering. The guard is where it was then, and may be moved or left, unless its
-///          own context cannot be entered again, which cuguest_guard_reassert() tells.
+/// Errors:  those of cuguest_guard_enter(). The guard is where it was then, and may be moved or
+///          left, unless its own context cannot be entered again, which cuguest_guard_reassert()
+///          tells.
 ///          CUDA_ERROR_ILLEGAL_STATE (401), and nothing done, also if another guard of this copy of
 ///          cuguest is inside it, or a cuguest_host_scope has taken it out.
-/// Cost:    two driver calls for a change, one where there is none; one more by reference. With
-///          CUGUEST_ALWAYS_PUSH as leaving and entering.
+/// Cost:    three driver calls for a change at most, one where there is none; one more by
+///          reference.
 CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_guard_move_to(cuguest_guard* guard,
                                                             struct CUctx_st* context,
                                                             const char* file, int line);
@@ -213,8 +254,34 @@ CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_guard_reassert(cuguest_guard* guar
 ///
 /// Errors:  0 when the caller's stack is as it was, or was repaired; otherwise the driver's code
 ///          that prevented it, also in the incident: the scope has ended all the same.
+///          CUDA_ERROR_NOT_READY (600)  see Note [Codes]. Where another scope is open inside it,
+///                                      cuguest_guard_cleanup() reports CUGUEST_OUT_OF_TURN
+///                                      instead.
 CUGUEST_C_API int cuguest_guard_leave(cuguest_guard* guard);
 CUGUEST_C_API void cuguest_guard_cleanup(cuguest_guard* guard);
+
+/// cuguest_push(), cuguest_pop()
+///
+/// A guard without storage, for a library whose own interface is a push and a pop without a token:
+/// cuguest_pop() ends the innermost cuguest_push() of the calling thread and of this copy of
+/// cuguest, and verifies and repairs as cuguest_guard_leave() does. It always pushes.
+///
+/// A cuCtxPopCurrent in between means what it meant: where it has taken off what the innermost push
+/// left, and cuguest_pop() takes off what an older push left, so that what that one found is
+/// current, both have ended and nothing is repaired. What a cuCtxPushCurrent left above the
+/// innermost push is a leaked push. Inside a cuguest_host_scope, cuguest_pop() ends what that has
+/// taken out, once it has ended what was pushed there. Incidents name the file "(cuguest_push)".
+///
+/// Stack:   +1 by cuguest_push(), undone by cuguest_pop().
+/// Threads: cuguest_pop() knows the pushes of its own thread alone; in a forked child, none of the
+///          parent's.
+/// Errors:  of cuguest_push(), those of cuguest_guard_enter(). Of cuguest_pop(), those of
+///          cuguest_guard_leave(); CUDA_ERROR_ILLEGAL_STATE (401), and nothing done, if there is no
+///          push to end.
+/// Cost:    cuguest_push() 2 driver calls, cuguest_pop() 2. No lock; no allocation up to 16 scopes
+/// deep.
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_push(struct CUctx_st* context);
+CUGUEST_C_API int cuguest_pop(void);
 
 /// cuguest_no_context_guard
 ///
@@ -226,6 +293,8 @@ CUGUEST_C_API void cuguest_guard_cleanup(cuguest_guard* guard);
 /// Errors:  as cuguest_guard_enter, and CUDA_ERROR_NOT_SUPPORTED (801) if the stack is deeper, or
 ///          holds an entry whose context is destroyed.
 /// Cost:    one driver call on an empty stack, and one more at the end; five more for every entry.
+///          One allocation of 16 bytes an entry, which lasts as long as the scope, and is lost if
+///          its thread ends first.
 typedef struct cuguest_no_context_guard {
   size_t size;
   unsigned long long opaque[95];
@@ -237,15 +306,16 @@ CUGUEST_C_API void cuguest_no_context_guard_cleanup(cuguest_no_context_guard* gu
 
 /// cuguest_host_scope
 ///
-/// Gives the host its own stack back around a callback: a HostScope, which leaves every guard of
-/// this copy of cuguest that is inside on the thread, and enters them again at its end. A guard
-/// that could not come back says why in cuguest_guard_reassert().
+/// Gives the host its own stack back around a callback: a HostScope, which leaves the guards and
+/// scopes of this copy of cuguest that are open on the thread, and enters them again at its end. It
+/// stops where somebody else's entry lies above what a guard left on the stack. A guard that could
+/// not come back says why in cuguest_guard_reassert().
 ///
 /// Stack:   leaves each guard's scope, and enters it again at the end.
-/// Threads: as cuguest_guard.
-/// Errors:  of entering, the first that leaving a guard gave. The guards were left all the same,
-///          unless it is CUDA_ERROR_ILLEGAL_STATE (401), also where one of this thread's guards was
-///          destroyed on another thread before.
+/// Threads: as cuguest_guard. Ended on another thread, its guards stay outside.
+/// Errors:  of entering, the first that leaving a guard gave, or CUDA_ERROR_OUT_OF_MEMORY (2),
+///          over 16 scopes deep. The guards are inside again then. Of ending, CUDA_ERROR_NOT_READY
+///          (600): the guards come back when the scope inside it has ended.
 /// Cost:    as HostScope.
 typedef struct cuguest_host_scope {
   size_t size;
@@ -266,10 +336,10 @@ enum {
 /// cuguest_capture_guard
 ///
 /// Sets the calling thread's stream-capture mode for a scope: a CaptureModeGuard. With
-/// CUGUEST_CAPTURE_RELAXED what Note [What a capture forbids] of capture.h lists is allowed.
+/// CUGUEST_CAPTURE_RELAXED what Note [What a capture forbids] of docs/notes.md lists is allowed.
 ///
 /// Stack:   never touched.
-/// Threads: as cuguest_guard.
+/// Threads: as cuguest_guard, among scopes of this kind.
 /// Errors:  nothing has changed then.
 ///            CUDA_ERROR_NOT_INITIALIZED (3)  before cuInit: nothing can be capturing
 ///            CUDA_ERROR_NOT_SUPPORTED (801)  a driver below CUDA 10.1
@@ -307,17 +377,60 @@ CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_residency_enter(cuguest_residency*
 /// alive. If it is not, the thread has what it had at the beginning.
 ///
 /// Errors:  CUDA_ERROR_CONTEXT_IS_DESTROYED (709), and the code with which repairing failed. Then
-///          move to another context, or leave.
+///          move to another context, or leave. CUDA_ERROR_ILLEGAL_STATE (401), and nothing done,
+///          also if another scope is open inside it.
 /// Cost:    two driver calls when nothing is wrong.
 CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_residency_settle(cuguest_residency* residency);
 /// Leaves the context and makes `ref`'s the thread's own.
 ///
 /// Errors:  those of cuguest_guard_enter_ref; the thread then has none, and may move or leave.
+///          CUDA_ERROR_ILLEGAL_STATE (401) as cuguest_residency_settle().
 /// Cost:    as leaving and entering.
 CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_residency_move_to(cuguest_residency* residency,
                                                                 const cuguest_ref* ref);
 CUGUEST_C_API int cuguest_residency_leave(cuguest_residency* residency);
 CUGUEST_C_API void cuguest_residency_cleanup(cuguest_residency* residency);
+
+/// cuguest_primary
+///
+/// One reference to the primary context of a device: a PrimaryContext (primary_context.h). For a
+/// library that means the primary context, whatever the caller has made current.
+///
+/// Stack:   never touched: the context does not become current, enter it by a guard.
+/// Count:   one reference of the driver's count, until it is released.
+/// Threads: any, and it may be released on another; not from a stream callback.
+typedef struct cuguest_primary {
+  size_t size;
+  unsigned long long opaque[15];
+} cuguest_primary;
+
+/// Takes a reference, and creates the context if nobody holds one.
+///
+/// Errors:  nothing is held then.
+///            CUDA_ERROR_INVALID_DEVICE (101)        no such device
+///            CUDA_ERROR_OUT_OF_MEMORY (2)           creating the context ran out of memory
+///            CUDA_ERROR_DEVICE_UNAVAILABLE (46)     the device's compute mode refuses it
+///            CUDA_ERROR_NOT_INITIALIZED (3)         a forked child, see cuguest_error_advice()
+///            or the code of a missing driver, or an earlier sticky error
+/// Cost:    as PrimaryContext::Retain: two driver calls where the context is active.
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_primary_retain(cuguest_primary* primary, int device);
+
+/// What is held, for cuguest_guard_enter_ref(): good until it is released. No driver call.
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_primary_ref(const cuguest_primary* primary,
+                                                          cuguest_ref* ref);
+
+/// Moves the reference from `from` to `to`, where nothing may have begun; `from` is empty then.
+///
+/// Errors:  as Note [Codes]; the reference stays where it was.
+/// Cost:    no driver call.
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_primary_move(cuguest_primary* to,
+                                                           cuguest_primary* from);
+
+/// Errors:  the driver's code where it counts no reference any more; nothing is held all the same.
+///            CUDA_ERROR_NOT_PERMITTED (800)  in a stream callback: it is still held
+/// Cost:    one driver call.
+CUGUEST_C_API int cuguest_primary_release(cuguest_primary* primary);
+CUGUEST_C_API void cuguest_primary_cleanup(cuguest_primary* primary);
 
 /// What becomes of a primary context that is not active: IfInactive of acquire.h.
 enum {
@@ -340,8 +453,13 @@ enum {
 /// cuguest_acquired
 ///
 /// The context that a device, a pointer or a stream means, found as Note [Where a context is looked
-/// for] of acquire.h says, and what must be kept alive meanwhile. No context is created but where
-/// that is asked for, and no stream capture is invalidated.
+/// for] of docs/notes.md says, and what must be kept alive meanwhile. No context is created but
+/// where that is asked for, and no stream capture is invalidated.
+///
+/// A current context of the device comes first, also with CUGUEST_CREATE, and is held by nobody
+/// here: it lasts as long as its owner keeps it, and what works with it later, or on another
+/// thread, has CUDA_ERROR_CONTEXT_IS_DESTROYED (709) then. cuguest_acquired_source() tells.
+/// A library that means the device's primary context takes cuguest_primary_retain().
 ///
 /// Stack:   never touched.
 /// Count:   one reference to the primary context where that was found or created, until it is
@@ -381,7 +499,11 @@ CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_acquired_ref(const cuguest_acquire
                                                            cuguest_ref* ref);
 CUGUEST_C_API int cuguest_acquired_source(const cuguest_acquired* acquired);
 
-/// Errors:  the driver's code where it counts no reference any more; nothing is held all the same.
+/// As cuguest_primary_move().
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_acquired_move(cuguest_acquired* to,
+                                                            cuguest_acquired* from);
+
+/// Errors:  as cuguest_primary_release().
 /// Cost:    one driver call if a reference is held, else none.
 CUGUEST_C_API int cuguest_acquired_release(cuguest_acquired* acquired);
 CUGUEST_C_API void cuguest_acquired_cleanup(cuguest_acquired* acquired);
@@ -419,6 +541,10 @@ CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_shared_context_attach(cuguest_shar
 CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_shared_context_ref(
     const cuguest_shared_context* shared, cuguest_ref* ref);
 
+/// As cuguest_primary_move().
+CUGUEST_C_API CUGUEST_C_NODISCARD int cuguest_shared_context_move(cuguest_shared_context* to,
+                                                                  cuguest_shared_context* from);
+
 /// Errors:  CUDA_ERROR_CONTEXT_IS_DESTROYED (709) if the context was destroyed or reset meanwhile,
 ///          and the code with which destroying it failed; nothing is attached all the same.
 /// Cost:    as SharedContext::Detach.
@@ -436,6 +562,7 @@ enum {
   CUGUEST_LAST_ERROR = 6,
   CUGUEST_ELSEWHERE = 7,
   CUGUEST_UNASKED = 8,
+  CUGUEST_OUT_OF_TURN = 9,
 };
 
 /// What it did about it: Repair of incident.h.
@@ -474,7 +601,9 @@ typedef void (*cuguest_incident_callback)(const cuguest_incident* incident, void
 /// until removing: an IncidentListener, whose comment says what removing waits for. Once removing
 /// has returned, neither is used again.
 ///
-/// Threads: register and remove it on any.
+/// Threads: register and remove it on any, and from its own callback at the same time: one of them
+///          removes it, the other gets CUDA_ERROR_ILLEGAL_STATE (401), which of the owner waits as
+///          long as removing does.
 /// Errors:  CUDA_ERROR_INVALID_VALUE (1) also if `callback` is null.
 /// Cost:    no allocation, no driver call; no lock of ours is held while a callback runs.
 typedef struct cuguest_incident_listener {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // capture.h                                                             tier: 2
@@ -12,29 +12,7 @@
 ///   if (!relaxed.ok()) return cuguest::ToStatus(relaxed);
 ///   return GrowTheWorkspace();
 ///
-/// Note [What a capture forbids]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-/// "Invalid" is: the call fails with CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED or another of the
-/// 900s, or in some cases succeeds, and the capture is invalidated.
-///
-///   while something captures                              | plainly | in the guard
-///   ------------------------------------------------------+---------+-------------
-///   contexts: get, push, pop, create, destroy, retain,    | fine    | fine
-///   release; pointer attributes; create streams, events;  |         |
-///   cuStreamGetCtx of a created stream                    |         |
-///   allocate, free (device, managed, pinned host), unload | invalid | fine
-///   a module, set a limit, query or wait for an event or  | by mode |
-///   a stream that does not capture, make a cuBLAS handle  |         |
-///   cuCtxSynchronize in the context of the capture;       | invalid | invalid
-///   synchronise, query, or ask flags, id or device of     |         |
-///   what captures; stream 0 (also cuStreamGetCtx of it)   |         |
-///   while a blocking stream of its context captures;      |         |
-///   destroy a cuBLAS handle in the context of the capture |         |
-///
-/// "By mode": a capture in mode GLOBAL is invalidated from any thread, in THREAD_LOCAL from the
-/// thread that captures, in RELAXED from none.
-/// Source: CUDA Programming Guide, "Prohibited and Unhandled Operations"; measured call by
-/// call in cudasim/test/capture_facts_test.cc and, of cuBLAS, cublas_facts_test.cc.
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_CAPTURE_H_
 #define CUGUEST_CAPTURE_H_
@@ -42,7 +20,7 @@
 #include <cuda.h>
 
 #include "cuguest/export.h"
-#include "cuguest/internal/this_thread.h"
+#include "cuguest/internal/scope.h"
 #include "cuguest/location.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -54,7 +32,7 @@ CUGUEST_BEGIN_NAMESPACE
 /// the runtime's function of that name creates a primary context and makes it current.
 ///
 /// Stack:   never touched. Count: none.
-/// Threads: bound to the constructing thread; destroy it there, in reverse order of construction.
+/// Threads: as ContextGuard, Note [Scopes end in any order] included, among guards of this kind.
 /// Errors:  construction never throws, never aborts: test ok(). A guard that failed has
 ///          changed nothing. result() is
 ///            CUDA_ERROR_INVALID_VALUE    `mode` is none of the three
@@ -72,31 +50,32 @@ class [[nodiscard]] CUGUEST_API CaptureModeGuard {
                                           int line = __builtin_LINE()) noexcept;
   CaptureModeGuard(const CaptureModeGuard&) = delete;
   CaptureModeGuard& operator=(const CaptureModeGuard&) = delete;
-  CUGUEST_HIDE ~CaptureModeGuard() { static_cast<void>(Restore()); }
+  CUGUEST_HIDE ~CaptureModeGuard() {
+    if (scope_.IsInside()) static_cast<void>(scope_.Leave(internal::EndIs::kImplied));
+  }
 
-  [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return result_ == CUDA_SUCCESS; }
-  [[nodiscard]] CUGUEST_HIDE CUresult result() const noexcept { return result_; }
+  [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return scope_.ok(); }
+  [[nodiscard]] CUGUEST_HIDE CUresult result() const noexcept { return scope_.result(); }
   [[nodiscard]] CUGUEST_HIDE const char* doing() const noexcept {
     return "set the stream-capture mode";
   }
   [[nodiscard]] const char* advice() const noexcept;
 
   /// The thread's mode when the guard was made.
-  [[nodiscard]] CUGUEST_HIDE CUstreamCaptureMode caller() const noexcept { return caller_; }
+  [[nodiscard]] CUGUEST_HIDE CUstreamCaptureMode caller() const noexcept {
+    return scope_.callers_mode();
+  }
 
   /// Ends the scope now. Does nothing the second time.
   ///
   /// Errors: the driver's code, if it would not take the mode back.
-  ///         CUDA_ERROR_ILLEGAL_STATE, and nothing done, on another thread than its own.
-  CUresult Restore() noexcept;
+  ///         CUDA_ERROR_NOT_READY  as ContextGuard::Restore: another CaptureModeGuard is inside it,
+  ///         or
+  ///                               this is another thread than its own
+  CUGUEST_HIDE CUresult Restore() noexcept { return scope_.Leave(internal::EndIs::kAsked); }
 
  private:
-  const internal::BoundThread thread_;
-  Location where_;
-  CUresult result_;
-  bool inside_ = false;
-  CUstreamCaptureMode mode_;
-  CUstreamCaptureMode caller_ = CU_STREAM_CAPTURE_MODE_GLOBAL;
+  internal::Scope scope_;
 };
 
 enum class CaptureState : unsigned char {
@@ -113,7 +92,7 @@ enum class CaptureState : unsigned char {
 /// Invalidates no capture. The handle must be alive, as for any stream call: a created stream dies
 /// with its context, also by a reset.
 /// Threads: any; also from a stream callback.
-/// Cost:    one driver call, contention-free (15 ns on an H100).
+/// Cost:    one driver call, contention-free (15 ns on an H100), and a query for stream 0.
 /// Needs:   CUDA 10.0; below that there are no captures: kNone.
 /// Source:  CUDA Driver API, cuStreamIsCapturing; cudasim/test/capture_facts_test.cc.
 [[nodiscard]] CUGUEST_API CaptureState CaptureStateOf(CUstream stream) noexcept;
@@ -128,7 +107,7 @@ enum class CaptureState : unsigned char {
 /// it should make before its caller captures, and say so in its own documentation.
 ///
 /// Threads, errors, source: as CaptureStateOf.
-/// Cost:    two driver calls, contention-free; one for stream 0.
+/// Cost:    three driver calls, contention-free; two for stream 0, four for CU_STREAM_PER_THREAD.
 [[nodiscard]] CUGUEST_API bool HousekeepingIsSafe(CUstream stream) noexcept;
 
 CUGUEST_END_NAMESPACE

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // capture_scope.h                                                       tier: 3
@@ -15,35 +15,7 @@
 ///   if (!status.ok()) return status;
 ///   absl::StatusOr<Graph> graph = capture->End();
 ///
-/// Note [A capture and its host]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-/// While it goes on, the driver refuses these to others, and they invalidate it:
-///
-///   from any thread                         | in which case
-///   ----------------------------------------+------------------------------------------------
-///   cuCtxSynchronize                        | in the context of the stream
-///   use of stream 0                         | in that context, if the stream is a blocking one
-///   what Note [What a capture forbids] of   | in mode GLOBAL; in THREAD_LOCAL, the default, on
-///   capture.h calls unsafe: cuMemAlloc, ... | the capturing thread alone; in RELAXED never
-///
-/// So capture in a stream with CU_STREAM_NON_BLOCKING (as Stream::Create() makes them), of a
-/// context of your own where there is one, for a short time; and put a CaptureModeGuard around a
-/// call back into the host in between. The thread's own capture mode, its current context and all
-/// other captures are as they were.
-///
-/// Note [Memory of a capture]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~~
-/// What Allocate() returns belongs to the graph: the address stays the same for as long as the
-/// graph and what was instantiated from it, but there is memory behind it only while the graph
-/// runs, from the place at which it was allocated to that at which it is freed: by Free(), or by
-/// End(), which frees what is left. So such a graph can be launched again and again, and holds no
-/// memory in between. A view of it is good for work that is captured in this stream before it is
-/// freed (and in streams that wait for it, and that it waits for); nothing else may touch it, and
-/// no pointer query (Describe(), DeviceView::Borrow()) may name it. A DeviceBuffer refuses to be
-/// allocated or freed in the order of a stream that captures, since it could outlive the capture.
-/// Source: CUDA Programming Guide, "Graph Memory Nodes"; CUDA Driver API, cuMemAllocAsync,
-/// cuMemFreeAsync, cuGraphAddMemAllocNode; cudasim/test/graph_memory_facts_test.cc. None of it was
-/// measured yet.
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_CAPTURE_SCOPE_H_
 #define CUGUEST_CAPTURE_SCOPE_H_
@@ -60,6 +32,7 @@
 #include "cuguest/export.h"
 #include "cuguest/graph.h"
 #include "cuguest/internal/memory_range.h"
+#include "cuguest/internal/stream_use.h"
 #include "cuguest/internal/this_thread.h"
 #include "cuguest/stream.h"
 
@@ -68,11 +41,12 @@ CUGUEST_BEGIN_NAMESPACE
 /// CaptureScope
 ///
 /// Stack:   left as it is.
-/// Count:   none: it keeps neither the stream nor its context alive. The owners of captured memory
-///          and code keep them until the graph runs no more.
+/// Count:   none: it keeps neither the stream nor its context alive. A capture ends with a Stream
+///          that ends before the scope, where both are of one copy of cuguest. The owners of
+///          captured memory and code keep them until the graph runs no more.
 /// Threads: one object needs outside locking. It is bound to the thread that began it, unless the
 ///          mode is RELAXED. Not in a stream callback, nor in a static or thread_local destructor:
-///          see Note [No driver calls after main] in primary_context.h.
+///          see Note [No driver calls after main].
 /// Errors:  those of Driver::Get(), and of every operation
 ///            kFailedPrecondition  the scope is empty; the context was destroyed or reset; the
 ///                                 capture was invalidated, or somebody else has ended that
@@ -98,15 +72,19 @@ class CUGUEST_API CaptureScope {
 
   CUGUEST_HIDE CaptureScope() noexcept = default;  // empty
   CUGUEST_HIDE CaptureScope(CaptureScope&& other) noexcept
-      : state_(std::exchange(other.state_, State())), memory_(std::move(other.memory_)) {}
+      : state_(std::exchange(other.state_, State())),
+        use_(std::move(other.use_)),
+        memory_(std::move(other.memory_)) {}
   CUGUEST_HIDE CaptureScope& operator=(CaptureScope other) noexcept {
     std::swap(state_, other.state_);
+    std::swap(use_, other.use_);
     memory_.swap(other.memory_);
     return *this;
   }
 
   /// Ends the capture if End() has not, and destroys what was captured; on whatever thread: the
-  /// stream can be used again. Does not end a capture that somebody else began there since.
+  /// stream can be used again. Does not end a capture that somebody else began there since, unless
+  /// that was invalidated: the driver tells no id of such a one, which might be the scope's.
   ~CaptureScope();
 
   /// Empty if the scope is.
@@ -120,7 +98,7 @@ class CUGUEST_API CaptureScope {
   ///                             graph is instantiated or launched
   ///         kUnimplemented      a driver below CUDA 11.4, or a device without pools
   ///         Nothing was captured then.
-  /// Cost:   seven driver calls if the stream's context is current, else eight.
+  /// Cost:   seven driver calls if the stream's context is current, else nine.
   template <typename T>
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<DeviceView<T>> Allocate(std::size_t count) {
     const absl::StatusOr<internal::MemoryRange> range =
@@ -163,13 +141,17 @@ class CUGUEST_API CaptureScope {
     internal::BoundThread thread;
   };
 
-  CUGUEST_HIDE explicit CaptureScope(const State& state) noexcept : state_(state) {}
+  CUGUEST_HIDE CaptureScope(const State& state, internal::StreamUse use) noexcept
+      : state_(state), use_(std::move(use)) {}
   absl::StatusOr<internal::MemoryRange> AllocateRange(const internal::ElementType& type,
                                                       std::size_t count);
   absl::Status FreeAt(CUdeviceptr pointer);
   absl::Status CheckActive(const char* doing);
 
+  void Empty() noexcept;
+
   State state_;
+  internal::StreamUse use_;                    // of its stream
   std::vector<internal::MemoryRange> memory_;  // allocated, and not freed
 };
 

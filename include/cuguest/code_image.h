@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // code_image.h                                                          tier: 3
@@ -15,6 +15,8 @@
 ///
 ///   extern const unsigned char kKernels[];  // embedded; outlives whatever is made of it
 ///   absl::StatusOr<CodeImage> embedded = CodeImage::Borrow({kKernels, kKernelsSize}, "kernels");
+///
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_CODE_IMAGE_H_
 #define CUGUEST_CODE_IMAGE_H_
@@ -46,35 +48,6 @@ enum class CodeKind {
 
 /// "PTX", "a cubin", "an archive" ...: for messages. Never null.
 [[nodiscard]] CUGUEST_API const char* ToString(CodeKind kind) noexcept;
-
-/// Note [Damaged images]
-/// ~~~~~~~~~~~~~~~~~~~~~
-/// The driver trusts what a cubin or a fatbin says of itself: damage of its tables ends in a
-/// crash or in an endless loop inside the driver (one damaged image in ten, measured with
-/// 580.159.04). So there are two steps:
-///
-///   making a CodeImage | refuses what is no image: bytes that begin as nothing that is known
-///                      | does, and what ends before its own header says. All else goes to
-///                      | the driver, which accepts it, refuses it with its compiler's log,
-///                      | or crashes of damage.
-///   Validate()         | refuses what is certainly damaged: what says where something is, how
-///                      | much of it there is or what belongs to what, through every container
-///                      | and every compression that nvcc has: headers, sections, segments,
-///                      | symbols, relocations, names, notes, the records about kernels; and
-///                      | PTX that is known to crash the driver.
-///
-/// Neither refuses what is not understood: versions, types, flags, kinds of entries and of
-/// compression that cuguest does not know are accepted, and not looked into. Every image that
-/// the compilers of CUDA 11.8 to 13 write, and every one in the libraries of CUDA 13, passes both
-/// (test/module/device_code_test.cc, device_code.py).
-///
-/// What Validate() cannot tell from a good image is damaged code and data: it is loaded, and does
-/// what it does when it is launched. LTO IR is not looked into: the driver does not load it. Nor
-/// is what is compressed where the machine has no liblz4.so.1 or libzstd.so.1, which are loaded at
-/// run time; nor what belongs to what in a cubin of another ABI than those of CUDA 11 to 13. Of
-/// what is given to a linker a few damaged images in ten thousand still crash the driver's one. A
-/// checksum that comes with the image is the only proof that it is what was built.
-/// Source: test/module/mutated_images_test.cc.
 
 namespace internal {
 struct CodeImageData;
@@ -110,6 +83,10 @@ class CUGUEST_API CodeImage {
   /// NUL as the last byte, or do not start at a multiple of 8.
   [[nodiscard]] static absl::StatusOr<CodeImage> Borrow(HostSpan<const unsigned char> bytes,
                                                         std::string_view name);
+
+  /// Not of bytes that may end with the statement: see Note [Temporary containers].
+  template <typename Bytes, typename = internal::IfEndsTooEarly<unsigned char, Bytes>>
+  static absl::StatusOr<CodeImage> Borrow(Bytes&& bytes, std::string_view name) = delete;
 
   /// Copied. Made at run time, by NVRTC for example.
   [[nodiscard]] static absl::StatusOr<CodeImage> FromPtx(std::string_view text,

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // compatibility.h                                                       tier: 1
@@ -18,26 +18,7 @@
 /// This header is not a promise: a driver may still refuse a context for want of memory,
 /// or a kernel that has no code for the device.
 ///
-/// Note [What fits what]
-/// ~~~~~~~~~~~~~~~~~~~~~
-///   the driver's API version is ...         | the process
-///   ----------------------------------------+-------------------------------------------
-///   the toolkit's and runtime's, or newer   | works
-///   older, of the runtime's major version   | works (minor-version compatibility), but for
-///                                           | PTX of the newer toolkit, which gives
-///                                           | UNSUPPORTED_PTX_VERSION 222, and calls that
-///                                           | the driver does not have
-///   older than the runtime's major version  | does not: cudaErrorInsufficientDriver 35 (13.x
-///                                           | needs driver 580, 12.x needs 525)
-///   older than the toolkit, and no runtime  | works; Driver::Require() says what is missing
-///
-/// A forward-compatibility package (cuda-compat) puts a newer libcuda over an older kernel
-/// module: the driver's API version is then the package's. Only data-centre GPUs allow it
-/// (otherwise COMPAT_NOT_SUPPORTED_ON_DEVICE 804), and only for module branches that the
-/// package knows (otherwise SYSTEM_DRIVER_MISMATCH 803).
-///
-/// Source: CUDA Compatibility, "Minor Version Compatibility" and "Forward Compatibility";
-/// CUDA Toolkit release notes, "CUDA Toolkit and Corresponding Driver Versions".
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_COMPATIBILITY_H_
 #define CUGUEST_COMPATIBILITY_H_
@@ -119,12 +100,6 @@ struct CompatibilityReport {
 ///   kFailedPrecondition      the caller was compiled with the headers of another major
 ///                            version than the runtime's; no code of CUDA
 [[nodiscard]] CUGUEST_API CompatibilityReport CheckCompatibility(const Versions& versions);
-
-/// The names of 0.1, until 0.3.
-using Judgement = CompatibilityReport;
-[[nodiscard]] CUGUEST_HIDE inline CompatibilityReport JudgeVersions(const Versions& versions) {
-  return CheckCompatibility(versions);
-}
 
 CUGUEST_END_NAMESPACE
 

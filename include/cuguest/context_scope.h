@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // context_scope.h                                                       tier: 2
@@ -14,7 +14,9 @@
 ///   scopes.back().Leave();                                 // in another function
 ///   scopes.pop_back();
 ///
-/// Where the scope is a block, use ContextGuard, which cannot be left in a wrong order.
+/// Where the scope is a block, use ContextGuard.
+///
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_CONTEXT_SCOPE_H_
 #define CUGUEST_CONTEXT_SCOPE_H_
@@ -24,34 +26,30 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/export.h"
+#include "cuguest/internal/scope.h"
 
 CUGUEST_BEGIN_NAMESPACE
 
 /// ContextScope
 ///
-/// It verifies, repairs and reports as a ContextGuard in the modes kElide and kAlwaysPush does. It
-/// has no room for kExact, and so is a tenth of the size; and it may be moved, as a vector moves
-/// its elements: its place among the guards of the thread goes with it.
+/// It verifies, repairs and reports as a ContextGuard does. It may be moved, as a vector moves its
+/// elements; scopes may be left in any order.
 ///
 /// Stack:   +1 or +0 by Enter(), undone by Leave(); net 0 over the scope.
 /// Count:   none; it keeps nothing alive.
-/// Threads: bound to the thread that entered, until it leaves. Move and destroy it there. Moved or
-///          destroyed on another it reports kElsewhere, leaves both threads' stacks alone, and is
-///          inside nothing any more; its own thread keeps the entry.
-/// Cost:    that of a ContextGuard. No lock, no allocation. Moving it makes no driver call, and
-///          looks at each guard inside of it.
+/// Threads: as ContextGuard, Note [Scopes end in any order] included. Move it on any.
+/// Cost:    that of a ContextGuard. Moving it costs nothing.
 /// Source:  test/context/context_scope_test.cc; test/context/repair_table_test.cc for the repair.
-class [[nodiscard]] CUGUEST_API ContextScope : private GuardBase {
+class [[nodiscard]] CUGUEST_API ContextScope {
  public:
   /// Inside nothing. No driver call.
-  [[nodiscard]] CUGUEST_HIDE ContextScope() noexcept : GuardBase(GuardMode::kElide) {}
-  /// Takes over the place of `other`, which is inside nothing then, and may enter again.
-  ContextScope(ContextScope&& other) noexcept;
+  [[nodiscard]] CUGUEST_HIDE ContextScope() noexcept = default;
+  /// `other` is inside nothing then, and may enter again.
+  CUGUEST_HIDE ContextScope(ContextScope&& other) noexcept = default;
   ContextScope& operator=(ContextScope&&) = delete;
-  /// As Leave(). Guards and scopes that are inside it are ended first, the innermost first: a
-  /// vector destroys its elements in the order of entering.
+  /// As Leave(), whose result an incident carries.
   CUGUEST_HIDE ~ContextScope() {
-    if (IsBound()) End();
+    if (scope_.IsInside()) static_cast<void>(scope_.Leave(internal::EndIs::kImplied));
   }
 
   /// Enters `context`, which must be alive. `file` and `line` are for incidents.
@@ -59,12 +57,11 @@ class [[nodiscard]] CUGUEST_API ContextScope : private GuardBase {
   /// Errors: those of a ContextGuard (context_guard.h): nothing has changed then, there is nothing
   ///         to leave, and it may enter again.
   ///         CUDA_ERROR_ILLEGAL_STATE  it is inside: nothing done
-  ///         CUDA_ERROR_INVALID_VALUE  kExact: nothing done
   [[nodiscard]] CUGUEST_HIDE CUresult Enter(CUcontext context, GuardMode mode = GuardMode::kElide,
                                             const char* file = __builtin_FILE(),
                                             int line = __builtin_LINE()) noexcept {
-    if (Rarely(IsBound() || mode == GuardMode::kExact)) return RefuseToEnter();
-    GuardBase::Enter(context, mode, {file, line});
+    if (scope_.IsInside()) return CUDA_ERROR_ILLEGAL_STATE;
+    scope_.Enter(context, mode == GuardMode::kAlwaysPush, {file, line});
     return result();
   }
   /// The same, refused if the ref's context was destroyed or reset.
@@ -72,43 +69,41 @@ class [[nodiscard]] CUGUEST_API ContextScope : private GuardBase {
                                             GuardMode mode = GuardMode::kElide,
                                             const char* file = __builtin_FILE(),
                                             int line = __builtin_LINE()) noexcept {
-    if (Rarely(IsBound() || mode == GuardMode::kExact)) return RefuseToEnter();
-    GuardBase::Enter(context, mode, {file, line});
+    if (scope_.IsInside()) return CUDA_ERROR_ILLEGAL_STATE;
+    scope_.Enter(context, mode == GuardMode::kAlwaysPush, {file, line});
     return result();
   }
 
   /// Leaves the context.
   ///
-  /// Errors: CUDA_SUCCESS when the caller's stack is as it was, or was repaired; otherwise the
-  ///         driver's code that prevented it (also in the incident): it has left all the same.
-  ///         CUDA_ERROR_ILLEGAL_STATE, and nothing done: it is inside nothing, for it has left
-  ///         already, say; another guard of this copy of cuguest is inside it and must end first;
-  ///         or it is bound to another thread (an incident, kElsewhere, says so), where it can
-  ///         still leave.
+  /// Errors: as ContextGuard::Restore: it has left, and is inside nothing then.
+  ///         CUDA_ERROR_ILLEGAL_STATE, and nothing done: it is inside nothing.
   CUGUEST_HIDE CUresult Leave() noexcept {
-    return Mostly(IsInside() && IsInnermost()) ? Restore() : LeaveOutOfTurn();
+    return scope_.IsInside() ? scope_.Leave(internal::EndIs::kAsked) : CUDA_ERROR_ILLEGAL_STATE;
   }
 
-  /// As those of ContextGuard. result() is what the last Enter(), MoveTo() or Reassert() gave on
-  /// the thread that it is bound to; it is ok() before the first.
-  using GuardBase::advice;
-  using GuardBase::caller;
-  using GuardBase::doing;
-  using GuardBase::elided;
-  using GuardBase::get;
-  using GuardBase::MoveTo;
-  using GuardBase::ok;
-  using GuardBase::Reassert;
-  using GuardBase::result;
+  /// As those of ContextGuard. result() is what the last Enter(), MoveTo() or Reassert() gave; it
+  /// is ok() before the first.
+  [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return scope_.ok(); }
+  [[nodiscard]] CUGUEST_HIDE CUresult result() const noexcept { return scope_.result(); }
+  [[nodiscard]] CUGUEST_HIDE const char* doing() const noexcept { return "enter a context"; }
+  [[nodiscard]] CUGUEST_HIDE const char* advice() const noexcept { return scope_.advice(); }
+  [[nodiscard]] CUGUEST_HIDE CUcontext get() const noexcept { return scope_.context(); }
+  [[nodiscard]] CUGUEST_HIDE CUcontext caller() const noexcept { return scope_.caller(); }
+  [[nodiscard]] CUGUEST_HIDE bool elided() const noexcept { return scope_.elided(); }
+  CUGUEST_HIDE CUresult Reassert() noexcept { return scope_.Reassert(); }
+  [[nodiscard]] CUGUEST_HIDE CUresult MoveTo(CUcontext context, const char* file = __builtin_FILE(),
+                                             int line = __builtin_LINE()) noexcept {
+    return scope_.MoveTo(internal::Incarnation::Unknown(context), {file, line});
+  }
+  [[nodiscard]] CUGUEST_HIDE CUresult MoveTo(const ContextRef& context,
+                                             const char* file = __builtin_FILE(),
+                                             int line = __builtin_LINE()) noexcept {
+    return scope_.MoveTo(internal::Incarnation::Of(context), {file, line});
+  }
 
  private:
-  friend class ThreadResidency;
-
-  // Whether a thread's list, or a HostScope, names it.
-  CUGUEST_HIDE bool IsBound() const noexcept { return state_ >= State::kSuspended; }
-  CUresult RefuseToEnter() noexcept;
-  CUresult LeaveOutOfTurn() noexcept;
-  void End() noexcept;
+  internal::Scope scope_;
 };
 
 CUGUEST_END_NAMESPACE

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // copy.h                                                                tier: 3
@@ -12,40 +12,7 @@
 ///   if (status.ok()) status = Zero(scratch);
 ///   absl::StatusOr<std::vector<float>> back = Download(view);
 ///
-/// Note [Where a copy runs]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~
-/// Without a stream: on stream 0 of the context that owns the memory that is written, or else
-/// of that which owns the memory that is read. For pool and virtual memory, which no context
-/// owns: of the current context, if it is on the memory's device, else of that device's
-/// primary, if it is active (AcquireOn). With a stream: there, and its context need not own
-/// the memory, nor be on its device.
-///
-/// Between devices no peer access is needed. Without it the driver goes through the host.
-/// Source: CUDA Programming Guide, "Peer-to-Peer Memory Copy";
-///         cudasim/test/two_devices_facts_test.cc, cudasim/test/memory_facts_test.cc.
-///
-/// Note [When a copy is done]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~~
-/// Copy, Download, Fill and Zero wait until it is: also between two pieces of device memory, where
-/// cuMemcpyDtoD would not. They wait for what was submitted to the context's stream 0 and its
-/// blocking streams before, and for no other stream: memory that a non-blocking stream still
-/// works on needs a Synchronize() of it first.
-///
-/// CopyAsync, FillAsync and ZeroAsync come in the stream's order. Host memory must stay, and
-/// must not be written (or, if it is written to, not be read) until the stream is past the
-/// copy. With pinned memory the call returns at once. With pageable memory it may block: to
-/// the host, until the stream has got there and the copy is done; from the host, until the
-/// driver has taken the bytes.
-/// Source: CUDA Driver API, "API synchronization behavior".
-///
-/// Note [While something captures]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-/// On a stream that captures, the Async forms become nodes of the graph, and the memory of
-/// both ends must stay as long as the graph. All others use stream 0, or are refused: if a
-/// blocking stream of that context captures, with kFailedPrecondition and
-/// CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, which the driver would return after it had ended that
-/// capture. Captures anywhere else are not harmed.
-/// Source: cudasim/test/capture_facts_test.cc, test/memory/copy_test.cc.
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_COPY_H_
 #define CUGUEST_COPY_H_
@@ -123,25 +90,12 @@ struct IsSpan<HostSpan<T>> : std::true_type {};
 template <typename T>
 struct IsSpan<DeviceView<T>> : std::true_type {};
 
-template <typename Host>
-using Bare = std::remove_cv_t<std::remove_reference_t<Host>>;
-
 // A host end that can be written, opposite to a view of T that can be, says nothing of the
 // direction.
 template <typename T, typename Host>
 using IfSaysNoDirection =
     std::enable_if_t<!std::is_const_v<T> && !IsSpan<Bare<Host>>::value &&
                      std::is_convertible_v<Host, HostSpan<std::remove_const_t<T>>>>;
-
-// Of a container only.
-template <typename Host>
-struct OwnsElements : std::bool_constant<!kRefersToElements<Host>> {};
-
-// A temporary whose elements go with it.
-template <typename T, typename Host>
-using IfEndsBeforeTheCopy = std::enable_if_t<std::conjunction_v<
-    std::negation<std::is_lvalue_reference<Host>>, std::negation<IsSpan<Bare<Host>>>,
-    std::is_convertible<Host, HostSpan<const T>>, OwnsElements<Bare<Host>>>>;
 
 }  // namespace internal
 
@@ -151,7 +105,8 @@ using IfEndsBeforeTheCopy = std::enable_if_t<std::conjunction_v<
 /// be written, their order alone would say which is which, and a mistake would overwrite what was
 /// to be copied; so that does not compile: say HostSpan<T>(values) for a destination on the host,
 /// and HostSpan<const T>(values) or std::as_const(values) for a source. Nor does an asynchronous
-/// copy from a temporary container, which is gone before the device has read it.
+/// copy from a temporary container, which may be gone before the device has read it (see
+/// RefersToElements).
 ///
 /// Both ends have the same number of elements, and do not overlap: overlapping ones are copied
 /// in no order that is promised. Nothing to copy is success, and no driver is called.
@@ -170,8 +125,8 @@ using IfEndsBeforeTheCopy = std::enable_if_t<std::conjunction_v<
 ///          kDataLoss            an earlier sticky error
 ///          Nothing was copied then, except that a sticky error may come in the midst of it.
 /// Cost:    in driver calls: without a stream nine if the context it runs in is current, else
-///          ten, and two to eight more for pool and virtual memory; with a stream five if its
-///          context is current, else six. One more if both ends are on a device. Text is made
+///          eleven, and two to eight more for pool and virtual memory; with a stream five if its
+///          context is current, else seven. One more if both ends are on a device. Text is made
 ///          on failure only. test/memory/copy_test.cc counts them.
 /// Source:  CUDA Driver API, cuMemcpyHtoD and its like, cuMemsetD8 and its like.
 
@@ -222,8 +177,7 @@ absl::Status CopyAsync(const DeviceView<T>& to, Host&& from, const StreamRef& st
 template <typename T, typename Host, typename = internal::IfSaysNoDirection<T, Host>>
 absl::Status CopyAsync(Host&& to, const DeviceView<T>& from, const StreamRef& stream) = delete;
 /// The source is gone before the device has read it.
-template <typename T, typename Host, typename = internal::IfEndsBeforeTheCopy<T, Host>,
-          typename = void>
+template <typename T, typename Host, typename = internal::IfEndsTooEarly<T, Host>, typename = void>
 absl::Status CopyAsync(const DeviceView<T>& to, Host&& from, const StreamRef& stream) = delete;
 
 /// The elements of `from`, copied to the host as by Copy(), at its cost.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // device_buffer.h                                                       tier: 3
@@ -13,6 +13,8 @@
 ///
 /// It can take over what somebody else allocated by the driver or by the runtime, since the
 /// memory of both is freed alike: cudasim/test/memory_facts_test.cc.
+///
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_DEVICE_BUFFER_H_
 #define CUGUEST_DEVICE_BUFFER_H_
@@ -34,49 +36,26 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-/// Note [When the context ends first]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-/// Memory of Allocate goes with its context: when that is destroyed or reset, or its last reference
-/// is released. Its address may then be given to somebody else, so a buffer whose context was
-/// destroyed or reset calls no driver any more: it is given up. Pool memory stays when the context
-/// of its stream ends, and is then freed at once, since nothing of that stream can still use it;
-/// where the current context is itself dead, on a thread made for that, because the driver frees
-/// nothing then. This is as exact as ContextRef::IsAlive.
-///
-/// Note [Per-thread streams]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~
-/// CU_STREAM_PER_THREAD is another stream on every thread, and no thread can name the stream of
-/// another. So a buffer of AllocateAsync or AdoptAsync with that stream remembers its thread:
-/// - On that thread it is freed in the order of that stream.
-/// - On another thread Free() refuses. FreeAsync() takes a stream that the caller has made wait
-///   for the work. The destructor frees in the order of the context's stream 0, which waits for
-///   the per-thread streams of all threads; if a blocking stream of the context captures, it
-///   leaks the memory, as Note [Freeing while something captures] says.
-/// Source: CUDA Driver API, "Stream synchronization behavior".
-///
-/// Note [Freeing while something captures]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-/// Allocating and freeing here invalidates no capture, in any mode, on any thread. What cannot be
-/// done is to allocate or free in the order of a stream that captures itself: it would become a
-/// node of the graph. AllocateAsync, Free and FreeAsync say so, and the destructor leaks the
-/// memory, since nothing else is safe: free before the capture, or in the order of another stream.
-/// Memory that a graph allocates and frees is had by CaptureScope::Allocate (capture_scope.h).
-
 /// DeviceBuffer
 ///
 /// Stack:   as it was.
-/// Count:   none: it keeps neither its context nor its stream alive.
+/// Count:   none: it keeps neither its context nor its stream alive. Declare a buffer behind the
+///          Stream in whose order it is freed, so that it ends before that. One that ends after a
+///          Stream of this copy of cuguest is freed behind all that was submitted to it, for six
+///          driver calls more; after a stream that somebody else has destroyed it must not be
+///          freed.
 /// Threads: distinct objects from any threads; one object needs outside locking. Not from a
 ///          stream callback (kPermissionDenied; a destructor there leaks), and not from a
-///          static or thread_local destructor: see Note [No driver calls after main] in
-///          primary_context.h.
+///          static or thread_local destructor: see Note [No driver calls after main].
 /// Errors:  every function that has any gives those of Driver::Get(), and
 ///          kPermissionDenied  from a stream callback
 ///          kDataLoss          an earlier sticky error
+///          kResourceExhausted no host memory
 /// Source:  CUDA Driver API, cuMemAlloc, cuMemFree, cuMemAllocAsync, cuMemFreeAsync;
 ///          test/memory/device_buffer_test.cc.
 template <typename T>
 class DeviceBuffer {
+  static_assert(sizeof(T) != 0, "elements of no bytes cannot be counted");
   static_assert(std::is_trivially_copyable_v<T> && !std::is_const_v<T>,
                 "elements are copied byte by byte, and nobody constructs them");
 
@@ -88,7 +67,7 @@ class DeviceBuffer {
   ///         kFailedPrecondition  the context was destroyed or reset, or the ref is empty
   ///         kResourceExhausted   out of memory
   ///         Nothing is held then.
-  /// Cost:   eight driver calls if the context is current, else nine; the allocation itself
+  /// Cost:   eight driver calls if the context is current, else ten; the allocation itself
   ///         may wait for the device.
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceBuffer> Allocate(const ContextRef& context,
                                                                           std::size_t count) {
@@ -98,21 +77,22 @@ class DeviceBuffer {
   /// Allocate(), and a Copy() of `values` into the buffer: the call returns when the copy is done.
   ///
   /// Errors: those of Allocate() and of Copy() in copy.h. Nothing is held then.
-  /// Cost:   16 driver calls if the context is current (17 below CUDA 12.0), else 19.
+  /// Cost:   16 driver calls if the context is current (17 below CUDA 12.0), else 21.
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceBuffer> CopyOf(const ContextRef& context,
                                                                         HostSpan<const T> values) {
     return Made(internal::OwnedMemory::CopyOf(context, kElements, values.data(), values.size()));
   }
 
   /// As Allocate(), from the current pool of the stream's device (cuDeviceSetMemPool), for use in
-  /// the stream's order from here on, and freed in it. The stream must live until then.
+  /// the stream's order from here on, and freed in it. The stream must live until then, unless a
+  /// Stream owns it.
   ///
   /// Errors: as Allocate, and
   ///         kInvalidArgument     an empty ref
   ///         kFailedPrecondition  the stream captures, or for stream 0 a blocking stream of
   ///                              its context does
   ///         kUnimplemented       a driver below CUDA 11.2, or a device without pools
-  /// Cost:   eight driver calls if the stream's context is current, else nine.
+  /// Cost:   eight driver calls if the stream's context is current, else ten.
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<DeviceBuffer> AllocateAsync(
       const StreamRef& stream, std::size_t count) {
     return Made(internal::OwnedMemory::Allocate(stream, kElements, count));
@@ -137,7 +117,8 @@ class DeviceBuffer {
     return Adopt(internal::AddressOf(pointer), count);
   }
 
-  /// The same, freed in the order of `stream`, which must live until then.
+  /// The same, freed in the order of `stream`, which must live until then, unless a Stream owns it;
+  /// see Note [Memory freed in a stream that ends].
   ///
   /// Errors: those of Adopt, and
   ///         kInvalidArgument  an empty ref; or managed memory, which the driver does not free
@@ -183,19 +164,27 @@ class DeviceBuffer {
   [[nodiscard]] CUGUEST_HIDE Device device() const noexcept { return memory_.range().device; }
 
   /// Frees it now: memory of Allocate and Adopt at once, waiting for the device where
-  /// cuMemFree does; of AllocateAsync and AdoptAsync when the stream gets there. Succeeds if
-  /// empty, and at the end of the process.
+  /// cuMemFree does; of AllocateAsync and AdoptAsync when the stream gets there. Memory of
+  /// cuMemAlloc that was adopted so, and whose Stream has ended: at once, after a wait for the
+  /// stream's work. Succeeds if empty, and at the end of the process.
   ///
   /// Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its
   ///                              context before; the buffer is empty then, as on success.
   ///                              Or its stream captures, or is another thread's per-thread
   ///                              stream: it is still owned.
+  ///         kInvalidArgument     its Stream ended while it captured: it is still owned
   ///         the driver's code    it is still owned, and Free() may be tried again
-  /// Cost:   six driver calls if its context is current, else seven; in a stream's order eight
-  ///         and nine; of pool memory at once, four.
+  /// Cost:   six driver calls if its context is current, else eight; in a stream's order eight
+  ///         and ten; of pool memory at once, four.
   CUGUEST_HIDE absl::Status Free() { return memory_.Free(); }
 
-  /// The same, in the order of another stream than the one it would be freed in.
+  /// The same, in the order of another stream than the one it would be freed in; see Note [Memory
+  /// freed in a stream that ends].
+  ///
+  /// Errors: also kInvalidArgument     an empty ref: it is still owned
+  ///              kFailedPrecondition  with CUDA_ERROR_INVALID_CONTEXT: the stream's context was
+  ///                                   destroyed or reset, and the memory's was not: it is still
+  ///                                   owned
   CUGUEST_HIDE absl::Status FreeAsync(const StreamRef& stream) { return memory_.FreeIn(stream); }
 
   /// Gives up ownership without a driver call.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // device_view.h                                                         tier: 3
@@ -42,6 +42,7 @@ CUGUEST_BEGIN_NAMESPACE
 /// Threads: a value; any thread.
 template <typename T>
 class DeviceView {
+  static_assert(sizeof(T) != 0, "elements of no bytes cannot be counted");
   static_assert(std::is_trivially_copyable_v<T>,
                 "what is copied to and from a device byte by byte must be trivially copyable");
 

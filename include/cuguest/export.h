@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // export.h                                                              tier: 0
@@ -31,7 +31,7 @@
 #define CUGUEST_INTERNAL_QUOTE(word) #word
 #define CUGUEST_INTERNAL_TEXT(word) CUGUEST_INTERNAL_QUOTE(word)
 
-// One release: v0_2_0.
+// One release: v0_3_0.
 #define CUGUEST_INTERNAL_RELEASE \
   CUGUEST_INTERNAL_EXPAND_3(CUGUEST_VERSION_MAJOR, CUGUEST_VERSION_MINOR, CUGUEST_VERSION_PATCH)
 
@@ -48,7 +48,7 @@
 ///   without a warning.
 /// - So is each implicit member that a compiler may emit: a struct whose members have initializers,
 ///   constructors or destructors declares its own as defaulted, and is no aggregate in C++20.
-/// - The inline namespace names the release as far as it may change a type: `v0_2`, since each 0.x
+/// - The inline namespace names the release as far as it may change a type: `v0_3`, since each 0.x
 ///   may; from 1.0 on `v1`. The tag of `CUGUEST_HIDE` names all of it, so that objects compiled
 ///   with the headers of two patch releases can be linked into one.
 ///

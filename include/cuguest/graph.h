@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // graph.h                                                               tier: 3
@@ -17,18 +17,7 @@
 ///   if (!ready.ok()) return ready.status();
 ///   absl::Status status = ready->Launch(stream);  // in its order: the host's, say
 ///
-/// Note [The contexts of a graph]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-/// A graph is of no context, and each of its nodes is: a captured one of that of its stream, a
-/// kernel that is added of the graph's context(). It runs there whatever stream the graph is
-/// launched in. When a context ends, its nodes do not go away, and a driver that is given them
-/// crashes: to instantiate such a graph, and to launch or destroy what was instantiated from it. So
-/// a Graph and an ExecutableGraph know their contexts, and ask whether each of them is alive (which
-/// is as exact as ContextRef::IsAlive) before they call the driver. A capture that other streams
-/// joined may have nodes of their contexts, too, which no function of the driver tells: name them
-/// by AddContext().
-/// Source: cudasim/test/sim_panic_test.cc, measured on an H100; CUDA Driver API,
-/// CUDA_KERNEL_NODE_PARAMS::ctx; cudasim/test/graph_node_facts_test.cc.
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_GRAPH_H_
 #define CUGUEST_GRAPH_H_
@@ -60,9 +49,7 @@ struct NodeParams {
 
 template <typename... Values>
 CUGUEST_HIDE PackedParams<Values...> PackForNode(const Values&... values) noexcept {
-  static_assert((!std::is_pointer_v<Values> && ...),
-                "a pointer may as well be the host's: pass DevicePtr<T>(pointer) if it is one for "
-                "the device");
+  static_assert(AreParams<Values...>());
   return PackedParams<Values...>(values...);
 }
 template <typename... Ts>
@@ -83,7 +70,7 @@ CUGUEST_HIDE inline const ParamBuffer& PackForNode(const ParamBuffer& params) no
 /// Threads: distinct objects from any threads; one object needs outside locking, also its
 ///          launches. Not in a stream callback, where the destructor leaves the graph to the
 ///          process; nor in a static or thread_local destructor: see Note [No driver calls after
-///          main] in primary_context.h.
+///          main].
 /// Errors:  those of Driver::Get(), and of every operation
 ///            kInvalidArgument     an empty object
 ///            kFailedPrecondition  a context of the graph was destroyed or reset
@@ -153,7 +140,10 @@ class CUGUEST_API ExecutableGraph {
   absl::Status Release();
 
   /// Gives up ownership without a driver call.
-  CUGUEST_HIDE CUgraphExec Leak() noexcept { return std::exchange(graph_, nullptr); }
+  CUGUEST_HIDE CUgraphExec Leak() noexcept {
+    contexts_.clear();
+    return std::exchange(graph_, nullptr);
+  }
 
  private:
   friend class Graph;
@@ -187,9 +177,10 @@ class CUGUEST_API Graph {
   /// Source: CUDA Driver API, cuGraphCreate.
   [[nodiscard]] static absl::StatusOr<Graph> Create(const ContextRef& context);
 
-  /// Takes over a graph that somebody made, with work of `context`. Asks the driver nothing.
+  /// Takes over a graph that somebody made, with work of `context`.
   ///
-  /// Errors: kInvalidArgument  null, or an empty ContextRef. It keeps its owner.
+  /// Errors: kInvalidArgument  null, or an empty ContextRef. It keeps its owner, whatever is wrong.
+  /// Cost:   one driver call.
   [[nodiscard]] static absl::StatusOr<Graph> Adopt(CUgraph graph, const ContextRef& context);
 
   CUGUEST_HIDE Graph() noexcept = default;  // empty
@@ -211,14 +202,15 @@ class CUGUEST_API Graph {
     return contexts_.empty() ? ContextRef() : contexts_.front();
   }
 
-  /// Says that nodes are of `context`, too: see Note [The contexts of a graph]. Calls no driver.
+  /// Says that nodes are of `context`, too: see Note [The contexts of a graph].
   ///
   /// Errors: kInvalidArgument  an empty ContextRef
+  /// Cost:   one driver call.
   absl::Status AddContext(const ContextRef& context);
 
   /// A node that launches `kernel` in context() once the nodes in `after`, of this graph, are done.
   /// What Launch() would refuse is refused with the same words (see Note [What is checked of
-  /// parameters] and Note [What is checked of a shape] in launch.h); `params` are values, a
+  /// parameters] and Note [What is checked of a shape]); `params` are values, a
   /// PackedParams or a ParamBuffer, and are copied. Invalidates no capture.
   ///
   /// A function that was borrowed as a CUfunction runs in the context of its module, and so not in
@@ -227,7 +219,7 @@ class CUGUEST_API Graph {
   /// Errors: those of Kernel's functions and of Launch(), and
   ///         kInvalidArgument  `after` has a node twice, or one of another graph
   ///         kUnimplemented    a driver below CUDA 12.0: capture a Launch() instead
-  /// Cost:   six driver calls if context() is current, else seven; more for the first use of the
+  /// Cost:   six driver calls if context() is current, else eight; more for the first use of the
   ///         kernel, and one for each attribute, cluster or cooperative grid and what Launch() asks
   ///         for those.
   /// Source: CUDA Driver API, cuGraphAddKernelNode; cudasim/test/graph_node_facts_test.cc.
@@ -246,7 +238,7 @@ class CUGUEST_API Graph {
   ///         kUnimplemented    a driver below CUDA 11.4; or, by the CUDA documentation, which does
   ///                           not name the code: the graph allocates memory, and an
   ///                           ExecutableGraph of it exists
-  /// Cost:   six driver calls if context() is current, else seven, and one for each
+  /// Cost:   six driver calls if context() is current, else eight, and one for each
   ///         further context.
   /// Source: CUDA Driver API, cuGraphInstantiate; cudasim/test/graph_memory_facts_test.cc.
   [[nodiscard]] absl::StatusOr<ExecutableGraph> Instantiate(unsigned long long flags = 0) const;
@@ -257,7 +249,10 @@ class CUGUEST_API Graph {
   absl::Status Release();
 
   /// Gives up ownership without a driver call.
-  CUGUEST_HIDE CUgraph Leak() noexcept { return std::exchange(graph_, nullptr); }
+  CUGUEST_HIDE CUgraph Leak() noexcept {
+    contexts_.clear();
+    return std::exchange(graph_, nullptr);
+  }
 
  private:
   friend class CaptureScope;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // green_context.h                                                       tier: 2
@@ -13,44 +13,7 @@
 ///   if (!stream.ok()) return stream.status();
 ///   return Launch(kernel, shape, stream->ref(), ...);      // on 16 SMs
 ///
-/// Note [What a green context is]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-/// A view of the device's primary context with fewer SMs. It has a handle, an id, streams and an
-/// entry on context stacks of its own, and everything else is the primary context's:
-///
-///   what                              | whose
-///   ----------------------------------+-----------------------------------------------------
-///   a guard, a ContextRef             | its own: its id differs from the primary's
-///   PerContext                        | its own: one value for each
-///   streams made in it, stream 0      | its own; all are non-blocking, and CU_STREAM_PER_THREAD
-///                                     | is CUDA_ERROR_INVALID_HANDLE
-///   memory                            | the primary's: AcquireFromPointer gives the primary
-///   modules, functions, variables     | the primary's: valid in both, and in every other green
-///                                     | context of the device
-///   events                            | the primary's: recorded in streams of either
-///   limits, flags, cache preference   | the primary's: setting them sets them for the host
-///
-/// Measured on an H100, driver 580: cudasim/test/green_facts_test.cc,
-/// cudasim/test/green_stream_facts_test.cc, test/context/green_context_test.cc,
-/// test/module/green_context_test.cc. Not measured: cuBLAS and the other toolkit libraries in a
-/// green context; creating one while a stream captures.
-///
-/// Note [What it does to the host]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-/// - It retains the primary context, creating it if it is inactive, and so keeps it active.
-/// - While it exists, cuDevicePrimaryCtxReset is refused with CUDA_ERROR_NOT_PERMITTED: a host that
-///   resets its device must be told to close the library first.
-/// - cudaSetDevice replaces it where it is current, as it replaces any context.
-/// - Its SMs are not taken from others: the host's work may run on them, too, unless the host has a
-///   green context of another partition of the same split.
-///
-/// Note [One thread at a time]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~
-/// "A green context can be current to only one thread at a time", says the CUDA documentation of
-/// cuGreenCtxCreate from CUDA 12.4 to 13.3; that of 13.5 does not. Driver 580 does not enforce it:
-/// two threads worked in one at the same time, and no call failed. Nor does cuguest, because to
-/// know it would take a lock in each guard. Keep to it: one green context for each thread, of one
-/// partition, or a lock of yours around the guard.
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_GREEN_CONTEXT_H_
 #define CUGUEST_GREEN_CONTEXT_H_
@@ -79,7 +42,7 @@ CUGUEST_BEGIN_NAMESPACE
 /// Threads: distinct objects from any threads; one object needs outside locking. To be current, see
 ///          Note [One thread at a time]. Not from a stream callback (kPermissionDenied; a
 ///          destructor there leaks), and not from a static or thread_local destructor: see Note [No
-///          driver calls after main] in primary_context.h.
+///          driver calls after main].
 /// Fork:    in a forked child it owns nothing: its destructor does nothing, Destroy() gives
 ///          kFailedPrecondition.
 /// Needs:   CUDA 12.4 (driver 550.54); below that Create gives kUnimplemented.
@@ -87,7 +50,7 @@ CUGUEST_BEGIN_NAMESPACE
 class CUGUEST_API GreenContext {
  public:
   /// One of at least `least` SMs of `device`; sm_count() says how many it has, see Note [The driver
-  /// rounds] in sm_partition.h. Two that are made so may have the same SMs: for disjoint ones, make
+  /// rounds]. Two that are made so may have the same SMs: for disjoint ones, make
   /// them of the parts of one SmSplit.
   ///
   /// Errors: those of SmSplit::Of() and of Create(partition).

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // host_scope.h                                                          tier: 2
@@ -16,20 +16,23 @@
 ///     options.allocate(bytes);           // runs with the caller's context current
 ///   }
 ///   if (!guard.ok()) return cuguest::ToStatus(guard);   // could not come back
+///
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_HOST_SCOPE_H_
 #define CUGUEST_HOST_SCOPE_H_
 
 #include "cuguest/context_guard.h"
 #include "cuguest/export.h"
-#include "cuguest/internal/this_thread.h"
+#include "cuguest/internal/scope.h"
+#include "cuguest/location.h"
 
 CUGUEST_BEGIN_NAMESPACE
 
 /// HostScope
 ///
-/// It leaves the ContextGuards and NoContextGuards of this copy of cuguest that are inside on the
-/// calling thread (those of ThreadResidency, DeviceGuard and CalleeScope too), the innermost
+/// It leaves the guards and scopes of this copy of cuguest that are open on the calling thread
+/// (those of ThreadResidency, DeviceGuard, CalleeScope and cuguest_push() too), the innermost
 /// first, and enters them again in the opposite order: the host finds the stack with which it
 /// called the library, however many guards are in between. It stops where somebody else's entry
 /// lies above what a guard left on the stack: that is the caller's, who called the library from
@@ -39,39 +42,56 @@ CUGUEST_BEGIN_NAMESPACE
 ///          its end) and enters it again on destruction. What the host does to its
 ///          own stack meanwhile is the host's right: the guards take what they find on
 ///          the way back for the caller's stack, and report nothing.
-/// Threads: bound to the constructing thread; destroy it there. Ended on another it reports
-///          kElsewhere, and the guards stay outside.
-/// Errors:  result() is the first failure that leaving gave, or CUDA_ERROR_ILLEGAL_STATE, with
-///          nothing changed: `guard` belongs to another thread, somebody else's entry lies above
-///          it, or one of this thread's guards was ended on another thread before. A guard that
-///          cannot come back (the host destroyed its context, also where the handle names another
-///          incarnation) is no longer ok() and pushes nothing; what was current before it stays so.
+/// Threads: as ContextGuard, Note [Scopes end in any order] included: ended while a guard is open
+///          that the host has entered inside it, it brings its guards back when that one has ended.
+///          Ended on another thread it reports kElsewhere, and its guards stay outside: they are
+///          not ok().
+/// Errors:  result() is the first failure that leaving gave, or CUDA_ERROR_ILLEGAL_STATE: `guard`
+///          belongs to another thread or another copy of cuguest, or somebody else's entry lies
+///          above it; or CUDA_ERROR_OUT_OF_MEMORY, over 16 scopes deep. The guards are inside again
+///          then. A guard that cannot come back (the host destroyed its context, also where the
+///          handle names another incarnation) is no longer ok(), says why, and pushes nothing; what
+///          was current before it stays so. One that is ended meanwhile does not come back.
 /// Cost:    for each guard that of leaving and entering it, and one cuCtxGetId (two the first
-///          time, for a guard of a raw handle), and two queries for those but the innermost;
-///          test/context/guard_cost_test.cc. No lock, no allocation.
-class [[nodiscard]] CUGUEST_API HostScope : private internal::HostView {
+///          time, for a guard of a raw handle), and one query for each that pushed but the
+///          innermost; test/context/guard_cost_test.cc. No lock; no allocation up to 16 scopes
+///          deep.
+class [[nodiscard]] CUGUEST_API HostScope {
  public:
-  [[nodiscard]] explicit HostScope(const char* file = __builtin_FILE(),
-                                   int line = __builtin_LINE()) noexcept;
+  [[nodiscard]] CUGUEST_HIDE explicit HostScope(const char* file = __builtin_FILE(),
+                                                int line = __builtin_LINE()) noexcept
+      : scope_(internal::Scope::kNotSet) {
+    scope_.EnterHost(nullptr, {file, line});
+  }
   /// The same. `guard` is the one to ask afterwards; where it is not inside it makes no
   /// difference.
-  [[nodiscard]] explicit HostScope(const ContextGuard& guard, const char* file = __builtin_FILE(),
-                                   int line = __builtin_LINE()) noexcept;
+  [[nodiscard]] CUGUEST_HIDE explicit HostScope(const ContextGuard& guard,
+                                                const char* file = __builtin_FILE(),
+                                                int line = __builtin_LINE()) noexcept
+      : scope_(internal::Scope::kNotSet) {
+    scope_.EnterHost(&guard.scope_, {file, line});
+  }
   HostScope(const HostScope&) = delete;
   HostScope& operator=(const HostScope&) = delete;
   CUGUEST_HIDE ~HostScope() {
-    if (resume_all != nullptr) resume_all(this);
+    if (scope_.IsInside()) static_cast<void>(scope_.Leave(internal::EndIs::kImplied));
   }
 
-  [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return result_ == CUDA_SUCCESS; }
-  [[nodiscard]] CUGUEST_HIDE CUresult result() const noexcept { return result_; }
+  [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return scope_.ok(); }
+  [[nodiscard]] CUGUEST_HIDE CUresult result() const noexcept { return scope_.result(); }
   [[nodiscard]] CUGUEST_HIDE const char* doing() const noexcept {
     return "restore the host's context";
   }
-  [[nodiscard]] const char* advice() const noexcept;
+  [[nodiscard]] CUGUEST_HIDE const char* advice() const noexcept { return scope_.advice(); }
+
+  /// Ends the scope now: the guards come back. Does nothing the second time.
+  ///
+  /// Errors: CUDA_ERROR_NOT_READY, as ContextGuard::Restore. Of a guard that did not come back, its
+  ///         result() says why.
+  CUGUEST_HIDE CUresult Restore() noexcept { return scope_.Leave(internal::EndIs::kAsked); }
 
  private:
-  CUresult result_;
+  internal::Scope scope_;
 };
 
 CUGUEST_END_NAMESPACE

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // host_span.h                                                           tier: 0
@@ -15,12 +15,16 @@
 /// ~~~~~~~~~~~~~~~~~~~~~~~~~~~
 /// As of a std::span: a HostSpan<const T> takes a temporary vector, for the call that it is an
 /// argument of, and a HostSpan<T> does not. What only refers to elements (a span, a string_view,
-/// another HostSpan) may be a temporary for both.
+/// another HostSpan; see RefersToElements) may be a temporary for both. Where the elements are used
+/// after the call (CopyAsync(), CodeImage::Borrow(), Module::Load() of bytes, an assignment to
+/// LaunchShape::attributes), a temporary that is not known to refer to elements only does not
+/// compile.
 
 #ifndef CUGUEST_HOST_SPAN_H_
 #define CUGUEST_HOST_SPAN_H_
 
 #include <cstddef>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -28,15 +32,72 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
+template <typename T>
+class HostSpan;
+
 namespace internal {
 
-// Whether a container only refers to its elements: then it is copied as cheaply as a pointer, and
-// its own const is not theirs.
+// Made of any pointer and count of elements, and with a member type that views have and containers
+// of their own elements do not: element_type as std::span, traits_type as std::string_view.
+template <typename Container, typename Element>
+using IsMadeOf = std::conjunction<std::is_trivially_copyable<Container>,
+                                  std::is_constructible<Container, Element*, std::size_t>>;
+template <typename Container, typename = void>
+struct IsLikeSpan : std::false_type {};
 template <typename Container>
-CUGUEST_HIDE inline constexpr bool kRefersToElements =
-    std::conjunction_v<std::is_trivially_copyable<Container>,
-                       std::is_same<decltype(std::declval<Container&>().data()),
-                                    decltype(std::declval<const Container&>().data())>>;
+struct IsLikeSpan<Container, std::void_t<typename Container::element_type>>
+    : IsMadeOf<Container, typename Container::element_type> {};
+template <typename Container, typename = void>
+struct IsLikeStringView : std::false_type {};
+template <typename Container>
+struct IsLikeStringView<Container, std::void_t<typename Container::traits_type>>
+    : IsMadeOf<Container, const typename Container::value_type> {};
+
+#if defined(__cpp_lib_ranges)  // <string_view> has what there is of it
+template <typename Container>
+struct IsBorrowedRange : std::bool_constant<std::ranges::enable_borrowed_range<Container>> {};
+#else
+template <typename>
+struct IsBorrowedRange : std::false_type {};
+#endif
+
+template <typename T>
+using Bare = std::remove_cv_t<std::remove_reference_t<T>>;
+
+}  // namespace internal
+
+/// RefersToElements
+///
+/// Whether a container only refers to its elements, which do not end with it. That cannot be seen
+/// from outside, so what is not known counts as owning: specialise it for a view of one's own, or
+/// name a HostSpan of the view.
+///
+///   template <>
+///   struct cuguest::RefersToElements<Pixels> : std::true_type {};
+///
+/// Known are HostSpan, the spans and string views of std and of Abseil, and what says so to
+/// std::ranges (std::ranges::enable_borrowed_range).
+template <typename Container>
+struct RefersToElements
+    : std::disjunction<internal::IsLikeSpan<Container>, internal::IsLikeStringView<Container>,
+                       internal::IsBorrowedRange<Container>> {};
+template <typename T>
+struct RefersToElements<HostSpan<T>> : std::true_type {};
+template <typename Char, typename Traits>
+struct RefersToElements<std::basic_string_view<Char, Traits>> : std::true_type {};
+
+namespace internal {
+
+// Whether the elements of a `Container&&` may go with it.
+template <typename Container>
+CUGUEST_HIDE inline constexpr bool kIsOwningTemporary =
+    !std::is_lvalue_reference_v<Container> && !RefersToElements<Bare<Container>>::value;
+
+// For a deleted overload, where elements of T are used after the call.
+template <typename T, typename Container>
+using IfEndsTooEarly =
+    std::enable_if_t<std::conjunction_v<std::bool_constant<kIsOwningTemporary<Container>>,
+                                        std::is_convertible<Container, HostSpan<const T>>>>;
 
 }  // namespace internal
 
@@ -46,6 +107,7 @@ CUGUEST_HIDE inline constexpr bool kRefersToElements =
 /// Threads: a value; any thread.
 template <typename T>
 class HostSpan {
+  static_assert(sizeof(T) != 0, "elements of no bytes cannot be counted");
   static_assert(std::is_trivially_copyable_v<T>,
                 "what is copied to and from a device byte by byte must be trivially copyable");
 
@@ -53,8 +115,14 @@ class HostSpan {
   CUGUEST_HIDE constexpr HostSpan() noexcept = default;
   CUGUEST_HIDE constexpr HostSpan(T* data, std::size_t size) noexcept : data_(data), size_(size) {}
 
-  template <std::size_t kSize, CUGUEST_HIDE_TEMPLATE>
-  CUGUEST_HIDE constexpr HostSpan(T (&array)[kSize]) noexcept : HostSpan(array, kSize) {}
+  /// Of an array that has a name, or of a temporary one to const; not of a braced list.
+  template <typename Array, typename Element = std::remove_extent_t<std::remove_reference_t<Array>>,
+            typename = std::enable_if_t<std::is_array_v<std::remove_reference_t<Array>>>,
+            typename = std::enable_if_t<std::is_convertible_v<Element (*)[], T (*)[]>>,
+            typename = std::enable_if_t<std::is_lvalue_reference_v<Array> || std::is_const_v<T>>,
+            typename = void, CUGUEST_HIDE_TEMPLATE>
+  CUGUEST_HIDE constexpr HostSpan(Array&& array) noexcept
+      : HostSpan(array, std::extent_v<std::remove_reference_t<Array>>) {}
 
   /// To const.
   template <typename U, typename = std::enable_if_t<std::is_same_v<const U, T>>,
@@ -67,11 +135,14 @@ class HostSpan {
       typename Container, typename = typename std::remove_reference_t<Container>::value_type,
       typename Element = std::remove_pointer_t<decltype(std::declval<Container&>().data())>,
       typename = std::enable_if_t<std::is_convertible_v<Element (*)[], T (*)[]>>,
-      typename = std::enable_if_t<std::is_lvalue_reference_v<Container> || std::is_const_v<T> ||
-                                  internal::kRefersToElements<std::remove_const_t<Container>>>,
+      typename = std::enable_if_t<!internal::kIsOwningTemporary<Container> || std::is_const_v<T>>,
       CUGUEST_HIDE_TEMPLATE>
   CUGUEST_HIDE constexpr HostSpan(Container&& container) noexcept
       : HostSpan(container.data(), container.size()) {}
+
+  /// Not of what ends with the statement.
+  template <typename Container, typename = internal::IfEndsTooEarly<T, Container>>
+  HostSpan& operator=(Container&& container) = delete;
 
   [[nodiscard]] CUGUEST_HIDE constexpr T* data() const noexcept { return data_; }
   [[nodiscard]] CUGUEST_HIDE constexpr std::size_t size() const noexcept {
@@ -82,6 +153,9 @@ class HostSpan {
   T* data_ = nullptr;
   std::size_t size_ = 0;
 };
+
+template <typename T, std::size_t kSize>
+HostSpan(T (&array)[kSize]) -> HostSpan<T>;
 
 CUGUEST_END_NAMESPACE
 

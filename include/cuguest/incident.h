@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // incident.h                                                            tier: 2
@@ -9,15 +9,17 @@
 /// `Reassert()`), and what the guard did about it; or a guard that was used wrongly. It names
 /// the guard's file and line, which is where to start looking for the culprit.
 ///
-///   void Log(const cuguest::Incident& i) noexcept {
+///   void Log(const cuguest::Incident& i, void*) noexcept {
 ///     my_log("%s:%d: a callee %s; the stack was %s", i.file, i.line,
 ///            cuguest::Name(i.kind), cuguest::Name(i.repair));
 ///   }
-///   cuguest::SetIncidentHandler(&Log);
+///   cuguest::IncidentListener listener(&Log);  // incident_listener.h
 ///
-/// By default incidents are counted and nothing is printed: a guest does not write
-/// to its host's stderr. A library that is not alone in its process, or may be unloaded,
-/// registers an IncidentListener (incident_listener.h) instead.
+/// Without a listener incidents are counted and nothing is printed: a guest does not write
+/// to its host's stderr. There is one set of counts and of listeners for each copy of cuguest: a
+/// library that embeds it statically has its own, and is notified of its own guards only.
+///
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_INCIDENT_H_
 #define CUGUEST_INCIDENT_H_
@@ -38,50 +40,39 @@ enum class IncidentKind : unsigned char {
   kCaptureMode,  ///< another stream-capture mode was left behind; the stack is not concerned
   kLastError,    ///< another last error of the runtime was left behind, or the caller's taken;
                  ///< the stack is not concerned
-  kElsewhere,    ///< a guard was ended on another thread than its own; both stacks were left alone
+  kElsewhere,    ///< a guard or scope was ended on another thread than its own; both stacks were
+                 ///< left alone, and its own thread restores its stack
   kUnasked,      ///< a guard failed to enter, and ended without anybody having asked: what was
-                 ///< done in its scope was done in the caller's context. Only where the guard's
-                 ///< file is compiled without NDEBUG
+                 ///< done in its scope was done in the caller's context
+  kOutOfTurn,    ///< a guard or scope was destroyed while another one was open inside it; the stack
+                 ///< is restored when that one has ended
 };
-CUGUEST_HIDE inline constexpr int kIncidentKinds = 9;
+CUGUEST_HIDE inline constexpr int kIncidentKinds = 10;
 
 enum class Repair : unsigned char {
   kRepaired,    ///< the caller's stack is what it was, for certain
   kInferred,    ///< the caller's context is current; the rest of the stack is what it was on
-                ///< the most likely reading of what was found, see Note [What is inferred] of
-                ///< context_guard.h
+                ///< the most likely reading of what was found, see Note [What is inferred]
   kUnrepaired,  ///< neither is known: see `current`
 };
 
-/// Valid only while the handler runs.
+/// Valid only while the listener's callback runs.
 struct Incident {
   IncidentKind kind;
   Repair repair;
   CUresult result;     ///< the driver's code that stopped a repair; CUDA_SUCCESS if none did.
                        ///< Of kLastError: the error that was left, as a CUresult; of kUnasked: the
-                       ///< guard's
+                       ///< guard's; of kElsewhere and kOutOfTurn: what the end returns
   CUcontext expected;  ///< what the guard expected on top when it looked
   CUcontext found;     ///< what was there; nullptr for an empty stack
   CUcontext current;   ///< what is current now, after the repair
   const char* file;  ///< of the guard, or of the MoveTo() by which it was where it was; a text that
                      ///< says so where it was constructed by the standard library (emplace,
-                     ///< make_unique) and not given a Location
-  int line;          ///< of the guard; 0 where `file` is that text
+                     ///< make_unique) and not given a Location, where it ended before those inside
+                     ///< it, or where it is a cuguest_push()
+  int line;          ///< of the guard; 0 where `file` is such a text
   unsigned long thread;  ///< the kernel's id of the calling thread (gettid)
 };
-
-/// Called on the guard's thread, after the repair. It may use CUDA if it leaves the
-/// stack as it found it, and it must not throw.
-using IncidentHandler = void (*)(const Incident& incident);
-
-/// Replaces the handler and returns the one before; nullptr, the default, means count and say
-/// nothing. There is one such handler, beside any number of listeners, and one set of counts per
-/// copy of cuguest: a library that embeds it statically has its own, and is notified of its own
-/// guards only.
-///
-/// Threads: any, at any time. A handler may still run for a moment on another
-///          thread after it was replaced: of no use where its code is to be unloaded.
-CUGUEST_API IncidentHandler SetIncidentHandler(IncidentHandler handler) noexcept;
 
 /// How many incidents of `kind` there were since the library was loaded.
 [[nodiscard]] CUGUEST_API unsigned long long IncidentCount(IncidentKind kind) noexcept;

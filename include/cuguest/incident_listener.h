@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // incident_listener.h                                                   tier: 2
@@ -29,8 +29,8 @@ using IncidentCallback = void (*)(const Incident& incident, void* user);
 /// IncidentListener
 ///
 /// Registered from construction to the end of its destructor. Listeners are called in the order of
-/// their registration, after the handler of SetIncidentHandler. A listener that is registered while
-/// an incident is reported may or may not be called for it.
+/// their registration. A listener that is registered while an incident is reported may or may not
+/// be called for it.
 ///
 /// Threads: construct and destroy it on any. The destructor waits for calls of this listener
 ///          that are in progress on other threads: afterwards neither callback nor user is used

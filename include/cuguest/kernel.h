@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // kernel.h                                                              tier: 3
@@ -12,13 +12,7 @@
 ///   if (!scale.ok()) return scale.status();                  // lists the names there are
 ///   absl::StatusOr<CUfunction> function = scale->FunctionIn(context);
 ///
-/// Note [Loading while something captures]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-/// Nothing here and in module.h invalidates a stream capture, in any mode, on any thread: loading,
-/// finding and unloading happen in a CaptureModeGuard. But a first use may load and even compile,
-/// which takes milliseconds and waits for the context where the driver must grow its memory; so
-/// preload before a capture, or before kernels that wait for one another run.
-/// Source: CUDA Programming Guide, "Lazy Loading"; test/module/capture_test.cc.
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_KERNEL_H_
 #define CUGUEST_KERNEL_H_
@@ -77,14 +71,14 @@ struct KernelParameter {
 ///                                 the code has nothing for its device
 ///            kInvalidArgument     PTX that does not compile: the text has the compiler's log
 ///            kNotFound            the code has no such kernel, where that shows only in use
-///                                 (see Note [Where code is] in module.h)
+///                                 (see Note [Where code is])
 ///            kDataLoss            an earlier sticky error
 ///          and what each one adds. Nothing has changed then.
 /// Cost:    in driver calls, in a context that is current and in which the kernel was found
-///          before. One that is not current adds one; the first time adds about twenty, and
+///          before. One that is not current adds two; the first time adds about twenty, and
 ///          what loading takes; the first kernel of a Module that is used reads the image's
-///          bytes once, decompressed (for launches: see Note [What is checked of a shape] in
-///          launch.h). test/module/kernel_test.cc counts them.
+///          bytes once, decompressed (for launches: see Note [What is checked of a shape]).
+///          test/module/kernel_test.cc counts them.
 class CUGUEST_API Kernel {
  public:
   /// As the compiler declares them, but hidden.
@@ -155,18 +149,21 @@ class CUGUEST_API Kernel {
   [[nodiscard]] absl::StatusOr<KernelAttributes> Attributes(const ContextRef& context) const;
 
   /// Allows launches with as many bytes of dynamic shared memory, in this context only: more
-  /// than the 48 KiB that every device allows must be asked for.
+  /// than the 48 KiB that every device allows must be asked for. The limit is the driver's, of the
+  /// function, for everybody: less than is allowed already changes nothing, and where others lower
+  /// it (cuFuncSetAttribute), the next launch that needs what was allowed here raises it again.
   ///
   /// Errors: kInvalidArgument  more than the device has, less what the kernel has as static
   ///                           memory. The text has all three numbers.
   ///         kUnimplemented    a driver below CUDA 9.0
-  /// Cost:   seven.
+  /// Cost:   six, and eight where the limit must be raised.
   absl::Status SetMaxDynamicSharedBytes(const ContextRef& context, std::size_t bytes) const;
 
   /// In their order.
   ///
   /// Errors: kUnimplemented  a driver below CUDA 12.4 (cuFuncGetParamInfo)
-  /// Cost:   six, and one for each parameter.
+  /// Cost:   five, and one for each parameter; of a borrowed kernel one more, which fails: no image
+  ///         says how many it has.
   [[nodiscard]] absl::StatusOr<std::vector<KernelParameter>> Parameters(
       const ContextRef& context) const;
 

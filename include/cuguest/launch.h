@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // launch.h                                                              tier: 3
@@ -13,44 +13,7 @@
 ///   // One thread for each element:
 ///   status = LaunchForElements(saxpy, x.size(), stream, n, a, DevicePtr(x), DevicePtr(y));
 ///
-/// Note [What is checked of parameters]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-/// The driver is told where parameters are, and not what they are: it reads as many as the
-/// kernel has, each as large as it is there, out of an array that may be shorter, from objects
-/// that may be smaller. So before the first launch of a kernel with a list of types, the list
-/// is held against what the driver says of the kernel:
-///
-///   given as                         | held against the kernel's
-///   ---------------------------------+------------------------------------
-///   values, a TypedKernel            | count and sizes
-///   PackedParams, ParamBuffer        | count, sizes and offsets
-///   pointers                         | count
-///
-/// (PackedParams and a ParamBuffer with a type that is aligned to more than 16 bytes are passed
-/// as values, see param_layout.h; that launch allocates.)
-///
-/// A struct that is laid out differently on the device is found so, in most cases by its size.
-/// Two types of one size are not told apart, nor are the pads inside of structs of one size.
-/// Needs:  cuFuncGetParamInfo, CUDA 12.4 (driver 550). Below that nothing is checked.
-/// Source: test/launch/launch_layout_test.cc.
-///
-/// Note [What is checked of a shape]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-///   grid, block, shared memory   | against the device and the kernel's attributes
-///   cluster of the launch        | the grid is a multiple; the kernel allows its size; one
-///                                | fits on the device
-///   cluster of the kernel        | the grid is a multiple, and the launch asks for no other
-///   (.reqnctapercluster)         | (CUDA 11.8)
-///   cooperative grid             | against the multiprocessors of the stream's context
-///   block of the kernel          | is the launch's, as far as it can be read off the image: of
-///   (.reqntid, __block_size__)   | a Module's kernels, in PTX and machine code, compressed or
-///                                | not; the driver has no attribute of it
-///
-/// The driver alone knows, and a launch that it refuses for one of these invalidates a capture:
-/// the required block of a borrowed kernel, of one out of LTO IR, of one whose block differs
-/// between the architectures of an image, and where liblz4.so.1 or libzstd.so.1 is missing;
-/// .maxclusterrank; and whatever LaunchShape::attributes ask for.
-/// Source: test/launch/fixed_shape_test.cc, launch_test.cc, launch_extended_test.cc.
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_LAUNCH_H_
 #define CUGUEST_LAUNCH_H_
@@ -158,8 +121,9 @@ CUGUEST_API absl::StatusOr<LaunchShape> ShapeForElements(const Kernel& kernel, s
 /// Errors:  those of Driver::Get(), of Kernel's functions, of StreamRef's operations, and
 ///          kInvalidArgument     the shape: a dimension that is zero, or more than the device
 ///                               or the kernel allows, more shared memory, or a grid that is
-///                               no multiple of its cluster; or the parameters, see above. The
-///                               text says which, what was given and what is allowed.
+///                               no multiple of its cluster; or the parameters, see
+///                               Note [What is checked of parameters]. The text
+///                               says which, what was given and what is allowed.
 ///          kResourceExhausted   a cooperative grid whose blocks cannot all run at once on the
 ///                               multiprocessors of the stream's context (of a green one, its
 ///                               part of the device), or a cluster that does not fit on the
@@ -169,18 +133,20 @@ CUGUEST_API absl::StatusOr<LaunchShape> ShapeForElements(const Kernel& kernel, s
 ///                               stream's capture was invalidated and was not ended
 ///          kDataLoss            an earlier sticky error
 ///          Nothing was launched then.
-/// Cost:    two driver calls, one of them contention-free, no lock, no allocation: at most 1.03
-///          times cuLaunchKernel alone (test/benchmark/launch_rows.cc). On stream 0,
-///          CU_STREAM_LEGACY and CU_STREAM_PER_THREAD five, and six if its context is not
-///          current. The first launch of a kernel in a context, and with a list of types, asks
-///          more. A cluster adds four or five, and so does a cooperative grid.
+/// Cost:    three driver calls, two of them contention-free, no lock, no allocation. Two on a
+/// device
+///          without clusters, for a launch without dynamic shared memory; then at most 1.03 times
+///          cuLaunchKernel alone (test/benchmark/launch_rows.cc). The third asks whether the stream
+///          captures, and has not been measured beside a launch. In a capture four more ask what
+///          the kernel allows, which others can change. On stream 0, CU_STREAM_LEGACY and
+///          CU_STREAM_PER_THREAD five, and seven if its context is not current. The first launch of
+///          a kernel in a context, and with a list of types, asks more. A cluster adds four, or six
+///          if the context is not current, and so does a cooperative grid.
 /// Source:  CUDA Driver API, cuLaunchKernel, cuLaunchKernelEx; test/launch/launch_test.cc.
 template <typename... Values>
 CUGUEST_HIDE absl::Status Launch(const Kernel& kernel, const LaunchShape& shape,
                                  const StreamRef& stream, const Values&... values) {
-  static_assert((!std::is_pointer_v<Values> && ...),
-                "a pointer may as well be the host's: pass DevicePtr<T>(pointer) if it is one for "
-                "the device, or launch a TypedKernel, whose types say that it takes pointers");
+  static_assert(internal::AreParams<Values...>());
   return internal::LaunchTyped(kernel, shape, stream, values...);
 }
 
@@ -198,7 +164,10 @@ CUGUEST_HIDE inline absl::Status Launch(const Kernel& kernel, const LaunchShape&
 }
 
 /// The type-erased overload: a pointer to each parameter. What they point to must be as large as
-/// the kernel's parameter is.
+/// the kernel's parameter is. The HostSpan is to be named: a container of pointers could be a
+/// parameter, and does not compile.
+///
+///   absl::Status status = Launch(kernel, shape, stream, HostSpan<void* const>(pointers));
 ///
 /// Errors: also kInvalidArgument for one that is null.
 CUGUEST_API absl::Status Launch(const Kernel& kernel, const LaunchShape& shape,

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // linker.h                                                              tier: 3
@@ -19,6 +19,8 @@
 /// is complete, and has forgotten it when Complete() returns. So nothing that the driver writes to
 /// can be gone before it writes, no state is lost with a context or left over by a fork, and a log
 /// that turns out too small is no loss.
+///
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_LINKER_H_
 #define CUGUEST_LINKER_H_
@@ -35,20 +37,6 @@
 #include "cuguest/jit.h"
 
 CUGUEST_BEGIN_NAMESPACE
-
-/// Note [Who links]
-/// ~~~~~~~~~~~~~~~~
-/// The driver, by cuLinkCreate, cuLinkAddData and cuLinkComplete; it takes no LTO IR of CUDA
-/// 12.0 or newer. Where an input has some (CodeImage::has_lto_ir), NVIDIA's nvJitLink links
-/// all of them: libnvJitLink.so of the driver's major version or an older one, which the
-/// toolkit brings. It is loaded then, and never linked with. It must not be older than the
-/// toolkit that made the LTO IR, nor of another major version.
-///
-/// nvJitLink has two levels of optimisation, 0 and all others, and no threads_per_block. It
-/// crashes on a symbol that two inputs define which are not LTO IR (13.0, where it has linked
-/// before); so where there are two such inputs the driver is asked first.
-/// Source: CUDA Driver API, cuLinkCreate; nvJitLink documentation, "Compatibility" and
-///         "Supported Link Options"; test/link/lto_link_test.cc.
 
 /// Linker
 ///
@@ -96,8 +84,8 @@ class CUGUEST_API Linker {
   ///                              option that nvJitLink does not have
   ///         kResourceExhausted   out of memory
   ///         The linker is as before then.
-  /// Cost:   six driver calls and one for every input if the context is current, else one more, and
-  ///         all again if a log was larger than expected. By nvJitLink six or seven, and those that
+  /// Cost:   six driver calls and one for every input if the context is current, else two more, and
+  ///         all again if a log was larger than expected. By nvJitLink six or eight, and those that
   ///         it makes itself, cuInit for one; with two inputs or more that are not LTO IR two and
   ///         one for each of these on top. Milliseconds for every input that is to be compiled.
   /// Source: CUDA Driver API, cuLinkAddData, cuLinkComplete; test/link/linker_test.cc,

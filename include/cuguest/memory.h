@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // memory.h                                                              tier: 3
@@ -12,6 +12,8 @@
 ///   std::puts(memory->ToString().c_str());
 ///   // 0x7f2a00000010: device memory of device 0, byte 16 of 4096, context 0x55d0c8f2a3e0
 ///   if (memory->kind == MemoryKind::kUnregistered) return CopyThroughTheHost(pointer);
+///
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_MEMORY_H_
 #define CUGUEST_MEMORY_H_
@@ -28,33 +30,6 @@
 #include "cuguest/export.h"
 
 CUGUEST_BEGIN_NAMESPACE
-
-/// Note [Whose memory it is]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~
-///   kind           | made by                        | belongs to | ends with
-///   ---------------+--------------------------------+------------+--------------------------
-///   kDevice        | cuMemAlloc, cudaMalloc,        | a context  | its context: destroyed,
-///                  | a module's variables           |            | reset, last release
-///   kManaged       | cuMemAllocManaged              | a context  | its context
-///   kPinnedHost    | cuMemHostAlloc, or the user's  | a context  | its context; the user's own
-///                  | own pages, pinned by           |            | pages are then plain again
-///                  | cuMemHostRegister              |            |
-///   kPool          | cuMemAllocAsync,               | a device,  | its own free; it outlives
-///                  | cudaMallocAsync                | the host   | contexts and its pool
-///   kVirtual       | cuMemCreate and cuMemMap       | the same   | its own unmapping
-///   kUnregistered  | not by CUDA, or freed, or gone | nobody     |
-///                  | with its context               |            |
-///
-/// Allocated with a green context current, memory is the primary context's. Nothing that is
-/// documented tells the user's own pinned pages from the driver's. What an allocation node of a
-/// graph will allocate is kUnregistered until the graph runs. Pools and virtual memory may also lie
-/// on the host (CU_MEM_LOCATION_TYPE_HOST, HOST_NUMA), and a pool's memory may be managed: kind
-/// says how it is owned and freed, is_on_host and host_address where it lies. The driver's copies
-/// from and to memory of a pool on the host fail with CUDA_ERROR_INVALID_VALUE, as do fills until
-/// the device is given access to the pool (cuMemPoolSetAccess).
-/// Source: CUDA Driver API, cuPointerGetAttribute, cuMemHostRegister; cudasim/test/
-/// pool_facts_test.cc, registered_memory_facts_test.cc, virtual_memory_facts_test.cc,
-/// host_location_facts_test.cc.
 
 enum class MemoryKind : unsigned char {
   kUnregistered,
@@ -128,7 +103,7 @@ struct CUGUEST_API MemoryDescription {
 ///                               ended while it was looked at
 ///          kPermissionDenied    from a stream callback
 /// Cost:    driver calls: one for unregistered and pool memory, else two; for pinned host memory
-///          up to seven if no context is current. They take the driver's lock: not for hot paths
+///          up to eight if no context is current. They take the driver's lock: not for hot paths
 ///          (60 ns on an H200; 250 ns with four threads).
 /// Needs:   nothing; a driver below CUDA 11.3 does not know some of the members, as said above.
 /// Source:  CUDA Driver API, cuPointerGetAttributes; test/memory/describe_test.cc.

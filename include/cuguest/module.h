@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // module.h                                                              tier: 3
@@ -17,39 +17,7 @@
 ///   extern const unsigned char kKernels[];            // embedded in the program
 ///   absl::StatusOr<Module> embedded = Module::Load({kKernels, kKernelsSize}, "kernels");
 ///
-/// Note [Where code is]
-/// ~~~~~~~~~~~~~~~~~~~~
-/// A driver of CUDA 12.0 or newer has code libraries, which belong to no context: a Module is one.
-/// An older one has modules, which belong to the context that they were loaded in: there a
-/// Module is one of those for each context, loaded at its first use in it. The interface is
-/// the same, and these differ:
-///
-///                             | 12.0 and newer          | older
-///   --------------------------+-------------------------+-----------------------------
-///   PTX is compiled           | by Load(), and by the   | by the first use in each
-///                             | first use on another    | context
-///                             | kind of device          |
-///   Load() of bad code        | fails                   | succeeds, and fails in use
-///   GetKernel() of an unknown | fails                   | fails; if the image does not
-///   name                      |                         | name all its kernels (see
-///                             |                         | code_image.h) the first use does
-///   the image's bytes         | are kept until a kernel | are kept with the Module
-///                             | is used (below 12.4 as  |
-///                             | beside); the driver has |
-///                             | a copy                  |
-///   a managed variable        | is one for all contexts | is one for each context
-///   a reset primary context,  | gets the code anew      | cannot be told from before: call
-///   or a context at the       |                         | ForgetDestroyed() of the one before
-///   handle of a destroyed one |                         |
-///   Unload()                  | says what the driver    | drops that; no context that the code
-///                             | says                    | was used in may be destroyed before,
-///                             |                         | except a primary context
-///   ~Module()                 | unloads it everywhere   | unloads it from primary contexts and
-///                             |                         | the current one; in others it stays
-///                             |                         | until the context is destroyed
-/// LoadIn() makes no such difference: it fails where the code is bad.
-/// Source: CUDA Driver API, "Library Management"; test/module/per_context_code_test.cc;
-///         when what is compiled: cudasim/test/jit_facts_test.cc.
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_MODULE_H_
 #define CUGUEST_MODULE_H_
@@ -91,7 +59,7 @@ struct ModuleAccess;
 ///                                 it was given was destroyed or reset
 ///            kInvalidArgument     as of Kernel, in kernel.h
 ///          and what each one adds. Nothing has changed then.
-/// Captures: none is harmed; see Note [Loading while something captures] in kernel.h.
+/// Captures: none is harmed; see Note [Loading while something captures].
 class CUGUEST_API Module {
  public:
   /// Loads `image`, for every context; no context need exist, and none is made.
@@ -116,7 +84,7 @@ class CUGUEST_API Module {
   ///                              its device
   ///         kResourceExhausted   no device memory
   /// Post:   *report, if given, has what the compiler said, also on failure.
-  /// Cost:   eleven driver calls, with those of a guard.
+  /// Cost:   ten driver calls if the context is current, else twelve, with those of a guard.
   [[nodiscard]] static absl::StatusOr<Module> LoadIn(const ContextRef& context,
                                                      const CodeImage& image,
                                                      const JitOptions& options = {},
@@ -135,13 +103,21 @@ class CUGUEST_API Module {
                                                      const JitOptions& options = {},
                                                      JitReport* report = nullptr);
 
+  /// Not of bytes that may end with the statement: see Note [Temporary containers].
+  template <typename Bytes, typename = internal::IfEndsTooEarly<unsigned char, Bytes>>
+  static absl::StatusOr<Module> Load(Bytes&& bytes, std::string_view name,
+                                     const JitOptions& options = {}) = delete;
+  template <typename Bytes, typename = internal::IfEndsTooEarly<unsigned char, Bytes>>
+  static absl::StatusOr<Module> LoadIn(const ContextRef& context, Bytes&& bytes,
+                                       std::string_view name, const JitOptions& options = {},
+                                       JitReport* report = nullptr) = delete;
+
   CUGUEST_HIDE Module() noexcept = default;  // empty
   CUGUEST_HIDE Module(Module&& other) noexcept = default;
   CUGUEST_HIDE Module& operator=(Module&& other) noexcept = default;
   /// Gives up the code, which is unloaded with the last Kernel of it, its result dropped; from
   /// which contexts, Note [Where code is] says. Safe wherever destructors run, but one that lives
-  /// to the end is better never destroyed: see Note [No driver calls after main] in
-  /// primary_context.h.
+  /// to the end is better never destroyed: see Note [No driver calls after main].
   CUGUEST_HIDE ~Module() = default;
 
   [[nodiscard]] CUGUEST_HIDE explicit operator bool() const noexcept { return code_ != nullptr; }
@@ -149,11 +125,11 @@ class CUGUEST_API Module {
   /// The image's; empty if the Module is.
   [[nodiscard]] const std::string& name() const noexcept;
 
-  /// Errors: kNotFound         the text lists the names that there are (those that the driver
-  ///                           lists, from CUDA 12.4 on), the nearest first; and
-  ///                           of a C++ kernel, which is there under a mangled name, how to
-  ///                           declare it
-  ///         kInvalidArgument  an empty name, or one with a NUL in it
+  /// Errors: kNotFound            the text lists the names that there are (those that the driver
+  ///                              lists, from CUDA 12.4 on), the nearest first; and of a C++
+  ///                              kernel, which is there under a mangled name, how to declare it
+  ///         kInvalidArgument     an empty name, or one with a NUL in it
+  ///         kFailedPrecondition  a forked child
   /// Cost:   three driver calls, two for a kernel that was asked for before, and a lock: to be
   ///         kept rather than asked for again.
   [[nodiscard]] absl::StatusOr<Kernel> GetKernel(std::string_view name) const;
@@ -173,7 +149,7 @@ class CUGUEST_API Module {
   /// Errors: kNotFound         no such variable, or a kernel of that name
   ///         kInvalidArgument  its size is no multiple of sizeof(T), or it is not aligned for
   ///                           T: the text has both numbers
-  /// Cost:   eight driver calls, nine if the context is not current.
+  /// Cost:   eight driver calls, ten if the context is not current.
   /// Source: test/module/green_context_test.cc.
   template <typename T>
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<DeviceView<T>> GetGlobal(const ContextRef& context,

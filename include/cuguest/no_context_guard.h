@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // no_context_guard.h                                                    tier: 2
@@ -13,14 +13,16 @@
 ///
 /// Pushing nullptr is refused by the driver, and cuCtxSetCurrent(nullptr) only pops
 /// one entry, so that another may surface: the whole stack is taken off and put back.
+///
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_NO_CONTEXT_GUARD_H_
 #define CUGUEST_NO_CONTEXT_GUARD_H_
 
 #include <cuda.h>
 
-#include "cuguest/context_guard.h"
 #include "cuguest/export.h"
+#include "cuguest/internal/scope.h"
 #include "cuguest/location.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -29,8 +31,7 @@ CUGUEST_BEGIN_NAMESPACE
 ///
 /// Stack:   empty inside the scope, as it was afterwards. What a callee leaves on it
 ///          is popped and reported as kLeakedPush.
-/// Threads: bound to the constructing thread; ended on another, it leaves both threads'
-///          stacks alone and reports kElsewhere.
+/// Threads: as ContextGuard, Note [Scopes end in any order] included.
 /// Errors:  as ContextGuard, kUnasked included. CUDA_ERROR_NOT_SUPPORTED if the stack is
 ///          deeper than kMaxDepth or holds an entry whose context is destroyed: such an
 ///          entry could not be put back, so nothing is changed.
@@ -38,32 +39,35 @@ CUGUEST_BEGIN_NAMESPACE
 ///          is another one that was given its handle; a primary context that was reset and
 ///          retained again is.
 /// Cost:    one driver call on an empty stack, and one more at the end; five more for every
-///          entry. No lock, no allocation.
+///          entry. No lock; one allocation of 16 bytes an entry, which lasts as long as the scope,
+///          and is lost if its thread ends first.
 class [[nodiscard]] CUGUEST_API NoContextGuard {
  public:
-  CUGUEST_HIDE static constexpr int kMaxDepth = ContextGuard::kMaxExactDepth;
+  CUGUEST_HIDE static constexpr int kMaxDepth = internal::Scope::kMaxExactDepth;
 
   [[nodiscard]] CUGUEST_HIDE explicit NoContextGuard(const char* file = __builtin_FILE(),
                                                      int line = __builtin_LINE()) noexcept
-      : guard_(file, line) {}
+      : NoContextGuard(Location{file, line}) {}
   [[nodiscard]] CUGUEST_HIDE explicit NoContextGuard(Location where) noexcept
-      : NoContextGuard(where.file, where.line) {}
+      : scope_(internal::Scope::kNotSet) {
+    scope_.EnterExactly(nullptr, where);
+  }
   NoContextGuard(const NoContextGuard&) = delete;
   NoContextGuard& operator=(const NoContextGuard&) = delete;
-  CUGUEST_HIDE ~NoContextGuard() = default;
+  CUGUEST_HIDE ~NoContextGuard() { static_cast<void>(scope_.Leave(internal::EndIs::kImplied)); }
 
-  [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return guard_.ok(); }
-  [[nodiscard]] CUGUEST_HIDE CUresult result() const noexcept { return guard_.result(); }
+  [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return scope_.ok(); }
+  [[nodiscard]] CUGUEST_HIDE CUresult result() const noexcept { return scope_.result(); }
   [[nodiscard]] CUGUEST_HIDE const char* doing() const noexcept { return "leave every context"; }
-  [[nodiscard]] CUGUEST_HIDE const char* advice() const noexcept { return guard_.advice(); }
+  [[nodiscard]] CUGUEST_HIDE const char* advice() const noexcept { return scope_.advice(); }
 
   /// Ends the scope now. Does nothing the second time.
   ///
   /// Errors: as ContextGuard::Restore.
-  CUGUEST_HIDE CUresult Restore() noexcept { return guard_.Restore(); }
+  CUGUEST_HIDE CUresult Restore() noexcept { return scope_.Leave(internal::EndIs::kAsked); }
 
  private:
-  ContextGuard guard_;
+  internal::Scope scope_;
 };
 
 CUGUEST_END_NAMESPACE

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // occupancy.h                                                           tier: 3
@@ -35,7 +35,7 @@ CUGUEST_BEGIN_NAMESPACE
 /// Errors:  those of Driver::Get() and of Kernel's functions, and
 ///          kInvalidArgument  a block of no threads or of more than the kernel allows
 ///          and what each one adds.
-/// Cost:    four driver calls if the context is current, else five, in a context in which the
+/// Cost:    four driver calls if the context is current, else six, in a context in which the
 ///          kernel was found before. The driver computes on the host: no work on the device.
 /// Source:  CUDA Driver API, "Occupancy"; test/launch/occupancy_test.cc.
 
@@ -74,7 +74,7 @@ struct SuggestedShape {
 /// no more than the kernel may, see Kernel::SetMaxDynamicSharedBytes(). The driver does not
 /// count what it reserves for itself in each block, so a little less may be what fits.
 ///
-/// Errors: kInvalidArgument  also where so many blocks do not fit without any
+/// Errors: kInvalidArgument  less than one block; or so many do not fit without any
 ///         kUnimplemented    a driver below CUDA 10.2
 [[nodiscard]] CUGUEST_API absl::StatusOr<std::size_t> AvailableDynamicShared(
     const Kernel& kernel, const ContextRef& context, int blocks, unsigned block);

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // param_buffer.h                                                        tier: 3
@@ -107,7 +107,7 @@ class CUGUEST_API ParamBuffer {
   }
 
   /// The same of a type that only its size and its alignment in device code are known of,
-  /// both in bytes.
+  /// both in bytes. They may be some of this buffer's own.
   ///
   /// Errors: as Add, and
   ///         kInvalidArgument  an alignment that is no power of two, or a size that is no

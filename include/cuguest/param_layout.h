@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // param_layout.h                                                        tier: 3
@@ -11,25 +11,7 @@
 ///   using Layout = cuguest::ParamLayout<int, float4, char>;
 ///   static_assert(Layout::kPlaces[1].offset == 16 && Layout::kBytes == 33);
 ///
-/// Note [Alignment on the host and on the device]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-///   a type of ...                                | is aligned on the device to
-///   ---------------------------------------------+-----------------------------------------
-///   8 bytes, arithmetic or a pointer, CUdeviceptr| 8, whatever the host does with them
-///   the built-in vectors (<vector_types.h>)      | what the guide's table says, which is
-///                                                | alignof() under gcc and clang too
-///   the rest, structs as well                    | alignof(), unless ParamTraits says more
-///
-/// Above 16 bytes (double4_32a, alignas(32)) it is the address that is aligned on the device,
-/// and parameters begin at one that differs from architecture to architecture: the place below
-/// is right for some and wrong for others (compute capability 9.0 has it at 16, not at 32).
-/// A launch passes such parameters one by one, also those of PackedParams and ParamBuffer.
-///
-/// A struct whose device twin holds a built-in vector, where the host's holds four floats, has
-/// another size or other padding on the device. Nothing of this can be seen at compile time;
-/// where the driver can say what a kernel takes (CUDA 12.4), a launch is refused (launch.h).
-/// Source: CUDA Programming Guide, "Kernel Execution" and the table of built-in vector types;
-///         test/launch/param_layout_test.cc, launch_layout_test.cc.
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_PARAM_LAYOUT_H_
 #define CUGUEST_PARAM_LAYOUT_H_
@@ -37,8 +19,10 @@
 #include <array>
 #include <cstddef>
 #include <type_traits>
+#include <utility>
 
 #include "cuguest/export.h"
+#include "cuguest/host_span.h"
 
 CUGUEST_BEGIN_NAMESPACE
 
@@ -46,8 +30,6 @@ template <typename T>
 class DeviceBuffer;
 template <typename T>
 class DeviceView;
-template <typename T>
-class HostSpan;
 
 /// ParamTraits
 ///
@@ -83,6 +65,33 @@ struct IsOfTheHost<DeviceView<T>> : std::true_type {};
 template <typename T>
 struct IsOfTheHost<HostSpan<T>> : std::true_type {};
 
+// Whether T is a pointer, or a container of some.
+template <typename T, typename = void>
+struct HoldsPointers : std::is_pointer<T> {};
+template <typename T>
+struct HoldsPointers<T, std::enable_if_t<std::is_pointer_v<decltype(std::declval<T&>().data())> &&
+                                         std::is_integral_v<decltype(std::declval<T&>().size())>>>
+    : HoldsPointers<std::remove_cv_t<std::remove_pointer_t<decltype(std::declval<T&>().data())>>> {
+};
+
+// Says in words why a list of values of these types, which nobody has named, is not one of
+// parameters.
+template <typename... Values>
+CUGUEST_HIDE constexpr bool AreParams() {
+  static_assert((!std::is_pointer_v<Values> && ...),
+                "a pointer may as well be the host's: pass DevicePtr<T>(pointer) if it is one for "
+                "the device, or launch a TypedKernel, whose types say that it takes pointers");
+  static_assert((... && (std::is_pointer_v<Values> || !HoldsPointers<Values>::value)),
+                "a container of pointers would be one parameter, by value: for a pointer to each "
+                "parameter pass a HostSpan<void* const> of it to Launch(); for pointers of the "
+                "device make it one of DevicePtr<T>, or launch a TypedKernel");
+  static_assert((... && (IsOfTheHost<Values>::value || HoldsPointers<Values>::value ||
+                         !RefersToElements<Values>::value)),
+                "a view may as well be one of the host's memory: pass a DevicePtr<T> and the "
+                "number of elements, or launch a TypedKernel, whose types say that it takes views");
+  return true;
+}
+
 // Says in words why T cannot be a parameter.
 template <typename T>
 CUGUEST_HIDE constexpr bool IsParam() {
@@ -98,6 +107,7 @@ CUGUEST_HIDE constexpr bool IsParam() {
   static_assert(std::is_trivially_copyable_v<T>,
                 "a parameter is copied to the device byte by byte: its type must be trivially "
                 "copyable");
+  static_assert(sizeof(T) != 0, "a parameter has at least one byte");
   static_assert(!std::is_same_v<T, long double>, "device code has no long double");
   static_assert(ParamTraits<T>::kAlignment != 0 &&
                     (ParamTraits<T>::kAlignment & (ParamTraits<T>::kAlignment - 1)) == 0,

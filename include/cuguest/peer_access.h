@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // peer_access.h                                                         tier: 3
@@ -10,13 +10,7 @@
 ///   absl::StatusOr<PeerAccess> access = PeerAccess::Enable(mine, theirs);
 ///   if (access.ok() || absl::IsUnimplemented(access.status())) ...
 ///
-/// Note [What the driver does not tell]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-/// Whether access is enabled can be asked of nobody: enabling it and being told that it was is
-/// the only way to know. And it is one switch per pair of contexts, for the whole process, and
-/// not counted. So a PeerAccess that found it enabled leaves it alone when it ends, and one
-/// that enabled it disables it: also when somebody else has come to rely on it meanwhile. Where
-/// the host may enable it for itself, enable it after the host, or Leak().
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_PEER_ACCESS_H_
 #define CUGUEST_PEER_ACCESS_H_
@@ -43,8 +37,14 @@ struct PeerLink {
 
 /// PeerAccess
 ///
+/// Counted: the objects of one pair in this copy of cuguest share one access, which lasts until the
+/// last of them ends, in any order. Users of other copies, and the host, are not known: see Note
+/// [What the driver does not tell].
+///
 /// Stack:   as it was. Count: none; it keeps neither context alive.
-/// Threads: distinct objects from any threads; one object needs outside locking.
+/// Threads: distinct objects from any threads, which take turns at having the driver switch; one
+///          object needs outside locking. In a callback of the driver's, for a tool, that comes out
+///          of such a call, others are refused with CUDA_ERROR_ILLEGAL_STATE.
 /// Capture: harms none: the driver ends captures for it, as for an allocation, so it is enabled and
 ///          disabled in relaxed mode (cudasim/test/capture_copy_facts_test.cc).
 /// Source:  CUDA Driver API, "Peer Context Memory Access"; CUDA Programming Guide,
@@ -59,15 +59,17 @@ class CUGUEST_API PeerAccess {
   /// Needs:  for more than `access`: CUDA 8.0; below that the rest is false and 0.
   [[nodiscard]] static absl::StatusOr<PeerLink> Query(Device device, Device peer);
 
-  /// Lets `context` use the memory of `peer`; not the other way round.
+  /// Lets `context` use the memory of `peer`; not the other way round. Where that is enabled
+  /// already, the driver says so by a call that fails (704), and nothing else can tell.
   ///
   /// Errors: those of Driver::Get(), and
-  ///         kFailedPrecondition  one of them was destroyed or reset, or a ref is empty
+  ///         kFailedPrecondition  one of them was destroyed or reset, or a ref is empty; in a
+  ///                              tool's callback (CUDA_ERROR_ILLEGAL_STATE)
   ///         kUnimplemented       the devices have no link, or are the same one
   ///         kResourceExhausted   the device has as many peers as it can
   ///         kDataLoss            an earlier sticky error
   ///         Nothing has changed then.
-  /// Cost:   seven driver calls if `context` is current, else eight.
+  /// Cost:   seven driver calls if `context` is current, else nine.
   [[nodiscard]] static absl::StatusOr<PeerAccess> Enable(const ContextRef& context,
                                                          const ContextRef& peer);
 
@@ -89,17 +91,19 @@ class CUGUEST_API PeerAccess {
   [[nodiscard]] CUGUEST_HIDE const ContextRef& context() const noexcept { return context_; }
   [[nodiscard]] CUGUEST_HIDE const ContextRef& peer() const noexcept { return peer_; }
 
-  /// Whether somebody else had enabled it before, who then also has to disable it.
+  /// Whether somebody else than a PeerAccess of this copy of cuguest had enabled it before, who
+  /// then also has to disable it.
   [[nodiscard]] CUGUEST_HIDE bool was_enabled() const noexcept { return was_enabled_; }
 
-  /// Disables it now, if this object enabled it. Success too if one of the contexts was destroyed,
-  /// and the access with it, or if somebody else has disabled it.
+  /// Ends the object now: disables the access, unless another object has it or somebody else had
+  /// enabled it. Success too if one of the contexts was destroyed, and the access with it, or if
+  /// somebody else has disabled it.
   ///
   /// Errors: the driver's code; it is still enabled, and Disable() may be tried again.
   /// Cost:   as Enable().
   absl::Status Disable();
 
-  /// Gives up the duty to disable it, without a driver call.
+  /// Gives up the duty to disable it, without a driver call: no other object disables it either.
   CUGUEST_HIDE void Leak() noexcept { context_ = peer_ = ContextRef(); }
 
  private:

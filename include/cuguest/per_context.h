@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // per_context.h                                                         tier: 2
@@ -15,6 +15,8 @@
 ///     if (!mine.ok()) return mine.status();
 ///     return (*mine)->Blur(image);       // pinned: not destroyed while `mine` is held
 ///   }
+///
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_PER_CONTEXT_H_
 #define CUGUEST_PER_CONTEXT_H_
@@ -31,50 +33,11 @@
 #include "absl/status/statusor.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
-#include "cuguest/error.h"
 #include "cuguest/export.h"
 #include "cuguest/internal/per_context_table.h"
+#include "cuguest/status.h"
 
 CUGUEST_BEGIN_NAMESPACE
-
-/// Note [How a value ends]
-/// ~~~~~~~~~~~~~~~~~~~~~~~
-/// A value is *dropped* when nobody can find it any more, and *ends* when no pin is left on it: at
-/// once if there is none. Otherwise it ends in a later call, since releasing a pin ends nothing,
-/// and so costs nothing: one whose context is dead in any call that drops or makes something, one
-/// whose context is alive in the next Forget() of that context, and in no call for another purpose,
-/// because ~T() might end a capture that has begun there meanwhile.
-///
-///   its context ...                           | the value is
-///   ------------------------------------------+----------------------------------------
-///   goes on                                   | destroyed: ~T() runs in a ContextGuard
-///   is dead (reset, destroyed)                | given up: Leak() if T has it, then ~T()
-///   cannot be entered: the process is ending, | given up
-///   a forked child, a stream callback         |
-///   cannot be known to go on (below)          | kept, and given up with the cache
-///
-/// So ~T() runs in every case, to free host memory. A T whose destructor calls the driver
-/// must have a member `Leak()` that throws nothing and makes it forget what it owns in
-/// the driver, which has already taken that back (PrimaryContext::Leak() is the pattern).
-///
-/// A value is dropped by Forget(), ForgetAll(), ForgetDestroyed() and DropDead(), by the destructor
-/// of the cache, and on its own when the value of another incarnation at the same handle is made.
-///
-/// Note [Which contexts are asked about]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-/// The driver reads a context's memory to say whether it goes on, and crashes at times where the
-/// context was destroyed (ContextRef::IsAlive). So the cache asks only about
-///
-/// - a primary context, whose memory stays readable after a reset,
-/// - the context that is current on the calling thread,
-/// - the context that the caller passes, and so vouches for.
-///
-/// Of any other context the cache cannot know whether it goes on. DropDead() keeps its value. The
-/// destructor gives it up: if the context does go on, what T owns in the driver stays there until
-/// the context is destroyed. A library that is closed while its host's contexts go on calls
-/// Forget() with each of them first, or ForgetAll() if none was destroyed untold. A value whose
-/// context was destroyed untold keeps its host memory until its handle is used again, or the cache
-/// ends.
 
 /// PerContext
 ///
@@ -85,9 +48,9 @@ CUGUEST_BEGIN_NAMESPACE
 ///          by all that pin it, so what they do with it is T's to make safe. No lock of
 ///          the cache is held while the driver is called, host memory is allocated, or `make`,
 ///          Leak() or ~T() run: they may call it.
-/// Fork:    a child that was forked while another thread of its parent was inside a call
-///          other than Find() must not use the cache, as with anything that has a lock.
-///          Otherwise GetOrMake() refuses to make, and what is dropped is given up.
+/// Fork:    a child that is forked, also while other threads are inside calls, finds the values
+///          that are there. GetOrMake() refuses to make one, nothing is dropped, and the
+///          destructor gives them up.
 /// Cost:    a value that is there: no lock, no allocation, no driver call by ContextRef, one
 ///          (cuCtxGetId, contention-free) by CUcontext. Of atomic operations only loads and stores,
 ///          where the kernel has membarrier (Linux 4.14) and the thread has one of the value's 32
@@ -148,7 +111,7 @@ class PerContext {
   /// up those of all others; see Note [Which contexts are asked about]. No other call may be
   /// running, and no pin should be held: a value that is still pinned is leaked, with its memory.
   /// Safe wherever destructors run, but a cache that lives to the end is better never destroyed:
-  /// see Note [No driver calls after main] in primary_context.h.
+  /// see Note [No driver calls after main].
   ///
   /// Cost:   one or two driver calls for each value, and of those that are destroyed as Forget().
   /// Source: test/context/per_context_ending_test.cc.
@@ -184,9 +147,10 @@ class PerContext {
   ///           kResourceExhausted        no host memory
   ///           the driver's              it does not say whether `context` is a primary one
   ///         No value is left then.
-  /// Cost:   as Find(), if there is one. Otherwise six driver calls beside those of `make`, eight
-  ///         while the primary context of its device is active (which is retained and released
-  ///         once, to see whether `context` is it), and what dropping needs.
+  /// Cost:   as Find(), if there is one. Otherwise at most six driver calls beside those of `make`,
+  ///         and what dropping needs; three more, once for each device, where this copy of cuguest
+  ///         never had a reference to the primary context (which is retained and released, if it is
+  ///         active, to see whether `context` is it).
   template <typename Make, CUGUEST_HIDE_TEMPLATE>
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<Pin> GetOrMake(const ContextRef& context, Make&& make,
                                                            const char* file = __builtin_FILE(),
@@ -217,8 +181,8 @@ class PerContext {
   /// thread, as in a Forget() that ~T() calls. Of a value that was pinned, call Forget() again when
   /// the pin is released, or ForgetDestroyed() when the context is destroyed.
   ///
-  /// Cost: three driver calls for each value that ends, and those of ~T(); waits for other
-  ///       threads' ~T() of values of the context.
+  /// Cost: three driver calls for each value that ends, five if the context is not current, and
+  ///       those of ~T(); waits for other threads' ~T() of values of the context.
   /// Source: test/context/per_context_drop_test.cc, forget_waits_for_another_threads_ending.
   CUGUEST_HIDE bool Forget(const ContextRef& context) {
     return table_.Forget(context, /*is_dead=*/false);

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // pinned_buffer.h                                                       tier: 3
@@ -9,6 +9,8 @@
 ///
 ///   absl::StatusOr<PinnedBuffer<float>> x = PinnedBuffer<float>::Allocate(context, count);
 ///   if (!x.ok()) return x.status();
+///
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_PINNED_BUFFER_H_
 #define CUGUEST_PINNED_BUFFER_H_
@@ -41,14 +43,14 @@ CUGUEST_BEGIN_NAMESPACE
 /// Count:   none: it does not keep its context alive.
 /// Threads: distinct objects from any threads; one object needs outside locking. Not from a
 ///          stream callback (kPermissionDenied; a destructor there leaks), and not from a
-///          static or thread_local destructor: see Note [No driver calls after main] in
-///          primary_context.h.
+///          static or thread_local destructor: see Note [No driver calls after main].
 /// Errors:  every function that has any gives those of Driver::Get(), and
 ///          kPermissionDenied  from a stream callback
 ///          kDataLoss          an earlier sticky error
 /// Source:  CUDA Driver API, cuMemHostAlloc, cuMemFreeHost; test/memory/pinned_buffer_test.cc.
 template <typename T>
 class PinnedBuffer {
+  static_assert(sizeof(T) != 0, "elements of no bytes cannot be counted");
   static_assert(std::is_trivially_copyable_v<T> && !std::is_const_v<T>,
                 "elements are copied byte by byte, and nobody constructs them");
 
@@ -62,7 +64,7 @@ class PinnedBuffer {
   ///         kResourceExhausted   out of memory
   ///         kUnimplemented       an adopted driver (Driver::Adopt) without cuMemHostAlloc
   ///         Nothing is held then.
-  /// Cost:   eight driver calls if the context is current, else nine; the allocation itself
+  /// Cost:   eight driver calls if the context is current, else ten; the allocation itself
   ///         locks pages, which takes longer than to allocate device memory.
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<PinnedBuffer> Allocate(const ContextRef& context,
                                                                           std::size_t count,
@@ -109,7 +111,7 @@ class PinnedBuffer {
   /// Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its context
   ///                              before; the buffer is empty then, as on success
   ///         the driver's code    it is still owned, and Free() may be tried again
-  /// Cost:   six driver calls if its context is current, else seven.
+  /// Cost:   six driver calls if its context is current, else eight.
   CUGUEST_HIDE absl::Status Free() { return memory_.Free(); }
 
   /// Gives up ownership without a driver call.

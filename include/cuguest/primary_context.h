@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // primary_context.h                                                     tier: 2
@@ -10,6 +10,8 @@
 ///   absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);
 ///   if (!primary.ok()) return primary.status();
 ///   ContextGuard guard(primary->incarnation());
+///
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_PRIMARY_CONTEXT_H_
 #define CUGUEST_PRIMARY_CONTEXT_H_
@@ -99,7 +101,8 @@ class CUGUEST_API PrimaryContext {
   ///
   /// Errors: kFailedPrecondition  the driver counts no reference any more: somebody released one
   ///                              that they did not hold
-  /// Post:   empty, whatever is returned.
+  ///         kPermissionDenied    in a stream callback
+  /// Post:   empty, unless in a stream callback: it is still held then.
   absl::Status Release();
 
   /// Gives up ownership without a driver call; the reference lasts until the process ends.
@@ -115,14 +118,6 @@ class CUGUEST_API PrimaryContext {
   Device device_ = Device::Borrow(0);
   ContextRef incarnation_;  // empty: holds no reference
 };
-
-/// Note [No driver calls after main]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-/// CUDA calls "during program initiation or termination" are undefined (CUDA
-/// Programming Guide, "Initialization"), and the order in which shared libraries are
-/// torn down is not ours to choose. Keep a PrimaryContext that lives to the end in
-/// storage that is never destroyed, or Leak() it; the driver reclaims it with the
-/// process. test/process/exit_order_test.cc walks through what was seen to work.
 
 CUGUEST_END_NAMESPACE
 

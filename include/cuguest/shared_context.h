@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // shared_context.h                                                      tier: 2
@@ -18,6 +18,8 @@
 /// The driver's own cuCtxAttach and cuCtxDetach are not used: a detach fails unless the
 /// context is current, cuCtxDestroy does not look at their count, and threads that attach
 /// one context at the same time corrupt the driver's heap (cudasim/test/attach_facts_test.cc).
+///
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_SHARED_CONTEXT_H_
 #define CUGUEST_SHARED_CONTEXT_H_
@@ -40,35 +42,6 @@ namespace internal {
 struct Slot;
 struct Reference;
 }  // namespace internal
-
-/// Note [Who destroys a shared context]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-///   the context was made by       the last holder
-///   ------------------------------+---------------------------------------------------
-///   SharedContext::Create         | destroys it, whichever library that is
-///   somebody's cuCtxCreate        | does nothing: it is its owner's, which should
-///                                 | wait until nobody is attached
-///   cuDevicePrimaryCtxRetain,     | releases the one reference of the driver's count that
-///   the CUDA runtime              | all holders own together
-///   cuGreenCtxCreate              | does nothing. Counting is all that attaching does, and
-///                                 | it is as good for green contexts; the rule that one is
-///                                 | current to one thread at a time stays the user's
-///
-/// Nobody can be kept from destroying a context that others are attached to, or from
-/// resetting the device: cuCtxDestroy and cudaDeviceReset ask nobody. What is attached then
-/// is over; detaching is safe, and Detach() says so.
-///
-/// Note [One count per process]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-/// The copies of cuguest in a process find each other by an ELF note and share the registry
-/// of the first one that was loaded. The object that holds it is then pinned: its dlclose
-/// still returns 0, but its code and data stay. (A copy that is the only one, or whose
-/// registry nobody else uses, is not.) Unload in any order, but detach first: what a
-/// library did not give back before it went, stays counted. Copies in different linker
-/// namespaces (dlmopen) do not see each other. Copies from other releases share the count where
-/// they understand the registry's layout, as those of 0.1 and 0.2 do. A copy that does not (which
-/// patch releases never cause; docs/abi.md) counts apart: see CheckSharing().
-/// test/process/plugins_test.cc, test/process/other_releases_test.cc.
 
 /// SharedContext
 ///
@@ -136,9 +109,11 @@ class CUGUEST_API SharedContext {
   ///         and the driver's code where it refuses to say whether the context is a primary
   ///         one (a sticky error of any device, a stream callback). Nothing is attached then.
   /// Cost:   one driver call if somebody is attached already. Else a page query, three driver
-  ///         calls, and for every device one, or four where its primary context is active,
-  ///         which take the driver's lock. As PrimaryContext::RetainIfActive, it creates a
-  ///         primary context if its last holder lets go exactly in between.
+  ///         calls, and one, or four where the primary context is active, which take the driver's
+  ///         lock, for the device that `context` is the primary one of, and for each whose primary
+  ///         context this copy of cuguest never had a reference to. As
+  ///         PrimaryContext::RetainIfActive, it creates such a primary context if the last holder
+  ///         lets go exactly in between; the release that follows destroys it.
   [[nodiscard]] static absl::StatusOr<SharedContext> Attach(CUcontext context);
 
   /// The same, refused (kFailedPrecondition) if the incarnation that the ref names was destroyed or
@@ -155,7 +130,7 @@ class CUGUEST_API SharedContext {
 
   /// As Detach(), but asks nothing: for a context that is not ours to end, and while others
   /// are attached, it calls no driver at all. Not from a static or thread_local destructor:
-  /// see Note [No driver calls after main] in primary_context.h.
+  /// see Note [No driver calls after main].
   ~SharedContext();
 
   /// nullptr if attached to nothing.
@@ -164,7 +139,7 @@ class CUGUEST_API SharedContext {
   /// The incarnation that was attached: give this to ContextGuard, and key caches by it.
   [[nodiscard]] CUGUEST_HIDE const ContextRef& incarnation() const noexcept { return incarnation_; }
 
-  /// What destroys the context, by the Note above.
+  /// What destroys the context, by Note [Who destroys a shared context].
   enum class Owner {
     kNobody,  ///< attached to nothing
     kShared,  ///< made by Create, here or in another library

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // sm_count.h                                                            tier: 2
@@ -45,7 +45,7 @@ enum class SmCount : unsigned {};
 /// Count:   none.
 /// Threads: any.
 /// Errors:  those of ContextGuard; and the driver's code where it refuses to answer.
-/// Cost:    four driver calls if the context is current, else five; one more for a green context,
+/// Cost:    four driver calls if the context is current, else six; one more for a green context,
 ///          and on a driver below CUDA 11.4.
 /// Needs:   a driver below CUDA 11.4 has contexts of whole devices only, and is asked for those.
 /// Source:  CUDA Driver API, cuCtxGetExecAffinity; cudasim/test/green_facts_test.cc,

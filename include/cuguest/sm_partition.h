@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // sm_partition.h                                                        tier: 2
@@ -13,20 +13,7 @@
 ///   absl::StatusOr<GreenContext> encoder = GreenContext::Create(split->parts[1]);
 ///   absl::StatusOr<GreenContext> others = GreenContext::Create(split->rest);
 ///
-/// Note [The driver rounds]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~
-/// A partition has at least as many SMs as were asked for, and as many more as the architecture
-/// needs: count() says how many. An H100 with 132 SMs makes parts of 8, 16, 24, ..., and fewer
-/// parts of 8 than would fit. The CUDA documentation gives these minima and multiples, and advises
-/// to ask the driver, as SmSplit does:
-///
-///   compute capability | smallest | multiple of
-///   -------------------+----------+------------
-///   6.x, 7.x           |        2 |           2
-///   8.x                |        4 |           2
-///   9.0 and newer      |        8 |           8
-///
-/// Source: CUDA Driver API, "Green Contexts"; cudasim/test/green_facts_test.cc.
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_SM_PARTITION_H_
 #define CUGUEST_SM_PARTITION_H_

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // stream.h                                                              tier: 3
@@ -17,38 +17,7 @@
 ///     return finished_.Record(*stream);
 ///   }
 ///
-/// Note [Which calls need a context]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-/// The driver finds the context of a created stream and of an event by itself: waiting,
-/// querying, recording and destroying work with any context current, or none. Only making
-/// them, and the streams that are no objects (0, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD: they
-/// mean "of whatever is current"), need it current; only there a ContextGuard is used.
-/// Source: cudasim/test/stream_event_pointer_facts_test.cc.
-///
-/// Note [After the context]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~
-/// A stream or an event dies with its context, also by a reset, and a driver that is given its
-/// handle reads freed memory: it answers something, or crashes. So everything here asks first
-/// whether that incarnation of the context is alive, which is as exact as ContextRef::IsAlive, and
-/// an object whose context is gone is let go without a call.
-///
-/// Note [What captures allow]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~~
-///   while                                   | these are refused
-///   ----------------------------------------+-----------------------------------------------
-///   the stream captures                     | Synchronize, IsDone, Stream::Release; WaitFor
-///                                           | an event recorded outside of its capture
-///   a blocking stream of a context captures | everything on stream 0 of that context
-///   an event was last recorded in a capture | Event::Synchronize, Event::IsDone; WaitFor on
-///                                           | stream 0
-///
-/// A refusal is kFailedPrecondition with the driver's code for the reason, and the capture stays
-/// valid. Captures of other streams are not invalidated either: what waits or queries does so in a
-/// CaptureModeGuard. Only a capture that begins on another thread between the question and the call
-/// is not seen.
-/// Needs:  cuStreamGetCaptureInfo, CUDA 10.1; below that the driver's own answer stands.
-/// Source: CUDA Programming Guide, "Prohibited and Unhandled Operations";
-///         cudasim/test/capture_facts_test.cc, cudasim/test/capture_begin_and_end_facts_test.cc.
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_STREAM_H_
 #define CUGUEST_STREAM_H_
@@ -98,7 +67,7 @@ CUGUEST_HIDE constexpr CUstream NamedBy(CUstream stream, ZeroStream zero) noexce
 ///            kDataLoss            an earlier sticky error
 ///          and what each one adds. Nothing has changed then.
 /// Cost:    in driver calls, on a created stream. On the others a guard comes on top: two
-///          calls if the context is current, and three if not.
+///          calls if the context is current, and four if not.
 class CUGUEST_API StreamRef {
  public:
   CUGUEST_HIDE constexpr StreamRef() noexcept = default;  // names no stream
@@ -131,7 +100,7 @@ class CUGUEST_API StreamRef {
   }
 
   /// The device of its context. (Not by cuStreamGetDevice, which invalidates a capture.)
-  /// Cost: four driver calls if the context is current, else five.
+  /// Cost: four driver calls if the context is current, else six.
   [[nodiscard]] absl::StatusOr<Device> device() const;
 
   /// CaptureStateOf(), in the context of the ref; kUnknown also if that is over, or the ref
@@ -188,7 +157,7 @@ class CUGUEST_API StreamRef {
 /// Threads: distinct objects from any threads; one object needs outside locking. Not in a
 ///          stream callback, where creating gives kPermissionDenied and the destructor leaves
 ///          the stream to its context; nor in a static or thread_local destructor: see Note
-///          [No driver calls after main] in primary_context.h.
+///          [No driver calls after main].
 class CUGUEST_API Stream {
  public:
   /// A new stream of `context`. `flags` are CU_STREAM_NON_BLOCKING or CU_STREAM_DEFAULT, which
@@ -200,7 +169,7 @@ class CUGUEST_API Stream {
   ///         kInvalidArgument  other flags
   ///         kDataLoss         an earlier sticky error
   ///         Nothing is held then.
-  /// Cost:   four driver calls if the context is current, else five.
+  /// Cost:   four driver calls if the context is current, else six.
   /// Source: CUDA Driver API, cuStreamCreateWithPriority.
   [[nodiscard]] static absl::StatusOr<Stream> Create(const ContextRef& context,
                                                      unsigned flags = CU_STREAM_NON_BLOCKING,
@@ -276,9 +245,9 @@ class CUGUEST_API Event {
   /// CU_EVENT_BLOCKING_SYNC, with which Synchronize() yields the processor. Invalidates no capture.
   ///
   /// Errors: those of ContextGuard, and
-  ///         kInvalidArgument  other flags
+  ///         kInvalidArgument  other flags, CU_EVENT_INTERPROCESS too
   ///         Nothing is held then.
-  /// Cost:   four driver calls if the context is current, else five.
+  /// Cost:   four driver calls if the context is current, else six.
   /// Source: CUDA Driver API, cuEventCreate.
   [[nodiscard]] static absl::StatusOr<Event> Create(const ContextRef& context,
                                                     unsigned flags = CU_EVENT_DISABLE_TIMING);

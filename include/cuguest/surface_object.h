@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // surface_object.h                                                      tier: 3
@@ -15,7 +15,9 @@
 ///   return paint.Launch(grid, stream, surface->get());
 ///
 /// where `paint` is a TypedKernel<void(CUsurfObject)>. As a texture object it is a number in its
-/// context: see Note [A number in its context] in texture_object.h.
+/// context: see Note [A number in its context].
+///
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_SURFACE_OBJECT_H_
 #define CUGUEST_SURFACE_OBJECT_H_
@@ -45,8 +47,7 @@ CUGUEST_BEGIN_NAMESPACE
 /// Count:   none: it does not keep its context alive.
 /// Threads: distinct objects from any threads; one object needs outside locking. Not from a
 ///          stream callback (kPermissionDenied; a destructor there leaks), and not from a
-///          static or thread_local destructor: see Note [No driver calls after main] in
-///          primary_context.h.
+///          static or thread_local destructor: see Note [No driver calls after main].
 /// Errors:  every function that has any gives those of Driver::Get(), and
 ///          kPermissionDenied  from a stream callback
 ///          kDataLoss          an earlier sticky error
@@ -63,7 +64,7 @@ class [[nodiscard]] SurfaceObject {
   ///                              CUDA documentation asks for and the driver does not look at; or
   ///                              the context was destroyed or reset
   ///         Nothing is held then.
-  /// Cost:   six driver calls if the context is current, else seven.
+  /// Cost:   six driver calls if the context is current, else eight.
   [[nodiscard]] CUGUEST_API static absl::StatusOr<SurfaceObject> Create(const Array& array);
 
   /// Of an array of somebody else's, which is alive and of `context`.
@@ -97,7 +98,7 @@ class [[nodiscard]] SurfaceObject {
   /// Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its context
   ///                              before; it is empty then, as on success
   ///         the driver's code    it is still owned, and Destroy() may be tried again
-  /// Cost:   six driver calls if its context is current, else seven.
+  /// Cost:   six driver calls if its context is current, else eight.
   CUGUEST_HIDE absl::Status Destroy() { return object_.Destroy(); }
 
   /// Gives up ownership without a driver call.

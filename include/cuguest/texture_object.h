@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // texture_object.h                                                      tier: 3
@@ -14,13 +14,7 @@
 ///
 /// where `sharpen` is a TypedKernel<void(CUtexObject, DevicePtr<float>)>.
 ///
-/// Note [A number in its context]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-/// A texture or surface object is a small number. Each context counts from 1, so that with another
-/// context current the same number is another object: a kernel reads that one, and a destroy
-/// destroys it, without an error. So give get() only to kernels in streams of context(), and do not
-/// destroy it by cuTexObjectDestroy elsewhere.
-/// Source: cudasim/test/texture_facts_test.cc.
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_TEXTURE_OBJECT_H_
 #define CUGUEST_TEXTURE_OBJECT_H_
@@ -68,8 +62,7 @@ struct Texels {
 /// Count:   none: it does not keep its context alive.
 /// Threads: distinct objects from any threads; one object needs outside locking. Not from a
 ///          stream callback (kPermissionDenied; a destructor there leaks), and not from a
-///          static or thread_local destructor: see Note [No driver calls after main] in
-///          primary_context.h.
+///          static or thread_local destructor: see Note [No driver calls after main].
 /// Errors:  every function that has any gives those of Driver::Get(), and
 ///          kPermissionDenied  from a stream callback
 ///          kDataLoss          an earlier sticky error
@@ -86,7 +79,7 @@ class [[nodiscard]] TextureObject {
   ///                              (a filter that does not fit the format) is not noticed.
   ///         kFailedPrecondition  the context was destroyed or reset
   ///         Nothing is held then.
-  /// Cost:   six driver calls if the context is current, else seven.
+  /// Cost:   six driver calls if the context is current, else eight.
   [[nodiscard]] CUGUEST_API static absl::StatusOr<TextureObject> Create(
       const Array& array, const CUDA_TEXTURE_DESC& sampling,
       const CUDA_RESOURCE_VIEW_DESC* view = nullptr);
@@ -102,7 +95,8 @@ class [[nodiscard]] TextureObject {
   ///                           _TEXTURE_PITCH_ALIGNMENT): the text names the alignment
   ///         kUnimplemented    a format that is none of plain numbers of one size per channel: use
   ///                           the form below
-  /// Cost:   the same.
+  ///         kFailedPrecondition  the context that owns the memory was destroyed or reset
+  /// Cost:   the same; one driver call more for memory of another context.
   template <typename T>
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<TextureObject> Create(
       const ContextRef& context, const DeviceView<T>& memory, const Texels& texels,
@@ -145,7 +139,7 @@ class [[nodiscard]] TextureObject {
   /// Errors: kFailedPrecondition  with CUDA_ERROR_CONTEXT_IS_DESTROYED: it went with its context
   ///                              before; it is empty then, as on success
   ///         the driver's code    it is still owned, and Destroy() may be tried again
-  /// Cost:   six driver calls if its context is current, else seven.
+  /// Cost:   six driver calls if its context is current, else eight.
   CUGUEST_HIDE absl::Status Destroy() { return object_.Destroy(); }
 
   /// Gives up ownership without a driver call.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // thread_residency.h                                                    tier: 2
@@ -18,6 +18,8 @@
 ///   }
 ///
 /// On a caller's thread use ContextGuard: there the context has to go when the call ends.
+///
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_THREAD_RESIDENCY_H_
 #define CUGUEST_THREAD_RESIDENCY_H_
@@ -40,7 +42,8 @@ CUGUEST_BEGIN_NAMESPACE
 /// Count:   none. The owner of the thread keeps the context alive, with a SharedContext or a
 ///          PrimaryContext.
 /// Threads: bound to the constructing thread, which is known by a number that is never used
-///          again: not even a thread that began after it had ended is mistaken for it.
+///          again: not even a thread that began after it had ended is mistaken for it. It ends in
+///          any order, as ContextGuard's Note [Scopes end in any order] says.
 /// Errors:  construction never throws, never aborts: test ok(). result() is what
 ///          ContextGuard's would be, and then what the last Settle() or MoveTo() gave.
 /// Source:  test/context/thread_residency_test.cc.
@@ -54,7 +57,7 @@ class [[nodiscard]] CUGUEST_API ThreadResidency {
       : ThreadResidency(context, where.file, where.line) {}
   ThreadResidency(const ThreadResidency&) = delete;
   ThreadResidency& operator=(const ThreadResidency&) = delete;
-  /// As Leave(); guards that are inside it are ended first.
+  /// As Leave(), whose result an incident carries.
   CUGUEST_HIDE ~ThreadResidency() = default;
 
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return result_ == CUDA_SUCCESS; }
@@ -71,7 +74,8 @@ class [[nodiscard]] CUGUEST_API ThreadResidency {
   /// alive. If it is not, the thread has what it had at the beginning.
   ///
   /// Errors: CUDA_ERROR_CONTEXT_IS_DESTROYED  it was reset or destroyed; MoveTo() another
-  ///         CUDA_ERROR_ILLEGAL_STATE         not inside, or not on the thread it is bound to
+  ///         CUDA_ERROR_ILLEGAL_STATE         nothing done: not inside, not on the thread it is
+  ///                                          bound to, or another scope is open inside it
   ///         and the code with which repairing failed.
   /// Cost:   two driver calls, contention-free, when nothing is wrong.
   CUresult Settle() noexcept;
@@ -79,14 +83,16 @@ class [[nodiscard]] CUGUEST_API ThreadResidency {
   /// Leaves the context and makes `context` the thread's own. On failure the thread has
   /// none, and its stack is what was found at the beginning.
   ///
-  /// Errors: as construction; CUDA_ERROR_ILLEGAL_STATE on another thread, nothing done.
+  /// Errors: as construction; CUDA_ERROR_ILLEGAL_STATE, and nothing done, on another thread, or if
+  ///         another scope is open inside it.
   CUresult MoveTo(const ContextRef& context) noexcept;
 
   /// Takes the context off. Does nothing the second time.
   ///
-  /// Errors: as ContextGuard::Restore; CUDA_ERROR_ILLEGAL_STATE on another thread than the
-  ///         one it is bound to: that thread's stack keeps the entry (until it ends), this
-  ///         one's is left alone, and an incident says so (kElsewhere).
+  /// Errors: as ContextGuard::Restore: CUDA_ERROR_NOT_READY if another scope is open inside it, or
+  /// on
+  ///         another thread than the one it is bound to, whose stack keeps the entry until that
+  ///         thread next begins or ends a scope (kElsewhere). It has left all the same.
   CUresult Leave() noexcept;
 
  private:

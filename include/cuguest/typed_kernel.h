@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // typed_kernel.h                                                        tier: 3
@@ -11,6 +11,8 @@
 ///   const Saxpy saxpy = Saxpy::Of(*module.GetKernel("saxpy"));
 ///   absl::Status status =
 ///       saxpy.LaunchForElements(n, stream, n, 2, x.view(), y.view());  // 2 becomes 2.0F
+///
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_TYPED_KERNEL_H_
 #define CUGUEST_TYPED_KERNEL_H_
@@ -50,7 +52,7 @@ class TypedKernel<void(Ts...)> {
   CUGUEST_HIDE TypedKernel() noexcept = default;  // empty
 
   /// Whether the kernel has these parameters is seen at its first launch, see
-  /// Note [What is checked of parameters] in launch.h.
+  /// Note [What is checked of parameters].
   [[nodiscard]] CUGUEST_HIDE static TypedKernel Of(Kernel kernel) noexcept {
     return TypedKernel(std::move(kernel));
   }

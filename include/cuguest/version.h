@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // version.h                                                             tier: 0
@@ -11,8 +11,8 @@
 #define CUGUEST_VERSION_H_
 
 #define CUGUEST_VERSION_MAJOR 0
-#define CUGUEST_VERSION_MINOR 2
+#define CUGUEST_VERSION_MINOR 3
 #define CUGUEST_VERSION_PATCH 0
-#define CUGUEST_VERSION "0.2.0"
+#define CUGUEST_VERSION "0.3.0"
 
 #endif  // CUGUEST_VERSION_H_

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/c.h"
 #include "cuguest/internal/stream_kind.h"
@@ -61,13 +61,12 @@ int cuguest_acquired_source(const cuguest_acquired* acquired) {
   return storage.HasBegun() == CUDA_SUCCESS ? static_cast<int>(storage->source) : -1;
 }
 
+int cuguest_acquired_move(cuguest_acquired* to, cuguest_acquired* from) {
+  return c::MoveObject<c::Acquired>(to, from);
+}
+
 int cuguest_acquired_release(cuguest_acquired* acquired) {
-  const c::StorageOf<c::Acquired, cuguest_acquired> storage(acquired);
-  CUresult code = storage.HasBegun();
-  if (code != CUDA_SUCCESS) return code;
-  code = c::Release(&*storage);
-  storage.End();
-  return code;
+  return c::ReleaseObject<c::Acquired>(acquired, &c::Release);
 }
 
 void cuguest_acquired_cleanup(cuguest_acquired* acquired) {

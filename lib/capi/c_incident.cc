@@ -1,9 +1,10 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/c.h"
 #include "cuguest/incident.h"
 #include "cuguest/incident_listener.h"
 #include "lib/capi/c_storage.h"
+#include "lib/context/stack_repair.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
@@ -17,7 +18,8 @@ static_assert(CUGUEST_CAPTURE_MODE == static_cast<int>(IncidentKind::kCaptureMod
 static_assert(CUGUEST_LAST_ERROR == static_cast<int>(IncidentKind::kLastError));
 static_assert(CUGUEST_ELSEWHERE == static_cast<int>(IncidentKind::kElsewhere));
 static_assert(CUGUEST_UNASKED == static_cast<int>(IncidentKind::kUnasked));
-static_assert(CUGUEST_UNASKED + 1 == kIncidentKinds);
+static_assert(CUGUEST_OUT_OF_TURN == static_cast<int>(IncidentKind::kOutOfTurn));
+static_assert(CUGUEST_OUT_OF_TURN + 1 == kIncidentKinds);
 static_assert(CUGUEST_REPAIRED == static_cast<int>(Repair::kRepaired));
 static_assert(CUGUEST_INFERRED == static_cast<int>(Repair::kInferred));
 static_assert(CUGUEST_UNREPAIRED == static_cast<int>(Repair::kUnrepaired));
@@ -75,8 +77,9 @@ int cuguest_incident_listener_register(cuguest_incident_listener* listener,
 
 int cuguest_incident_listener_remove(cuguest_incident_listener* listener) {
   const c::ListenerStorage storage(listener);
-  const CUresult code = storage.HasBegun();
+  const CUresult code = storage.Claim();
   if (code == CUDA_SUCCESS) storage.End();
+  if (code == CUDA_ERROR_ILLEGAL_STATE) c::AwaitListener(&storage->listener);
   return code;
 }
 

@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/c.h"
+
 #include "cuguest/context_ref.h"
 #include "lib/capi/c_storage.h"
 
@@ -8,6 +9,7 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 CUresult WriteRef(const ContextRef& from, cuguest_ref* ref) noexcept {
   if (!IsRef(ref)) return CUDA_ERROR_INVALID_VALUE;
+  if (ref->size == 0) ref->size = sizeof(*ref);
   ref->context = from.get();
   ref->id = from.id();
   return from.result();

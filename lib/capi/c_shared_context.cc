@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Apart from c_acquire.cc, so that an embedder that only acquires has no registry.
 
@@ -20,6 +20,10 @@ int cuguest_shared_context_attach(cuguest_shared_context* shared, CUcontext cont
 
 int cuguest_shared_context_ref(const cuguest_shared_context* shared, cuguest_ref* ref) {
   return c::NameObject<c::Attachment>(shared, ref);
+}
+
+int cuguest_shared_context_move(cuguest_shared_context* to, cuguest_shared_context* from) {
+  return c::MoveObject<c::Attachment>(to, from);
 }
 
 int cuguest_shared_context_detach(cuguest_shared_context* shared) {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the C API does with the storage of its callers (c.h, Note [Storage]): an object of C++ lives
 // in it from its beginning to its end.
@@ -11,11 +11,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <type_traits>
 #include <utility>
 
 #include "cuguest/c.h"
 #include "cuguest/internal/incarnation.h"
-#include "cuguest/internal/this_thread.h"
+#include "lib/context/primary_call.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
@@ -28,13 +29,8 @@ class StorageOf {
     static_assert(kNeeded <= sizeof(Given) && alignof(Object) <= alignof(Given));
   }
 
-  // CUDA_SUCCESS, or why not. It cannot begin where the innermost of this thread is in it, but not
-  // its mark: that one was never ended, and its place on the list leads to whatever is in it now.
-  CUresult CanBegin() const noexcept {
-    const CUresult code = Check(false);
-    const bool is_abandoned = Holds(t_this_thread.innermost) || Holds(t_this_thread.host_view);
-    return code == CUDA_SUCCESS && is_abandoned ? CUDA_ERROR_ILLEGAL_STATE : code;
-  }
+  // CUDA_SUCCESS, or why not.
+  CUresult CanBegin() const noexcept { return Check(false); }
   CUresult HasBegun() const noexcept { return Check(true); }
 
   Object& operator*() const noexcept {
@@ -49,7 +45,17 @@ class StorageOf {
   }
   void End() const noexcept {
     (*this)->~Object();
-    given_->opaque[0] = 0;
+    __atomic_store_n(given_->opaque, 0, __ATOMIC_RELEASE);
+  }
+  // For what several threads may end at once: as HasBegun(), but true for one of them alone, which
+  // calls End().
+  CUresult Claim() const noexcept {
+    const CUresult code = HasBegun();
+    if (code != CUDA_SUCCESS) return code;
+    unsigned long long begun = Mark();
+    const bool is_mine = __atomic_compare_exchange_n(given_->opaque, &begun, Ending(), false,
+                                                     __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    return is_mine ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_STATE;
   }
 
  private:
@@ -59,58 +65,52 @@ class StorageOf {
   unsigned long long Mark() const noexcept {
     return reinterpret_cast<std::uintptr_t>(given_) ^ 0x6375677565737443ULL;
   }
+  unsigned long long Ending() const noexcept { return ~Mark(); }
   CUresult Check(bool begun) const noexcept {
-    if (given_ == nullptr || given_->size < kNeeded) return CUDA_ERROR_INVALID_VALUE;
-    return (given_->opaque[0] == Mark()) == begun ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_STATE;
-  }
-
-  bool Holds(const void* place) const noexcept {
-    const auto begin = reinterpret_cast<std::uintptr_t>(given_);
-    return reinterpret_cast<std::uintptr_t>(place) - begin < sizeof(Given);
+    if (given_ == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    // Zeros alone: of the size that the struct has had since its first release.
+    if (given_->size != 0 && given_->size < kNeeded) return CUDA_ERROR_INVALID_VALUE;
+    const unsigned long long state = __atomic_load_n(given_->opaque, __ATOMIC_ACQUIRE);
+    const bool is_right = begun ? state == Mark() : state != Mark() && state != Ending();
+    return is_right ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_STATE;
   }
 
   Given* given_;
 };
 
-// An object that is bound to the thread that made it.
-template <typename Object>
-struct Bound {
-  template <typename... Arguments>
-  explicit Bound(Arguments&&... arguments) : object(std::forward<Arguments>(arguments)...) {}
-
-  BoundThread thread;
-  Object object;
-};
-
-// Begins what has result(), and takes it back where that is a failure.
-template <typename Object, typename Given, typename... Arguments>
-CUresult BeginScope(Given* given, Arguments&&... arguments) noexcept {
-  const StorageOf<Bound<Object>, Given> storage(given);
-  CUresult code = storage.CanBegin();
-  if (code != CUDA_SUCCESS) return code;
-  code = storage.Begin(std::forward<Arguments>(arguments)...)->object.result();
-  if (code != CUDA_SUCCESS) storage.End();
-  return code;
-}
-
-// Leaves it, unless on another thread than its own, where `leave` reports that and does nothing.
-template <typename Object, typename Given, typename Leave>
-CUresult EndScope(Given* given, Leave leave) noexcept {
-  const StorageOf<Bound<Object>, Given> storage(given);
+// Ends what is in `given`, as `end` does, and marks its storage as empty, unless stays(code).
+template <typename Object, typename Given, typename End, typename Stays>
+CUresult EndUnless(Given* given, End end, Stays stays) noexcept {
+  const StorageOf<Object, Given> storage(given);
   CUresult code = storage.HasBegun();
   if (code != CUDA_SUCCESS) return code;
-  code = leave(&storage->object);
-  if (storage->thread.IsThis()) storage.End();
+  code = end(&*storage);
+  if (!stays(code)) storage.End();
   return code;
 }
 
-// Whether `ref` is one. An empty one is.
-inline bool IsRef(const cuguest_ref* ref) noexcept {
-  return ref != nullptr && ref->size >= offsetof(cuguest_ref, id) + sizeof(ref->id);
+template <typename Object, typename Given, typename Leave>
+CUresult EndScope(Given* given, Leave leave) noexcept {
+  return EndUnless<Object>(given, leave, [](CUresult) { return false; });
 }
 
-// Needs IsRef().
-inline Incarnation NamedBy(const cuguest_ref& ref) noexcept { return {ref.context, ref.id}; }
+template <typename Object, typename Given, typename Release>
+CUresult ReleaseObject(Given* given, Release release) noexcept {
+  return EndUnless<Object>(given, release, &IsStillHeld);
+}
+
+// Whether `ref` is one. An empty one is, also of zeros alone.
+inline bool IsRef(const cuguest_ref* ref) noexcept {
+  constexpr std::size_t kNeeded = offsetof(cuguest_ref, id) + sizeof(cuguest_ref::id);
+  return ref != nullptr && (ref->size == 0 || ref->size >= kNeeded);
+}
+
+// Needs IsRef(). One whose `context` its owner has cleared names none, whatever is left in it. The
+// id that says that none is known is replaced by another one that the driver never gives.
+inline Incarnation NamedBy(const cuguest_ref& ref) noexcept {
+  if (ref.context == nullptr) return {nullptr, 0};
+  return {ref.context, ref.id != Incarnation::kUnknownId ? ref.id : Incarnation::kUnknownId - 1};
+}
 
 // Writes `from` to `ref`, if that is one, and returns its result().
 CUresult WriteRef(const ContextRef& from, cuguest_ref* ref) noexcept;
@@ -123,6 +123,21 @@ CUresult BeginObject(Given* given, Call call) noexcept {
   Object object;
   if (code == CUDA_SUCCESS) code = call(&object).code;
   if (code == CUDA_SUCCESS) storage.Begin(object);
+  return code;
+}
+
+// Moves what has begun in `from` to `to`.
+template <typename Object, typename Given>
+CUresult MoveObject(Given* to, Given* from) noexcept {
+  static_assert(std::is_trivially_copyable_v<Object>);
+  if (to == nullptr || from == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const StorageOf<Object, Given> source(from);
+  const StorageOf<Object, Given> target(to);
+  CUresult code = source.HasBegun();
+  if (code == CUDA_SUCCESS) code = target.CanBegin();
+  if (code != CUDA_SUCCESS) return code;
+  target.Begin(*source);
+  source.End();
   return code;
 }
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/acquire.h"
 
@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
+#include "cuguest/status.h"
 #include "lib/context/acquire_call.h"
 #include "lib/context/call_status.h"
 #include "lib/context/object_text.h"

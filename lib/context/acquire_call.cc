@@ -1,10 +1,30 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "lib/context/acquire_call.h"
 
+#include "cuguest/context_source.h"
 #include "cuguest/internal/stream_kind.h"
 #include "lib/context/primary_call.h"
 
+CUGUEST_BEGIN_NAMESPACE
+
+const char* Name(ContextSource source) noexcept {
+  switch (source) {
+    case ContextSource::kStream:
+      return "the stream";
+    case ContextSource::kPointer:
+      return "the pointer";
+    case ContextSource::kCurrent:
+      return "the current context";
+    case ContextSource::kPrimary:
+      return "the primary context";
+    case ContextSource::kCreated:
+      return "the primary context, created";
+  }
+  return "nowhere";
+}
+
+CUGUEST_END_NAMESPACE
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
@@ -30,30 +50,39 @@ CallOutcome Found(const ContextRef& incarnation, ContextSource source, CUdevice 
   return {};
 }
 
-// Which incarnation of `context`, which is current, is alive there. After a sticky error only the
-// question by handle is answered.
-CUresult Identify(const CurrentContext& asked, CUcontext context, ContextRef* incarnation) {
+// Which incarnation of the current context is alive there.
+CUresult Identify(const CurrentContext& asked, ContextRef* incarnation) {
   if (asked.code == CUDA_ERROR_CONTEXT_IS_DESTROYED) return asked.code;
-  *incarnation = asked.code == CUDA_SUCCESS ? Incarnation{context, asked.id}.Ref()
-                                            : ContextRef::Borrow(context);
+  *incarnation = asked.code == CUDA_SUCCESS ? Incarnation{asked.context, asked.id}.Ref()
+                                            : ContextRef::Borrow(asked.context);
   return incarnation->result();
 }
 
-void See(const ContextRef& incarnation, CUdevice device) {
-  t_this_thread.seen = {incarnation.id(), incarnation.get(), device};
+// `asked`, or what is found now if there was no driver to ask then.
+CurrentContext Resolved(const CurrentContext& asked) {
+  return asked.code == kNotResolved ? CurrentContext() : asked;
 }
 
-CallOutcome LookAtCurrent(const DriverTable& driver, const CurrentContext& asked,
+void See(const ContextRef& incarnation, long long device) {
+  t_this_thread.seen = {incarnation.id(), device};
+}
+
+// Of the context that was seen: kDeviceNotAsked if it was seen where its device was not asked for.
+CUdevice SeenDevice() {
+  const long long device = t_this_thread.seen.device;
+  return device == SeenContext::kNoDeviceYet ? kDeviceNotAsked : static_cast<CUdevice>(device);
+}
+
+CallOutcome LookAtCurrent(const DriverTable& driver, const CurrentContext& before,
                           Current* current) {
+  const CurrentContext asked = Resolved(before);
   const bool is_seen = asked.IsSeen();
-  if (is_seen) *current = {asked.Seen().context, t_this_thread.seen.device, {}, {}};
-  CUresult code = is_seen ? CUDA_SUCCESS : driver.CtxGetCurrent(&current->context);
-  const bool is_any = code == CUDA_SUCCESS && current->context != nullptr;
-  if (is_any && (!is_seen || current->device == kDeviceNotAsked)) {
-    code = driver.CtxGetDevice(&current->device);
-  }
+  *current = {asked.context, is_seen ? SeenDevice() : kDeviceNotAsked, {}, {}};
+  const bool is_any = asked.context != nullptr;
+  CUresult code = is_any ? CUDA_SUCCESS : asked.code;
+  if (is_any && current->device == kDeviceNotAsked) code = driver.CtxGetDevice(&current->device);
   if (is_any && code == CUDA_SUCCESS) {
-    current->life = Identify(asked, current->context, &current->incarnation);
+    current->life = Identify(asked, &current->incarnation);
     if (current->life != CUDA_ERROR_CONTEXT_IS_DESTROYED) code = current->life;
   }
   if (code != CUDA_SUCCESS) return Failure(code, Why::kAlone, "look at the current context");
@@ -63,18 +92,17 @@ CallOutcome LookAtCurrent(const DriverTable& driver, const CurrentContext& asked
 
 // Not by cuStreamGetCtx, which answers the same, but of stream 0 invalidates the capture of a
 // blocking stream of the context (cudasim/test/capture_facts_test.cc).
-CallOutcome AcquireFromSpecialStream(const DriverTable& driver, Acquired* acquired) {
-  const CurrentContext asked;
+CallOutcome AcquireFromSpecialStream(Acquired* acquired) {
+  const CurrentContext asked = Resolved(CurrentContext());
   if (asked.IsSeen()) {
-    return Found(asked.Seen().Ref(), ContextSource::kCurrent, t_this_thread.seen.device, acquired);
+    return Found(asked.Seen().Ref(), ContextSource::kCurrent, SeenDevice(), acquired);
   }
-  CUcontext context = nullptr;
-  CUresult code = driver.CtxGetCurrent(&context);
-  if (code == CUDA_SUCCESS && context == nullptr) code = CUDA_ERROR_INVALID_CONTEXT;
+  CUresult code = asked.context != nullptr ? CUDA_SUCCESS : asked.code;
+  if (code == CUDA_SUCCESS && asked.context == nullptr) code = CUDA_ERROR_INVALID_CONTEXT;
   ContextRef current;
-  if (code == CUDA_SUCCESS) code = Identify(asked, context, &current);
+  if (code == CUDA_SUCCESS) code = Identify(asked, &current);
   if (code != CUDA_SUCCESS) return Failure(code, kAcquire);
-  See(current, kDeviceNotAsked);
+  See(current, SeenContext::kNoDeviceYet);
   return Found(current, ContextSource::kCurrent, kDeviceNotAsked, acquired);
 }
 
@@ -132,7 +160,7 @@ CallOutcome AcquireFromStream(CUstream stream, Acquired* acquired) noexcept {
   const DriverTable* driver = nullptr;
   const CallOutcome found = GetDriver(&driver);
   if (!found.ok()) return found;
-  if (MeansCurrent(stream)) return AcquireFromSpecialStream(*driver, acquired);
+  if (MeansCurrent(stream)) return AcquireFromSpecialStream(acquired);
   if (driver->StreamGetCtx == nullptr) return Failure(kCallRequiresNewerDriver, Why::kNoEntry);
   CUcontext context = nullptr;
   const CUresult code = driver->StreamGetCtx(stream, &context);
@@ -147,6 +175,7 @@ CallOutcome AcquireFromPointer(CUdeviceptr pointer, IfInactive if_inactive,
   const DriverTable* driver = nullptr;
   const CallOutcome found = GetDriver(&driver);
   if (!found.ok()) return found;
+  if (pointer == 0) return Failure(CUDA_ERROR_INVALID_VALUE, Why::kUnknownMemory);
   CUcontext context = nullptr;
   CUresult code = driver->PointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, pointer);
   if (code == CUDA_ERROR_INVALID_VALUE) return Failure(code, Why::kUnknownMemory);
@@ -233,9 +262,9 @@ CallOutcome AcquireOn(const CurrentContext& asked, CUdevice device, IfInactive i
 
 CUresult Release(Acquired* acquired) noexcept {
   const bool holds = acquired->incarnation.ok() && acquired->HoldsPrimary();
-  const CUdevice device = acquired->device;
-  *acquired = {};
-  return holds ? ReleasePrimary(device) : CUDA_SUCCESS;
+  const CUresult code = holds ? ReleasePrimary(acquired->device) : CUDA_SUCCESS;
+  if (!IsStillHeld(code)) *acquired = {};
+  return code;
 }
 
 CUGUEST_END_INTERNAL_NAMESPACE

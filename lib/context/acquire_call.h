@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Which context to work in, by CUresult, beneath acquire.h.                            tier: 2
 
@@ -56,7 +56,8 @@ inline CallOutcome AcquireOn(CUdevice device, IfInactive if_inactive, Acquired* 
   return {};
 }
 
-// Gives back the reference that `acquired` holds, if any; it names no context then.
+// Gives back the reference that `acquired` holds, if any; it names no context then, unless
+// IsStillHeld().
 CUresult Release(Acquired* acquired) noexcept;
 
 CUGUEST_END_INTERNAL_NAMESPACE

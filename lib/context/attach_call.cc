@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "lib/context/attach_call.h"
 
@@ -49,6 +49,7 @@ CallOutcome RetainIfPrimary(const ContextRef& context, CUdevice* device) {
   CallOutcome failure = CountDevices(&count);
   if (!failure.ok()) return failure;
   for (*device = 0; *device < count; ++*device) {
+    if (!CanBePrimary(context.get(), *device)) continue;
     PrimaryState state;
     ContextRef primary;
     CallOutcome outcome = QueryPrimary(*device, &state);
@@ -143,7 +144,8 @@ CallOutcome CreateShared(CUdevice device, const ContextParameters& parameters,
   if (!found.ok()) return found;
   CUcontext context = nullptr;
   bool has_entry = true;
-  CUresult code = CreateContext(*driver, device, parameters, &context, &has_entry);
+  CUresult code = AskOf(
+      device, [&] { return CreateContext(*driver, device, parameters, &context, &has_entry); });
   if (!has_entry) return Failure(code, Why::kNoEntry, kCreate);
   if (code != CUDA_SUCCESS) return Failure(code, kCreate);
   // While it is current, destroying it takes it off the stack as well.

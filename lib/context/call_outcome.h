@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What an operation of several driver calls comes to, by CUresult: the core's own form of an
 // absl::Status, which call_status.h makes of it.                                       tier: 2

@@ -1,16 +1,21 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "lib/context/call_status.h"
 
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
+#include "cuguest/status.h"
 #include "lib/context/object_text.h"
 #include "lib/core/driver_status.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
+namespace {
+
+using Why = CallOutcome::Why;
+
+}  // namespace
+
 absl::Status CallStatus(const CallOutcome& outcome, std::string_view object) {
-  using Why = CallOutcome::Why;
   if (outcome.ok()) return absl::OkStatus();
   if (outcome.why == Why::kNotInitialized) return InitStatus(outcome.code);
   if (outcome.why == Why::kNoDriver) {

@@ -1,20 +1,14 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/capture.h"
 
 #include "cuguest/internal/stream_kind.h"
-#include "lib/context/capture_check.h"
-#include "lib/context/stack_repair.h"
-#include "lib/context/thread_guards.h"
+#include "lib/context/nesting.h"
+#include "lib/context/relaxed_scope.h"
 #include "lib/core/driver_access.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {
-
-CUresult Exchange(const DriverTable& driver, CUstreamCaptureMode* mode) {
-  if (driver.ThreadExchangeStreamCaptureMode == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
-  return driver.ThreadExchangeStreamCaptureMode(mode);
-}
 
 // As CaptureStateOf(). `code` is the driver's where the state is kUnknown.
 CaptureState AskForState(CUstream stream, CUresult* code) {
@@ -33,38 +27,30 @@ CaptureState AskForState(CUstream stream, CUresult* code) {
                                                    : CaptureState::kInvalidated;
 }
 
+// What stream 0 means is not asked for where nothing is current: that call would fail.
+bool IsNothingCurrent() {
+  CUresult code = CUDA_SUCCESS;
+  CUcontext current = nullptr;
+  const DriverTable* driver = internal::TryDriver(&code);
+  return driver != nullptr && driver->CtxGetCurrent(&current) == CUDA_SUCCESS && current == nullptr;
+}
+
 }  // namespace
 
 CaptureModeGuard::CaptureModeGuard(CUstreamCaptureMode mode, const char* file, int line) noexcept
-    : where_{file, line}, result_(CUDA_ERROR_INVALID_VALUE), mode_(mode) {
-  if (mode < CU_STREAM_CAPTURE_MODE_GLOBAL || mode > CU_STREAM_CAPTURE_MODE_RELAXED) return;
-  const DriverTable* driver = internal::TryDriver(&result_);
-  if (driver == nullptr) return;
-  result_ = Exchange(*driver, &mode);
-  inside_ = result_ == CUDA_SUCCESS;
-  if (inside_) caller_ = mode;
-}
-
-CUresult CaptureModeGuard::Restore() noexcept {
-  if (!inside_) return CUDA_SUCCESS;
-  if (!thread_.IsThis()) return internal::ReportElsewhere(nullptr, where_);
-  inside_ = false;
-  CUstreamCaptureMode mode = caller_;
-  const CUresult code = Exchange(internal::ResolvedDriver(), &mode);
-  if (code == CUDA_SUCCESS && mode == mode_) return CUDA_SUCCESS;
-  const Repair repair = code == CUDA_SUCCESS ? Repair::kRepaired : Repair::kUnrepaired;
-  return internal::Report({true, IncidentKind::kCaptureMode, repair, code, nullptr}, nullptr,
-                          where_);
+    : scope_(internal::Scope::kNotSet) {
+  scope_.EnterCaptureMode(mode, {file, line});
 }
 
 const char* CaptureModeGuard::advice() const noexcept {
-  if (result_ == CUDA_ERROR_INVALID_VALUE) return "it is GLOBAL, THREAD_LOCAL or RELAXED";
-  if (result_ == CUDA_ERROR_NOT_SUPPORTED) return "CUDA 10.1 or newer is needed";
-  return internal::Advice(result_);
+  if (result() == CUDA_ERROR_INVALID_VALUE) return "it is GLOBAL, THREAD_LOCAL or RELAXED";
+  if (result() == CUDA_ERROR_NOT_SUPPORTED) return "CUDA 10.1 or newer is needed";
+  return scope_.advice();
 }
 
 CaptureState CaptureStateOf(CUstream stream) noexcept {
   CUresult code = CUDA_SUCCESS;
+  if (internal::MeansCurrent(stream) && IsNothingCurrent()) return CaptureState::kNone;
   return AskForState(stream, &code);
 }
 

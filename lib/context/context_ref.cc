@@ -1,8 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/context_ref.h"
 
-#include "lib/context/thread_guards.h"
 #include "lib/context/thread_stack.h"
 #include "lib/core/driver_access.h"
 
@@ -37,7 +36,5 @@ CUresult ContextRef::Check() const noexcept {
   if (driver == nullptr) return code;
   return internal::CheckIncarnation(*driver, internal::Incarnation::Of(*this));
 }
-
-const char* ContextRef::advice() const noexcept { return internal::Advice(result_); }
 
 CUGUEST_END_NAMESPACE

@@ -1,10 +1,11 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/incident_listener.h"
 
 #include <mutex>
+#include <new>
 
-#include "lib/context/incident_listeners.h"
+#include "lib/context/stack_repair.h"
 #include "lib/core/concurrency.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -16,11 +17,15 @@ CUGUEST_BEGIN_NAMESPACE
 // stack and is on a list itself, with the listener that it calls and the one that comes next.
 // A thread that destroys a listener takes it off the list, moves every walk that would come to it
 // one further, and then waits for those of other threads that are in it. A walk never looks back at
-// the listener it has called, so a callback may destroy its own; the walk then forgets its
-// address, where another listener may begin.
+// the listener it has called, so a callback may destroy its own; the walk then is not in it any
+// more, as another listener may begin at its address. It remembers that address for Await() alone.
+//
+// A child that is forked has the walks of threads that it does not have: they go before anything
+// else happens there. No thread is in the middle of a change then, since fork() takes the lock.
 struct IncidentListeners {
   struct Walk {
     IncidentListener* called;
+    const IncidentListener* ended;  // by the callback that still runs
     IncidentListener* next;
     internal::ThreadId thread;
     Walk* other;
@@ -32,15 +37,13 @@ struct IncidentListeners {
   static inline internal::SharedConditionVariable called_changed;
   static inline IncidentListener* first = nullptr;
   static inline Walk* walks = nullptr;
-  // What is read without the lock, to tell nobody at no cost.
-  static inline internal::Atomic<unsigned> count{0};
-
   static void Add(IncidentListener* listener) {
+    internal::WatchForks<&Hold, &LetGo, &BeginAgain>();
     const Lock lock(mutex);
     IncidentListener** place = &first;
     while (*place != nullptr) place = &(*place)->next_;
     *place = listener;
-    count.fetch_add(1, std::memory_order_relaxed);
+    internal::g_call_listeners.store(&Call, std::memory_order_relaxed);
   }
 
   static void Remove(IncidentListener* listener) {
@@ -48,9 +51,21 @@ struct IncidentListeners {
     IncidentListener** place = &first;
     while (*place != listener) place = &(*place)->next_;
     *place = listener->next_;
-    count.fetch_sub(1, std::memory_order_relaxed);
+    if (first == nullptr) internal::g_call_listeners.store(nullptr, std::memory_order_relaxed);
     LeaveWalks(listener);
     while (IsCalled(listener)) called_changed.wait(mutex);
+  }
+
+  // Of one that somebody else removes, or has removed: waits until no other thread is in its
+  // callback, unless this one is.
+  static void Await(const IncidentListener* listener) {
+    const Lock lock(mutex);
+    const internal::ThreadId here = internal::ThisThreadId();
+    const auto is_in = [=](const Walk& walk) {
+      return walk.called == listener || walk.ended == listener;
+    };
+    if (AnyWalk([=](const Walk& walk) { return walk.thread == here && is_in(walk); })) return;
+    while (AnyWalk(is_in)) called_changed.wait(mutex);
   }
 
   // None comes to `listener` any more, and those of this thread are in it no longer.
@@ -58,20 +73,27 @@ struct IncidentListeners {
     const internal::ThreadId here = internal::ThisThreadId();
     for (Walk* walk = walks; walk != nullptr; walk = walk->other) {
       if (walk->next == listener) walk->next = listener->next_;
-      if (walk->called == listener && walk->thread == here) walk->called = nullptr;
+      if (walk->called == listener && walk->thread == here) {
+        walk->called = nullptr;
+        walk->ended = listener;
+      }
     }
   }
 
+  template <typename Is>
+  static bool AnyWalk(Is is) {
+    const Walk* walk = walks;
+    while (walk != nullptr && !is(*walk)) walk = walk->other;
+    return walk != nullptr;
+  }
+
   static bool IsCalled(const IncidentListener* listener) {
-    for (const Walk* walk = walks; walk != nullptr; walk = walk->other) {
-      if (walk->called == listener) return true;
-    }
-    return false;
+    return AnyWalk([=](const Walk& walk) { return walk.called == listener; });
   }
 
   static void Begin(Walk* walk) {
     const Lock lock(mutex);
-    *walk = {nullptr, first, internal::ThisThreadId(), walks};
+    *walk = {nullptr, nullptr, first, internal::ThisThreadId(), walks};
     walks = walk;
   }
 
@@ -80,6 +102,7 @@ struct IncidentListeners {
   static bool Next(Walk* walk, IncidentCallback* callback, void** user) {
     const Lock lock(mutex);
     walk->called = walk->next;
+    walk->ended = nullptr;
     called_changed.notify_all();
     if (walk->called != nullptr) {
       walk->next = walk->called->next_;
@@ -92,6 +115,31 @@ struct IncidentListeners {
     *place = walk->other;
     return false;
   }
+
+  static void Call(const Incident& incident) {
+    Walk walk;
+    Begin(&walk);
+    IncidentCallback callback = nullptr;
+    void* user = nullptr;
+    while (Next(&walk, &callback, &user)) callback(incident, user);
+  }
+
+  static void Hold() { mutex.lock(); }
+  static void LetGo() { mutex.unlock(); }
+
+  // In a forked child, with the lock of the thread that forked.
+  static void BeginAgain() {
+    const internal::ThreadId here = internal::ThisThreadId();
+    for (Walk** place = &walks; *place != nullptr;) {
+      if ((*place)->thread == here) {
+        place = &(*place)->other;
+      } else {
+        *place = (*place)->other;
+      }
+    }
+    new (&called_changed) internal::SharedConditionVariable;  // somebody may have waited
+    mutex.unlock();
+  }
 };
 
 IncidentListener::IncidentListener(IncidentCallback callback, void* user) noexcept
@@ -103,17 +151,8 @@ IncidentListener::~IncidentListener() { IncidentListeners::Remove(this); }
 
 namespace internal {
 
-bool HasListeners() noexcept {
-  return IncidentListeners::count.load(std::memory_order_relaxed) != 0;
-}
-
-void CallListeners(const Incident& incident) noexcept {
-  if (!HasListeners()) return;
-  IncidentListeners::Walk walk;
-  IncidentListeners::Begin(&walk);
-  IncidentCallback callback = nullptr;
-  void* user = nullptr;
-  while (IncidentListeners::Next(&walk, &callback, &user)) callback(incident, user);
+void AwaitListener(const IncidentListener* listener) noexcept {
+  IncidentListeners::Await(listener);
 }
 
 }  // namespace internal

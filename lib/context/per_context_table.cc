@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Note [Pins and ends]
 // ~~~~~~~~~~~~~~~~~~~~
@@ -51,6 +51,12 @@
 // So a value of any other context stays until its owner names it, or until its handle is seen
 // again, alive, as another incarnation; and the destructor gives it up.
 //
+// Note [Entries of the parent]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// A process that has an entry has used CUDA, so a child of it cannot, and has no use for the
+// entries but to read a value. Nothing waits there for a thread that it does not have: nothing is
+// dropped, and neither mutex_ is locked nor an entry waited for. The destructor needs neither.
+//
 // Note [Stripes]
 // ~~~~~~~~~~~~~~
 // The counts of an entry are striped over cache lines, and each thread keeps to one, so
@@ -70,13 +76,16 @@
 
 #include "cuguest/internal/per_context_table.h"
 
+#include <unistd.h>
+
 #include <cstdint>
 #include <memory>
 #include <new>
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/context_guard.h"
-#include "cuguest/error.h"
+#include "cuguest/internal/primary.h"
+#include "cuguest/status.h"
 #include "lib/context/object_text.h"
 #include "lib/context/thread_stack.h"
 #include "lib/core/concurrency.h"
@@ -212,6 +221,10 @@ struct PerContextTable::Entry {
            handle.load(std::memory_order_relaxed) == other.get();
   }
   bool Is(State wanted) const noexcept { return state.load(std::memory_order_acquire) == wanted; }
+  // See Note [Entries of the parent].
+  static bool AreOfParent(const Entry* first) noexcept {
+    return first != nullptr && first->process != getpid();
+  }
 
   // With mutex_ held.
 
@@ -255,6 +268,7 @@ struct PerContextTable::Entry {
   const std::align_val_t alignment;
   void* const value;
   Entry* next = nullptr;  // does not change once the entry is in the list
+  const pid_t process = getpid();
 
   // What is read with mutex_ held, or by the thread that makes or ends the entry.
   alignas(kCacheLine) ContextRef context;
@@ -357,7 +371,7 @@ absl::Status PerContextTable::Claim::TakeOrPin(const ContextRef& context, Held* 
       continue;
     }
     entry_ = turn->entry;
-    const CUresult code = AskIfPrimary(ResolvedDriver(), context.get(), &entry_->is_primary);
+    const CUresult code = AskIfPrimary(context, &entry_->is_primary);
     if (code != CUDA_SUCCESS) {
       GiveBack();
       return ToStatus(code, "make a value: ask whether its context is a primary one",
@@ -383,7 +397,7 @@ void PerContextTable::Claim::GiveBack() noexcept {
 }
 
 bool PerContextTable::Forget(const ContextRef& context, bool is_dead) {
-  if (context.get() == nullptr) return false;
+  if (context.get() == nullptr || Entry::AreOfParent(Head())) return false;
   bool found = false;
   {
     const std::lock_guard<Mutex> lock(mutex_);
@@ -404,6 +418,7 @@ bool PerContextTable::Forget(const ContextRef& context, bool is_dead) {
 }
 
 std::size_t PerContextTable::ForgetAll() {
+  if (Entry::AreOfParent(Head())) return 0;
   std::size_t forgotten = 0;
   for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
     if (Forget(KeptIn(*entry).first, /*is_dead=*/false)) ++forgotten;
@@ -412,6 +427,7 @@ std::size_t PerContextTable::ForgetAll() {
 }
 
 std::size_t PerContextTable::DropDead() {
+  if (Entry::AreOfParent(Head())) return 0;
   std::size_t dropped = 0;
   for (Entry* entry = Head(); entry != nullptr; entry = entry->next) {
     const auto [context, is_primary] = KeptIn(*entry);
@@ -531,18 +547,16 @@ void PerContextTable::EndDropped(const ContextRef& context) noexcept {
       ending->BeginEnding();
     }
     End(ending);
+    Finish(ending, EntryState::kFree);
   }
 }
 
 void PerContextTable::End(Entry* entry) noexcept {
-  {
-    std::optional<ContextGuard> guard;
-    if (!entry->is_dead) guard.emplace(entry->context, Location::Here());
-    const bool is_entered = guard.has_value() && guard->ok();
-    if (!is_entered && type_.leak != nullptr) type_.leak(entry->value);
-    type_.destroy(entry->value);
-  }
-  Finish(entry, EntryState::kFree);
+  std::optional<ContextGuard> guard;
+  if (!entry->is_dead) guard.emplace(entry->context, Location::Here());
+  const bool is_entered = guard.has_value() && guard->ok();
+  if (!is_entered && type_.leak != nullptr) type_.leak(entry->value);
+  type_.destroy(entry->value);
 }
 
 // The making or the ending of `entry` is over.

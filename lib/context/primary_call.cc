@@ -1,6 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "lib/context/primary_call.h"
+
+#include "lib/context/thread_stack.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
@@ -19,7 +21,8 @@ CallOutcome QueryPrimary(CUdevice device, PrimaryState* state) noexcept {
   if (!found.ok()) return found;
   unsigned flags = 0;
   int active = 0;
-  const CUresult code = driver->DevicePrimaryCtxGetState(device, &flags, &active);
+  const CUresult code =
+      AskOf(device, [&] { return driver->DevicePrimaryCtxGetState(device, &flags, &active); });
   if (code != CUDA_SUCCESS) return PrimaryFailure(code, "query", device);
   *state = {active != 0, flags};
   return {};
@@ -30,8 +33,10 @@ CallOutcome RetainPrimary(CUdevice device, ContextRef* incarnation) noexcept {
   const CallOutcome found = GetInitializedDriver(&driver);
   if (!found.ok()) return found;
   CUcontext context = nullptr;
-  const CUresult code = driver->DevicePrimaryCtxRetain(&context, device);
+  const CUresult code =
+      AskOf(device, [&] { return driver->DevicePrimaryCtxRetain(&context, device); });
   if (code != CUDA_SUCCESS) return PrimaryFailure(code, "retain", device);
+  LearnPrimary(device, context);
   const ContextRef retained = ContextRef::Borrow(context);
   if (!retained.ok()) {
     // Reset by somebody between the two calls: nothing that could be named was gained.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // References to primary contexts by CUresult, beneath primary_context.h.               tier: 2
 
@@ -23,6 +23,11 @@ CallOutcome RetainPrimary(CUdevice device, ContextRef* incarnation) noexcept;
 
 // Releases one of the driver's references; success if the process is ending.
 CUresult ReleasePrimary(CUdevice device) noexcept;
+
+// Whether a reference whose release gave `code` is there all the same: in a host function the
+// driver refuses every such call, and another thread can make it. What else it says, nobody can
+// mend.
+inline bool IsStillHeld(CUresult code) noexcept { return code == CUDA_ERROR_NOT_PERMITTED; }
 
 CUGUEST_END_INTERNAL_NAMESPACE
 

@@ -1,9 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/primary_context.h"
 
 #include "absl/strings/str_cat.h"
-#include "cuguest/error.h"
+#include "cuguest/status.h"
 #include "lib/context/call_status.h"
 #include "lib/context/object_text.h"
 #include "lib/context/primary_call.h"
@@ -52,8 +52,9 @@ absl::Status PrimaryContext::Release() {
 // Without a text, for the destructor: it must not need memory.
 CUresult PrimaryContext::End() noexcept {
   if (get() == nullptr) return CUDA_SUCCESS;
-  incarnation_ = ContextRef();
-  return internal::ReleasePrimary(device_.get());
+  const CUresult code = internal::ReleasePrimary(device_.get());
+  if (!internal::IsStillHeld(code)) incarnation_ = ContextRef();
+  return code;
 }
 
 CUGUEST_END_NAMESPACE

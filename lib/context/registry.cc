@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The protocol: see Note [Slots are never freed] and Note [Stripes of a slot].
 
@@ -216,6 +216,12 @@ bool Registry::Knows(CUcontext handle) noexcept {
   const auto wanted = reinterpret_cast<std::uintptr_t>(handle);
   return Find([=](Slot* slot) {
            return slot->context.load(std::memory_order_relaxed) == wanted;
+         }) != nullptr;
+}
+
+bool Registry::IsMade(const ContextRef& context) noexcept {
+  return Find([&](Slot* slot) {
+           return slot->IsFor(context) && slot->GetEnding() == Ending::kDestroy;
          }) != nullptr;
 }
 

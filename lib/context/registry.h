@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The registry of attached contexts: one per process, shared by every copy of cuguest
 // that is linked into it.
@@ -186,6 +186,9 @@ class Registry {
   // The process's; this copy's own if that one cannot be had.
   static Registry& OfProcess() noexcept;
 
+  // IsMade() of the process's, which is left as it is: the object that embeds it is not pinned.
+  static bool IsMadeInProcess(const ContextRef& context) noexcept;
+
   // Takes a reference to `context` if a slot for it is open. No lock. May turn out to be
   // the last holder of another slot, and end what that one counted.
   Reference Join(const ContextRef& context) noexcept;
@@ -216,6 +219,9 @@ class Registry {
 
   // Whether some slot is, or was last, for a context at this handle.
   bool Knows(CUcontext handle) noexcept;
+
+  // Whether `context` was created by CreateShared(), of whatever copy, and has holders.
+  bool IsMade(const ContextRef& context) noexcept;
 
   // Whether this is a registry, as a note promised.
   bool IsValid() const noexcept { return magic_ == kMagic && size_ >= sizeof(Registry); }
@@ -261,7 +267,8 @@ struct EmbeddedCopy {
 };
 
 // Calls `visit` with every copy, in load order, until it returns true. The objects cannot be
-// unloaded meanwhile: the dynamic linker's lock is held.
+// unloaded meanwhile: the dynamic linker's lock is held, and one of ours, so `visit` asks for no
+// memory and calls nobody.
 void ForEachCopy(bool (*visit)(const EmbeddedCopy& copy, void* data), void* data);
 
 // This copy.

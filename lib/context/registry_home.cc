@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Which registry is the process's: see Note [One registry per process].
 
@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <mutex>
 #include <string_view>
 #include <type_traits>
 
@@ -34,6 +35,9 @@ static_assert(sizeof(LayoutNumbers) == 8 && alignof(SharedMutex) == 8);
 
 // Named without a namespace for the note below, and kept where nothing but the note
 // refers to it.
+#if defined(CUGUEST_NAMESPACE_SUFFIX)
+#define cuguest_registry CUGUEST_INTERNAL_EXPAND_SUFFIX(cuguest_registry, CUGUEST_NAMESPACE_SUFFIX)
+#endif
 extern "C" {
 [[gnu::visibility("hidden"), gnu::used]] Registry cuguest_registry;
 }
@@ -48,7 +52,7 @@ asm(".pushsection .note.cuguest, \"a\", %note\n"
     ".long 8\n"  // the description
     ".long " CUGUEST_VALUE(CUGUEST_REGISTRY_MINIMAL_READER) "\n"
     ".asciz \"cuguest\"\n"
-    ".quad cuguest_registry - .\n"
+    ".quad " CUGUEST_VALUE(cuguest_registry) " - .\n"
     ".popsection\n");
 
 namespace {
@@ -154,15 +158,40 @@ Registry& FindAndPinHome() {
 
 std::atomic<Registry*> g_home{nullptr};
 
+// Who walks the loaded objects has the dynamic linker's lock, which a child that is forked then
+// keeps for ever (glibc 2.36). So no fork() finds a thread in a walk of ours.
+SharedMutex g_walk;
+void HoldWalks() { g_walk.lock(); }
+void AllowWalks() { g_walk.unlock(); }
+
 }  // namespace
 
 void ForEachCopy(bool (*visit)(const EmbeddedCopy& copy, void* data), void* data) {
   Visit visiting{visit, data};
+  WatchForks<&HoldWalks, &AllowWalks, &AllowWalks>();
+  const std::lock_guard<SharedMutex> lock(g_walk);
   dl_iterate_phdr(&VisitCopyIn, &visiting);
 }
 
 EmbeddedCopy ThisCopy() {
   return {"", CUGUEST_REGISTRY_MINIMAL_READER, kLayoutOfThisCopy, &cuguest_registry};
+}
+
+bool Registry::IsMadeInProcess(const ContextRef& context) noexcept {
+  Registry* const home = g_home.load(std::memory_order_acquire);
+  if (home != nullptr) return home->IsMade(context);
+  struct Question {
+    const ContextRef& context;
+    bool is_made;
+  } question{context, false};
+  const auto ask_first = [](const EmbeddedCopy& copy, void* data) {
+    if (!ThisCopy().Understands(copy)) return false;
+    auto* const asked = static_cast<Question*>(data);
+    asked->is_made = copy.registry->IsMade(asked->context);
+    return true;
+  };
+  ForEachCopy(ask_first, &question);
+  return question.is_made;
 }
 
 Registry& Registry::OfProcess() noexcept {

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A CaptureModeGuard for what is forbidden only by captures.                           tier: 2
+// What captures forbid: a CaptureModeGuard for it, and whether a call may be made.     tier: 2
 
 #ifndef CUGUEST_LIB_CONTEXT_RELAXED_SCOPE_H_
 #define CUGUEST_LIB_CONTEXT_RELAXED_SCOPE_H_
@@ -14,6 +14,10 @@ CUGUEST_BEGIN_INTERNAL_NAMESPACE
 inline bool IsRelaxed(const CaptureModeGuard& guard) noexcept {
   return guard.ok() || guard.result() == CUDA_ERROR_NOT_SUPPORTED;
 }
+
+// CUDA_SUCCESS if `stream` does not capture, `refusal` if it does, as CaptureStateOf() sees it, and
+// the driver's code where it does not say.
+CUresult CheckNotCapturing(CUstream stream, CUresult refusal) noexcept;
 
 class RelaxedScope {
  public:

@@ -1,14 +1,18 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/shared_context.h"
 
+#include <limits.h>
+
+#include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
+#include "cuguest/status.h"
 #include "lib/context/attach_call.h"
 #include "lib/context/call_status.h"
 #include "lib/context/object_text.h"
@@ -109,21 +113,35 @@ absl::Status TooOldStatus(const CallOutcome& outcome, Device device,
 
 // A copy and the path of its object, which the copy itself may not keep.
 struct NamedCopy {
+  const char* name() const noexcept { return path[0] == '\0' ? "the main program" : path; }
+
   EmbeddedCopy copy;
-  std::string name;
+  char path[PATH_MAX] = "";
 };
 
-// Every copy, in load order.
+// Every copy, in load order. No memory is asked for during a walk, so one is made again if there
+// are more of them than there was room for.
 std::vector<NamedCopy> FindCopies() {
-  std::vector<NamedCopy> copies;
+  struct Found {
+    std::vector<NamedCopy> copies;
+    std::size_t count;
+  } found{std::vector<NamedCopy>(1), 0};
   const auto add = [](const EmbeddedCopy& copy, void* data) {
-    const std::string_view path = copy.path;
-    static_cast<std::vector<NamedCopy>*>(data)->push_back(
-        {copy, std::string(path.empty() ? "the main program" : path)});
+    auto& [copies, count] = *static_cast<Found*>(data);
+    const std::size_t place = count++;
+    if (place >= copies.size()) return false;
+    copies[place].copy = copy;
+    std::snprintf(copies[place].path, sizeof(copies[place].path), "%s", copy.path);
     return false;
   };
-  internal::ForEachCopy(add, &copies);
-  return copies;
+  internal::ForEachCopy(add, &found);
+  while (found.count > found.copies.size()) {
+    found.copies.resize(found.count);
+    found.count = 0;
+    internal::ForEachCopy(add, &found);
+  }
+  found.copies.resize(found.count);
+  return std::move(found.copies);
 }
 
 // The one whose registry `copy` uses; nullptr if there is none.
@@ -228,7 +246,8 @@ absl::Status SharedContext::CheckSharing() {
   const NamedCopy* home = FindHomeOf(this_copy, copies);
   std::vector<std::string> apart;
   for (const NamedCopy& named : copies) {
-    const auto& [copy, object] = named;
+    const EmbeddedCopy& copy = named.copy;
+    const char* const object = named.name();
     const NamedCopy* used = FindHomeOf(copy, copies);
     if (copy.registry == nullptr) {
       apart.push_back(absl::StrCat(object, " has a registry that cannot be read, of layout ",
@@ -236,7 +255,7 @@ absl::Status SharedContext::CheckSharing() {
     } else if (used != home) {
       apart.push_back(absl::StrCat(object, ", of registry layout ", copy.numbers.layout,
                                    ", counts in the registry of ",
-                                   used != nullptr ? used->name : "none"));
+                                   used != nullptr ? used->name() : "none"));
     } else if (&named == home && copy.registry != ours) {
       apart.push_back(absl::StrCat(object, " could not be kept from being unloaded"));
     }
@@ -245,7 +264,7 @@ absl::Status SharedContext::CheckSharing() {
   return absl::FailedPreconditionError(absl::StrCat(
       "share one count of attached contexts: ", absl::StrJoin(apart, "; "),
       "; this copy, of registry layout ", this_copy.numbers.layout, ", counts in the registry of ",
-      home != nullptr ? home->name : "the main program",
+      home != nullptr ? home->name() : "the main program",
       ". Build all with the same minor version of cuguest"));
 }
 

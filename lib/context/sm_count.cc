@@ -1,12 +1,13 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/sm_count.h"
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
+#include "cuguest/status.h"
 #include "lib/context/object_text.h"
+#include "lib/core/driver_access.h"
 #include "lib/core/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -19,9 +20,11 @@ constexpr char kCountSms[] = "count the SMs";
 absl::StatusOr<SmCount> SmCountOf(Device device) {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
   int count = 0;
-  CUGUEST_RETURN_IF_CUDA_ERROR(
-      driver->DeviceGetAttribute(&count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device.get()),
-      kCountSms, absl::StrCat("device ", device.get()));
+  const CUresult code = internal::AskOf(device.get(), [&] {
+    return driver->DeviceGetAttribute(&count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+                                      device.get());
+  });
+  CUGUEST_RETURN_IF_CUDA_ERROR(code, kCountSms, absl::StrCat("device ", device.get()));
   return SmCount{static_cast<unsigned>(count)};
 }
 

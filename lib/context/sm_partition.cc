@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/sm_partition.h"
 
@@ -12,8 +12,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
 #include "cuguest/internal/toolkit.h"
+#include "cuguest/status.h"
+#include "lib/core/driver_access.h"
 #include "lib/core/status_macros.h"
 
 CUGUEST_BEGIN_NAMESPACE
@@ -42,11 +43,16 @@ absl::StatusOr<SmSplit> SmSplit::Of(Device device, SmCount least, unsigned count
         absl::StrCat(kSplitSms, ", ", text, ": ask for at least one part of at least one SM"));
   }
   CUdevResource all = {};
-  CUGUEST_RETURN_IF_CUDA_ERROR(get(device.get(), &all, CU_DEV_RESOURCE_TYPE_SM), kSplitSms, text);
+  const CUresult code = internal::AskOf(
+      device.get(), [&] { return get(device.get(), &all, CU_DEV_RESOURCE_TYPE_SM); });
+  CUGUEST_RETURN_IF_CUDA_ERROR(code, kSplitSms, text);
   const std::string of_all = absl::StrCat(text, " of its ", all.sm.smCount);
   unsigned fit = 0;
-  CUGUEST_RETURN_IF_CUDA_ERROR(
-      split(nullptr, &fit, &all, nullptr, flags, static_cast<unsigned>(least)), kSplitSms, of_all);
+  if (static_cast<unsigned>(least) <= all.sm.smCount) {  // else the call would fail
+    CUGUEST_RETURN_IF_CUDA_ERROR(
+        split(nullptr, &fit, &all, nullptr, flags, static_cast<unsigned>(least)), kSplitSms,
+        of_all);
+  }
   const unsigned wanted = count == kAsManyAsFit ? std::max(fit, 1U) : count;
   std::vector<CUdevResource> groups;
   CUdevResource rest = {};

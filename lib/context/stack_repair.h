@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a guard does when its scope ends and the stack is not what it left: the slow
 // half of context_guard.h, and the code behind its Notes [How a guard restores] and [What is
@@ -7,7 +7,11 @@
 #ifndef CUGUEST_LIB_CONTEXT_STACK_REPAIR_H_
 #define CUGUEST_LIB_CONTEXT_STACK_REPAIR_H_
 
+#include <atomic>
+
 #include "cuguest/incident.h"
+#include "cuguest/incident_listener.h"
+#include "cuguest/internal/concurrency.h"
 #include "cuguest/location.h"
 #include "lib/context/thread_stack.h"
 
@@ -21,7 +25,23 @@ struct Finding {
   Repair repair;
   CUresult result;
   CUcontext found;
+
+  static Finding Of(IncidentKind kind, Repair repair, CUcontext found) {
+    return {true, kind, repair, CUDA_SUCCESS, found};
+  }
+  static Finding Failed(CUresult code, CUcontext found) {
+    return {true, IncidentKind::kFailed, Repair::kUnrepaired, code, found};
+  }
+  // An entry could not be put on the stack.
+  static Finding NotPut(CUresult code, IncidentKind kind, CUcontext found) {
+    const bool died = code == CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    return {true, died ? IncidentKind::kDestroyed : kind, Repair::kUnrepaired, code, found};
+  }
 };
+
+// Our entry is no longer where it was: by what a callee did to the stack, or because our
+// context was destroyed?
+IncidentKind GoneBy(const Incarnation& ours, IncidentKind kind);
 
 // The guard did not push: `ours` was the caller's own context. Current now: whatever
 // is on top.
@@ -31,22 +51,19 @@ Finding RepairElided(const Incarnation& ours);
 // (nullptr: nothing was left to pop) has just been taken off.
 Finding RepairPushed(const Incarnation& ours, const Incarnation& caller, CUcontext popped);
 
-// The guard knows the caller's stack, `entries[0..depth)` bottom first. It pushed `ours` on it, or
-// left an empty stack inside (nullptr). Takes everything off, compares, and puts the caller's back.
-Finding RestoreExactly(const Incarnation* entries, int depth, const Incarnation* ours);
-
-// Takes the whole stack down into `entries` (bottom first, at most `max`), and with kPutBack puts
-// it back.
-//
-// Errors: CUDA_ERROR_NOT_SUPPORTED  deeper than `max`, or an entry is dead: it could
-//         not be put back. The stack is then as it was.
-enum class AndThen { kPutBack, kLeaveEmpty };
-CUresult TakeDown(Incarnation* entries, int max, int* depth, AndThen and_then);
-
 // What a guard's end returns for `finding`: CUDA_SUCCESS where the stack is what it was, or was
-// repaired. Counts the finding and hands it to the handler, unless nothing happened or the process
-// is ending, where there is no stack left to restore.
+// repaired. Counts the finding and hands it to the listeners, unless nothing happened or the
+// process is ending, where there is no stack left to restore.
 CUresult Report(const Finding& finding, CUcontext expected, Location where);
+
+// How many there were of each kind.
+extern std::atomic<unsigned long long> g_incidents[kIncidentKinds];
+// Calls the listeners of this copy of cuguest, with no lock held; nullptr while there are none. So
+// who has no listener does not link what they need.
+extern Atomic<void (*)(const Incident&)> g_call_listeners;
+// Of one that somebody else removes, or has removed: waits until it is called on no other thread,
+// unless it is called on this one. `listener` may be gone.
+void AwaitListener(const IncidentListener* listener) noexcept;
 
 CUGUEST_END_INTERNAL_NAMESPACE
 

@@ -1,8 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/thread_residency.h"
 
-#include "lib/context/thread_guards.h"
+#include "lib/context/nesting.h"
 
 CUGUEST_BEGIN_NAMESPACE
 
@@ -13,24 +13,34 @@ ThreadResidency::ThreadResidency(const ContextRef& context, const char* file, in
 
 CUresult ThreadResidency::Settle() noexcept {
   if (!thread_.IsThis() || context_.get() == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
-  result_ = scope_.Reassert();
-  return result_;
+  const CUresult code = scope_.Reassert();
+  if (code != CUDA_ERROR_ILLEGAL_STATE) result_ = code;  // otherwise a guard is inside it
+  return code;
 }
 
 CUresult ThreadResidency::MoveTo(const ContextRef& context) noexcept {
   if (!thread_.IsThis()) return CUDA_ERROR_ILLEGAL_STATE;
-  static_cast<void>(Leave());
-  result_ = scope_.Enter(context, GuardMode::kAlwaysPush, where_.file, where_.line);
-  if (result_ == CUDA_SUCCESS) context_ = context;
-  return result_;
+  CUresult code;
+  if (context_.get() == nullptr) {
+    code = scope_.Enter(context, GuardMode::kAlwaysPush, where_.file, where_.line);
+  } else {
+    code = scope_.MoveTo(context, where_.file, where_.line);
+    if (code == CUDA_ERROR_ILLEGAL_STATE) return code;
+  }
+  result_ = code;
+  if (code == CUDA_SUCCESS) {
+    context_ = context;
+  } else {
+    static_cast<void>(Leave());
+  }
+  return code;
 }
 
 CUresult ThreadResidency::Leave() noexcept {
   if (context_.get() == nullptr) return CUDA_SUCCESS;
-  const CUresult code = scope_.Restore();
-  if (!thread_.IsThis()) return code;  // the scope has seen it, too, and done nothing
   context_ = ContextRef();
-  return code;
+  const CUresult code = scope_.Leave();
+  return code == CUDA_ERROR_ILLEGAL_STATE ? CUDA_SUCCESS : code;  // Settle() has left it
 }
 
 const char* ThreadResidency::advice() const noexcept { return internal::Advice(result_); }

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "lib/context/thread_stack.h"
 
@@ -7,17 +7,27 @@ namespace {
 
 template <typename Call>
 CUresult Twice(Call call) {
-  const CUresult code = call();
-  return code == CUDA_SUCCESS ? code : call();
+  CUresult code = CUDA_SUCCESS;
+  for (int times = 0; times < 2; ++times) {
+    code = call();
+    if (code == CUDA_SUCCESS) break;
+  }
+  return code;
 }
 
 }  // namespace
+
+CUcontext g_primaries[kDevicesWithPrimary];
 
 CUresult AskIfPrimary(const DriverTable& driver, CUcontext context, bool* is_primary) noexcept {
   *is_primary = false;
   CUdevice device = 0;
   CUresult code = driver.CtxGetDevice(&device);
   if (code != CUDA_SUCCESS) return code;
+  if (CUcontext const learnt = LearntPrimary(device); learnt != nullptr) {
+    *is_primary = learnt == context;
+    return CUDA_SUCCESS;
+  }
   unsigned flags = 0;
   int active = 0;
   code = driver.DevicePrimaryCtxGetState(device, &flags, &active);
@@ -25,6 +35,7 @@ CUresult AskIfPrimary(const DriverTable& driver, CUcontext context, bool* is_pri
   CUcontext primary = nullptr;
   code = driver.DevicePrimaryCtxRetain(&primary, device);
   if (code != CUDA_SUCCESS) return code;
+  LearnPrimary(device, primary);
   *is_primary = primary == context;
   // Once: a release that failed may have taken the reference all the same, and the next one
   // would take somebody else's.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The calling thread's stack of contexts, as far as the driver lets it be seen: one
 // entry at a time, from the top. Everything that takes entries off in order to put
@@ -25,9 +25,41 @@ inline CUresult CheckIncarnation(const DriverTable& driver,
   return incarnation.Check(code, id);
 }
 
-// Whether `context`, which is current and alive, is its device's primary context. Creates none:
-// asks for the state first, and retains and releases only an active one. False where the driver
-// refuses.
+// Note [Which context is primary]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// The driver tells the handle of a primary context only to a caller that retains it, and that
+// creates it where the last holder has let go a moment before. But the handle is the same in every
+// incarnation (cudasim/test/primary_facts_test.cc), so it is needed once for each device: it is
+// kept from the first reference that anybody takes through this copy. Only where there was none
+// yet, and the device's primary context is active, is it retained in order to ask; if that created
+// it, the release that follows destroys it.
+
+// Of a device beyond these it is asked each time. Atomic, and without a constructor.
+constexpr unsigned kDevicesWithPrimary = 64;
+extern CUcontext g_primaries[kDevicesWithPrimary];
+
+// Keeps the handle of the primary context of `device`.
+inline void LearnPrimary(CUdevice device, CUcontext primary) noexcept {
+  const auto index = static_cast<unsigned>(device);
+  if (index < kDevicesWithPrimary) {
+    __atomic_store_n(&g_primaries[index], primary, __ATOMIC_RELAXED);
+  }
+}
+// The one that is kept; or nullptr.
+inline CUcontext LearntPrimary(CUdevice device) noexcept {
+  const auto index = static_cast<unsigned>(device);
+  if (index >= kDevicesWithPrimary) return nullptr;
+  return __atomic_load_n(&g_primaries[index], __ATOMIC_RELAXED);
+}
+
+// False if `context` is known not to be the primary context of `device`, whatever incarnation.
+inline bool CanBePrimary(CUcontext context, CUdevice device) noexcept {
+  CUcontext const learnt = LearntPrimary(device);
+  return learnt == nullptr || learnt == context;
+}
+
+// Whether `context`, which is current and alive, is its device's primary context. See the note.
+// False where the driver refuses. Of a context of our own making, Registry::IsMade() knows better.
 CUresult AskIfPrimary(const DriverTable& driver, CUcontext context, bool* is_primary) noexcept;
 
 // An entry of a stack, as it was found there.
@@ -40,16 +72,19 @@ struct StackEntry {
 class Taken {
  public:
   static constexpr long kMax = 64;
-  void Add(const StackEntry& entry) { entries_[count_++ % kMax] = entry; }
+  void Add(const StackEntry& entry) { entries_[PlaceOf(count_++)] = entry; }
   long count() const { return count_; }
   // Entry `i` from the bottom, which must be below both count() and kMax.
-  const StackEntry& FromBottom(long i) const { return entries_[(count_ - 1 - i) % kMax]; }
+  const StackEntry& FromBottom(long i) const { return entries_[PlaceOf(count_ - 1 - i)]; }
   bool HasDead() const {
-    return std::any_of(entries_, entries_ + std::min(count_, kMax),
-                       [](const StackEntry& entry) { return entry.is_dead; });
+    bool has_dead = false;
+    for (long i = 0; i < std::min(count_, kMax); ++i) has_dead = has_dead || entries_[i].is_dead;
+    return has_dead;
   }
 
  private:
+  static unsigned long PlaceOf(long i) { return static_cast<unsigned long>(i) % kMax; }
+
   StackEntry entries_[kMax];
   long count_ = 0;
 };

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/compatibility.h"
 
@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "cuguest/device.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
+#include "cuguest/status.h"
 #include "lib/core/driver_release.h"
 #include "lib/core/error_status.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the protocols without locks are written with. test/schedules compiles the same sources
 // with replacements whose schedule and memory order it chooses, and explores every schedule up to
@@ -41,6 +41,15 @@ struct SharedConditionVariable {
 
 using ThreadId = pthread_t;
 inline ThreadId ThisThreadId() noexcept { return pthread_self(); }
+
+// From here on the functions are called around each fork() of this process, as pthread_atfork(3)
+// says. That holds when it returns, also where another thread has called it first, and in a child
+// that was forked in its middle.
+template <void (*kBefore)(), void (*kInParent)(), void (*kInChild)()>
+void WatchForks() noexcept {
+  static pthread_once_t s_once = PTHREAD_ONCE_INIT;
+  pthread_once(&s_once, [] { pthread_atfork(kBefore, kInParent, kInChild); });
+}
 
 // A number of the calling thread: 0 for the first one that asked, and counted up.
 inline unsigned ThreadNumber() noexcept {

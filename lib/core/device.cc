@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/device.h"
 
@@ -6,7 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
+#include "cuguest/status.h"
+#include "lib/core/driver_access.h"
 #include "lib/core/driver_status.h"
 #include "lib/core/status_macros.h"
 
@@ -17,7 +18,8 @@ std::string DeviceText(CUdevice device) { return absl::StrCat("device ", device)
 
 absl::StatusOr<Uuid> ReadUuid(decltype(Driver::DeviceGetUuid) get, CUdevice device) {
   CUuuid raw;
-  CUGUEST_RETURN_IF_CUDA_ERROR(get(&raw, device), "read the device's UUID", DeviceText(device));
+  CUGUEST_RETURN_IF_CUDA_ERROR(internal::AskOf(device, [&] { return get(&raw, device); }),
+                               "read the device's UUID", DeviceText(device));
   Uuid uuid;
   static_assert(sizeof(raw.bytes) == sizeof(uuid.bytes));
   std::memcpy(uuid.bytes.data(), raw.bytes, uuid.bytes.size());
@@ -61,7 +63,9 @@ absl::StatusOr<int> Device::Count() {
 absl::StatusOr<Device> Device::At(Ordinal ordinal) {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
   CUdevice handle = 0;
-  const CUresult code = driver->DeviceGet(&handle, static_cast<int>(ordinal));
+  const CUresult code = internal::AskOf(static_cast<int>(ordinal), [&] {
+    return driver->DeviceGet(&handle, static_cast<int>(ordinal));
+  });
   if (code == CUDA_SUCCESS) return Device(handle);
   return internal::NoDeviceStatus(code, static_cast<int>(ordinal));
 }
@@ -77,16 +81,18 @@ absl::StatusOr<Device> Device::OfCurrentContext() {
 absl::StatusOr<std::string> Device::Name() const {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
   char name[256] = {};
-  CUGUEST_RETURN_IF_CUDA_ERROR(driver->DeviceGetName(name, sizeof(name), handle_),
-                               "read the device's name", DeviceText(handle_));
+  CUGUEST_RETURN_IF_CUDA_ERROR(
+      internal::AskOf(handle_, [&] { return driver->DeviceGetName(name, sizeof(name), handle_); }),
+      "read the device's name", DeviceText(handle_));
   return std::string(name);
 }
 
 absl::StatusOr<std::string> Device::PciBusId() const {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::GetInitialized());
   char id[32] = {};
-  CUGUEST_RETURN_IF_CUDA_ERROR(driver->DeviceGetPCIBusId(id, sizeof(id), handle_),
-                               "read the device's PCI id", DeviceText(handle_));
+  CUGUEST_RETURN_IF_CUDA_ERROR(
+      internal::AskOf(handle_, [&] { return driver->DeviceGetPCIBusId(id, sizeof(id), handle_); }),
+      "read the device's PCI id", DeviceText(handle_));
   return std::string(id);
 }
 

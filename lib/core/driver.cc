@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/driver.h"
 
@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "cuguest/error.h"
+#include "cuguest/status.h"
 #include "lib/core/driver_access.h"
 #include "lib/core/driver_release.h"
 #include "lib/core/driver_status.h"
@@ -41,11 +41,11 @@ absl::Status ProblemStatus(DriverProblem problem, CUresult code, std::string_vie
 
 absl::Status OutcomeStatus(const DriverOutcome& outcome, std::string_view doing) {
   std::string text = outcome.text;
-  if (const DriverEntry* const missing = outcome.missing) {
+  if (const DriverEntry& missing = outcome.missing; missing.name != nullptr) {
     const int version = outcome.table.version;
     absl::StrAppend(&text, " (", version == 0 ? "of unknown version" : VersionText(version),
-                    ") has no ", missing->name, " of ", VersionText(missing->version), "; driver ",
-                    FloorOf(missing->version).driver, " or newer is needed");
+                    ") has no ", missing.name, " of ", VersionText(missing.version), "; driver ",
+                    FloorOf(missing.version).driver, " or newer is needed");
   }
   return ProblemStatus(outcome.problem, outcome.code, doing, text);
 }
@@ -73,9 +73,12 @@ absl::Status InitStatus(CUresult code) {
 absl::StatusOr<const Driver*> Driver::Get() {
   const DriverTable* const known = internal::g_driver.load(std::memory_order_acquire);
   if (known != nullptr) return AsDriver(known);
-  const DriverOutcome& outcome = internal::ProcessDriver();
-  if (outcome.ok()) return AsDriver(&outcome.table);
-  return OutcomeStatus(outcome, kLoad);
+  const DriverOutcome* const outcome = internal::ProcessDriver();
+  if (outcome == nullptr) {
+    return ProblemStatus(DriverProblem::kOther, CUDA_ERROR_OUT_OF_MEMORY, kLoad, "the table");
+  }
+  if (outcome->ok()) return AsDriver(&outcome->table);
+  return OutcomeStatus(*outcome, kLoad);
 }
 
 absl::StatusOr<const Driver*> Driver::GetInitialized() {
@@ -122,14 +125,14 @@ absl::StatusOr<void*> Driver::FindAddress(const char* name, int api_version) con
 }
 
 absl::Status Driver::MissingEntry(std::size_t offset) const {
-  const DriverEntry* const entry = internal::EntryAt(offset);
-  if (entry == nullptr) {
+  const DriverEntry entry = internal::EntryAt(offset);
+  if (entry.name == nullptr) {
     return absl::InternalError("the offset names no entry of the driver table");
   }
   return ProblemStatus(DriverProblem::kEntryMissing, kCallRequiresNewerDriver,
-                       absl::StrCat("look up ", entry->name),
-                       absl::StrCat("it needs driver ", FloorOf(entry->version).driver, " (",
-                                    VersionText(entry->version), ") or newer, and this one is of ",
+                       absl::StrCat("look up ", entry.name),
+                       absl::StrCat("it needs driver ", FloorOf(entry.version).driver, " (",
+                                    VersionText(entry.version), ") or newer, and this one is of ",
                                     VersionText(version)));
 }
 

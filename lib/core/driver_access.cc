@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "lib/core/driver_access.h"
 
@@ -6,33 +6,88 @@
 
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 
 #include "cuguest/internal/stack_calls.h"
 #include "lib/core/publish_once.h"
+#include "lib/core/string_pool.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 std::atomic<const DriverTable*> g_driver{nullptr};
 
+namespace {
+
+CUresult CUDAAPI GivesNothing(CUcontext*) { return kNotResolved; }
+
+}  // namespace
+
 StackCalls g_stack_calls = {
-    [](CUcontext*) { return kNotResolved; },
+    &GivesNothing,
     [](CUcontext) { return kNotResolved; },
-    [](CUcontext*) { return kNotResolved; },
+    &GivesNothing,
     [](CUcontext, unsigned long long*) { return kNotResolved; },
 };
 
 namespace {
 
-constexpr DriverEntry kEntries[] = {
-#define CUGUEST_ROW(Name, version, suffix, parameters) \
-  {"cu" #Name "\0" suffix, version, offsetof(DriverTable, Name)},
-    CUGUEST_REQUIRED_ENTRIES(CUGUEST_ROW) CUGUEST_OPTIONAL_ENTRIES(CUGUEST_ROW)
-#undef CUGUEST_ROW
+// In the order of the table. For the compiler alone.
+struct NamedEntry {
+  const char* name;
+  const char* suffix;  // what its symbol adds
+  std::uint16_t version;
 };
-// The first ones.
+#define CUGUEST_ROW(Name, version, suffix, parameters) {"cu" #Name, suffix, version},
+constexpr NamedEntry kTableRows[] = {CUGUEST_REQUIRED_ENTRIES(CUGUEST_ROW)
+                                         CUGUEST_OPTIONAL_ENTRIES(CUGUEST_ROW)};
+#undef CUGUEST_ROW
 #define CUGUEST_ONE(Name, version, suffix, parameters) +1
-constexpr int kRequiredEntries = CUGUEST_REQUIRED_ENTRIES(CUGUEST_ONE);
+constexpr std::size_t kRequiredEntries = CUGUEST_REQUIRED_ENTRIES(CUGUEST_ONE);  // the first ones
 #undef CUGUEST_ONE
+static_assert(offsetof(DriverTable, version) == std::size(kTableRows) * sizeof(void*));
+
+constexpr bool HasSuffix(const NamedEntry& entry) { return entry.suffix[0] != '\0'; }
+
+constexpr std::size_t BytesOfNames() {
+  std::size_t bytes = 0;
+  for (const NamedEntry& entry : kTableRows) {
+    bytes += BytesOf(entry.name) + (HasSuffix(entry) ? BytesOf(entry.suffix) : 0);
+  }
+  return bytes;
+}
+
+// The names behind each other, and behind one that has it its suffix.
+struct PackedEntries {
+  static constexpr std::uint16_t kHasSuffix = 0x8000;  // besides the version
+
+  constexpr PackedEntries() {
+    for (std::size_t i = 0; i < std::size(kTableRows); ++i) {
+      names.Add(kTableRows[i].name);
+      versions[i] = kTableRows[i].version;
+      if (!HasSuffix(kTableRows[i])) continue;
+      names.Add(kTableRows[i].suffix);
+      versions[i] |= kHasSuffix;
+    }
+  }
+  StringPool<BytesOfNames()> names;
+  std::uint16_t versions[std::size(kTableRows)] = {};
+};
+constexpr PackedEntries kPackedEntries;
+
+const char* Behind(const char* string) { return string + std::strlen(string) + 1; }
+
+DriverEntry Entry(const char* name, std::size_t index) {
+  const unsigned version = kPackedEntries.versions[index];
+  const bool has_suffix = (version & PackedEntries::kHasSuffix) != 0;
+  return {name, has_suffix ? Behind(name) : "", index * sizeof(void*),
+          static_cast<int>(version & ~unsigned{PackedEntries::kHasSuffix})};
+}
+
+#define CUGUEST_ROOM(Name, version, suffix, parameters) char Name[sizeof("cu" #Name suffix)];
+union Longest {
+  CUGUEST_REQUIRED_ENTRIES(CUGUEST_ROOM) CUGUEST_OPTIONAL_ENTRIES(CUGUEST_ROOM)
+};
+#undef CUGUEST_ROOM
 
 // CU_GET_PROC_ADDRESS_LEGACY_STREAM: stream 0 must not change its meaning with the macros with
 // which this file is compiled.
@@ -59,27 +114,17 @@ void* LookUpByVersion(const char* name, int version, void* user) {
 
 // Only what the table lists: of another name, the signature behind the symbol is not known.
 void* LookUpBySymbol(const char* name, int version, void* library) {
-  for (const DriverEntry& entry : kEntries) {
+  for (DriverEntry entry = FirstEntry(); entry.name != nullptr; entry = Next(entry)) {
     if (entry.version == version && std::strcmp(entry.name, name) == 0) {
-      // The one behind the other: in `entry` there is a zero in between.
-      const char* const parts[] = {entry.name, entry.name + std::strlen(entry.name) + 1};
-      char symbol[sizeof(entry.name)] = {};
-      std::size_t length = 0;
-      for (const char* part : parts) {
-        for (; *part != '\0'; ++part) symbol[length++] = *part;
-      }
-      return dlsym(library, symbol);
+      char symbol[sizeof(Longest)];
+      std::strcpy(symbol, name);
+      return dlsym(library, std::strcat(symbol, entry.suffix));
     }
   }
   return nullptr;
 }
 
-struct Source {
-  DriverLookup lookup;
-  void* user;
-};
-
-Source SourceOf(void* library) {
+DriverSource SourceOf(void* library) {
   if (void* const get = dlsym(library, "cuGetProcAddress_v2")) return {&LookUpByVersionV2, get};
   if (void* const get = dlsym(library, "cuGetProcAddress")) return {&LookUpByVersion, get};
   return {&LookUpBySymbol, library};
@@ -102,30 +147,43 @@ DriverOutcome Outcome(DriverProblem problem, CUresult code, const char* text) {
   return outcome;
 }
 
-// What `source` gives, which messages call `name`.
-DriverOutcome Resolve(const Source& source, const char* name) {
+}  // namespace
+
+DriverEntry FirstEntry() noexcept { return Entry(kPackedEntries.names.Known(0), 0); }
+
+DriverEntry Next(const DriverEntry& entry) noexcept {
+  const std::size_t index = entry.offset / sizeof(void*) + 1;
+  if (index == std::size(kTableRows)) return {};
+  return Entry(Behind(entry.suffix[0] != '\0' ? entry.suffix : entry.name), index);
+}
+
+DriverOutcome ReadDriver(const DriverSource& source, const char* name,
+                         void* (*instead_of)(const DriverSource&, const DriverEntry&)) noexcept {
   DriverOutcome outcome = Outcome(DriverProblem::kNone, CUDA_SUCCESS, name);
   DriverTable& table = outcome.table;
   table.lookup = source.lookup;
   table.lookup_user = source.user;
-  for (const DriverEntry& entry : kEntries) {
-    void* const function = source.lookup(entry.name, entry.version, source.user);
-    const bool fails = function == nullptr && &entry < kEntries + kRequiredEntries;
-    if (fails && outcome.missing == nullptr) outcome.missing = &entry;
+  for (DriverEntry entry = FirstEntry(); entry.name != nullptr; entry = Next(entry)) {
+    void* function = source.lookup(entry.name, entry.version, source.user);
+    if (function == nullptr && entry.offset < kRequiredEntries * sizeof(void*)) {
+      if (instead_of != nullptr) function = instead_of(source, entry);
+      if (function == nullptr && outcome.missing.name == nullptr) outcome.missing = entry;
+    }
     std::memcpy(reinterpret_cast<char*>(&table) + entry.offset, &function, sizeof(function));
   }
   const CUresult code = table.DriverGetVersion == nullptr ? CUDA_ERROR_NOT_FOUND
                                                           : table.DriverGetVersion(&table.version);
   if (code == CUDA_ERROR_STUB_LIBRARY) return Outcome(DriverProblem::kStub, code, name);
-  if (outcome.missing != nullptr) {
+  if (outcome.missing.name != nullptr) {
     outcome.problem = DriverProblem::kTooOld;
     outcome.code = kCallRequiresNewerDriver;
   }
   return outcome;
 }
 
+namespace {
+
 PublishOnce<DriverOutcome> g_outcome;
-std::atomic<pid_t> g_initialized_in{0};
 
 CUresult CUDAAPI IdWithoutIds(CUcontext context, unsigned long long* id) {
   return ReadId(*g_driver.load(std::memory_order_acquire), context, id);
@@ -133,9 +191,9 @@ CUresult CUDAAPI IdWithoutIds(CUcontext context, unsigned long long* id) {
 
 // Called by every thread that reads the outcome, with the same values. `get_current` is last: a
 // thread with an answer from it has a driver table.
-const DriverOutcome& Install(const DriverOutcome& outcome) {
-  if (!outcome.ok()) return outcome;
-  const DriverTable& table = outcome.table;
+const DriverOutcome* Install(const DriverOutcome* outcome) {
+  if (outcome == nullptr || !outcome->ok()) return outcome;
+  const DriverTable& table = outcome->table;
   g_driver.store(&table, std::memory_order_release);
   __atomic_store_n(&g_stack_calls.push, table.CtxPushCurrent, __ATOMIC_RELAXED);
   __atomic_store_n(&g_stack_calls.pop, table.CtxPopCurrent, __ATOMIC_RELAXED);
@@ -145,17 +203,7 @@ const DriverOutcome& Install(const DriverOutcome& outcome) {
   return outcome;
 }
 
-constexpr DriverOutcome kNoMemory = {{},      DriverProblem::kOther, CUDA_ERROR_OUT_OF_MEMORY,
-                                     nullptr, "the table",           0};
-
 }  // namespace
-
-const DriverEntry* EntryAt(std::size_t offset) noexcept {
-  for (const DriverEntry& entry : kEntries) {
-    if (entry.offset == offset) return &entry;
-  }
-  return nullptr;
-}
 
 DriverOutcome LoadDriver(const char* path) noexcept {
   void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -165,45 +213,24 @@ DriverOutcome LoadDriver(const char* path) noexcept {
                    reason != nullptr ? reason : path);
   }
   if (IsStub(library)) return Outcome(DriverProblem::kStub, CUDA_ERROR_STUB_LIBRARY, path);
-  return Resolve(SourceOf(library), path);
+  return ReadDriver(SourceOf(library), path, nullptr);
 }
 
-const DriverOutcome& ProcessDriver() noexcept {
-  const DriverOutcome* outcome = g_outcome.Get();
-  if (outcome == nullptr) outcome = g_outcome.Offer(LoadDriver("libcuda.so.1"));
-  return outcome != nullptr ? Install(*outcome) : kNoMemory;
+const DriverOutcome* ProcessDriver() noexcept {
+  const DriverOutcome* const outcome = g_outcome.Get();
+  return outcome != nullptr ? Install(outcome) : KeepDriver(LoadDriver("libcuda.so.1"), nullptr);
+}
+
+const DriverOutcome* DecidedDriver() noexcept { return g_outcome.Get(); }
+
+const DriverOutcome* KeepDriver(const DriverOutcome& outcome, bool* won) noexcept {
+  return Install(g_outcome.Offer(outcome, won));
 }
 
 const DriverTable* ResolveDriver(CUresult* code) noexcept {
-  const DriverOutcome& outcome = ProcessDriver();
-  *code = outcome.code;
-  return outcome.ok() ? &outcome.table : nullptr;
-}
-
-DriverOutcome AdoptDriver(DriverLookup lookup, void* user) noexcept {
-  DriverOutcome in_use;
-  in_use.problem = DriverProblem::kInUse;
-  if (g_outcome.Get() != nullptr) return in_use;
-  const DriverOutcome outcome = Resolve({lookup, user}, "the lookup");
-  if (!outcome.ok()) return outcome;
-  bool won = false;
-  const DriverOutcome* const kept = g_outcome.Offer(outcome, &won);
-  if (kept == nullptr) return kNoMemory;
-  Install(*kept);
-  return won ? outcome : in_use;
-}
-
-CUresult InitializeDriver(const DriverTable& driver) noexcept {
-  const pid_t self = getpid();
-  if (g_initialized_in.load(std::memory_order_acquire) == self) return CUDA_SUCCESS;
-  const CUresult code = driver.Init(0);
-  if (code == CUDA_SUCCESS) g_initialized_in.store(self, std::memory_order_release);
-  return code;
-}
-
-bool IsForkedChild() noexcept {
-  const DriverOutcome* const outcome = g_outcome.Get();
-  return outcome != nullptr && outcome->process != getpid();
+  const DriverOutcome* const outcome = ProcessDriver();
+  *code = outcome != nullptr ? outcome->code : CUDA_ERROR_OUT_OF_MEMORY;
+  return outcome != nullptr && outcome->ok() ? &outcome->table : nullptr;
 }
 
 CUGUEST_END_INTERNAL_NAMESPACE

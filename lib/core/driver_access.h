@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How the driver table is filled and kept, and how guards read it: by CUresult and fixed buffers,
 // no status, no allocation, no cuInit. driver.cc makes statuses of what it says.      tier: 1
@@ -11,29 +11,34 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 
 #include "cuguest/driver_table.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
-// A row of the table. Without pointers, which a shared object relocates at 24 bytes each.
+// An entry of the table.
 struct DriverEntry {
-  char name[48];    // "cuMemAlloc", and behind its end what its symbol adds to it: "_v2"
-  int version;      // 3020
-  unsigned offset;  // in DriverTable
+  const char* name = nullptr;    // "cuMemAlloc"
+  const char* suffix = nullptr;  // what its symbol adds: "_v2"
+  std::size_t offset = 0;        // in DriverTable
+  int version = 0;               // 3020
 };
 
-// nullptr if no entry is at `offset`.
-const DriverEntry* EntryAt(std::size_t offset) noexcept;
+DriverEntry FirstEntry() noexcept;
+// Without a name behind the last one.
+DriverEntry Next(const DriverEntry& entry) noexcept;
+// Without a name if no entry is at `offset`.
+DriverEntry EntryAt(std::size_t offset) noexcept;
 
 // The table, or why there is none.
 struct DriverOutcome {
   DriverTable table;
   DriverProblem problem = DriverProblem::kNone;
   CUresult code = CUDA_SUCCESS;
-  const DriverEntry* missing = nullptr;  // kTooOld: the first required entry that it lacks
-  char text[400] = {};                   // kNoLibrary: the loader's words; else the library's name
-  pid_t process = 0;                     // that resolved it
+  DriverEntry missing = {};  // kTooOld: the first required entry that it lacks
+  char text[400] = {};       // kNoLibrary: the loader's words; else the library's name
+  pid_t process = 0;         // that resolved it
 
   bool ok() const noexcept { return problem == DriverProblem::kNone; }
 };
@@ -41,21 +46,44 @@ struct DriverOutcome {
 // The library at `path`. The process's table is not touched.
 DriverOutcome LoadDriver(const char* path) noexcept;
 
+struct DriverSource {
+  DriverLookup lookup;
+  void* user;
+};
+// What `source` gives, which messages call `name`; of a required entry that it lacks, what
+// `instead_of` gives, unless that is null.
+DriverOutcome ReadDriver(const DriverSource& source, const char* name,
+                         void* (*instead_of)(const DriverSource&, const DriverEntry&)) noexcept;
+
 // The process's driver, from "libcuda.so.1" on the first call. What the first call comes to is
-// kept, unless it had no memory (kOther, CUDA_ERROR_OUT_OF_MEMORY).
+// kept; nullptr, and nothing is decided, without memory for it.
 //
 // Threads: any; see Note [No lock while a library is loaded].
-const DriverOutcome& ProcessDriver() noexcept;
+const DriverOutcome* ProcessDriver() noexcept;
+
+// What the first call came to; nullptr before.
+const DriverOutcome* DecidedDriver() noexcept;
+// Makes `outcome` the process's, unless that is decided, and gives the one that is kept; nullptr,
+// and nothing is decided, without memory. `won`, unless null: whether that is this call's.
+const DriverOutcome* KeepDriver(const DriverOutcome& outcome, bool* won) noexcept;
+
+// What a driver must have: every required entry; or those that no guard does without, and in place
+// of each other required one that is missing is a function that gives kCallRequiresNewerDriver.
+enum class DriverNeeds { kEveryRequired, kGuards };
 
 // Makes `lookup` the process's driver. On failure nothing has changed: kInUse if the outcome was
-// decided before, kTooOld if a required entry is missing, kStub, or kOther without memory.
-DriverOutcome AdoptDriver(DriverLookup lookup, void* user) noexcept;
+// decided before, kTooOld if an entry that it `needs` is missing, kStub, or kOther without memory.
+DriverOutcome AdoptDriver(DriverLookup lookup, void* user,
+                          DriverNeeds needs = DriverNeeds::kEveryRequired) noexcept;
 
 // cuInit(0), once per process: a forked child calls it again.
 CUresult InitializeDriver(const DriverTable& driver) noexcept;
 
 // Whether this process was forked from the one that resolved the table.
-bool IsForkedChild() noexcept;
+inline bool IsForkedChild() noexcept {
+  const DriverOutcome* const outcome = DecidedDriver();
+  return outcome != nullptr && outcome->process != getpid();
+}
 
 // The table of ProcessDriver() once that is called; nullptr before, and for good where there is
 // no usable driver.
@@ -66,7 +94,7 @@ extern std::atomic<const DriverTable*> g_driver;
 // the object that is at hand (export.h, Note [What two embedders share]), it is resolved here.
 inline const DriverTable& ResolvedDriver() noexcept {
   const DriverTable* table = g_driver.load(std::memory_order_acquire);
-  if (__builtin_expect(table == nullptr, 0)) table = &ProcessDriver().table;
+  if (__builtin_expect(table == nullptr, 0)) table = &ProcessDriver()->table;
   return *table;
 }
 
@@ -91,6 +119,13 @@ inline CUresult ReadId(const DriverTable& driver, CUcontext context,
   const CUresult code = driver.CtxGetApiVersion(context, &version);
   return code == CUDA_ERROR_INVALID_CONTEXT && context != nullptr ? CUDA_ERROR_CONTEXT_IS_DESTROYED
                                                                   : code;
+}
+
+// What `call` says of `device`. No device has a number below 0 (CU_DEVICE_INVALID, -1 for none), so
+// that the driver need not be asked, whose refusal would be a line in the host's log of errors.
+template <typename Call>
+CUresult AskOf(CUdevice device, const Call& call) {
+  return device < 0 ? CUDA_ERROR_INVALID_DEVICE : call();
 }
 
 CUGUEST_END_INTERNAL_NAMESPACE

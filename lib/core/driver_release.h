@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // API versions (13000) and driver releases ("580.65.06"): which needs which, and how they
 // are written.

@@ -1,89 +1,76 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/error.h"
 
-#include <charconv>
-#include <string>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
 
-#include "absl/strings/cord.h"
-#include "absl/strings/str_cat.h"
+#include "lib/core/code_table.h"
 #include "lib/core/error_row.h"
-#include "lib/core/error_status.h"
+#include "lib/core/error_rows.h"
+#include "lib/core/string_pool.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {
 
-constexpr char kPayload[] = "cuguest/CUresult";
+using internal::BytesOf;
+using internal::Canonical;
+using internal::ErrorRow;
+using internal::kKnownErrors;
+using internal::KnownError;
 
-// The numbers of google.rpc.Code, which both have.
-static_assert(static_cast<int>(absl::StatusCode::kFailedPrecondition) ==
-              static_cast<int>(internal::Canonical::kFailedPrecondition));
-static_assert(static_cast<int>(absl::StatusCode::kDataLoss) ==
-              static_cast<int>(internal::Canonical::kDataLoss));
+constexpr ErrorRow kUnrecognized = {
+    -1, "CUDA_ERROR_UNRECOGNIZED", Canonical::kUnknown,
+    "a code newer than cuguest; the driver's own documentation has it"};
 
-absl::StatusCode CanonicalOf(CUresult code) {
-  return static_cast<absl::StatusCode>(internal::ErrorRowOf(code).canonical);
+struct PackedRow {
+  std::uint16_t code;
+  std::uint16_t name;  // in front of it is its Canonical, and behind it the text
+};
+
+constexpr std::size_t BytesOfAll() {
+  std::size_t bytes = 0;
+  for (const KnownError& error : kKnownErrors) {
+    bytes += 1 + BytesOf(error.name) + BytesOf(error.text);
+  }
+  return bytes;
 }
+
+struct Packed {
+  constexpr Packed() {
+    for (std::size_t i = 0; i < std::size(kKnownErrors); ++i) {
+      const KnownError& error = kKnownErrors[i];
+      rows[i].code = static_cast<std::uint16_t>(error.code);
+      pool.AddByte(static_cast<char>(error.canonical));
+      rows[i].name = pool.Add(error.name);
+      pool.Add(error.text);
+    }
+  }
+  internal::StringPool<BytesOfAll()> pool;
+  PackedRow rows[std::size(kKnownErrors)] = {};
+};
+constexpr Packed kPacked;
 
 }  // namespace
 
 namespace internal {
 
-const char* RuntimeNameOf(CUresult code) noexcept { return ErrorRowOf(code).runtime_name; }
-
-std::string StatusText(std::string_view doing, std::string_view object, std::string_view said) {
-  // Spelled out piece by piece: std::string_view and absl::string_view are different
-  // types in some builds of Abseil.
-  std::string text(doing);
-  if (!object.empty()) {
-    if (!text.empty()) text += ", ";
-    text += object;
-  }
-  if (!text.empty()) text += ": ";
-  text += said;
-  return text;
-}
-
-absl::Status ErrorStatus(CUresult code, std::string_view doing, std::string_view object,
-                         std::string_view said) {
-  absl::Status status(CanonicalOf(code), StatusText(doing, object, said));
-  SetNumber(kPayload, static_cast<int>(code), &status);
-  return status;
-}
-
-absl::Status Reworded(const absl::Status& status, absl::StatusCode code, std::string_view text) {
-  absl::Status reworded(code, std::string(text));
-  status.ForEachPayload(
-      [&](auto url, const absl::Cord& payload) { reworded.SetPayload(url, payload); });
-  return reworded;
-}
-
-void SetNumber(const char* payload, int number, absl::Status* status) {
-  status->SetPayload(payload, absl::Cord(absl::StrCat(number)));
-}
-
-std::optional<int> NumberOf(const char* payload, const absl::Status& status) {
-  const auto found = status.GetPayload(payload);
-  if (!found.has_value()) return std::nullopt;
-  const std::string digits(*found);
-  int number = 0;
-  const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (parsed.ec != std::errc() || parsed.ptr != digits.data() + digits.size()) return std::nullopt;
-  return number;
-}
-
-absl::Status MakeStatus(CUresult code, std::string_view doing, std::string_view object) {
-  const ErrorRow& row = ErrorRowOf(code);
-  return ErrorStatus(code, doing, object,
-                     absl::StrCat(row.name, " (", static_cast<int>(code), "): ", row.text));
+ErrorRow ErrorRowOf(CUresult code) noexcept {
+  const int number = static_cast<int>(code);
+  const PackedRow* const row = CodeTable<PackedRow>(kPacked.rows).Find(number);
+  if (row == nullptr) return kUnrecognized;
+  const char* const name = kPacked.pool.Known(row->name);
+  return {number, name, static_cast<Canonical>(name[-1]), name + std::strlen(name) + 1};
 }
 
 }  // namespace internal
 
-std::optional<CUresult> CodeOf(const absl::Status& status) {
-  if (status.ok()) return CUDA_SUCCESS;
-  const std::optional<int> code = internal::NumberOf(kPayload, status);
-  return code.has_value() ? std::optional(static_cast<CUresult>(*code)) : std::nullopt;
+const char* ErrorName(CUresult code) noexcept { return internal::ErrorRowOf(code).name; }
+const char* ErrorText(CUresult code) noexcept { return internal::ErrorRowOf(code).text; }
+bool IsSticky(CUresult code) noexcept {
+  return internal::ErrorRowOf(code).canonical == Canonical::kDataLoss;
 }
 
 CUGUEST_END_NAMESPACE

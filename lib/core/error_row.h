@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What is known of each CUresult.                                                      tier: 0
 
@@ -32,13 +32,12 @@ enum class Canonical : signed char {
 struct ErrorRow {
   int code;
   const char* name;
-  const char* runtime_name;  // nullptr: the runtime has no such code
   Canonical canonical;
   const char* text;
 };
 
-// Of a code that is newer than cuguest, one that says so (in error_text.cc).
-const ErrorRow& ErrorRowOf(CUresult code) noexcept;
+// Of a code that is newer than cuguest, one that says so (in error.cc).
+ErrorRow ErrorRowOf(CUresult code) noexcept;
 
 CUGUEST_END_INTERNAL_NAMESPACE
 

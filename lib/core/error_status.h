@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How a status of this library is put together and read again.  tier: 0
 
@@ -15,9 +15,6 @@
 #include "cuguest/export.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
-
-// What the runtime calls the driver's code; nullptr if it has none of that number.
-const char* RuntimeNameOf(CUresult code) noexcept;
 
 // "doing, object: said", without what is empty.
 std::string StatusText(std::string_view doing, std::string_view object, std::string_view said);

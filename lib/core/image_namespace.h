@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Where the reader of device images, which is compiled into this library, has its names: in the
 // namespace of the release.                                                            tier: 0

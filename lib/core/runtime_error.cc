@@ -1,11 +1,17 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/internal/runtime_error.h"
 
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+
 #include "absl/strings/str_cat.h"
-#include "cuguest/error.h"
+#include "cuguest/status.h"
 #include "lib/core/code_table.h"
+#include "lib/core/error_rows.h"
 #include "lib/core/error_status.h"
+#include "lib/core/string_pool.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
@@ -99,6 +105,36 @@ constexpr CodeTable<RuntimeRow> kTable = kRuntimeRows;
 // A number that cuguest does not know means the same to both: NVIDIA has numbered
 // alike since CUDA 10.1.
 constexpr char kUnrecognizedName[] = "cudaErrorUnrecognized";
+
+// The runtime's names of the driver's codes.
+struct NameRow {
+  std::uint16_t code;
+  std::uint16_t name;
+};
+
+constexpr std::size_t BytesOfRuntimeNames() {
+  std::size_t bytes = 0;
+  for (const KnownError& error : kKnownErrors) bytes += BytesOf(error.runtime_name);
+  return bytes;
+}
+
+struct RuntimeNames {
+  constexpr RuntimeNames() {
+    for (std::size_t i = 0; i < std::size(kKnownErrors); ++i) {
+      rows[i].code = static_cast<std::uint16_t>(kKnownErrors[i].code);
+      rows[i].name = pool.Add(kKnownErrors[i].runtime_name);
+    }
+  }
+  StringPool<BytesOfRuntimeNames()> pool;
+  NameRow rows[std::size(kKnownErrors)] = {};
+};
+constexpr RuntimeNames kRuntimeNames;
+
+// nullptr: the runtime has no such code.
+const char* RuntimeNameOf(CUresult code) {
+  const NameRow* const row = CodeTable<NameRow>(kRuntimeNames.rows).Find(static_cast<int>(code));
+  return row != nullptr ? kRuntimeNames.pool.At(row->name) : kUnrecognizedName;
+}
 
 constexpr int kRuntimeUnknown = 999;
 constexpr int kApiFailureBase = 10000;  // cudaErrorApiFailureBase

@@ -1,13 +1,14 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/capture_scope.h"
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
+#include "cuguest/status.h"
 #include "lib/context/object_text.h"
 #include "lib/core/driver_access.h"
 #include "lib/core/status_macros.h"
@@ -24,6 +25,11 @@ using internal::StreamText;
 absl::Status EmptyScope(const char* doing) {
   return absl::FailedPreconditionError(absl::StrCat(
       doing, ": the CaptureScope is empty: it was moved from, never begun, or has ended"));
+}
+
+absl::Status StreamHasEnded(const char* doing, const StreamRef& stream) {
+  return ToStatus(CUDA_ERROR_ILLEGAL_STATE, doing,
+                  StreamText(stream.get()) + ", which was destroyed, and the capture with it");
 }
 
 absl::Status EndedByOthers(const char* doing, const StreamRef& stream) {
@@ -84,8 +90,10 @@ absl::StatusOr<CaptureScope> CaptureScope::Begin(const StreamRef& stream,
         ": capture in a stream that was created, as by Stream::Create(); the graph can be launched "
         "in any"));
   }
+  internal::StreamUse use;
   const StreamCall in(*driver, stream);
   CUresult code = in.refusal();
+  if (code == CUDA_SUCCESS && !use.Begin(stream)) code = CUDA_ERROR_OUT_OF_MEMORY;
   if (code == CUDA_SUCCESS) code = begin(stream.get(), mode);
   if (code != CUDA_SUCCESS) return StreamStatus(code, kDoing, stream);
   State state;
@@ -93,7 +101,7 @@ absl::StatusOr<CaptureScope> CaptureScope::Begin(const StreamRef& stream,
   state.any_thread = mode == CU_STREAM_CAPTURE_MODE_RELAXED;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   code = driver->StreamGetCaptureInfo(stream.get(), &status, &state.id);
-  if (code == CUDA_SUCCESS) return CaptureScope(state);
+  if (code == CUDA_SUCCESS) return CaptureScope(state, std::move(use));
   CUgraph nothing = nullptr;
   if (driver->StreamEndCapture(stream.get(), &nothing) == CUDA_SUCCESS) {
     static_cast<void>(driver->GraphDestroy(nothing));
@@ -102,8 +110,9 @@ absl::StatusOr<CaptureScope> CaptureScope::Begin(const StreamRef& stream,
 }
 
 CaptureScope::~CaptureScope() {
-  // Its stream is gone with the context.
-  if (stream().get() == nullptr || stream().context().Check() != CUDA_SUCCESS) return;
+  // Its stream is gone, or with the context.
+  if (stream().get() == nullptr || use_.is_over()) return;
+  if (stream().context().Check() != CUDA_SUCCESS) return;
   const DriverTable& driver = internal::ResolvedDriver();
   const StreamCall in(driver, stream());
   if (in.result() == CUDA_SUCCESS && !IsOurs(in.capture(), state_.id)) return;
@@ -113,9 +122,15 @@ CaptureScope::~CaptureScope() {
   }
 }
 
+void CaptureScope::Empty() noexcept {
+  state_ = State();
+  use_ = internal::StreamUse();
+}
+
 absl::Status CaptureScope::CheckActive(const char* doing) {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   if (stream().get() == nullptr) return EmptyScope(doing);
+  if (use_.is_over()) return StreamHasEnded(doing, stream());
   const StreamCall in(*driver, stream());
   if (in.result() != CUDA_SUCCESS) return StreamStatus(in.result(), doing, stream());
   if (!IsOurs(in.capture(), state_.id)) return EndedByOthers(doing, stream());
@@ -167,12 +182,17 @@ absl::StatusOr<Graph> CaptureScope::End() {
             "begin it in mode RELAXED");
   }
   const StreamRef captured = stream();
+  if (use_.is_over()) {
+    Empty();
+    return StreamHasEnded(kDoing, captured);
+  }
   const StreamCall in(*driver, captured);
   const bool is_ours = in.result() == CUDA_SUCCESS && IsOurs(in.capture(), state_.id);
   const bool is_gone = in.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED;
-  if (is_gone || (in.result() == CUDA_SUCCESS && !is_ours)) state_ = State();
+  if (is_gone || (in.result() == CUDA_SUCCESS && !is_ours)) Empty();
   if (in.result() != CUDA_SUCCESS) return StreamStatus(in.result(), kDoing, captured);
   if (!is_ours) return EndedByOthers(kDoing, captured);
+  Graph owner(nullptr, captured.context());  // before there is something to own
   while (in.capture().is_active() && !memory_.empty()) {
     CUGUEST_RETURN_IF_CUDA_ERROR(driver->MemFreeAsync(memory_.back().pointer, captured.get()),
                                  kDoing, "free what it has allocated; the capture goes on");
@@ -180,9 +200,10 @@ absl::StatusOr<Graph> CaptureScope::End() {
   }
   CUgraph graph = nullptr;
   const CUresult code = driver->StreamEndCapture(captured.get(), &graph);
-  if (IsOver(code)) state_ = State();
+  if (IsOver(code)) Empty();
   if (code != CUDA_SUCCESS) return EndStatus(code, kDoing, captured);
-  return Graph(graph, captured.context());
+  owner.graph_ = graph;
+  return owner;
 }
 
 CUGUEST_END_NAMESPACE

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/graph.h"
 
@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
+#include "cuguest/status.h"
 #include "lib/context/object_text.h"
 #include "lib/context/relaxed_scope.h"
 #include "lib/core/driver_access.h"
@@ -36,8 +36,12 @@ absl::Status EmptyGraph(const char* doing) {
       absl::StrCat(doing, ": the object is empty: moved from, released or never made"));
 }
 
-absl::Status NoContext(const char* doing) {
-  return absl::InvalidArgumentError(absl::StrCat(doing, ": the ContextRef is empty"));
+// Whether it is one, and alive: a graph with one that is over is not destroyed any more.
+absl::Status CheckContext(const char* doing, const ContextRef& context) {
+  if (context.get() == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(doing, ": the ContextRef is empty"));
+  }
+  return ToStatus(context.Check(), doing, ContextText(context.get()));
 }
 
 // Whether all but `known` are alive.
@@ -117,22 +121,39 @@ absl::Status SetAttributes(const KernelInContext& launched, const CUlaunchConfig
   return absl::OkStatus();
 }
 
+// A node whose attributes are not set yet.
+class NewNode {
+ public:
+  NewNode(const DriverTable& driver, CUgraphNode node) noexcept : driver_(driver), node_(node) {}
+  NewNode(const NewNode&) = delete;
+  NewNode& operator=(const NewNode&) = delete;
+  ~NewNode() {
+    if (node_ != nullptr) static_cast<void>(driver_.GraphDestroyNode(node_));
+  }
+  void Keep() noexcept { node_ = nullptr; }
+
+ private:
+  const DriverTable& driver_;
+  CUgraphNode node_;
+};
+
 }  // namespace
 
 absl::StatusOr<Graph> Graph::Create(const ContextRef& context) {
   constexpr char kDoing[] = "create a graph";
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
-  if (context.get() == nullptr) return NoContext(kDoing);
   CUGUEST_ASSIGN_OR_RETURN(const auto create, driver->Require(&Driver::GraphCreate));
-  CUGUEST_RETURN_IF_CUDA_ERROR(context.Check(), kDoing, ContextText(context.get()));
+  CUGUEST_RETURN_IF_ERROR(CheckContext(kDoing, context));
+  Graph owner(nullptr, context);  // before there is something to own
   CUgraph graph = nullptr;
   CUGUEST_RETURN_IF_CUDA_ERROR(create(&graph, 0), kDoing);
-  return Graph(graph, context);
+  owner.graph_ = graph;
+  return owner;
 }
 
 absl::StatusOr<Graph> Graph::Adopt(CUgraph graph, const ContextRef& context) {
   if (graph == nullptr) return absl::InvalidArgumentError("adopt a graph: it is null");
-  if (context.get() == nullptr) return NoContext("adopt a graph");
+  CUGUEST_RETURN_IF_ERROR(CheckContext("adopt a graph", context));
   return Graph(graph, context);
 }
 
@@ -140,7 +161,7 @@ Graph::~Graph() { static_cast<void>(Destroy()); }
 
 absl::Status Graph::AddContext(const ContextRef& context) {
   if (graph_ == nullptr) return EmptyGraph("add a context to a graph");
-  if (context.get() == nullptr) return NoContext("add a context to a graph");
+  CUGUEST_RETURN_IF_ERROR(CheckContext("add a context to a graph", context));
   contexts_.push_back(context);
   return absl::OkStatus();
 }
@@ -161,8 +182,9 @@ absl::StatusOr<CUgraphNode> Graph::AddNode(const Kernel& kernel, const LaunchSha
                      KernelText("launch", launched.kernel),
                      absl::StrCat("as a node of ", GraphText(graph_), " after ", after.size(),
                                   " others, which must be of this graph and different"));
+                 NewNode owner(*driver, made);
                  absl::Status set = SetAttributes(launched, config, made);
-                 if (!set.ok()) static_cast<void>(driver->GraphDestroyNode(made));
+                 if (set.ok()) owner.Keep();
                  return set;
                }));
   return made;
@@ -176,6 +198,7 @@ absl::StatusOr<ExecutableGraph> Graph::Instantiate(unsigned long long flags) con
   CUGUEST_RETURN_IF_ERROR(CheckLives(kDoing, contexts_, context()));
   const ContextGuard guard(context());
   CUGUEST_RETURN_IF_CUDA_ERROR(guard.result(), kDoing, guard.advice());
+  ExecutableGraph owner(nullptr, contexts_);  // before there is something to own
   const internal::RelaxedScope relaxed;
   CUgraphExec made = nullptr;
   CUresult code = relaxed.result();
@@ -188,7 +211,8 @@ absl::StatusOr<ExecutableGraph> Graph::Instantiate(unsigned long long flags) con
                    : code == CUDA_ERROR_NOT_SUPPORTED
                        ? ": a graph that allocates memory is instantiated once at a time"
                        : ""));
-  return ExecutableGraph(made, contexts_);
+  owner.graph_ = made;
+  return owner;
 }
 
 absl::Status Graph::Release() {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/launch.h"
 
@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
+#include "cuguest/status.h"
 #include "lib/context/object_text.h"
 #include "lib/core/driver_access.h"
 #include "lib/core/driver_status.h"
@@ -36,30 +36,73 @@ absl::Status DriverRefusal(CUresult code, const KernelState& kernel, const Strea
   return StreamStatus(code, KernelText("launch", kernel).c_str(), stream);
 }
 
+CUresult AskIfCaptures(const Driver& driver, CUstream stream, bool* captures) {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  if (driver.StreamIsCapturing == nullptr) return CUDA_SUCCESS;
+  const CUresult code = driver.StreamIsCapturing(stream, &status);
+  *captures = status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  return code;
+}
+
+// As RefuseShape(), but what was allowed and taken away by others is allowed again. That needs no
+// context and does not invalidate a capture (cudasim/test/function_attribute_facts_test.cc).
+[[gnu::noinline]] absl::Status RefuseOrAllow(const KernelInContext& launched,
+                                             const LaunchShape& shape) {
+  absl::Status refused = RefuseShape(launched, shape);
+  if (refused.ok() || !WasAllowed(shape, launched.function)) return refused;
+  const CUresult code = AllowDynamicShared(launched.driver, &launched.function, 0);
+  return code == CUDA_SUCCESS ? RefuseShape(launched, shape) : refused;
+}
+
+// The driver has refused a launch with `code`, perhaps because others have changed a limit. OK if
+// it is to be tried again: they have lowered what was allowed, and it is raised again.
+[[gnu::noinline]] absl::Status Explain(CUresult code, const Driver& driver, KernelState& kernel,
+                                       const LaunchShape& shape, const StreamRef& stream) {
+  absl::Status refusal = DriverRefusal(code, kernel, stream);
+  const FoundFunction found = KnownFunction(kernel, stream.context());
+  const bool is_ours = code == CUDA_ERROR_INVALID_VALUE || code == CUDA_ERROR_INVALID_CLUSTER_SIZE;
+  if (!is_ours || found.function == nullptr || !CanHaveChanged(shape, *found.function)) {
+    return refusal;
+  }
+  const absl::Status refused = RefuseOrAllow({driver, kernel, *found.function}, shape);
+  if (!refused.ok()) return refused;
+  return WasAllowed(shape, *found.function) ? refused : refusal;
+}
+
 absl::Status LaunchWithAttributes(const KernelInContext& launched, const LaunchShape& shape,
                                   const StreamRef& stream, const Params& params) {
   CUGUEST_ASSIGN_OR_RETURN(const auto launch, launched.driver.Require(&Driver::LaunchKernelEx));
   CUGUEST_RETURN_IF_ERROR(CheckAttributes(launched, shape));
   const LaunchConfig config(shape, stream.get());
   CUGUEST_RETURN_IF_ERROR(CheckConfig(launched, shape, stream, *config.get()));
-  const CUresult code = launch(config.get(), launched.function.function, params.each, params.extra);
+  const auto issue = [&] {
+    return launch(config.get(), launched.function.function, params.each, params.extra);
+  };
+  CUresult code = issue();
+  if (code == CUDA_SUCCESS) return absl::OkStatus();
+  CUGUEST_RETURN_IF_ERROR(Explain(code, launched.driver, launched.kernel, shape, stream));
+  code = issue();
   return code == CUDA_SUCCESS ? absl::OkStatus() : DriverRefusal(code, launched.kernel, stream);
 }
 
-// In a context that is alive, and current where the stream needs that.
-template <Compared kCompared>
+// In a context that is alive, and current where the stream needs that. `ask(&captures)`: whether
+// the stream does.
+template <Compared kCompared, typename Ask>
 inline absl::Status CheckAndLaunch(const Driver& driver, KernelState& kernel,
                                    const LaunchShape& shape, const StreamRef& stream,
-                                   const Params& params) {
+                                   const Params& params, const Ask& ask) {
   // Not by FindFunction(): its StatusOr takes 15 ns.
   FoundFunction found = KnownFunction(kernel, stream.context());
   if (__builtin_expect(found.function == nullptr, 0)) {
     CUGUEST_ASSIGN_OR_RETURN(found, FindFunctionSlowly(kernel, stream.context()));
   }
   const KernelInContext launched = {driver, kernel, *found.function};
-  if (__builtin_expect(!FitsLimits(shape, launched.function), 0)) {
-    CUGUEST_RETURN_IF_ERROR(RefuseShape(launched, shape));
+  bool must_ask = !FitsLimits(shape, launched.function);
+  if (!must_ask && CanHaveChanged(shape, launched.function)) {
+    const CUresult asked = ask(&must_ask);
+    if (__builtin_expect(asked != CUDA_SUCCESS, 0)) return DriverRefusal(asked, kernel, stream);
   }
+  if (__builtin_expect(must_ask, 0)) CUGUEST_RETURN_IF_ERROR(RefuseOrAllow(launched, shape));
   if (__builtin_expect(!kernel.params.Take(params.layout, kCompared), 0)) {
     CUGUEST_RETURN_IF_ERROR(CheckParams(launched, params.layout, kCompared));
   }
@@ -71,12 +114,17 @@ inline absl::Status CheckAndLaunch(const Driver& driver, KernelState& kernel,
   // is alive, or the launch itself would be undefined.
   const CUfunction function = launched.function.function;
   found.pin = {};
-  const CUresult code =
-      driver.LaunchKernel(function, shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x,
-                          shape.block.y, shape.block.z, static_cast<unsigned>(shape.shared_bytes),
-                          stream.get(), params.each, params.extra);
+  const auto launch = [&] {
+    return driver.LaunchKernel(function, shape.grid.x, shape.grid.y, shape.grid.z, shape.block.x,
+                               shape.block.y, shape.block.z,
+                               static_cast<unsigned>(shape.shared_bytes), stream.get(), params.each,
+                               params.extra);
+  };
+  CUresult code = launch();
   if (__builtin_expect(code == CUDA_SUCCESS, 1)) return absl::OkStatus();
-  return DriverRefusal(code, kernel, stream);
+  CUGUEST_RETURN_IF_ERROR(Explain(code, driver, kernel, shape, stream));
+  code = launch();
+  return code == CUDA_SUCCESS ? absl::OkStatus() : DriverRefusal(code, kernel, stream);
 }
 
 // The same on a stream that means the current context, which is made current for it; unless
@@ -89,7 +137,10 @@ template <Compared kCompared>
   if (in.refusal() != CUDA_SUCCESS && !in.capture().is_active()) {
     return DriverRefusal(in.refusal(), kernel, stream);
   }
-  return CheckAndLaunch<kCompared>(driver, kernel, shape, stream, params);
+  return CheckAndLaunch<kCompared>(driver, kernel, shape, stream, params, [&in](bool* captures) {
+    *captures = in.capture().is_active();
+    return CUDA_SUCCESS;
+  });
 }
 
 template <Compared kCompared>
@@ -105,7 +156,9 @@ inline absl::Status ResolveAndLaunch(const Kernel& kernel, const LaunchShape& sh
   }
   code = CheckLife(stream.context());
   if (__builtin_expect(code != CUDA_SUCCESS, 0)) return DriverRefusal(code, *state, stream);
-  return CheckAndLaunch<kCompared>(*driver, *state, shape, stream, params);
+  return CheckAndLaunch<kCompared>(*driver, *state, shape, stream, params, [&](bool* captures) {
+    return AskIfCaptures(*driver, stream.get(), captures);
+  });
 }
 
 // One by one, out of their buffer.
@@ -126,7 +179,7 @@ absl::StatusOr<unsigned> RowBlock(const Kernel& kernel, const ContextRef& contex
   if (found.function == nullptr) {
     CUGUEST_ASSIGN_OR_RETURN(found, FindFunctionSlowly(*state, context));
   }
-  const std::uint64_t required = found.function->required_block;
+  const std::uint64_t required = found.function->in_image.required_block;
   if (SizeOf(required, 1) == 1 && SizeOf(required, 2) == 1) return SizeOf(required, 0);
   return std::min(kUsual, static_cast<unsigned>(found.function->max_threads_per_block));
 }

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "lib/launch/launch_check.h"
 
@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "cuguest/error.h"
+#include "cuguest/status.h"
 #include "lib/core/status_macros.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
@@ -69,12 +69,12 @@ absl::Status CheckBlock(const KernelInContext& launched, const Dim3& block) {
                    " threads, and the ", is_device ? "device" : "kernel", " allows ", most,
                    is_device ? "" : ", by its launch bounds or for its registers");
   }
-  if (function.required_block == 0 || FitsBlock(block, function.required_block)) {
+  if (function.in_image.required_block == 0 || FitsBlock(block, function.in_image.required_block)) {
     return absl::OkStatus();
   }
   return Refused(launched, "a block of ", SizesText(block),
                  " threads is asked for, and the kernel is compiled for one of ",
-                 SizesText(Unpacked(function.required_block)), " (.reqntid)");
+                 SizesText(Unpacked(function.in_image.required_block)), " (.reqntid)");
 }
 
 absl::Status CheckRequiredCluster(const KernelInContext& launched, const LaunchShape& shape) {
@@ -176,7 +176,10 @@ absl::Status CheckParams(const KernelInContext& launched, const ParamLayoutView&
   const auto& [driver, kernel, function] = launched;
   if (driver.FuncGetParamInfo == nullptr) return absl::OkStatus();
   KernelParams::Places takes;
-  CUGUEST_RETURN_IF_CUDA_ERROR(AskParams(driver, function.function, &takes),
+  // Before a launch is refused the driver is asked, not the image.
+  const std::size_t count =
+      function.in_image.parameters == layout.count ? layout.count : KernelInImage::kUnknown;
+  CUGUEST_RETURN_IF_CUDA_ERROR(AskParams(driver, function.function, count, &takes),
                                KernelText("launch", kernel),
                                absl::StrCat("what its parameter ", takes.size(), " is"));
   kernel.params.Keep(takes);

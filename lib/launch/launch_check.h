@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Validates a launch before it reaches the driver.
 
@@ -58,9 +58,21 @@ inline bool FitsLimits(const LaunchShape& shape, const FunctionInContext& functi
          ThreadsOf(shape.block) <= static_cast<std::uint64_t>(function.max_threads_per_block) &&
          shape.shared_bytes <= static_cast<std::size_t>(function.max_dynamic_shared_bytes.load(
                                    std::memory_order_relaxed)) &&
-         (__builtin_expect(function.required_block == 0, 1) ||
-          FitsBlock(shape.block, function.required_block)) &&
+         (__builtin_expect(function.in_image.required_block == 0, 1) ||
+          FitsBlock(shape.block, function.in_image.required_block)) &&
          (__builtin_expect(cluster == 0, 1) || FitsCluster(shape, cluster));
+}
+
+// Whether what FitsLimits() has compared can have been changed by others: what would have the
+// driver refuse the launch, and lose the stream's capture.
+inline bool CanHaveChanged(const LaunchShape& shape, const FunctionInContext& function) {
+  return shape.shared_bytes != 0 || function.device->cluster_launch != 0;
+}
+
+// Whether SetMaxDynamicSharedBytes() has allowed the launch its shared memory.
+inline bool WasAllowed(const LaunchShape& shape, const FunctionInContext& function) {
+  return shape.shared_bytes != 0 &&
+         shape.shared_bytes <= static_cast<std::size_t>(function.allowed_shared_bytes.load());
 }
 
 // A launch whose shape is not within the limits, as far as they are known. Limits that may

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/occupancy.h"
 
@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "cuguest/error.h"
+#include "cuguest/status.h"
 #include "lib/core/status_macros.h"
 #include "lib/launch/launch_check.h"
 
@@ -93,6 +93,11 @@ absl::StatusOr<std::size_t> AvailableDynamicShared(const Kernel& kernel, const C
   CUGUEST_ASSIGN_OR_RETURN(const auto ask,
                            asked.driver.Require(&Driver::OccupancyAvailableDynamicSMemPerBlock));
   CUGUEST_RETURN_IF_ERROR(CheckBlock(asked, block));
+  if (blocks < 1) {
+    return absl::InvalidArgumentError(absl::StrCat(KernelText(kAskingOccupancy, asked.kernel), ": ",
+                                                   blocks, " blocks of ", block,
+                                                   " threads on one multiprocessor"));
+  }
   std::size_t bytes = 0;
   CUGUEST_RETURN_IF_CUDA_ERROR(
       ask(&bytes, asked.function.function, blocks, static_cast<int>(block)),

@@ -1,6 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/param_buffer.h"
+
+#include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -30,9 +33,17 @@ absl::Status ParamBuffer::AddBytes(const void* data, std::size_t size, std::size
         "add parameter ", count(), " of ", size, " bytes at offset ", place.offset,
         ": a kernel takes at most ", kMaxParamBytes, " bytes; pass a pointer to the rest"));
   }
-  bytes_.resize(place.offset + size);
-  std::memcpy(bytes_.data() + place.offset, data, size);
+  const std::size_t end = place.offset + size;
+  std::vector<unsigned char> before;  // in which `data` may lie
+  if (end > bytes_.capacity()) {
+    std::vector<unsigned char> grown;
+    grown.reserve(std::max(end, 2 * bytes_.capacity()));
+    grown.assign(bytes_.begin(), bytes_.end());
+    before = std::exchange(bytes_, std::move(grown));
+  }
   places_.push_back(place);
+  bytes_.resize(end);
+  std::memcpy(bytes_.data() + place.offset, data, size);
   can_be_packed_ = can_be_packed_ && alignment <= internal::kMaxPackedAlignment;
   return absl::OkStatus();
 }

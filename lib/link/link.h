@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One link of a Linker: what is linked, by whom, and how messages name it. The sources of this room
 // go one way:

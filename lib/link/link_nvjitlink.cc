@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Links by nvJitLink, NVIDIA's linker for link-time optimisation, of a version that the driver
 // fits.                                                                 tier: 3
@@ -9,7 +9,7 @@
 #include <chrono>
 
 #include "absl/strings/str_cat.h"
-#include "cuguest/error.h"
+#include "cuguest/status.h"
 #include "lib/core/image_namespace.h"
 #include "lib/core/status_macros.h"
 #include "lib/image/include/cudaimage/nvjitlink.h"

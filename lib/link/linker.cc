@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/linker.h"
 
@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
+#include "cuguest/status.h"
 #include "lib/core/status_macros.h"
 #include "lib/link/link.h"
 #include "lib/module/jit.h"

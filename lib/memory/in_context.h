@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How what a context owns is made and ended there, whatever is current and whatever captures.
 //                                                                                      tier: 3
@@ -13,9 +13,9 @@
 #include "absl/status/statusor.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
-#include "cuguest/error.h"
 #include "cuguest/export.h"
 #include "cuguest/internal/owned_object.h"
+#include "cuguest/status.h"
 #include "lib/context/relaxed_scope.h"
 #include "lib/core/status_macros.h"
 

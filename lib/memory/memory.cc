@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/memory.h"
 
@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
 #include "cuguest/internal/memory_range.h"
+#include "cuguest/status.h"
 #include "lib/context/object_text.h"
 #include "lib/context/pointer_attributes.h"
 #include "lib/core/status_macros.h"
@@ -23,7 +23,7 @@ using internal::ContextText;
 using internal::PointerAttributes;
 using internal::PointerText;
 
-constexpr char kDoing[] = "describe memory";
+constexpr char kDescribe[] = "describe memory";
 
 // What no context owns may lie on the host, too, and pools may have managed memory.
 MemoryKind KindOf(const PointerAttributes& read) {
@@ -186,7 +186,7 @@ std::string MemoryDescription::ToString() const {
 absl::StatusOr<MemoryDescription> Describe(CUdeviceptr pointer) {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   PointerAttributes read;
-  CUGUEST_RETURN_IF_CUDA_ERROR(internal::ReadAttributes(*driver, pointer, &read), kDoing,
+  CUGUEST_RETURN_IF_CUDA_ERROR(internal::ReadAttributes(*driver, pointer, &read), kDescribe,
                                PointerText(pointer));
   MemoryDescription memory;
   memory.pointer = pointer;
@@ -198,7 +198,7 @@ absl::StatusOr<MemoryDescription> Describe(CUdeviceptr pointer) {
   const internal::MemoryExtent extent = read.Extent();
   memory.base = extent.base;
   memory.size = extent.size;
-  CUGUEST_RETURN_IF_CUDA_ERROR(Complete(*driver, read, &memory), kDoing, PointerText(pointer));
+  CUGUEST_RETURN_IF_CUDA_ERROR(Complete(*driver, read, &memory), kDescribe, PointerText(pointer));
   return memory;
 }
 

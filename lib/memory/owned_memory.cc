@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What DeviceBuffer and PinnedBuffer are for every T.                                  tier: 3
 
@@ -8,15 +8,15 @@
 #include <signal.h>
 
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/capture.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/copy.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
 #include "cuguest/memory.h"
-#include "lib/context/capture_check.h"
+#include "cuguest/status.h"
 #include "lib/context/object_text.h"
 #include "lib/context/relaxed_scope.h"
 #include "lib/core/concurrency.h"
@@ -27,14 +27,24 @@
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
 
-constexpr CUresult kRefusal = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+constexpr CUresult kWhileCaptured = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 
 // `code` is one of CheckNotCapturing().
 const char* WhyNot(CUresult code) {
-  if (code != kRefusal) return "whether its stream captures";
+  if (code != kWhileCaptured) return "whether its stream captures";
   return "its stream captures, or is stream 0 of a context that does: do it before the capture, or "
          "in the order of another stream";
 }
+
+constexpr char kStreamIsOver[] =
+    "the stream's context was destroyed or reset; the memory was not freed, and the buffer still "
+    "owns it: free it in the order of another stream, or at once where its work is done";
+constexpr char kStreamHasEnded[] =
+    "its stream has ended before it, in a capture or without an event behind its work; it was not "
+    "freed, and the buffer still owns it: free it in the order of a stream that waits for the work";
+constexpr char kNoThread[] =
+    "a dead context is current, and no thread can be had to free it without one; it was not freed, "
+    "and the buffer still owns it";
 
 std::string AllocateText(std::size_t bytes) { return absl::StrCat("allocate ", bytes, " bytes"); }
 
@@ -53,11 +63,16 @@ absl::Status NoStream(std::string_view doing) {
   return absl::InvalidArgumentError(text + ": the StreamRef is empty");
 }
 
+absl::Status NoHostMemory(std::string_view doing) {
+  return ToStatus(CUDA_ERROR_OUT_OF_MEMORY, doing, "host memory");
+}
+
 // Frees memory of no context, at once. That works with nothing current, or any living context, but
 // not with a dead one (cudasim/test/pool_facts_test.cc). A dead one cannot be taken off and pushed
 // again, so then it is done where nothing is current: on a thread of its own, which must not be
-// given the process's signals.
-CUresult FreeOfNoContext(const DriverTable& driver, CUdeviceptr pointer) noexcept {
+// given the process's signals. `*reason` where there is no such thread.
+CUresult FreeOfNoContext(const DriverTable& driver, CUdeviceptr pointer,
+                         const char** reason) noexcept {
   struct Call {
     const DriverTable& driver;
     CUdeviceptr pointer;
@@ -78,7 +93,11 @@ CUresult FreeOfNoContext(const DriverTable& driver, CUdeviceptr pointer) noexcep
   pthread_t thread;
   const bool is_running = pthread_create(&thread, nullptr, run, &call) == 0;
   pthread_sigmask(SIG_SETMASK, &callers, nullptr);
-  if (is_running) pthread_join(thread, nullptr);
+  if (!is_running) {
+    *reason = kNoThread;
+    return CUDA_ERROR_OPERATING_SYSTEM;
+  }
+  pthread_join(thread, nullptr);
   return call.code;
 }
 
@@ -126,8 +145,10 @@ absl::StatusOr<OwnedMemory> OwnedMemory::Allocate(const StreamRef& stream, const
   const ContextGuard guard(stream.context());
   CUGUEST_RETURN_IF_CUDA_ERROR(guard.result(), AllocateText(bytes), guard.advice());
   if (bytes == 0) return OwnedMemory();
-  const CUresult refusal = CheckNotCapturing(stream.get(), kRefusal);
+  const CUresult refusal = CheckNotCapturing(stream.get(), kWhileCaptured);
   CUGUEST_RETURN_IF_CUDA_ERROR(refusal, AllocateText(bytes), WhyNot(refusal));
+  StreamUse use;
+  if (!use.Begin(stream)) return NoHostMemory(AllocateText(bytes));
   const RelaxedScope relaxed;
   CUdevice device = 0;
   CUdeviceptr pointer = 0;
@@ -135,7 +156,9 @@ absl::StatusOr<OwnedMemory> OwnedMemory::Allocate(const StreamRef& stream, const
   if (code == CUDA_SUCCESS) code = driver->CtxGetDevice(&device);
   if (code == CUDA_SUCCESS) code = driver->MemAllocAsync(&pointer, bytes, stream.get());
   CUGUEST_RETURN_IF_CUDA_ERROR(code, AllocateText(bytes), "from a pool");
-  return OwnedMemory({pointer, bytes, ContextRef(), Device::Borrow(device)}, stream);
+  OwnedMemory owned({pointer, bytes, ContextRef(), Device::Borrow(device)}, stream);
+  owned.use_ = std::move(use);
+  return owned;
 }
 
 absl::StatusOr<OwnedMemory> OwnedMemory::AllocateHost(const ContextRef& context,
@@ -195,8 +218,13 @@ absl::StatusOr<OwnedMemory> OwnedMemory::Adopt(CUdeviceptr pointer, const Elemen
     return absl::InvalidArgumentError(
         absl::StrCat("adopt ", memory.ToString(), ": it cannot be freed in a stream's order"));
   }
+  StreamUse use;
+  if (!use.Begin(stream)) return NoHostMemory(AdoptText(pointer));
   absl::StatusOr<OwnedMemory> owned = Adopt(pointer, type, count);
-  if (owned.ok()) owned->stream_ = stream;
+  if (owned.ok()) {
+    owned->stream_ = stream;
+    owned->use_ = std::move(use);
+  }
   return owned;
 }
 
@@ -213,7 +241,7 @@ absl::Status OwnedMemory::Free() {
         "here: free it on that thread, or with FreeAsync() in a stream that waits for its work"));
   }
   const MemoryRange range = range_;
-  const Outcome outcome = is_ordered ? TryFreeIn(stream_) : TryFreeAtOnce();
+  const Outcome outcome = is_ordered ? TryFreeInOrder() : TryFreeAtOnce();
   CUGUEST_RETURN_IF_CUDA_ERROR(outcome.code, FreeText(range), outcome.reason);
   return absl::OkStatus();
 }
@@ -238,7 +266,7 @@ void OwnedMemory::End() noexcept {
   } else if (IsOfAnotherThread()) {
     static_cast<void>(TryFreeIn(StreamRef::Borrow(CU_STREAM_LEGACY, stream_.context())));
   } else {
-    static_cast<void>(TryFreeIn(stream_));
+    static_cast<void>(TryFreeInOrder());
   }
 }
 
@@ -249,6 +277,33 @@ bool OwnedMemory::IsOrdered() const noexcept {
 
 bool OwnedMemory::IsOfAnotherThread() const noexcept {
   return stream_.get() == CU_STREAM_PER_THREAD && thread_ != ThreadNumber();
+}
+
+// In its own stream, or behind the work of that where it has ended.
+OwnedMemory::Outcome OwnedMemory::TryFreeInOrder() noexcept {
+  if (!use_.is_over()) return TryFreeIn(stream_);
+  CUresult code = CUDA_SUCCESS;
+  const DriverTable* const driver = TryDriver(&code);
+  if (driver == nullptr) return Settle(code);
+  const CUevent last = use_.last();
+  if (last == nullptr) return Settle(CUDA_ERROR_INVALID_HANDLE, kStreamHasEnded);
+  const ContextGuard guard(stream_.context());
+  if (!guard.ok()) return Settle(guard.result(), guard.advice());
+  const RelaxedScope relaxed;
+  if (!relaxed.ok()) return Settle(relaxed.result());
+  // What a context owns would not be given back: see Note [Memory freed in a stream that ends].
+  if (range_.context.get() != nullptr) {
+    code = driver->EventSynchronize(last);
+    return code == CUDA_SUCCESS ? TryFreeAtOnce() : Settle(code);
+  }
+  // A stream of its own waits for the work, and nobody else does.
+  CUstream stream = nullptr;
+  code = driver->StreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+  if (code != CUDA_SUCCESS) return Settle(code);
+  code = driver->StreamWaitEvent(stream, last, 0);
+  if (code == CUDA_SUCCESS) code = driver->MemFreeAsync(range_.pointer, stream);
+  static_cast<void>(driver->StreamDestroy(stream));
+  return Settle(code);
 }
 
 OwnedMemory::Outcome OwnedMemory::TryFreeIn(const StreamRef& stream) noexcept {
@@ -262,8 +317,12 @@ OwnedMemory::Outcome OwnedMemory::TryFreeIn(const StreamRef& stream) noexcept {
     if (code != CUDA_SUCCESS) return Settle(code);
   }
   const ContextGuard guard(stream.context());
+  // The end of another context than the memory's is not told as the end of the memory.
+  if (guard.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
+    return Settle(CUDA_ERROR_INVALID_CONTEXT, kStreamIsOver);
+  }
   if (!guard.ok()) return Settle(guard.result(), guard.advice());
-  code = CheckNotCapturing(stream.get(), kRefusal);
+  code = CheckNotCapturing(stream.get(), kWhileCaptured);
   if (code != CUDA_SUCCESS) return Settle(code, WhyNot(code));
   const RelaxedScope relaxed;
   code = relaxed.result();
@@ -277,7 +336,10 @@ OwnedMemory::Outcome OwnedMemory::TryFreeAtOnce() noexcept {
   if (driver == nullptr) return Settle(code);
   if (range_.context.get() == nullptr) {
     const RelaxedScope relaxed;
-    return Settle(relaxed.ok() ? FreeOfNoContext(*driver, range_.pointer) : relaxed.result());
+    const char* reason = "";
+    code = relaxed.result();
+    if (code == CUDA_SUCCESS) code = FreeOfNoContext(*driver, range_.pointer, &reason);
+    return Settle(code, reason);
   }
   const EndOutcome ended = EndIn(range_.context, [&] {
     return is_host_ ? driver->MemFreeHost(reinterpret_cast<void*>(range_.pointer))

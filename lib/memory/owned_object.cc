@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What Array, TextureObject and SurfaceObject have in common.                          tier: 3
 
@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
+#include "cuguest/status.h"
 #include "lib/context/object_text.h"
 #include "lib/core/driver_access.h"
 #include "lib/core/status_macros.h"

@@ -1,15 +1,20 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/peer_access.h"
 
+#include <algorithm>
+#include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
+#include "cuguest/status.h"
 #include "lib/context/object_text.h"
 #include "lib/context/relaxed_scope.h"
+#include "lib/core/concurrency.h"
 #include "lib/core/driver_access.h"
 #include "lib/core/status_macros.h"
 
@@ -34,6 +39,99 @@ CUresult CallInPair(const ContextRef& context, const ContextRef& peer, const Cal
   return relaxed.result() == CUDA_SUCCESS ? call() : relaxed.result();
 }
 
+// What the objects of one pair share. The driver has one switch for them all.
+struct Pair {
+  ContextRef context;
+  ContextRef peer;
+  unsigned objects = 0;
+  bool is_ours = false;  // one of them has enabled it
+  Pair* next = nullptr;
+};
+
+Pair* g_first = nullptr;  // of the thread that has the turn
+
+// The right to let the driver switch, which one thread has at a time; the others wait for it, with
+// no lock held. Its thread cannot have it twice: in a tool's callback, say. No forked child comes
+// here: there is no driver for one.
+class Turn {
+ public:
+  Turn() noexcept {
+    const Lock lock(s_mutex);
+    if (s_is_taken && s_thread == internal::ThisThreadId()) return;
+    while (s_is_taken) s_changed.wait(s_mutex);
+    s_is_taken = true;
+    s_thread = internal::ThisThreadId();
+    is_ours_ = true;
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn() {
+    if (!is_ours_) return;
+    const Lock lock(s_mutex);
+    s_is_taken = false;
+    s_changed.notify_all();
+  }
+  [[nodiscard]] bool ok() const noexcept { return is_ours_; }
+
+ private:
+  using Lock = std::lock_guard<internal::SharedMutex>;
+
+  static inline internal::SharedMutex s_mutex;
+  static inline internal::SharedConditionVariable s_changed;
+  static inline bool s_is_taken = false;
+  static inline internal::ThreadId s_thread;
+  bool is_ours_ = false;
+};
+
+// Where the pair is, or the end of the list.
+Pair** Find(const ContextRef& context, const ContextRef& peer) noexcept {
+  Pair** place = &g_first;
+  while (*place != nullptr && ((*place)->context != context || (*place)->peer != peer)) {
+    place = &(*place)->next;
+  }
+  return place;
+}
+
+// One object more, if `enable` or somebody else has enabled it. `made` becomes the pair where there
+// was none.
+template <typename Enable>
+CUresult Join(std::unique_ptr<Pair> made, bool* was_enabled, const Enable& enable) noexcept {
+  const Turn turn;
+  if (!turn.ok()) return CUDA_ERROR_ILLEGAL_STATE;
+  Pair** const place = Find(made->context, made->peer);
+  const CUresult code = enable();
+  const bool is_on = code == CUDA_SUCCESS || code == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+  if (!is_on) return code;
+  if (*place == nullptr) *place = made.release();
+  Pair& pair = **place;
+  // Without ids (below CUDA 12.0) what was not enabled is of other contexts than those that were
+  // counted, at the same handles.
+  if (code == CUDA_SUCCESS && pair.context.id() == 0) pair.objects = 0;
+  pair.is_ours |= code == CUDA_SUCCESS;
+  *was_enabled = !pair.is_ours;
+  ++pair.objects;
+  return CUDA_SUCCESS;
+}
+
+// One object less; `disable` is called for the last one of those that had enabled it.
+template <typename Disable>
+CUresult Leave(const ContextRef& context, const ContextRef& peer, const Disable& disable) noexcept {
+  const Turn turn;
+  if (!turn.ok()) return CUDA_ERROR_ILLEGAL_STATE;
+  Pair** const place = Find(context, peer);
+  Pair* const pair = *place;
+  if (pair == nullptr) return CUDA_SUCCESS;  // as above: it was another pair's
+  const bool is_last = pair->objects == 1;
+  CUresult code = is_last && pair->is_ours ? disable() : CUDA_SUCCESS;
+  if (code == CUDA_ERROR_PEER_ACCESS_NOT_ENABLED) code = CUDA_SUCCESS;
+  if (code != CUDA_SUCCESS) return code;
+  --pair->objects;
+  if (!is_last) return CUDA_SUCCESS;
+  *place = pair->next;
+  delete pair;
+  return CUDA_SUCCESS;
+}
+
 }  // namespace
 
 absl::StatusOr<PeerLink> PeerAccess::Query(Device device, Device peer) {
@@ -42,7 +140,9 @@ absl::StatusOr<PeerLink> PeerAccess::Query(Device device, Device peer) {
   int atomics = 0;
   int arrays = 0;
   int rank = 0;
-  CUresult code = driver->DeviceCanAccessPeer(&access, device.get(), peer.get());
+  CUresult code = internal::AskOf(std::min(device.get(), peer.get()), [&] {
+    return driver->DeviceCanAccessPeer(&access, device.get(), peer.get());
+  });
   const auto read = [&](CUdevice_P2PAttribute attribute, int* value) {
     if (code != CUDA_SUCCESS || driver->DeviceGetP2PAttribute == nullptr) return;
     if (device == peer) return;  // of itself: INVALID_DEVICE
@@ -58,11 +158,16 @@ absl::StatusOr<PeerLink> PeerAccess::Query(Device device, Device peer) {
 
 absl::StatusOr<PeerAccess> PeerAccess::Enable(const ContextRef& context, const ContextRef& peer) {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
-  const CUresult code =
-      CallInPair(context, peer, [&] { return driver->CtxEnablePeerAccess(peer.get(), 0); });
-  const bool was_enabled = code == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
-  if (code == CUDA_SUCCESS || was_enabled) return PeerAccess(context, peer, was_enabled);
-  return ToStatus(code, "enable peer access", PairText(context, peer));
+  auto made = std::make_unique<Pair>();
+  made->context = context;
+  made->peer = peer;
+  bool was_enabled = false;
+  const CUresult code = CallInPair(context, peer, [&] {
+    return Join(std::move(made), &was_enabled,
+                [&] { return driver->CtxEnablePeerAccess(peer.get(), 0); });
+  });
+  CUGUEST_RETURN_IF_CUDA_ERROR(code, "enable peer access", PairText(context, peer));
+  return PeerAccess(context, peer, was_enabled);
 }
 
 PeerAccess::~PeerAccess() { static_cast<void>(End()); }
@@ -74,18 +179,18 @@ absl::Status PeerAccess::Disable() {
 
 // Without a text, for the destructor: it must not need memory.
 CUresult PeerAccess::End() noexcept {
-  if (context_.get() != nullptr && !was_enabled_) {
-    CUresult code = CUDA_SUCCESS;
-    const DriverTable* driver = internal::TryDriver(&code);
-    if (driver == nullptr) return code;
-    code = CallInPair(context_, peer_, [&] { return driver->CtxDisablePeerAccess(peer_.get()); });
-    const bool is_over = code == CUDA_SUCCESS || code == CUDA_ERROR_CONTEXT_IS_DESTROYED ||
-                         code == CUDA_ERROR_PEER_ACCESS_NOT_ENABLED ||
-                         code == CUDA_ERROR_DEINITIALIZED;
-    if (!is_over) return code;
+  if (context_.get() == nullptr) return CUDA_SUCCESS;
+  CUresult code = CUDA_SUCCESS;
+  const DriverTable* driver = internal::TryDriver(&code);
+  if (driver == nullptr) return code;
+  code = CallInPair(context_, peer_, [&] {
+    return Leave(context_, peer_, [&] { return driver->CtxDisablePeerAccess(peer_.get()); });
+  });
+  if (code == CUDA_ERROR_CONTEXT_IS_DESTROYED || code == CUDA_ERROR_DEINITIALIZED) {
+    code = Leave(context_, peer_, [] { return CUDA_SUCCESS; });  // with the context it is over
   }
-  Leak();
-  return CUDA_SUCCESS;
+  if (code == CUDA_SUCCESS) Leak();
+  return code;
 }
 
 CUGUEST_END_NAMESPACE

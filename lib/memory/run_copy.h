@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How copies and fills find their context, see Note [Where a copy runs] in copy.h.     tier: 3
+// How copies and fills find their context, see Note [Where a copy runs] in docs/notes.md. tier: 3
 
 #ifndef CUGUEST_LIB_MEMORY_RUN_COPY_H_
 #define CUGUEST_LIB_MEMORY_RUN_COPY_H_
@@ -15,8 +15,7 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/copy.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
-#include "lib/context/capture_check.h"
+#include "cuguest/status.h"
 #include "lib/context/object_text.h"
 #include "lib/context/relaxed_scope.h"
 #include "lib/core/status_macros.h"

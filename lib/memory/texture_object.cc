@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/texture_object.h"
 
@@ -146,6 +146,11 @@ absl::StatusOr<TextureObject> TextureObject::OfMemory(const ContextRef& context,
                             texels.width,   texels.height, texels.pitch};
   }
   const auto text = [&] { return MemoryText(memory, texels); };
+  if (memory.context.get() != nullptr && memory.context != context) {  // entered, and so looked at
+    CUGUEST_RETURN_IF_CUDA_ERROR(
+        memory.context.Check(), text(),
+        absl::StrCat("memory of ", internal::ContextText(memory.context.get())));
+  }
   CUGUEST_ASSIGN_OR_RETURN(OwnedObject object,
                            CreateTexture(context, resource, sampling, nullptr, text));
   return TextureObject(std::move(object));

@@ -1,10 +1,10 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "lib/module/code.h"
 
 #include "absl/strings/str_cat.h"
-#include "cuguest/error.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/status.h"
 #include "lib/context/object_text.h"
 #include "lib/core/error_status.h"
 #include "lib/core/status_macros.h"
@@ -117,8 +117,9 @@ absl::StatusOr<Code::InContext> Code::Enter(const Driver& driver, const ContextR
         DeviceLimits limits;
         CUGUEST_RETURN_IF_CUDA_ERROR(AskDeviceLimits(driver, entered.get(), &limits),
                                      "ask for the limits of a device", ContextText(entered.get()));
-        CUGUEST_ASSIGN_OR_RETURN(const CUmodule module, LoadModule(driver, entered, report));
-        return CodeInContext(module, limits);
+        CodeInContext here(limits);  // before there is a module to own
+        CUGUEST_RETURN_IF_ERROR(LoadModule(driver, entered, report, &here));
+        return here;
       });
 }
 
@@ -145,20 +146,20 @@ absl::StatusOr<Kernel> LoadedCode::GetKernel(std::string_view name) {
 }
 
 // The image is read where nothing is locked, and its bytes and what is not kept are freed there.
-std::uint64_t LoadedCode::RequiredBlock(const std::string& kernel) {
+KernelInImage LoadedCode::InImage(const std::string& kernel) {
   std::optional<CodeImage> image;
-  std::map<std::string, std::uint64_t> read;
-  std::unique_lock<std::mutex> lock(blocks_mutex_);
+  std::map<std::string, KernelInImage> read;
+  std::unique_lock<std::mutex> lock(image_mutex_);
   image = unread_;
   if (image) {
     lock.unlock();
-    read = ImageAccess::RequiredBlocks(*image);
+    read = ImageAccess::Kernels(*image);
     lock.lock();
-    if (unread_) blocks_.swap(read);
+    if (unread_) in_image_.swap(read);
     unread_.reset();
   }
-  const auto found = blocks_.find(kernel);
-  return found != blocks_.end() ? found->second : 0;
+  const auto found = in_image_.find(kernel);
+  return found != in_image_.end() ? found->second : KernelInImage();
 }
 
 absl::StatusOr<FoundFunction> FindFunctionSlowly(const KernelState& kernel,
@@ -172,7 +173,7 @@ absl::StatusOr<FoundFunction> FindFunctionSlowly(const KernelState& kernel,
   auto found = std::make_unique<FunctionInContext>();
   CUGUEST_ASSIGN_OR_RETURN(found->function,
                            kernel.code->FindFunctionHere(*driver, kernel, context, *here));
-  found->required_block = kernel.code->RequiredBlock(kernel.name);
+  found->in_image = kernel.code->InImage(kernel.name);
   CUGUEST_RETURN_IF_CUDA_ERROR(AskFunctionLimits(*driver, found.get()), KernelText("use", kernel),
                                ContextText(context.get()));
   FunctionInContext* const kept = here->Keep(kernel.number, std::move(found));
@@ -186,7 +187,7 @@ KernelCall::KernelCall(const char* doing, const Kernel& kernel, const ContextRef
 absl::Status KernelCall::Enter(const char* doing, const ContextRef& context, Captures captures) {
   if (kernel_ == nullptr) return NoKernel(doing);
   CUGUEST_ASSIGN_OR_RETURN(driver_, Driver::Get());
-  guard_.emplace(context);
+  guard_.emplace(context, Location::Here());
   CUGUEST_RETURN_IF_CUDA_ERROR(guard_->result(), KernelText(doing, *kernel_), guard_->advice());
   if (captures == Captures::kRelaxed) {
     relaxed_.emplace();

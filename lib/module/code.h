@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Code of a Module, or borrowed, and its kernels: what module.h, kernel.h and launch.h stand
 // on.                                                                   tier: 3
@@ -153,20 +153,18 @@ class Code : public std::enable_shared_from_this<Code> {
                                                           const ContextRef& context);
   friend FoundFunction KnownFunction(const KernelState& kernel, const ContextRef& context);
 
-  // These where `context` is current, and captures are relaxed. What is loaded for this
-  // context alone; nullptr if nothing is.
-  virtual absl::StatusOr<CUmodule> LoadModule(const Driver& /*driver*/,
-                                              const ContextRef& /*context*/,
-                                              JitReport* /*report*/) {
-    return nullptr;
+  // These where `context` is current, and captures are relaxed. Gives `here` what is loaded for
+  // this context alone, if anything is.
+  virtual absl::Status LoadModule(const Driver& /*driver*/, const ContextRef& /*context*/,
+                                  JitReport* /*report*/, CodeInContext* /*here*/) {
+    return absl::OkStatus();
   }
   virtual absl::StatusOr<CUfunction> FindFunctionHere(const Driver& driver,
                                                       const KernelState& kernel,
                                                       const ContextRef& context,
                                                       const CodeInContext& here);
 
-  // As PackSizes(), the block that a kernel must be launched with; 0 if any, or nobody knows.
-  virtual std::uint64_t RequiredBlock(const std::string& /*kernel*/) { return 0; }
+  virtual KernelInImage InImage(const std::string& /*kernel*/) { return {}; }
 
   Kernel Share(KernelState* state);
 
@@ -207,12 +205,12 @@ class LoadedCode : public Code {
  private:
   // A kernel that there is, or may be: its handle, if it has one without a context.
   virtual absl::StatusOr<CUkernel> FindKernel(const std::string& name) = 0;
-  std::uint64_t RequiredBlock(const std::string& kernel) override;
+  KernelInImage InImage(const std::string& kernel) override;
 
   const std::string name_;
-  std::mutex blocks_mutex_;
-  std::optional<CodeImage> unread_;              // until a kernel is used
-  std::map<std::string, std::uint64_t> blocks_;  // of the kernels that require one
+  std::mutex image_mutex_;
+  std::optional<CodeImage> unread_;  // until a kernel is used
+  std::map<std::string, KernelInImage> in_image_;
 };
 
 // Finds it in `context` for the first time.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/code_image.h"
 
@@ -203,14 +203,16 @@ const std::vector<std::string>& CodeImage::kernel_names() const {
 }
 bool CodeImage::names_all_kernels() const { return ContentsOf(*data_).contents.names_all; }
 absl::Status CodeImage::Validate() const { return ContentsOf(*data_).damage; }
-std::map<std::string, std::uint64_t> internal::ImageAccess::RequiredBlocks(const CodeImage& image) {
-  std::map<std::string, std::uint64_t> blocks;
-  for (const auto& kernel : ContentsOf(*image.data_).contents.kernels) {
-    const cudaimage::RequiredBlock& block = kernel.second;
-    if (!block.IsAny())
-      blocks.emplace(kernel.first, internal::PackSizes(block.x, block.y, block.z));
+std::map<std::string, internal::KernelInImage> internal::ImageAccess::Kernels(
+    const CodeImage& image) {
+  using cudaimage::KernelContents;
+  std::map<std::string, KernelInImage> kernels;
+  for (const auto& [name, contents] : ContentsOf(*image.data_).contents.kernels) {
+    KernelInImage& kernel = kernels[name];
+    kernel.required_block = PackSizes(contents.block.x, contents.block.y, contents.block.z);
+    if (contents.parameters != KernelContents::kUnknown) kernel.parameters = contents.parameters;
   }
-  return blocks;
+  return kernels;
 }
 
 CUGUEST_END_NAMESPACE

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The code of a Module: a code library, or a module for each context of a driver without code
 // libraries.                                                            tier: 3
@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "cuguest/error.h"
+#include "cuguest/status.h"
 #include "lib/core/status_macros.h"
 #include "lib/module/image_status.h"
 #include "lib/module/jit.h"
@@ -17,24 +17,46 @@ namespace {
 
 class LibraryCode : public LoadedCode {
  public:
-  LibraryCode(const Driver& driver, const CodeImage& image, std::unique_ptr<JitCall> jit,
-              CUlibrary library)
+  // Not loaded yet.
+  LibraryCode(const Driver& driver, const CodeImage& image, const JitOptions& options)
       : LoadedCode(image),
         driver_(driver),
         image_(CanEnumerate() ? std::nullopt : std::make_optional(image)),
-        jit_(std::move(jit)),
-        library_(library) {}
+        jit_(options, driver.version) {}
   ~LibraryCode() override {
     if (library_ == nullptr) return;
     const RelaxedScope relaxed;
     if (relaxed.ok()) static_cast<void>(Unload(driver_));
   }
 
+  absl::Status Load(const CodeImage& image, JitReport* report) {
+    CUresult code = LoadWithLogs(
+        &jit_,
+        [&] {
+          CUlibrary library = nullptr;
+          const CUresult loaded =
+              driver_.LibraryLoadData(&library, image.bytes().data(), jit_.names(), jit_.values(),
+                                      jit_.count(), nullptr, nullptr, 0);
+          if (loaded == CUDA_SUCCESS) library_ = library;
+          return loaded;
+        },
+        [&] { static_cast<void>(Unload(driver_)); });
+    if (report != nullptr) *report = jit_.Report();
+    if (code == CUDA_SUCCESS) code = Check(image);
+    if (code == CUDA_SUCCESS) return absl::OkStatus();
+    absl::Status status = CodeStatus(code, LoadText(image), DevicesText(driver_), jit_.error_log());
+    static_cast<void>(Unload(driver_));  // while captures are relaxed
+    return status;
+  }
+
   // What the driver thinks of the image. It takes any, and says so when it is asked for something:
-  // for whatever kernel, without a context.
-  CUresult Check() const {
-    CUkernel none = nullptr;
-    const CUresult code = driver_.LibraryGetKernel(&none, library_, "no kernel has this name");
+  // for whatever kernel, without a context. For one that it has, if any can be read off it: asking
+  // for another is a call that fails.
+  CUresult Check(const CodeImage& image) const {
+    const std::vector<std::string>& names = image.kernel_names();
+    CUkernel kernel = nullptr;
+    const CUresult code = driver_.LibraryGetKernel(
+        &kernel, library_, names.empty() ? "no kernel has this name" : names.front().c_str());
     return code == CUDA_ERROR_NOT_FOUND ? CUDA_SUCCESS : code;
   }
 
@@ -62,10 +84,9 @@ class LibraryCode : public LoadedCode {
                        JitReport* report) override {
     CUmodule module = nullptr;
     const CUresult code = driver.LibraryGetModule(&module, library_);
-    if (report != nullptr) *report = jit_->Report();
+    if (report != nullptr) *report = jit_.Report();
     if (code == CUDA_SUCCESS) return absl::OkStatus();
-    return CodeStatus(code, "load " + Quoted(name()), PlaceText(driver, context),
-                      jit_->error_log());
+    return CodeStatus(code, "load " + Quoted(name()), PlaceText(driver, context), jit_.error_log());
   }
 
   absl::StatusOr<Variable> FindVariable(const Driver& driver, const ContextRef& context,
@@ -102,7 +123,7 @@ class LibraryCode : public LoadedCode {
     const CUresult code = driver.KernelGetFunction(&function, kernel.kernel);
     if (code == CUDA_SUCCESS) return function;
     return CodeStatus(code, KernelText("use", kernel) + " of " + Quoted(name()),
-                      PlaceText(driver, context), jit_->error_log());
+                      PlaceText(driver, context), jit_.error_log());
   }
 
   bool CanEnumerate() const {
@@ -113,8 +134,8 @@ class LibraryCode : public LoadedCode {
   const Driver& driver_;
   const std::optional<CodeImage> image_;  // where the driver cannot list the kernels
   // Written by the driver while it loads; no document says that it is not later.
-  const std::unique_ptr<JitCall> jit_;
-  CUlibrary library_;  // nullptr once it is unloaded
+  JitCall jit_;
+  CUlibrary library_ = nullptr;  // once it is loaded, and until it is unloaded
 };
 
 class ModuleCode : public LoadedCode {
@@ -152,19 +173,21 @@ class ModuleCode : public LoadedCode {
     return NoSuchKernel(name, this->name(), names);
   }
 
-  absl::StatusOr<CUmodule> LoadModule(const Driver& driver, const ContextRef& context,
-                                      JitReport* report) override {
+  absl::Status LoadModule(const Driver& driver, const ContextRef& context, JitReport* report,
+                          CodeInContext* here) override {
     JitCall jit(options_, driver.version);
-    CUmodule module = nullptr;
     const CUresult code = LoadWithLogs(
         &jit,
         [&] {
-          return driver.ModuleLoadDataEx(&module, image_.bytes().data(), jit.count(), jit.names(),
-                                         jit.values());
+          CUmodule module = nullptr;
+          const CUresult loaded = driver.ModuleLoadDataEx(&module, image_.bytes().data(),
+                                                          jit.count(), jit.names(), jit.values());
+          if (loaded == CUDA_SUCCESS) here->Adopt(module);
+          return loaded;
         },
-        [&] { static_cast<void>(driver.ModuleUnload(module)); });
+        [&] { static_cast<void>(driver.ModuleUnload(here->Adopt(nullptr))); });
     if (report != nullptr) *report = jit.Report();
-    if (code == CUDA_SUCCESS) return module;
+    if (code == CUDA_SUCCESS) return absl::OkStatus();
     return CodeStatus(code, LoadText(image_), PlaceText(driver, context), jit.error_log());
   }
 
@@ -191,25 +214,9 @@ absl::StatusOr<std::shared_ptr<LoadedCode>> LoadLibrary(const Driver& driver,
                                                         const CodeImage& image,
                                                         const JitOptions& options,
                                                         JitReport* report) {
-  auto jit = std::make_unique<JitCall>(options, driver.version);
-  CUlibrary library = nullptr;
-  CUresult code = LoadWithLogs(
-      jit.get(),
-      [&] {
-        return driver.LibraryLoadData(&library, image.bytes().data(), jit->names(), jit->values(),
-                                      jit->count(), nullptr, nullptr, 0);
-      },
-      [&] { static_cast<void>(driver.LibraryUnload(library)); });
-  if (report != nullptr) *report = jit->Report();
-  if (code != CUDA_SUCCESS) return CodeStatus(code, LoadText(image), "", jit->error_log());
-  const std::string log(jit->error_log());
-  const auto loaded = std::make_shared<LibraryCode>(driver, image, std::move(jit), library);
-  code = loaded->Check();
-  if (code != CUDA_SUCCESS) {
-    static_cast<void>(loaded->Unload(driver));  // while captures are relaxed
-    return CodeStatus(code, LoadText(image), "", log);
-  }
-  return std::shared_ptr<LoadedCode>(loaded);
+  const auto code = std::make_shared<LibraryCode>(driver, image, options);
+  CUGUEST_RETURN_IF_ERROR(code->Load(image, report));
+  return std::shared_ptr<LoadedCode>(code);
 }
 
 std::shared_ptr<LoadedCode> MakeModules(const CodeImage& image, const JitOptions& options) {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "lib/module/function_in_context.h"
 
@@ -9,6 +9,16 @@
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
+namespace {
+
+void Raise(std::atomic<int>* most, int value) noexcept {
+  int now = most->load();
+  while (now < value && !most->compare_exchange_weak(now, value)) {
+  }
+}
+
+}  // namespace
+
 CUresult AskMaxDynamicShared(const Driver& driver, FunctionInContext* function) noexcept {
   int bytes = 0;
   const CUresult code = driver.FuncGetAttribute(
@@ -16,6 +26,23 @@ CUresult AskMaxDynamicShared(const Driver& driver, FunctionInContext* function) 
   if (code == CUDA_SUCCESS) {
     function->max_dynamic_shared_bytes.store(bytes, std::memory_order_relaxed);
   }
+  return code;
+}
+
+// Two threads may set it at once, the smaller wish last. So each keeps what it has set before it
+// looks again, and the last one finds either the other's limit or the other's wish.
+CUresult AllowDynamicShared(const Driver& driver, FunctionInContext* function, int bytes) noexcept {
+  constexpr int kTries = 16;  // somebody else may go on lowering it
+  CUresult code = CUDA_SUCCESS;
+  for (int i = 0; i < kTries && code == CUDA_SUCCESS; ++i) {
+    code = AskMaxDynamicShared(driver, function);
+    const int most = std::max(bytes, function->allowed_shared_bytes.load());
+    if (code != CUDA_SUCCESS || most <= function->max_dynamic_shared_bytes.load()) break;
+    code = driver.FuncSetAttribute(function->function,
+                                   CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most);
+    if (code == CUDA_SUCCESS) Raise(&function->allowed_shared_bytes, most);
+  }
+  if (code == CUDA_SUCCESS) Raise(&function->allowed_shared_bytes, bytes);
   return code;
 }
 
@@ -102,8 +129,7 @@ CUresult AskComputeCapability(const Driver& driver, CUdevice* device, int* capab
   return code;
 }
 
-CodeInContext::CodeInContext(CUmodule module, const DeviceLimits& limits)
-    : table_(new Table{module, limits, {}}) {}
+CodeInContext::CodeInContext(const DeviceLimits& limits) : table_(new Table{nullptr, limits, {}}) {}
 
 void CodeInContext::TableEnd::operator()(Table* table) const noexcept {
   CUresult code = CUDA_SUCCESS;

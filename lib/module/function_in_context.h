@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a kernel is in one context, and how it is found there.           tier: 3
 
@@ -42,19 +42,30 @@ struct DeviceLimits {
   int cluster_launch = 0;
 };
 
+// What its image says of a kernel.
+struct KernelInImage {
+  static constexpr std::size_t kUnknown = ~std::size_t{0};
+
+  // As PackSizes(): the only block that the kernel takes beside one of a single thread; 0 if it
+  // takes others, or nobody knows.
+  std::uint64_t required_block = 0;
+  std::size_t parameters = kUnknown;  // how many it takes
+};
+
 struct FunctionInContext {
   CUfunction function = nullptr;
   const DeviceLimits* device = nullptr;
   int max_threads_per_block = 0;
   int static_shared_bytes = 0;
   // Changes with SetMaxDynamicSharedBytes(), and behind our back with cuFuncSetAttribute: to
-  // be asked again (AskMaxDynamicShared) before a launch is refused for it.
+  // be asked again (AskMaxDynamicShared) before a launch is refused for it, and before one that a
+  // capture would be lost with.
   std::atomic<int> max_dynamic_shared_bytes{0};
-  // As PackSizes(): the only block that the kernel takes beside one of a single thread; 0 if it
-  // takes others, or nobody knows.
-  std::uint64_t required_block = 0;
-  // As PackSizes(): what the grid must be a multiple of; 0 if nothing. Changes with
-  // cuFuncSetAttribute, unless the kernel was compiled with it.
+  // The most that SetMaxDynamicSharedBytes() was asked for, which stays allowed.
+  std::atomic<int> allowed_shared_bytes{0};
+  KernelInImage in_image;
+  // As PackSizes(): what the grid must be a multiple of; 0 if nothing. Changes behind our back with
+  // cuFuncSetAttribute, unless the kernel was compiled with it: to be asked again likewise.
   std::atomic<std::uint64_t> required_cluster{0};
 };
 
@@ -80,11 +91,17 @@ CUresult AskFunctionLimits(const Driver& driver, FunctionInContext* function) no
 CUresult AskChangingLimits(const Driver& driver, FunctionInContext* function) noexcept;
 CUresult AskMaxDynamicShared(const Driver& driver, FunctionInContext* function) noexcept;
 
-// A kernel's own parameters, each as a Place with an offset and a size. The driver needs no context
-// for that, and invalidates no capture (cudasim/test/library_facts_test.cc).
+// Sets the limit to `bytes`, or what others were allowed if that is more; nothing if it is as much.
+// The driver has cuFuncSetAttribute.
+CUresult AllowDynamicShared(const Driver& driver, FunctionInContext* function, int bytes) noexcept;
+
+// A kernel's own parameters, each as a Place with an offset and a size: `count` of them, or all if
+// that is KernelInImage::kUnknown, where a call that fails says that there are no more. The driver
+// needs no context for that, and invalidates no capture (cudasim/test/library_facts_test.cc).
 template <typename Place>
-CUresult AskParams(const Driver& driver, CUfunction function, std::vector<Place>* places) {
-  for (;;) {
+CUresult AskParams(const Driver& driver, CUfunction function, std::size_t count,
+                   std::vector<Place>* places) {
+  while (places->size() != count) {
     Place place = {};
     const CUresult code =
         driver.FuncGetParamInfo(function, places->size(), &place.offset, &place.size);
@@ -92,18 +109,22 @@ CUresult AskParams(const Driver& driver, CUfunction function, std::vector<Place>
     if (code != CUDA_SUCCESS) return code;
     places->push_back(place);
   }
+  return CUDA_SUCCESS;
 }
 
 // What a code is in one context: its functions by the numbers of their kernels, and, where
 // the driver has modules only, the module they are of. The value of a PerContext.
 class CodeInContext {
  public:
-  // `module` is owned; nullptr if the functions come from elsewhere.
-  CodeInContext(CUmodule module, const DeviceLimits& limits);
+  // Without a module: the functions come from elsewhere, unless it adopts one.
+  explicit CodeInContext(const DeviceLimits& limits);
   CodeInContext(CodeInContext&&) noexcept = default;
   CodeInContext& operator=(CodeInContext&&) = delete;
   ~CodeInContext() = default;
-  void Leak() noexcept { table_->module = nullptr; }  // it is gone with its context
+  void Leak() noexcept { static_cast<void>(Adopt(nullptr)); }  // it is gone with its context
+
+  // Owns `module`, and returns what it owned before.
+  CUmodule Adopt(CUmodule module) noexcept { return std::exchange(table_->module, module); }
 
   [[nodiscard]] CUmodule module() const noexcept { return table_->module; }
 

@@ -1,11 +1,11 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "lib/module/image_status.h"
 
 #include <new>
 
 #include "absl/strings/str_cat.h"
-#include "cuguest/error.h"
+#include "cuguest/status.h"
 #include "lib/context/object_text.h"
 #include "lib/core/error_status.h"
 #include "lib/core/image_namespace.h"
@@ -48,6 +48,27 @@ std::string PlaceText(const Driver& driver, const ContextRef& context) {
   if (AskComputeCapability(driver, &device, &capability) == CUDA_SUCCESS) {
     absl::StrAppend(&text, " on device ", device, " (compute capability ", capability / 10, ".",
                     capability % 10, ")");
+  }
+  return text;
+}
+
+std::string DevicesText(const Driver& driver) {
+  std::string text;
+  int count = 0;
+  if (driver.DeviceGetCount(&count) != CUDA_SUCCESS) return text;
+  for (int i = 0; i < count; ++i) {
+    CUdevice device = 0;
+    int major = 0;
+    int minor = 0;
+    CUresult code = driver.DeviceGet(&device, i);
+    if (code == CUDA_SUCCESS) {
+      code = AskEach(driver.DeviceGetAttribute, device,
+                     {{CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &major},
+                      {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &minor}});
+    }
+    if (code != CUDA_SUCCESS) return text;
+    absl::StrAppend(&text, i == 0 ? "for device " : ", ", i, " (compute capability ", major, ".",
+                    minor, ")");
   }
   return text;
 }

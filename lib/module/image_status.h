@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a Module asks of its image, and what is said of code that cannot be used. tier: 3
 
@@ -7,7 +7,6 @@
 
 #include <cuda.h>
 
-#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -19,13 +18,13 @@
 #include "cuguest/context_ref.h"
 #include "cuguest/driver.h"
 #include "cuguest/export.h"
+#include "lib/module/function_in_context.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
 // What a Module asks of its image beyond what everybody may ask.
 struct ImageAccess {
-  // Of the kernels that must be launched with one block, as PackSizes().
-  static std::map<std::string, std::uint64_t> RequiredBlocks(const CodeImage& image);
+  static std::map<std::string, KernelInImage> Kernels(const CodeImage& image);
 };
 
 // A compiler's or linker's log behind an error, on lines of its own; empty if it is.
@@ -44,6 +43,10 @@ absl::Status CheckName(std::string_view doing, std::string_view name);
 
 // "context 0x5581 on device 0 (compute capability 9.0)". The context is current.
 std::string PlaceText(const Driver& driver, const ContextRef& context);
+
+// "for device 0 (compute capability 9.0), 1 (compute capability 9.0)": of what is loaded for all.
+// Empty if the driver does not say.
+std::string DevicesText(const Driver& driver);
 
 // The doing of loading the image, and of finding a variable in it.
 std::string LoadText(const CodeImage& image);

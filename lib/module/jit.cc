@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "lib/module/jit.h"
 
@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "cuguest/error.h"
 #include "cuguest/internal/toolkit.h"
+#include "cuguest/status.h"
 #include "lib/core/driver_release.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE

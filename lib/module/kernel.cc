@@ -1,11 +1,11 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/kernel.h"
 
 #include <climits>
 
 #include "absl/strings/str_cat.h"
-#include "cuguest/error.h"
+#include "cuguest/status.h"
 #include "lib/core/status_macros.h"
 #include "lib/module/code.h"
 #include "lib/module/image_status.h"
@@ -111,13 +111,11 @@ absl::Status Kernel::SetMaxDynamicSharedBytes(const ContextRef& context, std::si
   const KernelCall call("use", *this, context, kRelaxed);
   CUGUEST_RETURN_IF_ERROR(call.status());
   const auto [driver, kernel, function] = call.here();
-  CUGUEST_ASSIGN_OR_RETURN(const auto set, driver.Require(&Driver::FuncSetAttribute));
+  CUGUEST_RETURN_IF_ERROR(driver.Require(&Driver::FuncSetAttribute).status());
   CUresult code = CUDA_ERROR_INVALID_VALUE;
   if (bytes <= INT_MAX) {
-    code = set(function.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-               static_cast<int>(bytes));
+    code = internal::AllowDynamicShared(driver, &function, static_cast<int>(bytes));
   }
-  if (code == CUDA_SUCCESS) code = internal::AskMaxDynamicShared(driver, &function);
   CUGUEST_RETURN_IF_CUDA_ERROR(
       code, KernelText("use", kernel),
       absl::StrCat(bytes, " bytes of dynamic shared memory beside ", function.static_shared_bytes,
@@ -132,8 +130,9 @@ absl::StatusOr<std::vector<KernelParameter>> Kernel::Parameters(const ContextRef
   const auto [driver, kernel, function] = call.here();
   CUGUEST_RETURN_IF_ERROR(driver.Require(&Driver::FuncGetParamInfo).status());
   std::vector<KernelParameter> parameters;
-  CUGUEST_RETURN_IF_CUDA_ERROR(internal::AskParams(driver, function.function, &parameters),
-                               KernelText("use", kernel));
+  CUGUEST_RETURN_IF_CUDA_ERROR(
+      internal::AskParams(driver, function.function, function.in_image.parameters, &parameters),
+      KernelText("use", kernel));
   return parameters;
 }
 

@@ -1,11 +1,11 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/module.h"
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
+#include "cuguest/status.h"
 #include "lib/context/relaxed_scope.h"
 #include "lib/core/error_status.h"
 #include "lib/core/status_macros.h"
@@ -127,6 +127,8 @@ const std::string& Module::name() const noexcept {
 
 absl::StatusOr<Kernel> Module::GetKernel(std::string_view name) const {
   if (code_ == nullptr) return NoModule("get kernel " + Quoted(name));
+  // No forked child, where another thread of the parent's may have had the lock.
+  CUGUEST_RETURN_IF_ERROR(Driver::GetInitialized().status());
   const RelaxedScope relaxed;
   CUGUEST_RETURN_IF_CUDA_ERROR(relaxed.result(), "get a kernel");
   return code_->GetKernel(name);

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # Sets cuguest_TOOLKIT_INCLUDE, the directory of cuda.h, unless it is set: where the embedder's CMake found
 # the toolkit, $CUDA_PATH, beside nvcc, the compiler's path, ${cuguest_TOOLKIT_FALLBACK}, /usr/local/cuda.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What nearly every source of the library includes: read once for all of them, it saves more
 // than half of the time that they take to compile without optimisation. Each includes what it

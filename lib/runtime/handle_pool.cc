@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/internal/handle_pool.h"
 
@@ -10,13 +10,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "cuguest/device_view.h"
-#include "cuguest/error.h"
 #include "cuguest/internal/incarnation.h"
-#include "lib/context/capture_check.h"
+#include "cuguest/internal/stream_kind.h"
+#include "cuguest/memory.h"
+#include "cuguest/status.h"
 #include "lib/context/object_text.h"
 #include "lib/context/relaxed_scope.h"
 #include "lib/core/concurrency.h"
 #include "lib/core/status_macros.h"
+#include "lib/stream/stream_call.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 namespace {
@@ -170,7 +172,7 @@ absl::Status HandleScope::Enter(const HandleRequest& request, const char* file, 
   if (!pool_) {
     CUGUEST_ASSIGN_OR_RETURN(pool_, pools_.PoolOf(context_));
   }
-  if (IsLegacy(request.stream.get()) || request.work_area != nullptr) {
+  if (MeansCurrent(request.stream.get()) || request.work_area != nullptr) {
     CUGUEST_RETURN_IF_ERROR(Check(request));
   }
   slot_.reset(pool_->TakeIdle(request.kind));
@@ -193,12 +195,23 @@ absl::Status HandleScope::Check(const HandleRequest& request) const {
         absl::StrCat("for ", StreamText(stream), " of ", ContextText(context_.get()),
                      code == kRefusal ? ", while a blocking stream of it captures" : ""));
   }
+  // There is none in a green context.
+  if (stream == CU_STREAM_PER_THREAD) {
+    CUGUEST_RETURN_IF_ERROR(StreamStatus(CheckNotCapturing(stream, CUDA_SUCCESS),
+                                         absl::StrCat("borrow ", pools_.type_.what).c_str(),
+                                         request.stream));
+  }
   if (request.work_area == nullptr || request.work_area->bytes == 0) return absl::OkStatus();
   const MemoryRange& area = *request.work_area;
   if (area.device != pool_->device()) {
     return absl::InvalidArgumentError(
         absl::StrCat("borrow ", pools_.type_.what, " on device ", pool_->device().get(),
                      ": the work area is memory of device ", area.device.get()));
+  }
+  if (area.context.get() != nullptr && area.context != context_) {  // which is current, and alive
+    CUGUEST_RETURN_IF_CUDA_ERROR(area.context.Check(), absl::StrCat("borrow ", pools_.type_.what),
+                                 absl::StrCat("the work area is memory of ",
+                                              ContextText(area.context.get()), ", which is over"));
   }
   if (area.pointer % kWorkAreaAlignment != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -224,7 +237,10 @@ void HandleScope::End(absl::Status* why) {
     *why = ToStatus(life, "put back", pools_.type_.what);
   }
   pool_->GiveBack(slot_.release(), put_back != PutBack::kFailed);
-  if (is_current && put_back == PutBack::kUnchanged) guard_.LeaveSeen();
+  if (!is_current || put_back != PutBack::kUnchanged) return;
+  const CUresult code = relaxed_->Restore();
+  if (why != nullptr) why->Update(ToStatus(code, "restore the stream-capture mode"));
+  guard_.scope_.LeaveSeen();
 }
 
 absl::Status HandleScope::Reassert() {
@@ -254,6 +270,11 @@ absl::Status HandleScope::CheckOperand(CUdeviceptr pointer, std::size_t bytes) c
   const auto view = DeviceView<const std::byte>::Borrow(pointer, bytes);
   if (!view.ok()) return view.status();
   if (view->empty() || view->device() == pool_->device()) return absl::OkStatus();
+  CUGUEST_ASSIGN_OR_RETURN(const MemoryDescription memory, Describe(pointer));
+  // With unified addressing, as on all devices of 64-bit systems, every device reaches these.
+  if (memory.kind == MemoryKind::kPinnedHost || memory.kind == MemoryKind::kManaged) {
+    return absl::OkStatus();
+  }
   return absl::InvalidArgumentError(absl::StrCat(
       "check an operand: 0x", absl::Hex(pointer), " is memory of device ", view->device().get(),
       ", and the scope works on device ", pool_->device().get(), ": copy it there first"));

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/internal/toolkit_library.h"
 
@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "cuguest/error.h"
+#include "cuguest/status.h"
 #include "lib/core/code_table.h"
 #include "lib/core/driver_access.h"
 #include "lib/core/error_status.h"
@@ -157,8 +157,11 @@ const Codes& CodesOf(Library library) noexcept { return kCodes[static_cast<int>(
 // Source: test/process/lost_device_test.cc.
 CUresult StickyError() noexcept {
   const DriverTable* const driver = g_driver.load(std::memory_order_acquire);
+  CUcontext current = nullptr;
   unsigned long long id = 0;
-  const CUresult code = driver == nullptr ? CUDA_SUCCESS : ReadId(*driver, nullptr, &id);
+  CUresult code = driver == nullptr ? CUDA_SUCCESS : driver->CtxGetCurrent(&current);
+  // Not by the handle, which has an id after such an error, too.
+  if (code == CUDA_SUCCESS && current != nullptr) code = ReadId(*driver, nullptr, &id);
   return IsSticky(code) ? code : CUDA_SUCCESS;
 }
 

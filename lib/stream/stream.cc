@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/stream.h"
 
@@ -9,12 +9,13 @@
 #include "cuguest/acquire.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
+#include "cuguest/status.h"
 #include "lib/context/object_text.h"
 #include "lib/context/relaxed_scope.h"
 #include "lib/core/driver_access.h"
 #include "lib/core/status_macros.h"
 #include "lib/stream/stream_call.h"
+#include "lib/stream/stream_use.h"
 
 CUGUEST_BEGIN_NAMESPACE
 namespace {
@@ -100,7 +101,7 @@ CUresult CheckLife(const ContextRef& context) noexcept {
 StreamCall::StreamCall(const DriverTable& driver, const StreamRef& stream) noexcept {
   const ContextRef& context = stream.context();
   const bool is_entered = context.get() != nullptr && MeansCurrent(stream.get());
-  result_ = is_entered ? guard_.emplace(context).result() : CheckLife(context);
+  result_ = is_entered ? guard_.emplace(context, Location::Here()).result() : CheckLife(context);
   if (result_ != CUDA_SUCCESS || driver.StreamGetCaptureInfo == nullptr) return;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   result_ = driver.StreamGetCaptureInfo(stream.get(), &status, &capture_.id);
@@ -187,8 +188,9 @@ Stream::~Stream() { Destroy(); }
 // Destroys what its context has not taken along.
 void Stream::Destroy() noexcept {
   if (get() == nullptr || context().Check() != CUDA_SUCCESS) return;
+  internal::EndOfStream end(ref_);
   // Not null: the check has used it.
-  static_cast<void>(internal::ResolvedDriver().StreamDestroy(get()));
+  if (internal::ResolvedDriver().StreamDestroy(get()) != CUDA_SUCCESS) end.Undo();
 }
 
 absl::Status Stream::Release() {
@@ -197,7 +199,11 @@ absl::Status Stream::Release() {
   const StreamRef ref = ref_;
   const StreamCall in(*driver, ref);
   CUresult code = in.refusal();
-  if (code == CUDA_SUCCESS) code = driver->StreamDestroy(ref.get());
+  if (code == CUDA_SUCCESS) {
+    internal::EndOfStream end(ref);
+    code = driver->StreamDestroy(ref.get());
+    if (code != CUDA_SUCCESS) end.Undo();
+  }
   // The process is ending, and the driver has taken everything back.
   if (code == CUDA_ERROR_DEINITIALIZED) code = CUDA_SUCCESS;
   if (code == CUDA_SUCCESS || code == CUDA_ERROR_CONTEXT_IS_DESTROYED) static_cast<void>(Leak());
@@ -208,10 +214,19 @@ absl::StatusOr<Event> Event::Create(const ContextRef& context, unsigned flags) {
   CUGUEST_ASSIGN_OR_RETURN(const Driver* const driver, Driver::Get());
   const ContextGuard guard(context);
   if (!guard.ok()) return ToStatus(guard);
+  constexpr char kDoing[] = "create an event";
+  const std::string object =
+      absl::StrCat(ContextText(context.get()), ", flags 0x", absl::Hex(flags));
+  // With CU_EVENT_INTERPROCESS others would record it, and what is known of its captures be wrong.
+  constexpr unsigned kFlags = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING;
+  if ((flags & ~kFlags) != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(kDoing, ", ", object,
+                     ": only CU_EVENT_DISABLE_TIMING and CU_EVENT_BLOCKING_SYNC can be asked for; "
+                     "create an event for other processes by cuEventCreate"));
+  }
   CUevent event = nullptr;
-  CUGUEST_RETURN_IF_CUDA_ERROR(
-      driver->EventCreate(&event, flags), "create an event",
-      absl::StrCat(ContextText(context.get()), ", flags 0x", absl::Hex(flags)));
+  CUGUEST_RETURN_IF_CUDA_ERROR(driver->EventCreate(&event, flags), kDoing, object);
   return Event(State{event, context, Recorded::kNever, 0});
 }
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What comes before a driver call on a stream or an event: is its context alive, is it
 // current where it must be, and what captures?

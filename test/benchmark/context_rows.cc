@@ -1,9 +1,10 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Guards, and finding the context to work in, beside the driver's calls that do the same.
 
 #include <benchmark/benchmark.h>
 #include <cuda.h>
+#include <dlfcn.h>
 
 #include <memory>
 
@@ -13,6 +14,7 @@
 #include "cuguest/context_ref.h"
 #include "cuguest/device.h"
 #include "test/benchmark/table.h"
+#include "test/support/files.h"
 
 namespace cuguest_benchmark {
 namespace {
@@ -32,9 +34,30 @@ const Device kFirst = Device::Borrow(0);
 
 // What guards call, elided and not.
 constexpr char kCallsOfHandle[] = "query, query";
-constexpr char kCallsOfRef[] = "`cuCtxGetId`, query";
-constexpr char kSwitchesOfHandle[] = "query, push, pop";
-constexpr char kSwitchesOfRef[] = "query, `cuCtxGetId`, push, pop";
+constexpr char kCallsOfRef[] = "query, `cuCtxGetId`, query";
+constexpr char kSwitchesOfHandle[] = "query, push, pop, query";
+constexpr char kSwitchesOfRef[] = "query, `cuCtxGetId`, push, pop, query";
+
+// A library of guard_plugin.cc.
+struct Plugin {
+  void (*enter)(CUcontext, int);
+  int (*enter_and_ask)(CUcontext, int);
+};
+const Plugin& ThePlugin() {
+  static const Plugin s_plugin = [] {
+    void* const library = dlopen(cuguest_test::FindBeside("test/benchmark_guard_plugin.so").c_str(),
+                                 RTLD_NOW | RTLD_LOCAL);
+    REQUIRE(library != nullptr);
+    Plugin plugin;
+    plugin.enter = reinterpret_cast<decltype(plugin.enter)>(dlsym(library, "EnterAndLeave"));
+    plugin.enter_and_ask =
+        reinterpret_cast<decltype(plugin.enter_and_ask)>(dlsym(library, "EnterAskAndLeave"));
+    return plugin;
+  }();
+  return s_plugin;
+}
+constexpr char kInPlugin[] = "`ContextGuard(handle)` in a library that was loaded";
+constexpr char kAskedInPlugin[] = "the same, and `ok()`";
 
 // Of the user's context.
 struct Objects {
@@ -78,8 +101,9 @@ Group Guards(const char* title, CUcontext current) {
       AskWhatIsCurrent(driver);
       AskWhatIsCurrent(driver);
     });
-    group.Add(kCallsOfRef, [&driver](std::size_t) {
-      AskForId(nullptr);
+    group.Add(kCallsOfRef, [&driver, user](std::size_t) {
+      AskWhatIsCurrent(driver);
+      AskForId(user);
       AskWhatIsCurrent(driver);
     });
   } else {
@@ -87,6 +111,7 @@ Group Guards(const char* title, CUcontext current) {
       CUcontext popped;
       driver.CtxPushCurrent(user);
       driver.CtxPopCurrent(&popped);
+      AskWhatIsCurrent(driver);
     };
     group.Add(kSwitchesOfHandle, [&driver, enter_and_leave](std::size_t) {
       AskWhatIsCurrent(driver);
@@ -108,6 +133,10 @@ Group Guards(const char* title, CUcontext current) {
   group.Add("`ContextGuard(ContextRef)`", [ref](std::size_t) { const ContextGuard guard(ref); });
   group.Add("`ContextGuard`, `kAlwaysPush`",
             [user](std::size_t) { const ContextGuard guard(user, GuardMode::kAlwaysPush); });
+  group.rows.push_back({kInPlugin, [user](int, int times) { ThePlugin().enter(user, times); }});
+  group.rows.push_back({kAskedInPlugin, [user](int, int times) {
+                          REQUIRE(ThePlugin().enter_and_ask(user, times) == times);
+                        }});
   return group;
 }
 
@@ -159,14 +188,16 @@ Rows Make() {
        {kCurrent, "`ContextGuard(handle)`", 16, 0.05},
        {kCurrent, "`ContextGuard(ContextRef)`", 1, 0.95},
        {kCurrent, "`ContextGuard(ContextRef)`", 16, 0.05},
-       {kCurrent, "`ContextGuard`, `kAlwaysPush`", 1, 1.75},
-       {kOther, "`ContextGuard(handle)`", 1, 1.55},
-       {kOther, "`ContextGuard(ContextRef)`", 1, 1.9},
+       {kCurrent, "`ContextGuard`, `kAlwaysPush`", 1, 1.95},
+       {kOther, "`ContextGuard(handle)`", 1, 1.95},
+       {kOther, "`ContextGuard(ContextRef)`", 1, 2.3},
+       {kOther, "`ContextGuard(handle)`", 16, 1.55},
+       {kOther, "`ContextGuard(ContextRef)`", 16, 2.1},
        {kCurrent, "`ContextGuard(handle)`", 1, 1.6, kCallsOfHandle},
        {kCurrent, "`ContextGuard(ContextRef)`", 1, 1.3, kCallsOfRef},
        {kCurrent, "`ContextGuard(ContextRef)`", 16, 1.4, kCallsOfRef},
-       {kOther, "`ContextGuard(handle)`", 1, 1.3, kSwitchesOfHandle},
-       {kOther, "`ContextGuard(ContextRef)`", 1, 1.3, kSwitchesOfRef}},
+       {kOther, "`ContextGuard(handle)`", 1, 1.4, kSwitchesOfHandle},
+       {kOther, "`ContextGuard(ContextRef)`", 1, 1.4, kSwitchesOfRef}},
       objects};
 }
 

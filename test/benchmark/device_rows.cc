@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A device for a scope, beside the idioms of the runtime: those of the static runtime, which nvcc
 // links unless it is told otherwise, and those of the shared one.
@@ -9,21 +9,21 @@
 
 #include <string>
 
+#include "cudasim/sim.h"
 #include "cuguest/acquired_guard.h"
 #include "cuguest/device.h"
 #include "cuguest/runtime/device_guard.h"
-#include "cuguest/testing/sim.h"
 #include "test/benchmark/static_runtime.h"
 #include "test/benchmark/table.h"
 
 namespace cuguest_benchmark {
 namespace {
 
+using cudasim::Sim;
 using cuguest::AcquiredGuard;
 using cuguest::Device;
 using cuguest::Driver;
 using cuguest::runtime::DeviceGuard;
-using cuguest::testing::Sim;
 
 const Device kFirst = Device::Borrow(0);
 constexpr char kCallsOfGuard[] = "what `DeviceGuard` calls";
@@ -88,7 +88,8 @@ Group OfDevice(const char* title, CUcontext current, bool sets) {
   }
   group.Add(kCallsOfGuard, [](std::size_t) {
     CUcontext context = nullptr;
-    AskForId(nullptr);
+    TheWorld().driver->CtxGetCurrent(&context);
+    AskForId(context);
     TheWorld().driver->CtxGetCurrent(&context);
     benchmark::DoNotOptimize(context);
   });

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "test/benchmark/harness.h"
 
@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "cudasim/sim.h"
 #include "cuguest/device.h"
-#include "cuguest/testing/sim.h"
 
 namespace cuguest_benchmark {
 
@@ -29,9 +29,9 @@ const Driver* FindDriver() {
     std::printf("no driver: %s\n", std::string(driver.status().message()).c_str());
     return nullptr;
   }
-  std::printf("%s driver, CUDA %d.%d, %s\n",
-              cuguest::testing::Sim::IsActive() ? "simulated" : "real", (*driver)->version / 1000,
-              (*driver)->version % 1000 / 10, Device::Borrow(0).Name().value_or("?").c_str());
+  std::printf("%s driver, CUDA %d.%d, %s\n", cudasim::Sim::IsActive() ? "simulated" : "real",
+              (*driver)->version / 1000, (*driver)->version % 1000 / 10,
+              Device::Borrow(0).Name().value_or("?").c_str());
   return *driver;
 }
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the benchmarks share: which driver is measured, how each thing is repeated, and
 // the figure that is taken from the repetitions.

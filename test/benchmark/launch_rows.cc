@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Launches, beside cuLaunchKernel of the same kernel with the same parameters. The kernel has
 // hardly anything to do: its launch is what is waited for.
@@ -7,6 +7,7 @@
 
 #include <memory>
 
+#include "cudasim/sim.h"
 #include "cuguest/code_image.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/device_buffer.h"
@@ -14,7 +15,6 @@
 #include "cuguest/launch.h"
 #include "cuguest/module.h"
 #include "cuguest/stream.h"
-#include "cuguest/testing/sim.h"
 #include "cuguest/typed_kernel.h"
 #include "kernels/launch.h"
 #include "test/benchmark/table.h"
@@ -78,8 +78,7 @@ void LaunchPacked(const Objects& objects) {
 constexpr char kCallsOfLaunch[] = "`cuCtxGetId`, `cuLaunchKernel`";
 
 Rows Make() {
-  cuguest::testing::Sim::RegisterKernel(
-      "count_up", [](const cuguest::testing::SimLaunch&) { return CUDA_SUCCESS; });
+  cudasim::Sim::RegisterKernel("count_up", [](const cudasim::SimLaunch&) { return CUDA_SUCCESS; });
   const auto objects = std::make_shared<Objects>();
   const Objects& all = *objects;
   // A batch is fewer than the driver queues before it waits.

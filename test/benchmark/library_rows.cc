@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the bridge to the toolkit's libraries costs: a scope that borrows a handle or a plan, and a
 // product of two matrices in a user's context beside the same one in a plain program of the
@@ -14,6 +14,7 @@
 #include <memory>
 #include <vector>
 
+#include "cudasim/sim.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/copy.h"
@@ -21,12 +22,12 @@
 #include "cuguest/runtime/cublas.h"
 #include "cuguest/runtime/cufft.h"
 #include "cuguest/stream.h"
-#include "cuguest/testing/sim.h"
 #include "test/benchmark/table.h"
 
 namespace cuguest_benchmark {
 namespace {
 
+using cudasim::Sim;
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
 using cuguest::DeviceBuffer;
@@ -37,7 +38,6 @@ using cuguest::runtime::CublasScope;
 using cuguest::runtime::CufftLayout;
 using cuguest::runtime::CufftPlans;
 using cuguest::runtime::CufftScope;
-using cuguest::testing::Sim;
 
 constexpr int kSamples = 1024;
 
@@ -146,7 +146,9 @@ void CallAsScope(const Own& own) {
   cublasMath_t math = CUBLAS_DEFAULT_MATH;
   cublasAtomicsMode_t atomics = CUBLAS_ATOMICS_NOT_ALLOWED;
   int multiprocessors = 0;
-  AskForId(nullptr);
+  CUcontext context = nullptr;
+  TheWorld().driver->CtxGetCurrent(&context);
+  AskForId(context);
   TheWorld().driver->ThreadExchangeStreamCaptureMode(&mode);
   cublasSetStream(own.handle, own.stream.get());
   AskForId(nullptr);

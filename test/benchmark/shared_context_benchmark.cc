@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What taking and releasing a reference to a context costs: SharedContext beside the driver's
 // own cuCtxAttach and cuCtxDetach, from 1, 4 and 16 threads that all share one context. It
@@ -29,18 +29,18 @@
 #include <thread>
 #include <vector>
 
+#include "cudasim/sim.h"
 #include "cuguest/driver.h"
 #include "cuguest/shared_context.h"
-#include "cuguest/testing/sim.h"
 #include "test/benchmark/harness.h"
 #include "test/support/raw_driver.h"
 #include "test/support/scenario.h"
 
 namespace {
 
+using cudasim::Sim;
 using cuguest::Driver;
 using cuguest::SharedContext;
-using cuguest::testing::Sim;
 using cuguest_benchmark::kThreads;
 
 // What every thread works with. Filled before the first measurement.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The static CUDA runtime of a library of its own, beside the shared one that the benchmark is
 // linked with. What it calls is reached in the same way as what is shared: by a pointer.

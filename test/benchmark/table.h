@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One table for the whole library: each operation beside what people write today, in one run, in
 // groups whose first row is what the others are compared with.

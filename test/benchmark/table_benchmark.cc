@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Measures every row, and prints one table as Markdown. With --check it fails if a promise is not
 // kept (on a real driver; the simulation's times mean nothing, and there the table has the driver
@@ -25,20 +25,20 @@
 #include <thread>
 #include <vector>
 
+#include "cudasim/sim.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/device.h"
 #include "cuguest/primary_context.h"
-#include "cuguest/testing/sim.h"
 #include "test/benchmark/harness.h"
 #include "test/benchmark/table.h"
 
 namespace cuguest_benchmark {
 namespace {
 
+using cudasim::Sim;
 using cuguest::ContextRef;
 using cuguest::Device;
 using cuguest::PrimaryContext;
-using cuguest::testing::Sim;
 
 World g_world;
 

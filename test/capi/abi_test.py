@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """abi_test.py SOURCE_ROOT [--fix]
 
 The ABI of the C API is what abi.xml says: the functions of cuguest/c.h with the versions that lib/exports.map

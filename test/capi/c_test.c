@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // cuguest/c.h from C99, without <cuda.h>: what it does, and what it does with bad input, which
 // gives a code, never crashes, and loses nothing.
@@ -13,6 +13,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <time.h>
 
 #include "test/capi/c_test.h"
 
@@ -25,6 +26,7 @@ enum {
   INVALID_DEVICE = 101,
   INVALID_CONTEXT = 201,
   ILLEGAL_STATE = 401,
+  NOT_READY = 600,
   CONTEXT_IS_DESTROYED = 709
 };
 enum { DEPTH = 64 };
@@ -171,6 +173,33 @@ static void a_guard_by_reference_refuses_what_is_over(void) {
   CHECK(cuguest_guard_enter_ref(&guard, &ref, CUGUEST_ELIDE, CUGUEST_HERE) == CONTEXT_IS_DESTROYED);
   CHECK(STACK_IS_EMPTY());
   CHECK(cuguest_guard_leave(&guard) == ILLEGAL_STATE);
+}
+
+static void a_cleared_reference_names_none(void) {
+  context_t a;
+  cuguest_ref ref;
+  cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
+  cuguest_residency residency = CUGUEST_INIT(cuguest_residency);
+  int i;
+  begin();
+  a = make_context();
+  CHECK(driver.push(a) == 0);
+  ref = ref_of(a);
+  for (i = 0; i < 2; ++i) { /* the thread learns that it is mostly current */
+    CHECK(cuguest_guard_enter_ref(&guard, &ref, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+    CHECK(cuguest_guard_leave(&guard) == 0);
+  }
+  ref.context = NULL;
+  CHECK(cuguest_ref_check(&ref) == INVALID_CONTEXT);
+  CHECK(cuguest_guard_enter_ref(&guard, &ref, CUGUEST_ELIDE, CUGUEST_HERE) == INVALID_CONTEXT);
+  CHECK(cuguest_guard_leave(&guard) == ILLEGAL_STATE);
+  CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ALWAYS_PUSH, CUGUEST_HERE) == 0);
+  CHECK(cuguest_guard_move_to_ref(&guard, &ref, CUGUEST_HERE) == INVALID_CONTEXT);
+  CHECK(STACK_IS(a, a));
+  CHECK(cuguest_guard_leave(&guard) == 0);
+  CHECK(cuguest_residency_enter(&residency, &ref, CUGUEST_HERE) == INVALID_CONTEXT);
+  CHECK(STACK_IS(a));
+  CHECK(cuguest_incident_count(-1) == 0);
 }
 
 static void a_scope_ends_with_its_block(void) {
@@ -424,23 +453,105 @@ static void a_copy_of_a_guard_is_none(void) {
   CHECK(STACK_IS_EMPTY());
 }
 
-/* A function that returned early, called again: what is on the thread's list is overwritten. */
+/* A function that returned early, called again: the guard's memory is overwritten. What it entered
+ * stays entered. */
 static void a_guard_that_was_never_left(void) {
-  context_t a;
+  context_t a, b;
+  cuguest_guard outer = CUGUEST_INIT(cuguest_guard);
   cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
   const cuguest_guard empty = CUGUEST_INIT(cuguest_guard);
   cuguest_no_context_guard none = CUGUEST_INIT(cuguest_no_context_guard);
   const cuguest_no_context_guard empty_none = CUGUEST_INIT(cuguest_no_context_guard);
   begin();
   a = make_context();
+  b = make_context();
+  CHECK(cuguest_guard_enter(&outer, b, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
   CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
   guard = empty;
-  CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ELIDE, CUGUEST_HERE) == ILLEGAL_STATE);
-  CHECK(STACK_IS(a));
+  CHECK(cuguest_guard_enter(&guard, b, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+  CHECK(STACK_IS(b, a, b));
+  CHECK(cuguest_guard_leave(&guard) == 0);
+  CHECK(STACK_IS(b, a));
   CHECK(cuguest_no_context_guard_enter(&none, CUGUEST_HERE) == 0);
   none = empty_none;
-  CHECK(cuguest_no_context_guard_enter(&none, CUGUEST_HERE) == ILLEGAL_STATE);
+  CHECK(cuguest_no_context_guard_enter(&none, CUGUEST_HERE) == 0);
+  CHECK(cuguest_no_context_guard_leave(&none) == 0);
   CHECK(STACK_IS_EMPTY());
+  CHECK(cuguest_incident_count(-1) == 0);
+  CHECK(cuguest_guard_leave(&outer) == NOT_READY);
+  CHECK(cuguest_guard_leave(&outer) == ILLEGAL_STATE);
+  CHECK(cuguest_incident_count(-1) == 0);
+}
+
+static void a_guard_left_out_of_turn(void) {
+  struct told told = {0, {0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 0}};
+  context_t a, b, c;
+  int by_cleanup, line;
+  cuguest_guard outer = CUGUEST_INIT(cuguest_guard);
+  cuguest_guard inner = CUGUEST_INIT(cuguest_guard);
+  CUGUEST_SCOPE(cuguest_incident_listener, listener);
+  begin();
+  a = make_context();
+  b = make_context();
+  c = make_context();
+  CHECK(cuguest_incident_listener_register(&listener, &tell, &told) == 0);
+  CHECK(driver.push(a) == 0);
+  for (by_cleanup = 0; by_cleanup < 2; ++by_cleanup) {
+    line = __LINE__ + 1;
+    CHECK(cuguest_guard_enter(&outer, b, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+    CHECK(cuguest_guard_enter(&inner, c, CUGUEST_ALWAYS_PUSH, CUGUEST_HERE) == 0);
+    if (by_cleanup) {
+      cuguest_guard_cleanup(&outer);
+      CHECK(told.count == 1);
+      CHECK(told.last.kind == CUGUEST_OUT_OF_TURN && told.last.repair == CUGUEST_UNREPAIRED);
+      CHECK(told.last.result == NOT_READY && told.last.line == line);
+    } else {
+      CHECK(cuguest_guard_leave(&outer) == NOT_READY);
+    }
+    CHECK(cuguest_guard_leave(&outer) == ILLEGAL_STATE);
+    CHECK(STACK_IS(a, b, c));
+    CHECK(cuguest_guard_leave(&inner) == 0);
+    CHECK(STACK_IS(a));
+    CHECK(told.count == by_cleanup);
+  }
+}
+
+static void* destroy_elsewhere(void* argument) {
+  CHECK(driver.destroy(argument) == 0);
+  return NULL;
+}
+
+static void a_scope_outlives_its_context(void) {
+  context_t a, b;
+  cuguest_ref ref;
+  cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
+  begin();
+  a = make_context();
+  /* Destroyed on the thread, which takes it off the stack. */
+  b = make_context();
+  CHECK(driver.push(a) == 0);
+  CHECK(cuguest_guard_enter(&guard, b, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+  CHECK(driver.destroy(b) == 0);
+  CHECK(cuguest_guard_reassert(&guard) == CONTEXT_IS_DESTROYED);
+  CHECK(cuguest_guard_leave(&guard) == 0 && STACK_IS(a));
+  CHECK(cuguest_incident_count(CUGUEST_DESTROYED) == 1);
+  /* Destroyed by another thread: its entry stays, and only a reference tells. */
+  b = make_context();
+  CHECK(cuguest_guard_enter(&guard, b, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+  on_another_thread(&destroy_elsewhere, b);
+  CHECK(cuguest_guard_leave(&guard) == 0 && STACK_IS(a));
+  b = make_context();
+  ref = ref_of(b);
+  CHECK(cuguest_guard_enter_ref(&guard, &ref, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+  on_another_thread(&destroy_elsewhere, b);
+  CHECK(cuguest_guard_reassert(&guard) == CONTEXT_IS_DESTROYED);
+  CHECK(cuguest_guard_leave(&guard) == 0 && STACK_IS(a));
+  CHECK(cuguest_incident_count(CUGUEST_DESTROYED) == 1);
+  /* The caller's own: there is nothing to make current again. */
+  CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+  CHECK(driver.destroy(a) == 0);
+  CHECK(cuguest_guard_leave(&guard) == CONTEXT_IS_DESTROYED && STACK_IS_EMPTY());
+  CHECK(cuguest_incident_count(CUGUEST_DESTROYED) == 2);
 }
 
 static void* enter_and_end(void* argument) {
@@ -452,18 +563,18 @@ static void* enter_and_end(void* argument) {
 static void a_thread_that_ends_inside(void) {
   context_t a;
   cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
-  const cuguest_guard empty = CUGUEST_INIT(cuguest_guard);
   begin();
   a = make_context();
   CHECK(driver.push(a) == 0);
   on_another_thread(&enter_and_end, &guard);
-  CHECK(cuguest_guard_leave(&guard) == ILLEGAL_STATE);
   CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ALWAYS_PUSH, CUGUEST_HERE) == ILLEGAL_STATE);
+  CHECK(cuguest_guard_leave(&guard) == NOT_READY);
+  CHECK(cuguest_incident_count(CUGUEST_ELSEWHERE) == 1);
   CHECK(STACK_IS(a));
-  guard = empty;
   CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ALWAYS_PUSH, CUGUEST_HERE) == 0);
   CHECK(cuguest_guard_leave(&guard) == 0);
   CHECK(STACK_IS(a));
+  CHECK(cuguest_incident_count(-1) == 1);
 }
 
 static void* leave_elsewhere(void* argument) {
@@ -472,23 +583,216 @@ static void* leave_elsewhere(void* argument) {
   CHECK(driver.push(b) == 0);
   CHECK(cuguest_guard_reassert(guard) == ILLEGAL_STATE);
   CHECK(cuguest_guard_move_to(guard, b, CUGUEST_HERE) == ILLEGAL_STATE);
+  CHECK(cuguest_guard_leave(guard) == NOT_READY);
   CHECK(cuguest_guard_leave(guard) == ILLEGAL_STATE);
   cuguest_guard_cleanup(guard);
   CHECK(STACK_IS(b));
   return NULL;
 }
 
+static void* clean_up_elsewhere(void* argument) {
+  cuguest_guard_cleanup(argument);
+  CHECK(STACK_IS_EMPTY());
+  return NULL;
+}
+
+/* Its own thread closes it when it next begins or ends a scope. */
 static void a_guard_left_on_another_thread(void) {
-  context_t a;
+  context_t a, b;
+  cuguest_guard outer = CUGUEST_INIT(cuguest_guard);
+  cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
+  int by_cleanup;
+  begin();
+  a = make_context();
+  b = make_context();
+  for (by_cleanup = 0; by_cleanup < 2; ++by_cleanup) {
+    CHECK(cuguest_guard_enter(&outer, b, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+    CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+    on_another_thread(by_cleanup ? &clean_up_elsewhere : &leave_elsewhere, &guard);
+    CHECK(cuguest_incident_count(CUGUEST_ELSEWHERE) == (unsigned long long)(by_cleanup + 1));
+    CHECK(STACK_IS(b, a));
+    CHECK(cuguest_guard_leave(&guard) == ILLEGAL_STATE);
+    if (by_cleanup) {
+      CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+      CHECK(STACK_IS(b, a));
+      CHECK(cuguest_guard_leave(&guard) == 0);
+      CHECK(STACK_IS(b));
+    }
+    CHECK(cuguest_guard_leave(&outer) == 0);
+    CHECK(STACK_IS_EMPTY());
+  }
+  CHECK(cuguest_incident_count(-1) == 2);
+}
+
+/* cuguest_push() and cuguest_pop(). */
+
+static void a_push_is_popped(void) {
+  context_t a, b;
+  begin();
+  a = make_context();
+  b = make_context();
+  CHECK(cuguest_pop() == ILLEGAL_STATE);
+  CHECK(cuguest_push(NULL) == INVALID_CONTEXT);
+  CHECK(cuguest_pop() == ILLEGAL_STATE);
+  CHECK(driver.push(a) == 0);
+  CHECK(cuguest_push(b) == 0);
+  CHECK(STACK_IS(a, b));
+  CHECK(cuguest_push(b) == 0); /* it always pushes */
+  CHECK(cuguest_push(a) == 0);
+  CHECK(STACK_IS(a, b, b, a));
+  CHECK(cuguest_pop() == 0);
+  CHECK(STACK_IS(a, b, b));
+  CHECK(cuguest_pop() == 0);
+  CHECK(STACK_IS(a, b));
+  CHECK(cuguest_pop() == 0);
+  CHECK(STACK_IS(a));
+  CHECK(cuguest_pop() == ILLEGAL_STATE);
+  CHECK(STACK_IS(a));
+  CHECK(cuguest_incident_count(-1) == 0);
+}
+
+/* A cuCtxPopCurrent means what it meant before the library used cuguest. */
+static void a_pop_by_hand_between(void) {
+  context_t a, b, c, popped;
+  int same;
+  begin();
+  a = make_context();
+  b = make_context();
+  c = make_context();
+  CHECK(driver.push(c) == 0 && driver.push(a) == 0);
+  for (same = 0; same < 2; ++same) {
+    CHECK(cuguest_push(b) == 0);
+    CHECK(cuguest_push(same ? b : c) == 0);
+    CHECK(driver.pop(&popped) == 0);
+    CHECK(cuguest_pop() == 0);
+    CHECK(STACK_IS(c, a));
+    CHECK(cuguest_pop() == ILLEGAL_STATE); /* both have ended */
+    CHECK(STACK_IS(c, a));
+  }
+  /* Of three, the innermost two by hand. */
+  CHECK(cuguest_push(b) == 0 && cuguest_push(c) == 0 && cuguest_push(b) == 0);
+  CHECK(driver.pop(&popped) == 0 && driver.pop(&popped) == 0);
+  CHECK(cuguest_pop() == 0);
+  CHECK(STACK_IS(c, a));
+  CHECK(cuguest_pop() == ILLEGAL_STATE);
+  CHECK(cuguest_incident_count(-1) == 0);
+}
+
+static void a_push_by_hand_between(void) {
+  context_t a, b, c;
+  begin();
+  a = make_context();
+  b = make_context();
+  c = make_context();
+  CHECK(driver.push(a) == 0);
+  CHECK(cuguest_push(b) == 0);
+  CHECK(driver.push(c) == 0);
+  CHECK(cuguest_pop() == 0);
+  CHECK(STACK_IS(a));
+  CHECK(cuguest_incident_count(CUGUEST_LEAKED_PUSH) == 1);
+  /* Also one of the library's own context. */
+  CHECK(cuguest_push(b) == 0);
+  CHECK(driver.push(b) == 0);
+  CHECK(cuguest_pop() == 0);
+  CHECK(STACK_IS(a));
+  CHECK(cuguest_incident_count(CUGUEST_LEAKED_PUSH) == 2 && cuguest_incident_count(-1) == 2);
+}
+
+/* As ContextGuard repairs what a callee did. */
+static void a_pop_too_many_inside_a_push(void) {
+  context_t a, b, popped;
+  begin();
+  a = make_context();
+  b = make_context();
+  CHECK(driver.push(a) == 0);
+  CHECK(cuguest_push(b) == 0);
+  CHECK(driver.pop(&popped) == 0);
+  CHECK(cuguest_pop() == 0);
+  CHECK(STACK_IS(a));
+  CHECK(cuguest_incident_count(CUGUEST_EXTRA_POP) == 1 && cuguest_incident_count(-1) == 1);
+}
+
+static void a_pop_out_of_turn(void) {
+  context_t a, b, c;
   cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
   begin();
   a = make_context();
+  b = make_context();
+  c = make_context();
+  CHECK(driver.push(a) == 0);
+  CHECK(cuguest_push(b) == 0);
+  CHECK(cuguest_push(c) == 0);
   CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
-  on_another_thread(&leave_elsewhere, &guard);
-  CHECK(cuguest_incident_count(CUGUEST_ELSEWHERE) == 2);
-  CHECK(STACK_IS(a));
+  CHECK(cuguest_pop() == NOT_READY);
+  CHECK(cuguest_pop() == NOT_READY);
+  CHECK(cuguest_pop() == ILLEGAL_STATE);
+  CHECK(STACK_IS(a, b, c, a));
+  CHECK(cuguest_push(b) == 0);
+  CHECK(cuguest_pop() == 0);
+  CHECK(STACK_IS(a, b, c, a));
   CHECK(cuguest_guard_leave(&guard) == 0);
+  CHECK(STACK_IS(a));
+  /* And a guard around it. */
+  CHECK(cuguest_guard_enter(&guard, b, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+  CHECK(cuguest_push(c) == 0);
+  CHECK(cuguest_guard_leave(&guard) == NOT_READY);
+  CHECK(STACK_IS(a, b, c));
+  CHECK(cuguest_pop() == 0);
+  CHECK(STACK_IS(a));
+  CHECK(cuguest_incident_count(-1) == 0);
+}
+
+static void a_pop_inside_a_host_scope(void) {
+  context_t a, b, c;
+  cuguest_host_scope host = CUGUEST_INIT(cuguest_host_scope);
+  begin();
+  a = make_context();
+  b = make_context();
+  c = make_context();
+  CHECK(driver.push(a) == 0);
+  CHECK(cuguest_push(b) == 0 && cuguest_push(c) == 0);
+  CHECK(cuguest_host_scope_enter(&host, CUGUEST_HERE) == 0);
+  CHECK(STACK_IS(a));
+  CHECK(cuguest_push(b) == 0);
+  CHECK(STACK_IS(a, b));
+  CHECK(cuguest_pop() == 0);
+  CHECK(STACK_IS(a));
+  CHECK(cuguest_host_scope_leave(&host) == 0);
+  CHECK(STACK_IS(a, b, c));
+  CHECK(cuguest_host_scope_enter(&host, CUGUEST_HERE) == 0);
+  CHECK(cuguest_pop() == 0); /* what was taken out last */
+  CHECK(STACK_IS(a));
+  CHECK(cuguest_host_scope_leave(&host) == 0);
+  CHECK(STACK_IS(a, b));
+  CHECK(cuguest_pop() == 0);
+  CHECK(cuguest_pop() == ILLEGAL_STATE);
+  CHECK(STACK_IS(a));
+  CHECK(cuguest_incident_count(-1) == 0);
+}
+
+static void* push_and_pop_elsewhere(void* argument) {
+  context_t const* const contexts = argument;
+  CHECK(cuguest_pop() == ILLEGAL_STATE);
   CHECK(STACK_IS_EMPTY());
+  CHECK(cuguest_push(contexts[0]) == 0);
+  CHECK(cuguest_push(contexts[1]) == 0);
+  CHECK(cuguest_pop() == 0);
+  CHECK(stack_is((const context_t[]){contexts[0], NULL}));
+  return NULL; /* with one that it has not popped */
+}
+
+static void pushes_of_two_threads(void) {
+  context_t contexts[2];
+  begin();
+  contexts[0] = make_context();
+  contexts[1] = make_context();
+  CHECK(cuguest_push(contexts[1]) == 0);
+  on_another_thread(&push_and_pop_elsewhere, contexts);
+  CHECK(stack_is((const context_t[]){contexts[1], NULL}));
+  CHECK(cuguest_pop() == 0);
+  CHECK(cuguest_pop() == ILLEGAL_STATE);
+  CHECK(STACK_IS_EMPTY());
+  CHECK(cuguest_incident_count(-1) == 0);
 }
 
 static void guards_nested_64_deep(void) {
@@ -541,8 +845,12 @@ static void a_forked_child_is_refused(void) {
     CHECK(cuguest_ref_current(&ref) == NOT_INITIALIZED);
     CHECK(cuguest_acquire_on(&acquired, 0, CUGUEST_CREATE) == NOT_INITIALIZED);
     CHECK(cuguest_shared_context_create(&shared, 0, 0) == NOT_INITIALIZED);
-    CHECK(cuguest_guard_leave(&held) == NOT_INITIALIZED);
+    CHECK(cuguest_guard_move_to(&held, a, CUGUEST_HERE) == NOT_INITIALIZED);
+    CHECK(cuguest_push(a) == NOT_INITIALIZED);
+    CHECK(cuguest_pop() == ILLEGAL_STATE);
+    CHECK(cuguest_guard_leave(&held) == 0);
     CHECK(cuguest_guard_leave(&held) == ILLEGAL_STATE);
+    CHECK(cuguest_incident_count(-1) == 0);
     _exit(0);
   }
   CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
@@ -571,6 +879,7 @@ static void nothing_is_current_for_a_scope(void) {
 }
 
 static void* leave_host_elsewhere(void* argument) {
+  CHECK(cuguest_host_scope_leave(argument) == NOT_READY);
   CHECK(cuguest_host_scope_leave(argument) == ILLEGAL_STATE);
   return NULL;
 }
@@ -591,7 +900,6 @@ static void the_host_has_its_stack_in_a_callback(void) {
   CHECK(cuguest_host_scope_enter(&host, CUGUEST_HERE) == 0);
   CHECK(STACK_IS(a));
   CHECK(cuguest_host_scope_enter(&host, CUGUEST_HERE) == ILLEGAL_STATE);
-  on_another_thread(&leave_host_elsewhere, &host);
   CHECK(STACK_IS(a));
   CHECK(cuguest_host_scope_leave(&host) == 0);
   CHECK(STACK_IS(a, b, c));
@@ -601,6 +909,15 @@ static void the_host_has_its_stack_in_a_callback(void) {
   CHECK(STACK_IS(a, b));
   CHECK(cuguest_guard_reassert(&inner) == CONTEXT_IS_DESTROYED);
   CHECK(cuguest_guard_leave(&inner) == 0);
+  CHECK(cuguest_incident_count(-1) == 0);
+  /* Left on another thread, what it took out stays out. */
+  CHECK(cuguest_host_scope_enter(&host, CUGUEST_HERE) == 0);
+  CHECK(STACK_IS(a));
+  on_another_thread(&leave_host_elsewhere, &host);
+  CHECK(cuguest_incident_count(CUGUEST_ELSEWHERE) == 1);
+  CHECK(cuguest_host_scope_leave(&host) == ILLEGAL_STATE);
+  CHECK(STACK_IS(a));
+  CHECK(cuguest_guard_reassert(&outer) == ILLEGAL_STATE);
   CHECK(cuguest_guard_leave(&outer) == 0);
   CHECK(STACK_IS(a));
 }
@@ -614,7 +931,7 @@ static int capture_mode(void) {
 }
 
 static void* leave_capture_elsewhere(void* argument) {
-  CHECK(cuguest_capture_guard_leave(argument) == ILLEGAL_STATE);
+  CHECK(cuguest_capture_guard_leave(argument) == NOT_READY);
   return NULL;
 }
 
@@ -626,8 +943,14 @@ static void a_capture_guard_sets_the_mode(void) {
   CHECK(cuguest_capture_guard_leave(&guard) == ILLEGAL_STATE);
   CHECK(cuguest_capture_guard_enter(&guard, CUGUEST_CAPTURE_RELAXED, CUGUEST_HERE) == 0);
   CHECK(capture_mode() == CUGUEST_CAPTURE_RELAXED);
+  CHECK(cuguest_capture_guard_leave(&guard) == 0);
+  CHECK(capture_mode() == CUGUEST_CAPTURE_GLOBAL);
+  CHECK(cuguest_capture_guard_leave(&guard) == ILLEGAL_STATE);
+  CHECK(cuguest_capture_guard_enter(&guard, CUGUEST_CAPTURE_RELAXED, CUGUEST_HERE) == 0);
   on_another_thread(&leave_capture_elsewhere, &guard);
   CHECK(capture_mode() == CUGUEST_CAPTURE_RELAXED);
+  CHECK(cuguest_capture_guard_leave(&guard) == ILLEGAL_STATE);
+  CHECK(cuguest_capture_guard_enter(&guard, CUGUEST_CAPTURE_THREAD_LOCAL, CUGUEST_HERE) == 0);
   CHECK(cuguest_capture_guard_leave(&guard) == 0);
   CHECK(capture_mode() == CUGUEST_CAPTURE_GLOBAL);
   CHECK(cuguest_capture_guard_leave(&guard) == ILLEGAL_STATE);
@@ -635,6 +958,7 @@ static void a_capture_guard_sets_the_mode(void) {
 
 static void* leave_residency_elsewhere(void* argument) {
   CHECK(cuguest_residency_settle(argument) == ILLEGAL_STATE);
+  CHECK(cuguest_residency_leave(argument) == NOT_READY);
   CHECK(cuguest_residency_leave(argument) == ILLEGAL_STATE);
   return NULL;
 }
@@ -661,7 +985,11 @@ static void a_thread_resides_in_a_context(void) {
   CHECK(STACK_IS(b));
   CHECK(cuguest_residency_move_to(&residency, NULL) == INVALID_VALUE);
   on_another_thread(&leave_residency_elsewhere, &residency);
+  CHECK(cuguest_incident_count(CUGUEST_ELSEWHERE) == 1);
   CHECK(STACK_IS(b));
+  CHECK(cuguest_residency_leave(&residency) == ILLEGAL_STATE);
+  CHECK(cuguest_residency_enter(&residency, &ref_b, CUGUEST_HERE) == 0);
+  CHECK(STACK_IS(b)); /* not both */
   CHECK(driver.destroy(b) == 0);
   CHECK(cuguest_residency_settle(&residency) == CONTEXT_IS_DESTROYED);
   CHECK(cuguest_residency_move_to(&residency, &ref_a) == 0);
@@ -882,6 +1210,188 @@ static int calls_of_a_guard(context_t context, const cuguest_ref* ref, int mode)
   return calls;
 }
 
+/* Storage of every kind that is zeros alone. */
+static struct {
+  cuguest_ref ref;
+  cuguest_guard guard;
+  cuguest_no_context_guard none;
+  cuguest_host_scope host;
+  cuguest_capture_guard capture;
+  cuguest_residency residency;
+  cuguest_primary primary;
+  cuguest_acquired acquired;
+  cuguest_shared_context shared;
+  cuguest_incident_listener listener;
+} zeros;
+
+static void zeros_are_empty_storage(void) {
+  struct told told = {0, {0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 0}};
+  context_t a;
+  cuguest_ref ref;
+  begin();
+  a = make_context();
+  /* Nothing has begun. */
+  CHECK(cuguest_ref_check(&zeros.ref) == INVALID_CONTEXT);
+  CHECK(cuguest_guard_leave(&zeros.guard) == ILLEGAL_STATE);
+  CHECK(cuguest_guard_reassert(&zeros.guard) == ILLEGAL_STATE);
+  CHECK(cuguest_guard_move_to(&zeros.guard, a, CUGUEST_HERE) == ILLEGAL_STATE);
+  CHECK(cuguest_no_context_guard_leave(&zeros.none) == ILLEGAL_STATE);
+  CHECK(cuguest_host_scope_leave(&zeros.host) == ILLEGAL_STATE);
+  CHECK(cuguest_capture_guard_leave(&zeros.capture) == ILLEGAL_STATE);
+  CHECK(cuguest_residency_leave(&zeros.residency) == ILLEGAL_STATE);
+  CHECK(cuguest_residency_settle(&zeros.residency) == ILLEGAL_STATE);
+  CHECK(cuguest_primary_release(&zeros.primary) == ILLEGAL_STATE);
+  CHECK(cuguest_primary_ref(&zeros.primary, &zeros.ref) == ILLEGAL_STATE);
+  CHECK(cuguest_acquired_release(&zeros.acquired) == ILLEGAL_STATE);
+  CHECK(cuguest_acquired_source(&zeros.acquired) == -1);
+  CHECK(cuguest_shared_context_detach(&zeros.shared) == ILLEGAL_STATE);
+  CHECK(cuguest_incident_listener_remove(&zeros.listener) == ILLEGAL_STATE);
+  cuguest_guard_cleanup(&zeros.guard);
+  cuguest_residency_cleanup(&zeros.residency);
+  cuguest_primary_cleanup(&zeros.primary);
+  /* And all of it may begin. */
+  CHECK(cuguest_guard_enter(&zeros.guard, a, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+  CHECK(STACK_IS(a));
+  CHECK(cuguest_ref_current(&zeros.ref) == 0 && zeros.ref.context == a);
+  CHECK(zeros.ref.size == sizeof(zeros.ref));
+  CHECK(cuguest_host_scope_enter(&zeros.host, CUGUEST_HERE) == 0 && STACK_IS_EMPTY());
+  CHECK(cuguest_host_scope_leave(&zeros.host) == 0 && STACK_IS(a));
+  CHECK(cuguest_guard_leave(&zeros.guard) == 0 && STACK_IS_EMPTY());
+  memset(&zeros.ref, 0, sizeof(zeros.ref));
+  CHECK(cuguest_ref_borrow(&zeros.ref, a) == 0 && cuguest_ref_check(&zeros.ref) == 0);
+  CHECK(cuguest_residency_enter(&zeros.residency, &zeros.ref, CUGUEST_HERE) == 0);
+  CHECK(cuguest_no_context_guard_enter(&zeros.none, CUGUEST_HERE) == 0 && STACK_IS_EMPTY());
+  CHECK(cuguest_no_context_guard_leave(&zeros.none) == 0 && STACK_IS(a));
+  CHECK(cuguest_residency_leave(&zeros.residency) == 0 && STACK_IS_EMPTY());
+  CHECK(cuguest_capture_guard_enter(&zeros.capture, CUGUEST_CAPTURE_RELAXED, CUGUEST_HERE) == 0);
+  CHECK(cuguest_capture_guard_leave(&zeros.capture) == 0);
+  CHECK(cuguest_primary_retain(&zeros.primary, 0) == 0);
+  CHECK(cuguest_primary_release(&zeros.primary) == 0);
+  CHECK(cuguest_acquire_on(&zeros.acquired, 0, CUGUEST_CREATE) == 0);
+  cuguest_init(&ref, sizeof(ref));
+  CHECK(cuguest_acquired_ref(&zeros.acquired, &ref) == 0 && ref.context != NULL);
+  CHECK(cuguest_acquired_release(&zeros.acquired) == 0);
+  CHECK(cuguest_shared_context_attach(&zeros.shared, a) == 0);
+  CHECK(cuguest_shared_context_detach(&zeros.shared) == 0);
+  CHECK(cuguest_incident_listener_register(&zeros.listener, &tell, &told) == 0);
+  CHECK(cuguest_incident_listener_remove(&zeros.listener) == 0);
+}
+
+static void storage_is_made_by_a_function(void) {
+  context_t a;
+  cuguest_guard guard;
+  cuguest_ref ref;
+  size_t room = 7;
+  begin();
+  a = make_context();
+  memset(&guard, 0x5a, sizeof(guard));
+  memset(&ref, 0x5a, sizeof(ref));
+  cuguest_init(&guard, sizeof(guard));
+  cuguest_init(&ref, sizeof(ref));
+  CHECK(guard.size == sizeof(guard) && guard.opaque[0] == 0 && guard.opaque[14] == 0);
+  CHECK(ref.size == sizeof(ref) && ref.context == NULL && ref.id == 0);
+  CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+  cuguest_guard_cleanup(&guard);
+  CHECK(STACK_IS_EMPTY());
+  cuguest_init(NULL, sizeof(guard));
+  cuguest_init(&room, sizeof(room) - 1);
+  CHECK(room == 7);
+}
+
+static void* release_elsewhere(void* argument) {
+  CHECK(cuguest_primary_release(argument) == 0);
+  return NULL;
+}
+
+static void a_primary_context_has_a_name(void) {
+  context_t a;
+  cuguest_ref ref = CUGUEST_REF_INIT, again = CUGUEST_REF_INIT;
+  cuguest_primary primary = CUGUEST_INIT(cuguest_primary);
+  begin();
+  a = make_context();
+  CHECK(cuguest_primary_release(&primary) == ILLEGAL_STATE);
+  CHECK(cuguest_primary_ref(&primary, &ref) == ILLEGAL_STATE && ref.context == NULL);
+  /* Whatever is current, and without becoming current. */
+  CHECK(driver.push(a) == 0);
+  CHECK(cuguest_primary_retain(&primary, 0) == 0 && primary_is_active());
+  CHECK(STACK_IS(a));
+  CHECK(cuguest_primary_retain(&primary, 0) == ILLEGAL_STATE);
+  CHECK(cuguest_primary_ref(&primary, &ref) == 0 && ref.context != NULL && ref.context != a);
+  CHECK(cuguest_ref_check(&ref) == 0);
+  {
+    CUGUEST_SCOPE(cuguest_guard, guard);
+    CHECK(cuguest_guard_enter_ref(&guard, &ref, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+    CHECK(STACK_IS(a, ref.context));
+  }
+  {
+    CUGUEST_SCOPE(cuguest_primary, second);
+    CHECK(cuguest_primary_retain(&second, 0) == 0);
+    CHECK(cuguest_primary_ref(&second, &again) == 0 && again.context == ref.context);
+    CHECK(cuguest_primary_release(&primary) == 0 && primary_is_active());
+  }
+  CHECK(!primary_is_active());
+  CHECK(cuguest_primary_release(&primary) == ILLEGAL_STATE);
+  CHECK(cuguest_ref_check(&ref) == CONTEXT_IS_DESTROYED);
+  CHECK(cuguest_primary_retain(&primary, 0) == 0);
+  on_another_thread(&release_elsewhere, &primary);
+  CHECK(!primary_is_active());
+  CHECK(cuguest_primary_retain(&primary, 99) == INVALID_DEVICE);
+  CHECK(cuguest_primary_retain(&primary, -1) == INVALID_DEVICE);
+  CHECK(cuguest_primary_retain(NULL, 0) == INVALID_VALUE);
+  CHECK(cuguest_primary_ref(NULL, &ref) == INVALID_VALUE);
+  CHECK(cuguest_primary_release(NULL) == INVALID_VALUE);
+  cuguest_primary_cleanup(NULL);
+  primary.size = 24;
+  CHECK(cuguest_primary_retain(&primary, 0) == INVALID_VALUE && !primary_is_active());
+  CHECK(STACK_IS(a));
+}
+
+static void what_holds_a_reference_moves(void) {
+  context_t a;
+  cuguest_ref ref = CUGUEST_REF_INIT, moved = CUGUEST_REF_INIT;
+  cuguest_primary primary = CUGUEST_INIT(cuguest_primary);
+  cuguest_primary to_primary = CUGUEST_INIT(cuguest_primary);
+  cuguest_acquired acquired = CUGUEST_INIT(cuguest_acquired);
+  cuguest_acquired to_acquired = CUGUEST_INIT(cuguest_acquired);
+  cuguest_shared_context shared = CUGUEST_INIT(cuguest_shared_context);
+  cuguest_shared_context to_shared = CUGUEST_INIT(cuguest_shared_context);
+  begin();
+  a = make_context();
+  CHECK(cuguest_primary_move(&to_primary, &primary) == ILLEGAL_STATE);
+  CHECK(cuguest_primary_retain(&primary, 0) == 0);
+  CHECK(cuguest_primary_ref(&primary, &ref) == 0);
+  CHECK(cuguest_primary_move(&to_primary, &primary) == 0);
+  CHECK(cuguest_primary_release(&primary) == ILLEGAL_STATE && primary_is_active());
+  CHECK(cuguest_primary_ref(&to_primary, &moved) == 0 && moved.id == ref.id);
+  CHECK(cuguest_primary_move(&to_primary, &to_primary) == ILLEGAL_STATE);
+  /* What is held there is not lost. */
+  CHECK(cuguest_primary_retain(&primary, 0) == 0);
+  CHECK(cuguest_primary_move(&to_primary, &primary) == ILLEGAL_STATE);
+  CHECK(cuguest_primary_move(NULL, &primary) == INVALID_VALUE);
+  CHECK(cuguest_primary_move(&to_primary, NULL) == INVALID_VALUE);
+  CHECK(cuguest_primary_release(&primary) == 0 && primary_is_active());
+
+  CHECK(cuguest_acquire_on(&acquired, 0, CUGUEST_REFUSE) == 0);
+  CHECK(cuguest_primary_release(&to_primary) == 0 && primary_is_active());
+  CHECK(cuguest_acquired_move(&to_acquired, &acquired) == 0);
+  CHECK(cuguest_acquired_move(&to_acquired, &acquired) == ILLEGAL_STATE);
+  CHECK(cuguest_acquired_source(&acquired) == -1);
+  CHECK(cuguest_acquired_source(&to_acquired) == CUGUEST_FROM_PRIMARY);
+  CHECK(cuguest_acquired_release(&to_acquired) == 0 && !primary_is_active());
+  CHECK(cuguest_acquired_move(NULL, &acquired) == INVALID_VALUE);
+  CHECK(cuguest_acquired_move(&acquired, NULL) == INVALID_VALUE);
+
+  CHECK(cuguest_shared_context_attach(&shared, a) == 0);
+  CHECK(cuguest_shared_context_move(&to_shared, &shared) == 0);
+  CHECK(cuguest_shared_context_detach(&shared) == ILLEGAL_STATE);
+  CHECK(cuguest_shared_context_ref(&to_shared, &moved) == 0 && moved.context == a);
+  CHECK(cuguest_shared_context_move(&shared, &to_shared) == 0);
+  CHECK(cuguest_shared_context_move(&shared, NULL) == INVALID_VALUE);
+  CHECK(cuguest_shared_context_move(NULL, &shared) == INVALID_VALUE);
+  on_another_thread(&detach_elsewhere, &shared);
+  CHECK(cuguest_ref_check(&moved) == 0);
+}
+
 static void guards_make_the_calls_that_the_header_counts(void) {
   context_t a, b;
   cuguest_ref ref;
@@ -893,9 +1403,9 @@ static void guards_make_the_calls_that_the_header_counts(void) {
   CHECK(driver.push(a) == 0);
   ref = ref_of(b);
   CHECK(calls_of_a_guard(a, NULL, CUGUEST_ELIDE) == 2);
-  CHECK(calls_of_a_guard(b, NULL, CUGUEST_ELIDE) == 3);
+  CHECK(calls_of_a_guard(b, NULL, CUGUEST_ELIDE) == 4);
   CHECK(calls_of_a_guard(b, NULL, CUGUEST_ALWAYS_PUSH) == 4);
-  CHECK(calls_of_a_guard(NULL, &ref, CUGUEST_ELIDE) == 4);
+  CHECK(calls_of_a_guard(NULL, &ref, CUGUEST_ELIDE) == 5);
   CHECK(calls_of_a_guard(NULL, &ref, CUGUEST_ALWAYS_PUSH) == 5);
 }
 
@@ -912,6 +1422,107 @@ static void a_driver_is_adopted(void) {
   CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
   CHECK(cuguest_guard_leave(&guard) == 0);
   CHECK(pushes == 1);
+}
+
+/* A driver of CUDA 10.2, by its versions; and a table of what no guard does without, as a host
+ * has that loads no more. */
+static void* look_up_old(const char* name, int version, void* user) {
+  return version >= 11000 ? NULL : look_up(name, version, user);
+}
+static const char* least_id;
+static void* look_up_least(const char* name, int version, void* user) {
+  const int is_of_the_stack = strcmp(name, "cuCtxGetCurrent") == 0 ||
+                              strcmp(name, "cuCtxPushCurrent") == 0 ||
+                              strcmp(name, "cuCtxPopCurrent") == 0;
+  const int tells = strcmp(name, "cuCtxGetApiVersion") == 0 || strcmp(name, "cuCtxGetId") == 0;
+  /* One of these two, as `least_id` says. */
+  const int is_other = least_id != NULL && strcmp(name, least_id) != 0;
+  return is_of_the_stack || (tells && !is_other) ? look_up(name, version, user) : NULL;
+}
+
+static void guards_switch_elide_and_nest(context_t a, context_t b) {
+  cuguest_guard outer = CUGUEST_INIT(cuguest_guard), inner = CUGUEST_INIT(cuguest_guard);
+  CHECK(driver.push(a) == 0);
+  CHECK(cuguest_guard_enter(&outer, b, CUGUEST_ELIDE, CUGUEST_HERE) == 0 && STACK_IS(a, b));
+  CHECK(cuguest_guard_enter(&inner, b, CUGUEST_ELIDE, CUGUEST_HERE) == 0 && STACK_IS(a, b));
+  CHECK(cuguest_guard_leave(&inner) == 0 && STACK_IS(a, b));
+  CHECK(cuguest_guard_enter(&inner, a, CUGUEST_ALWAYS_PUSH, CUGUEST_HERE) == 0);
+  CHECK(cuguest_guard_leave(&inner) == 0 && STACK_IS(a, b));
+  CHECK(cuguest_push(a) == 0 && cuguest_pop() == 0 && STACK_IS(a, b));
+  CHECK(cuguest_guard_leave(&outer) == 0 && STACK_IS(a));
+}
+
+static void a_driver_of_before_11_0_is_adopted(void) {
+  context_t a, b;
+  cuguest_ref ref = CUGUEST_REF_INIT;
+  cuguest_primary primary = CUGUEST_INIT(cuguest_primary);
+  begin();
+  a = make_context();
+  b = make_context();
+  CHECK(cuguest_driver_adopt(&look_up_old, "cuCtxPushCurrent") == CALL_REQUIRES_NEWER_DRIVER);
+  CHECK(cuguest_driver_adopt(&look_up_old, NULL) == 0);
+  guards_switch_elide_and_nest(a, b);
+  CHECK(cuguest_ref_borrow(&ref, b) == 0 && ref.id == 0 && cuguest_ref_check(&ref) == 0);
+  CHECK(cuguest_primary_retain(&primary, 0) == 0 && primary_is_active());
+  CHECK(cuguest_primary_release(&primary) == 0 && !primary_is_active());
+}
+
+static void guards_repair_with_little(context_t a, context_t b) {
+  context_t popped;
+  cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
+  CHECK(cuguest_guard_enter(&guard, b, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+  CHECK(driver.push(a) == 0);
+  CHECK(cuguest_guard_leave(&guard) == 0 && STACK_IS(a));
+  CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+  CHECK(driver.pop(&popped) == 0);
+  CHECK(cuguest_guard_leave(&guard) == 0 && STACK_IS(a));
+  /* What is gone is not pushed. */
+  CHECK(cuguest_guard_enter(&guard, a, CUGUEST_ELIDE, CUGUEST_HERE) == 0);
+  CHECK(driver.destroy(a) == 0);
+  CHECK(cuguest_guard_leave(&guard) == CONTEXT_IS_DESTROYED && STACK_IS_EMPTY());
+}
+
+static void a_table_with_ids_is_adopted(void) {
+  context_t a, b;
+  cuguest_ref ref = CUGUEST_REF_INIT;
+  begin();
+  a = make_context();
+  b = make_context();
+  least_id = "cuCtxGetId";
+  CHECK(cuguest_driver_adopt(&look_up_least, NULL) == 0);
+  if (get_id == NULL) _exit(SKIPPED);
+  guards_switch_elide_and_nest(a, b);
+  CHECK(cuguest_ref_borrow(&ref, a) == 0 && ref.id != 0);
+  guards_repair_with_little(a, b);
+  CHECK(cuguest_ref_check(&ref) == CONTEXT_IS_DESTROYED);
+}
+
+static void a_table_of_what_guards_call_is_adopted(void) {
+  context_t a, b;
+  cuguest_ref ref = CUGUEST_REF_INIT;
+  cuguest_primary primary = CUGUEST_INIT(cuguest_primary);
+  cuguest_acquired acquired = CUGUEST_INIT(cuguest_acquired);
+  cuguest_shared_context shared = CUGUEST_INIT(cuguest_shared_context);
+  cuguest_capture_guard capture = CUGUEST_INIT(cuguest_capture_guard);
+  begin();
+  a = make_context();
+  b = make_context();
+  CHECK(cuguest_driver_adopt(&look_up_least, "cuCtxPopCurrent") == CALL_REQUIRES_NEWER_DRIVER);
+  least_id = "neither";
+  CHECK(cuguest_driver_adopt(&look_up_least, NULL) == CALL_REQUIRES_NEWER_DRIVER);
+  least_id = "cuCtxGetApiVersion";
+  CHECK(cuguest_driver_adopt(&look_up_least, NULL) == 0);
+  guards_switch_elide_and_nest(a, b);
+  /* All else needs more, and says so. */
+  CHECK(cuguest_ref_borrow(&ref, a) == 0 && ref.id == 0);
+  CHECK(cuguest_primary_retain(&primary, 0) == CALL_REQUIRES_NEWER_DRIVER);
+  CHECK(cuguest_acquire_on(&acquired, 0, CUGUEST_CREATE) == CALL_REQUIRES_NEWER_DRIVER);
+  CHECK(cuguest_acquire_from_pointer(&acquired, 64, CUGUEST_REFUSE) == CALL_REQUIRES_NEWER_DRIVER);
+  CHECK(cuguest_shared_context_create(&shared, 0, 0) == CALL_REQUIRES_NEWER_DRIVER);
+  CHECK(cuguest_shared_context_attach(&shared, a) == CALL_REQUIRES_NEWER_DRIVER);
+  CHECK(cuguest_capture_guard_enter(&capture, CUGUEST_CAPTURE_RELAXED, CUGUEST_HERE) != 0);
+  CHECK(STACK_IS(a));
+  guards_repair_with_little(a, b);
 }
 
 static void adopting_after_the_first_use_is_refused(void) {
@@ -966,6 +1577,71 @@ static void listeners_are_called_until_they_are_removed(void) {
   CHECK(cuguest_incident_count(-1) == 3);
 }
 
+/* A listener that removes itself in its callback, while its owner removes it. */
+struct one_shot {
+  cuguest_incident_listener listener;
+  context_t context;
+  pthread_mutex_t mutex;
+  pthread_cond_t changed;
+  int called, code_of_callback, is_done, removes_first;
+};
+static void wait_for(struct one_shot* it, const int* what) {
+  CHECK(pthread_mutex_lock(&it->mutex) == 0);
+  while (!*what) CHECK(pthread_cond_wait(&it->changed, &it->mutex) == 0);
+  CHECK(pthread_mutex_unlock(&it->mutex) == 0);
+}
+static void happened(struct one_shot* it, int* what) {
+  CHECK(pthread_mutex_lock(&it->mutex) == 0);
+  *what = 1;
+  CHECK(pthread_cond_broadcast(&it->changed) == 0);
+  CHECK(pthread_mutex_unlock(&it->mutex) == 0);
+}
+static void pause_a_little(void) {
+  const struct timespec moment = {0, 20 * 1000 * 1000};
+  CHECK(nanosleep(&moment, NULL) == 0);
+}
+static void remove_in_callback(const cuguest_incident* incident, void* user) {
+  struct one_shot* const it = user;
+  (void)incident;
+  if (it->removes_first) it->code_of_callback = cuguest_incident_listener_remove(&it->listener);
+  happened(it, &it->called);
+  pause_a_little(); /* the owner is removing it now */
+  if (!it->removes_first) it->code_of_callback = cuguest_incident_listener_remove(&it->listener);
+  it->is_done = 1;
+}
+static void* cause_an_incident(void* argument) {
+  struct one_shot* const it = argument;
+  leave_a_push(it->context, it->context);
+  return NULL;
+}
+
+static void a_listener_is_removed_twice_at_once(void) {
+  int removes_first;
+  context_t a;
+  begin();
+  a = make_context();
+  for (removes_first = 0; removes_first < 2; ++removes_first) {
+    struct one_shot it;
+    pthread_t guest;
+    int code;
+    memset(&it, 0, sizeof(it));
+    it.listener.size = sizeof(it.listener);
+    it.context = a;
+    it.removes_first = removes_first;
+    CHECK(pthread_mutex_init(&it.mutex, NULL) == 0 && pthread_cond_init(&it.changed, NULL) == 0);
+    CHECK(cuguest_incident_listener_register(&it.listener, &remove_in_callback, &it) == 0);
+    CHECK(pthread_create(&guest, NULL, &cause_an_incident, &it) == 0);
+    wait_for(&it, &it.called);
+    code = cuguest_incident_listener_remove(&it.listener);
+    CHECK(it.is_done); /* also where the callback has removed it */
+    CHECK(!removes_first || code == ILLEGAL_STATE);
+    CHECK(code + it.code_of_callback == ILLEGAL_STATE); /* one of them has removed it */
+    CHECK(pthread_join(guest, NULL) == 0);
+    CHECK(cuguest_incident_listener_register(&it.listener, &remove_in_callback, &it) == 0);
+    CHECK(cuguest_incident_listener_remove(&it.listener) == 0);
+  }
+}
+
 static void names_and_texts_of_anything(void) {
   int kind;
   /* Compiled programs have these. */
@@ -997,6 +1673,7 @@ static void names_and_texts_of_anything(void) {
 static const struct test_case kCases[] = {
     CASE(a_guard_enters_and_leaves),
     CASE(a_guard_by_reference_refuses_what_is_over),
+    CASE(a_cleared_reference_names_none),
     CASE(a_scope_ends_with_its_block),
     CASE(a_guard_repairs_what_a_callee_did),
     CASE(reasserting_comes_back),
@@ -1007,8 +1684,17 @@ static const struct test_case kCases[] = {
     CASE(a_guard_entered_twice),
     CASE(a_copy_of_a_guard_is_none),
     CASE(a_guard_that_was_never_left),
+    CASE(a_guard_left_out_of_turn),
+    CASE(a_scope_outlives_its_context),
     CASE(a_thread_that_ends_inside),
     CASE(a_guard_left_on_another_thread),
+    CASE(a_push_is_popped),
+    CASE(a_pop_by_hand_between),
+    CASE(a_push_by_hand_between),
+    CASE(a_pop_too_many_inside_a_push),
+    CASE(a_pop_out_of_turn),
+    CASE(a_pop_inside_a_host_scope),
+    CASE(pushes_of_two_threads),
     CASE(guards_nested_64_deep),
     CASE(a_forked_child_is_refused),
     CASE(nothing_is_current_for_a_scope),
@@ -1019,10 +1705,18 @@ static const struct test_case kCases[] = {
     CASE(a_context_is_acquired_on_a_device),
     CASE(a_context_is_acquired_from_a_pointer_or_a_stream),
     CASE(a_floating_context_is_shared),
+    CASE(zeros_are_empty_storage),
+    CASE(storage_is_made_by_a_function),
+    CASE(a_primary_context_has_a_name),
+    CASE(what_holds_a_reference_moves),
     CASE(a_driver_is_adopted),
+    CASE(a_driver_of_before_11_0_is_adopted),
+    CASE(a_table_of_what_guards_call_is_adopted),
+    CASE(a_table_with_ids_is_adopted),
     CASE(guards_make_the_calls_that_the_header_counts),
     CASE(adopting_after_the_first_use_is_refused),
     CASE(listeners_are_called_until_they_are_removed),
+    CASE(a_listener_is_removed_twice_at_once),
     CASE(names_and_texts_of_anything),
 };
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Cases of a C program, each in a process of its own, so that a crash is a failure of one case and
 // the first use of cuguest is each case's. The program prints what test/run counts, and takes the

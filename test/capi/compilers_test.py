@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """compilers_test.py SOURCE_ROOT BUILD_ROOT COMPILER LIBRARY...
 
 cuguest/c.h and the C of docs/c.md, by a C compiler that is not the build's: alone, twice, before and after
@@ -18,7 +18,8 @@ root, build, compiler = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.ar
 sys.path.append(str(root / "test" / "headers"))
 from flags import system_includes
 
-STRICT = ["-Wall", "-Wextra", "-pedantic", "-Werror", f"-I{root / 'include'}", f"-I{root}"]
+STRICT = ["-Wall", "-Wextra", "-pedantic", "-Werror", f"-I{root / 'include'}", f"-I{root}",
+          f"-I{root / 'subprojects' / 'cudasim' / 'include'}"]
 FFNVCODEC = ["<ffnvcodec/dynlink_cuda.h>"]
 passed = failed = skipped = 0
 os.chdir(build)

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include <limits>
 #include <utility>
@@ -14,6 +14,7 @@ BOOST_AUTO_TEST_SUITE(acquire_buffer)
 
 namespace {
 
+using cudasim::Sim;
 using cuguest::AcquiredContext;
 using cuguest::AcquireFromBuffer;
 using cuguest::Device;
@@ -23,7 +24,6 @@ using cuguest::IfInactive;
 using cuguest::PinnedBuffer;
 using cuguest::PrimaryContext;
 using cuguest::StreamRef;
-using cuguest::testing::Sim;
 using namespace cuguest_test;
 
 constexpr size_t kMost = std::numeric_limits<size_t>::max();

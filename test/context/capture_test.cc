@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // CaptureModeGuard and what a library asks before it keeps house; and that nothing of this
 // library that is used on the way into a call invalidates a capture.
@@ -8,18 +8,20 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "cudasim/sim.h"
 #include "cuguest/acquire.h"
 #include "cuguest/context_guard.h"
-#include "cuguest/error.h"
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
-#include "cuguest/testing/sim.h"
+#include "cuguest/status.h"
 #include "cuguest/thread_residency.h"
+#include "test/context/guard_kinds.h"
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
 
@@ -27,20 +29,19 @@ BOOST_AUTO_TEST_SUITE(capture)
 
 namespace {
 
+using cudasim::Sim;
 using cuguest::CaptureModeGuard;
 using cuguest::CaptureState;
 using cuguest::CaptureStateOf;
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
 using cuguest::Device;
-using cuguest::GuardMode;
 using cuguest::HousekeepingIsSafe;
 using cuguest::IfInactive;
 using cuguest::IncidentKind;
 using cuguest::PrimaryContext;
 using cuguest::SharedContext;
 using cuguest::ThreadResidency;
-using cuguest::testing::Sim;
 using cuguest_test::GetStack;
 using cuguest_test::OnlySim;
 using cuguest_test::OwnContext;
@@ -169,18 +170,51 @@ BOOST_AUTO_TEST_CASE(a_callee_leaves_another_mode_behind) {
   BOOST_TEST(std::strstr(incidents[0].file, "capture_test.cc") != nullptr);
 }
 
-BOOST_AUTO_TEST_CASE(on_another_thread_its_end_changes_no_mode) {
-  auto guard = std::make_unique<CaptureModeGuard>(kThreadLocal);
-  std::thread([&] {
-    BOOST_TEST(guard->Restore() == CUDA_ERROR_ILLEGAL_STATE);
+// Its own thread takes the mode back when it next begins or ends a guard.
+BOOST_AUTO_TEST_CASE(guard_that_ends_on_another_thread) {
+  for (const bool begins_another : {false, true}) {
+    CaptureModeGuard outer(kRelaxed);
+    auto guard = std::make_unique<CaptureModeGuard>(kThreadLocal);
+    std::thread([&] {
+      BOOST_TEST(guard->Restore() == CUDA_ERROR_NOT_READY);
+      BOOST_TEST(guard->Restore() == CUDA_SUCCESS);
+      BOOST_TEST(ThreadMode() == kGlobal);
+    }).join();
+    BOOST_TEST(ThreadMode() == kThreadLocal);
+    guard.reset();
+    BOOST_TEST(ThreadMode() == kThreadLocal);
+    if (begins_another) {
+      const CaptureModeGuard next(kGlobal);
+      BOOST_TEST(next.caller() == kRelaxed);
+    }
+    BOOST_TEST(outer.Restore() == CUDA_SUCCESS);
     BOOST_TEST(ThreadMode() == kGlobal);
-  }).join();
-  BOOST_TEST(ThreadMode() == kThreadLocal);
-  guard.reset();
-  BOOST_TEST(ThreadMode() == kGlobal);
-  const auto incidents = TakeIncidents();
-  BOOST_TEST_REQUIRE(incidents.size() == 1u);
-  BOOST_TEST((incidents[0].kind == IncidentKind::kElsewhere));
+    const auto incidents = TakeIncidents();
+    BOOST_TEST_REQUIRE(incidents.size() == 1u);
+    BOOST_TEST((incidents[0].kind == IncidentKind::kElsewhere));
+    BOOST_TEST(incidents[0].result == CUDA_ERROR_NOT_READY);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(guards_of_modes_end_out_of_turn) {
+  const OwnContext context;
+  for (const bool is_asked : {false, true}) {
+    std::optional<CaptureModeGuard> outer;
+    outer.emplace(kThreadLocal, __FILE__, 4711);
+    const ContextGuard between(context.get());
+    CaptureModeGuard inner(kRelaxed);
+    if (is_asked) BOOST_TEST(outer->Restore() == CUDA_ERROR_NOT_READY);
+    outer.reset();
+    BOOST_TEST(ThreadMode() == kRelaxed);
+    BOOST_TEST(inner.Restore() == CUDA_SUCCESS);
+    BOOST_TEST(ThreadMode() == kGlobal);
+    const auto incidents = TakeIncidents();
+    BOOST_TEST_REQUIRE(incidents.size() == (is_asked ? 0u : 1u));
+    if (is_asked) continue;
+    BOOST_TEST((incidents[0].kind == IncidentKind::kOutOfTurn));
+    BOOST_TEST(incidents[0].result == CUDA_ERROR_NOT_READY);
+    BOOST_TEST(incidents[0].line == 4711);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(the_driver_refuses, *OnlySim()) {
@@ -287,9 +321,9 @@ BOOST_AUTO_TEST_CASE(the_calls_of_the_header, *OnlySim()) {
   BOOST_TEST(Sim::TotalCalls() == 2u);
   Sim::ResetCalls();
   BOOST_TEST(HousekeepingIsSafe(nullptr));
-  BOOST_TEST(Sim::TotalCalls() == 1u);
+  BOOST_TEST(Sim::TotalCalls() == 2u);
   BOOST_TEST(HousekeepingIsSafe(CU_STREAM_PER_THREAD));
-  BOOST_TEST(Sim::TotalCalls() == 3u);
+  BOOST_TEST(Sim::TotalCalls() == 6u);
   SetStack({});
 }
 
@@ -335,12 +369,11 @@ BOOST_AUTO_TEST_CASE(nothing_on_the_way_into_a_call_invalidates_a_capture) {
                                          Device::Borrow(0), IfInactive::kCreate)) == primary.get());
       },
       [&](const Capture&) {
-        for (const GuardMode mode :
-             {GuardMode::kElide, GuardMode::kAlwaysPush, GuardMode::kExact}) {
-          ContextGuard guard(another.get(), mode);
-          expect("ContextGuard", guard.ok());
+        guard_kinds::EachKind([&](auto kind) {
+          guard_kinds::GuardOf<decltype(kind)> guard(another.get());
+          expect("a guard", guard.ok());
           expect("Reassert", guard.Reassert() == CUDA_SUCCESS);
-        }
+        });
         ThreadResidency home(ContextRef::Borrow(another.get()));
         expect("Settle", home.Settle() == CUDA_SUCCESS);
       },

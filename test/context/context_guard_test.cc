@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the repair table does not cover: entry, refusal, nesting, Reassert, Restore, and
 // the refs. test/context/repair_table_test.cc has the faults.
@@ -12,11 +12,12 @@
 #include <type_traits>
 
 #include "absl/strings/match.h"
+#include "cudasim/sim.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
 #include "cuguest/primary_context.h"
-#include "cuguest/testing/sim.h"
+#include "cuguest/status.h"
 #include "cuguest/testing/stack_probe.h"
+#include "test/context/guard_kinds.h"
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
 
@@ -24,16 +25,19 @@ BOOST_AUTO_TEST_SUITE(context_guard)
 
 namespace {
 
+using cudasim::Sim;
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
+using cuguest::ExactGuard;
 using cuguest::GuardMode;
 using cuguest::IncidentKind;
-using cuguest::testing::Sim;
 using cuguest_test::GetStack;
 using cuguest_test::OwnContext;
 using cuguest_test::SetStack;
 using cuguest_test::TakeIncidents;
 using cuguest_test::TheDriver;
+using guard_kinds::EachKind;
+using guard_kinds::GuardOf;
 using Stack = std::vector<CUcontext>;
 
 static_assert(!std::is_copy_constructible_v<ContextGuard> &&
@@ -43,7 +47,7 @@ static_assert(!std::is_convertible_v<GuardMode, ContextGuard>);
 static_assert(std::is_nothrow_destructible_v<ContextGuard>);
 static_assert(!std::is_convertible_v<CUcontext, ContextGuard>);
 
-constexpr GuardMode kModes[] = {GuardMode::kElide, GuardMode::kAlwaysPush, GuardMode::kExact};
+static_assert(sizeof(ContextGuard) == 64);
 
 }  // namespace
 
@@ -51,17 +55,18 @@ BOOST_AUTO_TEST_CASE(enters_and_leaves_from_every_position_of_the_caller) {
   const OwnContext x;
   const OwnContext a;
   const OwnContext ours;
-  for (const GuardMode mode : kModes) {
+  EachKind([&](auto kind) {
+    using Guard = GuardOf<decltype(kind)>;
     for (const Stack& caller : {Stack{}, Stack{a.get()}, Stack{x.get(), a.get()}, Stack{ours.get()},
                                 Stack{x.get(), ours.get()}, Stack{ours.get(), a.get()}}) {
       SetStack(caller);
       {
-        const ContextGuard guard(ours.get(), mode);
+        const Guard guard(ours.get());
         BOOST_TEST(guard.ok());
         BOOST_TEST(guard.get() == ours.get());
         BOOST_TEST(guard.caller() == (caller.empty() ? nullptr : caller.back()));
         const bool was_current = !caller.empty() && caller.back() == ours.get();
-        BOOST_TEST(guard.elided() == (was_current && mode == GuardMode::kElide));
+        BOOST_TEST(guard.elided() == (was_current && Guard::kElides));
         Stack inside = caller;
         if (!guard.elided()) inside.push_back(ours.get());
         BOOST_TEST(GetStack() == inside);
@@ -69,7 +74,7 @@ BOOST_AUTO_TEST_CASE(enters_and_leaves_from_every_position_of_the_caller) {
       BOOST_TEST(GetStack() == caller);
       SetStack({});
     }
-  }
+  });
 }
 
 BOOST_AUTO_TEST_CASE(work_inside_happens_in_the_guards_context) {
@@ -89,12 +94,13 @@ BOOST_AUTO_TEST_CASE(work_inside_happens_in_the_guards_context) {
 BOOST_AUTO_TEST_CASE(null_is_refused_and_changes_nothing) {
   const OwnContext a;
   SetStack({a.get()});
-  for (const GuardMode mode : kModes) {
-    const ContextGuard guard(static_cast<CUcontext>(nullptr), mode);
+  EachKind([&](auto kind) {
+    using Guard = GuardOf<decltype(kind)>;
+    const Guard guard(static_cast<CUcontext>(nullptr));
     BOOST_TEST(guard.result() == CUDA_ERROR_INVALID_CONTEXT);
     BOOST_TEST(!guard.elided());
     BOOST_TEST(GetStack() == Stack{a.get()});
-  }
+  });
   const ContextGuard empty_ref{ContextRef()};
   BOOST_TEST(empty_ref.result() == CUDA_ERROR_INVALID_CONTEXT);
   BOOST_TEST(GetStack() == Stack{a.get()});
@@ -104,19 +110,23 @@ BOOST_AUTO_TEST_CASE(null_is_refused_and_changes_nothing) {
 BOOST_AUTO_TEST_CASE(guards_nest_over_several_contexts_and_modes) {
   const OwnContext a;
   const OwnContext b;
-  for (const GuardMode outer : kModes) {
-    for (const GuardMode inner : kModes) {
-      const ContextGuard first(a.get(), outer);
+  EachKind([&](auto outer_kind) {
+    EachKind([&](auto inner_kind) {
+      using Outer = GuardOf<decltype(outer_kind)>;
+      using Inner = GuardOf<decltype(inner_kind)>;
       {
-        const ContextGuard second(b.get(), inner);
-        const ContextGuard third(b.get(), outer);
-        const ContextGuard fourth(a.get(), inner);
-        BOOST_TEST(GetStack().back() == a.get());
+        const Outer first(a.get());
+        {
+          const Inner second(b.get());
+          const Outer third(b.get());
+          const Inner fourth(a.get());
+          BOOST_TEST(GetStack().back() == a.get());
+        }
+        BOOST_TEST(GetStack() == Stack{a.get()});
       }
-      BOOST_TEST(GetStack() == Stack{a.get()});
-    }
-    BOOST_TEST(GetStack().empty());
-  }
+      BOOST_TEST(GetStack().empty());
+    });
+  });
 }
 
 BOOST_AUTO_TEST_CASE(a_conditional_guard_is_an_optional) {
@@ -144,25 +154,27 @@ BOOST_AUTO_TEST_CASE(restore_ends_the_scope_once) {
 BOOST_AUTO_TEST_CASE(reassert_does_nothing_when_all_is_well) {
   const OwnContext a;
   const OwnContext b;
-  for (const GuardMode mode : kModes) {
+  EachKind([&](auto kind) {
+    using Guard = GuardOf<decltype(kind)>;
     SetStack({a.get()});
-    ContextGuard guard(b.get(), mode);
+    Guard guard(b.get());
     BOOST_TEST(guard.Reassert() == CUDA_SUCCESS);
     BOOST_TEST(GetStack() == (Stack{a.get(), b.get()}));
     BOOST_TEST(guard.Restore() == CUDA_SUCCESS);
     SetStack({});
-  }
+  });
 }
 
 BOOST_AUTO_TEST_CASE(reassert_takes_the_context_back_from_a_callee) {
   const OwnContext a;
   const OwnContext b;
   const OwnContext c;
-  for (const GuardMode mode : kModes) {
+  EachKind([&](auto kind) {
+    using Guard = GuardOf<decltype(kind)>;
     for (const bool elided : {false, true}) {
       const Stack caller = elided ? Stack{a.get(), b.get()} : Stack{a.get()};
       SetStack(caller);
-      ContextGuard guard(b.get(), mode);
+      Guard guard(b.get());
       const Stack inside = GetStack();
       BOOST_TEST(TheDriver().CtxPushCurrent(c.get()) == CUDA_SUCCESS);
       BOOST_TEST(guard.Reassert() == CUDA_SUCCESS);
@@ -176,15 +188,16 @@ BOOST_AUTO_TEST_CASE(reassert_takes_the_context_back_from_a_callee) {
       BOOST_TEST(GetStack() == caller);
       SetStack({});
     }
-  }
+  });
 }
 
 BOOST_AUTO_TEST_CASE(reassert_never_touches_a_context_that_a_callee_destroyed) {
   const OwnContext a;
-  for (const GuardMode mode : kModes) {
+  EachKind([&](auto kind) {
+    using Guard = GuardOf<decltype(kind)>;
     OwnContext b;
     SetStack({a.get()});
-    ContextGuard guard(b.get(), mode);
+    Guard guard(b.get());
     BOOST_TEST(TheDriver().CtxDestroy(b.release()) == CUDA_SUCCESS);
     BOOST_TEST(guard.Reassert() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
     BOOST_TEST(!guard.ok());
@@ -195,7 +208,7 @@ BOOST_AUTO_TEST_CASE(reassert_never_touches_a_context_that_a_callee_destroyed) {
     BOOST_TEST(guard.Restore() == CUDA_SUCCESS);
     BOOST_TEST(GetStack() == Stack{a.get()});
     SetStack({});
-  }
+  });
 }
 
 BOOST_AUTO_TEST_CASE(a_dead_entry_of_our_own_is_popped_without_a_word) {
@@ -238,14 +251,15 @@ BOOST_AUTO_TEST_CASE(a_ref_to_a_destroyed_context_is_refused) {
   // Often at the same handle, which an older driver does not tell.
   std::optional<OwnContext> successor;
   if (cuguest_test::HasDriver(12000)) successor.emplace();
-  for (const GuardMode mode : kModes) {
-    const ContextGuard guard(ref, mode);
+  EachKind([&](auto kind) {
+    using Guard = GuardOf<decltype(kind)>;
+    const Guard guard(ref);
     BOOST_TEST(guard.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
     BOOST_TEST(GetStack().empty());
     const absl::Status status = ToStatus(guard);
     BOOST_TEST(absl::StrContains(std::string(status.message()),
                                  "the ContextRef names was destroyed or reset"));
-  }
+  });
 }
 
 BOOST_AUTO_TEST_CASE(
@@ -302,84 +316,6 @@ BOOST_AUTO_TEST_CASE(ref_guards_are_right_whatever_the_last_one_found) {
   SetStack({});
 }
 
-// kExact holds the caller's entries in the guard itself.
-BOOST_AUTO_TEST_CASE(exact_refuses_a_stack_deeper_than_it_can_hold) {
-  const OwnContext a;
-  const OwnContext b;
-  const Stack deepest(ContextGuard::kMaxExactDepth, a.get());
-  SetStack(deepest);
-  {
-    const ContextGuard guard(b.get(), GuardMode::kExact);
-    BOOST_TEST(guard.ok());
-  }
-  BOOST_TEST((GetStack() == deepest));
-  Stack deeper = deepest;
-  deeper.push_back(a.get());
-  SetStack(deeper);
-  {
-    const ContextGuard guard(b.get(), GuardMode::kExact);
-    BOOST_TEST(guard.result() == CUDA_ERROR_NOT_SUPPORTED);
-  }
-  BOOST_TEST((GetStack() == deeper));
-  SetStack({});
-}
-
-BOOST_AUTO_TEST_CASE(exact_refuses_a_stack_with_a_dead_entry_and_leaves_it) {
-  OwnContext mortal;
-  const OwnContext a;
-  const OwnContext b;
-  SetStack({mortal.get(), a.get()});
-  BOOST_TEST(TheDriver().CtxDestroy(mortal.release()) == CUDA_SUCCESS);
-  {
-    const ContextGuard guard(b.get(), GuardMode::kExact);
-    BOOST_TEST(guard.result() == CUDA_ERROR_NOT_SUPPORTED);
-  }
-  BOOST_TEST(GetStack() == Stack{a.get()});
-  const auto probe = cuguest::testing::StackProbe::Take();
-  BOOST_TEST(probe.cut());
-  // kElide, on the same stack, does not need to look below the top.
-  {
-    const ContextGuard guard(b.get());
-    BOOST_TEST(guard.ok());
-  }
-  BOOST_TEST(cuguest::testing::StackProbe::Take().cut());
-  SetStack({});
-}
-
-BOOST_AUTO_TEST_CASE(exact_reports_an_entry_that_died_below_and_restores_the_rest) {
-  const OwnContext x;
-  OwnContext mortal;
-  const OwnContext a;
-  const OwnContext b;
-  SetStack({x.get(), mortal.get(), a.get()});
-  {
-    const ContextGuard guard(b.get(), GuardMode::kExact);
-    BOOST_TEST(guard.ok());
-    BOOST_TEST(TheDriver().CtxDestroy(mortal.release()) == CUDA_SUCCESS);
-  }
-  const auto incidents = TakeIncidents();
-  BOOST_TEST_REQUIRE(incidents.size() == 1U);
-  BOOST_TEST((incidents[0].kind == IncidentKind::kDestroyed));
-  BOOST_TEST((incidents[0].repair == cuguest::Repair::kUnrepaired));
-  BOOST_TEST(GetStack() == (Stack{x.get(), a.get()}));
-  SetStack({});
-}
-
-BOOST_AUTO_TEST_CASE(exact_survives_more_leaked_pushes_than_it_keeps) {
-  const OwnContext a;
-  const OwnContext b;
-  SetStack({a.get()});
-  {
-    const ContextGuard guard(b.get(), GuardMode::kExact);
-    for (int i = 0; i < 1000; ++i) TheDriver().CtxPushCurrent(i % 2 == 0 ? a.get() : b.get());
-  }
-  BOOST_TEST(GetStack() == Stack{a.get()});
-  const auto incidents = TakeIncidents();
-  BOOST_TEST_REQUIRE(incidents.size() == 1U);
-  BOOST_TEST((incidents[0].kind == IncidentKind::kLeakedPush));
-  SetStack({});
-}
-
 // The search for our entry is bounded; what lies beyond is left alone, and said.
 BOOST_AUTO_TEST_CASE(a_repair_that_gives_up_leaves_the_callers_context_current_and_says_so) {
   const OwnContext x;
@@ -401,7 +337,7 @@ BOOST_AUTO_TEST_CASE(a_repair_that_gives_up_leaves_the_callers_context_current_a
 }
 
 // The look-alikes of Note [What is inferred]: the caller's context is current, the depth is
-// off, and the report is of the other fault. kExact is not misled.
+// off, and the report is of the other fault. ExactGuard is not misled.
 BOOST_AUTO_TEST_CASE(the_same_handle_twice_can_make_two_faults_look_alike) {
   const OwnContext a;
   const OwnContext b;
@@ -413,19 +349,20 @@ BOOST_AUTO_TEST_CASE(the_same_handle_twice_can_make_two_faults_look_alike) {
   };
   const auto check = [&](const Stack& caller, const auto& callee, const Stack& after,
                          IncidentKind misread, IncidentKind exactly) {
-    for (const GuardMode mode : {GuardMode::kElide, GuardMode::kExact}) {
+    EachKind([&](auto kind) {
+      using Guard = GuardOf<decltype(kind)>;
+      if (!Guard::kElides && !Guard::kIsExact) return;
       SetStack(caller);
       {
-        const ContextGuard guard(b.get(), mode);
+        const Guard guard(b.get());
         callee();
       }
-      const bool is_exact = mode == GuardMode::kExact;
-      BOOST_TEST(GetStack() == (is_exact ? caller : after));
+      BOOST_TEST(GetStack() == (Guard::kIsExact ? caller : after));
       const auto incidents = TakeIncidents();
       BOOST_TEST_REQUIRE(incidents.size() == 1U);
-      BOOST_TEST((incidents[0].kind == (is_exact ? exactly : misread)));
+      BOOST_TEST((incidents[0].kind == (Guard::kIsExact ? exactly : misread)));
       SetStack({});
-    }
+    });
   };
   check({b.get(), b.get()}, replace, {b.get()}, IncidentKind::kLeakedPush, IncidentKind::kReplaced);
   check({a.get(), a.get()}, pop, {a.get()}, IncidentKind::kReplaced, IncidentKind::kExtraPop);
@@ -445,7 +382,6 @@ BOOST_AUTO_TEST_CASE(a_repair_creates_no_primary_context, *cuguest_test::OnlySim
     TheDriver().CtxSetCurrent(c.get());
   }
   BOOST_TEST(TakeIncidents().size() == 1U);
-  BOOST_TEST(Sim::Calls("cuDevicePrimaryCtxGetState") == 1U);
   BOOST_TEST(Sim::Calls("cuDevicePrimaryCtxRetain") == 0U);
   SetStack({});
 }
@@ -508,13 +444,14 @@ BOOST_AUTO_TEST_CASE(
     *cuguest_test::OnlySim() *
         cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   const OwnContext a;
-  for (const GuardMode mode : kModes) {
+  EachKind([&](auto kind) {
+    using Guard = GuardOf<decltype(kind)>;
     OwnContext own;
     const CUcontext handle = own.get();
     SetStack({a.get(), handle});
     std::optional<OwnContext> stranger;
     {
-      const ContextGuard guard(ContextRef::Borrow(handle), mode);
+      const Guard guard(ContextRef::Borrow(handle));
       BOOST_TEST(guard.ok());
       for (int entries = guard.elided() ? 1 : 2; entries > 0; --entries) {
         BOOST_TEST(TheDriver().CtxPopCurrent(nullptr) == CUDA_SUCCESS);
@@ -529,7 +466,7 @@ BOOST_AUTO_TEST_CASE(
     BOOST_TEST((incidents[0].kind == IncidentKind::kDestroyed));
     BOOST_TEST((incidents[0].repair == cuguest::Repair::kUnrepaired));
     SetStack({});
-  }
+  });
 }
 
 // The caller's entry is the outer guard's, which knows what it entered.
@@ -563,7 +500,7 @@ BOOST_AUTO_TEST_CASE(
 }
 
 BOOST_AUTO_TEST_CASE(
-    exact_never_puts_back_a_stranger,
+    exact_guard_puts_back_no_stranger,
     *cuguest_test::OnlySim() *
         cuguest_test::NeedsDriver(12000, "cuCtxGetId, which tells one incarnation from the next")) {
   const OwnContext a;
@@ -574,7 +511,7 @@ BOOST_AUTO_TEST_CASE(
     SetStack({a.get(), handle});
     std::optional<OwnContext> stranger;
     {
-      const ContextGuard guard(b.get(), GuardMode::kExact);
+      const ExactGuard guard(b.get());
       TheDriver().CtxPopCurrent(nullptr);
       TheDriver().CtxPopCurrent(nullptr);
       BOOST_TEST(TheDriver().CtxDestroy(mortal.release()) == CUDA_SUCCESS);
@@ -607,7 +544,7 @@ BOOST_AUTO_TEST_CASE(an_entry_of_a_primary_context_outlives_a_reset) {
   };
   SetStack({handle});
   {
-    const ContextGuard guard(b.get(), GuardMode::kExact);
+    const ExactGuard guard(b.get());
     begin_another_life();
   }
   BOOST_TEST(GetStack() == Stack{handle});
@@ -640,18 +577,52 @@ BOOST_AUTO_TEST_CASE(
   }
 }
 
-BOOST_AUTO_TEST_CASE(two_elided_guards_may_end_in_any_order) {
+BOOST_AUTO_TEST_CASE(elided_guards_end_out_of_turn) {
   const OwnContext a;
-  SetStack({a.get()});
-  std::optional<ContextGuard> first;
-  std::optional<ContextGuard> second;
-  first.emplace(a.get(), cuguest::Location::Here());
-  second.emplace(a.get(), cuguest::Location::Here());
-  first.reset();
-  BOOST_TEST(GetStack() == Stack{a.get()});
-  second.reset();
-  BOOST_TEST(GetStack() == Stack{a.get()});
-  SetStack({});
+  for (const bool is_asked : {false, true}) {
+    SetStack({a.get()});
+    std::optional<ContextGuard> first;
+    std::optional<ContextGuard> second;
+    first.emplace(a.get(), cuguest::Location{__FILE__, 4711});
+    second.emplace(a.get(), cuguest::Location::Here());
+    if (is_asked) BOOST_TEST(first->Restore() == CUDA_ERROR_NOT_READY);
+    first.reset();
+    BOOST_TEST(GetStack() == Stack{a.get()});
+    second.reset();
+    BOOST_TEST(GetStack() == Stack{a.get()});
+    const auto incidents = TakeIncidents();
+    BOOST_TEST_REQUIRE(incidents.size() == (is_asked ? 0U : 1U));
+    if (!is_asked) BOOST_TEST((incidents[0].kind == IncidentKind::kOutOfTurn));
+    if (!is_asked) BOOST_TEST((incidents[0].repair == cuguest::Repair::kUnrepaired));
+    if (!is_asked) BOOST_TEST(incidents[0].result == CUDA_ERROR_NOT_READY);
+    if (!is_asked) BOOST_TEST(incidents[0].line == 4711);
+    SetStack({});
+  }
+}
+
+// One that is inside it has repaired its own caller's stack; what is left is repaired when it is
+// closed, and the incident names no file.
+BOOST_AUTO_TEST_CASE(closed_out_of_turn_after_a_fault) {
+  const OwnContext a;
+  const OwnContext b;
+  const OwnContext c;
+  EachKind([&](auto kind) {
+    using Guard = GuardOf<decltype(kind)>;
+    SetStack({a.get()});
+    Guard outer(b.get());
+    BOOST_TEST(TheDriver().CtxPushCurrent(a.get()) == CUDA_SUCCESS);
+    ContextGuard inner(c.get());
+    BOOST_TEST(outer.Restore() == CUDA_ERROR_NOT_READY);
+    BOOST_TEST(TakeIncidents().empty());
+    BOOST_TEST(inner.Restore() == CUDA_SUCCESS);
+    BOOST_TEST(GetStack() == Stack{a.get()});
+    const auto incidents = TakeIncidents();
+    BOOST_TEST_REQUIRE(incidents.size() == 1U);
+    BOOST_TEST((incidents[0].kind == IncidentKind::kLeakedPush));
+    BOOST_TEST(incidents[0].line == 0);
+    BOOST_TEST(!absl::StrContains(incidents[0].file, ".cc"));
+    SetStack({});
+  });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Contexts with an execution affinity and for CUDA in Graphics. Both work on the simulation where
 // a case says so; on a GPU an affinity needs an MPS server, and the data of a graphics client are
@@ -10,11 +10,11 @@
 #include <string>
 
 #include "absl/strings/match.h"
+#include "cudasim/sim.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
 #include "cuguest/shared_context.h"
-#include "cuguest/testing/sim.h"
+#include "cuguest/status.h"
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
 
@@ -22,13 +22,13 @@ BOOST_AUTO_TEST_SUITE(context_options)
 
 namespace {
 
+using cudasim::Sim;
 using cuguest::ContextGuard;
 using cuguest::ContextOptions;
 using cuguest::Device;
 using cuguest::SharedContext;
 using cuguest::SmCount;
 using cuguest::SmCountOf;
-using cuguest::testing::Sim;
 using cuguest_test::GetStack;
 using cuguest_test::NeedsDriver;
 using cuguest_test::NeedsDriverBefore;

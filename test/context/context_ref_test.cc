@@ -1,24 +1,24 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/context_ref.h"
 
 #include <string>
 
 #include "absl/strings/match.h"
+#include "cudasim/sim.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
 #include "cuguest/primary_context.h"
-#include "cuguest/testing/sim.h"
+#include "cuguest/status.h"
 #include "test/support/test.h"
 
 BOOST_AUTO_TEST_SUITE(context_ref)
 
 namespace {
 
+using cudasim::Sim;
 using cuguest::ContextRef;
 using cuguest::Device;
 using cuguest::PrimaryContext;
-using cuguest::testing::Sim;
 using cuguest_test::OwnContext;
 using cuguest_test::TheDriver;
 

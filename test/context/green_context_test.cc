@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Green contexts, as the library meets them: entered, identified, shared, acquired and used
 // as keys like any other, and never treated as the primary context whose device part they are. And
@@ -12,14 +12,14 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "cudasim/sim.h"
 #include "cuguest/acquire.h"
 #include "cuguest/context_guard.h"
-#include "cuguest/error.h"
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
-#include "cuguest/testing/sim.h"
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
 
@@ -27,6 +27,7 @@ BOOST_AUTO_TEST_SUITE(green_context)
 
 namespace {
 
+using cudasim::Sim;
 using cuguest::AcquiredContext;
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
@@ -40,7 +41,6 @@ using cuguest::SmPartition;
 using cuguest::SmSplit;
 using cuguest::Stream;
 using cuguest::StreamRef;
-using cuguest::testing::Sim;
 using cuguest_test::GetStack;
 using cuguest_test::NeedsDriver;
 using cuguest_test::NeedsDriverBefore;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/host_scope.h"
 
@@ -7,9 +7,10 @@
 #include <thread>
 
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
 #include "cuguest/location.h"
 #include "cuguest/no_context_guard.h"
+#include "cuguest/status.h"
+#include "test/context/guard_kinds.h"
 #include "test/support/test.h"
 
 BOOST_AUTO_TEST_SUITE(host_scope)
@@ -18,7 +19,7 @@ namespace {
 
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
-using cuguest::GuardMode;
+using cuguest::ExactGuard;
 using cuguest::HostScope;
 using cuguest::IncidentKind;
 using cuguest_test::GetStack;
@@ -26,9 +27,10 @@ using cuguest_test::OwnContext;
 using cuguest_test::SetStack;
 using cuguest_test::TakeIncidents;
 using cuguest_test::TheDriver;
+using guard_kinds::EachKind;
+using guard_kinds::GuardOf;
+using guard_kinds::HostOf;
 using Stack = std::vector<CUcontext>;
-
-constexpr GuardMode kModes[] = {GuardMode::kElide, GuardMode::kAlwaysPush, GuardMode::kExact};
 
 }  // namespace
 
@@ -36,13 +38,14 @@ BOOST_AUTO_TEST_CASE(the_host_finds_its_own_stack_and_the_guard_comes_back) {
   const OwnContext x;
   const OwnContext a;
   const OwnContext b;
-  for (const GuardMode mode : kModes) {
+  EachKind([&](auto kind) {
+    using Guard = GuardOf<decltype(kind)>;
     for (const Stack& caller : {Stack{}, Stack{a.get()}, Stack{x.get(), a.get()}, Stack{b.get()}}) {
       SetStack(caller);
-      ContextGuard guard(b.get(), mode);
+      Guard guard(b.get());
       const Stack inside = GetStack();
       {
-        const HostScope host(guard);
+        const HostScope host = HostOf(guard);
         BOOST_TEST(host.ok());
         BOOST_TEST(GetStack() == caller);
       }
@@ -52,28 +55,29 @@ BOOST_AUTO_TEST_CASE(the_host_finds_its_own_stack_and_the_guard_comes_back) {
       BOOST_TEST(GetStack() == caller);
     }
     SetStack({});
-  }
+  });
 }
 
 BOOST_AUTO_TEST_CASE(what_the_host_does_to_its_own_stack_is_its_right) {
   const OwnContext a;
   const OwnContext b;
   const OwnContext c;
-  for (const GuardMode mode : kModes) {
+  EachKind([&](auto kind) {
+    using Guard = GuardOf<decltype(kind)>;
     SetStack({a.get()});
     {
-      ContextGuard guard(b.get(), mode);
+      Guard guard(b.get());
       {
-        const HostScope host(guard);
+        const HostScope host = HostOf(guard);
         TheDriver().CtxSetCurrent(c.get());
         TheDriver().CtxPushCurrent(b.get());
       }
       BOOST_TEST(guard.caller() == b.get());
-      BOOST_TEST(guard.elided() == (mode == GuardMode::kElide));
+      BOOST_TEST(guard.elided() == (Guard::kElides));
     }
     BOOST_TEST(GetStack() == (Stack{c.get(), b.get()}));
     SetStack({});
-  }
+  });
 }
 
 BOOST_AUTO_TEST_CASE(a_fault_before_the_callback_is_repaired_for_the_host_and_reported) {
@@ -112,6 +116,32 @@ BOOST_AUTO_TEST_CASE(a_guard_by_ref_does_not_come_back_into_a_context_the_host_d
   SetStack({});
 }
 
+// The host has no context any more, and is told so; the library's is alive.
+BOOST_AUTO_TEST_CASE(the_hosts_context_is_destroyed_before) {
+  const OwnContext b;
+  const OwnContext next;
+  OwnContext a;
+  SetStack({a.get()});
+  {
+    ContextGuard guard(ContextRef::Borrow(b.get()), cuguest::GuardMode::kAlwaysPush);
+    TheDriver().CtxPopCurrent(nullptr);
+    TheDriver().CtxPopCurrent(nullptr);
+    TheDriver().CtxDestroy(a.release());
+    TheDriver().CtxPushCurrent(next.get());
+    TheDriver().CtxPushCurrent(b.get());
+    {
+      const HostScope host(guard);
+      BOOST_TEST(host.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+      BOOST_TEST(GetStack() == (Stack{next.get(), b.get()}));
+    }
+    BOOST_TEST(guard.ok());
+    BOOST_TEST(GetStack() == (Stack{next.get(), b.get()}));
+  }
+  BOOST_TEST(GetStack() == Stack{next.get()});
+  static_cast<void>(TakeIncidents());
+  SetStack({});
+}
+
 BOOST_AUTO_TEST_CASE(a_guard_that_is_not_inside_is_left_alone) {
   const OwnContext a;
   SetStack({a.get()});
@@ -131,7 +161,8 @@ BOOST_AUTO_TEST_CASE(a_guard_that_is_not_inside_is_left_alone) {
 }
 
 BOOST_AUTO_TEST_CASE(a_guard_of_a_handle_does_not_come_back_into_a_context_the_host_destroyed) {
-  for (const GuardMode mode : kModes) {
+  EachKind([&](auto kind) {
+    using Guard = GuardOf<decltype(kind)>;
     for (const bool is_given_away : {false, true}) {
       if (is_given_away && !cuguest_test::HasDriver(12000)) continue;  // it cannot be told
       const OwnContext a;
@@ -139,9 +170,9 @@ BOOST_AUTO_TEST_CASE(a_guard_of_a_handle_does_not_come_back_into_a_context_the_h
       std::optional<OwnContext> stranger;
       SetStack({a.get()});
       {
-        ContextGuard guard(b.get(), mode);
+        Guard guard(b.get());
         {
-          const HostScope host(guard);
+          const HostScope host = HostOf(guard);
           TheDriver().CtxDestroy(b.release());
           if (is_given_away) stranger.emplace();  // on the simulation at the same handle
         }
@@ -151,7 +182,7 @@ BOOST_AUTO_TEST_CASE(a_guard_of_a_handle_does_not_come_back_into_a_context_the_h
       BOOST_TEST(GetStack() == Stack{a.get()});
       SetStack({});
     }
-  }
+  });
 }
 
 // A library that is inside of several guards: whichever is given, the host finds its own stack,
@@ -162,22 +193,25 @@ BOOST_AUTO_TEST_CASE(every_guard_of_the_thread_is_undone) {
   const OwnContext b;
   const OwnContext c;
   for (const Stack& caller : {Stack{}, Stack{x.get(), a.get()}, Stack{b.get()}}) {
-    for (const GuardMode entrys : kModes) {
-      for (const GuardMode helpers : kModes) {
+    EachKind([&](auto entrys) {
+      EachKind([&](auto helpers) {
+        using Helper = GuardOf<decltype(helpers)>;
         SetStack(caller);
         {
-          ContextGuard entry(b.get(), entrys);
-          const ContextGuard again(b.get(), helpers);
-          ContextGuard helper(c.get(), helpers);
+          const GuardOf<decltype(entrys)> entry(b.get());
+          const Helper again(b.get());
+          const Helper helper(c.get());
           const Stack inside = GetStack();
-          for (ContextGuard* guard : {&entry, &helper}) {
+          const auto check = [&](const auto& guard) {
             {
-              const HostScope host(*guard);
+              const HostScope host = HostOf(guard);
               BOOST_TEST(host.ok());
               BOOST_TEST(GetStack() == caller);
             }
             BOOST_TEST(GetStack() == inside);
-          }
+          };
+          check(entry);
+          check(helper);
           {
             const HostScope host;
             BOOST_TEST(GetStack() == caller);
@@ -189,8 +223,8 @@ BOOST_AUTO_TEST_CASE(every_guard_of_the_thread_is_undone) {
         }
         BOOST_TEST(GetStack() == caller);
         SetStack({});
-      }
-    }
+      });
+    });
   }
 }
 
@@ -267,11 +301,12 @@ BOOST_AUTO_TEST_CASE(it_stops_at_somebody_elses_entry) {
   const OwnContext b;
   const OwnContext c;
   const OwnContext d;
-  for (const GuardMode outers : kModes) {
+  EachKind([&](auto kind) {
+    using Guard = GuardOf<decltype(kind)>;
     for (const CUcontext callbacks : {c.get(), b.get()}) {
       SetStack({a.get()});
       {
-        ContextGuard outer(b.get(), outers);
+        Guard outer(b.get());
         TheDriver().CtxPushCurrent(callbacks);
         {
           ContextGuard inner(d.get());
@@ -280,7 +315,7 @@ BOOST_AUTO_TEST_CASE(it_stops_at_somebody_elses_entry) {
             BOOST_TEST(host.ok());
             BOOST_TEST(GetStack() == (Stack{a.get(), b.get(), callbacks}));
           }
-          {
+          if constexpr (!Guard::kIsExact) {
             const HostScope host(outer);
             BOOST_TEST(host.result() == CUDA_ERROR_ILLEGAL_STATE);
             BOOST_TEST(GetStack() == (Stack{a.get(), b.get(), callbacks, d.get()}));
@@ -292,10 +327,10 @@ BOOST_AUTO_TEST_CASE(it_stops_at_somebody_elses_entry) {
       BOOST_TEST(GetStack() == Stack{a.get()});
       SetStack({});
     }
-  }
+  });
 }
 
-// Beneath a guard in mode kExact: the caller's context has gone, and another one has its handle.
+// Beneath an ExactGuard: the caller's context has gone, and another one has its handle.
 BOOST_AUTO_TEST_CASE(
     it_stops_at_a_stranger_with_the_callers_handle,
     *cuguest_test::OnlySim() *
@@ -307,7 +342,7 @@ BOOST_AUTO_TEST_CASE(
   SetStack({handle});
   std::optional<OwnContext> stranger;
   {
-    const ContextGuard exact(b.get(), GuardMode::kExact);
+    const ExactGuard exact(b.get());
     TheDriver().CtxPopCurrent(nullptr);
     TheDriver().CtxPopCurrent(nullptr);
     BOOST_TEST(TheDriver().CtxDestroy(mortal.release()) == CUDA_SUCCESS);
@@ -389,51 +424,117 @@ BOOST_AUTO_TEST_CASE(a_guard_of_another_thread_is_refused) {
   SetStack({});
 }
 
-// Its list of guards then names one that is gone.
-BOOST_AUTO_TEST_CASE(a_thread_whose_guard_ended_elsewhere_is_refused) {
+// It is closed before the host's stack is restored.
+BOOST_AUTO_TEST_CASE(a_guard_that_ended_elsewhere_before) {
   const OwnContext a;
   const OwnContext b;
-  std::thread([&] {
+  const OwnContext c;
+  for (const bool has_another : {false, true}) {
     SetStack({a.get()});
-    auto stray = std::make_unique<ContextGuard>(b.get());
+    const ContextGuard outer(b.get());
+    auto stray = std::make_unique<ContextGuard>(c.get());
+    std::optional<ContextGuard> inner;
+    if (has_another) inner.emplace(b.get(), cuguest::Location::Here());
     std::thread([&] { stray.reset(); }).join();
     {
-      ContextGuard guard(a.get());
-      {
-        const HostScope host(guard);
-        BOOST_TEST(host.result() == CUDA_ERROR_ILLEGAL_STATE);
-        BOOST_TEST(GetStack() == (Stack{a.get(), b.get(), a.get()}));
-      }
-      BOOST_TEST(guard.ok());
+      const HostScope host;
+      BOOST_TEST(host.ok());
+      BOOST_TEST(GetStack() == Stack{a.get()});
     }
-    BOOST_TEST(GetStack() == (Stack{a.get(), b.get()}));
-    SetStack({});
-  }).join();
-  ContextGuard guard(b.get());
-  BOOST_TEST(HostScope(guard).ok());
-  const auto incidents = TakeIncidents();
-  BOOST_TEST_REQUIRE(incidents.size() == 1U);
-  BOOST_TEST((incidents[0].kind == IncidentKind::kElsewhere));
+    // What has ended does not come back.
+    BOOST_TEST((GetStack() == Stack{a.get(), b.get()}));
+    BOOST_TEST(outer.ok());
+    if (has_another) BOOST_TEST(inner->elided());
+    const auto incidents = TakeIncidents();
+    BOOST_TEST_REQUIRE(incidents.size() == 1U);
+    BOOST_TEST((incidents[0].kind == IncidentKind::kElsewhere));
+  }
+  SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(on_another_thread_nothing_is_entered) {
+// Nobody there knows what the own thread does: its guards stay outside, and say so.
+BOOST_AUTO_TEST_CASE(ended_elsewhere_its_guards_stay_out) {
   const OwnContext a;
   const OwnContext b;
-  std::thread([&] {
+  for (const bool is_asked : {false, true}) {
     SetStack({a.get()});
-    ContextGuard guard(b.get());
-    auto host = std::make_unique<HostScope>(guard);
-    std::thread([&] {
-      SetStack({a.get()});
-      host.reset();
+    {
+      ContextGuard guard(b.get());
+      auto host = std::make_unique<HostScope>(guard, __FILE__, 4711);
+      std::thread([&] {
+        SetStack({a.get()});
+        if (is_asked) BOOST_TEST(host->Restore() == CUDA_ERROR_NOT_READY);
+        host.reset();
+        BOOST_TEST(GetStack() == Stack{a.get()});
+        SetStack({});
+      }).join();
       BOOST_TEST(GetStack() == Stack{a.get()});
-    }).join();
+      { const ContextGuard next(b.get()); }
+      BOOST_TEST(GetStack() == Stack{a.get()});
+      BOOST_TEST(guard.result() == CUDA_ERROR_ILLEGAL_STATE);
+      BOOST_TEST(!ToStatus(guard).ok());
+      BOOST_TEST(guard.Restore() == CUDA_SUCCESS);
+    }
     BOOST_TEST(GetStack() == Stack{a.get()});
+    const auto incidents = TakeIncidents();
+    BOOST_TEST_REQUIRE(incidents.size() == 1U);
+    BOOST_TEST((incidents[0].kind == IncidentKind::kElsewhere));
+    BOOST_TEST(incidents[0].result == CUDA_ERROR_NOT_READY);
+    BOOST_TEST(incidents[0].line == 4711);
     SetStack({});
-  }).join();
-  const auto incidents = TakeIncidents();
-  BOOST_TEST_REQUIRE(incidents.size() == 1U);
-  BOOST_TEST((incidents[0].kind == IncidentKind::kElsewhere));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(restore_brings_the_guards_back_once) {
+  const OwnContext a;
+  const OwnContext b;
+  const OwnContext c;
+  SetStack({a.get()});
+  {
+    const ContextGuard guard(b.get());
+    HostScope host(guard);
+    BOOST_TEST(GetStack() == Stack{a.get()});
+    TheDriver().CtxPushCurrent(c.get());
+    BOOST_TEST(host.Restore() == CUDA_SUCCESS);
+    BOOST_TEST((GetStack() == Stack{a.get(), c.get(), b.get()}));
+    BOOST_TEST(host.Restore() == CUDA_SUCCESS);
+    BOOST_TEST((GetStack() == Stack{a.get(), c.get(), b.get()}));
+    BOOST_TEST(guard.ok());
+  }
+  BOOST_TEST((GetStack() == Stack{a.get(), c.get()}));
+  SetStack({});
+}
+
+// The host has entered a guard inside it, which ends later.
+BOOST_AUTO_TEST_CASE(ended_before_the_hosts_guard) {
+  const OwnContext a;
+  const OwnContext b;
+  const OwnContext c;
+  for (const bool is_asked : {false, true}) {
+    SetStack({a.get()});
+    {
+      ContextGuard guard(b.get());
+      std::optional<HostScope> host;
+      host.emplace(guard, __FILE__, 4711);
+      ContextGuard hosts(c.get());
+      BOOST_TEST(guard.ok());
+      if (is_asked) BOOST_TEST(host->Restore() == CUDA_ERROR_NOT_READY);
+      host.reset();
+      BOOST_TEST((GetStack() == Stack{a.get(), c.get()}));
+      BOOST_TEST(guard.result() == CUDA_ERROR_NOT_READY);
+      BOOST_TEST(guard.MoveTo(a.get()) == CUDA_ERROR_ILLEGAL_STATE);
+      BOOST_TEST(hosts.Restore() == CUDA_SUCCESS);
+      BOOST_TEST((GetStack() == Stack{a.get(), b.get()}));
+      BOOST_TEST(guard.Reassert() == CUDA_SUCCESS);
+      BOOST_TEST(guard.ok());
+    }
+    BOOST_TEST(GetStack() == Stack{a.get()});
+    const auto incidents = TakeIncidents();
+    BOOST_TEST_REQUIRE(incidents.size() == (is_asked ? 0U : 1U));
+    if (!is_asked) BOOST_TEST((incidents[0].kind == IncidentKind::kOutOfTurn));
+    if (!is_asked) BOOST_TEST(incidents[0].line == 4711);
+    SetStack({});
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/incident_listener.h"
 
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(each_listener_is_called_with_its_own_pointer) {
   BOOST_TEST(first.count == 2);
   BOOST_TEST(second.count == 1);
   BOOST_TEST((first.kind == IncidentKind::kExtraPop));
-  BOOST_TEST(TakeIncidents().size() == 3U);  // by the handler, which nobody replaced
+  BOOST_TEST(TakeIncidents().size() == 3U);  // by the suite's own listener
 }
 
 BOOST_AUTO_TEST_CASE(they_are_called_in_the_order_of_registration) {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/incident.h"
 
@@ -11,6 +11,7 @@
 
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
+#include "cuguest/incident_listener.h"
 #include "test/support/test.h"
 
 BOOST_AUTO_TEST_SUITE(incident)
@@ -21,28 +22,23 @@ using cuguest::ContextGuard;
 using cuguest::Driver;
 using cuguest::Incident;
 using cuguest::IncidentCount;
-using cuguest::IncidentHandler;
 using cuguest::IncidentKind;
+using cuguest::IncidentListener;
 using cuguest::Repair;
-using cuguest::SetIncidentHandler;
 using cuguest_test::OwnContext;
 using cuguest_test::SetStack;
 
 Incident g_last;
 int g_heard = 0;
-void Listen(const Incident& incident) {
+void Listen(const Incident& incident, void*) {
   g_last = incident;
   ++g_heard;
 }
 
-// Puts the suite's own handler back, also when the case fails.
-class Listening {
- public:
-  explicit Listening(IncidentHandler handler) : before_(SetIncidentHandler(handler)) {}
-  ~Listening() { SetIncidentHandler(before_); }
-
- private:
-  IncidentHandler before_;
+// In place of the suite's own listener.
+struct Listening {
+  cuguest_test::Unrecorded unrecorded;
+  IncidentListener listener;
 };
 
 // Leaves a push of `c` behind in a guard for `b`; returns the guard's line.
@@ -59,7 +55,7 @@ BOOST_AUTO_TEST_CASE(an_incident_holds_what_is_needed_to_find_the_culprit) {
   const OwnContext b;
   const OwnContext c;
   SetStack({a.get()});
-  const Listening listening(&Listen);
+  const Listening listening{{}, IncidentListener(&Listen)};
   g_heard = 0;
   const unsigned long long count = IncidentCount(IncidentKind::kLeakedPush);
   const unsigned long long all = IncidentCount();
@@ -79,35 +75,30 @@ BOOST_AUTO_TEST_CASE(an_incident_holds_what_is_needed_to_find_the_culprit) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(the_handler_is_replaced_and_without_one_incidents_are_counted) {
+BOOST_AUTO_TEST_CASE(without_a_listener_incidents_are_counted) {
   const OwnContext b;
   const OwnContext c;
   const unsigned long long count = IncidentCount();
-  {
-    const Listening silence(nullptr);
-    g_heard = 0;
-    LeakAPush(b.get(), c.get());
-    BOOST_TEST(g_heard == 0);
-    BOOST_TEST((SetIncidentHandler(&Listen) == nullptr));
-    BOOST_TEST((SetIncidentHandler(nullptr) == &Listen));
-  }
+  const cuguest_test::Unrecorded silence;
+  LeakAPush(b.get(), c.get());
   BOOST_TEST(IncidentCount() == count + 1);
 }
 
-// A handler runs after the repair and may use guards of its own.
-BOOST_AUTO_TEST_CASE(a_handler_may_use_cuda) {
+// A listener is called after the repair and may use guards of its own.
+BOOST_AUTO_TEST_CASE(a_listener_may_use_cuda) {
   static CUcontext s_context = nullptr;
   const OwnContext a;
   const OwnContext b;
   const OwnContext c;
   SetStack({a.get()});
   s_context = c.get();
-  const Listening listening([](const Incident& incident) {
-    Listen(incident);
+  const auto use_cuda = [](const Incident& incident, void* user) {
+    Listen(incident, user);
     const ContextGuard guard(s_context);
     BOOST_TEST(guard.ok());
     BOOST_TEST(guard.caller() == incident.current);
-  });
+  };
+  const Listening listening{{}, IncidentListener(use_cuda)};
   g_heard = 0;
   LeakAPush(b.get(), c.get());
   BOOST_TEST(g_heard == 1);
@@ -118,7 +109,7 @@ BOOST_AUTO_TEST_CASE(a_handler_may_use_cuda) {
 BOOST_AUTO_TEST_CASE(a_guest_prints_nothing_by_itself) {
   const OwnContext b;
   const OwnContext c;
-  const Listening silence(nullptr);
+  const cuguest_test::Unrecorded silence;
   char name[] = "/tmp/cuguest-stderr-XXXXXX";
   const int file = mkstemp(name);
   BOOST_TEST_REQUIRE(file >= 0);
@@ -136,7 +127,7 @@ BOOST_AUTO_TEST_CASE(a_guest_prints_nothing_by_itself) {
 BOOST_AUTO_TEST_CASE(counting_from_many_threads_loses_nothing) {
   const OwnContext b;
   const OwnContext c;
-  const Listening silence(nullptr);
+  const cuguest_test::Unrecorded silence;
   const unsigned long long count = IncidentCount(IncidentKind::kLeakedPush);
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) {

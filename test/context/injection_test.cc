@@ -1,24 +1,32 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Any driver call may fail at any point: it must come out as a refusal, a status or an
 // incident, with the caller's stack restored, nothing leaked, and no crash.
 
+#include <cstdlib>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "cudasim/sim.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/context_scope.h"
 #include "cuguest/device.h"
 #include "cuguest/driver.h"
 #include "cuguest/host_scope.h"
 #include "cuguest/no_context_guard.h"
 #include "cuguest/primary_context.h"
-#include "cuguest/testing/sim.h"
+#include "test/context/guard_kinds.h"
 #include "test/support/test.h"
 
 BOOST_AUTO_TEST_SUITE(injection, *cuguest_test::OnlySim())
 
 namespace {
 
+using cudasim::Sim;
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
 using cuguest::Device;
@@ -26,12 +34,13 @@ using cuguest::GuardMode;
 using cuguest::HostScope;
 using cuguest::NoContextGuard;
 using cuguest::PrimaryContext;
-using cuguest::testing::Sim;
 using cuguest_test::GetStack;
 using cuguest_test::OwnContext;
 using cuguest_test::SetStack;
 using cuguest_test::TakeIncidents;
 using cuguest_test::TheDriver;
+using guard_kinds::EachKind;
+using guard_kinds::GuardOf;
 using Stack = std::vector<CUcontext>;
 
 constexpr CUresult kInjected = CUDA_ERROR_OPERATING_SYSTEM;
@@ -102,27 +111,27 @@ void RunUnderEachFault(const std::string& name, const Stack& caller, const Conte
   SetStack({});
 }
 
-CUresult Scope(CUcontext context, GuardMode mode, const std::function<void()>& callee) {
-  ContextGuard guard(context, mode);
-  if (!guard.ok()) return guard.result();
-  callee();
-  return guard.Restore();
+template <typename Guard>
+CUresult Scope(CUcontext context) {
+  Guard guard(context);
+  return guard.ok() ? guard.Restore() : guard.result();
 }
 
-constexpr GuardMode kModes[] = {GuardMode::kElide, GuardMode::kAlwaysPush, GuardMode::kExact};
+// Of a guard that moves, which ExactGuard does not.
+constexpr GuardMode kModes[] = {GuardMode::kElide, GuardMode::kAlwaysPush};
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_guard_around_a_clean_callee) {
   const Contexts c;
-  for (const GuardMode mode : kModes) {
+  EachKind([&](auto kind) {
+    using Guard = GuardOf<decltype(kind)>;
     for (const Stack& caller : {Stack{}, Stack{c.a.get()}, Stack{c.x.get(), c.a.get()},
                                 Stack{c.t.get()}, Stack{c.x.get(), c.t.get()}}) {
-      RunUnderEachFault("clean", caller, c, true, [mode](const Contexts& contexts) {
-        return Scope(contexts.t.get(), mode, [] {});
-      });
+      RunUnderEachFault(Guard::kName, caller, c, true,
+                        [](const Contexts& contexts) { return Scope<Guard>(contexts.t.get()); });
     }
-  }
+  });
 }
 
 BOOST_AUTO_TEST_CASE(a_guard_by_ref) {
@@ -203,16 +212,54 @@ BOOST_AUTO_TEST_CASE(a_failed_move_stays_or_is_outside) {
 
 BOOST_AUTO_TEST_CASE(a_host_scope) {
   const Contexts c;
-  for (const GuardMode mode : kModes) {
-    RunUnderEachFault("host", {c.a.get()}, c, true, [mode](const Contexts& contexts) {
-      ContextGuard guard(contexts.t.get(), mode);
+  EachKind([&](auto kind) {
+    using Guard = GuardOf<decltype(kind)>;
+    RunUnderEachFault("host", {c.a.get()}, c, true, [](const Contexts& contexts) {
+      Guard guard(contexts.t.get());
+      if (!guard.ok()) return guard.result();
       {
-        const HostScope host(guard);
+        const HostScope host = guard_kinds::HostOf(guard);
         if (!host.ok()) return host.result();
       }
       return guard.ok() ? guard.Restore() : guard.result();
     });
-  }
+  });
+}
+
+// What could not be left is inside again, and so are the guards around it.
+BOOST_AUTO_TEST_CASE(a_failed_host_scope) {
+  const Contexts c;
+  EachKind([&](auto kind) {
+    using Guard = GuardOf<decltype(kind)>;
+    for (const Fault& fault : Faults(12)) {
+      BOOST_TEST_CONTEXT(Guard::kName << ": " << fault.entry << " fails from call " << fault.first
+                                      << " to " << fault.last) {
+        SetStack({c.a.get()});
+        {
+          const ContextGuard outer(c.x.get());
+          const Guard guard(c.t.get());
+          const Stack inside = GetStack();
+          Arm(fault);
+          std::optional<HostScope> host;
+          host.emplace();
+          Sim::ClearFaults();
+          const bool is_out = host->ok();
+          BOOST_TEST((guard.ok() || !is_out));
+          const CUcontext expected = is_out ? c.a.get() : guard.ok() ? c.t.get() : nullptr;
+          if (is_out || fault.first == fault.last) BOOST_TEST(GetStack().back() == expected);
+          host.reset();
+          if (is_out || fault.first == fault.last) {
+            BOOST_TEST(guard.ok());
+            BOOST_TEST(outer.ok());
+            BOOST_TEST(GetStack() == inside);
+          }
+        }
+        BOOST_TEST(GetStack().back() == c.a.get());
+        static_cast<void>(TakeIncidents());
+        SetStack({});
+      }
+    }
+  });
 }
 
 BOOST_AUTO_TEST_CASE(no_context) {
@@ -242,6 +289,107 @@ BOOST_AUTO_TEST_CASE(a_primary_context) {
   });
 }
 
+namespace {
+
+thread_local bool t_is_inside = false;
+CUcontext g_hooks = nullptr;
+
+// As a tool does that the driver calls at each of its entries.
+void EnterInsideTheCall(const char*) {
+  if (std::exchange(t_is_inside, true)) return;
+  {
+    const ContextGuard outer(g_hooks);
+    const ContextGuard inner(g_hooks, GuardMode::kAlwaysPush);
+    if (!outer.ok() || !inner.ok()) std::abort();
+    std::free(std::malloc(1000));
+  }
+  t_is_inside = false;
+}
+
+}  // namespace
+
+// Also where those in the call need memory that the guard's own record is in.
+BOOST_AUTO_TEST_CASE(guards_inside_a_driver_call) {
+  const Contexts c;
+  const OwnContext hooks;
+  g_hooks = hooks.get();
+  for (const int depth : {0, 1, 14, 15, 16, 30, 31, 62}) {
+    SetStack({c.x.get()});
+    std::vector<std::unique_ptr<ContextGuard>> around;
+    for (int i = 0; i < depth; ++i) {
+      around.push_back(std::make_unique<ContextGuard>((i % 2 == 0 ? c.a : c.x).get(),
+                                                      cuguest::Location::Here()));
+    }
+    const auto above = std::make_unique<char[]>(5000);  // what is there cannot grow in place
+    const Stack before = GetStack();
+    Sim::OnEveryCall(&EnterInsideTheCall);
+    ContextGuard guard(c.t.get());
+    const CUresult moved = guard.MoveTo(c.c.get());
+    const CUcontext caller = guard.caller();
+    const CUresult restored = guard.Restore();
+    Sim::OnEveryCall(nullptr);
+    BOOST_TEST_CONTEXT("depth " << depth) {
+      BOOST_TEST(moved == CUDA_SUCCESS);
+      BOOST_TEST(caller == before.back());
+      BOOST_TEST(restored == CUDA_SUCCESS);
+      BOOST_TEST((GetStack() == before));
+      BOOST_TEST(TakeIncidents().empty());
+    }
+    while (!around.empty()) around.pop_back();
+    static_cast<void>(TakeIncidents());
+    SetStack({});
+  }
+}
+
+namespace {
+
+// Scopes that the last of a thread's records at hand are left to, once, inside a push.
+std::vector<cuguest::ContextScope>* g_left_open = nullptr;
+void LeaveScopesOpen(const char* call) {
+  auto* const scopes = g_left_open;
+  if (scopes == nullptr || std::string(call) != "cuCtxPushCurrent") return;
+  g_left_open = nullptr;
+  for (int i = 0; i < 2; ++i) {
+    scopes->emplace_back();
+    BOOST_TEST(scopes->back().Enter(g_hooks) == CUDA_SUCCESS);
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(scopes_left_open_inside_a_push) {
+  const Contexts c;
+  const OwnContext hooks;
+  g_hooks = hooks.get();
+  // First all records that are at hand are used once, as they are on any thread by and by.
+  for (const int depth : {16, 14, 15}) {
+    SetStack({c.x.get()});
+    std::vector<std::unique_ptr<ContextGuard>> around;
+    for (int i = 0; i < depth; ++i) {
+      around.push_back(std::make_unique<ContextGuard>(c.x.get(), cuguest::Location::Here()));
+    }
+    if (depth == 16) {
+      while (!around.empty()) around.pop_back();
+      continue;
+    }
+    std::vector<cuguest::ContextScope> left_open;
+    g_left_open = &left_open;
+    Sim::OnEveryCall(&LeaveScopesOpen);
+    std::optional<ContextGuard> guard;
+    guard.emplace(c.t.get(), cuguest::Location::Here());
+    Sim::OnEveryCall(nullptr);
+    BOOST_TEST(left_open.size() == 2U);
+    BOOST_TEST(guard->ok());
+    BOOST_TEST(GetStack().back() == c.t.get());
+    guard.reset();
+    while (!left_open.empty()) left_open.pop_back();
+    while (!around.empty()) around.pop_back();
+    BOOST_TEST((GetStack() == Stack{c.x.get()}));
+    BOOST_TEST(TakeIncidents().empty());
+    SetStack({});
+  }
+}
+
 // The driver fails while a guard is already repairing what a callee did. The caller's
 // context must be current in the end, unless the driver refuses the very calls that
 // could make it so; then it must be said.
@@ -264,18 +412,19 @@ BOOST_AUTO_TEST_CASE(every_callee_fault) {
        }},
   };
   for (const auto& [name, callee] : callees) {
-    for (const GuardMode mode : kModes) {
+    EachKind([&, name = name, &callee = callee](auto kind) {
+      using Guard = GuardOf<decltype(kind)>;
       for (const Stack& caller :
            {Stack{}, Stack{c.a.get()}, Stack{c.x.get(), c.a.get()}, Stack{c.a.get(), c.t.get()}}) {
         for (const Fault& fault : Faults(12)) {
-          BOOST_TEST_CONTEXT(name << ", mode " << static_cast<int>(mode) << ", depth "
-                                  << caller.size() << ": " << fault.entry << " fails from call "
-                                  << fault.first << " to " << fault.last) {
+          BOOST_TEST_CONTEXT(name << ", " << Guard::kName << ", depth " << caller.size() << ": "
+                                  << fault.entry << " fails from call " << fault.first << " to "
+                                  << fault.last) {
             SetStack(caller);
             const auto before = Sim::Live();
             CUresult said = CUDA_SUCCESS;
             {
-              ContextGuard guard(c.t.get(), mode);
+              Guard guard(c.t.get());
               BOOST_TEST_REQUIRE(guard.ok());
               callee();
               Arm(fault);
@@ -297,7 +446,7 @@ BOOST_AUTO_TEST_CASE(every_callee_fault) {
           }
         }
       }
-    }
+    });
   }
 }
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/no_context_guard.h"
 
@@ -6,10 +6,11 @@
 #include <optional>
 #include <thread>
 
+#include "cuguest/context_guard.h"
 #include "cuguest/device.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/status.h"
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
 
@@ -139,20 +140,53 @@ BOOST_AUTO_TEST_CASE(a_primary_context_that_was_reset_meanwhile_is_put_back) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(on_another_thread_it_ends_nothing) {
+// Its own thread puts the stack back when it next begins or ends a scope.
+BOOST_AUTO_TEST_CASE(own_thread_closes_it) {
   const OwnContext a;
   const OwnContext c;
   SetStack({a.get()});
-  auto none = std::make_unique<NoContextGuard>();
+  auto none = std::make_unique<NoContextGuard>(__FILE__, 4711);
   std::thread([&] {
     SetStack({c.get()});
-    BOOST_TEST(none->Restore() == CUDA_ERROR_ILLEGAL_STATE);
+    BOOST_TEST(none->Restore() == CUDA_ERROR_NOT_READY);
     none.reset();
     BOOST_TEST(GetStack() == Stack{c.get()});
+    SetStack({});
   }).join();
   BOOST_TEST(GetStack().empty());
-  for (const auto& incident : TakeIncidents()) {
-    BOOST_TEST((incident.kind == IncidentKind::kElsewhere));
+  const auto incidents = TakeIncidents();
+  BOOST_TEST_REQUIRE(incidents.size() == 1U);
+  BOOST_TEST((incidents[0].kind == IncidentKind::kElsewhere));
+  BOOST_TEST(incidents[0].result == CUDA_ERROR_NOT_READY);
+  BOOST_TEST(incidents[0].line == 4711);
+  {
+    const cuguest::ContextGuard next(c.get());
+    BOOST_TEST(next.caller() == a.get());
+    BOOST_TEST(GetStack() == (Stack{a.get(), c.get()}));
+  }
+  BOOST_TEST(GetStack() == Stack{a.get()});
+  SetStack({});
+}
+
+// What is inside it is where nothing was current.
+BOOST_AUTO_TEST_CASE(ended_before_a_guard_inside_it) {
+  const OwnContext a;
+  const OwnContext b;
+  for (const bool is_asked : {false, true}) {
+    SetStack({a.get()});
+    std::optional<NoContextGuard> none;
+    none.emplace(cuguest::Location{__FILE__, 4711});
+    cuguest::ContextGuard inner(b.get());
+    if (is_asked) BOOST_TEST(none->Restore() == CUDA_ERROR_NOT_READY);
+    none.reset();
+    BOOST_TEST(GetStack() == Stack{b.get()});
+    BOOST_TEST(inner.Restore() == CUDA_SUCCESS);
+    BOOST_TEST(GetStack() == Stack{a.get()});
+    const auto incidents = TakeIncidents();
+    BOOST_TEST_REQUIRE(incidents.size() == (is_asked ? 0U : 1U));
+    if (!is_asked) BOOST_TEST((incidents[0].kind == IncidentKind::kOutOfTurn));
+    if (!is_asked) BOOST_TEST(incidents[0].line == 4711);
+    SetStack({});
   }
 }
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the per_context*_test.cc share: a value that owns something in its context and says
 // what became of it.
@@ -11,23 +11,23 @@
 #include <utility>
 #include <vector>
 
+#include "cudasim/sim.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
-#include "cuguest/testing/sim.h"
+#include "cuguest/status.h"
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
 
 namespace per_context_test {
 
+using cudasim::Sim;
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
 using cuguest::Device;
 using cuguest::PerContext;
 using cuguest::PrimaryContext;
-using cuguest::testing::Sim;
 using cuguest_test::GetStack;
 using cuguest_test::OwnContext;
 using cuguest_test::SetStack;

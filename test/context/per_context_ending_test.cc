@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // PerContext: the end of the cache, and contexts that were destroyed untold. The driver is asked
 // about no context that may have been freed: on an H100 (driver 580.159.04) cuCtxGetId crashed in 1

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What this build does with words that a later layout may write into the registry; see Note [The
 // layout is an ABI] in lib/context/registry.h. Copies of several layouts in one process are in

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/sm_partition.h"
 
@@ -7,22 +7,22 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "cuguest/error.h"
+#include "cudasim/sim.h"
 #include "cuguest/primary_context.h"
-#include "cuguest/testing/sim.h"
+#include "cuguest/status.h"
 #include "test/support/test.h"
 
 BOOST_AUTO_TEST_SUITE(sm_partition)
 
 namespace {
 
+using cudasim::Sim;
 using cuguest::Device;
 using cuguest::PrimaryContext;
 using cuguest::SmCount;
 using cuguest::SmCountOf;
 using cuguest::SmPartition;
 using cuguest::SmSplit;
-using cuguest::testing::Sim;
 using cuguest_test::NeedsDriver;
 using cuguest_test::NeedsDriverBefore;
 using cuguest_test::OnlySim;

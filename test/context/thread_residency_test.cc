@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/thread_residency.h"
 
@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "cudasim/sim.h"
 #include "cuguest/context_guard.h"
-#include "cuguest/error.h"
 #include "cuguest/primary_context.h"
-#include "cuguest/testing/sim.h"
+#include "cuguest/status.h"
 #include "test/support/raw_driver.h"
 #include "test/support/test.h"
 
@@ -19,13 +19,13 @@ BOOST_AUTO_TEST_SUITE(thread_residency)
 
 namespace {
 
+using cudasim::Sim;
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
 using cuguest::Device;
 using cuguest::IncidentKind;
 using cuguest::PrimaryContext;
 using cuguest::ThreadResidency;
-using cuguest::testing::Sim;
 using cuguest_test::GetStack;
 using cuguest_test::OnlySim;
 using cuguest_test::OwnContext;
@@ -50,8 +50,10 @@ BOOST_AUTO_TEST_CASE(a_worker_binds_once_and_its_guards_elide) {
       BOOST_TEST(home.ok());
       BOOST_TEST(home.get() == context.get());
       for (int job = 0; job < 3; ++job) {
-        const ContextGuard guard(context.get());
-        BOOST_TEST(guard.elided());
+        {
+          const ContextGuard guard(context.get());
+          BOOST_TEST(guard.elided());
+        }
         BOOST_TEST(home.Settle() == CUDA_SUCCESS);
       }
       BOOST_TEST(GetStack() == (Stack{context.get()}));
@@ -110,20 +112,30 @@ BOOST_AUTO_TEST_CASE(settling_repairs_what_a_job_left) {
   BOOST_TEST(home.Leave() == CUDA_SUCCESS);
 }
 
-BOOST_AUTO_TEST_CASE(guards_inside_it_end_first) {
+BOOST_AUTO_TEST_CASE(left_before_a_guard_inside_it) {
   const OwnContext x;
   const OwnContext context;
-  SetStack({x.get()});
-  {
-    std::optional<ThreadResidency> home;
-    home.emplace(RefTo(context), cuguest::Location::Here());
-    const ContextGuard guard(x.get());
-    BOOST_TEST(GetStack() == (Stack{x.get(), context.get(), x.get()}));
-    home.reset();
+  for (const bool is_asked : {false, true}) {
+    SetStack({x.get()});
+    {
+      std::optional<ThreadResidency> home;
+      home.emplace(RefTo(context), cuguest::Location{__FILE__, 4711});
+      const ContextGuard guard(x.get());
+      const Stack inside = {x.get(), context.get(), x.get()};
+      BOOST_TEST(GetStack() == inside);
+      BOOST_TEST(home->MoveTo(RefTo(x)) == CUDA_ERROR_ILLEGAL_STATE);
+      BOOST_TEST(home->Settle() == CUDA_ERROR_ILLEGAL_STATE);
+      if (is_asked) BOOST_TEST(home->Leave() == CUDA_ERROR_NOT_READY);
+      home.reset();
+      BOOST_TEST(GetStack() == inside);
+    }
     BOOST_TEST(GetStack() == (Stack{x.get()}));
+    const auto incidents = TakeIncidents();
+    BOOST_TEST_REQUIRE(incidents.size() == (is_asked ? 0u : 1u));
+    if (!is_asked) BOOST_TEST((incidents[0].kind == IncidentKind::kOutOfTurn));
+    if (!is_asked) BOOST_TEST(incidents[0].line == 4711);
+    SetStack({});
   }
-  BOOST_TEST(GetStack() == (Stack{x.get()}));
-  SetStack({});
 }
 
 BOOST_AUTO_TEST_CASE(a_reset_is_noticed_and_the_thread_moves_on) {
@@ -158,6 +170,37 @@ BOOST_AUTO_TEST_CASE(its_context_is_destroyed) {
   BOOST_TEST(home.Leave() == CUDA_SUCCESS);
 }
 
+// A job destroyed what the thread had before; its own context is alive.
+BOOST_AUTO_TEST_CASE(what_the_thread_had_is_destroyed) {
+  OwnContext before;
+  const OwnContext context;
+  const OwnContext after;
+  SetStack({before.get()});
+  ThreadResidency home(RefTo(context));
+  RAW(cuCtxPopCurrent)(nullptr);
+  RAW(cuCtxPopCurrent)(nullptr);
+  BOOST_TEST(RAW(cuCtxDestroy)(before.release()) == CUDA_SUCCESS);
+  SetStack({after.get()});
+  BOOST_TEST(home.Settle() == CUDA_SUCCESS);
+  BOOST_TEST(GetStack() == (Stack{after.get(), context.get()}));
+  BOOST_TEST(home.Leave() == CUDA_SUCCESS);
+  BOOST_TEST(GetStack() == Stack{after.get()});
+  static_cast<void>(cuguest_test::TakeIncidents());
+  SetStack({});
+}
+
+// It has what it had at the beginning already.
+BOOST_AUTO_TEST_CASE(left_after_its_context_is_destroyed) {
+  OwnContext context;
+  ThreadResidency home(RefTo(context));
+  const CUcontext dead = context.release();
+  OnAnotherThread([&] { BOOST_TEST(RAW(cuCtxDestroy)(dead) == CUDA_SUCCESS); });
+  BOOST_TEST(home.Settle() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  BOOST_TEST(home.Leave() == CUDA_SUCCESS);
+  BOOST_TEST(home.Leave() == CUDA_SUCCESS);
+  BOOST_TEST(GetStack().empty());
+}
+
 BOOST_AUTO_TEST_CASE(what_cannot_be_entered_is_refused) {
   const OwnContext context;
   ThreadResidency none{ContextRef()};
@@ -182,18 +225,22 @@ BOOST_AUTO_TEST_CASE(it_is_bound_to_its_thread) {
     BOOST_TEST(home->Settle() == CUDA_ERROR_ILLEGAL_STATE);
     BOOST_TEST(home->MoveTo(RefTo(other)) == CUDA_ERROR_ILLEGAL_STATE);
     BOOST_TEST(TakeIncidents().empty());
-    BOOST_TEST(home->Leave() == CUDA_ERROR_ILLEGAL_STATE);
+    BOOST_TEST(home->Leave() == CUDA_ERROR_NOT_READY);
     home.reset();
     BOOST_TEST(GetStack() == (Stack{other.get(), context.get()}));
     SetStack({});
   });
-  for (const auto& incident : TakeIncidents()) {
-    BOOST_TEST((incident.kind == IncidentKind::kElsewhere));
-    BOOST_TEST(incident.result == CUDA_ERROR_ILLEGAL_STATE);
-    BOOST_TEST(incident.expected == context.get());
-  }
+  const auto incidents = TakeIncidents();
+  BOOST_TEST_REQUIRE(incidents.size() == 1u);
+  BOOST_TEST((incidents[0].kind == IncidentKind::kElsewhere));
+  BOOST_TEST(incidents[0].result == CUDA_ERROR_NOT_READY);
+  BOOST_TEST(incidents[0].expected == context.get());
   BOOST_TEST(GetStack() == (Stack{context.get()}));
-  SetStack({});
+  {
+    const ContextGuard next(other.get());
+    BOOST_TEST(next.caller() == nullptr);
+  }
+  BOOST_TEST(GetStack().empty());
 }
 
 // glibc gives the pthread_t, and the address of a thread_local, of a thread that was joined to the
@@ -211,7 +258,7 @@ BOOST_AUTO_TEST_CASE(a_thread_is_not_mistaken_for_one_that_has_ended) {
     OnAnotherThread([&] {
       SetStack({x.get(), context.get(), y.get()});
       BOOST_TEST(home->Settle() == CUDA_ERROR_ILLEGAL_STATE);
-      BOOST_TEST(home->Leave() == CUDA_ERROR_ILLEGAL_STATE);
+      BOOST_TEST(home->Leave() == CUDA_ERROR_NOT_READY);
       home.reset();
       BOOST_TEST(GetStack() == (Stack{x.get(), context.get(), y.get()}));
       SetStack({});

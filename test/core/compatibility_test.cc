@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/compatibility.h"
 
@@ -9,10 +9,10 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
+#include "cudasim/sim.h"
 #include "cuguest/device.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
-#include "cuguest/testing/sim.h"
+#include "cuguest/status.h"
 #include "lib/core/driver_release.h"
 #include "test/support/scenario.h"
 #include "test/support/test.h"
@@ -22,6 +22,7 @@ BOOST_AUTO_TEST_SUITE(compatibility)
 namespace {
 
 using absl::StatusCode;
+using cudasim::Sim;
 using cuguest::CheckCompatibility;
 using cuguest::CompatibilityReport;
 using cuguest::Driver;
@@ -30,7 +31,6 @@ using cuguest::QueryVersions;
 using cuguest::Versions;
 using cuguest::internal::IsNewer;
 using cuguest::internal::ReleaseOfFile;
-using cuguest::testing::Sim;
 
 constexpr char kPackage[] = "/usr/local/cuda-13.0/compat/libcuda.so.580.65.06";
 
@@ -268,12 +268,6 @@ CHILD(asks_first) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_names_of_0_1_still_work) {
-  const Versions versions = Of(13000, 13000, 13000);
-  const cuguest::Judgement judgement = cuguest::JudgeVersions(versions);
-  BOOST_TEST(judgement.sentence == CheckCompatibility(versions).sentence);
-}
-
 BOOST_AUTO_TEST_CASE(the_table_of_what_fits_what) {
   for (const Case& each : Cases()) {
     BOOST_TEST_CONTEXT(each.what) {
@@ -367,7 +361,7 @@ BOOST_AUTO_TEST_CASE(the_query_finds_the_real_drivers_release, *cuguest_test::On
 BOOST_AUTO_TEST_CASE(the_query_disturbs_nothing) {
   const cuguest_test::OwnContext own;
   cuguest_test::SetStack({own.get(), own.get()});
-  const cuguest::testing::SimLive before = Sim::Live();
+  const cudasim::SimLive before = Sim::Live();
   BOOST_TEST(QueryVersions().problem.ok());
   BOOST_TEST((cuguest_test::GetStack() == std::vector<CUcontext>{own.get(), own.get()}));
   BOOST_TEST((Sim::Live() == before));

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the kernel is asked for. That the two fences are enough is explored by
 // test/schedules/per_context_test.cc.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/device.h"
 
@@ -7,9 +7,9 @@
 #include <type_traits>
 
 #include "absl/strings/match.h"
+#include "cudasim/sim.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
-#include "cuguest/testing/sim.h"
+#include "cuguest/status.h"
 #include "cuguest/testing/stack_probe.h"
 #include "test/support/test.h"
 
@@ -17,9 +17,9 @@ BOOST_AUTO_TEST_SUITE(device)
 
 namespace {
 
+using cudasim::Sim;
 using cuguest::Device;
 using cuguest::Ordinal;
-using cuguest::testing::Sim;
 
 static_assert(!std::is_convertible_v<int, Ordinal>, "an int is no ordinal");
 static_assert(!std::is_convertible_v<int, Device>, "an int is no device");

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/driver.h"
 
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "cuguest/error.h"
-#include "cuguest/testing/sim.h"
+#include "cudasim/sim.h"
+#include "cuguest/status.h"
 #include "test/support/files.h"
 #include "test/support/test.h"
 
@@ -20,9 +20,9 @@ BOOST_AUTO_TEST_SUITE(driver)
 
 namespace {
 
+using cudasim::Sim;
 using cuguest::Driver;
 using cuguest::DriverProblem;
-using cuguest::testing::Sim;
 
 // Note [The version beside each entry]: each signature of the table is the toolkit's own
 // for that name and version.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """cost_test.py SOURCE_ROOT [--fix]
 
 What docs/cost.md shows of a benchmark, between `<!-- benchmark: NAME -->` and `<!-- end -->`, is what
@@ -14,7 +14,7 @@ import sys
 root = pathlib.Path(sys.argv[1])
 page = root / "docs" / "cost.md"
 text = page.read_text()
-named = re.search(r"`(test/hardware/[\w.-]+\.md)`", text)
+named = re.search(r"`(test/hardware/reports/[\w.-]+\.md)`", text)
 if not named:
     sys.exit("not ok: docs/cost.md names no report")
 report = (root / named[1]).read_text()

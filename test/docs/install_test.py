@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """install_test.py SOURCE_ROOT SECTION [PATH_ENTRY...]
 
 Does what a section of docs/install.md says, in an empty directory: writes its files and the program of
@@ -30,6 +30,8 @@ text = re.search(rf"^## {re.escape(section)}.*?\n(.*?)(?=^## |\Z)", page, re.M |
 commands = [line[2:] for block in re.findall(r"^```console\n(.*?)^```", text, re.M | re.S) for line in block.splitlines()]
 env = {k: v for k, v in os.environ.items() if k not in ("LD_LIBRARY_PATH", "PKG_CONFIG_PATH", "DESTDIR")}
 env["PATH"] = ":".join([*tools, env["PATH"]])
+if shutil.which("ccache"):  # which Meson finds itself
+    env["CMAKE_CXX_COMPILER_LAUNCHER"] = "ccache"
 missing = {command.split()[0] for command in commands if command.split()[0] != "export"
            and not shutil.which(command.split()[0], path=env["PATH"])}
 if missing or not shutil.which("git"):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """program_test.py SOURCE_ROOT BUILD_ROOT COMPILER MESON...
 
 Pastes the program and the meson.build of README.md into a directory, builds and runs them there

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """references_test.py SOURCE_ROOT
 
 What README.md, docs/, the sources and the build refer to exists: files of the repository in
-backquotes, the files that comments name, links between pages, every example, the code of docs/facts and
+backquotes, the files that comments name, the notes that they cite, links between pages, every example, the code of docs/facts and
 docs/adoption in its program, and one test case in each cell of the table of conversions.
 """
 
@@ -58,6 +58,19 @@ for folder in ("include", "lib", "test", "examples"):
 for name, source in sorted(named.items()):
     folder = root / "subprojects" if name.startswith("cudasim/") else root
     check((folder / name).exists(), f"{source} names {name}, which does not exist")
+
+# What a comment cites as a Note is a section of docs/notes.md, or a note with its title underlined in a source.
+titles = set(re.findall(r"^## (.*)$", (root / "docs" / "notes.md").read_text(), re.M))
+cited = {}
+for folder in ("include", "lib", "test", "examples", "kernels", "subprojects"):
+    for source in (root / folder).rglob("*"):
+        if source.suffix in (".h", ".c", ".cc", ".cu", ".py") and "release_0_1" not in source.parts:
+            text = source.read_text()
+            titles.update(re.findall(r"^//+ Note \[(.*)\]\n//+ ~+$", text, re.M))
+            for title in re.findall(r"\bNote\s\[([A-Z][^\]\n]*)\]", re.sub(r"\s*\n\s*(?://+|#)?\s*", " ", text)):
+                cited.setdefault(title, source.relative_to(root))
+for title, source in sorted(cited.items()):
+    check(title in titles, f"{source} cites Note [{title}], which does not exist")
 
 # Every header is in the table of headers, with its tier.
 tiers = {}
@@ -115,4 +128,4 @@ for row in re.findall(r"^\|(.*)\|$", (root / "docs" / "bridge.md").read_text().s
 for failure in failures:
     print("not ok:", failure)
 print(f"cases: {checked - len(failures)} passed, {len(failures)} failed, 0 skipped")
-sys.exit(1 if failures or not cells or not programs or not named else 0)
+sys.exit(1 if failures or not cells or not programs or not named or not cited else 0)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """site_test.py SOURCE_ROOT BUILD_ROOT COMPILER DOXYGEN
 
 Makes the site and the reference: Doxygen warns of nothing, every page is there, and so is every

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """abseil_test.py BUILD_ROOT COMPILER TOOLKIT_INCLUDE MESON...
 
 As subproject_test.py, where no system Abseil is: Abseil is a subproject too, built from its sources, under
@@ -21,7 +21,8 @@ import shutil
 import subprocess
 import sys
 
-from common import HERE, ROOT, check, check_links_no_cuda, check_runs_without_driver, done, environment, run, scratch
+from common import (HERE, ROOT, TOGETHER, check, check_links_no_cuda, check_runs_without_driver, done,
+                    meson_environment, run, scratch)
 
 build_root, compiler, toolkit, *meson = sys.argv[1:]
 # A library of the wrap: those that it names.
@@ -96,14 +97,14 @@ with scratch() as tmp:
     (parent / "subprojects").mkdir()
     (parent / "subprojects" / "cuguest").symlink_to(ROOT)
     write_project(sources, parent / "subprojects" / re.search(r"^directory = (.*)", wrap, re.M)[1])
-    env = environment(CXX=compiler, LDFLAGS="-Wl,-z,defs")
+    env = meson_environment(compiler, LDFLAGS="-Wl,-z,defs")
     run(*meson, "setup", build, parent, "--buildtype=plain", "--force-fallback-for=cuguest,abseil-cpp",
         "-Dcuguest:default_library=static", f"-Dcuguest:toolkit_include={toolkit}", env=env)
     commands = (build / "compile_commands.json").read_text()
     check("Abseil is the subproject", "absl/status/status.cc" in commands)
     binaries = [build / "libpicture.so", build / "viewer"]
-    for kind in ("static", "shared"):
-        run(*meson, "configure", build, f"-Dcuguest:default_library={kind}", env=env)
+    for kind, how in {"static": [], "shared": TOGETHER}.items():
+        run(*meson, "configure", build, *how, f"-Dcuguest:default_library={kind}", env=env)
         run("ninja", "-C", build, "-j2", env=env)
         check(f"{kind}: builds with {compiler}, every symbol of every library defined", True)
         check_links_no_cuda(*binaries)

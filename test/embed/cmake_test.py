@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """cmake_test.py COMPILER TOOLKIT_INCLUDE BUILD_ROOT SIMDIR CMAKE...
 
 A parent takes cuguest into its CMake build, without exceptions and RTTI, with more warnings than anybody
@@ -14,8 +14,10 @@ import shlex
 import shutil
 import sys
 
-from common import (HERE, ROOT, check, check_links_no_cuda, check_runs_without_driver, done, environment, exported,
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "headers"))
+from common import (HERE, ROOT, check, check_links_no_cuda, check_runs_without_driver, cmake_environment, done, environment, exported,
                     files_below, run, scratch, visible)
+from flags import compile_commands
 
 compiler, toolkit, meson_build, simdir, *cmake = sys.argv[1:]
 FLAGS = ["-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
@@ -25,15 +27,12 @@ NOT_OURS = {"-fpch-preprocess", "-D_FILE_OFFSET_BITS=64",
             *run("pkg-config", "--cflags", "absl_status", "absl_statusor").split()}
 
 
-def compile_commands(build, outputs):
+def flags_of_sources(build, outputs):
     """Of each source of a target: its definitions, options of code generation, and directories in the repository."""
     commands = {}
-    for entry in json.loads((build / "compile_commands.json").read_text()):
-        words = shlex.split(entry["command"])
-        directory = pathlib.Path(entry["directory"])
-        source = (directory / entry["file"]).resolve()
+    for source, directory, words in compile_commands(build):
         output = words[words.index("-o") + 1]
-        if not re.match(outputs, output) or source.suffix == ".h":  # a header that is compiled in advance
+        if not re.match(outputs, output) or source.suffix in (".h", ".cxx"):  # a header that is compiled in advance
             continue
         flags = set()
         for at, word in enumerate(words):
@@ -55,7 +54,7 @@ with scratch() as tmp:
     shutil.copytree(HERE / "parent", parent)
     (parent / "subprojects").mkdir()
     (parent / "subprojects" / "cuguest").symlink_to(ROOT)
-    env = environment(CXX=compiler, CXXFLAGS=" ".join(FLAGS))
+    env = cmake_environment(compiler, CXXFLAGS=" ".join(FLAGS))
     common = ["-G", "Ninja", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", "-DCMAKE_INSTALL_PREFIX=/usr", "-DCMAKE_INSTALL_LIBDIR=lib",
               *([f"-Dcuguest_TOOLKIT_INCLUDE={toolkit}"] if toolkit else [])]
     # What a parent may set for its own targets, and must not reach ours.
@@ -74,12 +73,12 @@ with scratch() as tmp:
             "cudasim_image": "subprojects/cudaimage/libcudaimage.a.p/",
             "cudasim_driver": "subprojects/cudasim/sim/lib(cuda.so.1|driver.a|exports.a).p/",
             "cudasim_runtime": "subprojects/cudasim/sim/libcudart.so.[0-9]+.p/"}.items():
-        ours, theirs = compile_commands(build, f".*/{target}.dir/"), compile_commands(by_meson, by)
+        ours, theirs = flags_of_sources(build, f".*/{target}.dir/"), flags_of_sources(by_meson, by)
         check(f"{target}: compiles the {len(theirs)} sources that Meson compiles", ours and ours.keys() == theirs.keys(),
               ours.keys() ^ theirs.keys())
         differ = {str(source): flags for source in ours if (flags := (ours[source] ^ theirs[source]) - set(FLAGS))}
         check(f"{target}: with the same definitions, directories and options", not differ, differ)
-    by_cmake = compile_commands(build, ".*/cuguest.dir/")
+    by_cmake = flags_of_sources(build, ".*/cuguest.dir/")
 
     run(*cmake, "--build", build, "-j1", env=env)
     check(f"builds with {compiler} and {' '.join(FLAGS)}", True)
@@ -110,9 +109,9 @@ with scratch() as tmp:
     second.write_text(second.read_text().replace(
         "include(FetchContent)", f"find_package(absl REQUIRED)\nadd_subdirectory({ROOT} first EXCLUDE_FROM_ALL)\ninclude(FetchContent)"))
     run(*cmake, "-S", parent, "-B", tmp / "twice", *common, *parents, env=env)
-    check("can be added twice", compile_commands(tmp / "twice", ".*/cuguest.dir/") == by_cmake)
+    check("can be added twice", flags_of_sources(tmp / "twice", ".*/cuguest.dir/") == by_cmake)
     run(*cmake, "-S", parent, "-B", tmp / "named", *common, "-DCUGUEST_NAMESPACE_SUFFIX=mine", env=env)
-    named = compile_commands(tmp / "named", ".*/(cuguest|picture).dir/")
+    named = flags_of_sources(tmp / "named", ".*/(cuguest|picture).dir/")
     check("a suffix of the namespace is for all that use the library",
           len(named) == len(by_cmake) + 1 and all("-DCUGUEST_NAMESPACE_SUFFIX=mine" in flags for flags in named.values()), named)
     done()

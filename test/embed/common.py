@@ -1,10 +1,11 @@
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the embed tests share."""
 
 import contextlib
 import os
 import pathlib
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,11 +16,26 @@ OURS = ("libcuguest", "include/cuguest", "pkgconfig/cuguest", "cmake/cuguest", "
 passed = 0
 
 
+# Less to wait for: several sources are compiled at a time, and ccache keeps what it may.
+TOGETHER = ["-Dunity=on", "-Dunity_size=8"]
+CCACHE = ["ccache"] if shutil.which("ccache") else []
+
+
 def environment(**changes):
     """No library path: the point is a machine without a CUDA driver."""
     env = {k: v for k, v in os.environ.items() if k not in ("LD_LIBRARY_PATH", "LIBRARY_PATH", "DESTDIR")}
     env.update(changes)
     return env
+
+
+def meson_environment(compiler, **changes):
+    """Meson puts ccache only before a compiler of its own choice."""
+    return environment(CXX=" ".join([*CCACHE, compiler]), **changes)
+
+
+def cmake_environment(compiler, **changes):
+    launchers = {f"CMAKE_{language}_COMPILER_LAUNCHER": CCACHE[0] for language in ("C", "CXX") if CCACHE}
+    return environment(CXX=compiler, **launchers, **changes)
 
 
 def run(*command, env=None, **kwargs):
@@ -45,6 +61,12 @@ def check(what, holds, details=""):
 def done(skipped=0):
     print(f"cases: {passed} passed, 0 failed, {skipped} skipped")
     sys.exit(0 if passed else 77)
+
+
+def without_builds(directory, names):
+    """For shutil.copytree: what is not to be copied."""
+    return [name for name in names if name == "__pycache__"
+            or name.startswith("build") and (pathlib.Path(directory) / name).is_dir()]
 
 
 def exported(library):
@@ -95,4 +117,5 @@ def files_below(directory):
 @contextlib.contextmanager
 def scratch():
     with tempfile.TemporaryDirectory(prefix="cuguest-embed-") as name:
+        os.environ["CCACHE_BASEDIR"] = name  # what another run compiled in its own is the same
         yield pathlib.Path(name).resolve()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """cross_test.py libc++|aarch64 SOURCE_ROOT BUILD_ROOT [--all]
 
 cuguest with another standard library, or for another processor: all public headers compile, and a
@@ -93,8 +93,9 @@ with tempfile.TemporaryDirectory() as name:
     link = [*COMMAND, "-shared", "-Wl,-z,defs", "-Wl,--gc-sections", "-o", tmp / "libguards.so", *flags, tmp / "guards.cc"]
     # What a guard needs.
     wanted = [root / "lib" / path for path in (
-        "context/context_guard.cc", "context/incident.cc", "context/stack_repair.cc", "context/thread_guards.cc",
-        "context/thread_stack.cc", "core/driver_access.cc")]
+        "context/incident.cc", "context/nesting.cc", "context/records.cc", "context/scope.cc",
+        "context/scope_exact.cc", "context/stack_repair.cc", "context/thread_stack.cc", "core/concurrency.cc",
+        "core/driver_access.cc")]
     check("guards compile and link without Abseil", run(*link, *wanted, "-ldl", "-pthread"))
     machine = run("readelf", "-h", tmp / "libguards.so").stdout
     check(f"for the right machine: {re.search(r'Machine: *(.*)', machine)[1]}",

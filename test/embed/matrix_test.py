@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """matrix_test.py SOURCE_ROOT BUILD_ROOT [--strength 3] [--keep DIRECTORY]
 
 Libraries that embed cuguest and are compiled in different ways, all in one process. The table has

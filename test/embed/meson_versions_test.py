@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """meson_versions_test.py TOOLKIT_INCLUDE VERSION...
 
 Configures cuguest with each of these versions of Meson (`newest`: of the package index), from a virtual environment of

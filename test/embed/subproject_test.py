@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """subproject_test.py static|shared true|false COMPILER TOOLKIT_INCLUDE MESON...
 
 A parent of ten lines takes cuguest as a Meson subproject, without exceptions and RTTI,
@@ -14,7 +14,7 @@ import shutil
 import sys
 
 from common import (HERE, OURS, ROOT, check, check_exports_only_ours, check_links_no_cuda,
-                    check_runs_without_driver, done, environment, exported, files_below, run, scratch, visible)
+                    check_runs_without_driver, done, exported, files_below, meson_environment, run, scratch, visible)
 
 kind, precompiled, compiler, toolkit, *meson = sys.argv[1:]
 
@@ -23,7 +23,7 @@ with scratch() as tmp:
     shutil.copytree(HERE / "parent", parent)
     (parent / "subprojects").mkdir()
     (parent / "subprojects" / "cuguest").symlink_to(ROOT)
-    env = environment(CXX=compiler, CXXFLAGS="-fno-exceptions -fno-rtti -Wconversion -Wshadow")
+    env = meson_environment(compiler, CXXFLAGS="-fno-exceptions -fno-rtti -Wconversion -Wshadow")
 
     strict = ["-Dwarning_level=3", "-Dwerror=true"]
     log = run(*meson, "setup", build, parent, "--prefix=/usr", "--libdir=lib", "--buildtype=plain",

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The calls of the C API.
 
@@ -76,6 +76,14 @@ std::vector<Call> Guards() {
          const int back = cuguest_guard_move_to_ref(&guard, &ref, CUGUEST_HERE);
          return FirstOf({there, back, cuguest_guard_leave(&guard)});
        })},
+      {"cuguest_push cuguest_pop", kOk,
+       [](const Things& t) {
+         const int code = cuguest_push(t.home.get());
+         if (code != 0) return FirstOf({code});
+         const int inner = cuguest_push(t.other.get());
+         const int popped = inner == 0 ? cuguest_pop() : 0;
+         return FirstOf({inner, popped, cuguest_pop()});
+       }},
       {"cuguest_guard_enter: null", kOver,
        [](const Things&) {
          CUGUEST_SCOPE(cuguest_guard, guard);
@@ -136,6 +144,20 @@ std::vector<Call> Holders() {
          return EndedBy(&cuguest_acquired_release, &acquired,
                         cuguest_acquire_on(&acquired, 0, CUGUEST_CREATE));
        }},
+      {"cuguest_primary_retain cuguest_primary_ref cuguest_primary_move cuguest_primary_release "
+       "cuguest_primary_cleanup cuguest_init",
+       kOk,
+       [](const Things&) {
+         CUGUEST_SCOPE(cuguest_primary, primary);
+         cuguest_primary moved;
+         cuguest_ref ref = CUGUEST_REF_INIT;
+         cuguest_init(&moved, sizeof(moved));
+         const int code = cuguest_primary_retain(&primary, 0);
+         if (code != 0) return FirstOf({code});
+         const int named = cuguest_primary_ref(&primary, &ref);
+         const int there = cuguest_primary_move(&moved, &primary);
+         return FirstOf({named, there, cuguest_primary_release(&moved)});
+       }},
       {"cuguest_acquire_on: refused", kDepends,
        [](const Things&) {
          CUGUEST_SCOPE(cuguest_acquired, acquired);
@@ -156,11 +178,13 @@ std::vector<Call> Holders() {
          CUGUEST_SCOPE(cuguest_acquired, acquired);
          return FirstOf({cuguest_acquire_from_pointer(&acquired, t.memories.pool, CUGUEST_CREATE)});
        }},
-      {"cuguest_acquire_from_stream", kOk,
+      {"cuguest_acquire_from_stream cuguest_acquired_move", kOk,
        [](const Things& t) {
          CUGUEST_SCOPE(cuguest_acquired, acquired);
-         return FirstOf({cuguest_acquire_from_stream(&acquired, t.stream.get(), CUGUEST_NO_DEVICE,
-                                                     CUGUEST_REFUSE)});
+         CUGUEST_SCOPE(cuguest_acquired, moved);
+         const int code = cuguest_acquire_from_stream(&acquired, t.stream.get(), CUGUEST_NO_DEVICE,
+                                                      CUGUEST_REFUSE);
+         return code != 0 ? FirstOf({code}) : FirstOf({cuguest_acquired_move(&moved, &acquired)});
        }},
       {"cuguest_acquire_from_stream: a special one", kOk,
        [](const Things&) {
@@ -180,14 +204,16 @@ std::vector<Call> Holders() {
          outcome.end_context = [context = ref.context] { OK(RAW(cuCtxDestroy)(context)); };
          return outcome;
        }},
-      {"cuguest_shared_context_attach cuguest_shared_context_ref", kOk,
+      {"cuguest_shared_context_attach cuguest_shared_context_ref cuguest_shared_context_move", kOk,
        [](const Things& t) {
          CUGUEST_SCOPE(cuguest_shared_context, shared);
+         CUGUEST_SCOPE(cuguest_shared_context, moved);
          const int code = cuguest_shared_context_attach(&shared, t.home.get());
          if (code != 0) return FirstOf({code});
          cuguest_ref ref = CUGUEST_REF_INIT;
          const int named = cuguest_shared_context_ref(&shared, &ref);
-         return FirstOf({named, cuguest_shared_context_detach(&shared)});
+         const int there = cuguest_shared_context_move(&moved, &shared);
+         return FirstOf({named, there, cuguest_shared_context_detach(&moved)});
        }},
   };
 }

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The calls of the headers of tiers 1 and 2: guards and scopes, devices, primary, shared and green
 // contexts, what acquires a context, captures, values per context.
@@ -13,6 +13,7 @@
 #include "cuguest/context_scope.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/driver.h"
+#include "cuguest/exact_guard.h"
 #include "cuguest/green_context.h"
 #include "cuguest/host_scope.h"
 #include "cuguest/no_context_guard.h"
@@ -36,6 +37,7 @@ using cuguest::CaptureStateOf;
 using cuguest::ContextGuard;
 using cuguest::ContextScope;
 using cuguest::Driver;
+using cuguest::ExactGuard;
 using cuguest::GreenContext;
 using cuguest::GuardMode;
 using cuguest::HostScope;
@@ -80,10 +82,28 @@ absl::Status GuardThatMoves(const Things& t) {
 
 std::vector<Call> Guards() {
   return {
-      {"ContextGuard GuardBase::Reassert GuardBase::Restore", kOk,
+      {"ContextGuard ContextGuard::Reassert ContextGuard::Restore", kOk,
        GuardByHandle<GuardMode::kElide>},
       {"ContextGuard: always push", kOk, GuardByHandle<GuardMode::kAlwaysPush>},
-      {"ContextGuard: exact", kOk, GuardByHandle<GuardMode::kExact>},
+      {"ExactGuard ExactGuard::Reassert ExactGuard::Restore", kOk,
+       [](const Things& t) {
+         ExactGuard guard(t.home.get());
+         return EnterAndLeave(guard);
+       }},
+      {"ExactGuard: by reference", kOk,
+       [](const Things& t) {
+         ExactGuard guard(t.other.ref());
+         return EnterAndLeave(guard);
+       }},
+      {"ContextGuard: out of turn", kOk,
+       [](const Things& t) {
+         ContextGuard outer(t.home.get());
+         ContextGuard inner(t.other.ref());
+         if (!outer.ok() || !inner.ok()) return ToStatus(outer.ok() ? inner : outer);
+         const CUresult out_of_turn = outer.Restore();
+         return FirstOf(
+             {out_of_turn == CUDA_ERROR_NOT_READY ? CUDA_SUCCESS : out_of_turn, inner.Restore()});
+       }},
       {"ContextGuard: by reference", kOk,
        [](const Things& t) {
          ContextGuard guard(t.home.ref());
@@ -99,9 +119,8 @@ std::vector<Call> Guards() {
          ContextGuard guard(CUcontext{});
          return EnterAndLeave(guard);
        }},
-      {"GuardBase::MoveTo", kOk, GuardThatMoves<GuardMode::kElide>},
-      {"GuardBase::MoveTo: always push", kOk, GuardThatMoves<GuardMode::kAlwaysPush>},
-      {"GuardBase::MoveTo: exact", kOk, GuardThatMoves<GuardMode::kExact>},
+      {"ContextGuard::MoveTo", kOk, GuardThatMoves<GuardMode::kElide>},
+      {"ContextGuard::MoveTo: always push", kOk, GuardThatMoves<GuardMode::kAlwaysPush>},
       {"ContextScope ContextScope::Enter ContextScope::MoveTo ContextScope::Reassert "
        "ContextScope::Leave",
        kOk,
@@ -119,16 +138,14 @@ std::vector<Call> Guards() {
          NoContextGuard none;
          return none.ok() ? FirstOf({none.Restore()}) : ToStatus(none);
        }},
-      {"HostScope", kOk,
+      {"HostScope HostScope::Restore", kOk,
        [](const Things& t) {
          ContextGuard outer(t.home.ref());
          ContextGuard inner(t.other.get());
          if (!outer.ok() || !inner.ok()) return ToStatus(outer.ok() ? inner : outer);
-         CUresult left = CUDA_SUCCESS;
-         {
-           const HostScope host;
-           left = host.result();
-         }
+         HostScope host;
+         const CUresult left = host.result();
+         static_cast<void>(host.Restore());
          const CUresult back = inner.Reassert();
          const CUresult restored = inner.Restore();
          return FirstOf({left, back, restored, outer.Restore()});
@@ -168,7 +185,7 @@ std::vector<Call> Names() {
       {"ContextRef::Check: a destroyed context", kOver,
        [](const Things& t) { return FirstOf({t.ended.Check()}); }},
       {"Device Device::Borrow Device::Count", kOk, [](const Things&) { return Device::Count(); }},
-      {"Device::At", kOk, [](const Things&) { return Device::At(cuguest::Ordinal{1}); }},
+      {"Device::At", kOk, [](const Things&) { return Device::At(cuguest::Ordinal{0}); }},
       {"Device::At: none", StatusCode::kNotFound,
        [](const Things&) { return Device::At(cuguest::Ordinal{100}); }},
       {"Device::OfCurrentContext", kDepends,

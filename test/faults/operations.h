@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every public operation that makes calls of the driver or the runtime, for the walk over their
 // faults: the tables of the bridge (test/runtime/calls.h) and those of the headers below it and of

@@ -1,27 +1,33 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "test/faults/walk.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <iterator>
+#include <new>
+#include <optional>
 #include <sstream>
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "cuguest/error_text.h"
+#include "cudasim/sim_runtime.h"
+#include "cuguest/error.h"
 #include "cuguest/internal/this_thread.h"
-#include "cuguest/testing/sim_runtime.h"
-#include "cuguest/testing/stack_probe.h"
+#include "test/faults/host_memory.h"
+#include "test/faults/surroundings.h"
 #include "test/support/raw_driver.h"
+#include "test/support/test.h"
 
 namespace cuguest_faults {
 namespace {
 
-using cuguest::testing::Sim;
-using cuguest::testing::SimLive;
-using cuguest::testing::SimRuntime;
-using cuguest::testing::StackProbe;
+using cudasim::Sim;
+using cudasim::SimLive;
+using cudasim::SimRuntime;
 
 // What any call may return, and which says nothing but that it failed.
 constexpr CUresult kFailures[] = {CUDA_ERROR_OPERATING_SYSTEM, CUDA_ERROR_OUT_OF_MEMORY,
@@ -128,31 +134,6 @@ void Arm(const MadeCalls& calls, const std::vector<Fault>& faults) {
   }
 }
 
-CUstreamCaptureMode CaptureMode() {
-  auto mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-  OK(RAW(cuThreadExchangeStreamCaptureMode)(&mode));
-  auto found = mode;
-  OK(RAW(cuThreadExchangeStreamCaptureMode)(&mode));
-  return found;
-}
-
-// What a caller sees of its thread and of the primary contexts.
-struct Surroundings {
-  StackProbe contexts = StackProbe::Take();
-  CUstreamCaptureMode mode = CaptureMode();
-  cudaError_t last_error = cudaPeekAtLastError();
-
-  std::string Difference(const Surroundings& later) const {
-    std::ostringstream text;
-    text << contexts.Difference(later.contexts);
-    if (later.mode != mode) text << "capture mode " << mode << " became " << later.mode << "\n";
-    if (later.last_error != last_error) {
-      text << "last error " << last_error << " became " << later.last_error << "\n";
-    }
-    return text.str();
-  }
-};
-
 // A reference that the driver did not take back is nobody's, and so is a capture that it did not
 // end.
 void CleanUp(const Things& things, const SimLive& before,
@@ -178,26 +159,67 @@ void CleanUp(const Things& things, const SimLive& before,
 }
 
 // Each begins as a thread on which cuguest has seen nothing current, so that it makes the same
-// calls.
-Played Play(const Call& operation, const Things& things, const MadeCalls& calls,
-            const std::vector<Fault>& faults) {
+// calls. `make` is the operation, until what it gave is gone.
+template <typename Make>
+Played PlayAs(const Things& things, const Make& make) {
   Played played;
   cuguest_test::BeginCount();
   played.before = Sim::Live();
   const Surroundings before;
-  Arm(calls, faults);
-  t_log = &played.calls;
-  Outcome outcome = operation.make(things);
-  played.returned_at = played.calls.size();
-  outcome.object.reset();
-  t_log = nullptr;
+  const std::function<void()> end_context = make(&played);
   Sim::ClearFaults();
   SimRuntime::ClearFaults();
   played.after = Sim::Live();
   played.incidents = cuguest_test::TakeIncidents();
-  CleanUp(things, played.before, outcome.end_context);
-  played.status = std::move(outcome.status);
+  CleanUp(things, played.before, end_context);
   played.difference = before.Difference(Surroundings());
+  return played;
+}
+
+Played Play(const Call& operation, const Things& things, const MadeCalls& calls,
+            const std::vector<Fault>& faults) {
+  return PlayAs(things, [&](Played* played) {
+    Arm(calls, faults);
+    t_log = &played->calls;
+    Outcome outcome = operation.make(things);
+    played->returned_at = played->calls.size();
+    outcome.object.reset();
+    t_log = nullptr;
+    played->status = std::move(outcome.status);
+    return outcome.end_context;
+  });
+}
+
+// The operation, if memory is refused where nothing can be thrown.
+const char* g_playing = nullptr;
+[[noreturn]] void Terminate() {
+  std::fprintf(stderr, "%s: ended the process, without host memory\n", g_playing);
+  std::abort();
+}
+
+// With the `failing`th request for host memory refused; nothing if there were not as many.
+std::optional<Played> PlayWithoutMemory(const Call& operation, const Things& things,
+                                        size_t failing) {
+  bool has_failed = false;
+  const cuguest_test::Unrecorded unrecorded;
+  g_playing = operation.names;
+  const std::terminate_handler terminate = std::set_terminate(&Terminate);
+  Played played = PlayAs(things, [&](Played* into) -> std::function<void()> {
+    Outcome outcome(absl::OkStatus());
+    try {
+      const HostMemoryFault fault(failing);
+      outcome = operation.make(things);
+      outcome.object.reset();
+      has_failed = fault.has_failed();
+    } catch (const std::bad_alloc& thrown) {
+      has_failed = true;
+      outcome = Outcome(absl::ResourceExhaustedError(thrown.what()));
+    }
+    into->status = std::move(outcome.status);
+    return outcome.end_context;
+  });
+  std::set_terminate(terminate);
+  if (!has_failed) return std::nullopt;
   return played;
 }
 
@@ -339,6 +361,7 @@ void Walk::OverSecond(const Subject& subject, const Fault& first, const Played& 
   for (size_t place = first.place + 1; place < after_first.calls.size(); ++place) {
     // A green context that nobody knows any more holds the primary one, and no reset works.
     if (std::strcmp(after_first.calls[place].entry, "cuGreenCtxDestroy") == 0) continue;
+    if (++second_ % one_second_of_ != 0) continue;
     const CUresult code = kFailures[pairs_ % std::size(kFailures)];
     const std::vector<Fault> faults = {first, {place, code}};
     ++pairs_;
@@ -366,20 +389,52 @@ void Walk::Over(const Call& operation, const Things& things, const char* state,
     BOOST_TEST((subject.clean.status.code() == *operation.expected),
                operation.names << ", " << state << ": " << subject.clean.status.ToString());
   }
+  if (depth_ != Depth::kHostMemory) OverCalls(subject);
+  Sim::OnEveryCall(nullptr);
+  SimRuntime::OnEveryCall(nullptr);
+  if (depth_ == Depth::kHostMemory) OverHostMemory(subject);
+}
+
+void Walk::OverCalls(const Subject& subject) {
   for (size_t place = 0; place < subject.clean.calls.size(); ++place) {
     const std::vector<CUresult> in_turn = CodesInTurn();
     for (const CUresult code : depth_ == Depth::kPairs ? AllCodes() : in_turn) {
       const Fault fault{place, code};
       ++singles_;
-      const Played played = Play(operation, things, subject.clean.calls, {fault});
+      const Played played = Play(subject.operation, subject.things, subject.clean.calls, {fault});
       const bool is_in_turn = std::find(in_turn.begin(), in_turn.end(), code) != in_turn.end();
       if (Check(subject, played, {fault}) && depth_ == Depth::kPairs && is_in_turn) {
         OverSecond(subject, fault, played);
       }
     }
   }
-  Sim::OnEveryCall(nullptr);
-  SimRuntime::OnEveryCall(nullptr);
+}
+
+// Whether memory is refused by an exception or in a status, there is nothing that was made and has
+// no owner.
+void Walk::OverHostMemory(const Subject& subject) {
+  for (size_t failing = 1;; ++failing) {
+    const std::optional<Played> played =
+        PlayWithoutMemory(subject.operation, subject.things, failing);
+    if (!played.has_value()) return;
+    ++allocations_;
+    std::string wrong = played->difference;
+    wrong += Leaked(subject.operation, subject.clean, *played, {});
+    if (played->status.code() != subject.clean.status.code() &&
+        !absl::IsResourceExhausted(played->status)) {
+      wrong += "it says " + played->status.ToString();
+    }
+    if (!played->difference.empty()) subject.set_stack();
+    const Played again = Play(subject.operation, subject.things, {}, {});
+    if (again.status.code() != subject.clean.status.code()) {
+      wrong += "; afterwards it says " + again.status.ToString();
+    }
+    if (wrong.empty()) continue;
+    ++broken_;
+    BOOST_ERROR(subject.operation.names << ", " << subject.state << ": request " << failing
+                                        << " for host memory is refused; " << wrong);
+    subject.set_stack();
+  }
 }
 
 }  // namespace cuguest_faults

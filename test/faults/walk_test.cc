@@ -1,13 +1,16 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Any call of the driver or the runtime may fail, at any point of any public operation, and after
 // it one more: the caller's stack, capture mode and last error are what they were, the primary
 // contexts too, and nothing is leaked but what the driver refuses to take back; somebody is told;
 // and the operation does its work when it is called again.
 //
+// So may any request for host memory, singly: by std::bad_alloc or a status, and nothing is leaked.
+//
 // Without the handles of toolkit libraries (runtime/library_test.cc): most calls beneath them are
 // the library's own, and what it makes of their failure is its own, too.
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -21,12 +24,19 @@ using cuguest_runtime_test::SetUp;
 using cuguest_test::OwnContext;
 
 Depth DepthOfRun() {
-  const char* const pairs = std::getenv("CUGUEST_TEST_FAULT_PAIRS");
-  return pairs != nullptr ? Depth::kPairs : Depth::kSingles;
+  if (std::getenv("CUGUEST_TEST_FAULT_PAIRS") != nullptr) return Depth::kPairs;
+  if (std::getenv("CUGUEST_TEST_HOST_MEMORY") != nullptr) return Depth::kHostMemory;
+  return Depth::kSingles;
+}
+
+// CUGUEST_TEST_FAULT_PAIRS=N: one of N.
+size_t OneSecondOf() {
+  const char* const number = std::getenv("CUGUEST_TEST_FAULT_PAIRS");
+  return std::max(1UL, number == nullptr ? 1 : std::strtoul(number, nullptr, 10));
 }
 
 void WalkOver(const char* tables, const std::vector<Call>& operations) {
-  Walk walk(DepthOfRun());
+  Walk walk(DepthOfRun(), OneSecondOf());
   for (const Call& operation : operations) {
     // What the driver refused to take back ends with the contexts.
     OwnContext::DestroyIdle();
@@ -35,8 +45,10 @@ void WalkOver(const char* tables, const std::vector<Call>& operations) {
       walk.Over(operation, things, state, set_stack);
     });
   }
-  std::printf("%s: %zu operations in a state, %zu single faults and %zu pairs, %zu broken\n",
-              tables, walk.operations(), walk.singles(), walk.pairs(), walk.broken());
+  std::printf(
+      "%s: %zu operations in a state, %zu single faults and %zu pairs, %zu requests for host "
+      "memory refused, %zu broken\n",
+      tables, walk.operations(), walk.singles(), walk.pairs(), walk.allocations(), walk.broken());
 }
 
 }  // namespace

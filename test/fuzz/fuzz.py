@@ -1,26 +1,35 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """fuzz.py BUILD TARGET [--seconds N | --runs N] [--keep]
+fuzz.py BUILD TARGET --add FILE...
 
 Compiles a fuzz target with clang++, libFuzzer and the sanitizers of addresses and of undefined behaviour,
 and runs it on its kept corpus, then on N new inputs (--runs, 20,000 if nothing is said) or for N seconds.
 What it finds stays in BUILD/fuzz/TARGET: new inputs in corpus/, which --keep adds to the kept corpus, as
 far as they cover more, and inputs that fail, which are printed. BUILD has the simulated driver.
 
-Targets: image and ptx, of subprojects/cudaimage/fuzz; params, notes, guard, log and channel, of test/fuzz.
+The kept corpus is the archive corpus/TARGET.tar.xz beside the target, which is unpacked into
+BUILD/fuzz/TARGET/kept. --keep packs it again; --add packs it with FILE... in it, and runs nothing. The
+same inputs give the same archive.
+
+Targets: image and ptx, of subprojects/cudaimage/fuzz; log and channel, of subprojects/cuguest-audit/fuzz; params,
+notes and guard, of test/fuzz.
 """
 
 import argparse
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
+import tarfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "headers"))
 from flags import system_includes  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 IMAGE = ROOT / "subprojects" / "cudaimage"
+AUDIT = ROOT / "subprojects" / "cuguest-audit"
 TARGETS = {
     # name: its folder, and what is compiled with it
     "image": (IMAGE / "fuzz", "image"),
@@ -28,8 +37,8 @@ TARGETS = {
     "params": (ROOT / "test" / "fuzz", "params"),
     "notes": (ROOT / "test" / "fuzz", "notes"),
     "guard": (ROOT / "test" / "fuzz", "core"),
-    "log": (ROOT / "test" / "fuzz", "audit"),
-    "channel": (ROOT / "test" / "fuzz", "audit"),
+    "log": (AUDIT / "fuzz", "audit"),
+    "channel": (AUDIT / "fuzz", "audit"),
 }
 # Of the largest input, in bytes: what a real image of the kept corpus has.
 MAX_LENGTH = {"image": 65536, "ptx": 16384, "params": 1024, "notes": 4096, "guard": 96,
@@ -48,8 +57,7 @@ def sources(what):
     if what == "audit":
         names = ["function_name", "json", "report_builder", "report_json", "report_text", "session", "suppressions",
                  "symbols_elf", "trace", "output_file"]
-        return [*(path for path in (ROOT / "lib" / "audit").glob("*.cc") if not path.name.startswith("audit")),
-                *(ROOT / "lib" / "audit" / "command" / f"{name}.cc" for name in names)]
+        return [*(AUDIT / "audit").glob("*.cc"), *(AUDIT / "audit" / "command" / f"{name}.cc" for name in names)]
     core = listed(ROOT / "lib" / "core.list")
     return [path for path in core if what == "core" or path.name != "registry_home.cc"]
 
@@ -59,7 +67,7 @@ def compile_target(build, name, out):
     program = out / f"{name}_fuzz"
     command = ["clang++", "-std=c++17", "-g1", "-O1", "-fsanitize=fuzzer,address,undefined",
                "-fno-sanitize-recover=all", "-fno-sanitize=enum", "-DCUGUEST_STATIC", f"-I{ROOT}",
-               f"-I{ROOT / 'include'}", f"-I{IMAGE / 'include'}",
+               f"-I{ROOT / 'include'}", f"-I{IMAGE / 'include'}", f"-I{AUDIT}",
                *system_includes(build), folder / f"{name}_fuzz.cc", *sources(what), "-ldl",
                "-pthread", "-o", program]
     if what == "params":
@@ -69,6 +77,25 @@ def compile_target(build, name, out):
     return program
 
 
+def unpack(archive, folder):
+    """The inputs of `archive`, and nothing else, are in `folder`."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    with tarfile.open(archive) as packed:
+        for member in packed:
+            (folder / pathlib.Path(member.name).name).write_bytes(packed.extractfile(member).read())
+
+
+def pack(folder, archive):
+    """Sorted, and of nobody and no time: the same bytes for the same inputs."""
+    with tarfile.open(archive, "w:xz", format=tarfile.USTAR_FORMAT, preset=9) as packed:
+        for path in sorted(folder.iterdir(), key=lambda path: path.name):
+            member = tarfile.TarInfo(path.name)
+            member.size = path.stat().st_size
+            with path.open("rb") as file:
+                packed.addfile(member, file)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=pathlib.Path)
@@ -76,6 +103,7 @@ def main():
     bound = parser.add_mutually_exclusive_group()
     bound.add_argument("--seconds", type=int)
     bound.add_argument("--runs", type=int, default=20000)
+    bound.add_argument("--add", type=pathlib.Path, nargs="+", metavar="FILE")
     parser.add_argument("--keep", action="store_true")
     options = parser.parse_args()
 
@@ -83,7 +111,14 @@ def main():
     out = build / "fuzz" / options.target
     found = out / "corpus"
     found.mkdir(parents=True, exist_ok=True)
-    kept = TARGETS[options.target][0] / "corpus" / options.target
+    archive = TARGETS[options.target][0] / "corpus" / f"{options.target}.tar.xz"
+    kept = out / "kept"
+    unpack(archive, kept)
+    if options.add:
+        for file in options.add:
+            shutil.copy(file, kept)
+        pack(kept, archive)
+        return 0
     program = compile_target(build, options.target, out)
     simulation = build / "subprojects" / "cudasim" / "sim"
     environment = dict(os.environ, LD_LIBRARY_PATH=f"{simulation}:{os.environ.get('LD_LIBRARY_PATH', '')}")
@@ -101,6 +136,7 @@ def main():
         return 1
     if options.keep:
         subprocess.check_call([*common, "-set_cover_merge=1", kept, found], env=environment)
+        pack(kept, archive)
     return 0
 
 

@@ -1,11 +1,12 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A guard around a callee that does anything to the thread's stack of contexts: pushes, pops, sets,
 // creates and destroys contexts, uses guards of its own. Then the stack is the caller's as far as
-// Note [How a guard restores] and Note [What is inferred] of context_guard.h say so, and nothing
+// Note [How a guard restores] and Note [What is inferred] of docs/notes.md say so, and nothing
 // else is. On the simulated driver.
 //
-// The first bytes are the mode, the guard's context and the caller's stack; the others are steps.
+// The first bytes are the kind of guard, the guard's context and the caller's stack; the others are
+// steps.
 
 #include <dlfcn.h>
 
@@ -14,8 +15,9 @@
 
 #include "cuguest/context_guard.h"
 #include "cuguest/driver_table.h"
-#include "cuguest/incident.h"
+#include "cuguest/incident_listener.h"
 #include "lib/context/call_outcome.h"
+#include "test/context/guard_kinds.h"
 #include "test/fuzz/input.h"
 
 namespace {
@@ -96,7 +98,8 @@ struct Done {
 
 std::vector<Incident> g_incidents;
 
-Done RunCallee(const Cast& cast, ContextGuard* guard, Input* input) {
+template <typename Guard>
+Done RunCallee(const Cast& cast, Guard* guard, Input* input) {
   const cuguest::DriverTable& driver = TheDriver();
   Done done;
   const auto push = [&](CUcontext context) {
@@ -165,31 +168,24 @@ Done RunCallee(const Cast& cast, ContextGuard* guard, Input* input) {
   return done;
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const Cast& cast = *new Cast;
-  cuguest::SetIncidentHandler([](const Incident& incident) { g_incidents.push_back(incident); });
-  Input input(data, size);
-  const auto mode = static_cast<GuardMode>(input.Below(3));
-  const CUcontext guards = (input.Byte() & 1) ? cast.callers[0] : cast.guards;
+template <typename Guard>
+void RunGuard(const Cast& cast, Input* input) {
+  const CUcontext guards = (input->Byte() & 1) ? cast.callers[0] : cast.guards;
   Stack caller;
-  for (unsigned depth = input.Below(5); depth > 0; --depth) {
-    caller.push_back(cast.callers[input.Below(kCallers)]);
+  for (unsigned depth = input->Below(5); depth > 0; --depth) {
+    caller.push_back(cast.callers[input->Below(kCallers)]);
   }
   Put(caller);
   g_incidents.clear();
 
   Done done;
   CUresult restored = CUDA_SUCCESS;
-  CUcontext top = nullptr;
   bool is_elided = false;
   {
-    ContextGuard guard(guards, mode);
+    Guard guard(guards);
     FUZZ_CHECK(guard.ok() && Current() == guards);
     is_elided = guard.elided();
-    done = RunCallee(cast, &guard, &input);
-    top = Current();
+    done = RunCallee(cast, &guard, input);
     g_incidents.clear();  // those of Reassert() and of the callee's own guards
     restored = guard.Restore();
   }
@@ -202,25 +198,47 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                   [](const Incident& incident) { return incident.repair == Repair::kUnrepaired; });
   FUZZ_CHECK(incidents.size() <= 1);
   const bool is_clean = !done.went_below && done.left.empty();
-  // What is current is the caller's, whatever happened; but a guard that elides or switches, and
-  // finds its own context on top, does not look beneath.
+  // What is current is the caller's, whatever happened, or an incident says that it is not.
   const CUcontext current = after.empty() ? nullptr : after.back();
   const CUcontext callers_current = caller.empty() ? nullptr : caller.back();
-  const bool is_unseen = mode == GuardMode::kElide && top == guards && !is_clean;
-  FUZZ_CHECK(current == callers_current || is_unrepaired || is_unseen);
+  FUZZ_CHECK(current == callers_current || is_unrepaired);
   // The driver refuses nothing here.
   FUZZ_CHECK(restored == CUDA_SUCCESS || is_unrepaired);
   // The guard that knows the whole stack restores it, and certain is certain.
-  if (mode == GuardMode::kExact) FUZZ_CHECK(is_exact);
+  if (Guard::kIsExact) FUZZ_CHECK(is_exact);
   if (!incidents.empty() && incidents[0].repair == Repair::kRepaired) FUZZ_CHECK(is_exact);
   // A callee that leaves what it found is not reported; pushes of its own contexts that it leaves
-  // are, and are taken off; by a guard that elided, of one context.
+  // are, and are taken off; by a guard that elided, of one context. So are pushes of the guard's
+  // context, if it pushed that on another one.
   if (is_clean) FUZZ_CHECK(is_exact && incidents.empty());
   const bool is_run = std::all_of(done.left.begin(), done.left.end(),
                                   [&](CUcontext one) { return one == done.left.front(); });
-  const bool is_found = done.left_foreign && (is_run || !is_elided);
+  const bool is_guards = !done.left.empty() && is_run && done.left.front() == guards &&
+                         !is_elided && guards != callers_current;
+  const bool is_found = (done.left_foreign && (is_run || !is_elided)) || is_guards;
   if (!done.went_below && !done.left.empty() && is_found) {
     FUZZ_CHECK(is_exact && incidents.size() == 1);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const Cast& cast = *new Cast;
+  static const cuguest::IncidentListener& listener = *new cuguest::IncidentListener(
+      [](const Incident& incident, void*) { g_incidents.push_back(incident); });
+  static_cast<void>(listener);
+  Input input(data, size);
+  switch (input.Below(3)) {
+    case 0:
+      RunGuard<guard_kinds::InMode<GuardMode::kElide>>(cast, &input);
+      break;
+    case 1:
+      RunGuard<guard_kinds::InMode<GuardMode::kAlwaysPush>>(cast, &input);
+      break;
+    default:
+      RunGuard<guard_kinds::Exact>(cast, &input);
+      break;
   }
   return 0;
 }

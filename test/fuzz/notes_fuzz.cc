@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The ELF notes of a loaded object, in which cuguest looks for another copy of itself: any bytes.
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A ParamBuffer that is given parameters of any size and alignment, against a model that keeps them
 // one by one.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Captures of one's own: what becomes of them, of their memory, and of everybody else.
 
@@ -16,6 +16,7 @@ BOOST_AUTO_TEST_SUITE(capture_scope)
 namespace {
 
 using namespace cuguest_graphs;
+using cuguest::Stream;
 
 constexpr char kIds[] = "cuCtxGetId, which tells that a context is over";
 
@@ -240,6 +241,28 @@ BOOST_AUTO_TEST_CASE(somebody_else_ends_the_capture) {
   }
 }
 
+// As where two members of a class are declared in the wrong order.
+BOOST_AUTO_TEST_CASE(its_stream_is_destroyed_before_it) {
+  const Owner owner;
+  const Undisturbed undisturbed;
+  for (const bool silently : {false, true}) {
+    Stream stream = Stream::Create(owner.ref()).value();
+    CaptureScope capture = Begin(stream.ref());
+    stream = Stream();
+    Stream next = Stream::Create(owner.ref()).value();  // with the same handle, perhaps
+    const CaptureScope others = Begin(next.ref());
+    if (!silently) {
+      if (HasDriver(11040)) {
+        REFUSES(capture.Allocate<int>(1).status(), kFailedPrecondition, "which was destroyed");
+      }
+      REFUSES(capture.End().status(), kFailedPrecondition, "end a capture", "which was destroyed");
+      BOOST_TEST((capture.stream().get() == nullptr));
+    }
+    capture = CaptureScope();
+    BOOST_TEST(Captures(next.get()));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(the_context_is_over, *NeedsDriver(12000, kIds)) {
   for (const bool ends : {false, true}) {
     OwnContext context;
@@ -371,7 +394,7 @@ BOOST_AUTO_TEST_CASE(driver_calls, *NeedsDriver(12000, kIds) * OnlySim()) {
     return Sim::TotalCalls();
   };
   BOOST_TEST(calls([&] { capture = Begin(counter.stream()); }) == 4u);
-  BOOST_TEST(calls([&] { view = capture->Allocate<int>(8).value(); }) == 8u);
+  BOOST_TEST(calls([&] { view = capture->Allocate<int>(8).value(); }) == 9u);
   BOOST_TEST(calls([&] { SUCCEEDS(capture->Free(view)); }) == 3u);
   SetStack({counter.ref().get()});
   BOOST_TEST(calls([&] { view = capture->Allocate<int>(8).value(); }) == 7u);

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Graphs of kernels, and what is launched of them.
 
@@ -7,7 +7,11 @@
 #include <optional>
 #include <vector>
 
+#include "cuguest/array.h"
 #include "cuguest/green_context.h"
+#include "cuguest/pinned_buffer.h"
+#include "cuguest/primary_context.h"
+#include "cuguest/shared_context.h"
 #include "cuguest/stream.h"
 #include "test/graph/graphs.h"
 #include "test/stream/streams.h"
@@ -263,6 +267,7 @@ BOOST_AUTO_TEST_CASE(a_context_of_the_graph_is_over) {
     REFUSES(ready.Release(), kFailedPrecondition, "which was let go");
     BOOST_TEST((ready.get() == nullptr));
     REFUSES(graph.Release(), kFailedPrecondition, "which was let go");
+    BOOST_TEST((graph.context() == ContextRef()));
     BOOST_TEST((graph.get() == nullptr));
   }
 }
@@ -361,12 +366,95 @@ BOOST_AUTO_TEST_CASE(ownership_moves, *OnlySim()) {
   moved = std::move(assigned);
   Graph adopted = Graph::Adopt(moved.Leak(), counter.ref()).value();
   BOOST_TEST((adopted.context() == counter.ref()));
+  BOOST_TEST((moved.context() == ContextRef()));  // of nothing
+  Graph released = Graph::Create(counter.ref()).value();
+  SUCCEEDS(released.Release());
+  BOOST_TEST((released.context() == ContextRef()));
   ExecutableGraph ready = adopted.Instantiate().value();
   ExecutableGraph taken = std::move(ready);
   ready = adopted.Instantiate().value();
   ready = std::move(taken);
   SUCCEEDS(ready.Launch(counter.stream()));
   OK(RAW(cuGraphExecDestroy)(ready.Leak()));
+}
+
+// Every owner: ended in each of its ways, or moved from, it names no context.
+template <typename Make, typename Context, typename... Ends>
+void CheckNamesNothing(const char* name, const Make& make, const Context& context,
+                       const Ends&... ends) {
+  BOOST_TEST_CONTEXT(name) {
+    const auto check = [&](const auto& end) {
+      auto owned = make().value();
+      BOOST_TEST((context(owned) != ContextRef()));
+      end(owned);
+      BOOST_TEST((context(owned) == ContextRef()));
+    };
+    (check(ends), ...);
+    auto from = make().value();
+    const auto to = std::move(from);
+    BOOST_TEST((context(from) == ContextRef()));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_owns_nothing_names_no_context) {
+  using cuguest::Array;
+  using cuguest::Event;
+  using cuguest::PrimaryContext;
+  using cuguest::SharedContext;
+  using cuguest::Stream;
+  using Buffer = cuguest::DeviceBuffer<int>;
+  using Pinned = cuguest::PinnedBuffer<int>;
+  const Owner owner;
+  owner.Enter();
+  const ContextRef in = owner.ref();
+  CUDA_ARRAY3D_DESCRIPTOR shape = {};
+  shape.Width = shape.NumChannels = 1;
+  shape.Format = CU_AD_FORMAT_FLOAT;
+  const auto context = [](const auto& owned) { return owned.context(); };
+  const auto incarnation = [](const auto& owned) { return owned.incarnation(); };
+  CheckNamesNothing(
+      "Graph", [&] { return Graph::Create(in); }, context,
+      [](Graph& graph) { SUCCEEDS(graph.Release()); },
+      [](Graph& graph) { OK(RAW(cuGraphDestroy)(graph.Leak())); });
+  CheckNamesNothing(
+      "Stream", [&] { return Stream::Create(in); }, context,
+      [](Stream& stream) { SUCCEEDS(stream.Release()); },
+      [](Stream& stream) { OK(RAW(cuStreamDestroy)(stream.Leak())); });
+  CheckNamesNothing(
+      "Event", [&] { return Event::Create(in); }, context,
+      [](Event& event) { SUCCEEDS(event.Release()); },
+      [](Event& event) { OK(RAW(cuEventDestroy)(event.Leak())); });
+  CheckNamesNothing(
+      "DeviceBuffer", [&] { return Buffer::Allocate(in, 1); }, context,
+      [](Buffer& buffer) { SUCCEEDS(buffer.Free()); },
+      [](Buffer& buffer) { OK(RAW(cuMemFree)(buffer.Leak().get())); });
+  CheckNamesNothing(
+      "PinnedBuffer", [&] { return Pinned::Allocate(in, 1); }, context,
+      [](Pinned& buffer) { SUCCEEDS(buffer.Free()); },
+      [](Pinned& buffer) { OK(RAW(cuMemFreeHost)(buffer.Leak().data())); });
+  CheckNamesNothing(
+      "Array", [&] { return Array::Create(in, shape); }, context,
+      [](Array& array) { SUCCEEDS(array.Destroy()); },
+      [](Array& array) { OK(RAW(cuArrayDestroy)(array.Leak())); });
+  CheckNamesNothing(
+      "PrimaryContext", [] { return PrimaryContext::Retain(cuguest::Device::Borrow(0)); },
+      incarnation, [](PrimaryContext& primary) { SUCCEEDS(primary.Release()); },
+      [](PrimaryContext& primary) {
+        static_cast<void>(primary.Leak());
+        OK(RAW(cuDevicePrimaryCtxRelease)(0));
+      });
+  CheckNamesNothing(
+      "SharedContext", [&] { return SharedContext::Attach(in); }, incarnation,
+      [](SharedContext& shared) { SUCCEEDS(shared.Detach()); });
+  if (HasDriver(12040)) {
+    CheckNamesNothing(
+        "GreenContext",
+        [] {
+          return cuguest::GreenContext::Create(cuguest::Device::Borrow(0), cuguest::SmCount{8});
+        },
+        incarnation, [](cuguest::GreenContext& green) { SUCCEEDS(green.Destroy()); });
+  }
+  SetStack({});
 }
 
 BOOST_AUTO_TEST_CASE(memory_that_a_launch_left_is_freed_before_the_next,
@@ -405,9 +493,9 @@ BOOST_AUTO_TEST_CASE(driver_calls, *NeedsDriver(12000, kNodes) * OnlySim()) {
   std::optional<Graph> graph;
   std::optional<ExecutableGraph> made;
   BOOST_TEST(calls([&] { graph = Graph::Create(counter.ref()).value(); }) == 2u);
-  BOOST_TEST(calls([&] { SUCCEEDS(counting.Add().status()); }) == 7u);
-  BOOST_TEST(calls([&] { made = graph->Instantiate().value(); }) == 7u);
-  BOOST_TEST(calls([&] { SUCCEEDS(SetCount(counting, &ready, 1)); }) == 7u);
+  BOOST_TEST(calls([&] { SUCCEEDS(counting.Add().status()); }) == 8u);
+  BOOST_TEST(calls([&] { made = graph->Instantiate().value(); }) == 8u);
+  BOOST_TEST(calls([&] { SUCCEEDS(SetCount(counting, &ready, 1)); }) == 8u);
   BOOST_TEST(calls([&] { SUCCEEDS(made->Launch(counter.stream())); }) == 3u);
   BOOST_TEST(calls([&] { SUCCEEDS(made->Launch(elsewhere)); }) == 4u);
   BOOST_TEST(calls([&] { SUCCEEDS(made->Release()); }) == 4u);

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """pack.py BUILD OUT: a folder that runs the tests where there is only Python: run.py and an archive.
 
 Packs the test, example and benchmark programs of a Meson build, and the libraries that
 they load, into OUT/pack.tar.xz. Paths in it are those below BUILD, since tests find
 their libraries beside themselves. The simulated driver, runtime and libraries stay behind.
-A test that is a Python script is run by the Python of the machine that runs it.
+A test that is a Python script is run by the Python of the machine that runs it; test/headers/used_test.py by
+its compilers, too, with our headers, <cuda.h> and the core's archive.
 """
 
 import json
@@ -27,6 +28,9 @@ IMAGES = (".cubin", ".ptx")
 
 # As a program finds them without help, so the toolkit's runtime and not the simulated one.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "headers"))
+from flags import ROOT, system_includes
 
 build, archive_directory = (pathlib.Path(p).resolve() for p in sys.argv[1:3])
 contents = tempfile.TemporaryDirectory(prefix="cuguest-pack-")
@@ -92,8 +96,21 @@ def copy_script(path):
     return pathlib.Path("scripts") / path.parent.name / path.name
 
 
+def copy_headers_test():
+    """test/headers/used_test.py with what it compiles: its row of the manifest."""
+    file = copy_script(ROOT / "test" / "headers" / "used_test.py")
+    shutil.copytree(ROOT / "test" / "headers" / "used", out / file.parent / "used")
+    shutil.copytree(ROOT / "include", out / "scripts" / "used" / "include")
+    folders = [word[len("-isystem"):] for word in system_includes(build)] + ["/usr/local/cuda/include"]
+    copy(next(path for folder in folders if (path := pathlib.Path(folder) / "cuda.h").exists()), "scripts/cuda/cuda.h", strip=False)
+    copy(build / "lib" / "libcuguest-core.a", "lib/libcuguest-core.a")
+    return {"name": "headers_used", "suite": "unit", "file": str(file),
+            "args": ["whole", "scripts/used", "lib/libcuguest-core.a", "-isystemscripts/cuda"], "libraries": ["lib"],
+            "paths": {}, "environment": {}, "timeout": 600, "parallel": True}
+
+
 targets = {target["id"]: target for target in introspect("targets")}
-manifest = []
+manifest = [copy_headers_test()]
 tests = [t for t in introspect("tests") if "benchmark" not in "".join(t["suite"])]  # no smoke tests
 for test in tests + introspect("benchmarks"):
     suite = test["suite"][0].split(":")[-1]

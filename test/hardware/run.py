@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """run.py [--report DIRECTORY] [--only PATTERN] [--jobs N] [--results FILE] [--fresh SCRIPT ARGUMENT...]
 
 Runs a folder made by pack.py on the real driver, or of it the programs whose
 "suite/name" has PATTERN in it, N at a time where they may run side by side (as many as there are
 cores, and as the GPU's memory has room for the contexts of); then those again that skipped a case for
-want of MPS, with a server of their own, where there is one. Writes <gpu>-<driver>.md into DIRECTORY (its own, unless told), which it makes. A machine without a GPU is a
-failure, never a pass.
+want of MPS, with a server of their own, where there is one. Writes <gpu>-<driver>.md into DIRECTORY (its own, unless told), which it makes; of
+a report in its place the part that was written by hand stays. A machine without a GPU is a failure, never a pass.
 
 SCRIPT, of Python, is run beside the programs as conformance/fresh_sequences; its arguments are paths.
 
@@ -50,6 +50,17 @@ OVERWRITE_FREED = {"MALLOC_PERTURB_": "165"}
 NEEDS_QUEUES = {"sim_busy_facts"}
 # Suites whose output is a part of the report.
 TRANSCRIPTS = {"audited": "Audit", "benchmark": "Benchmark", "conformance": "Conformance", "hosts": "Host"}
+
+# Where this machine keeps the sources, the packages of Python and its programs.
+PLACES = re.compile(r"(?<![\w./-])(?:/[\w.+-]+)+?/(?:\.\.|site-packages|bin)/")
+
+# In a report, the line from which on it was written by hand.
+BY_HAND = "<!-- by hand: stays when the report is written anew -->"
+
+
+def in_report(output):
+    """`output` without the places of this machine."""
+    return PLACES.sub("", output.replace(f"{CONTENTS}/", "")).rstrip()
 
 
 def no_gpu(why):
@@ -173,7 +184,7 @@ def report(results, counts, gpus, cuda, release):
     os_name = next((line.split("=", 1)[1].strip().strip('"') for line in open("/etc/os-release")
                     if line.startswith("PRETTY_NAME=")), "unknown")
     lines = [
-        "<!-- SPDX-License-Identifier: Apache-2.0 -->", f"# {gpus[0]}, driver {release}", "",
+        "<!-- SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception -->", f"# {gpus[0]}, driver {release}", "",
         "Written by `test/run --gpu`: the programs of the simulated runs, on the real driver.", "",
         "| | |", "|---|---|", f"| GPU | {gpus[0]}{f', {len(gpus)} of them' if len(gpus) > 1 else ''} |",
         f"| driver | {release} (CUDA {cuda}) |", f"| date | {datetime.date.today()} |",
@@ -192,10 +203,9 @@ def report(results, counts, gpus, cuda, release):
     lines += [f"| {name} | {case} | {reason} |" for name, case, reason in skips]
     for r in results:
         if r["suite"] in TRANSCRIPTS:
-            output = r["output"].rstrip().replace(f"{CONTENTS}/", "")
-            lines += ["", f"## {TRANSCRIPTS[r['suite']]}: {r['name']}", "", "```", output, "```"]
+            lines += ["", f"## {TRANSCRIPTS[r['suite']]}: {r['name']}", "", "```", in_report(r["output"]), "```"]
         elif r["result"] == "failed":
-            lines += ["", f"## Output of {r['name']}", "", "```", r["output"][-4000:].rstrip(), "```"]
+            lines += ["", f"## Output of {r['name']}", "", "```", in_report(r["output"])[-4000:], "```"]
     return "\n".join(lines) + "\n"
 
 
@@ -241,7 +251,8 @@ def main():
     if options.only.pattern:
         counts += f" (of the programs that match `{options.only.pattern}`)"
     path = options.report / f"{slug}-{release}.md"
-    path.write_text(report(results, counts, gpus, cuda, release))
+    _, _, by_hand = path.read_text().partition(BY_HAND) if path.exists() else ("", "", "")
+    path.write_text(report(results, counts, gpus, cuda, release) + (f"\n{BY_HAND}{by_hand}" if by_hand else ""))
     print(f"{alone - start:.0f} s side by side, then {time.monotonic() - alone:.0f} s one by one")
     print(f"report: {path}")
     print(counts)

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """run_test.py
 
 run.py with a pack of one program and without a GPU: makes the directories that its results go
-to, before the programs run, runs what needs MPS again, with a server, and a script beside it.
+to, before the programs run, runs what needs MPS again, with a server, and a script beside it. What was written into
+a report by hand is in the next one.
 """
 
 import json
@@ -40,16 +41,21 @@ with tempfile.TemporaryDirectory() as name:
     shutil.make_archive(tmp / "pack", "xztar", tmp / "pack")
     shutil.copy(HERE / "run.py", tmp)
     (tmp / "fresh.py").write_text("import pathlib, sys; print(pathlib.Path(sys.argv[1]).read_text())")
-    (tmp / "answers").write_text("0 differ")
+    (tmp / "answers").write_text("/a/b-c/build/../test/d.cc(1): by /e/.f/bin/python3, g/bin/h\n0 differ")
     (tmp / "nvidia-cuda-mps-control").write_text(SERVER)
     (tmp / "nvidia-cuda-mps-control").chmod(0o755)
     without_gpu = "import run, sys; run.look_at_driver = lambda: (['GPU'], '13.0', '1', 5 << 30); sys.exit(run.main())"
-    run = subprocess.run(
-        [sys.executable, "-c", without_gpu, "--report", tmp / "deep" / "report",
-         "--results", tmp / "deep" / "kept" / "results", "--fresh", "fresh.py", "answers"],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=tmp,
-        env=dict(os.environ, PATH=f"{tmp}:{os.environ['PATH']}"))
-    print(run.stdout)
+
+    def run_it():
+        done = subprocess.run(
+            [sys.executable, "-c", without_gpu, "--report", tmp / "deep" / "report",
+             "--results", tmp / "deep" / "kept" / "results", "--fresh", "fresh.py", "answers"],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=tmp,
+            env=dict(os.environ, PATH=f"{tmp}:{os.environ['PATH']}"))
+        print(done.stdout)
+        return done
+
+    run = run_it()
     reports = list((tmp / "deep" / "report").glob("*.md"))
     good = run.returncode == 0 and len(reports) == 1 and (tmp / "deep" / "kept" / "results").is_file()
     # 5 GiB have room for one; how long it took is reported.
@@ -57,5 +63,12 @@ with tempfile.TemporaryDirectory() as name:
     good = good and "unit/one under MPS" in run.stdout and "told to quit" in run.stdout
     good = good and reports[0].read_text().count("| needs a client of MPS |") == 1
     good = good and re.search(r"^## Conformance: fresh_sequences$.*^0 differ$", reports[0].read_text(), re.M | re.S)
+    # Nothing of where this machine keeps its files.
+    good = good and "\ntest/d.cc(1): by python3, g/bin/h\n" in reports[0].read_text()
+    if good:
+        first = reports[0].read_text()
+        by_hand = "\n<!-- by hand: stays when the report is written anew -->\n## Ours\n"
+        reports[0].write_text(first + by_hand)
+        good = run_it().returncode == 0 and reports[0].read_text() == first + by_hand
     print(f"cases: {int(bool(good))} passed, {int(not good)} failed, 0 skipped")
     sys.exit(0 if good else 1)

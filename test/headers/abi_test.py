@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """abi_test.py SOURCE_ROOT BUILD_ROOT LIBRARY [--fix]
 
 What programs that were compiled with the headers depend on is what abi.txt says:

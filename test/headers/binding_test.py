@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """binding_test.py SOURCE_ROOT BUILD_ROOT COMPILER
 
-Note [Bound to one runtime] of runtime/binding.h: nothing of the runtime namespace leaves a
+Note [Bound to one runtime] of docs/notes.md: nothing of the runtime namespace leaves a
 shared library, and files of either default stream share nothing of it. Tried on each
 kind of thing a header can define, and on the headers there are.
 """

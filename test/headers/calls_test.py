@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """calls_test.py SOURCE_ROOT
 
 Every public function of the bridge is named in one of test/runtime/*_calls.cc, so that the tests of what no
-call may do (undisturbed_test.cc, reentry_test.cc, and the walk over faults, test/faults) cannot forget one; and every one of the headers below it that may call
-the driver or somebody's code, in test/process/reentry_test.cc and, if it calls the driver, in
-test/faults/core_calls.cc; and every one of c.h that may, in test/faults/c_calls.cc.
+call may do (undisturbed_test.cc, reentry_test.cc, and the walk over faults, test/faults) cannot forget one; and every
+one of the headers below it that may call the driver or somebody's code, in test/process/reentry_test.cc and, if it
+calls the driver, in test/faults/core_calls.cc; and every one of c.h that may, in test/faults/c_calls.cc. Each but those
+of toolkit libraries has a row in the walk of borders, test/faults/*_borders.cc.
 """
 
 import pathlib
@@ -23,10 +24,10 @@ HEADERS = sorted(include.glob("runtime/*.h")) + [
 # Of the other headers the test of tiers 1 and 2 names every function that is no accessor, but for
 # these: they call nobody, and load nothing.
 PURE_HEADERS = {
-    "device_ptr.h", "device_view.h", "error.h", "error_text.h", "host_span.h", "location.h", "param_buffer.h",
-    "param_layout.h", "typed_kernel.h",
+    "device_ptr.h", "device_view.h", "error.h", "host_span.h", "location.h", "param_buffer.h",
+    "param_layout.h", "status.h", "typed_kernel.h",
 }
-PURE = {"AcquireResult", "AcquiredContext", "CheckCompatibility", "GuardBase", "JudgeVersions", "Name", "Pin", "ToString", "Uuid::ToString"}
+PURE = {"AcquireResult", "AcquiredContext", "CheckCompatibility", "Name", "Pin", "ToString", "Uuid::ToString"}
 
 
 def plain(text):
@@ -133,7 +134,7 @@ for header in HEADERS:
 WITHOUT_CALLS = {
     "CodeImage", "CodeImage::Borrow", "CodeImage::Copy", "CodeImage::FromFile", "CodeImage::FromPtx",
     "CodeImage::Validate", "Driver::Adopt", "ExecutableGraph::Leak", "GreenContext::Leak", "IncidentCount",
-    "IncidentListener", "PrimaryContext::Leak", "ProblemOf", "SetIncidentHandler", "SharedContext::Leak",
+    "IncidentListener", "PrimaryContext::Leak", "ProblemOf", "SharedContext::Leak",
 }
 C_WITHOUT_CALLS = re.compile(r"cuguest_(error_|incident_|driver_adopt|repair_name|\w+_cleanup$)")
 
@@ -178,6 +179,26 @@ for name in sorted(c_functions):
     if name not in faulted and not C_WITHOUT_CALLS.match(name):
         missing.append(name)
         print(f"not ok: {name} of c.h is in no table of test/faults")
+# Of what works with handles of toolkit libraries no row says what each border value means; of the others not where
+# there is nothing to give: neither a parameter nor an object that may be empty.
+WITHOUT_BORDER_ROWS = {f"runtime/{name}.h" for name in ("cublas", "cufft", "cusolver", "cusparse", "library")}
+NOTHING_TO_GIVE = re.compile(
+    r"\w+::(Leak|ToString)|SmPartition|ContextRef::Current|Device::(Count|OfCurrentContext|Borrow)|Driver::\w+|HostScope|IncidentCount|"
+    r"IncidentListener|ProblemOf|QueryVersions|SharedContext::CheckSharing")
+bordered = set()
+for path in ("bridge_borders.cc", "code_borders.cc", "core_borders.cc", "memory_borders.cc"):
+    for names in re.findall(r'MakeRow\(\s*"([^"]*)"', (root / "test" / "faults" / path).read_text()):
+        bordered.update(re.split(r":(?!:)(?<!::)", names)[0].split())
+with_borders = dict(lower)
+with_borders.update((name, str(path)) for name, path in declared.items() if str(path) not in WITHOUT_BORDER_ROWS)
+for name, header in sorted(with_borders.items()):
+    is_function = name.split("::")[-1][0].isupper() and name not in PURE
+    if is_function and name not in bordered and not NOTHING_TO_GIVE.fullmatch(name):
+        missing.append(name)
+        print(f"not ok: {name} of {header} has no row in test/faults/*_borders.cc")
+for name in sorted(bordered - set(lower) - set(declared)):
+    unknown.append(name)
+    print(f"not ok: test/faults/*_borders.cc names {name}, which no header declares")
 declared.update(lower)
 declared.update(dict.fromkeys(c_functions, "c.h"))
 print(f"cases: {len(declared) - len(missing)} passed, {len(missing) + len(unknown)} failed, 0 skipped")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """compile_test.py alone|together SOURCE_ROOT BUILD_ROOT COMPILER
 
 Every public header alone, included twice to try its guard; or all headers together,

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """cudasim_test.py SOURCE_ROOT
 
 The simulated CUDA knows nothing of cuguest: no file of subprojects/cudasim has the word, but for the line of its
 README that says who uses it, and none includes or names a file outside of the folder. (cudaimage, the reader of
-device images, is linked into the folder.) cudaimage knows neither of them.
+device images, is linked into the folder.) cudaimage knows neither of them. cuguest-audit includes nothing of cuguest's,
+nor of Abseil.
 """
 
 import pathlib
@@ -46,8 +47,16 @@ for path in sources:
         if re.search(r'cuguest|cudasim|#include ["<]absl|#include <cuda\.h>', line, re.I):
             failures.append(f"cudaimage/{path.relative_to(image)}:{number}: {line}")
 
+audit = root / "subprojects" / "cuguest-audit"
+audit_sources = [path for path in (*(audit / "audit").rglob("*"), *(audit / "test").rglob("*"), *(audit / "fuzz").rglob("*"))
+                 if path.suffix in (".h", ".cc", ".build")]
+for path in audit_sources:
+    for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+        if re.search(r'#include ["<](?:cuguest|lib|absl)/|\'(?:\.\./)+(?:lib|include/cuguest|kernels)/', line):
+            failures.append(f"cuguest-audit/{path.relative_to(audit)}:{number}: {line}")
+
 print(*failures, sep="\n")
-ok = not failures and links == 1 and len(files) > 100 and len(sources) > 10
+ok = not failures and links == 1 and len(files) > 100 and len(sources) > 10 and len(audit_sources) > 50
 print(f"{len(files)} files, {links} line that says who uses it, {len(failures)} wrong")
 print(f"cases: {int(ok)} passed, {int(not ok)} failed, 0 skipped")
 sys.exit(0 if ok else 1)

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Where the build found CUDA, Abseil and cudasim; they are not ours to be strict with."""
 
 import json
@@ -13,11 +13,23 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 IMAGE_ARGS = [f"-I{ROOT / 'subprojects' / 'cudaimage' / 'include'}", '-DCUDAIMAGE_NAMESPACE_HEADER="lib/core/image_namespace.h"']
 
 
+def compile_commands(build):
+    """Of each source: its path, the directory and the words of its command, also where several are compiled as one."""
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        directory = pathlib.Path(entry["directory"])
+        source = (directory / entry["file"]).resolve()
+        sources = [source]
+        if "unity" in source.name and source.is_relative_to(build.resolve()):
+            sources = [pathlib.Path(path).resolve()
+                       for path in re.findall(r'^#include\s*[<"](.+)[">]', source.read_text(), re.MULTILINE)]
+        words = shlex.split(entry["command"])
+        yield from ((path, directory, words) for path in sources)
+
+
 def system_includes(build):
-    commands = json.loads((build / "compile_commands.json").read_text())
-    command = next(c["command"] for c in commands if c["file"].endswith("lib/core/error.cc"))
+    command = next(words for source, _, words in compile_commands(build) if source == ROOT / "lib" / "core" / "error.cc")
     cudasim = ROOT / "subprojects" / "cudasim" / "include"
-    return [word for word in shlex.split(command) if word.startswith("-isystem")] + [f"-I{cudasim}"]
+    return [word for word in command if word.startswith("-isystem")] + [f"-I{cudasim}"]
 
 
 def for_nvcc(includes):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """hidden_test.py SOURCE_ROOT BUILD_ROOT COMPILER
 
 What the headers leave in an object file of an embedder that is compiled with default visibility

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """hide.py SOURCE_ROOT BUILD_ROOT [--fix]
 
 Finds each inline function and static data member of the headers that is declared without

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """layout_test.py SOURCE_ROOT
 
 lib/ and test/ mirror include/cuguest/ (docs/architecture.md): the source of a header NAME.h, public or beside it, is
 lib/ROOM/NAME.cc, or lib/ROOM/NAME_PART.cc where it is several, and includes that header first; lib/runtime/ is
-include/cuguest/runtime/'s; and each room has its tests in test/ROOM/. All public headers are installed.
+include/cuguest/runtime/'s, and lib/testing/ include/cuguest/testing/'s; and each room has its tests in test/ROOM/. All public headers are installed.
 
 The page's tables of rooms are true: each header of include/cuguest/ itself is of one room, the one that has its source
 and its test, and of a tier of that room; and no file includes another room's that its own may not.
@@ -16,7 +16,7 @@ import sys
 
 root = pathlib.Path(sys.argv[1])
 lib = root / "lib"
-ROOMS = {"audit", "capi", "context", "core", "graph", "launch", "link", "memory", "module", "runtime", "stream"}
+ROOMS = {"capi", "context", "core", "graph", "launch", "link", "memory", "module", "runtime", "stream", "testing"}
 OTHERS = {"image", "packaging", "pch"}  # cudaimage, by a link; what is installed; precompiled headers
 
 failures = []

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """light_test.py SOURCE_ROOT BUILD_ROOT COMPILER
 
 The headers on every embedder's hot path bring <cuda.h>, each other, and nothing

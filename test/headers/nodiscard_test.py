@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """nodiscard_test.py SOURCE_ROOT BUILD_ROOT COMPILER
 
 A guard without a name ends at the semicolon and guards nothing: the compiler warns of it,
@@ -20,6 +20,7 @@ PROLOGUE = """
 #include "cuguest/capture.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_scope.h"
+#include "cuguest/exact_guard.h"
 #include "cuguest/host_scope.h"
 #include "cuguest/incident_listener.h"
 #include "cuguest/no_context_guard.h"
@@ -40,8 +41,10 @@ struct Library { CUcontext context; ContextRef ref; CUstream stream; Device devi
 GUARDS = [
     ("ContextGuard", "l.context"), ("ContextGuard", "l.ref"),
     ("ContextGuard", "l.context, Location::Here()"), ("ContextGuard", "l.ref, Location::Here()"),
-    ("ContextGuard", "l.context, GuardMode::kExact"),
-    ("ContextGuard", ""), ("ContextGuard", "GuardMode::kExact"), ("ContextScope", ""),
+    ("ContextGuard", "l.context, GuardMode::kAlwaysPush"),
+    ("ContextGuard", ""), ("ContextGuard", "GuardMode::kAlwaysPush"), ("ContextScope", ""),
+    ("ExactGuard", "l.context"), ("ExactGuard", "l.ref"),
+    ("ExactGuard", "l.context, Location::Here()"), ("ExactGuard", "l.ref, Location::Here()"),
     ("NoContextGuard", ""), ("NoContextGuard", "Location::Here()"),
     ("HostScope", ""), ("HostScope", "guard"),
     ("ThreadResidency", "l.ref"), ("ThreadResidency", "l.ref, Location::Here()"),
@@ -75,7 +78,7 @@ def lines_warned_of(statements):
 named = [f"const {name} named{{{arguments}}}; static_cast<void>(named);" for name, arguments in GUARDS]
 # In parentheses a single name would declare a variable of it; clang++ refuses a qualified one.
 unnamed = [f"{name}{{{arguments}}};" for name, arguments in GUARDS] + [
-    f"{name}({arguments});" for name, arguments in GUARDS if arguments not in ("guard", "Location::Here()", "GuardMode::kExact")]
+    f"{name}({arguments});" for name, arguments in GUARDS if arguments not in ("guard", "Location::Here()", "GuardMode::kAlwaysPush")]
 warned = lines_warned_of(named)
 failures = [f"a warning of {named[index]}" for index in sorted(warned)]
 warned = lines_warned_of(unnamed)

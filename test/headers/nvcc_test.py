@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """nvcc_test.py SOURCE_ROOT BUILD_ROOT NVCC
 
 Every public header through nvcc, all together, with its warnings and the host compiler's as errors.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """snippets_test.py SOURCE_ROOT BUILD_ROOT COMPILER [NVCC]
 
 Compiles the code that the comments of the public headers show: each block of comment lines that

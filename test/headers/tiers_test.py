@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """tiers_test.py SOURCE_ROOT
 
 Every file includes only its own tier or a lower one. A header's tier is in its

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """toolkits_test.py SOURCE_ROOT BUILD_ROOT [--libraries] [RELEASE...]
 
 Compiles cuguest with the headers of other CUDA Toolkits, with g++ and clang++, warnings as errors:

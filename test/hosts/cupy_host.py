@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """CuPy. Its CUDA runtime is inside of it, so that its last error cannot be read."""
 
 import cupy

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The driver API, as far as the tests use it. Handles are ints, 0 is none."""
 
 import contextlib

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A program written with the driver API, in a context of its own, its primary inactive."""
 
 import contextlib

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A second library like that of guest.h, which calls cuBLAS: the process's, or else the
 // machine's; loaded at run time.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A small library as others load it: a C interface, no CUDA library linked, a copy of cuguest
 // inside. It works on its caller's stream and memory, and in contexts of its own.

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The libraries of guest.h and gemm_guest.h, each call watched. Memory is whatever handover.py takes."""
 
 import ctypes

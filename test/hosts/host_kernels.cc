@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The simulation does not execute kernels: host functions run in place of the guest's. For a host
 // that is no C++ program.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """hosts_test.py HOST DIRECTORY: a guest library in a process of HOST.
 
 DIRECTORY has the guest. Prints a transcript and, last, how many cases passed. A machine

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What guests do that are no good guests: each deed must be noticed.
 
 A deed is a generator: its first step is the deed, its second one tidies up. It is given a

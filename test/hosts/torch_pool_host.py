@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """PyTorch, its memory from a pool of the driver's, which belongs to no context."""
 
 import os

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """PyTorch, its memory mapped piece by piece: virtual memory, which belongs to no context."""
 
 import os

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A Python function as a custom call of XLA: the structures of xla/ffi/api/c_api.h, version 0."""
 
 import ctypes

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Two libraries in one process, each with its own copy of cuguest: one is written with the
 // driver API and links no CUDA library, the other with the runtime API. They exchange
@@ -15,10 +15,10 @@
 #include <utility>
 #include <vector>
 
+#include "cudasim/sim.h"
 #include "cuguest/copy.h"
 #include "cuguest/device_view.h"
 #include "cuguest/primary_context.h"
-#include "cuguest/testing/sim.h"
 #include "cuguest/testing/stack_probe.h"
 #include "test/interop/fixtures/side.h"
 #include "test/runtime/host_kernels.h"
@@ -28,10 +28,10 @@
 
 namespace {
 
+using cudasim::Sim;
 using cuguest::Device;
 using cuguest::DeviceView;
 using cuguest::PrimaryContext;
-using cuguest::testing::Sim;
 using cuguest_test::GetStack;
 using cuguest_test::OnlyIf;
 using cuguest_test::OwnContext;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Floating contexts, in the manner of CUDA's threadMigration sample: they are made on one
 // thread and current on none, up to fifteen other threads of each device take them, launch in
@@ -18,10 +18,10 @@
 #include "cuguest/copy.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/device_ptr.h"
-#include "cuguest/error.h"
 #include "cuguest/launch.h"
 #include "cuguest/module.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/status.h"
 #include "cuguest/testing/stack_probe.h"
 #include "kernels/saxpy.h"
 #include "test/runtime/host_kernels.h"

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Sixteen threads, several contexts on up to two devices, guards of every mode nested at
+// Sixteen threads, several contexts on up to two devices, guards of every kind nested at
 // random inside each other and around hostile callees, for millions of operations. Each
 // thread keeps a model of its own stack; the driver's must equal it throughout, and
 // every hostile act must be reported exactly once.
@@ -17,13 +17,14 @@
 #include "cuguest/device.h"
 #include "cuguest/driver.h"
 #include "cuguest/host_scope.h"
+#include "cuguest/incident_listener.h"
 #include "cuguest/no_context_guard.h"
 #include "cuguest/primary_context.h"
+#include "test/context/guard_kinds.h"
 #include "test/support/test.h"
 
 namespace {
 
-using cuguest::ContextGuard;
 using cuguest::ContextRef;
 using cuguest::Device;
 using cuguest::GuardMode;
@@ -44,7 +45,7 @@ constexpr std::size_t kDeepest = 5;
 
 std::atomic<long> g_reported{0};
 std::atomic<long> g_unrepaired{0};
-void Count(const Incident& incident) {
+void Count(const Incident& incident, void*) {
   g_reported.fetch_add(1, std::memory_order_relaxed);
   if (incident.repair == cuguest::Repair::kUnrepaired) {
     g_unrepaired.fetch_add(1, std::memory_order_relaxed);
@@ -157,9 +158,19 @@ class Guest {
   }
 
   void Guarded() {
-    constexpr GuardMode kModes[] = {GuardMode::kElide, GuardMode::kElide, GuardMode::kAlwaysPush,
-                                    GuardMode::kExact};
-    const GuardMode mode = kModes[Pick(4)];
+    using guard_kinds::InMode;
+    switch (Pick(4)) {
+      case 0:
+        return GuardedBy<InMode<GuardMode::kAlwaysPush>>();
+      case 1:
+        return GuardedBy<guard_kinds::Exact>();
+      default:
+        return GuardedBy<InMode<GuardMode::kElide>>();
+    }
+  }
+
+  template <typename Guard>
+  void GuardedBy() {
     const CUcontext target =
         Pick(3) == 0 && Top() != nullptr
             ? Top()
@@ -167,15 +178,15 @@ class Guest {
     const std::vector<CUcontext> callers = model_;
     const bool may_act = IsUnambiguous();
     {
-      std::optional<ContextGuard> guard;
+      std::optional<Guard> guard;
       if (Pick(4) == 0) {
-        guard.emplace(ContextRef::Borrow(target), mode);
+        guard.emplace(ContextRef::Borrow(target));
       } else {
-        guard.emplace(target, mode);
+        guard.emplace(target);
       }
       if (!guard->ok()) return Fail("a guard refused");
       if (!guard->elided()) model_.push_back(target);
-      frames_.push_back({target, guard->elided(), mode == GuardMode::kExact, callers});
+      frames_.push_back({target, guard->elided(), Guard::kIsExact, callers});
       Inside(*guard, may_act && IsUnambiguous());
       frames_.pop_back();
     }
@@ -202,13 +213,14 @@ class Guest {
     }
   }
 
-  void Inside(ContextGuard& guard, bool may_act) {
+  template <typename Guard>
+  void Inside(Guard& guard, bool may_act) {
     const std::vector<CUcontext> inside = model_;
     Step();
     switch (Pick(4)) {
       case 0: {
         const std::vector<Frame> frames = frames_;
-        const HostScope host(guard);
+        const HostScope host = guard_kinds::HostOf(guard);
         if (!host.ok()) Fail("HostScope refused");
         LeaveToHost();
         Step();
@@ -285,13 +297,13 @@ BOOST_AUTO_TEST_CASE(random_nesting_of_guards_and_hostile_callees) {
   Shared shared{{}, hostile.get(), primary.get()};
   for (const OwnContext& context : contexts) shared.contexts.push_back(context.get());
 
-  const auto before = cuguest::SetIncidentHandler(&Count);
+  const cuguest_test::Unrecorded unrecorded;
+  const cuguest::IncidentListener listener(&Count);
   std::vector<Guest> guests;
   for (unsigned i = 0; i < kThreads; ++i) guests.emplace_back(shared, 1000 + i);
   std::vector<std::thread> threads;
   for (Guest& guest : guests) threads.emplace_back([&guest] { guest.Run(); });
   for (std::thread& thread : threads) thread.join();
-  cuguest::SetIncidentHandler(before);
 
   long operations = 0;
   long acts = 0;

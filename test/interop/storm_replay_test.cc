@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The machinery of the storm (storm_test.cc) itself: a fault that is planted in it is found,
 // and the storm is cut down to the operation that the fault was planted in; and what the seed
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "cuguest/testing/sim.h"
+#include "cudasim/sim.h"
 #include "test/interop/storm/supervisor.h"
 #include "test/support/scenario.h"
 
@@ -96,7 +96,7 @@ bool Refuses(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   if (argc > 1) return storm::StormMain(argc, argv);
-  if (!cuguest::testing::Sim::IsActive()) {
+  if (!cudasim::Sim::IsActive()) {
     std::printf("skipped: it takes hundreds of storms, too long where contexts cost time\n");
     return 77;
   }

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Many threads in many contexts on every device do whatever hosts, guests and hostile callees
 // do. After every operation the whole stack of the thread is what it should be, its capture

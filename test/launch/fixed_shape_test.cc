@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Kernels that are compiled for one block or one cluster: a launch with another shape is refused
 // before the driver ends a capture for it.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Clusters, cooperative grids, and attributes.
 
@@ -90,6 +90,22 @@ BOOST_AUTO_TEST_CASE(
   BOOST_TEST(!counter.CountUp(WithCluster(32, 32), counter.stream()).ok());
 }
 
+BOOST_AUTO_TEST_CASE(
+    clusters_required_by_others_invalidate_no_capture,
+    *NeedsDriver(11080, "clusters (cuLaunchKernelEx, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)")) {
+  Counter counter;
+  SUCCEEDS(counter.CountUp({3, 32}, counter.stream()));
+  const CUfunction function = counter.kernel().FunctionIn(counter.ref()).value();
+  OK(RAW(cuFuncSetAttribute)(function, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, 2));
+  OK(RAW(cuFuncSetAttribute)(function, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT, 1));
+  OK(RAW(cuFuncSetAttribute)(function, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH, 1));
+  for (const CUstreamCaptureMode mode : kCaptureModes) {
+    const Capture capture(counter.stream().get(), mode);
+    REFUSES(counter.CountUp({3, 32}, counter.stream()), kInvalidArgument, "3 x 1 x 1",
+            "2 x 1 x 1 blocks that the kernel requires");
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_cooperative_grid, *NeedsDriver(11060, "cuLaunchKernelEx")) {
   Counter counter;
   const auto most =
@@ -137,6 +153,23 @@ BOOST_AUTO_TEST_CASE(further_attributes, *NeedsDriver(11060, "cuLaunchKernelEx")
           "CUDA_ERROR_INVALID_VALUE");
   shape.attributes = HostSpan<const CUlaunchAttribute>(nullptr, 2);
   REFUSES(counter.CountUp(shape, counter.stream()), kInvalidArgument, "2 attributes at null");
+}
+
+// What the header's `Cost:` of a launch says that these add to its two calls.
+BOOST_AUTO_TEST_CASE(driver_calls,
+                     *NeedsDriver(11080, "cuOccupancyMaxActiveClusters") * OnlySim()) {
+  Counter counter;
+  SUCCEEDS(counter.CountUp());
+  for (const unsigned switched : {0u, 2u}) {
+    SetStack(switched == 0 ? Stack{counter.ref().get()} : Stack{});
+    for (const LaunchShape& shape : {WithCluster(4, 2), Cooperative(4, 32)}) {
+      SUCCEEDS(counter.CountUp(shape, counter.stream()));
+      cuguest_test::BeginCount();
+      SUCCEEDS(counter.CountUp(shape, counter.stream()));
+      BOOST_TEST(Sim::TotalCalls() == 3 + 4 + switched);
+    }
+  }
+  SetStack({});
 }
 
 BOOST_AUTO_TEST_CASE(any_call_may_fail, *NeedsDriver(11060, "cuLaunchKernelEx") * OnlySim()) {

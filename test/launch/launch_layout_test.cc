@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Parameters of every built-in vector type and of structs arrive bit by bit, in each of the
 // forms that they are passed in; and what is laid out differently on the device is refused.

@@ -1,6 +1,10 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/launch.h"
+
+#include <atomic>
+#include <thread>
+#include <vector>
 
 #include "test/launch/launches.h"
 
@@ -195,6 +199,71 @@ BOOST_AUTO_TEST_CASE(shared_memory_that_was_asked_for) {
                              static_cast<int>(shape.shared_bytes)));
   SUCCEEDS(launched());
   BOOST_TEST(counter.Take()[9] == shape.shared_bytes, "behind our back");
+}
+
+namespace {
+
+void LowerShared(CUfunction function) {
+  OK(RAW(cuFuncSetAttribute)(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 4096));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(allowed_shared_memory_stays_allowed) {
+  Counter counter;
+  const Kernel kernel = counter.Get("get_shape");
+  const CUfunction function = kernel.FunctionIn(counter.ref()).value();
+  LaunchShape shape{1, 1};
+  shape.shared_bytes = 64 << 10;
+  const auto launched = [&] { return Launch(kernel, shape, counter.stream(), counter.memory()); };
+  SUCCEEDS(kernel.SetMaxDynamicSharedBytes(counter.ref(), shape.shared_bytes));
+  SUCCEEDS(counter.Get("get_shape").SetMaxDynamicSharedBytes(counter.ref(), 4096));
+  SUCCEEDS(launched());
+  LowerShared(function);
+  SUCCEEDS(launched());
+  for (const CUstreamCaptureMode mode : kCaptureModes) {
+    LowerShared(function);
+    const Capture capture(counter.stream().get(), mode);
+    SUCCEEDS(launched());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(limits_lowered_by_others_invalidate_no_capture) {
+  Counter counter;
+  const Kernel kernel = counter.Get("get_shape");
+  const CUfunction function = kernel.FunctionIn(counter.ref()).value();
+  LaunchShape shape{1, 1};
+  shape.shared_bytes = 32 << 10;
+  const auto launched = [&] { return Launch(kernel, shape, counter.stream(), counter.memory()); };
+  SUCCEEDS(launched());
+  LowerShared(function);
+  for (const CUstreamCaptureMode mode : kCaptureModes) {
+    const Capture capture(counter.stream().get(), mode);
+    REFUSES(launched(), kInvalidArgument, "32768 bytes", "4096 are allowed");
+  }
+  OK(RAW(cuFuncSetAttribute)(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 48 << 10));
+  SUCCEEDS(launched());
+  LowerShared(function);
+  REFUSES(launched(), kInvalidArgument, "32768 bytes", "4096 are allowed");
+}
+
+BOOST_AUTO_TEST_CASE(threads_that_each_allow_what_they_need) {
+  Counter counter;
+  const Kernel kernel = counter.Get("nothing");
+  std::atomic<int> refused{0};
+  std::vector<std::thread> threads;
+  for (const std::size_t bytes : {4 << 10, 52 << 10, 64 << 10}) {
+    threads.emplace_back([&, bytes] {
+      LaunchShape shape{1, 1};
+      shape.shared_bytes = bytes;
+      for (int i = 0; i < 500; ++i) {
+        if (!kernel.SetMaxDynamicSharedBytes(counter.ref(), bytes).ok()) ++refused;
+        if (!Launch(kernel, shape, counter.stream()).ok()) ++refused;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  BOOST_TEST(refused == 0);
 }
 
 BOOST_AUTO_TEST_CASE(wrong_parameters_invalidate_no_capture,

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the tests of launch.h share: the kernels of launch.cu and layout.cu, their host
 // functions on the simulation, and memory that they write to.
@@ -13,13 +13,13 @@
 #include <utility>
 #include <vector>
 
+#include "cudasim/sim.h"
 #include "cuguest/code_image.h"
 #include "cuguest/copy.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/device_ptr.h"
 #include "cuguest/launch.h"
 #include "cuguest/module.h"
-#include "cuguest/testing/sim.h"
 #include "kernels/launch.h"
 #include "kernels/layout.h"
 #include "kernels/layout_types.h"
@@ -28,6 +28,8 @@
 namespace cuguest_launches {
 
 using namespace cuguest_test;
+using cudasim::Sim;
+using cudasim::SimLaunch;
 using cuguest::CodeImage;
 using cuguest::ContextRef;
 using cuguest::DeviceBuffer;
@@ -41,8 +43,6 @@ using cuguest::Module;
 using cuguest::PackedParams;
 using cuguest::ParamBuffer;
 using cuguest::StreamRef;
-using cuguest::testing::Sim;
-using cuguest::testing::SimLaunch;
 using Bytes = std::vector<unsigned char>;
 
 template <typename T>

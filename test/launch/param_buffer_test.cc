@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/param_buffer.h"
 
@@ -66,6 +66,21 @@ BOOST_AUTO_TEST_CASE(the_guides_list_in_both_ways) {
     BOOST_TEST(added.place(i).offset == packed.layout().places[i].offset);
     BOOST_TEST(added.place(i).size == packed.layout().places[i].size);
   }
+}
+
+BOOST_AUTO_TEST_CASE(what_it_has_already_is_added_again) {
+  ParamBuffer params = Added(std::uint64_t{0x1122334455667788});
+  for (std::size_t i = 1; i <= 100; ++i) {
+    SUCCEEDS(params.AddBytes(params.data() + params.place(i - 1).offset, 8, 8));
+    SUCCEEDS(params.Add(*reinterpret_cast<const std::uint64_t*>(params.data())));
+    BOOST_TEST(At<std::uint64_t>(BytesOf(params), params.place(2 * i - 1).offset) ==
+               0x1122334455667788u);
+    BOOST_TEST(At<std::uint64_t>(BytesOf(params), params.place(2 * i).offset) ==
+               0x1122334455667788u);
+  }
+  // Both ends of what is written are in it.
+  SUCCEEDS(params.AddBytes(params.data(), params.size(), 8));
+  BOOST_TEST(At<std::uint64_t>(BytesOf(params), 2 * 201 * 8 - 8) == 0x1122334455667788u);
 }
 
 BOOST_AUTO_TEST_CASE(what_lies_between_is_zero) {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Inputs that cannot be linked: which one it is, and what the linker says of it. The linker is
 // as it was, and nothing is left behind, also where the driver fails for no such reason.
@@ -119,9 +119,9 @@ BOOST_AUTO_TEST_CASE(every_driver_call_fails_once, *OnlySim()) {
 // The image is there, and only memory of the driver's is lost.
 BOOST_AUTO_TEST_CASE(a_state_that_the_driver_does_not_destroy, *OnlySim()) {
   const Owner owner;
-  cuguest::testing::Sim::FailCall("cuLinkDestroy", 1, CUDA_ERROR_OPERATING_SYSTEM);
+  cudasim::Sim::FailCall("cuLinkDestroy", 1, CUDA_ERROR_OPERATING_SYSTEM);
   BOOST_TEST(Twists(owner, Link(owner.ref(), TwistInputs())));
-  cuguest::testing::Sim::ClearFaults();
+  cudasim::Sim::ClearFaults();
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the tests of linker.h share: a kernel in one image, the function it calls in another,
 // and whether they found each other.
@@ -61,7 +61,7 @@ inline absl::StatusOr<CodeImage> Link(const ContextRef& context,
 // Since the last Sim::ResetCalls(), but for those that nvJitLink makes itself, by which the
 // simulation links too.
 inline std::uint64_t CallsOfTheLinker() {
-  using cuguest::testing::Sim;
+  using cudasim::Sim;
   return Sim::TotalCalls() - Sim::Calls("cuInit") - Sim::Calls("cuGetExportTable");
 }
 
@@ -71,7 +71,7 @@ inline std::vector<CodeImage> TwistInputs() {
 }
 
 // For the simulation: as linked.cu and linked_part.cu have it.
-inline CUresult TwistOnHost(const cuguest::testing::SimLaunch& launch) {
+inline CUresult TwistOnHost(const cudasim::SimLaunch& launch) {
   const unsigned n = *static_cast<const unsigned*>(launch.parameters[0]);
   float* const values = *static_cast<float* const*>(launch.parameters[1]);
   for (unsigned i = 0; i < n; ++i) values[i] = 2 * values[i] + 1;
@@ -80,7 +80,7 @@ inline CUresult TwistOnHost(const cuguest::testing::SimLaunch& launch) {
 
 // Runs `twist` of the image in the owner's context. Whether it did what it should.
 inline bool Twists(const Owner& owner, const CodeImage& image) {
-  cuguest::testing::Sim::RegisterKernel("twist", &TwistOnHost);
+  cudasim::Sim::RegisterKernel("twist", &TwistOnHost);
   unsigned n = 3;
   const std::vector<float> values = {0, 1, 2};
   CUdeviceptr pointer = owner.Allocate(n * sizeof(float));

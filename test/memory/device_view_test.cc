@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/device_view.h"
 
@@ -10,10 +10,10 @@ BOOST_AUTO_TEST_SUITE(device_view)
 
 namespace {
 
+using cudasim::Sim;
 using cuguest::ContextRef;
 using cuguest::Device;
 using cuguest::DeviceView;
-using cuguest::testing::Sim;
 using namespace cuguest_test;
 using View = DeviceView<int>;
 

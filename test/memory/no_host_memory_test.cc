@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // No destructor, and no assignment that ends what was there before, asks for host memory: a
 // std::bad_alloc in one would end the process. Each owning type is ended in each way that there
@@ -25,7 +25,6 @@
 #include "cuguest/device_buffer.h"
 #include "cuguest/driver.h"
 #include "cuguest/host_scope.h"
-#include "cuguest/incident.h"
 #include "cuguest/module.h"
 #include "cuguest/no_context_guard.h"
 #include "cuguest/peer_access.h"
@@ -93,7 +92,7 @@ void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 namespace {
 
 using namespace cuguest;
-using cuguest::testing::Sim;
+using cudasim::Sim;
 using cuguest_test::kBytes;
 using cuguest_test::NeedsDevices;
 using cuguest_test::OnlySim;
@@ -266,11 +265,10 @@ const std::vector<Kind>& Kinds() {
 void CheckEnd(const End& end) {
   t_allocations = 0;
   t_where[0] = 0;
-  const IncidentHandler tests = SetIncidentHandler(nullptr);  // it allocates
+  const cuguest_test::Unrecorded unrecorded;
   t_is_ending = true;
   end();
   t_is_ending = false;
-  SetIncidentHandler(tests);
   BOOST_TEST(t_allocations == 0, t_allocations << " allocations" << t_where);
 }
 

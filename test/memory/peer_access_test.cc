@@ -1,6 +1,12 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/peer_access.h"
+
+#include <array>
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "test/memory/memories.h"
 
@@ -8,11 +14,12 @@ BOOST_AUTO_TEST_SUITE(peer_access)
 
 namespace {
 
+using cudasim::Sim;
+using cuguest::ContextGuard;
 using cuguest::ContextRef;
 using cuguest::Device;
 using cuguest::PeerAccess;
 using cuguest::PeerLink;
-using cuguest::testing::Sim;
 using namespace cuguest_test;
 
 const Device kFirst = Device::Borrow(0);
@@ -103,12 +110,74 @@ BOOST_AUTO_TEST_CASE(for_a_scope_whatever_is_current, *NeedsLink()) {
       BOOST_TEST(!access.was_enabled());
       BOOST_TEST((access.context() == a.ref()));
       BOOST_TEST((access.peer() == b.ref()));
-      const PeerAccess second = Enabled(a, b);
-      BOOST_TEST(second.was_enabled());
     }
     BOOST_TEST(!IsEnabled(a, b));
     BOOST_TEST(!IsEnabled(b, a));
   }
+}
+
+// The driver does not count: what the first of two users disables would be gone for the other.
+BOOST_AUTO_TEST_CASE(it_lasts_as_long_as_one_of_a_pair, *NeedsLink()) {
+  const Owner a(0);
+  const Owner b(1);
+  for (const std::size_t first : {0, 1, 2}) {
+    std::array<PeerAccess, 3> all = {Enabled(a, b), Enabled(a, b), Enabled(a, b)};
+    for (const PeerAccess& one : all) BOOST_TEST(!one.was_enabled());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      BOOST_TEST(IsEnabled(a, b));
+      SUCCEEDS(all[(first + i) % all.size()].Disable());
+    }
+    BOOST_TEST(!IsEnabled(a, b));
+  }
+  {
+    const PeerAccess there = Enabled(a, b);
+    SUCCEEDS(Enabled(b, a).Disable());
+    BOOST_TEST(IsEnabled(a, b));
+  }
+  BOOST_TEST(!IsEnabled(a, b));
+}
+
+BOOST_AUTO_TEST_CASE(on_many_threads, *NeedsLink()) {
+  const Owner a(0);
+  const Owner b(1);
+  std::atomic<int> lost{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int times = 0; times < 500; ++times) {
+        absl::StatusOr<PeerAccess> access = PeerAccess::Enable(a.ref(), b.ref());
+        const ContextGuard guard(a.ref());
+        const bool is_on =
+            access.ok() && guard.ok() && !access->was_enabled() &&
+            RAW(cuCtxEnablePeerAccess)(b.get(), 0) == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
+        if (!is_on) ++lost;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  BOOST_TEST(lost == 0);
+  BOOST_TEST(!IsEnabled(a, b));
+}
+
+// Inside of the driver's call, where a tool is told of it.
+BOOST_AUTO_TEST_CASE(in_a_tools_callback_it_is_refused, *OnlySim() * NeedsLink()) {
+  static const Owner* s_pair[2] = {};
+  static absl::Status s_status;
+  const Owner a(0);
+  const Owner b(1);
+  s_pair[0] = &a;
+  s_pair[1] = &b;
+  Sim::OnEveryCall([](const char* entry) {
+    if (std::string(entry) != "cuCtxEnablePeerAccess") return;
+    Sim::OnEveryCall(nullptr);
+    s_status = PeerAccess::Enable(s_pair[1]->ref(), s_pair[0]->ref()).status();
+  });
+  PeerAccess access = Enabled(a, b);
+  REFUSES(s_status, kFailedPrecondition, "enable peer access", "ILLEGAL_STATE");
+  BOOST_TEST(!IsEnabled(b, a));
+  BOOST_TEST(IsEnabled(a, b));
+  SUCCEEDS(access.Disable());
+  BOOST_TEST(!Enabled(b, a).was_enabled());
 }
 
 BOOST_AUTO_TEST_CASE(what_somebody_else_enabled_stays, *NeedsLink()) {
@@ -182,14 +251,14 @@ BOOST_AUTO_TEST_CASE(invalidates_no_capture, *NeedsLink()) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim()) {
+BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim() * NeedsLink()) {
   const Owner a(0);
   const Owner b(1);
   const ContextRef from = a.ref();
   const ContextRef to = b.ref();
   for (const Stack& stack : {Stack{a.get()}, Stack{b.get()}, Stack{}}) {
     SetStack(stack);
-    const std::uint64_t expected = stack == Stack{a.get()} ? 7 : 8;
+    const std::uint64_t expected = stack == Stack{a.get()} ? 7 : 9;
     cuguest_test::BeginCount();
     PeerAccess access = PeerAccess::Enable(from, to).value();
     BOOST_TEST(Sim::TotalCalls() == expected);
@@ -200,7 +269,7 @@ BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim()) {
   SetStack({});
 }
 
-BOOST_AUTO_TEST_CASE(every_call_fails_once, *OnlySim()) {
+BOOST_AUTO_TEST_CASE(every_call_fails_once, *OnlySim() * NeedsLink()) {
   const Owner a(0);
   const Owner b(1);
   const ContextRef from = a.ref();

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What tests of texture and surface objects share: pictures, the kernels of sample.cu that read and
 // write them, and their host functions on the simulation.
@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "cudasim/sim.h"
 #include "cuguest/array.h"
 #include "cuguest/code_image.h"
 #include "cuguest/copy.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/device_ptr.h"
 #include "cuguest/module.h"
-#include "cuguest/testing/sim.h"
 #include "cuguest/typed_kernel.h"
 #include "kernels/sample.h"
 #include "test/memory/memories.h"
@@ -92,15 +92,15 @@ class Studio {
   using PaintKernel = cuguest::TypedKernel<void(CUsurfObject, unsigned, unsigned, float)>;
 
   template <typename T>
-  static T Parameter(const cuguest::testing::SimLaunch& launch, size_t index) {
+  static T Parameter(const cudasim::SimLaunch& launch, size_t index) {
     T value;
     std::memcpy(&value, launch.parameters[index], sizeof(value));
     return value;
   }
 
   static void Register() {
-    using cuguest::testing::Sim;
-    using cuguest::testing::SimLaunch;
+    using cudasim::Sim;
+    using cudasim::SimLaunch;
     Sim::RegisterKernel("sample", [](const SimLaunch& launch) {
       const auto* const at = Parameter<const Point*>(launch, 2);
       auto* const texels = Parameter<Texel*>(launch, 3);

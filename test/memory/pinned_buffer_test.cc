@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/pinned_buffer.h"
 
@@ -15,6 +15,7 @@ BOOST_AUTO_TEST_SUITE(pinned_buffer)
 
 namespace {
 
+using cudasim::Sim;
 using cuguest::ContextRef;
 using cuguest::Copy;
 using cuguest::Describe;
@@ -23,7 +24,6 @@ using cuguest::DeviceBuffer;
 using cuguest::HostSpan;
 using cuguest::MemoryKind;
 using cuguest::PinnedBuffer;
-using cuguest::testing::Sim;
 using namespace cuguest_test;
 using Buffer = PinnedBuffer<int>;
 
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(every_call_of_an_allocation_fails_once, *OnlySim()) {
 BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim()) {
   const Owner owner;
   const ContextRef context = owner.ref();
-  for (const unsigned switched : {0u, 1u}) {
+  for (const unsigned switched : {0u, 2u}) {
     SetStack(switched == 0 ? Stack{owner.get()} : Stack{});
     cuguest_test::BeginCount();
     Buffer buffer = Buffer::Allocate(context, kInts).value();

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/surface_object.h"
 
@@ -14,11 +14,11 @@ BOOST_AUTO_TEST_SUITE(surface_object)
 namespace {
 
 using boost::test_tools::per_element;
+using cudasim::Sim;
 using cuguest::Array;
 using cuguest::ContextRef;
 using cuguest::SurfaceObject;
 using cuguest::TextureObject;
-using cuguest::testing::Sim;
 using namespace cuguest_test;
 
 static_assert(!std::is_copy_constructible_v<SurfaceObject>);
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim()) {
   const Owner owner;
   const ContextRef context = owner.ref();
   const Array picture = Picture(owner);
-  for (const unsigned switched : {0u, 1u}) {
+  for (const unsigned switched : {0u, 2u}) {
     SetStack(switched == 0 ? Stack{owner.get()} : Stack{});
     cuguest_test::BeginCount();
     SurfaceObject surface = SurfaceObject::Create(picture).value();

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/texture_object.h"
 
@@ -16,6 +16,7 @@ BOOST_AUTO_TEST_SUITE(texture_object)
 namespace {
 
 using boost::test_tools::per_element;
+using cudasim::Sim;
 using cuguest::Array;
 using cuguest::ContextRef;
 using cuguest::Device;
@@ -25,7 +26,6 @@ using cuguest::HostSpan;
 using cuguest::PrimaryContext;
 using cuguest::Texels;
 using cuguest::TextureObject;
-using cuguest::testing::Sim;
 using namespace cuguest_test;
 
 static_assert(!std::is_copy_constructible_v<TextureObject>);
@@ -169,6 +169,20 @@ BOOST_AUTO_TEST_CASE(memory_that_does_not_do_is_named) {
   REFUSES(made(view, packed), kUnimplemented, "takes a CUDA_RESOURCE_DESC");
 }
 
+BOOST_AUTO_TEST_CASE(memory_that_went_with_its_context_is_refused) {
+  const Owner owner;
+  DeviceView<float> view;
+  {
+    const Owner ended;
+    view = DeviceBuffer<float>::Allocate(ended.ref(), 256)->Leak();
+  }
+  OwnContext::DestroyIdle();
+  const Undisturbed undisturbed;
+  REFUSES(TextureObject::Create(owner.ref(), view, Rows(256, 0, 0), Plain()).status(),
+          kFailedPrecondition, "create a texture object", "memory of context",
+          "CUDA_ERROR_CONTEXT_IS_DESTROYED");
+}
+
 BOOST_AUTO_TEST_CASE(what_the_driver_refuses_of_an_array) {
   const Owner owner;
   const Owner other;
@@ -307,7 +321,7 @@ BOOST_AUTO_TEST_CASE(it_costs_what_it_says, *OnlySim()) {
   const Owner owner;
   const Array picture = Picture(owner);
   const auto memory = DeviceBuffer<float>::Allocate(owner.ref(), 1024).value();
-  for (const unsigned switched : {0u, 1u}) {
+  for (const unsigned switched : {0u, 2u}) {
     SetStack(switched == 0 ? Stack{owner.get()} : Stack{});
     cuguest_test::BeginCount();
     TextureObject texture = TextureObject::Create(picture, Plain()).value();

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Nothing that is done with modules and kernels invalidates a capture: of whichever mode, on this
 // thread or on another, in the same context.
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(a_capture_in_another_context_is_not_harmed) {
 }
 
 BOOST_AUTO_TEST_CASE(what_was_found_before_is_launched_in_a_capture) {
-  Sim::RegisterKernel("bounded", [](const cuguest::testing::SimLaunch&) { return CUDA_SUCCESS; });
+  Sim::RegisterKernel("bounded", [](const cudasim::SimLaunch&) { return CUDA_SUCCESS; });
   for (const CUstreamCaptureMode mode : kModes) {
     const Module module = Module::Load(Ptx()).value();
     const Capture capture(mode);

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the module tests share: code as PTX, its host functions on the simulation, and what they
 // look at statuses with.
@@ -12,16 +12,17 @@
 #include <string>
 #include <thread>
 
+#include "cudasim/sim.h"
 #include "cuguest/code_image.h"
 #include "cuguest/context_ref.h"
-#include "cuguest/error.h"
 #include "cuguest/module.h"
-#include "cuguest/testing/sim.h"
+#include "cuguest/status.h"
 #include "test/support/raw_driver.h"
 
 namespace module_test {
 
 using absl::StatusCode;
+using cudasim::Sim;
 using cuguest::CodeImage;
 using cuguest::CodeOf;
 using cuguest::ContextRef;
@@ -29,7 +30,6 @@ using cuguest::JitOptions;
 using cuguest::JitReport;
 using cuguest::Kernel;
 using cuguest::Module;
-using cuguest::testing::Sim;
 
 // store(unsigned* to, unsigned value), a C++ kernel blur(int), one that changes when it is
 // told to (more shared memory), and variables of every kind.
@@ -94,7 +94,7 @@ inline CodeImage Ptx(std::string_view text = kCode, std::string_view name = "cod
 inline ContextRef Ref(CUcontext context) { return ContextRef::Borrow(context); }
 
 // Written by store(), on the simulation.
-inline CUresult Store(const cuguest::testing::SimLaunch& launch) {
+inline CUresult Store(const cudasim::SimLaunch& launch) {
   unsigned* to = nullptr;
   std::memcpy(&to, launch.parameters[0], sizeof(to));
   std::memcpy(to, launch.parameters[1], sizeof(unsigned));

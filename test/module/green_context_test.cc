@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Code in a green context, which has a part of the device's multiprocessors and shares all else
 // with the primary context that it was made from.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Any driver call under a Module may fail at any point: it must come out as a status, with
 // the caller's stack as it was, nothing leaked, and no crash; and what worked goes on to.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/kernel.h"
 
@@ -6,6 +6,7 @@
 
 #include "cuguest/context_guard.h"
 #include "test/module/code.h"
+#include "test/support/failed_calls.h"
 #include "test/support/test.h"
 
 BOOST_AUTO_TEST_SUITE(kernel)
@@ -98,6 +99,19 @@ BOOST_FIXTURE_TEST_CASE(parameters_are_as_the_driver_lays_them_out, Fixture,
   BOOST_TEST(bounded.Parameters(here)->empty());
 }
 
+// The image says how many there are; of a kernel without one only a call that fails does.
+BOOST_FIXTURE_TEST_CASE(only_a_borrowed_kernel_is_asked_too_much, Fixture,
+                        *OnlySim() * NeedsDriver(12040, "cuFuncGetParamInfo")) {
+  const std::vector<std::string> one_too_many = {"cuFuncGetParamInfo: CUDA_ERROR_INVALID_VALUE"};
+  const Kernel borrowed = Kernel::Borrow(store.FunctionIn(here).value(), here).value();
+  for (const Kernel& kernel : {store, bounded, borrowed}) {
+    DONE(kernel.Preload(here));
+    cuguest_test::FailedCalls failed;
+    BOOST_TEST(kernel.Parameters(here).ok());
+    BOOST_TEST((failed.Take() == (kernel == borrowed ? one_too_many : std::vector<std::string>())));
+  }
+}
+
 BOOST_FIXTURE_TEST_CASE(asking_whether_it_is_loaded_does_not_load, Fixture,
                         *NeedsDriver(12040, "cuFuncIsLoaded")) {
   BOOST_TEST(!store.IsLoaded(here).value());
@@ -121,13 +135,17 @@ BOOST_FIXTURE_TEST_CASE(calls_cost_what_the_header_says, Fixture,
   BOOST_TEST(cost([&] { return store.Preload(here); }) == 6U);
   BOOST_TEST(cost([&] { return store.IsLoaded(here).status(); }) == 2U);
   BOOST_TEST(cost([&] { return store.Attributes(here).status(); }) == 13U);
-  BOOST_TEST(cost([&] { return store.SetMaxDynamicSharedBytes(here, 4096); }) == 7U);
-  BOOST_TEST(cost([&] { return store.Parameters(here).status(); }) == 8U);
+  BOOST_TEST(cost([&] { return store.SetMaxDynamicSharedBytes(here, 4096); }) == 6U);
+  BOOST_TEST(cost([&] { return store.SetMaxDynamicSharedBytes(here, 49 << 10); }) == 8U);
+  BOOST_TEST(cost([&] { return store.Parameters(here).status(); }) == 7U);
   BOOST_TEST(cost([&] { return module.GetKernel("store").status(); }) == 2U);
   BOOST_TEST(cost([&] { return module.GetGlobal<float>(here, "factor").status(); }) == 8U);
   BOOST_TEST(cost([&] { return Module::Load(Ptx()).status(); }) == 7U);  // and unloading
+  BOOST_TEST(cost([&] { return Module::LoadIn(here, Ptx()).status(); }) == 10U + 3U);
   SetStack({});
-  BOOST_TEST(cost([&] { return store.Preload(here); }) == 7U);
+  BOOST_TEST(cost([&] { return store.Preload(here); }) == 8U);
+  BOOST_TEST(cost([&] { return module.GetGlobal<float>(here, "factor").status(); }) == 10U);
+  BOOST_TEST(cost([&] { return Module::LoadIn(here, Ptx()).status(); }) == 12U + 3U);
 }
 
 BOOST_FIXTURE_TEST_CASE(an_empty_kernel_says_so, Fixture) {

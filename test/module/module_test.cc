@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/module.h"
 
@@ -258,6 +258,20 @@ BOOST_AUTO_TEST_CASE(ptx_of_a_newer_toolkit_is_refused_with_both_versions) {
     BOOST_TEST((CodeOf(status) == CUDA_ERROR_UNSUPPORTED_PTX_VERSION));
     REFUSED(status, kUnimplemented, "99.0");
     REFUSED(status, kUnimplemented, "current version is");
+    REFUSED(status, kUnimplemented, "update the driver, compile with an older toolkit, or give");
+    REFUSED(status, kUnimplemented, "device 0 (compute capability ");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(ptx_of_a_newer_architecture_is_refused_with_the_devices,
+                     *cuguest_test::OnlySim()) {
+  const OwnContext context;
+  const CodeImage image = Ptx(
+      ".version 8.8\n.target sm_121\n.address_size 64\n.visible .entry k() { ret; }\n", "arch.ptx");
+  for (const absl::Status& status :
+       Failures(Module::Load(image), Module::LoadIn(Ref(context.get()), image).status())) {
+    REFUSED(status, kInvalidArgument, "load PTX \"arch.ptx\"");
+    REFUSED(status, kInvalidArgument, "device 0 (compute capability ");
   }
 }
 

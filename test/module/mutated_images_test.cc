@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Damaged images, through everything that one does with an image from a place that is not
 // trusted: each is refused, by CodeImage or its Validate(), or loads and unloads. None harms the

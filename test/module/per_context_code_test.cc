@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Code as a module for each context, which is what a Module is on a driver below CUDA 12.0:
 // there (on the simulation), and by its parts on any driver.

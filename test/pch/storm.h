@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // As test.h beside it, for the sources of the storm.
 
@@ -17,10 +17,10 @@
 #include <utility>
 #include <vector>
 
+#include "cudasim/sim.h"
 #include "cuguest/capture.h"
 #include "cuguest/copy.h"
 #include "cuguest/runtime/cublas.h"
 #include "cuguest/runtime/cufft.h"
 #include "cuguest/shared_context.h"
-#include "cuguest/testing/sim.h"
 #include "cuguest/testing/stack_probe.h"

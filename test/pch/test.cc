@@ -1,3 +1,3 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Nothing: a precompiled header needs a source.

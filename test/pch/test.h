@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What nearly every test includes: read once for all programs, it saves nearly half of the
 // time that they take to compile. Each includes what it uses all the same.
@@ -23,8 +23,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "cudasim/sim.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
 #include "cuguest/primary_context.h"
-#include "cuguest/testing/sim.h"
 #include "test/support/test.h"

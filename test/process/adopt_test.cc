@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Driver::Adopt: a driver that the host gives instead of the one that cuguest would load. Each
 // scenario is a process that has used nothing of cuguest yet.
@@ -19,9 +19,9 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/device.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
 #include "cuguest/no_context_guard.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/status.h"
 #include "cuguest/surface_object.h"
 #include "cuguest/testing/stack_probe.h"
 #include "cuguest/texture_object.h"
@@ -114,15 +114,17 @@ void GuardsUseTheAdoptedPush() {
   CHECK(g_pushes == 1);
 }
 
-CUresult SetThatOnlyPops(CUcontext) {
-  static const auto pop =
-      reinterpret_cast<CUresult (*)(CUcontext*)>(dlsym(TheHost().library, "cuCtxPopCurrent_v2"));
-  return pop(nullptr) == CUDA_SUCCESS ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_ERROR_UNKNOWN;
+std::atomic<bool> g_refuses_a_push{false};
+
+CUresult PushThatFailsOnce(CUcontext context) {
+  static const auto push =
+      reinterpret_cast<CUresult (*)(CUcontext)>(dlsym(TheHost().library, "cuCtxPushCurrent_v2"));
+  return g_refuses_a_push.exchange(false) ? CUDA_ERROR_OPERATING_SYSTEM : push(context);
 }
 
-// A driver that fails in the middle of replacing an entry: the guard comes back.
-void MovesSurviveASetThatFailsHalfWay() {
-  TheHost().Replace("cuCtxSetCurrent", &SetThatOnlyPops);
+// A driver that fails when one context is left and the other is not entered: the guard comes back.
+void MovesSurviveAPushThatFails() {
+  TheHost().Replace("cuCtxPushCurrent", &PushThatFailsOnce);
   CHECK(Driver::Adopt(&LookUp, &TheHost()).ok());
   const CUcontext callers = cuguest_test::MakeContext();
   const CUcontext first = cuguest_test::MakeContext();
@@ -132,7 +134,9 @@ void MovesSurviveASetThatFailsHalfWay() {
   {
     cuguest::ContextGuard guard(first);
     const auto inside = cuguest::testing::StackProbe::Take();
+    g_refuses_a_push = true;
     CHECK(guard.MoveTo(second) == CUDA_ERROR_OPERATING_SYSTEM);
+    CHECK(!g_refuses_a_push);
     CHECK(guard.result() == CUDA_ERROR_OPERATING_SYSTEM);
     CHECK(inside.Difference(cuguest::testing::StackProbe::Take()).empty());
     CHECK(guard.get() == first);
@@ -311,7 +315,7 @@ int main(int argc, char** argv) {
       {
           {"adopted_functions_are_called", &AdoptedFunctionsAreCalled},
           {"guards_use_the_adopted_push", &GuardsUseTheAdoptedPush},
-          {"moves_survive_a_set_that_fails_half_way", &MovesSurviveASetThatFailsHalfWay},
+          {"moves_survive_a_push_that_fails", &MovesSurviveAPushThatFails},
           {"each_entry_is_asked_for_once_by_its_version", &EachEntryIsAskedForOnceByItsVersion},
           {"nothing_is_loaded_for_an_adopted_driver", &NothingIsLoadedForAnAdoptedDriver},
           {"objects_need_what_makes_and_ends_them", &ObjectsNeedWhatMakesAndEndsThem},

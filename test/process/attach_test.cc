@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Shared contexts in processes that differ from the usual one: with drivers below CUDA 12.0, where
 // contexts have no ids and are told apart by handle alone, and with a system call filter.
@@ -8,17 +8,17 @@
 #include <cerrno>
 #include <utility>
 
+#include "cudasim/sim.h"
 #include "cuguest/shared_context.h"
-#include "cuguest/testing/sim.h"
 #include "test/support/raw_driver.h"
 #include "test/support/scenario.h"
 
 namespace {
 
+using cudasim::Sim;
 using cuguest::ContextRef;
 using cuguest::Device;
 using cuguest::SharedContext;
-using cuguest::testing::Sim;
 using cuguest_test::MakeContext;
 using Owner = SharedContext::Owner;
 

@@ -1,25 +1,23 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // CUDA must not be called from a stream callback or host function: the driver answers
 // CUDA_ERROR_NOT_PERMITTED, and a guard says why.
 
 #include <string>
 
-#include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
 #include "cuguest/no_context_guard.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/status.h"
 #include "cuguest/testing/stack_probe.h"
+#include "test/context/guard_kinds.h"
 #include "test/support/raw_driver.h"
 #include "test/support/scenario.h"
 
 namespace {
 
-using cuguest::ContextGuard;
 using cuguest::Driver;
-using cuguest::GuardMode;
 
 struct Seen {
   CUcontext context;
@@ -32,13 +30,14 @@ struct Seen {
 
 void CUDA_CB InHostFunction(void* data) {
   auto* seen = static_cast<Seen*>(data);
-  for (const GuardMode mode : {GuardMode::kElide, GuardMode::kAlwaysPush, GuardMode::kExact}) {
-    const ContextGuard guard(seen->context, mode);
-    seen->guard[static_cast<int>(mode)] = guard.result();
+  int count = 0;
+  guard_kinds::EachKind([&](auto kind) {
+    const guard_kinds::GuardOf<decltype(kind)> guard(seen->context);
+    seen->guard[count++] = guard.result();
     seen->said_why =
         std::string(ToStatus(guard).message())
             .find("called from inside a stream callback or host function") != std::string::npos;
-  }
+  });
   seen->none = cuguest::NoContextGuard().result();
   seen->ref = cuguest::ContextRef::Current().result();
   const auto primary = cuguest::PrimaryContext::Retain(cuguest::Device::Borrow(0));

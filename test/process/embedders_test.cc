@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Libraries that each embed their own static copy of cuguest, in one process: they do
 // not see each other's statics, nest in each other, and can be unloaded and loaded
@@ -6,7 +6,10 @@
 // destructor that calls the driver).
 
 #include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <string>
 #include <thread>
 #include <vector>
@@ -79,6 +82,11 @@ class Guest {
   void* library_;
 };
 
+// Room for a ContextScope.
+struct alignas(16) Scope {
+  unsigned char bytes[sizeof(cuguest::ContextScope)];
+};
+
 void LeakAPush(void* context) { TheDriver().CtxPushCurrent(static_cast<CUcontext>(context)); }
 
 void EachCopyHasItsOwnStatics() {
@@ -125,6 +133,70 @@ void CopiesNest() {
 
 // A guard goes back to the copy that entered it, which knows its thread and its place; also if
 // others are in between, and if it has to be repaired.
+// What the scopes of two copies leave, which end in `order`; `copies` has one bit for each scope.
+struct Left {
+  bool is_the_callers;
+  unsigned long long incidents;
+};
+Left EndInOrder(const Guest* const (&guests)[2], const std::vector<CUcontext>& contexts,
+                unsigned copies, const std::vector<int>& order, CUcontext caller) {
+  const unsigned long long before = guests[0]->Incidents() + guests[1]->Incidents();
+  TheDriver().CtxPushCurrent(caller);
+  std::vector<Scope> scopes(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    CHECK(guests[copies >> i & 1]->EnterScope(&scopes[i], contexts[i]) == CUDA_SUCCESS);
+  }
+  for (const int i : order) {
+    const auto index = static_cast<std::size_t>(i);
+    static_cast<void>(guests[copies >> i & 1]->LeaveScope(&scopes[index]));
+  }
+  CUcontext current = nullptr;
+  CHECK(TheDriver().CtxGetCurrent(&current) == CUDA_SUCCESS);
+  const bool is_alone = StackProbe::Take().stack().size() == 1;
+  for (CUcontext popped = current; popped != nullptr;) {
+    TheDriver().CtxPopCurrent(&popped);
+    TheDriver().CtxGetCurrent(&popped);
+  }
+  for (std::size_t i = 0; i < order.size(); ++i) guests[copies >> i & 1]->DropScope(&scopes[i]);
+  return {current == caller && is_alone, guests[0]->Incidents() + guests[1]->Incidents() - before};
+}
+
+// Scopes of two copies, up to four, in every order of ending. What each copy's own order, and the
+// nesting of the copies, lets be restored is restored. Where the scopes of one copy end out of turn
+// with those of the other, that one sees a callee's fault: it may leave another context current,
+// but never in silence.
+void ScopesOfTwoCopiesEndInAnyOrder() {
+  const Guest a("guest_a");
+  const Guest b("guest_b");
+  const Guest* const guests[] = {&a, &b};
+  const CUcontext caller = MakeContext();
+  const CUcontext x = MakeContext();
+  const CUcontext y = MakeContext();
+  int walked = 0;
+  int wrong = 0;
+  for (const std::vector<CUcontext>& contexts :
+       {std::vector<CUcontext>{x, y, x, y}, {x, x, y, y}, {caller, x, x, y}}) {
+    for (std::size_t count = 1; count <= 4; ++count) {
+      for (unsigned copies = 0; copies < 1U << count; ++copies) {
+        std::vector<int> order(count);
+        for (std::size_t i = 0; i < count; ++i) order[i] = static_cast<int>(i);
+        do {
+          const Left left = EndInOrder(guests, contexts, copies, order, caller);
+          const bool is_nested = std::is_sorted(order.rbegin(), order.rend());
+          const bool is_of_one_copy = copies == 0 || copies == (1U << count) - 1;
+          ++walked;
+          if (!left.is_the_callers) ++wrong;
+          CHECK(left.is_the_callers || left.incidents > 0);
+          if (is_nested || is_of_one_copy) CHECK(left.is_the_callers && left.incidents == 0);
+        } while (std::next_permutation(order.begin(), order.end()));
+      }
+    }
+  }
+  std::printf("%d orders of the scopes of two copies, %d of which leave another stack\n", walked,
+              wrong);
+  CHECK(walked == 3 * (2 + 4 * 2 + 8 * 6 + 16 * 24));
+}
+
 void OneCopyEndsTheGuardOfAnother() {
   const Guest a("guest_a");
   const Guest b("guest_b");
@@ -157,8 +229,15 @@ void OneCopyEndsTheGuardOfAnother() {
     CHECK(there.Difference(StackProbe::Take()).empty());
   }).join();
   CHECK(a.Incidents() == 2);
-  CHECK(TheDriver().CtxPopCurrent(nullptr) == CUDA_SUCCESS);
+  CHECK(!before.Difference(StackProbe::Take()).empty());
+  // Its own thread closes it in the copy that entered it.
+  CHECK(b.Enter(second, host) == CUDA_SUCCESS);
+  b.Leave(second);
+  CHECK(!before.Difference(StackProbe::Take()).empty());
+  CHECK(a.Enter(second, host) == CUDA_SUCCESS);
+  a.Leave(second);
   CHECK(before.Difference(StackProbe::Take()).empty());
+  CHECK(a.Incidents() == 2 && b.Incidents() == 0);
   CHECK(TheDriver().CtxPopCurrent(nullptr) == CUDA_SUCCESS);
 }
 
@@ -194,12 +273,20 @@ void OneCopyMovesTheGuardOfAnother() {
   CHECK(a.EnterScope(scope[0], ours) == CUDA_SUCCESS);
   CHECK(a.EnterScope(inner, other) == CUDA_SUCCESS);
   b.MoveScope(scope[0], scope[1]);
-  CHECK(a.LeaveScope(scope[1]) == CUDA_ERROR_ILLEGAL_STATE);
-  b.DropScope(scope[1]);  // and the inner one before it
+  b.DropScope(scope[1]);  // before the inner one
+  CHECK(a.Incidents() == 2 && b.Incidents() == 0);
+  CHECK(!before.Difference(StackProbe::Take()).empty());
+  CHECK(b.LeaveScope(inner) == CUDA_SUCCESS);
   CHECK(before.Difference(StackProbe::Take()).empty());
   CHECK(a.LeaveScope(inner) == CUDA_ERROR_ILLEGAL_STATE);
   a.DropScope(inner);
-  CHECK(a.Incidents() == 1 && b.Incidents() == 0);
+  CHECK(a.EnterScope(scope[0], ours) == CUDA_SUCCESS);
+  CHECK(a.EnterScope(inner, other) == CUDA_SUCCESS);
+  CHECK(b.LeaveScope(scope[0]) == CUDA_ERROR_NOT_READY);
+  b.DropScope(scope[0]);
+  a.DropScope(inner);
+  CHECK(before.Difference(StackProbe::Take()).empty());
+  CHECK(a.Incidents() == 2 && b.Incidents() == 0);
   CHECK(TheDriver().CtxPopCurrent(nullptr) == CUDA_SUCCESS);
 }
 
@@ -217,6 +304,11 @@ void ACopyIsUnloadedAndLoadedAgain() {
       CHECK(a.Call(context, &Nothing, nullptr) == CUDA_SUCCESS);
     }).join();
   }
+  // What it had asked to be told of forks has gone with it.
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  int status = -1;
+  CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
 void CopiesAreInitialisedByManyThreadsAtOnce() {
@@ -250,6 +342,7 @@ int main(int argc, char** argv) {
       {
           {"each_copy_has_its_own_statics", &EachCopyHasItsOwnStatics},
           {"copies_nest", &CopiesNest},
+          {"scopes_of_two_copies_end_in_any_order", &ScopesOfTwoCopiesEndInAnyOrder},
           {"one_copy_ends_the_guard_of_another", &OneCopyEndsTheGuardOfAnother},
           {"one_copy_moves_the_guard_of_another", &OneCopyMovesTheGuardOfAnother},
           {"a_copy_is_unloaded_and_loaded_again", &ACopyIsUnloadedAndLoadedAgain},

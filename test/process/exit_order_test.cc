@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a guard meets at the end of a process. The driver registers its own end when
 // cuInit is called, and glibc runs such things latest first:
@@ -17,9 +17,9 @@
 
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
 #include "cuguest/no_context_guard.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/status.h"
 #include "cuguest/testing/stack_probe.h"
 #include "test/support/scenario.h"
 

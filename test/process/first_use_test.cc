@@ -1,11 +1,10 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The first use of a library that is loaded at run time, by several threads, inside the dynamic
 // linker, in a forked child: nothing waits for a lock of cuguest's. See Note [No lock while a
 // library is loaded].
 
 #include <dlfcn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -171,19 +170,13 @@ void ForkInTheMiddleOfAFirstUse() {
   };
   std::thread worker([] { CHECK(Driver::GetInitialized().ok()); });
   Await(g_worker_loads);
-  const pid_t child = fork();
-  CHECK(child >= 0);
-  if (child == 0) {
+  cuguest_test::Fork([] {
     alarm(kSeconds);
     // Nobody has initialised CUDA yet, so that it works here.
     CHECK(Driver::GetInitialized().ok());
-    _exit(0);
-  }
-  int status = 0;
-  CHECK(waitpid(child, &status, 0) == child);
+  });
   may_go_on = true;
   worker.join();
-  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
 }  // namespace

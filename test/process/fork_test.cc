@@ -1,26 +1,38 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // fork() and CUDA: a child of a process that has called cuInit cannot use CUDA, and the
 // driver says only CUDA_ERROR_NOT_INITIALIZED. cuguest must name the fork.
 
-#include <sys/wait.h>
+#include <dlfcn.h>
+#include <link.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <thread>
+#include <utility>
 
+#include "cudasim/sim.h"
+#include "cuguest/c.h"
+#include "cuguest/capture.h"
 #include "cuguest/compatibility.h"
 #include "cuguest/context_guard.h"
+#include "cuguest/context_scope.h"
 #include "cuguest/copy.h"
 #include "cuguest/device.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
+#include "cuguest/exact_guard.h"
+#include "cuguest/host_scope.h"
+#include "cuguest/incident_listener.h"
 #include "cuguest/memory.h"
 #include "cuguest/no_context_guard.h"
 #include "cuguest/peer_access.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/shared_context.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
 #include "test/support/raw_driver.h"
@@ -28,29 +40,19 @@
 
 namespace {
 
+using cudasim::Sim;
 using cuguest::ContextGuard;
 using cuguest::Device;
 using cuguest::Driver;
 using cuguest::DriverProblem;
+using cuguest::IncidentListener;
 using cuguest::PrimaryContext;
 using cuguest::ProblemOf;
+using cuguest::SharedContext;
+using cuguest_test::Fork;
 using cuguest_test::MakeContext;
 
-// Runs `in_child` in a forked child; both ends must do well.
-template <typename InChild>
-void Fork(InChild in_child) {
-  std::fflush(stdout);
-  const pid_t child = fork();
-  CHECK(child >= 0);
-  if (child == 0) {
-    in_child();
-    std::fflush(stdout);
-    _exit(0);
-  }
-  int status = 0;
-  CHECK(waitpid(child, &status, 0) == child);
-  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-}
+constexpr unsigned kSecondsToHang = 20;  // alarm() ends who takes longer
 
 bool Mentions(const absl::Status& status, const char* words) {
   return std::string(status.message()).find(words) != std::string::npos;
@@ -94,30 +96,94 @@ void TheFirstUseInAChild() {
   CHECK(Driver::GetInitialized().ok());
 }
 
-// The scope of a guard is open when the process forks: the child leaves it with an
-// incident and no crash, and the parent notices nothing.
-void AGuardHeldAcrossAFork() {
+// Scopes are open when the process forks: in the child their ends make no driver call, succeed and
+// report nothing; the parent notices nothing.
+void ScopesHeldAcrossAFork() {
   CHECK(Driver::GetInitialized().ok());
   const CUcontext context = MakeContext();
-  std::optional<ContextGuard> guard;
-  guard.emplace(context);
-  std::optional<PrimaryContext> primary = PrimaryContext::Retain(Device::Borrow(0)).value();
   const CUcontext next = MakeContext();
-  Fork([&guard, &primary, next] {
-    CHECK(guard->MoveTo(next) == CUDA_ERROR_NOT_INITIALIZED);
-    ContextGuard empty;
-    CHECK(empty.MoveTo(next) == CUDA_ERROR_NOT_INITIALIZED);
-    CHECK(Mentions(ToStatus(empty), "this process was forked from one that used CUDA"));
-    CHECK(cuguest::IncidentCount() == 0);
-    CHECK(guard->Restore() == CUDA_ERROR_NOT_INITIALIZED);
-    CHECK(cuguest::IncidentCount(cuguest::IncidentKind::kFailed) == 1);
-    CHECK(!primary->Release().ok());
-    guard.reset();
-    primary.reset();
-  });
+  std::optional<ContextGuard> guard;
+  std::optional<cuguest::ExactGuard> exact;
+  std::optional<cuguest::CaptureModeGuard> mode;
+  std::optional<cuguest::NoContextGuard> none;
+  std::optional<cuguest::HostScope> host;
+  cuguest::ContextScope scope;
+  cuguest_guard of_c = CUGUEST_INIT(cuguest_guard);
+  guard.emplace(context);
+  exact.emplace(next);
+  CHECK(scope.Enter(context) == CUDA_SUCCESS);
+  CHECK(cuguest_guard_enter(&of_c, next, CUGUEST_ELIDE, CUGUEST_HERE) == CUDA_SUCCESS);
+  CHECK(cuguest_push(next) == CUDA_SUCCESS);
+  mode.emplace();
+  none.emplace();
+  host.emplace();
+  std::optional<PrimaryContext> primary = PrimaryContext::Retain(Device::Borrow(0)).value();
+  for (const bool in_turn : {false, true}) {
+    Fork([&] {
+      CHECK(guard->MoveTo(next) == CUDA_ERROR_NOT_INITIALIZED);
+      CHECK(scope.MoveTo(next) == CUDA_ERROR_NOT_INITIALIZED);
+      CHECK(guard->Reassert() == CUDA_ERROR_NOT_INITIALIZED);
+      ContextGuard empty;
+      CHECK(empty.MoveTo(next) == CUDA_ERROR_NOT_INITIALIZED);
+      CHECK(Mentions(ToStatus(empty), "this process was forked from one that used CUDA"));
+      CHECK(cuguest_pop() == CUDA_ERROR_ILLEGAL_STATE);
+      if (Sim::IsActive()) Sim::ResetCalls();
+      if (in_turn) {
+        CHECK(host->Restore() == CUDA_SUCCESS);
+        CHECK(none->Restore() == CUDA_SUCCESS);
+        CHECK(mode->Restore() == CUDA_SUCCESS);
+        CHECK(cuguest_guard_leave(&of_c) == CUDA_SUCCESS);
+        CHECK(scope.Leave() == CUDA_SUCCESS);
+        CHECK(scope.Leave() == CUDA_ERROR_ILLEGAL_STATE);
+        CHECK(exact->Restore() == CUDA_SUCCESS);
+        CHECK(guard->Restore() == CUDA_SUCCESS);
+      } else {
+        std::thread([&] { guard.reset(); }).join();
+        exact.reset();
+        { const cuguest::ContextScope moved(std::move(scope)); }
+        cuguest_guard_cleanup(&of_c);
+        mode.reset();
+        none.reset();
+        host.reset();
+      }
+      if (Sim::IsActive()) CHECK(Sim::TotalCalls() == 0);
+      CHECK(cuguest::IncidentCount() == 0);
+      CHECK(!primary->Release().ok());
+      primary.reset();
+    });
+  }
+  CHECK(host->Restore() == CUDA_SUCCESS);
+  CHECK(none->Restore() == CUDA_SUCCESS);
+  CHECK(mode->Restore() == CUDA_SUCCESS);
+  CHECK(cuguest_pop() == CUDA_SUCCESS);
+  CHECK(cuguest_guard_leave(&of_c) == CUDA_SUCCESS);
+  CHECK(scope.Leave() == CUDA_SUCCESS);
+  CHECK(exact->Restore() == CUDA_SUCCESS);
   CHECK(guard->Restore() == CUDA_SUCCESS);
+  CHECK(cuguest::testing::StackProbe::Take().stack().empty());
   CHECK(cuguest::IncidentCount() == 0);
   CHECK(primary->Release().ok());
+}
+
+// Nothing of CUDA was used before, so that the child may use it; its threads have other numbers.
+void AHostScopeBeforeCuInit() {
+  CHECK(Driver::Get().ok());
+  std::optional<cuguest::HostScope> host;
+  host.emplace();
+  Fork([&] {
+    host.reset();
+    CHECK(cuguest::IncidentCount() == 0);
+    CHECK(Driver::GetInitialized().ok());
+    const CUcontext context = MakeContext();
+    std::optional<ContextGuard> guard;
+    guard.emplace(context);
+    std::thread([&] { guard.reset(); }).join();
+    CHECK(cuguest::IncidentCount(cuguest::IncidentKind::kElsewhere) == 1);
+    { const ContextGuard closes_it(context); }
+    CHECK(cuguest::testing::StackProbe::Take().stack().empty());
+  });
+  CHECK(host->Restore() == CUDA_SUCCESS);
+  CHECK(cuguest::IncidentCount() == 0);
 }
 
 // Before cuInit a fork is harmless: both sides may use CUDA, at the same time.
@@ -160,6 +226,129 @@ void AStreamAndAnEventHeldAcrossAFork() {
   CHECK(stream->Release().ok());
 }
 
+// Nothing of CUDA was used before but the table: what streams tell their users is known in the
+// child.
+void AStreamThatEndsInAChildBeforeCuInit() {
+  CHECK(Driver::Get().ok());
+  Fork([] {
+    const auto home = cuguest::ContextRef::Borrow(MakeContext());
+    std::optional<cuguest::Stream> stream = cuguest::Stream::Create(home).value();
+    const absl::StatusOr<cuguest::DeviceBuffer<int>> left =
+        cuguest::DeviceBuffer<int>::AllocateAsync(stream->ref(), 4);
+    auto buffer = cuguest::DeviceBuffer<int>::AllocateAsync(stream->ref(), 4);
+    CHECK(left.ok() && buffer.ok());
+    stream.reset();
+    CHECK(buffer->Free().ok());
+  });
+}
+
+// A thread is in a callback when the process forks, which the child does not have.
+void AListenerThatIsCalledAcrossAFork() {
+  CHECK(Driver::GetInitialized().ok());
+  const CUcontext context = MakeContext();
+  static std::atomic<bool> s_is_inside{false};
+  static std::atomic<bool> s_may_return{false};
+  const auto wait = [](const cuguest::Incident&, void*) {
+    s_is_inside = true;
+    while (!s_may_return) usleep(100);
+  };
+  std::optional<IncidentListener> listener(std::in_place, +wait, nullptr);
+  cuguest_incident_listener of_c = CUGUEST_INIT(cuguest_incident_listener);
+  const auto ignore = [](const cuguest_incident*, void*) {};
+  CHECK(cuguest_incident_listener_register(&of_c, +ignore, nullptr) == 0);
+  std::thread guest([context] { const ContextGuard unasked(nullptr); });
+  while (!s_is_inside) usleep(100);
+  Fork([&] {
+    alarm(kSecondsToHang);
+    listener.reset();
+    CHECK(cuguest_incident_listener_remove(&of_c) == 0);
+    { const ContextGuard unasked(context); }
+    const IncidentListener another(+wait, nullptr);
+  });
+  s_may_return = true;
+  guest.join();
+  CHECK(cuguest_incident_listener_remove(&of_c) == 0);
+}
+
+// Two threads are somewhere in cuguest when the process forks, and the child uses all that they do.
+void ForksWhileOthersAreInside() {
+  CHECK(Driver::GetInitialized().ok());
+  constexpr int kForks = 1000;
+  const CUcontext context = MakeContext();
+  std::atomic<int> heard{0};
+  const auto hear = [](const cuguest::Incident&, void* user) {
+    ++*static_cast<std::atomic<int>*>(user);
+  };
+  std::optional<IncidentListener> listener(std::in_place, +hear, &heard);
+  std::atomic<bool> stop{false};
+  const auto work = [&] {
+    static_cast<void>(SharedContext::Attach(context));
+    { const ContextGuard unasked(nullptr); }
+    const IncidentListener another(+hear, &heard);
+    { const ContextGuard guard(context); }
+  };
+  std::thread first([&] {
+    while (!stop) work();
+  });
+  std::thread second([&] {
+    while (!stop) work();
+  });
+  for (int i = 0; i < kForks; ++i) {
+    Fork([&] {
+      alarm(kSecondsToHang);
+      const int before = heard;
+      work();
+      listener.reset();
+      CHECK(heard - before >= 2);
+    });
+  }
+  stop = true;
+  first.join();
+  second.join();
+  std::printf("%d forks, %d calls of listeners\n", kForks, heard.load());
+}
+
+// A walk over the loaded objects that lasts, with the dynamic linker's lock.
+std::atomic<bool> g_lingers{false};
+std::atomic<bool> g_walks{false};
+
+using Visitor = int(dl_phdr_info*, std::size_t, void*);
+struct Visit {
+  Visitor* visitor;
+  void* data;
+};
+
+[[maybe_unused]] int Linger(dl_phdr_info* object, std::size_t size, void* data) {
+  if (g_lingers.exchange(false)) {
+    g_walks = true;
+    usleep(100 * 1000);
+  }
+  const auto* const visit = static_cast<const Visit*>(data);
+  return visit->visitor(object, size, visit->data);
+}
+
+std::string WhyNoWalkLasts() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return "a sanitizer has the walk over the loaded objects to itself";
+#else
+  return "";
+#endif
+}
+
+// Attaching looks for the process's registry the first time, among the loaded objects.
+void AForkDuringTheFirstAttach() {
+  CHECK(Driver::GetInitialized().ok());
+  const CUcontext context = MakeContext();
+  g_lingers = true;
+  std::thread first([context] { CHECK(SharedContext::Attach(context).ok()); });
+  while (!g_walks) usleep(100);
+  Fork([context] {
+    alarm(kSecondsToHang);
+    CHECK(!SharedContext::Attach(context).ok());
+  });
+  first.join();
+}
+
 void AForkBeforeCuInit() {
   CHECK(Driver::Get().ok());
   Fork([] {
@@ -174,15 +363,36 @@ void AForkBeforeCuInit() {
 
 }  // namespace
 
+// Instead of the C library's, for every object of this process. A sanitizer has its own.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+extern "C" [[gnu::visibility("default")]] int dl_iterate_phdr(Visitor* visitor, void* data) {
+  static auto* const s_walk =
+      reinterpret_cast<int (*)(Visitor*, void*)>(dlsym(RTLD_NEXT, "dl_iterate_phdr"));
+  Visit visit{visitor, data};
+  return s_walk(&Linger, &visit);
+}
+#endif
+
 int main(int argc, char** argv) {
   return cuguest_test::RunScenarios(
       argc, argv,
       {
           {"everything_names_the_fork_in_a_child", &EverythingNamesTheForkInAChild},
           {"the_first_use_in_a_child", &TheFirstUseInAChild},
-          {"a_guard_held_across_a_fork", &AGuardHeldAcrossAFork},
+          {"scopes_held_across_a_fork", &ScopesHeldAcrossAFork},
+          {"a_host_scope_before_cuinit", &AHostScopeBeforeCuInit},
           {"memory_held_across_a_fork", &MemoryHeldAcrossAFork},
           {"a_stream_and_an_event_held_across_a_fork", &AStreamAndAnEventHeldAcrossAFork},
+          {"a_stream_that_ends_in_a_child_before_cuinit", &AStreamThatEndsInAChildBeforeCuInit},
           {"a_fork_before_cuinit", &AForkBeforeCuInit},
+          {"a_listener_that_is_called_across_a_fork", &AListenerThatIsCalledAcrossAFork},
+          {"a_fork_during_the_first_attach",
+           &AForkDuringTheFirstAttach,
+           {},
+           0,
+           cuguest_test::On::kAnyDriver,
+           {},
+           &WhyNoWalkLasts},
+          {"forks_while_others_are_inside", &ForksWhileOthersAreInside},
       });
 }

@@ -1,22 +1,19 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Library handles where CUDA cannot be called, or no longer: at the end of the process
 // (exit_order_test.cc has the order), in a forked child, in a stream callback, and on a device
 // that is lost. Handles are given up, and nothing crashes.
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cstdio>
 
+#include "cudasim/sim.h"
+#include "cudasim/sim_library.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/device_buffer.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
 #include "cuguest/incident.h"
 #include "cuguest/runtime/cublas.h"
-#include "cuguest/testing/sim.h"
-#include "cuguest/testing/sim_library.h"
+#include "cuguest/status.h"
 #include "cuguest/testing/stack_probe.h"
 #include "kernels/fault.h"
 #include "test/support/raw_driver.h"
@@ -25,12 +22,12 @@
 namespace {
 
 namespace runtime = cuguest::runtime;
+using cudasim::Sim;
+using cudasim::SimLibrary;
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
 using cuguest::Driver;
 using cuguest::StreamRef;
-using cuguest::testing::Sim;
-using cuguest::testing::SimLibrary;
 using cuguest_test::MakeContext;
 using runtime::CublasHandles;
 using runtime::CublasScope;
@@ -80,10 +77,7 @@ void AForkedChild() {
   const StreamRef stream = StreamRef::Borrow(nullptr, context);
   auto* handles = new CublasHandles;
   CHECK(handles->Prepare(context).ok());
-  std::fflush(stdout);
-  const pid_t child = fork();
-  CHECK(child >= 0);
-  if (child == 0) {
+  cuguest_test::Fork([&] {
     SimLibrary::ResetCalls();
     const CublasScope scope(*handles, stream);
     CHECK(cuguest::CodeOf(scope.status()) == CUDA_ERROR_NOT_INITIALIZED);
@@ -91,11 +85,7 @@ void AForkedChild() {
     CHECK(handles->DropDead() == 0);
     delete handles;
     CHECK(SimLibrary::Calls("cublasDestroy_v2") == 0);
-    _exit(0);
-  }
-  int status = 0;
-  CHECK(waitpid(child, &status, 0) == child);
-  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  });
   {
     CublasScope scope(*handles, stream);
     CHECK(Multiply(scope, Matrices(context)).ok());
@@ -140,8 +130,8 @@ void InAStreamCallback() {
 
 // After a sticky error: what the library says of it is that the device is lost.
 void OnALostDevice() {
-  Sim::RegisterKernel(
-      "fault", [](const cuguest::testing::SimLaunch&) { return CUDA_ERROR_ILLEGAL_ADDRESS; });
+  Sim::RegisterKernel("fault",
+                      [](const cudasim::SimLaunch&) { return CUDA_ERROR_ILLEGAL_ADDRESS; });
   const CUcontext callers = MakeContext();
   const ContextRef context = ContextRef::Borrow(MakeContext());
   const Driver& driver = **Driver::Get();

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // After a sticky error (a kernel that wrote where it must not) every context of the
 // process on that device is lost. The caller's stack must be restored all the same.
@@ -6,27 +6,27 @@
 #include <cstdio>
 #include <string>
 
+#include "cudasim/sim.h"
 #include "cuguest/acquire.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/device.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
-#include "cuguest/testing/sim.h"
+#include "cuguest/status.h"
 #include "cuguest/testing/stack_probe.h"
 #include "kernels/fault.h"
+#include "test/context/guard_kinds.h"
 #include "test/support/scenario.h"
 
 namespace {
 
+using cudasim::Sim;
 using cuguest::ContextGuard;
 using cuguest::Device;
 using cuguest::Driver;
-using cuguest::GuardMode;
 using cuguest::PrimaryContext;
 using cuguest::SharedContext;
-using cuguest::testing::Sim;
 using cuguest::testing::StackProbe;
 using cuguest_test::MakeContext;
 
@@ -34,8 +34,8 @@ const Driver& TheDriver() { return **Driver::GetInitialized(); }
 
 // Runs a kernel in the current context that writes through a null pointer.
 CUresult LoseTheDevice() {
-  Sim::RegisterKernel(
-      "fault", [](const cuguest::testing::SimLaunch&) { return CUDA_ERROR_ILLEGAL_ADDRESS; });
+  Sim::RegisterKernel("fault",
+                      [](const cudasim::SimLaunch&) { return CUDA_ERROR_ILLEGAL_ADDRESS; });
   CUmodule module = nullptr;
   CUfunction function = nullptr;
   CHECK(TheDriver().ModuleLoadData(&module, cuguest_kernels::fault_ptx) == CUDA_SUCCESS);
@@ -66,12 +66,12 @@ void GuardsStillRestore() {
   CHECK(before.Difference(StackProbe::Take()).empty());
   CHECK(cuguest::IncidentCount(cuguest::IncidentKind::kLeakedPush) == 1);
   CHECK(cuguest::IncidentCount() == 1);
-  for (const GuardMode mode : {GuardMode::kElide, GuardMode::kAlwaysPush, GuardMode::kExact}) {
-    const ContextGuard again(ours, mode);
+  guard_kinds::EachKind([&](auto kind) {
+    const guard_kinds::GuardOf<decltype(kind)> again(ours);
     CHECK(again.ok());
     CUdeviceptr pointer = 0;
     CHECK(TheDriver().MemAlloc(&pointer, 64) == CUDA_ERROR_ILLEGAL_ADDRESS);
-  }
+  });
   CHECK(before.Difference(StackProbe::Take()).empty());
   const absl::Status status = PrimaryContext::Retain(Device::Borrow(0)).status();
   CHECK(status.code() == absl::StatusCode::kDataLoss);

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The UUIDs of two instances of one device in MIG mode, on functions that are the test's own:
 // the first version of cuDeviceGetUuid gives the device's, the second one the instance's.

@@ -1,11 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Modules where the driver cannot be called: at the end of the process (exit_order_test.cc
 // has the order), in a forked child and in a stream callback. Statuses name what is wrong,
 // and nothing crashes or hangs.
-
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <optional>
@@ -74,10 +71,7 @@ void AForkedChild() {
   std::optional<Module> modules = LoadModuleCode();
   CHECK(library->GetKernel("store")->FunctionIn(here).ok());
   CHECK(modules->GetKernel("store")->FunctionIn(here).ok());
-  std::fflush(stdout);
-  const pid_t child = fork();
-  CHECK(child >= 0);
-  if (child == 0) {
+  cuguest_test::Fork([&] {
     CHECK(IsOf(CUDA_ERROR_NOT_INITIALIZED, Module::Load(Ptx()).status()));
     CHECK(IsOf(CUDA_ERROR_NOT_INITIALIZED, Module::LoadIn(here, Ptx()).status()));
     CHECK(IsOf(CUDA_ERROR_NOT_INITIALIZED, library->GetKernel("bounded").status()));
@@ -87,12 +81,7 @@ void AForkedChild() {
       module->reset();
     }
     std::printf("child: %llu incidents\n", cuguest::IncidentCount());
-    std::fflush(stdout);
-    _exit(0);
-  }
-  int status = 0;
-  CHECK(waitpid(child, &status, 0) == child);
-  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  });
   CHECK(library->Unload().ok());
   CHECK(modules->Unload().ok());
 }

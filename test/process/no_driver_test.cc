@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every state of a machine without a usable driver is a status of its own, and no guard,
 // query or owner crashes on it. Each scenario is a process that meets that state from
@@ -13,6 +13,7 @@
 #include <sstream>
 #include <string>
 
+#include "cudasim/sim.h"
 #include "cuguest/acquire.h"
 #include "cuguest/array.h"
 #include "cuguest/capture.h"
@@ -23,7 +24,7 @@
 #include "cuguest/device_buffer.h"
 #include "cuguest/device_view.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
+#include "cuguest/exact_guard.h"
 #include "cuguest/green_context.h"
 #include "cuguest/host_scope.h"
 #include "cuguest/memory.h"
@@ -31,27 +32,27 @@
 #include "cuguest/peer_access.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
 #include "cuguest/surface_object.h"
-#include "cuguest/testing/sim.h"
 #include "cuguest/testing/stack_probe.h"
 #include "cuguest/texture_object.h"
 #include "cuguest/thread_residency.h"
+#include "test/context/guard_kinds.h"
 #include "test/support/files.h"
 #include "test/support/scenario.h"
 
 namespace {
 
+using cudasim::Sim;
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
 using cuguest::Device;
 using cuguest::Driver;
 using cuguest::DriverProblem;
-using cuguest::GuardMode;
 using cuguest::PrimaryContext;
 using cuguest::ProblemOf;
 using cuguest::SharedContext;
-using cuguest::testing::Sim;
 
 // Whatever is asked, the answer is a refusal with `code`, or a status with `problem`.
 void EverythingRefuses(DriverProblem problem, CUresult code) {
@@ -112,15 +113,15 @@ void EverythingRefuses(DriverProblem problem, CUresult code) {
   CHECK(cuguest::CaptureStateOf(nullptr) == cuguest::CaptureState::kUnknown);
   CHECK(!cuguest::HousekeepingIsSafe(nullptr));
   CHECK(!cuguest::ThreadResidency(ContextRef()).ok());
-  for (const GuardMode mode : {GuardMode::kElide, GuardMode::kAlwaysPush, GuardMode::kExact}) {
-    ContextGuard guard(context, mode);
+  guard_kinds::EachKind([&](auto kind) {
+    guard_kinds::GuardOf<decltype(kind)> guard(context);
     CHECK(guard.result() == code);
     CHECK(cuguest::CodeOf(ToStatus(guard)) == code);
-    const cuguest::HostScope host(guard);
+    const cuguest::HostScope host = guard_kinds::HostOf(guard);
     CHECK(host.ok());
     CHECK(guard.Reassert() == code);
     CHECK(guard.Restore() == CUDA_SUCCESS);
-  }
+  });
   CHECK(cuguest::NoContextGuard().result() == code);
   CHECK(ContextRef::Borrow(context).result() == code);
   CHECK(ContextRef::Current().result() == code);
@@ -195,7 +196,7 @@ void WithoutIds() {
   const ContextRef ref = ContextRef::Borrow(second);
   CHECK(ref.ok() && ref.id() == 0 && ref.IsAlive());
   {
-    const ContextGuard guard(ref, GuardMode::kExact);
+    const cuguest::ExactGuard guard(ref);
     CHECK(guard.ok());
     CHECK(driver.CtxPushCurrent(first) == CUDA_SUCCESS);
   }

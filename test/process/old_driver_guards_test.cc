@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Guards, and what they protect, below CUDA 12.0, where contexts have no ids: what was built from
 // a ContextRef whose context is destroyed or reset enters nothing, since the driver accepts the
@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "cudasim/sim.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/device.h"
@@ -16,28 +17,25 @@
 #include "cuguest/incident.h"
 #include "cuguest/per_context.h"
 #include "cuguest/primary_context.h"
-#include "cuguest/testing/sim.h"
 #include "cuguest/thread_residency.h"
+#include "test/context/guard_kinds.h"
 #include "test/support/raw_driver.h"
 #include "test/support/scenario.h"
 
 namespace {
 
+using cudasim::Sim;
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
 using cuguest::Device;
 using cuguest::DeviceBuffer;
 using cuguest::Driver;
-using cuguest::GuardMode;
 using cuguest::HostScope;
 using cuguest::IncidentCount;
 using cuguest::IncidentKind;
 using cuguest::PerContext;
 using cuguest::PrimaryContext;
 using cuguest::ThreadResidency;
-using cuguest::testing::Sim;
-
-constexpr GuardMode kModes[] = {GuardMode::kElide, GuardMode::kAlwaysPush, GuardMode::kExact};
 
 // A context that is current on no thread.
 CUcontext MakeContext() {
@@ -67,11 +65,11 @@ CUcontext Begin() {
 
 void CheckRefused(const ContextRef& over, CUcontext host) {
   CHECK(over.Check() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
-  for (const GuardMode mode : kModes) {
-    const ContextGuard guard(over, mode);
+  guard_kinds::EachKind([&](auto kind) {
+    const guard_kinds::GuardOf<decltype(kind)> guard(over);
     CHECK(guard.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
     CHECK(Current() == host);
-  }
+  });
   const ThreadResidency home(over);
   CHECK(home.result() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
   CHECK(Current() == host);
@@ -100,13 +98,14 @@ void AResetPrimaryContext() {
 
 void AGuardInside() {
   const CUcontext host = Begin();
-  for (const GuardMode mode : kModes) {
+  guard_kinds::EachKind([&](auto kind) {
+    using Guard = guard_kinds::GuardOf<decltype(kind)>;
     const CUcontext context = MakeContext();
     {
-      ContextGuard guard(ContextRef::Borrow(context), mode);
+      Guard guard(ContextRef::Borrow(context));
       CHECK(guard.ok());
       {
-        const HostScope scope(guard);
+        const HostScope scope = guard_kinds::HostOf(guard);
         CHECK(Current() == host);
         Destroy(context);
       }
@@ -115,12 +114,12 @@ void AGuardInside() {
     }
     const CUcontext other = MakeContext();
     {
-      ContextGuard guard(ContextRef::Borrow(other), mode);
+      Guard guard(ContextRef::Borrow(other));
       Destroy(other);
       CHECK(guard.Reassert() == CUDA_ERROR_CONTEXT_IS_DESTROYED);
     }
     CHECK(Current() == host);
-  }
+  });
   CHECK(IncidentCount() == IncidentCount(IncidentKind::kDestroyed));
 }
 

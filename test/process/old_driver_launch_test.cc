@@ -1,20 +1,21 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Launches with drivers that are too old for a part of it: each asks in a process of its own,
 // because the driver is resolved once.
 
 #include <string>
 
+#include "cudasim/sim.h"
 #include "cuguest/driver.h"
 #include "cuguest/launch.h"
 #include "cuguest/module.h"
 #include "cuguest/occupancy.h"
-#include "cuguest/testing/sim.h"
 #include "kernels/launch.h"
 #include "test/support/scenario.h"
 
 namespace {
 
+using cudasim::Sim;
 using cuguest::CodeImage;
 using cuguest::ContextRef;
 using cuguest::Dim3;
@@ -23,7 +24,6 @@ using cuguest::Launch;
 using cuguest::LaunchShape;
 using cuguest::Module;
 using cuguest::StreamRef;
-using cuguest::testing::Sim;
 
 bool Mentions(const absl::Status& status, const std::string& text) {
   return std::string(status.message()).find(text) != std::string::npos;
@@ -33,7 +33,7 @@ bool Mentions(const absl::Status& status, const std::string& text) {
 class World {
  public:
   World() {
-    Sim::RegisterKernel("nothing", [](const cuguest::testing::SimLaunch&) {
+    Sim::RegisterKernel("nothing", [](const cudasim::SimLaunch&) {
       ++g_launches;
       return CUDA_SUCCESS;
     });

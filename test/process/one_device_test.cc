@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A process that works on device 1 alone leaves device 0 alone: whatever it asks, and by
 // whichever way it acquires a context, device 0 has no primary context afterwards. Each

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Libraries in one process that embed different releases of cuguest. Those of plugin_0_1 embed the
 // registry of 0.1.0 (test/embed/release_0_1); plugin_a and plugin_b that of this build. They count

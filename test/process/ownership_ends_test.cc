@@ -1,33 +1,31 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Shared and green contexts, acquiring and residency where the driver cannot be called, or cannot
 // tell incarnations apart: at the end of the process (exit_order_test.cc has the order), in a
 // forked child, in a stream callback, after a sticky error, and below CUDA 12.0. Statuses name what
 // is wrong, nothing crashes or hangs, and what can be given back is.
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cstdio>
 #include <optional>
 #include <string>
 
+#include "cudasim/sim.h"
 #include "cuguest/acquire.h"
 #include "cuguest/capture.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
 #include "cuguest/green_context.h"
 #include "cuguest/incident.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/shared_context.h"
-#include "cuguest/testing/sim.h"
+#include "cuguest/status.h"
 #include "cuguest/thread_residency.h"
 #include "test/support/raw_driver.h"
 #include "test/support/scenario.h"
 
 namespace {
 
+using cudasim::Sim;
 using cuguest::CodeOf;
 using cuguest::ContextRef;
 using cuguest::Device;
@@ -36,7 +34,6 @@ using cuguest::GreenContext;
 using cuguest::PrimaryContext;
 using cuguest::SharedContext;
 using cuguest::ThreadResidency;
-using cuguest::testing::Sim;
 
 const Device kFirst = Device::Borrow(0);
 
@@ -103,10 +100,7 @@ void AForkedChild() {
   const ContextRef ref = shared->incarnation();
   std::optional<ThreadResidency> home(std::in_place, ref);
   CHECK(home->ok());
-  std::fflush(stdout);
-  const pid_t child = fork();
-  CHECK(child >= 0);
-  if (child == 0) {
+  cuguest_test::Fork([&] {
     CHECK(IsOfAFork(SharedContext::Attach(ref.get()).status()));
     CHECK(IsOfAFork(SharedContext::Attach(ref).status()));
     CHECK(IsOfAFork(SharedContext::Create(kFirst).status()));
@@ -117,11 +111,7 @@ void AForkedChild() {
     copy.reset();
     CHECK(IsOfAFork(shared->Detach()));
     home.reset();
-    _exit(0);
-  }
-  int status = 0;
-  CHECK(waitpid(child, &status, 0) == child);
-  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  });
   // The parent's count and context are its own.
   CHECK(shared->use_count() == 2);
   CHECK(home->Leave() == CUDA_SUCCESS);
@@ -131,10 +121,7 @@ void AForkedChild() {
 
 void AGreenContextInAForkedChild() {
   std::optional<GreenContext> green = CreateGreen();
-  std::fflush(stdout);
-  const pid_t child = fork();
-  CHECK(child >= 0);
-  if (child == 0) {
+  cuguest_test::Fork([&] {
     CHECK(IsOfAFork(GreenContext::Create(kFirst, cuguest::SmCount{1}).status()));
     CHECK(IsOfAFork(cuguest::SmSplit::Of(kFirst, cuguest::SmCount{1}).status()));
     CHECK(IsOfAFork(cuguest::SmCountOf(kFirst).status()));
@@ -142,11 +129,7 @@ void AGreenContextInAForkedChild() {
     CHECK(IsOfAFork(green->Destroy()));
     CHECK(green->get() != nullptr);
     green.reset();
-    _exit(0);
-  }
-  int status = 0;
-  CHECK(waitpid(child, &status, 0) == child);
-  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  });
   CHECK(green->incarnation().IsAlive());
   CHECK(green->Destroy().ok());
 }

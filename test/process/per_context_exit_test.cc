@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A PerContext where the driver cannot be called, or cannot tell incarnations apart: at the end
 // of the process (exit_order_test.cc has the order), in a forked child, in a stream
@@ -7,29 +7,26 @@
 
 #include "cuguest/per_context.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <utility>
 
+#include "cudasim/sim.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
 #include "cuguest/incident.h"
-#include "cuguest/testing/sim.h"
+#include "cuguest/status.h"
 #include "test/support/raw_driver.h"
 #include "test/support/refuse_membarrier.h"
 #include "test/support/scenario.h"
 
 namespace {
 
+using cudasim::Sim;
 using cuguest::ContextRef;
 using cuguest::Driver;
 using cuguest::PerContext;
-using cuguest::testing::Sim;
 using cuguest_test::MakeContext;
 
 int g_destroyed = 0;
@@ -105,10 +102,7 @@ void AForkedChild() {
   const ContextRef other_ref = ContextRef::Borrow(other);
   std::optional<Cache> cache(std::in_place);
   CHECK(cache->GetOrMake(ref, &Worker::Make).ok());
-  std::fflush(stdout);
-  const pid_t child = fork();
-  CHECK(child >= 0);
-  if (child == 0) {
+  cuguest_test::Fork([&] {
     CHECK(cache->Find(ref));
     CHECK(!cache->Find(context));
     for (const absl::Status& status : {cache->GetOrMake(other_ref, &Worker::Make).status(),
@@ -118,11 +112,7 @@ void AForkedChild() {
     CHECK(cache->DropDead() == 0);
     cache.reset();
     Say("child");
-    _exit(0);
-  }
-  int status = 0;
-  CHECK(waitpid(child, &status, 0) == child);
-  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  });
   CHECK(cache->ForgetAll() == 1);
   cache.reset();
   Say("parent");

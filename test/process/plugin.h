@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Libraries that embed cuguest and share contexts: fixtures/plugin.cc, and those of other releases,
 // which have the same functions.
@@ -51,6 +51,9 @@ class Plugin {
     return Call<unsigned long long (*)(void*)>("PluginUseCount")(reference);
   }
   bool Detach(void* reference) const { return Call<bool (*)(void*)>("PluginDetach")(reference); }
+  bool MakeValue(CUcontext context) const {
+    return Call<bool (*)(CUcontext)>("PluginMakeValue")(context);
+  }
   std::string CheckSharing() const {
     char text[2000] = {};
     Call<void (*)(char*, size_t)>("PluginCheckSharing")(text, sizeof(text));

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Libraries that each embed their own static, hidden copy of cuguest share one count of
 // a context: built by several compilers and in several ways, loaded with RTLD_LOCAL,
@@ -81,6 +81,19 @@ void ALonePluginIsReallyUnloaded() {
     }
     CHECK(!Plugin::IsLoaded("plugin_a"));
   }
+}
+
+// A copy that keeps values for contexts looks into the registry, and counts nothing there.
+void TheHomeIsUnloadedWhileOthersKeepValues() {
+  Initialize();
+  const CUcontext context = cuguest_test::MakeContext();
+  auto home = std::make_unique<Plugin>("plugin_a");
+  const Plugin other("plugin_b");
+  CHECK(home->MakeValue(context));
+  CHECK(other.MakeValue(context));
+  home.reset();
+  CHECK(!Plugin::IsLoaded("plugin_a"));
+  CHECK(other.MakeValue(context));
 }
 
 void ManyThreadsUseThePluginsForTheFirstTime() {
@@ -192,6 +205,8 @@ int main(int argc, char** argv) {
           {"the_home_is_unloaded_while_others_are_attached",
            &TheHomeIsUnloadedWhileOthersAreAttached},
           {"a_lone_plugin_is_really_unloaded", &ALonePluginIsReallyUnloaded},
+          {"the_home_is_unloaded_while_others_keep_values",
+           &TheHomeIsUnloadedWhileOthersKeepValues},
           {"many_threads_use_the_plugins_for_the_first_time",
            &ManyThreadsUseThePluginsForTheFirstTime},
           {"the_home_is_unloaded_while_another_looks_for_it",

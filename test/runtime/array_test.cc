@@ -1,8 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/runtime/array.h"
 
-#include "cuguest/error.h"
+#include "cuguest/status.h"
 #include "test/runtime/everywhere.h"
 #include "test/support/arrays.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/runtime/callee_scope.h"
 
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cuguest/testing/sim.h"
+#include "cudasim/sim.h"
 #include "test/runtime/runtime.h"
 
 BOOST_AUTO_TEST_SUITE(callee_scope)
@@ -14,11 +14,11 @@ BOOST_AUTO_TEST_SUITE(callee_scope)
 namespace {
 
 using namespace cuguest_runtime_test;
+using cudasim::Sim;
 using cuguest::Incident;
 using cuguest::IncidentKind;
 using cuguest::Repair;
 using cuguest::runtime::CalleeScope;
-using cuguest::testing::Sim;
 using cuguest_test::OnlySim;
 using cuguest_test::TakeIncidents;
 using Stack = std::vector<CUcontext>;

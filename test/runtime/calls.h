@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every call of the bridge, in forms that succeed and in forms that fail, for the tests of
 // what none of them may do. test/headers/calls_test.py fails where a function of the bridge
@@ -17,7 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cuguest/device_view.h"
-#include "cuguest/error.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
 #include "test/memory/memories.h"
 #include "test/runtime/runtime.h"

@@ -1,7 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The calls of module.h, kernel.h, launch.h, occupancy.h, linker.h, graph.h and capture_scope.h.
 // Each loads what it needs, and leaves nothing loaded.
+
+#include <memory>
 
 #include "cuguest/capture_scope.h"
 #include "cuguest/graph.h"
@@ -16,6 +18,7 @@ namespace cuguest_runtime_test {
 namespace {
 
 using absl::StatusCode;
+using cudasim::Sim;
 using cuguest::CaptureScope;
 using cuguest::ExecutableGraph;
 using cuguest::Graph;
@@ -25,7 +28,6 @@ using cuguest::LaunchShape;
 using cuguest::Linker;
 using cuguest::Module;
 using cuguest::StreamRef;
-using cuguest::testing::Sim;
 using module_test::kBroken;
 using module_test::Ptx;
 
@@ -283,9 +285,11 @@ std::vector<Call> Graphs() {
        [](const Things& t) -> Outcome {
          absl::StatusOr<Graph> graph = Graph::Create(t.home.ref());
          if (!graph.ok()) return graph.status();
-         const CUgraph handle = graph->Leak();
-         absl::StatusOr<Graph> adopted = Graph::Adopt(handle, t.home.ref());
-         if (!adopted.ok()) RAW(cuGraphDestroy)(handle);  // it is the caller's still
+         // While it has no owner here, it is the caller's.
+         std::unique_ptr<CUgraph_st, CUresult (*)(CUgraph)> handle(
+             graph->Leak(), [](CUgraph graph) { return RAW(cuGraphDestroy)(graph); });
+         absl::StatusOr<Graph> adopted = Graph::Adopt(handle.get(), t.home.ref());
+         if (adopted.ok()) static_cast<void>(handle.release());
          return adopted;
        }},
       {"Graph::AddKernel Graph::Instantiate", kOk,

@@ -1,13 +1,13 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Streams, events, graphs, memory pools and memory: made by one API, converted, used and
 // ended by the other. The names of the cases are those of the table in docs/bridge.md.
 
 #include <numeric>
 
+#include "cudasim/sim.h"
 #include "cuguest/runtime/handle.h"
 #include "cuguest/runtime/pointer.h"
-#include "cuguest/testing/sim.h"
 #include "test/runtime/everywhere.h"
 
 BOOST_AUTO_TEST_SUITE(conversion)

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/runtime/cublas.h"
 
@@ -156,6 +156,22 @@ BOOST_AUTO_TEST_CASE(a_workspace_of_another_device_is_refused, *cuguest_test::Ne
   BOOST_TEST(no_refusal.empty(), no_refusal);
 }
 
+BOOST_AUTO_TEST_CASE(a_workspace_that_went_with_its_context_is_refused) {
+  const Owner home;
+  CublasHandles handles;
+  DeviceView<std::byte> workspace;
+  {
+    const Owner ended;
+    workspace = DeviceBuffer<std::byte>::Allocate(ended.ref(), 1 << 20)->Leak();
+  }
+  cuguest_test::OwnContext::DestroyIdle();
+  const UndisturbedScope undisturbed(&Fail);
+  const CublasScope scope(handles, cuguest_library_test::StreamOf(home), workspace);
+  const std::string no_refusal =
+      NoRefusal(scope.status(), StatusCode::kFailedPrecondition, {"work area", "is over"});
+  BOOST_TEST(no_refusal.empty(), no_refusal);
+}
+
 BOOST_AUTO_TEST_CASE(wrong_arguments_are_named) {
   const Owner home;
   CublasHandles handles;
@@ -235,14 +251,14 @@ BOOST_AUTO_TEST_CASE(a_warm_scope_makes_few_calls, *cuguest_test::OnlySim()) {
     cuguest_test::BeginCount();
     SimLibrary::ResetCalls();
     { const CublasScope scope(handles, stream); }
-    BOOST_TEST(Sim::TotalCalls() == (is_current ? 5U : 7U));
+    BOOST_TEST(Sim::TotalCalls() == (is_current ? 5U : 8U));
     BOOST_TEST(SimLibrary::Calls("cublasSetStream_v2") == 1U);
     cuguest_test::BeginCount();
     { const CublasScope scope(handles, StreamRef::Borrow(nullptr, stream.context())); }
-    BOOST_TEST(Sim::TotalCalls() == (is_current ? 6U : 8U));
+    BOOST_TEST(Sim::TotalCalls() == (is_current ? 6U : 9U));
     cuguest_test::BeginCount();
     STATUS_OK(handles.Prepare(stream.context()));
-    BOOST_TEST(Sim::TotalCalls() == (is_current ? 5U : 6U));
+    BOOST_TEST(Sim::TotalCalls() == (is_current ? 5U : 7U));
     BOOST_TEST(SimLibrary::Calls("cublasCreate_v2") == 0U);
   }
   SetStack({});

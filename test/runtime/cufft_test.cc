@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/runtime/cufft.h"
 
@@ -279,6 +279,22 @@ BOOST_AUTO_TEST_CASE(a_capture_that_begins_inside_costs_the_plan) {
   CUgraph graph = nullptr;
   OK(RAW(cuStreamEndCapture)(capturing.get(), &graph));
   OK(RAW(cuGraphDestroy)(graph));
+}
+
+BOOST_AUTO_TEST_CASE(a_work_area_that_went_with_its_context_is_refused) {
+  const Owner home;
+  CufftPlans plans;
+  const size_t bytes = plans.WorkBytes(home.ref(), kLarge).value();
+  cuguest::DeviceView<std::byte> area;
+  {
+    const Owner ended;
+    area = DeviceBuffer<std::byte>::Allocate(ended.ref(), bytes)->Leak();
+  }
+  cuguest_test::OwnContext::DestroyIdle();
+  const CufftScope scope(plans, kLarge, StreamOf(home), area);
+  const std::string no_refusal =
+      NoRefusal(scope.status(), StatusCode::kFailedPrecondition, {"work area", "is over"});
+  BOOST_TEST(no_refusal.empty(), no_refusal);
 }
 
 BOOST_AUTO_TEST_CASE(a_capture_needs_the_callers_work_area) {

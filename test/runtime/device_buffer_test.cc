@@ -1,13 +1,13 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/runtime/device_buffer.h"
 
 #include <numeric>
 
+#include "cudasim/sim.h"
+#include "cudasim/sim_runtime.h"
 #include "cuguest/copy.h"
 #include "cuguest/host_span.h"
-#include "cuguest/testing/sim.h"
-#include "cuguest/testing/sim_runtime.h"
 #include "test/runtime/everywhere.h"
 
 BOOST_AUTO_TEST_SUITE(device_buffer)
@@ -15,13 +15,13 @@ BOOST_AUTO_TEST_SUITE(device_buffer)
 namespace {
 
 using namespace cuguest_runtime_test;
+using cudasim::Sim;
+using cudasim::SimRuntime;
 using cuguest::Copy;
 using cuguest::DeviceBuffer;
 using cuguest::HostSpan;
 using cuguest::runtime::AllocateBuffer;
 using cuguest::runtime::FreeBuffer;
-using cuguest::testing::Sim;
-using cuguest::testing::SimRuntime;
 using cuguest_test::OnlySim;
 using Buffer = DeviceBuffer<int>;
 

@@ -1,10 +1,10 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/runtime/function.h"
 
 #include <string>
 
-#include "cuguest/testing/sim.h"
+#include "cudasim/sim.h"
 #include "kernels/saxpy.h"
 #include "test/runtime/everywhere.h"
 #include "test/runtime/host_kernels.h"
@@ -13,6 +13,7 @@
 namespace {
 
 using namespace cuguest_runtime_test;
+using cudasim::Sim;
 using cuguest::runtime::FunctionOf;
 using cuguest::runtime::KernelOf;
 using cuguest::runtime::LibraryOf;
@@ -20,7 +21,6 @@ using cuguest::runtime::ModuleOf;
 using cuguest::runtime::ToDriver;
 using cuguest::runtime::ToRuntime;
 using cuguest::runtime::ToSymbol;
-using cuguest::testing::Sim;
 using cuguest_test::HasDriver;
 using cuguest_test::NeedsDriver;
 using cuguest_test::OnlySim;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The simulation does not execute kernels; these host functions run in place of bridge_scale of
 // kernels.cu, and for saxpy of kernels/, there.
@@ -10,17 +10,17 @@
 
 #include <cstddef>
 
-#include "cuguest/testing/sim.h"
+#include "cudasim/sim.h"
 
 namespace cuguest_runtime_test {
 
 template <typename T>
-T Parameter(const cuguest::testing::SimLaunch& launch, std::size_t index) {
+T Parameter(const cudasim::SimLaunch& launch, std::size_t index) {
   return *static_cast<const T*>(launch.parameters[index]);
 }
 
 // values *= factor
-inline CUresult Scale(const cuguest::testing::SimLaunch& launch) {
+inline CUresult Scale(const cudasim::SimLaunch& launch) {
   auto* const values = Parameter<float*>(launch, 0);
   for (unsigned i = 0; i < Parameter<unsigned>(launch, 1); ++i) {
     values[i] *= Parameter<float>(launch, 2);
@@ -29,7 +29,7 @@ inline CUresult Scale(const cuguest::testing::SimLaunch& launch) {
 }
 
 // y = a x + y
-inline CUresult Saxpy(const cuguest::testing::SimLaunch& launch) {
+inline CUresult Saxpy(const cudasim::SimLaunch& launch) {
   const auto* const x = Parameter<const float*>(launch, 2);
   auto* const y = Parameter<float*>(launch, 3);
   for (unsigned i = 0; i < Parameter<unsigned>(launch, 0); ++i) {
@@ -41,8 +41,8 @@ inline CUresult Saxpy(const cuguest::testing::SimLaunch& launch) {
 // Does nothing on a real driver. A fixture of the suites that launch.
 struct HostKernels {
   HostKernels() {
-    cuguest::testing::Sim::RegisterKernel("bridge_scale", &Scale);
-    cuguest::testing::Sim::RegisterKernel("saxpy", &Saxpy);
+    cudasim::Sim::RegisterKernel("bridge_scale", &Scale);
+    cudasim::Sim::RegisterKernel("saxpy", &Saxpy);
   }
 };
 

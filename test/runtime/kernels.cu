@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Kernels that are linked into a test program with their symbols, as a runtime program has
 // them. `extern "C"`, so that the simulation knows them by their plain names.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every call of runtime/library.h, cublas.h, cufft.h, cusolver.h and cusparse.h, in forms that
 // succeed and in forms that fail, as calls.h has those of the other headers.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What holds for the handles of every library, as cases of each one's test program:
 //
@@ -26,13 +26,16 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "cudasim/sim.h"
+#include "cudasim/sim_library.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/device_buffer.h"
-#include "cuguest/error.h"
+#include "cuguest/green_context.h"
+#include "cuguest/pinned_buffer.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
-#include "cuguest/testing/sim.h"
-#include "cuguest/testing/sim_library.h"
 #include "cuguest/testing/stack_probe.h"
 #include "test/memory/memories.h"
 #include "test/support/runtime.h"
@@ -40,13 +43,13 @@
 namespace cuguest_library_test {
 
 using absl::StatusCode;
+using cudasim::Sim;
+using cudasim::SimLibrary;
 using cuguest::ContextGuard;
 using cuguest::ContextRef;
 using cuguest::DeviceBuffer;
 using cuguest::PrimaryContext;
 using cuguest::StreamRef;
-using cuguest::testing::Sim;
-using cuguest::testing::SimLibrary;
 using cuguest::testing::UndisturbedScope;
 using cuguest_test::GetStack;
 using cuguest_test::NoRefusal;
@@ -143,6 +146,20 @@ void WorksWhateverIsCurrent() {
   }
   BOOST_TEST(handles.Forget(home.ref()));
   BOOST_TEST(!handles.Forget(home.ref()));
+}
+
+// A green context has no per-thread stream.
+template <typename Kit>
+void RefusesAStreamThatIsNone() {
+  const auto green = cuguest::GreenContext::Create(cuguest::Device::Borrow(0), cuguest::SmCount{8});
+  BOOST_TEST_REQUIRE(green.ok(), green.status().ToString());
+  const StreamRef stream = StreamRef::Borrow(CU_STREAM_PER_THREAD, green->incarnation());
+  typename Kit::Handles handles;
+  const UndisturbedScope undisturbed(&Fail);
+  const auto scope = Kit::Borrow(handles, stream);
+  BOOST_TEST((scope.status().code() == absl::StatusCode::kInvalidArgument),
+             scope.status().ToString());
+  BOOST_TEST(absl::StrContains(scope.status().ToString(), "green contexts"));
 }
 
 // The context of the scope is current inside, and on top of the caller's.
@@ -407,6 +424,31 @@ void RefusesMemoryOfAnotherDevice() {
   BOOST_TEST(no_refusal.empty(), no_refusal);
 }
 
+// Every device reaches the host's pinned memory and managed memory, whichever context they are of.
+template <typename Kit>
+void TakesMemoryThatEveryDeviceReaches() {
+  const Owner home;
+  const Owner far(1);
+  typename Kit::Handles handles;
+  auto portable =
+      cuguest::PinnedBuffer<float>::Allocate(far.ref(), 64, CU_MEMHOSTALLOC_PORTABLE).value();
+  auto pinned = cuguest::PinnedBuffer<float>::Allocate(far.ref(), 64).value();
+  CUdeviceptr managed = 0;
+  {
+    const cuguest::ContextGuard guard(far.ref());
+    OK(RAW(cuMemAllocManaged)(&managed, 256, CU_MEM_ATTACH_GLOBAL));
+  }
+  {
+    const auto scope = Kit::Borrow(handles, StreamOf(home));
+    STATUS_OK(scope.CheckOperand(portable.data(), 256));
+    STATUS_OK(scope.CheckOperand(pinned.data(), 256));
+    STATUS_OK(scope.CheckOperand(reinterpret_cast<const void*>(managed), 256));
+    BOOST_TEST(!scope.CheckOperand(portable.data(), 1 << 20).ok());
+  }
+  const cuguest::ContextGuard guard(far.ref());
+  OK(RAW(cuMemFree)(managed));
+}
+
 // A library that is opened does what the linked one does.
 template <typename Kit>
 void MayBeOpened() {
@@ -430,6 +472,10 @@ void MayBeOpened() {
 
 #define LIBRARY_SUITE(Kit)                                                                        \
   BOOST_AUTO_TEST_CASE(works_whatever_is_current) { WorksWhateverIsCurrent<Kit>(); }              \
+  BOOST_AUTO_TEST_CASE(refuses_a_stream_that_is_none,                                             \
+                       *cuguest_test::NeedsDriver(12040, "green contexts")) {                     \
+    RefusesAStreamThatIsNone<Kit>();                                                              \
+  }                                                                                               \
   BOOST_AUTO_TEST_CASE(makes_its_context_current) { MakesItsContextCurrent<Kit>(); }              \
   BOOST_AUTO_TEST_CASE(each_scope_has_a_handle_to_itself) { EachScopeHasAHandleToItself<Kit>(); } \
   BOOST_AUTO_TEST_CASE(threads_share_the_pool) { ThreadsShareThePool<Kit>(); }                    \
@@ -445,6 +491,9 @@ void MayBeOpened() {
   BOOST_AUTO_TEST_CASE(checks_operands) { ChecksOperands<Kit>(); }                                \
   BOOST_AUTO_TEST_CASE(refuses_memory_of_another_device, *cuguest_test::NeedsDevices(2)) {        \
     RefusesMemoryOfAnotherDevice<Kit>();                                                          \
+  }                                                                                               \
+  BOOST_AUTO_TEST_CASE(takes_memory_that_every_device_reaches, *cuguest_test::NeedsDevices(2)) {  \
+    TakesMemoryThatEveryDeviceReaches<Kit>();                                                     \
   }                                                                                               \
   BOOST_AUTO_TEST_CASE(may_be_opened) { MayBeOpened<Kit>(); }
 

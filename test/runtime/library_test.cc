@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // No call of the library handles creates a primary context, changes the stack or the runtime's
 // last error, or leaves something behind: whatever was current, whether it succeeds or not, and
@@ -8,17 +8,18 @@
 #include <set>
 #include <string>
 
-#include "cuguest/testing/sim.h"
-#include "cuguest/testing/sim_library.h"
+#include "cudasim/sim.h"
+#include "cudasim/sim_library.h"
 #include "test/runtime/library_calls.h"
+#include "test/support/failed_calls.h"
 #include "test/support/runtime.h"
 
 namespace {
 
 using namespace cuguest_runtime_test;
-using cuguest::testing::Sim;
-using cuguest::testing::SimLibrary;
-using cuguest::testing::SimLive;
+using cudasim::Sim;
+using cudasim::SimLibrary;
+using cudasim::SimLive;
 using cuguest_test::TakeIncidents;
 
 ContextRef EndedLife() {
@@ -160,6 +161,31 @@ BOOST_AUTO_TEST_CASE(no_call_takes_or_changes_a_last_error) {
   WarmUp(ended);
   ExpectAll(ended);
   RT_IS(cudaGetLastError(), InvalidDevice);
+}
+
+// A correct program makes no driver call that fails: see faults/quiet_test.cc.
+BOOST_AUTO_TEST_CASE(no_call_of_the_driver_fails, *cuguest_test::OnlySim()) {
+  const ContextRef ended = EndedLife();
+  WarmUp(ended);
+  const LibraryThings things(ended);
+  size_t count = 0;
+  for (const LibraryCall& call : LibraryCalls()) {
+    if (call.expected != absl::StatusCode::kOk) continue;
+    for (const State& state : kStates) {
+      BOOST_TEST_CONTEXT(call.names << ", " << state.name) {
+        SetStack(state.stack(things));
+        cuguest_test::BeginCount();
+        cuguest_test::FailedCalls failed;
+        LibraryOutcome outcome = call.make(things);
+        outcome.pool.reset();
+        for (const std::string& one : failed.Take()) BOOST_ERROR(one);
+        BOOST_TEST(outcome.status.ok());
+        ++count;
+      }
+    }
+  }
+  SetStack({});
+  BOOST_TEST(count > 20u);
 }
 
 // Where the end of a scope cannot ask or pop it has another way to the caller's stack; and a

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The calls of memory.h, device_view.h, device_buffer.h, pinned_buffer.h, array.h,
 // texture_object.h, surface_object.h and copy.h.

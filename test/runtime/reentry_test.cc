@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // No lock of cuguest's is held across a driver call, an allocation or the loading of a library, by
 // any function of the bridge, of memory, streams and device code, and of the library handles:

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the tests of the bridge share. They call both APIs: the driver's through RAW, the
 // runtime's as linked.

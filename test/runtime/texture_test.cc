@@ -1,12 +1,12 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Texture and surface objects, over arrays that the other API made and filled.
 
 #include "cuguest/runtime/texture.h"
 
+#include "cudasim/sim.h"
 #include "cuguest/runtime/array.h"
 #include "cuguest/runtime/function.h"
-#include "cuguest/testing/sim.h"
 #include "test/runtime/everywhere.h"
 #include "test/runtime/host_kernels.h"
 #include "test/runtime/kernels.h"
@@ -15,6 +15,8 @@
 namespace {
 
 using namespace cuguest_runtime_test;
+using cudasim::Sim;
+using cudasim::SimLaunch;
 using cuguest::runtime::FunctionOf;
 using cuguest::runtime::SurfaceToDriver;
 using cuguest::runtime::SurfaceToRuntime;
@@ -22,8 +24,6 @@ using cuguest::runtime::TextureToDriver;
 using cuguest::runtime::TextureToRuntime;
 using cuguest::runtime::ToDriver;
 using cuguest::runtime::ToRuntime;
-using cuguest::testing::Sim;
-using cuguest::testing::SimLaunch;
 
 unsigned kWidth = 8;  // not constant: kernels take their addresses
 unsigned kHeight = 4;

@@ -1,18 +1,18 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // No call of the bridge creates a primary context, changes the current one or the stack
 // beneath, or touches the runtime's last error: whatever was current, whatever the last error
 // was, and whether the call succeeds or not. The exceptions are those that contracts name.
 
+#include "cudasim/sim.h"
 #include "cuguest/runtime/error.h"
-#include "cuguest/testing/sim.h"
 #include "test/runtime/calls.h"
 
 namespace {
 
 using namespace cuguest_runtime_test;
-using cuguest::testing::Sim;
-using cuguest::testing::SimLive;
+using cudasim::Sim;
+using cudasim::SimLive;
 
 // The runtime keeps it until it is taken.
 void SetLastError(cudaError_t error) {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuguest/runtime/version.h"
 
@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "cudasim/sim.h"
 #include "cuguest/driver.h"
 #include "cuguest/runtime/error.h"
-#include "cuguest/testing/sim.h"
 #include "test/support/scenario.h"
 #include "test/support/test.h"
 
@@ -19,7 +19,7 @@ BOOST_AUTO_TEST_SUITE(version)
 namespace {
 
 namespace runtime = cuguest::runtime;
-using cuguest::testing::Sim;
+using cudasim::Sim;
 
 // The oldest driver that the runtime of this toolkit works with.
 constexpr int kToolkit = CUDART_VERSION / 1000 * 1000;

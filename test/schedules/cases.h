@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the programs of this folder share: explorations with names, each of which is expected to
 // find nothing, or to find something where the source was made wrong on purpose.

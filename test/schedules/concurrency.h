@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What lib/core/concurrency.h offers, with schedules and memory orders chosen by the explorer.
 // Operations that the library does not use are not there.
@@ -118,6 +118,9 @@ using SharedConditionVariable = ConditionVariable;
 
 using ThreadId = int;
 inline ThreadId ThisThreadId() noexcept { return schedules::ThisThread(); }
+
+template <void (*)(), void (*)(), void (*)()>
+void WatchForks() noexcept {}
 
 inline unsigned ThreadNumber() noexcept {
   return static_cast<unsigned>(schedules::ThisThread() + 1);

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Explores the schedules of a small program of several threads, one after another, by depth-first
 // search. The threads are fibers of one thread, and take turns at the operations on atomics,

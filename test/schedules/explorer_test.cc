@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The explorer explores what it says: as many interleavings as there are, and of the classic litmus
 // tests of memory models the outcomes that C++ allows and no others.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A model of the driver for sources that enter contexts: handles that are alive as some
 // incarnation, or dead, and a stack for each thread of the explored program. Only whether a

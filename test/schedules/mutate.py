@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Makes a source wrong on purpose, so that a test can show that it would notice.
 
 usage: mutate.py NAME SOURCE OUTPUT
@@ -132,13 +132,21 @@ MUTATIONS = {
     ],
     # It waits for the call that it is made from.
     "ends_itself_by_waiting": [
-        ("      if (walk->called == listener && walk->thread == here) walk->called = nullptr;\n", ""),
+        ("        walk->called = nullptr;\n", ""),
     ],
     # A call that goes on is treated as one of the listener that began at the same address.
     "remembers_an_address": [
-        ("      if (walk->called == listener && walk->thread == here) walk->called = nullptr;\n", ""),
-        ("if (walk->called == listener) return true;",
-         "if (walk->called == listener && walk->thread != internal::ThisThreadId()) return true;"),
+        ("        walk->called = nullptr;\n", ""),
+        ("{ return walk.called == listener; }",
+         "{ return walk.called == listener && walk.thread != internal::ThisThreadId(); }"),
+    ],
+    # Who finds that its callback has removed a listener does not wait for the callback.
+    "forgets_what_it_ended": [
+        ("        walk->ended = listener;\n", ""),
+    ],
+    # It waits for the call that it is made from, and that one for it.
+    "awaits_itself": [
+        ("    if (AnyWalk([=](const Walk& walk) { return walk.thread == here && is_in(walk); })) return;\n", ""),
     ],
     # A walk comes to a listener that is gone.
     "keeps_its_place": [
@@ -148,7 +156,7 @@ MUTATIONS = {
     "walks_on_in_silence": [
         ("    called_changed.notify_all();\n", ""),
     ],
-    # thread_guards.cc: two threads have one number.
+    # this_thread.cc: two threads have one number.
     "numbers_twice": [
         ("number = g_threads.fetch_add(1, std::memory_order_relaxed) + 1;",
          "{ number = g_threads.load() + 1; g_threads.store(number); }"),
@@ -158,15 +166,54 @@ MUTATIONS = {
         ("number = g_threads.fetch_add(1, std::memory_order_relaxed) + 1;",
          "number = reinterpret_cast<unsigned long long>(&number);"),
     ],
-    # Of two threads whose lists are given up at the same time, one is not remembered.
-    "forgets_in_one_place": [
-        ("const unsigned place = g_forgotten.fetch_add(1, std::memory_order_acq_rel);",
-         "const unsigned place = g_forgotten.load();\n  g_forgotten.store(place + 1);"),
+    # Two threads count from the same serial.
+    "counts_serials_for_itself": [
+        ("  return g_serials.fetch_add(ThisThread::kSerialsAtOnce, std::memory_order_relaxed);\n",
+         "  const unsigned long long serial = g_serials.load();\n"
+         "  g_serials.store(serial + ThisThread::kSerialsAtOnce);\n  return serial;\n"),
     ],
-    # Where there is no more room a list that is given up is used.
-    "forgets_no_more": [
-        ("  if (count > kMaxForgotten) return false;\n  for (unsigned i = 0; i < count; ++i) {",
-         "  for (unsigned i = 0; i < count && i < kMaxForgotten; ++i) {"),
+    # Two threads write into one letter.
+    "takes_a_letter_twice": [
+        ("    if (!letter->serial.compare_exchange_strong(serial, Letter::kTaken,\n"
+         "                                                std::memory_order_acq_rel)) {\n"
+         "      continue;\n    }\n",
+         "    letter->serial.store(Letter::kTaken);\n"),
+    ],
+    # Of two letters that are added at the same time one is not on the list.
+    "loses_a_letter": [
+        ("  while (!g_letters.compare_exchange_weak(letter->next, letter, std::memory_order_acq_rel,\n"
+         "                                          std::memory_order_relaxed)) {\n  }\n",
+         "  g_letters.store(letter);\n"),
+    ],
+    # Whose letter it is may not be seen yet when its serial is.
+    "tells_before_it_is_written": [
+        ("  letter->thread.store(thread, std::memory_order_relaxed);\n"
+         "  letter->serial.store(serial, std::memory_order_release);\n",
+         "  letter->serial.store(serial, std::memory_order_release);\n"
+         "  letter->thread.store(thread, std::memory_order_relaxed);\n"),
+    ],
+    # A thread takes away what another one is to read.
+    "reads_any_letter": [
+        ("    if (letter->thread.load(std::memory_order_relaxed) != here) continue;\n", ""),
+    ],
+    # scope.cc: a guard that pushed does not look after its pop.
+    "looks_no_more": [
+        (" && top == context_ && IsCurrent(caller_);", " && top == context_;"),
+    ],
+    # records.cc: of two open records the outer one is treated as the inner one.
+    "exchanges_two_records": [
+        ("  for (unsigned slot = Depth(); slot-- > 0;) {\n"
+         "    const Record& record = At(slot);\n    if (IsOpen(record) && ResourceOf",
+         "  for (unsigned slot = 0; slot < Depth(); ++slot) {\n"
+         "    const Record& record = At(slot);\n    if (IsOpen(record) && ResourceOf"),
+    ],
+    # scope_host.cc: a HostScope enters the innermost first.
+    "brings_back_backwards": [
+        ("  for (unsigned slot = 0; slot < host; ++slot) {", "  for (unsigned slot = host; slot-- > 0;) {"),
+    ],
+    # nesting.cc: what has ended is not closed when it is on top.
+    "leaves_the_ended": [
+        ("    if (ended == records::kNowhere) return has_closed;", "    return has_closed;"),
     ],
 }
 

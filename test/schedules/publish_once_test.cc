@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The schedules of lib/core/publish_once.h, with which the driver's table and what is found in
 // other libraries are published. A program is a word for each of its threads:

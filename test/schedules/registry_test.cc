@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The schedules of lib/context/registry.cc. A program is a word for each of its threads, whose
 // letters are operations as SharedContext calls them:

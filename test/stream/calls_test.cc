@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The driver calls of stream.h: their numbers, as its `Cost:` lines have them, and every
 // one of them failing.
@@ -7,14 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "cudasim/sim.h"
 #include "cuguest/stream.h"
-#include "cuguest/testing/sim.h"
 #include "test/stream/streams.h"
 
 BOOST_AUTO_TEST_SUITE(calls, *cuguest_test::OnlySim())
 
 using namespace cuguest_streams;
-using cuguest::testing::Sim;
+using cudasim::Sim;
 using cuguest_test::OnlySim;
 using cuguest_test::TakeIncidents;
 
@@ -48,15 +48,15 @@ struct Step {
 const std::vector<Step>& Steps() {
   static const auto& steps = *new std::vector<Step>{
       {"borrow", [](World& w) { return StreamRef::Borrow(w.stream.get()).status(); }, 2, 2},
-      {"device", [](World& w) { return w.stream.ref().device().status(); }, 5, 4},
+      {"device", [](World& w) { return w.stream.ref().device().status(); }, 6, 4},
       {"synchronize", [](World& w) { return w.stream.ref().Synchronize(); }, 5, 5},
       {"is done", [](World& w) { return w.stream.ref().IsDone().status(); }, 5, 5},
-      {"synchronize stream 0", [](World& w) { return w.stream_0.Synchronize(); }, 8, 7},
+      {"synchronize stream 0", [](World& w) { return w.stream_0.Synchronize(); }, 9, 7},
       {"wait", [](World& w) { return w.stream.ref().WaitFor(w.event); }, 3, 3},
       {"wait across", [](World& w) { return w.other.ref().WaitFor(w.event); }, 4, 4},
-      {"wait in stream 0", [](World& w) { return w.stream_0.WaitFor(w.event); }, 6, 5},
+      {"wait in stream 0", [](World& w) { return w.stream_0.WaitFor(w.event); }, 7, 5},
       {"record", [](World& w) { return w.event.Record(w.stream.ref()); }, 3, 3},
-      {"record in stream 0", [](World& w) { return w.event.Record(w.stream_0); }, 6, 5},
+      {"record in stream 0", [](World& w) { return w.event.Record(w.stream_0); }, 7, 5},
       {"event is done", [](World& w) { return w.event.IsDone().status(); }, 4, 4},
       {"wait for event", [](World& w) { return w.event.Synchronize(); }, 4, 4},
       {"elapsed", [](World& w) { return Event::ElapsedMilliseconds(w.event, w.end).status(); }, 2,
@@ -66,13 +66,13 @@ const std::vector<Step>& Steps() {
          absl::StatusOr<Stream> made = Stream::Create(w.home);
          return made.ok() ? made->Release() : made.status();
        },
-       5 + 3, 4 + 3},
+       6 + 3, 4 + 3},
       {"event created and destroyed",
        [](World& w) {
          absl::StatusOr<Event> made = Event::Create(w.home);
          return made.ok() ? made->Release() : made.status();
        },
-       5 + 2, 4 + 2},
+       6 + 2, 4 + 2},
   };
   return steps;
 }

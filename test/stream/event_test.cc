@@ -1,17 +1,17 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Event: recorded in its own context, waited for from any.
 
 #include <utility>
 
+#include "cudasim/sim.h"
 #include "cuguest/stream.h"
-#include "cuguest/testing/sim.h"
 #include "test/stream/streams.h"
 
 BOOST_AUTO_TEST_SUITE(event)
 
 using namespace cuguest_streams;
-using cuguest::testing::Sim;
+using cudasim::Sim;
 using cuguest_test::NeedsDevices;
 using cuguest_test::OnlySim;
 
@@ -69,6 +69,11 @@ BOOST_AUTO_TEST_CASE(flags) {
   const absl::Status status = Event::Create(RefTo(a), 0x7000).status();
   BOOST_TEST((status.code() == absl::StatusCode::kInvalidArgument));
   BOOST_TEST(Mentions(status, "flags 0x7000"));
+  for (const unsigned flags : {unsigned{CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING},
+                               unsigned{CU_EVENT_INTERPROCESS}, 0x80U, ~0U}) {
+    const absl::Status refused = Event::Create(RefTo(a), flags).status();
+    BOOST_TEST((refused.code() == absl::StatusCode::kInvalidArgument), refused.ToString());
+  }
 }
 
 BOOST_AUTO_TEST_CASE(it_is_not_made_without_a_living_context) {

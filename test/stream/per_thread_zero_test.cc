@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Stream 0 in a file that is compiled for per-thread default streams. Elsewhere it is the legacy
 // stream: test/stream/stream_test.cc.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // StreamRef and Stream: whose streams they are, and what works with another context
 // current, or none, and after the context.
@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "cuguest/testing/sim.h"
+#include "cudasim/sim.h"
 #include "test/stream/streams.h"
 
 BOOST_AUTO_TEST_SUITE(stream)
 
 using namespace cuguest_streams;
-using cuguest::testing::Sim;
+using cudasim::Sim;
 using cuguest_test::NeedsDevices;
 
 namespace {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the tests of stream.h share.
 
@@ -7,8 +7,8 @@
 
 #include <string>
 
-#include "cuguest/error.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
 #include "test/support/capture.h"
 

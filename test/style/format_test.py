@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """format_test.py SOURCE_ROOT [--fix]
 
 Every tracked C, C++ and CUDA source is as clang-format writes it. --fix writes it.

@@ -1,35 +1,33 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """tidy_test.py SOURCE_ROOT BUILD_ROOT [DIRECTORY...]
 
 clang-tidy, with the checks of .clang-tidy, finds nothing in the library: in the sources of
-lib/DIRECTORY ("audit_command" is lib/audit/command), in the reader of images ("cudaimage") and in the public headers ("headers"); in all of
-them, unless told.
+lib/DIRECTORY, in the reader of images ("cudaimage"), in the auditor ("audit_command" is audit/command of
+subprojects/cuguest-audit) and in the public headers ("headers"); in all of them, unless told.
 
 Much of the time that clang-tidy takes for a source is for the headers that it includes. So it
 is given the sources of a directory as one, or as several where they do not compile as one.
 """
 
 import concurrent.futures
-import json
 import os
 import pathlib
 import re
-import shlex
 import subprocess
 import sys
 import tempfile
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "headers"))
-from flags import headers_that_can_be_included
+from flags import compile_commands, headers_that_can_be_included
 from tool import VERSION, find, skip
 
 HEADERS = "headers"
+AUDIT = "subprojects/cuguest-audit"
 FINDING = re.compile(r"^(\S+?):(\d+):(\d+): (?=warning|error|note)", re.MULTILINE)
 
 root, build = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
-COMMANDS = {(build / command["file"]).resolve(): shlex.split(command["command"])
-            for command in json.loads((build / "compile_commands.json").read_text())}
+COMMANDS = {source: words for source, _, words in compile_commands(build)}
 
 
 class Batch:
@@ -47,7 +45,7 @@ class Batch:
         self.path.write_text("\n".join(text) + "\n")
         # What the build's compiler is told of includes and macros.
         command = COMMANDS.get(sources[0]) or COMMANDS[root / "lib/core/error.cc"]
-        self.flags = ["-std=c++17", *(word for word in command if word.startswith(("-I", "-isystem", "-D")))]
+        self.flags = ["-std=c++17", *(word for word in command if word.startswith(("-I", "-isystem", "-D"))), f"-I{root / AUDIT}"]
 
     def compiles(self, clang):
         return subprocess.run([clang, "-fsyntax-only", "-w", *self.flags, self.path], cwd=build,
@@ -94,6 +92,8 @@ def main():
         groups = {HEADERS: [write_headers(scratch, clang)]}
         for source in sorted((root / "lib").rglob("*.cc")):
             groups.setdefault("_".join(source.relative_to(root / "lib").parts[:-1]), []).append(source)
+        for source in sorted((root / AUDIT / "audit").rglob("*.cc")):
+            groups.setdefault("_".join(source.relative_to(root / AUDIT).parts[:-1]), []).append(source)
         groups["cudaimage"] = sorted((root / "subprojects/cudaimage/src").glob("*.cc"))
         todo = [batch for name in sys.argv[3:] or groups for batch in batches(name, groups[name], scratch, clang)]
         # The largest first: their end is not waited for with one core at rest.

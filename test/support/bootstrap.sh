@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # Sourced by test/run and examples/run, at the repository root: makes sure that
 # what the build needs is there, then offers `build_in`.
@@ -28,14 +28,6 @@ libdw-dev        pkg-config --exists libdw
 LIST
 }
 
-# Meson finds ccache only for the compiler that it chooses itself. What is compiled with a
-# precompiled header, ccache keeps if it may ignore that header's time.
-ccache=()
-if command -v ccache >/dev/null; then
-  ccache=(ccache)
-  export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros,include_file_mtime,include_file_ctime}
-fi
-
 # missing_packages: of the lines that it reads, which are as those of needs().
 missing_packages() {
   local package probe
@@ -62,7 +54,8 @@ meson_is_new_enough() {
 }
 
 # bootstrap NEED...: installs what needs() lists, and further lines like its; and what wants() does, if
-# it may and there is such a package.
+# it may and there is such a package. Sets `ccache` to what goes before a compiler that Meson did not choose
+# itself, before which it puts none.
 bootstrap() {
   local packages wanted
   mapfile -t packages < <({ needs; printf '%s\n' "$@"; } | missing_packages)
@@ -98,6 +91,13 @@ bootstrap() {
       echo 'the CUDA Toolkit was not found: neither nvcc on the PATH nor /usr/local/cuda/bin/nvcc' >&2
       exit 1
     fi
+  fi
+
+  ccache=()
+  if command -v ccache >/dev/null; then
+    ccache=(ccache)
+    # What is compiled with a precompiled header it keeps if it may ignore that header's time.
+    export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros,include_file_mtime,include_file_ctime}
   fi
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """coverage.py SOURCE_ROOT BUILD [--html DIRECTORY]
 
-Prints what of lib/ and include/cuguest was run through, by folder and file: lines and branches as
+Prints what of lib/, include/cuguest and the auditor was run through, by folder and file: lines and branches as
 clang counts them. 1 if a room has less than it must have (docs/architecture.md has the rooms).
 Called by test/coverage, which has built BUILD with counters and run its tests.
 """
@@ -22,8 +22,7 @@ LEAST_BRANCHES = 85.0  # of the core and of the bridge
 # Folders or files that are not counted, and why.
 LEFT_OUT = {
     "lib/image": "cudaimage has tests of its own",
-    **{f"include/cuguest/testing/{name}.h": "an old name of a header of cudasim's"
-       for name in ("sim", "sim_library", "sim_runtime", "stack_probe")},
+    "include/cuguest/testing/stack_probe.h": "names of cudasim's",
     "include/cuguest/param_layout.h": "constant expressions, which the compiler evaluates",
 }
 CORE = {f"lib/{line.strip()}" for line in (root / "lib" / "core.list").read_text().split()}
@@ -65,7 +64,7 @@ subprocess.check_call([tool("llvm-profdata"), "merge", "-sparse", "-o", profile,
 programs = list(objects())
 arguments = [f"-instr-profile={profile}", str(programs[0])]
 arguments += [word for program in programs[1:] for word in ("-object", str(program))]
-sources = [str(root / "lib"), str(root / "include" / "cuguest")]
+sources = [str(root / "lib"), str(root / "include" / "cuguest"), str(root / "subprojects" / "cuguest-audit" / "audit")]
 exported = json.loads(subprocess.check_output(
     [tool("llvm-cov"), "export", "-summary-only", *arguments, *sources], stderr=subprocess.DEVNULL))
 if html:
@@ -87,7 +86,7 @@ def add(to, name, summary):
 files, folders, parts = {}, {}, {}
 for file in exported["data"][0]["files"]:
     name = str(pathlib.Path(file["filename"]).resolve().relative_to(root))
-    if any(name == out or name.startswith(out + "/") for out in LEFT_OUT) or not name.startswith(("lib/", "include/")):
+    if any(name == out or name.startswith(out + "/") for out in LEFT_OUT) or not name.startswith(("lib/", "include/", "subprojects/cuguest-audit/")):
         continue
     add(files, name, file["summary"])
     add(folders, str(pathlib.Path(name).parent), file["summary"])

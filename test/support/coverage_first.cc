@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // For test/coverage, in each program and library: counts before static objects are made. Tests run
 // children in constructors of theirs (subprojects/cudasim/test/support/child.h), which LLVM's

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """driver_matrix.py run --sim DIR --results FILE VERSION PROGRAMS
 driver_matrix.py table DIRECTORY
 

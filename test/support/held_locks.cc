@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "test/support/held_locks.h"
 
@@ -20,6 +20,7 @@ namespace {
 std::uintptr_t g_begin = 0;
 std::uintptr_t g_end = 0;
 std::atomic<unsigned long> g_taken{0};
+std::atomic<void (*)()> g_hook{nullptr};
 
 struct Held {
   const void* lock;
@@ -48,6 +49,8 @@ __attribute__((constructor)) void Find() { dl_iterate_phdr(&FindLibrary, nullptr
   g_taken.fetch_add(1, std::memory_order_relaxed);
   if (t_count < kMax) t_held[t_count] = {lock, caller};
   ++t_count;
+  void (*const hook)() = g_hook;
+  if (hook != nullptr) hook();
 }
 
 [[maybe_unused]] void Gave(const void* lock) {
@@ -70,6 +73,8 @@ bool SeesLocks() {
 }
 
 unsigned long LocksTaken() { return g_taken; }
+
+void OnLockTaken(void (*hook)()) { g_hook = hook; }
 
 void RequireNoLock(const char* during) {
   if (t_count == 0) return;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Which locks the library holds: held_locks.cc, where it is linked into a program, takes the place
 // of the mutexes, of call_once, of the guards of function-local statics, of malloc() and of
@@ -15,6 +15,10 @@ bool SeesLocks();
 
 // How many locks the library has taken so far.
 unsigned long LocksTaken();
+
+// Called on each thread when the library has taken a lock, which it holds then: it must not
+// allocate. nullptr removes it.
+void OnLockTaken(void (*hook)());
 
 // Ends the program with a message if the library holds a lock on this thread.
 void RequireNoLock(const char* during);

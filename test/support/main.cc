@@ -1,11 +1,13 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include <mutex>
+#include <optional>
 #include <utility>
 
+#include "cudasim/sim.h"
 #include "cuguest/driver.h"
+#include "cuguest/incident_listener.h"
 #include "cuguest/internal/this_thread.h"
-#include "cuguest/testing/sim.h"
 #include "test/support/test.h"
 
 namespace cuguest_test {
@@ -16,10 +18,13 @@ using cuguest::Driver;
 std::mutex g_mutex;
 std::vector<cuguest::Incident> g_incidents;
 
-void Record(const cuguest::Incident& incident) {
+void Record(const cuguest::Incident& incident, void*) {
   const std::lock_guard<std::mutex> lock(g_mutex);
   g_incidents.push_back(incident);
 }
+
+std::optional<cuguest::IncidentListener> g_listener;
+int g_unrecorded = 0;
 
 void ForgetIncidents() { TakeIncidents(); }
 
@@ -36,9 +41,16 @@ void RefuseIncidents() {
 const Driver& TheDriver() { return **Driver::Get(); }
 
 void BeginCount() {
-  cuguest::internal::t_this_thread.expects_current = false;
   cuguest::internal::t_this_thread.seen = {};
-  cuguest::testing::Sim::ResetCalls();
+  cudasim::Sim::ResetCalls();
+}
+
+Unrecorded::Unrecorded() {
+  if (g_unrecorded++ == 0) g_listener.reset();
+}
+
+Unrecorded::~Unrecorded() {
+  if (--g_unrecorded == 0) g_listener.emplace(&Record);
 }
 
 std::vector<cuguest::Incident> TakeIncidents() {
@@ -49,7 +61,9 @@ std::vector<cuguest::Incident> TakeIncidents() {
 }  // namespace cuguest_test
 
 int main(int argc, char** argv) {
-  cuguest::SetIncidentHandler(&cuguest_test::Record);
-  return cudasim_test::RunCases(argc, argv, &cuguest_test::ForgetIncidents,
-                                &cuguest_test::RefuseIncidents);
+  cuguest_test::g_listener.emplace(&cuguest_test::Record);
+  const int code = cudasim_test::RunCases(argc, argv, &cuguest_test::ForgetIncidents,
+                                          &cuguest_test::RefuseIncidents);
+  cuguest_test::g_listener.reset();
+  return code;
 }

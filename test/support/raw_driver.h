@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The driver itself, without cuguest, for tests that say what the driver does: RAW and RAW_AS.
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "test/support/reentry.h"
 
@@ -7,21 +7,21 @@
 #include <atomic>
 #include <thread>
 
+#include "cudasim/sim.h"
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/driver.h"
 #include "cuguest/incident_listener.h"
 #include "cuguest/per_context.h"
 #include "cuguest/shared_context.h"
-#include "cuguest/testing/sim.h"
 #include "test/support/held_locks.h"
 #include "test/support/scenario.h"
 
 namespace cuguest_test {
 namespace {
 
+using cudasim::Sim;
 using cuguest::ContextRef;
-using cuguest::testing::Sim;
 
 CUcontext g_bystander = nullptr;
 std::atomic<int> g_count{0};

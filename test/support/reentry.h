@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Uses cuguest inside every driver call, as a tool's callback may, to show that no lock of
 // cuguest's is held then: on the calling thread, and on another one that is waited for. Where one

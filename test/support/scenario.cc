@@ -1,17 +1,20 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "test/support/scenario.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 
+#include "cudasim/sim.h"
 #include "cuguest/driver.h"
-#include "cuguest/testing/sim.h"
 
 namespace cuguest_test {
 namespace {
 
-using cuguest::testing::Sim;
+using cudasim::Sim;
 
 // Empty if the child did as it should.
 std::string Complaint(const Scenario& scenario, const Ended& ended) {
@@ -45,6 +48,20 @@ std::string WhySkipped(const Scenario& scenario) {
 }
 
 }  // namespace
+
+void Fork(const std::function<void()>& in_child) {
+  std::fflush(stdout);
+  const pid_t child = fork();
+  CHECK(child >= 0);
+  if (child == 0) {
+    in_child();
+    std::fflush(stdout);
+    _exit(0);
+  }
+  int status = 0;
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
 
 int RunScenarios(int argc, char** argv, const std::vector<Scenario>& scenarios) {
   const Scenario* only = nullptr;

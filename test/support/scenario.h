@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // For what needs a process of its own: exit order, fork, a lost device, a missing
 // driver. A scenario runs in a fresh copy of the test program, and what it prints and
@@ -18,6 +18,7 @@
 #ifndef CUGUEST_TEST_SUPPORT_SCENARIO_H_
 #define CUGUEST_TEST_SUPPORT_SCENARIO_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,9 @@ struct Scenario {
   // Why the scenario cannot run here; empty if it can.
   std::string (*skip)() = nullptr;
 };
+
+// Runs `in_child` in a forked child, which must end well. Returns when it has ended.
+void Fork(const std::function<void()>& in_child);
 
 int RunScenarios(int argc, char** argv, const std::vector<Scenario>& scenarios);
 

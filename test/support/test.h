@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What every Boost.Test binary of the suites shares: cudasim's runner, and in addition a case fails
 // if a guard reported an incident that the case did not ask for.
@@ -41,8 +41,18 @@ inline bool HasDriver(int version) { return TheDriver().version >= version; }
 // last call, from every thread. A case that takes none must have caused none.
 std::vector<cuguest::Incident> TakeIncidents();
 
+// While it exists, incidents have no listener but the case's own, and the case may cause them.
+// Recording one asks for memory. Not for several threads at a time.
+class [[nodiscard]] Unrecorded {
+ public:
+  Unrecorded();
+  Unrecorded(const Unrecorded&) = delete;
+  Unrecorded& operator=(const Unrecorded&) = delete;
+  ~Unrecorded();
+};
+
 // Sim::ResetCalls() on a thread that has seen no context current: from there on a guard by
-// ContextRef makes the 3 or 4 calls that the headers count, and an Acquire function those of its
+// ContextRef makes the 3 or 5 calls that the headers count, and an Acquire function those of its
 // first time.
 void BeginCount();
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Can two libraries use one module in one context at the same time?
 //
@@ -33,6 +33,7 @@
 #include "cuguest/device_buffer.h"
 #include "cuguest/driver.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/code/two_libraries_one_module/library.h"
@@ -69,10 +70,10 @@ class Party {
     const auto get = reinterpret_cast<GetLibraryFunction>(dlsym(handle, LIBRARY_ENTRY));
     if (get == nullptr) return absl::NotFoundError(file + " has no " LIBRARY_ENTRY);
     absl::StatusOr<Stream> stream = Stream::Create(context);
-    if (!stream.ok()) return stream.status();
+    CUGUEST_RETURN_IF_ERROR(stream);
     absl::StatusOr<DeviceBuffer<unsigned>> votes =
         DeviceBuffer<unsigned>::CopyOf(context, Votes(kSize));
-    if (!votes.ok()) return votes.status();
+    CUGUEST_RETURN_IF_ERROR(votes);
     if (const char* error = get()->load()) return absl::InternalError(error);
     return Party(handle, get(), *std::move(stream), *std::move(votes));
   }
@@ -153,16 +154,13 @@ void OneIsUnloaded(const Party& red, Party* blue) {
 
 absl::Status Demonstrate(const cuguest::Driver&, cuguest::Device device) {
   const UndisturbedScope undisturbed(&support::ReportDisturbance);
-  const absl::StatusOr<SharedContext> context = SharedContext::Create(device);
-  if (!context.ok()) return context.status();
-  absl::StatusOr<Party> red = Party::Load("red", context->incarnation());
-  if (!red.ok()) return red.status();
-  absl::StatusOr<Party> blue = Party::Load("blue", context->incarnation());
-  if (!blue.ok()) return blue.status();
-  AtTheSameTime(*red, *blue);
-  EachItsVariable(*red, *blue);
-  OneIsUnloaded(*red, &*blue);
-  red->Unload();
+  CUGUEST_ASSIGN_OR_RETURN(const SharedContext context, SharedContext::Create(device));
+  CUGUEST_ASSIGN_OR_RETURN(Party red, Party::Load("red", context.incarnation()));
+  CUGUEST_ASSIGN_OR_RETURN(Party blue, Party::Load("blue", context.incarnation()));
+  AtTheSameTime(red, blue);
+  EachItsVariable(red, blue);
+  OneIsUnloaded(red, &blue);
+  red.Unload();
   return absl::OkStatus();
 }
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A library with a copy of cuguest and a copy of the code of its own. It is built twice.
 
@@ -17,6 +17,7 @@
 #include "cuguest/kernel.h"
 #include "cuguest/launch.h"
 #include "cuguest/module.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
 #include "kernels/launch.h"
 
@@ -38,9 +39,9 @@ Code* g_code = nullptr;
 absl::Status LoadCode() {
   absl::StatusOr<Module> module =
       Module::Load({cuguest_kernels::launch_fatbin, cuguest_kernels::launch_fatbin_size}, "launch");
-  if (!module.ok()) return module.status();
+  CUGUEST_RETURN_IF_ERROR(module);
   absl::StatusOr<Kernel> count_up = module->GetKernel("count_up");
-  if (!count_up.ok()) return count_up.status();
+  CUGUEST_RETURN_IF_ERROR(count_up);
   g_code = new Code{*std::move(module), *std::move(count_up)};
   return absl::OkStatus();
 }
@@ -55,18 +56,16 @@ absl::Status UnloadCode() {
 }
 
 absl::Status CountUp(CUdeviceptr counts, size_t size, unsigned value, CUstream callers) {
-  const absl::StatusOr<DeviceView<unsigned>> view = DeviceView<unsigned>::Borrow(counts, size);
-  if (!view.ok()) return view.status();
-  const absl::StatusOr<StreamRef> stream = StreamRef::Borrow(callers);
-  if (!stream.ok()) return stream.status();
-  return cuguest::LaunchForElements(g_code->count_up, size, *stream, static_cast<unsigned>(size),
-                                    value, DevicePtr(*view));
+  CUGUEST_ASSIGN_OR_RETURN(const DeviceView<unsigned> view,
+                           DeviceView<unsigned>::Borrow(counts, size));
+  CUGUEST_ASSIGN_OR_RETURN(const StreamRef stream, StreamRef::Borrow(callers));
+  return cuguest::LaunchForElements(g_code->count_up, size, stream, static_cast<unsigned>(size),
+                                    value, DevicePtr(view));
 }
 
 absl::StatusOr<DeviceView<unsigned>> MarkIn(CUstream callers) {
-  const absl::StatusOr<StreamRef> stream = StreamRef::Borrow(callers);
-  if (!stream.ok()) return stream.status();
-  return g_code->module.GetGlobal<unsigned>(stream->context(), "launch_mark");
+  CUGUEST_ASSIGN_OR_RETURN(const StreamRef stream, StreamRef::Borrow(callers));
+  return g_code->module.GetGlobal<unsigned>(stream.context(), "launch_mark");
 }
 
 const char* Say(const absl::Status& status) {

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The interface between the host and its libraries: plain C, without cuguest. A library counts
 // votes on the GPU, in a context and on a stream of the host's.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The faults, each a function, so that a tool can name it: `cuguest-audit -- hostile_callee`
 // reports all six.

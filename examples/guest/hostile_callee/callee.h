@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the library calls: a codec, a solver, a callback of its user's. It is a library of its own,
 // which the host loads.

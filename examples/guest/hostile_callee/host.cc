@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What does a guard do when something that the library calls changes the context stack?
 //
@@ -18,7 +18,7 @@
 //           both: left a push behind, repaired by inference
 //
 // Two faults are beyond what the default mode can see or repair (context_guard.h). There the
-// example also shows kAlwaysPush and kExact, until one of them repairs the stack.
+// example also shows kAlwaysPush and ExactGuard, until one of them repairs the stack.
 
 #include <cuda.h>
 #include <dlfcn.h>
@@ -39,12 +39,13 @@
 #include "cuguest/device_buffer.h"
 #include "cuguest/device_ptr.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
-#include "cuguest/incident.h"
+#include "cuguest/exact_guard.h"
+#include "cuguest/incident_listener.h"
 #include "cuguest/kernel.h"
 #include "cuguest/launch.h"
 #include "cuguest/module.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/guest/hostile_callee/callee.h"
@@ -62,6 +63,7 @@ using cuguest::ContextRef;
 using cuguest::DeviceBuffer;
 using cuguest::DevicePtr;
 using cuguest::Driver;
+using cuguest::ExactGuard;
 using cuguest::GuardMode;
 using Callee = std::function<void()>;
 
@@ -69,23 +71,22 @@ using Callee = std::function<void()>;
 absl::StatusOr<bool> Saxpy() {
   using Numbers = std::vector<float>;
   const ContextRef here = ContextRef::Current();
-  const absl::StatusOr<cuguest::Module> module = cuguest::Module::Load(
-      {cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy");
-  if (!module.ok()) return module.status();
-  const absl::StatusOr<cuguest::Kernel> kernel = module->GetKernel("saxpy");
-  if (!kernel.ok()) return kernel.status();
-  const absl::StatusOr<cuguest::Stream> stream = cuguest::Stream::Create(here);
-  if (!stream.ok()) return stream.status();
-  absl::StatusOr<DeviceBuffer<float>> x = DeviceBuffer<float>::CopyOf(here, Numbers(256, 3.0F));
-  if (!x.ok()) return x.status();
-  absl::StatusOr<DeviceBuffer<float>> y = DeviceBuffer<float>::CopyOf(here, Numbers(256, 1.0F));
-  if (!y.ok()) return y.status();
-  absl::Status status = cuguest::LaunchForElements(*kernel, 256, stream->ref(), 256U, 2.0F,
-                                                   DevicePtr(x->view()), DevicePtr(y->view()));
-  if (status.ok()) status = stream->ref().Synchronize();
+  CUGUEST_ASSIGN_OR_RETURN(
+      const cuguest::Module module,
+      cuguest::Module::Load({cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size},
+                            "saxpy"));
+  CUGUEST_ASSIGN_OR_RETURN(const cuguest::Kernel kernel, module.GetKernel("saxpy"));
+  CUGUEST_ASSIGN_OR_RETURN(const cuguest::Stream stream, cuguest::Stream::Create(here));
+  CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<float> x,
+                           DeviceBuffer<float>::CopyOf(here, Numbers(256, 3.0F)));
+  CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<float> y,
+                           DeviceBuffer<float>::CopyOf(here, Numbers(256, 1.0F)));
+  absl::Status status = cuguest::LaunchForElements(kernel, 256, stream.ref(), 256U, 2.0F,
+                                                   DevicePtr(x.view()), DevicePtr(y.view()));
+  if (status.ok()) status = stream.ref().Synchronize();
   if (!status.ok()) return status;
-  const absl::StatusOr<Numbers> result = cuguest::Download(y->view());
-  if (!result.ok()) return result.status();
+  const absl::StatusOr<Numbers> result = cuguest::Download(y.view());
+  CUGUEST_RETURN_IF_ERROR(result);
   return *result == Numbers(256, 7.0F);
 }
 
@@ -118,16 +119,21 @@ void Guarded(CUcontext context, const Callee& callee, GuardMode mode) {
   if (CHECK(guard.ok())) Work(callee);
 }
 
+void GuardedExactly(CUcontext context, const Callee& callee) {
+  const ExactGuard guard(context);
+  if (CHECK(guard.ok())) Work(callee);
+}
+
 // A library that works on after the call makes its context current again.
 absl::Status WorkAgainAfterwards(CUcontext context, const Callee& callee,
                                  const std::function<void(const char*)>& trace) {
   ContextGuard guard(context);
-  if (!guard.ok()) return cuguest::ToStatus(guard);
+  CUGUEST_RETURN_IF_ERROR(guard);
   trace("inside");
   Work(callee);
   trace("when the callee returned");
   guard.Reassert();
-  if (!guard.ok()) return cuguest::ToStatus(guard);
+  CUGUEST_RETURN_IF_ERROR(guard);
   trace("after guard.Reassert()");
   const absl::StatusOr<bool> right = Saxpy();
   return right.ok() && !*right ? absl::InternalError("wrong numbers") : right.status();
@@ -156,9 +162,9 @@ enum class Way { kPushPop, kGetAndSet, kGuard, kAlwaysPush, kExact };
 constexpr Way kWays[] = {Way::kPushPop, Way::kGetAndSet, Way::kGuard, Way::kAlwaysPush,
                          Way::kExact};
 constexpr const char* kWayNames[] = {"push, pop", "get, set", "ContextGuard", "  kAlwaysPush",
-                                     "  kExact"};
+                                     "ExactGuard"};
 
-// The stack that the host has afterwards, for each way but kExact, which always leaves the best
+// The stack that the host has afterwards, for each way but ExactGuard, which always leaves the best
 // possible one.
 struct Left {
   const char* push_pop;
@@ -189,7 +195,7 @@ constexpr Row kRows[] = {
     {Fault::kLeaksLibrarysPush,
      "The callee leaves a push of the library's own context behind",
      {"[X] [A] [A]<", "[X] [A] [A]<", "[X] [A] [A]<", "[X] [A] [A]<"},
-     {"[X] [A] [B]<", "[X] [B] [A]<", "[X] [A] [B]<", kWhole}},
+     {"[X] [A] [B]<", "[X] [B] [A]<", kWhole, kWhole}},
     {Fault::kPopsOnce,
      "The callee pops one entry too many",
      {"[X]<", "[A]<", kWhole, kWhole},
@@ -254,7 +260,7 @@ struct Report {
 Report report;
 
 // Runs inside the guard's destructor.
-void TakeReport(const Incident& incident) noexcept {
+void TakeReport(const Incident& incident, void*) noexcept {
   report = {report.count + 1, incident.kind, incident.repair, incident.file, incident.line};
 }
 
@@ -271,11 +277,11 @@ absl::StatusOr<Contexts> Contexts::Create(const Driver& driver, Device device) {
   std::vector<HostContext> made;
   while (made.size() < 4) {
     absl::StatusOr<HostContext> context = HostContext::Create(driver, device);
-    if (!context.ok()) return context.status();
+    CUGUEST_RETURN_IF_ERROR(context);
     made.push_back(*std::move(context));
   }
   absl::StatusOr<PrimaryContext> p = PrimaryContext::Retain(device);
-  if (!p.ok()) return p.status();
+  CUGUEST_RETURN_IF_ERROR(p);
   return Contexts{std::move(made[0]), std::move(made[1]), std::move(made[2]), std::move(made[3]),
                   *std::move(p)};
 }
@@ -344,7 +350,7 @@ void Scenes::CallGuest(Way way, CUcontext context, const guest::Callee& callee) 
     case Way::kAlwaysPush:
       return guest::Guarded(context, callee, GuardMode::kAlwaysPush);
     case Way::kExact:
-      return guest::Guarded(context, callee, GuardMode::kExact);
+      return guest::GuardedExactly(context, callee);
   }
 }
 
@@ -448,18 +454,16 @@ callee::MisbehaveFunction LoadCallee() {
 absl::Status Demonstrate(const Driver& driver, Device device) {
   const callee::MisbehaveFunction misbehave = LoadCallee();
   if (misbehave == nullptr) return absl::NotFoundError(dlerror());
-  absl::StatusOr<Contexts> contexts = Contexts::Create(driver, device);
-  if (!contexts.ok()) return contexts.status();
+  CUGUEST_ASSIGN_OR_RETURN(Contexts contexts, Contexts::Create(driver, device));
   std::printf(
       "\n   The host's stack is [X] [A]<, read from the bottom up: A is current.\n"
       "   C is the callee's context, P the device's primary context.\n");
 
-  cuguest::SetIncidentHandler(&TakeReport);
-  Scenes scenes(driver, device, misbehave, &*contexts);
+  const cuguest::IncidentListener listener(&TakeReport);
+  Scenes scenes(driver, device, misbehave, &contexts);
   for (const Row& row : kRows) scenes.Show(row);
   scenes.ShowReassert();
   scenes.ShowTally();
-  cuguest::SetIncidentHandler(nullptr);
   return absl::OkStatus();
 }
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The effect "choir": adds a song, which stays on the device from init to shutdown.
 
@@ -8,6 +8,7 @@
 #include "cuguest/kernel.h"
 #include "cuguest/launch.h"
 #include "cuguest/module.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
 #include "examples/guest/plugin_attach/member.h"
 #include "kernels/vector_add.h"
@@ -24,31 +25,32 @@ using cuguest::Stream;
 class Choir {
  public:
   [[nodiscard]] static absl::StatusOr<Choir> Prepare(const ContextRef& home) {
-    const absl::StatusOr<Module> module = Module::Load(
-        {cuguest_kernels::vector_add_ptx, cuguest_kernels::vector_add_ptx_size}, "vector_add");
-    if (!module.ok()) return module.status();
-    absl::StatusOr<Kernel> add = module->GetKernel("vector_add");
-    if (!add.ok()) return add.status();
+    CUGUEST_ASSIGN_OR_RETURN(
+        const Module module,
+        Module::Load({cuguest_kernels::vector_add_ptx, cuguest_kernels::vector_add_ptx_size},
+                     "vector_add"));
+    absl::StatusOr<Kernel> add = module.GetKernel("vector_add");
+    CUGUEST_RETURN_IF_ERROR(add);
     absl::StatusOr<Stream> stream = Stream::Create(home);
-    if (!stream.ok()) return stream.status();
+    CUGUEST_RETURN_IF_ERROR(stream);
     Signal song;
     for (int i = 0; i < kLength; ++i) song.push_back(static_cast<float>(3 * i));
     absl::StatusOr<DeviceBuffer<float>> on_device = DeviceBuffer<float>::CopyOf(home, song);
-    if (!on_device.ok()) return on_device.status();
+    CUGUEST_RETURN_IF_ERROR(on_device);
     return Choir(*std::move(add), *std::move(stream), *std::move(on_device));
   }
 
   [[nodiscard]] absl::StatusOr<Signal> Apply(const Signal& in) {
     if (in.size() > kLength)
       return absl::OutOfRangeError("the signal is longer than the choir's song");
-    absl::StatusOr<DeviceBuffer<float>> voices = DeviceBuffer<float>::CopyOf(stream_.context(), in);
-    if (!voices.ok()) return voices.status();
+    CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<float> voices,
+                             DeviceBuffer<float>::CopyOf(stream_.context(), in));
     absl::Status status = cuguest::LaunchForElements(
-        add_, in.size(), stream_.ref(), static_cast<unsigned>(in.size()), DevicePtr(voices->view()),
-        DevicePtr(song_.view()), DevicePtr(voices->view()));
+        add_, in.size(), stream_.ref(), static_cast<unsigned>(in.size()), DevicePtr(voices.view()),
+        DevicePtr(song_.view()), DevicePtr(voices.view()));
     if (status.ok()) status = stream_.ref().Synchronize();
     if (!status.ok()) return status;
-    return cuguest::Download(voices->view());
+    return cuguest::Download(voices.view());
   }
 
  private:

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The effect "echo": adds the signal of 100 samples before, half as loud.
 
@@ -9,6 +9,7 @@
 #include "cuguest/kernel.h"
 #include "cuguest/launch.h"
 #include "cuguest/module.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
 #include "examples/guest/plugin_attach/member.h"
 #include "kernels/saxpy.h"
@@ -26,31 +27,30 @@ using cuguest::Stream;
 class Echo {
  public:
   [[nodiscard]] static absl::StatusOr<Echo> Prepare(const ContextRef& home) {
-    const absl::StatusOr<Module> module =
-        Module::Load({cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy");
-    if (!module.ok()) return module.status();
-    absl::StatusOr<Kernel> saxpy = module->GetKernel("saxpy");
-    if (!saxpy.ok()) return saxpy.status();
+    CUGUEST_ASSIGN_OR_RETURN(
+        const Module module,
+        Module::Load({cuguest_kernels::saxpy_fatbin, cuguest_kernels::saxpy_fatbin_size}, "saxpy"));
+    absl::StatusOr<Kernel> saxpy = module.GetKernel("saxpy");
+    CUGUEST_RETURN_IF_ERROR(saxpy);
     absl::StatusOr<Stream> stream = Stream::Create(home);
-    if (!stream.ok()) return stream.status();
+    CUGUEST_RETURN_IF_ERROR(stream);
     return Echo(*std::move(saxpy), *std::move(stream));
   }
 
   [[nodiscard]] absl::StatusOr<Signal> Apply(const Signal& in) const {
     if (in.size() <= kDelay) return in;
-    absl::StatusOr<DeviceBuffer<float>> dry = DeviceBuffer<float>::CopyOf(stream_.context(), in);
-    if (!dry.ok()) return dry.status();
-    absl::StatusOr<DeviceBuffer<float>> wet = DeviceBuffer<float>::CopyOf(stream_.context(), in);
-    if (!wet.ok()) return wet.status();
+    CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<float> dry,
+                             DeviceBuffer<float>::CopyOf(stream_.context(), in));
+    CUGUEST_ASSIGN_OR_RETURN(DeviceBuffer<float> wet,
+                             DeviceBuffer<float>::CopyOf(stream_.context(), in));
     const std::size_t count = in.size() - kDelay;
-    const absl::StatusOr<DeviceView<float>> delayed = wet->view().Subview(kDelay, count);
-    if (!delayed.ok()) return delayed.status();
+    CUGUEST_ASSIGN_OR_RETURN(const DeviceView<float> delayed, wet.view().Subview(kDelay, count));
     absl::Status status =
         cuguest::LaunchForElements(saxpy_, count, stream_.ref(), static_cast<unsigned>(count), 0.5F,
-                                   DevicePtr(dry->view()), DevicePtr(*delayed));
+                                   DevicePtr(dry.view()), DevicePtr(delayed));
     if (status.ok()) status = stream_.ref().Synchronize();
     if (!status.ok()) return status;
-    return cuguest::Download(wet->view());
+    return cuguest::Download(wet.view());
   }
 
  private:

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How do plugins that know nothing of each other share one context, and which one destroys it?
 //
@@ -35,7 +35,7 @@
 #include "cuguest/context_ref.h"
 #include "cuguest/device.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
+#include "cuguest/status.h"
 #include "cuguest/testing/stack_probe.h"
 #include "examples/guest/plugin_attach/plugin.h"
 #include "examples/support/check.h"
@@ -260,10 +260,9 @@ void ShowWhichStays() {
 
 absl::Status ContextOfTheHosts(const Driver& driver, Device device, const Cast& cast) {
   PrintScene("The host created S: the last holder does not destroy it");
-  absl::StatusOr<HostContext> context = HostContext::Create(driver, device);
-  if (!context.ok()) return context.status();
+  CUGUEST_ASSIGN_OR_RETURN(HostContext context, HostContext::Create(driver, device));
   Rack rack(device, cast);
-  rack.Offer(context->get());
+  rack.Offer(context.get());
   rack.Show("cuCtxCreate by the host", true);
   rack.Init("echo");
   rack.Init("choir");
@@ -274,8 +273,8 @@ absl::Status ContextOfTheHosts(const Driver& driver, Device device, const Cast& 
   PrintScene("The host destroys S while a plugin is attached to it");
   rack.Init("choir");
   rack.ProcessWithAll();
-  CHECK(driver.CtxDestroy(context->get()) == CUDA_SUCCESS);
-  context->Leak();
+  CHECK(driver.CtxDestroy(context.get()) == CUDA_SUCCESS);
+  context.Leak();
   rack.Show("cuCtxDestroy by the host", false);
   rack.ProcessFails("choir");
   rack.ShutdownFails("choir");
@@ -283,14 +282,12 @@ absl::Status ContextOfTheHosts(const Driver& driver, Device device, const Cast& 
 }
 
 absl::Status Demonstrate(const Driver& driver, Device device) {
-  const absl::StatusOr<HostContext> x = HostContext::Create(driver, device);
-  if (!x.ok()) return x.status();
-  const absl::StatusOr<HostContext> a = HostContext::Create(driver, device);
-  if (!a.ok()) return a.status();
+  CUGUEST_ASSIGN_OR_RETURN(const HostContext x, HostContext::Create(driver, device));
+  CUGUEST_ASSIGN_OR_RETURN(const HostContext a, HostContext::Create(driver, device));
   Cast cast;
-  cast.Name("X", x->get());
-  cast.Name("A", a->get());
-  const HostStack stack(driver, {x->get(), a->get()});
+  cast.Name("X", x.get());
+  cast.Name("A", a.get());
+  const HostStack stack(driver, {x.get(), a.get()});
 
   InAndOut(device, cast, "echo", "echo");
   ShowWhichStays();

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How an effect shares a context with others: all of cuguest that a plugin needs. Each plugin
 // compiles this with a copy of cuguest of its own.
@@ -24,8 +24,8 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/device.h"
-#include "cuguest/error.h"
 #include "cuguest/shared_context.h"
+#include "cuguest/status.h"
 #include "examples/guest/plugin_attach/plugin.h"
 
 namespace plugin {
@@ -43,17 +43,17 @@ class Member {
                                                                     CUcontext* context) {
     absl::StatusOr<SharedContext> shared =
         *context == nullptr ? SharedContext::Create(device) : SharedContext::Attach(*context);
-    if (!shared.ok()) return shared.status();
+    CUGUEST_RETURN_IF_ERROR(shared);
 
     absl::StatusOr<Work> work = Work::Prepare(shared->incarnation());
-    if (!work.ok()) return work.status();
+    CUGUEST_RETURN_IF_ERROR(work);
     *context = shared->get();
     return std::unique_ptr<Member>(new Member(*std::move(shared), *std::move(work)));
   }
 
   [[nodiscard]] absl::StatusOr<Signal> Process(const Signal& in) {
     const ContextGuard guard(shared_.incarnation());
-    if (!guard.ok()) return cuguest::ToStatus(guard);  // the context was destroyed, for example
+    CUGUEST_RETURN_IF_ERROR(guard);  // the context was destroyed, for example
     return work_->Apply(in);
   }
 

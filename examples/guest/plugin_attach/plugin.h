@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The interface between the host and its plugins: plain C, without cuguest. A plugin is a sound
 // effect that works on the GPU.

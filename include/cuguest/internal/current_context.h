@@ -1,10 +1,10 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // internal/current_context.h                                            tier: 2
 // -----------------------------------------------------------------------------
 //
-// Not for embedders. What is current, and on which device, in one driver call: its id says both
+// Not for embedders. What is current, and on which device, in two driver calls: its id says both
 // where this thread has seen it before.
 
 #ifndef CUGUEST_INTERNAL_CURRENT_CONTEXT_H_
@@ -19,11 +19,14 @@
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
-// What the driver says when asked for the id of the calling thread's current context. Good until
-// something changes what is current; not kept.
+// What the calling thread has current, and its id. Good until something changes what is current;
+// not kept. The id is not asked for where nothing is: that call would fail.
 struct CurrentContext {
-  // Costs one driver call. The driver need not be resolved: `code` is kNotResolved then.
-  CUGUEST_HIDE CurrentContext() noexcept : code(GetId(nullptr, &id)) {}
+  // Costs two driver calls, or one where nothing is current. The driver need not be resolved:
+  // `code` is kNotResolved then.
+  CUGUEST_HIDE CurrentContext() noexcept : code(GetCurrent(&context)) {
+    if (code == CUDA_SUCCESS && context != nullptr) code = GetId(context, &id);
+  }
 
   // Whether it is the one that this thread saw last, and alive. Never below CUDA 12.0, where every
   // id is 0.
@@ -34,10 +37,9 @@ struct CurrentContext {
     return IsSeen() && t_this_thread.seen.device == device;
   }
   // Needs IsSeen().
-  [[nodiscard]] CUGUEST_HIDE Incarnation Seen() const noexcept {
-    return {t_this_thread.seen.context, id};
-  }
+  [[nodiscard]] CUGUEST_HIDE Incarnation Seen() const noexcept { return {context, id}; }
 
+  CUcontext context = nullptr;
   unsigned long long id = 0;
   CUresult code;
 };

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // internal/incarnation.h                                                tier: 2
@@ -57,7 +57,7 @@ CUGUEST_HIDE inline CUresult CheckIncarnation(const Incarnation& incarnation) no
 }
 
 // Pushes it if it is alive. An unknown one is not checked: the guard of a raw handle promises
-// three driver calls, and its caller promises that the context is alive.
+// four driver calls, and its caller promises that the context is alive.
 CUGUEST_HIDE inline CUresult EnterIncarnation(const Incarnation& incarnation) noexcept {
   const CUresult code = incarnation.IsKnown() ? CheckIncarnation(incarnation) : CUDA_SUCCESS;
   return code == CUDA_SUCCESS ? Push(incarnation.context) : code;

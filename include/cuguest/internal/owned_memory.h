@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // internal/owned_memory.h                                               tier: 3
@@ -21,6 +21,7 @@
 #include "cuguest/context_ref.h"
 #include "cuguest/export.h"
 #include "cuguest/internal/memory_range.h"
+#include "cuguest/internal/stream_use.h"
 #include "cuguest/stream.h"
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
@@ -47,11 +48,13 @@ class CUGUEST_API OwnedMemory {
   CUGUEST_HIDE OwnedMemory(OwnedMemory&& other) noexcept
       : range_(std::exchange(other.range_, MemoryRange())),
         stream_(std::exchange(other.stream_, StreamRef())),
+        use_(std::move(other.use_)),
         thread_(other.thread_),
         is_host_(other.is_host_) {}
   CUGUEST_HIDE OwnedMemory& operator=(OwnedMemory other) noexcept {
     std::swap(range_, other.range_);
     std::swap(stream_, other.stream_);
+    std::swap(use_, other.use_);
     std::swap(thread_, other.thread_);
     std::swap(is_host_, other.is_host_);
     return *this;
@@ -62,7 +65,10 @@ class CUGUEST_API OwnedMemory {
 
   absl::Status Free();
   absl::Status FreeIn(const StreamRef& stream);
-  CUGUEST_HIDE MemoryRange Leak() noexcept { return std::exchange(range_, MemoryRange()); }
+  CUGUEST_HIDE MemoryRange Leak() noexcept {
+    use_ = StreamUse();
+    return std::exchange(range_, MemoryRange());
+  }
 
  private:
   // What came of freeing, without a text: a destructor must not need memory.
@@ -77,12 +83,14 @@ class CUGUEST_API OwnedMemory {
   [[nodiscard]] bool IsOrdered() const noexcept;
   [[nodiscard]] bool IsOfAnotherThread() const noexcept;
   Outcome TryFreeIn(const StreamRef& stream) noexcept;
+  Outcome TryFreeInOrder() noexcept;
   Outcome TryFreeAtOnce() noexcept;
   Outcome Settle(CUresult code, const char* reason = "") noexcept;
   Outcome SettleGone() noexcept;
 
   MemoryRange range_;
   StreamRef stream_;     // in whose order it is freed; empty: in none
+  StreamUse use_;        // of that
   unsigned thread_ = 0;  // whose per-thread stream it is, if it is one
   bool is_host_ = false;
 };

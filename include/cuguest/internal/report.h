@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // internal/report.h                                                     tier: 2
@@ -16,7 +16,7 @@
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
-// Counts it and hands it to the handler, without contexts.
+// Counts it and hands it to the listeners, without contexts.
 CUGUEST_API void ReportIncident(IncidentKind kind, Repair repair, CUresult result, const char* file,
                                 int line) noexcept;
 

@@ -1,10 +1,10 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
-// internal/this_thread.h                                                tier: 1
+// internal/this_thread.h                                                tier: 2
 // -----------------------------------------------------------------------------
 //
-// Not for embedders. Which thread this is, and which guards are inside on it.
+// Not for embedders. Which thread this is, and the records of the scopes that are open on it.
 
 #ifndef CUGUEST_INTERNAL_THIS_THREAD_H_
 #define CUGUEST_INTERNAL_THIS_THREAD_H_
@@ -12,78 +12,127 @@
 #include <cuda.h>
 
 #include "cuguest/export.h"
-#include "cuguest/location.h"
+#include "cuguest/internal/incarnation.h"
 #ifdef CUGUEST_SCHEDULED_THREADS
 #include "cuguest/internal/concurrency.h"
 #endif
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
-struct Incarnation;
-struct StackGuard;
-
-// Base of HostScope: the guards that it has taken out and will enter again, outermost first.
-struct HostView {
-  Location where;
-  HostView* outer;
-  StackGuard* suspended;
-  unsigned long long thread;
-  void (*resume_all)(HostView*);  // nullptr if it took none out
-};
-
-// Base of ContextGuard and ContextScope, one of which is in every guard that changes the stack: a
-// place on the list of those that are inside on one thread, the innermost first.
+// Note [Records]
+// ~~~~~~~~~~~~~~
+// The nesting of a thread's scopes is a stack of records: values that say what each scope entered
+// and what is to be restored. A scope object (scope.h) holds the place and the serial number of its
+// record; a record holds the address of no scope. So a scope may be moved, end in any order, or be
+// leaked, and its record stays right.
 //
-// The list and the numbers of threads are of one copy of cuguest. What a template of somebody
-// else's instantiates (std::optional<ContextGuard>, std::vector<ContextScope>) may be shared by two
-// embedders, so that a guard that one copy entered is ended by another: that one hands it back by
-// `type`.
-struct StackGuard {
-  // One in every copy.
-  struct Type {
-    CUresult (*restore)(StackGuard*);
-    CUresult (*suspend)(StackGuard*);
-    void (*resume)(StackGuard*);
-    // The same if nothing lies above what the guard left on the stack. If something does,
-    // nothing is changed or reported.
-    bool (*suspend_if_on_top)(StackGuard*);
-    // Of the guards that are inside on this thread, down to `wanted` at least (nullptr: none).
-    CUresult (*suspend_all)(HostView*, const StackGuard* wanted);
-    void (*forget_list_of)(unsigned long long thread);
-    CUresult (*reassert)(StackGuard*);
-    CUresult (*move_to)(StackGuard*, const Incarnation&, Location);
-    // Ends those that are inside `guard`, the innermost first.
-    void (*end_inside)(StackGuard* guard);
-    // Puts `to` in the place of `from`. False, and reported, on another thread than its own.
-    bool (*replace)(StackGuard* from, StackGuard* to);
+//   state    the scope ...                                        on the driver's stack
+//   kEntering is about to be open                                not yet
+//   kLive    is open                                              yes
+//   kEnded   has ended while another one was open above it; is    yes
+//            closed when those have ended
+//   kOut     was taken out by a HostScope, which enters it again  no
+//   kGone    could not be entered again; `result` says why        no
+//   kFree    is closed; others are above its place                no
+//
+// One copy of cuguest sees its own records only. Each thread has room for kRoom records; deeper
+// ones are in memory of the C library, kRoom at a time, which goes back when it is not used any
+// more; that of a thread that ends with scopes so deep is lost.
+struct Record {
+  enum class Kind : unsigned char {
+    kElided,       // the context was current already
+    kPushed,       // it was pushed on `caller`
+    kExact,        // the whole stack is known; or was taken off, if `ours` is none
+    kHost,         // a HostScope
+    kCaptureMode,  // the thread's capture mode; not on the context stack
+  };
+  enum class State : unsigned char { kLive, kEntering, kEnded, kOut, kGone, kFree };
+
+  enum class Owner : unsigned char {
+    kScope,       // knows all that the record says
+    kStaleScope,  // does not: it was out meanwhile
+    kNobody,      // of cuguest_push()
   };
 
-  StackGuard* outer;          // of a HostView's: the next one further in
-  unsigned long long thread;  // the number of the thread that it is bound to
-  const Type* type;
+  // Both of these take one load or store, where members would take one each.
+  CUGUEST_HIDE void SetLive(Kind now, bool pushes_always) noexcept {
+    const unsigned all = static_cast<unsigned>(now) | static_cast<unsigned>(pushes_always) << 16;
+    __builtin_memcpy(&kind, &all, sizeof(all));
+  }
+  // Whether it is live and kElided or kPushed, and its scope knows all that it says.
+  [[nodiscard]] CUGUEST_HIDE bool IsAsEntered() const noexcept {
+    unsigned all;
+    __builtin_memcpy(&all, &kind, sizeof(all));
+    return (all & 0xFF00FFFEU) == 0;
+  }
+  // What was current when it entered.
+  [[nodiscard]] CUGUEST_HIDE CUcontext Caller() const noexcept {
+    return kind == Kind::kElided ? ours.context : caller;
+  }
+
+  unsigned long long serial;  // no other record of this copy ever has it
+  Incarnation ours;           // unknown if entered by a handle
+  CUcontext caller;           // not set of kElided
+  const char* file;
+  Incarnation* entries;  // kExact: what was on the stack, bottom first; from std::malloc
+  int line;
+  // These four are the word of SetLive().
+  Kind kind;
+  State state;  // kLive is 0
+  bool always_pushes;
+  Owner owner;
+  // kOut: the place of the HostScope; kExact: how many entries; kCaptureMode: both modes.
+  unsigned extra;
+  CUresult result;  // kOut, kGone: why it cannot be entered again
 };
+
+struct DeepRecords;  // of records.cc
 
 constexpr CUdevice kDeviceNotAsked = -1;
 
 // A context that was seen current. The driver gives its id to no other context, and a context
 // stays on its device, so where the id is the current one's again the rest is known, too.
 struct SeenContext {
+  CUGUEST_HIDE static constexpr long long kNoDeviceYet = 1LL << 32;
+
   unsigned long long id;  // 0: none was seen
-  CUcontext context;
-  CUdevice device;  // or kDeviceNotAsked
+  long long device;       // or kNoDeviceYet, which is no int that a caller may take for a device
 };
+
+// How many scopes were ended on another thread than their own and are not closed yet, by all
+// threads.
+CUGUEST_API extern unsigned g_ended_elsewhere;
 
 // Zero when a thread begins; has no destructor, so that it is good for as long as the thread.
 struct ThisThread {
+  CUGUEST_HIDE static constexpr unsigned kRoom = 16;
+  // A record counts its serial up from one use to the next, from a multiple of this on that no
+  // other record has.
+  CUGUEST_HIDE static constexpr unsigned long long kSerialsAtOnce = 1ULL << 20;
+
+  // Whether a record can be added without more ado: there is room and a serial for it, and no
+  // record waits to be closed first.
+  [[nodiscard]] CUGUEST_HIDE bool HasRoom() const noexcept {
+    return depth < kRoom && records[depth].serial % kSerialsAtOnce != 0 &&
+           (depth == 0 || !HasMail());
+  }
+  [[nodiscard]] CUGUEST_HIDE static bool HasMail() noexcept {
+    return __atomic_load_n(&g_ended_elsewhere, __ATOMIC_RELAXED) != 0;
+  }
+
+  // The serial of the last record if that is in `records` and IsAsEntered(), so that the end of its
+  // scope need look no further; or 0.
+  unsigned long long top;
+  unsigned depth;          // records that are in use, kFree ones among them
+  unsigned room;           // of `deep` and what is below it
+  unsigned capture_modes;  // of them kCaptureMode
   // Neither a pthread_t nor the address of a thread_local will do: both are used again as
   // soon as a thread has ended. 0 until it is asked for.
   unsigned long long number;
-  StackGuard* innermost;
-  HostView* host_view;  // the innermost
-  // Whether the last guard by ContextRef found its context current: a guess at what the next one
-  // will find, which decides what it asks first.
-  bool expects_current;
-  SeenContext seen;  // the last one; see current_context.h
+  int kernel_thread;  // gettid(); 0 until a scope begins
+  SeenContext seen;   // the last one; see current_context.h
+  DeepRecords* deep;  // the last of those that are deeper than kRoom
+  Record records[kRoom];
 };
 #ifdef CUGUEST_SCHEDULED_THREADS
 extern CUGUEST_THREAD_LOCAL(ThisThread) t_this_thread;
@@ -112,14 +161,6 @@ class BoundThread {
   unsigned long long number_;
   bool (*is_this_)(unsigned long long);
 };
-
-// Whether a guard that failed to enter says so at its end if nobody asked it before: not where
-// the file that constructs it is compiled with NDEBUG.
-#ifdef NDEBUG
-constexpr bool kReportsUnasked = false;
-#else
-constexpr bool kReportsUnasked = true;
-#endif
 
 CUGUEST_END_INTERNAL_NAMESPACE
 

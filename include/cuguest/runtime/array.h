@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // runtime/array.h                                                       tier: 4
@@ -15,17 +15,7 @@
 ///   descriptor.Format = format->format;           // CU_AD_FORMAT_FLOAT
 ///   descriptor.NumChannels = format->channels;    // 4
 ///
-/// Note [Whose an array is]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~
-/// An array lives in the context that was current when it was made, until it is destroyed (by
-/// cudaFreeArray or cuArrayDestroy, once, whichever made it) or that context ends. Which context
-/// that is cannot be asked of the driver. A level of a mipmapped array (cudaGetMipmappedArrayLevel,
-/// cuMipmappedArrayGetLevel) is the mipmapped array's own: it is not destroyed, and is freed with
-/// it. No conversion transfers ownership.
-///
-/// Destroy a mipmapped array before its context: a context that is destroyed or reset around a
-/// living one corrupts the heap of the process (driver 580.159.04).
-/// Source: cudasim/test/array_facts_test.cc.
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_RUNTIME_ARRAY_H_
 #define CUGUEST_RUNTIME_ARRAY_H_

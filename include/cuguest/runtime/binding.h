@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // runtime/binding.h                                                     tier: 4
@@ -15,6 +15,8 @@
 ///   CUGUEST_BEGIN_RUNTIME_NAMESPACE
 ///   inline int RuntimeVersion() { ... }   // cuguest::runtime::RuntimeVersion()
 ///   CUGUEST_END_RUNTIME_NAMESPACE
+///
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_RUNTIME_BINDING_H_
 #define CUGUEST_RUNTIME_BINDING_H_
@@ -27,26 +29,6 @@
 #error "The headers under cuguest/runtime/ need the CUDA runtime headers of CUDA 12.0 or newer."
 #endif
 
-/// Note [Bound to one runtime]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~
-/// An inline function that calls the runtime means something else in every file that
-/// includes it, in two ways:
-///
-///   - One process may hold several copies of the runtime, each with its own last error
-///     and its own idea of the device: a shared libcudart beside any number of static ones.
-///     The dynamic linker makes equal inline functions of two shared objects one, which
-///     would send one object's calls to the other's runtime. So the whole namespace is
-///     hidden, whatever -fvisibility is; that holds for gcc's unique symbols too.
-///   - CUDA_API_PER_THREAD_DEFAULT_STREAM chooses other functions, and what stream 0 is,
-///     file by file. The linker makes equal inline functions of two files one. So an inline
-///     namespace that no user has to name tells them apart.
-///
-/// What follows for the embedder: a type of this namespace cannot be part of an interface
-/// between shared objects. gcc warns (-Wattributes, "greater visibility than the type of its
-/// field") of a class outside a header that has one as a member and is visible itself: put
-/// that class in an unnamed namespace, or compile with -fvisibility=hidden.
-///
-/// Source: test/headers/binding_test.py.
 #if defined(CUDA_API_PER_THREAD_DEFAULT_STREAM) || defined(__CUDA_API_PER_THREAD_DEFAULT_STREAM)
 #define CUGUEST_RUNTIME_DEFAULT_STREAM per_thread_stream
 #else

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // runtime/callee_scope.h                                                tier: 4
@@ -17,8 +17,10 @@
 ///
 /// What it cannot put back: the device that cudaGetDevice names while *no* context is current.
 /// It is what the thread last gave to cudaSetDevice, setting it creates a primary context, and
-/// it decides nothing (runtime/context.h, Note [What cudaGetDevice says]). Nor what the callee
+/// it decides nothing (Note [What cudaGetDevice says]). Nor what the callee
 /// did to contexts themselves: a primary context that it created stays.
+///
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_RUNTIME_CALLEE_SCOPE_H_
 #define CUGUEST_RUNTIME_CALLEE_SCOPE_H_

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // runtime/context.h                                                     tier: 4
@@ -15,13 +15,7 @@
 /// From driver to runtime there is nothing to convert: make the context current
 /// (ContextGuard), and the runtime works in it.
 ///
-/// Note [What cudaGetDevice says]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-/// With a context current, its device. With none, the device that this thread last gave to
-/// cudaSetDevice (0 if it never did): but the next call that needs a context makes the primary
-/// context of device *0* current all the same. So after cudaSetDevice(1) and a pop,
-/// cudaGetDevice answers 1 and cudaMalloc allocates on device 0. Nothing here asks it.
-/// Source: test/runtime/context_test.cc.
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_RUNTIME_CONTEXT_H_
 #define CUGUEST_RUNTIME_CONTEXT_H_
@@ -35,9 +29,10 @@
 #include "cuguest/context_ref.h"
 #include "cuguest/device.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
+#include "cuguest/internal/primary.h"
 #include "cuguest/primary_context.h"
 #include "cuguest/runtime/binding.h"
+#include "cuguest/status.h"
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
@@ -89,25 +84,18 @@ struct RuntimeContext {
   }
 
   /// Stack, last error: not touched. No context is created.
-  /// Count:   where a context is current on a device whose primary is active, one reference to that
-  ///          is taken and released: the driver tells a primary context's handle to nobody else.
+  /// Count:   where the current context was not created by SharedContext::Create, and this copy of
+  ///          cuguest never had a reference to the primary of its device, an active one is retained
+  ///          and released, once: the driver tells a primary context's handle to nobody else. If
+  ///          the last holder lets go at that very moment, the driver creates the context, and the
+  ///          release destroys it.
   /// Errors:  those of Driver::GetInitialized().
-  /// Cost:    3 driver calls with nothing current; 4 with a context, and 7 if the primary of its
-  ///          device is active. Those about the primary take the driver's lock: not for hot paths.
+  /// Cost:    3 driver calls with nothing current; 3 or 4 with a context, that once 5, or 7 if the
+  ///          primary is active. Those about the primary take the driver's lock: not for hot paths.
   [[nodiscard]] CUGUEST_HIDE static absl::StatusOr<RuntimeContext> Query();
 };
 
 namespace impl {
-
-// Of `context`, current on `device`.
-CUGUEST_HIDE inline absl::StatusOr<bool> IsPrimary(const ContextRef& context, Device device) {
-  const absl::StatusOr<PrimaryContext::State> state = PrimaryContext::Query(device);
-  if (!state.ok()) return state.status();
-  if (!state->active) return false;
-  const absl::StatusOr<PrimaryContext> primary = PrimaryContext::Retain(device);
-  if (!primary.ok()) return primary.status();
-  return primary->incarnation() == context;
-}
 
 CUGUEST_HIDE inline absl::StatusOr<RuntimeContext> WithNothingCurrent() {
   const absl::StatusOr<Device> first = Device::At(Ordinal{0});
@@ -134,9 +122,10 @@ inline absl::StatusOr<RuntimeContext> RuntimeContext::Query() {
     return RuntimeContext{Kind::kDestroyed, ContextRef(), *device};
   }
   if (!context.ok()) return ToStatus(context);
-  const absl::StatusOr<bool> primary = impl::IsPrimary(context, *device);
-  if (!primary.ok()) return primary.status();
-  return RuntimeContext{*primary ? Kind::kPrimary : Kind::kUser, context, *device};
+  bool is_primary = false;
+  const CUresult asked = internal::AskIfPrimary(context, &is_primary);
+  if (asked != CUDA_SUCCESS) return ToStatus(asked, "ask whether the current context is primary");
+  return RuntimeContext{is_primary ? Kind::kPrimary : Kind::kUser, context, *device};
 }
 
 CUGUEST_END_RUNTIME_NAMESPACE

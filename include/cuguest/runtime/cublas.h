@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // runtime/cublas.h                                                      tier: 4
@@ -16,45 +16,7 @@
 /// It calls no CUDA runtime of the program's (cuBLAS has one of its own inside), and cuBLAS by a
 /// table of functions, so that the program may link it or load it at run time.
 ///
-/// Note [Where a handle may be used]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-/// A handle's memory lives in the context that was current when it was made, its work runs in the
-/// context of its stream, and cuBLAS checks neither:
-///
-///   what is current at a call           | what happens
-///   ------------------------------------+----------------------------------------------------
-///   another context of the device       | on a created stream: nothing bad; on stream 0, which is
-///                                       | then the other context's: CUBLAS_STATUS_EXECUTION_FAILED
-///   a context of another device         | success, and every context of the process is lost
-///   nothing                             | success, and the primary context is created, and left
-///                                       | on the caller's stack
-///   the context is over                 | a crash, or every context of the process is lost; also
-///                                       | cublasDestroy crashes
-///
-/// A scope rules these out as long as the handle is used inside of it, on its thread, and memory
-/// is of its device: see CublasScope::CheckOperand.
-/// Source: cuBLAS documentation, 2.1.2 "cuBLAS Context"; cudasim/test/cublas_facts_test.cc;
-///         another device's: two H200, driver 580.159.04, by hand, since it ends the process.
-///
-/// Note [Handles and captures]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~
-/// In mode GLOBAL a capture is invalidated by a plain cublasCreate on any thread, and also by a
-/// handle's first cublasSgemm on another stream, which allocates and says nothing. A scope puts its
-/// thread into capture mode RELAXED until it ends, as a CaptureModeGuard does; so neither
-/// invalidates any capture, in its own stream or in another, and a handle may be made at any time.
-/// What is left:
-///
-/// - cublasDestroy waits for its context, which ends every capture in it, in every mode. It is
-///   called where a pool is dropped: Forget(), and the destructor of CublasHandles. Where a
-///   blocking stream captures, the handles are given up instead, to be freed with their context;
-///   captures of other streams cannot be seen from here. So forget no context while anything
-///   captures in it.
-/// - A captured call that was given no workspace may allocate and free it in the graph, by memory
-///   nodes, and such a graph can be instantiated only once. Given one, it keeps its address: that
-///   must live as long as the graph. The handle need not.
-/// - With scalars in host memory (the default pointer mode) the graph keeps their values. A result
-///   in host memory (cublasSdot and others) waits for the stream, and ends the capture.
-/// Source: cuBLAS documentation, "CUDA Graphs Support"; cudasim/test/cublas_facts_test.cc.
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_RUNTIME_CUBLAS_H_
 #define CUGUEST_RUNTIME_CUBLAS_H_
@@ -101,7 +63,7 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 /// linked or loaded. A code that is newer than cuguest has its number.
 ///
 /// Where a sticky error has already been seen in the current context, the status is that:
-/// kDataLoss, with CodeOf() of error.h, whatever cuBLAS said.
+/// kDataLoss, with CodeOf() of status.h, whatever cuBLAS said.
 ///
 /// Threads: any. Stack, last error: not touched. No handle is needed.
 /// Cost:    one comparison on success; on failure one driver call, contention-free.
@@ -178,7 +140,7 @@ class CublasHandles : public LibraryHandles<CublasLibrary> {
   ///         kResourceExhausted                 no device memory, or no host memory
   ///         those of ToStatus(cublasStatus_t)
   ///         The handles that were made before the failure stay.
-  /// Cost:   that of the handles, and five driver calls if the context is current, else six.
+  /// Cost:   that of the handles, and five driver calls if the context is current, else seven.
   using LibraryHandles::Prepare;
 };
 
@@ -197,23 +159,24 @@ class CublasHandles : public LibraryHandles<CublasLibrary> {
 /// Threads: bound to the constructing thread; destroy it there, in reverse order of construction.
 ///          As many on one thread as there are uses for, each with another handle.
 /// Errors:  test ok(); nothing is disturbed and nothing borrowed when it is false. status() is
-///            kInvalidArgument     an empty StreamRef; a workspace of another device, or one that
-///                                 is not aligned to 256 bytes
-///            kFailedPrecondition  the context was destroyed or reset; a forked child; stream 0,
-///                                 while a blocking stream of its context captures: any work on it
-///                                 would end the capture
+///            kInvalidArgument     an empty StreamRef; CU_STREAM_PER_THREAD of a green context; a
+///                                 workspace of another device, or one that is not aligned to 256
+///                                 bytes
+///            kFailedPrecondition  the context was destroyed or reset, or that of the workspace's
+///                                 memory; a forked child; stream 0, while a blocking stream of
+///                                 its context captures: any work on it would end the capture
 ///            kPermissionDenied    inside a stream callback
 ///            kCancelled           the process is ending
 ///            kDataLoss            an earlier sticky error
 ///            kResourceExhausted   a handle had to be made, and there was no memory
 ///            and others of ContextGuard, CaptureModeGuard and ToStatus(cublasStatus_t)
 /// Cost:    with an idle handle and the context current, five contention-free driver calls (six
-///          for stream 0), one cublasSetStream and four cublasGet...: 1.6 times a push, a
-///          cublasSetStream and a pop on an H200, and the whole scope 2.2 times; with 16 threads
-///          0.15 times (test/benchmark/library_rows.cc). A push and a pop more if it is not
-///          current. A thread finds the handle that it had last at once. The first scope in a
-///          context, and the first at each depth of concurrency, makes its handle: see
-///          CublasHandles.
+///          for stream 0 and CU_STREAM_PER_THREAD), one cublasSetStream and four cublasGet...: 1.6
+///          times a push, a cublasSetStream and a pop on an H200, and the whole scope 2.2 times;
+///          with 16 threads 0.15 times (test/benchmark/library_rows.cc). A push, a pop and a query
+///          more if it is not current. A thread finds the handle that it had last at once. The
+///          first scope in a context, and the first at each depth of concurrency, makes its handle:
+///          see CublasHandles.
 /// Needs:   what cuBLAS does.
 /// Source:  test/runtime/cublas_test.cc; test/runtime/library_test.cc.
 class [[nodiscard]] CublasScope : public LibraryScope<CublasLibrary> {

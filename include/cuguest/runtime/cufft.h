@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // runtime/cufft.h                                                       tier: 4
@@ -13,31 +13,9 @@
 ///     return runtime::ToStatus(cufftExecC2C(fft.plan(), data, data, CUFFT_FORWARD), "transform");
 ///   }
 ///
-/// Note [Where a handle may be used] of runtime/cublas.h holds for plans.
+/// Note [Where a handle may be used] holds for plans.
 ///
-/// Note [Work areas]
-/// ~~~~~~~~~~~~~~~~~
-/// Many plans need device memory to work in, CufftPlans::WorkBytes() of it. A scope gives the plan
-/// the caller's, or the plan's own, which is allocated when it is first needed and freed with the
-/// plan. The own one is used by one scope after the other, on different streams: at the end of a
-/// scope an event is recorded behind its work, and the next scope lets its stream wait for it. In a
-/// capture the work area must be the caller's: the graph keeps its address, and would share the
-/// plan's own with its next borrower.
-/// Source: cuFFT documentation, cufftSetWorkArea, cufftSetAutoAllocation;
-///         cudasim/test/cufft_facts_test.cc.
-///
-/// Note [Plans and captures]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~
-/// Transforming invalidates no capture. Making a plan does, also in relaxed capture mode: it uses
-/// stream 0, which ends the captures of blocking streams of its context, and for some sizes (such
-/// as 13117) it waits for the context, which ends every capture there. So a scope that finds no
-/// idle plan refuses while its own stream or a blocking one captures; other captures cannot be seen
-/// from here: Prepare() the plans before. Destroying plans, as Forget() and the destructor of
-/// CufftPlans do, waits for the context, too; where a blocking stream captures they are given up. A
-/// captured graph uses the tables of its plan: a context whose graphs still run must not be
-/// forgotten, or all of the process's contexts are lost.
-/// Source: measured on an H100 with cuFFT 12.0; cudasim/test/cufft_facts_test.cc;
-///         test/runtime/cufft_test.cc.
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_RUNTIME_CUFFT_H_
 #define CUGUEST_RUNTIME_CUFFT_H_
@@ -307,7 +285,7 @@ class LibraryHandle<CufftLibrary> {
     // cuFFT works in stream 0 when it makes a plan, and a non-blocking stream does not wait for
     // that: plans used at once, by 16 threads in 4 contexts, were now and then
     // CUDA_ERROR_ILLEGAL_ADDRESS, which loses the process's contexts; after this they never were
-    // (the H100's report in test/hardware/).
+    // (the H100's report in test/hardware/reports/).
     return StreamRef::Borrow(CU_STREAM_LEGACY, context).Synchronize();
   }
 

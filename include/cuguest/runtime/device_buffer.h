@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // runtime/device_buffer.h                                               tier: 4
@@ -26,10 +26,10 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/device_buffer.h"
-#include "cuguest/error.h"
 #include "cuguest/runtime/binding.h"
 #include "cuguest/runtime/error.h"
 #include "cuguest/runtime/last_error_scope.h"
+#include "cuguest/status.h"
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
@@ -87,7 +87,7 @@ template <typename T>
 }
 
 /// DeviceBuffer::Free by cudaFree, which needs the memory's context current: with none it
-/// creates a primary one first.
+/// creates a primary one first. Succeeds if empty, and at the end of the process.
 ///
 /// Errors: kInvalidArgument  memory of a pool, which has no context: free it by Free()
 ///         It is still owned after an error, but for CUDA_ERROR_CONTEXT_IS_DESTROYED.
@@ -101,6 +101,8 @@ CUGUEST_HIDE absl::Status FreeBuffer(DeviceBuffer<T>& buffer) {
   }
   const absl::Status status = impl::CallIn(buffer.context(), "cudaFree", "free a buffer",
                                            [&] { return cudaFree(buffer.data()); });
+  // The process is ending, and the driver takes everything back.
+  if (CodeOf(status) == CUDA_ERROR_DEINITIALIZED) return absl::OkStatus();
   if (status.ok() || CodeOf(status) == CUDA_ERROR_CONTEXT_IS_DESTROYED) {
     static_cast<void>(buffer.Leak());
   }

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // runtime/device_guard.h                                                tier: 4
@@ -45,7 +45,7 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 ///          the device that cudaGetDevice names with *no* context current stays a callee's, see
 ///          runtime/callee_scope.h.
 ///          The last error of the runtime is not touched.
-/// Cost:    where a context of the device is current, 2 driver calls (cuCtxGetId, cuCtxGetCurrent)
+/// Cost:    where a context of the device is current, 3 driver calls (query, cuCtxGetId, query)
 ///          if it is the one that the thread's last DeviceGuard or Acquire function found current,
 ///          otherwise 4; without contention, without a lock or an allocation. Where none is: those
 ///          of AcquireOn, of a ContextGuard and of releasing the reference, which take the driver's

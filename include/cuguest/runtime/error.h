@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // runtime/error.h                                                       tier: 4
@@ -19,45 +19,7 @@
 ///
 /// Threads: any.
 ///
-/// Note [Two APIs, one list of numbers]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-/// Since CUDA 10.1 an error that both APIs have carries one number, whatever its names:
-/// CUDA_ERROR_INVALID_CONTEXT and cudaErrorDeviceUninitialized are 201. No number means
-/// two things. What only one of them has, and what it becomes on the other side:
-///
-///   only the runtime                                     | becomes the driver's
-///   -----------------------------------------------------+------------------------------
-///   InvalidConfiguration 9, InvalidPitchValue 12,        | INVALID_VALUE 1
-///   InvalidHostPointer 16, InvalidDevicePointer 17,      |
-///   InvalidTextureBinding 19, InvalidChannelDescriptor   |
-///   20, InvalidMemcpyDirection 21, AddressOfConstant 22, |
-///   InvalidFilterSetting 26, InvalidNormSetting 27       |
-///   InsufficientDriver 35                                | CALL_REQUIRES_NEWER_DRIVER 36
-///   DuplicateVariableName 43, ...Texture 44, ...Surface  | INVALID_IMAGE 200
-///   45                                                   |
-///   IncompatibleDriverContext 49                         | INVALID_CONTEXT 201
-///   InvalidTexture 18, InvalidSurface 37                 | INVALID_HANDLE 400
-///   MissingConfiguration 52                              | ILLEGAL_STATE 401
-///   InvalidSymbol 13, InvalidDeviceFunction 98           | NOT_FOUND 500
-///   LaunchMaxDepthExceeded 65, SyncDepthExceeded 68,     | LAUNCH_OUT_OF_RESOURCES 701
-///   LaunchPendingCountExceeded 69                        |
-///   VersionTranslation 10, NotYetImplemented 31,         | NOT_SUPPORTED 801
-///   LaunchFileScopedTex 66, ...Surf 67                   |
-///   SoftwareValidityNotEstablished 103                   | SYSTEM_NOT_READY 802
-///   TextureFetchFailed 23, TextureNotBound 24,           | UNKNOWN 999
-///   SynchronizationError 25, MixedDeviceExecution 28,    |
-///   MemoryValueTooLarge 32, PriorLaunchFailure 53 (all   |
-///   of device emulation, gone since CUDA 3.1),           |
-///   StartupFailure 127, ApiFailureBase 10000             |
-///
-///   only the driver                                      | becomes the runtime's
-///   -----------------------------------------------------+------------------------------
-///   CONTEXT_ALREADY_CURRENT 202, KEY_ROTATION 916        | Unknown 999
-///
-/// Every other code goes there and back unchanged, also one that is newer than this
-/// library. Numbers above 10000 are the driver's plus 10000, as the runtime's header says.
-///
-/// Source: test/runtime/error_test.cc asks both APIs for the name of every number.
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_RUNTIME_ERROR_H_
 #define CUGUEST_RUNTIME_ERROR_H_
@@ -69,9 +31,9 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "cuguest/error.h"
 #include "cuguest/internal/runtime_error.h"
 #include "cuguest/runtime/binding.h"
+#include "cuguest/status.h"
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 
@@ -93,7 +55,7 @@ using ::cuguest::ToStatus;
 
 /// ToStatus()
 ///
-/// As the one of error.h, with the runtime's name in the text. The canonical code is that of
+/// As the one of status.h, with the runtime's name in the text. The canonical code is that of
 /// ToDriver(code): equal errors of both APIs are equal in a switch on it.
 ///
 /// Cost: one comparison on success, nothing allocated; text is built on failure only.

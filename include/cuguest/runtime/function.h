@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // runtime/function.h                                                    tier: 4
@@ -13,22 +13,7 @@
 ///
 ///   cudaLaunchKernel(runtime::ToSymbol(driver_kernel), grid, block, arguments, 0, stream);
 ///
-/// Note [Symbol, kernel, function]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-///   what                       | belongs to         | until
-///   ---------------------------+--------------------+--------------------------------------
-///   symbol, const void*        | the program        | its shared object is unloaded
-///   kernel, CUkernel,          | its library; every | its library is unloaded (a symbol's:
-///   cudaKernel_t               | context            | with the shared object); a destroyed
-///                              |                    | or reset context does not unload it
-///   function, CUfunction,      | one context        | that context ends, or the library or
-///   cudaFunction_t             |                    | module it came from is unloaded
-///   library, CUlibrary,        | the process        | cuLibraryUnload or cudaLibraryUnload,
-///   cudaLibrary_t              |                    | once, by who loaded it
-///   module, CUmodule           | one context        | cuModuleUnload or that context ends
-///
-/// Nothing here takes anything over. The runtime has no modules, and the driver no way from a
-/// function back to its kernel or symbol.
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_RUNTIME_FUNCTION_H_
 #define CUGUEST_RUNTIME_FUNCTION_H_
@@ -42,10 +27,10 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/context_ref.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
 #include "cuguest/runtime/binding.h"
 #include "cuguest/runtime/error.h"
 #include "cuguest/runtime/last_error_scope.h"
+#include "cuguest/status.h"
 
 CUGUEST_BEGIN_RUNTIME_NAMESPACE
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // runtime/handle.h                                                      tier: 4
@@ -11,30 +11,7 @@
 ///   cufftSetStream(plan, runtime::ToRuntime(stream.get()));
 ///   absl::StatusOr<StreamRef> stream = StreamRef::Borrow(runtime::ToDriver(cuda_stream));
 ///
-/// Note [What may be done with the other API's handle]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-/// No conversion transfers ownership: the creator still has to destroy the object, and may do so by
-/// either API's call, once.
-///
-///   object       | lives in             | until
-///   -------------+----------------------+------------------------------------------------
-///   stream       | the context current  | destroyed, or that context ends (also by
-///                | when it was made     | cudaDeviceReset): any use then is undefined
-///   event        | the same             | the same; recorded in streams of its own context
-///                |                      | only, waited for by streams of any
-///   graph, node, | no context           | destroyed (a node: with its graph)
-///   user object  |                      |
-///   executable   | the context it was   | destroyed, or that context ends
-///   graph        | instantiated in      |
-///   memory pool  | a device             | destroyed, with its memory freed; a device's
-///                |                      | default pool never ends
-///
-/// With another context current, both APIs take a stream, event, graph or pool all the same;
-/// only recording an event in a stream of another context is refused. With *nothing* current
-/// most calls of the runtime make the primary context of device 0 current and leave it so: work
-/// inside a ContextGuard, or a CalleeScope (runtime/callee_scope.h).
-/// Source: test/runtime/conversion_test.cc, every object in every direction and context;
-///         cudasim/test/runtime_stream_facts_test.cc, with another or nothing current.
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_RUNTIME_HANDLE_H_
 #define CUGUEST_RUNTIME_HANDLE_H_

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // runtime/library.h                                                     tier: 4
@@ -7,6 +7,8 @@
 /// What runtime/cublas.h, cufft.h, cusolver.h and cusparse.h have in common: the table of a
 /// library's functions, its handles in all contexts, and the scope that borrows one. Each of those
 /// headers says what is its library's own, above all which calls end captures, and what they cost.
+///
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_RUNTIME_LIBRARY_H_
 #define CUGUEST_RUNTIME_LIBRARY_H_
@@ -138,7 +140,7 @@ class LibraryHandles {
 
   /// Drops the handles of this incarnation of `context`, and destroys them, and those that were
   /// dropped before, unless a scope still uses one of them. Not while anything in the context
-  /// captures: see Note [Handles and captures] of runtime/cublas.h. Returns whether there were any
+  /// captures: see Note [Handles and captures]. Returns whether there were any
   /// to drop; by then no other thread is destroying a handle of the context. Where a scope was
   /// left, call Forget() again when it has ended: no other call destroys them, since nobody else
   /// knows what captures there by then. Or call ForgetDestroyed() when the context is destroyed.
@@ -199,7 +201,8 @@ class [[nodiscard]] LibraryScope {
   /// Whether the `bytes` from `pointer` on may be an operand: memory that the scope's device
   /// can reach without peer access. The libraries do not check, and a wrong one costs the process
   /// every context. For tests and debugging: it costs what Describe() does, and takes the
-  /// driver's lock. Memory of another device with peer access enabled is refused, too.
+  /// driver's lock; of another device's context, twice. Pinned host memory and managed memory may
+  /// be of any. Memory of another device with peer access enabled is refused, too.
   ///
   /// Errors: kFailedPrecondition  the scope is not ok()
   ///         kInvalidArgument     null, plain host memory, freed, too short, or another device's

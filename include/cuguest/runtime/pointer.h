@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // runtime/pointer.h                                                     tier: 4
@@ -9,15 +9,7 @@
 ///   CUdeviceptr values;                       // of cuMemAlloc
 ///   cublasSaxpy(handle, n, &a, runtime::ToRuntime<float>(values), 1, y, 1);
 ///
-/// Note [Memory of the other API]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-/// Memory lives in the context that was current when it was allocated (pool and virtual memory: on
-/// the device), until it is freed, by either API, once, or that context ends. A conversion does not
-/// transfer ownership. cuMemFree frees what cudaMalloc gave, and the other way round; but cudaFree
-/// with *nothing* current first creates the primary context of device 0 and leaves it on the stack.
-/// `DeviceBuffer::Adopt` (device_buffer.h) frees in the right context whatever is current,
-/// `Describe` (memory.h) tells whose a pointer is, and `DeviceView::Borrow` (device_view.h) checks
-/// one that was handed in.
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_RUNTIME_POINTER_H_
 #define CUGUEST_RUNTIME_POINTER_H_

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // -----------------------------------------------------------------------------
 // runtime/texture.h                                                     tier: 4
@@ -9,27 +9,7 @@
 ///   cuTexObjectCreate(&texture, &resource, &description, nullptr);
 ///   sample<<<grid, block>>>(runtime::TextureToRuntime(texture), out);
 ///
-/// Note [Texture and surface references]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-/// The programming guide's tables also list texture *references* (CUtexref,
-/// `texture<...>`) and surface references (CUsurfref, `surface<...>`). The toolkit removed
-/// them with CUDA 12 (CUDA 12.0 release notes): the runtime has no functions for them and
-/// nvcc no syntax; what <cuda.h> still declares of them, marked deprecated, has nothing to be
-/// converted to. What replaces them is here: an object that is passed to the kernel as a
-/// parameter, made over an array, a mipmapped array or linear memory by cudaCreateTextureObject
-/// or cuTexObjectCreate.
-///
-/// Note [Whose a texture object is]
-/// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-/// It lives in the context that was current when it was made, until it is destroyed (by either API,
-/// once) or that context ends, and it does not keep its array or memory alive: destroy the object
-/// first. No conversion transfers ownership.
-///
-/// The number means something in that context only. Each context counts from 1 again, textures
-/// and surfaces together: with another context current the same number may be another object,
-/// which a kernel then reads, and a destroy destroys. So use it, launch with it and destroy it
-/// inside a ContextGuard of its context.
-/// Source: cudasim/test/texture_facts_test.cc.
+/// Notes are in docs/notes.md.
 
 #ifndef CUGUEST_RUNTIME_TEXTURE_H_
 #define CUGUEST_RUNTIME_TEXTURE_H_

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The readers of device images: any bytes are read, or refused with a text, and nothing outside of
 // them is.

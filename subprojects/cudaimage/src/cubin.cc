@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Cubins. Which damage ends in a crash of the driver was measured, by loading tens of
 // thousands of damaged cubins: places, names and counts in the tables, symbols, relocations.
@@ -7,7 +7,7 @@
 // Of every cubin it is checked what ELF itself lays down: that tables, names and entries are
 // inside of what they are in. What belongs to what (a kernel's code, its records, their symbols) is
 // NVIDIA's to lay down, by an ABI whose version is in the header; of a version that is not known,
-// none of that is held against the file. What is known of those that are: test/module/device_code
+// none of that is held against the file. What is known of those that are: test/device_code
 // holds it against all that there is of real compilers and libraries.
 
 #include "cudaimage/cubin.h"
@@ -200,25 +200,32 @@ class CubinCheck {
             Within(Text("symbol ", i), CheckDefined(symbol, file_.sections[symbol.section])));
       }
       const std::string name(symbol.name);
-      if (symbol.IsKernel()) contents_->AddKernel(name, RequiredBlockOf(name));
+      if (symbol.IsKernel()) contents_->AddKernel(name, ReadKernel(name));
     }
     return Status();
   }
 
-  // By the records about a kernel.
-  RequiredBlock RequiredBlockOf(const std::string& kernel) const {
+  // By the records about a kernel, each parameter of which has one.
+  KernelContents ReadKernel(const std::string& kernel) const {
     const std::string name = ".nv.info." + kernel;
     const auto found = infos_.find(std::string_view(name));
-    RequiredBlock block;
-    if (found == infos_.end()) return block;
-    const auto read = [&block](CubinAttribute attribute, const Bytes& words) {
-      if (attribute == CubinAttribute::kRequiredBlock && words.Has(0, sizeof(block))) {
-        block = words.At<RequiredBlock>(0);
+    KernelContents contents;
+    if (found == infos_.end()) return contents;
+    const Bytes& records = found->second->bytes;
+    std::uint32_t parameters = 0;
+    const unsigned char* end = records.data();
+    const auto read = [&](CubinAttribute attribute, const Bytes& words) {
+      if (attribute == CubinAttribute::kRequiredBlock && words.Has(0, sizeof(contents.block))) {
+        contents.block = words.At<RequiredBlock>(0);
       }
+      parameters +=
+          attribute == CubinAttribute::kParameter || attribute == CubinAttribute::kLargeParameter;
+      end = words.data() + words.size();
       return Status();
     };
-    static_cast<void>(ForEachRecord(found->second->bytes, read));  // to where it is damaged
-    return block;
+    static_cast<void>(ForEachRecord(records, read));  // to where it is damaged, or not understood
+    if (known_ && end == records.data() + records.size()) contents.parameters = parameters;
+    return contents;
   }
 
   Status CheckDefined(const CubinSymbol& symbol, const ElfSection& section) const {

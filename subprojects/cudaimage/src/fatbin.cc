@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Fatbins: a container header, and entries of a header and a payload each. The layout is not
 // published; this is what nvcc 11.8 to 13.0 write. A container or an entry of another version may

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // PTX. The driver's compiler has an answer to nearly any text. Looked for is what it takes and
 // should not: a NUL in the middle, where it stops reading, and a function of the module's own
@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -23,16 +24,21 @@ bool IsName(std::string_view token) {
   return !token.empty() && PtxTokens::IsWord(token[0]) && token[0] != '.';
 }
 
-unsigned ReadCount(PtxTokens* tokens) { return static_cast<unsigned>(ToNumber(tokens->Next())); }
+// 0 if it is not understood.
+unsigned ReadCount(PtxTokens* tokens) {
+  unsigned long long value = 0;
+  if (!ReadInteger(tokens->Next(), &value) || value > 0xffffffff) return 0;
+  return static_cast<unsigned>(value);
+}
 
-// "64", "64, 2" or "64, 2, 1".
+// "64", "64, 2" or "64, 2, 1". Zeros if one of them is not understood.
 PtxEntry::Sizes ReadSizes(PtxTokens* tokens) {
   PtxEntry::Sizes sizes = {ReadCount(tokens), 1, 1};
   for (std::size_t i = 1; i < sizes.size() && tokens->Peek() == ","; ++i) {
     tokens->Next();
     sizes[i] = ReadCount(tokens);
   }
-  return sizes;
+  return sizes[0] != 0 && sizes[1] != 0 && sizes[2] != 0 ? sizes : PtxEntry::Sizes{};
 }
 
 // One parameter, from behind ".param" to behind its "," or ")", which is returned:
@@ -43,10 +49,11 @@ std::string_view ReadParameter(PtxTokens* tokens, PtxParameter* parameter) {
   std::string_view token = tokens->Next();
   for (; token != "," && token != ")" && !token.empty(); token = tokens->Next()) {
     if (token == ".align") {
-      const std::size_t alignment = ToNumber(tokens->Next());
-      if (element == 0) parameter->alignment = alignment;  // behind .ptr it is what is pointed at
+      const std::size_t alignment = ReadCount(tokens);
+      if (element == 0) parameter->alignment = alignment;  // behind the type it means nothing here
     } else if (token == "[") {
-      count = ToNumber(tokens->Next());
+      count = ReadCount(tokens);
+      if (tokens->Peek() != "]") count = 0;
     } else if (element == 0) {
       element = SizeOfPtxType(token);
     }
@@ -90,6 +97,9 @@ class LocalFunctions {
     }
   }
 
+  // From behind ".alias": the first name is defined by it.
+  void ReadAlias(PtxTokens* tokens) { defined_.insert(tokens->Next()); }
+
   // One that is nowhere defined; empty if there is none.
   std::string_view Missing() const {
     for (const std::string_view name : declared_) {
@@ -103,10 +113,28 @@ class LocalFunctions {
   std::set<std::string_view> defined_;
 };
 
-void AddEntry(const PtxEntry& entry, CodeContents* contents) {
-  const auto& [x, y, z] = entry.required_block;
-  if (IsName(entry.name)) contents->AddKernel(std::string(entry.name), RequiredBlock{x, y, z});
-}
+// The entries of one text. One may be declared in front of its definition, which alone has the
+// directives; one that is declared .extern is of another module.
+class Entries {
+ public:
+  // From behind ".entry".
+  void Read(std::string_view linkage, PtxTokens* tokens) {
+    const PtxEntry entry = ReadPtxEntry(tokens);
+    if (!IsName(entry.name) || (!entry.has_body && linkage == ".extern")) return;
+    const auto& [x, y, z] = entry.required_block;
+    KernelContents& kernel = kernels_[entry.name];
+    if (entry.has_body) kernel.block = RequiredBlock{x, y, z};
+    kernel.parameters = entry.is_understood ? static_cast<std::uint32_t>(entry.parameters.size())
+                                            : KernelContents::kUnknown;
+  }
+
+  void AddTo(CodeContents* contents) const {
+    for (const auto& [name, kernel] : kernels_) contents->AddKernel(std::string(name), kernel);
+  }
+
+ private:
+  std::map<std::string_view, KernelContents> kernels_;
+};
 
 }  // namespace
 
@@ -115,7 +143,8 @@ std::size_t SizeOfPtxType(std::string_view token) {
   if (token.size() < 3 || token[0] != '.' || kKinds.find(token[1]) == std::string_view::npos) {
     return 0;
   }
-  const std::size_t bits = ToNumber(token.substr(2));
+  unsigned long long bits = 0;
+  if (!ReadInteger(token.substr(2), &bits)) return 0;
   return bits % 8 == 0 && bits <= 128 ? bits / 8 : 0;
 }
 
@@ -130,6 +159,10 @@ PtxEntry ReadPtxEntry(PtxTokens* tokens) {
   for (auto token = tokens->Next(); token != ";" && !token.empty(); token = tokens->Next()) {
     entry.has_body = token == "{";
     if (entry.has_body) break;
+    if (token == ".pragma") {
+      while (tokens->Peek() != ";" && !tokens->Peek().empty()) tokens->Next();
+      tokens->Next();
+    }
     if (token == ".maxntid") entry.max_block = ReadSizes(tokens);
     if (token == ".reqntid") entry.required_block = ReadSizes(tokens);
     if (token == ".reqnctapercluster") entry.required_cluster = ReadSizes(tokens);
@@ -149,12 +182,15 @@ Status ReadPtx(const Bytes& bytes, CodeContents* contents) {
   }
   PtxTokens tokens(text);
   LocalFunctions functions;
+  Entries entries;
   std::string_view before;
   for (std::string_view token = tokens.Next(); !token.empty(); token = tokens.Next()) {
     if (token == ".func") functions.Read(before, &tokens);
-    if (token == ".entry") AddEntry(ReadPtxEntry(&tokens), contents);
+    if (token == ".alias") functions.ReadAlias(&tokens);
+    if (token == ".entry") entries.Read(before, &tokens);
     before = token;
   }
+  entries.AddTo(contents);
   const std::string_view missing = functions.Missing();
   if (missing.empty()) return Status();
   const auto at = static_cast<std::uint64_t>(missing.data() - text.data());

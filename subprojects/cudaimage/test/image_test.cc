@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The readers on images that are made here: what they find, and that every truncation of an image
 // and every changed byte of its tables is an error or another image, and no read outside of it.
@@ -146,11 +146,11 @@ void FindsKernels() {
   CodeContents contents;
   CHECK(Read(MakeCubin(), &kind, &contents).ok());
   CHECK(kind == CodeKind::kCubin && contents.names_all && contents.kernels.size() == 1);
-  CHECK((contents.kernels["k"] == RequiredBlock{64, 2, 1}));
+  CHECK((contents.kernels["k"].block == RequiredBlock{64, 2, 1}));
   contents = {};
   CHECK(Read(kPtxText, &kind, &contents).ok());
   CHECK(kind == CodeKind::kPtx && contents.kernels.size() == 1);
-  CHECK((contents.kernels["p"] == RequiredBlock{32, 4, 1}));
+  CHECK((contents.kernels["p"].block == RequiredBlock{32, 4, 1}));
   for (const char* const kernel : {"p", "q"}) {  // NULs behind the text are no part of it
     contents = {};
     std::string text = std::string(kPtxText) + ".entry q() { ret; }" + std::string(3, '\0');

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The table of calls: a row says what a call is given, and what it does to the objects of the
 // model. Most rows are one line:

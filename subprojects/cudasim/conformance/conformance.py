@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """conformance.py record PROGRAM FILE [--seed S] [--first F] [--sequences N] [--calls M] [--jobs J] [--seconds T]
 conformance.py replay PROGRAM FILE... [--known FILE] [--part I/N] [--seconds T] [--jobs J]
 

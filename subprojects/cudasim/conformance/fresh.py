@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """fresh.py PROGRAM SIMDIR [--seed S] [--sequences N] [--seconds T]
 
 Plays sequences that nobody has recorded on the driver on the library path, for T seconds at most, and then on the
@@ -33,8 +33,11 @@ def main():
     print(f"seed {options.seed}", flush=True)
     with tempfile.TemporaryDirectory() as directory:
         recording = pathlib.Path(directory) / "fresh.xz"
+        # The simulation that replays has one device.
+        device = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
         return (conformance("record", options.program, recording, "--seed", options.seed,
-                            "--sequences", options.sequences, "--seconds", options.seconds) or
+                            "--sequences", options.sequences, "--seconds", options.seconds,
+                            CUDA_VISIBLE_DEVICES=device) or
                 conformance("replay", options.program, recording, LD_LIBRARY_PATH=str(options.simdir.resolve())))
 
 

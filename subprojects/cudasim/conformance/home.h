@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The state of the process that each sequence starts from, and that it is brought back to. Making
 // a context takes a real driver 60 ms or more, so that sequences share two of them.

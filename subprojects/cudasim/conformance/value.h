@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What calls are given, by name: "C2" is the second user context, "S0" a null stream, "-5" a
 // number.

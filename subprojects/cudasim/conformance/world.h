@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What is alive, and what each thread has on its stack: as much of a model as is needed to call
 // nothing that is undefined on a real driver. It is told what the driver answered, and predicts

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef CUDASIM_CUBLAS_DENSE_H_
 #define CUDASIM_CUBLAS_DENSE_H_

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every call of the simulated cuBLAS that returns a status, once: see
 // library/exports.h. A row of a type is

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Vectors: BLAS level 1. Where there is nothing to do, results are 0. No argument is
 // checked; a null factor crashes.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every call of the simulated cuFFT, once: see library/exports.h. Each says itself
 // what context it needs.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Plans, by their numbers: what each transforms, where its numbers are, and the memory that it
 // holds.

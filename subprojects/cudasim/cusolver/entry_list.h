@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every call of the simulated cuSOLVER, once: see library/exports.h. Of its dense
 // part there is the Cholesky factorisation, of the others nothing. A program that calls

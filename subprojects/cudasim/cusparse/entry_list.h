@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every call of the simulated cuSPARSE, once: see library/exports.h. There is the
 // product of a matrix in CSR format and a vector. A program that calls something else does

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The door through which cudasim/sim.h configures this library.
 
@@ -93,6 +93,7 @@ constexpr Control kControl = {
     WriteSurface,
     Process::End,
     []() -> const Tool& { return TheTool(); },
+    [](CUdevice device) { return Context::Primary(device)->handle(); },
 };
 
 }  // namespace

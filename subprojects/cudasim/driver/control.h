@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The C interface between cudasim/sim.h and the simulated libcuda.so.1: one
 // exported function, `cudasimControl`, returns this table. It is private to
@@ -13,7 +13,7 @@
 
 namespace cudasim::driver {
 
-inline constexpr int kControlVersion = 12;
+inline constexpr int kControlVersion = 13;
 inline constexpr char kControlSymbol[] = "cudasimControl";
 
 struct Control {
@@ -45,6 +45,7 @@ struct Control {
   CUresult (*write_surface)(CUsurfObject, size_t, size_t, const void*, size_t);
   void (*deinitialize)();
   const Tool& (*tool)();
+  CUcontext (*primary_handle)(CUdevice);  // active or not
 };
 
 }  // namespace cudasim::driver

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The CUDA version of the driver. This file is compiled once for each version that there is
 // a libcuda.so.1 of, and all else once: see meson.build.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What every exported entry does first, the table of all entries, and of each its counter, its
 // faults and whether it is hidden.

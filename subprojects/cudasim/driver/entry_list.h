@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every entry of the simulated driver, once. The exports (exports.cc), the table
 // behind cuGetProcAddress (proc_address.cc), the call counters and the fault

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The exported symbols and the table of them.
 //
@@ -19,6 +19,7 @@
 
 #include "driver/api.h"
 #include "driver/entry.h"
+#include "driver/error_log.h"
 #include "driver/tool.h"
 
 namespace cudasim::driver {
@@ -60,14 +61,16 @@ CUDASIM_GRAPHICS_ENTRIES(CUDASIM_TYPEDEF, CUDASIM_TYPEDEF_TWIN)
 
 }  // namespace
 
-#define CUDASIM_EXPORT_AS(symbol, id, Function, parameters, arguments)                           \
-  extern "C" __attribute__((visibility("default")))                                              \
-  CUresult Export_##id parameters __asm__(symbol);                                               \
-  CUresult Export_##id parameters {                                                              \
-    const auto pointers = PointersTo arguments;                                                  \
-    CallReport report = Report(kRow_##id, pointers);                                             \
-    const EntryScope scope(EntryAt(kRow_##id));                                                  \
-    return report.Leave(scope.refusal() != CUDA_SUCCESS ? scope.refusal() : Function arguments); \
+#define CUDASIM_EXPORT_AS(symbol, id, Function, parameters, arguments)             \
+  extern "C" __attribute__((visibility("default")))                                \
+  CUresult Export_##id parameters __asm__(symbol);                                 \
+  CUresult Export_##id parameters {                                                \
+    const auto pointers = PointersTo arguments;                                    \
+    CallReport report = Report(kRow_##id, pointers);                               \
+    const EntryScope scope(EntryAt(kRow_##id));                                    \
+    return report.Leave(Logged(EntryAt(kRow_##id), scope.refusal() != CUDA_SUCCESS \
+                                                       ? scope.refusal()           \
+                                                       : Function arguments));     \
   }
 #define CUDASIM_EXPORT(Base, version, suffix, Function, floor, parameters, arguments)     \
   CUDASIM_EXPORT_AS("cu" #Base suffix, Base##_##version, Function, parameters, arguments) \

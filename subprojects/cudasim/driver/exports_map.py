@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """exports_map.py VERSION LIST...
 
 Prints the version script of a simulated driver of CUDA VERSION (11080, say): all that

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Calls of entries that are exported and not modelled (unmodelled_list.h), per symbol.
 //

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // cuGetProcAddress: the entry of a name that is the newest not newer than the
 // version asked for.

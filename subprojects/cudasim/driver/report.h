@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the command `cudasim` asks of a process, through environment variables that are read when
 // the driver is loaded, and what the process reports at its end:

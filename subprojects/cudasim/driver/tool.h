@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The calls and contexts that a subscriber is told of (cudasim/tool.h). The runtime reports its
 // calls through the same subscription, which it finds in the control table.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The rows of entry_list.h whose entries are exported and not modelled: NotModelled() counts the
 // call, and returns CUDA_ERROR_NOT_SUPPORTED. Whatever it is called with, so a row has no

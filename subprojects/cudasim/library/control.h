@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The C interface between cudasim/sim_library.h and each of the simulated libraries: one
 // exported function, `cudasimLibraryControl`, returns this table. Private to the pair,

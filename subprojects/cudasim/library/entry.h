@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What every exported call of a simulated library does first, and the table of all of
 // them. Each of the libraries has its own copy of everything here, as each real one

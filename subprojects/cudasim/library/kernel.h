@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The work of a simulated library, on the device: kernels of the simulated driver, whose
 // parameters are the operation. Order, captures, replay of graphs and sticky errors are

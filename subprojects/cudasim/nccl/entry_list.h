@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every call of the simulated NCCL that returns a code, once: see library/exports.h. There are
 // communicators of one rank per process or thread, and two collectives; there are no groups. A

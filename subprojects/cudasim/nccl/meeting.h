@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Where the ranks of a communicator meet: shared memory that they find by the communicator's
 // unique id, in one process or in several of one machine.

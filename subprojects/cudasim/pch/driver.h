@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the sources of the simulated driver and runtime include most: read once for all of them.
 // Each includes what it uses all the same. Without <cuda.h>, of which exports.cc

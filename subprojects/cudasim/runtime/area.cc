@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Copies and fills of rows and slices. Every copy becomes one of the driver's
 // three-dimensional ones.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "runtime/context.h"
 
@@ -59,14 +59,17 @@ struct Reference {
     held = false;
   }
 
-  // There is no call that tells a primary's handle without retaining it. Where that would begin an
-  // incarnation, a living context is none of it.
+  // No call of the driver's tells a primary's handle without retaining it; a real runtime has
+  // private tables. Where there are none, and retaining would begin an incarnation, a living
+  // context is none of it.
   bool Is(CUcontext context, int device, bool is_alive) {
     if (handle == nullptr) Learn(device, is_alive);
     return handle == context;
   }
 
   void Learn(int device, bool only_active) {
+    handle = PrimaryHandle(device);
+    if (handle != nullptr) return;
     if (only_active && !IsActive(device)) return;
     if (Driver().cuDevicePrimaryCtxRetain(&handle, device) != CUDA_SUCCESS) return;
     Driver().cuDevicePrimaryCtxRelease(device);

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The C interface between cudasim/sim_runtime.h and the simulated libcudart.so: one
 // exported function, `cudasimRuntimeControl`, returns this table. Private to the pair,

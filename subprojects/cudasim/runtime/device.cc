@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Devices, the choice of one, and what is set per device. The stack effects are those of
 // Note [What a runtime does to contexts].

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "runtime/driver.h"
 
@@ -36,11 +36,16 @@ const cudasim::driver::Control* FindControl(void* library) {
   return control->version == cudasim::driver::kControlVersion ? control : nullptr;
 }
 
+const cudasim::driver::Control* TheControl() {
+  static const cudasim::driver::Control* const control = FindControl(Library());
+  return control;
+}
+
 // An older simulated driver does not export all of these; a real runtime of its time did the
 // same through tables of its own.
 template <typename Function>
 void Find(const char* symbol, Function* function) {
-  static const cudasim::driver::Control* const control = FindControl(Library());
+  const cudasim::driver::Control* const control = TheControl();
   *function = reinterpret_cast<Function>(control != nullptr ? control->find_entry(symbol)
                                                             : dlsym(Library(), symbol));
   if (*function == nullptr) {
@@ -113,6 +118,11 @@ cudaError_t DriverVersion(int* version) {
 const DriverApi& Driver() { return api; }
 
 int DeviceCount() { return device_count; }
+
+CUcontext PrimaryHandle(int device) {
+  const cudasim::driver::Control* const control = TheControl();
+  return control != nullptr ? control->primary_handle(device) : nullptr;
+}
 
 // The runtime's first call is seen by a tool that is injected into the driver, and by one that has
 // subscribed to the driver before.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The driver below: public entries of libcuda.so.1, by the names that it exports.
 
@@ -84,6 +84,9 @@ cudaError_t DriverVersion(int* version);
 const DriverApi& Driver();
 // The devices at that time: a forked child still gets the answer.
 int DeviceCount();
+
+// Of the primary context, active or not; nullptr where the driver is not the simulated one.
+CUcontext PrimaryHandle(int device);
 
 // Where the driver has its subscriber; null as long as no simulated driver is loaded. Opens the
 // driver only for a library that is to be injected.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every call of the simulated runtime that returns a cudaError_t, once. The exports
 // (exports.cc), the call counters and the fault injection (entry.cc) are all made from

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The exported symbols and the table of them. The symbol is given as an asm label, since
 // <cuda_runtime_api.h> declares the names, and a twin's not at all.

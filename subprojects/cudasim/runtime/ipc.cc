@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Memory and events of another process of the machine. The handles have the driver's layout, and
 // the flags its numbers.

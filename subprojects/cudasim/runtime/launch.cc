@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Kernels by their host function or by their handle, and libraries of them. What stands
 // for a kernel in a launch may be a host function, a cudaKernel_t or a function of the

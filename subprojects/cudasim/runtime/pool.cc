@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Stream-ordered memory and its pools. The structures and enumerations are the driver's
 // under other names.

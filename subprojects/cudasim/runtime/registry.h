@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What nvcc's host code registers while a program loads: fat binaries, and which of their
 // functions each host function stands for. A fat binary becomes a library of the driver

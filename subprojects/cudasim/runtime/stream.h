@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef CUDASIM_RUNTIME_STREAM_H_
 #define CUDASIM_RUNTIME_STREAM_H_

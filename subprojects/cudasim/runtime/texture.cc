@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Texture and surface objects: the driver's, described in other words. Enumerations that
 // are converted by a cast have the driver's numbers.

@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """events.py EVENTS (unittest PACKAGE | pytest ARGUMENT...)
 
 Runs tests, and appends to the file EVENTS a line of JSON when one begins and one when it ends, so that it is

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """run.py SIMDIR [SUITE...]
 
 Runs tests that others wrote for CUDA's Python packages on the simulated driver in the folder SIMDIR, and prints how

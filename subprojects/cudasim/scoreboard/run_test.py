@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """run_test.py
 
 run.py with tests of its own: one of each outcome, a crash in the midst of them, and lists of known failures.

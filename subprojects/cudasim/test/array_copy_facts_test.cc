@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Copies and fills of rows and slices. Measured on an NVIDIA H200, driver 580.159.04.
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // CUDA arrays and mipmapped arrays: which there are, and whose they are. Measured on
 // an NVIDIA H200, driver 580.159.04.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // cuCtxAttach and cuCtxDetach: the driver's own count, and why it is not to be used.
 

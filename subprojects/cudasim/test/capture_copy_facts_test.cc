@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Copies of pageable memory, copies between contexts, and peer access, while a stream captures.
 // A copy depends on the captures of no context but the one in whose stream it is.

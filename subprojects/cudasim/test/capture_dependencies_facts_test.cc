@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the next node of a capture depends on, as a program sets it: as <cuda.h> describes it; not
 // measured.

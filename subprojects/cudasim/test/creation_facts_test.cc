@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What cuCtxCreate takes beside flags: an execution affinity, and the data of a graphics client.
 // A context for a graphics client has not been measured: <cuda.h> says what it does.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Machine code that is loaded: the same kernels and parameters as of the text that it was
 // compiled from. Measured on an NVIDIA H100, driver 580.159.04.

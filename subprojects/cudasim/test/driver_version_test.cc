@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The simulated drivers of older CUDA versions: what they claim, export and hand out. What
 // each entry's version is, is held against <cudaTypedefs.h> by driver/exports.cc.

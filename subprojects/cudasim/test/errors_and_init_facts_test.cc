@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Devices and error names; and, each in a process of its own, what comes before
 // cuInit, after fork, after an error that loses the device, and at the end.
@@ -323,6 +323,28 @@ CHILD(sticky_error) {
 
 BOOST_AUTO_TEST_CASE(an_illegal_address_loses_the_device_and_not_the_stack) {
   REQUIRE_CHILD_PASSES("sticky_error");
+}
+
+CHILD(fails_a_call) {
+  CHECK(RAW(cuInit)(0) == CUDA_SUCCESS);
+  CUcontext current = nullptr;
+  CHECK(RAW(cuCtxGetCurrent)(&current) == CUDA_SUCCESS);
+  CUdevice device = 0;
+  CHECK(RAW(cuCtxGetDevice)(&device) == CUDA_ERROR_INVALID_CONTEXT);
+  return 0;
+}
+
+// Whether the caller expects the failure or not. How a real driver words it was not measured here.
+BOOST_AUTO_TEST_CASE(a_call_that_fails_is_a_line_in_the_log, *cudasim_test::OnlySim()) {
+  const cudasim_test::Ended told =
+      cudasim_test::RunSelf({"--child=fails_a_call"}, {"CUDA_LOG_FILE=stderr"});
+  BOOST_TEST(told.code == 0);
+  BOOST_TEST(told.output.find("cuCtxGetDevice") != std::string::npos, told.output);
+  BOOST_TEST(told.output.find("cuCtxGetCurrent") == std::string::npos, told.output);
+  const cudasim_test::Ended untold =
+      cudasim_test::RunSelf({"--child=fails_a_call"}, {"CUDA_LOG_FILE"});
+  BOOST_TEST(untold.code == 0);
+  BOOST_TEST(untold.output == "");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """exports_test.py LIBCUDA COMPILER... 
 
 The simulated driver exports the functions that the headers of its CUDA version declare, and nothing else: no

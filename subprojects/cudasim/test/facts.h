@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the *_facts_test.cc share. They say what a driver does, as measured on an
 // NVIDIA H100 and on two H200, driver 580.159.04; the simulation must do the same,

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Which node of a graph cuGraphExecUpdate takes for which one of what was instantiated, and the
 // first difference that it tells: of pairs of graphs that are drawn at random.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What was instantiated takes over the parameters of another graph: as <cuda.h> describes it; not
 // measured.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Green contexts: their own handle and id; memory, modules and settings are the primary's.
 // Their streams and events: green_stream_facts_test.cc.

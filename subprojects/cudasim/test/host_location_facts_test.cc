@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Memory of the host, or of one of its NUMA nodes, from cuMemCreate and from pools. The program
 // prints what the driver says of it, too: NUMA nodes differ between machines.

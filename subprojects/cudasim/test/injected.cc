@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A library for CUDA_INJECTION64_PATH: says that it was called, and what the driver answers then.
 

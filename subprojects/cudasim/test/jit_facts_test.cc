@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // PTX that is loaded: what the compiler says of it, when, and where. Measured on an NVIDIA
 // H100, driver 580.159.04.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the tests of launches, functions' attributes and occupancy share: a module of
 // kernels that differ in what bounds their launches.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Libraries and kernels, which belong to no context, and the modules that they become in
 // each. Measured on an NVIDIA H200, driver 580.159.04.

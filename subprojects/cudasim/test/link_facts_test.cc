@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Links: several texts and pieces of machine code to one image. Measured on an NVIDIA H100,
 // driver 580.159.04.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the facts of cuBLAS, cuFFT, cuSOLVER and cuSPARSE have in common. They say what these
 // libraries do to contexts and captures, as measured with those of CUDA 13.0 on an NVIDIA

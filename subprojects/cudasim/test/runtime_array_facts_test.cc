@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Arrays, copies of rows, texture and surface objects through the runtime, and what the
 // driver says of them.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the runtime does to contexts: which calls create a primary, which make it current,
 // and how many references the runtime holds.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the runtime_*_facts_test.cc share. They say what the CUDA runtime does, as measured
 // with the shared and the static runtime of CUDA 13.0 on an H200, driver 580.159.04; the

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Device memory and events that two processes share through the runtime. As
 // <cuda_runtime_api.h> describes them; not measured.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Kernels by their host function, as nvcc's host code registers them, and by the handles
 // of both APIs.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Memory as the runtime sees it: what it says of a pointer, what it frees, and what it
 // copies, whichever API and context made it.

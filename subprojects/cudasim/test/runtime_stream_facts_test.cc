@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Streams, events, captures and graphs: what the runtime does with its own, and with those
 // that the driver made in whatever context.

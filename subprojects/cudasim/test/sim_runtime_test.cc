@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The simulated runtime's own controls, and what only it can be made to show: drivers that
 // are missing, too old, or without devices.
@@ -140,8 +140,11 @@ BOOST_AUTO_TEST_CASE(failures_of_the_driver_become_the_runtimes, *OnlySim()) {
   BOOST_TEST(int{cudaStreamQuery(nullptr)} == int{CUDA_ERROR_CONTEXT_ALREADY_CURRENT});
   SetStack({});
   Unused::Restore();
-  Sim::FailCall("cuDevicePrimaryCtxRetain", 1, CUDA_ERROR_OUT_OF_MEMORY);
-  Sim::FailCall("cuDevicePrimaryCtxRetain", 2, CUDA_ERROR_OUT_OF_MEMORY);
+  int devices = 0;
+  RT_OK(cudaGetDeviceCount(&devices));
+  for (int nth = 1; nth <= devices; ++nth) {  // it tries one after the other
+    Sim::FailCall("cuDevicePrimaryCtxRetain", static_cast<unsigned>(nth), CUDA_ERROR_OUT_OF_MEMORY);
+  }
   RT_IS(cudaFree(nullptr), MemoryAllocation);
   Sim::FailCall("cuDevicePrimaryCtxRetain", 1, CUDA_ERROR_UNKNOWN);
   RT_IS(cudaSetDevice(0), DevicesUnavailable);

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a tool is told (cudasim/tool.h), and the library that CUDA_INJECTION64_PATH names.
 
@@ -18,6 +18,7 @@
 BOOST_AUTO_TEST_SUITE(sim_tool)
 
 using namespace cudasim_facts;
+using cudasim_test::NeedsDevices;
 using cudasim_test::OnlySim;
 
 namespace {
@@ -93,7 +94,7 @@ BOOST_AUTO_TEST_CASE(calls_show_context_before_and_after, *OnlySim()) {
   BOOST_TEST(pushed == a.get());
 }
 
-BOOST_AUTO_TEST_CASE(contexts_are_announced_inside_calls, *OnlySim()) {
+BOOST_AUTO_TEST_CASE(contexts_are_announced_inside_calls, *OnlySim() * NeedsDevices(2)) {
   SetStack({});
   contexts.clear();
   std::uint64_t id = 0;
@@ -111,7 +112,7 @@ BOOST_AUTO_TEST_CASE(contexts_are_announced_inside_calls, *OnlySim()) {
   BOOST_TEST(contexts.at(0).device == 1);
 }
 
-BOOST_AUTO_TEST_CASE(runtime_calls_enclose_the_drivers, *OnlySim()) {
+BOOST_AUTO_TEST_CASE(runtime_calls_enclose_the_drivers, *OnlySim() * NeedsDevices(2)) {
   int count = 0;
   BOOST_REQUIRE(cudaGetDeviceCount(&count) == cudaSuccess);  // opens the driver
   SetStack({});
@@ -139,7 +140,7 @@ CHILD(subscribes_before_the_runtime) {
 // The driver is loaded, but not initialised.
 CHILD(subscribes_before_cuinit) {
   CHECK(Subscribe(&kSubscriber) == CUDA_SUCCESS);
-  CHECK(cudaSetDevice(1) == cudaSuccess);
+  CHECK(cudaSetDevice(0) == cudaSuccess);
   CHECK(all_seen.front() == (Seen{"> cudaSetDevice", 0, 0}));
   CHECK(all_seen.back().what == "< cudaSetDevice");
   return 0;

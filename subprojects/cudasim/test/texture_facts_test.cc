@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Texture and surface objects: which there are, whose they are, and what a kernel sees
 // through them. Measured on an NVIDIA H200, driver 580.159.04.

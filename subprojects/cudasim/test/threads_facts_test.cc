@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Many threads at once, on shared contexts and on their own. With the simulation under
 // ThreadSanitizer this is what shows a race in it.

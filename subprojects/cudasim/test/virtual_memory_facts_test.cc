@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Virtual memory: reserved, created, mapped and made accessible, all without a context. To
 // unmap, or to take access away, while a fill or a copy may still be under way loses the

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A library that embeds cuguest, compiled by matrix_test.py once for every row of its table. ROW is
 // the row's number, and the size of what this library caches. What it caches has a name of its own
@@ -19,10 +19,10 @@
 #include "cuguest/device_buffer.h"
 #include "cuguest/device_ptr.h"
 #include "cuguest/driver.h"
-#include "cuguest/error.h"
 #include "cuguest/incident.h"
 #include "cuguest/launch.h"
 #include "cuguest/per_context.h"
+#include "cuguest/status.h"
 #include "cuguest/stream.h"
 
 #define JOIN_(a, b) a##b

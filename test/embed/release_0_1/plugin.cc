@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A library that embeds cuguest 0.1.0: the functions of test/process/fixtures/plugin.cc, which call
 // the registry in the order of 0.1.0's lib/context/shared_context.cc and ending.cc, and the driver

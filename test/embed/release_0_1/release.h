@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the registry of 0.1.0 stands on, reduced to what it uses of it: cuguest/export.h,
 // cuguest/context_ref.h, lib/core/concurrency.h and lib/context/ending.h.

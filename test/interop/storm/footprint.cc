@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "test/interop/storm/footprint.h"
 
@@ -10,9 +10,9 @@
 namespace storm {
 namespace {
 
+using cudasim::Sim;
+using cudasim::SimLive;
 using cuguest::Device;
-using cuguest::testing::Sim;
-using cuguest::testing::SimLive;
 
 // A driver keeps memory that it will use again, but not as much as a context takes.
 constexpr std::size_t kKept = std::size_t{300} << 20;

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What there is in the process, as far as the driver tells: exactly on the simulation, by
 // the free memory of the devices on a real one.
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "cuguest/testing/sim.h"
+#include "cudasim/sim.h"
 #include "test/interop/storm/world.h"
 
 namespace storm {
@@ -23,7 +23,7 @@ class Footprint {
   [[nodiscard]] std::string Difference(const Footprint& later) const;
 
  private:
-  cuguest::testing::SimLive live_ = {};
+  cudasim::SimLive live_ = {};
   std::vector<std::size_t> free_bytes_;  // by device
 };
 

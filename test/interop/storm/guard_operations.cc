@@ -1,7 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Guards of every kind, around callees that behave.
 
+#include <utility>
 #include <vector>
 
 #include "cuguest/acquire.h"
@@ -14,6 +15,7 @@
 #include "cuguest/runtime/context.h"
 #include "cuguest/runtime/device_guard.h"
 #include "cuguest/thread_residency.h"
+#include "test/context/guard_kinds.h"
 #include "test/interop/storm/operations.h"
 #include "test/support/raw_driver.h"
 
@@ -32,19 +34,21 @@ void RequireCurrent(CUcontext expected) {
   Require(current == expected, "the guard's context is current");
 }
 
-void RequireInside(const ContextGuard& guard) {
+template <typename Guard>
+void RequireInside(const Guard& guard) {
   RequireOk(guard);
   RequireCurrent(guard.get());
 }
 
 // Two guards, one in the other.
-void Nest(Worker& worker, GuardMode mode) {
+template <typename Guard>
+void Nest(Worker& worker) {
   const ContextRef& outer = worker.PickContext();
   const ContextRef& inner = worker.PickContext();
-  ContextGuard first(outer, mode);
+  Guard first(outer);
   RequireInside(first);
   {
-    ContextGuard second(inner.get(), mode);
+    Guard second(inner.get());
     RequireInside(second);
     Require(second.caller() == outer.get(), "the first guard's context is the second's caller");
     Require(second.Restore(), "leave the inner guard");
@@ -53,15 +57,25 @@ void Nest(Worker& worker, GuardMode mode) {
   Require(first.Reassert(), "reassert");
   Require(first.Restore(), "leave the outer guard");
 }
-void Elide(Worker& worker) { Nest(worker, GuardMode::kElide); }
-void AlwaysPush(Worker& worker) { Nest(worker, GuardMode::kAlwaysPush); }
-void Exact(Worker& worker) { Nest(worker, GuardMode::kExact); }
+
+// The outer one ends first, and is closed with the inner one.
+void EndOutOfTurn(Worker& worker) {
+  const ContextRef& outer = worker.PickContext();
+  const ContextRef& inner = worker.PickContext();
+  ContextGuard first(outer);
+  RequireInside(first);
+  cuguest::ContextScope second;
+  Require(second.Enter(inner), "enter a scope");
+  Require(first.Restore() == CUDA_ERROR_NOT_READY, "the outer guard cannot be left yet");
+  RequireCurrent(inner.get());
+  cuguest::ContextScope moved(std::move(second));
+  Require(moved.Leave(), "leave the inner scope");
+  RequireCurrent(worker.top());
+}
 
 // A loop over objects in many contexts, with a guard inside here and there.
 void Move(Worker& worker) {
-  constexpr GuardMode kModes[] = {GuardMode::kElide, GuardMode::kElide, GuardMode::kAlwaysPush,
-                                  GuardMode::kExact};
-  ContextGuard guard(kModes[worker.random.Below(4)]);
+  ContextGuard guard(worker.random.OneIn(3) ? GuardMode::kAlwaysPush : GuardMode::kElide);
   for (int moves = worker.random.Below(8); moves > 0; --moves) {
     const ContextRef& next = worker.PickContext();
     Require(worker.random.OneIn(2) ? guard.MoveTo(next) : guard.MoveTo(next.get()), "move");
@@ -87,6 +101,10 @@ void StackScopes(Worker& worker) {
     RequireCurrent(scopes.back().get());
     Require(scopes.back().Leave(), "leave a scope");
     scopes.pop_back();
+  }
+  // A vector destroys the outermost first.
+  for (std::size_t open = scopes.size(); open > 1; --open) {
+    worker.ExpectIncident(cuguest::IncidentKind::kOutOfTurn);
   }
 }
 
@@ -191,9 +209,10 @@ void Relax(Worker& worker) {
 }  // namespace
 
 Operations GuardOperations() {
-  return {{"guard, elide", 120, &Elide},
-          {"guard, always push", 50, &AlwaysPush},
-          {"guard, exact", 20, &Exact},
+  return {{"guard, elide", 120, &Nest<guard_kinds::InMode<GuardMode::kElide>>},
+          {"guard, always push", 50, &Nest<guard_kinds::InMode<GuardMode::kAlwaysPush>>},
+          {"guard, exact", 20, &Nest<guard_kinds::Exact>},
+          {"guard, out of turn", 20, &EndOutOfTurn},
           {"guard, move", 40, &Move},
           {"stack of scopes", 20, &StackScopes},
           {"host scope", 20, &CallBack},

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Callees that do not behave, inside scopes that put right what they did.
 
@@ -8,13 +8,13 @@
 #include "cuguest/context_guard.h"
 #include "cuguest/no_context_guard.h"
 #include "cuguest/runtime/callee_scope.h"
+#include "test/context/guard_kinds.h"
 #include "test/interop/storm/operations.h"
 #include "test/support/raw_driver.h"
 
 namespace storm {
 namespace {
 
-using cuguest::ContextGuard;
 using cuguest::ContextRef;
 using cuguest::GuardMode;
 using cuguest::IncidentKind;
@@ -67,32 +67,50 @@ IncidentKind KindOf(Damage damage) {
   return IncidentKind::kExtraPop;
 }
 
+enum class Entry { kElide, kAlwaysPush, kExact };
+
+// Calls `body` with a Kind of that guard.
+template <typename Body>
+void With(Entry entry, const Body& body) {
+  using guard_kinds::InMode;
+  using guard_kinds::Kind;
+  switch (entry) {
+    case Entry::kElide:
+      return body(Kind<InMode<GuardMode::kElide>>());
+    case Entry::kAlwaysPush:
+      return body(Kind<InMode<GuardMode::kAlwaysPush>>());
+    case Entry::kExact:
+      return body(Kind<guard_kinds::Exact>());
+  }
+}
+
 // Whether the top of the stack tells a guard all: see Note [What is inferred] of
-// context_guard.h. Any other case is for kExact.
-bool ShowsOnTop(Worker& worker, const Deed& deed, GuardMode mode) {
+// docs/notes.md. Any other case is for ExactGuard.
+bool ShowsOnTop(Worker& worker, const Deed& deed, Entry entry) {
   std::set<CUcontext> seen;
-  for (const auto& entry : worker.stack) seen.insert(entry.context);
+  for (const auto& each : worker.stack) seen.insert(each.context);
   if (seen.size() != worker.stack.size()) return false;
   const std::size_t depth = worker.stack.size();
-  const bool elided = mode == GuardMode::kElide && worker.top() == deed.home.get();
+  const bool elided = entry == Entry::kElide && worker.top() == deed.home.get();
   if (!elided && seen.count(deed.home.get()) != 0) return false;
   if (deed.damage == Damage::kPop) {
     return !elided || depth < 2 || !worker.world().IsPrimary(worker.stack[depth - 2].context);
   }
-  // What leaves the guard's own context on top is seen by looking once more.
-  if (deed.foreign == deed.home) return mode == GuardMode::kAlwaysPush;
+  // What leaves the guard's own context on top is seen by looking once more after the pop.
+  if (deed.foreign == deed.home) return !elided;
   return seen.count(deed.foreign.get()) == 0;
 }
 
 void Suffer(Worker& worker, Damage damage) {
   const Deed deed = PickDeed(worker, damage);
-  auto mode = static_cast<GuardMode>(worker.random.Below(3));
-  const bool shows = ShowsOnTop(worker, deed, mode);
-  if (!shows) mode = GuardMode::kExact;
-  ContextGuard guard(deed.home, mode);
-  RequireOk(guard);
-  Commit(deed);
-  Require(guard.Restore(), "repair the stack");
+  const auto entry = static_cast<Entry>(worker.random.Below(3));
+  const bool shows = ShowsOnTop(worker, deed, entry);
+  With(shows ? entry : Entry::kExact, [&](auto kind) {
+    guard_kinds::GuardOf<decltype(kind)> guard(deed.home);
+    RequireOk(guard);
+    Commit(deed);
+    Require(guard.Restore(), "repair the stack");
+  });
   if (ChangesNothing(deed)) return;
   worker.ExpectIncident(shows ? std::optional(KindOf(damage)) : std::nullopt);
 }
@@ -103,14 +121,16 @@ void PopTooOften(Worker& worker) { Suffer(worker, Damage::kPop); }
 
 void Reassert(Worker& worker) {
   const Deed deed = PickDeed(worker, Damage::kReplace);
-  const bool shows = ShowsOnTop(worker, deed, GuardMode::kElide);
-  ContextGuard guard(deed.home, shows ? GuardMode::kElide : GuardMode::kExact);
-  RequireOk(guard);
-  Commit(deed);
-  Require(guard.Reassert(), "reassert");
-  CUcontext current = nullptr;
-  REQUIRE_CALL(RAW(cuCtxGetCurrent)(&current));
-  Require(current == deed.home.get(), "reasserting makes the guard's context current");
+  const bool shows = ShowsOnTop(worker, deed, Entry::kElide);
+  With(shows ? Entry::kElide : Entry::kExact, [&](auto kind) {
+    guard_kinds::GuardOf<decltype(kind)> guard(deed.home);
+    RequireOk(guard);
+    Commit(deed);
+    Require(guard.Reassert(), "reassert");
+    CUcontext current = nullptr;
+    REQUIRE_CALL(RAW(cuCtxGetCurrent)(&current));
+    Require(current == deed.home.get(), "reasserting makes the guard's context current");
+  });
   if (ChangesNothing(deed)) return;
   worker.ExpectIncident(shows ? std::optional(IncidentKind::kReplaced) : std::nullopt);
 }

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a thread of a storm can do in one step. Each takes the thread's stack as it finds it
 // and leaves the model of it right. An operation checks what it computes by value.

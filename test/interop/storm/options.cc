@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "test/interop/storm/options.h"
 
@@ -9,7 +9,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "cuguest/testing/sim.h"
+#include "cudasim/sim.h"
 #include "test/interop/storm/plant.h"
 
 namespace storm {
@@ -20,7 +20,7 @@ constexpr const char* kUsage =
     "                  [--contexts C] [--heavy N] [--lockstep] [--only T,T,...] [--no-shrink]\n";
 
 // Creating a context costs the simulation nothing.
-int DefaultHeavy() { return cuguest::testing::Sim::IsActive() ? 200 : 5000; }
+int DefaultHeavy() { return cudasim::Sim::IsActive() ? 200 : 5000; }
 
 class CommandLine {
  public:

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What keeps a context: primary ones, shared ones, the thread's own; and what is cached in
 // them.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Numbers that follow from a seed alone, on every machine: SplitMix64 (Steele, Lea and
 // Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).

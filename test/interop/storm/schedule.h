@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The order of what the threads do. Every thread takes step 0, step 1, ...; the k-th steps of all
 // threads are round k, and within a round the seed decides the order. So every operation has an

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef CUGUEST_TEST_INTEROP_STORM_SHRINK_H_
 #define CUGUEST_TEST_INTEROP_STORM_SHRINK_H_

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "test/interop/storm/storm.h"
 
@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <thread>
 
+#include "cudasim/sim.h"
 #include "cuguest/driver.h"
-#include "cuguest/incident.h"
-#include "cuguest/testing/sim.h"
+#include "cuguest/incident_listener.h"
 #include "test/interop/storm/footprint.h"
 #include "test/interop/storm/plant.h"
 #include "test/runtime/host_kernels.h"
@@ -17,7 +17,7 @@
 namespace storm {
 namespace {
 
-using cuguest::testing::Sim;
+using cudasim::Sim;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kStuck{90};  // without a step of any thread
@@ -197,7 +197,7 @@ int RunStorm(const Options& options) {
     return 77;
   }
   const cuguest_runtime_test::HostKernels host_kernels;
-  cuguest::SetIncidentHandler(&RecordIncident);
+  const cuguest::IncidentListener listener(&RecordIncident);
   bool passed = false;
   try {
     passed = Storm(options).Run();

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "test/interop/storm/supervisor.h"
 
@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "cuguest/testing/sim.h"
+#include "cudasim/sim.h"
 #include "test/interop/storm/options.h"
 #include "test/interop/storm/shrink.h"
 #include "test/interop/storm/storm.h"
@@ -15,7 +15,7 @@
 namespace storm {
 namespace {
 
-using cuguest::testing::Sim;
+using cudasim::Sim;
 
 bool DriverIsWanted() {
   const char* wanted = std::getenv("CUDASIM_TEST_DRIVER");

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The main of a program that is storms: each runs in a process of its own, so that one that
 // crashes or hangs is a failure like any other. Of one that fails, the supervisor looks for

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "test/interop/storm/worker.h"
 
@@ -37,7 +37,7 @@ void VerifyThreadState() {
 
 }  // namespace
 
-void RecordIncident(const Incident& incident) { t_incidents.push_back(incident); }
+void RecordIncident(const Incident& incident, void*) { t_incidents.push_back(incident); }
 
 Lane::Lane(const ContextRef& where)
     : context(where),

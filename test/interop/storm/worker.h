@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One thread of a storm: the model of what its stack should be, what it owns, and the check
 // after every operation that all is as the model says.
@@ -127,7 +127,7 @@ class Worker {
 };
 
 // Keeps what guards report on the calling thread for its worker.
-void RecordIncident(const cuguest::Incident& incident);
+void RecordIncident(const cuguest::Incident& incident, void* user);
 
 }  // namespace storm
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Bytes of an image, or of a part of one, that somebody else made: every read is bounded,
 // and a complaint names the offset in the whole.

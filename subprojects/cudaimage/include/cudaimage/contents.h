@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What bytes of device code are and hold. Three looks at them, each at more than the last:
 //
@@ -27,8 +27,8 @@ enum class CodeKind { kPtx, kCubin, kRelocatableCubin, kFatbin, kObject, kArchiv
 // "a relocatable cubin". Never null.
 const char* ToString(CodeKind kind) noexcept;
 
-// The block that a kernel must be launched with (.reqntid). All zeros: any, also of a kernel that
-// is compiled for blocks of different sizes on different architectures.
+// The block that a kernel must be launched with (.reqntid). All zeros: any, or nobody knows, as of
+// a kernel that is compiled for blocks of different sizes on different architectures.
 struct RequiredBlock {
   std::uint32_t x = 0;
   std::uint32_t y = 0;
@@ -40,14 +40,24 @@ struct RequiredBlock {
   }
 };
 
-struct CodeContents {
-  std::map<std::string, RequiredBlock> kernels;  // by name
-  bool names_all = true;                         // whether `kernels` are all
-  std::size_t images = 0;                        // that a container holds
+// What its image says of a kernel.
+struct KernelContents {
+  static constexpr std::uint32_t kUnknown = ~std::uint32_t{0};
 
-  void AddKernel(const std::string& name, const RequiredBlock& block) {
-    const auto added = kernels.emplace(name, block);
-    if (!(added.first->second == block)) added.first->second = RequiredBlock();
+  RequiredBlock block;
+  // How many it takes. kUnknown too where images of one kernel do not agree.
+  std::uint32_t parameters = kUnknown;
+};
+
+struct CodeContents {
+  std::map<std::string, KernelContents> kernels;  // by name
+  bool names_all = true;                          // whether `kernels` are all
+  std::size_t images = 0;                         // that a container holds
+
+  void AddKernel(const std::string& name, const KernelContents& kernel) {
+    KernelContents& kept = kernels.emplace(name, kernel).first->second;
+    if (!(kept.block == kernel.block)) kept.block = RequiredBlock();
+    if (kept.parameters != kernel.parameters) kept.parameters = KernelContents::kUnknown;
   }
 };
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Cubins: machine code for GPUs in an ELF file, with its symbols and its records of attributes.
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What nvcc compresses the entries of a fatbin with (--compress-mode). Neither format has
 // a checksum here, so that damage may well decompress to something.

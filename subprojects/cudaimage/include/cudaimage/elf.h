@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The tables of an ELF file, all inside of its bytes. Read are those of 64-bit little-endian files,
 // the only ones that a driver of today loads; another has none here.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The names of kernels, as a person means them: C++ ones are in an image as the compiler mangled
 // them.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The namespace of everything here: `cudaimage`, unless the library that compiles these sources
 // into itself defines the two macros before, or names a header with CUDAIMAGE_NAMESPACE_HEADER that

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // NVIDIA's compiler and linker of device code, nvJitLink, found at run time: nothing is linked with
 // it, and <nvJitLink.h> is not needed to build.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a PTX text says of its entries: their names, their parameters, and the shapes that they can
 // be launched with. Nothing is compiled.
@@ -21,7 +21,7 @@ struct PtxParameter {
   std::size_t alignment = 1;
 };
 
-// Where a directive is not there, zeros.
+// Where a directive is not there, or a number of it is not understood, zeros.
 struct PtxEntry {
   // Of x, y and z. A size that is left out is 1.
   using Sizes = std::array<unsigned, 3>;

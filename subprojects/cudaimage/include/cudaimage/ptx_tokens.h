@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The words of PTX text.
 
@@ -15,8 +15,8 @@
 
 CUDAIMAGE_BEGIN_NAMESPACE
 
-// Words (".entry", "k", "32") and single marks ("(", "{"), without comments. A string is one token,
-// so that what is in it is no word.
+// Words (".entry", "k", "32", "1.5") and single marks ("(", "{"), without comments. A "." begins a
+// word unless it is in a number. A string is one token, so that what is in it is no word.
 class PtxTokens {
  public:
   explicit PtxTokens(std::string_view text) : rest_(text) {}
@@ -34,7 +34,11 @@ class PtxTokens {
     if (rest_[0] == '"') {
       length = Past("\"", 1);
     } else if (IsWord(rest_[0])) {
-      while (length < rest_.size() && IsWord(rest_[length])) ++length;
+      const bool is_number = std::isdigit(static_cast<unsigned char>(rest_[0])) != 0;
+      while (length < rest_.size() && IsWord(rest_[length]) &&
+             (is_number || rest_[length] != '.')) {
+        ++length;
+      }
     }
     const std::string_view token = rest_.substr(0, length);
     rest_.remove_prefix(length);
@@ -66,7 +70,36 @@ class PtxTokens {
   std::string_view rest_;
 };
 
+// An integer as PTX writes it: decimal, 0x and hexadecimal, 0b and binary, 0 and octal, each with a
+// U behind it or without; or WARP_SZ. False of anything else.
+inline bool ReadInteger(std::string_view token, unsigned long long* value) {
+  if (token == "WARP_SZ") {
+    *value = 32;
+    return true;
+  }
+  if (!token.empty() && token.back() == 'U') token.remove_suffix(1);
+  unsigned long long base = 10;
+  if (token.size() > 1 && token[0] == '0') {
+    const char sign = token[1];
+    base = sign == 'x' || sign == 'X' ? 16 : sign == 'b' || sign == 'B' ? 2 : 8;
+    token.remove_prefix(base == 8 ? 1 : 2);
+  }
+  if (token.empty()) return false;
+  *value = 0;
+  for (const char c : token) {
+    const int lower = std::tolower(static_cast<unsigned char>(c));
+    if (std::isxdigit(lower) == 0) return false;
+    const auto digit = static_cast<unsigned>(lower <= '9' ? lower - '0' : lower - 'a' + 10);
+    if (digit >= base || *value > (~0ULL - digit) / base) return false;
+    *value = *value * base + digit;
+  }
+  return true;
+}
+
+// The integer that `token` is, or else begins with: 90 of "90a".
 inline unsigned long long ToNumber(std::string_view token) {
+  unsigned long long value = 0;
+  if (ReadInteger(token, &value)) return value;
   return std::strtoull(std::string(token).c_str(), nullptr, 0);
 }
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Pools, and memory that is allocated in the order of a stream. Not in captures: the memory is
 // then a graph's.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a caller asks of the compiler through an array of CUjit_option, and what it is
 // answered through the same array.

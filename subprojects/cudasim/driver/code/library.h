@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Libraries and kernels: code that belongs to no context. At its first use in a context
 // a library becomes a module there, which goes with the context; the library stays.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Links: what one does, by the toolkit's linker, with the codes and the logs of a driver; and those
 // in progress.

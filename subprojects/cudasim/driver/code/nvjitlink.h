@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // NVIDIA's compiler and linker of device code, the CUDA Toolkit's nvJitLink, loaded when
 // it is first wanted: it needs no GPU, and it says of a PTX text what a driver says.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The simulated devices: of one kind (context/gpu.h), which differ in UUID and PCI address.
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Contexts made, counted and destroyed by the user: cuCtxCreate, cuCtxDestroy,
 // cuCtxAttach, cuCtxDetach; and what identifies one: id, device, API version.

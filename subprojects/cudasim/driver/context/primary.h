@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The primary contexts: one per device, counted, shared by the whole process. And the green ones,
 // which retain them: a part of a device's multiprocessors, current like a context. See Note [A

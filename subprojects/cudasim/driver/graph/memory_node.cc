@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Memory on the host is not modelled, and every device reaches a graph's memory, whatever access is
 // asked for. Source: test/graph_memory_node_facts_test.cc.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // User objects: counted references to what an application wants to be told about when the graphs
 // that use it are gone.

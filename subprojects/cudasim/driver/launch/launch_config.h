@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a launch asks for, in whichever form it was said, and whether a function can be launched so.
 // In the order in which a real driver looks, and what a bad answer does to a capture in the stream

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Launches as CUDA 3 had them: block, shared memory and parameters are set of the function one by
 // one, and stay set.

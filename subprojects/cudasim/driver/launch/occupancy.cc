@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // By the rules of the CUDA programming guide for 9.0, which give the numbers that were
 // measured on an H100, driver 580.159.04. Registers are those of FunctionTraits. Clusters

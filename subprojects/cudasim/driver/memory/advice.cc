@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Managed memory: what it is advised to be used for, and where it is prefetched to. Nothing moves:
 // the advice is kept, by the page, for cuMemRangeGetAttribute.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Copies of rows and slices, between arrays and memory of every kind. All of them are
 // a three-dimensional copy.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // CUDA arrays and mipmapped arrays. Their elements are host memory, row by row with
 // nothing in between. They live in a context; which one cannot be asked.

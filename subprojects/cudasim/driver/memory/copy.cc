@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Copies and fills. An asynchronous form differs from the other in whose context it works in, and
 // in what it waits for.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Memory: whatever a pointer may point into. All of it is host memory, and a
 // CUdeviceptr is its address; a page costs nothing until somebody writes it.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Pools of stream-ordered memory. They belong to a device and to no context, and so
 // does the memory: it outlives the context of the stream it was allocated on, a reset

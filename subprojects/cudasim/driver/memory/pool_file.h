@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the memory of a pool is in that other processes may map: a file without a name, whose first
 // page says what pool it is.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The user's own memory, pinned: cuMemHostRegister. It is the current context's, and is
 // unregistered when that dies, also if it is portable (measured on an H100, driver

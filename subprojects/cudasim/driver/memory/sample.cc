@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a kernel reads through a texture, one texel at a time, and does through a surface. How
 // texels are filtered, converted and addressed beyond the edge is not simulated.

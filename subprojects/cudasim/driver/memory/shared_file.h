@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Memory that another process of the machine can map: pages of a file that has no name, which that
 // process opens through /proc as long as this one keeps it.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Virtual memory: ranges of addresses, memory without an address, and the mappings
 // between them. None of it belongs to a context or needs one: it outlives them all

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Attributes of streams. They change nothing here, but are remembered. Source:
 // test/stream_attribute_facts_test.cc.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Events. Of those of two processes what ipc_facts_test asks was measured on an H100, driver
 // 580.159.04; that a process cannot open its own handle follows cuIpcOpenMemHandle.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """command_test.py CUDASIM PROGRAM
 
 The command `cudasim`: what it runs, what it says afterwards, its exit status, and what it says of bad input.

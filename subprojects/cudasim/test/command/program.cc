@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What command_test.py runs: each argument is one thing to do, in order. Like a program that links
 // no CUDA library, it opens the driver.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: Apache-2.0
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """embed.py NAME HEADER SOURCE (SYMBOL=FILE)...: files as C++ arrays."""
 import sys
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What nearly every test includes: read once for all programs, it saves nearly half of the
 // time that they take to compile. Each includes what it uses all the same.

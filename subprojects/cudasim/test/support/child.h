@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // For a Boost.Test program some of whose cases need a process of their own: one that
 // has not called cuInit, or one that is to abort.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Runs the cases of a Boost.Test program: settles which driver is under test, empties the thread's
 // stack of contexts around each case, and prints what a report needs:

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // For test programs that are linked with the CUDA runtime. With a static one they run on a
 // real driver only: it looks for the driver's private tables, which the simulation does not

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What every Boost.Test binary of the suites shares: the runner, with its decorators, and contexts.
 

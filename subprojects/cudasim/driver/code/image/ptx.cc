@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "driver/code/image/ptx.h"
 
@@ -118,7 +118,8 @@ CUresult ReadEntry(Tokens* tokens, const std::vector<Variable>& shared, Image* i
         {parameter.size, AlignUp(end, parameter.alignment) - kParameterBase});
   }
   TakeDirectives(read, &entry.traits);
-  if (read.has_body) Body(tokens, shared, &entry.traits).Read();
+  if (!read.has_body) return CUDA_SUCCESS;  // it is defined below, or in another module
+  Body(tokens, shared, &entry.traits).Read();
   image->entries.push_back(entry);
   return CUDA_SUCCESS;
 }

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Reads from PTX text what a launch needs to know: the names of the entry
 // functions, the sizes of their parameters, what bounds their launches; and the

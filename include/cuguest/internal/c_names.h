@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The functions of c.h where the namespace has a suffix: cuguest_push is the symbol
+// cuguest_push_SUFFIX, so that copies with other suffixes can be linked into one program. tier: 2
+
+#ifndef CUGUEST_INTERNAL_C_NAMES_H_
+#define CUGUEST_INTERNAL_C_NAMES_H_
+
+#if defined(CUGUEST_NAMESPACE_SUFFIX)
+
+#define CUGUEST_INTERNAL_C_JOIN(name, suffix) name##_##suffix
+#define CUGUEST_INTERNAL_C_EXPAND(name, suffix) CUGUEST_INTERNAL_C_JOIN(name, suffix)
+#define CUGUEST_INTERNAL_C_NAME(name) CUGUEST_INTERNAL_C_EXPAND(name, CUGUEST_NAMESPACE_SUFFIX)
+
+#define cuguest_acquire_from_pointer CUGUEST_INTERNAL_C_NAME(cuguest_acquire_from_pointer)
+#define cuguest_acquire_from_stream CUGUEST_INTERNAL_C_NAME(cuguest_acquire_from_stream)
+#define cuguest_acquire_on CUGUEST_INTERNAL_C_NAME(cuguest_acquire_on)
+#define cuguest_acquired_cleanup CUGUEST_INTERNAL_C_NAME(cuguest_acquired_cleanup)
+#define cuguest_acquired_move CUGUEST_INTERNAL_C_NAME(cuguest_acquired_move)
+#define cuguest_acquired_ref CUGUEST_INTERNAL_C_NAME(cuguest_acquired_ref)
+#define cuguest_acquired_release CUGUEST_INTERNAL_C_NAME(cuguest_acquired_release)
+#define cuguest_acquired_source CUGUEST_INTERNAL_C_NAME(cuguest_acquired_source)
+#define cuguest_capture_guard_cleanup CUGUEST_INTERNAL_C_NAME(cuguest_capture_guard_cleanup)
+#define cuguest_capture_guard_enter CUGUEST_INTERNAL_C_NAME(cuguest_capture_guard_enter)
+#define cuguest_capture_guard_leave CUGUEST_INTERNAL_C_NAME(cuguest_capture_guard_leave)
+#define cuguest_driver_adopt CUGUEST_INTERNAL_C_NAME(cuguest_driver_adopt)
+#define cuguest_error_advice CUGUEST_INTERNAL_C_NAME(cuguest_error_advice)
+#define cuguest_error_name CUGUEST_INTERNAL_C_NAME(cuguest_error_name)
+#define cuguest_error_text CUGUEST_INTERNAL_C_NAME(cuguest_error_text)
+#define cuguest_guard_cleanup CUGUEST_INTERNAL_C_NAME(cuguest_guard_cleanup)
+#define cuguest_guard_enter CUGUEST_INTERNAL_C_NAME(cuguest_guard_enter)
+#define cuguest_guard_enter_ref CUGUEST_INTERNAL_C_NAME(cuguest_guard_enter_ref)
+#define cuguest_guard_leave CUGUEST_INTERNAL_C_NAME(cuguest_guard_leave)
+#define cuguest_guard_move_to CUGUEST_INTERNAL_C_NAME(cuguest_guard_move_to)
+#define cuguest_guard_move_to_ref CUGUEST_INTERNAL_C_NAME(cuguest_guard_move_to_ref)
+#define cuguest_guard_reassert CUGUEST_INTERNAL_C_NAME(cuguest_guard_reassert)
+#define cuguest_host_scope_cleanup CUGUEST_INTERNAL_C_NAME(cuguest_host_scope_cleanup)
+#define cuguest_host_scope_enter CUGUEST_INTERNAL_C_NAME(cuguest_host_scope_enter)
+#define cuguest_host_scope_leave CUGUEST_INTERNAL_C_NAME(cuguest_host_scope_leave)
+#define cuguest_incident_count CUGUEST_INTERNAL_C_NAME(cuguest_incident_count)
+#define cuguest_incident_listener_cleanup CUGUEST_INTERNAL_C_NAME(cuguest_incident_listener_cleanup)
+#define cuguest_incident_listener_register \
+  CUGUEST_INTERNAL_C_NAME(cuguest_incident_listener_register)
+#define cuguest_incident_listener_remove CUGUEST_INTERNAL_C_NAME(cuguest_incident_listener_remove)
+#define cuguest_incident_name CUGUEST_INTERNAL_C_NAME(cuguest_incident_name)
+#define cuguest_init CUGUEST_INTERNAL_C_NAME(cuguest_init)
+#define cuguest_no_context_guard_cleanup CUGUEST_INTERNAL_C_NAME(cuguest_no_context_guard_cleanup)
+#define cuguest_no_context_guard_enter CUGUEST_INTERNAL_C_NAME(cuguest_no_context_guard_enter)
+#define cuguest_no_context_guard_leave CUGUEST_INTERNAL_C_NAME(cuguest_no_context_guard_leave)
+#define cuguest_pop CUGUEST_INTERNAL_C_NAME(cuguest_pop)
+#define cuguest_primary_cleanup CUGUEST_INTERNAL_C_NAME(cuguest_primary_cleanup)
+#define cuguest_primary_move CUGUEST_INTERNAL_C_NAME(cuguest_primary_move)
+#define cuguest_primary_ref CUGUEST_INTERNAL_C_NAME(cuguest_primary_ref)
+#define cuguest_primary_release CUGUEST_INTERNAL_C_NAME(cuguest_primary_release)
+#define cuguest_primary_retain CUGUEST_INTERNAL_C_NAME(cuguest_primary_retain)
+#define cuguest_push CUGUEST_INTERNAL_C_NAME(cuguest_push)
+#define cuguest_ref_borrow CUGUEST_INTERNAL_C_NAME(cuguest_ref_borrow)
+#define cuguest_ref_check CUGUEST_INTERNAL_C_NAME(cuguest_ref_check)
+#define cuguest_ref_current CUGUEST_INTERNAL_C_NAME(cuguest_ref_current)
+#define cuguest_repair_name CUGUEST_INTERNAL_C_NAME(cuguest_repair_name)
+#define cuguest_residency_cleanup CUGUEST_INTERNAL_C_NAME(cuguest_residency_cleanup)
+#define cuguest_residency_enter CUGUEST_INTERNAL_C_NAME(cuguest_residency_enter)
+#define cuguest_residency_leave CUGUEST_INTERNAL_C_NAME(cuguest_residency_leave)
+#define cuguest_residency_move_to CUGUEST_INTERNAL_C_NAME(cuguest_residency_move_to)
+#define cuguest_residency_settle CUGUEST_INTERNAL_C_NAME(cuguest_residency_settle)
+#define cuguest_shared_context_attach CUGUEST_INTERNAL_C_NAME(cuguest_shared_context_attach)
+#define cuguest_shared_context_cleanup CUGUEST_INTERNAL_C_NAME(cuguest_shared_context_cleanup)
+#define cuguest_shared_context_create CUGUEST_INTERNAL_C_NAME(cuguest_shared_context_create)
+#define cuguest_shared_context_detach CUGUEST_INTERNAL_C_NAME(cuguest_shared_context_detach)
+#define cuguest_shared_context_move CUGUEST_INTERNAL_C_NAME(cuguest_shared_context_move)
+#define cuguest_shared_context_ref CUGUEST_INTERNAL_C_NAME(cuguest_shared_context_ref)
+
+#endif  // defined(CUGUEST_NAMESPACE_SUFFIX)
+
+#endif  // CUGUEST_INTERNAL_C_NAMES_H_

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// -----------------------------------------------------------------------------
+// internal/primary.h                                                    tier: 2
+// -----------------------------------------------------------------------------
+//
+// Not for embedders. What runtime/context.h and the cache ask of a current context.
+
+#ifndef CUGUEST_INTERNAL_PRIMARY_H_
+#define CUGUEST_INTERNAL_PRIMARY_H_
+
+#include <cuda.h>
+
+#include "cuguest/context_ref.h"
+#include "cuguest/export.h"
+
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
+
+// Whether `context`, which is current and alive, is its device's primary context. See
+// Note [Which context is primary] in lib/context/thread_stack.h.
+CUGUEST_API CUresult AskIfPrimary(const ContextRef& context, bool* is_primary) noexcept;
+
+CUGUEST_END_INTERNAL_NAMESPACE
+
+#endif  // CUGUEST_INTERNAL_PRIMARY_H_

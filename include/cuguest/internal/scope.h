@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// -----------------------------------------------------------------------------
+// internal/scope.h                                                      tier: 2
+// -----------------------------------------------------------------------------
+//
+// Not for embedders. `Scope` is what every guard and scope of the core consists of: a claim to a
+// record of its thread (this_thread.h, Note [Records]).
+
+#ifndef CUGUEST_INTERNAL_SCOPE_H_
+#define CUGUEST_INTERNAL_SCOPE_H_
+
+#include <cuda.h>
+
+#include "cuguest/context_ref.h"
+#include "cuguest/export.h"
+#include "cuguest/internal/current_context.h"
+#include "cuguest/internal/incarnation.h"
+#include "cuguest/internal/stack_calls.h"
+#include "cuguest/internal/this_thread.h"
+#include "cuguest/location.h"
+
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
+
+// What the compiler is to lay out in line: an elided guard that nobody disturbs.
+CUGUEST_HIDE constexpr bool Mostly(bool is_so) { return __builtin_expect(is_so, true); }
+CUGUEST_HIDE constexpr bool Rarely(bool is_so) { return __builtin_expect(is_so, false); }
+
+// Whether the end of a scope is asked for, and so returns what came of it; or has nobody to tell
+// but an incident, in a destructor.
+enum class EndIs : unsigned char { kAsked, kImplied };
+
+// A value: it may be moved to another address; the object that has it then is the one to leave it.
+//
+// In line is what a guard does that nobody disturbs, and no more, so that it is laid out in line
+// also where a compiler minds the size. Out of line a guard cost as much again as its driver calls
+// (test/benchmark/context_rows.cc).
+class CUGUEST_API Scope {
+ public:
+  // What a template of somebody else's instantiates (std::optional<ContextGuard>) may be shared by
+  // two embedders, so that a scope that one copy of cuguest entered is ended by another's code:
+  // that one hands it back by this table. One in every copy.
+  struct Calls {
+    CUresult (*leave)(Scope*, EndIs);
+    CUresult (*reassert)(Scope*);
+    CUresult (*move_to)(Scope*, const Incarnation&, Location);
+  };
+
+  // Entries that EnterExactly() can remember.
+  CUGUEST_HIDE static constexpr int kMaxExactDepth = 32;
+
+  // Nothing is set: one of the functions that enter is called next.
+  enum NotSet : unsigned char { kNotSet };
+  CUGUEST_HIDE explicit Scope(NotSet) noexcept {}
+  // Inside nothing.
+  CUGUEST_HIDE explicit Scope(bool always_pushes = false) noexcept { SetOutside(always_pushes); }
+  // `other` is inside nothing then, and keeps what it would enter by.
+  CUGUEST_HIDE Scope(Scope&& other) noexcept { Take(&other); }
+  Scope& operator=(Scope&&) = delete;
+  CUGUEST_HIDE ~Scope() = default;
+
+  // What the last entering, moving or reasserting gave; or why a HostScope could not enter it
+  // again.
+  [[nodiscard]] CUGUEST_HIDE CUresult result() const noexcept {
+    if (Rarely(result_ != CUDA_SUCCESS)) {
+      asked_ = true;
+    } else if (serial_ != 0) {
+      const ThisThread& here = t_this_thread;
+      const Record& record = here.records[slot_ % ThisThread::kRoom];
+      const bool stands = record.serial == serial_ && record.state == Record::State::kLive;
+      if (Rarely(!stands)) return ResultNow();
+    }
+    return result_;
+  }
+  // The same at once after it has entered, when nothing can have happened to it.
+  [[nodiscard]] CUGUEST_HIDE CUresult JustEntered() const noexcept {
+    if (Rarely(result_ != CUDA_SUCCESS)) asked_ = true;
+    return result_;
+  }
+  [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return result() == CUDA_SUCCESS; }
+  [[nodiscard]] const char* advice() const noexcept;
+  [[nodiscard]] CUGUEST_HIDE bool IsInside() const noexcept { return serial_ != 0; }
+  [[nodiscard]] CUGUEST_HIDE CUcontext context() const noexcept { return context_; }
+  [[nodiscard]] CUcontext caller() const noexcept;
+  [[nodiscard]] bool elided() const noexcept;
+  [[nodiscard]] CUGUEST_HIDE Location where() const noexcept { return {file_, line_}; }
+
+  // These need a scope that is inside nothing. Members are set when the driver has been called:
+  // with these stores before its push a guard that switched took 1.5 times a push and a pop on an
+  // H100, and without them 1.4.
+  [[gnu::always_inline]] CUGUEST_HIDE inline void Enter(Incarnation ours, bool always_pushes,
+                                                        Location where) noexcept {
+    CUcontext caller = nullptr;
+    CUresult code = CUDA_ERROR_INVALID_CONTEXT;
+    if (Mostly(ours.context != nullptr)) code = GetCurrent(&caller);
+    ThisThread& here = t_this_thread;
+    const bool is_there = code == CUDA_SUCCESS && caller == ours.context && !always_pushes;
+    if (is_there && ours.IsKnown()) code = CheckIncarnation(ours);
+    if (Rarely(!is_there || code != CUDA_SUCCESS || !here.HasRoom())) {
+      return EnterBeside(ours, always_pushes, where, code, caller);
+    }
+    SetInside(&here, ours, where, Record::Kind::kElided, false);
+  }
+  [[gnu::always_inline]] CUGUEST_HIDE inline void Enter(CUcontext context, bool always_pushes,
+                                                        Location where) noexcept {
+    Enter(Incarnation::Unknown(context), always_pushes, where);
+  }
+  [[gnu::always_inline]] CUGUEST_HIDE inline void Enter(const ContextRef& context,
+                                                        bool always_pushes,
+                                                        Location where) noexcept {
+    Enter(Incarnation::Of(context), always_pushes, where);
+  }
+  // What was found current just now. Calls the driver for nothing. Needs current.IsSeen().
+  CUGUEST_HIDE void Enter(const CurrentContext& current, Location where) noexcept {
+    ThisThread& here = t_this_thread;
+    if (Rarely(!here.HasRoom())) {
+      return EnterSlowly(current.Seen(), false, where, CUDA_SUCCESS, current.Seen().context);
+    }
+    SetInside(&here, current.Seen(), where, Record::Kind::kElided, false);
+  }
+  // The whole stack is remembered, and `ours` is pushed on it; or (nullptr) it is taken off.
+  void EnterExactly(const Incarnation* ours, Location where) noexcept;
+  // A HostScope; `guard` has to be among those that it takes out, if it is inside.
+  void EnterHost(const Scope* guard, Location where) noexcept;
+  void EnterCaptureMode(CUstreamCaptureMode mode, Location where) noexcept;
+  // The mode that EnterCaptureMode() found.
+  [[nodiscard]] CUGUEST_HIDE CUstreamCaptureMode callers_mode() const noexcept {
+    return static_cast<CUstreamCaptureMode>(callers_mode_);
+  }
+
+  CUresult MoveTo(const Incarnation& to, Location where) noexcept;
+  CUresult Reassert() noexcept;
+
+  // Scopes that no object stands for: see cuguest_push() and cuguest_pop() of c.h.
+  static CUresult PushUnowned(CUcontext context) noexcept;
+  static CUresult PopUnowned() noexcept;
+
+  [[gnu::always_inline]] CUGUEST_HIDE inline CUresult Leave(EndIs end) noexcept {
+    ThisThread& here = t_this_thread;
+    if (Rarely(!IsOnTop(here))) return LeaveSpecially(end);
+    if (Rarely(!is_elided_)) return LeavePushed(&here);
+    CUcontext top;
+    const CUresult code = GetCurrent(&top);
+    if (Rarely(code != CUDA_SUCCESS || top != context_)) return LeaveDisturbed(code, nullptr);
+    Leave(&here);
+    return CUDA_SUCCESS;
+  }
+  // The same of one that was entered by a ContextRef and whose context was just found current and
+  // alive, where nothing was called since that could change the stack. No driver call. Does nothing
+  // if it pushed: what lies below is not known before it pops.
+  CUGUEST_HIDE void LeaveSeen() noexcept {
+    ThisThread& here = t_this_thread;
+    if (is_elided_ && IsOnTop(here)) Leave(&here);
+  }
+
+ private:
+  using Kind = Record::Kind;
+  using State = Record::State;
+
+  static const Calls kCalls;
+
+  // Whether the record is the last one of this thread, and as this scope entered.
+  [[nodiscard]] CUGUEST_HIDE bool IsOnTop(const ThisThread& here) const noexcept {
+    return here.top == serial_ && serial_ != 0 && calls_ == &kCalls;
+  }
+  // Closes the record, which is on top and of which nothing is left to restore.
+  CUGUEST_HIDE void Leave(ThisThread* here) noexcept {
+    serial_ = 0;
+    here->top = 0;
+    here->depth = slot_;
+    if (slot_ == 0) return;
+    const Record& below = here->records[slot_ - 1];
+    if (Rarely(!below.IsAsEntered() || ThisThread::HasMail())) return CloseEnded();
+    here->top = below.serial;
+  }
+
+  CUGUEST_HIDE static bool IsCurrent(CUcontext context) noexcept {
+    CUcontext current = nullptr;
+    return GetCurrent(&current) == CUDA_SUCCESS && current == context;
+  }
+
+  CUGUEST_HIDE void SetOutside(bool always_pushes) noexcept {
+    context_ = nullptr;
+    caller_ = nullptr;
+    file_ = nullptr;
+    calls_ = &kCalls;
+    serial_ = 0;
+    slot_ = 0;
+    thread_ = 0;
+    line_ = 0;
+    result_ = CUDA_SUCCESS;
+    SetFlags(always_pushes, false);
+  }
+  CUGUEST_HIDE void SetFlags(bool always_pushes, bool is_elided) noexcept {
+    const unsigned all = static_cast<unsigned>(always_pushes) | static_cast<unsigned>(is_elided)
+                                                                    << 8;
+    __builtin_memcpy(&always_pushes_, &all, sizeof(all));
+  }
+  // A new record, which needs HasRoom(). Of what was pushed, the caller is still to be set. As few
+  // stores as can be: a guard that is elided consists of them and of two queries.
+  CUGUEST_HIDE Record& SetInside(ThisThread* here, Incarnation ours, Location where, Kind kind,
+                                 bool always_pushes) noexcept {
+    const unsigned slot = here->depth;
+    Record& record = here->records[slot];
+    const unsigned long long serial = record.serial + 1;
+    here->top = serial;
+    here->depth = slot + 1;
+    record.serial = serial;
+    record.ours.context = ours.context;
+    record.ours.id = ours.id;
+    record.file = where.file;
+    record.line = where.line;
+    record.SetLive(kind, always_pushes);
+    context_ = ours.context;
+    file_ = where.file;
+    calls_ = &kCalls;
+    serial_ = serial;
+    slot_ = slot;
+    thread_ = here->kernel_thread;
+    line_ = where.line;
+    result_ = CUDA_SUCCESS;
+    SetFlags(always_pushes, kind == Kind::kElided);
+    return record;
+  }
+  CUGUEST_HIDE void Take(Scope* other) noexcept {
+    context_ = other->context_;
+    caller_ = other->caller_;
+    file_ = other->file_;
+    calls_ = other->calls_;
+    serial_ = other->serial_;
+    slot_ = other->slot_;
+    thread_ = other->thread_;
+    line_ = other->line_;
+    result_ = other->result_;
+    SetFlags(other->always_pushes_, other->is_elided_);
+    asked_ = other->asked_;
+    other->SetOutside(always_pushes_);
+  }
+
+  // These take values: an object in memory, written by halves and read as a whole, takes longer
+  // than the rest of a guard.
+  void EnterBeside(Incarnation ours, bool always_pushes, Location where, CUresult code,
+                   CUcontext caller) noexcept;
+  void EnterSlowly(Incarnation ours, bool always_pushes, Location where, CUresult code,
+                   CUcontext caller) noexcept;
+  CUresult LeavePushed(ThisThread* here) noexcept;
+  CUresult LeaveSpecially(EndIs end) noexcept;
+  CUresult LeaveDisturbed(CUresult code, CUcontext popped) noexcept;
+  static void CloseEnded() noexcept;
+  [[nodiscard]] CUresult ResultNow() const noexcept;
+
+  void SetFailed(Incarnation ours, bool always_pushes, Location where, CUresult code) noexcept;
+  Record* Begin(const Incarnation& ours, bool always_pushes, Location where) noexcept;
+  void Conclude(CUresult code) noexcept;
+  Record* Own() const noexcept;
+  Record* OwnOnTop(CUresult* why_not) noexcept;
+  CUresult EndElsewhere(unsigned long long serial) noexcept;
+  CUresult Move(const Incarnation& to, Location where) noexcept;
+  CUresult MoveInside(const Incarnation& to, Location where) noexcept;
+
+  CUcontext context_;
+  CUcontext caller_;  // when it entered; not set if it was elided then
+  const char* file_;
+  const Calls* calls_;         // of the copy that entered
+  unsigned long long serial_;  // of its record; 0: inside nothing
+  unsigned slot_;              // where its record is
+  int thread_;                 // the kernel's number of its thread
+  int line_;
+  CUresult result_;
+  // These four are the word of SetFlags().
+  bool always_pushes_;
+  bool is_elided_;      // when it entered
+  mutable bool asked_;  // result_ is a failure, and somebody knows
+  unsigned char callers_mode_;
+};
+static_assert(sizeof(Scope) == 64);
+
+CUGUEST_END_INTERNAL_NAMESPACE
+
+#endif  // CUGUEST_INTERNAL_SCOPE_H_

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// -----------------------------------------------------------------------------
+// internal/stream_use.h                                                 tier: 3
+// -----------------------------------------------------------------------------
+//
+// Not for embedders. How what is to be freed in the order of a stream learns that a Stream
+// (stream.h) has ended the stream before.
+
+#ifndef CUGUEST_INTERNAL_STREAM_USE_H_
+#define CUGUEST_INTERNAL_STREAM_USE_H_
+
+#include <cuda.h>
+
+#include <utility>
+
+#include "cuguest/export.h"
+#include "cuguest/stream.h"
+
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
+
+struct StreamLife;
+
+// StreamUse
+//
+// Threads: distinct objects from any threads. No lock is held across a driver call.
+class CUGUEST_API StreamUse {
+ public:
+  CUGUEST_HIDE StreamUse() noexcept = default;
+  CUGUEST_HIDE StreamUse(StreamUse&& other) noexcept : life_(std::exchange(other.life_, nullptr)) {}
+  CUGUEST_HIDE StreamUse& operator=(StreamUse other) noexcept {
+    std::swap(life_, other.life_);
+    return *this;
+  }
+  CUGUEST_HIDE ~StreamUse() {
+    if (life_ != nullptr) End();
+  }
+
+  // Of `stream`, which is there. False if there is no host memory.
+  [[nodiscard]] bool Begin(const StreamRef& stream) noexcept;
+
+  // Whether a Stream of this copy of cuguest has destroyed it since.
+  [[nodiscard]] bool is_over() const noexcept;
+
+  // Then: an event behind all of its work; nullptr if there could be none.
+  [[nodiscard]] CUevent last() const noexcept;
+
+ private:
+  void End() noexcept;
+
+  StreamLife* life_ = nullptr;
+};
+
+CUGUEST_END_INTERNAL_NAMESPACE
+
+#endif  // CUGUEST_INTERNAL_STREAM_USE_H_

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// -----------------------------------------------------------------------------
+// status.h                                                              tier: 0
+// -----------------------------------------------------------------------------
+/// \file
+/// `absl::Status` of the driver's `CUresult` and of what the core returns, and the driver's code
+/// out of a status again. A status says what was being done, to what, what the driver said, and
+/// what to do about it.
+///
+///   absl::Status s = cuguest::ToStatus(code, "allocate 4096 bytes", "device 0");
+///   // RESOURCE_EXHAUSTED: allocate 4096 bytes, device 0:
+///   //   CUDA_ERROR_OUT_OF_MEMORY (2): ...
+///   cuguest::CodeOf(s) == CUDA_ERROR_OUT_OF_MEMORY;
+///
+/// In functions that return an `absl::Status` or an `absl::StatusOr`, two macros return on error:
+///
+///   cuguest::ContextGuard guard(ctx);
+///   CUGUEST_RETURN_IF_ERROR(guard);
+///   CUGUEST_ASSIGN_OR_RETURN(const cuguest::Device device, cuguest::Device::OfCurrentContext());
+///
+/// Nothing here reads or writes the runtime's last error (`cudaGetLastError`).
+///
+/// Notes are in docs/notes.md.
+
+#ifndef CUGUEST_STATUS_H_
+#define CUGUEST_STATUS_H_
+
+#include <cuda.h>
+
+#include <optional>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cuguest/error.h"
+#include "cuguest/export.h"
+
+CUGUEST_BEGIN_NAMESPACE
+
+namespace internal {
+CUGUEST_API absl::Status MakeStatus(CUresult code, std::string_view doing, std::string_view object);
+}  // namespace internal
+
+/// ToStatus()
+///
+/// `doing` is a verb phrase ("push a context"), `object` what it was done to
+/// ("device 1", "context 0x5581"); either may be empty.
+///
+/// Threads: any.
+/// Cost:    one comparison on success, nothing allocated; text is built on failure only.
+[[nodiscard]] CUGUEST_HIDE inline absl::Status ToStatus(CUresult code, std::string_view doing,
+                                                        std::string_view object = {}) {
+  if (code == CUDA_SUCCESS) return absl::OkStatus();
+  return internal::MakeStatus(code, doing, object);
+}
+
+/// The same for anything of cuguest that carries a raw `result()` because it
+/// sits on a hot path (`ContextGuard`, `NoContextGuard`, `ContextRef`).
+template <typename T>
+[[nodiscard]] CUGUEST_HIDE auto ToStatus(const T& carrier)
+    -> decltype(internal::MakeStatus(carrier.result(), carrier.doing(), carrier.advice())) {
+  if (carrier.result() == CUDA_SUCCESS) return absl::OkStatus();
+  return internal::MakeStatus(carrier.result(), carrier.doing(), carrier.advice());
+}
+
+/// CodeOf()
+///
+/// The driver's code that `status` was made from, or the one for the runtime's code
+/// (runtime/error.h) that it was made from; nothing for a status that was made from
+/// neither. CUDA_SUCCESS for an OK status.
+[[nodiscard]] CUGUEST_API std::optional<CUresult> CodeOf(const absl::Status& status);
+
+namespace internal {
+
+// What the macros below take: a status, what has one, such as a StatusOr, or what ToStatus() takes.
+[[nodiscard]] CUGUEST_HIDE inline absl::Status StatusOf(absl::Status status) { return status; }
+template <typename T>
+[[nodiscard]] CUGUEST_HIDE auto StatusOf(const T& object)
+    -> decltype(absl::Status(object.status())) {
+  return object.status();
+}
+template <typename T>
+[[nodiscard]] CUGUEST_HIDE auto StatusOf(const T& carrier) -> decltype(ToStatus(carrier)) {
+  return ToStatus(carrier);
+}
+// A guard that is made there would end there.
+template <typename T>
+std::enable_if_t<!std::is_copy_constructible_v<T>> StatusOf(const T&&) = delete;
+
+template <typename T>
+[[nodiscard]] CUGUEST_HIDE T ReturnedValue(absl::StatusOr<T>&& result) {
+  return *std::move(result);
+}
+template <typename T, typename = decltype(ToStatus(std::declval<const T&>()))>
+[[nodiscard]] CUGUEST_HIDE T ReturnedValue(const T& carrier) {
+  return carrier;
+}
+
+}  // namespace internal
+CUGUEST_END_NAMESPACE
+
+/// CUGUEST_RETURN_IF_ERROR()
+///
+/// Returns the status of its argument from the function that it is in, unless it is OK: a status,
+/// anything that has a status(), such as a StatusOr or an AcquiredGuard, or that ToStatus() takes.
+/// What cannot be copied has to be a variable: a guard that is made in the argument would end
+/// before the next line, and does not compile.
+///
+/// Cost:    the argument is evaluated once; one comparison if it is OK.
+#define CUGUEST_RETURN_IF_ERROR(...)                                              \
+  do {                                                                            \
+    if (absl::Status cuguest_status = ::cuguest::internal::StatusOf(__VA_ARGS__); \
+        !cuguest_status.ok()) {                                                   \
+      return cuguest_status;                                                      \
+    }                                                                             \
+  } while (false)
+
+/// CUGUEST_ASSIGN_OR_RETURN(declaration, expression)
+///
+/// `declaration`, or a variable, becomes the value of a StatusOr, or a copyable object that
+/// ToStatus() takes; if that is not OK, its status is returned from the function. Several
+/// statements, so an `if` needs braces around it. A declaration with a comma outside of parentheses
+/// needs an alias.
+///
+/// Cost:    the expression is evaluated once; the value is moved out of a StatusOr, an object
+///          copied.
+#define CUGUEST_ASSIGN_OR_RETURN(declaration, ...) \
+  CUGUEST_INTERNAL_ASSIGN(CUGUEST_INTERNAL_NAME(__LINE__), declaration, (__VA_ARGS__))
+
+#define CUGUEST_INTERNAL_PASTE(a, b) a##b
+#define CUGUEST_INTERNAL_NAME(line) CUGUEST_INTERNAL_PASTE(cuguest_result_, line)
+#define CUGUEST_INTERNAL_ASSIGN(result, declaration, expression)  \
+  auto result = expression;                                       \
+  if (!result.ok()) return ::cuguest::internal::StatusOf(result); \
+  declaration = ::cuguest::internal::ReturnedValue(std::move(result))
+
+#endif  // CUGUEST_STATUS_H_

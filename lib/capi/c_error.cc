@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "cuguest/c.h"
+#include "cuguest/error.h"
+
+const char* cuguest_error_name(int code) { return cuguest::ErrorName(static_cast<CUresult>(code)); }
+
+const char* cuguest_error_text(int code) { return cuguest::ErrorText(static_cast<CUresult>(code)); }

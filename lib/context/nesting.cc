@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "lib/context/nesting.h"
+
+#include <cstdlib>
+
+#include "lib/context/records.h"
+#include "lib/context/stack_repair.h"
+#include "lib/core/driver_access.h"
+
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
+
+namespace nesting {
+
+using Kind = Record::Kind;
+using State = Record::State;
+
+const KindCalls* g_calls_of[kKinds] = {};
+
+namespace {
+
+// No HostScope is at this place.
+constexpr unsigned kNobody = records::kNowhere;
+
+// The caller's context: which incarnation it is a kExact record knows, and another one below may.
+Incarnation CallerOf(const Record& record, unsigned slot) {
+  if (record.kind == Kind::kExact && record.extra > 0) return record.entries[record.extra - 1];
+  const CUcontext caller = record.Caller();
+  if (caller == record.ours.context) return record.ours;
+  while (slot-- > 0) {
+    const Record& below = records::At(slot);
+    if (!records::IsOpen(below) || below.kind > Kind::kExact) continue;
+    if (IsOfNone(below)) break;  // what is below it is not on the stack
+    if (below.ours.context == caller) return below.ours;
+  }
+  return Incarnation::Unknown(caller);
+}
+
+}  // namespace
+
+FirstLook Look(const Record& record) noexcept {
+  FirstLook look{CUDA_SUCCESS, nullptr, false};
+  if (record.kind == Kind::kExact) return look;
+  look.code = record.kind == Kind::kElided ? GetCurrent(&look.popped) : Pop(&look.popped);
+  look.is_clean = look.code == CUDA_SUCCESS && look.popped == record.ours.context;
+  if (!look.is_clean || record.kind == Kind::kElided) return look;
+  CUcontext now = nullptr;
+  look.is_clean = GetCurrent(&now) == CUDA_SUCCESS && now == record.caller;
+  return look;
+}
+
+namespace {
+
+Finding Mend(const Record& record, const Incarnation& caller, FirstLook look) {
+  if (record.kind == Kind::kElided) return RepairElided(record.ours);
+  if (record.kind == Kind::kExact) return CallsOf(record).mend(record);
+  if (look.code != CUDA_SUCCESS) {
+    look.code = stack::Pop(&look.popped);
+    if (look.code != CUDA_SUCCESS && look.code != CUDA_ERROR_INVALID_CONTEXT) {
+      return {true, IncidentKind::kFailed, Repair::kUnrepaired, look.code, record.ours.context};
+    }
+  }
+  return RepairPushed(record.ours, caller, look.popped);
+}
+
+// Takes what is left of the record off the stack. What it finds is to be reported.
+Finding Leave(unsigned slot, const FirstLook& look) {
+  if (look.is_clean) return {};
+  const Record& record = records::At(slot);
+  const Incarnation caller = CallerOf(record, slot);
+  const Finding finding = Mend(record, caller, look);
+  const bool died = finding.result == CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  if (finding.repair == Repair::kUnrepaired && !died) stack::MakeCurrent(caller);
+  return finding;
+}
+
+}  // namespace
+
+void PutOut(Record* record, const Finding& finding, unsigned host) noexcept {
+  if (record->kind == Kind::kExact) {
+    std::free(record->entries);
+    record->entries = nullptr;
+  }
+  // What was found destroyed may have been the caller's.
+  const bool may_be_gone = finding.happened && finding.kind == IncidentKind::kDestroyed;
+  const bool is_gone = may_be_gone && !IsOfNone(*record) && !stack::IsAlive(record->ours);
+  record->result = is_gone ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_SUCCESS;
+  record->extra = host;
+  record->state = State::kOut;
+  if (record->owner == Record::Owner::kScope) record->owner = Record::Owner::kStaleScope;
+  records::Refresh();
+}
+
+CUresult Identify(Record* record) noexcept {
+  if (record->ours.IsKnown() || IsOfNone(*record)) return CUDA_SUCCESS;
+  unsigned long long id = 0;
+  const CUresult code = GetId(record->ours.context, &id);
+  if (code == CUDA_SUCCESS) record->ours.id = id;
+  return code;
+}
+
+CUresult EnterAgain(Record* record) noexcept {
+  CUresult code = record->result;
+  if (code == CUDA_SUCCESS) code = Identify(record);
+  if (code == CUDA_SUCCESS) code = Enter(record, nullptr);
+  return code;
+}
+
+CUresult LeaveFor(unsigned slot, const FirstLook& look, unsigned host) noexcept {
+  const Finding finding = Leave(slot, look);
+  Record& record = records::At(slot);
+  const CUcontext ours = record.ours.context;
+  const Location place{record.file, record.line};
+  PutOut(&record, finding, host);
+  return Report(finding, ours, place);  // a listener may have scopes: `record` is over
+}
+
+CUresult CloseAfter(unsigned slot, const FirstLook& look, Location where) noexcept {
+  const Finding finding = Leave(slot, look);
+  const CUcontext ours = records::At(slot).ours.context;
+  records::Free(slot);
+  return Report(finding, ours, where);
+}
+
+CUresult Enter(Record* record, const CUcontext* current) noexcept {
+  if (record->kind == Kind::kExact) {
+    const CUresult code = CallsOf(*record).enter(record);
+    if (code == CUDA_SUCCESS) record->state = State::kLive;
+    return code;
+  }
+  CUcontext caller = nullptr;
+  CUresult code = CUDA_SUCCESS;
+  if (current != nullptr) {
+    caller = *current;
+  } else {
+    code = GetCurrent(&caller);
+  }
+  if (code != CUDA_SUCCESS) return code;
+  const Incarnation& ours = record->ours;
+  const bool elides = !record->always_pushes && caller == ours.context;
+  if (elides) {
+    code = ours.IsKnown() ? CheckIncarnation(ours) : CUDA_SUCCESS;
+  } else {
+    code = EnterIncarnation(ours);
+  }
+  if (code != CUDA_SUCCESS) return code;
+  record->caller = caller;
+  record->kind = elides ? Kind::kElided : Kind::kPushed;
+  record->state = State::kLive;
+  return code;
+}
+
+CUresult Close(unsigned slot, Location where) noexcept {
+  const Record& record = records::At(slot);
+  if (record.kind > Kind::kExact) return CallsOf(record).close(slot, where);
+  return CloseAfter(slot, Look(record), where);
+}
+
+CUresult CloseDisturbed(unsigned slot, CUresult code, CUcontext popped) noexcept {
+  const Record& record = records::At(slot);
+  return CloseAfter(slot, {code, popped, false}, {record.file, record.line});
+}
+
+bool CloseEnded() noexcept {
+  bool has_closed = false;
+  for (;;) {
+    const ThisThread& here = *Here();
+    // Then the last record is the topmost of the only resource there is.
+    const bool is_plain = here.capture_modes == 0 && !ThisThread::HasMail();
+    if (here.depth == 0 || (is_plain && records::At(here.depth - 1).state == State::kLive)) {
+      return has_closed;
+    }
+    records::ReadMail();
+    unsigned ended = records::kNowhere;
+    for (const auto resource :
+         {records::Resource::kContextStack, records::Resource::kCaptureMode}) {
+      const unsigned top = records::Top(resource);
+      if (top != records::kNowhere && records::At(top).state == State::kEnded) ended = top;
+    }
+    if (ended == records::kNowhere) return has_closed;
+    has_closed = true;
+    const Record& record = records::At(ended);
+    static_cast<void>(Close(ended, {record.file, record.line}));
+  }
+}
+
+namespace {
+
+// Enters what was left in LeaveFor(); gives the record back if that fails.
+CUresult Return(unsigned slot, bool* is_inside) {
+  const CUresult code = EnterAgain(&records::At(slot));
+  *is_inside = code == CUDA_SUCCESS;
+  if (!*is_inside) records::Free(slot);
+  return code;
+}
+
+}  // namespace
+
+CUresult Move(unsigned slot, const Incarnation& to, Location where, bool* is_inside) noexcept {
+  Record* record = &records::At(slot);
+  const Incarnation before = record->ours;
+  const CUcontext caller = record->Caller();
+  if (to.context == before.context) {
+    // One driver call says that it is there already, if its handle is unknown or has an id.
+    CUcontext top = nullptr;
+    unsigned long long id = 0;
+    const bool has_id = to.IsKnown() && to.id != 0;
+    bool is_there = has_id ? GetId(nullptr, &id) == CUDA_SUCCESS && id == to.id
+                           : GetCurrent(&top) == CUDA_SUCCESS && top == to.context;
+    if (is_there && to.IsKnown() && !has_id) is_there = CheckIncarnation(to) == CUDA_SUCCESS;
+    if (is_there) {
+      record->ours = to;
+      record->file = where.file;
+      record->line = where.line;
+      return CUDA_SUCCESS;
+    }
+  }
+  CUresult code = to.IsKnown() ? CheckIncarnation(to) : CUDA_SUCCESS;
+  if (code != CUDA_SUCCESS) return code;  // before anything is done
+  const FirstLook look = Look(*record);
+  static_cast<void>(LeaveFor(slot, look, kNobody));
+  record = &records::At(slot);
+  const CUresult left = record->result;
+  record->ours = look.is_clean ? Incarnation::Unknown(to.context) : to;  // checked just now
+  record->result = CUDA_SUCCESS;
+  code = Enter(record, look.is_clean ? &caller : nullptr);
+  record->ours = to;
+  if (code == CUDA_SUCCESS) {
+    record->file = where.file;
+    record->line = where.line;
+    return code;
+  }
+  record->ours = before;
+  record->result = left;
+  static_cast<void>(Return(slot, is_inside));
+  return code;
+}
+
+CUresult Reassert(unsigned slot, bool* is_inside) noexcept {
+  const Record& record = records::At(slot);
+  CUcontext top = nullptr;
+  if (record.kind != Kind::kExact && GetCurrent(&top) == CUDA_SUCCESS &&
+      top == record.ours.context) {
+    const CUresult code = record.ours.IsKnown() ? CheckIncarnation(record.ours) : CUDA_SUCCESS;
+    if (code == CUDA_SUCCESS) return code;
+    *is_inside = false;  // there is nothing to come back into
+    static_cast<void>(Close(slot, {record.file, record.line}));
+    return code;
+  }
+  static_cast<void>(LeaveFor(slot, Look(record), kNobody));
+  return Return(slot, is_inside);
+}
+
+}  // namespace nesting
+
+CUGUEST_END_INTERNAL_NAMESPACE

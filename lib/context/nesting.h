@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What is done to the driver's stack for a record (records.h): entered, left, verified, repaired,
+// moved, with the driver resolved; and what the scopes that hold records have beside
+// cuguest/internal/scope.h.                                                               tier: 2
+
+#ifndef CUGUEST_LIB_CONTEXT_NESTING_H_
+#define CUGUEST_LIB_CONTEXT_NESTING_H_
+
+#include <cuda.h>
+
+#include "cuguest/internal/this_thread.h"
+#include "cuguest/location.h"
+#include "lib/context/stack_repair.h"
+
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
+
+namespace nesting {
+
+// What is done to the records of a kind that few programs enter. The source of what enters it has
+// them and calls Bring() first, and nothing else names them: an archive's user that does not enter
+// that kind does not link them.
+struct KindCalls {
+  CUresult (*enter)(Record*);                        // of kExact: as Enter()
+  Finding (*mend)(const Record&);                    // of kExact: what Leave() finds
+  bool (*is_on_top)(const Record&);                  // of kExact, whose context is current
+  CUresult (*close)(unsigned slot, Location where);  // of kHost and kCaptureMode: as Close()
+};
+constexpr unsigned kKinds = static_cast<unsigned>(Record::Kind::kCaptureMode) + 1;
+extern const KindCalls* g_calls_of[kKinds];  // atomic; each is set once
+
+inline void Bring(Record::Kind kind, const KindCalls& calls) noexcept {
+  const KindCalls** const place = &g_calls_of[static_cast<unsigned>(kind)];
+  if (__builtin_expect(__atomic_load_n(place, __ATOMIC_RELAXED) == nullptr, 0)) {
+    __atomic_store_n(place, &calls, __ATOMIC_RELAXED);
+  }
+}
+// Needs a record whose kind has them.
+inline const KindCalls& CallsOf(const Record& record) noexcept {
+  return *__atomic_load_n(&g_calls_of[static_cast<unsigned>(record.kind)], __ATOMIC_RELAXED);
+}
+
+// Enters record->ours on what is current (`current`, if that is known already) and makes the record
+// live; of kExact the whole stack is remembered. On failure the stack is as it was.
+CUresult Enter(Record* record, const CUcontext* current) noexcept;
+
+// Ends the topmost open record: leaves, verifies and repairs, reports, and gives the record back.
+// The result is what the end of a scope returns.
+CUresult Close(unsigned slot, Location where) noexcept;
+// The same, where asking for the top, or popping it, has given `code` and `popped`.
+CUresult CloseDisturbed(unsigned slot, CUresult code, CUcontext popped) noexcept;
+// Closes those that have ended and are on top by now. Whether there was one.
+bool CloseEnded() noexcept;
+
+// Of the topmost open record, which is kElided or kPushed. Where it could not enter again, it is
+// given back, and `is_inside` false.
+CUresult Move(unsigned slot, const Incarnation& to, Location where, bool* is_inside) noexcept;
+CUresult Reassert(unsigned slot, bool* is_inside) noexcept;  // or kExact
+
+// The parts of these, for the kinds that are in sources of their own.
+
+// Of a scope that has taken everything off the stack.
+inline bool IsOfNone(const Record& record) noexcept { return record.ours.context == nullptr; }
+
+// What the end of a scope finds first: the code of asking for the top, or of popping it, and what
+// it gave. It is clean if that is all there is to do.
+struct FirstLook {
+  CUresult code;
+  CUcontext popped;
+  bool is_clean;
+};
+FirstLook Look(const Record& record) noexcept;
+// As Close(), after Look().
+CUresult CloseAfter(unsigned slot, const FirstLook& look, Location where) noexcept;
+// Takes the record out, as the end of its scope would leave it, for the HostScope at `host`.
+CUresult LeaveFor(unsigned slot, const FirstLook& look, unsigned host) noexcept;
+// Out until it is entered again or given back. Its entries are let go.
+void PutOut(Record* record, const Finding& finding, unsigned host) noexcept;
+// Makes the incarnation known; for certain while the context's entry is on the stack.
+CUresult Identify(Record* record) noexcept;
+// Enters one that is out again, unless its context is gone: pushing a destroyed handle is accepted
+// and corrupts the driver's heap.
+CUresult EnterAgain(Record* record) noexcept;
+
+}  // namespace nesting
+
+// A scope has ended; the stack is put back when those have ended that are inside it, or, for one
+// that was ended on another thread, when its own thread comes to it.
+constexpr CUresult kEndsLater = CUDA_ERROR_NOT_READY;
+
+// What a scope can add to the driver's words, because it knows what it was asked: a phrase with
+// static storage; empty where there is nothing to add.
+const char* Advice(CUresult code) noexcept;
+
+CUGUEST_END_INTERNAL_NAMESPACE
+
+#endif  // CUGUEST_LIB_CONTEXT_NESTING_H_

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "lib/context/records.h"
+
+#include <cstdlib>
+#include <new>
+
+#include "lib/core/concurrency.h"
+
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
+
+// They stay where they are: a driver call that is made for one of them may come back here, and
+// begin and end other scopes.
+struct DeepRecords {
+  DeepRecords* below;
+  Record records[ThisThread::kRoom];
+};
+
+#ifdef CUGUEST_SCHEDULED_THREADS
+CUGUEST_THREAD_LOCAL(ThisThread) t_this_thread;
+#else
+__thread ThisThread t_this_thread = {};
+#endif
+unsigned g_ended_elsewhere = 0;
+
+namespace {
+
+Atomic<unsigned long long> g_serials{0};
+
+}  // namespace
+
+namespace records {
+namespace {
+
+using State = Record::State;
+
+// A scope that was ended on another thread. Never freed, so that it outlives both threads, and used
+// again: there are never more than scopes that wait at one time. In a list that only grows.
+struct Letter {
+  static constexpr unsigned long long kTaken = ~0ULL;  // by a thread that writes or reads it
+
+  Atomic<unsigned long long> serial{kTaken};  // 0: free
+  Atomic<int> thread{0};
+  Letter* next = nullptr;
+};
+// The first one goes with this copy when it is unloaded.
+#ifndef CUGUEST_SCHEDULED_CONCURRENCY
+Letter g_first_letter{{0}, {0}, nullptr};
+Atomic<Letter*> g_letters{&g_first_letter};
+#else
+Atomic<Letter*> g_letters{nullptr};
+#endif
+
+// Serials below it are of scopes that were entered before this process was forked from another.
+Atomic<unsigned long long> g_first_of_process{0};
+
+// What the child has of its parent's stacks is nobody's: the driver does not work for it.
+void ForgetAllInChild() {
+  ThisThread* const here = Here();
+  for (unsigned slot = 0; slot < here->room + ThisThread::kRoom; ++slot) At(slot).serial = 0;
+  here->depth = 0;
+  here->top = 0;
+  here->capture_modes = 0;
+  here->kernel_thread = 0;
+  g_first_of_process.store(g_serials.load(std::memory_order_relaxed), std::memory_order_relaxed);
+}
+
+// Once for a thread, and then once in kSerialsAtOnce uses of a record.
+unsigned long long NewSerials(ThisThread* here) noexcept {
+  WatchForks<nullptr, nullptr, &ForgetAllInChild>();
+  if (here->kernel_thread == 0) here->kernel_thread = KernelThread();
+  return g_serials.fetch_add(ThisThread::kSerialsAtOnce, std::memory_order_relaxed);
+}
+
+bool MakeRoom(ThisThread* here) noexcept {
+  if (here->depth < ThisThread::kRoom + here->room) return true;
+  auto* const added = static_cast<DeepRecords*>(std::calloc(1, sizeof(DeepRecords)));
+  if (added == nullptr) return false;
+  added->below = here->deep;
+  here->deep = added;
+  here->room += ThisThread::kRoom;
+  return true;
+}
+
+void GiveRoomBack(ThisThread* here) noexcept {
+  while (here->room > 0 && here->depth <= here->room) {
+    DeepRecords* const unused = here->deep;
+    here->deep = unused->below;
+    here->room -= ThisThread::kRoom;
+    std::free(unused);
+  }
+}
+
+// A HostScope that has ended elsewhere cannot enter again what it took out: nobody there knows what
+// this thread does.
+void EndHost(unsigned slot) noexcept {
+  for (unsigned i = 0; i < slot; ++i) {
+    Record& record = At(i);
+    if (record.state != State::kOut || record.extra != slot) continue;
+    record.state = State::kGone;
+    record.result = CUDA_ERROR_ILLEGAL_STATE;
+  }
+}
+
+void EndByMail(unsigned slot) noexcept {
+  Record& record = At(slot);
+  if (record.state == State::kOut || record.state == State::kGone) return Free(slot);
+  if (record.state != State::kLive) return;
+  if (record.kind != Record::Kind::kHost) return MarkEnded(&record);
+  EndHost(slot);
+  Free(slot);
+}
+
+void EndBySerial(unsigned long long serial) noexcept {
+  for (unsigned slot = Depth(); slot-- > 0;) {
+    if (At(slot).serial == serial) return EndByMail(slot);  // of a free one nothing is left to end
+  }
+}
+
+// One that is free, or whose reader has ended.
+Letter* TakeLetter() noexcept {
+  for (Letter* letter = g_letters.load(std::memory_order_acquire); letter != nullptr;
+       letter = letter->next) {
+    unsigned long long serial = letter->serial.load(std::memory_order_acquire);
+    if (serial == Letter::kTaken) continue;
+    const bool is_free = serial == 0;
+    if (!is_free && !HasEnded(letter->thread.load(std::memory_order_relaxed))) continue;
+    if (!letter->serial.compare_exchange_strong(serial, Letter::kTaken,
+                                                std::memory_order_acq_rel)) {
+      continue;
+    }
+    if (is_free) __atomic_fetch_add(&g_ended_elsewhere, 1, __ATOMIC_RELAXED);
+    return letter;
+  }
+  void* const memory = std::malloc(sizeof(Letter));
+  if (memory == nullptr) return nullptr;
+  auto* const letter = new (memory) Letter;
+  letter->next = g_letters.load(std::memory_order_relaxed);
+  while (!g_letters.compare_exchange_weak(letter->next, letter, std::memory_order_acq_rel,
+                                          std::memory_order_relaxed)) {
+  }
+  __atomic_fetch_add(&g_ended_elsewhere, 1, __ATOMIC_RELAXED);
+  return letter;
+}
+
+}  // namespace
+
+unsigned Depth() noexcept { return Here()->depth; }
+
+// One beyond those of the thread's variables.
+[[gnu::noinline]] Record& DeepAt(unsigned slot) noexcept {
+  const ThisThread& here = *Here();
+  DeepRecords* holder = here.deep;
+  for (unsigned first = here.room; slot < first; first -= ThisThread::kRoom) holder = holder->below;
+  return holder->records[slot % ThisThread::kRoom];
+}
+
+Record& At(unsigned slot) noexcept {
+  return slot < ThisThread::kRoom ? Here()->records[slot] : DeepAt(slot);
+}
+
+Record* Find(unsigned slot, unsigned long long serial) noexcept {
+  if (slot >= Depth()) return nullptr;
+  Record& record = At(slot);
+  return record.serial == serial && record.state != State::kFree ? &record : nullptr;
+}
+
+Record* Add() noexcept {
+  ThisThread& here = *Here();
+  if (!MakeRoom(&here)) return nullptr;
+  here.top = 0;
+  Record& record = At(here.depth++);
+  unsigned long long serial = record.serial;
+  if (serial % ThisThread::kSerialsAtOnce == 0) serial = NewSerials(&here);
+  record = {};
+  record.serial = serial + 1;
+  record.state = State::kEntering;
+  return &record;
+}
+
+void Free(unsigned slot) noexcept {
+  ThisThread& here = *Here();
+  Record& record = At(slot);
+  if (record.kind == Record::Kind::kExact) std::free(record.entries);
+  if (record.kind == Record::Kind::kCaptureMode && record.state != State::kFree) {
+    --here.capture_modes;
+  }
+  record.state = State::kFree;
+  while (here.depth > 0 && At(here.depth - 1).state == State::kFree) --here.depth;
+  GiveRoomBack(&here);
+  Refresh();
+}
+
+void Refresh() noexcept {
+  ThisThread& here = *Here();
+  here.top = 0;
+  if (here.depth == 0 || here.depth > ThisThread::kRoom) return;
+  const Record& last = here.records[here.depth - 1];
+  if (last.IsAsEntered()) here.top = last.serial;
+}
+
+unsigned Top(Resource resource) noexcept {
+  if (resource == Resource::kCaptureMode && Here()->capture_modes == 0) return kNowhere;
+  for (unsigned slot = Depth(); slot-- > 0;) {
+    const Record& record = At(slot);
+    if (IsOpen(record) && ResourceOf(record) == resource) return slot;
+  }
+  return kNowhere;
+}
+
+bool IsOfParent(unsigned long long serial) noexcept {
+  return serial <= g_first_of_process.load(std::memory_order_relaxed);
+}
+
+void MarkEnded(Record* record) noexcept {
+  record->state = State::kEnded;
+  record->file = "(a scope that ended before those inside it)";
+  record->line = 0;
+  Refresh();
+}
+
+bool TellOwner(int thread, unsigned long long serial) noexcept {
+  if (HasEnded(thread)) return true;
+  Letter* const letter = TakeLetter();
+  if (letter == nullptr) return false;
+  letter->thread.store(thread, std::memory_order_relaxed);
+  letter->serial.store(serial, std::memory_order_release);
+  return true;
+}
+
+void ReadMail() noexcept {
+  if (!ThisThread::HasMail()) return;
+  const int here = Here()->kernel_thread;
+  for (Letter* letter = g_letters.load(std::memory_order_acquire); letter != nullptr;
+       letter = letter->next) {
+    unsigned long long serial = letter->serial.load(std::memory_order_acquire);
+    if (serial == 0 || serial == Letter::kTaken) continue;
+    if (letter->thread.load(std::memory_order_relaxed) != here) continue;
+    if (!letter->serial.compare_exchange_strong(serial, 0, std::memory_order_acq_rel)) continue;
+    __atomic_fetch_sub(&g_ended_elsewhere, 1, __ATOMIC_RELAXED);
+    EndBySerial(serial);
+  }
+}
+
+}  // namespace records
+
+CUGUEST_END_INTERNAL_NAMESPACE

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "cuguest/internal/scope.h"
+
+#include <utility>
+
+#include "cuguest/internal/report.h"
+#include "lib/context/nesting.h"
+#include "lib/context/records.h"
+#include "lib/context/stack_repair.h"
+#include "lib/core/driver_access.h"
+
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
+
+const Scope::Calls Scope::kCalls = {
+    [](Scope* scope, EndIs end) { return scope->LeaveSpecially(end); },
+    [](Scope* scope) { return scope->Reassert(); },
+    [](Scope* scope, const Incarnation& to, Location where) { return scope->Move(to, where); },
+};
+
+// Inside nothing, since it could not enter.
+[[gnu::noinline]] void Scope::SetFailed(Incarnation ours, bool always_pushes, Location where,
+                                        CUresult code) noexcept {
+  SetOutside(always_pushes);
+  context_ = ours.context;
+  file_ = where.file;
+  line_ = where.line;
+  result_ = code;
+}
+
+// A record for a scope that is about to enter; nullptr, with result_, without memory for it.
+Record* Scope::Begin(const Incarnation& ours, bool always_pushes, Location where) noexcept {
+  SetFailed(ours, always_pushes, where, CUDA_ERROR_OUT_OF_MEMORY);
+  Record* const record = records::Add();
+  if (record == nullptr) return nullptr;
+  record->ours = ours;
+  record->always_pushes = always_pushes;
+  record->file = where.file;
+  record->line = where.line;
+  slot_ = records::Depth() - 1;
+  serial_ = record->serial;
+  thread_ = t_this_thread.kernel_thread;
+  return record;
+}
+
+// After the driver was asked to enter, with `code`: inside, or the record is given back.
+void Scope::Conclude(CUresult code) noexcept {
+  result_ = code;
+  if (code == CUDA_SUCCESS) {
+    const Record& record = records::At(slot_);
+    caller_ = record.caller;
+    is_elided_ = record.kind == Kind::kElided;
+    records::Refresh();
+  } else {
+    records::Free(slot_);
+    serial_ = 0;
+  }
+}
+
+// Where `caller` is current, or `code` says why that is not known. An id of 0 is that of every
+// context of a driver that has no ids.
+void Scope::EnterBeside(Incarnation ours, bool always_pushes, Location where, CUresult code,
+                        CUcontext caller) noexcept {
+  ThisThread* const here = Here();
+  const bool pushes = code == CUDA_SUCCESS && (always_pushes || caller != ours.context);
+  if (Rarely(!pushes || !here->HasRoom())) {
+    return EnterSlowly(ours, always_pushes, where, code, caller);
+  }
+  code = EnterIncarnation(ours);
+  if (Rarely(code != CUDA_SUCCESS)) return SetFailed(ours, always_pushes, where, code);
+  if (Rarely(!here->HasRoom())) {  // the driver's call has come back here and left a scope open
+    static_cast<void>(Pop(&caller));
+    code = GetCurrent(&caller);
+    return EnterSlowly(ours, always_pushes, where, code, caller);
+  }
+  SetInside(here, ours, where, Kind::kPushed, always_pushes).caller = caller;
+  caller_ = caller;
+}
+
+// The same, where there is more to do: the driver is not resolved, scopes are to be closed first,
+// or there is no record at hand.
+[[gnu::noinline]] void Scope::EnterSlowly(Incarnation ours, bool always_pushes, Location where,
+                                          CUresult code, CUcontext caller) noexcept {
+  bool is_known = code == CUDA_SUCCESS;
+  if (code == kNotResolved && ResolveDriver(&code) != nullptr) code = CUDA_SUCCESS;
+  if (code == CUDA_SUCCESS && nesting::CloseEnded()) is_known = false;
+  if (code != CUDA_SUCCESS) return SetFailed(ours, always_pushes, where, code);
+  Record* const record = Begin(ours, always_pushes, where);
+  if (record != nullptr) Conclude(nesting::Enter(record, is_known ? &caller : nullptr));
+}
+
+// The scope's record, if this is its thread; the scope is inside.
+Record* Scope::Own() const noexcept { return records::Find(slot_, serial_); }
+
+CUresult Scope::ResultNow() const noexcept {
+  const Record* const record = calls_ == &kCalls ? Own() : nullptr;
+  if (record == nullptr || record->state == State::kLive) return result_;
+  if (record->state == State::kGone) return record->result;
+  // Taken out by a HostScope: it comes back, unless that one has ended, and waits.
+  const bool host_has_ended = record->state == State::kOut && record->extra < records::Depth() &&
+                              records::At(record->extra).state == State::kEnded;
+  return host_has_ended ? kEndsLater : result_;
+}
+
+// On top, and pushed.
+CUresult Scope::LeavePushed(ThisThread* here) noexcept {
+  CUcontext top = nullptr;
+  const CUresult code = Pop(&top);
+  const bool is_clean = code == CUDA_SUCCESS && top == context_ && IsCurrent(caller_);
+  if (Rarely(!is_clean)) return LeaveDisturbed(code, code == CUDA_SUCCESS ? top : nullptr);
+  Leave(here);
+  return CUDA_SUCCESS;
+}
+
+// What the fast paths do not do: scopes that are out, that end out of turn, on another thread or in
+// another copy of cuguest, and those whose record the thread's variables do not hold.
+[[gnu::noinline]] CUresult Scope::LeaveSpecially(EndIs end) noexcept {
+  if (serial_ == 0) {
+    if (result_ == CUDA_SUCCESS || asked_) return CUDA_SUCCESS;
+    asked_ = true;
+    ReportIncident(IncidentKind::kUnasked, Repair::kUnrepaired, result_, file_, line_);
+    return CUDA_SUCCESS;
+  }
+  if (calls_ != &kCalls) return calls_->leave(this, end);
+  const unsigned long long serial = std::exchange(serial_, 0);
+  ThisThread* const here = Here();
+  const bool is_last = slot_ + 1 == here->depth && here->depth <= ThisThread::kRoom &&
+                       here->records[slot_].serial == serial;
+  if (is_last && here->records[slot_].kind == Kind::kCaptureMode &&
+      here->records[slot_].state == State::kLive && !ThisThread::HasMail()) {
+    const Record& record = here->records[slot_];
+    const CUresult code = nesting::CallsOf(record).close(slot_, {file_, line_});
+    if (here->capture_modes != 0 || here->top == 0) nesting::CloseEnded();
+    return code;
+  }
+  nesting::CloseEnded();
+  Record* const record = records::Find(slot_, serial);
+  if (record == nullptr) {
+    return records::IsOfParent(serial) ? CUDA_SUCCESS : EndElsewhere(serial);
+  }
+  if (record->state != State::kLive) {  // a HostScope has it, or had
+    records::Free(slot_);
+    nesting::CloseEnded();
+    return CUDA_SUCCESS;
+  }
+  if (slot_ != records::Top(records::ResourceOf(*record))) {
+    records::MarkEnded(record);
+    if (end == EndIs::kImplied) {
+      ReportIncident(IncidentKind::kOutOfTurn, Repair::kUnrepaired, kEndsLater, file_, line_);
+    }
+    return kEndsLater;
+  }
+  const CUresult code = nesting::Close(slot_, {file_, line_});
+  nesting::CloseEnded();
+  return code;
+}
+
+// On top, on its thread. `code` and `popped` are what asking for the top, or popping it, gave.
+[[gnu::noinline]] CUresult Scope::LeaveDisturbed(CUresult code, CUcontext popped) noexcept {
+  serial_ = 0;
+  code = nesting::CloseDisturbed(slot_, code, popped);
+  nesting::CloseEnded();
+  return code;
+}
+
+[[gnu::noinline]] void Scope::CloseEnded() noexcept { static_cast<void>(nesting::CloseEnded()); }
+
+// Nothing is done to either thread's stack: the one that it belongs to closes it.
+CUresult Scope::EndElsewhere(unsigned long long serial) noexcept {
+  const bool is_told = records::TellOwner(thread_, serial);
+  CUcontext current = nullptr;
+  static_cast<void>(stack::Current(&current));
+  const CUresult code = is_told ? kEndsLater : CUDA_ERROR_OUT_OF_MEMORY;
+  return Report({true, IncidentKind::kElsewhere, Repair::kUnrepaired, code, current}, context_,
+                {file_, line_});
+}
+
+// The record of a scope that is inside, if it can be moved or reasserted: what lies above it is
+// somebody else's to move.
+Record* Scope::OwnOnTop(CUresult* why_not) noexcept {
+  nesting::CloseEnded();
+  Record* const record = Own();
+  *why_not = CUDA_ERROR_ILLEGAL_STATE;
+  if (record == nullptr) {
+    if (records::IsOfParent(serial_)) *why_not = CUDA_ERROR_NOT_INITIALIZED;
+    return nullptr;
+  }
+  if (record->state == State::kGone) {
+    *why_not = result_ = record->result;
+    asked_ = true;
+    serial_ = 0;
+    records::Free(slot_);
+    nesting::CloseEnded();
+    return nullptr;
+  }
+  const bool is_on_top =
+      record->state == State::kLive && slot_ == records::Top(records::Resource::kContextStack);
+  return is_on_top ? record : nullptr;
+}
+
+// As MoveTo(), of a scope that is inside and of this copy.
+CUresult Scope::Move(const Incarnation& to, Location where) noexcept {
+  CUresult why_not;
+  if (OwnOnTop(&why_not) != nullptr) {
+    result_ = MoveInside(to, where);
+    return JustEntered();
+  }
+  if (serial_ != 0) {
+    if (Own() != nullptr) result_ = why_not;
+    return why_not;
+  }
+  // A HostScope could not enter it again.
+  Enter(to, always_pushes_, where);
+  return JustEntered();
+}
+
+CUresult Scope::MoveInside(const Incarnation& to, Location where) noexcept {
+  if (to.context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  bool is_inside = true;
+  const CUresult code = nesting::Move(slot_, to, where, &is_inside);
+  if (is_inside) {
+    const Record& record = records::At(slot_);
+    context_ = record.ours.context;
+    caller_ = record.caller;
+    is_elided_ = record.kind == Kind::kElided;
+    file_ = record.file;
+    line_ = record.line;
+  } else {
+    serial_ = 0;
+    nesting::CloseEnded();
+  }
+  return code;
+}
+
+CUresult Scope::Reassert() noexcept {
+  if (serial_ == 0) return ok() ? CUDA_ERROR_ILLEGAL_STATE : result_;
+  if (calls_ != &kCalls) return calls_->reassert(this);
+  CUresult code;
+  if (OwnOnTop(&code) == nullptr) return code;
+  bool is_inside = true;
+  result_ = nesting::Reassert(slot_, &is_inside);
+  if (!is_inside) {
+    serial_ = 0;
+    nesting::CloseEnded();
+  }
+  return JustEntered();
+}
+
+CUGUEST_END_INTERNAL_NAMESPACE

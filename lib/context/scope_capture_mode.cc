@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Of CaptureModeGuard.
+
+#include "cuguest/internal/scope.h"
+
+#include "lib/context/nesting.h"
+#include "lib/context/records.h"
+#include "lib/context/stack_repair.h"
+#include "lib/core/driver_access.h"
+
+CUGUEST_BEGIN_INTERNAL_NAMESPACE
+namespace {
+
+// cuThreadExchangeStreamCaptureMode, where the driver has it.
+CUresult ExchangeCaptureMode(CUstreamCaptureMode* mode) {
+  const auto exchange = ResolvedDriver().ThreadExchangeStreamCaptureMode;
+  return exchange != nullptr ? exchange(mode) : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult CloseCaptureMode(unsigned slot, Location where) {
+  const unsigned modes = records::At(slot).extra;
+  records::Free(slot);
+  auto mode = static_cast<CUstreamCaptureMode>(modes >> 8);
+  const CUresult code = ExchangeCaptureMode(&mode);
+  const bool is_ours = mode == static_cast<CUstreamCaptureMode>(modes & 0xFF);
+  if (code == CUDA_SUCCESS && is_ours) return CUDA_SUCCESS;
+  const Repair repair = code == CUDA_SUCCESS ? Repair::kRepaired : Repair::kUnrepaired;
+  return Report({true, IncidentKind::kCaptureMode, repair, code, nullptr}, nullptr, where);
+}
+
+constexpr nesting::KindCalls kCaptureModeCalls = {nullptr, nullptr, nullptr, &CloseCaptureMode};
+
+}  // namespace
+
+void Scope::EnterCaptureMode(CUstreamCaptureMode mode, Location where) noexcept {
+  const Incarnation none = Incarnation::Unknown(nullptr);
+  CUresult code = CUDA_ERROR_INVALID_VALUE;
+  const bool is_mode =
+      mode >= CU_STREAM_CAPTURE_MODE_GLOBAL && mode <= CU_STREAM_CAPTURE_MODE_RELAXED;
+  if (!is_mode || TryDriver(&code) == nullptr) return SetFailed(none, false, where, code);
+  nesting::Bring(Kind::kCaptureMode, kCaptureModeCalls);
+  if (Rarely(ThisThread::HasMail())) nesting::CloseEnded();
+  ThisThread* const here = Here();
+  Record* record = nullptr;
+  if (Mostly(here->HasRoom())) {
+    record = &SetInside(here, none, where, Kind::kCaptureMode, false);
+    here->top = 0;
+  } else {
+    record = Begin(none, false, where);
+    if (record == nullptr) return;
+    record->SetLive(Kind::kCaptureMode, false);
+    result_ = CUDA_SUCCESS;
+  }
+  ++here->capture_modes;
+  CUstreamCaptureMode callers = mode;
+  code = ExchangeCaptureMode(&callers);
+  if (Rarely(code != CUDA_SUCCESS)) return Conclude(code);
+  record->extra = static_cast<unsigned>(mode) | static_cast<unsigned>(callers) << 8;
+  callers_mode_ = static_cast<unsigned char>(callers);
+}
+
+CUGUEST_END_INTERNAL_NAMESPACE

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Decides what in a process's events is a disturbance.
+//
+// A library is entered by a frame on a thread's stack and has returned when that frame is gone.
+// What it did meanwhile to the thread's context stack, to settings or to the runtime's last error,
+// and did not undo, is a finding if the code that it returned to, or other code whose state it was,
+// minds: it put there what is no longer there, or it manages contexts itself, by calls of the
+// driver API on this thread. (So a program that leaves contexts to frameworks has none.) A library
+// that takes its change back in a later call, as those with an enter and a leave function do, has
+// done nothing; one whose caller repairs it has.
+//
+// A primary context is a finding if who called, at any depth, manages contexts in this process.
+// What is destroyed, reset, released, used after its end or breaks a capture is one when it
+// happens.
+//
+// Memory is bounded by the code of the process: the functions that call, not how often; and by the
+// contexts, threads and objects that there are at one time.
+//
+// Thread-safe: no.
+
+#ifndef CUGUEST_AUDIT_ANALYSIS_H_
+#define CUGUEST_AUDIT_ANALYSIS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "audit/event.h"
+#include "audit/finding.h"
+
+namespace cuguest::audit {
+
+// Entries of a thread's stack that are known. What is below them is not looked at.
+inline constexpr std::size_t kStackLimit = 4096;
+
+// Of one process.
+class Analysis {
+ public:
+  // `forked`: the process is a copy of one that used CUDA, and has not called exec.
+  explicit Analysis(bool forked = false);
+  ~Analysis();
+  Analysis(const Analysis&) = delete;
+  Analysis& operator=(const Analysis&) = delete;
+
+  // What frames with `index` are in, before the first of them. An index stays what it is.
+  void OnObject(std::uint32_t index, const Object& object);
+  // In the order in which the process's events happened.
+  void OnEvent(const Event& event);
+
+  // What is found so far, ordered by kind, culprit and victim. A finding may still go away while
+  // the victim has not returned, and a further one appear for what happened earlier: when a party
+  // turns out to manage contexts itself. After the last event this is final.
+  [[nodiscard]] std::vector<Finding> Findings() const;
+
+  // The contexts on a thread's stack, the current one last, as far as events tell.
+  [[nodiscard]] std::vector<ContextId> Stack(std::uint32_t thread) const;
+  [[nodiscard]] ContextNote Context(ContextId id) const;
+  // As OnObject() had them; the first is no object.
+  [[nodiscard]] const std::vector<Object>& objects() const;
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace cuguest::audit
+
+#endif  // CUGUEST_AUDIT_ANALYSIS_H_

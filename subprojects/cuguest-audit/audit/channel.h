@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The channel of an audited process: a file that the collector in the process maps and fills, and
+// that the command maps and empties. What was written survives the process, however it ends.
+//
+// Note [A record in the ring]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// The file is a ChannelHeader and then `slots` slots of one size, used in a circle. A record is one
+// slot or several that follow each other; the tickets of slots count up for ever, and the slot of a
+// ticket is the ticket modulo `slots`. A writer takes its tickets with one addition to `head`,
+// fills its slots, and stores `sequence` = ticket + 1 in each, in the first one last: the record is
+// then there. The reader stores in `tail` the first ticket that it has not read, and writers stay
+// within `slots` of it; a writer that has waited kChannelPatience in vain counts its record in
+// `lost`.
+//
+// A writer that died in mid-record leaves slots whose sequence is not their ticket's. Once the
+// process is gone the reader passes over them, one by one, and over slots that continue a record
+// whose first one is missing.
+//
+// What a record refers to by number (a name, an object, a chain) was defined by an earlier record
+// of the same ring. Chains are numbered within their thread, by a small number that is defined anew
+// when its place is needed, which bounds the memory of both sides.
+//
+// Thread-safe: the layout is; see the Note.
+
+#ifndef CUGUEST_AUDIT_CHANNEL_H_
+#define CUGUEST_AUDIT_CHANNEL_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace cuguest::audit {
+
+// Environment of an audited program.
+inline constexpr char kDirectoryVariable[] = "CUGUEST_AUDIT_DIR";  // of the channels; must exist
+// Sources to try, in this order, with commas between: cudasim, cupti, sanitizer, which is also the
+// order without it.
+inline constexpr char kSourceVariable[] = "CUGUEST_AUDIT_SOURCE";
+// Paths of libcupti.so and libsanitizer-public.so, where the usual ones are not to be used.
+inline constexpr char kCuptiVariable[] = "CUGUEST_AUDIT_CUPTI";
+inline constexpr char kSanitizerVariable[] = "CUGUEST_AUDIT_SANITIZER";
+
+// For a program that collects its own events, a function of libcuguest-audit.so: begins, or goes
+// on, and ends if `directory` is null. There is one channel, in the directory of the first call.
+// Not to be called by two threads at once.
+inline constexpr char kCollectFunction[] = "CuguestAuditCollect";
+using CollectFunction = int(const char* directory);
+enum class Collecting : int {
+  kStarted,     // the channel says whether a source of events could be had
+  kForAnother,  // the library was injected, and collects for cuguest-audit
+  kNoChannel,   // there is no channel in the directory
+};
+
+// A channel's file is PID.N in the directory: N counts the programs of one process id (exec) and
+// the processes that had it.
+
+inline constexpr std::uint64_t kChannelMagic = 0x3130746964756163;  // "caudit01"
+inline constexpr std::uint32_t kChannelSlots = 1 << 14;             // 2 MiB
+inline constexpr std::uint64_t kChannelPatienceNs = 2'000'000'000;
+
+struct ChannelHeader {
+  std::atomic<std::uint64_t> magic;  // stored last: the rest of the header is then there
+  std::uint32_t slots;
+  std::int32_t pid;
+  std::int32_t parent;
+  std::uint32_t forked;      // 1: a copy of a process that had started CUDA
+  std::uint64_t start_time;  // of the process, as /proc/PID/stat has it: tells a reused pid
+  std::uint64_t start_ns;    // CLOCK_MONOTONIC at which times of events begin
+  char program[512];         // path of the executable, cut off if longer; ends with a zero
+  alignas(64) std::atomic<std::uint64_t> head;
+  alignas(64) std::atomic<std::uint64_t> tail;
+  alignas(64) std::atomic<std::uint64_t> lost;  // records for which there was no room
+  std::atomic<std::uint64_t> exit_ns;           // when exit() was called; 0: it was not
+};
+
+enum class RecordKind : std::uint8_t {
+  kContinuation,  // of the record before
+  kEvent,         // EventRecord
+  kChain,         // ChainRecord, then its FrameRecords
+  kObject,        // TextRecord: the path; then, after a zero, the build id in hexadecimal
+  kName,          // TextRecord: the name of a call
+  kSource,        // TextRecord: the name of the source that gives this process's events
+  kNote,  // TextRecord: a source that could not be had, what a source cannot see: for people
+};
+
+inline constexpr std::size_t kSlotBody = 112;
+inline constexpr std::size_t kMaxSlotsOfRecord = 240;
+
+struct alignas(64) ChannelSlot {
+  std::atomic<std::uint64_t> sequence;
+  RecordKind kind;
+  std::uint8_t reserved;
+  std::uint16_t slots;  // of the record; of its first slot only
+  std::uint32_t size;   // of the record's body in bytes, likewise
+  std::uint8_t body[kSlotBody];
+};
+static_assert(sizeof(ChannelSlot) == 128);
+
+struct EventRecord {
+  std::uint64_t time_ns;  // CLOCK_MONOTONIC
+  std::uint64_t before;
+  std::uint64_t after;
+  std::uint64_t context;
+  std::uint64_t value;
+  std::uint64_t old_value;
+  std::uint32_t thread;
+  std::uint32_t name;
+  std::int32_t result;
+  std::int32_t device;
+  std::int32_t setting;
+  std::uint16_t chain;             // of the thread
+  std::uint16_t chain_generation;  // as the ChainRecord has it; 0: no chain
+  std::uint8_t kind;               // EventKind
+  std::uint8_t primary;
+  std::uint8_t runtime;  // Runtime
+  std::uint8_t reserved[5];
+};
+static_assert(sizeof(EventRecord) <= kSlotBody);
+
+struct ChainRecord {
+  std::uint32_t thread;
+  std::uint16_t chain;
+  std::uint16_t generation;  // never 0
+};
+
+struct FrameRecord {
+  std::uint64_t offset;
+  std::uint64_t address;
+  std::uint32_t object;
+  std::uint32_t reserved;
+};
+
+struct TextRecord {
+  std::uint32_t number;  // of the name or object; objects from 1
+  std::uint32_t reserved;
+  // then the text, to the end of the record
+};
+
+}  // namespace cuguest::audit
+
+#endif  // CUGUEST_AUDIT_CHANNEL_H_

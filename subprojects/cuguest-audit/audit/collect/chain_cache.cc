@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "audit/collect/chain_cache.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <unwind.h>
+
+#include <cstdlib>
+
+namespace cuguest::audit {
+namespace {
+
+// A backtrace in progress.
+struct Walk {
+  CachedChain* chain;
+  std::uint32_t epoch;
+  ObjectTable* objects;
+  ChannelWriter* writer;
+  const KnownObject* object = nullptr;  // of the frame before
+  bool is_full = false;
+};
+
+// Where exit() is, which ends with a call that does not return. Looked up when this library is
+// loaded: it takes the loader's lock.
+const struct ExitFunction {
+  ExitFunction() {
+    Dl_info info = {};
+    void* extra = nullptr;
+    if (dladdr1(reinterpret_cast<void*>(&std::exit), &info, &extra, RTLD_DL_SYMENT) == 0) return;
+    const auto* symbol = static_cast<const ElfW(Sym)*>(extra);
+    if (symbol == nullptr) return;
+    begin = reinterpret_cast<std::uintptr_t>(info.dli_saddr);
+    end = begin + symbol->st_size;
+  }
+  [[nodiscard]] bool Has(std::uintptr_t address) const { return begin <= address && address < end; }
+
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+} exit_function;
+
+bool Grow(CachedChain* chain) {
+  if (chain->slot_count < chain->capacity) return true;
+  const std::uint32_t capacity = chain->capacity == 0 ? 32 : 2 * chain->capacity;
+  if (capacity > ChainCache::kMaxFrames) return false;
+  auto* slots = static_cast<CachedChain::Slot*>(
+      std::realloc(chain->slots, capacity * sizeof(CachedChain::Slot)));
+  if (slots == nullptr) return false;
+  chain->slots = slots;
+  auto* frames =
+      static_cast<FrameRecord*>(std::realloc(chain->frames, capacity * sizeof(FrameRecord)));
+  if (frames == nullptr) return false;
+  chain->frames = frames;
+  chain->capacity = capacity;
+  return true;
+}
+
+const KnownObject* FindObject(Walk* walk, std::uintptr_t address) {
+  const KnownObject* last = walk->object;
+  if (last != nullptr && last->loaded.begin <= address && address < last->loaded.end) return last;
+  walk->object = walk->objects->Find(address);
+  return walk->object;
+}
+
+// `stack` is where the frame's own part of the stack begins: just above the return address that led
+// to it, and the canonical frame address of the one before.
+void AddFrame(Walk* walk, std::uintptr_t address, std::uintptr_t stack) {
+  CachedChain* chain = walk->chain;
+  const KnownObject* object = FindObject(walk, address - 1);  // in the call, not behind it
+  chain->is_in_exit = chain->is_in_exit || exit_function.Has(address - 1);
+  if (chain->frame_count == 0) {
+    if (object != nullptr && object->is_hidden) {
+      chain->is_through_runtime = chain->is_through_runtime || object->is_runtime;
+      return;
+    }
+    chain->caller_stack = stack;
+    chain->innermost = address - 1;
+    chain->object = object;
+  }
+  if (object != nullptr) ObjectTable::Define(*object, walk->epoch, walk->writer);
+  FrameRecord& frame = chain->frames[chain->frame_count++];
+  frame.object = object != nullptr ? object->number : 0;
+  frame.offset = object != nullptr ? address - object->loaded.bias : address;
+  frame.address = stack;  // until the next one is known
+  frame.reserved = 0;
+}
+
+_Unwind_Reason_Code OnFrame(_Unwind_Context* context, void* data) {
+  auto* walk = static_cast<Walk*>(data);
+  CachedChain* chain = walk->chain;
+  const std::uintptr_t address = _Unwind_GetIP(context);
+  const std::uintptr_t stack = _Unwind_GetCFA(context);
+  if (address == 0) return _URC_END_OF_STACK;
+  if (stack <= chain->key) return _URC_NO_REASON;  // of the collector, below the callback
+  if (chain->frame_count > 0) chain->frames[chain->frame_count - 1].address = stack;
+  if (!Grow(chain)) {
+    walk->is_full = true;
+    return _URC_END_OF_STACK;
+  }
+  const auto* place = reinterpret_cast<const std::uintptr_t*>(stack - sizeof(std::uintptr_t));
+  chain->slots[chain->slot_count++] = {place, *place};
+  AddFrame(walk, address, stack);
+  return _URC_NO_REASON;
+}
+
+void CountBoundaries(CachedChain* chain) {
+  chain->boundary_count = 0;
+  for (std::uint32_t i = 0; i + 1 < chain->frame_count; ++i) {
+    if (chain->frames[i].object == chain->frames[i + 1].object) continue;
+    if (chain->boundary_count++ == 0) chain->first_boundary = chain->frames[i].address;
+  }
+}
+
+}  // namespace
+
+ChainCache::~ChainCache() {
+  for (auto& set : chains_) {
+    for (CachedChain& chain : set) {
+      std::free(chain.frames);
+      std::free(chain.slots);
+    }
+  }
+}
+
+void ChainCache::Forget() {
+  for (auto& set : chains_) {
+    for (CachedChain& chain : set) chain.key = 0;
+  }
+}
+
+// Reads parts of the stack that may be in no frame now.
+__attribute__((no_sanitize("address", "thread"))) bool ChainCache::IsSame(const CachedChain& chain,
+                                                                          std::uintptr_t key) {
+#ifdef __x86_64__  // where a return address is just below the canonical frame address
+  if (chain.key != key || chain.generation == 0) return false;
+  for (std::uint32_t i = 0; i < chain.slot_count; ++i) {
+    if (*chain.slots[i].place != chain.slots[i].value) return false;
+  }
+  return chain.object == nullptr || ObjectTable::IsStill(*chain.object, chain.innermost);
+#else
+  return false;
+#endif
+}
+
+bool ChainCache::Unwind(CachedChain* chain, std::uint32_t epoch, ObjectTable* objects,
+                        ChannelWriter* writer) {
+  chain->frame_count = 0;
+  chain->slot_count = 0;
+  chain->is_through_runtime = false;
+  chain->is_in_exit = false;
+  chain->caller_stack = chain->key;
+  chain->innermost = 0;
+  chain->object = nullptr;
+  Walk walk = {chain, epoch, objects, writer};
+  if (!Grow(chain)) return false;
+  _Unwind_Backtrace(OnFrame, &walk);
+  CountBoundaries(chain);
+  return chain->frame_count > 0 || !walk.is_full;
+}
+
+const CachedChain* ChainCache::Capture(std::uintptr_t key, std::uint32_t thread,
+                                       std::uint32_t epoch, ObjectTable* objects,
+                                       ChannelWriter* writer) {
+  // Calls of one function have one key, and several places: as many as a set has chains.
+  const std::size_t set = (key >> 4) % kSets;
+  for (CachedChain& chain : chains_[set]) {
+    if (IsSame(chain, key)) return &chain;
+  }
+  CachedChain* chain = &chains_[set][next_[set]++ % kWays];
+  chain->key = key;
+  if (!Unwind(chain, epoch, objects, writer)) return nullptr;
+  chain->defined = static_cast<std::uint16_t>(chain->defined == 0xffff ? 1 : chain->defined + 1);
+  const ChainRecord record = {thread, NumberOf(chain), chain->defined};
+  const bool is_defined = writer->Write(RecordKind::kChain, &record, sizeof(record), chain->frames,
+                                        chain->frame_count * sizeof(FrameRecord));
+  chain->generation = is_defined ? chain->defined : 0;
+  return chain;
+}
+
+}  // namespace cuguest::audit

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The writing end of this process's channel (audit/channel.h).
+//
+// Threads: any; no locks. A writer waits for the reader only when the ring is full, and then not
+// for longer than kChannelPatience; no more at all once it has waited for that in vain, until the
+// reader reads again.
+
+#ifndef CUGUEST_AUDIT_COLLECT_CHANNEL_WRITER_H_
+#define CUGUEST_AUDIT_COLLECT_CHANNEL_WRITER_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "audit/channel.h"
+
+namespace cuguest::audit {
+
+std::uint64_t MonotonicNs();
+
+class ChannelWriter {
+ public:
+  constexpr ChannelWriter() = default;
+
+  // Makes the channel in `directory`. False where that is not possible; nothing is written then.
+  bool Open(const char* directory, bool forked);
+
+  // For a forked child: the channel is the parent's.
+  void Forget() { header_.store(nullptr, std::memory_order_release); }
+
+  // Until Resume() there is no channel. Of one thread at a time.
+  void Suspend();
+  void Resume();
+
+  bool IsOpen() const { return header_.load(std::memory_order_acquire) != nullptr; }
+
+  // Whether the reader has stopped reading: a record would be dropped.
+  bool IsStalled() const;
+  // Counts a record that was not even made.
+  void NoteLost();
+
+  // False if the record was dropped: there is no channel, or no room in it.
+  bool WriteEvent(const EventRecord& event);
+  // A record of `head`, then `body`. Dropped as well if it is too large.
+  bool Write(RecordKind kind, const void* head, std::size_t head_size, const void* body,
+             std::size_t body_size);
+  bool WriteText(RecordKind kind, std::uint32_t number, const char* text, std::size_t size);
+  bool WriteNote(RecordKind kind, const char* text);
+
+  // exit() was called. The first time counts.
+  void NoteExit(std::uint64_t time_ns);
+
+ private:
+  ChannelSlot* SlotOf(std::uint64_t ticket) const { return &slots_[ticket % kChannelSlots]; }
+  bool Reserve(ChannelHeader* header, std::uint64_t count, std::uint64_t* ticket);
+  bool WaitForRoom(ChannelHeader* header, std::uint64_t end);
+
+  std::atomic<ChannelHeader*> header_{nullptr};
+  ChannelHeader* paused_ = nullptr;
+  ChannelSlot* slots_ = nullptr;
+  std::atomic<std::uint64_t> known_tail_{0};
+  std::atomic<std::uint64_t> stalled_at_{~std::uint64_t{0}};  // a tail that was waited for in vain
+};
+
+}  // namespace cuguest::audit
+
+#endif  // CUGUEST_AUDIT_COLLECT_CHANNEL_WRITER_H_

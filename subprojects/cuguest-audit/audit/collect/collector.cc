@@ -1,0 +1,540 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "audit/collect/collector.h"
+
+#include <limits.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "audit/collect/chain_cache.h"
+#include "audit/collect/channel_writer.h"
+#include "audit/collect/context_table.h"
+#include "audit/collect/object_table.h"
+#include "audit/event.h"
+
+namespace cuguest::audit {
+namespace {
+
+constexpr std::uintptr_t kNothingToWatch = ~std::uintptr_t{0};
+
+// Where a chain passes from one object to the next: the outermost frame of the inner one.
+struct Boundary {
+  std::uint64_t address;
+  std::uint32_t object;
+
+  bool operator==(const Boundary& other) const {
+    return address == other.address && object == other.object;
+  }
+};
+
+struct Thread {
+  static constexpr std::size_t kMaxBoundaries = 256;  // innermost ones
+
+  std::uint32_t number = 0;
+  std::uint32_t epoch = 0;
+  bool is_busy = false;
+
+  // The call in progress.
+  int depth = 0;
+  std::uintptr_t outer_frame = 0;
+  const CallInfo* outer = nullptr;
+  std::uint64_t before = 0;
+  int mode = 0;
+
+  std::uint64_t last_used = 0;  // a context for which there was a kUsed
+
+  // See Note [When a frame has returned]; innermost first.
+  std::uintptr_t watch = kNothingToWatch;
+  std::uint64_t base = 0;  // of the stack: the outermost frame
+  std::size_t boundary_count = 0;
+  Boundary boundaries[kMaxBoundaries];
+
+  int ends = 0;  // how often the key's destructor has run
+  ChainCache chains;
+};
+
+ChannelWriter writer;
+ObjectTable objects;
+ContextTable contexts;
+SettingTable settings;
+char directory[PATH_MAX];
+char source_name[32];
+std::atomic<std::uint32_t> channel_epoch{1};
+std::atomic<std::uint32_t> next_thread{1};
+// In a forked child, until its first call.
+std::atomic<bool> is_forked_anew{false};
+pthread_key_t thread_key;
+
+// One pointer, at a fixed place: no allocation when a thread first asks.
+__attribute__((tls_model("initial-exec"))) thread_local Thread* this_thread = nullptr;
+
+// The arguments of a call, by the letters of its rule.
+class Details {
+ public:
+  explicit Details(const ReportedCall& call) {
+    if (call.pointers == nullptr && call.structure == nullptr) return;
+    const char* letters = call.info->rule->arguments;
+    std::size_t offset = 0;
+    for (std::size_t i = 0; letters[i] != '\0'; ++i) {
+      const char letter = letters[i];
+      const bool is_short = letter == 'D' || letter == 'S' || letter == 'v' || letter == 'i';
+      const std::size_t size = is_short ? 4 : 8;
+      offset = (offset + size - 1) / size * size;
+      const void* at = call.pointers != nullptr ? call.pointers[i]
+                                                : static_cast<const char*>(call.structure) + offset;
+      offset += size;
+      Take(letter, at, call.result == 0);
+    }
+  }
+
+  const void* handle = nullptr;
+  std::uint64_t context = 0;
+  int device = -1;
+  int setting = -1;
+  std::uint64_t value = 0;
+  const int* mode = nullptr;
+
+ private:
+  template <typename Type>
+  static Type Read(const void* at) {
+    Type value = {};
+    std::memcpy(&value, at, sizeof(value));
+    return value;
+  }
+
+  void Take(char letter, const void* at, bool is_done) {
+    switch (letter) {
+      case 'C':
+        handle = Read<const void*>(at);
+        context = contexts.IdOf(handle);
+        break;
+      case 'D':
+        device = Read<int>(at);
+        break;
+      case 'S':
+        setting = Read<int>(at);
+        break;
+      case 'V':
+        value = Read<std::uint64_t>(at);
+        break;
+      case 'v':
+        value = Read<std::uint32_t>(at);
+        break;
+      case 'M':
+        mode = Read<const int*>(at);
+        break;
+      case 'c':
+      case 'Q':
+      case 'q':
+        if (const void* out = Read<const void*>(at); out != nullptr && is_done) {
+          TakeAnswer(letter, out);
+        }
+        break;
+      default:
+        break;
+    }
+  }
+
+  void TakeAnswer(char letter, const void* out) {
+    if (letter == 'c') context = contexts.IdOf(Read<const void*>(out));
+    if (letter == 'Q') value = Read<std::uint64_t>(out);
+    if (letter == 'q') value = Read<std::uint32_t>(out);
+  }
+};
+
+void EndThread(void* data);
+
+void BecomeForked() {
+  writer.Forget();
+  objects.UnlockInChild();
+  channel_epoch.fetch_add(1);
+  next_thread.store(1);
+  is_forked_anew.store(true);
+  if (this_thread != nullptr) this_thread->watch = 0;
+}
+
+// Of a channel that knows nothing of this thread yet.
+void Begin(Thread* thread) {
+  thread->epoch = channel_epoch.load(std::memory_order_relaxed);
+  thread->number = next_thread.fetch_add(1, std::memory_order_relaxed);
+  thread->chains.Forget();
+  thread->boundary_count = 0;
+  thread->watch = is_forked_anew.load(std::memory_order_relaxed) ? 0 : kNothingToWatch;
+}
+
+Thread* MakeThread() {
+  auto* thread = new (std::nothrow) Thread;
+  if (thread == nullptr) return nullptr;
+  Begin(thread);
+  this_thread = thread;
+  pthread_setspecific(thread_key, thread);
+  return thread;
+}
+
+const CachedChain* Capture(Thread* thread, std::uintptr_t frame) {
+  return thread->chains.Capture(frame, thread->number, thread->epoch, &objects, &writer);
+}
+
+void SetWatch(Thread* thread) {
+  thread->watch = thread->boundary_count > 0 ? thread->boundaries[0].address : kNothingToWatch;
+}
+
+void RememberBoundaries(Thread* thread, const CachedChain& chain) {
+  const FrameRecord* frames = chain.frames;
+  if (chain.frame_count == 0) return;
+  // Calls of one function have the same ones: enough to look at the innermost.
+  if (thread->boundary_count == chain.boundary_count && thread->watch == chain.first_boundary &&
+      thread->base == frames[chain.frame_count - 1].address) {
+    return;
+  }
+  thread->base = frames[chain.frame_count - 1].address;
+  std::size_t count = 0;
+  for (std::uint32_t i = 0; i + 1 < chain.frame_count && count < Thread::kMaxBoundaries; ++i) {
+    if (frames[i].object == frames[i + 1].object) continue;
+    thread->boundaries[count++] = {frames[i].address, frames[i].object};
+  }
+  thread->boundary_count = count;
+  SetWatch(thread);
+}
+
+// Whether frames that were watched are gone. Those that are left stay watched.
+bool DropReturned(Thread* thread, const CachedChain& chain) {
+  const FrameRecord* frames = chain.frames;
+  if (chain.frame_count == 0 || frames[chain.frame_count - 1].address != thread->base) return false;
+  std::size_t left = 0;
+  std::uint32_t at = 0;
+  for (std::size_t i = 0; i < thread->boundary_count; ++i) {
+    const Boundary boundary = thread->boundaries[i];
+    while (at < chain.frame_count && frames[at].address < boundary.address) ++at;
+    if (at == chain.frame_count) break;
+    if (boundary == Boundary{frames[at].address, frames[at].object}) {
+      thread->boundaries[left++] = boundary;
+    }
+  }
+  const bool is_any_gone = left < thread->boundary_count;
+  thread->boundary_count = left;
+  SetWatch(thread);
+  return is_any_gone;
+}
+
+std::uint32_t DefineName(const CallInfo& info, std::uint32_t epoch) {
+  if (info.defined_in.load(std::memory_order_relaxed) != epoch &&
+      writer.WriteText(RecordKind::kName, info.number, info.name, std::strlen(info.name))) {
+    info.defined_in.store(epoch, std::memory_order_relaxed);
+  }
+  return info.number;
+}
+
+EventRecord MakeEvent(const Thread& thread, EventKind kind) {
+  EventRecord event = {};
+  event.kind = static_cast<std::uint8_t>(kind);
+  event.thread = thread.number;
+  event.before = thread.before;
+  event.device = -1;
+  event.setting = -1;
+  return event;
+}
+
+// `info` and `chain` may be null.
+void Write(const Thread& thread, const CallInfo* info, const CachedChain* chain,
+           EventRecord* event) {
+  event->time_ns = MonotonicNs();
+  if (info != nullptr) event->name = DefineName(*info, thread.epoch);
+  if (chain != nullptr) {
+    if (chain->is_in_exit) writer.NoteExit(event->time_ns);
+    event->chain = thread.chains.NumberOf(chain);
+    event->chain_generation = chain->generation;
+  }
+  writer.WriteEvent(*event);
+}
+
+// The last one of the thread, after other destructors of its end, which may call CUDA.
+void EndThread(void* data) {
+  auto* thread = static_cast<Thread*>(data);
+  if (++thread->ends < PTHREAD_DESTRUCTOR_ITERATIONS) {
+    pthread_setspecific(thread_key, thread);
+    return;
+  }
+  if (thread->epoch == channel_epoch.load(std::memory_order_relaxed)) {
+    EventRecord event = MakeEvent(*thread, EventKind::kThreadEnd);
+    event.before = 0;
+    Write(*thread, nullptr, nullptr, &event);
+  }
+  this_thread = nullptr;
+  delete thread;
+}
+
+// The channel of a forked child, at its first call; true for that one.
+bool OpenInChild() {
+  if (!is_forked_anew.load(std::memory_order_relaxed) || !is_forked_anew.exchange(false)) {
+    return false;
+  }
+  if (writer.Open(directory, /*forked=*/true)) {
+    writer.WriteNote(RecordKind::kSource, source_name);
+  }
+  return true;
+}
+
+// CUDA_ERROR_DEINITIALIZED, INVALID_CONTEXT, CONTEXT_IS_DESTROYED, and those of captures, which
+// the runtime numbers alike.
+bool TellsOfADisturbance(int result) {
+  return result == 4 || result == 201 || result == 709 || (result >= 900 && result <= 908);
+}
+
+bool IsBadResult(const CallInfo& info, int result) {
+  if (result == 0) return false;
+  if (TellsOfADisturbance(result)) return true;
+  constexpr int kNotReady = 600;  // an answer; it is no last error
+  return info.domain == Domain::kRuntime && result != kNotReady;
+}
+
+// Of a call without the handle of a context that is known. One that is not is older than the
+// collection, and known once it was made current.
+std::uint64_t ContextMeant(const Thread& thread, const ReportedCall& call, const void* handle) {
+  if (call.info->creates) return call.context;
+  if (handle == nullptr) return thread.before;
+  if (!call.info->makes_current || call.result != 0) return 0;
+  contexts.NoteCreated(handle, call.context);
+  return call.context;
+}
+
+// Whether the call is an event for what it is. What it was about goes into `event`.
+bool Judge(const Thread& thread, const ReportedCall& call, EventRecord* event) {
+  const CallRule& rule = *call.info->rule;
+  if (rule.call_class == CallClass::kCommon || rule.call_class == CallClass::kWork) return false;
+  if (rule.call_class == CallClass::kClearError) return call.result != 0;
+  if (rule.call_class == CallClass::kPeekError) return false;
+  const Details details(call);
+  event->context = details.context;
+  event->device = details.device;
+  event->setting = details.setting;
+  event->value = details.value;
+  event->primary = call.info->is_of_primary ? 1 : 0;
+  if (event->context == 0 && event->primary == 0) {
+    event->context = ContextMeant(thread, call, details.handle);
+  }
+  if (call.result != 0) return false;
+  if (rule.setting_family != 0) {
+    const std::uint64_t owner =
+        event->primary != 0 ? (std::uint64_t{1} << 40) + static_cast<unsigned>(event->device)
+                            : event->context;
+    event->old_value =
+        settings.Exchange(owner, rule.setting_family, details.setting, details.value);
+  }
+  switch (rule.call_class) {
+    case CallClass::kChange:
+    case CallClass::kStack:
+      return true;
+    case CallClass::kCaptureMode:
+      event->value = static_cast<std::uint64_t>(thread.mode);
+      event->old_value = details.mode != nullptr ? static_cast<std::uint64_t>(*details.mode) : 0;
+      return event->value != event->old_value;
+    default:
+      return false;
+  }
+}
+
+// The innermost hidden frames are the same at each call of one function.
+void LearnDepth(const ReportedCall& call, const CachedChain& chain) {
+  const std::uintptr_t depth = chain.caller_stack - call.frame;
+  if (depth < UINT_MAX) {
+    call.info->depth.store(static_cast<std::uint32_t>(depth), std::memory_order_relaxed);
+  }
+}
+
+bool IsFirstWork(Thread* thread, const ReportedCall& call) {
+  if (call.info->rule->call_class != CallClass::kWork || call.result != 0) return false;
+  if (call.context == thread->last_used) return false;
+  thread->last_used = call.context;
+  return contexts.NoteUsed(call.context);
+}
+
+void WriteCall(Thread* thread, const ReportedCall& call, EventKind kind, EventRecord* event) {
+  if (writer.IsStalled()) return writer.NoteLost();
+  const CachedChain* chain = Capture(thread, call.frame);
+  event->kind = static_cast<std::uint8_t>(kind);
+  event->result = call.result;
+  event->after = call.context;
+  if (kind == EventKind::kUsed) event->context = call.context;
+  if (chain != nullptr && chain->is_through_runtime && call.info->counts) {
+    event->runtime = static_cast<std::uint8_t>(Runtime::kShared);
+  }
+  Write(*thread, call.info, chain, event);
+  if (chain == nullptr) return;
+  LearnDepth(call, *chain);
+  RememberBoundaries(thread, *chain);
+}
+
+void Check(Thread* thread, const ReportedCall& call) {
+  if (writer.IsStalled()) return;
+  const CachedChain* chain = Capture(thread, call.frame);
+  if (chain == nullptr) return;
+  LearnDepth(call, *chain);
+  if (!DropReturned(thread, *chain)) return;
+  EventRecord event = MakeEvent(*thread, EventKind::kCheck);
+  event.result = call.result;
+  event.after = call.context;
+  Write(*thread, call.info, chain, &event);
+}
+
+// What is not settled by a few comparisons.
+__attribute__((noinline)) void LeaveSlowly(Thread* thread, const ReportedCall& call) {
+  thread->is_busy = true;
+  const bool is_first_of_child = OpenInChild();
+  if (thread->epoch != channel_epoch.load(std::memory_order_relaxed)) Begin(thread);
+  EventRecord event = MakeEvent(*thread, EventKind::kCall);
+  const bool is_event = Judge(*thread, call, &event) || call.context != thread->before ||
+                        IsBadResult(*call.info, call.result) || is_first_of_child;
+  const bool is_peek = call.info->rule->call_class == CallClass::kPeekError;
+  if (IsFirstWork(thread, call)) WriteCall(thread, call, EventKind::kUsed, &event);
+  if (is_event && !is_peek) {
+    WriteCall(thread, call, EventKind::kCall, &event);
+  } else if (call.frame + call.info->depth.load(std::memory_order_relaxed) >= thread->watch ||
+             call.info->depth.load(std::memory_order_relaxed) == 0) {
+    Check(thread, call);
+  }
+  thread->before = call.context;
+  thread->is_busy = false;
+}
+
+// What a runtime retains and releases for its caller, within a call of its own. What is current
+// then is told when that returns.
+void LeaveInner(Thread* thread, ReportedCall call) {
+  if (thread->epoch != channel_epoch.load(std::memory_order_relaxed)) return;
+  thread->is_busy = true;
+  call.context = thread->before;
+  EventRecord event = MakeEvent(*thread, EventKind::kCall);
+  event.runtime = static_cast<std::uint8_t>(Runtime::kOwn);
+  if (Judge(*thread, call, &event)) WriteCall(thread, call, EventKind::kCall, &event);
+  thread->is_busy = false;
+}
+
+// A destroyed handle.
+void EnterSlowly(Thread* thread, const ReportedCall& call) {
+  const Details details(call);
+  if (details.mode != nullptr) thread->mode = *details.mode;
+  if (call.info->rule->call_class != CallClass::kStack || !contexts.IsDestroyed(details.handle)) {
+    return;
+  }
+  if (thread->epoch != channel_epoch.load(std::memory_order_relaxed)) return;
+  thread->is_busy = true;
+  EventRecord event = MakeEvent(*thread, EventKind::kEntered);
+  event.context = details.context;
+  event.after = call.context;
+  Write(*thread, call.info, Capture(thread, call.frame), &event);
+  thread->is_busy = false;
+}
+
+// Those who were called by main() have returned, and no call of CUDA's may follow that tells.
+void CheckAtExit() {
+  Thread* thread = this_thread;
+  if (thread == nullptr || thread->is_busy) return;
+  if (thread->epoch != channel_epoch.load(std::memory_order_relaxed)) return;
+  const auto frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  const CachedChain* chain = Capture(thread, frame);
+  if (chain == nullptr || !DropReturned(thread, *chain)) return;
+  EventRecord event = MakeEvent(*thread, EventKind::kCheck);
+  event.after = event.before;
+  Write(*thread, nullptr, chain, &event);
+}
+
+__attribute__((destructor)) void End() {
+  CheckAtExit();
+  writer.NoteExit(MonotonicNs());
+}
+
+}  // namespace
+
+bool Collector::Start(const char* channel_directory) {
+  if (std::strlen(channel_directory) >= sizeof(directory)) return false;
+  std::strcpy(directory, channel_directory);
+  if (pthread_key_create(&thread_key, EndThread) != 0) return false;
+  if (pthread_atfork(nullptr, nullptr, BecomeForked) != 0) return false;
+  return writer.Open(directory, /*forked=*/false);
+}
+
+void Collector::Pause() { writer.Suspend(); }
+
+void Collector::Resume() { writer.Resume(); }
+
+void Collector::OnEnter(const ReportedCall& call) {
+  Thread* thread = this_thread != nullptr ? this_thread : MakeThread();
+  if (thread == nullptr || thread->is_busy) return;
+  // See Note [Calls inside calls].
+  if (thread->depth > 0 && call.frame < thread->outer_frame) {
+    ++thread->depth;
+    return;
+  }
+  thread->depth = 1;
+  thread->outer_frame = call.frame;
+  thread->outer = call.info;
+  thread->before = call.context;
+  const CallClass call_class = call.info->rule->call_class;
+  if (call_class == CallClass::kStack || call_class == CallClass::kCaptureMode) {
+    EnterSlowly(thread, call);
+  }
+}
+
+void Collector::OnLeave(const ReportedCall& call) {
+  Thread* thread = this_thread;
+  if (thread == nullptr || thread->is_busy || thread->depth == 0) return;
+  if (--thread->depth > 0) {
+    if (call.info->counts && thread->outer->domain == Domain::kRuntime) LeaveInner(thread, call);
+    return;
+  }
+  const CallClass call_class = call.info->rule->call_class;
+  const bool is_plain = call_class == CallClass::kCommon ||
+                        (call_class == CallClass::kWork && call.context == thread->last_used) ||
+                        call_class == CallClass::kRuntimeChoice ||
+                        call_class == CallClass::kPeekError ||
+                        (call_class == CallClass::kClearError && call.result == 0);
+  const std::uint32_t depth = call.info->depth.load(std::memory_order_relaxed);
+  if (is_plain && call.result == 0 && call.context == thread->before && depth != 0 &&
+      call.frame + depth < thread->watch) {
+    return;
+  }
+  LeaveSlowly(thread, call);
+}
+
+void Collector::OnContextCreated(const ReportedContext& context) {
+  contexts.NoteCreated(context.handle, context.id);
+  Thread* thread = this_thread != nullptr ? this_thread : MakeThread();
+  if (thread == nullptr || thread->is_busy) return;
+  thread->is_busy = true;
+  EventRecord event = MakeEvent(*thread, EventKind::kContext);
+  event.context = context.id;
+  event.device = context.device;
+  event.primary = context.primary ? 1 : 0;
+  event.after = event.before;
+  const CallInfo* info = thread->depth > 0 ? thread->outer : nullptr;
+  Write(*thread, info, Capture(thread, context.frame), &event);
+  thread->is_busy = false;
+}
+
+void Collector::OnContextDestroyed(const void* handle) { contexts.NoteDestroyed(handle); }
+
+std::uint64_t Collector::NextId() {
+  static std::atomic<std::uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+std::uint64_t Collector::IdOf(const void* handle) {
+  const std::uint64_t id = contexts.IdOf(handle);
+  if (id != 0 || handle == nullptr) return id;
+  contexts.NoteCreated(handle, NextId());
+  return contexts.IdOf(handle);
+}
+
+void Collector::Note(const char* text) { writer.WriteNote(RecordKind::kNote, text); }
+
+void Collector::NameSource(const char* name) {
+  std::snprintf(source_name, sizeof(source_name), "%s", name);
+  writer.WriteNote(RecordKind::kSource, source_name);
+}
+
+}  // namespace cuguest::audit

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a source reports to: decides which calls are events, and writes these into the channel.
+//
+// Note [Calls inside calls]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~
+// The runtime calls the driver, and sources report both. An event is the outermost call, as the
+// caller wrote it. A call that never returns (a longjmp, a thread that is cancelled) is noticed by
+// the next one that begins further up the stack.
+//
+// Note [When a frame has returned]
+// ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+// After an event a thread remembers the canonical frame addresses at which its chain passed from
+// one object to the next. A later call whose caller's stack is not below the innermost of them is
+// made after that object's function has returned; its chain is then taken, and written as a check,
+// unless it says otherwise. Where the caller's stack is, the callback knows from its own frame: the
+// distance is the same at each call of the same function, and learned from the first chain.
+//
+// Threads: any. It takes no lock that a guest may hold, calls no CUDA function, and does nothing
+// where there is no channel.
+
+#ifndef CUGUEST_AUDIT_COLLECT_COLLECTOR_H_
+#define CUGUEST_AUDIT_COLLECT_COLLECTOR_H_
+
+#include <cstdint>
+
+#include "audit/collect/call_rule.h"
+
+namespace cuguest::audit {
+
+// A call as a source sees it, at its entry or at its return.
+struct ReportedCall {
+  const CallInfo* info = nullptr;
+  std::uint64_t context = 0;  // the current one now
+  int result = 0;             // when it returns
+  // Either is null: pointers to the arguments, or a structure of them.
+  const void* const* pointers = nullptr;
+  const void* structure = nullptr;
+  std::uintptr_t frame = 0;  // __builtin_frame_address(0) of the source's callback
+};
+
+struct ReportedContext {
+  const void* handle = nullptr;
+  std::uint64_t id = 0;
+  int device = -1;
+  bool primary = false;
+  std::uintptr_t frame = 0;
+};
+
+class Collector {
+ public:
+  // Opens the channel. False where that is not possible.
+  static bool Start(const char* directory);
+  // Between the two nothing is written.
+  static void Pause();
+  static void Resume();
+
+  static void OnEnter(const ReportedCall& call);
+  static void OnLeave(const ReportedCall& call);
+  static void OnContextCreated(const ReportedContext& context);
+  static void OnContextDestroyed(const void* handle);
+
+  // For a source that has handles only: the next number of a context, and the one that a handle
+  // stands for. One that was not reported is numbered now. 0 for null.
+  static std::uint64_t NextId();
+  static std::uint64_t IdOf(const void* handle);
+
+  // For people: why a source could not be had, and what is not seen.
+  static void Note(const char* text);
+  // Of the source that was started.
+  static void NameSource(const char* name);
+};
+
+}  // namespace cuguest::audit
+
+#endif  // CUGUEST_AUDIT_COLLECT_COLLECTOR_H_

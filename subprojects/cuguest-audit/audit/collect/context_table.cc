@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "audit/collect/context_table.h"
+
+namespace cuguest::audit {
+namespace {
+
+std::uint64_t Scatter(std::uint64_t value) { return value * 0x9E3779B97F4A7C15u >> 32; }
+
+}  // namespace
+
+void ContextTable::NoteCreated(const void* handle, std::uint64_t id) {
+  std::size_t at = Scatter(reinterpret_cast<std::uintptr_t>(handle)) % kMaxHandles;
+  for (std::size_t tries = 0; tries < kMaxHandles; ++tries, at = (at + 1) % kMaxHandles) {
+    const void* there = places_[at].handle.load(std::memory_order_acquire);
+    if (there == nullptr) places_[at].handle.compare_exchange_strong(there, handle);
+    if (there != nullptr && there != handle) continue;
+    places_[at].id.store(id, std::memory_order_release);
+    return;
+  }
+}
+
+void ContextTable::NoteDestroyed(const void* handle) {
+  const std::uint64_t id = IdOf(handle);
+  if (id != 0) NoteCreated(handle, id | kDead);
+}
+
+std::uint64_t ContextTable::Look(const void* handle) const {
+  if (handle == nullptr) return 0;
+  std::size_t at = Scatter(reinterpret_cast<std::uintptr_t>(handle)) % kMaxHandles;
+  for (std::size_t tries = 0; tries < kMaxHandles; ++tries, at = (at + 1) % kMaxHandles) {
+    const void* there = places_[at].handle.load(std::memory_order_acquire);
+    if (there == nullptr) return 0;
+    if (there == handle) return places_[at].id.load(std::memory_order_acquire);
+  }
+  return 0;
+}
+
+std::uint64_t ContextTable::IdOf(const void* handle) const { return Look(handle) & ~kDead; }
+
+bool ContextTable::IsDestroyed(const void* handle) const { return (Look(handle) & kDead) != 0; }
+
+bool ContextTable::NoteUsed(std::uint64_t id) {
+  if (id == 0 || id >= kMaxUsed) return false;
+  const std::uint64_t bit = std::uint64_t{1} << (id % 64);
+  return (used_[id / 64].fetch_or(bit, std::memory_order_relaxed) & bit) == 0;
+}
+
+std::uint64_t SettingTable::Exchange(std::uint64_t context, std::uint8_t family, int setting,
+                                     std::uint64_t value) {
+  const std::uint64_t key = (context << 16 | static_cast<std::uint64_t>(family) << 8 |
+                             (static_cast<std::uint64_t>(setting) & 0xff)) +
+                            1;
+  Place& place = places_[Scatter(key) % kPlaces];
+  const bool is_known = place.key.load(std::memory_order_acquire) == key;
+  const std::uint64_t old_value = place.value.exchange(value, std::memory_order_acq_rel);
+  place.key.store(key, std::memory_order_release);
+  return is_known ? old_value : kUnknown;
+}
+
+}  // namespace cuguest::audit

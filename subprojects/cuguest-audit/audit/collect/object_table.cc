@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "audit/collect/object_table.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+namespace cuguest::audit {
+namespace {
+
+constexpr std::size_t kMostBuildId = 64;
+
+constexpr char kRuntimeName[] = "libcudart.so";
+
+// Beginnings of the file names of what a chain does not begin with.
+constexpr const char* kHidden[] = {"libcuda.so",    "libcudart.so",     "libcupti.so", "libcuda-",
+                                   "libsanitizer-", "libcuguest-audit", "libnvidia-"};
+
+const char* FileOf(const char* path) {
+  const char* slash = std::strrchr(path, '/');
+  return slash != nullptr ? slash + 1 : path;
+}
+
+bool IsHidden(const char* path) {
+  const char* file = FileOf(path);
+  for (const char* beginning : kHidden) {
+    if (std::strncmp(file, beginning, std::strlen(beginning)) == 0) return true;
+  }
+  return false;
+}
+
+bool IsSame(const LoadedObject& one, const LoadedObject& other) {
+  return one.begin == other.begin && one.end == other.end && std::strcmp(one.name, other.name) == 0;
+}
+
+#ifdef DLFO_STRUCT_HAS_EH_DBASE  // <dlfcn.h> declares _dl_find_object
+
+bool FindLinkMap(std::uintptr_t address, LoadedObject* object, const link_map** map) {
+  dl_find_object found = {};
+  if (_dl_find_object(reinterpret_cast<void*>(address), &found) != 0) return false;
+  object->begin = reinterpret_cast<std::uintptr_t>(found.dlfo_map_start);
+  object->end = reinterpret_cast<std::uintptr_t>(found.dlfo_map_end);
+  *map = found.dlfo_link_map;
+  return true;
+}
+
+#else
+
+bool FindLinkMap(std::uintptr_t address, LoadedObject* object, const link_map** map) {
+  Dl_info info = {};
+  void* extra = nullptr;
+  if (dladdr1(reinterpret_cast<void*>(address), &info, &extra, RTLD_DL_LINKMAP) == 0) return false;
+  object->begin = reinterpret_cast<std::uintptr_t>(info.dli_fbase);
+  object->end = object->begin;  // not known
+  *map = static_cast<const link_map*>(extra);
+  return *map != nullptr;
+}
+
+#endif
+
+// Into `text`, as hexadecimal; empty if the object has none, or is mapped without its headers.
+void ReadBuildId(const LoadedObject& object, char* text) {
+  *text = '\0';
+  const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(object.begin);
+  if (std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) return;
+  const auto* segments = reinterpret_cast<const ElfW(Phdr)*>(object.begin + header->e_phoff);
+  for (int i = 0; i < header->e_phnum; ++i) {
+    if (segments[i].p_type != PT_NOTE) continue;
+    const auto* at = reinterpret_cast<const std::uint8_t*>(object.bias + segments[i].p_vaddr);
+    const std::uint8_t* end = at + segments[i].p_memsz;
+    while (at + sizeof(ElfW(Nhdr)) < end) {
+      const auto* note = reinterpret_cast<const ElfW(Nhdr)*>(at);
+      const std::uint8_t* name = at + sizeof(*note);
+      const std::uint8_t* value = name + ((note->n_namesz + 3) & ~3u);
+      at = value + ((note->n_descsz + 3) & ~3u);
+      const bool is_build_id = note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
+                               std::memcmp(name, "GNU", 4) == 0;
+      if (!is_build_id || at > end || note->n_descsz > kMostBuildId / 2) continue;
+      for (std::size_t k = 0; k < note->n_descsz; ++k) {
+        std::snprintf(text + 2 * k, 3, "%02x", value[k]);
+      }
+      return;
+    }
+  }
+}
+
+// The dynamic linker has "" for the program, and may have a relative path.
+void MakePath(const char* name, char* path, std::size_t size) {
+  const bool is_relative = *name != '/' && std::strchr(name, '/') != nullptr;
+  if (*name == '\0') {
+    const ssize_t length = readlink("/proc/self/exe", path, size - 1);
+    path[length > 0 ? length : 0] = '\0';
+  } else if (is_relative && getcwd(path, size) != nullptr) {
+    const std::size_t length = std::strlen(path);
+    std::snprintf(path + length, size - length, "/%s", name);
+  } else {
+    std::snprintf(path, size, "%s", name);
+  }
+}
+
+}  // namespace
+
+bool FindLoaded(std::uintptr_t address, LoadedObject* object) {
+  const link_map* map = nullptr;
+  if (!FindLinkMap(address, object, &map)) return false;
+  object->bias = map->l_addr;
+  object->name = map->l_name;
+  return true;
+}
+
+const KnownObject* ObjectTable::Find(std::uintptr_t address) {
+  LoadedObject loaded;
+  if (!FindLoaded(address, &loaded)) return nullptr;
+  const KnownObject* known = FindKnown(loaded);
+  if (known != nullptr) return known;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  known = FindKnown(loaded);
+  return known != nullptr ? known : Add(loaded);
+}
+
+bool ObjectTable::IsStill(const KnownObject& object, std::uintptr_t address) {
+  LoadedObject loaded;
+  return FindLoaded(address, &loaded) && IsSame(loaded, object.loaded);
+}
+
+// Objects have their places by where they begin, or the next free ones.
+std::size_t ObjectTable::PlaceOf(const LoadedObject& loaded) {
+  return (loaded.begin / 4096 * 0x9E3779B97F4A7C15u >> 32) % kMaxObjects;
+}
+
+const KnownObject* ObjectTable::FindKnown(const LoadedObject& loaded) const {
+  for (std::size_t place = PlaceOf(loaded);; place = (place + 1) % kMaxObjects) {
+    const KnownObject* known = objects_[place].load(std::memory_order_acquire);
+    if (known == nullptr || IsSame(known->loaded, loaded)) return known;
+  }
+}
+
+const KnownObject* ObjectTable::Add(const LoadedObject& loaded) {
+  if (count_ == kMaxObjects / 2) return nullptr;
+  auto* known = new (std::nothrow) KnownObject;
+  char* name = strdup(loaded.name);
+  if (known == nullptr || name == nullptr) return nullptr;
+  known->loaded = loaded;
+  known->loaded.name = name;
+  known->number = ++count_;
+  known->is_hidden = IsHidden(loaded.name);
+  known->is_runtime =
+      std::strncmp(FileOf(loaded.name), kRuntimeName, std::strlen(kRuntimeName)) == 0;
+  std::size_t place = PlaceOf(loaded);
+  while (objects_[place].load(std::memory_order_relaxed) != nullptr) {
+    place = (place + 1) % kMaxObjects;
+  }
+  objects_[place].store(known, std::memory_order_release);
+  return known;
+}
+
+void ObjectTable::Define(const KnownObject& object, std::uint32_t epoch, ChannelWriter* writer) {
+  if (object.defined_in.load(std::memory_order_relaxed) == epoch) return;
+  char text[4096 + 2 * kMostBuildId];
+  MakePath(object.loaded.name, text, 4096);
+  const std::size_t length = std::strlen(text);
+  ReadBuildId(object.loaded, text + length + 1);
+  const std::size_t size = length + 1 + std::strlen(text + length + 1);
+  if (writer->WriteText(RecordKind::kObject, object.number, text, size)) {
+    object.defined_in.store(epoch, std::memory_order_relaxed);
+  }
+}
+
+void ObjectTable::UnlockInChild() { new (&mutex_) std::mutex; }
+
+}  // namespace cuguest::audit

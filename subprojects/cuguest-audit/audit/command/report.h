@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What cuguest-audit reports, with names for all code, and as text and JSON.
+//
+// Thread-safe: no; these are values.
+
+#ifndef CUGUEST_AUDIT_COMMAND_REPORT_H_
+#define CUGUEST_AUDIT_COMMAND_REPORT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "audit/command/suppressions.h"
+#include "audit/command/symbols.h"
+#include "audit/finding.h"
+#include "audit/log.h"
+
+namespace cuguest::audit {
+
+// A context and what called the function that created it.
+struct NamedContext {
+  ContextNote note;
+  Function creator;  // without an object if it is not known
+};
+
+// A finding of one process, or the same one of several.
+struct NamedFinding {
+  Finding finding;              // of the first process; its count is that of all
+  std::uint32_t process = 0;    // the first one's number
+  std::uint32_t processes = 1;  // that it was found in
+  Function culprit;
+  Function victim;  // without an object if there is no one in particular
+  NamedContext before;
+  NamedContext after;
+  // Of the call, innermost first, with inlined functions; `culprit_function` and `victim_function`
+  // are indices in it, the latter its size if the victim is not among the callers.
+  std::vector<Function> chain;
+  std::size_t culprit_function = 0;
+  std::size_t victim_function = 0;
+  std::vector<Function> victim_chain;
+  std::string suppression;  // for --gen-suppressions; empty without
+};
+
+struct ReportedProcess {
+  Process process;
+  std::string source;              // empty: none could be had
+  std::vector<std::string> notes;  // what the source does not see, and why others were not taken
+  std::uint64_t events = 0;
+  std::uint64_t lost = 0;    // events
+  std::uint64_t broken = 0;  // records
+};
+
+struct Report {
+  std::string subject;  // the program and its arguments, or the log
+  bool is_replay = false;
+  int exit_status = 0;  // of the program
+  int signal = 0;       // that terminated it; 0: none
+  std::vector<ReportedProcess> processes;
+  std::vector<NamedFinding> findings;
+  std::vector<Suppressions::Used> suppressed;
+  std::uint64_t other_objects = 0;  // findings that --object left out
+  std::vector<std::string> notes;   // of the audit as a whole
+};
+
+// Processes that no source gave events of.
+[[nodiscard]] std::size_t CountUnaudited(const Report& report);
+
+// For a person; ends with a newline.
+[[nodiscard]] std::string ReportText(const Report& report);
+
+// One of the report's findings, as that text has it after its number. `report` has the processes.
+[[nodiscard]] std::string FindingText(const Report& report, const NamedFinding& named);
+
+// By the schema audit/command/report.schema.json.
+[[nodiscard]] std::string ReportJson(const Report& report);
+
+}  // namespace cuguest::audit
+
+#endif  // CUGUEST_AUDIT_COMMAND_REPORT_H_

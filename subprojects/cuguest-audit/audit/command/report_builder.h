@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Makes a report of what the analyses of processes found.
+//
+// Thread-safe: no.
+
+#ifndef CUGUEST_AUDIT_COMMAND_REPORT_BUILDER_H_
+#define CUGUEST_AUDIT_COMMAND_REPORT_BUILDER_H_
+
+#include <string>
+#include <vector>
+
+#include "audit/analysis.h"
+#include "audit/command/report.h"
+#include "audit/command/suppressions.h"
+#include "audit/command/symbols.h"
+
+namespace cuguest::audit {
+
+class ReportBuilder {
+ public:
+  // Findings are reported whose culprit or victim is in one of `objects`, patterns; all if there
+  // are none. Each gets the text of a suppression if `generates`.
+  // `suppressions` must outlive it.
+  ReportBuilder(std::vector<std::string> objects, bool generates, Suppressions* suppressions)
+      : objects_(std::move(objects)), generates_(generates), suppressions_(*suppressions) {}
+
+  // Adds the findings of a process, of which `report` has others already: the same finding in
+  // another process is counted there.
+  void Add(const ReportedProcess& process, const Analysis& analysis, Report* report);
+
+ private:
+  NamedFinding Name(const Finding& finding, const std::vector<Object>& objects);
+  NamedContext Name(const ContextNote& note, const std::vector<Object>& objects);
+  std::vector<Function> Of(Place place, const std::vector<Object>& objects);
+  // The functions of a chain's frames; `first` gets the index of the first function of each.
+  std::vector<Function> Expand(const Chain& chain, const std::vector<Object>& objects,
+                               std::vector<size_t>* first);
+  [[nodiscard]] bool IsAsked(const NamedFinding& named) const;
+  void Insert(NamedFinding named, Report* report);
+
+  const std::vector<std::string> objects_;
+  const bool generates_;
+  Suppressions& suppressions_;
+  Symbols symbols_;
+};
+
+}  // namespace cuguest::audit
+
+#endif  // CUGUEST_AUDIT_COMMAND_REPORT_BUILDER_H_

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "audit/contexts.h"
+
+#include <utility>
+
+namespace cuguest::audit {
+
+const ContextFacts* Contexts::Find(ContextId id) const {
+  const auto found = facts_.find(id);
+  return found == facts_.end() ? nullptr : &found->second;
+}
+
+ContextNote Contexts::NoteOf(ContextId id) const {
+  ContextNote note;
+  note.id = id;
+  if (const ContextFacts* facts = Find(id)) {
+    note.device = facts->device;
+    note.primary = facts->primary;
+    note.creator = facts->made != nullptr ? facts->made->place() : Place{};
+  }
+  return note;
+}
+
+ContextId Contexts::PrimaryOf(int device) const {
+  const auto found = primaries_.find(device);
+  return found == primaries_.end() ? 0 : found->second;
+}
+
+ContextFacts* Contexts::Make(ContextId id, int device, bool primary,
+                             std::shared_ptr<const Cause> made) {
+  if (primary) {
+    ContextId& known = primaries_[device];
+    if (known != 0 && known != id) {
+      Destroy(known, made);
+    }
+    known = id;
+  }
+  ContextFacts* facts = &facts_[id];
+  facts->device = device;
+  facts->primary = primary;
+  facts->after_others = had_any_ && !had_device_zero_ && device == 0;
+  facts->made = std::move(made);
+  had_any_ = true;
+  had_device_zero_ = had_device_zero_ || device <= 0;  // one that is not known may be
+  return facts;
+}
+
+void Contexts::SetUsed(ContextId id) {
+  const auto found = facts_.find(id);
+  if (found != facts_.end()) {
+    found->second.used = true;
+  }
+}
+
+void Contexts::Destroy(ContextId id, std::shared_ptr<const Cause> destroyed) {
+  ContextFacts& facts = facts_[id];
+  if (facts.destroyed != nullptr) {
+    return;
+  }
+  facts.destroyed = std::move(destroyed);
+  destroyed_.push_back(id);
+  if (destroyed_.size() > kDestroyedLimit) {
+    facts_.erase(destroyed_.front());
+    destroyed_.pop_front();
+  }
+}
+
+}  // namespace cuguest::audit

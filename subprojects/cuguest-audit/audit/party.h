@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The party that is responsible for an object's calls.
+//
+// Thread-safe: no.
+
+#ifndef CUGUEST_AUDIT_PARTY_H_
+#define CUGUEST_AUDIT_PARTY_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "audit/event.h"
+
+namespace cuguest::audit {
+
+// An object is a party of its own, by its path, but for these:
+// - A Python package, all that is under one site-packages/NAME/, is one; NVIDIA's is one for each
+//   folder in it. The packages of CuPy are one, and those of JAX.
+// - An interpreter and its library are "python".
+// - What only passes calls on is none, and "" here: the C and C++ libraries, OpenMP, ctypes and
+//   cffi, the packages that wrap CUDA for Python, and cuguest, whose guards act for their caller.
+std::string PartyName(std::string_view path);
+
+using PartyId = std::uint32_t;  // 0: none; a frame is then of the party that called it
+
+class Parties {
+ public:
+  Parties();
+
+  void AddObject(std::uint32_t index, const Object& object);
+  [[nodiscard]] PartyId Of(std::uint32_t object) const;
+  [[nodiscard]] const std::vector<Object>& objects() const { return objects_; }
+
+ private:
+  std::vector<Object> objects_;
+  std::vector<PartyId> parties_;  // of the objects
+  std::map<std::string, PartyId> ids_;
+};
+
+}  // namespace cuguest::audit
+
+#endif  // CUGUEST_AUDIT_PARTY_H_

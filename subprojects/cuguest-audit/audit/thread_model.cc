@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "audit/thread_model.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include "audit/analysis.h"
+#include "audit/call_name.h"
+
+namespace cuguest::audit {
+namespace {
+
+PartyId PartyOf(const std::shared_ptr<const Cause>& cause) {
+  return cause == nullptr ? 0 : cause->party();
+}
+
+}  // namespace
+
+ThreadModel::ThreadModel(const Contexts* contexts, const Habits* habits, Ledger* ledger)
+    : contexts_(contexts), habits_(habits), ledger_(ledger) {}
+
+void ThreadModel::Arrive(ContextId before, const Cause& cause) {
+  if (before != kUnknown) {
+    Reconcile(before);
+  }
+  if (cause.callers.empty()) {
+    activation_ = 0;
+    return;
+  }
+  Strand* strand = StrandOf(*cause.chain);
+  std::vector<Activation>& open = strand->activations;
+  std::size_t same = 0;
+  while (same < open.size() && same < cause.callers.size() &&
+         open[same].party == cause.callers[same].party &&
+         open[same].address == cause.callers[same].address) {
+    ++same;
+  }
+  while (open.size() > same) {
+    CloseInnermost(strand);
+  }
+  for (std::size_t i = same; i < cause.callers.size(); ++i) {
+    open.push_back({cause.callers[i].party, cause.callers[i].address, ++activations_, depth()});
+  }
+  activation_ = open.back().number;
+}
+
+ThreadModel::Strand* ThreadModel::StrandOf(const Chain& chain) {
+  const Frame& outermost = chain.back();
+  auto found = std::find_if(strands_.begin(), strands_.end(), [&](const Strand& strand) {
+    return strand.object == outermost.object && strand.address == outermost.address;
+  });
+  if (found == strands_.end()) {
+    if (strands_.size() == kStrandLimit) {
+      strands_.erase(std::min_element(
+          strands_.begin(), strands_.end(),
+          [](const Strand& a, const Strand& b) { return a.last_seen < b.last_seen; }));
+    }
+    found = strands_.insert(strands_.end(), {outermost.object, outermost.address, 0});
+  }
+  found->last_seen = ++events_;
+  return &*found;
+}
+
+void ThreadModel::Reconcile(ContextId context) {
+  if (current() == context) {
+    return;
+  }
+  const auto found = std::find_if(stack_.rbegin(), stack_.rend(),
+                                  [&](const Entry& entry) { return entry.context == context; });
+  if (context == 0 || found != stack_.rend()) {
+    while (depth() > 0 && current() != context) {
+      TakeTop(nullptr);
+    }
+    return;
+  }
+  if (depth() > 0) {
+    TakeTop(nullptr);
+  }
+  Put({{context, nullptr}});
+}
+
+bool ThreadModel::IsOwn(const Pending& pending, const Cause& cause) {
+  return cause.party() == pending.culprit || cause.party() == pending.returned;
+}
+
+void ThreadModel::Push(ContextId context, bool by_push, const CausePointer& cause) {
+  Entry entry{{context, cause, by_push}};
+  // What was missing here may be back: by whom decides.
+  for (std::size_t i = missing_.size(); i > 0; --i) {
+    Pending& pending = missing_[i - 1];
+    if (pending.position == depth() && pending.expected.context == context) {
+      static_cast<Content&>(entry) = pending.expected;  // who pushed it leaks nothing
+      if (!IsOwn(pending, *cause)) {
+        Settle(&pending);
+      }
+      missing_.erase(missing_.begin() + static_cast<std::ptrdiff_t>(i - 1));
+    }
+  }
+  Regain(&entry);
+  Put(std::move(entry));
+}
+
+void ThreadModel::Pop(const CausePointer& cause) {
+  if (depth() == 0) {
+    return;
+  }
+  // One who takes back what it left pops nothing that anybody expects.
+  const bool is_taken_back =
+      !stack_.empty() &&
+      std::any_of(stack_.back().pending.begin(), stack_.back().pending.end(),
+                  [&](const Pending& pending) { return IsOwn(pending, *cause); });
+  Entry entry = TakeTop(cause, is_taken_back);
+  for (Pending& pending : entry.pending) {
+    if (!IsOwn(pending, *cause)) {
+      ledger_->Add(pending.charge);
+    } else if (pending.charge.finding.kind == FindingKind::kReplacedContext) {
+      missing_.push_back(std::move(pending));  // it is not back yet
+    }
+  }
+}
+
+void ThreadModel::Replace(ContextId context, const CausePointer& cause) {
+  Entry entry = TakeTop(cause);
+  Entry next{{context, cause, entry.by_push}};
+  const bool is_back = Regain(&next);
+  for (Pending& pending : entry.pending) {
+    const bool is_own = IsOwn(pending, *cause);
+    const bool is_expected = pending.charge.finding.kind == FindingKind::kReplacedContext &&
+                             pending.expected.context == context;
+    if (is_expected) {
+      static_cast<Content&>(next) = pending.expected;
+    }
+    if (is_expected || is_back) {
+      if (!is_own) {
+        Settle(&pending);
+      }
+    } else {
+      next.charged = next.charged || (entry.charged && is_own);
+      next.pending.push_back(std::move(pending));
+    }
+  }
+  Put(std::move(next));
+}
+
+ThreadModel::Entry* ThreadModel::At(std::size_t position) {
+  return position < base_ || position >= depth() ? nullptr : &stack_[position - base_];
+}
+
+ThreadModel::Entry ThreadModel::TakeTop(const CausePointer& cause, bool charged) {
+  Entry entry;
+  if (stack_.empty()) {
+    --base_;
+  } else {
+    entry = std::move(stack_.back());
+    stack_.pop_back();
+  }
+  std::shared_ptr<Removal> removal;
+  for (Strand& strand : strands_) {
+    for (Activation& activation : strand.activations) {
+      if (activation.depth - activation.lost.size() == depth() + 1) {
+        if (removal == nullptr) {
+          removal = std::make_shared<Removal>(Removal{cause, charged});
+        }
+        activation.lost.push_back({entry, removal});
+      }
+    }
+  }
+  return entry;
+}
+
+bool ThreadModel::Regain(Content* content) {
+  bool is_back = false;
+  for (Strand& strand : strands_) {
+    for (Activation& activation : strand.activations) {
+      std::vector<Lost>& lost = activation.lost;
+      const bool is_here = !lost.empty() && activation.depth - lost.size() == depth();
+      if (is_here && lost.back().content.context == content->context) {
+        *content = lost.back().content;
+        lost.pop_back();
+        is_back = true;
+      }
+    }
+  }
+  return is_back;
+}
+
+void ThreadModel::Put(Entry entry) {
+  stack_.push_back(std::move(entry));
+  if (stack_.size() > kStackLimit) {
+    Settle(&stack_.front().pending);
+    stack_.pop_front();
+    ++base_;
+  }
+}
+
+void ThreadModel::CloseInnermost(Strand* strand) {
+  const Activation returned = std::move(strand->activations.back());
+  strand->activations.pop_back();
+  if (!strand->activations.empty()) {
+    Compare(returned, strand);
+  }
+  SettleVictim(returned, strand);
+}
+
+void ThreadModel::Compare(const Activation& returned, Strand* strand) {
+  const Content nothing;
+  const std::size_t found = returned.depth;
+  const std::size_t kept = found - returned.lost.size();
+  for (std::size_t position = kept; position < std::max(found, depth()); ++position) {
+    const Lost* lost = position < found ? &returned.lost[found - 1 - position] : nullptr;
+    Entry* entry = At(position);
+    if (lost == nullptr) {
+      if (entry == nullptr || entry->charged) {
+        continue;
+      }
+      const Entry* below = position > 0 ? At(position - 1) : nullptr;
+      const FindingKind kind =
+          position > 0 || entry->by_push ? FindingKind::kLeakedPush : FindingKind::kLeftContext;
+      entry->charged = Charged(kind, entry->put, returned, strand,
+                               below != nullptr ? static_cast<const Content&>(*below) : nothing,
+                               position, &entry->pending);
+    } else if (position >= depth()) {
+      const CausePointer& cause = lost->removal->cause;
+      if (!lost->removal->charged && cause != nullptr && !IsDestruction(cause->call)) {
+        lost->removal->charged = Charged(FindingKind::kExtraPop, cause, returned, strand,
+                                         lost->content, position, &missing_);
+      }
+    } else if (entry != nullptr && !entry->charged && entry->context != lost->content.context) {
+      entry->charged = Charged(FindingKind::kReplacedContext, entry->put, returned, strand,
+                               lost->content, position, &entry->pending);
+    }
+  }
+}
+
+bool ThreadModel::Charged(FindingKind kind, const CausePointer& cause, const Activation& returned,
+                          Strand* strand, const Content& expected, std::size_t position,
+                          std::vector<Pending>* pending) {
+  Activation* const outer = &strand->activations.back();
+  const PartyId culprit = PartyOf(cause);
+  const PartyId owner = PartyOf(expected.put);
+  const bool is_lost = kind == FindingKind::kExtraPop || kind == FindingKind::kReplacedContext;
+  if (culprit == 0 || culprit == outer->party || (is_lost && expected.context == 0)) {
+    return false;
+  }
+  // Its own, or what somebody has put there whom it had called.
+  if (is_lost && owner != 0 && owner != outer->party && expected.put->Has(culprit)) {
+    return false;
+  }
+  const auto caller =
+      std::find_if(cause->callers.begin(), cause->callers.end(), [&](const Caller& candidate) {
+        return candidate.party == outer->party && candidate.address == outer->address;
+      });
+  if (caller == cause->callers.end()) {
+    return false;  // of another strand: who called whom is not known
+  }
+
+  Victim victim{outer->party, cause->PlaceOf(caller->frame), caller->frame,
+                Minds::kIfManagesOnThread};
+  const ContextFacts* facts = contexts_->Find(expected.context);
+  // A context that is somebody's own, whom none of the callers is: the outermost one's.
+  const bool is_users = strand->activations.size() == 1 && facts != nullptr && !facts->primary &&
+                        facts->made != nullptr && facts->made->party() != culprit &&
+                        owner != culprit;
+  const bool is_victims = owner != 0 && owner == outer->party;
+  if (is_users || is_victims) {
+    victim.minds = Minds::kAlways;
+  }
+  Finding finding = FindingOf(kind, *cause);
+  finding.before = contexts_->NoteOf(expected.context);
+  finding.after = contexts_->NoteOf(current());
+  finding.depth = static_cast<std::int64_t>(depth()) - static_cast<std::int64_t>(returned.depth);
+  if (is_victims) finding.victim_chain = expected.put->chain;
+  if (pending->size() >= kStackLimit) {
+    Settle(pending);
+  }
+  const bool is_victim = habits_->IsVictim(victim, cause->thread);
+  pending->push_back(
+      {{std::move(finding), {victim}}, culprit, returned.party, outer->number, expected, position});
+  outer->has_pending = true;
+  return is_victim;
+}
+
+void ThreadModel::SettleVictim(const Activation& victim, Strand* strand) {
+  if (!victim.has_pending) {
+    return;
+  }
+  const auto settle = [&](std::vector<Pending>* all) {
+    const auto kept = std::stable_partition(all->begin(), all->end(), [&](const Pending& pending) {
+      return pending.victim != victim.number;
+    });
+    for (auto i = kept; i != all->end(); ++i) {
+      Settle(&*i);
+    }
+    std::vector<Pending> settled(std::make_move_iterator(kept),
+                                 std::make_move_iterator(all->end()));
+    all->erase(kept, all->end());
+    return settled;
+  };
+  std::vector<Pending> missing = settle(&missing_);
+  if (!strand->activations.empty()) {
+    PassOn(victim, std::move(missing), &strand->activations.back());
+  }
+  const std::size_t kept = victim.depth - victim.lost.size();
+  for (std::size_t position = std::max(base_, kept); position < depth(); ++position) {
+    settle(&At(position)->pending);
+  }
+}
+
+void ThreadModel::PassOn(const Activation& victim, std::vector<Pending> missing,
+                         Activation* outer) {
+  for (Pending& pending : missing) {
+    const std::size_t kept = victim.depth - victim.lost.size();
+    const bool was_there = kept <= pending.position && pending.position < victim.depth;
+    if (!was_there || victim.lost[victim.depth - 1 - pending.position].content.context !=
+                          pending.expected.context) {
+      continue;
+    }
+    pending.victim = outer->number;
+    outer->has_pending = true;
+    missing_.push_back(std::move(pending));
+  }
+}
+
+void ThreadModel::Settle(Pending* pending) const {
+  if (!pending->stands) {
+    ledger_->Add(pending->charge);
+  }
+  pending->stands = true;
+}
+
+void ThreadModel::Settle(std::vector<Pending>* pending) {
+  for (Pending& each : *pending) {
+    Settle(&each);
+  }
+  pending->clear();
+}
+
+void ThreadModel::End() {
+  for (Strand& strand : strands_) {
+    while (!strand.activations.empty()) {
+      CloseInnermost(&strand);
+    }
+  }
+  AddOpenCharges(ledger_);
+  stack_.clear();
+  base_ = 0;
+  missing_.clear();
+  activation_ = 0;
+}
+
+std::vector<ContextId> ThreadModel::Stack() const {
+  std::vector<ContextId> contexts;
+  contexts.reserve(stack_.size());
+  for (const Entry& entry : stack_) {
+    contexts.push_back(entry.context);
+  }
+  return contexts;
+}
+
+std::shared_ptr<const Cause> ThreadModel::PutBy(ContextId context) const {
+  for (auto entry = stack_.rbegin(); entry != stack_.rend(); ++entry) {
+    if (entry->context == context) {
+      return entry->put;
+    }
+  }
+  return nullptr;
+}
+
+bool ThreadModel::IsOpen(std::uint64_t activation) const {
+  for (const Strand& strand : strands_) {
+    for (const Activation& open : strand.activations) {
+      if (open.number == activation) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+void ThreadModel::AddOpenCharges(Ledger* ledger) const {
+  for (const Entry& entry : stack_) {
+    for (const Pending& pending : entry.pending) {
+      ledger->Add(pending.charge);
+    }
+  }
+  for (const Pending& pending : missing_) {
+    if (!pending.stands) {
+      ledger->Add(pending.charge);
+    }
+  }
+}
+
+}  // namespace cuguest::audit

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What is a disturbance and what is none, by events in short notation (scenario.h): a thread's
+// stack. "third" and "fourth" disturb, "host" and "guest" are disturbed.
+
+#include "audit/analysis.h"
+
+#include <string>
+
+#include "test/scenario.h"
+#include "test/support/test.h"
+
+BOOST_AUTO_TEST_SUITE(audit_analysis_stack)
+
+namespace {
+
+using cuguest_test::FindingsIn;
+using cuguest_test::kHost;
+using cuguest_test::LogOf;
+using cuguest_test::Replayed;
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(leaked_push) {
+  BOOST_TEST(FindingsIn(kHost + R"(
+cuCtxPushCurrent 1>2 context=2 | third host
+check 2>2 | host
+)") == "leaked-push cuCtxPushCurrent third>host");
+  BOOST_TEST(FindingsIn(kHost + R"(
+cuCtxPushCurrent 1>2 context=2 | third host
+cuCtxPushCurrent 2>3 context=3 | third:2 host
+check 3>3 | host
+)") == "leaked-push cuCtxPushCurrent third>host; leaked-push cuCtxPushCurrent third:2>host");
+}
+
+BOOST_AUTO_TEST_CASE(push_and_pop_are_nothing) {
+  BOOST_TEST(FindingsIn(kHost + R"(
+cuCtxPushCurrent 1>2 context=2 | third host
+cuCtxPopCurrent 2>1 | third host
+check 1>1 | host
+)") == "");
+}
+
+BOOST_AUTO_TEST_CASE(what_has_not_returned_is_nothing_yet) {
+  BOOST_TEST(FindingsIn(kHost + R"(
+cuCtxPushCurrent 1>2 context=2 | third host
+check 2>2 | fourth third host
+)") == "");
+}
+
+BOOST_AUTO_TEST_CASE(a_thread_that_ends_has_returned) {
+  BOOST_TEST(FindingsIn(kHost + R"(
+cuCtxPushCurrent 1>2 context=2 | third host
+thread_end
+)") == "leaked-push cuCtxPushCurrent third>host");
+}
+
+BOOST_AUTO_TEST_CASE(extra_pop) {
+  BOOST_TEST(FindingsIn(kHost + R"(
+cuCtxPopCurrent 1>0 | third host
+check 0>0 | host
+)") == "extra-pop cuCtxPopCurrent third>host");
+  // By a null context, which pops.
+  BOOST_TEST(FindingsIn(kHost + R"(
+cuCtxSetCurrent 1>0 | third host
+check 0>0 | host
+)") == "extra-pop cuCtxSetCurrent third>host");
+}
+
+BOOST_AUTO_TEST_CASE(replaced) {
+  BOOST_TEST(FindingsIn(kHost + R"(
+cudaSetDevice 1>2 | third host
+check 2>2 | host
+)") == "replaced-context cudaSetDevice third>host");
+  BOOST_TEST(FindingsIn(kHost + R"(
+cuCtxPopCurrent 1>0 | third host
+cuCtxPushCurrent 0>2 context=2 | third:2 host
+check 2>2 | host
+)") == "replaced-context cuCtxPushCurrent third:2>host");
+}
+
+BOOST_AUTO_TEST_CASE(replaced_and_restored_is_nothing) {
+  BOOST_TEST(FindingsIn(kHost + R"(
+cuCtxSetCurrent 1>2 context=2 | third host
+cuCtxSetCurrent 2>1 context=1 | third host
+check 1>1 | host
+)") == "");
+}
+
+BOOST_AUTO_TEST_CASE(left_a_context_current) {
+  // Of the host it is enough that it manages contexts: at another time.
+  const std::string left = R"(
+context cudaMalloc context=5 device=0 primary=1 | cublas host
+cudaMalloc 0>5 | cublas host
+used cudaMalloc context=5 | cublas host
+check 5>5 | host
+)";
+  BOOST_TEST(FindingsIn(left) == "");
+  BOOST_TEST(FindingsIn(left + "cuCtxPushCurrent 5>6 context=6 | host") ==
+             "created-primary cudaMalloc cublas>host; left-context cudaMalloc cublas>host");
+  // In another thread it says nothing of this one's stack.
+  BOOST_TEST(FindingsIn(left + "t2 cuCtxPushCurrent 0>6 context=6 | host") ==
+             "created-primary cudaMalloc cublas>host");
+}
+
+BOOST_AUTO_TEST_CASE(the_device_that_the_caller_chose) {
+  BOOST_TEST(FindingsIn(R"(
+cudaSetDevice 0>5 device=0 | host
+cudaSetDevice 5>6 device=1 | third host
+check 6>6 | host
+)") == "replaced-context cudaSetDevice third>host");
+}
+
+BOOST_AUTO_TEST_CASE(a_framework_under_python_is_nothing) {
+  BOOST_TEST(FindingsIn(R"(
+context cudaSetDevice context=5 device=0 primary=1 | c10 torch libpython python
+cudaSetDevice 0>5 | c10 torch libpython python
+used cudaMalloc context=5 | c10 torch libpython python
+check 5>5 | libpython python
+context cudaSetDevice context=6 device=1 primary=1 | c10 torch libpython python
+cudaSetDevice 5>6 | c10 torch libpython python
+used cudaMalloc context=6 | c10 torch libpython python
+check 6>6 | libpython python
+cudaSetDevice 6>5 | cublas c10 torch libpython python
+cudaSetDevice 5>6 | cublas c10 torch libpython python
+check 6>6 | c10 torch libpython python
+check 6>6 | libpython python
+t2 cudaSetDevice 0>5 | c10 torch libc
+t2 thread_end
+thread_end
+)") == "");
+}
+
+BOOST_AUTO_TEST_CASE(a_framework_that_replaces_a_users_context) {
+  // By ctypes, which is the interpreter's own.
+  BOOST_TEST(FindingsIn(R"(
+context cuCtxCreate context=1 device=0 | ctypes ffi libpython python
+cuCtxCreate 0>1 context=1 | ctypes ffi libpython python
+cudaSetDevice 1>5 | c10 torch libpython python
+check 5>5 | libpython python
+)") == "replaced-context cudaSetDevice c10>libpython");
+  // By a library that is not called at the time.
+  BOOST_TEST(FindingsIn(R"(
+context cuCtxCreate context=1 device=0 | pycuda libpython python
+cuCtxCreate 0>1 context=1 | pycuda libpython python
+check 1>1 | libpython python
+cudaSetDevice 1>5 | c10 torch libpython python
+check 5>5 | libpython python
+)") == "replaced-context cudaSetDevice c10>libpython");
+}
+
+BOOST_AUTO_TEST_CASE(enter_and_leave) {
+  const std::string enter = R"(
+cuCtxPushCurrent 1>2 context=2 | third host
+check 2>2 | host
+)";
+  const std::string work = R"(
+cuCtxPushCurrent 2>3 context=3 | fourth host
+cuCtxPopCurrent 3>2 | fourth host
+cuCtxPushCurrent 2>3 context=3 | host
+cuCtxPopCurrent 3>2 | host
+)";
+  BOOST_TEST(FindingsIn(kHost + enter + work) == "leaked-push cuCtxPushCurrent third>host");
+  BOOST_TEST(FindingsIn(kHost + enter + work +
+                        "cuCtxPopCurrent 2>1 | third:3 host\ncheck 1>1 | host") == "");
+  BOOST_TEST(FindingsIn(kHost + R"(
+cuCtxSetCurrent 1>2 context=2 | third host
+check 2>2 | host
+cuCtxSetCurrent 2>1 context=1 | third:2 host
+check 1>1 | host
+)") == "");
+  BOOST_TEST(FindingsIn(kHost + R"(
+cuCtxPopCurrent 1>0 | third host
+check 0>0 | host
+cuCtxPushCurrent 0>1 context=1 | third:2 host
+check 1>1 | host
+)") == "");
+  // Twice entered, by a library that it calls, and left at once.
+  BOOST_TEST(FindingsIn(kHost + R"(
+cuCtxPushCurrent 1>2 context=2 | fourth third host
+check 2>2 | host
+cuCtxPushCurrent 2>2 context=2 | fourth third host
+check 2>2 | host
+cuCtxPopCurrent 2>2 | fourth third:2 host
+cuCtxPopCurrent 2>1 | fourth third:2 host
+check 1>1 | host
+)") == "");
+  // Who called the one that entered leaves: for the host that is nothing.
+  BOOST_TEST(FindingsIn(kHost + R"(
+cuCtxPushCurrent 1>2 context=2 | fourth third host
+check 2>2 | host
+cuCtxPopCurrent 2>1 | third:2 host
+check 1>1 | host
+)") == "leaked-push cuCtxPushCurrent fourth>third");
+}
+
+BOOST_AUTO_TEST_CASE(a_repair_by_the_victim_leaves_the_finding) {
+  BOOST_TEST(FindingsIn(kHost + R"(
+cuCtxPushCurrent 1>2 context=2 | third host
+cuCtxPopCurrent 2>1 | host
+cuCtxPushCurrent 1>3 context=3 | third host
+cuCtxPopCurrent 3>1 | third host
+check 1>1 | host
+)") == "leaked-push cuCtxPushCurrent third>host");
+  BOOST_TEST(FindingsIn(kHost + R"(
+cuCtxSetCurrent 1>2 context=2 | third host
+cuCtxSetCurrent 2>1 context=1 | host
+)") == "replaced-context cuCtxSetCurrent third>host");
+  BOOST_TEST(FindingsIn(kHost + R"(
+cuCtxPopCurrent 1>0 | third host
+cuCtxPushCurrent 0>1 context=1 | host
+check 1>1 | host
+)") == "extra-pop cuCtxPopCurrent third>host");
+}
+
+BOOST_AUTO_TEST_CASE(a_repair_by_who_called_the_culprit) {
+  // The guest uses the runtime alone, and puts back what it found.
+  BOOST_TEST(FindingsIn(kHost + R"(
+cudaSetDevice 1>2 | third guest host
+check 2>2 | guest host
+cudaSetDevice 2>1 | guest host
+check 1>1 | host
+)") == "");
+  // It does not: the culprit is still who did it.
+  BOOST_TEST(FindingsIn(kHost + R"(
+cudaSetDevice 1>2 | third guest host
+check 2>2 | guest host
+check 2>2 | host
+)") == "replaced-context cudaSetDevice third>host");
+}
+
+BOOST_AUTO_TEST_CASE(one_victim_of_one_call) {
+  // The guest has a context of its own current, and does not repair it for its host either.
+  BOOST_TEST(FindingsIn(kHost + R"(
+cuCtxPushCurrent 1>2 context=2 | guest host
+cuCtxPushCurrent 2>3 context=3 | third guest host
+check 3>3 | guest host
+check 3>3 | host
+)") == "leaked-push cuCtxPushCurrent guest>host; leaked-push cuCtxPushCurrent third>guest");
+}
+
+BOOST_AUTO_TEST_CASE(what_the_victim_returned_with_is_not_taken_back) {
+  BOOST_TEST(FindingsIn(kHost + R"(
+cuCtxPushCurrent 1>4 context=4 | guest host
+cuCtxPushCurrent 4>2 context=2 | third guest host
+check 2>2 | guest host
+check 2>2 | host
+cuCtxPopCurrent 2>4 | third host
+cuCtxPopCurrent 4>1 | guest host
+check 1>1 | host
+)") == "leaked-push cuCtxPushCurrent third>guest");
+}
+
+BOOST_AUTO_TEST_CASE(a_party_that_is_called_again_by_another_frame) {
+  BOOST_TEST(FindingsIn(kHost + R"(
+cuCtxPushCurrent 1>2 context=2 | third host
+check 2>2 | third@8 host
+)") == "leaked-push cuCtxPushCurrent third>host");
+}
+
+BOOST_AUTO_TEST_CASE(times_are_counted) {
+  const Replayed replayed(LogOf(kHost + R"(
+cuCtxPushCurrent 1>2 context=2 | third host
+cuCtxPopCurrent 2>1 | host
+cuCtxPushCurrent 1>2 context=2 | third host
+cuCtxPopCurrent 2>1 | host
+cuCtxPushCurrent 1>2 context=2 | third host
+check 2>2 | host
+)"));
+  const auto findings = replayed.Summary();
+  BOOST_REQUIRE(findings.size() == 1u);
+  BOOST_TEST(findings[0] == "leaked-push cuCtxPushCurrent third>host x3");
+  BOOST_TEST(replayed.Text().find("count 3, first in thread 1 at 3 ns") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(re_entry_at_another_depth) {
+  // The host's callback is an activation of its own; what it leaves is for the host to mind.
+  BOOST_TEST(FindingsIn(kHost + R"(
+cuCtxPushCurrent 1>2 context=2 | host:7 third host
+check 2>2 | third host
+check 2>2 | host
+)") == "");
+  // A culprit that is called again, deeper, has returned there.
+  BOOST_TEST(FindingsIn(kHost + R"(
+cuCtxPushCurrent 1>4 context=4 | guest host
+cuCtxPopCurrent 4>1 | guest host
+cuCtxPushCurrent 1>2 context=2 | third guest third host
+check 2>2 | guest third host
+)") == "leaked-push cuCtxPushCurrent third>guest");
+}
+
+BOOST_AUTO_TEST_CASE(coroutines) {
+  // The third's fiber pushes, is suspended, resumed by another caller, and pops.
+  BOOST_TEST(FindingsIn(kHost + R"(
+cuCtxPushCurrent 1>2 context=2 | third fiber
+check 2>2 | host
+check 2>2 | guest host
+cuCtxPopCurrent 2>1 | third fiber
+check 1>1 | host
+)") == "");
+  // What the host was in the middle of is not over because another stack of frames is seen.
+  BOOST_TEST(FindingsIn(kHost + R"(
+cuCtxPushCurrent 1>2 context=2 | guest host
+check 2>2 | third fiber
+cuCtxPopCurrent 2>1 | guest host
+check 1>1 | host
+)") == "");
+}
+
+BOOST_AUTO_TEST_CASE(frames_of_no_party) {
+  // A callback by the C library's qsort, and code of a JIT compiler.
+  BOOST_TEST(FindingsIn(kHost + R"(
+cuCtxPushCurrent 1>2 context=2 | jit third libc host
+check 2>2 | libc host
+)") == "leaked-push cuCtxPushCurrent third>host");
+  // Nobody is known.
+  BOOST_TEST(FindingsIn(kHost + R"(
+cuCtxPushCurrent 1>2 context=2 | jit libc
+check 2>2 | host
+cuCtxPushCurrent 2>3 context=3
+check 3>3 | host
+)") == "");
+}
+
+BOOST_AUTO_TEST_CASE(changes_that_no_event_tells) {
+  // By whom is not known, so it is no one's finding; and the model follows.
+  Replayed replayed(LogOf(kHost + R"(
+check 1>1 | third host
+check 9>9 | host
+cuCtxPushCurrent 9>2 context=2 | third host
+check 2>2 | host
+)"));
+  BOOST_TEST(replayed.Summary().size() == 1u);
+  BOOST_TEST(replayed.analysis().Stack(1) == (std::vector<std::uint64_t>{9, 2}),
+             boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(failed_calls_change_nothing) {
+  BOOST_TEST(FindingsIn(kHost + R"(
+cuCtxPushCurrent 1>1 context=2 result=201 | third host
+cuCtxPopCurrent 1>1 result=201 | third host
+check 1>1 | host
+)") == "");
+}
+
+BOOST_AUTO_TEST_CASE(destruction_takes_one_entry) {
+  Replayed replayed(LogOf(kHost + R"(
+cuCtxPushCurrent 1>1 context=1 | host
+cuCtxDestroy 1>1 context=1 | host
+)"));
+  BOOST_TEST(replayed.analysis().Stack(1) == std::vector<std::uint64_t>{1},
+             boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(sixty_four_threads) {
+  std::string scenario;
+  for (const char* part :
+       {"cuCtxCreate 0>1 context=1 | host", "cuCtxPushCurrent 1>2 context=2 | third host",
+        "check 2>2 | host", "thread_end"}) {
+    for (int thread = 1; thread <= 64; ++thread) {
+      scenario += "t" + std::to_string(thread) + " " + part + "\n";
+    }
+  }
+  BOOST_TEST(FindingsIn(scenario) == "leaked-push cuCtxPushCurrent third>host x64");
+}
+
+BOOST_AUTO_TEST_CASE(a_stack_deeper_than_what_is_kept) {
+  // The oldest entries are forgotten, not their findings.
+  std::string leaks = kHost;
+  for (int i = 0; i < 5000; ++i) {
+    leaks += "cuCtxPushCurrent 2>2 context=2 | third host\ncheck 2>2 | host\n";
+  }
+  BOOST_TEST(FindingsIn(leaks) == "leaked-push cuCtxPushCurrent third>host x5000");
+  // Before the one who left them has returned there are none yet.
+  BOOST_TEST(FindingsIn(kHost + R"(
+10000* cuCtxPushCurrent 2>2 context=2 | third host
+check 2>2 | host
+)") == "leaked-push cuCtxPushCurrent third>host x4096");
+  BOOST_TEST(FindingsIn(kHost + R"(
+10000* cuCtxPushCurrent 2>2 context=2 | host
+10000* cuCtxPopCurrent 2>2 | host
+cuCtxPushCurrent 1>2 context=2 | third host
+check 2>2 | host
+)") == "leaked-push cuCtxPushCurrent third>host");
+}
+
+BOOST_AUTO_TEST_CASE(the_text_of_a_finding) {
+  BOOST_TEST(Replayed(LogOf(kHost + R"(
+cudaSetDevice 1>2 device=0 | third:7 guest:3 libc host:4
+check 2>2 | host
+)"))
+                 .Text() ==
+             "replaced-context by cudaSetDevice\n"
+             "  culprit /lib/libthird.so+0x7\n"
+             "  victim /bin/host+0x4\n"
+             "  before 1 (of device 0, by /bin/host+0x1)\n"
+             "  after 2 (of an unknown device)\n"
+             "  count 1, first in thread 1 at 3 ns\n"
+             "  result 0, device 0, depth 0\n"
+             "  chain\n"
+             "    /lib/libthird.so+0x7\n"
+             "    /lib/libguest.so+0x3\n"
+             "    /usr/lib/x86_64-linux-gnu/libc.so.6+0x1\n"
+             "    /bin/host+0x4\n"
+             "  victim's chain\n"
+             "    /bin/host+0x1\n");
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "audit/collect/chain_cache.h"
+
+#include <alloca.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "test/support/test.h"
+
+using namespace cuguest::audit;
+
+namespace {
+
+std::uintptr_t CanonicalFrameAddress(void* address) {
+  return reinterpret_cast<std::uintptr_t>(address);
+}
+
+struct Fixture {
+  Fixture() {
+    char pattern[] = "/tmp/cuguest-chain-test-XXXXXX";
+    BOOST_REQUIRE(mkdtemp(pattern) != nullptr);
+    directory = pattern;
+    BOOST_REQUIRE(writer.Open(directory.c_str(), false));
+  }
+  ~Fixture() { std::filesystem::remove_all(directory); }
+
+  // As a source's callback.
+  __attribute__((noinline)) const CachedChain* Callback() {
+    const auto key = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+    return cache.Capture(key, 1, 1, &objects, &writer);
+  }
+
+  // As the driver's function.
+  __attribute__((noinline)) const CachedChain* Call() {
+    const CachedChain* chain = Callback();
+    asm volatile("" ::: "memory");  // no tail call
+    return chain;
+  }
+
+  // As a guest, which has `size` bytes more on its stack.
+  __attribute__((noinline)) const CachedChain* Guest(std::size_t size, std::uintptr_t* frame) {
+    volatile char* more = static_cast<char*>(alloca(size));
+    more[0] = 1;
+    *frame = CanonicalFrameAddress(__builtin_dwarf_cfa());
+    const CachedChain* chain = Call();
+    asm volatile("" ::: "memory");
+    return chain;
+  }
+
+  std::string directory;
+  ChannelWriter writer;
+  ObjectTable objects;
+  ChainCache cache;
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(chain_cache, Fixture)
+
+BOOST_AUTO_TEST_CASE(frames_have_their_canonical_address) {
+  std::uintptr_t frame = 0;
+  for (const std::size_t size : {16, 4096}) {
+    const CachedChain* chain = Guest(size, &frame);
+    BOOST_REQUIRE(chain != nullptr);
+    BOOST_REQUIRE(chain->frame_count >= 3u);  // Call(), Guest(), the test
+    BOOST_TEST(chain->frames[1].address == frame);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(same_call_has_the_same_chain) {
+  std::uintptr_t frame = 0;
+  const CachedChain* first = nullptr;
+  std::uint16_t generation = 0;
+  for (int i = 0; i < 3; ++i) {
+    const CachedChain* chain = Guest(16, &frame);
+    BOOST_REQUIRE(chain != nullptr);
+    if (first == nullptr) {
+      first = chain;
+      generation = chain->generation;
+    }
+    BOOST_TEST(chain == first);
+    BOOST_TEST(chain->generation == generation);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(other_caller_has_another_chain) {
+  std::uintptr_t frame = 0;
+  const CachedChain* first = Guest(16, &frame);
+  const std::uint16_t number = cache.NumberOf(first);
+  const CachedChain* second = Guest(16, &frame);  // another return address, the same frames
+  BOOST_TEST(cache.NumberOf(second) != number);
+}
+
+BOOST_AUTO_TEST_CASE(new_channel_knows_no_chain) {
+  std::uintptr_t frame = 0;
+  std::uint16_t generations[2] = {};
+  for (std::uint16_t& generation : generations) {
+    generation = Guest(16, &frame)->generation;
+    cache.Forget();
+  }
+  BOOST_TEST(generations[0] != 0);
+  BOOST_TEST(generations[1] != 0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,391 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""command_test.py COMMAND HOST HOSTILE PLUGIN NVML SIMDIR SOURCE_ROOT
+
+cuguest-audit on the simulation, with a program that calls a library of faults: what is found, named and written, how
+programs end, and what is reported of bad input.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+
+import schema
+
+command, host, hostile, plugin, nvml, simdir, root = map(os.path.abspath, sys.argv[1:])
+root = pathlib.Path(root)
+fixtures = root / "test" / "fixtures"
+report_schema = json.loads((root / "audit" / "command" / "report.schema.json").read_text())
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("CUDASIM_", "CUGUEST_"))}
+folder = tempfile.TemporaryDirectory()
+temporary = pathlib.Path(folder.name) / "tmp"
+temporary.mkdir()
+ENVIRONMENT.update(LD_LIBRARY_PATH=simdir, HOST_PLUGIN=plugin, TMPDIR=str(temporary))
+passed = failed = skipped = 0
+
+
+class Run:
+    """Of the command with --json and the program `words`."""
+
+    def __init__(self, *words, json_file=True, **environment):
+        self.words = words
+        self.file = pathlib.Path(folder.name) / "report.json"
+        self.file.unlink(missing_ok=True)
+        options = [f"--json={self.file}"] if json_file else []
+        done = subprocess.run([command, *options, *words], env={**ENVIRONMENT, **environment}, capture_output=True,
+                              text=True, timeout=120)
+        self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
+        self.report = json.loads(self.file.read_text()) if self.file.exists() and self.file.stat().st_size else None
+        self.findings = self.report["findings"] if self.report else []
+
+    def kinds(self):
+        return [finding["kind"] for finding in self.findings]
+
+    def __str__(self):
+        return f"cuguest-audit {' '.join(map(str, self.words))}\n  exit status {self.code}\n  {self.out}\n{self.err}"
+
+
+def check(what, holds, run=""):
+    global passed, failed
+    print("ok:" if holds else "NOT OK:", what)
+    if holds:
+        passed += 1
+    else:
+        failed += 1
+        print(run)
+
+
+def skip(what, why):
+    global skipped
+    skipped += 1
+    print(f"skipped: {what}: {why}")
+
+
+def line_of(source, kind):
+    """The first line with the comment of that fault."""
+    for number, line in enumerate((fixtures / source).read_text().splitlines(), 1):
+        if line.endswith(f"// {kind}"):
+            return number
+    raise KeyError(kind)
+
+
+def found(run, kind):
+    return next((finding for finding in run.findings if finding["kind"] == kind), None)
+
+
+# Each fault is found, once, at its line.
+FAULTS = {
+    "leaked-push": "hostile::LeakPush",
+    "extra-pop": "hostile::PopTooOften",
+    "replaced-context": "hostile::ReplaceContext",
+    "left-context": "hostile::LeaveContext",
+    "created-primary": "hostile::CreatePrimary",
+    "query-created-primary": "hostile::QueryCreatesPrimary",
+    "reset-primary": "hostile::ResetPrimary",
+    "over-released-primary": "hostile::ReleaseTooOften",
+    "destroyed-context": "hostile::DestroyContext",
+    "destroyed-in-use": "hostile::DestroyContextInUse",
+    "changed-setting": "hostile::ChangeLimit",
+    "left-error": "hostile::LeaveError",
+    "broke-capture": "hostile::BreakCapture",
+    "forked-child": "hostile::WorkInForkedChild",
+    "used-destroyed-context": "hostile::UseDestroyedContext",
+    "after-shutdown": "hostile::Memory::~Memory",
+}
+# Where nobody has used device 0, as `well` does.
+ON_DEVICE_ONE = {"touched-device-zero": "hostile::VisitDeviceZero"}
+for kind, function in {**FAULTS, **ON_DEVICE_ONE}.items():
+    run = Run("--", host, *["well"] * (kind in FAULTS), kind)
+    finding = found(run, kind)
+    check(f"finds {kind}", finding is not None and finding["count"] == 1, run)
+    if finding:
+        culprit = finding["culprit"]
+        check(f"{kind}: names the function and its line",
+              culprit.get("function") == function and culprit["object"] == hostile
+              and pathlib.Path(culprit.get("file", "")).name == "hostile.cc"
+              and culprit.get("line") == line_of("hostile.cc", kind), culprit)
+        check(f"{kind}: the report's text names it",
+              f"{pathlib.Path(hostile).name}  {function} (hostile.cc:{culprit.get('line')})" in run.err, run)
+    check(f"{kind}: the schema", run.report is not None and not schema.errors(run.report, report_schema),
+          run.report and schema.errors(run.report, report_schema))
+
+run = Run("--", host, "touched-device-zero")
+check("device 0 touched: nothing else, and no victim", run.kinds() == ["touched-device-zero"]
+      and not run.findings[0].get("victim") and run.findings[0]["after"]["device"] == 0, run)
+run = Run("--", host, "touched-device-zero", "use-device-zero")
+check("device 0 touched, and used later", run.findings == [], run)
+
+run = Run("--", host, "leaked-push", "leaked-push")
+finding = found(run, "leaked-push") or {"victim": {}}
+check("counts what is repeated", finding.get("count") == 2 and "2 times, first on thread 1" in run.err, run)
+check("names the victim", finding["victim"] and "CallWith" in finding["victim"].get("function", ""), run)
+check("names the library that created the context", re.search(r"context \d+ \(device 0, created by audit_host\)", run.err), run)
+
+check("names a limit and its value", "CU_LIMIT_STACK_SIZE is 4096" in Run("--", host, "changed-setting").err)
+
+run = Run("--", host, "well", "well", "print")
+check("a program that behaves", run.findings == [] and "0 findings, 0 libraries" in run.err, run)
+check("the program's output stays as it is", run.out == "output\n", run)
+check("says where events come from", re.search(r"audit_host \(\d+\): events from cudasim", run.err), run)
+
+run = Run("--", host, "threads")
+check("64 threads", run.kinds() == ["leaked-push"] and run.report["processes"][0]["lost"] == 0, run)
+run = Run("--", host, "unload")
+finding = found(run, "leaked-push")
+check("a library that was unloaded keeps its name",
+      finding and finding["culprit"]["object"] == plugin
+      and finding["culprit"]["line"] == line_of("plugin.cc", "leaked-push"), run)
+check("names an inlined function and the one that it is in",
+      finding and finding["culprit"].get("inlined")
+      and [(frame.get("function"), frame.get("line")) for frame in finding["chain"][:2]]
+      == [("plugin::(anonymous namespace)::Leaker::Leak", line_of("plugin.cc", "leaked-push")),
+          ("PluginLeaksPush", line_of("plugin.cc", "call of the inlined function"))], finding)
+
+# How a process ends.
+run = Run("--", host, "left-in-the-end")
+check("the library's call is the last", run.kinds() == ["left-context"]
+      and run.findings[0]["culprit"].get("function") == "hostile::LeaveContext", run)
+run = Run("--", host, "left-in-the-end", "_exit")
+check("_exit: a library whose call is the last has not returned", run.code == 3 and run.kinds() == [], run)
+run = Run("--", host, "leaked-push", "exit")
+check("the program's exit status", run.code == 3 and run.kinds() == ["leaked-push"] and run.report["exit_status"] == 3, run)
+run = Run("--", host, "leaked-push", "_exit")
+check("_exit: what was found until then", run.code == 3 and run.kinds() == ["leaked-push"], run)
+run = Run("--", host, "leaked-push", "crash")
+check("a crash: what was found until then", run.code == 128 + signal.SIGSEGV and run.kinds() == ["leaked-push"]
+      and run.report["signal"] == signal.SIGSEGV and "terminated by signal 11" in run.err, run)
+run = Run("--", "sh", "-c", f"{host} leaked-push; {host} leaked-push extra-pop; exit 9")
+check("children: each finding once, counted in both",
+      run.code == 9 and sorted(run.kinds()) == ["extra-pop", "leaked-push"]
+      and found(run, "leaked-push")["count"] == 2 and found(run, "leaked-push")["processes"] == 2, run)
+run = Run("--no-follow-fork", "--", "sh", "-c", f"{host} leaked-push; exit 0")
+check("--no-follow-fork", run.kinds() == [] and run.report["processes"] == [], run)
+run = Run("--no-follow-fork", "--", host, "leaked-push")
+check("--no-follow-fork: the program itself", run.kinds() == ["leaked-push"], run)
+run = Run("--", "true")
+check("a program without CUDA", run.code == 0 and "no process initialised CUDA" in run.err, run)
+run = Run("--", host, "print", CUDASIM_DEVICES="0")
+check("no device", run.code == 2 and "cuInit: 100" in run.err and run.findings == [], run)
+NO_SIMULATION = {"LD_LIBRARY_PATH": "/"}
+if subprocess.run([sys.executable, "-c", "import ctypes; ctypes.CDLL('libcuda.so.1')"], capture_output=True,
+                  env={**ENVIRONMENT, **NO_SIMULATION}).returncode == 0:
+    skip("no driver", "the machine has one")
+else:
+    run = Run("--", host, "print", **NO_SIMULATION)
+    check("no driver", run.code == 127 and "libcuda.so.1" in run.err and "no process initialised CUDA" in run.err, run)
+run = Run("--", host, "well", CUDA_INJECTION64_PATH="/opt/other.so")
+check("names an injection that it takes the place of", "CUDA_INJECTION64_PATH was /opt/other.so" in run.err, run)
+
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's background job inherits that it is ignored
+for sent in signal.SIGINT, signal.SIGTERM:
+    report = pathlib.Path(folder.name) / "signalled.json"
+    process = subprocess.Popen([command, f"--json={report}", "--", host, "leaked-push", "sleep"], env=ENVIRONMENT,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    process.stdout.readline()
+    process.send_signal(sent)
+    _, err = process.communicate(timeout=60)
+    kinds = [finding["kind"] for finding in json.loads(report.read_text())["findings"]]
+    check(f"{sent.name} ends the program, and then there is a report",
+          process.returncode == 128 + sent and kinds == ["leaked-push"], err)
+check("leaves nothing in the folder for temporary files", not list(temporary.iterdir()))
+
+# What is reported.
+run = Run("--error-exitcode=9", "--", host, "leaked-push", "exit")
+check("--error-exitcode with a finding", run.code == 9, run)
+run = Run("--error-exitcode=9", "--", host, "well", "exit")
+check("--error-exitcode without one", run.code == 3, run)
+run = Run("--source=sanitizer", "--error-exitcode=9", "--", host, "well", CUGUEST_AUDIT_SANITIZER="/no/library")
+check("a source that cannot be had: the reason, and no success", run.code == 9 and "1 process was not audited" in run.err
+      and re.search(r"no source of events could be had\n  sanitizer: .* cannot be loaded", run.err), run)
+run = Run("--error-exitcode=9", "--", host, "forked-child", "exit")
+check("a forked child is audited", run.code == 9 and all(process["source"] for process in run.report["processes"])
+      and sorted(process["forked"] for process in run.report["processes"]) == [False, True], run.report)
+for pattern, expected in {"libhostile*": 1, hostile: 1, "audit_host": 1, "libother*": 0}.items():
+    run = Run(f"--object={pattern}", "--error-exitcode=9", "--", host, "leaked-push")
+    check(f"--object={pattern}", len(run.findings) == expected and run.code == (9 if expected else 0)
+          and run.report["left_out"] == 1 - expected, run)
+supp = pathlib.Path(folder.name) / "known.supp"
+supp.write_text("{\n known\n cuguest-audit:leaked-push\n ...\n fun:*CallWith*\n}\n")
+run = Run(f"--suppressions={supp}", "--error-exitcode=9", "--", host, "leaked-push", "leaked-push")
+check("--suppressions", run.code == 0 and run.findings == []
+      and run.report["suppressed"] == [{"name": "known", "findings": 1, "count": 2}]
+      and 'suppressed: 1 finding by "known"' in run.err, run)
+run = Run("--gen-suppressions", "--", host, "leaked-push", "extra-pop")
+supp.write_text("".join(re.findall(r"^\{\n.*?^\}\n", run.err, re.M | re.S)).replace("<a name of this suppression>", "made"))
+run = Run(f"--suppressions={supp}", "--", host, "leaked-push", "extra-pop", "changed-setting")
+check("--gen-suppressions: those suppress just that", run.kinds() == ["changed-setting"], run)
+output = pathlib.Path(folder.name) / "report.txt"
+run = Run(f"--output={output}", "--", host, "leaked-push")
+check("--output", "1 finding, 1 library" in output.read_text() and run.err == "", run)
+
+# The trace.
+trace = pathlib.Path(folder.name) / "trace.json"
+run = Run(f"--trace={trace}", "--", host, "leaked-push", "threads", "crash")
+events = json.loads(trace.read_text())
+check("the trace is of the format", not list(schema.trace_errors(events)), list(schema.trace_errors(events)))
+check("a slice for each context on the stack",
+      any(event["ph"] == "B" and re.fullmatch(r"context \d+ \(device 0\)", event["name"]) for event in events))
+check("an instant for a finding", any(event["ph"] == "i" and event["name"] == "leaked push"
+                                      and "LeakPush" in event["args"]["culprit"] for event in events))
+check("a counter of contexts", max(event["args"]["value"] for event in events
+                                   if event["ph"] == "C" and event["name"] == "contexts") == 4)
+check("a track for each thread", len({event["tid"] for event in events if event["ph"] == "B"}) == 65)
+trace = pathlib.Path(folder.name) / "memory.json"
+run = Run(f"--trace={trace}", "--", host, "leaked-push", LD_LIBRARY_PATH=f"{pathlib.Path(nvml).parent}:{simdir}")
+events = json.loads(trace.read_text())
+first, second = ([(event["ts"], event["args"]["value"]) for event in events
+                  if event["name"] == f"memory in use, device {device} of NVML"] for device in range(2))
+times = [event["ts"] for event in events if event["ph"] in "BEi"]
+check("a counter of device memory, in order of time",
+      [value for _, value in first] == [(1 << 30) + (i << 20) for i in range(len(first))] and first == sorted(first), first)
+check("a counter of device memory that stays the same", [value for _, value in second] == [0, 0], second)
+check("the memory of devices before a short program and after it",
+      first[0][0] == second[0][0] == 0 < min(times) <= max(times) < second[-1][0] == first[-1][0], (first, second, times))
+run = Run("--trace=/dev/full", "--log=/dev/full", "--", host, "leaked-push", "threads", "print")
+check("a full disk is reported, and the program goes on",
+      run.code == 0 and run.out == "output\n" and run.kinds() == ["leaked-push"]
+      and "the trace ends early: /dev/full: No space left on device" in run.err
+      and "the log ends early: /dev/full: No space left on device" in run.err, run)
+
+# Logs.
+log = pathlib.Path(folder.name) / "events.log"
+first = Run(f"--log={log}", "--", host, "leaked-push", "extra-pop", "threads")
+again = Run(f"--replay={log}")
+check("--replay: the same findings", again.code == 0 and first.findings == again.findings and len(first.findings) == 2, again)
+check("--replay: the same report, what the source does not see with it",
+      again.err.split("\n", 2)[2] == first.err.split("\n", 2)[2] and "events from cudasim" in again.err, again)
+not_audited = Run(f"--log={log}", "--source=cupti", "--", host, "leaked-push", CUGUEST_AUDIT_CUPTI="/no/such/libcupti.so")
+run = Run("--error-exitcode=9", f"--replay={log}")
+check("--replay: a program that was not audited", run.code == 9
+      and run.err.split("\n", 2)[2] == not_audited.err.split("\n", 2)[2] and "not audited" in run.err, run)
+Run(f"--log={log}", "--", host, "leaked-push", "extra-pop", "threads")
+check("--replay and --error-exitcode", Run("--error-exitcode=9", f"--replay={log}").code == 9)
+content = log.read_bytes()
+middle = content.index(b"\n", len(content) // 2)
+for name, end in ("in a line", middle - 1), ("between lines", middle + 1):
+    log.write_bytes(content[:end])
+    run = Run(f"--replay={log}")
+    check(f"a log that was cut off {name}",
+          run.code == 0 and re.search(r"events.log: line \d+: cut off; .*precedes", run.err) and run.kinds(), run)
+for bad in b"", b"cuguest-audit-log 99\n", b"\x7fELF":
+    log.write_bytes(bad)
+    run = Run(f"--replay={log}")
+    check(f"a log of {bad}", run.code == 125 and "line 1:" in run.err, run)
+check("a log that is not there", Run("--replay=/no/log").code == 125)
+
+
+# Names.
+def renamed(change, **environment):
+    """The culprit of a leak in a copy of the hostile library that `change` has changed after the run."""
+    copy = pathlib.Path(folder.name) / "copy"
+    copy.mkdir()
+    library = copy / pathlib.Path(hostile).name
+    shutil.copy(hostile, library)
+    log = pathlib.Path(folder.name) / "names.log"
+    Run(f"--log={log}", "--", host, "leaked-push", LD_LIBRARY_PATH=f"{copy}:{simdir}")
+    change(library)
+    run = Run(f"--replay={log}", **environment)
+    shutil.rmtree(copy)
+    finding = found(run, "leaked-push")
+    return finding["culprit"] if finding else {"run": str(run)}
+
+
+def objcopy(*words):
+    subprocess.run(["objcopy", *map(str, words)], check=True)
+
+
+def strip_with_link(library):
+    debug = library.parent / ".debug" / "hostile.debug"
+    debug.parent.mkdir()
+    objcopy("--only-keep-debug", library, debug)
+    objcopy("--strip-all", f"--add-gnu-debuglink={debug}", library)
+
+
+cache = pathlib.Path(folder.name) / "cache"
+
+
+def build_id(library):
+    notes = subprocess.run(["readelf", "-n", str(library)], check=True, capture_output=True, text=True).stdout
+    return re.search(r"Build ID: (\w+)", notes)[1]
+
+
+def rebuild(library):
+    """As another build of the same source."""
+    own = bytes.fromhex(build_id(library))
+    library.write_bytes(library.read_bytes().replace(own, bytes(reversed(own))))
+
+
+def strip_into_cache(library):
+    entry = cache / build_id(library) / "debuginfo"
+    entry.parent.mkdir(parents=True)
+    objcopy("--only-keep-debug", library, entry)
+    objcopy("--strip-all", library)
+
+
+if shutil.which("objcopy") and shutil.which("readelf"):
+    line = line_of("hostile.cc", "leaked-push")
+    culprit = renamed(lambda library: None)
+    check("names: with debug information", culprit.get("line") == line, culprit)
+    culprit = renamed(lambda library: objcopy("--remove-section=.debug_aranges", library))
+    check("names: of what clang compiled", culprit.get("line") == line, culprit)
+    culprit = renamed(lambda library: objcopy("--strip-all", library))
+    check("names: an exported function of a stripped library", culprit.get("function") == "hostile::LeakPush"
+          and "line" not in culprit, culprit)
+    culprit = renamed(strip_with_link)
+    check("names: by .gnu_debuglink", culprit.get("line") == line, culprit)
+    culprit = renamed(strip_into_cache, DEBUGINFOD_CACHE_PATH=str(cache))
+    check("names: from debuginfod's cache", culprit.get("line") == line, culprit)
+    culprit = renamed(rebuild)
+    check("names: not those of another build at the same path", "function" not in culprit and culprit.get("offset"), culprit)
+    culprit = renamed(lambda library: library.unlink())
+    check("names: of a library that is gone, its path and offset", "function" not in culprit and culprit.get("offset"), culprit)
+
+# Bad input: 125 and what is wrong, and nothing runs.
+supp.write_text("# known\n{\n name\n cuguest-audit:leaked-push\n function:f\n}\n")
+BAD = {
+    (): "there is no program after --",
+    ("--", ): "there is no program after --",
+    (host, ): "-- is missing before",
+    ("--jsno=f", "--", host, "print"): "there is no option --jsno",
+    ("--json=/no/folder/f", "--", host, "print"): "/no/folder/f: No such file or directory",
+    ("--trace=/no/folder/f", "--", host, "print"): "/no/folder/f: No such file or directory",
+    ("--log=/no/folder/f", "--", host, "print"): "/no/folder/f: No such file or directory",
+    ("--output=/no/folder/f", "--", host, "print"): "/no/folder/f: No such file or directory",
+    ("--suppressions=/no/file", "--", host, "print"): "/no/file: No such file or directory",
+    ("--suppressions=/", "--", host, "print"): "/: Is a directory",
+    (f"--suppressions={supp}", "--", host, "print"): "known.supp:5: expected fun:, obj:, src:, ... or }, found \"function:f\"",
+    ("--error-exitcode=0", "--", host, "print"): "a number from 1 to 255",
+}
+for words, message in BAD.items():
+    run = Run(*words, json_file=False)
+    check(f"{' '.join(words)}: {message}", run.code == 125 and message in run.err and run.out == "", run)
+run = Run("--help", json_file=False)
+check("--help", run.code == 0 and run.out.startswith("usage: cuguest-audit"), run)
+run = Run("--", "there-is-no-such-program")
+check("a program that is not found", run.code == 127 and "No such file" in run.err, run)
+not_executable = pathlib.Path(folder.name) / "not_executable"
+not_executable.touch(stat.S_IRUSR)
+run = Run("--", str(not_executable))
+check("a file that cannot be run", run.code == 126 and "Permission denied" in run.err, run)
+
+# The schema lists all kinds.
+kinds = report_schema["$defs"]["finding"]["properties"]["kind"]["enum"]
+identifiers = re.findall(r'"([a-z]+(?:-[a-z]+)+)"\}', (root / "audit" / "finding.cc").read_text())
+check("each kind of finding has a program", sorted([*FAULTS, *ON_DEVICE_ONE]) == sorted(identifiers), identifiers)
+check("the schema has all kinds of findings", kinds == identifiers and len(kinds) > 10, (kinds, identifiers))
+checker = json.loads(json.dumps(again.report))
+checker["findings"][0]["kind"] = "unknown"
+check("the schema refuses an unknown kind", schema.errors(checker, report_schema))
+checker["findings"][0]["kind"] = "leaked-push"
+del checker["findings"][0]["culprit"]
+check("the schema refuses a missing member", list(schema.own_errors(checker, report_schema, report_schema)))
+
+print(f"cases: {passed} passed, {failed} failed, {skipped} skipped")
+sys.exit(1 if failed else 0)

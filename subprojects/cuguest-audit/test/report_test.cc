@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "audit/command/report.h"
+
+#include <boost/test/unit_test.hpp>
+#include <string>
+
+BOOST_AUTO_TEST_SUITE(audit_report)
+
+using namespace cuguest::audit;
+
+namespace {
+
+Function In(const std::string& object, const std::string& name, int line = 0) {
+  Function function;
+  function.object = object;
+  function.offset = 0x1a2b;
+  function.name = name;
+  function.symbol = name;
+  if (line != 0) function.file = "/src/" + name + ".cc";
+  function.line = line;
+  return function;
+}
+
+NamedContext Context(ContextId id, bool primary, const std::string& creator) {
+  NamedContext context;
+  context.note.id = id;
+  context.note.device = 0;
+  context.note.primary = primary;
+  if (!creator.empty()) context.creator = In(creator, "Create");
+  return context;
+}
+
+NamedFinding Replaced() {
+  NamedFinding named;
+  named.finding.kind = FindingKind::kReplacedContext;
+  named.finding.call = "cudaSetDevice";
+  named.finding.count = 1;
+  named.finding.thread = 3;
+  named.finding.time_ns = 2'310'400'000;
+  named.process = 1;
+  named.culprit = In("/lib/libc10_cuda.so", "c10::cuda::SetDevice");
+  named.victim = In("/opt/libmine.so", "Encode", 7);
+  named.before = Context(7, false, "/opt/libmine.so");
+  named.after = Context(2, true, "");
+  named.chain = {named.culprit, In("/lib/libtorch.so", ""), named.victim, In("/bin/app", "main")};
+  named.victim_function = 2;
+  return named;
+}
+
+Report Of(NamedFinding named) {
+  Report report;
+  report.subject = "app --fast";
+  ReportedProcess process;
+  process.process.number = 1;
+  process.process.pid = 4711;
+  process.process.program = "/bin/app";
+  process.source = "cupti";
+  process.notes = {"does not see calls of a static runtime"};
+  process.events = 10;
+  report.processes.push_back(process);
+  report.findings.push_back(std::move(named));
+  return report;
+}
+
+bool Has(const std::string& text, const std::string& part) {
+  const bool has = text.find(part) != std::string::npos;
+  if (!has) BOOST_TEST_MESSAGE(part << "\nis not in\n" << text);
+  return has;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_finding_names_culprit_and_victim) {
+  BOOST_TEST(ReportText(Of(Replaced())) == R"(
+cuguest-audit: app --fast
+1 finding, 1 library
+[1] replaced current context               libc10_cuda.so  c10::cuda::SetDevice
+    call:   cudaSetDevice
+    victim: libmine.so  Encode (Encode.cc:7)
+    had:    context 7 (device 0, created by libmine.so) was current
+    left:   context 2 (primary of device 0)
+            1 time, thread 3 at 2.310 s
+      at libc10_cuda.so  c10::cuda::SetDevice
+      by libtorch.so+0x1a2b
+      by libmine.so  Encode (Encode.cc:7)
+
+app (4711): events from cupti
+  does not see calls of a static runtime
+)");
+}
+
+BOOST_AUTO_TEST_CASE(a_leak_tells_the_stacks_depth) {
+  NamedFinding named = Replaced();
+  named.finding.kind = FindingKind::kLeakedPush;
+  named.finding.depth = 2;
+  named.finding.count = 5;
+  const std::string leaked = ReportText(Of(named));
+  BOOST_TEST(Has(leaked,
+                 "left:   context 2 (primary of device 0); 2 entries more on the context stack\n"));
+  BOOST_TEST(Has(leaked, "5 times, first on thread 3 at 2.310 s\n"));
+  named.finding.kind = FindingKind::kExtraPop;
+  named.finding.depth = -1;
+  named.after = NamedContext();
+  BOOST_TEST(
+      Has(ReportText(Of(named)), "left:   no context; 1 entry fewer on the context stack\n"));
+}
+
+BOOST_AUTO_TEST_CASE(a_victim_that_did_not_call_has_a_chain) {
+  NamedFinding named = Replaced();
+  named.finding.kind = FindingKind::kResetPrimary;
+  named.victim_function = named.chain.size();
+  named.victim_chain = {In("/opt/libmine.so", "Retain", 9)};
+  named.chain.push_back(In("/lib/libc.so.6", "__libc_start_main"));
+  named.victim_function = named.chain.size();
+  const std::string text = ReportText(Of(named));
+  BOOST_TEST(Has(
+      text, "      by app  main\n    the victim:\n      at libmine.so  Retain (Retain.cc:9)\n"));
+}
+
+BOOST_AUTO_TEST_CASE(long_chains_are_cut) {
+  NamedFinding named = Replaced();
+  named.chain.insert(named.chain.begin() + 1, 40, In("/lib/libtorch.so", "Recurse"));
+  named.victim_function = 42;
+  BOOST_TEST(Has(ReportText(Of(named)), "      ... 31 frames more\n"));
+}
+
+BOOST_AUTO_TEST_CASE(processes_are_told_apart) {
+  Report report = Of(Replaced());
+  report.findings[0].processes = 2;
+  report.findings[0].finding.count = 4;
+  ReportedProcess other = report.processes[0];
+  other.process.number = 2;
+  other.process.pid = 4712;
+  report.processes.push_back(other);
+  other.process.number = 3;
+  other.process.pid = 4713;
+  other.source = "";
+  other.notes = {"CUPTI: held by libprofiler.so"};
+  other.lost = 2;
+  other.broken = 1;
+  report.processes.push_back(other);
+  const std::string text = ReportText(report);
+  BOOST_TEST(Has(text, "1 finding, 1 library; 1 process was not audited\n"));
+  BOOST_TEST(Has(text, "4 times, first on thread 3 at 2.310 s of app (4711); in 2 processes\n"));
+  BOOST_TEST(Has(text, "app (4711) and 1 other process: events from cupti\n"));
+  BOOST_TEST(
+      Has(text,
+          "app (4713): not audited, no source of events could be had\n"
+          "  CUPTI: held by libprofiler.so\n"
+          "  2 events were lost: they came too fast; 1 event was cut off by the process's end\n"));
+}
+
+BOOST_AUTO_TEST_CASE(what_was_left_out_is_counted) {
+  Report report = Of(Replaced());
+  report.findings.clear();
+  report.suppressed = {{"known", 2, 9}};
+  report.other_objects = 1;
+  report.signal = 11;
+  const std::string text = ReportText(report);
+  BOOST_TEST(Has(text, "the program was terminated by signal 11\n0 findings, 0 libraries\n"));
+  BOOST_TEST(Has(text, "suppressed: 2 findings by \"known\"\nleft out by --object: 1 finding\n"));
+}
+
+BOOST_AUTO_TEST_CASE(json_leaves_out_what_is_not_known) {
+  NamedFinding named = Replaced();
+  named.before = NamedContext();
+  named.victim = Function();
+  const std::string json = ReportJson(Of(named));
+  BOOST_TEST(Has(json, "\"before\": null"));
+  BOOST_TEST(Has(json, "\"victim\": null"));
+  BOOST_TEST(Has(json, "\"kind\": \"replaced-context\""));
+  BOOST_TEST(Has(json, "\"time_ns\": 2310400000"));
+  BOOST_TEST(!Has(json, "\"setting\""));
+}
+
+BOOST_AUTO_TEST_SUITE_END()

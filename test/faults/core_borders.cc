@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The border values of tiers 1 and 2: guards and scopes, devices, primary, shared and green
+// contexts, what acquires a context, values per context.
+
+#include <optional>
+
+#include "cuguest/acquire.h"
+#include "cuguest/acquired_guard.h"
+#include "cuguest/capture.h"
+#include "cuguest/context_scope.h"
+#include "cuguest/exact_guard.h"
+#include "cuguest/green_context.h"
+#include "cuguest/host_scope.h"
+#include "cuguest/incident_listener.h"
+#include "cuguest/no_context_guard.h"
+#include "cuguest/peer_access.h"
+#include "cuguest/per_context.h"
+#include "cuguest/primary_context.h"
+#include "cuguest/shared_context.h"
+#include "cuguest/sm_count.h"
+#include "cuguest/sm_partition.h"
+#include "cuguest/thread_residency.h"
+#include "test/faults/cc_parameters.h"
+
+namespace cuguest_faults {
+namespace {
+
+using namespace cuguest;
+using cuguest_runtime_test::EnterAndLeave;
+
+Parameter<ContextGuard*> AGuard(Expected never, Expected left) {
+  const Makes<ContextGuard> inside = [](const Things& things) {
+    return std::make_unique<ContextGuard>(things.other.get());
+  };
+  return {Made(inside),
+          {{"was never entered",
+            Made<ContextGuard>([](const Things&) { return std::make_unique<ContextGuard>(); }),
+            std::move(never)},
+           {"was left", Made<ContextGuard>([inside](const Things& things) {
+              auto guard = inside(things);
+              BOOST_TEST(guard->Restore() == CUDA_SUCCESS);
+              return guard;
+            }),
+            std::move(left)}}};
+}
+
+std::vector<Row> Guards() {
+  Everywhere exact = AsksDriver();
+  exact.on_dead = {kUnimplemented};
+  return {
+      MakeRow("ContextGuard", std::function([](CUcontext context, GuardMode mode) {
+                ContextGuard guard(context, mode);
+                return EnterAndLeave(guard);
+              }),
+              AsksDriver(), Handle(), Mode()),
+      MakeRow("ContextGuard: by reference", std::function([](ContextRef context, GuardMode mode) {
+                ContextGuard guard(context, mode);
+                return EnterAndLeave(guard);
+              }),
+              AsksDriver(), Ref(), Mode()),
+      MakeRow("ContextGuard::MoveTo", std::function([](ContextGuard* guard, CUcontext context) {
+                return guard->MoveTo(context);
+              }),
+              UsesScope(), AGuard({0}, {0}), Handle()),
+      MakeRow("ContextGuard::MoveTo: by reference",
+              std::function(
+                  [](ContextGuard* guard, ContextRef context) { return guard->MoveTo(context); }),
+              UsesScope(), AGuard({0}, {0}), Ref()),
+      MakeRow("ContextGuard::Reassert",
+              std::function([](ContextGuard* guard) { return guard->Reassert(); }), UsesScope(),
+              AGuard({kPrecondition}, {kPrecondition})),
+      MakeRow("ContextGuard::Restore",
+              std::function([](ContextGuard* guard) { return guard->Restore(); }), EndsScope(),
+              AGuard({0}, {0})),
+      MakeRow("ExactGuard ExactGuard::Reassert ExactGuard::Restore",
+              std::function([](CUcontext context) {
+                ExactGuard guard(context);
+                return EnterAndLeave(guard);
+              }),
+              exact, Handle()),
+      MakeRow("ExactGuard: by reference", std::function([](ContextRef context) {
+                ExactGuard guard(context);
+                return EnterAndLeave(guard);
+              }),
+              exact, Ref()),
+      MakeRow("NoContextGuard NoContextGuard::Restore", std::function([] {
+                NoContextGuard guard;
+                return guard.ok() ? ToStatus(guard.Restore(), "restore") : ToStatus(guard);
+              }),
+              exact),
+      MakeRow("HostScope HostScope::Restore: of a guard", std::function([](ContextGuard* guard) {
+                HostScope host(*guard);
+                return host.ok() ? ToStatus(host.Restore(), "restore") : ToStatus(host);
+              }),
+              {{0}, {kPrecondition}, {kPrecondition}, {kPrecondition}, {kCancelled}},
+              AGuard({0}, {0})),
+      MakeRow("CaptureModeGuard CaptureModeGuard::Restore", std::function([](int mode) {
+                CaptureModeGuard guard(static_cast<CUstreamCaptureMode>(mode));
+                return guard.ok() ? ToStatus(guard.Restore(), "restore") : ToStatus(guard);
+              }),
+              {{0}, {0}, {0}, {0}, {kCancelled}},
+              Among(2, {Is("is -1", -1, {kInvalid}), Is("is 3", 3, {kInvalid}),
+                        Is("is INT_MIN", INT_MIN, {kInvalid}), Is("is 0", 0, {0}),
+                        Is("is 1", 1, {0})})),
+  };
+}
+
+Parameter<ContextScope*> AScope(const Expected& outside, const Expected& inside) {
+  const auto entered = [](const Things& things) {
+    ContextScope scope;
+    BOOST_TEST(scope.Enter(things.other.get()) == CUDA_SUCCESS);
+    return scope;
+  };
+  Parameter<ContextScope*> scope = Owner<ContextScope>(entered, outside);
+  scope.borders.push_back({"was left",
+                           [](Given& given) {
+                             auto* const left = given.Keep(ContextScope());
+                             BOOST_TEST(left->Enter(given.things.other.get()) == CUDA_SUCCESS);
+                             BOOST_TEST(left->Leave() == CUDA_SUCCESS);
+                             return left;
+                           },
+                           outside});
+  scope.borders.push_back({"is inside", scope.valid, inside});
+  return scope;
+}
+Parameter<ContextScope*> AnEmptyScope() {
+  Parameter<ContextScope*> scope = AScope({0}, {kPrecondition});
+  scope.valid = [](Given& given) { return given.Keep(ContextScope()); };
+  return scope;
+}
+
+Parameter<ThreadResidency*> AResidency(Expected left) {
+  const Makes<ThreadResidency> inside = [](const Things& things) {
+    return std::make_unique<ThreadResidency>(things.other.ref());
+  };
+  return {Made(inside),
+          {{"was left", Made<ThreadResidency>([inside](const Things& things) {
+              auto residency = inside(things);
+              BOOST_TEST(residency->Leave() == CUDA_SUCCESS);
+              return residency;
+            }),
+            std::move(left)}}};
+}
+
+Parameter<ContextRef> Leaving(Parameter<ContextRef> refs) {
+  for (auto& border : refs.borders) border.expected.is_changed = true;
+  return refs;
+}
+
+std::vector<Row> Scopes() {
+  return {
+      MakeRow("ContextScope ContextScope::Enter",
+              std::function([](ContextScope* scope, CUcontext context, GuardMode mode) {
+                return scope->Enter(context, mode);
+              }),
+              AsksDriver(), AnEmptyScope(), Handle(), Mode()),
+      MakeRow("ContextScope::Enter: by reference",
+              std::function([](ContextScope* scope, ContextRef context, GuardMode mode) {
+                return scope->Enter(context, mode);
+              }),
+              AsksDriver(), AnEmptyScope(), Ref(), Mode()),
+      MakeRow("ContextScope::MoveTo", std::function([](ContextScope* scope, CUcontext context) {
+                return scope->MoveTo(context);
+              }),
+              UsesScope(), AScope({0}, {0}), Handle()),
+      MakeRow("ContextScope::MoveTo: by reference",
+              std::function(
+                  [](ContextScope* scope, ContextRef context) { return scope->MoveTo(context); }),
+              UsesScope(), AScope({0}, {0}), Ref()),
+      MakeRow("ContextScope::Reassert",
+              std::function([](ContextScope* scope) { return scope->Reassert(); }), UsesScope(),
+              AScope({kPrecondition}, {0})),
+      MakeRow("ContextScope::Leave",
+              std::function([](ContextScope* scope) { return scope->Leave(); }), EndsScope(),
+              AScope({kPrecondition}, {0})),
+      MakeRow("ThreadResidency", std::function([](ContextRef context) {
+                ThreadResidency residency(context);
+                return residency.ok() ? ToStatus(residency.Leave(), "leave") : ToStatus(residency);
+              }),
+              AsksDriver(), Ref()),
+      MakeRow("ThreadResidency::Settle",
+              std::function([](ThreadResidency* residency) { return residency->Settle(); }),
+              UsesScope(), AResidency({kPrecondition})),
+      MakeRow("ThreadResidency::MoveTo",
+              std::function([](ThreadResidency* residency, ContextRef context) {
+                return residency->MoveTo(context);
+              }),
+              UsesScope(), AResidency({0}), Leaving(Ref())),
+      MakeRow("ThreadResidency::Leave",
+              std::function([](ThreadResidency* residency) { return residency->Leave(); }),
+              EndsScope(), AResidency({0})),
+      MakeRow("AcquiredGuard AcquiredGuard::Reassert AcquiredGuard::Restore",
+              std::function([](Device device, IfInactive if_inactive, GuardMode mode) {
+                AcquiredGuard guard(device, if_inactive, mode);
+                if (!guard.ok()) return guard.status();
+                const CUresult code = guard.Reassert();
+                return code != CUDA_SUCCESS ? ToStatus(code, "reassert")
+                                            : ToStatus(guard.Restore(), "restore");
+              }),
+              AsksDriver(), ADevice(), Creating(), Mode()),
+      MakeRow("AcquiredGuard: of what was not acquired", std::function([](int code) {
+                const AcquiredGuard guard(absl::Status(static_cast<absl::StatusCode>(code), ""));
+                return guard.status();
+              }),
+              {{kNotFound}, {kNotFound}, {kNotFound}, {kNotFound}, {kNotFound}},
+              Among<int>(kNotFound, {Is<int>("is unknown", 99, {99, 2})})),
+  };
+}
+
+ContextRef OnDevice1(Given& given) {
+  const auto end = [](CUcontext* context) { RAW(cuCtxDestroy)(*context); };  // at exit it fails
+  return ContextRef::Borrow(*given.Keep(cuguest_test::OwnContext(1).release(), end));
+}
+
+std::vector<Row> Devices() {
+  // A host function may ask.
+  const Everywhere asks_capture = {{0}, {kRefuses}, {0}, {0}, {kRefuses}, Expected{0, kRefuses}};
+  Parameter<ContextRef> peer = Ref();
+  peer.valid = OnDevice1;
+  peer.borders.push_back({"is of the same device",
+                          [](Given& given) { return given.things.other.ref(); },
+                          Expected{kUnimplemented}.ByDriver()});
+  Everywhere in_any_place = AsksDriver();
+  in_any_place.host_function = {0, kNoPermission};
+  return {
+      MakeRow("ContextRef ContextRef::Borrow", std::function([](CUcontext context) {
+                return ToStatus(ContextRef::Borrow(context));
+              }),
+              AsksDriver(), Handle()),
+      MakeRow("ContextRef::Check ContextRef::IsAlive", std::function([](ContextRef context) {
+                BOOST_TEST(context.IsAlive() == (context.Check() == CUDA_SUCCESS));
+                return context.Check();
+              }),
+              AsksDriver(), Ref()),
+      MakeRow("Device Device::At",
+              std::function([](Device device) { return Device::At(device.ordinal()); }),
+              in_any_place, ADevice()),
+      MakeRow("Device::Name", std::function([](Device device) { return device.Name(); }),
+              in_any_place, ADevice()),
+      MakeRow("Device::PciBusId", std::function([](Device device) { return device.PciBusId(); }),
+              in_any_place, ADevice()),
+      MakeRow("Device::GetUuid", std::function([](Device device) { return device.GetUuid(); }),
+              in_any_place, ADevice()),
+      MakeRow("SmCountOf", std::function([](Device device) { return SmCountOf(device); }),
+              in_any_place, ADevice()),
+      MakeRow("SmCountOf: a context", std::function([](ContextRef ref) { return SmCountOf(ref); }),
+              AsksDriver(), Ref()),
+      MakeRow("CaptureStateOf", std::function([](CUstream stream) {
+                return CaptureStateOf(stream) == CaptureState::kUnknown ? kRefuses : 0;
+              }),
+              asks_capture, StreamHandle({0})),
+      MakeRow("HousekeepingIsSafe", std::function([](CUstream stream) {
+                return HousekeepingIsSafe(stream) ? 0 : kRefuses;
+              }),
+              asks_capture, StreamHandle({0})),
+      MakeRow("PeerAccess::Query", std::function([](Device device, Device peer) {
+                return PeerAccess::Query(device, peer);
+              }),
+              in_any_place, ADevice(), ADevice()),
+      MakeRow("PeerAccess PeerAccess::Enable",
+              std::function([](ContextRef context, ContextRef peer) {
+                return PeerAccess::Enable(context, peer);
+              }),
+              AsksDriver(), Ref(), peer),
+      MakeRow("PeerAccess::Disable",
+              std::function([](PeerAccess* access) { return access->Disable(); }),
+              Everywhere{{0}, {kPrecondition}, {kNoPermission}, {0}, {0}},
+              Parameter<PeerAccess*>{
+                  [](Given& given) {
+                    return given.Keep(
+                        ValueOf(PeerAccess::Enable(given.things.home.ref(), OnDevice1(given))));
+                  },
+                  {{"is empty", [](Given& given) { return given.Keep(PeerAccess()); }, {0}}}}),
+  };
+}
+
+Everywhere GivesBack() { return {{0}, {kPrecondition}, Expected{kNoPermission}.Kept(), {0}, {0}}; }
+
+std::vector<Row> Owners() {
+  const auto primary = [](const Things&) {
+    return ValueOf(PrimaryContext::Retain(Device::Borrow(0)));
+  };
+  const auto shared = [](const Things& things) {
+    return ValueOf(SharedContext::Attach(things.home.ref()));
+  };
+  const auto green = [](const Things&) {
+    return ValueOf(GreenContext::Create(Device::Borrow(0), SmCount{8}));
+  };
+  const auto count = [](Expected none) {
+    return Among(SmCount{8}, {Is("is 0", SmCount{0}, std::move(none)), Is("is 1", SmCount{1}, {0}),
+                              Is("is the largest", SmCount{UINT_MAX}, {kInvalid})});
+  };
+  const auto flags = Among(0U, {Is("is the last flag", 1U << 31, Expected{kInvalid}.ByDriver()),
+                                Is("is every flag", UINT_MAX, Expected{kInvalid}.ByDriver())});
+  return {
+      MakeRow("PrimaryContext PrimaryContext::Retain",
+              std::function([](Device device) { return PrimaryContext::Retain(device); }),
+              AsksDriver(), ADevice()),
+      MakeRow(
+          "PrimaryContext::RetainIfActive",
+          std::function([](Device device) { return PrimaryContext::RetainIfActive(device); }),
+          {{0, kPrecondition}, {kPrecondition}, {kNoPermission}, {0, kPrecondition}, {kCancelled}},
+          ADevice().But("is 1", {0, kPrecondition})),
+      MakeRow("PrimaryContext::Query",
+              std::function([](Device device) { return PrimaryContext::Query(device); }),
+              AsksDriver(), ADevice()),
+      MakeRow("PrimaryContext::Release",
+              std::function([](PrimaryContext* owner) { return owner->Release(); }), GivesBack(),
+              Owner<PrimaryContext>(primary, {0})),
+      MakeRow("PrimaryContext::WasReset",
+              std::function([](PrimaryContext* owner) { return owner->WasReset() ? kRefuses : 0; }),
+              {}, Owner<PrimaryContext>(primary, {0})),
+      MakeRow("SharedContext SharedContext::Create", std::function([](Device device, unsigned of) {
+                return SharedContext::Create(device, of);
+              }),
+              AsksDriver(), ADevice(), flags),
+      MakeRow("SharedContext::Attach",
+              std::function([](CUcontext context) { return SharedContext::Attach(context); }),
+              AsksDriver(), Handle(kInvalid)),
+      MakeRow("SharedContext::Attach: by reference",
+              std::function([](ContextRef context) { return SharedContext::Attach(context); }),
+              AsksDriver(), Ref()),
+      MakeRow("SharedContext::Detach",
+              std::function([](SharedContext* owner) { return owner->Detach(); }), {},
+              Owner<SharedContext>(shared, {kPrecondition})),
+      MakeRow("GreenContext GreenContext::Create", std::function([](Device device, SmCount least) {
+                return GreenContext::Create(device, least);
+              }),
+              AsksDriver(), ADevice(), count({kInvalid})),
+      MakeRow("GreenContext::Create: of no partition",
+              std::function([](int) { return GreenContext::Create(SmPartition()); }),
+              {{kInvalid}, {kPrecondition}, {kInvalid}, {kInvalid}, {kInvalid}}, Among(0, {})),
+      MakeRow("GreenContext::Destroy",
+              std::function([](GreenContext* owner) { return owner->Destroy(); }), GivesBack(),
+              Owner<GreenContext>(green, {0, kPrecondition})),
+      MakeRow("SmSplit::Of", std::function([](Device device, SmCount least, unsigned groups) {
+                return SmSplit::Of(device, least, groups);
+              }),
+              AsksDriver(), ADevice(), count({kInvalid}),
+              Among(1U, {Is("is 0", 0U, {kInvalid}), Is("is the largest", UINT_MAX, {0})})),
+  };
+}
+
+std::vector<Row> Acquiring() {
+  Everywhere current = AsksDriver();
+  current.here = current.elsewhere = {0, kPrecondition};
+  const auto depends = [] { return Expected{0, kPrecondition}; };
+  const auto range_is = [](size_t bytes, Expected expected) {
+    return Is("is " + std::to_string(bytes), bytes, std::move(expected));
+  };
+  Parameter<Device> others = ADevice();
+  for (auto& border : others.borders) border.expected = depends();
+  return {
+      MakeRow("AcquireFromStream",
+              std::function([](CUstream stream) { return AcquireFromStream(stream); }),
+              AsksDriver(), StreamHandle(depends())),
+      MakeRow("AcquireFromStream: on a device",
+              std::function([](Device device, IfInactive if_inactive) {
+                return AcquireFromStream(nullptr, device, if_inactive);
+              }),
+              AsksDriver(), ADevice(), Creating()),
+      MakeRow("AcquireFromPointer", std::function([](CUdeviceptr pointer, IfInactive if_inactive) {
+                return AcquireFromPointer(pointer, if_inactive);
+              }),
+              AsksDriver(), Address({kInvalid}, {0}), Creating({0})),
+      MakeRow("AcquireFromBuffer",
+              std::function([](CUdeviceptr pointer, size_t bytes, IfInactive if_inactive) {
+                return AcquireFromBuffer(pointer, bytes, if_inactive);
+              }),
+              AsksDriver(), Address({kInvalid}, {kInvalid}),
+              Among(cuguest_test::kBytes,
+                    {range_is(0, {kInvalid}), range_is(1, {0}),
+                     range_is(cuguest_test::kBytes + 1, {kInvalid}),
+                     range_is(SIZE_MAX / 2, {kInvalid}), range_is(SIZE_MAX, {kInvalid})}),
+              Creating({0})),
+      MakeRow("AcquireCurrent", std::function([](Device device) { return AcquireCurrent(device); }),
+              current, others),
+      MakeRow("AcquireOn", std::function([](Device device, IfInactive if_inactive) {
+                return AcquireOn(device, if_inactive);
+              }),
+              AsksDriver(), ADevice(), Creating()),
+  };
+}
+
+// Of the context it is in, made without a driver call.
+using Numbers = PerContext<int>;
+Parameter<Numbers*> WithHome() {
+  return {[](Given& given) {
+            auto* const numbers = given.Keep(std::make_unique<Numbers>())->get();
+            BOOST_TEST(numbers
+                           ->GetOrMake(given.things.home.ref(),
+                                       [](const ContextRef&) { return absl::StatusOr<int>(1); })
+                           .ok());
+            return numbers;
+          },
+          {{"is empty",
+            [](Given& given) { return given.Keep(std::make_unique<Numbers>())->get(); },
+            {0, kRefuses}}}};
+}
+
+std::vector<Row> Values() {
+  const auto answer = [](const ContextRef&) { return absl::StatusOr<int>(42); };
+  const auto none = [] { return Expected{kRefuses}; };
+  Parameter<ContextRef> names = Ref();
+  for (auto& border : names.borders) border.expected = none();
+  // A child finds the values and keeps them.
+  const Everywhere forgets = {{0}, {kRefuses}, {0}, {0}, {0}};
+  const Parameter<CUcontext> handle = Handle().But("is null", none());
+  return {
+      MakeRow("PerContext PerContext::GetOrMake",
+              std::function([answer](Numbers* numbers, ContextRef context) {
+                return numbers->GetOrMake(context, answer).status();
+              }),
+              {{0}, {0}, {0}, {0}, {0}}, WithHome(), Ref()),
+      MakeRow("PerContext::GetOrMake: by handle",
+              std::function([answer](Numbers* numbers, CUcontext context) {
+                return numbers->GetOrMake(context, answer).status();
+              }),
+              AsksDriver(), WithHome(), Handle()),
+      MakeRow("PerContext::Find", std::function([](Numbers* numbers, ContextRef context) {
+                return numbers->Find(context) ? 0 : kRefuses;
+              }),
+              {}, WithHome(), names),
+      MakeRow("PerContext::Find: by handle", std::function([](Numbers* numbers, CUcontext context) {
+                return numbers->Find(context) ? 0 : kRefuses;
+              }),
+              {{0}, {kRefuses}, {kRefuses}, {0}, {kRefuses}}, WithHome(), handle),
+      MakeRow("PerContext::Forget", std::function([](Numbers* numbers, ContextRef context) {
+                return numbers->Forget(context) ? 0 : kRefuses;
+              }),
+              forgets, WithHome(), names),
+      MakeRow("PerContext::ForgetDestroyed",
+              std::function([](Numbers* numbers, ContextRef context) {
+                return numbers->ForgetDestroyed(context) ? 0 : kRefuses;
+              }),
+              forgets, WithHome(), names),
+      MakeRow("PerContext::ForgetAll", std::function([](Numbers* numbers) {
+                numbers->ForgetAll();
+                return numbers->size() == 0 ? 0 : kRefuses;
+              }),
+              forgets, WithHome()),
+      MakeRow("PerContext::DropDead", std::function([](Numbers* numbers) {
+                return numbers->DropDead() == 0 ? 0 : kRefuses;
+              }),
+              {}, WithHome()),
+  };
+}
+
+}  // namespace
+
+std::vector<Row> BordersOfCore() {
+  return Joined({Guards(), Scopes(), Devices(), Owners(), Acquiring(), Values()});
+}
+
+}  // namespace cuguest_faults

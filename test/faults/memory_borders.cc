@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The border values of memory, streams and events.
+
+#include <optional>
+#include <tuple>
+
+#include "cuguest/copy.h"
+#include "cuguest/device_buffer.h"
+#include "cuguest/device_view.h"
+#include "cuguest/memory.h"
+#include "cuguest/pinned_buffer.h"
+#include "test/faults/cc_parameters.h"
+
+namespace cuguest_faults {
+namespace {
+
+using namespace cuguest;
+using View = DeviceView<int>;
+using Buffer = DeviceBuffer<int>;
+using Pinned = PinnedBuffer<int>;
+constexpr size_t kCount = Things::kCount;
+
+// Elements of int: more than there are bytes is refused, more than there is memory by the driver.
+Parameter<size_t> Elements(Expected none) {
+  return Count(kCount, sizeof(int), std::move(none), Expected{kExhausted}.ByDriver(), {kInvalid});
+}
+
+// Where no context owns the memory, there has to be one that it can be used in.
+Parameter<View> AView(const Expected& empty) {
+  return {[](Given& given) { return given.things.view; },
+          {Is("is empty", View(), empty),
+           {"is of a context that was reset", [](Given& given) { return given.things.ended_view; },
+            Expected{kPrecondition}.ByDriver()},
+           {"is of memory that no context owns",
+            [](Given& given) { return given.things.pool_view; },
+            {0, kPrecondition}}}};
+}
+
+Parameter<HostSpan<int>> Host(const Expected& empty) {
+  return {[](Given& given) { return HostSpan<int>(given.things.numbers); },
+          {Is("is empty", HostSpan<int>(), empty),
+           Is("is null", HostSpan<int>(nullptr, kCount), {kInvalid}),
+           Is("is beyond all there is", HostSpan<int>(nullptr, SIZE_MAX), {kInvalid}),
+           {"is too short",
+            [](Given& given) { return HostSpan<int>(given.things.numbers.data(), kCount - 1); },
+            {kInvalid}}}};
+}
+
+Stream MadeStream(const Things& things) { return ValueOf(Stream::Create(things.home.ref())); }
+Event MadeEvent(const Things& things) { return ValueOf(Event::Create(things.home.ref())); }
+
+std::vector<Row> Views() {
+  const auto number = [&](size_t valid, std::vector<std::pair<size_t, int>> others) {
+    std::vector<Value<size_t>> borders;
+    for (const auto& [value, code] : others) {
+      borders.push_back(Is("is " + std::to_string(value), value, Expected{code}));
+    }
+    return Among(valid, borders);
+  };
+  return {
+      MakeRow("Describe",
+              std::function([](CUdeviceptr pointer) { return Describe(pointer).status(); }),
+              AsksDriver(), Address({0, kInvalid}, {0})),
+      MakeRow("DeviceView DeviceView::Borrow", std::function([](CUdeviceptr pointer, size_t count) {
+                return View::Borrow(pointer, count);
+              }),
+              AsksDriver(), Address({kInvalid}, {kInvalid}),
+              Count(kCount, sizeof(int), {0}, {kInvalid}, {kInvalid})),
+      MakeRow("DeviceView::Subview", std::function([](View view, size_t offset, size_t count) {
+                return view.Subview(offset, count);
+              }),
+              {},
+              Parameter<View>{[](Given& given) { return given.things.view; },
+                              {Is("is empty", View(), {kOutOfRange})}},
+              number(1, {{0, 0},
+                         {kCount - 1, 0},
+                         {kCount, kOutOfRange},
+                         {SIZE_MAX, kOutOfRange},
+                         {SIZE_MAX / 2 + 1, kOutOfRange}}),
+              number(1, {{0, 0},
+                         {kCount - 1, 0},
+                         {kCount, kOutOfRange},
+                         {SIZE_MAX, kOutOfRange},
+                         {SIZE_MAX / sizeof(int), kOutOfRange}})),
+  };
+}
+
+std::vector<Row> Buffers() {
+  const auto made = [](const Things& things) {
+    return ValueOf(Buffer::Allocate(things.home.ref(), kCount));
+  };
+  const auto in_order = [](const Things& things) {
+    return ValueOf(Buffer::AllocateAsync(things.stream.ref(), kCount));
+  };
+  const auto pinned = [](const Things& things) {
+    return ValueOf(Pinned::Allocate(things.home.ref(), kCount));
+  };
+  const auto flags = Among(0U, {Is("is every flag", UINT_MAX, Expected{kInvalid}.ByDriver()),
+                                Is("is the last flag", 1U << 31, Expected{kInvalid}.ByDriver())});
+  return {
+      MakeRow("DeviceBuffer DeviceBuffer::Allocate",
+              std::function([](ContextRef context, size_t count) {
+                return Buffer::Allocate(context, count);
+              }),
+              AsksDriver(), Ref(), Elements({0})),
+      MakeRow("DeviceBuffer::AllocateAsync", std::function([](StreamRef stream, size_t count) {
+                return Buffer::AllocateAsync(stream, count);
+              }),
+              AsksDriver(), AStream({kPrecondition}), Elements({0})),
+      MakeRow("DeviceBuffer::CopyOf", std::function([](ContextRef context, HostSpan<int> values) {
+                return Buffer::CopyOf(context, values);
+              }),
+              AsksDriver(), Ref(), Host({0}).But("is too short", {0})),
+      MakeRow("DeviceBuffer::Adopt", std::function([](CUdeviceptr pointer, size_t count) {
+                auto adopted = Buffer::Adopt(pointer, count);
+                if (adopted.ok()) static_cast<void>(adopted->Leak());
+                return adopted.status();
+              }),
+              AsksDriver(), Address({kInvalid}, {kInvalid}),
+              Count(kCount, sizeof(int), {kInvalid}, {kInvalid}, {kInvalid})),
+      MakeRow("DeviceBuffer::AdoptAsync",
+              std::function([](CUdeviceptr pointer, size_t count, StreamRef stream) {
+                auto adopted = Buffer::AdoptAsync(pointer, count, stream);
+                if (adopted.ok()) static_cast<void>(adopted->Leak());
+                return adopted.status();
+              }),
+              AsksDriver(), Address({kInvalid}, {kInvalid}),
+              Count(kCount, sizeof(int), {kInvalid}, {kInvalid}, {kInvalid}),
+              // Whatever has become of the stream, the memory can be freed.
+              AStream().But("is of a context that was reset", {0})),
+      MakeRow("DeviceBuffer::Free", std::function([](Buffer* buffer) { return buffer->Free(); }),
+              GivesBack(), Owner<Buffer>(made, {0})),
+      MakeRow("DeviceBuffer::FreeAsync", std::function([](Buffer* buffer, StreamRef stream) {
+                return buffer->FreeAsync(stream);
+              }),
+              GivesBack(), Owner<Buffer>(in_order, {0}), AStream({0, kPrecondition})),
+      MakeRow("PinnedBuffer PinnedBuffer::Allocate",
+              std::function([](ContextRef context, size_t count, unsigned of) {
+                return Pinned::Allocate(context, count, of);
+              }),
+              AsksDriver(), Ref(), Elements({0}), flags),
+      MakeRow("PinnedBuffer::Free", std::function([](Pinned* buffer) { return buffer->Free(); }),
+              GivesBack(), Owner<Pinned>(pinned, {0})),
+  };
+}
+
+std::vector<Row> Copies() {
+  const auto short_of = [](Parameter<View> views) {
+    views.borders.push_back(
+        {"is too short",
+         [](Given& given) { return ValueOf(given.things.view.Subview(0, kCount - 1)); },
+         {kInvalid}});
+    return views;
+  };
+  return {
+      MakeRow("Copy", std::function([](View to, View from) { return Copy(to, from); }),
+              AsksDriver(), short_of(AView({kInvalid})), short_of(AView({kInvalid}))),
+      MakeRow("Copy: from the host",
+              std::function([](View to, HostSpan<int> from) { return Copy(to, from); }),
+              AsksDriver(), short_of(AView({kInvalid})), Host({kInvalid})),
+      MakeRow("Copy: to the host",
+              std::function([](HostSpan<int> to, View from) { return Copy(to, from); }),
+              AsksDriver(), Host({kInvalid}), short_of(AView({kInvalid}))),
+      MakeRow("CopyAsync", std::function([](View to, View from, StreamRef stream) {
+                return CopyAsync(to, from, stream);
+              }),
+              AsksDriver(), short_of(AView({kInvalid})), short_of(AView({kInvalid})), AStream()),
+      MakeRow("CopyAsync: from the host",
+              std::function([](View to, HostSpan<int> from, StreamRef stream) {
+                return CopyAsync(to, from, stream);
+              }),
+              AsksDriver(), short_of(AView({kInvalid})), Host({kInvalid}), AStream()),
+      MakeRow("CopyAsync: to the host",
+              std::function([](HostSpan<int> to, View from, StreamRef stream) {
+                return CopyAsync(to, from, stream);
+              }),
+              AsksDriver(), Host({kInvalid}), short_of(AView({kInvalid})), AStream()),
+      MakeRow("Download", std::function([](View from) { return Download(from); }), AsksDriver(),
+              AView({0})),
+      MakeRow("Fill", std::function([](View to, int value) { return Fill(to, value); }),
+              AsksDriver(), AView({0}), Among(1, {Is("is INT_MIN", INT_MIN, {0})})),
+      MakeRow("FillAsync", std::function([](View to, int value, StreamRef stream) {
+                return FillAsync(to, value, stream);
+              }),
+              AsksDriver(), AView({0}), Among(1, {Is("is INT_MIN", INT_MIN, {0})}), AStream()),
+      MakeRow("Zero", std::function([](View to) { return Zero(to); }), AsksDriver(), AView({0})),
+      MakeRow("ZeroAsync",
+              std::function([](View to, StreamRef stream) { return ZeroAsync(to, stream); }),
+              AsksDriver(), AView({0}), AStream()),
+  };
+}
+
+std::vector<Row> Streams() {
+  const auto depends = [] { return Expected{0, kPrecondition}; };
+  const auto flags = [](unsigned valid) {
+    return Among(valid, {Is("is every flag", UINT_MAX, Expected{kInvalid}.ByDriver()),
+                         Is("is the last flag", 1U << 31, Expected{kInvalid}.ByDriver())});
+  };
+  const auto empty = [] { return Expected{kInvalid}; };
+  return {
+      MakeRow("StreamRef StreamRef::Borrow",
+              std::function([](CUstream stream) { return StreamRef::Borrow(stream); }),
+              AsksDriver(), StreamHandle(depends())),
+      MakeRow("StreamRef::device", std::function([](StreamRef stream) { return stream.device(); }),
+              AsksDriver(), AStream()),
+      MakeRow("StreamRef::Synchronize",
+              std::function([](StreamRef stream) { return stream.Synchronize(); }), AsksDriver(),
+              AStream({kPrecondition})),
+      MakeRow("StreamRef::IsDone", std::function([](StreamRef stream) { return stream.IsDone(); }),
+              AsksDriver(), AStream({kPrecondition})),
+      MakeRow("StreamRef::WaitFor",
+              std::function([](StreamRef stream, Event* event) { return stream.WaitFor(*event); }),
+              AsksDriver(), AStream(), Owner<Event>(&MadeEvent, empty())),
+      MakeRow("Stream Stream::Create",
+              std::function([](ContextRef context, unsigned of, int priority) {
+                return Stream::Create(context, of, priority);
+              }),
+              AsksDriver(), Ref(), flags(CU_STREAM_NON_BLOCKING),
+              Among(0, {Is("is INT_MIN", INT_MIN, {0}), Is("is INT_MAX", INT_MAX, {0})})),
+      MakeRow("Stream::Adopt", std::function([](CUstream stream, ContextRef context) {
+                auto adopted = Stream::Adopt(stream, context);
+                if (adopted.ok()) static_cast<void>(adopted->Leak());
+                return adopted.status();
+              }),
+              {{0}, {0, kPrecondition}, {0, kNoPermission}, {0}, {0, kCancelled}},
+              StreamHandle({kInvalid}), Ref(kInvalid, 0)),
+      MakeRow("Stream::Release", std::function([](Stream* stream) { return stream->Release(); }),
+              GivesBack(), Owner<Stream>(&MadeStream, {0})),
+      MakeRow("Event Event::Create", std::function([](ContextRef context, unsigned of) {
+                return Event::Create(context, of);
+              }),
+              AsksDriver(), Ref(), flags(CU_EVENT_DISABLE_TIMING)),
+      MakeRow("Event::Record",
+              std::function([](Event* event, StreamRef stream) { return event->Record(stream); }),
+              AsksDriver(), Owner<Event>(&MadeEvent, empty()), AStream()),
+      MakeRow("Event::IsDone", std::function([](Event* event) { return event->IsDone(); }),
+              AsksDriver(), Owner<Event>(&MadeEvent, empty())),
+      MakeRow("Event::Synchronize",
+              std::function([](Event* event) { return event->Synchronize(); }), AsksDriver(),
+              Owner<Event>(&MadeEvent, empty())),
+      MakeRow("Event::ElapsedMilliseconds", std::function([](Event* start, Event* end) {
+                return Event::ElapsedMilliseconds(*start, *end);
+              }),
+              // Neither was recorded.
+              {Expected{kInvalid}.ByDriver(),
+               {kPrecondition},
+               {kNoPermission},
+               {kInvalid},
+               {kCancelled}},
+              Owner<Event>(&MadeEvent, empty()), Owner<Event>(&MadeEvent, empty())),
+      MakeRow("Event::Release", std::function([](Event* event) { return event->Release(); }),
+              GivesBack(), Owner<Event>(&MadeEvent, {0})),
+  };
+}
+
+}  // namespace
+
+std::vector<Row> BordersOfMemory() { return Joined({Views(), Buffers(), Copies(), Streams()}); }
+
+}  // namespace cuguest_faults
