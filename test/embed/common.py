@@ -16,9 +16,8 @@ OURS = ("libcuguest", "include/cuguest", "pkgconfig/cuguest", "cmake/cuguest", "
 passed = 0
 
 
-# Less to wait for: several sources are compiled at a time, and ccache keeps what it may.
+# Less to wait for: several sources are compiled at a time.
 TOGETHER = ["-Dunity=on", "-Dunity_size=8"]
-CCACHE = ["ccache"] if shutil.which("ccache") else []
 
 
 def environment(**changes):
@@ -28,13 +27,20 @@ def environment(**changes):
     return env
 
 
+def ccache_before(compiler):
+    """Not before clang, whose precompiled headers name the folder in which they were made: one that was kept
+    there fits no other folder."""
+    return ["ccache"] if shutil.which("ccache") and "clang" not in compiler else []
+
+
 def meson_environment(compiler, **changes):
     """Meson puts ccache only before a compiler of its own choice."""
-    return environment(CXX=" ".join([*CCACHE, compiler]), **changes)
+    return environment(CXX=" ".join([*ccache_before(compiler), compiler]), **changes)
 
 
 def cmake_environment(compiler, **changes):
-    launchers = {f"CMAKE_{language}_COMPILER_LAUNCHER": CCACHE[0] for language in ("C", "CXX") if CCACHE}
+    launchers = {f"CMAKE_{language}_COMPILER_LAUNCHER": launcher for language in ("C", "CXX")
+                 for launcher in ccache_before(compiler)}
     return environment(CXX=compiler, **launchers, **changes)
 
 
