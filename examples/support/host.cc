@@ -58,9 +58,8 @@ void HostContext::Destroy() {
 }
 
 void HostStack::Set(const std::vector<CUcontext>& bottom_first) {
-  CUcontext popped = nullptr;
-  while (driver_.CtxPopCurrent(&popped) == CUDA_SUCCESS) {
-  }
+  CUcontext top = nullptr;  // asked for, since a pop that fails is a line in the driver's log
+  while (driver_.CtxGetCurrent(&top) == CUDA_SUCCESS && top != nullptr) driver_.CtxPopCurrent(&top);
   for (CUcontext context : bottom_first) CHECK(driver_.CtxPushCurrent(context) == CUDA_SUCCESS);
 }
 

@@ -15,6 +15,7 @@ what has passed or was skipped, of the same archive on the same GPU, is not run 
 """
 
 import argparse
+import collections
 import concurrent.futures
 import contextlib
 import ctypes
@@ -48,6 +49,10 @@ MEMORY_OF_PROGRAM = 4 << 30
 OVERWRITE_FREED = {"MALLOC_PERTURB_": "165"}
 # Where streams are held up to see which of them others wait for: in one queue they all do.
 NEEDS_QUEUES = {"sim_busy_facts"}
+# A program of the fresh sequences has up to nine contexts.
+MEMORY_OF_SEQUENCE = 2 * MEMORY_OF_PROGRAM
+# Suites whose programs are to leave nothing in the driver's log of errors but what they are about.
+LOGGED = "examples"
 # Suites whose output is a part of the report.
 TRANSCRIPTS = {"audited": "Audit", "benchmark": "Benchmark", "conformance": "Conformance", "hosts": "Host"}
 
@@ -101,13 +106,45 @@ def look_at_driver():
     return names, f"{version.value // 1000}.{version.value % 1000 // 10}", release, memory.value
 
 
+def failing_calls(log):
+    """{"function (CODE)": times} of a log of the driver's."""
+    lines = log.read_text(errors="replace") if log.exists() else ""
+    return collections.Counter(f"{call} ({code})" for code, call in
+                               re.findall(r"Returning \d+ \((?:CUDA_ERROR_)?(\w+)\) from (\w+)", lines))
+
+
 def run(test):
+    with tempfile.TemporaryDirectory() as directory:
+        log = pathlib.Path(directory) / "errors"
+        result = run_with(test, {"CUDA_LOG_FILE": str(log)} if test["suite"] == LOGGED else {})
+        return dict(result, failing=failing_calls(log))
+
+
+def broken_promises(result):
+    return set(re.findall(r"^\| ([^|]+) \|.* BROKEN \|$|^BROKEN: (.+?): [\d.]+ times", result["output"], re.M))
+
+
+def run_benchmark(test):
+    """A promise is broken if the median of three runs breaks it, that is, if two of them do."""
+    results = [run(test)]
+    if broken_promises(results[0]):
+        results += [run(test), run(test)]
+    times = collections.Counter(promise for result in results for promise in broken_promises(result))
+    broken = {promise for promise, count in times.items() if count > 1}
+    for result in results:
+        if result["result"] == "failed" and (not broken_promises(result) or broken & broken_promises(result)):
+            return result
+    best = min(results, key=lambda result: len(broken_promises(result)))
+    return dict(best, result="skipped" if best["result"] == "skipped" else "passed")
+
+
+def run_with(test, environment):
     libraries = ":".join(str(CONTENTS / directory) for directory in test["libraries"])
     env = dict(os.environ, LD_LIBRARY_PATH=libraries, CUDASIM_TEST_DRIVER="real",
                **({} if test["suite"] in TRANSCRIPTS or test["name"] in NEEDS_QUEUES else FEW_QUEUES),
                **({} if test["suite"] in TRANSCRIPTS else OVERWRITE_FREED),
                **{name: str(CONTENTS / path) for name, path in test["paths"].items()},
-               **test["environment"])
+               **test["environment"], **environment)
     interpreter = [sys.executable] if test["file"].endswith(".py") else []
     command = [*interpreter, str(CONTENTS / test["file"]), *test["args"]]
     start = time.monotonic()
@@ -147,7 +184,8 @@ class Results:
         before = self.known.get(test["name"])
         if before and before["result"] != "failed":
             return before
-        result = dict(run(test), origin=self.origin, tries=before["tries"] + 1 if before else 1)
+        fresh = run_benchmark(test) if test["suite"] == "benchmark" else run(test)
+        result = dict(fresh, origin=self.origin, tries=before["tries"] + 1 if before else 1)
         if self.path:
             with self.lock, self.path.open("a") as file:
                 file.write("\n" + json.dumps(result))  # a line of its own, whatever was cut off before
@@ -201,6 +239,11 @@ def report(results, counts, gpus, cuda, release):
     lines += ["", "## Skipped", ""]
     lines += ["| program | case | reason |", "|---|---|---|"] if skips else ["Nothing."]
     lines += [f"| {name} | {case} | {reason} |" for name, case, reason in skips]
+    lines += ["", "## Driver calls that failed, in the examples", "",
+              "From the driver's log of errors, `CUDA_LOG_FILE`, which has a line or two for each.", "",
+              "| example | calls |", "|---|---|"]
+    lines += [f"| {r['name']} | {', '.join(f'{n} {call}' for call, n in sorted(r['failing'].items())) or 'none'} |"
+              for r in results if r["suite"] == LOGGED]
     for r in results:
         if r["suite"] in TRANSCRIPTS:
             lines += ["", f"## {TRANSCRIPTS[r['suite']]}: {r['name']}", "", "```", in_report(r["output"]), "```"]
@@ -230,7 +273,8 @@ def main():
     tests = json.loads((CONTENTS / "manifest.json").read_text())
     if options.fresh:
         script, *arguments = [str(path.resolve()) for path in options.fresh]
-        tests.append({"name": "fresh_sequences", "suite": "conformance", "file": script, "args": arguments,
+        tests.append({"name": "fresh_sequences", "suite": "conformance", "file": script,
+                      "args": [*arguments, "--jobs", str(max(1, min(cores, memory // MEMORY_OF_SEQUENCE)))],
                       "libraries": [], "paths": {}, "environment": {}, "timeout": 600, "parallel": True})
     tests = [test for test in tests if options.only.search(f"{test['suite']}/{test['name']}")]
     kept = Results(options.results, [*gpus, release])

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """run_test.py
 
-run.py with a pack of one program and without a GPU: makes the directories that its results go
+run.py with a pack of three programs and without a GPU: makes the directories that its results go
 to, before the programs run, runs what needs MPS again, with a server, and a script beside it. What was written into
-a report by hand is in the next one.
+a report by hand is in the next one. A benchmark's promise is broken by two of three runs, not by one; of an example
+the report has the driver calls that failed.
 """
 
 import json
@@ -27,6 +28,20 @@ if not pathlib.Path(server, "runs").exists():
     print("skipped: case: needs a client of MPS")
 print("cases: 1 passed, 0 failed, 0 skipped")
 """
+# Breaks one promise in its first runs, as many as it is told, and another one in its second run.
+BENCHMARK = """import os, pathlib, sys
+runs = pathlib.Path("runs")
+runs.write_text((runs.read_text() if runs.exists() else "") + "x")
+run = len(runs.read_text())
+first, second = run <= int(os.environ["BREAKS"]), run == 2
+print(f"| a guard; 1 thread, beside push, pop | 0.9 | 0.8 | {'BROKEN' if first else 'kept'} |")
+print(f"{'BROKEN' if second else 'kept'}: a reference, 4 threads: 3.1 times as fast as attaching")
+sys.exit(first or second)
+"""
+EXAMPLE = """import os
+print("[CUDA][E] No context is current\\n[CUDA][E] Returning 201 (CUDA_ERROR_INVALID_CONTEXT) from cuCtxPopCurrent_v2",
+      file=open(os.environ["CUDA_LOG_FILE"], "w"))
+"""
 SERVER = """#!/bin/sh
 if [ "$1" = -d ]; then touch "$CUDA_MPS_PIPE_DIRECTORY/runs"; else read word; echo "told to $word"; fi
 """
@@ -37,7 +52,11 @@ with tempfile.TemporaryDirectory() as name:
     tmp = pathlib.Path(name).resolve()
     (tmp / "pack").mkdir()
     (tmp / "pack" / "one.py").write_text(PROGRAM)
-    (tmp / "pack" / "manifest.json").write_text(json.dumps([TEST]))
+    (tmp / "pack" / "two.py").write_text(BENCHMARK)
+    (tmp / "pack" / "three.py").write_text(EXAMPLE)
+    tests = [TEST, dict(TEST, name="two", suite="benchmark", file="two.py"),
+             dict(TEST, name="three", suite="examples", file="three.py")]
+    (tmp / "pack" / "manifest.json").write_text(json.dumps(tests))
     shutil.make_archive(tmp / "pack", "xztar", tmp / "pack")
     shutil.copy(HERE / "run.py", tmp)
     (tmp / "fresh.py").write_text("import pathlib, sys; print(pathlib.Path(sys.argv[1]).read_text())")
@@ -46,12 +65,12 @@ with tempfile.TemporaryDirectory() as name:
     (tmp / "nvidia-cuda-mps-control").chmod(0o755)
     without_gpu = "import run, sys; run.look_at_driver = lambda: (['GPU'], '13.0', '1', 5 << 30); sys.exit(run.main())"
 
-    def run_it():
+    def run_it(breaks=1):
         done = subprocess.run(
             [sys.executable, "-c", without_gpu, "--report", tmp / "deep" / "report",
              "--results", tmp / "deep" / "kept" / "results", "--fresh", "fresh.py", "answers"],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=tmp,
-            env=dict(os.environ, PATH=f"{tmp}:{os.environ['PATH']}"))
+            env=dict(os.environ, PATH=f"{tmp}:{os.environ['PATH']}", BREAKS=str(breaks)))
         print(done.stdout)
         return done
 
@@ -63,6 +82,8 @@ with tempfile.TemporaryDirectory() as name:
     good = good and "unit/one under MPS" in run.stdout and "told to quit" in run.stdout
     good = good and reports[0].read_text().count("| needs a client of MPS |") == 1
     good = good and re.search(r"^## Conformance: fresh_sequences$.*^0 differ$", reports[0].read_text(), re.M | re.S)
+    good = good and run.stdout.count("benchmark/two") == 3
+    good = good and "\n| three | 1 cuCtxPopCurrent_v2 (INVALID_CONTEXT) |\n" in reports[0].read_text()
     # Nothing of where this machine keeps its files.
     good = good and "\ntest/d.cc(1): by python3, g/bin/h\n" in reports[0].read_text()
     if good:
@@ -70,5 +91,7 @@ with tempfile.TemporaryDirectory() as name:
         by_hand = "\n<!-- by hand: stays when the report is written anew -->\n## Ours\n"
         reports[0].write_text(first + by_hand)
         good = run_it().returncode == 0 and reports[0].read_text() == first + by_hand
+        (tmp / "deep" / "kept" / "results").unlink()
+        good = good and run_it(breaks=2).returncode == 1
     print(f"cases: {int(bool(good))} passed, {int(not good)} failed, 0 skipped")
     sys.exit(0 if good else 1)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""fresh.py PROGRAM SIMDIR [--seed S] [--sequences N] [--seconds T]
+"""fresh.py PROGRAM SIMDIR [--seed S] [--sequences N] [--seconds T] [--jobs J]
 
-Plays sequences that nobody has recorded on the driver on the library path, for T seconds at most, and then on the
-simulation in the folder SIMDIR, and compares the answers. The seed is the time, unless told.
+Plays sequences that nobody has recorded on the driver on the library path, J at a time, for T seconds at most, and
+then on the simulation in the folder SIMDIR, and compares the answers. The seed is the time, unless told.
 """
 
 import argparse
@@ -29,6 +29,7 @@ def main():
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--sequences", type=int, default=800)
     parser.add_argument("--seconds", type=int, default=180)
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
     with tempfile.TemporaryDirectory() as directory:
@@ -36,7 +37,7 @@ def main():
         # The simulation that replays has one device.
         device = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
         return (conformance("record", options.program, recording, "--seed", options.seed,
-                            "--sequences", options.sequences, "--seconds", options.seconds,
+                            "--sequences", options.sequences, "--seconds", options.seconds, "--jobs", options.jobs,
                             CUDA_VISIBLE_DEVICES=device) or
                 conformance("replay", options.program, recording, LD_LIBRARY_PATH=str(options.simdir.resolve())))
 
