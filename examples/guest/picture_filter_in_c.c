@@ -67,8 +67,7 @@ static const char* draw(const struct host* host) {
   CUcontext entries[8];
   int depth = 0;
   size_t used = 0;
-  while (depth < 8 && host->cuda->cuCtxGetCurrent(&entries[depth]) == CUDA_SUCCESS && entries[depth] != NULL)
-    CHECK(host->cuda->cuCtxPopCurrent(&entries[depth++]) == CUDA_SUCCESS);
+  while (depth < 8 && host->cuda->cuCtxPopCurrent(&entries[depth]) == CUDA_SUCCESS) ++depth;
   text[0] = '\0';
   while (depth > 0) {
     const char* const name = entries[--depth] == host->application ? "[A] " : "[F] ";
