@@ -49,8 +49,8 @@ MEMORY_OF_PROGRAM = 4 << 30
 OVERWRITE_FREED = {"MALLOC_PERTURB_": "165"}
 # Where streams are held up to see which of them others wait for: in one queue they all do.
 NEEDS_QUEUES = {"sim_busy_facts"}
-# A program of the fresh sequences has up to nine contexts.
-MEMORY_OF_SEQUENCE = 2 * MEMORY_OF_PROGRAM
+# A program of the fresh sequences has up to nine contexts, each of which may ask for a stack of 1.1 GiB.
+MEMORY_OF_SEQUENCE = 4 * MEMORY_OF_PROGRAM
 # Suites whose programs are to leave nothing in the driver's log of errors but what they are about.
 LOGGED = "examples"
 # Suites whose output is a part of the report.
