@@ -186,7 +186,7 @@ Rows Make() {
       {Guards(kCurrent, TheWorld().user), Guards(kOther, TheWorld().other), Acquiring(*objects)},
       {{kCurrent, "`ContextGuard(handle)`", 1, 0.65},
        {kCurrent, "`ContextGuard(handle)`", 16, 0.05},
-       {kCurrent, "`ContextGuard(ContextRef)`", 1, 1},
+       {kCurrent, "`ContextGuard(ContextRef)`", 1, 1.1},
        {kCurrent, "`ContextGuard(ContextRef)`", 16, 0.05},
        {kCurrent, "`ContextGuard`, `kAlwaysPush`", 1, 1.95},
        {kOther, "`ContextGuard(handle)`", 1, 1.95},

@@ -239,7 +239,7 @@ Rows Make() {
   rows.groups = {Handles(*objects), Plans(*objects), MadeHandles(*objects), Products(*objects)};
   const auto title = [&rows](std::size_t group) { return rows.groups[group].title; };
   rows.promises = {{title(0), "`CublasScope`", 1, 4},
-                   {title(0), "`CublasScope`", 16, 0.2},
+                   {title(0), "`CublasScope`", 16, 0.25},
                    {title(0), "`CublasScope`", 1, 2.5, kCallsOfScope},
                    {title(1), "`CufftScope`", 16, 0.2},
                    {title(2), "`CublasScope`", 1, 0.01},
