@@ -202,10 +202,14 @@ absl::StatusOr<void*> OpenLibrary(const std::string& name) {
 }
 
 absl::StatusOr<void*> FindSymbol(void* file, const std::string& name, const char* symbol) {
+  const std::string& place = name.empty() ? "the program" : name;
+  if (symbol == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat("find a function in ", place, ": no name"));
+  }
   void* const found = dlsym(file, symbol);
   if (found != nullptr) return found;
   return absl::UnimplementedError(
-      absl::StrCat("find ", symbol, " in ", name.empty() ? "the program" : name,
+      absl::StrCat("find ", symbol, " in ", place,
                    ": it is not there; use a library of the CUDA version that this was compiled "
                    "with, or newer"));
 }

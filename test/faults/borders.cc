@@ -144,6 +144,7 @@ void BorderWalk::PlayOnce(const Things& things, const Row& row, const Play& play
 void BorderWalk::OverBorders(const Row& row) {
   OwnContext::DestroyIdle();
   const Things things;
+  row.warm_up(things);
   const Expected& valid = row.everywhere.here;
   InEveryState(things, [&](const char* state, const SetUp& set_stack) {
     const auto play = [&](Play one) {
@@ -168,6 +169,7 @@ void BorderWalk::OverBorders(const Row& row) {
 void BorderWalk::OnOtherThreads(const Row& row) {
   OwnContext::DestroyIdle();
   const Things things;
+  row.warm_up(things);
   std::thread([&] {
     PlayOnce(things, row, {"all of it on another thread", row.everywhere.here, row.prepare},
              row.everywhere.here);
@@ -188,6 +190,7 @@ void BorderWalk::OnOtherThreads(const Row& row) {
 void BorderWalk::InAChild(const Row& row) {
   OwnContext::DestroyIdle();
   const Things things;
+  row.warm_up(things);
   Given given(things);
   const Ready ready = row.prepare(given);
   std::fflush(stdout);
@@ -218,6 +221,7 @@ void BorderWalk::InAChild(const Row& row) {
 void BorderWalk::InAHostFunction(const Row& row) {
   OwnContext::DestroyIdle();
   const Things things;
+  row.warm_up(things);
   const auto in_host_function = [&row](Given& given) {
     const auto ready = std::make_shared<Ready>(row.prepare(given));
     const auto call = [ready, &given] {

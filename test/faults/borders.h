@@ -12,6 +12,7 @@
 #ifndef CUGUEST_TEST_FAULTS_BORDERS_H_
 #define CUGUEST_TEST_FAULTS_BORDERS_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <initializer_list>
@@ -119,6 +120,11 @@ struct Parameter {
     }
     return std::move(*this);
   }
+  Parameter Without(const std::string& name) && {
+    const auto is_it = [&name](const Value<T>& border) { return border.name == name; };
+    borders.erase(std::remove_if(borders.begin(), borders.end(), is_it), borders.end());
+    return std::move(*this);
+  }
 };
 
 // What the function says with valid values.
@@ -150,6 +156,8 @@ struct Row {
   Everywhere everywhere;
   std::function<Ready(Given&)> prepare;  // with valid values
   std::vector<Play> borders;
+  // Once for each Things, before anything is counted: what a library keeps to itself is kept then.
+  std::function<void(const Things&)> warm_up = [](const Things&) {};
 };
 
 namespace internal {
@@ -234,7 +242,9 @@ template <typename R, typename... A>
 Row MakeRow(const std::string& names, std::function<R(A...)> function, Everywhere everywhere,
             Parameter<A>... parameters) {
   const internal::RowMaker<R, A...> maker{std::move(function), {std::move(parameters)...}};
-  Row row = {names, std::move(everywhere), {}, {}};
+  Row row;
+  row.names = names;
+  row.everywhere = std::move(everywhere);
   row.prepare = [maker](Given& given) {
     return maker.template Prepare<sizeof...(A)>(given, static_cast<const Value<int>*>(nullptr),
                                                 std::index_sequence_for<A...>());

@@ -51,4 +51,11 @@ BOOST_AUTO_TEST_CASE(of_code_graphs_and_arrays_at_exit) {
 BOOST_AUTO_TEST_CASE(of_the_bridge) { WalkOver("the bridge", BordersOfBridge()); }
 BOOST_AUTO_TEST_CASE(of_the_bridge_at_exit) { EndWith("of_the_bridge_at_exit", BordersOfBridge()); }
 
+BOOST_AUTO_TEST_CASE(of_toolkit_libraries) {
+  WalkOver("handles of toolkit libraries", BordersOfLibraries());
+}
+BOOST_AUTO_TEST_CASE(of_toolkit_libraries_at_exit) {
+  EndWith("of_toolkit_libraries_at_exit", BordersOfLibraries());
+}
+
 BOOST_AUTO_TEST_SUITE_END()

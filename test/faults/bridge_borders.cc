@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The border values of the bridge, but for what works with handles of toolkit libraries.
+// The border values of the bridge, but for what works with handles of toolkit libraries
+// (library_borders.cc).
 
 #include <climits>
 #include <cstdint>

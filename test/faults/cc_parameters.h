@@ -201,6 +201,7 @@ std::vector<Row> BordersOfCore();
 std::vector<Row> BordersOfMemory();
 std::vector<Row> BordersOfCode();
 std::vector<Row> BordersOfBridge();
+std::vector<Row> BordersOfLibraries();
 
 }  // namespace cuguest_faults
 

@@ -181,16 +181,15 @@ for name in sorted(c_functions):
         print(f"not ok: {name} of c.h is in no table of test/faults")
 # Of what works with handles of toolkit libraries no row says what each border value means; of the others not where
 # there is nothing to give: neither a parameter nor an object that may be empty.
-WITHOUT_BORDER_ROWS = {f"runtime/{name}.h" for name in ("cublas", "cufft", "cusolver", "cusparse", "library")}
 NOTHING_TO_GIVE = re.compile(
     r"\w+::(Leak|ToString)|SmPartition|ContextRef::Current|Device::(Count|OfCurrentContext|Borrow)|Driver::\w+|HostScope|IncidentCount|"
     r"IncidentListener|ProblemOf|QueryVersions|SharedContext::CheckSharing")
 bordered = set()
-for path in ("bridge_borders.cc", "code_borders.cc", "core_borders.cc", "memory_borders.cc"):
+for path in ("bridge_borders.cc", "code_borders.cc", "core_borders.cc", "library_borders.cc", "memory_borders.cc"):
     for names in re.findall(r'MakeRow\(\s*"([^"]*)"', (root / "test" / "faults" / path).read_text()):
         bordered.update(re.split(r":(?!:)(?<!::)", names)[0].split())
 with_borders = dict(lower)
-with_borders.update((name, str(path)) for name, path in declared.items() if str(path) not in WITHOUT_BORDER_ROWS)
+with_borders.update((name, str(path)) for name, path in declared.items())
 for name, header in sorted(with_borders.items()):
     is_function = name.split("::")[-1][0].isupper() and name not in PURE
     if is_function and name not in bordered and not NOTHING_TO_GIVE.fullmatch(name):

@@ -75,7 +75,8 @@ class LibraryTable {
   ///
   ///   auto sgemm = library.Find<decltype(&cublasSgemm_v2)>("cublasSgemm_v2");
   ///
-  /// Errors: kUnimplemented  the library does not have it
+  /// Errors: kUnimplemented    the library does not have it
+  ///         kInvalidArgument  `symbol` is null
   /// Cost:   dlsym().
   template <typename Function, CUGUEST_HIDE_TEMPLATE>
   [[nodiscard]] CUGUEST_HIDE absl::StatusOr<Function> Find(const char* symbol) const {
@@ -220,8 +221,11 @@ class [[nodiscard]] LibraryScope {
 
   /// Ends the scope now. Does nothing the second time.
   ///
-  /// Errors: kFailedPrecondition  the context was destroyed or reset inside the scope: the handle
-  ///                              was given up
+  /// Errors: kFailedPrecondition  the context was destroyed or reset inside the scope, or this is a
+  ///                              forked child
+  ///         kPermissionDenied    inside a stream callback
+  ///         kCancelled           the process is ending
+  ///         after each of which the handle is given up; and
   ///         those of the library's ToStatus()  the handle could not be put back as it was made
   ///         as ContextGuard::Restore           the caller's stack could not be restored
   CUGUEST_HIDE absl::Status Restore() { return scope_.Restore(); }
