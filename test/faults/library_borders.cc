@@ -152,10 +152,11 @@ std::vector<Row> OfEach() {
   using Scope = typename K::Scope;
   const std::string of = K::kName;
   return {
-      MakeRow("CublasHandles CusolverDnHandles CusparseHandles CufftPlans LibraryHandles "
-              "LibraryTable LibraryTable::Linked: " +
-                  of,
+      MakeRow("CublasHandles CusolverDnHandles CusparseHandles CufftPlans LibraryHandles: " + of,
               std::function([] { return Handles().library().Create != nullptr ? 0 : kRefuses; }),
+              AsksNobody()),
+      MakeRow("LibraryTable LibraryTable::Linked: " + of,
+              std::function([] { return Library::Linked().Destroy != nullptr ? 0 : kRefuses; }),
               AsksNobody()),
       MakeRow("LibraryTable::Open: " + of,
               std::function([](const char* name) { return Library::Open(name).status(); }),
