@@ -50,6 +50,11 @@
 #include "cuguest/per_context.h"
 #include "cuguest/pinned_buffer.h"
 #include "cuguest/primary_context.h"
+#include "cuguest/runtime/callee_scope.h"
+#include "cuguest/runtime/cublas.h"
+#include "cuguest/runtime/cufft.h"
+#include "cuguest/runtime/device_guard.h"
+#include "cuguest/runtime/last_error_scope.h"
 #include "cuguest/shared_context.h"
 #include "cuguest/stream.h"
 #include "cuguest/surface_object.h"
@@ -149,6 +154,16 @@ struct World {
   Stream stream = Stream::Create(home).value();
   std::optional<Cache> cache{std::in_place};
   std::optional<cuguest::Module> module{LoadModule().value()};
+
+  // What the toolkit's libraries keep in a context is kept before anything is counted.
+  World() {
+    cuguest::runtime::CublasHandles handles;
+    cuguest::runtime::CufftPlans plans;
+    CHECK(handles.Prepare(home).ok());
+    CHECK(plans.Prepare(home, cuguest::runtime::CufftLayout::Line(16)).ok());
+    handles.ForgetAll();
+    plans.ForgetAll();
+  }
 };
 
 struct GuardAndHost {
@@ -178,17 +193,81 @@ struct Scope {
   CUresult entered;
 };
 
-struct GuardOfC {
-  explicit GuardOfC(const World& w)
-      : entered(cuguest_guard_enter(&guard, w.home.get(), CUGUEST_ELIDE, CUGUEST_HERE)) {}
-  GuardOfC(const GuardOfC&) = delete;
-  GuardOfC& operator=(const GuardOfC&) = delete;
-  ~GuardOfC() { cuguest_guard_cleanup(&guard); }
-  [[nodiscard]] bool ok() const { return entered == CUDA_SUCCESS; }
-  int Restore() { return cuguest_guard_leave(&guard); }
+// A storage of C, ended by its function, and once more with its memory, as `_cleanup` does.
+template <typename T, int (*kEnd)(T*)>
+struct Storage {
+  explicit Storage(const std::function<int(T*)>& begin) : begun(begin(&storage)) {}
+  Storage(const Storage&) = delete;
+  Storage& operator=(const Storage&) = delete;
+  ~Storage() { static_cast<void>(kEnd(&storage)); }
+  [[nodiscard]] bool ok() const { return begun == CUDA_SUCCESS; }
+  int Restore() { return kEnd(&storage); }
 
-  cuguest_guard guard = CUGUEST_INIT(cuguest_guard);
-  int entered;
+  T storage = {};
+  int begun;
+};
+template <typename T, int (*kEnd)(T*)>
+Made Begin(const std::function<int(T*)>& begin) {
+  return Enter<Storage<T, kEnd>>(begin);
+}
+
+struct GuardAndHostOfC {
+  explicit GuardAndHostOfC(const World& w)
+      : guard([&w](cuguest_guard* of) {
+          return cuguest_guard_enter(of, w.home.get(), CUGUEST_ELIDE, CUGUEST_HERE);
+        }),
+        host([](cuguest_host_scope* of) { return cuguest_host_scope_enter(of, CUGUEST_HERE); }) {}
+  [[nodiscard]] bool ok() const { return guard.ok() && host.ok(); }
+  int Restore() { return host.Restore() == CUDA_SUCCESS ? guard.Restore() : CUDA_SUCCESS; }
+
+  Storage<cuguest_guard, &cuguest_guard_leave> guard;
+  Storage<cuguest_host_scope, &cuguest_host_scope_leave> host;
+};
+
+// A pool of handles, and a scope that has one of them.
+template <typename Handles, typename Scope>
+struct Borrowed {
+  template <typename... Arguments>
+  explicit Borrowed(const Arguments&... arguments) : scope(std::in_place, handles, arguments...) {}
+  Borrowed(const Borrowed&) = delete;
+  Borrowed& operator=(const Borrowed&) = delete;
+  ~Borrowed() {
+    scope.reset();
+    handles.ForgetAll();
+  }
+  [[nodiscard]] bool ok() const { return scope->ok(); }
+  absl::Status Restore() { return scope->Restore(); }
+
+  Handles handles;
+  std::optional<Scope> scope;
+};
+
+// Idle handles, which the pool's end alone would leave in a context that is not current.
+struct Pool {
+  explicit Pool(const World& w) : prepared(handles.Prepare(w.home, 2)) {}
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+  ~Pool() { handles.ForgetAll(); }
+  [[nodiscard]] bool ok() const { return prepared.ok(); }
+  bool Restore() { return handles.Forget(ContextRef::Borrow(nullptr)); }
+
+  cuguest::runtime::CublasHandles handles;
+  absl::Status prepared;
+};
+
+struct OfDevice {
+  explicit OfDevice(Device device) : guard(std::in_place, device) {}
+  [[nodiscard]] bool ok() const { return guard->ok(); }
+  void Restore() { guard.reset(); }
+
+  std::optional<cuguest::runtime::DeviceGuard> guard;
+};
+
+struct LastError {
+  [[nodiscard]] static bool ok() { return true; }
+  void Restore() { scope.reset(); }
+
+  std::optional<cuguest::runtime::LastErrorScope> scope{std::in_place};
 };
 
 // In a stream of its own, which ends after it.
@@ -251,12 +330,13 @@ struct Row {
   unsigned scopes = 0;  // that are bound to the thread that made it
   int version = 0;      // of the driver
   int devices = 1;
+  unsigned reports_in_child = 0;  // of one that ends on another thread of a child
 };
 
 // An exact guard's memory is lost if its thread ends first (exact_guard.h).
 bool LosesMemory(const Row& row) {
   const std::string name = row.name;
-  return name == "ExactGuard" || name == "NoContextGuard";
+  return name == "ExactGuard" || name == "NoContextGuard" || name == "cuguest_no_context_guard";
 }
 
 const std::vector<Row>& Rows() {
@@ -275,7 +355,67 @@ const std::vector<Row>& Rows() {
       {"HostScope", [](World& w) { return Enter<GuardAndHost>(w); }, 2},
       {"ThreadResidency", [](World& w) { return Enter<Residency>(w); }, 1},
       {"CaptureModeGuard", [](World&) { return Enter<CaptureModeGuard>(); }, 1},
-      {"cuguest_guard", [](World& w) { return Enter<GuardOfC>(w); }, 1},
+      {"cuguest_guard",
+       [](World& w) {
+         return Begin<cuguest_guard, &cuguest_guard_leave>([&w](cuguest_guard* guard) {
+           return cuguest_guard_enter(guard, w.home.get(), CUGUEST_ELIDE, CUGUEST_HERE);
+         });
+       },
+       1},
+      {"cuguest_no_context_guard",
+       [](World&) {
+         return Begin<cuguest_no_context_guard, &cuguest_no_context_guard_leave>(
+             [](auto* guard) { return cuguest_no_context_guard_enter(guard, CUGUEST_HERE); });
+       },
+       1},
+      {"cuguest_capture_guard",
+       [](World&) {
+         return Begin<cuguest_capture_guard, &cuguest_capture_guard_leave>([](auto* guard) {
+           return cuguest_capture_guard_enter(guard, CU_STREAM_CAPTURE_MODE_RELAXED, CUGUEST_HERE);
+         });
+       },
+       1},
+      {"cuguest_host_scope", [](World& w) { return Enter<GuardAndHostOfC>(w); }, 2},
+      {"cuguest_primary",
+       [](World&) {
+         return Begin<cuguest_primary, &cuguest_primary_release>(
+             [](auto* primary) { return cuguest_primary_retain(primary, 0); });
+       }},
+      {"cuguest_acquired",
+       [](World&) {
+         return Begin<cuguest_acquired, &cuguest_acquired_release>(
+             [](auto* acquired) { return cuguest_acquire_on(acquired, 0, CUGUEST_CREATE); });
+       }},
+      {"cuguest_shared_context",
+       [](World& w) {
+         return Begin<cuguest_shared_context, &cuguest_shared_context_detach>(
+             [&w](auto* shared) { return cuguest_shared_context_attach(shared, w.other.get()); });
+       }},
+      {"cuguest_incident_listener",
+       [](World&) {
+         return Begin<cuguest_incident_listener, &cuguest_incident_listener_remove>(
+             [](auto* listener) {
+               return cuguest_incident_listener_register(
+                   listener, [](const cuguest_incident*, void*) {}, nullptr);
+             });
+       }},
+      {"CalleeScope",
+       [](World& w) { return Enter<runtime::CalleeScope>(w.home, __FILE__, __LINE__); }, 2, 0, 1,
+       1},
+      {"LastErrorScope", [](World&) { return Enter<LastError>(); }, 1, 0, 1, 1},
+      {"DeviceGuard", [](World&) { return Enter<OfDevice>(Device::Borrow(0)); }, 1},
+      {"CublasHandles", [](World& w) { return Enter<Pool>(w); }},
+      {"CublasScope",
+       [](World& w) {
+         return Enter<Borrowed<runtime::CublasHandles, runtime::CublasScope>>(w.stream.ref());
+       },
+       2},
+      {"CufftScope",
+       [](World& w) {
+         return Enter<Borrowed<runtime::CufftPlans, runtime::CufftScope>>(
+             runtime::CufftLayout::Line(16), w.stream.ref());
+       },
+       2},
       {"PrimaryContext",
        [](World&) {
          return Own(PrimaryContext::Retain(Device::Borrow(0)),
@@ -558,7 +698,7 @@ void EndAllInChild(const Row& row, World* world, Made objects[], How how) {
   world->module->ForgetDestroyed(world->home);
   CHECK(!world->module->Unload().ok());
   world->module.reset();
-  CHECK(cuguest::IncidentCount() == incidents);
+  CHECK(cuguest::IncidentCount() - incidents == row.reports_in_child);
 }
 
 void InAForkedChild() {
@@ -648,7 +788,8 @@ void WithAThreadInside() {
     };
     int places = 0;
     std::thread([&] { places = Stop::CountPlaces(work); }).join();
-    CHECK(places > 0 || !cuguest_test::SeesLocks());  // some make no driver call
+    // Some make no driver call, and one takes no lock either.
+    CHECK(places > 0 || !cuguest_test::SeesLocks() || row.name == std::string("LastErrorScope"));
     for (int place = 0; place < places; ++place) {
       const How how = kWays[place % 3];
       own.Do([&] {

@@ -21,6 +21,7 @@
 #define CUGUEST_RUNTIME_LAST_ERROR_SCOPE_H_
 
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "cuguest/incident.h"
@@ -78,15 +79,14 @@ class [[nodiscard]] LastErrorScope {
   /// A change that no call was noted for is an incident (kLastError) with the new error as its
   /// result: somebody else left it.
   /// Returns whether the last error is what it was. On another thread than its own, whose last
-  /// error is none of its business, it does nothing but report kElsewhere, and returns false.
+  /// error is none of its business, it only reports kElsewhere, once, and returns false.
   CUGUEST_HIDE bool Restore() noexcept {
-    if (!inside_) return true;
+    if (!std::exchange(inside_, false)) return true;
     if (!thread_.IsThis()) {
       internal::ReportIncident(IncidentKind::kElsewhere, Repair::kUnrepaired,
                                CUDA_ERROR_ILLEGAL_STATE, file_, line_);
       return false;
     }
-    inside_ = false;
     const cudaError_t after = cudaPeekAtLastError();
     if (after == before_) return true;
     if (before_ == cudaSuccess) static_cast<void>(cudaGetLastError());
