@@ -216,7 +216,7 @@ class Client {
 
   // Instead of cudaSetDevice.
   absl::Status AskForDevice() {
-    const DeviceGuard guard(device_, cuguest::IfInactive::kRefuse);
+    const DeviceGuard guard(device_);
     CUGUEST_RETURN_IF_ERROR(guard);
     int ordinal = -1;
     const absl::Status status = ToStatus(cudaGetDevice(&ordinal), "ask for the device");

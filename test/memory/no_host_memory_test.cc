@@ -255,7 +255,9 @@ const std::vector<Kind>& Kinds() {
          };
        }},
       {"DeviceGuard",
-       [](const Scene&) { return EndOfScope<runtime::DeviceGuard>(Device::Borrow(0)); }},
+       [](const Scene&) {
+         return EndOfScope<runtime::DeviceGuard>(Device::Borrow(0), cuguest::IfInactive::kCreate);
+       }},
       {"LastErrorScope", [](const Scene&) { return EndOfScope<runtime::LastErrorScope>(); }},
   };
   return kinds;

@@ -256,7 +256,7 @@ struct Pool {
 };
 
 struct OfDevice {
-  explicit OfDevice(Device device) : guard(std::in_place, device) {}
+  explicit OfDevice(Device device) : guard(std::in_place, device, cuguest::IfInactive::kCreate) {}
   [[nodiscard]] bool ok() const { return guard->ok(); }
   void Restore() { guard.reset(); }
 

@@ -208,14 +208,14 @@ std::vector<Call> Scopes() {
        "DeviceGuard::Reassert",
        kOk,
        [](const Things&) {
-         DeviceGuard guard(First());
+         DeviceGuard guard(First(), cuguest::IfInactive::kCreate);
          if (!guard.ok()) return guard.status();
          const CUresult code = guard.Reassert();
          return code == CUDA_SUCCESS ? Holds(guard.incarnation().ok())
                                      : cuguest::ToStatus(code, "reassert a scope");
        }},
       {"DeviceGuard: that creates nothing", kDepends,
-       [](const Things&) { return DeviceGuard(First(), cuguest::IfInactive::kRefuse).status(); }},
+       [](const Things&) { return DeviceGuard(First()).status(); }},
       {"DeviceGuard: no device", StatusCode::kNotFound,
        [](const Things&) { return DeviceGuard(Device::Borrow(4711)).status(); }},
       {"LastErrorScope LastErrorScope::before LastErrorScope::Note LastErrorScope::Check "

@@ -88,14 +88,14 @@ BOOST_AUTO_TEST_CASE(the_runtime_works_on_the_device_and_the_stack_comes_back) {
 BOOST_AUTO_TEST_CASE(an_inactive_primary_is_created_only_if_that_was_asked_for) {
   EndPrimary();
   {
-    const DeviceGuard guard(First(), IfInactive::kRefuse);
+    const DeviceGuard guard(First());
     BOOST_TEST(!guard.ok());
     BOOST_TEST((guard.status().code() == absl::StatusCode::kFailedPrecondition));
     BOOST_TEST(GetStack().empty());
     BOOST_TEST(!PrimaryIsActive());
   }
   {
-    const DeviceGuard guard(First());
+    const DeviceGuard guard(First(), IfInactive::kCreate);
     BOOST_TEST(guard.ok());
     BOOST_TEST(PrimaryIsActive());
   }
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(the_old_device_gets_no_primary_context, *NeedsDevices(2)) {
   EndPrimary();
   EndPrimary(Device::Borrow(1));
   {
-    const DeviceGuard guard(Device::Borrow(1));
+    const DeviceGuard guard(Device::Borrow(1), IfInactive::kCreate);
     BOOST_TEST_REQUIRE(guard.ok(), guard.status().ToString());
     BOOST_TEST(RuntimeDevice() == 1);
     BOOST_TEST(DeviceOfAnAllocation() == 1);
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(a_users_context_of_another_device_is_back_afterwards, *Need
   const OwnContext user(1);
   SetStack({user.get()});
   {
-    const DeviceGuard guard(First());
+    const DeviceGuard guard(First(), IfInactive::kCreate);
     BOOST_TEST_REQUIRE(guard.ok(), guard.status().ToString());
     BOOST_TEST(RuntimeDevice() == 0);
   }

@@ -10,10 +10,9 @@
 /// makes a context of the device current, which is all that the runtime goes by, and the
 /// caller's stack comes back.
 ///
-///   absl::StatusOr<Device> device = runtime::FromRuntime(d);
-///   if (!device.ok()) return device.status();
-///   runtime::DeviceGuard guard(*device);
-///   if (!guard.ok()) return guard.status();
+///   CUGUEST_ASSIGN_OR_RETURN(const Device device, runtime::FromRuntime(d));
+///   runtime::DeviceGuard guard(device, IfInactive::kCreate);
+///   CUGUEST_RETURN_IF_ERROR(guard);
 ///   cudaMalloc(&pointer, bytes);                 // on device d
 
 #ifndef CUGUEST_RUNTIME_DEVICE_GUARD_H_
@@ -39,8 +38,8 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 ///          device was current.
 /// Threads: bound to the constructing thread; destroy it there, in reverse order of construction.
 /// Errors:  test ok(). status() is that of AcquireOn or of ContextGuard; a guard that failed
-///          has changed nothing. With kCreate the primary context of `device`, and of no other,
-///          is created if it is inactive, as cudaSetDevice does; with kRefuse that is an error.
+///          has changed nothing. An inactive primary context of `device` is an error; with kCreate
+///          it is created, and no other, as cudaSetDevice does.
 ///          What a callee leaves behind is an incident, repaired as by any ContextGuard. Only
 ///          the device that cudaGetDevice names with *no* context current stays a callee's, see
 ///          runtime/callee_scope.h.
@@ -54,7 +53,7 @@ CUGUEST_BEGIN_RUNTIME_NAMESPACE
 class [[nodiscard]] DeviceGuard {
  public:
   [[nodiscard]] CUGUEST_HIDE explicit DeviceGuard(Device device,
-                                                  IfInactive if_inactive = IfInactive::kCreate,
+                                                  IfInactive if_inactive = IfInactive::kRefuse,
                                                   const char* file = __builtin_FILE(),
                                                   int line = __builtin_LINE())
       : guard_(device, if_inactive, GuardMode::kElide, file, line) {}

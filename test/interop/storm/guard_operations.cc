@@ -154,7 +154,7 @@ void CallCallee(Worker& worker) {
 
 void OnDevice(Worker& worker) {
   const int device = worker.random.Below(worker.world().devices());
-  cuguest::runtime::DeviceGuard guard(Device::Borrow(device));
+  cuguest::runtime::DeviceGuard guard(Device::Borrow(device), cuguest::IfInactive::kCreate);
   Require(guard.status());
   int said = -1;
   REQUIRE_CALL(cudaGetDevice(&said));
