@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """run.py [--report DIRECTORY] [--only PATTERN] [--jobs N] [--results FILE] [--fresh SCRIPT ARGUMENT...]
 
-Runs a folder made by pack.py on the real driver, or of it the programs whose
-"suite/name" has PATTERN in it, N at a time where they may run side by side (as many as there are
-cores, and as the GPU's memory has room for the contexts of); then those again that skipped a case for
-want of MPS, with a server of their own, where there is one. Writes <gpu>-<driver>.md into DIRECTORY (its own, unless told), which it makes; of
-a report in its place the part that was written by hand stays. A benchmark that breaks a promise is run twice more:
-two of the three must break it. Examples are run with the driver's log of errors, which the report has. A machine without a GPU is a failure, never a pass.
+Runs a folder made by pack.py on the real driver, or of it the programs whose "suite/name" has PATTERN in it, N at a
+time where they may run side by side (as many as there are cores, and as the GPU's memory has room for the contexts
+of); then those again that skipped a case for want of MPS, with a server of their own, where there is one. Writes
+<gpu>-<driver>.md into DIRECTORY (its own, unless told), which it makes; of a report in its place the part that was
+written by hand stays. A benchmark that breaks a promise is run twice more, and two of the three runs must break it.
+Of examples the report has what the driver logged. A machine without a GPU is a failure, never a pass.
 
 SCRIPT, of Python, is run beside the programs as conformance/fresh_sequences; its arguments are paths.
 
