@@ -122,15 +122,13 @@ std::vector<Row> WarmedUp(std::vector<Row> rows) {
   return rows;
 }
 
-// Asked of a scope that is open, also elsewhere.
-Everywhere UsesOpenScope() { return {{0}, {kPrecondition}, {kNoPermission}, {0}, {kCancelled}}; }
-
 // A scope ends where it cannot be entered again.
 Everywhere EntersAgain() {
   Everywhere everywhere = UsesScope();
   everywhere.host_function = everywhere.elsewhere = Expected{kPrecondition}.Reported();
   return everywhere;
 }
+
 // Where the driver may not be called the handle is given up.
 Everywhere PutsBack() {
   return {{0},
@@ -181,7 +179,7 @@ std::vector<Row> OfEach() {
               std::function([](Scope* scope, CUdeviceptr pointer, size_t bytes) {
                 return scope->CheckOperand(reinterpret_cast<const void*>(pointer), bytes);
               }),
-              UsesOpenScope(), Open<K>(),
+              AsksDriver(), Open<K>(),
               Address({kInvalid}, {kInvalid}).Without("is of freed memory"),
               Count(kSamples, 1, {0}, {kInvalid}, {kInvalid})),
       MakeRow("LibraryScope::Reassert: " + of,
