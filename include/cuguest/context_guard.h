@@ -4,18 +4,16 @@
 // context_guard.h                                                       tier: 2
 // -----------------------------------------------------------------------------
 /// \file
-/// `ContextGuard` makes one CUDA context current for a scope and then leaves the
-/// calling thread's stack of contexts as it found it: also when something that was
-/// called inside the scope did not.
+/// `ContextGuard` makes one CUDA context current for a scope and then leaves the calling thread's
+/// stack of contexts as it found it, also when something that was called inside did not.
 ///
 ///   absl::Status Blur(CUcontext context, Image* image) {
 ///     cuguest::ContextGuard guard(context);
-///     if (!guard.ok()) return cuguest::ToStatus(guard);
+///     CUGUEST_RETURN_IF_ERROR(guard);    // of status.h
 ///     return LaunchBlur(image);          // runs with `context` current
 ///   }                                    // the caller's context is current again
 ///
-/// It calls the driver only: it starts no CUDA runtime, creates no context, and
-/// never calls cuInit.
+/// It calls the driver only: it starts no CUDA runtime, creates no context, never calls cuInit.
 ///
 /// Notes are in docs/notes.md.
 
@@ -34,14 +32,10 @@
 
 CUGUEST_BEGIN_NAMESPACE
 
-namespace internal {
-class HandleScope;
-}  // namespace internal
-
 enum class GuardMode : unsigned char {
-  /// No push where the context is current already: two contention-free queries. With
-  /// 16 threads in one context that is over fifty times cheaper than a push and a pop,
-  /// because the driver counts those atomically.
+  /// No push where the context is current already: two queries, over fifty times cheaper than a
+  /// push
+  /// and a pop with 16 threads in one context, because the driver counts those atomically.
   kElide,
   /// Always push: the caller's entry survives also a callee that replaces the top.
   kAlwaysPush,
@@ -56,25 +50,12 @@ enum class GuardMode : unsigned char {
 /// Cost:    driver calls when nothing went wrong: 2 elided (query, query), 4 switched (query, push,
 ///          pop, query), and one more (cuCtxGetId) when built from a ContextRef, except in kElide
 ///          inside a scope that was entered by a ContextRef to the same context: 2 (cuCtxGetId,
-///          query). No lock; no allocation up to 16 deep; one thread_local.
-///          test/context/guard_cost_test.cc counts them. None of these calls fails
-///          (test/faults/quiet_test.cc).
-/// Errors:  construction never throws, never aborts: test ok(). A guard that failed
-///          to enter has changed nothing and will restore nothing. One whose ok() or
-///          result() is never asked reports kUnasked when it ends. result() is
-///            CUDA_ERROR_INVALID_CONTEXT       nullptr, or an empty ContextRef
-///            CUDA_ERROR_CONTEXT_IS_DESTROYED  the ContextRef's context was destroyed or reset
-///            CUDA_ERROR_NOT_INITIALIZED       a forked child, see advice()
-///            CUDA_ERROR_NOT_PERMITTED         inside a stream callback
-///            CUDA_ERROR_OUT_OF_MEMORY         no host memory, over 16 scopes deep
-///            CUDA_ERROR_SHARED_OBJECT_INIT_FAILED, _STUB_LIBRARY,
-///            _CALL_REQUIRES_NEWER_DRIVER      no usable driver, see driver.h
-///          ToStatus(guard) turns it into a status with the advice in words.
-///          CUDA_ERROR_DEINITIALIZED on the way out counts as success: the process
-///          is ending and there is no stack left to restore.
-/// Source:  CUDA Driver API, "Context Management"; test/context/repair_table_test.cc
-///          runs every row of Note [How a guard restores] in every mode,
-///          test/context/scope_order_test.cc every order of ending.
+///          query). None of them fails. No lock; no allocation up to 16 deep; one thread_local.
+/// Errors:  construction never throws, never aborts: test ok(). A guard that failed to enter has
+///          changed nothing and will restore nothing; result() says why. One whose ok() or result()
+///          is never asked reports kUnasked when it ends.
+/// Source:  CUDA Driver API, "Context Management"; Note [How a guard restores]; docs/guarantees.md,
+///          which names the tests.
 class [[nodiscard]] CUGUEST_API ContextGuard {
  public:
   /// Inside nothing, until MoveTo() enters: an empty guard is ok(), has no context, and its end
@@ -131,6 +112,15 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   CUGUEST_HIDE ~ContextGuard() { static_cast<void>(scope_.Leave(internal::EndIs::kImplied)); }
 
   [[nodiscard]] CUGUEST_HIDE bool ok() const noexcept { return scope_.ok(); }
+
+  /// Why it is not inside, which ToStatus(guard) turns into a status with advice in words:
+  ///   CUDA_ERROR_INVALID_CONTEXT       nullptr, or an empty ContextRef
+  ///   CUDA_ERROR_CONTEXT_IS_DESTROYED  the ContextRef's context was destroyed or reset
+  ///   CUDA_ERROR_NOT_INITIALIZED       a forked child, see advice()
+  ///   CUDA_ERROR_NOT_PERMITTED         inside a stream callback
+  ///   CUDA_ERROR_OUT_OF_MEMORY         no host memory, over 16 scopes deep
+  ///   CUDA_ERROR_SHARED_OBJECT_INIT_FAILED, _STUB_LIBRARY,
+  ///   _CALL_REQUIRES_NEWER_DRIVER      no usable driver, see driver.h
   [[nodiscard]] CUGUEST_HIDE CUresult result() const noexcept { return scope_.result(); }
   [[nodiscard]] CUGUEST_HIDE const char* doing() const noexcept { return "enter a context"; }
   [[nodiscard]] CUGUEST_HIDE const char* advice() const noexcept { return scope_.advice(); }
@@ -185,7 +175,7 @@ class [[nodiscard]] CUGUEST_API ContextGuard {
   ///
   /// Errors: CUDA_SUCCESS when the caller's stack is as it was, or was repaired;
   ///         otherwise the driver's code that prevented it (also in the incident): it has ended all
-  ///         the same.
+  ///         the same. CUDA_ERROR_DEINITIALIZED is success: the process is ending.
   ///         CUDA_ERROR_NOT_READY  another guard is inside it, or this is another thread than its
   ///                               own: it has ended, and its thread restores the stack when it
   ///                               can.

@@ -22,6 +22,8 @@
 
 CUGUEST_BEGIN_INTERNAL_NAMESPACE
 
+class HandleScope;  // of handle_pool.h
+
 // What the compiler is to lay out in line: an elided guard that nobody disturbs.
 CUGUEST_HIDE constexpr bool Mostly(bool is_so) { return __builtin_expect(is_so, true); }
 CUGUEST_HIDE constexpr bool Rarely(bool is_so) { return __builtin_expect(is_so, false); }
